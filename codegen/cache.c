@@ -1,0 +1,129 @@
+#include "codegen/cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+// An entry: this head, then the key, then the object.
+typedef struct entry_head {
+    char magic[8];
+    uint64_t key_length, size;
+    uint64_t checksum; ///< XXH3-64 of key and object
+} entry_head;
+
+static const char entry_magic[8] = "zfobj\0\0\1";
+
+#define NAME_LENGTH 37 // 32 digits, ".zfo", 0
+
+static void name_of(const void *key, size_t length, char name[NAME_LENGTH]) {
+    XXH128_hash_t hash = XXH3_128bits(key, length);
+    snprintf(name, NAME_LENGTH, "%016llx%016llx.zfo", (unsigned long long)hash.high64, (unsigned long long)hash.low64);
+}
+
+// Makes a directory and those above it. Those that we make are ours alone.
+static bool make_directories(char *path) {
+    for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
+        if (slash != NULL) *slash = 0;
+        bool made = mkdir(path, 0700) == 0 || errno == EEXIST;
+        if (slash == NULL) return made;
+        *slash = '/';
+        if (!made && errno != EROFS && errno != EACCES) return false; // a parent that exists may refuse mkdir
+    }
+}
+
+int zf_cache_open(const char *directory) {
+    size_t length = strlen(directory);
+    char *path = malloc(length + sizeof("/kernels"));
+    if (path == NULL) return -1;
+    memcpy(path, directory, length);
+    memcpy(path + length, "/kernels", sizeof("/kernels"));
+    int fd = make_directories(path) ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    free(path);
+    if (fd < 0) return -1;
+    struct stat facts;
+    // What lies here will be run, so nobody else may be able to put it there.
+    if (fstat(fd, &facts) != 0 || facts.st_uid != geteuid() || (facts.st_mode & 077) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static bool read_all(int fd, void *bytes, size_t size) {
+    for (size_t done = 0; done < size;) {
+        ssize_t n = read(fd, (char *)bytes + done, size - done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        done += (size_t)n;
+    }
+    return true;
+}
+
+static bool write_all(int fd, const void *bytes, size_t size) {
+    for (size_t done = 0; done < size;) {
+        ssize_t n = write(fd, (const char *)bytes + done, size - done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        done += (size_t)n;
+    }
+    return true;
+}
+
+static uint64_t checksum_of(const void *key, size_t key_length, const void *object, size_t size) {
+    return XXH3_64bits_withSeed(object, size, XXH3_64bits(key, key_length));
+}
+
+zf_cache_answer zf_cache_find(int directory, const void *key, size_t key_length, void **object, size_t *size) {
+    char name[NAME_LENGTH];
+    name_of(key, key_length, name);
+    int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return ZF_CACHE_NONE;
+    entry_head head;
+    struct stat facts;
+    char *bytes = NULL;
+    zf_cache_answer answer = ZF_CACHE_DAMAGED;
+    if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_uid != geteuid()) goto done;
+    if (!read_all(fd, &head, sizeof(head)) || memcmp(head.magic, entry_magic, sizeof(entry_magic)) != 0) goto done;
+    uint64_t rest = (uint64_t)facts.st_size - sizeof(head);
+    if (head.key_length != key_length || rest < key_length || head.size != rest - key_length) goto done;
+    bytes = malloc((size_t)rest + 1);
+    if (bytes == NULL || !read_all(fd, bytes, (size_t)rest)) goto done;
+    if (memcmp(bytes, key, key_length) != 0) goto done;
+    if (head.checksum != checksum_of(key, key_length, bytes + key_length, (size_t)head.size)) goto done;
+    memmove(bytes, bytes + key_length, (size_t)head.size);
+    *object = bytes;
+    *size = (size_t)head.size;
+    bytes = NULL;
+    answer = ZF_CACHE_FOUND;
+done:
+    free(bytes);
+    close(fd);
+    return answer;
+}
+
+bool zf_cache_keep(int directory, const void *key, size_t key_length, const void *object, size_t size) {
+    static atomic_uint serial; // names of temporary files only
+    char name[NAME_LENGTH], temporary[64];
+    name_of(key, key_length, name);
+    snprintf(temporary, sizeof(temporary), "tmp.%ld.%u", (long)getpid(), atomic_fetch_add(&serial, 1));
+    int fd = openat(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 && errno == EEXIST) { // left behind by a process of that number that was killed
+        unlinkat(directory, temporary, 0);
+        fd = openat(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    }
+    if (fd < 0) return false;
+    entry_head head = {.key_length = key_length, .size = size, .checksum = checksum_of(key, key_length, object, size)};
+    memcpy(head.magic, entry_magic, sizeof(entry_magic));
+    bool written = write_all(fd, &head, sizeof(head)) && write_all(fd, key, key_length) && write_all(fd, object, size);
+    written = close(fd) == 0 && written;
+    if (written && renameat(directory, temporary, directory, name) == 0) return true;
+    unlinkat(directory, temporary, 0);
+    return false;
+}

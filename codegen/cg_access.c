@@ -1,0 +1,193 @@
+// Sequences: elements, slices, lengths, bits, and the checks of an access (V01, V05).
+#include "codegen/cg_emit.h"
+#include "codegen/cg_frame.h"
+
+LLVMValueRef zf_cg_check(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned violation, zf_span span, const zf_expr *at) {
+    if (env->check == NULL) {
+        zf_cg_unsupported(cg, span, "a check has no place here");
+        return NULL;
+    }
+    if (cg->v_guard != NULL) v_ok = zf_cg_select(cg, cg->v_guard, v_ok, zf_cg_i1(cg, true));
+    LLVMValueRef v_held = env->check(cg, env, v_ok, violation, span, at);
+    // What is substituted must be harmless where the guard does not hold, too.
+    if (cg->v_guard == NULL) return v_held;
+    return v_held == NULL ? cg->v_guard : zf_cg_select(cg, cg->v_guard, v_held, zf_cg_i1(cg, false));
+}
+
+static bool hoisted(zf_cg *cg, zf_cg_env *env, unsigned violation, zf_span span, const zf_expr *at) {
+    return env->hoisted != NULL && env->hoisted(cg, env, violation, span, at);
+}
+
+LLVMValueRef zf_cg_seq_length(zf_cg *cg, zf_cg_env *env, const zf_cg_seq *seq) {
+    if (seq->v_length != NULL) return seq->v_length;
+    if (env->length == NULL || (seq->kind != ZF_CG_SEQ_PORT && seq->kind != ZF_CG_SEQ_OUT)) {
+        zf_cg_unsupported(cg, (zf_span){0}, "the length of this sequence is not known here");
+        return zf_cg_i64(cg, 0);
+    }
+    return env->length(cg, env, seq->kind == ZF_CG_SEQ_PORT ? seq->port : NULL);
+}
+
+static LLVMValueRef position(zf_cg *cg, const zf_cg_seq *seq, LLVMValueRef v_index) {
+    return seq->v_start == NULL ? v_index : zf_cg_add(cg, seq->v_start, v_index);
+}
+
+LLVMValueRef zf_cg_text_pointer(zf_cg *cg, const zf_cg_seq *seq) {
+    if (seq->kind != ZF_CG_SEQ_MEMORY) {
+        zf_cg_unsupported(cg, (zf_span){0}, "a string that is not in memory is not lowered");
+        return LLVMConstNull(cg->ty_ptr);
+    }
+    return seq->v_start == NULL ? seq->v_data : zf_cg_at(cg, cg->ty_i8, seq->v_data, seq->v_start);
+}
+
+static zf_cg_value memory_element(zf_cg *cg, const zf_cg_seq *seq, LLVMValueRef v_at) {
+    LLVMTypeRef ty = zf_cg_memory_type(cg, seq->type);
+    unsigned size = zf_kind_size(seq->type.kind);
+    LLVMValueRef v = zf_cg_load(cg, ty, zf_cg_at(cg, ty, seq->v_data, v_at), size == 0 ? 1 : size);
+    if (seq->type.kind == ZF_K_BOOL) v = zf_cg_icmp(cg, LLVMIntNE, v, LLVMConstNull(ty));
+    zf_cg_value value = zf_cg_scalar(seq->type, v);
+    if (seq->type.nullable) {
+        LLVMValueRef v_valid = zf_cg_load(cg, cg->ty_i8, zf_cg_at(cg, cg->ty_i8, seq->v_validity, v_at), 1);
+        value.v_valid = zf_cg_icmp(cg, LLVMIntNE, v_valid, LLVMConstNull(cg->ty_i8));
+    }
+    return value;
+}
+
+static zf_cg_value text_element(zf_cg *cg, const zf_cg_seq *seq, LLVMValueRef v_at) {
+    LLVMValueRef v_from = zf_cg_load(cg, cg->ty_i64, zf_cg_at(cg, cg->ty_i64, seq->v_offsets, v_at), 8);
+    LLVMValueRef v_after = zf_cg_add(cg, v_at, zf_cg_i64(cg, 1));
+    LLVMValueRef v_to = zf_cg_load(cg, cg->ty_i64, zf_cg_at(cg, cg->ty_i64, seq->v_offsets, v_after), 8);
+    zf_cg_value value = {.type = seq->type};
+    value.seq = (zf_cg_seq){.kind = ZF_CG_SEQ_MEMORY, .type = zf_type_of(ZF_K_U8)};
+    value.seq.v_data = zf_cg_at(cg, cg->ty_i8, seq->v_data, v_from);
+    value.seq.v_length = zf_cg_sub(cg, v_to, v_from);
+    if (seq->type.nullable) {
+        LLVMValueRef v_valid = zf_cg_load(cg, cg->ty_i8, zf_cg_at(cg, cg->ty_i8, seq->v_validity, v_at), 1);
+        value.v_valid = zf_cg_icmp(cg, LLVMIntNE, v_valid, LLVMConstNull(cg->ty_i8));
+    }
+    return value;
+}
+
+/// V05: an element must lie in its port's range. The bounds may name params.
+static zf_cg_value check_range(zf_cg *cg, zf_cg_env *env, const zf_port *port, zf_cg_value value, const zf_expr *access) {
+    zf_span span = access == NULL ? port->span : access->span;
+    if (!port->has_range || !zf_kind_is_integer(value.type.kind) || hoisted(cg, env, 5, span, access)) return value;
+    LLVMValueRef v_ok = NULL, v_safe = NULL;
+    for (unsigned side = 0; side < 2; side++) {
+        const zf_expr *bound = side == 0 ? port->lo : port->hi;
+        if (bound == NULL) continue;
+        LLVMValueRef v_bound = zf_cg_eval_expr(cg, env, NULL, bound, NULL, 0).v;
+        if (v_bound == NULL) return value;
+        bool is_signed = zf_kind_is_signed(value.type.kind);
+        LLVMIntPredicate predicate = side == 0 ? (is_signed ? LLVMIntSGE : LLVMIntUGE) : (is_signed ? LLVMIntSLE : LLVMIntULE);
+        v_bound = zf_cg_resize(cg, v_bound, LLVMTypeOf(value.v), zf_kind_is_signed(bound->type.kind));
+        LLVMValueRef v = zf_cg_icmp(cg, predicate, value.v, v_bound);
+        v_ok = v_ok == NULL ? v : zf_cg_and(cg, v_ok, v);
+        if (v_safe == NULL) v_safe = v_bound;
+    }
+    if (v_ok == NULL) return value;
+    v_ok = zf_cg_check(cg, env, v_ok, 5, span, access);
+    // Later proofs rely on the range, so what failed becomes a value within it.
+    if (v_ok != NULL) value.v = zf_cg_select(cg, v_ok, value.v, v_safe);
+    return value;
+}
+
+zf_cg_value zf_cg_seq_element(zf_cg *cg, zf_cg_env *env, const zf_cg_seq *seq, LLVMValueRef v_index, const zf_expr *access) {
+    LLVMValueRef v_at = position(cg, seq, v_index);
+    zf_cg_value value;
+    switch (seq->kind) {
+    case ZF_CG_SEQ_PORT:
+        if (env->element == NULL) break;
+        return check_range(cg, env, seq->port, env->element(cg, env, seq->port, v_at, access), access);
+    case ZF_CG_SEQ_OUT:
+        if (env->out == NULL) break;
+        return env->out(cg, env, v_at, access);
+    case ZF_CG_SEQ_MEMORY:
+        value = memory_element(cg, seq, v_at);
+        return seq->port != NULL ? check_range(cg, env, seq->port, value, access) : value;
+    case ZF_CG_SEQ_TEXTS: return text_element(cg, seq, v_at);
+    default: break;
+    }
+    zf_cg_unsupported(cg, access == NULL ? (zf_span){0} : access->span, "elements of this sequence are not lowered");
+    return zf_cg_zero_value(cg, seq->type);
+}
+
+static LLVMValueRef index_value(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
+    zf_cg_value value = zf_cg_expr(cg, frame, expr);
+    if (value.v == NULL) return zf_cg_i64(cg, 0);
+    return zf_cg_resize(cg, value.v, cg->ty_i64, zf_kind_is_signed(value.type.kind));
+}
+
+/// What an access goes to when its check was noted as failed, or its proof rests on a guard that does not hold: `v_safe`.
+static LLVMValueRef checked(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, LLVMValueRef v_ok, LLVMValueRef v,
+                            LLVMValueRef v_safe) {
+    LLVMValueRef v_held = v_ok == NULL ? cg->v_guard : zf_cg_check(cg, frame->env, v_ok, 1, expr->span, expr);
+    return v_held == NULL ? v : zf_cg_select(cg, v_held, v, v_safe);
+}
+
+zf_cg_value zf_cg_index(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
+    zf_cg_value a = zf_cg_expr(cg, frame, expr->a);
+    LLVMValueRef v_index = index_value(cg, frame, expr->b), v_ok = NULL;
+    if (!expr->proved && !hoisted(cg, frame->env, 1, expr->span, expr)) {
+        v_ok = zf_cg_icmp(cg, LLVMIntULT, v_index, zf_cg_seq_length(cg, frame->env, &a.seq));
+    }
+    v_index = checked(cg, frame, expr, v_ok, v_index, zf_cg_i64(cg, 0));
+    return zf_cg_seq_element(cg, frame->env, &a.seq, v_index, expr);
+}
+
+zf_cg_value zf_cg_slice(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
+    zf_cg_value a = zf_cg_expr(cg, frame, expr->a);
+    LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_ok = NULL;
+    LLVMValueRef v_from = expr->b != NULL ? index_value(cg, frame, expr->b) : v_zero;
+    LLVMValueRef v_to = expr->c != NULL ? index_value(cg, frame, expr->c) : zf_cg_seq_length(cg, frame->env, &a.seq);
+    if (!expr->proved && !hoisted(cg, frame->env, 1, expr->span, expr)) {
+        LLVMValueRef v_within = zf_cg_icmp(cg, LLVMIntULE, v_to, zf_cg_seq_length(cg, frame->env, &a.seq));
+        v_ok = zf_cg_and(cg, v_within, zf_cg_icmp(cg, LLVMIntULE, v_from, v_to));
+    }
+    LLVMValueRef v_held = v_ok == NULL ? cg->v_guard : zf_cg_check(cg, frame->env, v_ok, 1, expr->span, expr);
+    if (v_held != NULL) {
+        v_from = zf_cg_select(cg, v_held, v_from, v_zero);
+        v_to = zf_cg_select(cg, v_held, v_to, v_zero);
+    }
+    zf_cg_value value = {.type = expr->type, .is_seq = expr->is_seq, .seq = a.seq};
+    if (!expr->is_seq && a.seq.kind == ZF_CG_SEQ_MEMORY) value.seq.port = NULL; // a string: its bytes are no elements of a port
+    value.seq.v_start = position(cg, &a.seq, v_from);
+    value.seq.v_length = zf_cg_sub(cg, v_to, v_from);
+    return value;
+}
+
+/// Bits an element of a stream takes: what `bits` counts in.
+static uint64_t element_bits(zf_type type) { return type.kind == ZF_K_BOOL ? 1 : zf_kind_bits(type.kind); }
+
+zf_cg_value zf_cg_bits(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
+    zf_cg_value a = zf_cg_expr(cg, frame, expr->a);
+    LLVMValueRef v_at = index_value(cg, frame, expr->b), v_count = index_value(cg, frame, expr->c), v_ok = NULL;
+    LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_size = zf_cg_i64(cg, element_bits(a.seq.type));
+    zf_type result = zf_type_of(ZF_K_U64);
+    uint64_t limit = expr->c->range.hi < 64 && expr->c->range.lo >= 0 ? (uint64_t)expr->c->range.hi : 64;
+    if (!expr->proved && !hoisted(cg, frame->env, 1, expr->span, expr)) {
+        LLVMValueRef v_total = zf_cg_mul(cg, zf_cg_seq_length(cg, frame->env, &a.seq), v_size);
+        LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntULE, v_count, v_total);
+        v_ok = zf_cg_and(cg, v_fits, zf_cg_icmp(cg, LLVMIntULE, v_at, zf_cg_sub(cg, v_total, v_count)));
+        if (expr->c->range.hi > 64) { // the checker reports it; a stream of hostile text must not get through
+            v_ok = zf_cg_and(cg, v_ok, zf_cg_icmp(cg, LLVMIntULE, v_count, zf_cg_i64(cg, 64)));
+        }
+    }
+    LLVMValueRef v_held = v_ok == NULL ? cg->v_guard : zf_cg_check(cg, frame->env, v_ok, 1, expr->span, expr);
+    if (v_held != NULL) {
+        v_at = zf_cg_select(cg, v_held, v_at, v_zero);
+        v_count = zf_cg_select(cg, v_held, v_count, v_zero);
+    }
+    if (a.seq.v_start != NULL) v_at = zf_cg_add(cg, v_at, zf_cg_mul(cg, a.seq.v_start, v_size));
+    if (a.seq.kind == ZF_CG_SEQ_PORT && frame->env->bits != NULL) {
+        return zf_cg_scalar(result, frame->env->bits(cg, frame->env, a.seq.port, v_at, v_count, expr));
+    }
+    if (a.seq.kind == ZF_CG_SEQ_MEMORY && a.seq.type.kind != ZF_K_BOOL) {
+        if (a.seq.padded) {
+            return zf_cg_scalar(result, zf_cg_load_bits(cg, a.seq.v_data, v_at, v_count, limit, expr->msb));
+        }
+        LLVMValueRef v_args[4] = {a.seq.v_data, v_at, v_count, zf_cg_i64(cg, expr->msb)};
+        return zf_cg_scalar(result, zf_cg_call(cg, "zf_cg_read_bits", cg->ty_i64, v_args, 4));
+    }
+    zf_cg_unsupported(cg, expr->span, "bits of this sequence are not lowered");
+    return zf_cg_zero_value(cg, result);
+}

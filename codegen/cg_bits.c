@@ -1,0 +1,65 @@
+// Bits at any offset of little-endian words. Words of 8, 16, 32 and 64 bits hold the same bytes, so only bytes are read here.
+#include "codegen/cg_emit.h"
+
+static bool constant_of(LLVMValueRef v, uint64_t *out) {
+    if (!LLVMIsAConstantInt(v)) return false;
+    *out = LLVMConstIntGetZExtValue(v);
+    return true;
+}
+
+LLVMValueRef zf_cg_low_mask(zf_cg *cg, LLVMValueRef v_count, uint64_t count_limit) {
+    uint64_t count;
+    if (constant_of(v_count, &count)) return zf_cg_i64(cg, count >= 64 ? UINT64_MAX : (1ull << count) - 1);
+    LLVMValueRef v_one = zf_cg_i64(cg, 1);
+    if (count_limit < 64) return zf_cg_sub(cg, LLVMBuildShl(cg->builder, v_one, v_count, ""), v_one);
+    // All ones shifted down by 64 - count; 0 by name, since a shift by 64 is poison.
+    LLVMValueRef v_down = zf_cg_and(cg, zf_cg_sub(cg, zf_cg_i64(cg, 64), v_count), zf_cg_i64(cg, 63));
+    LLVMValueRef v_mask = LLVMBuildLShr(cg->builder, zf_cg_i64(cg, UINT64_MAX), v_down, "");
+    return zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 0)), zf_cg_i64(cg, 0), v_mask);
+}
+
+static LLVMValueRef load_word(zf_cg *cg, LLVMValueRef v_pointer, bool msb) {
+    LLVMValueRef v = zf_cg_load(cg, cg->ty_i64, v_pointer, 1);
+    if (!msb) return v;
+    LLVMTypeRef ty = cg->ty_i64;
+    return zf_cg_intrinsic(cg, "llvm.bswap", &ty, 1, &v, 1);
+}
+
+LLVMValueRef zf_cg_load_bits(zf_cg *cg, LLVMValueRef v_pointer, LLVMValueRef v_at, LLVMValueRef v_count, uint64_t count_limit,
+                             bool msb) {
+    LLVMBuilderRef builder = cg->builder;
+    uint64_t at, count;
+    if (constant_of(v_count, &count)) count_limit = count;
+    if (count_limit == 0) return zf_cg_i64(cg, 0);
+    LLVMValueRef v_byte = LLVMBuildLShr(builder, v_at, zf_cg_i64(cg, 3), "");
+    LLVMValueRef v_shift = zf_cg_and(cg, v_at, zf_cg_i64(cg, 7));
+    LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i8, v_pointer, v_byte);
+    LLVMValueRef v_word = load_word(cg, v_from, msb);
+    uint64_t worst = constant_of(v_at, &at) ? at % 8 : 7; // bits before the first one in its byte
+    bool two = worst + count_limit > 64;
+    LLVMValueRef v_next = NULL;
+    if (two) { // a ninth byte may be needed; byte 8 is read alone, and is within the padding
+        v_next = zf_cg_load(cg, cg->ty_i8, zf_cg_byte_at(cg, v_from, 8), 1);
+        v_next = LLVMBuildZExt(builder, v_next, cg->ty_i64, "");
+    }
+    if (msb) {
+        LLVMValueRef v = LLVMBuildShl(builder, v_word, v_shift, "");
+        if (two) {
+            LLVMValueRef v_fill = LLVMBuildLShr(builder, v_next, zf_cg_sub(cg, zf_cg_i64(cg, 8), v_shift), "");
+            v = zf_cg_or(cg, v, v_fill);
+        }
+        // The first count bits from the top; none by name, since a shift by 64 is poison.
+        LLVMValueRef v_down = zf_cg_sub(cg, zf_cg_i64(cg, 64), v_count);
+        LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 0));
+        v_down = zf_cg_and(cg, v_down, zf_cg_i64(cg, 63));
+        return zf_cg_select(cg, v_none, zf_cg_i64(cg, 0), LLVMBuildLShr(builder, v, v_down, ""));
+    }
+    LLVMValueRef v = LLVMBuildLShr(builder, v_word, v_shift, "");
+    if (two) {
+        // next << (64 - shift), in two steps: for shift 0 the byte must vanish.
+        LLVMValueRef v_up = zf_cg_sub(cg, zf_cg_i64(cg, 63), v_shift);
+        LLVMValueRef v_high = LLVMBuildShl(builder, LLVMBuildShl(builder, v_next, v_up, ""), zf_cg_i64(cg, 1), "");
+        v = zf_cg_or(cg, v, v_high);
+    }
+    return zf_cg_and(cg, v, zf_cg_low_mask(cg, v_count, count_limit));
+}

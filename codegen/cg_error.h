@@ -1,0 +1,28 @@
+// LLVM's ways to fail, turned into ours. LLVM reports some faults to a handler that must not return ("Cannot select"), others
+// as diagnostics of a context, others as text or error objects.
+#ifndef ZF_CODEGEN_CG_ERROR_H
+#define ZF_CODEGEN_CG_ERROR_H
+
+#include <llvm-c/Core.h>
+#include <llvm-c/Error.h>
+
+#include "runtime/base/error.h"
+
+/// Installs the process-wide handler of fatal errors and initialises the targets of this build, once. Thread-safe.
+void zf_cg_llvm_start(void);
+
+/// Runs `body`. A fatal error of LLVM inside it, on this thread, ends it at once and gives ZF_ERR_INTERNAL; what LLVM held
+/// then is leaked, since nothing is known of its state: `body` must reach only LLVM objects that are not used afterwards.
+zf_status zf_cg_guard(zf_status (*body)(void *user, zf_error *error), void *user, zf_error *error);
+
+/// Collects the first error diagnostic of a context. `sink` lives as long as the context's use.
+typedef struct zf_cg_diagnostic {
+    bool failed;
+    char text[400];
+} zf_cg_diagnostic;
+void zf_cg_watch(LLVMContextRef context, zf_cg_diagnostic *sink);
+
+/// Consumes an error object (may be NULL: success).
+zf_status zf_cg_llvm_error(LLVMErrorRef failure, const char *what, zf_error *error);
+
+#endif

@@ -1,0 +1,101 @@
+// The compiler as an object: a linker for generated code, and the context's source of code.
+#include "codegen/compiler.h"
+
+#include <llvm-c/Core.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codegen/target.h"
+#include "runtime/context.h"
+#include "runtime/error_codes.h"
+
+static zf_status make_jit(zf_compiler *compiler, zf_error *error) {
+    size_t count = zf_encode_symbols(NULL);
+    zf_jit_symbol *symbols = calloc(count + 1, sizeof(*symbols));
+    if (symbols == NULL) return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a compiler");
+    zf_encode_symbols(symbols);
+    unsigned level = compiler->options.optimise == 0 ? 3 : compiler->options.optimise - 1;
+#ifdef ZF_SANITIZE
+    compiler->options.sanitize = true; // a build with sanitizers has them in all its code
+#endif
+    zf_jit_options options = {.optimise = level,
+                              .sanitize = compiler->options.sanitize,
+                              .cache_dir = zf_context_cache_dir(compiler->context),
+                              .symbols = symbols,
+                              .symbol_count = count};
+    zf_status status = zf_jit_create(&options, &compiler->jit, error);
+    free(symbols);
+    return status;
+}
+
+zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *options, zf_compiler **out, zf_error *error) {
+    if (out != NULL) *out = NULL;
+    if (context == NULL || out == NULL) return zf_fail(error, ZF_ERR_USAGE, "ZF1101", "zf_compiler_create needs a context and a place");
+    if (options != NULL && options->optimise > 4) {
+        return zf_fail(error, ZF_ERR_USAGE, "ZF1101", "optimise is 0 (the default) or 1..4, not %u", options->optimise);
+    }
+    zf_compiler *compiler = calloc(1, sizeof(*compiler));
+    if (compiler == NULL) return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a compiler");
+    compiler->context = context;
+    pthread_mutex_init(&compiler->lock, NULL);
+    if (options != NULL) compiler->options = *options;
+    if (compiler->options.std_dir != NULL) compiler->options.std_dir = compiler->std_dir = strdup(compiler->options.std_dir);
+    bool copied = compiler->std_dir != NULL || options == NULL || options->std_dir == NULL;
+    zf_status status = copied ? make_jit(compiler, error) : zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
+    if (status == ZF_OK) {
+        zf_abi_provider provider = zf_provider_of(compiler);
+        status = zf_context_set_provider(context, &provider, error);
+    }
+    if (status != ZF_OK) {
+        zf_provider_free(compiler);
+        zf_jit_free(compiler->jit);
+        pthread_mutex_destroy(&compiler->lock);
+        free(compiler->std_dir);
+        free(compiler);
+        return status;
+    }
+    *out = compiler;
+    return ZF_OK;
+}
+
+void zf_compiler_free(zf_compiler *compiler) {
+    if (compiler == NULL) return;
+    zf_abi_provider current;
+    if (zf_context_provider(compiler->context, &current) && current.self == compiler)
+        zf_context_set_provider(compiler->context, NULL, NULL);
+    zf_provider_free(compiler);
+    zf_jit_free(compiler->jit);
+    pthread_mutex_destroy(&compiler->lock);
+    free(compiler->std_dir);
+    free(compiler);
+}
+
+zf_jit *zf_compiler_jit(zf_compiler *compiler) { return compiler->jit; }
+zf_context *zf_compiler_context(zf_compiler *compiler) { return compiler->context; }
+const zf_compiler_options *zf_compiler_options_of(const zf_compiler *compiler) { return &compiler->options; }
+
+// Static texts, made once: LLVM says its version in numbers only, and the targets are a table.
+static char version_text[32], targets_text[128];
+static pthread_once_t texts_once = PTHREAD_ONCE_INIT;
+
+static void make_texts(void) {
+    unsigned major, minor, patch;
+    LLVMGetVersion(&major, &minor, &patch);
+    snprintf(version_text, sizeof(version_text), "%u.%u.%u", major, minor, patch);
+    size_t count, length = 0;
+    const zf_cg_target *targets = zf_cg_targets(&count);
+    for (size_t k = 0; k < count && length < sizeof(targets_text); k++) {
+        length += (size_t)snprintf(targets_text + length, sizeof(targets_text) - length, "%s%s", k > 0 ? " " : "", targets[k].name);
+    }
+}
+
+const char *zf_compiler_llvm_version(void) {
+    pthread_once(&texts_once, make_texts);
+    return version_text;
+}
+
+const char *zf_compiler_targets(void) {
+    pthread_once(&texts_once, make_texts);
+    return targets_text;
+}

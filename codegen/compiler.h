@@ -1,0 +1,23 @@
+// Inside the compiler object.
+#ifndef ZF_CODEGEN_COMPILER_H
+#define ZF_CODEGEN_COMPILER_H
+
+#include <pthread.h>
+
+#include "codegen/decoder.h"
+
+struct zf_compiler {
+    zf_context *context;
+    zf_compiler_options options;
+    char *std_dir;                  ///< copy of the caller's
+    zf_jit *jit;
+    pthread_mutex_t lock;           ///< of `containers`
+    struct zf_known_container *containers;
+};
+
+/// The source of code for containers (provider.c).
+zf_abi_provider zf_provider_of(zf_compiler *compiler);
+/// Forgets all containers.
+void zf_provider_free(zf_compiler *compiler);
+
+#endif

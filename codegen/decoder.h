@@ -1,0 +1,42 @@
+// The decoder of one column under one vector of branches: graph, plan, what the runtime launches, and code per tuple of shaping
+// values. The provider (for containers) and the encoder (for what it has just laid out) use the same.
+#ifndef ZF_CODEGEN_DECODER_H
+#define ZF_CODEGEN_DECODER_H
+
+#include "codegen/jit.h"
+#include "runtime/container.h"
+#include "scheduler/plan.h"
+#include "zipflow/compile.h"
+
+/// Everything lives as long as the decoder. Read-only once made, but for the code that is added to it.
+typedef struct zf_decoder {
+    const zf_graph *graph;
+    const zf_plan *plan;
+    zf_abi_plan abi;        ///< provider_data is the decoder
+    zf_shape shape;         ///< as the writer wants it
+    struct zf_decoder_code *codes; ///< made so far
+} zf_decoder;
+
+/// Builds the graph and the plan; compiles nothing. `spec` holds the column. ZF_ERR_UNSUPPORTED with the diagnostic (ZF08xx) where a
+/// form is not lowered, ZF_ERR_USAGE where a branch does not exist.
+zf_status zf_decoder_create(zf_compiler *compiler, zf_spec *spec, const zf_column *column, const uint8_t *branches,
+                            size_t branch_count, uint32_t seek_interval, zf_decoder **out, zf_error *error);
+void zf_decoder_free(zf_decoder *decoder);
+
+/// Code for the shaping values (in the order of abi.shaping), or the general form when NULL: compiled on first use, then kept. After
+/// eight tuples the general form serves further ones. Any thread.
+zf_status zf_decoder_code_for(zf_decoder *decoder, const uint64_t *shaping, const zf_abi_code **out, zf_error *error);
+
+/// The text of that code at a stage: LLVM IR or assembly.
+zf_status zf_decoder_print(zf_decoder *decoder, const uint64_t *shaping, zf_jit_stage stage, zf_text *out, zf_error *error);
+
+/// The compiler's linker and context.
+zf_jit *zf_compiler_jit(zf_compiler *compiler);
+zf_context *zf_compiler_context(zf_compiler *compiler);
+const zf_compiler_options *zf_compiler_options_of(const zf_compiler *compiler);
+
+/// The C functions that compiled encode bodies call: for zf_jit_options.symbols (encode_symbols.c).
+/// Fills `out` (may be NULL) and returns how many there are.
+size_t zf_encode_symbols(zf_jit_symbol *out);
+
+#endif

@@ -1,0 +1,124 @@
+// What a compiled `encode` body works on, and the C functions it calls where inlining gains nothing: growing a buffer, interning,
+// sorting, strings. The layout of these structs is known to the generated code (cg_encode.c).
+//
+// Memory. Buffers belong to the frame. A buffer that grows leaves its old memory in place until the frame is cleared, so that a
+// slice taken before stays readable. Sizes are limited by the frame, not by what the body asks for.
+#ifndef ZF_CODEGEN_ENCODE_SUPPORT_H
+#define ZF_CODEGEN_ENCODE_SUPPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/// Bytes behind the capacity of every buffer: bits are written and read by whole words.
+enum { ZF_ENCODE_SLACK = 64 };
+
+/// A hash table of the values in a buffer, with open addressing. An entry tells an element's value and its number + 1 (0: empty):
+/// values of at most 32 bits as one word, number << 32 | value; others as two words, value and number. `entries` is never NULL.
+typedef struct zf_encode_index {
+    uint64_t *entries;
+    uint64_t mask;    ///< entries - 1, a power of two less one
+    uint64_t count;   ///< in use
+    uint64_t entered; ///< elements of the buffer that were looked at
+} zf_encode_index;
+
+/// Where a value is looked for first. Generated code computes the same.
+#define ZF_ENCODE_HASH_FACTOR 0x9e3779b97f4a7c15u
+
+/// A stream being written, or a growing local array. Elements of scalars lie one after the other (bool: a byte each), nullable
+/// ones with a byte of validity each. Strings: `data` holds offsets (u64, one more than strings) into `text`.
+typedef struct zf_encode_buffer {
+    uint8_t *data;
+    uint64_t length;          ///< whole elements
+    uint64_t capacity;        ///< elements; of strings, without the last offset
+    uint64_t pending, bits;   ///< bits written beyond `length`, fewer than 64, and what they are
+    uint8_t *validity;        ///< or NULL
+    uint8_t *text;            ///< strings
+    uint64_t text_length, text_capacity;
+    uint64_t chunk_start;     ///< first element of the current chunk
+    uint32_t element;         ///< bytes of an element; strings: 8
+    uint32_t nullable, is_text, width; ///< width: bits that an element counts for
+    zf_encode_index index;    ///< of intern
+    uint64_t *starts;         ///< of chunks, in elements
+    uint64_t start_count, start_capacity;
+    uint64_t *parts;          ///< end of each piece that was appended, in elements; stretches pushed between are pieces
+    uint64_t part_count, part_capacity;
+} zf_encode_buffer;
+
+/// Why a body ended.
+typedef enum zf_encode_outcome {
+    ZF_ENCODE_DONE,
+    ZF_ENCODE_REFUSED, ///< `refuse`, or more symbols than codes
+    ZF_ENCODE_FAILED,  ///< a check of the body failed
+    ZF_ENCODE_MEMORY,
+    ZF_ENCODE_LIMIT,   ///< more output or more work than a block may take
+} zf_encode_outcome;
+
+#define ZF_ENCODE_NO_ROW UINT64_MAX
+
+typedef struct zf_encode_block zf_encode_block;
+
+/// One run of an encode body over one block (or one edge of it).
+typedef struct zf_encode_frame {
+    // what is encoded
+    const uint8_t *values;    ///< elements; of strings the characters
+    const uint8_t *validity;  ///< a byte each, or NULL when the type is not nullable
+    const uint64_t *offsets;  ///< strings: rows + 1
+    uint64_t rows;
+    const uint64_t *parts;    ///< ends of pieces, or NULL: all rows are one
+    uint64_t part_count;
+    uint64_t chunk_size;
+    // what comes out
+    uint64_t *params;         ///< by slot, as 64 bits
+    zf_encode_buffer *streams;///< by slot
+    zf_encode_buffer *locals; ///< growing arrays, by number
+    // how it ended
+    uint64_t outcome;         ///< zf_encode_outcome
+    uint64_t violation;       ///< FAILED: 1 for V01
+    uint64_t span;            ///< where: source id << 32 | offset
+    uint64_t row;             ///< of the input, or ZF_ENCODE_NO_ROW
+    uint64_t work;            ///< iterations left
+    uint64_t bytes_left;      ///< that buffers may still take
+    uint32_t local_count, stream_count;
+    zf_encode_block *garbage; ///< all memory of the frame
+} zf_encode_frame;
+
+typedef void (*zf_encode_fn)(zf_encode_frame *frame);
+
+/// Memory of the frame, zeroed, or NULL (outcome set).
+void *zf_encode_alloc(zf_encode_frame *frame, uint64_t bytes);
+/// Frees all memory of the frame.
+void zf_encode_clear(zf_encode_frame *frame);
+/// Forgets what was interned: numbers of elements have changed, or a chunk began.
+void zf_encode_index_reset(zf_encode_buffer *buffer);
+/// Ends every stream: pending bits become elements, padded with zeroes.
+void zf_encode_finish(zf_encode_buffer *buffer);
+
+/// What zf_cg_sort is told beside the bytes of an element: generated code passes it.
+enum { ZF_SORT_SIGNED = 256, ZF_SORT_FLOAT = 512 };
+
+/// Every function that generated code calls: X(name, returns, arguments).
+#define ZF_ENCODE_FUNCTIONS(X)                                                                                          \
+    X(zf_cg_grow, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t))                                          \
+    X(zf_cg_push_null, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t, uint64_t))                           \
+    X(zf_cg_push_text, uint64_t, (zf_encode_frame *, zf_encode_buffer *, const uint8_t *, uint64_t, uint64_t))          \
+    X(zf_cg_push_bools, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t, uint64_t))                          \
+    X(zf_cg_push_varint, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t))                                   \
+    X(zf_cg_append, uint64_t, (zf_encode_frame *, zf_encode_buffer *, const uint8_t *, const uint8_t *, uint64_t))      \
+    X(zf_cg_append_texts, uint64_t,                                                                                     \
+      (zf_encode_frame *, zf_encode_buffer *, const uint8_t *, const uint64_t *, const uint8_t *, uint64_t))            \
+    X(zf_cg_intern, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t, uint64_t))                              \
+    X(zf_cg_intern_text, uint64_t, (zf_encode_frame *, zf_encode_buffer *, const uint8_t *, uint64_t, uint64_t))        \
+    X(zf_cg_start_chunk, uint64_t, (zf_encode_frame *, zf_encode_buffer *))                                             \
+    X(zf_cg_reverse, void, (zf_encode_buffer *, uint64_t))                                                              \
+    X(zf_cg_sort, uint64_t, (zf_encode_frame *, uint8_t *, uint64_t, uint64_t))                                         \
+    X(zf_cg_code_lengths, uint64_t,                                                                                     \
+      (zf_encode_frame *, const uint8_t *, uint64_t, uint64_t, uint8_t *, uint64_t, uint64_t, uint64_t))                \
+    X(zf_cg_text_equal, uint64_t, (const uint8_t *, uint64_t, const uint8_t *, uint64_t))                                \
+    X(zf_cg_text_order, uint64_t, (const uint8_t *, uint64_t, const uint8_t *, uint64_t))                                \
+    X(zf_cg_read_bits, uint64_t, (const uint8_t *, uint64_t, uint64_t, uint64_t))
+
+#define X(name, returns, arguments) returns name arguments;
+ZF_ENCODE_FUNCTIONS(X)
+#undef X
+
+#endif

@@ -1,0 +1,81 @@
+// zipflow: the compiler. Programs (`.zf`), encoding, and code for the runtime on machines that have the compiler.
+//
+// The compiler uses LLVM. LLVM's handler of fatal errors is process-wide: `zf_compiler_create` installs one that leaves by
+// longjmp and turns the error into a ZF_ERR_INTERNAL of the call that hit it; that call's LLVM context is abandoned.
+//
+// Threads: a compiler may be used by many threads at once. A program is read-only once loaded.
+#ifndef ZIPFLOW_COMPILE_H
+#define ZIPFLOW_COMPILE_H
+
+#include "zipflow/zipflow.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct zf_compiler zf_compiler;
+typedef struct zf_program zf_program;
+
+typedef struct zf_compiler_options {
+    const char *std_dir;  ///< where std.zf lies; NULL: found beside the program or the library, else as installed
+    unsigned optimise;    ///< 0: the default (3); 1..4 stand for -O0 .. -O3
+    bool general_only;    ///< never specialise on shaping values
+    bool sanitize;        ///< instrument generated host code with AddressSanitizer (the process must have its runtime)
+} zf_compiler_options;
+
+/// Makes a compiler and makes it the context's source of code, so that containers of the context can be decoded. Free it
+/// after the context's containers and before the context.
+ZF_API zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *options, zf_compiler **out,
+                                    zf_error *error);
+ZF_API void zf_compiler_free(zf_compiler *compiler);
+
+/// LLVM's version, and the targets that this build has, separated by spaces. Static.
+ZF_API const char *zf_compiler_llvm_version(void);
+ZF_API const char *zf_compiler_targets(void);
+
+/// Loads and checks a program. On an error in the text returns ZF_ERR_INPUT with the first diagnostic in `*error`, and still
+/// sets `*out`, from which all can be read; free it either way.
+ZF_API zf_status zf_program_load(zf_compiler *compiler, const char *path, zf_program **out, zf_error *error);
+ZF_API void zf_program_free(zf_program *program);
+typedef enum zf_diagnostic_form { ZF_DIAGNOSTICS_HUMAN, ZF_DIAGNOSTICS_LINE, ZF_DIAGNOSTICS_JSON } zf_diagnostic_form;
+/// All diagnostics as text; lives as long as the program.
+ZF_API const char *zf_program_diagnostics(zf_program *program, zf_diagnostic_form form);
+
+// ---- Encoding -------------------------------------------------------------------------------------------------
+
+/// A column's plain data, in memory. `values` of booleans is one byte each (0 or 1); of strings the characters, with
+/// `offsets` (rows + 1). `validity` (bitmap, bit 0 first) is NULL where nothing is null.
+typedef struct zf_encode_column {
+    const char *name;
+    const void *values;
+    const int64_t *offsets;
+    const uint8_t *validity;
+} zf_encode_column;
+
+typedef struct zf_encode_options {
+    uint64_t rows_per_block; ///< 0: 16 MiB of plain data; otherwise a multiple of 4096
+    unsigned threads;        ///< 0: the context's
+    bool overwrite;          ///< replace an existing file
+    /// Called after every block, from one thread at a time; false stops the encoding with ZF_ERR_USAGE. May be NULL.
+    bool (*progress)(void *user, uint64_t blocks_done, uint64_t blocks);
+    void *progress_user;
+} zf_encode_options;
+
+/// What encoding one column took.
+typedef struct zf_encode_stats {
+    double encode_seconds;   ///< of a core, over all blocks: encode bodies and seek states
+    double verify_seconds;   ///< decoding and comparing
+    uint64_t plain_bytes, stored_bytes, blocks;
+} zf_encode_stats;
+
+/// Encodes `rows` rows of the columns of `table` (NULL: the program's only one) to `path`. Every column of the table must be
+/// given once, in any order. Every block is decoded and compared before it is written. The file appears under its name only
+/// when it is complete. `stats` may be NULL, else one per column of the table, in the table's order.
+ZF_API zf_status zf_encode(zf_program *program, const char *table, const zf_encode_column *columns, size_t column_count,
+                           uint64_t rows, const zf_encode_options *options, const char *path, zf_encode_stats *stats,
+                           zf_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,495 @@
+#include "codegen/jit.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/BitWriter.h>
+#include <llvm-c/LLJIT.h>
+#include <llvm-c/Orc.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "codegen/cache.h"
+#include "codegen/cg_error.h"
+#include "codegen/identity.h"
+#include "codegen/target.h"
+#include "runtime/error_codes.h"
+#include "zipflow/abi.h"
+
+// Every piece of code gets a library (JITDylib) of its own, so that names in different pieces never meet. Libraries cannot be
+// removed from a session, so those of unloaded code are used again.
+struct zf_jit_code {
+    LLVMOrcJITDylibRef library;
+    LLVMOrcResourceTrackerRef tracker; ///< NULL while nothing is loaded
+    zf_jit_code *next;                 ///< in `all`
+    zf_jit_code *next_free;
+};
+
+struct zf_jit {
+    LLVMOrcLLJITRef lljit;
+    LLVMOrcExecutionSessionRef session;
+    unsigned level;
+    bool sanitize;
+    char *triple, *layout;
+    zf_text identity; ///< of compiler and machine: how every cache key begins
+    int cache;        ///< descriptor, or -1
+    zf_jit_symbol *symbols;
+    size_t symbol_count;
+    pthread_mutex_t lock; ///< of what follows
+    zf_jit_code *all, *free;
+    unsigned libraries;
+    char reported[400];   ///< what the session said last
+    atomic_bool dead;     ///< LLVM gave up while it linked: nothing of the session is touched again, it is leaked
+    atomic_ullong compiled, cached, damaged;
+};
+
+static zf_status out_of_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for generated code"); }
+
+// What generated code may need without naming it: LLVM makes calls of these from loops.
+static const zf_jit_symbol implied[] = {
+    {"memcpy", (const void *)(uintptr_t)memcpy},
+    {"memmove", (const void *)(uintptr_t)memmove},
+    {"memset", (const void *)(uintptr_t)memset},
+    {"memcmp", (const void *)(uintptr_t)memcmp},
+};
+
+// ---- Creation -------------------------------------------------------------------------------------------------
+
+// The session prints errors to stderr unless told otherwise. The status of a call says the essential part again.
+static void on_session_error(void *user, LLVMErrorRef failure) {
+    zf_jit *jit = user;
+    char *text = LLVMGetErrorMessage(failure);
+    pthread_mutex_lock(&jit->lock);
+    snprintf(jit->reported, sizeof(jit->reported), "%.*s", (int)strcspn(text, "\n"), text);
+    pthread_mutex_unlock(&jit->lock);
+    LLVMDisposeErrorMessage(text);
+}
+
+static zf_status start_session(void *user, zf_error *error) {
+    zf_jit *jit = user;
+    LLVMTargetMachineRef machine;
+    ZF_TRY(zf_cg_host_machine(jit->level, &machine, error));
+    char *triple = LLVMGetTargetMachineTriple(machine), *cpu = LLVMGetTargetMachineCPU(machine);
+    char *features = LLVMGetTargetMachineFeatureString(machine);
+    LLVMTargetDataRef data = LLVMCreateTargetDataLayout(machine);
+    char *layout = LLVMCopyStringRepOfTargetData(data);
+    LLVMDisposeTargetData(data);
+    jit->triple = strdup(triple);
+    jit->layout = strdup(layout);
+    unsigned major, minor, patch;
+    LLVMGetVersion(&major, &minor, &patch);
+    zf_build_identity(&jit->identity);
+    zf_text_printf(&jit->identity, "\nzipflow abi %d\nllvm %u.%u.%u\n%s %s %s\nO%u%s\n", ZF_ABI_VERSION, major, minor, patch,
+                   triple, cpu, features, jit->level, jit->sanitize ? " asan" : "");
+    LLVMDisposeMessage(triple);
+    LLVMDisposeMessage(cpu);
+    LLVMDisposeMessage(features);
+    LLVMDisposeMessage(layout);
+    if (jit->triple == NULL || jit->layout == NULL || jit->identity.failed) {
+        LLVMDisposeTargetMachine(machine);
+        return out_of_memory(error);
+    }
+    LLVMOrcLLJITBuilderRef builder = LLVMOrcCreateLLJITBuilder();
+    // The builder takes the machine over.
+    LLVMOrcLLJITBuilderSetJITTargetMachineBuilder(builder, LLVMOrcJITTargetMachineBuilderCreateFromTargetMachine(machine));
+    ZF_TRY(zf_cg_llvm_error(LLVMOrcCreateLLJIT(&jit->lljit, builder), "the linker for generated code cannot start", error));
+    jit->session = LLVMOrcLLJITGetExecutionSession(jit->lljit);
+    LLVMOrcExecutionSessionSetErrorReporter(jit->session, on_session_error, jit);
+    return ZF_OK;
+}
+
+zf_status zf_jit_create(const zf_jit_options *options, zf_jit **out, zf_error *error) {
+    *out = NULL;
+    zf_cg_llvm_start();
+    zf_jit *jit = calloc(1, sizeof(*jit));
+    if (jit == NULL) return out_of_memory(error);
+    jit->cache = -1;
+    jit->level = options->optimise > 3 ? 3 : options->optimise;
+    jit->sanitize = options->sanitize;
+    size_t implied_count = sizeof(implied) / sizeof(implied[0]);
+    pthread_mutex_init(&jit->lock, NULL);
+    jit->symbol_count = implied_count + options->symbol_count;
+    jit->symbols = calloc(jit->symbol_count, sizeof(*jit->symbols));
+    if (jit->symbols == NULL) {
+        zf_jit_free(jit);
+        return out_of_memory(error);
+    }
+    memcpy(jit->symbols, implied, sizeof(implied));
+    for (size_t k = 0; k < options->symbol_count; k++) {
+        jit->symbols[implied_count + k] = options->symbols[k];
+        jit->symbols[implied_count + k].name = strdup(options->symbols[k].name);
+        if (jit->symbols[implied_count + k].name == NULL) {
+            zf_jit_free(jit);
+            return out_of_memory(error);
+        }
+    }
+    zf_status status = zf_cg_guard(start_session, jit, error);
+    if (status != ZF_OK) {
+        zf_jit_free(jit);
+        return status;
+    }
+    if (options->cache_dir != NULL && options->cache_dir[0] != 0) jit->cache = zf_cache_open(options->cache_dir);
+    *out = jit;
+    return ZF_OK;
+}
+
+void zf_jit_free(zf_jit *jit) {
+    if (jit == NULL) return;
+    bool dead = atomic_load(&jit->dead);
+    for (zf_jit_code *code = jit->all; code != NULL;) {
+        zf_jit_code *next = code->next;
+        if (code->tracker != NULL && !dead) LLVMOrcReleaseResourceTracker(code->tracker);
+        free(code);
+        code = next;
+    }
+    if (jit->lljit != NULL && !dead) LLVMConsumeError(LLVMOrcDisposeLLJIT(jit->lljit));
+    if (jit->cache >= 0) close(jit->cache);
+    for (size_t k = sizeof(implied) / sizeof(implied[0]); jit->symbols != NULL && k < jit->symbol_count; k++)
+        free((void *)(uintptr_t)jit->symbols[k].name);
+    free(jit->symbols);
+    free(jit->triple);
+    free(jit->layout);
+    zf_text_free(&jit->identity);
+    pthread_mutex_destroy(&jit->lock);
+    free(jit);
+}
+
+zf_jit_stats zf_jit_get_stats(const zf_jit *jit) {
+    return (zf_jit_stats){atomic_load(&jit->compiled), atomic_load(&jit->cached), atomic_load(&jit->damaged)};
+}
+
+// ---- Compilation ----------------------------------------------------------------------------------------------
+
+typedef struct compilation {
+    zf_jit *jit;
+    const zf_jit_request *request;
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMTargetMachineRef machine;
+    zf_cg_diagnostic diagnostic;
+    LLVMMemoryBufferRef object; ///< the result, or NULL
+    zf_text key;                ///< empty: not kept
+    zf_text *text;              ///< instead of an object, the text of `stage`
+    zf_jit_stage stage;
+} compilation;
+
+static void add_attribute(LLVMContextRef context, LLVMValueRef function, const char *name) {
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(context, kind, 0));
+}
+
+static zf_status verify(compilation *c, zf_error *error) {
+    char *message = NULL;
+    zf_status status = ZF_OK;
+    if (LLVMVerifyModule(c->module, LLVMReturnStatusAction, &message)) {
+        if (message != NULL) message[strcspn(message, "\n")] = 0;
+        status = zf_fail(error, ZF_ERR_INTERNAL, "ZF1902", "the generated code of `%s` is malformed: %s", c->request->name, message);
+    }
+    LLVMDisposeMessage(message);
+    return status;
+}
+
+// Some of LLVM's passes, and the selection of instructions, take time that grows with the square of a function's or a block's size.
+// Bodies come from files too, so what is beyond this is compiled without them: slower code, but in bounded time.
+enum { MOST_INSTRUCTIONS = 30000, MOST_IN_A_BLOCK = 5000 };
+
+static bool is_large(LLVMModuleRef module) {
+    uint64_t all = 0;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f != NULL; f = LLVMGetNextFunction(f)) {
+        for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(f); bb != NULL; bb = LLVMGetNextBasicBlock(bb)) {
+            uint64_t count = 0;
+            for (LLVMValueRef v = LLVMGetFirstInstruction(bb); v != NULL; v = LLVMGetNextInstruction(v)) count++;
+            if (count > MOST_IN_A_BLOCK) return true;
+            all += count;
+        }
+    }
+    return all > MOST_INSTRUCTIONS;
+}
+
+static void print_module(compilation *c) {
+    char *text = LLVMPrintModuleToString(c->module);
+    zf_text_puts(c->text, text);
+    LLVMDisposeMessage(text);
+}
+
+// The key of an object: the compiler and the machine, and the module itself. So whatever the code depends on is in it.
+static bool make_key(compilation *c) {
+    zf_jit *jit = c->jit;
+    if (jit->cache < 0 || c->request->key == NULL || c->text != NULL) return false;
+    LLVMMemoryBufferRef module = LLVMWriteBitcodeToMemoryBuffer(c->module);
+    zf_text_add(&c->key, jit->identity.data, jit->identity.length);
+    zf_text_add(&c->key, c->request->key, c->request->key_length);
+    zf_text_add(&c->key, LLVMGetBufferStart(module), LLVMGetBufferSize(module));
+    LLVMDisposeMemoryBuffer(module);
+    return !c->key.failed;
+}
+
+static bool find_object(compilation *c) {
+    void *bytes;
+    size_t size;
+    zf_cache_answer answer = zf_cache_find(c->jit->cache, c->key.data, c->key.length, &bytes, &size);
+    if (answer == ZF_CACHE_DAMAGED) atomic_fetch_add(&c->jit->damaged, 1);
+    if (answer != ZF_CACHE_FOUND) return false;
+    c->object = LLVMCreateMemoryBufferWithMemoryRangeCopy(bytes, size, c->request->name);
+    free(bytes);
+    atomic_fetch_add(&c->jit->cached, 1);
+    return true;
+}
+
+static zf_status compile(void *user, zf_error *error) {
+    compilation *c = user;
+    zf_jit *jit = c->jit;
+    ZF_TRY(c->request->build(c->request->user, c->module, error));
+    for (LLVMValueRef f = LLVMGetFirstFunction(c->module); f != NULL; f = LLVMGetNextFunction(f)) {
+        add_attribute(c->context, f, "nounwind");
+        if (LLVMCountBasicBlocks(f) > 0 && jit->sanitize) add_attribute(c->context, f, "sanitize_address");
+    }
+    bool keep = make_key(c);
+    if (keep && find_object(c)) return ZF_OK;
+    ZF_TRY(verify(c, error));
+    if (c->text != NULL && c->stage == ZF_JIT_IR) {
+        print_module(c);
+        return ZF_OK;
+    }
+    unsigned level = jit->level;
+    if (level > 0 && is_large(c->module)) {
+        level = 0;
+        LLVMDisposeTargetMachine(c->machine);
+        c->machine = NULL;
+        ZF_TRY(zf_cg_host_machine(level, &c->machine, error));
+    }
+    char passes[32];
+    snprintf(passes, sizeof(passes), "default<O%u>%s", level, jit->sanitize ? ",asan" : "");
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMPassBuilderOptionsSetSLPVectorization(options, 0); // loops are what we vectorise; this takes long and finds little
+    LLVMErrorRef failure = LLVMRunPasses(c->module, passes, c->machine, options);
+    LLVMDisposePassBuilderOptions(options);
+    ZF_TRY(zf_cg_llvm_error(failure, "optimisation failed", error));
+    if (c->text != NULL && c->stage == ZF_JIT_OPTIMISED) {
+        print_module(c);
+        return ZF_OK;
+    }
+    char *message = NULL;
+    LLVMMemoryBufferRef result = NULL;
+    LLVMCodeGenFileType type = c->text != NULL ? LLVMAssemblyFile : LLVMObjectFile;
+    if (LLVMTargetMachineEmitToMemoryBuffer(c->machine, c->module, type, &message, &result)) {
+        zf_fail(error, ZF_ERR_INTERNAL, "ZF1902", "no machine code for %s: %s", c->request->name, message);
+        LLVMDisposeMessage(message);
+        return ZF_ERR_INTERNAL;
+    }
+    if (c->text == NULL) {
+        c->object = result;
+        atomic_fetch_add(&jit->compiled, 1);
+        if (keep) zf_cache_keep(jit->cache, c->key.data, c->key.length, LLVMGetBufferStart(result), LLVMGetBufferSize(result));
+        return ZF_OK;
+    }
+    zf_text_add(c->text, LLVMGetBufferStart(result), LLVMGetBufferSize(result));
+    LLVMDisposeMemoryBuffer(result);
+    return ZF_OK;
+}
+
+// Runs `compile` in a context of its own. After a fatal error nothing of LLVM's is touched again.
+static zf_status compile_alone(compilation *c, zf_error *error) {
+    ZF_TRY(zf_cg_host_machine(c->jit->level, &c->machine, error));
+    c->context = LLVMContextCreate();
+    zf_cg_watch(c->context, &c->diagnostic);
+    c->module = LLVMModuleCreateWithNameInContext(c->request->name, c->context);
+    LLVMSetTarget(c->module, c->jit->triple);
+    LLVMSetDataLayout(c->module, c->jit->layout);
+    zf_error inner = {0};
+    zf_status status = zf_cg_guard(compile, c, &inner);
+    if (status == ZF_ERR_INTERNAL && strcmp(inner.code, "ZF1903") == 0) { // abandoned
+        if (error != NULL) *error = inner;
+        return status;
+    }
+    LLVMDisposeModule(c->module);
+    LLVMContextDispose(c->context);
+    if (c->machine != NULL) LLVMDisposeTargetMachine(c->machine);
+    if (status == ZF_OK && c->diagnostic.failed) {
+        status = zf_fail(&inner, ZF_ERR_INTERNAL, "ZF1902", "%s: %s", c->request->name, c->diagnostic.text);
+        if (c->object != NULL) LLVMDisposeMemoryBuffer(c->object);
+        c->object = NULL;
+    }
+    if (status != ZF_OK && error != NULL) *error = inner;
+    return status;
+}
+
+zf_status zf_jit_print(zf_jit *jit, const zf_jit_request *request, zf_jit_stage stage, zf_text *out, zf_error *error) {
+    compilation c = {.jit = jit, .request = request, .text = out, .stage = stage};
+    return compile_alone(&c, error);
+}
+
+// From the cache, else compiled and kept. `*object` belongs to the caller.
+static zf_status obtain(zf_jit *jit, const zf_jit_request *request, LLVMMemoryBufferRef *object, zf_error *error) {
+    compilation c = {.jit = jit, .request = request};
+    zf_status status = compile_alone(&c, error);
+    *object = status == ZF_OK ? c.object : NULL;
+    zf_text_free(&c.key);
+    return status;
+}
+
+// ---- Linking --------------------------------------------------------------------------------------------------
+
+static zf_status define_symbols(zf_jit *jit, LLVMOrcJITDylibRef library, zf_error *error) {
+    LLVMOrcCSymbolMapPair *pairs = calloc(jit->symbol_count, sizeof(*pairs));
+    if (pairs == NULL) return out_of_memory(error);
+    for (size_t k = 0; k < jit->symbol_count; k++) {
+        pairs[k].Name = LLVMOrcLLJITMangleAndIntern(jit->lljit, jit->symbols[k].name);
+        pairs[k].Sym.Address = (LLVMOrcJITTargetAddress)(uintptr_t)jit->symbols[k].address;
+        pairs[k].Sym.Flags.GenericFlags = LLVMJITSymbolGenericFlagsExported | LLVMJITSymbolGenericFlagsCallable;
+    }
+    LLVMOrcMaterializationUnitRef unit = LLVMOrcAbsoluteSymbols(pairs, jit->symbol_count);
+    free(pairs);
+    LLVMErrorRef failure = LLVMOrcJITDylibDefine(library, unit);
+    if (failure != LLVMErrorSuccess) LLVMOrcDisposeMaterializationUnit(unit);
+    ZF_TRY(zf_cg_llvm_error(failure, "the symbols of generated code cannot be defined", error));
+    if (!jit->sanitize) return ZF_OK;
+    // AddressSanitizer's runtime is found in the process.
+    LLVMOrcDefinitionGeneratorRef process;
+    ZF_TRY(zf_cg_llvm_error(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
+                                &process, LLVMOrcLLJITGetGlobalPrefix(jit->lljit), NULL, NULL),
+                            "the symbols of the process cannot be read", error));
+    LLVMOrcJITDylibAddGenerator(library, process);
+    return ZF_OK;
+}
+
+static zf_status take_library(zf_jit *jit, zf_jit_code **out, zf_error *error) {
+    pthread_mutex_lock(&jit->lock);
+    zf_jit_code *code = jit->free;
+    if (code != NULL) jit->free = code->next_free;
+    unsigned number = jit->libraries++;
+    pthread_mutex_unlock(&jit->lock);
+    *out = code;
+    if (code != NULL) return ZF_OK;
+    code = calloc(1, sizeof(*code));
+    if (code == NULL) return out_of_memory(error);
+    char name[32];
+    snprintf(name, sizeof(name), "zipflow.%u", number);
+    code->library = LLVMOrcExecutionSessionCreateBareJITDylib(jit->session, name);
+    zf_status status = define_symbols(jit, code->library, error);
+    if (status != ZF_OK) {
+        free(code);
+        return status;
+    }
+    pthread_mutex_lock(&jit->lock);
+    code->next = jit->all;
+    jit->all = code;
+    pthread_mutex_unlock(&jit->lock);
+    *out = code;
+    return ZF_OK;
+}
+
+void zf_jit_unload(zf_jit *jit, zf_jit_code *code) {
+    if (code == NULL || atomic_load(&jit->dead)) return; // zf_jit_free has a list of all
+    if (code->tracker != NULL) {
+        LLVMConsumeError(LLVMOrcResourceTrackerRemove(code->tracker));
+        LLVMOrcReleaseResourceTracker(code->tracker);
+        code->tracker = NULL;
+    }
+    pthread_mutex_lock(&jit->lock);
+    code->next_free = jit->free;
+    jit->free = code;
+    pthread_mutex_unlock(&jit->lock);
+}
+
+// A lookup may be answered by another thread of the session.
+typedef struct answer {
+    pthread_mutex_t lock;
+    pthread_cond_t ready;
+    bool done;
+    LLVMErrorRef failure;
+    const LLVMOrcCLookupSetElement *names;
+    void **addresses;
+    size_t count;
+} answer;
+
+static void on_found(LLVMErrorRef failure, LLVMOrcCSymbolMapPairs found, size_t count, void *user) {
+    answer *a = user;
+    pthread_mutex_lock(&a->lock);
+    a->failure = failure;
+    for (size_t k = 0; failure == LLVMErrorSuccess && k < count; k++) {
+        for (size_t n = 0; n < a->count; n++) {
+            if (a->names[n].Name == found[k].Name) a->addresses[n] = (void *)(uintptr_t)found[k].Sym.Address;
+        }
+    }
+    a->done = true;
+    pthread_cond_signal(&a->ready);
+    pthread_mutex_unlock(&a->lock);
+}
+
+static zf_status look_up(zf_jit *jit, zf_jit_code *code, const zf_jit_request *request, void **addresses, zf_error *error) {
+    size_t count = request->symbol_count;
+    memset(addresses, 0, count * sizeof(*addresses));
+    if (count == 0) return ZF_OK;
+    LLVMOrcCLookupSetElement *names = calloc(count + 1, sizeof(*names));
+    if (names == NULL) return out_of_memory(error);
+    for (size_t k = 0; k < count; k++) {
+        names[k].Name = LLVMOrcLLJITMangleAndIntern(jit->lljit, request->symbols[k]);
+        names[k].LookupFlags = LLVMOrcSymbolLookupFlagsWeaklyReferencedSymbol;
+    }
+    answer a = {.names = names, .addresses = addresses, .count = count};
+    pthread_mutex_init(&a.lock, NULL);
+    pthread_cond_init(&a.ready, NULL);
+    LLVMOrcCJITDylibSearchOrderElement order[2] = {{code->library, LLVMOrcJITDylibLookupFlagsMatchExportedSymbolsOnly}, {NULL, 0}};
+    // Takes the names over; their pointers stay comparable, since the pool keeps them while they are in use.
+    LLVMOrcExecutionSessionLookup(jit->session, LLVMOrcLookupKindStatic, order, 1, names, count, on_found, &a);
+    pthread_mutex_lock(&a.lock);
+    while (!a.done) pthread_cond_wait(&a.ready, &a.lock);
+    pthread_mutex_unlock(&a.lock);
+    pthread_cond_destroy(&a.ready);
+    pthread_mutex_destroy(&a.lock);
+    free(names);
+    zf_status status = zf_cg_llvm_error(a.failure, "generated code cannot be linked", error);
+    if (status == ZF_OK) return ZF_OK;
+    // The lookup says which symbols there are not, the session why.
+    pthread_mutex_lock(&jit->lock);
+    if (jit->reported[0] != 0) zf_raise(error, ZF_E_LLVM, "generated code cannot be linked: %s", jit->reported);
+    jit->reported[0] = 0;
+    pthread_mutex_unlock(&jit->lock);
+    return status;
+}
+
+typedef struct linking {
+    zf_jit *jit;
+    zf_jit_code *code;
+    const zf_jit_request *request;
+    LLVMMemoryBufferRef object;
+    void **addresses;
+} linking;
+
+static zf_status link_object(void *user, zf_error *error) {
+    linking *l = user;
+    l->code->tracker = LLVMOrcJITDylibCreateResourceTracker(l->code->library);
+    LLVMMemoryBufferRef object = l->object;
+    l->object = NULL; // the session owns it from here on
+    ZF_TRY(zf_cg_llvm_error(LLVMOrcLLJITAddObjectFileWithRT(l->jit->lljit, l->code->tracker, object),
+                            "generated code cannot be loaded", error));
+    return look_up(l->jit, l->code, l->request, l->addresses, error);
+}
+
+zf_status zf_jit_load(zf_jit *jit, const zf_jit_request *request, void **addresses, zf_jit_code **out, zf_error *error) {
+    if (out != NULL) *out = NULL;
+    if (atomic_load(&jit->dead)) return zf_raise(error, ZF_E_LLVM_FATAL, "LLVM gave up earlier: this compiler makes no more code");
+    linking l = {.jit = jit, .request = request, .addresses = addresses};
+    ZF_TRY(obtain(jit, request, &l.object, error));
+    zf_error inner = {0};
+    zf_status status = take_library(jit, &l.code, &inner);
+    if (status == ZF_OK) {
+        status = zf_cg_guard(link_object, &l, &inner);
+        // The session is everyone's, and its state is unknown now.
+        if (status != ZF_OK && strcmp(inner.code, "ZF1903") == 0) atomic_store(&jit->dead, true);
+    }
+    if (status == ZF_OK) {
+        if (out != NULL) *out = l.code;
+        return ZF_OK;
+    }
+    if (error != NULL) *error = inner;
+    if (atomic_load(&jit->dead)) return status;
+    if (l.object != NULL) LLVMDisposeMemoryBuffer(l.object);
+    if (l.code != NULL) zf_jit_unload(jit, l.code);
+    return status;
+}

@@ -1,0 +1,68 @@
+// From a function that builds a module to callable code: verify, run passes, make an object in memory, link it. Objects are
+// kept on disk under the module that they were made from, so a second process builds that, which is quick, and finds the rest.
+#ifndef ZF_CODEGEN_JIT_H
+#define ZF_CODEGEN_JIT_H
+
+#include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
+
+#include "runtime/base/error.h"
+#include "runtime/base/text.h"
+
+typedef struct zf_jit zf_jit;
+typedef struct zf_jit_code zf_jit_code;
+
+/// A C function or object that generated code may call or read by name. Names start with `zf_cg_`.
+typedef struct zf_jit_symbol {
+    const char *name;
+    const void *address; ///< cast a function through `uintptr_t`
+} zf_jit_symbol;
+
+typedef struct zf_jit_options {
+    unsigned optimise;     ///< level of passes and code generation, 0..3
+    bool sanitize;         ///< every function is instrumented with AddressSanitizer, whose runtime the process must have
+    const char *cache_dir; ///< NULL or "": no disk cache. Copied
+    const zf_jit_symbol *symbols; ///< besides memcpy, memmove, memset, memcmp. Copied
+    size_t symbol_count;
+} zf_jit_options;
+
+/// A linker for the machine at hand. All functions here may be called by many threads at once; compilations do not wait for
+/// each other.
+zf_status zf_jit_create(const zf_jit_options *options, zf_jit **out, zf_error *error);
+/// Frees it with all code that came from it.
+void zf_jit_free(zf_jit *jit);
+
+/// What to compile.
+typedef struct zf_jit_request {
+    const char *name;        ///< of the module: in errors and printed text
+    const char *key;         ///< NULL: the object is not kept on disk. Else it is kept under a key that holds the module itself,
+    size_t key_length;       ///< the compiler and the machine, and this text, which may be empty
+    /// Fills `module` (triple and data layout are set; attributes that all functions want are added afterwards). Must be repeatable: the same request builds the same module. Must not keep
+    /// anything made in `context`: on a fatal error of LLVM it does not return.
+    zf_status (*build)(void *user, LLVMModuleRef module, zf_error *error);
+    void *user;
+    const char *const *symbols; ///< names of functions to look up
+    size_t symbol_count;
+} zf_jit_request;
+
+/// Compiles or finds, and links. `addresses` gets one pointer per symbol (NULL where `build` made no such function).
+/// The code lives until zf_jit_unload or zf_jit_free. `*out` may be NULL: then only the latter.
+zf_status zf_jit_load(zf_jit *jit, const zf_jit_request *request, void **addresses, zf_jit_code **out, zf_error *error);
+void zf_jit_unload(zf_jit *jit, zf_jit_code *code);
+
+typedef enum zf_jit_stage {
+    ZF_JIT_IR,        ///< as built
+    ZF_JIT_OPTIMISED, ///< after the passes
+    ZF_JIT_ASSEMBLY,  ///< of the machine at hand
+} zf_jit_stage;
+
+/// The text of a module at a stage: `zfc --emit=llvm|asm`.
+zf_status zf_jit_print(zf_jit *jit, const zf_jit_request *request, zf_jit_stage stage, zf_text *out, zf_error *error);
+
+/// Counters since creation: objects compiled, objects taken from the disk, damaged entries of the cache.
+typedef struct zf_jit_stats {
+    uint64_t compiled, cached, damaged;
+} zf_jit_stats;
+zf_jit_stats zf_jit_get_stats(const zf_jit *jit);
+
+#endif

@@ -1,0 +1,198 @@
+// Kernels from plans: what the lowerings of the host target share. One `zf_lower` builds one kernel; its environments
+// (zf_lower_env) answer what bodies ask for.
+//
+// A kernel is two functions: the entry of zipflow/abi.h, which only unpacks its arguments, and a body with every buffer as a
+// `noalias` argument, so that loops need no tests for overlap. Values that hold for a whole block (params, counts, pointers) are
+// made in the body's first block when they are first asked for, which stays open until the end.
+#ifndef ZF_CODEGEN_LOWER_H
+#define ZF_CODEGEN_LOWER_H
+
+#include "codegen/cg_emit.h"
+#include "codegen/target.h"
+
+enum {
+    ZF_STRIP = 64,          ///< elements or groups that are worked on together: 64 of any bit width are whole words, for bool too
+    ZF_READ_AHEAD = 16,     ///< bytes that can be read behind any stream and work buffer
+    ZF_NO_FAILURE = 0xffff, ///< of the failure slot: no check failed
+};
+
+typedef struct zf_lower_env zf_lower_env;
+typedef struct zf_strip zf_strip;
+typedef struct zf_running zf_running;
+
+/// What a plan's code is made from.
+typedef struct zf_lower_input {
+    const zf_plan *plan;
+    const uint64_t *shaping; ///< values in the order of plan->shaping; NULL: the general form
+} zf_lower_input;
+
+struct zf_lower {
+    zf_cg *cg;
+    const zf_lower_input *input;
+    const zf_plan *plan;
+    const zf_graph *graph;
+    const zf_kernel *kernel;  ///< NULL in the function of hoisted checks
+    LLVMValueRef v_body;      ///< the function with the arguments below
+    LLVMBasicBlockRef bb_setup;
+    LLVMValueRef v_base, v_slots, v_out, v_record, v_failure, v_tiles, v_mode, v_begin, v_end; ///< arguments
+    LLVMValueRef *v_works;
+    LLVMValueRef *v_words;    ///< descriptor words loaded so far, by slot
+    LLVMValueRef *v_nonempty; ///< per node: whether its output has elements
+    LLVMValueRef v_fail;      ///< slot (i32): smallest number of a check that failed, or ZF_NO_FAILURE
+    LLVMValueRef v_limit;     ///< slot (i64): strips that begin below may read their bits in whole vectors
+    zf_type type;             ///< of what the kernel stores
+    LLVMValueRef v_sink;      ///< where element 0 goes; may lie outside any object: zf_cg_at_sink
+    zf_running *runnings;     ///< scans along the kernel's elements
+    uint32_t running_count;
+};
+
+/// The surroundings of one body. Indices are u64.
+struct zf_lower_env {
+    zf_cg_env env; ///< first
+    zf_lower *lower;
+    uint32_t node;
+    LLVMValueRef v_i, v_g, v_j;
+    zf_strip *strip;         ///< not NULL: the index (v_g of a group body, else v_i) is element strip->v_k of this strip
+    const zf_local *binder;  ///< of a scan's term: stands for the index
+    LLVMValueRef v_counts;   ///< i1 under which failed checks count; NULL: always
+    bool uses_i, uses_g;     ///< which indices were asked for
+    LLVMValueRef v_alive;    ///< i1, false: the index was made up and stands for nothing, so only index 0 may be read; NULL: true
+};
+
+/// Creates the functions of a kernel, or of what is checked once per block (none where there is nothing to check); the names
+/// are those below.
+void zf_lower_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel);
+void zf_lower_checks(zf_cg *cg, const zf_lower_input *input);
+
+/// What is checked once per block besides the plan's hoisted accesses: V20 ranges of params, V21 lengths of E[n], V25 the number of
+/// groups. Their numbers follow those of plan->checks.
+typedef struct zf_once_check {
+    zf_check check;
+    const zf_port *port; ///< V20, V21
+} zf_once_check;
+zf_once_check *zf_once_checks(zf_arena *arena, const zf_plan *plan, uint32_t *count);
+void zf_lower_kernel_name(uint32_t index, char name[24]);
+#define ZF_LOWER_CHECK_NAME "zf_check"
+
+// ---- By domain: the bodies of tiles (lower_elements.c, lower_groups.c) ----
+void zf_lower_elements(zf_lower *lower);
+void zf_lower_groups(zf_lower *lower);
+void zf_lower_prefix(zf_lower *lower); ///< prefix sums, from zf_lower_elements (lower_prefix.c)
+
+// ---- Functions (lower.c) ----
+void zf_lower_init(zf_lower *lower, zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel);
+/// Begins the body of function `name` (its arguments, the open block), and ends it, making the entry that calls it.
+LLVMBasicBlockRef zf_lower_open(zf_lower *lower, const char *name);
+void zf_lower_close(zf_lower *lower, const char *name, LLVMBasicBlockRef bb_first);
+
+// ---- Block-wide values (lower.c) ----
+LLVMBasicBlockRef zf_lower_setup_begin(zf_lower *lower); ///< goes to the open first block; give the result back to end
+void zf_lower_setup_end(zf_lower *lower, LLVMBasicBlockRef bb_before);
+LLVMValueRef zf_lower_word(zf_lower *lower, zf_abi_slot_kind kind, uint32_t a, uint32_t b);
+LLVMValueRef zf_lower_count(zf_lower *lower, uint32_t edge);
+/// The known value of a param: given by the codec, or a shaping one. False in the general form.
+bool zf_lower_param_known(const zf_lower *lower, uint32_t node, const zf_port *port, uint64_t *bits);
+
+/// Stores the value of field `field` of the kernel's tree at the beginning of tile `v_tile` in a slot of `type`: `v_initial` in tile
+/// 0, else the file's; a recording leaves what the tile before put there.
+void zf_lower_seek(zf_lower *lower, uint32_t field, zf_type type, LLVMValueRef v_tile, LLVMValueRef v_initial,
+                   LLVMValueRef v_slot);
+/// Entry `v_entry` of a field: the state of tile v_entry + 1.
+LLVMValueRef zf_lower_seek_entry(zf_lower *lower, uint32_t field, LLVMValueRef v_entry);
+/// At the end of tile `v_tile`: where another follows, checks that the state in the file is `v_word` (a word), or records it. A
+/// difference counts as the end check's failure.
+void zf_lower_seek_end(zf_lower *lower, uint32_t field, LLVMValueRef v_tile, LLVMValueRef v_word);
+LLVMValueRef zf_lower_is_recording(zf_lower *lower);
+
+/// Notes that check `number` failed where `v_bad` (i1).
+void zf_lower_fail(zf_lower *lower, LLVMValueRef v_bad, uint32_t number);
+/// Reports the noted failure, if any, at position `v_position`.
+void zf_lower_report(zf_lower *lower, LLVMValueRef v_position);
+void zf_lower_clear(zf_lower *lower);
+/// The loop over tiles: everything up to `zf_lower_tiles_end` is the body. A tile behind a failure that is already known is skipped.
+typedef struct zf_lower_tiles {
+    zf_cg_loop loop;
+    LLVMValueRef v_tile, v_lo, v_hi, v_count; ///< outputs lo..hi of count
+} zf_lower_tiles;
+void zf_lower_tiles_begin(zf_lower *lower, zf_lower_tiles *tiles, uint32_t edge);
+void zf_lower_tiles_end(zf_lower *lower, zf_lower_tiles *tiles);
+
+/// Strips of a tile of elements that are whole and may be unpacked, without the block's last element where scans run.
+LLVMValueRef zf_lower_whole_strips(zf_lower *lower, const zf_lower_tiles *tiles);
+
+// ---- Environments (lower_env.c) ----
+zf_lower_env zf_lower_env_make(zf_lower *lower, uint32_t node);
+/// Element `v_index` of an edge that lies in memory: stored, or in a work buffer.
+zf_cg_value zf_lower_load(zf_lower *lower, uint32_t edge, LLVMValueRef v_index);
+LLVMValueRef zf_lower_pointer(zf_lower *lower, uint32_t edge);
+bool zf_lower_in_memory(const zf_lower *lower, uint32_t edge);
+/// The check that the range of prefix sums makes: its number, -1 where the index is proved. False when neither is known.
+bool zf_lower_prefix_check(const zf_lower *lower, uint32_t node, const zf_reduce *reduce, int32_t *number);
+/// Within a group: the element that an access pulls at g, if a strip can hold those of 64 groups (lower_groups.c).
+bool zf_lower_pulled(zf_lower_env *env, const zf_graph_edge *edge, const zf_expr *access, zf_cg_value *out);
+/// True when `access` is answered by those buffers; its range was checked when they were filled.
+bool zf_lower_pulled_here(const zf_lower_env *env, const zf_expr *access);
+/// True when `expr` is the index that the environment stands at.
+bool zf_lower_is_index(const zf_lower_env *env, const zf_expr *expr);
+
+// ---- Strips (lower_strip.c) ----
+
+/// 64 consecutive indices from v_start, a multiple of 64. Bits that lie at constant distances are unpacked for all of them at once,
+/// by vectors with constant shuffles and shifts, into a buffer that the loops over the strip read: that is what makes any
+/// expression over them vectorise.
+struct zf_strip {
+    LLVMValueRef v_start;
+    LLVMValueRef v_k;           ///< 0..64, in the loop that is being built
+    LLVMBasicBlockRef bb_stage; ///< runs before those loops; open while they are built
+    bool unpacks;               ///< false: bits are read one by one
+    LLVMBasicBlockRef bb_loops; ///< where the stage goes on to
+    struct zf_staged *staged;
+    struct zf_walk *walk;       ///< not NULL: elements at g come from the buffers of lower_groups.c
+};
+
+/// Starts a strip: branches to a new stage block, and continues in a block that follows it.
+zf_strip zf_strip_begin(zf_lower *lower, LLVMValueRef v_start, bool unpacks);
+void zf_strip_end(zf_lower *lower, zf_strip *strip); ///< closes the stage
+/// The bits of an access for element v_k, if they can be unpacked by vectors: at = index * stride + from, `count` of them.
+LLVMValueRef zf_strip_bits(zf_lower *lower, zf_strip *strip, uint32_t edge, uint64_t stride, uint64_t from, uint64_t count);
+/// Is `expr` index * stride + from with both known?
+bool zf_lower_affine(const zf_lower_env *env, const zf_expr *expr, uint64_t *stride, uint64_t *from);
+
+// ---- Scans (lower_scan.c) ----
+
+/// A scan along the elements of a kernel: its accumulator is the reduction over all k below the position.
+struct zf_running {
+    uint32_t node;
+    const zf_reduce *reduce;
+    zf_type type;
+    int32_t field;             ///< of the tree, or -1: starts from nothing in every tile
+    LLVMValueRef v_acc;        ///< slot: accumulator
+    LLVMValueRef v_values;     ///< buffer: the scan's value at each element of a strip
+    LLVMValueRef v_now;        ///< slot: its value at the element being made, outside strips
+    bool along_groups;         ///< its index is g, not i
+};
+void zf_lower_scans_make(zf_lower *lower);
+void zf_lower_scans_start(zf_lower *lower, LLVMValueRef v_tile);
+/// Fills the buffers for a strip of 64 elements, none of which is the last one; accumulators go on.
+void zf_lower_scans_strip(zf_lower *lower, zf_strip *strip);
+/// Makes the values of the scans along the elements (or the groups) at index `v_index`; then, when the element was made, goes on
+/// behind it, unless it is the last of `v_count`.
+void zf_lower_scans_step(zf_lower *lower, bool along_groups, LLVMValueRef v_index);
+void zf_lower_scans_step_end(zf_lower *lower, bool along_groups, LLVMValueRef v_index, LLVMValueRef v_count);
+/// At a tile's end, at element v_i and (groups) group v_g.
+void zf_lower_scans_end(zf_lower *lower, LLVMValueRef v_tile, LLVMValueRef v_i, LLVMValueRef v_g);
+zf_running *zf_lower_scan_find(zf_lower *lower, uint32_t node, const zf_reduce *reduce);
+
+// ---- Storing (lower_store.c) ----
+
+/// Stores a value of the kernel's type as element `v_index` of an array at `v_at`; bool: as a byte.
+void zf_lower_store(zf_lower *lower, zf_cg_value value, LLVMValueRef v_at, LLVMValueRef v_index);
+/// Stores bit `v_index` of the sink, when indices come one after the other; `v_byte` is a slot that holds the byte so far.
+void zf_lower_store_bit(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index, LLVMValueRef v_byte);
+/// Packs the 64 bytes (0 or not) at `v_bytes` into the bits of the sink from `v_index`, a multiple of 64.
+void zf_lower_store_strip_bits(zf_lower *lower, LLVMValueRef v_bytes, LLVMValueRef v_index);
+/// The same for bits lo..hi, lo a multiple of 64; 63 bytes behind the last can be read.
+void zf_lower_store_tile_bits(zf_lower *lower, LLVMValueRef v_bytes, LLVMValueRef v_lo, LLVMValueRef v_hi);
+LLVMValueRef zf_lower_memory_form(zf_lower *lower, zf_cg_value value);
+
+#endif

@@ -1,0 +1,259 @@
+// How bodies reach what surrounds them in a kernel: params, indices, elements, bits, checks.
+#include "codegen/lower.h"
+
+static zf_lower_env *env_of(zf_cg_env *env) { return (zf_lower_env *)env; }
+
+static const zf_graph_node *node_of(const zf_lower_env *env) { return &env->lower->graph->nodes[env->node]; }
+
+static const zf_graph_edge *edge_of(const zf_lower_env *env, const zf_port *port) {
+    return &env->lower->graph->edges[node_of(env)->inputs[port->slot]];
+}
+
+static zf_cg_value param(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port) {
+    zf_lower_env *env = env_of(cg_env);
+    uint64_t bits;
+    if (zf_lower_param_known(env->lower, env->node, port, &bits)) return zf_cg_scalar(port->type, zf_cg_const(cg, port->type, bits));
+    LLVMValueRef v_word = zf_lower_word(env->lower, ZF_SLOT_PARAM, node_of(env)->first_param + port->slot, 0);
+    return zf_cg_scalar(port->type, zf_cg_from_word(cg, port->type, v_word));
+}
+
+static LLVMValueRef domain(zf_cg *cg, zf_cg_env *cg_env, const zf_local *local) {
+    zf_lower_env *env = env_of(cg_env);
+    env->uses_i = env->uses_i || local->kind == ZF_L_DOMAIN_I;
+    env->uses_g = env->uses_g || local->kind == ZF_L_DOMAIN_G;
+    LLVMValueRef v = local->kind == ZF_L_DOMAIN_I   ? env->v_i
+                     : local->kind == ZF_L_DOMAIN_G ? env->v_g
+                     : local->kind == ZF_L_DOMAIN_J ? env->v_j
+                                                    : NULL;
+    if (v != NULL) return v;
+    zf_cg_unsupported(cg, local->span, "`%s` has no value here", local->name);
+    return zf_cg_i64(cg, 0);
+}
+
+static LLVMValueRef length(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port) {
+    (void)cg;
+    zf_lower_env *env = env_of(cg_env);
+    return zf_lower_count(env->lower, port == NULL ? node_of(env)->output : edge_of(env, port)->index);
+}
+
+// ---- Checks ---------------------------------------------------------------------------------------------------
+
+// V05 is numbered by the stream that is pulled, the others by the place in the text.
+static int32_t number_of(const zf_lower_env *env, unsigned violation, zf_span span, const zf_expr *at) {
+    if (violation == 5 && at != NULL) {
+        const zf_expr *of = at->a;
+        while (of != NULL && of->kind == ZF_X_SLICE) of = of->a;
+        if (of != NULL && of->kind == ZF_X_STREAM) span = of->port->span;
+    }
+    return zf_plan_check(env->lower->plan, env->node, span, violation);
+}
+
+static bool is_hoisted(zf_cg *cg, zf_cg_env *cg_env, unsigned violation, zf_span span, const zf_expr *at) {
+    (void)cg;
+    zf_lower_env *env = env_of(cg_env);
+    if (violation == 5) {
+        if (number_of(env, violation, span, at) < 0) return true; // the producer's range proves it
+        return env->strip != NULL && env->strip->walk != NULL && zf_lower_pulled_here(env, at);
+    }
+    return violation == 1 && at != NULL && zf_plan_is_hoisted(env->lower->plan, env->node, at);
+}
+
+static LLVMValueRef check(zf_cg *cg, zf_cg_env *cg_env, LLVMValueRef v_ok, unsigned violation, zf_span span, const zf_expr *at) {
+    zf_lower_env *env = env_of(cg_env);
+    int32_t number = number_of(env, violation, span, at);
+    if (number < 0) {
+        zf_cg_unsupported(cg, span, "the plan has no check V%02u here", violation);
+        return v_ok;
+    }
+    LLVMValueRef v_bad = zf_cg_not(cg, v_ok);
+    if (env->v_counts != NULL) v_bad = zf_cg_and(cg, v_bad, env->v_counts);
+    if (env->v_alive != NULL) v_bad = zf_cg_and(cg, v_bad, env->v_alive);
+    zf_lower_fail(env->lower, v_bad, (uint32_t)number);
+    return v_ok;
+}
+
+// ---- Elements -------------------------------------------------------------------------------------------------
+
+bool zf_lower_in_memory(const zf_lower *lower, uint32_t edge) {
+    return lower->graph->edges[edge].stored >= 0 || lower->plan->edge_work[edge] >= 0;
+}
+
+LLVMValueRef zf_lower_pointer(zf_lower *lower, uint32_t edge) {
+    const zf_graph_edge *at = &lower->graph->edges[edge];
+    if (at->stored < 0) return lower->v_works[lower->plan->edge_work[edge]];
+    LLVMBasicBlockRef bb_before = zf_lower_setup_begin(lower);
+    LLVMValueRef v = zf_cg_at(lower->cg, lower->cg->ty_i8, lower->v_base, zf_lower_word(lower, ZF_SLOT_OFFSET, (uint32_t)at->stored, 0));
+    zf_lower_setup_end(lower, bb_before);
+    return v;
+}
+
+zf_cg_value zf_lower_load(zf_lower *lower, uint32_t edge, LLVMValueRef v_index) {
+    zf_cg *cg = lower->cg;
+    zf_type type = zf_type_strip(lower->graph->edges[edge].type);
+    LLVMValueRef v_pointer = zf_lower_pointer(lower, edge);
+    if (type.kind == ZF_K_BOOL) {
+        LLVMValueRef v_byte = zf_cg_load(cg, cg->ty_i8,
+                                         zf_cg_at(cg, cg->ty_i8, v_pointer, LLVMBuildLShr(cg->builder, v_index, zf_cg_i64(cg, 3), "")), 1);
+        LLVMValueRef v_shift = zf_cg_resize(cg, zf_cg_and(cg, v_index, zf_cg_i64(cg, 7)), cg->ty_i8, false);
+        v_byte = LLVMBuildLShr(cg->builder, v_byte, v_shift, "");
+        return zf_cg_scalar(type, zf_cg_resize(cg, v_byte, cg->ty_i1, false));
+    }
+    LLVMTypeRef ty = zf_cg_type(cg, type);
+    return zf_cg_scalar(type, zf_cg_load(cg, ty, zf_cg_at(cg, ty, v_pointer, v_index), zf_kind_size(type.kind)));
+}
+
+bool zf_lower_is_index(const zf_lower_env *env, const zf_expr *expr) {
+    while (expr != NULL && expr->kind == ZF_X_LOCAL) {
+        const zf_local *local = expr->local;
+        if (local == env->binder) return true;
+        if (local->kind == ZF_L_DOMAIN_G) return env->v_g != NULL;
+        if (local->kind == ZF_L_DOMAIN_I) return env->v_g == NULL;
+        if ((local->kind != ZF_L_LET && local->kind != ZF_L_FORMAL) || local->init == NULL) return false;
+        expr = local->init;
+    }
+    return false;
+}
+
+static LLVMValueRef own_index(const zf_lower_env *env) { return env->v_g != NULL ? env->v_g : env->v_i; }
+
+// Index 0 where the environment stands for nothing: then no hoisted check has vouched for any other.
+static LLVMValueRef tame(zf_cg *cg, const zf_lower_env *env, LLVMValueRef v_index) {
+    return env->v_alive == NULL ? v_index : zf_cg_select(cg, env->v_alive, v_index, zf_cg_i64(cg, 0));
+}
+
+static LLVMValueRef nonempty(zf_lower *lower, uint32_t node) {
+    if (lower->v_nonempty[node] == NULL) {
+        LLVMValueRef v_count = zf_lower_count(lower, lower->graph->nodes[node].output);
+        LLVMBasicBlockRef bb_before = zf_lower_setup_begin(lower);
+        lower->v_nonempty[node] = zf_cg_icmp(lower->cg, LLVMIntNE, v_count, zf_cg_i64(lower->cg, 0));
+        zf_lower_setup_end(lower, bb_before);
+    }
+    return lower->v_nonempty[node];
+}
+
+static zf_cg_value element(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVMValueRef v_index, const zf_expr *access) {
+    zf_lower_env *env = env_of(cg_env);
+    zf_lower *lower = env->lower;
+    const zf_graph_edge *edge = edge_of(env, port);
+    bool own = access != NULL && access->kind == ZF_X_INDEX && access->a->kind == ZF_X_STREAM && zf_lower_is_index(env, access->b);
+    // Where a check has vouched for every index of the domain, a guard need not. Prefix sums run along the stream itself.
+    bool along = lower->kernel != NULL && lower->kernel->prefix != NULL && lower->kernel->edge == edge->index;
+    bool vouched = own && (along || is_hoisted(cg, cg_env, 1, access->span, access));
+    zf_cg_value value;
+    if (vouched && env->strip != NULL && env->strip->walk != NULL && zf_lower_pulled(env, edge, access, &value)) return value;
+    if (vouched) v_index = own_index(env);
+    if (zf_lower_in_memory(lower, edge->index)) {
+        bool is_bool = edge->type.kind == ZF_K_BOOL;
+        if (is_bool && vouched && env->strip != NULL) {
+            LLVMValueRef v_bit = zf_strip_bits(lower, env->strip, edge->index, 1, 0, 1);
+            if (v_bit != NULL) return zf_cg_scalar(zf_type_strip(edge->type), zf_cg_resize(cg, v_bit, cg->ty_i1, false));
+        }
+        return zf_lower_load(lower, edge->index, tame(cg, env, v_index));
+    }
+    zf_lower_env child = zf_lower_env_make(lower, (uint32_t)edge->producer);
+    child.v_i = v_index;
+    child.v_counts = env->v_counts;
+    child.v_alive = env->v_alive;
+    if (vouched) {
+        child.strip = env->strip;
+    } else {
+        // The index may have been substituted by 0 after a failed check, even where the child has no element 0.
+        LLVMValueRef v_some = nonempty(lower, child.node);
+        child.v_alive = env->v_alive == NULL ? v_some : zf_cg_and(cg, env->v_alive, v_some);
+    }
+    return zf_cg_eval_body(cg, &child.env, &lower->graph->nodes[child.node].inst->decode);
+}
+
+static LLVMValueRef bits(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVMValueRef v_at, LLVMValueRef v_count,
+                         const zf_expr *access) {
+    zf_lower_env *env = env_of(cg_env);
+    zf_lower *lower = env->lower;
+    const zf_graph_edge *edge = edge_of(env, port);
+    if (!zf_lower_in_memory(lower, edge->index)) {
+        zf_cg_unsupported(cg, access->span, "bits of a stream that is not in memory");
+        return zf_cg_i64(cg, 0);
+    }
+    uint64_t stride, from, none, count;
+    if (env->strip != NULL && env->v_alive == NULL && access->a->kind == ZF_X_STREAM && !access->msb &&
+        is_hoisted(cg, cg_env, 1, access->span, access) && zf_lower_affine(env, access->b, &stride, &from) &&
+        zf_lower_affine(env, access->c, &none, &count) && none == 0) {
+        LLVMValueRef v = zf_strip_bits(lower, env->strip, edge->index, stride, from, count);
+        if (v != NULL) return v;
+    }
+    uint64_t limit = access->c->range.lo >= 0 && access->c->range.hi < 64 ? (uint64_t)access->c->range.hi : 64;
+    if (env->v_alive != NULL) v_at = zf_cg_select(cg, env->v_alive, v_at, zf_cg_i64(cg, 0));
+    return zf_cg_load_bits(cg, zf_lower_pointer(lower, edge->index), v_at, v_count, limit, access->msb);
+}
+
+// ---- Reductions -----------------------------------------------------------------------------------------------
+
+// sum(k in a..b: term) of prefix sums P is P[b] - P[a]; the kernel that made them checked the terms.
+static bool prefix_difference(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out) {
+    zf_lower_env *env = env_of(zf_cg_frame_env(frame));
+    zf_lower *lower = env->lower;
+    const zf_reduce *reduce = expr->reduce;
+    int32_t work = zf_plan_prefix_work(lower->plan, env->node, reduce);
+    if (work < 0 || (reduce->op != ZF_RED_SUM && reduce->op != ZF_RED_XOR)) return false;
+    const zf_binder *binder = &reduce->binders[0];
+    LLVMValueRef v_from = zf_cg_expr(cg, frame, binder->lo).v, v_to = zf_cg_expr(cg, frame, binder->hi).v;
+    LLVMValueRef v_count = zf_lower_count(lower, lower->plan->works[work].edge), v_zero = zf_cg_i64(cg, 0);
+    // Elements a..b, b inclusive perhaps: none, or all of them exist. b + 1 may wrap only where there are none or too many.
+    LLVMValueRef v_some = zf_cg_icmp(cg, binder->inclusive ? LLVMIntULE : LLVMIntULT, v_from, v_to);
+    LLVMValueRef v_ok = zf_cg_icmp(cg, binder->inclusive ? LLVMIntULT : LLVMIntULE, v_to, v_count);
+    if (binder->inclusive) v_to = zf_cg_add(cg, v_to, zf_cg_i64(cg, 1));
+    LLVMValueRef v_wrong = zf_cg_and(cg, v_some, zf_cg_not(cg, v_ok));
+    if (cg->v_guard != NULL) v_wrong = zf_cg_select(cg, cg->v_guard, v_wrong, zf_cg_i1(cg, false));
+    if (env->v_counts != NULL) v_wrong = zf_cg_and(cg, v_wrong, env->v_counts);
+    if (env->v_alive != NULL) v_wrong = zf_cg_and(cg, v_wrong, env->v_alive);
+    int32_t number;
+    if (!zf_lower_prefix_check(lower, env->node, reduce, &number)) {
+        zf_cg_unsupported(cg, expr->span, "a sum over a range whose check is not known");
+    }
+    if (number >= 0) zf_lower_fail(lower, v_wrong, (uint32_t)number);
+    LLVMValueRef v_use = zf_cg_and(cg, v_some, v_ok);
+    v_from = zf_cg_select(cg, v_use, v_from, v_zero);
+    v_to = zf_cg_select(cg, v_use, v_to, v_zero);
+    LLVMTypeRef ty = zf_cg_type(cg, expr->type);
+    unsigned size = zf_kind_size(expr->type.kind);
+    LLVMValueRef v_low = zf_cg_load(cg, ty, zf_cg_at(cg, ty, lower->v_works[work], v_from), size);
+    LLVMValueRef v_high = zf_cg_load(cg, ty, zf_cg_at(cg, ty, lower->v_works[work], v_to), size);
+    LLVMValueRef v = reduce->op == ZF_RED_SUM ? zf_cg_sub(cg, v_high, v_low) : LLVMBuildXor(cg->builder, v_high, v_low, "");
+    *out = zf_cg_scalar(expr->type, v);
+    return true;
+}
+
+static bool reduce(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out) {
+    zf_lower_env *env = env_of(zf_cg_frame_env(frame));
+    zf_lower *lower = env->lower;
+    if (expr->reduce->form == ZF_R_PREFIX) return prefix_difference(cg, frame, expr, out);
+    zf_running *running = zf_lower_scan_find(lower, env->node, expr->reduce);
+    if (running == NULL) {
+        zf_cg_unsupported(cg, expr->span, "this scan is no step of its kernel");
+        *out = zf_cg_zero_value(cg, expr->type);
+        return true;
+    }
+    LLVMTypeRef ty = zf_cg_memory_type(cg, running->type);
+    bool in_strip = env->strip != NULL;
+    LLVMValueRef v_from = in_strip ? zf_cg_at(cg, ty, running->v_values, env->strip->v_k) : running->v_now;
+    LLVMValueRef v = LLVMBuildLoad2(cg->builder, ty, v_from, "");
+    if (running->type.kind == ZF_K_BOOL) v = zf_cg_resize(cg, v, cg->ty_i1, false);
+    *out = zf_cg_scalar(expr->type, v);
+    return true;
+}
+
+zf_lower_env zf_lower_env_make(zf_lower *lower, uint32_t node) {
+    return (zf_lower_env){
+        .env = {.inst = lower->graph->nodes[node].inst,
+                .straight = true,
+                .param = param,
+                .domain = domain,
+                .element = element,
+                .bits = bits,
+                .length = length,
+                .check = check,
+                .hoisted = is_hoisted,
+                .reduce = reduce},
+        .lower = lower,
+        .node = node,
+    };
+}

@@ -1,0 +1,244 @@
+// Scans along the elements of a kernel.
+//
+// A strip does them in three loops: the terms (which vectorises), the running combination over them, and whatever uses its values
+// (which vectorises again). The accumulator is the reduction over all indices below the position, so a tile starts from the state
+// that the file holds and must end in the next one.
+#include "codegen/lower.h"
+
+static zf_cg_value eval_term(zf_lower_env *env, const zf_reduce *reduce, LLVMValueRef v_index) {
+    zf_cg_binding binding = {.local = reduce->binders[0].local, .value = zf_cg_scalar(zf_type_of(ZF_K_U64), v_index)};
+    env->binder = binding.local;
+    zf_cg_value value = zf_cg_eval_expr(env->lower->cg, &env->env, &env->env.inst->decode, reduce->term, &binding, 1);
+    env->binder = NULL;
+    env->lower->cg->v_guard = NULL;
+    return value;
+}
+
+static bool is_scan(const zf_reduce *reduce) { return reduce->form == ZF_R_SCAN || reduce->form == ZF_R_SEGMENTED; }
+
+void zf_lower_scans_make(zf_lower *lower) {
+    zf_cg *cg = lower->cg;
+    const zf_kernel *kernel = lower->kernel;
+    lower->runnings = ZF_NEW_ARRAY(cg->arena, zf_running, kernel->step_count + 1);
+    for (uint32_t s = 0; s < kernel->step_count; s++) {
+        const zf_step *step = &kernel->steps[s];
+        if (step->kind != ZF_STEP_SCAN || !is_scan(step->reduce)) continue;
+        zf_running *r = &lower->runnings[lower->running_count++];
+        *r = (zf_running){.node = step->node, .reduce = step->reduce, .type = step->reduce->term->type, .field = -1};
+        r->along_groups = step->reduce->domain != NULL && step->reduce->domain->kind == ZF_L_DOMAIN_G;
+        if (kernel->tree >= 0) {
+            const zf_seek_tree *tree = &lower->plan->trees[kernel->tree];
+            for (uint32_t f = 0; f < tree->field_count; f++) {
+                bool same = tree->fields[f].node == step->node && tree->fields[f].reduce == step->reduce->index;
+                if (same && tree->fields[f].kind == ZF_SEEK_SCAN) r->field = (int32_t)f;
+            }
+        }
+        LLVMTypeRef ty = zf_cg_type(cg, r->type), ty_memory = zf_cg_memory_type(cg, r->type);
+        r->v_acc = zf_cg_alloca(cg, ty, "acc");
+        r->v_now = zf_cg_alloca(cg, ty_memory, "now");
+        r->v_values = zf_cg_alloca(cg, LLVMArrayType2(ty_memory, ZF_STRIP), "scan");
+        LLVMSetAlignment(r->v_values, 64);
+    }
+}
+
+zf_running *zf_lower_scan_find(zf_lower *lower, uint32_t node, const zf_reduce *reduce) {
+    for (uint32_t k = 0; k < lower->running_count; k++) {
+        if (lower->runnings[k].node == node && lower->runnings[k].reduce->index == reduce->index) return &lower->runnings[k];
+    }
+    return NULL;
+}
+
+void zf_lower_scans_start(zf_lower *lower, LLVMValueRef v_tile) {
+    zf_cg *cg = lower->cg;
+    for (uint32_t k = 0; k < lower->running_count; k++) {
+        zf_running *r = &lower->runnings[k];
+        LLVMValueRef v_initial = zf_cg_reduce_empty(cg, r->reduce->op, r->type);
+        if (r->field < 0) LLVMBuildStore(cg->builder, v_initial, r->v_acc);
+        else zf_lower_seek(lower, (uint32_t)r->field, r->type, v_tile, v_initial, r->v_acc);
+    }
+}
+
+// ---- One element ----------------------------------------------------------------------------------------------
+
+// A segment begins at multiples of `segment`; its first `skip` indices do not take part.
+static LLVMValueRef in_segment(zf_cg *cg, const zf_reduce *reduce, LLVMValueRef v_index) {
+    return LLVMBuildURem(cg->builder, v_index, zf_cg_i64(cg, reduce->segment), "");
+}
+
+static bool has_first(const zf_reduce *reduce) { return reduce->op == ZF_RED_MIN || reduce->op == ZF_RED_MAX; }
+
+// The accumulator at `v_index`, before its term: nothing where a segment begins.
+static LLVMValueRef acc_at(zf_cg *cg, const zf_running *r, LLVMValueRef v_acc, LLVMValueRef v_index) {
+    if (r->reduce->form != ZF_R_SEGMENTED) return v_acc;
+    LLVMValueRef v_begins = zf_cg_icmp(cg, LLVMIntEQ, in_segment(cg, r->reduce, v_index), zf_cg_i64(cg, 0));
+    return zf_cg_select(cg, v_begins, zf_cg_reduce_empty(cg, r->reduce->op, r->type), v_acc);
+}
+
+// The accumulator behind `v_index`.
+static LLVMValueRef acc_behind(zf_cg *cg, const zf_running *r, LLVMValueRef v_acc, LLVMValueRef v_term, LLVMValueRef v_index) {
+    const zf_reduce *reduce = r->reduce;
+    LLVMValueRef v = zf_cg_reduce_combine(cg, reduce->op, r->type, v_acc, v_term);
+    bool segmented = reduce->form == ZF_R_SEGMENTED;
+    if (has_first(reduce)) { // the empty minimum is 0, which is none: the first term stands alone
+        LLVMValueRef v_place = segmented ? in_segment(cg, reduce, v_index) : v_index;
+        LLVMValueRef v_first = zf_cg_i64(cg, segmented ? reduce->skip : 0);
+        v = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_place, v_first), v_term, v);
+    }
+    if (segmented && reduce->skip > 0) {
+        LLVMValueRef v_skipped = zf_cg_icmp(cg, LLVMIntULT, in_segment(cg, reduce, v_index), zf_cg_i64(cg, reduce->skip));
+        v = zf_cg_select(cg, v_skipped, v_acc, v);
+    }
+    return v;
+}
+
+// Some terms of a segment belong to no value: those below `skip`, and the last one unless `inclusive`. They may be computed, but
+// their failures do not count.
+static void mind_segment(zf_cg *cg, const zf_reduce *reduce, LLVMValueRef v_index) {
+    if (reduce->form != ZF_R_SEGMENTED) return;
+    LLVMValueRef v_place = in_segment(cg, reduce, v_index);
+    cg->v_guard = zf_cg_icmp(cg, LLVMIntUGE, v_place, zf_cg_i64(cg, reduce->skip));
+    if (reduce->inclusive) return;
+    LLVMValueRef v_used = zf_cg_icmp(cg, LLVMIntNE, v_place, zf_cg_i64(cg, reduce->segment - 1));
+    cg->v_guard = zf_cg_and(cg, cg->v_guard, v_used);
+}
+
+static void store_memory(zf_cg *cg, zf_type type, LLVMValueRef v, LLVMValueRef v_to) {
+    if (type.kind == ZF_K_BOOL) v = zf_cg_resize(cg, v, cg->ty_i8, false);
+    LLVMBuildStore(cg->builder, v, v_to);
+}
+
+// The accumulator behind `v_index`: evaluates its term.
+static LLVMValueRef behind(zf_lower *lower, const zf_running *r, LLVMValueRef v_index) {
+    zf_cg *cg = lower->cg;
+    zf_lower_env env = zf_lower_env_make(lower, r->node);
+    if (r->along_groups) env.v_g = v_index;
+    else env.v_i = v_index;
+    mind_segment(cg, r->reduce, v_index);
+    LLVMValueRef v_term = eval_term(&env, r->reduce, v_index).v;
+    LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, r->type), r->v_acc, "");
+    return acc_behind(cg, r, acc_at(cg, r, v_acc, v_index), v_term, v_index);
+}
+
+void zf_lower_scans_step(zf_lower *lower, bool along_groups, LLVMValueRef v_index) {
+    zf_cg *cg = lower->cg;
+    for (uint32_t k = 0; k < lower->running_count; k++) {
+        zf_running *r = &lower->runnings[k];
+        if (r->along_groups != along_groups) continue;
+        LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, r->type), r->v_acc, "");
+        LLVMValueRef v = r->reduce->inclusive ? behind(lower, r, v_index) : acc_at(cg, r, v_acc, v_index);
+        store_memory(cg, r->type, v, r->v_now);
+    }
+}
+
+void zf_lower_scans_step_end(zf_lower *lower, bool along_groups, LLVMValueRef v_index, LLVMValueRef v_count) {
+    zf_cg *cg = lower->cg;
+    for (uint32_t k = 0; k < lower->running_count; k++) {
+        zf_running *r = &lower->runnings[k];
+        if (r->along_groups != along_groups) continue;
+        if (r->reduce->inclusive) {
+            LLVMValueRef v_now = LLVMBuildLoad2(cg->builder, zf_cg_memory_type(cg, r->type), r->v_now, "");
+            if (r->type.kind == ZF_K_BOOL) v_now = zf_cg_resize(cg, v_now, cg->ty_i1, false);
+            LLVMBuildStore(cg->builder, v_now, r->v_acc);
+            continue;
+        }
+        // The term of the last element is not part of anything, and may not exist.
+        LLVMValueRef v_next = zf_cg_add(cg, v_index, zf_cg_i64(cg, 1));
+        LLVMBasicBlockRef bb_term = zf_cg_block(cg, "term"), bb_done = zf_cg_block(cg, "term_done");
+        zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, v_count), bb_term, bb_done);
+        zf_cg_enter(cg, bb_term);
+        LLVMBuildStore(cg->builder, behind(lower, r, v_index), r->v_acc);
+        zf_cg_br(cg, bb_done);
+        zf_cg_enter(cg, bb_done);
+    }
+}
+
+// ---- A strip --------------------------------------------------------------------------------------------------
+
+static void strip_terms(zf_lower *lower, zf_strip *strip, zf_running *r) {
+    zf_cg *cg = lower->cg;
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, ZF_STRIP), "term");
+    zf_lower_env env = zf_lower_env_make(lower, r->node);
+    env.strip = strip;
+    strip->v_k = loop.v_i;
+    env.v_i = zf_cg_add(cg, strip->v_start, loop.v_i);
+    mind_segment(cg, r->reduce, env.v_i);
+    LLVMValueRef v_term = eval_term(&env, r->reduce, env.v_i).v;
+    LLVMTypeRef ty = zf_cg_memory_type(cg, r->type);
+    store_memory(cg, r->type, v_term, zf_cg_at(cg, ty, r->v_values, loop.v_i));
+    zf_cg_loop_end(cg, &loop);
+}
+
+// The running combination of the terms, in place, an element at a time.
+static void strip_combine(zf_lower *lower, zf_strip *strip, zf_running *r) {
+    zf_cg *cg = lower->cg;
+    LLVMTypeRef ty = zf_cg_memory_type(cg, r->type), ty_register = zf_cg_type(cg, r->type);
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, ZF_STRIP), "scan");
+    LLVMValueRef v_place = zf_cg_at(cg, ty, r->v_values, loop.v_i);
+    LLVMValueRef v_term = LLVMBuildLoad2(cg->builder, ty, v_place, "");
+    if (r->type.kind == ZF_K_BOOL) v_term = zf_cg_resize(cg, v_term, cg->ty_i1, false);
+    LLVMValueRef v_index = zf_cg_add(cg, strip->v_start, loop.v_i);
+    LLVMValueRef v_at = acc_at(cg, r, LLVMBuildLoad2(cg->builder, ty_register, r->v_acc, ""), v_index);
+    LLVMValueRef v_behind = acc_behind(cg, r, v_at, v_term, v_index);
+    LLVMBuildStore(cg->builder, v_behind, r->v_acc);
+    store_memory(cg, r->type, r->reduce->inclusive ? v_behind : v_at, v_place);
+    zf_cg_loop_end(cg, &loop);
+}
+
+// Sums and xors of integers, by vectors: log2(lanes) shifts and additions give the sums within a vector, then the sum so far is
+// added to all of it.
+static bool vectorises(const zf_running *r) {
+    bool additive = r->reduce->op == ZF_RED_SUM || r->reduce->op == ZF_RED_XOR;
+    return additive && r->reduce->form == ZF_R_SCAN && zf_kind_is_integer(r->type.kind);
+}
+
+static void strip_combine_vectors(zf_lower *lower, zf_running *r) {
+    zf_cg *cg = lower->cg;
+    unsigned lanes = 512 / zf_kind_bits(r->type.kind), size = zf_kind_size(r->type.kind);
+    if (lanes > ZF_STRIP / 2) lanes = ZF_STRIP / 2;
+    LLVMTypeRef ty = zf_cg_type(cg, r->type), ty_vector = LLVMVectorType(ty, lanes);
+    LLVMValueRef v_zero = LLVMConstNull(ty_vector), v_mask[64];
+    LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, ty, r->v_acc, "");
+    for (unsigned from = 0; from < ZF_STRIP; from += lanes) {
+        LLVMValueRef v_place = zf_cg_byte_at(cg, r->v_values, (uint64_t)from * size);
+        LLVMValueRef v = zf_cg_load(cg, ty_vector, v_place, lanes * size);
+        for (unsigned step = 1; step < lanes; step *= 2) {
+            // Lane k gets lane k - step, or 0.
+            for (unsigned k = 0; k < lanes; k++) v_mask[k] = zf_cg_i32(cg, k < step ? lanes + k : k - step);
+            LLVMValueRef v_moved = LLVMBuildShuffleVector(cg->builder, v, v_zero, LLVMConstVector(v_mask, lanes), "");
+            v = zf_cg_reduce_combine(cg, r->reduce->op, r->type, v, v_moved);
+        }
+        LLVMValueRef v_total = LLVMBuildExtractElement(cg->builder, v, zf_cg_i32(cg, lanes - 1), "");
+        if (!r->reduce->inclusive) {
+            for (unsigned k = 0; k < lanes; k++) v_mask[k] = zf_cg_i32(cg, k == 0 ? lanes : k - 1);
+            v = LLVMBuildShuffleVector(cg->builder, v, v_zero, LLVMConstVector(v_mask, lanes), "");
+        }
+        LLVMValueRef v_all = LLVMBuildInsertElement(cg->builder, LLVMGetPoison(ty_vector), v_acc, zf_cg_i32(cg, 0), "");
+        for (unsigned k = 0; k < lanes; k++) v_mask[k] = zf_cg_i32(cg, 0);
+        v_all = LLVMBuildShuffleVector(cg->builder, v_all, v_zero, LLVMConstVector(v_mask, lanes), "");
+        zf_cg_store(cg, zf_cg_reduce_combine(cg, r->reduce->op, r->type, v, v_all), v_place, lanes * size);
+        v_acc = zf_cg_reduce_combine(cg, r->reduce->op, r->type, v_acc, v_total);
+    }
+    LLVMBuildStore(cg->builder, v_acc, r->v_acc);
+}
+
+void zf_lower_scans_strip(zf_lower *lower, zf_strip *strip) {
+    for (uint32_t k = 0; k < lower->running_count; k++) {
+        zf_running *r = &lower->runnings[k];
+        strip_terms(lower, strip, r);
+        if (vectorises(r)) strip_combine_vectors(lower, r);
+        else strip_combine(lower, strip, r);
+    }
+}
+
+void zf_lower_scans_end(zf_lower *lower, LLVMValueRef v_tile, LLVMValueRef v_i, LLVMValueRef v_g) {
+    zf_cg *cg = lower->cg;
+    for (uint32_t k = 0; k < lower->running_count; k++) {
+        const zf_running *r = &lower->runnings[k];
+        if (r->field < 0) continue;
+        LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, r->type), r->v_acc, "");
+        v_acc = acc_at(cg, r, v_acc, r->along_groups ? v_g : v_i); // where a segment ends the state is nothing
+        zf_lower_seek_end(lower, (uint32_t)r->field, v_tile, zf_cg_to_word(cg, r->type, v_acc));
+    }
+}

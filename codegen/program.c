@@ -1,0 +1,115 @@
+// Programs: loading, checking, diagnostics.
+#include "codegen/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "codegen/decoder.h"
+
+zf_status zf_program_error(const zf_diag *diag, zf_status status, zf_error *error) {
+    char code[8];
+    if (diag == NULL) return zf_fail(error, status, "ZF1901", "a step failed without saying why");
+    zf_diag_code_text(diag->code, code);
+    zf_fail(error, status, code, "%s", diag->message);
+    if (diag->span.source != NULL) {
+        zf_position at = zf_source_position(diag->span.source, diag->span.begin);
+        zf_fail_place(error, status, "%s:%u:%u", diag->span.source->path, at.line, at.column);
+    }
+    if (diag->hint != NULL) zf_fail_hint(error, status, "%s", diag->hint);
+    return status;
+}
+
+zf_status zf_program_load(zf_compiler *compiler, const char *path, zf_program **out, zf_error *error) {
+    if (out == NULL || compiler == NULL || path == NULL) {
+        return zf_fail(error, ZF_ERR_USAGE, "ZF1101", "zf_program_load wants a compiler, a path and a place for the program");
+    }
+    *out = NULL;
+    zf_program *program = calloc(1, sizeof *program);
+    if (program == NULL) return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a program");
+    if (pthread_mutex_init(&program->lock, NULL) != 0) {
+        free(program);
+        return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a lock");
+    }
+    program->compiler = compiler;
+    zf_spec_options options = {.std_dir = zf_compiler_options_of(compiler)->std_dir};
+    program->spec = zf_spec_create(&options);
+    if (program->spec == NULL) {
+        zf_program_free(program);
+        return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a program");
+    }
+    *out = program;
+    bool added = zf_spec_add_file(program->spec, path);
+    program->checked = zf_spec_check(program->spec) && added;
+    if (program->checked) return ZF_OK;
+    return zf_program_error(zf_diags_first_error(zf_spec_diags(program->spec)), ZF_ERR_INPUT, error);
+}
+
+void zf_program_free(zf_program *program) {
+    if (program == NULL) return;
+    while (program->encoders != NULL) {
+        zf_encoder *encoder = program->encoders;
+        program->encoders = encoder->next;
+        free(encoder);
+    }
+    while (program->decoders != NULL) {
+        zf_program_decoder *entry = program->decoders;
+        program->decoders = entry->next;
+        zf_decoder_free(entry->decoder);
+        free(entry->branches);
+        free(entry);
+    }
+    for (size_t k = 0; k < sizeof program->texts / sizeof program->texts[0]; k++) free(program->texts[k]);
+    if (program->spec != NULL) zf_spec_destroy(program->spec);
+    pthread_mutex_destroy(&program->lock);
+    free(program);
+}
+
+const char *zf_program_diagnostics(zf_program *program, zf_diagnostic_form form) {
+    if (program == NULL || (unsigned)form > ZF_DIAGNOSTICS_JSON) return "";
+    static const zf_diag_form forms[] = {ZF_DIAG_HUMAN, ZF_DIAG_LINE, ZF_DIAG_JSON};
+    pthread_mutex_lock(&program->lock);
+    if (program->texts[form] == NULL) {
+        zf_text text = {0};
+        zf_diags_render(zf_spec_diags(program->spec), forms[form], false, &text);
+        if (text.failed) zf_text_free(&text);
+        else program->texts[form] = text.data; // NULL when there is nothing to say
+    }
+    const char *result = program->texts[form] != NULL ? program->texts[form] : "";
+    pthread_mutex_unlock(&program->lock);
+    return result;
+}
+
+zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, const uint8_t *branches, zf_decoder **out,
+                                 zf_error *error) {
+    size_t count = column->choice_count;
+    *out = NULL;
+    pthread_mutex_lock(&program->lock);
+    zf_status status = ZF_OK;
+    zf_program_decoder *entry = program->decoders;
+    while (entry != NULL && (entry->column != column || (count > 0 && memcmp(entry->branches, branches, count) != 0))) {
+        entry = entry->next;
+    }
+    if (entry == NULL) {
+        entry = calloc(1, sizeof *entry);
+        uint8_t *copy = calloc(1, count + 1);
+        if (entry == NULL || copy == NULL) {
+            status = zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a decoder");
+        } else {
+            if (count > 0) memcpy(copy, branches, count);
+            status = zf_decoder_create(program->compiler, program->spec, column, copy, count, 0, &entry->decoder, error);
+        }
+        if (status != ZF_OK) {
+            free(entry);
+            free(copy);
+            entry = NULL;
+        } else {
+            entry->column = column;
+            entry->branches = copy;
+            entry->next = program->decoders;
+            program->decoders = entry;
+        }
+    }
+    pthread_mutex_unlock(&program->lock);
+    if (entry != NULL) *out = entry->decoder;
+    return status;
+}

@@ -1,0 +1,215 @@
+// Code for containers. A container carries the canonical text of its codecs, so what a `.zf` file or std says today does not
+// matter: the text is parsed once per container, each column and vector of branches gets a decoder when it is first asked for.
+//
+// Locks: the compiler's guards the list of containers, a container's its text and its list of decoders. Code is compiled under
+// neither (decoder.c).
+#include <stdlib.h>
+#include <string.h>
+
+#include "codegen/compiler.h"
+#include "codegen/program.h"
+
+typedef struct known_decoder {
+    size_t column;
+    zf_decoder *decoder;
+    struct known_decoder *next;
+} known_decoder;
+
+typedef struct zf_known_container {
+    zf_container *container;
+    pthread_mutex_t lock;
+    bool parsed;
+    zf_status status; ///< of parsing
+    zf_error error;
+    zf_spec *spec;
+    const zf_table *table;
+    known_decoder *decoders;
+    struct zf_known_container *next;
+} known_container;
+
+static zf_status out_of_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a decoder"); }
+
+static void free_container(known_container *known) {
+    while (known->decoders != NULL) {
+        known_decoder *entry = known->decoders;
+        known->decoders = entry->next;
+        zf_decoder_free(entry->decoder);
+        free(entry);
+    }
+    if (known->spec != NULL) zf_spec_destroy(known->spec);
+    pthread_mutex_destroy(&known->lock);
+    free(known);
+}
+
+static known_container *know(zf_compiler *compiler, zf_container *container) {
+    pthread_mutex_lock(&compiler->lock);
+    known_container *known = compiler->containers;
+    while (known != NULL && known->container != container) known = known->next;
+    if (known == NULL) {
+        known = calloc(1, sizeof(*known));
+        if (known != NULL) {
+            known->container = container;
+            pthread_mutex_init(&known->lock, NULL);
+            known->next = compiler->containers;
+            compiler->containers = known;
+        }
+    }
+    pthread_mutex_unlock(&compiler->lock);
+    return known;
+}
+
+// ---- The container's text -------------------------------------------------------------------------------------
+
+static zf_status parse(known_container *known, zf_error *error) {
+    size_t length;
+    const char *unit = zf_container_unit(known->container, &length);
+    const char *path = zf_container_path(known->container);
+    zf_spec_options options = {.no_std = true};
+    known->spec = zf_spec_create(&options);
+    if (known->spec == NULL) return out_of_memory(error);
+    bool good = zf_spec_add_text(known->spec, path, unit, length);
+    if (!zf_spec_check(known->spec) || !good) {
+        zf_program_error(zf_diags_first_error(zf_spec_diags(known->spec)), ZF_ERR_INPUT, error);
+        return zf_fail_hint(error, ZF_ERR_INPUT, "the codecs that the file carries are damaged");
+    }
+    known->table = zf_spec_find_table(known->spec, zf_container_table(known->container));
+    if (known->table != NULL) return ZF_OK;
+    zf_fail(error, ZF_ERR_INPUT, "ZF1207", "the file's text has no table `%s`", zf_container_table(known->container));
+    return zf_fail_place(error, ZF_ERR_INPUT, "%s", path);
+}
+
+static zf_status find_column(known_container *known, size_t number, const zf_column **out, zf_error *error) {
+    zf_column_info info;
+    ZF_TRY(zf_container_column(known->container, number, &info, error));
+    const char *path = zf_container_path(known->container);
+    for (const zf_column *column = known->table->columns; column != NULL; column = column->next) {
+        if (strcmp(column->name, info.name) != 0) continue;
+        bool same = (uint32_t)column->type.kind == (uint32_t)info.type.element && column->type.logical == info.type.logical &&
+                    column->type.nullable == info.type.nullable;
+        if (!same) {
+            zf_fail(error, ZF_ERR_INPUT, "ZF1207", "the file's text gives column `%s` another type than its index", info.name);
+            return zf_fail_place(error, ZF_ERR_INPUT, "%s", path);
+        }
+        *out = column;
+        return ZF_OK;
+    }
+    zf_fail(error, ZF_ERR_INPUT, "ZF1207", "the file's text has no column `%s`", info.name);
+    return zf_fail_place(error, ZF_ERR_INPUT, "%s", path);
+}
+
+// The seek interval that the file was written with for these branches; 0 when it has no seek states.
+static uint32_t interval_of(zf_container *container, size_t column, const uint8_t *branches, size_t branch_count) {
+    for (size_t s = 0; s < zf_container_shapes(container, column); s++) {
+        const zf_shape *shape = zf_container_shape(container, column, s);
+        if (shape->branch_count != branch_count || shape->tree_count == 0) continue;
+        if (branch_count == 0 || memcmp(shape->branches, branches, branch_count) == 0) return shape->trees[0].interval;
+    }
+    return 0;
+}
+
+static zf_decoder *find(const known_container *known, size_t column, const uint8_t *branches, size_t count) {
+    for (const known_decoder *entry = known->decoders; entry != NULL; entry = entry->next) {
+        const zf_shape *shape = &entry->decoder->shape;
+        if (entry->column != column || shape->branch_count != count) continue;
+        if (count == 0 || memcmp(shape->branches, branches, count) == 0) return entry->decoder;
+    }
+    return NULL;
+}
+
+// Generated code takes element types and numbering from the text, the runtime checks blocks by the file's shape: a file in
+// which the two differ must not be decoded.
+static zf_status check_shape(const known_container *known, size_t number, const zf_column *column, const zf_decoder *decoder,
+                             zf_error *error) {
+    const zf_shape *own = &decoder->shape;
+    for (size_t s = 0; s < zf_container_shapes(known->container, number); s++) {
+        const zf_shape *shape = zf_container_shape(known->container, number, s);
+        if (shape->branch_count != own->branch_count) continue;
+        if (shape->branch_count > 0 && memcmp(shape->branches, own->branches, shape->branch_count) != 0) continue;
+        if (zf_shape_matches(shape, own)) return ZF_OK;
+        zf_fail(error, ZF_ERR_INPUT, "ZF1207", "the index describes the streams of column `%s` otherwise than its codec does",
+                column->name);
+        return zf_fail_place(error, ZF_ERR_INPUT, "%s: column %s, shape %zu", zf_container_path(known->container), column->name, s);
+    }
+    zf_fail(error, ZF_ERR_INPUT, "ZF1207", "the index has no shape for these branches of column `%s`", column->name);
+    return zf_fail_place(error, ZF_ERR_INPUT, "%s", zf_container_path(known->container));
+}
+
+// With the container's lock held.
+static zf_status plan_locked(zf_compiler *compiler, known_container *known, size_t number, const uint8_t *branches,
+                             size_t branch_count, zf_decoder **out, zf_error *error) {
+    if (!known->parsed) {
+        known->status = parse(known, &known->error);
+        known->parsed = true;
+    }
+    if (known->status != ZF_OK) {
+        if (error != NULL) *error = known->error;
+        return known->status;
+    }
+    *out = find(known, number, branches, branch_count);
+    if (*out != NULL) return ZF_OK;
+    const zf_column *column = NULL;
+    ZF_TRY(find_column(known, number, &column, error));
+    if (column->choice_count != branch_count) {
+        return zf_fail(error, ZF_ERR_INPUT, "ZF1207", "column `%s` has %u choices, its blocks %zu", column->name,
+                       column->choice_count, branch_count);
+    }
+    uint32_t interval = interval_of(known->container, number, branches, branch_count);
+    known_decoder *entry = calloc(1, sizeof(*entry));
+    if (entry == NULL) return out_of_memory(error);
+    entry->column = number;
+    zf_status status = zf_decoder_create(compiler, known->spec, column, branches, branch_count, interval, &entry->decoder, error);
+    if (status == ZF_OK) status = check_shape(known, number, column, entry->decoder, error);
+    if (status != ZF_OK) {
+        if (entry->decoder != NULL) zf_decoder_free(entry->decoder);
+        free(entry);
+        return status;
+    }
+    entry->next = known->decoders;
+    known->decoders = entry;
+    *out = entry->decoder;
+    return ZF_OK;
+}
+
+// ---- The provider ---------------------------------------------------------------------------------------------
+
+static zf_status plan(void *self, zf_container *container, size_t column, const uint8_t *branches, size_t branch_count,
+                      const zf_abi_plan **out, zf_error *error) {
+    zf_compiler *compiler = self;
+    *out = NULL;
+    known_container *known = know(compiler, container);
+    if (known == NULL) return out_of_memory(error);
+    zf_decoder *decoder = NULL;
+    pthread_mutex_lock(&known->lock);
+    zf_status status = plan_locked(compiler, known, column, branches, branch_count, &decoder, error);
+    pthread_mutex_unlock(&known->lock);
+    if (status == ZF_OK) *out = &decoder->abi;
+    return status;
+}
+
+static zf_status code(void *self, const zf_abi_plan *abi, const uint64_t *shaping, const zf_abi_code **out, zf_error *error) {
+    (void)self;
+    return zf_decoder_code_for(abi->provider_data, shaping, out, error);
+}
+
+static void forget(void *self, zf_container *container) {
+    zf_compiler *compiler = self;
+    pthread_mutex_lock(&compiler->lock);
+    known_container **at = &compiler->containers;
+    while (*at != NULL && (*at)->container != container) at = &(*at)->next;
+    known_container *known = *at;
+    if (known != NULL) *at = known->next;
+    pthread_mutex_unlock(&compiler->lock);
+    if (known != NULL) free_container(known);
+}
+
+zf_abi_provider zf_provider_of(zf_compiler *compiler) {
+    return (zf_abi_provider){.self = compiler, .plan = plan, .code = code, .forget = forget};
+}
+
+void zf_provider_free(zf_compiler *compiler) {
+    while (compiler->containers != NULL) {
+        known_container *known = compiler->containers;
+        compiler->containers = known->next;
+        free_container(known);
+    }
+}

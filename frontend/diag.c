@@ -1,0 +1,128 @@
+// The list of diagnostics. Rendering is in diag_render.c.
+#include "frontend/diag.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    ERROR_LIMIT = 100,   // errors kept
+    OTHER_LIMIT = 10000, // warnings and notes kept: they come from the input too
+};
+
+void zf_diags_init(zf_diags *diags, zf_arena *arena) {
+    *diags = (zf_diags){.arena = arena, .limit = ERROR_LIMIT};
+    diags->last = &diags->first;
+}
+
+const zf_diag *zf_diags_first_error(const zf_diags *diags) {
+    const zf_diag *diag = diags->first;
+    while (diag != NULL && diag->severity != ZF_ERROR) diag = diag->next;
+    return diag;
+}
+
+static bool is_known(const zf_diags *diags, zf_diag_code code, zf_span span) {
+    for (const zf_diag *diag = diags->first; diag; diag = diag->next) {
+        if (diag->code == code && diag->span.source == span.source && diag->span.begin == span.begin &&
+            diag->span.end == span.end) {
+            return span.source != NULL; // without a place nothing tells two of them apart
+        }
+    }
+    return false;
+}
+
+zf_diag *zf_diag_add(zf_diags *diags, zf_severity severity, zf_diag_code code, zf_span span, const char *format, ...) {
+    zf_diag *diag = ZF_NEW(diags->arena, zf_diag);
+    diag->severity = severity;
+    diag->code = code;
+    diag->span = span;
+    diag->message = "";
+    if (diags->muted || is_known(diags, code, span)) return diag;
+
+    uint32_t *count = severity == ZF_ERROR ? &diags->errors : severity == ZF_WARNING ? &diags->warnings : &diags->notes;
+    (*count)++;
+    bool kept = severity == ZF_ERROR ? diags->errors <= diags->limit : diags->warnings + diags->notes <= OTHER_LIMIT;
+    if (!kept) return diag;
+
+    va_list arguments;
+    va_start(arguments, format);
+    diag->message = zf_arena_vprintf(diags->arena, format, arguments);
+    va_end(arguments);
+    *diags->last = diag;
+    diags->last = &diag->next;
+    return diag;
+}
+
+void zf_diag_remark(zf_diags *diags, zf_diag *diag, zf_span span, const char *format, ...) {
+    if (diags->muted) return;
+    zf_remark *remark = ZF_NEW(diags->arena, zf_remark);
+    va_list arguments;
+    va_start(arguments, format);
+    remark->text = zf_arena_vprintf(diags->arena, format, arguments);
+    va_end(arguments);
+    remark->span = span;
+    zf_remark **last = &diag->remarks;
+    while (*last) last = &(*last)->next;
+    *last = remark;
+}
+
+void zf_diag_hint(zf_diags *diags, zf_diag *diag, const char *format, ...) {
+    if (diags->muted) return;
+    va_list arguments;
+    va_start(arguments, format);
+    diag->hint = zf_arena_vprintf(diags->arena, format, arguments);
+    va_end(arguments);
+}
+
+void zf_diag_code_text(zf_diag_code code, char out[8]) {
+    snprintf(out, 8, "ZF%04u", (unsigned)code % 10000u);
+}
+
+// ---- The nearest name -----------------------------------------------------------------------------------------
+
+enum { NAME_LIMIT = 64 }; // longer names get no hint
+
+// Edits that turn a into b: insertion, deletion, change, exchange of neighbours. At most `limit` + 1.
+static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length, size_t limit) {
+    size_t rows[3][NAME_LIMIT + 1];
+    size_t *before = rows[0], *previous = rows[1], *current = rows[2];
+    for (size_t j = 0; j <= b_length; j++) previous[j] = j;
+    for (size_t i = 1; i <= a_length; i++) {
+        current[0] = i;
+        size_t least = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            size_t cost = previous[j - 1] + (a[i - 1] != b[j - 1]);
+            if (previous[j] + 1 < cost) cost = previous[j] + 1;
+            if (current[j - 1] + 1 < cost) cost = current[j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < cost) {
+                cost = before[j - 2] + 1;
+            }
+            current[j] = cost;
+            if (cost < least) least = cost;
+        }
+        if (least > limit) return limit + 1;
+        size_t *free_row = before;
+        before = previous;
+        previous = current;
+        current = free_row;
+    }
+    return previous[b_length];
+}
+
+const char *zf_nearest_name(const char *name, const char *const *names, size_t count) {
+    size_t length = strlen(name);
+    if (length > NAME_LIMIT) return NULL;
+    size_t best_distance = length / 3 + 1;
+    const char *best = NULL;
+    for (size_t i = 0; i < count; i++) {
+        size_t other = strlen(names[i]);
+        size_t apart = other > length ? other - length : length - other;
+        if (other > NAME_LIMIT || apart >= best_distance) continue;
+        size_t distance = edit_distance(name, length, names[i], other, best_distance - 1);
+        if (distance < best_distance && distance > 0) {
+            best_distance = distance;
+            best = names[i];
+        }
+    }
+    return best;
+}

@@ -1,0 +1,85 @@
+#include "frontend/driver/decoded.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "frontend/driver/driver_codes.h"
+#include "runtime/base/error.h"
+
+// Memory aligned for decoding, never NULL for 0 bytes; poisoned so that what a kernel leaves out shows.
+static void *allocate(size_t bytes) {
+    size_t size = (bytes + 63) / 64 * 64 + 64;
+    return size > bytes ? aligned_alloc(64, size) : NULL;
+}
+
+zf_status zf_decode_column(zf_container *container, size_t column, const char *device, const zf_decode_options *options,
+                           uint64_t repeat, zf_decoded *out, zf_error *error) {
+    *out = (zf_decoded){0};
+    ZF_TRY(zf_container_column(container, column, &out->info, error));
+    ZF_TRY(zf_decode_size(container, column, options, &out->sizes, error));
+    out->rows = out->info.rows;
+    if (options->some_rows) out->rows = options->row_count == UINT64_MAX ? out->info.rows - options->row_begin : options->row_count;
+    out->buffers.values = allocate(out->sizes.values);
+    out->buffers.workspace = allocate(out->sizes.workspace);
+    if (out->info.type.element == ZF_STRING) out->buffers.offsets = allocate(out->sizes.offsets);
+    if (out->info.type.nullable) out->buffers.validity = allocate(out->sizes.validity);
+    if (!out->buffers.values || !out->buffers.workspace || (out->info.type.element == ZF_STRING && !out->buffers.offsets) ||
+        (out->info.type.nullable && !out->buffers.validity)) {
+        return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for column `%s`: %zu bytes", out->info.name, out->sizes.values);
+    }
+    for (uint64_t run = 0; run == 0 || run < repeat; run++) {
+        memset(out->buffers.values, 0xa5, out->sizes.values);
+        double begin = zf_seconds();
+        ZF_TRY(zf_decode(container, column, device, options, &out->buffers, &out->stats, error));
+        double seconds = zf_seconds() - begin;
+        if (run == 0 || seconds < out->seconds) out->seconds = seconds;
+    }
+    return ZF_OK;
+}
+
+void zf_decoded_free(zf_decoded *decoded) {
+    free(decoded->buffers.values);
+    free(decoded->buffers.workspace);
+    free(decoded->buffers.offsets);
+    free(decoded->buffers.validity);
+    *decoded = (zf_decoded){0};
+}
+
+size_t *zf_selected_columns(zf_container *container, const char *names, size_t *count, zf_error *error) {
+    size_t most = zf_container_columns(container);
+    for (const char *c = names ? names : ""; *c; c++) most += *c == ',';
+    size_t *selected = malloc((most + 1) * sizeof *selected);
+    *count = 0;
+    if (!selected) {
+        zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory");
+        return NULL;
+    }
+    if (!names) {
+        for (size_t i = 0; i < zf_container_columns(container); i++) selected[(*count)++] = i;
+        return selected;
+    }
+    for (const char *at = names; at;) {
+        size_t length = strcspn(at, ",");
+        char name[256];
+        if (length >= sizeof name) { // longer than any name in a container
+            zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns: no column has a name of %zu bytes", length);
+            free(selected);
+            return NULL;
+        }
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        if (zf_container_find(container, name, &selected[*count], error) != ZF_OK) {
+            free(selected);
+            return NULL;
+        }
+        for (size_t k = 0; k < *count; k++) {
+            if (selected[k] == selected[*count]) {
+                zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns names `%s` twice", name);
+                free(selected);
+                return NULL;
+            }
+        }
+        (*count)++;
+        at = at[length] ? at + length + 1 : NULL;
+    }
+    return selected;
+}

@@ -1,0 +1,26 @@
+// Decoding columns into memory, as decode and verify do.
+#ifndef ZF_DRIVER_DECODED_H
+#define ZF_DRIVER_DECODED_H
+
+#include "frontend/driver/report.h"
+
+/// A decoded column, or some of its rows.
+typedef struct zf_decoded {
+    zf_column_info info;
+    zf_decode_sizes sizes;
+    zf_decode_buffers buffers;
+    zf_decode_stats stats;
+    uint64_t rows;
+    double seconds;            ///< of the fastest run
+} zf_decoded;
+
+/// Allocates, decodes `repeat` times (at least once), poisoning the buffers before each. Free with zf_decoded_free.
+zf_status zf_decode_column(zf_container *container, size_t column, const char *device, const zf_decode_options *options,
+                           uint64_t repeat, zf_decoded *out, zf_error *error);
+void zf_decoded_free(zf_decoded *decoded);
+
+/// The columns that an option `--columns` names (all without it), in its order. `*count` columns in memory that the caller
+/// frees, or NULL after filling `error`.
+size_t *zf_selected_columns(zf_container *container, const char *names, size_t *count, zf_error *error);
+
+#endif

@@ -1,0 +1,63 @@
+// zfc: reads the verb, hands the rest to it.
+#include <signal.h>
+#include <string.h>
+
+#include "frontend/driver/report.h"
+
+static int print_version(void) {
+    printf("zfc %s\nLLVM %s\ntargets %s\nlanguage zf 1\ncontainer format 1\n", zf_version(), zf_compiler_llvm_version(),
+           zf_compiler_targets());
+    return EXIT_GOOD;
+}
+
+static const zf_verb *find_verb(const char *name) {
+    for (size_t i = 0; i < zf_verb_count; i++) {
+        if (strcmp(zf_verbs[i].name, name) == 0) return &zf_verbs[i];
+    }
+    return NULL;
+}
+
+static int unknown_verb(const char *name) {
+    const char *names[32];
+    size_t count = 0;
+    for (; count < zf_verb_count && count < 32; count++) names[count] = zf_verbs[count].name;
+    const char *nearest = zf_nearest_name(name, names, count);
+    fprintf(stderr, "zfc: no verb `%s`\n", name);
+    if (nearest) fprintf(stderr, "  did you mean `zfc %s`?\n", nearest);
+    fprintf(stderr, "  see: zfc --help\n");
+    return EXIT_BAD_USAGE;
+}
+
+int main(int count, char **words) {
+    // A limit on the size of files is an error of the write that meets it, like a full disk, not a signal.
+    signal(SIGXFSZ, SIG_IGN);
+    if (count < 2) {
+        zf_print_help(stderr);
+        return EXIT_BAD_USAGE;
+    }
+    if (strcmp(words[1], "--version") == 0) return print_version();
+    if (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0 || strcmp(words[1], "help") == 0) {
+        const zf_verb *verb = count > 2 ? find_verb(words[2]) : NULL;
+        if (count > 2 && !verb) return unknown_verb(words[2]);
+        if (verb) zf_print_verb_help(verb, stdout);
+        else zf_print_help(stdout);
+        return EXIT_GOOD;
+    }
+    const zf_verb *verb = find_verb(words[1]);
+    if (!verb) return unknown_verb(words[1]);
+    for (int i = 2; i < count && strcmp(words[i], "--") != 0; i++) {
+        if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0) {
+            zf_print_verb_help(verb, stdout);
+            return EXIT_GOOD;
+        }
+    }
+    zf_arguments arguments;
+    if (!zf_arguments_read(verb, count - 2, words + 2, &arguments)) return EXIT_BAD_USAGE;
+    int status = verb->run(&arguments);
+    // What was printed must have arrived: a full disk behind a redirection is an error, too.
+    if (fflush(stdout) != 0 && status == EXIT_GOOD) {
+        fprintf(stderr, "zfc %s: cannot write to standard output\n", verb->name);
+        status = EXIT_BAD_INPUT;
+    }
+    return status;
+}

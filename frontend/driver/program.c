@@ -1,0 +1,38 @@
+#include "frontend/driver/program.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "frontend/driver/driver_codes.h"
+
+bool zf_program_name_read(const char *verb, const char *text, zf_program_name *out) {
+    const char *colon = strrchr(text, ':');
+    if (colon && (strchr(colon, '/') || access(text, F_OK) == 0)) colon = NULL; // a colon in the path itself
+    size_t length = colon ? (size_t)(colon - text) : strlen(text);
+    if (length >= sizeof out->path || length == 0) {
+        fprintf(stderr, "zfc %s: not a program: %s\n", verb, text);
+        return false;
+    }
+    memcpy(out->path, text, length);
+    out->path[length] = 0;
+    out->name = colon ? colon + 1 : NULL;
+    return true;
+}
+
+const zf_table *zf_find_table_or_report(const char *verb, const zf_spec *spec, const char *name) {
+    const zf_table *table = zf_spec_find_table(spec, name);
+    if (table) return table;
+    const char *names[256];
+    size_t count = 0;
+    for (const zf_table *t = zf_spec_tables(spec); t && count < 256; t = t->next) names[count++] = t->name;
+    if (!name) {
+        fprintf(stderr, "zfc %s: error[%s]: the program has %s; name one: FILE:TABLE\n", verb, ZFC_NO_SUCH_TABLE,
+                count ? "several tables" : "no table");
+        for (size_t i = 0; i < count; i++) fprintf(stderr, "  %s\n", names[i]);
+        return NULL;
+    }
+    const char *nearest = zf_nearest_name(name, names, count);
+    fprintf(stderr, "zfc %s: error[%s]: the program has no table `%s`\n", verb, ZFC_NO_SUCH_TABLE, name);
+    if (nearest) fprintf(stderr, "  hint: did you mean `%s`?\n", nearest);
+    return NULL;
+}

@@ -1,0 +1,20 @@
+// Programs as the command line names them: FILE.zf, FILE.zf:TABLE, FILE.zf:TABLE.COLUMN, FILE.zf:CODEC.
+#ifndef ZF_DRIVER_PROGRAM_H
+#define ZF_DRIVER_PROGRAM_H
+
+#include "frontend/driver/report.h"
+#include "frontend/spec.h"
+
+/// A file's path and what is named behind its last colon; `name` NULL when nothing is.
+typedef struct zf_program_name {
+    char path[4096];
+    const char *name;
+} zf_program_name;
+
+/// False after printing what is wrong.
+bool zf_program_name_read(const char *verb, const char *text, zf_program_name *out);
+
+/// Finds a table, with a hint of the nearest name. NULL after printing.
+const zf_table *zf_find_table_or_report(const char *verb, const zf_spec *spec, const char *name);
+
+#endif

@@ -1,0 +1,247 @@
+// Delimited text into columns, read by libcsv.
+#include <csv.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frontend/driver/driver_codes.h"
+#include "frontend/driver/report.h"
+#include "frontend/driver/table_data.h"
+
+enum { MOST_FIELDS = 4096, BUFFER = 1 << 18 };
+
+typedef struct reader {
+    const char *path;
+    zf_table_data *data;
+    zf_error *error;
+    zf_status status;
+    zf_column_data *fields[MOST_FIELDS]; // by position; NULL: skipped
+    unsigned field_count, at;            // of the header; of the row being read
+    bool in_header;
+    uint64_t line, row_line;             // from 1: where the reader is, and where its row began
+    uint64_t blank_line;                 // of the first blank line since the last row; 0: none
+    int ended_by;                        // the character that ended the last row, until a field follows
+} reader;
+
+static void fail(reader *r, const char *code, const char *message, const char *column) {
+    if (r->status != ZF_OK) return;
+    r->status = zf_fail(r->error, ZF_ERR_INPUT, code, "%s", message);
+    if (column) zf_fail_place(r->error, r->status, "%s: line %llu, field %u (%s)", r->path, (unsigned long long)r->row_line, r->at + 1, column);
+    else zf_fail_place(r->error, r->status, "%s: line %llu, field %u", r->path, (unsigned long long)r->row_line, r->at + 1);
+}
+
+// Takes the next name of the header. A name that the table lacks is a field to skip.
+static void add_name(reader *r, const char *name, size_t length) {
+    if (r->field_count == MOST_FIELDS) {
+        fail(r, ZFC_FIELD_COUNT, "more than 4096 fields", NULL);
+        return;
+    }
+    zf_column_data *column = zf_table_data_find(r->data, name, length);
+    for (unsigned i = 0; column && i < r->field_count; i++) {
+        if (r->fields[i] == column) {
+            r->at = r->field_count;
+            fail(r, ZFC_GIVEN_TWICE, "the header names this column twice", column->name);
+            return;
+        }
+    }
+    r->fields[r->field_count++] = column;
+}
+
+static zf_status claim(reader *r) {
+    bool any = false;
+    for (unsigned i = 0; i < r->field_count; i++) {
+        zf_column_data *column = r->fields[i];
+        if (!column) continue;
+        any = true;
+        // Several text files are parts of one table; a raw file and a text for one column are a mistake.
+        if (column->source && strchr(column->source, '=')) {
+            return zf_fail(r->error, ZF_ERR_INPUT, ZFC_GIVEN_TWICE, "column `%s` is given by %s and by %s", column->name, column->source, r->path);
+        }
+        column->source = r->path;
+    }
+    if (any) return ZF_OK;
+    zf_fail(r->error, ZF_ERR_INPUT, ZFC_BAD_TEXT, "no field of the header is a column of the table");
+    zf_fail_place(r->error, ZF_ERR_INPUT, "%s: line 1", r->path);
+    return zf_fail_hint(r->error, ZF_ERR_INPUT, "is the delimiter right (--delimiter)? Text without a header row wants --header NAMES");
+}
+
+// Bytes of a field as an error shows them: control characters, which a terminal would obey, as \xNN.
+static void printable(const char *text, size_t length, char *out) {
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c < 0x20 || c == 0x7f) out += sprintf(out, "\\x%02x", c);
+        else *out++ = (char)c;
+    }
+    *out = 0;
+}
+
+// A field is handed over at its end; it began as many lines before.
+static uint64_t newlines(const char *text, size_t length) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < length; i++) count += text[i] == '\n';
+    return count;
+}
+
+static void on_field(void *bytes, size_t length, void *user) {
+    reader *r = user;
+    if (r->status != ZF_OK) return;
+    bool unquoted_empty = bytes == NULL;
+    const char *text = bytes ? bytes : "";
+    if (r->at == 0) r->row_line = r->line - newlines(text, length);
+    r->ended_by = 0;
+    if (r->blank_line > 0) {
+        // Blank lines may end a file. Before more rows of a table of one field they would be rows that went missing.
+        r->row_line = r->blank_line;
+        r->blank_line = 0;
+        if (r->field_count == 1) fail(r, ZFC_NULL, "a blank line: an empty field, but the column is not nullable", r->fields[0] ? r->fields[0]->name : NULL);
+        if (r->status != ZF_OK) return;
+        r->row_line = r->line - newlines(text, length);
+    }
+    if (r->in_header) {
+        add_name(r, text, length);
+        r->at++;
+        return;
+    }
+    if (r->at >= r->field_count) {
+        // One empty field more is the delimiter at the end of a line, as TPC-H's own files have it.
+        if (r->at > r->field_count || length > 0) fail(r, ZFC_FIELD_COUNT, "more fields than the header names", NULL);
+        r->at++;
+        return;
+    }
+    zf_column_data *column = r->fields[r->at];
+    if (column) {
+        const char *reason;
+        zf_status status = zf_column_append_text(column, text, length, unquoted_empty, &reason, r->error);
+        if (status != ZF_OK && !reason) {
+            r->status = status;
+        } else if (status != ZF_OK) {
+            char message[512];
+            char shown[4 * 60 + 1];
+            printable(text, length > 60 ? 60 : length, shown);
+            if (length == 0) snprintf(message, sizeof message, "an empty field, but the column is not nullable");
+            else snprintf(message, sizeof message, "`%s%s` is %s", shown, length > 60 ? "..." : "", reason);
+            fail(r, length == 0 ? ZFC_NULL : ZFC_BAD_FIELD, message, column->name);
+        }
+    }
+    r->at++;
+}
+
+// In a table of one nullable column a blank line is a row: that is how a null is written.
+static void on_blank_line(reader *r) {
+    if (r->in_header) return;
+    if (r->field_count == 1 && r->fields[0] && r->fields[0]->type.nullable) {
+        const char *reason;
+        r->status = zf_column_append_text(r->fields[0], "", 0, true, &reason, r->error);
+    } else if (r->blank_line == 0) {
+        r->blank_line = r->line;
+    }
+}
+
+static void on_row(int terminator, void *user) {
+    reader *r = user;
+    if (r->status != ZF_OK) return;
+    int before = r->ended_by;
+    r->ended_by = terminator;
+    if (r->at == 0) {
+        if (!(before == '\r' && terminator == '\n')) on_blank_line(r); // the two characters of one line's end are no line
+        return;
+    }
+    if (r->in_header) {
+        r->in_header = false;
+        r->status = claim(r);
+    } else if (r->at < r->field_count) {
+        char message[96];
+        snprintf(message, sizeof message, "the row has %u field%s, the header %u", r->at, r->at == 1 ? "" : "s", r->field_count);
+        fail(r, ZFC_FIELD_COUNT, message, NULL);
+    }
+    r->at = 0;
+}
+
+static int keep_spaces(unsigned char c) {
+    (void)c;
+    return 0; // spaces belong to the field
+}
+
+// Bytes of a UTF-8 mark at the start of a file, which is no part of the first name. UTF-16 is refused by its own.
+static size_t byte_order_mark(reader *r, const char *bytes, size_t count) {
+    if (count >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) return 3;
+    if (count >= 2 && (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0)) {
+        fail(r, ZFC_BAD_TEXT, "the text is UTF-16; convert it to UTF-8", NULL);
+    }
+    return 0;
+}
+
+static zf_status read_all(reader *r, struct csv_parser *parser, FILE *file, bool progress) {
+    static const char *const broken = "a quote in the middle of a field, or a quoted field that does not end";
+    char *buffer = malloc(BUFFER);
+    if (!buffer) return zf_fail(r->error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory to read %s", r->path);
+    uint64_t total = 0;
+    double shown = zf_seconds();
+    size_t count;
+    while (r->status == ZF_OK && (count = fread(buffer, 1, BUFFER, file)) > 0) {
+        size_t mark = total == 0 ? byte_order_mark(r, buffer, count) : 0;
+        // A line at a time, so that the line of an error is known.
+        for (size_t begin = mark; begin < count && r->status == ZF_OK;) {
+            const char *newline = memchr(buffer + begin, '\n', count - begin);
+            size_t end = newline ? (size_t)(newline - buffer) + 1 : count;
+            if (csv_parse(parser, buffer + begin, end - begin, on_field, on_row, r) != end - begin) {
+                r->row_line = r->line;
+                if (csv_error(parser) == CSV_ENOMEM) r->status = zf_fail(r->error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for a field of %s", r->path);
+                else fail(r, ZFC_BAD_TEXT, broken, NULL);
+            }
+            if (newline) r->line++;
+            begin = end;
+        }
+        total += count;
+        if (progress && zf_seconds() - shown > 0.2) {
+            char text[32];
+            shown = zf_seconds();
+            fprintf(stderr, "\rreading %s: %s\033[K", r->path, zf_bytes_text(total, text));
+        }
+    }
+    int reason = errno; // of a read that failed: what follows may change it
+    if (progress) fprintf(stderr, "\r\033[K");
+    free(buffer);
+    if (r->status == ZF_OK && ferror(file)) {
+        return zf_fail(r->error, ZF_ERR_IO, ZFC_CANNOT_READ, "cannot read %s: %s", r->path, strerror(reason));
+    }
+    if (r->status == ZF_OK && csv_fini(parser, on_field, on_row, r) != 0) {
+        r->row_line = r->line;
+        fail(r, ZFC_BAD_TEXT, broken, NULL);
+    }
+    if (r->status == ZF_OK && r->in_header) {
+        r->status = zf_fail(r->error, ZF_ERR_INPUT, ZFC_BAD_TEXT, "no header row: the file is empty");
+        zf_fail_place(r->error, r->status, "%s: line 1", r->path);
+    }
+    return r->status;
+}
+
+zf_status zf_read_delimited(const char *path, const zf_delimited_options *options, zf_table_data *data, zf_error *error) {
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "cannot read %s: %s", path, strerror(errno));
+        return zf_fail_hint(error, ZF_ERR_INPUT, "inputs are text files, or COLUMN=FILE");
+    }
+    reader *r = calloc(1, sizeof *r);
+    struct csv_parser parser;
+    if (!r || csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_EMPTY_IS_NULL | CSV_REPALL_NL) != 0) {
+        free(r);
+        fclose(file);
+        return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory to read %s", path);
+    }
+    csv_set_delim(&parser, (unsigned char)options->delimiter);
+    csv_set_space_func(&parser, keep_spaces);
+    *r = (reader){.path = path, .data = data, .error = error, .in_header = !options->header, .line = 1, .row_line = 1};
+    for (const char *name = options->header; name;) {
+        size_t length = strcspn(name, ",");
+        add_name(r, name, length);
+        name = name[length] ? name + length + 1 : NULL;
+    }
+    r->at = 0;
+    if (options->header && r->status == ZF_OK) r->status = claim(r);
+    zf_status status = r->status == ZF_OK ? read_all(r, &parser, file, options->progress) : r->status;
+    csv_free(&parser);
+    free(r);
+    fclose(file);
+    return status;
+}

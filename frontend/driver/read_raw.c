@@ -1,0 +1,171 @@
+// Raw little-endian files and .npy arrays into columns.
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frontend/driver/driver_codes.h"
+#include "frontend/driver/table_data.h"
+#include "frontend/driver/values.h"
+
+typedef struct bytes {
+    char *data;
+    size_t size, offset; // elements begin at offset
+} bytes;
+
+static zf_status read_whole(const char *path, bytes *out, zf_error *error) {
+    FILE *file = fopen(path, "rb");
+    if (!file) return zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "cannot read %s: %s", path, strerror(errno));
+    size_t capacity = 1 << 16;
+    *out = (bytes){.data = malloc(capacity)};
+    zf_status status = out->data ? ZF_OK : ZF_ERR_MEMORY;
+    while (status == ZF_OK) {
+        size_t count = fread(out->data + out->size, 1, capacity - out->size, file);
+        out->size += count;
+        if (count == 0) break;
+        if (out->size == capacity) {
+            char *more = capacity <= SIZE_MAX / 2 ? realloc(out->data, capacity * 2) : NULL;
+            if (more) out->data = more;
+            else status = ZF_ERR_MEMORY;
+            capacity *= 2;
+        }
+    }
+    if (status != ZF_OK) zf_fail(error, status, ZFC_NO_MEMORY, "no memory to read %s", path);
+    else if (ferror(file)) status = zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "cannot read %s: %s", path, strerror(errno));
+    fclose(file);
+    if (status != ZF_OK) {
+        free(out->data);
+        *out = (bytes){0};
+    }
+    return status;
+}
+
+// ---- .npy: "\x93NUMPY", version, length of the header, a Python dictionary as text ----
+
+static zf_status bad_npy(zf_error *error, const char *path, const char *what) {
+    zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_NPY, "%s", what);
+    return zf_fail_place(error, ZF_ERR_INPUT, "%s: header of the .npy file", path);
+}
+
+// What follows `key` and a colon in the header's dictionary, or NULL.
+static const char *npy_value(const char *header, const char *key) {
+    const char *at = strstr(header, key);
+    if (!at) return NULL;
+    at += strlen(key);
+    while (*at == ' ' || *at == ':') at++;
+    return at;
+}
+
+// The type's code in a .npy header, without the sign of byte order.
+static const char *npy_code(zf_column_type type) {
+    static const char *const codes[] = {"u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f4", "f8", "b1", ""};
+    return codes[type.element];
+}
+
+static zf_status skip_npy_header(const char *path, zf_column_type type, bytes *file, zf_error *error) {
+    if (file->size < 12) return bad_npy(error, path, "the file is cut short");
+    unsigned char major = (unsigned char)file->data[6];
+    const unsigned char *at = (const unsigned char *)file->data + 8;
+    size_t length = major == 1 ? at[0] + 256u * at[1] : at[0] + 256u * at[1] + 65536u * at[2] + 16777216u * at[3];
+    size_t begin = major == 1 ? 10 : 12;
+    if (major < 1 || major > 3) return bad_npy(error, path, "an unknown version of the .npy format");
+    if (length > file->size - begin || length > 65536) return bad_npy(error, path, "the file is cut short");
+    char header[65537];
+    memcpy(header, file->data + begin, length);
+    header[length] = 0;
+    const char *order = npy_value(header, "'fortran_order'"), *shape = npy_value(header, "'shape'"), *descr = npy_value(header, "'descr'");
+    if (!order || !shape || !descr) return bad_npy(error, path, "the dictionary lacks descr, fortran_order or shape");
+    if (strncmp(descr, "'>", 2) == 0) return bad_npy(error, path, "big-endian elements");
+    if (*descr != '\'' || !descr[1] || strncmp(descr + 2, npy_code(type), 2) != 0 || descr[4] != '\'') {
+        char what[128];
+        snprintf(what, sizeof what, "elements of type %.8s, but the column wants '<%s'", descr, npy_code(type));
+        return bad_npy(error, path, what);
+    }
+    char *end;
+    unsigned long long count = *shape == '(' ? strtoull(shape + 1, &end, 10) : 0;
+    if (*shape != '(' || (end[0] != ',' && end[0] != ')') || (end[0] == ',' && end[1] != ')')) {
+        return bad_npy(error, path, "an array that has not one dimension");
+    }
+    file->offset = begin + length;
+    if (count != (file->size - file->offset) / zf_element_size(type.element)) return bad_npy(error, path, "shape and size of the file differ");
+    return ZF_OK;
+}
+
+// ---- Columns ----
+
+static bool ends_with(const char *name, size_t length, const char *end) {
+    size_t part = strlen(end);
+    return length > part && memcmp(name + length - part, end, part) == 0;
+}
+
+static zf_status take_values(zf_column_data *column, const char *path, bytes *file, zf_error *error) {
+    if (file->size >= 6 && memcmp(file->data, "\x93NUMPY", 6) == 0) ZF_TRY(skip_npy_header(path, column->type, file, error));
+    size_t size = zf_element_size(column->type.element), length = file->size - file->offset;
+    if (size > 0 && length % size != 0) {
+        zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE, "%zu bytes hold no whole number of elements of %zu bytes", length, size);
+        return zf_fail_place(error, ZF_ERR_INPUT, "%s: byte %zu", path, file->size / size * size);
+    }
+    const char *data = file->data + file->offset;
+    for (size_t i = 0; column->type.element == ZF_BOOL && i < length; i++) {
+        if ((unsigned char)data[i] > 1) {
+            zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_FIELD, "a boolean that is %u, not 0 or 1", (unsigned char)data[i]);
+            return zf_fail_place(error, ZF_ERR_INPUT, "%s: byte %zu", path, file->offset + i);
+        }
+    }
+    column->used = 0;
+    ZF_TRY(zf_column_reserve(column, length + 1, false, error));
+    if (length > 0) memcpy(column->values, data, length);
+    column->used = length;
+    if (size > 0) column->rows = length / size;
+    return ZF_OK;
+}
+
+static zf_status take_offsets(zf_column_data *column, const char *path, const bytes *file, zf_error *error) {
+    if (file->size % 8 != 0 || file->size == 0) return zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE, "%s: offsets are rows + 1 numbers of 8 bytes", path);
+    column->rows = file->size / 8 - 1;
+    column->row_capacity = column->rows;
+    free(column->offsets);
+    column->offsets = malloc(file->size);
+    if (!column->offsets) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for %s", path);
+    memcpy(column->offsets, file->data, file->size);
+    return ZF_OK;
+}
+
+zf_status zf_read_raw(const char *what, size_t name_length, const char *path, zf_table_data *data, zf_error *error) {
+    zf_column_data *column = zf_table_data_find(data, what, name_length);
+    bool is_offsets = !column && ends_with(what, name_length, ".offsets"), is_valid = !column && ends_with(what, name_length, ".valid");
+    bool is_bytes = !column && ends_with(what, name_length, ".bytes");
+    if (is_offsets) column = zf_table_data_find(data, what, name_length - strlen(".offsets"));
+    else if (is_bytes) column = zf_table_data_find(data, what, name_length - strlen(".bytes"));
+    else if (is_valid) column = zf_table_data_find(data, what, name_length - strlen(".valid"));
+    if (!column || ((is_offsets || is_bytes) && column->type.element != ZF_STRING) || (is_valid && !column->type.nullable)) {
+        const char *names[256];
+        size_t count = 0;
+        for (; count < data->count && count < 256; count++) names[count] = data->columns[count].name;
+        char name[128];
+        snprintf(name, sizeof name, "%.*s", (int)(name_length < 100 ? name_length : 100), what);
+        const char *nearest = zf_nearest_name(name, names, count);
+        zf_fail(error, ZF_ERR_INPUT, ZFC_NO_SUCH_COLUMN, "the table has no column `%s`", name);
+        return nearest ? zf_fail_hint(error, ZF_ERR_INPUT, "did you mean `%s`?", nearest) : ZF_ERR_INPUT;
+    }
+    bytes file = {0};
+    ZF_TRY(read_whole(path, &file, error));
+    zf_status status = ZF_OK;
+    if (is_valid) {
+        free(column->validity);
+        column->validity = (uint8_t *)file.data;
+        column->raw_valid_bytes = file.size;
+        return ZF_OK; // the bitmap keeps the memory
+    }
+    if (is_offsets) {
+        status = take_offsets(column, path, &file, error);
+    } else if (column->source) {
+        status = zf_fail(error, ZF_ERR_INPUT, ZFC_GIVEN_TWICE, "column `%s` is given twice: by %s and %s", column->name, column->source, what);
+    } else {
+        status = take_values(column, path, &file, error);
+        column->source = what;
+    }
+    free(file.data);
+    return status;
+}

@@ -1,0 +1,110 @@
+#include "frontend/driver/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "frontend/driver/driver_codes.h"
+#include "runtime/base/error.h"
+#include "runtime/base/pool.h"
+
+bool zf_colour(FILE *stream) {
+    const char *no_colour = getenv("NO_COLOR");
+    return isatty(fileno(stream)) && !(no_colour && *no_colour);
+}
+
+int zf_report(const char *verb, const zf_error *error) {
+    bool colour = zf_colour(stderr);
+    fprintf(stderr, "zfc %s: %serror[%s]%s: %s\n", verb, colour ? "\033[1;31m" : "", error->code, colour ? "\033[0m" : "",
+            error->message);
+    if (error->place[0]) fprintf(stderr, "  at: %s\n", error->place);
+    if (error->hint[0]) fprintf(stderr, "  hint: %s\n", error->hint);
+    switch (error->status) {
+    case ZF_ERR_USAGE: return EXIT_BAD_USAGE;
+    case ZF_ERR_DEVICE: return EXIT_BAD_DEVICE;
+    default: return EXIT_BAD_INPUT;
+    }
+}
+
+zf_status zf_json_append(json_t *list, json_t *item, zf_error *error) {
+    if (json_array_append_new(list, item) == 0) return ZF_OK;
+    return zf_fail(error, ZF_ERR_MEMORY, ZFC_CANNOT_WRITE, "no report: a text in it is not UTF-8, or there is no memory");
+}
+
+zf_status zf_json_print(const json_t *report, zf_error *error) {
+    if (!report) return zf_fail(error, ZF_ERR_MEMORY, ZFC_CANNOT_WRITE, "no report: a text in it is not UTF-8, or there is no memory");
+    if (json_dumpf(report, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF && fflush(stdout) == 0) return ZF_OK;
+    return zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "the report cannot be written");
+}
+
+void zf_report_diagnostics(const zf_diags *diags, zf_diag_form form) {
+    zf_text text = {0};
+    zf_diags_render(diags, form, zf_colour(stderr), &text);
+    if (text.length > 0) fwrite(text.data, 1, text.length, form == ZF_DIAG_JSON ? stdout : stderr);
+    zf_text_free(&text);
+}
+
+static void log_line(void *user, zf_log_level level, const char *line) {
+    (void)level;
+    fprintf(stderr, "zfc %s: %s\n", (const char *)user, line);
+}
+
+bool zf_session_open(const zf_arguments *arguments, zf_session *session, int *status) {
+    *session = (zf_session){.quiet = zf_argument(arguments, "quiet") != NULL,
+                            .verbose = zf_argument(arguments, "verbose") != NULL};
+    uint64_t threads;
+    if (!zf_argument_number(arguments, "threads", ZF_THREADS_MOST, 0, &threads)) {
+        *status = EXIT_BAD_USAGE;
+        return false;
+    }
+    session->threads = (unsigned)threads;
+    zf_context_options options = {.threads = session->threads};
+    if (session->verbose) {
+        options.log = log_line;
+        options.log_user = (void *)(uintptr_t)arguments->verb->name;
+    }
+    if (zf_argument(arguments, "no-cache")) options.cache_dir = "";
+    zf_error error;
+    if (zf_context_create(&options, &session->context, &error) != ZF_OK) {
+        *status = zf_report(arguments->verb->name, &error);
+        return false;
+    }
+    zf_compiler_options compiler = {0};
+#ifdef ZF_SANITIZE
+    compiler.sanitize = true; // this build has the sanitizer's runtime, so generated code is watched too
+#endif
+    const char *level = getenv("ZIPFLOW_OPTIMISE"); // 0..3, for those who debug the compiler
+    if (level && level[0] >= '0' && level[0] <= '3' && !level[1]) compiler.optimise = (unsigned)(level[0] - '0') + 1;
+    if (zf_compiler_create(session->context, &compiler, &session->compiler, &error) != ZF_OK) {
+        *status = zf_report(arguments->verb->name, &error);
+        zf_context_free(session->context);
+        session->context = NULL;
+        return false;
+    }
+    return true;
+}
+
+void zf_session_close(zf_session *session) {
+    zf_compiler_free(session->compiler);
+    zf_context_free(session->context);
+    *session = (zf_session){0};
+}
+
+const char *zf_bytes_text(uint64_t bytes, char out[32]) {
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+    double value = (double)bytes;
+    int unit = 0;
+    while (value >= 1000 && unit < 4) {
+        value /= 1000;
+        unit++;
+    }
+    snprintf(out, 32, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+    return out;
+}
+
+double zf_seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}

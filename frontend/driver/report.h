@@ -1,0 +1,42 @@
+// What every verb uses to talk: errors, progress, and a session with the library.
+#ifndef ZF_DRIVER_REPORT_H
+#define ZF_DRIVER_REPORT_H
+
+#include <jansson.h>
+
+#include "frontend/diag.h"
+#include "frontend/driver/verbs.h"
+#include "zipflow/compile.h"
+
+/// Prints an error to standard error and returns the exit status that goes with it.
+int zf_report(const char *verb, const zf_error *error);
+
+/// Prints diagnostics to standard error in the form asked for.
+void zf_report_diagnostics(const zf_diags *diags, zf_diag_form form);
+
+/// True when errors may be coloured.
+bool zf_colour(FILE *stream);
+
+/// A context and a compiler, as the verb's options want them.
+typedef struct zf_session {
+    zf_context *context;
+    zf_compiler *compiler;
+    bool quiet, verbose;
+    unsigned threads;
+} zf_session;
+
+/// Opens a session; prints what failed and gives its exit status in *status.
+bool zf_session_open(const zf_arguments *arguments, zf_session *session, int *status);
+void zf_session_close(zf_session *session);
+
+/// "12.3 MB", "999 B" in a static table of per-call buffers owned by the caller.
+const char *zf_bytes_text(uint64_t bytes, char out[32]);
+
+double zf_seconds(void); ///< a monotonic clock
+
+/// Appends `item` (taken over; NULL when it could not be made) to a report.
+zf_status zf_json_append(json_t *list, json_t *item, zf_error *error);
+/// Prints a report on stdout. `report` (not taken over) is NULL when it could not be made.
+zf_status zf_json_print(const json_t *report, zf_error *error);
+
+#endif

@@ -1,0 +1,139 @@
+#include "frontend/driver/table_data.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "frontend/driver/driver_codes.h"
+#include "frontend/driver/values.h"
+
+static zf_status no_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for the columns"); }
+
+zf_status zf_table_data_create(const zf_table *table, zf_table_data *out, zf_error *error) {
+    *out = (zf_table_data){0};
+    out->columns = calloc(table->column_count ? table->column_count : 1, sizeof *out->columns);
+    if (!out->columns) return no_memory(error);
+    for (const zf_column *column = table->columns; column; column = column->next) {
+        zf_type type = column->type;
+        out->columns[out->count++] = (zf_column_data){
+            .name = column->name,
+            .type = {(zf_element)type.kind, type.logical, type.precision, type.scale, type.nullable},
+        };
+    }
+    return ZF_OK;
+}
+
+void zf_table_data_free(zf_table_data *data) {
+    for (size_t i = 0; i < data->count; i++) {
+        free(data->columns[i].values);
+        free(data->columns[i].offsets);
+        free(data->columns[i].validity);
+    }
+    free(data->columns);
+    *data = (zf_table_data){0};
+}
+
+zf_column_data *zf_table_data_find(zf_table_data *data, const char *name, size_t length) {
+    for (size_t i = 0; i < data->count; i++) {
+        if (strlen(data->columns[i].name) == length && memcmp(data->columns[i].name, name, length) == 0) return &data->columns[i];
+    }
+    return NULL;
+}
+
+static zf_status reserve_rows(zf_column_data *column, zf_error *error) {
+    bool is_string = column->type.element == ZF_STRING;
+    if (!is_string && !column->type.nullable) return ZF_OK;
+    if (column->rows < column->row_capacity) return ZF_OK;
+    uint64_t capacity = column->row_capacity ? 2 * column->row_capacity : 4096;
+    if (is_string) {
+        int64_t *offsets = realloc(column->offsets, (capacity + 1) * sizeof *offsets);
+        if (!offsets) return no_memory(error);
+        if (!column->offsets) offsets[0] = 0;
+        column->offsets = offsets;
+    }
+    if (column->type.nullable) {
+        uint8_t *validity = realloc(column->validity, capacity / 8);
+        if (!validity) return no_memory(error);
+        memset(validity + column->row_capacity / 8, 0, (capacity - column->row_capacity) / 8);
+        column->validity = validity;
+    }
+    column->row_capacity = capacity;
+    return ZF_OK;
+}
+
+zf_status zf_column_reserve(zf_column_data *column, size_t bytes, bool row, zf_error *error) {
+    if (bytes > column->capacity - column->used) {
+        size_t capacity = 2 * column->capacity > 65536 ? 2 * column->capacity : 65536;
+        if (capacity - column->used < bytes) capacity = column->used + bytes;
+        char *values = realloc(column->values, capacity);
+        if (!values) return no_memory(error);
+        column->values = values;
+        column->capacity = capacity;
+    }
+    return row ? reserve_rows(column, error) : ZF_OK;
+}
+
+zf_status zf_column_append_text(zf_column_data *column, const char *text, size_t length, bool empty_unquoted,
+                                const char **reason, zf_error *error) {
+    bool is_string = column->type.element == ZF_STRING;
+    unsigned size = zf_element_size(column->type.element);
+    ZF_TRY(zf_column_reserve(column, is_string ? length : size, true, error));
+    bool null = column->type.nullable && length == 0 && empty_unquoted;
+    *reason = NULL;
+    if (is_string) {
+        if (length > 0) memcpy(column->values + column->used, text, length);
+        column->used += length;
+        column->offsets[column->rows + 1] = (int64_t)column->used;
+    } else {
+        if (null) memset(column->values + column->used, 0, size);
+        else if (!zf_parse_value(column->type, text, length, column->values + column->used, reason)) return ZF_ERR_INPUT;
+        column->used += size;
+    }
+    if (column->type.nullable && !null) column->validity[column->rows / 8] |= (uint8_t)(1u << (column->rows % 8));
+    column->rows++;
+    return ZF_OK;
+}
+
+// Offsets that came as a file may say anything.
+static zf_status check_offsets(zf_column_data *column, zf_error *error) {
+    if (!column->offsets) {
+        column->offsets = calloc(1, sizeof *column->offsets);
+        if (!column->offsets) return no_memory(error);
+        if (column->used == 0) return ZF_OK;
+        return zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS, "column `%s` has bytes but no offsets; give %s.offsets=FILE", column->name, column->name);
+    }
+    int64_t before = 0;
+    for (uint64_t i = 0; i <= column->rows; i++) {
+        int64_t offset = column->offsets[i];
+        if ((i == 0 && offset != 0) || offset < before || (uint64_t)offset > column->used) {
+            return zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS, "offset %llu of column `%s` is %lld: offsets ascend from 0 to the %zu bytes",
+                           (unsigned long long)i, column->name, (long long)offset, column->used);
+        }
+        before = offset;
+    }
+    return ZF_OK;
+}
+
+zf_status zf_table_data_finish(zf_table_data *data, zf_error *error) {
+    const zf_column_data *first = NULL;
+    for (size_t i = 0; i < data->count; i++) {
+        zf_column_data *column = &data->columns[i];
+        if (!column->source) {
+            zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_GIVEN, "no input gives column `%s`", column->name);
+            return zf_fail_hint(error, ZF_ERR_INPUT, "name the fields with --header, or give %s=FILE", column->name);
+        }
+        if (!first) first = column;
+        if (column->rows != first->rows) {
+            return zf_fail(error, ZF_ERR_INPUT, ZFC_ROWS_DIFFER, "column `%s` (%s) has %llu rows, but `%s` (%s) has %llu", column->name,
+                           column->source, (unsigned long long)column->rows, first->name, first->source,
+                           (unsigned long long)first->rows);
+        }
+        ZF_TRY(zf_column_reserve(column, 1, false, error)); // a pointer that is never NULL, also without rows
+        if (column->type.element == ZF_STRING) ZF_TRY(check_offsets(column, error));
+        if (column->raw_valid_bytes > 0 && column->raw_valid_bytes < (column->rows + 7) / 8) {
+            return zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE, "the validity bitmap of `%s` has %zu bytes, but %llu rows want %llu", column->name,
+                           column->raw_valid_bytes, (unsigned long long)column->rows, (unsigned long long)((column->rows + 7) / 8));
+        }
+    }
+    data->rows = first ? first->rows : 0;
+    return ZF_OK;
+}

@@ -1,0 +1,21 @@
+// Values of columns as text: parsing fields, printing elements.
+#ifndef ZF_DRIVER_VALUES_H
+#define ZF_DRIVER_VALUES_H
+
+#include "runtime/base/text.h"
+#include "zipflow/zipflow.h"
+
+/// Bytes of an element in a plain buffer: bool 1; string 0.
+unsigned zf_element_size(zf_element element);
+
+/// Parses one field as an element of `type` (not a string) into `out` (its size in bytes, little-endian; bool one byte).
+/// False with a reason ("not a date", "does not fit i32") when it does not parse.
+bool zf_parse_value(zf_column_type type, const char *text, size_t length, void *out, const char **reason);
+
+/// Appends an element as text: the shortest decimal that reads back to the same bits, dates as YYYY-MM-DD.
+void zf_print_value(zf_column_type type, const void *value, zf_text *out);
+
+/// "i32", "date32", "decimal": the ending of raw files and the kind of .npy arrays.
+const char *zf_raw_ending(zf_column_type type);
+
+#endif

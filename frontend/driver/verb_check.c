@@ -1,0 +1,80 @@
+// zfc check, zfc fmt.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "frontend/driver/driver_codes.h"
+#include "frontend/driver/output.h"
+#include "frontend/driver/report.h"
+#include "frontend/spec.h"
+
+static zf_spec *create(const char *verb, bool notes) {
+    zf_spec_options options = {.notes = notes};
+    zf_spec *spec = zf_spec_create(&options);
+    if (!spec) fprintf(stderr, "zfc %s: error[%s]: no memory\n", verb, ZFC_NO_MEMORY);
+    return spec;
+}
+
+static zf_diag_form form_of(const zf_arguments *arguments) {
+    const char *form = zf_argument(arguments, "format");
+    if (form && strcmp(form, "line") == 0) return ZF_DIAG_LINE;
+    if (form && strcmp(form, "json") == 0) return ZF_DIAG_JSON;
+    return ZF_DIAG_HUMAN;
+}
+
+// Each file is a program of its own: one that fails does not keep the next from being checked.
+int zf_run_check(zf_arguments *arguments) {
+    zf_diag_form form = form_of(arguments);
+    bool quiet = zf_argument(arguments, "quiet") || form != ZF_DIAG_HUMAN;
+    int status = EXIT_GOOD;
+    if (form == ZF_DIAG_JSON && arguments->operand_count > 1) {
+        fprintf(stderr, "zfc check: --format json takes one file, so that its output is one array\n");
+        return EXIT_BAD_USAGE;
+    }
+    for (int i = 0; i < arguments->operand_count; i++) {
+        zf_spec *spec = create("check", zf_argument(arguments, "notes") != NULL);
+        if (!spec) return EXIT_BAD_INPUT;
+        bool read = zf_spec_add_file(spec, arguments->operands[i]);
+        bool good = zf_spec_check(spec) && read; // what was read is checked, also after errors of syntax
+        const zf_diags *diags = zf_spec_diags(spec);
+        zf_report_diagnostics(diags, form);
+        if (!good) status = EXIT_BAD_INPUT;
+        if (!quiet && good) printf("%s: good\n", arguments->operands[i]);
+        else if (!quiet) fprintf(stderr, "%s: %u error%s\n", arguments->operands[i], diags->errors, diags->errors == 1 ? "" : "s");
+        zf_spec_destroy(spec);
+    }
+    return status;
+}
+
+static int format_one(const char *path, bool in_place, bool quiet) {
+    zf_spec *spec = create("fmt", false);
+    if (!spec) return EXIT_BAD_INPUT;
+    zf_text text = {0};
+    bool changed;
+    int status = EXIT_GOOD;
+    if (!zf_spec_format_file(spec, path, &text, &changed) || text.failed) {
+        zf_report_diagnostics(zf_spec_diags(spec), ZF_DIAG_HUMAN);
+        status = EXIT_BAD_INPUT;
+    } else if (!in_place) {
+        if (text.length > 0) fwrite(text.data, 1, text.length, stdout);
+    } else if (changed) {
+        zf_error error;
+        if (zf_write_file(path, text.data, text.length, true, &error) != ZF_OK) status = zf_report("fmt", &error);
+        else if (!quiet) printf("%s: rewritten\n", path);
+    }
+    zf_text_free(&text);
+    zf_spec_destroy(spec);
+    return status;
+}
+
+int zf_run_fmt(zf_arguments *arguments) {
+    bool in_place = zf_argument(arguments, "in-place") != NULL, quiet = zf_argument(arguments, "quiet") != NULL;
+    int status = EXIT_GOOD;
+    for (int i = 0; i < arguments->operand_count; i++) {
+        int one = format_one(arguments->operands[i], in_place, quiet);
+        if (one != EXIT_GOOD) status = one;
+    }
+    return status;
+}

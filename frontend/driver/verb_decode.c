@@ -1,0 +1,168 @@
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "frontend/driver/decoded.h"
+#include "frontend/driver/driver_codes.h"
+#include "frontend/driver/output.h"
+#include "frontend/driver/write_columns.h"
+
+// "A..B", either end open.
+static bool read_rows(const char *text, zf_decode_options *out) {
+    unsigned long long begin = 0, end = UINT64_MAX;
+    char *at = (char *)(uintptr_t)text;
+    errno = 0;
+    if (*at != '.') {
+        if (*at < '0' || *at > '9') return false;
+        begin = strtoull(at, &at, 10);
+    }
+    if (at[0] != '.' || at[1] != '.') return false;
+    at += 2;
+    if (*at) {
+        if (*at < '0' || *at > '9') return false;
+        end = strtoull(at, &at, 10);
+    }
+    if (*at || errno || end < begin) return false;
+    out->some_rows = true;
+    out->row_begin = begin;
+    out->row_count = end == UINT64_MAX ? UINT64_MAX : end - begin;
+    return true;
+}
+
+typedef struct job {
+    zf_container *container;
+    const char *directory, *device, *format;
+    const zf_decode_options *options;
+    const size_t *columns;
+    size_t count;
+    bool overwrite, json, quiet;
+    json_t *report;
+} job;
+
+static zf_status tell(const job *j, const zf_decoded *column, zf_error *error) {
+    char bytes[32];
+    double gigabytes = column->seconds > 0 ? (double)column->sizes.values / column->seconds / 1e9 : 0;
+    if (j->json) {
+        return zf_json_append(j->report, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "column", column->info.name, "type",
+                                                   column->info.type_name, "rows", (json_int_t)column->rows, "bytes", (json_int_t)column->sizes.values,
+                                                   "kernels", (json_int_t)column->stats.kernels, "launches", (json_int_t)column->stats.launches,
+                                                   "kernel_variants", (json_int_t)column->stats.kernel_variants, "blocks_read",
+                                                   (json_int_t)column->stats.blocks_read, "bytes_read", (json_int_t)column->stats.bytes_read,
+                                                   "seconds", column->seconds), error);
+    }
+    if (!j->quiet) {
+        printf("%-18s %12llu rows %10s  %llu kernel%s  %.2f GB/s\n", column->info.name, (unsigned long long)column->rows,
+               zf_bytes_text(column->sizes.values, bytes), (unsigned long long)column->stats.kernels, column->stats.kernels == 1 ? "" : "s", gigabytes);
+    }
+    return ZF_OK;
+}
+
+static zf_status decode_files(const job *j, zf_error *error) {
+    for (size_t i = 0; i < j->count; i++) {
+        zf_decoded column;
+        zf_status status = zf_decode_column(j->container, j->columns[i], j->device, j->options, 1, &column, error);
+        if (status == ZF_OK && strcmp(j->format, "npy") == 0) status = zf_write_npy(j->directory, &column, j->overwrite, error);
+        else if (status == ZF_OK) status = zf_write_raw(j->directory, &column, j->overwrite, error);
+        if (status == ZF_OK) status = tell(j, &column, error);
+        zf_decoded_free(&column);
+        ZF_TRY(status);
+    }
+    return ZF_OK;
+}
+
+// Rows come in slices, so that memory does not grow with the table.
+enum { SLICE = 1 << 18 };
+
+static zf_status decode_slice(const job *j, const zf_decode_options *slice, zf_decoded *columns, zf_sink *sink, zf_error *error) {
+    zf_status status = ZF_OK;
+    for (size_t i = 0; i < j->count && status == ZF_OK; i++) status = zf_decode_column(j->container, j->columns[i], j->device, slice, 1, &columns[i], error);
+    zf_text text = {0};
+    if (status == ZF_OK) zf_print_rows(columns, j->count, &text);
+    if (status == ZF_OK && text.failed) status = zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory to print rows");
+    if (status == ZF_OK) status = zf_sink_write(sink, text.data, text.length, error);
+    zf_text_free(&text);
+    for (size_t i = 0; i < j->count; i++) zf_decoded_free(&columns[i]);
+    return status;
+}
+
+static zf_status decode_text(const job *j, zf_error *error) {
+    char path[4096];
+    ZF_TRY(zf_output_path(j->directory, zf_container_table(j->container), ".csv", path, sizeof path, error));
+    uint64_t rows = zf_container_rows(j->container), end = rows;
+    if (j->options->some_rows && j->options->row_count != UINT64_MAX) end = j->options->row_begin + j->options->row_count;
+    if (j->options->row_begin > rows || end > rows) {
+        return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--rows goes beyond the %llu rows of the table", (unsigned long long)rows);
+    }
+    zf_decoded *columns = calloc(j->count + 1, sizeof *columns);
+    if (!columns) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory");
+    zf_sink sink;
+    zf_status status = zf_sink_open(path, j->overwrite, &sink, error);
+    zf_text names = {0};
+    for (size_t i = 0; i < j->count && status == ZF_OK; i++) {
+        zf_column_info info;
+        status = zf_container_column(j->container, j->columns[i], &info, error);
+        if (i > 0) zf_text_puts(&names, ",");
+        if (status == ZF_OK) zf_print_field(info.name, strlen(info.name), &names);
+    }
+    zf_text_puts(&names, "\n");
+    if (status == ZF_OK) status = zf_sink_write(&sink, names.data, names.length, error);
+    zf_text_free(&names);
+    for (uint64_t row = j->options->row_begin; row < end && status == ZF_OK; row += SLICE) {
+        zf_decode_options slice = *j->options;
+        slice.some_rows = true;
+        slice.row_begin = row;
+        slice.row_count = end - row < SLICE ? end - row : SLICE;
+        status = decode_slice(j, &slice, columns, &sink, error);
+    }
+    free(columns);
+    if (status == ZF_OK) status = zf_output_commit(sink.file, error);
+    zf_output_free(sink.file);
+    if (status == ZF_OK && !j->quiet && !j->json) printf("%s: %llu rows\n", path, (unsigned long long)(end - j->options->row_begin));
+    return status;
+}
+
+int zf_run_decode(zf_arguments *arguments) {
+    job j = {.directory = zf_argument(arguments, "output"), .device = zf_argument(arguments, "device"),
+             .format = zf_argument(arguments, "format"), .overwrite = zf_argument(arguments, "force") != NULL,
+             .json = zf_argument(arguments, "json") != NULL};
+    if (!j.directory) {
+        fprintf(stderr, "zfc decode: where to? Give -o DIR\n  see: zfc decode --help\n");
+        return EXIT_BAD_USAGE;
+    }
+    if (!j.device) j.device = "auto";
+    if (!j.format) j.format = "raw";
+    zf_decode_options options = {0};
+    const char *rows = zf_argument(arguments, "rows");
+    if (rows && !read_rows(rows, &options)) {
+        fprintf(stderr, "zfc decode: --rows wants A..B with A at most B, not `%s`\n", rows);
+        return EXIT_BAD_USAGE;
+    }
+    zf_session session;
+    int exit_status = EXIT_GOOD;
+    if (!zf_session_open(arguments, &session, &exit_status)) return exit_status;
+    options.threads = session.threads;
+    j.options = &options;
+    j.quiet = session.quiet;
+    j.report = json_array();
+    zf_error error;
+    size_t *selected = NULL;
+    zf_status status = zf_container_open(session.context, arguments->operands[0], &j.container, &error);
+    if (status == ZF_OK) {
+        selected = zf_selected_columns(j.container, zf_argument(arguments, "columns"), &j.count, &error);
+        if (!selected) status = error.status;
+        j.columns = selected;
+    }
+    if (status == ZF_OK && mkdir(j.directory, 0777) != 0 && errno != EEXIST) {
+        status = zf_fail(&error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "cannot make directory %s: %s", j.directory, strerror(errno));
+    }
+    if (status == ZF_OK) status = strcmp(j.format, "csv") == 0 ? decode_text(&j, &error) : decode_files(&j, &error);
+    if (status == ZF_OK && j.json) status = zf_json_print(j.report, &error);
+    if (status != ZF_OK) exit_status = zf_report("decode", &error);
+    json_decref(j.report);
+    free(selected);
+    zf_container_close(j.container);
+    zf_session_close(&session);
+    return exit_status;
+}

@@ -1,0 +1,159 @@
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "codegen/program.h"
+#include "frontend/driver/driver_codes.h"
+#include "frontend/driver/program.h"
+#include "frontend/driver/table_data.h"
+
+static int usage(const char *message) {
+    fprintf(stderr, "zfc encode: %s\n  see: zfc encode --help\n", message);
+    return EXIT_BAD_USAGE;
+}
+
+static bool delimiter_of(const zf_arguments *arguments, char *out) {
+    const char *text = zf_argument(arguments, "delimiter");
+    *out = ',';
+    if (!text) return true;
+    if (strcmp(text, "tab") == 0 || strcmp(text, "\\t") == 0) *out = '\t';
+    else if (text[0] && !text[1] && text[0] != '"' && text[0] != '\n' && text[0] != '\r') *out = text[0];
+    else return false;
+    return true;
+}
+
+// `COLUMN=FILE` when what stands before the first `=` looks like a name, and no file has the whole as its name.
+static const char *equals_sign(const char *input) {
+    size_t length = strspn(input, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.");
+    if (length == 0 || input[length] != '=' || access(input, F_OK) == 0) return NULL;
+    return input + length;
+}
+
+static const char *file_of(const char *input) {
+    const char *equals = equals_sign(input);
+    return equals ? equals + 1 : input;
+}
+
+// What can be known to fail is said before much is read: an output that exists, or that is one of the inputs.
+static int check_output(const zf_arguments *arguments, const char *path, bool overwrite) {
+    struct stat out, in;
+    if (stat(path, &out) != 0) return EXIT_GOOD;
+    if (!overwrite) {
+        fprintf(stderr, "zfc encode: error[ZF1501]: %s exists already\n  hint: -f overwrites it\n", path);
+        return EXIT_BAD_INPUT;
+    }
+    for (int i = 0; i < arguments->operand_count; i++) {
+        if (stat(file_of(arguments->operands[i]), &in) != 0 || in.st_dev != out.st_dev || in.st_ino != out.st_ino) continue;
+        fprintf(stderr, "zfc encode: error[%s]: the output %s is also an input\n", ZFC_BAD_ARGUMENT, path);
+        return EXIT_BAD_USAGE;
+    }
+    return EXIT_GOOD;
+}
+
+static zf_status read_inputs(const zf_arguments *arguments, const zf_delimited_options *options, zf_table_data *data, zf_error *error) {
+    for (int i = 0; i < arguments->operand_count; i++) {
+        const char *input = arguments->operands[i], *equals = equals_sign(input);
+        if (equals) ZF_TRY(zf_read_raw(input, (size_t)(equals - input), equals + 1, data, error));
+        else ZF_TRY(zf_read_delimited(input, options, data, error));
+    }
+    return zf_table_data_finish(data, error);
+}
+
+static bool show_progress(void *user, uint64_t done, uint64_t all) {
+    (void)user;
+    fprintf(stderr, "\rencoding: block %llu of %llu\033[K", (unsigned long long)done, (unsigned long long)all);
+    if (done == all) fprintf(stderr, "\r\033[K");
+    return true;
+}
+
+static double rate(uint64_t bytes, double seconds) { return seconds > 0 ? (double)bytes / seconds / 1e6 : 0; }
+
+static zf_status print_json(const zf_table *table, const zf_encode_stats *stats, uint64_t rows, const char *path, zf_error *error) {
+    json_t *columns = json_array();
+    size_t i = 0;
+    for (const zf_column *column = table->columns; column; column = column->next, i++) {
+        zf_status status = zf_json_append(
+            columns, json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:f}", "column", column->name, "codec", column->codec_text,
+                               "plain_bytes", (json_int_t)stats[i].plain_bytes, "stored_bytes", (json_int_t)stats[i].stored_bytes,
+                               "blocks", (json_int_t)stats[i].blocks, "encode_seconds", stats[i].encode_seconds, "verify_seconds",
+                               stats[i].verify_seconds, "encode_mb_per_second", rate(stats[i].plain_bytes, stats[i].encode_seconds)), error);
+        if (status != ZF_OK) {
+            json_decref(columns);
+            return status;
+        }
+    }
+    json_t *all = json_pack("{s:s, s:s, s:I, s:o}", "file", path, "table", table->name, "rows", (json_int_t)rows, "columns", columns);
+    zf_status status = zf_json_print(all, error);
+    json_decref(all);
+    return status;
+}
+
+static void print_table(const zf_table *table, const zf_encode_stats *stats) {
+    printf("%-18s %10s %10s %8s %12s  %s\n", "column", "plain", "stored", "ratio", "encode MB/s", "codec");
+    size_t i = 0;
+    for (const zf_column *column = table->columns; column; column = column->next, i++) {
+        char plain[32], stored[32];
+        printf("%-18s %10s %10s %8.2f %12.0f  %s\n", column->name, zf_bytes_text(stats[i].plain_bytes, plain),
+               zf_bytes_text(stats[i].stored_bytes, stored), (double)stats[i].plain_bytes / (double)(stats[i].stored_bytes ? stats[i].stored_bytes : 1),
+               rate(stats[i].plain_bytes, stats[i].encode_seconds), column->codec_text);
+    }
+}
+
+static int encode(const zf_arguments *arguments, zf_session *session, zf_program *program, const zf_table *table,
+                  const zf_delimited_options *text, const zf_encode_options *options, const char *path) {
+    zf_error error;
+    zf_table_data data;
+    if (zf_table_data_create(table, &data, &error) != ZF_OK) return zf_report("encode", &error);
+    zf_encode_column *columns = calloc(data.count + 1, sizeof *columns);
+    zf_encode_stats *stats = calloc(data.count + 1, sizeof *stats);
+    zf_status status = columns && stats ? ZF_OK : zf_fail(&error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory");
+    if (status == ZF_OK) status = read_inputs(arguments, text, &data, &error);
+    for (size_t i = 0; status == ZF_OK && i < data.count; i++) {
+        const zf_column_data *column = &data.columns[i];
+        columns[i] = (zf_encode_column){column->name, column->values, column->offsets, column->validity};
+    }
+    if (status == ZF_OK) status = zf_encode(program, table->name, columns, data.count, data.rows, options, path, stats, &error);
+    if (status == ZF_OK && zf_argument(arguments, "json")) status = print_json(table, stats, data.rows, path, &error);
+    else if (status == ZF_OK && !session->quiet) print_table(table, stats);
+    free(columns);
+    free(stats);
+    zf_table_data_free(&data);
+    return status == ZF_OK ? EXIT_GOOD : zf_report("encode", &error);
+}
+
+int zf_run_encode(zf_arguments *arguments) {
+    const char *codec = zf_argument(arguments, "codec"), *path = zf_argument(arguments, "output");
+    if (!codec) return usage("which program? Give -c FILE.zf[:TABLE]");
+    if (!path) return usage("where to? Give -o OUT.zfd");
+    zf_program_name name;
+    if (!zf_program_name_read("encode", codec, &name)) return EXIT_BAD_USAGE;
+    zf_delimited_options text = {.header = zf_argument(arguments, "header")};
+    if (!delimiter_of(arguments, &text.delimiter)) return usage("--delimiter wants one character, or `tab`");
+    zf_encode_options options = {.overwrite = zf_argument(arguments, "force") != NULL};
+    if (!zf_argument_number(arguments, "rows-per-block", UINT64_C(1) << 31, 0, &options.rows_per_block)) return EXIT_BAD_USAGE;
+    int status = check_output(arguments, path, options.overwrite);
+    if (status != EXIT_GOOD) return status;
+    zf_session session;
+    if (!zf_session_open(arguments, &session, &status)) return status;
+    options.threads = session.threads;
+    bool terminal = isatty(STDERR_FILENO) && !session.quiet;
+    text.progress = terminal;
+    if (terminal) options.progress = show_progress;
+    zf_program *program = NULL;
+    zf_error error;
+    zf_status loaded = zf_program_load(session.compiler, name.path, &program, &error);
+    if (loaded == ZF_OK) {
+        const zf_table *table = zf_find_table_or_report("encode", zf_program_spec(program), name.name);
+        status = table ? encode(arguments, &session, program, table, &text, &options, path) : EXIT_BAD_INPUT;
+    } else if (program) {
+        zf_report_diagnostics(zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
+        status = EXIT_BAD_INPUT;
+    } else {
+        status = zf_report("encode", &error);
+    }
+    zf_program_free(program);
+    zf_session_close(&session);
+    return status;
+}

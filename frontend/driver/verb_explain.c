@@ -1,0 +1,127 @@
+// zfc explain: what becomes of a codec, and the stages of its compilation.
+#include <stdlib.h>
+#include <string.h>
+
+#include "codegen/emit.h"
+#include "codegen/program.h"
+#include "frontend/driver/driver_codes.h"
+#include "frontend/driver/program.h"
+#include "scheduler/explain.h"
+
+typedef struct target {
+    const zf_table *table;   // all of its columns, or
+    const zf_column *column; // this one
+} target;
+
+static int no_such(const zf_spec *spec, const char *name) {
+    const char *names[512];
+    size_t count = 0;
+    for (const zf_table *t = zf_spec_tables(spec); t && count < 256; t = t->next) names[count++] = t->name;
+    for (const zf_codec *c = zf_spec_codecs(spec); c && count < 512; c = c->next) names[count++] = c->name;
+    const char *nearest = zf_nearest_name(name, names, count);
+    fprintf(stderr, "zfc explain: error[%s]: the program has no table, column or codec `%s`\n", ZFC_NO_SUCH_TABLE, name);
+    if (nearest) fprintf(stderr, "  hint: did you mean `%s`?\n", nearest);
+    return EXIT_BAD_INPUT;
+}
+
+// TABLE, TABLE.COLUMN or CODEC.
+static int find_target(const zf_spec *spec, const char *name, target *out) {
+    if (!name) {
+        if (!zf_spec_tables(spec) || zf_spec_tables(spec)->next) {
+            out->table = zf_find_table_or_report("explain", spec, NULL);
+            return EXIT_BAD_INPUT;
+        }
+        out->table = zf_spec_tables(spec);
+        return EXIT_GOOD;
+    }
+    char table_name[256];
+    const char *dot = strchr(name, '.');
+    snprintf(table_name, sizeof table_name, "%.*s", dot ? (int)(dot - name) : 255, name);
+    const zf_table *table = zf_spec_find_table(spec, table_name);
+    const zf_codec *codec = dot ? NULL : zf_spec_find_codec(spec, name);
+    if (codec) out->column = codec->column;
+    else if (table && !dot) out->table = table;
+    for (const zf_column *column = table && dot ? table->columns : NULL; column; column = column->next) {
+        if (strcmp(column->name, dot + 1) == 0) out->column = column;
+    }
+    return out->table || out->column ? EXIT_GOOD : no_such(spec, name);
+}
+
+// One column under its first alternatives.
+static void explain_column(zf_spec *spec, const zf_column *column, const char *stage, zf_text *out) {
+    zf_arena *arena = zf_spec_arena(spec);
+    uint8_t *branches = ZF_NEW_ARRAY(arena, uint8_t, column->choice_count + 1);
+    zf_graph *graph = zf_graph_build(arena, column, branches);
+    if (!graph) return;
+    if (stage && strcmp(stage, "graph") == 0) {
+        zf_graph_print(graph, out);
+        return;
+    }
+    zf_plan_options options = {.target = "host"};
+    zf_plan *plan = zf_plan_build(arena, graph, &options, zf_spec_diags(spec));
+    if (stage && strcmp(stage, "plan") == 0) {
+        if (plan) zf_plan_print(plan, out);
+    } else if (stage && strcmp(stage, "json") == 0) {
+        zf_explain_json(graph, plan, out);
+    } else {
+        zf_explain_text(graph, plan, out);
+    }
+}
+
+static int explain(const zf_arguments *arguments, const zf_session *session, zf_program *program, const target *what) {
+    zf_spec *spec = zf_program_spec(program);
+    const char *stage = zf_argument(arguments, "emit");
+    bool as_json = zf_argument(arguments, "json") != NULL, code = stage && (strcmp(stage, "llvm") == 0 || strcmp(stage, "asm") == 0);
+    zf_text text = {0};
+    zf_error error;
+    zf_status status = ZF_OK;
+    if (as_json) zf_text_puts(&text, "{\"columns\": [");
+    bool first = true;
+    for (const zf_column *column = what->table ? what->table->columns : what->column; column && status == ZF_OK;
+         column = what->table ? column->next : NULL) {
+        if (as_json && !first) zf_text_puts(&text, ", ");
+        first = false;
+        if (code) status = zf_emit_code(session->compiler, program, column, strcmp(stage, "asm") == 0, &text, &error);
+        else explain_column(spec, column, as_json ? "json" : stage, &text);
+        if (!as_json && what->table && column->next) zf_text_puts(&text, "\n");
+    }
+    if (as_json) zf_text_puts(&text, "]}\n");
+    const zf_diags *diags = zf_spec_diags(spec);
+    if (text.length > 0 && status == ZF_OK) fwrite(text.data, 1, text.length, stdout);
+    zf_text_free(&text);
+    if (status != ZF_OK) return zf_report("explain", &error);
+    zf_report_diagnostics(diags, ZF_DIAG_HUMAN);
+    return diags->errors > 0 ? EXIT_BAD_INPUT : EXIT_GOOD;
+}
+
+int zf_run_explain(zf_arguments *arguments) {
+    zf_program_name name;
+    if (!zf_program_name_read("explain", arguments->operands[0], &name)) return EXIT_BAD_USAGE;
+    const char *stage = zf_argument(arguments, "emit");
+    zf_session session;
+    int status;
+    if (!zf_session_open(arguments, &session, &status)) return status;
+    zf_program *program = NULL;
+    zf_error error;
+    zf_status loaded = zf_program_load(session.compiler, name.path, &program, &error);
+    target what = {0};
+    if (!program) {
+        status = zf_report("explain", &error);
+    } else if (stage && (strcmp(stage, "ast") == 0 || (strcmp(stage, "spec") == 0 && loaded == ZF_OK))) {
+        zf_text text = {0}; // of the whole program, whatever was named
+        if (strcmp(stage, "ast") == 0) zf_spec_print_ast(zf_program_spec(program), &text);
+        else zf_spec_print(zf_program_spec(program), &text);
+        if (text.length > 0) fwrite(text.data, 1, text.length, stdout);
+        zf_text_free(&text);
+        status = loaded == ZF_OK ? EXIT_GOOD : EXIT_BAD_INPUT;
+    } else if (loaded != ZF_OK) {
+        zf_report_diagnostics(zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
+        status = EXIT_BAD_INPUT;
+    } else {
+        status = find_target(zf_program_spec(program), name.name, &what);
+        if (status == EXIT_GOOD) status = explain(arguments, &session, program, &what);
+    }
+    zf_program_free(program);
+    zf_session_close(&session);
+    return status;
+}

@@ -1,0 +1,65 @@
+#include "frontend/driver/verbs.h"
+
+static const zf_option
+    quiet = {"quiet", 'q', NULL, NULL, "print errors only"},
+    verbose = {"verbose", 'v', NULL, NULL, "say more: what is compiled, read and run"},
+    json = {"json", 0, NULL, NULL, "print JSON"},
+    format_diagnostics = {"format", 0, "FORM", "human|line|json", "how to print diagnostics (default: human)"},
+    notes = {"notes", 0, NULL, NULL, "also print notes: which checks stay, and the facts known there"},
+    in_place = {"in-place", 'i', NULL, NULL, "rewrite the files instead of printing them"},
+    emit = {"emit", 0, "STAGE", "ast|spec|graph|plan|llvm|asm", "print this stage of the compilation instead"},
+    codec = {"codec", 'c', "FILE[:TABLE]", NULL, "the program, and the table when it has several"},
+    output = {"output", 'o', "PATH", NULL, "where the result goes"},
+    header = {"header", 0, "NAMES", NULL, "names of the fields, separated by commas, for text without a header row"},
+    delimiter = {"delimiter", 0, "CHAR", NULL, "between the fields of delimited text (default: a comma; `tab` for a tab)"},
+    rows_per_block = {"rows-per-block", 0, "N", NULL, "rows of a block, a multiple of 4096 (default: 16 MiB of plain data)"},
+    force = {"force", 'f', NULL, NULL, "overwrite what exists"},
+    threads = {"threads", 0, "N", NULL, "threads to use (default: one per core)"},
+    columns = {"columns", 0, "NAMES", NULL, "only these columns, separated by commas"},
+    rows = {"rows", 0, "A..B", NULL, "only rows A up to, not including, B; either may be left out"},
+    device = {"device", 0, "DEVICE", NULL, "`auto`, or a name that `zfc devices` lists"},
+    format_output = {"format", 0, "FORM", "raw|npy|csv", "of the files written (default: raw)"},
+    repeat = {"repeat", 0, "N", NULL, "decode N times and report the fastest (default: 1)"},
+    no_cache = {"no-cache", 0, NULL, NULL, "neither read nor write the cache of compiled kernels"};
+
+const zf_verb zf_verbs[] = {
+    {"check", "FILE...", "check programs",
+     "Reads `.zf` files with all that they import and reports every error with its place, the facts known and a hint.",
+     1, -1, zf_run_check, {&format_diagnostics, &notes, &quiet, NULL}},
+    {"fmt", "FILE...", "print programs in the one canonical layout",
+     "Prints each file in the canonical layout, comments kept. With `-i` it rewrites the files that differ.",
+     1, -1, zf_run_fmt, {&in_place, &quiet, NULL}},
+    {"explain", "FILE[:CODEC|:TABLE[.COLUMN]]", "say what becomes of a codec: what fuses, how many kernels, which checks",
+     "Shows, for every column (or the codec) named: its graph with the access and capability of each edge and what follows "
+     "from them, the kernels, the bytes that an element costs, and the checks that stay. `--emit` prints a stage of the "
+     "compilation instead.",
+     1, 1, zf_run_explain, {&json, &emit, &no_cache, NULL}},
+    {"encode", "INPUT...", "encode tables",
+     "Inputs are delimited text files, or `COLUMN=FILE` with raw little-endian elements or a `.npy` array. Delimited text names "
+     "its fields in a header row (or `--header`); fields that the table does not name are skipped. Numbers are decimal; dates "
+     "`YYYY-MM-DD`; timestamps `YYYY-MM-DD HH:MM:SS[.ffffff]`, kept as microseconds since 1970; booleans `true`, `false`, `t`, "
+     "`f`, `1`, `0`; a field of one character that is no digit, read into u8, is that byte; an empty field of a nullable column "
+     "is null. A raw boolean is one byte, 0 or 1. Raw strings are two files: `COLUMN.offsets=FILE` (i64, rows + 1) and "
+     "`COLUMN.bytes=FILE`; raw nulls `COLUMN.valid=FILE`, a bitmap. Every block is decoded and compared before it is written, "
+     "and the file gets its name when it is complete.",
+     1, -1, zf_run_encode,
+     {&codec, &output, &header, &delimiter, &rows_per_block, &force, &threads, &json, &quiet, &verbose, &no_cache, NULL}},
+    {"decode", "IN.zfd", "decode columns into files",
+     "Raw files are named `COLUMN.TYPE`: `l_orderkey.i64`; dates `.date32`, timestamps `.timestamp`, decimals `.decimal` (i64), "
+     "booleans `.bool` (a bitmap); strings `.offsets` (i64, rows + 1) and `.bytes`; nullable columns also `.valid` (a bitmap, "
+     "least significant bit first). `--format csv` writes one file named after the table.",
+     1, 1, zf_run_decode,
+     {&output, &columns, &rows, &device, &format_output, &force, &threads, &json, &quiet, &verbose, &no_cache, NULL}},
+    {"verify", "IN.zfd", "decode everything and check it",
+     "Checks the index, every block's checksum, and decodes every column on the device, which checks all that depends on data.",
+     1, 1, zf_run_verify, {&columns, &device, &repeat, &threads, &json, &quiet, &verbose, &no_cache, NULL}},
+    {"inspect", "IN.zfd", "show what a container holds, byte by byte",
+     "Shows columns, codecs, ratios, blocks with their params, and accounts for every byte of the file.",
+     1, 1, zf_run_inspect, {&columns, &json, &verbose, NULL}},
+    {"devices", "", "list devices", "Lists the devices that can decode, and why others cannot.", 0, 0, zf_run_devices,
+     {&json, NULL}},
+    {"completion", "SHELL", "print a completion script for bash or zsh",
+     "For bash: `source <(zfc completion bash)`.", 1, 1, zf_run_completion, {NULL}},
+    {"manual", "", "print this manual as Markdown", "docs/zfc.md is this verb's output.", 0, 0, zf_run_manual, {NULL}},
+};
+const size_t zf_verb_count = sizeof zf_verbs / sizeof zf_verbs[0];

@@ -1,0 +1,32 @@
+// Source text and places in it. A place is a span of byte offsets; lines and columns are computed only when one is shown.
+#ifndef ZF_FRONTEND_SOURCE_H
+#define ZF_FRONTEND_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/arena.h"
+#include "runtime/base/text.h"
+
+typedef struct zf_source {
+    const char *path;   ///< as shown in diagnostics
+    const char *text;   ///< `length` bytes and a 0
+    size_t length;      ///< at most ZF_SOURCE_LIMIT
+    uint32_t id;        ///< index in the compilation's list of sources
+} zf_source;
+
+enum { ZF_SOURCE_LIMIT = 16 << 20 };
+
+/// Bytes begin..end of a source. `source` is NULL in nodes that the compiler made up.
+typedef struct zf_span {
+    const zf_source *source;
+    uint32_t begin, end;
+} zf_span;
+
+typedef struct zf_position {
+    uint32_t line, column; ///< both from 1; the column counts bytes
+} zf_position;
+
+zf_position zf_source_position(const zf_source *source, uint32_t offset);
+
+#endif

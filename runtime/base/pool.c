@@ -1,0 +1,68 @@
+#include "runtime/base/pool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+typedef struct loop {
+    atomic_uint_fast64_t next;
+    uint64_t count;
+    void (*work)(void *user, uint64_t index, unsigned worker);
+    void *user;
+} loop;
+
+typedef struct member {
+    loop *loop;
+    unsigned worker;
+    pthread_t thread;
+} member;
+
+static void *run(void *pointer) {
+    member *m = pointer;
+    loop *l = m->loop;
+    for (;;) {
+        uint64_t index = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed);
+        if (index >= l->count) return NULL;
+        l->work(l->user, index, m->worker);
+    }
+}
+
+void zf_parallel_for(unsigned threads, uint64_t count, void (*work)(void *user, uint64_t index, unsigned worker),
+                     void *user) {
+    if (threads > ZF_THREADS_MOST) threads = ZF_THREADS_MOST;
+    if (threads > count) threads = (unsigned)count;
+    if (threads <= 1) {
+        for (uint64_t i = 0; i < count; i++) work(user, i, 0);
+        return;
+    }
+    loop l = {.count = count, .work = work, .user = user};
+    atomic_init(&l.next, 0);
+    member members[ZF_THREADS_MOST];
+    unsigned started = 1;
+    for (; started < threads; started++) {
+        members[started] = (member){.loop = &l, .worker = started};
+        // A thread that cannot be had is no error: the others do its work.
+        if (pthread_create(&members[started].thread, NULL, run, &members[started]) != 0) break;
+    }
+    members[0] = (member){.loop = &l, .worker = 0};
+    run(&members[0]);
+    for (unsigned i = 1; i < started; i++) pthread_join(members[i].thread, NULL);
+}
+
+unsigned zf_usable_cores(void) {
+    // The kernel refuses a set that is smaller than its own, whose size depends on the machine.
+    for (int most = 1024; most <= 1 << 20; most *= 4) {
+        cpu_set_t *set = CPU_ALLOC((size_t)most);
+        if (set == NULL) return 1;
+        size_t size = CPU_ALLOC_SIZE((size_t)most);
+        CPU_ZERO_S(size, set);
+        bool whole = sched_getaffinity(0, size, set) == 0;
+        bool small = !whole && errno == EINVAL;
+        int cores = whole ? CPU_COUNT_S(size, set) : 1;
+        CPU_FREE(set);
+        if (!small) return cores > 0 ? (unsigned)cores : 1;
+    }
+    return 1;
+}

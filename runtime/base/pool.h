@@ -1,0 +1,19 @@
+// Parallel loops over threads that live as long as the loop.
+#ifndef ZF_BASE_POOL_H
+#define ZF_BASE_POOL_H
+
+#include <stdint.h>
+
+#include "zipflow/zipflow.h"
+
+/// The most threads that a loop runs on, and so that a context or a call takes.
+enum { ZF_THREADS_MOST = 256 };
+
+/// Runs `work(user, index, worker)` for every index below `count` on at most `threads` threads, the caller's among them;
+/// `worker` is below `threads`. Indices are handed out in order. Returns when all are done. With one thread nothing is started.
+void zf_parallel_for(unsigned threads, uint64_t count, void (*work)(void *user, uint64_t index, unsigned worker), void *user);
+
+/// Cores that this process may use.
+unsigned zf_usable_cores(void);
+
+#endif

@@ -1,0 +1,8 @@
+// Functions that one library of zipflow offers to another of the same version. They are exported, because the libraries are
+// separate files, but belong to no stable interface.
+#ifndef ZF_BASE_PRIVATE_H
+#define ZF_BASE_PRIVATE_H
+
+#define ZF_PRIVATE_API __attribute__((visibility("default")))
+
+#endif

@@ -1,0 +1,96 @@
+#include "runtime/base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Room for `more` bytes and the 0 behind them.
+static bool reserve(zf_text *text, size_t more) {
+    if (text->failed) return false;
+    if (more >= (size_t)-1 / 2 - text->length) {
+        text->failed = true;
+        return false;
+    }
+    size_t need = text->length + more + 1;
+    if (need <= text->capacity) return true;
+    size_t capacity = text->capacity * 2 > need ? text->capacity * 2 : need + 64;
+    char *data = realloc(text->data, capacity);
+    if (!data) {
+        text->failed = true;
+        return false;
+    }
+    text->data = data;
+    text->capacity = capacity;
+    return true;
+}
+
+void zf_text_add(zf_text *text, const char *bytes, size_t length) {
+    if (!reserve(text, length)) return;
+    if (length > 0) memcpy(text->data + text->length, bytes, length);
+    text->length += length;
+    text->data[text->length] = 0;
+}
+
+void zf_text_puts(zf_text *text, const char *string) { zf_text_add(text, string, strlen(string)); }
+
+void zf_text_vprintf(zf_text *text, const char *format, va_list arguments) {
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    if (length < 0) {
+        text->failed = true;
+    } else if (reserve(text, (size_t)length)) {
+        vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
+        text->length += (size_t)length;
+    }
+    va_end(again);
+}
+
+void zf_text_printf(zf_text *text, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    zf_text_vprintf(text, format, arguments);
+    va_end(arguments);
+}
+
+void zf_text_json(zf_text *text, const char *string) {
+    zf_text_add(text, "\"", 1);
+    for (const char *s = string; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        switch (c) {
+        case '"': zf_text_puts(text, "\\\""); break;
+        case '\\': zf_text_puts(text, "\\\\"); break;
+        case '\n': zf_text_puts(text, "\\n"); break;
+        case '\t': zf_text_puts(text, "\\t"); break;
+        case '\r': zf_text_puts(text, "\\r"); break;
+        default:
+            if (c < 0x20 || c == 0x7f) zf_text_printf(text, "\\u%04x", c);
+            else zf_text_add(text, s, 1);
+        }
+    }
+    zf_text_add(text, "\"", 1);
+}
+
+void zf_text_free(zf_text *text) {
+    free(text->data);
+    *text = (zf_text){0};
+}
+
+size_t zf_utf8_length(const char *text, size_t left) {
+    // The first byte gives the length and the smallest value; the second byte alone decides overlong forms and surrogates.
+    if (left == 0) return 0;
+    const unsigned char *bytes = (const unsigned char *)text;
+    unsigned first = bytes[0];
+    if (first < 0x80) return 1;
+    if (first < 0xc2 || first > 0xf4) return 0;
+    size_t length = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    if (left < length) return 0;
+    for (size_t i = 1; i < length; i++) {
+        if ((bytes[i] & 0xc0) != 0x80) return 0;
+    }
+    if (first == 0xe0 && bytes[1] < 0xa0) return 0;
+    if (first == 0xed && bytes[1] > 0x9f) return 0;
+    if (first == 0xf0 && bytes[1] < 0x90) return 0;
+    if (first == 0xf4 && bytes[1] > 0x8f) return 0;
+    return length;
+}

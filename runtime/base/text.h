@@ -1,0 +1,27 @@
+// A growing text: what printers write to. Errors of memory stick, and `zf_text_take` reports them.
+#ifndef ZF_BASE_TEXT_H
+#define ZF_BASE_TEXT_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct zf_text {
+    char *data; ///< always 0-terminated once anything was written; NULL before
+    size_t length, capacity;
+    bool failed;
+} zf_text;
+
+void zf_text_add(zf_text *text, const char *bytes, size_t length);
+void zf_text_puts(zf_text *text, const char *string);
+void zf_text_printf(zf_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void zf_text_vprintf(zf_text *text, const char *format, va_list arguments);
+/// Appends a JSON string literal, quotes included.
+void zf_text_json(zf_text *text, const char *string);
+void zf_text_free(zf_text *text);
+
+/// Bytes of the UTF-8 character at `text`, which has `left` bytes; 0 when it is none (overlong forms, surrogates and values
+/// beyond U+10FFFF are none).
+size_t zf_utf8_length(const char *text, size_t left);
+
+#endif

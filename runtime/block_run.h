@@ -1,0 +1,24 @@
+// What running a block needs to know of a plan before it runs: whether it fits a shape, and the work memory.
+#ifndef ZF_RUNTIME_BLOCK_RUN_H
+#define ZF_RUNTIME_BLOCK_RUN_H
+
+#include "runtime/container.h"
+
+enum {
+    ZF_WORK_ALIGNMENT = 64,
+    ZF_TILE_MOST = 1 << 20, ///< elements a tile
+};
+
+/// Whether the plan, which its provider made, speaks of this shape only: every number in it is checked here once, so that a
+/// fault of a provider gives ZF1901 and not a stray access.
+zf_status zf_plan_fits(const zf_abi_plan *plan, const zf_shape *shape, zf_error *error);
+
+/// Bytes of work memory for a block with these element counts per edge: descriptor words, work buffers, and room for the
+/// two tiles that a range of rows cuts.
+zf_status zf_plan_work_bytes(const zf_abi_plan *plan, const zf_shape *shape, const uint64_t *counts, uint64_t *bytes,
+                             zf_error *error);
+
+/// Copies `count` bits, least significant first, from bit `from_bit` of `from` to bit `to_bit` of `to`. Other bits stay.
+void zf_copy_bits(uint8_t *to, uint64_t to_bit, const uint8_t *from, uint64_t from_bit, uint64_t count);
+
+#endif

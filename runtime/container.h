@@ -1,0 +1,178 @@
+// The container (`.zfd`), inside: what the encoder gives to the writer, and what a reader's block looks like once it was
+// checked. The bytes are in docs/format.md; numbering of params, edges, streams and trees is the graph's (patterns/graph.h).
+#ifndef ZF_RUNTIME_CONTAINER_H
+#define ZF_RUNTIME_CONTAINER_H
+
+#include "runtime/base/error.h"
+#include "runtime/base/private.h"
+#include "runtime/base/text.h"
+
+// ---- Shapes: the structure of a column under one vector of branches, so that the runtime can check and show a block without
+// ---- the compiler. Written once per vector that occurs.
+
+typedef struct zf_shape_param {
+    const char *path;       ///< "counts.width"
+    zf_element type;
+} zf_shape_param;
+
+typedef struct zf_shape_edge {
+    const char *path;       ///< "" for the column, "counts.packed"
+    const char *algorithm;  ///< of its producer, "bitpack<u32, u32>"; "" when stored
+    zf_element type;
+    bool nullable;
+    int32_t stored;         ///< number of the stored stream, or -1
+} zf_shape_edge;
+
+typedef struct zf_shape_field {
+    const char *name;       ///< "group", "offset", "scan 0", after the node's path
+    uint32_t bytes;         ///< widest entry
+} zf_shape_field;
+
+typedef struct zf_shape_tree {
+    uint32_t edge;
+    uint32_t field_count;
+    const zf_shape_field *fields;
+    uint32_t interval;      ///< A, when read from a file; a writer takes it from the shape's first block
+} zf_shape_tree;
+
+typedef struct zf_shape {
+    const uint8_t *branches;
+    uint32_t branch_count, param_count, edge_count, stored_count, tree_count;
+    const zf_shape_param *params;
+    const zf_shape_edge *edges;
+    const zf_shape_tree *trees;
+} zf_shape;
+
+/// Whether two shapes have the same branches, params, edges and trees (names of algorithms and intervals aside). A source of
+/// code must demand it of a file's shape and its own: element types and numbers of streams in code come from its own.
+ZF_PRIVATE_API bool zf_shape_matches(const zf_shape *a, const zf_shape *b);
+
+// ---- Writing --------------------------------------------------------------------------------------------------
+
+typedef struct zf_stream_data {
+    const void *data;
+    uint64_t bytes;         ///< (elements * bits + 7) / 8
+    uint64_t elements;
+} zf_stream_data;
+
+typedef struct zf_seek_data {
+    uint32_t interval;      ///< A
+    uint64_t entries;       ///< tiles - 1, or 0
+    const uint64_t *values; ///< entry e of field f at [f * entries + e]
+    uint64_t most_groups;   ///< that any tile touches; 0 when it has no groups
+} zf_seek_data;
+
+typedef struct zf_block_data {
+    uint64_t rows;
+    uint64_t plain_bytes;
+    uint32_t shape;              ///< number of its shape, as zf_writer_shape gave it
+    const uint64_t *params;      ///< shape's param_count
+    const uint64_t *counts;      ///< elements per edge
+    const zf_stream_data *streams;
+    const zf_seek_data *seeks;   ///< per tree
+} zf_block_data;
+
+typedef struct zf_writer zf_writer;
+
+typedef struct zf_writer_column {
+    const char *name;
+    zf_column_type type;
+    const char *type_name, *codec;
+    uint64_t rows_per_block;
+} zf_writer_column;
+
+/// Starts a file under a temporary name in the directory of `path`. `unit` is the canonical text of the table.
+ZF_PRIVATE_API zf_status zf_writer_create(const char *path, bool overwrite, const char *table, const char *unit, uint64_t rows,
+                           const zf_writer_column *columns, size_t column_count, zf_writer **out, zf_error *error);
+/// The number of a shape for a column; an equal one (same branches) is kept once. Thread-safe.
+ZF_PRIVATE_API zf_status zf_writer_shape(zf_writer *writer, size_t column, const zf_shape *shape, uint32_t *number, zf_error *error);
+/// Lays out a block exactly as it will stand in the file, in memory that the caller frees: for verification and for writing.
+ZF_PRIVATE_API zf_status zf_block_layout(const zf_shape *shape, const zf_block_data *block, void **bytes, uint64_t *size, zf_error *error);
+/// Writes a laid-out block. Blocks of one column must come in order; columns may interleave. Thread-safe. Of `block` only rows
+/// and plain_bytes are read: the rest is in the bytes.
+ZF_PRIVATE_API zf_status zf_writer_block(zf_writer *writer, size_t column, uint32_t shape, const void *bytes, uint64_t size,
+                          const zf_block_data *block, zf_error *error);
+/// Writes the index, syncs, renames. On any failure the temporary file is gone.
+ZF_PRIVATE_API zf_status zf_writer_finish(zf_writer *writer, zf_error *error);
+/// Removes the temporary file if it was not finished, and frees.
+ZF_PRIVATE_API void zf_writer_free(zf_writer *writer);
+
+// ---- Reading --------------------------------------------------------------------------------------------------
+
+typedef struct zf_stream_view {
+    uint64_t offset;        ///< from the block's base
+    uint64_t bytes, elements;
+} zf_stream_view;
+
+typedef struct zf_seek_view {
+    uint32_t interval;
+    uint64_t entries;
+    uint64_t most_groups;
+    const uint64_t *offsets;///< per field, from the block's base
+    const uint8_t *widths;  ///< per field
+} zf_seek_view;
+
+/// A block whose header was checked against its size and shape. Everything points into the mapped file or into memory that
+/// `zf_block_view_free` releases.
+typedef struct zf_block_view {
+    const uint8_t *base;
+    uint64_t bytes;
+    uint64_t file_offset;
+    uint64_t rows, first_row, plain_bytes;
+    const zf_shape *shape;
+    const uint64_t *params;
+    const uint64_t *counts;
+    zf_stream_view *streams;
+    zf_seek_view *seeks;
+    void *memory;
+} zf_block_view;
+
+/// Checks a block in memory (mapped, or just laid out). `place` names it in errors: "lines.zfd: column a, block 3".
+ZF_PRIVATE_API zf_status zf_block_check(const zf_shape *shape, const void *bytes, uint64_t size, bool checksum, const char *place,
+                         zf_block_view *out, zf_error *error);
+ZF_PRIVATE_API void zf_block_view_free(zf_block_view *view);
+
+/// Block `block` of a column, checked.
+ZF_PRIVATE_API zf_status zf_container_block(zf_container *container, size_t column, uint64_t block, bool checksum, zf_block_view *out,
+                             zf_error *error);
+/// The canonical unit that the file carries.
+ZF_PRIVATE_API const char *zf_container_unit(const zf_container *container, size_t *length);
+/// Number of shapes of a column, and one of them.
+ZF_PRIVATE_API size_t zf_container_shapes(const zf_container *container, size_t column);
+ZF_PRIVATE_API const zf_shape *zf_container_shape(const zf_container *container, size_t column, size_t index);
+
+/// Accounts for every byte of the file: calls `part` for each in order of offset. For `zfc inspect`.
+typedef struct zf_container_part {
+    uint64_t offset, bytes;
+    const char *kind;       ///< "header", "block header", "stream", "seek", "padding", "index", "text", "footer", ...
+    int64_t column, block;  ///< or -1
+    const char *name;       ///< of the stream or field; ""
+} zf_container_part;
+ZF_PRIVATE_API zf_status zf_container_account(zf_container *container, void (*part)(void *user, const zf_container_part *part), void *user,
+                               zf_error *error);
+
+// ---- Running a block on the CPU -------------------------------------------------------------------------------
+
+#include "zipflow/abi.h"
+
+/// Runs a plan's kernels on one block: fills the descriptor, runs the hoisted checks, then every kernel (in mode RECORD with
+/// `records`, one array per tree as zf_abi_args.record describes). `rows` begin..end of the block go to `out` (element begin at
+/// out[0]; for bool bit 0). `work` has zf_block_work_bytes bytes, aligned to 64. `where` goes before violations.
+typedef struct zf_block_run {
+    const zf_abi_plan *plan;
+    const zf_abi_code *code;
+    const zf_block_view *view;
+    zf_element element;
+    void *out;
+    uint64_t begin, end;
+    void *work;
+    uint32_t mode;
+    uint64_t *const *records;
+    const char *where;
+    uint64_t launches;      ///< counted up
+    unsigned threads;       ///< for tiles of one kernel; 0 and 1: the caller's alone. RECORD always uses one
+} zf_block_run;
+ZF_PRIVATE_API zf_status zf_block_work_bytes(const zf_abi_plan *plan, const zf_block_view *view, uint64_t *bytes, zf_error *error);
+ZF_PRIVATE_API zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error);
+
+#endif

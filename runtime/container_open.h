@@ -1,0 +1,27 @@
+// An open container, for the files that read it.
+#ifndef ZF_RUNTIME_CONTAINER_OPEN_H
+#define ZF_RUNTIME_CONTAINER_OPEN_H
+
+#include <time.h>
+
+#include "runtime/container_index.h"
+
+struct zf_container {
+    zf_context *context;
+    char *path;
+    int fd;
+    const uint8_t *map;      ///< the whole file
+    uint64_t size;
+    struct timespec written; ///< time of the last change when it was opened
+    zf_arena *arena;         ///< the index as read
+    zf_index index;
+    uint64_t index_offset, index_bytes;
+};
+
+/// The path for places in errors: the end of a long one, since the file's name is what tells.
+const char *zf_container_short_path(const zf_container *container);
+
+/// Whether the file is still as it was when it was opened: ZF_OK, or ZF1208.
+zf_status zf_container_unchanged(const zf_container *container, zf_error *error);
+
+#endif

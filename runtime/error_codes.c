@@ -1,0 +1,43 @@
+// The table of error codes, and filling an error from a row of it.
+#include "runtime/error_codes.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static const zf_error_row rows[] = {
+#define X(number, name, status, subject) {ZF_E_##name, status, subject},
+#include "runtime/error_codes.def"
+#undef X
+};
+
+const zf_error_row *zf_error_rows(size_t *count) {
+    *count = sizeof rows / sizeof rows[0];
+    return rows;
+}
+
+static zf_status status_of(zf_error_code code) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].code == code) return rows[i].status;
+    }
+    return ZF_ERR_INTERNAL;
+}
+
+zf_status zf_raise(zf_error *error, zf_error_code code, const char *format, ...) {
+    zf_status status = status_of(code);
+    if (error == NULL) return status;
+    char name[16];
+    snprintf(name, sizeof name, "ZF%04u", (unsigned)code);
+    char message[sizeof error->message];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    return zf_fail(error, status, name, "%s", message);
+}
+
+zf_error_code zf_violation_code(uint32_t violation) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (violation < 100 && (uint32_t)rows[i].code == 1300 + violation) return rows[i].code;
+    }
+    return ZF_E_INTERNAL;
+}

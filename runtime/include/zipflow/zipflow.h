@@ -1,0 +1,191 @@
+// zipflow: compressed columns, decoded where they are needed. The public interface of the runtime.
+//
+// Objects: a `zf_context` owns devices, the code cache's place and the log callback; a `zf_container` is one open `.zfd`
+// file. Every function that can fail returns a `zf_status` and fills `*error` where that pointer is not NULL. No function
+// prints, exits or keeps a pointer to the caller's buffers after it returned, unless its comment says so.
+//
+// Threads: a context may be used by many threads at once; so may a container (it is read-only once open). A `zf_error` is
+// a plain value that belongs to its caller.
+#ifndef ZIPFLOW_ZIPFLOW_H
+#define ZIPFLOW_ZIPFLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define ZF_API __attribute__((visibility("default")))
+#else
+#define ZF_API
+#endif
+
+#define ZF_VERSION_MAJOR 0
+#define ZF_VERSION_MINOR 1
+#define ZF_VERSION_PATCH 0
+
+/// What kind of trouble; the details are in `zf_error`. `zfc` exits with 2 for ZF_ERR_USAGE, 3 for ZF_ERR_DEVICE, 1 for all
+/// others.
+typedef enum zf_status {
+    ZF_OK = 0,
+    ZF_ERR_INPUT = 1,       ///< a file, text or value that the caller passed on is wrong
+    ZF_ERR_USAGE = 2,       ///< the call itself is wrong: an argument out of its range, an unknown name
+    ZF_ERR_DEVICE = 3,      ///< a device is absent or failed
+    ZF_ERR_MEMORY = 4,      ///< no memory
+    ZF_ERR_IO = 5,          ///< the operating system refused: open, read, write, rename
+    ZF_ERR_UNSUPPORTED = 6, ///< legal, but this build or device does not do it
+    ZF_ERR_INTERNAL = 7,    ///< a fault of zipflow itself; please report it
+} zf_status;
+
+/// One error. `code` is stable ("ZF1104", documented in docs/errors.md); `message` is one line without a full stop;
+/// `place` names file, column, block, stream, byte, or line and column of text; `hint` may be empty.
+typedef struct zf_error {
+    zf_status status;
+    char code[8];
+    char message[512];
+    char place[256];
+    char hint[256];
+} zf_error;
+
+/// The version of the library in use, "0.1.0". Never NULL; static.
+ZF_API const char *zf_version(void);
+
+/// The name of a status, "bad input". Never NULL; static.
+ZF_API const char *zf_status_name(zf_status status);
+
+// ---- Context --------------------------------------------------------------------------------------------------
+
+typedef struct zf_context zf_context;
+
+typedef enum zf_log_level { ZF_LOG_ERROR, ZF_LOG_WARNING, ZF_LOG_INFO, ZF_LOG_DEBUG } zf_log_level;
+
+/// Receives one line of log, without a newline. May be called from any thread of the library, one call at a time.
+typedef void (*zf_log_fn)(void *user, zf_log_level level, const char *line);
+
+/// How to make a context. Zeroes mean the defaults.
+typedef struct zf_context_options {
+    zf_log_fn log;         ///< NULL: silent
+    void *log_user;
+    const char *cache_dir; ///< NULL: $ZIPFLOW_CACHE_DIR, else $XDG_CACHE_HOME/zipflow, else $HOME/.cache/zipflow; "": none
+    unsigned threads;      ///< threads for encoding and CPU decoding; 0: one per core that this process may use; more than 256 count as 256
+} zf_context_options;
+
+/// Makes a context; `options` may be NULL. Free it with `zf_context_free` after everything that came from it.
+ZF_API zf_status zf_context_create(const zf_context_options *options, zf_context **out, zf_error *error);
+ZF_API void zf_context_free(zf_context *context);
+
+// ---- Devices --------------------------------------------------------------------------------------------------
+
+/// A device as `zf_device_get` describes it. Strings live as long as the context.
+typedef struct zf_device_info {
+    const char *name;        ///< "cpu", what `--device` takes
+    const char *description; ///< model, cores, features
+    bool present;
+    const char *reason;      ///< why it is absent; "" when present
+    uint64_t memory;         ///< bytes
+    unsigned cores;          ///< cores, or streaming multiprocessors
+} zf_device_info;
+
+ZF_API size_t zf_device_count(const zf_context *context);
+ZF_API zf_status zf_device_get(const zf_context *context, size_t index, zf_device_info *out, zf_error *error);
+
+// ---- Containers -----------------------------------------------------------------------------------------------
+
+typedef struct zf_container zf_container;
+
+/// What a column's elements are, as delivered.
+typedef enum zf_element {
+    ZF_U8, ZF_U16, ZF_U32, ZF_U64, ZF_I8, ZF_I16, ZF_I32, ZF_I64, ZF_F32, ZF_F64,
+    ZF_BOOL,   ///< delivered as a bitmap, least significant bit first
+    ZF_STRING, ///< delivered as offsets (i64, rows + 1) and bytes
+} zf_element;
+
+/// The name under which a type is declared and written: i32 may be a date, i64 a timestamp or a decimal.
+typedef enum zf_logical { ZF_LOGICAL_NONE, ZF_LOGICAL_DATE32, ZF_LOGICAL_TIMESTAMP, ZF_LOGICAL_DECIMAL } zf_logical;
+
+typedef struct zf_column_type {
+    zf_element element;
+    zf_logical logical;
+    uint8_t precision, scale; ///< of a decimal
+    bool nullable;
+} zf_column_type;
+
+/// Facts of one column. Strings live as long as the container.
+typedef struct zf_column_info {
+    const char *name;
+    zf_column_type type;
+    const char *type_name;    ///< "i64", "decimal(15, 2)", "date32?"
+    const char *codec;        ///< canonical text of its codec
+    uint64_t rows;
+    uint64_t blocks;
+    uint64_t rows_per_block;  ///< of every block but the last
+    uint64_t plain_bytes;     ///< the numerator of every ratio; see docs/format.md
+    uint64_t stored_bytes;    ///< every byte of the file that belongs to this column, index and padding included
+} zf_column_info;
+
+/// Opens and maps a container, and checks its index: magic, version, every offset, count and size, and the checksum of
+/// the index. Blocks are checked when they are used. The file must not change while it is open; one that is cut shorter
+/// meanwhile gives ZF_ERR_INPUT, never a signal, as long as the change is seen before a block is read.
+ZF_API zf_status zf_container_open(zf_context *context, const char *path, zf_container **out, zf_error *error);
+ZF_API void zf_container_close(zf_container *container);
+ZF_API const char *zf_container_path(const zf_container *container);
+ZF_API const char *zf_container_table(const zf_container *container); ///< name of the table it holds
+ZF_API uint64_t zf_container_rows(const zf_container *container);
+ZF_API uint64_t zf_container_bytes(const zf_container *container);    ///< size of the file
+ZF_API size_t zf_container_columns(const zf_container *container);
+ZF_API zf_status zf_container_column(const zf_container *container, size_t index, zf_column_info *out, zf_error *error);
+/// Index of the column of that name, or ZF_ERR_USAGE with the nearest name as a hint.
+ZF_API zf_status zf_container_find(const zf_container *container, const char *name, size_t *index, zf_error *error);
+
+// ---- Decoding -------------------------------------------------------------------------------------------------
+
+/// Which rows and how. Zeroes, or a NULL pointer in place of it, mean the defaults: all rows, checksums on.
+typedef struct zf_decode_options {
+    bool some_rows;      ///< decode `row_count` rows from row `row_begin` on; without it both are ignored
+    uint64_t row_begin;
+    uint64_t row_count;  ///< how many, 0 is none; UINT64_MAX: up to the end
+    bool skip_checksums; ///< do not verify the checksums of blocks
+    unsigned threads;    ///< 0: the context's; more than 256 count as 256
+} zf_decode_options;
+
+/// Bytes that the caller must provide. For numbers `values` is rows times the element's size; for booleans
+/// (rows + 7) / 8; for strings `values` holds the characters and `offsets` (rows + 1) * 8; nullable columns also want
+/// `validity`, (rows + 7) / 8. `values` is exact but for a range of rows of a string column, where it is a bound.
+typedef struct zf_decode_sizes {
+    size_t values, offsets, validity, workspace;
+} zf_decode_sizes;
+
+/// Where a column is decoded to. Buffers belong to the caller and are at least as large as `zf_decode_sizes` said.
+/// `values` and `workspace` must be aligned to 64 bytes. `workspace` may be NULL where its size is 0.
+typedef struct zf_decode_buffers {
+    void *values;
+    int64_t *offsets;
+    uint8_t *validity;
+    void *workspace;
+} zf_decode_buffers;
+
+/// What a decode did.
+typedef struct zf_decode_stats {
+    uint64_t blocks_read;  ///< blocks whose bytes were touched
+    uint64_t bytes_read;   ///< stored bytes of those blocks
+    uint64_t kernels;      ///< kernels of the plan that ran for a block; the largest of all branch vectors
+    uint64_t launches;     ///< kernel launches; on the CPU one covers a block
+    uint64_t kernel_variants; ///< distinct kernels: tuples of shaping values times the plan's kernels
+} zf_decode_stats;
+
+/// Asks the sizes of the buffers for a decode. Touches the index only.
+ZF_API zf_status zf_decode_size(zf_container *container, size_t column, const zf_decode_options *options,
+                                zf_decode_sizes *out, zf_error *error);
+
+/// Decodes a column, or some of its rows, on device `device` ("auto", "cpu"). Returns when the data is there. On an error
+/// the buffers' contents are unspecified, but nothing outside them was written. `stats` may be NULL.
+ZF_API zf_status zf_decode(zf_container *container, size_t column, const char *device, const zf_decode_options *options,
+                           const zf_decode_buffers *buffers, zf_decode_stats *stats, zf_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

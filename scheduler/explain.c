@@ -1,0 +1,341 @@
+#include "scheduler/explain.h"
+
+#include "patterns/decision.h"
+#include "scheduler/traffic.h"
+
+enum { READS_LIMIT = 64 };
+
+static const char *const domain_names[] = {"elements", "groups", "chunks"};
+static const char *const step_names[] = {"expand", "scan", "map"};
+static const char *const pattern_names[] = {"fully_parallel", "group_parallel", "non_parallel"};
+
+static const char *shown(const char *path) { return *path == '\0' ? "column" : path; }
+
+/// "counts.width".
+static const char *param_path(const zf_graph *graph, uint32_t param) {
+    uint32_t node = 0;
+    const zf_port *port = zf_graph_param(graph, param, &node);
+    const char *path = graph->nodes[node].path;
+    return *path == '\0' ? port->name : zf_arena_printf(graph->arena, "%s.%s", path, port->name);
+}
+
+/// A number of bytes without needless digits.
+static void put_bytes(zf_text *out, double bits) { zf_text_printf(out, "%.4g", bits / 8); }
+
+/// "4", "width / 8", "2 * width / 8".
+static void put_amount(zf_text *out, const zf_traffic *item) {
+    if (item->param == NULL) {
+        put_bytes(out, item->bits);
+    } else if (item->bits == 1) {
+        zf_text_printf(out, "%s / 8", item->param);
+    } else {
+        zf_text_printf(out, "%g * %s / 8", item->bits, item->param);
+    }
+}
+
+/// Everything that kernels write: all of an element's bytes, into work buffers and the column.
+static double written_bits(const zf_graph_edge *edge) { return zf_kind_bits(edge->type.kind); }
+
+static double sink_bits(const zf_plan *plan, const zf_kernel *kernel) {
+    if (kernel->prefix != NULL) return zf_kind_bits(kernel->prefix->term->type.kind);
+    return written_bits(&plan->graph->edges[kernel->edge]);
+}
+
+/// The limit of a kernel in elements a second, as a formula over the device's copy bandwidth B.
+static void put_limit(const zf_plan *plan, const zf_kernel *kernel, const zf_traffic *reads, uint32_t count, zf_text *out) {
+    zf_text_puts(out, "B / (");
+    for (uint32_t k = 0; k < count; k++) {
+        if (reads[k].per == ZF_PER_DATA) {
+            zf_text_printf(out, "bytes read of %s", plan->graph->edges[reads[k].edge].path);
+        } else {
+            put_amount(out, &reads[k]);
+            if (reads[k].per == ZF_PER_GROUP) zf_text_puts(out, " * groups / elements");
+        }
+        zf_text_puts(out, " + ");
+    }
+    put_bytes(out, sink_bits(plan, kernel));
+    zf_text_puts(out, ")");
+}
+
+/// The limit of the whole column, in which buffers between kernels are no excuse.
+static void put_column_limit(const zf_graph *graph, zf_text *out) {
+    zf_text_puts(out, "(stored bytes + ");
+    put_bytes(out, written_bits(&graph->edges[0]));
+    zf_text_puts(out, " * elements) / B");
+}
+
+static void put_shaping(const zf_plan *plan, zf_text *out, void (*put)(zf_text *, const char *)) {
+    for (uint32_t s = 0; s < plan->shaping_count; s++) {
+        if (s > 0) zf_text_puts(out, ", ");
+        put(out, param_path(plan->graph, plan->shaping[s]));
+    }
+}
+
+/// How a place of a node is checked. Counted once per node and place.
+typedef struct check_counts {
+    uint32_t proved, hoisted, kept;
+} check_counts;
+
+static check_counts count_checks(const zf_graph *graph, const zf_plan *plan, const zf_sites *sites) {
+    check_counts counts = {.hoisted = 0};
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        for (uint32_t k = 0; k < sites[n].site_count; k++) {
+            if (!zf_site_needed(graph, &graph->nodes[n], &sites[n].sites[k])) counts.proved++;
+        }
+    }
+    for (uint32_t c = 0; c < plan->check_count; c++) {
+        if (plan->checks[c].hoisted) counts.hoisted++;
+        else counts.kept++;
+    }
+    return counts;
+}
+
+/// How often a check that stays is made.
+static const char *frequency(const zf_plan *plan, const zf_check *check) {
+    if (check->hoisted) return "once per block";
+    if (check->violation == 9) return "once per tile";
+    const zf_inst *inst = plan->graph->nodes[check->node].inst;
+    return inst->pattern == ZF_GROUP_PARALLEL ? "per element or group" : "per element";
+}
+
+static void put_place(zf_span span, zf_text *out) {
+    if (span.source == NULL) return;
+    zf_position at = zf_source_position(span.source, span.begin);
+    zf_text_printf(out, "%s:%u:%u", span.source->path, at.line, at.column);
+}
+
+// ---- Text -----------------------------------------------------------------------------------------------------
+
+static void text_edge(const zf_graph *graph, const zf_plan *plan, const zf_graph_edge *edge, unsigned indent, zf_text *out) {
+    zf_text_printf(out, "  %*s%s %s: ", (int)(2 * indent), "", edge->port != NULL ? edge->port->name : graph->column->name,
+                   zf_type_name(graph->arena, edge->type));
+    if (edge->producer < 0) {
+        zf_text_printf(out, "stored; %s\n", zf_access_name(edge->access));
+        return;
+    }
+    const zf_graph_node *node = &graph->nodes[edge->producer];
+    zf_text_printf(out, "%s, %s, %s; %s, %s", node->inst->name, pattern_names[node->inst->pattern],
+                   zf_capability_name(node->capability), zf_access_name(edge->access), zf_decision_name(edge->decision));
+    if (edge->index != 0) zf_text_printf(out, " (%s)", edge->reason);
+    zf_text_puts(out, "\n");
+    if (plan != NULL && plan->edge_work[edge->index] >= 0 && edge->decision != ZF_EDGE_MATERIALISED) {
+        zf_text_printf(out, "  %*s  here: materialised (%s)\n", (int)(2 * indent), "", plan->edge_reason[edge->index]);
+    }
+    for (uint32_t s = 0; s < node->inst->stream_count; s++) {
+        text_edge(graph, plan, &graph->edges[node->inputs[s]], indent + 1, out);
+    }
+}
+
+static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_kernel *kernel, zf_text *out) {
+    const zf_graph *graph = plan->graph;
+    zf_text_printf(out, "  kernel %u: %s -> %s%s\n", kernel->index, domain_names[kernel->domain],
+                   kernel->prefix != NULL ? "prefix sums along " : "", shown(graph->edges[kernel->edge].path));
+    zf_text_puts(out, "    fused   ");
+    for (uint32_t n = 0; n < kernel->node_count; n++) {
+        zf_text_printf(out, "%s%s", n == 0 ? "" : ", ", graph->nodes[kernel->nodes[n]].inst->name);
+    }
+    zf_text_puts(out, "\n    steps   ");
+    for (uint32_t s = 0; s < kernel->step_count; s++) {
+        zf_text_printf(out, "%s%s", s == 0 ? "" : ", ", step_names[kernel->steps[s].kind]);
+    }
+    zf_text_printf(out, "\n    tile    %u outputs, <L,S,C> = <%u,%u,%u>", kernel->tile, kernel->geometry.l, kernel->geometry.s,
+                   kernel->geometry.c);
+    if (kernel->tree >= 0) {
+        const zf_seek_tree *tree = &plan->trees[kernel->tree];
+        uint32_t bytes = 0;
+        for (uint32_t f = 0; f < tree->field_count; f++) bytes += zf_kind_size(tree->fields[f].type);
+        zf_text_printf(out, "; a seek point of %u fields (at most %u bytes) each", tree->field_count, bytes);
+    }
+    zf_traffic reads[READS_LIMIT];
+    uint32_t count = zf_kernel_reads(plan, sites, kernel, reads, READS_LIMIT);
+    if (count > READS_LIMIT) count = READS_LIMIT;
+    zf_text_puts(out, "\n    reads   ");
+    if (count == 0) zf_text_puts(out, "nothing");
+    for (uint32_t k = 0; k < count; k++) {
+        zf_text_printf(out, "%s%s%s ", k == 0 ? "" : ", ", reads[k].is_work ? "work of " : "", graph->edges[reads[k].edge].path);
+        if (reads[k].per == ZF_PER_DATA) {
+            zf_text_puts(out, "(gathered: how much, the data says)");
+        } else {
+            put_amount(out, &reads[k]);
+            zf_text_puts(out, reads[k].per == ZF_PER_GROUP ? " bytes a group" : " bytes an element");
+            if (reads[k].param != NULL) zf_text_printf(out, " (%s is chosen for each block)", reads[k].param);
+        }
+    }
+    zf_text_puts(out, "\n    writes  ");
+    put_bytes(out, sink_bits(plan, kernel));
+    zf_text_puts(out, " bytes an element\n    limit   ");
+    put_limit(plan, kernel, reads, count, out);
+    zf_text_puts(out, " elements a second\n");
+}
+
+static void plain_put(zf_text *out, const char *text) { zf_text_puts(out, text); }
+
+void zf_explain_text(const zf_graph *graph, const zf_plan *plan, zf_text *out) {
+    const zf_column *column = graph->column;
+    zf_text_printf(out, "%s: %s = %s\n", column->name, zf_type_name(graph->arena, column->type), column->codec_text);
+    zf_text_puts(out, "\ngraph (stream: producer; how it is used, what that allows)\n");
+    text_edge(graph, plan, &graph->edges[0], 0, out);
+    if (plan == NULL) return;
+
+    const zf_sites *sites = zf_plan_sites(plan->arena, graph);
+    zf_text_printf(out, "\nkernels on %s: %u", plan->target, plan->kernel_count);
+    if (plan->shaping_count > 0) {
+        zf_text_puts(out, " for each tuple of (");
+        put_shaping(plan, out, plain_put);
+        zf_text_puts(out, ")");
+    }
+    zf_text_puts(out, "\nlimit: at least ");
+    put_column_limit(graph, out);
+    zf_text_puts(out, " seconds, B the bandwidth of a copy in bytes a second\n");
+    for (uint32_t k = 0; k < plan->kernel_count; k++) text_kernel(plan, sites, &plan->kernels[k], out);
+
+    check_counts counts = count_checks(graph, plan, sites);
+    zf_text_printf(out, "\nchecks: %u proved, %u once per block, %u in kernels\n", counts.proved, counts.hoisted, counts.kept);
+    for (uint32_t c = 0; c < plan->check_count; c++) {
+        const zf_check *check = &plan->checks[c];
+        const zf_graph_node *node = &graph->nodes[check->node];
+        zf_text_printf(out, "  V%02u %s, %s: %s, ", check->violation, shown(node->path), check->text, frequency(plan, check));
+        put_place(check->span, out);
+        zf_text_puts(out, "\n");
+    }
+}
+
+// ---- JSON -----------------------------------------------------------------------------------------------------
+
+static void key(zf_text *out, const char *name, const char *value) {
+    zf_text_printf(out, "\"%s\": ", name);
+    if (value == NULL) zf_text_puts(out, "null");
+    else zf_text_json(out, value);
+}
+
+static void json_edges(const zf_graph *graph, const zf_plan *plan, zf_text *out) {
+    zf_text_puts(out, "\"edges\": [");
+    for (uint32_t e = 0; e < graph->edge_count; e++) {
+        const zf_graph_edge *edge = &graph->edges[e];
+        const zf_inst *inst = edge->producer >= 0 ? graph->nodes[edge->producer].inst : NULL;
+        zf_text_printf(out, "%s\n    {\"edge\": %u, ", e == 0 ? "" : ",", e);
+        key(out, "path", edge->path);
+        zf_text_puts(out, ", ");
+        key(out, "type", zf_type_name(graph->arena, edge->type));
+        zf_text_puts(out, ", ");
+        key(out, "producer", inst != NULL ? inst->name : NULL);
+        zf_text_puts(out, ", ");
+        key(out, "pattern", inst != NULL ? pattern_names[inst->pattern] : NULL);
+        zf_text_puts(out, ", ");
+        key(out, "access", zf_access_name(edge->access));
+        zf_text_puts(out, ", ");
+        key(out, "capability", zf_capability_name(edge->capability));
+        zf_text_puts(out, ", ");
+        key(out, "decision", zf_decision_name(edge->decision));
+        zf_text_puts(out, ", ");
+        key(out, "reason", edge->reason);
+        zf_text_puts(out, ", ");
+        key(out, "planned", plan == NULL || edge->producer < 0 ? NULL : plan->edge_reason[e]);
+        zf_text_printf(out, ", \"materialised\": %s}", plan != NULL && plan->edge_work[e] >= 0 ? "true" : "false");
+    }
+    zf_text_puts(out, "]");
+}
+
+static void json_reads(const zf_plan *plan, const zf_traffic *reads, uint32_t count, zf_text *out) {
+    static const char *const pers[] = {"element", "group", "data"};
+    zf_text_puts(out, "\"reads\": [");
+    for (uint32_t k = 0; k < count; k++) {
+        zf_text_puts(out, k == 0 ? "{" : ", {");
+        key(out, "stream", plan->graph->edges[reads[k].edge].path);
+        zf_text_printf(out, ", \"work\": %s, ", reads[k].is_work ? "true" : "false");
+        key(out, "per", pers[reads[k].per]);
+        bool known = reads[k].per != ZF_PER_DATA && reads[k].param == NULL;
+        zf_text_puts(out, ", \"bytes\": ");
+        if (known) put_bytes(out, reads[k].bits);
+        else zf_text_puts(out, "null");
+        zf_text_puts(out, ", ");
+        key(out, "bits_param", reads[k].param);
+        zf_text_puts(out, "}");
+    }
+    zf_text_puts(out, "]");
+}
+
+static void json_kernel(const zf_plan *plan, const zf_sites *sites, const zf_kernel *kernel, zf_text *out) {
+    const zf_graph *graph = plan->graph;
+    zf_text_printf(out, "{\"kernel\": %u, ", kernel->index);
+    key(out, "domain", domain_names[kernel->domain]);
+    zf_text_puts(out, ", ");
+    key(out, "makes", graph->edges[kernel->edge].path);
+    zf_text_printf(out, ", \"prefix_sums\": %s, ", kernel->prefix != NULL ? "true" : "false");
+    key(out, "into", kernel->sink < 0 ? "column" : "work");
+    zf_text_puts(out, ", \"fused\": [");
+    for (uint32_t n = 0; n < kernel->node_count; n++) {
+        if (n > 0) zf_text_puts(out, ", ");
+        zf_text_json(out, graph->nodes[kernel->nodes[n]].inst->name);
+    }
+    zf_text_puts(out, "], \"steps\": [");
+    for (uint32_t s = 0; s < kernel->step_count; s++) {
+        if (s > 0) zf_text_puts(out, ", ");
+        zf_text_json(out, step_names[kernel->steps[s].kind]);
+    }
+    zf_text_printf(out, "], \"tile\": %u, \"geometry\": {\"l\": %u, \"s\": %u, \"c\": %u}, \"seek_fields\": %u, ", kernel->tile,
+                   kernel->geometry.l, kernel->geometry.s, kernel->geometry.c,
+                   kernel->tree >= 0 ? plan->trees[kernel->tree].field_count : 0);
+    zf_traffic reads[READS_LIMIT];
+    uint32_t count = zf_kernel_reads(plan, sites, kernel, reads, READS_LIMIT);
+    if (count > READS_LIMIT) count = READS_LIMIT;
+    json_reads(plan, reads, count, out);
+    zf_text_puts(out, ", \"bytes_out\": ");
+    put_bytes(out, sink_bits(plan, kernel));
+    zf_text_puts(out, ", \"limit\": \"");
+    put_limit(plan, kernel, reads, count, out); // paths and numbers: nothing to escape
+    zf_text_puts(out, "\"}");
+}
+
+static void json_checks(const zf_graph *graph, const zf_plan *plan, const zf_sites *sites, zf_text *out) {
+    check_counts counts = count_checks(graph, plan, sites);
+    zf_text_printf(out, "\"checks\": {\"proved\": %u, \"hoisted\": %u, \"kept\": %u, \"list\": [", counts.proved, counts.hoisted,
+                   counts.kept);
+    for (uint32_t c = 0; c < plan->check_count; c++) {
+        const zf_check *check = &plan->checks[c];
+        zf_text_printf(out, "%s\n    {\"code\": \"V%02u\", ", c == 0 ? "" : ",", check->violation);
+        key(out, "path", graph->nodes[check->node].path);
+        zf_text_puts(out, ", ");
+        key(out, "what", check->text);
+        zf_text_puts(out, ", ");
+        key(out, "when", frequency(plan, check));
+        if (check->span.source != NULL) {
+            zf_position at = zf_source_position(check->span.source, check->span.begin);
+            zf_text_puts(out, ", ");
+            key(out, "file", check->span.source->path);
+            zf_text_printf(out, ", \"line\": %u, \"column\": %u", at.line, at.column);
+        }
+        zf_text_puts(out, "}");
+    }
+    zf_text_puts(out, "]}");
+}
+
+void zf_explain_json(const zf_graph *graph, const zf_plan *plan, zf_text *out) {
+    const zf_column *column = graph->column;
+    zf_text_puts(out, "{");
+    key(out, "column", column->name);
+    zf_text_puts(out, ", ");
+    key(out, "type", zf_type_name(graph->arena, column->type));
+    zf_text_puts(out, ", ");
+    key(out, "codec", column->codec_text);
+    zf_text_puts(out, ", \"seconds_at_least\": \"");
+    put_column_limit(graph, out);
+    zf_text_puts(out, "\",\n  ");
+    json_edges(graph, plan, out);
+    zf_text_puts(out, ",\n  \"kernels\": [");
+    const zf_sites *sites = plan != NULL ? zf_plan_sites(plan->arena, graph) : NULL;
+    for (uint32_t k = 0; plan != NULL && k < plan->kernel_count; k++) {
+        zf_text_puts(out, k == 0 ? "\n    " : ",\n    ");
+        json_kernel(plan, sites, &plan->kernels[k], out);
+    }
+    zf_text_puts(out, "]");
+    if (plan != NULL) {
+        zf_text_puts(out, ",\n  ");
+        key(out, "target", plan->target);
+        zf_text_puts(out, ", \"shaping\": [");
+        put_shaping(plan, out, zf_text_json);
+        zf_text_puts(out, "],\n  ");
+        json_checks(graph, plan, sites, out);
+    }
+    zf_text_puts(out, "}\n");
+}

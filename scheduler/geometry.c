@@ -1,0 +1,32 @@
+#include "scheduler/geometry.h"
+
+#include <string.h>
+
+typedef struct row {
+    const char *target;
+    zf_domain domain;
+    zf_geometry geometry;
+} row;
+
+// Host elements: 128 iterations of 32 contiguous elements, one thread: 32 elements of any bit width begin on a word, so every
+// shift in the inner loop is a constant. Groups and chunks: a tile is walked by one thread, group by group.
+static const row rows[] = {
+    {"host", ZF_DOMAIN_ELEMENTS, {.l = 128, .s = 1, .c = 32}},
+    {"host", ZF_DOMAIN_GROUPS, {.l = 1, .s = 1, .c = 1}},
+    {"host", ZF_DOMAIN_CHUNKS, {.l = 1, .s = 1, .c = 1}},
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+const zf_geometry *zf_geometry_default(const char *target, zf_domain domain) {
+    for (int r = 0; r < ROWS; r++) {
+        if (rows[r].domain == domain && strcmp(rows[r].target, target) == 0) return &rows[r].geometry;
+    }
+    return NULL;
+}
+
+bool zf_target_known(const char *target) {
+    for (int r = 0; r < ROWS; r++) {
+        if (strcmp(rows[r].target, target) == 0) return true;
+    }
+    return false;
+}

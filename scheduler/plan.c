@@ -1,0 +1,391 @@
+// Cutting a graph into kernels. One kernel per tree: what is random is inlined into its consumer, whatever keeps a state (a group
+// or a scan) is the root of a kernel of its own. The graph says what an edge allows; this planner fuses steps one level deep, so
+// where the graph would fuse an ordered child as a step of its consumer's tile, it is made by an earlier kernel.
+#include <string.h>
+
+#include "patterns/decision.h"
+#include "scheduler/geometry.h"
+#include "scheduler/plan_internal.h"
+
+typedef struct planner {
+    zf_plan *plan;
+    const zf_graph *graph;
+    const zf_plan_options *options;
+    uint32_t interval;         ///< A
+    zf_sites *sites;           ///< by node
+    bool *inlined;             ///< per edge: its producer is an expression of its consumer's kernel
+    uint32_t kernel_capacity, work_capacity;
+    zf_diags *diags;
+} planner;
+
+static zf_diag *report(planner *p, zf_diag_code code, zf_span span, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static zf_diag *report(planner *p, zf_diag_code code, zf_span span, const char *format, ...) {
+    if (p->diags == NULL) return NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    const char *text = zf_arena_vprintf(p->plan->arena, format, arguments);
+    va_end(arguments);
+    return zf_diag_error(p->diags, code, span, "%s", text);
+}
+
+static void hint(planner *p, zf_diag *diag, const char *text) {
+    if (diag != NULL) zf_diag_hint(p->diags, diag, "%s", text);
+}
+
+// ---- What this target does not lower --------------------------------------------------------------------------
+
+static bool lowered_type(planner *p, zf_type type, zf_span span, const char *path) {
+    const char *what = type.nullable ? "nullable values" : type.kind == ZF_K_STRING ? "strings" : NULL;
+    if (what == NULL) return true;
+    zf_diag *diag = report(p, ZF_D_NOT_LOWERED, span, "`%s`: %s (%s) are not lowered by target `%s` yet",
+                           *path == '\0' ? p->graph->column->name : path, what, zf_type_name(p->plan->arena, type), p->plan->target);
+    hint(p, diag, type.nullable ? "make the column non-nullable, or give its values and its validity as two columns"
+                                : "number the strings beforehand and store the numbers");
+    return false;
+}
+
+static bool lowered_node(planner *p, const zf_graph_node *node) {
+    const zf_inst *inst = node->inst;
+    const zf_sites *sites = &p->sites[node->index];
+    zf_span span = node->codec->span;
+    const char *name = inst->name;
+    zf_diag *diag = NULL;
+    if (inst->pattern == ZF_NON_PARALLEL) {
+        diag = report(p, ZF_D_NOT_LOWERED, span, "`%s` is non_parallel, which target `%s` does not lower yet", name,
+                      p->plan->target);
+        hint(p, diag, "fully_parallel and group_parallel algorithms are lowered: compose those instead");
+        return false;
+    }
+    if (inst->reads_out || sites->unsupported != NULL) {
+        const char *what = sites->unsupported != NULL ? sites->unsupported : "a body that reads `out`";
+        diag = report(p, ZF_D_NOT_LOWERED, span, "`%s` uses %s, which target `%s` does not lower yet", name, what,
+                      p->plan->target);
+        if (diag != NULL && sites->unsupported != NULL) zf_diag_remark(p->diags, diag, sites->unsupported_at, "used here");
+        return false;
+    }
+    if (sites->array_bytes > ZF_LOCAL_ARRAY_BYTES) {
+        report(p, ZF_D_LOCAL_ARRAYS, span, "`%s` has %llu bytes of local arrays, more than %d", name,
+               (unsigned long long)sites->array_bytes, ZF_LOCAL_ARRAY_BYTES);
+        return false;
+    }
+    for (uint32_t k = 0; k < sites->scan_count; k++) {
+        const zf_reduce *reduce = sites->scans[k].reduce;
+        if (reduce == NULL || reduce->form != ZF_R_PREFIX) continue;
+        if (zf_prefix_edge(node, reduce) >= 0) continue;
+        diag = report(p, ZF_D_NOT_LOWERED, span, "`%s` sums over a range that depends on data, and target `%s` cannot tell which "
+                      "stream the prefix sums run along", name, p->plan->target);
+        if (diag != NULL) zf_diag_remark(p->diags, diag, sites->scans[k].expr->span, "this reduction");
+        hint(p, diag, "let the term use exactly one stream, at the binder: `sum(k in a..b: s[k])`");
+        return false;
+    }
+    return true;
+}
+
+// ---- What is inlined ------------------------------------------------------------------------------------------
+
+static bool keeps_state(const zf_inst *inst) { return inst->pattern != ZF_FULLY_PARALLEL || zf_inst_has_scan(inst); }
+
+/// Decides an edge that has a producer.
+static void place(planner *p, const zf_graph_edge *edge) {
+    const zf_inst *producer = p->graph->nodes[edge->producer].inst;
+    const char **reason = &p->plan->edge_reason[edge->index];
+    bool *inlined = &p->inlined[edge->index];
+    if (edge->access == ZF_ACCESS_NONE) {
+        *reason = "its elements are never read: not made";
+    } else if (edge->decision == ZF_EDGE_MATERIALISED) {
+        *reason = edge->reason;
+    } else if (p->options->materialise_all) {
+        *reason = "asked to materialise everything";
+    } else if (edge->port->bitwise) {
+        *reason = "bits are read from memory: materialised";
+    } else if (edge->decision == ZF_EDGE_FUSED && keeps_state(producer)) {
+        *reason = "fused steps one level deep: materialised";
+    } else if (edge->decision == ZF_EDGE_FUSED) {
+        *inlined = true;
+        *reason = "a map over materialised inputs: an expression of its consumer";
+    } else {
+        *inlined = true;
+        *reason = edge->reason;
+    }
+}
+
+// ---- Kernels --------------------------------------------------------------------------------------------------
+
+static zf_kernel *add_kernel(planner *p, uint32_t root, uint32_t edge) {
+    zf_kernel *kernel = &p->plan->kernels[p->plan->kernel_count];
+    kernel->index = p->plan->kernel_count++;
+    kernel->root = root;
+    kernel->edge = edge;
+    kernel->sink = -1;
+    kernel->tree = -1;
+    kernel->end_check = -1;
+    return kernel;
+}
+
+static void add_work(planner *p, zf_kernel *kernel, zf_type type, const zf_reduce *prefix) {
+    zf_work *work = &p->plan->works[p->plan->work_count];
+    *work = (zf_work){.edge = kernel->edge, .type = zf_type_strip(type), .kernel = kernel->index, .prefix = prefix};
+    kernel->sink = (int32_t)p->plan->work_count++;
+    if (prefix == NULL) p->plan->edge_work[kernel->edge] = kernel->sink;
+}
+
+/// Appends a node and what is inlined into it, in pre-order.
+static void gather_nodes(planner *p, uint32_t n, uint32_t *nodes, uint32_t *count) {
+    const zf_graph_node *node = &p->graph->nodes[n];
+    nodes[(*count)++] = n;
+    for (uint32_t s = 0; s < node->inst->stream_count; s++) {
+        const zf_graph_edge *edge = &p->graph->edges[node->inputs[s]];
+        if (edge->producer >= 0 && p->inlined[edge->index]) gather_nodes(p, (uint32_t)edge->producer, nodes, count);
+    }
+}
+
+static void set_geometry(planner *p, zf_kernel *kernel, bool ordered) {
+    kernel->geometry = *zf_geometry_default(p->plan->target, kernel->domain);
+    // What keeps a state is tiled by its seek interval, whatever the geometry of the loop inside.
+    kernel->tile = ordered ? p->interval : kernel->geometry.l * kernel->geometry.s * kernel->geometry.c;
+}
+
+static void make_prefix_kernel(planner *p, const zf_graph_node *node, const zf_reduce *reduce) {
+    zf_kernel *kernel = add_kernel(p, node->index, (uint32_t)zf_prefix_edge(node, reduce));
+    kernel->domain = ZF_DOMAIN_ELEMENTS;
+    kernel->prefix = reduce;
+    kernel->steps = ZF_NEW(p->plan->arena, zf_step);
+    kernel->steps[kernel->step_count++] = (zf_step){.kind = ZF_STEP_SCAN, .node = node->index, .reduce = reduce};
+    kernel->nodes = ZF_NEW_ARRAY(p->plan->arena, uint32_t, p->graph->node_count);
+    kernel->nodes[kernel->node_count++] = node->index;
+    const zf_graph_edge *edge = &p->graph->edges[kernel->edge];
+    if (edge->producer >= 0 && p->inlined[edge->index]) {
+        gather_nodes(p, (uint32_t)edge->producer, kernel->nodes, &kernel->node_count);
+    }
+    add_work(p, kernel, reduce->term->type, reduce);
+    set_geometry(p, kernel, true);
+}
+
+static void make_steps(planner *p, zf_kernel *kernel) {
+    const zf_graph_node *node = &p->graph->nodes[kernel->root];
+    const zf_sites *sites = &p->sites[kernel->root];
+    bool groups = node->inst->pattern == ZF_GROUP_PARALLEL;
+    kernel->steps = ZF_NEW_ARRAY(p->plan->arena, zf_step, sites->scan_count + 2);
+    // Scans along the groups stand before their expansion, scans along the elements behind it.
+    for (int along_elements = 0; along_elements < 2; along_elements++) {
+        for (uint32_t k = 0; k < sites->scan_count; k++) {
+            const zf_reduce *reduce = sites->scans[k].reduce;
+            if (reduce == NULL || (reduce->form != ZF_R_SCAN && reduce->form != ZF_R_SEGMENTED)) continue;
+            if ((reduce->domain->kind != ZF_L_DOMAIN_G) != (along_elements == 1)) continue;
+            kernel->steps[kernel->step_count++] = (zf_step){.kind = ZF_STEP_SCAN, .node = node->index, .reduce = reduce};
+        }
+        if (groups && along_elements == 0) {
+            kernel->steps[kernel->step_count++] = (zf_step){.kind = ZF_STEP_EXPAND, .node = node->index};
+        }
+    }
+    kernel->steps[kernel->step_count++] = (zf_step){.kind = ZF_STEP_MAP, .node = node->index};
+}
+
+/// Makes the kernels that a tree needs, then its own. Children come first, in the order of their streams.
+static void make_kernels(planner *p, uint32_t root, uint32_t edge) {
+    uint32_t *nodes = ZF_NEW_ARRAY(p->plan->arena, uint32_t, p->graph->node_count);
+    uint32_t node_count = 0;
+    gather_nodes(p, root, nodes, &node_count);
+    for (uint32_t k = 0; k < node_count; k++) {
+        const zf_graph_node *node = &p->graph->nodes[nodes[k]];
+        for (uint32_t s = 0; s < node->inst->stream_count; s++) {
+            const zf_graph_edge *input = &p->graph->edges[node->inputs[s]];
+            if (input->producer < 0 || p->inlined[input->index] || input->access == ZF_ACCESS_NONE) continue;
+            make_kernels(p, (uint32_t)input->producer, input->index);
+        }
+    }
+    const zf_graph_node *node = &p->graph->nodes[root];
+    const zf_sites *sites = &p->sites[root];
+    for (uint32_t k = 0; k < sites->scan_count; k++) {
+        const zf_reduce *reduce = sites->scans[k].reduce;
+        if (reduce != NULL && reduce->form == ZF_R_PREFIX) make_prefix_kernel(p, node, reduce);
+    }
+    zf_kernel *kernel = add_kernel(p, root, edge);
+    kernel->domain = node->inst->pattern == ZF_GROUP_PARALLEL ? ZF_DOMAIN_GROUPS : ZF_DOMAIN_ELEMENTS;
+    kernel->nodes = nodes;
+    kernel->node_count = node_count;
+    kernel->store_first = node->inst->reads_out;
+    make_steps(p, kernel);
+    if (edge != 0) add_work(p, kernel, p->graph->edges[edge].type, NULL);
+    bool scans = false;
+    for (uint32_t s = 0; s < kernel->step_count; s++) scans = scans || kernel->steps[s].kind == ZF_STEP_SCAN;
+    set_geometry(p, kernel, scans || kernel->domain == ZF_DOMAIN_GROUPS);
+}
+
+// ---- Seek trees -----------------------------------------------------------------------------------------------
+
+uint32_t zf_seek_fields_of(const zf_graph *graph, const zf_sites *sites, uint32_t node, uint32_t interval, zf_seek_field *fields) {
+    const zf_inst *inst = graph->nodes[node].inst;
+    uint32_t count = 0;
+    if (inst->pattern == ZF_GROUP_PARALLEL) {
+        if (fields != NULL) {
+            fields[0] = (zf_seek_field){.kind = ZF_SEEK_GROUP, .node = node, .type = ZF_K_U64};
+            fields[1] = (zf_seek_field){.kind = ZF_SEEK_OFFSET, .node = node, .type = ZF_K_U64};
+        }
+        count = 2;
+    }
+    for (uint32_t k = 0; k < sites->scan_count; k++) {
+        const zf_reduce *reduce = sites->scans[k].reduce;
+        if (reduce == NULL || (reduce->form != ZF_R_SCAN && reduce->form != ZF_R_SEGMENTED)) continue;
+        // A segment that never crosses the beginning of a tile starts from nothing there.
+        bool along_elements = reduce->domain->kind == ZF_L_DOMAIN_I;
+        if (reduce->form == ZF_R_SEGMENTED && along_elements && interval % reduce->segment == 0) continue;
+        if (fields != NULL) {
+            fields[count] = (zf_seek_field){.kind = ZF_SEEK_SCAN, .node = node, .reduce = k, .type = reduce->term->type.kind};
+        }
+        count++;
+    }
+    return count;
+}
+
+static bool make_trees(planner *p) {
+    zf_plan *plan = p->plan;
+    plan->trees = ZF_NEW_ARRAY(plan->arena, zf_seek_tree, plan->kernel_count);
+    // Numbered by the roots' pre-order, as everything in the file is; a node's prefix sums before the node itself.
+    for (uint32_t n = 0; n < p->graph->node_count; n++) {
+        for (uint32_t k = 0; k < plan->kernel_count; k++) {
+            zf_kernel *kernel = &plan->kernels[k];
+            if (kernel->root != n) continue;
+            zf_seek_tree tree = {.edge = kernel->edge};
+            if (kernel->prefix != NULL) {
+                tree.fields = ZF_NEW(plan->arena, zf_seek_field);
+                tree.fields[tree.field_count++] = (zf_seek_field){
+                    .kind = ZF_SEEK_SCAN, .node = n, .reduce = kernel->prefix->index, .type = kernel->prefix->term->type.kind};
+            } else {
+                tree.field_count = zf_seek_fields_of(p->graph, &p->sites[n], n, p->interval, NULL);
+                tree.fields = ZF_NEW_ARRAY(plan->arena, zf_seek_field, tree.field_count + 1);
+                zf_seek_fields_of(p->graph, &p->sites[n], n, p->interval, tree.fields);
+            }
+            if (tree.field_count == 0) continue;
+            uint32_t bytes = 0;
+            for (uint32_t f = 0; f < tree.field_count; f++) bytes += zf_kind_size(tree.fields[f].type);
+            if (bytes > ZF_SEEK_STATE_BYTES) {
+                zf_diag *diag = report(p, ZF_D_SEEK_STATE, p->graph->nodes[n].codec->span,
+                                       "the seek state of `%s` has %u bytes, more than %d", p->graph->nodes[n].inst->name, bytes,
+                                       ZF_SEEK_STATE_BYTES);
+                hint(p, diag, "use fewer scans in one algorithm");
+                return false;
+            }
+            kernel->tree = (int32_t)plan->tree_count;
+            plan->trees[plan->tree_count++] = tree;
+        }
+    }
+    return true;
+}
+
+// ---- Descriptor words and shaping params ----------------------------------------------------------------------
+
+static void add_slot(zf_plan *plan, zf_abi_slot_kind kind, uint32_t a, uint32_t b) {
+    plan->slots[plan->slot_count++] = (zf_abi_slot){.kind = kind, .a = a, .b = b};
+}
+
+static void make_slots(planner *p) {
+    zf_plan *plan = p->plan;
+    const zf_graph *graph = p->graph;
+    uint32_t fields = 0;
+    for (uint32_t t = 0; t < plan->tree_count; t++) fields += plan->trees[t].field_count;
+    plan->slots = ZF_NEW_ARRAY(plan->arena, zf_abi_slot, graph->param_count + graph->stored_count + graph->edge_count + 2 * fields);
+    plan->shaping = ZF_NEW_ARRAY(plan->arena, uint32_t, graph->param_count + 1);
+    bool *evaluated = ZF_NEW_ARRAY(plan->arena, bool, graph->node_count);
+    for (uint32_t k = 0; k < plan->kernel_count; k++) {
+        for (uint32_t n = 0; n < plan->kernels[k].node_count; n++) evaluated[plan->kernels[k].nodes[n]] = true;
+    }
+    // A given param is a constant of the code: it needs no word. Others are checked once per block, used or not.
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const zf_graph_node *node = &graph->nodes[n];
+        for (uint32_t s = 0; s < node->inst->param_count; s++) {
+            if (node->codec->param_given[s]) continue;
+            add_slot(plan, ZF_SLOT_PARAM, node->first_param + s, 0);
+            if (evaluated[n] && node->inst->params[s]->shapes) plan->shaping[plan->shaping_count++] = node->first_param + s;
+        }
+    }
+    for (uint32_t s = 0; s < graph->stored_count; s++) add_slot(plan, ZF_SLOT_OFFSET, s, 0);
+    for (uint32_t e = 0; e < graph->edge_count; e++) add_slot(plan, ZF_SLOT_COUNT, e, 0);
+    for (uint32_t t = 0; t < plan->tree_count; t++) {
+        for (uint32_t f = 0; f < plan->trees[t].field_count; f++) {
+            add_slot(plan, ZF_SLOT_SEEK_OFFSET, t, f);
+            add_slot(plan, ZF_SLOT_SEEK_WIDTH, t, f);
+        }
+    }
+}
+
+// ---- Building -------------------------------------------------------------------------------------------------
+
+static bool check_options(planner *p) {
+    zf_span span = p->graph->column->span;
+    if (!zf_target_known(p->plan->target)) {
+        report(p, ZF_D_NOT_LOWERED, span, "there is no target `%s`", p->plan->target);
+        return false;
+    }
+    uint32_t a = p->interval;
+    if (a < ZF_SEEK_INTERVAL_LEAST || a > ZF_SEEK_INTERVAL_MOST || (a & (a - 1)) != 0) {
+        report(p, ZF_D_SEEK_STATE, span, "a seek interval of %u is no power of two in %d..=%d", a, ZF_SEEK_INTERVAL_LEAST,
+               ZF_SEEK_INTERVAL_MOST);
+        return false;
+    }
+    return true;
+}
+
+static bool check_lowered(planner *p) {
+    const zf_graph *graph = p->graph;
+    bool good = lowered_type(p, graph->column->type, graph->column->span, "");
+    for (uint32_t n = 0; n < graph->node_count && good; n++) {
+        const zf_graph_node *node = &graph->nodes[n];
+        good = lowered_node(p, node);
+        for (uint32_t s = 0; s < node->inst->stream_count && good; s++) {
+            const zf_graph_edge *edge = &graph->edges[node->inputs[s]];
+            good = lowered_type(p, edge->type, node->codec->span, edge->path);
+        }
+    }
+    return good;
+}
+
+zf_plan *zf_plan_build(zf_arena *arena, const zf_graph *graph, const zf_plan_options *options, zf_diags *diags) {
+    static const zf_plan_options defaults = {.target = "host"};
+    if (options == NULL) options = &defaults;
+    zf_plan *plan = ZF_NEW(arena, zf_plan);
+    plan->arena = arena;
+    plan->graph = graph;
+    plan->target = options->target != NULL ? options->target : defaults.target;
+    plan->edge_work = ZF_NEW_ARRAY(arena, int32_t, graph->edge_count);
+    plan->edge_reason = ZF_NEW_ARRAY(arena, const char *, graph->edge_count);
+    planner p = {.plan = plan, .graph = graph, .options = options, .diags = diags};
+    p.interval = options->seek_interval != 0 ? options->seek_interval : ZF_SEEK_INTERVAL_DEFAULT;
+    p.inlined = ZF_NEW_ARRAY(arena, bool, graph->edge_count);
+    p.sites = zf_plan_sites(arena, graph);
+    if (!check_options(&p) || !check_lowered(&p)) return NULL;
+
+    uint32_t most = graph->node_count;
+    for (uint32_t n = 0; n < graph->node_count; n++) most += p.sites[n].scan_count;
+    plan->kernels = ZF_NEW_ARRAY(arena, zf_kernel, most);
+    plan->works = ZF_NEW_ARRAY(arena, zf_work, most);
+    for (uint32_t e = 0; e < graph->edge_count; e++) {
+        plan->edge_work[e] = -1;
+        if (graph->edges[e].producer < 0 || e == 0) plan->edge_reason[e] = graph->edges[e].reason;
+        else place(&p, &graph->edges[e]);
+    }
+    make_kernels(&p, 0, 0);
+    if (!make_trees(&p)) return NULL;
+    make_slots(&p);
+    return zf_plan_add_checks(plan, p.sites, diags) ? plan : NULL;
+}
+
+int32_t zf_plan_slot(const zf_plan *plan, zf_abi_slot_kind kind, uint32_t a, uint32_t b) {
+    for (uint32_t s = 0; s < plan->slot_count; s++) {
+        if (plan->slots[s].kind == kind && plan->slots[s].a == a && plan->slots[s].b == b) return (int32_t)s;
+    }
+    return -1;
+}
+
+int32_t zf_plan_prefix_work(const zf_plan *plan, uint32_t node, const zf_reduce *prefix) {
+    for (uint32_t w = 0; w < plan->work_count; w++) {
+        const zf_work *work = &plan->works[w];
+        // Equal reductions share an index, not always their address.
+        if (work->prefix != NULL && work->prefix->index == prefix->index && plan->kernels[work->kernel].root == node) {
+            return (int32_t)w;
+        }
+    }
+    return -1;
+}

@@ -1,0 +1,139 @@
+// The plan: a graph cut into kernels. A kernel is a domain (elements, groups, chunks), tile steps and a sink. Codegen has
+// one lowering per domain and target family; it reads this and the graph, and decides nothing about fusion itself.
+#ifndef ZF_SCHEDULER_PLAN_H
+#define ZF_SCHEDULER_PLAN_H
+
+#include "patterns/graph.h"
+#include "zipflow/abi.h"
+
+typedef enum zf_domain { ZF_DOMAIN_ELEMENTS, ZF_DOMAIN_GROUPS, ZF_DOMAIN_CHUNKS } zf_domain;
+
+/// The paper's <L,S,C>: see language.md section 5, "Targets". Data, with a default per domain and target; the tuner's subject.
+typedef struct zf_geometry {
+    uint32_t l, s, c;
+} zf_geometry;
+
+/// One field of a tree's seek state.
+typedef enum zf_seek_kind {
+    ZF_SEEK_GROUP,  ///< g of a group node
+    ZF_SEEK_OFFSET, ///< o, the offset in g
+    ZF_SEEK_SCAN,   ///< accumulator of scan `reduce` of a node
+} zf_seek_kind;
+
+typedef struct zf_seek_field {
+    zf_seek_kind kind;
+    uint32_t node;
+    uint32_t reduce;     ///< SCAN: zf_reduce.index
+    zf_kind type;        ///< of the accumulator; u64 for GROUP and OFFSET
+} zf_seek_field;
+
+/// An access that is checked once per block, on the host, before any kernel runs (V01). Its index (and count of bits) never
+/// decreases along the domain, so its value at the last element of the node's whole domain is the largest, and that element is
+/// pulled whenever any is. To make the check: i = elements of the node's output - 1, or g = groups - 1 (nothing to check when
+/// there are none); then each of `reduces`, outermost first, binds its binders to their last values (hi - 1, or hi where
+/// inclusive; nothing to check where the range is empty); then compare the index, or index + bits, with the stream's length.
+/// Nothing in it wraps for domains and lengths up to 2^32 elements (2^48 groups).
+typedef struct zf_hoisted {
+    uint32_t kernel, node;     ///< kernel: the first that evaluates the node
+    const zf_expr *access;     ///< INDEX or BITS of a stream of the node
+    uint32_t check;            ///< number in `checks`
+    const zf_body *body;       ///< of the node's instance, in which the access stands
+    const zf_reduce **reduces; ///< that enclose the access
+    uint32_t reduce_count;
+} zf_hoisted;
+
+/// A check that a kernel makes, or that was hoisted. Its number goes into the failure word. One per node, violation and span:
+/// an expression that inlining has copied is one check. Spans: V01, V07, V08: the expression's; V06: the statement's; V05: the
+/// port's (node: the consumer); V09: the codec node's (node: the kernel's root).
+typedef struct zf_check {
+    uint32_t violation;    ///< 1 for V01
+    uint32_t node;
+    zf_span span;
+    bool hoisted;          ///< all accesses at this span are in `hoisted`
+    const char *text;      ///< "index of packed"
+} zf_check;
+
+typedef enum zf_step_kind { ZF_STEP_EXPAND, ZF_STEP_SCAN, ZF_STEP_MAP } zf_step_kind;
+
+typedef struct zf_step {
+    zf_step_kind kind;
+    uint32_t node;
+    const zf_reduce *reduce; ///< SCAN
+} zf_step;
+
+typedef struct zf_kernel {
+    uint32_t index;
+    zf_domain domain;
+    uint32_t root;           ///< node whose output it makes
+    uint32_t edge;           ///< that output: its count is the number of elements
+    int32_t sink;            ///< -1: the column; else number of a work buffer
+    const zf_reduce *prefix; ///< not NULL: it makes the prefix sums of this reduction of `root` instead of its output
+    zf_step *steps;
+    uint32_t step_count;
+    uint32_t *nodes;         ///< all nodes that it evaluates, root first
+    uint32_t node_count;
+    int32_t tree;            ///< number of the seek tree, or -1 when it needs no state
+    uint32_t tile;           ///< outputs a tile: A for ordered ones
+    zf_geometry geometry;
+    bool store_first;        ///< the body reads `out`
+    int32_t end_check;       ///< number of its V09, or -1: `tree` is -1
+} zf_kernel;
+
+/// A tree with a state: what the file keeps every A outputs of `edge`.
+typedef struct zf_seek_tree {
+    uint32_t edge;
+    zf_seek_field *fields;
+    uint32_t field_count;
+} zf_seek_tree;
+
+/// A buffer between kernels. Prefix sums are those of the term over the elements of `edge`, an input of the kernel's root:
+/// entry k is the reduction over 0..k. (Instances are shared, so look for `prefix` together with the kernel's root.)
+typedef struct zf_work {
+    uint32_t edge;           ///< whose elements it holds
+    zf_type type;
+    uint32_t kernel;         ///< that makes it
+    const zf_reduce *prefix; ///< not NULL: prefix sums, count(edge) + 1 of them
+} zf_work;
+
+typedef struct zf_plan {
+    zf_arena *arena;
+    const zf_graph *graph;
+    const char *target;      ///< "host"
+    zf_kernel *kernels;      ///< in the order in which they run
+    zf_work *works;
+    zf_seek_tree *trees;
+    zf_hoisted *hoisted;
+    zf_check *checks;
+    zf_abi_slot *slots;      ///< the words of a block's descriptor
+    uint32_t *shaping;       ///< numbers of the params that shape code, ascending
+    int32_t *edge_work;      ///< per edge: work buffer that holds it, or -1
+    const char **edge_reason;///< per edge: what was done with it and why, for `explain`
+    uint32_t kernel_count, work_count, tree_count, hoisted_count, check_count, slot_count, shaping_count;
+} zf_plan;
+
+typedef struct zf_plan_options {
+    const char *target;      ///< "host"
+    uint32_t seek_interval;  ///< A; 0: 4096
+    bool materialise_all;    ///< fuse nothing that may be materialised: for tests
+} zf_plan_options;
+
+/// Cuts a graph. NULL with diagnostics (ZF08xx) where the target does not lower a form or a limit is passed.
+zf_plan *zf_plan_build(zf_arena *arena, const zf_graph *graph, const zf_plan_options *options, zf_diags *diags);
+void zf_plan_print(const zf_plan *plan, zf_text *out);
+zf_plan *zf_plan_read(zf_arena *arena, const zf_graph *graph, const char *text, zf_text *message);
+bool zf_plan_verify(const zf_plan *plan, zf_text *reason);
+
+/// Index of a descriptor word, or -1 when the plan has none of that kind.
+int32_t zf_plan_slot(const zf_plan *plan, zf_abi_slot_kind kind, uint32_t a, uint32_t b);
+/// Number of the check for this expression (or statement's span) of this node, or -1. A span without a source: the first of
+/// that violation.
+int32_t zf_plan_check(const zf_plan *plan, uint32_t node, zf_span span, uint32_t violation);
+/// True when `access` of `node` is checked before the kernels run.
+bool zf_plan_is_hoisted(const zf_plan *plan, uint32_t node, const zf_expr *access);
+/// The access to the one stream that the term of prefix sums takes at its binder; of several the first that is not proved.
+/// NULL when there is no such stream, or more than one.
+const zf_expr *zf_prefix_access(const zf_reduce *prefix);
+/// The work buffer with the prefix sums of a reduction of a node, or -1.
+int32_t zf_plan_prefix_work(const zf_plan *plan, uint32_t node, const zf_reduce *prefix);
+
+#endif

@@ -1,0 +1,36 @@
+#!/bin/sh
+# The check of includes must be able to fail: each line below is a file that breaks a rule.
+# Usage: includes_red.sh DIRECTORY
+tree=$(mktemp -d) || exit 2
+trap 'rm -rf "$tree"' EXIT
+status=0
+while read -r file include; do
+    rm -rf "${tree:?}"/*
+    mkdir -p "$tree/runtime/base" "$tree/frontend/driver" "$tree/patterns" "$tree/scheduler/order" "$tree/codegen"
+    echo "#include $include" > "$tree/$file"
+    if sh "$1/includes.sh" "$tree" few > /dev/null; then
+        echo "$file with $include was not noticed"
+        status=1
+    fi
+done <<'END'
+runtime/a.c "frontend/spec.h"
+runtime/base/a.h "codegen/cg.h"
+runtime/a.c <llvm-c/Core.h>
+runtime/a.c <cuda.h>
+runtime/a.c "zipflow/compile.h"
+frontend/a.c "patterns/graph.h"
+frontend/a.c "runtime/container.h"
+frontend/a.c "frontend/driver/output.h"
+patterns/a.c "scheduler/plan.h"
+scheduler/a.c "codegen/cg.h"
+scheduler/a.c <llvm-c/Core.h>
+scheduler/order/a.c "scheduler/plan.h"
+codegen/a.c "frontend/driver/output.h"
+codegen/a.c <cuda.h>
+frontend/driver/a.c <llvm-c/Core.h>
+frontend/a.c <glib.h>
+END
+echo '#include <cuda.h>' > "$tree/runtime/device_cuda.c"
+rm -f "$tree"/frontend/a.c "$tree"/frontend/driver/a.c
+sh "$1/includes.sh" "$tree" few > /dev/null || { echo "device_cuda may include CUDA"; status=1; }
+exit $status

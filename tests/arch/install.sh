@@ -1,0 +1,61 @@
+#!/bin/sh
+# An installed zipflow is found by pkg-config and by CMake, and a program outside the tree builds and runs against it.
+# Usage: install.sh CMAKE BUILD CONSUMER.c CC LIBDIR HELLO, the directory of an application with the compiler
+cmake=$1 build=$2 consumer=$3 cc=$4 libdir=$5 hello=$6
+tree=$(mktemp -d) || exit 2
+trap 'rm -rf "$tree"' EXIT
+[ -e "$build/lib/libzipflow.so" ] || { echo "nothing was built to install"; exit 77; }
+# Only what is built: an install of everything would demand targets that a partial build does not have.
+"$cmake" --install "$build" --prefix "$tree/usr" > "$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
+for file in include/zipflow/zipflow.h include/zipflow/abi.h "$libdir/libzipflow.so" "$libdir/libzipflow.so.0" \
+    "$libdir/pkgconfig/zipflow.pc" "$libdir/cmake/zipflow/zipflow-config.cmake"; do
+    [ -e "$tree/usr/$file" ] || { echo "$file is not installed"; exit 1; }
+done
+LD_LIBRARY_PATH=$tree/usr/$libdir
+export LD_LIBRARY_PATH
+
+# pkg-config, moved to where it was installed.
+if command -v pkg-config > /dev/null; then
+    flags=$(PKG_CONFIG_PATH="$tree/usr/$libdir/pkgconfig" pkg-config --define-variable=prefix="$tree/usr" --cflags --libs zipflow) || exit 1
+    # shellcheck disable=SC2086
+    "$cc" -std=c17 -Wall -Werror "$consumer" -o "$tree/by-pkg-config" $flags || exit 1
+    "$tree/by-pkg-config" || exit 1
+fi
+
+# CMake.
+mkdir "$tree/consumer" && cp "$consumer" "$tree/consumer/consumer.c"
+cat > "$tree/consumer/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(consumer LANGUAGES C)
+find_package(zipflow 0.1 REQUIRED)
+add_executable(consumer consumer.c)
+target_link_libraries(consumer PRIVATE zipflow::zipflow)
+END
+"$cmake" -S "$tree/consumer" -B "$tree/consumer/build" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$tree/usr" > "$tree/log" 2>&1 &&
+    "$cmake" --build "$tree/consumer/build" >> "$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
+"$tree/consumer/build/consumer" || exit 1
+# The compiler, where it was built: examples/hello on a file that the installed zfc writes, standing alone.
+if [ -e "$build/lib/libzipflow-compile.so" ]; then
+    echo 'table t { key: i64 = delta(bitpack); }' > "$tree/t.zf"
+    printf 'key\n1\n4\n7\n' > "$tree/t.csv"
+    "$tree/usr/bin/zfc" encode -q --no-cache -c "$tree/t.zf" -o "$tree/t.zfd" "$tree/t.csv" || exit 1
+    "$cmake" -S "$hello" -B "$tree/hello" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$tree/usr" > "$tree/log" 2>&1 &&
+        "$cmake" --build "$tree/hello" >> "$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
+    ZIPFLOW_CACHE_DIR='' "$tree/hello/hello" "$tree/t.zfd" key > "$tree/out" && tail -n 1 "$tree/out" | grep -qx 7 || { cat "$tree/out"; exit 1; }
+    if command -v pkg-config > /dev/null; then
+        flags=$(PKG_CONFIG_PATH="$tree/usr/$libdir/pkgconfig" pkg-config --define-variable=prefix="$tree/usr" --cflags --libs zipflow-compile zipflow) || exit 1
+        # shellcheck disable=SC2086
+        "$cc" -std=c17 -Wall -Werror "$hello/hello.c" -o "$tree/hello-by-pkg-config" $flags || exit 1
+        ZIPFLOW_CACHE_DIR='' "$tree/hello-by-pkg-config" "$tree/t.zfd" key > "$tree/again" && cmp "$tree/out" "$tree/again" || exit 1
+    fi
+elif "$cmake" -S "$hello" -B "$tree/hello" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$tree/usr" > "$tree/log" 2>&1; then
+    echo "the component compile was found though it was not built"
+    exit 1
+fi
+# The header works from C++, too.
+if command -v c++ > /dev/null; then
+    printf '#include <zipflow/zipflow.h>\n#include <zipflow/abi.h>\nint main() { return zf_version()[0] == 0; }\n' > "$tree/a.cpp"
+    c++ -Wall -Wextra -Wpedantic -Werror -I"$tree/usr/include" "$tree/a.cpp" -L"$tree/usr/$libdir" -lzipflow -o "$tree/cpp" || exit 1
+    "$tree/cpp" || exit 1
+fi
+exit 0

@@ -1,0 +1,29 @@
+#!/bin/sh
+# Libraries do not print, exit or abort, and keep no state of their own; files stay small enough to be one thing.
+# Usage: sources.sh ROOT
+cd "$1" || exit 2
+status=0
+files=$(find runtime frontend patterns scheduler codegen -name '*.c' ! -path 'frontend/driver/*')
+[ -n "$files" ] || { echo "no sources"; exit 1; }
+
+# shellcheck disable=SC2086
+if grep -nE '(^|[^a-zA-Z0-9_>.])(printf|puts|putchar|vprintf|perror|exit|_exit|quick_exit|abort|system)[[:space:]]*\(' $files |
+    grep -vE '^[^:]+:[0-9]+:[[:space:]]*(//|\*)' | grep -vE '".*(exit|abort|printf|puts|system)[[:space:]]*\(.*"'; then
+    echo "libraries do not print or exit"
+    status=1
+fi
+# shellcheck disable=SC2086
+if grep -nE '(^|[^a-zA-Z0-9_])(stdout|stderr)([^a-zA-Z0-9_]|$)' $files | grep -vE '^[^:]+:[0-9]+:[[:space:]]*//'; then
+    echo "libraries do not write to the standard streams"
+    status=1
+fi
+# shellcheck disable=SC2086
+if grep -nE "\"[^\"]*'%([.][*])?s'[^\"]*\"" $files; then
+    echo "names and code stand in backticks in messages"
+    status=1
+fi
+for file in $(find runtime frontend patterns scheduler codegen -name '*.[ch]'); do
+    lines=$(wc -l < "$file")
+    [ "$lines" -le 800 ] || { echo "$file has $lines lines: two things live together"; status=1; }
+done
+exit $status

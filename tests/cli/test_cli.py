@@ -1,0 +1,352 @@
+"""zfc as a user runs it. Usage: test_cli.py ZFC SOURCE_DIR [unittest arguments]"""
+
+import array
+import json
+import os
+import pathlib
+import random
+import resource
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ZFC, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+
+PROGRAM = """
+table t {
+    id:    i64    = delta(bitpack);
+    kind:  u8     = dictionary(bitpack);
+    n:     i32    = rle(bitpack, bitpack);
+    price: f64    = float2int(bitpack);
+    day:   date32 = bitpack;
+    at:    timestamp = bitpack;
+    cost:  decimal(9, 2) = bitpack;
+    flag:  bool   = plain;
+    step:  u32    = delta_stride(bitpack, bitpack, bitpack);
+}
+"""
+TYPES = {"id": "i64", "kind": "u8", "n": "i32", "price": "f64", "day": "date32", "at": "timestamp", "cost": "decimal", "flag": "bool", "step": "u32"}
+CODES = {"i64": "q", "u8": "B", "i32": "i", "f64": "d", "date32": "i", "timestamp": "q", "decimal": "q", "u32": "I"}
+
+
+def run(*words, **options):
+    return subprocess.run([ZFC, *map(str, words)], capture_output=True, text=True, timeout=300, **options)
+
+
+def make_rows(count):
+    chooser = random.Random(7)
+    rows, n = [], 0
+    for i in range(count):
+        if chooser.random() < 0.1:
+            n = chooser.randrange(-50, 50)
+        rows.append({
+            "id": 1000 + 3 * i + chooser.randrange(3), "kind": ord(chooser.choice("ANR")), "n": n,
+            "price": chooser.randrange(10**6) / 100, "day": 9000 + i % 700, "at": 1_600_000_000_000_000 + 1_000_000 * i,
+            "cost": chooser.randrange(-10**6, 10**6), "flag": chooser.random() < 0.3, "step": i // 10 * 10 + 4 * (i % 10),
+        })
+    return rows
+
+
+def as_text(rows):
+    import datetime
+    lines = ["extra," + ",".join(TYPES)]
+    for row in rows:
+        day = datetime.date(1970, 1, 1) + datetime.timedelta(days=row["day"])
+        at = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=row["at"])
+        cost = f"{'-' if row['cost'] < 0 else ''}{abs(row['cost']) // 100}.{abs(row['cost']) % 100:02}"
+        lines.append(f'"skipped, ""this"" is",{row["id"]},{chr(row["kind"])},{row["n"]},{row["price"]!r},{day},{at},{cost},{str(row["flag"]).lower()},{row["step"]}')
+    return "\n".join(lines) + "\n"
+
+
+def as_raw(rows, name, bits=True):
+    kind = TYPES[name]
+    if kind != "bool":
+        return array.array(CODES[kind], [row[name] for row in rows]).tobytes()
+    if not bits:
+        return bytes(int(row[name]) for row in rows)
+    out = bytearray((len(rows) + 7) // 8)
+    for i, row in enumerate(rows):
+        out[i // 8] |= row[name] << (i % 8)
+    return bytes(out)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="zfc-test-"))
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.program = self.dir / "t.zf"
+        self.program.write_text(PROGRAM)
+
+    def good(self, *words, **options):
+        result = run(*words, **options)
+        self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
+        return result.stdout
+
+    def bad(self, status, code, *words, **options):
+        """The run fails with this status and code, in words, without a trace of a crash."""
+        result = run(*words, **options)
+        self.assertEqual(result.returncode, status, f"{words}: {result.stdout}{result.stderr}")
+        self.assertIn(code, result.stderr)
+        self.assertNotIn("Sanitizer", result.stderr)
+        return result.stderr
+
+    def encode(self, rows, *more):
+        source, container = self.dir / "t.csv", self.dir / "t.zfd"
+        source.write_text(as_text(rows))
+        self.good("encode", "-q", "-f", "-c", f"{self.program}:t", "-o", container, source, *more)
+        return container
+
+
+class RoundTrips(Case):
+    def check_sizes(self, sizes, *more):
+        for size in sizes:
+            rows = make_rows(size)
+            container = self.encode(rows, *more)
+            out = self.dir / f"out{size}"
+            self.good("decode", "-q", "-o", out, container)
+            for name, kind in TYPES.items():
+                self.assertEqual((out / f"{name}.{kind}").read_bytes(), as_raw(rows, name), f"{name} at {size} rows")
+
+    def test_sizes(self):
+        self.check_sizes([0, 1, 2, 4095, 4096, 4097])
+
+    def test_several_blocks(self):
+        self.check_sizes([8191, 8192, 12289], "--rows-per-block", "4096")
+
+    def test_row_ranges_equal_slices(self):
+        rows = make_rows(10000)
+        container = self.encode(rows, "--rows-per-block", "4096")
+        for begin, end in [(0, 0), (0, 1), (1, 2), (4095, 4097), (4096, 8192), (5000, 5001), (8191, 10000), (9999, 10000), (10000, 10000), (3, 9997)]:
+            out = self.dir / f"rows{begin}-{end}"
+            report = json.loads(self.good("decode", "--json", "--rows", f"{begin}..{end}", "-o", out, container))
+            blocks = 0 if begin == end else (end - 1) // 4096 - begin // 4096 + 1
+            for column in report:
+                name = column["column"]
+                self.assertEqual((out / f"{name}.{TYPES[name]}").read_bytes(), as_raw(rows[begin:end], name), f"{name} {begin}..{end}")
+                self.assertEqual(column["blocks_read"], blocks, f"{name} {begin}..{end}")
+        self.bad(2, "ZF", "decode", "--rows", "1..10001", "-o", self.dir / "beyond", container)
+
+    def test_text_out_reads_back(self):
+        container = self.encode(make_rows(5000))
+        self.good("decode", "-q", "--format", "csv", "-o", self.dir / "text", container)
+        again = self.dir / "again.zfd"
+        self.good("encode", "-q", "-c", f"{self.program}:t", "-o", again, self.dir / "text" / "t.csv")
+        for container_, out in ((container, "a"), (again, "b")):
+            self.good("decode", "-q", "-o", self.dir / out, container_)
+        for name, kind in TYPES.items():
+            self.assertEqual((self.dir / "a" / f"{name}.{kind}").read_bytes(), (self.dir / "b" / f"{name}.{kind}").read_bytes(), name)
+
+    def test_raw_and_npy_inputs(self):
+        rows = make_rows(1000)
+        inputs = []
+        for name in TYPES:
+            path = self.dir / f"{name}.raw"
+            path.write_bytes(as_raw(rows, name, bits=False))
+            inputs.append(f"{name}={path}")
+        container = self.dir / "raw.zfd"
+        self.good("encode", "-q", "-c", f"{self.program}:t", "-o", container, *inputs)
+        out = self.dir / "npy"
+        self.good("decode", "-q", "--format", "npy", "-o", out, container)
+        data = (out / "n.npy").read_bytes()
+        self.assertEqual(data[:6], b"\x93NUMPY")
+        length = struct.unpack("<H", data[8:10])[0]
+        self.assertEqual((10 + length) % 64, 0)
+        self.assertIn(b"'descr': '<i4'", data[10:10 + length])
+        self.assertEqual(data[10 + length:], as_raw(rows, "n"))
+        back = self.dir / "npy.zfd"
+        self.good("encode", "-q", "-c", f"{self.program}:t", "-o", back, *[f"{name}={out / name}.npy" for name in TYPES])
+        self.good("decode", "-q", "-o", self.dir / "raw", back)
+        for name, kind in TYPES.items():
+            self.assertEqual((self.dir / "raw" / f"{name}.{kind}").read_bytes(), as_raw(rows, name), name)
+
+    def test_several_text_files_and_delimiters(self):
+        (self.dir / "one.zf").write_text("table s { a: i32 = bitpack; b: string_is_not_used; }".replace("b: string_is_not_used; ", ""))
+        (self.dir / "a.tbl").write_text("1|x|\n2|y|\n")
+        (self.dir / "b.tbl").write_text("3|z|\n")
+        container = self.dir / "s.zfd"
+        self.good("encode", "-q", "-c", f"{self.dir}/one.zf", "--delimiter", "|", "--header", "a,name", "-o", container, self.dir / "a.tbl", self.dir / "b.tbl")
+        self.good("decode", "-q", "-o", self.dir / "s", container)
+        self.assertEqual((self.dir / "s" / "a.i32").read_bytes(), struct.pack("<3i", 1, 2, 3))
+
+    def test_verify_and_inspect(self):
+        container = self.encode(make_rows(9000), "--rows-per-block", "4096")
+        self.assertIn("all good", self.good("verify", container))
+        report = json.loads(self.good("inspect", "--json", container))
+        self.assertTrue(report["all_bytes_accounted"])
+        self.assertEqual(sum(report["parts"].values()), os.path.getsize(container))
+        self.assertEqual(report["rows"], 9000)
+        self.assertEqual(len(report["columns"]), len(TYPES))
+        self.assertEqual([c["blocks"][-1]["rows"] for c in report["columns"]], [808] * len(TYPES))
+
+    def test_selected_columns(self):
+        container = self.encode(make_rows(10))
+        self.good("decode", "-q", "--columns", "n,id", "-o", self.dir / "some", container)
+        self.assertEqual(sorted(p.name for p in (self.dir / "some").iterdir()), ["id.i64", "n.i32"])
+        self.assertIn("price\n", self.bad(2, "ZF1105", "decode", "--columns", "pricee", "-o", self.dir / "none", container))
+
+
+class BadInput(Case):
+    def encode_text(self, text, status, code, *more, program="table s { a: i32 = bitpack; d: date32 = bitpack; }"):
+        (self.dir / "s.zf").write_text(program)
+        source = self.dir / "bad.csv"
+        source.write_bytes(text.encode("latin-1"))
+        container = self.dir / "bad.zfd"
+        message = self.bad(status, code, "encode", "-c", f"{self.dir}/s.zf", "-o", container, source, *more)
+        self.assertEqual([p.name for p in self.dir.iterdir() if p.name.startswith("bad.zfd")], [], "something partial is left")
+        return message
+
+    def test_fields(self):
+        for text, code, place in [
+            ("a,d\n1,1996-01-02\nx,1996-01-02\n", "ZF2002", "line 3, field 1 (a)"),
+            ("a,d\n1,1996-02-30\n", "ZF2002", "line 2, field 2 (d)"),
+            ("a,d\n99999999999,1996-01-02\n", "ZF2002", "line 2, field 1 (a)"),
+            ("a,d\n1,1996-01-02\n,1996-01-02\n", "ZF2016", "line 3, field 1 (a)"),
+            ("a,d\n1\n", "ZF2008", "line 2"),
+            ("a,d\n1,1996-01-02,3\n", "ZF2008", "line 2"),
+            ('a,d\n1,"1996\n', "ZF2007", "line"),
+            ("", "ZF2007", "line 1"),
+            ("x,y\n1,2\n", "ZF2007", "line 1"),
+            ("a,a\n1,2\n", "ZF2005", "field 2 (a)"),
+            ("a,b\n1,2\n", "ZF2004", "`d`"),
+            ("a,d\n\"1\n\",1996-01-02\n", "ZF2002", "line 2"),
+            ("a,d\n1,1996-01-02\n\0,1996-01-02\n", "ZF2002", "line 3"),
+            ("\xff\xfea\0", "ZF2007", "line 1"),
+            ("a,d\n\x1b[31m,1996-01-02\n", "ZF2002", "\\x1b[31m"),
+        ]:
+            self.assertIn(place, self.encode_text(text, 1, code), text)
+
+    def test_numbers_out_of_range(self):
+        program = "table s { p: f64 = plain; }"
+        for text, code in [("1e400", "ZF2002"), ("1e-400", "ZF2002"), ("0x10", "ZF2002"), ("nan(3)", "ZF2002"), ("", "ZF2016"), ("1.5\n\n2", "ZF2016")]:
+            self.encode_text(f"p\n{text}\n1\n", 1, code, program=program)
+
+    def test_marks_blank_lines_and_line_ends(self):
+        (self.dir / "s.zf").write_text("table s { p: f64 = plain; } table two { p: i32 = plain; q: i32 = plain; }")
+        for text, table, rows in [(b"\xef\xbb\xbfp\r\n1\r\n-inf\r\n\r\n", "s", 2), (b"p\n4.9e-324\n1e308\nNaN", "s", 3), (b"p,q\r\n1,2\r\n\r\n3,4", "two", 2)]:
+            (self.dir / "s.csv").write_bytes(text)
+            self.good("encode", "-q", "-f", "-c", f"{self.dir}/s.zf:{table}", "-o", self.dir / "s.zfd", self.dir / "s.csv")
+            self.assertEqual(json.loads(self.good("inspect", "--json", self.dir / "s.zfd"))["rows"], rows)
+
+    def test_output_is_no_input_and_links_are_followed(self):
+        container = self.encode(make_rows(5))
+        source = self.dir / "t.csv"
+        before = source.read_bytes()
+        self.bad(2, "ZF2014", "encode", "-f", "-c", f"{self.program}:t", "-o", source, source)
+        self.assertEqual(source.read_bytes(), before)
+        link = self.dir / "link.zfd"
+        link.symlink_to(container.name)
+        self.good("encode", "-q", "-f", "-c", f"{self.program}:t", "-o", link, source)
+        self.assertTrue(link.is_symlink())
+
+    def test_value_that_the_codec_cannot_hold(self):
+        program = "table s { p: f64 = float2int(bitpack); }"
+        message = self.encode_text("p\n1.5\n0.1\n" + "1e-300" + "\n", 1, "ZF06", program=program)
+        self.assertIn("p", message)
+        self.assertIn("row 2", message)
+
+    def test_files(self):
+        self.bad(1, "ZF2001", "encode", "-c", f"{self.program}:t", "-o", self.dir / "x.zfd", self.dir / "missing.csv")
+        self.bad(1, "ZF2013", "encode", "-c", f"{self.program}:tt", "-o", self.dir / "x.zfd", self.dir / "missing.csv")
+        self.bad(1, "ZF2003", "encode", "-c", f"{self.program}:t", "-o", self.dir / "x.zfd", f"idd={self.program}")
+        odd = self.dir / "odd.raw"
+        odd.write_bytes(b"123")
+        self.bad(1, "ZF2010", "encode", "-c", f"{self.program}:t", "-o", self.dir / "x.zfd", f"id={odd}")
+        for header in [b"\x93NUMPY", b"\x93NUMPY\x01\x00\xff\xff", b"\x93NUMPY\x01\x00\x10\x00{'descr': '<f8'}", b"\x93NUMPY\x09\x00\x10\x00{}"]:
+            odd.write_bytes(header + b" " * 20)
+            self.bad(1, "ZF2009", "encode", "-c", f"{self.program}:t", "-o", self.dir / "x.zfd", f"id={odd}")
+
+    def test_nothing_is_overwritten_unasked(self):
+        container = self.encode(make_rows(5))
+        before = container.read_bytes()
+        self.bad(1, "ZF1501", "encode", "-c", f"{self.program}:t", "-o", container, self.dir / "t.csv")
+        self.assertEqual(container.read_bytes(), before)
+        self.good("decode", "-q", "-o", self.dir / "out", container)
+        self.bad(1, "ZF1501", "decode", "-o", self.dir / "out", container)
+
+    def test_disk_full(self):
+        source = self.dir / "t.csv"
+        source.write_text(as_text(make_rows(60000)))
+        container = self.dir / "t.zfd"
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (40000, 40000))
+
+        self.bad(1, "ZF15", "encode", "--no-cache", "-c", f"{self.program}:t", "-o", container, source, preexec_fn=limit)
+        self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["t.csv", "t.zf"])
+
+    def test_damaged_container(self):
+        container = self.encode(make_rows(3000))
+        data = container.read_bytes()
+        chooser = random.Random(3)
+        for _ in range(25):
+            at = chooser.randrange(len(data))
+            container.write_bytes(data[:at] + bytes([data[at] ^ (1 << chooser.randrange(8))]) + data[at + 1:])
+            result = run("verify", "-q", container)
+            self.assertIn(result.returncode, (0, 1), result.stderr)
+            self.assertNotIn("Sanitizer", result.stderr)
+            container.write_bytes(data[:at])
+            self.bad(1, "ZF12", "verify", "-q", container)
+        container.write_bytes(b"")
+        self.bad(1, "ZF12", "inspect", container)
+        self.bad(1, "ZF12", "decode", "-o", self.dir / "out", self.program)
+
+    def test_device(self):
+        container = self.encode(make_rows(5))
+        self.assertEqual(run("decode", "--device", "cuda:9", "-o", self.dir / "o", container).returncode, 3)
+
+
+class Usage(Case):
+    def test_help_and_manual(self):
+        self.assertIn("encode", self.good("--help"))
+        self.assertIn("--rows A..B", self.good("decode", "--help"))
+        self.assertEqual(self.good("manual"), (SOURCE / "docs" / "zfc.md").read_text(), "docs/zfc.md is out of date: zfc manual > docs/zfc.md")
+        self.assertIn("LLVM 19", self.good("--version"))
+        self.assertIn("cpu", self.good("devices"))
+        self.assertTrue(any(d["name"] == "cpu" and d["present"] for d in json.loads(self.good("devices", "--json"))))
+
+    def test_usage_errors(self):
+        for words in [(), ("frob",), ("decode",), ("decode", "--roows", "1..2", "x"), ("decode", "x"), ("encode", "x"), ("check",),
+                      ("decode", "-o", "d", "--rows", "5..2", "x"), ("decode", "-o", "d", "--format", "xml", "x"), ("inspect", "a", "b"),
+                      ("verify", "--repeat", "many", "x"), ("completion", "tcsh"), ("decode", "-o")]:
+            self.assertEqual(run(*words).returncode, 2, words)
+        self.assertIn("did you mean", run("decode", "--roows", "1..2", "x").stderr)
+        self.assertIn("did you mean", run("decod").stderr)
+
+    def test_completion(self):
+        for shell in ("bash", "zsh"):
+            self.assertIn("encode", self.good("completion", shell))
+        script = 'source <("$0" completion bash); COMP_WORDS=(zfc decode --format n); COMP_CWORD=3; _zfc; echo "${COMPREPLY[@]}"'
+        result = subprocess.run(["bash", "-c", script, ZFC], capture_output=True, text=True)
+        self.assertEqual(result.stdout.strip(), "npy", result.stderr)
+
+    def test_check_and_fmt(self):
+        self.assertIn("good", self.good("check", self.program))
+        self.program.write_text(PROGRAM.replace("delta(bitpack)", "delto(bitpack)"))
+        self.assertIn("did you mean", self.bad(1, "ZF0201", "check", self.program))
+        line = run("check", "--format", "line", self.program).stderr
+        self.assertRegex(line, r"t\.zf:3:\d+: error\[ZF0201\]")
+        report = json.loads(run("check", "--format", "json", self.program).stdout)
+        self.assertEqual(report[0]["code"], "ZF0201")
+        self.program.write_text("table   t{a:i32=bitpack;} // why\n")
+        text = self.good("fmt", self.program)
+        self.assertIn("// why", text)
+        self.good("fmt", "-q", "-i", self.program)
+        self.assertEqual(self.program.read_text(), text)
+        self.program.write_text("table t { a: i32 = ; }")
+        self.bad(1, "ZF0110", "fmt", "-i", self.program)
+        self.assertEqual(self.program.read_text(), "table t { a: i32 = ; }")
+
+    def test_explain(self):
+        self.assertIn("kernel", self.good("explain", f"{self.program}:t.n"))
+        report = json.loads(self.good("explain", "--json", f"{self.program}:t.price"))
+        self.assertEqual(len(report["columns"][0]["kernels"]), 1)
+        for stage, word in [("ast", "table"), ("spec", "bitpack"), ("graph", "graph"), ("plan", "kernel"), ("llvm", "define"), ("asm", ".text")]:
+            self.assertIn(word, self.good("explain", "--emit", stage, f"{self.program}:t.price"), stage)
+        self.bad(1, "ZF2013", "explain", f"{self.program}:t.nothing")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

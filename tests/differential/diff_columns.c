@@ -1,0 +1,84 @@
+#include "tests/differential/diff_columns.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/differential/gen_program.h"
+
+typedef unsigned long long ull;
+
+// ---- Columns --------------------------------------------------------------------------------------------------
+
+#define INTEGERS "u8 u16 u32 u64 i8 i16 i32 i64"
+#define FLOATS "f32 f64"
+#define ALL INTEGERS " " FLOATS " bool"
+
+// A column for each type.
+static const struct { const char *types, *codec; } families[] = {
+    {ALL, "plain"},
+    {INTEGERS " " FLOATS, "constant"},
+    {INTEGERS, "bitpack"},
+    {"u8 i32 u64", "bitpack(packed: u8[] = plain)"},
+    {"i16 u32 i64", "bitpack(packed: u16[] = plain)"},
+    {"u16 i64", "bitpack(packed: u64[] = plain)"},
+    {"i8 i16 i32 i64", "zigzag"},
+    {"i8 i64", "zigzag(bitpack)"},
+    {ALL, "dictionary"},
+    {"u8 i32 f64 bool", "dictionary(codes: bitpack)"},
+    {FLOATS, "float2int"},
+    {FLOATS, "float2int(bitpack)"},
+    {INTEGERS " " FLOATS, "byte_stream_split"},
+    {INTEGERS, "delta"},
+    {"u8 i64", "delta(bitpack)"},
+    {ALL, "rle"},
+    {"u8 i64 f32 bool", "rle(values: dictionary(bitpack), counts: bitpack)"},
+    {INTEGERS, "delta_stride"},
+    {"i16 u64", "delta_stride(bitpack, bitpack, bitpack)"},
+    {"date32", "dictionary(codes: bitpack, entries: delta(bitpack))"},
+    {"timestamp", "delta(delta(bitpack))"},
+    {"decimal(15, 2)", "rle(values: delta(zigzag(bitpack)), counts: rle(bitpack, bitpack))"},
+    {"i32", "constant | rle(bitpack, bitpack) | delta(zigzag(bitpack)) | bitpack"},
+    {"f64", "float2int(bitpack) | byte_stream_split(rle(plain, bitpack)) | plain"},
+    {"u16", "delta(rle(delta_stride, bitpack))"},
+    {"u32", "rle(rle(rle(bitpack, bitpack), bitpack), bitpack)"},
+    {"i64", "dictionary(codes: rle(values: delta, counts: bitpack), entries: delta_stride)"},
+    {"u64", "byte_stream_split(dictionary(rle))"},
+};
+
+void diff_columns_families(zf_text *out) {
+    unsigned number = 0;
+    for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
+        for (const char *at = families[f].types; *at != 0;) { // separated by blanks, but for the one in "decimal(15, 2)"
+            size_t length = strncmp(at, "decimal", 7) == 0 ? strlen(at) : strcspn(at, " ");
+            zf_text_printf(out, "table c%u { c: %.*s = %s; }\n", number++, (int)length, at, families[f].codec);
+            at += length;
+            at += *at == ' ';
+        }
+    }
+}
+
+unsigned diff_columns_tpch(zf_text *out) {
+    FILE *file = fopen(ZF_SOURCE_DIR "/examples/tpch/tpch.zf", "rb");
+    char line[400], name[64], type[32], codec[256];
+    unsigned columns = 0;
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, "codec ", 6) == 0) zf_text_puts(out, line);
+        if (sscanf(line, " %63[a-z_]: %31s = %255[^;];", name, type, codec) != 3 || line[0] != ' ') continue;
+        zf_text_printf(out, "table %s { c: %s = %s; }\n", name, type, codec);
+        columns++;
+    }
+    if (file != NULL) fclose(file);
+    return columns;
+}
+
+void diff_columns_nests(unsigned count, zf_text *out) {
+    gen_options options = {.features = GEN_ALL, .std_only = true, .nest = 4};
+    for (uint64_t k = 0, seed = 1; k < count; seed++) {
+        zf_text program = {0};
+        gen_program(seed * 977, &options, &program);
+        const char *column = strstr(program.data, "c: "), *end = column != NULL ? strchr(column, ';') : NULL;
+        if (end != NULL && memchr(column, '(', (size_t)(end - column)) != NULL)
+            zf_text_printf(out, "table n%llu { %.*s; }\n", (ull)k++, (int)(end - column), column);
+        zf_text_free(&program);
+    }
+}

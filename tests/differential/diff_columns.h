@@ -1,0 +1,14 @@
+// Programs of the library's algorithms, as texts: a table with a column `c` for each codec, so that each can have a file of its own.
+#ifndef ZF_TESTS_DIFFERENTIAL_DIFF_COLUMNS_H
+#define ZF_TESTS_DIFFERENTIAL_DIFF_COLUMNS_H
+
+#include "runtime/base/text.h"
+
+/// Every algorithm with every type that it takes, and nests of two and more.
+void diff_columns_families(zf_text *out);
+/// The columns of examples/tpch/tpch.zf; how many there are.
+unsigned diff_columns_tpch(zf_text *out);
+/// Random nests, always the same.
+void diff_columns_nests(unsigned count, zf_text *out);
+
+#endif

@@ -1,0 +1,21 @@
+// A column through the public interface: encoded to a file, decoded from it.
+#ifndef ZF_TESTS_DIFFERENTIAL_DIFF_FILE_H
+#define ZF_TESTS_DIFFERENTIAL_DIFF_FILE_H
+
+#include "tests/differential/diff_encode.h"
+
+/// What a file gave back.
+typedef struct diff_file {
+    uint8_t *bytes;          ///< decoded: (rows * bits + 7) / 8 of them
+    uint64_t size;
+    zf_decode_stats stats;
+    uint8_t *stored;         ///< of the file: its blocks, without what the index says in words
+    uint64_t stored_size;
+} diff_file;
+
+/// Encodes the rows of the only column of table `table`, opens the file anew and decodes it. False with *message.
+bool diff_file_run(const diff_program *p, const diff_machine *m, unsigned level, const char *table, const char *column,
+                   const interp_stream *plain, uint64_t rows_per_block, diff_file *out, zf_text *message);
+void diff_file_free(diff_file *file);
+
+#endif

@@ -1,0 +1,259 @@
+#include "tests/differential/diff_machine.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runtime/container_format.h"
+#include "runtime/element.h"
+#include "tests/interp/interp_internal.h"
+#include "tests/support/kernel_block.h"
+
+#ifdef ZF_SANITIZE
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+enum { HANG_SECONDS = 60 };
+
+// ---- Compilers ------------------------------------------------------------------------------------------------
+
+const char *diff_level_name(unsigned level) { return level == 0 ? "-O0" : "-O3"; }
+
+bool diff_machine_open(diff_machine *m, const char *std_dir, zf_text *message) {
+    static const unsigned levels[DIFF_LEVELS] = {1, 4};
+    *m = (diff_machine){{0}, {0}};
+    for (unsigned k = 0; k < DIFF_LEVELS; k++) {
+        zf_error error = {0};
+        zf_context_options context = {.cache_dir = "", .threads = 2};
+        zf_compiler_options compiler = {.std_dir = std_dir != NULL ? std_dir : ZF_SOURCE_DIR "/dsl/std", .optimise = levels[k]};
+        if (zf_context_create(&context, &m->contexts[k], &error) == ZF_OK &&
+            zf_compiler_create(m->contexts[k], &compiler, &m->compilers[k], &error) == ZF_OK) continue;
+        zf_text_printf(message, "%s: %s", error.code, error.message);
+        diff_machine_close(m);
+        return false;
+    }
+    return true;
+}
+
+void diff_machine_close(diff_machine *m) {
+    for (unsigned k = 0; k < DIFF_LEVELS; k++) {
+        zf_compiler_free(m->compilers[k]);
+        zf_context_free(m->contexts[k]);
+    }
+    *m = (diff_machine){{0}, {0}};
+}
+
+// ---- Dying ----------------------------------------------------------------------------------------------------
+
+// A signal has no other way to know what was running.
+static char current_case[512];
+static sigjmp_buf escape;
+static _Thread_local volatile sig_atomic_t guarded; // a worker's signal cannot be left on this stack
+
+static void say_case(void) {
+    static const char text[] = "\nthis was: ";
+    if (write(2, text, sizeof text - 1) < 0 || write(2, current_case, strlen(current_case)) < 0 || write(2, "\n", 1) < 0) return;
+}
+
+static void on_signal(int number) {
+    if (guarded) siglongjmp(escape, number);
+    say_case();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+void diff_set_case(const char *command) {
+    static bool installed;
+    snprintf(current_case, sizeof current_case, "%s", command);
+    if (installed) return;
+    installed = true;
+#ifdef ZF_SANITIZE
+    (void)on_signal; // the sanitizer's own report is better
+    __sanitizer_set_death_callback(say_case);
+#else
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM, SIGABRT};
+    for (size_t k = 0; k < sizeof signals / sizeof signals[0]; k++) {
+        struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_NODEFER};
+        sigaction(signals[k], &action, NULL);
+    }
+#endif
+}
+
+// ---- Results --------------------------------------------------------------------------------------------------
+
+void diff_result_free(diff_result *result) {
+    free(result->bytes);
+    *result = (diff_result){0};
+}
+
+// Violations come as ZF13nn, headers that contradict themselves as ZF1209.
+static void failed(diff_result *out, const zf_error *error) {
+    unsigned code = (unsigned)strtoul(error->code + 2, NULL, 10);
+    bool violated = error->status == ZF_ERR_INPUT && (code / 100 == 13 || code == 1209);
+    const char *row = strstr(error->place, ", row ");
+    out->kind = violated ? DIFF_VIOLATED : DIFF_FAULT;
+    out->violation = code / 100 == 13 ? code % 100 : 0;
+    out->at_row = row != NULL;
+    if (row != NULL) out->row = strtoull(row + 6, NULL, 10);
+    snprintf(out->text, sizeof out->text, "%s: %s (%s)", error->code, error->message, error->place);
+}
+
+static void fault(diff_result *out, const char *text) {
+    out->kind = DIFF_FAULT;
+    snprintf(out->text, sizeof out->text, "%s", text);
+}
+
+// ---- Laying out -----------------------------------------------------------------------------------------------
+
+diff_records diff_records_make(const zf_decoder *decoder, const uint64_t *counts) {
+    diff_records records = {.trees = decoder->abi.tree_count};
+    records.values = calloc(records.trees + 1u, sizeof *records.values);
+    records.entries = calloc(records.trees + 1u, sizeof *records.entries);
+    for (uint32_t t = 0; t < records.trees; t++) {
+        const zf_abi_tree *tree = &decoder->abi.trees[t];
+        uint64_t count = counts[tree->edge];
+        records.entries[t] = count == 0 || count > ZF_EDGE_ELEMENTS_MOST ? 0 : (count - 1) / tree->interval;
+        records.values[t] = calloc(records.entries[t] * tree->field_count + 1, sizeof(uint64_t));
+    }
+    return records;
+}
+
+void diff_records_free(diff_records *records) {
+    for (uint32_t t = 0; t < records->trees; t++) free(records->values[t]);
+    free(records->values);
+    free(records->entries);
+    *records = (diff_records){0};
+}
+
+// The writer only takes counts that fit their streams; what a lying file says instead is put in afterwards.
+static bool counts_lie(const zf_graph *graph, const interp_block *block, uint64_t *honest) {
+    bool lie = false;
+    for (uint32_t e = 0; e < graph->edge_count; e++) {
+        int32_t stored = graph->edges[e].stored;
+        honest[e] = stored >= 0 ? block->streams[stored].elements : block->counts[e];
+        lie = lie || honest[e] != block->counts[e];
+    }
+    return lie;
+}
+
+uint64_t diff_param(const zf_decoder *decoder, const interp_block *block, uint32_t param) {
+    zf_element type = decoder->shape.params[param].type;
+    uint64_t value = block->params[param];
+    return zf_element_holds(type, value) ? value : interp_value_mask((zf_kind)type, value);
+}
+
+bool diff_lay_out(const zf_decoder *decoder, const interp_block *block, const diff_records *records, diff_laid *out,
+                  diff_result *result) {
+    const zf_graph *graph = decoder->graph;
+    const zf_shape *shape = &decoder->shape;
+    *out = (diff_laid){0};
+    *result = (diff_result){0};
+    uint64_t *honest = calloc(graph->edge_count + 1u, sizeof *honest), *params = calloc(graph->param_count + 1u, sizeof *params);
+    zf_stream_data *streams = calloc(graph->stored_count + 1u, sizeof *streams);
+    zf_seek_data *seeks = calloc(shape->tree_count + 1u, sizeof *seeks);
+    bool lie = counts_lie(graph, block, honest);
+    for (uint32_t s = 0; s < graph->stored_count; s++)
+        streams[s] = (zf_stream_data){block->streams[s].bytes, block->streams[s].size, block->streams[s].elements};
+    for (uint32_t p = 0; p < graph->param_count; p++) params[p] = diff_param(decoder, block, p);
+    for (uint32_t t = 0; t < shape->tree_count; t++) {
+        seeks[t].interval = decoder->abi.trees[t].interval;
+        if (records == NULL || honest[shape->trees[t].edge] != block->counts[shape->trees[t].edge]) continue;
+        seeks[t].entries = records->entries[t];
+        seeks[t].values = records->values[t];
+    }
+    uint64_t rows = honest[0], plain = 0;
+    zf_elements_bytes(rows, zf_element_bits(shape->edges[0].type), &plain);
+    zf_block_data data = {.rows = rows, .plain_bytes = plain, .params = params, .counts = honest, .streams = streams, .seeks = seeks};
+    zf_error error = {0};
+    void *bytes = NULL;
+    bool good = zf_block_layout(shape, &data, &bytes, &out->size, &error) == ZF_OK;
+    if (good && lie) {
+        uint8_t *counts = (uint8_t *)bytes + ZF_BLOCK_FIXED_BYTES + UINT64_C(8) * shape->param_count;
+        for (uint32_t e = 0; e < graph->edge_count; e++) zf_store64(counts + 8 * (size_t)e, block->counts[e]);
+    }
+    out->bytes = bytes;
+    if (!good) failed(result, &error);
+    free(honest);
+    free(params);
+    free(streams);
+    free(seeks);
+    return good;
+}
+
+// ---- Running --------------------------------------------------------------------------------------------------
+
+static bool untouched(const kb_memory *m) {
+    const uint8_t *at = m->map, *end = m->data;
+    while (at < end && *at == 0xa5) at++;
+    return at == end;
+}
+
+// The run itself, from which a signal leaves.
+static bool run_guarded(zf_block_run *run, zf_status *status, zf_error *error, diff_result *out) {
+    int number = 0;
+#ifndef ZF_SANITIZE
+    number = sigsetjmp(escape, 1);
+#endif
+    if (number == 0) {
+        guarded = 1;
+        alarm(HANG_SECONDS);
+        *status = zf_block_run_cpu(run, error);
+    }
+    alarm(0);
+    guarded = 0;
+    if (number == 0) return true;
+    fault(out, number == SIGALRM ? "generated code does not end" : number == SIGFPE ? "generated code divides by zero (signal)"
+                                 : number == SIGILL ? "generated code reaches what cannot be (signal)"
+                                                    : "generated code leaves its memory (signal)");
+    return false;
+}
+
+static void run_view(const diff_call *call, const zf_block_view *view, diff_result *out) {
+    const zf_decoder *decoder = call->decoder;
+    zf_error error = {0};
+    uint64_t work_bytes = 0, size = 0;
+    uint64_t begin = call->begin, end = call->end == UINT64_MAX ? view->rows : call->end;
+    unsigned bits = zf_element_bits(decoder->shape.edges[0].type);
+    if (zf_block_work_bytes(&decoder->abi, view, &work_bytes, &error) != ZF_OK) {
+        failed(out, &error);
+        return;
+    }
+    zf_elements_bytes(end - begin, bits, &size);
+    kb_memory work = kb_guarded(work_bytes, 64), to = kb_guarded(size, bits < 8 ? 1 : bits / 8);
+    zf_block_run run = {.plan = &decoder->abi, .code = call->code, .view = view, .element = decoder->shape.edges[0].type,
+                        .out = to.data, .begin = begin, .end = end, .work = work.data, .where = "block", .threads = call->threads,
+                        .mode = call->record != NULL ? ZF_ABI_RECORD : ZF_ABI_DECODE,
+                        .records = call->record != NULL ? call->record->values : NULL};
+    zf_status status = ZF_OK;
+    if (run_guarded(&run, &status, &error, out)) {
+        if (status != ZF_OK) failed(out, &error);
+        else out->kind = DIFF_BYTES;
+        if (!untouched(&work) || !untouched(&to)) fault(out, "generated code wrote before its buffer");
+    }
+    if (out->kind == DIFF_BYTES) {
+        out->bytes = malloc(size + 1);
+        out->size = size;
+        memcpy(out->bytes, to.data, size);
+    }
+    kb_release(&work);
+    kb_release(&to);
+}
+
+void diff_run(const diff_call *call, diff_result *out) {
+    *out = (diff_result){0};
+    kb_memory block = kb_guarded(call->laid->size, ZF_FORMAT_ALIGNMENT);
+    memcpy(block.data, call->laid->bytes, call->laid->size);
+    mprotect(block.map, block.mapped - (size_t)sysconf(_SC_PAGESIZE), PROT_READ); // the last page stays out of reach
+    zf_block_view view;
+    zf_error error = {0};
+    if (zf_block_check(&call->decoder->shape, block.data, call->laid->size, false, "block", &view, &error) != ZF_OK) {
+        failed(out, &error);
+    } else {
+        run_view(call, &view, out);
+        zf_block_view_free(&view);
+    }
+    kb_release(&block);
+}

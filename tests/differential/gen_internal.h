@@ -1,0 +1,59 @@
+// What the parts of the program generator share.
+#ifndef ZF_TESTS_DIFFERENTIAL_GEN_INTERNAL_H
+#define ZF_TESTS_DIFFERENTIAL_GEN_INTERNAL_H
+
+#include "tests/differential/gen_program.h"
+#include "tests/interp/data.h"
+
+enum { GEN_NAMES = 48, GEN_ALGORITHMS = 4 };
+
+/// A value or a stream that an expression may name.
+typedef struct gen_name {
+    char name[16];
+    zf_kind kind;
+    bool stream;       ///< indexed by `index`
+    const char *index; ///< "i", "g": aligned
+    bool fixed;        ///< a stream of 8 elements
+} gen_name;
+
+typedef struct gen_algorithm {
+    char name[16];
+    zf_kind result;
+    uint32_t stream_count, param_count;
+    zf_kind streams[4];
+    bool chunks;
+} gen_algorithm;
+
+typedef struct gen {
+    data_random random;
+    unsigned features, depth, nest;
+    zf_text *out;
+    gen_name names[GEN_NAMES];
+    uint32_t name_count, fresh;
+    bool leaves_only;    ///< streams may not be read: in bounds of reductions
+    unsigned reductions; ///< open ones
+    gen_algorithm algorithms[GEN_ALGORITHMS];
+    uint32_t algorithm_count;
+    bool has_function;
+    char at_stream[16];  ///< what the algorithm's own function `at` reads; "": it has none
+    zf_kind at_kind;
+} gen;
+
+bool gen_has(const gen *g, gen_feature feature);
+uint64_t gen_below(gen *g, uint64_t bound);
+bool gen_chance(gen *g, unsigned percent);
+zf_kind gen_integer(gen *g);
+zf_kind gen_kind(gen *g); ///< of an element
+gen_name *gen_declare(gen *g, const char *prefix, zf_kind kind);
+
+void gen_literal(gen *g, zf_kind kind);
+void gen_expr(gen *g, zf_kind kind, unsigned depth); ///< gen_expr.c
+bool gen_form(gen *g, zf_kind kind, unsigned depth); ///< gen_forms.c; false: take another form
+void gen_statement(gen *g, unsigned number, zf_kind result);
+void gen_stream_function(gen *g);
+void gen_declare_local(gen *g, unsigned number, zf_kind kind); ///< "v7"
+void gen_algorithm_text(gen *g, uint32_t number);    ///< gen_algorithm.c
+void gen_functions(gen *g);
+void gen_codec(gen *g, zf_kind kind, unsigned depth); ///< gen_codec.c
+
+#endif

@@ -1,0 +1,125 @@
+// Every algorithm of the library, with every type that it takes, and nests of them: at sizes around every edge, on every
+// distribution, what is encoded and decoded by generated code at -O0 and -O3 is what the interpreter says.
+// Arguments: part, parts (which of the columns to run); then names of columns.
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/differential/diff_columns.h"
+#include "tests/differential/diff_file.h"
+#include "tests/interp/data.h"
+#include "tests/unit/check.h"
+
+typedef unsigned long long ull;
+
+static const uint64_t sizes[] = {0, 1, 4095, 4096, 4097, 8191, 8192, 8193};
+enum { SIZES = sizeof sizes / sizeof sizes[0], CASES = 24, NESTS = 24 };
+
+// ---- A column -------------------------------------------------------------------------------------------------
+
+typedef struct run {
+    diff_machine machine;
+    diff_program program;
+    diff_tally tally;
+    uint64_t encoded, refused, other, unsupported, files;
+} run;
+
+static void check_case(run *r, diff_case *c, unsigned number, unsigned k) {
+    interp_options options = {.no_verify = true};
+    interp *in = interp_create(&options);
+    data_shape shape = (data_shape)((number * 5 + k) % DATA_SHAPES);
+    uint64_t size = sizes[(number + k) % SIZES], seed = number * 1000 + k;
+    interp_stream *plain = data_stream(in, c->column->type, shape, seed, size);
+    interp_block block;
+    zf_text message = {0};
+    diff_encoded encoded = diff_check_encode(&r->program, c->column, in, plain, &block, &message);
+    CHECK(encoded != DIFF_ENCODE_DIFFERS && encoded != DIFF_ENCODE_LIMITED, "%s = %s, %s, %llu: encoding: %s", c->column->name,
+          c->column->codec_text, data_shape_name(shape), (ull)size, message.data != NULL ? message.data : "the interpreter gave up");
+    r->refused += encoded == DIFF_REFUSED;
+    r->other += encoded == DIFF_OTHER_BRANCH;
+    if (encoded == DIFF_ENCODED || encoded == DIFF_OTHER_BRANCH) {
+        r->encoded++;
+        diff_verdict verdict = diff_check_block(c, in, &block, seed, &message);
+        r->unsupported += verdict == DIFF_UNSUPPORTED;
+        CHECK(verdict == DIFF_SAME_BYTES || verdict == DIFF_UNSUPPORTED, "%s = %s, %s, %llu: %s %s", c->column->name,
+              c->column->codec_text, data_shape_name(shape), (ull)size, diff_verdict_name(verdict), message.data != NULL ? message.data : "");
+    }
+    zf_text_free(&message);
+    interp_destroy(in);
+}
+
+static bool same_bytes(const interp_stream *plain, const diff_file *file) {
+    return file->size == interp_stream_size(plain) && (file->size == 0 || memcmp(file->bytes, interp_stream_bytes(plain), file->size) == 0);
+}
+
+// Several blocks, by the public interface: the last one full, or of one row.
+static void check_file(run *r, const zf_column *column, unsigned number) {
+    interp_options options = {.no_verify = true};
+    interp *in = interp_create(&options);
+    data_shape shape = (data_shape)(number * 7 % DATA_SHAPES);
+    interp_stream *plain = data_stream(in, column->type, shape, number, number % 3 == 0 ? 2 * 4096 : 2 * 4096 + 1);
+    interp_tree *tree;
+    interp_report report;
+    diff_file file;
+    zf_text message = {0};
+    bool taken = true; // a whole column may be refused where its blocks are not, so only blocks are asked
+    for (uint64_t from = 0; from < interp_stream_count(plain) && taken; from += 4096) {
+        interp_stream *part = interp_stream_new(in, interp_stream_type(plain));
+        for (uint64_t k = from; k < from + 4096 && k < interp_stream_count(plain); k++) interp_stream_push(part, interp_stream_bits(plain, k, NULL));
+        taken = interp_encode(in, column, part, &tree, &report) == INTERP_OK;
+    }
+    bool good = diff_file_run(&r->program, &r->machine, number % DIFF_LEVELS, column->table->name, column->name, plain, 4096, &file, &message);
+    CHECK(good == taken, "%s, %s: a file: %s where the interpreter says %s", column->codec_text, data_shape_name(shape),
+          good ? "taken" : message.data, taken ? "taken" : report.message);
+    if (good) {
+        r->files++;
+        CHECK(same_bytes(plain, &file), "%s, %s: the file gives other bytes", column->codec_text, data_shape_name(shape));
+    }
+    diff_file_free(&file);
+    zf_text_free(&message);
+    interp_destroy(in);
+}
+
+static void run_column(run *r, const zf_column *column, unsigned number) {
+    diff_case wide = {.machine = &r->machine, .spec = diff_program_spec(&r->program), .column = column, .exact_nans = true,
+                      .tally = &r->tally}, narrow = wide;
+    uint64_t before = r->encoded;
+    char place[64];
+    narrow.seek_interval = 256;
+    snprintf(place, sizeof place, "test_std 0 1 %s", column->table->name);
+    diff_set_case(place);
+    for (unsigned k = 0; k < CASES; k++) {
+        // Where nothing is ordered there are no seek states, and it is the same code.
+        bool ordered = diff_is_ordered(&wide);
+        check_case(r, k % 4 == 3 && ordered ? &narrow : &wide, number, k);
+    }
+    diff_case_close(&wide);
+    diff_case_close(&narrow);
+    CHECK(r->encoded > before, "%s took nothing at all", column->codec_text);
+    check_file(r, column, number);
+}
+
+int main(int count, char **arguments) {
+    unsigned part = count > 2 ? (unsigned)strtoul(arguments[1], NULL, 10) : 0;
+    unsigned parts = count > 2 ? (unsigned)strtoul(arguments[2], NULL, 10) : 1;
+    run *r = calloc(1, sizeof *r);
+    zf_text text = {0}, message = {0};
+    diff_columns_families(&text);
+    CHECK(diff_columns_tpch(&text) == 23, "columns in tpch.zf");
+    diff_columns_nests(NESTS, &text);
+    bool good = diff_machine_open(&r->machine, NULL, &message) && diff_program_open(&r->machine, text.data, &r->program, &message);
+    CHECK(good, "%s\n%s", message.data != NULL ? message.data : "the program has errors", text.data);
+    if (!good) return check_result();
+    unsigned number = 0;
+    for (const zf_table *table = zf_spec_tables(diff_program_spec(&r->program)); table != NULL; table = table->next, number++) {
+        bool wanted = number % parts == part && count <= 3;
+        for (int k = 3; k < count; k++) wanted = wanted || strcmp(arguments[k], table->name) == 0;
+        if (wanted) run_column(r, table->columns, number);
+    }
+    printf("%llu blocks encoded, %llu refused, %llu with other branches, %llu unsupported; %llu files; %llu runs, %llu elements\n",
+           (ull)r->encoded, (ull)r->refused, (ull)r->other, (ull)r->unsupported, (ull)r->files, (ull)r->tally.runs, (ull)r->tally.elements);
+    diff_program_close(&r->program);
+    diff_machine_close(&r->machine);
+    zf_text_free(&text);
+    free(r);
+    return check_result();
+}

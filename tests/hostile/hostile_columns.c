@@ -1,0 +1,190 @@
+// A container that the compiler wrote, with bytes changed, decoded by code that the compiler makes from the file's own text. A
+// changed byte gives an error with a code and a place, or the right answer. With the checksums made right again (a file that lies)
+// it gives an error or an answer, and nothing outside the buffers is touched: buffers end where unreadable pages begin.
+#include <ftw.h>
+#include <sys/mman.h>
+
+#include "runtime/container.h"
+#include "tests/hostile/mutate.h"
+#include "zipflow/compile.h"
+
+enum { ROWS = 4096 + 500, COLUMNS = 6 };
+
+static char path[64];
+static zf_context *context;
+static uint32_t packed[ROWS];
+static double prices[ROWS];
+static uint8_t codes[ROWS];
+static int64_t runs[ROWS], walks[ROWS];
+static int32_t steps[ROWS];
+static const zf_encode_column columns[COLUMNS] = {
+    {"packed", packed, NULL, NULL}, {"prices", prices, NULL, NULL}, {"codes", codes, NULL, NULL},
+    {"runs", runs, NULL, NULL},     {"steps", steps, NULL, NULL},   {"walks", walks, NULL, NULL},
+};
+static const size_t sizes_of[COLUMNS] = {4, 8, 1, 8, 4, 8};
+
+static void fill(void) {
+    int64_t run = 7;
+    for (int i = 0; i < ROWS; i++) {
+        packed[i] = (uint32_t)(i * 7919) % 100;
+        prices[i] = (double)((i * 31) % 1000) / 4;
+        codes[i] = (uint8_t)"ANR"[(i * 13) % 3];
+        if (i % 37 == 0) run = run * 5 % 1009;
+        runs[i] = run;
+        steps[i] = i == 0 ? -5 : steps[i - 1] + i % 6;
+        walks[i] = (int64_t)(i / 500) * 100000 + (i % 500) * (3 + i / 500);
+    }
+}
+
+/// Memory whose last byte is followed by a page that cannot be read or written.
+typedef struct fenced {
+    uint8_t *map, *at;
+    size_t mapped;
+} fenced;
+
+static fenced fence(size_t bytes) {
+    size_t page = 4096, body = (bytes + 63) / 64 * 64, room = (body + page - 1) / page * page;
+    fenced f = {.mapped = room + page};
+    f.map = mmap(NULL, f.mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (f.map == MAP_FAILED) exit(2);
+    mprotect(f.map + room, page, PROT_NONE);
+    f.at = f.map + room - body; // aligned to 64, as buffers must be
+    return f;
+}
+
+static unsigned errors, answers, others;
+
+static void check_error(const zf_error *error, const char *what, size_t at) {
+    errors++;
+    bool whole = strncmp(error->code, "ZF", 2) == 0 && error->message[0] != 0 && error->place[0] != 0;
+    if (!whole) CHECK(false, "%s at byte %zu: no code, message or place: %s %s", what, at, error->code, error->message);
+    if (error->status == ZF_ERR_INTERNAL) CHECK(false, "%s at byte %zu: %s %s", what, at, error->code, error->message);
+}
+
+static void attack_column(zf_container *container, size_t column, bool honest, const char *what, size_t at) {
+    zf_error error = {0};
+    zf_decode_options options = {.row_count = UINT64_MAX, .threads = 1};
+    zf_decode_sizes sizes;
+    zf_column_info info;
+    if (zf_container_column(container, column, &info, &error) != ZF_OK ||
+        zf_decode_size(container, column, &options, &sizes, &error) != ZF_OK) {
+        check_error(&error, what, at);
+        return;
+    }
+    if (sizes.values > 1 << 24 || sizes.workspace > 1 << 26) { // nobody would give so much for so small a file
+        others++;
+        return;
+    }
+    fenced values = fence(sizes.values), work = fence(sizes.workspace);
+    zf_decode_buffers buffers = {.values = values.at, .workspace = work.at};
+    if (zf_decode(container, column, "cpu", &options, &buffers, NULL, &error) != ZF_OK) {
+        check_error(&error, what, at);
+    } else {
+        bool right = false;
+        for (size_t c = 0; c < COLUMNS; c++) {
+            if (strcmp(columns[c].name, info.name) != 0) continue;
+            right = sizes.values == sizes_of[c] * ROWS && memcmp(values.at, columns[c].values, sizes.values) == 0;
+        }
+        answers += right;
+        others += !right;
+        if (honest && !right) CHECK(false, "%s at byte %zu: a wrong answer for column %s", what, at, info.name);
+    }
+    munmap(values.map, values.mapped);
+    munmap(work.map, work.mapped);
+}
+
+/// Opens the file as it is and decodes one column, or all (-1).
+static void attack(const char *what, size_t at, int only, bool honest) {
+    zf_error error = {0};
+    zf_container *container;
+    if (zf_container_open(context, path, &container, &error) != ZF_OK) {
+        check_error(&error, what, at);
+        return;
+    }
+    size_t count = zf_container_columns(container);
+    for (size_t column = 0; column < count && column < 16; column++) {
+        if (only < 0 || column == (size_t)only) attack_column(container, column, honest, what, at);
+    }
+    zf_container_close(container);
+}
+
+/// The column whose bytes these are; -1: of all.
+static int column_of[1 << 16];
+
+static void note_part(void *user, const zf_container_part *part) {
+    (void)user;
+    for (uint64_t i = part->offset; i < part->offset + part->bytes && i < sizeof column_of / sizeof column_of[0]; i++) {
+        column_of[i] = (int)part->column;
+    }
+}
+
+/// Whether the byte is of the file's text, of which few are changed: each makes another program.
+static uint64_t text_begin, text_end;
+static void note_text(void *user, const zf_container_part *part) {
+    note_part(user, part);
+    if (strcmp(part->kind, "text") != 0) return;
+    text_begin = part->offset;
+    text_end = part->offset + part->bytes;
+}
+
+static int remove_one(const char *name, const struct stat *status, int kind, struct FTW *where) {
+    (void)status, (void)kind, (void)where;
+    return remove(name);
+}
+
+int main(void) {
+    if (!mutate_path(path, sizeof path)) return 1;
+    fill();
+    char cache[80];
+    snprintf(cache, sizeof cache, "%s.cache", path);
+    zf_error error = {0};
+    zf_compiler *compiler = NULL;
+    zf_program *program = NULL;
+    zf_compiler_options options = {.optimise = 1, .general_only = true}; // one code per column, whatever the params say
+#ifdef ZF_SANITIZE
+    options.sanitize = true;
+#endif
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = cache, .threads = 1}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_program_load(compiler, ZF_SOURCE_DIR "/tests/hostile/small.zf", &program, &error) == ZF_OK, "%s %s", error.message, error.place);
+    zf_encode_options encoding = {.overwrite = true, .rows_per_block = 8192, .threads = 1};
+    if (check_failures == 0) {
+        CHECK(zf_encode(program, NULL, columns, COLUMNS, ROWS, &encoding, path, NULL, &error) == ZF_OK, "%s %s", error.message, error.place);
+    }
+    mutated m;
+    if (check_failures > 0 || !mutate_read(path, &m)) return check_result();
+    zf_container *container = NULL;
+    CHECK(m.size < sizeof column_of / sizeof column_of[0], "%zu bytes", m.size);
+    CHECK(zf_container_open(context, path, &container, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_container_account(container, note_text, NULL, &error) == ZF_OK, "%s", error.message);
+    zf_container_close(container);
+    attack("nothing", 0, -1, true);
+    CHECK(errors == 0 && answers == COLUMNS, "%u errors, %u answers", errors, answers);
+    for (size_t at = 0; check_failures == 0 && at < m.size; at = mutate_next(&m, at)) {
+        memcpy(m.bytes, m.original, m.size);
+        m.bytes[at] = (uint8_t)~m.original[at];
+        mutate_write(path, m.bytes, m.size);
+        attack("an inverted byte", at, column_of[at], true);
+    }
+    printf("changed: %u errors, %u right answers, %u others\n", errors, answers, others);
+    // What describes the data, and what is in it, with a checksum that fits.
+    for (size_t at = 0; check_failures == 0 && at < m.size; at = mutate_next(&m, at)) {
+        if (at >= text_begin && at < text_end && at % 29 != 0) continue;
+        const uint8_t values[] = {(uint8_t)~m.original[at], (uint8_t)(m.original[at] + 1)};
+        for (size_t v = 0; v < 2; v++) {
+            memcpy(m.bytes, m.original, m.size);
+            m.bytes[at] = values[v];
+            mutate_repair(&m);
+            mutate_write(path, m.bytes, m.size);
+            attack("a lying byte", at, column_of[at], false);
+        }
+    }
+    printf("%zu bytes: %u errors, %u right answers, %u others\n", m.size, errors, answers, others);
+    unlink(path);
+    mutate_free(&m);
+    zf_program_free(program);
+    zf_compiler_free(compiler);
+    zf_context_free(context);
+    nftw(cache, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return check_result();
+}
