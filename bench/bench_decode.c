@@ -2,9 +2,10 @@
 //
 //   zf-bench [--bytes N] [--repeats N] [--only NAME] [--optimise 1..4] [--general] [--text]
 //
-// Each workload is 16 MiB of plain data whose stored streams are made by hand, kept as often as fills N bytes (256 MiB) of output,
-// every copy in memory of its own. Every buffer is touched before. memcpy and decoding take turns; both figures are medians. After the
-// clock stops every output byte is compared. The result is JSON on standard output; what is counted stands in it.
+// Each workload is 16 MiB of plain data whose stored streams are made by hand, kept as often as fills N bytes (256 MiB) of
+// output, every copy in memory of its own. Every buffer is touched before. memcpy and decoding take turns; both figures are
+// medians. After the clock stops every output byte is compared. The result is JSON on standard output; what is counted stands in
+// it.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -235,7 +236,8 @@ static uint64_t round_up(uint64_t n) { return (n + 16 + 255) & ~(uint64_t)255; }
 
 static placed place(const block *b) {
     const zf_plan *plan = b->decoder->plan;
-    uint64_t tiles = (b->count - 1) / b->decoder->abi.kernels[0].tile + 1, fields = plan->tree_count == 0 ? 0 : plan->trees[0].field_count;
+    uint64_t tiles = (b->count - 1) / b->decoder->abi.kernels[0].tile + 1,
+             fields = plan->tree_count == 0 ? 0 : plan->trees[0].field_count;
     uint64_t offsets[STREAMS] = {0}, seeks[8] = {0}, total = 0;
     for (uint32_t s = 0; s < b->decoder->graph->stored_count; s++) {
         offsets[s] = total;
@@ -246,7 +248,8 @@ static placed place(const block *b) {
         total += round_up(8 * (tiles - 1));
     }
     placed p = {.base = allocate(total), .slots = allocate(8 * (plan->slot_count + 1)), .bytes = total};
-    for (uint32_t s = 0; s < b->decoder->graph->stored_count; s++) memcpy(p.base + offsets[s], b->streams[s].data, b->streams[s].bytes);
+    for (uint32_t s = 0; s < b->decoder->graph->stored_count; s++)
+        memcpy(p.base + offsets[s], b->streams[s].data, b->streams[s].bytes);
     for (uint64_t f = 0; f < fields && b->records != NULL; f++) {
         memcpy(p.base + seeks[f], b->records + f * (tiles - 1), 8 * (tiles - 1));
     }
@@ -263,7 +266,8 @@ static placed place(const block *b) {
 
 static bool decode(const block *b, const placed *p, uint8_t *out, zf_abi_mode mode, uint64_t *record) {
     uint64_t failure = ZF_ABI_NO_FAILURE;
-    zf_abi_args args = {.base = p->base, .slots = p->slots, .out = out, .record = record, .failure = &failure, .mode = (uint32_t)mode};
+    zf_abi_args args = {
+        .base = p->base, .slots = p->slots, .out = out, .record = record, .failure = &failure, .mode = (uint32_t)mode};
     args.tiles = (b->count - 1) / b->decoder->abi.kernels[0].tile + 1;
     if (b->code->check != NULL) b->code->check(&args);
     if (failure == ZF_ABI_NO_FAILURE) b->code->kernels[0](&args, 0, args.tiles);
@@ -337,7 +341,8 @@ static bool run(const session *s, const options *o, const workload *w, bool firs
         double t0 = now();
         memcpy(s->out, s->source, o->bytes);
         double t1 = now();
-        for (uint64_t k = 0; k < blocks; k++) good = decode(&b, &copies[k], s->out + k * BLOCK_BYTES, ZF_ABI_DECODE, NULL) && good;
+        for (uint64_t k = 0; k < blocks; k++)
+            good = decode(&b, &copies[k], s->out + k * BLOCK_BYTES, ZF_ABI_DECODE, NULL) && good;
         double t2 = now();
         if (r == 0) continue;
         copy_times[r - 1] = t1 - t0;
@@ -352,7 +357,8 @@ static bool run(const session *s, const options *o, const workload *w, bool firs
         printf("%-24s %-4s %7.2f GB/s %6.1f%% of memcpy (%.2f GB/s) ratio %6.2f%s\n", w->name, w->type, plain / seconds * 1e-9,
                100 * copy / seconds, plain / copy * 1e-9, plain / (double)stored, good ? "" : "  WRONG");
     } else {
-        printf("%s    {\"name\": \"%s\", \"type\": \"%s\", \"codec\": \"%s\", \"plain_bytes\": %" PRIu64 ", \"stream_bytes\": %" PRIu64
+        printf("%s    {\"name\": \"%s\", \"type\": \"%s\", \"codec\": \"%s\", \"plain_bytes\": %" PRIu64
+               ", \"stream_bytes\": %" PRIu64
                ", \"decode_seconds\": %.6f, \"memcpy_seconds\": %.6f, \"decode_gb_per_s\": %.3f, \"percent_of_memcpy\": %.1f, "
                "\"verified\": %s}",
                first ? "" : ",\n", w->name, w->type, w->codec, o->bytes, stored, seconds, copy, plain / seconds * 1e-9,
@@ -369,13 +375,20 @@ static bool run(const session *s, const options *o, const workload *w, bool firs
 static bool read_options(int count, char **arguments, options *o) {
     for (int k = 1; k < count; k++) {
         bool more = k + 1 < count;
-        if (strcmp(arguments[k], "--text") == 0) o->text = true;
-        else if (strcmp(arguments[k], "--general") == 0) o->general = true; // one kernel for all shaping values
-        else if (more && strcmp(arguments[k], "--bytes") == 0) o->bytes = strtoull(arguments[++k], NULL, 0);
-        else if (more && strcmp(arguments[k], "--repeats") == 0) o->repeats = (unsigned)strtoul(arguments[++k], NULL, 0);
-        else if (more && strcmp(arguments[k], "--optimise") == 0) o->optimise = (unsigned)strtoul(arguments[++k], NULL, 0);
-        else if (more && strcmp(arguments[k], "--only") == 0) o->only = arguments[++k];
-        else return false;
+        if (strcmp(arguments[k], "--text") == 0)
+            o->text = true;
+        else if (strcmp(arguments[k], "--general") == 0)
+            o->general = true; // one kernel for all shaping values
+        else if (more && strcmp(arguments[k], "--bytes") == 0)
+            o->bytes = strtoull(arguments[++k], NULL, 0);
+        else if (more && strcmp(arguments[k], "--repeats") == 0)
+            o->repeats = (unsigned)strtoul(arguments[++k], NULL, 0);
+        else if (more && strcmp(arguments[k], "--optimise") == 0)
+            o->optimise = (unsigned)strtoul(arguments[++k], NULL, 0);
+        else if (more && strcmp(arguments[k], "--only") == 0)
+            o->only = arguments[++k];
+        else
+            return false;
     }
     o->bytes -= o->bytes % BLOCK_BYTES;
     return o->bytes > 0 && o->repeats > 0 && o->repeats <= MOST_REPEATS;
@@ -406,7 +419,8 @@ int main(int count, char **arguments) {
     s.source = allocate(o.bytes);
     s.out = allocate(o.bytes);
     if (!o.text) {
-        printf("{\n  \"counted\": \"plain bytes written per second by kernels on one thread, buffers touched before; memcpy of as many "
+        printf("{\n  \"counted\": \"plain bytes written per second by kernels on one thread, buffers touched before; memcpy of "
+               "as many "
                "plain bytes in turn with them; medians of %u\",\n  \"llvm\": \"%s\",\n  \"repeats\": %u,\n  \"results\": [\n",
                o.repeats, zf_compiler_llvm_version(), o.repeats);
     }

@@ -32,10 +32,10 @@ struct zf_cg {
     /// What must hold for the code being emitted to count, or NULL: always. Both arms of a conditional may be evaluated and one
     /// selected (that vectorises); checks inside an arm then matter only under its condition, and divisors are made harmless.
     LLVMValueRef v_guard;
-    uint32_t depth;             ///< of nested expressions and inlined bodies, and expressions emitted so far: limits
-    uint64_t emitted;           ///< against hostile input (ZF0805)
-    uint64_t unrolled;          ///< times that what is being emitted is emitted, by reductions around it that are unrolled; 0: once
-    uint64_t stack;             ///< bytes of local arrays of the function being built; reset it for each
+    uint32_t depth;    ///< of nested expressions and inlined bodies, and expressions emitted so far: limits
+    uint64_t emitted;  ///< against hostile input (ZF0805)
+    uint64_t unrolled; ///< times that what is being emitted is emitted, by reductions around it that are unrolled; 0: once
+    uint64_t stack;    ///< bytes of local arrays of the function being built; reset it for each
     struct zf_cg_table_entry *tables; ///< constant tables of the module (zf_cg_table)
 };
 
@@ -52,25 +52,25 @@ typedef enum zf_cg_seq_kind {
 /// A sequence, or a slice of one. Index k of it is element v_start + k of what lies below.
 typedef struct zf_cg_seq {
     zf_cg_seq_kind kind;
-    zf_type type;              ///< of an element
-    const zf_port *port;       ///< PORT; MEMORY: the stream that encode writes, when it is one
-    LLVMValueRef v_data;       ///< MEMORY, TEXTS: pointer to what lies below
-    LLVMValueRef v_validity;   ///< MEMORY of nullable elements: pointer to one byte each
-    LLVMValueRef v_offsets;    ///< TEXTS
-    LLVMValueRef v_start;      ///< i64, NULL: 0
-    LLVMValueRef v_length;     ///< i64, elements; NULL only for PORT and OUT taken whole: ask the environment
-    bool constant;             ///< a constant table: loads from it do not change
-    bool padded;               ///< MEMORY: 16 bytes behind the last element can be read
-    bool column_rows;          ///< encode: its elements are rows of the block, row v_start first (what a refusal names)
+    zf_type type;            ///< of an element
+    const zf_port *port;     ///< PORT; MEMORY: the stream that encode writes, when it is one
+    LLVMValueRef v_data;     ///< MEMORY, TEXTS: pointer to what lies below
+    LLVMValueRef v_validity; ///< MEMORY of nullable elements: pointer to one byte each
+    LLVMValueRef v_offsets;  ///< TEXTS
+    LLVMValueRef v_start;    ///< i64, NULL: 0
+    LLVMValueRef v_length;   ///< i64, elements; NULL only for PORT and OUT taken whole: ask the environment
+    bool constant;           ///< a constant table: loads from it do not change
+    bool padded;             ///< MEMORY: 16 bytes behind the last element can be read
+    bool column_rows;        ///< encode: its elements are rows of the block, row v_start first (what a refusal names)
 } zf_cg_seq;
 
 /// A value, or a sequence. Registers hold bool as i1, integers as iN, floats as float or double.
 typedef struct zf_cg_value {
-    zf_type type;              ///< of the value, or of an element
-    bool is_seq;               ///< seq is the value
-    LLVMValueRef v;            ///< scalars; of nullable ones the value, 0 when null
-    LLVMValueRef v_valid;      ///< nullable: i1
-    zf_cg_seq seq;             ///< sequences; also a string, as bytes (is_seq false, type string)
+    zf_type type;         ///< of the value, or of an element
+    bool is_seq;          ///< seq is the value
+    LLVMValueRef v;       ///< scalars; of nullable ones the value, 0 when null
+    LLVMValueRef v_valid; ///< nullable: i1
+    zf_cg_seq seq;        ///< sequences; also a string, as bytes (is_seq false, type string)
 } zf_cg_value;
 
 // ---- The environment ------------------------------------------------------------------------------------------
@@ -87,8 +87,8 @@ struct zf_cg_env {
     zf_cg_value (*param)(zf_cg *cg, zf_cg_env *env, const zf_port *port);
     /// Value of a domain index, lane or chunk number: u64.
     LLVMValueRef (*domain)(zf_cg *cg, zf_cg_env *env, const zf_local *local);
-    /// Element `v_index` (u64) of a stream. The index was checked, as far as `access` wanted it. `access` is the INDEX expression,
-    /// or NULL when a loop over the stream asks.
+    /// Element `v_index` (u64) of a stream. The index was checked, as far as `access` wanted it. `access` is the INDEX
+    /// expression, or NULL when a loop over the stream asks.
     zf_cg_value (*element)(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef v_index, const zf_expr *access);
     /// `v_count` (u64, 0..64) bits of a stored stream from bit `v_at`, as u64, checked likewise. `access` is the BITS expression.
     LLVMValueRef (*bits)(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef v_at, LLVMValueRef v_count,
@@ -130,8 +130,8 @@ typedef struct zf_cg_binding {
 /// cg->v_guard stricter than before; whoever goes on to something unrelated (the next element) restores it.
 zf_cg_value zf_cg_eval_body(zf_cg *cg, zf_cg_env *env, const zf_body *body);
 /// Evaluates one expression of a body on its own, with bindings; immutable locals are looked through.
-zf_cg_value zf_cg_eval_expr(zf_cg *cg, zf_cg_env *env, const zf_body *body, const zf_expr *expr,
-                            const zf_cg_binding *bindings, size_t binding_count);
+zf_cg_value zf_cg_eval_expr(zf_cg *cg, zf_cg_env *env, const zf_body *body, const zf_expr *expr, const zf_cg_binding *bindings,
+                            size_t binding_count);
 /// The same within a body that is being evaluated: for callbacks.
 zf_cg_value zf_cg_expr(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
 void zf_cg_bind(zf_cg *cg, zf_cg_frame *frame, const zf_local *local, const zf_cg_value *value);
@@ -150,8 +150,8 @@ LLVMValueRef zf_cg_seq_length(zf_cg *cg, zf_cg_env *env, const zf_cg_seq *seq);
 // ---- Bits (cg_bits.c) -----------------------------------------------------------------------------------------
 
 /// `v_count` (u64, at most `count_limit` <= 64) bits from bit `v_at` (u64) of little-endian words that begin at v_pointer: the
-/// same bits for words of 8, 16, 32 and 64. `msb`: bits_msb: bit k is bit 7 - k % 8 of byte k / 8, the first bit the highest of the
-/// result. Reads at most 16 bytes from the byte that holds the first bit. Constant operands fold. Nothing is checked.
+/// same bits for words of 8, 16, 32 and 64. `msb`: bits_msb: bit k is bit 7 - k % 8 of byte k / 8, the first bit the highest of
+/// the result. Reads at most 16 bytes from the byte that holds the first bit. Constant operands fold. Nothing is checked.
 LLVMValueRef zf_cg_load_bits(zf_cg *cg, LLVMValueRef v_pointer, LLVMValueRef v_at, LLVMValueRef v_count, uint64_t count_limit,
                              bool msb);
 /// The lowest v_count (0..=64) bits set.

@@ -46,8 +46,8 @@ static LLVMValueRef shift(zf_cg *cg, zf_interval count_range, zf_op op, zf_cg_va
     LLVMTypeRef ty = zf_cg_type(cg, a.type);
     bool arithmetic = op == ZF_OP_SHR && zf_kind_is_signed(a.type.kind);
     // A proof may rest on the guard's condition; where that does not hold a poison value could still reach a branch.
-    bool in_range = (cg->v_guard == NULL && count_range.hi < (zf_int128)bits) ||
-                    (count_bits < 64 && (1ull << count_bits) <= bits);
+    bool in_range =
+        (cg->v_guard == NULL && count_range.hi < (zf_int128)bits) || (count_bits < 64 && (1ull << count_bits) <= bits);
     LLVMValueRef v_count = b.v, v_in = NULL;
     if (!in_range) {
         LLVMValueRef v_bits = LLVMConstInt(LLVMTypeOf(b.v), bits, 0);
@@ -65,7 +65,8 @@ static LLVMValueRef shift(zf_cg *cg, zf_interval count_range, zf_op op, zf_cg_va
 LLVMValueRef zf_cg_equal(zf_cg *cg, const zf_cg_value *a, const zf_cg_value *b, bool by_bits) {
     LLVMValueRef v;
     if (a->type.kind == ZF_K_STRING) {
-        LLVMValueRef v_args[4] = {zf_cg_text_pointer(cg, &a->seq), a->seq.v_length, zf_cg_text_pointer(cg, &b->seq), b->seq.v_length};
+        LLVMValueRef v_args[4] = {zf_cg_text_pointer(cg, &a->seq), a->seq.v_length, zf_cg_text_pointer(cg, &b->seq),
+                                  b->seq.v_length};
         v = zf_cg_icmp(cg, LLVMIntNE, zf_cg_call(cg, "zf_cg_text_equal", cg->ty_i64, v_args, 4), zf_cg_i64(cg, 0));
     } else if (zf_kind_is_float(a->type.kind)) {
         LLVMTypeRef ty = a->type.kind == ZF_K_F32 ? cg->ty_i32 : cg->ty_i64;
@@ -77,8 +78,7 @@ LLVMValueRef zf_cg_equal(zf_cg *cg, const zf_cg_value *a, const zf_cg_value *b, 
     }
     if (!a->type.nullable) return v;
     // Both null, or both valid and equal. The value beside a null is 0 by construction, so it may be compared anyway.
-    return zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntEQ, a->v_valid, b->v_valid),
-                     zf_cg_or(cg, v, zf_cg_not(cg, a->v_valid)));
+    return zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntEQ, a->v_valid, b->v_valid), zf_cg_or(cg, v, zf_cg_not(cg, a->v_valid)));
 }
 
 static LLVMValueRef compare(zf_cg *cg, zf_op op, zf_cg_value a, zf_cg_value b, bool by_bits) {
@@ -108,20 +108,24 @@ zf_cg_value zf_cg_binary(zf_cg *cg, zf_cg_frame *frame, const zf_cg_operation *o
     }
     bool real = zf_kind_is_float(a.type.kind);
     switch (op) {
-    case ZF_OP_EQ: case ZF_OP_NE: case ZF_OP_LT: case ZF_OP_LE: case ZF_OP_GT: case ZF_OP_GE:
-        return zf_cg_scalar(zf_type_of(ZF_K_BOOL), compare(cg, op, a, b, a.type.nullable));
+    case ZF_OP_EQ:
+    case ZF_OP_NE:
+    case ZF_OP_LT:
+    case ZF_OP_LE:
+    case ZF_OP_GT:
+    case ZF_OP_GE: return zf_cg_scalar(zf_type_of(ZF_K_BOOL), compare(cg, op, a, b, a.type.nullable));
     case ZF_OP_OR: return zf_cg_scalar(a.type, LLVMBuildOr(builder, a.v, b.v, ""));
     case ZF_OP_XOR: return zf_cg_scalar(a.type, LLVMBuildXor(builder, a.v, b.v, ""));
     case ZF_OP_AND: return zf_cg_scalar(a.type, LLVMBuildAnd(builder, a.v, b.v, ""));
-    case ZF_OP_SHL: case ZF_OP_SHR: return zf_cg_scalar(a.type, shift(cg, operation->right, op, a, b));
+    case ZF_OP_SHL:
+    case ZF_OP_SHR: return zf_cg_scalar(a.type, shift(cg, operation->right, op, a, b));
     case ZF_OP_ADD:
         return zf_cg_scalar(a.type, real ? LLVMBuildFAdd(builder, a.v, b.v, "") : LLVMBuildAdd(builder, a.v, b.v, ""));
     case ZF_OP_SUB:
         return zf_cg_scalar(a.type, real ? LLVMBuildFSub(builder, a.v, b.v, "") : LLVMBuildSub(builder, a.v, b.v, ""));
     case ZF_OP_MUL:
         return zf_cg_scalar(a.type, real ? LLVMBuildFMul(builder, a.v, b.v, "") : LLVMBuildMul(builder, a.v, b.v, ""));
-    case ZF_OP_DIV:
-        return zf_cg_scalar(a.type, real ? LLVMBuildFDiv(builder, a.v, b.v, "") : divide(cg, frame, operation, a, b));
+    case ZF_OP_DIV: return zf_cg_scalar(a.type, real ? LLVMBuildFDiv(builder, a.v, b.v, "") : divide(cg, frame, operation, a, b));
     case ZF_OP_REM:
         if (!real) return zf_cg_scalar(a.type, divide(cg, frame, operation, a, b));
         break;
@@ -218,7 +222,8 @@ zf_cg_value zf_cg_prim(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
         return zf_cg_zero_value(cg, expr->type);
     }
     switch (expr->prim) {
-    case ZF_P_MIN: case ZF_P_MAX: v = smaller_or_larger(cg, expr->prim, a, b); break;
+    case ZF_P_MIN:
+    case ZF_P_MAX: v = smaller_or_larger(cg, expr->prim, a, b); break;
     case ZF_P_BIT_WIDTH: {
         v = count_bits(cg, "llvm.ctlz", a.v, true);
         v = zf_cg_sub(cg, LLVMConstInt(LLVMTypeOf(v), zf_kind_bits(a.type.kind), 0), v);
@@ -260,9 +265,7 @@ zf_cg_value zf_cg_prim(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
             v = zf_cg_resize(cg, a.v, ty_result, false);
         }
         break;
-    default:
-        zf_cg_unsupported(cg, expr->span, "this primitive is not lowered");
-        return zf_cg_zero_value(cg, expr->type);
+    default: zf_cg_unsupported(cg, expr->span, "this primitive is not lowered"); return zf_cg_zero_value(cg, expr->type);
     }
     return zf_cg_scalar(expr->type, v);
 }

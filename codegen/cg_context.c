@@ -61,9 +61,7 @@ LLVMTypeRef zf_cg_type(zf_cg *cg, zf_type type) {
     return cg->ty_i64; // strings and poisoned types: never in one register, but callers may ask before they look
 }
 
-LLVMTypeRef zf_cg_memory_type(zf_cg *cg, zf_type type) {
-    return type.kind == ZF_K_BOOL ? cg->ty_i8 : zf_cg_type(cg, type);
-}
+LLVMTypeRef zf_cg_memory_type(zf_cg *cg, zf_type type) { return type.kind == ZF_K_BOOL ? cg->ty_i8 : zf_cg_type(cg, type); }
 
 LLVMValueRef zf_cg_zero(zf_cg *cg, zf_type type) { return LLVMConstNull(zf_cg_type(cg, type)); }
 
@@ -83,7 +81,9 @@ zf_cg_value zf_cg_zero_value(zf_cg *cg, zf_type type) {
     zf_cg_value value = {.type = type};
     if (type.nullable) value.v_valid = zf_cg_i1(cg, false);
     if (type.kind == ZF_K_STRING) {
-        value.seq = (zf_cg_seq){.kind = ZF_CG_SEQ_MEMORY, .type = zf_type_of(ZF_K_U8), .v_data = LLVMConstNull(cg->ty_ptr),
+        value.seq = (zf_cg_seq){.kind = ZF_CG_SEQ_MEMORY,
+                                .type = zf_type_of(ZF_K_U8),
+                                .v_data = LLVMConstNull(cg->ty_ptr),
                                 .v_length = zf_cg_i64(cg, 0)};
     } else if (type.kind != ZF_K_NONE) {
         value.v = zf_cg_zero(cg, type);
@@ -102,8 +102,7 @@ LLVMValueRef zf_cg_table(zf_cg *cg, const zf_table_const *table) {
                                                       : zf_cg_const(cg, table->type, table->bits[k]);
     }
     // Two words of zeroes behind it, so that 16 bytes can be read at any element.
-    LLVMValueRef v_fields[2] = {LLVMConstArray2(ty, v_elements, table->length),
-                                LLVMConstNull(LLVMArrayType2(cg->ty_i64, 2))};
+    LLVMValueRef v_fields[2] = {LLVMConstArray2(ty, v_elements, table->length), LLVMConstNull(LLVMArrayType2(cg->ty_i64, 2))};
     LLVMValueRef v_init = LLVMConstStructInContext(cg->context, v_fields, 2, 0);
     LLVMValueRef v_global = LLVMAddGlobal(cg->module, LLVMTypeOf(v_init), "table");
     LLVMSetInitializer(v_global, v_init);
@@ -121,8 +120,7 @@ LLVMValueRef zf_cg_from_word(zf_cg *cg, zf_type type, LLVMValueRef v_word) {
     switch (type.kind) {
     case ZF_K_BOOL: return zf_cg_icmp(cg, LLVMIntNE, v_word, zf_cg_i64(cg, 0));
     case ZF_K_F64: return LLVMBuildBitCast(cg->builder, v_word, cg->ty_f64, "");
-    case ZF_K_F32:
-        return LLVMBuildBitCast(cg->builder, LLVMBuildTrunc(cg->builder, v_word, cg->ty_i32, ""), cg->ty_f32, "");
+    case ZF_K_F32: return LLVMBuildBitCast(cg->builder, LLVMBuildTrunc(cg->builder, v_word, cg->ty_i32, ""), cg->ty_f32, "");
     default: return zf_cg_resize(cg, v_word, zf_cg_type(cg, type), false);
     }
 }
@@ -137,8 +135,10 @@ LLVMValueRef zf_cg_alloca(zf_cg *cg, LLVMTypeRef ty, const char *name) {
     LLVMBasicBlockRef bb_here = zf_cg_here(cg);
     LLVMBasicBlockRef bb_entry = LLVMGetEntryBasicBlock(cg->function);
     LLVMValueRef v_first = LLVMGetFirstInstruction(bb_entry);
-    if (v_first != NULL) LLVMPositionBuilderBefore(cg->builder, v_first);
-    else zf_cg_enter(cg, bb_entry);
+    if (v_first != NULL)
+        LLVMPositionBuilderBefore(cg->builder, v_first);
+    else
+        zf_cg_enter(cg, bb_entry);
     LLVMValueRef v_slot = LLVMBuildAlloca(cg->builder, ty, name);
     zf_cg_enter(cg, bb_here);
     return v_slot;
@@ -208,7 +208,8 @@ zf_cg_value zf_cg_variable_load(zf_cg *cg, const zf_cg_variable *variable) {
     zf_cg_value value = {.type = variable->type};
     if (variable->type.kind == ZF_K_NONE) return value;
     if (variable->type.kind == ZF_K_STRING) {
-        value.seq = (zf_cg_seq){.kind = ZF_CG_SEQ_MEMORY, .type = zf_type_of(ZF_K_U8),
+        value.seq = (zf_cg_seq){.kind = ZF_CG_SEQ_MEMORY,
+                                .type = zf_type_of(ZF_K_U8),
                                 .v_data = LLVMBuildLoad2(cg->builder, cg->ty_ptr, variable->v_slot, ""),
                                 .v_length = LLVMBuildLoad2(cg->builder, cg->ty_i64, variable->v_length_slot, "")};
     } else {

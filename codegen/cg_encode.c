@@ -37,8 +37,8 @@ static void stop(zf_cg *cg, zf_cg_encode_env *e, zf_encode_outcome outcome, unsi
     zf_cg_br(cg, e->bb_stop);
 }
 
-void zf_cg_encode_stop_unless(zf_cg *cg, zf_cg_encode_env *e, LLVMValueRef v_ok, zf_encode_outcome outcome,
-                              unsigned violation, zf_span span, LLVMValueRef v_row) {
+void zf_cg_encode_stop_unless(zf_cg *cg, zf_cg_encode_env *e, LLVMValueRef v_ok, zf_encode_outcome outcome, unsigned violation,
+                              zf_span span, LLVMValueRef v_row) {
     if (LLVMIsAConstantInt(v_ok) && LLVMConstIntGetZExtValue(v_ok) != 0) return;
     LLVMBasicBlockRef bb_on = zf_cg_block(cg, "on"), bb_fail = zf_cg_block(cg, "fail");
     zf_cg_cond_br(cg, v_ok, bb_on, bb_fail);
@@ -172,8 +172,10 @@ static void declare_growing(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) 
             slot->growing = &e->locals[k];
         }
     }
-    if (slot->kind == ZF_CG_GROWING) zf_cg_buffer_reset(cg, slot->growing);
-    else zf_cg_unsupported(cg, stmt->span, "this declaration is not lowered here");
+    if (slot->kind == ZF_CG_GROWING)
+        zf_cg_buffer_reset(cg, slot->growing);
+    else
+        zf_cg_unsupported(cg, stmt->span, "this declaration is not lowered here");
 }
 
 static void sort(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
@@ -210,9 +212,13 @@ static void code_lengths(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
         return;
     }
     LLVMValueRef v_args[8] = {e->v_frame,
-                              start_of(cg, &counts.seq), zf_cg_i64(cg, zf_kind_size(counts.seq.type.kind)), counts.seq.v_length,
-                              start_of(cg, &lengths.seq), zf_cg_i64(cg, zf_kind_size(lengths.seq.type.kind)),
-                              lengths.seq.v_length, v_limit};
+                              start_of(cg, &counts.seq),
+                              zf_cg_i64(cg, zf_kind_size(counts.seq.type.kind)),
+                              counts.seq.v_length,
+                              start_of(cg, &lengths.seq),
+                              zf_cg_i64(cg, zf_kind_size(lengths.seq.type.kind)),
+                              lengths.seq.v_length,
+                              v_limit};
     LLVMValueRef v = zf_cg_call(cg, "zf_cg_code_lengths", cg->ty_i64, v_args, 8);
     LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntNE, v, zf_cg_i64(cg, 0));
     zf_cg_encode_stop_unless(cg, e, v_ok, ZF_ENCODE_DONE, 0, stmt->span, NULL);
@@ -321,11 +327,17 @@ static bool statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
         zf_cg_buffer_reread(cg, buffer);
         return true;
     case ZF_S_FOR_EACH:
-        if (stmt->value->kind == ZF_X_CHUNKS) for_chunks(cg, frame, stmt);
-        else if (stmt->value->kind == ZF_X_PARTS) for_parts(cg, frame, stmt);
-        else return false;
+        if (stmt->value->kind == ZF_X_CHUNKS)
+            for_chunks(cg, frame, stmt);
+        else if (stmt->value->kind == ZF_X_PARTS)
+            for_parts(cg, frame, stmt);
+        else
+            return false;
         return true;
-    case ZF_S_PUSH: case ZF_S_PUSH_BITS: case ZF_S_PUSH_VARINT: case ZF_S_APPEND: return push(cg, frame, stmt);
+    case ZF_S_PUSH:
+    case ZF_S_PUSH_BITS:
+    case ZF_S_PUSH_VARINT:
+    case ZF_S_APPEND: return push(cg, frame, stmt);
     case ZF_S_REVERSE: reverse(cg, frame, stmt); return true;
     case ZF_S_SORT: sort(cg, frame, stmt); return true;
     case ZF_S_CODE_LENGTHS: code_lengths(cg, frame, stmt); return true;
@@ -394,8 +406,14 @@ void zf_cg_encode(zf_cg *cg, const zf_inst *inst) {
     cg->function = LLVMAddFunction(cg->module, ZF_CG_ENCODE_NAME, ty);
     cg->stack = 0;
     cg->v_guard = NULL;
-    zf_cg_encode_env env = {.env = {.inst = inst, .param = param, .length = stream_length, .check = check, .work = work,
-                                    .expr = expression, .stmt = statement, .assign = assign}};
+    zf_cg_encode_env env = {.env = {.inst = inst,
+                                    .param = param,
+                                    .length = stream_length,
+                                    .check = check,
+                                    .work = work,
+                                    .expr = expression,
+                                    .stmt = statement,
+                                    .assign = assign}};
     zf_cg_encode_env *e = &env;
     e->v_frame = LLVMGetParam(cg->function, 0);
     e->local_count = zf_cg_encode_locals(inst, NULL);

@@ -23,18 +23,18 @@ uint64_t zf_cg_encode_span(zf_span span);
 /// A buffer while its body runs: what pushes need most is kept in slots that become registers; calls write it back first.
 typedef struct zf_cg_buffer {
     zf_type type;
-    const zf_port *port;       ///< NULL: a local
-    bool bitwise;              ///< push_bits is used on it: bits may be pending
-    LLVMValueRef v_struct;     ///< the zf_encode_buffer
+    const zf_port *port;                                          ///< NULL: a local
+    bool bitwise;                                                 ///< push_bits is used on it: bits may be pending
+    LLVMValueRef v_struct;                                        ///< the zf_encode_buffer
     LLVMValueRef v_data, v_length, v_capacity, v_pending, v_bits; ///< slots
 } zf_cg_buffer;
 
 typedef struct zf_cg_encode_env {
-    zf_cg_env env;             ///< first: callbacks get a pointer to it
+    zf_cg_env env; ///< first: callbacks get a pointer to it
     LLVMValueRef v_frame;
-    zf_cg_buffer *streams;     ///< by slot
-    zf_cg_variable *params;    ///< by slot
-    zf_cg_buffer *locals;      ///< by number
+    zf_cg_buffer *streams;  ///< by slot
+    zf_cg_variable *params; ///< by slot
+    zf_cg_buffer *locals;   ///< by number
     const zf_local **local_of;
     uint32_t local_count;
     LLVMBasicBlockRef bb_stop; ///< leaves at once: something failed or was refused
@@ -43,12 +43,12 @@ typedef struct zf_cg_encode_env {
 
 LLVMValueRef zf_cg_frame_field(zf_cg *cg, zf_cg_encode_env *e, size_t offset);
 /// Stops with an outcome at a place unless v_ok holds; `row` of the block the frame is at.
-void zf_cg_encode_stop_unless(zf_cg *cg, zf_cg_encode_env *e, LLVMValueRef v_ok, zf_encode_outcome outcome,
-                              unsigned violation, zf_span span, LLVMValueRef v_row);
+void zf_cg_encode_stop_unless(zf_cg *cg, zf_cg_encode_env *e, LLVMValueRef v_ok, zf_encode_outcome outcome, unsigned violation,
+                              zf_span span, LLVMValueRef v_row);
 
 void zf_cg_buffer_bind(zf_cg *cg, zf_cg_buffer *buffer, LLVMValueRef v_struct, zf_type type, const char *name);
-void zf_cg_buffer_out(zf_cg *cg, const zf_cg_buffer *buffer); ///< slots to the struct: before a call
-void zf_cg_buffer_in(zf_cg *cg, const zf_cg_buffer *buffer);  ///< and back
+void zf_cg_buffer_out(zf_cg *cg, const zf_cg_buffer *buffer);   ///< slots to the struct: before a call
+void zf_cg_buffer_in(zf_cg *cg, const zf_cg_buffer *buffer);    ///< and back
 void zf_cg_buffer_reset(zf_cg *cg, const zf_cg_buffer *buffer); ///< empty again
 /// Elements, one that is partly written included; from the chunk's start for `per chunk` streams.
 LLVMValueRef zf_cg_buffer_length(zf_cg *cg, const zf_cg_buffer *buffer);
@@ -60,11 +60,11 @@ void zf_cg_buffer_show(zf_cg *cg, const zf_cg_buffer *buffer);
 void zf_cg_buffer_reread(zf_cg *cg, const zf_cg_buffer *buffer);
 
 /// Calls a function of the support with the frame, the buffer and `count` more arguments; stops when it gives 0.
-LLVMValueRef zf_cg_buffer_call(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, const char *name,
-                               LLVMValueRef *v_more, unsigned count, zf_span span);
+LLVMValueRef zf_cg_buffer_call(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, const char *name, LLVMValueRef *v_more,
+                               unsigned count, zf_span span);
 void zf_cg_buffer_push(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, const zf_cg_value *value, zf_span span);
-void zf_cg_buffer_push_bits(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, LLVMValueRef v_value,
-                            LLVMValueRef v_count, zf_interval count_range, zf_span span);
+void zf_cg_buffer_push_bits(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, LLVMValueRef v_value, LLVMValueRef v_count,
+                            zf_interval count_range, zf_span span);
 /// Number of the element with that value, pushed when it is new. u64.
 LLVMValueRef zf_cg_buffer_intern(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, const zf_cg_value *value,
                                  zf_span span);

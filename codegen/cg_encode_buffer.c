@@ -141,8 +141,8 @@ zf_cg_value zf_cg_buffer_sequence(zf_cg *cg, const zf_cg_buffer *buffer) {
 
 // ---- Pushing --------------------------------------------------------------------------------------------------
 
-LLVMValueRef zf_cg_buffer_call(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, const char *name,
-                               LLVMValueRef *v_more, unsigned count, zf_span span) {
+LLVMValueRef zf_cg_buffer_call(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, const char *name, LLVMValueRef *v_more,
+                               unsigned count, zf_span span) {
     zf_cg_encode_env *e = (zf_cg_encode_env *)frame->env;
     LLVMValueRef v_args[6] = {e->v_frame, buffer->v_struct};
     for (unsigned k = 0; k < count; k++) v_args[2 + k] = v_more[k];
@@ -206,8 +206,8 @@ void zf_cg_buffer_push(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer
     set(cg, buffer->v_length, zf_cg_add(cg, get(cg, buffer->v_length), zf_cg_i64(cg, 1)));
 }
 
-void zf_cg_buffer_push_bits(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, LLVMValueRef v_value,
-                            LLVMValueRef v_count, zf_interval count_range, zf_span span) {
+void zf_cg_buffer_push_bits(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, LLVMValueRef v_value, LLVMValueRef v_count,
+                            zf_interval count_range, zf_span span) {
     LLVMValueRef v_64 = zf_cg_i64(cg, 64), v_0 = zf_cg_i64(cg, 0);
     zf_cg_encode_env *e = (zf_cg_encode_env *)frame->env;
     if (count_range.hi > 64 || count_range.lo < 0) {
@@ -280,8 +280,8 @@ static void table_entry(zf_cg *cg, const zf_cg_buffer *buffer, LLVMValueRef v_en
     }
 }
 
-/// Looks for a value; continues in bb_found with its number + 1 (the result), or in bb_miss. A number that is found is right whatever
-/// was pushed since it was entered. The support's `find` in line.
+/// Looks for a value; continues in bb_found with its number + 1 (the result), or in bb_miss. A number that is found is right
+/// whatever was pushed since it was entered. The support's `find` in line.
 static LLVMValueRef look_up(zf_cg *cg, const zf_cg_buffer *buffer, LLVMValueRef v_word, LLVMBasicBlockRef bb_found,
                             LLVMBasicBlockRef bb_miss) {
     LLVMBuilderRef builder = cg->builder;

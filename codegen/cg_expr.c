@@ -5,9 +5,9 @@
 #include "codegen/cg_frame.h"
 
 enum {
-    DEPTH_LIMIT = 1500,     // nested expressions and inlined bodies, on the C stack
-    EMIT_LIMIT = 100000,    // expressions of one module
-    ARM_COST_LIMIT = 40,    // operations that are evaluated for nothing rather than branched around
+    DEPTH_LIMIT = 1500,  // nested expressions and inlined bodies, on the C stack
+    EMIT_LIMIT = 100000, // expressions of one module
+    ARM_COST_LIMIT = 40, // operations that are evaluated for nothing rather than branched around
 };
 
 zf_cg_frame zf_cg_frame_make(zf_cg *cg, zf_cg_env *env, const zf_body *body) {
@@ -38,17 +38,23 @@ void zf_cg_bind(zf_cg *cg, zf_cg_frame *frame, const zf_local *local, const zf_c
 static zf_cg_arm worse(zf_cg_arm a, zf_cg_arm b) { return a > b ? a : b; }
 
 /// Is the divisor a constant that cannot trap?
-static bool harmless_divisor(const zf_expr *expr) {
-    return expr->b->kind == ZF_X_CONST && expr->b->range.lo > 0;
-}
+static bool harmless_divisor(const zf_expr *expr) { return expr->b->kind == ZF_X_CONST && expr->b->range.lo > 0; }
 
 static zf_cg_arm arm_of(const zf_cg_frame *frame, const zf_expr *expr, unsigned *cost) {
     if (expr == NULL) return ZF_CG_ARM_PLAIN;
     if (expr->effect || ++*cost > ARM_COST_LIMIT) return ZF_CG_ARM_BRANCH;
     zf_cg_arm arm = ZF_CG_ARM_PLAIN;
     switch (expr->kind) {
-    case ZF_X_CONST: case ZF_X_NULL: case ZF_X_PARAM: case ZF_X_STATE: case ZF_X_LEN: case ZF_X_OUT_POS:
-    case ZF_X_STREAM: case ZF_X_OUT: case ZF_X_INPUT: case ZF_X_TABLE: return ZF_CG_ARM_PLAIN;
+    case ZF_X_CONST:
+    case ZF_X_NULL:
+    case ZF_X_PARAM:
+    case ZF_X_STATE:
+    case ZF_X_LEN:
+    case ZF_X_OUT_POS:
+    case ZF_X_STREAM:
+    case ZF_X_OUT:
+    case ZF_X_INPUT:
+    case ZF_X_TABLE: return ZF_CG_ARM_PLAIN;
     case ZF_X_LOCAL: {
         const zf_local *local = expr->local;
         bool immutable = local->kind == ZF_L_LET || local->kind == ZF_L_FORMAL;
@@ -56,7 +62,11 @@ static zf_cg_arm arm_of(const zf_cg_frame *frame, const zf_expr *expr, unsigned 
         if (local->id < frame->slot_count && frame->slots[local->id].kind != ZF_CG_UNBOUND) return ZF_CG_ARM_PLAIN;
         return arm_of(frame, local->init, cost);
     }
-    case ZF_X_UNARY: case ZF_X_CAST: case ZF_X_SOME: case ZF_X_IS_NULL: case ZF_X_VALUE: break;
+    case ZF_X_UNARY:
+    case ZF_X_CAST:
+    case ZF_X_SOME:
+    case ZF_X_IS_NULL:
+    case ZF_X_VALUE: break;
     case ZF_X_BINARY:
         if ((expr->op == ZF_OP_DIV || expr->op == ZF_OP_REM) && !zf_kind_is_float(expr->type.kind) && !harmless_divisor(expr)) {
             arm = ZF_CG_ARM_GUARDED;
@@ -66,7 +76,9 @@ static zf_cg_arm arm_of(const zf_cg_frame *frame, const zf_expr *expr, unsigned 
     case ZF_X_PRIM:
         if (expr->prim == ZF_P_NTH_BIT) arm = ZF_CG_ARM_GUARDED;
         break;
-    case ZF_X_INDEX: case ZF_X_SLICE: case ZF_X_BITS: arm = ZF_CG_ARM_GUARDED; break;
+    case ZF_X_INDEX:
+    case ZF_X_SLICE:
+    case ZF_X_BITS: arm = ZF_CG_ARM_GUARDED; break;
     case ZF_X_REDUCE:
         // A scan's value is at hand whether it is asked for or not; what else loops is branched around.
         return expr->reduce->form == ZF_R_SCAN || expr->reduce->form == ZF_R_SEGMENTED ? ZF_CG_ARM_GUARDED : ZF_CG_ARM_BRANCH;
@@ -161,7 +173,8 @@ static zf_cg_value lazy(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
     if (arm == ZF_CG_ARM_PLAIN || (arm == ZF_CG_ARM_GUARDED && frame->env->straight)) {
         LLVMValueRef v_after = NULL, v_if = is_and ? v_a : zf_cg_not(cg, v_a);
         bool stricter = false;
-        v_b = arm == ZF_CG_ARM_PLAIN ? zf_cg_expr(cg, frame, expr->b).v : guarded(cg, frame, expr->b, v_if, &v_after, &stricter).v;
+        v_b =
+            arm == ZF_CG_ARM_PLAIN ? zf_cg_expr(cg, frame, expr->b).v : guarded(cg, frame, expr->b, v_if, &v_after, &stricter).v;
         if (stricter) cg->v_guard = guard_and(cg, cg->v_guard, zf_cg_select(cg, v_if, v_after, zf_cg_i1(cg, true)));
         return zf_cg_scalar(type, is_and ? zf_cg_select(cg, v_a, v_b, v_short) : zf_cg_select(cg, v_a, v_short, v_b));
     }
@@ -185,9 +198,7 @@ static zf_cg_value lazy(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
 
 // ---- Locals and calls -----------------------------------------------------------------------------------------
 
-static zf_cg_value sequence_value(zf_type type, zf_cg_seq seq) {
-    return (zf_cg_value){.type = type, .is_seq = true, .seq = seq};
-}
+static zf_cg_value sequence_value(zf_type type, zf_cg_seq seq) { return (zf_cg_value){.type = type, .is_seq = true, .seq = seq}; }
 
 /// The value of an immutable local that was not reached by statements: its initialiser's, which is pure. Kept for further uses
 /// in the same block under the same guard; elsewhere it may not dominate.
@@ -204,7 +215,11 @@ static zf_cg_value look_through(zf_cg *cg, zf_cg_frame *frame, const zf_local *l
 static zf_cg_value local_value(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
     const zf_local *local = expr->local;
     switch (local->kind) {
-    case ZF_L_DOMAIN_I: case ZF_L_DOMAIN_G: case ZF_L_DOMAIN_J: case ZF_L_LANE: case ZF_L_CHUNK:
+    case ZF_L_DOMAIN_I:
+    case ZF_L_DOMAIN_G:
+    case ZF_L_DOMAIN_J:
+    case ZF_L_LANE:
+    case ZF_L_CHUNK:
         if (frame->slot_count > local->id && frame->slots[local->id].kind == ZF_CG_VALUE) return frame->slots[local->id].value;
         if (frame->env->domain == NULL) break;
         return zf_cg_scalar(expr->type, frame->env->domain(cg, frame->env, local));
@@ -214,9 +229,12 @@ static zf_cg_value local_value(zf_cg *cg, zf_cg_frame *frame, const zf_expr *exp
         case ZF_CG_VALUE: return slot->value;
         case ZF_CG_SCALAR: return zf_cg_variable_load(cg, &slot->variable);
         case ZF_CG_ARRAY:
-            return sequence_value(local->type, (zf_cg_seq){.kind = ZF_CG_SEQ_MEMORY, .type = local->type, .padded = true,
-                                  .v_data = slot->variable.v_slot, .v_validity = slot->variable.v_valid_slot,
-                                  .v_length = zf_cg_i64(cg, local->length)});
+            return sequence_value(local->type, (zf_cg_seq){.kind = ZF_CG_SEQ_MEMORY,
+                                                           .type = local->type,
+                                                           .padded = true,
+                                                           .v_data = slot->variable.v_slot,
+                                                           .v_validity = slot->variable.v_valid_slot,
+                                                           .v_length = zf_cg_i64(cg, local->length)});
         case ZF_CG_GROWING: {
             zf_cg_value value;
             if (frame->env->expr != NULL && frame->env->expr(cg, frame, expr, &value)) return value;
@@ -263,8 +281,9 @@ static zf_cg_value evaluate(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) 
         if (expr->op == ZF_OP_ANDAND || expr->op == ZF_OP_OROR) return lazy(cg, frame, expr);
         a = zf_cg_expr(cg, frame, expr->a);
         b = zf_cg_expr(cg, frame, expr->b);
-        return zf_cg_binary(cg, frame, &(zf_cg_operation){expr->op, expr->span, expr, expr->b->range, expr->proved,
-                            expr->nonzero_overflow}, a, b);
+        return zf_cg_binary(cg, frame,
+                            &(zf_cg_operation){expr->op, expr->span, expr, expr->b->range, expr->proved, expr->nonzero_overflow},
+                            a, b);
     case ZF_X_COND: return conditional(cg, frame, expr);
     case ZF_X_CAST: return zf_cg_cast(cg, expr->span, zf_cg_expr(cg, frame, expr->a), expr->type);
     case ZF_X_SOME:
@@ -284,17 +303,18 @@ static zf_cg_value evaluate(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) 
     case ZF_X_CALL: return call(cg, frame, expr);
     case ZF_X_REDUCE: return zf_cg_reduce(cg, frame, expr);
     case ZF_X_INDEX: return zf_cg_index(cg, frame, expr);
-    case ZF_X_LEN:
-        a = zf_cg_expr(cg, frame, expr->a);
-        return zf_cg_scalar(expr->type, zf_cg_seq_length(cg, frame->env, &a.seq));
+    case ZF_X_LEN: a = zf_cg_expr(cg, frame, expr->a); return zf_cg_scalar(expr->type, zf_cg_seq_length(cg, frame->env, &a.seq));
     case ZF_X_BITS: return zf_cg_bits(cg, frame, expr);
     case ZF_X_MINMAX: return zf_cg_minmax(cg, frame, expr);
     case ZF_X_STREAM: return stream_value(expr->port);
     case ZF_X_OUT: return sequence_value(expr->type, (zf_cg_seq){.kind = ZF_CG_SEQ_OUT, .type = expr->type});
     case ZF_X_TABLE:
-        return sequence_value(expr->type, (zf_cg_seq){.kind = ZF_CG_SEQ_MEMORY, .type = expr->type, .constant = true,
-                              .padded = true, .v_data = zf_cg_table(cg, expr->table),
-                              .v_length = zf_cg_i64(cg, expr->table->length)});
+        return sequence_value(expr->type, (zf_cg_seq){.kind = ZF_CG_SEQ_MEMORY,
+                                                      .type = expr->type,
+                                                      .constant = true,
+                                                      .padded = true,
+                                                      .v_data = zf_cg_table(cg, expr->table),
+                                                      .v_length = zf_cg_i64(cg, expr->table->length)});
     case ZF_X_SLICE: return zf_cg_slice(cg, frame, expr);
     default: break;
     }
@@ -318,8 +338,8 @@ zf_cg_value zf_cg_expr(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
     return value;
 }
 
-zf_cg_value zf_cg_eval_expr(zf_cg *cg, zf_cg_env *env, const zf_body *body, const zf_expr *expr,
-                            const zf_cg_binding *bindings, size_t binding_count) {
+zf_cg_value zf_cg_eval_expr(zf_cg *cg, zf_cg_env *env, const zf_body *body, const zf_expr *expr, const zf_cg_binding *bindings,
+                            size_t binding_count) {
     zf_cg_frame frame = zf_cg_frame_make(cg, env, body);
     for (size_t k = 0; k < binding_count; k++) zf_cg_bind(cg, &frame, bindings[k].local, &bindings[k].value);
     return zf_cg_expr(cg, &frame, expr);

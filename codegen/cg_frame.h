@@ -31,18 +31,18 @@ typedef struct zf_cg_slot {
 /// Where RETURN goes: the innermost inlined call, or the body itself.
 typedef struct zf_cg_return {
     LLVMBasicBlockRef bb;
-    zf_cg_variable result;  ///< type ZF_K_NONE: no value
-    LLVMValueRef v_guard;   ///< slot (i1) of the guard to go on with, or NULL
+    zf_cg_variable result; ///< type ZF_K_NONE: no value
+    LLVMValueRef v_guard;  ///< slot (i1) of the guard to go on with, or NULL
 } zf_cg_return;
 
 struct zf_cg_frame {
     zf_cg_env *env;
     const zf_body *body;
-    zf_cg_slot *slots;      ///< by local id
+    zf_cg_slot *slots; ///< by local id
     uint32_t slot_count;
     LLVMBasicBlockRef bb_break, bb_continue;
     zf_cg_return *to;
-    LLVMValueRef v_row;     ///< encode: row of the block that the innermost loop is at, or NULL
+    LLVMValueRef v_row; ///< encode: row of the block that the innermost loop is at, or NULL
 };
 
 zf_cg_frame zf_cg_frame_make(zf_cg *cg, zf_cg_env *env, const zf_body *body);
@@ -66,14 +66,14 @@ void zf_cg_leave(zf_cg *cg, const zf_cg_return *to);
 void zf_cg_unreachable_block(zf_cg *cg);
 
 // ---- Parts of zf_cg_expr, by subject ----
-zf_cg_value zf_cg_unary(zf_cg *cg, const zf_expr *expr, zf_cg_value a);                      // cg_arith.c
+zf_cg_value zf_cg_unary(zf_cg *cg, const zf_expr *expr, zf_cg_value a); // cg_arith.c
 /// What is known of a binary operation: from a BINARY expression, or from `place op= value`.
 typedef struct zf_cg_operation {
     zf_op op;
     zf_span span;
-    const zf_expr *at;       ///< the expression; NULL for a statement
-    zf_interval right;       ///< of the second operand
-    bool proved, no_overflow;///< division: the divisor is not 0; MIN / -1 cannot occur
+    const zf_expr *at;        ///< the expression; NULL for a statement
+    zf_interval right;        ///< of the second operand
+    bool proved, no_overflow; ///< division: the divisor is not 0; MIN / -1 cannot occur
 } zf_cg_operation;
 zf_cg_value zf_cg_binary(zf_cg *cg, zf_cg_frame *frame, const zf_cg_operation *operation, zf_cg_value a, zf_cg_value b);
 zf_cg_value zf_cg_cast(zf_cg *cg, zf_span span, zf_cg_value a, zf_type to);
@@ -82,7 +82,7 @@ zf_cg_value zf_cg_select_value(zf_cg *cg, LLVMValueRef v_if, const zf_cg_value *
 /// a == b, comparing bits of floats when `by_bits`; strings and nullable values as a whole.
 LLVMValueRef zf_cg_equal(zf_cg *cg, const zf_cg_value *a, const zf_cg_value *b, bool by_bits);
 
-zf_cg_value zf_cg_index(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);                 // cg_access.c
+zf_cg_value zf_cg_index(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr); // cg_access.c
 zf_cg_value zf_cg_slice(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
 zf_cg_value zf_cg_bits(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
 /// Makes a check count only under the guard; returns what the caller must select a harmless operand by, or NULL.
@@ -99,11 +99,11 @@ typedef struct zf_cg_range_loop {
     LLVMBasicBlockRef bb_next, bb_end;
     LLVMValueRef v_i, v_guard;
 } zf_cg_range_loop;
-zf_cg_range zf_cg_range_make(zf_cg *cg, zf_cg_frame *frame, const zf_binder *binder);        // cg_stmt.c
+zf_cg_range zf_cg_range_make(zf_cg *cg, zf_cg_frame *frame, const zf_binder *binder); // cg_stmt.c
 void zf_cg_range_begin(zf_cg *cg, zf_cg_range_loop *loop, const zf_cg_range *range, const char *name);
 void zf_cg_range_end(zf_cg *cg, zf_cg_range_loop *loop);
 
-zf_cg_value zf_cg_reduce(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);                // cg_reduce.c
+zf_cg_value zf_cg_reduce(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr); // cg_reduce.c
 zf_cg_value zf_cg_minmax(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
 
 /// What evaluating an expression without being asked to may do.
@@ -112,6 +112,6 @@ typedef enum zf_cg_arm {
     ZF_CG_ARM_GUARDED, ///< it may read or divide, so operands need the guard
     ZF_CG_ARM_BRANCH,  ///< loops, effects, or more work than a branch costs
 } zf_cg_arm;
-zf_cg_arm zf_cg_arm_of(const zf_cg_frame *frame, const zf_expr *expr);                       // cg_expr.c
+zf_cg_arm zf_cg_arm_of(const zf_cg_frame *frame, const zf_expr *expr); // cg_expr.c
 
 #endif

@@ -13,9 +13,12 @@ LLVMValueRef zf_cg_reduce_combine(zf_cg *cg, zf_reduce_op op, zf_type type, LLVM
     }
     // a, unless b is truly smaller (larger): with floats that settles what a NaN does.
     LLVMValueRef v_b_wins;
-    if (real) v_b_wins = LLVMBuildFCmp(cg->builder, op == ZF_RED_MIN ? LLVMRealOLT : LLVMRealOGT, v_b, v_a, "");
-    else if (op == ZF_RED_MIN) v_b_wins = zf_cg_icmp(cg, is_signed ? LLVMIntSLT : LLVMIntULT, v_b, v_a);
-    else v_b_wins = zf_cg_icmp(cg, is_signed ? LLVMIntSGT : LLVMIntUGT, v_b, v_a);
+    if (real)
+        v_b_wins = LLVMBuildFCmp(cg->builder, op == ZF_RED_MIN ? LLVMRealOLT : LLVMRealOGT, v_b, v_a, "");
+    else if (op == ZF_RED_MIN)
+        v_b_wins = zf_cg_icmp(cg, is_signed ? LLVMIntSLT : LLVMIntULT, v_b, v_a);
+    else
+        v_b_wins = zf_cg_icmp(cg, is_signed ? LLVMIntSGT : LLVMIntUGT, v_b, v_a);
     return zf_cg_select(cg, v_b_wins, v_b, v_a);
 }
 

@@ -31,8 +31,8 @@ void zf_cg_range_begin(zf_cg *cg, zf_cg_range_loop *loop, const zf_cg_range *ran
     zf_cg_enter(cg, loop->bb_next);
     // Up to and including hi without ever passing it, so that hi may be the largest value there is.
     LLVMValueRef v_next = LLVMBuildAdd(cg->builder, loop->v_i, v_one, "");
-    LLVMValueRef v_more = range->inclusive ? zf_cg_icmp(cg, LLVMIntNE, loop->v_i, range->v_hi)
-                                           : zf_cg_icmp(cg, LLVMIntULT, v_next, range->v_hi);
+    LLVMValueRef v_more =
+        range->inclusive ? zf_cg_icmp(cg, LLVMIntNE, loop->v_i, range->v_hi) : zf_cg_icmp(cg, LLVMIntULT, v_next, range->v_hi);
     LLVMAddIncoming(loop->v_i, &v_next, &loop->bb_next, 1);
     zf_cg_cond_br(cg, v_more, bb_body, loop->bb_end);
     zf_cg_enter(cg, bb_body);
@@ -62,8 +62,8 @@ zf_cg_value zf_cg_run(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmts, const
         return value != NULL ? zf_cg_expr(cg, frame, value) : zf_cg_zero_value(cg, type);
     }
     LLVMValueRef v_guard_slot = frame->env->straight ? zf_cg_alloca(cg, cg->ty_i1, "guard") : NULL, v_saved = cg->v_guard;
-    zf_cg_return to = {.bb = zf_cg_block(cg, "returned"), .result = zf_cg_variable_make(cg, type, "result"),
-                       .v_guard = v_guard_slot};
+    zf_cg_return to = {
+        .bb = zf_cg_block(cg, "returned"), .result = zf_cg_variable_make(cg, type, "result"), .v_guard = v_guard_slot};
     zf_cg_return *outer = frame->to;
     LLVMBasicBlockRef bb_break = frame->bb_break, bb_continue = frame->bb_continue;
     frame->to = &to;
@@ -144,7 +144,7 @@ static void declare(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
 static zf_cg_value combined(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt, zf_cg_value old, zf_cg_value value) {
     if (!stmt->has_op) return value;
     const zf_expr *right = stmt->value;
-    bool nonzero = right->range.lo > 0 || right->range.hi < 0, no_minus = right->range.lo > -1 || right->range.hi < -1;
+    bool nonzero = right->range.lo > 0 || right->range.hi<0, no_minus = right->range.lo> - 1 || right->range.hi < -1;
     if (stmt->op == ZF_OP_ANDAND || stmt->op == ZF_OP_OROR) {
         LLVMValueRef v = stmt->op == ZF_OP_ANDAND ? zf_cg_and(cg, old.v, value.v) : zf_cg_or(cg, old.v, value.v);
         return zf_cg_scalar(old.type, v);
@@ -174,8 +174,8 @@ static void assign_element(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     LLVMValueRef v_at = zf_cg_at(cg, ty, base.seq.v_data, v_index);
     LLVMValueRef v_old = zf_cg_load(cg, ty, v_at, size);
     if (stmt->has_op) {
-        zf_cg_value old = zf_cg_scalar(base.seq.type, base.seq.type.kind == ZF_K_BOOL
-                                       ? zf_cg_icmp(cg, LLVMIntNE, v_old, LLVMConstNull(ty)) : v_old);
+        zf_cg_value old = zf_cg_scalar(
+            base.seq.type, base.seq.type.kind == ZF_K_BOOL ? zf_cg_icmp(cg, LLVMIntNE, v_old, LLVMConstNull(ty)) : v_old);
         value = combined(cg, frame, stmt, old, value);
     }
     LLVMValueRef v = base.seq.type.kind == ZF_K_BOOL ? zf_cg_resize(cg, value.v, ty, false) : value.v;
@@ -345,7 +345,8 @@ static void statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     case ZF_S_ASSIGN: zf_cg_assign(cg, frame, stmt); break;
     case ZF_S_EXPR: zf_cg_expr(cg, frame, stmt->value); break;
     case ZF_S_IF: branch(cg, frame, stmt); break;
-    case ZF_S_WHILE: case ZF_S_LOOP: while_or_loop(cg, frame, stmt); break;
+    case ZF_S_WHILE:
+    case ZF_S_LOOP: while_or_loop(cg, frame, stmt); break;
     case ZF_S_FOR_RANGE: for_range(cg, frame, stmt); break;
     case ZF_S_FOR_EACH: for_each(cg, frame, stmt); break;
     case ZF_S_BREAK: jump(cg, stmt, frame->bb_break); break;

@@ -31,7 +31,8 @@ static zf_status make_jit(zf_compiler *compiler, zf_error *error) {
 
 zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *options, zf_compiler **out, zf_error *error) {
     if (out != NULL) *out = NULL;
-    if (context == NULL || out == NULL) return zf_fail(error, ZF_ERR_USAGE, "ZF1101", "zf_compiler_create needs a context and a place");
+    if (context == NULL || out == NULL)
+        return zf_fail(error, ZF_ERR_USAGE, "ZF1101", "zf_compiler_create needs a context and a place");
     if (options != NULL && options->optimise > 4) {
         return zf_fail(error, ZF_ERR_USAGE, "ZF1101", "optimise is 0 (the default) or 1..4, not %u", options->optimise);
     }
@@ -86,7 +87,8 @@ static void make_texts(void) {
     size_t count, length = 0;
     const zf_cg_target *targets = zf_cg_targets(&count);
     for (size_t k = 0; k < count && length < sizeof(targets_text); k++) {
-        length += (size_t)snprintf(targets_text + length, sizeof(targets_text) - length, "%s%s", k > 0 ? " " : "", targets[k].name);
+        length +=
+            (size_t)snprintf(targets_text + length, sizeof(targets_text) - length, "%s%s", k > 0 ? " " : "", targets[k].name);
     }
 }
 

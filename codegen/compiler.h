@@ -9,9 +9,9 @@
 struct zf_compiler {
     zf_context *context;
     zf_compiler_options options;
-    char *std_dir;                  ///< copy of the caller's
+    char *std_dir; ///< copy of the caller's
     zf_jit *jit;
-    pthread_mutex_t lock;           ///< of `containers`
+    pthread_mutex_t lock; ///< of `containers`
     struct zf_known_container *containers;
 };
 

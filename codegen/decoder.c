@@ -14,9 +14,9 @@ enum { MOST_TUPLES = 8 }; ///< of shaping values that get code of their own
 typedef enum code_state { CODE_BUILDING, CODE_READY, CODE_FAILED } code_state;
 
 struct zf_decoder_code {
-    uint64_t *shaping;       ///< NULL: the general form
+    uint64_t *shaping; ///< NULL: the general form
     code_state state;
-    zf_error error;          ///< FAILED
+    zf_error error; ///< FAILED
     zf_abi_code code;
     zf_jit_code *loaded;
     struct zf_decoder_code *next;
@@ -24,15 +24,17 @@ struct zf_decoder_code {
 
 // What a decoder is beside what others see of it.
 typedef struct decoder {
-    zf_decoder base;         ///< first
+    zf_decoder base; ///< first
     zf_compiler *compiler;
     zf_arena *arena;
-    pthread_mutex_t lock;    ///< of base.codes
+    pthread_mutex_t lock; ///< of base.codes
     pthread_cond_t changed;
     unsigned tuples;
 } decoder;
 
-static zf_status out_of_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for generated code"); }
+static zf_status out_of_memory(zf_error *error) {
+    return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for generated code");
+}
 
 // ---- What the runtime sees ------------------------------------------------------------------------------------
 
@@ -80,12 +82,16 @@ static void describe_plan(decoder *d) {
     zf_abi_check *checks = ZF_NEW_ARRAY(arena, zf_abi_check, plan->check_count + extra + 1);
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         const zf_kernel *kernel = &plan->kernels[k];
-        kernels[k] = (zf_abi_kernel){.name = plan->graph->nodes[kernel->root].inst->name, .edge = kernel->edge, .tile = kernel->tile,
-                                     .sink = kernel->sink, .tree = kernel->tree};
+        kernels[k] = (zf_abi_kernel){.name = plan->graph->nodes[kernel->root].inst->name,
+                                     .edge = kernel->edge,
+                                     .tile = kernel->tile,
+                                     .sink = kernel->sink,
+                                     .tree = kernel->tree};
     }
     for (uint32_t w = 0; w < plan->work_count; w++) {
         const zf_work *work = &plan->works[w];
-        works[w] = (zf_abi_work){.edge = work->edge, .element = work->type.kind == ZF_K_BOOL ? 0 : zf_kind_size(work->type.kind),
+        works[w] = (zf_abi_work){.edge = work->edge,
+                                 .element = work->type.kind == ZF_K_BOOL ? 0 : zf_kind_size(work->type.kind),
                                  .extra = work->prefix != NULL ? 1 : 0};
     }
     for (uint32_t t = 0; t < plan->tree_count; t++) {
@@ -94,15 +100,25 @@ static void describe_plan(decoder *d) {
         for (uint32_t f = 0; f < tree->field_count; f++) {
             fields[f] = (zf_abi_field){zf_kind_size(tree->fields[f].type), field_name(arena, plan->graph, &tree->fields[f])};
         }
-        trees[t] = (zf_abi_tree){.edge = tree->edge, .interval = interval_of(plan, t), .field_count = tree->field_count, .fields = fields};
+        trees[t] = (zf_abi_tree){
+            .edge = tree->edge, .interval = interval_of(plan, t), .field_count = tree->field_count, .fields = fields};
     }
     for (uint32_t c = 0; c < plan->check_count; c++) checks[c] = describe(arena, plan->graph, &plan->checks[c]);
     for (uint32_t c = 0; c < extra; c++) checks[plan->check_count + c] = describe(arena, plan->graph, &block[c].check);
-    d->base.abi = (zf_abi_plan){
-        .version = ZF_ABI_VERSION, .slot_count = plan->slot_count, .kernel_count = plan->kernel_count,
-        .work_count = plan->work_count, .tree_count = plan->tree_count, .shaping_count = plan->shaping_count,
-        .check_count = plan->check_count + extra, .slots = plan->slots, .kernels = kernels, .works = works, .trees = trees,
-        .shaping = plan->shaping, .checks = checks, .provider_data = d};
+    d->base.abi = (zf_abi_plan){.version = ZF_ABI_VERSION,
+                                .slot_count = plan->slot_count,
+                                .kernel_count = plan->kernel_count,
+                                .work_count = plan->work_count,
+                                .tree_count = plan->tree_count,
+                                .shaping_count = plan->shaping_count,
+                                .check_count = plan->check_count + extra,
+                                .slots = plan->slots,
+                                .kernels = kernels,
+                                .works = works,
+                                .trees = trees,
+                                .shaping = plan->shaping,
+                                .checks = checks,
+                                .provider_data = d};
 }
 
 static void describe_shape(decoder *d, size_t branch_count) {
@@ -119,7 +135,9 @@ static void describe_shape(decoder *d, size_t branch_count) {
     }
     for (uint32_t e = 0; e < graph->edge_count; e++) {
         const zf_graph_edge *edge = &graph->edges[e];
-        edges[e] = (zf_shape_edge){.path = edge->path, .type = (zf_element)edge->type.kind, .nullable = edge->type.nullable,
+        edges[e] = (zf_shape_edge){.path = edge->path,
+                                   .type = (zf_element)edge->type.kind,
+                                   .nullable = edge->type.nullable,
                                    .algorithm = edge->producer >= 0 ? graph->nodes[edge->producer].inst->name : "",
                                    .stored = edge->stored};
     }
@@ -128,12 +146,20 @@ static void describe_shape(decoder *d, size_t branch_count) {
         for (uint32_t f = 0; f < abi->trees[t].field_count; f++) {
             fields[f] = (zf_shape_field){abi->trees[t].fields[f].name, abi->trees[t].fields[f].bytes};
         }
-        trees[t] = (zf_shape_tree){.edge = abi->trees[t].edge, .field_count = abi->trees[t].field_count, .fields = fields,
+        trees[t] = (zf_shape_tree){.edge = abi->trees[t].edge,
+                                   .field_count = abi->trees[t].field_count,
+                                   .fields = fields,
                                    .interval = abi->trees[t].interval};
     }
-    d->base.shape = (zf_shape){.branches = graph->branches, .branch_count = (uint32_t)branch_count, .param_count = graph->param_count,
-                               .edge_count = graph->edge_count, .stored_count = graph->stored_count,
-                               .tree_count = abi->tree_count, .params = params, .edges = edges, .trees = trees};
+    d->base.shape = (zf_shape){.branches = graph->branches,
+                               .branch_count = (uint32_t)branch_count,
+                               .param_count = graph->param_count,
+                               .edge_count = graph->edge_count,
+                               .stored_count = graph->stored_count,
+                               .tree_count = abi->tree_count,
+                               .params = params,
+                               .edges = edges,
+                               .trees = trees};
 }
 
 // ---- Creation -------------------------------------------------------------------------------------------------
@@ -245,7 +271,7 @@ static const char *module_name(const decoder *d) {
 
 static zf_status compile(decoder *d, struct zf_decoder_code *code, zf_error *error) {
     uint32_t count = d->base.plan->kernel_count;
-    char (*names)[24] = calloc(count + 1, sizeof(*names));
+    char(*names)[24] = calloc(count + 1, sizeof(*names));
     const char **symbols = calloc(count + 1, sizeof(*symbols));
     zf_abi_kernel_fn *kernels = calloc(count + 1, sizeof(*kernels));
     void **addresses = calloc(count + 1, sizeof(*addresses));
@@ -260,7 +286,8 @@ static zf_status compile(decoder *d, struct zf_decoder_code *code, zf_error *err
         symbols[k] = names[k];
     }
     symbols[count] = ZF_LOWER_CHECK_NAME;
-    zf_jit_request request = {.name = module_name(d), .key = "", .build = build_module, .user = &b, .symbols = symbols, .symbol_count = count + 1};
+    zf_jit_request request = {
+        .name = module_name(d), .key = "", .build = build_module, .user = &b, .symbols = symbols, .symbol_count = count + 1};
     status = zf_jit_load(zf_compiler_jit(d->compiler), &request, addresses, &code->loaded, error);
     for (uint32_t k = 0; k < count && status == ZF_OK; k++) {
         if (addresses[k] == NULL) status = zf_fail(error, ZF_ERR_INTERNAL, "ZF1901", "the code of kernel %u is missing", k);

@@ -23,8 +23,8 @@ typedef struct task {
     uint64_t blocks;
     pthread_mutex_t lock;
     pthread_cond_t written;
-    uint64_t next;          ///< block, of all columns, that is written next
-    zf_status status;       ///< of the first failure in order of blocks
+    uint64_t next;    ///< block, of all columns, that is written next
+    zf_status status; ///< of the first failure in order of blocks
     zf_error error;
 } task;
 
@@ -139,11 +139,15 @@ static zf_status make_writer(zf_program *program, const zf_table *table, uint64_
         const zf_column *column = jobs[c].column;
         zf_type type = column->type;
         const char *type_name = zf_type_name(arena, type);
-        columns[c] = (zf_writer_column){
-            .name = column->name,
-            .type = {.element = (zf_element)type.kind, .logical = type.logical, .precision = type.precision, .scale = type.scale,
-                     .nullable = type.nullable},
-            .type_name = type_name != NULL ? type_name : "", .codec = column->codec_text, .rows_per_block = jobs[c].rows_per_block};
+        columns[c] = (zf_writer_column){.name = column->name,
+                                        .type = {.element = (zf_element)type.kind,
+                                                 .logical = type.logical,
+                                                 .precision = type.precision,
+                                                 .scale = type.scale,
+                                                 .nullable = type.nullable},
+                                        .type_name = type_name != NULL ? type_name : "",
+                                        .codec = column->codec_text,
+                                        .rows_per_block = jobs[c].rows_per_block};
     }
     status = zf_writer_create(path, options != NULL && options->overwrite, table->name, unit.data != NULL ? unit.data : "", rows,
                               columns, table->column_count, out, error);
@@ -224,8 +228,7 @@ static zf_status run_blocks(zf_program *program, zf_encode_job *jobs, size_t cou
 }
 
 zf_status zf_encode(zf_program *program, const char *table_name, const zf_encode_column *columns, size_t column_count,
-                    uint64_t rows, const zf_encode_options *options, const char *path, zf_encode_stats *stats,
-                    zf_error *error) {
+                    uint64_t rows, const zf_encode_options *options, const char *path, zf_encode_stats *stats, zf_error *error) {
     if (program == NULL || path == NULL || (columns == NULL && column_count > 0)) {
         return usage(error, "zf_encode wants a program, columns and a path%s", "");
     }

@@ -1,4 +1,5 @@
-// A block's way: rows -> tree of pushed streams -> numbered as in the graph -> laid out -> states recorded -> decoded and compared.
+// A block's way: rows -> tree of pushed streams -> numbered as in the graph -> laid out -> states recorded -> decoded and
+// compared.
 #include "codegen/encode_block.h"
 
 #include <inttypes.h>
@@ -65,8 +66,8 @@ zf_status zf_encode_decoder_for(zf_encode_job *job, const uint8_t *branches, zf_
 /// The rows of one block as encode bodies want them.
 typedef struct source {
     zf_encode_input input;
-    uint8_t *validity;      ///< a byte a row
-    uint64_t first, rows;   ///< of the column
+    uint8_t *validity;    ///< a byte a row
+    uint64_t first, rows; ///< of the column
     uint64_t plain_bytes;
 } source;
 
@@ -107,7 +108,7 @@ typedef struct flat {
     uint8_t *branches;
     uint64_t *params, *counts;
     zf_stream_data *streams;
-    uint8_t **packed;       ///< bitmaps made for bool streams, by stored stream
+    uint8_t **packed; ///< bitmaps made for bool streams, by stored stream
     uint32_t param_count, edge_count, stream_count;
     bool unsupported, no_memory;
 } flat;
@@ -153,8 +154,10 @@ static void number(const zf_encode_node *node, flat *f) {
     if (node->choice->count > 1) f->branches[node->choice->index] = (uint8_t)node->branch;
     for (uint32_t p = 0; p < inst->param_count; p++) f->params[f->param_count++] = node->params[p];
     for (uint32_t s = 0; s < inst->stream_count; s++) {
-        if (node->children[s] != NULL) number(node->children[s], f);
-        else store_stream(&node->streams[s], inst->streams[s], f);
+        if (node->children[s] != NULL)
+            number(node->children[s], f);
+        else
+            store_stream(&node->streams[s], inst->streams[s], f);
     }
 }
 
@@ -190,7 +193,7 @@ static zf_status flatten(const zf_column *column, const zf_encode_node *tree, fl
 
 typedef struct seeks {
     zf_seek_data *data;
-    uint64_t **records;     ///< per tree
+    uint64_t **records; ///< per tree
     uint32_t count;
 } seeks;
 
@@ -200,8 +203,8 @@ static void seeks_free(seeks *s) {
     free(s->data);
 }
 
-/// Most groups that one tile touches, over all group fields of a tree. The last tile's end is not recorded: its groups end where the
-/// streams that are aligned with them do.
+/// Most groups that one tile touches, over all group fields of a tree. The last tile's end is not recorded: its groups end where
+/// the streams that are aligned with them do.
 static uint64_t most_groups(const zf_decoder *decoder, uint32_t tree, const uint64_t *values, uint64_t entries,
                             const uint64_t *counts) {
     const zf_seek_tree *seek = &decoder->plan->trees[tree];
@@ -260,9 +263,17 @@ static zf_status run(running *r, const zf_block_view *view, uint32_t mode, uint6
         work = aligned_alloc(64, (bytes + 63) / 64 * 64);
         if (work == NULL) return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory to decode a block");
     }
-    zf_block_run call = {.plan = &r->decoder->abi, .code = r->code, .view = view,
-                         .element = (zf_element)r->job->column->type.kind, .out = r->out, .begin = 0, .end = view->rows,
-                         .work = work, .mode = mode, .records = records, .where = r->place};
+    zf_block_run call = {.plan = &r->decoder->abi,
+                         .code = r->code,
+                         .view = view,
+                         .element = (zf_element)r->job->column->type.kind,
+                         .out = r->out,
+                         .begin = 0,
+                         .end = view->rows,
+                         .work = work,
+                         .mode = mode,
+                         .records = records,
+                         .where = r->place};
     zf_status status = zf_block_run_cpu(&call, error);
     free(work);
     return status;
@@ -293,11 +304,14 @@ static zf_status compare(const running *r, zf_error *error) {
     char given[64], got[64];
     zf_encode_value_text(&r->job->data, type, r->source->first + row, given, sizeof given);
     uint64_t word = 0;
-    if (type.kind == ZF_K_BOOL) word = r->out[row / 8] >> (row % 8) & 1;
-    else memcpy(&word, r->out + row * zf_kind_size(type.kind), zf_kind_size(type.kind));
+    if (type.kind == ZF_K_BOOL)
+        word = r->out[row / 8] >> (row % 8) & 1;
+    else
+        memcpy(&word, r->out + row * zf_kind_size(type.kind), zf_kind_size(type.kind));
     word_text(type, word, got, sizeof got);
-    zf_status status = zf_fail(error, ZF_ERR_INPUT, "ZF0601", "the encoded block decodes to another value: row %llu is %s, decoded %s",
-                               (ull)(r->source->first + row), given, got);
+    zf_status status =
+        zf_fail(error, ZF_ERR_INPUT, "ZF0601", "the encoded block decodes to another value: row %llu is %s, decoded %s",
+                (ull)(r->source->first + row), given, got);
     return zf_fail_place(error, status, "%s", r->place);
 }
 
@@ -320,8 +334,13 @@ static zf_status finish(running *r, flat *f, uint32_t shape, double started, zf_
     void *bytes = NULL;
     uint64_t size = 0;
     zf_status status = seeks_make(decoder, f->counts, &s, error);
-    zf_block_data block = {.rows = r->source->rows, .plain_bytes = r->source->plain_bytes, .shape = shape, .params = f->params,
-                           .counts = f->counts, .streams = f->streams, .seeks = s.data};
+    zf_block_data block = {.rows = r->source->rows,
+                           .plain_bytes = r->source->plain_bytes,
+                           .shape = shape,
+                           .params = f->params,
+                           .counts = f->counts,
+                           .streams = f->streams,
+                           .seeks = s.data};
     if (status == ZF_OK && decoder->abi.tree_count > 0) {
         status = lay_and_run(r, &block, ZF_ABI_RECORD, s.records, &bytes, &size, error);
         free(bytes);

@@ -16,7 +16,7 @@ typedef struct zf_encode_decoder {
 typedef struct zf_encode_job {
     zf_program *program;
     const zf_column *column;
-    size_t index;           ///< of the column in its table
+    size_t index; ///< of the column in its table
     zf_encode_column data;
     uint64_t rows, rows_per_block, blocks;
     zf_writer *writer;
@@ -27,7 +27,7 @@ typedef struct zf_encode_result {
     void *bytes;
     uint64_t size;
     uint32_t shape;
-    zf_block_data block;    ///< what the index wants: its params, streams and states are gone
+    zf_block_data block; ///< what the index wants: its params, streams and states are gone
     uint64_t *counts;
     zf_seek_data *seeks;
     double encode_seconds, verify_seconds;

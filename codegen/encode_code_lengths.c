@@ -1,6 +1,6 @@
 // code_lengths(counts, lengths, limit): optimal lengths of prefix codes of at most `limit` bits, by package-merge (Larmore and
-// Hirschberg, 1990). In `limit` rounds the pairs of the round before are merged, by weight, with the symbols; how often a symbol is
-// among the first 2n - 2 items of the last round, counted through the pairs, is its length.
+// Hirschberg, 1990). In `limit` rounds the pairs of the round before are merged, by weight, with the symbols; how often a symbol
+// is among the first 2n - 2 items of the last round, counted through the pairs, is its length.
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,8 +26,10 @@ static uint64_t merge(const symbol *symbols, uint64_t count, const uint64_t *bef
         bool take_symbol = s < count && (p == pairs || symbols[s].weight <= pair);
         is_pair[made] = !take_symbol;
         weights[made++] = take_symbol ? symbols[s].weight : pair;
-        if (take_symbol) s++;
-        else p++;
+        if (take_symbol)
+            s++;
+        else
+            p++;
     }
     return made;
 }
@@ -38,8 +40,10 @@ static void assign(const symbol *symbols, uint64_t count, unsigned limit, const 
     for (unsigned round = limit; round-- > 0;) {
         uint64_t pairs = 0, s = 0;
         for (uint64_t k = 0; k < take && k < made[round]; k++) {
-            if (is_pair[round * stride + k]) pairs++;
-            else lengths[symbols[s++].number * length_size]++; // symbols occur in ascending order
+            if (is_pair[round * stride + k])
+                pairs++;
+            else
+                lengths[symbols[s++].number * length_size]++; // symbols occur in ascending order
         }
         take = 2 * pairs;
     }

@@ -81,8 +81,13 @@ static zf_status compile(zf_program *program, zf_encoder *encoder, zf_error *err
     make_key(program->spec, inst, &key);
     build b = {inst};
     const char *symbol = ZF_CG_ENCODE_NAME;
-    zf_jit_request request = {.name = inst->name, .key = key.failed ? NULL : key.data, .key_length = key.length,
-                              .build = build_module, .user = &b, .symbols = &symbol, .symbol_count = 1};
+    zf_jit_request request = {.name = inst->name,
+                              .key = key.failed ? NULL : key.data,
+                              .key_length = key.length,
+                              .build = build_module,
+                              .user = &b,
+                              .symbols = &symbol,
+                              .symbol_count = 1};
     void *address = NULL;
     zf_status status = zf_jit_load(zf_compiler_jit(program->compiler), &request, &address, NULL, error);
     zf_text_free(&key);

@@ -55,8 +55,9 @@ uint64_t zf_cg_grow(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t m
     if (buffer->capacity == 0 && (buffer->is_text || capacity * buffer->element > frame->bytes_left / 4)) capacity = 256;
     if (capacity < need) capacity = need;
     uint64_t offset = buffer->is_text ? 1 : 0, slack = ZF_ENCODE_SLACK / buffer->element + offset;
-    uint64_t used = buffer->data == NULL ? 0 : buffer->length + slack < buffer->capacity + offset
-                                                  ? buffer->length + slack : buffer->capacity + offset;
+    uint64_t used = buffer->data == NULL                                 ? 0
+                    : buffer->length + slack < buffer->capacity + offset ? buffer->length + slack
+                                                                         : buffer->capacity + offset;
     uint8_t *data = enlarge(frame, buffer->data, used * buffer->element, (capacity + offset) * buffer->element);
     if (data == NULL) return 0;
     if (buffer->nullable) {
@@ -167,8 +168,10 @@ uint64_t zf_cg_append(zf_encode_frame *frame, zf_encode_buffer *buffer, const ui
     if (!zf_cg_grow(frame, buffer, count)) return 0;
     if (count > 0) memmove(buffer->data + start * buffer->element, data, count * buffer->element);
     if (buffer->nullable && count > 0) {
-        if (validity != NULL) memmove(buffer->validity + start, validity, count);
-        else memset(buffer->validity + start, 1, count);
+        if (validity != NULL)
+            memmove(buffer->validity + start, validity, count);
+        else
+            memset(buffer->validity + start, 1, count);
     }
     buffer->length += count;
     return end_part(frame, buffer, start);

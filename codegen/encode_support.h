@@ -28,19 +28,19 @@ typedef struct zf_encode_index {
 /// ones with a byte of validity each. Strings: `data` holds offsets (u64, one more than strings) into `text`.
 typedef struct zf_encode_buffer {
     uint8_t *data;
-    uint64_t length;          ///< whole elements
-    uint64_t capacity;        ///< elements; of strings, without the last offset
-    uint64_t pending, bits;   ///< bits written beyond `length`, fewer than 64, and what they are
-    uint8_t *validity;        ///< or NULL
-    uint8_t *text;            ///< strings
+    uint64_t length;        ///< whole elements
+    uint64_t capacity;      ///< elements; of strings, without the last offset
+    uint64_t pending, bits; ///< bits written beyond `length`, fewer than 64, and what they are
+    uint8_t *validity;      ///< or NULL
+    uint8_t *text;          ///< strings
     uint64_t text_length, text_capacity;
-    uint64_t chunk_start;     ///< first element of the current chunk
-    uint32_t element;         ///< bytes of an element; strings: 8
+    uint64_t chunk_start;              ///< first element of the current chunk
+    uint32_t element;                  ///< bytes of an element; strings: 8
     uint32_t nullable, is_text, width; ///< width: bits that an element counts for
-    zf_encode_index index;    ///< of intern
-    uint64_t *starts;         ///< of chunks, in elements
+    zf_encode_index index;             ///< of intern
+    uint64_t *starts;                  ///< of chunks, in elements
     uint64_t start_count, start_capacity;
-    uint64_t *parts;          ///< end of each piece that was appended, in elements; stretches pushed between are pieces
+    uint64_t *parts; ///< end of each piece that was appended, in elements; stretches pushed between are pieces
     uint64_t part_count, part_capacity;
 } zf_encode_buffer;
 
@@ -50,7 +50,7 @@ typedef enum zf_encode_outcome {
     ZF_ENCODE_REFUSED, ///< `refuse`, or more symbols than codes
     ZF_ENCODE_FAILED,  ///< a check of the body failed
     ZF_ENCODE_MEMORY,
-    ZF_ENCODE_LIMIT,   ///< more output or more work than a block may take
+    ZF_ENCODE_LIMIT, ///< more output or more work than a block may take
 } zf_encode_outcome;
 
 #define ZF_ENCODE_NO_ROW UINT64_MAX
@@ -60,24 +60,24 @@ typedef struct zf_encode_block zf_encode_block;
 /// One run of an encode body over one block (or one edge of it).
 typedef struct zf_encode_frame {
     // what is encoded
-    const uint8_t *values;    ///< elements; of strings the characters
-    const uint8_t *validity;  ///< a byte each, or NULL when the type is not nullable
-    const uint64_t *offsets;  ///< strings: rows + 1
+    const uint8_t *values;   ///< elements; of strings the characters
+    const uint8_t *validity; ///< a byte each, or NULL when the type is not nullable
+    const uint64_t *offsets; ///< strings: rows + 1
     uint64_t rows;
-    const uint64_t *parts;    ///< ends of pieces, or NULL: all rows are one
+    const uint64_t *parts; ///< ends of pieces, or NULL: all rows are one
     uint64_t part_count;
     uint64_t chunk_size;
     // what comes out
-    uint64_t *params;         ///< by slot, as 64 bits
-    zf_encode_buffer *streams;///< by slot
-    zf_encode_buffer *locals; ///< growing arrays, by number
+    uint64_t *params;          ///< by slot, as 64 bits
+    zf_encode_buffer *streams; ///< by slot
+    zf_encode_buffer *locals;  ///< growing arrays, by number
     // how it ended
-    uint64_t outcome;         ///< zf_encode_outcome
-    uint64_t violation;       ///< FAILED: 1 for V01
-    uint64_t span;            ///< where: source id << 32 | offset
-    uint64_t row;             ///< of the input, or ZF_ENCODE_NO_ROW
-    uint64_t work;            ///< iterations left
-    uint64_t bytes_left;      ///< that buffers may still take
+    uint64_t outcome;    ///< zf_encode_outcome
+    uint64_t violation;  ///< FAILED: 1 for V01
+    uint64_t span;       ///< where: source id << 32 | offset
+    uint64_t row;        ///< of the input, or ZF_ENCODE_NO_ROW
+    uint64_t work;       ///< iterations left
+    uint64_t bytes_left; ///< that buffers may still take
     uint32_t local_count, stream_count;
     zf_encode_block *garbage; ///< all memory of the frame
 } zf_encode_frame;
@@ -97,24 +97,24 @@ void zf_encode_finish(zf_encode_buffer *buffer);
 enum { ZF_SORT_SIGNED = 256, ZF_SORT_FLOAT = 512 };
 
 /// Every function that generated code calls: X(name, returns, arguments).
-#define ZF_ENCODE_FUNCTIONS(X)                                                                                          \
-    X(zf_cg_grow, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t))                                          \
-    X(zf_cg_push_null, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t, uint64_t))                           \
-    X(zf_cg_push_text, uint64_t, (zf_encode_frame *, zf_encode_buffer *, const uint8_t *, uint64_t, uint64_t))          \
-    X(zf_cg_push_bools, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t, uint64_t))                          \
-    X(zf_cg_push_varint, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t))                                   \
-    X(zf_cg_append, uint64_t, (zf_encode_frame *, zf_encode_buffer *, const uint8_t *, const uint8_t *, uint64_t))      \
-    X(zf_cg_append_texts, uint64_t,                                                                                     \
-      (zf_encode_frame *, zf_encode_buffer *, const uint8_t *, const uint64_t *, const uint8_t *, uint64_t))            \
-    X(zf_cg_intern, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t, uint64_t))                              \
-    X(zf_cg_intern_text, uint64_t, (zf_encode_frame *, zf_encode_buffer *, const uint8_t *, uint64_t, uint64_t))        \
-    X(zf_cg_start_chunk, uint64_t, (zf_encode_frame *, zf_encode_buffer *))                                             \
-    X(zf_cg_reverse, void, (zf_encode_buffer *, uint64_t))                                                              \
-    X(zf_cg_sort, uint64_t, (zf_encode_frame *, uint8_t *, uint64_t, uint64_t))                                         \
-    X(zf_cg_code_lengths, uint64_t,                                                                                     \
-      (zf_encode_frame *, const uint8_t *, uint64_t, uint64_t, uint8_t *, uint64_t, uint64_t, uint64_t))                \
-    X(zf_cg_text_equal, uint64_t, (const uint8_t *, uint64_t, const uint8_t *, uint64_t))                                \
-    X(zf_cg_text_order, uint64_t, (const uint8_t *, uint64_t, const uint8_t *, uint64_t))                                \
+#define ZF_ENCODE_FUNCTIONS(X)                                                                                                   \
+    X(zf_cg_grow, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t))                                                   \
+    X(zf_cg_push_null, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t, uint64_t))                                    \
+    X(zf_cg_push_text, uint64_t, (zf_encode_frame *, zf_encode_buffer *, const uint8_t *, uint64_t, uint64_t))                   \
+    X(zf_cg_push_bools, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t, uint64_t))                                   \
+    X(zf_cg_push_varint, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t))                                            \
+    X(zf_cg_append, uint64_t, (zf_encode_frame *, zf_encode_buffer *, const uint8_t *, const uint8_t *, uint64_t))               \
+    X(zf_cg_append_texts, uint64_t,                                                                                              \
+      (zf_encode_frame *, zf_encode_buffer *, const uint8_t *, const uint64_t *, const uint8_t *, uint64_t))                     \
+    X(zf_cg_intern, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t, uint64_t))                                       \
+    X(zf_cg_intern_text, uint64_t, (zf_encode_frame *, zf_encode_buffer *, const uint8_t *, uint64_t, uint64_t))                 \
+    X(zf_cg_start_chunk, uint64_t, (zf_encode_frame *, zf_encode_buffer *))                                                      \
+    X(zf_cg_reverse, void, (zf_encode_buffer *, uint64_t))                                                                       \
+    X(zf_cg_sort, uint64_t, (zf_encode_frame *, uint8_t *, uint64_t, uint64_t))                                                  \
+    X(zf_cg_code_lengths, uint64_t,                                                                                              \
+      (zf_encode_frame *, const uint8_t *, uint64_t, uint64_t, uint8_t *, uint64_t, uint64_t, uint64_t))                         \
+    X(zf_cg_text_equal, uint64_t, (const uint8_t *, uint64_t, const uint8_t *, uint64_t))                                        \
+    X(zf_cg_text_order, uint64_t, (const uint8_t *, uint64_t, const uint8_t *, uint64_t))                                        \
     X(zf_cg_read_bits, uint64_t, (const uint8_t *, uint64_t, uint64_t, uint64_t))
 
 #define X(name, returns, arguments) returns name arguments;

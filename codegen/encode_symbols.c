@@ -4,8 +4,8 @@
 
 size_t zf_encode_symbols(zf_jit_symbol *out) {
     size_t count = 0;
-#define X(name, returns, arguments)                                                                                     \
-    if (out != NULL) out[count] = (zf_jit_symbol){#name, (const void *)(uintptr_t)name};                                \
+#define X(name, returns, arguments)                                                                                              \
+    if (out != NULL) out[count] = (zf_jit_symbol){#name, (const void *)(uintptr_t)name};                                         \
     count++;
     ZF_ENCODE_FUNCTIONS(X)
 #undef X

@@ -63,14 +63,23 @@ static zf_encode_node *make_node(const zf_codec_choice *choice, uint32_t branch,
         if (codec->param_given != NULL && codec->param_given[p]) node->params[p] = codec->param_bits[p];
     }
     uint64_t size = input->type.kind == ZF_K_STRING ? 16 : zf_kind_size(input->type.kind);
-    node->frame = (zf_encode_frame){
-        .values = input->values, .validity = input->validity, .offsets = input->offsets, .rows = input->rows,
-        .parts = input->parts, .part_count = input->part_count,
-        .chunk_size = codec->chunk_size != 0 ? codec->chunk_size : inst->chunk_size,
-        .params = node->params, .streams = node->streams, .locals = node->locals, .row = ZF_ENCODE_NO_ROW,
-        // Far more than any codec of use takes; what passes these limits does not end or does not compress.
-        .work = 1024 * input->rows + (1u << 27), .bytes_left = 64 * input->rows * size + (256u << 20),
-        .local_count = locals, .stream_count = inst->stream_count};
+    node->frame =
+        (zf_encode_frame){.values = input->values,
+                          .validity = input->validity,
+                          .offsets = input->offsets,
+                          .rows = input->rows,
+                          .parts = input->parts,
+                          .part_count = input->part_count,
+                          .chunk_size = codec->chunk_size != 0 ? codec->chunk_size : inst->chunk_size,
+                          .params = node->params,
+                          .streams = node->streams,
+                          .locals = node->locals,
+                          .row = ZF_ENCODE_NO_ROW,
+                          // Far more than any codec of use takes; what passes these limits does not end or does not compress.
+                          .work = 1024 * input->rows + (1u << 27),
+                          .bytes_left = 64 * input->rows * size + (256u << 20),
+                          .local_count = locals,
+                          .stream_count = inst->stream_count};
     if (node->frame.chunk_size == 0) node->frame.chunk_size = 65536;
     return node;
 }
@@ -115,8 +124,7 @@ static const char *violation_text(uint64_t violation) {
     }
 }
 
-static void explain(encoding *e, const char *code, bool refused, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+static void explain(encoding *e, const char *code, bool refused, const char *format, ...) __attribute__((format(printf, 4, 5)));
 static void explain(encoding *e, const char *code, bool refused, const char *format, ...) {
     zf_encode_task *task = e->task;
     va_list arguments;
@@ -143,7 +151,8 @@ static zf_status report(encoding *e, const zf_encode_node *node) {
                 f.text != NULL ? f.text : "more symbols than codes of that length");
         break;
     case ZF_ENCODE_LIMIT:
-        explain(e, "ZF0602", false, "%s%s`%s`: encode does not end, or writes far more than it was given", path, colon, inst->name);
+        explain(e, "ZF0602", false, "%s%s`%s`: encode does not end, or writes far more than it was given", path, colon,
+                inst->name);
         break;
     case ZF_ENCODE_MEMORY: explain(e, "ZF1102", false, "no memory to encode a block"); break;
     default:
@@ -187,9 +196,13 @@ static zf_status encode_children(encoding *e, zf_encode_node *node) {
             continue;
         }
         const zf_port *port = codec->inst->streams[s];
-        zf_encode_input input = {.type = port->type, .values = buffer->is_text ? buffer->text : buffer->data,
-                                 .validity = buffer->validity, .offsets = buffer->is_text ? (const uint64_t *)(const void *)buffer->data : NULL,
-                                 .rows = buffer->length, .parts = buffer->parts, .part_count = buffer->part_count};
+        zf_encode_input input = {.type = port->type,
+                                 .values = buffer->is_text ? buffer->text : buffer->data,
+                                 .validity = buffer->validity,
+                                 .offsets = buffer->is_text ? (const uint64_t *)(const void *)buffer->data : NULL,
+                                 .rows = buffer->length,
+                                 .parts = buffer->parts,
+                                 .part_count = buffer->part_count};
         uint64_t last = buffer->part_count > 0 ? buffer->parts[buffer->part_count - 1] : 0;
         if (last < buffer->length) { // what was pushed after the last piece is one more
             uint64_t *parts = zf_encode_alloc(&node->frame, (buffer->part_count + 1) * 8);
@@ -215,8 +228,10 @@ static zf_status encode_node(encoding *e, const zf_codec_choice *choice, uint32_
     zf_encode_fn encode = e->task->find(e->task->user, inst, &reason);
     *out = NULL;
     if (encode == NULL) {
-        if (inst->encode_extern != NULL) explain(e, "ZF0605", true, "`%s` is encoded by `extern \"%s\"`, and %s", inst->name, inst->encode_extern, reason);
-        else explain(e, "ZF0606", true, "`%s` can only decode: %s", inst->name, reason);
+        if (inst->encode_extern != NULL)
+            explain(e, "ZF0605", true, "`%s` is encoded by `extern \"%s\"`, and %s", inst->name, inst->encode_extern, reason);
+        else
+            explain(e, "ZF0606", true, "`%s` can only decode: %s", inst->name, reason);
         return ZF_ERR_INPUT;
     }
     zf_encode_node *node = make_node(choice, branch, input);

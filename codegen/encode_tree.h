@@ -1,5 +1,5 @@
-// One block through its codec: the root's encode body, then its children's on what was pushed, alternatives tried and the smallest
-// kept.
+// One block through its codec: the root's encode body, then its children's on what was pushed, alternatives tried and the
+// smallest kept.
 #ifndef ZF_CODEGEN_ENCODE_TREE_H
 #define ZF_CODEGEN_ENCODE_TREE_H
 
@@ -22,12 +22,12 @@ typedef struct zf_encode_node {
     const zf_codec_node *codec;
     uint32_t branch;
     const zf_codec_choice *choice;
-    uint64_t count;               ///< elements of its output
+    uint64_t count; ///< elements of its output
     zf_encode_frame frame;
     zf_encode_buffer *streams, *locals;
     uint64_t *params;
     struct zf_encode_node **children; ///< by slot; NULL: stored
-    uint64_t stored_bytes;        ///< of the subtree, about
+    uint64_t stored_bytes;            ///< of the subtree, about
 } zf_encode_node;
 
 /// Where to find the function for an instance; NULL with a reason when there is none.
@@ -36,20 +36,19 @@ typedef zf_encode_fn (*zf_encode_find)(void *user, const zf_inst *inst, const ch
 typedef struct zf_encode_task {
     zf_encode_find find;
     void *user;
-    uint64_t skip;                ///< alternatives of the root that are not tried, one bit each
-    uint64_t first_row;           ///< of the block, for messages
+    uint64_t skip;      ///< alternatives of the root that are not tried, one bit each
+    uint64_t first_row; ///< of the block, for messages
     const char *column;
     // why nothing took the block
-    bool refused;                 ///< ZF0602; else the error is final
+    bool refused; ///< ZF0602; else the error is final
     char code[8];
     char reason[400];
-    zf_span span;                 ///< where; source NULL when not known
-    uint64_t row;                 ///< of the block, or ZF_ENCODE_NO_ROW
+    zf_span span; ///< where; source NULL when not known
+    uint64_t row; ///< of the block, or ZF_ENCODE_NO_ROW
 } zf_encode_task;
 
 /// Encodes. ZF_OK with the tree; ZF_ERR_INPUT with task->reason when every alternative refused or a body failed; ZF_ERR_MEMORY.
-zf_status zf_encode_tree(zf_encode_task *task, const zf_codec_choice *choice, const zf_encode_input *input,
-                         zf_encode_node **out);
+zf_status zf_encode_tree(zf_encode_task *task, const zf_codec_choice *choice, const zf_encode_input *input, zf_encode_node **out);
 void zf_encode_tree_free(zf_encode_node *node);
 
 /// Alternatives that a choice has, at most 64 tried.

@@ -42,12 +42,14 @@ struct zf_jit {
     pthread_mutex_t lock; ///< of what follows
     zf_jit_code *all, *free;
     unsigned libraries;
-    char reported[400];   ///< what the session said last
-    atomic_bool dead;     ///< LLVM gave up while it linked: nothing of the session is touched again, it is leaked
+    char reported[400]; ///< what the session said last
+    atomic_bool dead;   ///< LLVM gave up while it linked: nothing of the session is touched again, it is leaked
     atomic_ullong compiled, cached, damaged;
 };
 
-static zf_status out_of_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for generated code"); }
+static zf_status out_of_memory(zf_error *error) {
+    return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for generated code");
+}
 
 // What generated code may need without naming it: LLVM makes calls of these from loops.
 static const zf_jit_symbol implied[] = {
@@ -187,14 +189,15 @@ static zf_status verify(compilation *c, zf_error *error) {
     zf_status status = ZF_OK;
     if (LLVMVerifyModule(c->module, LLVMReturnStatusAction, &message)) {
         if (message != NULL) message[strcspn(message, "\n")] = 0;
-        status = zf_fail(error, ZF_ERR_INTERNAL, "ZF1902", "the generated code of `%s` is malformed: %s", c->request->name, message);
+        status =
+            zf_fail(error, ZF_ERR_INTERNAL, "ZF1902", "the generated code of `%s` is malformed: %s", c->request->name, message);
     }
     LLVMDisposeMessage(message);
     return status;
 }
 
-// Some of LLVM's passes, and the selection of instructions, take time that grows with the square of a function's or a block's size.
-// Bodies come from files too, so what is beyond this is compiled without them: slower code, but in bounded time.
+// Some of LLVM's passes, and the selection of instructions, take time that grows with the square of a function's or a block's
+// size. Bodies come from files too, so what is beyond this is compiled without them: slower code, but in bounded time.
 enum { MOST_INSTRUCTIONS = 30000, MOST_IN_A_BLOCK = 5000 };
 
 static bool is_large(LLVMModuleRef module) {
@@ -350,9 +353,9 @@ static zf_status define_symbols(zf_jit *jit, LLVMOrcJITDylibRef library, zf_erro
     if (!jit->sanitize) return ZF_OK;
     // AddressSanitizer's runtime is found in the process.
     LLVMOrcDefinitionGeneratorRef process;
-    ZF_TRY(zf_cg_llvm_error(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
-                                &process, LLVMOrcLLJITGetGlobalPrefix(jit->lljit), NULL, NULL),
-                            "the symbols of the process cannot be read", error));
+    ZF_TRY(zf_cg_llvm_error(
+        LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&process, LLVMOrcLLJITGetGlobalPrefix(jit->lljit), NULL, NULL),
+        "the symbols of the process cannot be read", error));
     LLVMOrcJITDylibAddGenerator(library, process);
     return ZF_OK;
 }
@@ -434,7 +437,8 @@ static zf_status look_up(zf_jit *jit, zf_jit_code *code, const zf_jit_request *r
     answer a = {.names = names, .addresses = addresses, .count = count};
     pthread_mutex_init(&a.lock, NULL);
     pthread_cond_init(&a.ready, NULL);
-    LLVMOrcCJITDylibSearchOrderElement order[2] = {{code->library, LLVMOrcJITDylibLookupFlagsMatchExportedSymbolsOnly}, {NULL, 0}};
+    LLVMOrcCJITDylibSearchOrderElement order[2] = {{code->library, LLVMOrcJITDylibLookupFlagsMatchExportedSymbolsOnly},
+                                                   {NULL, 0}};
     // Takes the names over; their pointers stay comparable, since the pool keeps them while they are in use.
     LLVMOrcExecutionSessionLookup(jit->session, LLVMOrcLookupKindStatic, order, 1, names, count, on_found, &a);
     pthread_mutex_lock(&a.lock);
@@ -473,7 +477,8 @@ static zf_status link_object(void *user, zf_error *error) {
 
 zf_status zf_jit_load(zf_jit *jit, const zf_jit_request *request, void **addresses, zf_jit_code **out, zf_error *error) {
     if (out != NULL) *out = NULL;
-    if (atomic_load(&jit->dead)) return zf_raise(error, ZF_E_LLVM_FATAL, "LLVM gave up earlier: this compiler makes no more code");
+    if (atomic_load(&jit->dead))
+        return zf_raise(error, ZF_E_LLVM_FATAL, "LLVM gave up earlier: this compiler makes no more code");
     linking l = {.jit = jit, .request = request, .addresses = addresses};
     ZF_TRY(obtain(jit, request, &l.object, error));
     zf_error inner = {0};

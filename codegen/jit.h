@@ -19,9 +19,9 @@ typedef struct zf_jit_symbol {
 } zf_jit_symbol;
 
 typedef struct zf_jit_options {
-    unsigned optimise;     ///< level of passes and code generation, 0..3
-    bool sanitize;         ///< every function is instrumented with AddressSanitizer, whose runtime the process must have
-    const char *cache_dir; ///< NULL or "": no disk cache. Copied
+    unsigned optimise;            ///< level of passes and code generation, 0..3
+    bool sanitize;                ///< every function is instrumented with AddressSanitizer, whose runtime the process must have
+    const char *cache_dir;        ///< NULL or "": no disk cache. Copied
     const zf_jit_symbol *symbols; ///< besides memcpy, memmove, memset, memcmp. Copied
     size_t symbol_count;
 } zf_jit_options;
@@ -34,11 +34,12 @@ void zf_jit_free(zf_jit *jit);
 
 /// What to compile.
 typedef struct zf_jit_request {
-    const char *name;        ///< of the module: in errors and printed text
-    const char *key;         ///< NULL: the object is not kept on disk. Else it is kept under a key that holds the module itself,
-    size_t key_length;       ///< the compiler and the machine, and this text, which may be empty
-    /// Fills `module` (triple and data layout are set; attributes that all functions want are added afterwards). Must be repeatable: the same request builds the same module. Must not keep
-    /// anything made in `context`: on a fatal error of LLVM it does not return.
+    const char *name;  ///< of the module: in errors and printed text
+    const char *key;   ///< NULL: the object is not kept on disk. Else it is kept under a key that holds the module itself,
+    size_t key_length; ///< the compiler and the machine, and this text, which may be empty
+    /// Fills `module` (triple and data layout are set; attributes that all functions want are added afterwards). Must be
+    /// repeatable: the same request builds the same module. Must not keep anything made in `context`: on a fatal error of LLVM it
+    /// does not return.
     zf_status (*build)(void *user, LLVMModuleRef module, zf_error *error);
     void *user;
     const char *const *symbols; ///< names of functions to look up

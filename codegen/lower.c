@@ -189,9 +189,7 @@ void zf_lower_fail(zf_lower *lower, LLVMValueRef v_bad, uint32_t number) {
     LLVMBuildStore(cg->builder, zf_cg_umin(cg, v_new, v_old), lower->v_fail);
 }
 
-void zf_lower_clear(zf_lower *lower) {
-    LLVMBuildStore(lower->cg->builder, zf_cg_i32(lower->cg, ZF_NO_FAILURE), lower->v_fail);
-}
+void zf_lower_clear(zf_lower *lower) { LLVMBuildStore(lower->cg->builder, zf_cg_i32(lower->cg, ZF_NO_FAILURE), lower->v_fail); }
 
 void zf_lower_report(zf_lower *lower, LLVMValueRef v_position) {
     zf_cg *cg = lower->cg;

@@ -31,8 +31,8 @@ struct zf_lower {
     const zf_lower_input *input;
     const zf_plan *plan;
     const zf_graph *graph;
-    const zf_kernel *kernel;  ///< NULL in the function of hoisted checks
-    LLVMValueRef v_body;      ///< the function with the arguments below
+    const zf_kernel *kernel; ///< NULL in the function of hoisted checks
+    LLVMValueRef v_body;     ///< the function with the arguments below
     LLVMBasicBlockRef bb_setup;
     LLVMValueRef v_base, v_slots, v_out, v_record, v_failure, v_tiles, v_mode, v_begin, v_end; ///< arguments
     LLVMValueRef *v_works;
@@ -52,11 +52,11 @@ struct zf_lower_env {
     zf_lower *lower;
     uint32_t node;
     LLVMValueRef v_i, v_g, v_j;
-    zf_strip *strip;         ///< not NULL: the index (v_g of a group body, else v_i) is element strip->v_k of this strip
-    const zf_local *binder;  ///< of a scan's term: stands for the index
-    LLVMValueRef v_counts;   ///< i1 under which failed checks count; NULL: always
-    bool uses_i, uses_g;     ///< which indices were asked for
-    LLVMValueRef v_alive;    ///< i1, false: the index was made up and stands for nothing, so only index 0 may be read; NULL: true
+    zf_strip *strip;        ///< not NULL: the index (v_g of a group body, else v_i) is element strip->v_k of this strip
+    const zf_local *binder; ///< of a scan's term: stands for the index
+    LLVMValueRef v_counts;  ///< i1 under which failed checks count; NULL: always
+    bool uses_i, uses_g;    ///< which indices were asked for
+    LLVMValueRef v_alive;   ///< i1, false: the index was made up and stands for nothing, so only index 0 may be read; NULL: true
 };
 
 /// Creates the functions of a kernel, or of what is checked once per block (none where there is nothing to check); the names
@@ -64,8 +64,8 @@ struct zf_lower_env {
 void zf_lower_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel);
 void zf_lower_checks(zf_cg *cg, const zf_lower_input *input);
 
-/// What is checked once per block besides the plan's hoisted accesses: V20 ranges of params, V21 lengths of E[n], V25 the number of
-/// groups. Their numbers follow those of plan->checks.
+/// What is checked once per block besides the plan's hoisted accesses: V20 ranges of params, V21 lengths of E[n], V25 the number
+/// of groups. Their numbers follow those of plan->checks.
 typedef struct zf_once_check {
     zf_check check;
     const zf_port *port; ///< V20, V21
@@ -93,8 +93,8 @@ LLVMValueRef zf_lower_count(zf_lower *lower, uint32_t edge);
 /// The known value of a param: given by the codec, or a shaping one. False in the general form.
 bool zf_lower_param_known(const zf_lower *lower, uint32_t node, const zf_port *port, uint64_t *bits);
 
-/// Stores the value of field `field` of the kernel's tree at the beginning of tile `v_tile` in a slot of `type`: `v_initial` in tile
-/// 0, else the file's; a recording leaves what the tile before put there.
+/// Stores the value of field `field` of the kernel's tree at the beginning of tile `v_tile` in a slot of `type`: `v_initial` in
+/// tile 0, else the file's; a recording leaves what the tile before put there.
 void zf_lower_seek(zf_lower *lower, uint32_t field, zf_type type, LLVMValueRef v_tile, LLVMValueRef v_initial,
                    LLVMValueRef v_slot);
 /// Entry `v_entry` of a field: the state of tile v_entry + 1.
@@ -109,7 +109,8 @@ void zf_lower_fail(zf_lower *lower, LLVMValueRef v_bad, uint32_t number);
 /// Reports the noted failure, if any, at position `v_position`.
 void zf_lower_report(zf_lower *lower, LLVMValueRef v_position);
 void zf_lower_clear(zf_lower *lower);
-/// The loop over tiles: everything up to `zf_lower_tiles_end` is the body. A tile behind a failure that is already known is skipped.
+/// The loop over tiles: everything up to `zf_lower_tiles_end` is the body. A tile behind a failure that is already known is
+/// skipped.
 typedef struct zf_lower_tiles {
     zf_cg_loop loop;
     LLVMValueRef v_tile, v_lo, v_hi, v_count; ///< outputs lo..hi of count
@@ -137,8 +138,8 @@ bool zf_lower_is_index(const zf_lower_env *env, const zf_expr *expr);
 
 // ---- Strips (lower_strip.c) ----
 
-/// 64 consecutive indices from v_start, a multiple of 64. Bits that lie at constant distances are unpacked for all of them at once,
-/// by vectors with constant shuffles and shifts, into a buffer that the loops over the strip read: that is what makes any
+/// 64 consecutive indices from v_start, a multiple of 64. Bits that lie at constant distances are unpacked for all of them at
+/// once, by vectors with constant shuffles and shifts, into a buffer that the loops over the strip read: that is what makes any
 /// expression over them vectorise.
 struct zf_strip {
     LLVMValueRef v_start;
@@ -147,7 +148,7 @@ struct zf_strip {
     bool unpacks;               ///< false: bits are read one by one
     LLVMBasicBlockRef bb_loops; ///< where the stage goes on to
     struct zf_staged *staged;
-    struct zf_walk *walk;       ///< not NULL: elements at g come from the buffers of lower_groups.c
+    struct zf_walk *walk; ///< not NULL: elements at g come from the buffers of lower_groups.c
 };
 
 /// Starts a strip: branches to a new stage block, and continues in a block that follows it.
@@ -165,11 +166,11 @@ struct zf_running {
     uint32_t node;
     const zf_reduce *reduce;
     zf_type type;
-    int32_t field;             ///< of the tree, or -1: starts from nothing in every tile
-    LLVMValueRef v_acc;        ///< slot: accumulator
-    LLVMValueRef v_values;     ///< buffer: the scan's value at each element of a strip
-    LLVMValueRef v_now;        ///< slot: its value at the element being made, outside strips
-    bool along_groups;         ///< its index is g, not i
+    int32_t field;         ///< of the tree, or -1: starts from nothing in every tile
+    LLVMValueRef v_acc;    ///< slot: accumulator
+    LLVMValueRef v_values; ///< buffer: the scan's value at each element of a strip
+    LLVMValueRef v_now;    ///< slot: its value at the element being made, outside strips
+    bool along_groups;     ///< its index is g, not i
 };
 void zf_lower_scans_make(zf_lower *lower);
 void zf_lower_scans_start(zf_lower *lower, LLVMValueRef v_tile);

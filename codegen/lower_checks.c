@@ -40,8 +40,8 @@ zf_once_check *zf_once_checks(zf_arena *arena, const zf_plan *plan, uint32_t *co
 // ---- Hoisted accesses -----------------------------------------------------------------------------------------
 
 // Binds the binders of the reductions that enclose an access to their last values. *v_some: whether there are any.
-static size_t bind_last(zf_lower *lower, zf_lower_env *env, const zf_hoisted *hoisted, zf_cg_binding *bindings,
-                        size_t most, LLVMValueRef *v_some) {
+static size_t bind_last(zf_lower *lower, zf_lower_env *env, const zf_hoisted *hoisted, zf_cg_binding *bindings, size_t most,
+                        LLVMValueRef *v_some) {
     zf_cg *cg = lower->cg;
     size_t count = 0;
     for (uint32_t r = 0; r < hoisted->reduce_count; r++) {

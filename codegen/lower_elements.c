@@ -1,9 +1,9 @@
 // Elements: maps, and scans along the elements. A tile is walked in strips of 64 whose loops vectorise; what is left of it is
 // done one element at a time.
 //
-// In the strips a failed check is noted and a harmless operand substituted, since a loop that leaves early would not vectorise. A map
-// then runs the tile again, one element at a time, to find the first element that fails. A scan has gone on meanwhile and reports
-// its tile's first element.
+// In the strips a failed check is noted and a harmless operand substituted, since a loop that leaves early would not vectorise. A
+// map then runs the tile again, one element at a time, to find the first element that fails. A scan has gone on meanwhile and
+// reports its tile's first element.
 #include "codegen/lower.h"
 
 // Number of strips of the tile that are whole, may be unpacked, and (scans) do not hold the block's last element, whose term
@@ -40,8 +40,10 @@ static void strips(zf_lower *lower, LLVMValueRef v_lo, LLVMValueRef v_count) {
     strip.v_k = inner.v_i;
     env.v_i = zf_cg_add(cg, v_start, inner.v_i);
     zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
-    if (is_bool) zf_lower_store(lower, value, v_bytes, inner.v_i);
-    else zf_lower_store(lower, value, lower->v_sink, env.v_i);
+    if (is_bool)
+        zf_lower_store(lower, value, v_bytes, inner.v_i);
+    else
+        zf_lower_store(lower, value, lower->v_sink, env.v_i);
     cg->v_guard = NULL;
     zf_cg_loop_end(cg, &inner);
     if (is_bool) zf_lower_store_strip_bits(lower, v_bytes, v_start);
@@ -61,8 +63,10 @@ static void singles(zf_lower *lower, const zf_lower_tiles *tiles, LLVMValueRef v
     zf_lower_scans_step(lower, false, loop.v_i);
     zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
     cg->v_guard = NULL;
-    if (v_byte != NULL) zf_lower_store_bit(lower, value, loop.v_i, v_byte);
-    else zf_lower_store(lower, value, lower->v_sink, loop.v_i);
+    if (v_byte != NULL)
+        zf_lower_store_bit(lower, value, loop.v_i, v_byte);
+    else
+        zf_lower_store(lower, value, lower->v_sink, loop.v_i);
     zf_lower_scans_step_end(lower, false, loop.v_i, tiles->v_count);
     if (lower->running_count == 0) {
         LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");

@@ -12,7 +12,8 @@ static const zf_graph_edge *edge_of(const zf_lower_env *env, const zf_port *port
 static zf_cg_value param(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port) {
     zf_lower_env *env = env_of(cg_env);
     uint64_t bits;
-    if (zf_lower_param_known(env->lower, env->node, port, &bits)) return zf_cg_scalar(port->type, zf_cg_const(cg, port->type, bits));
+    if (zf_lower_param_known(env->lower, env->node, port, &bits))
+        return zf_cg_scalar(port->type, zf_cg_const(cg, port->type, bits));
     LLVMValueRef v_word = zf_lower_word(env->lower, ZF_SLOT_PARAM, node_of(env)->first_param + port->slot, 0);
     return zf_cg_scalar(port->type, zf_cg_from_word(cg, port->type, v_word));
 }
@@ -82,7 +83,8 @@ LLVMValueRef zf_lower_pointer(zf_lower *lower, uint32_t edge) {
     const zf_graph_edge *at = &lower->graph->edges[edge];
     if (at->stored < 0) return lower->v_works[lower->plan->edge_work[edge]];
     LLVMBasicBlockRef bb_before = zf_lower_setup_begin(lower);
-    LLVMValueRef v = zf_cg_at(lower->cg, lower->cg->ty_i8, lower->v_base, zf_lower_word(lower, ZF_SLOT_OFFSET, (uint32_t)at->stored, 0));
+    LLVMValueRef v =
+        zf_cg_at(lower->cg, lower->cg->ty_i8, lower->v_base, zf_lower_word(lower, ZF_SLOT_OFFSET, (uint32_t)at->stored, 0));
     zf_lower_setup_end(lower, bb_before);
     return v;
 }
@@ -92,8 +94,8 @@ zf_cg_value zf_lower_load(zf_lower *lower, uint32_t edge, LLVMValueRef v_index) 
     zf_type type = zf_type_strip(lower->graph->edges[edge].type);
     LLVMValueRef v_pointer = zf_lower_pointer(lower, edge);
     if (type.kind == ZF_K_BOOL) {
-        LLVMValueRef v_byte = zf_cg_load(cg, cg->ty_i8,
-                                         zf_cg_at(cg, cg->ty_i8, v_pointer, LLVMBuildLShr(cg->builder, v_index, zf_cg_i64(cg, 3), "")), 1);
+        LLVMValueRef v_byte = zf_cg_load(
+            cg, cg->ty_i8, zf_cg_at(cg, cg->ty_i8, v_pointer, LLVMBuildLShr(cg->builder, v_index, zf_cg_i64(cg, 3), "")), 1);
         LLVMValueRef v_shift = zf_cg_resize(cg, zf_cg_and(cg, v_index, zf_cg_i64(cg, 7)), cg->ty_i8, false);
         v_byte = LLVMBuildLShr(cg->builder, v_byte, v_shift, "");
         return zf_cg_scalar(type, zf_cg_resize(cg, v_byte, cg->ty_i1, false));
@@ -135,7 +137,8 @@ static zf_cg_value element(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LL
     zf_lower_env *env = env_of(cg_env);
     zf_lower *lower = env->lower;
     const zf_graph_edge *edge = edge_of(env, port);
-    bool own = access != NULL && access->kind == ZF_X_INDEX && access->a->kind == ZF_X_STREAM && zf_lower_is_index(env, access->b);
+    bool own =
+        access != NULL && access->kind == ZF_X_INDEX && access->a->kind == ZF_X_STREAM && zf_lower_is_index(env, access->b);
     // Where a check has vouched for every index of the domain, a guard need not. Prefix sums run along the stream itself.
     bool along = lower->kernel != NULL && lower->kernel->prefix != NULL && lower->kernel->edge == edge->index;
     bool vouched = own && (along || is_hoisted(cg, cg_env, 1, access->span, access));

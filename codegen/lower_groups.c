@@ -49,15 +49,17 @@ static void fill_one_way(walk *w, filling *f, const zf_expr *access, LLVMValueRe
     cg->v_guard = NULL;
     zf_cg_enter(cg, f->bb);
     zf_cg_loop loop;
-    if (f->whole) zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, ZF_STRIP), "fill");
-    else zf_cg_loop_begin(cg, &loop, w->v_first, w->v_end, "fill_some");
+    if (f->whole)
+        zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, ZF_STRIP), "fill");
+    else
+        zf_cg_loop_begin(cg, &loop, w->v_first, w->v_end, "fill_some");
     zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
     env.strip = &f->strip;
     f->strip.v_k = loop.v_i;
     env.v_g = zf_cg_add(cg, w->v_start, loop.v_i);
     if (f->whole) {
-        env.v_counts = zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntUGE, loop.v_i, w->v_first),
-                                 zf_cg_icmp(cg, LLVMIntULT, loop.v_i, w->v_end));
+        env.v_counts =
+            zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntUGE, loop.v_i, w->v_first), zf_cg_icmp(cg, LLVMIntULT, loop.v_i, w->v_end));
     }
     zf_cg_value value;
     if (access != NULL) {
@@ -126,7 +128,8 @@ static void emit_group(zf_lower *lower, zf_strip *strip, const sink *to, LLVMVal
     unsigned size = zf_kind_size(lower->type.kind);
     LLVMValueRef v_lanes = zf_cg_i64(cg, 64 / size), v_zero = zf_cg_i64(cg, 0);
     LLVMBasicBlockRef bb_before = zf_cg_here(cg), bb_part = zf_cg_block(cg, "part"), bb_more = zf_cg_block(cg, "part_next");
-    LLVMBasicBlockRef bb_room = zf_cg_block(cg, "room"), bb_tight = zf_cg_block(cg, "tight"), bb_end = zf_cg_block(cg, "group_end");
+    LLVMBasicBlockRef bb_room = zf_cg_block(cg, "room"), bb_tight = zf_cg_block(cg, "tight"),
+                      bb_end = zf_cg_block(cg, "group_end");
     zf_cg_br(cg, bb_part);
     zf_cg_enter(cg, bb_part);
     LLVMValueRef v_c = LLVMBuildPhi(cg->builder, cg->ty_i64, "c");
@@ -203,8 +206,10 @@ static void visit_group(zf_lower *lower, zf_strip *strip, const visit *v, LLVMVa
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_want, v_zero), v->bb_full, bb_take);
     zf_cg_enter(cg, bb_take);
     LLVMValueRef v_left = zf_cg_sub(cg, v_size, v_o), v_n = zf_cg_umin(cg, v_left, v_want);
-    if (lower->running_count > 0) emit_group_scanning(lower, v->to, v_g, v_o, v_n, v_pos, v->tiles->v_count);
-    else emit_group(lower, strip, v->to, v_g, v_o, v_n, v_pos, v->tiles->v_hi);
+    if (lower->running_count > 0)
+        emit_group_scanning(lower, v->to, v_g, v_o, v_n, v_pos, v->tiles->v_count);
+    else
+        emit_group(lower, strip, v->to, v_g, v_o, v_n, v_pos, v->tiles->v_hi);
     set(cg, v->at.v_pos, zf_cg_add(cg, v_pos, v_n));
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_n, v_left), bb_inside, bb_behind);
     zf_cg_enter(cg, bb_inside);
@@ -268,7 +273,8 @@ static void walk_strips(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
 // One group after the other, where scans run along: a group's size may depend on them.
 static void walk_scanning(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
     zf_cg *cg = lower->cg;
-    LLVMBasicBlockRef bb_group = zf_cg_block(cg, "group"), bb_more = zf_cg_block(cg, "group_next"), bb_end = zf_cg_block(cg, "groups_end");
+    LLVMBasicBlockRef bb_group = zf_cg_block(cg, "group"), bb_more = zf_cg_block(cg, "group_next"),
+                      bb_end = zf_cg_block(cg, "groups_end");
     zf_cg_br(cg, bb_more);
     zf_cg_enter(cg, bb_group);
     LLVMValueRef v_g = get(cg, v->at.v_g);
@@ -351,8 +357,10 @@ void zf_lower_groups(zf_lower *lower) {
     }
     visit v = {.tiles = &tiles, .to = &to, .at = at, .v_groups = v_groups, .bb_full = zf_cg_block(cg, "full")};
     LLVMValueRef v_end = last_group(lower, &tiles, v_groups);
-    if (lower->running_count > 0) walk_scanning(lower, &v, v_end);
-    else walk_strips(lower, &v, v_end);
+    if (lower->running_count > 0)
+        walk_scanning(lower, &v, v_end);
+    else
+        walk_strips(lower, &v, v_end);
     zf_cg_br(cg, v.bb_full);
     zf_cg_enter(cg, v.bb_full);
     if (is_bool) zf_lower_store_tile_bits(lower, to.v_at, tiles.v_lo, tiles.v_hi);

@@ -53,8 +53,10 @@ void zf_lower_scans_start(zf_lower *lower, LLVMValueRef v_tile) {
     for (uint32_t k = 0; k < lower->running_count; k++) {
         zf_running *r = &lower->runnings[k];
         LLVMValueRef v_initial = zf_cg_reduce_empty(cg, r->reduce->op, r->type);
-        if (r->field < 0) LLVMBuildStore(cg->builder, v_initial, r->v_acc);
-        else zf_lower_seek(lower, (uint32_t)r->field, r->type, v_tile, v_initial, r->v_acc);
+        if (r->field < 0)
+            LLVMBuildStore(cg->builder, v_initial, r->v_acc);
+        else
+            zf_lower_seek(lower, (uint32_t)r->field, r->type, v_tile, v_initial, r->v_acc);
     }
 }
 
@@ -111,8 +113,10 @@ static void store_memory(zf_cg *cg, zf_type type, LLVMValueRef v, LLVMValueRef v
 static LLVMValueRef behind(zf_lower *lower, const zf_running *r, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     zf_lower_env env = zf_lower_env_make(lower, r->node);
-    if (r->along_groups) env.v_g = v_index;
-    else env.v_i = v_index;
+    if (r->along_groups)
+        env.v_g = v_index;
+    else
+        env.v_i = v_index;
     mind_segment(cg, r->reduce, v_index);
     LLVMValueRef v_term = eval_term(&env, r->reduce, v_index).v;
     LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, r->type), r->v_acc, "");
@@ -227,8 +231,10 @@ void zf_lower_scans_strip(zf_lower *lower, zf_strip *strip) {
     for (uint32_t k = 0; k < lower->running_count; k++) {
         zf_running *r = &lower->runnings[k];
         strip_terms(lower, strip, r);
-        if (vectorises(r)) strip_combine_vectors(lower, r);
-        else strip_combine(lower, strip, r);
+        if (vectorises(r))
+            strip_combine_vectors(lower, r);
+        else
+            strip_combine(lower, strip, r);
     }
 }
 

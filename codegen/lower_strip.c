@@ -1,9 +1,9 @@
 // Strips: 64 elements at a time, their bits unpacked by vectors.
 //
-// Elements of `count` bits that lie `stride` bits apart: 64 of them, and any multiple of 8, begin on a byte. So a vector of N lanes
-// (N * stride bits, at most 512 with the rest of the first byte) is one load, two shuffles that bring each lane the word with its
-// first bit and the next one, a funnel shift by constants, and a mask. The buffer they go to is as a rule never stored: LLVM
-// unrolls the loops over the strip and forwards it.
+// Elements of `count` bits that lie `stride` bits apart: 64 of them, and any multiple of 8, begin on a byte. So a vector of N
+// lanes (N * stride bits, at most 512 with the rest of the first byte) is one load, two shuffles that bring each lane the word
+// with its first bit and the next one, a funnel shift by constants, and a mask. The buffer they go to is as a rule never stored:
+// LLVM unrolls the loops over the strip and forwards it.
 #include "codegen/lower.h"
 
 enum { VECTOR_BITS = 512, LEAST_LOAD_BITS = 128 };
@@ -12,7 +12,7 @@ typedef struct zf_staged {
     uint32_t edge;
     uint64_t stride, from, count;
     LLVMValueRef v_buffer;
-    unsigned lane;           ///< bits of its elements
+    unsigned lane; ///< bits of its elements
     struct zf_staged *next;
 } staged;
 
@@ -31,11 +31,8 @@ static bool affine(const zf_lower_env *env, const zf_expr *e, unsigned *steps, u
     }
     uint64_t s, f;
     switch (e->kind) {
-    case ZF_X_CONST:
-        *from = e->bits;
-        return zf_kind_is_unsigned(e->type.kind);
-    case ZF_X_PARAM:
-        return zf_kind_is_unsigned(e->type.kind) && zf_lower_param_known(env->lower, env->node, e->port, from);
+    case ZF_X_CONST: *from = e->bits; return zf_kind_is_unsigned(e->type.kind);
+    case ZF_X_PARAM: return zf_kind_is_unsigned(e->type.kind) && zf_lower_param_known(env->lower, env->node, e->port, from);
     case ZF_X_LOCAL:
         if ((e->local->kind != ZF_L_LET && e->local->kind != ZF_L_FORMAL) || e->local->init == NULL) return false;
         return affine(env, e->local->init, steps, stride, from);
@@ -47,7 +44,8 @@ static bool affine(const zf_lower_env *env, const zf_expr *e, unsigned *steps, u
     case ZF_X_BINARY: {
         if (!affine(env, e->a, steps, stride, from) || !affine(env, e->b, steps, &s, &f)) return false;
         unsigned width = zf_kind_bits(e->type.kind);
-        if (e->type.kind != ZF_K_U64 && (*stride != 0 || s != 0 || width > 32 || !zf_kind_is_unsigned(e->type.kind))) return false;
+        if (e->type.kind != ZF_K_U64 && (*stride != 0 || s != 0 || width > 32 || !zf_kind_is_unsigned(e->type.kind)))
+            return false;
         switch (e->op) {
         case ZF_OP_ADD: *stride += s, *from += f; break;
         case ZF_OP_SUB: *stride -= s, *from -= f; break;
@@ -65,8 +63,7 @@ static bool affine(const zf_lower_env *env, const zf_expr *e, unsigned *steps, u
         if (width < 64) *from &= ((uint64_t)1 << width) - 1;
         return true;
     }
-    case ZF_X_CALL:
-        return e->call->body == NULL && !e->call->returns_inside && affine(env, e->call->value, steps, stride, from);
+    case ZF_X_CALL: return e->call->body == NULL && !e->call->returns_inside && affine(env, e->call->value, steps, stride, from);
     default: return false;
     }
 }

@@ -71,8 +71,10 @@ const char *zf_program_diagnostics(zf_program *program, zf_diagnostic_form form)
     if (program->texts[form] == NULL) {
         zf_text text = {0};
         zf_diags_render(zf_spec_diags(program->spec), forms[form], false, &text);
-        if (text.failed) zf_text_free(&text);
-        else program->texts[form] = text.data; // NULL when there is nothing to say
+        if (text.failed)
+            zf_text_free(&text);
+        else
+            program->texts[form] = text.data; // NULL when there is nothing to say
     }
     const char *result = program->texts[form] != NULL ? program->texts[form] : "";
     pthread_mutex_unlock(&program->lock);

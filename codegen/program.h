@@ -10,8 +10,8 @@
 
 typedef struct zf_encoder {
     const zf_inst *inst;
-    zf_encode_fn function;  ///< NULL: it has no way to encode
-    const char *reason;     ///< then why
+    zf_encode_fn function; ///< NULL: it has no way to encode
+    const char *reason;    ///< then why
     struct zf_encoder *next;
 } zf_encoder;
 
@@ -26,17 +26,15 @@ typedef struct zf_program_decoder {
 struct zf_program {
     zf_compiler *compiler;
     zf_spec *spec;
-    bool checked;           ///< without errors
-    char *texts[3];         ///< diagnostics by form, made on demand
-    pthread_mutex_t lock;   ///< of what follows, of texts, and of calls that allocate in the spec's arena
+    bool checked;         ///< without errors
+    char *texts[3];       ///< diagnostics by form, made on demand
+    pthread_mutex_t lock; ///< of what follows, of texts, and of calls that allocate in the spec's arena
     zf_encoder *encoders;
     zf_program_decoder *decoders;
 };
 
 /// The program's spec: what zfc explains.
-static inline zf_spec *zf_program_spec(zf_program *program) {
-    return program->spec;
-}
+static inline zf_spec *zf_program_spec(zf_program *program) { return program->spec; }
 
 /// Compiles the encode bodies of every instance below a choice, all alternatives included, once per program.
 zf_status zf_program_compile(zf_program *program, const zf_codec_choice *choice, zf_error *error);
@@ -44,8 +42,8 @@ zf_status zf_program_compile(zf_program *program, const zf_codec_choice *choice,
 const zf_encoder *zf_program_encoder(zf_program *program, const zf_inst *inst);
 
 /// Finds or makes the decoder of a column for a vector of branches (its choice_count bytes). Any thread.
-zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, const uint8_t *branches,
-                                 struct zf_decoder **out, zf_error *error);
+zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, const uint8_t *branches, struct zf_decoder **out,
+                                 zf_error *error);
 
 /// Fills `*error` from a diagnostic: code, message, place, hint.
 zf_status zf_program_error(const zf_diag *diag, zf_status status, zf_error *error);

@@ -128,7 +128,8 @@ static zf_status check_shape(const known_container *known, size_t number, const 
         if (zf_shape_matches(shape, own)) return ZF_OK;
         zf_fail(error, ZF_ERR_INPUT, "ZF1207", "the index describes the streams of column `%s` otherwise than its codec does",
                 column->name);
-        return zf_fail_place(error, ZF_ERR_INPUT, "%s: column %s, shape %zu", zf_container_path(known->container), column->name, s);
+        return zf_fail_place(error, ZF_ERR_INPUT, "%s: column %s, shape %zu", zf_container_path(known->container), column->name,
+                             s);
     }
     zf_fail(error, ZF_ERR_INPUT, "ZF1207", "the index has no shape for these branches of column `%s`", column->name);
     return zf_fail_place(error, ZF_ERR_INPUT, "%s", zf_container_path(known->container));

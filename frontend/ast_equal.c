@@ -4,12 +4,12 @@
 #include "frontend/spec_internal.h"
 
 // Two lists are equal when their items are, in order.
-#define EQUAL_LISTS(a, b, equal)                                                                                         \
-    do {                                                                                                                 \
-        for (; (a) && (b); (a) = (a)->next, (b) = (b)->next) {                                                           \
-            if (!equal((a), (b))) return false;                                                                          \
-        }                                                                                                                \
-        return !(a) && !(b);                                                                                             \
+#define EQUAL_LISTS(a, b, equal)                                                                                                 \
+    do {                                                                                                                         \
+        for (; (a) && (b); (a) = (a)->next, (b) = (b)->next) {                                                                   \
+            if (!equal((a), (b))) return false;                                                                                  \
+        }                                                                                                                        \
+        return !(a) && !(b);                                                                                                     \
     } while (0)
 
 static bool equal_text(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
@@ -51,7 +51,9 @@ static bool equal_expr(const zf_ast_expr *a, const zf_ast_expr *b) {
 
 static bool equal_stmt(const zf_ast_stmt *a, const zf_ast_stmt *b);
 static bool equal_stmts(const zf_ast_stmt *a, const zf_ast_stmt *b) { EQUAL_LISTS(a, b, equal_stmt); }
-static bool equal_block(const zf_ast_block *a, const zf_ast_block *b) { return a && b ? equal_stmts(a->stmts, b->stmts) : a == b; }
+static bool equal_block(const zf_ast_block *a, const zf_ast_block *b) {
+    return a && b ? equal_stmts(a->stmts, b->stmts) : a == b;
+}
 static bool equal_stmt(const zf_ast_stmt *a, const zf_ast_stmt *b) {
     if (!a || !b) return a == b;
     return a->kind == b->kind && equal_text(a->name, b->name) && equal_type(a->type, b->type) && equal_expr(a->value, b->value) &&

@@ -39,8 +39,10 @@ static void print_expr(printer *p, const char *role, const zf_ast_expr *expr);
 static void add_type(printer *p, const zf_ast_type *type) {
     switch (type->kind) {
     case ZF_AT_NAME:
-        if (type->name) zf_text_puts(p->out, type->name);
-        else zf_text_printf(p->out, "%llu", (unsigned long long)type->number);
+        if (type->name)
+            zf_text_puts(p->out, type->name);
+        else
+            zf_text_printf(p->out, "%llu", (unsigned long long)type->number);
         break;
     case ZF_AT_APPLY:
         zf_text_printf(p->out, "%s(", type->name);
@@ -99,10 +101,10 @@ static void print_binders(printer *p, const zf_ast_binder *binders) {
 }
 
 static const char *const expr_names[] = {
-    [ZF_AE_NAME] = "name",     [ZF_AE_INT] = "int",      [ZF_AE_FLOAT] = "float",   [ZF_AE_CHAR] = "byte",
-    [ZF_AE_TRUE] = "true",     [ZF_AE_FALSE] = "false",  [ZF_AE_NULL] = "null",     [ZF_AE_PAREN] = "paren",
-    [ZF_AE_MEMBER] = "member", [ZF_AE_INDEX] = "index",  [ZF_AE_SLICE] = "slice",   [ZF_AE_CALL] = "call",
-    [ZF_AE_REDUCE] = "reduce", [ZF_AE_UNARY] = "unary",  [ZF_AE_BINARY] = "binary", [ZF_AE_COND] = "choice",
+    [ZF_AE_NAME] = "name",     [ZF_AE_INT] = "int",     [ZF_AE_FLOAT] = "float",   [ZF_AE_CHAR] = "byte",
+    [ZF_AE_TRUE] = "true",     [ZF_AE_FALSE] = "false", [ZF_AE_NULL] = "null",     [ZF_AE_PAREN] = "paren",
+    [ZF_AE_MEMBER] = "member", [ZF_AE_INDEX] = "index", [ZF_AE_SLICE] = "slice",   [ZF_AE_CALL] = "call",
+    [ZF_AE_REDUCE] = "reduce", [ZF_AE_UNARY] = "unary", [ZF_AE_BINARY] = "binary", [ZF_AE_COND] = "choice",
     [ZF_AE_CAST] = "cast",
 };
 
@@ -129,10 +131,10 @@ static void print_expr(printer *p, const char *role, const zf_ast_expr *expr) {
 // ---- Statements -----------------------------------------------------------------------------------------------
 
 static const char *const stmt_names[] = {
-    [ZF_AS_LET] = "let",       [ZF_AS_VAR] = "var",         [ZF_AS_ASSIGN] = "assign",   [ZF_AS_EXPR] = "do",
-    [ZF_AS_IF] = "if",         [ZF_AS_WHILE] = "while",     [ZF_AS_LOOP] = "loop",       [ZF_AS_FOR] = "for",
-    [ZF_AS_BREAK] = "break",   [ZF_AS_CONTINUE] = "continue", [ZF_AS_RETURN] = "return", [ZF_AS_EMIT] = "emit",
-    [ZF_AS_REQUIRE] = "require", [ZF_AS_REFUSE] = "refuse", [ZF_AS_BLOCK] = "block",
+    [ZF_AS_LET] = "let",         [ZF_AS_VAR] = "var",           [ZF_AS_ASSIGN] = "assign", [ZF_AS_EXPR] = "do",
+    [ZF_AS_IF] = "if",           [ZF_AS_WHILE] = "while",       [ZF_AS_LOOP] = "loop",     [ZF_AS_FOR] = "for",
+    [ZF_AS_BREAK] = "break",     [ZF_AS_CONTINUE] = "continue", [ZF_AS_RETURN] = "return", [ZF_AS_EMIT] = "emit",
+    [ZF_AS_REQUIRE] = "require", [ZF_AS_REFUSE] = "refuse",     [ZF_AS_BLOCK] = "block",
 };
 
 static void print_block(printer *p, const zf_ast_block *block);

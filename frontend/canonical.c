@@ -95,8 +95,8 @@ static const char *make_name(unit *u, const entry *e) {
 
     const char *name = NULL;
     for (unsigned k = 1; name == NULL; k++) {
-        char *candidate = zf_arena_printf(u->spec->arena, "%s_%02x%02x%02x%02x", e->symbol->name, digest[0], digest[1],
-                                          digest[2], digest[3]);
+        char *candidate =
+            zf_arena_printf(u->spec->arena, "%s_%02x%02x%02x%02x", e->symbol->name, digest[0], digest[1], digest[2], digest[3]);
         if (k > 1) candidate = zf_arena_printf(u->spec->arena, "%s_%u", candidate, k);
         if (zf_interned_name(u->spec, candidate, strlen(candidate)) == NULL && !made_up(u, candidate)) name = candidate;
     }
@@ -197,8 +197,7 @@ static bool make_table(zf_spec *spec, void *data) {
     request *r = data;
     unit *u = make_unit(spec);
     u->table = r->table->name;
-    for (const zf_column *column = r->table->columns; column != NULL; column = column->next)
-        gather_choice(u, column->codec);
+    for (const zf_column *column = r->table->columns; column != NULL; column = column->next) gather_choice(u, column->codec);
     zf_text_puts(r->out, "zf 1;\n");
     print_unit(u, r->out);
     zf_text_printf(r->out, "table %s {\n", r->table->name);

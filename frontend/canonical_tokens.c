@@ -3,9 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-static bool is_word_byte(char c) {
-    return isalnum((unsigned char)c) || c == '_';
-}
+static bool is_word_byte(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
 bool zf_next_token(const char **at, const char *end, zf_token *out) {
     const char *p = *at;
@@ -54,9 +52,7 @@ static bool is_one_of(const zf_token *t, const char *bytes) {
     return t != NULL && t->length == 1 && strchr(bytes, *t->text) != NULL;
 }
 
-static bool is_dots(const zf_token *t) {
-    return t->length >= 2 && t->text[0] == '.' && t->text[1] == '.';
-}
+static bool is_dots(const zf_token *t) { return t->length >= 2 && t->text[0] == '.' && t->text[1] == '.'; }
 
 /// Words that an expression follows: a parenthesis behind them is no call.
 static bool is_keyword(const zf_token *t) {

@@ -22,27 +22,17 @@ enum {
     ZF_TABLE_LIMIT = 65536,     ///< elements of a constant array
     ZF_CHUNK_LIMIT = 1 << 24,   ///< elements of a chunk
     ZF_LANES_LIMIT = 32,
-    ZF_NAMES_LIMIT = 4096,      ///< names that are visible at once: they are looked for one by one (ZF0805)
+    ZF_NAMES_LIMIT = 4096, ///< names that are visible at once: they are looked for one by one (ZF0805)
 };
 
 #define ZF_STREAM_LENGTH_MAX ((zf_int128)1 << 32)
 
 // ---- Untyped values: kinds of literals that have not met a type yet ----
-typedef enum zf_untyped {
-    ZF_UNTYPED_NOT,
-    ZF_UNTYPED_INT,
-    ZF_UNTYPED_FLOAT,
-    ZF_UNTYPED_NULL,
-    ZF_UNTYPED_CHAR
-} zf_untyped;
+typedef enum zf_untyped { ZF_UNTYPED_NOT, ZF_UNTYPED_INT, ZF_UNTYPED_FLOAT, ZF_UNTYPED_NULL, ZF_UNTYPED_CHAR } zf_untyped;
 
 /// Such types are ZF_K_NONE with the sort in `opaque`.
-static inline zf_type zf_untyped_type(zf_untyped sort) {
-    return (zf_type){.kind = ZF_K_NONE, .opaque = (uint8_t)sort};
-}
-static inline zf_untyped zf_untyped_of(zf_type type) {
-    return type.kind == ZF_K_NONE ? (zf_untyped)type.opaque : ZF_UNTYPED_NOT;
-}
+static inline zf_type zf_untyped_type(zf_untyped sort) { return (zf_type){.kind = ZF_K_NONE, .opaque = (uint8_t)sort}; }
+static inline zf_untyped zf_untyped_of(zf_type type) { return type.kind == ZF_K_NONE ? (zf_untyped)type.opaque : ZF_UNTYPED_NOT; }
 
 /// Which body is being checked; it decides what may stand there.
 typedef enum zf_body_kind {
@@ -67,7 +57,7 @@ typedef struct zf_bound {
     zf_expr *alias;
     bool writable; ///< of an alias, or an ARRAY, GROWING: may be changed through this name
     struct zf_bound *next;
-    uint32_t count;    ///< of the names that are visible with it
+    uint32_t count; ///< of the names that are visible with it
 } zf_bound;
 
 typedef enum zf_fact_kind { ZF_FACT_RANGE, ZF_FACT_NOT, ZF_FACT_LESS, ZF_FACT_LESS_EQUAL } zf_fact_kind;
@@ -154,8 +144,7 @@ zf_diag *zf_ck_error(zf_checker *ck, zf_diag_code code, zf_span span, const char
     __attribute__((format(printf, 4, 5)));
 zf_diag *zf_ck_warning(zf_checker *ck, zf_diag_code code, zf_span span, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-void zf_ck_remark(zf_checker *ck, zf_diag *diag, zf_span span, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+void zf_ck_remark(zf_checker *ck, zf_diag *diag, zf_span span, const char *format, ...) __attribute__((format(printf, 4, 5)));
 void zf_ck_hint(zf_checker *ck, zf_diag *diag, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /// Remarks on what is known of the names in an expression, a few at most.
 void zf_ck_remark_facts(zf_checker *ck, zf_diag *diag, const zf_expr *expr);
@@ -220,8 +209,7 @@ bool zf_ck_binder(zf_checker *ck, zf_binder *binder, zf_name name, zf_span span,
 zf_bound *zf_ck_enter(zf_checker *ck, zf_name name, zf_span span, zf_local *local, zf_expr *alias, bool writable);
 zf_local *zf_ck_local(zf_checker *ck, zf_local_kind kind, const char *name, zf_span span, zf_type type);
 /// The lane and chunk numbers, made when first named.
-zf_expr *zf_ck_domain(zf_checker *ck, zf_local **slot, zf_local_kind kind, const char *name, zf_int128 max,
-                      zf_span span);
+zf_expr *zf_ck_domain(zf_checker *ck, zf_local **slot, zf_local_kind kind, const char *name, zf_int128 max, zf_span span);
 
 // ---- Calls (check_call.c, check_method.c, primitives.c) ----
 zf_expr *zf_ck_call(zf_checker *ck, const zf_ast_expr *ast, bool as_statement);

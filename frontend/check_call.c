@@ -22,8 +22,7 @@ void zf_ck_refuse_effect(zf_checker *ck, const zf_expr *expr, zf_span around, co
     const zf_expr *effect = zf_find_effect(expr);
     if (effect == NULL) return;
     zf_diag *diag = zf_ck_error(ck, ZF_D_EFFECT, effect->span, "an effect in %s", where);
-    bool inside =
-        effect->span.source == around.source && effect->span.begin >= around.begin && effect->span.end <= around.end;
+    bool inside = effect->span.source == around.source && effect->span.begin >= around.begin && effect->span.end <= around.end;
     if (!inside) zf_ck_remark(ck, diag, around, "which is here");
     zf_ck_remark(ck, diag, (zf_span){0},
                  "its elements are independent of each other: reading on, interning and assigning would order them");
@@ -93,8 +92,7 @@ static bool is_writable(zf_checker *ck, const zf_ast_expr *ast, const zf_expr *e
     while (ast->kind == ZF_AE_PAREN) ast = ast->a;
     if (ast->kind != ZF_AE_NAME) return false;
     const zf_bound *bound = zf_ck_lookup(ck, ast->name);
-    if (bound != NULL)
-        return bound->alias != NULL ? bound->writable : bound->local->kind == ZF_L_VAR || bound->writable;
+    if (bound != NULL) return bound->alias != NULL ? bound->writable : bound->local->kind == ZF_L_VAR || bound->writable;
     if (expr->kind == ZF_X_STREAM) return ck->body == ZF_IN_ENCODE;
     if (expr->kind == ZF_X_STATE) return ck->body == ZF_IN_LANES;
     return false;
@@ -125,15 +123,14 @@ typedef struct binding {
     bool alias, writable;
 } binding;
 
-static binding bind_sequence(zf_checker *ck, const zf_ast_expr *argument, const zf_ast_formal *formal,
-                             zf_type element) {
+static binding bind_sequence(zf_checker *ck, const zf_ast_expr *argument, const zf_ast_formal *formal, zf_type element) {
     binding out = {.alias = true, .writable = formal->is_var};
     out.value = zf_ck_sequence(ck, argument);
     if (zf_is_poison(out.value) || element.kind == ZF_K_ERROR) return out;
     zf_type given = zf_element_type(out.value);
     if (!zf_type_equal(zf_type_strip(given), element)) {
-        zf_diag *diag = zf_ck_error(ck, ZF_D_CANNOT_CONVERT, argument->span, "`%s` wants %s[], and this is %s",
-                                    formal->name, zf_type_name(ck->arena, element), zf_ck_type_name(ck, out.value));
+        zf_diag *diag = zf_ck_error(ck, ZF_D_CANNOT_CONVERT, argument->span, "`%s` wants %s[], and this is %s", formal->name,
+                                    zf_type_name(ck->arena, element), zf_ck_type_name(ck, out.value));
         zf_ck_remark(ck, diag, formal->span, "declared here");
         out.value = zf_ck_poison(ck, argument->span);
         return out;
@@ -155,9 +152,8 @@ static binding bind_scalar(zf_checker *ck, const zf_ast_expr *argument, const zf
         if (!place || !is_writable(ck, argument, out.value)) {
             out.value = report_not_writable(ck, argument, formal);
         } else if (!zf_type_equal(out.value->type, type)) {
-            zf_diag *diag =
-                zf_ck_error(ck, ZF_D_CANNOT_CONVERT, argument->span, "`%s` is a variable of type %s, and this is %s",
-                            formal->name, zf_type_name(ck->arena, type), zf_ck_type_name(ck, out.value));
+            zf_diag *diag = zf_ck_error(ck, ZF_D_CANNOT_CONVERT, argument->span, "`%s` is a variable of type %s, and this is %s",
+                                        formal->name, zf_type_name(ck->arena, type), zf_ck_type_name(ck, out.value));
             zf_ck_remark(ck, diag, formal->span, "declared here");
             out.value = zf_ck_poison(ck, argument->span);
         }
@@ -166,8 +162,7 @@ static binding bind_scalar(zf_checker *ck, const zf_ast_expr *argument, const zf
     zf_expr *value = zf_ck_scalar(ck, argument);
     out.value = formal->type == NULL ? zf_ck_index(ck, value) : zf_ck_convert(ck, value, type);
     // What never changes needs no copy: it keeps its name, and with it what is known of it.
-    bool immutable = out.value->kind == ZF_X_CONST ||
-                     (out.value->kind == ZF_X_LOCAL && out.value->local->kind != ZF_L_VAR) ||
+    bool immutable = out.value->kind == ZF_X_CONST || (out.value->kind == ZF_X_LOCAL && out.value->local->kind != ZF_L_VAR) ||
                      (out.value->kind == ZF_X_PARAM && ck->body != ZF_IN_ENCODE);
     out.alias = immutable;
     return out;
@@ -212,8 +207,8 @@ static zf_expr *inline_function(zf_checker *ck, const zf_ast_expr *ast, const ca
     for (const zf_ast_expr *argument = ast->args; argument != NULL; argument = argument->next) argument_count++;
     if (formal_count != argument_count) {
         zf_diag *diag =
-            zf_ck_error(ck, ZF_D_ARGUMENTS, ast->span, "`%s` takes %u argument%s, and %u %s given", func->name,
-                        formal_count, formal_count == 1 ? "" : "s", argument_count, argument_count == 1 ? "is" : "are");
+            zf_ck_error(ck, ZF_D_ARGUMENTS, ast->span, "`%s` takes %u argument%s, and %u %s given", func->name, formal_count,
+                        formal_count == 1 ? "" : "s", argument_count, argument_count == 1 ? "is" : "are");
         zf_ck_remark(ck, diag, func->name_span, "declared here");
         return zf_ck_poison(ck, ast->span);
     }
@@ -234,12 +229,11 @@ static zf_expr *inline_function(zf_checker *ck, const zf_ast_expr *ast, const ca
     bool effect = false, poisoned = false;
     const zf_ast_expr *argument = ast->args;
     uint32_t k = 0;
-    for (const zf_ast_formal *formal = func->formals; formal != NULL;
-         formal = formal->next, argument = argument->next, k++) {
+    for (const zf_ast_formal *formal = func->formals; formal != NULL; formal = formal->next, argument = argument->next, k++) {
         bool is_array = formal->type != NULL && formal->type->kind == ZF_AT_ARRAY;
         ck->frame = frame;
-        zf_type type = formal->type == NULL ? zf_type_of(ZF_K_U64)
-                                            : zf_ck_type(ck, is_array ? formal->type->element : formal->type);
+        zf_type type =
+            formal->type == NULL ? zf_type_of(ZF_K_U64) : zf_ck_type(ck, is_array ? formal->type->element : formal->type);
         ck->frame = caller;
         bindings[k] = is_array ? bind_sequence(ck, argument, formal, type) : bind_scalar(ck, argument, formal, type);
         effect = effect || bindings[k].value->effect;

@@ -10,8 +10,8 @@ static void check_growth(zf_checker *ck, zf_span span) {
     if (ck->body == ZF_IN_FUNCTION && ck->nodes > ZF_LONE_NODE_LIMIT) {
         ck->too_large = true; // a function by itself is checked as far as it is small; its callers report the rest
     } else if (ck->nodes > ZF_NODE_LIMIT) {
-        zf_diag *diag = zf_ck_error(ck, ZF_D_TOO_LARGE, span,
-                                    "the bodies grow beyond %d nodes once functions are inlined", ZF_NODE_LIMIT);
+        zf_diag *diag =
+            zf_ck_error(ck, ZF_D_TOO_LARGE, span, "the bodies grow beyond %d nodes once functions are inlined", ZF_NODE_LIMIT);
         zf_ck_hint(ck, diag, "functions are inlined at every call: call them less often, or from a loop");
         ck->too_large = true;
     } else if (zf_arena_used(ck->arena) > (size_t)ZF_MEMORY_LIMIT) {
@@ -32,13 +32,9 @@ zf_expr *zf_ck_node(zf_checker *ck, zf_expr_kind kind, zf_type type, zf_span spa
     return expr;
 }
 
-zf_expr *zf_ck_poison(zf_checker *ck, zf_span span) {
-    return zf_ck_node(ck, ZF_X_CONST, zf_type_of(ZF_K_ERROR), span);
-}
+zf_expr *zf_ck_poison(zf_checker *ck, zf_span span) { return zf_ck_node(ck, ZF_X_CONST, zf_type_of(ZF_K_ERROR), span); }
 
-bool zf_is_poison(const zf_expr *expr) {
-    return expr->type.kind == ZF_K_ERROR;
-}
+bool zf_is_poison(const zf_expr *expr) { return expr->type.kind == ZF_K_ERROR; }
 
 zf_expr *zf_ck_int(zf_checker *ck, zf_type type, zf_int128 value, zf_span span) {
     zf_expr *expr = zf_ck_node(ck, ZF_X_CONST, type, span);
@@ -62,10 +58,8 @@ zf_expr *zf_ck_bool(zf_checker *ck, bool value, zf_span span) {
 
 zf_expr *zf_ck_finish(zf_checker *ck, zf_expr *expr, zf_interval range) {
     expr->range = range;
-    bool counted =
-        !expr->is_seq && !expr->type.nullable && (zf_kind_is_integer(expr->type.kind) || expr->type.kind == ZF_K_BOOL);
-    if (counted && ck->env.facts != NULL && !zf_interval_is_const(range))
-        expr->range = zf_facts_refine(ck, expr, range);
+    bool counted = !expr->is_seq && !expr->type.nullable && (zf_kind_is_integer(expr->type.kind) || expr->type.kind == ZF_K_BOOL);
+    if (counted && ck->env.facts != NULL && !zf_interval_is_const(range)) expr->range = zf_facts_refine(ck, expr, range);
     return expr;
 }
 
@@ -102,10 +96,9 @@ static double float_value(zf_kind kind, uint64_t bits) {
 static zf_expr *refuse_conversion(zf_checker *ck, zf_expr *expr, zf_type type) {
     zf_diag *diag = zf_ck_error(ck, ZF_D_CANNOT_CONVERT, expr->span, "cannot use %s as %s", zf_ck_type_name(ck, expr),
                                 zf_type_name(ck->arena, type));
-    bool numbers =
-        !expr->is_seq && !expr->type.nullable && !type.nullable &&
-        (zf_kind_is_integer(type.kind) || zf_kind_is_float(type.kind)) &&
-        (zf_kind_is_integer(expr->type.kind) || zf_kind_is_float(expr->type.kind) || expr->type.kind == ZF_K_BOOL);
+    bool numbers = !expr->is_seq && !expr->type.nullable && !type.nullable &&
+                   (zf_kind_is_integer(type.kind) || zf_kind_is_float(type.kind)) &&
+                   (zf_kind_is_integer(expr->type.kind) || zf_kind_is_float(expr->type.kind) || expr->type.kind == ZF_K_BOOL);
     if (numbers) {
         zf_ck_remark_facts(ck, diag, expr);
         zf_ck_hint(ck, diag, "write `as %s` where a changed value is meant", zf_type_name(ck->arena, type));
@@ -165,8 +158,7 @@ static zf_expr *adapt(zf_checker *ck, zf_expr *expr, zf_type type) {
     if (expr->kind == ZF_X_CONST) return adapt_constant(ck, expr, type);
     bool divides = expr->kind == ZF_X_BINARY &&
                    (expr->op == ZF_OP_DIV || expr->op == ZF_OP_REM || expr->op == ZF_OP_SHL || expr->op == ZF_OP_SHR);
-    if (!zf_kind_is_integer(type.kind) && (divides || !zf_kind_is_float(type.kind)))
-        return refuse_conversion(ck, expr, type);
+    if (!zf_kind_is_integer(type.kind) && (divides || !zf_kind_is_float(type.kind))) return refuse_conversion(ck, expr, type);
     zf_interval exact = expr->range;
     if (expr->kind == ZF_X_COND) {
         expr->b = adapt(ck, expr->b, type);
@@ -202,9 +194,7 @@ zf_expr *zf_ck_settle(zf_checker *ck, zf_expr *expr) {
 
 // ---- Typed values ---------------------------------------------------------------------------------------------
 
-static unsigned exact_float_bits(zf_kind kind) {
-    return kind == ZF_K_F32 ? 24 : 53;
-}
+static unsigned exact_float_bits(zf_kind kind) { return kind == ZF_K_F32 ? 24 : 53; }
 
 bool zf_converts(zf_type from, zf_type to) {
     from = zf_type_strip(from);
@@ -215,8 +205,7 @@ bool zf_converts(zf_type from, zf_type to) {
     if (zf_kind_is_integer(from.kind) && zf_kind_is_integer(to.kind)) {
         return zf_interval_within(zf_interval_of_kind(from.kind), zf_interval_of_kind(to.kind));
     }
-    if (zf_kind_is_integer(from.kind) && zf_kind_is_float(to.kind))
-        return zf_kind_bits(from.kind) <= exact_float_bits(to.kind);
+    if (zf_kind_is_integer(from.kind) && zf_kind_is_float(to.kind)) return zf_kind_bits(from.kind) <= exact_float_bits(to.kind);
     return from.kind == ZF_K_F32 && to.kind == ZF_K_F64;
 }
 
@@ -260,8 +249,7 @@ zf_expr *zf_ck_convert(zf_checker *ck, zf_expr *expr, zf_type type) {
     }
     if (zf_untyped_of(expr->type) != ZF_UNTYPED_NOT) return adapt(ck, expr, type);
     if (expr->type.kind == ZF_K_NONE) {
-        zf_ck_error(ck, ZF_D_NO_VALUE, expr->span, "this has no value, but %s is wanted",
-                    zf_type_name(ck->arena, type));
+        zf_ck_error(ck, ZF_D_NO_VALUE, expr->span, "this has no value, but %s is wanted", zf_type_name(ck->arena, type));
         return zf_ck_poison(ck, expr->span);
     }
     if (zf_type_equal(expr->type, type)) return expr;
@@ -290,11 +278,10 @@ zf_expr *zf_ck_cast(zf_checker *ck, zf_expr *expr, zf_type type, zf_span span) {
     if (!expr->is_seq) expr = zf_ck_settle(ck, expr);
     if (zf_is_poison(expr)) return expr;
     if (!expr->is_seq && zf_type_equal(expr->type, type)) return expr;
-    bool from_number = !expr->is_seq && !expr->type.nullable &&
-                       (zf_kind_is_integer(expr->type.kind) || zf_kind_is_float(expr->type.kind));
+    bool from_number =
+        !expr->is_seq && !expr->type.nullable && (zf_kind_is_integer(expr->type.kind) || zf_kind_is_float(expr->type.kind));
     bool to_number = !type.nullable && (zf_kind_is_integer(type.kind) || zf_kind_is_float(type.kind));
-    bool from_bool =
-        !expr->is_seq && expr->type.kind == ZF_K_BOOL && !expr->type.nullable && zf_kind_is_integer(type.kind);
+    bool from_bool = !expr->is_seq && expr->type.kind == ZF_K_BOOL && !expr->type.nullable && zf_kind_is_integer(type.kind);
     if (to_number && (from_number || from_bool)) return make_cast(ck, expr, type, span);
     if (expr->type.kind == ZF_K_STRING || expr->is_seq || !zf_converts(expr->type, type)) {
         zf_diag *diag = zf_ck_error(ck, ZF_D_CANNOT_CONVERT, span, "there is no conversion from %s to %s",
@@ -359,16 +346,14 @@ bool zf_ck_common(zf_checker *ck, zf_expr **a, zf_expr **b, zf_span span) {
         if ((*b)->type.nullable && !zf_type_equal(zf_type_strip((*b)->type), zf_type_strip(type))) values = false;
     }
     if (!values) {
-        zf_diag *diag = zf_ck_error(ck, ZF_D_NO_COMMON_TYPE, span, "no common type of %s and %s",
-                                    zf_ck_type_name(ck, *a), zf_ck_type_name(ck, *b));
-        bool integers =
-            zf_kind_is_integer(type_a.kind) && zf_kind_is_integer(type_b.kind) && !(*a)->is_seq && !(*b)->is_seq;
+        zf_diag *diag = zf_ck_error(ck, ZF_D_NO_COMMON_TYPE, span, "no common type of %s and %s", zf_ck_type_name(ck, *a),
+                                    zf_ck_type_name(ck, *b));
+        bool integers = zf_kind_is_integer(type_a.kind) && zf_kind_is_integer(type_b.kind) && !(*a)->is_seq && !(*b)->is_seq;
         if (integers) {
             zf_ck_remark_facts(ck, diag, *a);
             zf_ck_remark_facts(ck, diag, *b);
-            zf_ck_hint(
-                ck, diag, "write `as %s` on one side",
-                zf_kind_name(zf_kind_bits(type_a.kind) >= zf_kind_bits(type_b.kind) ? type_a.kind : type_b.kind));
+            zf_ck_hint(ck, diag, "write `as %s` on one side",
+                       zf_kind_name(zf_kind_bits(type_a.kind) >= zf_kind_bits(type_b.kind) ? type_a.kind : type_b.kind));
         }
         return false;
     }

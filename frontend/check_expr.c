@@ -55,14 +55,12 @@ zf_bound *zf_ck_lookup(zf_checker *ck, zf_name name) {
 }
 
 zf_expr *zf_ck_use(zf_checker *ck, const zf_bound *bound, zf_span span) {
-    const zf_local *used = bound->alias == NULL               ? bound->local
-                           : bound->alias->kind == ZF_X_LOCAL ? bound->alias->local
-                                                              : NULL;
+    const zf_local *used = bound->alias == NULL ? bound->local : bound->alias->kind == ZF_X_LOCAL ? bound->alias->local : NULL;
     if (ck->hoisting && used != NULL && !zf_ck_may_hoist(ck, used, span)) return zf_ck_poison(ck, span);
     if (bound->alias != NULL) {
         zf_expr *expr = zf_ck_node(ck, bound->alias->kind, bound->alias->type, span);
-        zf_interval range = bound->alias->kind == ZF_X_LOCAL && !bound->alias->is_seq ? bound->alias->local->range
-                                                                                      : bound->alias->range;
+        zf_interval range =
+            bound->alias->kind == ZF_X_LOCAL && !bound->alias->is_seq ? bound->alias->local->range : bound->alias->range;
         *expr = *bound->alias;
         expr->span = span;
         return zf_ck_finish(ck, expr, range);
@@ -93,8 +91,7 @@ static zf_expr *use_port(zf_checker *ck, zf_port *port, zf_span span) {
         return zf_ck_finish(ck, expr, open ? zf_range_all(port->type) : port->range);
     }
     if (ck->body == ZF_IN_CONST) {
-        zf_ck_error(ck, ZF_D_NOT_CONSTANT, span, "`%s` is a stream: only params and constants may stand here",
-                    port->name);
+        zf_ck_error(ck, ZF_D_NOT_CONSTANT, span, "`%s` is a stream: only params and constants may stand here", port->name);
         return zf_ck_poison(ck, span);
     }
     if (port->type.kind == ZF_K_ERROR) return zf_ck_poison(ck, span);
@@ -105,8 +102,7 @@ static zf_expr *use_port(zf_checker *ck, zf_port *port, zf_span span) {
     return expr;
 }
 
-zf_expr *zf_ck_domain(zf_checker *ck, zf_local **slot, zf_local_kind kind, const char *name, zf_int128 max,
-                      zf_span span) {
+zf_expr *zf_ck_domain(zf_checker *ck, zf_local **slot, zf_local_kind kind, const char *name, zf_int128 max, zf_span span) {
     if (*slot == NULL) {
         *slot = zf_ck_local(ck, kind, name, span, zf_type_of(ZF_K_U64));
         (*slot)->range = (zf_interval){0, max};
@@ -149,11 +145,9 @@ static void report_unknown_name(zf_checker *ck, zf_name name, zf_span span) {
     ck->failed = true;
     const char *names[64];
     size_t count = 0, limit = sizeof names / sizeof *names;
-    for (const zf_bound *bound = ck->scope; bound != NULL && count < limit; bound = bound->next)
-        names[count++] = bound->name;
+    for (const zf_bound *bound = ck->scope; bound != NULL && count < limit; bound = bound->next) names[count++] = bound->name;
     bool own = ck->inst != NULL && ck->frame->local;
-    for (uint32_t k = 0; own && k < ck->inst->port_count && count < limit; k++)
-        names[count++] = ck->inst->ports[k].name;
+    for (uint32_t k = 0; own && k < ck->inst->port_count && count < limit; k++) names[count++] = ck->inst->ports[k].name;
     const char *nearest = zf_nearest_name(name, names, count);
     if (nearest == NULL && ck->frame->module != NULL) {
         zf_report_unknown(ck->spec, ck->frame->module, name, span, ZF_AD_CONST, "name");
@@ -173,8 +167,12 @@ zf_expr *zf_ck_name(zf_checker *ck, const zf_ast_expr *ast) {
     zf_symbol *symbol = ck->frame->module == NULL ? NULL : zf_find_symbol(ck->spec, ck->frame->module, ast->name);
     if (symbol != NULL && symbol->decl->kind == ZF_AD_CONST) return zf_ck_constant_use(ck, symbol, ast->span);
     if (symbol != NULL) {
-        static const char *const kinds[] = {[ZF_AD_FUNC] = "a function", [ZF_AD_ALGORITHM] = "an algorithm", [ZF_AD_CODEC] = "a codec", [ZF_AD_TABLE] = "a table"};
-        zf_diag *diag = zf_ck_error(ck, ZF_D_NOT_THAT_KIND, ast->span, "`%s` is %s, no value", ast->name, kinds[symbol->decl->kind]);
+        static const char *const kinds[] = {[ZF_AD_FUNC] = "a function",
+                                            [ZF_AD_ALGORITHM] = "an algorithm",
+                                            [ZF_AD_CODEC] = "a codec",
+                                            [ZF_AD_TABLE] = "a table"};
+        zf_diag *diag =
+            zf_ck_error(ck, ZF_D_NOT_THAT_KIND, ast->span, "`%s` is %s, no value", ast->name, kinds[symbol->decl->kind]);
         zf_ck_remark(ck, diag, symbol->decl->name_span, "declared here");
         if (symbol->decl->kind == ZF_AD_FUNC) zf_ck_hint(ck, diag, "call it: `%s(...)`", ast->name);
         return zf_ck_poison(ck, ast->span);
@@ -188,9 +186,8 @@ zf_expr *zf_ck_name(zf_checker *ck, const zf_ast_expr *ast) {
     }
     static const struct {
         const char *name, *where;
-    } places[] = {{"out", "decode"},
-                  {"chunk", "decode of a non_parallel algorithm"},
-                  {"lane", "a non_parallel algorithm with lanes"}};
+    } places[] = {
+        {"out", "decode"}, {"chunk", "decode of a non_parallel algorithm"}, {"lane", "a non_parallel algorithm with lanes"}};
     for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
         if (strcmp(places[k].name, ast->name) != 0) continue;
         zf_ck_error(ck, ZF_D_WRONG_PLACE, ast->span, "`%s` is known in %s only", ast->name, places[k].where);
@@ -218,11 +215,10 @@ static zf_expr *check_cond(zf_checker *ck, const zf_ast_expr *ast) {
     if (zf_is_poison(condition) || zf_is_poison(b) || zf_is_poison(c)) return zf_ck_poison(ck, ast->span);
 
     zf_untyped sort_b = zf_untyped_of(b->type), sort_c = zf_untyped_of(c->type);
-    bool untyped = (sort_b == ZF_UNTYPED_INT || sort_b == ZF_UNTYPED_CHAR) &&
-                   (sort_c == ZF_UNTYPED_INT || sort_c == ZF_UNTYPED_CHAR);
+    bool untyped =
+        (sort_b == ZF_UNTYPED_INT || sort_b == ZF_UNTYPED_CHAR) && (sort_c == ZF_UNTYPED_INT || sort_c == ZF_UNTYPED_CHAR);
     if (!untyped && !zf_ck_common(ck, &b, &c, ast->span)) return zf_ck_poison(ck, ast->span);
-    zf_expr *expr =
-        zf_ck_node(ck, ZF_X_COND, untyped && sort_b != sort_c ? zf_untyped_type(ZF_UNTYPED_INT) : b->type, ast->span);
+    zf_expr *expr = zf_ck_node(ck, ZF_X_COND, untyped && sort_b != sort_c ? zf_untyped_type(ZF_UNTYPED_INT) : b->type, ast->span);
     expr->a = condition;
     expr->b = b;
     expr->c = c;
@@ -285,8 +281,7 @@ bool zf_ck_too_deep(zf_checker *ck, zf_span span) {
         ck->too_large = true; // the callers report it
         return true;
     }
-    zf_ck_error(ck, ZF_D_TOO_DEEP, span, "the body nests deeper than %d levels once functions are inlined",
-                ZF_TREE_DEPTH_LIMIT);
+    zf_ck_error(ck, ZF_D_TOO_DEEP, span, "the body nests deeper than %d levels once functions are inlined", ZF_TREE_DEPTH_LIMIT);
     ck->too_large = true;
     return true;
 }
@@ -316,9 +311,7 @@ zf_expr *zf_ck_scalar(zf_checker *ck, const zf_ast_expr *ast) {
     return expr;
 }
 
-zf_expr *zf_ck_value(zf_checker *ck, const zf_ast_expr *ast) {
-    return zf_ck_settle(ck, zf_ck_scalar(ck, ast));
-}
+zf_expr *zf_ck_value(zf_checker *ck, const zf_ast_expr *ast) { return zf_ck_settle(ck, zf_ck_scalar(ck, ast)); }
 
 zf_expr *zf_ck_value_as(zf_checker *ck, const zf_ast_expr *ast, zf_type type) {
     zf_expr *expr = zf_ck_expr(ck, ast);

@@ -68,8 +68,7 @@ bool zf_expr_same_value(const zf_expr *a, const zf_expr *b) {
     bool integers = zf_kind_is_integer(a->type.kind) && zf_kind_is_integer(b->type.kind) && !a->is_seq && !b->is_seq;
     if (integers && zf_interval_is_const(a->range) && zf_interval_is_const(b->range)) return a->range.lo == b->range.lo;
     if (zf_expr_same(a, b)) return true;
-    if (!integers || a->kind != b->kind || a->op != b->op || (a->kind != ZF_X_BINARY && a->kind != ZF_X_UNARY))
-        return false;
+    if (!integers || a->kind != b->kind || a->op != b->op || (a->kind != ZF_X_BINARY && a->kind != ZF_X_UNARY)) return false;
     if (!is_exact(a) || !is_exact(b) || !zf_expr_same_value(a->a, b->a)) return false;
     return a->b == NULL || zf_expr_same_value(a->b, b->b);
 }
@@ -81,16 +80,14 @@ static bool immutable_sequence(const zf_checker *ck, const zf_expr *seq) {
     case ZF_X_TABLE:
     case ZF_X_INPUT: return true;
     case ZF_X_STREAM: return ck->body != ZF_IN_ENCODE;
-    case ZF_X_LOCAL:
-        return seq->local->kind != ZF_L_ARRAY && seq->local->kind != ZF_L_GROWING && seq->local->kind != ZF_L_VAR;
+    case ZF_X_LOCAL: return seq->local->kind != ZF_L_ARRAY && seq->local->kind != ZF_L_GROWING && seq->local->kind != ZF_L_VAR;
     case ZF_X_INDEX: return immutable_sequence(ck, seq->a);
     default: return false;
     }
 }
 
 static bool fixed_length(const zf_checker *ck, const zf_expr *seq) {
-    return seq->kind == ZF_X_OUT || (seq->kind == ZF_X_LOCAL && seq->local->kind == ZF_L_ARRAY) ||
-           immutable_sequence(ck, seq);
+    return seq->kind == ZF_X_OUT || (seq->kind == ZF_X_LOCAL && seq->local->kind == ZF_L_ARRAY) || immutable_sequence(ck, seq);
 }
 
 /// `mutable_too`: variables, states and out.pos as well, whose facts die with their next assignment.
@@ -121,8 +118,7 @@ static bool stable(const zf_checker *ck, const zf_expr *expr, bool mutable_too, 
                stable(ck, expr->c, mutable_too, budget) &&
                (expr->a->kind != ZF_X_INDEX || stable(ck, expr->a->b, mutable_too, budget));
     case ZF_X_LEN:
-        return fixed_length(ck, expr->a) &&
-               (expr->a->kind != ZF_X_INDEX || stable(ck, expr->a->b, mutable_too, budget));
+        return fixed_length(ck, expr->a) && (expr->a->kind != ZF_X_INDEX || stable(ck, expr->a->b, mutable_too, budget));
     default: return false;
     }
 }
@@ -148,8 +144,7 @@ static void push_fact(zf_checker *ck, zf_fact fact) {
 }
 
 /// The newest FACT_LIMIT facts are looked at; those behind them are as good as forgotten.
-#define FOR_FACTS(fact, list, left)                                                                                    \
-    for (uint32_t left = FACT_LIMIT; (fact) != NULL && left > 0; (fact) = (fact)->next, left--)
+#define FOR_FACTS(fact, list, left) for (uint32_t left = FACT_LIMIT; (fact) != NULL && left > 0; (fact) = (fact)->next, left--)
 
 static zf_interval refine_by(const zf_fact *facts, const zf_expr *expr, zf_interval range) {
     bool has_not = false;
@@ -180,8 +175,7 @@ zf_interval zf_facts_refine(const zf_checker *ck, const zf_expr *expr, zf_interv
     return narrow.lo > narrow.hi ? range : narrow; // a contradiction: the place is dead, and any answer is right
 }
 
-static bool mentions(const zf_expr *expr, const zf_local *local, const zf_port *port, const zf_state *state,
-                     bool out_pos) {
+static bool mentions(const zf_expr *expr, const zf_local *local, const zf_port *port, const zf_state *state, bool out_pos) {
     if (expr == NULL) return false;
     if (local != NULL && expr->kind == ZF_X_LOCAL && expr->local == local) return true;
     if (port != NULL && (expr->kind == ZF_X_PARAM || expr->kind == ZF_X_STREAM) && expr->port == port) return true;
@@ -318,8 +312,7 @@ static void learn_not(zf_checker *ck, const zf_expr *expr, zf_int128 value) {
     } else if (known.hi == value) {
         zf_facts_learn(ck, expr, (zf_interval){known.lo, value - 1});
     } else if (known.lo < value && value < known.hi) {
-        if (zf_fact_stable(ck, expr))
-            push_fact(ck, (zf_fact){.kind = ZF_FACT_NOT, .a = expr, .range = zf_interval_const(value)});
+        if (zf_fact_stable(ck, expr)) push_fact(ck, (zf_fact){.kind = ZF_FACT_NOT, .a = expr, .range = zf_interval_const(value)});
         if (expr->kind == ZF_X_CAST && uncast(expr) != expr) learn_not(ck, expr->a, value);
     }
 }
@@ -477,16 +470,12 @@ static bool below(const zf_checker *ck, const zf_expr *a, const zf_expr *b, bool
         return true;
     const zf_fact *fact = ck->env.facts;
     FOR_FACTS(fact, ck->env.facts, left) {
-        if ((fact->kind != ZF_FACT_LESS && fact->kind != ZF_FACT_LESS_EQUAL) || !zf_expr_same_value(fact->a, a))
-            continue;
+        if ((fact->kind != ZF_FACT_LESS && fact->kind != ZF_FACT_LESS_EQUAL) || !zf_expr_same_value(fact->a, a)) continue;
         bool rest_strict = strict && fact->kind == ZF_FACT_LESS_EQUAL;
         const zf_expr *middle = uncast(fact->b);
-        if (zf_expr_same_value(middle, b) ? !rest_strict : depth > 1 && below(ck, middle, b, rest_strict, depth - 2))
-            return true;
+        if (zf_expr_same_value(middle, b) ? !rest_strict : depth > 1 && below(ck, middle, b, rest_strict, depth - 2)) return true;
     }
     return below_by_operand(ck, a, b, strict, depth) || below_into_operand(ck, a, b, strict, depth);
 }
 
-bool zf_facts_below(const zf_checker *ck, const zf_expr *a, const zf_expr *b, bool strict) {
-    return below(ck, a, b, strict, 4);
-}
+bool zf_facts_below(const zf_checker *ck, const zf_expr *a, const zf_expr *b, bool strict) { return below(ck, a, b, strict, 4); }

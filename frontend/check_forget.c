@@ -38,8 +38,7 @@ static void visit_expr(visitor *v, const zf_ast_expr *ast) {
             if (v->on_argument != NULL) v->on_argument(v, argument);
             visit_expr(v, argument);
         }
-        const zf_ast_func *func =
-            v->follow && ast->a->kind == ZF_AE_NAME ? zf_ck_find_function(v->ck, ast->a->name) : NULL;
+        const zf_ast_func *func = v->follow && ast->a->kind == ZF_AE_NAME ? zf_ck_find_function(v->ck, ast->a->name) : NULL;
         if (func != NULL && func->body != NULL) visit_stmts(v, func->body->stmts);
         if (func != NULL) visit_expr(v, func->value);
     }

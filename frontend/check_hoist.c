@@ -22,8 +22,7 @@ static const zf_expr *uncast(const zf_expr *expr) {
 static bool is_moving_index(const zf_checker *ck, const zf_expr *expr) {
     if (expr->kind != ZF_X_LOCAL) return false;
     zf_local_kind kind = expr->local->kind;
-    return kind == ZF_L_DOMAIN_I || kind == ZF_L_DOMAIN_G || kind == ZF_L_DOMAIN_J ||
-           (kind == ZF_L_BINDER && ck->in_region);
+    return kind == ZF_L_DOMAIN_I || kind == ZF_L_DOMAIN_G || kind == ZF_L_DOMAIN_J || (kind == ZF_L_BINDER && ck->in_region);
 }
 
 /// 0, d / n * n, or one more than that: where a scan over d may begin.
@@ -80,8 +79,8 @@ static zf_interval plain(const zf_checker *ck, const zf_expr *expr, int *steps);
 static zf_interval plain_local(const zf_checker *ck, const zf_expr *expr, int *steps) {
     const zf_local *local = expr->local;
     if (local->kind == ZF_L_VAR) return zf_range_all(expr->type);
-    bool from_place = (local->kind == ZF_L_LET || local->kind == ZF_L_FORMAL) && local->id >= ck->universal_first &&
-                      local->init != NULL;
+    bool from_place =
+        (local->kind == ZF_L_LET || local->kind == ZF_L_FORMAL) && local->id >= ck->universal_first && local->init != NULL;
     return from_place ? plain(ck, local->init, steps) : local->range;
 }
 
@@ -96,8 +95,7 @@ static zf_interval plain_binary(const zf_checker *ck, const zf_expr *expr, int *
 
 static zf_interval plain(const zf_checker *ck, const zf_expr *expr, int *steps) {
     zf_interval all = zf_range_all(expr->type);
-    if (expr->is_seq || expr->type.nullable || (!zf_kind_is_integer(expr->type.kind) && expr->type.kind != ZF_K_BOOL))
-        return all;
+    if (expr->is_seq || expr->type.nullable || (!zf_kind_is_integer(expr->type.kind) && expr->type.kind != ZF_K_BOOL)) return all;
     if (--*steps <= 0) return all;
     switch (expr->kind) {
     case ZF_X_CONST: return expr->range;
@@ -107,9 +105,9 @@ static zf_interval plain(const zf_checker *ck, const zf_expr *expr, int *steps) 
         if (expr->op == ZF_OP_NOT) return all;
         return expr->op == ZF_OP_BITNOT && zf_kind_is_unsigned(expr->type.kind)
                    ? all
-                   : zf_range_wrap(zf_range_exact(expr->op, plain(ck, expr->a, steps), (zf_interval){0, 0},
-                                                  zf_kind_bits(expr->type.kind)),
-                                   expr->type.kind);
+                   : zf_range_wrap(
+                         zf_range_exact(expr->op, plain(ck, expr->a, steps), (zf_interval){0, 0}, zf_kind_bits(expr->type.kind)),
+                         expr->type.kind);
     case ZF_X_BINARY: return plain_binary(ck, expr, steps);
     case ZF_X_COND: return zf_interval_hull(plain(ck, expr->b, steps), plain(ck, expr->c, steps));
     case ZF_X_CAST:
@@ -124,8 +122,7 @@ static zf_interval plain(const zf_checker *ck, const zf_expr *expr, int *steps) 
         return expr->a->kind == ZF_X_SLICE || expr->a->kind == ZF_X_LOCAL ? (zf_interval){0, ZF_STREAM_LENGTH_MAX}
                                                                           : zf_length_range(ck, expr->a);
     case ZF_X_BITS: return zf_range_bits(plain(ck, expr->c, steps));
-    case ZF_X_CALL:
-        return expr->call->value == NULL || expr->call->returns_inside ? all : plain(ck, expr->call->value, steps);
+    case ZF_X_CALL: return expr->call->value == NULL || expr->call->returns_inside ? all : plain(ck, expr->call->value, steps);
     default: return all;
     }
 }
@@ -141,8 +138,7 @@ static bool is_plain(zf_checker *ck, const zf_expr *expr, int *steps) {
     if (--*steps <= 0) return false;
     if (expr->kind == ZF_X_CALL && expr->call->body != NULL) return false;
     if (expr->kind == ZF_X_REDUCE) return false;
-    bool counted =
-        !expr->is_seq && !expr->type.nullable && (zf_kind_is_integer(expr->type.kind) || expr->type.kind == ZF_K_BOOL);
+    bool counted = !expr->is_seq && !expr->type.nullable && (zf_kind_is_integer(expr->type.kind) || expr->type.kind == ZF_K_BOOL);
     if (counted && !zf_interval_within(plain(ck, expr, steps), expr->range)) return false;
     bool divides = expr->kind == ZF_X_BINARY && (expr->op == ZF_OP_DIV || expr->op == ZF_OP_REM);
     if (expr->proved && !divides && expr->kind != ZF_X_BITS && expr->kind != ZF_X_BINARY) {
@@ -162,12 +158,10 @@ bool zf_ck_may_hoist(zf_checker *ck, const zf_local *local, zf_span span) {
     if (!((const zf_checked_local *)local)->conditional) return true;
     int steps = PLAIN_STEPS;
     if (is_plain(ck, local->init, &steps)) return true;
-    zf_diag *diag =
-        zf_ck_error(ck, ZF_D_NOT_A_SCAN, span,
-                    "a sum over all elements cannot use `%s`, which is safe only behind a condition", local->name);
+    zf_diag *diag = zf_ck_error(ck, ZF_D_NOT_A_SCAN, span,
+                                "a sum over all elements cannot use `%s`, which is safe only behind a condition", local->name);
     zf_ck_remark(ck, diag, local->span, "declared here");
     zf_ck_remark(ck, diag, (zf_span){0}, "the terms of a scan are computed whatever stands before it");
-    zf_ck_hint(ck, diag,
-               "give the param a range (`in a..=b`) instead of a condition, or move the condition into the sum");
+    zf_ck_hint(ck, diag, "give the param a range (`in a..=b`) instead of a condition, or move the condition into the sum");
     return false;
 }

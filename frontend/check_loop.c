@@ -51,11 +51,7 @@ static bool emits_some(const zf_reduce *reduce) {
     return true;
 }
 
-typedef enum way {
-    WAY_NO,
-    WAY_YES,
-    WAY_LEFT
-} way; // progress at the end of a list: none, made, control never gets there
+typedef enum way { WAY_NO, WAY_YES, WAY_LEFT } way; // progress at the end of a list: none, made, control never gets there
 
 /// *bad is set where control goes around the loop again without progress.
 static way walk(const zf_stmt *stmt, way state, bool *bad) {
@@ -109,8 +105,7 @@ static bool is_element_body(const zf_checker *ck) {
 static void refuse_unbounded(zf_checker *ck, zf_span span, const char *what) {
     zf_diag *diag = zf_ck_error(ck, ZF_D_UNBOUNDED_LOOP, span,
                                 "%s: a body that runs for every element must end after a known number of steps", what);
-    zf_ck_hint(ck, diag, "use `for` over a range that is at most %d long, or a non_parallel algorithm",
-               ZF_LOOP_TRIP_LIMIT);
+    zf_ck_hint(ck, diag, "use `for` over a range that is at most %d long, or a non_parallel algorithm", ZF_LOOP_TRIP_LIMIT);
 }
 
 /// A body that may leave the loop by `break`.
@@ -135,8 +130,8 @@ enum { LOOP_IN_LOOP = ZF_LOOP_TRIP_LIMIT / 4096 };
 /// `trips` is the most that it may run; negative: unknown.
 static loop_state enter_loop(zf_checker *ck, zf_int128 trips) {
     loop_state saved = {ck->trip_product, ck->frame->chunk_loop, ck->in_chunks, ck->scope, true};
-    bool huge = trips < 0 || trips > ZF_LOOP_TRIP_LIMIT ||
-                ck->trip_product * (uint64_t)(trips < 0 ? 0 : trips) > ZF_LOOP_TRIP_LIMIT;
+    bool huge =
+        trips < 0 || trips > ZF_LOOP_TRIP_LIMIT || ck->trip_product * (uint64_t)(trips < 0 ? 0 : trips) > ZF_LOOP_TRIP_LIMIT;
     saved.few = !huge;
     // Within a loop that is counted, or that reads, shorter loops are a part of its iteration: up to 4096 in all.
     ck->trip_product = huge ? LOOP_IN_LOOP : ck->trip_product * (uint64_t)trips;

@@ -13,8 +13,8 @@ static const char *const pattern_names[] = {
     [ZF_FULLY_PARALLEL] = "fully_parallel", [ZF_GROUP_PARALLEL] = "group_parallel", [ZF_NON_PARALLEL] = "non_parallel"};
 
 static void refuse_member(zf_checker *ck, const zf_ast_member *member, const char *why, const char *hint) {
-    zf_diag *diag = zf_ck_error(ck, ZF_D_MEMBER_UNEXPECTED,
-                                member->name_span.source == NULL ? member->span : member->name_span, "%s", why);
+    zf_diag *diag =
+        zf_ck_error(ck, ZF_D_MEMBER_UNEXPECTED, member->name_span.source == NULL ? member->span : member->name_span, "%s", why);
     if (hint != NULL) zf_ck_hint(ck, diag, "%s", hint);
 }
 
@@ -33,8 +33,8 @@ static members find_members(zf_checker *ck) {
             zf_ck_declarable(ck, member->func->name, member->func->name_span);
             for (const zf_ast_member *other = ck->algorithm->members; other != member; other = other->next) {
                 if (other->kind != ZF_AM_FUNC || other->func->name != member->func->name) continue;
-                zf_diag *diag = zf_ck_error(ck, ZF_D_DECLARED_TWICE, member->func->name_span, "`%s` is declared twice",
-                                            member->func->name);
+                zf_diag *diag =
+                    zf_ck_error(ck, ZF_D_DECLARED_TWICE, member->func->name_span, "`%s` is declared twice", member->func->name);
                 zf_ck_remark(ck, diag, other->func->name_span, "first declared here");
             }
             continue;
@@ -58,12 +58,10 @@ static members find_members(zf_checker *ck) {
             refuse_member(ck, member, zf_arena_printf(ck->arena, "an algorithm has no member `%s`", member->name),
                           nearest == NULL ? NULL : zf_arena_printf(ck->arena, "did you mean `%s`?", nearest));
         } else if (!known[k].fits) {
-            refuse_member(
-                ck, member,
-                zf_arena_printf(ck->arena, "a %s algorithm has no `%s`", pattern_names[pattern], member->name), NULL);
+            refuse_member(ck, member,
+                          zf_arena_printf(ck->arena, "a %s algorithm has no `%s`", pattern_names[pattern], member->name), NULL);
         } else if (*known[k].slot != NULL) {
-            zf_diag *diag =
-                zf_ck_error(ck, ZF_D_DECLARED_TWICE, member->name_span, "`%s` is declared twice", member->name);
+            zf_diag *diag = zf_ck_error(ck, ZF_D_DECLARED_TWICE, member->name_span, "`%s` is declared twice", member->name);
             zf_ck_remark(ck, diag, (*known[k].slot)->name_span, "first declared here");
         } else {
             *known[k].slot = member;
@@ -91,8 +89,8 @@ static bool has_form(zf_checker *ck, const zf_ast_member *member, const char *na
     bool block = member->kind == ZF_AM_BLOCK, value = member->kind == ZF_AM_EXPR || member->kind == ZF_AM_VALUE;
     bool fits = (block && may_block) || (value && wants_value);
     if (fits && count >= least && count <= most) return true;
-    zf_diag *diag = zf_ck_error(ck, ZF_D_MEMBER_UNEXPECTED, member->name_span,
-                                "`%s` of a %s algorithm has another form", name, pattern_names[ck->inst->pattern]);
+    zf_diag *diag = zf_ck_error(ck, ZF_D_MEMBER_UNEXPECTED, member->name_span, "`%s` of a %s algorithm has another form", name,
+                                pattern_names[ck->inst->pattern]);
     zf_ck_hint(ck, diag, "write `%s`", form);
     return false;
 }
@@ -114,8 +112,7 @@ static void check_options(zf_checker *ck) {
         uint64_t value;
         bool chunk = strcmp(option->name, "chunk") == 0, lanes = strcmp(option->name, "lanes") == 0;
         if (!chunk && !lanes) {
-            zf_diag *diag =
-                zf_ck_error(ck, ZF_D_PATTERN_OPTION, option->span, "a pattern has no option `%s`", option->name);
+            zf_diag *diag = zf_ck_error(ck, ZF_D_PATTERN_OPTION, option->span, "a pattern has no option `%s`", option->name);
             zf_ck_hint(ck, diag, "options are `chunk` and `lanes`");
         } else if (chunk ? inst->chunk_size != 0 : inst->lanes != 0) {
             zf_ck_error(ck, ZF_D_DECLARED_TWICE, option->span, "`%s` is given twice", option->name);
@@ -127,8 +124,8 @@ static void check_options(zf_checker *ck) {
         }
     }
     if (inst->pattern == ZF_NON_PARALLEL && inst->chunk_size == 0 && !ck->failed) {
-        zf_diag *diag = zf_ck_error(ck, ZF_D_PATTERN_OPTION, ck->algorithm->pattern_span,
-                                    "non_parallel wants the size of its chunks");
+        zf_diag *diag =
+            zf_ck_error(ck, ZF_D_PATTERN_OPTION, ck->algorithm->pattern_span, "non_parallel wants the size of its chunks");
         zf_ck_hint(ck, diag, "write `non_parallel(chunk = 65536)`");
     }
 }
@@ -257,14 +254,13 @@ static void check_states(zf_checker *ck) {
         }
         // Its own name is not known in its initialiser; those before it are.
         zf_type type = zf_ck_type(ck, member->type);
-        if (type.nullable || (type.kind != ZF_K_ERROR && !zf_kind_is_integer(type.kind) &&
-                              !zf_kind_is_float(type.kind) && type.kind != ZF_K_BOOL)) {
+        if (type.nullable || (type.kind != ZF_K_ERROR && !zf_kind_is_integer(type.kind) && !zf_kind_is_float(type.kind) &&
+                              type.kind != ZF_K_BOOL)) {
             zf_ck_error(ck, ZF_D_BAD_TYPE, member->type->span, "a state is a number or bool, not %s",
                         zf_type_name(ck->arena, type));
             type = zf_type_of(ZF_K_ERROR);
         }
-        zf_expr *init =
-            type.kind == ZF_K_ERROR ? zf_ck_poison(ck, member->span) : zf_ck_value_as(ck, member->value, type);
+        zf_expr *init = type.kind == ZF_K_ERROR ? zf_ck_poison(ck, member->span) : zf_ck_value_as(ck, member->value, type);
         inst->states[inst->state_count] =
             (zf_state){.index = inst->state_count, .name = member->name, .type = type, .init = init};
         inst->state_count++;
@@ -330,8 +326,7 @@ static void check_encode(zf_checker *ck, const zf_ast_member *encode) {
     if (!has_form(ck, encode, "encode", "encode(x) { ... }", 1, 1, false, true)) return;
     const zf_ast_formal *formal = encode->formals;
     if (formal->type != NULL || formal->is_var) {
-        zf_ck_error(ck, ZF_D_BAD_TYPE, formal->span, "`%s` is the data to encode: its type is that of the result",
-                    formal->name);
+        zf_ck_error(ck, ZF_D_BAD_TYPE, formal->span, "`%s` is the data to encode: its type is that of the result", formal->name);
         return;
     }
     begin_body(ck, ZF_IN_ENCODE, NULL, 0, &frame, "encode", zf_type_of(ZF_K_NONE));

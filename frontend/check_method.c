@@ -37,15 +37,9 @@ static const struct {
     [ZF_C_BIT_POS] = {"bit_pos", false, false, true, false, GIVES_TYPE, ZF_K_U64},
 };
 
-const char *zf_cursor_name(zf_cursor cursor) {
-    return cursors[cursor].name;
-}
-bool zf_cursor_advances(zf_cursor cursor) {
-    return cursors[cursor].advances;
-}
-bool zf_cursor_has_argument(zf_cursor cursor) {
-    return cursors[cursor].has_argument;
-}
+const char *zf_cursor_name(zf_cursor cursor) { return cursors[cursor].name; }
+bool zf_cursor_advances(zf_cursor cursor) { return cursors[cursor].advances; }
+bool zf_cursor_has_argument(zf_cursor cursor) { return cursors[cursor].has_argument; }
 
 static zf_cursor cursor_of_name(zf_name name) {
     int k = 0;
@@ -63,29 +57,25 @@ static bool check_count(zf_checker *ck, zf_expr **number, zf_int128 most, const 
         *number = zf_ck_int(ck, zf_type_of(ZF_K_U64), most, count->span);
         return true;
     }
-    zf_diag *diag =
-        zf_ck_error(ck, ZF_D_BITS_WIDTH, count->span, "the number of %s may be %s, and %s is the most", unit,
-                    zf_ck_range_text(ck, count->range), zf_ck_range_text(ck, zf_interval_const(most)));
+    zf_diag *diag = zf_ck_error(ck, ZF_D_BITS_WIDTH, count->span, "the number of %s may be %s, and %s is the most", unit,
+                                zf_ck_range_text(ck, count->range), zf_ck_range_text(ck, zf_interval_const(most)));
     zf_ck_remark_facts(ck, diag, count);
-    if (certain)
-        zf_ck_hint(ck, diag, "say so before: `require n <= %s;`", zf_ck_range_text(ck, zf_interval_const(most)));
+    if (certain) zf_ck_hint(ck, diag, "say so before: `require n <= %s;`", zf_ck_range_text(ck, zf_interval_const(most)));
     return false;
 }
 
 static bool may_use_cursor(zf_checker *ck, const zf_expr *seq, zf_cursor cursor, zf_span span) {
     const char *name = cursors[cursor].name;
-    bool place =
-        ck->body == ZF_IN_STATE || ck->body == ZF_IN_LANES || ck->body == ZF_IN_CHUNK || ck->body == ZF_IN_FUNCTION;
+    bool place = ck->body == ZF_IN_STATE || ck->body == ZF_IN_LANES || ck->body == ZF_IN_CHUNK || ck->body == ZF_IN_FUNCTION;
     if (!place || seq->kind != ZF_X_STREAM) {
-        zf_diag *diag =
-            zf_ck_error(ck, ZF_D_WRONG_PLACE, span,
-                        "`%s` reads on in a chunk: only decode of non_parallel has a cursor, on its streams", name);
+        zf_diag *diag = zf_ck_error(ck, ZF_D_WRONG_PLACE, span,
+                                    "`%s` reads on in a chunk: only decode of non_parallel has a cursor, on its streams", name);
         if (seq->kind == ZF_X_STREAM && ck->body == ZF_IN_ELEMENT) zf_ck_hint(ck, diag, "index the stream: `s[i]`");
         return false;
     }
     if (!seq->port->per_chunk) {
-        zf_diag *diag = zf_ck_error(ck, ZF_D_BLOCK_CURSOR, span, "`%s` belongs to the whole block and has no cursor",
-                                    seq->port->name);
+        zf_diag *diag =
+            zf_ck_error(ck, ZF_D_BLOCK_CURSOR, span, "`%s` belongs to the whole block and has no cursor", seq->port->name);
         zf_ck_remark(ck, diag, seq->port->span, "declared here");
         zf_ck_hint(ck, diag, "declare it `per chunk`: then each chunk reads its own part from its beginning");
         return false;
@@ -101,8 +91,7 @@ static bool may_use_cursor(zf_checker *ck, const zf_expr *seq, zf_cursor cursor,
     return true;
 }
 
-static zf_expr *check_cursor(zf_checker *ck, zf_expr *seq, zf_cursor cursor, const zf_ast_expr *argument,
-                             zf_span span) {
+static zf_expr *check_cursor(zf_checker *ck, zf_expr *seq, zf_cursor cursor, const zf_ast_expr *argument, zf_span span) {
     zf_expr *count = NULL;
     if (cursors[cursor].has_argument) {
         count = zf_ck_index(ck, zf_ck_scalar(ck, argument));
@@ -122,9 +111,7 @@ static zf_expr *check_cursor(zf_checker *ck, zf_expr *seq, zf_cursor cursor, con
     switch (cursors[cursor].result) {
     case GIVES_ELEMENT: expr->range = seq->port->range; break;
     case GIVES_BITS: expr->range = zf_range_bits(count->range); break;
-    case GIVES_BYTES:
-        expr->range = zf_range_bits(zf_range_exact(ZF_OP_MUL, count->range, zf_interval_const(8), 128));
-        break;
+    case GIVES_BYTES: expr->range = zf_range_bits(zf_range_exact(ZF_OP_MUL, count->range, zf_interval_const(8), 128)); break;
     case GIVES_TYPE:
         if (cursor == ZF_C_POS) expr->range = (zf_interval){0, ZF_STREAM_LENGTH_MAX};
         if (cursor == ZF_C_BIT_POS) expr->range = (zf_interval){0, ZF_STREAM_LENGTH_MAX * 64};
@@ -137,21 +124,17 @@ static zf_expr *check_cursor(zf_checker *ck, zf_expr *seq, zf_cursor cursor, con
 // ---- Bits -----------------------------------------------------------------------------------------------------
 
 static zf_expr *check_bits(zf_checker *ck, zf_expr *seq, const zf_ast_expr *ast, bool msb) {
-    zf_expr *at = zf_ck_index(ck, zf_ck_scalar(ck, ast->args)),
-            *count = zf_ck_index(ck, zf_ck_scalar(ck, ast->args->next));
+    zf_expr *at = zf_ck_index(ck, zf_ck_scalar(ck, ast->args)), *count = zf_ck_index(ck, zf_ck_scalar(ck, ast->args->next));
     if (zf_is_poison(at) || !check_count(ck, &count, 64, "bits")) return zf_ck_poison(ck, ast->span);
-    bool integers =
-        seq->is_seq && !seq->type.nullable && (zf_kind_is_integer(seq->type.kind) || seq->type.kind == ZF_K_BOOL);
+    bool integers = seq->is_seq && !seq->type.nullable && (zf_kind_is_integer(seq->type.kind) || seq->type.kind == ZF_K_BOOL);
     if (!integers || seq->kind == ZF_X_OUT || ck->body == ZF_IN_GROUPS) {
-        zf_ck_error(ck, ZF_D_BAD_OPERAND, ast->span,
-                    "bits are taken from streams and arrays of integers or bool, not from %s",
+        zf_ck_error(ck, ZF_D_BAD_OPERAND, ast->span, "bits are taken from streams and arrays of integers or bool, not from %s",
                     seq->kind == ZF_X_OUT ? "out" : zf_ck_type_name(ck, seq));
         return zf_ck_poison(ck, ast->span);
     }
     if (seq->kind == ZF_X_STREAM && ck->body != ZF_IN_ENCODE) seq->port->bitwise = true;
     zf_interval end = zf_range_exact(ZF_OP_ADD, at->range, count->range, 128);
-    zf_interval bits =
-        zf_range_exact(ZF_OP_MUL, zf_length_range(ck, seq), zf_interval_const(zf_kind_bits(seq->type.kind)), 128);
+    zf_interval bits = zf_range_exact(ZF_OP_MUL, zf_length_range(ck, seq), zf_interval_const(zf_kind_bits(seq->type.kind)), 128);
     if (end.lo > bits.hi && !ck->env.dead) {
         zf_diag *diag = zf_ck_error(ck, ZF_D_OUT_OF_RANGE, ast->span, "these bits always lie outside");
         zf_ck_remark(ck, diag, (zf_span){0}, "they end at %s, and there are %s bits", zf_ck_range_text(ck, end),
@@ -174,10 +157,9 @@ static zf_expr *check_bits(zf_checker *ck, zf_expr *seq, const zf_ast_expr *ast,
 static zf_expr *report_no_member(zf_checker *ck, const zf_expr *of, zf_name name, zf_span span) {
     zf_diag *diag = zf_ck_error(ck, ZF_D_UNKNOWN_MEMBER, span, "%s has no member `%s`", zf_ck_type_name(ck, of), name);
     static const char *const members[] = {
-        "len",   "pos",    "bit_pos", "bit_len",   "value",       "parts",    "bits",   "bits_msb",
-        "next",  "u8",     "u16",     "u32",       "u64",         "i8",       "i16",    "i32",
-        "i64",   "le",     "be",      "varint",    "read",        "read_msb", "peek",   "skip",
-        "align", "at_end", "push",    "push_bits", "push_varint", "append",   "intern", "reverse",
+        "len",  "pos",  "bit_pos", "bit_len", "value", "parts",     "bits",        "bits_msb", "next",   "u8",      "u16",
+        "u32",  "u64",  "i8",      "i16",     "i32",   "i64",       "le",          "be",       "varint", "read",    "read_msb",
+        "peek", "skip", "align",   "at_end",  "push",  "push_bits", "push_varint", "append",   "intern", "reverse",
     };
     const char *nearest = zf_nearest_name(name, members, sizeof members / sizeof *members);
     if (nearest != NULL) zf_ck_hint(ck, diag, "did you mean `.%s`?", nearest);
@@ -203,8 +185,7 @@ zf_expr *zf_ck_member(zf_checker *ck, const zf_ast_expr *ast) {
                             (zf_interval){0, ZF_STREAM_LENGTH_MAX});
     }
     zf_cursor cursor = cursor_of_name(ast->name);
-    if (cursor != ZF_C_COUNT && of->is_seq && cursors[cursor].is_property)
-        return check_cursor(ck, of, cursor, NULL, ast->span);
+    if (cursor != ZF_C_COUNT && of->is_seq && cursors[cursor].is_property) return check_cursor(ck, of, cursor, NULL, ast->span);
     if (strcmp(ast->name, "bit_len") == 0 && of->kind == ZF_X_STREAM) {
         if (ck->body != ZF_IN_ENCODE) {
             zf_ck_error(ck, ZF_D_WRONG_PLACE, ast->span, "`bit_len` belongs to encode");
@@ -218,13 +199,11 @@ zf_expr *zf_ck_member(zf_checker *ck, const zf_ast_expr *ast) {
         zf_ck_error(ck, ZF_D_WRONG_PLACE, ast->span, "`parts` can stand only in `for p in x.parts`");
         return zf_ck_poison(ck, ast->span);
     }
-    static const char *const methods[] = {"bits",      "bits_msb",    "intern", "push",
-                                          "push_bits", "push_varint", "append", "reverse"};
+    static const char *const methods[] = {"bits", "bits_msb", "intern", "push", "push_bits", "push_varint", "append", "reverse"};
     bool method = cursor != ZF_C_COUNT;
     for (size_t k = 0; k < sizeof methods / sizeof *methods; k++) method = method || strcmp(methods[k], ast->name) == 0;
     if (method && of->is_seq) {
-        zf_diag *diag =
-            zf_ck_error(ck, ZF_D_UNKNOWN_MEMBER, ast->name_span, "`%s` is called with parentheses", ast->name);
+        zf_diag *diag = zf_ck_error(ck, ZF_D_UNKNOWN_MEMBER, ast->name_span, "`%s` is called with parentheses", ast->name);
         zf_ck_hint(ck, diag, "write `.%s(...)`", ast->name);
         return zf_ck_poison(ck, ast->span);
     }
@@ -238,12 +217,10 @@ bool zf_ck_write_target(zf_checker *ck, zf_expr *target, zf_span span, const cha
         zf_port *port = target->port;
         port->written = true;
         if (ck->in_chunks && !port->per_chunk) {
-            zf_diag *diag =
-                zf_ck_error(ck, ZF_D_BLOCK_WIDE_WRITE, span,
-                            "`%s` belongs to the whole block and cannot be written in `chunks`", port->name);
+            zf_diag *diag = zf_ck_error(ck, ZF_D_BLOCK_WIDE_WRITE, span,
+                                        "`%s` belongs to the whole block and cannot be written in `chunks`", port->name);
             zf_ck_remark(ck, diag, port->span, "declared here");
-            zf_ck_hint(ck, diag,
-                       "chunks are encoded side by side: write it before or after, or declare it `per chunk`");
+            zf_ck_hint(ck, diag, "chunks are encoded side by side: write it before or after, or declare it `per chunk`");
             return false;
         }
         if (!ck->in_chunks && port->per_chunk) {
@@ -258,9 +235,8 @@ bool zf_ck_write_target(zf_checker *ck, zf_expr *target, zf_span span, const cha
     if (target->kind == ZF_X_LOCAL) {
         const zf_checked_local *local = (const zf_checked_local *)target->local;
         if (ck->in_chunks && !local->in_chunks) {
-            zf_diag *diag =
-                zf_ck_error(ck, ZF_D_BLOCK_WIDE_WRITE, span,
-                            "`%s` is declared outside of `chunks` and cannot be changed in it", local->local.name);
+            zf_diag *diag = zf_ck_error(ck, ZF_D_BLOCK_WIDE_WRITE, span,
+                                        "`%s` is declared outside of `chunks` and cannot be changed in it", local->local.name);
             zf_ck_remark(ck, diag, local->local.span, "declared here");
             zf_ck_hint(ck, diag, "chunks are encoded side by side: declare it inside");
             return false;
@@ -307,8 +283,8 @@ static uint32_t argument_count(const zf_ast_expr *ast) {
 static bool wants_arguments(zf_checker *ck, const zf_ast_expr *ast, const char *name, uint32_t wanted) {
     uint32_t count = argument_count(ast);
     if (count == wanted) return true;
-    zf_ck_error(ck, ZF_D_ARGUMENTS, ast->span, "`%s` takes %u argument%s, and %u %s given", name, wanted,
-                wanted == 1 ? "" : "s", count, count == 1 ? "is" : "are");
+    zf_ck_error(ck, ZF_D_ARGUMENTS, ast->span, "`%s` takes %u argument%s, and %u %s given", name, wanted, wanted == 1 ? "" : "s",
+                count, count == 1 ? "is" : "are");
     return false;
 }
 
@@ -317,8 +293,8 @@ static zf_expr *appended(zf_checker *ck, const zf_ast_expr *argument, const zf_e
     if (zf_is_poison(value)) return value;
     zf_type element = zf_element_type(value);
     if (zf_type_equal(zf_type_strip(element), zf_type_strip(target->type))) return value;
-    zf_diag *diag = zf_ck_error(ck, ZF_D_CANNOT_CONVERT, argument->span, "cannot append %s to %s",
-                                zf_ck_type_name(ck, value), zf_ck_type_name(ck, target));
+    zf_diag *diag = zf_ck_error(ck, ZF_D_CANNOT_CONVERT, argument->span, "cannot append %s to %s", zf_ck_type_name(ck, value),
+                                zf_ck_type_name(ck, target));
     if (!value->is_seq && target->type.kind == ZF_K_STRING) zf_ck_hint(ck, diag, "push it: it is one element");
     return zf_ck_poison(ck, argument->span);
 }
@@ -333,8 +309,8 @@ static void check_write(zf_checker *ck, const zf_ast_expr *ast, method_kind kind
     if (!wants_arguments(ck, ast, name, methods[kind].arguments)) return;
     bool growing = target->kind == ZF_X_LOCAL && target->local->kind == ZF_L_GROWING;
     if ((target->kind != ZF_X_STREAM && !growing) || !is_writable_name(ck, base)) {
-        zf_diag *diag = zf_ck_error(ck, ZF_D_NOT_ASSIGNABLE, base->span,
-                                    "`%s` writes to a stream or a growing array, by its name", name);
+        zf_diag *diag =
+            zf_ck_error(ck, ZF_D_NOT_ASSIGNABLE, base->span, "`%s` writes to a stream or a growing array, by its name", name);
         const zf_bound *bound = base->kind == ZF_AE_NAME ? zf_ck_lookup(ck, base->name) : NULL;
         if (bound != NULL && (target->kind == ZF_X_STREAM || growing))
             zf_ck_hint(ck, diag, "mark the formal: `var %s: ...`", base->name);
@@ -381,8 +357,7 @@ static zf_expr *check_intern(zf_checker *ck, zf_expr *seq, const zf_ast_expr *as
     }
     zf_expr *value = zf_ck_value_as(ck, ast->args, seq->type);
     if (zf_is_poison(value)) return value;
-    if (ck->body == ZF_IN_ENCODE && !zf_ck_write_target(ck, seq, ast->span, "written"))
-        return zf_ck_poison(ck, ast->span);
+    if (ck->body == ZF_IN_ENCODE && !zf_ck_write_target(ck, seq, ast->span, "written")) return zf_ck_poison(ck, ast->span);
     zf_expr *expr = zf_ck_node(ck, ZF_X_INTERN, zf_type_of(ZF_K_U32), ast->span);
     expr->port = seq->port;
     expr->a = value;
@@ -414,8 +389,7 @@ zf_expr *zf_ck_method(zf_checker *ck, const zf_ast_expr *ast, bool as_statement)
     zf_cursor cursor = cursor_of_name(name);
     if (cursor != ZF_C_COUNT && of->is_seq) {
         if (cursors[cursor].is_property) {
-            zf_diag *diag =
-                zf_ck_error(ck, ZF_D_UNKNOWN_MEMBER, member->name_span, "`%s` is written without parentheses", name);
+            zf_diag *diag = zf_ck_error(ck, ZF_D_UNKNOWN_MEMBER, member->name_span, "`%s` is written without parentheses", name);
             zf_ck_hint(ck, diag, "write .%s", name);
             return zf_ck_poison(ck, ast->span);
         }
@@ -423,8 +397,7 @@ zf_expr *zf_ck_method(zf_checker *ck, const zf_ast_expr *ast, bool as_statement)
         return check_cursor(ck, of, cursor, ast->args, ast->span);
     }
     if ((strcmp(name, "len") == 0 && zf_is_sequence(of)) || (strcmp(name, "value") == 0 && of->type.nullable)) {
-        zf_diag *diag =
-            zf_ck_error(ck, ZF_D_UNKNOWN_MEMBER, member->name_span, "`%s` is written without parentheses", name);
+        zf_diag *diag = zf_ck_error(ck, ZF_D_UNKNOWN_MEMBER, member->name_span, "`%s` is written without parentheses", name);
         zf_ck_hint(ck, diag, "write .%s", name);
         return zf_ck_poison(ck, ast->span);
     }

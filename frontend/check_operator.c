@@ -3,11 +3,10 @@
 
 /// How an operator is written.
 static const char *const operator_text[ZF_OP_COUNT] = {
-    [ZF_OP_NEG] = "-",  [ZF_OP_BITNOT] = "~", [ZF_OP_NOT] = "!", [ZF_OP_OROR] = "||", [ZF_OP_ANDAND] = "&&",
-    [ZF_OP_EQ] = "==",  [ZF_OP_NE] = "!=",    [ZF_OP_LT] = "<",  [ZF_OP_LE] = "<=",   [ZF_OP_GT] = ">",
-    [ZF_OP_GE] = ">=",  [ZF_OP_OR] = "|",     [ZF_OP_XOR] = "^", [ZF_OP_AND] = "&",   [ZF_OP_SHL] = "<<",
-    [ZF_OP_SHR] = ">>", [ZF_OP_ADD] = "+",    [ZF_OP_SUB] = "-", [ZF_OP_MUL] = "*",   [ZF_OP_DIV] = "/",
-    [ZF_OP_REM] = "%",
+    [ZF_OP_NEG] = "-", [ZF_OP_BITNOT] = "~", [ZF_OP_NOT] = "!",  [ZF_OP_OROR] = "||", [ZF_OP_ANDAND] = "&&", [ZF_OP_EQ] = "==",
+    [ZF_OP_NE] = "!=", [ZF_OP_LT] = "<",     [ZF_OP_LE] = "<=",  [ZF_OP_GT] = ">",    [ZF_OP_GE] = ">=",     [ZF_OP_OR] = "|",
+    [ZF_OP_XOR] = "^", [ZF_OP_AND] = "&",    [ZF_OP_SHL] = "<<", [ZF_OP_SHR] = ">>",  [ZF_OP_ADD] = "+",     [ZF_OP_SUB] = "-",
+    [ZF_OP_MUL] = "*", [ZF_OP_DIV] = "/",    [ZF_OP_REM] = "%",
 };
 
 static bool is_untyped_int(const zf_expr *expr) {
@@ -16,8 +15,8 @@ static bool is_untyped_int(const zf_expr *expr) {
 }
 
 static zf_expr *refuse_operand(zf_checker *ck, zf_op op, const zf_expr *expr, zf_span span) {
-    zf_diag *diag = zf_ck_error(ck, ZF_D_BAD_OPERAND, span, "`%s` is not an operation on %s", operator_text[op],
-                                zf_ck_type_name(ck, expr));
+    zf_diag *diag =
+        zf_ck_error(ck, ZF_D_BAD_OPERAND, span, "`%s` is not an operation on %s", operator_text[op], zf_ck_type_name(ck, expr));
     if (expr->type.nullable)
         zf_ck_hint(ck, diag, "compare with null first, then take `.value`");
     else if (expr->type.kind == ZF_K_BOOL && (op == ZF_OP_AND || op == ZF_OP_OR))
@@ -78,15 +77,9 @@ zf_expr *zf_ck_unary(zf_checker *ck, zf_op op, zf_expr *a, zf_span span) {
 
 // ---- Binary ---------------------------------------------------------------------------------------------------
 
-static bool is_shift(zf_op op) {
-    return op == ZF_OP_SHL || op == ZF_OP_SHR;
-}
-static bool is_comparison(zf_op op) {
-    return op >= ZF_OP_EQ && op <= ZF_OP_GE;
-}
-static bool is_division(zf_op op) {
-    return op == ZF_OP_DIV || op == ZF_OP_REM;
-}
+static bool is_shift(zf_op op) { return op == ZF_OP_SHL || op == ZF_OP_SHR; }
+static bool is_comparison(zf_op op) { return op >= ZF_OP_EQ && op <= ZF_OP_GE; }
+static bool is_division(zf_op op) { return op == ZF_OP_DIV || op == ZF_OP_REM; }
 
 static zf_expr *report_zero_divisor(zf_checker *ck, const zf_expr *divisor) {
     zf_diag *diag = zf_ck_error(ck, ZF_D_DIVISION_BY_ZERO, divisor->span, "the divisor is always 0");
@@ -99,11 +92,9 @@ static zf_expr *untyped_binary(zf_checker *ck, zf_op op, zf_expr *a, zf_expr *b,
     if (is_division(op) && zf_interval_is_const(b->range) && b->range.lo == 0) return report_zero_divisor(ck, b);
     zf_interval range = zf_range_exact(op, a->range, b->range, 128);
     zf_interval known = {-((zf_int128)1 << 66), (zf_int128)1 << 66};
-    if (a->kind == ZF_X_CONST && b->kind == ZF_X_CONST && zf_interval_is_const(range) &&
-        zf_interval_within(range, known)) {
+    if (a->kind == ZF_X_CONST && b->kind == ZF_X_CONST && zf_interval_is_const(range) && zf_interval_within(range, known)) {
         zf_expr *folded = zf_ck_literal(ck, range.lo, span);
-        if (zf_untyped_of(a->type) == ZF_UNTYPED_CHAR && zf_untyped_of(b->type) == ZF_UNTYPED_CHAR)
-            folded->type = a->type;
+        if (zf_untyped_of(a->type) == ZF_UNTYPED_CHAR && zf_untyped_of(b->type) == ZF_UNTYPED_CHAR) folded->type = a->type;
         return folded;
     }
     if (a->kind == ZF_X_CONST && b->kind == ZF_X_CONST) {
@@ -130,8 +121,8 @@ static zf_expr *make_shift(zf_checker *ck, zf_op op, zf_expr *a, zf_expr *b, zf_
     }
     if (zf_is_poison(b)) return b;
     if (b->type.nullable || !zf_kind_is_unsigned(b->type.kind)) {
-        zf_diag *diag = zf_ck_error(ck, ZF_D_INDEX_UNSIGNED, b->span, "a shift wants an unsigned count, not %s",
-                                    zf_ck_type_name(ck, b));
+        zf_diag *diag =
+            zf_ck_error(ck, ZF_D_INDEX_UNSIGNED, b->span, "a shift wants an unsigned count, not %s", zf_ck_type_name(ck, b));
         if (zf_kind_is_signed(b->type.kind)) zf_ck_hint(ck, diag, "write `as u64`");
         return zf_ck_poison(ck, span);
     }
@@ -159,8 +150,7 @@ static zf_expr *make_shift(zf_checker *ck, zf_op op, zf_expr *a, zf_expr *b, zf_
     zf_interval exact = zf_range_exact(op, a->range, b->range, zf_kind_bits(a->type.kind));
     if (a->kind == ZF_X_CONST && b->kind == ZF_X_CONST) {
         uint64_t bits;
-        if (zf_expr_evaluate(expr, NULL, &bits))
-            return zf_ck_int(ck, a->type, zf_value_of_bits(a->type.kind, bits), span);
+        if (zf_expr_evaluate(expr, NULL, &bits)) return zf_ck_int(ck, a->type, zf_value_of_bits(a->type.kind, bits), span);
     }
     return zf_ck_finish(ck, expr, zf_range_wrap(exact, a->type.kind));
 }
@@ -177,9 +167,7 @@ static zf_expr *make_logical(zf_checker *ck, zf_op op, zf_expr *a, zf_expr *b, z
     return zf_ck_finish(ck, expr, zf_range_exact(op, a->range, b->range, 1));
 }
 
-static zf_expr *make_not(zf_checker *ck, zf_expr *a) {
-    return zf_ck_unary(ck, ZF_OP_NOT, a, a->span);
-}
+static zf_expr *make_not(zf_checker *ck, zf_expr *a) { return zf_ck_unary(ck, ZF_OP_NOT, a, a->span); }
 
 /// v == null, null != v. NULL: neither side is null.
 static zf_expr *compare_with_null(zf_checker *ck, zf_op op, zf_expr *a, zf_expr *b, zf_span span) {
@@ -187,8 +175,7 @@ static zf_expr *compare_with_null(zf_checker *ck, zf_op op, zf_expr *a, zf_expr 
     if (!null_a && !null_b) return NULL;
     zf_expr *value = null_a ? b : a;
     if ((null_a && null_b) || !value->type.nullable || (op != ZF_OP_EQ && op != ZF_OP_NE)) {
-        zf_diag *diag =
-            zf_ck_error(ck, ZF_D_BAD_OPERAND, span, "only a nullable value is compared with null, by `==` or `!=`");
+        zf_diag *diag = zf_ck_error(ck, ZF_D_BAD_OPERAND, span, "only a nullable value is compared with null, by `==` or `!=`");
         if (!value->type.nullable && zf_untyped_of(value->type) == ZF_UNTYPED_NOT) {
             zf_ck_remark(ck, diag, value->span, "this is of type %s, which is never null", zf_ck_type_name(ck, value));
         }
@@ -256,8 +243,7 @@ static zf_expr *make_arithmetic(zf_checker *ck, zf_op op, zf_expr *a, zf_expr *b
         if (zf_interval_is_const(b->range) && b->range.lo == 0 && !ck->env.dead) return report_zero_divisor(ck, b);
         expr->proved = b->range.lo > 0 || b->range.hi < 0;
         zf_int128 least = zf_interval_of_kind(type.kind).lo;
-        expr->nonzero_overflow =
-            zf_kind_is_unsigned(type.kind) || b->range.lo > -1 || b->range.hi < -1 || a->range.lo > least;
+        expr->nonzero_overflow = zf_kind_is_unsigned(type.kind) || b->range.lo > -1 || b->range.hi < -1 || a->range.lo > least;
         if (!expr->proved) {
             zf_ck_note_check(ck, b, b, "the divisor may be 0: a check stays");
         }

@@ -4,9 +4,7 @@
 
 #include "frontend/check.h"
 
-static bool is_number(zf_type type) {
-    return !type.nullable && (zf_kind_is_integer(type.kind) || zf_kind_is_float(type.kind));
-}
+static bool is_number(zf_type type) { return !type.nullable && (zf_kind_is_integer(type.kind) || zf_kind_is_float(type.kind)); }
 
 // ---- Expressions of signatures ---------------------------------------------------------------------------------
 
@@ -96,8 +94,8 @@ static void check_given(zf_checker *ck, zf_port *port, const zf_ast_expr *given)
     if (zf_kind_is_integer(port->type.kind)) {
         constant->range = zf_interval_const(zf_value_of_bits(port->type.kind, bits));
         if (!zf_interval_within(constant->range, port->range)) {
-            zf_diag *diag = zf_ck_error(ck, ZF_D_CONSTANT_RANGE, given->span,
-                                        "the default of `%s` lies outside its range", port->name);
+            zf_diag *diag =
+                zf_ck_error(ck, ZF_D_CONSTANT_RANGE, given->span, "the default of `%s` lies outside its range", port->name);
             zf_ck_remark(ck, diag, (zf_span){0}, "it is %s, and the range is %s", zf_ck_range_text(ck, constant->range),
                          zf_ck_range_text(ck, port->range));
             return;
@@ -114,8 +112,7 @@ static void check_param(zf_checker *ck, zf_port *port, const zf_ast_port *ast) {
         return;
     }
     port->type = zf_ck_type(ck, ast->type);
-    if (port->type.kind != ZF_K_ERROR && !is_number(port->type) &&
-        (port->type.nullable || port->type.kind != ZF_K_BOOL)) {
+    if (port->type.kind != ZF_K_ERROR && !is_number(port->type) && (port->type.nullable || port->type.kind != ZF_K_BOOL)) {
         zf_diag *diag = zf_ck_error(ck, ZF_D_BAD_TYPE, ast->type->span, "a param is a number or bool, not %s",
                                     zf_type_name(ck->arena, port->type));
         if (port->type.kind == ZF_K_OPAQUE) zf_ck_hint(ck, diag, "give the generic a bound: scalar");
@@ -141,9 +138,8 @@ static void check_stream(zf_checker *ck, zf_port *port, const zf_ast_port *ast) 
         if (strcmp(ast->per, "chunk") == 0) {
             port->per_chunk = true;
             if (ck->inst->pattern != ZF_NON_PARALLEL) {
-                zf_diag *diag =
-                    zf_ck_error(ck, ZF_D_PER_CHUNK, ast->span,
-                                "`%s` is `per chunk`, and only non_parallel algorithms have chunks", ast->name);
+                zf_diag *diag = zf_ck_error(ck, ZF_D_PER_CHUNK, ast->span,
+                                            "`%s` is `per chunk`, and only non_parallel algorithms have chunks", ast->name);
                 zf_ck_remark(ck, diag, ck->algorithm->pattern_span, "the pattern");
             }
         } else if (strcmp(ast->per, "column") == 0) {

@@ -4,9 +4,7 @@
 
 #define FAR ((zf_int128)1 << 100)
 
-static zf_int128 clamp(zf_int128 value) {
-    return value > FAR ? FAR : value < -FAR ? -FAR : value;
-}
+static zf_int128 clamp(zf_int128 value) { return value > FAR ? FAR : value < -FAR ? -FAR : value; }
 
 static zf_int128 times(zf_int128 a, zf_int128 b) {
     zf_int128 product;
@@ -22,13 +20,9 @@ static zf_int128 shifted(zf_int128 a, zf_int128 n) {
 }
 
 /// Arithmetic: towards minus infinity.
-static zf_int128 shifted_right(zf_int128 a, zf_int128 n) {
-    return n > 126 ? (a < 0 ? -1 : 0) : a >> n;
-}
+static zf_int128 shifted_right(zf_int128 a, zf_int128 n) { return n > 126 ? (a < 0 ? -1 : 0) : a >> n; }
 
-static zf_interval between(zf_int128 a, zf_int128 b) {
-    return a <= b ? (zf_interval){a, b} : (zf_interval){b, a};
-}
+static zf_interval between(zf_int128 a, zf_int128 b) { return a <= b ? (zf_interval){a, b} : (zf_interval){b, a}; }
 
 /// All ones up to the highest bit of `value`, which is not negative.
 static zf_int128 ones_over(zf_int128 value) {
@@ -76,8 +70,8 @@ static zf_interval remainder_of(zf_interval a, zf_interval b) {
 }
 
 static zf_interval bitwise(zf_op op, zf_interval a, zf_interval b, unsigned bits) {
-    zf_interval unknown = bits >= 100 ? (zf_interval){-FAR, FAR}
-                                      : (zf_interval){-((zf_int128)1 << (bits - 1)), ((zf_int128)1 << (bits - 1)) - 1};
+    zf_interval unknown =
+        bits >= 100 ? (zf_interval){-FAR, FAR} : (zf_interval){-((zf_int128)1 << (bits - 1)), ((zf_int128)1 << (bits - 1)) - 1};
     if (zf_interval_is_const(a) && zf_interval_is_const(b)) {
         zf_int128 value = op == ZF_OP_AND ? (a.lo & b.lo) : op == ZF_OP_OR ? (a.lo | b.lo) : (a.lo ^ b.lo);
         return zf_interval_const(value);
@@ -101,8 +95,8 @@ static zf_interval shift_left(zf_interval a, zf_interval n, unsigned bits) {
     bool may_vanish = n.hi >= past;
     if (n.lo >= past) return (zf_interval){0, 0};
     if (may_vanish) n.hi = past - 1;
-    zf_interval r = zf_interval_hull(between(shifted(a.lo, n.lo), shifted(a.lo, n.hi)),
-                                     between(shifted(a.hi, n.lo), shifted(a.hi, n.hi)));
+    zf_interval r =
+        zf_interval_hull(between(shifted(a.lo, n.lo), shifted(a.lo, n.hi)), between(shifted(a.hi, n.lo), shifted(a.hi, n.hi)));
     return may_vanish ? zf_interval_hull(r, zf_interval_const(0)) : r;
 }
 
@@ -117,8 +111,7 @@ zf_interval zf_range_exact(zf_op op, zf_interval a, zf_interval b, unsigned bits
     case ZF_OP_ADD: return (zf_interval){clamp(a.lo + b.lo), clamp(a.hi + b.hi)};
     case ZF_OP_SUB: return (zf_interval){clamp(a.lo - b.hi), clamp(a.hi - b.lo)};
     case ZF_OP_MUL: {
-        zf_interval low = between(times(a.lo, b.lo), times(a.lo, b.hi)),
-                    high = between(times(a.hi, b.lo), times(a.hi, b.hi));
+        zf_interval low = between(times(a.lo, b.lo), times(a.lo, b.hi)), high = between(times(a.hi, b.lo), times(a.hi, b.hi));
         return zf_interval_hull(low, high);
     }
     case ZF_OP_DIV: return divided(a, b);
@@ -158,9 +151,7 @@ int zf_range_compare(zf_op op, zf_interval a, zf_interval b) {
 }
 
 zf_interval zf_range_bits(zf_interval count) {
-    zf_int128 hi = count.hi >= 64  ? zf_interval_of_kind(ZF_K_U64).hi
-                   : count.hi <= 0 ? 0
-                                   : ((zf_int128)1 << count.hi) - 1;
+    zf_int128 hi = count.hi >= 64 ? zf_interval_of_kind(ZF_K_U64).hi : count.hi <= 0 ? 0 : ((zf_int128)1 << count.hi) - 1;
     return (zf_interval){0, hi};
 }
 

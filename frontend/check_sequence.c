@@ -5,13 +5,9 @@
 
 // ---- What is known of a sequence ------------------------------------------------------------------------------
 
-bool zf_is_sequence(const zf_expr *expr) {
-    return expr->is_seq || (expr->type.kind == ZF_K_STRING && !expr->type.nullable);
-}
+bool zf_is_sequence(const zf_expr *expr) { return expr->is_seq || (expr->type.kind == ZF_K_STRING && !expr->type.nullable); }
 
-zf_type zf_element_type(const zf_expr *seq) {
-    return seq->is_seq ? seq->type : zf_type_of(ZF_K_U8);
-}
+zf_type zf_element_type(const zf_expr *seq) { return seq->is_seq ? seq->type : zf_type_of(ZF_K_U8); }
 
 zf_interval zf_element_range(const zf_checker *ck, const zf_expr *seq) {
     zf_interval all = zf_range_all(zf_element_type(seq));
@@ -29,8 +25,7 @@ zf_interval zf_length_range(const zf_checker *ck, const zf_expr *seq) {
     zf_interval any = {0, ZF_STREAM_LENGTH_MAX};
     switch (seq->kind) {
     case ZF_X_STREAM: // while it is being written it has what was pushed so far
-        return seq->port->fixed && seq->port->length != NULL && ck->body != ZF_IN_ENCODE ? seq->port->length->range
-                                                                                         : any;
+        return seq->port->fixed && seq->port->length != NULL && ck->body != ZF_IN_ENCODE ? seq->port->length->range : any;
     case ZF_X_TABLE: return zf_interval_const((zf_int128)seq->table->length);
     case ZF_X_SLICE: {
         zf_interval r = {seq->c->range.lo - seq->b->range.hi, seq->c->range.hi - seq->b->range.lo};
@@ -93,8 +88,8 @@ static bool may_read_elements(zf_checker *ck, const zf_expr *seq, zf_span span) 
     return true;
 }
 
-static zf_expr *report_outside(zf_checker *ck, zf_span span, const zf_expr *seq, const zf_expr *index,
-                               zf_interval length, const char *what) {
+static zf_expr *report_outside(zf_checker *ck, zf_span span, const zf_expr *seq, const zf_expr *index, zf_interval length,
+                               const char *what) {
     zf_diag *diag = zf_ck_error(ck, ZF_D_OUT_OF_RANGE, span, "%s is always outside `%s`", what, name_of(seq));
     zf_ck_remark(ck, diag, (zf_span){0}, "it is %s, and the length is %s", zf_ck_range_text(ck, index->range),
                  zf_ck_range_text(ck, length));
@@ -152,8 +147,8 @@ static zf_expr *past(zf_checker *ck, zf_expr *last) {
 zf_expr *zf_ck_slice_expr(zf_checker *ck, const zf_ast_expr *ast) {
     zf_expr *seq = zf_ck_sequence(ck, ast->a);
     const zf_ast_range *range = ast->range;
-    zf_expr *lo = range->lo == NULL ? zf_ck_int(ck, zf_type_of(ZF_K_U64), 0, range->span)
-                                    : zf_ck_index(ck, zf_ck_scalar(ck, range->lo));
+    zf_expr *lo =
+        range->lo == NULL ? zf_ck_int(ck, zf_type_of(ZF_K_U64), 0, range->span) : zf_ck_index(ck, zf_ck_scalar(ck, range->lo));
     zf_expr *hi = range->hi == NULL ? NULL : zf_ck_index(ck, zf_ck_scalar(ck, range->hi));
     if (zf_is_poison(seq) || zf_is_poison(lo) || (hi != NULL && zf_is_poison(hi))) return zf_ck_poison(ck, ast->span);
     if (!may_read_elements(ck, seq, ast->span)) return zf_ck_poison(ck, ast->span);
@@ -207,8 +202,7 @@ bool zf_ck_binder(zf_checker *ck, zf_binder *binder, zf_name name, zf_span span,
     if (last < lo->range.lo) { // no iteration at all
         local->range = zf_interval_const(lo->range.lo);
         ck->env.dead = true;
-        bool backwards =
-            zf_interval_is_const(lo->range) && zf_interval_is_const(hi->range) && lo->range.lo > hi->range.lo;
+        bool backwards = zf_interval_is_const(lo->range) && zf_interval_is_const(hi->range) && lo->range.lo > hi->range.lo;
         if (backwards && ck->generics == NULL && lo->kind == ZF_X_CONST && hi->kind == ZF_X_CONST) {
             zf_ck_error(ck, ZF_D_EMPTY_RANGE, range->span, "this range has no elements");
         }
@@ -226,8 +220,7 @@ static const struct {
     const char *name;
     zf_reduce_op op;
 } reductions[] = {
-    {"sum", ZF_RED_SUM}, {"min", ZF_RED_MIN}, {"max", ZF_RED_MAX},
-    {"xor", ZF_RED_XOR}, {"any", ZF_RED_ANY}, {"all", ZF_RED_ALL},
+    {"sum", ZF_RED_SUM}, {"min", ZF_RED_MIN}, {"max", ZF_RED_MAX}, {"xor", ZF_RED_XOR}, {"any", ZF_RED_ANY}, {"all", ZF_RED_ALL},
 };
 
 bool zf_reduce_of_name(zf_name name, zf_reduce_op *op) {
@@ -239,9 +232,7 @@ bool zf_reduce_of_name(zf_name name, zf_reduce_op *op) {
     return false;
 }
 
-const char *zf_reduce_name(zf_reduce_op op) {
-    return reductions[op].name;
-}
+const char *zf_reduce_name(zf_reduce_op op) { return reductions[op].name; }
 
 static zf_interval reduced_range(const zf_reduce *reduce) {
     zf_interval term = reduce->term->range, zero = {0, 0};
@@ -250,8 +241,7 @@ static zf_interval reduced_range(const zf_reduce *reduce) {
     case ZF_RED_ALL: return (zf_interval){0, 1};
     case ZF_RED_MIN:
     case ZF_RED_MAX: return zf_interval_hull(term, zero);
-    case ZF_RED_XOR:
-        return zf_interval_hull(zf_range_exact(ZF_OP_OR, term, term, zf_kind_bits(reduce->term->type.kind)), zero);
+    case ZF_RED_XOR: return zf_interval_hull(zf_range_exact(ZF_OP_OR, term, term, zf_kind_bits(reduce->term->type.kind)), zero);
     case ZF_RED_SUM: break;
     }
     zf_interval trips = {0, 1};
@@ -286,16 +276,15 @@ static zf_expr *check_reduce(zf_checker *ck, const zf_ast_expr *ast, zf_reduce_o
     zf_ck_hoist_end(ck, saved);
     reduce->term = term;
     for (uint32_t k = 0; k < reduce->binder_count; k++) {
-        if (zf_is_poison(reduce->binders[k].lo) || zf_is_poison(reduce->binders[k].hi))
-            return zf_ck_poison(ck, ast->span);
+        if (zf_is_poison(reduce->binders[k].lo) || zf_is_poison(reduce->binders[k].hi)) return zf_ck_poison(ck, ast->span);
         zf_ck_refuse_effect(ck, reduce->binders[k].lo, ast->span, "the bounds of a reduction");
         zf_ck_refuse_effect(ck, reduce->binders[k].hi, ast->span, "the bounds of a reduction");
     }
     if (zf_is_poison(term)) return term;
     zf_ck_refuse_effect(ck, term, ast->span, "a reduction");
     if (!logical && (term->type.nullable || !zf_kind_is_integer(term->type.kind))) {
-        zf_diag *diag = zf_ck_error(ck, ZF_D_BAD_OPERAND, term->span, "`%s` runs over integers, not %s",
-                                    zf_reduce_name(op), zf_ck_type_name(ck, term));
+        zf_diag *diag = zf_ck_error(ck, ZF_D_BAD_OPERAND, term->span, "`%s` runs over integers, not %s", zf_reduce_name(op),
+                                    zf_ck_type_name(ck, term));
         if (term->type.kind == ZF_K_BOOL)
             zf_ck_hint(ck, diag, "write `as u64` to count what holds");
         else if (zf_kind_is_float(term->type.kind))

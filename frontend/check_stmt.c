@@ -53,8 +53,7 @@ static void check_let(zf_checker *ck, const zf_ast_stmt *ast) {
     zf_ck_stmt(ck, ZF_S_LET, ast->span)->local = local;
     zf_bound *bound = zf_ck_enter(ck, ast->name, ast->name_span, local, NULL, false);
     // What relates its value to others holds for the name, too.
-    if (value->kind == ZF_X_BINARY || value->kind == ZF_X_PRIM || value->kind == ZF_X_CAST ||
-        value->kind == ZF_X_LOCAL) {
+    if (value->kind == ZF_X_BINARY || value->kind == ZF_X_PRIM || value->kind == ZF_X_CAST || value->kind == ZF_X_LOCAL) {
         if (zf_kind_is_integer(value->type.kind) && !value->type.nullable && zf_expr_immutable(ck, value)) {
             zf_expr *use = zf_ck_use(ck, bound, ast->name_span);
             zf_facts_relate(ck, use, value, false);
@@ -75,8 +74,7 @@ static void check_array(zf_checker *ck, const zf_ast_stmt *ast) {
         return;
     }
     if (!may_hold(type)) {
-        zf_ck_error(ck, ZF_D_BAD_TYPE, ast->type->span, "an array holds numbers or bool, not %s",
-                    zf_type_name(ck->arena, type));
+        zf_ck_error(ck, ZF_D_BAD_TYPE, ast->type->span, "an array holds numbers or bool, not %s", zf_type_name(ck->arena, type));
         enter_poison(ck, ast);
         return;
     }
@@ -87,8 +85,8 @@ static void check_array(zf_checker *ck, const zf_ast_stmt *ast) {
     }
     bool growing = ast->type->length == NULL;
     if (growing && ck->body != ZF_IN_ENCODE && ck->body != ZF_IN_FUNCTION) {
-        zf_diag *diag = zf_ck_error(ck, ZF_D_WRONG_PLACE, ast->type->span,
-                                    "an array without a length grows, and only encode may allocate");
+        zf_diag *diag =
+            zf_ck_error(ck, ZF_D_WRONG_PLACE, ast->type->span, "an array without a length grows, and only encode may allocate");
         zf_ck_hint(ck, diag, "write its length: `%s[n]`", zf_type_name(ck->arena, type));
         enter_poison(ck, ast);
         return;
@@ -110,9 +108,8 @@ static void check_array(zf_checker *ck, const zf_ast_stmt *ast) {
             return;
         }
         if (ck->array_bytes > limit) {
-            zf_diag *diag =
-                zf_ck_error(ck, ZF_D_LOCAL_ARRAYS, ast->span, "the local arrays of this body take more than %s",
-                            encode ? "64 MiB" : "64 KiB");
+            zf_diag *diag = zf_ck_error(ck, ZF_D_LOCAL_ARRAYS, ast->span, "the local arrays of this body take more than %s",
+                                        encode ? "64 MiB" : "64 KiB");
             zf_ck_remark(ck, diag, (zf_span){0}, "each call of a function has its own");
             enter_poison(ck, ast);
             return;
@@ -147,14 +144,12 @@ static void check_var(zf_checker *ck, const zf_ast_stmt *ast) {
     zf_ck_stmt(ck, ZF_S_VAR, ast->span)->local = local;
     zf_bound *bound = zf_ck_enter(ck, ast->name, ast->name_span, local, NULL, true);
     bool counted = !type.nullable && (zf_kind_is_integer(type.kind) || type.kind == ZF_K_BOOL);
-    if (counted)
-        zf_facts_learn(ck, zf_ck_use(ck, bound, ast->name_span), value == NULL ? zf_interval_const(0) : value->range);
+    if (counted) zf_facts_learn(ck, zf_ck_use(ck, bound, ast->name_span), value == NULL ? zf_interval_const(0) : value->range);
 }
 
 // ---- Assignment -----------------------------------------------------------------------------------------------
 
-static zf_expr *refuse_place(zf_checker *ck, const zf_ast_expr *place, zf_span declared, const char *why,
-                             const char *hint) {
+static zf_expr *refuse_place(zf_checker *ck, const zf_ast_expr *place, zf_span declared, const char *why, const char *hint) {
     zf_diag *diag = zf_ck_error(ck, ZF_D_NOT_ASSIGNABLE, place->span, "%s", why);
     if (declared.source != NULL) zf_ck_remark(ck, diag, declared, "declared here");
     if (hint != NULL) zf_ck_hint(ck, diag, "%s", hint);
@@ -202,10 +197,9 @@ static zf_expr *state_place(zf_checker *ck, const zf_ast_expr *place, zf_expr *e
 /// A local, or what the algorithm brings, under its name.
 static zf_expr *named_place(zf_checker *ck, const zf_ast_expr *place) {
     const zf_bound *bound = zf_ck_lookup(ck, place->name);
-    if (bound == NULL && names_state(ck, place->name) && ck->frame->local && ck->body != ZF_IN_LANES &&
-        ck->body != ZF_IN_STATE) {
-        zf_diag *diag = zf_ck_error(ck, ZF_D_LANE_STATE, place->span,
-                                    "the state `%s` is assigned in decode of its lane only", place->name);
+    if (bound == NULL && names_state(ck, place->name) && ck->frame->local && ck->body != ZF_IN_LANES && ck->body != ZF_IN_STATE) {
+        zf_diag *diag =
+            zf_ck_error(ck, ZF_D_LANE_STATE, place->span, "the state `%s` is assigned in decode of its lane only", place->name);
         zf_ck_hint(ck, diag, "encode keeps its own variables");
         return zf_ck_poison(ck, place->span);
     }
@@ -220,8 +214,7 @@ static zf_expr *named_place(zf_checker *ck, const zf_ast_expr *place) {
     case ZF_X_STREAM:
         return refuse_place(ck, place, expr->port->span, "a stream cannot be assigned", "write to it with `.push(v)`");
     case ZF_X_LOCAL:
-        if (expr->is_seq)
-            return refuse_place(ck, place, declared, "a whole sequence cannot be assigned", "assign its elements");
+        if (expr->is_seq) return refuse_place(ck, place, declared, "a whole sequence cannot be assigned", "assign its elements");
         if (expr->local->kind != ZF_L_VAR) break;
         if (bound != NULL && bound->alias != NULL && !bound->writable) {
             return refuse_place(ck, place, declared, "this formal cannot change",
@@ -241,18 +234,15 @@ static zf_expr *indexed_place(zf_checker *ck, const zf_ast_expr *place) {
     if (zf_is_poison(expr)) return expr;
     const zf_bound *bound = base->kind == ZF_AE_NAME ? zf_ck_lookup(ck, base->name) : NULL;
     zf_span declared = bound == NULL ? (zf_span){0} : bound->span;
-    bool array =
-        expr->a->kind == ZF_X_LOCAL && (expr->a->local->kind == ZF_L_ARRAY || expr->a->local->kind == ZF_L_GROWING);
+    bool array = expr->a->kind == ZF_X_LOCAL && (expr->a->local->kind == ZF_L_ARRAY || expr->a->local->kind == ZF_L_GROWING);
     if (!array) {
         bool stream = expr->a->kind == ZF_X_STREAM;
         return refuse_place(ck, place, stream ? expr->a->port->span : declared,
-                            stream ? "the elements of a stream cannot be assigned"
-                                   : "these elements cannot be assigned",
+                            stream ? "the elements of a stream cannot be assigned" : "these elements cannot be assigned",
                             stream ? "collect them in a local array, then push them" : NULL);
     }
     if (bound == NULL || !bound->writable) {
-        return refuse_place(ck, place, declared, "the elements of this cannot change here",
-                            "mark the formal with `var`");
+        return refuse_place(ck, place, declared, "the elements of this cannot change here", "mark the formal with `var`");
     }
     return zf_ck_write_target(ck, expr->a, place->span, "assigned") ? expr : zf_ck_poison(ck, place->span);
 }
@@ -261,8 +251,7 @@ static zf_expr *check_place(zf_checker *ck, const zf_ast_expr *place) {
     while (place->kind == ZF_AE_PAREN) place = place->a;
     if (place->kind == ZF_AE_NAME) return named_place(ck, place);
     if (place->kind == ZF_AE_INDEX) return indexed_place(ck, place);
-    return refuse_place(ck, place, (zf_span){0}, "only variables, params, states and elements of arrays are assigned",
-                        NULL);
+    return refuse_place(ck, place, (zf_span){0}, "only variables, params, states and elements of arrays are assigned", NULL);
 }
 
 static zf_expr *copy_of(zf_checker *ck, const zf_expr *expr) {
@@ -343,8 +332,7 @@ static bool check_return(zf_checker *ck, const zf_ast_stmt *ast) {
     if (ast->value != NULL) {
         if (frame->result_known && frame->result.kind == ZF_K_NONE) {
             zf_ck_expr(ck, ast->value);
-            zf_ck_error(ck, ZF_D_NO_VALUE, ast->value->span, "nothing is returned here: `%s` has no value",
-                        frame->name);
+            zf_ck_error(ck, ZF_D_NO_VALUE, ast->value->span, "nothing is returned here: `%s` has no value", frame->name);
             return true;
         }
         value = frame->result_known ? zf_ck_value_as(ck, ast->value, frame->result) : zf_ck_value(ck, ast->value);
@@ -360,8 +348,7 @@ static bool check_return(zf_checker *ck, const zf_ast_stmt *ast) {
                     zf_type_name(ck->arena, frame->result));
     }
     if (value != NULL && !zf_is_poison(value)) {
-        frame->result_range =
-            frame->has_result_range ? zf_interval_hull(frame->result_range, value->range) : value->range;
+        frame->result_range = frame->has_result_range ? zf_interval_hull(frame->result_range, value->range) : value->range;
         frame->has_result_range = true;
     }
     frame->returned = zf_facts_join(ck, frame->returned, ck->env);
@@ -378,8 +365,7 @@ static bool check_leave_loop(zf_checker *ck, const zf_ast_stmt *ast) {
         return true;
     }
     if (is_break && ck->frame->chunk_loop != 0 && ck->frame->loops == ck->frame->chunk_loop) {
-        zf_ck_error(ck, ZF_D_WRONG_PLACE, ast->span,
-                    "a chunk cannot end the loop over chunks: they are encoded side by side");
+        zf_ck_error(ck, ZF_D_WRONG_PLACE, ast->span, "a chunk cannot end the loop over chunks: they are encoded side by side");
         return true;
     }
     zf_ck_stmt(ck, is_break ? ZF_S_BREAK : ZF_S_CONTINUE, ast->span);
@@ -482,23 +468,20 @@ bool zf_ck_statement_call(zf_checker *ck, const zf_ast_stmt *ast) {
     zf_expr *target = zf_ck_sequence(ck, changed);
     zf_expr *counts = sorts ? NULL : zf_ck_sequence(ck, call->args);
     zf_expr *limit = sorts ? NULL : zf_ck_index(ck, zf_ck_scalar(ck, call->args->next->next));
-    if (zf_is_poison(target) || (counts != NULL && zf_is_poison(counts)) || (limit != NULL && zf_is_poison(limit)))
-        return true;
+    if (zf_is_poison(target) || (counts != NULL && zf_is_poison(counts)) || (limit != NULL && zf_is_poison(limit))) return true;
     const zf_bound *bound = changed->kind == ZF_AE_NAME ? zf_ck_lookup(ck, changed->name) : NULL;
-    bool array =
-        target->kind == ZF_X_LOCAL && (target->local->kind == ZF_L_ARRAY || target->local->kind == ZF_L_GROWING);
+    bool array = target->kind == ZF_X_LOCAL && (target->local->kind == ZF_L_ARRAY || target->local->kind == ZF_L_GROWING);
     if (!array || bound == NULL || !bound->writable) {
         zf_ck_error(ck, ZF_D_NOT_ASSIGNABLE, changed->span, "`%s` changes a local array, by its name", call->a->name);
         return true;
     }
     if (sorts ? !zf_kind_is_integer(target->type.kind) : target->type.kind != ZF_K_U8) {
-        zf_ck_error(ck, ZF_D_BAD_OPERAND, changed->span,
-                    sorts ? "`sort` wants integers, not %s" : "lengths are `u8[]`, not %s", zf_ck_type_name(ck, target));
+        zf_ck_error(ck, ZF_D_BAD_OPERAND, changed->span, sorts ? "`sort` wants integers, not %s" : "lengths are `u8[]`, not %s",
+                    zf_ck_type_name(ck, target));
         return true;
     }
     if (counts != NULL && !zf_kind_is_unsigned(zf_element_type(counts).kind)) {
-        zf_ck_error(ck, ZF_D_BAD_OPERAND, call->args->span, "counts are unsigned integers, not %s",
-                    zf_ck_type_name(ck, counts));
+        zf_ck_error(ck, ZF_D_BAD_OPERAND, call->args->span, "counts are unsigned integers, not %s", zf_ck_type_name(ck, counts));
         return true;
     }
     if (!zf_ck_write_target(ck, target, changed->span, "changed")) return true;
@@ -515,14 +498,12 @@ static void check_expression(zf_checker *ck, const zf_ast_stmt *ast) {
     while (call->kind == ZF_AE_PAREN) call = call->a;
     zf_expr *value = call->kind == ZF_AE_CALL ? zf_ck_call(ck, call, true) : zf_ck_expr(ck, call);
     if (zf_is_poison(value)) return;
-    if (value->kind == ZF_X_CONST && value->type.kind == ZF_K_NONE)
-        return; // a statement of encode, which stands already
+    if (value->kind == ZF_X_CONST && value->type.kind == ZF_K_NONE) return; // a statement of encode, which stands already
     if (value->kind != ZF_X_CALL && !value->effect) {
         zf_ck_warning(ck, ZF_D_NO_VALUE, ast->span, "this has no effect, and its value is not used");
         return;
     }
-    if (!value->is_seq && zf_untyped_of(value->type) == ZF_UNTYPED_NOT)
-        zf_ck_stmt(ck, ZF_S_EXPR, ast->span)->value = value;
+    if (!value->is_seq && zf_untyped_of(value->type) == ZF_UNTYPED_NOT) zf_ck_stmt(ck, ZF_S_EXPR, ast->span)->value = value;
 }
 
 static bool check_stmt(zf_checker *ck, const zf_ast_stmt *ast) {
@@ -594,8 +575,7 @@ static zf_expr *body_value(zf_checker *ck, const zf_ast_expr *ast) {
     zf_frame *frame = ck->frame;
     if (frame->result_known && frame->result.kind != ZF_K_NONE) return zf_ck_value_as(ck, ast, frame->result);
     zf_expr *value = zf_ck_expr(ck, ast);
-    if (value->type.kind == ZF_K_NONE &&
-        zf_untyped_of(value->type) == ZF_UNTYPED_NOT) { // fn f() = g(), g without a value
+    if (value->type.kind == ZF_K_NONE && zf_untyped_of(value->type) == ZF_UNTYPED_NOT) { // fn f() = g(), g without a value
         if (!frame->result_known) frame->result_known = true, frame->result = zf_type_of(ZF_K_NONE);
         zf_ck_stmt(ck, ZF_S_EXPR, ast->span)->value = value;
         return NULL;

@@ -13,8 +13,7 @@ typedef struct alternatives {
     uint32_t count, capacity;
 } alternatives;
 
-static zf_codec_choice *resolve_choice(zf_codec_work *work, const zf_module *module, const zf_ast_codec *ast,
-                                       zf_codec_edge edge);
+static zf_codec_choice *resolve_choice(zf_codec_work *work, const zf_module *module, const zf_ast_codec *ast, zf_codec_edge edge);
 
 // ---- Arguments ------------------------------------------------------------------------------------------------
 
@@ -36,8 +35,8 @@ static const zf_ast_port *find_port(const zf_ast_algorithm *algorithm, zf_name n
 
 static void report_no_such(const zf_codec_use *use, const zf_ast_codec_arg *arg) {
     zf_spec *spec = use->work->spec;
-    zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_NO_SUCH_STREAM, arg->label_span,
-                                  "`%s` has no stream or param `%s`", use->algorithm->name, arg->label);
+    zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_NO_SUCH_STREAM, arg->label_span, "`%s` has no stream or param `%s`",
+                                  use->algorithm->name, arg->label);
     zf_diag_remark(&spec->diags, diag, use->algorithm->decl->name_span, "declared here");
     const char **names = ZF_NEW_ARRAY(spec->arena, const char *, port_count(use->declared) + 1);
     size_t count = 0;
@@ -46,11 +45,9 @@ static void report_no_such(const zf_codec_use *use, const zf_ast_codec_arg *arg)
     if (nearest != NULL) zf_diag_hint(&spec->diags, diag, "did you mean `%s`?", nearest);
 }
 
-static bool report_twice(const zf_codec_use *use, const zf_ast_codec_arg *arg, const zf_ast_codec_arg *first,
-                         const char *name) {
+static bool report_twice(const zf_codec_use *use, const zf_ast_codec_arg *arg, const zf_ast_codec_arg *first, const char *name) {
     zf_diags *diags = &use->work->spec->diags;
-    zf_diag *diag =
-        zf_diag_error(diags, ZF_D_GIVEN_TWICE, arg->span, "`%s` of `%s` is given twice", name, use->algorithm->name);
+    zf_diag *diag = zf_diag_error(diags, ZF_D_GIVEN_TWICE, arg->span, "`%s` of `%s` is given twice", name, use->algorithm->name);
     zf_diag_remark(diags, diag, first->span, "first given here");
     return false;
 }
@@ -79,8 +76,7 @@ static bool assign_arguments(zf_codec_use *use) {
                 continue;
             }
         } else if (arg->value->kind == ZF_AC_LITERAL) {
-            zf_diag *diag =
-                zf_diag_error(&spec->diags, ZF_D_LITERAL_FOR_STREAM, arg->span, "a constant without a label");
+            zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_LITERAL_FOR_STREAM, arg->span, "a constant without a label");
             zf_diag_hint(&spec->diags, diag, "write `name: constant`: only streams are given by their order");
             ok = false;
             continue;
@@ -105,12 +101,11 @@ static bool assign_arguments(zf_codec_use *use) {
             use->by_port[index] = arg;
         }
         if (port->is_param && arg->type != NULL) {
-            zf_diag_error(&spec->diags, ZF_D_LITERAL_FOR_STREAM, arg->span, "`%s` is a param: it has no codec",
-                          port->name);
+            zf_diag_error(&spec->diags, ZF_D_LITERAL_FOR_STREAM, arg->span, "`%s` is a param: it has no codec", port->name);
             ok = false;
         } else if (!port->is_param && arg->value->kind == ZF_AC_LITERAL) {
-            zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_LITERAL_FOR_STREAM, arg->span,
-                                          "a constant for the stream `%s`", port->name);
+            zf_diag *diag =
+                zf_diag_error(&spec->diags, ZF_D_LITERAL_FOR_STREAM, arg->span, "a constant for the stream `%s`", port->name);
             zf_diag_remark(&spec->diags, diag, port->name_span, "declared here");
             ok = false;
         }
@@ -124,8 +119,7 @@ static bool assign_arguments(zf_codec_use *use) {
 static bool constant_bits(zf_codec_use *use, const zf_ast_codec *value, zf_type type, uint64_t *bits) {
     zf_spec *spec = use->work->spec;
     if (value->kind == ZF_AC_LITERAL) return zf_literal_bits(spec, value->literal, type, bits);
-    zf_symbol *symbol =
-        value->kind == ZF_AC_NAME && !value->has_args ? zf_find_symbol(spec, use->module, value->name) : NULL;
+    zf_symbol *symbol = value->kind == ZF_AC_NAME && !value->has_args ? zf_find_symbol(spec, use->module, value->name) : NULL;
     if (symbol == NULL || symbol->decl->kind != ZF_AD_CONST) {
         if (value->kind == ZF_AC_NAME && symbol == NULL && !value->has_args) {
             zf_report_unknown(spec, use->module, value->name, value->span, ZF_AD_CONST, "constant");
@@ -138,8 +132,7 @@ static bool constant_bits(zf_codec_use *use, const zf_ast_codec *value, zf_type 
     if (constant == NULL) return false;
     zf_type from = constant->table.type;
     bool fits = !constant->is_array && zf_type_equal(zf_type_strip(from), zf_type_strip(type));
-    if (!fits && !constant->is_array && zf_kind_is_integer(from.kind) && zf_kind_is_integer(type.kind) &&
-        !type.nullable) {
+    if (!fits && !constant->is_array && zf_kind_is_integer(from.kind) && zf_kind_is_integer(type.kind) && !type.nullable) {
         zf_int128 number = zf_value_of_bits(from.kind, constant->table.bits[0]);
         fits = zf_interval_within(zf_interval_const(number), zf_interval_of_kind(type.kind));
     }
@@ -153,15 +146,14 @@ static bool constant_bits(zf_codec_use *use, const zf_ast_codec *value, zf_type 
     // Canonical text says every constant as a literal, and a codec has none for these.
     fits = fits && !signbit(real) && isfinite(real);
     if (!fits) {
-        zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_CANNOT_CONVERT, value->span, "`%s` cannot be used as %s",
-                                      value->name, zf_type_name(spec->arena, type));
-        zf_diag_remark(&spec->diags, diag, symbol->decl->name_span, "declared here as %s%s",
-                       zf_type_name(spec->arena, from), constant->is_array ? "[..]" : "");
+        zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_CANNOT_CONVERT, value->span, "`%s` cannot be used as %s", value->name,
+                                      zf_type_name(spec->arena, type));
+        zf_diag_remark(&spec->diags, diag, symbol->decl->name_span, "declared here as %s%s", zf_type_name(spec->arena, from),
+                       constant->is_array ? "[..]" : "");
         return false;
     }
-    *bits = zf_kind_is_integer(type.kind)
-                ? zf_bits_of_value(type.kind, zf_value_of_bits(from.kind, constant->table.bits[0]))
-                : constant->table.bits[0];
+    *bits = zf_kind_is_integer(type.kind) ? zf_bits_of_value(type.kind, zf_value_of_bits(from.kind, constant->table.bits[0]))
+                                          : constant->table.bits[0];
     return true;
 }
 
@@ -187,8 +179,8 @@ static bool give_param(zf_codec_use *use, zf_codec_node *node, const zf_port *pa
     uint64_t bits;
     if (!constant_bits(use, arg->value, param->type, &bits)) return false;
     if (param->assigned) {
-        zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_PARAM_CHOSEN, arg->span,
-                                      "`%s` is chosen by the encoder of `%s`", param->name, use->algorithm->name);
+        zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_PARAM_CHOSEN, arg->span, "`%s` is chosen by the encoder of `%s`",
+                                      param->name, use->algorithm->name);
         zf_diag_remark(&spec->diags, diag, param->span, "declared here");
         return false;
     }
@@ -199,11 +191,9 @@ static bool give_param(zf_codec_use *use, zf_codec_node *node, const zf_port *pa
         if (param->has_range && range_end(node, param->lo, param->type.kind, &end) && end > range.lo) range.lo = end;
         if (param->has_range && range_end(node, param->hi, param->type.kind, &end) && end < range.hi) range.hi = end;
         if (value < range.lo || value > range.hi) {
-            zf_diag *diag =
-                zf_diag_error(&spec->diags, ZF_D_CONSTANT_RANGE, arg->span, "`%s` of `%s` cannot be %" PRId64,
-                              param->name, use->algorithm->name, (int64_t)value);
-            zf_diag_remark(&spec->diags, diag, param->span, "`%s` is in %s", param->name,
-                           zf_interval_text(spec->arena, range));
+            zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_CONSTANT_RANGE, arg->span, "`%s` of `%s` cannot be %" PRId64,
+                                          param->name, use->algorithm->name, (int64_t)value);
+            zf_diag_remark(&spec->diags, diag, param->span, "`%s` is in %s", param->name, zf_interval_text(spec->arena, range));
             return false;
         }
     }
@@ -216,16 +206,14 @@ static bool give_chunk(zf_codec_use *use, zf_codec_node *node) {
     zf_spec *spec = use->work->spec;
     if (use->chunk == NULL) return true;
     if (node->inst->pattern != ZF_NON_PARALLEL) {
-        zf_diag *diag =
-            zf_diag_error(&spec->diags, ZF_D_BAD_CHUNK, use->chunk->span, "`%s` has no chunks", use->algorithm->name);
+        zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_BAD_CHUNK, use->chunk->span, "`%s` has no chunks", use->algorithm->name);
         zf_diag_remark(&spec->diags, diag, use->declared->pattern_span, "only `non_parallel` algorithms have");
         return false;
     }
     uint64_t bits;
     if (!constant_bits(use, use->chunk->value, zf_type_of(ZF_K_U64), &bits)) return false;
     if (bits < 1 || bits > ZF_CODEC_CHUNK_MAX) {
-        zf_diag *diag =
-            zf_diag_error(&spec->diags, ZF_D_BAD_CHUNK, use->chunk->span, "a chunk of %" PRIu64 " elements", bits);
+        zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_BAD_CHUNK, use->chunk->span, "a chunk of %" PRIu64 " elements", bits);
         zf_diag_remark(&spec->diags, diag, (zf_span){0}, "a chunk has 1..=%d elements", ZF_CODEC_CHUNK_MAX);
         return false;
     }
@@ -251,12 +239,8 @@ static zf_codec_node *resolve_node(zf_codec_work *work, const zf_module *module,
                                    const zf_algorithm *algorithm, zf_codec_edge edge) {
     zf_spec *spec = work->spec;
     if (algorithm->broken || !count_node(work, ast->span)) return NULL;
-    zf_codec_use use = {.work = work,
-                        .module = module,
-                        .ast = ast,
-                        .algorithm = algorithm,
-                        .declared = algorithm->decl->algorithm,
-                        .edge = edge};
+    zf_codec_use use = {
+        .work = work, .module = module, .ast = ast, .algorithm = algorithm, .declared = algorithm->decl->algorithm, .edge = edge};
     if (edge.type.kind == ZF_K_ERROR || !assign_arguments(&use)) return NULL;
     zf_type *bindings = ZF_NEW_ARRAY(spec->arena, zf_type, algorithm->generic_count + 1);
     if (!zf_codec_bind(&use, bindings)) return NULL;
@@ -316,8 +300,8 @@ static bool collect_named(zf_codec_work *work, const zf_ast_codec *ast, zf_symbo
                           alternatives *found) {
     zf_spec *spec = work->spec;
     if (ast->has_args) {
-        zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_TOO_MANY_ARGUMENTS, ast->span,
-                                      "`%s` is a codec: it takes no arguments", ast->name);
+        zf_diag *diag =
+            zf_diag_error(&spec->diags, ZF_D_TOO_MANY_ARGUMENTS, ast->span, "`%s` is a codec: it takes no arguments", ast->name);
         zf_diag_remark(&spec->diags, diag, symbol->decl->name_span, "declared here");
         return false;
     }
@@ -329,9 +313,8 @@ static bool collect_named(zf_codec_work *work, const zf_ast_codec *ast, zf_symbo
     zf_type declared = zf_resolve_type(spec, symbol->module, symbol->decl->type, NULL, NULL);
     if (declared.kind == ZF_K_ERROR || edge.type.kind == ZF_K_ERROR) return false;
     if (!zf_type_equal(zf_type_strip(declared), edge.type)) {
-        zf_diag *diag =
-            zf_diag_error(&spec->diags, ZF_D_EDGE_TYPE, ast->span, "%s holds %s, `%s` is a codec for %s", edge.what,
-                          zf_type_name(spec->arena, edge.type), ast->name, zf_type_name(spec->arena, declared));
+        zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_EDGE_TYPE, ast->span, "%s holds %s, `%s` is a codec for %s", edge.what,
+                                      zf_type_name(spec->arena, edge.type), ast->name, zf_type_name(spec->arena, declared));
         zf_diag_remark(&spec->diags, diag, symbol->decl->type->span, "declared here");
         return false;
     }
@@ -364,8 +347,8 @@ static bool collect(zf_codec_work *work, const zf_module *module, const zf_ast_c
     }
     if (symbol->decl->kind == ZF_AD_CODEC) return collect_named(work, ast, symbol, edge, found);
     if (symbol->decl->kind != ZF_AD_ALGORITHM) {
-        zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_NOT_THAT_KIND, ast->span,
-                                      "`%s` is neither an algorithm nor a codec", ast->name);
+        zf_diag *diag =
+            zf_diag_error(&spec->diags, ZF_D_NOT_THAT_KIND, ast->span, "`%s` is neither an algorithm nor a codec", ast->name);
         zf_diag_remark(&spec->diags, diag, symbol->decl->name_span, "declared here");
         return false;
     }
@@ -386,8 +369,7 @@ static zf_codec_choice *resolve_choice(zf_codec_work *work, const zf_module *mod
     work->depth--;
     if (!ok) return NULL;
     zf_codec_choice *choice = ZF_NEW(work->spec->arena, zf_codec_choice);
-    *choice =
-        (zf_codec_choice){.count = found.count, .alternatives = found.nodes, .index = UINT32_MAX, .span = ast->span};
+    *choice = (zf_codec_choice){.count = found.count, .alternatives = found.nodes, .index = UINT32_MAX, .span = ast->span};
     return choice;
 }
 
@@ -467,8 +449,8 @@ static bool check_column_names(zf_spec *spec, const zf_ast_decl *decl) {
     bool ok = true;
     for (size_t k = 1; k < count; k++) {
         if (sorted[k]->name != sorted[k - 1]->name) continue;
-        zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_DECLARED_TWICE, sorted[k]->name_span,
-                                      "column `%s` is declared twice", sorted[k]->name);
+        zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_DECLARED_TWICE, sorted[k]->name_span, "column `%s` is declared twice",
+                                      sorted[k]->name);
         zf_diag_remark(&spec->diags, diag, sorted[k - 1]->name_span, "first declared here");
         ok = false;
     }
@@ -484,8 +466,8 @@ bool zf_check_table(zf_spec *spec, zf_symbol *symbol) {
     zf_column **last = &table->columns;
     for (const zf_ast_column *written = decl->columns; written != NULL; written = written->next) {
         zf_type type = zf_resolve_type(spec, symbol->module, written->type, NULL, NULL);
-        zf_column *column = resolve_column(spec, symbol->module, written->name, written->name_span, type,
-                                           written->type->span, written->codec, "column");
+        zf_column *column = resolve_column(spec, symbol->module, written->name, written->name_span, type, written->type->span,
+                                           written->codec, "column");
         if (column == NULL) {
             ok = false;
             continue;
@@ -541,8 +523,8 @@ static bool resolve_text(zf_spec *spec, void *data) {
         zf_diag_error(&spec->diags, ZF_D_UNEXPECTED_TOKEN, span, "more than one codec");
         return false;
     }
-    given->column = resolve_column(spec, scratch_module(spec, source), source->path, unit->decls->codec->span,
-                                   given->type, (zf_span){0}, unit->decls->codec, "column");
+    given->column = resolve_column(spec, scratch_module(spec, source), source->path, unit->decls->codec->span, given->type,
+                                   (zf_span){0}, unit->decls->codec, "column");
     return given->column != NULL;
 }
 

@@ -92,9 +92,8 @@ static bool report_edge(const zf_codec_use *use, zf_span span, const zf_ast_type
                         const char *what, zf_span declared) {
     zf_diags *diags = &use->work->spec->diags;
     if (type.kind == ZF_K_ERROR) return false;
-    zf_diag *diag =
-        zf_diag_error(diags, ZF_D_EDGE_TYPE, span, "%s holds %s, `%s` has %.*s", what,
-                      zf_type_name(use->work->spec->arena, type), name, written_length(gives), written_text(gives));
+    zf_diag *diag = zf_diag_error(diags, ZF_D_EDGE_TYPE, span, "%s holds %s, `%s` has %.*s", what,
+                                  zf_type_name(use->work->spec->arena, type), name, written_length(gives), written_text(gives));
     zf_diag_remark(diags, diag, gives->span, "`%s` is declared here", use->algorithm->name);
     if (declared.source != NULL) zf_diag_remark(diags, diag, declared, "the type of %s comes from here", what);
     return false;
@@ -132,9 +131,9 @@ static bool check_bounds(zf_codec_use *use, const binding *b) {
     for (const zf_ast_generic *generic = use->declared->generics; generic != NULL; generic = generic->next, index++) {
         if (generic->bound == NULL || zf_bound_met(generic->bound, b->types[index])) continue;
         if (b->types[index].kind == ZF_K_ERROR) return false;
-        zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_BOUND_NOT_MET, use->ast->span,
-                                      "`%s` of `%s` would be %s, which is not `%s`", generic->name,
-                                      use->algorithm->name, zf_type_name(spec->arena, b->types[index]), generic->bound);
+        zf_diag *diag =
+            zf_diag_error(&spec->diags, ZF_D_BOUND_NOT_MET, use->ast->span, "`%s` of `%s` would be %s, which is not `%s`",
+                          generic->name, use->algorithm->name, zf_type_name(spec->arena, b->types[index]), generic->bound);
         zf_remark_bound(spec, diag, generic->bound);
         zf_diag_remark(&spec->diags, diag, generic->span, "the bound is declared here");
         if (use->edge.declared.source != NULL) {
@@ -156,15 +155,15 @@ bool zf_codec_bind(zf_codec_use *use, zf_type *bindings) {
     for (int round = 0; round < 2; round++) {
         bool last = round == 1;
         if (!unify(&b, use->declared->result, use->edge.type, last)) {
-            return report_edge(use, use->ast->span, use->declared->result, use->algorithm->name, use->edge.type,
-                               use->edge.what, use->edge.declared);
+            return report_edge(use, use->ast->span, use->declared->result, use->algorithm->name, use->edge.type, use->edge.what,
+                               use->edge.declared);
         }
         uint32_t index = 0;
         for (const zf_ast_port *port = use->declared->ports; port != NULL; port = port->next, index++) {
             const zf_ast_codec_arg *arg = use->by_port[index];
             if (port->is_param || arg == NULL || arg->type == NULL) continue;
-            zf_type written = zf_type_strip(zf_resolve_type(
-                spec, use->module, arg->type->kind == ZF_AT_ARRAY ? arg->type->element : arg->type, NULL, NULL));
+            zf_type written = zf_type_strip(
+                zf_resolve_type(spec, use->module, arg->type->kind == ZF_AT_ARRAY ? arg->type->element : arg->type, NULL, NULL));
             if (written.kind == ZF_K_ERROR) return false;
             if (!unify(&b, port->type, written, last)) {
                 return report_edge(use, arg->type->span, port->type, port->name, written, "the edge", (zf_span){0});
@@ -195,8 +194,7 @@ static bool result_determines(const zf_ast_algorithm *algorithm, uint32_t index)
     if (result->kind == ZF_AT_NAME) return generic_index(algorithm, result->name) == index;
     zf_type solved;
     const binding b = {.algorithm = algorithm};
-    return as_sign_of(algorithm, result, &is_signed, &of) && of == index &&
-           solve_sign(&b, index, zf_type_of(ZF_K_U8), &solved);
+    return as_sign_of(algorithm, result, &is_signed, &of) && of == index && solve_sign(&b, index, zf_type_of(ZF_K_U8), &solved);
 }
 
 bool zf_codec_edge_is_typed(zf_spec *spec, const zf_inst *inst, uint32_t slot) {
@@ -207,8 +205,7 @@ bool zf_codec_edge_is_typed(zf_spec *spec, const zf_inst *inst, uint32_t slot) {
     for (const zf_ast_generic *generic = algorithm->generics; generic != NULL; generic = generic->next, index++) {
         if (!mentions(port->type, generic->name) || result_determines(algorithm, index)) continue;
         if (generic->given == NULL) return true;
-        zf_type given =
-            zf_resolve_type(spec, inst->algorithm->module, generic->given, algorithm->generics, inst->bindings);
+        zf_type given = zf_resolve_type(spec, inst->algorithm->module, generic->given, algorithm->generics, inst->bindings);
         if (!zf_type_equal(zf_type_strip(given), inst->bindings[index])) return true;
     }
     return false;

@@ -155,8 +155,7 @@ static bool binary(const zf_expr *expr, const uint64_t *params, uint64_t *bits, 
     if (type.nullable) return false;
     if (zf_kind_is_float(type.kind)) return float_binary(expr->op, type.kind, a, b, bits);
     if (!zf_kind_is_integer(type.kind) && type.kind != ZF_K_BOOL) return false;
-    return integer_binary(expr->op, type.kind, zf_value_of_bits(type.kind, a), zf_value_of_bits(expr->b->type.kind, b),
-                          bits);
+    return integer_binary(expr->op, type.kind, zf_value_of_bits(type.kind, a), zf_value_of_bits(expr->b->type.kind, b), bits);
 }
 
 static bool primitive(const zf_expr *expr, const uint64_t *params, uint64_t *bits, int depth) {
@@ -179,9 +178,7 @@ static bool primitive(const zf_expr *expr, const uint64_t *params, uint64_t *bit
         if (a == 0) return false;
         *bits = (uint64_t)__builtin_ctzll(a);
         return true;
-    case ZF_P_ROUND:
-        *bits = kind == ZF_K_F32 ? of_float(roundf(to_float(a))) : of_double(round(to_double(kind, a)));
-        return true;
+    case ZF_P_ROUND: *bits = kind == ZF_K_F32 ? of_float(roundf(to_float(a))) : of_double(round(to_double(kind, a))); return true;
     case ZF_P_BITS_OF:
     case ZF_P_VALUE_OF: *bits = a; return true;
     case ZF_P_COUNT: break;
@@ -219,8 +216,7 @@ static bool evaluate(const zf_expr *expr, const uint64_t *params, uint64_t *bits
         else if (zf_kind_is_float(kind))
             *bits = a ^ UINT64_C(1) << (zf_kind_bits(kind) - 1);
         else
-            *bits =
-                zf_bits_of_value(kind, expr->op == ZF_OP_NEG ? -zf_value_of_bits(kind, a) : ~zf_value_of_bits(kind, a));
+            *bits = zf_bits_of_value(kind, expr->op == ZF_OP_NEG ? -zf_value_of_bits(kind, a) : ~zf_value_of_bits(kind, a));
         return true;
     }
     case ZF_X_BINARY: return binary(expr, params, bits, depth);
@@ -265,8 +261,7 @@ bool zf_ck_constant_value(zf_checker *ck, const zf_expr *expr, uint64_t *bits) {
 
 // ---- Declarations ---------------------------------------------------------------------------------------------
 
-static bool constant_elements(zf_checker *ck, zf_constant *constant, const zf_ast_expr *first, zf_type type,
-                              uint64_t length) {
+static bool constant_elements(zf_checker *ck, zf_constant *constant, const zf_ast_expr *first, zf_type type, uint64_t length) {
     uint64_t *bits = ZF_NEW_ARRAY(ck->arena, uint64_t, length);
     constant->table.bits = bits;
     bool ok = true;
@@ -301,14 +296,13 @@ static zf_constant *make_constant(zf_checker *ck, const zf_ast_decl *decl) {
     zf_type type = zf_ck_type(ck, is_array ? decl->type->element : decl->type);
     if (type.kind == ZF_K_ERROR) return NULL;
     if (type.nullable || type.kind == ZF_K_STRING) {
-        zf_ck_error(ck, ZF_D_BAD_TYPE, decl->type->span, "a constant cannot be of type %s",
-                    zf_type_name(ck->arena, type));
+        zf_ck_error(ck, ZF_D_BAD_TYPE, decl->type->span, "a constant cannot be of type %s", zf_type_name(ck->arena, type));
         return NULL;
     }
     if (is_array != (decl->elements != NULL)) {
-        zf_diag *diag = zf_ck_error(
-            ck, ZF_D_CANNOT_CONVERT, decl->name_span,
-            is_array ? "`%s` is an array, and its value is not" : "`%s` is no array, and its value is", decl->name);
+        zf_diag *diag =
+            zf_ck_error(ck, ZF_D_CANNOT_CONVERT, decl->name_span,
+                        is_array ? "`%s` is an array, and its value is not" : "`%s` is no array, and its value is", decl->name);
         zf_ck_hint(ck, diag, is_array ? "write `[a, b, ...]`" : "write its type as `E[n]`");
         return NULL;
     }
@@ -326,8 +320,8 @@ static zf_constant *make_constant(zf_checker *ck, const zf_ast_decl *decl) {
             if (written == 0) return NULL;
             if (written != length) {
                 zf_ck_error(ck, ZF_D_ARGUMENTS, decl->type->length->span,
-                            "`%s` is declared with %llu elements, and %llu are given", decl->name,
-                            (unsigned long long)written, (unsigned long long)length);
+                            "`%s` is declared with %llu elements, and %llu are given", decl->name, (unsigned long long)written,
+                            (unsigned long long)length);
                 return NULL;
             }
         }
@@ -342,15 +336,15 @@ const zf_constant *zf_resolve_constant(zf_spec *spec, zf_symbol *symbol) {
     if (symbol->resolved == &failed_constant) return NULL;
     if (symbol->resolved != NULL) return symbol->resolved;
     if (symbol->resolving) {
-        zf_diag_error(&spec->diags, ZF_D_RECURSION, symbol->decl->name_span, "the value of `%s` depends on itself",
-                      symbol->name);
+        zf_diag_error(&spec->diags, ZF_D_RECURSION, symbol->decl->name_span, "the value of `%s` depends on itself", symbol->name);
         return NULL;
     }
     if (symbol->decl->kind != ZF_AD_CONST || symbol->decl->type == NULL ||
         (symbol->decl->value == NULL && symbol->decl->elements == NULL))
         return NULL;
     if (spec->constant_depth == CONSTANT_DEPTH) {
-        zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_TOO_DEEP, symbol->decl->name_span, "constants take their values from each other more than %d levels deep", CONSTANT_DEPTH);
+        zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_TOO_DEEP, symbol->decl->name_span,
+                                      "constants take their values from each other more than %d levels deep", CONSTANT_DEPTH);
         zf_diag_hint(&spec->diags, diag, "declare a constant before those that use it");
         symbol->resolved = (void *)(uintptr_t)&failed_constant;
         return NULL;

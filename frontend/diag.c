@@ -74,9 +74,7 @@ void zf_diag_hint(zf_diags *diags, zf_diag *diag, const char *format, ...) {
     va_end(arguments);
 }
 
-void zf_diag_code_text(zf_diag_code code, char out[8]) {
-    snprintf(out, 8, "ZF%04u", (unsigned)code % 10000u);
-}
+void zf_diag_code_text(zf_diag_code code, char out[8]) { snprintf(out, 8, "ZF%04u", (unsigned)code % 10000u); }
 
 // ---- The nearest name -----------------------------------------------------------------------------------------
 

@@ -28,9 +28,9 @@ typedef struct zf_diag {
     zf_severity severity;
     zf_diag_code code;
     zf_span span;
-    const char *message;  ///< one line, no full stop
-    zf_remark *remarks;   ///< the facts known
-    const char *hint;     ///< one suggestion, or NULL
+    const char *message; ///< one line, no full stop
+    zf_remark *remarks;  ///< the facts known
+    const char *hint;    ///< one suggestion, or NULL
     struct zf_diag *next;
 } zf_diag;
 
@@ -50,8 +50,7 @@ zf_diag *zf_diag_add(zf_diags *diags, zf_severity severity, zf_diag_code code, z
     __attribute__((format(printf, 5, 6)));
 #define zf_diag_error(diags, code, span, ...) zf_diag_add((diags), ZF_ERROR, (code), (span), __VA_ARGS__)
 
-void zf_diag_remark(zf_diags *diags, zf_diag *diag, zf_span span, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+void zf_diag_remark(zf_diags *diags, zf_diag *diag, zf_span span, const char *format, ...) __attribute__((format(printf, 4, 5)));
 void zf_diag_hint(zf_diags *diags, zf_diag *diag, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /// The first error, or NULL.

@@ -208,8 +208,10 @@ static void render_json(const zf_diags *diags, zf_text *out) {
             zf_text_puts(out, "}");
         }
         zf_text_puts(out, "],\"hint\":");
-        if (diag->hint) add_json_string(out, diag->hint);
-        else zf_text_puts(out, "null");
+        if (diag->hint)
+            add_json_string(out, diag->hint);
+        else
+            zf_text_puts(out, "null");
         zf_text_puts(out, "}");
     }
     zf_text_puts(out, diags->first ? "\n]\n" : "]\n");

@@ -29,8 +29,7 @@ const char *zf_find_std(zf_arena *arena, const char *given) {
                 char *directory = zf_arena_printf(arena, "%s/%s", program, beside[k]);
                 if (!holds_std(arena, directory)) continue;
                 char resolved[PATH_MAX]; // what diagnostics show should not be full of "../"
-                return realpath(directory, resolved) != NULL ? zf_arena_copy(arena, resolved, strlen(resolved))
-                                                             : directory;
+                return realpath(directory, resolved) != NULL ? zf_arena_copy(arena, resolved, strlen(resolved)) : directory;
             }
         }
     }

@@ -77,9 +77,12 @@ static zf_doc *quoted(zf_printer *printer, const char *string) {
         unsigned char byte = (unsigned char)*s;
         const char *escape = byte == '"' ? "\\\"" : byte == '\\' ? "\\\\" : byte == '\n' ? "\\n" : byte == '\t' ? "\\t" : NULL;
         if (byte == '\r') escape = "\\r";
-        if (escape) put(printer, list, escape);
-        else if (byte < 0x20 || byte == 0x7f) put(printer, list, zf_arena_printf(printer->arena, "\\x%02x", byte));
-        else zf_doc_add(list, zf_doc_bytes(printer->arena, s, 1));
+        if (escape)
+            put(printer, list, escape);
+        else if (byte < 0x20 || byte == 0x7f)
+            put(printer, list, zf_arena_printf(printer->arena, "\\x%02x", byte));
+        else
+            zf_doc_add(list, zf_doc_bytes(printer->arena, s, 1));
     }
     put(printer, list, "\"");
     return list;
@@ -248,7 +251,11 @@ static zf_doc *simple_stmt(zf_printer *printer, const zf_ast_stmt *stmt, unsigne
         put(printer, list, "refuse ");
         zf_doc_add(list, quoted(printer, stmt->text));
         break;
-    case ZF_AS_IF: case ZF_AS_WHILE: case ZF_AS_LOOP: case ZF_AS_FOR: case ZF_AS_BLOCK: return NULL;
+    case ZF_AS_IF:
+    case ZF_AS_WHILE:
+    case ZF_AS_LOOP:
+    case ZF_AS_FOR:
+    case ZF_AS_BLOCK: return NULL;
     }
     put(printer, list, ";");
     return list;
@@ -268,8 +275,10 @@ static zf_doc *head_of(zf_printer *printer, const zf_ast_stmt *stmt) {
         break;
     default: break;
     }
-    if (stmt->range) value = zf_format_range(printer, stmt->range);
-    else if (stmt->value) value = zf_format_expr(printer, stmt->value);
+    if (stmt->range)
+        value = zf_format_range(printer, stmt->range);
+    else if (stmt->value)
+        value = zf_format_expr(printer, stmt->value);
     if (value) zf_doc_add(list, group(printer, nest(printer, nest(printer, value))));
     return list;
 }
@@ -542,7 +551,8 @@ static void print_decl(zf_printer *printer, const zf_ast_decl *decl) {
         put(printer, list, "import ");
         zf_doc_add(list, quoted(printer, decl->text));
         break;
-    case ZF_AD_CONST: case ZF_AD_CODEC:
+    case ZF_AD_CONST:
+    case ZF_AD_CODEC:
         put(printer, list, decl->kind == ZF_AD_CONST ? "const " : "codec ");
         put(printer, list, decl->name);
         put(printer, list, ": ");

@@ -62,9 +62,7 @@ static zf_doc *after_comments(zf_printer *printer, uint32_t offset, zf_doc *doc)
 
 // ---- Types ----------------------------------------------------------------------------------------------------
 
-static zf_doc *type_number(zf_printer *printer, const zf_ast_type *type) {
-    return source_text(printer, type->span);
-}
+static zf_doc *type_number(zf_printer *printer, const zf_ast_type *type) { return source_text(printer, type->span); }
 
 zf_doc *zf_format_type(zf_printer *printer, const zf_ast_type *type) {
     zf_doc *list = list_of(printer);
@@ -102,7 +100,9 @@ zf_doc *zf_format_type(zf_printer *printer, const zf_ast_type *type) {
 // True when the expression is printed with a space in it, so that a range after it needs spaces too.
 static bool has_spaces(const zf_ast_expr *expr) {
     switch (expr->kind) {
-    case ZF_AE_BINARY: case ZF_AE_COND: case ZF_AE_CAST: return true;
+    case ZF_AE_BINARY:
+    case ZF_AE_COND:
+    case ZF_AE_CAST: return true;
     case ZF_AE_UNARY: return has_spaces(expr->a);
     default: return false;
     }
@@ -208,8 +208,9 @@ zf_doc *zf_format_expr(zf_printer *printer, const zf_ast_expr *expr) {
     uint32_t last = expr->span.end > 0 ? expr->span.end - 1 : 0;
     switch (expr->kind) {
     case ZF_AE_NAME: return after_comments(printer, expr->span.begin, text(printer, expr->name));
-    case ZF_AE_INT: case ZF_AE_FLOAT: case ZF_AE_CHAR:
-        return after_comments(printer, expr->span.begin, source_text(printer, expr->span));
+    case ZF_AE_INT:
+    case ZF_AE_FLOAT:
+    case ZF_AE_CHAR: return after_comments(printer, expr->span.begin, source_text(printer, expr->span));
     case ZF_AE_TRUE: return after_comments(printer, expr->span.begin, text(printer, "true"));
     case ZF_AE_FALSE: return after_comments(printer, expr->span.begin, text(printer, "false"));
     case ZF_AE_NULL: return after_comments(printer, expr->span.begin, text(printer, "null"));
@@ -241,8 +242,10 @@ zf_doc *zf_format_expr(zf_printer *printer, const zf_ast_expr *expr) {
     case ZF_AE_CALL:
         list = list_of(printer);
         zf_doc_add(list, zf_format_expr(printer, expr->a));
-        if (expr->args) zf_doc_add(list, bracketed(printer, "(", arguments(printer, expr->args), ")", last));
-        else zf_doc_add(list, text(printer, "()"));
+        if (expr->args)
+            zf_doc_add(list, bracketed(printer, "(", arguments(printer, expr->args), ")", last));
+        else
+            zf_doc_add(list, text(printer, "()"));
         return list;
     case ZF_AE_REDUCE: return reduction(printer, expr);
     case ZF_AE_UNARY:

@@ -41,8 +41,10 @@ zf_doc *zf_doc_comment(zf_arena *arena, const char *text, size_t length, bool ow
 
 void zf_doc_add(zf_doc *list, zf_doc *item) {
     if (!item) return;
-    if (list->last) list->last->next = item;
-    else list->child = item;
+    if (list->last)
+        list->last->next = item;
+    else
+        list->child = item;
     list->last = item;
 }
 
@@ -59,7 +61,8 @@ static void add_width(const zf_doc *doc, unsigned *width) {
     case ZF_DOC_LINE: *width += 1; break;
     case ZF_DOC_SOFT: break;
     case ZF_DOC_COMMENT: *width = ZF_FORMAT_COLUMNS + 1; break;
-    case ZF_DOC_NEST: case ZF_DOC_GROUP: add_width(doc->child, width); break;
+    case ZF_DOC_NEST:
+    case ZF_DOC_GROUP: add_width(doc->child, width); break;
     case ZF_DOC_LIST:
         for (const zf_doc *item = doc->child; item && *width <= ZF_FORMAT_COLUMNS; item = item->next) add_width(item, width);
         break;
@@ -136,7 +139,9 @@ static void print_comment(zf_layout *layout, unsigned indent, const zf_doc *doc)
     if (layout->column > 0) {
         trim_spaces(layout);
         zf_line_comment *comment = ZF_NEW(layout->arena, zf_line_comment);
-        *comment = (zf_line_comment){.line = layout->line, .column = layout->column, .at = layout->out->length,
+        *comment = (zf_line_comment){.line = layout->line,
+                                     .column = layout->column,
+                                     .at = layout->out->length,
                                      .width = text_columns(doc->text, doc->length)};
         *layout->last_comment = comment;
         layout->last_comment = &comment->next;
@@ -168,15 +173,19 @@ static command *push(zf_layout *layout, command *below, const zf_doc *doc, unsig
 static bool fits(const zf_doc *doc, bool following, int *left, bool *ended) {
     switch (doc->kind) {
     case ZF_DOC_TEXT: *left -= (int)text_columns(doc->text, doc->length); break;
-    case ZF_DOC_LINE: case ZF_DOC_SOFT:
-        if (following) *ended = true;
-        else *left -= doc->kind == ZF_DOC_LINE;
+    case ZF_DOC_LINE:
+    case ZF_DOC_SOFT:
+        if (following)
+            *ended = true;
+        else
+            *left -= doc->kind == ZF_DOC_LINE;
         break;
     case ZF_DOC_COMMENT:
         if (!following) return false;
         *ended = true;
         break;
-    case ZF_DOC_NEST: case ZF_DOC_GROUP: return fits(doc->child, following, left, ended);
+    case ZF_DOC_NEST:
+    case ZF_DOC_GROUP: return fits(doc->child, following, left, ended);
     case ZF_DOC_LIST:
         for (const zf_doc *item = doc->child; item && !*ended; item = item->next) {
             if (!fits(item, following, left, ended)) return false;
@@ -206,16 +215,16 @@ void zf_layout_print(zf_layout *layout, unsigned indent, zf_doc *doc) {
         switch (here.doc->kind) {
         case ZF_DOC_TEXT: print_text(layout, here.indent, here.doc->text, here.doc->length); break;
         case ZF_DOC_COMMENT: print_comment(layout, here.indent, here.doc); break;
-        case ZF_DOC_LINE: case ZF_DOC_SOFT:
-            if (!here.flat) zf_layout_end_line(layout);
-            else if (here.doc->kind == ZF_DOC_LINE) print_text(layout, here.indent, " ", 1);
+        case ZF_DOC_LINE:
+        case ZF_DOC_SOFT:
+            if (!here.flat)
+                zf_layout_end_line(layout);
+            else if (here.doc->kind == ZF_DOC_LINE)
+                print_text(layout, here.indent, " ", 1);
             break;
-        case ZF_DOC_NEST:
-            top = push(layout, top, here.doc->child, here.indent + here.doc->indent, here.flat);
-            break;
+        case ZF_DOC_NEST: top = push(layout, top, here.doc->child, here.indent + here.doc->indent, here.flat); break;
         case ZF_DOC_GROUP:
-            top = push(layout, top, here.doc->child, here.indent,
-                       here.flat || group_fits(layout, here.doc, here.indent, top));
+            top = push(layout, top, here.doc->child, here.indent, here.flat || group_fits(layout, here.doc, here.indent, top));
             break;
         case ZF_DOC_LIST: {
             // Pushed in reverse so that the first is on top.

@@ -19,18 +19,18 @@ typedef enum zf_doc_kind {
     ZF_DOC_COMMENT, ///< at the end of a line, or on one of its own
     ZF_DOC_NEST,    ///< line breaks inside are indented more
     ZF_DOC_GROUP,
-    ZF_DOC_LIST,    ///< one after the other
+    ZF_DOC_LIST, ///< one after the other
 } zf_doc_kind;
 
 typedef struct zf_doc {
     zf_doc_kind kind;
-    const char *text;         ///< TEXT, COMMENT
+    const char *text; ///< TEXT, COMMENT
     size_t length;
-    bool own_line;            ///< COMMENT
-    unsigned indent;          ///< NEST: columns more
-    struct zf_doc *child;     ///< NEST, GROUP, LIST: the first
-    struct zf_doc *last;      ///< LIST
-    struct zf_doc *next;      ///< in a list
+    bool own_line;        ///< COMMENT
+    unsigned indent;      ///< NEST: columns more
+    struct zf_doc *child; ///< NEST, GROUP, LIST: the first
+    struct zf_doc *last;  ///< LIST
+    struct zf_doc *next;  ///< in a list
 } zf_doc;
 
 zf_doc *zf_doc_text(zf_arena *arena, const char *text);
@@ -53,7 +53,7 @@ typedef struct zf_layout {
     bool line_ended; ///< by a comment: whatever comes next starts a line
     bool empty;      ///< nothing was printed yet
     struct zf_line_comment *comments, **last_comment;
-    unsigned line;   ///< lines ended so far
+    unsigned line; ///< lines ended so far
 } zf_layout;
 
 void zf_layout_begin(zf_layout *layout, zf_arena *arena, zf_text *out);

@@ -7,7 +7,7 @@
 
 typedef struct zf_printer {
     const zf_ast_unit *unit;
-    zf_arena *arena;               ///< of documents: goes when printing is done
+    zf_arena *arena; ///< of documents: goes when printing is done
     zf_layout layout;
     const zf_ast_comment *pending; ///< the first comment not printed yet; comments keep their order
     uint32_t last_end;             ///< where the thing printed last ends in the source

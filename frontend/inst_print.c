@@ -16,11 +16,10 @@ static void print_expr(printer *p, const zf_expr *expr);
 static void print_stmts(printer *p, const zf_stmt *stmt);
 
 static const char *const binary_text[ZF_OP_COUNT] = {
-    [ZF_OP_NEG] = "-",  [ZF_OP_BITNOT] = "~", [ZF_OP_NOT] = "!", [ZF_OP_OROR] = "||", [ZF_OP_ANDAND] = "&&",
-    [ZF_OP_EQ] = "==",  [ZF_OP_NE] = "!=",    [ZF_OP_LT] = "<",  [ZF_OP_LE] = "<=",   [ZF_OP_GT] = ">",
-    [ZF_OP_GE] = ">=",  [ZF_OP_OR] = "|",     [ZF_OP_XOR] = "^", [ZF_OP_AND] = "&",   [ZF_OP_SHL] = "<<",
-    [ZF_OP_SHR] = ">>", [ZF_OP_ADD] = "+",    [ZF_OP_SUB] = "-", [ZF_OP_MUL] = "*",   [ZF_OP_DIV] = "/",
-    [ZF_OP_REM] = "%",
+    [ZF_OP_NEG] = "-", [ZF_OP_BITNOT] = "~", [ZF_OP_NOT] = "!",  [ZF_OP_OROR] = "||", [ZF_OP_ANDAND] = "&&", [ZF_OP_EQ] = "==",
+    [ZF_OP_NE] = "!=", [ZF_OP_LT] = "<",     [ZF_OP_LE] = "<=",  [ZF_OP_GT] = ">",    [ZF_OP_GE] = ">=",     [ZF_OP_OR] = "|",
+    [ZF_OP_XOR] = "^", [ZF_OP_AND] = "&",    [ZF_OP_SHL] = "<<", [ZF_OP_SHR] = ">>",  [ZF_OP_ADD] = "+",     [ZF_OP_SUB] = "-",
+    [ZF_OP_MUL] = "*", [ZF_OP_DIV] = "/",    [ZF_OP_REM] = "%",
 };
 
 static void put_type(printer *p, zf_type type) {
@@ -56,9 +55,7 @@ static void put_range(printer *p, zf_interval range) {
     put_number(p, range.hi);
 }
 
-static bool is_counted(zf_type type) {
-    return !type.nullable && zf_kind_is_integer(type.kind);
-}
+static bool is_counted(zf_type type) { return !type.nullable && zf_kind_is_integer(type.kind); }
 
 static void put_local(printer *p, const zf_local *local) {
     if (local == NULL)

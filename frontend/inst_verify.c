@@ -32,38 +32,24 @@ static bool fault(verifier *v, zf_span span, const char *what) {
     return false;
 }
 
-#define WANT(condition, what)                                                                                          \
-    do {                                                                                                               \
-        if (!(condition)) return fault(v, expr->span, what);                                                           \
+#define WANT(condition, what)                                                                                                    \
+    do {                                                                                                                         \
+        if (!(condition)) return fault(v, expr->span, what);                                                                     \
     } while (0)
 
-#define WANT_STMT(condition, what)                                                                                     \
-    do {                                                                                                               \
-        if (!(condition)) return fault(v, stmt->span, what);                                                           \
+#define WANT_STMT(condition, what)                                                                                               \
+    do {                                                                                                                         \
+        if (!(condition)) return fault(v, stmt->span, what);                                                                     \
     } while (0)
 
-static bool is_value_type(zf_type type) {
-    return type.kind != ZF_K_ERROR && type.kind != ZF_K_NONE;
-}
-static bool is_integer(zf_type type) {
-    return !type.nullable && zf_kind_is_integer(type.kind);
-}
-static bool is_number(zf_type type) {
-    return is_integer(type) || (!type.nullable && zf_kind_is_float(type.kind));
-}
-static bool is_bool(zf_type type) {
-    return !type.nullable && type.kind == ZF_K_BOOL;
-}
-static bool is_u64(const zf_expr *expr) {
-    return !expr->is_seq && !expr->type.nullable && expr->type.kind == ZF_K_U64;
-}
-static bool is_scalar(const zf_expr *expr) {
-    return !expr->is_seq && is_value_type(expr->type);
-}
+static bool is_value_type(zf_type type) { return type.kind != ZF_K_ERROR && type.kind != ZF_K_NONE; }
+static bool is_integer(zf_type type) { return !type.nullable && zf_kind_is_integer(type.kind); }
+static bool is_number(zf_type type) { return is_integer(type) || (!type.nullable && zf_kind_is_float(type.kind)); }
+static bool is_bool(zf_type type) { return !type.nullable && type.kind == ZF_K_BOOL; }
+static bool is_u64(const zf_expr *expr) { return !expr->is_seq && !expr->type.nullable && expr->type.kind == ZF_K_U64; }
+static bool is_scalar(const zf_expr *expr) { return !expr->is_seq && is_value_type(expr->type); }
 
-static bool in_decode(const verifier *v) {
-    return v->kind != ZF_IN_ENCODE && v->kind != ZF_IN_CONST;
-}
+static bool in_decode(const verifier *v) { return v->kind != ZF_IN_ENCODE && v->kind != ZF_IN_CONST; }
 
 static bool verify_local(verifier *v, zf_span span, const zf_local *local) {
     if (local == NULL) return fault(v, span, "a use of no local");
@@ -96,9 +82,7 @@ static bool verify_binary(verifier *v, const zf_expr *expr) {
     WANT(is_scalar(expr->a) && is_scalar(expr->b), "an operation on a sequence");
     switch (expr->op) {
     case ZF_OP_ANDAND:
-    case ZF_OP_OROR:
-        WANT(is_bool(a) && is_bool(b) && is_bool(expr->type), "a logical operation on something else");
-        return true;
+    case ZF_OP_OROR: WANT(is_bool(a) && is_bool(b) && is_bool(expr->type), "a logical operation on something else"); return true;
     case ZF_OP_SHL:
     case ZF_OP_SHR:
         WANT(is_integer(a) && zf_type_equal(a, expr->type), "a shift of something else");
@@ -130,24 +114,21 @@ static bool verify_prim(verifier *v, const zf_expr *expr) {
     switch (expr->prim) {
     case ZF_P_MIN:
     case ZF_P_MAX:
-        WANT(is_integer(a) && zf_type_equal(a, expr->b->type) && zf_type_equal(a, expr->type),
-             "min or max of two types");
+        WANT(is_integer(a) && zf_type_equal(a, expr->b->type) && zf_type_equal(a, expr->type), "min or max of two types");
         break;
     case ZF_P_NTH_BIT: WANT(is_u64(expr->b), "a bit number that is not u64"); /* fall through */
     case ZF_P_BIT_WIDTH:
     case ZF_P_POPCOUNT:
     case ZF_P_CLZ:
     case ZF_P_CTZ:
-        WANT(!a.nullable && zf_kind_is_unsigned(a.kind) && expr->type.kind == ZF_K_U8,
-             "bits of something that is not unsigned");
+        WANT(!a.nullable && zf_kind_is_unsigned(a.kind) && expr->type.kind == ZF_K_U8, "bits of something that is not unsigned");
         break;
     case ZF_P_ROUND: WANT(zf_kind_is_float(a.kind) && zf_type_equal(a, expr->type), "round of something else"); break;
     case ZF_P_BITS_OF:
         WANT(zf_kind_is_float(a.kind) && expr->type.kind == zf_kind_unsigned(a.kind), "bits_of with another type");
         break;
     case ZF_P_VALUE_OF:
-        WANT(zf_kind_is_float(expr->type.kind) && a.kind == zf_kind_unsigned(expr->type.kind),
-             "value_of with another type");
+        WANT(zf_kind_is_float(expr->type.kind) && a.kind == zf_kind_unsigned(expr->type.kind), "value_of with another type");
         break;
     case ZF_P_COUNT: WANT(false, "a primitive that does not exist");
     }
@@ -156,8 +137,7 @@ static bool verify_prim(verifier *v, const zf_expr *expr) {
 
 static bool verify_binder(verifier *v, const zf_binder *binder, zf_span span) {
     if (binder->lo == NULL || binder->hi == NULL) return fault(v, span, "a binder without bounds");
-    if (!verify_local(v, span, binder->local) || !verify_expr(v, binder->lo) || !verify_expr(v, binder->hi))
-        return false;
+    if (!verify_local(v, span, binder->local) || !verify_expr(v, binder->lo) || !verify_expr(v, binder->hi)) return false;
     if (binder->local->kind != ZF_L_BINDER || binder->local->type.kind != ZF_K_U64)
         return fault(v, span, "a binder that is no binder");
     if (!is_u64(binder->lo) || !is_u64(binder->hi)) return fault(v, span, "bounds that are not u64");
@@ -170,8 +150,7 @@ static bool verify_reduce(verifier *v, const zf_reduce *reduce, zf_span span) {
     for (uint32_t k = 0; k < reduce->binder_count; k++) {
         const zf_binder *binder = &reduce->binders[k];
         if (!verify_binder(v, binder, span)) return false;
-        if (binder->lo->effect || binder->hi->effect)
-            return fault(v, span, "an effect in the bounds of a reduction or region");
+        if (binder->lo->effect || binder->hi->effect) return fault(v, span, "an effect in the bounds of a reduction or region");
     }
     if (!verify_expr(v, reduce->term)) return false;
     return reduce->term->effect ? fault(v, span, "an effect in a reduction or region") : true;
@@ -199,8 +178,7 @@ static bool verify_call(verifier *v, const zf_expr *expr) {
         WANT(zf_type_equal(call->value->type, expr->type), "a call whose value has another type");
         WANT(!call->value->effect || expr->effect, "an effect that the node above does not know of");
     }
-    WANT(inner.has_return == call->returns_inside,
-         "returns inside a call that it does not know of, or none where it says so");
+    WANT(inner.has_return == call->returns_inside, "returns inside a call that it does not know of, or none where it says so");
     WANT(call->value != NULL || call->returns_inside || expr->type.kind == ZF_K_NONE, "a call without a value");
     return true;
 }
@@ -217,10 +195,8 @@ static bool owns_port(const zf_inst *inst, const zf_port *port) {
 static bool verify_cursor(verifier *v, const zf_expr *expr) {
     WANT((int)expr->cursor >= 0 && expr->cursor < ZF_C_COUNT, "a cursor operation that does not exist");
     bool advances = zf_cursor_advances(expr->cursor);
-    WANT(owns_port(v->inst, expr->port) && !expr->port->is_param && expr->port->per_chunk,
-         "a cursor on something that has none");
-    WANT(v->kind == ZF_IN_CHUNK || v->kind == ZF_IN_LANES || v->kind == ZF_IN_STATE,
-         "a cursor outside of a chunk's decoder");
+    WANT(owns_port(v->inst, expr->port) && !expr->port->is_param && expr->port->per_chunk, "a cursor on something that has none");
+    WANT(v->kind == ZF_IN_CHUNK || v->kind == ZF_IN_LANES || v->kind == ZF_IN_STATE, "a cursor outside of a chunk's decoder");
     if (!verify_children(v, expr, zf_cursor_has_argument(expr->cursor) ? 1 : 0)) return false;
     WANT(!advances || expr->effect, "a cursor that advances without an effect");
     if (expr->a == NULL) return true;
@@ -254,9 +230,7 @@ static bool verify_local_use(verifier *v, const zf_expr *expr) {
 static bool verify_kind(verifier *v, const zf_expr *expr) {
     switch (expr->kind) {
     case ZF_X_CONST: return verify_children(v, expr, 0) && verify_const(v, expr);
-    case ZF_X_NULL:
-        WANT(expr->type.nullable, "null of a type that is not nullable");
-        return verify_children(v, expr, 0);
+    case ZF_X_NULL: WANT(expr->type.nullable, "null of a type that is not nullable"); return verify_children(v, expr, 0);
     case ZF_X_LOCAL: return verify_children(v, expr, 0) && verify_local_use(v, expr);
     case ZF_X_PARAM:
         WANT(owns_port(v->inst, expr->port) && expr->port->is_param && zf_type_equal(expr->port->type, expr->type),
@@ -302,8 +276,7 @@ static bool verify_kind(verifier *v, const zf_expr *expr) {
         return true;
     case ZF_X_IS_NULL:
         if (!verify_children(v, expr, 1)) return false;
-        WANT(is_scalar(expr->a) && expr->a->type.nullable && is_bool(expr->type),
-             "a test for null of something that never is");
+        WANT(is_scalar(expr->a) && expr->a->type.nullable && is_bool(expr->type), "a test for null of something that never is");
         return true;
     case ZF_X_VALUE:
         if (!verify_children(v, expr, 1)) return false;
@@ -315,8 +288,7 @@ static bool verify_kind(verifier *v, const zf_expr *expr) {
     case ZF_X_REDUCE: {
         if (!verify_children(v, expr, 0) || !verify_reduce(v, expr->reduce, expr->span)) return false;
         bool logical = expr->reduce->op == ZF_RED_ANY || expr->reduce->op == ZF_RED_ALL;
-        WANT(zf_type_equal(expr->reduce->term->type, expr->type) &&
-                 (logical ? is_bool(expr->type) : is_integer(expr->type)),
+        WANT(zf_type_equal(expr->reduce->term->type, expr->type) && (logical ? is_bool(expr->type) : is_integer(expr->type)),
              "a reduction of another type than its term");
         return true;
     }
@@ -335,9 +307,7 @@ static bool verify_kind(verifier *v, const zf_expr *expr) {
         WANT(is_u64(expr) && is_u64(expr->b) && is_u64(expr->c), "bits whose place or number is not u64");
         WANT(v->kind == ZF_IN_ENCODE || expr->c->range.hi <= 64, "more than 64 bits");
         return true;
-    case ZF_X_BIT_LEN:
-        WANT(v->kind == ZF_IN_ENCODE, "a node of encode in another body");
-        return verify_children(v, expr, 1);
+    case ZF_X_BIT_LEN: WANT(v->kind == ZF_IN_ENCODE, "a node of encode in another body"); return verify_children(v, expr, 1);
     case ZF_X_OUT_POS:
         WANT(v->kind == ZF_IN_CHUNK && is_u64(expr), "out.pos outside of a chunk's decoder");
         return verify_children(v, expr, 0);
@@ -363,8 +333,7 @@ static bool verify_kind(verifier *v, const zf_expr *expr) {
              "the input outside of encode");
         return verify_children(v, expr, 0);
     case ZF_X_TABLE:
-        WANT(expr->table != NULL && expr->is_seq && zf_type_equal(expr->type, expr->table->type),
-             "a table that is none");
+        WANT(expr->table != NULL && expr->is_seq && zf_type_equal(expr->type, expr->table->type), "a table that is none");
         return verify_children(v, expr, 0);
     case ZF_X_SLICE: {
         if (!verify_children(v, expr, 3) || !verify_sequence(v, expr, expr->a)) return false;
@@ -409,8 +378,7 @@ static bool verify_declaration(verifier *v, const zf_stmt *stmt) {
     if (!verify_local(v, stmt->span, stmt->local)) return false;
     const zf_local *local = stmt->local;
     bool let = stmt->kind == ZF_S_LET;
-    WANT_STMT(let ? local->kind == ZF_L_LET
-                  : local->kind == ZF_L_VAR || local->kind == ZF_L_ARRAY || local->kind == ZF_L_GROWING,
+    WANT_STMT(let ? local->kind == ZF_L_LET : local->kind == ZF_L_VAR || local->kind == ZF_L_ARRAY || local->kind == ZF_L_GROWING,
               "a declaration of a local of another kind");
     WANT_STMT(is_value_type(local->type), "a local without a type");
     WANT_STMT(local->kind != ZF_L_ARRAY || (local->length > 0 && local->init == NULL),
@@ -452,8 +420,7 @@ static bool verify_write(verifier *v, const zf_stmt *stmt) {
     if (!verify_expr(v, stmt->target)) return false;
     const zf_expr *target = stmt->target;
     bool stream = target->kind == ZF_X_STREAM;
-    bool growing =
-        target->kind == ZF_X_LOCAL && (target->local->kind == ZF_L_GROWING || target->local->kind == ZF_L_ARRAY);
+    bool growing = target->kind == ZF_X_LOCAL && (target->local->kind == ZF_L_GROWING || target->local->kind == ZF_L_ARRAY);
     WANT_STMT(stream || growing, "a write to something that is no stream and no array");
     switch (stmt->kind) {
     case ZF_S_PUSH: return verify_value(v, stmt, stmt->value, target->type);
@@ -494,8 +461,7 @@ static bool verify_stmt(verifier *v, const zf_stmt *stmt) {
         if (!verify_value(v, stmt, stmt->value, zf_type_of(ZF_K_BOOL))) return false;
         /* fall through */
     case ZF_S_LOOP:
-        WANT_STMT(v->kind == ZF_IN_CHUNK || v->kind == ZF_IN_ENCODE,
-                  "an unbounded loop in a body that runs for every element");
+        WANT_STMT(v->kind == ZF_IN_CHUNK || v->kind == ZF_IN_ENCODE, "an unbounded loop in a body that runs for every element");
         return verify_loop_body(v, stmt);
     case ZF_S_FOR_RANGE: return verify_binder(v, &stmt->binder, stmt->span) && verify_loop_body(v, stmt);
     case ZF_S_FOR_EACH:
@@ -503,8 +469,7 @@ static bool verify_stmt(verifier *v, const zf_stmt *stmt) {
         WANT_STMT(stmt->local->kind == ZF_L_ELEMENT && stmt->value != NULL, "a loop over nothing");
         if (!verify_expr(v, stmt->value)) return false;
         WANT_STMT(zf_is_sequence(stmt->value), "a loop over something that is no sequence");
-        WANT_STMT(zf_type_equal(stmt->local->type, zf_element_type(stmt->value)),
-                  "a loop whose element has another type");
+        WANT_STMT(zf_type_equal(stmt->local->type, zf_element_type(stmt->value)), "a loop whose element has another type");
         WANT_STMT(stmt->local->is_seq == (stmt->value->kind == ZF_X_PARTS || stmt->value->kind == ZF_X_CHUNKS),
                   "a loop whose element is a sequence, or should be");
         return verify_loop_body(v, stmt);
@@ -559,8 +524,8 @@ static bool verify_locals(verifier *v, const zf_body *body) {
         if (v->locals[local->id] != NULL) return fault(v, local->span, "two locals of one number");
         v->locals[local->id] = local;
         bool counted = is_integer(local->type) || is_bool(local->type);
-        if (counted && (local->range.lo > local->range.hi ||
-                        !zf_interval_within(local->range, zf_interval_of_kind(local->type.kind)))) {
+        if (counted &&
+            (local->range.lo > local->range.hi || !zf_interval_within(local->range, zf_interval_of_kind(local->type.kind)))) {
             return fault(v, local->span, "a local whose range lies outside its type");
         }
         count++;
@@ -585,8 +550,7 @@ static bool verify_in_body(verifier *v, const zf_body *body) {
     if (v->has_return != body->returns_inside)
         return fault(v, (zf_span){0}, "returns inside that the body does not know of, or none where it says so");
     if (body->value == NULL)
-        return v->result.kind == ZF_K_NONE || body->returns_inside ? true
-                                                                   : fault(v, (zf_span){0}, "a body without a value");
+        return v->result.kind == ZF_K_NONE || body->returns_inside ? true : fault(v, (zf_span){0}, "a body without a value");
     if (!verify_expr(v, body->value)) return false;
     if (body->value->is_seq || !zf_type_equal(body->value->type, v->result))
         return fault(v, body->value->span, "a body whose value has another type");
@@ -595,12 +559,8 @@ static bool verify_in_body(verifier *v, const zf_body *body) {
 
 static bool verify_body(const zf_inst *inst, const zf_body *body, bool wanted, zf_body_kind kind, const char *where,
                         zf_type result, zf_text *reason) {
-    verifier v = {.inst = inst,
-                  .where = where,
-                  .kind = kind,
-                  .result = result,
-                  .local_count = body->local_count,
-                  .reason = reason};
+    verifier v = {
+        .inst = inst, .where = where, .kind = kind, .result = result, .local_count = body->local_count, .reason = reason};
     if (body->present != wanted)
         return fault(&v, (zf_span){0},
                      wanted ? "a body that its pattern wants is missing" : "a body that its pattern does not have");
@@ -625,8 +585,8 @@ static bool verify_ports(const zf_inst *inst, zf_text *reason) {
         if (!is_value_type(port->type)) return fault(v, port->span, "a port without a type");
         if (port->is_param && (port->type.nullable || (!is_number(port->type) && !is_bool(port->type))))
             return fault(v, port->span, "a param that is no number or bool");
-        if (is_integer(port->type) && (port->range.lo > port->range.hi ||
-                                       !zf_interval_within(port->range, zf_interval_of_kind(port->type.kind)))) {
+        if (is_integer(port->type) &&
+            (port->range.lo > port->range.hi || !zf_interval_within(port->range, zf_interval_of_kind(port->type.kind)))) {
             return fault(v, port->span, "a port whose range lies outside its type");
         }
         if (port->per_chunk && inst->pattern != ZF_NON_PARALLEL)
@@ -640,8 +600,7 @@ static bool verify_ports(const zf_inst *inst, zf_text *reason) {
             if (!zf_type_equal(bounds[b]->type, port->type))
                 return fault(v, port->span, "a bound or default of another type than its port");
         }
-        if (port->given != NULL && port->given->kind != ZF_X_CONST)
-            return fault(v, port->span, "a default that is not constant");
+        if (port->given != NULL && port->given->kind != ZF_X_CONST) return fault(v, port->span, "a default that is not constant");
     }
     return true;
 }

@@ -77,8 +77,7 @@ static const char *instance_name(zf_spec *spec, const zf_algorithm *algorithm, c
     if (algorithm->generic_count == 0) return algorithm->name;
     const char *text = algorithm->name;
     for (uint32_t k = 0; k < algorithm->generic_count; k++) {
-        text =
-            zf_arena_printf(spec->arena, "%s%s%s", text, k == 0 ? "<" : ", ", zf_type_name(spec->arena, bindings[k]));
+        text = zf_arena_printf(spec->arena, "%s%s%s", text, k == 0 ? "<" : ", ", zf_type_name(spec->arena, bindings[k]));
     }
     return zf_arena_printf(spec->arena, "%s>", text);
 }
@@ -131,13 +130,11 @@ static zf_inst *make_instance(zf_spec *spec, const zf_algorithm *algorithm, cons
 static bool bounds_met(zf_spec *spec, const zf_algorithm *algorithm, const zf_type *bindings, zf_span span) {
     uint32_t k = 0;
     bool ok = true;
-    for (const zf_ast_generic *generic = algorithm->decl->algorithm->generics; generic != NULL;
-         generic = generic->next, k++) {
+    for (const zf_ast_generic *generic = algorithm->decl->algorithm->generics; generic != NULL; generic = generic->next, k++) {
         if (bindings[k].kind == ZF_K_ERROR) ok = false;
         if (zf_bound_met(generic->bound, bindings[k])) continue;
-        zf_diag *diag =
-            zf_diag_error(&spec->diags, ZF_D_BOUND_NOT_MET, span, "`%s` of `%s` would be %s, which is not `%s`", generic->name,
-                          algorithm->name, zf_type_name(spec->arena, bindings[k]), generic->bound);
+        zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_BOUND_NOT_MET, span, "`%s` of `%s` would be %s, which is not `%s`",
+                                      generic->name, algorithm->name, zf_type_name(spec->arena, bindings[k]), generic->bound);
         zf_remark_bound(spec, diag, generic->bound);
         zf_diag_remark(&spec->diags, diag, generic->span, "declared here");
         ok = false;
@@ -206,8 +203,7 @@ static bool check_generics(zf_spec *spec, const zf_algorithm *algorithm) {
     uint32_t errors = diags->errors;
     const zf_ast_algorithm *ast = algorithm->decl->algorithm;
     if (algorithm->generic_count > GENERICS_LIMIT) {
-        zf_diag_error(diags, ZF_D_TOO_LARGE, algorithm->decl->name_span, "an algorithm has at most %d generics",
-                      GENERICS_LIMIT);
+        zf_diag_error(diags, ZF_D_TOO_LARGE, algorithm->decl->name_span, "an algorithm has at most %d generics", GENERICS_LIMIT);
         return false;
     }
     for (const zf_ast_generic *generic = ast->generics; generic != NULL; generic = generic->next) {
@@ -221,8 +217,7 @@ static bool check_generics(zf_spec *spec, const zf_algorithm *algorithm) {
         size_t k = 0;
         while (generic->bound != NULL && k < bound_count && strcmp(bounds[k], generic->bound) != 0) k++;
         if (generic->bound != NULL && k == bound_count) {
-            zf_diag *diag =
-                zf_diag_error(diags, ZF_D_UNKNOWN_NAME, generic->span, "unknown bound `%s`", generic->bound);
+            zf_diag *diag = zf_diag_error(diags, ZF_D_UNKNOWN_NAME, generic->span, "unknown bound `%s`", generic->bound);
             const char *nearest = zf_nearest_name(generic->bound, bounds, bound_count);
             if (nearest != NULL)
                 zf_diag_hint(diags, diag, "did you mean `%s`?", nearest);
@@ -233,8 +228,9 @@ static bool check_generics(zf_spec *spec, const zf_algorithm *algorithm) {
         if (generic->given == NULL) continue;
         zf_type given = zf_resolve_type(spec, algorithm->module, generic->given, NULL, NULL);
         if (given.kind != ZF_K_ERROR && !zf_bound_met(generic->bound, given)) {
-            zf_diag *diag = zf_diag_error(diags, ZF_D_BOUND_NOT_MET, generic->given->span, "the default of `%s` is %s, which is not `%s`",
-                                          generic->name, zf_type_name(spec->arena, given), generic->bound);
+            zf_diag *diag =
+                zf_diag_error(diags, ZF_D_BOUND_NOT_MET, generic->given->span, "the default of `%s` is %s, which is not `%s`",
+                              generic->name, zf_type_name(spec->arena, given), generic->bound);
             zf_remark_bound(spec, diag, generic->bound);
         }
     }
@@ -295,10 +291,9 @@ static bool check_all_types(zf_spec *spec, const zf_algorithm *algorithm) {
 static void warn_of_unused(zf_spec *spec, const zf_algorithm *algorithm) {
     for (const zf_ast_member *member = algorithm->decl->algorithm->members; member != NULL; member = member->next) {
         if (member->kind != ZF_AM_FUNC || function_is_used(spec, member->func)) continue;
-        zf_diag *diag = zf_diag_add(&spec->diags, ZF_WARNING, ZF_D_UNUSED, member->func->name_span,
-                                    "nothing calls `%s`", member->func->name);
-        zf_diag_remark(&spec->diags, diag, (zf_span){0},
-                       "a function is checked where it is called, so this one is not checked");
+        zf_diag *diag =
+            zf_diag_add(&spec->diags, ZF_WARNING, ZF_D_UNUSED, member->func->name_span, "nothing calls `%s`", member->func->name);
+        zf_diag_remark(&spec->diags, diag, (zf_span){0}, "a function is checked where it is called, so this one is not checked");
     }
 }
 
@@ -319,8 +314,7 @@ bool zf_check_algorithm(zf_spec *spec, zf_symbol *symbol) {
 /// `var`, changed).
 static void enter_formal(zf_checker *ck, const zf_ast_formal *formal, uint32_t index) {
     bool is_array = formal->type != NULL && formal->type->kind == ZF_AT_ARRAY;
-    zf_type type =
-        formal->type == NULL ? zf_type_of(ZF_K_U64) : zf_ck_type(ck, is_array ? formal->type->element : formal->type);
+    zf_type type = formal->type == NULL ? zf_type_of(ZF_K_U64) : zf_ck_type(ck, is_array ? formal->type->element : formal->type);
     if (type.kind == ZF_K_ERROR) {
         zf_ck_enter(ck, formal->name, formal->span, NULL, zf_ck_poison(ck, formal->span), true);
         return;
@@ -356,8 +350,7 @@ void zf_check_function(zf_spec *spec, zf_symbol *symbol) {
     ck.frame = &frame;
     ck.body = ZF_IN_FUNCTION;
     uint32_t index = 0;
-    for (const zf_ast_formal *formal = func->formals; formal != NULL; formal = formal->next)
-        enter_formal(&ck, formal, index++);
+    for (const zf_ast_formal *formal = func->formals; formal != NULL; formal = formal->next) enter_formal(&ck, formal, index++);
     if (func->result != NULL) {
         frame.result = zf_ck_type(&ck, func->result);
         frame.result_known = true;

@@ -46,8 +46,7 @@ static bool depend_expr(zf_visitor *visitor, zf_expr *expr) {
         for (uint32_t k = 0; k < expr->call->formal_count; k++) see(state, expr->call->formals[k]);
     } else if (expr->kind == ZF_X_INDEX && expr->a->kind == ZF_X_STREAM) {
         zf_point point = zf_point_of(expr->b);
-        if (point.kind == ZF_PT_LOCAL && point.offset == 0 && binds(state->reduce, point.local))
-            state->reads_at_binder = true;
+        if (point.kind == ZF_PT_LOCAL && point.offset == 0 && binds(state->reduce, point.local)) state->reads_at_binder = true;
     } else if (expr->kind == ZF_X_CURSOR || expr->kind == ZF_X_INTERN) {
         if (expr->effect) state->changes = true;
     } else if ((expr->kind == ZF_X_STATE || expr->kind == ZF_X_OUT) && !state->in_emit) {
@@ -126,11 +125,10 @@ static bool runs_to_domain(const zf_match *match, zf_reduce *reduce) {
 static bool term_is_fixed(attempt *try) {
     dependence found = depend(try->match, try->reduce, try->match->inst->pattern == ZF_NON_PARALLEL);
     if (found.culprit != NULL) {
-        because(try,
-                zf_arena_printf(try->match->spec->arena,
-                                "its term uses `%s`, which changes from one result to the next; it may depend on `%s` "
-                                "and on params only",
-                                found.culprit->name, try->reduce->binders[0].local->name));
+        because(try, zf_arena_printf(try->match->spec->arena,
+                                     "its term uses `%s`, which changes from one result to the next; it may depend on `%s` "
+                                     "and on params only",
+                                     found.culprit->name, try->reduce->binders[0].local->name));
     } else if (found.changes) {
         because(try, "its term changes from one result to the next");
     }
@@ -190,16 +188,13 @@ static bool is_prefix(attempt *try) {
     }
     if (!zf_kind_is_integer(reduce->term->type.kind) || !term_is_fixed(try)) return false;
     if (depend(try->match, reduce, false).reads_at_binder) return true;
-    because(try, zf_arena_printf(try->match->spec->arena,
-                                 "its term reads no stream at `%s`, so there are no prefix sums to take",
+    because(try, zf_arena_printf(try->match->spec->arena, "its term reads no stream at `%s`, so there are no prefix sums to take",
                                  reduce->binders[0].local->name));
     return false;
 }
 
 /// In a chunk, and in the elements of lanes, a loop is a loop; the work counter bounds it.
-static bool is_loop(attempt *try) {
-    return try->match->inst->pattern == ZF_NON_PARALLEL;
-}
+static bool is_loop(attempt *try) { return try->match->inst->pattern == ZF_NON_PARALLEL; }
 
 /// The first row that fits is the form.
 static const struct {
@@ -235,23 +230,21 @@ static void number(zf_match *match, zf_reduce *reduce) {
 static void report(const attempt *try, zf_span span) {
     static const char *const ops[] = {"sum", "min", "max", "xor", "any", "all"};
     zf_diags *diags = &try->match->spec->diags;
-    zf_diag *diag = zf_diag_error(diags, ZF_D_NOT_A_SCAN, span, "this `%s` is no scan and has no small bound",
-                                  ops[try->reduce->op]);
+    zf_diag *diag =
+        zf_diag_error(diags, ZF_D_NOT_A_SCAN, span, "this `%s` is no scan and has no small bound", ops[try->reduce->op]);
     if (try->count != NULL) zf_diag_remark(diags, diag, (zf_span){0}, "%s", try->count);
     if (try->reason != NULL) zf_diag_remark(diags, diag, (zf_span){0}, "%s", try->reason);
     const char *d = try->match->inst->pattern == ZF_GROUP_PARALLEL ? "g" : "i";
-    zf_diag_remark(
-        diags, diag, (zf_span){0},
-        "a scan runs over `0..%s` or `0..=%s`; a segmented one from `%s / N * N`, N constant; at most %d terms are "
-        "unrolled; other sums are differences of prefix sums",
-        d, d, d, UNROLL_LIMIT);
+    zf_diag_remark(diags, diag, (zf_span){0},
+                   "a scan runs over `0..%s` or `0..=%s`; a segmented one from `%s / N * N`, N constant; at most %d terms are "
+                   "unrolled; other sums are differences of prefix sums",
+                   d, d, d, UNROLL_LIMIT);
 }
 
 /// Unrolled reductions multiply when they nest: 64 within 64 within 64 is a program nobody meant.
 static void check_nesting(const zf_match *match, const zf_reduce *reduce, zf_span span) {
     uint64_t trips = reduce->form == ZF_R_UNROLLED ? reduce->trip : 1;
-    for (const zf_enclosing *around = match->around; around != NULL && trips <= UNROLL_NESTED_LIMIT;
-         around = around->outer) {
+    for (const zf_enclosing *around = match->around; around != NULL && trips <= UNROLL_NESTED_LIMIT; around = around->outer) {
         if (around->reduce->form == ZF_R_UNROLLED) trips *= around->reduce->trip;
     }
     if (trips <= UNROLL_NESTED_LIMIT) return;

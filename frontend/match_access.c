@@ -11,15 +11,12 @@ static zf_local *domain_of(const zf_match *match, zf_local *local) {
         const zf_reduce *reduce = around->reduce;
         if (reduce->binders[0].local != local) continue;
         bool scan = reduce->form == ZF_R_SCAN || reduce->form == ZF_R_SEGMENTED;
-        return scan && (reduce->domain->kind == ZF_L_DOMAIN_I || reduce->domain->kind == ZF_L_DOMAIN_G) ? reduce->domain
-                                                                                                        : NULL;
+        return scan && (reduce->domain->kind == ZF_L_DOMAIN_I || reduce->domain->kind == ZF_L_DOMAIN_G) ? reduce->domain : NULL;
     }
     return NULL;
 }
 
-static bool is_element(const zf_expr *expr) {
-    return expr->kind == ZF_X_INDEX && expr->a->kind == ZF_X_STREAM;
-}
+static bool is_element(const zf_expr *expr) { return expr->kind == ZF_X_INDEX && expr->a->kind == ZF_X_STREAM; }
 
 /// s[d], or s[k] in a scan over d. Not in a chunk: there an index counts from the chunk's start, not from the column's.
 static bool is_aligned(const zf_match *match, zf_expr *expr, zf_local_kind kind) {
@@ -30,12 +27,8 @@ static bool is_aligned(const zf_match *match, zf_expr *expr, zf_local_kind kind)
     return domain != NULL && domain->kind == kind;
 }
 
-static bool aligned_i(const zf_match *match, zf_expr *expr) {
-    return is_aligned(match, expr, ZF_L_DOMAIN_I);
-}
-static bool aligned_g(const zf_match *match, zf_expr *expr) {
-    return is_aligned(match, expr, ZF_L_DOMAIN_G);
-}
+static bool aligned_i(const zf_match *match, zf_expr *expr) { return is_aligned(match, expr, ZF_L_DOMAIN_I); }
+static bool aligned_g(const zf_match *match, zf_expr *expr) { return is_aligned(match, expr, ZF_L_DOMAIN_G); }
 static bool gathers(const zf_match *match, zf_expr *expr) {
     (void)match;
     return is_element(expr);

@@ -23,7 +23,7 @@ typedef struct lanes {
     uint32_t local_count, taint_count;
     struct spare {
         struct spare *next;
-    } * spares;        ///< arrays of taints that are free again
+    } *spares;         ///< arrays of taints that are free again
     uint32_t returned; ///< most moves on a path that ended in `return`, of the call at hand
     zf_span returned_first;
     bool return_tainted;
@@ -71,9 +71,7 @@ static bool *local_taint(const lanes *l, const zf_local *local) {
     return local->id < l->local_count ? &l->at.tainted[local->id] : NULL;
 }
 
-static bool *state_taint(const lanes *l, const zf_state *state) {
-    return &l->at.tainted[l->local_count + state->index];
-}
+static bool *state_taint(const lanes *l, const zf_state *state) { return &l->at.tainted[l->local_count + state->index]; }
 
 /// In a loop a taint stays: one round's end is the next one's beginning.
 static void set_taint(const lanes *l, bool *taint, bool tainted) {
@@ -114,9 +112,8 @@ static const struct {
 static zf_diag *complain(lanes *l, zf_span span, const char *message, const char *operation) {
     l->reported = true;
     zf_diag *diag = zf_diag_error(&l->spec->diags, ZF_D_CURSOR_TWICE, span, message, l->port->name, operation);
-    zf_diag_remark(
-        &l->spec->diags, diag, (zf_span){0},
-        "lanes run in lockstep: each may move a cursor once per element, by an amount known before it reads");
+    zf_diag_remark(&l->spec->diags, diag, (zf_span){0},
+                   "lanes run in lockstep: each may move a cursor once per element, by an amount known before it reads");
     return diag;
 }
 
@@ -130,8 +127,7 @@ static bool move(lanes *l, const zf_expr *expr, bool amount_tainted) {
     } else if (amount_tainted) {
         complain(l, expr->span, "the amount of `%s.%s(..)` depends on bytes that the cursor showed in this step", text);
     } else if (l->control > 0) {
-        complain(l, expr->span, "whether `%s.%s()` is reached depends on bytes that the cursor showed in this step",
-                 text);
+        complain(l, expr->span, "whether `%s.%s()` is reached depends on bytes that the cursor showed in this step", text);
     } else if (l->loops > 0) {
         complain(l, expr->span, "`%s.%s()` in a loop: the cursor moves more than once per element", text);
     } else if (l->at.moves > 0) {

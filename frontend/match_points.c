@@ -28,8 +28,7 @@ zf_expr *zf_match_view(zf_expr *expr) {
     for (;;) {
         zf_expr *inner = NULL;
         if (expr->effect) return expr;
-        if (expr->kind == ZF_X_LOCAL && !expr->is_seq &&
-            (expr->local->kind == ZF_L_LET || expr->local->kind == ZF_L_FORMAL)) {
+        if (expr->kind == ZF_X_LOCAL && !expr->is_seq && (expr->local->kind == ZF_L_LET || expr->local->kind == ZF_L_FORMAL)) {
             inner = expr->local->init;
         } else if (expr->kind == ZF_X_CALL && only_lets(expr->call)) {
             inner = expr->call->value;
@@ -193,8 +192,7 @@ static bool is_remainder(const linear *sum, zf_point *out) {
         uint64_t n = 0;
         zf_local *d = plain_local(sum->terms[k].atom);
         zf_local *of = local_by_constant(sum->terms[1 - k].atom, ZF_OP_REM, &n);
-        if (d == NULL || of != d || sum->terms[k].coefficient != 1 || sum->terms[1 - k].coefficient != UINT64_MAX)
-            continue;
+        if (d == NULL || of != d || sum->terms[k].coefficient != 1 || sum->terms[1 - k].coefficient != UINT64_MAX) continue;
         return segment(sum, d, n, out);
     }
     return false;

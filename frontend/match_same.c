@@ -18,8 +18,7 @@ static bool same(sameness *state, zf_expr *a, zf_expr *b);
 
 static bool same_local(const sameness *state, const zf_local *a, const zf_local *b) {
     for (uint32_t k = state->binder_count; k-- > 0;) {
-        if (state->binders[k].a == a || state->binders[k].b == b)
-            return state->binders[k].a == a && state->binders[k].b == b;
+        if (state->binders[k].a == a || state->binders[k].b == b) return state->binders[k].a == a && state->binders[k].b == b;
     }
     // What a variable holds depends on when it is read, so no variable equals itself.
     return a == b && a->kind != ZF_L_VAR && a->kind != ZF_L_ARRAY && a->kind != ZF_L_GROWING;
@@ -50,8 +49,7 @@ static bool same(sameness *state, zf_expr *a, zf_expr *b) {
     if (a->kind == ZF_X_LOCAL && b->kind == ZF_X_LOCAL && same_local(state, a->local, b->local)) return true;
     a = zf_match_view(a);
     b = zf_match_view(b);
-    if (a->effect || b->effect || a->kind != b->kind || a->is_seq != b->is_seq || !zf_type_equal(a->type, b->type))
-        return false;
+    if (a->effect || b->effect || a->kind != b->kind || a->is_seq != b->is_seq || !zf_type_equal(a->type, b->type)) return false;
     switch (a->kind) {
     case ZF_X_CONST: return a->bits == b->bits;
     case ZF_X_NULL:
@@ -64,8 +62,7 @@ static bool same(sameness *state, zf_expr *a, zf_expr *b) {
     case ZF_X_UNARY: return a->op == b->op && same(state, a->a, b->a);
     case ZF_X_BINARY: return a->op == b->op && same(state, a->a, b->a) && same(state, a->b, b->b);
     case ZF_X_PRIM: return a->prim == b->prim && same(state, a->a, b->a) && same(state, a->b, b->b);
-    case ZF_X_BITS:
-        return a->msb == b->msb && same(state, a->a, b->a) && same(state, a->b, b->b) && same(state, a->c, b->c);
+    case ZF_X_BITS: return a->msb == b->msb && same(state, a->a, b->a) && same(state, a->b, b->b) && same(state, a->c, b->c);
     case ZF_X_COND:
     case ZF_X_CAST:
     case ZF_X_SOME:

@@ -47,9 +47,7 @@ static unsigned shaping_operands(const zf_expr *expr) {
     case ZF_X_COND:
     case ZF_X_CURSOR: return A;
     case ZF_X_BINARY:
-        return expr->op == ZF_OP_SHL || expr->op == ZF_OP_SHR       ? B
-               : expr->op == ZF_OP_ANDAND || expr->op == ZF_OP_OROR ? A
-                                                                    : 0;
+        return expr->op == ZF_OP_SHL || expr->op == ZF_OP_SHR ? B : expr->op == ZF_OP_ANDAND || expr->op == ZF_OP_OROR ? A : 0;
     default: return 0;
     }
 }
@@ -64,8 +62,7 @@ static void shape_binders(zf_visitor *visitor, const zf_binder *binders, uint32_
 static bool shape_expr(zf_visitor *visitor, zf_expr *expr) {
     shaping *state = visitor->user;
     if (state->inside && expr->kind == ZF_X_PARAM) expr->port->shapes = true;
-    if (state->inside && expr->kind == ZF_X_LOCAL && expr->local->id < state->local_count &&
-        !state->locals[expr->local->id]) {
+    if (state->inside && expr->kind == ZF_X_LOCAL && expr->local->id < state->local_count && !state->locals[expr->local->id]) {
         state->locals[expr->local->id] = true;
         // An immutable local is its `init`: done at once. What was assigned to others, the next round sees.
         bool now = (expr->local->kind == ZF_L_LET || expr->local->kind == ZF_L_FORMAL) && state->depth < LOOK_DEPTH;

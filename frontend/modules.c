@@ -53,10 +53,8 @@ static zf_source *make_source(zf_spec *spec, const char *path, const char *text,
     }
     if (owned != NULL) zf_text_free(owned);
     if (source == NULL || copy == NULL) longjmp(*spec->escape, 1);
-    *source = (zf_source){.path = zf_arena_copy(spec->arena, path, strlen(path)),
-                          .text = copy,
-                          .length = length,
-                          .id = spec->source_count++};
+    *source = (zf_source){
+        .path = zf_arena_copy(spec->arena, path, strlen(path)), .text = copy, .length = length, .id = spec->source_count++};
     return source;
 }
 
@@ -70,9 +68,7 @@ static zf_source *read_source(zf_spec *spec, const char *path, const char *real_
     return NULL;
 }
 
-zf_source *zf_read_source(zf_spec *spec, const char *path) {
-    return read_source(spec, path, path, false, (zf_span){0});
-}
+zf_source *zf_read_source(zf_spec *spec, const char *path) { return read_source(spec, path, path, false, (zf_span){0}); }
 
 // ---- Loading --------------------------------------------------------------------------------------------------
 
@@ -103,8 +99,8 @@ static char *beside_file(zf_arena *arena, const char *file, const char *path) {
 }
 
 static void report_cycle(zf_spec *spec, const zf_module *importer, zf_span at, const zf_module *again) {
-    zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_IMPORT_CYCLE, at, "`%s` is imported while it is being read",
-                                  again->source->path);
+    zf_diag *diag =
+        zf_diag_error(&spec->diags, ZF_D_IMPORT_CYCLE, at, "`%s` is imported while it is being read", again->source->path);
     for (const zf_module *module = importer; module != NULL && module != again; module = module->importer) {
         zf_diag_remark(&spec->diags, diag, module->imported_at, "`%s` is imported here", module->source->path);
     }
@@ -132,8 +128,7 @@ static void add_import(zf_spec *spec, zf_module *module, zf_module *import, zf_s
 
 static void load_import(zf_spec *spec, zf_module *module, const zf_ast_decl *decl) {
     if (spec->options.no_std) {
-        zf_diag_error(&spec->diags, ZF_D_IMPORT_FAILED, decl->span, "a text that stands alone cannot import `%s`",
-                      decl->text);
+        zf_diag_error(&spec->diags, ZF_D_IMPORT_FAILED, decl->span, "a text that stands alone cannot import `%s`", decl->text);
         return;
     }
     if (*decl->text == '\0') {
@@ -296,8 +291,7 @@ zf_module *zf_load_file(zf_spec *spec, const char *path) {
 zf_module *zf_load_text(zf_spec *spec, const char *name, const char *text, size_t length) {
     zf_load_std(spec);
     if (length > ZF_SOURCE_LIMIT) {
-        zf_diag_error(&spec->diags, ZF_D_IMPORT_FAILED, (zf_span){0}, "cannot read `%s`: it is larger than 16 MiB",
-                      name);
+        zf_diag_error(&spec->diags, ZF_D_IMPORT_FAILED, (zf_span){0}, "cannot read `%s`: it is larger than 16 MiB", name);
         return NULL;
     }
     zf_module *module = add_module(spec, make_source(spec, name, text, length, NULL), NULL);

@@ -26,9 +26,7 @@ static uint32_t hash_text(const char *text, size_t length) {
     return hash;
 }
 
-static name_entry *entry_of(zf_name name) {
-    return (name_entry *)(uintptr_t)(name - offsetof(name_entry, text));
-}
+static name_entry *entry_of(zf_name name) { return (name_entry *)(uintptr_t)(name - offsetof(name_entry, text)); }
 
 struct zf_name_table *zf_name_table_create(zf_arena *arena) {
     struct zf_name_table *table = ZF_NEW(arena, struct zf_name_table);
@@ -82,35 +80,14 @@ zf_name zf_interned_name(const zf_spec *spec, const char *text, size_t length) {
     return entry == NULL ? NULL : entry->text;
 }
 
-zf_symbol *zf_symbols_named(zf_name name) {
-    return entry_of(name)->symbols;
-}
+zf_symbol *zf_symbols_named(zf_name name) { return entry_of(name)->symbols; }
 
 // ---- Declarations ---------------------------------------------------------------------------------------------
 
 bool zf_name_is_type(zf_name name) {
     static const char *const types[] = {
-        "u8",
-        "u16",
-        "u32",
-        "u64",
-        "i8",
-        "i16",
-        "i32",
-        "i64",
-        "f32",
-        "f64",
-        "bool",
-        "string",
-        "date32",
-        "timestamp",
-        "decimal",
-        "f16",
-        "bf16",
-        "u128",
-        "i128",
-        "unsigned",
-        "signed",
+        "u8",     "u16",    "u32",       "u64",     "i8",  "i16",  "i32",  "i64",  "f32",      "f64",    "bool",
+        "string", "date32", "timestamp", "decimal", "f16", "bf16", "u128", "i128", "unsigned", "signed",
     };
     for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
         if (strcmp(types[k], name) == 0) return true;
@@ -121,24 +98,8 @@ bool zf_name_is_type(zf_name name) {
 bool zf_name_is_reserved(zf_name name) {
     static const char *const reserved[] = {
         // reductions and primitives that are called without a dot
-        "sum",
-        "min",
-        "max",
-        "xor",
-        "any",
-        "all",
-        "bit_width",
-        "popcount",
-        "clz",
-        "ctz",
-        "nth_bit",
-        "round",
-        "bits_of",
-        "value_of",
-        "sizeof",
-        "chunks",
-        "sort",
-        "code_lengths",
+        "sum", "min",     "max",   "xor",     "any",      "all",    "bit_width", "popcount", "clz",
+        "ctz", "nth_bit", "round", "bits_of", "value_of", "sizeof", "chunks",    "sort",     "code_lengths",
     };
     for (size_t k = 0; k < sizeof reserved / sizeof *reserved; k++) {
         if (strcmp(reserved[k], name) == 0) return true;
@@ -153,16 +114,15 @@ static bool is_name_of_bodies(zf_name name) {
 
 zf_symbol *zf_declare(zf_spec *spec, zf_module *module, const zf_ast_decl *decl) {
     if (zf_name_is_reserved(decl->name) || is_name_of_bodies(decl->name)) {
-        zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_RESERVED_NAME, decl->name_span,
-                                      "`%s` cannot be declared again", decl->name);
+        zf_diag *diag =
+            zf_diag_error(&spec->diags, ZF_D_RESERVED_NAME, decl->name_span, "`%s` cannot be declared again", decl->name);
         zf_diag_remark(&spec->diags, diag, (zf_span){0}, "it is the name of a type, of a primitive, or of what every body has");
         return NULL;
     }
     name_entry *entry = entry_of(decl->name);
     for (zf_symbol *other = entry->symbols; other != NULL; other = other->same_name) {
         if (other->module != module) continue;
-        zf_diag *diag =
-            zf_diag_error(&spec->diags, ZF_D_DECLARED_TWICE, decl->name_span, "`%s` is declared twice", decl->name);
+        zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_DECLARED_TWICE, decl->name_span, "`%s` is declared twice", decl->name);
         zf_diag_remark(&spec->diags, diag, other->decl->name_span, "first declared here");
         return NULL;
     }
@@ -204,12 +164,10 @@ static bool kind_fits(int kind, zf_ast_decl_kind found) {
 
 void zf_report_unknown(zf_spec *spec, const zf_module *module, zf_name name, zf_span span, int kind, const char *what) {
     if (spec->std == NULL && spec->std_tried) return; // that it was not found is told, and most likely all there is to tell
-    zf_diag *diag =
-        zf_diag_error(&spec->diags, ZF_D_UNKNOWN_NAME, span, "unknown %s `%s`", what == NULL ? "name" : what, name);
+    zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_UNKNOWN_NAME, span, "unknown %s `%s`", what == NULL ? "name" : what, name);
     for (const zf_symbol *symbol = entry_of(name)->symbols; symbol != NULL; symbol = symbol->same_name) {
         if (visibility(spec, module, symbol) > 0 || !kind_fits(kind, symbol->decl->kind)) continue;
-        zf_diag_remark(&spec->diags, diag, symbol->decl->name_span,
-                       "declared here, in a file that this one does not import");
+        zf_diag_remark(&spec->diags, diag, symbol->decl->name_span, "declared here, in a file that this one does not import");
         return;
     }
     if (spec->diags.errors > spec->diags.limit) return; // it is not shown
@@ -222,8 +180,7 @@ void zf_report_unknown(zf_spec *spec, const zf_module *module, zf_name name, zf_
     count = 0;
     for (const zf_module *m = spec->modules; m != NULL; m = m->next) {
         for (const zf_symbol *symbol = m->symbols; symbol != NULL; symbol = symbol->next) {
-            if (kind_fits(kind, symbol->decl->kind) && visibility(spec, module, symbol) > 0)
-                names[count++] = symbol->name;
+            if (kind_fits(kind, symbol->decl->kind) && visibility(spec, module, symbol) > 0) names[count++] = symbol->name;
         }
     }
     const char *nearest = zf_nearest_name(name, names, count);

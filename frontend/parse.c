@@ -19,8 +19,8 @@ static bool starts_declaration(int kind) {
 }
 
 static bool starts_statement(int kind) {
-    return kind == LET || kind == VAR || kind == IF || kind == WHILE || kind == LOOP || kind == FOR || kind == BREAK || kind == CONTINUE ||
-           kind == RETURN || kind == EMIT || kind == REQUIRE || kind == REFUSE || kind == STATE;
+    return kind == LET || kind == VAR || kind == IF || kind == WHILE || kind == LOOP || kind == FOR || kind == BREAK ||
+           kind == CONTINUE || kind == RETURN || kind == EMIT || kind == REQUIRE || kind == REFUSE || kind == STATE;
 }
 
 static zf_token scan(zf_parser *parser) {
@@ -196,8 +196,8 @@ static size_t valid_bytes(const zf_source *source) {
 
 static bool is_readable(zf_spec *spec, const zf_source *source) {
     if (source->length > ZF_SOURCE_LIMIT) {
-        zf_diag_error(&spec->diags, ZF_D_SOURCE_SIZE, ((zf_span){source, 0, 0}), "the source has %zu bytes, more than the %d allowed",
-                      source->length, ZF_SOURCE_LIMIT);
+        zf_diag_error(&spec->diags, ZF_D_SOURCE_SIZE, ((zf_span){source, 0, 0}),
+                      "the source has %zu bytes, more than the %d allowed", source->length, ZF_SOURCE_LIMIT);
         return false;
     }
     size_t valid = valid_bytes(source);

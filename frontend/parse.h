@@ -4,9 +4,9 @@
 
 #include "frontend/spec_internal.h"
 
-#define ZF_SYNTAX_LIST(type)                                                                                             \
-    struct {                                                                                                             \
-        type *first, *last;                                                                                              \
+#define ZF_SYNTAX_LIST(type)                                                                                                     \
+    struct {                                                                                                                     \
+        type *first, *last;                                                                                                      \
     }
 
 /// The value of a symbol of the grammar.
@@ -84,23 +84,23 @@ typedef struct zf_parser {
     size_t used_before; ///< of the arena
     jmp_buf fatal;      ///< where the scanner goes when it has no memory
 
-    zf_token current;     ///< delivered last
-    zf_token previous;    ///< delivered before it
-    int declaration;      ///< the keyword of the declaration that we are in
-    bool skipped_bad;     ///< the scanner reported something since the token before the current one
+    zf_token current;  ///< delivered last
+    zf_token previous; ///< delivered before it
+    int declaration;   ///< the keyword of the declaration that we are in
+    bool skipped_bad;  ///< the scanner reported something since the token before the current one
     bool reported_deep, reported_size;
 
     zf_span open[ZF_OPEN_LIMIT]; ///< brackets delivered and not closed yet
     uint32_t open_count, brace_count;
 
     // Recovery: what is delivered before the scanner is asked again.
-    uint32_t closers;     ///< that many `}`
-    bool semicolon;       ///< then a `;`
-    bool has_held;        ///< then this token
+    uint32_t closers; ///< that many `}`
+    bool semicolon;   ///< then a `;`
+    bool has_held;    ///< then this token
     zf_token held;
-    bool skipping;        ///< tokens are passed over up to the next `;` or `}` of this level
-    uint32_t skip_depth;  ///< braces opened while skipping
-    uint32_t retried;     ///< place of the last token that an error was at, plus 1
+    bool skipping;       ///< tokens are passed over up to the next `;` or `}` of this level
+    uint32_t skip_depth; ///< braces opened while skipping
+    uint32_t retried;    ///< place of the last token that an error was at, plus 1
 } zf_parser;
 
 /// The scanner (lexer.l): the next token's kind.
@@ -118,8 +118,8 @@ bool zf_on_later_line(const zf_parser *parser, const zf_token *before, const zf_
 void zf_syntax_too_deep(zf_parser *parser, zf_span span);
 
 // ---- Building nodes (parse_build.c) ----
-// `zf_new_*` gives a node of depth 1 to be filled; `zf_seal_*` then computes its depth from its parts, and turns a node beyond the
-// limit into a leaf after reporting it. `zf_build_*` do both.
+// `zf_new_*` gives a node of depth 1 to be filled; `zf_seal_*` then computes its depth from its parts, and turns a node beyond
+// the limit into a leaf after reporting it. `zf_build_*` do both.
 zf_ast_type *zf_new_type(zf_parser *parser, zf_ast_type_kind kind, zf_span span);
 zf_ast_expr *zf_new_expr(zf_parser *parser, zf_ast_expr_kind kind, zf_span span);
 zf_ast_stmt *zf_new_stmt(zf_parser *parser, zf_ast_stmt_kind kind, zf_span span);

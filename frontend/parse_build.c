@@ -214,8 +214,8 @@ void zf_build_version(zf_parser *parser, uint64_t version, zf_span number, zf_sp
     if (unit->has_version || unit->decls) {
         zf_diag_error(parser->diags, ZF_D_VERSION, span, "the language version stands once, before all declarations");
     } else if (version != LANGUAGE_VERSION) {
-        zf_diag *diag = zf_diag_error(parser->diags, ZF_D_VERSION, number, "language version %llu is not known",
-                                      (unsigned long long)version);
+        zf_diag *diag =
+            zf_diag_error(parser->diags, ZF_D_VERSION, number, "language version %llu is not known", (unsigned long long)version);
         zf_diag_hint(parser->diags, diag, "this compiler reads version %d", LANGUAGE_VERSION);
     } else {
         unit->version = version;

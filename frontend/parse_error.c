@@ -12,7 +12,7 @@ typedef struct expectation {
     bool in_expression; ///< an expression may end here: operators may follow
     bool in_codec;
     bool in_type;
-    bool in_statement;  ///< a place that was begun as a statement
+    bool in_statement; ///< a place that was begun as a statement
 } expectation;
 
 static bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -53,8 +53,11 @@ static bool is_phrase(const char *symbol) {
 // What a single name that is expected stands for.
 static const char *name_phrase(const zf_parser *parser) {
     switch (parser->previous.kind) {
-    case ':': case ARROW: case AS: return "a type";
-    case '=': case '|': return parser->declaration == ALGORITHM ? "a type" : "a codec";
+    case ':':
+    case ARROW:
+    case AS: return "a type";
+    case '=':
+    case '|': return parser->declaration == ALGORITHM ? "a type" : "a codec";
     default: return "a name";
     }
 }
@@ -62,13 +65,13 @@ static const char *name_phrase(const zf_parser *parser) {
 static const char *const declaration_words[] = {"import", "const", "fn", "algorithm", "codec", "table", "zf", NULL};
 static const char *const pattern_words[] = {"fully_parallel", "group_parallel", "non_parallel", NULL};
 static const char *const member_start[] = {"state", "fn", "a name", NULL};
-static const char *const statement_words[] = {"let",   "var",      "if",     "while", "loop",    "for",
-                                              "break", "continue", "return", "emit",  "require", "refuse", NULL};
+static const char *const statement_words[] = {"let",      "var",    "if",   "while",   "loop",   "for", "break",
+                                              "continue", "return", "emit", "require", "refuse", NULL};
 static const char *const expression_start[] = {"a name", "a number", "a float", "a byte", "true", "false",
                                                "null",   "(",        "-",       "~",      "!",    NULL};
 static const char *const literals[] = {"a name", "a number", "a float", "a byte", "true", "false", "-", NULL};
-static const char *const operators[] = {"||", "&&", "==", "!=", "<", "<=", ">", ">=", "|",  "^", "&", "<<",
-                                        ">>", "+",  "-",  "*",  "/", "%",  "as", "?", ".",  "[", "(", NULL};
+static const char *const operators[] = {"||", "&&", "==", "!=", "<", "<=", ">",  ">=", "|", "^", "&", "<<",
+                                        ">>", "+",  "-",  "*",  "/", "%",  "as", "?",  ".", "[", "(", NULL};
 static const char *const range_operators[] = {"..", "..=", NULL};
 static const char *const after_codec[] = {"|", "(", NULL};
 static const char *const after_type[] = {".", "[", "(", "?", NULL};
@@ -106,9 +109,12 @@ static void summarise(zf_parser *parser, expectation *wanted) {
     if (wanted->in_statement) drop(wanted, "an assignment operator");
     if (expects(wanted, "]") && wanted->in_expression) drop_all(wanted, range_operators);
     expectation all = *wanted;
-    if (wanted->in_expression) drop_all(wanted, operators);
-    else if (wanted->in_codec) drop_all(wanted, after_codec);
-    else drop_all(wanted, after_type);
+    if (wanted->in_expression)
+        drop_all(wanted, operators);
+    else if (wanted->in_codec)
+        drop_all(wanted, after_codec);
+    else
+        drop_all(wanted, after_type);
     if (wanted->count == 0) {
         *wanted = all;
         if (wanted->in_expression) {
@@ -129,7 +135,8 @@ static const char *found_text(zf_parser *parser, const char *found) {
     while (shown > 0 && (size_t)shown < length && ((unsigned char)text[shown] & 0xc0) == 0x80) shown--;
     const char *rest = length > 40 ? "..." : "";
     if (length == 0) return zf_arena_printf(parser->arena, "`%s`", symbol_text(parser, found));
-    if (token->kind == STRING) return zf_arena_printf(parser->arena, "the string %.*s%s", shown, text, length > 40 ? "...\"" : "");
+    if (token->kind == STRING)
+        return zf_arena_printf(parser->arena, "the string %.*s%s", shown, text, length > 40 ? "...\"" : "");
     if (token->kind == CHAR) return zf_arena_printf(parser->arena, "the byte %.*s", shown, text);
     bool reserved = token->kind != IDENT && is_word(text[0]);
     return zf_arena_printf(parser->arena, "%s`%.*s%s`", reserved ? "the reserved word " : "", shown, text, rest);
@@ -153,9 +160,7 @@ static const char *wanted_text(zf_parser *parser, const expectation *wanted) {
 
 // ---- Hints ----------------------------------------------------------------------------------------------------
 
-static bool is_comparison(int kind) {
-    return kind == EQ || kind == NE || kind == LE || kind == GE || kind == '<' || kind == '>';
-}
+static bool is_comparison(int kind) { return kind == EQ || kind == NE || kind == LE || kind == GE || kind == '<' || kind == '>'; }
 
 static bool text_at(const zf_parser *parser, size_t at, const char *text) {
     size_t length = strlen(text);
@@ -199,7 +204,8 @@ static const char *hint_for(zf_parser *parser, const expectation *all, const exp
     if (expects(wanted, "a statement") && found->kind == ';') return "there is no empty statement";
     if (expects(wanted, "a statement") && found->kind == FN) return "functions are declared beside the members, not in a body";
     if (expects(wanted, "an expression") && found->kind == '=' && before->kind == '=') return "`==` is written without a space";
-    if (expects(wanted, "an expression") && found->kind == IF) return "a choice between two values is written `condition ? a : b`";
+    if (expects(wanted, "an expression") && found->kind == IF)
+        return "a choice between two values is written `condition ? a : b`";
     if (wanted->count == 1 && strcmp(wanted->symbols[0], "a name") == 0 && found->kind != IDENT && found->kind != 0 &&
         is_word(parser->source->text[found->span.begin])) {
         return "this word is reserved; choose another name";
@@ -233,7 +239,8 @@ void zf_syntax_report(zf_parser *parser, const char *found, const char *const *e
         const zf_token *token = &parser->current;
         // What is missing at the end of a line is shown there, not at the next line's first token.
         bool later = token->kind == 0 || zf_on_later_line(parser, &parser->previous, token);
-        bool missing = later && (token->kind == 0 || semicolon || (wanted.in_expression && (expects(&all, ")") || expects(&all, "]"))));
+        bool missing =
+            later && (token->kind == 0 || semicolon || (wanted.in_expression && (expects(&all, ")") || expects(&all, "]"))));
         zf_span end_of_line = {parser->source, parser->previous.span.end, parser->previous.span.end};
         const char *after = wanted.in_expression ? " after the expression"
                             : wanted.in_codec    ? " after the codec"

@@ -30,11 +30,10 @@ static zf_expr *check_min_max(zf_checker *ck, const zf_ast_expr *ast, zf_prim pr
         zf_expr *seq = zf_ck_sequence(ck, ast->args);
         if (zf_is_poison(seq)) return seq;
         zf_type element = zf_element_type(seq);
-        if (element.nullable || !zf_kind_is_integer(element.kind))
-            return refuse(ck, prim, seq, "a sequence of integers");
+        if (element.nullable || !zf_kind_is_integer(element.kind)) return refuse(ck, prim, seq, "a sequence of integers");
         if (ck->body != ZF_IN_ENCODE && ck->body != ZF_IN_FUNCTION) {
-            zf_diag *diag = zf_ck_error(ck, ZF_D_WRONG_PLACE, ast->span, "`%s` of a whole sequence belongs to encode",
-                                        zf_prim_name(prim));
+            zf_diag *diag =
+                zf_ck_error(ck, ZF_D_WRONG_PLACE, ast->span, "`%s` of a whole sequence belongs to encode", zf_prim_name(prim));
             zf_ck_hint(ck, diag, "write `%s(k in a..b: s[k])`", zf_prim_name(prim));
             return zf_ck_poison(ck, ast->span);
         }
@@ -114,8 +113,7 @@ static zf_expr *check_value_of(zf_checker *ck, const zf_ast_expr *ast, zf_prim p
     zf_type type = zf_ck_type_of_expr(ck, ast->args);
     zf_expr *bits = zf_ck_scalar(ck, ast->args->next);
     if (type.kind == ZF_K_ERROR || zf_is_poison(bits)) return zf_ck_poison(ck, ast->span);
-    bool number =
-        !type.nullable && (zf_kind_is_integer(type.kind) || zf_kind_is_float(type.kind) || type.kind == ZF_K_BOOL);
+    bool number = !type.nullable && (zf_kind_is_integer(type.kind) || zf_kind_is_float(type.kind) || type.kind == ZF_K_BOOL);
     if (!number) {
         zf_ck_error(ck, ZF_D_BAD_OPERAND, ast->args->span, "%s cannot be made of bits", zf_type_name(ck->arena, type));
         return zf_ck_poison(ck, ast->span);
@@ -137,8 +135,7 @@ static zf_expr *check_sizeof(zf_checker *ck, const zf_ast_expr *ast, zf_prim pri
     zf_type type = zf_ck_type_of_expr(ck, ast->args);
     if (type.kind == ZF_K_ERROR) return zf_ck_poison(ck, ast->span);
     if (type.nullable || zf_kind_size(type.kind) == 0) {
-        zf_ck_error(ck, ZF_D_BAD_OPERAND, ast->args->span, "%s has no fixed number of bytes",
-                    zf_type_name(ck->arena, type));
+        zf_ck_error(ck, ZF_D_BAD_OPERAND, ast->args->span, "%s has no fixed number of bytes", zf_type_name(ck->arena, type));
         return zf_ck_poison(ck, ast->span);
     }
     return zf_ck_literal(ck, zf_kind_size(type.kind), ast->span);

@@ -146,16 +146,14 @@ static void find_callable(finding *f, const zf_ast_formal *formals, const zf_ast
 
 static void find_algorithm(finding *f, const zf_ast_algorithm *algorithm) {
     f->algorithm = algorithm;
-    for (const zf_ast_generic *generic = algorithm->generics; generic != NULL; generic = generic->next)
-        enter(f, generic->name);
+    for (const zf_ast_generic *generic = algorithm->generics; generic != NULL; generic = generic->next) enter(f, generic->name);
     for (const zf_ast_port *port = algorithm->ports; port != NULL; port = port->next) enter(f, port->name);
     for (const zf_ast_port *port = algorithm->ports; port != NULL; port = port->next) {
         find_type(f, port->type);
         find_range(f, port->within);
         find_expr(f, port->given);
     }
-    for (const zf_ast_option *option = algorithm->options; option != NULL; option = option->next)
-        find_expr(f, option->value);
+    for (const zf_ast_option *option = algorithm->options; option != NULL; option = option->next) find_expr(f, option->value);
     uint32_t without_states = f->depth;
     for (const zf_ast_member *m = algorithm->members; m != NULL; m = m->next) {
         if (m->kind == ZF_AM_STATE) enter(f, m->name);
@@ -181,8 +179,7 @@ zf_references zf_find_references(zf_spec *spec, const zf_symbol *symbol) {
     find_type(&f, decl->type);
     find_expr(&f, decl->value);
     find_exprs(&f, decl->elements);
-    if (decl->func != NULL)
-        find_callable(&f, decl->func->formals, decl->func->result, decl->func->value, decl->func->body);
+    if (decl->func != NULL) find_callable(&f, decl->func->formals, decl->func->result, decl->func->value, decl->func->body);
     if (decl->algorithm != NULL) find_algorithm(&f, decl->algorithm);
     if (f.found.count > 1) qsort(f.found.items, f.found.count, sizeof *f.found.items, by_place);
     return f.found;

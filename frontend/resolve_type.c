@@ -43,8 +43,7 @@ static zf_type report_unknown(const resolver *r, zf_name name, zf_span span) {
     const char *names[KNOWN + GENERICS];
     size_t count = 0;
     for (size_t k = 0; k < KNOWN; k++) names[count++] = named_types[k].name;
-    for (const zf_ast_generic *g = r->generics; g != NULL && count < KNOWN + GENERICS; g = g->next)
-        names[count++] = g->name;
+    for (const zf_ast_generic *g = r->generics; g != NULL && count < KNOWN + GENERICS; g = g->next) names[count++] = g->name;
     zf_diag *diag = zf_diag_error(&r->spec->diags, ZF_D_UNKNOWN_NAME, span, "unknown type `%s`", name);
     const char *nearest = zf_nearest_name(name, names, count);
     if (nearest != NULL) zf_diag_hint(&r->spec->diags, diag, "did you mean `%s`?", nearest);
@@ -61,8 +60,7 @@ static zf_type named(const resolver *r, zf_name name, zf_span span) {
         if (strcmp(named_types[k].name, name) == 0)
             return (zf_type){.kind = named_types[k].kind, .logical = named_types[k].logical};
     }
-    if (strcmp(name, "decimal") == 0)
-        return fail(r, ZF_D_BAD_TYPE, span, "`%s` wants digits and scale: `decimal(15, 2)`", name);
+    if (strcmp(name, "decimal") == 0) return fail(r, ZF_D_BAD_TYPE, span, "`%s` wants digits and scale: `decimal(15, 2)`", name);
     return report_unknown(r, name, span);
 }
 
@@ -76,9 +74,7 @@ static zf_type as_wide(const resolver *r, zf_name function, zf_type of, zf_span 
     return zf_type_of(strcmp(function, "unsigned") == 0 ? zf_kind_unsigned(of.kind) : zf_kind_signed(of.kind));
 }
 
-static bool is_wide_function(zf_name name) {
-    return strcmp(name, "unsigned") == 0 || strcmp(name, "signed") == 0;
-}
+static bool is_wide_function(zf_name name) { return strcmp(name, "unsigned") == 0 || strcmp(name, "signed") == 0; }
 
 static zf_type resolve(const resolver *r, const zf_ast_type *type);
 
@@ -94,16 +90,13 @@ static zf_type applied(const resolver *r, const zf_ast_type *type) {
         return fail(r, ZF_D_BAD_TYPE, type->span, "`%s` is no type that takes arguments", type->name);
     }
     const zf_ast_type *digits = type->args, *scale = count == 2 ? digits->next : NULL;
-    bool numbers = count == 2 && digits->kind == ZF_AT_NAME && digits->name == NULL && scale->kind == ZF_AT_NAME &&
-                   scale->name == NULL;
+    bool numbers =
+        count == 2 && digits->kind == ZF_AT_NAME && digits->name == NULL && scale->kind == ZF_AT_NAME && scale->name == NULL;
     if (!numbers || digits->number < 1 || digits->number > DECIMAL_DIGITS || scale->number > digits->number) {
-        return fail(r, ZF_D_BAD_TYPE, type->span, "`%s` wants digits in 1..=18 and a scale of at most as many",
-                    type->name);
+        return fail(r, ZF_D_BAD_TYPE, type->span, "`%s` wants digits in 1..=18 and a scale of at most as many", type->name);
     }
-    return (zf_type){.kind = ZF_K_I64,
-                     .logical = ZF_LOGICAL_DECIMAL,
-                     .precision = (uint8_t)digits->number,
-                     .scale = (uint8_t)scale->number};
+    return (zf_type){
+        .kind = ZF_K_I64, .logical = ZF_LOGICAL_DECIMAL, .precision = (uint8_t)digits->number, .scale = (uint8_t)scale->number};
 }
 
 static zf_type resolve(const resolver *r, const zf_ast_type *type) {
@@ -150,8 +143,8 @@ zf_type zf_ck_type(zf_checker *ck, const zf_ast_type *type) {
 zf_type zf_ck_type_of_expr(zf_checker *ck, const zf_ast_expr *expr) {
     resolver r = resolver_of(ck);
     if (expr->kind == ZF_AE_NAME) return zf_type_strip(named(&r, expr->name, expr->span));
-    if (expr->kind == ZF_AE_CALL && expr->a->kind == ZF_AE_NAME && is_wide_function(expr->a->name) &&
-        expr->args != NULL && expr->args->next == NULL) {
+    if (expr->kind == ZF_AE_CALL && expr->a->kind == ZF_AE_NAME && is_wide_function(expr->a->name) && expr->args != NULL &&
+        expr->args->next == NULL) {
         return as_wide(&r, expr->a->name, zf_ck_type_of_expr(ck, expr->args), expr->span);
     }
     return fail(&r, ZF_D_BAD_TYPE, expr->span, "%s is wanted here", "a type");

@@ -9,10 +9,10 @@
 #include "runtime/base/text.h"
 
 typedef struct zf_source {
-    const char *path;   ///< as shown in diagnostics
-    const char *text;   ///< `length` bytes and a 0
-    size_t length;      ///< at most ZF_SOURCE_LIMIT
-    uint32_t id;        ///< index in the compilation's list of sources
+    const char *path; ///< as shown in diagnostics
+    const char *text; ///< `length` bytes and a 0
+    size_t length;    ///< at most ZF_SOURCE_LIMIT
+    uint32_t id;      ///< index in the compilation's list of sources
 } zf_source;
 
 enum { ZF_SOURCE_LIMIT = 16 << 20 };

@@ -27,12 +27,8 @@ void zf_spec_destroy(zf_spec *spec) {
     if (spec != NULL) zf_arena_destroy(spec->arena);
 }
 
-zf_arena *zf_spec_arena(zf_spec *spec) {
-    return spec->arena;
-}
-zf_diags *zf_spec_diags(zf_spec *spec) {
-    return &spec->diags;
-}
+zf_arena *zf_spec_arena(zf_spec *spec) { return spec->arena; }
+zf_diags *zf_spec_diags(zf_spec *spec) { return &spec->diags; }
 
 bool zf_guarded(zf_spec *spec, bool (*work)(zf_spec *spec, void *data), void *data) {
     if (spec->escape != NULL) return work(spec, data);
@@ -69,9 +65,7 @@ static bool add(zf_spec *spec, void *data) {
     return module != NULL && spec->diags.errors == errors;
 }
 
-bool zf_spec_add_file(zf_spec *spec, const char *path) {
-    return zf_guarded(spec, add, &(addition){.name = path});
-}
+bool zf_spec_add_file(zf_spec *spec, const char *path) { return zf_guarded(spec, add, &(addition){.name = path}); }
 
 bool zf_spec_add_text(zf_spec *spec, const char *name, const char *text, size_t length) {
     return zf_guarded(spec, add, &(addition){.name = name, .text = text, .length = length});
@@ -91,8 +85,8 @@ static bool format(zf_spec *spec, void *data) {
     const zf_ast_unit *unit = source == NULL ? NULL : zf_parse(spec, source);
     if (unit == NULL || spec->diags.errors > 0) return false;
     zf_format_unit(unit, what->out);
-    what->changed = what->out->length != source->length ||
-                    (source->length > 0 && memcmp(what->out->data, source->text, source->length) != 0);
+    what->changed =
+        what->out->length != source->length || (source->length > 0 && memcmp(what->out->data, source->text, source->length) != 0);
     return true;
 }
 
@@ -111,18 +105,10 @@ void zf_spec_print_ast(const zf_spec *spec, zf_text *out) {
 
 // ---- Checking -------------------------------------------------------------------------------------------------
 
-static void check_constant(zf_spec *spec, zf_symbol *symbol) {
-    zf_resolve_constant(spec, symbol);
-}
-static void check_algorithm(zf_spec *spec, zf_symbol *symbol) {
-    zf_check_algorithm(spec, symbol);
-}
-static void check_codec(zf_spec *spec, zf_symbol *symbol) {
-    zf_check_codec(spec, symbol);
-}
-static void check_table(zf_spec *spec, zf_symbol *symbol) {
-    zf_check_table(spec, symbol);
-}
+static void check_constant(zf_spec *spec, zf_symbol *symbol) { zf_resolve_constant(spec, symbol); }
+static void check_algorithm(zf_spec *spec, zf_symbol *symbol) { zf_check_algorithm(spec, symbol); }
+static void check_codec(zf_spec *spec, zf_symbol *symbol) { zf_check_codec(spec, symbol); }
+static void check_table(zf_spec *spec, zf_symbol *symbol) { zf_check_table(spec, symbol); }
 
 /// What is checked, in this order: each kind may use those before it.
 static const struct {
@@ -146,18 +132,12 @@ static bool check_all(zf_spec *spec, void *data) {
     return spec->diags.errors == 0;
 }
 
-bool zf_spec_check(zf_spec *spec) {
-    return zf_guarded(spec, check_all, NULL);
-}
+bool zf_spec_check(zf_spec *spec) { return zf_guarded(spec, check_all, NULL); }
 
 // ---- Finding --------------------------------------------------------------------------------------------------
 
-const zf_table *zf_spec_tables(const zf_spec *spec) {
-    return spec->tables;
-}
-const zf_codec *zf_spec_codecs(const zf_spec *spec) {
-    return spec->codecs;
-}
+const zf_table *zf_spec_tables(const zf_spec *spec) { return spec->tables; }
+const zf_codec *zf_spec_codecs(const zf_spec *spec) { return spec->codecs; }
 
 const zf_table *zf_spec_find_table(const zf_spec *spec, const char *name) {
     if (name == NULL) return spec->tables != NULL && spec->tables->next == NULL ? spec->tables : NULL;
@@ -180,8 +160,7 @@ const zf_algorithm *zf_spec_find_algorithm(const zf_spec *spec, const char *name
     // A user's own hides std's: the spec as a whole sees what its own files see.
     const zf_algorithm *found = NULL;
     for (size_t k = 0; k < spec->algorithm_count; k++) {
-        if (spec->algorithms[k]->name == interned && (found == NULL || found->module->is_std))
-            found = spec->algorithms[k];
+        if (spec->algorithms[k]->name == interned && (found == NULL || found->module->is_std)) found = spec->algorithms[k];
     }
     return found;
 }

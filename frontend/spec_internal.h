@@ -25,14 +25,14 @@ struct zf_module {
     const zf_source *source;
     zf_ast_unit *unit;
     zf_symbol *symbols;
-    zf_module **imports;         ///< modules whose declarations are visible here, transitively for std.zf only
+    zf_module **imports; ///< modules whose declarations are visible here, transitively for std.zf only
     uint32_t import_count;
-    bool is_std;                 ///< std.zf or reached through it
-    bool loading;                ///< for import cycles
-    bool wanted;                 ///< to be checked whole: everything but what only std brought in
-    const char *real_path;       ///< of a file: two paths to one file are one module; NULL of a text
-    zf_span *import_spans;       ///< of the imports
-    zf_module *importer;         ///< while loading: who asked for it, and where
+    bool is_std;           ///< std.zf or reached through it
+    bool loading;          ///< for import cycles
+    bool wanted;           ///< to be checked whole: everything but what only std brought in
+    const char *real_path; ///< of a file: two paths to one file are one module; NULL of a text
+    zf_span *import_spans; ///< of the imports
+    zf_module *importer;   ///< while loading: who asked for it, and where
     zf_span imported_at;
     zf_module *next;
 };
@@ -48,21 +48,21 @@ struct zf_spec {
     zf_diags diags;
     zf_spec_options options;
     const char *std_dir;
-    zf_module *modules;          ///< all, in order of loading
-    zf_module *std;              ///< std.zf, or NULL when it could not be loaded
+    zf_module *modules; ///< all, in order of loading
+    zf_module *std;     ///< std.zf, or NULL when it could not be loaded
     uint32_t source_count;
-    struct zf_name_table *names; ///< interned identifiers
-    struct zf_inst_table *insts; ///< instances made so far (frontend/instantiate.c)
-    zf_table *tables, **tables_end;  ///< where the next goes; NULL: at the front
+    struct zf_name_table *names;    ///< interned identifiers
+    struct zf_inst_table *insts;    ///< instances made so far (frontend/instantiate.c)
+    zf_table *tables, **tables_end; ///< where the next goes; NULL: at the front
     zf_codec *codecs, **codecs_end;
-    uint32_t constant_depth;     ///< constants being resolved within each other
-    uint32_t codec_nodes;        ///< uses of algorithms in all codecs: what bounds their expansion
+    uint32_t constant_depth; ///< constants being resolved within each other
+    uint32_t codec_nodes;    ///< uses of algorithms in all codecs: what bounds their expansion
     const zf_algorithm **algorithms;
     size_t algorithm_count;
     size_t algorithm_capacity;
-    jmp_buf *escape;             ///< where to go when memory runs out; set while a zf_guarded runs
-    zf_diag *memory_diag;        ///< made beforehand, given when memory runs out
-    bool std_tried;              ///< std.zf was looked for
+    jmp_buf *escape;      ///< where to go when memory runs out; set while a zf_guarded runs
+    zf_diag *memory_diag; ///< made beforehand, given when memory runs out
+    bool std_tried;       ///< std.zf was looked for
 };
 
 /// Interns an identifier: equal texts give equal pointers.

@@ -13,9 +13,18 @@ __extension__ typedef __int128 zf_int128;
 
 /// Kinds of values: the elements of zipflow.h, and what only the compiler knows.
 typedef enum zf_kind {
-    ZF_K_U8 = ZF_U8, ZF_K_U16 = ZF_U16, ZF_K_U32 = ZF_U32, ZF_K_U64 = ZF_U64,
-    ZF_K_I8 = ZF_I8, ZF_K_I16 = ZF_I16, ZF_K_I32 = ZF_I32, ZF_K_I64 = ZF_I64,
-    ZF_K_F32 = ZF_F32, ZF_K_F64 = ZF_F64, ZF_K_BOOL = ZF_BOOL, ZF_K_STRING = ZF_STRING,
+    ZF_K_U8 = ZF_U8,
+    ZF_K_U16 = ZF_U16,
+    ZF_K_U32 = ZF_U32,
+    ZF_K_U64 = ZF_U64,
+    ZF_K_I8 = ZF_I8,
+    ZF_K_I16 = ZF_I16,
+    ZF_K_I32 = ZF_I32,
+    ZF_K_I64 = ZF_I64,
+    ZF_K_F32 = ZF_F32,
+    ZF_K_F64 = ZF_F64,
+    ZF_K_BOOL = ZF_BOOL,
+    ZF_K_STRING = ZF_STRING,
     ZF_K_OPAQUE, ///< an unbounded generic while its algorithm is checked: moved, compared, interned, nothing else
     ZF_K_NONE,   ///< no value: a statement-like call
     ZF_K_ERROR,  ///< poisoned: already reported, everything that touches it stays quiet
@@ -27,22 +36,22 @@ typedef struct zf_type {
     zf_logical logical;
     uint8_t precision, scale;
     bool nullable;
-    uint8_t opaque;  ///< which generic, for OPAQUE
+    uint8_t opaque; ///< which generic, for OPAQUE
 } zf_type;
 
 zf_type zf_type_of(zf_kind kind);
-zf_type zf_type_strip(zf_type type);               ///< without its logical name
-zf_type zf_type_value(zf_type type);               ///< E of E?
-bool zf_type_equal(zf_type a, zf_type b);          ///< logical names count
+zf_type zf_type_strip(zf_type type);      ///< without its logical name
+zf_type zf_type_value(zf_type type);      ///< E of E?
+bool zf_type_equal(zf_type a, zf_type b); ///< logical names count
 bool zf_kind_is_integer(zf_kind kind);
 bool zf_kind_is_unsigned(zf_kind kind);
 bool zf_kind_is_signed(zf_kind kind);
 bool zf_kind_is_float(zf_kind kind);
-unsigned zf_kind_size(zf_kind kind);               ///< bytes; bool 1; string, opaque, none: 0
+unsigned zf_kind_size(zf_kind kind); ///< bytes; bool 1; string, opaque, none: 0
 unsigned zf_kind_bits(zf_kind kind);
-zf_kind zf_kind_unsigned(zf_kind kind);            ///< the unsigned integer as wide
+zf_kind zf_kind_unsigned(zf_kind kind); ///< the unsigned integer as wide
 zf_kind zf_kind_signed(zf_kind kind);
-const char *zf_kind_name(zf_kind kind);            ///< "u8"
+const char *zf_kind_name(zf_kind kind);                  ///< "u8"
 const char *zf_type_name(zf_arena *arena, zf_type type); ///< "decimal(15, 2)?"
 
 /// All integers lo..=hi. Empty when lo > hi.
@@ -50,7 +59,7 @@ typedef struct zf_interval {
     zf_int128 lo, hi;
 } zf_interval;
 
-zf_interval zf_interval_of_kind(zf_kind kind);     ///< all values of an integer kind; bool: 0..=1
+zf_interval zf_interval_of_kind(zf_kind kind); ///< all values of an integer kind; bool: 0..=1
 zf_interval zf_interval_const(zf_int128 value);
 zf_interval zf_interval_hull(zf_interval a, zf_interval b);
 zf_interval zf_interval_meet(zf_interval a, zf_interval b);

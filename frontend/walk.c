@@ -25,8 +25,7 @@ void zf_visit_expr(zf_visitor *visitor, zf_expr *expr) {
 }
 
 void zf_visit_stmt_children(zf_visitor *visitor, zf_stmt *stmt) {
-    if ((stmt->kind == ZF_S_LET || stmt->kind == ZF_S_VAR) && stmt->local != NULL)
-        zf_visit_expr(visitor, stmt->local->init);
+    if ((stmt->kind == ZF_S_LET || stmt->kind == ZF_S_VAR) && stmt->local != NULL) zf_visit_expr(visitor, stmt->local->init);
     zf_visit_expr(visitor, stmt->place);
     zf_visit_expr(visitor, stmt->value);
     zf_visit_expr(visitor, stmt->count);

@@ -11,19 +11,19 @@ const char *zf_decision_name(zf_decision decision) { return zf_decision_names[de
 
 /// How a consumer asks for elements: the rows of the table.
 typedef enum asking {
-    ASK_ALIGNED_MAP,    ///< aligned, from a map without (unbounded) reductions
-    ASK_ALIGNED_STEP,   ///< aligned, from a group or a scan
+    ASK_ALIGNED_MAP,  ///< aligned, from a map without (unbounded) reductions
+    ASK_ALIGNED_STEP, ///< aligned, from a group or a scan
     ASK_GATHER,
     ASK_CURSOR,
-    ASK_NEVER,          ///< at most the stream's length is used
+    ASK_NEVER, ///< at most the stream's length is used
     ASK_COUNT
 } asking;
 
 /// When a cell's first decision holds; else its second one does.
 typedef enum condition {
     ALWAYS,
-    FIRST_CHUNKED,      ///< the first chunked child of its consumer
-    NEXT_ONLY,          ///< the cursor only uses `next` and `[ ]`
+    FIRST_CHUNKED, ///< the first chunked child of its consumer
+    NEXT_ONLY,     ///< the cursor only uses `next` and `[ ]`
 } condition;
 
 typedef struct table_cell {
@@ -35,34 +35,40 @@ typedef struct table_cell {
 } table_cell;
 
 // Rows as in language.md; the last one says that what is never read need not be made.
-static const table_cell table[ASK_COUNT][ZF_CAPABILITY_COUNT] = {
-    [ASK_ALIGNED_MAP] = {
-        [ZF_CAP_RANDOM] = {ALWAYS, ZF_EDGE_INLINED, "an expression of its consumer", 0, NULL},
-        [ZF_CAP_ORDERED] = {ALWAYS, ZF_EDGE_FUSED, "ordered, and asked for in order: a step of the same tile", 0, NULL},
-        [ZF_CAP_CHUNKED] = {FIRST_CHUNKED, ZF_EDGE_FUSED, "applied where the chunk emits",
-                            ZF_EDGE_MATERIALISED, "a second chunked child"},
-    },
-    [ASK_ALIGNED_STEP] = {
-        [ZF_CAP_RANDOM] = {ALWAYS, ZF_EDGE_INLINED, "an expression of its consumer", 0, NULL},
-        [ZF_CAP_ORDERED] = {ALWAYS, ZF_EDGE_FUSED, "ordered, and asked for in order: a step of the same tile", 0, NULL},
-        [ZF_CAP_CHUNKED] = {ALWAYS, ZF_EDGE_MATERIALISED, "a group or a scan over a chunked child", 0, NULL},
-    },
-    [ASK_GATHER] = {
-        [ZF_CAP_RANDOM] = {ALWAYS, ZF_EDGE_INLINED, "an expression of its consumer", 0, NULL},
-        [ZF_CAP_ORDERED] = {ALWAYS, ZF_EDGE_MATERIALISED, "gathered from an ordered child", 0, NULL},
-        [ZF_CAP_CHUNKED] = {ALWAYS, ZF_EDGE_MATERIALISED, "gathered from a chunked child", 0, NULL},
-    },
-    [ASK_CURSOR] = {
-        [ZF_CAP_RANDOM] = {NEXT_ONLY, ZF_EDGE_INLINED, "an expression of its consumer",
-                           ZF_EDGE_MATERIALISED, "read through a cursor, by bytes or bits"},
-        [ZF_CAP_ORDERED] = {ALWAYS, ZF_EDGE_MATERIALISED, "a cursor over an ordered child", 0, NULL},
-        [ZF_CAP_CHUNKED] = {ALWAYS, ZF_EDGE_MATERIALISED, "a cursor over a chunked child", 0, NULL},
-    },
-    [ASK_NEVER] = {
-        [ZF_CAP_RANDOM] = {ALWAYS, ZF_EDGE_INLINED, "its elements are never read", 0, NULL},
-        [ZF_CAP_ORDERED] = {ALWAYS, ZF_EDGE_INLINED, "its elements are never read", 0, NULL},
-        [ZF_CAP_CHUNKED] = {ALWAYS, ZF_EDGE_INLINED, "its elements are never read", 0, NULL},
-    },
+static const table_cell table[ASK_COUNT][ZF_CAPABILITY_COUNT] =
+    {
+        [ASK_ALIGNED_MAP] =
+            {
+                [ZF_CAP_RANDOM] = {ALWAYS, ZF_EDGE_INLINED, "an expression of its consumer", 0, NULL},
+                [ZF_CAP_ORDERED] = {ALWAYS, ZF_EDGE_FUSED, "ordered, and asked for in order: a step of the same tile", 0, NULL},
+                [ZF_CAP_CHUNKED] = {FIRST_CHUNKED, ZF_EDGE_FUSED, "applied where the chunk emits", ZF_EDGE_MATERIALISED,
+                                    "a second chunked child"},
+            },
+        [ASK_ALIGNED_STEP] =
+            {
+                [ZF_CAP_RANDOM] = {ALWAYS, ZF_EDGE_INLINED, "an expression of its consumer", 0, NULL},
+                [ZF_CAP_ORDERED] = {ALWAYS, ZF_EDGE_FUSED, "ordered, and asked for in order: a step of the same tile", 0, NULL},
+                [ZF_CAP_CHUNKED] = {ALWAYS, ZF_EDGE_MATERIALISED, "a group or a scan over a chunked child", 0, NULL},
+            },
+        [ASK_GATHER] =
+            {
+                [ZF_CAP_RANDOM] = {ALWAYS, ZF_EDGE_INLINED, "an expression of its consumer", 0, NULL},
+                [ZF_CAP_ORDERED] = {ALWAYS, ZF_EDGE_MATERIALISED, "gathered from an ordered child", 0, NULL},
+                [ZF_CAP_CHUNKED] = {ALWAYS, ZF_EDGE_MATERIALISED, "gathered from a chunked child", 0, NULL},
+            },
+        [ASK_CURSOR] =
+            {
+                [ZF_CAP_RANDOM] = {NEXT_ONLY, ZF_EDGE_INLINED, "an expression of its consumer", ZF_EDGE_MATERIALISED,
+                                   "read through a cursor, by bytes or bits"},
+                [ZF_CAP_ORDERED] = {ALWAYS, ZF_EDGE_MATERIALISED, "a cursor over an ordered child", 0, NULL},
+                [ZF_CAP_CHUNKED] = {ALWAYS, ZF_EDGE_MATERIALISED, "a cursor over a chunked child", 0, NULL},
+            },
+        [ASK_NEVER] =
+            {
+                [ZF_CAP_RANDOM] = {ALWAYS, ZF_EDGE_INLINED, "its elements are never read", 0, NULL},
+                [ZF_CAP_ORDERED] = {ALWAYS, ZF_EDGE_INLINED, "its elements are never read", 0, NULL},
+                [ZF_CAP_CHUNKED] = {ALWAYS, ZF_EDGE_INLINED, "its elements are never read", 0, NULL},
+            },
 };
 
 bool zf_inst_has_scan(const zf_inst *inst) {
@@ -102,7 +108,7 @@ void zf_decide_inputs(zf_graph *graph, zf_graph_node *node) {
         // What an earlier kernel has made is as good as stored; a fused step ties its consumer to the order.
         if (edge->decision == ZF_EDGE_FUSED) all_random = false;
     }
-    node->capability = inst->pattern == ZF_NON_PARALLEL ? ZF_CAP_CHUNKED
+    node->capability = inst->pattern == ZF_NON_PARALLEL                                              ? ZF_CAP_CHUNKED
                        : inst->pattern == ZF_FULLY_PARALLEL && all_random && !zf_inst_has_scan(inst) ? ZF_CAP_RANDOM
                                                                                                      : ZF_CAP_ORDERED;
 }

@@ -1,4 +1,5 @@
-// The table of language.md section 5: access x capability -> what happens to an edge. The names are for printers and readers of later stages, too.
+// The table of language.md section 5: access x capability -> what happens to an edge. The names are for printers and readers of
+// later stages, too.
 #ifndef ZF_PATTERNS_DECISION_H
 #define ZF_PATTERNS_DECISION_H
 
@@ -14,7 +15,7 @@ enum { ZF_ACCESS_COUNT = 5, ZF_CAPABILITY_COUNT = 3, ZF_DECISION_COUNT = 4 };
 extern const char *const zf_access_names[ZF_ACCESS_COUNT];
 extern const char *const zf_capability_names[ZF_CAPABILITY_COUNT];
 extern const char *const zf_decision_names[ZF_DECISION_COUNT];
-const char *zf_access_name(zf_access access);         ///< "aligned i"
+const char *zf_access_name(zf_access access); ///< "aligned i"
 const char *zf_capability_name(zf_capability capability);
 const char *zf_decision_name(zf_decision decision);
 

@@ -2,8 +2,8 @@
 #include "patterns/decision.h"
 
 enum {
-    NODE_LIMIT = 4096,  ///< nodes of one graph: named codecs that use each other twice grow exponentially
-    DEPTH_LIMIT = 256,  ///< nesting of codecs
+    NODE_LIMIT = 4096, ///< nodes of one graph: named codecs that use each other twice grow exponentially
+    DEPTH_LIMIT = 256, ///< nesting of codecs
 };
 
 /// The alternative that a vector of branches takes at a choice; NULL when there is no such alternative.
@@ -20,8 +20,10 @@ static bool measure(zf_graph *graph, const zf_codec_choice *choice, uint32_t dep
     graph->param_count += codec->inst->param_count;
     for (uint32_t s = 0; s < codec->inst->stream_count; s++) {
         graph->edge_count++;
-        if (codec->streams[s] == NULL) graph->stored_count++;
-        else if (!measure(graph, codec->streams[s], depth + 1)) return false;
+        if (codec->streams[s] == NULL)
+            graph->stored_count++;
+        else if (!measure(graph, codec->streams[s], depth + 1))
+            return false;
     }
     return true;
 }

@@ -26,27 +26,27 @@ typedef enum zf_decision {
 
 typedef struct zf_graph_edge {
     uint32_t index;
-    const char *path;        ///< "" for edge 0, else "values", "values.counts"
-    int32_t consumer;        ///< node, or -1 for edge 0
-    const zf_port *port;     ///< of the consumer; NULL for edge 0
-    int32_t producer;        ///< node, or -1 when stored
-    int32_t stored;          ///< number of the stored stream, or -1
-    zf_type type;            ///< element
-    zf_access access;        ///< how the consumer uses it (edge 0: ALIGNED_I)
+    const char *path;    ///< "" for edge 0, else "values", "values.counts"
+    int32_t consumer;    ///< node, or -1 for edge 0
+    const zf_port *port; ///< of the consumer; NULL for edge 0
+    int32_t producer;    ///< node, or -1 when stored
+    int32_t stored;      ///< number of the stored stream, or -1
+    zf_type type;        ///< element
+    zf_access access;    ///< how the consumer uses it (edge 0: ALIGNED_I)
     zf_capability capability;
     zf_decision decision;
-    const char *reason;      ///< one phrase for `explain`: "gathers from an ordered child"
+    const char *reason; ///< one phrase for `explain`: "gathers from an ordered child"
 } zf_graph_edge;
 
 typedef struct zf_graph_node {
     uint32_t index;
     const zf_codec_node *codec;
     const zf_inst *inst;
-    uint32_t output;         ///< edge that it produces
-    uint32_t first_param;    ///< number of its first param
-    uint32_t *inputs;        ///< edge per stream slot
+    uint32_t output;      ///< edge that it produces
+    uint32_t first_param; ///< number of its first param
+    uint32_t *inputs;     ///< edge per stream slot
     zf_capability capability;
-    const char *path;        ///< the path of its output edge
+    const char *path; ///< the path of its output edge
 } zf_graph_node;
 
 typedef struct zf_graph {
@@ -55,7 +55,7 @@ typedef struct zf_graph {
     const uint8_t *branches; ///< per choice of the column; those not reached are 0
     zf_graph_node *nodes;
     zf_graph_edge *edges;
-    uint32_t *stored_edges;  ///< edge by stored stream
+    uint32_t *stored_edges; ///< edge by stored stream
     uint32_t node_count, edge_count, stored_count, param_count;
 } zf_graph;
 

@@ -48,10 +48,14 @@ void zf_graph_print(const zf_graph *graph, zf_text *out) {
         zf_text_printf(out, "edge %u ", e);
         zf_text_json(out, edge->path);
         zf_text_printf(out, " %s: ", zf_type_name(graph->arena, edge->type));
-        if (edge->producer >= 0) zf_text_printf(out, "node %d to ", edge->producer);
-        else zf_text_printf(out, "stored %d to ", edge->stored);
-        if (edge->consumer >= 0) zf_text_printf(out, "node %d", edge->consumer);
-        else zf_text_puts(out, "column");
+        if (edge->producer >= 0)
+            zf_text_printf(out, "node %d to ", edge->producer);
+        else
+            zf_text_printf(out, "stored %d to ", edge->stored);
+        if (edge->consumer >= 0)
+            zf_text_printf(out, "node %d", edge->consumer);
+        else
+            zf_text_puts(out, "column");
         zf_text_printf(out, ", %s, %s, %s: %s\n", zf_access_name(edge->access), zf_capability_name(edge->capability),
                        zf_decision_name(edge->decision), edge->reason);
     }
@@ -83,8 +87,10 @@ static void read_node(zf_reader *r, zf_graph *graph, uint32_t n) {
         const zf_port *port = node->inst->params[p];
         zf_reader_expect(r, "param");
         uint32_t number = zf_reader_number(r, graph->param_count);
-        if (p == 0) node->first_param = number;
-        else if (number != node->first_param + p) zf_reader_fail(r, "param %u out of order", number);
+        if (p == 0)
+            node->first_param = number;
+        else if (number != node->first_param + p)
+            zf_reader_fail(r, "param %u out of order", number);
         zf_reader_expect(r, "of");
         zf_reader_expect(r, "node");
         if (zf_reader_number(r, graph->node_count) != n) zf_reader_fail(r, "a param of another node");
@@ -94,8 +100,7 @@ static void read_node(zf_reader *r, zf_graph *graph, uint32_t n) {
         bool shapes = zf_reader_accept(r, ", shapes");
         bool given = zf_reader_accept(r, ", given");
         uint64_t bits = given ? zf_reader_u64(r) : 0;
-        if (shapes != port->shapes || given != node->codec->param_given[p] ||
-            (given && bits != node->codec->param_bits[p])) {
+        if (shapes != port->shapes || given != node->codec->param_given[p] || (given && bits != node->codec->param_bits[p])) {
             zf_reader_fail(r, "`%s` is not so in its codec", port->name);
         }
         zf_reader_end_line(r);
@@ -118,8 +123,10 @@ static void read_edge(zf_reader *r, zf_graph *graph, uint32_t e) {
         if (!r->failed) graph->stored_edges[edge->stored] = e;
     }
     zf_reader_expect(r, "to");
-    if (zf_reader_accept(r, "node")) edge->consumer = (int32_t)zf_reader_number(r, graph->node_count);
-    else zf_reader_expect(r, "column");
+    if (zf_reader_accept(r, "node"))
+        edge->consumer = (int32_t)zf_reader_number(r, graph->node_count);
+    else
+        zf_reader_expect(r, "column");
     zf_reader_expect(r, ",");
     edge->access = zf_reader_choice(r, zf_access_names, ZF_ACCESS_COUNT, "an access");
     zf_reader_expect(r, ",");
@@ -145,8 +152,10 @@ zf_graph *zf_graph_read(zf_arena *arena, zf_spec *spec, const char *text, zf_tex
     uint8_t branches[BRANCH_LIMIT];
     uint32_t branch_count = 0;
     while (!r->failed && !zf_reader_accept(r, "]")) {
-        if (branch_count == BRANCH_LIMIT) zf_reader_fail(r, "more than %d branches", BRANCH_LIMIT);
-        else branches[branch_count++] = (uint8_t)zf_reader_number(r, 256);
+        if (branch_count == BRANCH_LIMIT)
+            zf_reader_fail(r, "more than %d branches", BRANCH_LIMIT);
+        else
+            branches[branch_count++] = (uint8_t)zf_reader_number(r, 256);
     }
     zf_reader_end_line(r);
     if (r->failed) return NULL;

@@ -3,12 +3,12 @@
 
 #include "patterns/decision.h"
 
-#define DEMAND(condition, ...)                                                                                         \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            if (reason != NULL) zf_text_printf(reason, __VA_ARGS__);                                                   \
-            return false;                                                                                              \
-        }                                                                                                              \
+#define DEMAND(condition, ...)                                                                                                   \
+    do {                                                                                                                         \
+        if (!(condition)) {                                                                                                      \
+            if (reason != NULL) zf_text_printf(reason, __VA_ARGS__);                                                             \
+            return false;                                                                                                        \
+        }                                                                                                                        \
     } while (0)
 
 /// Numbers that a pre-order walk has seen so far.
@@ -20,8 +20,8 @@ static bool verify_node(const zf_graph *graph, uint32_t n, uint32_t output, numb
 
 static bool verify_input(const zf_graph *graph, const zf_graph_node *node, uint32_t slot, numbering *seen, zf_text *reason) {
     uint32_t e = node->inputs[slot];
-    DEMAND(e == seen->edges && e < graph->edge_count, "node %u, stream %u: edge %u, but %u is next in pre-order",
-           node->index, slot, e, seen->edges);
+    DEMAND(e == seen->edges && e < graph->edge_count, "node %u, stream %u: edge %u, but %u is next in pre-order", node->index,
+           slot, e, seen->edges);
     seen->edges++;
     const zf_graph_edge *edge = &graph->edges[e];
     const zf_port *port = node->inst->streams[slot];

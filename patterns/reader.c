@@ -23,9 +23,7 @@ static void skip_spaces(zf_reader *reader) {
     while (*reader->at == ' ') reader->at++;
 }
 
-static bool is_word(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
+static bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
 
 bool zf_reader_accept(zf_reader *reader, const char *word) {
     if (reader->failed) return false;
@@ -45,8 +43,10 @@ void zf_reader_expect(zf_reader *reader, const char *word) {
 void zf_reader_letter(zf_reader *reader, char letter) {
     if (reader->failed) return;
     skip_spaces(reader);
-    if (*reader->at == letter) reader->at++;
-    else zf_reader_fail(reader, "expected `%c`", letter);
+    if (*reader->at == letter)
+        reader->at++;
+    else
+        zf_reader_fail(reader, "expected `%c`", letter);
 }
 
 int64_t zf_reader_integer(zf_reader *reader, int64_t least, int64_t most) {
@@ -123,8 +123,10 @@ const char *zf_reader_quoted(zf_reader *reader) {
     size_t length = 0;
     while (*at != '"') {
         int c = (unsigned char)*at;
-        if (c == '\0' || c == '\n') c = -1;
-        else if (c != '\\') at++;
+        if (c == '\0' || c == '\n')
+            c = -1;
+        else if (c != '\\')
+            at++;
         else {
             at++;
             c = unescape(&at);
@@ -151,8 +153,10 @@ const char *zf_reader_rest(zf_reader *reader) {
 
 zf_type zf_reader_type(zf_reader *reader) {
     zf_type type = {.kind = ZF_K_ERROR};
-    if (zf_reader_accept(reader, "date32")) type = (zf_type){.kind = ZF_K_I32, .logical = ZF_LOGICAL_DATE32};
-    else if (zf_reader_accept(reader, "timestamp")) type = (zf_type){.kind = ZF_K_I64, .logical = ZF_LOGICAL_TIMESTAMP};
+    if (zf_reader_accept(reader, "date32"))
+        type = (zf_type){.kind = ZF_K_I32, .logical = ZF_LOGICAL_DATE32};
+    else if (zf_reader_accept(reader, "timestamp"))
+        type = (zf_type){.kind = ZF_K_I64, .logical = ZF_LOGICAL_TIMESTAMP};
     else if (zf_reader_accept(reader, "decimal")) {
         type = (zf_type){.kind = ZF_K_I64, .logical = ZF_LOGICAL_DECIMAL};
         zf_reader_expect(reader, "(");

@@ -9,9 +9,9 @@
 typedef struct zf_reader {
     zf_arena *arena;
     const char *at;
-    uint32_t line;      ///< from 1
+    uint32_t line; ///< from 1
     bool failed;
-    zf_text *message;   ///< gets "line 3: ...", once
+    zf_text *message; ///< gets "line 3: ...", once
 } zf_reader;
 
 void zf_reader_init(zf_reader *reader, zf_arena *arena, const char *text, zf_text *message);
@@ -25,9 +25,9 @@ void zf_reader_letter(zf_reader *reader, char letter);
 bool zf_reader_accept(zf_reader *reader, const char *word);
 int64_t zf_reader_integer(zf_reader *reader, int64_t least, int64_t most);
 uint64_t zf_reader_u64(zf_reader *reader);
-uint32_t zf_reader_number(zf_reader *reader, uint32_t limit);    ///< below `limit`
-const char *zf_reader_quoted(zf_reader *reader);                 ///< a JSON string; "" after a failure
-const char *zf_reader_rest(zf_reader *reader);                   ///< to the end of the line, which it leaves untaken
+uint32_t zf_reader_number(zf_reader *reader, uint32_t limit); ///< below `limit`
+const char *zf_reader_quoted(zf_reader *reader);              ///< a JSON string; "" after a failure
+const char *zf_reader_rest(zf_reader *reader);                ///< to the end of the line, which it leaves untaken
 zf_type zf_reader_type(zf_reader *reader);
 /// One of `count` names (which may hold spaces; none is the beginning of an earlier one); its index.
 uint32_t zf_reader_choice(zf_reader *reader, const char *const *names, uint32_t count, const char *what);

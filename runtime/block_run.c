@@ -189,7 +189,8 @@ static void run_batch(void *user, uint64_t index, unsigned worker) {
     args.failure = &failure;
     l->kernel(&args, begin, end);
     uint64_t least = atomic_load_explicit(&l->failure, memory_order_relaxed);
-    while (failure < least && !atomic_compare_exchange_weak(&l->failure, &least, failure)) {}
+    while (failure < least && !atomic_compare_exchange_weak(&l->failure, &least, failure)) {
+    }
 }
 
 /// Runs tiles begin..end and returns the least failure word.
@@ -211,8 +212,8 @@ static uint64_t launch_tiles(const zf_abi_args *args, zf_abi_kernel_fn kernel, u
 
 /// What kernels that write to the column need beside their arguments.
 typedef struct output {
-    uint8_t *out;      ///< of row `begin`
-    uint8_t *scratch;  ///< a tile
+    uint8_t *out;     ///< of row `begin`
+    uint8_t *scratch; ///< a tile
     uint64_t begin, end, count;
     unsigned bits;
 } output;
@@ -238,8 +239,7 @@ static uint64_t run_cut_tile(const zf_abi_args *shared, zf_abi_kernel_fn kernel,
 }
 
 /// The tiles of the column that hold rows begin..end: whole ones straight to their place, cut ones through the scratch.
-static uint64_t run_column(const zf_abi_args *shared, zf_abi_kernel_fn kernel, uint32_t tile, const output *o,
-                           unsigned threads) {
+static uint64_t run_column(const zf_abi_args *shared, zf_abi_kernel_fn kernel, uint32_t tile, const output *o, unsigned threads) {
     zf_abi_args args = *shared;
     uint64_t first = o->begin / tile, last = o->end / tile + (o->end % tile != 0); // first .. last - 1
     bool all = o->begin == 0 && o->end == o->count;
@@ -289,8 +289,9 @@ static zf_status check_seeks(const zf_block_run *run, zf_error *error) {
     for (uint32_t t = 0; t < run->plan->tree_count; t++) {
         uint32_t interval = run->plan->trees[t].interval;
         if (view->seeks[t].interval != interval) {
-            zf_status status = zf_raise(error, ZF_E_SEEK_INTERVAL, "the block has a seek state every %u elements, the code wants %u",
-                                        view->seeks[t].interval, interval);
+            zf_status status =
+                zf_raise(error, ZF_E_SEEK_INTERVAL, "the block has a seek state every %u elements, the code wants %u",
+                         view->seeks[t].interval, interval);
             return zf_fail_place(error, status, "%s", run->where != NULL ? run->where : "block");
         }
         uint64_t entries = zf_seek_entries(view->counts[view->shape->trees[t].edge], interval);
@@ -313,7 +314,8 @@ static zf_status check_run(const zf_block_run *run, zf_error *error) {
     if (run->element != view->shape->edges[0].type || zf_element_bits(run->element) == 0) {
         return zf_raise(error, ZF_E_INTERNAL, "a block of another type than is asked for");
     }
-    if ((uintptr_t)run->work % ZF_WORK_ALIGNMENT != 0) return zf_raise(error, ZF_E_BUFFER, "work memory that is not aligned to 64");
+    if ((uintptr_t)run->work % ZF_WORK_ALIGNMENT != 0)
+        return zf_raise(error, ZF_E_BUFFER, "work memory that is not aligned to 64");
     if (run->mode == ZF_ABI_RECORD && (run->begin != 0 || run->end != view->rows)) {
         return zf_raise(error, ZF_E_INTERNAL, "states can be recorded of whole blocks only");
     }

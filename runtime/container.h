@@ -11,28 +11,28 @@
 // ---- the compiler. Written once per vector that occurs.
 
 typedef struct zf_shape_param {
-    const char *path;       ///< "counts.width"
+    const char *path; ///< "counts.width"
     zf_element type;
 } zf_shape_param;
 
 typedef struct zf_shape_edge {
-    const char *path;       ///< "" for the column, "counts.packed"
-    const char *algorithm;  ///< of its producer, "bitpack<u32, u32>"; "" when stored
+    const char *path;      ///< "" for the column, "counts.packed"
+    const char *algorithm; ///< of its producer, "bitpack<u32, u32>"; "" when stored
     zf_element type;
     bool nullable;
-    int32_t stored;         ///< number of the stored stream, or -1
+    int32_t stored; ///< number of the stored stream, or -1
 } zf_shape_edge;
 
 typedef struct zf_shape_field {
-    const char *name;       ///< "group", "offset", "scan 0", after the node's path
-    uint32_t bytes;         ///< widest entry
+    const char *name; ///< "group", "offset", "scan 0", after the node's path
+    uint32_t bytes;   ///< widest entry
 } zf_shape_field;
 
 typedef struct zf_shape_tree {
     uint32_t edge;
     uint32_t field_count;
     const zf_shape_field *fields;
-    uint32_t interval;      ///< A, when read from a file; a writer takes it from the shape's first block
+    uint32_t interval; ///< A, when read from a file; a writer takes it from the shape's first block
 } zf_shape_tree;
 
 typedef struct zf_shape {
@@ -51,7 +51,7 @@ ZF_PRIVATE_API bool zf_shape_matches(const zf_shape *a, const zf_shape *b);
 
 typedef struct zf_stream_data {
     const void *data;
-    uint64_t bytes;         ///< (elements * bits + 7) / 8
+    uint64_t bytes; ///< (elements * bits + 7) / 8
     uint64_t elements;
 } zf_stream_data;
 
@@ -65,11 +65,11 @@ typedef struct zf_seek_data {
 typedef struct zf_block_data {
     uint64_t rows;
     uint64_t plain_bytes;
-    uint32_t shape;              ///< number of its shape, as zf_writer_shape gave it
-    const uint64_t *params;      ///< shape's param_count
-    const uint64_t *counts;      ///< elements per edge
+    uint32_t shape;         ///< number of its shape, as zf_writer_shape gave it
+    const uint64_t *params; ///< shape's param_count
+    const uint64_t *counts; ///< elements per edge
     const zf_stream_data *streams;
-    const zf_seek_data *seeks;   ///< per tree
+    const zf_seek_data *seeks; ///< per tree
 } zf_block_data;
 
 typedef struct zf_writer zf_writer;
@@ -83,15 +83,17 @@ typedef struct zf_writer_column {
 
 /// Starts a file under a temporary name in the directory of `path`. `unit` is the canonical text of the table.
 ZF_PRIVATE_API zf_status zf_writer_create(const char *path, bool overwrite, const char *table, const char *unit, uint64_t rows,
-                           const zf_writer_column *columns, size_t column_count, zf_writer **out, zf_error *error);
+                                          const zf_writer_column *columns, size_t column_count, zf_writer **out, zf_error *error);
 /// The number of a shape for a column; an equal one (same branches) is kept once. Thread-safe.
-ZF_PRIVATE_API zf_status zf_writer_shape(zf_writer *writer, size_t column, const zf_shape *shape, uint32_t *number, zf_error *error);
+ZF_PRIVATE_API zf_status zf_writer_shape(zf_writer *writer, size_t column, const zf_shape *shape, uint32_t *number,
+                                         zf_error *error);
 /// Lays out a block exactly as it will stand in the file, in memory that the caller frees: for verification and for writing.
-ZF_PRIVATE_API zf_status zf_block_layout(const zf_shape *shape, const zf_block_data *block, void **bytes, uint64_t *size, zf_error *error);
+ZF_PRIVATE_API zf_status zf_block_layout(const zf_shape *shape, const zf_block_data *block, void **bytes, uint64_t *size,
+                                         zf_error *error);
 /// Writes a laid-out block. Blocks of one column must come in order; columns may interleave. Thread-safe. Of `block` only rows
 /// and plain_bytes are read: the rest is in the bytes.
 ZF_PRIVATE_API zf_status zf_writer_block(zf_writer *writer, size_t column, uint32_t shape, const void *bytes, uint64_t size,
-                          const zf_block_data *block, zf_error *error);
+                                         const zf_block_data *block, zf_error *error);
 /// Writes the index, syncs, renames. On any failure the temporary file is gone.
 ZF_PRIVATE_API zf_status zf_writer_finish(zf_writer *writer, zf_error *error);
 /// Removes the temporary file if it was not finished, and frees.
@@ -100,7 +102,7 @@ ZF_PRIVATE_API void zf_writer_free(zf_writer *writer);
 // ---- Reading --------------------------------------------------------------------------------------------------
 
 typedef struct zf_stream_view {
-    uint64_t offset;        ///< from the block's base
+    uint64_t offset; ///< from the block's base
     uint64_t bytes, elements;
 } zf_stream_view;
 
@@ -108,8 +110,8 @@ typedef struct zf_seek_view {
     uint32_t interval;
     uint64_t entries;
     uint64_t most_groups;
-    const uint64_t *offsets;///< per field, from the block's base
-    const uint8_t *widths;  ///< per field
+    const uint64_t *offsets; ///< per field, from the block's base
+    const uint8_t *widths;   ///< per field
 } zf_seek_view;
 
 /// A block whose header was checked against its size and shape. Everything points into the mapped file or into memory that
@@ -129,12 +131,12 @@ typedef struct zf_block_view {
 
 /// Checks a block in memory (mapped, or just laid out). `place` names it in errors: "lines.zfd: column a, block 3".
 ZF_PRIVATE_API zf_status zf_block_check(const zf_shape *shape, const void *bytes, uint64_t size, bool checksum, const char *place,
-                         zf_block_view *out, zf_error *error);
+                                        zf_block_view *out, zf_error *error);
 ZF_PRIVATE_API void zf_block_view_free(zf_block_view *view);
 
 /// Block `block` of a column, checked.
-ZF_PRIVATE_API zf_status zf_container_block(zf_container *container, size_t column, uint64_t block, bool checksum, zf_block_view *out,
-                             zf_error *error);
+ZF_PRIVATE_API zf_status zf_container_block(zf_container *container, size_t column, uint64_t block, bool checksum,
+                                            zf_block_view *out, zf_error *error);
 /// The canonical unit that the file carries.
 ZF_PRIVATE_API const char *zf_container_unit(const zf_container *container, size_t *length);
 /// Number of shapes of a column, and one of them.
@@ -144,12 +146,12 @@ ZF_PRIVATE_API const zf_shape *zf_container_shape(const zf_container *container,
 /// Accounts for every byte of the file: calls `part` for each in order of offset. For `zfc inspect`.
 typedef struct zf_container_part {
     uint64_t offset, bytes;
-    const char *kind;       ///< "header", "block header", "stream", "seek", "padding", "index", "text", "footer", ...
-    int64_t column, block;  ///< or -1
-    const char *name;       ///< of the stream or field; ""
+    const char *kind;      ///< "header", "block header", "stream", "seek", "padding", "index", "text", "footer", ...
+    int64_t column, block; ///< or -1
+    const char *name;      ///< of the stream or field; ""
 } zf_container_part;
-ZF_PRIVATE_API zf_status zf_container_account(zf_container *container, void (*part)(void *user, const zf_container_part *part), void *user,
-                               zf_error *error);
+ZF_PRIVATE_API zf_status zf_container_account(zf_container *container, void (*part)(void *user, const zf_container_part *part),
+                                              void *user, zf_error *error);
 
 // ---- Running a block on the CPU -------------------------------------------------------------------------------
 
@@ -169,10 +171,11 @@ typedef struct zf_block_run {
     uint32_t mode;
     uint64_t *const *records;
     const char *where;
-    uint64_t launches;      ///< counted up
-    unsigned threads;       ///< for tiles of one kernel; 0 and 1: the caller's alone. RECORD always uses one
+    uint64_t launches; ///< counted up
+    unsigned threads;  ///< for tiles of one kernel; 0 and 1: the caller's alone. RECORD always uses one
 } zf_block_run;
-ZF_PRIVATE_API zf_status zf_block_work_bytes(const zf_abi_plan *plan, const zf_block_view *view, uint64_t *bytes, zf_error *error);
+ZF_PRIVATE_API zf_status zf_block_work_bytes(const zf_abi_plan *plan, const zf_block_view *view, uint64_t *bytes,
+                                             zf_error *error);
 ZF_PRIVATE_API zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error);
 
 #endif

@@ -17,7 +17,7 @@ typedef struct check {
 } check;
 
 #define REFUSE(c, code, ...) zf_fail_place((c)->error, zf_raise((c)->error, code, __VA_ARGS__), "%s", (c)->place)
-#define REFUSE_AT(c, code, byte, ...)                                                                                    \
+#define REFUSE_AT(c, code, byte, ...)                                                                                            \
     zf_fail_place((c)->error, zf_raise((c)->error, code, __VA_ARGS__), "%s, byte %llu of the block", (c)->place, (ull)(byte))
 
 /// The plain bytes of so many rows, where the type decides them.
@@ -45,13 +45,14 @@ static zf_status check_fixed(check *c, const uint8_t *header, uint64_t size, zf_
         uint32_t at, wanted;
         const char *what;
     } counts[] = {
-        {40, shape->param_count, "params"},         {44, shape->edge_count, "edges"}, {48, shape->stored_count, "streams"},
-        {52, shape->tree_count, "seek trees"}, {56, zf_shape_fields(shape), "seek fields"},
+        {40, shape->param_count, "params"},          {44, shape->edge_count, "edges"},
+        {48, shape->stored_count, "streams"},        {52, shape->tree_count, "seek trees"},
+        {56, zf_shape_fields(shape), "seek fields"},
     };
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         if (zf_load32(header + counts[i].at) != counts[i].wanted) {
-            return REFUSE_AT(c, ZF_E_BLOCK_HEADER, counts[i].at, "%u %s where the shape has %u",
-                             zf_load32(header + counts[i].at), counts[i].what, counts[i].wanted);
+            return REFUSE_AT(c, ZF_E_BLOCK_HEADER, counts[i].at, "%u %s where the shape has %u", zf_load32(header + counts[i].at),
+                             counts[i].what, counts[i].wanted);
         }
     }
     out->rows = zf_load64(header + 24);
@@ -60,8 +61,8 @@ static zf_status check_fixed(check *c, const uint8_t *header, uint64_t size, zf_
         return REFUSE_AT(c, ZF_E_BLOCK_HEADER, 24, "%llu rows are more than a block may have", (ull)out->rows);
     }
     if (!plain_bytes_fit(&shape->edges[0], out->rows, out->plain_bytes)) {
-        return REFUSE_AT(c, ZF_E_V23, 32, "V23: %llu plain bytes for %llu rows of %s", (ull)out->plain_bytes,
-                         (ull)out->rows, zf_element_name(shape->edges[0].type));
+        return REFUSE_AT(c, ZF_E_V23, 32, "V23: %llu plain bytes for %llu rows of %s", (ull)out->plain_bytes, (ull)out->rows,
+                         zf_element_name(shape->edges[0].type));
     }
     return ZF_OK;
 }
@@ -100,8 +101,8 @@ static zf_status check_streams(check *c, const uint8_t *rows, uint64_t size, zf_
                           (ull)view->counts[e]);
         }
         if (!zf_elements_bytes(stream->elements, zf_element_bits(edge->type), &bytes) || bytes != stream->bytes) {
-            return REFUSE(c, ZF_E_V23, "V23: stream `%s` has %llu bytes for %llu elements of %s", edge->path,
-                          (ull)stream->bytes, (ull)stream->elements, zf_element_name(edge->type));
+            return REFUSE(c, ZF_E_V23, "V23: stream `%s` has %llu bytes for %llu elements of %s", edge->path, (ull)stream->bytes,
+                          (ull)stream->elements, zf_element_name(edge->type));
         }
         if (bytes > size || !zf_placing_add(placing, ZF_FORMAT_ALIGNMENT, bytes, &offset) || offset != stream->offset) {
             return REFUSE(c, ZF_E_BLOCK_HEADER, "stream `%s` of %llu bytes cannot stand at byte %llu of the block", edge->path,
@@ -185,15 +186,15 @@ zf_status zf_block_check(const zf_shape *shape, const void *bytes, uint64_t size
     if (status == ZF_OK && checksum) {
         uint64_t sum = XXH3_64bits((const uint8_t *)bytes + 8, size - 8);
         if (sum != zf_load64(memory)) {
-            status = REFUSE(&c, ZF_E_V24, "V24: the block's checksum is %016llx, its bytes give %016llx",
-                            (ull)zf_load64(memory), (ull)sum);
+            status = REFUSE(&c, ZF_E_V24, "V24: the block's checksum is %016llx, its bytes give %016llx", (ull)zf_load64(memory),
+                            (ull)sum);
         }
     }
     if (status == ZF_OK) status = check_numbers(&c, out);
     if (status == ZF_OK) status = check_streams(&c, streams, size, &placing, out);
     if (status == ZF_OK) {
-        status = check_seeks(&c, trees, fields, size, &placing, out, (uint64_t *)(void *)(memory + at_offsets),
-                             memory + at_widths);
+        status =
+            check_seeks(&c, trees, fields, size, &placing, out, (uint64_t *)(void *)(memory + at_offsets), memory + at_widths);
     }
     if (status == ZF_OK && (!zf_placing_size(&placing, &placed) || placed != size)) {
         status = REFUSE(&c, ZF_E_BLOCK_HEADER, "the parts of the block fill %llu of its %llu bytes", (ull)placed, (ull)size);

@@ -21,9 +21,9 @@ _Static_assert(sizeof(size_t) == 8, "sizes of files and of memory are 64 bits");
 enum {
     ZF_FORMAT_HEADER_BYTES = 256,
     ZF_FORMAT_FOOTER_BYTES = 64,
-    ZF_FORMAT_ALIGNMENT = 256,  ///< of blocks in the file and of streams in a block
+    ZF_FORMAT_ALIGNMENT = 256, ///< of blocks in the file and of streams in a block
     ZF_FORMAT_FIELD_ALIGNMENT = 16,
-    ZF_FORMAT_PADDING = 16,     ///< bytes that can be read behind the last of a stream or field
+    ZF_FORMAT_PADDING = 16, ///< bytes that can be read behind the last of a stream or field
 
     // A block's header: a fixed part, then tables whose lengths the shape gives.
     ZF_BLOCK_FIXED_BYTES = 64,
@@ -31,13 +31,13 @@ enum {
     ZF_BLOCK_TREE_BYTES = 24,   ///< interval, fields, entries, most groups
     ZF_BLOCK_FIELD_BYTES = 16,  ///< offset, width
 
-    ZF_INDEX_BLOCK_BYTES = 48,  ///< a row of the index's table of blocks
+    ZF_INDEX_BLOCK_BYTES = 48, ///< a row of the index's table of blocks
 
-    ZF_ROWS_MULTIPLE = 4096,    ///< rows per block are a multiple of it
+    ZF_ROWS_MULTIPLE = 4096, ///< rows per block are a multiple of it
     ZF_INTERVAL_LEAST = 256,
     ZF_INTERVAL_MOST = 65536,
-    ZF_NAME_MOST = 4096,        ///< bytes of a path or type's name
-    ZF_IDENTIFIER_MOST = 255,   ///< bytes of a table's or column's name: what a file's name can hold
+    ZF_NAME_MOST = 4096,      ///< bytes of a path or type's name
+    ZF_IDENTIFIER_MOST = 255, ///< bytes of a table's or column's name: what a file's name can hold
 };
 #define ZF_ROWS_PER_BLOCK_MOST (UINT64_C(1) << 31)
 #define ZF_EDGE_ELEMENTS_MOST (UINT64_C(1) << 32)
@@ -107,9 +107,7 @@ static inline bool zf_placing_size(const zf_placing *placing, uint64_t *size) {
 }
 
 /// Seek states of a tree with `count` outputs: one per tile but the first.
-static inline uint64_t zf_seek_entries(uint64_t count, uint32_t interval) {
-    return count == 0 ? 0 : (count - 1) / interval;
-}
+static inline uint64_t zf_seek_entries(uint64_t count, uint32_t interval) { return count == 0 ? 0 : (count - 1) / interval; }
 
 static inline bool zf_interval_valid(uint32_t interval) {
     return interval >= ZF_INTERVAL_LEAST && interval <= ZF_INTERVAL_MOST && (interval & (interval - 1)) == 0;

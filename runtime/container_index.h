@@ -9,14 +9,14 @@ typedef struct zf_index_block {
     uint64_t offset, bytes; ///< in the file
     uint64_t rows, first_row;
     uint64_t plain_bytes;
-    uint64_t checksum;      ///< as in the block's header
+    uint64_t checksum; ///< as in the block's header
     uint32_t shape;
 } zf_index_block;
 
 /// A shape with what holds for all blocks of it.
 typedef struct zf_index_shape {
     zf_shape shape;
-    uint64_t *most;         ///< per edge: the largest count
+    uint64_t *most; ///< per edge: the largest count
 } zf_index_shape;
 
 typedef struct zf_index_column {

@@ -14,7 +14,7 @@ typedef struct reader {
     const uint8_t *bytes;
     uint64_t at, size;
     zf_arena *arena;
-    const char *fault;   ///< one phrase, or NULL
+    const char *fault; ///< one phrase, or NULL
     uint64_t fault_at;
     bool no_memory;
 } reader;
@@ -293,8 +293,8 @@ static void check_tiling(reader *r, const zf_index *index, uint64_t index_offset
     }
     qsort(blocks, count, sizeof(zf_index_block *), compare_offsets);
     for (uint64_t b = 0; b < count && r->fault == NULL; b++) {
-        if (blocks[b]->offset != next || blocks[b]->bytes < ZF_FORMAT_ALIGNMENT ||
-            blocks[b]->bytes % ZF_FORMAT_ALIGNMENT != 0 || blocks[b]->bytes > index_offset - next) {
+        if (blocks[b]->offset != next || blocks[b]->bytes < ZF_FORMAT_ALIGNMENT || blocks[b]->bytes % ZF_FORMAT_ALIGNMENT != 0 ||
+            blocks[b]->bytes > index_offset - next) {
             fail_at(r, "blocks that overlap, leave gaps or leave the file", r->at);
             break;
         }

@@ -37,11 +37,10 @@ static zf_status check_data(const zf_shape *shape, const zf_block_data *block, z
         if (edge->stored < 0) continue;
         const zf_stream_data *stream = &block->streams[edge->stored];
         uint64_t bytes = 0;
-        if (stream->elements != block->counts[e] ||
-            !zf_elements_bytes(stream->elements, zf_element_bits(edge->type), &bytes) || bytes != stream->bytes) {
+        if (stream->elements != block->counts[e] || !zf_elements_bytes(stream->elements, zf_element_bits(edge->type), &bytes) ||
+            bytes != stream->bytes) {
             return zf_raise(error, ZF_E_INTERNAL, "stream `%s` has %llu bytes for %llu elements of %s", edge->path,
-                            (unsigned long long)stream->bytes, (unsigned long long)stream->elements,
-                            zf_element_name(edge->type));
+                            (unsigned long long)stream->bytes, (unsigned long long)stream->elements, zf_element_name(edge->type));
         }
     }
     for (uint32_t t = 0; t < shape->tree_count; t++) {
@@ -51,8 +50,8 @@ static zf_status check_data(const zf_shape *shape, const zf_block_data *block, z
         }
         uint64_t entries = zf_seek_entries(block->counts[shape->trees[t].edge], seek->interval);
         if (seek->entries != 0 && seek->entries != entries) {
-            return zf_raise(error, ZF_E_INTERNAL, "%llu seek states where the tiles want %llu",
-                            (unsigned long long)seek->entries, (unsigned long long)entries);
+            return zf_raise(error, ZF_E_INTERNAL, "%llu seek states where the tiles want %llu", (unsigned long long)seek->entries,
+                            (unsigned long long)entries);
         }
     }
     return ZF_OK;
@@ -94,8 +93,8 @@ zf_status zf_block_layout(const zf_shape *shape, const zf_block_data *block, voi
         for (uint32_t f = 0; f < shape->trees[t].field_count; f++, field += ZF_BLOCK_FIELD_BYTES) {
             uint32_t width = seek->entries == 0 ? 0 : field_width(seek->values + f * seek->entries, seek->entries);
             if (width > shape->trees[t].fields[f].bytes) {
-                status = zf_raise(error, ZF_E_INTERNAL, "seek state %s does not fit its %u bytes",
-                                  shape->trees[t].fields[f].name, shape->trees[t].fields[f].bytes);
+                status = zf_raise(error, ZF_E_INTERNAL, "seek state %s does not fit its %u bytes", shape->trees[t].fields[f].name,
+                                  shape->trees[t].fields[f].bytes);
                 goto done;
             }
             uint64_t offset = 0; // a field without bytes is never loaded; 0 keeps a load inside all the same

@@ -10,7 +10,7 @@ struct zf_container {
     zf_context *context;
     char *path;
     int fd;
-    const uint8_t *map;      ///< the whole file
+    const uint8_t *map; ///< the whole file
     uint64_t size;
     struct timespec written; ///< time of the last change when it was opened
     zf_arena *arena;         ///< the index as read

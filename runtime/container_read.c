@@ -22,7 +22,7 @@ static zf_status fail_system(zf_error *error, zf_error_code code, const char *wh
     return zf_fail_place(error, status, "%s", path);
 }
 
-#define REFUSE(c, code, byte, ...)                                                                                       \
+#define REFUSE(c, code, byte, ...)                                                                                               \
     zf_fail_place(error, zf_raise(error, code, __VA_ARGS__), "%s: byte %llu", (c)->path, (ull)(byte))
 
 // ---- Opening --------------------------------------------------------------------------------------------------
@@ -185,8 +185,7 @@ size_t zf_container_columns(const zf_container *c) { return c->index.column_coun
 zf_status zf_container_column(const zf_container *c, size_t index, zf_column_info *out, zf_error *error) {
     if (c == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_container_column needs a container and a place");
     if (index >= c->index.column_count) {
-        return zf_raise(error, ZF_E_UNKNOWN_COLUMN, "there is no column %zu: the container has %u", index,
-                        c->index.column_count);
+        return zf_raise(error, ZF_E_UNKNOWN_COLUMN, "there is no column %zu: the container has %u", index, c->index.column_count);
     }
     const zf_index_column *column = &c->index.columns[index];
     *out = (zf_column_info){
@@ -303,8 +302,7 @@ static zf_status check_against_index(const zf_index_column *column, const zf_ind
     return ZF_OK;
 }
 
-zf_status zf_container_block(zf_container *c, size_t column, uint64_t block, bool checksum, zf_block_view *out,
-                             zf_error *error) {
+zf_status zf_container_block(zf_container *c, size_t column, uint64_t block, bool checksum, zf_block_view *out, zf_error *error) {
     *out = (zf_block_view){0};
     if (column >= c->index.column_count || block >= c->index.columns[column].block_count) {
         return zf_raise(error, ZF_E_INTERNAL, "block %llu of column %zu does not exist", (ull)block, column);

@@ -19,12 +19,12 @@ typedef struct column_room {
 
 struct zf_writer {
     zf_output_file *file;
-    zf_arena *arena;       ///< shapes and texts of the index
-    pthread_mutex_t lock;  ///< guards everything below
+    zf_arena *arena;      ///< shapes and texts of the index
+    pthread_mutex_t lock; ///< guards everything below
     zf_index index;
     column_room *room;
-    uint64_t end;          ///< where the next block goes
-    bool failed;           ///< a write failed: the file will not be finished
+    uint64_t end; ///< where the next block goes
+    bool failed;  ///< a write failed: the file will not be finished
     bool finished;
 };
 
@@ -256,8 +256,8 @@ static zf_status enter_block(zf_writer *writer, size_t column, uint32_t shape, c
     }
     // Counts and intervals as they were laid out: the bytes are what a reader will see.
     const uint8_t *counts = bytes + ZF_BLOCK_FIXED_BYTES + UINT64_C(8) * known->shape.param_count;
-    const uint8_t *rows_of_trees = counts + UINT64_C(8) * known->shape.edge_count +
-                                   (uint64_t)ZF_BLOCK_STREAM_BYTES * known->shape.stored_count;
+    const uint8_t *rows_of_trees =
+        counts + UINT64_C(8) * known->shape.edge_count + (uint64_t)ZF_BLOCK_STREAM_BYTES * known->shape.stored_count;
     zf_shape_tree *trees = (zf_shape_tree *)known->shape.trees; // the writer's own copy
     for (uint32_t t = 0; t < known->shape.tree_count; t++) {
         uint32_t interval = zf_load32(rows_of_trees + ZF_BLOCK_TREE_BYTES * (size_t)t);
@@ -275,8 +275,12 @@ static zf_status enter_block(zf_writer *writer, size_t column, uint32_t shape, c
         if (count > known->most[e]) known->most[e] = count;
     }
     entry->blocks[entry->block_count++] = (zf_index_block){
-        .offset = writer->end, .bytes = size, .rows = rows, .plain_bytes = block->plain_bytes,
-        .checksum = zf_load64(bytes), .shape = shape,
+        .offset = writer->end,
+        .bytes = size,
+        .rows = rows,
+        .plain_bytes = block->plain_bytes,
+        .checksum = zf_load64(bytes),
+        .shape = shape,
     };
     *offset = writer->end;
     writer->end += size;

@@ -32,22 +32,22 @@ typedef struct job {
     const zf_index_column *column;
     size_t column_number;
     zf_abi_provider provider;
-    const zf_abi_plan **plans;   ///< per shape; NULL where no block of the range has it
-    uint64_t begin, end;         ///< rows
+    const zf_abi_plan **plans;        ///< per shape; NULL where no block of the range has it
+    uint64_t begin, end;              ///< rows
     uint64_t first_block, last_block; ///< first .. last - 1
     unsigned bits;
-    unsigned shift;              ///< booleans: rows decoded before `begin`, so that blocks start at a byte
-    unsigned workers;            ///< blocks at once
-    unsigned tile_threads;       ///< threads within a block
-    uint64_t work_bytes;         ///< per worker
-    uint64_t bitmap_bytes;       ///< booleans that must be shifted: the bitmap before the shift
+    unsigned shift;        ///< booleans: rows decoded before `begin`, so that blocks start at a byte
+    unsigned workers;      ///< blocks at once
+    unsigned tile_threads; ///< threads within a block
+    uint64_t work_bytes;   ///< per worker
+    uint64_t bitmap_bytes; ///< booleans that must be shifted: the bitmap before the shift
     bool checksums;
     // while it runs
     const zf_device_ops *device;
     zf_device_state *state;
-    uint8_t *out;                ///< of row begin - shift
+    uint8_t *out; ///< of row begin - shift
     uint8_t *work;
-    pthread_mutex_t lock;        ///< guards what follows
+    pthread_mutex_t lock; ///< guards what follows
     known_code *known;
     unsigned known_count;
     zf_error *error;
@@ -227,8 +227,10 @@ static zf_status find_code(job *j, uint32_t shape, const zf_block_view *view, co
         return status;
     }
     pthread_mutex_lock(&j->lock);
-    if (known_for(j, shape, view) == NULL) remember(j, shape, values, *out);
-    else free(values); // another thread was faster
+    if (known_for(j, shape, view) == NULL)
+        remember(j, shape, values, *out);
+    else
+        free(values); // another thread was faster
     pthread_mutex_unlock(&j->lock);
     return ZF_OK;
 }
@@ -274,7 +276,8 @@ static void decode_block(void *user, uint64_t index, unsigned worker) {
     char where[256];
     zf_error error;
     zf_block_view view;
-    snprintf(where, sizeof where, "%s: column %.64s, block %llu", zf_container_short_path(j->container), j->column->name, (ull)block);
+    snprintf(where, sizeof where, "%s: column %.64s, block %llu", zf_container_short_path(j->container), j->column->name,
+             (ull)block);
     zf_status status = zf_container_block(j->container, j->column_number, block, j->checksums, &view, &error);
     if (status == ZF_OK) {
         status = run_block(j, block, worker, &view, where, &error);
@@ -300,7 +303,8 @@ static zf_status check_buffers(const zf_decode_sizes *sizes, const zf_decode_buf
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
         if (needed[i].bytes == 0) continue;
         if (needed[i].at == NULL) {
-            return zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is missing; %zu bytes are needed", needed[i].name, needed[i].bytes);
+            return zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is missing; %zu bytes are needed", needed[i].name,
+                            needed[i].bytes);
         }
         if ((uintptr_t)needed[i].at % ZF_WORK_ALIGNMENT != 0) {
             return zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is not aligned to %d bytes", needed[i].name, ZF_WORK_ALIGNMENT);

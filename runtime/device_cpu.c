@@ -40,7 +40,8 @@ static void add_features(zf_text *text) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
     // The builtin takes literals only, hence a macro and not a table.
-#define FEATURE(name) if (__builtin_cpu_supports(name)) zf_text_puts(text, " " name)
+#define FEATURE(name)                                                                                                            \
+    if (__builtin_cpu_supports(name)) zf_text_puts(text, " " name)
     FEATURE("sse4.2");
     FEATURE("avx2");
     FEATURE("bmi2");

@@ -12,12 +12,12 @@
 #include "runtime/error_codes.h"
 
 struct zf_output_file {
-    char *path;          ///< as given, for messages
-    char *name;          ///< its last part
-    char temporary[64];  ///< name of the file in `directory`; "" while it has none
-    int directory;       ///< where both names are
+    char *path;         ///< as given, for messages
+    char *name;         ///< its last part
+    char temporary[64]; ///< name of the file in `directory`; "" while it has none
+    int directory;      ///< where both names are
     int fd;
-    unsigned mode;       ///< of the file that it replaces, or 0
+    unsigned mode; ///< of the file that it replaces, or 0
     bool overwrite;
 };
 

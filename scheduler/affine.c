@@ -39,8 +39,7 @@ static bool local_form(search *in, zf_around around, const zf_expr *e, unsigned 
     const zf_local *local = e->local;
     if (e->is_seq) return false;
     switch (local->kind) {
-    case ZF_L_DOMAIN_I:
-        return fits(e, out, (zf_interval){0, (zf_int128)ZF_MOST_ELEMENTS - 1}, ZF_USES_I);
+    case ZF_L_DOMAIN_I: return fits(e, out, (zf_interval){0, (zf_int128)ZF_MOST_ELEMENTS - 1}, ZF_USES_I);
     case ZF_L_DOMAIN_G: {
         zf_int128 most = ZF_MOST_GROUPS;
         const zf_expr *groups = in->inst->groups.value;
@@ -48,8 +47,7 @@ static bool local_form(search *in, zf_around around, const zf_expr *e, unsigned 
         return fits(e, out, (zf_interval){0, most > 0 ? most - 1 : 0}, ZF_USES_G);
     }
     case ZF_L_LET:
-    case ZF_L_FORMAL:
-        return local->init != NULL && !local->init->effect && form_of(in, around, local->init, depth + 1, out);
+    case ZF_L_FORMAL: return local->init != NULL && !local->init->effect && form_of(in, around, local->init, depth + 1, out);
     case ZF_L_BINDER:
         for (uint32_t r = 0; r < around.count; r++) {
             for (uint32_t b = 0; b < around.reduces[r]->binder_count; b++) {
@@ -79,8 +77,7 @@ static bool binary_form(search *in, zf_around around, const zf_expr *e, unsigned
     zf_int128 bits = (zf_int128)zf_kind_bits(e->type.kind);
     switch (e->op) {
     case ZF_OP_ADD: return fits(e, out, (zf_interval){a.range.lo + b.range.lo, a.range.hi + b.range.hi}, uses);
-    case ZF_OP_SUB:
-        return b.uses == 0 && fits(e, out, (zf_interval){a.range.lo - b.range.hi, a.range.hi - b.range.lo}, uses);
+    case ZF_OP_SUB: return b.uses == 0 && fits(e, out, (zf_interval){a.range.lo - b.range.hi, a.range.hi - b.range.lo}, uses);
     case ZF_OP_MUL:
         if (!natural || (a.uses != 0 && b.uses != 0)) return false;
         if (a.range.hi >> 64 != 0 || b.range.hi >> 63 != 0) return false; // the product must fit 127 bits
@@ -113,13 +110,11 @@ static bool form_of(search *in, zf_around around, const zf_expr *e, unsigned dep
     }
     case ZF_X_LOCAL: return local_form(in, around, e, depth, out);
     case ZF_X_BINARY: return binary_form(in, around, e, depth, out);
-    case ZF_X_CAST:
-        return form_of(in, around, e->a, depth + 1, &a) && fits(e, out, a.range, a.uses);
+    case ZF_X_CAST: return form_of(in, around, e->a, depth + 1, &a) && fits(e, out, a.range, a.uses);
     case ZF_X_CALL:
         if (e->call->body != NULL || e->call->returns_inside) return false;
         return form_of(in, around, e->call->value, depth + 1, out);
-    case ZF_X_UNARY:
-        return form_of(in, around, e->a, depth + 1, &a) && a.uses == 0 && constant(e, out);
+    case ZF_X_UNARY: return form_of(in, around, e->a, depth + 1, &a) && a.uses == 0 && constant(e, out);
     case ZF_X_PRIM:
         if (!form_of(in, around, e->a, depth + 1, &a)) return false;
         b = (zf_affine){.uses = 0};
@@ -127,12 +122,16 @@ static bool form_of(search *in, zf_around around, const zf_expr *e, unsigned dep
         if (e->prim == ZF_P_NTH_BIT) return false;
         if ((a.uses | b.uses) == 0) return constant(e, out);
         if (e->prim == ZF_P_MIN) {
-            return fits(e, out, (zf_interval){a.range.lo < b.range.lo ? a.range.lo : b.range.lo,
-                                              a.range.hi < b.range.hi ? a.range.hi : b.range.hi}, a.uses | b.uses);
+            return fits(e, out,
+                        (zf_interval){a.range.lo < b.range.lo ? a.range.lo : b.range.lo,
+                                      a.range.hi < b.range.hi ? a.range.hi : b.range.hi},
+                        a.uses | b.uses);
         }
         if (e->prim == ZF_P_MAX) {
-            return fits(e, out, (zf_interval){a.range.lo > b.range.lo ? a.range.lo : b.range.lo,
-                                              a.range.hi > b.range.hi ? a.range.hi : b.range.hi}, a.uses | b.uses);
+            return fits(e, out,
+                        (zf_interval){a.range.lo > b.range.lo ? a.range.lo : b.range.lo,
+                                      a.range.hi > b.range.hi ? a.range.hi : b.range.hi},
+                        a.uses | b.uses);
         }
         return false;
     default: return false;

@@ -24,8 +24,8 @@ typedef struct zf_around {
 #define ZF_MOST_GROUPS (UINT64_C(1) << 48)
 
 /// True when `expr` of an instance's body is of the form c1 * d + c0 with c1 and c0 over params, lengths and constants, or
-/// otherwise known never to decrease (a division, a shift, min and max of such), with binders whose ranges begin at a constant and
-/// end at such an expression.
+/// otherwise known never to decrease (a division, a shift, min and max of such), with binders whose ranges begin at a constant
+/// and end at such an expression.
 bool zf_affine_of(const zf_inst *inst, zf_around around, const zf_expr *expr, zf_affine *out);
 
 /// True when every enclosing binder has such a range: what stands inside is then reached with all of them at their last values.

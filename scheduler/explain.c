@@ -84,8 +84,10 @@ static check_counts count_checks(const zf_graph *graph, const zf_plan *plan, con
         }
     }
     for (uint32_t c = 0; c < plan->check_count; c++) {
-        if (plan->checks[c].hoisted) counts.hoisted++;
-        else counts.kept++;
+        if (plan->checks[c].hoisted)
+            counts.hoisted++;
+        else
+            counts.kept++;
     }
     return counts;
 }
@@ -204,8 +206,10 @@ void zf_explain_text(const zf_graph *graph, const zf_plan *plan, zf_text *out) {
 
 static void key(zf_text *out, const char *name, const char *value) {
     zf_text_printf(out, "\"%s\": ", name);
-    if (value == NULL) zf_text_puts(out, "null");
-    else zf_text_json(out, value);
+    if (value == NULL)
+        zf_text_puts(out, "null");
+    else
+        zf_text_json(out, value);
 }
 
 static void json_edges(const zf_graph *graph, const zf_plan *plan, zf_text *out) {
@@ -246,8 +250,10 @@ static void json_reads(const zf_plan *plan, const zf_traffic *reads, uint32_t co
         key(out, "per", pers[reads[k].per]);
         bool known = reads[k].per != ZF_PER_DATA && reads[k].param == NULL;
         zf_text_puts(out, ", \"bytes\": ");
-        if (known) put_bytes(out, reads[k].bits);
-        else zf_text_puts(out, "null");
+        if (known)
+            put_bytes(out, reads[k].bits);
+        else
+            zf_text_puts(out, "null");
         zf_text_puts(out, ", ");
         key(out, "bits_param", reads[k].param);
         zf_text_puts(out, "}");

@@ -11,9 +11,9 @@ typedef struct planner {
     zf_plan *plan;
     const zf_graph *graph;
     const zf_plan_options *options;
-    uint32_t interval;         ///< A
-    zf_sites *sites;           ///< by node
-    bool *inlined;             ///< per edge: its producer is an expression of its consumer's kernel
+    uint32_t interval; ///< A
+    zf_sites *sites;   ///< by node
+    bool *inlined;     ///< per edge: its producer is an expression of its consumer's kernel
     uint32_t kernel_capacity, work_capacity;
     zf_diags *diags;
 } planner;
@@ -39,10 +39,12 @@ static void hint(planner *p, zf_diag *diag, const char *text) {
 static bool lowered_type(planner *p, zf_type type, zf_span span, const char *path) {
     const char *what = type.nullable ? "nullable values" : type.kind == ZF_K_STRING ? "strings" : NULL;
     if (what == NULL) return true;
-    zf_diag *diag = report(p, ZF_D_NOT_LOWERED, span, "`%s`: %s (%s) are not lowered by target `%s` yet",
-                           *path == '\0' ? p->graph->column->name : path, what, zf_type_name(p->plan->arena, type), p->plan->target);
-    hint(p, diag, type.nullable ? "make the column non-nullable, or give its values and its validity as two columns"
-                                : "number the strings beforehand and store the numbers");
+    zf_diag *diag =
+        report(p, ZF_D_NOT_LOWERED, span, "`%s`: %s (%s) are not lowered by target `%s` yet",
+               *path == '\0' ? p->graph->column->name : path, what, zf_type_name(p->plan->arena, type), p->plan->target);
+    hint(p, diag,
+         type.nullable ? "make the column non-nullable, or give its values and its validity as two columns"
+                       : "number the strings beforehand and store the numbers");
     return false;
 }
 
@@ -60,8 +62,8 @@ static bool lowered_node(planner *p, const zf_graph_node *node) {
     }
     if (inst->reads_out || sites->unsupported != NULL) {
         const char *what = sites->unsupported != NULL ? sites->unsupported : "a body that reads `out`";
-        diag = report(p, ZF_D_NOT_LOWERED, span, "`%s` uses %s, which target `%s` does not lower yet", name, what,
-                      p->plan->target);
+        diag =
+            report(p, ZF_D_NOT_LOWERED, span, "`%s` uses %s, which target `%s` does not lower yet", name, what, p->plan->target);
         if (diag != NULL && sites->unsupported != NULL) zf_diag_remark(p->diags, diag, sites->unsupported_at, "used here");
         return false;
     }
@@ -74,8 +76,10 @@ static bool lowered_node(planner *p, const zf_graph_node *node) {
         const zf_reduce *reduce = sites->scans[k].reduce;
         if (reduce == NULL || reduce->form != ZF_R_PREFIX) continue;
         if (zf_prefix_edge(node, reduce) >= 0) continue;
-        diag = report(p, ZF_D_NOT_LOWERED, span, "`%s` sums over a range that depends on data, and target `%s` cannot tell which "
-                      "stream the prefix sums run along", name, p->plan->target);
+        diag = report(p, ZF_D_NOT_LOWERED, span,
+                      "`%s` sums over a range that depends on data, and target `%s` cannot tell which "
+                      "stream the prefix sums run along",
+                      name, p->plan->target);
         if (diag != NULL) zf_diag_remark(p->diags, diag, sites->scans[k].expr->span, "this reduction");
         hint(p, diag, "let the term use exactly one stream, at the binder: `sum(k in a..b: s[k])`");
         return false;
@@ -216,7 +220,8 @@ static void make_kernels(planner *p, uint32_t root, uint32_t edge) {
 
 // ---- Seek trees -----------------------------------------------------------------------------------------------
 
-uint32_t zf_seek_fields_of(const zf_graph *graph, const zf_sites *sites, uint32_t node, uint32_t interval, zf_seek_field *fields) {
+uint32_t zf_seek_fields_of(const zf_graph *graph, const zf_sites *sites, uint32_t node, uint32_t interval,
+                           zf_seek_field *fields) {
     const zf_inst *inst = graph->nodes[node].inst;
     uint32_t count = 0;
     if (inst->pattern == ZF_GROUP_PARALLEL) {
@@ -286,7 +291,8 @@ static void make_slots(planner *p) {
     const zf_graph *graph = p->graph;
     uint32_t fields = 0;
     for (uint32_t t = 0; t < plan->tree_count; t++) fields += plan->trees[t].field_count;
-    plan->slots = ZF_NEW_ARRAY(plan->arena, zf_abi_slot, graph->param_count + graph->stored_count + graph->edge_count + 2 * fields);
+    plan->slots =
+        ZF_NEW_ARRAY(plan->arena, zf_abi_slot, graph->param_count + graph->stored_count + graph->edge_count + 2 * fields);
     plan->shaping = ZF_NEW_ARRAY(plan->arena, uint32_t, graph->param_count + 1);
     bool *evaluated = ZF_NEW_ARRAY(plan->arena, bool, graph->node_count);
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
@@ -363,8 +369,10 @@ zf_plan *zf_plan_build(zf_arena *arena, const zf_graph *graph, const zf_plan_opt
     plan->works = ZF_NEW_ARRAY(arena, zf_work, most);
     for (uint32_t e = 0; e < graph->edge_count; e++) {
         plan->edge_work[e] = -1;
-        if (graph->edges[e].producer < 0 || e == 0) plan->edge_reason[e] = graph->edges[e].reason;
-        else place(&p, &graph->edges[e]);
+        if (graph->edges[e].producer < 0 || e == 0)
+            plan->edge_reason[e] = graph->edges[e].reason;
+        else
+            place(&p, &graph->edges[e]);
     }
     make_kernels(&p, 0, 0);
     if (!make_trees(&p)) return NULL;

@@ -23,8 +23,8 @@ typedef enum zf_seek_kind {
 typedef struct zf_seek_field {
     zf_seek_kind kind;
     uint32_t node;
-    uint32_t reduce;     ///< SCAN: zf_reduce.index
-    zf_kind type;        ///< of the accumulator; u64 for GROUP and OFFSET
+    uint32_t reduce; ///< SCAN: zf_reduce.index
+    zf_kind type;    ///< of the accumulator; u64 for GROUP and OFFSET
 } zf_seek_field;
 
 /// An access that is checked once per block, on the host, before any kernel runs (V01). Its index (and count of bits) never
@@ -46,11 +46,11 @@ typedef struct zf_hoisted {
 /// an expression that inlining has copied is one check. Spans: V01, V07, V08: the expression's; V06: the statement's; V05: the
 /// port's (node: the consumer); V09: the codec node's (node: the kernel's root).
 typedef struct zf_check {
-    uint32_t violation;    ///< 1 for V01
+    uint32_t violation; ///< 1 for V01
     uint32_t node;
     zf_span span;
-    bool hoisted;          ///< all accesses at this span are in `hoisted`
-    const char *text;      ///< "index of packed"
+    bool hoisted;     ///< all accesses at this span are in `hoisted`
+    const char *text; ///< "index of packed"
 } zf_check;
 
 typedef enum zf_step_kind { ZF_STEP_EXPAND, ZF_STEP_SCAN, ZF_STEP_MAP } zf_step_kind;
@@ -70,13 +70,13 @@ typedef struct zf_kernel {
     const zf_reduce *prefix; ///< not NULL: it makes the prefix sums of this reduction of `root` instead of its output
     zf_step *steps;
     uint32_t step_count;
-    uint32_t *nodes;         ///< all nodes that it evaluates, root first
+    uint32_t *nodes; ///< all nodes that it evaluates, root first
     uint32_t node_count;
-    int32_t tree;            ///< number of the seek tree, or -1 when it needs no state
-    uint32_t tile;           ///< outputs a tile: A for ordered ones
+    int32_t tree;  ///< number of the seek tree, or -1 when it needs no state
+    uint32_t tile; ///< outputs a tile: A for ordered ones
     zf_geometry geometry;
-    bool store_first;        ///< the body reads `out`
-    int32_t end_check;       ///< number of its V09, or -1: `tree` is -1
+    bool store_first;  ///< the body reads `out`
+    int32_t end_check; ///< number of its V09, or -1: `tree` is -1
 } zf_kernel;
 
 /// A tree with a state: what the file keeps every A outputs of `edge`.
@@ -89,7 +89,7 @@ typedef struct zf_seek_tree {
 /// A buffer between kernels. Prefix sums are those of the term over the elements of `edge`, an input of the kernel's root:
 /// entry k is the reduction over 0..k. (Instances are shared, so look for `prefix` together with the kernel's root.)
 typedef struct zf_work {
-    uint32_t edge;           ///< whose elements it holds
+    uint32_t edge; ///< whose elements it holds
     zf_type type;
     uint32_t kernel;         ///< that makes it
     const zf_reduce *prefix; ///< not NULL: prefix sums, count(edge) + 1 of them
@@ -98,23 +98,23 @@ typedef struct zf_work {
 typedef struct zf_plan {
     zf_arena *arena;
     const zf_graph *graph;
-    const char *target;      ///< "host"
-    zf_kernel *kernels;      ///< in the order in which they run
+    const char *target; ///< "host"
+    zf_kernel *kernels; ///< in the order in which they run
     zf_work *works;
     zf_seek_tree *trees;
     zf_hoisted *hoisted;
     zf_check *checks;
-    zf_abi_slot *slots;      ///< the words of a block's descriptor
-    uint32_t *shaping;       ///< numbers of the params that shape code, ascending
-    int32_t *edge_work;      ///< per edge: work buffer that holds it, or -1
-    const char **edge_reason;///< per edge: what was done with it and why, for `explain`
+    zf_abi_slot *slots;       ///< the words of a block's descriptor
+    uint32_t *shaping;        ///< numbers of the params that shape code, ascending
+    int32_t *edge_work;       ///< per edge: work buffer that holds it, or -1
+    const char **edge_reason; ///< per edge: what was done with it and why, for `explain`
     uint32_t kernel_count, work_count, tree_count, hoisted_count, check_count, slot_count, shaping_count;
 } zf_plan;
 
 typedef struct zf_plan_options {
-    const char *target;      ///< "host"
-    uint32_t seek_interval;  ///< A; 0: 4096
-    bool materialise_all;    ///< fuse nothing that may be materialised: for tests
+    const char *target;     ///< "host"
+    uint32_t seek_interval; ///< A; 0: 4096
+    bool materialise_all;   ///< fuse nothing that may be materialised: for tests
 } zf_plan_options;
 
 /// Cuts a graph. NULL with diagnostics (ZF08xx) where the target does not lower a form or a limit is passed.

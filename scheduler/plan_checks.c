@@ -7,8 +7,10 @@ zf_sites *zf_plan_sites(zf_arena *arena, const zf_graph *graph) {
         // Nodes often share an instance: its sites are the same.
         uint32_t same = 0;
         while (same < n && graph->nodes[same].inst != graph->nodes[n].inst) same++;
-        if (same < n) sites[n] = sites[same];
-        else zf_sites_collect(arena, graph->nodes[n].inst, &sites[n]);
+        if (same < n)
+            sites[n] = sites[same];
+        else
+            zf_sites_collect(arena, graph->nodes[n].inst, &sites[n]);
     }
     return sites;
 }
@@ -35,7 +37,8 @@ static void search_prefix(prefix_search *search, const zf_expr *e, bool sometime
     if (e == NULL || depth > 256) return;
     if (e->kind == ZF_X_INDEX && e->a->kind == ZF_X_STREAM) {
         const zf_expr *at = e->b;
-        while (at->kind == ZF_X_LOCAL && (at->local->kind == ZF_L_LET || at->local->kind == ZF_L_FORMAL) && at->local->init != NULL) {
+        while (at->kind == ZF_X_LOCAL && (at->local->kind == ZF_L_LET || at->local->kind == ZF_L_FORMAL) &&
+               at->local->init != NULL) {
             at = at->local->init;
         }
         if (at->kind == ZF_X_LOCAL && at->local == search->binder) {
@@ -50,7 +53,8 @@ static void search_prefix(prefix_search *search, const zf_expr *e, bool sometime
     search_prefix(search, e->b, sometimes || lazy, depth + 1);
     search_prefix(search, e->c, sometimes || lazy, depth + 1);
     if (e->call != NULL) {
-        for (uint32_t k = 0; k < e->call->formal_count; k++) search_prefix(search, e->call->formals[k]->init, sometimes, depth + 1);
+        for (uint32_t k = 0; k < e->call->formal_count; k++)
+            search_prefix(search, e->call->formals[k]->init, sometimes, depth + 1);
         search_prefix(search, e->call->value, sometimes || e->call->body != NULL, depth + 1);
     }
     if (e->reduce == NULL) return;

@@ -9,9 +9,9 @@ enum {
     ZF_SEEK_INTERVAL_DEFAULT = 4096,
     ZF_SEEK_INTERVAL_LEAST = 256,
     ZF_SEEK_INTERVAL_MOST = 65536,
-    ZF_SEEK_STATE_BYTES = 256,         ///< most of a tree's fields (ZF0803)
-    ZF_LOCAL_ARRAY_BYTES = 64 * 1024,  ///< most of one instance's local arrays (ZF0802)
-    ZF_CHECK_LIMIT = 1 << 13,          ///< checks of a plan; a number has 16 bits in the failure word, and lookups are linear
+    ZF_SEEK_STATE_BYTES = 256,        ///< most of a tree's fields (ZF0803)
+    ZF_LOCAL_ARRAY_BYTES = 64 * 1024, ///< most of one instance's local arrays (ZF0802)
+    ZF_CHECK_LIMIT = 1 << 13,         ///< checks of a plan; a number has 16 bits in the failure word, and lookups are linear
 };
 
 /// The sites of every node's instance, by node; instances are walked once.

@@ -1,12 +1,9 @@
 // The plan as text, and back. A record a line:
 //
 //   plan "host" for "l_orderkey"
-//   kernel 0 elements: node 2 makes edge 2 into work 0, steps [scan 2.0, map 2], nodes [2 3], tree 1, tile 4096, geometry [128 1 32], end 5
-//   work 0 edge 2 i64 kernel 0
-//   tree 0 edge 0: [group 0, offset 0, scan 2.0 i64]
-//   check 0 V01 node 2 site 3 hoisted "bits of packed"
-//   hoisted 0 kernel 0 node 2 site 3 check 0
-//   slots [param 1, offset 0, count 0, seek_offset 0.1, seek_width 0.1]
+//   kernel 0 elements: node 2 makes edge 2 into work 0, steps [scan 2.0, map 2], nodes [2 3], tree 1, tile 4096, geometry [128 1
+//   32], end 5 work 0 edge 2 i64 kernel 0 tree 0 edge 0: [group 0, offset 0, scan 2.0 i64] check 0 V01 node 2 site 3 hoisted
+//   "bits of packed" hoisted 0 kernel 0 node 2 site 3 check 0 slots [param 1, offset 0, count 0, seek_offset 0.1, seek_width 0.1]
 //   shaping [1 5]
 //   edge 1 work 0: fused steps one level deep: materialised
 //
@@ -45,8 +42,10 @@ static void print_kernel(const zf_kernel *kernel, zf_text *out) {
     zf_text_printf(out, "kernel %u %s: node %u makes ", kernel->index, domains[kernel->domain], kernel->root);
     if (kernel->prefix != NULL) zf_text_printf(out, "prefix sums %u along ", kernel->prefix->index);
     zf_text_printf(out, "edge %u into ", kernel->edge);
-    if (kernel->sink < 0) zf_text_puts(out, "column");
-    else zf_text_printf(out, "work %d", kernel->sink);
+    if (kernel->sink < 0)
+        zf_text_puts(out, "column");
+    else
+        zf_text_printf(out, "work %d", kernel->sink);
     zf_text_puts(out, ", steps [");
     for (uint32_t s = 0; s < kernel->step_count; s++) {
         const zf_step *step = &kernel->steps[s];
@@ -175,8 +174,10 @@ static void read_kernel(plan_reader *in) {
     zf_reader_expect(r, "edge");
     kernel->edge = read_edge(in);
     zf_reader_expect(r, "into");
-    if (zf_reader_accept(r, "work")) kernel->sink = (int32_t)zf_reader_number(r, RECORD_LIMIT);
-    else zf_reader_expect(r, "column");
+    if (zf_reader_accept(r, "work"))
+        kernel->sink = (int32_t)zf_reader_number(r, RECORD_LIMIT);
+    else
+        zf_reader_expect(r, "column");
     zf_reader_expect(r, ", steps [");
     while (!r->failed && !zf_reader_accept(r, "]")) {
         if (kernel->step_count > 0) zf_reader_expect(r, ",");
@@ -322,7 +323,7 @@ static const struct {
     const char *word;
     void (*read)(plan_reader *in);
 } records[] = {
-    {"kernel", read_kernel}, {"work", read_work},   {"tree", read_tree},       {"check", read_check},
+    {"kernel", read_kernel},   {"work", read_work},   {"tree", read_tree},       {"check", read_check},
     {"hoisted", read_hoisted}, {"slots", read_slots}, {"shaping", read_shaping}, {"edge", read_edge_line},
 };
 enum { RECORDS = sizeof records / sizeof *records };

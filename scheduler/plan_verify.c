@@ -1,16 +1,16 @@
-// What codegen and the runtime take for granted about a plan. It is checked against the graph, not against the planner: a plan may
-// materialise more than this planner would, never less than the graph demands.
+// What codegen and the runtime take for granted about a plan. It is checked against the graph, not against the planner: a plan
+// may materialise more than this planner would, never less than the graph demands.
 #include <string.h>
 
 #include "patterns/decision.h"
 #include "scheduler/plan_internal.h"
 
-#define DEMAND(condition, ...)                                                                                         \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            if (reason != NULL) zf_text_printf(reason, __VA_ARGS__);                                                   \
-            return false;                                                                                              \
-        }                                                                                                              \
+#define DEMAND(condition, ...)                                                                                                   \
+    do {                                                                                                                         \
+        if (!(condition)) {                                                                                                      \
+            if (reason != NULL) zf_text_printf(reason, __VA_ARGS__);                                                             \
+            return false;                                                                                                        \
+        }                                                                                                                        \
     } while (0)
 
 static bool inlined(const zf_plan *plan, const zf_graph_edge *edge) {
@@ -31,16 +31,18 @@ static bool verify_edges(const zf_plan *plan, zf_text *reason) {
     for (uint32_t e = 0; e < graph->edge_count; e++) {
         const zf_graph_edge *edge = &graph->edges[e];
         int32_t work = plan->edge_work[e];
-        DEMAND(work >= -1 && work < (int32_t)plan->work_count, "edge %u lies in work buffer %d, of %u", e, work, plan->work_count);
+        DEMAND(work >= -1 && work < (int32_t)plan->work_count, "edge %u lies in work buffer %d, of %u", e, work,
+               plan->work_count);
         if (work >= 0) {
             DEMAND(e != 0 && edge->producer >= 0, "edge %u is in a work buffer, but nothing makes it", e);
-            DEMAND(plan->works[work].edge == e && plan->works[work].prefix == NULL, "work buffer %d does not hold edge %u", work, e);
+            DEMAND(plan->works[work].edge == e && plan->works[work].prefix == NULL, "work buffer %d does not hold edge %u", work,
+                   e);
         }
         if (!inlined(plan, edge) || !evaluated(plan, (uint32_t)edge->consumer)) continue; // or its consumer is never asked
         const zf_inst *inst = graph->nodes[edge->producer].inst;
         DEMAND(edge->decision != ZF_EDGE_MATERIALISED, "edge %u must be materialised: %s", e, edge->reason);
-        DEMAND(inst->pattern == ZF_FULLY_PARALLEL && !zf_inst_has_scan(inst), "edge %u: node %d keeps a state, it cannot be inlined", e,
-               edge->producer);
+        DEMAND(inst->pattern == ZF_FULLY_PARALLEL && !zf_inst_has_scan(inst),
+               "edge %u: node %d keeps a state, it cannot be inlined", e, edge->producer);
         DEMAND(!edge->port->bitwise, "edge %u: its bits are read, so it must lie in memory", e);
     }
     return true;
@@ -49,7 +51,8 @@ static bool verify_edges(const zf_plan *plan, zf_text *reason) {
 /// Checks that nodes are the root and what is inlined into it, in pre-order.
 static bool verify_nodes(const zf_plan *plan, const zf_kernel *kernel, uint32_t n, uint32_t *at, zf_text *reason) {
     const zf_graph *graph = plan->graph;
-    DEMAND(*at < kernel->node_count && kernel->nodes[*at] == n, "kernel %u: node %u is missing or out of order", kernel->index, n);
+    DEMAND(*at < kernel->node_count && kernel->nodes[*at] == n, "kernel %u: node %u is missing or out of order", kernel->index,
+           n);
     (*at)++;
     for (uint32_t s = 0; s < graph->nodes[n].inst->stream_count; s++) {
         const zf_graph_edge *edge = &graph->edges[graph->nodes[n].inputs[s]];
@@ -151,7 +154,7 @@ static bool verify_kernel(const zf_plan *plan, const zf_sites *all_sites, uint32
         DEMAND(kernel->domain == ZF_DOMAIN_ELEMENTS, "kernel %u: prefix sums run along elements", k);
     } else {
         DEMAND(node->output == kernel->edge, "kernel %u: node %u does not make edge %u", k, kernel->root, kernel->edge);
-        zf_domain domain = node->inst->pattern == ZF_GROUP_PARALLEL  ? ZF_DOMAIN_GROUPS
+        zf_domain domain = node->inst->pattern == ZF_GROUP_PARALLEL ? ZF_DOMAIN_GROUPS
                            : node->inst->pattern == ZF_NON_PARALLEL ? ZF_DOMAIN_CHUNKS
                                                                     : ZF_DOMAIN_ELEMENTS;
         DEMAND(kernel->domain == domain, "kernel %u: another domain than its root's pattern", k);
@@ -160,8 +163,8 @@ static bool verify_kernel(const zf_plan *plan, const zf_sites *all_sites, uint32
         DEMAND(kernel->sink < (int32_t)plan->work_count, "kernel %u: no work buffer %d", k, kernel->sink);
         const zf_work *work = &plan->works[kernel->sink];
         zf_type type = zf_type_strip(kernel->prefix != NULL ? kernel->prefix->term->type : graph->edges[kernel->edge].type);
-        DEMAND(work->kernel == k && work->edge == kernel->edge && work->prefix == kernel->prefix, "work buffer %d is not kernel %u's",
-               kernel->sink, k);
+        DEMAND(work->kernel == k && work->edge == kernel->edge && work->prefix == kernel->prefix,
+               "work buffer %d is not kernel %u's", kernel->sink, k);
         DEMAND(zf_type_equal(work->type, type), "work buffer %d: another type than its elements", kernel->sink);
         DEMAND(kernel->prefix != NULL || plan->edge_work[kernel->edge] == kernel->sink, "edge %u does not know its work buffer",
                kernel->edge);
@@ -192,8 +195,8 @@ static bool verify_words(const zf_plan *plan, zf_text *reason) {
             DEMAND(zf_plan_slot(plan, ZF_SLOT_PARAM, number, 0) >= 0, "param %u has no word in the descriptor", number);
             slots++;
             if (!node->inst->params[s]->shapes || !evaluated(plan, n)) continue;
-            DEMAND(shaping < plan->shaping_count && plan->shaping[shaping] == number, "param %u shapes code, but is not in the list",
-                   number);
+            DEMAND(shaping < plan->shaping_count && plan->shaping[shaping] == number,
+                   "param %u shapes code, but is not in the list", number);
             shaping++;
         }
     }

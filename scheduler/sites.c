@@ -53,11 +53,11 @@ static zf_site *add_here(walker *w, uint32_t violation, const zf_expr *expr, zf_
 static void add_access(walker *w, const zf_expr *e, const char *what) {
     const zf_expr *of = e->a;
     while (of->kind == ZF_X_SLICE) of = of->a;
-    const char *name = of->kind == ZF_X_STREAM                       ? of->port->name
-                       : of->kind == ZF_X_LOCAL                      ? of->local->name
-                       : of->kind == ZF_X_TABLE                      ? of->table->name
-                       : of->kind == ZF_X_OUT                        ? "out"
-                                                                     : "a sequence";
+    const char *name = of->kind == ZF_X_STREAM  ? of->port->name
+                       : of->kind == ZF_X_LOCAL ? of->local->name
+                       : of->kind == ZF_X_TABLE ? of->table->name
+                       : of->kind == ZF_X_OUT   ? "out"
+                                                : "a sequence";
     zf_site *site = add_here(w, 1, e, e->span, zf_arena_printf(w->out->arena, "%s of %s", what, name));
     if (e->a->kind == ZF_X_STREAM) site->port = e->a->port;
 }
@@ -92,8 +92,10 @@ static void walk_reduce(walker *w, const zf_expr *e) {
         walk_expr(w, reduce->binders[b].hi);
     }
     if (is_scan(reduce)) note_scan(w, e);
-    if (pushed) w->around[w->around_count++] = reduce;
-    else w->always = false;
+    if (pushed)
+        w->around[w->around_count++] = reduce;
+    else
+        w->always = false;
     w->in_scan = w->in_scan || is_scan(reduce);
     walk_expr(w, reduce->term);
     w->in_scan = was_in_scan;
@@ -162,9 +164,7 @@ static void walk_expr(walker *w, const zf_expr *e) {
     case ZF_X_NULL:
     case ZF_X_SOME:
     case ZF_X_IS_NULL:
-    case ZF_X_VALUE:
-        unsupported(w, e->span, "a nullable value");
-        break;
+    case ZF_X_VALUE: unsupported(w, e->span, "a nullable value"); break;
     case ZF_X_OUT:
     case ZF_X_OUT_POS:
         // `out.len` does not come here: see LEN.

@@ -36,7 +36,8 @@ static bool steps_with_i(const zf_inst *inst, zf_around around, const zf_expr *e
     if (depth > 8) return false;
     if (e->kind != ZF_X_BINARY || (e->op != ZF_OP_ADD && e->op != ZF_OP_SUB)) return false;
     zf_affine rest;
-    if (steps_with_i(inst, around, e->a, depth + 1)) return zf_affine_of(inst, around, e->b, &rest) && (rest.uses & ZF_USES_I) == 0;
+    if (steps_with_i(inst, around, e->a, depth + 1))
+        return zf_affine_of(inst, around, e->b, &rest) && (rest.uses & ZF_USES_I) == 0;
     if (e->op == ZF_OP_ADD && steps_with_i(inst, around, e->b, depth + 1)) {
         return zf_affine_of(inst, around, e->a, &rest) && (rest.uses & ZF_USES_I) == 0;
     }
@@ -59,8 +60,8 @@ static double trips(const zf_site *site) {
 typedef struct rate {
     zf_per per;
     double elements;
-    bool bits;              ///< `elements` counts bits
-    const zf_port *param;   ///< times this param
+    bool bits;            ///< `elements` counts bits
+    const zf_port *param; ///< times this param
 } rate;
 
 static rate rate_of(const zf_inst *inst, const zf_sites *sites, const zf_port *port) {
@@ -115,7 +116,9 @@ static void visit(tally *t, uint32_t n, zf_per per, double factor) {
         if (t->kernel->prefix != NULL && n == t->kernel->root && edge->index != t->kernel->edge) continue;
         rate r = rate_of(node->inst, &t->sites[n], edge->port);
         if (t->kernel->prefix != NULL && n == t->kernel->root) r = (rate){.per = ZF_PER_ELEMENT, .elements = 1};
-        zf_per joined = per == ZF_PER_ELEMENT ? r.per : per == ZF_PER_GROUP && r.per == ZF_PER_ELEMENT ? ZF_PER_GROUP : ZF_PER_DATA;
+        zf_per joined = per == ZF_PER_ELEMENT                            ? r.per
+                        : per == ZF_PER_GROUP && r.per == ZF_PER_ELEMENT ? ZF_PER_GROUP
+                                                                         : ZF_PER_DATA;
         int32_t work = t->plan->edge_work[edge->index];
         if (edge->producer >= 0 && work < 0) {
             visit(t, (uint32_t)edge->producer, joined, factor * r.elements);
@@ -125,8 +128,8 @@ static void visit(tally *t, uint32_t n, zf_per per, double factor) {
         if (joined != ZF_PER_DATA) {
             item.bits = factor * r.elements * (r.bits ? 1 : zf_kind_bits(edge->type.kind));
             if (r.param != NULL) {
-                item.param = *node->path == '\0' ? r.param->name
-                                                 : zf_arena_printf(t->plan->arena, "%s.%s", node->path, r.param->name);
+                item.param =
+                    *node->path == '\0' ? r.param->name : zf_arena_printf(t->plan->arena, "%s.%s", node->path, r.param->name);
                 if (node->codec->param_given[r.param->slot]) {
                     item.bits *= (double)node->codec->param_bits[r.param->slot];
                     item.param = NULL;

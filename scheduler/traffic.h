@@ -14,10 +14,10 @@ typedef enum zf_per {
 /// One buffer that a kernel reads.
 typedef struct zf_traffic {
     uint32_t edge;
-    bool is_work;       ///< a work buffer of an earlier kernel, else a stored stream
+    bool is_work; ///< a work buffer of an earlier kernel, else a stored stream
     zf_per per;
-    double bits;        ///< read for each, when `param` is NULL
-    const char *param;  ///< path of the param that is the number of bits, "counts.width"; times `bits`
+    double bits;       ///< read for each, when `param` is NULL
+    const char *param; ///< path of the param that is the number of bits, "counts.width"; times `bits`
 } zf_traffic;
 
 /// Fills at most `limit` entries; returns how many there are.

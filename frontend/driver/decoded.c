@@ -18,14 +18,16 @@ zf_status zf_decode_column(zf_container *container, size_t column, const char *d
     ZF_TRY(zf_container_column(container, column, &out->info, error));
     ZF_TRY(zf_decode_size(container, column, options, &out->sizes, error));
     out->rows = out->info.rows;
-    if (options->some_rows) out->rows = options->row_count == UINT64_MAX ? out->info.rows - options->row_begin : options->row_count;
+    if (options->some_rows)
+        out->rows = options->row_count == UINT64_MAX ? out->info.rows - options->row_begin : options->row_count;
     out->buffers.values = allocate(out->sizes.values);
     out->buffers.workspace = allocate(out->sizes.workspace);
     if (out->info.type.element == ZF_STRING) out->buffers.offsets = allocate(out->sizes.offsets);
     if (out->info.type.nullable) out->buffers.validity = allocate(out->sizes.validity);
     if (!out->buffers.values || !out->buffers.workspace || (out->info.type.element == ZF_STRING && !out->buffers.offsets) ||
         (out->info.type.nullable && !out->buffers.validity)) {
-        return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for column `%s`: %zu bytes", out->info.name, out->sizes.values);
+        return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for column `%s`: %zu bytes", out->info.name,
+                       out->sizes.values);
     }
     for (uint64_t run = 0; run == 0 || run < repeat; run++) {
         memset(out->buffers.values, 0xa5, out->sizes.values);

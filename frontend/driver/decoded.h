@@ -11,7 +11,7 @@ typedef struct zf_decoded {
     zf_decode_buffers buffers;
     zf_decode_stats stats;
     uint64_t rows;
-    double seconds;            ///< of the fastest run
+    double seconds; ///< of the fastest run
 } zf_decoded;
 
 /// Allocates, decodes `repeat` times (at least once), poisoning the buffers before each. Free with zf_decoded_free.

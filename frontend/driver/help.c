@@ -49,8 +49,10 @@ void zf_print_verb_help(const zf_verb *verb, FILE *out) {
     for (int i = 0; verb->options[i]; i++) {
         char head[64];
         option_head(verb->options[i], head);
-        if (strlen(head) > 30) fprintf(out, "  %s\n%*s%s\n", head, 34, "", verb->options[i]->help);
-        else fprintf(out, "  %-31s %s\n", head, verb->options[i]->help);
+        if (strlen(head) > 30)
+            fprintf(out, "  %s\n%*s%s\n", head, 34, "", verb->options[i]->help);
+        else
+            fprintf(out, "  %-31s %s\n", head, verb->options[i]->help);
     }
     fprintf(out, "  %-31s %s\n", "    --help", "print this");
 }

@@ -39,8 +39,10 @@ int main(int count, char **words) {
     if (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0 || strcmp(words[1], "help") == 0) {
         const zf_verb *verb = count > 2 ? find_verb(words[2]) : NULL;
         if (count > 2 && !verb) return unknown_verb(words[2]);
-        if (verb) zf_print_verb_help(verb, stdout);
-        else zf_print_help(stdout);
+        if (verb)
+            zf_print_verb_help(verb, stdout);
+        else
+            zf_print_help(stdout);
         return EXIT_GOOD;
     }
     const zf_verb *verb = find_verb(words[1]);

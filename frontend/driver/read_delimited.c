@@ -18,16 +18,19 @@ typedef struct reader {
     zf_column_data *fields[MOST_FIELDS]; // by position; NULL: skipped
     unsigned field_count, at;            // of the header; of the row being read
     bool in_header;
-    uint64_t line, row_line;             // from 1: where the reader is, and where its row began
-    uint64_t blank_line;                 // of the first blank line since the last row; 0: none
-    int ended_by;                        // the character that ended the last row, until a field follows
+    uint64_t line, row_line; // from 1: where the reader is, and where its row began
+    uint64_t blank_line;     // of the first blank line since the last row; 0: none
+    int ended_by;            // the character that ended the last row, until a field follows
 } reader;
 
 static void fail(reader *r, const char *code, const char *message, const char *column) {
     if (r->status != ZF_OK) return;
     r->status = zf_fail(r->error, ZF_ERR_INPUT, code, "%s", message);
-    if (column) zf_fail_place(r->error, r->status, "%s: line %llu, field %u (%s)", r->path, (unsigned long long)r->row_line, r->at + 1, column);
-    else zf_fail_place(r->error, r->status, "%s: line %llu, field %u", r->path, (unsigned long long)r->row_line, r->at + 1);
+    if (column)
+        zf_fail_place(r->error, r->status, "%s: line %llu, field %u (%s)", r->path, (unsigned long long)r->row_line, r->at + 1,
+                      column);
+    else
+        zf_fail_place(r->error, r->status, "%s: line %llu, field %u", r->path, (unsigned long long)r->row_line, r->at + 1);
 }
 
 // Takes the next name of the header. A name that the table lacks is a field to skip.
@@ -55,22 +58,26 @@ static zf_status claim(reader *r) {
         any = true;
         // Several text files are parts of one table; a raw file and a text for one column are a mistake.
         if (column->source && strchr(column->source, '=')) {
-            return zf_fail(r->error, ZF_ERR_INPUT, ZFC_GIVEN_TWICE, "column `%s` is given by %s and by %s", column->name, column->source, r->path);
+            return zf_fail(r->error, ZF_ERR_INPUT, ZFC_GIVEN_TWICE, "column `%s` is given by %s and by %s", column->name,
+                           column->source, r->path);
         }
         column->source = r->path;
     }
     if (any) return ZF_OK;
     zf_fail(r->error, ZF_ERR_INPUT, ZFC_BAD_TEXT, "no field of the header is a column of the table");
     zf_fail_place(r->error, ZF_ERR_INPUT, "%s: line 1", r->path);
-    return zf_fail_hint(r->error, ZF_ERR_INPUT, "is the delimiter right (--delimiter)? Text without a header row wants --header NAMES");
+    return zf_fail_hint(r->error, ZF_ERR_INPUT,
+                        "is the delimiter right (--delimiter)? Text without a header row wants --header NAMES");
 }
 
 // Bytes of a field as an error shows them: control characters, which a terminal would obey, as \xNN.
 static void printable(const char *text, size_t length, char *out) {
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)text[i];
-        if (c < 0x20 || c == 0x7f) out += sprintf(out, "\\x%02x", c);
-        else *out++ = (char)c;
+        if (c < 0x20 || c == 0x7f)
+            out += sprintf(out, "\\x%02x", c);
+        else
+            *out++ = (char)c;
     }
     *out = 0;
 }
@@ -93,7 +100,9 @@ static void on_field(void *bytes, size_t length, void *user) {
         // Blank lines may end a file. Before more rows of a table of one field they would be rows that went missing.
         r->row_line = r->blank_line;
         r->blank_line = 0;
-        if (r->field_count == 1) fail(r, ZFC_NULL, "a blank line: an empty field, but the column is not nullable", r->fields[0] ? r->fields[0]->name : NULL);
+        if (r->field_count == 1)
+            fail(r, ZFC_NULL, "a blank line: an empty field, but the column is not nullable",
+                 r->fields[0] ? r->fields[0]->name : NULL);
         if (r->status != ZF_OK) return;
         r->row_line = r->line - newlines(text, length);
     }
@@ -118,8 +127,10 @@ static void on_field(void *bytes, size_t length, void *user) {
             char message[512];
             char shown[4 * 60 + 1];
             printable(text, length > 60 ? 60 : length, shown);
-            if (length == 0) snprintf(message, sizeof message, "an empty field, but the column is not nullable");
-            else snprintf(message, sizeof message, "`%s%s` is %s", shown, length > 60 ? "..." : "", reason);
+            if (length == 0)
+                snprintf(message, sizeof message, "an empty field, but the column is not nullable");
+            else
+                snprintf(message, sizeof message, "`%s%s` is %s", shown, length > 60 ? "..." : "", reason);
             fail(r, length == 0 ? ZFC_NULL : ZFC_BAD_FIELD, message, column->name);
         }
     }
@@ -186,8 +197,10 @@ static zf_status read_all(reader *r, struct csv_parser *parser, FILE *file, bool
             size_t end = newline ? (size_t)(newline - buffer) + 1 : count;
             if (csv_parse(parser, buffer + begin, end - begin, on_field, on_row, r) != end - begin) {
                 r->row_line = r->line;
-                if (csv_error(parser) == CSV_ENOMEM) r->status = zf_fail(r->error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for a field of %s", r->path);
-                else fail(r, ZFC_BAD_TEXT, broken, NULL);
+                if (csv_error(parser) == CSV_ENOMEM)
+                    r->status = zf_fail(r->error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for a field of %s", r->path);
+                else
+                    fail(r, ZFC_BAD_TEXT, broken, NULL);
             }
             if (newline) r->line++;
             begin = end;

@@ -26,13 +26,17 @@ static zf_status read_whole(const char *path, bytes *out, zf_error *error) {
         if (count == 0) break;
         if (out->size == capacity) {
             char *more = capacity <= SIZE_MAX / 2 ? realloc(out->data, capacity * 2) : NULL;
-            if (more) out->data = more;
-            else status = ZF_ERR_MEMORY;
+            if (more)
+                out->data = more;
+            else
+                status = ZF_ERR_MEMORY;
             capacity *= 2;
         }
     }
-    if (status != ZF_OK) zf_fail(error, status, ZFC_NO_MEMORY, "no memory to read %s", path);
-    else if (ferror(file)) status = zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "cannot read %s: %s", path, strerror(errno));
+    if (status != ZF_OK)
+        zf_fail(error, status, ZFC_NO_MEMORY, "no memory to read %s", path);
+    else if (ferror(file))
+        status = zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "cannot read %s: %s", path, strerror(errno));
     fclose(file);
     if (status != ZF_OK) {
         free(out->data);
@@ -74,7 +78,8 @@ static zf_status skip_npy_header(const char *path, zf_column_type type, bytes *f
     char header[65537];
     memcpy(header, file->data + begin, length);
     header[length] = 0;
-    const char *order = npy_value(header, "'fortran_order'"), *shape = npy_value(header, "'shape'"), *descr = npy_value(header, "'descr'");
+    const char *order = npy_value(header, "'fortran_order'"), *shape = npy_value(header, "'shape'"),
+               *descr = npy_value(header, "'descr'");
     if (!order || !shape || !descr) return bad_npy(error, path, "the dictionary lacks descr, fortran_order or shape");
     if (strncmp(descr, "'>", 2) == 0) return bad_npy(error, path, "big-endian elements");
     if (*descr != '\'' || !descr[1] || strncmp(descr + 2, npy_code(type), 2) != 0 || descr[4] != '\'') {
@@ -88,7 +93,8 @@ static zf_status skip_npy_header(const char *path, zf_column_type type, bytes *f
         return bad_npy(error, path, "an array that has not one dimension");
     }
     file->offset = begin + length;
-    if (count != (file->size - file->offset) / zf_element_size(type.element)) return bad_npy(error, path, "shape and size of the file differ");
+    if (count != (file->size - file->offset) / zf_element_size(type.element))
+        return bad_npy(error, path, "shape and size of the file differ");
     return ZF_OK;
 }
 
@@ -122,7 +128,8 @@ static zf_status take_values(zf_column_data *column, const char *path, bytes *fi
 }
 
 static zf_status take_offsets(zf_column_data *column, const char *path, const bytes *file, zf_error *error) {
-    if (file->size % 8 != 0 || file->size == 0) return zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE, "%s: offsets are rows + 1 numbers of 8 bytes", path);
+    if (file->size % 8 != 0 || file->size == 0)
+        return zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE, "%s: offsets are rows + 1 numbers of 8 bytes", path);
     column->rows = file->size / 8 - 1;
     column->row_capacity = column->rows;
     free(column->offsets);
@@ -134,11 +141,15 @@ static zf_status take_offsets(zf_column_data *column, const char *path, const by
 
 zf_status zf_read_raw(const char *what, size_t name_length, const char *path, zf_table_data *data, zf_error *error) {
     zf_column_data *column = zf_table_data_find(data, what, name_length);
-    bool is_offsets = !column && ends_with(what, name_length, ".offsets"), is_valid = !column && ends_with(what, name_length, ".valid");
+    bool is_offsets = !column && ends_with(what, name_length, ".offsets"),
+         is_valid = !column && ends_with(what, name_length, ".valid");
     bool is_bytes = !column && ends_with(what, name_length, ".bytes");
-    if (is_offsets) column = zf_table_data_find(data, what, name_length - strlen(".offsets"));
-    else if (is_bytes) column = zf_table_data_find(data, what, name_length - strlen(".bytes"));
-    else if (is_valid) column = zf_table_data_find(data, what, name_length - strlen(".valid"));
+    if (is_offsets)
+        column = zf_table_data_find(data, what, name_length - strlen(".offsets"));
+    else if (is_bytes)
+        column = zf_table_data_find(data, what, name_length - strlen(".bytes"));
+    else if (is_valid)
+        column = zf_table_data_find(data, what, name_length - strlen(".valid"));
     if (!column || ((is_offsets || is_bytes) && column->type.element != ZF_STRING) || (is_valid && !column->type.nullable)) {
         const char *names[256];
         size_t count = 0;
@@ -161,7 +172,8 @@ zf_status zf_read_raw(const char *what, size_t name_length, const char *path, zf
     if (is_offsets) {
         status = take_offsets(column, path, &file, error);
     } else if (column->source) {
-        status = zf_fail(error, ZF_ERR_INPUT, ZFC_GIVEN_TWICE, "column `%s` is given twice: by %s and %s", column->name, column->source, what);
+        status = zf_fail(error, ZF_ERR_INPUT, ZFC_GIVEN_TWICE, "column `%s` is given twice: by %s and %s", column->name,
+                         column->source, what);
     } else {
         status = take_values(column, path, &file, error);
         column->source = what;

@@ -33,7 +33,8 @@ zf_status zf_json_append(json_t *list, json_t *item, zf_error *error) {
 }
 
 zf_status zf_json_print(const json_t *report, zf_error *error) {
-    if (!report) return zf_fail(error, ZF_ERR_MEMORY, ZFC_CANNOT_WRITE, "no report: a text in it is not UTF-8, or there is no memory");
+    if (!report)
+        return zf_fail(error, ZF_ERR_MEMORY, ZFC_CANNOT_WRITE, "no report: a text in it is not UTF-8, or there is no memory");
     if (json_dumpf(report, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF && fflush(stdout) == 0) return ZF_OK;
     return zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "the report cannot be written");
 }
@@ -51,8 +52,8 @@ static void log_line(void *user, zf_log_level level, const char *line) {
 }
 
 bool zf_session_open(const zf_arguments *arguments, zf_session *session, int *status) {
-    *session = (zf_session){.quiet = zf_argument(arguments, "quiet") != NULL,
-                            .verbose = zf_argument(arguments, "verbose") != NULL};
+    *session =
+        (zf_session){.quiet = zf_argument(arguments, "quiet") != NULL, .verbose = zf_argument(arguments, "verbose") != NULL};
     uint64_t threads;
     if (!zf_argument_number(arguments, "threads", ZF_THREADS_MOST, 0, &threads)) {
         *status = EXIT_BAD_USAGE;

@@ -72,8 +72,8 @@ zf_status zf_column_reserve(zf_column_data *column, size_t bytes, bool row, zf_e
     return row ? reserve_rows(column, error) : ZF_OK;
 }
 
-zf_status zf_column_append_text(zf_column_data *column, const char *text, size_t length, bool empty_unquoted,
-                                const char **reason, zf_error *error) {
+zf_status zf_column_append_text(zf_column_data *column, const char *text, size_t length, bool empty_unquoted, const char **reason,
+                                zf_error *error) {
     bool is_string = column->type.element == ZF_STRING;
     unsigned size = zf_element_size(column->type.element);
     ZF_TRY(zf_column_reserve(column, is_string ? length : size, true, error));
@@ -84,8 +84,10 @@ zf_status zf_column_append_text(zf_column_data *column, const char *text, size_t
         column->used += length;
         column->offsets[column->rows + 1] = (int64_t)column->used;
     } else {
-        if (null) memset(column->values + column->used, 0, size);
-        else if (!zf_parse_value(column->type, text, length, column->values + column->used, reason)) return ZF_ERR_INPUT;
+        if (null)
+            memset(column->values + column->used, 0, size);
+        else if (!zf_parse_value(column->type, text, length, column->values + column->used, reason))
+            return ZF_ERR_INPUT;
         column->used += size;
     }
     if (column->type.nullable && !null) column->validity[column->rows / 8] |= (uint8_t)(1u << (column->rows % 8));
@@ -99,14 +101,16 @@ static zf_status check_offsets(zf_column_data *column, zf_error *error) {
         column->offsets = calloc(1, sizeof *column->offsets);
         if (!column->offsets) return no_memory(error);
         if (column->used == 0) return ZF_OK;
-        return zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS, "column `%s` has bytes but no offsets; give %s.offsets=FILE", column->name, column->name);
+        return zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS, "column `%s` has bytes but no offsets; give %s.offsets=FILE",
+                       column->name, column->name);
     }
     int64_t before = 0;
     for (uint64_t i = 0; i <= column->rows; i++) {
         int64_t offset = column->offsets[i];
         if ((i == 0 && offset != 0) || offset < before || (uint64_t)offset > column->used) {
-            return zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS, "offset %llu of column `%s` is %lld: offsets ascend from 0 to the %zu bytes",
-                           (unsigned long long)i, column->name, (long long)offset, column->used);
+            return zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS,
+                           "offset %llu of column `%s` is %lld: offsets ascend from 0 to the %zu bytes", (unsigned long long)i,
+                           column->name, (long long)offset, column->used);
         }
         before = offset;
     }
@@ -123,15 +127,17 @@ zf_status zf_table_data_finish(zf_table_data *data, zf_error *error) {
         }
         if (!first) first = column;
         if (column->rows != first->rows) {
-            return zf_fail(error, ZF_ERR_INPUT, ZFC_ROWS_DIFFER, "column `%s` (%s) has %llu rows, but `%s` (%s) has %llu", column->name,
-                           column->source, (unsigned long long)column->rows, first->name, first->source,
+            return zf_fail(error, ZF_ERR_INPUT, ZFC_ROWS_DIFFER, "column `%s` (%s) has %llu rows, but `%s` (%s) has %llu",
+                           column->name, column->source, (unsigned long long)column->rows, first->name, first->source,
                            (unsigned long long)first->rows);
         }
         ZF_TRY(zf_column_reserve(column, 1, false, error)); // a pointer that is never NULL, also without rows
         if (column->type.element == ZF_STRING) ZF_TRY(check_offsets(column, error));
         if (column->raw_valid_bytes > 0 && column->raw_valid_bytes < (column->rows + 7) / 8) {
-            return zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE, "the validity bitmap of `%s` has %zu bytes, but %llu rows want %llu", column->name,
-                           column->raw_valid_bytes, (unsigned long long)column->rows, (unsigned long long)((column->rows + 7) / 8));
+            return zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE,
+                           "the validity bitmap of `%s` has %zu bytes, but %llu rows want %llu", column->name,
+                           column->raw_valid_bytes, (unsigned long long)column->rows,
+                           (unsigned long long)((column->rows + 7) / 8));
         }
     }
     data->rows = first ? first->rows : 0;

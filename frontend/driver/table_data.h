@@ -10,13 +10,13 @@ typedef struct zf_column_data {
     const char *name;
     zf_column_type type;
     uint64_t rows;
-    char *values;              ///< elements; bool one byte each; of strings the characters
-    size_t used, capacity;     ///< bytes of `values`
-    int64_t *offsets;          ///< strings: rows + 1
-    uint8_t *validity;         ///< nullable: a bitmap
-    uint64_t row_capacity;     ///< rows that offsets and validity have room for
-    size_t raw_valid_bytes;    ///< of a validity bitmap that came as a file; 0: none did
-    const char *source;        ///< the file that gave it, or NULL
+    char *values;           ///< elements; bool one byte each; of strings the characters
+    size_t used, capacity;  ///< bytes of `values`
+    int64_t *offsets;       ///< strings: rows + 1
+    uint8_t *validity;      ///< nullable: a bitmap
+    uint64_t row_capacity;  ///< rows that offsets and validity have room for
+    size_t raw_valid_bytes; ///< of a validity bitmap that came as a file; 0: none did
+    const char *source;     ///< the file that gave it, or NULL
 } zf_column_data;
 
 typedef struct zf_table_data {
@@ -33,13 +33,13 @@ zf_column_data *zf_table_data_find(zf_table_data *data, const char *name, size_t
 /// Room for `bytes` more bytes of values (and for one more row of offsets or validity, with `row`).
 zf_status zf_column_reserve(zf_column_data *column, size_t bytes, bool row, zf_error *error);
 /// Appends one field of text. `reason` is set and ZF_ERR_INPUT returned, without filling `error`, when it does not parse.
-zf_status zf_column_append_text(zf_column_data *column, const char *text, size_t length, bool empty_unquoted,
-                                const char **reason, zf_error *error);
+zf_status zf_column_append_text(zf_column_data *column, const char *text, size_t length, bool empty_unquoted, const char **reason,
+                                zf_error *error);
 
 typedef struct zf_delimited_options {
     char delimiter;
-    const char *header;        ///< names separated by commas; NULL: the first row
-    bool progress;             ///< show progress on standard error
+    const char *header; ///< names separated by commas; NULL: the first row
+    bool progress;      ///< show progress on standard error
 } zf_delimited_options;
 
 /// Reads a file of delimited text into the columns that its header names.

@@ -94,7 +94,8 @@ static bool read_timestamp(const char *at, const char *end, int64_t *micros) {
         }
         if (read_char(&at, end, '.')) {
             int digits = 0;
-            for (; at < end && *at >= '0' && *at <= '9' && digits < 6; at++, digits++) fraction = fraction * 10 + (unsigned)(*at - '0');
+            for (; at < end && *at >= '0' && *at <= '9' && digits < 6; at++, digits++)
+                fraction = fraction * 10 + (unsigned)(*at - '0');
             if (digits == 0) return false;
             for (; digits < 6; digits++) fraction *= 10;
         }
@@ -176,8 +177,10 @@ static bool read_real(zf_element element, const char *text, size_t length, void 
     double value = element == ZF_F32 ? (double)f32 : f64;
     *reason = "outside its type";
     if (errno == ERANGE && (isinf(value) || value == 0)) return false;
-    if (element == ZF_F32) memcpy(out, &f32, sizeof f32);
-    else memcpy(out, &f64, sizeof f64);
+    if (element == ZF_F32)
+        memcpy(out, &f32, sizeof f32);
+    else
+        memcpy(out, &f64, sizeof f64);
     return true;
 }
 
@@ -298,7 +301,10 @@ void zf_print_value(zf_column_type type, const void *value, zf_text *out) {
         memcpy(&f64, value, sizeof f64);
         print_real(f64, 15, 17, false, out);
         break;
-    case ZF_I8: case ZF_I16: case ZF_I32: case ZF_I64: zf_text_printf(out, "%lld", (long long)number); break;
+    case ZF_I8:
+    case ZF_I16:
+    case ZF_I32:
+    case ZF_I64: zf_text_printf(out, "%lld", (long long)number); break;
     default: zf_text_printf(out, "%llu", (unsigned long long)bits); break;
     }
 }

@@ -45,16 +45,20 @@ static zf_status tell(const job *j, const zf_decoded *column, zf_error *error) {
     char bytes[32];
     double gigabytes = column->seconds > 0 ? (double)column->sizes.values / column->seconds / 1e9 : 0;
     if (j->json) {
-        return zf_json_append(j->report, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "column", column->info.name, "type",
-                                                   column->info.type_name, "rows", (json_int_t)column->rows, "bytes", (json_int_t)column->sizes.values,
-                                                   "kernels", (json_int_t)column->stats.kernels, "launches", (json_int_t)column->stats.launches,
-                                                   "kernel_variants", (json_int_t)column->stats.kernel_variants, "blocks_read",
-                                                   (json_int_t)column->stats.blocks_read, "bytes_read", (json_int_t)column->stats.bytes_read,
-                                                   "seconds", column->seconds), error);
+        return zf_json_append(j->report,
+                              json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "column", column->info.name, "type",
+                                        column->info.type_name, "rows", (json_int_t)column->rows, "bytes",
+                                        (json_int_t)column->sizes.values, "kernels", (json_int_t)column->stats.kernels,
+                                        "launches", (json_int_t)column->stats.launches, "kernel_variants",
+                                        (json_int_t)column->stats.kernel_variants, "blocks_read",
+                                        (json_int_t)column->stats.blocks_read, "bytes_read", (json_int_t)column->stats.bytes_read,
+                                        "seconds", column->seconds),
+                              error);
     }
     if (!j->quiet) {
         printf("%-18s %12llu rows %10s  %llu kernel%s  %.2f GB/s\n", column->info.name, (unsigned long long)column->rows,
-               zf_bytes_text(column->sizes.values, bytes), (unsigned long long)column->stats.kernels, column->stats.kernels == 1 ? "" : "s", gigabytes);
+               zf_bytes_text(column->sizes.values, bytes), (unsigned long long)column->stats.kernels,
+               column->stats.kernels == 1 ? "" : "s", gigabytes);
     }
     return ZF_OK;
 }
@@ -63,8 +67,10 @@ static zf_status decode_files(const job *j, zf_error *error) {
     for (size_t i = 0; i < j->count; i++) {
         zf_decoded column;
         zf_status status = zf_decode_column(j->container, j->columns[i], j->device, j->options, 1, &column, error);
-        if (status == ZF_OK && strcmp(j->format, "npy") == 0) status = zf_write_npy(j->directory, &column, j->overwrite, error);
-        else if (status == ZF_OK) status = zf_write_raw(j->directory, &column, j->overwrite, error);
+        if (status == ZF_OK && strcmp(j->format, "npy") == 0)
+            status = zf_write_npy(j->directory, &column, j->overwrite, error);
+        else if (status == ZF_OK)
+            status = zf_write_raw(j->directory, &column, j->overwrite, error);
         if (status == ZF_OK) status = tell(j, &column, error);
         zf_decoded_free(&column);
         ZF_TRY(status);
@@ -77,7 +83,8 @@ enum { SLICE = 1 << 18 };
 
 static zf_status decode_slice(const job *j, const zf_decode_options *slice, zf_decoded *columns, zf_sink *sink, zf_error *error) {
     zf_status status = ZF_OK;
-    for (size_t i = 0; i < j->count && status == ZF_OK; i++) status = zf_decode_column(j->container, j->columns[i], j->device, slice, 1, &columns[i], error);
+    for (size_t i = 0; i < j->count && status == ZF_OK; i++)
+        status = zf_decode_column(j->container, j->columns[i], j->device, slice, 1, &columns[i], error);
     zf_text text = {0};
     if (status == ZF_OK) zf_print_rows(columns, j->count, &text);
     if (status == ZF_OK && text.failed) status = zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory to print rows");
@@ -93,7 +100,8 @@ static zf_status decode_text(const job *j, zf_error *error) {
     uint64_t rows = zf_container_rows(j->container), end = rows;
     if (j->options->some_rows && j->options->row_count != UINT64_MAX) end = j->options->row_begin + j->options->row_count;
     if (j->options->row_begin > rows || end > rows) {
-        return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--rows goes beyond the %llu rows of the table", (unsigned long long)rows);
+        return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--rows goes beyond the %llu rows of the table",
+                       (unsigned long long)rows);
     }
     zf_decoded *columns = calloc(j->count + 1, sizeof *columns);
     if (!columns) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory");
@@ -119,13 +127,16 @@ static zf_status decode_text(const job *j, zf_error *error) {
     free(columns);
     if (status == ZF_OK) status = zf_output_commit(sink.file, error);
     zf_output_free(sink.file);
-    if (status == ZF_OK && !j->quiet && !j->json) printf("%s: %llu rows\n", path, (unsigned long long)(end - j->options->row_begin));
+    if (status == ZF_OK && !j->quiet && !j->json)
+        printf("%s: %llu rows\n", path, (unsigned long long)(end - j->options->row_begin));
     return status;
 }
 
 int zf_run_decode(zf_arguments *arguments) {
-    job j = {.directory = zf_argument(arguments, "output"), .device = zf_argument(arguments, "device"),
-             .format = zf_argument(arguments, "format"), .overwrite = zf_argument(arguments, "force") != NULL,
+    job j = {.directory = zf_argument(arguments, "output"),
+             .device = zf_argument(arguments, "device"),
+             .format = zf_argument(arguments, "format"),
+             .overwrite = zf_argument(arguments, "force") != NULL,
              .json = zf_argument(arguments, "json") != NULL};
     if (!j.directory) {
         fprintf(stderr, "zfc decode: where to? Give -o DIR\n  see: zfc decode --help\n");

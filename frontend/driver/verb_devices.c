@@ -14,15 +14,19 @@ int zf_run_devices(zf_arguments *arguments) {
         if (zf_device_get(context, i, &info, &error) != ZF_OK) {
             status = zf_report("devices", &error);
         } else if (as_json) {
-            zf_status added = zf_json_append(list, json_pack("{s:s, s:s, s:b, s:s, s:I, s:i}", "name", info.name, "description",
-                                                  info.description, "present", (int)info.present, "reason", info.reason, "memory",
-                                                  (json_int_t)info.memory, "cores", (int)info.cores), &error);
+            zf_status added = zf_json_append(list,
+                                             json_pack("{s:s, s:s, s:b, s:s, s:I, s:i}", "name", info.name, "description",
+                                                       info.description, "present", (int)info.present, "reason", info.reason,
+                                                       "memory", (json_int_t)info.memory, "cores", (int)info.cores),
+                                             &error);
             if (added != ZF_OK) status = zf_report("devices", &error);
         } else {
             char bytes[32];
             printf("%-8s %s", info.name, info.description);
-            if (info.present) printf(", %u cores, %s of memory\n", info.cores, zf_bytes_text(info.memory, bytes));
-            else printf(" (absent: %s)\n", info.reason);
+            if (info.present)
+                printf(", %u cores, %s of memory\n", info.cores, zf_bytes_text(info.memory, bytes));
+            else
+                printf(" (absent: %s)\n", info.reason);
         }
     }
     if (as_json && status == EXIT_GOOD && zf_json_print(list, &error) != ZF_OK) status = zf_report("devices", &error);

@@ -18,9 +18,12 @@ static bool delimiter_of(const zf_arguments *arguments, char *out) {
     const char *text = zf_argument(arguments, "delimiter");
     *out = ',';
     if (!text) return true;
-    if (strcmp(text, "tab") == 0 || strcmp(text, "\\t") == 0) *out = '\t';
-    else if (text[0] && !text[1] && text[0] != '"' && text[0] != '\n' && text[0] != '\r') *out = text[0];
-    else return false;
+    if (strcmp(text, "tab") == 0 || strcmp(text, "\\t") == 0)
+        *out = '\t';
+    else if (text[0] && !text[1] && text[0] != '"' && text[0] != '\n' && text[0] != '\r')
+        *out = text[0];
+    else
+        return false;
     return true;
 }
 
@@ -52,11 +55,14 @@ static int check_output(const zf_arguments *arguments, const char *path, bool ov
     return EXIT_GOOD;
 }
 
-static zf_status read_inputs(const zf_arguments *arguments, const zf_delimited_options *options, zf_table_data *data, zf_error *error) {
+static zf_status read_inputs(const zf_arguments *arguments, const zf_delimited_options *options, zf_table_data *data,
+                             zf_error *error) {
     for (int i = 0; i < arguments->operand_count; i++) {
         const char *input = arguments->operands[i], *equals = equals_sign(input);
-        if (equals) ZF_TRY(zf_read_raw(input, (size_t)(equals - input), equals + 1, data, error));
-        else ZF_TRY(zf_read_delimited(input, options, data, error));
+        if (equals)
+            ZF_TRY(zf_read_raw(input, (size_t)(equals - input), equals + 1, data, error));
+        else
+            ZF_TRY(zf_read_delimited(input, options, data, error));
     }
     return zf_table_data_finish(data, error);
 }
@@ -70,21 +76,25 @@ static bool show_progress(void *user, uint64_t done, uint64_t all) {
 
 static double rate(uint64_t bytes, double seconds) { return seconds > 0 ? (double)bytes / seconds / 1e6 : 0; }
 
-static zf_status print_json(const zf_table *table, const zf_encode_stats *stats, uint64_t rows, const char *path, zf_error *error) {
+static zf_status print_json(const zf_table *table, const zf_encode_stats *stats, uint64_t rows, const char *path,
+                            zf_error *error) {
     json_t *columns = json_array();
     size_t i = 0;
     for (const zf_column *column = table->columns; column; column = column->next, i++) {
         zf_status status = zf_json_append(
-            columns, json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:f}", "column", column->name, "codec", column->codec_text,
-                               "plain_bytes", (json_int_t)stats[i].plain_bytes, "stored_bytes", (json_int_t)stats[i].stored_bytes,
-                               "blocks", (json_int_t)stats[i].blocks, "encode_seconds", stats[i].encode_seconds, "verify_seconds",
-                               stats[i].verify_seconds, "encode_mb_per_second", rate(stats[i].plain_bytes, stats[i].encode_seconds)), error);
+            columns,
+            json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:f}", "column", column->name, "codec", column->codec_text,
+                      "plain_bytes", (json_int_t)stats[i].plain_bytes, "stored_bytes", (json_int_t)stats[i].stored_bytes,
+                      "blocks", (json_int_t)stats[i].blocks, "encode_seconds", stats[i].encode_seconds, "verify_seconds",
+                      stats[i].verify_seconds, "encode_mb_per_second", rate(stats[i].plain_bytes, stats[i].encode_seconds)),
+            error);
         if (status != ZF_OK) {
             json_decref(columns);
             return status;
         }
     }
-    json_t *all = json_pack("{s:s, s:s, s:I, s:o}", "file", path, "table", table->name, "rows", (json_int_t)rows, "columns", columns);
+    json_t *all =
+        json_pack("{s:s, s:s, s:I, s:o}", "file", path, "table", table->name, "rows", (json_int_t)rows, "columns", columns);
     zf_status status = zf_json_print(all, error);
     json_decref(all);
     return status;
@@ -96,7 +106,8 @@ static void print_table(const zf_table *table, const zf_encode_stats *stats) {
     for (const zf_column *column = table->columns; column; column = column->next, i++) {
         char plain[32], stored[32];
         printf("%-18s %10s %10s %8.2f %12.0f  %s\n", column->name, zf_bytes_text(stats[i].plain_bytes, plain),
-               zf_bytes_text(stats[i].stored_bytes, stored), (double)stats[i].plain_bytes / (double)(stats[i].stored_bytes ? stats[i].stored_bytes : 1),
+               zf_bytes_text(stats[i].stored_bytes, stored),
+               (double)stats[i].plain_bytes / (double)(stats[i].stored_bytes ? stats[i].stored_bytes : 1),
                rate(stats[i].plain_bytes, stats[i].encode_seconds), column->codec_text);
     }
 }
@@ -115,8 +126,10 @@ static int encode(const zf_arguments *arguments, zf_session *session, zf_program
         columns[i] = (zf_encode_column){column->name, column->values, column->offsets, column->validity};
     }
     if (status == ZF_OK) status = zf_encode(program, table->name, columns, data.count, data.rows, options, path, stats, &error);
-    if (status == ZF_OK && zf_argument(arguments, "json")) status = print_json(table, stats, data.rows, path, &error);
-    else if (status == ZF_OK && !session->quiet) print_table(table, stats);
+    if (status == ZF_OK && zf_argument(arguments, "json"))
+        status = print_json(table, stats, data.rows, path, &error);
+    else if (status == ZF_OK && !session->quiet)
+        print_table(table, stats);
     free(columns);
     free(stats);
     zf_table_data_free(&data);

@@ -39,8 +39,10 @@ static int find_target(const zf_spec *spec, const char *name, target *out) {
     snprintf(table_name, sizeof table_name, "%.*s", dot ? (int)(dot - name) : 255, name);
     const zf_table *table = zf_spec_find_table(spec, table_name);
     const zf_codec *codec = dot ? NULL : zf_spec_find_codec(spec, name);
-    if (codec) out->column = codec->column;
-    else if (table && !dot) out->table = table;
+    if (codec)
+        out->column = codec->column;
+    else if (table && !dot)
+        out->table = table;
     for (const zf_column *column = table && dot ? table->columns : NULL; column; column = column->next) {
         if (strcmp(column->name, dot + 1) == 0) out->column = column;
     }
@@ -71,7 +73,8 @@ static void explain_column(zf_spec *spec, const zf_column *column, const char *s
 static int explain(const zf_arguments *arguments, const zf_session *session, zf_program *program, const target *what) {
     zf_spec *spec = zf_program_spec(program);
     const char *stage = zf_argument(arguments, "emit");
-    bool as_json = zf_argument(arguments, "json") != NULL, code = stage && (strcmp(stage, "llvm") == 0 || strcmp(stage, "asm") == 0);
+    bool as_json = zf_argument(arguments, "json") != NULL,
+         code = stage && (strcmp(stage, "llvm") == 0 || strcmp(stage, "asm") == 0);
     zf_text text = {0};
     zf_error error;
     zf_status status = ZF_OK;
@@ -81,8 +84,10 @@ static int explain(const zf_arguments *arguments, const zf_session *session, zf_
          column = what->table ? column->next : NULL) {
         if (as_json && !first) zf_text_puts(&text, ", ");
         first = false;
-        if (code) status = zf_emit_code(session->compiler, program, column, strcmp(stage, "asm") == 0, &text, &error);
-        else explain_column(spec, column, as_json ? "json" : stage, &text);
+        if (code)
+            status = zf_emit_code(session->compiler, program, column, strcmp(stage, "asm") == 0, &text, &error);
+        else
+            explain_column(spec, column, as_json ? "json" : stage, &text);
         if (!as_json && what->table && column->next) zf_text_puts(&text, "\n");
     }
     if (as_json) zf_text_puts(&text, "]}\n");
@@ -109,8 +114,10 @@ int zf_run_explain(zf_arguments *arguments) {
         status = zf_report("explain", &error);
     } else if (stage && (strcmp(stage, "ast") == 0 || (strcmp(stage, "spec") == 0 && loaded == ZF_OK))) {
         zf_text text = {0}; // of the whole program, whatever was named
-        if (strcmp(stage, "ast") == 0) zf_spec_print_ast(zf_program_spec(program), &text);
-        else zf_spec_print(zf_program_spec(program), &text);
+        if (strcmp(stage, "ast") == 0)
+            zf_spec_print_ast(zf_program_spec(program), &text);
+        else
+            zf_spec_print(zf_program_spec(program), &text);
         if (text.length > 0) fwrite(text.data, 1, text.length, stdout);
         zf_text_free(&text);
         status = loaded == ZF_OK ? EXIT_GOOD : EXIT_BAD_INPUT;

@@ -80,24 +80,29 @@ static json_t *param_json(zf_element type, uint64_t word) {
 static json_t *block_json(const zf_block_view *view) {
     const zf_shape *shape = view->shape;
     json_t *params = json_object(), *streams = json_array(), *seeks = json_array();
-    for (uint32_t i = 0; i < shape->param_count; i++) json_object_set_new(params, shape->params[i].path, param_json(shape->params[i].type, view->params[i]));
+    for (uint32_t i = 0; i < shape->param_count; i++)
+        json_object_set_new(params, shape->params[i].path, param_json(shape->params[i].type, view->params[i]));
     for (uint32_t e = 0; e < shape->edge_count; e++) {
         if (shape->edges[e].stored < 0) continue;
         const zf_stream_view *stream = &view->streams[shape->edges[e].stored];
-        json_array_append_new(streams, json_pack("{s:s, s:I, s:I, s:I}", "path", shape->edges[e].path, "offset", (json_int_t)stream->offset,
-                                                 "bytes", (json_int_t)stream->bytes, "elements", (json_int_t)stream->elements));
+        json_array_append_new(streams, json_pack("{s:s, s:I, s:I, s:I}", "path", shape->edges[e].path, "offset",
+                                                 (json_int_t)stream->offset, "bytes", (json_int_t)stream->bytes, "elements",
+                                                 (json_int_t)stream->elements));
     }
     for (uint32_t t = 0; t < shape->tree_count; t++) {
-        json_array_append_new(seeks, json_pack("{s:i, s:I}", "interval", (int)view->seeks[t].interval, "entries", (json_int_t)view->seeks[t].entries));
+        json_array_append_new(seeks, json_pack("{s:i, s:I}", "interval", (int)view->seeks[t].interval, "entries",
+                                               (json_int_t)view->seeks[t].entries));
     }
-    return json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "offset", (json_int_t)view->file_offset, "bytes", (json_int_t)view->bytes,
-                     "first_row", (json_int_t)view->first_row, "rows", (json_int_t)view->rows, "params", params, "streams", streams, "seek", seeks);
+    return json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "offset", (json_int_t)view->file_offset, "bytes",
+                     (json_int_t)view->bytes, "first_row", (json_int_t)view->first_row, "rows", (json_int_t)view->rows, "params",
+                     params, "streams", streams, "seek", seeks);
 }
 
 static void print_block(uint64_t number, const zf_block_view *view) {
     const zf_shape *shape = view->shape;
-    printf("    block %llu: rows %llu..%llu, %llu bytes at %llu\n", (unsigned long long)number, (unsigned long long)view->first_row,
-           (unsigned long long)(view->first_row + view->rows), (unsigned long long)view->bytes, (unsigned long long)view->file_offset);
+    printf("    block %llu: rows %llu..%llu, %llu bytes at %llu\n", (unsigned long long)number,
+           (unsigned long long)view->first_row, (unsigned long long)(view->first_row + view->rows),
+           (unsigned long long)view->bytes, (unsigned long long)view->file_offset);
     for (uint32_t i = 0; i < shape->param_count; i++) {
         zf_text value = {0};
         print_param(shape->params[i].type, view->params[i], &value);
@@ -111,7 +116,8 @@ static void print_block(uint64_t number, const zf_block_view *view) {
                (unsigned long long)stream->elements, (unsigned long long)stream->bytes, (unsigned long long)stream->offset);
     }
     for (uint32_t t = 0; t < shape->tree_count; t++) {
-        printf("      seek states: %llu, one every %u outputs\n", (unsigned long long)view->seeks[t].entries, view->seeks[t].interval);
+        printf("      seek states: %llu, one every %u outputs\n", (unsigned long long)view->seeks[t].entries,
+               view->seeks[t].interval);
     }
 }
 
@@ -120,8 +126,10 @@ static zf_status show_blocks(zf_container *container, size_t column, uint64_t bl
         zf_block_view view;
         ZF_TRY(zf_container_block(container, column, b, true, &view, error));
         zf_status status = ZF_OK;
-        if (list) status = zf_json_append(list, block_json(&view), error);
-        else print_block(b, &view);
+        if (list)
+            status = zf_json_append(list, block_json(&view), error);
+        else
+            print_block(b, &view);
         zf_block_view_free(&view);
         ZF_TRY(status);
     }
@@ -130,7 +138,8 @@ static zf_status show_blocks(zf_container *container, size_t column, uint64_t bl
 
 // ---- The container ----
 
-static zf_status show_column(zf_container *container, size_t index, const account *parts, bool verbose, json_t *list, zf_error *error) {
+static zf_status show_column(zf_container *container, size_t index, const account *parts, bool verbose, json_t *list,
+                             zf_error *error) {
     zf_column_info info;
     ZF_TRY(zf_container_column(container, index, &info, error));
     double ratio = info.stored_bytes ? (double)info.plain_bytes / (double)info.stored_bytes : 0;
@@ -141,14 +150,18 @@ static zf_status show_column(zf_container *container, size_t index, const accoun
             json_decref(blocks);
             return status;
         }
-        return zf_json_append(list, json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:o, s:o}", "column", info.name, "type", info.type_name,
-                                              "codec", info.codec, "rows", (json_int_t)info.rows, "rows_per_block", (json_int_t)info.rows_per_block,
-                                              "plain_bytes", (json_int_t)info.plain_bytes, "stored_bytes", (json_int_t)info.stored_bytes, "ratio",
-                                              ratio, "bytes", account_json(parts), "blocks", blocks), error);
+        return zf_json_append(list,
+                              json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:o, s:o}", "column", info.name, "type",
+                                        info.type_name, "codec", info.codec, "rows", (json_int_t)info.rows, "rows_per_block",
+                                        (json_int_t)info.rows_per_block, "plain_bytes", (json_int_t)info.plain_bytes,
+                                        "stored_bytes", (json_int_t)info.stored_bytes, "ratio", ratio, "bytes",
+                                        account_json(parts), "blocks", blocks),
+                              error);
     }
     char plain[32], stored[32];
-    printf("  %-18s %-14s %10s -> %10s  ratio %8.2f  %llu block%s\n    %s\n", info.name, info.type_name, zf_bytes_text(info.plain_bytes, plain),
-           zf_bytes_text(info.stored_bytes, stored), ratio, (unsigned long long)info.blocks, info.blocks == 1 ? "" : "s", info.codec);
+    printf("  %-18s %-14s %10s -> %10s  ratio %8.2f  %llu block%s\n    %s\n", info.name, info.type_name,
+           zf_bytes_text(info.plain_bytes, plain), zf_bytes_text(info.stored_bytes, stored), ratio,
+           (unsigned long long)info.blocks, info.blocks == 1 ? "" : "s", info.codec);
     if (!verbose) return ZF_OK;
     print_account("    ", parts);
     return show_blocks(container, index, info.blocks, NULL, error);
@@ -161,7 +174,8 @@ static zf_status show(zf_container *container, const zf_arguments *arguments, zf
     bool as_json = zf_argument(arguments, "json") != NULL, verbose = zf_argument(arguments, "verbose") != NULL;
     json_t *list = as_json ? json_array() : NULL;
     zf_status status = selected ? ZF_OK : error->status;
-    if (status == ZF_OK && !all.columns) status = zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for %zu columns", column_count);
+    if (status == ZF_OK && !all.columns)
+        status = zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for %zu columns", column_count);
     if (status == ZF_OK) status = zf_container_account(container, on_part, &all, error);
     if (status == ZF_OK && !as_json) {
         printf("%s: table %s, %llu rows, %llu bytes\n", zf_container_path(container), zf_container_table(container),
@@ -172,15 +186,17 @@ static zf_status show(zf_container *container, const zf_arguments *arguments, zf
     }
     bool whole = !all.gap && all.next == zf_container_bytes(container);
     if (status == ZF_OK && as_json) {
-        json_t *object = json_pack("{s:s, s:s, s:I, s:I, s:b, s:o, s:O}", "file", zf_container_path(container), "table", zf_container_table(container),
-                                   "rows", (json_int_t)zf_container_rows(container), "bytes", (json_int_t)zf_container_bytes(container),
-                                   "all_bytes_accounted", (int)whole, "parts", account_json(&all.file), "columns", list);
+        json_t *object = json_pack("{s:s, s:s, s:I, s:I, s:b, s:o, s:O}", "file", zf_container_path(container), "table",
+                                   zf_container_table(container), "rows", (json_int_t)zf_container_rows(container), "bytes",
+                                   (json_int_t)zf_container_bytes(container), "all_bytes_accounted", (int)whole, "parts",
+                                   account_json(&all.file), "columns", list);
         status = zf_json_print(object, error);
         json_decref(object);
     } else if (status == ZF_OK) {
         printf("every byte:\n");
         print_account("  ", &all.file);
-        printf("  %-14s %14llu bytes, %s\n", "together", (unsigned long long)all.file.total, whole ? "the whole file" : "NOT the whole file");
+        printf("  %-14s %14llu bytes, %s\n", "together", (unsigned long long)all.file.total,
+               whole ? "the whole file" : "NOT the whole file");
     }
     if (list) json_decref(list);
     free(selected);

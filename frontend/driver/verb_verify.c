@@ -9,15 +9,18 @@ static zf_status tell(const zf_decoded *column, bool as_json, bool quiet, json_t
     double gigabytes = column->seconds > 0 ? (double)info->plain_bytes / column->seconds / 1e9 : 0;
     double ratio = info->stored_bytes ? (double)info->plain_bytes / (double)info->stored_bytes : 0;
     if (as_json) {
-        return zf_json_append(report, json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:b}", "column", info->name, "type",
-                                                info->type_name, "codec", info->codec, "rows", (json_int_t)info->rows, "plain_bytes",
-                                                (json_int_t)info->plain_bytes, "stored_bytes", (json_int_t)info->stored_bytes, "kernels",
-                                                (json_int_t)column->stats.kernels, "launches", (json_int_t)column->stats.launches, "ratio", ratio,
-                                                "seconds", column->seconds, "gb_per_second", gigabytes, "good", 1), error);
+        return zf_json_append(report,
+                              json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:b}", "column", info->name,
+                                        "type", info->type_name, "codec", info->codec, "rows", (json_int_t)info->rows,
+                                        "plain_bytes", (json_int_t)info->plain_bytes, "stored_bytes",
+                                        (json_int_t)info->stored_bytes, "kernels", (json_int_t)column->stats.kernels, "launches",
+                                        (json_int_t)column->stats.launches, "ratio", ratio, "seconds", column->seconds,
+                                        "gb_per_second", gigabytes, "good", 1),
+                              error);
     }
     if (!quiet) {
-        printf("%-18s %12llu rows  ratio %8.2f  %llu kernel%s  %7.2f GB/s  good\n", info->name, (unsigned long long)info->rows, ratio,
-               (unsigned long long)column->stats.kernels, column->stats.kernels == 1 ? " " : "s", gigabytes);
+        printf("%-18s %12llu rows  ratio %8.2f  %llu kernel%s  %7.2f GB/s  good\n", info->name, (unsigned long long)info->rows,
+               ratio, (unsigned long long)column->stats.kernels, column->stats.kernels == 1 ? " " : "s", gigabytes);
     }
     return ZF_OK;
 }
@@ -54,7 +57,8 @@ int zf_run_verify(zf_arguments *arguments) {
     if (as_json && exit_status == EXIT_GOOD) {
         if (zf_json_print(report, &error) != ZF_OK) exit_status = zf_report("verify", &error);
     } else if (selected && !session.quiet && !as_json) {
-        printf("%s: %zu column%s, %s\n", arguments->operands[0], count, count == 1 ? "" : "s", bad == 0 && exit_status == EXIT_GOOD ? "all good" : "NOT GOOD");
+        printf("%s: %zu column%s, %s\n", arguments->operands[0], count, count == 1 ? "" : "s",
+               bad == 0 && exit_status == EXIT_GOOD ? "all good" : "NOT GOOD");
     }
     json_decref(report);
     free(selected);

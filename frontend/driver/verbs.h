@@ -25,8 +25,8 @@ typedef struct zf_arguments zf_arguments;
 
 typedef struct zf_verb {
     const char *name, *operands, *summary;
-    const char *text;     ///< paragraphs for the manual
-    int least, most;      ///< operands; most -1: any number
+    const char *text; ///< paragraphs for the manual
+    int least, most;  ///< operands; most -1: any number
     int (*run)(zf_arguments *arguments);
     const zf_option *options[MOST_VERB_OPTIONS]; ///< NULL-terminated
 } zf_verb;
@@ -55,7 +55,7 @@ bool zf_argument_number(const zf_arguments *arguments, const char *name, uint64_
 
 void zf_print_help(FILE *out);
 void zf_print_verb_help(const zf_verb *verb, FILE *out);
-void zf_print_manual(FILE *out);                    ///< docs/zfc.md
+void zf_print_manual(FILE *out); ///< docs/zfc.md
 bool zf_print_completion(const char *shell, FILE *out);
 
 int zf_run_check(zf_arguments *arguments);

@@ -52,7 +52,8 @@ zf_status zf_write_raw(const char *directory, const zf_decoded *column, bool ove
 static zf_status write_array(const char *directory, const char *name, const char *ending, const char *code, const void *elements,
                              uint64_t count, size_t length, bool overwrite, zf_error *error) {
     char text[256];
-    int used = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (%llu,), }", code, (unsigned long long)count);
+    int used = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (%llu,), }", code,
+                        (unsigned long long)count);
     int padded = (10 + used + 1 + 63) / 64 * 64 - 10;
     memset(text + used, ' ', (size_t)(padded - used));
     text[padded - 1] = '\n';
@@ -61,7 +62,8 @@ static zf_status write_array(const char *directory, const char *name, const char
     ZF_TRY(zf_output_path(directory, name, whole, path, sizeof path, error));
     zf_sink sink;
     zf_status status = zf_sink_open(path, overwrite, &sink, error);
-    const unsigned char head[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(padded & 255), (unsigned char)(padded >> 8)};
+    const unsigned char head[10] = {
+        0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(padded & 255), (unsigned char)(padded >> 8)};
     if (status == ZF_OK) status = zf_sink_write(&sink, head, sizeof head, error);
     if (status == ZF_OK) status = zf_sink_write(&sink, text, (size_t)padded, error);
     if (status == ZF_OK) status = zf_sink_write(&sink, elements, length, error);
@@ -84,14 +86,18 @@ static zf_status write_bits(const char *directory, const char *name, const char 
 zf_status zf_write_npy(const char *directory, const zf_decoded *column, bool overwrite, zf_error *error) {
     static const char *const codes[] = {"|u1", "<u2", "<u4", "<u8", "|i1", "<i2", "<i4", "<i8", "<f4", "<f8"};
     const zf_column_info *info = &column->info;
-    if (info->type.nullable) ZF_TRY(write_bits(directory, info->name, ".valid", column->buffers.validity, column->rows, overwrite, error));
-    if (info->type.element == ZF_BOOL) return write_bits(directory, info->name, "", column->buffers.values, column->rows, overwrite, error);
+    if (info->type.nullable)
+        ZF_TRY(write_bits(directory, info->name, ".valid", column->buffers.validity, column->rows, overwrite, error));
+    if (info->type.element == ZF_BOOL)
+        return write_bits(directory, info->name, "", column->buffers.values, column->rows, overwrite, error);
     if (info->type.element == ZF_STRING) {
         uint64_t bytes = string_bytes(column);
-        ZF_TRY(write_array(directory, info->name, ".offsets", "<i8", column->buffers.offsets, column->rows + 1, (column->rows + 1) * 8, overwrite, error));
+        ZF_TRY(write_array(directory, info->name, ".offsets", "<i8", column->buffers.offsets, column->rows + 1,
+                           (column->rows + 1) * 8, overwrite, error));
         return write_array(directory, info->name, ".bytes", "|u1", column->buffers.values, bytes, bytes, overwrite, error);
     }
-    return write_array(directory, info->name, "", codes[info->type.element], column->buffers.values, column->rows, column->sizes.values, overwrite, error);
+    return write_array(directory, info->name, "", codes[info->type.element], column->buffers.values, column->rows,
+                       column->sizes.values, overwrite, error);
 }
 
 // ---- Delimited text ----

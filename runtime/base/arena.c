@@ -16,8 +16,8 @@ enum { ALIGNMENT = alignof(max_align_t), CHUNK_SIZE = 64 << 10 };
 #define HEADER ((sizeof(chunk) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
 
 struct zf_arena {
-    chunk *chunks;   // the newest first
-    char *free;      // the free rest of the newest chunk of ordinary size
+    chunk *chunks; // the newest first
+    char *free;    // the free rest of the newest chunk of ordinary size
     size_t left;
     size_t used;
     jmp_buf *escape;

@@ -20,8 +20,10 @@ static void print_into(char *buffer, size_t size, const char *format, va_list ar
     if (length >= (int)size) {
         size_t end = size - 1;
         while (end > 0 && ((unsigned char)buffer[end - 1] & 0xc0) == 0x80) end--;
-        if (end > 0 && (unsigned char)buffer[end - 1] >= 0xc0) end--;
-        else end = size - 1;
+        if (end > 0 && (unsigned char)buffer[end - 1] >= 0xc0)
+            end--;
+        else
+            end = size - 1;
         buffer[end] = 0;
     }
     make_printable(buffer);

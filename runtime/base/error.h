@@ -11,10 +11,10 @@ zf_status zf_fail(zf_error *error, zf_status status, const char *code, const cha
 zf_status zf_fail_place(zf_error *error, zf_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 zf_status zf_fail_hint(zf_error *error, zf_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-#define ZF_TRY(call)                                                                                                     \
-    do {                                                                                                                 \
-        zf_status zf_try_status = (call);                                                                                \
-        if (zf_try_status != ZF_OK) return zf_try_status;                                                                \
+#define ZF_TRY(call)                                                                                                             \
+    do {                                                                                                                         \
+        zf_status zf_try_status = (call);                                                                                        \
+        if (zf_try_status != ZF_OK) return zf_try_status;                                                                        \
     } while (0)
 
 #endif

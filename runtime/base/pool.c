@@ -29,8 +29,7 @@ static void *run(void *pointer) {
     }
 }
 
-void zf_parallel_for(unsigned threads, uint64_t count, void (*work)(void *user, uint64_t index, unsigned worker),
-                     void *user) {
+void zf_parallel_for(unsigned threads, uint64_t count, void (*work)(void *user, uint64_t index, unsigned worker), void *user) {
     if (threads > ZF_THREADS_MOST) threads = ZF_THREADS_MOST;
     if (threads > count) threads = (unsigned)count;
     if (threads <= 1) {

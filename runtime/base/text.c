@@ -64,8 +64,10 @@ void zf_text_json(zf_text *text, const char *string) {
         case '\t': zf_text_puts(text, "\\t"); break;
         case '\r': zf_text_puts(text, "\\r"); break;
         default:
-            if (c < 0x20 || c == 0x7f) zf_text_printf(text, "\\u%04x", c);
-            else zf_text_add(text, s, 1);
+            if (c < 0x20 || c == 0x7f)
+                zf_text_printf(text, "\\u%04x", c);
+            else
+                zf_text_add(text, s, 1);
         }
     }
     zf_text_add(text, "\"", 1);

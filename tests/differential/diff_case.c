@@ -9,7 +9,8 @@
 typedef unsigned long long ull;
 
 const char *diff_verdict_name(diff_verdict verdict) {
-    static const char *const names[DIFF_VERDICTS] = {"same_bytes", "same_violation", "unreached", "limited", "unsupported", "disagree"};
+    static const char *const names[DIFF_VERDICTS] = {"same_bytes", "same_violation", "unreached",
+                                                     "limited",    "unsupported",    "disagree"};
     return names[verdict];
 }
 
@@ -19,7 +20,7 @@ struct diff_decoder {
     unsigned level;
     uint8_t *branches;
     zf_decoder *decoder;
-    uint64_t *tuples;  // of shaping values that it was specialised for
+    uint64_t *tuples; // of shaping values that it was specialised for
     unsigned tuple_count;
     diff_decoder *next;
 };
@@ -28,8 +29,9 @@ zf_decoder *diff_decoder_for(diff_case *c, unsigned level, const uint8_t *branch
     for (diff_decoder *d = c->decoders; d != NULL; d = d->next)
         if (d->level == level && (branch_count == 0 || memcmp(d->branches, branches, branch_count) == 0)) return d->decoder;
     zf_decoder *decoder = NULL;
-    if (zf_decoder_create(c->machine->compilers[level], c->spec, c->column, branches, branch_count, c->seek_interval, &decoder, error) !=
-        ZF_OK) return NULL;
+    if (zf_decoder_create(c->machine->compilers[level], c->spec, c->column, branches, branch_count, c->seek_interval, &decoder,
+                          error) != ZF_OK)
+        return NULL;
     diff_decoder *d = calloc(1, sizeof *d);
     *d = (diff_decoder){.level = level, .branches = calloc(1, branch_count + 1u), .decoder = decoder, .next = c->decoders};
     if (branch_count > 0) memcpy(d->branches, branches, branch_count);
@@ -128,8 +130,10 @@ static diff_verdict compare_bytes(comparing *k, const diff_result *got, uint64_t
     k->c->tally->elements += end - begin;
     if (row == end) return DIFF_SAME_BYTES;
     uint64_t bits = 0, size = zf_kind_size(k->c->column->type.kind);
-    if (k->c->column->type.kind == ZF_K_BOOL) bits = got->bytes[(row - begin) / 8] >> ((row - begin) % 8) & 1;
-    else memcpy(&bits, got->bytes + (row - begin) * size, size);
+    if (k->c->column->type.kind == ZF_K_BOOL)
+        bits = got->bytes[(row - begin) / 8] >> ((row - begin) % 8) & 1;
+    else
+        memcpy(&bits, got->bytes + (row - begin) * size, size);
     snprintf(detail, sizeof detail, "row %llu is %#llx, should be %#llx", (ull)row, (ull)bits,
              (ull)interp_stream_bits(k->wanted, row, NULL));
     return differ(k, what, detail);
@@ -143,7 +147,8 @@ static bool same_place(const comparing *k, uint64_t row) {
     return row == wanted || row == wanted / tile * tile;
 }
 
-// The first violation by position is reported, so never one behind the interpreter's (before it there may be one that nobody pulls).
+// The first violation by position is reported, so never one behind the interpreter's (before it there may be one that nobody
+// pulls).
 static bool behind(const comparing *k, const diff_result *got) {
     const interp_violation *violation = &k->report->violation;
     bool placed = violation->number < 9 && (violation->path[0] == 0 || k->report->root_position > 0);
@@ -160,8 +165,8 @@ static diff_verdict judge(comparing *k, const diff_result *got, const char *what
         if (k->wanted != NULL) return k->may_violate ? DIFF_UNREACHED : differ(k, what, got->text);
         k->same_number = k->same_number && got->violation == k->report->violation.number;
         if (behind(k, got)) {
-            snprintf(detail, sizeof detail, "row %llu is reported, not the first: V%02u at %llu", (ull)got->row, k->report->violation.number,
-                     (ull)k->report->root_position);
+            snprintf(detail, sizeof detail, "row %llu is reported, not the first: V%02u at %llu", (ull)got->row,
+                     k->report->violation.number, (ull)k->report->root_position);
             return differ(k, what, detail);
         }
         if (got->at_row && got->violation == k->report->violation.number && got->violation < 9) {
@@ -194,11 +199,14 @@ static diff_verdict check_range(comparing *k, const diff_laid *laid, uint64_t be
     diff_verdict verdict = DIFF_SAME_VIOLATION;
     k->c->tally->runs++;
     k->c->tally->ranges++;
-    if (got.kind == DIFF_FAULT) verdict = differ(k, what, got.text);
+    if (got.kind == DIFF_FAULT)
+        verdict = differ(k, what, got.text);
     else if (k->wanted == NULL) {
         if (got.kind == DIFF_BYTES) verdict = differ(k, what, "no violation");
-    } else if (got.kind == DIFF_BYTES) verdict = compare_bytes(k, &got, begin, end, what);
-    else if (!k->may_violate) verdict = differ(k, what, got.text);
+    } else if (got.kind == DIFF_BYTES)
+        verdict = compare_bytes(k, &got, begin, end, what);
+    else if (!k->may_violate)
+        verdict = differ(k, what, got.text);
     diff_result_free(&got);
     return verdict;
 }
@@ -247,12 +255,16 @@ static diff_verdict check_lie(comparing *k, const diff_records *records) {
             k->c->tally->runs++;
             k->c->tally->lies++;
             char what[96];
-            snprintf(what, sizeof what, "state %s of tree %u changed from %llu to %llu", abi->fields[field].name, tree, (ull)saved, (ull)*state);
-            if (got.kind == DIFF_FAULT) verdict = differ(k, what, got.text);
-            else if (got.kind == DIFF_BYTES) verdict = differ(k, what, "nobody noticed");
+            snprintf(what, sizeof what, "state %s of tree %u changed from %llu to %llu", abi->fields[field].name, tree,
+                     (ull)saved, (ull)*state);
+            if (got.kind == DIFF_FAULT)
+                verdict = differ(k, what, got.text);
+            else if (got.kind == DIFF_BYTES)
+                verdict = differ(k, what, "nobody noticed");
             diff_result_free(&got);
             free(laid.bytes);
-        } else verdict = differ(k, "layout with a lying state", got.text);
+        } else
+            verdict = differ(k, "layout with a lying state", got.text);
     }
     *state = saved;
     return verdict;
@@ -318,9 +330,12 @@ static diff_verdict run_forms(comparing *k) {
         for (unsigned form = shaping_count > 0 && specialises(k->c, k->decoder, shaping) ? 0 : 1; form < 2; form++) {
             k->general = form == 1;
             zf_status status = zf_decoder_code_for(k->decoder, k->general ? NULL : shaping, &k->code, &error);
-            if (status == ZF_ERR_UNSUPPORTED) verdict = unsupported(k, &error);
-            else if (status != ZF_OK) verdict = differ(k, "compiling", error.message);
-            else verdict = run_form(k);
+            if (status == ZF_ERR_UNSUPPORTED)
+                verdict = unsupported(k, &error);
+            else if (status != ZF_OK)
+                verdict = differ(k, "compiling", error.message);
+            else
+                verdict = run_form(k);
             if (verdict == DIFF_DISAGREE || verdict == DIFF_UNSUPPORTED) {
                 free(shaping);
                 return verdict;
@@ -337,13 +352,19 @@ diff_verdict diff_check_block(diff_case *c, interp *in, const interp_block *bloc
     diff_tally *tally = c->tally;
     diff_verdict verdict;
     interp_status status = interp_decode_stored(in, c->column, block, &out, &report);
-    if (status == INTERP_LIMIT || status == INTERP_MEMORY) verdict = DIFF_LIMITED;
+    if (status == INTERP_LIMIT || status == INTERP_MEMORY)
+        verdict = DIFF_LIMITED;
     else if (status != INTERP_OK && status != INTERP_VIOLATION) {
         zf_text_printf(message, "the interpreter: %s: %s", interp_status_name(status), report.message);
         verdict = DIFF_DISAGREE;
     } else {
-        comparing k = {.c = c, .block = block, .report = &report, .wanted = status == INTERP_OK ? out : NULL,
-                       .may_violate = status == INTERP_OK && report.unreached, .random = {seed}, .message = message,
+        comparing k = {.c = c,
+                       .block = block,
+                       .report = &report,
+                       .wanted = status == INTERP_OK ? out : NULL,
+                       .may_violate = status == INTERP_OK && report.unreached,
+                       .random = {seed},
+                       .message = message,
                        .same_number = true};
         verdict = run_forms(&k);
         if (verdict == DIFF_SAME_VIOLATION) {

@@ -7,9 +7,9 @@
 typedef enum diff_verdict {
     DIFF_SAME_BYTES,     ///< both made the same elements
     DIFF_SAME_VIOLATION, ///< both say that something reached is wrong
-    DIFF_UNREACHED,      ///< the interpreter made elements, and something that nobody pulls is wrong: any generated code did either
-    DIFF_LIMITED,        ///< the interpreter gave up: no statement
-    DIFF_UNSUPPORTED,    ///< the planner does not lower the form, and says so
+    DIFF_UNREACHED,   ///< the interpreter made elements, and something that nobody pulls is wrong: any generated code did either
+    DIFF_LIMITED,     ///< the interpreter gave up: no statement
+    DIFF_UNSUPPORTED, ///< the planner does not lower the form, and says so
     DIFF_DISAGREE,
     DIFF_VERDICTS,
 } diff_verdict;
@@ -19,11 +19,12 @@ const char *diff_verdict_name(diff_verdict verdict); ///< "same_bytes"
 /// Counts of a whole run, for its result file.
 typedef struct diff_tally {
     uint64_t verdicts[DIFF_VERDICTS];
-    uint64_t runs;               ///< of generated code, ranges and lies included
-    uint64_t elements;           ///< compared
-    uint64_t violations[32];     ///< same violations by the interpreter's number
-    uint64_t same_number;        ///< of those, where all of generated code's numbers were the interpreter's
-    uint64_t placed, same_place; ///< violations of one number that the column's kernel reported; of those, in the interpreter's row or tile
+    uint64_t runs;           ///< of generated code, ranges and lies included
+    uint64_t elements;       ///< compared
+    uint64_t violations[32]; ///< same violations by the interpreter's number
+    uint64_t same_number;    ///< of those, where all of generated code's numbers were the interpreter's
+    uint64_t placed,
+        same_place; ///< violations of one number that the column's kernel reported; of those, in the interpreter's row or tile
     uint64_t unreached_reported; ///< unreached ones that some form reported
     uint64_t ranges, lies;       ///< parts of blocks decoded; lying states found
 } diff_tally;
@@ -34,12 +35,12 @@ typedef struct diff_case {
     diff_machine *machine;
     zf_spec *spec;
     const zf_column *column;
-    uint32_t seek_interval;  ///< 0: the default
-    unsigned tuples;         ///< of shaping values that a decoder gets specialised code for, others are run in the general form
-                             ///< alone: compiling is what takes the time. 0: all
-    bool exact_nans;         ///< NaNs keep their bits; otherwise any NaN is as good as another where the column is a float
+    uint32_t seek_interval; ///< 0: the default
+    unsigned tuples;        ///< of shaping values that a decoder gets specialised code for, others are run in the general form
+                            ///< alone: compiling is what takes the time. 0: all
+    bool exact_nans;        ///< NaNs keep their bits; otherwise any NaN is as good as another where the column is a float
     diff_tally *tally;
-    diff_decoder *decoders;  ///< made so far
+    diff_decoder *decoders; ///< made so far
 } diff_case;
 
 /// Compares one block. `seed` chooses the ranges and lies that are tried besides. On DIFF_DISAGREE *message says what differs, on

@@ -14,7 +14,9 @@ typedef unsigned long long ull;
 #define ALL INTEGERS " " FLOATS " bool"
 
 // A column for each type.
-static const struct { const char *types, *codec; } families[] = {
+static const struct {
+    const char *types, *codec;
+} families[] = {
     {ALL, "plain"},
     {INTEGERS " " FLOATS, "constant"},
     {INTEGERS, "bitpack"},

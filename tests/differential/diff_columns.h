@@ -1,4 +1,5 @@
-// Programs of the library's algorithms, as texts: a table with a column `c` for each codec, so that each can have a file of its own.
+// Programs of the library's algorithms, as texts: a table with a column `c` for each codec, so that each can have a file of its
+// own.
 #ifndef ZF_TESTS_DIFFERENTIAL_DIFF_COLUMNS_H
 #define ZF_TESTS_DIFFERENTIAL_DIFF_COLUMNS_H
 

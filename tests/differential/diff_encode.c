@@ -112,16 +112,19 @@ static bool same_tree(const zf_encode_node *made, const interp_tree *wanted, boo
         *other = true;
         return true;
     }
-    if (made->count != interp_stream_count(wanted->plain)) return say(message, wanted->node, "the number of elements differs", "");
+    if (made->count != interp_stream_count(wanted->plain))
+        return say(message, wanted->node, "the number of elements differs", "");
     for (uint32_t p = 0; p < inst->param_count; p++)
         if (masked(inst->params[p]->type.kind, made->params[p]) != masked(inst->params[p]->type.kind, wanted->params[p])) {
-            zf_text_printf(message, "%s: param %s is %llu, should be %llu", inst->name, inst->params[p]->name, (ull)made->params[p],
-                           (ull)wanted->params[p]);
+            zf_text_printf(message, "%s: param %s is %llu, should be %llu", inst->name, inst->params[p]->name,
+                           (ull)made->params[p], (ull)wanted->params[p]);
             return false;
         }
     for (uint32_t s = 0; s < inst->stream_count; s++) {
-        if (!same_stream(&made->streams[s], wanted->streams[s])) return say(message, wanted->node, "other elements in stream", inst->streams[s]->name);
-        if ((made->children[s] == NULL) != (wanted->children[s] == NULL)) return say(message, wanted->node, "another tree at", inst->streams[s]->name);
+        if (!same_stream(&made->streams[s], wanted->streams[s]))
+            return say(message, wanted->node, "other elements in stream", inst->streams[s]->name);
+        if ((made->children[s] == NULL) != (wanted->children[s] == NULL))
+            return say(message, wanted->node, "another tree at", inst->streams[s]->name);
         if (made->children[s] != NULL && !same_tree(made->children[s], wanted->children[s], other, message)) return false;
     }
     return true;
@@ -142,7 +145,8 @@ static void measure(const zf_encode_node *node, interp_block *out) {
     out->edge_count++;
     out->param_count += inst->param_count;
     for (uint32_t s = 0; s < inst->stream_count; s++) {
-        if (node->children[s] != NULL) measure(node->children[s], out);
+        if (node->children[s] != NULL)
+            measure(node->children[s], out);
         else {
             out->edge_count++;
             out->stream_count++;
@@ -167,8 +171,8 @@ static void fill(const zf_encode_node *node, flat *f) {
             memcpy(&bits, buffer->data + k * buffer->element, buffer->element);
             interp_stream_push(copy, bits);
         }
-        f->streams[f->out->stream_count++] = (interp_stored){
-            .bytes = interp_stream_bytes(copy), .size = interp_stream_size(copy), .elements = buffer->length};
+        f->streams[f->out->stream_count++] =
+            (interp_stored){.bytes = interp_stream_bytes(copy), .size = interp_stream_size(copy), .elements = buffer->length};
         f->counts[f->out->edge_count++] = buffer->length;
     }
 }
@@ -177,8 +181,11 @@ static void flatten(interp *in, const zf_column *column, const zf_encode_node *t
     zf_arena *arena = interp_arena(in);
     *out = (interp_block){.branch_count = column->choice_count};
     measure(tree, out);
-    flat f = {.in = in, .out = out, .branches = ZF_NEW_ARRAY(arena, uint8_t, column->choice_count + 1u),
-              .params = ZF_NEW_ARRAY(arena, uint64_t, out->param_count + 1u), .counts = ZF_NEW_ARRAY(arena, uint64_t, out->edge_count + 1u),
+    flat f = {.in = in,
+              .out = out,
+              .branches = ZF_NEW_ARRAY(arena, uint8_t, column->choice_count + 1u),
+              .params = ZF_NEW_ARRAY(arena, uint64_t, out->param_count + 1u),
+              .counts = ZF_NEW_ARRAY(arena, uint64_t, out->edge_count + 1u),
               .streams = ZF_NEW_ARRAY(arena, interp_stored, out->stream_count + 1u)};
     out->param_count = out->edge_count = out->stream_count = 0;
     fill(tree, &f);
@@ -191,8 +198,8 @@ static void flatten(interp *in, const zf_column *column, const zf_encode_node *t
 // ---- A column -------------------------------------------------------------------------------------------------
 
 // The compiled block must decode to its source, whatever was chosen.
-static bool decodes(interp *in, const zf_column *column, const zf_encode_node *tree, const interp_stream *plain, interp_block *block,
-                    zf_text *message) {
+static bool decodes(interp *in, const zf_column *column, const zf_encode_node *tree, const interp_stream *plain,
+                    interp_block *block, zf_text *message) {
     interp_report report;
     interp_stream *out;
     uint64_t row = 0;
@@ -203,8 +210,9 @@ static bool decodes(interp *in, const zf_column *column, const zf_encode_node *t
     return false;
 }
 
-static diff_encoded check_level(const diff_program *p, unsigned level, const zf_column *column, interp *in, const interp_stream *plain,
-                                interp_status status, const interp_tree *wanted, interp_block *block, zf_text *message) {
+static diff_encoded check_level(const diff_program *p, unsigned level, const zf_column *column, interp *in,
+                                const interp_stream *plain, interp_status status, const interp_tree *wanted, interp_block *block,
+                                zf_text *message) {
     zf_error error = {0};
     const zf_column *own = same_column(p, level, column);
     zf_text_printf(message, "%s: ", diff_level_name(level));
@@ -220,13 +228,17 @@ static diff_encoded check_level(const diff_program *p, unsigned level, const zf_
     diff_encoded verdict = DIFF_ENCODED;
     bool other = false;
     if (made == ZF_OK && status == INTERP_OK) {
-        if (!same_tree(tree, wanted, &other, message)) verdict = DIFF_ENCODE_DIFFERS;
-        else if (!decodes(in, own, tree, plain, block, message)) verdict = DIFF_ENCODE_DIFFERS;
-        else if (other) verdict = DIFF_OTHER_BRANCH;
+        if (!same_tree(tree, wanted, &other, message))
+            verdict = DIFF_ENCODE_DIFFERS;
+        else if (!decodes(in, own, tree, plain, block, message))
+            verdict = DIFF_ENCODE_DIFFERS;
+        else if (other)
+            verdict = DIFF_OTHER_BRANCH;
     } else if (made == ZF_ERR_INPUT && (status == INTERP_REFUSED || status == INTERP_VIOLATION)) {
         verdict = DIFF_REFUSED;
     } else {
-        zf_text_printf(message, "%s where the interpreter says: %s", made == ZF_OK ? "encoded" : task.reason, interp_status_name(status));
+        zf_text_printf(message, "%s where the interpreter says: %s", made == ZF_OK ? "encoded" : task.reason,
+                       interp_status_name(status));
         verdict = DIFF_ENCODE_DIFFERS;
     }
     zf_encode_tree_free(tree);

@@ -6,10 +6,10 @@
 
 /// What a file gave back.
 typedef struct diff_file {
-    uint8_t *bytes;          ///< decoded: (rows * bits + 7) / 8 of them
+    uint8_t *bytes; ///< decoded: (rows * bits + 7) / 8 of them
     uint64_t size;
     zf_decode_stats stats;
-    uint8_t *stored;         ///< of the file: its blocks, without what the index says in words
+    uint8_t *stored; ///< of the file: its blocks, without what the index says in words
     uint64_t stored_size;
 } diff_file;
 

@@ -30,7 +30,8 @@ bool diff_machine_open(diff_machine *m, const char *std_dir, zf_text *message) {
         zf_context_options context = {.cache_dir = "", .threads = 2};
         zf_compiler_options compiler = {.std_dir = std_dir != NULL ? std_dir : ZF_SOURCE_DIR "/dsl/std", .optimise = levels[k]};
         if (zf_context_create(&context, &m->contexts[k], &error) == ZF_OK &&
-            zf_compiler_create(m->contexts[k], &compiler, &m->compilers[k], &error) == ZF_OK) continue;
+            zf_compiler_create(m->contexts[k], &compiler, &m->compilers[k], &error) == ZF_OK)
+            continue;
         zf_text_printf(message, "%s: %s", error.code, error.message);
         diff_machine_close(m);
         return false;
@@ -166,7 +167,8 @@ bool diff_lay_out(const zf_decoder *decoder, const interp_block *block, const di
     }
     uint64_t rows = honest[0], plain = 0;
     zf_elements_bytes(rows, zf_element_bits(shape->edges[0].type), &plain);
-    zf_block_data data = {.rows = rows, .plain_bytes = plain, .params = params, .counts = honest, .streams = streams, .seeks = seeks};
+    zf_block_data data = {
+        .rows = rows, .plain_bytes = plain, .params = params, .counts = honest, .streams = streams, .seeks = seeks};
     zf_error error = {0};
     void *bytes = NULL;
     bool good = zf_block_layout(shape, &data, &bytes, &out->size, &error) == ZF_OK;
@@ -205,9 +207,10 @@ static bool run_guarded(zf_block_run *run, zf_status *status, zf_error *error, d
     alarm(0);
     guarded = 0;
     if (number == 0) return true;
-    fault(out, number == SIGALRM ? "generated code does not end" : number == SIGFPE ? "generated code divides by zero (signal)"
-                                 : number == SIGILL ? "generated code reaches what cannot be (signal)"
-                                                    : "generated code leaves its memory (signal)");
+    fault(out, number == SIGALRM  ? "generated code does not end"
+               : number == SIGFPE ? "generated code divides by zero (signal)"
+               : number == SIGILL ? "generated code reaches what cannot be (signal)"
+                                  : "generated code leaves its memory (signal)");
     return false;
 }
 
@@ -223,14 +226,24 @@ static void run_view(const diff_call *call, const zf_block_view *view, diff_resu
     }
     zf_elements_bytes(end - begin, bits, &size);
     kb_memory work = kb_guarded(work_bytes, 64), to = kb_guarded(size, bits < 8 ? 1 : bits / 8);
-    zf_block_run run = {.plan = &decoder->abi, .code = call->code, .view = view, .element = decoder->shape.edges[0].type,
-                        .out = to.data, .begin = begin, .end = end, .work = work.data, .where = "block", .threads = call->threads,
+    zf_block_run run = {.plan = &decoder->abi,
+                        .code = call->code,
+                        .view = view,
+                        .element = decoder->shape.edges[0].type,
+                        .out = to.data,
+                        .begin = begin,
+                        .end = end,
+                        .work = work.data,
+                        .where = "block",
+                        .threads = call->threads,
                         .mode = call->record != NULL ? ZF_ABI_RECORD : ZF_ABI_DECODE,
                         .records = call->record != NULL ? call->record->values : NULL};
     zf_status status = ZF_OK;
     if (run_guarded(&run, &status, &error, out)) {
-        if (status != ZF_OK) failed(out, &error);
-        else out->kind = DIFF_BYTES;
+        if (status != ZF_OK)
+            failed(out, &error);
+        else
+            out->kind = DIFF_BYTES;
         if (!untouched(&work) || !untouched(&to)) fault(out, "generated code wrote before its buffer");
     }
     if (out->kind == DIFF_BYTES) {

@@ -1,5 +1,5 @@
-// The compilers whose code is compared with the interpreter, and one run of one block through generated code, in memory that shows
-// every stray access.
+// The compilers whose code is compared with the interpreter, and one run of one block through generated code, in memory that
+// shows every stray access.
 #ifndef ZF_TESTS_DIFFERENTIAL_DIFF_MACHINE_H
 #define ZF_TESTS_DIFFERENTIAL_DIFF_MACHINE_H
 
@@ -30,10 +30,10 @@ typedef struct diff_result {
     diff_kind kind;
     uint8_t *bytes;
     uint64_t size;
-    unsigned violation;   ///< VIOLATED: 1 for V01; 0: a header that contradicts itself
-    bool at_row;          ///< VIOLATED: the kernel that makes the column reported it
-    uint64_t row;         ///< there
-    char text[900];       ///< VIOLATED, FAULT: for a person
+    unsigned violation; ///< VIOLATED: 1 for V01; 0: a header that contradicts itself
+    bool at_row;        ///< VIOLATED: the kernel that makes the column reported it
+    uint64_t row;       ///< there
+    char text[900];     ///< VIOLATED, FAULT: for a person
 } diff_result;
 
 void diff_result_free(diff_result *result);
@@ -65,8 +65,8 @@ typedef struct diff_call {
     const zf_decoder *decoder;
     const zf_abi_code *code;
     const diff_laid *laid;
-    uint64_t begin, end;          ///< rows; end UINT64_MAX: all
-    diff_records *record;         ///< not NULL: mode RECORD
+    uint64_t begin, end;  ///< rows; end UINT64_MAX: all
+    diff_records *record; ///< not NULL: mode RECORD
     unsigned threads;
 } diff_call;
 

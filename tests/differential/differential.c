@@ -47,8 +47,8 @@ typedef struct made {
     diff_machine *machine;
     totals *totals;
     uint64_t seed;
-    bool encode;         ///< the block is plain data, one stream
-    bool as_is;          ///< do not make it smaller
+    bool encode; ///< the block is plain data, one stream
+    bool as_is;  ///< do not make it smaller
     uint32_t interval;
 } made;
 
@@ -73,15 +73,21 @@ static interp *make_interp(void) {
 }
 
 static diff_case case_of(const made *m, zf_spec *spec) {
-    return (diff_case){.machine = m->machine, .spec = spec, .column = column_of(spec), .seek_interval = m->interval, .tuples = 1,
-                       .exact_nans = m->encode, .tally = &m->totals->tally};
+    return (diff_case){.machine = m->machine,
+                       .spec = spec,
+                       .column = column_of(spec),
+                       .seek_interval = m->interval,
+                       .tuples = 1,
+                       .exact_nans = m->encode,
+                       .tally = &m->totals->tally};
 }
 
 // What is made here is all lowered: nothing may be beyond the planner.
 static bool is_fault(diff_verdict verdict) { return verdict == DIFF_DISAGREE || verdict == DIFF_UNSUPPORTED; }
 
 /// Encodes plain data, then decodes what was stored.
-static bool encode_case(const made *m, diff_case *c, const diff_program *p, interp *in, const interp_stream *plain, zf_text *message) {
+static bool encode_case(const made *m, diff_case *c, const diff_program *p, interp *in, const interp_stream *plain,
+                        zf_text *message) {
     interp_block block;
     diff_encoded encoded = diff_check_encode(p, c->column, in, plain, &block, message);
     m->totals->encoded[encoded]++;
@@ -205,9 +211,10 @@ static void encode_seed(made *m, const char *program, const command *o) {
     data_random random = {m->seed};
     for (int k = 0; k < BLOCKS; k++) {
         interp *in = make_interp();
-        uint64_t count = data_below(&random, 3) == 0 ? edges[data_below(&random, sizeof edges / sizeof edges[0])] : data_below(&random, 700);
-        interp_stream *plain = data_stream(in, c.column->type, (data_shape)data_below(&random, DATA_SHAPES),
-                                           data_next(&random), count);
+        uint64_t count =
+            data_below(&random, 3) == 0 ? edges[data_below(&random, sizeof edges / sizeof edges[0])] : data_below(&random, 700);
+        interp_stream *plain =
+            data_stream(in, c.column->type, (data_shape)data_below(&random, DATA_SHAPES), data_next(&random), count);
         if (o->one) {
             interp_block block = plain_block(in, plain);
             print_block(&block, &text);
@@ -264,7 +271,12 @@ static void decode_seed(made *m, const char *program, const gen_options *options
 
 static void run_seed(diff_machine *machine, totals *t, uint64_t seed, const command *o) {
     gen_options options = options_of(seed);
-    made m = {.machine = machine, .totals = t, .seed = seed, .interval = interval_of(seed), .encode = options.std_only, .as_is = o->as_is};
+    made m = {.machine = machine,
+              .totals = t,
+              .seed = seed,
+              .interval = interval_of(seed),
+              .encode = options.std_only,
+              .as_is = o->as_is};
     char repeat[96];
     zf_text program = {0};
     snprintf(repeat, sizeof repeat, "zf-differential --seed %llu --one", (ull)seed);
@@ -272,8 +284,10 @@ static void run_seed(diff_machine *machine, totals *t, uint64_t seed, const comm
     gen_program(seed, &options, &program);
     t->programs++;
     if (o->one) printf("---- program ----\n%s", program.data);
-    if (m.encode) encode_seed(&m, program.data, o);
-    else decode_seed(&m, program.data, &options, o->one);
+    if (m.encode)
+        encode_seed(&m, program.data, o);
+    else
+        decode_seed(&m, program.data, &options, o->one);
     zf_text_free(&program);
 }
 
@@ -285,7 +299,8 @@ static void print_totals(const totals *t) {
            (ull)t->rejected, (ull)t->blocks);
     for (unsigned k = 0; k < DIFF_VERDICTS; k++) printf(" %llu %s", (ull)d->verdicts[k], diff_verdict_name((diff_verdict)k));
     printf("; encodings:");
-    for (unsigned k = 0; k < DIFF_ENCODE_VERDICTS; k++) printf(" %llu %s", (ull)t->encoded[k], diff_encoded_name((diff_encoded)k));
+    for (unsigned k = 0; k < DIFF_ENCODE_VERDICTS; k++)
+        printf(" %llu %s", (ull)t->encoded[k], diff_encoded_name((diff_encoded)k));
     printf("\n%llu runs, %llu elements compared, %llu ranges, %llu lies found; same number %llu, same place %llu of %llu; "
            "unreached reported %llu\n",
            (ull)d->runs, (ull)d->elements, (ull)d->ranges, (ull)d->lies, (ull)d->same_number, (ull)d->same_place, (ull)d->placed,
@@ -303,11 +318,11 @@ static void write_json(const char *path, const totals *t, uint64_t from, uint64_
     time_t now = time(NULL);
     struct tm utc;
     if (gmtime_r(&now, &utc) != NULL) strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    fprintf(file, "{\n  \"date\": \"%s\",\n  \"c_compiler\": \"%s\",\n  \"llvm\": \"%s\",\n  \"levels\": [\"-O0\", \"-O3\"],\n", date,
-            __VERSION__, zf_compiler_llvm_version());
+    fprintf(file, "{\n  \"date\": \"%s\",\n  \"c_compiler\": \"%s\",\n  \"llvm\": \"%s\",\n  \"levels\": [\"-O0\", \"-O3\"],\n",
+            date, __VERSION__, zf_compiler_llvm_version());
     fprintf(file, "  \"first_seed\": %llu,\n  \"seeds\": %llu,\n  \"seconds\": %.0f,\n", (ull)from, (ull)count, seconds);
-    fprintf(file, "  \"programs\": %llu,\n  \"rejected\": %llu,\n  \"library_programs\": %llu,\n  \"blocks\": %llu,\n", (ull)t->programs,
-            (ull)t->rejected, (ull)t->encoded_programs, (ull)t->blocks);
+    fprintf(file, "  \"programs\": %llu,\n  \"rejected\": %llu,\n  \"library_programs\": %llu,\n  \"blocks\": %llu,\n",
+            (ull)t->programs, (ull)t->rejected, (ull)t->encoded_programs, (ull)t->blocks);
     fprintf(file, "  \"verdicts\": {");
     for (unsigned k = 0; k < DIFF_VERDICTS; k++)
         fprintf(file, "%s\"%s\": %llu", k ? ", " : "", diff_verdict_name((diff_verdict)k), (ull)d->verdicts[k]);
@@ -321,7 +336,9 @@ static void write_json(const char *path, const totals *t, uint64_t from, uint64_
         fprintf(file, "%s\"V%02u\": %llu", first ? "" : ", ", k, (ull)d->violations[k]);
         first = false;
     }
-    fprintf(file, "},\n  \"violations_of_the_same_number\": %llu,\n  \"violations_placed\": %llu,\n  \"violations_at_the_same_place\": %llu,\n",
+    fprintf(file,
+            "},\n  \"violations_of_the_same_number\": %llu,\n  \"violations_placed\": %llu,\n  \"violations_at_the_same_place\": "
+            "%llu,\n",
             (ull)d->same_number, (ull)d->placed, (ull)d->same_place);
     fprintf(file, "  \"unreached_reported\": %llu,\n  \"runs\": %llu,\n  \"elements_compared\": %llu,\n  \"ranges\": %llu,\n",
             (ull)d->unreached_reported, (ull)d->runs, (ull)d->elements, (ull)d->ranges);
@@ -336,20 +353,30 @@ static bool parse(int count, char **arguments, command *o) {
     for (int k = 1; k < count; k++) {
         const char *name = arguments[k];
         bool more = k + 1 < count;
-        if (strcmp(name, "--one") == 0) o->one = true;
-        else if (strcmp(name, "--as-is") == 0) o->as_is = true;
-        else if (strcmp(name, "-v") == 0) o->verbose = true;
-        else if (!more) return false;
-        else if (strcmp(name, "--from") == 0 || strcmp(name, "--seed") == 0) o->from = strtoull(arguments[++k], NULL, 10);
-        else if (strcmp(name, "--count") == 0) o->count = strtoull(arguments[++k], NULL, 10);
-        else if (strcmp(name, "--jobs") == 0) o->jobs = (unsigned)strtoul(arguments[++k], NULL, 10);
-        else if (strcmp(name, "--seconds") == 0) o->seconds = strtoull(arguments[++k], NULL, 10);
-        else if (strcmp(name, "--json") == 0) o->json = arguments[++k];
+        if (strcmp(name, "--one") == 0)
+            o->one = true;
+        else if (strcmp(name, "--as-is") == 0)
+            o->as_is = true;
+        else if (strcmp(name, "-v") == 0)
+            o->verbose = true;
+        else if (!more)
+            return false;
+        else if (strcmp(name, "--from") == 0 || strcmp(name, "--seed") == 0)
+            o->from = strtoull(arguments[++k], NULL, 10);
+        else if (strcmp(name, "--count") == 0)
+            o->count = strtoull(arguments[++k], NULL, 10);
+        else if (strcmp(name, "--jobs") == 0)
+            o->jobs = (unsigned)strtoul(arguments[++k], NULL, 10);
+        else if (strcmp(name, "--seconds") == 0)
+            o->seconds = strtoull(arguments[++k], NULL, 10);
+        else if (strcmp(name, "--json") == 0)
+            o->json = arguments[++k];
         else if (strcmp(name, "--case") == 0) {
             o->cases = arguments + k + 1;
             o->case_count = count - k - 1;
             k = count;
-        } else return false;
+        } else
+            return false;
     }
     if (o->one) o->count = 1;
     return o->jobs > 0 && o->jobs <= 256;
@@ -376,7 +403,8 @@ static bool run_file(diff_machine *machine, totals *t, const char *path) {
         *mark = 0;
         result = run_texts(&m, text, mark + strlen(block_mark), &message);
     }
-    if (result != SAME) printf("%s: %s: %s\n", path, result == NOT_RUN ? "not run" : "they differ", message.data != NULL ? message.data : "");
+    if (result != SAME)
+        printf("%s: %s: %s\n", path, result == NOT_RUN ? "not run" : "they differ", message.data != NULL ? message.data : "");
     zf_text_free(&message);
     free(text);
     return result == SAME;

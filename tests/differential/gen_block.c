@@ -20,12 +20,8 @@ typedef struct maker {
     interp_directory *directories;
 } maker;
 
-static uint64_t below(maker *m, uint64_t bound) {
-    return data_below(&m->random, bound);
-}
-static bool chance(maker *m, unsigned percent) {
-    return below(m, 100) < percent;
-}
+static uint64_t below(maker *m, uint64_t bound) { return data_below(&m->random, bound); }
+static bool chance(maker *m, unsigned percent) { return below(m, 100) < percent; }
 
 static uint64_t some_length(maker *m) {
     static const uint64_t edges[] = {0, 1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257, 4095, 4096, 4097};
@@ -77,8 +73,7 @@ static void make_params(maker *m, const interp_node *node) {
     const zf_inst *inst = node->codec->inst;
     for (uint32_t p = 0; p < inst->param_count; p++) {
         bool given = node->codec->param_given && node->codec->param_given[p];
-        m->params[node->first_param + p] =
-            given ? node->codec->param_bits[p] : some_value(m, inst->params[p], chance(m, 70));
+        m->params[node->first_param + p] = given ? node->codec->param_bits[p] : some_value(m, inst->params[p], chance(m, 70));
     }
 }
 
@@ -252,10 +247,8 @@ bool gen_block(interp *in, const zf_column *column, uint64_t seed, const gen_opt
     return true;
 }
 
-bool gen_encoded_block(interp *in, const zf_column *column, uint64_t seed, const gen_options *options,
-                       interp_block *out) {
-    maker m = {
-        .in = in, .random = {seed}, .options = options, .most = options->max_elements ? options->max_elements : 5000};
+bool gen_encoded_block(interp *in, const zf_column *column, uint64_t seed, const gen_options *options, interp_block *out) {
+    maker m = {.in = in, .random = {seed}, .options = options, .most = options->max_elements ? options->max_elements : 5000};
     interp_stream *plain =
         data_stream(in, column->type, (data_shape)below(&m, DATA_SHAPES), data_next(&m.random), some_length(&m));
     interp_tree *tree;

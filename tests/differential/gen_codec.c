@@ -3,15 +3,9 @@
 
 #define PUT(...) zf_text_printf(g->out, __VA_ARGS__)
 
-bool gen_has(const gen *g, gen_feature feature) {
-    return (g->features & (unsigned)feature) != 0;
-}
-uint64_t gen_below(gen *g, uint64_t bound) {
-    return data_below(&g->random, bound);
-}
-bool gen_chance(gen *g, unsigned percent) {
-    return gen_below(g, 100) < percent;
-}
+bool gen_has(const gen *g, gen_feature feature) { return (g->features & (unsigned)feature) != 0; }
+uint64_t gen_below(gen *g, uint64_t bound) { return data_below(&g->random, bound); }
+bool gen_chance(gen *g, unsigned percent) { return gen_below(g, 100) < percent; }
 
 zf_kind gen_integer(gen *g) {
     static const zf_kind kinds[] = {ZF_K_U8, ZF_K_U16, ZF_K_U32, ZF_K_U64, ZF_K_I8, ZF_K_I16, ZF_K_I32, ZF_K_I64};

@@ -5,9 +5,7 @@
 
 #define PUT(...) zf_text_printf(g->out, __VA_ARGS__)
 
-static const char *name_of(zf_kind kind) {
-    return zf_kind_name(kind);
-}
+static const char *name_of(zf_kind kind) { return zf_kind_name(kind); }
 
 // ---- Leaves ---------------------------------------------------------------------------------------------------
 
@@ -27,8 +25,7 @@ void gen_literal(gen *g, zf_kind kind) {
 }
 
 static void converted_name(gen *g, const gen_name *name, zf_kind kind) {
-    const char *open = name->stream ? "[" : "", *index = name->stream ? name->index : "",
-               *close = name->stream ? "]" : "";
+    const char *open = name->stream ? "[" : "", *index = name->stream ? name->index : "", *close = name->stream ? "]" : "";
     if (name->kind == kind)
         PUT("%s%s%s%s", name->name, open, index, close);
     else if (kind == ZF_K_BOOL)
@@ -71,9 +68,7 @@ static void close_cast(gen *g, zf_kind from, zf_kind to) {
         PUT(" as %s)", name_of(to));
 }
 
-static bool castable(zf_kind from, zf_kind to) {
-    return !(from == ZF_K_BOOL && zf_kind_is_float(to));
-}
+static bool castable(zf_kind from, zf_kind to) { return !(from == ZF_K_BOOL && zf_kind_is_float(to)); }
 
 static bool gather(gen *g, zf_kind kind, unsigned depth) {
     const gen_name *stream = some_stream(g);
@@ -164,8 +159,8 @@ static bool reduction(gen *g, zf_kind kind, unsigned depth) {
         PUT("%s(%s in 0..%s%s: ", op, binder, gen_chance(g, 30) ? "=" : "", d);
     else if (form == 1 && scans) {
         unsigned n = 4u << gen_below(g, 6);
-        PUT("%s(%s in %s / %u * %u%s..%s%s: ", op, binder, d, n, n, gen_chance(g, 20) ? " + 1" : "",
-            gen_chance(g, 50) ? "=" : "", d);
+        PUT("%s(%s in %s / %u * %u%s..%s%s: ", op, binder, d, n, n, gen_chance(g, 20) ? " + 1" : "", gen_chance(g, 50) ? "=" : "",
+            d);
     } else if (form == 2 && gen_has(g, GEN_PREFIXES) && !boolean && g->reductions == 0) {
         const gen_name *stream = some_stream(g);
         if (!stream || !castable(stream->kind, kind)) return false;

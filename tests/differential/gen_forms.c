@@ -1,5 +1,5 @@
-// Forms that name a stream in a particular way: indices that are affine in the domain's, which are checked once per block; streams of a
-// fixed length; functions over streams; bits of values.
+// Forms that name a stream in a particular way: indices that are affine in the domain's, which are checked once per block;
+// streams of a fixed length; functions over streams; bits of values.
 #include <string.h>
 
 #include "tests/differential/gen_internal.h"
@@ -24,9 +24,12 @@ static const gen_name *some_name(gen *g, bool stream, char first) {
 }
 
 static void as(gen *g, zf_kind from, zf_kind to) {
-    if (to == from) PUT(")");
-    else if (to == ZF_K_BOOL) PUT(" != %s)", zf_kind_is_float(from) ? "0.0" : "0");
-    else PUT(" as %s)", zf_kind_name(to));
+    if (to == from)
+        PUT(")");
+    else if (to == ZF_K_BOOL)
+        PUT(" != %s)", zf_kind_is_float(from) ? "0.0" : "0");
+    else
+        PUT(" as %s)", zf_kind_name(to));
 }
 
 static void affine_index(gen *g, const char *d) {
@@ -36,12 +39,16 @@ static void affine_index(gen *g, const char *d) {
     case 0: PUT("%s / %u", d, c); return;
     case 1: PUT("%s / %u * %u", d, c, c); return;
     case 2:
-        if (*d == 'i') PUT("out.len - 1 - i");
-        else PUT("g");
+        if (*d == 'i')
+            PUT("out.len - 1 - i");
+        else
+            PUT("g");
         return;
     case 3:
-        if (wild) PUT("%s * %u", d, c);
-        else PUT("%s", d);
+        if (wild)
+            PUT("%s * %u", d, c);
+        else
+            PUT("%s", d);
         return;
     default: PUT("%s + %u", d, (unsigned)gen_below(g, wild ? 5 : 2)); return;
     }
@@ -65,7 +72,8 @@ static bool affine_bits(gen *g, zf_kind kind) {
     unsigned width = (unsigned)gen_below(g, 40);
     if (param && zf_kind_is_unsigned(param->kind) && gen_chance(g, 50))
         PUT("(%s.bits(%s * (%s & 15), (%s & 15))", stream->name, d, param->name, param->name);
-    else PUT("(%s.bits(%s * %u + %u, %u)", stream->name, d, width, (unsigned)gen_below(g, 24), width);
+    else
+        PUT("(%s.bits(%s * %u + %u, %u)", stream->name, d, width, (unsigned)gen_below(g, 24), width);
     as(g, ZF_K_U64, kind);
     return true;
 }
@@ -86,7 +94,8 @@ static bool call(gen *g, zf_kind kind, unsigned depth) {
     const char *d = domain(g);
     if (!g->at_stream[0] || !d || g->reductions || (g->at_kind == ZF_K_BOOL && zf_kind_is_float(kind))) return false;
     PUT("(at(");
-    if (gen_chance(g, 50)) affine_index(g, d);
+    if (gen_chance(g, 50))
+        affine_index(g, d);
     else {
         PUT("min(");
         gen_expr(g, ZF_K_U64, depth - 1);
@@ -109,8 +118,10 @@ static bool set_bit(gen *g, zf_kind kind, unsigned depth) {
     if (kind == ZF_K_BOOL || zf_kind_is_float(kind)) return false;
     PUT("(nth_bit((");
     gen_expr(g, kinds[gen_below(g, 4)], depth - 1);
-    if (gen_has(g, GEN_WILD) && gen_chance(g, 20)) PUT("), %u)", (unsigned)gen_below(g, 3));
-    else PUT(" | 5), %u)", (unsigned)gen_below(g, 2));
+    if (gen_has(g, GEN_WILD) && gen_chance(g, 20))
+        PUT("), %u)", (unsigned)gen_below(g, 3));
+    else
+        PUT(" | 5), %u)", (unsigned)gen_below(g, 2));
     PUT(" as %s)", zf_kind_name(kind));
     return true;
 }

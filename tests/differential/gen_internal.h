@@ -35,7 +35,7 @@ typedef struct gen {
     gen_algorithm algorithms[GEN_ALGORITHMS];
     uint32_t algorithm_count;
     bool has_function;
-    char at_stream[16];  ///< what the algorithm's own function `at` reads; "": it has none
+    char at_stream[16]; ///< what the algorithm's own function `at` reads; "": it has none
     zf_kind at_kind;
 } gen;
 
@@ -52,7 +52,7 @@ bool gen_form(gen *g, zf_kind kind, unsigned depth); ///< gen_forms.c; false: ta
 void gen_statement(gen *g, unsigned number, zf_kind result);
 void gen_stream_function(gen *g);
 void gen_declare_local(gen *g, unsigned number, zf_kind kind); ///< "v7"
-void gen_algorithm_text(gen *g, uint32_t number);    ///< gen_algorithm.c
+void gen_algorithm_text(gen *g, uint32_t number);              ///< gen_algorithm.c
 void gen_functions(gen *g);
 void gen_codec(gen *g, zf_kind kind, unsigned depth); ///< gen_codec.c
 

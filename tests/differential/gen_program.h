@@ -40,8 +40,7 @@ void gen_program(uint64_t seed, const gen_options *options, zf_text *out);
 /// were met.
 bool gen_block(interp *in, const zf_column *column, uint64_t seed, const gen_options *options, interp_block *out);
 /// The same by encoding made data, where every algorithm of the column can encode. False when it refuses or cannot.
-bool gen_encoded_block(interp *in, const zf_column *column, uint64_t seed, const gen_options *options,
-                       interp_block *out);
+bool gen_encoded_block(interp *in, const zf_column *column, uint64_t seed, const gen_options *options, interp_block *out);
 /// Damages a block in one random place: a bit, a run of bytes, a param, a count, a directory entry.
 void gen_damage(interp *in, uint64_t seed, interp_block *block);
 

@@ -118,18 +118,14 @@ static void shorten(interp *in, interp_block *block, uint64_t old, uint64_t fres
         streams[s] = block->streams[s];
         if (streams[s].elements != old) continue;
         bool bits = streams[s].size < old;
-        streams[s].size = streams[s].offsets ? streams[s].offsets[fresh]
-                          : bits             ? (fresh + 7) / 8
-                                             : streams[s].size / old * fresh;
+        streams[s].size = streams[s].offsets ? streams[s].offsets[fresh] : bits ? (fresh + 7) / 8 : streams[s].size / old * fresh;
         streams[s].elements = fresh;
     }
     block->counts = counts;
     block->streams = streams;
 }
 
-static bool try_block(reduction *r, const interp_block *block) {
-    return accept(r, &r->block, print(block));
-}
+static bool try_block(reduction *r, const interp_block *block) { return accept(r, &r->block, print(block)); }
 
 static bool cut_lengths(reduction *r, interp *in) {
     interp_block block;
@@ -193,8 +189,7 @@ static bool plain_values(reduction *r, interp *in) {
 
 void gen_reduce(const char *program, const char *block, gen_fails_fn still_fails, void *user, unsigned tries,
                 zf_text *out_program, zf_text *out_block) {
-    reduction r = {
-        .program = strdup(program), .block = strdup(block), .fails = still_fails, .user = user, .tries = tries};
+    reduction r = {.program = strdup(program), .block = strdup(block), .fails = still_fails, .user = user, .tries = tries};
     if (r.program && r.block && still_fails(user, program, block)) {
         for (bool any = true; any && r.tries > 0;) {
             any = reduce_program(&r);

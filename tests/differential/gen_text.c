@@ -81,9 +81,7 @@ static uint64_t *numbers(reader *r, uint64_t *count) {
     return out;
 }
 
-static int digit(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+static int digit(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
 
 static bool hex(reader *r, const uint8_t **bytes, uint64_t *size) {
     const char *start;
@@ -145,8 +143,7 @@ static bool read_line(reader *r, draft *d, interp_block *out) {
         return count == d->streams[out->stream_count - 1].elements + 1;
     }
     if (length == 5 && memcmp(start, "nulls", 5) == 0 && out->stream_count) {
-        return hex(r, &d->streams[out->stream_count - 1].nulls, &size) &&
-               size == d->streams[out->stream_count - 1].elements;
+        return hex(r, &d->streams[out->stream_count - 1].nulls, &size) && size == d->streams[out->stream_count - 1].elements;
     }
     uint64_t edge;
     if (length != 9 || memcmp(start, "directory", 9) != 0 || !number(r, &edge) || edge >= out->edge_count) return false;

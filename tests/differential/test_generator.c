@@ -19,8 +19,7 @@ static const zf_column *column_of(const zf_spec *spec) {
 }
 
 // Decodes a block twice, the second time after it went through text.
-static void run_block(const zf_column *column, uint64_t seed, interp *in, const interp_block *block, bool print,
-                      tally *t) {
+static void run_block(const zf_column *column, uint64_t seed, interp *in, const interp_block *block, bool print, tally *t) {
     interp_report report, again;
     interp_stream *out, *out_again;
     zf_text text = {0}, text_again = {0}, message = {0};
@@ -44,8 +43,7 @@ static void run_block(const zf_column *column, uint64_t seed, interp *in, const 
         zf_text_free(&line);
     }
     const interp_claims *claims = interp_claims_of(in);
-    CHECK(!claims->range && !claims->proved, "seed %llu: the checker is wrong: %s", (unsigned long long)seed,
-          claims->where);
+    CHECK(!claims->range && !claims->proved, "seed %llu: the checker is wrong: %s", (unsigned long long)seed, claims->where);
     gen_block_print(block, &text);
     bool good = gen_block_read(in, text.data, &read, &message);
     CHECK(good, "seed %llu: %s", (unsigned long long)seed, message.data ? message.data : "");
@@ -57,8 +55,8 @@ static void run_block(const zf_column *column, uint64_t seed, interp *in, const 
         CHECK(second == status && report.violation.number == again.violation.number &&
                   report.root_position == again.root_position,
               "seed %llu: another result the second time", (unsigned long long)seed);
-        CHECK(status != INTERP_OK || interp_stream_equal(out, out_again, NULL),
-              "seed %llu: other elements the second time", (unsigned long long)seed);
+        CHECK(status != INTERP_OK || interp_stream_equal(out, out_again, NULL), "seed %llu: other elements the second time",
+              (unsigned long long)seed);
     }
     zf_text_free(&text);
     zf_text_free(&text_again);
@@ -109,8 +107,8 @@ static void test_reducer(void) {
     zf_text small_program = {0}, small_block = {0};
     gen_reduce(program, block, has_fault, NULL, 1000, &small_program, &small_block);
     CHECK(strlen(small_program.data) < 40, "the program is small: %s", small_program.data);
-    CHECK(strcmp(small_block.data, "branches\nparams 0 0\ncounts 7 7\nstream 7 00000000000007\n") == 0,
-          "the block is plain: %s", small_block.data);
+    CHECK(strcmp(small_block.data, "branches\nparams 0 0\ncounts 7 7\nstream 7 00000000000007\n") == 0, "the block is plain: %s",
+          small_block.data);
     CHECK(has_fault(NULL, small_program.data, small_block.data), "and the fault is still there");
     zf_text_free(&small_program);
     zf_text_free(&small_block);

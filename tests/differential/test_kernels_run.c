@@ -9,7 +9,9 @@ typedef unsigned long long ull;
 
 enum { LEVEL = 1, BLOCK = 4096, TUPLES = 8 };
 
-static const struct { const char *name, *type, *codec; } nests[] = {
+static const struct {
+    const char *name, *type, *codec;
+} nests[] = {
     {"of_bitpack", "u32", "bitpack"},
     {"of_dictionary", "i32", "dictionary(bitpack)"},
     {"of_float2int", "f64", "float2int(bitpack)"},
@@ -74,9 +76,10 @@ static void test_widths(const bench *b, uint64_t blocks, uint64_t tuples, uint64
         push_number(plain, k % BLOCK == 9 ? (1 << width) - 1 : k % BLOCK == 8 ? 0 : (int64_t)(k * 2654435761u % (1u << width)));
     }
     zf_decode_stats stats = stats_of(b, "of_bitpack", plain);
-    CHECK(stats.kernel_variants == wanted, "%llu widths: %llu variants, should be %llu", (ull)tuples, (ull)stats.kernel_variants, (ull)wanted);
-    CHECK(stats.kernels == 1 && stats.launches == blocks, "%llu widths: %llu kernels, %llu launches", (ull)tuples, (ull)stats.kernels,
-          (ull)stats.launches);
+    CHECK(stats.kernel_variants == wanted, "%llu widths: %llu variants, should be %llu", (ull)tuples, (ull)stats.kernel_variants,
+          (ull)wanted);
+    CHECK(stats.kernels == 1 && stats.launches == blocks, "%llu widths: %llu kernels, %llu launches", (ull)tuples,
+          (ull)stats.kernels, (ull)stats.launches);
     interp_destroy(in);
 }
 
@@ -93,14 +96,16 @@ static void test_pairs(const bench *b) {
     }
     zf_decode_stats stats = stats_of(b, "of_rle", plain);
     CHECK(stats.kernel_variants == 4, "pairs: %llu variants", (ull)stats.kernel_variants);
-    CHECK(stats.kernels == 1 && stats.launches == 4, "pairs: %llu kernels, %llu launches", (ull)stats.kernels, (ull)stats.launches);
+    CHECK(stats.kernels == 1 && stats.launches == 4, "pairs: %llu kernels, %llu launches", (ull)stats.kernels,
+          (ull)stats.launches);
     interp_destroy(in);
 }
 
 int main(void) {
     bench b = {0};
     zf_text text = {0}, message = {0};
-    for (unsigned k = 0; k < NESTS; k++) zf_text_printf(&text, "table %s { c: %s = %s; }\n", nests[k].name, nests[k].type, nests[k].codec);
+    for (unsigned k = 0; k < NESTS; k++)
+        zf_text_printf(&text, "table %s { c: %s = %s; }\n", nests[k].name, nests[k].type, nests[k].codec);
     bool good = diff_machine_open(&b.machine, NULL, &message) && diff_program_open(&b.machine, text.data, &b.program, &message);
     CHECK(good, "%s", message.data != NULL ? message.data : "the program has errors");
     if (good) {

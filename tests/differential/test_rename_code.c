@@ -36,8 +36,8 @@ static void print_column(const side *s, const zf_column *column, bool general, z
     uint8_t branches[64] = {0};
     uint64_t shaping[64];
     for (int k = 0; k < 64; k++) shaping[k] = 7;
-    zf_status status = zf_decoder_create(s->machine.compilers[LEVEL], zf_program_spec(s->program.programs[LEVEL]), column, branches,
-                                         column->choice_count, 0, &decoder, &error);
+    zf_status status = zf_decoder_create(s->machine.compilers[LEVEL], zf_program_spec(s->program.programs[LEVEL]), column,
+                                         branches, column->choice_count, 0, &decoder, &error);
     if (status == ZF_OK) {
         zf_plan_print(decoder->plan, out);
         status = zf_decoder_print(decoder, general ? NULL : shaping, ZF_JIT_OPTIMISED, out, &error);
@@ -53,8 +53,8 @@ static void same_text(const renaming *map, const zf_column *column, const zf_tex
     while (original->data[at] != 0 && original->data[at] == back.data[at]) {
         if (original->data[at++] == '\n') line = at;
     }
-    CHECK(original->data[at] == back.data[at], "%s: plan or code differ:\n%.200s\nunder the other names:\n%.200s", column->codec_text,
-          original->data + line, back.data + line);
+    CHECK(original->data[at] == back.data[at], "%s: plan or code differ:\n%.200s\nunder the other names:\n%.200s",
+          column->codec_text, original->data + line, back.data + line);
     zf_text_free(&back);
 }
 
@@ -62,12 +62,16 @@ static void same_file(const side *one, const side *other, const zf_column *colum
     diff_file a, b;
     zf_text why_a = {0}, why_b = {0};
     bool good_a = diff_file_run(&one->program, &one->machine, LEVEL, column->table->name, column->name, plain, 4096, &a, &why_a);
-    bool good_b = diff_file_run(&other->program, &other->machine, LEVEL, column->table->name, column->name, plain, 4096, &b, &why_b);
-    CHECK(good_a == good_b, "%s: %s%s under one name alone", column->codec_text, good_a ? "" : why_a.data, good_b ? "" : why_b.data);
+    bool good_b =
+        diff_file_run(&other->program, &other->machine, LEVEL, column->table->name, column->name, plain, 4096, &b, &why_b);
+    CHECK(good_a == good_b, "%s: %s%s under one name alone", column->codec_text, good_a ? "" : why_a.data,
+          good_b ? "" : why_b.data);
     if (good_a && good_b) {
-        CHECK(a.stored_size == b.stored_size && memcmp(a.stored, b.stored, a.stored_size) == 0, "%s: other bytes are stored", column->codec_text);
+        CHECK(a.stored_size == b.stored_size && memcmp(a.stored, b.stored, a.stored_size) == 0, "%s: other bytes are stored",
+              column->codec_text);
         CHECK(a.size == b.size && memcmp(a.bytes, b.bytes, a.size) == 0, "%s: other bytes are decoded", column->codec_text);
-        CHECK(a.size == interp_stream_size(plain) && memcmp(a.bytes, interp_stream_bytes(plain), a.size) == 0, "%s: decoded", column->codec_text);
+        CHECK(a.size == interp_stream_size(plain) && memcmp(a.bytes, interp_stream_bytes(plain), a.size) == 0, "%s: decoded",
+              column->codec_text);
     }
     diff_file_free(&a);
     diff_file_free(&b);
@@ -89,7 +93,11 @@ static void compare(const renaming *map, const side *one, const side *other, uns
         zf_text_free(&renamed);
         interp *in = interp_create(NULL);
         same_file(one, other, table->columns,
-                  data_stream(in, table->columns->type, number % 3 == 0 ? DATA_RUNS_16 : number % 3 == 1 ? DATA_ZIPF : DATA_NEARLY_SORTED, number, ROWS));
+                  data_stream(in, table->columns->type,
+                              number % 3 == 0   ? DATA_RUNS_16
+                              : number % 3 == 1 ? DATA_ZIPF
+                                                : DATA_NEARLY_SORTED,
+                              number, ROWS));
         interp_destroy(in);
     }
 }

@@ -33,7 +33,8 @@ static void check_case(run *r, diff_case *c, unsigned number, unsigned k) {
     zf_text message = {0};
     diff_encoded encoded = diff_check_encode(&r->program, c->column, in, plain, &block, &message);
     CHECK(encoded != DIFF_ENCODE_DIFFERS && encoded != DIFF_ENCODE_LIMITED, "%s = %s, %s, %llu: encoding: %s", c->column->name,
-          c->column->codec_text, data_shape_name(shape), (ull)size, message.data != NULL ? message.data : "the interpreter gave up");
+          c->column->codec_text, data_shape_name(shape), (ull)size,
+          message.data != NULL ? message.data : "the interpreter gave up");
     r->refused += encoded == DIFF_REFUSED;
     r->other += encoded == DIFF_OTHER_BRANCH;
     if (encoded == DIFF_ENCODED || encoded == DIFF_OTHER_BRANCH) {
@@ -41,14 +42,16 @@ static void check_case(run *r, diff_case *c, unsigned number, unsigned k) {
         diff_verdict verdict = diff_check_block(c, in, &block, seed, &message);
         r->unsupported += verdict == DIFF_UNSUPPORTED;
         CHECK(verdict == DIFF_SAME_BYTES || verdict == DIFF_UNSUPPORTED, "%s = %s, %s, %llu: %s %s", c->column->name,
-              c->column->codec_text, data_shape_name(shape), (ull)size, diff_verdict_name(verdict), message.data != NULL ? message.data : "");
+              c->column->codec_text, data_shape_name(shape), (ull)size, diff_verdict_name(verdict),
+              message.data != NULL ? message.data : "");
     }
     zf_text_free(&message);
     interp_destroy(in);
 }
 
 static bool same_bytes(const interp_stream *plain, const diff_file *file) {
-    return file->size == interp_stream_size(plain) && (file->size == 0 || memcmp(file->bytes, interp_stream_bytes(plain), file->size) == 0);
+    return file->size == interp_stream_size(plain) &&
+           (file->size == 0 || memcmp(file->bytes, interp_stream_bytes(plain), file->size) == 0);
 }
 
 // Several blocks, by the public interface: the last one full, or of one row.
@@ -64,10 +67,12 @@ static void check_file(run *r, const zf_column *column, unsigned number) {
     bool taken = true; // a whole column may be refused where its blocks are not, so only blocks are asked
     for (uint64_t from = 0; from < interp_stream_count(plain) && taken; from += 4096) {
         interp_stream *part = interp_stream_new(in, interp_stream_type(plain));
-        for (uint64_t k = from; k < from + 4096 && k < interp_stream_count(plain); k++) interp_stream_push(part, interp_stream_bits(plain, k, NULL));
+        for (uint64_t k = from; k < from + 4096 && k < interp_stream_count(plain); k++)
+            interp_stream_push(part, interp_stream_bits(plain, k, NULL));
         taken = interp_encode(in, column, part, &tree, &report) == INTERP_OK;
     }
-    bool good = diff_file_run(&r->program, &r->machine, number % DIFF_LEVELS, column->table->name, column->name, plain, 4096, &file, &message);
+    bool good = diff_file_run(&r->program, &r->machine, number % DIFF_LEVELS, column->table->name, column->name, plain, 4096,
+                              &file, &message);
     CHECK(good == taken, "%s, %s: a file: %s where the interpreter says %s", column->codec_text, data_shape_name(shape),
           good ? "taken" : message.data, taken ? "taken" : report.message);
     if (good) {
@@ -80,8 +85,12 @@ static void check_file(run *r, const zf_column *column, unsigned number) {
 }
 
 static void run_column(run *r, const zf_column *column, unsigned number) {
-    diff_case wide = {.machine = &r->machine, .spec = diff_program_spec(&r->program), .column = column, .exact_nans = true,
-                      .tally = &r->tally}, narrow = wide;
+    diff_case wide = {.machine = &r->machine,
+                      .spec = diff_program_spec(&r->program),
+                      .column = column,
+                      .exact_nans = true,
+                      .tally = &r->tally},
+              narrow = wide;
     uint64_t before = r->encoded;
     char place[64];
     narrow.seek_interval = 256;
@@ -106,7 +115,8 @@ int main(int count, char **arguments) {
     diff_columns_families(&text);
     CHECK(diff_columns_tpch(&text) == 23, "columns in tpch.zf");
     diff_columns_nests(NESTS, &text);
-    bool good = diff_machine_open(&r->machine, NULL, &message) && diff_program_open(&r->machine, text.data, &r->program, &message);
+    bool good =
+        diff_machine_open(&r->machine, NULL, &message) && diff_program_open(&r->machine, text.data, &r->program, &message);
     CHECK(good, "%s\n%s", message.data != NULL ? message.data : "the program has errors", text.data);
     if (!good) return check_result();
     unsigned number = 0;
@@ -115,8 +125,10 @@ int main(int count, char **arguments) {
         for (int k = 3; k < count; k++) wanted = wanted || strcmp(arguments[k], table->name) == 0;
         if (wanted) run_column(r, table->columns, number);
     }
-    printf("%llu blocks encoded, %llu refused, %llu with other branches, %llu unsupported; %llu files; %llu runs, %llu elements\n",
-           (ull)r->encoded, (ull)r->refused, (ull)r->other, (ull)r->unsupported, (ull)r->files, (ull)r->tally.runs, (ull)r->tally.elements);
+    printf(
+        "%llu blocks encoded, %llu refused, %llu with other branches, %llu unsupported; %llu files; %llu runs, %llu elements\n",
+        (ull)r->encoded, (ull)r->refused, (ull)r->other, (ull)r->unsupported, (ull)r->files, (ull)r->tally.runs,
+        (ull)r->tally.elements);
     diff_program_close(&r->program);
     diff_machine_close(&r->machine);
     zf_text_free(&text);

@@ -78,7 +78,8 @@ static void run_file(const char *path, const char *text, size_t length) {
     CHECK(word, "%s does not say what it expects", path);
     if (!word) return;
     unsigned expected = 0;
-    CHECK(sscanf(word, "// expects: ZF%u", &expected) == 1 || strncmp(word + 12, "good", 4) == 0, "%s expects nothing known", path);
+    CHECK(sscanf(word, "// expects: ZF%u", &expected) == 1 || strncmp(word + 12, "good", 4) == 0, "%s expects nothing known",
+          path);
     attack(strrchr(path, '/') + 1, path, text, length, expected);
     if (expected == 0) compile(path);
 }
@@ -114,7 +115,8 @@ static const nest nests[] = {
     {"chains of else", BODY_BEGIN, "if s[i] > 1 { } else ", "{ }", "", BODY_END, 100000, 112},
     {"loops", "algorithm a(s: u32[] per chunk) -> u32[] non_parallel(chunk = 64) { decode { ", "while true { ", "emit 1; ", "} ",
      "} encode extern \"none\"; }", 100000, 112},
-    {"types", "algorithm a<T: integer>(s: ", "unsigned(", "T", ")", "[]) -> u32[] fully_parallel { decode(i) = 1; encode extern \"none\"; }", 100000, 112},
+    {"types", "algorithm a<T: integer>(s: ", "unsigned(", "T", ")",
+     "[]) -> u32[] fully_parallel { decode(i) = 1; encode extern \"none\"; }", 100000, 112},
     {"codecs", "codec c: u32 = ", "bitpack(packed: u32[] = ", "bitpack", ")", ";", 100000, 112},
     {"opening braces", "", "{", "", "", "", 1000000, 110},
     {"closing braces", "", "}", "", "", "", 1000000, 110},
@@ -130,8 +132,10 @@ static const nest nests[] = {
     {"constants", "", "const n: u64 = 1;\n", "", "", "", 100000, 202},
     {"one name twice", "table t { ", "c: u32 = nothing; ", "", "", "}", 50000, 202},
     {"columns", "table t { ", "c: u32 = bitpack; ", "", "", "}", 30000, 202},
-    {"ports", "algorithm a(", "s: u32[], ", "p: u32[]", "", ") -> u32[] fully_parallel { decode(i) = 1; encode extern \"none\"; }", 50000, 202},
-    {"generics", "algorithm a<", "T: scalar, ", "U", "", ">(s: T[]) -> U[] fully_parallel { decode(i) = s[i]; encode extern \"none\"; }", 50000, 805},
+    {"ports", "algorithm a(", "s: u32[], ", "p: u32[]", "",
+     ") -> u32[] fully_parallel { decode(i) = 1; encode extern \"none\"; }", 50000, 202},
+    {"generics", "algorithm a<", "T: scalar, ", "U", "",
+     ">(s: T[]) -> U[] fully_parallel { decode(i) = s[i]; encode extern \"none\"; }", 50000, 805},
     {"arguments", "codec c: u32 = bitpack(", "packed: bitpack, ", "packed: bitpack", "", ");", 50000, 702},
     {"alternatives", "codec c: u32 = ", "bitpack | ", "bitpack", "", ";", 100000, 805},
     {"a long table", "const t: u64[] = [", "1, ", "2", "", "];", 500000, 309},
@@ -156,14 +160,18 @@ static void run_nest(const nest *n) {
 }
 
 /// Declarations with names of their own: `format` has three `%u` for the number, and for the ones before it.
-static void run_many(const char *name, const char *first, const char *format, unsigned count, const char *last, unsigned expected) {
+static void run_many(const char *name, const char *first, const char *format, unsigned count, const char *last,
+                     unsigned expected) {
     zf_text text = {0};
     zf_text_puts(&text, first);
     for (unsigned k = 1; k <= count; k++) {
         for (const char *p = format; *p; p++) {
-            if (*p == '#') zf_text_printf(&text, "%u", k);
-            else if (*p == '@') zf_text_printf(&text, "%u", k - 1);
-            else zf_text_add(&text, p, 1);
+            if (*p == '#')
+                zf_text_printf(&text, "%u", k);
+            else if (*p == '@')
+                zf_text_printf(&text, "%u", k - 1);
+            else
+                zf_text_add(&text, p, 1);
         }
     }
     zf_text_puts(&text, last);
@@ -179,11 +187,16 @@ static void run_chains(void) {
     run_many("constants, backwards", "", "const c@: u64 = c# + 1;\n", 20000, "const c20000: u64 = 1;\n", 112);
     run_many("chained functions", "fn g0(a: u64) -> u64 = a;\n", "fn g#(a: u64) -> u64 = g@(a);\n", 5000, "", 0);
     run_many("chained codecs", "codec c0: u32 = bitpack;\n", "codec c#: u32 = bitpack(packed: u32[] = c@);\n", 20000, "", 112);
-    run_many("codecs, backwards", "", "codec c@: u32 = bitpack(packed: u32[] = c#);\n", 20000, "codec c20000: u32 = bitpack;\n", 112);
-    run_many("many algorithms", "", "algorithm a#<T: scalar>(s: T[]) -> T[] fully_parallel { decode(i) = s[i]; encode(x) { s.append(x); } }\n", 300, "", 0);
+    run_many("codecs, backwards", "", "codec c@: u32 = bitpack(packed: u32[] = c#);\n", 20000, "codec c20000: u32 = bitpack;\n",
+             112);
+    run_many("many algorithms", "",
+             "algorithm a#<T: scalar>(s: T[]) -> T[] fully_parallel { decode(i) = s[i]; encode(x) { s.append(x); } }\n", 300, "",
+             0);
     run_many("many columns", "table t {\n", "c#: u32 = bitpack;\n", 2000, "}\n", 0);
-    run_many("many ports", "algorithm a(", "s#: u32[], param p#: u32, ", 2000, "s: u32[]) -> u32[] fully_parallel { decode(i) = s[i]; encode extern \"none\"; }\n", 0);
-    run_many("many locals", BODY_BEGIN "let x0 = s[i];\n", "let x# = x@ * 3 + s[i];\n", 900, "return x900; } encode extern \"none\"; }\n", 0);
+    run_many("many ports", "algorithm a(", "s#: u32[], param p#: u32, ", 2000,
+             "s: u32[]) -> u32[] fully_parallel { decode(i) = s[i]; encode extern \"none\"; }\n", 0);
+    run_many("many locals", BODY_BEGIN "let x0 = s[i];\n", "let x# = x@ * 3 + s[i];\n", 900,
+             "return x900; } encode extern \"none\"; }\n", 0);
 }
 
 // ---- Files ----------------------------------------------------------------------------------------------------
@@ -250,7 +263,8 @@ int main(void) {
     if (!mkdtemp(directory)) return 2;
     zf_error error = {0};
     zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &context, &error) == ZF_OK, "%s",
+          error.message);
     CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
     if (check_failures > 0) return check_result();
     CHECK(for_each_zf_file(ZF_SOURCE_DIR "/tests/hostile/programs", run_file) >= 20, "programs are missing");

@@ -1,6 +1,6 @@
 // A container that the compiler wrote, with bytes changed, decoded by code that the compiler makes from the file's own text. A
-// changed byte gives an error with a code and a place, or the right answer. With the checksums made right again (a file that lies)
-// it gives an error or an answer, and nothing outside the buffers is touched: buffers end where unreadable pages begin.
+// changed byte gives an error with a code and a place, or the right answer. With the checksums made right again (a file that
+// lies) it gives an error or an answer, and nothing outside the buffers is touched: buffers end where unreadable pages begin.
 #include <ftw.h>
 #include <sys/mman.h>
 
@@ -144,12 +144,15 @@ int main(void) {
 #ifdef ZF_SANITIZE
     options.sanitize = true;
 #endif
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = cache, .threads = 1}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = cache, .threads = 1}, &context, &error) == ZF_OK, "%s",
+          error.message);
     CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
-    CHECK(zf_program_load(compiler, ZF_SOURCE_DIR "/tests/hostile/small.zf", &program, &error) == ZF_OK, "%s %s", error.message, error.place);
+    CHECK(zf_program_load(compiler, ZF_SOURCE_DIR "/tests/hostile/small.zf", &program, &error) == ZF_OK, "%s %s", error.message,
+          error.place);
     zf_encode_options encoding = {.overwrite = true, .rows_per_block = 8192, .threads = 1};
     if (check_failures == 0) {
-        CHECK(zf_encode(program, NULL, columns, COLUMNS, ROWS, &encoding, path, NULL, &error) == ZF_OK, "%s %s", error.message, error.place);
+        CHECK(zf_encode(program, NULL, columns, COLUMNS, ROWS, &encoding, path, NULL, &error) == ZF_OK, "%s %s", error.message,
+              error.place);
     }
     mutated m;
     if (check_failures > 0 || !mutate_read(path, &m)) return check_result();

@@ -101,7 +101,8 @@ int main(void) {
     if (!mutate_path(path, sizeof path)) return 1;
     zf_error error = {0};
     zf_abi_provider provider = {.plan = walk_plan, .code = walk_code};
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &context, &error) == ZF_OK, "%s",
+          error.message);
     CHECK(zf_context_set_provider(context, &provider, &error) == ZF_OK, "%s", error.message);
     CHECK(walk_write(path, ROWS, 4096, true, &error) == ZF_OK, "%s", error.message);
     mutated m;
@@ -136,7 +137,8 @@ int main(void) {
         errors = refused;
     }
     // Numbers at their limits in every 4 and 8 bytes of block headers, index and footer.
-    static const uint64_t limits[] = {0, 1, 0x7fffffff, 0x80000000, UINT32_MAX, UINT64_C(1) << 32, INT64_MAX, UINT64_MAX, UINT64_MAX - 255};
+    static const uint64_t limits[] = {0,         1,          0x7fffffff,      0x80000000, UINT32_MAX, UINT64_C(1) << 32,
+                                      INT64_MAX, UINT64_MAX, UINT64_MAX - 255};
     for (size_t at = 0; at + 8 <= size; at = mutate_next(&m, at)) {
         if (at < m.index && at % 4 != 0) continue; // the index alone has numbers that are not aligned
         for (size_t v = 0; v < sizeof limits / sizeof limits[0]; v++) {
@@ -153,7 +155,8 @@ int main(void) {
         for (unsigned changes = 2 + mutate_random() % 5; changes > 0; changes--) {
             size_t from = mutate_random() % 2 == 0 ? m.index : m.blocks[mutate_random() % m.block_count];
             size_t room = from == m.index ? size - m.index : 256;
-            bytes[from + ((size_t)mutate_random() << 8 | mutate_random()) % room] = mutate_random() % 4 == 0 ? mutate_random() : mutate_random() % 8;
+            bytes[from + ((size_t)mutate_random() << 8 | mutate_random()) % room] =
+                mutate_random() % 4 == 0 ? mutate_random() : mutate_random() % 8;
         }
         mutate_repair(&m);
         mutate_write(path, bytes, size);

@@ -1,7 +1,7 @@
 // Programs with one byte changed. Every `.zf` of the project, cut at any byte, with each byte inverted, with each byte set to
 // another; of larger files a seeded sample. And words put where other words of the file were, lines left out or said twice, which
-// more often gives a program. The compiler says what is wrong and where, or what it makes of it holds. Some of what still checks is
-// compiled, and data encoded with it comes back.
+// more often gives a program. The compiler says what is wrong and where, or what it makes of it holds. Some of what still checks
+// is compiled, and data encoded with it comes back.
 //
 // hostile_programs [-v] [FILE...]: -v names each change before it is tried; FILEs are tried exhaustively.
 #include <signal.h>
@@ -19,15 +19,27 @@ enum {
     SAMPLE_CHECK = 180,       ///< changes of a larger file that go through all stages
     SAMPLE_COMPILED = 60,     ///< programs that are compiled in all
     ROWS = 700,
-    ONE_CHANGE_SECONDS = 5,   ///< of the processor, instrumented
-    HANG_SECONDS = 120,       ///< of the wall: nothing takes as long unless it never ends
+    ONE_CHANGE_SECONDS = 5, ///< of the processor, instrumented
+    HANG_SECONDS = 120,     ///< of the wall: nothing takes as long unless it never ends
 };
 
 static const char *const directories[] = {
-    "dsl/std", "examples/tpch", "examples/custom_codec", "examples/hello", "tests/hostile", "tests/interp",
-    "tests/lang/ok/bodies", "tests/lang/ok/drafts", "tests/lang/errors/codecs", "tests/lang/errors/encode",
-    "tests/lang/errors/limits", "tests/lang/errors/names", "tests/lang/errors/patterns", "tests/lang/errors/ranges",
-    "tests/lang/errors/syntax", "tests/lang/errors/types",
+    "dsl/std",
+    "examples/tpch",
+    "examples/custom_codec",
+    "examples/hello",
+    "tests/hostile",
+    "tests/interp",
+    "tests/lang/ok/bodies",
+    "tests/lang/ok/drafts",
+    "tests/lang/errors/codecs",
+    "tests/lang/errors/encode",
+    "tests/lang/errors/limits",
+    "tests/lang/errors/names",
+    "tests/lang/errors/patterns",
+    "tests/lang/errors/ranges",
+    "tests/lang/errors/syntax",
+    "tests/lang/errors/types",
 };
 
 static bool verbose, exhaustive;
@@ -38,7 +50,8 @@ static char slowest_subject[sizeof stages_subject];
 static void on_alarm(int signal) {
     (void)signal;
     static const char text[] = "no end of: ";
-    if (write(1, text, sizeof text - 1) < 0 || write(1, stages_subject, strlen(stages_subject)) < 0 || write(1, "\n", 1) < 0) _exit(3);
+    if (write(1, text, sizeof text - 1) < 0 || write(1, stages_subject, strlen(stages_subject)) < 0 || write(1, "\n", 1) < 0)
+        _exit(3);
     _exit(2);
 }
 
@@ -51,8 +64,12 @@ static uint32_t random_number(void) {
 // ---- Changes --------------------------------------------------------------------------------------------------
 
 typedef enum change { CUT, INVERTED, SET, BYTES, WORD = BYTES, LINE_LESS, LINE_TWICE, CHANGES } change;
-static const char *const change_names[CHANGES] = {"cut at",       "with an inverted byte",  "with another byte",
-                                                  "with another word at", "without the line of", "with twice the line of"};
+static const char *const change_names[CHANGES] = {"cut at",
+                                                  "with an inverted byte",
+                                                  "with another byte",
+                                                  "with another word at",
+                                                  "without the line of",
+                                                  "with twice the line of"};
 
 /// Signs and letters that mean something, so that more of the changed programs still parse.
 static const char meaningful[] = "{}()[];:,.=<>+-*/%&|^~!?'\"0123456789abegikstuvx_ \n\t\\\xc3\0";
@@ -79,8 +96,9 @@ static void line_around(const char *text, size_t length, size_t at, size_t *begi
 
 /// The changed text, with a 0 behind it; the caller frees it.
 static char *change_text(const char *text, size_t length, change kind, size_t at, size_t *changed) {
-    uint32_t number = (uint32_t)(at * 7919 + length * 31 + (unsigned char)text[at]); // of this change alone, so that it can be run again
-    size_t begin = at, end = at + 1, from = 0, to = 0; // begin..end becomes from..to
+    uint32_t number =
+        (uint32_t)(at * 7919 + length * 31 + (unsigned char)text[at]); // of this change alone, so that it can be run again
+    size_t begin = at, end = at + 1, from = 0, to = 0;                 // begin..end becomes from..to
     if (kind == WORD) {
         word_around(text, length, at, &begin, &end);
         word_around(text, length, number * 2654435761u % length, &from, &to);
@@ -120,12 +138,16 @@ static void fill(zf_kind kind, void *values) {
         case 1: ((uint8_t *)values)[i] = kind == ZF_K_BOOL ? value & 1 : (uint8_t)value; break;
         case 2: ((uint16_t *)values)[i] = (uint16_t)value; break;
         case 4:
-            if (kind == ZF_K_F32) ((float *)values)[i] = (float)value / 4;
-            else ((uint32_t *)values)[i] = (uint32_t)value;
+            if (kind == ZF_K_F32)
+                ((float *)values)[i] = (float)value / 4;
+            else
+                ((uint32_t *)values)[i] = (uint32_t)value;
             break;
         default:
-            if (kind == ZF_K_F64) ((double *)values)[i] = (double)value / 4;
-            else ((uint64_t *)values)[i] = (uint64_t)value;
+            if (kind == ZF_K_F64)
+                ((double *)values)[i] = (double)value / 4;
+            else
+                ((uint64_t *)values)[i] = (uint64_t)value;
         }
     }
 }
@@ -148,13 +170,15 @@ static void decode_back(const char *path, const zf_encode_column *columns, const
     for (size_t c = 0; c < count; c++) {
         zf_decode_sizes sizes = {0};
         zf_status status = zf_decode_size(container, c, &options, &sizes, &error);
-        void *values = aligned_alloc(64, (sizes.values + 127) / 64 * 64), *work = aligned_alloc(64, (sizes.workspace + 127) / 64 * 64);
+        void *values = aligned_alloc(64, (sizes.values + 127) / 64 * 64),
+             *work = aligned_alloc(64, (sizes.workspace + 127) / 64 * 64);
         if (!values || !work) exit(2);
         zf_decode_buffers buffers = {.values = values, .workspace = work};
         if (status == ZF_OK) status = zf_decode(container, c, "cpu", &options, &buffers, NULL, &error);
         DEMAND(status == ZF_OK, "column `%s` does not decode: %s", columns[c].name, error.message);
         if (status == ZF_OK && kinds[c] != ZF_K_BOOL) {
-            DEMAND(memcmp(values, columns[c].values, ROWS * zf_kind_size(kinds[c])) == 0, "column `%s` is not what it was", columns[c].name);
+            DEMAND(memcmp(values, columns[c].values, ROWS * zf_kind_size(kinds[c])) == 0, "column `%s` is not what it was",
+                   columns[c].name);
         }
         free(values);
         free(work);
@@ -211,7 +235,8 @@ static void compile(const char *text, size_t length) {
 
 // ---- Files ----------------------------------------------------------------------------------------------------
 
-static void try_one(const char *path, const char *text, size_t length, change kind, size_t at, bool all_stages, bool no_std, bool compiles) {
+static void try_one(const char *path, const char *text, size_t length, change kind, size_t at, bool all_stages, bool no_std,
+                    bool compiles) {
     size_t changed;
     char *copy = change_text(text, length, kind, at, &changed);
     snprintf(stages_subject, sizeof stages_subject, "%s %s %zu", path, change_names[kind], at);
@@ -286,7 +311,8 @@ int main(int count, char **arguments) {
 #ifdef ZF_SANITIZE
     options.sanitize = true;
 #endif
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &context, &error) == ZF_OK, "%s",
+          error.message);
     CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
     if (check_failures > 0) return check_result();
     double begin = stages_seconds();
@@ -310,8 +336,8 @@ int main(int count, char **arguments) {
         CHECK(files > 50 && checked_good > 1000, "%d files, %u changes checked without an error", files, checked_good);
         CHECK(compiled > 10 && encoded > 5, "%u programs compiled, %u encoded", compiled, encoded);
     }
-    printf("%d files, %u changes, %u without an error, %u compiled, %u encoded; %.1f s, at most %.3f s (%s)\n", files, changes, checked_good,
-           compiled, encoded, stages_seconds() - begin, slowest, slowest_subject);
+    printf("%d files, %u changes, %u without an error, %u compiled, %u encoded; %.1f s, at most %.3f s (%s)\n", files, changes,
+           checked_good, compiled, encoded, stages_seconds() - begin, slowest, slowest_subject);
     zf_compiler_free(compiler);
     zf_context_free(context);
     char path[80];

@@ -33,8 +33,8 @@ static zf_status write_lie(const char *to, const char *unit, const zf_shape *hon
     edges[shape.edge_count - 1].type = l->stream_type;
     uint64_t elements = counts[shape.edge_count - 1];
     void *data = calloc(elements + 1, l->element);
-    memcpy(data, block->base + block->streams[0].offset, block->streams[0].bytes < elements * l->element
-                                                             ? block->streams[0].bytes : elements * l->element);
+    memcpy(data, block->base + block->streams[0].offset,
+           block->streams[0].bytes < elements * l->element ? block->streams[0].bytes : elements * l->element);
     zf_stream_data stream = {data, elements * l->element, elements};
     zf_block_data lying = {block->rows, block->plain_bytes, 0, values, counts, &stream, NULL};
     zf_writer_column column = {"a", {.element = ZF_U32}, "u32", "bitpack", 131072};
@@ -69,7 +69,8 @@ int main(void) {
     for (uint32_t i = 0; i < ROWS; i++) values[i] = i * 2654435761u;
     const zf_encode_column column = {"a", values, NULL, NULL};
     zf_encode_options encoding = {.overwrite = true, .rows_per_block = 131072, .threads = 1};
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &context, &error) == ZF_OK, "%s",
+          error.message);
     CHECK(zf_compiler_create(context, &(zf_compiler_options){.optimise = 1}, &compiler, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_program_load(compiler, source, &program, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_encode(program, NULL, &column, 1, ROWS, &encoding, path, NULL, &error) == ZF_OK, "%s", error.message);
@@ -81,9 +82,9 @@ int main(void) {
     if (check_failures > 0) return check_result();
     zf_element true_type = block.shape->edges[1].type;
     static const lie lies[] = {
-        {"nothing", ZF_U32, 4, false, false},  {"narrow elements", ZF_U8, 1, false, false},
+        {"nothing", ZF_U32, 4, false, false},         {"narrow elements", ZF_U8, 1, false, false},
         {"signed elements", ZF_I32, 4, false, false}, {"wide elements", ZF_U64, 8, false, false},
-        {"another param", ZF_U32, 4, true, false}, {"another path", ZF_U32, 4, false, true},
+        {"another param", ZF_U32, 4, true, false},    {"another path", ZF_U32, 4, false, true},
     };
     CHECK(true_type == ZF_U32, "bitpack stores words of another type");
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
@@ -100,8 +101,10 @@ int main(void) {
             status = zf_decode(c, 0, "cpu", NULL, &buffers, NULL, &error);
         }
         free(work);
-        if (i == 0) CHECK(status == ZF_OK, "%s", error.message);
-        else CHECK(status == ZF_ERR_INPUT && error.place[0] != 0, "%s: %s %s", lies[i].name, error.code, error.message);
+        if (i == 0)
+            CHECK(status == ZF_OK, "%s", error.message);
+        else
+            CHECK(status == ZF_ERR_INPUT && error.place[0] != 0, "%s: %s %s", lies[i].name, error.code, error.message);
         zf_container_close(c);
     }
     zf_block_view_free(&block);

@@ -1,5 +1,5 @@
-// Takes a program's text through every stage of the compiler that needs no data, and demands of each what it promises: errors with
-// places, or results that hold.
+// Takes a program's text through every stage of the compiler that needs no data, and demands of each what it promises: errors
+// with places, or results that hold.
 #ifndef ZF_TESTS_PROGRAM_STAGES_H
 #define ZF_TESTS_PROGRAM_STAGES_H
 
@@ -18,12 +18,12 @@ static bool stages_codes[1000];
 static size_t stages_memory;
 
 /// A CHECK that names the subject. A few failures are enough to see.
-#define DEMAND(condition, ...)                                                                                         \
-    do {                                                                                                               \
-        bool demand_holds = (condition);                                                                               \
-        if (!demand_holds) printf("%s: ", stages_subject);                                                             \
-        CHECK(demand_holds, __VA_ARGS__);                                                                              \
-        if (check_failures >= 20) exit(check_result());                                                                \
+#define DEMAND(condition, ...)                                                                                                   \
+    do {                                                                                                                         \
+        bool demand_holds = (condition);                                                                                         \
+        if (!demand_holds) printf("%s: ", stages_subject);                                                                       \
+        CHECK(demand_holds, __VA_ARGS__);                                                                                        \
+        if (check_failures >= 20) exit(check_result());                                                                          \
     } while (0)
 
 static inline double stages_seconds(void) {
@@ -80,7 +80,9 @@ static inline void stages_check_diags(zf_spec *spec, bool failed) {
             DEMAND(!remark->span.source || stages_has_place(remark->span), "a remark's place: %s", remark->text);
             DEMAND(stages_no_stop(remark->text), "a remark is empty or ends with a stop: %s", remark->text);
         }
-        if (diag->hint) DEMAND(stages_no_stop(diag->hint) || strstr(diag->hint, "..."), "a hint is empty or ends with a stop: %s", diag->hint);
+        if (diag->hint)
+            DEMAND(stages_no_stop(diag->hint) || strstr(diag->hint, "..."), "a hint is empty or ends with a stop: %s",
+                   diag->hint);
     }
     DEMAND((errors > 0) == failed, "%u errors, and it %s", errors, failed ? "failed" : "did not fail");
     size_t used = zf_arena_used(zf_spec_arena(spec));
@@ -199,8 +201,8 @@ static inline void stages_canonical(zf_spec *spec, const zf_table *table) {
     const zf_table *same = good ? zf_spec_find_table(alone, NULL) : NULL;
     DEMAND(!good || same, "canonical text without a table:\n%s", once.data);
     if (same) {
-        DEMAND(zf_canonical_table(alone, same, &twice) && strcmp(once.data, twice.data) == 0, "canonical text of\n%s\nis\n%s", once.data,
-               twice.data);
+        DEMAND(zf_canonical_table(alone, same, &twice) && strcmp(once.data, twice.data) == 0, "canonical text of\n%s\nis\n%s",
+               once.data, twice.data);
     }
     zf_spec_destroy(alone);
     zf_text_free(&once);

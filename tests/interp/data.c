@@ -22,9 +22,7 @@ uint64_t data_next(data_random *random) {
     return z ^ z >> 31;
 }
 
-uint64_t data_below(data_random *random, uint64_t bound) {
-    return data_next(random) % bound;
-}
+uint64_t data_below(data_random *random, uint64_t bound) { return data_next(random) % bound; }
 
 static uint64_t run_length(data_shape shape, data_random *random) {
     static const uint64_t even[] = {1, 2, 4, 16, 64, 256, 1024};
@@ -65,20 +63,9 @@ static uint64_t one(data_shape shape, data_random *random, uint64_t k) {
     case DATA_ZIPF: return zipf(random);
     case DATA_OUTLIERS: return data_below(random, 100) == 0 ? data_next(random) >> 20 : data_below(random, 16);
     case DATA_EXTREMES: {
-        static const uint64_t ends[] = {0,
-                                        1,
-                                        UINT64_MAX,
-                                        UINT64_C(1) << 63,
-                                        (UINT64_C(1) << 63) - 1,
-                                        0x80,
-                                        0x7f,
-                                        0x8000,
-                                        0x7fff,
-                                        0x80000000,
-                                        0x7fffffff,
-                                        0xff,
-                                        0xffff,
-                                        0xffffffff};
+        static const uint64_t ends[] = {
+            0,          1,    UINT64_MAX, UINT64_C(1) << 63, (UINT64_C(1) << 63) - 1, 0x80, 0x7f, 0x8000, 0x7fff, 0x80000000,
+            0x7fffffff, 0xff, 0xffff,     0xffffffff};
         return ends[data_below(random, sizeof ends / sizeof ends[0])];
     }
     default: return data_next(random);
@@ -119,8 +106,7 @@ static uint64_t float_bits(zf_kind kind, data_shape shape, uint64_t number) {
 
 // "word word ... word": from no word to a few, of a small vocabulary.
 static void push_text(interp_stream *stream, uint64_t number) {
-    static const char *const words[] = {"furiously", "quick",   "ly",       ".",    "final deposits",
-                                        "a",         "regular", "\xff\xfe", "sleep"};
+    static const char *const words[] = {"furiously", "quick", "ly", ".", "final deposits", "a", "regular", "\xff\xfe", "sleep"};
     char text[256];
     size_t length = 0;
     for (uint64_t n = number % 5; n > 0; n--, number /= 3) {

@@ -25,8 +25,7 @@ static match find(finder *f, uint64_t at, uint64_t end, uint64_t most) {
     *slot = at + 1;
     if (before == 0 || at - (before - 1) >= NEAR) return none;
     match found = {.distance = at - (before - 1)};
-    while (found.length < most && at + found.length < end &&
-           f->bytes[before - 1 + found.length] == f->bytes[at + found.length])
+    while (found.length < most && at + found.length < end && f->bytes[before - 1 + found.length] == f->bytes[at + found.length])
         found.length++;
     return found.length >= 4 ? found : none;
 }
@@ -283,8 +282,7 @@ static void push_symbols(interp_extern_call *call, const symbols *s) {
     }
 }
 
-static void fsst_range(interp_stream *codes, interp_stream *literals, const symbols *s, const uint8_t *bytes,
-                       uint64_t size) {
+static void fsst_range(interp_stream *codes, interp_stream *literals, const symbols *s, const uint8_t *bytes, uint64_t size) {
     for (uint64_t at = 0; at < size;) {
         unsigned code = code_at(s, bytes + at, size - at);
         interp_stream_push(codes, code);
@@ -297,8 +295,7 @@ static void fsst_groups(interp_extern_call *call) {
     symbols s;
     choose_symbols(&s, interp_stream_bytes(call->x), interp_stream_count(call->x), 255);
     push_symbols(call, &s);
-    fsst_range(call->streams[CODES], call->streams[LITERALS], &s, interp_stream_bytes(call->x),
-               interp_stream_count(call->x));
+    fsst_range(call->streams[CODES], call->streams[LITERALS], &s, interp_stream_bytes(call->x), interp_stream_count(call->x));
 }
 
 void externs_fsst(interp_extern_call *call) {
@@ -344,8 +341,7 @@ void externs_fsst_tiles(interp_extern_call *call) {
                 uint32_t word = 0;
                 for (unsigned k = 0; k < 4; k++) {
                     uint64_t at = 4 * r + k;
-                    uint32_t code =
-                        at < interp_stream_count(tiles[t]) ? (uint32_t)interp_stream_bits(tiles[t], at, NULL) : 253;
+                    uint32_t code = at < interp_stream_count(tiles[t]) ? (uint32_t)interp_stream_bits(tiles[t], at, NULL) : 253;
                     word |= code << (8 * k);
                 }
                 interp_stream_push(call->streams[DATA], word);

@@ -7,22 +7,16 @@ typedef struct values {
     uint64_t from, end; // of the chunk
 } values;
 
-static uint64_t value_at(const values *v, uint64_t k) {
-    return interp_stream_bits(v->call->x, k, NULL);
-}
+static uint64_t value_at(const values *v, uint64_t k) { return interp_stream_bits(v->call->x, k, NULL); }
 
 static uint64_t chunk_end(const interp_extern_call *call, uint64_t from) {
     uint64_t n = interp_stream_count(call->x);
     return n - from < call->chunk_size ? n : from + call->chunk_size;
 }
 
-static uint64_t zigzag(uint64_t v) {
-    return v << 1 ^ (0 - (v >> 63));
-}
+static uint64_t zigzag(uint64_t v) { return v << 1 ^ (0 - (v >> 63)); }
 
-static void put_byte(const values *v, uint64_t byte) {
-    interp_stream_push(v->out, byte);
-}
+static void put_byte(const values *v, uint64_t byte) { interp_stream_push(v->out, byte); }
 
 static void put_varint(const values *v, uint64_t u) {
     for (; u >= 128; u >>= 7) put_byte(v, u % 128 + 128);
@@ -174,8 +168,7 @@ static void hybrid_chunk(values *v) {
         uint64_t groups = (v->end - at + 7) / 8 < 4 ? (v->end - at + 7) / 8 : 4, byte = 0;
         unsigned used = 0;
         put_varint(v, groups << 1 | 1);
-        for (uint64_t k = 0; k < 8 * groups; k++)
-            put_bits(v, &byte, &used, at + k < v->end ? value_at(v, at + k) : 0, width);
+        for (uint64_t k = 0; k < 8 * groups; k++) put_bits(v, &byte, &used, at + k < v->end ? value_at(v, at + k) : 0, width);
         at = at + 8 * groups < v->end ? at + 8 * groups : v->end;
     }
 }
@@ -203,8 +196,7 @@ static void packed_block(values *v, uint64_t at, uint64_t n) { // deltas at..at 
     put_varint(v, zigzag(low));
     for (unsigned m = 0; m < MINIS; m++) put_byte(v, widths[m]);
     for (uint64_t k = 0; k < BLOCK && k / PER_MINI <= (n - 1) / PER_MINI; k++)
-        put_bits(v, &byte, &used, k < n ? value_at(v, at + k) - value_at(v, at + k - 1) - low : 0,
-                 widths[k / PER_MINI]);
+        put_bits(v, &byte, &used, k < n ? value_at(v, at + k) - value_at(v, at + k - 1) - low : 0, widths[k / PER_MINI]);
 }
 
 static void delta_chunk(values *v) {
@@ -212,10 +204,7 @@ static void delta_chunk(values *v) {
     put_varint(v, MINIS);
     put_varint(v, v->end - v->from);
     put_varint(v, zigzag(value_at(v, v->from)));
-    for (uint64_t at = v->from + 1; at < v->end; at += BLOCK)
-        packed_block(v, at, v->end - at < BLOCK ? v->end - at : BLOCK);
+    for (uint64_t at = v->from + 1; at < v->end; at += BLOCK) packed_block(v, at, v->end - at < BLOCK ? v->end - at : BLOCK);
 }
 
-void externs_delta_binary_packed(interp_extern_call *call) {
-    each_chunk(call, delta_chunk);
-}
+void externs_delta_binary_packed(interp_extern_call *call) { each_chunk(call, delta_chunk); }

@@ -3,8 +3,7 @@
 #include "tests/interp/interp_internal.h"
 
 const char *interp_status_name(interp_status status) {
-    static const char *const names[] = {"ok",         "violation", "refused", "no extern",
-                                        "unverified", "limit",     "memory",  "misuse"};
+    static const char *const names[] = {"ok", "violation", "refused", "no extern", "unverified", "limit", "memory", "misuse"};
     return names[status];
 }
 
@@ -27,12 +26,8 @@ void interp_destroy(interp *in) {
     if (in) zf_arena_destroy(in->arena);
 }
 
-zf_arena *interp_arena(interp *in) {
-    return in->arena;
-}
-const interp_claims *interp_claims_of(const interp *in) {
-    return &in->claims;
-}
+zf_arena *interp_arena(interp *in) { return in->arena; }
+const interp_claims *interp_claims_of(const interp *in) { return &in->claims; }
 
 bool interp_try(interp *in, void (*work)(void *), void *argument) {
     jmp_buf here, *const outer = in->violated;
@@ -84,8 +79,7 @@ void interp_stop(interp *in, interp_status status, const char *message) {
 }
 
 void interp_violation_text(const interp_violation *violation, zf_text *out) {
-    zf_text_printf(out, "V%02u at %llu of `%s`", violation->number, (unsigned long long)violation->position,
-                   violation->path);
+    zf_text_printf(out, "V%02u at %llu of `%s`", violation->number, (unsigned long long)violation->position, violation->path);
     if (violation->span.source) {
         zf_position place = zf_source_position(violation->span.source, violation->span.begin);
         zf_text_printf(out, " (%s:%u:%u)", violation->span.source->path, place.line, place.column);

@@ -38,10 +38,10 @@ typedef struct interp_violation {
 typedef struct interp_report {
     interp_violation violation; ///< INTERP_VIOLATION: the first by position
     uint64_t root_position;     ///< output index of the column that it was reached from
-    bool unreached;          ///< decode: something violates a check, but no element that was pulled: generated code may
-                             ///< report it or not
-    interp_violation hidden; ///< the first of those
-    const char *message;     ///< one line, or ""
+    bool unreached;             ///< decode: something violates a check, but no element that was pulled: generated code may
+                                ///< report it or not
+    interp_violation hidden;    ///< the first of those
+    const char *message;        ///< one line, or ""
 } interp_report;
 
 /// What the evaluator saw of the front end's claims. Each is NULL, or the first expression for which a claim was false.

@@ -11,19 +11,14 @@ typedef struct cursor_state {
     uint64_t *at;
 } cursor_state;
 
-static interp_value of_bits(uint64_t bits) {
-    return (interp_value){.bits = bits};
-}
+static interp_value of_bits(uint64_t bits) { return (interp_value){.bits = bits}; }
 
-static uint64_t round_up(uint64_t at, uint64_t to) {
-    return (at + to - 1) / to * to;
-}
+static uint64_t round_up(uint64_t at, uint64_t to) { return (at + to - 1) / to * to; }
 
 // Moves over `bits` from the next multiple of `to`; gives where they begin. V02 when they are not there.
 static uint64_t take(cursor_state *c, uint64_t to, uint64_t bits) {
     uint64_t from = round_up(*c->at, to);
-    if (from > c->total || bits > c->total - from)
-        interp_env_violate_at(c->env, 2, c->expr, "cursor past the end of the chunk");
+    if (from > c->total || bits > c->total - from) interp_env_violate_at(c->env, 2, c->expr, "cursor past the end of the chunk");
     *c->at = from + bits;
     uint64_t first = from / c->width;
     if (bits) interp_seq_check_range(c->env, c->seq, first, (from + bits - 1) / c->width - first + 1);
@@ -62,9 +57,7 @@ static interp_value read_varint(cursor_state *c) {
 static interp_value peek(cursor_state *c, uint64_t count) {
     uint64_t left = c->total - *c->at;
     unsigned have = (unsigned)(count < left ? count : left);
-    if (have)
-        interp_seq_check_range(c->env, c->seq, *c->at / c->width,
-                               (*c->at + have - 1) / c->width - *c->at / c->width + 1);
+    if (have) interp_seq_check_range(c->env, c->seq, *c->at / c->width, (*c->at + have - 1) / c->width - *c->at / c->width + 1);
     return of_bits(have ? bits_at(c, *c->at, have) : 0);
 }
 
@@ -76,8 +69,7 @@ static interp_value skip(cursor_state *c, uint64_t count) {
 }
 
 interp_value interp_eval_cursor(interp_env *env, const zf_expr *expr) {
-    cursor_state c = {
-        .env = env, .expr = expr, .seq = interp_env_stream(env, expr->port), .at = &env->cursor[expr->port->slot]};
+    cursor_state c = {.env = env, .expr = expr, .seq = interp_env_stream(env, expr->port), .at = &env->cursor[expr->port->slot]};
     c.width = c.seq.base->width;
     c.total = c.seq.length * c.width;
     uint64_t argument = expr->a ? interp_eval(env, expr->a).bits : 0;

@@ -108,8 +108,7 @@ static void check_streams(decoding *d, const interp_node *node) {
         uint32_t edge = node->inputs[s];
         if (port->fixed) {
             zf_int128 want = (zf_int128)interp_eval(&env, port->length).bits * (port->per_chunk ? chunks : 1);
-            if (want != (zf_int128)d->block->counts[edge])
-                block_violation(d, 21, d->graph->paths[edge], port->span, port->name);
+            if (want != (zf_int128)d->block->counts[edge]) block_violation(d, 21, d->graph->paths[edge], port->span, port->name);
         } else if (port->per_chunk)
             check_directory(d, node, port, edge, chunks);
     }
@@ -119,15 +118,13 @@ static void check_counts(decoding *d) {
     const interp_block *block = d->block;
     for (uint32_t e = 0; e < d->graph->edge_count; e++) {
         zf_span none = {0};
-        if (block->counts[e] > UINT64_C(1) << 32)
-            block_violation(d, 25, d->graph->paths[e], none, "elements of an edge");
+        if (block->counts[e] > UINT64_C(1) << 32) block_violation(d, 25, d->graph->paths[e], none, "elements of an edge");
         if (block->counts[e] > d->in->options.max_elements)
             interp_stop(d->in, INTERP_LIMIT, "an edge with more elements than the options allow");
         if (d->graph->stored[e] < 0) continue;
         const interp_stored *stored = &block->streams[d->graph->stored[e]];
         zf_type type = d->graph->types[e];
-        if (stored->elements != block->counts[e])
-            block_violation(d, 23, d->graph->paths[e], none, "elements of a stored stream");
+        if (stored->elements != block->counts[e]) block_violation(d, 23, d->graph->paths[e], none, "elements of a stored stream");
         if (type.kind == ZF_K_STRING) {
             if (stored->elements && !stored->offsets)
                 block_violation(d, 23, d->graph->paths[e], none, "offsets of a stored stream");
@@ -156,8 +153,7 @@ static void load_stored(decoding *d, uint32_t edge) {
         if (type.nullable && stored->nulls[k])
             interp_stream_push_null(stream);
         else
-            interp_stream_push_string(stream, stored->bytes + stored->offsets[k],
-                                      stored->offsets[k + 1] - stored->offsets[k]);
+            interp_stream_push_string(stream, stored->bytes + stored->offsets[k], stored->offsets[k + 1] - stored->offsets[k]);
     }
 }
 
@@ -239,8 +235,7 @@ static void extend_scans(decoding *d, interp_env *env, const zf_expr *expr, uint
     extend_scans(d, env, expr->b, domain);
     extend_scans(d, env, expr->c, domain);
     if (expr->call) {
-        for (uint32_t k = 0; k < expr->call->formal_count; k++)
-            extend_scans(d, env, expr->call->formals[k]->init, domain);
+        for (uint32_t k = 0; k < expr->call->formal_count; k++) extend_scans(d, env, expr->call->formals[k]->init, domain);
         extend_in_stmts(d, env, expr->call->body, domain);
         extend_scans(d, env, expr->call->value, domain);
     }
@@ -283,11 +278,9 @@ static void broken_groups(decoding *d, interp_env *env, uint64_t from) {
     poison(d, env->out, from, env->out_length, violation);
 }
 
-static void wrong_groups(decoding *d, interp_env *env, unsigned number, uint64_t from, const zf_body *body,
-                         const char *what) {
+static void wrong_groups(decoding *d, interp_env *env, unsigned number, uint64_t from, const zf_body *body, const char *what) {
     zf_span span = body->value ? body->value->span : (zf_span){0};
-    d->in->violation =
-        (interp_violation){.number = number, .path = env->path, .position = from, .span = span, .what = what};
+    d->in->violation = (interp_violation){.number = number, .path = env->path, .position = from, .span = span, .what = what};
     broken_groups(d, env, from);
 }
 
@@ -448,8 +441,7 @@ static void run_node(decoding *d, const interp_node *node) {
     }
 }
 
-uint64_t interp_group_total(interp *in, interp_graph *graph, const interp_block *block, uint32_t number,
-                            uint64_t limit) {
+uint64_t interp_group_total(interp *in, interp_graph *graph, const interp_block *block, uint32_t number, uint64_t limit) {
     decoding d = {.in = in, .graph = graph, .block = block};
     const interp_node *node = &graph->nodes[number];
     d.edges = ZF_NEW_ARRAY(in->arena, interp_stream *, graph->edge_count);

@@ -80,8 +80,7 @@ static uint64_t stream_stored_bytes(const interp_stream *stream) {
            (stream->nulls ? stream->count : 0);
 }
 
-static interp_tree *encode_node(encoding *e, const zf_codec_choice *choice, uint32_t branch, interp_stream *x,
-                                const char *path) {
+static interp_tree *encode_node(encoding *e, const zf_codec_choice *choice, uint32_t branch, interp_stream *x, const char *path) {
     zf_arena *arena = e->in->arena;
     const zf_codec_node *node = choice->alternatives[branch];
     const zf_inst *inst = node->inst;
@@ -92,8 +91,7 @@ static interp_tree *encode_node(encoding *e, const zf_codec_choice *choice, uint
     tree->children = ZF_NEW_ARRAY(arena, interp_tree *, inst->stream_count + 1u);
     for (uint32_t p = 0; p < inst->param_count; p++)
         if (node->param_given && node->param_given[p]) tree->params[p] = node->param_bits[p];
-    for (uint32_t s = 0; s < inst->stream_count; s++)
-        tree->streams[s] = interp_stream_new(e->in, inst->streams[s]->type);
+    for (uint32_t s = 0; s < inst->stream_count; s++) tree->streams[s] = interp_stream_new(e->in, inst->streams[s]->type);
     interp_env env = {.in = e->in,
                       .inst = inst,
                       .path = path,
@@ -309,8 +307,7 @@ static void decode(void *argument) {
         if (codec->index >= block->branch_count) interp_stop(call->in, INTERP_MISUSE, "fewer branches than choices");
         root = block->branches[codec->index];
     }
-    interp_graph *graph =
-        interp_graph_of(call->in, codec, root, call->column->type, block->branches, block->branch_count);
+    interp_graph *graph = interp_graph_of(call->in, codec, root, call->column->type, block->branches, block->branch_count);
     call->status = interp_decode_graph(call->in, graph, block, &call->out, call->report);
 }
 

@@ -8,8 +8,7 @@ enum { DEPTH_LIMIT = 4000 }; // nested evaluations; the parser's limit on nestin
 // ---- Failing --------------------------------------------------------------------------------------------------
 
 void interp_env_violate(interp_env *env, unsigned number, zf_span span, const char *what) {
-    interp_violation violation = {
-        .number = number, .path = env->path, .position = env->position, .span = span, .what = what};
+    interp_violation violation = {.number = number, .path = env->path, .position = env->position, .span = span, .what = what};
     interp_raise(env->in, &violation);
 }
 
@@ -18,9 +17,9 @@ static const char *describe(interp_env *env, const zf_expr *expr, const char *wh
     zf_expr_print(expr, &text);
     zf_position place = {0};
     if (expr->span.source) place = zf_source_position(expr->span.source, expr->span.begin);
-    const char *result = zf_arena_printf(env->in->arena, "%s %s, line %u:%u: %s: %s", env->inst->name,
-                                         env->encoding ? "encode" : "decode", place.line, place.column,
-                                         text.data ? text.data : "?", what);
+    const char *result =
+        zf_arena_printf(env->in->arena, "%s %s, line %u:%u: %s: %s", env->inst->name, env->encoding ? "encode" : "decode",
+                        place.line, place.column, text.data ? text.data : "?", what);
     zf_text_free(&text);
     return result;
 }
@@ -121,12 +120,8 @@ static interp_seq out_seq(interp_env *env) {
     return (interp_seq){.base = env->out, .start = env->out_start, .length = chunk ? env->out_pos : env->out_length};
 }
 
-static interp_value of_seq(interp_seq seq) {
-    return (interp_value){.seq = seq};
-}
-static interp_value of_bits(uint64_t bits) {
-    return (interp_value){.bits = bits};
-}
+static interp_value of_seq(interp_seq seq) { return (interp_value){.seq = seq}; }
+static interp_value of_bits(uint64_t bits) { return (interp_value){.bits = bits}; }
 
 static interp_value eval_local(interp_env *env, const zf_local *local) {
     switch (local->kind) {
@@ -150,8 +145,7 @@ static interp_value eval_slice(interp_env *env, const zf_expr *expr) {
     uint64_t from = expr->b ? interp_eval(env, expr->b).bits : 0;
     uint64_t to = expr->c ? interp_eval(env, expr->c).bits : seq.length;
     if (from > to || to > seq.length) interp_env_violate_at(env, 1, expr, "slice");
-    const zf_port *port =
-        expr->is_seq ? seq.port : NULL; // a string is a value: its bytes are no longer pulled from the port
+    const zf_port *port = expr->is_seq ? seq.port : NULL; // a string is a value: its bytes are no longer pulled from the port
     return of_seq((interp_seq){.base = seq.base, .port = port, .start = seq.start + from, .length = to - from});
 }
 
@@ -226,8 +220,7 @@ static interp_value eval_prim(interp_env *env, const zf_expr *expr) {
     uint64_t b = expr->b ? interp_eval(env, expr->b).bits : 0;
     if (expr->prim == ZF_P_VALUE_OF)
         a.bits = expr->type.kind == ZF_K_BOOL ? a.bits != 0 : interp_value_mask(expr->type.kind, a.bits);
-    if (!interp_value_prim(expr->prim, expr->a->type.kind, a.bits, b, &out.bits))
-        interp_env_violate_at(env, 8, expr, "nth_bit");
+    if (!interp_value_prim(expr->prim, expr->a->type.kind, a.bits, b, &out.bits)) interp_env_violate_at(env, 8, expr, "nth_bit");
     return out;
 }
 
@@ -246,8 +239,7 @@ static interp_value evaluate(interp_env *env, const zf_expr *expr) {
     case ZF_X_UNARY: return of_bits(interp_value_unary(expr->op, expr->type.kind, interp_eval(env, expr->a).bits));
     case ZF_X_BINARY: return eval_binary(env, expr);
     case ZF_X_COND: return interp_eval(env, interp_eval(env, expr->a).bits ? expr->b : expr->c);
-    case ZF_X_CAST:
-        return of_bits(interp_value_cast(expr->a->type.kind, expr->type.kind, interp_eval(env, expr->a).bits));
+    case ZF_X_CAST: return of_bits(interp_value_cast(expr->a->type.kind, expr->type.kind, interp_eval(env, expr->a).bits));
     case ZF_X_SOME: return interp_eval(env, expr->a);
     case ZF_X_IS_NULL: return of_bits(interp_eval(env, expr->a).null);
     case ZF_X_VALUE: {

@@ -51,8 +51,7 @@ static void assign(interp_env *env, const zf_stmt *stmt) {
         uint64_t index = interp_eval(env, place->b).bits;
         if (index >= seq.length) interp_env_violate_at(env, 1, place, "index");
         interp_value value = interp_eval(env, stmt->value);
-        interp_stream_set(seq.base, seq.start + index,
-                          operate(env, stmt, interp_stream_get(seq.base, seq.start + index), value));
+        interp_stream_set(seq.base, seq.start + index, operate(env, stmt, interp_stream_get(seq.base, seq.start + index), value));
         return;
     }
     default: interp_stop(env->in, INTERP_MISUSE, "an assignment to something that cannot change");
@@ -133,8 +132,7 @@ static interp_flow run_for_parts(interp_env *env, const zf_stmt *stmt) {
                 part = x->parts[p++];
         }
         at = part.start + part.length;
-        interp_env_slot(env, stmt->local)->value =
-            (interp_value){.seq = {.base = x, .start = part.start, .length = part.length}};
+        interp_env_slot(env, stmt->local)->value = (interp_value){.seq = {.base = x, .start = part.start, .length = part.length}};
         flow = interp_exec(env, stmt->body);
         if (leaves(&flow)) break;
     }
@@ -185,8 +183,7 @@ static void set_code_lengths(interp_env *env, const zf_stmt *stmt) {
     interp_seq counts = interp_eval(env, stmt->value).seq;
     interp_stream *lengths = target_of(env, stmt);
     uint64_t limit = interp_eval(env, stmt->count).bits;
-    if (counts.length != lengths->count)
-        interp_env_violate(env, 1, stmt->span, "code_lengths of arrays of unequal length");
+    if (counts.length != lengths->count) interp_env_violate(env, 1, stmt->span, "code_lengths of arrays of unequal length");
     uint64_t *numbers = ZF_NEW_ARRAY(in->arena, uint64_t, (size_t)counts.length);
     uint8_t *bytes = ZF_NEW_ARRAY(in->arena, uint8_t, (size_t)counts.length);
     for (uint64_t k = 0; k < counts.length; k++) numbers[k] = interp_stream_get(counts.base, counts.start + k).bits;

@@ -31,9 +31,7 @@ static void *more(interp *in, void *old, size_t count, size_t size) {
     return fresh;
 }
 
-static bool is_full(uint32_t count) {
-    return count == 0 || (count >= 16 && (count & (count - 1)) == 0);
-}
+static bool is_full(uint32_t count) { return count == 0 || (count >= 16 && (count & (count - 1)) == 0); }
 
 static uint32_t add_edge(numbering *n, const pending *edge) {
     interp_graph *graph = n->graph;
@@ -64,8 +62,7 @@ static void add_node(numbering *n, const pending *edge, const zf_codec_node *cod
     uint32_t number = graph->node_count++;
     if (number >= NODE_LIMIT) interp_stop(n->in, INTERP_LIMIT, "a codec with too many nodes");
     if (is_full(number)) graph->nodes = more(n->in, graph->nodes, number, sizeof *graph->nodes);
-    graph->nodes[number] =
-        (interp_node){.codec = codec, .path = edge->path, .edge = output, .first_param = graph->param_count};
+    graph->nodes[number] = (interp_node){.codec = codec, .path = edge->path, .edge = output, .first_param = graph->param_count};
     graph->nodes[number].inputs = ZF_NEW_ARRAY(n->in->arena, uint32_t, inst->stream_count + 1);
     graph->param_count += inst->param_count;
     for (uint32_t s = inst->stream_count; s-- > 0;) { // the first slot comes off the stack first
@@ -77,8 +74,8 @@ static void add_node(numbering *n, const pending *edge, const zf_codec_node *cod
     }
 }
 
-interp_graph *interp_graph_of(interp *in, const zf_codec_choice *choice, uint32_t root, zf_type type,
-                              const uint8_t *branches, uint32_t branch_count) {
+interp_graph *interp_graph_of(interp *in, const zf_codec_choice *choice, uint32_t root, zf_type type, const uint8_t *branches,
+                              uint32_t branch_count) {
     numbering n = {.in = in, .graph = ZF_NEW(in->arena, interp_graph)};
     push_pending(&n, (pending){.choice = choice, .path = "", .type = type, .node = UINT32_MAX});
     bool first = true;

@@ -28,11 +28,10 @@ struct interp_stream {
     uint64_t part_count, part_capacity;
     uint64_t *starts; ///< encode: first element of each chunk
     uint64_t start_count, start_capacity;
-    const interp_violation *
-        *poison;                  ///< decode: per element the violation that its pull meets, or NULL; NULL: none at all
-    uint32_t *index;              ///< intern: hash table of element numbers + 1
-    uint64_t index_size, indexed; ///< slots, elements entered so far
-    uint64_t index_from;          ///< first element that takes part (start of the chunk)
+    const interp_violation **poison; ///< decode: per element the violation that its pull meets, or NULL; NULL: none at all
+    uint32_t *index;                 ///< intern: hash table of element numbers + 1
+    uint64_t index_size, indexed;    ///< slots, elements entered so far
+    uint64_t index_from;             ///< first element that takes part (start of the chunk)
 };
 
 /// Part of a stream. `port` is set where elements are subject to the port's declared range.
@@ -128,7 +127,7 @@ typedef struct interp_memo {
     struct {
         uint64_t at;
         const interp_violation *violation;
-    } * bad; ///< terms that violate, ascending
+    } *bad; ///< terms that violate, ascending
     uint64_t bad_count, bad_capacity;
     struct interp_memo *next;
 } interp_memo;
@@ -208,15 +207,14 @@ typedef struct interp_graph {
 } interp_graph;
 
 /// Numbers the codec below `choice` (alternative `root` of it) for `branches`. Stops on an unknown branch.
-interp_graph *interp_graph_of(interp *in, const zf_codec_choice *choice, uint32_t root, zf_type type,
-                              const uint8_t *branches, uint32_t branch_count);
+interp_graph *interp_graph_of(interp *in, const zf_codec_choice *choice, uint32_t root, zf_type type, const uint8_t *branches,
+                              uint32_t branch_count);
 /// Decodes; raises nothing, reports.
 interp_status interp_decode_graph(interp *in, interp_graph *graph, const interp_block *block, interp_stream **out,
                                   interp_report *report);
 /// For makers of blocks: how many elements the groups of a node add up to, as far as that is at most `limit`.
 /// Everything below the node must be filled in.
-uint64_t interp_group_total(interp *in, interp_graph *graph, const interp_block *block, uint32_t number,
-                            uint64_t limit);
+uint64_t interp_group_total(interp *in, interp_graph *graph, const interp_block *block, uint32_t number, uint64_t limit);
 interp_block *interp_flatten_tree(interp *in, const zf_column *column, const interp_tree *tree);
 
 #endif

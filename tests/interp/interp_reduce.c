@@ -30,9 +30,7 @@ static uint64_t combine(const zf_reduce *reduce, zf_kind kind, uint64_t a, uint6
     return out;
 }
 
-static uint64_t empty_value(const zf_reduce *reduce) {
-    return reduce->op == ZF_RED_ALL;
-}
+static uint64_t empty_value(const zf_reduce *reduce) { return reduce->op == ZF_RED_ALL; }
 
 // What the first term is combined with: min and max have nothing before it.
 static uint64_t join(const zf_reduce *reduce, zf_kind kind, uint64_t before, uint64_t term, bool is_first) {

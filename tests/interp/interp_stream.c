@@ -25,9 +25,7 @@ static void *grow(interp *in, void *old, uint64_t *capacity, uint64_t need, size
     return memory;
 }
 
-static bool is_string(const interp_stream *stream) {
-    return stream->type.kind == ZF_K_STRING;
-}
+static bool is_string(const interp_stream *stream) { return stream->type.kind == ZF_K_STRING; }
 
 // ---- Bits -----------------------------------------------------------------------------------------------------
 
@@ -71,8 +69,7 @@ static void bit_write(interp_stream *stream, uint64_t bit, unsigned count, uint6
 
 static void room(interp_stream *stream, uint64_t count) {
     interp *in = stream->in;
-    if (count > in->options.max_elements)
-        interp_stop(in, INTERP_LIMIT, "a stream with more elements than the options allow");
+    if (count > in->options.max_elements) interp_stop(in, INTERP_LIMIT, "a stream with more elements than the options allow");
     if (stream->type.nullable) {
         uint64_t capacity = stream->row_capacity;
         stream->nulls = grow(in, stream->nulls, &capacity, count, 1);
@@ -90,8 +87,7 @@ interp_value interp_stream_get(const interp_stream *stream, uint64_t index) {
         value.null = true;
         if (is_string(stream)) value.seq = (interp_seq){.base = stream->chars};
     } else if (is_string(stream)) {
-        value.seq = (interp_seq){
-            .base = stream->chars, .start = stream->rows[index].start, .length = stream->rows[index].length};
+        value.seq = (interp_seq){.base = stream->chars, .start = stream->rows[index].start, .length = stream->rows[index].length};
     } else {
         value.bits = interp_stream_bit_read(stream, index * stream->width, stream->width);
     }
@@ -146,13 +142,10 @@ void interp_stream_clear(interp_stream *stream) {
     stream->index_size = 0;
 }
 
-interp_seq interp_stream_all(interp_stream *stream) {
-    return (interp_seq){.base = stream, .length = stream->count};
-}
+interp_seq interp_stream_all(interp_stream *stream) { return (interp_seq){.base = stream, .length = stream->count}; }
 
 static void add_part(interp_stream *stream, uint64_t start, uint64_t length) {
-    stream->parts =
-        grow(stream->in, stream->parts, &stream->part_capacity, stream->part_count + 1, sizeof(interp_piece));
+    stream->parts = grow(stream->in, stream->parts, &stream->part_capacity, stream->part_count + 1, sizeof(interp_piece));
     stream->parts[stream->part_count++] = (interp_piece){.start = start, .length = length};
 }
 
@@ -174,8 +167,7 @@ void interp_stream_reverse(interp_stream *stream, uint64_t from) {
 }
 
 void interp_stream_start_chunk(interp_stream *stream) {
-    stream->starts =
-        grow(stream->in, stream->starts, &stream->start_capacity, stream->start_count + 1, sizeof(uint64_t));
+    stream->starts = grow(stream->in, stream->starts, &stream->start_capacity, stream->start_count + 1, sizeof(uint64_t));
     stream->starts[stream->start_count++] = stream->count;
     stream->bit_length = stream->count * stream->width; // chunks begin at whole elements
     stream->index_size = 0;
@@ -214,8 +206,8 @@ void interp_stream_sort(interp_stream *stream) {
         }
         uint64_t at = heap;
         for (uint64_t child; (child = 2 * at + 1) < end; at = child) {
-            if (child + 1 < end && interp_value_compare(stream->type, interp_stream_get(stream, child),
-                                                        interp_stream_get(stream, child + 1)) < 0)
+            if (child + 1 < end &&
+                interp_value_compare(stream->type, interp_stream_get(stream, child), interp_stream_get(stream, child + 1)) < 0)
                 child++;
             interp_value up = interp_stream_get(stream, at), down = interp_stream_get(stream, child);
             if (interp_value_compare(stream->type, up, down) >= 0) break;
@@ -255,8 +247,7 @@ uint32_t interp_stream_intern(interp_stream *stream, interp_value value) {
         stream->index_size = size;
         stream->indexed = stream->index_from;
     }
-    for (; stream->indexed < stream->count;
-         stream->indexed++) { // elements that came by other ways, the first of equal ones
+    for (; stream->indexed < stream->count; stream->indexed++) { // elements that came by other ways, the first of equal ones
         uint32_t *slot = find_slot(stream, interp_stream_get(stream, stream->indexed));
         if (*slot == 0) *slot = (uint32_t)stream->indexed + 1;
     }
@@ -296,22 +287,12 @@ void interp_stream_push_string(interp_stream *stream, const void *bytes, uint64_
     interp_push_value(stream, (interp_value){.seq = {.base = &source, .length = length}});
 }
 
-void interp_stream_push_null(interp_stream *stream) {
-    interp_push_value(stream, (interp_value){.null = true});
-}
+void interp_stream_push_null(interp_stream *stream) { interp_push_value(stream, (interp_value){.null = true}); }
 
-zf_type interp_stream_type(const interp_stream *stream) {
-    return stream->type;
-}
-uint64_t interp_stream_count(const interp_stream *stream) {
-    return stream->count;
-}
-const uint8_t *interp_stream_bytes(const interp_stream *stream) {
-    return stream->bytes;
-}
-uint64_t interp_stream_size(const interp_stream *stream) {
-    return (stream->count * stream->width + 7) / 8;
-}
+zf_type interp_stream_type(const interp_stream *stream) { return stream->type; }
+uint64_t interp_stream_count(const interp_stream *stream) { return stream->count; }
+const uint8_t *interp_stream_bytes(const interp_stream *stream) { return stream->bytes; }
+uint64_t interp_stream_size(const interp_stream *stream) { return (stream->count * stream->width + 7) / 8; }
 
 uint64_t interp_stream_bits(const interp_stream *stream, uint64_t index, bool *null) {
     interp_value value = interp_stream_get(stream, index);

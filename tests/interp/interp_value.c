@@ -239,8 +239,7 @@ void interp_package_merge(interp *in, const uint64_t *counts, uint64_t n, unsign
     }
     if (used == 1) lengths[order[0]] = 1;
     if (used <= 1) return;
-    if (limit == 0 || limit > 63 || used > UINT64_C(1) << limit)
-        interp_refuse(in, "more symbols than codes of that length");
+    if (limit == 0 || limit > 63 || used > UINT64_C(1) << limit) interp_refuse(in, "more symbols than codes of that length");
     item **rounds = ZF_NEW_ARRAY(in->arena, item *, limit);
     uint64_t *sizes = ZF_NEW_ARRAY(in->arena, uint64_t, limit);
     for (unsigned r = 0; r < limit; r++) {

@@ -6,9 +6,8 @@
 #include "tests/interp/load.h"
 #include "tests/unit/check.h"
 
-#define ALGORITHM(ports, result, pattern, body)                                                                        \
-    "algorithm a(" ports ") -> " result "[] " pattern " { " body " encode extern \"none\"; } table t { c: " result     \
-    " = a; }"
+#define ALGORITHM(ports, result, pattern, body)                                                                                  \
+    "algorithm a(" ports ") -> " result "[] " pattern " { " body " encode extern \"none\"; } table t { c: " result " = a; }"
 #define MAP(ports, result, body) ALGORITHM(ports, result, "fully_parallel", body)
 #define GROUP(ports, result, body) ALGORITHM(ports, result, "group_parallel", body)
 #define CHUNK(ports, result, body) ALGORITHM(ports, result, "non_parallel(chunk = 4)", body)
@@ -148,16 +147,15 @@ static void run_row(const row *r) {
     CHECK(read, "%s: %s", r->name, message.data ? message.data : "");
     interp_status status = read ? interp_decode_stored(in, column, &block, &out, &report) : INTERP_MISUSE;
     if (r->violation) {
-        CHECK(status == INTERP_VIOLATION && report.violation.number == r->violation &&
-                  report.root_position == r->position,
+        CHECK(status == INTERP_VIOLATION && report.violation.number == r->violation && report.root_position == r->position,
               "%s: %s, V%02u at %llu", r->name, interp_status_name(status), report.violation.number,
               (unsigned long long)report.root_position);
     } else {
         CHECK(status == INTERP_OK && !report.unreached, "%s: %s, V%02u at %llu", r->name, interp_status_name(status),
               report.violation.number, (unsigned long long)report.root_position);
         for (uint64_t k = 0; status == INTERP_OK && k < interp_stream_count(out); k++) {
-            CHECK(interp_stream_bits(out, k, NULL) == r->values[k], "%s: element %llu is %llx", r->name,
-                  (unsigned long long)k, (unsigned long long)interp_stream_bits(out, k, NULL));
+            CHECK(interp_stream_bits(out, k, NULL) == r->values[k], "%s: element %llu is %llx", r->name, (unsigned long long)k,
+                  (unsigned long long)interp_stream_bits(out, k, NULL));
         }
     }
     const interp_claims *claims = interp_claims_of(in);

@@ -36,12 +36,11 @@ static void run_case(const zf_column *column, data_shape shape, uint64_t count, 
         interp_flatten(in, column, tree, &block);
         status = interp_decode_stored(in, column, &block, &out, &report);
         uint64_t first = 0;
-        CHECK(status == INTERP_OK && interp_stream_equal(tree->plain, out, &first),
-              "%s, %s, %llu elements: decoding: %s at %llu", column->name, data_shape_name(shape),
-              (unsigned long long)count, interp_status_name(status), (unsigned long long)first);
-        CHECK(!report.unreached, "%s, %s, %llu elements: something that is never pulled violates V%02u of '%s'",
-              column->name, data_shape_name(shape), (unsigned long long)count, report.hidden.number,
-              report.hidden.path);
+        CHECK(status == INTERP_OK && interp_stream_equal(tree->plain, out, &first), "%s, %s, %llu elements: decoding: %s at %llu",
+              column->name, data_shape_name(shape), (unsigned long long)count, interp_status_name(status),
+              (unsigned long long)first);
+        CHECK(!report.unreached, "%s, %s, %llu elements: something that is never pulled violates V%02u of '%s'", column->name,
+              data_shape_name(shape), (unsigned long long)count, report.hidden.number, report.hidden.path);
     } else
         t->refused++;
     const interp_claims *claims = interp_claims_of(in);
@@ -54,8 +53,7 @@ static void run_column(const zf_column *column, bool whole) {
     static const uint64_t small[] = {0, 1, 2, 31, 32, 33}, large[] = {4095, 4096, 4097};
     tally all = {0};
     for (unsigned k = 0; k < 6; k++)
-        for (unsigned s = 0; s < 4; s++)
-            run_case(column, (data_shape)((s * 6 + k) % DATA_SHAPES), small[k], whole, &all);
+        for (unsigned s = 0; s < 4; s++) run_case(column, (data_shape)((s * 6 + k) % DATA_SHAPES), small[k], whole, &all);
     for (unsigned s = 0; s < DATA_SHAPES; s += STEP) run_case(column, (data_shape)s, large[s % 3], whole, &all);
     CHECK(all.taken > 0, "%s took nothing at all", column->name);
     CHECK(whole || all.refused > 0, "%s refused nothing at all", column->name);

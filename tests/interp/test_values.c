@@ -126,8 +126,7 @@ static void test_bits(void) {
     CHECK(interp_stream_bit_read(s, 3, 37) == UINT64_C(0x123456789), "bits come back");
     interp_stream_push(s, 7);
     CHECK(s->count == 3 && interp_stream_bits(s, 2, NULL) == 7, "an ordinary push aligns first");
-    CHECK(interp_stream_bit_read_msb(s, 64, 8) == 7 && interp_stream_bit_read_msb(s, 64, 9) == 14,
-          "most significant first");
+    CHECK(interp_stream_bit_read_msb(s, 64, 8) == 7 && interp_stream_bit_read_msb(s, 64, 9) == 14, "most significant first");
     interp_stream_reverse(s, 1);
     CHECK(interp_stream_bits(s, 1, NULL) == 7, "reversed from 1");
     interp_stream *flags = interp_stream_new(in, zf_type_of(ZF_K_BOOL));
@@ -158,8 +157,7 @@ int main(void) {
     for (size_t k = 0; k < sizeof binaries / sizeof binaries[0]; k++) {
         uint64_t out = 0;
         bool ok = interp_value_binary(binaries[k].op, binaries[k].kind, binaries[k].a, binaries[k].b, &out);
-        CHECK(ok == binaries[k].ok && (!ok || out == binaries[k].want), "binary %zu gives %llx", k,
-              (unsigned long long)out);
+        CHECK(ok == binaries[k].ok && (!ok || out == binaries[k].want), "binary %zu gives %llx", k, (unsigned long long)out);
     }
     for (size_t k = 0; k < sizeof casts / sizeof casts[0]; k++) {
         uint64_t out = interp_value_cast(casts[k].from, casts[k].to, casts[k].a);
@@ -168,8 +166,7 @@ int main(void) {
     for (size_t k = 0; k < sizeof prims / sizeof prims[0]; k++) {
         uint64_t out = 0;
         bool ok = interp_value_prim(prims[k].prim, prims[k].kind, prims[k].a, prims[k].b, &out);
-        CHECK(ok == prims[k].ok && (!ok || out == prims[k].want), "primitive %zu gives %llx", k,
-              (unsigned long long)out);
+        CHECK(ok == prims[k].ok && (!ok || out == prims[k].want), "primitive %zu gives %llx", k, (unsigned long long)out);
     }
     uint64_t out = 0;
     interp_value_binary(ZF_OP_ADD, ZF_K_F32, f32(16777216.0f), f32(1.0f), &out);

@@ -11,9 +11,9 @@
 static zf_spec *spec;
 
 // One column over one stored stream of bytes, one chunk.
-static interp_status decode_bytes(interp *in, zf_type type, const char *codec, const uint64_t *params,
-                                  uint32_t param_count, const void *bytes, uint64_t size, uint64_t elements,
-                                  interp_stream **out, interp_report *report) {
+static interp_status decode_bytes(interp *in, zf_type type, const char *codec, const uint64_t *params, uint32_t param_count,
+                                  const void *bytes, uint64_t size, uint64_t elements, interp_stream **out,
+                                  interp_report *report) {
     const zf_column *column = zf_spec_resolve_codec(spec, "vector", type, codec);
     CHECK(column != NULL, "%s is resolved", codec);
     if (!column) return INTERP_MISUSE;
@@ -58,8 +58,8 @@ static void test_orc(void) {
         interp *in = interp_create(NULL);
         interp_stream *out;
         interp_report report;
-        interp_status status = decode_bytes(in, zf_type_of(ZF_K_I64), "orc_rle2", &orc[k].is_signed, 1, orc[k].bytes,
-                                            orc[k].size, orc[k].count, &out, &report);
+        interp_status status = decode_bytes(in, zf_type_of(ZF_K_I64), "orc_rle2", &orc[k].is_signed, 1, orc[k].bytes, orc[k].size,
+                                            orc[k].count, &out, &report);
         CHECK(status == INTERP_OK, "%s: %s, V%02u", orc[k].name, interp_status_name(status), report.violation.number);
         for (uint64_t i = 0; status == INTERP_OK && i < orc[k].count; i++)
             CHECK((int64_t)interp_stream_bits(out, i, NULL) == orc[k].values[i], "%s: element %llu", orc[k].name,
@@ -86,8 +86,7 @@ static void check_plain(const char *name, const char *codec, const void *packed,
     interp_report report;
     zf_text options = {0};
     zf_text_printf(&options, "%s(chunk: %u)", codec, 1u << 24);
-    interp_status status =
-        decode_bytes(in, zf_type_of(ZF_K_U8), options.data, NULL, 0, packed, packed_size, size, &out, &report);
+    interp_status status = decode_bytes(in, zf_type_of(ZF_K_U8), options.data, NULL, 0, packed, packed_size, size, &out, &report);
     zf_text text = {0};
     if (status == INTERP_VIOLATION) interp_violation_text(&report.violation, &text);
     CHECK(status == INTERP_OK, "%s: %s: %s", name, interp_status_name(status), text.data ? text.data : report.message);
@@ -97,9 +96,7 @@ static void check_plain(const char *name, const char *codec, const void *packed,
     interp_destroy(in);
 }
 
-static uint32_t le32(const uint8_t *b) {
-    return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
-}
+static uint32_t le32(const uint8_t *b) { return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24; }
 
 // An LZ4 frame: magic, descriptor, blocks. Linked blocks cannot be decoded alone, so one block only.
 static bool lz4_block(const uint8_t *frame, size_t size, const uint8_t **block, size_t *block_size) {
@@ -107,8 +104,7 @@ static bool lz4_block(const uint8_t *frame, size_t size, const uint8_t **block, 
     size_t at = 6 + (frame[4] & 8 ? 8u : 0u) + (frame[4] & 1 ? 4u : 0u) + 1;
     if (at + 4 > size) return false;
     uint32_t length = le32(frame + at);
-    if (length >> 31 || at + 4 + length + 4 > size || le32(frame + at + 4 + length) != 0)
-        return false; // stored, or more blocks
+    if (length >> 31 || at + 4 + length + 4 > size || le32(frame + at + 4 + length) != 0) return false; // stored, or more blocks
     *block = frame + at + 4;
     *block_size = length;
     return true;
@@ -143,33 +139,29 @@ static const struct {
 
 static void test_files(void) {
     unsigned done = 0;
-    for (size_t k = 0; k < sizeof files / sizeof files[0]; k++)
-        done += test_file(files[k].kind, files[k].packed, files[k].plain);
+    for (size_t k = 0; k < sizeof files / sizeof files[0]; k++) done += test_file(files[k].kind, files[k].packed, files[k].plain);
     printf("%u of %zu files of others\n", done, sizeof files / sizeof files[0]);
-    static const uint8_t lz4[] = {0x12, 'a', 1,   0,   0x50,
-                                  'v',  'w', 'x', 'y', 'z'}; // 'a', a match of 6 at 1, five literals
+    static const uint8_t lz4[] = {0x12, 'a', 1, 0, 0x50, 'v', 'w', 'x', 'y', 'z'}; // 'a', a match of 6 at 1, five literals
     check_plain("lz4 by hand", "lz4", lz4, sizeof lz4, "aaaaaaavwxyz", 12);
     static const uint8_t snappy[] = {8, 0 << 2, 'a', 1 | 3 << 2, 1}; // a literal, a copy of 7 at 1
     check_plain("snappy by hand", "snappy", snappy, sizeof snappy, "aaaaaaaa", 8);
     static const uint8_t dynamic[] = {
         // codes of its own, matches: the text below as zlib packs it at level 9
-        0x85, 0x92, 0x51, 0x0a, 0x03, 0x21, 0x0c, 0x05, 0xaf, 0xe2, 0x11, 0x56, 0x13, 0x8d, 0xd2, 0xd3, 0x6c, 0xbb,
-        0x96, 0x85, 0x6e, 0x6b, 0xb1, 0x0b, 0xbd, 0x7e, 0xfd, 0x14, 0x7c, 0x8d, 0x9f, 0x06, 0x46, 0x87, 0x31, 0xb5,
-        0x7c, 0xcd, 0x62, 0xca, 0xdd, 0x9c, 0x7b, 0x36, 0xe7, 0x7a, 0x3d, 0xb2, 0xd9, 0xcb, 0xb1, 0x7d, 0xda, 0xf0,
-        0xbd, 0xde, 0x1e, 0x79, 0x33, 0xdf, 0x52, 0xdb, 0x71, 0x7d, 0x6d, 0x6d, 0xf4, 0x2c, 0x35, 0x5f, 0x4c, 0x6d,
-        0x0c, 0x09, 0x82, 0xec, 0x08, 0xd9, 0x0e, 0x12, 0x46, 0x10, 0x8f, 0x90, 0xeb, 0x20, 0x0b, 0xf5, 0xd2, 0x08,
-        0x51, 0x07, 0x31, 0xd6, 0x0b, 0x23, 0xc5, 0x1d, 0x15, 0xa1, 0x9f, 0xf3, 0x23, 0xe5, 0x3b, 0xca, 0x41, 0x41,
-        0x02, 0x6f, 0x85, 0x8e, 0xf2, 0xd0, 0x90, 0x93, 0x9e, 0x3d, 0x41, 0x43, 0x3b, 0xe9, 0x4e, 0xd0, 0xd0, 0x45,
-        0x3d, 0x7c, 0xc0, 0x86, 0xa2, 0x97, 0x27, 0x28, 0xe8, 0xf5, 0xf0, 0x8c, 0x13, 0x46, 0x3d, 0xbc, 0xe0, 0x4f,
-        0x5e, 0xf4, 0xf0, 0x16, 0x1a, 0x92, 0xe8, 0xe1, 0x3d, 0x34, 0x6c, 0x77, 0xa9, 0xe1, 0x23, 0x4e, 0x38, 0xd9,
-        0x78, 0x07, 0x0d, 0x1d, 0xeb, 0xe1, 0x03, 0x34, 0x9c, 0x6c, 0x7c, 0xc2, 0x82, 0xa4, 0x87, 0x27, 0x2c, 0x98,
+        0x85, 0x92, 0x51, 0x0a, 0x03, 0x21, 0x0c, 0x05, 0xaf, 0xe2, 0x11, 0x56, 0x13, 0x8d, 0xd2, 0xd3, 0x6c, 0xbb, 0x96, 0x85,
+        0x6e, 0x6b, 0xb1, 0x0b, 0xbd, 0x7e, 0xfd, 0x14, 0x7c, 0x8d, 0x9f, 0x06, 0x46, 0x87, 0x31, 0xb5, 0x7c, 0xcd, 0x62, 0xca,
+        0xdd, 0x9c, 0x7b, 0x36, 0xe7, 0x7a, 0x3d, 0xb2, 0xd9, 0xcb, 0xb1, 0x7d, 0xda, 0xf0, 0xbd, 0xde, 0x1e, 0x79, 0x33, 0xdf,
+        0x52, 0xdb, 0x71, 0x7d, 0x6d, 0x6d, 0xf4, 0x2c, 0x35, 0x5f, 0x4c, 0x6d, 0x0c, 0x09, 0x82, 0xec, 0x08, 0xd9, 0x0e, 0x12,
+        0x46, 0x10, 0x8f, 0x90, 0xeb, 0x20, 0x0b, 0xf5, 0xd2, 0x08, 0x51, 0x07, 0x31, 0xd6, 0x0b, 0x23, 0xc5, 0x1d, 0x15, 0xa1,
+        0x9f, 0xf3, 0x23, 0xe5, 0x3b, 0xca, 0x41, 0x41, 0x02, 0x6f, 0x85, 0x8e, 0xf2, 0xd0, 0x90, 0x93, 0x9e, 0x3d, 0x41, 0x43,
+        0x3b, 0xe9, 0x4e, 0xd0, 0xd0, 0x45, 0x3d, 0x7c, 0xc0, 0x86, 0xa2, 0x97, 0x27, 0x28, 0xe8, 0xf5, 0xf0, 0x8c, 0x13, 0x46,
+        0x3d, 0xbc, 0xe0, 0x4f, 0x5e, 0xf4, 0xf0, 0x16, 0x1a, 0x92, 0xe8, 0xe1, 0x3d, 0x34, 0x6c, 0x77, 0xa9, 0xe1, 0x23, 0x4e,
+        0x38, 0xd9, 0x78, 0x07, 0x0d, 0x1d, 0xeb, 0xe1, 0x03, 0x34, 0x9c, 0x6c, 0x7c, 0xc2, 0x82, 0xa4, 0x87, 0x27, 0x2c, 0x98,
         0xf4, 0xf0, 0x82, 0x13, 0x4e, 0xc2, 0x07, 0x04, 0x89, 0x9e, 0x9d, 0xa1, 0x9f, 0x77, 0xff, 0xb3, 0xff, 0x00};
     char text[2048];
     size_t length = 0;
     for (int k = 0; k < 24; k++) {
-        length += (size_t)snprintf(text + length, sizeof text - length,
-                                   "row %d of the table holds %d packed words and %d more; ", k * 37 % 101, k * k % 53,
-                                   k % 7);
+        length += (size_t)snprintf(text + length, sizeof text - length, "row %d of the table holds %d packed words and %d more; ",
+                                   k * 37 % 101, k * k % 53, k % 7);
     }
     check_plain("deflate, dynamic codes", "deflate", dynamic, sizeof dynamic, text, length);
     static const uint8_t deflate[] = {0x01, 3, 0, 0xfc, 0xff, 'x', 'y', 'z'}; // stored

@@ -149,8 +149,8 @@ static int run_file(const char *path, bool ok_only) {
     for (size_t i = 0; i < all->count; i++) {
         const expected *row = &all->rows[i];
         if (row->met) continue;
-        printf("%s:%u: missing: %s[ZF%04u]: %.*s\n", path, row->line, severity_names[row->severity], row->code,
-               (int)row->length, row->text);
+        printf("%s:%u: missing: %s[ZF%04u]: %.*s\n", path, row->line, severity_names[row->severity], row->code, (int)row->length,
+               row->text);
         failures++;
     }
 done:
@@ -165,9 +165,7 @@ static int is_test(const struct dirent *entry) {
     return length > 3 && strcmp(entry->d_name + length - 3, ".zf") == 0;
 }
 
-static bool stands_under_ok(const char *path) {
-    return strncmp(path, "ok/", 3) == 0 || strstr(path, "/ok/") != NULL;
-}
+static bool stands_under_ok(const char *path) { return strncmp(path, "ok/", 3) == 0 || strstr(path, "/ok/") != NULL; }
 
 int main(int count, char **arguments) {
     int files = 0, failures = 0;

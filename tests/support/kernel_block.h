@@ -138,8 +138,9 @@ static inline uint64_t kb_slot(const kb_block *b, const zf_abi_slot *slot, const
 
 static inline size_t kb_bytes(unsigned element, uint64_t count) { return element == 0 ? (count + 7) / 8 : element * count; }
 
-/// Runs the block: the check once per block, every kernel but the last whole, the last one tile by tile, from the last tile to the
-/// first, each into memory that ends with it; RECORD: in order, into one piece. `out` gets the elements. Returns the failure word.
+/// Runs the block: the check once per block, every kernel but the last whole, the last one tile by tile, from the last tile to
+/// the first, each into memory that ends with it; RECORD: in order, into one piece. `out` gets the elements. Returns the failure
+/// word.
 static inline uint64_t kb_run(kb_block *b, const zf_abi_code *code, zf_abi_mode mode, void *out, unsigned element) {
     const zf_plan *plan = b->decoder->plan;
     uint64_t slots[64], failure = ZF_ABI_NO_FAILURE;

@@ -1,5 +1,5 @@
-// The standard library under other names: every algorithm, stream, param, function, constant and codec is renamed by a seeded map,
-// for tests that no name means anything to the compiler.
+// The standard library under other names: every algorithm, stream, param, function, constant and codec is renamed by a seeded
+// map, for tests that no name means anything to the compiler.
 #ifndef ZF_TESTS_RENAMING_H
 #define ZF_TESTS_RENAMING_H
 
@@ -89,8 +89,10 @@ static inline void renaming_collect(renaming *map, const char *text) {
     }
 }
 
-/// Rewrites every word of `from` to `to`, except after a dot, where members stand. In printed stages (`everywhere`) dots join paths.
-static inline void renaming_rewrite(const char *text, char from[][WORD_LIMIT], char to[][WORD_LIMIT], int count, bool everywhere, zf_text *out) {
+/// Rewrites every word of `from` to `to`, except after a dot, where members stand. In printed stages (`everywhere`) dots join
+/// paths.
+static inline void renaming_rewrite(const char *text, char from[][WORD_LIMIT], char to[][WORD_LIMIT], int count, bool everywhere,
+                                    zf_text *out) {
     for (const char *at = text; *at != '\0';) {
         size_t length = everywhere ? 0 : renaming_skipped(at);
         if (length > 0) {
@@ -105,8 +107,10 @@ static inline void renaming_rewrite(const char *text, char from[][WORD_LIMIT], c
         while (renaming_is_word(at[length])) length++;
         bool member = !everywhere && at > text && at[-1] == '.' && !(at > text + 1 && at[-2] == '.');
         int k = member ? -1 : renaming_find(from, count, at, length);
-        if (k >= 0) zf_text_puts(out, to[k]);
-        else zf_text_add(out, at, length);
+        if (k >= 0)
+            zf_text_puts(out, to[k]);
+        else
+            zf_text_add(out, at, length);
         at += length;
     }
 }

@@ -59,8 +59,10 @@ static inline void walk_run(const zf_abi_args *args, const uint32_t *values, uin
             sum += value;
         }
         if (t + 1 == args->tiles) continue;
-        if (args->mode == ZF_ABI_RECORD) args->record[t] = sum;
-        else if (walk_state(args, t + 1) != sum) walk_fail(args, t * WALK_INTERVAL, 0);
+        if (args->mode == ZF_ABI_RECORD)
+            args->record[t] = sum;
+        else if (walk_state(args, t + 1) != sum)
+            walk_fail(args, t * WALK_INTERVAL, 0);
     }
 }
 
@@ -96,7 +98,7 @@ static inline void walk_check(const zf_abi_args *args) {
 // ---- Provider -------------------------------------------------------------------------------------------------
 
 static const zf_abi_slot walk_slots[] = {
-    {ZF_SLOT_OFFSET, 0, 0}, {ZF_SLOT_COUNT, 0, 0},      {ZF_SLOT_PARAM, 1, 0}, {ZF_SLOT_SEEK_OFFSET, 0, 0},
+    {ZF_SLOT_OFFSET, 0, 0},     {ZF_SLOT_COUNT, 0, 0}, {ZF_SLOT_PARAM, 1, 0}, {ZF_SLOT_SEEK_OFFSET, 0, 0},
     {ZF_SLOT_SEEK_WIDTH, 0, 0}, {ZF_SLOT_COUNT, 1, 0}, {ZF_SLOT_PARAM, 0, 0},
 };
 static const zf_abi_kernel walk_kernels[2][2] = {

@@ -6,15 +6,15 @@
 
 static int check_failures, check_count;
 
-#define CHECK(condition, ...)                                                                                          \
-    do {                                                                                                               \
-        check_count++;                                                                                                 \
-        if (!(condition)) {                                                                                            \
-            check_failures++;                                                                                          \
-            printf("%s:%d: %s: ", __FILE__, __LINE__, #condition);                                                     \
-            printf(__VA_ARGS__);                                                                                       \
-            printf("\n");                                                                                              \
-        }                                                                                                              \
+#define CHECK(condition, ...)                                                                                                    \
+    do {                                                                                                                         \
+        check_count++;                                                                                                           \
+        if (!(condition)) {                                                                                                      \
+            check_failures++;                                                                                                    \
+            printf("%s:%d: %s: ", __FILE__, __LINE__, #condition);                                                               \
+            printf(__VA_ARGS__);                                                                                                 \
+            printf("\n");                                                                                                        \
+        }                                                                                                                        \
     } while (0)
 
 /// 0 when every check held. A test that checked nothing has failed.

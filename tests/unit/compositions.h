@@ -25,7 +25,8 @@ static const char extra_algorithms[] =
     "  encode(x) { for i in 0..x.len { steps.push(i % 128 == 0 ? x[i] : x[i] - x[i - 1]); } } }\n"
     "algorithm segments_after(first: i32[], steps: i32[]) -> i32[] fully_parallel {\n"
     "  decode(i) = first[i / 128] + sum(k in i / 128 * 128 + 1 ..= i: steps[k]);\n"
-    "  encode(x) { for i in 0..x.len { if i % 128 == 0 { first.push(x[i]); } steps.push(i % 128 == 0 ? 0 : x[i] - x[i - 1]); } } }\n"
+    "  encode(x) { for i in 0..x.len { if i % 128 == 0 { first.push(x[i]); } steps.push(i % 128 == 0 ? 0 : x[i] - x[i - 1]); } } "
+    "}\n"
     "algorithm odd_segments(steps: i32[]) -> i32[] fully_parallel {\n"
     "  decode(i) = sum(k in i / 100 * 100 ..= i: steps[k]);\n"
     "  encode(x) { for i in 0..x.len { steps.push(i % 100 == 0 ? x[i] : x[i] - x[i - 1]); } } }\n"
@@ -121,8 +122,9 @@ static inline zf_spec *make_spec(const char *path, const char *std_dir) {
         for (int k = 0; k < COMPOSITIONS; k++) {
             zf_text_printf(&text, "  %s: %s = %s;\n", compositions[k].name, compositions[k].type, compositions[k].codec);
         }
-        zf_text_puts(&text, "  chunked: u8 = bytewise;\n  words: string = plain;\n  gaps: i32? = plain;\n  some_terms: i64 = some_terms;\n"
-                            "  choice: i32 = dictionary(bitpack | plain) | bitpack;\n}\n");
+        zf_text_puts(
+            &text, "  chunked: u8 = bytewise;\n  words: string = plain;\n  gaps: i32? = plain;\n  some_terms: i64 = some_terms;\n"
+                   "  choice: i32 = dictionary(bitpack | plain) | bitpack;\n}\n");
         good = zf_spec_add_text(spec, "tests.zf", text.data, text.length);
         zf_text_free(&text);
     }

@@ -1,5 +1,5 @@
-// Comparing a printed stage with the file that holds what it should be. `ZF_UPDATE_GOLDEN=1` writes the files instead: look at the
-// difference before you commit it.
+// Comparing a printed stage with the file that holds what it should be. `ZF_UPDATE_GOLDEN=1` writes the files instead: look at
+// the difference before you commit it.
 #ifndef ZF_TESTS_GOLDEN_H
 #define ZF_TESTS_GOLDEN_H
 

@@ -1,6 +1,6 @@
 // Links: zipflow-scheduler
-// Indices that only grow: which expressions are recognised, with which range, and which are not because they might wrap or turn back.
-// The expressions are made by hand, so that no front end stands between.
+// Indices that only grow: which expressions are recognised, with which range, and which are not because they might wrap or turn
+// back. The expressions are made by hand, so that no front end stands between.
 #include "scheduler/affine.h"
 
 #include "tests/unit/check.h"
@@ -84,7 +84,8 @@ static void is_not(const char *what, zf_around around, zf_expr *e) {
 
 int main(void) {
     arena = zf_arena_create();
-    zf_local i = {.kind = ZF_L_DOMAIN_I, .name = "i"}, g = {.kind = ZF_L_DOMAIN_G, .name = "g"}, j = {.kind = ZF_L_DOMAIN_J, .name = "j"};
+    zf_local i = {.kind = ZF_L_DOMAIN_I, .name = "i"}, g = {.kind = ZF_L_DOMAIN_G, .name = "g"},
+             j = {.kind = ZF_L_DOMAIN_J, .name = "j"};
     zf_local k = {.kind = ZF_L_BINDER, .name = "k"}, v = {.kind = ZF_L_VAR, .name = "v"};
     zf_port width = {.name = "width", .type = {.kind = ZF_K_U64}, .range = {0, 64}};
     zf_port wide = {.name = "wide", .type = {.kind = ZF_K_U64}, .range = {0, ((zf_int128)1 << 64) - 1}};

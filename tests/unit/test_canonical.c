@@ -50,8 +50,8 @@ static zf_text canonical(zf_spec *spec, bool renamed) {
         zf_text trees_a = {0}, trees_b = {0};
         print_instances(a->codec, &trees_a);
         print_instances(b->codec, &trees_b);
-        CHECK(renamed ? trees_b.length > 0 : trees_a.length > 0 && strcmp(trees_a.data, trees_b.data) == 0,
-              "column %s:\n%s\n%s", a->name, trees_a.data, trees_b.data);
+        CHECK(renamed ? trees_b.length > 0 : trees_a.length > 0 && strcmp(trees_a.data, trees_b.data) == 0, "column %s:\n%s\n%s",
+              a->name, trees_a.data, trees_b.data);
         zf_text_free(&trees_a);
         zf_text_free(&trees_b);
     }
@@ -79,21 +79,20 @@ static void test_text(void) {
                            "table t { first: date32 = id; b: u32? = id | id; c: u32 = plus(inner, p: 3); }\n"};
     zf_spec *spec = spec_of(texts, 1);
     zf_text text = canonical(spec, false);
-    static const char want[] =
-        "zf 1;\n"
-        "algorithm id<T>(s: T[]) -> T[] fully_parallel { decode(i) = s[i]; encode(x) { for "
-        "v in x { s.push(v); } } }\n"
-        "const BASE: u32 = 0x1_0;\n"
-        "const TABLE: u32[2] = [BASE, 2];\n"
-        "fn twice(x: u32) -> u32 = 2 * x + TABLE[1];\n"
-        "algorithm plus(s: u32[], param p: u8 in 0..=4 = 1) -> u32[] fully_parallel { decode(i) "
-        "{ let TABLE = s[i]; return twice(TABLE) - - "
-        "TABLE + 'a' as u32 + (TABLE == 3 ? 1 : 0); } encode(x) { for v in x { s.push(v); } } }\n"
-        "table t {\n"
-        "    first: date32 = id;\n"
-        "    b: u32? = id | id;\n"
-        "    c: u32 = plus(s: id(s: id), p: 3);\n"
-        "}\n";
+    static const char want[] = "zf 1;\n"
+                               "algorithm id<T>(s: T[]) -> T[] fully_parallel { decode(i) = s[i]; encode(x) { for "
+                               "v in x { s.push(v); } } }\n"
+                               "const BASE: u32 = 0x1_0;\n"
+                               "const TABLE: u32[2] = [BASE, 2];\n"
+                               "fn twice(x: u32) -> u32 = 2 * x + TABLE[1];\n"
+                               "algorithm plus(s: u32[], param p: u8 in 0..=4 = 1) -> u32[] fully_parallel { decode(i) "
+                               "{ let TABLE = s[i]; return twice(TABLE) - - "
+                               "TABLE + 'a' as u32 + (TABLE == 3 ? 1 : 0); } encode(x) { for v in x { s.push(v); } } }\n"
+                               "table t {\n"
+                               "    first: date32 = id;\n"
+                               "    b: u32? = id | id;\n"
+                               "    c: u32 = plus(s: id(s: id), p: 3);\n"
+                               "}\n";
     CHECK(text.data != NULL && strcmp(text.data, want) == 0, "have\n%swant\n%s", text.data, want);
     zf_text_free(&text);
     zf_spec_destroy(spec);
@@ -139,9 +138,9 @@ static void test_clashes(void) {
               strcmp(text.data, once_more.data) == 0,
           "the names made up are the same each time");
     // K and f thrice, each as itself and twice renamed.
-    CHECK(text.data != NULL && strstr(text.data, "const K: u32 = 1;") != NULL &&
-              strstr(text.data, "const K_") != NULL && strstr(text.data, "algorithm K_") != NULL &&
-              strstr(text.data, "algorithm one_") != NULL && strstr(text.data, "fn f_") != NULL,
+    CHECK(text.data != NULL && strstr(text.data, "const K: u32 = 1;") != NULL && strstr(text.data, "const K_") != NULL &&
+              strstr(text.data, "algorithm K_") != NULL && strstr(text.data, "algorithm one_") != NULL &&
+              strstr(text.data, "fn f_") != NULL,
           "%s", text.data);
     zf_text_free(&text);
     zf_text_free(&once_more);
@@ -179,16 +178,14 @@ static void test_scope(void) {
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         zf_text text = {0};
-        zf_text_printf(
-            &text,
-            "const K: u32 = 2; fn global(x: u32) = x + K; algorithm a(s: u32[]) -> u32[] fully_parallel { %s" ENCODE
-            " } table t { c: u32 = a; }",
-            cases[k].algorithm);
+        zf_text_printf(&text,
+                       "const K: u32 = 2; fn global(x: u32) = x + K; algorithm a(s: u32[]) -> u32[] fully_parallel { %s" ENCODE
+                       " } table t { c: u32 = a; }",
+                       cases[k].algorithm);
         const char *texts[] = {text.data};
         zf_spec *spec = spec_of(texts, 1);
         zf_text out = canonical(spec, false);
-        CHECK(out.data != NULL && (strstr(out.data, "const K") != NULL) == cases[k].uses, "%s:\n%s", cases[k].about,
-              out.data);
+        CHECK(out.data != NULL && (strstr(out.data, "const K") != NULL) == cases[k].uses, "%s:\n%s", cases[k].about, out.data);
         zf_text_free(&out);
         zf_text_free(&text);
         zf_spec_destroy(spec);
@@ -248,8 +245,7 @@ static void test_long_chain(void) {
     enum { LENGTH = 200 };
     for (int k = 1; k < LENGTH; k++) zf_text_printf(&text, "const K%d: u32 = K%d;\n", k, k - 1);
     zf_text_printf(&text,
-                   "algorithm a(s: u32[]) -> u32[] fully_parallel { decode(i) = s[i] + K%d; " ENCODE
-                   " } table t { c: u32 = a; }",
+                   "algorithm a(s: u32[]) -> u32[] fully_parallel { decode(i) = s[i] + K%d; " ENCODE " } table t { c: u32 = a; }",
                    LENGTH - 1);
     const char *texts[] = {text.data};
     zf_spec *spec = spec_of(texts, 1);

@@ -58,11 +58,11 @@ static zf_expr *unary_of(zf_expr_kind kind, zf_kind type, zf_expr *a) {
 typedef struct test_case {
     const char *what;
     zf_expr *expr;
-    bool noted;                    ///< failed checks are noted, not left at
-    zf_kind of;                    ///< of the operands
+    bool noted; ///< failed checks are noted, not left at
+    zf_kind of; ///< of the operands
     zf_op op;
     zf_prim prim;
-    char kind;                     ///< 'b'inary, 'u'nary, 'c'ast, 'p'rimitive
+    char kind; ///< 'b'inary, 'u'nary, 'c'ast, 'p'rimitive
 } test_case;
 
 static test_case cases[CASES];
@@ -117,7 +117,9 @@ static zf_status build(void *user, LLVMModuleRef module, zf_error *error) {
         zf_cg_br(&cg, bb_start);
         zf_cg_enter(&cg, bb_start);
         test_env env = {.env = {.inst = &inst, .straight = cases[k].noted, .param = get_param, .check = check},
-                        .v_in = LLVMGetParam(cg.function, 0), .v_fail = LLVMGetParam(cg.function, 2), .bb_stop = bb_stop};
+                        .v_in = LLVMGetParam(cg.function, 0),
+                        .v_fail = LLVMGetParam(cg.function, 2),
+                        .bb_stop = bb_stop};
         zf_body body = {.present = true, .local_count = 1};
         zf_cg_value value = zf_cg_eval_expr(&cg, &env.env, &body, cases[k].expr, NULL, 0);
         zf_cg_store(&cg, zf_cg_to_word(&cg, value.type, value.v), LLVMGetParam(cg.function, 1), 8);
@@ -145,15 +147,40 @@ static unsigned edges(zf_kind kind, uint64_t out[40]) {
         return n;
     }
     if (zf_kind_is_float(kind)) {
-        static const double values[] = {0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 0.49999999999999994, 1e10, -1e10, 1e300, 255.0,
-                                        256.0, -128.5, 65535.9, 2147483647.0, 2147483648.0, -2147483648.0, 4294967296.0,
-                                        9223372036854775808.0, -9223372036854775808.0, 18446744073709551616.0, 4503599627370497.5,
-                                        1e-310, 3.4e38};
+        static const double values[] = {0.0,
+                                        -0.0,
+                                        1.0,
+                                        -1.0,
+                                        0.5,
+                                        -0.5,
+                                        1.5,
+                                        2.5,
+                                        -2.5,
+                                        0.49999999999999994,
+                                        1e10,
+                                        -1e10,
+                                        1e300,
+                                        255.0,
+                                        256.0,
+                                        -128.5,
+                                        65535.9,
+                                        2147483647.0,
+                                        2147483648.0,
+                                        -2147483648.0,
+                                        4294967296.0,
+                                        9223372036854775808.0,
+                                        -9223372036854775808.0,
+                                        18446744073709551616.0,
+                                        4503599627370497.5,
+                                        1e-310,
+                                        3.4e38};
         for (unsigned k = 0; k < sizeof values / sizeof values[0]; k++) {
             float f = (float)values[k];
             uint64_t word = 0;
-            if (kind == ZF_K_F64) memcpy(&word, &values[k], 8);
-            else memcpy(&word, &f, 4);
+            if (kind == ZF_K_F64)
+                memcpy(&word, &values[k], 8);
+            else
+                memcpy(&word, &f, 4);
             out[n++] = word;
         }
         bool wide = kind == ZF_K_F64;
@@ -164,8 +191,29 @@ static unsigned edges(zf_kind kind, uint64_t out[40]) {
     }
     unsigned bits = zf_kind_bits(kind);
     const uint64_t top = 1ull << (bits - 1), all = bits == 64 ? UINT64_MAX : (1ull << bits) - 1;
-    const uint64_t values[] = {0, 1, 2, 3, 7, 8, 10, 31, 32, 33, 63, 64, 65, 100, top - 1, top, top + 1, all, all - 1, all - 6,
-                               0x5555555555555555u & all, 0xdeadbeefcafef00du & all, all >> 1};
+    const uint64_t values[] = {0,
+                               1,
+                               2,
+                               3,
+                               7,
+                               8,
+                               10,
+                               31,
+                               32,
+                               33,
+                               63,
+                               64,
+                               65,
+                               100,
+                               top - 1,
+                               top,
+                               top + 1,
+                               all,
+                               all - 1,
+                               all - 6,
+                               0x5555555555555555u & all,
+                               0xdeadbeefcafef00du & all,
+                               all >> 1};
     for (unsigned k = 0; k < sizeof values / sizeof values[0]; k++) {
         if (values[k] <= all) out[n++] = values[k];
     }
@@ -248,8 +296,8 @@ static void make_cases(void) {
             add("float min, max", 'p', expr, kind, 0, expr->prim);
         }
     }
-    static const zf_kind all[] = {ZF_K_U8, ZF_K_U16, ZF_K_U32, ZF_K_U64, ZF_K_I8, ZF_K_I16, ZF_K_I32, ZF_K_I64, ZF_K_F32, ZF_K_F64,
-                                  ZF_K_BOOL};
+    static const zf_kind all[] = {ZF_K_U8,  ZF_K_U16, ZF_K_U32, ZF_K_U64, ZF_K_I8,  ZF_K_I16,
+                                  ZF_K_I32, ZF_K_I64, ZF_K_F32, ZF_K_F64, ZF_K_BOOL};
     for (unsigned f = 0; f < 11; f++) {
         for (unsigned t = 0; t < 10; t++) {
             zf_expr *expr = unary_of(ZF_X_CAST, all[t], param(0, all[f]));
@@ -265,16 +313,15 @@ static bool expected(const test_case *c, uint64_t a, uint64_t b, uint64_t *out, 
     case 's': *violation = 7; return interp_value_binary(c->op, c->of, a, b, out);
     case 'u': *out = interp_value_unary(c->op, c->of, a); return true;
     case 'c': *out = interp_value_cast(c->of, c->expr->type.kind, a); return true;
-    default:
-        *violation = 8;
-        return interp_value_prim(c->prim, c->of, a, b, out);
+    default: *violation = 8; return interp_value_prim(c->prim, c->of, a, b, out);
     }
 }
 
 static void run_cases(void **functions) {
     for (unsigned k = 0; k < case_count; k++) {
         const test_case *c = &cases[k];
-        void (*function)(const uint64_t *, uint64_t *, uint64_t *) = (void (*)(const uint64_t *, uint64_t *, uint64_t *))(uintptr_t)functions[k];
+        void (*function)(const uint64_t *, uint64_t *, uint64_t *) =
+            (void (*)(const uint64_t *, uint64_t *, uint64_t *))(uintptr_t)functions[k];
         uint64_t as[40], bs[40];
         bool two = c->expr->b != NULL;
         unsigned a_count = edges(c->of, as);
@@ -286,12 +333,15 @@ static void run_cases(void **functions) {
                 bool ok = expected(c, in[0], in[1], &want, &violation);
                 function(in, &got, &fail);
                 zf_kind result = c->expr->type.kind;
-                bool same = got == want || (is_nan(result, got) && is_nan(result, want) && c->kind != 'u' && c->prim != ZF_P_VALUE_OF);
+                bool same =
+                    got == want || (is_nan(result, got) && is_nan(result, want) && c->kind != 'u' && c->prim != ZF_P_VALUE_OF);
                 bool right = ok ? fail == 0 && same : fail == violation;
                 if (!right) {
-                    CHECK(right, "%s (op %d, prim %d) of %s, to %s%s: %#" PRIx64 ", %#" PRIx64 " gave %#" PRIx64 " fail %" PRIu64
-                          ", wanted %#" PRIx64 " %s", c->what, (int)c->op, (int)c->prim, zf_kind_name(c->of), zf_kind_name(result),
-                          c->noted ? ", noted" : "", in[0], in[1], got, fail, want, ok ? "" : "(violation)");
+                    CHECK(right,
+                          "%s (op %d, prim %d) of %s, to %s%s: %#" PRIx64 ", %#" PRIx64 " gave %#" PRIx64 " fail %" PRIu64
+                          ", wanted %#" PRIx64 " %s",
+                          c->what, (int)c->op, (int)c->prim, zf_kind_name(c->of), zf_kind_name(result), c->noted ? ", noted" : "",
+                          in[0], in[1], got, fail, want, ok ? "" : "(violation)");
                     i = a_count;
                     break;
                 }
@@ -341,8 +391,8 @@ static void make_by_hand(void) {
     add("lazy index", 'h', cond(ZF_K_U32, less, table_at(param(0, ZF_K_U64), false), constant(ZF_K_U32, 7)), ZF_K_U64, 0, 0);
     add("proved index", 'h', cond(ZF_K_U32, less, table_at(param(0, ZF_K_U64), true), constant(ZF_K_U32, 7)), ZF_K_U64, 0, 0);
     zf_expr *nonzero = binary(ZF_OP_NE, ZF_K_BOOL, param(1, ZF_K_I32), constant(ZF_K_I32, 0));
-    zf_expr *divides = binary(ZF_OP_EQ, ZF_K_BOOL, binary(ZF_OP_REM, ZF_K_I32, param(0, ZF_K_I32), param(1, ZF_K_I32)),
-                              constant(ZF_K_I32, 0));
+    zf_expr *divides =
+        binary(ZF_OP_EQ, ZF_K_BOOL, binary(ZF_OP_REM, ZF_K_I32, param(0, ZF_K_I32), param(1, ZF_K_I32)), constant(ZF_K_I32, 0));
     add("guarded division", 'h', binary(ZF_OP_ANDAND, ZF_K_BOOL, nonzero, divides), ZF_K_I32, 0, 0);
     for (unsigned m = 0; m < 2; m++) {
         zf_local *k = ZF_NEW(arena, zf_local);
@@ -364,9 +414,21 @@ static void run_by_hand(void **functions) {
     static const by_hand rows[][5] = {
         {{"index", 0, 0, 10, 0}, {"index", 3, 0, 40, 0}, {"index", 4, 0, 0, 1}, {"index", UINT64_MAX, 0, 0, 1}, {"", 0, 0, 0, 0}},
         {{"lazy", 1, 0, 20, 0}, {"lazy", 4, 0, 7, 0}, {"lazy", UINT64_MAX, 0, 7, 0}, {"lazy", 3, 0, 40, 0}, {"", 0, 0, 0, 0}},
-        {{"proved", 1, 0, 20, 0}, {"proved", 4, 0, 7, 0}, {"proved", 1ull << 62, 0, 7, 0}, {"proved", 3, 0, 40, 0}, {"", 0, 0, 0, 0}},
-        {{"guarded", 6, 3, 1, 0}, {"guarded", 7, 3, 0, 0}, {"guarded", 6, 0, 0, 0}, {"guarded", 0x80000000u, 0xffffffffu, 1, 0}, {"", 0, 0, 0, 0}},
-        {{"sum", 0, 4, 14, 0}, {"sum", 2, 4, 13, 0}, {"sum", 4, 4, 0, 0}, {"sum", 5, 4, 0, 0}, {"sum", 3, 11, 3 * 3 + 16 + 25 + 36 + 49 + 64 + 81 + 100, 0}},
+        {{"proved", 1, 0, 20, 0},
+         {"proved", 4, 0, 7, 0},
+         {"proved", 1ull << 62, 0, 7, 0},
+         {"proved", 3, 0, 40, 0},
+         {"", 0, 0, 0, 0}},
+        {{"guarded", 6, 3, 1, 0},
+         {"guarded", 7, 3, 0, 0},
+         {"guarded", 6, 0, 0, 0},
+         {"guarded", 0x80000000u, 0xffffffffu, 1, 0},
+         {"", 0, 0, 0, 0}},
+        {{"sum", 0, 4, 14, 0},
+         {"sum", 2, 4, 13, 0},
+         {"sum", 4, 4, 0, 0},
+         {"sum", 5, 4, 0, 0},
+         {"sum", 3, 11, 3 * 3 + 16 + 25 + 36 + 49 + 64 + 81 + 100, 0}},
         {{"min", 0, 4, 0, 0}, {"min", 2, 4, 4, 0}, {"min", 4, 4, 0, 0}, {"min", 5, 4, 0, 0}, {"min", 3, 11, 9, 0}},
     };
     for (unsigned f = 0; f < hand_forms; f++) {

@@ -27,17 +27,15 @@ static zf_inst *instance(zf_spec *spec, const char *text, const zf_kind *kinds) 
     return inst;
 }
 
-static zf_spec *create(void) {
-    return zf_spec_create(&(zf_spec_options){.no_std = true});
-}
+static zf_spec *create(void) { return zf_spec_create(&(zf_spec_options){.no_std = true}); }
 
 // ---- Values ---------------------------------------------------------------------------------------------------
 
-#define PORTS                                                                                                          \
-    "s: u32[], t: i64[], b: u8[], n8: u8[] in 0..=8, fixed: u32[16], tab: u32[1 << w], param p: u32 in 1..=10, param " \
+#define PORTS                                                                                                                    \
+    "s: u32[], t: i64[], b: u8[], n8: u8[] in 0..=8, fixed: u32[16], tab: u32[1 << w], param p: u32 in 1..=10, param "           \
     "q: u64, param w: u8 in 2..=12, param z: u8"
-#define MAP(body)                                                                                                      \
-    "const T: u8[4] = [3, 9, 5, 7];\nfn twice(v: u32) -> u32 = v * 2;\nalgorithm a(" PORTS                             \
+#define MAP(body)                                                                                                                \
+    "const T: u8[4] = [3, 9, 5, 7];\nfn twice(v: u32) -> u32 = v * 2;\nalgorithm a(" PORTS                                       \
     ") -> u64[] fully_parallel { decode(i) " body " encode extern \"none\"; }"
 #define LET(type, e) MAP("{ let v" type " = " e "; return 0; }")
 
@@ -143,8 +141,7 @@ static void check_values(void) {
             bool counted = zf_kind_is_integer(v->type.kind) || v->type.kind == ZF_K_BOOL;
             zf_text_printf(&out, " %s %s", zf_type_name(spec->arena, v->type),
                            counted ? zf_interval_text(spec->arena, v->init->range) : "0");
-            CHECK(strcmp(out.data, values[k].want) == 0, "%s\n  got  %s\n  want %s", values[k].text, out.data,
-                  values[k].want);
+            CHECK(strcmp(out.data, values[k].want) == 0, "%s\n  got  %s\n  want %s", values[k].text, out.data, values[k].want);
             zf_text_free(&out);
         }
         zf_spec_destroy(spec);
@@ -153,14 +150,14 @@ static void check_values(void) {
 
 // ---- Proofs ---------------------------------------------------------------------------------------------------
 
-#define GROUP(ports, size, decode)                                                                                     \
-    "algorithm a(" ports ") -> u64[] group_parallel { groups = n.len; size(g) = " size "; decode(g, j) " decode        \
+#define GROUP(ports, size, decode)                                                                                               \
+    "algorithm a(" ports ") -> u64[] group_parallel { groups = n.len; size(g) = " size "; decode(g, j) " decode                  \
     " encode extern \"none\"; }"
-#define CHUNK(decode)                                                                                                  \
-    "algorithm a(src: u8[] per chunk, f: u8[4] per chunk in 1..=9) -> u8[] non_parallel(chunk = 64) { decode "         \
+#define CHUNK(decode)                                                                                                            \
+    "algorithm a(src: u8[] per chunk, f: u8[4] per chunk in 1..=9) -> u8[] non_parallel(chunk = 64) { decode "                   \
     "{ " decode " } encode extern \"none\"; }"
-#define ENCODE(encode)                                                                                                 \
-    "algorithm a(s: u32[], f: u32[4]) -> u32[] fully_parallel { decode(i) = s[i]; encode(x) { " encode                 \
+#define ENCODE(encode)                                                                                                           \
+    "algorithm a(s: u32[], f: u32[4]) -> u32[] fully_parallel { decode(i) = s[i]; encode(x) { " encode                           \
     " s.append(x); if f.len < 4 { f.push(0); } } }"
 
 // clang-format off
@@ -253,11 +250,9 @@ static void collect_stmts(proof_list *list, const zf_stmt *stmt);
 
 static void collect(proof_list *list, const zf_expr *expr) {
     if (expr == NULL) return;
-    bool divides =
-        expr->kind == ZF_X_BINARY && (expr->op == ZF_OP_DIV || expr->op == ZF_OP_REM) && expr->b->kind != ZF_X_CONST;
+    bool divides = expr->kind == ZF_X_BINARY && (expr->op == ZF_OP_DIV || expr->op == ZF_OP_REM) && expr->b->kind != ZF_X_CONST;
     bool bit = expr->kind == ZF_X_PRIM && expr->prim == ZF_P_NTH_BIT;
-    if (expr->kind == ZF_X_INDEX || expr->kind == ZF_X_SLICE || expr->kind == ZF_X_BITS || divides || bit)
-        note(list, expr);
+    if (expr->kind == ZF_X_INDEX || expr->kind == ZF_X_SLICE || expr->kind == ZF_X_BITS || divides || bit) note(list, expr);
     collect(list, expr->a);
     collect(list, expr->b);
     collect(list, expr->c);
@@ -308,12 +303,11 @@ static void check_generic(void) {
     if (inst != NULL) {
         zf_text out = {0};
         zf_expr_print(inst->decode.value, &out);
-        CHECK(strcmp(out.data, "((bits_of(s[i#0]?) == bits_of(base)) ? base : value_of(f32, (w[i#0]? as u32)))") == 0,
-              "%s", out.data);
+        CHECK(strcmp(out.data, "((bits_of(s[i#0]?) == bits_of(base)) ? base : value_of(f32, (w[i#0]? as u32)))") == 0, "%s",
+              out.data);
         zf_text_free(&out);
         CHECK(strcmp(inst->name, "a<f32, u8>") == 0, "%s", inst->name);
-        CHECK(inst->params[0]->assigned && inst->streams[0]->written && inst->streams[1]->written,
-              "what encode writes");
+        CHECK(inst->params[0]->assigned && inst->streams[0]->written && inst->streams[1]->written, "what encode writes");
         zf_type same[2] = {zf_type_of(ZF_K_F32), zf_type_of(ZF_K_U8)};
         CHECK(zf_spec_instantiate(spec, inst->algorithm, same, (zf_span){0}) == inst, "made once");
         zf_type date = {.kind = ZF_K_I32, .logical = ZF_LOGICAL_DATE32};
@@ -354,8 +348,7 @@ static void check_evaluate(void) {
     CHECK(inst != NULL, "instance");
     if (inst != NULL) {
         uint64_t params[2] = {20, 0}, bits = 0;
-        CHECK(zf_expr_evaluate(inst->streams[0]->length, params, &bits) && bits == 43, "%llu",
-              (unsigned long long)bits);
+        CHECK(zf_expr_evaluate(inst->streams[0]->length, params, &bits) && bits == 43, "%llu", (unsigned long long)bits);
         CHECK(!zf_expr_evaluate(inst->streams[0]->length, NULL, &bits), "no params known");
         CHECK(!zf_expr_evaluate(inst->decode.value, params, &bits), "a stream is not known");
     }
@@ -366,8 +359,7 @@ static void check_evaluate(void) {
 static void check_time(void) {
     zf_text text = {0};
     zf_text_puts(&text, "algorithm a(s: u32[], param q: u64) -> u64[] fully_parallel { decode(i) { var x: u64 = 0;\n");
-    for (int k = 0; k < 3000; k++)
-        zf_text_printf(&text, "let v%d = q + %d; if v%d < s.len { x += s[v%d]; }\n", k, k, k, k);
+    for (int k = 0; k < 3000; k++) zf_text_printf(&text, "let v%d = q + %d; if v%d < s.len { x += s[v%d]; }\n", k, k, k, k);
     zf_text_puts(&text, "return x; } encode extern \"none\"; }");
     clock_t start = clock();
     zf_spec *spec = create();

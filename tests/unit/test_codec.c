@@ -45,8 +45,7 @@ static const char library[] =
     "codec days: date32 = bitpack;\n"
     "fn function(x: u32) = x;\n";
 
-static const char *const types[] = {"u8",  "u16", "u32", "u64", "i8",   "i16",
-                                    "i32", "i64", "f32", "f64", "bool", "string"};
+static const char *const types[] = {"u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64", "bool", "string"};
 
 static zf_type type_named(const char *name) {
     zf_type type = zf_type_of(ZF_K_ERROR);
@@ -55,8 +54,7 @@ static zf_type type_named(const char *name) {
     size_t length = strlen(name);
     bool nullable = length > 0 && name[length - 1] == '?';
     for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
-        if (strlen(types[k]) == length - nullable && strncmp(types[k], name, length - nullable) == 0)
-            type = zf_type_of(kinds[k]);
+        if (strlen(types[k]) == length - nullable && strncmp(types[k], name, length - nullable) == 0) type = zf_type_of(kinds[k]);
     }
     type.nullable = nullable;
     return type;
@@ -71,8 +69,7 @@ static const struct {
     {"streams by label, in the order of declaration", "i64", "rle(counts: bitpack, values: plain)",
      "rle(values: plain, counts: bitpack)"},
     {"a label, then by order", "i64", "rle(values: plain, bitpack)", "ZF0702: twice"},
-    {"empty parentheses are not in the grammar, spaces are nothing", "i64", "  rle ( bitpack )  ",
-     "rle(values: bitpack)"},
+    {"empty parentheses are not in the grammar, spaces are nothing", "i64", "  rle ( bitpack )  ", "rle(values: bitpack)"},
     {"omitted streams are stored", "i64", "rle(counts: bitpack)", "rle(counts: bitpack)"},
     {"nesting", "i32", "rle(rle(zigzag(bitpack), plain), rle)",
      "rle(values: rle(values: zigzag(codes: bitpack), counts: plain), counts: rle)"},
@@ -147,8 +144,7 @@ static const struct {
     // alternatives, named codecs
     {"alternatives", "i64", "bitpack | rle(plain | bitpack) | plain", "bitpack | rle(values: plain | bitpack) | plain"},
     {"a named codec", "i64", "keys", "rle(values: bitpack, counts: bitpack)"},
-    {"a named codec below", "i64", "rle(keys, bitpack)",
-     "rle(values: rle(values: bitpack, counts: bitpack), counts: bitpack)"},
+    {"a named codec below", "i64", "rle(keys, bitpack)", "rle(values: rle(values: bitpack, counts: bitpack), counts: bitpack)"},
     {"named alternatives join", "i64", "keys | either", "rle(values: bitpack, counts: bitpack) | bitpack | plain"},
     {"a named codec of another type", "i32", "keys", "ZF0703: keys"},
     {"a named codec for a type with a name", "i32", "days", "bitpack"},
@@ -166,8 +162,7 @@ static bool said(zf_spec *spec, const char *want) {
     int code = atoi(want + 2);
     for (const zf_diag *diag = zf_spec_diags(spec)->first; diag != NULL; diag = diag->next) {
         if ((int)diag->code != code) continue;
-        if (strstr(diag->message, want + 8) != NULL || (diag->hint != NULL && strstr(diag->hint, want + 8) != NULL))
-            return true;
+        if (strstr(diag->message, want + 8) != NULL || (diag->hint != NULL && strstr(diag->hint, want + 8) != NULL)) return true;
         for (const zf_remark *r = diag->remarks; r != NULL; r = r->next) {
             if (strstr(r->text, want + 8) != NULL) return true;
         }
@@ -234,8 +229,8 @@ static void check_text(const char *text, const char *want) {
     bool ok = zf_spec_add_text(spec, "text", text, strlen(text)) && zf_spec_check(spec);
     zf_text found = {0};
     zf_diags_render(zf_spec_diags(spec), ZF_DIAG_HUMAN, false, &found);
-    CHECK(want == NULL ? ok : !ok && said(spec, want), "%s\n    want %s\n    have %s", text,
-          want == NULL ? "no error" : want, found.data);
+    CHECK(want == NULL ? ok : !ok && said(spec, want), "%s\n    want %s\n    have %s", text, want == NULL ? "no error" : want,
+          found.data);
     zf_text_free(&found);
     zf_spec_destroy(spec);
 }
@@ -265,14 +260,12 @@ static void test_tables(void) {
     CHECK(zf_spec_add_text(spec, "text", table, strlen(table)) && zf_spec_check(spec), "two tables");
     const zf_table *one = zf_spec_find_table(spec, "one");
     CHECK(zf_spec_find_table(spec, NULL) == NULL && zf_spec_find_table(spec, "three") == NULL, "no only table");
-    CHECK(one != NULL && one == zf_spec_tables(spec) && one->column_count == 2 &&
-              one->next == zf_spec_find_table(spec, "two"),
+    CHECK(one != NULL && one == zf_spec_tables(spec) && one->column_count == 2 && one->next == zf_spec_find_table(spec, "two"),
           "in order");
     CHECK(one != NULL && one->columns->type.logical == ZF_LOGICAL_DATE32 &&
               one->columns->codec->alternatives[0]->inst->result.logical == ZF_LOGICAL_NONE,
           "columns keep the name of their type, instances do not");
-    CHECK(one != NULL && one->columns->next->type.nullable && one->columns->next->type.precision == 15,
-          "decimal(15, 2)?");
+    CHECK(one != NULL && one->columns->next->type.nullable && one->columns->next->type.precision == 15, "decimal(15, 2)?");
     CHECK(zf_spec_find_codec(spec, "named") != NULL && zf_spec_find_codec(spec, "keys") != NULL, "codecs by name");
     zf_spec_destroy(spec);
 }

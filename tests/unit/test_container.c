@@ -1,9 +1,9 @@
 // Links: zipflow-runtime
 // The container's bytes: what is written, what is read back, what is refused, and what the documentation says of it.
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,14 +84,16 @@ static void test_output(void) {
         free(bytes);
         CHECK(zf_output_create(path_of("o"), fresh, &file, &error) == ZF_ERR_IO && error.hint[0] != 0, "%s", error.message);
         CHECK(zf_output_create(path_of("o"), over, &file, &error) == ZF_OK, "%s", error.message);
-        CHECK(zf_output_write(file, 0, "new", 3, &error) == ZF_OK && zf_output_commit(file, &error) == ZF_OK, "%s", error.message);
+        CHECK(zf_output_write(file, 0, "new", 3, &error) == ZF_OK && zf_output_commit(file, &error) == ZF_OK, "%s",
+              error.message);
         zf_output_free(file);
         bytes = read_file(path_of("o"), &size);
         CHECK(size == 3 && files_in_directory() == 1, "%zu bytes", size);
         free(bytes);
         unlink(path_of("o"));
         // Overwriting what is not there is just writing.
-        CHECK(zf_output_create(path_of("o"), over, &file, &error) == ZF_OK && zf_output_commit(file, &error) == ZF_OK, "%s", error.message);
+        CHECK(zf_output_create(path_of("o"), over, &file, &error) == ZF_OK && zf_output_commit(file, &error) == ZF_OK, "%s",
+              error.message);
         zf_output_free(file);
         unlink(path_of("o"));
     }
@@ -112,16 +114,19 @@ static void test_facts(zf_context *context) {
     zf_column_info info;
     size_t length;
     CHECK(walk_write(path_of("f.zfd"), 10000, 4096, false, &error) == ZF_OK, "%s", error.message);
-    CHECK(walk_write(path_of("f.zfd"), 10000, 4096, false, &error) == ZF_ERR_IO && strcmp(error.code, "ZF1501") == 0, "%s", error.code);
+    CHECK(walk_write(path_of("f.zfd"), 10000, 4096, false, &error) == ZF_ERR_IO && strcmp(error.code, "ZF1501") == 0, "%s",
+          error.code);
     CHECK(zf_container_open(context, path_of("f.zfd"), &c, &error) == ZF_OK, "%s at %s", error.message, error.place);
     CHECK(strcmp(zf_container_table(c), "t") == 0 && zf_container_columns(c) == 2, "%s", zf_container_table(c));
-    CHECK(strcmp(zf_container_unit(c, &length), "zf 1;\ntable t { }\n") == 0 && length == 18, "%s", zf_container_unit(c, &length));
+    CHECK(strcmp(zf_container_unit(c, &length), "zf 1;\ntable t { }\n") == 0 && length == 18, "%s",
+          zf_container_unit(c, &length));
     CHECK(strcmp(zf_container_path(c), path_of("f.zfd")) == 0, "path");
     CHECK(zf_container_column(c, 0, &info, &error) == ZF_OK, "%s", error.message);
     CHECK(strcmp(info.name, "walk") == 0 && strcmp(info.codec, "walk(plain | double)") == 0, "%s %s", info.name, info.codec);
     CHECK(info.rows == 10000 && info.blocks == 3 && info.rows_per_block == 4096, "%llu blocks", (unsigned long long)info.blocks);
     CHECK(info.plain_bytes == 40000 && info.stored_bytes > 40000, "%llu bytes", (unsigned long long)info.stored_bytes);
-    CHECK(zf_container_column(c, 1, &info, &error) == ZF_OK && info.plain_bytes == 1250, "%llu", (unsigned long long)info.plain_bytes);
+    CHECK(zf_container_column(c, 1, &info, &error) == ZF_OK && info.plain_bytes == 1250, "%llu",
+          (unsigned long long)info.plain_bytes);
     CHECK(zf_container_column(c, 2, &info, &error) == ZF_ERR_USAGE, "column 2");
     CHECK(zf_container_shapes(c, 0) == 2 && zf_container_shapes(c, 1) == 1 && zf_container_shape(c, 1, 1) == NULL, "shapes");
     const zf_shape *shape = zf_container_shape(c, 0, 1);
@@ -280,7 +285,8 @@ static void test_writer_refusals(void) {
     CHECK(strstr(error.message, "two intervals") != NULL, "%s", error.message);
     CHECK(zf_writer_finish(w, &error) == ZF_ERR_INTERNAL, "a column without its last block");
     CHECK(files_in_directory() == files, "something is left");
-    CHECK(zf_writer_block(w, 0, 0, bytes, size, &data, &error) == ZF_ERR_IO && strcmp(error.code, "ZF1506") == 0, "%s", error.code);
+    CHECK(zf_writer_block(w, 0, 0, bytes, size, &data, &error) == ZF_ERR_IO && strcmp(error.code, "ZF1506") == 0, "%s",
+          error.code);
     walk_free(&data, bytes);
     zf_writer_free(w);
     zf_writer_free(NULL);
@@ -309,7 +315,8 @@ static void test_disk_full(zf_context *context) {
         }
         CHECK(limit < 45000, "%llu bytes did not do", (unsigned long long)limit);
         CHECK(status == ZF_ERR_IO && strcmp(error.code, "ZF1502") == 0, "%s %s", error.code, error.message);
-        CHECK(strstr(error.message, "too large") != NULL && strstr(error.place, "byte") != NULL, "%s at %s", error.message, error.place);
+        CHECK(strstr(error.message, "too large") != NULL && strstr(error.place, "byte") != NULL, "%s at %s", error.message,
+              error.place);
         CHECK(files_in_directory() == files, "something is left");
     }
     signal(SIGXFSZ, SIG_DFL);
@@ -360,8 +367,8 @@ static void test_parallel_writers(zf_context *context) {
     static _Alignas(64) uint32_t values[5 * 4096], work[1 << 16];
     for (size_t i = 0; i < 4; i++) {
         zf_decode_buffers buffers = {.values = values, .workspace = work};
-        CHECK(zf_decode(c, i, "cpu", &(zf_decode_options){.threads = 1}, &buffers, NULL, &error) == ZF_OK,
-              "%s at %s", error.message, error.place);
+        CHECK(zf_decode(c, i, "cpu", &(zf_decode_options){.threads = 1}, &buffers, NULL, &error) == ZF_OK, "%s at %s",
+              error.message, error.place);
         CHECK(values[5 * 4096 - 1] == walk_value(5 * 4096 - 1), "column %zu", i);
     }
     zf_container_close(c);
@@ -423,8 +430,8 @@ static void test_block_refusals(void) {
               "row %zu: %s %s", i, error.code, error.message);
         zf_store64(copy, XXH3_64bits(copy + 8, size - 8));
         CHECK(zf_block_check(shape, copy, size, true, "here", &view, &error) == ZF_ERR_INPUT, "row %zu", i);
-        CHECK(strcmp(error.code, rows[i].code) == 0 && strstr(error.message, rows[i].text) != NULL, "row %zu: %s %s", i, error.code,
-              error.message);
+        CHECK(strcmp(error.code, rows[i].code) == 0 && strstr(error.message, rows[i].text) != NULL, "row %zu: %s %s", i,
+              error.code, error.message);
         CHECK(strncmp(error.place, "here", 4) == 0 && view.memory == NULL, "row %zu: %s", i, error.place);
     }
     // More bytes than the parts need, and fewer than the header.
@@ -457,7 +464,8 @@ static void refuse_index(zf_context *context, const uint8_t *original, size_t si
     zf_store64(footer + 48, XXH3_64bits(footer, 48));
     write_file(path_of("i.zfd"), bytes, size);
     CHECK(zf_container_open(context, path_of("i.zfd"), &c, &error) == ZF_ERR_INPUT, "%s", text);
-    CHECK(strcmp(error.code, code) == 0 && strstr(error.message, text) != NULL, "%s %s instead of %s", error.code, error.message, text);
+    CHECK(strcmp(error.code, code) == 0 && strstr(error.message, text) != NULL, "%s %s instead of %s", error.code, error.message,
+          text);
     CHECK(strstr(error.place, "byte") != NULL, "%s", error.place);
     free(bytes);
 }
@@ -506,7 +514,8 @@ static void test_index_refusals(zf_context *context) {
     zf_container *c = NULL;
     zf_block_view view;
     CHECK(zf_container_open(context, path_of("i.zfd"), &c, &error) == ZF_OK, "%s", error.message);
-    CHECK(zf_container_block(c, 0, 0, true, &view, &error) == ZF_ERR_INPUT && strstr(error.message, "not the one") != NULL, "%s", error.message);
+    CHECK(zf_container_block(c, 0, 0, true, &view, &error) == ZF_ERR_INPUT && strstr(error.message, "not the one") != NULL, "%s",
+          error.message);
     zf_container_close(c);
     free(swapped);
     free(original);
@@ -548,7 +557,8 @@ static void test_changes(zf_context *context) {
         CHECK(futimens(fd, back) == 0, "time");
         close(fd);
         CHECK(zf_decode(c, 0, "cpu", &options, &buffers, NULL, &error) == ZF_ERR_INPUT, "a changed byte");
-        CHECK(strcmp(error.code, "ZF1324") == 0 && strstr(error.place, "column walk, block 0") != NULL, "%s %s", error.code, error.place);
+        CHECK(strcmp(error.code, "ZF1324") == 0 && strstr(error.place, "column walk, block 0") != NULL, "%s %s", error.code,
+              error.place);
         zf_container_close(c);
         // A file that takes the other's place does not disturb who has the first one open.
         write_file(path_of("c.zfd"), bytes, size);
@@ -568,14 +578,18 @@ static void test_open_failures(zf_context *context) {
         size_t size;
         const char *code;
     } rows[] = {
-        {"", 0, "ZF1202"}, {"hello", 5, "ZF1202"}, {"name,value\n1,2\n", 15, "ZF1202"}, {ZF_FORMAT_MAGIC, 8, "ZF1204"},
+        {"", 0, "ZF1202"},
+        {"hello", 5, "ZF1202"},
+        {"name,value\n1,2\n", 15, "ZF1202"},
+        {ZF_FORMAT_MAGIC, 8, "ZF1204"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         write_file(path_of("x.zfd"), rows[i].bytes, rows[i].size);
         CHECK(zf_container_open(context, path_of("x.zfd"), &c, &error) == ZF_ERR_INPUT, "row %zu", i);
         CHECK(strcmp(error.code, rows[i].code) == 0 && c == NULL && error.place[0] != 0, "%zu: %s", i, error.code);
     }
-    CHECK(zf_container_open(context, path_of("none.zfd"), &c, &error) == ZF_ERR_IO && strcmp(error.code, "ZF1201") == 0, "%s", error.code);
+    CHECK(zf_container_open(context, path_of("none.zfd"), &c, &error) == ZF_ERR_IO && strcmp(error.code, "ZF1201") == 0, "%s",
+          error.code);
     CHECK(zf_container_open(context, directory, &c, &error) == ZF_ERR_IO, "a directory");
     CHECK(zf_container_open(context, "/dev/zero", &c, &error) == ZF_ERR_IO, "a device");
     CHECK(zf_container_open(context, NULL, &c, &error) == ZF_ERR_USAGE, "no path");
@@ -585,7 +599,8 @@ static void test_open_failures(zf_context *context) {
     uint8_t *bytes = read_file(path_of("x.zfd"), &size);
     bytes[8] = 2;
     write_file(path_of("x.zfd"), bytes, size);
-    CHECK(zf_container_open(context, path_of("x.zfd"), &c, &error) == ZF_ERR_INPUT && strcmp(error.code, "ZF1203") == 0, "%s", error.code);
+    CHECK(zf_container_open(context, path_of("x.zfd"), &c, &error) == ZF_ERR_INPUT && strcmp(error.code, "ZF1203") == 0, "%s",
+          error.code);
     CHECK(error.hint[0] != 0, "no hint");
     free(bytes);
 }

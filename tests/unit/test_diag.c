@@ -5,9 +5,7 @@
 #include "frontend/diag.h"
 #include "tests/unit/check.h"
 
-static zf_source make_source(const char *text) {
-    return (zf_source){.path = "a.zf", .text = text, .length = strlen(text)};
-}
+static zf_source make_source(const char *text) { return (zf_source){.path = "a.zf", .text = text, .length = strlen(text)}; }
 
 static void check_text(const zf_diags *diags, zf_diag_form form, bool colour, const char *wanted) {
     zf_text text = {0};
@@ -34,8 +32,8 @@ static void test_utf8(void) {
         const char *text;
         size_t length;
     } rows[] = {
-        {"a", 1},        {"\xc3\xa9", 2},     {"\xe2\x82\xac", 3}, {"\xf0\x9f\x98\x80", 4}, {"\x80", 0},
-        {"\xc0\x80", 0}, {"\xe0\x80\x80", 0}, {"\xed\xa0\x80", 0}, {"\xf4\x90\x80\x80", 0}, {"\xe2\x82", 0},
+        {"a", 1},        {"\xc3\xa9", 2},         {"\xe2\x82\xac", 3}, {"\xf0\x9f\x98\x80", 4}, {"\x80", 0},
+        {"\xc0\x80", 0}, {"\xe0\x80\x80", 0},     {"\xed\xa0\x80", 0}, {"\xf4\x90\x80\x80", 0}, {"\xe2\x82", 0},
         {"\xff", 0},     {"\xf0\x80\x80\x80", 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -149,8 +147,14 @@ static void test_nearest(void) {
     static const char *const names[] = {"bitpack", "plain", "dictionary", "rle", "delta"};
     static const struct {
         const char *name, *nearest;
-    } rows[] = {{"bitpak", "bitpack"}, {"plian", "plain"}, {"dictionnary", "dictionary"}, {"rl", NULL},
-                {"rlf", "rle"},        {"zzz", NULL},      {"", NULL},                    {"dleta", "delta"}};
+    } rows[] = {{"bitpak", "bitpack"},
+                {"plian", "plain"},
+                {"dictionnary", "dictionary"},
+                {"rl", NULL},
+                {"rlf", "rle"},
+                {"zzz", NULL},
+                {"", NULL},
+                {"dleta", "delta"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *nearest = zf_nearest_name(rows[i].name, names, sizeof names / sizeof *names);
         bool right = rows[i].nearest ? nearest && strcmp(nearest, rows[i].nearest) == 0 : nearest == NULL;

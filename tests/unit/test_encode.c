@@ -64,8 +64,10 @@ static void fill(zf_kind kind, data_shape shape, uint64_t rows, uint8_t *out) {
         if (zf_kind_is_float(kind) && shape != WIDE) { // decimal fractions
             double value = (double)(int64_t)(word % 100000) / 100.0;
             float narrow = (float)value;
-            if (kind == ZF_K_F64) memcpy(&word, &value, 8);
-            else memcpy(&word, &narrow, 4);
+            if (kind == ZF_K_F64)
+                memcpy(&word, &value, 8);
+            else
+                memcpy(&word, &narrow, 4);
         }
         memcpy(out + k * size, &word, size);
     }
@@ -248,7 +250,8 @@ static void test_codecs(void) {
 
 /// Forms that the library's encoders do not use. decode is as simple as can be.
 static const char FORMS[] =
-    "algorithm forms(packed: u16[], extra: u8[], sorted: i32[], param total: u64, param mean: f64, param flag: bool) -> i32[] fully_parallel {\n"
+    "algorithm forms(packed: u16[], extra: u8[], sorted: i32[], param total: u64, param mean: f64, param flag: bool) -> i32[] "
+    "fully_parallel {\n"
     "    fn clamp(v: i32) -> i32 { if v < -1000 { return -1000; } if v > 1000 { return 1000; } return v; }\n"
     "    fn collect(x: i32[], var into: i32[]) { for v in x { if v % 2 == 0 { into.push(v); } } }\n"
     "    decode(i) = packed.bits(i * 32, 32) as u32 as i32;\n"
@@ -295,20 +298,34 @@ typedef struct bad {
 
 static const bad bads[] = {
     {"refused", "table t { c: f64 = float2int(bitpack); }", "ZF0602", "row 4100, value"},
-    {"refused, no alternative", "table t { c: f64 = float2int(bitpack) | float2int(plain); }", "ZF0602", "not a decimal fraction"},
-    {"wrong", "algorithm a(s: f64[]) -> f64[] fully_parallel { decode(i) = s[i] + 1.0; encode(x) { s.append(x); } }\n"
-              "table t { c: f64 = a; }", "ZF0601", "row 0 is"},
-    {"wrong at a row", "algorithm a(s: f64[]) -> f64[] fully_parallel { decode(i) = i == 904 ? 1.0 : s[i]; encode(x) { s.append(x); } }\n"
-              "table t { c: f64 = a; }", "ZF0601", "row 904 is"},
-    {"out of bounds", "algorithm a(s: f64[]) -> f64[] fully_parallel { decode(i) = s[i];\n"
-                      "encode(x) { for k in 0..=x.len { s.push(x[k]); } } }\n"
-                      "table t { c: f64 = a; }", "ZF0602", "leaves its bounds"},
-    {"endless", "algorithm a(s: f64[]) -> f64[] fully_parallel { decode(i) = s[i]; encode(x) { s.append(x); loop { } } }\n"
-                "table t { c: f64 = a; }", "ZF0602", "does not end"},
-    {"endless output", "algorithm a(s: f64[]) -> f64[] fully_parallel { decode(i) = s[i]; encode(x) { loop { s.push(1.0); } } }\n"
-                       "table t { c: f64 = a; }", "ZF0602", "writes far more"},
-    {"division", "algorithm a(s: f64[], param p: u64) -> f64[] fully_parallel { decode(i) = s[i]; encode(x) { p = x.len / (x.len - 4096); s.append(x); } }\n"
-                 "table t { c: f64 = a; }", "ZF0602", "division by zero"},
+    {"refused, no alternative", "table t { c: f64 = float2int(bitpack) | float2int(plain); }", "ZF0602",
+     "not a decimal fraction"},
+    {"wrong",
+     "algorithm a(s: f64[]) -> f64[] fully_parallel { decode(i) = s[i] + 1.0; encode(x) { s.append(x); } }\n"
+     "table t { c: f64 = a; }",
+     "ZF0601", "row 0 is"},
+    {"wrong at a row",
+     "algorithm a(s: f64[]) -> f64[] fully_parallel { decode(i) = i == 904 ? 1.0 : s[i]; encode(x) { s.append(x); } }\n"
+     "table t { c: f64 = a; }",
+     "ZF0601", "row 904 is"},
+    {"out of bounds",
+     "algorithm a(s: f64[]) -> f64[] fully_parallel { decode(i) = s[i];\n"
+     "encode(x) { for k in 0..=x.len { s.push(x[k]); } } }\n"
+     "table t { c: f64 = a; }",
+     "ZF0602", "leaves its bounds"},
+    {"endless",
+     "algorithm a(s: f64[]) -> f64[] fully_parallel { decode(i) = s[i]; encode(x) { s.append(x); loop { } } }\n"
+     "table t { c: f64 = a; }",
+     "ZF0602", "does not end"},
+    {"endless output",
+     "algorithm a(s: f64[]) -> f64[] fully_parallel { decode(i) = s[i]; encode(x) { loop { s.push(1.0); } } }\n"
+     "table t { c: f64 = a; }",
+     "ZF0602", "writes far more"},
+    {"division",
+     "algorithm a(s: f64[], param p: u64) -> f64[] fully_parallel { decode(i) = s[i]; encode(x) { p = x.len / (x.len - 4096); "
+     "s.append(x); } }\n"
+     "table t { c: f64 = a; }",
+     "ZF0602", "division by zero"},
 };
 
 static void test_failures(void) {
@@ -347,7 +364,8 @@ static void test_alternatives(void) {
     }
     // What does not decode to its source counts as refused.
     program = load("algorithm bad(s: u8[]) -> f64[] fully_parallel { decode(i) = 0.0; encode(x) { s.push(1); } }\n"
-                   "table t { c: f64 = bad | plain; }", &error);
+                   "table t { c: f64 = bad | plain; }",
+                   &error);
     if (program != NULL) {
         round_trip(program, ZF_K_F64, (const uint8_t *)values, 10000, 4096, false, "an alternative that does not verify");
         zf_program_free(program);
@@ -359,7 +377,8 @@ static void test_usage(void) {
     int32_t values[4] = {1, 2, 3, 4};
     zf_program *program = load("table t { c: i32 = bitpack; d: i32 = plain; }", &error);
     if (program == NULL) return;
-    zf_encode_column columns[3] = {{.name = "c", .values = values}, {.name = "d", .values = values}, {.name = "e", .values = values}};
+    zf_encode_column columns[3] = {
+        {.name = "c", .values = values}, {.name = "d", .values = values}, {.name = "e", .values = values}};
     const char *path = "/nonexistent/directory/file.zfd";
     CHECK(zf_encode(program, NULL, columns, 1, 4, NULL, path, NULL, &error) == ZF_ERR_USAGE, "missing");
     CHECK(strstr(error.message, "column `d` is missing") != NULL, "%s", error.message);
@@ -401,8 +420,10 @@ static void test_unsupported(void) {
         const char *text, *code;
     } rows[] = {
         {"table t { c: u8 = a; }\nalgorithm a(s: u8[] per chunk) -> u8[] non_parallel(chunk = 64) {\n"
-         "decode { while !s.at_end() { emit s.u8(); } } encode(x) { for c in chunks(x) { for v in c { s.push(v); } } } }", "ZF0804"},
-        {"table t { c: u8 = a; }\nalgorithm a(s: u8[]) -> u8[] fully_parallel { decode(i) = s[i]; encode extern \"nobody\"; }", "ZF0605"},
+         "decode { while !s.at_end() { emit s.u8(); } } encode(x) { for c in chunks(x) { for v in c { s.push(v); } } } }",
+         "ZF0804"},
+        {"table t { c: u8 = a; }\nalgorithm a(s: u8[]) -> u8[] fully_parallel { decode(i) = s[i]; encode extern \"nobody\"; }",
+         "ZF0605"},
         {"table t { c: u8 = a; }\nalgorithm a(s: u8[]) -> u8[] fully_parallel { decode(i) = s[i]; }", "ZF0606"},
     };
     uint8_t values[100] = {0};
@@ -423,7 +444,8 @@ static void test_unsupported(void) {
 static void test_offsets(void) {
     zf_error error = {0};
     zf_program *program = load("table t { c: string = a; }\nalgorithm a(s: string[]) -> string[] fully_parallel {\n"
-                                "decode(i) = s[i]; encode(x) { for v in x { s.push(v); } } }", &error);
+                               "decode(i) = s[i]; encode(x) { for v in x { s.push(v); } } }",
+                               &error);
     if (program == NULL) return;
     int64_t offsets[] = {0, 3, 1};
     zf_encode_column column = {.name = "c", .values = "abc", .offsets = offsets};
@@ -449,7 +471,8 @@ static void test_print(void) {
 static void test_support(void) {
     zf_encode_frame frame = {.rows = 1, .bytes_left = 1 << 20};
     zf_encode_buffer buffer = {.element = 8, .is_text = 1, .text_length = 1};
-    CHECK(zf_cg_push_text(&frame, &buffer, NULL, UINT64_MAX, 1) == 0 && frame.outcome == ZF_ENCODE_LIMIT, "a text of all lengths");
+    CHECK(zf_cg_push_text(&frame, &buffer, NULL, UINT64_MAX, 1) == 0 && frame.outcome == ZF_ENCODE_LIMIT,
+          "a text of all lengths");
     zf_encode_clear(&frame);
     uint8_t words[] = {3, 1, 2};
     frame = (zf_encode_frame){0};

@@ -47,8 +47,11 @@ static given given_of(const interp_stream *stream) {
         }
         g.validity[k] = !(type.nullable && null);
     }
-    g.input = (zf_encode_input){.type = type, .values = g.values, .validity = type.nullable ? g.validity : NULL,
-                                .offsets = type.kind == ZF_K_STRING ? g.offsets : NULL, .rows = rows};
+    g.input = (zf_encode_input){.type = type,
+                                .values = g.values,
+                                .validity = type.nullable ? g.validity : NULL,
+                                .offsets = type.kind == ZF_K_STRING ? g.offsets : NULL,
+                                .rows = rows};
     static uint64_t whole;
     whole = rows;
     g.input.parts = &whole;

@@ -14,7 +14,9 @@ int main(void) {
     CHECK(zf_fail(NULL, ZF_ERR_IO, "ZF1901", "nobody asks") == ZF_ERR_IO, "without a place for it");
 
     // Bytes that drive a terminal, from a file: none gets through.
-    zf_fail(&error, ZF_ERR_INPUT, "ZF1901", "column `%s`", "a\x1b[31m\nb\x7f\xc2\x9b" "1m");
+    zf_fail(&error, ZF_ERR_INPUT, "ZF1901", "column `%s`",
+            "a\x1b[31m\nb\x7f\xc2\x9b"
+            "1m");
     CHECK(strcmp(error.message, "column `a?[31m?b???1m`") == 0, "%s", error.message);
     zf_fail_place(&error, ZF_ERR_INPUT, "%s:1", "\r.zf");
     zf_fail_hint(&error, ZF_ERR_INPUT, "%s", "\t");

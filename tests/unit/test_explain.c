@@ -17,7 +17,8 @@ static const char *json_end(const char *at, unsigned depth) {
     if (*at == '{' || *at == '[') {
         char close = *at == '{' ? '}' : ']';
         bool object = *at == '{';
-        for (at++; *at == ' ' || *at == '\n'; at++) {}
+        for (at++; *at == ' ' || *at == '\n'; at++) {
+        }
         while (*at != close) {
             if (object) {
                 at = *at == '"' ? json_end(at, depth + 1) : NULL;
@@ -27,7 +28,8 @@ static const char *json_end(const char *at, unsigned depth) {
             if (at == NULL) return NULL;
             while (*at == ' ' || *at == '\n') at++;
             if (*at == ',') {
-                for (at++; *at == ' ' || *at == '\n'; at++) {}
+                for (at++; *at == ' ' || *at == '\n'; at++) {
+                }
                 if (*at == close) return NULL;
             } else if (*at != close) {
                 return NULL;

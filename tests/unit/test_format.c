@@ -145,32 +145,32 @@ static void test_looks(void) {
                  "    for i in a + 1 ..= a {}\n"
                  "    a[1..].b(a[..=2], a[a - 1 ..]);\n"
                  "}\n");
-    check_layout("fn f() { var a: u8[32*256]; a[1+2]+=b[c*d]; }",
-                 "fn f() {\n"
-                 "    var a: u8[32 * 256];\n"
-                 "    a[1 + 2] += b[c * d];\n"
-                 "}\n");
+    check_layout("fn f() { var a: u8[32*256]; a[1+2]+=b[c*d]; }", "fn f() {\n"
+                                                                  "    var a: u8[32 * 256];\n"
+                                                                  "    a[1 + 2] += b[c * d];\n"
+                                                                  "}\n");
     // A block of one statement stands on its line, two blocks deep at most; choices only over simple statements.
-    check_layout("fn f(a) { g(); }\nfn f(a) { g(); h(); }\nfn f() { if a { b(); } else { c(); } if a { b(); } else if c { d(); } }"
-                 "fn f() { for i in a { if i { for j in i { g(); } } } }",
-                 "fn f(a) { g(); }\n"
-                 "fn f(a) {\n"
-                 "    g();\n"
-                 "    h();\n"
-                 "}\n"
-                 "fn f() {\n"
-                 "    if a { b(); } else { c(); }\n"
-                 "    if a {\n"
-                 "        b();\n"
-                 "    } else if c {\n"
-                 "        d();\n"
-                 "    }\n"
-                 "}\n"
-                 "fn f() {\n"
-                 "    for i in a {\n"
-                 "        if i { for j in i { g(); } }\n"
-                 "    }\n"
-                 "}\n");
+    check_layout(
+        "fn f(a) { g(); }\nfn f(a) { g(); h(); }\nfn f() { if a { b(); } else { c(); } if a { b(); } else if c { d(); } }"
+        "fn f() { for i in a { if i { for j in i { g(); } } } }",
+        "fn f(a) { g(); }\n"
+        "fn f(a) {\n"
+        "    g();\n"
+        "    h();\n"
+        "}\n"
+        "fn f() {\n"
+        "    if a { b(); } else { c(); }\n"
+        "    if a {\n"
+        "        b();\n"
+        "    } else if c {\n"
+        "        d();\n"
+        "    }\n"
+        "}\n"
+        "fn f() {\n"
+        "    for i in a {\n"
+        "        if i { for j in i { g(); } }\n"
+        "    }\n"
+        "}\n");
     check_layout("table t { a: u8 = b; long_name: decimal(15,2)?=c(d,e:u8[]=f|g,h:-1);\n\n c:u8=d|e; } table u { }",
                  "table t {\n"
                  "    a:         u8              = b;\n"
@@ -179,26 +179,30 @@ static void test_looks(void) {
                  "    c: u8 = d | e;\n"
                  "}\n"
                  "table u {}\n");
-    check_layout("algorithm a<T:integer,W=u8>(s:T[]per chunk in 1..,param p:u8 in..=3=2)->T?[]non_parallel(chunk=2){groups=1;"
-                 "size(g)=2;state x:u8=3;encode extern \"c\";decode{}}",
-                 "algorithm a<T: integer, W = u8>(s: T[] per chunk in 1.., param p: u8 in ..=3 = 2) -> T?[] non_parallel(chunk = 2) {\n"
-                 "    groups = 1;\n"
-                 "    size(g) = 2;\n"
-                 "    state x: u8 = 3;\n"
-                 "    encode extern \"c\";\n"
-                 "    decode {}\n"
-                 "}\n");
+    check_layout(
+        "algorithm a<T:integer,W=u8>(s:T[]per chunk in 1..,param p:u8 in..=3=2)->T?[]non_parallel(chunk=2){groups=1;"
+        "size(g)=2;state x:u8=3;encode extern \"c\";decode{}}",
+        "algorithm a<T: integer, W = u8>(s: T[] per chunk in 1.., param p: u8 in ..=3 = 2) -> T?[] non_parallel(chunk = 2) {\n"
+        "    groups = 1;\n"
+        "    size(g) = 2;\n"
+        "    state x: u8 = 3;\n"
+        "    encode extern \"c\";\n"
+        "    decode {}\n"
+        "}\n");
 }
 
 static void test_wrapping(void) {
-    check_layout("algorithm bitpack<T: integer, W: unsigned = u32>(packed: W[], param width: u8 in 0..=8 * sizeof(T), param base: T) -> T[]"
-                 " fully_parallel { decode(i) = 1; }",
-                 "algorithm bitpack<T: integer, W: unsigned = u32>(packed: W[], param width: u8 in 0..=8 * sizeof(T), param base: T)\n"
-                 "    -> T[] fully_parallel\n"
-                 "{\n"
-                 "    decode(i) = 1;\n"
-                 "}\n");
-    check_layout("algorithm a(first_stream_with_a_name: u32[] per chunk, second_stream_with_a_name: u32[] per chunk, third_stream_with_a_name: u8[])"
+    check_layout(
+        "algorithm bitpack<T: integer, W: unsigned = u32>(packed: W[], param width: u8 in 0..=8 * sizeof(T), param base: T) -> "
+        "T[]"
+        " fully_parallel { decode(i) = 1; }",
+        "algorithm bitpack<T: integer, W: unsigned = u32>(packed: W[], param width: u8 in 0..=8 * sizeof(T), param base: T)\n"
+        "    -> T[] fully_parallel\n"
+        "{\n"
+        "    decode(i) = 1;\n"
+        "}\n");
+    check_layout("algorithm a(first_stream_with_a_name: u32[] per chunk, second_stream_with_a_name: u32[] per chunk, "
+                 "third_stream_with_a_name: u8[])"
                  " -> u8[] fully_parallel { decode(i) = 1; }",
                  "algorithm a(\n"
                  "    first_stream_with_a_name: u32[] per chunk,\n"
@@ -207,30 +211,40 @@ static void test_wrapping(void) {
                  ") -> u8[] fully_parallel {\n"
                  "    decode(i) = 1;\n"
                  "}\n");
-    check_layout("fn f() = aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa + bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb * cccccccccccccccccccccc + d;",
-                 "fn f() =\n"
-                 "    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa + bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb * cccccccccccccccccccccc + d;\n");
-    check_layout("fn f() = aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa == bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb ? ccccccccccccccccccccccccccccccc"
+    check_layout(
+        "fn f() = aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa + bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb * cccccccccccccccccccccc + "
+        "d;",
+        "fn f() =\n"
+        "    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa + bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb * cccccccccccccccccccccc + d;\n");
+    check_layout("fn f() = aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa == bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb ? "
+                 "ccccccccccccccccccccccccccccccc"
                  " : ddddddddddddddddd;",
                  "fn f() =\n"
                  "    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa == bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\n"
                  "        ? ccccccccccccccccccccccccccccccc\n"
                  "        : ddddddddddddddddd;\n");
-    check_layout("fn f() = aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa && (bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb + ccccccccccccccccccccccc"
-                 " + dddddddddddddddddddddddddddddddddddd) && aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa + bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+    check_layout("fn f() = aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa && (bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb + "
+                 "ccccccccccccccccccccccc"
+                 " + dddddddddddddddddddddddddddddddddddd) && aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa + "
+                 "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
                  " + dddddddddddddddddddddddddddddddddddd;",
                  "fn f() =\n"
                  "    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n"
                  "    && (\n"
-                 "        bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb + ccccccccccccccccccccccc + dddddddddddddddddddddddddddddddddddd\n"
+                 "        bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb + ccccccccccccccccccccccc + "
+                 "dddddddddddddddddddddddddddddddddddd\n"
                  "    )\n"
                  "    && aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n"
                  "        + bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\n"
                  "        + dddddddddddddddddddddddddddddddddddd;\n");
-    check_layout("fn f() { require aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa && bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb && ccccccccccccccccccccccccccccc;"
-                 " emit k in 0..aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb;"
-                 " while aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa && bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb && ccccccccccccccccccccccccccccc { d(); }"
-                 " d(aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb); }",
+    check_layout("fn f() { require aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa && bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb && "
+                 "ccccccccccccccccccccccccccccc;"
+                 " emit k in 0..aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: "
+                 "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb;"
+                 " while aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa && bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb && "
+                 "ccccccccccccccccccccccccccccc { d(); }"
+                 " d(aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, "
+                 "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb); }",
                  "fn f() {\n"
                  "    require aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n"
                  "        && bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\n"
@@ -252,40 +266,134 @@ static void test_wrapping(void) {
 // Every part of a tree counts for equality: the property above is worth no more than that.
 static void test_equality(void) {
     static const char *const texts[] = {
-        "zf 1;", "fn f() = 1;", "fn g() = 1;", "fn f() = 2;", "fn f() = 1.0;", "fn f() = 2.0;", "fn f() = '\\x01';",
-        "fn f() = true;", "fn f() = false;", "fn f() = null;", "fn f() = (1);", "fn f() = a;", "fn f() = b;", "fn f() = a.b;",
-        "fn f() = a.c;", "fn f() = a[b];", "fn f() = a[b..];", "fn f() = a[..b];", "fn f() = a[..=b];", "fn f() = a();",
-        "fn f() = a(b);", "fn f() = a(b, b);", "fn f() = a(k in b..c: d);", "fn f() = a(k in b..=c: d);",
-        "fn f() = a(j in b..c: d);", "fn f() = a(k in b..c, j in b..c: d);", "fn f() = -a;", "fn f() = ~a;", "fn f() = a + b;",
-        "fn f() = a - b;", "fn f() = b + a;", "fn f() = a ? b : c;", "fn f() = a as u8;", "fn f() = a as u16;",
-        "fn f() = a as unsigned(T);", "fn f() -> u8 = 1;", "fn f() -> u8? = 1;", "fn f() -> u8[] = 1;", "fn f() -> u8[1] = 1;",
-        "fn f(a) = 1;", "fn f(b) = 1;", "fn f(a: u8) = 1;", "fn f(var a: u8) = 1;", "fn f() { }", "fn f() { return; }",
-        "fn f() { return 1; }", "fn f() { break; }", "fn f() { continue; }", "fn f() { let a = 1; }", "fn f() { let b = 1; }",
-        "fn f() { let a: u8 = 1; }", "fn f() { var a = 1; }", "fn f() { var a: u8; }", "fn f() { a = 1; }", "fn f() { a += 1; }",
-        "fn f() { a -= 1; }", "fn f() { b = 1; }", "fn f() { a(); }", "fn f() { if a { } }", "fn f() { if a { b(); } }",
-        "fn f() { if a { } else { } }", "fn f() { if a { } else { b(); } }", "fn f() { if a { } else if b { } }",
-        "fn f() { while a { } }", "fn f() { loop { } }", "fn f() { for i in a { } }", "fn f() { for j in a { } }",
-        "fn f() { for i in a..b { } }", "fn f() { for i in a..=b { } }", "fn f() { emit a; }", "fn f() { emit k in 0..1: a; }",
-        "fn f() { require a; }", "fn f() { refuse \"a\"; }", "fn f() { refuse \"b\"; }", "import \"a\";", "import \"b\";",
-        "const f: u8 = 1;", "const f: u16 = 1;", "const f: u8 = [1];", "const f: u8 = [1, 1];", "const f: decimal(1, 2) = 1;",
-        "const f: decimal(1, 3) = 1;", "codec f: u8 = a;", "codec f: u8 = b;", "codec f: u8 = a();", "codec f: u8 = a(b);",
-        "codec f: u8 = a(b, b);", "codec f: u8 = a(c: b);", "codec f: u8 = a(c: u8[] = b);", "codec f: u8 = a(c: u8?[] = b);",
-        "codec f: u8 = a(1);", "codec f: u8 = a(-1);", "codec f: u8 = a | b;", "codec f: u8 = b | a;", "table f { }",
-        "table g { }", "table f { a: u8 = b; }", "table f { c: u8 = b; }", "table f { a: u8? = b; }", "table f { a: u8 = c; }",
-        "algorithm f() -> u8[] fully_parallel { }", "algorithm f() -> u16[] fully_parallel { }",
-        "algorithm f() -> u8[] group_parallel { }", "algorithm f() -> u8[] non_parallel { }",
-        "algorithm f() -> u8[] non_parallel(a = 1) { }", "algorithm f() -> u8[] non_parallel(b = 1) { }",
-        "algorithm f() -> u8[] non_parallel(a = 2) { }", "algorithm f<T>() -> u8[] fully_parallel { }",
-        "algorithm f<T: a>() -> u8[] fully_parallel { }", "algorithm f<T = u8>() -> u8[] fully_parallel { }",
-        "algorithm f(a: u8) -> u8[] fully_parallel { }", "algorithm f(param a: u8) -> u8[] fully_parallel { }",
-        "algorithm f(a: u8 per chunk) -> u8[] fully_parallel { }", "algorithm f(a: u8 per column) -> u8[] fully_parallel { }",
-        "algorithm f(a: u8 in 1..) -> u8[] fully_parallel { }", "algorithm f(param a: u8 = 1) -> u8[] fully_parallel { }",
-        "algorithm f() -> u8[] fully_parallel { a = 1; }", "algorithm f() -> u8[] fully_parallel { b = 1; }",
-        "algorithm f() -> u8[] fully_parallel { a() = 1; }", "algorithm f() -> u8[] fully_parallel { a(b) = 1; }",
-        "algorithm f() -> u8[] fully_parallel { a { } }", "algorithm f() -> u8[] fully_parallel { a() { } }",
-        "algorithm f() -> u8[] fully_parallel { a extern \"b\"; }", "algorithm f() -> u8[] fully_parallel { a extern \"c\"; }",
-        "algorithm f() -> u8[] fully_parallel { state a: u8 = 1; }", "algorithm f() -> u8[] fully_parallel { fn a() = 1; }",
-        "algorithm f() -> u8[] fully_parallel { fn a() = 2; }", "fn f() = 1; fn f() = 1;",
+        "zf 1;",
+        "fn f() = 1;",
+        "fn g() = 1;",
+        "fn f() = 2;",
+        "fn f() = 1.0;",
+        "fn f() = 2.0;",
+        "fn f() = '\\x01';",
+        "fn f() = true;",
+        "fn f() = false;",
+        "fn f() = null;",
+        "fn f() = (1);",
+        "fn f() = a;",
+        "fn f() = b;",
+        "fn f() = a.b;",
+        "fn f() = a.c;",
+        "fn f() = a[b];",
+        "fn f() = a[b..];",
+        "fn f() = a[..b];",
+        "fn f() = a[..=b];",
+        "fn f() = a();",
+        "fn f() = a(b);",
+        "fn f() = a(b, b);",
+        "fn f() = a(k in b..c: d);",
+        "fn f() = a(k in b..=c: d);",
+        "fn f() = a(j in b..c: d);",
+        "fn f() = a(k in b..c, j in b..c: d);",
+        "fn f() = -a;",
+        "fn f() = ~a;",
+        "fn f() = a + b;",
+        "fn f() = a - b;",
+        "fn f() = b + a;",
+        "fn f() = a ? b : c;",
+        "fn f() = a as u8;",
+        "fn f() = a as u16;",
+        "fn f() = a as unsigned(T);",
+        "fn f() -> u8 = 1;",
+        "fn f() -> u8? = 1;",
+        "fn f() -> u8[] = 1;",
+        "fn f() -> u8[1] = 1;",
+        "fn f(a) = 1;",
+        "fn f(b) = 1;",
+        "fn f(a: u8) = 1;",
+        "fn f(var a: u8) = 1;",
+        "fn f() { }",
+        "fn f() { return; }",
+        "fn f() { return 1; }",
+        "fn f() { break; }",
+        "fn f() { continue; }",
+        "fn f() { let a = 1; }",
+        "fn f() { let b = 1; }",
+        "fn f() { let a: u8 = 1; }",
+        "fn f() { var a = 1; }",
+        "fn f() { var a: u8; }",
+        "fn f() { a = 1; }",
+        "fn f() { a += 1; }",
+        "fn f() { a -= 1; }",
+        "fn f() { b = 1; }",
+        "fn f() { a(); }",
+        "fn f() { if a { } }",
+        "fn f() { if a { b(); } }",
+        "fn f() { if a { } else { } }",
+        "fn f() { if a { } else { b(); } }",
+        "fn f() { if a { } else if b { } }",
+        "fn f() { while a { } }",
+        "fn f() { loop { } }",
+        "fn f() { for i in a { } }",
+        "fn f() { for j in a { } }",
+        "fn f() { for i in a..b { } }",
+        "fn f() { for i in a..=b { } }",
+        "fn f() { emit a; }",
+        "fn f() { emit k in 0..1: a; }",
+        "fn f() { require a; }",
+        "fn f() { refuse \"a\"; }",
+        "fn f() { refuse \"b\"; }",
+        "import \"a\";",
+        "import \"b\";",
+        "const f: u8 = 1;",
+        "const f: u16 = 1;",
+        "const f: u8 = [1];",
+        "const f: u8 = [1, 1];",
+        "const f: decimal(1, 2) = 1;",
+        "const f: decimal(1, 3) = 1;",
+        "codec f: u8 = a;",
+        "codec f: u8 = b;",
+        "codec f: u8 = a();",
+        "codec f: u8 = a(b);",
+        "codec f: u8 = a(b, b);",
+        "codec f: u8 = a(c: b);",
+        "codec f: u8 = a(c: u8[] = b);",
+        "codec f: u8 = a(c: u8?[] = b);",
+        "codec f: u8 = a(1);",
+        "codec f: u8 = a(-1);",
+        "codec f: u8 = a | b;",
+        "codec f: u8 = b | a;",
+        "table f { }",
+        "table g { }",
+        "table f { a: u8 = b; }",
+        "table f { c: u8 = b; }",
+        "table f { a: u8? = b; }",
+        "table f { a: u8 = c; }",
+        "algorithm f() -> u8[] fully_parallel { }",
+        "algorithm f() -> u16[] fully_parallel { }",
+        "algorithm f() -> u8[] group_parallel { }",
+        "algorithm f() -> u8[] non_parallel { }",
+        "algorithm f() -> u8[] non_parallel(a = 1) { }",
+        "algorithm f() -> u8[] non_parallel(b = 1) { }",
+        "algorithm f() -> u8[] non_parallel(a = 2) { }",
+        "algorithm f<T>() -> u8[] fully_parallel { }",
+        "algorithm f<T: a>() -> u8[] fully_parallel { }",
+        "algorithm f<T = u8>() -> u8[] fully_parallel { }",
+        "algorithm f(a: u8) -> u8[] fully_parallel { }",
+        "algorithm f(param a: u8) -> u8[] fully_parallel { }",
+        "algorithm f(a: u8 per chunk) -> u8[] fully_parallel { }",
+        "algorithm f(a: u8 per column) -> u8[] fully_parallel { }",
+        "algorithm f(a: u8 in 1..) -> u8[] fully_parallel { }",
+        "algorithm f(param a: u8 = 1) -> u8[] fully_parallel { }",
+        "algorithm f() -> u8[] fully_parallel { a = 1; }",
+        "algorithm f() -> u8[] fully_parallel { b = 1; }",
+        "algorithm f() -> u8[] fully_parallel { a() = 1; }",
+        "algorithm f() -> u8[] fully_parallel { a(b) = 1; }",
+        "algorithm f() -> u8[] fully_parallel { a { } }",
+        "algorithm f() -> u8[] fully_parallel { a() { } }",
+        "algorithm f() -> u8[] fully_parallel { a extern \"b\"; }",
+        "algorithm f() -> u8[] fully_parallel { a extern \"c\"; }",
+        "algorithm f() -> u8[] fully_parallel { state a: u8 = 1; }",
+        "algorithm f() -> u8[] fully_parallel { fn a() = 1; }",
+        "algorithm f() -> u8[] fully_parallel { fn a() = 2; }",
+        "fn f() = 1; fn f() = 1;",
     };
     enum { COUNT = sizeof texts / sizeof *texts };
     static parsed trees[COUNT];
@@ -303,7 +411,8 @@ static void test_equality(void) {
 }
 
 static void test_comments(void) {
-    check_layout("// head\n\n\n// of f\nfn f() { // opens\n\n  // first\n  g(); // of g\n\n\n  // second\n\n  h();\n  // last\n\n} // of f\n// end",
+    check_layout("// head\n\n\n// of f\nfn f() { // opens\n\n  // first\n  g(); // of g\n\n\n  // second\n\n  h();\n  // "
+                 "last\n\n} // of f\n// end",
                  "// head\n"
                  "\n"
                  "// of f\n"
@@ -318,39 +427,34 @@ static void test_comments(void) {
                  "} // of f\n"
                  "// end\n");
     // Comments at the ends of neighbouring lines are aligned.
-    check_layout("fn f() {\n a(); // one\n bbbb(); // two\n c();\n d(); // three\n}",
-                 "fn f() {\n"
-                 "    a();    // one\n"
-                 "    bbbb(); // two\n"
-                 "    c();\n"
-                 "    d(); // three\n"
-                 "}\n");
-    check_layout("fn f() = g(a, // one\n b // two\n);",
-                 "fn f() = g(\n"
-                 "    a, // one\n"
-                 "    b  // two\n"
-                 ");\n");
-    check_layout("table t { // what\n a: u8 = b; // one\n // two\n c: u16 = d; }",
-                 "table t { // what\n"
-                 "    a: u8 = b; // one\n"
-                 "    // two\n"
-                 "    c: u16 = d;\n"
-                 "}\n");
-    check_layout("fn f() { emit k in 0..a // one\n: // two\n b; }",
-                 "fn f() {\n"
-                 "    emit k in 0..a: // one\n"
-                 "        // two\n"
-                 "        b;\n"
-                 "}\n");
-    check_layout("fn f() { if a { b(); } // not a\n else { c(); } }",
-                 "fn f() {\n"
-                 "    if a {\n"
-                 "        b();\n"
-                 "    } // not a\n"
-                 "    else {\n"
-                 "        c();\n"
-                 "    }\n"
-                 "}\n");
+    check_layout("fn f() {\n a(); // one\n bbbb(); // two\n c();\n d(); // three\n}", "fn f() {\n"
+                                                                                      "    a();    // one\n"
+                                                                                      "    bbbb(); // two\n"
+                                                                                      "    c();\n"
+                                                                                      "    d(); // three\n"
+                                                                                      "}\n");
+    check_layout("fn f() = g(a, // one\n b // two\n);", "fn f() = g(\n"
+                                                        "    a, // one\n"
+                                                        "    b  // two\n"
+                                                        ");\n");
+    check_layout("table t { // what\n a: u8 = b; // one\n // two\n c: u16 = d; }", "table t { // what\n"
+                                                                                   "    a: u8 = b; // one\n"
+                                                                                   "    // two\n"
+                                                                                   "    c: u16 = d;\n"
+                                                                                   "}\n");
+    check_layout("fn f() { emit k in 0..a // one\n: // two\n b; }", "fn f() {\n"
+                                                                    "    emit k in 0..a: // one\n"
+                                                                    "        // two\n"
+                                                                    "        b;\n"
+                                                                    "}\n");
+    check_layout("fn f() { if a { b(); } // not a\n else { c(); } }", "fn f() {\n"
+                                                                      "    if a {\n"
+                                                                      "        b();\n"
+                                                                      "    } // not a\n"
+                                                                      "    else {\n"
+                                                                      "        c();\n"
+                                                                      "    }\n"
+                                                                      "}\n");
 }
 
 int main(void) {

@@ -63,7 +63,8 @@ static void check_decisions(zf_spec *spec) {
         if (column == NULL) continue;
         const zf_graph_edge *edge = edge_at(zf_graph_build(arena, column, NULL), rows[k].path);
         CHECK(edge->access == rows[k].access, "%s.%s: access %d", rows[k].column, rows[k].path, (int)edge->access);
-        CHECK(edge->capability == rows[k].capability, "%s.%s: capability %d", rows[k].column, rows[k].path, (int)edge->capability);
+        CHECK(edge->capability == rows[k].capability, "%s.%s: capability %d", rows[k].column, rows[k].path,
+              (int)edge->capability);
         CHECK(edge->decision == rows[k].decision, "%s.%s: decision %d", rows[k].column, rows[k].path, (int)edge->decision);
         CHECK(edge->reason != NULL && *edge->reason != '\0', "%s.%s: no reason", rows[k].column, rows[k].path);
     }
@@ -175,8 +176,10 @@ static void check_broken(zf_spec *spec) {
         char *text = zf_arena_copy(arena, good.data, length);
         zf_text message = {0};
         zf_graph *graph = zf_graph_read(arena, spec, text, &message);
-        if (graph == NULL) CHECK(message.length > 0, "cut at %zu: no message", length);
-        else CHECK(length + 1 >= good.length || zf_graph_verify(graph, NULL), "cut at %zu", length);
+        if (graph == NULL)
+            CHECK(message.length > 0, "cut at %zu: no message", length);
+        else
+            CHECK(length + 1 >= good.length || zf_graph_verify(graph, NULL), "cut at %zu", length);
         zf_text_free(&message);
     }
     // Any byte changed: whatever is read then, neither reader nor verifier may stumble over it.

@@ -113,8 +113,13 @@ static zf_jit *make(const char *cache, unsigned level) {
 
 static zf_jit_request request_of(plan *p, const char *key) {
     static const char *const names[] = {"answer", "absent"};
-    return (zf_jit_request){.name = "test", .key = key, .key_length = key == NULL ? 0 : strlen(key), .build = build_answer,
-                            .user = p, .symbols = names, .symbol_count = 2};
+    return (zf_jit_request){.name = "test",
+                            .key = key,
+                            .key_length = key == NULL ? 0 : strlen(key),
+                            .build = build_answer,
+                            .user = p,
+                            .symbols = names,
+                            .symbol_count = 2};
 }
 
 static uint64_t ask(zf_jit *jit, plan *p, const char *key, zf_jit_code **code) {
@@ -176,9 +181,10 @@ static void test_failures(void) {
         request.build = rows[k].build;
         void *addresses[2];
         zf_error error = {0};
-        CHECK(zf_jit_load(jit, &request, addresses, NULL, &error) == rows[k].status, "row %zu: %s %s", k, error.code, error.message);
-        CHECK(strncmp(error.code, rows[k].code, strlen(rows[k].code)) == 0 && error.message[0] != 0, "row %zu: %s %s", k, error.code,
+        CHECK(zf_jit_load(jit, &request, addresses, NULL, &error) == rows[k].status, "row %zu: %s %s", k, error.code,
               error.message);
+        CHECK(strncmp(error.code, rows[k].code, strlen(rows[k].code)) == 0 && error.message[0] != 0, "row %zu: %s %s", k,
+              error.code, error.message);
         CHECK(ask(jit, &p, NULL, NULL) == 101, "after a failure code is made as before");
     }
     zf_jit_request request = request_of(&(plan){.calls = "zf_cg_nowhere"}, NULL);

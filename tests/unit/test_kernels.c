@@ -1,6 +1,6 @@
 // Links: zipflow-codegen zipflow-scheduler zipflow-patterns zipflow-frontend zipflow-runtime
-// Kernels on blocks made by hand: every lowering, at sizes around every edge, with values compiled in and not, recorded and decoded;
-// and blocks that lie.
+// Kernels on blocks made by hand: every lowering, at sizes around every edge, with values compiled in and not, recorded and
+// decoded; and blocks that lie.
 #include "tests/support/kernel_block.h"
 #include "tests/unit/check.h"
 
@@ -31,7 +31,8 @@ static const char algorithms[] =
     "algorithm demands(v: u32[]) -> u32[] fully_parallel { decode(i) { let e = v[i]; require e < 100; return e; } }\n"
     "algorithm limited(small: u32[] in 0..=9) -> u32[] fully_parallel { decode(i) = small[i]; }\n"
     "algorithm divided(v: u32[], by: u32[]) -> u32[] fully_parallel { decode(i) = v[i] / by[i]; }\n"
-    "algorithm odd(v: u8[], param from: u16 in 0..=999) -> u32[] fully_parallel { decode(i) = v.bits(i * 24 + from, 11) as u32; }\n"
+    "algorithm odd(v: u8[], param from: u16 in 0..=999) -> u32[] fully_parallel { decode(i) = v.bits(i * 24 + from, 11) as u32; "
+    "}\n"
     "algorithm triples(v: u8[3]) -> u8[] fully_parallel { decode(i) = v[i % 3]; }\n";
 
 static zf_context *context;
@@ -286,7 +287,8 @@ static void test_checks(void) {
 
     b = make("u32", "divided");
     uint32_t by[100];
-    for (uint64_t k = 0; k < 100; k++) by[k] = 1 + (uint32_t)k % 3, given.u32[k] = (uint32_t)random_bits(), wanted.u32[k] = given.u32[k] / by[k];
+    for (uint64_t k = 0; k < 100; k++)
+        by[k] = 1 + (uint32_t)k % 3, given.u32[k] = (uint32_t)random_bits(), wanted.u32[k] = given.u32[k] / by[k];
     kb_stream(&b, "v", given.bytes, 400, 100);
     kb_stream(&b, "by", by, 400, 100);
     kb_count(&b, "", 100);
@@ -359,7 +361,8 @@ static void test_scans(void) {
     test_delta("u16", 2);
 
     kb_block largest = make("i32", "largest"), least = make("i32", "least"), parity = make("u16", "parity");
-    kb_block seen = make("bool", "seen"), segments = make("i32", "segments"), odd = make("i32", "odd_segments"), based = make("i32", "based");
+    kb_block seen = make("bool", "seen"), segments = make("i32", "segments"), odd = make("i32", "odd_segments"),
+             based = make("i32", "based");
     for (size_t s = 0; s < SIZES; s++) {
         uint64_t n = sizes[s];
         for (uint64_t k = 0; k < n; k++) given.i32[k] = -(int32_t)(random_bits() % 1000000) - 5;
@@ -539,7 +542,8 @@ static void test_rle(const char *type, unsigned element) {
             if (s == SIZES - 1) lie(&b, element);
             if (n > 1) { // sizes that do not add up
                 kb_count(&b, "", n - 1);
-                if (kb_tiles(&b, &b.decoder->abi.kernels[0]) == (n - 1) / 4096 + 1) expect_failure(&b, element, 9, UINT64_MAX, "too many elements");
+                if (kb_tiles(&b, &b.decoder->abi.kernels[0]) == (n - 1) / 4096 + 1)
+                    expect_failure(&b, element, 9, UINT64_MAX, "too many elements");
                 kb_count(&b, "", n + 1);
                 if (n % 4096 != 0) expect_failure(&b, element, 9, UINT64_MAX, "too few elements");
             }
@@ -683,7 +687,8 @@ static void test_text(void) {
     CHECK(strstr(text.data, "@llvm.fshr.v16i32") != NULL, "unpacking wants funnel shifts of vectors:\n%s", text.data);
     zf_text_free(&text);
     CHECK(zf_decoder_print(b.decoder, &width, ZF_JIT_OPTIMISED, &text, &error) == ZF_OK, "%s", error.message);
-    CHECK(strstr(text.data, "shufflevector") != NULL && strstr(text.data, "store <") != NULL && strstr(text.data, "load <") != NULL,
+    CHECK(strstr(text.data, "shufflevector") != NULL && strstr(text.data, "store <") != NULL &&
+              strstr(text.data, "load <") != NULL,
           "no vectors in:\n%s", text.data);
     zf_text_free(&text);
     CHECK(zf_decoder_print(b.decoder, NULL, ZF_JIT_ASSEMBLY, &text, &error) == ZF_OK, "%s", error.message);

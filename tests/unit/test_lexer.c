@@ -7,11 +7,11 @@ static void test_integers(void) {
         const char *text;
         uint64_t value;
     } rows[] = {
-        {"0", 0},       {"7", 7},           {"1_000", 1000},          {"0x1f", 31},
-        {"0XFF", 255},  {"0b1_01", 5},      {"007", 7},               {"18446744073709551615", UINT64_MAX},
-        {"'a'", 'a'},   {"'\\n'", '\n'},    {"'\\xff'", 255},         {"'\\''", '\''},
-        {"'\\\\'", '\\'}, {"'\"'", '"'},    {"'\\0'", 0},             {"0xffff_ffff_ffff_ffff", UINT64_MAX},
-        {"' '", ' '},   {"'\\\"'", '"'},    {"'\\t'", '\t'},          {"'\\r'", '\r'},
+        {"0", 0},         {"7", 7},        {"1_000", 1000},  {"0x1f", 31},
+        {"0XFF", 255},    {"0b1_01", 5},   {"007", 7},       {"18446744073709551615", UINT64_MAX},
+        {"'a'", 'a'},     {"'\\n'", '\n'}, {"'\\xff'", 255}, {"'\\''", '\''},
+        {"'\\\\'", '\\'}, {"'\"'", '"'},   {"'\\0'", 0},     {"0xffff_ffff_ffff_ffff", UINT64_MAX},
+        {"' '", ' '},     {"'\\\"'", '"'}, {"'\\t'", '\t'},  {"'\\r'", '\r'},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[64];
@@ -27,8 +27,8 @@ static void test_floats(void) {
     static const struct {
         const char *text;
         double value;
-    } rows[] = {{"1.5", 1.5}, {"1e9", 1e9},   {"1E-3", 1e-3}, {"0.1", 0.1}, {"1_0.2_5e+1", 102.5},
-                {"1e-400", 0}, {"0.0", 0}, {"1.7976931348623157e308", 1.7976931348623157e308}};
+    } rows[] = {{"1.5", 1.5},          {"1e9", 1e9},  {"1E-3", 1e-3}, {"0.1", 0.1},
+                {"1_0.2_5e+1", 102.5}, {"1e-400", 0}, {"0.0", 0},     {"1.7976931348623157e308", 1.7976931348623157e308}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[64];
         snprintf(text, sizeof text, "const A: f64 = %s;", rows[i].text);
@@ -126,11 +126,16 @@ static void test_bad(void) {
         const char *text;
         zf_diag_code code;
     } rows[] = {
-        {"fn f() = 1 $ 2;", ZF_D_BAD_CHARACTER},        {"\xef\xbb\xbf fn f() = 1;", ZF_D_BAD_CHARACTER},
-        {"/* never closed", ZF_D_BAD_CHARACTER},        {"fn f() = 1; \\", ZF_D_BAD_CHARACTER},
-        {"import \"abc", ZF_D_UNTERMINATED_STRING},     {"import \"abc\\", ZF_D_UNTERMINATED_STRING},
-        {"const A: u8 = 'a", ZF_D_UNTERMINATED_STRING}, {"// \xc3", ZF_D_BAD_UTF8},
-        {"\x80", ZF_D_BAD_UTF8},                        {"const A: u8 = '\x01';", ZF_D_UNTERMINATED_STRING},
+        {"fn f() = 1 $ 2;", ZF_D_BAD_CHARACTER},
+        {"\xef\xbb\xbf fn f() = 1;", ZF_D_BAD_CHARACTER},
+        {"/* never closed", ZF_D_BAD_CHARACTER},
+        {"fn f() = 1; \\", ZF_D_BAD_CHARACTER},
+        {"import \"abc", ZF_D_UNTERMINATED_STRING},
+        {"import \"abc\\", ZF_D_UNTERMINATED_STRING},
+        {"const A: u8 = 'a", ZF_D_UNTERMINATED_STRING},
+        {"// \xc3", ZF_D_BAD_UTF8},
+        {"\x80", ZF_D_BAD_UTF8},
+        {"const A: u8 = '\x01';", ZF_D_UNTERMINATED_STRING},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         parsed p = parse_text(rows[i].text);

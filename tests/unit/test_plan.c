@@ -73,31 +73,31 @@ static void check_checks(zf_spec *spec) {
         const char *text;
         int how;
     } rows[] = {
-        {"bitpack", 0, 1, "bits of packed", 1},                  // i * width: affine
-        {"dictionary_bitpack", 0, 1, "index of entries", 2},     // an index from data
-        {"dictionary_bitpack", 0, 1, "index of codes", 1},       // i, and codes may have fewer elements
+        {"bitpack", 0, 1, "bits of packed", 1},              // i * width: affine
+        {"dictionary_bitpack", 0, 1, "index of entries", 2}, // an index from data
+        {"dictionary_bitpack", 0, 1, "index of codes", 1},   // i, and codes may have fewer elements
         {"dictionary_bitpack", 1, 1, "bits of packed", 1},
-        {"float2int_bitpack", 0, 1, "index of POW10", 0},        // digits in 0..=18, 19 entries: proved
+        {"float2int_bitpack", 0, 1, "index of POW10", 0}, // digits in 0..=18, 19 entries: proved
         {"float2int_bitpack", 0, 1, "index of ints", 1},
-        {"rle_bitpack", 0, 1, "index of values", 1},             // counts in 1..: no group is empty
-        {"rle_bitpack", 0, 5, "element of counts", 2},           // bitpack<u32> may give 0
+        {"rle_bitpack", 0, 1, "index of values", 1},   // counts in 1..: no group is empty
+        {"rle_bitpack", 0, 5, "element of counts", 2}, // bitpack<u32> may give 0
         {"rle_bitpack", 0, 9, "state at a tile's end", 2},
-        {"loose", 0, 1, "index of values", 2},                   // the last group may be empty
+        {"loose", 0, 1, "index of values", 2}, // the last group may be empty
         {"delta_bitpack", 0, 1, "index of deltas", 1},
         {"delta_bitpack", 0, 9, "state at a tile's end", 2},
         {"delta_stride_bitpack", 0, 1, "index of start", 1},
-        {"byte_stream_split", 0, 1, "index of bytes", 1},        // k * out.len + i, k unrolled
+        {"byte_stream_split", 0, 1, "index of bytes", 1}, // k * out.len + i, k unrolled
         {"limited", 0, 5, "element of small", 2},
-        {"remainder", 0, 7, "divisor", 2},                       // m may be 0; 10 is not
-        {"maybe", 0, 1, "index of rare", 2},                     // only where its flag is set
+        {"remainder", 0, 7, "divisor", 2},   // m may be 0; 10 is not
+        {"maybe", 0, 1, "index of rare", 2}, // only where its flag is set
         {"maybe", 0, 1, "index of flags", 1},
-        {"twice", 0, 1, "index of v", 1},                        // one place, inlined twice: one check
-        {"sometimes", 0, 1, "index of v", 2},                    // the same, but one of the two is conditional
+        {"twice", 0, 1, "index of v", 1},     // one place, inlined twice: one check
+        {"sometimes", 0, 1, "index of v", 2}, // the same, but one of the two is conditional
         {"guarded", 0, 1, "index of v", 2},
         {"demands", 0, 6, "require", 2},
-        {"segments", 0, 9, "state at a tile's end", 0},          // segments of 128 never cross a tile
-        {"segments", 0, 1, "index of steps", 1},                 // up to i itself
-        {"segments_after", 0, 1, "index of steps", 2},           // a segment's first element reads nothing
+        {"segments", 0, 9, "state at a tile's end", 0}, // segments of 128 never cross a tile
+        {"segments", 0, 1, "index of steps", 1},        // up to i itself
+        {"segments_after", 0, 1, "index of steps", 2},  // a segment's first element reads nothing
         {"odd_segments", 0, 9, "state at a tile's end", 2},
         {"given", 0, 1, "bits of packed", 1},
     };
@@ -125,7 +125,8 @@ static void check_details(zf_spec *spec) {
     if (plan != NULL) {
         const zf_kernel *kernel = &plan->kernels[0];
         CHECK(kernel->domain == ZF_DOMAIN_GROUPS && kernel->tile == 4096 && kernel->node_count == 3, "the kernel of rle");
-        CHECK(kernel->step_count == 2 && kernel->steps[0].kind == ZF_STEP_EXPAND && kernel->steps[1].kind == ZF_STEP_MAP, "its steps");
+        CHECK(kernel->step_count == 2 && kernel->steps[0].kind == ZF_STEP_EXPAND && kernel->steps[1].kind == ZF_STEP_MAP,
+              "its steps");
         CHECK(plan->tree_count == 1 && plan->trees[0].field_count == 2, "its seek tree");
         CHECK(plan->shaping_count == 2 && plan->shaping[0] == 0 && plan->shaping[1] == 2, "both widths shape code");
         CHECK(zf_plan_slot(plan, ZF_SLOT_PARAM, 1, 0) >= 0, "the base of values has a word");
@@ -155,13 +156,15 @@ static void check_details(zf_spec *spec) {
     }
     plan = plan_column(arena, find_column(spec, "tests", "dictionary_delta"), &host);
     if (plan != NULL) {
-        CHECK(plan->graph->edges[1].decision == ZF_EDGE_FUSED && plan->edge_work[1] == 0, "fused in the graph, materialised here");
+        CHECK(plan->graph->edges[1].decision == ZF_EDGE_FUSED && plan->edge_work[1] == 0,
+              "fused in the graph, materialised here");
         CHECK(strstr(plan->edge_reason[1], "one level deep") != NULL, "with a reason: %s", plan->edge_reason[1]);
         CHECK(plan->kernels[1].tree < 0, "a map over a work buffer keeps no state");
     }
     plan = plan_column(arena, find_column(spec, "tests", "twice"), &host);
     if (plan != NULL) {
-        CHECK(plan->check_count == 2 && plan->hoisted_count == 3, "%u checks, %u hoisted", plan->check_count, plan->hoisted_count);
+        CHECK(plan->check_count == 2 && plan->hoisted_count == 3, "%u checks, %u hoisted", plan->check_count,
+              plan->hoisted_count);
     }
     // What is hoisted says where it stands.
     plan = plan_column(arena, find_column(spec, "tests", "byte_stream_split"), &host);
@@ -238,8 +241,10 @@ static void check_broken(zf_spec *spec, const char *column, const char *const (*
     for (size_t length = 0; length < good.length; length++) {
         zf_text message = {0};
         zf_plan *read = zf_plan_read(arena, plan->graph, zf_arena_copy(arena, good.data, length), &message);
-        if (read == NULL) CHECK(message.length > 0, "cut at %zu: no message", length);
-        else zf_plan_verify(read, &message); // must not crash; reasons of edges may be cut without harm
+        if (read == NULL)
+            CHECK(message.length > 0, "cut at %zu: no message", length);
+        else
+            zf_plan_verify(read, &message); // must not crash; reasons of edges may be cut without harm
         zf_text_free(&message);
     }
     // Any byte changed: whatever is read then, neither reader nor verifier may stumble over it.
@@ -327,8 +332,8 @@ int main(void) {
         zf_arena *arena = zf_arena_create();
         zf_plan *plan = plan_column(arena, column, &host);
         if (plan != NULL) {
-            CHECK(plan->kernel_count == compositions[k].kernels, "%s: %u kernels, not %u", compositions[k].name, plan->kernel_count,
-                  compositions[k].kernels);
+            CHECK(plan->kernel_count == compositions[k].kernels, "%s: %u kernels, not %u", compositions[k].name,
+                  plan->kernel_count, compositions[k].kernels);
         }
         zf_arena_destroy(arena);
     }

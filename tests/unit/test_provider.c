@@ -1,6 +1,6 @@
 // Links: zipflow-codegen zipflow-scheduler zipflow-patterns zipflow-frontend zipflow-runtime
-// Code for containers: a kernel per tuple of shaping values up to eight, then one for all; many threads that want the same code at
-// once; containers that come and go; the disk cache between compilers.
+// Code for containers: a kernel per tuple of shaping values up to eight, then one for all; many threads that want the same code
+// at once; containers that come and go; the disk cache between compilers.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,8 @@ static void write_file(unsigned widths) {
     fclose(f);
     for (uint64_t k = 0; k < ROWS; k++) {
         unsigned width = (unsigned)(k / ROWS_PER_BLOCK) % widths + 1;
-        values[k] = (int32_t)(k % ROWS_PER_BLOCK == 0 ? (1u << width) - 1 : (uint32_t)(k * 2654435761u >> 7) & ((1u << width) - 1));
+        values[k] =
+            (int32_t)(k % ROWS_PER_BLOCK == 0 ? (1u << width) - 1 : (uint32_t)(k * 2654435761u >> 7) & ((1u << width) - 1));
         if (k % ROWS_PER_BLOCK == 1) values[k] = 0;
     }
     zf_context *context = make_context("", 2);
@@ -92,7 +93,8 @@ static void test_variants(void) {
                 uint64_t variants = decode(container, 0, 0, ROWS);
                 CHECK(variants == wanted, "%llu variants of %u widths", (unsigned long long)variants, widths);
                 CHECK(zf_jit_get_stats(zf_compiler_jit(compiler)).compiled == wanted, "%llu compiled for %u widths%s",
-                      (unsigned long long)zf_jit_get_stats(zf_compiler_jit(compiler)).compiled, widths, general ? ", general" : "");
+                      (unsigned long long)zf_jit_get_stats(zf_compiler_jit(compiler)).compiled, widths,
+                      general ? ", general" : "");
             }
             CHECK(decode(container, 1, 0, ROWS) > 0, "column b");
             zf_container_close(container);
@@ -163,8 +165,8 @@ static void test_lifetimes(void) {
         zf_container_close(container);
     }
     zf_jit_stats stats = zf_jit_get_stats(zf_compiler_jit(compiler));
-    CHECK(stats.compiled > 0 && stats.cached == 3 * stats.compiled, "%llu compiled, %llu cached", (unsigned long long)stats.compiled,
-          (unsigned long long)stats.cached);
+    CHECK(stats.compiled > 0 && stats.cached == 3 * stats.compiled, "%llu compiled, %llu cached",
+          (unsigned long long)stats.compiled, (unsigned long long)stats.cached);
     zf_compiler_free(compiler);
     zf_context_free(context);
 

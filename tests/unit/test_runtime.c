@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runtime/block_run.h"
 #include "runtime/base/pool.h"
+#include "runtime/block_run.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
 #include "runtime/error_codes.h"
@@ -44,8 +44,12 @@ static void test_context(void) {
     const struct {
         const char *option, *unset, *wanted;
     } rows[] = {
-        {"/given", NULL, "/given"}, {"", NULL, ""}, {NULL, NULL, "/own"}, {NULL, "ZIPFLOW_CACHE_DIR", "/xdg/zipflow"},
-        {NULL, "XDG_CACHE_HOME", "/home/me/.cache/zipflow"}, {NULL, "HOME", ""},
+        {"/given", NULL, "/given"},
+        {"", NULL, ""},
+        {NULL, NULL, "/own"},
+        {NULL, "ZIPFLOW_CACHE_DIR", "/xdg/zipflow"},
+        {NULL, "XDG_CACHE_HOME", "/home/me/.cache/zipflow"},
+        {NULL, "HOME", ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].unset != NULL) unsetenv(rows[i].unset);
@@ -59,8 +63,8 @@ static void test_context(void) {
     CHECK(logged == 6, "%d lines", logged);
     zf_context_options many = {.threads = 100000};
     CHECK(zf_context_create(&many, &context, &error) == ZF_OK, "%s", error.message);
-    CHECK(zf_context_threads(context, 0) == ZF_THREADS_MOST && zf_context_threads(context, 1000) == ZF_THREADS_MOST,
-          "%u threads", zf_context_threads(context, 0));
+    CHECK(zf_context_threads(context, 0) == ZF_THREADS_MOST && zf_context_threads(context, 1000) == ZF_THREADS_MOST, "%u threads",
+          zf_context_threads(context, 0));
     zf_context_free(context);
     CHECK(zf_context_create(NULL, NULL, NULL) == ZF_ERR_USAGE, "no place");
     zf_context_free(NULL);
@@ -228,7 +232,8 @@ static void test_misuse(zf_context *context) {
         CHECK(strcmp(error.code, "ZF1106") == 0 && error.place[0] != 0, "%s", error.code);
     }
     // Zeroes are the defaults: all rows. No rows can be asked for, too.
-    zf_decode_options zeroes = {0}, none = {.some_rows = true}, behind = {.some_rows = true, .row_begin = 5000, .row_count = UINT64_MAX};
+    zf_decode_options zeroes = {0}, none = {.some_rows = true},
+                      behind = {.some_rows = true, .row_begin = 5000, .row_count = UINT64_MAX};
     CHECK(zf_decode_size(container, 0, &zeroes, &sizes, &error) == ZF_OK && sizes.values == 4 * 5000, "%zu bytes", sizes.values);
     CHECK(zf_decode_size(container, 0, &none, &sizes, &error) == ZF_OK && sizes.values == 0, "%zu bytes", sizes.values);
     CHECK(zf_decode_size(container, 0, &behind, &sizes, &error) == ZF_OK && sizes.values == 0, "%zu bytes", sizes.values);
@@ -248,7 +253,8 @@ static void test_misuse(zf_context *context) {
     zf_container *other;
     CHECK(zf_context_create(NULL, &bare, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_container_open(bare, path_of("misuse.zfd"), &other, &error) == ZF_OK, "%s", error.message);
-    CHECK(zf_decode_size(other, 0, NULL, &sizes, &error) == ZF_ERR_UNSUPPORTED && strcmp(error.code, "ZF1401") == 0, "%s", error.code);
+    CHECK(zf_decode_size(other, 0, NULL, &sizes, &error) == ZF_ERR_UNSUPPORTED && strcmp(error.code, "ZF1401") == 0, "%s",
+          error.code);
     zf_container_close(other);
     zf_context_free(bare);
     zf_container_close(container);
@@ -306,9 +312,17 @@ static zf_status run_walk(const zf_block_view *view, uint32_t branch, uint32_t m
     if (status != ZF_OK) return status;
     void *work = aligned_alloc(64, (bytes + 63) / 64 * 64 + 64);
     uint64_t *records[] = {record};
-    zf_block_run run = {.plan = &walk_plans[branch], .code = &walk_codes[branch], .view = view, .element = ZF_U32, .out = out,
-                        .end = view->rows, .work = work, .mode = mode, .records = records,
-                        .where = "x.zfd: column walk, block 0", .threads = threads};
+    zf_block_run run = {.plan = &walk_plans[branch],
+                        .code = &walk_codes[branch],
+                        .view = view,
+                        .element = ZF_U32,
+                        .out = out,
+                        .end = view->rows,
+                        .work = work,
+                        .mode = mode,
+                        .records = records,
+                        .where = "x.zfd: column walk, block 0",
+                        .threads = threads};
     status = zf_block_run_cpu(&run, error);
     free(work);
     return status;
@@ -352,7 +366,8 @@ static void test_violations(void) {
         CHECK(zf_block_check(&walk_shapes[branch], lie, size, true, "x", &lying, &error) == ZF_OK, "%s", error.message);
         for (unsigned threads = 1; threads < 4; threads++) {
             CHECK(run_walk(&lying, branch, ZF_ABI_DECODE, NULL, out, threads, &error) == ZF_ERR_INPUT, "a lying state");
-            CHECK(strcmp(error.code, "ZF1309") == 0 && strncmp(error.message, "V09: ", 5) == 0, "%s %s", error.code, error.message);
+            CHECK(strcmp(error.code, "ZF1309") == 0 && strncmp(error.message, "V09: ", 5) == 0, "%s %s", error.code,
+                  error.message);
             CHECK(strstr(error.place, "row 1024,") && strstr(error.place, "walk.zf:7:3"), "%s", error.place);
         }
         zf_block_view_free(&lying);
@@ -368,7 +383,7 @@ static void test_violations(void) {
         uint64_t work;
         plan.version++;
         CHECK(zf_block_work_bytes(&plan, &view, &work, &error) == ZF_ERR_INTERNAL, "another ABI");
-        zf_abi_slot slots[] = {{ZF_SLOT_PARAM, 2, 0}, {ZF_SLOT_OFFSET, 1, 0}, {ZF_SLOT_COUNT, 9, 0},
+        zf_abi_slot slots[] = {{ZF_SLOT_PARAM, 2, 0},       {ZF_SLOT_OFFSET, 1, 0},     {ZF_SLOT_COUNT, 9, 0},
                                {ZF_SLOT_SEEK_OFFSET, 1, 0}, {ZF_SLOT_SEEK_WIDTH, 0, 1}, {(zf_abi_slot_kind)77, 0, 0}};
         plan = walk_plans[branch];
         plan.slot_count = 1;
@@ -424,15 +439,24 @@ static void test_bits_of_a_block(void) {
     CHECK(zf_block_check(&bits_shape, bytes, size, true, "x", &view, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_block_work_bytes(&walk_plans[2], &view, &work_bytes, &error) == ZF_OK, "%s", error.message);
     void *work = aligned_alloc(64, work_bytes);
-    static const uint64_t begins[] = {0, 1, 7, 8, 9, 1023, 1024, 1025, 2049, 4999}, ends[] = {1, 8, 17, 1024, 1030, 3000, 4999, 5000};
+    static const uint64_t begins[] = {0, 1, 7, 8, 9, 1023, 1024, 1025, 2049, 4999},
+                          ends[] = {1, 8, 17, 1024, 1030, 3000, 4999, 5000};
     for (size_t a = 0; a < sizeof begins / sizeof begins[0]; a++) {
         for (size_t b = 0; b < sizeof ends / sizeof ends[0]; b++) {
             if (ends[b] <= begins[a]) continue;
             uint64_t count = ends[b] - begins[a];
             uint8_t *out = malloc((count + 7) / 8); // no byte more
             memset(out, 0xff, (count + 7) / 8);
-            zf_block_run run = {.plan = &walk_plans[2], .code = &walk_codes[2], .view = &view, .element = ZF_BOOL, .out = out,
-                                .begin = begins[a], .end = ends[b], .work = work, .mode = ZF_ABI_DECODE, .threads = 2};
+            zf_block_run run = {.plan = &walk_plans[2],
+                                .code = &walk_codes[2],
+                                .view = &view,
+                                .element = ZF_BOOL,
+                                .out = out,
+                                .begin = begins[a],
+                                .end = ends[b],
+                                .work = work,
+                                .mode = ZF_ABI_DECODE,
+                                .threads = 2};
             CHECK(zf_block_run_cpu(&run, &error) == ZF_OK, "%s", error.message);
             uint64_t wrong = 0;
             for (uint64_t i = 0; i < (count + 7) / 8 * 8; i++) {
@@ -474,7 +498,8 @@ typedef struct meeting {
     unsigned inside, most;
 } meeting;
 
-static zf_status meet_code(void *self, const zf_abi_plan *plan, const uint64_t *shaping, const zf_abi_code **out, zf_error *error) {
+static zf_status meet_code(void *self, const zf_abi_plan *plan, const uint64_t *shaping, const zf_abi_code **out,
+                           zf_error *error) {
     meeting *m = self;
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -482,7 +507,8 @@ static zf_status meet_code(void *self, const zf_abi_plan *plan, const uint64_t *
     pthread_mutex_lock(&m->lock);
     if (++m->inside > m->most) m->most = m->inside;
     pthread_cond_broadcast(&m->changed);
-    while (m->most < 2 && pthread_cond_timedwait(&m->changed, &m->lock, &until) == 0) {}
+    while (m->most < 2 && pthread_cond_timedwait(&m->changed, &m->lock, &until) == 0) {
+    }
     m->inside--;
     pthread_mutex_unlock(&m->lock);
     return walk_code(NULL, plan, shaping, out, error);

@@ -46,7 +46,8 @@ static bool reported(zf_decoder *decoder, const zf_abi_code *code, uint64_t word
     close(ends[1]);
     char text[4096];
     size_t length = 0;
-    for (ssize_t n; length < sizeof(text) - 1 && (n = read(ends[0], text + length, sizeof(text) - 1 - length)) > 0;) length += (size_t)n;
+    for (ssize_t n; length < sizeof(text) - 1 && (n = read(ends[0], text + length, sizeof(text) - 1 - length)) > 0;)
+        length += (size_t)n;
     text[length] = 0;
     close(ends[0]);
     int status;
@@ -73,7 +74,8 @@ int main(void) {
         CHECK(zf_decoder_create(compiler, spec, column, NULL, 0, 0, &decoder, &error) == ZF_OK, "%s", error.message);
         uint64_t width = 8;
         for (int general = 0; general < 2; general++) {
-            CHECK(zf_decoder_code_for(decoder, general ? NULL : &width, &code, &error) == ZF_OK, "%s %s", error.code, error.message);
+            CHECK(zf_decoder_code_for(decoder, general ? NULL : &width, &code, &error) == ZF_OK, "%s %s", error.code,
+                  error.message);
             if (code == NULL) return check_result();
             CHECK(!reported(decoder, code, 1024), "a report without a reason, level %u", optimise - 1);
             CHECK(reported(decoder, code, 640), "the planted read is not seen, level %u, general %d", optimise - 1, general);

@@ -28,9 +28,7 @@ static void write_bytes(const char *name, const char *bytes, size_t length) {
     fclose(file);
 }
 
-static void write_file(const char *name, const char *text) {
-    write_bytes(name, text, strlen(text));
-}
+static void write_file(const char *name, const char *text) { write_bytes(name, text, strlen(text)); }
 
 static zf_spec *fresh(bool with_std) {
     static char std_dir[256];
@@ -130,8 +128,7 @@ static void test_imports(void) {
         zf_name name = zf_interned_name(spec, visible[k].name, strlen(visible[k].name));
         CHECK(name != NULL, "%s", visible[k].name);
         if (name == NULL) continue;
-        CHECK((zf_find_symbol(spec, user, name) != NULL) == visible[k].from_user, "%s from the user's file",
-              visible[k].name);
+        CHECK((zf_find_symbol(spec, user, name) != NULL) == visible[k].from_user, "%s from the user's file", visible[k].name);
         CHECK((zf_find_symbol(spec, light, name) != NULL) == visible[k].from_light, "%s from std", visible[k].name);
     }
     CHECK(user->wanted && !light->wanted, "std is checked as far as it is used");
@@ -163,8 +160,7 @@ static void test_imports(void) {
     zf_spec_destroy(spec);
 
     spec = zf_spec_create(&(zf_spec_options){.std_dir = "/nonexistent"});
-    CHECK(!zf_spec_add_text(spec, "text", "", 0) && find_diag(spec, ZF_D_IMPORT_FAILED) != NULL,
-          "std that is not there");
+    CHECK(!zf_spec_add_text(spec, "text", "", 0) && find_diag(spec, ZF_D_IMPORT_FAILED) != NULL, "std that is not there");
     CHECK(zf_spec_diags(spec)->errors == 1, "it is said once");
     zf_spec_destroy(spec);
 }
@@ -175,8 +171,7 @@ static void test_places(void) {
     snprintf(std_dir, sizeof std_dir, "%s/std", root);
     zf_spec *spec = zf_spec_create(NULL);
     setenv("ZIPFLOW_STD", std_dir, 1);
-    CHECK(zf_spec_add_text(spec, "text", "", 0) && strcmp(spec->std_dir, std_dir) == 0, "by the environment: %s",
-          spec->std_dir);
+    CHECK(zf_spec_add_text(spec, "text", "", 0) && strcmp(spec->std_dir, std_dir) == 0, "by the environment: %s", spec->std_dir);
     zf_spec_destroy(spec);
     setenv("ZIPFLOW_STD", "/nonexistent", 1);
     spec = zf_spec_create(NULL);
@@ -257,8 +252,7 @@ static void test_hints(void) {
     zf_spec *spec = fresh(true);
     const char *text = "table t { a: u8 = delte; b: u8 = far_away; }";
     CHECK(zf_spec_add_text(spec, "text", text, strlen(text)), "a text");
-    const char *other =
-        "algorithm delta(s: u8[]) -> u8[] fully_parallel { decode(i) = s[i]; encode(x) { s.append(x); } }";
+    const char *other = "algorithm delta(s: u8[]) -> u8[] fully_parallel { decode(i) = s[i]; encode(x) { s.append(x); } }";
     CHECK(zf_spec_add_text(spec, "other", other, strlen(other)), "another");
     zf_module *module = spec->modules;
     while (strcmp(module->source->path, "text") != 0) module = module->next;

@@ -23,8 +23,7 @@ static void check_kinds(zf_arena *arena) {
         CHECK(zf_kind_size(kind) == rows[k].size, "%s", rows[k].name);
         CHECK(zf_kind_is_integer(kind) == rows[k].integer && zf_kind_is_unsigned(kind) == rows[k].is_unsigned, "%s",
               rows[k].name);
-        CHECK(zf_kind_is_signed(kind) == rows[k].is_signed && zf_kind_is_float(kind) == rows[k].is_float, "%s",
-              rows[k].name);
+        CHECK(zf_kind_is_signed(kind) == rows[k].is_signed && zf_kind_is_float(kind) == rows[k].is_float, "%s", rows[k].name);
     }
     CHECK(zf_kind_unsigned(ZF_K_F32) == ZF_K_U32 && zf_kind_signed(ZF_K_U16) == ZF_K_I16, "as wide");
     zf_type decimal = {.kind = ZF_K_I64, .logical = ZF_LOGICAL_DECIMAL, .precision = 15, .scale = 2, .nullable = true};
@@ -56,10 +55,9 @@ static void check_conversions(void) {
         zf_kind from, to;
         bool converts;
     } rows[] = {
-        {ZF_K_U8, ZF_K_U32, true},   {ZF_K_U32, ZF_K_I64, true},    {ZF_K_U32, ZF_K_I32, false},
-        {ZF_K_I32, ZF_K_U64, false}, {ZF_K_U64, ZF_K_I64, false},   {ZF_K_U16, ZF_K_F32, true},
-        {ZF_K_U32, ZF_K_F32, false}, {ZF_K_I32, ZF_K_F64, true},    {ZF_K_I64, ZF_K_F64, false},
-        {ZF_K_F32, ZF_K_F64, true},  {ZF_K_F64, ZF_K_F32, false},   {ZF_K_BOOL, ZF_K_U8, false},
+        {ZF_K_U8, ZF_K_U32, true},   {ZF_K_U32, ZF_K_I64, true},    {ZF_K_U32, ZF_K_I32, false},      {ZF_K_I32, ZF_K_U64, false},
+        {ZF_K_U64, ZF_K_I64, false}, {ZF_K_U16, ZF_K_F32, true},    {ZF_K_U32, ZF_K_F32, false},      {ZF_K_I32, ZF_K_F64, true},
+        {ZF_K_I64, ZF_K_F64, false}, {ZF_K_F32, ZF_K_F64, true},    {ZF_K_F64, ZF_K_F32, false},      {ZF_K_BOOL, ZF_K_U8, false},
         {ZF_K_U8, ZF_K_BOOL, false}, {ZF_K_U8, ZF_K_STRING, false}, {ZF_K_STRING, ZF_K_STRING, true},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
@@ -154,8 +152,8 @@ static void check_operations(void) {
                     int result;
                     if (!operate(op, is_signed, x, y, &result)) continue;
                     ok = result >= range.lo && result <= range.hi;
-                    CHECK(ok, "op %d, %s: %d and %d give %d, outside %d..=%d", (int)op, zf_kind_name(kind), x, y,
-                          result, (int)range.lo, (int)range.hi);
+                    CHECK(ok, "op %d, %s: %d and %d give %d, outside %d..=%d", (int)op, zf_kind_name(kind), x, y, result,
+                          (int)range.lo, (int)range.hi);
                 }
             }
         }
@@ -164,11 +162,9 @@ static void check_operations(void) {
     zf_interval byte = {0, 255}, three = {3, 3};
     CHECK(zf_range_exact(ZF_OP_AND, byte, (zf_interval){15, 15}, 64).hi == 15, "masks");
     CHECK(zf_range_exact(ZF_OP_REM, byte, (zf_interval){10, 10}, 64).hi == 9, "remainders");
-    CHECK(zf_range_exact(ZF_OP_SHR, byte, three, 64).hi == 31 &&
-              zf_range_exact(ZF_OP_SHL, byte, three, 64).hi == 255 * 8,
+    CHECK(zf_range_exact(ZF_OP_SHR, byte, three, 64).hi == 31 && zf_range_exact(ZF_OP_SHL, byte, three, 64).hi == 255 * 8,
           "shifts");
-    CHECK(zf_range_bits((zf_interval){0, 12}).hi == 4095 &&
-              zf_range_bits((zf_interval){0, 64}).hi == (zf_int128)UINT64_MAX,
+    CHECK(zf_range_bits((zf_interval){0, 12}).hi == 4095 && zf_range_bits((zf_interval){0, 64}).hi == (zf_int128)UINT64_MAX,
           "bits");
 }
 
@@ -193,35 +189,29 @@ static void check_primitives(void) {
             const struct {
                 zf_prim prim;
                 unsigned value;
-            } rows[] = {{ZF_P_BIT_WIDTH, width_of(v)},
-                        {ZF_P_POPCOUNT, bits_in(v)},
-                        {ZF_P_CLZ, 8 - width_of(v)},
-                        {ZF_P_CTZ, trailing}};
+            } rows[] = {
+                {ZF_P_BIT_WIDTH, width_of(v)}, {ZF_P_POPCOUNT, bits_in(v)}, {ZF_P_CLZ, 8 - width_of(v)}, {ZF_P_CTZ, trailing}};
             for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
                 zf_interval range = zf_range_prim(rows[k].prim, ZF_K_U8, a, a);
-                CHECK(rows[k].value >= range.lo && rows[k].value <= range.hi, "primitive %d of %d", (int)rows[k].prim,
-                      x);
+                CHECK(rows[k].value >= range.lo && rows[k].value <= range.hi, "primitive %d of %d", (int)rows[k].prim, x);
             }
             int y = (int)b.lo + below((int)(b.hi - b.lo) + 1);
             zf_interval least = zf_range_prim(ZF_P_MIN, ZF_K_U8, a, b), most = zf_range_prim(ZF_P_MAX, ZF_K_U8, a, b);
             int lesser = x < y ? x : y, greater = x < y ? y : x;
-            CHECK(lesser >= least.lo && lesser <= least.hi && greater >= most.lo && greater <= most.hi,
-                  "min, max of %d, %d", x, y);
+            CHECK(lesser >= least.lo && lesser <= least.hi && greater >= most.lo && greater <= most.hi, "min, max of %d, %d", x,
+                  y);
         }
     }
 }
 
 static void check_intervals(zf_arena *arena) {
     zf_interval a = {1, 5}, b = {4, 9};
-    CHECK(zf_interval_hull(a, b).hi == 9 && zf_interval_meet(a, b).lo == 4 && zf_interval_meet(a, b).hi == 5,
-          "hull and meet");
+    CHECK(zf_interval_hull(a, b).hi == 9 && zf_interval_meet(a, b).lo == 4 && zf_interval_meet(a, b).hi == 5, "hull and meet");
     CHECK(zf_interval_within(zf_interval_meet(a, b), a) && !zf_interval_within(a, b), "within");
     CHECK(zf_interval_within((zf_interval){3, 2}, a), "the empty interval is within any");
-    CHECK(strcmp(zf_interval_text(arena, zf_interval_of_kind(ZF_K_I64)),
-                 "-9223372036854775808..=9223372036854775807") == 0,
-          "%s", zf_interval_text(arena, zf_interval_of_kind(ZF_K_I64)));
-    CHECK(zf_interval_of_kind(ZF_K_U64).hi == (zf_int128)UINT64_MAX && zf_interval_of_kind(ZF_K_I8).lo == -128,
-          "kinds");
+    CHECK(strcmp(zf_interval_text(arena, zf_interval_of_kind(ZF_K_I64)), "-9223372036854775808..=9223372036854775807") == 0, "%s",
+          zf_interval_text(arena, zf_interval_of_kind(ZF_K_I64)));
+    CHECK(zf_interval_of_kind(ZF_K_U64).hi == (zf_int128)UINT64_MAX && zf_interval_of_kind(ZF_K_I8).lo == -128, "kinds");
 }
 
 int main(void) {

@@ -197,8 +197,7 @@ BREAK(foreign_state, zf_state *other = zf_arena_alloc(zf_spec_arena(x->spec), si
 BREAK(no_result, x->lanes->result = none_type;)
 
 // clang-format on
-#define ROW(name)                                                                                                      \
-    { #name, name }
+#define ROW(name) {#name, name}
 static const struct {
     const char *name;
     void (*apply)(insts *x);

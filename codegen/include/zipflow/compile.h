@@ -17,16 +17,15 @@ typedef struct zf_compiler zf_compiler;
 typedef struct zf_program zf_program;
 
 typedef struct zf_compiler_options {
-    const char *std_dir;  ///< where std.zf lies; NULL: found beside the program or the library, else as installed
-    unsigned optimise;    ///< 0: the default (3); 1..4 stand for -O0 .. -O3
-    bool general_only;    ///< never specialise on shaping values
-    bool sanitize;        ///< instrument generated host code with AddressSanitizer (the process must have its runtime)
+    const char *std_dir; ///< where std.zf lies; NULL: found beside the program or the library, else as installed
+    unsigned optimise;   ///< 0: the default (3); 1..4 stand for -O0 .. -O3
+    bool general_only;   ///< never specialise on shaping values
+    bool sanitize;       ///< instrument generated host code with AddressSanitizer (the process must have its runtime)
 } zf_compiler_options;
 
 /// Makes a compiler and makes it the context's source of code, so that containers of the context can be decoded. Free it
 /// after the context's containers and before the context.
-ZF_API zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *options, zf_compiler **out,
-                                    zf_error *error);
+ZF_API zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *options, zf_compiler **out, zf_error *error);
 ZF_API void zf_compiler_free(zf_compiler *compiler);
 
 /// LLVM's version, and the targets that this build has, separated by spaces. Static.
@@ -63,8 +62,8 @@ typedef struct zf_encode_options {
 
 /// What encoding one column took.
 typedef struct zf_encode_stats {
-    double encode_seconds;   ///< of a core, over all blocks: encode bodies and seek states
-    double verify_seconds;   ///< decoding and comparing
+    double encode_seconds; ///< of a core, over all blocks: encode bodies and seek states
+    double verify_seconds; ///< decoding and comparing
     uint64_t plain_bytes, stored_bytes, blocks;
 } zf_encode_stats;
 

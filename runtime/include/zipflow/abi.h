@@ -37,14 +37,14 @@ typedef enum zf_abi_mode {
 
 /// Arguments of a kernel for one block.
 typedef struct zf_abi_args {
-    const uint8_t *base;      ///< first byte of the block, aligned to 256; readable 16 bytes past any stream's end
-    const uint64_t *slots;    ///< descriptor words
-    void *const *work;        ///< work buffers, aligned to 64
-    uint8_t *out;             ///< where element 0 of the block goes, if it is decoded; bool: bit 0 of this byte
-    uint64_t *record;         ///< RECORD: entry t - 1 of field f at [f * (tiles - 1) + t - 1], t = 1 .. tiles - 1
+    const uint8_t *base;   ///< first byte of the block, aligned to 256; readable 16 bytes past any stream's end
+    const uint64_t *slots; ///< descriptor words
+    void *const *work;     ///< work buffers, aligned to 64
+    uint8_t *out;          ///< where element 0 of the block goes, if it is decoded; bool: bit 0 of this byte
+    uint64_t *record;      ///< RECORD: entry t - 1 of field f at [f * (tiles - 1) + t - 1], t = 1 .. tiles - 1
     uint64_t *failure;
-    uint64_t tiles;           ///< tiles of the kernel in this block: at least 1, also where its edge is empty
-    uint32_t mode;            ///< zf_abi_mode
+    uint64_t tiles; ///< tiles of the kernel in this block: at least 1, also where its edge is empty
+    uint32_t mode;  ///< zf_abi_mode
     uint32_t reserved;
 } zf_abi_args;
 
@@ -57,37 +57,37 @@ typedef void (*zf_abi_check_fn)(const zf_abi_args *args);
 
 typedef struct zf_abi_kernel {
     const char *name;
-    uint32_t edge;       ///< whose elements it makes
-    uint32_t tile;       ///< elements a tile
-    int32_t sink;        ///< -1: the column's buffer, else a work buffer
-    int32_t tree;        ///< -1, or the number of its seek tree
+    uint32_t edge; ///< whose elements it makes
+    uint32_t tile; ///< elements a tile
+    int32_t sink;  ///< -1: the column's buffer, else a work buffer
+    int32_t tree;  ///< -1, or the number of its seek tree
 } zf_abi_kernel;
 
 typedef struct zf_abi_work {
     uint32_t edge;
-    uint32_t element;    ///< bytes an element; 0: bits
-    uint32_t extra;      ///< elements beyond the edge's count
+    uint32_t element; ///< bytes an element; 0: bits
+    uint32_t extra;   ///< elements beyond the edge's count
     uint32_t reserved;
 } zf_abi_work;
 
 typedef struct zf_abi_field {
-    uint32_t bytes;      ///< widest entry: 8, 4, 2 or 1
-    const char *name;    ///< "values.group", "scan 0"
+    uint32_t bytes;   ///< widest entry: 8, 4, 2 or 1
+    const char *name; ///< "values.group", "scan 0"
 } zf_abi_field;
 
 typedef struct zf_abi_tree {
     uint32_t edge;
-    uint32_t interval;   ///< A
+    uint32_t interval; ///< A
     uint32_t field_count;
     const zf_abi_field *fields;
 } zf_abi_tree;
 
 /// What a check is called in an error.
 typedef struct zf_abi_check {
-    uint32_t violation;  ///< 1 for V01
-    const char *path;    ///< of the node: "values.counts"
+    uint32_t violation; ///< 1 for V01
+    const char *path;   ///< of the node: "values.counts"
     const char *algorithm;
-    const char *text;    ///< "index of packed"
+    const char *text; ///< "index of packed"
     const char *file;
     uint32_t line, column;
 } zf_abi_check;
@@ -100,7 +100,7 @@ typedef struct zf_abi_plan {
     const zf_abi_kernel *kernels; ///< in order
     const zf_abi_work *works;
     const zf_abi_tree *trees;
-    const uint32_t *shaping;      ///< numbers of params
+    const uint32_t *shaping; ///< numbers of params
     const zf_abi_check *checks;
     void *provider_data;
 } zf_abi_plan;
@@ -118,8 +118,7 @@ typedef struct zf_abi_provider {
     zf_status (*plan)(void *self, zf_container *container, size_t column, const uint8_t *branches, size_t branch_count,
                       const zf_abi_plan **out, zf_error *error);
     /// Code for the shaping values `shaping` (in the order of plan->shaping), or the general form when NULL.
-    zf_status (*code)(void *self, const zf_abi_plan *plan, const uint64_t *shaping, const zf_abi_code **out,
-                      zf_error *error);
+    zf_status (*code)(void *self, const zf_abi_plan *plan, const uint64_t *shaping, const zf_abi_code **out, zf_error *error);
     /// The container is being closed: free the plans and code that were made for it. Nothing decodes it any more.
     void (*forget)(void *self, zf_container *container);
 } zf_abi_provider;

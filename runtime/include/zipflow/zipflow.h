@@ -67,10 +67,11 @@ typedef void (*zf_log_fn)(void *user, zf_log_level level, const char *line);
 
 /// How to make a context. Zeroes mean the defaults.
 typedef struct zf_context_options {
-    zf_log_fn log;         ///< NULL: silent
+    zf_log_fn log; ///< NULL: silent
     void *log_user;
     const char *cache_dir; ///< NULL: $ZIPFLOW_CACHE_DIR, else $XDG_CACHE_HOME/zipflow, else $HOME/.cache/zipflow; "": none
-    unsigned threads;      ///< threads for encoding and CPU decoding; 0: one per core that this process may use; more than 256 count as 256
+    unsigned
+        threads; ///< threads for encoding and CPU decoding; 0: one per core that this process may use; more than 256 count as 256
 } zf_context_options;
 
 /// Makes a context; `options` may be NULL. Free it with `zf_context_free` after everything that came from it.
@@ -84,9 +85,9 @@ typedef struct zf_device_info {
     const char *name;        ///< "cpu", what `--device` takes
     const char *description; ///< model, cores, features
     bool present;
-    const char *reason;      ///< why it is absent; "" when present
-    uint64_t memory;         ///< bytes
-    unsigned cores;          ///< cores, or streaming multiprocessors
+    const char *reason; ///< why it is absent; "" when present
+    uint64_t memory;    ///< bytes
+    unsigned cores;     ///< cores, or streaming multiprocessors
 } zf_device_info;
 
 ZF_API size_t zf_device_count(const zf_context *context);
@@ -98,7 +99,16 @@ typedef struct zf_container zf_container;
 
 /// What a column's elements are, as delivered.
 typedef enum zf_element {
-    ZF_U8, ZF_U16, ZF_U32, ZF_U64, ZF_I8, ZF_I16, ZF_I32, ZF_I64, ZF_F32, ZF_F64,
+    ZF_U8,
+    ZF_U16,
+    ZF_U32,
+    ZF_U64,
+    ZF_I8,
+    ZF_I16,
+    ZF_I32,
+    ZF_I64,
+    ZF_F32,
+    ZF_F64,
     ZF_BOOL,   ///< delivered as a bitmap, least significant bit first
     ZF_STRING, ///< delivered as offsets (i64, rows + 1) and bytes
 } zf_element;
@@ -117,13 +127,13 @@ typedef struct zf_column_type {
 typedef struct zf_column_info {
     const char *name;
     zf_column_type type;
-    const char *type_name;    ///< "i64", "decimal(15, 2)", "date32?"
-    const char *codec;        ///< canonical text of its codec
+    const char *type_name; ///< "i64", "decimal(15, 2)", "date32?"
+    const char *codec;     ///< canonical text of its codec
     uint64_t rows;
     uint64_t blocks;
-    uint64_t rows_per_block;  ///< of every block but the last
-    uint64_t plain_bytes;     ///< the numerator of every ratio; see docs/format.md
-    uint64_t stored_bytes;    ///< every byte of the file that belongs to this column, index and padding included
+    uint64_t rows_per_block; ///< of every block but the last
+    uint64_t plain_bytes;    ///< the numerator of every ratio; see docs/format.md
+    uint64_t stored_bytes;   ///< every byte of the file that belongs to this column, index and padding included
 } zf_column_info;
 
 /// Opens and maps a container, and checks its index: magic, version, every offset, count and size, and the checksum of
@@ -134,7 +144,7 @@ ZF_API void zf_container_close(zf_container *container);
 ZF_API const char *zf_container_path(const zf_container *container);
 ZF_API const char *zf_container_table(const zf_container *container); ///< name of the table it holds
 ZF_API uint64_t zf_container_rows(const zf_container *container);
-ZF_API uint64_t zf_container_bytes(const zf_container *container);    ///< size of the file
+ZF_API uint64_t zf_container_bytes(const zf_container *container); ///< size of the file
 ZF_API size_t zf_container_columns(const zf_container *container);
 ZF_API zf_status zf_container_column(const zf_container *container, size_t index, zf_column_info *out, zf_error *error);
 /// Index of the column of that name, or ZF_ERR_USAGE with the nearest name as a hint.
@@ -144,7 +154,7 @@ ZF_API zf_status zf_container_find(const zf_container *container, const char *na
 
 /// Which rows and how. Zeroes, or a NULL pointer in place of it, mean the defaults: all rows, checksums on.
 typedef struct zf_decode_options {
-    bool some_rows;      ///< decode `row_count` rows from row `row_begin` on; without it both are ignored
+    bool some_rows; ///< decode `row_count` rows from row `row_begin` on; without it both are ignored
     uint64_t row_begin;
     uint64_t row_count;  ///< how many, 0 is none; UINT64_MAX: up to the end
     bool skip_checksums; ///< do not verify the checksums of blocks
@@ -169,16 +179,16 @@ typedef struct zf_decode_buffers {
 
 /// What a decode did.
 typedef struct zf_decode_stats {
-    uint64_t blocks_read;  ///< blocks whose bytes were touched
-    uint64_t bytes_read;   ///< stored bytes of those blocks
-    uint64_t kernels;      ///< kernels of the plan that ran for a block; the largest of all branch vectors
-    uint64_t launches;     ///< kernel launches; on the CPU one covers a block
+    uint64_t blocks_read;     ///< blocks whose bytes were touched
+    uint64_t bytes_read;      ///< stored bytes of those blocks
+    uint64_t kernels;         ///< kernels of the plan that ran for a block; the largest of all branch vectors
+    uint64_t launches;        ///< kernel launches; on the CPU one covers a block
     uint64_t kernel_variants; ///< distinct kernels: tuples of shaping values times the plan's kernels
 } zf_decode_stats;
 
 /// Asks the sizes of the buffers for a decode. Touches the index only.
-ZF_API zf_status zf_decode_size(zf_container *container, size_t column, const zf_decode_options *options,
-                                zf_decode_sizes *out, zf_error *error);
+ZF_API zf_status zf_decode_size(zf_container *container, size_t column, const zf_decode_options *options, zf_decode_sizes *out,
+                                zf_error *error);
 
 /// Decodes a column, or some of its rows, on device `device` ("auto", "cpu"). Returns when the data is there. On an error
 /// the buffers' contents are unspecified, but nothing outside them was written. `stats` may be NULL.
