@@ -306,7 +306,9 @@ static zf_type type_named(const char *name) {
 
 static bool prepare(const session *s, const workload *w, bool general, block *b, zf_error *error) {
     zf_column *column = zf_spec_resolve_codec(s->spec, "x", type_named(w->type), w->codec);
-    if (column == NULL || zf_decoder_create(s->compiler, s->spec, column, NULL, 0, 0, &b->decoder, error) != ZF_OK) return false;
+    if (column == NULL ||
+        zf_decoder_create(s->compiler, s->spec, column, NULL, 0, (zf_abi_target){0}, 0, &b->decoder, error) != ZF_OK)
+        return false;
     if (b->decoder->plan->kernel_count != 1) return false;
     b->element = zf_kind_size(column->type.kind);
     b->count = BLOCK_BYTES / b->element;

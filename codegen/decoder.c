@@ -29,6 +29,7 @@ typedef struct decoder {
     zf_arena *arena;
     pthread_mutex_t lock; ///< of base.codes
     pthread_cond_t changed;
+    zf_abi_target target;
     unsigned tuples;
 } decoder;
 
@@ -118,7 +119,8 @@ static void describe_plan(decoder *d) {
                                 .trees = trees,
                                 .shaping = plan->shaping,
                                 .checks = checks,
-                                .provider_data = d};
+                                .provider_data = d,
+                                .target = d->target};
 }
 
 static void describe_shape(decoder *d, size_t branch_count) {
@@ -177,8 +179,8 @@ static zf_status verify(const decoder *d, zf_error *error) {
     return status;
 }
 
-static zf_status build(decoder *d, const zf_column *column, const uint8_t *branches, size_t branch_count, uint32_t seek_interval,
-                       zf_error *error) {
+static zf_status build(decoder *d, const zf_column *column, const uint8_t *branches, size_t branch_count, zf_abi_target target,
+                       uint32_t seek_interval, zf_error *error) {
     jmp_buf escape;
     if (setjmp(escape) != 0) return out_of_memory(error);
     zf_arena_set_escape(d->arena, &escape);
@@ -190,7 +192,7 @@ static zf_status build(decoder *d, const zf_column *column, const uint8_t *branc
     if (d->base.graph == NULL) {
         return zf_fail(error, ZF_ERR_USAGE, "ZF1101", "column `%s` has no such vector of branches", column->name);
     }
-    zf_plan_options options = {.target = "host", .seek_interval = seek_interval};
+    zf_plan_options options = {.target = zf_cg_target_of(target)->name, .seek_interval = seek_interval};
     d->base.plan = zf_plan_build(d->arena, d->base.graph, &options, &diags);
     if (d->base.plan == NULL) return zf_program_error(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error);
     ZF_TRY(verify(d, error));
@@ -201,16 +203,19 @@ static zf_status build(decoder *d, const zf_column *column, const uint8_t *branc
 }
 
 zf_status zf_decoder_create(zf_compiler *compiler, zf_spec *spec, const zf_column *column, const uint8_t *branches,
-                            size_t branch_count, uint32_t seek_interval, zf_decoder **out, zf_error *error) {
+                            size_t branch_count, zf_abi_target target, uint32_t seek_interval, zf_decoder **out,
+                            zf_error *error) {
     (void)spec; // holds the column and must outlive the decoder
     *out = NULL;
     decoder *d = calloc(1, sizeof(*d));
     if (d == NULL) return out_of_memory(error);
     d->compiler = compiler;
+    d->target = target;
     pthread_mutex_init(&d->lock, NULL);
     pthread_cond_init(&d->changed, NULL);
     d->arena = zf_arena_create();
-    zf_status status = d->arena == NULL ? out_of_memory(error) : build(d, column, branches, branch_count, seek_interval, error);
+    zf_status status =
+        d->arena == NULL ? out_of_memory(error) : build(d, column, branches, branch_count, target, seek_interval, error);
     if (status != ZF_OK) {
         zf_decoder_free(&d->base);
         return status;

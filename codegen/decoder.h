@@ -17,10 +17,10 @@ typedef struct zf_decoder {
     struct zf_decoder_code *codes; ///< made so far
 } zf_decoder;
 
-/// Builds the graph and the plan; compiles nothing. `spec` holds the column. ZF_ERR_UNSUPPORTED with the diagnostic (ZF08xx)
-/// where a form is not lowered, ZF_ERR_USAGE where a branch does not exist.
+/// Builds the graph and the plan for a target; compiles nothing. `spec` holds the column. ZF_ERR_UNSUPPORTED with the diagnostic
+/// (ZF08xx) where a form is not lowered, ZF_ERR_USAGE where a branch does not exist.
 zf_status zf_decoder_create(zf_compiler *compiler, zf_spec *spec, const zf_column *column, const uint8_t *branches,
-                            size_t branch_count, uint32_t seek_interval, zf_decoder **out, zf_error *error);
+                            size_t branch_count, zf_abi_target target, uint32_t seek_interval, zf_decoder **out, zf_error *error);
 void zf_decoder_free(zf_decoder *decoder);
 
 /// Code for the shaping values (in the order of abi.shaping), or the general form when NULL: compiled on first use, then kept.

@@ -8,7 +8,8 @@ zf_status zf_emit_code(zf_compiler *compiler, zf_program *program, const zf_colu
     static const uint8_t first[256]; // all choices take their first alternative
     if (column->choice_count > sizeof(first)) return zf_fail(error, ZF_ERR_UNSUPPORTED, "ZF1404", "too many choices to print");
     zf_decoder *decoder;
-    ZF_TRY(zf_decoder_create(compiler, program->spec, column, first, column->choice_count, 0, &decoder, error));
+    ZF_TRY(
+        zf_decoder_create(compiler, program->spec, column, first, column->choice_count, (zf_abi_target){0}, 0, &decoder, error));
     zf_jit_stage stage = assembly ? ZF_JIT_ASSEMBLY : ZF_JIT_OPTIMISED;
     zf_status status = zf_decoder_print(decoder, NULL, stage, out, error);
     // The encode bodies, each once: nodes may share an instance.

@@ -98,7 +98,8 @@ zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, c
             status = zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a decoder");
         } else {
             if (count > 0) memcpy(copy, branches, count);
-            status = zf_decoder_create(program->compiler, program->spec, column, copy, count, 0, &entry->decoder, error);
+            status = zf_decoder_create(program->compiler, program->spec, column, copy, count, (zf_abi_target){0}, 0,
+                                       &entry->decoder, error);
         }
         if (status != ZF_OK) {
             free(entry);

@@ -107,10 +107,14 @@ static uint32_t interval_of(zf_container *container, size_t column, const uint8_
     return 0;
 }
 
-static zf_decoder *find(const known_container *known, size_t column, const uint8_t *branches, size_t count) {
+static bool same_target(zf_abi_target a, zf_abi_target b) { return a.family == b.family && a.arch == b.arch; }
+
+static zf_decoder *find(const known_container *known, size_t column, const uint8_t *branches, size_t count,
+                        zf_abi_target target) {
     for (const known_decoder *entry = known->decoders; entry != NULL; entry = entry->next) {
         const zf_shape *shape = &entry->decoder->shape;
         if (entry->column != column || shape->branch_count != count) continue;
+        if (!same_target(entry->decoder->abi.target, target)) continue;
         if (count == 0 || memcmp(shape->branches, branches, count) == 0) return entry->decoder;
     }
     return NULL;
@@ -137,7 +141,7 @@ static zf_status check_shape(const known_container *known, size_t number, const 
 
 // With the container's lock held.
 static zf_status plan_locked(zf_compiler *compiler, known_container *known, size_t number, const uint8_t *branches,
-                             size_t branch_count, zf_decoder **out, zf_error *error) {
+                             size_t branch_count, zf_abi_target target, zf_decoder **out, zf_error *error) {
     if (!known->parsed) {
         known->status = parse(known, &known->error);
         known->parsed = true;
@@ -146,7 +150,7 @@ static zf_status plan_locked(zf_compiler *compiler, known_container *known, size
         if (error != NULL) *error = known->error;
         return known->status;
     }
-    *out = find(known, number, branches, branch_count);
+    *out = find(known, number, branches, branch_count, target);
     if (*out != NULL) return ZF_OK;
     const zf_column *column = NULL;
     ZF_TRY(find_column(known, number, &column, error));
@@ -158,7 +162,8 @@ static zf_status plan_locked(zf_compiler *compiler, known_container *known, size
     known_decoder *entry = calloc(1, sizeof(*entry));
     if (entry == NULL) return out_of_memory(error);
     entry->column = number;
-    zf_status status = zf_decoder_create(compiler, known->spec, column, branches, branch_count, interval, &entry->decoder, error);
+    zf_status status =
+        zf_decoder_create(compiler, known->spec, column, branches, branch_count, target, interval, &entry->decoder, error);
     if (status == ZF_OK) status = check_shape(known, number, column, entry->decoder, error);
     if (status != ZF_OK) {
         if (entry->decoder != NULL) zf_decoder_free(entry->decoder);
@@ -174,14 +179,14 @@ static zf_status plan_locked(zf_compiler *compiler, known_container *known, size
 // ---- The provider ---------------------------------------------------------------------------------------------
 
 static zf_status plan(void *self, zf_container *container, size_t column, const uint8_t *branches, size_t branch_count,
-                      const zf_abi_plan **out, zf_error *error) {
+                      zf_abi_target target, const zf_abi_plan **out, zf_error *error) {
     zf_compiler *compiler = self;
     *out = NULL;
     known_container *known = know(compiler, container);
     if (known == NULL) return out_of_memory(error);
     zf_decoder *decoder = NULL;
     pthread_mutex_lock(&known->lock);
-    zf_status status = plan_locked(compiler, known, column, branches, branch_count, &decoder, error);
+    zf_status status = plan_locked(compiler, known, column, branches, branch_count, target, &decoder, error);
     pthread_mutex_unlock(&known->lock);
     if (status == ZF_OK) *out = &decoder->abi;
     return status;

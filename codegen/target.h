@@ -12,6 +12,7 @@
 typedef struct zf_lower zf_lower;
 
 struct zf_cg_target {
+    zf_abi_target_family family;
     const char *name;        ///< what zf_plan_options.target says
     const char *description; ///< one line
     /// Makes the machine for an optimisation level (0..3). The caller disposes of it.
@@ -23,6 +24,8 @@ struct zf_cg_target {
 /// All targets of this build, `*count` of them.
 const zf_cg_target *zf_cg_targets(size_t *count);
 const zf_cg_target *zf_cg_target_find(const char *name);
+/// The row of a target that the runtime asks code for.
+const zf_cg_target *zf_cg_target_of(zf_abi_target target);
 
 /// The machine that this process runs on: host CPU, all its features, position-independent code.
 zf_status zf_cg_host_machine(unsigned level, LLVMTargetMachineRef *out, zf_error *error);

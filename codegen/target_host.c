@@ -29,6 +29,7 @@ zf_status zf_cg_host_machine(unsigned level, LLVMTargetMachineRef *out, zf_error
 
 static const zf_cg_target targets[] = {
     {
+        .family = ZF_TARGET_HOST,
         .name = "host",
         .description = "the CPU at hand, by loops that are vectorised",
         .machine = zf_cg_host_machine,
@@ -39,6 +40,13 @@ static const zf_cg_target targets[] = {
 const zf_cg_target *zf_cg_targets(size_t *count) {
     *count = sizeof(targets) / sizeof(targets[0]);
     return targets;
+}
+
+const zf_cg_target *zf_cg_target_of(zf_abi_target target) {
+    for (size_t k = 0; k < sizeof(targets) / sizeof(targets[0]); k++) {
+        if (targets[k].family == target.family) return &targets[k];
+    }
+    return &targets[0];
 }
 
 const zf_cg_target *zf_cg_target_find(const char *name) {

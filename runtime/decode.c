@@ -117,7 +117,7 @@ static zf_status get_plans(job *j, zf_error *error) {
         const zf_abi_plan *plan = NULL;
         uint64_t bytes = 0;
         zf_status status = j->provider.plan(j->provider.self, j->container, j->column_number, entry->shape.branches,
-                                            entry->shape.branch_count, &plan, error);
+                                            entry->shape.branch_count, (zf_abi_target){.family = ZF_TARGET_HOST}, &plan, error);
         if (status != ZF_OK) return place_column(j, status, error);
         if (plan == NULL) return zf_raise(error, ZF_E_INTERNAL, "the source of code gave no plan");
         if (zf_plan_fits(plan, &entry->shape, NULL) != ZF_OK) { // a plan is trusted, what the file says of itself is not

@@ -29,8 +29,8 @@ zf_decoder *diff_decoder_for(diff_case *c, unsigned level, const uint8_t *branch
     for (diff_decoder *d = c->decoders; d != NULL; d = d->next)
         if (d->level == level && (branch_count == 0 || memcmp(d->branches, branches, branch_count) == 0)) return d->decoder;
     zf_decoder *decoder = NULL;
-    if (zf_decoder_create(c->machine->compilers[level], c->spec, c->column, branches, branch_count, c->seek_interval, &decoder,
-                          error) != ZF_OK)
+    if (zf_decoder_create(c->machine->compilers[level], c->spec, c->column, branches, branch_count, (zf_abi_target){0},
+                          c->seek_interval, &decoder, error) != ZF_OK)
         return NULL;
     diff_decoder *d = calloc(1, sizeof *d);
     *d = (diff_decoder){.level = level, .branches = calloc(1, branch_count + 1u), .decoder = decoder, .next = c->decoders};

@@ -125,8 +125,8 @@ static const zf_abi_code walk_codes[3] = {
     {walk_functions[0], walk_check}, {walk_functions[1], walk_check}, {walk_functions[2], NULL}};
 
 static inline zf_status walk_plan(void *self, zf_container *container, size_t column, const uint8_t *branches, size_t count,
-                                  const zf_abi_plan **out, zf_error *error) {
-    (void)self;
+                                  zf_abi_target target, const zf_abi_plan **out, zf_error *error) {
+    (void)self, (void)target;
     zf_column_info info;
     zf_status status = zf_container_column(container, column, &info, error);
     if (status != ZF_OK) return status;

@@ -92,6 +92,13 @@ typedef struct zf_abi_check {
     uint32_t line, column;
 } zf_abi_check;
 
+/// What code is made for.
+typedef enum zf_abi_target_family { ZF_TARGET_HOST, ZF_TARGET_EMU, ZF_TARGET_NVPTX } zf_abi_target_family;
+typedef struct zf_abi_target {
+    zf_abi_target_family family;
+    uint32_t arch; ///< NVPTX: compute capability, 90 for 9.0; else 0
+} zf_abi_target;
+
 /// A decoder of one column for one vector of branches. Lives until its provider forgets the container.
 typedef struct zf_abi_plan {
     uint32_t version;
@@ -103,21 +110,69 @@ typedef struct zf_abi_plan {
     const uint32_t *shaping; ///< numbers of params
     const zf_abi_check *checks;
     void *provider_data;
+    zf_abi_target target;
 } zf_abi_plan;
 
 /// The code for one tuple of shaping values, or for all (the general form). Lives as long as its plan.
 typedef struct zf_abi_code {
-    const zf_abi_kernel_fn *kernels; ///< plan->kernel_count
-    zf_abi_check_fn check;           ///< NULL: nothing was hoisted
+    const zf_abi_kernel_fn *kernels;       ///< HOST: plan->kernel_count
+    zf_abi_check_fn check;                 ///< NULL: nothing was hoisted. Host code for every target: it runs before a launch
+    const struct zf_abi_simt_kernel *simt; ///< accelerators: plan->kernel_count
+    uint32_t image_kind;                   ///< zf_abi_image_kind
+    const void *image;                     ///< PTX ends in a zero byte
+    size_t image_bytes;
 } zf_abi_code;
+
+// ---- Kernels of accelerators ----------------------------------------------------------------------------------
+//
+// One launch of a kernel covers the tiles of all blocks of a *unit*: blocks of a column that share branches and shaping values,
+// whose bytes lie in one piece of memory. A thread block finds its block by the table of first tiles. Arguments, in order:
+//
+//   const uint8_t *base      the unit's bytes, aligned to 256
+//   const uint64_t *blocks   descriptors, one after the other, each of ZF_SIMT_HEAD words, the plan's slots, and the byte
+//                            offset from `work` of each work buffer (a multiple of 256)
+//   const uint32_t *first    of this kernel: first tile of block b in this launch at [b], the number of tiles at [block_count]
+//   const uint8_t *work      work buffers, aligned to 256
+//   uint8_t *out             the column, or (kernels with a sink) the same as `work`
+//   uint64_t *failure        one word, ZF_ABI_NO_FAILURE before: block << 48 | position << 16 | check, the smallest wins
+//   uint32_t block_count     1 .. ZF_SIMT_MOST_BLOCKS
+//   uint32_t even            tiles of every block but the last where they are equal, so that a division finds the block; else 0
+//
+// Work group w makes tiles w * tiles .. (w + 1) * tiles - 1 (zf_abi_simt_kernel.tiles), those that exist.
+
+/// The first words of a block's descriptor.
+typedef enum zf_simt_word {
+    ZF_SIMT_BASE,       ///< offset of the block from `base`, in units of 256 bytes
+    ZF_SIMT_OUT,        ///< added to `out` (modulo 2^64) gives where element 0 of the block goes; bool: bit 0 of that byte
+    ZF_SIMT_ROW_BEGIN,  ///< kernels without a sink store elements ROW_BEGIN .. ROW_END only (bool: the whole block)
+    ZF_SIMT_ROW_END,    ///<
+    ZF_SIMT_FIRST_TILE, ///< kernels without a sink: the block's tile that the launch begins with
+    ZF_SIMT_HEAD,
+} zf_simt_word;
+#define ZF_SIMT_MOST_BLOCKS 65535
+#define ZF_SIMT_MOST_TILES 0x7fffffff ///< a launch
+
+typedef struct zf_abi_simt_kernel {
+    const char *name; ///< the entry in the image
+    uint32_t threads; ///< of a thread block, a multiple of 32
+    uint32_t tiles;   ///< of a thread block
+    /// Emulated: runs one thread up to its end; `thread` is the emulator's. NULL in other images.
+    void (*emulated)(void *thread, const uint8_t *base, const uint64_t *blocks, const uint32_t *first, const uint8_t *work,
+                     uint8_t *out, uint64_t *failure, uint32_t block_count, uint32_t even);
+    uint32_t shared_bytes; ///< emulated: of shared memory that the kernel wants; else the image says it
+    uint32_t reserved;
+} zf_abi_simt_kernel;
+
+typedef enum zf_abi_image_kind { ZF_IMAGE_NONE, ZF_IMAGE_PTX, ZF_IMAGE_CUBIN } zf_abi_image_kind;
 
 /// A source of code for containers. All functions may be called from many threads at once.
 typedef struct zf_abi_provider {
     void *self;
-    /// The plan for a column of an open container under vector `branches` (`branch_count` bytes).
+    /// The plan for a column of an open container under vector `branches` (`branch_count` bytes), for a target.
     zf_status (*plan)(void *self, zf_container *container, size_t column, const uint8_t *branches, size_t branch_count,
-                      const zf_abi_plan **out, zf_error *error);
-    /// Code for the shaping values `shaping` (in the order of plan->shaping), or the general form when NULL.
+                      zf_abi_target target, const zf_abi_plan **out, zf_error *error);
+    /// Code for the shaping values `shaping` (in the order of plan->shaping), or the general form when NULL, for the plan's
+    /// target.
     zf_status (*code)(void *self, const zf_abi_plan *plan, const uint64_t *shaping, const zf_abi_code **out, zf_error *error);
     /// The container is being closed: free the plans and code that were made for it. Nothing decodes it any more.
     void (*forget)(void *self, zf_container *container);

@@ -1,0 +1,54 @@
+// Accelerators: devices with memory and kernels of their own, of which one launch covers all blocks of a unit (zipflow/abi.h).
+// An accelerator is a table of functions; `decode_unit.c` prepares units and launches for all of them alike. CUDA is one, the
+// emulator another.
+//
+// Order: everything on one stream happens in the order of the calls. Memory belongs to whoever allocated it.
+#ifndef ZF_RUNTIME_ACCELERATOR_H
+#define ZF_RUNTIME_ACCELERATOR_H
+
+#include "runtime/container.h"
+#include "zipflow/abi.h"
+
+typedef struct zf_accelerator zf_accelerator;           ///< one opened device; any thread
+typedef struct zf_accelerator_code zf_accelerator_code; ///< an image, loaded
+
+/// Arguments of a launch, as zipflow/abi.h has them. Addresses are of the device's memory.
+typedef struct zf_simt_args {
+    uint64_t base, blocks, first, work, out, failure;
+    uint32_t block_count, even;
+} zf_simt_args;
+
+typedef struct zf_accelerator_ops {
+    const char *name;
+
+    /// What it wants code for; known once it is open.
+    zf_abi_target (*target)(const zf_accelerator *self);
+
+    /// Memory of the device, aligned to 256. ZF_ERR_DEVICE with the sizes wanted and free where there is not enough.
+    zf_status (*allocate)(zf_accelerator *self, uint64_t bytes, uint64_t *address, zf_error *error);
+    void (*release)(zf_accelerator *self, uint64_t address);
+    /// Memory of the host that the device copies from and to at full speed.
+    zf_status (*host_allocate)(zf_accelerator *self, uint64_t bytes, void **at, zf_error *error);
+    void (*host_release)(zf_accelerator *self, void *at);
+
+    /// Queued on `stream` (CUDA: a CUstream; the emulator has none, NULL). From pageable memory they may wait.
+    zf_status (*copy_in)(zf_accelerator *self, void *stream, uint64_t to, const void *from, uint64_t bytes, zf_error *error);
+    zf_status (*copy_out)(zf_accelerator *self, void *stream, void *to, uint64_t from, uint64_t bytes, zf_error *error);
+    zf_status (*fill)(zf_accelerator *self, void *stream, uint64_t to, uint8_t byte, uint64_t bytes, zf_error *error);
+
+    /// Loads an image once; the same code again gives the same object. It lives as long as the accelerator.
+    zf_status (*load)(zf_accelerator *self, const zf_abi_plan *plan, const zf_abi_code *code, zf_accelerator_code **out,
+                      zf_error *error);
+    /// Queues kernel `kernel` of the plan with `groups` thread blocks.
+    zf_status (*launch)(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel, uint32_t groups,
+                        const zf_simt_args *args, zf_error *error);
+    /// Waits for the stream. A fault of a kernel that was launched before is reported here at the latest.
+    zf_status (*wait)(zf_accelerator *self, void *stream, zf_error *error);
+} zf_accelerator_ops;
+
+/// First member of every accelerator.
+struct zf_accelerator {
+    const zf_accelerator_ops *ops;
+};
+
+#endif
