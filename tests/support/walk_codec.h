@@ -116,13 +116,28 @@ static const zf_abi_check walk_checks[] = {
     {20, "", "walk<u32>", "width", "walk.zf", 2, 1},
 };
 static const zf_abi_plan walk_plans[3] = {
-    {ZF_ABI_VERSION, 7, 1, 0, 1, 1, 3, walk_slots, walk_kernels[0], NULL, walk_abi_trees, walk_shaping, walk_checks, NULL},
-    {ZF_ABI_VERSION, 7, 2, 1, 1, 1, 3, walk_slots, walk_kernels[1], walk_works, walk_abi_trees, walk_shaping, walk_checks, NULL},
-    {ZF_ABI_VERSION, 2, 1, 0, 0, 0, 0, walk_slots, bits_kernels, NULL, NULL, NULL, NULL, NULL},
+    {ZF_ABI_VERSION, 7, 1, 0, 1, 1, 3, walk_slots, walk_kernels[0], NULL, walk_abi_trees, walk_shaping, walk_checks, NULL, {0}},
+    {ZF_ABI_VERSION,
+     7,
+     2,
+     1,
+     1,
+     1,
+     3,
+     walk_slots,
+     walk_kernels[1],
+     walk_works,
+     walk_abi_trees,
+     walk_shaping,
+     walk_checks,
+     NULL,
+     {0}},
+    {ZF_ABI_VERSION, 2, 1, 0, 0, 0, 0, walk_slots, bits_kernels, NULL, NULL, NULL, NULL, NULL, {0}},
 };
 static const zf_abi_kernel_fn walk_functions[3][2] = {{walk_stored}, {walk_double, walk_materialised}, {bits_run}};
-static const zf_abi_code walk_codes[3] = {
-    {walk_functions[0], walk_check}, {walk_functions[1], walk_check}, {walk_functions[2], NULL}};
+static const zf_abi_code walk_codes[3] = {{.kernels = walk_functions[0], .check = walk_check},
+                                          {.kernels = walk_functions[1], .check = walk_check},
+                                          {.kernels = walk_functions[2]}};
 
 static inline zf_status walk_plan(void *self, zf_container *container, size_t column, const uint8_t *branches, size_t count,
                                   zf_abi_target target, const zf_abi_plan **out, zf_error *error) {
