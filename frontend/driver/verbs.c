@@ -22,6 +22,13 @@ static const zf_option quiet = {"quiet", 'q', NULL, NULL, "print errors only"},
                        device = {"device", 0, "DEVICE", NULL, "`auto`, or a name that `zfc devices` lists"},
                        format_output = {"format", 0, "FORM", "raw|npy|csv", "of the files written (default: raw)"},
                        repeat = {"repeat", 0, "N", NULL, "decode N times and report the fastest (default: 1)"},
+                       generate = {"generate", 0, "NAMES", NULL, "measure made columns: names or beginnings of names, or `all`"},
+                       bench_bytes = {"bytes", 0, "N", NULL, "least size of the buffers of plain data (default: 256 MiB)"},
+                       repeats = {"repeats", 0, "N", NULL, "rounds that count, at least 5 (default: 9)"},
+                       bench_threads = {"threads", 0, "N", NULL, "threads that decode (default: 1; the copy has always one)"},
+                       checksums = {"checksums", 0, NULL, NULL, "also verify the blocks' checksums within the time"},
+                       general = {"general", 0, NULL, NULL,
+                                  "kernels for all shaping values instead of those made for the block's"},
                        no_cache = {"no-cache", 0, NULL, NULL, "neither read nor write the cache of compiled kernels"};
 
 const zf_verb zf_verbs[] = {
@@ -83,6 +90,23 @@ const zf_verb zf_verbs[] = {
      1,
      zf_run_verify,
      {&columns, &device, &repeat, &threads, &json, &quiet, &verbose, &no_cache, NULL}},
+    {"bench",
+     "[IN.zfd...]",
+     "measure how fast columns decode",
+     "Decodes each column from blocks in the device's memory to the device's memory, without checksums unless asked, in turn "
+     "with "
+     "a copy of the same plain bytes. Small columns are decoded several times a round, each time from stored bytes and to a "
+     "place "
+     "of their own, until the buffers are as large as `--bytes` says (but at most 4096 times). One round warms up; then medians "
+     "are taken. Every byte of every round is compared: with another decode, by code that is not optimised, or with what the "
+     "generator made. GB/s are plain bytes. `of limit` is all bytes read and written a second, by what the copy reads and "
+     "writes: "
+     "1.00 is as fast as the memory, if the copy is. Look at the load of the machine first; `--json` records it.",
+     0,
+     -1,
+     zf_run_bench,
+     {&columns, &generate, &bench_bytes, &repeats, &bench_threads, &device, &checksums, &general, &json, &verbose, &no_cache,
+      NULL}},
     {"inspect",
      "IN.zfd",
      "show what a container holds, byte by byte",

@@ -65,6 +65,7 @@ int zf_run_encode(zf_arguments *arguments);
 int zf_run_decode(zf_arguments *arguments);
 int zf_run_verify(zf_arguments *arguments);
 int zf_run_inspect(zf_arguments *arguments);
+int zf_run_bench(zf_arguments *arguments);
 int zf_run_devices(zf_arguments *arguments);
 int zf_run_completion(zf_arguments *arguments);
 int zf_run_manual(zf_arguments *arguments);

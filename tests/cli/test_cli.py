@@ -298,6 +298,97 @@ class BadInput(Case):
         self.assertEqual(run("decode", "--device", "cuda:9", "-o", self.dir / "o", container).returncode, 3)
 
 
+class Bench(Case):
+    def report(self, *words):
+        return json.loads(self.good("bench", "--json", "--repeats", "5", *words))
+
+    def check(self, result, plain_at_least):
+        self.assertTrue(result["verified"])
+        self.assertGreaterEqual(result["plain_bytes"], plain_at_least)
+        self.assertGreater(result["read_bytes"], 0)
+        for times in (result["decode_seconds"], result["copy_seconds"]):
+            self.assertTrue(0 < times["least"] <= times["median"] <= times["most"], times)
+        decode, copy = result["decode_seconds"]["median"], result["copy_seconds"]["median"]
+        self.assertAlmostEqual(result["gb_per_second"] * decode * 1e9 / result["plain_bytes"], 1)
+        self.assertAlmostEqual(result["percent_of_copy"] * decode / copy / 100, 1)
+        moved = (result["plain_bytes"] + result["read_bytes"]) / decode
+        self.assertAlmostEqual(result["fraction_of_limit"] / moved * (2 * result["plain_bytes"] / copy), 1)
+
+    def test_container(self):
+        container = self.encode(make_rows(10000), "--rows-per-block", "4096")
+        sizes = {name: len(as_raw(make_rows(10000), name)) for name in TYPES}
+        for more in [(), ("--threads", "3"), ("--checksums",), ("--general",)]:
+            report = self.report("--bytes", "100000", "--device", "cpu", *more, container)
+            self.assertEqual([r["column"] for r in report["results"]], list(TYPES))
+            for result in report["results"]:
+                self.check(result, 100000)
+                size = sizes[result["column"]]
+                self.assertEqual((result["rows"], result["blocks"], result["repeated"]), (10000, 3, -(-100000 // size)), result["column"])
+                self.assertEqual(result["plain_bytes"], size * result["repeated"])
+            self.assertEqual((report["checksums"], report["general_kernels"], report["threads"]),
+                             ("--checksums" in more, "--general" in more, 3 if "3" in more else 1))
+        for key in ("commit", "version", "llvm", "date", "counted", "load_before", "load_after"):
+            self.assertIn(key, report)
+        self.assertIn("--general", report["command"])
+        self.assertEqual(report["device"]["name"], "cpu")
+        some = self.report("--columns", "n,flag", "--bytes", "1", container)["results"]
+        self.assertEqual([(r["column"], r["repeated"]) for r in some], [("n", 1), ("flag", 1)])
+
+    def test_checksums_read_whole_blocks(self):
+        container = self.encode(make_rows(5000))
+        read = [self.report("--columns", "id", "--bytes", "1", *more, container)["results"][0]["read_bytes"] for more in ((), ("--checksums",))]
+        self.assertLess(read[0], read[1])
+        self.assertEqual(read[1] % 256, 0)
+
+    def test_generators(self):
+        temporary = self.dir / "tmp"
+        temporary.mkdir()
+        names = self.bad(2, "no generator `none`", "bench", "--generate", "bitpack,none").split("there are\n")[1]
+        names = [line.split()[0] for line in names.splitlines()]
+        self.assertGreater(len(names), 10)
+        report = json.loads(self.good("bench", "--json", "--repeats", "5", "--bytes", "200000", "--generate", "all", env={**os.environ, "TMPDIR": str(temporary)}))
+        self.assertEqual([r["column"] for r in report["results"]], names)
+        for result in report["results"]:
+            self.check(result, 200000)
+        ratios = {r["column"]: r["ratio"] for r in report["results"]}
+        self.assertAlmostEqual(ratios["bitpack-7-u32"], 32 / 7, delta=0.2)
+        self.assertAlmostEqual(ratios["delta-5-i64"], 64 / 5, delta=0.8)
+        self.assertEqual(list(temporary.iterdir()), [])
+        family = self.report("--bytes", "1000", "--generate", "bitpack-7,delta-5-i32")["results"]
+        self.assertEqual([r["column"] for r in family], ["bitpack-7-u32", "bitpack-7-i64", "delta-5-i32"])
+
+    def test_table(self):
+        text = self.good("bench", "--repeats", "5", "--bytes", "1000", self.encode(make_rows(100)))
+        lines = text.splitlines()
+        self.assertIn("checksums left out", text)
+        self.assertEqual(lines[3].split()[:3], ["column", "rows", "plain"])
+        self.assertEqual([line.split()[0] for line in lines[4:]], list(TYPES))
+        self.assertEqual([len(line.split(None, 8)) for line in lines[4:]], [9] * len(TYPES))
+
+    def test_what_cannot_be_measured(self):
+        container = self.encode(make_rows(0))
+        self.bad(1, "ZF2018", "bench", container)
+        container = self.encode(make_rows(3000))
+        data = bytearray(container.read_bytes())
+        data[1000] ^= 1  # a stream of the first column, whose checksum no longer holds
+        container.write_bytes(data)
+        result = run("bench", "--json", "--repeats", "5", "--bytes", "1", container)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("ZF1324", result.stderr)
+        results = json.loads(result.stdout)["results"]
+        self.assertEqual([r["verified"] for r in results], [False] + [True] * (len(TYPES) - 1))
+        self.assertEqual((results[0]["column"], results[0]["code"]), ("id", "ZF1324"))
+
+    def test_usage(self):
+        container = self.encode(make_rows(5))
+        for words in [(), ("--repeats", "4", container), ("--repeats", "9999", container), ("--bytes", "0", container), ("--bytes", "some", container),
+                      ("--columns", "id"), ("--columns", "id", container, container), ("--columns", "idd", container), ("--generate", ""),
+                      ("--generate", "bitpack-7-u32,"), ("--generate", "bitp"), ("--threads", "many", container)]:
+            self.assertEqual(run("bench", *words).returncode, 2, words)
+        self.bad(3, "ZF1103", "bench", "--device", "abacus", container)
+        self.bad(1, "ZF12", "bench", self.program)
+
+
 class Usage(Case):
     def test_help_and_manual(self):
         self.assertIn("encode", self.good("--help"))

@@ -1,0 +1,231 @@
+// Measuring one column. Its stored blocks are put into the device's memory as often as fills the buffers, each copy in memory
+// of its own, so that no round finds in a cache what the one before it left there. Then copying and decoding take turns.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frontend/driver/bench.h"
+#include "frontend/driver/driver_codes.h"
+#include "runtime/element.h"
+
+typedef unsigned long long ull;
+
+enum {
+    POISON_COPY = 0xa5,
+    POISON_DECODE = 0x5a,
+    POISON_REFERENCE = 0x96, // another one, so that what both leave out differs
+    STEP = 1 << 20,          // bytes compared at once
+};
+
+typedef struct session {
+    const zf_bench_device *device;
+    void *self;     ///< the device's
+    void *prepared; ///< the device's, too
+    zf_bench_work work;
+    zf_bench_block *blocks; ///< what work.blocks points at
+    uint64_t plain_bytes;   ///< of one copy
+    uint64_t read_bytes;    ///< of one copy
+    uint8_t *source;        ///< of the device: what is copied
+    uint8_t *landing;       ///< of the host, STEP bytes: what is compared
+} session;
+
+static uint64_t round_up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
+
+static zf_status no_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory"); }
+
+// ---- Before the clock starts ------------------------------------------------------------------------------------
+
+/// Bytes that kernels read of a block, each once: streams and seek states. With checksums all of it is read.
+static uint64_t bytes_read(const zf_block_view *view, bool checksums) {
+    if (checksums) return view->bytes;
+    uint64_t bytes = 0;
+    for (uint32_t s = 0; s < view->shape->stored_count; s++) bytes += view->streams[s].bytes;
+    for (uint32_t t = 0; t < view->shape->tree_count; t++) {
+        for (uint32_t f = 0; f < view->shape->trees[t].field_count; f++) {
+            bytes += view->seeks[t].entries * view->seeks[t].widths[f];
+        }
+    }
+    return bytes;
+}
+
+/// Reads and checks every block of the column.
+static zf_status read_blocks(session *s, zf_error *error) {
+    zf_bench_work *w = &s->work;
+    s->blocks = calloc(w->info.blocks + 1, sizeof *s->blocks);
+    if (s->blocks == NULL) return no_memory(error);
+    w->blocks = s->blocks;
+    unsigned bits = zf_element_bits(w->info.type.element);
+    for (uint64_t i = 0; i < w->info.blocks; i++) {
+        zf_bench_block *b = &s->blocks[i];
+        ZF_TRY(zf_container_block(w->container, w->column, i, true, &b->view, error));
+        w->block_count++;
+        b->stored = w->stored_stride;
+        w->stored_stride += round_up(b->view.bytes + 16, 256); // kernels may read 16 bytes past a stream
+        b->plain = b->view.first_row * bits / 8;               // blocks of booleans begin at a byte
+        s->read_bytes += bytes_read(&b->view, w->options->checksums);
+    }
+    return ZF_OK;
+}
+
+/// Puts copies of the blocks, and of the plain data, into the device's memory.
+static zf_status place(session *s, const zf_bench_plain *plain, zf_error *error) {
+    zf_bench_work *w = &s->work;
+    uint64_t wanted = w->options->bytes / plain->bytes + (w->options->bytes % plain->bytes != 0);
+    w->copies = wanted < ZF_BENCH_COPIES_MOST ? wanted : ZF_BENCH_COPIES_MOST;
+    w->plain_stride = round_up(plain->bytes, 64);
+    s->plain_bytes = plain->bytes;
+    void *memory[3] = {NULL};
+    const uint64_t sizes[3] = {w->stored_stride * w->copies, plain->bytes * w->copies, w->plain_stride * w->copies};
+    zf_status status = ZF_OK;
+    for (int i = 0; i < 3 && status == ZF_OK; i++) status = s->device->allocate(s->self, sizes[i], &memory[i], error);
+    w->stored = memory[0];
+    s->source = memory[1];
+    w->out = memory[2];
+    if (status != ZF_OK) return status;
+    s->landing = malloc(STEP);
+    if (s->landing == NULL) return no_memory(error);
+    for (uint64_t c = 0; c < w->copies; c++) {
+        for (uint64_t i = 0; i < w->block_count; i++) {
+            const zf_bench_block *b = &s->blocks[i];
+            uint8_t *to = w->stored + c * w->stored_stride + b->stored;
+            ZF_TRY(s->device->upload(s->self, to, b->view.base, b->view.bytes, error));
+        }
+        ZF_TRY(s->device->upload(s->self, s->source + c * plain->bytes, plain->values, plain->bytes, error));
+    }
+    return ZF_OK;
+}
+
+// ---- A round ----------------------------------------------------------------------------------------------------
+
+/// Compares every copy that was decoded with the plain data.
+static zf_status compare(const session *s, const zf_bench_plain *plain, zf_error *error) {
+    const zf_bench_work *w = &s->work;
+    for (uint64_t c = 0; c < w->copies; c++) {
+        for (uint64_t at = 0; at < plain->bytes; at += STEP) {
+            uint64_t bytes = plain->bytes - at < STEP ? plain->bytes - at : STEP, k = 0;
+            ZF_TRY(s->device->download(s->self, s->landing, w->out + c * w->plain_stride + at, bytes, error));
+            if (memcmp(s->landing, plain->values + at, bytes) == 0) continue;
+            while (s->landing[k] == plain->values[at + k]) k++;
+            zf_status status =
+                zf_fail(error, ZF_ERR_INTERNAL, ZFC_BENCH_DIFFERS, "what was timed is wrong: byte %llu is %02x, and %02x in %s",
+                        (ull)(at + k), s->landing[k], plain->values[at + k], plain->origin);
+            return zf_fail_place(error, status, "column %s, copy %llu of %llu", w->info.name, (ull)c + 1, (ull)w->copies);
+        }
+    }
+    return ZF_OK;
+}
+
+/// Copies, then decodes, each to poisoned memory; what was decoded is compared.
+static zf_status run_round(session *s, const zf_bench_plain *plain, double *copy, double *decode, zf_error *error) {
+    const zf_bench_device *d = s->device;
+    zf_bench_work *w = &s->work;
+    zf_bench_clock clock = {0};
+    ZF_TRY(d->fill(s->self, w->out, POISON_COPY, w->plain_stride * w->copies, error));
+    ZF_TRY(d->start(s->self, &clock, error));
+    ZF_TRY(d->copy_bytes(s->self, w->out, s->source, s->plain_bytes * w->copies, error));
+    ZF_TRY(d->stop(s->self, &clock, copy, error));
+    ZF_TRY(d->fill(s->self, w->out, POISON_DECODE, w->plain_stride * w->copies, error));
+    ZF_TRY(d->start(s->self, &clock, error));
+    ZF_TRY(d->decode(s->self, s->prepared, error));
+    ZF_TRY(d->stop(s->self, &clock, decode, error));
+    return compare(s, plain, error);
+}
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void summarise(double *times, unsigned count, double *median, double *least, double *most) {
+    qsort(times, count, sizeof *times, by_size);
+    *median = (times[(count - 1) / 2] + times[count / 2]) / 2;
+    *least = times[0];
+    *most = times[count - 1];
+}
+
+static zf_status run_rounds(session *s, const zf_bench_plain *plain, zf_bench_result *out, zf_error *error) {
+    unsigned repeats = s->work.options->repeats;
+    double copies[ZF_BENCH_REPEATS_MOST + 1], decodes[ZF_BENCH_REPEATS_MOST + 1];
+    for (unsigned r = 0; r <= repeats; r++) { // the first warms up and does not count
+        ZF_TRY(run_round(s, plain, &copies[r], &decodes[r], error));
+    }
+    summarise(copies + 1, repeats, &out->copy_median, &out->copy_least, &out->copy_most);
+    summarise(decodes + 1, repeats, &out->decode_median, &out->decode_least, &out->decode_most);
+    return ZF_OK;
+}
+
+static void release(session *s) {
+    s->device->finish(s->self, s->prepared);
+    for (uint64_t i = 0; i < s->work.block_count; i++) zf_block_view_free(&s->blocks[i].view);
+    free(s->blocks);
+    free(s->landing);
+    uint8_t *const memory[] = {s->work.stored, s->source, s->work.out};
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) s->device->release(s->self, memory[i]);
+}
+
+zf_status zf_bench_column(zf_container *container, size_t column, const zf_bench_options *options, const zf_bench_plain *plain,
+                          zf_bench_result *out, zf_error *error) {
+    *out = (zf_bench_result){0};
+    session s = {.device = options->device, .work = {.options = options, .container = container, .column = column}};
+    zf_bench_work *w = &s.work;
+    ZF_TRY(zf_container_column(container, column, &w->info, error));
+    zf_decode_sizes sizes;
+    ZF_TRY(zf_decode_size(container, column, NULL, &sizes, error)); // also refuses types that cannot be delivered
+    if (plain->bytes == 0) return zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_MEASURED, "column `%s` has no rows", w->info.name);
+    if (sizes.values != plain->bytes) {
+        return zf_fail(error, ZF_ERR_INTERNAL, ZFC_BENCH_DIFFERS, "column `%s` has %zu bytes, and %llu in %s", w->info.name,
+                       sizes.values, (ull)plain->bytes, plain->origin);
+    }
+    ZF_TRY(s.device->open(options->context, options->threads, &s.self, error));
+    zf_status status = read_blocks(&s, error);
+    if (status == ZF_OK) status = place(&s, plain, error);
+    if (status == ZF_OK) status = s.device->prepare(s.self, w, &s.prepared, &out->kernels, error);
+    if (status == ZF_OK) status = run_rounds(&s, plain, out, error);
+    out->info = w->info;
+    out->blocks = w->block_count;
+    out->copies = w->copies;
+    out->plain_bytes = s.plain_bytes * w->copies;
+    out->read_bytes = s.read_bytes * w->copies;
+    release(&s);
+    s.device->close(s.self);
+    return status;
+}
+
+// ---- Another path ---------------------------------------------------------------------------------------------------
+
+static zf_status decode_plainly(zf_context *context, const char *path, size_t column, zf_bench_plain *out, zf_error *error) {
+    zf_container *container;
+    ZF_TRY(zf_container_open(context, path, &container, error));
+    zf_decode_sizes sizes;
+    void *work = NULL;
+    zf_status status = zf_decode_size(container, column, NULL, &sizes, error);
+    if (status == ZF_OK) {
+        out->bytes = sizes.values;
+        out->values = aligned_alloc(64, round_up(sizes.values + 1, 64));
+        work = aligned_alloc(64, round_up(sizes.workspace + 1, 64));
+        if (out->values == NULL || work == NULL) status = no_memory(error);
+    }
+    if (status == ZF_OK) {
+        memset(out->values, POISON_REFERENCE, sizes.values);
+        zf_decode_buffers buffers = {.values = out->values, .workspace = work};
+        status = zf_decode(container, column, "cpu", NULL, &buffers, NULL, error);
+    }
+    free(work);
+    zf_container_close(container);
+    return status;
+}
+
+zf_status zf_bench_reference(const char *path, size_t column, zf_bench_plain *out, zf_error *error) {
+    *out = (zf_bench_plain){.origin = "an unoptimised decode"};
+    zf_context *context;
+    zf_compiler *compiler;
+    ZF_TRY(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, error));
+    zf_compiler_options options = {.optimise = 1, .general_only = true}; // 1 is -O0
+    zf_status status = zf_compiler_create(context, &options, &compiler, error);
+    if (status == ZF_OK) {
+        status = decode_plainly(context, path, column, out, error);
+        zf_compiler_free(compiler);
+    }
+    zf_context_free(context);
+    return status;
+}

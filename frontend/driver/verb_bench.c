@@ -1,0 +1,165 @@
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "frontend/driver/bench.h"
+#include "frontend/driver/decoded.h"
+#include "frontend/driver/driver_codes.h"
+
+typedef struct benching {
+    zf_session session;
+    zf_bench_options options;
+    json_t *report;      ///< NULL: a table is printed
+    char directory[256]; ///< of generated containers; "" while there is none
+    int exit_status;
+} benching;
+
+static int usage(const char *message) {
+    fprintf(stderr, "zfc bench: %s\n  see: zfc bench --help\n", message);
+    return EXIT_BAD_USAGE;
+}
+
+/// Reports an error, which makes the exit status, and goes on.
+static void fail(benching *b, const char *source, const char *name, const zf_error *failure) {
+    int status = zf_report("bench", failure);
+    if (b->exit_status != EXIT_BAD_DEVICE) b->exit_status = status;
+    zf_error error;
+    if (b->report != NULL && zf_bench_json_fail(b->report, source, name, failure, &error) != ZF_OK) zf_report("bench", &error);
+}
+
+static void measure(benching *b, zf_container *container, size_t column, const char *source, const char *name,
+                    const zf_bench_plain *plain) {
+    zf_bench_result result;
+    zf_error error;
+    zf_status status = zf_bench_column(container, column, &b->options, plain, &result, &error);
+    if (status == ZF_OK && b->report != NULL) status = zf_bench_json_add(b->report, source, name, &result, plain, &error);
+    if (status != ZF_OK)
+        fail(b, source, name, &error);
+    else if (b->report == NULL)
+        zf_bench_print_row(name, &result);
+}
+
+// ---- Containers -----------------------------------------------------------------------------------------------
+
+static void run_container(benching *b, const char *path, const char *names) {
+    zf_error error;
+    zf_container *container = NULL;
+    size_t count = 0, *selected = NULL;
+    if (zf_container_open(b->session.context, path, &container, &error) != ZF_OK ||
+        !(selected = zf_selected_columns(container, names, &count, &error))) {
+        fail(b, path, "", &error);
+    }
+    for (size_t i = 0; i < count && b->exit_status != EXIT_BAD_DEVICE; i++) {
+        zf_column_info info = {.name = ""};
+        zf_bench_plain plain = {0};
+        zf_status status = zf_container_column(container, selected[i], &info, &error);
+        if (status == ZF_OK) status = zf_bench_reference(path, selected[i], &plain, &error);
+        if (status == ZF_OK)
+            measure(b, container, selected[i], path, info.name, &plain);
+        else
+            fail(b, path, info.name, &error);
+        free(plain.values);
+    }
+    free(selected);
+    zf_container_close(container);
+}
+
+// ---- Generators -----------------------------------------------------------------------------------------------
+
+static zf_status make_directory(benching *b, zf_error *error) {
+    const char *parent = getenv("TMPDIR");
+    int length = snprintf(b->directory, sizeof b->directory, "%s/zfc-bench-XXXXXX", parent && *parent ? parent : "/tmp");
+    if (length > 0 && (size_t)length < sizeof b->directory && mkdtemp(b->directory) != NULL) return ZF_OK;
+    b->directory[0] = 0;
+    return zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "no directory can be made in %s", parent && *parent ? parent : "/tmp");
+}
+
+static bool run_generator(void *user, const zf_generator *generator) {
+    benching *b = user;
+    const char *name = zf_generator_name(generator);
+    char path[512] = "";
+    zf_error error;
+    zf_bench_plain plain = {0};
+    zf_container *container = NULL;
+    zf_status status = zf_generate(generator, b->session.compiler, b->options.bytes, b->directory, path, &plain, &error);
+    if (status == ZF_OK) status = zf_container_open(b->session.context, path, &container, &error);
+    if (status == ZF_OK)
+        measure(b, container, 0, "generated", name, &plain);
+    else
+        fail(b, "generated", name, &error);
+    zf_container_close(container);
+    if (path[0] != 0) remove(path);
+    free(plain.values);
+    return b->exit_status != EXIT_BAD_DEVICE;
+}
+
+static void run_generators(benching *b, const char *names) {
+    const char *unknown;
+    zf_error error;
+    if (make_directory(b, &error) != ZF_OK) {
+        fail(b, "generated", "", &error);
+        return;
+    }
+    zf_generators_select(names, run_generator, b, &unknown);
+    rmdir(b->directory);
+}
+
+// ---- The verb -------------------------------------------------------------------------------------------------
+
+/// Reads the options; prints what is wrong and returns EXIT_BAD_USAGE.
+static int read_options(const zf_arguments *arguments, zf_bench_options *out) {
+    const char *generate = zf_argument(arguments, "generate"), *unknown;
+    if (arguments->operand_count == 0 && !generate) return usage("what? Give containers, or --generate NAMES");
+    if (zf_argument(arguments, "columns") && arguments->operand_count != 1) return usage("--columns goes with one container");
+    if (generate && !zf_generators_select(generate, NULL, NULL, &unknown)) {
+        fprintf(stderr, "zfc bench: no generator `%.*s`; there are\n", (int)strcspn(unknown, ","), unknown);
+        zf_generators_print(stderr);
+        return EXIT_BAD_USAGE;
+    }
+    uint64_t repeats;
+    if (!zf_argument_number(arguments, "repeats", ZF_BENCH_REPEATS_MOST, 9, &repeats)) return EXIT_BAD_USAGE;
+    if (repeats < ZF_BENCH_REPEATS_LEAST) return usage("--repeats wants at least 5: a median of fewer says little");
+    if (!zf_argument_number(arguments, "bytes", UINT64_C(1) << 40, 256 << 20, &out->bytes)) return EXIT_BAD_USAGE;
+    if (out->bytes == 0) return usage("--bytes wants a number above 0");
+    out->repeats = (unsigned)repeats;
+    out->checksums = zf_argument(arguments, "checksums") != NULL;
+    out->general = zf_argument(arguments, "general") != NULL;
+    return EXIT_GOOD;
+}
+
+static zf_status find_device(benching *b, const char *name, zf_error *error) {
+    const zf_device_ops *device;
+    ZF_TRY(zf_device_find(b->session.context, name ? name : "auto", &device, error));
+    b->options.device = zf_bench_device_for(device, error);
+    if (b->options.device == NULL) return error->status;
+    if (!b->options.checksums || b->options.device->checksums) return ZF_OK;
+    return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--checksums: the host computes them, not device `%s`", device->name);
+}
+
+int zf_run_bench(zf_arguments *arguments) {
+    benching b = {.exit_status = EXIT_GOOD};
+    int status = read_options(arguments, &b.options);
+    if (status != EXIT_GOOD || !zf_session_open(arguments, &b.session, &status)) return status;
+    zf_error error;
+    b.options.context = b.session.context;
+    b.options.threads = b.session.threads != 0 ? b.session.threads : 1;
+    bool as_json = zf_argument(arguments, "json") != NULL;
+    if (find_device(&b, zf_argument(arguments, "device"), &error) != ZF_OK) {
+        b.exit_status = zf_report("bench", &error);
+    } else {
+        if (as_json)
+            b.report = zf_bench_json(&b.options, arguments);
+        else
+            zf_bench_print_head(&b.options);
+        for (int i = 0; i < arguments->operand_count && b.exit_status != EXIT_BAD_DEVICE; i++) {
+            run_container(&b, arguments->operands[i], zf_argument(arguments, "columns"));
+        }
+        const char *generate = zf_argument(arguments, "generate");
+        if (generate && b.exit_status != EXIT_BAD_DEVICE) run_generators(&b, generate);
+        if (as_json && zf_bench_json_finish(b.report, &error) != ZF_OK) b.exit_status = zf_report("bench", &error);
+    }
+    json_decref(b.report);
+    zf_session_close(&b.session);
+    return b.exit_status;
+}
