@@ -1,0 +1,173 @@
+// What `zfc bench` believes: a device that decodes wrongly, or not at all, is caught in whatever round and copy it does so; and
+// its figures are what the device's clock says. The device here is the CPU's with faults and with a clock that tells given times.
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "frontend/driver/bench.h"
+#include "tests/unit/check.h"
+
+enum { ROWS = 10000, BLOCK = 4096, COPIES = 3, REPEATS = 6 };
+
+static uint32_t values[ROWS];
+static char file[128];
+
+typedef enum fault { NONE, FLIP, NOTHING, CLOCK } fault;
+
+/// What the device does, and how far it is.
+static struct {
+    void *cpu;
+    const zf_bench_work *work;
+    fault fault;
+    unsigned fault_round, round, clock;
+    uint64_t at; ///< byte of the last copy
+} fake;
+
+static zf_status open_fake(zf_context *context, unsigned threads, void **self, zf_error *error) {
+    fake.round = fake.clock = 0;
+    *self = &fake;
+    return zf_bench_device_cpu.open(context, threads, &fake.cpu, error);
+}
+
+static void close_fake(void *self) {
+    (void)self;
+    zf_bench_device_cpu.close(fake.cpu);
+}
+
+static zf_status prepare_fake(void *self, const zf_bench_work *work, void **prepared, uint64_t *kernels, zf_error *error) {
+    (void)self;
+    fake.work = work;
+    return zf_bench_device_cpu.prepare(fake.cpu, work, prepared, kernels, error);
+}
+
+static zf_status decode_fake(void *self, void *prepared, zf_error *error) {
+    (void)self;
+    bool now = fake.round++ == fake.fault_round;
+    if (fake.fault == NOTHING && now) return ZF_OK;
+    ZF_TRY(zf_bench_device_cpu.decode(fake.cpu, prepared, error));
+    const zf_bench_work *w = fake.work;
+    if (fake.fault == FLIP && now) w->out[(w->copies - 1) * w->plain_stride + fake.at] ^= 0x10;
+    return ZF_OK;
+}
+
+static void finish_fake(void *self, void *prepared) {
+    (void)self;
+    zf_bench_device_cpu.finish(fake.cpu, prepared);
+}
+
+/// Copy and decode in turn; the first of each is the warm-up.
+static const double times[2 * (REPEATS + 1)] = {100, 900, 5, 30, 1, 80, 6, 20, 2, 10, 9, 70, 4, 60};
+
+static zf_status stop_fake(void *self, zf_bench_clock *clock, double *seconds, zf_error *error) {
+    (void)self, (void)clock;
+    if (fake.fault == CLOCK && fake.clock / 2 == fake.fault_round) return zf_fail(error, ZF_ERR_DEVICE, "ZF1104", "it stopped");
+    *seconds = times[fake.clock++];
+    return ZF_OK;
+}
+
+static void write_file(void) {
+    char directory[] = "/tmp/zfc-test-bench-XXXXXX", source[128];
+    CHECK(mkdtemp(directory) != NULL, "no directory");
+    snprintf(source, sizeof source, "%s/t.zf", directory);
+    snprintf(file, sizeof file, "%s/t.zfd", directory);
+    FILE *f = fopen(source, "w");
+    fputs("table t { a: u32 = bitpack; }\n", f);
+    fclose(f);
+    for (uint32_t k = 0; k < ROWS; k++) values[k] = k * 2654435761u >> 19;
+    zf_error error = {0};
+    zf_context *context = NULL;
+    zf_compiler *compiler = NULL;
+    zf_program *program = NULL;
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
+    zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
+    CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_program_load(compiler, source, &program, &error) == ZF_OK, "%s", error.message);
+    zf_encode_column column = {.name = "a", .values = values};
+    zf_encode_options encode = {.rows_per_block = BLOCK};
+    CHECK(zf_encode(program, NULL, &column, 1, ROWS, &encode, file, NULL, &error) == ZF_OK, "%s", error.message);
+    zf_program_free(program);
+    zf_compiler_free(compiler);
+    zf_context_free(context);
+    remove(source);
+}
+
+static zf_status measure(fault what, unsigned round, uint64_t at, const zf_bench_plain *plain, zf_bench_result *result,
+                         zf_error *error) {
+    zf_bench_device device = zf_bench_device_cpu;
+    device.open = open_fake;
+    device.close = close_fake;
+    device.prepare = prepare_fake;
+    device.decode = decode_fake;
+    device.finish = finish_fake;
+    device.stop = stop_fake;
+    fake.fault = what;
+    fake.fault_round = round;
+    fake.at = at;
+    zf_context *context = NULL;
+    zf_compiler *compiler = NULL;
+    zf_container *container = NULL;
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, error) == ZF_OK, "%s", error->message);
+    zf_compiler_options compile = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
+    CHECK(zf_compiler_create(context, &compile, &compiler, error) == ZF_OK, "%s", error->message);
+    CHECK(zf_container_open(context, file, &container, error) == ZF_OK, "%s", error->message);
+    zf_bench_options options = {.context = context, .device = &device, .bytes = COPIES * sizeof values - 1, .repeats = REPEATS};
+    options.threads = 2;
+    zf_status status = zf_bench_column(container, 0, &options, plain, result, error);
+    zf_container_close(container);
+    zf_compiler_free(compiler);
+    zf_context_free(context);
+    return status;
+}
+
+static void test_figures(const zf_bench_plain *plain) {
+    zf_error error = {0};
+    zf_bench_result r;
+    CHECK(measure(NONE, 0, 0, plain, &r, &error) == ZF_OK, "%s", error.message);
+    CHECK(r.copy_median == 4.5 && r.copy_least == 1 && r.copy_most == 9, "%f %f %f", r.copy_median, r.copy_least, r.copy_most);
+    CHECK(r.decode_median == 45 && r.decode_least == 10 && r.decode_most == 80, "%f", r.decode_median);
+    CHECK(r.copies == COPIES && r.blocks == 3 && r.kernels == 1, "%d copies", (int)r.copies);
+    CHECK(r.plain_bytes == COPIES * sizeof values, "%d", (int)r.plain_bytes);
+    // Blocks of 4096, 4096 and 1808 values of 13 bits, in words of 32.
+    CHECK(r.read_bytes == COPIES * (6656 + 6656 + 2940), "%d", (int)r.read_bytes);
+}
+
+static void test_faults(const zf_bench_plain *plain) {
+    zf_error error;
+    zf_bench_result r;
+    const uint64_t places[] = {0, 16383, sizeof values - 1};
+    for (unsigned round = 0; round <= REPEATS; round++) {
+        for (size_t k = 0; k < 3; k++) {
+            CHECK(measure(FLIP, round, places[k], plain, &r, &error) == ZF_ERR_INTERNAL, "round %u is not compared", round);
+            char byte[32];
+            snprintf(byte, sizeof byte, "byte %d is", (int)places[k]);
+            CHECK(strcmp(error.code, "ZF2019") == 0 && strstr(error.message, byte) != NULL, "%s", error.message);
+            CHECK(strstr(error.place, "copy 3 of 3") != NULL, "%s", error.place);
+        }
+        // What the copy before it left there must not pass for decoded.
+        CHECK(measure(NOTHING, round, 0, plain, &r, &error) == ZF_ERR_INTERNAL, "round %u decodes nothing", round);
+        CHECK(strcmp(error.code, "ZF2019") == 0, "%s", error.message);
+        CHECK(measure(CLOCK, round, 0, plain, &r, &error) == ZF_ERR_DEVICE, "round %u", round);
+    }
+    zf_bench_plain shorter = {plain->values, plain->bytes - 4, "a test"};
+    CHECK(measure(NONE, 0, 0, &shorter, &r, &error) == ZF_ERR_INTERNAL && strcmp(error.code, "ZF2019") == 0, "%s", error.message);
+}
+
+static void test_reference(void) {
+    zf_error error = {0};
+    zf_bench_plain plain = {0};
+    CHECK(zf_bench_reference(file, 0, &plain, &error) == ZF_OK, "%s", error.message);
+    CHECK(plain.bytes == sizeof values && memcmp(plain.values, values, sizeof values) == 0, "another reference");
+    free(plain.values);
+}
+
+int main(void) {
+    write_file();
+    zf_bench_plain plain = {(uint8_t *)values, sizeof values, "a test"};
+    test_figures(&plain);
+    test_faults(&plain);
+    test_reference();
+    remove(file);
+    *strrchr(file, '/') = 0;
+    rmdir(file);
+    return check_result();
+}
