@@ -16,6 +16,8 @@ typedef struct zf_accelerator_code zf_accelerator_code; ///< an image, loaded
 typedef struct zf_simt_args {
     uint64_t base, blocks, first, work, out, failure;
     uint32_t block_count, even;
+    // No arguments of the kernel: how many bytes lie at these addresses, for accelerators that check every access.
+    uint64_t base_bytes, blocks_bytes, first_bytes, work_bytes, out_bytes;
 } zf_simt_args;
 
 typedef struct zf_accelerator_ops {

@@ -43,7 +43,7 @@ typedef struct job {
     uint64_t bitmap_bytes; ///< booleans that must be shifted: the bitmap before the shift
     bool checksums;
     // while it runs
-    const zf_device_ops *device;
+    zf_device device;
     zf_device_state *state;
     uint8_t *out; ///< of row begin - shift
     uint8_t *work;
@@ -259,7 +259,7 @@ static zf_status run_block(job *j, uint64_t block, unsigned worker, const zf_blo
         .where = where,
         .threads = j->tile_threads,
     };
-    status = j->device->run(j->state, &run, error);
+    status = j->device.ops->run(j->state, &run, error);
     pthread_mutex_lock(&j->lock);
     j->stats.blocks_read++;
     j->stats.bytes_read += view->bytes;
@@ -315,7 +315,7 @@ static zf_status check_buffers(const zf_decode_sizes *sizes, const zf_decode_buf
 
 static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *error) {
     unsigned threads = j->tile_threads > j->workers ? j->tile_threads : j->workers;
-    ZF_TRY(j->device->open(j->container->context, threads, &j->state, error));
+    ZF_TRY(j->device.ops->open(j->container->context, threads, &j->state, error));
     uint8_t *workspace = buffers->workspace;
     j->out = j->shift != 0 ? workspace : buffers->values;
     j->work = workspace + j->bitmap_bytes;
@@ -324,7 +324,7 @@ static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *err
     pthread_mutex_init(&j->lock, NULL);
     zf_parallel_for(j->workers, j->last_block - j->first_block, decode_block, j);
     zf_status status = j->status;
-    if (status == ZF_OK) status = j->device->finish(j->state, error);
+    if (status == ZF_OK) status = j->device.ops->finish(j->state, error);
     // A file that changed meanwhile explains every other failure, and spoils a result without one.
     zf_error changed;
     if (zf_container_unchanged(j->container, &changed) != ZF_OK) {
@@ -343,7 +343,7 @@ static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *err
         free(k);
     }
     pthread_mutex_destroy(&j->lock);
-    j->device->close(j->state);
+    j->device.ops->close(j->state);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #ifndef ZF_RUNTIME_DEVICE_H
 #define ZF_RUNTIME_DEVICE_H
 
+#include "runtime/accelerator.h"
 #include "runtime/base/text.h"
 #include "runtime/container.h"
 #include "zipflow/zipflow.h"
@@ -14,9 +15,15 @@ typedef struct zf_device_ops {
     /// What `--device` takes. Unique.
     const char *name;
 
+    /// How many of them the machine has. NULL: one, which has no number. Else they are called NAME:0, NAME:1 and so on, and NAME
+    /// is the first; where there are none, NAME is listed once, with the reason.
+    unsigned (*count)(void);
+
     /// Fills `info` but for its strings, and writes the description, or why the device is absent. Quick, and must not
     /// start the device: listing devices is not using them.
-    void (*describe)(zf_device_info *info, zf_text *description, zf_text *reason);
+    void (*describe)(unsigned index, zf_device_info *info, zf_text *description, zf_text *reason);
+
+    // A device has either the next four or the two behind them.
 
     /// Makes the device ready for one decode, and undoes that. `threads`: host threads that it may use.
     zf_status (*open)(zf_context *context, unsigned threads, zf_device_state **out, zf_error *error);
@@ -28,13 +35,28 @@ typedef struct zf_device_ops {
 
     /// Waits for everything that was started, and reports the first failure.
     zf_status (*finish)(zf_device_state *state, zf_error *error);
+
+    /// Accelerators: starts device `index`. Called once a context, which keeps it until it is freed itself. A device that cannot
+    /// be started may be tried again.
+    zf_status (*start)(zf_context *context, unsigned index, zf_accelerator **out, zf_error *error);
+    void (*stop)(zf_accelerator *accelerator);
 } zf_device_ops;
 
-/// All devices that this build knows, "cpu" first; `auto` takes the last that is present.
+/// All devices that this build knows, "cpu" first; `auto` takes the last that is present and is no emulator.
 const zf_device_ops *const *zf_device_table(size_t *count);
 
+/// One device of a context.
+typedef struct zf_device {
+    const zf_device_ops *ops;
+    unsigned index; ///< among those of its kind
+    size_t entry;   ///< number in the context's list
+} zf_device;
+
 /// The device of that name ("auto" included), which must be present in the context.
-zf_status zf_device_find(const zf_context *context, const char *name, const zf_device_ops **out, zf_error *error);
+zf_status zf_device_find(const zf_context *context, const char *name, zf_device *out, zf_error *error);
+
+/// The accelerator behind a device that has `start`: started on first use, kept by the context. Any thread.
+zf_status zf_device_accelerator(zf_context *context, const zf_device *device, zf_accelerator **out, zf_error *error);
 
 extern const zf_device_ops zf_device_cpu;
 

@@ -74,20 +74,21 @@ static void test_devices(void) {
     zf_error error;
     zf_context *context;
     zf_device_info info;
-    const zf_device_ops *ops;
+    zf_device device;
     CHECK(zf_context_create(NULL, &context, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_device_count(context) >= 1, "no device");
     CHECK(zf_device_get(context, 0, &info, &error) == ZF_OK && strcmp(info.name, "cpu") == 0, "%s", info.name);
     CHECK(info.present && info.reason[0] == 0 && info.memory > 0 && info.cores > 0, "%s", info.reason);
     CHECK(strstr(info.description, "core") != NULL, "%s", info.description);
     CHECK(zf_device_get(context, 99, &info, &error) == ZF_ERR_USAGE, "device 99");
-    CHECK(zf_device_find(context, "abacus", &ops, &error) == ZF_ERR_DEVICE && error.hint[0] != 0, "%s", error.hint);
-    CHECK(zf_device_find(context, "auto", &ops, &error) == ZF_OK, "%s", error.message);
-    CHECK(zf_device_find(context, "cpu", &ops, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_device_find(context, "abacus", &device, &error) == ZF_ERR_DEVICE && error.hint[0] != 0, "%s", error.hint);
+    CHECK(zf_device_find(context, "auto", &device, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_device_get(context, device.entry, &info, &error) == ZF_OK && !info.emulated, "auto takes %s", info.name);
+    CHECK(zf_device_find(context, "cpu", &device, &error) == ZF_OK, "%s", error.message);
     zf_device_state *state;
-    CHECK(ops->open(context, 1, &state, &error) == ZF_OK, "%s", error.message);
-    CHECK(ops->finish(state, &error) == ZF_OK, "finish");
-    ops->close(state);
+    CHECK(device.ops->open(context, 1, &state, &error) == ZF_OK, "%s", error.message);
+    CHECK(device.ops->finish(state, &error) == ZF_OK, "finish");
+    device.ops->close(state);
     zf_context_free(context);
 }
 

@@ -85,6 +85,7 @@ typedef struct zf_device_info {
     const char *name;        ///< "cpu", what `--device` takes
     const char *description; ///< model, cores, features
     bool present;
+    bool emulated;      ///< an emulator, for tests: slow, and used only when it is named
     const char *reason; ///< why it is absent; "" when present
     uint64_t memory;    ///< bytes
     unsigned cores;     ///< cores, or streaming multiprocessors
