@@ -266,47 +266,107 @@ void zf_cg_buffer_append(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buff
 
 // ---- Interning ------------------------------------------------------------------------------------------------
 
-/// The value and the number + 1 that stand at place v_at of the table.
-static void table_entry(zf_cg *cg, const zf_cg_buffer *buffer, LLVMValueRef v_entries, LLVMValueRef v_at, LLVMValueRef *v_key,
-                        LLVMValueRef *v_number) {
-    if (element_size(buffer) <= 4) {
-        LLVMValueRef v_entry = zf_cg_load(cg, cg->ty_i64, zf_cg_at(cg, cg->ty_i64, v_entries, v_at), 8);
-        *v_key = zf_cg_and(cg, v_entry, zf_cg_i64(cg, UINT32_MAX));
-        *v_number = LLVMBuildLShr(cg->builder, v_entry, zf_cg_i64(cg, 32), "");
-    } else {
-        LLVMValueRef v_entry = zf_cg_at(cg, cg->ty_i64, v_entries, zf_cg_add(cg, v_at, v_at));
-        *v_key = zf_cg_load(cg, cg->ty_i64, v_entry, 8);
-        *v_number = zf_cg_load(cg, cg->ty_i64, zf_cg_byte_at(cg, v_entry, 8), 8);
-    }
+/// The tag of a value, as the support computes it.
+static LLVMValueRef tag_of(zf_cg *cg, const zf_cg_buffer *buffer, LLVMValueRef v_word) {
+    bool small = element_size(buffer) <= 4;
+    LLVMTypeRef ty = small ? cg->ty_i32 : cg->ty_i64;
+    LLVMValueRef v_half = LLVMConstInt(ty, small ? 16 : 32, false);
+    LLVMValueRef v = zf_cg_mul(cg, zf_cg_resize(cg, v_word, ty, false), LLVMConstInt(ty, ZF_ENCODE_HASH_A, false));
+    v = LLVMBuildXor(cg->builder, v, LLVMBuildLShr(cg->builder, v, v_half, ""), "");
+    v = zf_cg_mul(cg, v, LLVMConstInt(ty, ZF_ENCODE_HASH_B, false));
+    return small ? zf_cg_resize(cg, v, cg->ty_i64, false) : LLVMBuildLShr(cg->builder, v, v_half, "");
 }
 
-/// Looks for a value; continues in bb_found with its number + 1 (the result), or in bb_miss. A number that is found is right
-/// whatever was pushed since it was entered. The support's `find` in line.
+static LLVMValueRef first_place(zf_cg *cg, const zf_cg_buffer *buffer, LLVMValueRef v_tag) {
+    return LLVMBuildLShr(cg->builder, v_tag, zf_cg_load(cg, cg->ty_i64, FIELD(buffer, index.shift), 8), "");
+}
+
+static LLVMValueRef number_in_chunk(zf_cg *cg, const zf_cg_buffer *buffer, LLVMValueRef v_number) {
+    LLVMValueRef v_start = chunk_start(cg, buffer);
+    return v_start == NULL ? v_number : zf_cg_sub(cg, v_number, v_start);
+}
+
+/// Looks for a value; continues in bb_found with its number + 1 (the result), or in bb_miss, where *v_free is the slot that it
+/// would take with the tag *v_tag. A number that is found is right whatever was pushed since it was entered. The support's
+/// `find` in line.
 static LLVMValueRef look_up(zf_cg *cg, const zf_cg_buffer *buffer, LLVMValueRef v_word, LLVMBasicBlockRef bb_found,
-                            LLVMBasicBlockRef bb_miss) {
+                            LLVMBasicBlockRef bb_miss, LLVMValueRef *v_free, LLVMValueRef *v_tag) {
     LLVMBuilderRef builder = cg->builder;
-    LLVMValueRef v_entries = zf_cg_load(cg, cg->ty_ptr, FIELD(buffer, index.entries), 8);
+    LLVMValueRef v_slots = zf_cg_load(cg, cg->ty_ptr, FIELD(buffer, index.slots), 8);
     LLVMValueRef v_mask = zf_cg_load(cg, cg->ty_i64, FIELD(buffer, index.mask), 8);
-    LLVMValueRef v_hash = zf_cg_mul(cg, v_word, zf_cg_i64(cg, ZF_ENCODE_HASH_FACTOR));
-    v_hash = LLVMBuildXor(builder, v_hash, LLVMBuildLShr(builder, v_hash, zf_cg_i64(cg, 32), ""), "");
-    LLVMValueRef v_first = zf_cg_and(cg, v_hash, v_mask), v_key, v_number;
+    *v_tag = tag_of(cg, buffer, v_word);
+    LLVMValueRef v_first = first_place(cg, buffer, *v_tag);
     LLVMBasicBlockRef bb_here = zf_cg_here(cg), bb_probe = zf_cg_block(cg, "probe"), bb_taken = zf_cg_block(cg, "taken");
     LLVMBasicBlockRef bb_other = zf_cg_block(cg, "other");
     zf_cg_br(cg, bb_probe);
     zf_cg_enter(cg, bb_probe);
     LLVMValueRef v_at = LLVMBuildPhi(builder, cg->ty_i64, "at");
     LLVMAddIncoming(v_at, &v_first, &bb_here, 1);
-    table_entry(cg, buffer, v_entries, v_at, &v_key, &v_number);
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_number, zf_cg_i64(cg, 0)), bb_miss, bb_taken);
+    *v_free = zf_cg_at(cg, cg->ty_i64, v_slots, v_at);
+    LLVMValueRef v_slot = zf_cg_load(cg, cg->ty_i64, *v_free, 8);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_slot, zf_cg_i64(cg, 0)), bb_miss, bb_taken);
     zf_cg_enter(cg, bb_taken);
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_key, v_word), bb_found, bb_other);
+    LLVMValueRef v_number = LLVMBuildLShr(builder, v_slot, zf_cg_i64(cg, 32), "");
+    LLVMValueRef v_same = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_and(cg, v_slot, zf_cg_i64(cg, UINT32_MAX)), *v_tag);
+    if (element_size(buffer) > 4) {
+        LLVMBasicBlockRef bb_like = zf_cg_block(cg, "like");
+        zf_cg_cond_br(cg, v_same, bb_like, bb_other);
+        zf_cg_enter(cg, bb_like);
+        LLVMValueRef v_data = LLVMBuildLoad2(builder, cg->ty_ptr, buffer->v_data, "");
+        LLVMValueRef v_other = zf_cg_at(cg, cg->ty_i64, v_data, zf_cg_sub(cg, v_number, zf_cg_i64(cg, 1)));
+        v_same = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_load(cg, cg->ty_i64, v_other, 8), v_word);
+    }
+    zf_cg_cond_br(cg, v_same, bb_found, bb_other);
     zf_cg_enter(cg, bb_other);
     LLVMValueRef v_next = zf_cg_and(cg, zf_cg_add(cg, v_at, zf_cg_i64(cg, 1)), v_mask);
     LLVMAddIncoming(v_at, &v_next, &bb_other, 1);
     zf_cg_br(cg, bb_probe);
     zf_cg_enter(cg, bb_found);
-    LLVMValueRef v_start = chunk_start(cg, buffer);
-    return v_start == NULL ? v_number : zf_cg_sub(cg, v_number, v_start);
+    return number_in_chunk(cg, buffer, v_number);
+}
+
+/// Whether a new value can be pushed and entered in line: there is room, and all that was pushed before was entered.
+static LLVMValueRef may_enter(zf_cg *cg, const zf_cg_buffer *buffer) {
+    LLVMValueRef v_length = get(cg, buffer->v_length);
+    LLVMValueRef v_may = zf_cg_icmp(cg, LLVMIntULT, v_length, get(cg, buffer->v_capacity));
+    LLVMValueRef v_left = zf_cg_load(cg, cg->ty_i64, FIELD(buffer, index.left), 8);
+    LLVMValueRef v_entered = zf_cg_load(cg, cg->ty_i64, FIELD(buffer, index.entered), 8);
+    v_may = zf_cg_and(cg, v_may, zf_cg_icmp(cg, LLVMIntNE, v_left, zf_cg_i64(cg, 0)));
+    v_may = zf_cg_and(cg, v_may, zf_cg_icmp(cg, LLVMIntEQ, v_entered, v_length));
+    return zf_cg_and(cg, v_may, zf_cg_icmp(cg, LLVMIntULT, v_length, zf_cg_i64(cg, UINT32_MAX)));
+}
+
+/// Pushes a new value and enters it in the slot; its number + 1. Wants may_enter.
+static LLVMValueRef enter(zf_cg *cg, const zf_cg_buffer *buffer, LLVMValueRef v_word, LLVMValueRef v_free, LLVMValueRef v_tag) {
+    unsigned size = element_size(buffer);
+    LLVMTypeRef ty = LLVMIntTypeInContext(cg->context, size * 8);
+    LLVMValueRef v_number = zf_cg_add(cg, get(cg, buffer->v_length), zf_cg_i64(cg, 1));
+    zf_cg_store(cg, zf_cg_resize(cg, v_word, ty, false), place(cg, buffer), size);
+    set(cg, buffer->v_length, v_number);
+    zf_cg_store(cg, zf_cg_or(cg, LLVMBuildShl(cg->builder, v_number, zf_cg_i64(cg, 32), ""), v_tag), v_free, 8);
+    LLVMValueRef v_left = zf_cg_load(cg, cg->ty_i64, FIELD(buffer, index.left), 8);
+    zf_cg_store(cg, zf_cg_sub(cg, v_left, zf_cg_i64(cg, 1)), FIELD(buffer, index.left), 8);
+    zf_cg_store(cg, v_number, FIELD(buffer, index.entered), 8);
+    return number_in_chunk(cg, buffer, v_number);
+}
+
+void zf_cg_buffer_intern_ahead(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, const zf_cg_each *each) {
+    if (!is_plain(buffer) || each->seq.kind != ZF_CG_SEQ_MEMORY || each->seq.type.nullable) return;
+    LLVMValueRef v_mask = zf_cg_load(cg, cg->ty_i64, FIELD(buffer, index.mask), 8);
+    LLVMValueRef v_ahead = zf_cg_add(cg, each->v_i, zf_cg_i64(cg, ZF_ENCODE_INDEX_AHEAD));
+    LLVMValueRef v_go = zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntUGE, v_mask, zf_cg_i64(cg, ZF_ENCODE_INDEX_SMALL)),
+                                  zf_cg_icmp(cg, LLVMIntULT, v_ahead, each->v_length));
+    LLVMBasicBlockRef bb_ahead = zf_cg_block(cg, "ahead"), bb_on = zf_cg_block(cg, "here");
+    zf_cg_cond_br(cg, v_go, bb_ahead, bb_on);
+    zf_cg_enter(cg, bb_ahead);
+    zf_cg_value value = zf_cg_seq_element(cg, frame->env, &each->seq, v_ahead, NULL);
+    LLVMValueRef v_place = first_place(cg, buffer, tag_of(cg, buffer, zf_cg_to_word(cg, value.type, value.v)));
+    LLVMValueRef v_slots = zf_cg_load(cg, cg->ty_ptr, FIELD(buffer, index.slots), 8);
+    LLVMValueRef v_keep = LLVMConstInt(cg->ty_i32, 3, false), v_data = LLVMConstInt(cg->ty_i32, 1, false);
+    LLVMValueRef v_args[4] = {zf_cg_at(cg, cg->ty_i64, v_slots, v_place), v_data /* to write */, v_keep, v_data};
+    zf_cg_intrinsic(cg, "llvm.prefetch", &cg->ty_ptr, 1, v_args, 4);
+    zf_cg_br(cg, bb_on);
+    zf_cg_enter(cg, bb_on);
 }
 
 LLVMValueRef zf_cg_buffer_intern(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, const zf_cg_value *value,
@@ -321,12 +381,29 @@ LLVMValueRef zf_cg_buffer_intern(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buff
         return zf_cg_sub(cg, zf_cg_buffer_call(cg, frame, buffer, "zf_cg_intern", v_args, 2, span), v_one);
     }
     LLVMBasicBlockRef bb_found = zf_cg_block(cg, "found"), bb_miss = zf_cg_block(cg, "miss"), bb_on = zf_cg_block(cg, "interned");
-    LLVMValueRef v_found = look_up(cg, buffer, v_args[0], bb_found, bb_miss);
+    LLVMBasicBlockRef bb_call = zf_cg_block(cg, "intern"), bb_from[3];
+    LLVMValueRef v_free, v_tag, v_numbers[3];
+    v_numbers[0] = look_up(cg, buffer, v_args[0], bb_found, bb_miss, &v_free, &v_tag);
+    bb_from[0] = zf_cg_here(cg);
     zf_cg_br(cg, bb_on);
     zf_cg_enter(cg, bb_miss);
-    LLVMValueRef v_made = zf_cg_buffer_call(cg, frame, buffer, "zf_cg_intern", v_args, 2, span);
-    LLVMBasicBlockRef bb_made = zf_cg_here(cg);
+    unsigned ways = 1;
+    if (!buffer->bitwise) { // no bits are pending
+        LLVMBasicBlockRef bb_enter = zf_cg_block(cg, "enter");
+        zf_cg_cond_br(cg, may_enter(cg, buffer), bb_enter, bb_call);
+        zf_cg_enter(cg, bb_enter);
+        v_numbers[ways] = enter(cg, buffer, v_args[0], v_free, v_tag);
+        bb_from[ways++] = zf_cg_here(cg);
+        zf_cg_br(cg, bb_on);
+    } else {
+        zf_cg_br(cg, bb_call);
+    }
+    zf_cg_enter(cg, bb_call);
+    v_numbers[ways] = zf_cg_buffer_call(cg, frame, buffer, "zf_cg_intern", v_args, 2, span);
+    bb_from[ways++] = zf_cg_here(cg);
     zf_cg_br(cg, bb_on);
     zf_cg_enter(cg, bb_on);
-    return zf_cg_sub(cg, zf_cg_phi2(cg, cg->ty_i64, v_found, bb_found, v_made, bb_made), v_one);
+    LLVMValueRef v_number = LLVMBuildPhi(cg->builder, cg->ty_i64, "");
+    LLVMAddIncoming(v_number, v_numbers, bb_from, ways);
+    return zf_cg_sub(cg, v_number, v_one);
 }

@@ -35,6 +35,13 @@ typedef struct zf_cg_return {
     LLVMValueRef v_guard;  ///< slot (i1) of the guard to go on with, or NULL
 } zf_cg_return;
 
+/// A loop `for v in sequence` whose elements lie still: any of them may be read at any time.
+typedef struct zf_cg_each {
+    const zf_local *local; ///< v; NULL: no such loop
+    zf_cg_seq seq;
+    LLVMValueRef v_i, v_length;
+} zf_cg_each;
+
 struct zf_cg_frame {
     zf_cg_env *env;
     const zf_body *body;
@@ -43,6 +50,7 @@ struct zf_cg_frame {
     LLVMBasicBlockRef bb_break, bb_continue;
     zf_cg_return *to;
     LLVMValueRef v_row; ///< encode: row of the block that the innermost loop is at, or NULL
+    zf_cg_each each;    ///< the innermost loop over a sequence
 };
 
 zf_cg_frame zf_cg_frame_make(zf_cg *cg, zf_cg_env *env, const zf_body *body);

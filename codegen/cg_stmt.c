@@ -300,7 +300,10 @@ static void for_each(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     if (sequence.seq.column_rows) {
         frame->v_row = sequence.seq.v_start == NULL ? loop.v_i : zf_cg_add(cg, sequence.seq.v_start, loop.v_i);
     }
+    zf_cg_each outer = frame->each;
+    frame->each = (zf_cg_each){.local = moves ? NULL : stmt->local, sequence.seq, loop.v_i, range.v_hi};
     zf_cg_loop_body(cg, frame, stmt, loop.bb_end, loop.bb_next);
+    frame->each = outer;
     frame->v_row = v_outer;
     zf_cg_range_end(cg, &loop);
 }

@@ -1,23 +1,46 @@
-// C functions that compiled encode bodies call. Those that can fail return 0 and set the frame's outcome; else 1 (intern: the
-// index + 1).
+// C functions that compiled encode bodies call. Those that can fail return 0 and set the frame's outcome; else 1.
 #include "codegen/encode_support.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 // ---- Memory ---------------------------------------------------------------------------------------------------
 
 struct zf_encode_block {
     zf_encode_block *next;
-    uint64_t pad; // what follows is aligned to 16
+    uint64_t mapped; // bytes of the mapping that this begins, or 0: from calloc. What follows is aligned to 16
 };
+
+enum {
+    HUGE_PAGE = 2 << 20, ///< bytes; where pages have another size it is only an alignment
+    LARGE = 2 * HUGE_PAGE,
+};
+
+/// Zeroed memory for a large block, in huge pages where the system has them: with small ones, encoding would spend its time on
+/// page faults and misses of the TLB. NULL on failure.
+static zf_encode_block *map_large(uint64_t bytes) {
+    if (bytes > SIZE_MAX - 2 * (uint64_t)HUGE_PAGE) return NULL;
+    uint64_t wanted = (bytes + 4095) / 4096 * 4096, whole = wanted + HUGE_PAGE;
+    uint8_t *start = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start == MAP_FAILED) return NULL;
+    uint64_t before = (HUGE_PAGE - (uintptr_t)start % HUGE_PAGE) % HUGE_PAGE;
+    if (before > 0) munmap(start, before);
+    if (before < HUGE_PAGE) munmap(start + before + wanted, HUGE_PAGE - before);
+#ifdef MADV_HUGEPAGE
+    madvise(start + before, wanted, MADV_HUGEPAGE); // a wish: without it things are only slower
+#endif
+    zf_encode_block *block = (zf_encode_block *)(void *)(start + before);
+    block->mapped = wanted;
+    return block;
+}
 
 void *zf_encode_alloc(zf_encode_frame *frame, uint64_t bytes) {
     if (bytes > frame->bytes_left) {
         frame->outcome = ZF_ENCODE_LIMIT;
         return NULL;
     }
-    zf_encode_block *block = calloc(1, sizeof *block + bytes);
+    zf_encode_block *block = bytes >= LARGE ? map_large(sizeof *block + bytes) : calloc(1, sizeof *block + bytes);
     if (block == NULL) {
         frame->outcome = ZF_ENCODE_MEMORY;
         return NULL;
@@ -32,7 +55,10 @@ void zf_encode_clear(zf_encode_frame *frame) {
     while (frame->garbage != NULL) {
         zf_encode_block *block = frame->garbage;
         frame->garbage = block->next;
-        free(block);
+        if (block->mapped > 0)
+            munmap(block, block->mapped);
+        else
+            free(block);
     }
 }
 
@@ -194,159 +220,6 @@ uint64_t zf_cg_start_chunk(zf_encode_frame *frame, zf_encode_buffer *buffer) {
     buffer->chunk_start = buffer->length;
     zf_encode_index_reset(buffer); // interning begins anew
     return 1;
-}
-
-// ---- Interning ------------------------------------------------------------------------------------------------
-
-/// What an index points at before it has entries: one that is empty. Never written, so the cast is harmless.
-static const uint64_t no_entries[2];
-
-void zf_encode_index_reset(zf_encode_buffer *buffer) {
-    buffer->index = (zf_encode_index){.entries = (uint64_t *)(uintptr_t)no_entries, .entered = buffer->chunk_start};
-}
-
-static bool is_small(const zf_encode_buffer *buffer) { return !buffer->is_text && buffer->element <= 4; }
-
-static uint64_t mix(uint64_t key) {
-    key *= ZF_ENCODE_HASH_FACTOR;
-    return key ^ key >> 32;
-}
-
-static uint64_t text_key(const uint8_t *text, uint64_t length, bool valid) {
-    uint64_t key = valid ? length : UINT64_MAX;
-    while (length >= 8) {
-        uint64_t word;
-        memcpy(&word, text, 8);
-        key = mix(key ^ word);
-        text += 8;
-        length -= 8;
-    }
-    uint64_t word = 0;
-    if (length > 0) memcpy(&word, text, length);
-    return mix(key ^ word);
-}
-
-/// The value of an element: what is looked for.
-typedef struct key_value {
-    uint64_t word;
-    const uint8_t *text;
-    uint64_t length;
-    bool valid;
-} key_value;
-
-static key_value element_of(const zf_encode_buffer *buffer, uint64_t at) {
-    key_value value = {.valid = !buffer->nullable || buffer->validity[at] != 0};
-    if (buffer->is_text) {
-        uint64_t from = at == 0 ? 0 : load_word(buffer, at);
-        value.text = buffer->text + from;
-        value.length = load_word(buffer, at + 1) - from;
-    } else {
-        value.word = load_word(buffer, at);
-    }
-    return value;
-}
-
-/// What stands in the table: the value itself, or a hash of a string. A null's value is 0; equal keys are compared as elements.
-static uint64_t key_of(const zf_encode_buffer *buffer, const key_value *value) {
-    return buffer->is_text ? text_key(value->text, value->length, value->valid) : value->word;
-}
-
-static uint64_t entry_number(const zf_encode_buffer *buffer, uint64_t at) {
-    return is_small(buffer) ? buffer->index.entries[at] >> 32 : buffer->index.entries[2 * at + 1];
-}
-
-static uint64_t entry_key(const zf_encode_buffer *buffer, uint64_t at) {
-    return is_small(buffer) ? (uint32_t)buffer->index.entries[at] : buffer->index.entries[2 * at];
-}
-
-static void set_entry(zf_encode_buffer *buffer, uint64_t at, uint64_t key, uint64_t number) {
-    if (is_small(buffer)) {
-        buffer->index.entries[at] = number << 32 | key;
-    } else {
-        buffer->index.entries[2 * at] = key;
-        buffer->index.entries[2 * at + 1] = number;
-    }
-}
-
-static bool same_element(const zf_encode_buffer *buffer, uint64_t number, const key_value *value) {
-    if (!buffer->is_text && !buffer->nullable) return true;
-    key_value other = element_of(buffer, number - 1);
-    if (other.valid != value->valid || !value->valid) return other.valid == value->valid;
-    if (!buffer->is_text) return true;
-    return other.length == value->length && (value->length == 0 || memcmp(other.text, value->text, value->length) == 0);
-}
-
-/// The place of an equal element, or the empty one where it would stand.
-static uint64_t find(const zf_encode_buffer *buffer, const key_value *value, uint64_t key) {
-    uint64_t mask = buffer->index.mask;
-    for (uint64_t at = mix(key) & mask;; at = (at + 1) & mask) {
-        uint64_t number = entry_number(buffer, at);
-        if (number == 0 || (entry_key(buffer, at) == key && same_element(buffer, number, value))) return at;
-    }
-}
-
-/// Room for `more` entries, at most half of the table in use: most values are then found where they are looked for first.
-static bool grow_index(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t more) {
-    zf_encode_index *index = &buffer->index;
-    uint64_t need = index->count + more;
-    if (index->entries != no_entries && 2 * need <= index->mask + 1) return true;
-    uint64_t size = 256;
-    while (size < 4 * need) size *= 2;
-    uint64_t *entries = zf_encode_alloc(frame, size * (is_small(buffer) ? 8 : 16));
-    if (entries == NULL) return false;
-    zf_encode_buffer old = *buffer;
-    uint64_t old_size = index->entries == no_entries ? 0 : index->mask + 1;
-    index->entries = entries;
-    index->mask = size - 1;
-    for (uint64_t k = 0; k < old_size; k++) {
-        uint64_t number = entry_number(&old, k), key = entry_key(&old, k);
-        if (number == 0) continue;
-        uint64_t at = mix(key) & index->mask;
-        while (entry_number(buffer, at) != 0) at = (at + 1) & index->mask;
-        set_entry(buffer, at, key, number);
-    }
-    return true;
-}
-
-/// Number of the element in its chunk + 1, or 0.
-static uint64_t intern(zf_encode_frame *frame, zf_encode_buffer *buffer, const key_value *value) {
-    zf_encode_finish(buffer);
-    zf_encode_index *index = &buffer->index;
-    if (index->entries == NULL) zf_encode_index_reset(buffer);
-    if (buffer->length >= UINT32_MAX) {
-        frame->outcome = ZF_ENCODE_LIMIT;
-        return 0;
-    }
-    if (!grow_index(frame, buffer, buffer->length - index->entered + 1)) return 0;
-    for (; index->entered < buffer->length; index->entered++) { // what came by other ways: the first of equal ones counts
-        key_value other = element_of(buffer, index->entered);
-        uint64_t key = key_of(buffer, &other), at = find(buffer, &other, key);
-        if (entry_number(buffer, at) != 0) continue;
-        set_entry(buffer, at, key, index->entered + 1);
-        index->count++;
-    }
-    uint64_t key = key_of(buffer, value), at = find(buffer, value, key), number = entry_number(buffer, at);
-    if (number == 0) {
-        uint64_t pushed = buffer->is_text ? zf_cg_push_text(frame, buffer, value->text, value->length, value->valid)
-                                          : zf_cg_push_null(frame, buffer, value->word, value->valid);
-        if (!pushed) return 0;
-        number = buffer->length;
-        set_entry(buffer, at, key, number);
-        index->count++;
-        index->entered = buffer->length;
-    }
-    return number - buffer->chunk_start;
-}
-
-uint64_t zf_cg_intern(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t word, uint64_t valid) {
-    key_value value = {.word = valid ? word : 0, .valid = valid != 0};
-    return intern(frame, buffer, &value);
-}
-
-uint64_t zf_cg_intern_text(zf_encode_frame *frame, zf_encode_buffer *buffer, const uint8_t *text, uint64_t length,
-                           uint64_t valid) {
-    key_value value = {.text = text, .length = valid ? length : 0, .valid = valid != 0};
-    return intern(frame, buffer, &value);
 }
 
 // ---- Whole arrays ---------------------------------------------------------------------------------------------

@@ -12,17 +12,26 @@
 /// Bytes behind the capacity of every buffer: bits are written and read by whole words.
 enum { ZF_ENCODE_SLACK = 64 };
 
-/// A hash table of the values in a buffer, with open addressing. An entry tells an element's value and its number + 1 (0: empty):
-/// values of at most 32 bits as one word, number << 32 | value; others as two words, value and number. `entries` is never NULL.
+/// A hash table of the values in a buffer, with open addressing. A slot is the number + 1 of an element in its high 32 bits (0:
+/// empty) and a tag of 32 bits of the value's hash, whose highest bits are the slot where the value is looked for first.
+/// `slots` is never NULL.
 typedef struct zf_encode_index {
-    uint64_t *entries;
-    uint64_t mask;    ///< entries - 1, a power of two less one
-    uint64_t count;   ///< in use
+    uint64_t *slots;
+    uint64_t mask;    ///< slots - 1, a power of two less one
+    uint64_t shift;   ///< 32 - log2(slots)
+    uint64_t left;    ///< values that may still be entered before the table must grow
     uint64_t entered; ///< elements of the buffer that were looked at
 } zf_encode_index;
 
-/// Where a value is looked for first. Generated code computes the same.
-#define ZF_ENCODE_HASH_FACTOR 0x9e3779b97f4a7c15u
+/// A tag is, of a value above 32 bits, the high half of ((v * A) ^ (v * A >> 32)) * B; of others the same in 32 bits with a shift
+/// by 16, all of it. Generated code computes the same.
+#define ZF_ENCODE_HASH_A 0x9e3779b97f4a7c15u
+#define ZF_ENCODE_HASH_B 0xd6e8feb86659fd93u
+
+/// Tables of fewer slots lie in the caches: it does not pay to ask for slots ahead.
+#define ZF_ENCODE_INDEX_SMALL 4096u
+/// How many elements ahead a loop asks for slots: the time of a miss over that of an element.
+#define ZF_ENCODE_INDEX_AHEAD 24u
 
 /// A stream being written, or a growing local array. Elements of scalars lie one after the other (bool: a byte each), nullable
 /// ones with a byte of validity each. Strings: `data` holds offsets (u64, one more than strings) into `text`.
