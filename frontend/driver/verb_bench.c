@@ -129,12 +129,13 @@ static int read_options(const zf_arguments *arguments, zf_bench_options *out) {
 }
 
 static zf_status find_device(benching *b, const char *name, zf_error *error) {
-    const zf_device_ops *device;
+    zf_device device;
     ZF_TRY(zf_device_find(b->session.context, name ? name : "auto", &device, error));
-    b->options.device = zf_bench_device_for(device, error);
+    b->options.device = zf_bench_device_for(device.ops, error);
     if (b->options.device == NULL) return error->status;
     if (!b->options.checksums || b->options.device->checksums) return ZF_OK;
-    return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--checksums: the host computes them, not device `%s`", device->name);
+    return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--checksums: the host computes them, not device `%s`",
+                   device.ops->name);
 }
 
 int zf_run_bench(zf_arguments *arguments) {
