@@ -1,4 +1,5 @@
 #include "codegen/cg_error.h"
+#include "runtime/error_codes.h"
 
 #include <llvm-c/ErrorHandling.h>
 #include <llvm-c/Target.h>
@@ -48,7 +49,7 @@ zf_status zf_cg_guard(zf_status (*body)(void *user, zf_error *error), void *user
     if (setjmp(place.jump) != 0) {
         here = place.outer;
         tidy(place.reason);
-        zf_fail(error, ZF_ERR_INTERNAL, "ZF1903", "LLVM gave up: %s", place.reason);
+        zf_raise(error, ZF_E_LLVM_FATAL, "LLVM gave up: %s", place.reason);
         return zf_fail_hint(error, ZF_ERR_INTERNAL, "please report this with the .zf text that was compiled");
     }
     here = &place;
@@ -76,7 +77,7 @@ zf_status zf_cg_llvm_error(LLVMErrorRef failure, const char *what, zf_error *err
     if (failure == LLVMErrorSuccess) return ZF_OK;
     char *text = LLVMGetErrorMessage(failure);
     tidy(text);
-    zf_fail(error, ZF_ERR_INTERNAL, "ZF1902", "%s: %s", what, text);
+    zf_raise(error, ZF_E_LLVM, "%s: %s", what, text);
     LLVMDisposeErrorMessage(text);
     return ZF_ERR_INTERNAL;
 }

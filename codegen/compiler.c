@@ -13,7 +13,7 @@
 static zf_status make_jit(zf_compiler *compiler, zf_error *error) {
     size_t count = zf_encode_symbols(NULL);
     zf_jit_symbol *symbols = calloc(count + 1, sizeof(*symbols));
-    if (symbols == NULL) return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a compiler");
+    if (symbols == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
     zf_encode_symbols(symbols);
     unsigned level = compiler->options.optimise == 0 ? 3 : compiler->options.optimise - 1;
 #ifdef ZF_SANITIZE
@@ -31,13 +31,12 @@ static zf_status make_jit(zf_compiler *compiler, zf_error *error) {
 
 zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *options, zf_compiler **out, zf_error *error) {
     if (out != NULL) *out = NULL;
-    if (context == NULL || out == NULL)
-        return zf_fail(error, ZF_ERR_USAGE, "ZF1101", "zf_compiler_create needs a context and a place");
+    if (context == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_compiler_create needs a context and a place");
     if (options != NULL && options->optimise > 4) {
-        return zf_fail(error, ZF_ERR_USAGE, "ZF1101", "optimise is 0 (the default) or 1..4, not %u", options->optimise);
+        return zf_raise(error, ZF_E_ARGUMENT, "optimise is 0 (the default) or 1..4, not %u", options->optimise);
     }
     zf_compiler *compiler = calloc(1, sizeof(*compiler));
-    if (compiler == NULL) return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a compiler");
+    if (compiler == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
     compiler->context = context;
     pthread_mutex_init(&compiler->lock, NULL);
     if (options != NULL) compiler->options = *options;

@@ -33,9 +33,7 @@ typedef struct decoder {
     unsigned tuples;
 } decoder;
 
-static zf_status out_of_memory(zf_error *error) {
-    return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for generated code");
-}
+static zf_status out_of_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for generated code"); }
 
 // ---- What the runtime sees ------------------------------------------------------------------------------------
 
@@ -190,7 +188,7 @@ static zf_status build(decoder *d, const zf_column *column, const uint8_t *branc
     if (branch_count > 0) memcpy(copy, branches, branch_count);
     if (branch_count == column->choice_count) d->base.graph = zf_graph_build(d->arena, column, copy);
     if (d->base.graph == NULL) {
-        return zf_fail(error, ZF_ERR_USAGE, "ZF1101", "column `%s` has no such vector of branches", column->name);
+        return zf_raise(error, ZF_E_ARGUMENT, "column `%s` has no such vector of branches", column->name);
     }
     zf_plan_options options = {.target = zf_cg_target_of(target)->name, .seek_interval = seek_interval};
     d->base.plan = zf_plan_build(d->arena, d->base.graph, &options, &diags);
@@ -295,7 +293,7 @@ static zf_status compile(decoder *d, struct zf_decoder_code *code, zf_error *err
         .name = module_name(d), .key = "", .build = build_module, .user = &b, .symbols = symbols, .symbol_count = count + 1};
     status = zf_jit_load(zf_compiler_jit(d->compiler), &request, addresses, &code->loaded, error);
     for (uint32_t k = 0; k < count && status == ZF_OK; k++) {
-        if (addresses[k] == NULL) status = zf_fail(error, ZF_ERR_INTERNAL, "ZF1901", "the code of kernel %u is missing", k);
+        if (addresses[k] == NULL) status = zf_raise(error, ZF_E_INTERNAL, "the code of kernel %u is missing", k);
         kernels[k] = (zf_abi_kernel_fn)(uintptr_t)addresses[k];
     }
     if (status != ZF_OK) goto done;

@@ -2,11 +2,12 @@
 
 #include "codegen/decoder.h"
 #include "codegen/program.h"
+#include "runtime/error_codes.h"
 
 zf_status zf_emit_code(zf_compiler *compiler, zf_program *program, const zf_column *column, bool assembly, zf_text *out,
                        zf_error *error) {
     static const uint8_t first[256]; // all choices take their first alternative
-    if (column->choice_count > sizeof(first)) return zf_fail(error, ZF_ERR_UNSUPPORTED, "ZF1404", "too many choices to print");
+    if (column->choice_count > sizeof(first)) return zf_raise(error, ZF_E_TOO_LARGE, "too many choices to print");
     zf_decoder *decoder;
     ZF_TRY(
         zf_decoder_create(compiler, program->spec, column, first, column->choice_count, (zf_abi_target){0}, 0, &decoder, error));

@@ -31,7 +31,7 @@ typedef struct task {
 // ---- What is asked for ----------------------------------------------------------------------------------------
 
 static zf_status usage(zf_error *error, const char *format, const char *name) {
-    zf_fail(error, ZF_ERR_USAGE, "ZF1101", format, name);
+    zf_raise(error, ZF_E_ARGUMENT, format, name);
     return ZF_ERR_USAGE;
 }
 
@@ -98,7 +98,7 @@ static zf_status check_options(const zf_encode_options *options, zf_error *error
 /// Fails early where the codec's first choices cannot be decoded: before any block is encoded.
 static zf_status check_decodes(zf_encode_job *job, zf_error *error) {
     uint8_t *branches = calloc(1, job->column->choice_count + 1u);
-    if (branches == NULL) return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a column");
+    if (branches == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a column");
     zf_encode_decoder entry;
     zf_status status = job->column->choice_count > 0 ? ZF_OK : zf_encode_decoder_for(job, branches, &entry, error);
     free(branches);
@@ -125,14 +125,14 @@ static zf_status make_writer(zf_program *program, const zf_table *table, uint64_
     zf_writer_column *columns = calloc(table->column_count + 1u, sizeof *columns);
     zf_status status = ZF_OK;
     if (arena == NULL || columns == NULL) {
-        status = zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a container");
+        status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container");
         goto done;
     }
     pthread_mutex_lock(&program->lock);
     bool canonical = zf_canonical_table(program->spec, table, &unit);
     pthread_mutex_unlock(&program->lock);
     if (!canonical || unit.failed) {
-        status = zf_fail(error, ZF_ERR_INTERNAL, "ZF1901", "the canonical text of table `%s` could not be made", table->name);
+        status = zf_raise(error, ZF_E_INTERNAL, "the canonical text of table `%s` could not be made", table->name);
         goto done;
     }
     for (size_t c = 0; c < table->column_count; c++) {
@@ -180,7 +180,7 @@ static void write_in_turn(task *t, uint64_t index, zf_encode_job *job, zf_encode
     t->next++;
     if (t->status == ZF_OK && status == ZF_OK && t->options != NULL && t->options->progress != NULL &&
         !t->options->progress(t->options->progress_user, t->next, t->blocks)) {
-        status = zf_fail(&error, ZF_ERR_USAGE, "ZF1101", "the encoding was stopped");
+        status = zf_raise(&error, ZF_E_ARGUMENT, "the encoding was stopped");
     }
     if (t->status == ZF_OK && status != ZF_OK) {
         t->status = status;
@@ -214,10 +214,10 @@ static zf_status run_blocks(zf_program *program, zf_encode_job *jobs, size_t cou
                             zf_encode_stats *stats, zf_error *error) {
     task t = {.jobs = jobs, .job_count = count, .options = options, .stats = stats};
     for (size_t c = 0; c < count; c++) t.blocks += jobs[c].blocks;
-    if (pthread_mutex_init(&t.lock, NULL) != 0) return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a lock");
+    if (pthread_mutex_init(&t.lock, NULL) != 0) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a lock");
     if (pthread_cond_init(&t.written, NULL) != 0) {
         pthread_mutex_destroy(&t.lock);
-        return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a lock");
+        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a lock");
     }
     unsigned threads = zf_context_threads(zf_compiler_context(program->compiler), options != NULL ? options->threads : 0);
     zf_parallel_for(threads, t.blocks, run_block, &t);
@@ -240,7 +240,7 @@ zf_status zf_encode(zf_program *program, const char *table_name, const zf_encode
                                   : usage(error, "the program has no table `%s`", table_name);
     }
     zf_encode_job *jobs = calloc(table->column_count + 1u, sizeof *jobs);
-    if (jobs == NULL) return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a table's columns");
+    if (jobs == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a table's columns");
     if (stats != NULL) memset(stats, 0, table->column_count * sizeof *stats);
     zf_writer *writer = NULL;
     zf_status status = match_columns(table, columns, column_count, rows, jobs, error);

@@ -10,6 +10,7 @@
 
 #include "runtime/container_format.h"
 #include "runtime/context.h"
+#include "runtime/error_codes.h"
 
 typedef unsigned long long ull;
 
@@ -87,7 +88,7 @@ static zf_status source_of(const zf_encode_job *job, uint64_t block, source *out
     }
     if (type.nullable) {
         out->validity = malloc(out->rows + 1);
-        if (out->validity == NULL) return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a block's validity");
+        if (out->validity == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block's validity");
         for (uint64_t k = 0; k < out->rows; k++) {
             uint64_t row = out->first + k;
             out->validity[k] = data->validity == NULL || (data->validity[row / 8] >> (row % 8) & 1) != 0;
@@ -178,13 +179,14 @@ static zf_status flatten(const zf_column *column, const zf_encode_node *tree, fl
     f->streams = calloc(f->stream_count + 1u, sizeof *f->streams);
     f->packed = calloc(f->stream_count + 1u, sizeof *f->packed);
     if (!f->branches || !f->params || !f->counts || !f->streams || !f->packed) {
-        return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a block");
+        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block");
     }
     f->param_count = f->edge_count = f->stream_count = 0;
     number(tree, f);
-    if (f->no_memory) return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a block");
+    if (f->no_memory) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block");
     if (f->unsupported) {
-        return zf_fail(error, ZF_ERR_UNSUPPORTED, "ZF0804", "a stream of strings or nullable elements cannot be stored as it is");
+        return zf_raise_diag(error, ZF_ERR_UNSUPPORTED, ZF_D_NOT_LOWERED,
+                             "a stream of strings or nullable elements cannot be stored as it is");
     }
     return ZF_OK;
 }
@@ -241,7 +243,7 @@ static zf_status seeks_make(const zf_decoder *decoder, const uint64_t *counts, s
         if (t + 1 == plan->tree_count) return ZF_OK;
     }
     if (plan->tree_count == 0 && s->data != NULL && s->records != NULL) return ZF_OK;
-    return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for seek states");
+    return zf_raise(error, ZF_E_NO_MEMORY, "no memory for seek states");
 }
 
 // ---- Running --------------------------------------------------------------------------------------------------
@@ -261,7 +263,7 @@ static zf_status run(running *r, const zf_block_view *view, uint32_t mode, uint6
     void *work = NULL;
     if (bytes > 0) {
         work = aligned_alloc(64, (bytes + 63) / 64 * 64);
-        if (work == NULL) return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory to decode a block");
+        if (work == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory to decode a block");
     }
     zf_block_run call = {.plan = &r->decoder->abi,
                          .code = r->code,
@@ -310,8 +312,8 @@ static zf_status compare(const running *r, zf_error *error) {
         memcpy(&word, r->out + row * zf_kind_size(type.kind), zf_kind_size(type.kind));
     word_text(type, word, got, sizeof got);
     zf_status status =
-        zf_fail(error, ZF_ERR_INPUT, "ZF0601", "the encoded block decodes to another value: row %llu is %s, decoded %s",
-                (ull)(r->source->first + row), given, got);
+        zf_raise(error, ZF_E_DECODED_DIFFERS, "the encoded block decodes to another value: row %llu is %s, decoded %s",
+                 (ull)(r->source->first + row), given, got);
     return zf_fail_place(error, status, "%s", r->place);
 }
 
@@ -393,7 +395,7 @@ static zf_status prepare(running *r, flat *f, uint32_t *shape, zf_error *error) 
     *shape = entry.shape;
     const zf_abi_plan *plan = &r->decoder->abi;
     uint64_t *shaping = calloc(plan->shaping_count + 1u, sizeof *shaping);
-    if (shaping == NULL) return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a block");
+    if (shaping == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block");
     for (uint32_t k = 0; k < plan->shaping_count; k++) shaping[k] = f->params[plan->shaping[k]];
     zf_status status = zf_decoder_code_for(r->decoder, shaping, &r->code, error);
     free(shaping);
@@ -428,7 +430,7 @@ static zf_status try_once(zf_encode_job *job, const source *s, zf_encode_task *t
                           zf_encode_result *out, zf_error *error) {
     double started = cpu_seconds();
     zf_status status = zf_encode_tree(task, job->column->codec, &s->input, tree);
-    if (status == ZF_ERR_MEMORY) return zf_fail(error, status, "ZF1102", "no memory to encode a block");
+    if (status == ZF_ERR_MEMORY) return zf_raise(error, ZF_E_NO_MEMORY, "no memory to encode a block");
     if (status != ZF_OK) {
         out->encode_seconds += cpu_seconds() - started;
         return refused(job, s, task, place, error);
@@ -442,7 +444,7 @@ static zf_status try_once(zf_encode_job *job, const source *s, zf_encode_task *t
     started += cpu_seconds() - compiling; // compiling a decoder is no part of encoding
     if (status == ZF_OK) {
         r.out = aligned_alloc(64, (s->rows * 8 + 127) / 64 * 64);
-        status = r.out == NULL ? zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory to decode a block")
+        status = r.out == NULL ? zf_raise(error, ZF_E_NO_MEMORY, "no memory to decode a block")
                                : finish(&r, &f, shape, started, out, error);
         free(r.out);
     }

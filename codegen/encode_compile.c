@@ -7,6 +7,7 @@
 #include "codegen/decoder.h"
 #include "codegen/program.h"
 #include "frontend/walk.h"
+#include "runtime/error_codes.h"
 
 typedef struct build {
     const zf_inst *inst;
@@ -15,14 +16,14 @@ typedef struct build {
 static zf_status build_module(void *user, LLVMModuleRef module, zf_error *error) {
     const build *b = user;
     zf_arena *arena = zf_arena_create();
-    if (arena == NULL) return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory to compile an encoder");
+    if (arena == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory to compile an encoder");
     jmp_buf escape;
     zf_status status = ZF_OK;
     zf_cg cg;
     zf_diags diags;
     if (setjmp(escape) != 0) { // the builder is leaked with what LLVM holds; memory is out anyway
         zf_arena_destroy(arena);
-        return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory to compile an encoder");
+        return zf_raise(error, ZF_E_NO_MEMORY, "no memory to compile an encoder");
     }
     zf_arena_set_escape(arena, &escape);
     zf_diags_init(&diags, arena);
@@ -93,7 +94,7 @@ static zf_status compile(zf_program *program, zf_encoder *encoder, zf_error *err
     zf_text_free(&key);
     if (status != ZF_OK) return status;
     encoder->function = (zf_encode_fn)(uintptr_t)address;
-    if (address == NULL) return zf_fail(error, ZF_ERR_INTERNAL, "ZF1901", "the encoder of `%s` was not made", inst->name);
+    if (address == NULL) return zf_raise(error, ZF_E_INTERNAL, "the encoder of `%s` was not made", inst->name);
     return ZF_OK;
 }
 
@@ -116,12 +117,13 @@ static zf_encoder *find(zf_program *program, const zf_inst *inst) {
 
 static zf_status compile_all(zf_program *program, const zf_codec_choice *choice, unsigned depth, zf_error *error) {
     enum { DEPTH_LIMIT = 256 };
-    if (depth > DEPTH_LIMIT) return zf_fail(error, ZF_ERR_INPUT, "ZF0805", "the codec is nested deeper than %d", DEPTH_LIMIT);
+    if (depth > DEPTH_LIMIT)
+        return zf_raise_diag(error, ZF_ERR_INPUT, ZF_D_TOO_LARGE, "the codec is nested deeper than %d", DEPTH_LIMIT);
     for (uint32_t a = 0; a < choice->count; a++) {
         const zf_codec_node *node = choice->alternatives[a];
         if (find(program, node->inst) == NULL) {
             zf_encoder *encoder = calloc(1, sizeof *encoder);
-            if (encoder == NULL) return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for an encoder");
+            if (encoder == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for an encoder");
             encoder->inst = node->inst;
             zf_status status = compile(program, encoder, error);
             if (status != ZF_OK) {

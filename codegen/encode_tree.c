@@ -8,6 +8,7 @@
 
 #include "codegen/cg_encode.h"
 #include "frontend/walk.h"
+#include "runtime/error_codes.h"
 
 enum { DEPTH_LIMIT = 256 };
 
@@ -124,14 +125,14 @@ static const char *violation_text(uint64_t violation) {
     }
 }
 
-static void explain(encoding *e, const char *code, bool refused, const char *format, ...) __attribute__((format(printf, 4, 5)));
-static void explain(encoding *e, const char *code, bool refused, const char *format, ...) {
+static void explain(encoding *e, unsigned code, bool refused, const char *format, ...) __attribute__((format(printf, 4, 5)));
+static void explain(encoding *e, unsigned code, bool refused, const char *format, ...) {
     zf_encode_task *task = e->task;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(task->reason, sizeof task->reason, format, arguments);
     va_end(arguments);
-    snprintf(task->code, sizeof task->code, "%s", code);
+    snprintf(task->code, sizeof task->code, "ZF%04u", code);
     task->refused = refused;
     task->span = (zf_span){0};
     task->row = ZF_ENCODE_NO_ROW;
@@ -147,16 +148,16 @@ static zf_status report(encoding *e, const zf_encode_node *node) {
     zf_visit_body(&visitor, (zf_body *)(uintptr_t)&inst->encode); // only looks
     switch ((zf_encode_outcome)frame->outcome) {
     case ZF_ENCODE_REFUSED:
-        explain(e, "ZF0602", true, "%s%s`%s` refuses: %s", path, colon, inst->name,
+        explain(e, ZF_E_ALL_REFUSED, true, "%s%s`%s` refuses: %s", path, colon, inst->name,
                 f.text != NULL ? f.text : "more symbols than codes of that length");
         break;
     case ZF_ENCODE_LIMIT:
-        explain(e, "ZF0602", false, "%s%s`%s`: encode does not end, or writes far more than it was given", path, colon,
+        explain(e, ZF_E_ALL_REFUSED, false, "%s%s`%s`: encode does not end, or writes far more than it was given", path, colon,
                 inst->name);
         break;
-    case ZF_ENCODE_MEMORY: explain(e, "ZF1102", false, "no memory to encode a block"); break;
+    case ZF_ENCODE_MEMORY: explain(e, ZF_E_NO_MEMORY, false, "no memory to encode a block"); break;
     default:
-        explain(e, "ZF0602", false, "%s%s`%s`: encode leaves its bounds: %s", path, colon, inst->name,
+        explain(e, ZF_E_ALL_REFUSED, false, "%s%s`%s`: encode leaves its bounds: %s", path, colon, inst->name,
                 violation_text(frame->violation));
         break;
     }
@@ -229,14 +230,15 @@ static zf_status encode_node(encoding *e, const zf_codec_choice *choice, uint32_
     *out = NULL;
     if (encode == NULL) {
         if (inst->encode_extern != NULL)
-            explain(e, "ZF0605", true, "`%s` is encoded by `extern \"%s\"`, and %s", inst->name, inst->encode_extern, reason);
+            explain(e, ZF_D_EXTERN_UNKNOWN, true, "`%s` is encoded by `extern \"%s\"`, and %s", inst->name, inst->encode_extern,
+                    reason);
         else
-            explain(e, "ZF0606", true, "`%s` can only decode: %s", inst->name, reason);
+            explain(e, ZF_D_NO_ENCODE, true, "`%s` can only decode: %s", inst->name, reason);
         return ZF_ERR_INPUT;
     }
     zf_encode_node *node = make_node(choice, branch, input);
     if (node == NULL) {
-        explain(e, "ZF1102", false, "no memory to encode a block");
+        explain(e, ZF_E_NO_MEMORY, false, "no memory to encode a block");
         return ZF_ERR_MEMORY;
     }
     encode(&node->frame);
@@ -261,7 +263,7 @@ static zf_status encode_choice(encoding *e, const zf_codec_choice *choice, const
     size_t length = strlen(e->path);
     *out = NULL;
     if (++e->depth > DEPTH_LIMIT) {
-        explain(e, "ZF0602", false, "the codec is nested deeper than %d", DEPTH_LIMIT);
+        explain(e, ZF_E_ALL_REFUSED, false, "the codec is nested deeper than %d", DEPTH_LIMIT);
         e->depth--;
         return ZF_ERR_INPUT;
     }

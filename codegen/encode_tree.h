@@ -41,7 +41,7 @@ typedef struct zf_encode_task {
     const char *column;
     // why nothing took the block
     bool refused; ///< ZF0602; else the error is final
-    char code[8];
+    char code[16];
     char reason[400];
     zf_span span; ///< where; source NULL when not known
     uint64_t row; ///< of the block, or ZF_ENCODE_NO_ROW

@@ -47,9 +47,7 @@ struct zf_jit {
     atomic_ullong compiled, cached, damaged;
 };
 
-static zf_status out_of_memory(zf_error *error) {
-    return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for generated code");
-}
+static zf_status out_of_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for generated code"); }
 
 // What generated code may need without naming it: LLVM makes calls of these from loops.
 static const zf_jit_symbol implied[] = {
@@ -189,8 +187,7 @@ static zf_status verify(compilation *c, zf_error *error) {
     zf_status status = ZF_OK;
     if (LLVMVerifyModule(c->module, LLVMReturnStatusAction, &message)) {
         if (message != NULL) message[strcspn(message, "\n")] = 0;
-        status =
-            zf_fail(error, ZF_ERR_INTERNAL, "ZF1902", "the generated code of `%s` is malformed: %s", c->request->name, message);
+        status = zf_raise(error, ZF_E_LLVM, "the generated code of `%s` is malformed: %s", c->request->name, message);
     }
     LLVMDisposeMessage(message);
     return status;
@@ -280,7 +277,7 @@ static zf_status compile(void *user, zf_error *error) {
     LLVMMemoryBufferRef result = NULL;
     LLVMCodeGenFileType type = c->text != NULL ? LLVMAssemblyFile : LLVMObjectFile;
     if (LLVMTargetMachineEmitToMemoryBuffer(c->machine, c->module, type, &message, &result)) {
-        zf_fail(error, ZF_ERR_INTERNAL, "ZF1902", "no machine code for %s: %s", c->request->name, message);
+        zf_raise(error, ZF_E_LLVM, "no machine code for %s: %s", c->request->name, message);
         LLVMDisposeMessage(message);
         return ZF_ERR_INTERNAL;
     }
@@ -305,7 +302,7 @@ static zf_status compile_alone(compilation *c, zf_error *error) {
     LLVMSetDataLayout(c->module, c->jit->layout);
     zf_error inner = {0};
     zf_status status = zf_cg_guard(compile, c, &inner);
-    if (status == ZF_ERR_INTERNAL && strcmp(inner.code, "ZF1903") == 0) { // abandoned
+    if (status == ZF_ERR_INTERNAL && zf_error_is(&inner, ZF_E_LLVM_FATAL)) { // abandoned
         if (error != NULL) *error = inner;
         return status;
     }
@@ -313,7 +310,7 @@ static zf_status compile_alone(compilation *c, zf_error *error) {
     LLVMContextDispose(c->context);
     if (c->machine != NULL) LLVMDisposeTargetMachine(c->machine);
     if (status == ZF_OK && c->diagnostic.failed) {
-        status = zf_fail(&inner, ZF_ERR_INTERNAL, "ZF1902", "%s: %s", c->request->name, c->diagnostic.text);
+        status = zf_raise(&inner, ZF_E_LLVM, "%s: %s", c->request->name, c->diagnostic.text);
         if (c->object != NULL) LLVMDisposeMemoryBuffer(c->object);
         c->object = NULL;
     }
@@ -486,7 +483,7 @@ zf_status zf_jit_load(zf_jit *jit, const zf_jit_request *request, void **address
     if (status == ZF_OK) {
         status = zf_cg_guard(link_object, &l, &inner);
         // The session is everyone's, and its state is unknown now.
-        if (status != ZF_OK && strcmp(inner.code, "ZF1903") == 0) atomic_store(&jit->dead, true);
+        if (status != ZF_OK && zf_error_is(&inner, ZF_E_LLVM_FATAL)) atomic_store(&jit->dead, true);
     }
     if (status == ZF_OK) {
         if (out != NULL) *out = l.code;

@@ -1,14 +1,17 @@
 // Programs: loading, checking, diagnostics.
 #include "codegen/program.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "codegen/decoder.h"
+#include "runtime/error_codes.h"
 
 zf_status zf_program_error(const zf_diag *diag, zf_status status, zf_error *error) {
     char code[8];
-    if (diag == NULL) return zf_fail(error, status, "ZF1901", "a step failed without saying why");
+    if (diag == NULL) return zf_raise(error, ZF_E_INTERNAL, "a step failed without saying why");
     zf_diag_code_text(diag->code, code);
     zf_fail(error, status, code, "%s", diag->message);
     if (diag->span.source != NULL) {
@@ -19,23 +22,33 @@ zf_status zf_program_error(const zf_diag *diag, zf_status status, zf_error *erro
     return status;
 }
 
+zf_status zf_raise_diag(zf_error *error, zf_status status, zf_diag_code code, const char *format, ...) {
+    char name[8], message[sizeof error->message];
+    va_list arguments;
+    zf_diag_code_text(code, name);
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    return zf_fail(error, status, name, "%s", message);
+}
+
 zf_status zf_program_load(zf_compiler *compiler, const char *path, zf_program **out, zf_error *error) {
     if (out == NULL || compiler == NULL || path == NULL) {
-        return zf_fail(error, ZF_ERR_USAGE, "ZF1101", "zf_program_load wants a compiler, a path and a place for the program");
+        return zf_raise(error, ZF_E_ARGUMENT, "zf_program_load wants a compiler, a path and a place for the program");
     }
     *out = NULL;
     zf_program *program = calloc(1, sizeof *program);
-    if (program == NULL) return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a program");
+    if (program == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a program");
     if (pthread_mutex_init(&program->lock, NULL) != 0) {
         free(program);
-        return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a lock");
+        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a lock");
     }
     program->compiler = compiler;
     zf_spec_options options = {.std_dir = zf_compiler_options_of(compiler)->std_dir};
     program->spec = zf_spec_create(&options);
     if (program->spec == NULL) {
         zf_program_free(program);
-        return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a program");
+        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a program");
     }
     *out = program;
     bool added = zf_spec_add_file(program->spec, path);
@@ -95,7 +108,7 @@ zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, c
         entry = calloc(1, sizeof *entry);
         uint8_t *copy = calloc(1, count + 1);
         if (entry == NULL || copy == NULL) {
-            status = zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a decoder");
+            status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a decoder");
         } else {
             if (count > 0) memcpy(copy, branches, count);
             status = zf_decoder_create(program->compiler, program->spec, column, copy, count, (zf_abi_target){0}, 0,

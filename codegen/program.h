@@ -47,6 +47,9 @@ zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, c
 
 /// Fills `*error` from a diagnostic: code, message, place, hint.
 zf_status zf_program_error(const zf_diag *diag, zf_status status, zf_error *error);
+/// Fills `*error` (may be NULL) with the code of a diagnostic where there is no text to point at.
+zf_status zf_raise_diag(zf_error *error, zf_status status, zf_diag_code code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /// LLVM IR or assembly of the encode body of an instance, if it has one, as text: `zfc --emit`. `stage`: zf_jit_stage.
 zf_status zf_encoder_print(zf_compiler *compiler, const zf_inst *inst, int stage, zf_text *out, zf_error *error);

@@ -8,6 +8,7 @@
 
 #include "codegen/compiler.h"
 #include "codegen/program.h"
+#include "runtime/error_codes.h"
 
 typedef struct known_decoder {
     size_t column;
@@ -27,7 +28,7 @@ typedef struct zf_known_container {
     struct zf_known_container *next;
 } known_container;
 
-static zf_status out_of_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, "ZF1102", "no memory for a decoder"); }
+static zf_status out_of_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a decoder"); }
 
 static void free_container(known_container *known) {
     while (known->decoders != NULL) {
@@ -74,7 +75,7 @@ static zf_status parse(known_container *known, zf_error *error) {
     }
     known->table = zf_spec_find_table(known->spec, zf_container_table(known->container));
     if (known->table != NULL) return ZF_OK;
-    zf_fail(error, ZF_ERR_INPUT, "ZF1207", "the file's text has no table `%s`", zf_container_table(known->container));
+    zf_raise(error, ZF_E_INDEX_CONTENT, "the file's text has no table `%s`", zf_container_table(known->container));
     return zf_fail_place(error, ZF_ERR_INPUT, "%s", path);
 }
 
@@ -87,13 +88,13 @@ static zf_status find_column(known_container *known, size_t number, const zf_col
         bool same = (uint32_t)column->type.kind == (uint32_t)info.type.element && column->type.logical == info.type.logical &&
                     column->type.nullable == info.type.nullable;
         if (!same) {
-            zf_fail(error, ZF_ERR_INPUT, "ZF1207", "the file's text gives column `%s` another type than its index", info.name);
+            zf_raise(error, ZF_E_INDEX_CONTENT, "the file's text gives column `%s` another type than its index", info.name);
             return zf_fail_place(error, ZF_ERR_INPUT, "%s", path);
         }
         *out = column;
         return ZF_OK;
     }
-    zf_fail(error, ZF_ERR_INPUT, "ZF1207", "the file's text has no column `%s`", info.name);
+    zf_raise(error, ZF_E_INDEX_CONTENT, "the file's text has no column `%s`", info.name);
     return zf_fail_place(error, ZF_ERR_INPUT, "%s", path);
 }
 
@@ -130,12 +131,12 @@ static zf_status check_shape(const known_container *known, size_t number, const 
         if (shape->branch_count != own->branch_count) continue;
         if (shape->branch_count > 0 && memcmp(shape->branches, own->branches, shape->branch_count) != 0) continue;
         if (zf_shape_matches(shape, own)) return ZF_OK;
-        zf_fail(error, ZF_ERR_INPUT, "ZF1207", "the index describes the streams of column `%s` otherwise than its codec does",
-                column->name);
+        zf_raise(error, ZF_E_INDEX_CONTENT, "the index describes the streams of column `%s` otherwise than its codec does",
+                 column->name);
         return zf_fail_place(error, ZF_ERR_INPUT, "%s: column %s, shape %zu", zf_container_path(known->container), column->name,
                              s);
     }
-    zf_fail(error, ZF_ERR_INPUT, "ZF1207", "the index has no shape for these branches of column `%s`", column->name);
+    zf_raise(error, ZF_E_INDEX_CONTENT, "the index has no shape for these branches of column `%s`", column->name);
     return zf_fail_place(error, ZF_ERR_INPUT, "%s", zf_container_path(known->container));
 }
 
@@ -155,8 +156,8 @@ static zf_status plan_locked(zf_compiler *compiler, known_container *known, size
     const zf_column *column = NULL;
     ZF_TRY(find_column(known, number, &column, error));
     if (column->choice_count != branch_count) {
-        return zf_fail(error, ZF_ERR_INPUT, "ZF1207", "column `%s` has %u choices, its blocks %zu", column->name,
-                       column->choice_count, branch_count);
+        return zf_raise(error, ZF_E_INDEX_CONTENT, "column `%s` has %u choices, its blocks %zu", column->name,
+                        column->choice_count, branch_count);
     }
     uint32_t interval = interval_of(known->container, number, branches, branch_count);
     known_decoder *entry = calloc(1, sizeof(*entry));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "codegen/lower.h"
+#include "runtime/error_codes.h"
 
 zf_status zf_cg_host_machine(unsigned level, LLVMTargetMachineRef *out, zf_error *error) {
     static const LLVMCodeGenOptLevel levels[] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess, LLVMCodeGenLevelDefault,
@@ -14,12 +15,12 @@ zf_status zf_cg_host_machine(unsigned level, LLVMTargetMachineRef *out, zf_error
     LLVMTargetRef target;
     zf_status status = ZF_OK;
     if (LLVMGetTargetFromTriple(triple, &target, &message)) {
-        status = zf_fail(error, ZF_ERR_UNSUPPORTED, "ZF1405", "LLVM has no code generator for %s: %s", triple, message);
+        status = zf_raise(error, ZF_E_NO_CODE_GENERATOR, "LLVM has no code generator for %s: %s", triple, message);
         LLVMDisposeMessage(message);
     } else {
         *out = LLVMCreateTargetMachine(target, triple, cpu, features, levels[level > 3 ? 3 : level], LLVMRelocPIC,
                                        LLVMCodeModelSmall);
-        if (*out == NULL) status = zf_fail(error, ZF_ERR_UNSUPPORTED, "ZF1405", "LLVM cannot generate code for %s", cpu);
+        if (*out == NULL) status = zf_raise(error, ZF_E_NO_CODE_GENERATOR, "LLVM cannot generate code for %s", cpu);
     }
     LLVMDisposeMessage(triple);
     LLVMDisposeMessage(cpu);

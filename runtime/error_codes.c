@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static const zf_error_row rows[] = {
 #define X(number, name, status, subject) {ZF_E_##name, status, subject},
@@ -22,11 +23,20 @@ static zf_status status_of(zf_error_code code) {
     return ZF_ERR_INTERNAL;
 }
 
+/// "ZF0601".
+static void code_text(zf_error_code code, char out[16]) { snprintf(out, 16, "ZF%04u", (unsigned)code); }
+
+bool zf_error_is(const zf_error *error, zf_error_code code) {
+    char text[16];
+    code_text(code, text);
+    return strcmp(error->code, text) == 0;
+}
+
 zf_status zf_raise(zf_error *error, zf_error_code code, const char *format, ...) {
     zf_status status = status_of(code);
     if (error == NULL) return status;
     char name[16];
-    snprintf(name, sizeof name, "ZF%04u", (unsigned)code);
+    code_text(code, name);
     char message[sizeof error->message];
     va_list arguments;
     va_start(arguments, format);

@@ -25,6 +25,9 @@ const zf_error_row *zf_error_rows(size_t *count);
 ZF_PRIVATE_API zf_status zf_raise(zf_error *error, zf_error_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/// Whether the error has that code.
+ZF_PRIVATE_API bool zf_error_is(const zf_error *error, zf_error_code code);
+
 /// The code of violation Vnn, or ZF_E_INTERNAL when there is no such violation.
 zf_error_code zf_violation_code(uint32_t violation);
 

@@ -7,6 +7,10 @@ sh tests/arch/errors_page.sh . | diff - docs/errors.md || { echo "make it again:
 for code in $(grep -rhoE '"ZF[0-9]{4}"' --include='*.c' --include='*.h' runtime frontend patterns scheduler codegen | tr -d '"' | sort -u); do
     grep -qF "| $code |" docs/errors.md || { echo "$code is used and stands in no table"; status=1; }
 done
+# Codes are raised by their names in the tables: a literal escapes them, and with them its status and its line in the page.
+literals=$(grep -rnE '"ZF[0-9]{2}' --include='*.c' --include='*.h' --include='*.l' --include='*.y' \
+    runtime frontend patterns scheduler codegen | grep -v '^frontend/driver/driver_codes.h:' | grep -vE ':[0-9]+: *///?')
+[ -z "$literals" ] || { echo "codes as literals, where the tables' names belong (zf_raise, zf_raise_diag):"; echo "$literals"; status=1; }
 duplicates=$(grep -oE '^\| ZF[0-9]{4} ' docs/errors.md | sort | uniq -d)
 [ -z "$duplicates" ] || { echo "two meanings: $duplicates"; status=1; }
 # Violations (13xx) are raised by their numbers; 0801 is of targets that this version does not have.
