@@ -22,7 +22,9 @@ enum {
     ZF_TABLE_LIMIT = 65536,     ///< elements of a constant array
     ZF_CHUNK_LIMIT = 1 << 24,   ///< elements of a chunk
     ZF_LANES_LIMIT = 32,
-    ZF_NAMES_LIMIT = 4096, ///< names that are visible at once: they are looked for one by one (ZF0805)
+    ZF_PORTS_LIMIT = 1024,     ///< streams and params of an algorithm: they are looked for one by one (ZF0805)
+    ZF_FUNCTIONS_LIMIT = 1024, ///< local functions of an algorithm, likewise
+    ZF_NAMES_LIMIT = 4096,     ///< names that are visible at once: they are looked for one by one (ZF0805)
 };
 
 #define ZF_STREAM_LENGTH_MAX ((zf_int128)1 << 32)

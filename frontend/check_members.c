@@ -21,6 +21,7 @@ static void refuse_member(zf_checker *ck, const zf_ast_member *member, const cha
 static members find_members(zf_checker *ck) {
     members found = {0};
     zf_pattern pattern = ck->inst->pattern;
+    uint32_t functions = 0;
     for (const zf_ast_member *member = ck->algorithm->members; member != NULL; member = member->next) {
         if (member->kind == ZF_AM_STATE) {
             if (ck->inst->lanes == 0) {
@@ -30,6 +31,11 @@ static members find_members(zf_checker *ck) {
             continue;
         }
         if (member->kind == ZF_AM_FUNC) {
+            if (functions++ == ZF_FUNCTIONS_LIMIT) {
+                zf_ck_error(ck, ZF_D_TOO_LARGE, member->func->name_span, "an algorithm has at most %d functions of its own",
+                            ZF_FUNCTIONS_LIMIT);
+            }
+            if (functions > ZF_FUNCTIONS_LIMIT) continue;
             zf_ck_declarable(ck, member->func->name, member->func->name_span);
             for (const zf_ast_member *other = ck->algorithm->members; other != member; other = other->next) {
                 if (other->kind != ZF_AM_FUNC || other->func->name != member->func->name) continue;

@@ -184,6 +184,12 @@ void zf_ck_ports(zf_checker *ck) {
         else
             inst->stream_count++;
     }
+    if (inst->port_count > ZF_PORTS_LIMIT) {
+        zf_ck_error(ck, ZF_D_TOO_LARGE, ck->algorithm->ports->name_span, "an algorithm has at most %d streams and params",
+                    ZF_PORTS_LIMIT);
+        inst->port_count = inst->stream_count = inst->param_count = 0;
+        return;
+    }
     inst->ports = ZF_NEW_ARRAY(ck->arena, zf_port, inst->port_count + 1);
     inst->streams = ZF_NEW_ARRAY(ck->arena, zf_port *, inst->stream_count + 1);
     inst->params = ZF_NEW_ARRAY(ck->arena, zf_port *, inst->param_count + 1);

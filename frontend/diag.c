@@ -6,8 +6,9 @@
 #include <string.h>
 
 enum {
-    ERROR_LIMIT = 100,   // errors kept
-    OTHER_LIMIT = 10000, // warnings and notes kept: they come from the input too
+    ERROR_LIMIT = 100,     // errors kept
+    OTHER_LIMIT = 10000,   // warnings and notes kept: they come from the input too
+    PLACE_BUCKETS = 16384, // a power of two above both: a program with thousands of warnings asks about each
 };
 
 void zf_diags_init(zf_diags *diags, zf_arena *arena) {
@@ -21,14 +22,30 @@ const zf_diag *zf_diags_first_error(const zf_diags *diags) {
     return diag;
 }
 
+static zf_diag **bucket_of(const zf_diags *diags, zf_diag_code code, zf_span span) {
+    uint64_t hash = ((uint64_t)span.begin << 32 | span.end) * 31 + (uint64_t)code + span.source->id;
+    hash *= 0x9e3779b97f4a7c15u;
+    return &diags->places[(hash >> 32) & (PLACE_BUCKETS - 1)];
+}
+
+/// Without a place nothing tells two of them apart: those are never known.
 static bool is_known(const zf_diags *diags, zf_diag_code code, zf_span span) {
-    for (const zf_diag *diag = diags->first; diag; diag = diag->next) {
+    if (span.source == NULL || diags->places == NULL) return false;
+    for (const zf_diag *diag = *bucket_of(diags, code, span); diag; diag = diag->same_bucket) {
         if (diag->code == code && diag->span.source == span.source && diag->span.begin == span.begin &&
             diag->span.end == span.end) {
-            return span.source != NULL; // without a place nothing tells two of them apart
+            return true;
         }
     }
     return false;
+}
+
+static void remember_place(zf_diags *diags, zf_diag *diag) {
+    if (diag->span.source == NULL) return;
+    if (diags->places == NULL) diags->places = ZF_NEW_ARRAY(diags->arena, zf_diag *, PLACE_BUCKETS);
+    zf_diag **bucket = bucket_of(diags, diag->code, diag->span);
+    diag->same_bucket = *bucket;
+    *bucket = diag;
 }
 
 zf_diag *zf_diag_add(zf_diags *diags, zf_severity severity, zf_diag_code code, zf_span span, const char *format, ...) {
@@ -50,6 +67,7 @@ zf_diag *zf_diag_add(zf_diags *diags, zf_severity severity, zf_diag_code code, z
     va_end(arguments);
     *diags->last = diag;
     diags->last = &diag->next;
+    remember_place(diags, diag);
     return diag;
 }
 

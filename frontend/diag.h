@@ -32,12 +32,14 @@ typedef struct zf_diag {
     zf_remark *remarks;  ///< the facts known
     const char *hint;    ///< one suggestion, or NULL
     struct zf_diag *next;
+    struct zf_diag *same_bucket; ///< in zf_diags.places
 } zf_diag;
 
 /// A list of diagnostics. The same code at the same place is kept once (a generic body is checked for many types).
 typedef struct zf_diags {
     zf_arena *arena;
     zf_diag *first, **last;
+    zf_diag **places; ///< those with a place, by code and place; NULL before the first
     uint32_t errors, warnings, notes;
     uint32_t limit; ///< errors kept at most; further ones are counted only
     bool muted;     ///< nothing is added: for tries

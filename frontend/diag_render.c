@@ -60,15 +60,14 @@ enum {
     EXCERPT_BEFORE = 60,
 };
 
-static size_t line_begin(const zf_source *source, size_t offset) {
-    while (offset > 0 && source->text[offset - 1] != '\n') offset--;
-    return offset;
-}
-
-static size_t line_end(const zf_source *source, size_t offset) {
-    const char *newline = memchr(source->text + offset, '\n', source->length - offset);
-    size_t end = newline ? (size_t)(newline - source->text) : source->length;
-    if (end > offset && source->text[end - 1] == '\r') end--;
+/// The end of the line, or a place beyond what is shown of it: a line may be as long as a file.
+static size_t line_end(const zf_source *source, size_t from, size_t offset) {
+    size_t most = source->length - offset;
+    if (most > EXCERPT_COLUMNS + 2) most = EXCERPT_COLUMNS + 2;
+    const char *newline = memchr(source->text + offset, '\n', most);
+    size_t end = newline ? (size_t)(newline - source->text) : offset + most;
+    bool at_end = newline || end == source->length;
+    if (at_end && end > from && source->text[end - 1] == '\r') end--;
     return end;
 }
 
@@ -93,7 +92,9 @@ static void add_excerpt(zf_text *out, zf_span span, const struct style *style) {
     const zf_source *source = span.source;
     size_t begin = span.begin < source->length ? span.begin : source->length;
     size_t end = span.end < source->length ? span.end : source->length;
-    size_t from = line_begin(source, begin), to = line_end(source, from);
+    zf_position position = zf_source_position(source, (uint32_t)begin);
+    size_t from = begin - (position.column - 1);
+    size_t to = line_end(source, from, begin);
     if (begin > to) begin = to;
     if (end > to) end = to;
     if (end < begin) end = begin;
@@ -110,7 +111,7 @@ static void add_excerpt(zf_text *out, zf_span span, const struct style *style) {
         }
         if (end > to) end = to;
     }
-    zf_text_printf(out, "%s%6u |%s ", style->dim, zf_source_position(source, span.begin).line, style->end);
+    zf_text_printf(out, "%s%6u |%s ", style->dim, position.line, style->end);
     if (cut_before) zf_text_puts(out, "...");
     size_t before = add_printable(out, source->text + from, begin - from) + (cut_before ? 3 : 0);
     size_t width = add_printable(out, source->text + begin, end - begin);

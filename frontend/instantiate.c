@@ -5,13 +5,14 @@
 #include "frontend/check.h"
 
 enum {
-    BUCKETS = 256,
+    FIRST_BUCKETS = 256,      // a power of two
     COMBINATIONS_LIMIT = 128, // instances that one check makes; beyond, generics vary one at a time
 };
 
 typedef struct inst_entry {
     const zf_algorithm *algorithm;
     const zf_type *bindings;
+    uint64_t hash;
     zf_inst *inst;            ///< NULL: it had errors
     struct inst_entry *next;  ///< of the bucket
     struct inst_entry *later; ///< in order of making
@@ -23,32 +24,75 @@ typedef struct used_function {
 } used_function;
 
 struct zf_inst_table {
-    inst_entry *buckets[BUCKETS];
+    inst_entry **buckets;
+    used_function **used;
+    size_t bucket_count, count;      ///< of instances; counts of buckets are powers of two
+    size_t used_buckets, used_count; ///< of functions
     inst_entry *first, **last;
-    used_function *used[BUCKETS];
     bool out_of_room;
 };
 
 static struct zf_inst_table *table_of(zf_spec *spec) {
     if (spec->insts == NULL) {
-        spec->insts = ZF_NEW(spec->arena, struct zf_inst_table);
-        spec->insts->last = &spec->insts->first;
+        struct zf_inst_table *table = ZF_NEW(spec->arena, struct zf_inst_table);
+        table->bucket_count = table->used_buckets = FIRST_BUCKETS;
+        table->buckets = ZF_NEW_ARRAY(spec->arena, inst_entry *, FIRST_BUCKETS);
+        table->used = ZF_NEW_ARRAY(spec->arena, used_function *, FIRST_BUCKETS);
+        table->last = &table->first;
+        spec->insts = table;
     }
     return spec->insts;
 }
 
-static size_t bucket_of(const void *pointer, const zf_type *bindings, uint32_t count) {
+static uint64_t hash_of(const void *pointer, const zf_type *bindings, uint32_t count) {
     uint64_t hash = (uint64_t)(uintptr_t)pointer >> 4;
     for (uint32_t k = 0; k < count; k++) hash = hash * 31 + (uint64_t)bindings[k].kind * 2 + bindings[k].nullable;
-    return (hash ^ hash >> 8 ^ hash >> 16) % BUCKETS;
+    hash *= 0x9e3779b97f4a7c15u; // what distinguishes places in an arena stands in its middle bits
+    return hash ^ hash >> 32;
+}
+
+// Both tables keep about one entry a bucket: a program may have as many algorithms and functions as fit its limit on size.
+static void grow_instances(zf_spec *spec, struct zf_inst_table *table) {
+    size_t count = table->bucket_count * 4;
+    inst_entry **buckets = ZF_NEW_ARRAY(spec->arena, inst_entry *, count);
+    for (size_t k = 0; k < table->bucket_count; k++) {
+        for (inst_entry *entry = table->buckets[k], *next; entry != NULL; entry = next) {
+            next = entry->next;
+            entry->next = buckets[entry->hash & (count - 1)];
+            buckets[entry->hash & (count - 1)] = entry;
+        }
+    }
+    table->buckets = buckets;
+    table->bucket_count = count;
+}
+
+static used_function **bucket_of_used(const struct zf_inst_table *table, const zf_ast_func *func) {
+    return &table->used[hash_of(func, NULL, 0) & (table->used_buckets - 1)];
+}
+
+static void grow_used(zf_spec *spec, struct zf_inst_table *table) {
+    used_function **before = table->used;
+    size_t count = table->used_buckets;
+    used_function **after = ZF_NEW_ARRAY(spec->arena, used_function *, count * 4);
+    table->used = after;
+    table->used_buckets = count * 4;
+    for (size_t k = 0; k < count; k++) {
+        for (used_function *used = before[k], *next; used != NULL; used = next) {
+            next = used->next;
+            used_function **bucket = bucket_of_used(table, used->func);
+            used->next = *bucket;
+            *bucket = used;
+        }
+    }
 }
 
 void zf_note_function_used(zf_spec *spec, const zf_ast_func *func) {
     struct zf_inst_table *table = table_of(spec);
-    used_function **bucket = &table->used[bucket_of(func, NULL, 0)];
-    for (const used_function *used = *bucket; used != NULL; used = used->next) {
+    for (const used_function *used = *bucket_of_used(table, func); used != NULL; used = used->next) {
         if (used->func == func) return;
     }
+    if (table->used_count++ == table->used_buckets) grow_used(spec, table);
+    used_function **bucket = bucket_of_used(table, func);
     used_function *used = ZF_NEW(spec->arena, used_function);
     *used = (used_function){.func = func, .next = *bucket};
     *bucket = used;
@@ -61,7 +105,7 @@ bool zf_note_out_of_room(zf_spec *spec) {
 }
 
 static bool function_is_used(zf_spec *spec, const zf_ast_func *func) {
-    for (const used_function *used = table_of(spec)->used[bucket_of(func, NULL, 0)]; used != NULL; used = used->next) {
+    for (const used_function *used = *bucket_of_used(table_of(spec), func); used != NULL; used = used->next) {
         if (used->func == func) return true;
     }
     return false;
@@ -147,15 +191,17 @@ static inst_entry *find_or_make(zf_spec *spec, const zf_algorithm *algorithm, co
     uint32_t count = algorithm->generic_count;
     zf_type *kept = ZF_NEW_ARRAY(spec->arena, zf_type, count + 1);
     for (uint32_t k = 0; k < count; k++) kept[k] = zf_type_strip(bindings[k]);
-    inst_entry **bucket = &table->buckets[bucket_of(algorithm, kept, count)];
-    for (inst_entry *entry = *bucket; entry != NULL; entry = entry->next) {
+    uint64_t hash = hash_of(algorithm, kept, count);
+    for (inst_entry *entry = table->buckets[hash & (table->bucket_count - 1)]; entry != NULL; entry = entry->next) {
         if (entry->algorithm != algorithm) continue;
         uint32_t k = 0;
         while (k < count && zf_type_equal(entry->bindings[k], kept[k])) k++;
         if (k == count) return entry;
     }
+    if (table->count++ == table->bucket_count) grow_instances(spec, table);
+    inst_entry **bucket = &table->buckets[hash & (table->bucket_count - 1)];
     inst_entry *entry = ZF_NEW(spec->arena, inst_entry);
-    *entry = (inst_entry){.algorithm = algorithm, .bindings = kept, .next = *bucket};
+    *entry = (inst_entry){.algorithm = algorithm, .bindings = kept, .hash = hash, .next = *bucket};
     *bucket = entry;
     entry->inst = make_instance(spec, algorithm, kept, span);
     if (entry->inst != NULL) {

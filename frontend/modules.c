@@ -44,17 +44,23 @@ static const char *read_file(const char *path, bool regular_only, zf_text *out) 
 static zf_source *make_source(zf_spec *spec, const char *path, const char *text, size_t length, zf_text *owned) {
     zf_source *source = NULL;
     char *copy = NULL;
+    zf_line_mark *marks = NULL;
     if (owned == NULL || !owned->failed) {
         zf_arena_set_escape(spec->arena, NULL);
         source = ZF_NEW(spec->arena, zf_source);
         copy = zf_arena_alloc(spec->arena, length + 1);
+        marks = ZF_NEW_ARRAY(spec->arena, zf_line_mark, zf_line_mark_count(length));
         zf_arena_set_escape(spec->arena, spec->escape);
         if (copy != NULL && length > 0) memcpy(copy, text, length);
     }
     if (owned != NULL) zf_text_free(owned);
-    if (source == NULL || copy == NULL) longjmp(*spec->escape, 1);
-    *source = (zf_source){
-        .path = zf_arena_copy(spec->arena, path, strlen(path)), .text = copy, .length = length, .id = spec->source_count++};
+    if (source == NULL || copy == NULL || marks == NULL) longjmp(*spec->escape, 1);
+    *source = (zf_source){.path = zf_arena_copy(spec->arena, path, strlen(path)),
+                          .text = copy,
+                          .length = length,
+                          .id = spec->source_count++,
+                          .marks = marks};
+    zf_line_marks_fill(source, marks);
     return source;
 }
 

@@ -8,11 +8,19 @@
 #include "runtime/base/arena.h"
 #include "runtime/base/text.h"
 
+/// What stands before a byte of a text: the number of the line that it lies in, and where that line begins.
+typedef struct zf_line_mark {
+    uint32_t line, begin;
+} zf_line_mark;
+
+enum { ZF_LINE_MARK_STEP = 4096 };
+
 typedef struct zf_source {
-    const char *path; ///< as shown in diagnostics
-    const char *text; ///< `length` bytes and a 0
-    size_t length;    ///< at most ZF_SOURCE_LIMIT
-    uint32_t id;      ///< index in the compilation's list of sources
+    const char *path;          ///< as shown in diagnostics
+    const char *text;          ///< `length` bytes and a 0
+    size_t length;             ///< at most ZF_SOURCE_LIMIT
+    uint32_t id;               ///< index in the compilation's list of sources
+    const zf_line_mark *marks; ///< one for every ZF_LINE_MARK_STEP bytes, the first at 0; NULL: places are found from the start
 } zf_source;
 
 enum { ZF_SOURCE_LIMIT = 16 << 20 };
@@ -28,5 +36,9 @@ typedef struct zf_position {
 } zf_position;
 
 zf_position zf_source_position(const zf_source *source, uint32_t offset);
+
+/// How many marks a text of this length has; filling them, in one pass.
+size_t zf_line_mark_count(size_t length);
+void zf_line_marks_fill(const zf_source *source, zf_line_mark *marks);
 
 #endif
