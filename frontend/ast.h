@@ -36,6 +36,7 @@ struct zf_ast_type {
     zf_ast_type *element; ///< OPTION, ARRAY
     zf_ast_expr *length;
     uint32_t depth; ///< levels of the tree under it, itself included
+    bool cut;       ///< what stood here nested too deep, which was reported: it means nothing
     zf_ast_type *next;
 };
 
@@ -113,6 +114,7 @@ struct zf_ast_expr {
     zf_ast_range *range;    ///< SLICE
     zf_ast_type *type;      ///< CAST
     uint32_t depth;         ///< levels of the tree under it, itself included
+    bool cut;               ///< what stood here nested too deep, which was reported: it means nothing
     zf_ast_expr *next;      ///< in a list of arguments
 };
 
@@ -158,6 +160,7 @@ struct zf_ast_stmt {
     zf_ast_binder *binders; ///< EMIT with regions
     const char *text;       ///< REFUSE: the reason, unescaped
     uint32_t depth;
+    bool cut; ///< what stood here nested too deep, which was reported: it means nothing
     zf_ast_stmt *next;
 };
 
@@ -269,6 +272,7 @@ struct zf_ast_codec {
     zf_ast_expr *literal; ///< INT, FLOAT, CHAR, TRUE, FALSE, or UNARY NEG of INT
     zf_ast_codec *alts;   ///< linked by next
     uint32_t depth;
+    bool cut; ///< what stood here nested too deep, which was reported: it means nothing
     zf_ast_codec *next;
 };
 

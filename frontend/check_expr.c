@@ -289,6 +289,10 @@ bool zf_ck_too_deep(zf_checker *ck, zf_span span) {
 zf_expr *zf_ck_expr(zf_checker *ck, const zf_ast_expr *ast) {
     if (ck->too_large) return zf_ck_poison(ck, ast->span);
     if (zf_ck_too_deep(ck, ast->span)) return zf_ck_poison(ck, ast->span);
+    if (ast->cut) {
+        ck->failed = true;
+        return zf_ck_poison(ck, ast->span);
+    }
     ck->depth++;
     zf_expr *expr = check_kind(ck, ast);
     ck->depth--;

@@ -249,6 +249,7 @@ static zf_expr *indexed_place(zf_checker *ck, const zf_ast_expr *place) {
 
 static zf_expr *check_place(zf_checker *ck, const zf_ast_expr *place) {
     while (place->kind == ZF_AE_PAREN) place = place->a;
+    if (place->cut) return zf_ck_expr(ck, place);
     if (place->kind == ZF_AE_NAME) return named_place(ck, place);
     if (place->kind == ZF_AE_INDEX) return indexed_place(ck, place);
     return refuse_place(ck, place, (zf_span){0}, "only variables, params, states and elements of arrays are assigned", NULL);
@@ -546,6 +547,10 @@ static bool check_stmts(zf_checker *ck, const zf_ast_block *block) {
     bool ends = false;
     for (const zf_ast_stmt *stmt = block->stmts; stmt != NULL && !ck->too_large; stmt = stmt->next) {
         if (zf_ck_too_deep(ck, stmt->span)) return ends;
+        if (stmt->cut) { // it may have declared a name, returned, or neither: what follows is not to be blamed
+            ck->failed = ck->env.dead = true;
+            return true;
+        }
         ck->depth++;
         if (check_stmt(ck, stmt)) {
             ends = true;

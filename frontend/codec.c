@@ -327,7 +327,7 @@ static bool collect_named(zf_codec_work *work, const zf_ast_codec *ast, zf_symbo
 static bool collect(zf_codec_work *work, const zf_module *module, const zf_ast_codec *ast, zf_codec_edge edge,
                     alternatives *found) {
     zf_spec *spec = work->spec;
-    if (work->too_large) return false;
+    if (work->too_large || ast->cut) return false;
     if (ast->kind == ZF_AC_ALT) {
         bool ok = true;
         for (const zf_ast_codec *alt = ast->alts; alt != NULL; alt = alt->next)

@@ -86,7 +86,8 @@ void zf_seal_type(zf_parser *parser, zf_ast_type *type) {
     type->depth = depth + 1;
     if (type->depth <= ZF_AST_DEPTH_LIMIT) return;
     zf_syntax_too_deep(parser, type->span);
-    *type = (zf_ast_type){.kind = ZF_AT_NAME, .span = type->span, .name = zf_intern_name(parser->spec, "u8", 2), .depth = 1};
+    *type = (zf_ast_type){
+        .kind = ZF_AT_NAME, .span = type->span, .name = zf_intern_name(parser->spec, "u8", 2), .depth = 1, .cut = true};
 }
 
 void zf_seal_expr(zf_parser *parser, zf_ast_expr *expr) {
@@ -97,7 +98,7 @@ void zf_seal_expr(zf_parser *parser, zf_ast_expr *expr) {
     expr->depth = depth + 1;
     if (expr->depth <= ZF_AST_DEPTH_LIMIT) return;
     zf_syntax_too_deep(parser, expr->span);
-    *expr = (zf_ast_expr){.kind = ZF_AE_NULL, .span = expr->span, .depth = 1};
+    *expr = (zf_ast_expr){.kind = ZF_AE_NULL, .span = expr->span, .depth = 1, .cut = true};
 }
 
 void zf_seal_stmt(zf_parser *parser, zf_ast_stmt *stmt) {
@@ -109,7 +110,7 @@ void zf_seal_stmt(zf_parser *parser, zf_ast_stmt *stmt) {
     stmt->depth = depth + 1;
     if (stmt->depth <= ZF_AST_DEPTH_LIMIT) return;
     zf_syntax_too_deep(parser, stmt->span);
-    *stmt = (zf_ast_stmt){.kind = ZF_AS_BREAK, .span = stmt->span, .depth = 1};
+    *stmt = (zf_ast_stmt){.kind = ZF_AS_BREAK, .span = stmt->span, .depth = 1, .cut = true};
 }
 
 void zf_seal_codec(zf_parser *parser, zf_ast_codec *codec) {
@@ -123,7 +124,7 @@ void zf_seal_codec(zf_parser *parser, zf_ast_codec *codec) {
     if (codec->depth <= ZF_AST_DEPTH_LIMIT) return;
     zf_syntax_too_deep(parser, codec->span);
     zf_name plain = zf_intern_name(parser->spec, "plain", 5);
-    *codec = (zf_ast_codec){.kind = ZF_AC_NAME, .span = codec->span, .name = plain, .depth = 1};
+    *codec = (zf_ast_codec){.kind = ZF_AC_NAME, .span = codec->span, .name = plain, .depth = 1, .cut = true};
 }
 
 // ---- Nodes with their parts -----------------------------------------------------------------------------------

@@ -100,6 +100,10 @@ static zf_type applied(const resolver *r, const zf_ast_type *type) {
 }
 
 static zf_type resolve(const resolver *r, const zf_ast_type *type) {
+    if (type->cut) {
+        if (r->ck != NULL) r->ck->failed = true;
+        return zf_type_of(ZF_K_ERROR);
+    }
     switch (type->kind) {
     case ZF_AT_NAME:
         if (type->name == NULL) return fail(r, ZF_D_BAD_TYPE, type->span, "a number is not %s", "a type");
