@@ -59,5 +59,6 @@ zf_status zf_device_find(const zf_context *context, const char *name, zf_device 
 zf_status zf_device_accelerator(zf_context *context, const zf_device *device, zf_accelerator **out, zf_error *error);
 
 extern const zf_device_ops zf_device_cpu;
+extern const zf_device_ops zf_device_emu;
 
 #endif

@@ -14,11 +14,12 @@ int zf_run_devices(zf_arguments *arguments) {
         if (zf_device_get(context, i, &info, &error) != ZF_OK) {
             status = zf_report("devices", &error);
         } else if (as_json) {
-            zf_status added = zf_json_append(list,
-                                             json_pack("{s:s, s:s, s:b, s:s, s:I, s:i}", "name", info.name, "description",
-                                                       info.description, "present", (int)info.present, "reason", info.reason,
-                                                       "memory", (json_int_t)info.memory, "cores", (int)info.cores),
-                                             &error);
+            zf_status added =
+                zf_json_append(list,
+                               json_pack("{s:s, s:s, s:b, s:b, s:s, s:I, s:i}", "name", info.name, "description",
+                                         info.description, "present", (int)info.present, "emulated", (int)info.emulated, "reason",
+                                         info.reason, "memory", (json_int_t)info.memory, "cores", (int)info.cores),
+                               &error);
             if (added != ZF_OK) status = zf_report("devices", &error);
         } else {
             char bytes[32];

@@ -1,0 +1,319 @@
+// The emulated GPU as a device: the same launches as on a GPU, run on the CPU with every access checked. For tests, and for
+// machines without a GPU; used only when it is named.
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/pool.h"
+#include "runtime/context.h"
+#include "runtime/device.h"
+#include "runtime/emu_internal.h"
+#include "runtime/error_codes.h"
+
+struct zf_accelerator_code {
+    zf_abi_simt_kernel *kernels; ///< a copy: whoever made the code may free it
+    uint32_t count;
+    zf_accelerator_code *next;
+};
+
+typedef struct emulator {
+    zf_accelerator base; ///< first
+    zf_emu_memory memory;
+    unsigned threads;
+    atomic_uint_fast64_t seed;
+    pthread_mutex_t lock; ///< guards what follows
+    zf_accelerator_code *codes;
+    zf_emu_block *free;
+} emulator;
+
+static zf_abi_target target(const zf_accelerator *self) {
+    (void)self;
+    return (zf_abi_target){.family = ZF_TARGET_EMU};
+}
+
+// ---- Memory ---------------------------------------------------------------------------------------------------
+
+static zf_status allocate(zf_accelerator *self, uint64_t bytes, uint64_t *address, zf_error *error) {
+    return zf_emu_allocate(&((emulator *)self)->memory, bytes, address, error);
+}
+
+static void release(zf_accelerator *self, uint64_t address) { zf_emu_release(&((emulator *)self)->memory, address); }
+
+static zf_status host_allocate(zf_accelerator *self, uint64_t bytes, void **at, zf_error *error) {
+    (void)self;
+    *at = malloc(bytes != 0 ? bytes : 1);
+    return *at != NULL ? ZF_OK : zf_raise(error, ZF_E_NO_MEMORY, "no memory for %llu bytes", (unsigned long long)bytes);
+}
+
+static void host_release(zf_accelerator *self, void *at) {
+    (void)self;
+    free(at);
+}
+
+static zf_status check_range(zf_accelerator *self, const char *what, uint64_t address, uint64_t bytes, zf_error *error) {
+    if (zf_emu_holds(&((emulator *)self)->memory, address, bytes)) return ZF_OK;
+    return zf_raise(error, ZF_E_INTERNAL, "%s of %llu bytes is not memory of the device", what, (unsigned long long)bytes);
+}
+
+static zf_status copy_in(zf_accelerator *self, void *stream, uint64_t to, const void *from, uint64_t bytes, zf_error *error) {
+    (void)stream;
+    ZF_TRY(check_range(self, "the destination of a copy", to, bytes, error));
+    if (bytes > 0) memcpy((void *)(uintptr_t)to, from, bytes);
+    return ZF_OK;
+}
+
+static zf_status copy_out(zf_accelerator *self, void *stream, void *to, uint64_t from, uint64_t bytes, zf_error *error) {
+    (void)stream;
+    ZF_TRY(check_range(self, "the source of a copy", from, bytes, error));
+    if (bytes > 0) memcpy(to, (const void *)(uintptr_t)from, bytes);
+    return ZF_OK;
+}
+
+static zf_status fill(zf_accelerator *self, void *stream, uint64_t to, uint8_t byte, uint64_t bytes, zf_error *error) {
+    (void)stream;
+    ZF_TRY(check_range(self, "what is to be filled", to, bytes, error));
+    if (bytes > 0) memset((void *)(uintptr_t)to, byte, bytes);
+    return ZF_OK;
+}
+
+// ---- Code -----------------------------------------------------------------------------------------------------
+
+static bool same_kernel(const zf_abi_simt_kernel *a, const zf_abi_simt_kernel *b) {
+    return a->emulated == b->emulated && a->threads == b->threads && a->tiles == b->tiles && a->shared_bytes == b->shared_bytes &&
+           strcmp(a->name, b->name) == 0;
+}
+
+static bool same_code(const zf_accelerator_code *known, const zf_abi_simt_kernel *kernels, uint32_t count) {
+    if (known->count != count) return false;
+    for (uint32_t k = 0; k < count; k++) {
+        if (!same_kernel(&known->kernels[k], &kernels[k])) return false;
+    }
+    return true;
+}
+
+static void free_code(zf_accelerator_code *code) {
+    for (uint32_t k = 0; code->kernels != NULL && k < code->count; k++) free((void *)(uintptr_t)code->kernels[k].name);
+    free(code->kernels);
+    free(code);
+}
+
+static zf_status check_kernel(const zf_abi_simt_kernel *kernel, zf_error *error) {
+    if (kernel->emulated == NULL)
+        return zf_raise(error, ZF_E_INTERNAL, "kernel `%s` was not made for the emulator", kernel->name);
+    bool threads = kernel->threads > 0 && kernel->threads % ZF_EMU_WARP == 0 && kernel->threads <= ZF_EMU_THREADS_MOST;
+    if (threads && kernel->tiles > 0 && kernel->shared_bytes <= ZF_EMU_SHARED_MOST) return ZF_OK;
+    return zf_raise(error, ZF_E_INTERNAL, "kernel `%s` has %u threads, %u tiles and %u bytes of shared memory", kernel->name,
+                    kernel->threads, kernel->tiles, kernel->shared_bytes);
+}
+
+static zf_accelerator_code *copy_code(const zf_abi_simt_kernel *kernels, uint32_t count) {
+    zf_accelerator_code *code = calloc(1, sizeof *code);
+    if (code == NULL) return NULL;
+    code->kernels = calloc((size_t)count + 1, sizeof *code->kernels);
+    code->count = code->kernels != NULL ? count : 0;
+    bool good = code->kernels != NULL;
+    for (uint32_t k = 0; good && k < count; k++) {
+        code->kernels[k] = kernels[k];
+        code->kernels[k].name = strdup(kernels[k].name);
+        good = code->kernels[k].name != NULL;
+        if (!good) code->count = k;
+    }
+    if (good) return code;
+    free_code(code);
+    return NULL;
+}
+
+static zf_status load(zf_accelerator *self, const zf_abi_plan *plan, const zf_abi_code *code, zf_accelerator_code **out,
+                      zf_error *error) {
+    emulator *emu = (emulator *)self;
+    *out = NULL;
+    if (code->simt == NULL) return zf_raise(error, ZF_E_INTERNAL, "the source of code gave no kernels for the emulator");
+    for (uint32_t k = 0; k < plan->kernel_count; k++) ZF_TRY(check_kernel(&code->simt[k], error));
+    pthread_mutex_lock(&emu->lock);
+    zf_accelerator_code *found = emu->codes;
+    while (found != NULL && !same_code(found, code->simt, plan->kernel_count)) found = found->next;
+    if (found == NULL) {
+        found = copy_code(code->simt, plan->kernel_count);
+        if (found != NULL) {
+            found->next = emu->codes;
+            emu->codes = found;
+        }
+    }
+    pthread_mutex_unlock(&emu->lock);
+    *out = found;
+    return found != NULL ? ZF_OK : zf_raise(error, ZF_E_NO_MEMORY, "no memory for code");
+}
+
+// ---- Launches -------------------------------------------------------------------------------------------------
+
+static zf_emu_block *take_block(emulator *emu) {
+    pthread_mutex_lock(&emu->lock);
+    zf_emu_block *block = emu->free;
+    if (block != NULL) emu->free = block->next;
+    pthread_mutex_unlock(&emu->lock);
+    return block != NULL ? block : calloc(1, sizeof *block);
+}
+
+static void give_block(emulator *emu, zf_emu_block *block) {
+    pthread_mutex_lock(&emu->lock);
+    block->next = emu->free;
+    emu->free = block;
+    pthread_mutex_unlock(&emu->lock);
+}
+
+typedef struct running {
+    emulator *emu;
+    zf_emu_launch launch;
+    uint32_t groups;
+    zf_emu_block *blocks[ZF_THREADS_MOST]; ///< per worker
+    atomic_uint_fast64_t failed;           ///< least thread block with a fault
+    pthread_mutex_t lock;
+    zf_status status;
+    zf_error error;
+} running;
+
+static zf_status run_group(running *r, uint32_t group, unsigned worker, zf_error *error) {
+    zf_emu_block *block = r->blocks[worker];
+    if (block == NULL) {
+        block = take_block(r->emu);
+        if (block == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a thread block");
+        r->blocks[worker] = block;
+        ZF_TRY(zf_emu_block_ready(block, &r->launch, error));
+    }
+    zf_status status = zf_emu_block_run(block, group);
+    if (status != ZF_OK) *error = block->error;
+    return status;
+}
+
+static void run_one(void *user, uint64_t index, unsigned worker) {
+    running *r = user;
+    uint32_t group = (uint32_t)index;
+    if (r->launch.seed % 2 == 1) group = r->groups - 1 - group; // thread blocks have no order either
+    if (group > atomic_load(&r->failed)) return;
+    zf_error error;
+    zf_status status = run_group(r, group, worker, &error);
+    if (status == ZF_OK) return;
+    pthread_mutex_lock(&r->lock);
+    if (group < atomic_load(&r->failed)) {
+        atomic_store(&r->failed, group);
+        r->status = status;
+        r->error = error;
+    }
+    pthread_mutex_unlock(&r->lock);
+}
+
+static zf_status check_args(zf_accelerator *self, const zf_emu_launch *launch, zf_error *error) {
+    static const uint32_t alignments[ZF_EMU_OBJECTS] = {256, 8, 4, 256, 1, 8};
+    for (unsigned i = 0; i < ZF_EMU_OBJECTS; i++) {
+        const zf_emu_object *object = &launch->objects[i];
+        if (object->bytes == 0) continue;
+        ZF_TRY(check_range(self, object->name, object->at, object->bytes, error));
+        if (object->at % alignments[i] == 0) continue;
+        return zf_raise(error, ZF_E_INTERNAL, "`%s` of a launch is not aligned to %u bytes", object->name, alignments[i]);
+    }
+    return ZF_OK;
+}
+
+static zf_status launch(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel, uint32_t groups,
+                        const zf_simt_args *args, zf_error *error) {
+    (void)stream;
+    emulator *emu = (emulator *)self;
+    if (kernel >= code->count || groups == 0 || groups > ZF_SIMT_MOST_TILES || args->block_count == 0 ||
+        args->block_count > ZF_SIMT_MOST_BLOCKS) {
+        return zf_raise(error, ZF_E_INTERNAL, "a launch of kernel %u with %u thread blocks for %u blocks", kernel, groups,
+                        args->block_count);
+    }
+    running r = {.emu = emu,
+                 .launch = {.kernel = &code->kernels[kernel],
+                            .args = args,
+                            .objects = {{"base", args->base, args->base_bytes, false},
+                                        {"blocks", args->blocks, args->blocks_bytes, false},
+                                        {"first", args->first, args->first_bytes, false},
+                                        {"work", args->work, args->work_bytes, false},
+                                        {"out", args->out, args->out_bytes, true},
+                                        {"failure", args->failure, sizeof(uint64_t), true}},
+                            .seed = atomic_load(&emu->seed)},
+                 .groups = groups,
+                 .status = ZF_OK};
+    ZF_TRY(check_args(self, &r.launch, error));
+    atomic_init(&r.failed, UINT64_MAX);
+    pthread_mutex_init(&r.lock, NULL);
+    zf_parallel_for(emu->threads, groups, run_one, &r);
+    pthread_mutex_destroy(&r.lock);
+    for (unsigned i = 0; i < ZF_THREADS_MOST; i++) {
+        if (r.blocks[i] != NULL) give_block(emu, r.blocks[i]);
+    }
+    if (r.status != ZF_OK && error != NULL) *error = r.error;
+    return r.status;
+}
+
+static zf_status wait_for(zf_accelerator *self, void *stream, zf_error *error) {
+    (void)stream; // launches return when they are done
+    return zf_emu_canaries(&((emulator *)self)->memory, error);
+}
+
+// ---- The device -----------------------------------------------------------------------------------------------
+
+static const zf_accelerator_ops operations = {
+    .name = "emu",
+    .target = target,
+    .allocate = allocate,
+    .release = release,
+    .host_allocate = host_allocate,
+    .host_release = host_release,
+    .copy_in = copy_in,
+    .copy_out = copy_out,
+    .fill = fill,
+    .load = load,
+    .launch = launch,
+    .wait = wait_for,
+};
+
+zf_status zf_emu_create(unsigned threads, zf_accelerator **out, zf_error *error) {
+    emulator *emu = calloc(1, sizeof *emu);
+    *out = NULL;
+    if (emu == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the emulator");
+    emu->base.ops = &operations;
+    emu->threads = threads;
+    const char *seed = getenv("ZIPFLOW_EMU_SEED");
+    atomic_init(&emu->seed, seed != NULL ? strtoull(seed, NULL, 0) : 0);
+    zf_emu_memory_init(&emu->memory);
+    pthread_mutex_init(&emu->lock, NULL);
+    *out = &emu->base;
+    return ZF_OK;
+}
+
+void zf_emu_free(zf_accelerator *accelerator) {
+    emulator *emu = (emulator *)accelerator;
+    if (emu == NULL) return;
+    while (emu->codes != NULL) {
+        zf_accelerator_code *code = emu->codes;
+        emu->codes = code->next;
+        free_code(code);
+    }
+    while (emu->free != NULL) {
+        zf_emu_block *block = emu->free;
+        emu->free = block->next;
+        zf_emu_block_free(block);
+    }
+    zf_emu_memory_destroy(&emu->memory);
+    pthread_mutex_destroy(&emu->lock);
+    free(emu);
+}
+
+void zf_emu_set_seed(zf_accelerator *emu, uint64_t seed) { atomic_store(&((emulator *)emu)->seed, seed); }
+
+static void describe(unsigned index, zf_device_info *info, zf_text *description, zf_text *reason) {
+    (void)index;
+    zf_device_cpu.describe(0, info, description, reason);
+    zf_text_free(description);
+    *description = (zf_text){0};
+    zf_text_puts(description, "a GPU emulated on the CPU, for tests: every access is checked; used only when it is named");
+    info->emulated = true;
+}
+
+static zf_status start(zf_context *context, unsigned index, zf_accelerator **out, zf_error *error) {
+    (void)index;
+    return zf_emu_create(zf_context_threads(context, 0), out, error);
+}
+
+const zf_device_ops zf_device_emu = {.name = "emu", .describe = describe, .start = start, .stop = zf_emu_free};

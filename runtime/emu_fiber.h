@@ -1,0 +1,32 @@
+// Fibers: stacks that a thread of the host switches between. A switch is a call that saves what the ABI's callees save.
+#ifndef ZF_RUNTIME_EMU_FIBER_H
+#define ZF_RUNTIME_EMU_FIBER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/error.h"
+
+typedef struct zf_fiber {
+    void *sp; ///< while it does not run
+    uint8_t *stack;
+    size_t bytes;
+    void *fake; ///< AddressSanitizer's other stack of a fiber that does not run
+} zf_fiber;
+
+/// Stacks for `count` fibers, each with a page below it that nobody may touch. Filled are stack and bytes. Freed as one.
+zf_status zf_fiber_stacks(zf_fiber *fibers, unsigned count, zf_error *error);
+void zf_fiber_stacks_free(zf_fiber *fibers, unsigned count);
+
+/// The fiber that runs now becomes `host`: its stack is the thread's own.
+void zf_fiber_host(zf_fiber *host);
+
+/// Makes the fiber begin at `entry(user)` when it is switched to. `entry` must not return. What it was doing before is forgotten.
+void zf_fiber_start(zf_fiber *fiber, void (*entry)(void *user), void *user);
+
+/// Leaves `from`, which runs, for `to`. Comes back when someone switches to `from`. `last`: nobody ever will.
+void zf_fiber_switch(zf_fiber *from, zf_fiber *to, bool last);
+/// The first thing that a started fiber calls.
+void zf_fiber_entered(zf_fiber *self);
+
+#endif

@@ -1,0 +1,356 @@
+// Links: zipflow-runtime
+// The emulated GPU: kernels written by hand, right ones and ones with every fault that it must find.
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/emu.h"
+#include "tests/unit/check.h"
+
+enum { THREADS = 64, GROUPS = 5, ELEMENTS = THREADS * GROUPS, SHARED = 1024 };
+
+#define KERNEL_ARGS                                                                                                              \
+    void *thread, const uint8_t *base, const uint64_t *blocks, const uint32_t *first, const uint8_t *work, uint8_t *out,         \
+        uint64_t *failure, uint32_t block_count, uint32_t even
+#define UNUSED_ARGS                                                                                                              \
+    (void)thread, (void)base, (void)blocks, (void)first, (void)work, (void)out, (void)failure, (void)block_count, (void)even
+typedef void (*kernel_fn)(KERNEL_ARGS);
+
+static uint32_t load(void *thread, const uint32_t *at, uint32_t line) {
+    zf_emu_check(thread, at, 4, 4, ZF_EMU_LOAD, line);
+    return *at;
+}
+
+static void store(void *thread, uint32_t *at, uint32_t value, uint32_t line) {
+    zf_emu_check(thread, at, 4, 4, ZF_EMU_STORE, line);
+    *at = value;
+}
+
+static uint32_t global_index(void *thread) { return zf_emu_group(thread) * THREADS + zf_emu_thread(thread); }
+
+// ---- Running one ----------------------------------------------------------------------------------------------
+
+typedef struct machine {
+    zf_accelerator *emu;
+    uint64_t base, out, failure;
+    uint32_t values[ELEMENTS];
+} machine;
+
+static machine start(unsigned threads) {
+    machine m;
+    zf_error error = {0};
+    CHECK(zf_emu_create(threads, &m.emu, &error) == ZF_OK, "%s", error.message);
+    const zf_accelerator_ops *ops = m.emu->ops;
+    CHECK(ops->target(m.emu).family == ZF_TARGET_EMU, "target");
+    CHECK(ops->allocate(m.emu, ELEMENTS * 4, &m.base, &error) == ZF_OK, "%s", error.message);
+    CHECK(ops->allocate(m.emu, ELEMENTS * 4, &m.out, &error) == ZF_OK, "%s", error.message);
+    CHECK(ops->allocate(m.emu, 8, &m.failure, &error) == ZF_OK, "%s", error.message);
+    CHECK(m.base % 256 == 0 && m.out % 256 == 0, "not aligned");
+    for (uint32_t i = 0; i < ELEMENTS; i++) m.values[i] = i * 7 + 3;
+    CHECK(ops->copy_in(m.emu, NULL, m.base, m.values, sizeof m.values, &error) == ZF_OK, "%s", error.message);
+    return m;
+}
+
+static zf_status run(machine *m, kernel_fn kernel, uint32_t threads, zf_error *error) {
+    const zf_accelerator_ops *ops = m->emu->ops;
+    zf_abi_simt_kernel simt = {.name = "k", .threads = threads, .tiles = 1, .emulated = kernel, .shared_bytes = SHARED};
+    zf_abi_plan plan = {.kernel_count = 1};
+    zf_abi_code code = {.simt = &simt};
+    zf_accelerator_code *loaded = NULL, *again = NULL;
+    zf_simt_args args = {.base = m->base,
+                         .out = m->out,
+                         .failure = m->failure,
+                         .block_count = 1,
+                         .base_bytes = ELEMENTS * 4,
+                         .out_bytes = ELEMENTS * 4};
+    *error = (zf_error){0};
+    zf_status status = ops->load(m->emu, &plan, &code, &loaded, error);
+    if (status != ZF_OK) return status;
+    CHECK(ops->load(m->emu, &plan, &code, &again, error) == ZF_OK && again == loaded, "the same code was loaded twice");
+    status = ops->fill(m->emu, NULL, m->out, 0xee, ELEMENTS * 4, error);
+    if (status == ZF_OK) status = ops->launch(m->emu, NULL, loaded, 0, GROUPS, &args, error);
+    return status == ZF_OK ? ops->wait(m->emu, NULL, error) : status;
+}
+
+static void stop(machine *m) {
+    m->emu->ops->release(m->emu, m->base);
+    zf_emu_free(m->emu); // what was not released goes with it
+}
+
+// ---- Kernels without a fault ----------------------------------------------------------------------------------
+
+static void copy(KERNEL_ARGS) {
+    UNUSED_ARGS;
+    uint32_t i = global_index(thread);
+    store(thread, (uint32_t *)(void *)out + i, load(thread, (const uint32_t *)(const void *)base + i, 1), 2);
+}
+
+/// Sum of all values of the thread block up to the thread's own: through shared memory, shuffles and ballots.
+static void scan(KERNEL_ARGS) {
+    UNUSED_ARGS;
+    uint32_t number = zf_emu_thread(thread), lane = number % 32, warp = number / 32;
+    uint32_t *shared = zf_emu_shared(thread);
+    uint32_t value = load(thread, (const uint32_t *)(const void *)base + global_index(thread), 1);
+    for (uint32_t step = 1; step < 32; step *= 2) {
+        uint32_t other = zf_emu_shuffle(thread, value, lane >= step ? lane - step : lane, 2);
+        if (lane >= step) value += other;
+    }
+    if (lane == 31) store(thread, &shared[warp], value, 3);
+    zf_emu_barrier(thread, 4);
+    for (uint32_t w = 0; w < warp; w++) value += load(thread, &shared[w], 5);
+    uint32_t odd = zf_emu_ballot(thread, number % 2, 6);
+    if (odd != 0xaaaaaaaa) value = 0;
+    zf_emu_barrier(thread, 7);
+    store(thread, &shared[number], value, 8); // another thread's word of before the barrier
+    zf_emu_warp_sync(thread, 9);
+    value = load(thread, &shared[number ^ 1], 10);
+    zf_emu_warp_sync(thread, 11);
+    store(thread, &shared[number ^ 1], value, 12); // whose word this was is of the same warp
+    store(thread, (uint32_t *)(void *)out + (global_index(thread) ^ 1), value, 13);
+}
+
+static void atomics(KERNEL_ARGS) {
+    UNUSED_ARGS;
+    uint32_t *shared = zf_emu_shared(thread);
+    if (zf_emu_thread(thread) == 0) store(thread, shared, 0, 1);
+    zf_emu_barrier(thread, 2);
+    zf_emu_check(thread, shared, 4, 4, ZF_EMU_ATOMIC, 3);
+    *shared += 1;
+    zf_emu_barrier(thread, 4);
+    store(thread, (uint32_t *)(void *)out + global_index(thread), load(thread, shared, 5), 6);
+}
+
+static void test_right(void) {
+    static const uint64_t seeds[] = {0, 1, 2, 3, 12345, UINT64_MAX};
+    for (unsigned threads = 1; threads <= 3; threads += 2) {
+        machine m = start(threads);
+        zf_error error;
+        for (size_t s = 0; s < sizeof seeds / sizeof seeds[0]; s++) {
+            uint32_t got[ELEMENTS];
+            zf_emu_set_seed(m.emu, seeds[s]);
+            CHECK(run(&m, copy, THREADS, &error) == ZF_OK, "%s at %s", error.message, error.place);
+            CHECK(m.emu->ops->copy_out(m.emu, NULL, got, m.out, sizeof got, &error) == ZF_OK, "%s", error.message);
+            CHECK(memcmp(got, m.values, sizeof got) == 0, "copy");
+            CHECK(run(&m, scan, THREADS, &error) == ZF_OK, "%s at %s", error.message, error.place);
+            m.emu->ops->copy_out(m.emu, NULL, got, m.out, sizeof got, &error);
+            uint32_t sum = 0, wrong = 0;
+            for (uint32_t i = 0; i < ELEMENTS; i++) {
+                sum = (i % THREADS == 0 ? 0 : sum) + m.values[i];
+                wrong += got[i] != sum;
+            }
+            CHECK(wrong == 0, "seed %llu: %u sums are wrong", (unsigned long long)seeds[s], wrong);
+            CHECK(run(&m, atomics, THREADS, &error) == ZF_OK, "%s at %s", error.message, error.place);
+            m.emu->ops->copy_out(m.emu, NULL, got, m.out, sizeof got, &error);
+            CHECK(got[0] == THREADS && got[ELEMENTS - 1] == THREADS, "%u atomic additions", got[0]);
+        }
+        stop(&m);
+    }
+}
+
+// ---- Orders ---------------------------------------------------------------------------------------------------
+
+/// Each thread of the first block takes the next number. (The counter is the test's, not the emulator's: no check.)
+static void numbers(KERNEL_ARGS) {
+    UNUSED_ARGS;
+    if (zf_emu_group(thread) != 0) return;
+    uint32_t *counter = (uint32_t *)(void *)out + ELEMENTS - 1;
+    if (*counter == 0xeeeeeeee) *counter = 0;
+    ((uint32_t *)(void *)out)[zf_emu_thread(thread)] = (*counter)++;
+}
+
+static void test_orders(void) {
+    machine m = start(1);
+    zf_error error;
+    uint32_t first[ELEMENTS], again[ELEMENTS], other[ELEMENTS];
+    CHECK(run(&m, numbers, THREADS, &error) == ZF_OK, "%s", error.message);
+    m.emu->ops->copy_out(m.emu, NULL, first, m.out, sizeof first, &error);
+    for (uint32_t i = 0; i < THREADS; i++) CHECK(first[i] == i, "seed 0: thread %u runs as number %u", i, first[i]);
+    zf_emu_set_seed(m.emu, 7);
+    run(&m, numbers, THREADS, &error);
+    m.emu->ops->copy_out(m.emu, NULL, again, m.out, sizeof again, &error);
+    CHECK(memcmp(first, again, THREADS * 4) != 0, "seed 7 has the order of seed 0");
+    run(&m, numbers, THREADS, &error);
+    m.emu->ops->copy_out(m.emu, NULL, other, m.out, sizeof other, &error);
+    CHECK(memcmp(other, again, THREADS * 4) == 0, "seed 7 has two orders");
+    zf_emu_set_seed(m.emu, 8);
+    run(&m, numbers, THREADS, &error);
+    m.emu->ops->copy_out(m.emu, NULL, other, m.out, sizeof other, &error);
+    CHECK(memcmp(other, again, THREADS * 4) != 0, "seeds 7 and 8 have the same order");
+    stop(&m);
+    setenv("ZIPFLOW_EMU_SEED", "8", 1);
+    m = start(1);
+    run(&m, numbers, THREADS, &error);
+    m.emu->ops->copy_out(m.emu, NULL, again, m.out, sizeof again, &error);
+    CHECK(memcmp(other, again, THREADS * 4) == 0, "the seed of the environment");
+    unsetenv("ZIPFLOW_EMU_SEED");
+    stop(&m);
+}
+
+// ---- Faults ---------------------------------------------------------------------------------------------------
+
+static bool is_chosen(void *thread) { return zf_emu_group(thread) == 3 && zf_emu_thread(thread) == 37; }
+
+#define FAULTY(name, ...)                                                                                                        \
+    static void name(KERNEL_ARGS) {                                                                                              \
+        UNUSED_ARGS;                                                                                                             \
+        uint32_t *shared = zf_emu_shared(thread), *values = (uint32_t *)(void *)out, number = zf_emu_thread(thread);             \
+        (void)shared, (void)values, (void)number;                                                                                \
+        __VA_ARGS__                                                                                                              \
+    }
+
+FAULTY(barrier_missed, if (!is_chosen(thread)) zf_emu_barrier(thread, 10);)
+FAULTY(barriers_two, zf_emu_barrier(thread, is_chosen(thread) ? 12 : 11);)
+FAULTY(shuffle_missed, if (!is_chosen(thread)) zf_emu_shuffle(thread, 1, 0, 13);)
+FAULTY(shuffle_at_barrier, if (is_chosen(thread)) zf_emu_barrier(thread, 14); else zf_emu_shuffle(thread, 1, 0, 15);)
+FAULTY(shuffle_lane, zf_emu_shuffle(thread, 1, is_chosen(thread) ? 32 : 31, 16);)
+FAULTY(ballot_missed, if (!is_chosen(thread)) zf_emu_ballot(thread, 1, 17);)
+FAULTY(warp_sync_missed, if (!is_chosen(thread)) zf_emu_warp_sync(thread, 18);)
+FAULTY(load_beyond, if (is_chosen(thread)) load(thread, (const uint32_t *)(const void *)base + ELEMENTS, 20);)
+FAULTY(load_across, if (is_chosen(thread)) zf_emu_check(thread, base + ELEMENTS * 4 - 4, 8, 4, ZF_EMU_LOAD, 21);)
+FAULTY(store_before, if (is_chosen(thread)) store(thread, (uint32_t *)((uintptr_t)values - 4), 1, 22);)
+FAULTY(store_base, if (is_chosen(thread)) store(thread, (uint32_t *)(uintptr_t)base, 1, 23);)
+FAULTY(atomic_base, if (is_chosen(thread)) zf_emu_check(thread, base, 4, 4, ZF_EMU_ATOMIC, 24);)
+FAULTY(misaligned, if (is_chosen(thread)) zf_emu_check(thread, out + 4, 16, 16, ZF_EMU_STORE, 25);)
+FAULTY(shared_beyond, if (is_chosen(thread)) zf_emu_check(thread, shared + SHARED / 4 - 1, 8, 4, ZF_EMU_LOAD, 26);)
+FAULTY(host_memory, static const uint32_t mine = 1; if (is_chosen(thread)) load(thread, &mine, 27);)
+FAULTY(local_beyond, uint32_t array[4] = {number};
+       if (is_chosen(thread)) zf_emu_check_local(thread, array + 3, 8, array, sizeof array, 4, 28);)
+FAULTY(local_before, uint32_t array[4] = {number};
+       if (is_chosen(thread)) zf_emu_check_local(thread, (void *)((uintptr_t)array - 4), 4, array, sizeof array, 4, 29);)
+FAULTY(write_write, if (is_chosen(thread) || (zf_emu_group(thread) == 3 && number == 2)) store(thread, shared, number, 30);)
+FAULTY(write_read, if (is_chosen(thread)) store(thread, shared, 1, 31);
+       else if (zf_emu_group(thread) == 3) load(thread, shared, 31);)
+FAULTY(
+    lanes_race, if (zf_emu_group(thread) == 3 && number >= 32) {
+        store(thread, &shared[number], 1, 32);
+        zf_emu_shuffle(thread, 1, 0, 33); // lets threads meet, but orders no memory
+        load(thread, &shared[number ^ 1], 32);
+    })
+FAULTY(
+    warps_race, if (zf_emu_group(thread) == 3) { // both warps come from a barrier of their own
+        if (number == 5) store(thread, shared, 1, 34);
+        zf_emu_warp_sync(thread, 34);
+        load(thread, shared, 34);
+    })
+FAULTY(
+    many_readers, if (zf_emu_group(thread) == 3) { // a write by one of several readers
+        load(thread, shared, 35);
+        zf_emu_warp_sync(thread, 35);
+        if (is_chosen(thread)) store(thread, shared, 1, 35);
+    })
+FAULTY(
+    mixed_atomics, if (zf_emu_group(thread) == 3) {
+        if (is_chosen(thread))
+            store(thread, shared, 1, 36);
+        else
+            zf_emu_check(thread, shared, 4, 4, ZF_EMU_ATOMIC, 36);
+    })
+
+typedef struct fault {
+    const char *name;
+    kernel_fn kernel;
+    const char *message, *place; ///< parts of them
+} fault;
+
+#define CHOSEN "kernel k, thread block 3, thread 37, .zf line "
+#define OTHER "kernel k, thread block 3, thread "
+static const fault faults[] = {
+    {"a barrier that a thread misses", barrier_missed, "does not come to: that one has ended", OTHER "0, .zf line 10"},
+    {"two barriers", barriers_two, "thread 37 does not come to: that one waits at a barrier of line 12", OTHER "0, .zf line 11"},
+    {"a shuffle that a lane misses", shuffle_missed, "thread 37 does not come to", OTHER "32, .zf line 13"},
+    {"a shuffle while a lane is at a barrier", shuffle_at_barrier, "that one waits at a barrier of line 14", ".zf line 15"},
+    {"a lane that no warp has", shuffle_lane, "lane 32 of 32", CHOSEN "16"},
+    {"a ballot that a lane misses", ballot_missed, "waits at a ballot that thread 37", ".zf line 17"},
+    {"a warp's barrier that a lane misses", warp_sync_missed, "barrier of its warp that thread 37", ".zf line 18"},
+    {"a load beyond the end", load_beyond, "reads 4 bytes where the launch has no memory", CHOSEN "20"},
+    {"a load across the end", load_across, "reads 8 bytes at byte 1276 of `base`, which has 1280", CHOSEN "21"},
+    {"a store before the start", store_before, "writes 4 bytes where", CHOSEN "22"},
+    {"a store to an input", store_base, "`base`, which kernels only read", CHOSEN "23"},
+    {"an atomic on an input", atomic_base, "changes 4 bytes at byte 0 of `base`", CHOSEN "24"},
+    {"a misaligned store", misaligned, "4 beyond a multiple of 16", CHOSEN "25"},
+    {"a load beyond shared memory", shared_beyond, "of shared memory, which has 1024", CHOSEN "26"},
+    {"a load from the host", host_memory, "where the launch has no memory", CHOSEN "27"},
+    {"beyond a local array", local_beyond, "at byte 12 of a local array of 16", CHOSEN "28"},
+    {"before a local array", local_before, "at byte -4 of a local array of 16", CHOSEN "29"},
+    {"two writes", write_write, "races with thread", ".zf line 30"},
+    {"a write and reads", write_read, "races with thread", ".zf line 31"},
+    {"lanes with a shuffle between", lanes_race, "races with thread", ".zf line 32"},
+    {"warps with their own barriers between", warps_race, "races with thread", ".zf line 34"},
+    {"a write after reads of other warps", many_readers, "races with thread", ".zf line 35"},
+    {"a write among atomics", mixed_atomics, "races with thread", ".zf line 36"},
+};
+
+static void test_faults(void) {
+    for (unsigned threads = 1; threads <= 2; threads++) {
+        machine m = start(threads);
+        for (uint64_t seed = 0; seed < 6; seed++) {
+            zf_emu_set_seed(m.emu, seed);
+            for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+                zf_error error;
+                zf_status status = run(&m, faults[i].kernel, THREADS, &error);
+                CHECK(status == ZF_ERR_INTERNAL && strcmp(error.code, "ZF1904") == 0, "seed %llu: %s was not found",
+                      (unsigned long long)seed, faults[i].name);
+                CHECK(strstr(error.message, faults[i].message) != NULL, "%s: %s", faults[i].name, error.message);
+                CHECK(strstr(error.place, "device emu: kernel k, thread block ") == error.place, "%s", error.place);
+                CHECK(strstr(error.place, faults[i].place) != NULL || seed != 0, "%s: %s", faults[i].name, error.place);
+                // The machine stays usable.
+                CHECK(run(&m, scan, THREADS, &error) == ZF_OK, "after %s: %s at %s", faults[i].name, error.message, error.place);
+            }
+        }
+        stop(&m);
+    }
+}
+
+/// Writes where no check is made, as a launcher with wrong sizes would.
+static void silent_behind(KERNEL_ARGS) {
+    UNUSED_ARGS;
+    if (is_chosen(thread)) out[ELEMENTS * 4] = 1;
+}
+
+static void silent_before(KERNEL_ARGS) {
+    UNUSED_ARGS;
+    if (is_chosen(thread)) ((uint8_t *)((uintptr_t)out - 1))[0] = 1;
+}
+
+static void test_canaries(void) {
+    const struct {
+        kernel_fn kernel;
+        const char *message;
+    } rows[] = {{silent_behind, "behind an allocation of 1280 bytes"}, {silent_before, "before an allocation of 1280 bytes"}};
+    for (size_t i = 0; i < 2; i++) {
+        machine m = start(1);
+        zf_error error;
+        CHECK(run(&m, rows[i].kernel, THREADS, &error) == ZF_ERR_INTERNAL, "a canary was touched");
+        CHECK(strstr(error.message, rows[i].message) != NULL, "%s", error.message);
+        stop(&m);
+    }
+}
+
+static void test_misuse(void) {
+    machine m = start(1);
+    zf_error error;
+    uint64_t address;
+    uint8_t bytes[8];
+    const zf_accelerator_ops *ops = m.emu->ops;
+    CHECK(run(&m, copy, 33, &error) == ZF_ERR_INTERNAL, "33 threads");
+    CHECK(run(&m, copy, 2048, &error) == ZF_ERR_INTERNAL, "2048 threads");
+    CHECK(run(&m, NULL, 32, &error) == ZF_ERR_INTERNAL && strstr(error.message, "not made for"), "%s", error.message);
+    CHECK(ops->allocate(m.emu, UINT64_MAX - 100, &address, &error) == ZF_ERR_DEVICE && strcmp(error.code, "ZF1108") == 0, "%s",
+          error.code);
+    CHECK(ops->copy_in(m.emu, NULL, m.out + ELEMENTS * 4 - 4, bytes, 8, &error) == ZF_ERR_INTERNAL, "a copy beyond the end");
+    CHECK(ops->copy_out(m.emu, NULL, bytes, m.out - 8, 8, &error) == ZF_ERR_INTERNAL, "a copy before the start");
+    CHECK(ops->fill(m.emu, NULL, 0, 0, 8, &error) == ZF_ERR_INTERNAL, "filling nothing");
+    uint64_t out = m.out;
+    m.out += 4;
+    CHECK(run(&m, copy, THREADS, &error) == ZF_ERR_INTERNAL, "an argument that leaves its allocation");
+    m.out = out;
+    stop(&m);
+}
+
+int main(void) {
+    test_right();
+    test_orders();
+    test_faults();
+    test_canaries();
+    test_misuse();
+    return check_result();
+}
