@@ -12,6 +12,7 @@ typedef struct zf_bench_device zf_bench_device;
 
 typedef struct zf_bench_options {
     zf_context *context;
+    zf_device chosen; ///< of the context
     const zf_bench_device *device;
     uint64_t bytes; ///< buffers of plain data are at least this large
     unsigned repeats, threads;
@@ -51,7 +52,7 @@ struct zf_bench_device {
     bool checksums;   ///< they can be verified within the time
 
     /// `self` is the device's own business. `threads`: host threads that may decode.
-    zf_status (*open)(zf_context *context, unsigned threads, void **self, zf_error *error);
+    zf_status (*open)(zf_context *context, const zf_device *device, unsigned threads, void **self, zf_error *error);
     void (*close)(void *self);
 
     /// Memory of the device, aligned to 4096 and touched. `release` takes NULL.
@@ -78,7 +79,7 @@ struct zf_bench_device {
 extern const zf_bench_device zf_bench_device_cpu;
 
 /// How to measure on a device of the runtime, or NULL after filling `error`.
-const zf_bench_device *zf_bench_device_for(const zf_device_ops *device, zf_error *error);
+const zf_bench_device *zf_bench_device_for(const zf_device *device, zf_error *error);
 
 /// The code for a block, which the provider of the context makes: for its shaping values, or for all.
 zf_status zf_bench_code(const zf_abi_provider *provider, const zf_abi_plan *plan, const zf_block_view *view, bool general,

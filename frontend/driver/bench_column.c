@@ -176,7 +176,7 @@ zf_status zf_bench_column(zf_container *container, size_t column, const zf_bench
         return zf_fail(error, ZF_ERR_INTERNAL, ZFC_BENCH_DIFFERS, "column `%s` has %zu bytes, and %llu in %s", w->info.name,
                        sizes.values, (ull)plain->bytes, plain->origin);
     }
-    ZF_TRY(s.device->open(options->context, options->threads, &s.self, error));
+    ZF_TRY(s.device->open(options->context, &options->chosen, options->threads, &s.self, error));
     zf_status status = read_blocks(&s, error);
     if (status == ZF_OK) status = place(&s, plain, error);
     if (status == ZF_OK) status = s.device->prepare(s.self, w, &s.prepared, &out->kernels, error);

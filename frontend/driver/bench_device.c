@@ -7,11 +7,11 @@
 
 static const zf_bench_device *const table[] = {&zf_bench_device_cpu};
 
-const zf_bench_device *zf_bench_device_for(const zf_device_ops *device, zf_error *error) {
+const zf_bench_device *zf_bench_device_for(const zf_device *device, zf_error *error) {
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        if (strcmp(table[i]->name, device->name) == 0) return table[i];
+        if (strcmp(table[i]->name, device->ops->name) == 0) return table[i];
     }
-    zf_fail(error, ZF_ERR_UNSUPPORTED, ZFC_NOT_MEASURED, "`bench` cannot measure on device `%s` yet", device->name);
+    zf_fail(error, ZF_ERR_UNSUPPORTED, ZFC_NOT_MEASURED, "`bench` cannot measure on device `%s` yet", device->ops->name);
     return NULL;
 }
 

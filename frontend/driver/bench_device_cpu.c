@@ -21,7 +21,8 @@ typedef struct host {
 
 static zf_status no_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory"); }
 
-static zf_status open_cpu(zf_context *context, unsigned threads, void **self, zf_error *error) {
+static zf_status open_cpu(zf_context *context, const zf_device *device, unsigned threads, void **self, zf_error *error) {
+    (void)device;
     host *h = calloc(1, sizeof *h);
     *self = h;
     if (h == NULL) return no_memory(error);

@@ -21,16 +21,14 @@ zf_bench_figures zf_bench_figures_of(const zf_bench_result *r) {
 }
 
 static zf_device_info device_info(const zf_bench_options *options) {
-    zf_device_info info = {.name = options->device->name, .description = ""};
-    for (size_t i = 0; i < zf_device_count(options->context); i++) {
-        zf_device_info one;
-        if (zf_device_get(options->context, i, &one, NULL) == ZF_OK && strcmp(one.name, options->device->name) == 0) info = one;
-    }
-    return info;
+    zf_device_info info;
+    if (zf_device_get(options->context, options->chosen.entry, &info, NULL) == ZF_OK) return info;
+    return (zf_device_info){.name = options->device->name, .description = ""};
 }
 
 void zf_bench_print_head(const zf_bench_options *o) {
-    printf("%s: %s\n", o->device->name, device_info(o).description);
+    zf_device_info info = device_info(o);
+    printf("%s: %s\n", info.name, info.description);
     printf("%u thread%s, checksums %s, medians of %u; copy is %s, limit the bytes that a copy reads and writes a second\n\n",
            o->threads, o->threads == 1 ? "" : "s", o->checksums ? "included" : "left out", o->repeats, o->device->copy);
     printf("%-20s %11s %9s %8s %8s %8s %7s %9s  %s\n", "column", "rows", "plain MB", "ratio", "GB/s", "copy", "% copy",

@@ -129,13 +129,12 @@ static int read_options(const zf_arguments *arguments, zf_bench_options *out) {
 }
 
 static zf_status find_device(benching *b, const char *name, zf_error *error) {
-    zf_device device;
-    ZF_TRY(zf_device_find(b->session.context, name ? name : "auto", &device, error));
-    b->options.device = zf_bench_device_for(device.ops, error);
+    ZF_TRY(zf_device_find(b->session.context, name ? name : "auto", &b->options.chosen, error));
+    b->options.device = zf_bench_device_for(&b->options.chosen, error);
     if (b->options.device == NULL) return error->status;
     if (!b->options.checksums || b->options.device->checksums) return ZF_OK;
     return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--checksums: the host computes them, not device `%s`",
-                   device.ops->name);
+                   b->options.device->name);
 }
 
 int zf_run_bench(zf_arguments *arguments) {

@@ -23,10 +23,10 @@ static struct {
     uint64_t at; ///< byte of the last copy
 } fake;
 
-static zf_status open_fake(zf_context *context, unsigned threads, void **self, zf_error *error) {
+static zf_status open_fake(zf_context *context, const zf_device *device, unsigned threads, void **self, zf_error *error) {
     fake.round = fake.clock = 0;
     *self = &fake;
-    return zf_bench_device_cpu.open(context, threads, &fake.cpu, error);
+    return zf_bench_device_cpu.open(context, device, threads, &fake.cpu, error);
 }
 
 static void close_fake(void *self) {
