@@ -9,6 +9,7 @@
 #include "frontend/driver/output.h"
 #include "frontend/driver/report.h"
 #include "frontend/spec.h"
+#include "scheduler/plan.h"
 
 static zf_spec *create(const char *verb, bool notes) {
     zf_spec_options options = {.notes = notes};
@@ -22,6 +23,61 @@ static zf_diag_form form_of(const zf_arguments *arguments) {
     if (form && strcmp(form, "line") == 0) return ZF_DIAG_LINE;
     if (form && strcmp(form, "json") == 0) return ZF_DIAG_JSON;
     return ZF_DIAG_HUMAN;
+}
+
+// ---- What is right, and not lowered yet -------------------------------------------------------------------------
+
+// Plans a column under one vector of branches; what the planner refuses becomes a warning: the program is right, and only this
+// version cannot run it.
+static void warn_under(zf_diags *diags, const char *kind, const zf_column *column, const uint8_t *branches) {
+    zf_arena *arena = zf_arena_create();
+    if (!arena) return;
+    zf_diags refused;
+    zf_diags_init(&refused, arena);
+    zf_graph *graph = zf_graph_build(arena, column, branches);
+    if (graph) zf_plan_build(arena, graph, NULL, &refused);
+    for (const zf_diag *from = refused.first; from; from = from->next) {
+        if (from->severity != ZF_ERROR) continue;
+        zf_diag *to =
+            zf_diag_add(diags, ZF_WARNING, from->code, from->span, "%s `%s%s%s`: %s", kind,
+                        column->table ? column->table->name : "", column->table ? "." : "", column->name, from->message);
+        for (const zf_remark *remark = from->remarks; remark; remark = remark->next) {
+            zf_diag_remark(diags, to, remark->span, "%s", remark->text);
+        }
+        if (from->hint) zf_diag_hint(diags, to, "%s", from->hint);
+    }
+    zf_arena_destroy(arena);
+}
+
+// Every alternative once, with those above it that lead there; elsewhere the first.
+static void warn_of_choice(zf_diags *diags, const char *kind, const zf_column *column, const zf_codec_choice *choice,
+                           uint8_t *branches) {
+    for (uint32_t k = 0; choice && k < choice->count; k++) {
+        if (choice->count > 1) branches[choice->index] = (uint8_t)k;
+        if (k > 0) warn_under(diags, kind, column, branches);
+        const zf_codec_node *node = choice->alternatives[k];
+        for (uint32_t s = 0; s < node->inst->stream_count; s++) warn_of_choice(diags, kind, column, node->streams[s], branches);
+    }
+    if (choice && choice->count > 1) branches[choice->index] = 0;
+}
+
+static void warn_of_column(zf_diags *diags, const char *kind, const zf_column *column) {
+    uint8_t *branches = calloc(1, column->choice_count + 1u);
+    if (branches && column->codec) {
+        warn_under(diags, kind, column, branches);
+        warn_of_choice(diags, kind, column, column->codec, branches);
+    }
+    free(branches);
+}
+
+static void warn_of_what_is_not_lowered(zf_spec *spec) {
+    zf_diags *diags = zf_spec_diags(spec);
+    for (const zf_table *table = zf_spec_tables(spec); table; table = table->next) {
+        for (const zf_column *column = table->columns; column; column = column->next) warn_of_column(diags, "column", column);
+    }
+    for (const zf_codec *codec = zf_spec_codecs(spec); codec; codec = codec->next) {
+        if (codec->column) warn_of_column(diags, "codec", codec->column);
+    }
 }
 
 // Each file is a program of its own: one that fails does not keep the next from being checked.
@@ -38,6 +94,7 @@ int zf_run_check(zf_arguments *arguments) {
         if (!spec) return EXIT_BAD_INPUT;
         bool read = zf_spec_add_file(spec, arguments->operands[i]);
         bool good = zf_spec_check(spec) && read; // what was read is checked, also after errors of syntax
+        if (good) warn_of_what_is_not_lowered(spec);
         const zf_diags *diags = zf_spec_diags(spec);
         zf_report_diagnostics(diags, form);
         if (!good) status = EXIT_BAD_INPUT;

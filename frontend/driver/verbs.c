@@ -35,7 +35,8 @@ const zf_verb zf_verbs[] = {
     {"check",
      "FILE...",
      "check programs",
-     "Reads `.zf` files with all that they import and reports every error with its place, the facts known and a hint.",
+     "Reads `.zf` files with all that they import and reports every error with its place, the facts known and a hint. "
+     "Warnings, such as of columns whose codec is right but not compiled by this version yet, leave the exit status at 0.",
      1,
      -1,
      zf_run_check,

@@ -430,6 +430,25 @@ class Usage(Case):
         self.bad(1, "ZF0110", "fmt", "-i", self.program)
         self.assertEqual(self.program.read_text(), "table t { a: i32 = ; }")
 
+    def test_check_says_what_is_not_lowered(self):
+        self.program.write_text("""algorithm pairs(n: u64[], b: u8[] per chunk) -> u8[] non_parallel(chunk = 64) {
+    decode { emit k in 0..out.len: b[k]; }
+    encode(x) { n.push(1); for c in chunks(x) { b.append(c); } }
+}
+table t {
+    good: i32 = bitpack;
+    some: u8 = plain | rle(plain | pairs, plain);
+    name: string = plain;
+}
+""")
+        result = run("check", "--format", "line", self.program)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = result.stderr.splitlines()
+        self.assertEqual(len(lines), 2, result.stderr)
+        self.assertRegex(lines[0], r"t\.zf:7:\d+: warning\[ZF0804\]: column `t\.some`: `pairs` is non_parallel")
+        self.assertRegex(lines[1], r"t\.zf:8:\d+: warning\[ZF0804\]: column `t\.name`: .*strings")
+        self.assertIn("good", self.good("check", self.program))
+
     def test_explain(self):
         self.assertIn("kernel", self.good("explain", f"{self.program}:t.n"))
         report = json.loads(self.good("explain", "--json", f"{self.program}:t.price"))
