@@ -14,9 +14,13 @@ done
 LD_LIBRARY_PATH=$tree/usr/$libdir
 export LD_LIBRARY_PATH
 
-# pkg-config, moved to where it was installed.
+# pkg-config, of a tree that was moved since: nothing of where it was may be left.
+mv "$tree/usr" "$tree/moved" && mkdir "$tree/usr" && mv "$tree/moved" "$tree/usr/local" || exit 2
+prefix=$tree/usr/local
+LD_LIBRARY_PATH=$prefix/$libdir
 if command -v pkg-config > /dev/null; then
-    flags=$(PKG_CONFIG_PATH="$tree/usr/$libdir/pkgconfig" pkg-config --define-variable=prefix="$tree/usr" --cflags --libs zipflow) || exit 1
+    flags=$(PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig" pkg-config --cflags --libs zipflow) || exit 1
+    case $flags in *"-L$prefix/"*) ;; *) echo "pkg-config does not follow a tree that was moved: $flags"; exit 1 ;; esac
     # shellcheck disable=SC2086
     "$cc" -std=c17 -Wall -Werror "$consumer" -o "$tree/by-pkg-config" $flags || exit 1
     "$tree/by-pkg-config" || exit 1
@@ -31,31 +35,31 @@ find_package(zipflow 0.1 REQUIRED)
 add_executable(consumer consumer.c)
 target_link_libraries(consumer PRIVATE zipflow::zipflow)
 END
-"$cmake" -S "$tree/consumer" -B "$tree/consumer/build" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$tree/usr" > "$tree/log" 2>&1 &&
+"$cmake" -S "$tree/consumer" -B "$tree/consumer/build" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix" > "$tree/log" 2>&1 &&
     "$cmake" --build "$tree/consumer/build" >> "$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
 "$tree/consumer/build/consumer" || exit 1
 # The compiler, where it was built: examples/hello on a file that the installed zfc writes, standing alone.
 if [ -e "$build/lib/libzipflow-compile.so" ]; then
     echo 'table t { key: i64 = delta(bitpack); }' > "$tree/t.zf"
     printf 'key\n1\n4\n7\n' > "$tree/t.csv"
-    "$tree/usr/bin/zfc" encode -q --no-cache -c "$tree/t.zf" -o "$tree/t.zfd" "$tree/t.csv" || exit 1
-    "$cmake" -S "$hello" -B "$tree/hello" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$tree/usr" > "$tree/log" 2>&1 &&
+    "$prefix/bin/zfc" encode -q --no-cache -c "$tree/t.zf" -o "$tree/t.zfd" "$tree/t.csv" || exit 1
+    "$cmake" -S "$hello" -B "$tree/hello" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix" > "$tree/log" 2>&1 &&
         "$cmake" --build "$tree/hello" >> "$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
     ZIPFLOW_CACHE_DIR='' "$tree/hello/hello" "$tree/t.zfd" key > "$tree/out" && tail -n 1 "$tree/out" | grep -qx 7 || { cat "$tree/out"; exit 1; }
     if command -v pkg-config > /dev/null; then
-        flags=$(PKG_CONFIG_PATH="$tree/usr/$libdir/pkgconfig" pkg-config --define-variable=prefix="$tree/usr" --cflags --libs zipflow-compile zipflow) || exit 1
+        flags=$(PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig" pkg-config --cflags --libs zipflow-compile zipflow) || exit 1
         # shellcheck disable=SC2086
         "$cc" -std=c17 -Wall -Werror "$hello/hello.c" -o "$tree/hello-by-pkg-config" $flags || exit 1
         ZIPFLOW_CACHE_DIR='' "$tree/hello-by-pkg-config" "$tree/t.zfd" key > "$tree/again" && cmp "$tree/out" "$tree/again" || exit 1
     fi
-elif "$cmake" -S "$hello" -B "$tree/hello" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$tree/usr" > "$tree/log" 2>&1; then
+elif "$cmake" -S "$hello" -B "$tree/hello" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix" > "$tree/log" 2>&1; then
     echo "the component compile was found though it was not built"
     exit 1
 fi
 # The header works from C++, too.
 if command -v c++ > /dev/null; then
     printf '#include <zipflow/zipflow.h>\n#include <zipflow/abi.h>\nint main() { return zf_version()[0] == 0; }\n' > "$tree/a.cpp"
-    c++ -Wall -Wextra -Wpedantic -Werror -I"$tree/usr/include" "$tree/a.cpp" -L"$tree/usr/$libdir" -lzipflow -o "$tree/cpp" || exit 1
+    c++ -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" "$tree/a.cpp" -L"$prefix/$libdir" -lzipflow -o "$tree/cpp" || exit 1
     "$tree/cpp" || exit 1
 fi
 exit 0
