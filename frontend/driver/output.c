@@ -1,5 +1,10 @@
 #include "frontend/driver/output.h"
 
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "frontend/driver/driver_codes.h"
+
 zf_status zf_sink_open(const char *path, bool overwrite, zf_sink *out, zf_error *error) {
     *out = (zf_sink){0};
     return zf_output_create(path, (zf_output_options){.overwrite = overwrite}, &out->file, error);
@@ -9,6 +14,39 @@ zf_status zf_sink_write(zf_sink *sink, const void *bytes, size_t length, zf_erro
     ZF_TRY(zf_output_write(sink->file, sink->offset, bytes, length, error));
     sink->offset += length;
     return ZF_OK;
+}
+
+// ---- Groups ----
+
+zf_status zf_outputs_open(zf_outputs *outputs, const char *path, zf_sink *out, zf_error *error) {
+    if (outputs->count == outputs->capacity) {
+        size_t capacity = outputs->capacity * 2 + 16;
+        zf_output_file **files = realloc(outputs->files, capacity * sizeof *files);
+        if (!files) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory to write %.256s", path);
+        outputs->files = files;
+        outputs->capacity = capacity;
+    }
+    ZF_TRY(zf_sink_open(path, outputs->overwrite, out, error));
+    outputs->files[outputs->count++] = out->file;
+    return ZF_OK;
+}
+
+zf_status zf_outputs_commit(zf_outputs *outputs, zf_error *error) {
+    for (size_t i = 0; i < outputs->count; i++) ZF_TRY(zf_output_commit(outputs->files[i], error));
+    return ZF_OK;
+}
+
+void zf_outputs_free(zf_outputs *outputs) {
+    for (size_t i = 0; i < outputs->count; i++) zf_output_free(outputs->files[i]);
+    free(outputs->files);
+    *outputs = (zf_outputs){0};
+}
+
+void zf_allow_many_files(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit); // where it is refused, a table of many columns tells when files run out
 }
 
 zf_status zf_write_file(const char *path, const void *bytes, size_t length, bool overwrite, zf_error *error) {

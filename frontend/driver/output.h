@@ -13,6 +13,22 @@ typedef struct zf_sink {
 zf_status zf_sink_open(const char *path, bool overwrite, zf_sink *out, zf_error *error);
 zf_status zf_sink_write(zf_sink *sink, const void *bytes, size_t length, zf_error *error);
 
+/// Files that get their names together: none before every one is written.
+typedef struct zf_outputs {
+    bool overwrite;
+    zf_output_file **files;
+    size_t count, capacity;
+} zf_outputs;
+
+/// A sink of the group, which owns its file.
+zf_status zf_outputs_open(zf_outputs *outputs, const char *path, zf_sink *out, zf_error *error);
+/// Gives all their names.
+zf_status zf_outputs_commit(zf_outputs *outputs, zf_error *error);
+/// Without a commit nothing is left of them.
+void zf_outputs_free(zf_outputs *outputs);
+/// Lets the process have as many files open as the system allows: a group holds two descriptors a file.
+void zf_allow_many_files(void);
+
 /// All at once.
 zf_status zf_write_file(const char *path, const void *bytes, size_t length, bool overwrite, zf_error *error);
 

@@ -3,32 +3,37 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "frontend/driver/decoded.h"
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/output.h"
 #include "frontend/driver/write_columns.h"
 
-// "A..B", either end open.
-static bool read_rows(const char *text, zf_decode_options *out) {
+// "A..B", either end open. NULL, or what is wrong with it.
+static const char *read_rows(const char *text, zf_decode_options *out) {
+    static const char *const form = "--rows wants A..B with A at most B";
     unsigned long long begin = 0, end = UINT64_MAX;
     char *at = (char *)(uintptr_t)text;
     errno = 0;
     if (*at != '.') {
-        if (*at < '0' || *at > '9') return false;
+        if (*at < '0' || *at > '9') return form;
         begin = strtoull(at, &at, 10);
     }
-    if (at[0] != '.' || at[1] != '.') return false;
+    if (at[0] != '.' || at[1] != '.') return form;
     at += 2;
     if (*at) {
-        if (*at < '0' || *at > '9') return false;
+        if (*at < '0' || *at > '9') return form;
         end = strtoull(at, &at, 10);
     }
-    if (*at || errno || end < begin) return false;
+    // The largest number stands for an end that was not given.
+    if (!*at && (errno == ERANGE || (end == UINT64_MAX && at[-1] != '.') || begin == UINT64_MAX))
+        return "--rows: numbers of rows are below 2^64 - 1";
+    if (*at || end < begin) return form;
     out->some_rows = true;
     out->row_begin = begin;
     out->row_count = end == UINT64_MAX ? UINT64_MAX : end - begin;
-    return true;
+    return NULL;
 }
 
 typedef struct job {
@@ -63,19 +68,24 @@ static zf_status tell(const job *j, const zf_decoded *column, zf_error *error) {
     return ZF_OK;
 }
 
+/// No file gets its name before the last column was decoded: a name in the directory stands for a whole decode.
 static zf_status decode_files(const job *j, zf_error *error) {
-    for (size_t i = 0; i < j->count; i++) {
+    zf_outputs outputs = {.overwrite = j->overwrite};
+    zf_status status = ZF_OK;
+    zf_allow_many_files();
+    for (size_t i = 0; i < j->count && status == ZF_OK; i++) {
         zf_decoded column;
-        zf_status status = zf_decode_column(j->container, j->columns[i], j->device, j->options, 1, &column, error);
+        status = zf_decode_column(j->container, j->columns[i], j->device, j->options, 1, &column, error);
         if (status == ZF_OK && strcmp(j->format, "npy") == 0)
-            status = zf_write_npy(j->directory, &column, j->overwrite, error);
+            status = zf_write_npy(j->directory, &column, &outputs, error);
         else if (status == ZF_OK)
-            status = zf_write_raw(j->directory, &column, j->overwrite, error);
+            status = zf_write_raw(j->directory, &column, &outputs, error);
         if (status == ZF_OK) status = tell(j, &column, error);
         zf_decoded_free(&column);
-        ZF_TRY(status);
     }
-    return ZF_OK;
+    if (status == ZF_OK) status = zf_outputs_commit(&outputs, error);
+    zf_outputs_free(&outputs);
+    return status;
 }
 
 // Rows come in slices, so that memory does not grow with the table.
@@ -146,8 +156,9 @@ int zf_run_decode(zf_arguments *arguments) {
     if (!j.format) j.format = "raw";
     zf_decode_options options = {0};
     const char *rows = zf_argument(arguments, "rows");
-    if (rows && !read_rows(rows, &options)) {
-        fprintf(stderr, "zfc decode: --rows wants A..B with A at most B, not `%s`\n", rows);
+    const char *wrong = rows ? read_rows(rows, &options) : NULL;
+    if (wrong) {
+        fprintf(stderr, "zfc decode: %s, not `%s`\n", wrong, rows);
         return EXIT_BAD_USAGE;
     }
     zf_session session;
@@ -165,12 +176,14 @@ int zf_run_decode(zf_arguments *arguments) {
         if (!selected) status = error.status;
         j.columns = selected;
     }
-    if (status == ZF_OK && mkdir(j.directory, 0777) != 0 && errno != EEXIST) {
+    bool made = status == ZF_OK && mkdir(j.directory, 0777) == 0;
+    if (status == ZF_OK && !made && errno != EEXIST) {
         status = zf_fail(&error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "cannot make directory %s: %s", j.directory, strerror(errno));
     }
     if (status == ZF_OK) status = strcmp(j.format, "csv") == 0 ? decode_text(&j, &error) : decode_files(&j, &error);
     if (status == ZF_OK && j.json) status = zf_json_print(j.report, &error);
     if (status != ZF_OK) exit_status = zf_report("decode", &error);
+    if (status != ZF_OK && made) rmdir(j.directory); // only if it is empty
     json_decref(j.report);
     free(selected);
     zf_container_close(j.container);

@@ -78,7 +78,8 @@ const zf_verb zf_verbs[] = {
      "decode columns into files",
      "Raw files are named `COLUMN.TYPE`: `l_orderkey.i64`; dates `.date32`, timestamps `.timestamp`, decimals `.decimal` (i64), "
      "booleans `.bool` (a bitmap); strings `.offsets` (i64, rows + 1) and `.bytes`; nullable columns also `.valid` (a bitmap, "
-     "least significant bit first). `--format csv` writes one file named after the table.",
+     "least significant bit first). `--format csv` writes one file named after the table. "
+     "Files get their names when every column is decoded: after an error none is there.",
      1,
      1,
      zf_run_decode,

@@ -28,29 +28,31 @@ zf_status zf_output_path(const char *directory, const char *name, const char *en
 // ---- Raw ----
 
 static zf_status write_part(const char *directory, const char *name, const char *ending, const void *bytes, size_t length,
-                            bool overwrite, zf_error *error) {
+                            zf_outputs *outputs, zf_error *error) {
     char path[4096], dotted[32];
     snprintf(dotted, sizeof dotted, ".%s", ending);
     ZF_TRY(zf_output_path(directory, name, dotted, path, sizeof path, error));
-    return zf_write_file(path, bytes, length, overwrite, error);
+    zf_sink sink;
+    ZF_TRY(zf_outputs_open(outputs, path, &sink, error));
+    return zf_sink_write(&sink, bytes, length, error);
 }
 
-zf_status zf_write_raw(const char *directory, const zf_decoded *column, bool overwrite, zf_error *error) {
+zf_status zf_write_raw(const char *directory, const zf_decoded *column, zf_outputs *outputs, zf_error *error) {
     const zf_column_info *info = &column->info;
     size_t length = column->sizes.values;
     if (info->type.element == ZF_STRING) {
         length = string_bytes(column);
-        ZF_TRY(write_part(directory, info->name, "offsets", column->buffers.offsets, (column->rows + 1) * 8, overwrite, error));
+        ZF_TRY(write_part(directory, info->name, "offsets", column->buffers.offsets, (column->rows + 1) * 8, outputs, error));
     }
-    ZF_TRY(write_part(directory, info->name, zf_raw_ending(info->type), column->buffers.values, length, overwrite, error));
+    ZF_TRY(write_part(directory, info->name, zf_raw_ending(info->type), column->buffers.values, length, outputs, error));
     if (!info->type.nullable) return ZF_OK;
-    return write_part(directory, info->name, "valid", column->buffers.validity, (column->rows + 7) / 8, overwrite, error);
+    return write_part(directory, info->name, "valid", column->buffers.validity, (column->rows + 7) / 8, outputs, error);
 }
 
 // ---- .npy, format 1.0: a header of a multiple of 64 bytes, then the elements ----
 
 static zf_status write_array(const char *directory, const char *name, const char *ending, const char *code, const void *elements,
-                             uint64_t count, size_t length, bool overwrite, zf_error *error) {
+                             uint64_t count, size_t length, zf_outputs *outputs, zf_error *error) {
     char text[256];
     int used = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (%llu,), }", code,
                         (unsigned long long)count);
@@ -61,43 +63,40 @@ static zf_status write_array(const char *directory, const char *name, const char
     snprintf(whole, sizeof whole, "%s.npy", ending);
     ZF_TRY(zf_output_path(directory, name, whole, path, sizeof path, error));
     zf_sink sink;
-    zf_status status = zf_sink_open(path, overwrite, &sink, error);
+    ZF_TRY(zf_outputs_open(outputs, path, &sink, error));
     const unsigned char head[10] = {
         0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(padded & 255), (unsigned char)(padded >> 8)};
-    if (status == ZF_OK) status = zf_sink_write(&sink, head, sizeof head, error);
-    if (status == ZF_OK) status = zf_sink_write(&sink, text, (size_t)padded, error);
-    if (status == ZF_OK) status = zf_sink_write(&sink, elements, length, error);
-    if (status == ZF_OK) status = zf_output_commit(sink.file, error);
-    zf_output_free(sink.file);
-    return status;
+    ZF_TRY(zf_sink_write(&sink, head, sizeof head, error));
+    ZF_TRY(zf_sink_write(&sink, text, (size_t)padded, error));
+    return zf_sink_write(&sink, elements, length, error);
 }
 
 // A bitmap as one byte a row.
 static zf_status write_bits(const char *directory, const char *name, const char *ending, const void *bitmap, uint64_t rows,
-                            bool overwrite, zf_error *error) {
+                            zf_outputs *outputs, zf_error *error) {
     uint8_t *bytes = malloc(rows + 1);
     if (!bytes) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory to write column `%s`", name);
     for (uint64_t i = 0; i < rows; i++) bytes[i] = bit_at(bitmap, i);
-    zf_status status = write_array(directory, name, ending, "|b1", bytes, rows, rows, overwrite, error);
+    zf_status status = write_array(directory, name, ending, "|b1", bytes, rows, rows, outputs, error);
     free(bytes);
     return status;
 }
 
-zf_status zf_write_npy(const char *directory, const zf_decoded *column, bool overwrite, zf_error *error) {
+zf_status zf_write_npy(const char *directory, const zf_decoded *column, zf_outputs *outputs, zf_error *error) {
     static const char *const codes[] = {"|u1", "<u2", "<u4", "<u8", "|i1", "<i2", "<i4", "<i8", "<f4", "<f8"};
     const zf_column_info *info = &column->info;
     if (info->type.nullable)
-        ZF_TRY(write_bits(directory, info->name, ".valid", column->buffers.validity, column->rows, overwrite, error));
+        ZF_TRY(write_bits(directory, info->name, ".valid", column->buffers.validity, column->rows, outputs, error));
     if (info->type.element == ZF_BOOL)
-        return write_bits(directory, info->name, "", column->buffers.values, column->rows, overwrite, error);
+        return write_bits(directory, info->name, "", column->buffers.values, column->rows, outputs, error);
     if (info->type.element == ZF_STRING) {
         uint64_t bytes = string_bytes(column);
         ZF_TRY(write_array(directory, info->name, ".offsets", "<i8", column->buffers.offsets, column->rows + 1,
-                           (column->rows + 1) * 8, overwrite, error));
-        return write_array(directory, info->name, ".bytes", "|u1", column->buffers.values, bytes, bytes, overwrite, error);
+                           (column->rows + 1) * 8, outputs, error));
+        return write_array(directory, info->name, ".bytes", "|u1", column->buffers.values, bytes, bytes, outputs, error);
     }
     return write_array(directory, info->name, "", codes[info->type.element], column->buffers.values, column->rows,
-                       column->sizes.values, overwrite, error);
+                       column->sizes.values, outputs, error);
 }
 
 // ---- Delimited text ----

@@ -250,6 +250,11 @@ class BadInput(Case):
     def test_files(self):
         self.bad(1, "ZF2001", "encode", "-c", f"{self.program}:t", "-o", self.dir / "x.zfd", self.dir / "missing.csv")
         self.bad(1, "ZF2013", "encode", "-c", f"{self.program}:tt", "-o", self.dir / "x.zfd", self.dir / "missing.csv")
+        two = self.dir / "two.zf"
+        two.write_text("table apples { a: i32 = bitpack; } table pears { a: i32 = bitpack; }")
+        for name in (":nope", ""): # what there is to choose from is shown either way
+            message = self.bad(1, "ZF2013", "encode", "-c", f"{two}{name}", "-o", self.dir / "x.zfd", self.dir / "missing.csv")
+            self.assertIn("  apples\n  pears\n", message)
         self.bad(1, "ZF2003", "encode", "-c", f"{self.program}:t", "-o", self.dir / "x.zfd", f"idd={self.program}")
         odd = self.dir / "odd.raw"
         odd.write_bytes(b"123")
@@ -292,6 +297,37 @@ class BadInput(Case):
         container.write_bytes(b"")
         self.bad(1, "ZF12", "inspect", container)
         self.bad(1, "ZF12", "decode", "-o", self.dir / "out", self.program)
+
+    def test_a_decode_that_fails_leaves_no_files(self):
+        container = self.encode(make_rows(3000))
+        columns = json.loads(self.good("inspect", "--json", container))["columns"]
+        self.assertEqual([c["column"] for c in columns[:2]], list(TYPES)[:2])
+        data = bytearray(container.read_bytes())
+        block = columns[1]["blocks"][0]
+        data[block["streams"][0]["offset"] + (0 if block["streams"][0]["offset"] >= block["offset"] else block["offset"])] ^= 1
+        container.write_bytes(data)
+        kept = self.dir / "kept"
+        kept.mkdir()
+        for form in ("raw", "npy", "csv"):
+            self.bad(1, "ZF1324", "decode", "-q", "--format", form, "-o", self.dir / "made", container)
+            self.assertFalse((self.dir / "made").exists(), form)
+            self.bad(1, "ZF1324", "decode", "-q", "--format", form, "-o", kept, container)
+            self.assertEqual(list(kept.iterdir()), [], form)
+        # What was there before stays as it was, also where it may be replaced.
+        (kept / "id.i64").write_text("mine")
+        self.bad(1, "ZF1324", "decode", "-q", "-f", "-o", kept, container)
+        self.assertEqual((kept / "id.i64").read_text(), "mine")
+        self.good("decode", "-q", "-f", "--columns", "id", "-o", kept, container)
+        self.assertEqual((kept / "id.i64").stat().st_size, 3000 * 8)
+
+    def test_more_columns_than_open_files(self):
+        names = [f"c{i}" for i in range(60)]
+        self.program.write_text("table t {" + "".join(f"{n}: u8 = bitpack;" for n in names) + "}")
+        (self.dir / "w.csv").write_text(",".join(names) + "\n" + ",".join("7" for _ in names) + "\n")
+        self.good("encode", "-q", "-c", self.program, "-o", self.dir / "w.zfd", self.dir / "w.csv")
+        few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        self.good("decode", "-q", "-o", self.dir / "wide", self.dir / "w.zfd", preexec_fn=few)
+        self.assertEqual(len(list((self.dir / "wide").iterdir())), 60)
 
     def test_device(self):
         container = self.encode(make_rows(5))
@@ -404,6 +440,14 @@ class Usage(Case):
                       ("verify", "--repeat", "many", "x"), ("completion", "tcsh"), ("decode", "-o")]:
             self.assertEqual(run(*words).returncode, 2, words)
         self.assertIn("did you mean", run("decode", "--roows", "1..2", "x").stderr)
+        for rows in ("0..18446744073709551616", "99999999999999999999999..", "0..18446744073709551615", "18446744073709551615.."):
+            self.assertIn("below 2^64", self.bad(2, rows, "decode", "-o", "d", "--rows", rows, "x"))
+        for rows in ("5..2", "-1..2", "1...2", "1..-2", "1", "..x", "1..2 ", ""):
+            self.assertIn("A at most B", self.bad(2, "--rows", "decode", "-o", "d", "--rows", rows, "x"))
+        container = self.encode(make_rows(10))
+        for rows in ("0..18446744073709551614", "11..", "18446744073709551614..", "3..11"):
+            self.bad(2, "ZF1106", "decode", "-o", self.dir / "d", "--rows", rows, container)
+            self.assertIn("rows", self.bad(2, "ZF", "decode", "-o", self.dir / "d", "--format", "csv", "--rows", rows, container))
         self.assertIn("did you mean", run("decod").stderr)
 
     def test_completion(self):
@@ -426,6 +470,10 @@ class Usage(Case):
         self.assertIn("// why", text)
         self.good("fmt", "-q", "-i", self.program)
         self.assertEqual(self.program.read_text(), text)
+        os.mkfifo(self.dir / "pipe.zf") # nobody writes to it: reading would wait for ever
+        for path, why in ((self.dir / "pipe.zf", "not a regular file"), ("/dev/zero", "not a regular file"), (self.dir, "a directory")):
+            for verb in ("check", "fmt"):
+                self.assertIn(why, self.bad(1, "ZF0204", verb, path))
         self.program.write_text("table t { a: i32 = ; }")
         self.bad(1, "ZF0110", "fmt", "-i", self.program)
         self.assertEqual(self.program.read_text(), "table t { a: i32 = ; }")
