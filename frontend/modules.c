@@ -15,13 +15,13 @@ enum { IMPORT_DEPTH = 64 };
 // ---- Reading --------------------------------------------------------------------------------------------------
 
 /// Reads a file whole. NULL, or the reason why it cannot be read.
-static const char *read_file(const char *path, bool regular_only, zf_text *out) {
+static const char *read_file(const char *path, zf_text *out) {
     struct stat info;
     if (stat(path, &info) != 0) return strerror(errno);
     if (S_ISDIR(info.st_mode)) return "it is a directory";
-    // An import is found in a text, which may be anyone's: it must not make us wait for a pipe.
-    if (regular_only && !S_ISREG(info.st_mode)) return "it is not a regular file";
-    int file = open(path, O_RDONLY | O_CLOEXEC | (regular_only ? O_NONBLOCK : 0)); // should it have become one since
+    // Nothing may make us wait, as a pipe or a device would: an import is found in a text, which may be anyone's.
+    if (!S_ISREG(info.st_mode)) return "it is not a regular file";
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // should it have become a pipe since
     if (file < 0) return strerror(errno);
     const char *reason = NULL;
     char buffer[65536];
@@ -65,16 +65,16 @@ static zf_source *make_source(zf_spec *spec, const char *path, const char *text,
 }
 
 /// Reads the file at `real_path`, which diagnostics call `path`. NULL after reporting.
-static zf_source *read_source(zf_spec *spec, const char *path, const char *real_path, bool regular_only, zf_span at) {
+static zf_source *read_source(zf_spec *spec, const char *path, const char *real_path, zf_span at) {
     zf_text bytes = {0};
-    const char *reason = read_file(real_path, regular_only, &bytes);
+    const char *reason = read_file(real_path, &bytes);
     if (reason == NULL) return make_source(spec, path, bytes.data, bytes.length, &bytes);
     zf_text_free(&bytes);
     zf_diag_error(&spec->diags, ZF_D_IMPORT_FAILED, at, "cannot read `%s`: %s", path, reason);
     return NULL;
 }
 
-zf_source *zf_read_source(zf_spec *spec, const char *path) { return read_source(spec, path, path, false, (zf_span){0}); }
+zf_source *zf_read_source(zf_spec *spec, const char *path) { return read_source(spec, path, path, (zf_span){0}); }
 
 // ---- Loading --------------------------------------------------------------------------------------------------
 
@@ -254,7 +254,7 @@ static zf_module *load(zf_spec *spec, const char *path, zf_module *importer, zf_
         zf_diag_error(&spec->diags, ZF_D_IMPORT_FAILED, at, "cannot read `%s`: %s", path, reason);
         return NULL;
     }
-    zf_source *source = read_source(spec, path, resolved, importer != NULL, at);
+    zf_source *source = read_source(spec, path, resolved, at);
     if (source == NULL) return NULL;
     zf_module *module = add_module(spec, source, zf_arena_copy(spec->arena, resolved, strlen(resolved)));
     module->is_std = is_std;

@@ -19,6 +19,13 @@ bool zf_program_name_read(const char *verb, const char *text, zf_program_name *o
     return true;
 }
 
+// A program made by a machine may have more tables than a terminal has lines.
+static void print_names(const char *const *names, size_t count) {
+    enum { MOST = 32 };
+    for (size_t i = 0; i < count && i < MOST; i++) fprintf(stderr, "  %s\n", names[i]);
+    if (count > MOST) fprintf(stderr, "  and %zu more\n", count - MOST);
+}
+
 const zf_table *zf_find_table_or_report(const char *verb, const zf_spec *spec, const char *name) {
     const zf_table *table = zf_spec_find_table(spec, name);
     if (table) return table;
@@ -28,11 +35,13 @@ const zf_table *zf_find_table_or_report(const char *verb, const zf_spec *spec, c
     if (!name) {
         fprintf(stderr, "zfc %s: error[%s]: the program has %s; name one: FILE:TABLE\n", verb, ZFC_NO_SUCH_TABLE,
                 count ? "several tables" : "no table");
-        for (size_t i = 0; i < count; i++) fprintf(stderr, "  %s\n", names[i]);
+        print_names(names, count);
         return NULL;
     }
     const char *nearest = zf_nearest_name(name, names, count);
     fprintf(stderr, "zfc %s: error[%s]: the program has no table `%s`\n", verb, ZFC_NO_SUCH_TABLE, name);
     if (nearest) fprintf(stderr, "  hint: did you mean `%s`?\n", nearest);
+    if (count) fprintf(stderr, "  it has:\n");
+    print_names(names, count);
     return NULL;
 }
