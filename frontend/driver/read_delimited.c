@@ -182,8 +182,23 @@ static size_t byte_order_mark(reader *r, const char *bytes, size_t count) {
     return 0;
 }
 
+// The text is no delimited text. The error is where the field that is being read began: a quote that was left open swallows
+// lines, and what is wrong shows only at the next quote, or at the end of the file.
+static void fail_broken(reader *r, const struct csv_parser *parser, bool at_end) {
+    uint64_t found = r->line, began = found - newlines((const char *)parser->entry_buf, parser->entry_pos);
+    char message[160];
+    if (at_end)
+        snprintf(message, sizeof message, "a quoted field that does not end");
+    else if (began == found)
+        snprintf(message, sizeof message, "a quote in the middle of a field");
+    else
+        snprintf(message, sizeof message, "a quoted field with a quote in its middle, at line %llu: is its own quote left open?",
+                 (unsigned long long)found);
+    r->row_line = began;
+    fail(r, ZFC_BAD_TEXT, message, NULL);
+}
+
 static zf_status read_all(reader *r, struct csv_parser *parser, FILE *file, bool progress) {
-    static const char *const broken = "a quote in the middle of a field, or a quoted field that does not end";
     char *buffer = malloc(BUFFER);
     if (!buffer) return zf_fail(r->error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory to read %s", r->path);
     uint64_t total = 0;
@@ -196,11 +211,10 @@ static zf_status read_all(reader *r, struct csv_parser *parser, FILE *file, bool
             const char *newline = memchr(buffer + begin, '\n', count - begin);
             size_t end = newline ? (size_t)(newline - buffer) + 1 : count;
             if (csv_parse(parser, buffer + begin, end - begin, on_field, on_row, r) != end - begin) {
-                r->row_line = r->line;
                 if (csv_error(parser) == CSV_ENOMEM)
                     r->status = zf_fail(r->error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for a field of %s", r->path);
                 else
-                    fail(r, ZFC_BAD_TEXT, broken, NULL);
+                    fail_broken(r, parser, false);
             }
             if (newline) r->line++;
             begin = end;
@@ -218,10 +232,7 @@ static zf_status read_all(reader *r, struct csv_parser *parser, FILE *file, bool
     if (r->status == ZF_OK && ferror(file)) {
         return zf_fail(r->error, ZF_ERR_IO, ZFC_CANNOT_READ, "cannot read %s: %s", r->path, strerror(reason));
     }
-    if (r->status == ZF_OK && csv_fini(parser, on_field, on_row, r) != 0) {
-        r->row_line = r->line;
-        fail(r, ZFC_BAD_TEXT, broken, NULL);
-    }
+    if (r->status == ZF_OK && csv_fini(parser, on_field, on_row, r) != 0) fail_broken(r, parser, true);
     if (r->status == ZF_OK && r->in_header) {
         r->status = zf_fail(r->error, ZF_ERR_INPUT, ZFC_BAD_TEXT, "no header row: the file is empty");
         zf_fail_place(r->error, r->status, "%s: line 1", r->path);

@@ -206,7 +206,11 @@ class BadInput(Case):
             ("a,d\n1,1996-01-02\n,1996-01-02\n", "ZF2016", "line 3, field 1 (a)"),
             ("a,d\n1\n", "ZF2008", "line 2"),
             ("a,d\n1,1996-01-02,3\n", "ZF2008", "line 2"),
-            ('a,d\n1,"1996\n', "ZF2007", "line"),
+            ('a,d\n1,"1996\n', "ZF2007", "line 2, field 2"),
+            ('a,d\n1,1996-01-02\n2,"1996-01-02\n3,1996-01-02\n4,1996-01-02\n', "ZF2007", "line 3, field 2"),  # where the quote opens
+            ('a,d\n"1,1996-01-02\n2,1996-01-02\n"3",1996-01-02\n', "ZF2007", "line 2, field 1"),
+            ('a,d\n"1,1996-01-02\n2,1996-01-02\n"3",1996-01-02\n', "ZF2007", "at line 4"),  # and where that shows
+            ('a,d\n1,1996-01-02\n1,19"96\n', "ZF2007", "line 3, field 2"),
             ("", "ZF2007", "line 1"),
             ("x,y\n1,2\n", "ZF2007", "line 1"),
             ("a,a\n1,2\n", "ZF2005", "field 2 (a)"),
