@@ -1,0 +1,120 @@
+// Links: zipflow-codegen -Wl,--wrap=LLVMOrcLLJITAddObjectFileWithRT
+// LLVM gives up while a compiler's code is linked, which it never should: whatever is asked of that compiler afterwards is
+// refused in words, what it made before goes on working, it can be freed, and a new one works.
+#include <llvm-c/LLJIT.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codegen/encode_tree.h"
+#include "codegen/program.h"
+#include "tests/unit/check.h"
+
+#ifdef ZF_SANITIZE
+#include <sanitizer/lsan_interface.h>
+#else
+static void __lsan_disable(void) {}
+static void __lsan_enable(void) {}
+#endif
+
+// How LLVM itself gives up: llvm::report_fatal_error(const char *, bool). C has no other name for it.
+_Noreturn void zf_test_give_up(const char *reason, bool crash_report) __asm__("_ZN4llvm18report_fatal_errorEPKcb");
+
+LLVMErrorRef __real_LLVMOrcLLJITAddObjectFileWithRT(LLVMOrcLLJITRef jit, LLVMOrcResourceTrackerRef tracker,
+                                                    LLVMMemoryBufferRef object);
+LLVMErrorRef __wrap_LLVMOrcLLJITAddObjectFileWithRT(LLVMOrcLLJITRef jit, LLVMOrcResourceTrackerRef tracker,
+                                                    LLVMMemoryBufferRef object);
+
+static bool give_up;
+
+LLVMErrorRef __wrap_LLVMOrcLLJITAddObjectFileWithRT(LLVMOrcLLJITRef jit, LLVMOrcResourceTrackerRef tracker,
+                                                    LLVMMemoryBufferRef object) {
+    if (give_up) zf_test_give_up("a test wants it", false);
+    return __real_LLVMOrcLLJITAddObjectFileWithRT(jit, tracker, object);
+}
+
+static zf_context *context;
+
+static zf_program *load(zf_compiler **compiler) {
+    zf_error error = {0};
+    zf_program *program = NULL;
+    zf_compiler_options compile = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
+    CHECK(zf_compiler_create(context, &compile, compiler, &error) == ZF_OK, "%s %s", error.code, error.message);
+    if (*compiler == NULL) exit(check_result());
+    zf_status status = zf_program_load(*compiler, ZF_SOURCE_DIR "/tests/unit/intern.zf", &program, &error);
+    CHECK(status == ZF_OK, "%s %s (%s)", error.code, error.message, error.place);
+    if (status != ZF_OK) exit(check_result());
+    return program;
+}
+
+static zf_encode_fn find(void *user, const zf_inst *inst, const char **reason) {
+    const zf_encoder *encoder = zf_program_encoder(user, inst);
+    *reason = encoder == NULL ? "not compiled" : encoder->reason;
+    return encoder == NULL ? NULL : encoder->function;
+}
+
+static void encode_some(zf_program *program, const zf_column *column) {
+    static const uint8_t values[64] = {1, 1, 2, 3, 3};
+    static const uint64_t rows = 8;
+    zf_encode_input input = {.type = column->type, .values = values, .rows = rows, .parts = &rows, .part_count = 1};
+    zf_encode_task task = {.find = find, .user = program, .column = column->name};
+    zf_encode_node *node = NULL;
+    CHECK(zf_encode_tree(&task, column->codec, &input, &node) == ZF_OK, "%s: %s %s", column->name, task.code, task.reason);
+    CHECK(node != NULL && node->streams[0].length == rows, "%s: codes", column->name);
+    zf_encode_tree_free(node);
+}
+
+static void refuses(zf_status status, const zf_error *error, const char *what, const char *reason) {
+    CHECK(status == ZF_ERR_INTERNAL, "%s: status %d", what, (int)status);
+    CHECK(strcmp(error->code, "ZF1903") == 0 && strstr(error->message, reason) != NULL, "%s: %s %s", what, error->code,
+          error->message);
+}
+
+int main(void) {
+    zf_error error = {0};
+    zf_context_options options = {.cache_dir = "", .threads = 1};
+    CHECK(zf_context_create(&options, &context, &error) == ZF_OK, "%s", error.message);
+    __lsan_disable(); // what LLVM held when it gave up is abandoned
+    zf_compiler *compiler = NULL;
+    zf_program *program = load(&compiler);
+    const zf_column *first = zf_spec_tables(program->spec)->columns, *second = first->next;
+    CHECK(zf_program_compile(program, first->codec, &error) == ZF_OK, "%s %s", error.code, error.message);
+
+    give_up = true;
+    refuses(zf_program_compile(program, second->codec, &error), &error, "the call inside which it happened", "a test wants it");
+    give_up = false;
+
+    for (int again = 0; again < 3; again++) { // there is no way back
+        refuses(zf_program_compile(program, second->codec, &error), &error, "a later call", "gave up earlier");
+    }
+    CHECK(zf_program_compile(program, second->codec, NULL) == ZF_ERR_INTERNAL, "without a place for the error");
+    encode_some(program, first); // what was linked before is code like any other
+    zf_program *other = NULL;
+    zf_status status = zf_program_load(compiler, ZF_SOURCE_DIR "/tests/unit/intern.zf", &other, &error);
+    CHECK(status == ZF_OK, "reading a program needs no LLVM: %s %s", error.code, error.message);
+    if (status == ZF_OK) {
+        static const int64_t offsets[1];
+        zf_encode_column columns[8] = {0};
+        size_t count = 0;
+        for (const zf_column *c = zf_spec_tables(other->spec)->columns; c != NULL && count < 8; c = c->next) {
+            columns[count++] = (zf_encode_column){.name = c->name, .offsets = offsets};
+        }
+        refuses(zf_encode(other, "t", columns, count, 0, NULL, "/tmp/zf-no-such.zfd", NULL, &error), &error, "zf_encode",
+                "gave up earlier");
+        refuses(zf_program_compile(other, zf_spec_tables(other->spec)->columns->codec, &error), &error, "another program",
+                "gave up earlier");
+    }
+    zf_program_free(other);
+    zf_program_free(program);
+    zf_compiler_free(compiler);
+    __lsan_enable();
+
+    zf_compiler *fresh = NULL; // what ended was one compiler, not the process
+    program = load(&fresh);
+    first = zf_spec_tables(program->spec)->columns;
+    CHECK(zf_program_compile(program, first->codec, &error) == ZF_OK, "%s %s", error.code, error.message);
+    encode_some(program, first);
+    zf_program_free(program);
+    zf_compiler_free(fresh);
+    zf_context_free(context);
+    return check_result();
+}
