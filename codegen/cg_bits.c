@@ -25,12 +25,51 @@ static LLVMValueRef load_word(zf_cg *cg, LLVMValueRef v_pointer, bool msb) {
     return zf_cg_intrinsic(cg, "llvm.bswap", &ty, 1, &v, 1);
 }
 
+static LLVMValueRef funnel(zf_cg *cg, const char *way, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift) {
+    LLVMTypeRef ty = cg->ty_i32;
+    LLVMValueRef v_args[3] = {v_high, v_low, v_shift};
+    return zf_cg_intrinsic(cg, way, &ty, 1, v_args, 3);
+}
+
+// The same by aligned words of 32 bits: two of them for up to 32 bits, three for more.
+static LLVMValueRef load_aligned(zf_cg *cg, LLVMValueRef v_pointer, LLVMValueRef v_at, LLVMValueRef v_count, uint64_t count_limit,
+                                 bool msb) {
+    LLVMBuilderRef builder = cg->builder;
+    LLVMValueRef v_word = LLVMBuildLShr(builder, v_at, zf_cg_i64(cg, 5), ""), v_words[3];
+    LLVMValueRef v_shift = zf_cg_and(cg, zf_cg_resize(cg, v_at, cg->ty_i32, false), zf_cg_i32(cg, 31));
+    LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i32, v_pointer, v_word);
+    unsigned words = count_limit <= 32 ? 2 : 3;
+    for (unsigned k = 0; k < words; k++) {
+        v_words[k] = zf_cg_load(cg, cg->ty_i32, zf_cg_byte_at(cg, v_from, 4 * (uint64_t)k), 4);
+        LLVMTypeRef ty = cg->ty_i32;
+        if (msb) v_words[k] = zf_cg_intrinsic(cg, "llvm.bswap", &ty, 1, &v_words[k], 1);
+    }
+    LLVMValueRef v[2];
+    for (unsigned k = 0; k + 1 < words; k++) {
+        v[k] = msb ? funnel(cg, "llvm.fshl", v_words[k], v_words[k + 1], v_shift)
+                   : funnel(cg, "llvm.fshr", v_words[k + 1], v_words[k], v_shift);
+        v[k] = zf_cg_resize(cg, v[k], cg->ty_i64, false);
+    }
+    LLVMValueRef v_half = zf_cg_i64(cg, 32);
+    if (!msb) {
+        LLVMValueRef v_all = words == 2 ? v[0] : zf_cg_or(cg, v[0], LLVMBuildShl(builder, v[1], v_half, ""));
+        return zf_cg_and(cg, v_all, zf_cg_low_mask(cg, v_count, count_limit));
+    }
+    // The bits stand at the top of 64; none by name, since a shift by 64 is poison.
+    LLVMValueRef v_all = LLVMBuildShl(builder, v[0], v_half, "");
+    if (words == 3) v_all = zf_cg_or(cg, v_all, v[1]);
+    LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 0));
+    LLVMValueRef v_down = zf_cg_and(cg, zf_cg_sub(cg, zf_cg_i64(cg, 64), v_count), zf_cg_i64(cg, 63));
+    return zf_cg_select(cg, v_none, zf_cg_i64(cg, 0), LLVMBuildLShr(builder, v_all, v_down, ""));
+}
+
 LLVMValueRef zf_cg_load_bits(zf_cg *cg, LLVMValueRef v_pointer, LLVMValueRef v_at, LLVMValueRef v_count, uint64_t count_limit,
                              bool msb) {
     LLVMBuilderRef builder = cg->builder;
     uint64_t at, count;
     if (constant_of(v_count, &count)) count_limit = count;
     if (count_limit == 0) return zf_cg_i64(cg, 0);
+    if (cg->aligned_loads) return load_aligned(cg, v_pointer, v_at, v_count, count_limit, msb);
     LLVMValueRef v_byte = LLVMBuildLShr(builder, v_at, zf_cg_i64(cg, 3), "");
     LLVMValueRef v_shift = zf_cg_and(cg, v_at, zf_cg_i64(cg, 7));
     LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i8, v_pointer, v_byte);

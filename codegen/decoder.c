@@ -7,6 +7,7 @@
 
 #include "codegen/lower.h"
 #include "codegen/program.h"
+#include "codegen/simt.h"
 #include "runtime/error_codes.h"
 
 enum { MOST_TUPLES = 8 }; ///< of shaping values that get code of their own
@@ -19,6 +20,8 @@ struct zf_decoder_code {
     zf_error error; ///< FAILED
     zf_abi_code code;
     zf_jit_code *loaded;
+    char (*names)[24]; ///< of the kernels of accelerators
+    zf_text image;     ///< PTX
     struct zf_decoder_code *next;
 };
 
@@ -222,16 +225,15 @@ zf_status zf_decoder_create(zf_compiler *compiler, zf_spec *spec, const zf_colum
     return ZF_OK;
 }
 
+static void free_code(decoder *d, struct zf_decoder_code *code);
+
 void zf_decoder_free(zf_decoder *base) {
     if (base == NULL) return;
     decoder *d = (decoder *)base;
     while (base->codes != NULL) {
         struct zf_decoder_code *code = base->codes;
         base->codes = code->next;
-        zf_jit_unload(zf_compiler_jit(d->compiler), code->loaded);
-        free((void *)(uintptr_t)code->code.kernels);
-        free(code->shaping);
-        free(code);
+        free_code(d, code);
     }
     if (d->arena != NULL) zf_arena_destroy(d->arena);
     pthread_mutex_destroy(&d->lock);
@@ -241,10 +243,14 @@ void zf_decoder_free(zf_decoder *base) {
 
 // ---- Code -----------------------------------------------------------------------------------------------------
 
+/// Which functions a module has: host targets have all of them in one.
+typedef enum module_part { PART_ALL, PART_CHECKS, PART_KERNELS } module_part;
+
 typedef struct building {
     decoder *d;
     const uint64_t *shaping;
     zf_arena *arena;
+    module_part part;
 } building;
 
 static zf_status build_module(void *user, LLVMModuleRef module, zf_error *error) {
@@ -254,15 +260,20 @@ static zf_status build_module(void *user, LLVMModuleRef module, zf_error *error)
     zf_cg cg;
     zf_diags_init(&diags, b->arena);
     zf_cg_init(&cg, module, b->arena, &diags);
-    cg.target = zf_cg_target_find(b->d->base.plan->target);
     if (setjmp(escape) != 0) {
         zf_cg_dispose(&cg);
         return out_of_memory(error);
     }
     zf_arena_set_escape(b->arena, &escape);
     zf_lower_input input = {.plan = b->d->base.plan, .shaping = b->shaping};
-    zf_lower_checks(&cg, &input);
-    for (uint32_t k = 0; k < input.plan->kernel_count; k++) zf_lower_kernel(&cg, &input, &input.plan->kernels[k]);
+    cg.target = zf_cg_target_find("host"); // checks run before a launch
+    if (b->part != PART_KERNELS) zf_lower_checks(&cg, &input);
+    cg.target = zf_cg_target_of(b->d->target);
+    cg.aligned_loads = cg.target->aligned_loads;
+    cg.tables = NULL;
+    for (uint32_t k = 0; b->part != PART_CHECKS && k < input.plan->kernel_count; k++) {
+        cg.target->kernel(&cg, &input, &input.plan->kernels[k]);
+    }
     zf_cg_dispose(&cg);
     zf_arena_set_escape(b->arena, NULL);
     return cg.failed ? zf_program_error(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error) : ZF_OK;
@@ -272,41 +283,95 @@ static const char *module_name(const decoder *d) {
     return d->base.graph->column->name != NULL ? d->base.graph->column->name : "column";
 }
 
+// What is loaded into this process: the host's kernels or the emulator's, and the checks of every target. `addresses` has the
+// kernels in order, then the checks.
+static zf_status load_here(decoder *d, struct zf_decoder_code *code, building *b, char (*names)[24], void **addresses,
+                           zf_error *error) {
+    uint32_t count = d->base.plan->kernel_count;
+    const char **symbols = calloc(count + 1, sizeof(*symbols));
+    if (symbols == NULL) return out_of_memory(error);
+    for (uint32_t k = 0; k < count; k++) symbols[k] = names[k];
+    symbols[count] = ZF_LOWER_CHECK_NAME;
+    zf_jit_request request = {
+        .name = module_name(d), .key = "", .build = build_module, .user = b, .symbols = symbols, .symbol_count = count + 1};
+    zf_status status = zf_jit_load(zf_compiler_jit(d->compiler), &request, addresses, &code->loaded, error);
+    for (uint32_t k = 0; k < count && status == ZF_OK && b->part != PART_CHECKS; k++) {
+        if (addresses[k] == NULL) status = zf_raise(error, ZF_E_INTERNAL, "the code of kernel %u is missing", k);
+    }
+    free(symbols);
+    return status;
+}
+
+// What accelerators launch.
+static zf_status describe_kernels(decoder *d, struct zf_decoder_code *code, building *b, char (*names)[24], void **addresses,
+                                  zf_error *error) {
+    const zf_plan *plan = d->base.plan;
+    zf_abi_simt_kernel *kernels = calloc(plan->kernel_count + 1u, sizeof(*kernels));
+    code->names = names;
+    code->code.simt = kernels;
+    if (kernels == NULL) return out_of_memory(error);
+    for (uint32_t k = 0; k < plan->kernel_count; k++) {
+        zf_simt_shape shape = zf_simt_shape_of(plan, &plan->kernels[k]);
+        kernels[k] = (zf_abi_simt_kernel){
+            .name = names[k], .threads = shape.threads, .tiles = shape.tiles, .shared_bytes = shape.shared_bytes};
+        if (d->target.family != ZF_TARGET_EMU) continue;
+        memcpy(&kernels[k].emulated, &addresses[k], sizeof(addresses[k]));
+    }
+    if (d->target.family != ZF_TARGET_NVPTX) return ZF_OK;
+    b->part = PART_KERNELS;
+    zf_jit_request request = {.name = module_name(d),
+                              .key = "",
+                              .build = build_module,
+                              .user = b,
+                              .target = zf_cg_target_of(d->target),
+                              .abi_target = d->target};
+    ZF_TRY(zf_jit_assemble(zf_compiler_jit(d->compiler), &request, &code->image, error));
+    code->code.image_kind = ZF_IMAGE_PTX;
+    code->code.image = code->image.data;
+    code->code.image_bytes = code->image.length + 1; // its zero byte
+    return ZF_OK;
+}
+
 static zf_status compile(decoder *d, struct zf_decoder_code *code, zf_error *error) {
     uint32_t count = d->base.plan->kernel_count;
     char(*names)[24] = calloc(count + 1, sizeof(*names));
-    const char **symbols = calloc(count + 1, sizeof(*symbols));
-    zf_abi_kernel_fn *kernels = calloc(count + 1, sizeof(*kernels));
     void **addresses = calloc(count + 1, sizeof(*addresses));
+    zf_abi_kernel_fn *kernels = calloc(count + 1, sizeof(*kernels));
     building b = {.d = d, .shaping = code->shaping, .arena = zf_arena_create()};
+    if (d->target.family == ZF_TARGET_NVPTX) b.part = PART_CHECKS;
     zf_status status = ZF_OK;
-    if (names == NULL || symbols == NULL || kernels == NULL || addresses == NULL || b.arena == NULL) {
+    if (names == NULL || addresses == NULL || kernels == NULL || b.arena == NULL) {
         status = out_of_memory(error);
         goto done;
     }
-    for (uint32_t k = 0; k < count; k++) {
-        zf_lower_kernel_name(k, names[k]);
-        symbols[k] = names[k];
-    }
-    symbols[count] = ZF_LOWER_CHECK_NAME;
-    zf_jit_request request = {
-        .name = module_name(d), .key = "", .build = build_module, .user = &b, .symbols = symbols, .symbol_count = count + 1};
-    status = zf_jit_load(zf_compiler_jit(d->compiler), &request, addresses, &code->loaded, error);
-    for (uint32_t k = 0; k < count && status == ZF_OK; k++) {
-        if (addresses[k] == NULL) status = zf_raise(error, ZF_E_INTERNAL, "the code of kernel %u is missing", k);
-        kernels[k] = (zf_abi_kernel_fn)(uintptr_t)addresses[k];
-    }
+    for (uint32_t k = 0; k < count; k++) zf_lower_kernel_name(k, names[k]);
+    status = load_here(d, code, &b, names, addresses, error);
     if (status != ZF_OK) goto done;
-    code->code.kernels = kernels;
     code->code.check = (zf_abi_check_fn)(uintptr_t)addresses[count];
-    kernels = NULL;
+    if (d->target.family == ZF_TARGET_HOST) {
+        for (uint32_t k = 0; k < count; k++) kernels[k] = (zf_abi_kernel_fn)(uintptr_t)addresses[k];
+        code->code.kernels = kernels;
+        kernels = NULL;
+    } else {
+        status = describe_kernels(d, code, &b, names, addresses, error);
+        names = NULL; // the code has them
+    }
 done:
     if (b.arena != NULL) zf_arena_destroy(b.arena);
     free(names);
-    free(symbols);
     free(kernels);
     free(addresses);
     return status;
+}
+
+static void free_code(decoder *d, struct zf_decoder_code *code) {
+    zf_jit_unload(zf_compiler_jit(d->compiler), code->loaded);
+    free((void *)(uintptr_t)code->code.kernels);
+    free((void *)(uintptr_t)code->code.simt);
+    free(code->names);
+    zf_text_free(&code->image);
+    free(code->shaping);
+    free(code);
 }
 
 static struct zf_decoder_code *find(decoder *d, const uint64_t *shaping) {
@@ -358,9 +423,7 @@ static zf_status fill(decoder *d, struct zf_decoder_code *code, zf_error *error)
         while (*at != code) at = &(*at)->next;
         *at = code->next;
         if (code->shaping != NULL) d->tuples--;
-        zf_jit_unload(zf_compiler_jit(d->compiler), code->loaded);
-        free(code->shaping);
-        free(code);
+        free_code(d, code);
     }
     pthread_cond_broadcast(&d->changed);
     pthread_mutex_unlock(&d->lock);
@@ -396,6 +459,11 @@ zf_status zf_decoder_print(zf_decoder *base, const uint64_t *shaping, zf_jit_sta
     building b = {.d = d, .shaping = shaping, .arena = zf_arena_create()};
     if (b.arena == NULL) return out_of_memory(error);
     zf_jit_request request = {.name = module_name(d), .build = build_module, .user = &b};
+    if (d->target.family == ZF_TARGET_NVPTX) {
+        b.part = PART_KERNELS;
+        request.target = zf_cg_target_of(d->target);
+        request.abi_target = d->target;
+    }
     zf_status status = zf_jit_print(zf_compiler_jit(d->compiler), &request, stage, out, error);
     zf_arena_destroy(b.arena);
     return status;

@@ -1,13 +1,20 @@
-// The text of generated code, for `zfc explain --emit=llvm|asm`.
+// The text of generated code, for `zfc explain --emit=llvm|asm|ptx`.
 #ifndef ZF_CODEGEN_EMIT_H
 #define ZF_CODEGEN_EMIT_H
 
 #include "frontend/spec.h"
+#include "zipflow/abi.h"
 #include "zipflow/compile.h"
 
-/// The kernels of a column of a program under its first alternatives, in the general form, and the encode bodies, each a module:
-/// optimised LLVM IR, or assembly.
-zf_status zf_emit_code(zf_compiler *compiler, zf_program *program, const zf_column *column, bool assembly, zf_text *out,
-                       zf_error *error);
+typedef struct zf_emit_options {
+    bool assembly;           ///< else optimised LLVM IR
+    zf_abi_target target;    ///< of the kernels
+    const uint64_t *shaping; ///< values of the plan's shaping params, in its order; NULL: the general form
+    uint32_t shaping_count;  ///< ZF_ERR_USAGE where the plan has another number of them
+} zf_emit_options;
+
+/// The kernels of a column of a program under its first alternatives, and (for the host) the encode bodies, each a module.
+zf_status zf_emit_code(zf_compiler *compiler, zf_program *program, const zf_column *column, const zf_emit_options *options,
+                       zf_text *out, zf_error *error);
 
 #endif

@@ -34,7 +34,6 @@ struct zf_jit {
     LLVMOrcExecutionSessionRef session;
     unsigned level;
     bool sanitize;
-    char *triple, *layout;
     zf_text identity; ///< of compiler and machine: how every cache key begins
     int cache;        ///< descriptor, or -1
     zf_jit_symbol *symbols;
@@ -75,11 +74,6 @@ static zf_status start_session(void *user, zf_error *error) {
     ZF_TRY(zf_cg_host_machine(jit->level, &machine, error));
     char *triple = LLVMGetTargetMachineTriple(machine), *cpu = LLVMGetTargetMachineCPU(machine);
     char *features = LLVMGetTargetMachineFeatureString(machine);
-    LLVMTargetDataRef data = LLVMCreateTargetDataLayout(machine);
-    char *layout = LLVMCopyStringRepOfTargetData(data);
-    LLVMDisposeTargetData(data);
-    jit->triple = strdup(triple);
-    jit->layout = strdup(layout);
     unsigned major, minor, patch;
     LLVMGetVersion(&major, &minor, &patch);
     zf_build_identity(&jit->identity);
@@ -88,8 +82,7 @@ static zf_status start_session(void *user, zf_error *error) {
     LLVMDisposeMessage(triple);
     LLVMDisposeMessage(cpu);
     LLVMDisposeMessage(features);
-    LLVMDisposeMessage(layout);
-    if (jit->triple == NULL || jit->layout == NULL || jit->identity.failed) {
+    if (jit->identity.failed) {
         LLVMDisposeTargetMachine(machine);
         return out_of_memory(error);
     }
@@ -151,8 +144,6 @@ void zf_jit_free(zf_jit *jit) {
     for (size_t k = sizeof(implied) / sizeof(implied[0]); jit->symbols != NULL && k < jit->symbol_count; k++)
         free((void *)(uintptr_t)jit->symbols[k].name);
     free(jit->symbols);
-    free(jit->triple);
-    free(jit->layout);
     zf_text_free(&jit->identity);
     pthread_mutex_destroy(&jit->lock);
     free(jit);
@@ -175,7 +166,13 @@ typedef struct compilation {
     zf_text key;                ///< empty: not kept
     zf_text *text;              ///< instead of an object, the text of `stage`
     zf_jit_stage stage;
+    bool assembly; ///< the object is text
 } compilation;
+
+static zf_status make_machine(const compilation *c, unsigned level, LLVMTargetMachineRef *out, zf_error *error) {
+    if (c->request->target == NULL) return zf_cg_host_machine(level, out, error);
+    return c->request->target->machine(level, c->request->abi_target, out, error);
+}
 
 static void add_attribute(LLVMContextRef context, LLVMValueRef function, const char *name) {
     unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
@@ -223,6 +220,7 @@ static bool make_key(compilation *c) {
     LLVMMemoryBufferRef module = LLVMWriteBitcodeToMemoryBuffer(c->module);
     zf_text_add(&c->key, jit->identity.data, jit->identity.length);
     zf_text_add(&c->key, c->request->key, c->request->key_length);
+    if (c->request->target != NULL) zf_text_printf(&c->key, "%s %u\n", c->request->target->name, c->request->abi_target.arch);
     zf_text_add(&c->key, LLVMGetBufferStart(module), LLVMGetBufferSize(module));
     LLVMDisposeMemoryBuffer(module);
     return !c->key.failed;
@@ -260,10 +258,11 @@ static zf_status compile(void *user, zf_error *error) {
         level = 0;
         LLVMDisposeTargetMachine(c->machine);
         c->machine = NULL;
-        ZF_TRY(zf_cg_host_machine(level, &c->machine, error));
+        ZF_TRY(make_machine(c, level, &c->machine, error));
     }
+    bool sanitize = jit->sanitize && (c->request->target == NULL || c->request->target->family != ZF_TARGET_NVPTX);
     char passes[32];
-    snprintf(passes, sizeof(passes), "default<O%u>%s", level, jit->sanitize ? ",asan" : "");
+    snprintf(passes, sizeof(passes), "default<O%u>%s", level, sanitize ? ",asan" : "");
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMPassBuilderOptionsSetSLPVectorization(options, 0); // loops are what we vectorise; this takes long and finds little
     LLVMErrorRef failure = LLVMRunPasses(c->module, passes, c->machine, options);
@@ -275,7 +274,7 @@ static zf_status compile(void *user, zf_error *error) {
     }
     char *message = NULL;
     LLVMMemoryBufferRef result = NULL;
-    LLVMCodeGenFileType type = c->text != NULL ? LLVMAssemblyFile : LLVMObjectFile;
+    LLVMCodeGenFileType type = c->text != NULL || c->assembly ? LLVMAssemblyFile : LLVMObjectFile;
     if (LLVMTargetMachineEmitToMemoryBuffer(c->machine, c->module, type, &message, &result)) {
         zf_raise(error, ZF_E_LLVM, "no machine code for %s: %s", c->request->name, message);
         LLVMDisposeMessage(message);
@@ -294,12 +293,16 @@ static zf_status compile(void *user, zf_error *error) {
 
 // Runs `compile` in a context of its own. After a fatal error nothing of LLVM's is touched again.
 static zf_status compile_alone(compilation *c, zf_error *error) {
-    ZF_TRY(zf_cg_host_machine(c->jit->level, &c->machine, error));
+    ZF_TRY(make_machine(c, c->jit->level, &c->machine, error));
     c->context = LLVMContextCreate();
     zf_cg_watch(c->context, &c->diagnostic);
     c->module = LLVMModuleCreateWithNameInContext(c->request->name, c->context);
-    LLVMSetTarget(c->module, c->jit->triple);
-    LLVMSetDataLayout(c->module, c->jit->layout);
+    char *triple = LLVMGetTargetMachineTriple(c->machine);
+    LLVMTargetDataRef data = LLVMCreateTargetDataLayout(c->machine);
+    LLVMSetTarget(c->module, triple);
+    LLVMSetModuleDataLayout(c->module, data);
+    LLVMDisposeTargetData(data);
+    LLVMDisposeMessage(triple);
     zf_error inner = {0};
     zf_status status = zf_cg_guard(compile, c, &inner);
     if (status == ZF_ERR_INTERNAL && zf_error_is(&inner, ZF_E_LLVM_FATAL)) { // abandoned
@@ -321,6 +324,16 @@ static zf_status compile_alone(compilation *c, zf_error *error) {
 zf_status zf_jit_print(zf_jit *jit, const zf_jit_request *request, zf_jit_stage stage, zf_text *out, zf_error *error) {
     compilation c = {.jit = jit, .request = request, .text = out, .stage = stage};
     return compile_alone(&c, error);
+}
+
+zf_status zf_jit_assemble(zf_jit *jit, const zf_jit_request *request, zf_text *out, zf_error *error) {
+    compilation c = {.jit = jit, .request = request, .assembly = true};
+    zf_status status = compile_alone(&c, error);
+    zf_text_free(&c.key);
+    if (status != ZF_OK) return status;
+    zf_text_add(out, LLVMGetBufferStart(c.object), LLVMGetBufferSize(c.object));
+    LLVMDisposeMemoryBuffer(c.object);
+    return out->failed ? out_of_memory(error) : ZF_OK;
 }
 
 // From the cache, else compiled and kept. `*object` belongs to the caller.

@@ -8,6 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
+#include "zipflow/abi.h"
 
 typedef struct zf_jit zf_jit;
 typedef struct zf_jit_code zf_jit_code;
@@ -42,7 +43,9 @@ typedef struct zf_jit_request {
     /// does not return.
     zf_status (*build)(void *user, LLVMModuleRef module, zf_error *error);
     void *user;
-    const char *const *symbols; ///< names of functions to look up
+    const char *const *symbols;        ///< names of functions to look up
+    const struct zf_cg_target *target; ///< NULL: the machine at hand
+    zf_abi_target abi_target;
     size_t symbol_count;
 } zf_jit_request;
 
@@ -59,6 +62,9 @@ typedef enum zf_jit_stage {
 
 /// The text of a module at a stage: `zfc --emit=llvm|asm`.
 zf_status zf_jit_print(zf_jit *jit, const zf_jit_request *request, zf_jit_stage stage, zf_text *out, zf_error *error);
+
+/// Compiles or finds the assembly of a module for the request's target, which is not the machine at hand: PTX.
+zf_status zf_jit_assemble(zf_jit *jit, const zf_jit_request *request, zf_text *out, zf_error *error);
 
 /// Counters since creation: objects compiled, objects taken from the disk, damaged entries of the cache.
 typedef struct zf_jit_stats {

@@ -191,8 +191,16 @@ void zf_lower_fail(zf_lower *lower, LLVMValueRef v_bad, uint32_t number) {
 
 void zf_lower_clear(zf_lower *lower) { LLVMBuildStore(lower->cg->builder, zf_cg_i32(lower->cg, ZF_NO_FAILURE), lower->v_fail); }
 
+// What a failure word says above the check: the position in the block, and above it the block.
+static LLVMValueRef position_in_unit(zf_lower *lower, LLVMValueRef v_position) {
+    zf_cg *cg = lower->cg;
+    if (lower->v_block == NULL) return v_position;
+    return zf_cg_or(cg, v_position, LLVMBuildShl(cg->builder, lower->v_block, zf_cg_i64(cg, 32), ""));
+}
+
 void zf_lower_report(zf_lower *lower, LLVMValueRef v_position) {
     zf_cg *cg = lower->cg;
+    v_position = position_in_unit(lower, v_position);
     LLVMValueRef v_number = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
     LLVMBasicBlockRef bb_failed = zf_cg_block(cg, "failed"), bb_well = zf_cg_block(cg, "well");
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_number, zf_cg_i32(cg, ZF_NO_FAILURE)), bb_failed, bb_well);
@@ -220,7 +228,8 @@ void zf_lower_tiles_begin(zf_lower *lower, zf_lower_tiles *tiles, uint32_t edge)
     LLVMSetOrdering(v_known, LLVMAtomicOrderingMonotonic);
     LLVMValueRef v_at = LLVMBuildLShr(cg->builder, v_known, zf_cg_i64(cg, 16), "");
     LLVMBasicBlockRef bb_work = zf_cg_block(cg, "work");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_at, tiles->v_lo), tiles->loop.bb_next, bb_work);
+    v_known = zf_cg_icmp(cg, LLVMIntULT, v_at, position_in_unit(lower, tiles->v_lo));
+    zf_cg_cond_br(cg, v_known, tiles->loop.bb_next, bb_work);
     zf_cg_enter(cg, bb_work);
     zf_lower_clear(lower);
 }
@@ -249,7 +258,7 @@ LLVMValueRef zf_lower_seek_entry(zf_lower *lower, uint32_t field, LLVMValueRef v
         zf_cg_enter(cg, bb);
         LLVMTypeRef ty = LLVMIntTypeInContext(cg->context, 8 * bytes);
         LLVMValueRef v_field = zf_cg_at(cg, cg->ty_i8, lower->v_base, v_offset);
-        LLVMValueRef v = zf_cg_load(cg, ty, zf_cg_at(cg, ty, v_field, v_entry), 1);
+        LLVMValueRef v = zf_cg_load(cg, ty, zf_cg_at(cg, ty, v_field, v_entry), bytes);
         LLVMBuildStore(cg->builder, zf_cg_resize(cg, v, cg->ty_i64, false), v_slot);
         zf_cg_br(cg, bb_done);
     }

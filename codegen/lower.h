@@ -21,10 +21,10 @@ typedef struct zf_strip zf_strip;
 typedef struct zf_running zf_running;
 
 /// What a plan's code is made from.
-typedef struct zf_lower_input {
+struct zf_lower_input {
     const zf_plan *plan;
     const uint64_t *shaping; ///< values in the order of plan->shaping; NULL: the general form
-} zf_lower_input;
+};
 
 struct zf_lower {
     zf_cg *cg;
@@ -44,6 +44,13 @@ struct zf_lower {
     LLVMValueRef v_sink;      ///< where element 0 goes; may lie outside any object: zf_cg_at_sink
     zf_running *runnings;     ///< scans along the kernel's elements
     uint32_t running_count;
+    // ---- of kernels of accelerators (simt.h)
+    bool one_by_one;                     ///< no strips: one thread walks a tile, element by element
+    LLVMValueRef v_block;                ///< number of the block in its unit (i64), which failures name; NULL: there is one
+    LLVMValueRef v_row_begin, v_row_end; ///< only elements in between are stored at v_sink; NULL: all
+    LLVMValueRef v_thread;               ///< i32
+    LLVMValueRef v_tile;                 ///< the tile that this thread works on
+    LLVMBasicBlockRef bb_leave;          ///< the end of the kernel
 };
 
 /// The surroundings of one body. Indices are u64.
@@ -52,11 +59,13 @@ struct zf_lower_env {
     zf_lower *lower;
     uint32_t node;
     LLVMValueRef v_i, v_g, v_j;
-    zf_strip *strip;        ///< not NULL: the index (v_g of a group body, else v_i) is element strip->v_k of this strip
-    const zf_local *binder; ///< of a scan's term: stands for the index
-    LLVMValueRef v_counts;  ///< i1 under which failed checks count; NULL: always
-    bool uses_i, uses_g;    ///< which indices were asked for
-    LLVMValueRef v_alive;   ///< i1, false: the index was made up and stands for nothing, so only index 0 may be read; NULL: true
+    zf_strip *strip;             ///< not NULL: the index (v_g of a group body, else v_i) is element strip->v_k of this strip
+    const zf_local *binder;      ///< of a scan's term: stands for the index
+    LLVMValueRef v_counts;       ///< i1 under which failed checks count; NULL: always
+    bool uses_i, uses_g;         ///< which indices were asked for
+    struct zf_simt_lanes *lanes; ///< not NULL: the index is element lane_k of these (simt.h)
+    unsigned lane_k;
+    LLVMValueRef v_alive; ///< i1, false: the index was made up and stands for nothing, so only index 0 may be read; NULL: true
 };
 
 /// Creates the functions of a kernel, or of what is checked once per block (none where there is nothing to check); the names

@@ -11,6 +11,7 @@
 LLVMValueRef zf_lower_whole_strips(zf_lower *lower, const zf_lower_tiles *tiles) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_lo = tiles->v_lo, v_hi = tiles->v_hi, v_six = zf_cg_i64(cg, 6), v_zero = zf_cg_i64(cg, 0);
+    if (lower->one_by_one) return v_zero;
     if (lower->running_count > 0) {
         LLVMValueRef v_last = zf_cg_icmp(cg, LLVMIntEQ, v_hi, tiles->v_count);
         LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntUGT, v_hi, v_lo);
@@ -91,7 +92,7 @@ void zf_lower_elements(zf_lower *lower) {
     zf_lower_tiles_begin(lower, &tiles, lower->kernel->edge);
     zf_lower_scans_start(lower, tiles.v_tile);
     LLVMValueRef v_count = zf_lower_whole_strips(lower, &tiles);
-    strips(lower, tiles.v_lo, v_count);
+    if (!lower->one_by_one) strips(lower, tiles.v_lo, v_count);
     LLVMValueRef v_from = zf_cg_add(cg, tiles.v_lo, LLVMBuildShl(cg->builder, v_count, zf_cg_i64(cg, 6), ""));
     if (lower->running_count == 0) {
         LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");

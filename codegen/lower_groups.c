@@ -206,7 +206,7 @@ static void visit_group(zf_lower *lower, zf_strip *strip, const visit *v, LLVMVa
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_want, v_zero), v->bb_full, bb_take);
     zf_cg_enter(cg, bb_take);
     LLVMValueRef v_left = zf_cg_sub(cg, v_size, v_o), v_n = zf_cg_umin(cg, v_left, v_want);
-    if (lower->running_count > 0)
+    if (lower->running_count > 0 || lower->one_by_one)
         emit_group_scanning(lower, v->to, v_g, v_o, v_n, v_pos, v->tiles->v_count);
     else
         emit_group(lower, strip, v->to, v_g, v_o, v_n, v_pos, v->tiles->v_hi);
@@ -357,7 +357,7 @@ void zf_lower_groups(zf_lower *lower) {
     }
     visit v = {.tiles = &tiles, .to = &to, .at = at, .v_groups = v_groups, .bb_full = zf_cg_block(cg, "full")};
     LLVMValueRef v_end = last_group(lower, &tiles, v_groups);
-    if (lower->running_count > 0)
+    if (lower->running_count > 0 || lower->one_by_one)
         walk_scanning(lower, &v, v_end);
     else
         walk_strips(lower, &v, v_end);

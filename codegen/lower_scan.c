@@ -3,6 +3,7 @@
 // A strip does them in three loops: the terms (which vectorises), the running combination over them, and whatever uses its values
 // (which vectorises again). The accumulator is the reduction over all indices below the position, so a tile starts from the state
 // that the file holds and must end in the next one.
+#include "codegen/lower_scan.h"
 #include "codegen/lower.h"
 
 static zf_cg_value eval_term(zf_lower_env *env, const zf_reduce *reduce, LLVMValueRef v_index) {
@@ -12,6 +13,10 @@ static zf_cg_value eval_term(zf_lower_env *env, const zf_reduce *reduce, LLVMVal
     env->binder = NULL;
     env->lower->cg->v_guard = NULL;
     return value;
+}
+
+LLVMValueRef zf_lower_scan_term(zf_lower_env *env, const zf_reduce *reduce, LLVMValueRef v_index) {
+    return eval_term(env, reduce, v_index).v;
 }
 
 static bool is_scan(const zf_reduce *reduce) { return reduce->form == ZF_R_SCAN || reduce->form == ZF_R_SEGMENTED; }

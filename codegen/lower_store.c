@@ -14,7 +14,19 @@ void zf_lower_store(zf_lower *lower, zf_cg_value value, LLVMValueRef v_at, LLVMV
     zf_cg *cg = lower->cg;
     LLVMTypeRef ty = zf_cg_memory_type(cg, lower->type);
     LLVMValueRef v = zf_lower_memory_form(lower, value);
+    LLVMBasicBlockRef bb_stored = NULL;
+    if (lower->v_row_begin != NULL && v_at == lower->v_sink) { // rows outside the wanted ones have no place
+        LLVMValueRef v_wanted = zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntUGE, v_index, lower->v_row_begin),
+                                          zf_cg_icmp(cg, LLVMIntULT, v_index, lower->v_row_end));
+        LLVMBasicBlockRef bb_store = zf_cg_block(cg, "wanted");
+        bb_stored = zf_cg_block(cg, "stored");
+        zf_cg_cond_br(cg, v_wanted, bb_store, bb_stored);
+        zf_cg_enter(cg, bb_store);
+    }
     zf_cg_store(cg, v, zf_cg_at_sink(cg, ty, v_at, v_index), zf_kind_size(lower->type.kind));
+    if (bb_stored == NULL) return;
+    zf_cg_br(cg, bb_stored);
+    zf_cg_enter(cg, bb_stored);
 }
 
 void zf_lower_store_bit(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index, LLVMValueRef v_byte) {

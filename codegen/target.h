@@ -8,16 +8,39 @@
 #include "codegen/cg.h"
 #include "runtime/base/error.h"
 #include "scheduler/plan.h"
+#include "zipflow/abi.h"
 
 typedef struct zf_lower zf_lower;
+typedef struct zf_lower_input zf_lower_input;
+
+/// What a SIMT lowering asks of its target: the primitives by which threads of a block know and meet each other. Values are i32
+/// unless said otherwise. One table per target; the lowerings in simt_*.c ask for nothing else.
+typedef struct zf_simt_ops {
+    unsigned global_space, shared_space; ///< address spaces of pointers
+    bool takes_thread;                   ///< the kernel's first argument is the emulator's thread
+    /// Marks a function as a kernel of `threads` threads a block.
+    void (*kernel)(zf_cg *cg, LLVMValueRef v_function, unsigned threads);
+    LLVMValueRef (*thread)(zf_cg *cg); ///< number of the thread in its block
+    LLVMValueRef (*group)(zf_cg *cg);  ///< number of the thread block
+    /// Memory that the threads of a block share: `bytes` at `offset`, aligned to 16. All calls of one kernel lie apart.
+    LLVMValueRef (*shared)(zf_cg *cg, uint32_t offset, uint32_t bytes);
+    void (*barrier)(zf_cg *cg);                                                    ///< of all threads of the block
+    LLVMValueRef (*shuffle)(zf_cg *cg, LLVMValueRef v_value, LLVMValueRef v_lane); ///< the value of a lane of the warp
+    /// Done with a kernel: the emulator puts its checks in.
+    void (*finish)(zf_cg *cg, LLVMValueRef v_function);
+} zf_simt_ops;
 
 struct zf_cg_target {
     zf_abi_target_family family;
     const char *name;        ///< what zf_plan_options.target says
     const char *description; ///< one line
     /// Makes the machine for an optimisation level (0..3). The caller disposes of it.
-    zf_status (*machine)(unsigned level, LLVMTargetMachineRef *out, zf_error *error);
-    /// Builds the function of a kernel, by domain. NULL: not lowered (ZF0804).
+    zf_status (*machine)(unsigned level, zf_abi_target target, LLVMTargetMachineRef *out, zf_error *error);
+    /// Builds the function(s) of a kernel: zf_lower_kernel, or for SIMT targets zf_simt_kernel.
+    void (*kernel)(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel);
+    const zf_simt_ops *simt; ///< NULL: loops
+    bool aligned_loads;      ///< loads must be aligned to their size
+    /// Builds the body of a kernel, by domain. NULL: not lowered (ZF0804).
     void (*lower[ZF_DOMAIN_CHUNKS + 1])(zf_lower *lower);
 };
 
@@ -29,5 +52,9 @@ const zf_cg_target *zf_cg_target_of(zf_abi_target target);
 
 /// The machine that this process runs on: host CPU, all its features, position-independent code.
 zf_status zf_cg_host_machine(unsigned level, LLVMTargetMachineRef *out, zf_error *error);
+
+zf_status zf_nvptx_machine(unsigned level, zf_abi_target target, LLVMTargetMachineRef *out, zf_error *error);
+
+extern const zf_simt_ops zf_nvptx_simt_ops, zf_emu_simt_ops;
 
 #endif

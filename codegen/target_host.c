@@ -1,11 +1,7 @@
-// The table of targets, and the host: plain loops that LLVM vectorises for the CPU at hand.
+// The host: plain loops that LLVM vectorises for the CPU at hand.
 #include "codegen/target.h"
 
-#include <string.h>
-
-#include "codegen/lower.h"
 #include "runtime/error_codes.h"
-
 zf_status zf_cg_host_machine(unsigned level, LLVMTargetMachineRef *out, zf_error *error) {
     static const LLVMCodeGenOptLevel levels[] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess, LLVMCodeGenLevelDefault,
                                                  LLVMCodeGenLevelAggressive};
@@ -26,33 +22,4 @@ zf_status zf_cg_host_machine(unsigned level, LLVMTargetMachineRef *out, zf_error
     LLVMDisposeMessage(cpu);
     LLVMDisposeMessage(features);
     return status;
-}
-
-static const zf_cg_target targets[] = {
-    {
-        .family = ZF_TARGET_HOST,
-        .name = "host",
-        .description = "the CPU at hand, by loops that are vectorised",
-        .machine = zf_cg_host_machine,
-        .lower = {[ZF_DOMAIN_ELEMENTS] = zf_lower_elements, [ZF_DOMAIN_GROUPS] = zf_lower_groups},
-    },
-};
-
-const zf_cg_target *zf_cg_targets(size_t *count) {
-    *count = sizeof(targets) / sizeof(targets[0]);
-    return targets;
-}
-
-const zf_cg_target *zf_cg_target_of(zf_abi_target target) {
-    for (size_t k = 0; k < sizeof(targets) / sizeof(targets[0]); k++) {
-        if (targets[k].family == target.family) return &targets[k];
-    }
-    return &targets[0];
-}
-
-const zf_cg_target *zf_cg_target_find(const char *name) {
-    for (size_t k = 0; k < sizeof(targets) / sizeof(targets[0]); k++) {
-        if (strcmp(targets[k].name, name) == 0) return &targets[k];
-    }
-    return NULL;
 }

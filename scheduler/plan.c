@@ -147,6 +147,11 @@ static void gather_nodes(planner *p, uint32_t n, uint32_t *nodes, uint32_t *coun
 
 static void set_geometry(planner *p, zf_kernel *kernel, bool ordered) {
     kernel->geometry = *zf_geometry_default(p->plan->target, kernel->domain);
+    if (kernel->geometry.c == 0) { // elements that make 16 bytes; booleans that make one
+        zf_type type = kernel->prefix != NULL ? kernel->prefix->term->type : p->graph->edges[kernel->edge].type;
+        unsigned size = zf_kind_size(type.kind);
+        kernel->geometry.c = type.kind == ZF_K_BOOL || size == 0 ? 8 : 16 / size;
+    }
     // What keeps a state is tiled by its seek interval, whatever the geometry of the loop inside.
     kernel->tile = ordered ? p->interval : kernel->geometry.l * kernel->geometry.s * kernel->geometry.c;
 }

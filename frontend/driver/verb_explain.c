@@ -4,6 +4,7 @@
 
 #include "codegen/emit.h"
 #include "codegen/program.h"
+#include "codegen/target.h"
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/program.h"
 #include "scheduler/explain.h"
@@ -50,7 +51,7 @@ static int find_target(const zf_spec *spec, const char *name, target *out) {
 }
 
 // One column under its first alternatives.
-static void explain_column(zf_spec *spec, const zf_column *column, const char *stage, zf_text *out) {
+static void explain_column(zf_spec *spec, const zf_column *column, const char *stage, const char *family, zf_text *out) {
     zf_arena *arena = zf_spec_arena(spec);
     uint8_t *branches = ZF_NEW_ARRAY(arena, uint8_t, column->choice_count + 1);
     zf_graph *graph = zf_graph_build(arena, column, branches);
@@ -59,7 +60,7 @@ static void explain_column(zf_spec *spec, const zf_column *column, const char *s
         zf_graph_print(graph, out);
         return;
     }
-    zf_plan_options options = {.target = "host"};
+    zf_plan_options options = {.target = family};
     zf_plan *plan = zf_plan_build(arena, graph, &options, zf_spec_diags(spec));
     if (stage && strcmp(stage, "plan") == 0) {
         if (plan) zf_plan_print(plan, out);
@@ -70,11 +71,35 @@ static void explain_column(zf_spec *spec, const zf_column *column, const char *s
     }
 }
 
+// `--target` and `--shaping`: what code and plan are for.
+static bool read_emit(const zf_arguments *arguments, const char *stage, zf_emit_options *out, uint64_t shaping[64]) {
+    const char *family = zf_argument(arguments, "target"), *values = zf_argument(arguments, "shaping");
+    if (!family && stage && strcmp(stage, "ptx") == 0) family = "nvptx";
+    if (family && strcmp(family, "emu") == 0) out->target.family = ZF_TARGET_EMU;
+    if (family && strcmp(family, "nvptx") == 0) out->target = (zf_abi_target){.family = ZF_TARGET_NVPTX, .arch = 90};
+    if (!values) {
+        out->shaping = NULL;
+        return true;
+    }
+    for (const char *at = values; out->shaping_count < 64;) {
+        char *end;
+        shaping[out->shaping_count++] = strtoull(at, &end, 10);
+        if (end == at || (*end && *end != ',')) break;
+        if (!*end) return true;
+        at = end + 1;
+    }
+    fprintf(stderr, "zfc explain: --shaping wants numbers separated by commas, not `%s`\n", values);
+    return false;
+}
+
 static int explain(const zf_arguments *arguments, const zf_session *session, zf_program *program, const target *what) {
     zf_spec *spec = zf_program_spec(program);
     const char *stage = zf_argument(arguments, "emit");
     bool as_json = zf_argument(arguments, "json") != NULL,
-         code = stage && (strcmp(stage, "llvm") == 0 || strcmp(stage, "asm") == 0);
+         code = stage && (strcmp(stage, "llvm") == 0 || strcmp(stage, "asm") == 0 || strcmp(stage, "ptx") == 0);
+    uint64_t shaping[64];
+    zf_emit_options emit = {.assembly = code && strcmp(stage, "llvm") != 0, .shaping = shaping};
+    if (!read_emit(arguments, stage, &emit, shaping)) return EXIT_BAD_USAGE;
     zf_text text = {0};
     zf_error error;
     zf_status status = ZF_OK;
@@ -85,9 +110,9 @@ static int explain(const zf_arguments *arguments, const zf_session *session, zf_
         if (as_json && !first) zf_text_puts(&text, ", ");
         first = false;
         if (code)
-            status = zf_emit_code(session->compiler, program, column, strcmp(stage, "asm") == 0, &text, &error);
+            status = zf_emit_code(session->compiler, program, column, &emit, &text, &error);
         else
-            explain_column(spec, column, as_json ? "json" : stage, &text);
+            explain_column(spec, column, as_json ? "json" : stage, zf_cg_target_of(emit.target)->name, &text);
         if (!as_json && what->table && column->next) zf_text_puts(&text, "\n");
     }
     if (as_json) zf_text_puts(&text, "]}\n");

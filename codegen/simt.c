@@ -1,0 +1,288 @@
+// What SIMT kernels begin with: block, tile, pointers; and what their forms share.
+#include "codegen/simt.h"
+
+#include <string.h>
+
+#include "zipflow/abi.h"
+
+// ---- Which form -----------------------------------------------------------------------------------------------
+
+enum { MOST_SHARED = 40960 };
+
+zf_type zf_simt_type_of(const zf_plan *plan, const zf_kernel *kernel) {
+    return kernel->prefix != NULL ? kernel->prefix->term->type : plan->graph->edges[kernel->edge].type;
+}
+
+unsigned zf_simt_lane_count(zf_type type) {
+    unsigned size = zf_kind_size(type.kind);
+    return type.kind == ZF_K_BOOL || size == 0 ? 8 : 16 / size;
+}
+
+bool zf_simt_scans(const zf_reduce *reduce) {
+    if (reduce->form != ZF_R_SCAN) return false;
+    if (reduce->domain != NULL && reduce->domain->kind == ZF_L_DOMAIN_G) return false;
+    return !zf_kind_is_float(reduce->term->type.kind); // adding floats in another order gives another sum
+}
+
+static bool has_scan(const zf_kernel *kernel, bool *warp) {
+    bool any = false;
+    *warp = true;
+    for (uint32_t s = 0; s < kernel->step_count; s++) {
+        if (kernel->steps[s].kind != ZF_STEP_SCAN) continue;
+        any = true;
+        *warp = *warp && zf_simt_scans(kernel->steps[s].reduce);
+    }
+    return any;
+}
+
+zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
+    zf_type type = zf_simt_type_of(plan, kernel);
+    uint32_t lanes = zf_simt_lane_count(type), row = ZF_WARP * lanes;
+    bool warp, scans = has_scan(kernel, &warp);
+    if (kernel->domain == ZF_DOMAIN_ELEMENTS && kernel->prefix == NULL) {
+        if (!scans) return (zf_simt_shape){.form = ZF_SIMT_MAP, .threads = kernel->geometry.s, .tiles = 1};
+        if (warp && kernel->tile % row == 0) {
+            return (zf_simt_shape){.form = ZF_SIMT_SCAN, .threads = kernel->geometry.s, .tiles = kernel->geometry.s / ZF_WARP};
+        }
+    }
+    // Bits, and the place before them, per word; the group of each head; sums of warps.
+    uint64_t shared = (uint64_t)kernel->tile / 32 * 8 + (uint64_t)kernel->tile * 4 + 1024;
+    if (kernel->domain == ZF_DOMAIN_GROUPS && !scans && shared <= MOST_SHARED && kernel->tile % row == 0) {
+        return (zf_simt_shape){
+            .form = ZF_SIMT_GROUPS, .threads = kernel->geometry.s, .tiles = 1, .shared_bytes = (uint32_t)shared};
+    }
+    return (zf_simt_shape){.form = ZF_SIMT_SEQUENTIAL, .threads = 64, .tiles = 64};
+}
+
+// ---- The kernel's function ------------------------------------------------------------------------------------
+
+// Arguments behind the emulator's thread, as zipflow/abi.h orders them.
+enum { ARG_BASE, ARG_BLOCKS, ARG_FIRST, ARG_WORK, ARG_OUT, ARG_FAILURE, ARG_BLOCK_COUNT, ARG_EVEN, ARGS };
+
+static void attribute(zf_cg *cg, LLVMValueRef v_function, unsigned argument, const char *name, uint64_t value) {
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddAttributeAtIndex(v_function, argument + 1, LLVMCreateEnumAttribute(cg->context, kind, value));
+}
+
+static LLVMValueRef make_function(zf_lower *lower, const char *name, LLVMValueRef v_args[ARGS]) {
+    zf_cg *cg = lower->cg;
+    const zf_simt_ops *ops = cg->target->simt;
+    unsigned shift = ops->takes_thread ? 1 : 0;
+    LLVMTypeRef types[ARGS + 1], ty_global = LLVMPointerTypeInContext(cg->context, ops->global_space);
+    types[0] = cg->ty_ptr;
+    for (unsigned k = 0; k < ARGS; k++) types[k + shift] = k < ARG_BLOCK_COUNT ? ty_global : cg->ty_i32;
+    LLVMValueRef v_function = LLVMAddFunction(cg->module, name, LLVMFunctionType(cg->ty_void, types, ARGS + shift, 0));
+    for (unsigned k = 0; k < ARG_BLOCK_COUNT; k++) {
+        // `out` and `work` may be the same memory; what is stored there no kernel reads that was launched with it.
+        attribute(cg, v_function, k + shift, "noalias", 0);
+        if (k == ARG_BASE || k == ARG_WORK) attribute(cg, v_function, k + shift, "align", 256);
+        if (k < ARG_OUT) attribute(cg, v_function, k + shift, "readonly", 0);
+    }
+    for (unsigned k = 0; k < ARGS; k++) v_args[k] = LLVMGetParam(v_function, k + shift);
+    return v_function;
+}
+
+static LLVMValueRef load_first(zf_cg *cg, LLVMValueRef v_first, LLVMValueRef v_block) {
+    LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i32, v_first, zf_cg_resize(cg, v_block, cg->ty_i64, false));
+    return zf_cg_load(cg, cg->ty_i32, v_at, 4);
+}
+
+// The block of tile v_tile of the launch: by division where all have as many tiles, else by halving.
+static LLVMValueRef find_block(zf_cg *cg, LLVMValueRef v_first, LLVMValueRef v_count, LLVMValueRef v_even, LLVMValueRef v_tile) {
+    LLVMValueRef v_one = zf_cg_i32(cg, 1), v_zero = zf_cg_i32(cg, 0);
+    LLVMValueRef v_low = zf_cg_alloca(cg, cg->ty_i32, "low"), v_high = zf_cg_alloca(cg, cg->ty_i32, "high");
+    LLVMBasicBlockRef bb_divide = zf_cg_block(cg, "divide"), bb_search = zf_cg_block(cg, "search");
+    LLVMBasicBlockRef bb_more = zf_cg_block(cg, "halve"), bb_found = zf_cg_block(cg, "found");
+    LLVMBuildStore(cg->builder, v_zero, v_low);
+    LLVMBuildStore(cg->builder, v_count, v_high);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_even, v_zero), bb_divide, bb_search);
+    zf_cg_enter(cg, bb_divide);
+    LLVMValueRef v_block = zf_cg_umin(cg, LLVMBuildUDiv(cg->builder, v_tile, v_even, ""), zf_cg_sub(cg, v_count, v_one));
+    LLVMBuildStore(cg->builder, v_block, v_low);
+    zf_cg_br(cg, bb_found);
+    // first[low] <= tile < first[high]
+    zf_cg_enter(cg, bb_search);
+    LLVMValueRef v_l = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_low, ""),
+                 v_h = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_high, "");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntUGT, zf_cg_sub(cg, v_h, v_l), v_one), bb_more, bb_found);
+    zf_cg_enter(cg, bb_more);
+    LLVMValueRef v_middle = zf_cg_add(cg, v_l, LLVMBuildLShr(cg->builder, zf_cg_sub(cg, v_h, v_l), v_one, ""));
+    LLVMValueRef v_right = zf_cg_icmp(cg, LLVMIntULE, load_first(cg, v_first, v_middle), v_tile);
+    LLVMBuildStore(cg->builder, zf_cg_select(cg, v_right, v_middle, v_l), v_low);
+    LLVMBuildStore(cg->builder, zf_cg_select(cg, v_right, v_h, v_middle), v_high);
+    zf_cg_br(cg, bb_search);
+    zf_cg_enter(cg, bb_found);
+    return LLVMBuildLoad2(cg->builder, cg->ty_i32, v_low, "");
+}
+
+static LLVMValueRef head_word(zf_cg *cg, LLVMValueRef v_block, zf_simt_word word) {
+    return zf_cg_load(cg, cg->ty_i64, zf_cg_byte_at(cg, v_block, 8 * (uint64_t)word), 8);
+}
+
+// Pointers and numbers of the block and tile that this thread works on.
+static void open_block(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef v_args[ARGS]) {
+    zf_cg *cg = lower->cg;
+    const zf_plan *plan = lower->plan;
+    const zf_kernel *kernel = lower->kernel;
+    lower->v_thread = cg->target->simt->thread(cg);
+    LLVMValueRef v_tile = cg->target->simt->group(cg);
+    if (shape->tiles > 1) {
+        v_tile = zf_cg_mul(cg, v_tile, zf_cg_i32(cg, shape->tiles));
+        LLVMValueRef v_mine =
+            shape->tiles == shape->threads ? lower->v_thread : LLVMBuildLShr(cg->builder, lower->v_thread, zf_cg_i32(cg, 5), "");
+        v_tile = zf_cg_add(cg, v_tile, v_mine);
+    }
+    LLVMBasicBlockRef bb_exists = zf_cg_block(cg, "exists");
+    LLVMValueRef v_all = load_first(cg, v_args[ARG_FIRST], v_args[ARG_BLOCK_COUNT]);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_tile, v_all), bb_exists, lower->bb_leave);
+    zf_cg_enter(cg, bb_exists);
+    LLVMValueRef v_block = find_block(cg, v_args[ARG_FIRST], v_args[ARG_BLOCK_COUNT], v_args[ARG_EVEN], v_tile);
+    v_tile = zf_cg_sub(cg, v_tile, load_first(cg, v_args[ARG_FIRST], v_block));
+    v_tile = zf_cg_resize(cg, v_tile, cg->ty_i64, false);
+    lower->v_block = zf_cg_resize(cg, v_block, cg->ty_i64, false);
+    uint64_t words = ZF_SIMT_HEAD + plan->slot_count + (uint64_t)plan->work_count;
+    LLVMValueRef v_head = zf_cg_at(cg, cg->ty_i64, v_args[ARG_BLOCKS], zf_cg_mul(cg, lower->v_block, zf_cg_i64(cg, words)));
+    LLVMValueRef v_offset = LLVMBuildShl(cg->builder, head_word(cg, v_head, ZF_SIMT_BASE), zf_cg_i64(cg, 8), "");
+    lower->v_base = zf_cg_at(cg, cg->ty_i8, v_args[ARG_BASE], v_offset);
+    lower->v_slots = zf_cg_byte_at(cg, v_head, 8 * ZF_SIMT_HEAD);
+    lower->v_works = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, plan->work_count + 1);
+    for (uint32_t w = 0; w < plan->work_count; w++) {
+        LLVMValueRef v_at = head_word(cg, v_head, (zf_simt_word)(ZF_SIMT_HEAD + plan->slot_count + w));
+        bool own = kernel->sink == (int32_t)w;
+        lower->v_works[w] = zf_cg_at(cg, cg->ty_i8, v_args[own ? ARG_OUT : ARG_WORK], v_at);
+    }
+    if (kernel->sink < 0) {
+        lower->v_sink = zf_cg_at_sink(cg, cg->ty_i8, v_args[ARG_OUT], head_word(cg, v_head, ZF_SIMT_OUT));
+        v_tile = zf_cg_add(cg, v_tile, head_word(cg, v_head, ZF_SIMT_FIRST_TILE));
+        if (lower->type.kind != ZF_K_BOOL) {
+            lower->v_row_begin = head_word(cg, v_head, ZF_SIMT_ROW_BEGIN);
+            lower->v_row_end = head_word(cg, v_head, ZF_SIMT_ROW_END);
+        }
+    } else {
+        lower->v_sink = lower->v_works[kernel->sink];
+    }
+    lower->v_tile = v_tile;
+    lower->v_failure = v_args[ARG_FAILURE];
+    lower->v_record = LLVMConstNull(cg->ty_ptr);
+    lower->v_mode = zf_cg_i32(cg, ZF_ABI_DECODE);
+    lower->v_fail = zf_cg_alloca(cg, cg->ty_i32, "fail");
+    LLVMBuildStore(cg->builder, zf_cg_i32(cg, ZF_NO_FAILURE), lower->v_fail);
+    lower->v_limit = zf_cg_alloca(cg, cg->ty_i64, "limit");
+    LLVMBuildStore(cg->builder, zf_cg_i64(cg, UINT64_MAX), lower->v_limit);
+}
+
+void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel) {
+    zf_lower lower;
+    zf_lower_init(&lower, cg, input, kernel);
+    const zf_simt_ops *ops = cg->target->simt;
+    if (kernel->domain > ZF_DOMAIN_CHUNKS || cg->target->lower[kernel->domain] == NULL) {
+        zf_cg_unsupported(cg, input->plan->graph->column->span, "target `%s` does not lower this pattern", cg->target->name);
+        return;
+    }
+    zf_simt_shape shape = zf_simt_shape_of(input->plan, kernel);
+    char name[24];
+    zf_lower_kernel_name(kernel->index, name);
+    LLVMValueRef v_args[ARGS];
+    lower.type = zf_simt_type_of(input->plan, kernel);
+    lower.one_by_one = true;
+    lower.v_body = make_function(&lower, name, v_args);
+    ops->kernel(cg, lower.v_body, shape.threads);
+    cg->function = lower.v_body;
+    cg->v_guard = NULL;
+    lower.bb_setup = zf_cg_block(cg, "setup");
+    lower.bb_leave = zf_cg_block(cg, "leave");
+    LLVMBasicBlockRef bb_first = zf_cg_block(cg, "first");
+    zf_cg_enter(cg, lower.bb_setup);
+    open_block(&lower, &shape, v_args);
+    lower.bb_setup = zf_cg_here(cg); // where block-wide values go from now on
+    zf_cg_enter(cg, bb_first);
+    LLVMValueRef v_count = zf_lower_count(&lower, kernel->edge), v_one = zf_cg_i64(cg, 1);
+    // Tiles of the block: one also where it is empty.
+    LLVMBasicBlockRef bb_before = zf_lower_setup_begin(&lower);
+    LLVMValueRef v_last =
+        zf_cg_sub(cg, zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 0)), v_one, v_count), v_one);
+    lower.v_tiles = zf_cg_add(cg, LLVMBuildUDiv(cg->builder, v_last, zf_cg_i64(cg, kernel->tile), ""), v_one);
+    zf_lower_setup_end(&lower, bb_before);
+    lower.v_begin = lower.v_tile;
+    lower.v_end = zf_cg_add(cg, lower.v_tile, v_one);
+    switch (shape.form) {
+    case ZF_SIMT_MAP: zf_simt_map(&lower, &shape); break;
+    case ZF_SIMT_SCAN: zf_simt_scan(&lower, &shape); break;
+    case ZF_SIMT_GROUPS: zf_simt_groups(&lower, &shape); break;
+    case ZF_SIMT_SEQUENTIAL: cg->target->lower[kernel->domain](&lower); break;
+    }
+    zf_cg_br(cg, lower.bb_leave);
+    zf_cg_enter(cg, lower.bb_setup);
+    zf_cg_br(cg, bb_first);
+    LLVMMoveBasicBlockAfter(lower.bb_leave, LLVMGetLastBasicBlock(cg->function));
+    zf_cg_enter(cg, lower.bb_leave);
+    LLVMBuildRetVoid(cg->builder);
+    if (ops->finish != NULL) ops->finish(cg, lower.v_body);
+}
+
+// ---- Tiles ----------------------------------------------------------------------------------------------------
+
+zf_simt_tile zf_simt_tile_of(zf_lower *lower) {
+    zf_cg *cg = lower->cg;
+    zf_simt_tile tile = {.v_count = zf_lower_count(lower, lower->kernel->edge)};
+    LLVMValueRef v_size = zf_cg_i64(cg, lower->kernel->tile), v_lo = zf_cg_mul(cg, lower->v_tile, v_size);
+    tile.v_lo = zf_cg_umin(cg, v_lo, tile.v_count);
+    tile.v_hi = zf_cg_umin(cg, zf_cg_add(cg, v_lo, v_size), tile.v_count);
+    LLVMValueRef v_address = LLVMBuildPtrToInt(cg->builder, lower->v_sink, cg->ty_i64, "");
+    tile.v_whole = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_and(cg, v_address, zf_cg_i64(cg, 15)), zf_cg_i64(cg, 0));
+    if (lower->type.kind == ZF_K_BOOL) tile.v_whole = zf_cg_i1(cg, true); // stored by bytes
+    if (lower->v_row_begin != NULL) {
+        tile.v_whole = zf_cg_and(cg, tile.v_whole, zf_cg_icmp(cg, LLVMIntUGE, tile.v_lo, lower->v_row_begin));
+        tile.v_whole = zf_cg_and(cg, tile.v_whole, zf_cg_icmp(cg, LLVMIntULE, tile.v_hi, lower->v_row_end));
+    }
+    return tile;
+}
+
+LLVMValueRef zf_simt_known_failure(zf_lower *lower, LLVMValueRef v_lo) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_known = zf_cg_load(cg, cg->ty_i64, lower->v_failure, 8);
+    LLVMSetVolatile(v_known, 1);
+    LLVMValueRef v_at = LLVMBuildLShr(cg->builder, v_known, zf_cg_i64(cg, 16), "");
+    LLVMValueRef v_here = zf_cg_or(cg, v_lo, LLVMBuildShl(cg->builder, lower->v_block, zf_cg_i64(cg, 32), ""));
+    return zf_cg_icmp(cg, LLVMIntULT, v_at, v_here);
+}
+
+LLVMValueRef zf_simt_wanted(zf_lower *lower, LLVMValueRef v_index) {
+    zf_cg *cg = lower->cg;
+    if (lower->v_row_begin == NULL) return zf_cg_i1(cg, true);
+    return zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntUGE, v_index, lower->v_row_begin),
+                     zf_cg_icmp(cg, LLVMIntULT, v_index, lower->v_row_end));
+}
+
+void zf_simt_store_vector(zf_lower *lower, const zf_cg_value *values, unsigned count, LLVMValueRef v_index) {
+    zf_cg *cg = lower->cg;
+    LLVMTypeRef ty = zf_cg_memory_type(cg, lower->type);
+    if (lower->type.kind == ZF_K_BOOL) {
+        LLVMValueRef v_byte = LLVMConstNull(cg->ty_i8);
+        for (unsigned k = 0; k < count; k++) {
+            LLVMValueRef v_bit = zf_cg_resize(cg, zf_lower_memory_form(lower, values[k]), cg->ty_i8, false);
+            v_byte = zf_cg_or(cg, v_byte, LLVMBuildShl(cg->builder, v_bit, LLVMConstInt(cg->ty_i8, k, 0), ""));
+        }
+        LLVMValueRef v_at = LLVMBuildLShr(cg->builder, v_index, zf_cg_i64(cg, 3), "");
+        zf_cg_store(cg, v_byte, zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_at), 1);
+        return;
+    }
+    LLVMValueRef v = LLVMGetPoison(LLVMVectorType(ty, count));
+    for (unsigned k = 0; k < count; k++) {
+        v = LLVMBuildInsertElement(cg->builder, v, zf_lower_memory_form(lower, values[k]), zf_cg_i32(cg, k), "");
+    }
+    zf_cg_store(cg, v, zf_cg_at_sink(cg, ty, lower->v_sink, v_index), 16);
+}
+
+LLVMValueRef zf_simt_shuffle(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane) {
+    zf_cg *cg = lower->cg;
+    const zf_simt_ops *ops = cg->target->simt;
+    LLVMTypeRef ty = LLVMTypeOf(v);
+    unsigned bits = LLVMGetIntTypeWidth(ty);
+    if (bits <= 32) return zf_cg_resize(cg, ops->shuffle(cg, zf_cg_resize(cg, v, cg->ty_i32, false), v_lane), ty, false);
+    LLVMValueRef v_low = ops->shuffle(cg, zf_cg_resize(cg, v, cg->ty_i32, false), v_lane);
+    LLVMValueRef v_high = LLVMBuildLShr(cg->builder, v, zf_cg_i64(cg, 32), "");
+    v_high = ops->shuffle(cg, zf_cg_resize(cg, v_high, cg->ty_i32, false), v_lane);
+    v_high = LLVMBuildShl(cg->builder, zf_cg_resize(cg, v_high, cg->ty_i64, false), zf_cg_i64(cg, 32), "");
+    return zf_cg_or(cg, v_high, zf_cg_resize(cg, v_low, cg->ty_i64, false));
+}

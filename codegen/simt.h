@@ -1,0 +1,83 @@
+// Kernels of accelerators: what the SIMT lowerings share. They ask their target (zf_simt_ops) for threads, barriers and shuffles,
+// and are the same for GPUs and for the emulator.
+//
+// A kernel finds its block and tile from the launch's tables (zipflow/abi.h), makes the block's pointers, and then goes on in one
+// of four ways. Bodies see the environment of lower.h; where C contiguous elements are made by one thread, `lanes` holds what
+// they read of streams at their own index: words of bits, and elements, loaded for all C at once.
+#ifndef ZF_CODEGEN_SIMT_H
+#define ZF_CODEGEN_SIMT_H
+
+#include "codegen/lower.h"
+
+enum { ZF_WARP = 32 };
+
+/// How a kernel is run.
+typedef enum zf_simt_form {
+    ZF_SIMT_MAP,        ///< a thread block a tile, C contiguous elements a thread (simt_map.c)
+    ZF_SIMT_SCAN,       ///< a warp a tile, rows of 32 * C elements (simt_scan.c)
+    ZF_SIMT_GROUPS,     ///< a thread block a tile of outputs, which finds each output's group (simt_groups.c)
+    ZF_SIMT_SEQUENTIAL, ///< a thread a tile, as on the host: what the other forms do not do
+} zf_simt_form;
+
+typedef struct zf_simt_shape {
+    zf_simt_form form;
+    uint32_t threads, tiles; ///< of a thread block
+    uint32_t shared_bytes;
+} zf_simt_shape;
+
+/// The form and size of a kernel's thread blocks; follows from the plan alone.
+zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel);
+
+/// Elements that a thread stores at once: 16 bytes of them; 8 booleans.
+unsigned zf_simt_lane_count(zf_type type);
+/// The type of what a kernel stores.
+zf_type zf_simt_type_of(const zf_plan *plan, const zf_kernel *kernel);
+/// Whether the warp form makes this scan: the operation must be associative.
+bool zf_simt_scans(const zf_reduce *reduce);
+
+/// Builds a kernel.
+void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel);
+
+// ---- The forms ----
+void zf_simt_map(zf_lower *lower, const zf_simt_shape *shape);
+void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape);
+void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape);
+
+// ---- Tiles (simt.c) ----
+
+/// Outputs lo..hi of count that the tile makes.
+typedef struct zf_simt_tile {
+    LLVMValueRef v_lo, v_hi, v_count;
+    LLVMValueRef v_whole; ///< i1: all of them are wanted, and their place is aligned for stores of 16 bytes
+} zf_simt_tile;
+zf_simt_tile zf_simt_tile_of(zf_lower *lower);
+/// Whether a failure before the tile is known already: then its work is for nothing.
+LLVMValueRef zf_simt_known_failure(zf_lower *lower, LLVMValueRef v_lo);
+
+/// Stores `count` values from element v_index on, as one aligned vector (booleans: a byte).
+void zf_simt_store_vector(zf_lower *lower, const zf_cg_value *values, unsigned count, LLVMValueRef v_index);
+LLVMValueRef zf_simt_shuffle(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane); ///< of any scalar type
+/// Whether v_index is a row that is wanted.
+LLVMValueRef zf_simt_wanted(zf_lower *lower, LLVMValueRef v_index);
+
+// ---- Lanes (simt_lanes.c) ----
+
+/// `count` contiguous elements of one thread from v_first, a multiple of `count`. All of them exist.
+typedef struct zf_simt_lanes {
+    LLVMValueRef v_first;
+    unsigned count;
+    LLVMBasicBlockRef bb_stage; ///< runs before the lanes' bodies; open while they are built
+    LLVMBasicBlockRef bb_bodies;
+    struct zf_simt_window *windows;
+} zf_simt_lanes;
+zf_simt_lanes zf_simt_lanes_begin(zf_lower *lower, LLVMValueRef v_first, unsigned count);
+void zf_simt_lanes_end(zf_lower *lower, zf_simt_lanes *lanes);
+/// The environment of lane `k` of the kernel's root.
+zf_lower_env zf_simt_lane_env(zf_lower *lower, uint32_t node, zf_simt_lanes *lanes, unsigned k);
+/// Bits index * stride + from .. + count of the edge's stream for a lane, or NULL where that is too wide.
+LLVMValueRef zf_simt_lane_bits(zf_lower *lower, zf_simt_lanes *lanes, unsigned k, uint32_t edge, uint64_t stride, uint64_t from,
+                               uint64_t count);
+/// Element `index` of an edge in memory for a lane.
+zf_cg_value zf_simt_lane_element(zf_lower *lower, zf_simt_lanes *lanes, unsigned k, uint32_t edge);
+
+#endif

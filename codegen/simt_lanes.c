@@ -1,0 +1,177 @@
+// What C contiguous elements of one thread read at their own index, loaded for all of them at once.
+//
+// Bits: the words that hold the bits of all lanes are loaded once and shifted so that lane 0's begin at bit 0; every lane then
+// takes its bits by constant shifts.
+#include "codegen/simt.h"
+
+enum { MOST_WORDS = 40 };
+
+struct zf_simt_window {
+    uint32_t edge;
+    bool elements; ///< else bits
+    uint64_t stride, from, count;
+    unsigned at;           ///< bit of v_words at which lane 0 begins
+    LLVMValueRef *v_words; ///< bits: i32 each; elements: one each
+    struct zf_simt_window *next;
+};
+typedef struct zf_simt_window window;
+
+zf_simt_lanes zf_simt_lanes_begin(zf_lower *lower, LLVMValueRef v_first, unsigned count) {
+    zf_cg *cg = lower->cg;
+    zf_simt_lanes lanes = {.v_first = v_first, .count = count};
+    lanes.bb_stage = zf_cg_block(cg, "lanes_load");
+    lanes.bb_bodies = zf_cg_block(cg, "lanes");
+    zf_cg_br(cg, lanes.bb_stage);
+    zf_cg_enter(cg, lanes.bb_bodies);
+    return lanes;
+}
+
+void zf_simt_lanes_end(zf_lower *lower, zf_simt_lanes *lanes) {
+    zf_cg *cg = lower->cg;
+    LLVMBasicBlockRef bb_before = zf_cg_here(cg);
+    zf_cg_enter(cg, lanes->bb_stage);
+    zf_cg_br(cg, lanes->bb_bodies);
+    zf_cg_enter(cg, bb_before);
+}
+
+zf_lower_env zf_simt_lane_env(zf_lower *lower, uint32_t node, zf_simt_lanes *lanes, unsigned k) {
+    zf_lower_env env = zf_lower_env_make(lower, node);
+    env.lanes = lanes;
+    env.lane_k = k;
+    env.v_i = zf_cg_add(lower->cg, lanes->v_first, zf_cg_i64(lower->cg, k));
+    return env;
+}
+
+static window *find(zf_simt_lanes *lanes, const window *like) {
+    for (window *w = lanes->windows; w != NULL; w = w->next) {
+        bool same = w->edge == like->edge && w->elements == like->elements && w->stride == like->stride;
+        if (same && w->from == like->from && w->count == like->count) return w;
+    }
+    return NULL;
+}
+
+static window *add(zf_cg *cg, zf_simt_lanes *lanes, const window *like, unsigned words) {
+    window *w = ZF_NEW(cg->arena, window);
+    *w = *like;
+    w->v_words = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, words + 1);
+    w->next = lanes->windows;
+    lanes->windows = w;
+    return w;
+}
+
+static unsigned power_of_two_in(uint64_t bytes, unsigned most) {
+    unsigned power = 1;
+    while (power < most && bytes % (2 * power) == 0) power *= 2;
+    return power;
+}
+
+// `count` values of type `ty` (`size` bytes) at v_from, whose alignment is known: by vectors of up to 16 bytes.
+static void load_vectors(zf_cg *cg, LLVMTypeRef ty, unsigned size, LLVMValueRef v_from, unsigned count, unsigned align,
+                         LLVMValueRef *out) {
+    if (align > 16) align = 16;
+    for (unsigned k = 0; k < count;) {
+        unsigned n = align > size ? align / size : 1;
+        while (n > count - k) n /= 2;
+        LLVMValueRef v_at = zf_cg_byte_at(cg, v_from, (uint64_t)k * size);
+        if (n == 1) {
+            out[k++] = zf_cg_load(cg, ty, v_at, size);
+            continue;
+        }
+        LLVMValueRef v = zf_cg_load(cg, LLVMVectorType(ty, n), v_at, n * size);
+        for (unsigned e = 0; e < n; e++) out[k++] = LLVMBuildExtractElement(cg->builder, v, zf_cg_i32(cg, e), "");
+    }
+}
+
+static LLVMValueRef funnel(zf_cg *cg, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift) {
+    LLVMTypeRef ty = cg->ty_i32;
+    LLVMValueRef v_args[3] = {v_high, v_low, v_shift};
+    return zf_cg_intrinsic(cg, "llvm.fshr", &ty, 1, v_args, 3);
+}
+
+static void load_window(zf_lower *lower, zf_simt_lanes *lanes, window *w) {
+    zf_cg *cg = lower->cg;
+    LLVMBasicBlockRef bb_before = zf_cg_here(cg);
+    LLVMValueRef v_pointer = zf_lower_pointer(lower, w->edge);
+    zf_cg_enter(cg, lanes->bb_stage);
+    uint64_t span = (lanes->count - 1) * w->stride + w->count; // bits of all lanes
+    LLVMValueRef v_bit = zf_cg_mul(cg, lanes->v_first, zf_cg_i64(cg, w->stride));
+    if (lanes->count * w->stride % 32 == 0) { // lane 0 is always at the same bit of a word
+        w->at = (unsigned)(w->from % 32);
+        unsigned words = (unsigned)((w->at + span + 31) / 32);
+        LLVMValueRef v_byte =
+            zf_cg_add(cg, LLVMBuildLShr(cg->builder, v_bit, zf_cg_i64(cg, 3), ""), zf_cg_i64(cg, w->from / 32 * 4));
+        uint64_t common = lanes->count * w->stride / 8;
+        unsigned align = power_of_two_in(common == 0 ? 16 : common, 16), other = power_of_two_in(w->from / 32 * 4, 16);
+        if (w->from / 32 != 0 && other < align) align = other;
+        load_vectors(cg, cg->ty_i32, 4, zf_cg_at(cg, cg->ty_i8, v_pointer, v_byte), words, align, w->v_words);
+        w->v_words[words] = zf_cg_i32(cg, 0);
+    } else {
+        unsigned words = (unsigned)((span + 31) / 32), loads = (unsigned)((31 + span + 31) / 32);
+        LLVMValueRef v_loaded[MOST_WORDS + 4];
+        v_bit = zf_cg_add(cg, v_bit, zf_cg_i64(cg, w->from));
+        LLVMValueRef v_word = LLVMBuildLShr(cg->builder, v_bit, zf_cg_i64(cg, 5), "");
+        LLVMValueRef v_shift = zf_cg_and(cg, zf_cg_resize(cg, v_bit, cg->ty_i32, false), zf_cg_i32(cg, 31));
+        load_vectors(cg, cg->ty_i32, 4, zf_cg_at(cg, cg->ty_i32, v_pointer, v_word), loads, 4, v_loaded);
+        for (unsigned k = 0; k < words; k++) {
+            LLVMValueRef v_next = k + 1 < loads ? v_loaded[k + 1] : zf_cg_i32(cg, 0);
+            w->v_words[k] = funnel(cg, v_next, v_loaded[k], v_shift);
+        }
+        w->v_words[words] = zf_cg_i32(cg, 0);
+    }
+    lanes->bb_stage = zf_cg_here(cg);
+    zf_cg_enter(cg, bb_before);
+}
+
+// `count` (at most 32) bits from bit `at` of the window's words.
+static LLVMValueRef take(zf_cg *cg, const window *w, uint64_t at, uint64_t count) {
+    uint64_t word = at / 32, shift = at % 32;
+    LLVMValueRef v = w->v_words[word], v_shift = zf_cg_i32(cg, (uint32_t)shift);
+    if (shift + count > 32)
+        v = funnel(cg, w->v_words[word + 1], v, v_shift);
+    else if (shift > 0)
+        v = LLVMBuildLShr(cg->builder, v, v_shift, "");
+    return count == 32 ? v : zf_cg_and(cg, v, zf_cg_i32(cg, (uint32_t)((UINT64_C(1) << count) - 1)));
+}
+
+LLVMValueRef zf_simt_lane_bits(zf_lower *lower, zf_simt_lanes *lanes, unsigned k, uint32_t edge, uint64_t stride, uint64_t from,
+                               uint64_t count) {
+    zf_cg *cg = lower->cg;
+    if (count == 0) return zf_cg_i64(cg, 0);
+    if (count > 64 || stride > 32 * MOST_WORDS) return NULL;
+    if ((lanes->count - 1) * stride + count + 64 > 32 * MOST_WORDS) return NULL;
+    window like = {.edge = edge, .stride = stride, .from = from, .count = count};
+    window *w = find(lanes, &like);
+    if (w == NULL) {
+        w = add(cg, lanes, &like, MOST_WORDS + 4);
+        load_window(lower, lanes, w);
+    }
+    uint64_t at = w->at + k * stride;
+    LLVMValueRef v = zf_cg_resize(cg, take(cg, w, at, count < 32 ? count : 32), cg->ty_i64, false);
+    if (count <= 32) return v;
+    LLVMValueRef v_high = zf_cg_resize(cg, take(cg, w, at + 32, count - 32), cg->ty_i64, false);
+    return zf_cg_or(cg, v, LLVMBuildShl(cg->builder, v_high, zf_cg_i64(cg, 32), ""));
+}
+
+zf_cg_value zf_simt_lane_element(zf_lower *lower, zf_simt_lanes *lanes, unsigned k, uint32_t edge) {
+    zf_cg *cg = lower->cg;
+    zf_type type = zf_type_strip(lower->graph->edges[edge].type);
+    if (type.kind == ZF_K_BOOL) {
+        LLVMValueRef v_bit = zf_simt_lane_bits(lower, lanes, k, edge, 1, 0, 1);
+        return zf_cg_scalar(type, zf_cg_resize(cg, v_bit, cg->ty_i1, false));
+    }
+    window like = {.edge = edge, .elements = true};
+    window *w = find(lanes, &like);
+    if (w == NULL) {
+        w = add(cg, lanes, &like, lanes->count);
+        LLVMBasicBlockRef bb_before = zf_cg_here(cg);
+        LLVMValueRef v_pointer = zf_lower_pointer(lower, edge);
+        zf_cg_enter(cg, lanes->bb_stage);
+        unsigned size = zf_kind_size(type.kind);
+        LLVMTypeRef ty = zf_cg_type(cg, type);
+        LLVMValueRef v_from = zf_cg_at(cg, ty, v_pointer, lanes->v_first);
+        load_vectors(cg, ty, size, v_from, lanes->count, power_of_two_in((uint64_t)size * lanes->count, 16), w->v_words);
+        lanes->bb_stage = zf_cg_here(cg);
+        zf_cg_enter(cg, bb_before);
+    }
+    return zf_cg_scalar(type, w->v_words[k]);
+}

@@ -1,0 +1,113 @@
+// Maps: a thread block makes a tile, every thread C contiguous elements at a time, stored as 16 bytes. A tile that is not whole
+// (the block's last, or one that a range of rows cuts), and one in which a check failed, is made element by element, a thread
+// taking every S-th: there failures find their place.
+#include "codegen/simt.h"
+
+enum { MOST_EMITTED = 1500 }; // expressions of all lanes of one thread: beyond it, one by one
+
+static void whole_tile(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_shape *shape) {
+    zf_cg *cg = lower->cg;
+    unsigned count = zf_simt_lane_count(lower->type);
+    uint32_t step = shape->threads * count;
+    LLVMValueRef v_thread = zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false);
+    LLVMValueRef v_mine = zf_cg_add(cg, tile->v_lo, zf_cg_mul(cg, v_thread, zf_cg_i64(cg, count)));
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, lower->kernel->tile / step), "step");
+    LLVMValueRef v_first = zf_cg_add(cg, v_mine, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, step)));
+    zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, count);
+    zf_cg_value values[16];
+    for (unsigned k = 0; k < count; k++) {
+        zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
+        values[k] = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
+        cg->v_guard = NULL;
+    }
+    zf_simt_store_vector(lower, values, count, v_first);
+    zf_simt_lanes_end(lower, &lanes);
+    zf_cg_loop_end(cg, &loop);
+}
+
+static zf_cg_value single(zf_lower *lower, LLVMValueRef v_index) {
+    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+    env.v_i = v_index;
+    zf_cg_value value = zf_cg_eval_body(lower->cg, &env.env, &env.env.inst->decode);
+    lower->cg->v_guard = NULL;
+    return value;
+}
+
+// Counts from this thread's number in steps of the block's: v_i becomes begin + number + k * S while below v_end.
+typedef struct strided {
+    zf_cg_loop loop;
+    LLVMValueRef v_index;
+} strided;
+
+static void strided_begin(zf_lower *lower, strided *s, const zf_simt_shape *shape, LLVMValueRef v_begin, LLVMValueRef v_end) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_from = zf_cg_add(cg, v_begin, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false));
+    LLVMValueRef v_step = zf_cg_i64(cg, shape->threads);
+    LLVMValueRef v_left = zf_cg_sub(cg, v_end, zf_cg_umin(cg, v_from, v_end));
+    LLVMValueRef v_times = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_left, zf_cg_i64(cg, shape->threads - 1)), v_step, "");
+    zf_cg_loop_begin(cg, &s->loop, zf_cg_i64(cg, 0), v_times, "single");
+    s->v_index = zf_cg_add(cg, v_from, zf_cg_mul(cg, s->loop.v_i, v_step));
+}
+
+static void cut_tile(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_shape *shape) {
+    zf_cg *cg = lower->cg;
+    strided outer;
+    if (lower->type.kind != ZF_K_BOOL) {
+        strided_begin(lower, &outer, shape, tile->v_lo, tile->v_hi);
+        zf_cg_value value = single(lower, outer.v_index);
+        zf_lower_store(lower, value, lower->v_sink, outer.v_index);
+        zf_lower_report(lower, outer.v_index);
+        zf_lower_clear(lower);
+        zf_cg_loop_end(cg, &outer.loop);
+        return;
+    }
+    LLVMValueRef v_three = zf_cg_i64(cg, 3), v_byte = zf_cg_alloca(cg, cg->ty_i8, "byte");
+    LLVMValueRef v_begin = LLVMBuildLShr(cg->builder, tile->v_lo, v_three, "");
+    LLVMValueRef v_end = LLVMBuildLShr(cg->builder, zf_cg_add(cg, tile->v_hi, zf_cg_i64(cg, 7)), v_three, "");
+    strided_begin(lower, &outer, shape, v_begin, v_end);
+    LLVMBuildStore(cg->builder, LLVMConstNull(cg->ty_i8), v_byte);
+    LLVMValueRef v_first = LLVMBuildShl(cg->builder, outer.v_index, v_three, "");
+    zf_cg_loop bits;
+    zf_cg_loop_begin(cg, &bits, v_first, zf_cg_umin(cg, zf_cg_add(cg, v_first, zf_cg_i64(cg, 8)), tile->v_hi), "bit");
+    LLVMValueRef v_bit = zf_lower_memory_form(lower, single(lower, bits.v_i));
+    LLVMValueRef v_shift = zf_cg_resize(cg, zf_cg_sub(cg, bits.v_i, v_first), cg->ty_i8, false);
+    LLVMValueRef v_old = LLVMBuildLoad2(cg->builder, cg->ty_i8, v_byte, "");
+    LLVMBuildStore(cg->builder, zf_cg_or(cg, v_old, LLVMBuildShl(cg->builder, v_bit, v_shift, "")), v_byte);
+    zf_lower_report(lower, bits.v_i);
+    zf_lower_clear(lower);
+    zf_cg_loop_end(cg, &bits);
+    LLVMValueRef v_done = LLVMBuildLoad2(cg->builder, cg->ty_i8, v_byte, "");
+    zf_cg_store(cg, v_done, zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, outer.v_index), 1);
+    zf_cg_loop_end(cg, &outer.loop);
+}
+
+void zf_simt_map(zf_lower *lower, const zf_simt_shape *shape) {
+    zf_cg *cg = lower->cg;
+    zf_simt_tile tile = zf_simt_tile_of(lower);
+    LLVMBasicBlockRef bb_work = zf_cg_block(cg, "work"), bb_cut = zf_cg_block(cg, "cut"), bb_whole = zf_cg_block(cg, "whole");
+    zf_cg_cond_br(cg, zf_simt_known_failure(lower, tile.v_lo), lower->bb_leave, bb_work);
+    zf_cg_enter(cg, bb_work);
+    LLVMValueRef v_size = zf_cg_sub(cg, tile.v_hi, tile.v_lo);
+    LLVMValueRef v_full = zf_cg_icmp(cg, LLVMIntEQ, v_size, zf_cg_i64(cg, lower->kernel->tile));
+    zf_cg_cond_br(cg, zf_cg_and(cg, v_full, tile.v_whole), bb_whole, bb_cut);
+    zf_cg_enter(cg, bb_cut);
+    uint64_t before = cg->emitted;
+    cut_tile(lower, &tile, shape);
+    uint64_t each = cg->emitted - before;
+    zf_cg_br(cg, lower->bb_leave);
+    zf_cg_enter(cg, bb_whole);
+    if (each * zf_simt_lane_count(lower->type) > MOST_EMITTED) {
+        zf_cg_br(cg, bb_cut);
+        zf_cg_enter(cg, zf_cg_block(cg, "never"));
+        return;
+    }
+    whole_tile(lower, &tile, shape);
+    LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
+    LLVMBasicBlockRef bb_again = zf_cg_block(cg, "again"), bb_well = zf_cg_block(cg, "well");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE)), bb_well, bb_again);
+    zf_cg_enter(cg, bb_again);
+    zf_lower_clear(lower);
+    zf_cg_br(cg, bb_cut);
+    zf_cg_enter(cg, bb_well);
+}

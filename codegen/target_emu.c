@@ -1,0 +1,102 @@
+// The emulated GPU: a kernel is a function that runs one thread; what threads do together they ask the emulator for
+// (runtime/device_emu.c), and every access to memory is announced to it.
+#include <llvm-c/Target.h>
+
+#include "codegen/cg_emit.h"
+#include "codegen/target.h"
+
+static LLVMValueRef self(zf_cg *cg) { return LLVMGetParam(cg->function, 0); }
+
+static void kernel(zf_cg *cg, LLVMValueRef v_function, unsigned threads) { (void)cg, (void)v_function, (void)threads; }
+
+static LLVMValueRef thread(zf_cg *cg) {
+    LLVMValueRef v_args[1] = {self(cg)};
+    return zf_cg_call(cg, "zf_emu_thread", cg->ty_i32, v_args, 1);
+}
+
+static LLVMValueRef group(zf_cg *cg) {
+    LLVMValueRef v_args[1] = {self(cg)};
+    return zf_cg_call(cg, "zf_emu_group", cg->ty_i32, v_args, 1);
+}
+
+static LLVMValueRef shared(zf_cg *cg, uint32_t offset, uint32_t bytes) {
+    (void)bytes;
+    LLVMValueRef v_args[1] = {self(cg)};
+    return zf_cg_byte_at(cg, zf_cg_call(cg, "zf_emu_shared", cg->ty_ptr, v_args, 1), offset);
+}
+
+static LLVMValueRef line_here(zf_cg *cg) { return zf_cg_i32(cg, 0); }
+
+static void barrier(zf_cg *cg) {
+    LLVMValueRef v_args[2] = {self(cg), line_here(cg)};
+    zf_cg_call(cg, "zf_emu_barrier", cg->ty_void, v_args, 2);
+}
+
+static LLVMValueRef shuffle(zf_cg *cg, LLVMValueRef v_value, LLVMValueRef v_lane) {
+    LLVMValueRef v_args[4] = {self(cg), v_value, v_lane, line_here(cg)};
+    return zf_cg_call(cg, "zf_emu_shuffle", cg->ty_i32, v_args, 4);
+}
+
+// ---- Accesses -------------------------------------------------------------------------------------------------
+
+// What a pointer was made from: a local array, a constant table, or something that is not known here.
+static LLVMValueRef object_of(LLVMValueRef v_pointer) {
+    while (LLVMIsAGetElementPtrInst(v_pointer) ||
+           (LLVMIsAConstantExpr(v_pointer) && LLVMGetConstOpcode(v_pointer) == LLVMGetElementPtr)) {
+        v_pointer = LLVMGetOperand(v_pointer, 0);
+    }
+    return v_pointer;
+}
+
+enum { KIND_LOAD, KIND_STORE, KIND_ATOMIC };
+
+static void announce(zf_cg *cg, LLVMTargetDataRef layout, LLVMValueRef v_instruction, LLVMValueRef v_pointer, LLVMTypeRef ty,
+                     uint32_t kind, unsigned align) {
+    LLVMValueRef v_object = object_of(v_pointer);
+    if (LLVMIsAGlobalVariable(v_object)) return;
+    uint32_t bytes = (uint32_t)LLVMStoreSizeOfType(layout, ty);
+    LLVMPositionBuilderBefore(cg->builder, v_instruction);
+    LLVMValueRef v_line = zf_cg_i32(cg, LLVMGetDebugLocLine(v_instruction));
+    if (LLVMIsAAllocaInst(v_object)) {
+        LLVMTypeRef ty_object = LLVMGetAllocatedType(v_object);
+        if (v_pointer == v_object) return; // a variable
+        LLVMValueRef v_args[7] = {self(cg),
+                                  v_pointer,
+                                  zf_cg_i32(cg, bytes),
+                                  v_object,
+                                  zf_cg_i32(cg, (uint32_t)LLVMStoreSizeOfType(layout, ty_object)),
+                                  zf_cg_i32(cg, align),
+                                  v_line};
+        zf_cg_call(cg, "zf_emu_check_local", cg->ty_void, v_args, 7);
+        return;
+    }
+    LLVMValueRef v_args[6] = {self(cg), v_pointer, zf_cg_i32(cg, bytes), zf_cg_i32(cg, align), zf_cg_i32(cg, kind), v_line};
+    zf_cg_call(cg, "zf_emu_check", cg->ty_void, v_args, 6);
+}
+
+static void finish(zf_cg *cg, LLVMValueRef v_function) {
+    LLVMTargetDataRef layout = LLVMGetModuleDataLayout(cg->module);
+    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(v_function); bb != NULL; bb = LLVMGetNextBasicBlock(bb)) {
+        LLVMValueRef v_next;
+        for (LLVMValueRef v = LLVMGetFirstInstruction(bb); v != NULL; v = v_next) {
+            v_next = LLVMGetNextInstruction(v);
+            if (LLVMIsALoadInst(v))
+                announce(cg, layout, v, LLVMGetOperand(v, 0), LLVMTypeOf(v), KIND_LOAD, LLVMGetAlignment(v));
+            else if (LLVMIsAStoreInst(v))
+                announce(cg, layout, v, LLVMGetOperand(v, 1), LLVMTypeOf(LLVMGetOperand(v, 0)), KIND_STORE, LLVMGetAlignment(v));
+            else if (LLVMIsAAtomicRMWInst(v))
+                announce(cg, layout, v, LLVMGetOperand(v, 0), LLVMTypeOf(v), KIND_ATOMIC, LLVMGetAlignment(v));
+        }
+    }
+}
+
+const zf_simt_ops zf_emu_simt_ops = {
+    .takes_thread = true,
+    .kernel = kernel,
+    .thread = thread,
+    .group = group,
+    .shared = shared,
+    .barrier = barrier,
+    .shuffle = shuffle,
+    .finish = finish,
+};

@@ -1,0 +1,84 @@
+// NVIDIA GPUs: threads and warps by intrinsics of LLVM's NVPTX back end, shared memory in address space 3.
+#include <llvm-c/Target.h>
+#include <stdio.h>
+
+#include "codegen/cg_emit.h"
+#include "codegen/target.h"
+#include "runtime/error_codes.h"
+
+enum { GLOBAL = 1, SHARED = 3 };
+
+zf_status zf_nvptx_machine(unsigned level, zf_abi_target target, LLVMTargetMachineRef *out, zf_error *error) {
+    static const LLVMCodeGenOptLevel levels[] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess, LLVMCodeGenLevelDefault,
+                                                 LLVMCodeGenLevelAggressive};
+    *out = NULL;
+    if (target.arch < 80) {
+        zf_status status = zf_raise(error, ZF_E_NO_CODE_GENERATOR, "GPUs of compute capability %u.%u are not supported",
+                                    target.arch / 10, target.arch % 10);
+        return zf_fail_hint(error, status, "the oldest supported one is 8.0");
+    }
+    // PTX for 9.0 runs on everything later: the driver translates it.
+    const char *cpu = target.arch >= 90 ? "sm_90" : "sm_80", *triple = "nvptx64-nvidia-cuda";
+    LLVMTargetRef family;
+    char *message = NULL;
+    if (LLVMGetTargetFromTriple(triple, &family, &message)) {
+        zf_status status = zf_raise(error, ZF_E_NO_CODE_GENERATOR, "LLVM has no code generator for %s: %s", triple, message);
+        LLVMDisposeMessage(message);
+        return status;
+    }
+    // PTX 7.8 is the first for sm_90; drivers since CUDA 11.8 take it.
+    *out = LLVMCreateTargetMachine(family, triple, cpu, "+ptx78", levels[level > 3 ? 3 : level], LLVMRelocDefault,
+                                   LLVMCodeModelDefault);
+    return *out != NULL ? ZF_OK : zf_raise(error, ZF_E_NO_CODE_GENERATOR, "LLVM cannot generate code for %s", cpu);
+}
+
+static LLVMValueRef metadata(zf_cg *cg, LLVMMetadataRef node) { return LLVMMetadataAsValue(cg->context, node); }
+
+static void annotate(zf_cg *cg, LLVMValueRef v_function, const char *name, uint32_t value) {
+    size_t length = 0;
+    while (name[length] != 0) length++;
+    LLVMMetadataRef parts[3] = {LLVMValueAsMetadata(v_function), LLVMMDStringInContext2(cg->context, name, length),
+                                LLVMValueAsMetadata(zf_cg_i32(cg, value))};
+    LLVMAddNamedMetadataOperand(cg->module, "nvvm.annotations", metadata(cg, LLVMMDNodeInContext2(cg->context, parts, 3)));
+}
+
+static void kernel(zf_cg *cg, LLVMValueRef v_function, unsigned threads) {
+    LLVMSetFunctionCallConv(v_function, 71); // LLVM's PTX_Kernel
+    annotate(cg, v_function, "kernel", 1);
+    annotate(cg, v_function, "maxntidx", threads);
+    annotate(cg, v_function, "maxntidy", 1);
+    annotate(cg, v_function, "maxntidz", 1);
+}
+
+static LLVMValueRef thread(zf_cg *cg) { return zf_cg_intrinsic(cg, "llvm.nvvm.read.ptx.sreg.tid.x", NULL, 0, NULL, 0); }
+static LLVMValueRef group(zf_cg *cg) { return zf_cg_intrinsic(cg, "llvm.nvvm.read.ptx.sreg.ctaid.x", NULL, 0, NULL, 0); }
+
+// Static shared memory, which the image says itself: one array a call.
+static LLVMValueRef shared(zf_cg *cg, uint32_t offset, uint32_t bytes) {
+    char name[32];
+    snprintf(name, sizeof(name), "shared_%u", offset);
+    LLVMTypeRef ty = LLVMArrayType2(cg->ty_i8, bytes);
+    LLVMValueRef v = LLVMAddGlobalInAddressSpace(cg->module, ty, name, SHARED);
+    LLVMSetInitializer(v, LLVMGetUndef(ty));
+    LLVMSetLinkage(v, LLVMInternalLinkage);
+    LLVMSetAlignment(v, 16);
+    return v;
+}
+
+static void barrier(zf_cg *cg) { zf_cg_intrinsic(cg, "llvm.nvvm.barrier0", NULL, 0, NULL, 0); }
+
+static LLVMValueRef shuffle(zf_cg *cg, LLVMValueRef v_value, LLVMValueRef v_lane) {
+    LLVMValueRef v_args[4] = {zf_cg_i32(cg, UINT32_MAX), v_value, v_lane, zf_cg_i32(cg, 31)};
+    return zf_cg_intrinsic(cg, "llvm.nvvm.shfl.sync.idx.i32", NULL, 0, v_args, 4);
+}
+
+const zf_simt_ops zf_nvptx_simt_ops = {
+    .global_space = GLOBAL,
+    .shared_space = SHARED,
+    .kernel = kernel,
+    .thread = thread,
+    .group = group,
+    .shared = shared,
+    .barrier = barrier,
+    .shuffle = shuffle,
+};
