@@ -1,0 +1,264 @@
+"""Runs what an archive of script/pack holds on a machine with a GPU. Called by script/gpu-test.
+
+Steps run in order, each a program with a time limit; one that fails does not stop the others. results.json holds machine, commit
+and what each step gave; log.txt everything that the programs wrote. The exit status is 0 when every step ran and succeeded.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+PACK = pathlib.Path(__file__).resolve().parent.parent
+TABLES = ("lineitem", "orders", "partsupp")
+
+
+class Skipped(Exception):
+    """A step that cannot run here, and why."""
+
+
+class Failed(Exception):
+    """A step that ran and did not succeed, and why."""
+
+
+class Session:
+    def __init__(self, options):
+        self.options = options
+        self.device = options.device
+        self.out = pathlib.Path(options.out)
+        self.out.mkdir(parents=True, exist_ok=True)
+        self.log = open(self.out / "log.txt", "w", encoding="utf-8")
+        self.tree = pathlib.Path(tempfile.mkdtemp(prefix="zf-gpu-"))
+        self.data = self.tree / "tpch"
+        self.end = time.monotonic() + options.budget
+        self.environment = dict(os.environ, ZIPFLOW_CACHE_DIR=str(self.tree / "cache"), TMPDIR=str(self.tree))
+
+    def run(self, *words, limit=300, environment=None, cwd=PACK):
+        """Runs a program of the pack. Returns its standard output; raises Failed."""
+        words = [str(w) for w in words]
+        if "/" not in words[0] and (PACK / "bin" / words[0]).exists():
+            words[0] = str(PACK / "bin" / words[0])
+        limit = min(limit, self.end - time.monotonic())
+        if limit <= 0:
+            raise Skipped("the time is used up (--budget)")
+        self.log.write(f"$ {' '.join(words)}\n")
+        self.log.flush()
+        begin = time.monotonic()
+        try:
+            result = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=limit, cwd=cwd,
+                                    env=dict(self.environment, **(environment or {})))
+        except subprocess.TimeoutExpired as late:
+            for stream in (late.stdout, late.stderr):
+                if stream:
+                    self.log.write(stream if isinstance(stream, str) else stream.decode(errors="replace"))
+            raise Failed(f"{pathlib.Path(words[0]).name} was stopped after {limit:.0f} s") from None
+        self.last_seconds = time.monotonic() - begin
+        self.log.write(result.stdout + result.stderr + f"[{result.returncode}, {self.last_seconds:.2f} s]\n")
+        self.log.flush()
+        if result.returncode != 0:
+            said = (result.stderr or result.stdout).strip().splitlines()[-6:]
+            raise Failed(f"{pathlib.Path(words[0]).name} gave {result.returncode}: " + " | ".join(said))
+        return result.stdout
+
+    def has(self, program):
+        if not (PACK / "bin" / program).exists():
+            raise Skipped(f"{program} is not in the archive")
+
+    def knows(self, program, option):
+        """Skips where a program does not have an option."""
+        self.has(program)
+        said = subprocess.run([str(PACK / "bin" / program), "--help"], capture_output=True, text=True, cwd=PACK, check=False)
+        if option not in said.stdout + said.stderr:
+            raise Skipped(f"{program} does not have {option}")
+
+    def container(self, table):
+        path = self.data / f"{table}.zfd"
+        if not path.exists():
+            raise Skipped(f"there is no {path.name}: a step before this one makes it")
+        return path
+
+
+# ---- Steps ----------------------------------------------------------------------------------------------------------
+
+
+def devices(s):
+    found = json.loads(s.run("zfc", "devices", "--json"))
+    names = [d["name"] for d in found if d["present"]]
+    wanted = [n for n in names if n == s.device or n.startswith(s.device + ":")]
+    if not wanted and s.device != "emu":
+        raise Failed(f"device {s.device} is not present: " + "; ".join(d["reason"] for d in found if d["reason"]))
+    return found
+
+
+def unit(name, *words):
+    def step(s):
+        s.has(name)
+        return s.run(name, *words, environment={"ZF_TEST_DEVICE": s.device}).strip().splitlines()[-3:]
+
+    return step
+
+
+def differential(s):
+    s.knows("zf-differential", "--device")
+    return s.run("zf-differential", "--device", s.device, "--from", 1, "--count", s.options.programs).strip().splitlines()[-3:]
+
+
+def tpch(s):
+    s.data.mkdir()
+    for table in TABLES:
+        s.run("tpchgen-cli", "csv", "-s", s.options.scale, "--tables", table, "--output-dir", s.data)
+    return {"scale": s.options.scale, "bytes": sum(p.stat().st_size for p in s.data.iterdir())}
+
+
+def columns(s):
+    """Every column of the demo, encoded here, decoded on the device, compared with the source as pyarrow reads it."""
+    result = s.tree / "columns.json"
+    s.run(sys.executable, PACK / "script/demo_table.py", PACK / "bin/zfc", s.data, "--devices", f"cpu,{s.device}" if s.device != "cpu" else "cpu",
+          "--json", result, limit=400)
+    return json.loads(result.read_text())
+
+
+def rows(s):
+    """Ranges of rows at the edges of blocks and tiles give what the CPU gives."""
+    path, compared = s.container("lineitem"), 0
+    for column in json.loads(s.run("zfc", "inspect", "--json", path))["columns"]:
+        total, block = column["rows"], column["rows_per_block"]
+        ranges = {(0, 1), (4095, 4097), (1, 70000), (block - 3, block + 5), (total - 1, total), (total // 2, total // 2)}
+        for begin, end in sorted((b, e) for b, e in ranges if e <= total):
+            outputs = []
+            for device in ("cpu", s.device):
+                out = s.tree / f"rows-{device.replace(':', '-')}"
+                shutil.rmtree(out, ignore_errors=True)
+                s.run("zfc", "decode", "-q", "-f", "--device", device, "--columns", column["column"], "--rows", f"{begin}..{end}", "-o", out, path)
+                outputs.append(b"".join(p.read_bytes() for p in sorted(out.iterdir())))
+            if outputs[0] != outputs[1] or (begin < end and not outputs[0]):
+                raise Failed(f"{column['column']}, rows {begin}..{end}: the device's data differ from the CPU's")
+            compared += 1
+    return {"ranges": compared}
+
+
+def first_decode(s):
+    """What a user waits for: the whole process, without a cache and with one."""
+    path, seconds = s.container("lineitem"), {}
+    total = min(1000000, json.loads(s.run("zfc", "inspect", "--json", path))["rows"])
+    cache = {"ZIPFLOW_CACHE_DIR": str(s.tree / "first-cache"), "CUDA_CACHE_DISABLE": "1"}
+    for name in ("no_cache", "cache", "cache_again"):
+        out = s.tree / "first"
+        shutil.rmtree(out, ignore_errors=True)
+        s.run("zfc", "decode", "-q", "-f", "--device", s.device, "--columns", "l_shipdate", "--rows", f"0..{total}", "-o", out, path,
+              environment=cache)
+        seconds[name] = round(s.last_seconds, 4)
+    s.run("zfc", "devices", environment=cache)
+    seconds["process_without_decode"] = round(s.last_seconds, 4)
+    return seconds
+
+
+def bench(*words):
+    def step(s):
+        return json.loads(s.run("zfc", "bench", "--json", "--device", s.device, "--bytes", s.options.bytes, *words, limit=400))
+
+    return step
+
+
+def bench_columns(s):
+    return bench(*[s.container(table) for table in TABLES])(s)
+
+
+def sanitizer(tool):
+    def step(s):
+        if not s.device.startswith("cuda"):
+            raise Skipped("the device is not CUDA")
+        program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+        if not os.access(program, os.X_OK):
+            raise Skipped("compute-sanitizer is not on this machine")
+        out = s.tree / "sanitized"
+        shutil.rmtree(out, ignore_errors=True)
+        said = s.run(program, "--tool", tool, "--error-exitcode", 9, PACK / "bin/zfc", "decode", "-q", "-f", "--device", s.device,
+                     "--rows", "0..40000", "-o", out, s.container("lineitem"), limit=240)
+        return said.strip().splitlines()[-1:]
+
+    return step
+
+
+# One row to add one: name, function, what it shows.
+STEPS = (
+    ("devices", devices),
+    ("test_cuda", unit("test_cuda")),
+    ("test_runtime", unit("test_runtime")),
+    ("test_provider", unit("test_provider")),
+    ("differential", differential),
+    ("tpch", tpch),
+    ("columns", columns),
+    ("rows", rows),
+    ("first_decode", first_decode),
+    ("bench", bench("--generate", "all")),
+    ("bench_general", bench("--general", "--generate", "bitpack,dictionary")),
+    ("bench_columns", bench_columns),
+    ("memcheck", sanitizer("memcheck")),
+    ("racecheck", sanitizer("racecheck")),
+)
+
+
+def machine():
+    facts = {"system": platform.platform(), "libc": " ".join(platform.libc_ver()), "cores": os.cpu_count(), "python": platform.python_version()}
+    try:
+        query = "name,driver_version,memory.total,clocks.max.sm,clocks.max.memory"
+        facts["nvidia_smi"] = subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True, text=True,
+                                             timeout=30, check=True).stdout.strip().splitlines()
+    except (OSError, subprocess.SubprocessError) as missing:
+        facts["nvidia_smi"] = str(missing)
+    return facts
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="script/gpu-test", description="Runs the packed tests and the benchmark on this machine's GPU.")
+    parser.add_argument("--device", default="cuda", help="what zfc --device takes (default: cuda)")
+    parser.add_argument("--out", default="results", help="directory for results.json and log.txt (default: results)")
+    parser.add_argument("--scale", default="1", help="scale factor of TPC-H (default: 1)")
+    parser.add_argument("--programs", default=200, type=int, help="random programs of the differential test (default: 200)")
+    parser.add_argument("--bytes", default=1 << 30, type=int, help="bytes of plain data a measurement decodes (default: 1 GiB)")
+    parser.add_argument("--budget", default=1800, type=float, help="seconds for everything (default: 1800)")
+    parser.add_argument("--only", default="", help="only these steps, separated by commas: " + ", ".join(n for n, _ in STEPS))
+    options = parser.parse_args()
+    only = [n for n in options.only.split(",") if n]
+    unknown = [n for n in only if n not in dict(STEPS)]
+    if unknown:
+        parser.error("there is no step " + ", ".join(unknown))
+
+    s = Session(options)
+    report = {"commit": (PACK / "COMMIT").read_text().strip(), "command": sys.argv[1:], "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+              "device": options.device, "machine": machine(), "steps": []}
+    counts = {"good": 0, "failed": 0, "skipped": 0}
+    for name, function in STEPS:
+        if only and name not in only:
+            continue
+        entry, begin = {"step": name}, time.monotonic()
+        try:
+            entry["result"] = function(s)
+            entry["status"] = "good"
+        except Skipped as why:
+            entry.update(status="skipped", why=str(why))
+        except (Failed, OSError, ValueError, KeyError) as why:
+            entry.update(status="failed", why=f"{type(why).__name__}: {why}" if not isinstance(why, Failed) else str(why))
+        entry["seconds"] = round(time.monotonic() - begin, 2)
+        counts[entry["status"]] += 1
+        report["steps"].append(entry)
+        print(f"{name:<16} {entry['status']:<8} {entry['seconds']:>8.2f} s  {entry.get('why', '')}", flush=True)
+        (s.out / "results.json").write_text(json.dumps(report, indent=1) + "\n")  # what is known survives a lost machine
+    good = counts["failed"] == 0 and counts["skipped"] == 0 and counts["good"] > 0
+    report.update(verdict="good" if good else "not good", counts=counts)
+    (s.out / "results.json").write_text(json.dumps(report, indent=1) + "\n")
+    shutil.rmtree(s.tree, ignore_errors=True)
+    print(f"results are in {s.out}/results.json, everything that was written in {s.out}/log.txt")
+    print("All steps succeeded." if good else "Not all steps succeeded: " + ", ".join(f"{n} {k}" for k, n in counts.items()))
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
