@@ -113,8 +113,8 @@ struct zf_cg_env {
     /// Expressions and statements that only this environment knows (cursors, pushes, emits, ...): false when it does not.
     bool (*expr)(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out);
     bool (*stmt)(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt);
-    /// Called in every iteration of a loop whose number of them is not bounded (V10). NULL: nothing to count.
-    void (*work)(zf_cg *cg, zf_cg_env *env, zf_span span);
+    /// Takes `v_count` iterations (u64) from what the body may still do (V10). NULL: nothing to count.
+    void (*work)(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_count, zf_span span);
     /// Assignment to a param or a state (`place`).
     bool (*assign)(zf_cg *cg, zf_cg_frame *frame, const zf_expr *place, const zf_cg_value *value);
 };

@@ -53,12 +53,12 @@ static LLVMValueRef check(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned
     return NULL;
 }
 
-static void work(zf_cg *cg, zf_cg_env *env, zf_span span) {
+static void work(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_count, zf_span span) {
     zf_cg_encode_env *e = (zf_cg_encode_env *)env;
     LLVMValueRef v_left = LLVMBuildLoad2(cg->builder, cg->ty_i64, e->v_work, "");
-    LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntNE, v_left, zf_cg_i64(cg, 0));
+    LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntUGE, v_left, v_count);
     zf_cg_encode_stop_unless(cg, e, v_ok, ZF_ENCODE_LIMIT, 10, span, NULL);
-    LLVMBuildStore(cg->builder, zf_cg_sub(cg, v_left, zf_cg_i64(cg, 1)), e->v_work);
+    LLVMBuildStore(cg->builder, zf_cg_sub(cg, v_left, v_count), e->v_work);
 }
 
 // ---- Values ---------------------------------------------------------------------------------------------------
@@ -194,6 +194,7 @@ static void sort(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     LLVMValueRef v_data = seq->v_data;
     if (seq->v_start != NULL) v_data = zf_cg_at(cg, zf_cg_memory_type(cg, seq->type), v_data, seq->v_start);
     zf_cg_encode_env *e = (zf_cg_encode_env *)frame->env;
+    work(cg, frame->env, seq->v_length, stmt->span);
     LLVMValueRef v_args[4] = {e->v_frame, v_data, seq->v_length, zf_cg_i64(cg, kind)};
     LLVMValueRef v = zf_cg_call(cg, "zf_cg_sort", cg->ty_i64, v_args, 4);
     LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntNE, v, zf_cg_i64(cg, 0));

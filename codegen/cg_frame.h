@@ -107,6 +107,8 @@ typedef struct zf_cg_range_loop {
     LLVMBasicBlockRef bb_next, bb_end;
     LLVMValueRef v_i, v_guard;
 } zf_cg_range_loop;
+/// Counts the iterations of a loop that is about to begin and has no other way out.
+void zf_cg_range_work(zf_cg *cg, const zf_cg_frame *frame, const zf_cg_range *range, zf_span span);
 zf_cg_range zf_cg_range_make(zf_cg *cg, zf_cg_frame *frame, const zf_binder *binder); // cg_stmt.c
 void zf_cg_range_begin(zf_cg *cg, zf_cg_range_loop *loop, const zf_cg_range *range, const char *name);
 void zf_cg_range_end(zf_cg *cg, zf_cg_range_loop *loop);

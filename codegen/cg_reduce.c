@@ -48,6 +48,7 @@ static bool unroll(zf_cg *cg, uint64_t count, uint64_t *saved) {
 typedef struct reduction {
     const zf_reduce *reduce;
     zf_type type;
+    zf_span span;
     LLVMValueRef v_acc_slot, v_seen_slot; ///< seen: whether there was any element (min and max)
 } reduction;
 
@@ -115,6 +116,7 @@ static void reduce_level(zf_cg *cg, zf_cg_frame *frame, reduction *r, uint32_t l
         return;
     }
     zf_cg_range_loop loop;
+    zf_cg_range_work(cg, frame, &range, r->span);
     zf_cg_range_begin(cg, &loop, &range, "reduce");
     at_binder(cg, frame, r, level, loop.v_i);
     zf_cg_range_end(cg, &loop);
@@ -126,7 +128,7 @@ zf_cg_value zf_cg_reduce(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
     bool matched = reduce->form == ZF_R_SCAN || reduce->form == ZF_R_SEGMENTED || reduce->form == ZF_R_PREFIX;
     if (matched && frame->env->reduce != NULL && frame->env->reduce(cg, frame, expr, &value)) return value;
     bool may_be_empty = reduce->op == ZF_RED_MIN || reduce->op == ZF_RED_MAX;
-    reduction r = {.reduce = reduce, .type = expr->type};
+    reduction r = {.reduce = reduce, .type = expr->type, .span = expr->span};
     r.v_acc_slot = zf_cg_alloca(cg, zf_cg_type(cg, expr->type), "acc");
     LLVMBuildStore(cg->builder, identity(cg, reduce->op, expr->type), r.v_acc_slot);
     if (may_be_empty) {
@@ -155,6 +157,7 @@ zf_cg_value zf_cg_minmax(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
     if (cg->v_guard != NULL) v_length = zf_cg_select(cg, cg->v_guard, v_length, v_zero);
     LLVMValueRef v_slot = zf_cg_alloca(cg, zf_cg_type(cg, type), "acc");
     LLVMBuildStore(cg->builder, identity(cg, op, type), v_slot);
+    zf_cg_range_work(cg, frame, &(zf_cg_range){.v_lo = v_zero, .v_hi = v_length}, expr->span);
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, v_zero, v_length, "minmax");
     LLVMValueRef v_element = zf_cg_seq_element(cg, frame->env, &a.seq, loop.v_i, NULL).v;

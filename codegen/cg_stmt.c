@@ -235,13 +235,33 @@ static void branch(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     cg->v_guard = zf_cg_phi2(cg, cg->ty_i1, v_guards[0], bb_from[0], v_guards[1], bb_from[1]);
 }
 
+/// True when a loop may end before its last iteration: those that it makes are counted then, one by one. Others are counted at
+/// once, before they begin, which keeps them free to be vectorised.
+static bool may_leave(const zf_stmt *stmts) {
+    for (const zf_stmt *stmt = stmts; stmt != NULL; stmt = stmt->next) {
+        if (stmt->kind == ZF_S_BREAK || stmt->kind == ZF_S_RETURN || may_leave(stmt->body) || may_leave(stmt->otherwise))
+            return true;
+    }
+    return false;
+}
+
+void zf_cg_range_work(zf_cg *cg, const zf_cg_frame *frame, const zf_cg_range *range, zf_span span) {
+    enum { FEW = 16 }; // constant and fewer: such loops are unrolled, and cost what their text does
+    if (frame->env->work == NULL) return;
+    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntULT, range->v_lo, range->v_hi);
+    LLVMValueRef v_count = zf_cg_select(cg, v_some, zf_cg_sub(cg, range->v_hi, range->v_lo), zf_cg_i64(cg, 0));
+    if (LLVMIsAConstantInt(v_count) && LLVMConstIntGetZExtValue(v_count) <= FEW) return;
+    frame->env->work(cg, frame->env, v_count, span);
+}
+
 /// What a loop's body may do: break and continue go to its own blocks.
 void zf_cg_loop_body(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt, LLVMBasicBlockRef bb_break,
                      LLVMBasicBlockRef bb_continue) {
     LLVMBasicBlockRef bb_outer_break = frame->bb_break, bb_outer_continue = frame->bb_continue;
     frame->bb_break = bb_break;
     frame->bb_continue = bb_continue;
-    if (!stmt->bounded && frame->env->work != NULL) frame->env->work(cg, frame->env, stmt->span);
+    bool counted = !stmt->bounded || may_leave(stmt->body);
+    if (counted && frame->env->work != NULL) frame->env->work(cg, frame->env, zf_cg_i64(cg, 1), stmt->span);
     zf_cg_stmts(cg, frame, stmt->body);
     frame->bb_break = bb_outer_break;
     frame->bb_continue = bb_outer_continue;
@@ -274,6 +294,7 @@ static void for_range(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     zf_cg_range range = zf_cg_range_make(cg, frame, &stmt->binder);
     zf_cg_range_loop loop;
     LLVMValueRef v_outer = frame->v_row;
+    if (!may_leave(stmt->body)) zf_cg_range_work(cg, frame, &range, stmt->span);
     zf_cg_range_begin(cg, &loop, &range, "for");
     zf_cg_value k = zf_cg_scalar(zf_type_of(ZF_K_U64), loop.v_i);
     zf_cg_bind(cg, frame, stmt->binder.local, &k);
@@ -293,6 +314,7 @@ static void for_each(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     if (cg->v_guard != NULL) range.v_hi = zf_cg_select(cg, cg->v_guard, range.v_hi, range.v_lo);
     zf_cg_range_loop loop;
     LLVMValueRef v_outer = frame->v_row;
+    if (!may_leave(stmt->body)) zf_cg_range_work(cg, frame, &range, stmt->span);
     zf_cg_range_begin(cg, &loop, &range, "each");
     if (moves) sequence = zf_cg_expr(cg, frame, value);
     zf_cg_value element = zf_cg_seq_element(cg, frame->env, &sequence.seq, loop.v_i, NULL);

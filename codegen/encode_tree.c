@@ -36,6 +36,9 @@ void zf_encode_tree_free(zf_encode_node *node) {
     free(node);
 }
 
+/// Iterations of all loops of a body together.
+static uint64_t work_limit(uint64_t rows) { return 1024 * rows + (UINT64_C(1) << 27); }
+
 static zf_encode_node *make_node(const zf_codec_choice *choice, uint32_t branch, const zf_encode_input *input) {
     const zf_codec_node *codec = choice->alternatives[branch];
     const zf_inst *inst = codec->inst;
@@ -77,7 +80,7 @@ static zf_encode_node *make_node(const zf_codec_choice *choice, uint32_t branch,
                           .locals = node->locals,
                           .row = ZF_ENCODE_NO_ROW,
                           // Far more than any codec of use takes; what passes these limits does not end or does not compress.
-                          .work = 1024 * input->rows + (1u << 27),
+                          .work = work_limit(input->rows),
                           .bytes_left = 64 * input->rows * size + (256u << 20),
                           .local_count = locals,
                           .stream_count = inst->stream_count};
@@ -152,6 +155,14 @@ static zf_status report(encoding *e, const zf_encode_node *node) {
                 f.text != NULL ? f.text : "more symbols than codes of that length");
         break;
     case ZF_ENCODE_LIMIT:
+        if (frame->violation == 10) {
+            explain(
+                e, ZF_E_ALL_REFUSED, false,
+                "%s%s`%s`: encode does not end, or takes too long: its loops may run %llu times for %llu rows, all together, and "
+                "this one would go on",
+                path, colon, inst->name, (unsigned long long)work_limit(frame->rows), (unsigned long long)frame->rows);
+            break;
+        }
         explain(e, ZF_E_ALL_REFUSED, false, "%s%s`%s`: encode does not end, or writes far more than it was given", path, colon,
                 inst->name);
         break;

@@ -317,6 +317,22 @@ static const bad bads[] = {
      "algorithm a(s: f64[]) -> f64[] fully_parallel { decode(i) = s[i]; encode(x) { s.append(x); loop { } } }\n"
      "table t { c: f64 = a; }",
      "ZF0602", "does not end"},
+    {"cubic",
+     "algorithm a(s: f64[], param p: u64) -> f64[] fully_parallel { decode(i) = s[i]; encode(x) { var t: u64 = 0;\n"
+     "for i in 0..x.len { for j in 0..x.len { for v in x { t += i ^ j ^ bits_of(v); } } } p = t; s.append(x); } }\n"
+     "table t { c: f64 = a; }",
+     "ZF0602", "takes too long: its loops may run"},
+    {"cubic by reductions",
+     "algorithm a(s: f64[], param p: u64) -> f64[] fully_parallel { decode(i) = s[i]; encode(x) { var t: u64 = 0;\n"
+     "for i in 0..x.len { for j in 0..x.len { t += sum(k in 0..x.len: bits_of(x[k]) ^ i ^ j); } } p = t; s.append(x); } }\n"
+     "table t { c: f64 = a; }",
+     "ZF0602", "takes too long: its loops may run"},
+    {"cubic by a search",
+     "algorithm a(s: f64[], param p: u64) -> f64[] fully_parallel { decode(i) = s[i]; encode(x) { var t: u64 = 0;\n"
+     "for i in 0..x.len { for j in 0..x.len { for k in 0..x.len { if bits_of(x[k]) == i * j + 77 { break; } t += 1; } } }\n"
+     "p = t; s.append(x); } }\n"
+     "table t { c: f64 = a; }",
+     "ZF0602", "takes too long: its loops may run"},
     {"endless output",
      "algorithm a(s: f64[]) -> f64[] fully_parallel { decode(i) = s[i]; encode(x) { loop { s.push(1.0); } } }\n"
      "table t { c: f64 = a; }",
