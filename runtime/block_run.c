@@ -2,13 +2,13 @@
 #include "runtime/block_run.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "runtime/base/pool.h"
 #include "runtime/container_format.h"
 #include "runtime/element.h"
 #include "runtime/error_codes.h"
+#include "runtime/failure.h"
 
 typedef unsigned long long ull;
 
@@ -79,8 +79,7 @@ static uint64_t take(uint64_t *total, uint64_t bytes) {
     return start;
 }
 
-/// A work buffer may be read 16 bytes past its end, like a stream.
-static uint64_t buffer_bytes(const zf_abi_work *work, uint64_t count) {
+uint64_t zf_work_buffer_bytes(const zf_abi_work *work, uint64_t count) {
     uint64_t elements = count + work->extra, bytes = 0; // at most 2^32 each
     if (!zf_elements_bytes(elements, work->element == 0 ? 1 : work->element * 8, &bytes)) return UINT64_MAX;
     return __builtin_add_overflow(bytes, (uint64_t)ZF_FORMAT_PADDING, &bytes) ? UINT64_MAX : bytes;
@@ -102,7 +101,7 @@ zf_status zf_plan_work_bytes(const zf_abi_plan *plan, const zf_shape *shape, con
     take(&total, sizeof(void *) * (uint64_t)plan->work_count);
     take(&total, scratch_bytes(plan, shape));
     for (uint32_t w = 0; w < plan->work_count; w++) {
-        uint64_t size = buffer_bytes(&plan->works[w], counts[plan->works[w].edge]);
+        uint64_t size = zf_work_buffer_bytes(&plan->works[w], counts[plan->works[w].edge]);
         if (total != UINT64_MAX) take(&total, size);
     }
     *bytes = total;
@@ -114,39 +113,6 @@ zf_status zf_block_work_bytes(const zf_abi_plan *plan, const zf_block_view *view
     *bytes = 0;
     ZF_TRY(zf_plan_fits(plan, view->shape, error));
     return zf_plan_work_bytes(plan, view->shape, view->counts, bytes, error);
-}
-
-// ---- Violations -----------------------------------------------------------------------------------------------
-
-static const char *subject_of(zf_error_code code) {
-    size_t count;
-    const zf_error_row *rows = zf_error_rows(&count);
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].code == code) return rows[i].subject;
-    }
-    return "";
-}
-
-/// Makes the error of a failure word. `kernel` is NULL for a check that ran before all kernels.
-static zf_status report(const zf_block_run *run, const zf_abi_kernel *kernel, uint64_t failure, zf_error *error) {
-    uint64_t position = failure >> 16, number = failure & 0xffff;
-    if (number >= run->plan->check_count) {
-        return zf_raise(error, ZF_E_INTERNAL, "a kernel reported check %llu of %u", (ull)number, run->plan->check_count);
-    }
-    const zf_abi_check *check = &run->plan->checks[number];
-    zf_error_code code = zf_violation_code(check->violation);
-    zf_status status = zf_raise(error, code, "V%02u: %s: %s", check->violation, subject_of(code), check->text);
-    char where[96];
-    const char *path = check->path[0] != 0 ? check->path : "the column's codec";
-    if (kernel == NULL) {
-        snprintf(where, sizeof where, "the whole block");
-    } else if (kernel->edge == 0) {
-        snprintf(where, sizeof where, "row %llu", (ull)(run->view->first_row + position));
-    } else {
-        snprintf(where, sizeof where, "element %llu of %.48s", (ull)position, run->view->shape->edges[kernel->edge].path);
-    }
-    return zf_fail_place(error, status, "%s, %s, %s (%s), %s:%u:%u", run->where != NULL ? run->where : "block", where, path,
-                         check->algorithm, check->file, check->line, check->column);
 }
 
 // ---- Kernels --------------------------------------------------------------------------------------------------
@@ -266,7 +232,7 @@ static uint64_t run_column(const zf_abi_args *shared, zf_abi_kernel_fn kernel, u
 
 // ---- The block ------------------------------------------------------------------------------------------------
 
-static uint64_t slot_value(const zf_abi_slot *slot, const zf_block_view *view) {
+uint64_t zf_slot_value(const zf_abi_slot *slot, const zf_block_view *view) {
     switch (slot->kind) {
     case ZF_SLOT_PARAM: return view->params[slot->a];
     case ZF_SLOT_OFFSET: return view->streams[slot->a].offset;
@@ -277,31 +243,37 @@ static uint64_t slot_value(const zf_abi_slot *slot, const zf_block_view *view) {
     return 0;
 }
 
-/// Tiles of a kernel. Never 0, so that an empty block's states are checked, too.
-static uint64_t tile_count(const zf_abi_kernel *kernel, const zf_block_view *view) {
+uint64_t zf_tile_count(const zf_abi_kernel *kernel, const zf_block_view *view) {
     uint64_t count = view->counts[kernel->edge];
     return count == 0 ? 1 : (count - 1) / kernel->tile + 1;
 }
 
-/// The block's seek states must be those that the code was made for.
-static zf_status check_seeks(const zf_block_run *run, zf_error *error) {
-    const zf_block_view *view = run->view;
-    for (uint32_t t = 0; t < run->plan->tree_count; t++) {
-        uint32_t interval = run->plan->trees[t].interval;
+zf_status zf_seeks_fit(const zf_abi_plan *plan, const zf_block_view *view, bool states, const char *where, zf_error *error) {
+    for (uint32_t t = 0; t < plan->tree_count; t++) {
+        uint32_t interval = plan->trees[t].interval;
         if (view->seeks[t].interval != interval) {
             zf_status status =
                 zf_raise(error, ZF_E_SEEK_INTERVAL, "the block has a seek state every %u elements, the code wants %u",
                          view->seeks[t].interval, interval);
-            return zf_fail_place(error, status, "%s", run->where != NULL ? run->where : "block");
+            return zf_fail_place(error, status, "%s", where);
         }
         uint64_t entries = zf_seek_entries(view->counts[view->shape->trees[t].edge], interval);
-        if (run->mode == ZF_ABI_DECODE && view->seeks[t].entries != entries) {
+        if (states && view->seeks[t].entries != entries) {
             zf_status status = zf_raise(error, ZF_E_V23, "V23: seek tree %u has %llu states where its edge wants %llu", t,
                                         (ull)view->seeks[t].entries, (ull)entries);
-            return zf_fail_place(error, status, "%s", run->where != NULL ? run->where : "block");
+            return zf_fail_place(error, status, "%s", where);
         }
     }
     return ZF_OK;
+}
+
+static zf_status report(const zf_block_run *run, const zf_abi_kernel *kernel, uint64_t failure, zf_error *error) {
+    zf_failure what = {.plan = run->plan,
+                       .kernel = kernel,
+                       .shape = run->view->shape,
+                       .first_row = run->view->first_row,
+                       .where = run->where != NULL ? run->where : "block"};
+    return zf_report_failure(&what, failure, error);
 }
 
 static zf_status check_run(const zf_block_run *run, zf_error *error) {
@@ -319,7 +291,7 @@ static zf_status check_run(const zf_block_run *run, zf_error *error) {
     if (run->mode == ZF_ABI_RECORD && (run->begin != 0 || run->end != view->rows)) {
         return zf_raise(error, ZF_E_INTERNAL, "states can be recorded of whole blocks only");
     }
-    return check_seeks(run, error);
+    return zf_seeks_fit(run->plan, view, run->mode == ZF_ABI_DECODE, run->where != NULL ? run->where : "block", error);
 }
 
 zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error) {
@@ -334,9 +306,9 @@ zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error) {
     uint64_t *slots = (uint64_t *)(void *)(work + take(&total, UINT64_C(8) * plan->slot_count));
     void **buffers = (void **)(void *)(work + take(&total, sizeof(void *) * (uint64_t)plan->work_count));
     uint8_t *scratch = work + take(&total, scratch_bytes(plan, view->shape));
-    for (uint32_t s = 0; s < plan->slot_count; s++) slots[s] = slot_value(&plan->slots[s], view);
+    for (uint32_t s = 0; s < plan->slot_count; s++) slots[s] = zf_slot_value(&plan->slots[s], view);
     for (uint32_t w = 0; w < plan->work_count; w++) {
-        buffers[w] = work + take(&total, buffer_bytes(&plan->works[w], view->counts[plan->works[w].edge]));
+        buffers[w] = work + take(&total, zf_work_buffer_bytes(&plan->works[w], view->counts[plan->works[w].edge]));
     }
     uint64_t failure = ZF_ABI_NO_FAILURE;
     zf_abi_args args = {.base = view->base, .slots = slots, .work = buffers, .failure = &failure, .mode = ZF_ABI_DECODE};
@@ -349,7 +321,7 @@ zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error) {
         const zf_abi_kernel *kernel = &plan->kernels[k];
         bool records = record && kernel->tree >= 0;
         unsigned threads = records ? 1 : run->threads;
-        args.tiles = tile_count(kernel, view);
+        args.tiles = zf_tile_count(kernel, view);
         args.mode = records ? ZF_ABI_RECORD : ZF_ABI_DECODE;
         args.record = records ? run->records[kernel->tree] : NULL;
         if (kernel->sink < 0) {

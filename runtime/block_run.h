@@ -18,6 +18,19 @@ zf_status zf_plan_fits(const zf_abi_plan *plan, const zf_shape *shape, zf_error 
 zf_status zf_plan_work_bytes(const zf_abi_plan *plan, const zf_shape *shape, const uint64_t *counts, uint64_t *bytes,
                              zf_error *error);
 
+/// Bytes of a work buffer whose edge has `count` elements; UINT64_MAX when that does not fit. It may be read 16 bytes past its
+/// last element, like a stream.
+uint64_t zf_work_buffer_bytes(const zf_abi_work *work, uint64_t count);
+
+/// A word of a block's descriptor.
+uint64_t zf_slot_value(const zf_abi_slot *slot, const zf_block_view *view);
+
+/// Tiles of a kernel. Never 0, so that an empty block's states are checked, too.
+uint64_t zf_tile_count(const zf_abi_kernel *kernel, const zf_block_view *view);
+
+/// The block's seek states must be those that the code was made for; `states`: and all be there.
+zf_status zf_seeks_fit(const zf_abi_plan *plan, const zf_block_view *view, bool states, const char *where, zf_error *error);
+
 /// Copies `count` bits, least significant first, from bit `from_bit` of `from` to bit `to_bit` of `to`. Other bits stay.
 void zf_copy_bits(uint8_t *to, uint64_t to_bit, const uint8_t *from, uint64_t from_bit, uint64_t count);
 

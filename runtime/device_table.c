@@ -3,6 +3,7 @@
 
 static const zf_device_ops *const table[] = {
     &zf_device_cpu,
+    &zf_device_emu,
 };
 
 const zf_device_ops *const *zf_device_table(size_t *count) {

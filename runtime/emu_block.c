@@ -81,7 +81,7 @@ static void enter(void *user) {
                                     (uint8_t *)(uintptr_t)args->out, (uint64_t *)(uintptr_t)args->failure, args->block_count,
                                     args->even);
     thread->state = ZF_EMU_ENDED;
-    zf_fiber_switch(fiber, &block->host, true);
+    zf_fiber_end(fiber, &block->host);
 }
 
 /// Waits until the scheduler lets the thread go on.

@@ -126,8 +126,10 @@ void zf_fiber_host(zf_fiber *host) {
 
 void zf_fiber_start(zf_fiber *fiber, void (*entry)(void *user), void *user) {
 #if defined(ZF_SANITIZE)
-    ASAN_UNPOISON_MEMORY_REGION(fiber->stack, fiber->bytes);
+    size_t dirty = fiber->ended ? 8192 : fiber->bytes; // redzones of calls that did not return
+    ASAN_UNPOISON_MEMORY_REGION(fiber->stack + fiber->bytes - dirty, dirty);
 #endif
+    fiber->ended = false;
     fiber->fake = NULL;
     fiber->sp = fresh_stack(fiber->stack + fiber->bytes, entry, user);
 }
@@ -150,4 +152,9 @@ void zf_fiber_switch(zf_fiber *from, zf_fiber *to, bool last) {
 #if defined(ZF_SANITIZE)
     __sanitizer_finish_switch_fiber(from->fake, NULL, NULL);
 #endif
+}
+
+void zf_fiber_end(zf_fiber *self, zf_fiber *to) {
+    self->ended = true;
+    zf_fiber_switch(self, to, true);
 }

@@ -12,6 +12,7 @@ typedef struct zf_fiber {
     uint8_t *stack;
     size_t bytes;
     void *fake; ///< AddressSanitizer's other stack of a fiber that does not run
+    bool ended; ///< by zf_fiber_end, and so with next to nothing left on its stack
 } zf_fiber;
 
 /// Stacks for `count` fibers, each with a page below it that nobody may touch. Filled are stack and bytes. Freed as one.
@@ -26,6 +27,8 @@ void zf_fiber_start(zf_fiber *fiber, void (*entry)(void *user), void *user);
 
 /// Leaves `from`, which runs, for `to`. Comes back when someone switches to `from`. `last`: nobody ever will.
 void zf_fiber_switch(zf_fiber *from, zf_fiber *to, bool last);
+/// The last thing that an entry calls.
+void zf_fiber_end(zf_fiber *self, zf_fiber *to);
 /// The first thing that a started fiber calls.
 void zf_fiber_entered(zf_fiber *self);
 

@@ -436,7 +436,9 @@ class Usage(Case):
         self.assertEqual(self.good("manual"), (SOURCE / "docs" / "zfc.md").read_text(), "docs/zfc.md is out of date: zfc manual > docs/zfc.md")
         self.assertIn("LLVM 19", self.good("--version"))
         self.assertIn("cpu", self.good("devices"))
-        self.assertTrue(any(d["name"] == "cpu" and d["present"] for d in json.loads(self.good("devices", "--json"))))
+        devices = {d["name"]: d for d in json.loads(self.good("devices", "--json"))}
+        self.assertTrue(devices["cpu"]["present"] and not devices["cpu"]["emulated"])
+        self.assertTrue(devices["emu"]["present"] and devices["emu"]["emulated"])
 
     def test_usage_errors(self):
         for words in [(), ("frob",), ("decode",), ("decode", "--roows", "1..2", "x"), ("decode", "x"), ("encode", "x"), ("check",),

@@ -216,8 +216,12 @@ static inline void walk_free(zf_block_data *data, void *bytes) {
     free(bytes);
 }
 
+/// Changes what an encoder gave for a block, before it is laid out. May be NULL.
+typedef void (*walk_damage)(size_t column, uint64_t block, zf_block_data *data);
+
 /// Writes a container "t" with columns "walk" (branches alternate by block) and "bits".
-static inline zf_status walk_write(const char *path, uint64_t rows, uint64_t rows_per_block, bool overwrite, zf_error *error) {
+static inline zf_status walk_write_damaged(const char *path, uint64_t rows, uint64_t rows_per_block, bool overwrite,
+                                           walk_damage damage, zf_error *error) {
     const zf_writer_column columns[] = {
         {"walk", {.element = ZF_U32}, "u32", "walk(plain | double)", rows_per_block},
         {"bits", {.element = ZF_BOOL}, "bool", "bits", rows_per_block},
@@ -236,6 +240,11 @@ static inline zf_status walk_write(const char *path, uint64_t rows, uint64_t row
                 status = column == 0 ? walk_layout(branch, shape, first, now, &bytes, &size, &data, error)
                                      : bits_layout(shape, first, now, &bytes, &size, &data, error);
             }
+            if (status == ZF_OK && damage != NULL) {
+                damage(column, block, &data);
+                free(bytes);
+                status = zf_block_layout(column == 0 ? &walk_shapes[branch] : &bits_shape, &data, &bytes, &size, error);
+            }
             if (status == ZF_OK) status = zf_writer_block(writer, column, shape, bytes, size, &data, error);
             walk_free(&data, bytes);
         }
@@ -243,6 +252,10 @@ static inline zf_status walk_write(const char *path, uint64_t rows, uint64_t row
     if (status == ZF_OK) status = zf_writer_finish(writer, error);
     zf_writer_free(writer);
     return status;
+}
+
+static inline zf_status walk_write(const char *path, uint64_t rows, uint64_t rows_per_block, bool overwrite, zf_error *error) {
+    return walk_write_damaged(path, rows, rows_per_block, overwrite, NULL, error);
 }
 
 #endif

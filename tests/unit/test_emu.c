@@ -245,6 +245,15 @@ FAULTY(
             zf_emu_check(thread, shared, 4, 4, ZF_EMU_ATOMIC, 36);
     })
 
+FAULTY(
+    atomic_after_store, if (zf_emu_group(thread) == 3) {
+        if (number == 0)
+            store(thread, shared, 1, 37);
+        else
+            zf_emu_check(thread, shared, 4, 4, ZF_EMU_ATOMIC, 37);
+    })
+FAULTY(shuffles_two, zf_emu_shuffle(thread, 1, 0, is_chosen(thread) ? 39 : 38);)
+
 typedef struct fault {
     const char *name;
     kernel_fn kernel;
@@ -277,6 +286,8 @@ static const fault faults[] = {
     {"warps with their own barriers between", warps_race, "races with thread", ".zf line 34"},
     {"a write after reads of other warps", many_readers, "races with thread", ".zf line 35"},
     {"a write among atomics", mixed_atomics, "races with thread", ".zf line 36"},
+    {"atomics after a write", atomic_after_store, "races with thread", ".zf line 37"},
+    {"two shuffles", shuffles_two, "thread 37 does not come to: that one waits at a shuffle of line 39", OTHER "32, .zf line 38"},
 };
 
 static void test_faults(void) {

@@ -84,6 +84,8 @@ static void test_devices(void) {
     CHECK(zf_device_find(context, "abacus", &device, &error) == ZF_ERR_DEVICE && error.hint[0] != 0, "%s", error.hint);
     CHECK(zf_device_find(context, "auto", &device, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_device_get(context, device.entry, &info, &error) == ZF_OK && !info.emulated, "auto takes %s", info.name);
+    CHECK(zf_device_find(context, "emu", &device, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_device_get(context, device.entry, &info, &error) == ZF_OK && info.emulated && info.present, "emu is no emulator");
     CHECK(zf_device_find(context, "cpu", &device, &error) == ZF_OK, "%s", error.message);
     zf_device_state *state;
     CHECK(device.ops->open(context, 1, &state, &error) == ZF_OK, "%s", error.message);

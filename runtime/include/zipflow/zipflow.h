@@ -183,7 +183,7 @@ typedef struct zf_decode_stats {
     uint64_t blocks_read;     ///< blocks whose bytes were touched
     uint64_t bytes_read;      ///< stored bytes of those blocks
     uint64_t kernels;         ///< kernels of the plan that ran for a block; the largest of all branch vectors
-    uint64_t launches;        ///< kernel launches; on the CPU one covers a block
+    uint64_t launches;        ///< kernel launches; on the CPU one covers a block, elsewhere all blocks with the same code
     uint64_t kernel_variants; ///< distinct kernels: tuples of shaping values times the plan's kernels
 } zf_decode_stats;
 
@@ -191,10 +191,63 @@ typedef struct zf_decode_stats {
 ZF_API zf_status zf_decode_size(zf_container *container, size_t column, const zf_decode_options *options, zf_decode_sizes *out,
                                 zf_error *error);
 
-/// Decodes a column, or some of its rows, on device `device` ("auto", "cpu"). Returns when the data is there. On an error
-/// the buffers' contents are unspecified, but nothing outside them was written. `stats` may be NULL.
+/// Decodes a column, or some of its rows, on device `device` ("auto", or a name that zf_device_get gives). Returns when the data
+/// is there, in memory of the host whatever the device. On an error the buffers' contents are unspecified, but nothing outside
+/// them was written. Devices with memory of their own allocate there and do not use `workspace`. `stats` may be NULL.
 ZF_API zf_status zf_decode(zf_container *container, size_t column, const char *device, const zf_decode_options *options,
                            const zf_decode_buffers *buffers, zf_decode_stats *stats, zf_error *error);
+
+// ---- Decoding into a device's memory --------------------------------------------------------------------------
+//
+// For devices with memory and streams of their own. The caller owns both; zipflow neither allocates nor waits on the path:
+//
+//   zf_decode_prepare       on the host: finds and checks the blocks, gets and loads their code
+//   zf_decode_device_size   how much memory the caller must provide
+//   zf_decode_async         queues copies and kernels on a stream, and returns
+//   (the caller waits for the stream, or queues its own work behind)
+//   zf_decode_status        what the kernels found
+//   zf_prepared_free
+
+/// A decode that is ready to be queued. Belongs to its caller; its container must stay open. One call at a time may use it.
+typedef struct zf_prepared zf_prepared;
+
+/// Bytes for one decode.
+typedef struct zf_device_sizes {
+    uint64_t values; ///< device memory: the rows, and `skip` before them
+    /// Bytes of `values` before the first row wanted (booleans: bits), less than 256 bytes or a block of booleans: kernels store
+    /// whole vectors, so a block begins at a multiple of 256 wherever the range begins. 0 when all rows are wanted.
+    uint64_t skip;
+    uint64_t workspace; ///< device memory: stored bytes, tables, what kernels hand to each other
+    uint64_t staging;   ///< host memory: stored bytes and tables on their way, failure words on their way back
+} zf_device_sizes;
+
+/// Where they are. `values` and `workspace` are addresses of the device's memory (CUDA: CUdeviceptr of the primary context),
+/// aligned to 256. `staging` is memory of the host, aligned to 8; where it is not pinned, copies may wait.
+typedef struct zf_device_buffers {
+    uint64_t values, workspace;
+    void *staging;
+} zf_device_buffers;
+
+/// Prepares a decode of a column, or some of its rows, on a device with memory of its own; ZF_ERR_UNSUPPORTED (ZF1406) on others.
+/// Reads the blocks and reports what is wrong with them as far as the host can see. May compile. Free with zf_prepared_free.
+ZF_API zf_status zf_decode_prepare(zf_container *container, size_t column, const char *device, const zf_decode_options *options,
+                                   zf_prepared **out, zf_error *error);
+/// Frees it. What was queued must be done: kernels use the code and the caller's buffers.
+ZF_API void zf_prepared_free(zf_prepared *prepared);
+
+/// The sizes of the buffers.
+ZF_API zf_status zf_decode_device_size(const zf_prepared *prepared, zf_device_sizes *out, zf_error *error);
+
+/// Queues the decode on `stream` (CUDA: a CUstream of the primary context, NULL for the default one), behind what is there
+/// already. Copies stored bytes into `staging` first, which is the host's work and all that takes its time. The buffers belong to
+/// the decode until the stream has come past it. May be called again then, or with other buffers on another stream;
+/// zf_decode_status speaks of the last call. After an error part of it may be queued.
+ZF_API zf_status zf_decode_async(zf_prepared *prepared, void *stream, const zf_device_buffers *buffers, zf_error *error);
+
+/// Once the stream has come past the decode: ZF_OK, or the first violation of the first block that has one, in which case
+/// `values` has unspecified contents. Booleans: bits behind the last row are unspecified. `stats` may be NULL; launches are those
+/// of all calls.
+ZF_API zf_status zf_decode_status(const zf_prepared *prepared, zf_decode_stats *stats, zf_error *error);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,402 @@
+// Making units: blocks are checked over the host's threads, grouped by plan and code, and given places in memory.
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/pool.h"
+#include "runtime/block_run.h"
+#include "runtime/container_format.h"
+#include "runtime/context.h"
+#include "runtime/decode_unit_internal.h"
+#include "runtime/element.h"
+#include "runtime/error_codes.h"
+#include "runtime/failure.h"
+
+typedef unsigned long long ull;
+
+enum { ALIGNMENT = 256, GAP = 256 }; ///< between pieces of memory, so that what leaves one does not end in the next
+#define UNIT_BYTES (UINT64_C(1) << 30)
+
+static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the tables of a launch"); }
+
+// ---- One block ------------------------------------------------------------------------------------------------
+
+static uint64_t load_entry(const uint8_t *at, unsigned width) {
+    uint64_t value = 0;
+    memcpy(&value, at, width); // little-endian
+    return value;
+}
+
+static bool is_group(const char *name) {
+    size_t length = strlen(name);
+    return strcmp(name, "group") == 0 || (length > 6 && strcmp(name + length - 6, ".group") == 0);
+}
+
+/// Groups at tiles never decrease. Otherwise a small file could make every tile walk all groups.
+static zf_status check_groups(const zf_abi_plan *plan, const zf_block_view *view, const char *where, zf_error *error) {
+    for (uint32_t t = 0; t < plan->tree_count; t++) {
+        const zf_abi_tree *tree = &plan->trees[t];
+        const zf_seek_view *seek = &view->seeks[t];
+        for (uint32_t f = 0; f < tree->field_count; f++) {
+            if (!is_group(tree->fields[f].name)) continue;
+            uint64_t before = 0;
+            unsigned width = seek->widths[f];
+            for (uint64_t e = 0; width > 0 && e < seek->entries; e++) {
+                uint64_t group = load_entry(view->base + seek->offsets[f] + e * width, width);
+                if (group < before) {
+                    zf_status status = zf_raise(error, ZF_E_V09, "V09: seek state `%s` goes back from %llu to %llu",
+                                                tree->fields[f].name, (ull)before, (ull)group);
+                    const char *path = view->shape->edges[tree->edge].path;
+                    return zf_fail_place(error, status, "%s, element %llu of %s", where, (ull)((e + 1) * tree->interval),
+                                         path[0] != 0 ? path : "the column");
+                }
+                before = group;
+            }
+        }
+    }
+    return ZF_OK;
+}
+
+static zf_status run_host_check(const zf_unit_block *block, const zf_block_view *view, const char *where, zf_error *error) {
+    if (block->code->check == NULL) return ZF_OK;
+    uint64_t failure = ZF_ABI_NO_FAILURE;
+    zf_abi_args args = {.base = view->base, .slots = block->words + ZF_SIMT_HEAD, .failure = &failure, .mode = ZF_ABI_DECODE};
+    block->code->check(&args);
+    if (failure == ZF_ABI_NO_FAILURE) return ZF_OK;
+    zf_failure what = {.plan = block->plan, .shape = view->shape, .first_row = view->first_row, .where = where};
+    return zf_report_failure(&what, failure, error);
+}
+
+/// Fills the descriptor, but for what depends on the block's place in its unit.
+static zf_status describe(const zf_units *units, zf_unit_block *block, const zf_block_view *view, zf_error *error) {
+    const zf_selection *s = &units->selection;
+    const zf_abi_plan *plan = block->plan;
+    uint64_t count = ZF_SIMT_HEAD + (uint64_t)plan->slot_count + plan->work_count;
+    block->words = calloc(count, sizeof *block->words);
+    block->tiles = calloc((size_t)plan->kernel_count + 1, sizeof *block->tiles);
+    if (block->words == NULL || block->tiles == NULL) return no_memory(error);
+    uint64_t *words = block->words, begin = s->begin > view->first_row ? s->begin - view->first_row : 0, end = view->rows;
+    if (s->end - view->first_row < end) end = s->end - view->first_row;
+    bool bits = s->bits == 1;
+    uint64_t from = bits ? s->first_block * s->column->rows_per_block : s->begin; // row of the output's first element
+    words[ZF_SIMT_OUT] = (view->first_row - from) * (bits ? 1 : s->bits / 8);     // modulo 2^64
+    if (bits) words[ZF_SIMT_OUT] /= 8;
+    words[ZF_SIMT_ROW_BEGIN] = bits ? 0 : begin;
+    words[ZF_SIMT_ROW_END] = bits ? view->rows : end;
+    for (uint32_t i = 0; i < plan->slot_count; i++) words[ZF_SIMT_HEAD + i] = zf_slot_value(&plan->slots[i], view);
+    for (uint32_t w = 0; w < plan->work_count; w++) {
+        uint64_t bytes = zf_work_buffer_bytes(&plan->works[w], view->counts[plan->works[w].edge]);
+        words[ZF_SIMT_HEAD + plan->slot_count + w] = block->work_bytes;
+        if (!zf_align_up(bytes, ALIGNMENT, &bytes) || __builtin_add_overflow(block->work_bytes, bytes, &block->work_bytes))
+            return zf_raise(error, ZF_E_TOO_LARGE, "the work memory of a block is larger than can be addressed");
+    }
+    for (uint32_t k = 0; k < plan->kernel_count; k++) {
+        const zf_abi_kernel *kernel = &plan->kernels[k];
+        block->tiles[k] = (zf_unit_tiles){0, zf_tile_count(kernel, view)};
+        if (kernel->sink >= 0 || view->rows == 0) continue;
+        uint64_t first = begin / kernel->tile, last = (end - 1) / kernel->tile;
+        block->tiles[k] = (zf_unit_tiles){first, last - first + 1};
+        words[ZF_SIMT_FIRST_TILE] = first;
+    }
+    return ZF_OK;
+}
+
+static zf_status check_block(zf_units *units, uint64_t index, zf_error *error) {
+    const zf_selection *s = &units->selection;
+    zf_unit_block *block = &units->blocks[index];
+    uint64_t number = s->first_block + index;
+    char where[ZF_WHERE_BYTES];
+    zf_block_view view;
+    zf_selection_where(s, number, where);
+    ZF_TRY(zf_container_block(s->container, s->column_number, number, s->checksums, &view, error));
+    block->plan = s->plans[s->column->blocks[number].shape];
+    block->stored = view.base;
+    block->bytes = view.bytes;
+    block->first_row = view.first_row;
+    zf_status status = zf_seeks_fit(block->plan, &view, true, where, error);
+    if (status == ZF_OK) status = zf_code_book_find(&units->book, block->plan, &view, &block->code, error);
+    if (status == ZF_OK) status = describe(units, block, &view, error);
+    if (status == ZF_OK) status = run_host_check(block, &view, where, error);
+    if (status == ZF_OK) status = check_groups(block->plan, &view, where, error);
+    zf_block_view_free(&view);
+    return status;
+}
+
+typedef struct checking {
+    zf_units *units;
+    pthread_mutex_t lock;
+    atomic_uint_fast64_t failed; ///< least index of a block that failed
+    zf_status status;
+    zf_error *error;
+} checking;
+
+static void check_one(void *user, uint64_t index, unsigned worker) {
+    (void)worker;
+    checking *c = user;
+    zf_error error;
+    if (index > atomic_load(&c->failed)) return;
+    zf_status status = check_block(c->units, index, &error);
+    if (status == ZF_OK) return;
+    pthread_mutex_lock(&c->lock);
+    if (index < atomic_load(&c->failed)) {
+        atomic_store(&c->failed, index);
+        c->status = status;
+        if (c->error != NULL) *c->error = error;
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+static zf_status check_blocks(zf_units *units, unsigned threads, zf_error *error) {
+    uint64_t count = units->selection.last_block - units->selection.first_block;
+    units->blocks = calloc(count + 1, sizeof *units->blocks);
+    if (units->blocks == NULL) return no_memory(error);
+    checking c = {.units = units, .status = ZF_OK, .error = error};
+    atomic_init(&c.failed, UINT64_MAX);
+    pthread_mutex_init(&c.lock, NULL);
+    zf_parallel_for(threads, count, check_one, &c);
+    pthread_mutex_destroy(&c.lock);
+    // A file that changed meanwhile explains every other failure.
+    zf_error changed;
+    if (c.status == ZF_OK || zf_container_unchanged(units->selection.container, &changed) == ZF_OK) return c.status;
+    if (error != NULL) *error = changed;
+    return changed.status;
+}
+
+// ---- Grouping -------------------------------------------------------------------------------------------------
+
+/// Exactly one kernel may make the column: a descriptor has one first tile.
+static zf_status check_plan(const zf_abi_plan *plan, zf_error *error) {
+    uint32_t makers = 0;
+    for (uint32_t k = 0; k < plan->kernel_count; k++) makers += plan->kernels[k].sink < 0;
+    if (makers == 1) return ZF_OK;
+    return zf_raise(error, ZF_E_INTERNAL, "the code's plan makes the column with %u kernels", makers);
+}
+
+static bool has_room(const zf_units *units, const zf_unit *unit, const zf_unit_block *block) {
+    if (unit->block_count >= units->options.unit_blocks) return false;
+    uint64_t bytes = unit->stored_bytes + unit->work_bytes, more;
+    if (__builtin_add_overflow(block->bytes, block->work_bytes, &more)) return false;
+    if (bytes > units->options.unit_bytes || more > units->options.unit_bytes - bytes) return false;
+    for (uint32_t k = 0; k < unit->plan->kernel_count; k++) {
+        if (block->tiles[k].count > ZF_SIMT_MOST_TILES - unit->tiles[k]) return false;
+    }
+    return true;
+}
+
+static zf_status new_unit(zf_units *units, const zf_unit_block *block, zf_unit **out, zf_error *error) {
+    if (units->unit_count == units->unit_room) {
+        uint32_t room = units->unit_room == 0 ? 8 : units->unit_room * 2;
+        zf_unit *grown = realloc(units->units, room * sizeof *grown);
+        if (grown == NULL) return no_memory(error);
+        units->units = grown;
+        units->unit_room = room;
+    }
+    zf_unit *unit = &units->units[units->unit_count++];
+    uint32_t kernels = block->plan->kernel_count;
+    *unit = (zf_unit){.plan = block->plan, .code = block->code, .first_word = units->words};
+    unit->tiles = calloc((size_t)kernels + 1, sizeof *unit->tiles);
+    unit->firsts = calloc((size_t)kernels + 1, sizeof *unit->firsts);
+    unit->even = calloc((size_t)kernels + 1, sizeof *unit->even);
+    if (unit->tiles == NULL || unit->firsts == NULL || unit->even == NULL) return no_memory(error);
+    ZF_TRY(check_plan(unit->plan, error));
+    units->words += kernels;
+    *out = unit;
+    return units->accelerator->ops->load(units->accelerator, unit->plan, unit->code, &unit->loaded, error);
+}
+
+static zf_status add_block(zf_units *units, uint64_t index, zf_error *error) {
+    const zf_unit_block *block = &units->blocks[index];
+    zf_unit *unit = NULL;
+    for (uint32_t u = 0; u < units->unit_count && unit == NULL; u++) {
+        zf_unit *known = &units->units[u];
+        if (known->full || known->code != block->code || known->plan != block->plan) continue;
+        if (has_room(units, known, block))
+            unit = known;
+        else
+            known->full = true; // units stay in the order of their blocks
+    }
+    if (unit == NULL) ZF_TRY(new_unit(units, block, &unit, error));
+    if (unit->block_count == unit->block_room) {
+        uint32_t room = unit->block_room == 0 ? 16 : unit->block_room * 2;
+        uint64_t *grown = realloc(unit->blocks, room * sizeof *grown);
+        if (grown == NULL) return no_memory(error);
+        unit->blocks = grown;
+        unit->block_room = room;
+    }
+    unit->blocks[unit->block_count++] = index;
+    unit->stored_bytes += block->bytes;
+    unit->work_bytes += block->work_bytes;
+    for (uint32_t k = 0; k < unit->plan->kernel_count; k++) {
+        unit->tiles[k] += block->tiles[k].count;
+        if (unit->tiles[k] > ZF_SIMT_MOST_TILES) // of this block alone
+            return zf_raise(error, ZF_E_TOO_LARGE, "block %llu has %llu tiles, more than a launch can have",
+                            (ull)(units->selection.first_block + index), (ull)unit->tiles[k]);
+    }
+    return ZF_OK;
+}
+
+// ---- Tables ---------------------------------------------------------------------------------------------------
+
+static uint64_t words_of(const zf_abi_plan *plan) { return ZF_SIMT_HEAD + (uint64_t)plan->slot_count + plan->work_count; }
+
+/// Tiles of each block but the last, where they are equal and the last has no more.
+static uint32_t even_tiles(const zf_units *units, const zf_unit *unit, uint32_t kernel) {
+    uint64_t even = units->blocks[unit->blocks[0]].tiles[kernel].count;
+    for (uint32_t b = 1; b < unit->block_count; b++) {
+        uint64_t count = units->blocks[unit->blocks[b]].tiles[kernel].count;
+        if (b + 1 < unit->block_count ? count != even : count > even) return 0;
+    }
+    return (uint32_t)even;
+}
+
+static zf_status make_tables(zf_units *units, zf_unit *unit, zf_error *error) {
+    const zf_abi_plan *plan = unit->plan;
+    uint64_t row = words_of(plan) * 8, at = row * unit->block_count, stored = 0, work = 0;
+    for (uint32_t k = 0; k < plan->kernel_count; k++) {
+        unit->firsts[k] = at;
+        at += (4 * ((uint64_t)unit->block_count + 1) + 7) / 8 * 8;
+    }
+    unit->table_bytes = at;
+    unit->tables = calloc(1, at + 1);
+    if (unit->tables == NULL) return no_memory(error);
+    for (uint32_t b = 0; b < unit->block_count; b++) {
+        zf_unit_block *block = &units->blocks[unit->blocks[b]];
+        block->words[ZF_SIMT_BASE] = stored / ALIGNMENT;
+        for (uint32_t w = 0; w < plan->work_count; w++) block->words[ZF_SIMT_HEAD + plan->slot_count + w] += work;
+        memcpy(unit->tables + row * b, block->words, row);
+        stored += block->bytes;
+        work += block->work_bytes;
+        free(block->words);
+        block->words = NULL;
+    }
+    for (uint32_t k = 0; k < plan->kernel_count; k++) {
+        uint32_t *first = (uint32_t *)(void *)(unit->tables + unit->firsts[k]), tile = 0;
+        for (uint32_t b = 0; b < unit->block_count; b++) {
+            first[b] = tile;
+            tile += (uint32_t)units->blocks[unit->blocks[b]].tiles[k].count;
+        }
+        first[unit->block_count] = tile;
+        unit->even[k] = even_tiles(units, unit, k);
+    }
+    return ZF_OK;
+}
+
+/// Takes the next piece of memory; false when it cannot be addressed.
+static bool place(uint64_t *next, uint64_t bytes, uint64_t *at) {
+    *at = *next;
+    uint64_t end;
+    return !__builtin_add_overflow(*next, bytes, &end) && !__builtin_add_overflow(end, (uint64_t)GAP, &end) &&
+           zf_align_up(end, ALIGNMENT, next);
+}
+
+/// Places of all units in the workspace and in the staging memory, behind the failure words in both.
+static zf_status lay_out(zf_units *units, zf_error *error) {
+    uint64_t words, device = 0, most = 0, staging = 0;
+    bool fits = place(&device, units->words * UINT64_C(8), &words) && place(&staging, units->words * UINT64_C(8), &words);
+    uint64_t start = device;
+    most = device;
+    for (uint32_t u = 0; fits && u < units->unit_count; u++) {
+        zf_unit *unit = &units->units[u];
+        if (!units->options.resident) device = start; // on a stream a unit is done before the next one's bytes come
+        fits = place(&device, unit->table_bytes, &unit->at_tables) && place(&device, unit->stored_bytes, &unit->at_stored) &&
+               place(&device, unit->work_bytes, &unit->at_work);
+        if (device > most) most = device;
+        unit->at_staging = staging; // tables, then blocks: each a multiple of 256
+        uint64_t tables = 0, blocks = 0;
+        fits = fits && place(&staging, unit->table_bytes, &tables) && place(&staging, unit->stored_bytes, &blocks);
+        units->sizes.stored += unit->stored_bytes;
+    }
+    const zf_selection *s = &units->selection;
+    uint64_t rows = s->end - s->begin;
+    if (s->bits == 1) {
+        uint64_t first = s->first_block * s->column->rows_per_block, last = s->column->rows_per_block * s->last_block;
+        if (last > s->container->index.rows) last = s->container->index.rows;
+        units->sizes.skip = s->begin - first;
+        fits = fits && zf_elements_bytes(s->first_block == s->last_block ? 0 : last - first, 1, &units->out_bytes);
+        units->sizes.values = units->out_bytes;
+        if (s->first_block == s->last_block) units->sizes.skip = 0;
+    } else {
+        units->sizes.skip = s->begin * (s->bits / 8) % ALIGNMENT;
+        fits = fits && zf_elements_bytes(rows, s->bits, &units->out_bytes) &&
+               !__builtin_add_overflow(units->out_bytes, units->sizes.skip, &units->sizes.values);
+    }
+    units->sizes.workspace = most;
+    units->sizes.staging = staging;
+    if (fits) return ZF_OK;
+    return zf_raise(error, ZF_E_TOO_LARGE, "column %.128s is larger than can be addressed", s->column->name);
+}
+
+// ---- All ------------------------------------------------------------------------------------------------------
+
+static void count(zf_units *units) {
+    uint64_t blocks = units->selection.last_block - units->selection.first_block;
+    units->stats.blocks_read = blocks;
+    units->stats.kernel_variants = units->book.kernel_variants;
+    for (uint64_t b = 0; b < blocks; b++) {
+        units->stats.bytes_read += units->blocks[b].bytes;
+        uint64_t kernels = units->blocks[b].plan->kernel_count;
+        if (kernels > units->stats.kernels) units->stats.kernels = kernels;
+    }
+}
+
+static zf_status make(zf_units *units, unsigned threads, zf_error *error) {
+    ZF_TRY(check_blocks(units, threads, error));
+    uint64_t blocks = units->selection.last_block - units->selection.first_block;
+    for (uint64_t b = 0; b < blocks; b++) ZF_TRY(add_block(units, b, error));
+    for (uint32_t u = 0; u < units->unit_count; u++) ZF_TRY(make_tables(units, &units->units[u], error));
+    count(units);
+    return lay_out(units, error);
+}
+
+zf_status zf_units_make(zf_container *container, size_t column, const zf_decode_options *options,
+                        const zf_units_options *unit_options, zf_accelerator *accelerator, zf_units **out, zf_error *error) {
+    *out = NULL;
+    zf_units *units = calloc(1, sizeof *units);
+    if (units == NULL) return no_memory(error);
+    units->accelerator = accelerator;
+    if (unit_options != NULL) units->options = *unit_options;
+    if (units->options.unit_bytes == 0) units->options.unit_bytes = UNIT_BYTES;
+    if (units->options.unit_blocks == 0 || units->options.unit_blocks > ZF_SIMT_MOST_BLOCKS)
+        units->options.unit_blocks = ZF_SIMT_MOST_BLOCKS;
+    zf_status status =
+        zf_selection_make(container, column, options, accelerator->ops->target(accelerator), &units->selection, error);
+    zf_code_book_init(&units->book, &units->selection.provider);
+    units->book.general = units->options.general;
+    if (status == ZF_OK) {
+        unsigned threads = zf_context_threads(container->context, options != NULL ? options->threads : 0);
+        status = make(units, threads, error);
+    }
+    if (status == ZF_OK)
+        *out = units;
+    else
+        zf_units_free(units);
+    return status;
+}
+
+void zf_units_free(zf_units *units) {
+    if (units == NULL) return;
+    uint64_t blocks = units->blocks != NULL ? units->selection.last_block - units->selection.first_block : 0;
+    for (uint64_t b = 0; b < blocks; b++) {
+        free(units->blocks[b].words);
+        free(units->blocks[b].tiles);
+    }
+    for (uint32_t u = 0; u < units->unit_count; u++) {
+        zf_unit *unit = &units->units[u];
+        free(unit->blocks);
+        free(unit->tiles);
+        free(unit->tables);
+        free(unit->firsts);
+        free(unit->even);
+    }
+    free(units->blocks);
+    free(units->units);
+    zf_code_book_free(&units->book);
+    zf_selection_free(&units->selection);
+    free(units);
+}
+
+zf_units_sizes zf_units_sizes_of(const zf_units *units) { return units->sizes; }
+uint32_t zf_units_count(const zf_units *units) { return units->unit_count; }
+uint32_t zf_units_words(const zf_units *units) { return units->words; }
+zf_decode_stats zf_units_stats(const zf_units *units) { return units->stats; }

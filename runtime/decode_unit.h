@@ -1,0 +1,68 @@
+// Decoding (rows of) a column on an accelerator, whichever it is.
+//
+// The blocks of the range are grouped into *units*: blocks that share plan and code. A kernel is launched once a unit, so the
+// number of launches does not depend on the number of blocks. What the host can check is checked while units are made; what
+// kernels find lies in failure words, one a kernel and unit, read at the end.
+//
+// Making units is the host's work, and allocates. What is queued later on a stream neither allocates nor waits, as long as
+// there is staging memory: all memory is the caller's.
+#ifndef ZF_RUNTIME_DECODE_UNIT_H
+#define ZF_RUNTIME_DECODE_UNIT_H
+
+#include "runtime/accelerator.h"
+
+typedef struct zf_units zf_units;
+
+/// Zeroes mean the defaults.
+typedef struct zf_units_options {
+    uint64_t unit_bytes;  ///< stored bytes and work memory of a unit; 0: 1 GiB. A block that is larger is a unit of its own
+    uint32_t unit_blocks; ///< most blocks of a unit; 0: ZF_SIMT_MOST_BLOCKS
+    bool resident;        ///< each unit has device memory of its own: uploaded once, launched many times
+    bool general;         ///< the general form of code, whatever the shaping values
+} zf_units_options;
+
+typedef struct zf_units_sizes {
+    uint64_t values;    ///< device: the output, aligned to 256
+    uint64_t skip;      ///< bytes of `values` before the first row wanted; booleans: bits. They keep blocks aligned to 256
+    uint64_t workspace; ///< device: all else, aligned to 256
+    uint64_t staging;   ///< host: what goes in, and the failure words that come out
+    uint64_t stored;    ///< bytes of blocks among what goes in
+} zf_units_sizes;
+
+/// Memory for units, the caller's, of these sizes.
+typedef struct zf_units_memory {
+    uint64_t values, workspace; ///< addresses of the device
+    void *staging;              ///< NULL: copies come from the file's pages, and may wait
+} zf_units_memory;
+
+/// Selects the rows, checks every block on the host, gets its code and loads it. The container must stay open as long as the
+/// units are used. `options` and `unit_options` may be NULL.
+ZF_PRIVATE_API zf_status zf_units_make(zf_container *container, size_t column, const zf_decode_options *options,
+                                       const zf_units_options *unit_options, zf_accelerator *accelerator, zf_units **out,
+                                       zf_error *error);
+ZF_PRIVATE_API void zf_units_free(zf_units *units);
+
+ZF_PRIVATE_API zf_units_sizes zf_units_sizes_of(const zf_units *units);
+ZF_PRIVATE_API uint32_t zf_units_count(const zf_units *units);
+/// Launches are counted as they are queued.
+ZF_PRIVATE_API zf_decode_stats zf_units_stats(const zf_units *units);
+
+/// Queue, in this order: the start (resets the failure words); for each unit its bytes and tables, then its kernels; the end
+/// (copies the failure words to the staging memory, or to `words`, zf_units_words of them). With `resident` all bytes may go
+/// first, and start and launches be repeated.
+ZF_PRIVATE_API zf_status zf_units_start(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error);
+ZF_PRIVATE_API zf_status zf_units_upload(zf_units *units, uint32_t unit, void *stream, const zf_units_memory *memory,
+                                         zf_error *error);
+ZF_PRIVATE_API zf_status zf_units_launch(zf_units *units, uint32_t unit, void *stream, const zf_units_memory *memory,
+                                         zf_error *error);
+ZF_PRIVATE_API zf_status zf_units_end(zf_units *units, void *stream, const zf_units_memory *memory, uint64_t *words,
+                                      zf_error *error);
+ZF_PRIVATE_API uint32_t zf_units_words(const zf_units *units);
+/// All of it, once.
+ZF_PRIVATE_API zf_status zf_units_enqueue(zf_units *units, void *stream, const zf_units_memory *memory, uint64_t *words,
+                                          zf_error *error);
+
+/// What the failure words say, once the stream was waited for: the first failure of the first block that has one.
+ZF_PRIVATE_API zf_status zf_units_status(const zf_units *units, const uint64_t *words, zf_error *error);
+
+#endif

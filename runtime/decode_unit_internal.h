@@ -1,0 +1,58 @@
+// Units inside: made by decode_unit.c, queued by decode_unit_run.c.
+#ifndef ZF_RUNTIME_DECODE_UNIT_INTERNAL_H
+#define ZF_RUNTIME_DECODE_UNIT_INTERNAL_H
+
+#include "runtime/code_book.h"
+#include "runtime/decode_unit.h"
+#include "runtime/selection.h"
+
+/// The tiles that a kernel makes of a block.
+typedef struct zf_unit_tiles {
+    uint64_t first, count;
+} zf_unit_tiles;
+
+/// A block, checked on the host.
+typedef struct zf_unit_block {
+    const zf_abi_plan *plan;
+    const zf_abi_code *code;
+    const uint8_t *stored; ///< its bytes in the mapped file
+    uint64_t bytes;        ///< a multiple of 256
+    uint64_t first_row;
+    uint64_t work_bytes;  ///< a multiple of 256
+    uint64_t *words;      ///< ZF_SIMT_HEAD, the plan's slots, an offset a work buffer (from the block's work memory)
+    zf_unit_tiles *tiles; ///< per kernel
+} zf_unit_block;
+
+typedef struct zf_unit {
+    const zf_abi_plan *plan;
+    const zf_abi_code *code;
+    zf_accelerator_code *loaded;
+    uint64_t *blocks; ///< indices into zf_units.blocks, in order
+    uint32_t block_count, block_room;
+    uint64_t stored_bytes, work_bytes;
+    uint64_t *tiles; ///< per kernel, of all blocks
+    bool full;
+    uint32_t first_word; ///< of its failure words
+    // Laid out: the tables in host memory, and where things stand from the workspace's start.
+    uint8_t *tables;
+    uint64_t table_bytes;
+    uint64_t *firsts; ///< per kernel: byte of the tables where its first tiles stand
+    uint32_t *even;   ///< per kernel
+    uint64_t at_tables, at_stored, at_work;
+    uint64_t at_staging;
+} zf_unit;
+
+struct zf_units {
+    zf_selection selection;
+    zf_units_options options;
+    zf_accelerator *accelerator;
+    zf_code_book book;
+    zf_unit_block *blocks;
+    zf_unit *units;
+    uint32_t unit_count, unit_room, words;
+    zf_units_sizes sizes;
+    uint64_t out_bytes; ///< of the rows wanted, from `skip` on; booleans: of whole blocks
+    zf_decode_stats stats;
+};
+
+#endif

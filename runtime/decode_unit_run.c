@@ -1,0 +1,132 @@
+// Queueing units on a stream, and what their failure words say.
+#include <string.h>
+
+#include "runtime/container_format.h"
+#include "runtime/decode_unit_internal.h"
+#include "runtime/error_codes.h"
+#include "runtime/failure.h"
+
+enum { POSITION_BITS = 32, CHECK_BITS = 16 };
+
+zf_status zf_units_start(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error) {
+    if (units->words == 0) return ZF_OK;
+    return units->accelerator->ops->fill(units->accelerator, stream, memory->workspace, 0xff, units->words * UINT64_C(8), error);
+}
+
+/// Tables and blocks are gathered in the staging memory and go in two copies.
+static zf_status upload_staged(zf_units *units, const zf_unit *unit, void *stream, const zf_units_memory *memory,
+                               zf_error *error) {
+    const zf_accelerator_ops *ops = units->accelerator->ops;
+    uint8_t *tables = (uint8_t *)memory->staging + unit->at_staging;
+    uint64_t skip = 0;
+    zf_align_up(unit->table_bytes, ZF_FORMAT_ALIGNMENT, &skip);
+    uint8_t *stored = tables + skip;
+    memcpy(tables, unit->tables, unit->table_bytes);
+    ZF_TRY(ops->copy_in(units->accelerator, stream, memory->workspace + unit->at_tables, tables, unit->table_bytes, error));
+    uint64_t at = 0;
+    for (uint32_t b = 0; b < unit->block_count; b++) {
+        const zf_unit_block *block = &units->blocks[unit->blocks[b]];
+        memcpy(stored + at, block->stored, block->bytes);
+        at += block->bytes;
+    }
+    return ops->copy_in(units->accelerator, stream, memory->workspace + unit->at_stored, stored, at, error);
+}
+
+zf_status zf_units_upload(zf_units *units, uint32_t number, void *stream, const zf_units_memory *memory, zf_error *error) {
+    const zf_accelerator_ops *ops = units->accelerator->ops;
+    const zf_unit *unit = &units->units[number];
+    if (memory->staging != NULL) return upload_staged(units, unit, stream, memory, error);
+    uint64_t to = memory->workspace + unit->at_stored;
+    ZF_TRY(ops->copy_in(units->accelerator, stream, memory->workspace + unit->at_tables, unit->tables, unit->table_bytes, error));
+    for (uint32_t b = 0, next; b < unit->block_count; b = next) {
+        // Blocks that follow each other in the file go in one copy.
+        const zf_unit_block *block = &units->blocks[unit->blocks[b]];
+        uint64_t bytes = block->bytes;
+        for (next = b + 1; next < unit->block_count; next++) {
+            const zf_unit_block *other = &units->blocks[unit->blocks[next]];
+            if (other->stored != block->stored + bytes) break;
+            bytes += other->bytes;
+        }
+        ZF_TRY(ops->copy_in(units->accelerator, stream, to, block->stored, bytes, error));
+        to += bytes;
+    }
+    return ZF_OK;
+}
+
+zf_status zf_units_launch(zf_units *units, uint32_t number, void *stream, const zf_units_memory *memory, zf_error *error) {
+    const zf_unit *unit = &units->units[number];
+    const zf_abi_plan *plan = unit->plan;
+    for (uint32_t k = 0; k < plan->kernel_count; k++) {
+        bool column = plan->kernels[k].sink < 0;
+        zf_simt_args args = {.base = memory->workspace + unit->at_stored,
+                             .blocks = memory->workspace + unit->at_tables,
+                             .first = memory->workspace + unit->at_tables + unit->firsts[k],
+                             .work = memory->workspace + unit->at_work,
+                             .failure = memory->workspace + (unit->first_word + k) * UINT64_C(8),
+                             .block_count = unit->block_count,
+                             .even = unit->even[k],
+                             .base_bytes = unit->stored_bytes,
+                             .blocks_bytes = unit->firsts[0],
+                             .first_bytes = 4 * ((uint64_t)unit->block_count + 1),
+                             .work_bytes = unit->work_bytes};
+        bool bits = units->selection.bits == 1;
+        args.out = column ? memory->values + (bits ? 0 : units->sizes.skip) : args.work;
+        args.out_bytes = column ? units->out_bytes : args.work_bytes;
+        uint64_t tiles = unit->code->simt[k].tiles, groups = (unit->tiles[k] + tiles - 1) / tiles;
+        ZF_TRY(units->accelerator->ops->launch(units->accelerator, stream, unit->loaded, k, (uint32_t)groups, &args, error));
+        units->stats.launches++;
+    }
+    return ZF_OK;
+}
+
+zf_status zf_units_end(zf_units *units, void *stream, const zf_units_memory *memory, uint64_t *words, zf_error *error) {
+    if (units->words == 0) return ZF_OK;
+    void *to = words != NULL ? (void *)words : memory->staging;
+    return units->accelerator->ops->copy_out(units->accelerator, stream, to, memory->workspace, units->words * UINT64_C(8),
+                                             error);
+}
+
+zf_status zf_units_enqueue(zf_units *units, void *stream, const zf_units_memory *memory, uint64_t *words, zf_error *error) {
+    ZF_TRY(zf_units_start(units, stream, memory, error));
+    for (uint32_t u = 0; u < units->unit_count; u++) {
+        ZF_TRY(zf_units_upload(units, u, stream, memory, error));
+        ZF_TRY(zf_units_launch(units, u, stream, memory, error));
+    }
+    return zf_units_end(units, stream, memory, words, error);
+}
+
+// ---- Failures -------------------------------------------------------------------------------------------------
+
+zf_status zf_units_status(const zf_units *units, const uint64_t *words, zf_error *error) {
+    const zf_unit *unit = NULL;
+    uint32_t kernel = 0;
+    uint64_t least = UINT64_MAX, failure = 0; // index of the block
+    for (uint32_t u = 0; u < units->unit_count; u++) {
+        const zf_unit *this = &units->units[u];
+        for (uint32_t k = 0; k < this->plan->kernel_count; k++) {
+            uint64_t word = words[this->first_word + k];
+            if (word == ZF_ABI_NO_FAILURE) continue;
+            uint64_t block = word >> (POSITION_BITS + CHECK_BITS);
+            if (block >= this->block_count) {
+                return zf_raise(error, ZF_E_INTERNAL, "a kernel reported block %llu of %u", (unsigned long long)block,
+                                this->block_count);
+            }
+            if (this->blocks[block] >= least) continue; // a later kernel of the same block read what an earlier one spoiled
+            least = this->blocks[block];
+            unit = this;
+            kernel = k;
+            failure = word;
+        }
+    }
+    if (unit == NULL) return ZF_OK;
+    const zf_selection *s = &units->selection;
+    uint64_t number = s->first_block + least;
+    char where[ZF_WHERE_BYTES];
+    zf_selection_where(s, number, where);
+    zf_failure what = {.plan = unit->plan,
+                       .kernel = &unit->plan->kernels[kernel],
+                       .shape = &s->column->shapes[s->column->blocks[number].shape].shape,
+                       .first_row = units->blocks[least].first_row,
+                       .where = where};
+    return zf_report_failure(&what, failure & ((UINT64_C(1) << (POSITION_BITS + CHECK_BITS)) - 1), error);
+}

@@ -1,0 +1,18 @@
+// What a failure word of a kernel (zipflow/abi.h) means.
+#ifndef ZF_RUNTIME_FAILURE_H
+#define ZF_RUNTIME_FAILURE_H
+
+#include "runtime/container.h"
+
+typedef struct zf_failure {
+    const zf_abi_plan *plan;
+    const zf_abi_kernel *kernel; ///< that reported; NULL: a check of the whole block, before all kernels
+    const zf_shape *shape;
+    uint64_t first_row; ///< of the block
+    const char *where;  ///< "lines.zfd: column a, block 3"
+} zf_failure;
+
+/// Makes the error of a failure word, position << 16 | check, that is not ZF_ABI_NO_FAILURE.
+zf_status zf_report_failure(const zf_failure *what, uint64_t failure, zf_error *error);
+
+#endif

@@ -1,0 +1,101 @@
+#include "runtime/selection.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "runtime/block_run.h"
+#include "runtime/context.h"
+#include "runtime/element.h"
+#include "runtime/error_codes.h"
+
+typedef unsigned long long ull;
+
+static zf_status check_column(const zf_container *container, size_t column, zf_error *error) {
+    if (container == NULL) return zf_raise(error, ZF_E_ARGUMENT, "decoding needs a container");
+    zf_column_info info;
+    ZF_TRY(zf_container_column(container, column, &info, error));
+    if (zf_element_bits(info.type.element) != 0 && !info.type.nullable) return ZF_OK;
+    zf_status status = zf_raise(error, ZF_E_TYPE_NOT_DELIVERED, "column %.128s is of type %.64s, which this build cannot deliver",
+                                info.name, info.type_name);
+    return zf_fail_hint(error, status, "numbers and booleans without nulls can be decoded");
+}
+
+static zf_status choose_rows(zf_selection *s, const zf_decode_options *options, zf_error *error) {
+    uint64_t rows = s->container->index.rows;
+    s->begin = 0;
+    s->end = rows;
+    if (options != NULL && options->some_rows) {
+        bool fits = options->row_begin <= rows;
+        if (fits && options->row_count != UINT64_MAX) fits = options->row_count <= rows - options->row_begin;
+        if (!fits) {
+            zf_status status = options->row_count == UINT64_MAX
+                                   ? zf_raise(error, ZF_E_ROW_RANGE, "row %llu of %llu", (ull)options->row_begin, (ull)rows)
+                                   : zf_raise(error, ZF_E_ROW_RANGE, "%llu rows from row %llu of %llu", (ull)options->row_count,
+                                              (ull)options->row_begin, (ull)rows);
+            return zf_fail_place(error, status, "%s: column %s", s->container->path, s->column->name);
+        }
+        s->begin = options->row_begin;
+        if (options->row_count != UINT64_MAX) s->end = options->row_begin + options->row_count;
+    }
+    // Blocks are even (the last may be short), so a row's block is a division.
+    s->first_block = s->last_block = 0;
+    if (s->begin < s->end) {
+        s->first_block = s->begin / s->column->rows_per_block;
+        s->last_block = (s->end - 1) / s->column->rows_per_block + 1;
+    }
+    return ZF_OK;
+}
+
+/// Names file and column where an error has no place yet.
+static zf_status place_column(const zf_selection *s, zf_status status, zf_error *error) {
+    if (error == NULL || error->place[0] != 0) return status;
+    return zf_fail_place(error, status, "%s: column %s", s->container->path, s->column->name);
+}
+
+/// Gets the plan of every shape in the range.
+static zf_status get_plans(zf_selection *s, zf_abi_target target, zf_error *error) {
+    s->plans = calloc((size_t)s->column->shape_count + 1, sizeof *s->plans);
+    if (s->plans == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for plans");
+    if (s->first_block == s->last_block) return ZF_OK;
+    if (!zf_context_provider(s->container->context, &s->provider)) {
+        zf_status status = zf_raise(error, ZF_E_NO_CODE, "nothing gives code to decode column %.128s with", s->column->name);
+        return zf_fail_hint(error, status, "make a compiler for the context: zf_compiler_create");
+    }
+    for (uint64_t b = s->first_block; b < s->last_block; b++) {
+        uint32_t shape = s->column->blocks[b].shape;
+        const zf_index_shape *entry = &s->column->shapes[shape];
+        if (s->plans[shape] != NULL) continue;
+        const zf_abi_plan *plan = NULL;
+        zf_status status = s->provider.plan(s->provider.self, s->container, s->column_number, entry->shape.branches,
+                                            entry->shape.branch_count, target, &plan, error);
+        if (status != ZF_OK) return place_column(s, status, error);
+        if (plan == NULL) return zf_raise(error, ZF_E_INTERNAL, "the source of code gave no plan");
+        if (zf_plan_fits(plan, &entry->shape, NULL) != ZF_OK) { // a plan is trusted, what the file says of itself is not
+            status = zf_raise(error, ZF_E_INDEX_CONTENT, "the index gives the column another shape than its codec has");
+            return place_column(s, status, error);
+        }
+        s->plans[shape] = plan;
+    }
+    return ZF_OK;
+}
+
+zf_status zf_selection_make(zf_container *container, size_t column, const zf_decode_options *options, zf_abi_target target,
+                            zf_selection *out, zf_error *error) {
+    *out = (zf_selection){.container = container, .column_number = column};
+    ZF_TRY(check_column(container, column, error));
+    out->column = &container->index.columns[column];
+    out->bits = zf_element_bits(out->column->type.element);
+    out->checksums = options == NULL || !options->skip_checksums;
+    ZF_TRY(choose_rows(out, options, error));
+    return get_plans(out, target, error);
+}
+
+void zf_selection_free(zf_selection *selection) {
+    free(selection->plans);
+    selection->plans = NULL;
+}
+
+void zf_selection_where(const zf_selection *selection, uint64_t block, char where[ZF_WHERE_BYTES]) {
+    snprintf(where, ZF_WHERE_BYTES, "%s: column %.64s, block %llu", zf_container_short_path(selection->container),
+             selection->column->name, (ull)block);
+}

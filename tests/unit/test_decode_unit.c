@@ -1,0 +1,383 @@
+// Links: zipflow-runtime
+// Decoding on accelerators, with hand-written kernels on the emulated GPU: units, ranges of rows, failures, streams of the
+// caller.
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/decode_unit.h"
+#include "runtime/device.h"
+#include "tests/support/walk_simt.h"
+#include "tests/unit/check.h"
+
+typedef unsigned long long ull;
+
+static char directory[64] = "/tmp/zipflow-test-XXXXXX";
+static zf_context *context;
+
+static const char *path_of(const char *name) {
+    static char path[256];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    return path;
+}
+
+static zf_container *open_written(uint64_t rows, walk_damage damage) {
+    zf_error error = {0};
+    zf_container *container = NULL;
+    CHECK(walk_write_damaged(path_of("a.zfd"), rows, 4096, true, damage, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_container_open(context, path_of("a.zfd"), &container, &error) == ZF_OK, "%s %s", error.message, error.place);
+    if (container == NULL) abort();
+    return container;
+}
+
+static uint64_t wrong_rows(size_t column, const uint8_t *values, uint64_t begin, uint64_t count) {
+    uint64_t wrong = 0;
+    for (uint64_t i = 0; column == 0 && i < count; i++) {
+        uint32_t value;
+        memcpy(&value, values + i * 4, 4);
+        wrong += value != walk_value(begin + i);
+    }
+    for (uint64_t i = 0; column == 1 && i < (count + 7) / 8 * 8; i++)
+        wrong += (values[i / 8] >> (i % 8) & 1) != (i < count && walk_bit(begin + i)); // spare bits are 0
+    return wrong;
+}
+
+static uint64_t bytes_of(size_t column, uint64_t count) { return column == 0 ? count * 4 : (count + 7) / 8; }
+
+// ---- Whole columns and ranges ---------------------------------------------------------------------------------
+
+static void decode_and_compare(zf_container *container, size_t column, uint64_t begin, uint64_t count, zf_decode_stats *stats) {
+    enum { GUARD = 64 };
+    zf_error error = {0};
+    zf_decode_options options = {.some_rows = true, .row_begin = begin, .row_count = count};
+    uint64_t bytes = bytes_of(column, count);
+    uint8_t *values = aligned_alloc(64, (bytes + 63) / 64 * 64 + 2 * GUARD);
+    memset(values, 0xcd, bytes + 2 * GUARD);
+    zf_decode_buffers buffers = {.values = values + GUARD};
+    zf_status status = zf_decode(container, column, "emu", &options, &buffers, stats, &error);
+    CHECK(status == ZF_OK, "%s %s at %s", error.code, error.message, error.place);
+    uint64_t wrong = wrong_rows(column, values + GUARD, begin, count), outside = 0;
+    for (size_t i = 0; i < GUARD; i++) outside += values[i] != 0xcd || values[GUARD + bytes + i] != 0xcd;
+    CHECK(wrong == 0 && outside == 0, "column %zu, rows %llu + %llu: %llu are wrong, %llu bytes outside", column, (ull)begin,
+          (ull)count, (ull)wrong, (ull)outside);
+    free(values);
+}
+
+static void test_sizes(void) {
+    static const uint64_t sizes[] = {0, 1, 7, 8, 255, 256, 257, 4095, 4096, 4097, 8192, 8193, 20000, 70000};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        zf_decode_stats stats;
+        zf_container *container = open_written(sizes[i], NULL);
+        for (size_t column = 0; column < 2; column++) {
+            decode_and_compare(container, column, 0, sizes[i], &stats);
+            uint64_t blocks = (sizes[i] + 4095) / 4096;
+            CHECK(stats.blocks_read == blocks && (stats.bytes_read > 0) == (blocks > 0), "%llu blocks", (ull)stats.blocks_read);
+            // A kernel of each shape, however many blocks there are: one for even blocks, two for odd ones; one for booleans.
+            uint64_t launches = column == 1 ? blocks > 0 : blocks > 1 ? 3 : blocks;
+            CHECK(stats.launches == launches, "%llu rows, column %zu: %llu launches", (ull)sizes[i], column, (ull)stats.launches);
+            CHECK(stats.kernel_variants == launches, "%llu variants", (ull)stats.kernel_variants);
+        }
+        zf_container_close(container);
+    }
+}
+
+static void test_ranges(void) {
+    static const uint64_t edges[] = {0, 1, 3, 8, 255, 256, 260, 1024, 4095, 4096, 4097, 5000, 8192, 12287, 12288, 13000};
+    size_t count = sizeof edges / sizeof edges[0];
+    zf_container *container = open_written(13000, NULL);
+    for (size_t a = 0; a < count; a++) {
+        for (size_t b = a; b < count; b++) {
+            for (size_t column = 0; column < 2; column++) {
+                zf_decode_stats stats;
+                decode_and_compare(container, column, edges[a], edges[b] - edges[a], &stats);
+                uint64_t blocks = edges[a] == edges[b] ? 0 : (edges[b] - 1) / 4096 - edges[a] / 4096 + 1;
+                CHECK(stats.blocks_read == blocks, "rows %llu..%llu read %llu blocks", (ull)edges[a], (ull)edges[b],
+                      (ull)stats.blocks_read);
+            }
+        }
+    }
+    zf_container_close(container);
+}
+
+// ---- Failures -------------------------------------------------------------------------------------------------
+
+static void damage_states(size_t column, uint64_t block, zf_block_data *data) {
+    uint64_t *states = column == 0 ? (uint64_t *)(uintptr_t)data->seeks[0].values : NULL;
+    if (column == 0 && block == 4) states[7]++;
+    if (column == 0 && block == 3) states[9]++, states[3]++; // the first of the first block is the one reported
+}
+
+static void damage_even_first(size_t column, uint64_t block, zf_block_data *data) {
+    if (column == 0 && (block == 2 || block == 3)) ((uint64_t *)(uintptr_t)data->seeks[0].values)[0]++;
+}
+
+static void damage_length(size_t column, uint64_t block, zf_block_data *data) {
+    if (column != 0 || block != 2) return;
+    ((uint64_t *)(uintptr_t)data->counts)[1]--;
+    zf_stream_data *stream = (zf_stream_data *)(uintptr_t)data->streams;
+    stream->elements--;
+    stream->bytes -= 4;
+}
+
+static void damage_backwards(size_t column, uint64_t block, zf_block_data *data) {
+    if (column == 0 && block == 1) ((uint64_t *)(uintptr_t)data->seeks[0].values)[5] = 7;
+}
+
+/// Decodes on both devices, which must say the same.
+static void fail_alike(walk_damage damage, const char *code, const char *place) {
+    zf_error here = {0}, there = {0};
+    zf_decode_stats stats;
+    zf_container *container = open_written(30000, damage);
+    zf_decode_sizes sizes;
+    CHECK(zf_decode_size(container, 0, NULL, &sizes, &here) == ZF_OK, "%s", here.message);
+    void *values = aligned_alloc(64, (sizes.values + 63) / 64 * 64), *work = aligned_alloc(64, (sizes.workspace + 63) / 64 * 64);
+    zf_decode_buffers buffers = {.values = values, .workspace = work};
+    CHECK(zf_decode(container, 0, "cpu", NULL, &buffers, NULL, &here) == ZF_ERR_INPUT, "the CPU decodes it");
+    CHECK(zf_decode(container, 0, "emu", NULL, &buffers, &stats, &there) == ZF_ERR_INPUT, "the emulator decodes it");
+    CHECK(strcmp(there.code, code) == 0 && strstr(there.place, place) != NULL, "%s %s at %s", there.code, there.message,
+          there.place);
+    CHECK(strcmp(here.code, there.code) == 0 && strcmp(here.message, there.message) == 0 && strcmp(here.place, there.place) == 0,
+          "cpu: %s at %s, emu: %s at %s", here.message, here.place, there.message, there.place);
+    free(values);
+    free(work);
+    zf_container_close(container);
+}
+
+/// Groups that go back are refused before anything is launched.
+static void test_groups(void) {
+    static const zf_abi_field fields[] = {{8, "counts.group"}};
+    static const zf_abi_tree trees[] = {{0, WALK_INTERVAL, 1, fields}};
+    zf_error error = {0};
+    zf_decode_stats stats;
+    zf_container *container = open_written(9000, damage_backwards);
+    uint32_t *values = aligned_alloc(64, 36032);
+    zf_decode_buffers buffers = {.values = values};
+    for (int k = 0; k < 2; k++) simt_plans[k].trees = trees;
+    CHECK(zf_decode(container, 0, "emu", NULL, &buffers, &stats, &error) == ZF_ERR_INPUT, "groups that go back");
+    CHECK(strcmp(error.code, "ZF1309") == 0 && strstr(error.message, "goes back from ") != NULL, "%s %s", error.code,
+          error.message);
+    CHECK(strstr(error.place, "block 1, element 1536 of the column") != NULL && stats.launches == 0, "%s", error.place);
+    zf_container_close(container);
+    container = open_written(9000, NULL);
+    CHECK(zf_decode(container, 0, "emu", NULL, &buffers, &stats, &error) == ZF_OK, "%s", error.message);
+    zf_container_close(container);
+    for (int k = 0; k < 2; k++) simt_plans[k].trees = walk_plans[k].trees;
+    free(values);
+}
+
+// ---- Units ----------------------------------------------------------------------------------------------------
+
+/// An accelerator that counts what it is asked for, in front of another.
+typedef struct counting {
+    zf_accelerator base; ///< first
+    zf_accelerator_ops ops;
+    zf_accelerator *inner;
+    unsigned allocations, loads, waits, launches;
+    uint64_t copied_in;
+} counting;
+
+#define INNER(self) (((counting *)(self))->inner)
+static zf_abi_target count_target(const zf_accelerator *self) {
+    const zf_accelerator *inner = ((const counting *)self)->inner;
+    return inner->ops->target(inner);
+}
+static zf_status count_allocate(zf_accelerator *self, uint64_t bytes, uint64_t *address, zf_error *error) {
+    ((counting *)self)->allocations++;
+    return INNER(self)->ops->allocate(INNER(self), bytes, address, error);
+}
+static void count_release(zf_accelerator *self, uint64_t address) { INNER(self)->ops->release(INNER(self), address); }
+static zf_status count_in(zf_accelerator *self, void *stream, uint64_t to, const void *from, uint64_t bytes, zf_error *error) {
+    ((counting *)self)->copied_in += bytes;
+    return INNER(self)->ops->copy_in(INNER(self), stream, to, from, bytes, error);
+}
+static zf_status count_out(zf_accelerator *self, void *stream, void *to, uint64_t from, uint64_t bytes, zf_error *error) {
+    return INNER(self)->ops->copy_out(INNER(self), stream, to, from, bytes, error);
+}
+static zf_status count_fill(zf_accelerator *self, void *stream, uint64_t to, uint8_t byte, uint64_t bytes, zf_error *error) {
+    return INNER(self)->ops->fill(INNER(self), stream, to, byte, bytes, error);
+}
+static zf_status count_load(zf_accelerator *self, const zf_abi_plan *plan, const zf_abi_code *code, zf_accelerator_code **out,
+                            zf_error *error) {
+    ((counting *)self)->loads++;
+    return INNER(self)->ops->load(INNER(self), plan, code, out, error);
+}
+static zf_status count_launch(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel, uint32_t groups,
+                              const zf_simt_args *args, zf_error *error) {
+    ((counting *)self)->launches++;
+    return INNER(self)->ops->launch(INNER(self), stream, code, kernel, groups, args, error);
+}
+static zf_status count_wait(zf_accelerator *self, void *stream, zf_error *error) {
+    ((counting *)self)->waits++;
+    return INNER(self)->ops->wait(INNER(self), stream, error);
+}
+
+static void count_on(counting *c, zf_accelerator *inner) {
+    *c = (counting){.inner = inner,
+                    .ops = {.name = "counting",
+                            .target = count_target,
+                            .allocate = count_allocate,
+                            .release = count_release,
+                            .copy_in = count_in,
+                            .copy_out = count_out,
+                            .fill = count_fill,
+                            .load = count_load,
+                            .launch = count_launch,
+                            .wait = count_wait}};
+    c->base.ops = &c->ops;
+}
+
+static zf_accelerator *emulator(void) {
+    zf_device device;
+    zf_accelerator *emu = NULL;
+    zf_error error;
+    CHECK(zf_device_find(context, "emu", &device, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_device_accelerator(context, &device, &emu, &error) == ZF_OK, "%s", error.message);
+    return emu;
+}
+
+typedef struct unit_case {
+    zf_units_options options;
+    uint32_t units; ///< 0: not checked
+} unit_case;
+
+/// Every way to cut a column into units gives the same rows; memory is asked for before, and nothing is waited for.
+static void test_units(void) {
+    static const unit_case cases[] = {
+        {{0}, 2},
+        {{.resident = true}, 2},
+        {{.unit_blocks = 1}, 6},
+        {{.unit_blocks = 2, .resident = true}, 4},
+        {{.unit_bytes = 1}, 6},
+        {{.unit_bytes = 50000}, 0},
+        {{.general = true}, 2},
+    };
+    zf_error error = {0};
+    zf_container *container = open_written(5 * 4096 + 100, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (unsigned staged = 0; staged < 2; staged++) {
+            counting c;
+            count_on(&c, emulator());
+            zf_units *units = NULL;
+            zf_decode_options options = {.some_rows = true, .row_begin = 77, .row_count = 5 * 4096};
+            CHECK(zf_units_make(container, 0, &options, &cases[i].options, &c.base, &units, &error) == ZF_OK, "%s",
+                  error.message);
+            if (units == NULL) continue;
+            CHECK(cases[i].units == 0 || zf_units_count(units) == cases[i].units, "case %zu: %u units", i, zf_units_count(units));
+            CHECK(c.loads == zf_units_count(units) && c.allocations == 0 && c.launches == 0, "what making units does");
+            zf_units_sizes sizes = zf_units_sizes_of(units);
+            CHECK(sizes.values == sizes.skip + 5 * 4096 * 4 && sizes.skip == 77 * 4 % 256, "%llu bytes", (ull)sizes.values);
+            zf_units_memory memory = {0};
+            CHECK(c.inner->ops->allocate(c.inner, sizes.values, &memory.values, &error) == ZF_OK, "%s", error.message);
+            CHECK(c.inner->ops->allocate(c.inner, sizes.workspace, &memory.workspace, &error) == ZF_OK, "%s", error.message);
+            memory.staging = staged ? malloc(sizes.staging) : NULL;
+            uint64_t *words = calloc(zf_units_words(units), sizeof *words);
+            uint8_t *values = malloc(sizes.values);
+            unsigned rounds = cases[i].options.resident ? 3 : 1;
+            for (unsigned round = 0; round < rounds; round++) {
+                if (rounds == 1) {
+                    CHECK(zf_units_enqueue(units, NULL, &memory, words, &error) == ZF_OK, "%s at %s", error.message, error.place);
+                } else {
+                    for (uint32_t u = 0; round == 0 && u < zf_units_count(units); u++)
+                        CHECK(zf_units_upload(units, u, NULL, &memory, &error) == ZF_OK, "%s", error.message);
+                    CHECK(zf_units_start(units, NULL, &memory, &error) == ZF_OK, "%s", error.message);
+                    for (uint32_t u = 0; u < zf_units_count(units); u++)
+                        CHECK(zf_units_launch(units, u, NULL, &memory, &error) == ZF_OK, "%s", error.message);
+                    CHECK(zf_units_end(units, NULL, &memory, words, &error) == ZF_OK, "%s", error.message);
+                }
+                CHECK(c.inner->ops->wait(c.inner, NULL, &error) == ZF_OK, "%s", error.message);
+                CHECK(zf_units_status(units, words, &error) == ZF_OK, "%s", error.message);
+                c.inner->ops->copy_out(c.inner, NULL, values, memory.values, sizes.values, &error);
+                c.inner->ops->fill(c.inner, NULL, memory.values, 0xee, sizes.values, &error);
+                CHECK(wrong_rows(0, values + sizes.skip, 77, 5 * 4096) == 0, "case %zu: rows are wrong", i);
+            }
+            CHECK(c.allocations == 0 && c.waits == 0, "%u allocations, %u waits", c.allocations, c.waits);
+            CHECK(c.copied_in < sizes.staging + 1 && c.copied_in >= sizes.stored, "%llu bytes were copied", (ull)c.copied_in);
+            CHECK(zf_units_stats(units).launches == c.launches, "launches are counted");
+            c.inner->ops->release(c.inner, memory.values);
+            c.inner->ops->release(c.inner, memory.workspace);
+            free(memory.staging);
+            free(words);
+            free(values);
+            zf_units_free(units);
+        }
+    }
+    zf_container_close(container);
+}
+
+// ---- Streams of the caller ------------------------------------------------------------------------------------
+
+static void test_async(void) {
+    zf_error error = {0};
+    zf_accelerator *emu = emulator();
+    for (size_t column = 0; column < 2; column++) {
+        for (unsigned damaged = 0; damaged < 2; damaged++) {
+            zf_container *container = open_written(30000, damaged ? damage_states : NULL);
+            zf_decode_options options = {.some_rows = true, .row_begin = 5001, .row_count = 20000};
+            zf_prepared *prepared = NULL;
+            zf_device_sizes sizes;
+            zf_decode_stats stats;
+            CHECK(zf_decode_prepare(container, column, "emu", &options, &prepared, &error) == ZF_OK, "%s", error.message);
+            CHECK(zf_decode_device_size(prepared, &sizes, &error) == ZF_OK, "%s", error.message);
+            CHECK(zf_decode_status(prepared, NULL, &error) == ZF_ERR_USAGE, "a status before anything was queued");
+            zf_device_buffers buffers = {.staging = malloc(sizes.staging)};
+            CHECK(zf_decode_async(prepared, NULL, &buffers, &error) == ZF_ERR_USAGE && strcmp(error.code, "ZF1107") == 0,
+                  "no device memory");
+            CHECK(emu->ops->allocate(emu, sizes.values, &buffers.values, &error) == ZF_OK, "%s", error.message);
+            CHECK(emu->ops->allocate(emu, sizes.workspace, &buffers.workspace, &error) == ZF_OK, "%s", error.message);
+            uint8_t *all = malloc(sizes.values), *values = calloc(1, 20000 * 4);
+            for (unsigned round = 0; round < 2; round++) {
+                CHECK(zf_decode_async(prepared, NULL, &buffers, &error) == ZF_OK, "%s", error.message);
+                CHECK(emu->ops->wait(emu, NULL, &error) == ZF_OK, "%s", error.message);
+                zf_status status = zf_decode_status(prepared, &stats, &error);
+                CHECK(status == (damaged && column == 0 ? ZF_ERR_INPUT : ZF_OK), "%s", error.message);
+                CHECK(stats.launches == (column == 0 ? 3 : 1) * (round + 1), "%llu launches", (ull)stats.launches);
+                emu->ops->copy_out(emu, NULL, all, buffers.values, sizes.values, &error);
+                for (uint64_t i = 0; column == 1 && i < 20000; i++) {
+                    uint64_t bit = sizes.skip + i;
+                    if (i % 8 == 0) values[i / 8] = 0;
+                    values[i / 8] |= (uint8_t)((all[bit / 8] >> (bit % 8) & 1) << (i % 8));
+                }
+                if (column == 0) memcpy(values, all + sizes.skip, 20000 * 4);
+                CHECK(status != ZF_OK || wrong_rows(column, values, 5001, 20000) == 0, "rows are wrong");
+            }
+            free(all);
+            free(values);
+            emu->ops->release(emu, buffers.values);
+            emu->ops->release(emu, buffers.workspace);
+            free(buffers.staging);
+            zf_prepared_free(prepared);
+            zf_container_close(container);
+        }
+    }
+    zf_container *container = open_written(10, NULL);
+    zf_prepared *prepared;
+    CHECK(zf_decode_prepare(container, 0, "cpu", NULL, &prepared, &error) == ZF_ERR_UNSUPPORTED && prepared == NULL, "the CPU");
+    CHECK(strcmp(error.code, "ZF1406") == 0, "%s", error.code);
+    CHECK(zf_decode_prepare(container, 7, "emu", NULL, &prepared, &error) == ZF_ERR_USAGE, "column 7");
+    CHECK(zf_decode_prepare(NULL, 0, "emu", NULL, &prepared, &error) == ZF_ERR_USAGE, "no container");
+    CHECK(zf_decode(container, 0, "emu", NULL, NULL, NULL, &error) == ZF_ERR_USAGE, "no buffers");
+    zf_prepared_free(NULL);
+    zf_container_close(container);
+}
+
+int main(void) {
+    if (mkdtemp(directory) == NULL) return 1;
+    zf_abi_provider provider = simt_provider();
+    zf_error error;
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 3}, &context, &error) == ZF_OK, "%s",
+          error.message);
+    CHECK(zf_context_set_provider(context, &provider, &error) == ZF_OK, "%s", error.message);
+    test_sizes();
+    zf_emu_set_seed(emulator(), 3);
+    test_ranges();
+    fail_alike(damage_states, "ZF1309", "block 3, row 13056,");
+    fail_alike(damage_even_first, "ZF1309", "block 2, row 8192,"); // units of both shapes fail, in either order
+    fail_alike(damage_length, "ZF1321", "block 2, the whole block");
+    test_groups();
+    test_units();
+    test_async();
+    zf_context_free(context);
+    unlink(path_of("a.zfd"));
+    CHECK(rmdir(directory) == 0, "something was left in %s", directory);
+    return check_result();
+}
