@@ -155,6 +155,8 @@ LLVMValueRef zf_cg_seq_length(zf_cg *cg, zf_cg_env *env, const zf_cg_seq *seq);
 /// the result. Reads at most 16 bytes from the byte that holds the first bit. Constant operands fold. Nothing is checked.
 LLVMValueRef zf_cg_load_bits(zf_cg *cg, LLVMValueRef v_pointer, LLVMValueRef v_at, LLVMValueRef v_count, uint64_t count_limit,
                              bool msb);
+/// The low word of (v_high : v_low) >> v_shift % 32, all i32.
+LLVMValueRef zf_cg_funnel(zf_cg *cg, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift);
 /// The lowest v_count (0..=64) bits set.
 LLVMValueRef zf_cg_low_mask(zf_cg *cg, LLVMValueRef v_count, uint64_t count_limit);
 

@@ -1,5 +1,6 @@
 // Bits at any offset of little-endian words. Words of 8, 16, 32 and 64 bits hold the same bytes, so only bytes are read here.
 #include "codegen/cg_emit.h"
+#include "codegen/target.h"
 
 static bool constant_of(LLVMValueRef v, uint64_t *out) {
     if (!LLVMIsAConstantInt(v)) return false;
@@ -25,10 +26,14 @@ static LLVMValueRef load_word(zf_cg *cg, LLVMValueRef v_pointer, bool msb) {
     return zf_cg_intrinsic(cg, "llvm.bswap", &ty, 1, &v, 1);
 }
 
-static LLVMValueRef funnel(zf_cg *cg, const char *way, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift) {
+LLVMValueRef zf_cg_funnel(zf_cg *cg, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift) {
+    const zf_cg_target *target = cg->target;
+    if (target != NULL && target->simt != NULL && target->simt->funnel != NULL && !LLVMIsConstant(v_shift)) {
+        return target->simt->funnel(cg, v_high, v_low, v_shift);
+    }
     LLVMTypeRef ty = cg->ty_i32;
     LLVMValueRef v_args[3] = {v_high, v_low, v_shift};
-    return zf_cg_intrinsic(cg, way, &ty, 1, v_args, 3);
+    return zf_cg_intrinsic(cg, "llvm.fshr", &ty, 1, v_args, 3);
 }
 
 // The same by aligned words of 32 bits: two of them for up to 32 bits, three for more.
@@ -46,8 +51,13 @@ static LLVMValueRef load_aligned(zf_cg *cg, LLVMValueRef v_pointer, LLVMValueRef
     }
     LLVMValueRef v[2];
     for (unsigned k = 0; k + 1 < words; k++) {
-        v[k] = msb ? funnel(cg, "llvm.fshl", v_words[k], v_words[k + 1], v_shift)
-                   : funnel(cg, "llvm.fshr", v_words[k + 1], v_words[k], v_shift);
+        if (msb) { // the first word's bits are the higher ones
+            LLVMTypeRef ty = cg->ty_i32;
+            LLVMValueRef v_args[3] = {v_words[k], v_words[k + 1], v_shift};
+            v[k] = zf_cg_intrinsic(cg, "llvm.fshl", &ty, 1, v_args, 3);
+        } else {
+            v[k] = zf_cg_funnel(cg, v_words[k + 1], v_words[k], v_shift);
+        }
         v[k] = zf_cg_resize(cg, v[k], cg->ty_i64, false);
     }
     LLVMValueRef v_half = zf_cg_i64(cg, 32);

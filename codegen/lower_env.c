@@ -23,6 +23,7 @@ static LLVMValueRef domain(zf_cg *cg, zf_cg_env *cg_env, const zf_local *local) 
     zf_lower_env *env = env_of(cg_env);
     env->uses_i = env->uses_i || local->kind == ZF_L_DOMAIN_I;
     env->uses_g = env->uses_g || local->kind == ZF_L_DOMAIN_G;
+    env->uses_j = env->uses_j || local->kind == ZF_L_DOMAIN_J;
     LLVMValueRef v = local->kind == ZF_L_DOMAIN_I   ? env->v_i
                      : local->kind == ZF_L_DOMAIN_G ? env->v_g
                      : local->kind == ZF_L_DOMAIN_J ? env->v_j

@@ -1,6 +1,7 @@
 // What SIMT kernels begin with: block, tile, pointers; and what their forms share.
 #include "codegen/simt.h"
 
+#include <llvm-c/DebugInfo.h>
 #include <string.h>
 
 #include "zipflow/abi.h"
@@ -35,6 +36,11 @@ static bool has_scan(const zf_kernel *kernel, bool *warp) {
     return any;
 }
 
+bool zf_simt_never_empty(const zf_plan *plan, const zf_kernel *kernel) {
+    const zf_body *size = &plan->graph->nodes[kernel->root].inst->size;
+    return size->value != NULL && !size->returns_inside && size->value->range.lo >= 1;
+}
+
 zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
     zf_type type = zf_simt_type_of(plan, kernel);
     uint32_t lanes = zf_simt_lane_count(type), row = ZF_WARP * lanes;
@@ -45,8 +51,9 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
             return (zf_simt_shape){.form = ZF_SIMT_SCAN, .threads = kernel->geometry.s, .tiles = kernel->geometry.s / ZF_WARP};
         }
     }
-    // Bits, and the place before them, per word; the group of each head; sums of warps.
-    uint64_t shared = (uint64_t)kernel->tile / 32 * 8 + (uint64_t)kernel->tile * 4 + 1024;
+    // Bits, and what stands before them, per word; sums of warps; the group of each head.
+    uint64_t shared = (uint64_t)kernel->tile / 32 * 12 + 256;
+    if (kernel->domain == ZF_DOMAIN_GROUPS && !zf_simt_never_empty(plan, kernel)) shared += (uint64_t)kernel->tile * 4;
     if (kernel->domain == ZF_DOMAIN_GROUPS && !scans && shared <= MOST_SHARED && kernel->tile % row == 0) {
         return (zf_simt_shape){
             .form = ZF_SIMT_GROUPS, .threads = kernel->geometry.s, .tiles = 1, .shared_bytes = (uint32_t)shared};
@@ -87,31 +94,41 @@ static LLVMValueRef load_first(zf_cg *cg, LLVMValueRef v_first, LLVMValueRef v_b
     return zf_cg_load(cg, cg->ty_i32, v_at, 4);
 }
 
-// The block of tile v_tile of the launch: by division where all have as many tiles, else by halving.
-static LLVMValueRef find_block(zf_cg *cg, LLVMValueRef v_first, LLVMValueRef v_count, LLVMValueRef v_even, LLVMValueRef v_tile) {
+// The block of tile *v_tile of the launch: by division where all have as many tiles, else by halving. *v_tile becomes the tile
+// within the block.
+static LLVMValueRef find_block(zf_cg *cg, LLVMValueRef v_first, LLVMValueRef v_count, LLVMValueRef v_even, LLVMValueRef *v_tile) {
     LLVMValueRef v_one = zf_cg_i32(cg, 1), v_zero = zf_cg_i32(cg, 0);
     LLVMValueRef v_low = zf_cg_alloca(cg, cg->ty_i32, "low"), v_high = zf_cg_alloca(cg, cg->ty_i32, "high");
-    LLVMBasicBlockRef bb_divide = zf_cg_block(cg, "divide"), bb_search = zf_cg_block(cg, "search");
-    LLVMBasicBlockRef bb_more = zf_cg_block(cg, "halve"), bb_found = zf_cg_block(cg, "found");
-    LLVMBuildStore(cg->builder, v_zero, v_low);
-    LLVMBuildStore(cg->builder, v_count, v_high);
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_even, v_zero), bb_divide, bb_search);
-    zf_cg_enter(cg, bb_divide);
-    LLVMValueRef v_block = zf_cg_umin(cg, LLVMBuildUDiv(cg->builder, v_tile, v_even, ""), zf_cg_sub(cg, v_count, v_one));
+    LLVMValueRef v_begin = zf_cg_alloca(cg, cg->ty_i32, "begin");
+    LLVMBasicBlockRef bb_divide = zf_cg_block(cg, "divide"), bb_start = zf_cg_block(cg, "search_start");
+    LLVMBasicBlockRef bb_search = zf_cg_block(cg, "search"), bb_more = zf_cg_block(cg, "halve");
+    LLVMBasicBlockRef bb_searched = zf_cg_block(cg, "searched"), bb_found = zf_cg_block(cg, "found");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_even, v_zero), bb_divide, bb_start);
+    zf_cg_enter(cg, bb_divide); // no table is read: the tile's data are one load nearer
+    LLVMValueRef v_block = zf_cg_umin(cg, LLVMBuildUDiv(cg->builder, *v_tile, v_even, ""), zf_cg_sub(cg, v_count, v_one));
     LLVMBuildStore(cg->builder, v_block, v_low);
+    LLVMBuildStore(cg->builder, zf_cg_mul(cg, v_block, v_even), v_begin);
     zf_cg_br(cg, bb_found);
     // first[low] <= tile < first[high]
+    zf_cg_enter(cg, bb_start);
+    LLVMBuildStore(cg->builder, v_zero, v_low);
+    LLVMBuildStore(cg->builder, v_count, v_high);
+    zf_cg_br(cg, bb_search);
     zf_cg_enter(cg, bb_search);
     LLVMValueRef v_l = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_low, ""),
                  v_h = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_high, "");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntUGT, zf_cg_sub(cg, v_h, v_l), v_one), bb_more, bb_found);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntUGT, zf_cg_sub(cg, v_h, v_l), v_one), bb_more, bb_searched);
     zf_cg_enter(cg, bb_more);
     LLVMValueRef v_middle = zf_cg_add(cg, v_l, LLVMBuildLShr(cg->builder, zf_cg_sub(cg, v_h, v_l), v_one, ""));
-    LLVMValueRef v_right = zf_cg_icmp(cg, LLVMIntULE, load_first(cg, v_first, v_middle), v_tile);
+    LLVMValueRef v_right = zf_cg_icmp(cg, LLVMIntULE, load_first(cg, v_first, v_middle), *v_tile);
     LLVMBuildStore(cg->builder, zf_cg_select(cg, v_right, v_middle, v_l), v_low);
     LLVMBuildStore(cg->builder, zf_cg_select(cg, v_right, v_h, v_middle), v_high);
     zf_cg_br(cg, bb_search);
+    zf_cg_enter(cg, bb_searched);
+    LLVMBuildStore(cg->builder, load_first(cg, v_first, v_l), v_begin);
+    zf_cg_br(cg, bb_found);
     zf_cg_enter(cg, bb_found);
+    *v_tile = zf_cg_sub(cg, *v_tile, LLVMBuildLoad2(cg->builder, cg->ty_i32, v_begin, ""));
     return LLVMBuildLoad2(cg->builder, cg->ty_i32, v_low, "");
 }
 
@@ -132,12 +149,13 @@ static void open_block(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef
             shape->tiles == shape->threads ? lower->v_thread : LLVMBuildLShr(cg->builder, lower->v_thread, zf_cg_i32(cg, 5), "");
         v_tile = zf_cg_add(cg, v_tile, v_mine);
     }
-    LLVMBasicBlockRef bb_exists = zf_cg_block(cg, "exists");
-    LLVMValueRef v_all = load_first(cg, v_args[ARG_FIRST], v_args[ARG_BLOCK_COUNT]);
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_tile, v_all), bb_exists, lower->bb_leave);
-    zf_cg_enter(cg, bb_exists);
-    LLVMValueRef v_block = find_block(cg, v_args[ARG_FIRST], v_args[ARG_BLOCK_COUNT], v_args[ARG_EVEN], v_tile);
-    v_tile = zf_cg_sub(cg, v_tile, load_first(cg, v_args[ARG_FIRST], v_block));
+    if (shape->tiles > 1) { // the last thread block may have tiles that do not exist
+        LLVMBasicBlockRef bb_exists = zf_cg_block(cg, "exists");
+        LLVMValueRef v_all = load_first(cg, v_args[ARG_FIRST], v_args[ARG_BLOCK_COUNT]);
+        zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_tile, v_all), bb_exists, lower->bb_leave);
+        zf_cg_enter(cg, bb_exists);
+    }
+    LLVMValueRef v_block = find_block(cg, v_args[ARG_FIRST], v_args[ARG_BLOCK_COUNT], v_args[ARG_EVEN], &v_tile);
     v_tile = zf_cg_resize(cg, v_tile, cg->ty_i64, false);
     lower->v_block = zf_cg_resize(cg, v_block, cg->ty_i64, false);
     uint64_t words = ZF_SIMT_HEAD + plan->slot_count + (uint64_t)plan->work_count;
@@ -238,13 +256,68 @@ zf_simt_tile zf_simt_tile_of(zf_lower *lower) {
     return tile;
 }
 
-LLVMValueRef zf_simt_known_failure(zf_lower *lower, LLVMValueRef v_lo) {
+// ---- Seek states ----------------------------------------------------------------------------------------------
+
+// Entry `v_entry`, without branches, so that loads of several fields overlap: from the eight bytes that hold it. Fields begin at
+// multiples of 16, and 16 bytes can be read behind them, also where they are empty.
+static LLVMValueRef seek_entry(zf_lower *lower, uint32_t field, LLVMValueRef v_entry) {
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_known = zf_cg_load(cg, cg->ty_i64, lower->v_failure, 8);
-    LLVMSetVolatile(v_known, 1);
-    LLVMValueRef v_at = LLVMBuildLShr(cg->builder, v_known, zf_cg_i64(cg, 16), "");
-    LLVMValueRef v_here = zf_cg_or(cg, v_lo, LLVMBuildShl(cg->builder, lower->v_block, zf_cg_i64(cg, 32), ""));
-    return zf_cg_icmp(cg, LLVMIntULT, v_at, v_here);
+    uint32_t tree = (uint32_t)lower->kernel->tree;
+    LLVMValueRef v_offset = zf_lower_word(lower, ZF_SLOT_SEEK_OFFSET, tree, field);
+    LLVMValueRef v_width = zf_lower_word(lower, ZF_SLOT_SEEK_WIDTH, tree, field);
+    LLVMValueRef v_byte = zf_cg_mul(cg, v_entry, v_width), v_three = zf_cg_i64(cg, 3), v_seven = zf_cg_i64(cg, 7);
+    LLVMValueRef v_field = zf_cg_at(cg, cg->ty_i8, lower->v_base, v_offset);
+    LLVMValueRef v_word = zf_cg_at(cg, cg->ty_i64, v_field, LLVMBuildLShr(cg->builder, v_byte, v_three, ""));
+    LLVMValueRef v_shift = LLVMBuildShl(cg->builder, zf_cg_and(cg, v_byte, v_seven), v_three, "");
+    LLVMValueRef v = LLVMBuildLShr(cg->builder, zf_cg_load(cg, cg->ty_i64, v_word, 8), v_shift, "");
+    return zf_cg_and(cg, v, zf_cg_low_mask(cg, LLVMBuildShl(cg->builder, v_width, v_three, ""), 64));
+}
+
+LLVMValueRef zf_simt_seek(zf_lower *lower, uint32_t field, LLVMValueRef v_initial) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, lower->v_tile, zf_cg_i64(cg, 0));
+    LLVMValueRef v_entry = zf_cg_select(cg, v_first, lower->v_tile, zf_cg_sub(cg, lower->v_tile, zf_cg_i64(cg, 1)));
+    return zf_cg_select(cg, v_first, v_initial, seek_entry(lower, field, v_entry));
+}
+
+LLVMValueRef zf_simt_seek_next(zf_lower *lower, uint32_t field, LLVMValueRef v_final) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_next = zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, 1));
+    LLVMValueRef v_more = zf_cg_icmp(cg, LLVMIntULT, v_next, lower->v_tiles);
+    LLVMValueRef v_entry = zf_cg_select(cg, v_more, lower->v_tile, zf_cg_i64(cg, 0));
+    return zf_cg_select(cg, v_more, seek_entry(lower, field, v_entry), v_final);
+}
+
+// ---- Shared pieces --------------------------------------------------------------------------------------------
+
+static LLVMValueRef scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane, bool most) {
+    zf_cg *cg = lower->cg;
+    for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
+        LLVMValueRef v_from = zf_cg_and(cg, zf_cg_sub(cg, v_lane, zf_cg_i32(cg, step)), zf_cg_i32(cg, ZF_WARP - 1));
+        LLVMValueRef v_other = cg->target->simt->shuffle(cg, v, v_from);
+        LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntUGE, v_lane, zf_cg_i32(cg, step));
+        v_other = zf_cg_select(cg, v_has, v_other, zf_cg_i32(cg, 0));
+        v = most ? zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_other, v), v_other, v) : zf_cg_add(cg, v, v_other);
+    }
+    return v;
+}
+
+LLVMValueRef zf_simt_scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane) {
+    return scan_warp(lower, v, v_lane, false);
+}
+
+LLVMValueRef zf_simt_most_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane) { return scan_warp(lower, v, v_lane, true); }
+
+void zf_simt_unroll(zf_cg *cg, const zf_cg_loop *loop, unsigned times) {
+    const char name[] = "llvm.loop.unroll.count";
+    LLVMMetadataRef parts[2] = {LLVMMDStringInContext2(cg->context, name, sizeof(name) - 1),
+                                LLVMValueAsMetadata(zf_cg_i32(cg, times))};
+    LLVMMetadataRef self = LLVMTemporaryMDNode(cg->context, NULL, 0);
+    LLVMMetadataRef wishes[2] = {self, LLVMMDNodeInContext2(cg->context, parts, 2)};
+    LLVMMetadataRef node = LLVMMDNodeInContext2(cg->context, wishes, 2);
+    LLVMMetadataReplaceAllUsesWith(self, node); // names itself: so it is this loop's alone
+    unsigned kind = LLVMGetMDKindIDInContext(cg->context, "llvm.loop", 9);
+    LLVMSetMetadata(LLVMGetBasicBlockTerminator(loop->bb_next), kind, LLVMMetadataAsValue(cg->context, node));
 }
 
 LLVMValueRef zf_simt_wanted(zf_lower *lower, LLVMValueRef v_index) {

@@ -32,6 +32,8 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel);
 unsigned zf_simt_lane_count(zf_type type);
 /// The type of what a kernel stores.
 zf_type zf_simt_type_of(const zf_plan *plan, const zf_kernel *kernel);
+/// Whether every group of a kernel has elements, whatever the data.
+bool zf_simt_never_empty(const zf_plan *plan, const zf_kernel *kernel);
 /// Whether the warp form makes this scan: the operation must be associative.
 bool zf_simt_scans(const zf_reduce *reduce);
 
@@ -51,11 +53,17 @@ typedef struct zf_simt_tile {
     LLVMValueRef v_whole; ///< i1: all of them are wanted, and their place is aligned for stores of 16 bytes
 } zf_simt_tile;
 zf_simt_tile zf_simt_tile_of(zf_lower *lower);
-/// Whether a failure before the tile is known already: then its work is for nothing.
-LLVMValueRef zf_simt_known_failure(zf_lower *lower, LLVMValueRef v_lo);
+/// A field of the tree's state at the tile's beginning (v_initial: of the first tile), and at its end (v_final: of the last).
+LLVMValueRef zf_simt_seek(zf_lower *lower, uint32_t field, LLVMValueRef v_initial);
+LLVMValueRef zf_simt_seek_next(zf_lower *lower, uint32_t field, LLVMValueRef v_final);
+/// Wishes that a loop be unrolled, so that the loads of several rounds are under way together.
+void zf_simt_unroll(zf_cg *cg, const zf_cg_loop *loop, unsigned times);
 
 /// Stores `count` values from element v_index on, as one aligned vector (booleans: a byte).
 void zf_simt_store_vector(zf_lower *lower, const zf_cg_value *values, unsigned count, LLVMValueRef v_index);
+/// Sum, or largest (unsigned), of i32 values of the warp's lanes up to this one.
+LLVMValueRef zf_simt_scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane);
+LLVMValueRef zf_simt_most_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane);
 LLVMValueRef zf_simt_shuffle(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane); ///< of any scalar type
 /// Whether v_index is a row that is wanted.
 LLVMValueRef zf_simt_wanted(zf_lower *lower, LLVMValueRef v_index);

@@ -1,30 +1,34 @@
 // Groups: a thread block makes a tile of outputs, however the groups lie.
 //
-// The file says at which group and offset the tile begins and ends, so its groups are known. Every thread takes a run of them and
-// adds up their sizes; a scan over the block gives each group its place in the tile. A group that begins in the tile (or before
-// it, for the first) sets a bit at its first output, its *head*, and leaves its number there. Then every thread makes C
-// contiguous outputs at a time: the last head at or before an output, found by counting leading zeros, is its group's.
+// The file says at which group and offset the tile begins and ends, so its groups are known. The block walks them in chunks, a
+// few consecutive ones a thread, and a scan over their sizes gives each its place in the tile. A group that begins in the tile
+// (or before it, for the first) sets a bit at its first output, its *head*. Then every thread makes C contiguous outputs at a
+// time. Where no group can be empty the number of heads up to an output says its group; else every head leaves its group's
+// number, and the last head before an output, found by counting leading zeros, is its group's.
 //
-// Groups may be empty, since no two groups with elements share a head. Nothing is made unless the sizes add up to the tile, so
-// every output has a head.
+// Nothing is made unless the sizes add up to the tile, so every output has a head.
 #include "codegen/simt.h"
+
+enum { CHUNK_EACH = 4 }; // groups a thread takes in a chunk
 
 typedef struct groups {
     zf_lower *lower;
     const zf_simt_shape *shape;
     const zf_simt_tile *tile;
-    LLVMValueRef v_groups;           // of the block
-    LLVMValueRef v_g0, v_o0;         // where the tile begins
-    LLVMValueRef v_o1;               // elements of the last group that belong to this tile or those before it; 0: all
-    LLVMValueRef v_number;           // groups that the tile touches
-    LLVMValueRef v_each;             // groups a thread
-    LLVMValueRef v_mine, v_mine_end; // this thread's, counted from v_g0
-    LLVMValueRef v_length;           // outputs of the tile
-    LLVMValueRef v_bits, v_before, v_heads, v_sums; // shared memory
-    LLVMValueRef v_bad;                             // slot (i1): the states lie
+    bool never_empty;        // groups have elements: their sizes' range says so
+    bool uses_j;             // the body asks for the place in the group
+    LLVMValueRef v_groups;   // of the block
+    LLVMValueRef v_g0, v_o0; // where the tile begins
+    LLVMValueRef v_end;      // behind the last group that the tile touches
+    LLVMValueRef v_o1;       // elements of the last group that belong to this tile or those before it; 0: all
+    LLVMValueRef v_length;   // outputs of the tile (i32)
+    LLVMValueRef v_bits;     // shared: a bit per output
+    LLVMValueRef v_counts;   // shared: heads before each word of bits
+    LLVMValueRef v_places;   // shared: the last head before each word
+    LLVMValueRef v_heads;    // shared: the group of each head, counted from g0
+    LLVMValueRef v_sums;     // shared: of warps, two sets
+    LLVMValueRef v_bad;      // slot (i1): the states lie
 } groups;
-
-static LLVMValueRef get64(zf_cg *cg, LLVMValueRef v_slot) { return LLVMBuildLoad2(cg->builder, cg->ty_i64, v_slot, ""); }
 
 static uint32_t field_of(const zf_lower *lower, zf_seek_kind kind) {
     const zf_seek_tree *tree = &lower->plan->trees[lower->kernel->tree];
@@ -45,26 +49,12 @@ static void note_bad(groups *t, LLVMValueRef v_bad) {
 static void find_ends(groups *t) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_one = zf_cg_i64(cg, 1);
+    LLVMValueRef v_zero = zf_cg_i64(cg, 0);
     uint32_t field_g = field_of(lower, ZF_SEEK_GROUP), field_o = field_of(lower, ZF_SEEK_OFFSET);
-    LLVMValueRef v_g_slot = zf_cg_alloca(cg, cg->ty_i64, "g"), v_o_slot = zf_cg_alloca(cg, cg->ty_i64, "o");
-    LLVMValueRef v_g1_slot = zf_cg_alloca(cg, cg->ty_i64, "g1"), v_o1_slot = zf_cg_alloca(cg, cg->ty_i64, "o1");
-    zf_lower_seek(lower, field_g, zf_type_of(ZF_K_U64), lower->v_tile, v_zero, v_g_slot);
-    zf_lower_seek(lower, field_o, zf_type_of(ZF_K_U64), lower->v_tile, v_zero, v_o_slot);
-    LLVMBuildStore(cg->builder, t->v_groups, v_g1_slot); // the last tile ends behind the last group
-    LLVMBuildStore(cg->builder, v_zero, v_o1_slot);
-    LLVMBasicBlockRef bb_more = zf_cg_block(cg, "end_state"), bb_known = zf_cg_block(cg, "ends");
-    LLVMValueRef v_next = zf_cg_add(cg, lower->v_tile, v_one);
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, lower->v_tiles), bb_more, bb_known);
-    zf_cg_enter(cg, bb_more);
-    LLVMBuildStore(cg->builder, zf_lower_seek_entry(lower, field_g, lower->v_tile), v_g1_slot);
-    LLVMBuildStore(cg->builder, zf_lower_seek_entry(lower, field_o, lower->v_tile), v_o1_slot);
-    zf_cg_br(cg, bb_known);
-    zf_cg_enter(cg, bb_known);
-    t->v_g0 = get64(cg, v_g_slot);
-    t->v_o0 = get64(cg, v_o_slot);
-    LLVMValueRef v_g1 = get64(cg, v_g1_slot);
-    t->v_o1 = get64(cg, v_o1_slot);
+    t->v_g0 = zf_simt_seek(lower, field_g, v_zero);
+    t->v_o0 = zf_simt_seek(lower, field_o, v_zero);
+    LLVMValueRef v_g1 = zf_simt_seek_next(lower, field_g, t->v_groups); // the last tile ends behind the last group
+    t->v_o1 = zf_simt_seek_next(lower, field_o, v_zero);
     LLVMValueRef v_inside = zf_cg_icmp(cg, LLVMIntNE, t->v_o1, v_zero);
     LLVMValueRef v_end = zf_cg_add(cg, v_g1, zf_cg_resize(cg, v_inside, cg->ty_i64, false));
     // g0 <= end <= groups; and g1 + 1 must not wrap
@@ -72,85 +62,98 @@ static void find_ends(groups *t) {
         zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntULE, v_g1, t->v_groups), zf_cg_icmp(cg, LLVMIntULE, v_end, t->v_groups));
     v_ok = zf_cg_and(cg, v_ok, zf_cg_icmp(cg, LLVMIntULE, t->v_g0, v_end));
     note_bad(t, zf_cg_not(cg, v_ok));
-    t->v_number = zf_cg_select(cg, v_ok, zf_cg_sub(cg, v_end, t->v_g0), v_zero);
-    LLVMValueRef v_threads = zf_cg_i64(cg, t->shape->threads);
-    t->v_each = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, t->v_number, zf_cg_sub(cg, v_threads, v_one)), v_threads, "");
-    LLVMValueRef v_thread = zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false);
-    t->v_mine = zf_cg_umin(cg, zf_cg_mul(cg, v_thread, t->v_each), t->v_number);
-    t->v_mine_end = zf_cg_umin(cg, zf_cg_add(cg, t->v_mine, t->v_each), t->v_number);
+    t->v_end = zf_cg_select(cg, v_ok, v_end, v_zero);
+    t->v_g0 = zf_cg_select(cg, v_ok, t->v_g0, v_zero);
 }
 
 // ---- Sizes ----------------------------------------------------------------------------------------------------
 
-// Elements of group v_r (counted from g0) that lie in this tile if it is the last, or reach into it. What is larger than any tile
-// is as good as any such number, and adding them up must not wrap.
-static LLVMValueRef size_in_tile(groups *t, LLVMValueRef v_r, bool check) {
-    zf_lower *lower = t->lower;
-    zf_cg *cg = lower->cg;
-    LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_one = zf_cg_i64(cg, 1);
-    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
-    env.v_g = zf_cg_add(cg, t->v_g0, v_r);
-    LLVMValueRef v_size = zf_cg_eval_body(cg, &env.env, &env.env.inst->size).v;
-    cg->v_guard = NULL;
-    v_size = zf_cg_resize(cg, v_size, cg->ty_i64, false);
-    LLVMValueRef v_last = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_add(cg, v_r, v_one), t->v_number);
-    LLVMValueRef v_cut = zf_cg_and(cg, v_last, zf_cg_icmp(cg, LLVMIntNE, t->v_o1, v_zero));
-    LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_r, v_zero);
-    LLVMValueRef v_skip = zf_cg_select(cg, v_first, t->v_o0, v_zero);
-    LLVMValueRef v_end = zf_cg_select(cg, v_cut, t->v_o1, v_size);
-    if (check) { // a tile ends inside its last group, and begins inside its first
-        note_bad(t, zf_cg_and(cg, v_cut, zf_cg_icmp(cg, LLVMIntUGE, t->v_o1, v_size)));
-        LLVMValueRef v_behind =
-            zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntNE, v_skip, v_zero), zf_cg_icmp(cg, LLVMIntUGE, v_skip, v_end));
-        note_bad(t, v_behind);
-    }
-    LLVMValueRef v_left = zf_cg_sub(cg, v_end, zf_cg_umin(cg, v_skip, v_end));
-    return zf_cg_umin(cg, v_left, zf_cg_i64(cg, UINT64_C(1) << 22));
-}
-
-static LLVMValueRef my_sum(groups *t) {
+// Elements of group v_g, of size v_size, that lie in this tile or behind it (i32). What is larger than any tile is as good as any
+// such number.
+static LLVMValueRef size_in_tile(groups *t, LLVMValueRef v_g, LLVMValueRef v_size) {
     zf_cg *cg = t->lower->cg;
-    LLVMValueRef v_sum = zf_cg_alloca(cg, cg->ty_i64, "sum");
-    LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), v_sum);
-    zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, t->v_mine, t->v_mine_end, "size");
-    LLVMValueRef v_size = size_in_tile(t, loop.v_i, true);
-    LLVMBuildStore(cg->builder, zf_cg_add(cg, get64(cg, v_sum), v_size), v_sum);
-    zf_cg_loop_end(cg, &loop);
-    // A state that lies makes the sum of all wrong.
-    LLVMValueRef v_bad = LLVMBuildLoad2(cg->builder, cg->ty_i1, t->v_bad, "");
-    LLVMValueRef v_wrong = zf_cg_select(cg, v_bad, zf_cg_i64(cg, UINT64_C(1) << 23), zf_cg_i64(cg, 0));
-    return zf_cg_add(cg, get64(cg, v_sum), v_wrong);
+    LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_one = zf_cg_i64(cg, 1);
+    v_size = zf_cg_resize(cg, v_size, cg->ty_i64, false);
+    LLVMValueRef v_last = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_add(cg, v_g, v_one), t->v_end);
+    LLVMValueRef v_cut = zf_cg_and(cg, v_last, zf_cg_icmp(cg, LLVMIntNE, t->v_o1, v_zero));
+    LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_g, t->v_g0);
+    LLVMValueRef v_skip = zf_cg_select(cg, v_first, t->v_o0, v_zero);
+    LLVMValueRef v_stop = zf_cg_select(cg, v_cut, t->v_o1, v_size);
+    // A tile ends inside its last group, and begins inside its first.
+    note_bad(t, zf_cg_and(cg, v_cut, zf_cg_icmp(cg, LLVMIntUGE, t->v_o1, v_size)));
+    note_bad(t, zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntNE, v_skip, v_zero), zf_cg_icmp(cg, LLVMIntUGE, v_skip, v_stop)));
+    LLVMValueRef v_left = zf_cg_sub(cg, v_stop, zf_cg_umin(cg, v_skip, v_stop));
+    v_left = zf_cg_umin(cg, v_left, zf_cg_i64(cg, 2 * (uint64_t)t->lower->kernel->tile));
+    return zf_cg_resize(cg, v_left, cg->ty_i32, false);
 }
 
-// The sum of all threads' values before this one; *v_total: of all.
-static LLVMValueRef sum_before(groups *t, LLVMValueRef v, LLVMValueRef *v_total) {
+// The sizes of this thread's groups of a chunk, from v_first on; those outside the tile have none.
+static void take_sizes(groups *t, LLVMValueRef v_first, LLVMValueRef v_slots[CHUNK_EACH]) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
+    LLVMBasicBlockRef bb_whole = zf_cg_block(cg, "sizes_whole"), bb_some = zf_cg_block(cg, "sizes_some");
+    LLVMBasicBlockRef bb_taken = zf_cg_block(cg, "sizes_taken");
+    LLVMValueRef v_after = zf_cg_add(cg, v_first, zf_cg_i64(cg, CHUNK_EACH));
+    LLVMValueRef v_all =
+        zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntUGE, v_first, t->v_g0), zf_cg_icmp(cg, LLVMIntULE, v_after, t->v_end));
+    zf_cg_cond_br(cg, v_all, bb_whole, bb_some);
+    zf_cg_enter(cg, bb_whole);
+    zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, CHUNK_EACH);
+    for (unsigned k = 0; k < CHUNK_EACH; k++) {
+        zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
+        env.v_g = env.v_i;
+        env.v_i = NULL;
+        LLVMValueRef v_size = zf_cg_eval_body(cg, &env.env, &env.env.inst->size).v;
+        cg->v_guard = NULL;
+        LLVMBuildStore(cg->builder, size_in_tile(t, env.v_g, v_size), v_slots[k]);
+    }
+    zf_simt_lanes_end(lower, &lanes);
+    zf_cg_br(cg, bb_taken);
+    zf_cg_enter(cg, bb_some);
+    for (unsigned k = 0; k < CHUNK_EACH; k++) {
+        LLVMBasicBlockRef bb_one = zf_cg_block(cg, "size"), bb_next = zf_cg_block(cg, "size_next");
+        LLVMValueRef v_g = zf_cg_add(cg, v_first, zf_cg_i64(cg, k));
+        LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), v_slots[k]);
+        LLVMValueRef v_mine = zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntUGE, v_g, t->v_g0), zf_cg_icmp(cg, LLVMIntULT, v_g, t->v_end));
+        zf_cg_cond_br(cg, v_mine, bb_one, bb_next);
+        zf_cg_enter(cg, bb_one);
+        zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+        env.v_g = v_g;
+        LLVMValueRef v_size = zf_cg_eval_body(cg, &env.env, &env.env.inst->size).v;
+        cg->v_guard = NULL;
+        LLVMBuildStore(cg->builder, size_in_tile(t, v_g, v_size), v_slots[k]);
+        zf_cg_br(cg, bb_next);
+        zf_cg_enter(cg, bb_next);
+    }
+    zf_cg_br(cg, bb_taken);
+    zf_cg_enter(cg, bb_taken);
+}
+
+// The sum of all threads' values before this one (i32); *v_total: of all. Meets at one barrier; `v_set` (0 or 1) alternates, so
+// that the next sums are not written while these are read.
+static LLVMValueRef sum_before(groups *t, LLVMValueRef v, LLVMValueRef v_set, LLVMValueRef *v_total) {
+    zf_lower *lower = t->lower;
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_zero = zf_cg_i32(cg, 0);
     LLVMValueRef v_lane = zf_cg_and(cg, lower->v_thread, zf_cg_i32(cg, ZF_WARP - 1));
     LLVMValueRef v_warp = LLVMBuildLShr(cg->builder, lower->v_thread, zf_cg_i32(cg, 5), "");
-    LLVMValueRef v_up = v;
-    for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
-        LLVMValueRef v_from = zf_cg_and(cg, zf_cg_sub(cg, v_lane, zf_cg_i32(cg, step)), zf_cg_i32(cg, ZF_WARP - 1));
-        LLVMValueRef v_other = zf_simt_shuffle(lower, v_up, v_from);
-        LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntUGE, v_lane, zf_cg_i32(cg, step));
-        v_up = zf_cg_add(cg, v_up, zf_cg_select(cg, v_has, v_other, zf_cg_i64(cg, 0)));
-    }
+    LLVMValueRef v_up = zf_simt_scan_warp(lower, v, v_lane);
+    uint32_t warps = t->shape->threads / ZF_WARP;
+    LLVMValueRef v_sums = zf_cg_at(cg, cg->ty_i32, t->v_sums, zf_cg_mul(cg, v_set, zf_cg_i64(cg, 32)));
     LLVMBasicBlockRef bb_last = zf_cg_block(cg, "last_lane"), bb_meet = zf_cg_block(cg, "meet");
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_lane, zf_cg_i32(cg, ZF_WARP - 1)), bb_last, bb_meet);
     zf_cg_enter(cg, bb_last);
-    LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i64, t->v_sums, zf_cg_resize(cg, v_warp, cg->ty_i64, false));
-    zf_cg_store(cg, v_up, v_at, 8);
+    zf_cg_store(cg, v_up, zf_cg_at(cg, cg->ty_i32, v_sums, zf_cg_resize(cg, v_warp, cg->ty_i64, false)), 4);
     zf_cg_br(cg, bb_meet);
     zf_cg_enter(cg, bb_meet);
     cg->target->simt->barrier(cg);
     LLVMValueRef v_before = zf_cg_sub(cg, v_up, v);
-    *v_total = zf_cg_i64(cg, 0);
-    for (uint32_t w = 0; w < t->shape->threads / ZF_WARP; w++) {
-        LLVMValueRef v_other = zf_cg_load(cg, cg->ty_i64, zf_cg_byte_at(cg, t->v_sums, 8 * (uint64_t)w), 8);
+    *v_total = v_zero;
+    for (uint32_t w = 0; w < warps; w++) {
+        LLVMValueRef v_other = zf_cg_load(cg, cg->ty_i32, zf_cg_byte_at(cg, v_sums, 4 * (uint64_t)w), 4);
         *v_total = zf_cg_add(cg, *v_total, v_other);
         LLVMValueRef v_earlier = zf_cg_icmp(cg, LLVMIntUGT, v_warp, zf_cg_i32(cg, w));
-        v_before = zf_cg_add(cg, v_before, zf_cg_select(cg, v_earlier, v_other, zf_cg_i64(cg, 0)));
+        v_before = zf_cg_add(cg, v_before, zf_cg_select(cg, v_earlier, v_other, v_zero));
     }
     return v_before;
 }
@@ -172,25 +175,65 @@ static void clear_bits(groups *t) {
     }
 }
 
-static void mark_heads(groups *t, LLVMValueRef v_before) {
+// The head of a group of this tile at output v_at (i32), which may lie behind the tile.
+static void mark_head(groups *t, LLVMValueRef v_g, LLVMValueRef v_size, LLVMValueRef v_at) {
     zf_cg *cg = t->lower->cg;
-    LLVMValueRef v_place = zf_cg_alloca(cg, cg->ty_i64, "place"), v_zero = zf_cg_i64(cg, 0);
-    LLVMBuildStore(cg->builder, v_before, v_place);
-    zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, t->v_mine, t->v_mine_end, "head");
-    LLVMValueRef v_size = size_in_tile(t, loop.v_i, false), v_at = get64(cg, v_place);
     LLVMBasicBlockRef bb_head = zf_cg_block(cg, "mark"), bb_next = zf_cg_block(cg, "mark_next");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_size, v_zero), bb_head, bb_next);
+    LLVMValueRef v_here =
+        zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntNE, v_size, zf_cg_i32(cg, 0)), zf_cg_icmp(cg, LLVMIntULT, v_at, t->v_length));
+    zf_cg_cond_br(cg, v_here, bb_head, bb_next);
     zf_cg_enter(cg, bb_head);
-    LLVMValueRef v_low = zf_cg_resize(cg, v_at, cg->ty_i32, false);
-    LLVMValueRef v_bit = LLVMBuildShl(cg->builder, zf_cg_i32(cg, 1), zf_cg_and(cg, v_low, zf_cg_i32(cg, 31)), "");
-    LLVMValueRef v_word = zf_cg_at(cg, cg->ty_i32, t->v_bits, LLVMBuildLShr(cg->builder, v_at, zf_cg_i64(cg, 5), ""));
+    LLVMValueRef v_at64 = zf_cg_resize(cg, v_at, cg->ty_i64, false);
+    LLVMValueRef v_bit = LLVMBuildShl(cg->builder, zf_cg_i32(cg, 1), zf_cg_and(cg, v_at, zf_cg_i32(cg, 31)), "");
+    LLVMValueRef v_word = zf_cg_at(cg, cg->ty_i32, t->v_bits, LLVMBuildLShr(cg->builder, v_at64, zf_cg_i64(cg, 5), ""));
     LLVMBuildAtomicRMW(cg->builder, LLVMAtomicRMWBinOpOr, v_word, v_bit, LLVMAtomicOrderingMonotonic, 0);
-    zf_cg_store(cg, zf_cg_resize(cg, loop.v_i, cg->ty_i32, false), zf_cg_at(cg, cg->ty_i32, t->v_heads, v_at), 4);
+    if (!t->never_empty) {
+        LLVMValueRef v_number = zf_cg_resize(cg, zf_cg_sub(cg, v_g, t->v_g0), cg->ty_i32, false);
+        zf_cg_store(cg, v_number, zf_cg_at(cg, cg->ty_i32, t->v_heads, v_at64), 4);
+    }
     zf_cg_br(cg, bb_next);
     zf_cg_enter(cg, bb_next);
-    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_at, v_size), v_place);
+}
+
+// Walks the tile's groups and marks their heads; the sum of their sizes, which all threads know (i32).
+static LLVMValueRef mark_heads(groups *t) {
+    zf_lower *lower = t->lower;
+    zf_cg *cg = lower->cg;
+    uint32_t chunk = t->shape->threads * CHUNK_EACH;
+    LLVMValueRef v_slots[CHUNK_EACH], v_carry = zf_cg_alloca(cg, cg->ty_i32, "carry");
+    for (unsigned k = 0; k < CHUNK_EACH; k++) v_slots[k] = zf_cg_alloca(cg, cg->ty_i32, "size");
+    LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), v_carry);
+    // Chunks begin at multiples of what a thread takes, so that its loads are aligned. There is one even without groups: then
+    // the threads still agree on what is wrong.
+    LLVMValueRef v_begin = zf_cg_and(cg, t->v_g0, zf_cg_i64(cg, ~(uint64_t)(CHUNK_EACH - 1)));
+    LLVMValueRef v_number = zf_cg_sub(cg, t->v_end, v_begin), v_one = zf_cg_i64(cg, 1);
+    LLVMValueRef v_chunks =
+        LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_number, zf_cg_i64(cg, chunk - 1)), zf_cg_i64(cg, chunk), "");
+    v_chunks = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_chunks, zf_cg_i64(cg, 0)), v_one, v_chunks);
+    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false), zf_cg_i64(cg, CHUNK_EACH));
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_chunks, "chunk");
+    LLVMValueRef v_first = zf_cg_add(cg, zf_cg_add(cg, v_begin, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, chunk))), v_mine);
+    take_sizes(t, v_first, v_slots);
+    LLVMValueRef v_sizes[CHUNK_EACH], v_sum = zf_cg_i32(cg, 0), v_total;
+    for (unsigned k = 0; k < CHUNK_EACH; k++) {
+        v_sizes[k] = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_slots[k], "");
+        v_sum = zf_cg_add(cg, v_sum, v_sizes[k]);
+    }
+    // A state that lies makes the sum of all wrong.
+    LLVMValueRef v_bad = LLVMBuildLoad2(cg->builder, cg->ty_i1, t->v_bad, "");
+    LLVMValueRef v_own = zf_cg_add(cg, v_sum, zf_cg_select(cg, v_bad, zf_cg_i32(cg, 1u << 20), zf_cg_i32(cg, 0)));
+    LLVMValueRef v_before = sum_before(t, v_own, zf_cg_and(cg, loop.v_i, v_one), &v_total);
+    LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_carry, "");
+    LLVMValueRef v_at = zf_cg_add(cg, v_so_far, v_before);
+    for (unsigned k = 0; k < CHUNK_EACH; k++) {
+        mark_head(t, zf_cg_add(cg, v_first, zf_cg_i64(cg, k)), v_sizes[k], v_at);
+        v_at = zf_cg_add(cg, v_at, v_sizes[k]);
+    }
+    // More than any tile stays more, without wrapping.
+    LLVMBuildStore(cg->builder, zf_cg_umin(cg, zf_cg_add(cg, v_so_far, v_total), zf_cg_i32(cg, 1u << 29)), v_carry);
     zf_cg_loop_end(cg, &loop);
+    return LLVMBuildLoad2(cg->builder, cg->ty_i32, v_carry, "");
 }
 
 // The highest bit set of a word that is not 0.
@@ -200,43 +243,47 @@ static LLVMValueRef highest_bit(zf_cg *cg, LLVMValueRef v_word) {
     return zf_cg_sub(cg, zf_cg_i32(cg, 31), zf_cg_intrinsic(cg, "llvm.ctlz", &ty, 1, v_args, 2));
 }
 
-// For every word of bits the last head before it: the first warp does it, 32 words at a time.
-static void find_heads_before(groups *t) {
+// For every word of bits, by the first warp, 32 words at a time: how many heads stand before it, or which the last of them is.
+static void count_before(groups *t, bool places, LLVMValueRef v_to) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
-    LLVMBasicBlockRef bb_warp = zf_cg_block(cg, "first_warp"), bb_done = zf_cg_block(cg, "heads_known");
-    LLVMValueRef v_lane = lower->v_thread;
+    LLVMValueRef v_zero = zf_cg_i32(cg, 0), v_one = zf_cg_i32(cg, 1), v_lane = lower->v_thread;
+    LLVMBasicBlockRef bb_warp = zf_cg_block(cg, "first_warp"), bb_done = zf_cg_block(cg, "before_known");
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, lower->v_thread, zf_cg_i32(cg, ZF_WARP)), bb_warp, bb_done);
     zf_cg_enter(cg, bb_warp);
     uint32_t words = lower->kernel->tile / 32;
-    LLVMValueRef v_carry = zf_cg_i32(cg, 0);
+    LLVMValueRef v_carry = v_zero;
     for (uint32_t from = 0; from < words; from += ZF_WARP) {
         LLVMValueRef v_word = zf_cg_add(cg, v_lane, zf_cg_i32(cg, from));
         LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_word, zf_cg_i32(cg, words));
-        LLVMValueRef v_index = zf_cg_select(cg, v_exists, v_word, zf_cg_i32(cg, 0));
-        v_index = zf_cg_resize(cg, v_index, cg->ty_i64, false);
-        LLVMValueRef v_bits = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_bits, v_index), 4);
-        LLVMValueRef v_own = zf_cg_add(cg, LLVMBuildShl(cg->builder, v_word, zf_cg_i32(cg, 5), ""), highest_bit(cg, v_bits));
-        // Head 0 always exists where anything does, so 0 is as good as none.
-        v_own = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntNE, v_bits, zf_cg_i32(cg, 0)), v_own, zf_cg_i32(cg, 0));
-        LLVMValueRef v_up = v_own;
-        for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
-            LLVMValueRef v_lower = zf_cg_and(cg, zf_cg_sub(cg, v_lane, zf_cg_i32(cg, step)), zf_cg_i32(cg, ZF_WARP - 1));
-            LLVMValueRef v_other = cg->target->simt->shuffle(cg, v_up, v_lower);
-            LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntUGE, v_lane, zf_cg_i32(cg, step));
-            v_other = zf_cg_select(cg, v_has, v_other, zf_cg_i32(cg, 0));
-            v_up = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_other, v_up), v_other, v_up);
+        LLVMValueRef v_index = zf_cg_resize(cg, zf_cg_select(cg, v_exists, v_word, v_zero), cg->ty_i64, false);
+        LLVMValueRef v_bits = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_bits, v_index), 4), v_own, v_up;
+        if (places) {
+            // Head 0 always exists where anything does, so 0 is as good as none.
+            v_own = zf_cg_add(cg, LLVMBuildShl(cg->builder, v_word, zf_cg_i32(cg, 5), ""), highest_bit(cg, v_bits));
+            v_own = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntNE, v_bits, v_zero), v_own, v_zero);
+            v_up = zf_simt_most_warp(lower, v_own, v_lane);
+        } else {
+            LLVMTypeRef ty = cg->ty_i32;
+            v_own = zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_bits, 1);
+            v_up = zf_simt_scan_warp(lower, v_own, v_lane);
         }
-        LLVMValueRef v_lower = zf_cg_and(cg, zf_cg_sub(cg, v_lane, zf_cg_i32(cg, 1)), zf_cg_i32(cg, ZF_WARP - 1));
+        LLVMValueRef v_lower = zf_cg_and(cg, zf_cg_sub(cg, v_lane, v_one), zf_cg_i32(cg, ZF_WARP - 1));
         LLVMValueRef v_before = cg->target->simt->shuffle(cg, v_up, v_lower);
-        v_before = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_lane, zf_cg_i32(cg, 0)), v_carry, v_before);
-        v_before = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_carry, v_before), v_carry, v_before);
-        LLVMBasicBlockRef bb_store = zf_cg_block(cg, "before_store"), bb_next = zf_cg_block(cg, "before_next");
+        v_before = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_lane, v_zero), v_zero, v_before);
         LLVMValueRef v_all = cg->target->simt->shuffle(cg, v_up, zf_cg_i32(cg, ZF_WARP - 1));
-        v_carry = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_all, v_carry), v_all, v_carry);
+        LLVMValueRef v_carried = v_carry;
+        if (places) {
+            v_before = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_carried, v_before), v_carried, v_before);
+            v_carry = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_all, v_carried), v_all, v_carried);
+        } else {
+            v_before = zf_cg_add(cg, v_before, v_carried);
+            v_carry = zf_cg_add(cg, v_carried, v_all);
+        }
+        LLVMBasicBlockRef bb_store = zf_cg_block(cg, "before_store"), bb_next = zf_cg_block(cg, "before_next");
         zf_cg_cond_br(cg, v_exists, bb_store, bb_next);
         zf_cg_enter(cg, bb_store);
-        zf_cg_store(cg, v_before, zf_cg_at(cg, cg->ty_i32, t->v_before, v_index), 4);
+        zf_cg_store(cg, v_before, zf_cg_at(cg, cg->ty_i32, v_to, v_index), 4);
         zf_cg_br(cg, bb_next);
         zf_cg_enter(cg, bb_next);
     }
@@ -246,76 +293,113 @@ static void find_heads_before(groups *t) {
 
 // ---- Outputs --------------------------------------------------------------------------------------------------
 
-static zf_cg_value output(groups *t, LLVMValueRef v_q, LLVMValueRef v_head, LLVMValueRef v_rank) {
+// One output: its place in the tile, its group (counted from g0), and where that group's head is (NULL: not known).
+typedef struct place {
+    LLVMValueRef v_q, v_rank, v_head;
+} place;
+
+static zf_cg_value output(groups *t, const place *p) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
     zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
-    env.v_g = zf_cg_add(cg, t->v_g0, zf_cg_resize(cg, v_rank, cg->ty_i64, false));
-    LLVMValueRef v_in = zf_cg_resize(cg, zf_cg_sub(cg, v_q, v_head), cg->ty_i64, false);
+    env.v_g = zf_cg_add(cg, t->v_g0, zf_cg_resize(cg, p->v_rank, cg->ty_i64, false));
+    LLVMValueRef v_in = zf_cg_resize(cg, zf_cg_sub(cg, p->v_q, p->v_head), cg->ty_i64, false);
     // The tile may begin inside the group whose head is its first output.
-    LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_rank, zf_cg_i32(cg, 0));
+    LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, p->v_rank, zf_cg_i32(cg, 0));
     env.v_j = zf_cg_add(cg, v_in, zf_cg_select(cg, v_first, t->v_o0, zf_cg_i64(cg, 0)));
-    env.v_i = zf_cg_add(cg, t->tile->v_lo, zf_cg_resize(cg, v_q, cg->ty_i64, false));
+    env.v_i = zf_cg_add(cg, t->tile->v_lo, zf_cg_resize(cg, p->v_q, cg->ty_i64, false));
     zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
     cg->v_guard = NULL;
+    t->uses_j = t->uses_j || env.uses_j;
     return value;
 }
 
-static void make_outputs(groups *t) {
+// The groups of `count` outputs from v_q on, which lie in one word of bits: the first's is found; of each other it is that of the
+// one before, or the next.
+static void find_places(groups *t, LLVMValueRef v_q, unsigned count, place *places) {
+    zf_cg *cg = t->lower->cg;
+    LLVMValueRef v_one = zf_cg_i32(cg, 1), v_zero = zf_cg_i32(cg, 0);
+    LLVMValueRef v_q64 = zf_cg_resize(cg, v_q, cg->ty_i64, false);
+    LLVMValueRef v_word = LLVMBuildLShr(cg->builder, v_q64, zf_cg_i64(cg, 5), "");
+    LLVMValueRef v_bits = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_bits, v_word), 4);
+    LLVMValueRef v_bit = zf_cg_and(cg, v_q, zf_cg_i32(cg, 31));
+    LLVMValueRef v_upto = zf_cg_sub(cg, LLVMBuildShl(cg->builder, zf_cg_i32(cg, 2), v_bit, ""), v_one);
+    LLVMValueRef v_below = zf_cg_and(cg, v_bits, v_upto);
+    LLVMValueRef v_before = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_places, v_word), 4);
+    LLVMValueRef v_own = zf_cg_add(cg, zf_cg_sub(cg, v_q, v_bit), highest_bit(cg, v_below));
+    places[0].v_head = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntNE, v_below, v_zero), v_own, v_before);
+    if (t->never_empty) {
+        LLVMTypeRef ty = cg->ty_i32;
+        LLVMValueRef v_counted = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_counts, v_word), 4);
+        v_counted = zf_cg_add(cg, v_counted, zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_below, 1));
+        places[0].v_rank = zf_cg_sub(cg, v_counted, v_one);
+    } else {
+        LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i32, t->v_heads, zf_cg_resize(cg, places[0].v_head, cg->ty_i64, false));
+        places[0].v_rank = zf_cg_load(cg, cg->ty_i32, v_at, 4);
+    }
+    LLVMValueRef v_here = LLVMBuildLShr(cg->builder, v_bits, v_bit, "");
+    for (unsigned k = 0; k < count; k++) {
+        places[k].v_q = zf_cg_add(cg, v_q, zf_cg_i32(cg, k));
+        if (k == 0) continue;
+        LLVMValueRef v_begins = zf_cg_and(cg, LLVMBuildLShr(cg->builder, v_here, zf_cg_i32(cg, k), ""), v_one);
+        LLVMValueRef v_set = zf_cg_icmp(cg, LLVMIntNE, v_begins, v_zero);
+        places[k].v_head = zf_cg_select(cg, v_set, places[k].v_q, places[k - 1].v_head);
+        if (t->never_empty) {
+            places[k].v_rank = zf_cg_add(cg, places[k - 1].v_rank, v_begins);
+        } else {
+            LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i32, t->v_heads, zf_cg_add(cg, v_q64, zf_cg_i64(cg, k)));
+            places[k].v_rank = zf_cg_select(cg, v_set, zf_cg_load(cg, cg->ty_i32, v_at, 4), places[k - 1].v_rank);
+        }
+    }
+}
+
+static LLVMValueRef first_output(groups *t, LLVMValueRef v_row, uint32_t row, unsigned count) {
+    zf_cg *cg = t->lower->cg;
+    LLVMValueRef v_from = zf_cg_mul(cg, zf_cg_resize(cg, v_row, cg->ty_i32, false), zf_cg_i32(cg, row));
+    return zf_cg_add(cg, v_from, zf_cg_mul(cg, t->lower->v_thread, zf_cg_i32(cg, count)));
+}
+
+// Rows of outputs that all exist and are wanted; the number of them is what v_length allows.
+static LLVMValueRef whole_rows(groups *t, uint32_t row, unsigned count) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
-    unsigned count = zf_simt_lane_count(lower->type);
-    bool is_bool = lower->type.kind == ZF_K_BOOL;
-    uint32_t row = t->shape->threads * count;
-    LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, t->v_length, zf_cg_i64(cg, row - 1)), zf_cg_i64(cg, row), "");
+    LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, t->v_length, zf_cg_i32(cg, row), "");
+    v_rows = zf_cg_resize(cg, zf_cg_select(cg, t->tile->v_whole, v_rows, zf_cg_i32(cg, 0)), cg->ty_i64, false);
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_rows, "row");
-    LLVMValueRef v_row = zf_cg_mul(cg, zf_cg_resize(cg, loop.v_i, cg->ty_i32, false), zf_cg_i32(cg, row));
-    LLVMValueRef v_q = zf_cg_add(cg, v_row, zf_cg_mul(cg, lower->v_thread, zf_cg_i32(cg, count)));
-    LLVMValueRef v_q64 = zf_cg_resize(cg, v_q, cg->ty_i64, false);
-    LLVMBasicBlockRef bb_some = zf_cg_block(cg, "outputs"), bb_whole = zf_cg_block(cg, "outputs_whole");
-    LLVMBasicBlockRef bb_cut = zf_cg_block(cg, "outputs_cut");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_q64, t->v_length), bb_some, loop.bb_next);
-    zf_cg_enter(cg, bb_some);
-    // C outputs lie in one word of bits. The head of the first is found; of each other it is that of the one before, or its own.
-    LLVMValueRef v_word64 = LLVMBuildLShr(cg->builder, v_q64, zf_cg_i64(cg, 5), "");
-    LLVMValueRef v_bits = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_bits, v_word64), 4);
-    LLVMValueRef v_before = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_before, v_word64), 4);
-    LLVMValueRef v_bit = zf_cg_and(cg, v_q, zf_cg_i32(cg, 31));
-    LLVMValueRef v_upto = zf_cg_sub(cg, LLVMBuildShl(cg->builder, zf_cg_i32(cg, 2), v_bit, ""), zf_cg_i32(cg, 1));
-    LLVMValueRef v_below = zf_cg_and(cg, v_bits, v_upto);
-    LLVMValueRef v_own = zf_cg_add(cg, zf_cg_sub(cg, v_q, v_bit), highest_bit(cg, v_below));
-    LLVMValueRef v_head = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntNE, v_below, zf_cg_i32(cg, 0)), v_own, v_before);
-    LLVMValueRef v_heads[16], v_ranks[16];
-    v_heads[0] = v_head;
-    LLVMValueRef v_head_at = zf_cg_at(cg, cg->ty_i32, t->v_heads, zf_cg_resize(cg, v_head, cg->ty_i64, false));
-    v_ranks[0] = zf_cg_load(cg, cg->ty_i32, v_head_at, 4);
-    LLVMValueRef v_here = LLVMBuildLShr(cg->builder, v_bits, v_bit, "");
-    for (unsigned k = 1; k < count; k++) {
-        LLVMValueRef v_set = zf_cg_icmp(cg, LLVMIntNE, zf_cg_and(cg, v_here, zf_cg_i32(cg, 1u << k)), zf_cg_i32(cg, 0));
-        LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i32, t->v_heads, zf_cg_add(cg, v_q64, zf_cg_i64(cg, k)));
-        v_heads[k] = zf_cg_select(cg, v_set, zf_cg_add(cg, v_q, zf_cg_i32(cg, k)), v_heads[k - 1]);
-        v_ranks[k] = zf_cg_select(cg, v_set, zf_cg_load(cg, cg->ty_i32, v_at, 4), v_ranks[k - 1]);
-    }
-    LLVMValueRef v_end = zf_cg_add(cg, v_q64, zf_cg_i64(cg, count)), v_index = zf_cg_add(cg, t->tile->v_lo, v_q64);
-    LLVMValueRef v_all = zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntULE, v_end, t->v_length), t->tile->v_whole);
-    zf_cg_cond_br(cg, v_all, bb_whole, bb_cut);
-
-    zf_cg_enter(cg, bb_whole);
+    LLVMValueRef v_q = first_output(t, loop.v_i, row, count);
+    place places[16];
     zf_cg_value values[16];
-    for (unsigned k = 0; k < count; k++) values[k] = output(t, zf_cg_add(cg, v_q, zf_cg_i32(cg, k)), v_heads[k], v_ranks[k]);
-    zf_simt_store_vector(lower, values, count, v_index);
-    zf_cg_br(cg, loop.bb_next);
+    find_places(t, v_q, count, places);
+    for (unsigned k = 0; k < count; k++) values[k] = output(t, &places[k]);
+    zf_simt_store_vector(lower, values, count, zf_cg_add(cg, t->tile->v_lo, zf_cg_resize(cg, v_q, cg->ty_i64, false)));
+    zf_cg_loop_end(cg, &loop);
+    zf_simt_unroll(cg, &loop, 4);
+    return v_rows;
+}
 
-    zf_cg_enter(cg, bb_cut);
+// The outputs behind them, one by one.
+static void cut_rows(groups *t, LLVMValueRef v_from, uint32_t row, unsigned count) {
+    zf_lower *lower = t->lower;
+    zf_cg *cg = lower->cg;
+    bool is_bool = lower->type.kind == ZF_K_BOOL;
+    LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, t->v_length, zf_cg_i32(cg, row - 1)), zf_cg_i32(cg, row), "");
     LLVMValueRef v_byte = is_bool ? zf_cg_alloca(cg, cg->ty_i8, "byte") : NULL;
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, v_from, zf_cg_resize(cg, v_rows, cg->ty_i64, false), "row_cut");
+    LLVMValueRef v_q = first_output(t, loop.v_i, row, count);
+    LLVMBasicBlockRef bb_some = zf_cg_block(cg, "outputs");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_q, t->v_length), bb_some, loop.bb_next);
+    zf_cg_enter(cg, bb_some);
+    LLVMValueRef v_index = zf_cg_add(cg, t->tile->v_lo, zf_cg_resize(cg, v_q, cg->ty_i64, false));
+    place places[16];
+    find_places(t, v_q, count, places);
     if (is_bool) LLVMBuildStore(cg->builder, LLVMConstNull(cg->ty_i8), v_byte);
     for (unsigned k = 0; k < count; k++) {
         LLVMBasicBlockRef bb_one = zf_cg_block(cg, "output"), bb_next = zf_cg_block(cg, "output_next");
-        LLVMValueRef v_at = zf_cg_add(cg, v_q64, zf_cg_i64(cg, k));
-        zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_at, t->v_length), bb_one, bb_next);
+        zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, places[k].v_q, t->v_length), bb_one, bb_next);
         zf_cg_enter(cg, bb_one);
-        zf_cg_value value = output(t, zf_cg_add(cg, v_q, zf_cg_i32(cg, k)), v_heads[k], v_ranks[k]);
+        zf_cg_value value = output(t, &places[k]);
         if (is_bool) {
             LLVMValueRef v = LLVMBuildShl(cg->builder, zf_lower_memory_form(lower, value), LLVMConstInt(cg->ty_i8, k, 0), "");
             LLVMBuildStore(cg->builder, zf_cg_or(cg, LLVMBuildLoad2(cg->builder, cg->ty_i8, v_byte, ""), v), v_byte);
@@ -340,35 +424,45 @@ void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
     const zf_simt_ops *ops = cg->target->simt;
     zf_simt_tile tile = zf_simt_tile_of(lower);
     groups t = {.lower = lower, .shape = shape, .tile = &tile};
-    uint32_t words = lower->kernel->tile / 32;
-    t.v_bits = ops->shared(cg, 0, words * 4);
-    t.v_before = ops->shared(cg, words * 4, words * 4);
-    t.v_heads = ops->shared(cg, words * 8, lower->kernel->tile * 4);
-    t.v_sums = ops->shared(cg, words * 8 + lower->kernel->tile * 4, 1024);
+    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+    t.never_empty = zf_simt_never_empty(lower->plan, lower->kernel);
+    uint32_t words = lower->kernel->tile / 32, at = 0;
+    t.v_bits = ops->shared(cg, at, words * 4);
+    t.v_places = ops->shared(cg, at += words * 4, words * 4);
+    t.v_counts = ops->shared(cg, at += words * 4, words * 4);
+    t.v_sums = ops->shared(cg, at += words * 4, 256);
+    if (!t.never_empty) t.v_heads = ops->shared(cg, at + 256, lower->kernel->tile * 4);
     t.v_bad = zf_cg_alloca(cg, cg->ty_i1, "bad");
     LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), t.v_bad);
-    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
     t.v_groups = zf_cg_resize(cg, zf_cg_eval_body(cg, &env.env, &env.env.inst->groups).v, cg->ty_i64, false);
     cg->v_guard = NULL;
-    t.v_length = zf_cg_sub(cg, tile.v_hi, tile.v_lo);
+    t.v_length = zf_cg_resize(cg, zf_cg_sub(cg, tile.v_hi, tile.v_lo), cg->ty_i32, false);
     find_ends(&t);
     clear_bits(&t);
-    LLVMValueRef v_total, v_before = sum_before(&t, my_sum(&t), &v_total); // meets at a barrier: the bits are clear behind it
+    LLVMValueRef v_total = mark_heads(&t); // meets at barriers before any mark: the bits are clear
     // The sizes must make the tile: all threads know the same sum, and leave together.
-    note_bad(&t, zf_cg_icmp(cg, LLVMIntNE, v_total, t.v_length));
+    LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntEQ, v_total, t.v_length);
     LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
     LLVMValueRef v_alone = zf_cg_icmp(cg, LLVMIntEQ, v_so_far, zf_cg_i32(cg, ZF_NO_FAILURE));
-    LLVMValueRef v_bad = LLVMBuildLoad2(cg->builder, cg->ty_i1, t.v_bad, "");
-    zf_lower_fail(lower, zf_cg_and(cg, v_bad, v_alone), (uint32_t)lower->kernel->end_check);
+    zf_lower_fail(lower, zf_cg_and(cg, zf_cg_not(cg, v_fits), v_alone), (uint32_t)lower->kernel->end_check);
     LLVMBasicBlockRef bb_fits = zf_cg_block(cg, "fits"), bb_end = zf_cg_block(cg, "tile_end");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_total, t.v_length), bb_fits, bb_end);
+    LLVMBasicBlockRef bb_count = zf_cg_block(cg, "count"), bb_outputs = zf_cg_block(cg, "outputs_begin");
+    zf_cg_cond_br(cg, v_fits, bb_fits, bb_end);
     zf_cg_enter(cg, bb_fits);
-    mark_heads(&t, v_before);
     ops->barrier(cg);
-    find_heads_before(&t);
-    ops->barrier(cg);
-    make_outputs(&t);
+    zf_cg_br(cg, bb_count);
+    zf_cg_enter(cg, bb_outputs);
+    unsigned count = zf_simt_lane_count(lower->type);
+    uint32_t row = shape->threads * count;
+    LLVMValueRef v_rows = whole_rows(&t, row, count);
+    cut_rows(&t, v_rows, row, count);
     zf_cg_br(cg, bb_end);
+    // What is counted follows from what the outputs asked for.
+    zf_cg_enter(cg, bb_count);
+    if (t.never_empty) count_before(&t, false, t.v_counts);
+    if (!t.never_empty || t.uses_j) count_before(&t, true, t.v_places);
+    ops->barrier(cg);
+    zf_cg_br(cg, bb_outputs);
     zf_cg_enter(cg, bb_end);
     zf_lower_report(lower, tile.v_lo);
 }

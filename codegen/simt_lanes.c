@@ -82,12 +82,6 @@ static void load_vectors(zf_cg *cg, LLVMTypeRef ty, unsigned size, LLVMValueRef 
     }
 }
 
-static LLVMValueRef funnel(zf_cg *cg, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift) {
-    LLVMTypeRef ty = cg->ty_i32;
-    LLVMValueRef v_args[3] = {v_high, v_low, v_shift};
-    return zf_cg_intrinsic(cg, "llvm.fshr", &ty, 1, v_args, 3);
-}
-
 static void load_window(zf_lower *lower, zf_simt_lanes *lanes, window *w) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_before = zf_cg_here(cg);
@@ -114,7 +108,7 @@ static void load_window(zf_lower *lower, zf_simt_lanes *lanes, window *w) {
         load_vectors(cg, cg->ty_i32, 4, zf_cg_at(cg, cg->ty_i32, v_pointer, v_word), loads, 4, v_loaded);
         for (unsigned k = 0; k < words; k++) {
             LLVMValueRef v_next = k + 1 < loads ? v_loaded[k + 1] : zf_cg_i32(cg, 0);
-            w->v_words[k] = funnel(cg, v_next, v_loaded[k], v_shift);
+            w->v_words[k] = zf_cg_funnel(cg, v_next, v_loaded[k], v_shift);
         }
         w->v_words[words] = zf_cg_i32(cg, 0);
     }
@@ -127,7 +121,7 @@ static LLVMValueRef take(zf_cg *cg, const window *w, uint64_t at, uint64_t count
     uint64_t word = at / 32, shift = at % 32;
     LLVMValueRef v = w->v_words[word], v_shift = zf_cg_i32(cg, (uint32_t)shift);
     if (shift + count > 32)
-        v = funnel(cg, w->v_words[word + 1], v, v_shift);
+        v = zf_cg_funnel(cg, w->v_words[word + 1], v, v_shift);
     else if (shift > 0)
         v = LLVMBuildLShr(cg->builder, v, v_shift, "");
     return count == 32 ? v : zf_cg_and(cg, v, zf_cg_i32(cg, (uint32_t)((UINT64_C(1) << count) - 1)));

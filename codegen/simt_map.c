@@ -85,9 +85,7 @@ static void cut_tile(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_sh
 void zf_simt_map(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     zf_simt_tile tile = zf_simt_tile_of(lower);
-    LLVMBasicBlockRef bb_work = zf_cg_block(cg, "work"), bb_cut = zf_cg_block(cg, "cut"), bb_whole = zf_cg_block(cg, "whole");
-    zf_cg_cond_br(cg, zf_simt_known_failure(lower, tile.v_lo), lower->bb_leave, bb_work);
-    zf_cg_enter(cg, bb_work);
+    LLVMBasicBlockRef bb_cut = zf_cg_block(cg, "cut"), bb_whole = zf_cg_block(cg, "whole");
     LLVMValueRef v_size = zf_cg_sub(cg, tile.v_hi, tile.v_lo);
     LLVMValueRef v_full = zf_cg_icmp(cg, LLVMIntEQ, v_size, zf_cg_i64(cg, lower->kernel->tile));
     zf_cg_cond_br(cg, zf_cg_and(cg, v_full, tile.v_whole), bb_whole, bb_cut);

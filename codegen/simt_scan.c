@@ -11,6 +11,7 @@ typedef struct row_scan {
     LLVMValueRef v_terms[16]; // slots
     LLVMValueRef v_acc;       // slot: everything before the row, in all lanes alike
     LLVMValueRef v_identity;
+    LLVMValueRef v_next; ///< the state that the file has at the tile's end, as a word; NULL: it has none
 } row_scan;
 
 typedef struct row {
@@ -174,36 +175,44 @@ static void some_elements(row *r) {
 
 // ---- The tile -------------------------------------------------------------------------------------------------
 
-static void make_row(row *r, LLVMValueRef v_row, LLVMValueRef v_row_size) {
-    zf_lower *lower = r->lower;
-    zf_cg *cg = lower->cg;
+static void place_lane(row *r, LLVMValueRef v_row, LLVMValueRef v_row_size) {
+    zf_cg *cg = r->lower->cg;
     LLVMValueRef v_begin = zf_cg_add(cg, r->tile->v_lo, zf_cg_mul(cg, v_row, v_row_size));
     LLVMValueRef v_lane = zf_cg_resize(cg, r->v_lane, cg->ty_i64, false);
     r->v_first = zf_cg_add(cg, v_begin, zf_cg_mul(cg, v_lane, zf_cg_i64(cg, r->lanes)));
-    LLVMValueRef v_whole = zf_cg_icmp(cg, LLVMIntULE, zf_cg_add(cg, v_begin, v_row_size), r->v_after);
-    v_whole = zf_cg_and(cg, v_whole, r->tile->v_whole);
-    LLVMBasicBlockRef bb_whole = zf_cg_block(cg, "row_whole"), bb_some = zf_cg_block(cg, "row_some");
-    LLVMBasicBlockRef bb_next = zf_cg_block(cg, "row_next");
-    zf_cg_cond_br(cg, v_whole, bb_whole, bb_some);
-    for (unsigned way = 0; way < 2; way++) {
-        zf_cg_enter(cg, way == 0 ? bb_whole : bb_some);
-        zf_simt_lanes lanes;
-        if (way == 0) {
-            lanes = zf_simt_lanes_begin(lower, r->v_first, r->lanes);
-            whole_terms(r, &lanes);
-        } else {
-            some_terms(r);
-        }
-        for (uint32_t s = 0; s < lower->running_count; s++) combine_row(r, &r->scans[s]);
-        if (way == 0) {
-            whole_elements(r, &lanes);
-            zf_simt_lanes_end(lower, &lanes);
-        } else {
-            some_elements(r);
-        }
-        zf_cg_br(cg, bb_next);
+}
+
+// A row all of whose terms and elements exist and are wanted.
+static void whole_row(row *r) {
+    zf_lower *lower = r->lower;
+    zf_simt_lanes lanes = zf_simt_lanes_begin(lower, r->v_first, r->lanes);
+    whole_terms(r, &lanes);
+    for (uint32_t s = 0; s < lower->running_count; s++) combine_row(r, &r->scans[s]);
+    whole_elements(r, &lanes);
+    zf_simt_lanes_end(lower, &lanes);
+}
+
+static void some_row(row *r) {
+    some_terms(r);
+    for (uint32_t s = 0; s < r->lower->running_count; s++) combine_row(r, &r->scans[s]);
+    some_elements(r);
+}
+
+// Where another tile follows, its state must be what this one ends with. After another failure the values are made up.
+static void check_end(row *r) {
+    zf_lower *lower = r->lower;
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_more = zf_cg_icmp(cg, LLVMIntULT, zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, 1)), lower->v_tiles);
+    for (uint32_t s = 0; s < lower->running_count; s++) {
+        const zf_running *running = r->scans[s].running;
+        if (r->scans[s].v_next == NULL) continue;
+        LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, running->type), r->scans[s].v_acc, "");
+        LLVMValueRef v_differs = zf_cg_icmp(cg, LLVMIntNE, zf_cg_to_word(cg, running->type, v_acc), r->scans[s].v_next);
+        LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
+        LLVMValueRef v_alone = zf_cg_icmp(cg, LLVMIntEQ, v_so_far, zf_cg_i32(cg, ZF_NO_FAILURE));
+        v_differs = zf_cg_and(cg, zf_cg_and(cg, v_differs, v_more), v_alone);
+        zf_lower_fail(lower, v_differs, (uint32_t)lower->kernel->end_check);
     }
-    zf_cg_enter(cg, bb_next);
 }
 
 void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
@@ -214,7 +223,6 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
     zf_lower_scans_make(lower);
     row r = {.lower = lower, .tile = &tile, .lanes = zf_simt_lane_count(lower->type)};
     r.v_lane = zf_cg_and(cg, lower->v_thread, zf_cg_i32(cg, ZF_WARP - 1));
-    zf_lower_scans_start(lower, lower->v_tile);
     r.scans = ZF_NEW_ARRAY(cg->arena, row_scan, lower->running_count);
     for (uint32_t s = 0; s < lower->running_count; s++) {
         row_scan *scan = &r.scans[s];
@@ -224,9 +232,13 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
         for (unsigned k = 0; k < r.lanes; k++) scan->v_terms[k] = zf_cg_alloca(cg, ty, "term");
         scan->v_acc = scan->running->v_acc;
         // Before the block's first element there is nothing, which of minima is no value.
-        LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, tile.v_lo, zf_cg_i64(cg, 0));
-        LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, ty, scan->v_acc, "");
-        LLVMBuildStore(cg->builder, zf_cg_select(cg, v_none, scan->v_identity, v_acc), scan->v_acc);
+        LLVMValueRef v_acc = scan->v_identity;
+        if (scan->running->field >= 0) {
+            v_acc = zf_simt_seek(lower, (uint32_t)scan->running->field, zf_cg_to_word(cg, scan->running->type, v_acc));
+            v_acc = zf_cg_from_word(cg, scan->running->type, v_acc);
+            scan->v_next = zf_simt_seek_next(lower, (uint32_t)scan->running->field, zf_cg_i64(cg, 0));
+        }
+        LLVMBuildStore(cg->builder, v_acc, scan->v_acc);
     }
     // The term of the block's last element belongs to no exclusive scan, and may not exist.
     LLVMValueRef v_last = zf_cg_icmp(cg, LLVMIntEQ, tile.v_hi, tile.v_count);
@@ -241,10 +253,18 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
     uint64_t row_size = (uint64_t)ZF_WARP * r.lanes;
     LLVMValueRef v_size = zf_cg_sub(cg, tile.v_hi, tile.v_lo), v_row_size = zf_cg_i64(cg, row_size);
     LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_size, zf_cg_sub(cg, v_row_size, v_one)), v_row_size, "");
+    LLVMValueRef v_whole = zf_cg_sub(cg, zf_cg_select(cg, v_some, r.v_after, tile.v_lo), tile.v_lo);
+    v_whole = zf_cg_select(cg, tile.v_whole, LLVMBuildUDiv(cg->builder, v_whole, v_row_size, ""), zf_cg_i64(cg, 0));
     zf_cg_loop rows;
-    zf_cg_loop_begin(cg, &rows, zf_cg_i64(cg, 0), v_rows, "row");
-    make_row(&r, rows.v_i, v_row_size);
+    zf_cg_loop_begin(cg, &rows, zf_cg_i64(cg, 0), v_whole, "row");
+    place_lane(&r, rows.v_i, v_row_size);
+    whole_row(&r);
     zf_cg_loop_end(cg, &rows);
-    zf_lower_scans_end(lower, lower->v_tile, tile.v_hi, NULL);
+    zf_simt_unroll(cg, &rows, 4);
+    zf_cg_loop_begin(cg, &rows, v_whole, v_rows, "row_cut");
+    place_lane(&r, rows.v_i, v_row_size);
+    some_row(&r);
+    zf_cg_loop_end(cg, &rows);
+    check_end(&r);
     zf_lower_report(lower, tile.v_lo);
 }
