@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "codegen/cache.h"
 #include "codegen/cg_error.h"
 #include "codegen/identity.h"
 #include "codegen/target.h"
+#include "runtime/base/cache.h"
 #include "runtime/error_codes.h"
 #include "zipflow/abi.h"
 

@@ -36,6 +36,7 @@ typedef struct zf_accelerator_ops {
     /// Queued on `stream` (CUDA: a CUstream; the emulator has none, NULL). From pageable memory they may wait.
     zf_status (*copy_in)(zf_accelerator *self, void *stream, uint64_t to, const void *from, uint64_t bytes, zf_error *error);
     zf_status (*copy_out)(zf_accelerator *self, void *stream, void *to, uint64_t from, uint64_t bytes, zf_error *error);
+    zf_status (*copy_within)(zf_accelerator *self, void *stream, uint64_t to, uint64_t from, uint64_t bytes, zf_error *error);
     zf_status (*fill)(zf_accelerator *self, void *stream, uint64_t to, uint8_t byte, uint64_t bytes, zf_error *error);
 
     /// Loads an image once; the same code again gives the same object. It lives as long as the accelerator.
@@ -46,6 +47,18 @@ typedef struct zf_accelerator_ops {
                         const zf_simt_args *args, zf_error *error);
     /// Waits for the stream. A fault of a kernel that was launched before is reported here at the latest.
     zf_status (*wait)(zf_accelerator *self, void *stream, zf_error *error);
+
+    /// A stream apart from those of others (the emulator's is NULL), which nothing waits for but `wait`. It may be empty when it
+    /// is closed, or not: what is queued still runs.
+    zf_status (*stream_open)(zf_accelerator *self, void **stream, zf_error *error);
+    void (*stream_close)(zf_accelerator *self, void *stream);
+
+    /// An event: `event_note` queues that the event's time be taken, by the device's clock. `event_seconds` waits for `to`, and
+    /// gives the time from one event to the other.
+    zf_status (*event_open)(zf_accelerator *self, void **event, zf_error *error);
+    void (*event_close)(zf_accelerator *self, void *event);
+    zf_status (*event_note)(zf_accelerator *self, void *stream, void *event, zf_error *error);
+    zf_status (*event_seconds)(zf_accelerator *self, void *from, void *to, double *seconds, zf_error *error);
 } zf_accelerator_ops;
 
 /// First member of every accelerator.

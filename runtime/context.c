@@ -1,4 +1,4 @@
-// The context: options as resolved, the devices as found, the log, and where code comes from.
+// The context: options as resolved, the log, and where code comes from. Its devices: device_list.c.
 #include "runtime/context.h"
 
 #include <pthread.h>
@@ -12,24 +12,14 @@
 #include "runtime/device.h"
 #include "runtime/error_codes.h"
 
-/// A device as it was found, with the memory of its strings.
-typedef struct found_device {
-    zf_device device;
-    zf_device_info info;
-    zf_text name, description, reason;
-    zf_accelerator *accelerator; ///< NULL until it is used; guarded by the context's `starting`
-} found_device;
-
 struct zf_context {
     zf_log_fn log;
     void *log_user;
     char *cache_dir;
     unsigned threads;
-    found_device *devices;
-    size_t device_count;
+    zf_device_list *devices;
     pthread_mutex_t log_lock; ///< one call of the log at a time
     pthread_mutex_t lock;     ///< guards the provider
-    pthread_mutex_t starting; ///< one accelerator at a time
     zf_abi_provider provider;
     bool has_provider;
 };
@@ -55,39 +45,6 @@ static char *resolve_cache_dir(const char *wanted) {
     return join("", "");
 }
 
-static bool find_device(zf_context *context, const zf_device_ops *ops, unsigned index, bool numbered) {
-    found_device *found = &context->devices[context->device_count];
-    found->device = (zf_device){ops, index, context->device_count};
-    context->device_count++;
-    zf_text_puts(&found->name, ops->name);
-    if (numbered) zf_text_printf(&found->name, ":%u", index);
-    ops->describe(index, &found->info, &found->description, &found->reason);
-    if (found->name.failed || found->description.failed || found->reason.failed) return false;
-    found->info.name = found->name.data;
-    found->info.description = found->description.data != NULL ? found->description.data : "";
-    found->info.reason = found->reason.data != NULL ? found->reason.data : "";
-    return true;
-}
-
-static bool find_devices(zf_context *context) {
-    size_t kinds, most = 0;
-    const zf_device_ops *const *table = zf_device_table(&kinds);
-    unsigned *counts = calloc(kinds, sizeof *counts);
-    if (counts == NULL) return false;
-    for (size_t k = 0; k < kinds; k++) {
-        counts[k] = table[k]->count != NULL ? table[k]->count() : 1;
-        most += counts[k] != 0 ? counts[k] : 1;
-    }
-    context->devices = calloc(most, sizeof *context->devices);
-    bool good = context->devices != NULL;
-    for (size_t k = 0; good && k < kinds; k++) {
-        if (counts[k] == 0) good = find_device(context, table[k], 0, false);
-        for (unsigned i = 0; good && i < counts[k]; i++) good = find_device(context, table[k], i, table[k]->count != NULL);
-    }
-    free(counts);
-    return good;
-}
-
 zf_status zf_context_create(const zf_context_options *options, zf_context **out, zf_error *error) {
     if (out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_context_create needs a place for the context");
     *out = NULL;
@@ -97,14 +54,14 @@ zf_status zf_context_create(const zf_context_options *options, zf_context **out,
     if (context == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a context");
     pthread_mutex_init(&context->log_lock, NULL);
     pthread_mutex_init(&context->lock, NULL);
-    pthread_mutex_init(&context->starting, NULL);
     context->log = options->log;
     context->log_user = options->log_user;
     context->threads = options->threads != 0 ? options->threads : zf_usable_cores();
     if (context->threads == 0) context->threads = 1;
     if (context->threads > ZF_THREADS_MOST) context->threads = ZF_THREADS_MOST;
     context->cache_dir = resolve_cache_dir(options->cache_dir);
-    if (context->cache_dir == NULL || !find_devices(context)) {
+    context->devices = zf_device_list_create();
+    if (context->cache_dir == NULL || context->devices == NULL) {
         zf_context_free(context);
         return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a context");
     }
@@ -114,19 +71,14 @@ zf_status zf_context_create(const zf_context_options *options, zf_context **out,
 
 void zf_context_free(zf_context *context) {
     if (context == NULL) return;
-    for (size_t i = 0; i < context->device_count; i++) {
-        if (context->devices[i].accelerator != NULL) context->devices[i].device.ops->stop(context->devices[i].accelerator);
-        zf_text_free(&context->devices[i].name);
-        zf_text_free(&context->devices[i].description);
-        zf_text_free(&context->devices[i].reason);
-    }
-    free(context->devices);
+    zf_device_list_free(context->devices);
     free(context->cache_dir);
     pthread_mutex_destroy(&context->log_lock);
     pthread_mutex_destroy(&context->lock);
-    pthread_mutex_destroy(&context->starting);
     free(context);
 }
+
+zf_device_list *zf_context_devices(const zf_context *context) { return context->devices; }
 
 const char *zf_context_cache_dir(const zf_context *context) { return context->cache_dir; }
 
@@ -166,49 +118,4 @@ bool zf_context_provider(zf_context *context, zf_abi_provider *out) {
     *out = context->provider;
     pthread_mutex_unlock(&context->lock);
     return has;
-}
-
-size_t zf_device_count(const zf_context *context) { return context != NULL ? context->device_count : 0; }
-
-zf_status zf_device_get(const zf_context *context, size_t index, zf_device_info *out, zf_error *error) {
-    if (context == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_device_get needs a context and a place");
-    if (index >= context->device_count) {
-        return zf_raise(error, ZF_E_ARGUMENT, "there is no device %zu: the context has %zu", index, context->device_count);
-    }
-    *out = context->devices[index].info;
-    return ZF_OK;
-}
-
-zf_status zf_device_find(const zf_context *context, const char *name, zf_device *out, zf_error *error) {
-    *out = (zf_device){0};
-    bool any = strcmp(name, "auto") == 0;
-    const found_device *chosen = NULL;
-    for (size_t i = 0; i < context->device_count; i++) {
-        const found_device *found = &context->devices[i];
-        if (any) { // of the best kind the first
-            bool better = chosen == NULL || chosen->device.ops != found->device.ops;
-            if (found->info.present && !found->info.emulated && better) chosen = found;
-        } else if (strcmp(found->info.name, name) == 0 || (strcmp(found->device.ops->name, name) == 0 && chosen == NULL)) {
-            chosen = found;
-        }
-    }
-    if (chosen == NULL) {
-        zf_status status = zf_raise(error, ZF_E_UNKNOWN_DEVICE, "no device is called \"%.64s\"", name);
-        return zf_fail_hint(error, status, "`auto` takes the best one; `zfc devices` lists them");
-    }
-    if (!chosen->info.present) {
-        return zf_raise(error, ZF_E_DEVICE_ABSENT, "device `%s` is not present: %s", chosen->info.name, chosen->info.reason);
-    }
-    *out = chosen->device;
-    return ZF_OK;
-}
-
-zf_status zf_device_accelerator(zf_context *context, const zf_device *device, zf_accelerator **out, zf_error *error) {
-    found_device *found = &context->devices[device->entry];
-    zf_status status = ZF_OK;
-    pthread_mutex_lock(&context->starting);
-    if (found->accelerator == NULL) status = device->ops->start(context, device->index, &found->accelerator, error);
-    *out = found->accelerator;
-    pthread_mutex_unlock(&context->starting);
-    return status;
 }

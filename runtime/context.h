@@ -5,8 +5,13 @@
 #include "runtime/base/private.h"
 #include "zipflow/abi.h"
 
+typedef struct zf_device_list zf_device_list;
+
 /// The directory of the code cache, or "" when there is none. It may not exist yet. Lives as long as the context.
 ZF_PRIVATE_API const char *zf_context_cache_dir(const zf_context *context);
+
+/// The context's devices (runtime/device.h).
+zf_device_list *zf_context_devices(const zf_context *context);
 
 /// Threads to use: `wanted`, or the context's number when 0. At least 1.
 ZF_PRIVATE_API unsigned zf_context_threads(const zf_context *context, unsigned wanted);

@@ -1,11 +1,12 @@
 // Devices. A device is a table of functions: one row in device_table.c adds one. Nothing else in the runtime knows which
-// devices there are, and only device_cuda* may know CUDA.
+// devices there are, and only device_cuda* and cuda_* know CUDA.
 #ifndef ZF_RUNTIME_DEVICE_H
 #define ZF_RUNTIME_DEVICE_H
 
 #include "runtime/accelerator.h"
 #include "runtime/base/text.h"
 #include "runtime/container.h"
+#include "runtime/context.h"
 #include "zipflow/zipflow.h"
 
 /// What a device keeps while it is in use; its own business.
@@ -15,13 +16,18 @@ typedef struct zf_device_ops {
     /// What `--device` takes. Unique.
     const char *name;
 
+    /// What the devices of this kind share in a context (a driver's library, say), made when the context first looks for them.
+    /// NULL: nothing. Both or neither; `attach` gives NULL when there is no memory.
+    void *(*attach)(void);
+    void (*detach)(void *shared);
+
     /// How many of them the machine has. NULL: one, which has no number. Else they are called NAME:0, NAME:1 and so on, and NAME
     /// is the first; where there are none, NAME is listed once, with the reason.
-    unsigned (*count)(void);
+    unsigned (*count)(void *shared);
 
     /// Fills `info` but for its strings, and writes the description, or why the device is absent. Quick, and must not
     /// start the device: listing devices is not using them.
-    void (*describe)(unsigned index, zf_device_info *info, zf_text *description, zf_text *reason);
+    void (*describe)(void *shared, unsigned index, zf_device_info *info, zf_text *description, zf_text *reason);
 
     // A device has either the next four or the two behind them.
 
@@ -38,18 +44,23 @@ typedef struct zf_device_ops {
 
     /// Accelerators: starts device `index`. Called once a context, which keeps it until it is freed itself. A device that cannot
     /// be started may be tried again.
-    zf_status (*start)(zf_context *context, unsigned index, zf_accelerator **out, zf_error *error);
+    zf_status (*start)(zf_context *context, void *shared, unsigned index, zf_accelerator **out, zf_error *error);
     void (*stop)(zf_accelerator *accelerator);
 } zf_device_ops;
 
 /// All devices that this build knows, "cpu" first; `auto` takes the last that is present and is no emulator.
 const zf_device_ops *const *zf_device_table(size_t *count);
 
+/// The list of a context's devices: empty at first.
+zf_device_list *zf_device_list_create(void);
+void zf_device_list_free(zf_device_list *list);
+
 /// One device of a context.
 typedef struct zf_device {
     const zf_device_ops *ops;
     unsigned index; ///< among those of its kind
     size_t entry;   ///< number in the context's list
+    size_t kind;    ///< row of the table
 } zf_device;
 
 /// The device of that name ("auto" included), which must be present in the context.
@@ -60,5 +71,6 @@ zf_status zf_device_accelerator(zf_context *context, const zf_device *device, zf
 
 extern const zf_device_ops zf_device_cpu;
 extern const zf_device_ops zf_device_emu;
+extern const zf_device_ops zf_device_cuda;
 
 #endif

@@ -60,8 +60,8 @@ static void add_features(zf_text *text) {
 #endif
 }
 
-static void describe(unsigned index, zf_device_info *info, zf_text *description, zf_text *reason) {
-    (void)index;
+static void describe(void *shared, unsigned index, zf_device_info *info, zf_text *description, zf_text *reason) {
+    (void)shared, (void)index;
     zf_text_puts(reason, "");
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     info->present = true;

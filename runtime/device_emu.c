@@ -2,6 +2,7 @@
 // machines without a GPU; used only when it is named.
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "runtime/base/pool.h"
 #include "runtime/context.h"
@@ -65,6 +66,14 @@ static zf_status copy_out(zf_accelerator *self, void *stream, void *to, uint64_t
     (void)stream;
     ZF_TRY(check_range(self, "the source of a copy", from, bytes, error));
     if (bytes > 0) memcpy(to, (const void *)(uintptr_t)from, bytes);
+    return ZF_OK;
+}
+
+static zf_status copy_within(zf_accelerator *self, void *stream, uint64_t to, uint64_t from, uint64_t bytes, zf_error *error) {
+    (void)stream;
+    ZF_TRY(check_range(self, "the destination of a copy", to, bytes, error));
+    ZF_TRY(check_range(self, "the source of a copy", from, bytes, error));
+    if (bytes > 0) memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
     return ZF_OK;
 }
 
@@ -251,6 +260,38 @@ static zf_status wait_for(zf_accelerator *self, void *stream, zf_error *error) {
     return zf_emu_canaries(&((emulator *)self)->memory, error);
 }
 
+static zf_status stream_open(zf_accelerator *self, void **stream, zf_error *error) {
+    (void)self, (void)error;
+    *stream = NULL;
+    return ZF_OK;
+}
+
+static void stream_close(zf_accelerator *self, void *stream) { (void)self, (void)stream; }
+
+static zf_status event_open(zf_accelerator *self, void **event, zf_error *error) {
+    (void)self;
+    *event = calloc(1, sizeof(struct timespec));
+    return *event != NULL ? ZF_OK : zf_raise(error, ZF_E_NO_MEMORY, "no memory for an event");
+}
+
+static void event_close(zf_accelerator *self, void *event) {
+    (void)self;
+    free(event);
+}
+
+static zf_status event_note(zf_accelerator *self, void *stream, void *event, zf_error *error) {
+    (void)self, (void)stream, (void)error;
+    clock_gettime(CLOCK_MONOTONIC, event);
+    return ZF_OK;
+}
+
+static zf_status event_seconds(zf_accelerator *self, void *from, void *to, double *seconds, zf_error *error) {
+    (void)self, (void)error;
+    const struct timespec *a = from, *b = to;
+    *seconds = (double)(b->tv_sec - a->tv_sec) + (double)(b->tv_nsec - a->tv_nsec) / 1e9;
+    return ZF_OK;
+}
+
 // ---- The device -----------------------------------------------------------------------------------------------
 
 static const zf_accelerator_ops operations = {
@@ -262,10 +303,17 @@ static const zf_accelerator_ops operations = {
     .host_release = host_release,
     .copy_in = copy_in,
     .copy_out = copy_out,
+    .copy_within = copy_within,
     .fill = fill,
     .load = load,
     .launch = launch,
     .wait = wait_for,
+    .stream_open = stream_open,
+    .stream_close = stream_close,
+    .event_open = event_open,
+    .event_close = event_close,
+    .event_note = event_note,
+    .event_seconds = event_seconds,
 };
 
 zf_status zf_emu_create(unsigned threads, zf_accelerator **out, zf_error *error) {
@@ -302,17 +350,17 @@ void zf_emu_free(zf_accelerator *accelerator) {
 
 void zf_emu_set_seed(zf_accelerator *emu, uint64_t seed) { atomic_store(&((emulator *)emu)->seed, seed); }
 
-static void describe(unsigned index, zf_device_info *info, zf_text *description, zf_text *reason) {
-    (void)index;
-    zf_device_cpu.describe(0, info, description, reason);
+static void describe(void *shared, unsigned index, zf_device_info *info, zf_text *description, zf_text *reason) {
+    (void)shared, (void)index;
+    zf_device_cpu.describe(NULL, 0, info, description, reason);
     zf_text_free(description);
     *description = (zf_text){0};
     zf_text_puts(description, "a GPU emulated on the CPU, for tests: every access is checked; used only when it is named");
     info->emulated = true;
 }
 
-static zf_status start(zf_context *context, unsigned index, zf_accelerator **out, zf_error *error) {
-    (void)index;
+static zf_status start(zf_context *context, void *shared, unsigned index, zf_accelerator **out, zf_error *error) {
+    (void)shared, (void)index;
     return zf_emu_create(zf_context_threads(context, 0), out, error);
 }
 

@@ -10,8 +10,8 @@
 
 #include <llvm-c/Core.h>
 
-#include "codegen/cache.h"
 #include "codegen/jit.h"
+#include "runtime/base/cache.h"
 #include "tests/unit/check.h"
 
 #ifdef ZF_SANITIZE

@@ -1,7 +1,8 @@
-// The cache of compiled objects: a directory of files, one per key. An entry holds its whole key, so two keys never share one,
-// and a checksum, so a damaged one is as good as none. Everything here may fail without harm: then the object is compiled again.
-#ifndef ZF_CODEGEN_CACHE_H
-#define ZF_CODEGEN_CACHE_H
+// The cache of compiled code (objects of the host, machine code of GPUs): a directory of files, one per key. An entry holds its
+// whole key, so two keys never share one, and a checksum, so a damaged one is as good as none. Everything here may fail without
+// harm: then the code is compiled again.
+#ifndef ZF_BASE_CACHE_H
+#define ZF_BASE_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "codegen/cache.h"
+#include "runtime/base/cache.h"
 
 #include <errno.h>
 #include <fcntl.h>

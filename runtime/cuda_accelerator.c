@@ -1,0 +1,251 @@
+// Memory, copies, streams and events of a GPU, and what its driver's results mean.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/base/cache.h"
+#include "runtime/cuda_internal.h"
+#include "runtime/error_codes.h"
+
+typedef unsigned long long ull;
+
+// ---- Results --------------------------------------------------------------------------------------------------
+
+/// Results after which the driver answers every call on the context with the same one.
+static const char *what_destroyed(zf_cu_result result) {
+    switch (result) {
+    case ZF_CU_ILLEGAL_ADDRESS: return "a kernel touched memory outside its buffers";
+    case ZF_CU_MISALIGNED_ADDRESS: return "a kernel touched memory at an address that is not aligned";
+    case ZF_CU_INVALID_ADDRESS_SPACE:
+    case ZF_CU_INVALID_PC:
+    case ZF_CU_ILLEGAL_INSTRUCTION:
+    case ZF_CU_HARDWARE_STACK_ERROR:
+    case ZF_CU_LAUNCH_FAILED: return "a kernel failed";
+    case ZF_CU_LAUNCH_TIMEOUT: return "a kernel ran longer than the driver allows";
+    case ZF_CU_ASSERT: return "a kernel stopped at an assertion";
+    case ZF_CU_ECC_UNCORRECTABLE: return "the GPU's memory has an error that cannot be corrected";
+    case ZF_CU_CONTEXT_IS_DESTROYED:
+    case ZF_CU_INVALID_CONTEXT: return "somebody destroyed or reset the GPU's context";
+    case ZF_CU_DEINITIALIZED: return "the driver is shutting down";
+    default: return NULL;
+    }
+}
+
+static zf_status lost(zf_cuda *cuda, zf_cu_result result, const char *doing, zf_error *error) {
+    char text[64];
+    const char *why = what_destroyed(result);
+    zf_status status =
+        zf_raise(error, ZF_E_DEVICE_LOST, "device `cuda:%u` is lost: %s (%s, seen while %s)", cuda->index,
+                 why != NULL ? why : "its context is gone", zf_cuda_result_text(cuda->driver, result, text, sizeof text), doing);
+    return zf_fail_hint(error, status,
+                        "all work of this process on that GPU is gone, also that of other libraries: start the process again; "
+                        "compute-sanitizer finds the kernel");
+}
+
+zf_status zf_cuda_check(zf_cuda *cuda, zf_cu_result result, const char *doing, zf_error *error) {
+    if (result == ZF_CU_SUCCESS) return ZF_OK;
+    if (what_destroyed(result) != NULL) {
+        int none = 0;
+        atomic_compare_exchange_strong(&cuda->lost, &none, result);
+        return lost(cuda, result, doing, error);
+    }
+    char text[64];
+    const char *said = NULL;
+    if (cuda->driver->error_text(result, &said) != ZF_CU_SUCCESS || said == NULL) said = "no description";
+    zf_status status = zf_raise(error, ZF_E_DEVICE_CALL, "device `cuda:%u`: %s failed with %s: %s", cuda->index, doing,
+                                zf_cuda_result_text(cuda->driver, result, text, sizeof text), said);
+    if (result == ZF_CU_OUT_OF_MEMORY)
+        return zf_fail_hint(error, status, "the GPU has no memory left for it; other programs on it are shown by `nvidia-smi`");
+    if (result == ZF_CU_LAUNCH_OUT_OF_RESOURCES)
+        return zf_fail_hint(error, status, "the kernel wants more registers or shared memory than the GPU gives a thread block");
+    return status;
+}
+
+zf_status zf_cuda_enter(zf_cuda *cuda, zf_error *error) {
+    zf_cu_result before = atomic_load(&cuda->lost);
+    if (before != ZF_CU_SUCCESS) return lost(cuda, before, "an earlier call", error);
+    return zf_cuda_check(cuda, cuda->driver->context_push(cuda->context), "making the GPU's context current", error);
+}
+
+void zf_cuda_leave(zf_cuda *cuda) {
+    zf_cu_context popped;
+    cuda->driver->context_pop(&popped);
+}
+
+/// Runs one call of the driver within the context.
+#define WITHIN(cuda, doing, call)                                                                                                \
+    do {                                                                                                                         \
+        ZF_TRY(zf_cuda_enter((cuda), error));                                                                                    \
+        zf_status within_status = zf_cuda_check((cuda), (cuda)->driver->call, (doing), error);                                   \
+        zf_cuda_leave(cuda);                                                                                                     \
+        return within_status;                                                                                                    \
+    } while (0)
+
+#define WITHIN_QUIETLY(cuda, call)                                                                                               \
+    do {                                                                                                                         \
+        if (zf_cuda_enter((cuda), NULL) != ZF_OK) return; /* what a lost context held is gone */                                 \
+        zf_cuda_check((cuda), (cuda)->driver->call, "giving something back", NULL);                                              \
+        zf_cuda_leave(cuda);                                                                                                     \
+    } while (0)
+
+static zf_cuda *of(zf_accelerator *self) { return (zf_cuda *)self; }
+
+// ---- Memory ---------------------------------------------------------------------------------------------------
+
+static zf_abi_target target(const zf_accelerator *self) {
+    return (zf_abi_target){.family = ZF_TARGET_NVPTX, .arch = ((const zf_cuda *)self)->arch};
+}
+
+static zf_status allocate(zf_accelerator *self, uint64_t bytes, uint64_t *address, zf_error *error) {
+    zf_cuda *cuda = of(self);
+    *address = 0;
+    ZF_TRY(zf_cuda_enter(cuda, error));
+    zf_cu_result result = cuda->driver->memory_allocate(address, bytes != 0 ? bytes : 1); // aligned to 256 at least
+    size_t free_bytes = 0, total = 0;
+    bool full = result == ZF_CU_OUT_OF_MEMORY && cuda->driver->memory_info(&free_bytes, &total) == ZF_CU_SUCCESS;
+    zf_cuda_leave(cuda);
+    if (!full) return zf_cuda_check(cuda, result, "allocating memory", error);
+    *address = 0;
+    zf_status status = zf_raise(error, ZF_E_DEVICE_MEMORY, "device `cuda:%u`: %llu bytes are wanted, and %llu of %llu are free",
+                                cuda->index, (ull)bytes, (ull)free_bytes, (ull)total);
+    return zf_fail_hint(error, status, "decode fewer rows at once; other programs on the GPU are shown by `nvidia-smi`");
+}
+
+static void release(zf_accelerator *self, uint64_t address) {
+    if (address != 0) WITHIN_QUIETLY(of(self), memory_free(address));
+}
+
+static zf_status host_allocate(zf_accelerator *self, uint64_t bytes, void **at, zf_error *error) {
+    *at = NULL;
+    WITHIN(of(self), "allocating pinned memory of the host", host_allocate(at, bytes != 0 ? bytes : 1, 0));
+}
+
+static void host_release(zf_accelerator *self, void *at) {
+    if (at != NULL) WITHIN_QUIETLY(of(self), host_free(at));
+}
+
+static zf_status copy_in(zf_accelerator *self, void *stream, uint64_t to, const void *from, uint64_t bytes, zf_error *error) {
+    if (bytes == 0) return ZF_OK;
+    WITHIN(of(self), "copying to the GPU", copy_in(to, from, bytes, stream));
+}
+
+static zf_status copy_out(zf_accelerator *self, void *stream, void *to, uint64_t from, uint64_t bytes, zf_error *error) {
+    if (bytes == 0) return ZF_OK;
+    WITHIN(of(self), "copying from the GPU", copy_out(to, from, bytes, stream));
+}
+
+static zf_status copy_within(zf_accelerator *self, void *stream, uint64_t to, uint64_t from, uint64_t bytes, zf_error *error) {
+    if (bytes == 0) return ZF_OK;
+    WITHIN(of(self), "copying within the GPU's memory", copy_within(to, from, bytes, stream));
+}
+
+static zf_status fill(zf_accelerator *self, void *stream, uint64_t to, uint8_t byte, uint64_t bytes, zf_error *error) {
+    if (bytes == 0) return ZF_OK;
+    WITHIN(of(self), "filling the GPU's memory", fill(to, byte, bytes, stream));
+}
+
+// ---- Streams and events ---------------------------------------------------------------------------------------
+
+static zf_status wait_for(zf_accelerator *self, void *stream, zf_error *error) {
+    WITHIN(of(self), "waiting for a stream", stream_wait(stream));
+}
+
+static zf_status stream_open(zf_accelerator *self, void **stream, zf_error *error) {
+    *stream = NULL;
+    WITHIN(of(self), "making a stream", stream_create((zf_cu_stream *)stream, ZF_CU_STREAM_NON_BLOCKING));
+}
+
+static void stream_close(zf_accelerator *self, void *stream) {
+    if (stream != NULL) WITHIN_QUIETLY(of(self), stream_destroy(stream));
+}
+
+static zf_status event_open(zf_accelerator *self, void **event, zf_error *error) {
+    *event = NULL;
+    WITHIN(of(self), "making an event", event_create((zf_cu_event *)event, ZF_CU_EVENT_DEFAULT));
+}
+
+static void event_close(zf_accelerator *self, void *event) {
+    if (event != NULL) WITHIN_QUIETLY(of(self), event_destroy(event));
+}
+
+static zf_status event_note(zf_accelerator *self, void *stream, void *event, zf_error *error) {
+    WITHIN(of(self), "noting an event", event_record(event, stream));
+}
+
+static zf_status event_seconds(zf_accelerator *self, void *from, void *to, double *seconds, zf_error *error) {
+    zf_cuda *cuda = of(self);
+    float milliseconds = 0;
+    *seconds = 0;
+    ZF_TRY(zf_cuda_enter(cuda, error));
+    zf_cu_result result = cuda->driver->event_wait(to);
+    if (result == ZF_CU_SUCCESS) result = cuda->driver->event_elapsed(&milliseconds, from, to);
+    zf_cuda_leave(cuda);
+    ZF_TRY(zf_cuda_check(cuda, result, "waiting for an event", error));
+    *seconds = (double)milliseconds / 1e3;
+    return ZF_OK;
+}
+
+// ---- The accelerator ------------------------------------------------------------------------------------------
+
+static const zf_accelerator_ops operations = {
+    .name = "cuda",
+    .target = target,
+    .allocate = allocate,
+    .release = release,
+    .host_allocate = host_allocate,
+    .host_release = host_release,
+    .copy_in = copy_in,
+    .copy_out = copy_out,
+    .copy_within = copy_within,
+    .fill = fill,
+    .load = zf_cuda_load,
+    .launch = zf_cuda_launch,
+    .wait = wait_for,
+    .stream_open = stream_open,
+    .stream_close = stream_close,
+    .event_open = event_open,
+    .event_close = event_close,
+    .event_note = event_note,
+    .event_seconds = event_seconds,
+};
+
+static zf_status open_gpu(zf_cuda *cuda, zf_error *error) {
+    const zf_cuda_driver *d = cuda->driver;
+    int major = 0, minor = 0;
+    ZF_TRY(zf_cuda_check(cuda, d->device_get(&cuda->device, (int)cuda->index), "finding the GPU", error));
+    zf_cu_result result = d->device_attribute(&major, ZF_CU_DEVICE_CAPABILITY_MAJOR, cuda->device);
+    if (result == ZF_CU_SUCCESS) result = d->device_attribute(&minor, ZF_CU_DEVICE_CAPABILITY_MINOR, cuda->device);
+    ZF_TRY(zf_cuda_check(cuda, result, "asking for the GPU's compute capability", error));
+    cuda->arch = (uint32_t)(major * 10 + minor);
+    return zf_cuda_check(cuda, d->context_retain(&cuda->context, cuda->device), "starting the GPU's context", error);
+}
+
+zf_status zf_cuda_create(zf_context *owner, const zf_cuda_driver *driver, unsigned index, const char *cache_dir,
+                         zf_accelerator **out, zf_error *error) {
+    *out = NULL;
+    zf_cuda *cuda = calloc(1, sizeof *cuda);
+    if (cuda == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a device");
+    *cuda = (zf_cuda){.base = {&operations}, .driver = driver, .owner = owner, .index = index, .cache = -1};
+    zf_status status = open_gpu(cuda, error);
+    if (status != ZF_OK) {
+        free(cuda);
+        return status;
+    }
+    pthread_mutex_init(&cuda->lock, NULL);
+    if (cache_dir[0] != 0) cuda->cache = zf_cache_open(cache_dir);
+    *out = &cuda->base;
+    return ZF_OK;
+}
+
+void zf_cuda_free(zf_accelerator *accelerator) {
+    zf_cuda *cuda = (zf_cuda *)accelerator;
+    if (cuda == NULL) return;
+    bool entered = zf_cuda_enter(cuda, NULL) == ZF_OK;
+    zf_cuda_unload(cuda);
+    if (entered) zf_cuda_leave(cuda);
+    cuda->driver->context_release(cuda->device);
+    if (cuda->cache >= 0) close(cuda->cache);
+    pthread_mutex_destroy(&cuda->lock);
+    free(cuda);
+}

@@ -1,0 +1,287 @@
+// Code of a GPU: PTX becomes machine code once per GPU architecture and driver, and is kept; kernels are launched.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "runtime/base/cache.h"
+#include "runtime/context.h"
+#include "runtime/cuda_internal.h"
+#include "runtime/error_codes.h"
+
+enum { LOG_BYTES = 8192 };
+
+typedef struct loaded_kernel {
+    zf_cu_function function;
+    uint32_t threads;
+} loaded_kernel;
+
+struct zf_accelerator_code {
+    XXH128_hash_t identity; ///< of image and kernels: whoever made the code may free it, and make other code in its place
+    zf_cu_module module;
+    loaded_kernel *kernels;
+    uint32_t count;
+    zf_accelerator_code *next;
+};
+
+static XXH128_hash_t identity_of(const zf_abi_plan *plan, const zf_abi_code *code) {
+    XXH128_hash_t hash = XXH3_128bits(code->image, code->image_bytes);
+    for (uint32_t k = 0; k < plan->kernel_count; k++) {
+        hash = XXH3_128bits_withSeed(code->simt[k].name, strlen(code->simt[k].name) + 1, hash.low64 ^ hash.high64 * 3);
+        hash.high64 ^= code->simt[k].threads;
+    }
+    return hash;
+}
+
+// ---- From PTX to machine code ---------------------------------------------------------------------------------
+
+/// The first two lines of what the driver's assembler said, as one.
+static void first_lines(const char *log, char *out, size_t room) {
+    size_t length = 0, lines = 0;
+    log += strspn(log, " \r\n");
+    for (; *log != 0 && lines < 2 && length + 4 < room; log++) {
+        if (*log != '\n') {
+            out[length++] = *log == '\t' || *log == '\r' ? ' ' : *log;
+        } else if (++lines < 2 && log[1] != 0) {
+            memcpy(out + length, " | ", 3);
+            length += 3;
+        }
+    }
+    out[length] = 0;
+}
+
+/// Whether a result speaks of the code, and not of the device.
+static bool is_about_code(zf_cu_result result) {
+    switch (result) {
+    case ZF_CU_INVALID_IMAGE:
+    case ZF_CU_NO_BINARY_FOR_GPU:
+    case ZF_CU_INVALID_PTX:
+    case ZF_CU_JIT_COMPILER_NOT_FOUND:
+    case ZF_CU_UNSUPPORTED_PTX_VERSION:
+    case ZF_CU_INVALID_SOURCE:
+    case ZF_CU_NOT_FOUND: return true;
+    default: return false;
+    }
+}
+
+/// The error of assembling or loading code; `log` is what the driver's assembler said, or "".
+static zf_status check_image(zf_cuda *cuda, zf_cu_result result, const char *log, zf_error *error) {
+    if (result == ZF_CU_SUCCESS) return ZF_OK;
+    if (!is_about_code(result) && log[0] == 0) return zf_cuda_check(cuda, result, "loading a kernel", error);
+    char text[64], lines[240];
+    first_lines(log, lines, sizeof lines);
+    zf_cuda_result_text(cuda->driver, result, text, sizeof text);
+    if (lines[0] != 0) zf_context_log(cuda->owner, ZF_LOG_ERROR, "cuda:%u: %s", cuda->index, log);
+    zf_status status = zf_raise(error, ZF_E_CODE_REJECTED, "device `cuda:%u` rejects a kernel's code with %s%s%s", cuda->index,
+                                text, lines[0] != 0 ? ": " : "", lines);
+    switch (result) {
+    case ZF_CU_NO_BINARY_FOR_GPU:
+        return zf_fail_hint(error, status, "the code is for another architecture than compute capability %u.%u", cuda->arch / 10,
+                            cuda->arch % 10);
+    case ZF_CU_UNSUPPORTED_PTX_VERSION:
+        return zf_fail_hint(error, status, "the driver is for CUDA %d.%d and does not know this PTX: a later one is needed",
+                            cuda->driver->version / 1000, cuda->driver->version % 1000 / 10);
+    case ZF_CU_JIT_COMPILER_NOT_FOUND:
+        return zf_fail_hint(error, status, "the driver's libnvidia-ptxjitcompiler.so is missing: install the whole driver");
+    default: return zf_fail_hint(error, status, "please report it with the output of `zfc explain --emit=ptx`");
+    }
+}
+
+/// A key holds everything that machine code depends on.
+static uint8_t *make_key(const zf_cuda *cuda, const zf_abi_code *code, size_t *length) {
+    static const char head[] = "zipflow machine code 1";
+    const uint32_t facts[2] = {cuda->arch, (uint32_t)cuda->driver->version};
+    *length = sizeof head + sizeof facts + code->image_bytes;
+    uint8_t *key = malloc(*length);
+    if (key == NULL) return NULL;
+    memcpy(key, head, sizeof head);
+    memcpy(key + sizeof head, facts, sizeof facts);
+    memcpy(key + sizeof head + sizeof facts, code->image, code->image_bytes);
+    return key;
+}
+
+/// Assembles PTX. `*cubin` is the caller's to free.
+static zf_status assemble(zf_cuda *cuda, const zf_abi_code *code, void **cubin, size_t *bytes, zf_error *error) {
+    const zf_cuda_driver *d = cuda->driver;
+    char *log = calloc(1, LOG_BYTES + 1);
+    *cubin = NULL;
+    if (log == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for code");
+    int options[] = {ZF_CU_JIT_ERROR_LOG, ZF_CU_JIT_ERROR_LOG_BYTES, ZF_CU_JIT_LINE_INFO};
+    void *values[] = {log, (void *)(uintptr_t)LOG_BYTES, (void *)(uintptr_t)1};
+    zf_cu_link link = NULL;
+    void *linked = NULL;
+    zf_cu_result result = d->link_create(sizeof options / sizeof options[0], options, values, &link);
+    if (result == ZF_CU_SUCCESS) {
+        result = d->link_add(link, ZF_CU_INPUT_PTX, (void *)(uintptr_t)code->image, code->image_bytes, "zipflow", 0, NULL, NULL);
+        if (result == ZF_CU_SUCCESS) result = d->link_complete(link, &linked, bytes);
+    }
+    zf_status status = ZF_OK;
+    if (result != ZF_CU_SUCCESS) {
+        status = check_image(cuda, result, log, error);
+    } else {
+        *cubin = malloc(*bytes);
+        if (*cubin != NULL)
+            memcpy(*cubin, linked, *bytes);
+        else
+            status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for code");
+    }
+    if (link != NULL) d->link_destroy(link);
+    free(log);
+    return status;
+}
+
+static zf_cu_result load_image(zf_cuda *cuda, const void *image, zf_cu_module *module) {
+    *module = NULL;
+    return cuda->driver->module_load(module, image, 0, NULL, NULL);
+}
+
+/// Loads PTX, from the cache where it lies there for this GPU and driver.
+static zf_status load_ptx(zf_cuda *cuda, const zf_abi_code *code, zf_cu_module *module, zf_error *error) {
+    size_t key_length = 0, bytes = 0;
+    void *cubin = NULL;
+    uint8_t *key = cuda->cache >= 0 ? make_key(cuda, code, &key_length) : NULL;
+    if (key != NULL) {
+        zf_cache_answer answer = zf_cache_find(cuda->cache, key, key_length, &cubin, &bytes);
+        bool good = answer == ZF_CACHE_FOUND && load_image(cuda, cubin, module) == ZF_CU_SUCCESS;
+        if (good || answer != ZF_CACHE_NONE) {
+            zf_context_log(cuda->owner, ZF_LOG_DEBUG, "cuda:%u: machine code %s", cuda->index,
+                           good ? "is in the cache" : "in the cache is damaged, and made again");
+        }
+        free(cubin);
+        cubin = NULL;
+        if (good) {
+            free(key);
+            return ZF_OK;
+        }
+    }
+    zf_status status = assemble(cuda, code, &cubin, &bytes, error);
+    if (status == ZF_OK) status = check_image(cuda, load_image(cuda, cubin, module), "", error);
+    if (status == ZF_OK && key != NULL) zf_cache_keep(cuda->cache, key, key_length, cubin, bytes);
+    free(cubin);
+    free(key);
+    return status;
+}
+
+// ---- Loading --------------------------------------------------------------------------------------------------
+
+static void free_code(zf_cuda *cuda, zf_accelerator_code *code) {
+    if (code == NULL) return;
+    if (code->module != NULL && atomic_load(&cuda->lost) == ZF_CU_SUCCESS) cuda->driver->module_unload(code->module);
+    free(code->kernels);
+    free(code);
+}
+
+static void tell(zf_cuda *cuda, const char *name, zf_cu_function function) {
+    int registers = 0, local = 0, shared = 0;
+    const zf_cuda_driver *d = cuda->driver;
+    d->function_attribute(&registers, ZF_CU_FUNCTION_REGISTERS, function);
+    d->function_attribute(&local, ZF_CU_FUNCTION_LOCAL_BYTES, function);
+    d->function_attribute(&shared, ZF_CU_FUNCTION_SHARED_BYTES, function);
+    zf_context_log(cuda->owner, ZF_LOG_DEBUG, "cuda:%u: kernel %s: %d registers, %d bytes of local and %d of shared memory",
+                   cuda->index, name, registers, local, shared);
+}
+
+/// Within the context.
+static zf_status make_code(zf_cuda *cuda, const zf_abi_plan *plan, const zf_abi_code *code, zf_accelerator_code *out,
+                           zf_error *error) {
+    out->kernels = calloc((size_t)plan->kernel_count + 1, sizeof *out->kernels);
+    if (out->kernels == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for code");
+    if (code->image_kind == ZF_IMAGE_PTX)
+        ZF_TRY(load_ptx(cuda, code, &out->module, error));
+    else
+        ZF_TRY(check_image(cuda, load_image(cuda, code->image, &out->module), "", error));
+    for (uint32_t k = 0; k < plan->kernel_count; k++) {
+        const char *name = code->simt[k].name;
+        zf_cu_result result = cuda->driver->module_function(&out->kernels[k].function, out->module, name);
+        if (result == ZF_CU_NOT_FOUND)
+            return zf_raise(error, ZF_E_INTERNAL, "the code for device `cuda:%u` has no kernel %.128s", cuda->index, name);
+        ZF_TRY(zf_cuda_check(cuda, result, "finding a kernel", error));
+        out->kernels[k].threads = code->simt[k].threads;
+        tell(cuda, name, out->kernels[k].function);
+    }
+    out->count = plan->kernel_count;
+    return ZF_OK;
+}
+
+static zf_accelerator_code *find_code(const zf_cuda *cuda, XXH128_hash_t identity, uint32_t count) {
+    zf_accelerator_code *code = cuda->codes;
+    while (code != NULL && !(XXH128_isEqual(code->identity, identity) && code->count == count)) code = code->next;
+    return code;
+}
+
+static zf_status check_code(const zf_cuda *cuda, const zf_abi_plan *plan, const zf_abi_code *code, zf_error *error) {
+    if (plan->target.family != ZF_TARGET_NVPTX || code->simt == NULL || code->image == NULL || code->image_bytes == 0 ||
+        (code->image_kind != ZF_IMAGE_PTX && code->image_kind != ZF_IMAGE_CUBIN)) {
+        return zf_raise(error, ZF_E_INTERNAL, "the source of code gave no code for device `cuda:%u`", cuda->index);
+    }
+    // PTX runs on its architecture and all later ones; machine code on its own major version, from its minor one on.
+    uint32_t made = plan->target.arch, here = cuda->arch;
+    bool fits = made <= here && (code->image_kind == ZF_IMAGE_PTX || made / 10 == here / 10);
+    if (fits) return ZF_OK;
+    zf_status status =
+        zf_raise(error, ZF_E_WRONG_DEVICE, "code for compute capability %u.%u does not run on device `cuda:%u`, %u.%u", made / 10,
+                 made % 10, cuda->index, here / 10, here % 10);
+    return zf_fail_hint(error, status, "compile it for this GPU");
+}
+
+zf_status zf_cuda_load(zf_accelerator *self, const zf_abi_plan *plan, const zf_abi_code *code, zf_accelerator_code **out,
+                       zf_error *error) {
+    zf_cuda *cuda = (zf_cuda *)self;
+    *out = NULL;
+    ZF_TRY(check_code(cuda, plan, code, error));
+    XXH128_hash_t identity = identity_of(plan, code);
+    pthread_mutex_lock(&cuda->lock);
+    *out = find_code(cuda, identity, plan->kernel_count);
+    pthread_mutex_unlock(&cuda->lock);
+    if (*out != NULL) return ZF_OK;
+    // Assembling takes long, so it runs without the lock; when two threads make the same code, one of the two stays.
+    zf_accelerator_code *made = calloc(1, sizeof *made);
+    if (made == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for code");
+    made->identity = identity;
+    zf_status status = zf_cuda_enter(cuda, error);
+    if (status != ZF_OK) {
+        free(made);
+        return status;
+    }
+    status = make_code(cuda, plan, code, made, error);
+    pthread_mutex_lock(&cuda->lock);
+    if (status == ZF_OK) *out = find_code(cuda, identity, plan->kernel_count);
+    if (status == ZF_OK && *out == NULL) {
+        made->next = cuda->codes;
+        cuda->codes = made;
+        *out = made;
+        made = NULL;
+    }
+    pthread_mutex_unlock(&cuda->lock);
+    free_code(cuda, made);
+    zf_cuda_leave(cuda);
+    return status;
+}
+
+void zf_cuda_unload(zf_cuda *cuda) {
+    while (cuda->codes != NULL) {
+        zf_accelerator_code *code = cuda->codes;
+        cuda->codes = code->next;
+        free_code(cuda, code);
+    }
+}
+
+// ---- Launches -------------------------------------------------------------------------------------------------
+
+zf_status zf_cuda_launch(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel, uint32_t groups,
+                         const zf_simt_args *args, zf_error *error) {
+    zf_cuda *cuda = (zf_cuda *)self;
+    if (kernel >= code->count || groups == 0 || groups > ZF_SIMT_MOST_TILES || args->block_count == 0 ||
+        args->block_count > ZF_SIMT_MOST_BLOCKS) {
+        return zf_raise(error, ZF_E_INTERNAL, "a launch of kernel %u with %u thread blocks for %u blocks", kernel, groups,
+                        args->block_count);
+    }
+    zf_simt_args copy = *args;
+    void *arguments[] = {&copy.base, &copy.blocks,  &copy.first,       &copy.work,
+                         &copy.out,  &copy.failure, &copy.block_count, &copy.even};
+    ZF_TRY(zf_cuda_enter(cuda, error));
+    zf_cu_result result = cuda->driver->launch(code->kernels[kernel].function, groups, 1, 1, code->kernels[kernel].threads, 1, 1,
+                                               0, stream, arguments, NULL);
+    zf_cuda_leave(cuda);
+    return zf_cuda_check(cuda, result, "launching a kernel", error);
+}

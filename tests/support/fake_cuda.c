@@ -1,0 +1,355 @@
+#include "tests/support/fake_cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT zf_fake_cuda zf_fake_cuda_state;
+#define fake zf_fake_cuda_state
+
+static _Thread_local int depth;
+
+struct zf_cu_module_object {
+    char *text;
+};
+struct zf_cu_function_object {
+    char name[64];
+    zf_cu_function next;
+};
+struct zf_cu_link_object {
+    char *log, *text;
+    size_t room;
+};
+struct zf_cu_event_object {
+    struct timespec at;
+};
+static int context_object;
+static zf_cu_function functions; // kept until the process ends
+
+static zf_cu_result fails(const char *symbol, bool within) {
+    if (within && depth == 0) {
+        fake.depth_errors++;
+        return ZF_CU_INVALID_CONTEXT;
+    }
+    if (within && fake.stuck != 0) return fake.stuck;
+    if (fake.failing == NULL || strcmp(fake.failing, symbol) != 0) return ZF_CU_SUCCESS;
+    fake.failing = NULL;
+    return fake.result;
+}
+
+#define FUNCTION(symbol, within, ...)                                                                                            \
+    EXPORT zf_cu_result symbol(__VA_ARGS__);                                                                                     \
+    zf_cu_result symbol(__VA_ARGS__)
+#define BEGIN(symbol, within)                                                                                                    \
+    do {                                                                                                                         \
+        zf_cu_result early = fails(#symbol, within);                                                                             \
+        if (early != ZF_CU_SUCCESS) return early;                                                                                \
+    } while (0)
+
+FUNCTION(cuInit, false, unsigned flags) {
+    (void)flags;
+    return fake.init_result;
+}
+
+FUNCTION(cuDriverGetVersion, false, int *version) {
+    *version = fake.version;
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuGetErrorName, false, zf_cu_result result, const char **name) {
+    *name = result == ZF_CU_OUT_OF_MEMORY     ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : result == ZF_CU_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+            : result == ZF_CU_INVALID_PTX     ? "CUDA_ERROR_INVALID_PTX"
+                                              : NULL;
+    return *name != NULL ? ZF_CU_SUCCESS : 1;
+}
+
+FUNCTION(cuGetErrorString, false, zf_cu_result result, const char **text) {
+    (void)result;
+    *text = "what the driver says";
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuDeviceGetCount, false, int *count) {
+    BEGIN(cuDeviceGetCount, false);
+    *count = fake.devices;
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuDeviceGet, false, zf_cu_device *device, int index) {
+    BEGIN(cuDeviceGet, false);
+    *device = index;
+    return index < fake.devices ? ZF_CU_SUCCESS : 101;
+}
+
+FUNCTION(cuDeviceGetName, false, char *name, int room, zf_cu_device device) {
+    BEGIN(cuDeviceGetName, false);
+    snprintf(name, (size_t)room, "Fake GPU %d", device);
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuDeviceGetAttribute, false, int *value, int attribute, zf_cu_device device) {
+    BEGIN(cuDeviceGetAttribute, false);
+    (void)device;
+    *value = attribute == ZF_CU_DEVICE_CAPABILITY_MAJOR   ? fake.major
+             : attribute == ZF_CU_DEVICE_CAPABILITY_MINOR ? fake.minor
+             : attribute == ZF_CU_DEVICE_COMPUTE_MODE     ? fake.mode
+                                                          : 132;
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuDeviceTotalMem_v2, false, size_t *bytes, zf_cu_device device) {
+    (void)device;
+    *bytes = fake.total;
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuDevicePrimaryCtxRetain, false, zf_cu_context *context, zf_cu_device device) {
+    BEGIN(cuDevicePrimaryCtxRetain, false);
+    (void)device;
+    *context = (zf_cu_context)(void *)&context_object;
+    fake.retained++;
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuDevicePrimaryCtxRelease_v2, false, zf_cu_device device) {
+    (void)device;
+    fake.retained--;
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuCtxPushCurrent_v2, false, zf_cu_context context) {
+    BEGIN(cuCtxPushCurrent_v2, false);
+    if ((void *)context != &context_object) return ZF_CU_INVALID_CONTEXT;
+    depth++;
+    __atomic_fetch_add(&fake.pushed, 1, __ATOMIC_SEQ_CST);
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuCtxPopCurrent_v2, false, zf_cu_context *context) {
+    if (depth == 0) return ZF_CU_INVALID_CONTEXT;
+    depth--;
+    __atomic_fetch_add(&fake.pushed, -1, __ATOMIC_SEQ_CST);
+    *context = (zf_cu_context)(void *)&context_object;
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuMemGetInfo_v2, true, size_t *free_bytes, size_t *total) {
+    BEGIN(cuMemGetInfo_v2, true);
+    *free_bytes = fake.free;
+    *total = fake.total;
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuMemAlloc_v2, true, zf_cu_pointer *address, size_t bytes) {
+    BEGIN(cuMemAlloc_v2, true);
+    if (bytes == 0) return 1;
+    size_t room = (bytes + 511) / 256 * 256;
+    if (room > fake.free) return ZF_CU_OUT_OF_MEMORY;
+    char *memory = aligned_alloc(256, room);
+    if (memory == NULL) return ZF_CU_OUT_OF_MEMORY;
+    memcpy(memory, &room, sizeof room);
+    fake.free -= room;
+    fake.allocations++;
+    *address = (zf_cu_pointer)(uintptr_t)(memory + 256);
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuMemFree_v2, true, zf_cu_pointer address) {
+    BEGIN(cuMemFree_v2, true);
+    size_t room;
+    char *memory = (char *)(uintptr_t)address - 256;
+    memcpy(&room, memory, sizeof room);
+    free(memory);
+    fake.free += room;
+    fake.allocations--;
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuMemHostAlloc, true, void **at, size_t bytes, unsigned flags) {
+    BEGIN(cuMemHostAlloc, true);
+    (void)flags;
+    *at = malloc(bytes);
+    return *at != NULL ? ZF_CU_SUCCESS : ZF_CU_OUT_OF_MEMORY;
+}
+
+FUNCTION(cuMemFreeHost, true, void *at) {
+    BEGIN(cuMemFreeHost, true);
+    free(at);
+    return ZF_CU_SUCCESS;
+}
+
+static zf_cu_result copy(void *to, const void *from, size_t bytes) {
+    memmove(to, from, bytes);
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuMemcpyHtoDAsync_v2, true, zf_cu_pointer to, const void *from, size_t bytes, zf_cu_stream stream) {
+    BEGIN(cuMemcpyHtoDAsync_v2, true);
+    (void)stream;
+    return copy((void *)(uintptr_t)to, from, bytes);
+}
+
+FUNCTION(cuMemcpyDtoHAsync_v2, true, void *to, zf_cu_pointer from, size_t bytes, zf_cu_stream stream) {
+    BEGIN(cuMemcpyDtoHAsync_v2, true);
+    (void)stream;
+    return copy(to, (const void *)(uintptr_t)from, bytes);
+}
+
+FUNCTION(cuMemcpyDtoDAsync_v2, true, zf_cu_pointer to, zf_cu_pointer from, size_t bytes, zf_cu_stream stream) {
+    BEGIN(cuMemcpyDtoDAsync_v2, true);
+    (void)stream;
+    return copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+}
+
+FUNCTION(cuMemsetD8Async, true, zf_cu_pointer to, unsigned char byte, size_t bytes, zf_cu_stream stream) {
+    BEGIN(cuMemsetD8Async, true);
+    (void)stream;
+    memset((void *)(uintptr_t)to, byte, bytes);
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuStreamCreate, true, zf_cu_stream *stream, unsigned flags) {
+    BEGIN(cuStreamCreate, true);
+    (void)flags;
+    *stream = malloc(1);
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuStreamDestroy_v2, true, zf_cu_stream stream) {
+    BEGIN(cuStreamDestroy_v2, true);
+    free(stream);
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuStreamSynchronize, true, zf_cu_stream stream) {
+    BEGIN(cuStreamSynchronize, true);
+    (void)stream;
+    if (fake.fault != 0) fake.stuck = fake.fault;
+    return fake.fault;
+}
+
+FUNCTION(cuEventCreate, true, zf_cu_event *event, unsigned flags) {
+    BEGIN(cuEventCreate, true);
+    (void)flags;
+    *event = calloc(1, sizeof **event);
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuEventDestroy_v2, true, zf_cu_event event) {
+    BEGIN(cuEventDestroy_v2, true);
+    free(event);
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuEventRecord, true, zf_cu_event event, zf_cu_stream stream) {
+    BEGIN(cuEventRecord, true);
+    (void)stream;
+    clock_gettime(CLOCK_MONOTONIC, &event->at);
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuEventSynchronize, true, zf_cu_event event) {
+    BEGIN(cuEventSynchronize, true);
+    (void)event;
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuEventElapsedTime, true, float *milliseconds, zf_cu_event from, zf_cu_event to) {
+    BEGIN(cuEventElapsedTime, true);
+    *milliseconds = (float)(to->at.tv_sec - from->at.tv_sec) * 1e3f + (float)(to->at.tv_nsec - from->at.tv_nsec) / 1e6f;
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuLinkCreate_v2, true, unsigned count, int *options, void **values, zf_cu_link *link) {
+    BEGIN(cuLinkCreate_v2, true);
+    *link = calloc(1, sizeof **link);
+    for (unsigned i = 0; i < count; i++) {
+        if (options[i] == ZF_CU_JIT_ERROR_LOG) (*link)->log = values[i];
+        if (options[i] == ZF_CU_JIT_ERROR_LOG_BYTES) (*link)->room = (size_t)(uintptr_t)values[i];
+    }
+    fake.links++;
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuLinkAddData_v2, true, zf_cu_link link, int kind, void *data, size_t bytes, const char *name, unsigned count,
+         int *options, void **values) {
+    BEGIN(cuLinkAddData_v2, true);
+    (void)name, (void)count, (void)options, (void)values;
+    const char *text = data;
+    if (kind != ZF_CU_INPUT_PTX || text[bytes - 1] != 0) return 1;
+    if (strstr(text, "nonsense") != NULL) {
+        snprintf(link->log, link->room,
+                 "ptxas application ptx input, line 3; fatal   : Parsing error near 'nonsense'\n"
+                 "ptxas fatal   : Ptx assembly aborted due to errors\nmore\n");
+        return ZF_CU_INVALID_PTX;
+    }
+    link->text = malloc(bytes + 4); // machine code, for this driver: "FAKE" and the text
+    memcpy(link->text, "FAKE", 4);
+    memcpy(link->text + 4, text, bytes);
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuLinkComplete, true, zf_cu_link link, void **cubin, size_t *bytes) {
+    BEGIN(cuLinkComplete, true);
+    *cubin = link->text;
+    *bytes = strlen(link->text) + 1;
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuLinkDestroy, true, zf_cu_link link) {
+    free(link->text);
+    free(link);
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuModuleLoadDataEx, true, zf_cu_module *module, const void *image, unsigned count, int *options, void **values) {
+    BEGIN(cuModuleLoadDataEx, true);
+    (void)count, (void)options, (void)values;
+    if (memcmp(image, "FAKE", 4) != 0) return ZF_CU_INVALID_IMAGE;
+    *module = malloc(sizeof **module);
+    (*module)->text = strdup(image);
+    fake.loads++;
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuModuleUnload, true, zf_cu_module module) {
+    BEGIN(cuModuleUnload, true);
+    free(module->text);
+    free(module);
+    fake.unloads++;
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuModuleGetFunction, true, zf_cu_function *function, zf_cu_module module, const char *name) {
+    BEGIN(cuModuleGetFunction, true);
+    char wanted[96];
+    snprintf(wanted, sizeof wanted, ".entry %s(", name);
+    if (strstr(module->text, wanted) == NULL) return ZF_CU_NOT_FOUND;
+    *function = calloc(1, sizeof **function);
+    (*function)->next = functions;
+    functions = *function;
+    snprintf((*function)->name, sizeof(*function)->name, "%s", name);
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuFuncGetAttribute, true, int *value, int attribute, zf_cu_function function) {
+    (void)attribute, (void)function;
+    *value = 0;
+    return ZF_CU_SUCCESS;
+}
+
+#ifndef WITHOUT_LAUNCH
+FUNCTION(cuLaunchKernel, true, zf_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+         unsigned block_y, unsigned block_z, unsigned shared_bytes, zf_cu_stream stream, void **arguments, void **extra) {
+    BEGIN(cuLaunchKernel, true);
+    (void)stream;
+    if (grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 || shared_bytes != 0 || extra != NULL) return 1;
+    fake.launches++;
+    if (fake.kernel != NULL) fake.kernel(function->name, grid_x, block_x, arguments);
+    return ZF_CU_SUCCESS;
+}
+#endif

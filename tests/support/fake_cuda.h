@@ -1,0 +1,25 @@
+// A driver for tests that want to see every answer of a driver, on machines without one: the functions of
+// runtime/cuda_driver.h on the host's memory. Its library exports `zf_fake_cuda`, which says how it behaves.
+#ifndef ZF_TESTS_FAKE_CUDA_H
+#define ZF_TESTS_FAKE_CUDA_H
+
+#include "runtime/cuda_driver.h"
+
+typedef struct zf_fake_cuda {
+    // How it behaves.
+    int version, devices, major, minor, mode;
+    zf_cu_result init_result;
+    size_t total, free;  ///< memory of the device; `free` goes down and up
+    const char *failing; ///< the symbol whose next call fails with `result`; NULL: none
+    zf_cu_result result;
+    zf_cu_result stuck; ///< every call within a context gives this one, as after a fault of a kernel; 0: none
+    zf_cu_result fault; ///< the next wait gives this one, and from then on it is `stuck`
+    /// Runs a launch: the eight arguments of zipflow/abi.h.
+    void (*kernel)(const char *name, unsigned groups, unsigned threads, void **arguments);
+    // What it saw.
+    unsigned depth_errors; ///< calls that want a context and had none
+    unsigned links, loads, unloads, launches, allocations, retained;
+    int pushed; ///< contexts of this thread's stack, all threads together
+} zf_fake_cuda;
+
+#endif
