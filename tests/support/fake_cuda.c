@@ -51,6 +51,7 @@ static zf_cu_result fails(const char *symbol, bool within) {
 
 FUNCTION(cuInit, false, unsigned flags) {
     (void)flags;
+    fake.inits++;
     return fake.init_result;
 }
 

@@ -1,5 +1,5 @@
 // A driver for tests that want to see every answer of a driver, on machines without one: the functions of
-// runtime/cuda_driver.h on the host's memory. Its library exports `zf_fake_cuda`, which says how it behaves.
+// runtime/cuda_driver.h on the host's memory. Its library exports `zf_fake_cuda_state`, which says how it behaves.
 #ifndef ZF_TESTS_FAKE_CUDA_H
 #define ZF_TESTS_FAKE_CUDA_H
 
@@ -18,7 +18,7 @@ typedef struct zf_fake_cuda {
     void (*kernel)(const char *name, unsigned groups, unsigned threads, void **arguments);
     // What it saw.
     unsigned depth_errors; ///< calls that want a context and had none
-    unsigned links, loads, unloads, launches, allocations, retained;
+    unsigned inits, links, loads, unloads, launches, allocations, retained;
     int pushed; ///< contexts of this thread's stack, all threads together
 } zf_fake_cuda;
 

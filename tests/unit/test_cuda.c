@@ -1,0 +1,540 @@
+// Links: zipflow-runtime
+// NVIDIA GPUs as devices, against a driver made for the purpose (tests/support/fake_cuda.c): every answer that a driver may give.
+// With ZF_TEST_DEVICE=cuda also against the real one; a kernel that destroys its context then runs in a process of its own.
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime/device.h"
+#include "tests/support/fake_cuda.h"
+#include "tests/unit/check.h"
+
+static zf_fake_cuda *fake;
+static char library[PATH_MAX], lacking[PATH_MAX], cache[64];
+static char log_text[1 << 16];
+
+static void keep_log(void *user, zf_log_level level, const char *line) {
+    (void)user, (void)level;
+    size_t length = strlen(log_text);
+    snprintf(log_text + length, sizeof log_text - length, "%s\n", line);
+}
+
+static zf_context *open_context(void) {
+    zf_context *context = NULL;
+    zf_error error;
+    log_text[0] = 0;
+    zf_context_options options = {.log = keep_log, .cache_dir = cache};
+    if (zf_context_create(&options, &context, &error) != ZF_OK) exit(2);
+    return context;
+}
+
+static void reset(void) {
+    *fake = (zf_fake_cuda){.version = 12040, .devices = 1, .major = 9, .minor = 0, .total = 1 << 20, .free = 1 << 20};
+    setenv("ZIPFLOW_CUDA_LIBRARY", library, 1);
+}
+
+static zf_accelerator *open_gpu(zf_context *context) {
+    zf_device device;
+    zf_error error;
+    zf_accelerator *gpu = NULL;
+    zf_status status = zf_device_find(context, "cuda", &device, &error);
+    if (status == ZF_OK) status = zf_device_accelerator(context, &device, &gpu, &error);
+    CHECK(status == ZF_OK, "%s %s", error.code, error.message);
+    if (status != ZF_OK) exit(check_result());
+    return gpu;
+}
+
+// ---- Which devices there are ----------------------------------------------------------------------------------
+
+/// `cuda` is listed as absent, with `words` in the reason; asking for it is an error, and `auto` is the CPU.
+static void check_absent(const char *what, const char *words) {
+    zf_context *context = open_context();
+    zf_device_info info = {0};
+    zf_device device;
+    zf_error error;
+    size_t count = zf_device_count(context);
+    CHECK(zf_device_get(context, count - 1, &info, &error) == ZF_OK, "%s: %s", what, error.message);
+    CHECK(strncmp(info.name, "cuda", 4) == 0 && !info.present, "%s: %s is present", what, info.name);
+    CHECK(strstr(info.reason, words) != NULL, "%s: %s", what, info.reason);
+    CHECK(zf_device_find(context, "cuda", &device, &error) == ZF_ERR_DEVICE && strcmp(error.code, "ZF1104") == 0, "%s: %s", what,
+          error.code);
+    CHECK(strstr(error.message, words) != NULL, "%s: %s", what, error.message);
+    CHECK(zf_device_find(context, "auto", &device, &error) == ZF_OK && strcmp(device.ops->name, "cpu") == 0, "%s: auto", what);
+    zf_context_free(context);
+}
+
+static void test_absent(void) {
+    setenv("ZIPFLOW_CUDA_LIBRARY", "/nowhere/libcuda.so.1", 1);
+    check_absent("no driver", "no NVIDIA driver");
+    setenv("ZIPFLOW_CUDA_LIBRARY", lacking, 1);
+    check_absent("a driver that lacks a function", "cuLaunchKernel");
+    reset();
+    fake->version = 11040;
+    check_absent("an old driver", "CUDA 11.4; CUDA 11.8");
+    CHECK(fake->inits == 0, "a driver that is too old was started");
+    static const struct {
+        zf_cu_result result;
+        const char *words;
+    } starts[] = {{ZF_CU_NO_DEVICE, "finds no GPU"}, {ZF_CU_SYSTEM_DRIVER_MISMATCH, "restart the machine"},
+                  {ZF_CU_STUB_LIBRARY, "stub"},      {ZF_CU_SYSTEM_NOT_READY, "fabric"},
+                  {ZF_CU_UNKNOWN, "nvidia-smi"},     {ZF_CU_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY (2)"}};
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+        reset();
+        fake->init_result = starts[i].result;
+        check_absent("a driver that does not start", starts[i].words);
+    }
+    reset();
+    fake->devices = 0;
+    check_absent("no GPU", "finds no GPU");
+    reset();
+    fake->failing = "cuDeviceGetCount", fake->result = ZF_CU_UNKNOWN;
+    check_absent("GPUs that cannot be counted", "(999)");
+    reset();
+    fake->major = 7, fake->minor = 5;
+    check_absent("an old GPU", "7.5; 8.0");
+    reset();
+    fake->mode = ZF_CU_COMPUTE_MODE_PROHIBITED;
+    check_absent("a GPU that takes no programs", "compute mode");
+    reset();
+    fake->failing = "cuDeviceGetName", fake->result = ZF_CU_UNKNOWN;
+    check_absent("a GPU that is not described", "(999)");
+}
+
+static void test_present(void) {
+    reset();
+    fake->devices = 2;
+    zf_context *context = open_context();
+    zf_device_info info;
+    zf_device device;
+    zf_error error;
+    CHECK(zf_device_find(context, "cpu", &device, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_device_find(context, "emu", &device, &error) == ZF_OK, "%s", error.message);
+    CHECK(fake->inits == 0, "the driver was started for the CPU");
+    CHECK(zf_device_find(context, "cuda", &device, &error) == ZF_OK && device.index == 0, "cuda");
+    CHECK(zf_device_get(context, device.entry, &info, &error) == ZF_OK && strcmp(info.name, "cuda:0") == 0, "%s", info.name);
+    CHECK(strstr(info.description, "Fake GPU 0, compute capability 9.0, driver for CUDA 12.4") != NULL, "%s", info.description);
+    CHECK(info.cores == 132 && info.memory == 1 << 20 && info.present && !info.emulated && info.reason[0] == 0, "facts");
+    CHECK(zf_device_find(context, "cuda:1", &device, &error) == ZF_OK && device.index == 1, "cuda:1");
+    CHECK(zf_device_find(context, "auto", &device, &error) == ZF_OK && device.index == 0, "auto");
+    CHECK(strcmp(device.ops->name, "cuda") == 0, "auto is %s", device.ops->name);
+    CHECK(zf_device_find(context, "cuda:2", &device, &error) == ZF_ERR_DEVICE && strcmp(error.code, "ZF1103") == 0, "cuda:2");
+    CHECK(fake->inits == 1, "the driver was started %u times", fake->inits);
+    CHECK(fake->retained == 0, "listing devices opened one");
+    zf_context_free(context);
+}
+
+// ---- Code -----------------------------------------------------------------------------------------------------
+
+// out[i] = base[i] + block_count + (even << 16) + the low halves of the other addresses, xored; a word a thread.
+#define PARAMETERS                                                                                                               \
+    "(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 p3, .param .u64 p4, .param .u64 p5, .param .u32 p6, "          \
+    ".param .u32 p7)\n.maxntid 64, 1, 1\n"
+static const char ptx[] = ".version 7.8\n.target sm_80\n.address_size 64\n"
+                          ".visible .entry probe" PARAMETERS "{\n"
+                          ".reg .b32 %r<10>;\n.reg .b64 %rd<12>;\n"
+                          "ld.param.u64 %rd1, [p0];\nld.param.u64 %rd2, [p1];\nld.param.u64 %rd3, [p2];\n"
+                          "ld.param.u64 %rd4, [p3];\nld.param.u64 %rd5, [p4];\nld.param.u64 %rd6, [p5];\n"
+                          "ld.param.u32 %r1, [p6];\nld.param.u32 %r2, [p7];\n"
+                          "xor.b64 %rd7, %rd2, %rd3;\nxor.b64 %rd8, %rd4, %rd6;\nxor.b64 %rd7, %rd7, %rd8;\n"
+                          "cvt.u32.u64 %r8, %rd7;\n"
+                          "mov.u32 %r3, %ctaid.x;\nmov.u32 %r4, %ntid.x;\nmov.u32 %r5, %tid.x;\n"
+                          "mad.lo.u32 %r6, %r3, %r4, %r5;\nmul.wide.u32 %rd9, %r6, 4;\n"
+                          "add.u64 %rd10, %rd1, %rd9;\nadd.u64 %rd11, %rd5, %rd9;\n"
+                          "ld.global.u32 %r7, [%rd10];\nadd.u32 %r7, %r7, %r1;\nshl.b32 %r2, %r2, 16;\n"
+                          "add.u32 %r7, %r7, %r2;\nadd.u32 %r7, %r7, %r8;\nst.global.u32 [%rd11], %r7;\nret;\n}\n"
+                          ".visible .entry lose" PARAMETERS "{\n"
+                          ".reg .b64 %rd<2>;\nmov.u64 %rd1, 64;\nst.global.u64 [%rd1], %rd1;\nret;\n}\n";
+
+enum { THREADS = 64, GROUPS = 3, WORDS = THREADS * GROUPS };
+static const zf_abi_simt_kernel kernels[2] = {{.name = "probe", .threads = THREADS, .tiles = 1},
+                                              {.name = "lose", .threads = 32, .tiles = 1}};
+static zf_abi_plan plan = {.kernel_count = 2, .target = {ZF_TARGET_NVPTX, 80}};
+static const zf_abi_code code = {.simt = kernels, .image_kind = ZF_IMAGE_PTX, .image = ptx, .image_bytes = sizeof ptx};
+
+/// What the PTX above says, for the driver that is none.
+static void probe(const char *name, unsigned groups, unsigned threads, void **arguments) {
+    uint64_t a[6];
+    uint32_t block_count, even;
+    for (int i = 0; i < 6; i++) memcpy(&a[i], arguments[i], 8);
+    memcpy(&block_count, arguments[6], 4);
+    memcpy(&even, arguments[7], 4);
+    if (strcmp(name, "probe") != 0) return;
+    const uint32_t *base = (const uint32_t *)(uintptr_t)a[0];
+    uint32_t *out = (uint32_t *)(uintptr_t)a[4];
+    for (unsigned i = 0; i < groups * threads; i++)
+        out[i] = base[i] + block_count + (even << 16) + (uint32_t)(a[1] ^ a[2] ^ a[3] ^ a[5]);
+}
+
+static void check_launch(zf_accelerator *gpu, void *stream, zf_accelerator_code *loaded) {
+    uint32_t in[WORDS], out[WORDS];
+    zf_error error;
+    uint64_t base = 0, to = 0;
+    for (uint32_t i = 0; i < WORDS; i++) in[i] = i * 77;
+    CHECK(gpu->ops->allocate(gpu, sizeof in, &base, &error) == ZF_OK && base % 256 == 0, "%s", error.message);
+    CHECK(gpu->ops->allocate(gpu, sizeof in, &to, &error) == ZF_OK && to % 256 == 0, "%s", error.message);
+    CHECK(gpu->ops->copy_in(gpu, stream, base, in, sizeof in, &error) == ZF_OK, "%s", error.message);
+    zf_simt_args args = {base, 0x1000, 0x20000, 0x300000, to, 0x4000000, 9, 5, 0, 0, 0, 0, 0};
+    CHECK(gpu->ops->launch(gpu, stream, loaded, 0, GROUPS, &args, &error) == ZF_OK, "%s", error.message);
+    CHECK(gpu->ops->copy_out(gpu, stream, out, to, sizeof out, &error) == ZF_OK, "%s", error.message);
+    CHECK(gpu->ops->wait(gpu, stream, &error) == ZF_OK, "%s", error.message);
+    unsigned wrong = 0;
+    for (uint32_t i = 0; i < WORDS; i++) wrong += out[i] != i * 77 + 9 + (5u << 16) + 0x4321000u;
+    CHECK(wrong == 0, "%u of %d words are wrong; the first is %x", wrong, WORDS, out[0]);
+    args.block_count = 0;
+    CHECK(gpu->ops->launch(gpu, stream, loaded, 0, GROUPS, &args, &error) == ZF_ERR_INTERNAL, "a launch for no blocks");
+    CHECK(gpu->ops->launch(gpu, stream, loaded, 2, GROUPS, &args, &error) == ZF_ERR_INTERNAL, "a kernel that is not there");
+    gpu->ops->release(gpu, base);
+    gpu->ops->release(gpu, to);
+}
+
+/// Opens a context, loads the code and runs it. How often machine code was in the cache is in the log.
+static bool run_cached(void) {
+    zf_context *context = open_context();
+    zf_accelerator *gpu = open_gpu(context);
+    zf_accelerator_code *first = NULL, *second = NULL;
+    zf_error error;
+    CHECK(gpu->ops->load(gpu, &plan, &code, &first, &error) == ZF_OK, "%s %s", error.code, error.message);
+    zf_abi_simt_kernel others[2] = {kernels[0], kernels[1]}; // the same code elsewhere is the same code
+    char *copy = malloc(sizeof ptx);
+    memcpy(copy, ptx, sizeof ptx);
+    zf_abi_code again = {.simt = others, .image_kind = ZF_IMAGE_PTX, .image = copy, .image_bytes = sizeof ptx};
+    CHECK(gpu->ops->load(gpu, &plan, &again, &second, &error) == ZF_OK && first == second, "the same code was loaded twice");
+    free(copy);
+    if (first != NULL) check_launch(gpu, NULL, first);
+    bool hit = strstr(log_text, "is in the cache") != NULL;
+    CHECK(strstr(log_text, "registers") != NULL, "nothing was logged of the kernel");
+    zf_context_free(context);
+    return hit;
+}
+
+/// Changes a byte in the middle of every entry of the cache. Returns how many there are.
+static int damage_cache(void) {
+    char path[600], kept[128];
+    snprintf(kept, sizeof kept, "%s/kernels", cache);
+    DIR *directory = opendir(kept);
+    int entries = 0;
+    for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
+        if (entry->d_name[0] == '.') continue;
+        snprintf(path, sizeof path, "%s/%s", kept, entry->d_name);
+        int fd = open(path, O_RDWR);
+        struct stat facts;
+        char byte;
+        bool done = fd >= 0 && fstat(fd, &facts) == 0 && pread(fd, &byte, 1, facts.st_size - 20) == 1;
+        byte = (char)(byte ^ 0x20);
+        done = done && pwrite(fd, &byte, 1, facts.st_size - 20) == 1;
+        entries += done;
+        if (fd >= 0) close(fd);
+    }
+    if (directory != NULL) closedir(directory);
+    return entries;
+}
+
+static void test_cache(void) {
+    reset();
+    fake->kernel = probe;
+    CHECK(!run_cached() && fake->links == 1, "the first run assembled %u times", fake->links);
+    CHECK(run_cached() && fake->links == 1, "the second run assembled");
+    CHECK(damage_cache() == 1, "there is not one entry");
+    CHECK(!run_cached() && fake->links == 2, "a damaged entry was used");
+    CHECK(strstr(log_text, "damaged") != NULL, "nobody was told: %s", log_text);
+    CHECK(run_cached() && fake->links == 2, "a damaged entry was not mended");
+    fake->version = 12050;
+    CHECK(!run_cached() && fake->links == 3, "machine code of another driver was used");
+    fake->version = 12040, fake->minor = 1;
+    CHECK(!run_cached() && fake->links == 4, "machine code of another architecture was used");
+    fake->minor = 0;
+    fake->failing = "cuModuleLoadDataEx", fake->result = ZF_CU_INVALID_IMAGE;
+    CHECK(!run_cached() && fake->links == 5, "machine code that the driver refuses was not made again");
+    CHECK(fake->loads == fake->unloads && fake->retained == 0 && fake->allocations == 0, "something was not given back");
+    CHECK(fake->depth_errors == 0 && fake->pushed == 0, "calls without the context: %u, contexts left: %d", fake->depth_errors,
+          fake->pushed);
+}
+
+static void expect(zf_accelerator *gpu, const zf_abi_plan *with, const zf_abi_code *what, const char *error_code,
+                   const char *words) {
+    zf_accelerator_code *out = NULL;
+    zf_error error = {0};
+    CHECK(gpu->ops->load(gpu, with, what, &out, &error) != ZF_OK && out == NULL, "loaded; wanted %s", error_code);
+    CHECK(strcmp(error.code, error_code) == 0, "%s instead of %s: %s", error.code, error_code, error.message);
+    CHECK(strstr(error.message, words) != NULL || strstr(error.hint, words) != NULL, "no \"%s\" in: %s (%s)", words,
+          error.message, error.hint);
+}
+
+/// Code that is refused; whether by a real driver or not. The context stays usable.
+static void check_refused(zf_accelerator *gpu) {
+    static const char broken[] = ".version 7.8\n.target sm_80\n.address_size 64\nnonsense;\n";
+    zf_abi_code bad = code;
+    bad.image = broken, bad.image_bytes = sizeof broken;
+    expect(gpu, &plan, &bad, "ZF1111", "nonsense");
+    zf_abi_plan later = plan;
+    later.target.arch = 990;
+    expect(gpu, &later, &code, "ZF1112", "99.0");
+    zf_abi_code cubin = code;
+    cubin.image_kind = ZF_IMAGE_CUBIN;
+    zf_abi_plan other = plan;
+    other.target.arch = 70; // machine code, unlike PTX, does not run on later major versions
+    expect(gpu, &other, &cubin, "ZF1112", "7.0");
+    zf_abi_plan host = plan;
+    host.target.family = ZF_TARGET_HOST;
+    expect(gpu, &host, &code, "ZF1901", "no code");
+    zf_abi_simt_kernel renamed[2] = {kernels[0], kernels[1]};
+    renamed[1].name = "win";
+    zf_abi_code unnamed = code;
+    unnamed.simt = renamed;
+    expect(gpu, &plan, &unnamed, "ZF1901", "win");
+}
+
+static void test_refused(void) {
+    reset();
+    fake->kernel = probe;
+    zf_context *context = open_context();
+    zf_accelerator *gpu = open_gpu(context);
+    check_refused(gpu);
+    static const char other_ptx[] = ".entry probe( .entry lose(";
+    zf_abi_code other = {.simt = kernels, .image_kind = ZF_IMAGE_PTX, .image = other_ptx, .image_bytes = sizeof other_ptx};
+    static const struct {
+        const char *symbol;
+        zf_cu_result result;
+        const char *error_code, *words;
+    } cases[] = {{"cuLinkAddData_v2", ZF_CU_UNSUPPORTED_PTX_VERSION, "ZF1111", "CUDA 12.4"},
+                 {"cuLinkComplete", ZF_CU_NO_BINARY_FOR_GPU, "ZF1111", "9.0"},
+                 {"cuLinkCreate_v2", ZF_CU_JIT_COMPILER_NOT_FOUND, "ZF1111", "ptxjitcompiler"},
+                 {"cuLinkComplete", ZF_CU_OUT_OF_MEMORY, "ZF1110", "OUT_OF_MEMORY"},
+                 {"cuModuleLoadDataEx", ZF_CU_INVALID_IMAGE, "ZF1111", "200"},
+                 {"cuModuleLoadDataEx", ZF_CU_OUT_OF_MEMORY, "ZF1110", "no memory left"},
+                 {"cuModuleGetFunction", 1, "ZF1110", "finding a kernel"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fake->failing = cases[i].symbol, fake->result = cases[i].result;
+        expect(gpu, &plan, &other, cases[i].error_code, cases[i].words);
+    }
+    zf_accelerator_code *loaded = NULL;
+    zf_error error;
+    CHECK(gpu->ops->load(gpu, &plan, &code, &loaded, &error) == ZF_OK, "%s", error.message);
+    check_launch(gpu, NULL, loaded);
+    zf_simt_args args = {.block_count = 1};
+    fake->failing = "cuLaunchKernel", fake->result = ZF_CU_LAUNCH_OUT_OF_RESOURCES;
+    CHECK(gpu->ops->launch(gpu, NULL, loaded, 0, 1, &args, &error) == ZF_ERR_DEVICE, "launched");
+    CHECK(strcmp(error.code, "ZF1110") == 0 && strstr(error.hint, "registers") != NULL, "%s %s", error.code, error.hint);
+    check_launch(gpu, NULL, loaded);
+    zf_context_free(context);
+    CHECK(fake->loads == fake->unloads && fake->retained == 0, "%u modules, %u of them unloaded", fake->loads, fake->unloads);
+    CHECK(fake->depth_errors == 0 && fake->pushed == 0, "calls without the context: %u", fake->depth_errors);
+}
+
+// ---- Memory, streams, faults ----------------------------------------------------------------------------------
+
+static void check_memory(zf_accelerator *gpu) {
+    enum { BYTES = 1000 };
+    zf_error error;
+    uint64_t a = 0, b = 0;
+    void *stream = NULL, *pinned = NULL, *events[2] = {NULL, NULL};
+    uint8_t back[BYTES];
+    double seconds = -1;
+    const zf_accelerator_ops *ops = gpu->ops;
+    CHECK(ops->target(gpu).family == ZF_TARGET_NVPTX && ops->target(gpu).arch >= 80, "arch %u", ops->target(gpu).arch);
+    CHECK(ops->stream_open(gpu, &stream, &error) == ZF_OK && stream != NULL, "%s", error.message);
+    CHECK(ops->host_allocate(gpu, BYTES, &pinned, &error) == ZF_OK, "%s", error.message);
+    CHECK(ops->allocate(gpu, BYTES, &a, &error) == ZF_OK && ops->allocate(gpu, BYTES, &b, &error) == ZF_OK, "%s", error.message);
+    for (int i = 0; i < 2; i++) CHECK(ops->event_open(gpu, &events[i], &error) == ZF_OK, "%s", error.message);
+    uint8_t *bytes = pinned;
+    for (int i = 0; i < BYTES; i++) bytes[i] = (uint8_t)(i * 7);
+    CHECK(ops->event_note(gpu, stream, events[0], &error) == ZF_OK, "%s", error.message);
+    CHECK(ops->copy_in(gpu, stream, a, pinned, BYTES, &error) == ZF_OK, "%s", error.message);
+    CHECK(ops->fill(gpu, stream, b, 0x5a, BYTES, &error) == ZF_OK, "%s", error.message);
+    CHECK(ops->copy_within(gpu, stream, b, a + 100, BYTES - 200, &error) == ZF_OK, "%s", error.message);
+    CHECK(ops->event_note(gpu, stream, events[1], &error) == ZF_OK, "%s", error.message);
+    CHECK(ops->copy_out(gpu, stream, back, b, BYTES, &error) == ZF_OK, "%s", error.message);
+    CHECK(ops->copy_in(gpu, stream, a, NULL, 0, &error) == ZF_OK && ops->fill(gpu, stream, a, 1, 0, &error) == ZF_OK, "nothing");
+    CHECK(ops->wait(gpu, stream, &error) == ZF_OK, "%s", error.message);
+    bool same = memcmp(back, bytes + 100, BYTES - 200) == 0;
+    for (int i = BYTES - 200; i < BYTES; i++) same = same && back[i] == 0x5a;
+    CHECK(same, "what comes back differs");
+    CHECK(ops->event_seconds(gpu, events[0], events[1], &seconds, &error) == ZF_OK && seconds >= 0 && seconds < 60, "%g s",
+          seconds);
+    for (int i = 0; i < 2; i++) ops->event_close(gpu, events[i]);
+    uint64_t none = 1;
+    CHECK(ops->allocate(gpu, UINT64_C(1) << 46, &none, &error) == ZF_ERR_DEVICE && none == 0, "64 TiB were allocated");
+    CHECK(strcmp(error.code, "ZF1108") == 0 && strstr(error.message, "70368744177664 bytes are wanted") != NULL, "%s: %s",
+          error.code, error.message);
+    CHECK(strstr(error.message, "free") != NULL && error.hint[0] != 0, "%s", error.message);
+    CHECK(ops->allocate(gpu, 0, &none, &error) == ZF_OK, "no bytes: %s", error.message);
+    ops->release(gpu, none);
+    ops->release(gpu, a);
+    ops->release(gpu, b);
+    ops->release(gpu, 0);
+    ops->host_release(gpu, pinned);
+    ops->host_release(gpu, NULL);
+    ops->stream_close(gpu, stream);
+}
+
+static void test_memory(void) {
+    reset();
+    zf_context *context = open_context();
+    zf_device device;
+    zf_error error;
+    zf_accelerator *gpu = NULL;
+    // A GPU that does not start may be tried again.
+    CHECK(zf_device_find(context, "cuda", &device, &error) == ZF_OK, "%s", error.message);
+    fake->failing = "cuDevicePrimaryCtxRetain", fake->result = ZF_CU_OUT_OF_MEMORY;
+    CHECK(zf_device_accelerator(context, &device, &gpu, &error) == ZF_ERR_DEVICE && gpu == NULL, "started");
+    CHECK(strcmp(error.code, "ZF1110") == 0 && strstr(error.hint, "nvidia-smi") != NULL, "%s %s", error.code, error.hint);
+    CHECK(zf_device_accelerator(context, &device, &gpu, &error) == ZF_OK, "%s", error.message);
+    check_memory(gpu);
+    CHECK(fake->allocations == 0 && fake->free == fake->total, "%u allocations are left", fake->allocations);
+    static const char *const symbols[] = {
+        "cuMemAlloc_v2",   "cuMemHostAlloc", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2",
+        "cuMemsetD8Async", "cuStreamCreate", "cuStreamSynchronize",  "cuEventCreate",        "cuCtxPushCurrent_v2"};
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        void *at;
+        uint64_t address = 0;
+        uint8_t byte = 0;
+        fake->failing = symbols[i], fake->result = 1;
+        // Exactly one of these meets the failure.
+        zf_status failed = ZF_OK, status;
+        zf_error met = {0};
+#define ATTEMPT(call)                                                                                                            \
+    do {                                                                                                                         \
+        status = (call);                                                                                                         \
+        if (status != ZF_OK) failed = status, met = error;                                                                       \
+    } while (0)
+        ATTEMPT(gpu->ops->allocate(gpu, 8, &address, &error));
+        if (status != ZF_OK) ATTEMPT(gpu->ops->allocate(gpu, 8, &address, &error));
+        CHECK(address != 0, "%s: no memory afterwards", symbols[i]);
+        ATTEMPT(gpu->ops->host_allocate(gpu, 8, &at, &error));
+        if (status == ZF_OK) gpu->ops->host_release(gpu, at);
+        ATTEMPT(gpu->ops->copy_in(gpu, NULL, address, &byte, 1, &error));
+        ATTEMPT(gpu->ops->copy_out(gpu, NULL, &byte, address, 1, &error));
+        ATTEMPT(gpu->ops->copy_within(gpu, NULL, address, address, 1, &error));
+        ATTEMPT(gpu->ops->fill(gpu, NULL, address, 1, 1, &error));
+        ATTEMPT(gpu->ops->stream_open(gpu, &at, &error));
+        if (status == ZF_OK) gpu->ops->stream_close(gpu, at);
+        ATTEMPT(gpu->ops->wait(gpu, NULL, &error));
+        ATTEMPT(gpu->ops->event_open(gpu, &at, &error));
+        if (status == ZF_OK) gpu->ops->event_close(gpu, at);
+        gpu->ops->release(gpu, address);
+        CHECK(failed == ZF_ERR_DEVICE && strcmp(met.code, "ZF1110") == 0, "%s: %s %s", symbols[i], met.code, met.message);
+        CHECK(strstr(met.message, "cuda:0") != NULL && strstr(met.message, "what the driver says") != NULL, "%s", met.message);
+    }
+    check_memory(gpu);
+    zf_context_free(context);
+    CHECK(fake->allocations == 0 && fake->retained == 0, "not given back");
+    CHECK(fake->depth_errors == 0 && fake->pushed == 0, "calls without the context: %u", fake->depth_errors);
+}
+
+static void check_lost(zf_accelerator *gpu, const zf_error *error) {
+    zf_error later;
+    uint64_t address;
+    CHECK(strcmp(error->code, "ZF1109") == 0 && strstr(error->message, "outside its buffers") != NULL, "%s %s", error->code,
+          error->message);
+    CHECK(strstr(error->hint, "start the process again") != NULL, "%s", error->hint);
+    CHECK(gpu->ops->allocate(gpu, 8, &address, &later) == ZF_ERR_DEVICE && strcmp(later.code, "ZF1109") == 0, "%s %s", later.code,
+          later.message);
+}
+
+static void test_lost(void) {
+    reset();
+    fake->kernel = probe;
+    zf_context *context = open_context();
+    zf_accelerator *gpu = open_gpu(context);
+    zf_accelerator_code *loaded = NULL;
+    zf_error error = {0};
+    CHECK(gpu->ops->load(gpu, &plan, &code, &loaded, &error) == ZF_OK, "%s", error.message);
+    fake->fault = ZF_CU_ILLEGAL_ADDRESS;
+    CHECK(gpu->ops->wait(gpu, NULL, &error) == ZF_ERR_DEVICE, "a fault was not seen");
+    check_lost(gpu, &error);
+    fake->stuck = fake->fault = 0; // whatever the driver says later: what the context held is gone
+    check_lost(gpu, &error);
+    zf_context_free(context);
+    CHECK(fake->retained == 0 && fake->pushed == 0, "a lost context was not released");
+}
+
+// ---- The real driver ------------------------------------------------------------------------------------------
+
+/// In a process of its own: a kernel that destroys the context.
+static int lose(void) {
+    zf_context *context = open_context();
+    zf_accelerator *gpu = open_gpu(context);
+    zf_accelerator_code *loaded = NULL;
+    zf_error error = {0};
+    zf_simt_args args = {.block_count = 1};
+    zf_status status = gpu->ops->load(gpu, &plan, &code, &loaded, &error);
+    CHECK(status == ZF_OK, "%s", error.message);
+    if (status == ZF_OK) status = gpu->ops->launch(gpu, NULL, loaded, 1, 1, &args, &error);
+    if (status == ZF_OK) status = gpu->ops->wait(gpu, NULL, &error);
+    CHECK(status == ZF_ERR_DEVICE, "a kernel wrote to address 64");
+    check_lost(gpu, &error);
+    zf_context_free(context);
+    return check_result();
+}
+
+static void test_gpu(void) {
+    unsetenv("ZIPFLOW_CUDA_LIBRARY");
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        check_failures = check_count = 0;
+        int result = lose();
+        fflush(stdout);
+        _exit(result);
+    }
+    int status = 1;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "the process that loses its context: %d", status);
+    zf_context *context = open_context();
+    zf_accelerator *gpu = open_gpu(context);
+    check_memory(gpu);
+    check_refused(gpu);
+    zf_accelerator_code *loaded = NULL;
+    zf_error error;
+    void *stream = NULL;
+    CHECK(gpu->ops->load(gpu, &plan, &code, &loaded, &error) == ZF_OK, "%s %s", error.code, error.message);
+    CHECK(gpu->ops->stream_open(gpu, &stream, &error) == ZF_OK, "%s", error.message);
+    if (loaded != NULL) check_launch(gpu, stream, loaded);
+    gpu->ops->stream_close(gpu, stream);
+    zf_context_free(context);
+    CHECK(damage_cache() > 0, "nothing was kept");
+    CHECK(!run_cached(), "a damaged entry was used");
+    CHECK(run_cached(), "the cache was not used");
+    puts("the real driver was tested");
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "--ptx") == 0) { // for whoever wants to see what ptxas says
+        fputs(ptx, stdout);
+        return 0;
+    }
+    char program[PATH_MAX - 64];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length <= 0) return 2;
+    program[length] = 0;
+    *strrchr(program, '/') = 0;
+    snprintf(library, sizeof library, "%s/../lib/libfake_cuda.so", program);
+    snprintf(lacking, sizeof lacking, "%s/../lib/libfake_cuda_lacking.so", program);
+    void *handle = dlopen(library, RTLD_NOW);
+    fake = handle != NULL ? dlsym(handle, "zf_fake_cuda_state") : NULL;
+    if (fake == NULL) {
+        printf("%s: %s\n", library, dlerror());
+        return 2;
+    }
+    strcpy(cache, "/tmp/zf-test-cuda-XXXXXX");
+    if (mkdtemp(cache) == NULL) return 2;
+    test_absent();
+    test_present();
+    test_cache();
+    test_refused();
+    test_memory();
+    test_lost();
+    char command[256];
+    snprintf(command, sizeof command, "rm -rf '%s'/*", cache);
+    if (system(command) != 0) return 2;
+    const char *device = getenv("ZF_TEST_DEVICE");
+    if (device != NULL && strncmp(device, "cuda", 4) == 0) test_gpu();
+    snprintf(command, sizeof command, "rm -rf '%s'", cache);
+    if (system(command) != 0) return 2;
+    return check_result();
+}
