@@ -127,6 +127,13 @@ static LLVMValueRef checked(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, 
 zf_cg_value zf_cg_index(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
     zf_cg_value a = zf_cg_expr(cg, frame, expr->a);
     LLVMValueRef v_index = index_value(cg, frame, expr->b), v_ok = NULL;
+    if (expr->a->kind == ZF_X_TABLE && LLVMIsAConstantInt(v_index)) { // so that what follows sees the number
+        uint64_t at = LLVMConstIntGetZExtValue(v_index);
+        const zf_table_const *table = expr->a->table;
+        if (at < table->length && !expr->type.nullable) {
+            return zf_cg_scalar(expr->type, zf_cg_const(cg, expr->type, table->bits[at]));
+        }
+    }
     if (!expr->proved && !hoisted(cg, frame->env, 1, expr->span, expr)) {
         v_ok = zf_cg_icmp(cg, LLVMIntULT, v_index, zf_cg_seq_length(cg, frame->env, &a.seq));
     }

@@ -1,6 +1,7 @@
 // Operators, conversions and primitives on values: language.md section 4, operation by operation.
 #include "codegen/cg_emit.h"
 #include "codegen/cg_frame.h"
+#include "codegen/target.h"
 
 zf_cg_value zf_cg_unary(zf_cg *cg, const zf_expr *expr, zf_cg_value a) {
     LLVMValueRef v = NULL;
@@ -97,6 +98,33 @@ static LLVMValueRef compare(zf_cg *cg, zf_op op, zf_cg_value a, zf_cg_value b, b
     return zf_cg_icmp(cg, zf_kind_is_signed(a.type.kind) ? signed_of[row] : unsigned_of[row], a.v, b.v);
 }
 
+// ---- Division of floats ---------------------------------------------------------------------------------------
+
+// x / y for a known y and an x that was an integer, where multiplying and adding in one rounding is quick and dividing is not.
+// With r = 1 / y rounded to nearest and q within one unit in the last place of the quotient, q + (x - q * y) * r is the
+// quotient rounded to nearest (Markstein 1990): the first step makes q so good, the second the result. Nothing overflows or
+// becomes subnormal: 1 <= |x| < 2^64 (or x is 0) and y is of moderate size.
+static bool divide_by_known(zf_cg *cg, zf_cg_value a, zf_cg_value b, LLVMValueRef *out) {
+    const zf_cg_target *target = cg->target;
+    if (target == NULL || target->simt == NULL || a.type.kind != ZF_K_F64 || !LLVMIsAConstantFP(b.v)) return false;
+    if (!LLVMIsASIToFPInst(a.v) && !LLVMIsAUIToFPInst(a.v)) return false;
+    LLVMBool lossy;
+    double y = LLVMConstRealGetDouble(b.v, &lossy);
+    double size = y < 0 ? -y : y;
+    if (lossy || !(size > 1e-100 && size < 1e100)) return false;
+    LLVMTypeRef ty = cg->ty_f64;
+    LLVMValueRef v_r = LLVMConstReal(ty, 1.0 / y), v_minus_y = LLVMConstReal(ty, -y);
+    LLVMValueRef v_q = LLVMBuildFMul(cg->builder, a.v, v_r, "");
+    for (int step = 0; step < 2; step++) {
+        LLVMValueRef v_left[3] = {v_q, v_minus_y, a.v};
+        LLVMValueRef v_rest = zf_cg_intrinsic(cg, "llvm.fma", &ty, 1, v_left, 3);
+        LLVMValueRef v_better[3] = {v_rest, v_r, v_q};
+        v_q = zf_cg_intrinsic(cg, "llvm.fma", &ty, 1, v_better, 3);
+    }
+    *out = v_q;
+    return true;
+}
+
 // ---- Binary ---------------------------------------------------------------------------------------------------
 
 zf_cg_value zf_cg_binary(zf_cg *cg, zf_cg_frame *frame, const zf_cg_operation *operation, zf_cg_value a, zf_cg_value b) {
@@ -107,6 +135,7 @@ zf_cg_value zf_cg_binary(zf_cg *cg, zf_cg_frame *frame, const zf_cg_operation *o
         return zf_cg_zero_value(cg, a.type);
     }
     bool real = zf_kind_is_float(a.type.kind);
+    LLVMValueRef v_quotient;
     switch (op) {
     case ZF_OP_EQ:
     case ZF_OP_NE:
@@ -125,7 +154,9 @@ zf_cg_value zf_cg_binary(zf_cg *cg, zf_cg_frame *frame, const zf_cg_operation *o
         return zf_cg_scalar(a.type, real ? LLVMBuildFSub(builder, a.v, b.v, "") : LLVMBuildSub(builder, a.v, b.v, ""));
     case ZF_OP_MUL:
         return zf_cg_scalar(a.type, real ? LLVMBuildFMul(builder, a.v, b.v, "") : LLVMBuildMul(builder, a.v, b.v, ""));
-    case ZF_OP_DIV: return zf_cg_scalar(a.type, real ? LLVMBuildFDiv(builder, a.v, b.v, "") : divide(cg, frame, operation, a, b));
+    case ZF_OP_DIV:
+        if (real && divide_by_known(cg, a, b, &v_quotient)) return zf_cg_scalar(a.type, v_quotient);
+        return zf_cg_scalar(a.type, real ? LLVMBuildFDiv(builder, a.v, b.v, "") : divide(cg, frame, operation, a, b));
     case ZF_OP_REM:
         if (!real) return zf_cg_scalar(a.type, divide(cg, frame, operation, a, b));
         break;

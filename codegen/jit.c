@@ -6,6 +6,7 @@
 #include <llvm-c/Orc.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -54,6 +55,7 @@ static const zf_jit_symbol implied[] = {
     {"memmove", (const void *)(uintptr_t)memmove},
     {"memset", (const void *)(uintptr_t)memset},
     {"memcmp", (const void *)(uintptr_t)memcmp},
+    {"fma", (const void *)(uintptr_t)(double (*)(double, double, double))fma},
 };
 
 // ---- Creation -------------------------------------------------------------------------------------------------

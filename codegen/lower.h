@@ -59,11 +59,12 @@ struct zf_lower_env {
     zf_lower *lower;
     uint32_t node;
     LLVMValueRef v_i, v_g, v_j;
-    zf_strip *strip;             ///< not NULL: the index (v_g of a group body, else v_i) is element strip->v_k of this strip
-    const zf_local *binder;      ///< of a scan's term: stands for the index
-    LLVMValueRef v_counts;       ///< i1 under which failed checks count; NULL: always
-    bool uses_i, uses_g, uses_j; ///< which indices were asked for
-    struct zf_simt_lanes *lanes; ///< not NULL: the index is element lane_k of these (simt.h)
+    zf_strip *strip;                 ///< not NULL: the index (v_g of a group body, else v_i) is element strip->v_k of this strip
+    const zf_local *binder;          ///< of a scan's term: stands for the index
+    LLVMValueRef v_counts;           ///< i1 under which failed checks count; NULL: always
+    bool uses_i, uses_g, uses_j;     ///< which indices were asked for
+    const struct zf_simt_near *near; ///< not NULL: the index is near one that is known for the tile (simt.h)
+    struct zf_simt_lanes *lanes;     ///< not NULL: the index is element lane_k of these (simt.h)
     unsigned lane_k;
     LLVMValueRef v_alive; ///< i1, false: the index was made up and stands for nothing, so only index 0 may be read; NULL: true
 };

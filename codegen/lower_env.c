@@ -153,6 +153,7 @@ static zf_cg_value element(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LL
             LLVMValueRef v_bit = zf_strip_bits(lower, env->strip, edge->index, 1, 0, 1);
             if (v_bit != NULL) return zf_cg_scalar(zf_type_strip(edge->type), zf_cg_resize(cg, v_bit, cg->ty_i1, false));
         }
+        if (vouched && env->near != NULL && !is_bool) return zf_simt_near_element(lower, env->near, edge->index);
         if (vouched && env->lanes != NULL) return zf_simt_lane_element(lower, env->lanes, env->lane_k, edge->index);
         return zf_lower_load(lower, edge->index, tame(cg, env, v_index));
     }
@@ -162,6 +163,7 @@ static zf_cg_value element(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LL
     child.v_alive = env->v_alive;
     if (vouched) {
         child.strip = env->strip;
+        child.near = env->near;
         child.lanes = env->lanes;
         child.lane_k = env->lane_k;
     } else {
@@ -182,11 +184,14 @@ static LLVMValueRef bits(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVM
         return zf_cg_i64(cg, 0);
     }
     uint64_t stride, from, none, count;
-    if ((env->strip != NULL || env->lanes != NULL) && env->v_alive == NULL && access->a->kind == ZF_X_STREAM && !access->msb &&
+    bool placed = env->strip != NULL || env->lanes != NULL || env->near != NULL;
+    if (placed && env->v_alive == NULL && access->a->kind == ZF_X_STREAM && !access->msb &&
         is_hoisted(cg, cg_env, 1, access->span, access) && zf_lower_affine(env, access->b, &stride, &from) &&
         zf_lower_affine(env, access->c, &none, &count) && none == 0) {
-        LLVMValueRef v = env->lanes != NULL ? zf_simt_lane_bits(lower, env->lanes, env->lane_k, edge->index, stride, from, count)
-                                            : zf_strip_bits(lower, env->strip, edge->index, stride, from, count);
+        LLVMValueRef v = NULL;
+        if (env->strip != NULL) v = zf_strip_bits(lower, env->strip, edge->index, stride, from, count);
+        if (env->lanes != NULL) v = zf_simt_lane_bits(lower, env->lanes, env->lane_k, edge->index, stride, from, count);
+        if (env->near != NULL) v = zf_simt_near_bits(lower, env->near, edge->index, stride, from, count);
         if (v != NULL) return v;
     }
     uint64_t limit = access->c->range.lo >= 0 && access->c->range.hi < 64 ? (uint64_t)access->c->range.hi : 64;

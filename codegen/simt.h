@@ -68,6 +68,16 @@ LLVMValueRef zf_simt_shuffle(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lan
 /// Whether v_index is a row that is wanted.
 LLVMValueRef zf_simt_wanted(zf_lower *lower, LLVMValueRef v_index);
 
+/// An index that is v_base, the same for all threads, plus v_rank (i32), less than a tile: what is read there is addressed from
+/// the tile's place by 32 bits.
+typedef struct zf_simt_near {
+    LLVMValueRef v_base, v_rank;
+} zf_simt_near;
+/// Bits index * stride + from .. + count of the edge's stream, or NULL where that is too wide.
+LLVMValueRef zf_simt_near_bits(zf_lower *lower, const zf_simt_near *near, uint32_t edge, uint64_t stride, uint64_t from,
+                               uint64_t count);
+zf_cg_value zf_simt_near_element(zf_lower *lower, const zf_simt_near *near, uint32_t edge);
+
 // ---- Lanes (simt_lanes.c) ----
 
 /// `count` contiguous elements of one thread from v_first, a multiple of `count`. All of them exist.

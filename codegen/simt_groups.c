@@ -68,8 +68,14 @@ static void find_ends(groups *t) {
 
 // ---- Sizes ----------------------------------------------------------------------------------------------------
 
-// Elements of group v_g, of size v_size, that lie in this tile or behind it (i32). What is larger than any tile is as good as any
-// such number.
+// A size as i32. What is larger than any tile is as good as any such number.
+static LLVMValueRef bounded(groups *t, LLVMValueRef v_size) {
+    zf_cg *cg = t->lower->cg;
+    v_size = zf_cg_umin(cg, v_size, LLVMConstInt(LLVMTypeOf(v_size), 2 * (uint64_t)t->lower->kernel->tile, 0));
+    return zf_cg_resize(cg, v_size, cg->ty_i32, false);
+}
+
+// Elements of group v_g, of size v_size, that lie in this tile or behind it (i32).
 static LLVMValueRef size_in_tile(groups *t, LLVMValueRef v_g, LLVMValueRef v_size) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_one = zf_cg_i64(cg, 1);
@@ -82,9 +88,7 @@ static LLVMValueRef size_in_tile(groups *t, LLVMValueRef v_g, LLVMValueRef v_siz
     // A tile ends inside its last group, and begins inside its first.
     note_bad(t, zf_cg_and(cg, v_cut, zf_cg_icmp(cg, LLVMIntUGE, t->v_o1, v_size)));
     note_bad(t, zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntNE, v_skip, v_zero), zf_cg_icmp(cg, LLVMIntUGE, v_skip, v_stop)));
-    LLVMValueRef v_left = zf_cg_sub(cg, v_stop, zf_cg_umin(cg, v_skip, v_stop));
-    v_left = zf_cg_umin(cg, v_left, zf_cg_i64(cg, 2 * (uint64_t)t->lower->kernel->tile));
-    return zf_cg_resize(cg, v_left, cg->ty_i32, false);
+    return bounded(t, zf_cg_sub(cg, v_stop, zf_cg_umin(cg, v_skip, v_stop)));
 }
 
 // The sizes of this thread's groups of a chunk, from v_first on; those outside the tile have none.
@@ -93,10 +97,11 @@ static void take_sizes(groups *t, LLVMValueRef v_first, LLVMValueRef v_slots[CHU
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_whole = zf_cg_block(cg, "sizes_whole"), bb_some = zf_cg_block(cg, "sizes_some");
     LLVMBasicBlockRef bb_taken = zf_cg_block(cg, "sizes_taken");
+    // Most threads have neither the first group nor the last, which alone are cut.
     LLVMValueRef v_after = zf_cg_add(cg, v_first, zf_cg_i64(cg, CHUNK_EACH));
-    LLVMValueRef v_all =
-        zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntUGE, v_first, t->v_g0), zf_cg_icmp(cg, LLVMIntULE, v_after, t->v_end));
-    zf_cg_cond_br(cg, v_all, bb_whole, bb_some);
+    LLVMValueRef v_inner =
+        zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntUGT, v_first, t->v_g0), zf_cg_icmp(cg, LLVMIntULT, v_after, t->v_end));
+    zf_cg_cond_br(cg, v_inner, bb_whole, bb_some);
     zf_cg_enter(cg, bb_whole);
     zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, CHUNK_EACH);
     for (unsigned k = 0; k < CHUNK_EACH; k++) {
@@ -105,7 +110,7 @@ static void take_sizes(groups *t, LLVMValueRef v_first, LLVMValueRef v_slots[CHU
         env.v_i = NULL;
         LLVMValueRef v_size = zf_cg_eval_body(cg, &env.env, &env.env.inst->size).v;
         cg->v_guard = NULL;
-        LLVMBuildStore(cg->builder, size_in_tile(t, env.v_g, v_size), v_slots[k]);
+        LLVMBuildStore(cg->builder, bounded(t, v_size), v_slots[k]);
     }
     zf_simt_lanes_end(lower, &lanes);
     zf_cg_br(cg, bb_taken);
@@ -175,24 +180,50 @@ static void clear_bits(groups *t) {
     }
 }
 
-// The head of a group of this tile at output v_at (i32), which may lie behind the tile.
-static void mark_head(groups *t, LLVMValueRef v_g, LLVMValueRef v_size, LLVMValueRef v_at) {
+static void set_bits(groups *t, LLVMValueRef v_word, LLVMValueRef v_mask) {
     zf_cg *cg = t->lower->cg;
-    LLVMBasicBlockRef bb_head = zf_cg_block(cg, "mark"), bb_next = zf_cg_block(cg, "mark_next");
-    LLVMValueRef v_here =
-        zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntNE, v_size, zf_cg_i32(cg, 0)), zf_cg_icmp(cg, LLVMIntULT, v_at, t->v_length));
-    zf_cg_cond_br(cg, v_here, bb_head, bb_next);
-    zf_cg_enter(cg, bb_head);
-    LLVMValueRef v_at64 = zf_cg_resize(cg, v_at, cg->ty_i64, false);
-    LLVMValueRef v_bit = LLVMBuildShl(cg->builder, zf_cg_i32(cg, 1), zf_cg_and(cg, v_at, zf_cg_i32(cg, 31)), "");
-    LLVMValueRef v_word = zf_cg_at(cg, cg->ty_i32, t->v_bits, LLVMBuildLShr(cg->builder, v_at64, zf_cg_i64(cg, 5), ""));
-    LLVMBuildAtomicRMW(cg->builder, LLVMAtomicRMWBinOpOr, v_word, v_bit, LLVMAtomicOrderingMonotonic, 0);
-    if (!t->never_empty) {
-        LLVMValueRef v_number = zf_cg_resize(cg, zf_cg_sub(cg, v_g, t->v_g0), cg->ty_i32, false);
-        zf_cg_store(cg, v_number, zf_cg_at(cg, cg->ty_i32, t->v_heads, v_at64), 4);
-    }
+    LLVMBasicBlockRef bb_set = zf_cg_block(cg, "set"), bb_next = zf_cg_block(cg, "set_next");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_mask, zf_cg_i32(cg, 0)), bb_set, bb_next);
+    zf_cg_enter(cg, bb_set);
+    LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i32, t->v_bits, zf_cg_resize(cg, v_word, cg->ty_i64, false));
+    LLVMBuildAtomicRMW(cg->builder, LLVMAtomicRMWBinOpOr, v_at, v_mask, LLVMAtomicOrderingMonotonic, 0);
     zf_cg_br(cg, bb_next);
     zf_cg_enter(cg, bb_next);
+}
+
+// The heads of a thread's groups, the first of which stands at output v_at (i32); heads behind the tile are nobody's. Those
+// within the same two words are set together.
+static void mark_heads_of(groups *t, LLVMValueRef v_first, LLVMValueRef *v_sizes, LLVMValueRef v_at) {
+    zf_cg *cg = t->lower->cg;
+    LLVMValueRef v_zero = zf_cg_i32(cg, 0), v_five = zf_cg_i32(cg, 5), v_one = zf_cg_i32(cg, 1);
+    LLVMValueRef v_word = LLVMBuildLShr(cg->builder, v_at, v_five, ""), v_near[2] = {v_zero, v_zero};
+    for (unsigned k = 0; k < CHUNK_EACH; k++) {
+        LLVMValueRef v_here =
+            zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntNE, v_sizes[k], v_zero), zf_cg_icmp(cg, LLVMIntULT, v_at, t->v_length));
+        LLVMValueRef v_bit = LLVMBuildShl(cg->builder, v_one, zf_cg_and(cg, v_at, zf_cg_i32(cg, 31)), "");
+        v_bit = zf_cg_select(cg, v_here, v_bit, v_zero);
+        LLVMValueRef v_own = LLVMBuildLShr(cg->builder, v_at, v_five, ""), v_away = zf_cg_sub(cg, v_own, v_word);
+        for (unsigned w = 0; w < 2; w++) {
+            LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntEQ, v_away, zf_cg_i32(cg, w));
+            v_near[w] = zf_cg_or(cg, v_near[w], zf_cg_select(cg, v_in, v_bit, v_zero));
+        }
+        if (k > 0) { // the first is in its own word
+            LLVMValueRef v_far = zf_cg_icmp(cg, LLVMIntUGT, v_away, v_one);
+            set_bits(t, v_own, zf_cg_select(cg, v_far, v_bit, v_zero));
+        }
+        if (!t->never_empty) {
+            LLVMBasicBlockRef bb_head = zf_cg_block(cg, "head"), bb_next = zf_cg_block(cg, "head_next");
+            zf_cg_cond_br(cg, v_here, bb_head, bb_next);
+            zf_cg_enter(cg, bb_head);
+            LLVMValueRef v_g = zf_cg_sub(cg, zf_cg_add(cg, v_first, zf_cg_i64(cg, k)), t->v_g0);
+            LLVMValueRef v_to = zf_cg_at(cg, cg->ty_i32, t->v_heads, zf_cg_resize(cg, v_at, cg->ty_i64, false));
+            zf_cg_store(cg, zf_cg_resize(cg, v_g, cg->ty_i32, false), v_to, 4);
+            zf_cg_br(cg, bb_next);
+            zf_cg_enter(cg, bb_next);
+        }
+        v_at = zf_cg_add(cg, v_at, v_sizes[k]);
+    }
+    for (unsigned w = 0; w < 2; w++) set_bits(t, zf_cg_add(cg, v_word, zf_cg_i32(cg, w)), v_near[w]);
 }
 
 // Walks the tile's groups and marks their heads; the sum of their sizes, which all threads know (i32).
@@ -226,10 +257,7 @@ static LLVMValueRef mark_heads(groups *t) {
     LLVMValueRef v_before = sum_before(t, v_own, zf_cg_and(cg, loop.v_i, v_one), &v_total);
     LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_carry, "");
     LLVMValueRef v_at = zf_cg_add(cg, v_so_far, v_before);
-    for (unsigned k = 0; k < CHUNK_EACH; k++) {
-        mark_head(t, zf_cg_add(cg, v_first, zf_cg_i64(cg, k)), v_sizes[k], v_at);
-        v_at = zf_cg_add(cg, v_at, v_sizes[k]);
-    }
+    mark_heads_of(t, v_first, v_sizes, v_at);
     // More than any tile stays more, without wrapping.
     LLVMBuildStore(cg->builder, zf_cg_umin(cg, zf_cg_add(cg, v_so_far, v_total), zf_cg_i32(cg, 1u << 29)), v_carry);
     zf_cg_loop_end(cg, &loop);
@@ -303,6 +331,8 @@ static zf_cg_value output(groups *t, const place *p) {
     zf_cg *cg = lower->cg;
     zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
     env.v_g = zf_cg_add(cg, t->v_g0, zf_cg_resize(cg, p->v_rank, cg->ty_i64, false));
+    zf_simt_near near = {t->v_g0, p->v_rank};
+    if (t->never_empty) env.near = &near; // else a tile may have more groups than outputs
     LLVMValueRef v_in = zf_cg_resize(cg, zf_cg_sub(cg, p->v_q, p->v_head), cg->ty_i64, false);
     // The tile may begin inside the group whose head is its first output.
     LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, p->v_rank, zf_cg_i32(cg, 0));
@@ -374,7 +404,7 @@ static LLVMValueRef whole_rows(groups *t, uint32_t row, unsigned count) {
     for (unsigned k = 0; k < count; k++) values[k] = output(t, &places[k]);
     zf_simt_store_vector(lower, values, count, zf_cg_add(cg, t->tile->v_lo, zf_cg_resize(cg, v_q, cg->ty_i64, false)));
     zf_cg_loop_end(cg, &loop);
-    zf_simt_unroll(cg, &loop, 4);
+    zf_simt_unroll(cg, &loop, 2);
     return v_rows;
 }
 

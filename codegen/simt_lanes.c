@@ -169,3 +169,37 @@ zf_cg_value zf_simt_lane_element(zf_lower *lower, zf_simt_lanes *lanes, unsigned
     }
     return zf_cg_scalar(type, w->v_words[k]);
 }
+
+// ---- Near a known index ---------------------------------------------------------------------------------------
+
+LLVMValueRef zf_simt_near_bits(zf_lower *lower, const zf_simt_near *near, uint32_t edge, uint64_t stride, uint64_t from,
+                               uint64_t count) {
+    zf_cg *cg = lower->cg;
+    LLVMBuilderRef builder = cg->builder;
+    if (count == 0) return zf_cg_i64(cg, 0);
+    if (count > 64 || stride > 512) return NULL;
+    LLVMValueRef v_bit = zf_cg_add(cg, zf_cg_mul(cg, near->v_base, zf_cg_i64(cg, stride)), zf_cg_i64(cg, from));
+    LLVMValueRef v_start =
+        zf_cg_at(cg, cg->ty_i32, zf_lower_pointer(lower, edge), LLVMBuildLShr(builder, v_bit, zf_cg_i64(cg, 5), ""));
+    LLVMValueRef v_at = zf_cg_and(cg, zf_cg_resize(cg, v_bit, cg->ty_i32, false), zf_cg_i32(cg, 31));
+    v_at = zf_cg_add(cg, v_at, zf_cg_mul(cg, near->v_rank, zf_cg_i32(cg, (uint32_t)stride)));
+    LLVMValueRef v_word = zf_cg_resize(cg, LLVMBuildLShr(builder, v_at, zf_cg_i32(cg, 5), ""), cg->ty_i64, false);
+    LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i32, v_start, v_word), v_words[3];
+    unsigned words = count <= 32 ? 2 : 3;
+    for (unsigned k = 0; k < words; k++) v_words[k] = zf_cg_load(cg, cg->ty_i32, zf_cg_byte_at(cg, v_from, 4 * (uint64_t)k), 4);
+    LLVMValueRef v_all = zf_cg_resize(cg, zf_cg_funnel(cg, v_words[1], v_words[0], v_at), cg->ty_i64, false);
+    if (words == 3) {
+        LLVMValueRef v_high = zf_cg_resize(cg, zf_cg_funnel(cg, v_words[2], v_words[1], v_at), cg->ty_i64, false);
+        v_all = zf_cg_or(cg, v_all, LLVMBuildShl(builder, v_high, zf_cg_i64(cg, 32), ""));
+    }
+    return zf_cg_and(cg, v_all, zf_cg_low_mask(cg, zf_cg_i64(cg, count), count));
+}
+
+zf_cg_value zf_simt_near_element(zf_lower *lower, const zf_simt_near *near, uint32_t edge) {
+    zf_cg *cg = lower->cg;
+    zf_type type = zf_type_strip(lower->graph->edges[edge].type);
+    LLVMTypeRef ty = zf_cg_type(cg, type);
+    LLVMValueRef v_start = zf_cg_at(cg, ty, zf_lower_pointer(lower, edge), near->v_base);
+    LLVMValueRef v_at = zf_cg_at(cg, ty, v_start, zf_cg_resize(cg, near->v_rank, cg->ty_i64, false));
+    return zf_cg_scalar(type, zf_cg_load(cg, ty, v_at, zf_kind_size(type.kind)));
+}

@@ -5,6 +5,8 @@
 
 #include "codegen/lower_scan.h"
 
+enum { BATCH = 4 }; // rows whose shuffles are under way together
+
 // What a lane knows of one scan in the row that is being made.
 typedef struct row_scan {
     zf_running *running;
@@ -74,39 +76,46 @@ static void some_terms(row *r) {
 
 // ---- Combining ------------------------------------------------------------------------------------------------
 
-// Turns the terms of the row into the scan's values at each element, and moves the running value behind the row.
-static void combine_row(row *r, row_scan *scan) {
-    zf_lower *lower = r->lower;
+// Turns the terms of `count` consecutive rows into the scan's values at each element, and moves the running value behind them.
+// Shuffles of different rows stand side by side: each takes its time.
+static void combine_rows(row *rows, unsigned count, uint32_t number) {
+    zf_lower *lower = rows->lower;
     zf_cg *cg = lower->cg;
-    const zf_running *running = scan->running;
+    const zf_running *running = rows->scans[number].running;
     LLVMTypeRef ty = zf_cg_type(cg, running->type);
-    LLVMValueRef v_sums[16], v_total = NULL;
-    for (unsigned k = 0; k < r->lanes; k++) {
-        LLVMValueRef v_term = LLVMBuildLoad2(cg->builder, ty, scan->v_terms[k], "");
-        v_total = v_total == NULL ? v_term : combine(cg, running, v_total, v_term);
-        v_sums[k] = v_total;
+    LLVMValueRef v_lane = rows->v_lane, v_sums[BATCH][16], v_up[BATCH], v_before[BATCH], v_all[BATCH];
+    for (unsigned r = 0; r < count; r++) {
+        for (unsigned k = 0; k < rows->lanes; k++) {
+            LLVMValueRef v_term = LLVMBuildLoad2(cg->builder, ty, rows[r].scans[number].v_terms[k], "");
+            v_sums[r][k] = k == 0 ? v_term : combine(cg, running, v_sums[r][k - 1], v_term);
+        }
+        v_up[r] = v_sums[r][rows->lanes - 1];
     }
-    LLVMValueRef v_up = v_total;
     for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
-        LLVMValueRef v_from = zf_cg_and(cg, zf_cg_sub(cg, r->v_lane, zf_cg_i32(cg, step)), zf_cg_i32(cg, ZF_WARP - 1));
-        LLVMValueRef v_other = zf_simt_shuffle(lower, v_up, v_from);
-        LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntUGE, r->v_lane, zf_cg_i32(cg, step));
-        v_up = zf_cg_select(cg, v_has, combine(cg, running, v_other, v_up), v_up);
+        LLVMValueRef v_from = zf_cg_and(cg, zf_cg_sub(cg, v_lane, zf_cg_i32(cg, step)), zf_cg_i32(cg, ZF_WARP - 1));
+        LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntUGE, v_lane, zf_cg_i32(cg, step)), v_other[BATCH];
+        for (unsigned r = 0; r < count; r++) v_other[r] = zf_simt_shuffle(lower, v_up[r], v_from);
+        for (unsigned r = 0; r < count; r++) {
+            v_up[r] = zf_cg_select(cg, v_has, combine(cg, running, v_other[r], v_up[r]), v_up[r]);
+        }
     }
-    LLVMValueRef v_before =
-        zf_simt_shuffle(lower, v_up, zf_cg_and(cg, zf_cg_sub(cg, r->v_lane, zf_cg_i32(cg, 1)), zf_cg_i32(cg, ZF_WARP - 1)));
-    LLVMValueRef v_first_lane = zf_cg_icmp(cg, LLVMIntEQ, r->v_lane, zf_cg_i32(cg, 0));
-    v_before = zf_cg_select(cg, v_first_lane, scan->v_identity, v_before);
-    LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, ty, scan->v_acc, "");
-    v_before = combine(cg, running, v_acc, v_before);
-    for (unsigned k = 0; k < r->lanes; k++) {
-        LLVMValueRef v = running->reduce->inclusive ? combine(cg, running, v_before, v_sums[k])
-                         : k == 0                   ? v_before
-                                                    : combine(cg, running, v_before, v_sums[k - 1]);
-        LLVMBuildStore(cg->builder, v, scan->v_terms[k]);
+    LLVMValueRef v_lower = zf_cg_and(cg, zf_cg_sub(cg, v_lane, zf_cg_i32(cg, 1)), zf_cg_i32(cg, ZF_WARP - 1));
+    LLVMValueRef v_first_lane = zf_cg_icmp(cg, LLVMIntEQ, v_lane, zf_cg_i32(cg, 0));
+    for (unsigned r = 0; r < count; r++) v_before[r] = zf_simt_shuffle(lower, v_up[r], v_lower);
+    for (unsigned r = 0; r < count; r++) v_all[r] = zf_simt_shuffle(lower, v_up[r], zf_cg_i32(cg, ZF_WARP - 1));
+    LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, ty, rows->scans[number].v_acc, "");
+    for (unsigned r = 0; r < count; r++) {
+        row_scan *scan = &rows[r].scans[number];
+        v_before[r] = combine(cg, running, v_acc, zf_cg_select(cg, v_first_lane, scan->v_identity, v_before[r]));
+        for (unsigned k = 0; k < rows->lanes; k++) {
+            LLVMValueRef v = running->reduce->inclusive ? combine(cg, running, v_before[r], v_sums[r][k])
+                             : k == 0                   ? v_before[r]
+                                                        : combine(cg, running, v_before[r], v_sums[r][k - 1]);
+            LLVMBuildStore(cg->builder, v, scan->v_terms[k]);
+        }
+        v_acc = combine(cg, running, v_acc, v_all[r]);
     }
-    LLVMValueRef v_all = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, ZF_WARP - 1));
-    LLVMBuildStore(cg->builder, combine(cg, running, v_acc, v_all), scan->v_acc);
+    LLVMBuildStore(cg->builder, v_acc, rows->scans[number].v_acc);
 }
 
 // ---- Elements -------------------------------------------------------------------------------------------------
@@ -182,19 +191,22 @@ static void place_lane(row *r, LLVMValueRef v_row, LLVMValueRef v_row_size) {
     r->v_first = zf_cg_add(cg, v_begin, zf_cg_mul(cg, v_lane, zf_cg_i64(cg, r->lanes)));
 }
 
-// A row all of whose terms and elements exist and are wanted.
-static void whole_row(row *r) {
-    zf_lower *lower = r->lower;
-    zf_simt_lanes lanes = zf_simt_lanes_begin(lower, r->v_first, r->lanes);
-    whole_terms(r, &lanes);
-    for (uint32_t s = 0; s < lower->running_count; s++) combine_row(r, &r->scans[s]);
-    whole_elements(r, &lanes);
-    zf_simt_lanes_end(lower, &lanes);
+// Rows all of whose terms and elements exist and are wanted.
+static void whole_rows(row *rows, unsigned count) {
+    zf_lower *lower = rows->lower;
+    zf_simt_lanes lanes[BATCH];
+    for (unsigned r = 0; r < count; r++) {
+        lanes[r] = zf_simt_lanes_begin(lower, rows[r].v_first, rows[r].lanes);
+        whole_terms(&rows[r], &lanes[r]);
+    }
+    for (uint32_t s = 0; s < lower->running_count; s++) combine_rows(rows, count, s);
+    for (unsigned r = 0; r < count; r++) whole_elements(&rows[r], &lanes[r]);
+    for (unsigned r = 0; r < count; r++) zf_simt_lanes_end(lower, &lanes[r]);
 }
 
 static void some_row(row *r) {
     some_terms(r);
-    for (uint32_t s = 0; s < r->lower->running_count; s++) combine_row(r, &r->scans[s]);
+    for (uint32_t s = 0; s < r->lower->running_count; s++) combine_rows(r, 1, s);
     some_elements(r);
 }
 
@@ -221,6 +233,7 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
     LLVMValueRef v_one = zf_cg_i64(cg, 1);
     zf_simt_tile tile = zf_simt_tile_of(lower);
     zf_lower_scans_make(lower);
+    row rows[BATCH];
     row r = {.lower = lower, .tile = &tile, .lanes = zf_simt_lane_count(lower->type)};
     r.v_lane = zf_cg_and(cg, lower->v_thread, zf_cg_i32(cg, ZF_WARP - 1));
     r.scans = ZF_NEW_ARRAY(cg->arena, row_scan, lower->running_count);
@@ -228,8 +241,6 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
         row_scan *scan = &r.scans[s];
         scan->running = &lower->runnings[s];
         scan->v_identity = identity(cg, scan->running);
-        LLVMTypeRef ty = zf_cg_type(cg, scan->running->type);
-        for (unsigned k = 0; k < r.lanes; k++) scan->v_terms[k] = zf_cg_alloca(cg, ty, "term");
         scan->v_acc = scan->running->v_acc;
         // Before the block's first element there is nothing, which of minima is no value.
         LLVMValueRef v_acc = scan->v_identity;
@@ -239,6 +250,15 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
             scan->v_next = zf_simt_seek_next(lower, (uint32_t)scan->running->field, zf_cg_i64(cg, 0));
         }
         LLVMBuildStore(cg->builder, v_acc, scan->v_acc);
+    }
+    for (unsigned k = 0; k < BATCH; k++) { // the terms are each row's own
+        rows[k] = r;
+        rows[k].scans = ZF_NEW_ARRAY(cg->arena, row_scan, lower->running_count);
+        for (uint32_t s = 0; s < lower->running_count; s++) {
+            rows[k].scans[s] = r.scans[s];
+            LLVMTypeRef ty = zf_cg_type(cg, r.scans[s].running->type);
+            for (unsigned e = 0; e < r.lanes; e++) rows[k].scans[s].v_terms[e] = zf_cg_alloca(cg, ty, "term");
+        }
     }
     // The term of the block's last element belongs to no exclusive scan, and may not exist.
     LLVMValueRef v_last = zf_cg_icmp(cg, LLVMIntEQ, tile.v_hi, tile.v_count);
@@ -255,16 +275,21 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
     LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_size, zf_cg_sub(cg, v_row_size, v_one)), v_row_size, "");
     LLVMValueRef v_whole = zf_cg_sub(cg, zf_cg_select(cg, v_some, r.v_after, tile.v_lo), tile.v_lo);
     v_whole = zf_cg_select(cg, tile.v_whole, LLVMBuildUDiv(cg->builder, v_whole, v_row_size, ""), zf_cg_i64(cg, 0));
-    zf_cg_loop rows;
-    zf_cg_loop_begin(cg, &rows, zf_cg_i64(cg, 0), v_whole, "row");
-    place_lane(&r, rows.v_i, v_row_size);
-    whole_row(&r);
-    zf_cg_loop_end(cg, &rows);
-    zf_simt_unroll(cg, &rows, 4);
-    zf_cg_loop_begin(cg, &rows, v_whole, v_rows, "row_cut");
-    place_lane(&r, rows.v_i, v_row_size);
-    some_row(&r);
-    zf_cg_loop_end(cg, &rows);
+    // Batches of whole rows, and what is left.
+    LLVMValueRef v_batch = zf_cg_i64(cg, BATCH), v_batches = LLVMBuildUDiv(cg->builder, v_whole, v_batch, "");
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_batches, "batch");
+    for (unsigned k = 0; k < BATCH; k++) {
+        place_lane(&rows[k], zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, v_batch), zf_cg_i64(cg, k)), v_row_size);
+        rows[k].v_after = r.v_after;
+    }
+    whole_rows(rows, BATCH);
+    zf_cg_loop_end(cg, &loop);
+    rows[0].v_after = r.v_after;
+    zf_cg_loop_begin(cg, &loop, zf_cg_mul(cg, v_batches, v_batch), v_rows, "row_cut");
+    place_lane(&rows[0], loop.v_i, v_row_size);
+    some_row(&rows[0]);
+    zf_cg_loop_end(cg, &loop);
     check_end(&r);
     zf_lower_report(lower, tile.v_lo);
 }

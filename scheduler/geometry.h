@@ -4,8 +4,8 @@
 
 #include "scheduler/plan.h"
 
-/// The default for a target and domain; NULL when the target does not exist.
-const zf_geometry *zf_geometry_default(const char *target, zf_domain domain);
+/// The default for a target and domain, where `scan` of elements that a scan runs along; NULL when the target does not exist.
+const zf_geometry *zf_geometry_default(const char *target, zf_domain domain, bool scan);
 
 /// True for a name that some row has.
 bool zf_target_known(const char *target);

@@ -146,7 +146,7 @@ static void gather_nodes(planner *p, uint32_t n, uint32_t *nodes, uint32_t *coun
 }
 
 static void set_geometry(planner *p, zf_kernel *kernel, bool ordered) {
-    kernel->geometry = *zf_geometry_default(p->plan->target, kernel->domain);
+    kernel->geometry = *zf_geometry_default(p->plan->target, kernel->domain, ordered && kernel->domain == ZF_DOMAIN_ELEMENTS);
     if (kernel->geometry.c == 0) { // elements that make 16 bytes; booleans that make one
         zf_type type = kernel->prefix != NULL ? kernel->prefix->term->type : p->graph->edges[kernel->edge].type;
         unsigned size = zf_kind_size(type.kind);
@@ -363,7 +363,11 @@ zf_plan *zf_plan_build(zf_arena *arena, const zf_graph *graph, const zf_plan_opt
     plan->edge_work = ZF_NEW_ARRAY(arena, int32_t, graph->edge_count);
     plan->edge_reason = ZF_NEW_ARRAY(arena, const char *, graph->edge_count);
     planner p = {.plan = plan, .graph = graph, .options = options, .diags = diags};
-    p.interval = options->seek_interval != 0 ? options->seek_interval : ZF_SEEK_INTERVAL_DEFAULT;
+    p.interval = options->seek_interval;
+    if (p.interval == 0) { // a warp makes a scan's tile: short tiles keep more of them under way
+        bool scan = graph->nodes[0].inst->pattern == ZF_FULLY_PARALLEL && zf_inst_has_scan(graph->nodes[0].inst);
+        p.interval = scan ? ZF_SEEK_INTERVAL_SCAN : ZF_SEEK_INTERVAL_DEFAULT;
+    }
     p.inlined = ZF_NEW_ARRAY(arena, bool, graph->edge_count);
     p.sites = zf_plan_sites(arena, graph);
     if (!check_options(&p) || !check_lowered(&p)) return NULL;

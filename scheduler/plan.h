@@ -113,7 +113,7 @@ typedef struct zf_plan {
 
 typedef struct zf_plan_options {
     const char *target;     ///< "host"
-    uint32_t seek_interval; ///< A; 0: 4096
+    uint32_t seek_interval; ///< A; 0: 4096, or 1024 where the column is a scan
     bool materialise_all;   ///< fuse nothing that may be materialised: for tests
 } zf_plan_options;
 
