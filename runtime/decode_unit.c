@@ -102,23 +102,27 @@ static zf_status describe(const zf_units *units, zf_unit_block *block, const zf_
     return ZF_OK;
 }
 
+static zf_status check_view(zf_units *units, zf_unit_block *block, const zf_block_view *view, const char *where,
+                            zf_error *error) {
+    block->stored = view->base;
+    block->bytes = view->bytes;
+    block->first_row = view->first_row;
+    ZF_TRY(zf_seeks_fit(block->plan, view, true, where, error));
+    if (block->code == NULL) ZF_TRY(zf_code_book_find(&units->book, block->plan, view, &block->code, error));
+    ZF_TRY(describe(units, block, view, error));
+    ZF_TRY(run_host_check(block, view, where, error));
+    return check_groups(block->plan, view, where, error);
+}
+
 static zf_status check_block(zf_units *units, uint64_t index, zf_error *error) {
     const zf_selection *s = &units->selection;
-    zf_unit_block *block = &units->blocks[index];
     uint64_t number = s->first_block + index;
     char where[ZF_WHERE_BYTES];
     zf_block_view view;
     zf_selection_where(s, number, where);
     ZF_TRY(zf_container_block(s->container, s->column_number, number, s->checksums, &view, error));
-    block->plan = s->plans[s->column->blocks[number].shape];
-    block->stored = view.base;
-    block->bytes = view.bytes;
-    block->first_row = view.first_row;
-    zf_status status = zf_seeks_fit(block->plan, &view, true, where, error);
-    if (status == ZF_OK) status = zf_code_book_find(&units->book, block->plan, &view, &block->code, error);
-    if (status == ZF_OK) status = describe(units, block, &view, error);
-    if (status == ZF_OK) status = run_host_check(block, &view, where, error);
-    if (status == ZF_OK) status = check_groups(block->plan, &view, where, error);
+    units->blocks[index].plan = s->plans[s->column->blocks[number].shape];
+    zf_status status = check_view(units, &units->blocks[index], &view, where, error);
     zf_block_view_free(&view);
     return status;
 }
@@ -149,8 +153,6 @@ static void check_one(void *user, uint64_t index, unsigned worker) {
 
 static zf_status check_blocks(zf_units *units, unsigned threads, zf_error *error) {
     uint64_t count = units->selection.last_block - units->selection.first_block;
-    units->blocks = calloc(count + 1, sizeof *units->blocks);
-    if (units->blocks == NULL) return no_memory(error);
     checking c = {.units = units, .status = ZF_OK, .error = error};
     atomic_init(&c.failed, UINT64_MAX);
     pthread_mutex_init(&c.lock, NULL);
@@ -311,7 +313,7 @@ static zf_status lay_out(zf_units *units, zf_error *error) {
     uint64_t rows = s->end - s->begin;
     if (s->bits == 1) {
         uint64_t first = s->first_block * s->column->rows_per_block, last = s->column->rows_per_block * s->last_block;
-        if (last > s->container->index.rows) last = s->container->index.rows;
+        if (last > s->rows) last = s->rows;
         units->sizes.skip = s->begin - first;
         fits = fits && zf_elements_bytes(s->first_block == s->last_block ? 0 : last - first, 1, &units->out_bytes);
         units->sizes.values = units->out_bytes;
@@ -340,8 +342,8 @@ static void count(zf_units *units) {
     }
 }
 
-static zf_status make(zf_units *units, unsigned threads, zf_error *error) {
-    ZF_TRY(check_blocks(units, threads, error));
+/// Everything behind the checks of blocks.
+static zf_status arrange(zf_units *units, zf_error *error) {
     uint64_t blocks = units->selection.last_block - units->selection.first_block;
     for (uint64_t b = 0; b < blocks; b++) ZF_TRY(add_block(units, b, error));
     for (uint32_t u = 0; u < units->unit_count; u++) ZF_TRY(make_tables(units, &units->units[u], error));
@@ -349,29 +351,80 @@ static zf_status make(zf_units *units, unsigned threads, zf_error *error) {
     return lay_out(units, error);
 }
 
-zf_status zf_units_make(zf_container *container, size_t column, const zf_decode_options *options,
-                        const zf_units_options *unit_options, zf_accelerator *accelerator, zf_units **out, zf_error *error) {
-    *out = NULL;
+static zf_units *new_units(zf_accelerator *accelerator, const zf_units_options *options) {
     zf_units *units = calloc(1, sizeof *units);
-    if (units == NULL) return no_memory(error);
+    if (units == NULL) return NULL;
     units->accelerator = accelerator;
-    if (unit_options != NULL) units->options = *unit_options;
+    if (options != NULL) units->options = *options;
     if (units->options.unit_bytes == 0) units->options.unit_bytes = UNIT_BYTES;
     if (units->options.unit_blocks == 0 || units->options.unit_blocks > ZF_SIMT_MOST_BLOCKS)
         units->options.unit_blocks = ZF_SIMT_MOST_BLOCKS;
-    zf_status status =
-        zf_selection_make(container, column, options, accelerator->ops->target(accelerator), &units->selection, error);
-    zf_code_book_init(&units->book, &units->selection.provider);
-    units->book.general = units->options.general;
-    if (status == ZF_OK) {
-        unsigned threads = zf_context_threads(container->context, options != NULL ? options->threads : 0);
-        status = make(units, threads, error);
-    }
+    return units;
+}
+
+static zf_status allocate_blocks(zf_units *units, zf_error *error) {
+    units->blocks = calloc(units->selection.last_block - units->selection.first_block + 1, sizeof *units->blocks);
+    return units->blocks != NULL ? ZF_OK : no_memory(error);
+}
+
+/// Hands the units over, or frees them.
+static zf_status finish(zf_units *units, zf_status status, zf_units **out) {
     if (status == ZF_OK)
         *out = units;
     else
         zf_units_free(units);
     return status;
+}
+
+zf_status zf_units_make(zf_container *container, size_t column, const zf_decode_options *options,
+                        const zf_units_options *unit_options, zf_accelerator *accelerator, zf_units **out, zf_error *error) {
+    *out = NULL;
+    zf_units *units = new_units(accelerator, unit_options);
+    if (units == NULL) return no_memory(error);
+    zf_status status =
+        zf_selection_make(container, column, options, accelerator->ops->target(accelerator), &units->selection, error);
+    zf_code_book_init(&units->book, &units->selection.provider);
+    units->book.general = units->options.general;
+    if (status == ZF_OK) status = allocate_blocks(units, error);
+    if (status == ZF_OK) {
+        unsigned threads = zf_context_threads(container->context, options != NULL ? options->threads : 0);
+        status = check_blocks(units, threads, error);
+    }
+    if (status == ZF_OK) status = arrange(units, error);
+    return finish(units, status, out);
+}
+
+zf_status zf_units_make_block(const zf_block_view *view, const zf_abi_plan *plan, const zf_abi_code *code, uint64_t begin,
+                              uint64_t end, zf_accelerator *accelerator, zf_units **out, zf_error *error) {
+    *out = NULL;
+    zf_units *units = new_units(accelerator, NULL);
+    if (units == NULL) return no_memory(error);
+    bool none = begin == end && view->rows != 0;
+    units->own_shape.shape = *view->shape;
+    units->own_column = (zf_index_column){.name = "",
+                                          .rows_per_block = view->rows,
+                                          .shapes = &units->own_shape,
+                                          .blocks = &units->own_block,
+                                          .shape_count = 1,
+                                          .block_count = 1};
+    units->selection = (zf_selection){.column = &units->own_column,
+                                      .rows = view->rows,
+                                      .bits = zf_element_bits(view->shape->edges[0].type),
+                                      .begin = begin,
+                                      .end = end,
+                                      .last_block = none ? 0 : 1};
+    zf_code_book_init(&units->book, &(zf_abi_provider){0});
+    zf_status status = zf_plan_fits(plan, view->shape, error);
+    if (status == ZF_OK && (begin > end || end > view->rows))
+        status = zf_raise(error, ZF_E_INTERNAL, "rows %llu..%llu of a block of %llu", (ull)begin, (ull)end, (ull)view->rows);
+    if (status == ZF_OK) status = allocate_blocks(units, error);
+    if (status == ZF_OK && !none) {
+        units->blocks[0].plan = plan;
+        units->blocks[0].code = code;
+        status = check_view(units, &units->blocks[0], view, "block", error);
+    }
+    if (status == ZF_OK) status = arrange(units, error);
+    return finish(units, status, out);
 }
 
 void zf_units_free(zf_units *units) {

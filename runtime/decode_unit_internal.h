@@ -53,6 +53,10 @@ struct zf_units {
     zf_units_sizes sizes;
     uint64_t out_bytes; ///< of the rows wanted, from `skip` on; booleans: of whole blocks
     zf_decode_stats stats;
+    // Of a block in memory, which no index describes.
+    zf_index_column own_column;
+    zf_index_shape own_shape;
+    zf_index_block own_block;
 };
 
 #endif

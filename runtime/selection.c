@@ -21,7 +21,7 @@ static zf_status check_column(const zf_container *container, size_t column, zf_e
 }
 
 static zf_status choose_rows(zf_selection *s, const zf_decode_options *options, zf_error *error) {
-    uint64_t rows = s->container->index.rows;
+    uint64_t rows = s->rows;
     s->begin = 0;
     s->end = rows;
     if (options != NULL && options->some_rows) {
@@ -83,6 +83,7 @@ zf_status zf_selection_make(zf_container *container, size_t column, const zf_dec
                             zf_selection *out, zf_error *error) {
     *out = (zf_selection){.container = container, .column_number = column};
     ZF_TRY(check_column(container, column, error));
+    out->rows = container->index.rows;
     out->column = &container->index.columns[column];
     out->bits = zf_element_bits(out->column->type.element);
     out->checksums = options == NULL || !options->skip_checksums;
@@ -96,6 +97,10 @@ void zf_selection_free(zf_selection *selection) {
 }
 
 void zf_selection_where(const zf_selection *selection, uint64_t block, char where[ZF_WHERE_BYTES]) {
+    if (selection->container == NULL) {
+        snprintf(where, ZF_WHERE_BYTES, "block");
+        return;
+    }
     snprintf(where, ZF_WHERE_BYTES, "%s: column %.64s, block %llu", zf_container_short_path(selection->container),
              selection->column->name, (ull)block);
 }

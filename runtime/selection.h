@@ -5,7 +5,8 @@
 #include "runtime/container_open.h"
 
 typedef struct zf_selection {
-    zf_container *container;
+    zf_container *container; ///< NULL: a block in memory
+    uint64_t rows;           ///< of the column
     const zf_index_column *column;
     size_t column_number;
     unsigned bits;                    ///< of an element

@@ -29,7 +29,7 @@ zf_decoder *diff_decoder_for(diff_case *c, unsigned level, const uint8_t *branch
     for (diff_decoder *d = c->decoders; d != NULL; d = d->next)
         if (d->level == level && (branch_count == 0 || memcmp(d->branches, branches, branch_count) == 0)) return d->decoder;
     zf_decoder *decoder = NULL;
-    if (zf_decoder_create(c->machine->compilers[level], c->spec, c->column, branches, branch_count, (zf_abi_target){0},
+    if (zf_decoder_create(diff_compiler(c->machine, level), c->spec, c->column, branches, branch_count, diff_target(level),
                           c->seek_interval, &decoder, error) != ZF_OK)
         return NULL;
     diff_decoder *d = calloc(1, sizeof *d);
@@ -86,6 +86,10 @@ typedef struct comparing {
     bool general;
     zf_decoder *decoder;
     const zf_abi_code *code;
+    uint64_t order; // of threads on the emulated GPU
+    // what recorded last, for forms that cannot
+    zf_decoder *recorder;
+    const zf_abi_code *recorder_code;
 } comparing;
 
 static diff_verdict differ(comparing *k, const char *what, const char *detail) {
@@ -183,8 +187,14 @@ static diff_verdict judge(comparing *k, const diff_result *got, const char *what
 
 // ---- Runs -----------------------------------------------------------------------------------------------------
 
-static diff_call call_of(const comparing *k, const diff_laid *laid) {
-    return (diff_call){.decoder = k->decoder, .code = k->code, .laid = laid, .end = UINT64_MAX, .threads = 1};
+static diff_call call_of(comparing *k, const diff_laid *laid) {
+    return (diff_call){.machine = k->c->machine,
+                       .decoder = k->decoder,
+                       .code = k->code,
+                       .laid = laid,
+                       .end = UINT64_MAX,
+                       .threads = 1,
+                       .order = k->order};
 }
 
 // Some rows of the block, which may cut tiles and bytes.
@@ -281,11 +291,15 @@ static diff_verdict run_form(comparing *k) {
     bool recorded = true;
     if (records.trees > 0) {
         call.record = &records;
+        call.decoder = k->recorder;
+        call.code = k->recorder_code;
         diff_run(&call, &got);
         verdict = judge(k, &got, "recorded");
         recorded = got.kind == DIFF_BYTES;
         diff_result_free(&got);
         call.record = NULL;
+        call.decoder = k->decoder;
+        call.code = k->code;
         free(laid.bytes);
         laid.bytes = NULL;
         // States of a run that failed are lies; what is wrong with the block shows all the same.
@@ -319,7 +333,8 @@ static diff_verdict unsupported(comparing *k, const zf_error *error) {
 
 static diff_verdict run_forms(comparing *k) {
     diff_verdict verdict = DIFF_SAME_BYTES;
-    for (k->level = 0; k->level < DIFF_LEVELS; k->level++) {
+    for (k->level = 0; k->level < DIFF_FORMS; k->level++) {
+        k->order = data_below(&k->random, 8);
         zf_error error = {0};
         k->decoder = diff_decoder_for(k->c, k->level, k->block->branches, k->block->branch_count, &error);
         if (k->decoder == NULL && error.status == ZF_ERR_UNSUPPORTED) return unsupported(k, &error);
@@ -334,8 +349,13 @@ static diff_verdict run_forms(comparing *k) {
                 verdict = unsupported(k, &error);
             else if (status != ZF_OK)
                 verdict = differ(k, "compiling", error.message);
-            else
+            else {
+                if (k->level != DIFF_EMU) {
+                    k->recorder = k->decoder;
+                    k->recorder_code = k->code;
+                }
                 verdict = run_form(k);
+            }
             if (verdict == DIFF_DISAGREE || verdict == DIFF_UNSUPPORTED) {
                 free(shaping);
                 return verdict;

@@ -7,7 +7,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "runtime/block_run.h"
 #include "runtime/container_format.h"
+#include "runtime/decode_unit.h"
 #include "runtime/element.h"
 #include "tests/interp/interp_internal.h"
 #include "tests/support/kernel_block.h"
@@ -20,11 +22,15 @@ enum { HANG_SECONDS = 60 };
 
 // ---- Compilers ------------------------------------------------------------------------------------------------
 
-const char *diff_level_name(unsigned level) { return level == 0 ? "-O0" : "-O3"; }
+const char *diff_level_name(unsigned form) { return form == 0 ? "-O0" : form == DIFF_EMU ? "emu" : "-O3"; }
+
+zf_compiler *diff_compiler(const diff_machine *m, unsigned form) { return m->compilers[form == DIFF_EMU ? 0 : form]; }
+
+zf_abi_target diff_target(unsigned form) { return (zf_abi_target){.family = form == DIFF_EMU ? ZF_TARGET_EMU : ZF_TARGET_HOST}; }
 
 bool diff_machine_open(diff_machine *m, const char *std_dir, zf_text *message) {
     static const unsigned levels[DIFF_LEVELS] = {1, 4};
-    *m = (diff_machine){{0}, {0}};
+    *m = (diff_machine){0};
     for (unsigned k = 0; k < DIFF_LEVELS; k++) {
         zf_error error = {0};
         zf_context_options context = {.cache_dir = "", .threads = 2};
@@ -36,7 +42,11 @@ bool diff_machine_open(diff_machine *m, const char *std_dir, zf_text *message) {
         diff_machine_close(m);
         return false;
     }
-    return true;
+    zf_error error = {0};
+    if (zf_emu_create(1, &m->emu, &error) == ZF_OK) return true;
+    zf_text_printf(message, "%s: %s", error.code, error.message);
+    diff_machine_close(m);
+    return false;
 }
 
 void diff_machine_close(diff_machine *m) {
@@ -44,7 +54,8 @@ void diff_machine_close(diff_machine *m) {
         zf_compiler_free(m->compilers[k]);
         zf_context_free(m->contexts[k]);
     }
-    *m = (diff_machine){{0}, {0}};
+    zf_emu_free(m->emu);
+    *m = (diff_machine){0};
 }
 
 // ---- Dying ----------------------------------------------------------------------------------------------------
@@ -193,8 +204,23 @@ static bool untouched(const kb_memory *m) {
     return at == end;
 }
 
+// What runs: a block on the host, or units on the emulated GPU.
+typedef struct running {
+    zf_block_run *run;
+    zf_units *units;
+    zf_accelerator *emu;
+    zf_units_memory memory;
+    uint64_t *words;
+} running;
+
+static zf_status run_units(const running *r, zf_error *error) {
+    ZF_TRY(zf_units_enqueue(r->units, NULL, &r->memory, r->words, error));
+    ZF_TRY(r->emu->ops->wait(r->emu, NULL, error));
+    return zf_units_status(r->units, r->words, error);
+}
+
 // The run itself, from which a signal leaves.
-static bool run_guarded(zf_block_run *run, zf_status *status, zf_error *error, diff_result *out) {
+static bool run_guarded(const running *r, zf_status *status, zf_error *error, diff_result *out) {
     int number = 0;
 #ifndef ZF_SANITIZE
     number = sigsetjmp(escape, 1);
@@ -202,7 +228,7 @@ static bool run_guarded(zf_block_run *run, zf_status *status, zf_error *error, d
     if (number == 0) {
         guarded = 1;
         alarm(HANG_SECONDS);
-        *status = zf_block_run_cpu(run, error);
+        *status = r->run != NULL ? zf_block_run_cpu(r->run, error) : run_units(r, error);
     }
     alarm(0);
     guarded = 0;
@@ -214,24 +240,24 @@ static bool run_guarded(zf_block_run *run, zf_status *status, zf_error *error, d
     return false;
 }
 
-static void run_view(const diff_call *call, const zf_block_view *view, diff_result *out) {
+// The rows of a block on the host, its buffers at the ends of readable memory.
+static void run_host(const diff_call *call, const zf_block_view *view, uint64_t end, diff_result *out) {
     const zf_decoder *decoder = call->decoder;
     zf_error error = {0};
     uint64_t work_bytes = 0, size = 0;
-    uint64_t begin = call->begin, end = call->end == UINT64_MAX ? view->rows : call->end;
     unsigned bits = zf_element_bits(decoder->shape.edges[0].type);
     if (zf_block_work_bytes(&decoder->abi, view, &work_bytes, &error) != ZF_OK) {
         failed(out, &error);
         return;
     }
-    zf_elements_bytes(end - begin, bits, &size);
+    zf_elements_bytes(end - call->begin, bits, &size);
     kb_memory work = kb_guarded(work_bytes, 64), to = kb_guarded(size, bits < 8 ? 1 : bits / 8);
     zf_block_run run = {.plan = &decoder->abi,
                         .code = call->code,
                         .view = view,
                         .element = decoder->shape.edges[0].type,
                         .out = to.data,
-                        .begin = begin,
+                        .begin = call->begin,
                         .end = end,
                         .work = work.data,
                         .where = "block",
@@ -239,7 +265,7 @@ static void run_view(const diff_call *call, const zf_block_view *view, diff_resu
                         .mode = call->record != NULL ? ZF_ABI_RECORD : ZF_ABI_DECODE,
                         .records = call->record != NULL ? call->record->values : NULL};
     zf_status status = ZF_OK;
-    if (run_guarded(&run, &status, &error, out)) {
+    if (run_guarded(&(running){.run = &run}, &status, &error, out)) {
         if (status != ZF_OK)
             failed(out, &error);
         else
@@ -253,6 +279,54 @@ static void run_view(const diff_call *call, const zf_block_view *view, diff_resu
     }
     kb_release(&work);
     kb_release(&to);
+}
+
+// What the emulated GPU made: its own checks say whether it stayed in its memory.
+static zf_status take_rows(const running *r, uint64_t rows, bool whole, unsigned bits, diff_result *out, zf_error *error) {
+    zf_units_sizes sizes = zf_units_sizes_of(r->units);
+    uint8_t *all = malloc(sizes.values + 1);
+    zf_status status = r->emu->ops->copy_out(r->emu, NULL, all, r->memory.values, sizes.values, error);
+    if (status == ZF_OK) {
+        out->kind = DIFF_BYTES;
+        zf_elements_bytes(rows, bits, &out->size);
+        out->bytes = calloc(1, out->size + 1);
+        bool part = bits == 1 && !whole; // a whole block's spare bits are the kernel's, and must be 0
+        if (part && rows > 0)
+            zf_copy_bits(out->bytes, 0, all, sizes.skip, rows);
+        else if (!part)
+            memcpy(out->bytes, all + (bits == 1 ? 0 : sizes.skip), out->size);
+    }
+    free(all);
+    return status;
+}
+
+static void run_emulated(const diff_call *call, const zf_block_view *view, uint64_t end, diff_result *out) {
+    zf_error error = {0};
+    running r = {.emu = call->machine->emu};
+    unsigned bits = zf_element_bits(call->decoder->shape.edges[0].type);
+    zf_emu_set_seed(r.emu, call->order);
+    zf_status status = zf_units_make_block(view, &call->decoder->abi, call->code, call->begin, end, r.emu, &r.units, &error);
+    if (status == ZF_OK) {
+        zf_units_sizes sizes = zf_units_sizes_of(r.units);
+        r.words = calloc(zf_units_words(r.units) + 1u, sizeof *r.words);
+        status = r.emu->ops->allocate(r.emu, sizes.values, &r.memory.values, &error);
+        if (status == ZF_OK) status = r.emu->ops->allocate(r.emu, sizes.workspace, &r.memory.workspace, &error);
+        if (status == ZF_OK && !run_guarded(&r, &status, &error, out)) return; // its memory is lost
+        if (status == ZF_OK) status = take_rows(&r, end - call->begin, end - call->begin == view->rows, bits, out, &error);
+        r.emu->ops->release(r.emu, r.memory.values);
+        r.emu->ops->release(r.emu, r.memory.workspace);
+        free(r.words);
+        zf_units_free(r.units);
+    }
+    if (status != ZF_OK) failed(out, &error);
+}
+
+static void run_view(const diff_call *call, const zf_block_view *view, diff_result *out) {
+    uint64_t end = call->end == UINT64_MAX ? view->rows : call->end;
+    if (call->decoder->abi.target.family == ZF_TARGET_EMU)
+        run_emulated(call, view, end, out);
+    else
+        run_host(call, view, end, out);
 }
 
 void diff_run(const diff_call *call, diff_result *out) {

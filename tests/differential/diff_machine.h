@@ -4,20 +4,27 @@
 #define ZF_TESTS_DIFFERENTIAL_DIFF_MACHINE_H
 
 #include "codegen/decoder.h"
+#include "runtime/emu.h"
 #include "tests/interp/interp.h"
 
-enum { DIFF_LEVELS = 2 };
+/// Levels are those of the host, -O0 and -O3; DIFF_EMU is the emulated GPU (at -O0), to which DIFF_FORMS count.
+enum { DIFF_LEVELS = 2, DIFF_EMU = DIFF_LEVELS, DIFF_FORMS };
 
-/// A compiler for each level: -O0 and -O3. Nothing is kept on disk.
+/// A compiler for each level. Nothing is kept on disk.
 typedef struct diff_machine {
     zf_context *contexts[DIFF_LEVELS];
     zf_compiler *compilers[DIFF_LEVELS];
+    zf_accelerator *emu;
 } diff_machine;
+
+/// The compiler and the target of a form.
+zf_compiler *diff_compiler(const diff_machine *m, unsigned form);
+zf_abi_target diff_target(unsigned form);
 
 /// With the library of `std_dir`; NULL: the source tree's.
 bool diff_machine_open(diff_machine *m, const char *std_dir, zf_text *message);
 void diff_machine_close(diff_machine *m);
-const char *diff_level_name(unsigned level); ///< "-O0"
+const char *diff_level_name(unsigned form); ///< "-O0"
 
 typedef enum diff_kind {
     DIFF_BYTES,    ///< every element was made
@@ -60,14 +67,16 @@ uint64_t diff_param(const zf_decoder *decoder, const interp_block *block, uint32
 bool diff_lay_out(const zf_decoder *decoder, const interp_block *block, const diff_records *records, diff_laid *out,
                   diff_result *result);
 
-/// How to run a block.
+/// How to run a block: on the host, or on the machine's emulated GPU, whichever the decoder was made for.
 typedef struct diff_call {
+    const diff_machine *machine;
     const zf_decoder *decoder;
     const zf_abi_code *code;
     const diff_laid *laid;
     uint64_t begin, end;  ///< rows; end UINT64_MAX: all
     diff_records *record; ///< not NULL: mode RECORD
     unsigned threads;
+    uint64_t order; ///< emulated: the seed of the order of threads
 } diff_call;
 
 void diff_run(const diff_call *call, diff_result *out);
