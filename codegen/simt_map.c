@@ -1,6 +1,6 @@
 // Maps: a thread block makes a tile, every thread C contiguous elements at a time, stored as 16 bytes. A tile that is not whole
-// (the block's last, or one that a range of rows cuts), and one in which a check failed, is made element by element, a thread
-// taking every S-th: there failures find their place.
+// (the block's last, or one that a range of rows cuts) is made element by element, a thread taking every S-th. A thread that met
+// a failed check in a whole tile goes through its elements again one by one: there failures find their place.
 #include "codegen/simt.h"
 
 enum { MOST_EMITTED = 1500 }; // expressions of all lanes of one thread: beyond it, one by one
@@ -82,6 +82,24 @@ static void cut_tile(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_sh
     zf_cg_loop_end(cg, &outer.loop);
 }
 
+// The elements that this thread made in whole_tile, one by one: which of them failed.
+static void report_again(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_shape *shape) {
+    zf_cg *cg = lower->cg;
+    unsigned count = zf_simt_lane_count(lower->type);
+    uint32_t step = shape->threads * count;
+    LLVMValueRef v_thread = zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false);
+    LLVMValueRef v_mine = zf_cg_add(cg, tile->v_lo, zf_cg_mul(cg, v_thread, zf_cg_i64(cg, count)));
+    zf_cg_loop outer, inner;
+    zf_cg_loop_begin(cg, &outer, zf_cg_i64(cg, 0), zf_cg_i64(cg, lower->kernel->tile / step), "again");
+    LLVMValueRef v_first = zf_cg_add(cg, v_mine, zf_cg_mul(cg, outer.v_i, zf_cg_i64(cg, step)));
+    zf_cg_loop_begin(cg, &inner, v_first, zf_cg_add(cg, v_first, zf_cg_i64(cg, count)), "element");
+    single(lower, inner.v_i);
+    zf_lower_report(lower, inner.v_i);
+    zf_lower_clear(lower);
+    zf_cg_loop_end(cg, &inner);
+    zf_cg_loop_end(cg, &outer);
+}
+
 void zf_simt_map(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     zf_simt_tile tile = zf_simt_tile_of(lower);
@@ -106,6 +124,7 @@ void zf_simt_map(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE)), bb_well, bb_again);
     zf_cg_enter(cg, bb_again);
     zf_lower_clear(lower);
-    zf_cg_br(cg, bb_cut);
+    report_again(lower, &tile, shape);
+    zf_cg_br(cg, bb_well);
     zf_cg_enter(cg, bb_well);
 }
