@@ -165,6 +165,24 @@ static zf_status check_blocks(zf_units *units, unsigned threads, zf_error *error
     return changed.status;
 }
 
+/// Further copies of all blocks, each with its own descriptor.
+static zf_status copy_blocks(zf_units *units, zf_error *error) {
+    for (uint64_t i = units->block_count; i < units->block_count * units->options.copies; i++) {
+        const zf_unit_block *from = &units->blocks[i % units->block_count];
+        zf_unit_block *to = &units->blocks[i];
+        size_t words = ZF_SIMT_HEAD + (size_t)from->plan->slot_count + from->plan->work_count;
+        size_t kernels = (size_t)from->plan->kernel_count + 1;
+        *to = *from;
+        to->words = malloc(words * sizeof *to->words);
+        to->tiles = malloc(kernels * sizeof *to->tiles);
+        if (to->words == NULL || to->tiles == NULL) return no_memory(error);
+        memcpy(to->words, from->words, words * sizeof *to->words);
+        memcpy(to->tiles, from->tiles, kernels * sizeof *to->tiles);
+        to->words[ZF_SIMT_OUT] += i / units->block_count * units->options.copy_stride;
+    }
+    return ZF_OK;
+}
+
 // ---- Grouping -------------------------------------------------------------------------------------------------
 
 /// Exactly one kernel may make the column: a descriptor has one first tile.
@@ -233,7 +251,7 @@ static zf_status add_block(zf_units *units, uint64_t index, zf_error *error) {
         unit->tiles[k] += block->tiles[k].count;
         if (unit->tiles[k] > ZF_SIMT_MOST_TILES) // of this block alone
             return zf_raise(error, ZF_E_TOO_LARGE, "block %llu has %llu tiles, more than a launch can have",
-                            (ull)(units->selection.first_block + index), (ull)unit->tiles[k]);
+                            (ull)(units->selection.first_block + index % units->block_count), (ull)unit->tiles[k]);
     }
     return ZF_OK;
 }
@@ -323,6 +341,10 @@ static zf_status lay_out(zf_units *units, zf_error *error) {
         fits = fits && zf_elements_bytes(rows, s->bits, &units->out_bytes) &&
                !__builtin_add_overflow(units->out_bytes, units->sizes.skip, &units->sizes.values);
     }
+    uint64_t copied;
+    fits = fits && !__builtin_mul_overflow(units->options.copies - 1, units->options.copy_stride, &copied) &&
+           !__builtin_add_overflow(units->sizes.values, copied, &units->sizes.values) &&
+           !__builtin_add_overflow(units->out_bytes, copied, &units->out_bytes);
     units->sizes.workspace = most;
     units->sizes.staging = staging;
     if (fits) return ZF_OK;
@@ -332,7 +354,7 @@ static zf_status lay_out(zf_units *units, zf_error *error) {
 // ---- All ------------------------------------------------------------------------------------------------------
 
 static void count(zf_units *units) {
-    uint64_t blocks = units->selection.last_block - units->selection.first_block;
+    uint64_t blocks = units->block_count;
     units->stats.blocks_read = blocks;
     units->stats.kernel_variants = units->book.kernel_variants;
     for (uint64_t b = 0; b < blocks; b++) {
@@ -344,8 +366,8 @@ static void count(zf_units *units) {
 
 /// Everything behind the checks of blocks.
 static zf_status arrange(zf_units *units, zf_error *error) {
-    uint64_t blocks = units->selection.last_block - units->selection.first_block;
-    for (uint64_t b = 0; b < blocks; b++) ZF_TRY(add_block(units, b, error));
+    ZF_TRY(copy_blocks(units, error));
+    for (uint64_t b = 0; b < units->block_count * units->options.copies; b++) ZF_TRY(add_block(units, b, error));
     for (uint32_t u = 0; u < units->unit_count; u++) ZF_TRY(make_tables(units, &units->units[u], error));
     count(units);
     return lay_out(units, error);
@@ -359,11 +381,16 @@ static zf_units *new_units(zf_accelerator *accelerator, const zf_units_options *
     if (units->options.unit_bytes == 0) units->options.unit_bytes = UNIT_BYTES;
     if (units->options.unit_blocks == 0 || units->options.unit_blocks > ZF_SIMT_MOST_BLOCKS)
         units->options.unit_blocks = ZF_SIMT_MOST_BLOCKS;
+    if (units->options.copies == 0) units->options.copies = 1;
     return units;
 }
 
 static zf_status allocate_blocks(zf_units *units, zf_error *error) {
-    units->blocks = calloc(units->selection.last_block - units->selection.first_block + 1, sizeof *units->blocks);
+    uint64_t count = units->selection.last_block - units->selection.first_block, room;
+    if (__builtin_mul_overflow(count, (uint64_t)units->options.copies, &room) || room > SIZE_MAX / sizeof *units->blocks - 1)
+        return zf_raise(error, ZF_E_TOO_LARGE, "%llu blocks are more than can be addressed", (ull)count);
+    units->block_count = count;
+    units->blocks = calloc(room + 1, sizeof *units->blocks);
     return units->blocks != NULL ? ZF_OK : no_memory(error);
 }
 
@@ -429,7 +456,7 @@ zf_status zf_units_make_block(const zf_block_view *view, const zf_abi_plan *plan
 
 void zf_units_free(zf_units *units) {
     if (units == NULL) return;
-    uint64_t blocks = units->blocks != NULL ? units->selection.last_block - units->selection.first_block : 0;
+    uint64_t blocks = units->blocks != NULL ? units->block_count * units->options.copies : 0;
     for (uint64_t b = 0; b < blocks; b++) {
         free(units->blocks[b].words);
         free(units->blocks[b].tiles);

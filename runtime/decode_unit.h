@@ -19,6 +19,10 @@ typedef struct zf_units_options {
     uint32_t unit_blocks; ///< most blocks of a unit; 0: ZF_SIMT_MOST_BLOCKS
     bool resident;        ///< each unit has device memory of its own: uploaded once, launched many times
     bool general;         ///< the general form of code, whatever the shaping values
+    /// For measurements: the blocks of the range count this often (0: once), each time with bytes and work memory of their own,
+    /// and with their output `copy_stride` (a multiple of 256) behind that of the time before.
+    uint32_t copies;
+    uint64_t copy_stride;
 } zf_units_options;
 
 typedef struct zf_units_sizes {

@@ -47,7 +47,8 @@ struct zf_units {
     zf_units_options options;
     zf_accelerator *accelerator;
     zf_code_book book;
-    zf_unit_block *blocks;
+    zf_unit_block *blocks; ///< of the range, as often as there are copies
+    uint64_t block_count;  ///< of the range
     zf_unit *units;
     uint32_t unit_count, unit_room, words;
     zf_units_sizes sizes;

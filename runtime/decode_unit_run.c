@@ -120,7 +120,7 @@ zf_status zf_units_status(const zf_units *units, const uint64_t *words, zf_error
     }
     if (unit == NULL) return ZF_OK;
     const zf_selection *s = &units->selection;
-    uint64_t number = s->first_block + least;
+    uint64_t number = s->first_block + least % units->block_count;
     char where[ZF_WHERE_BYTES];
     zf_selection_where(s, number, where);
     zf_failure what = {.plan = unit->plan,

@@ -34,7 +34,7 @@ typedef struct zf_bench_work {
     zf_column_info info;
     const zf_bench_block *blocks;
     uint64_t block_count, copies;
-    uint64_t stored_stride, plain_stride; ///< from a copy to the next, multiples of 256 and 64
+    uint64_t stored_stride, plain_stride; ///< from a copy to the next, multiples of 256
     uint8_t *stored, *out;
 } zf_bench_work;
 
@@ -50,6 +50,7 @@ struct zf_bench_device {
     const char *name; ///< of its zf_device_ops
     const char *copy; ///< what the copy is called, for people
     bool checksums;   ///< they can be verified within the time
+    bool own_blocks;  ///< `prepare` puts the stored blocks into the device's memory; zf_bench_work.stored is NULL
 
     /// `self` is the device's own business. `threads`: host threads that may decode.
     zf_status (*open)(zf_context *context, const zf_device *device, unsigned threads, void **self, zf_error *error);
@@ -77,6 +78,7 @@ struct zf_bench_device {
 };
 
 extern const zf_bench_device zf_bench_device_cpu;
+extern const zf_bench_device zf_bench_device_cuda, zf_bench_device_emu;
 
 /// How to measure on a device of the runtime, or NULL after filling `error`.
 const zf_bench_device *zf_bench_device_for(const zf_device *device, zf_error *error);

@@ -72,12 +72,13 @@ static zf_status place(session *s, const zf_bench_plain *plain, zf_error *error)
     zf_bench_work *w = &s->work;
     uint64_t wanted = w->options->bytes / plain->bytes + (w->options->bytes % plain->bytes != 0);
     w->copies = wanted < ZF_BENCH_COPIES_MOST ? wanted : ZF_BENCH_COPIES_MOST;
-    w->plain_stride = round_up(plain->bytes, 64);
+    w->plain_stride = round_up(plain->bytes, 256);
     s->plain_bytes = plain->bytes;
     void *memory[3] = {NULL};
     const uint64_t sizes[3] = {w->stored_stride * w->copies, plain->bytes * w->copies, w->plain_stride * w->copies};
     zf_status status = ZF_OK;
-    for (int i = 0; i < 3 && status == ZF_OK; i++) status = s->device->allocate(s->self, sizes[i], &memory[i], error);
+    for (int i = s->device->own_blocks ? 1 : 0; i < 3 && status == ZF_OK; i++)
+        status = s->device->allocate(s->self, sizes[i], &memory[i], error);
     w->stored = memory[0];
     s->source = memory[1];
     w->out = memory[2];
@@ -85,7 +86,7 @@ static zf_status place(session *s, const zf_bench_plain *plain, zf_error *error)
     s->landing = malloc(STEP);
     if (s->landing == NULL) return no_memory(error);
     for (uint64_t c = 0; c < w->copies; c++) {
-        for (uint64_t i = 0; i < w->block_count; i++) {
+        for (uint64_t i = 0; i < w->block_count && w->stored != NULL; i++) {
             const zf_bench_block *b = &s->blocks[i];
             uint8_t *to = w->stored + c * w->stored_stride + b->stored;
             ZF_TRY(s->device->upload(s->self, to, b->view.base, b->view.bytes, error));

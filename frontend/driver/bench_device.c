@@ -5,7 +5,7 @@
 #include "frontend/driver/bench.h"
 #include "frontend/driver/driver_codes.h"
 
-static const zf_bench_device *const table[] = {&zf_bench_device_cpu};
+static const zf_bench_device *const table[] = {&zf_bench_device_cpu, &zf_bench_device_cuda, &zf_bench_device_emu};
 
 const zf_bench_device *zf_bench_device_for(const zf_device *device, zf_error *error) {
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {

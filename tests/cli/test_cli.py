@@ -374,6 +374,19 @@ class Bench(Case):
         some = self.report("--columns", "n,flag", "--bytes", "1", container)["results"]
         self.assertEqual([(r["column"], r["repeated"]) for r in some], [("n", 1), ("flag", 1)])
 
+    def test_accelerator(self):
+        """The emulator stands for all accelerators: copies of all blocks in one launch, every byte compared."""
+        container = self.encode(make_rows(9000), "--rows-per-block", "4096")
+        for more in [(), ("--general",)]:
+            report = self.report("--bytes", "200000", "--device", "emu", *more, container)
+            self.assertEqual([r["column"] for r in report["results"]], list(TYPES))
+            for result in report["results"]:
+                self.check(result, 200000)
+                self.assertEqual(result["blocks"], 3)
+                self.assertGreater(result["repeated"], 1)
+        self.assertEqual(report["device"]["name"], "emu")
+        self.assertEqual(run("bench", "--device", "emu", "--checksums", container).returncode, 2)
+
     def test_checksums_read_whole_blocks(self):
         container = self.encode(make_rows(5000))
         read = [self.report("--columns", "id", "--bytes", "1", *more, container)["results"][0]["read_bytes"] for more in ((), ("--checksums",))]
