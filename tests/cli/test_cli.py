@@ -187,6 +187,21 @@ class RoundTrips(Case):
         self.assertEqual(sorted(p.name for p in (self.dir / "some").iterdir()), ["id.i64", "n.i32"])
         self.assertIn("price\n", self.bad(2, "ZF1105", "decode", "--columns", "pricee", "-o", self.dir / "none", container))
 
+    def test_emulated_gpu(self):
+        """All rows and some, on the emulated GPU as on the CPU; launches do not grow with the blocks."""
+        container = self.encode(make_rows(20000), "--rows-per-block", "4096")
+        launches = {}
+        for rows in ["..", "4000..4200", "777..19999"]:
+            for device in ["cpu", "emu"]:
+                report = json.loads(self.good("decode", "-f", "--json", "--device", device, "--rows", rows, "-o", self.dir / device, container))
+                launches[device] = {c["column"]: (c["launches"], c["kernel_variants"], c["blocks_read"]) for c in report}
+            for column, (count, variants, blocks) in launches["emu"].items():
+                self.assertEqual(count, variants, column)
+                self.assertEqual(blocks, launches["cpu"][column][2])
+                name = next(p.name for p in (self.dir / "cpu").iterdir() if p.stem.split(".")[-1] == column or p.stem == column)
+                self.assertEqual((self.dir / "cpu" / name).read_bytes(), (self.dir / "emu" / name).read_bytes(), f"{column}, rows {rows}")
+        self.good("verify", "-q", "--device", "emu", container)
+
 
 class BadInput(Case):
     def encode_text(self, text, status, code, *more, program="table s { a: i32 = bitpack; d: date32 = bitpack; }"):

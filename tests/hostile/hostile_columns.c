@@ -1,6 +1,7 @@
 // A container that the compiler wrote, with bytes changed, decoded by code that the compiler makes from the file's own text. A
 // changed byte gives an error with a code and a place, or the right answer. With the checksums made right again (a file that
 // lies) it gives an error or an answer, and nothing outside the buffers is touched: buffers end where unreadable pages begin.
+// Some of the lies are also told to the emulated GPU, which must refuse what the CPU refuses and make what it makes.
 #include <ftw.h>
 #include <sys/mman.h>
 
@@ -53,6 +54,8 @@ static fenced fence(size_t bytes) {
 }
 
 static unsigned errors, answers, others;
+static unsigned emulated, launched; ///< decodes on the emulated GPU, and those of them that came as far as a launch
+enum { EMULATE_EVERY = 3 };
 
 static void check_error(const zf_error *error, const char *what, size_t at) {
     errors++;
@@ -61,7 +64,28 @@ static void check_error(const zf_error *error, const char *what, size_t at) {
     if (error->status == ZF_ERR_INTERNAL) CHECK(false, "%s at byte %zu: %s %s", what, at, error->code, error->message);
 }
 
+/// The same on the emulated GPU; `values` is what the CPU made, NULL where it refused.
+static void emulate(zf_container *container, size_t column, const void *values, size_t bytes, const char *what, size_t at) {
+    zf_error error = {0};
+    zf_decode_options options = {.row_count = UINT64_MAX, .threads = 1};
+    zf_decode_stats stats;
+    uint8_t *made = aligned_alloc(64, bytes / 64 * 64 + 64);
+    zf_status status = zf_decode(container, column, "emu", &options, &(zf_decode_buffers){.values = made}, &stats, &error);
+    emulated++;
+    launched += stats.launches > 0;
+    bool whole = strncmp(error.code, "ZF", 2) == 0 && error.message[0] != 0 && error.place[0] != 0;
+    if (values != NULL && (status != ZF_OK || memcmp(values, made, bytes) != 0)) {
+        CHECK(false, "%s at byte %zu: emu makes something else of column %zu: %s %s (%s)", what, at, column, error.code,
+              error.message, error.place);
+    } else if (values == NULL && (status == ZF_OK || status == ZF_ERR_INTERNAL || !whole)) {
+        CHECK(false, "%s at byte %zu: emu does not refuse column %zu: %s %s (%s)", what, at, column, error.code, error.message,
+              error.place);
+    }
+    free(made);
+}
+
 static void attack_column(zf_container *container, size_t column, bool honest, const char *what, size_t at) {
+    bool emulates = at % EMULATE_EVERY == 0 && (!honest || at == 0);
     zf_error error = {0};
     zf_decode_options options = {.row_count = UINT64_MAX, .threads = 1};
     zf_decode_sizes sizes;
@@ -79,7 +103,9 @@ static void attack_column(zf_container *container, size_t column, bool honest, c
     zf_decode_buffers buffers = {.values = values.at, .workspace = work.at};
     if (zf_decode(container, column, "cpu", &options, &buffers, NULL, &error) != ZF_OK) {
         check_error(&error, what, at);
+        if (emulates) emulate(container, column, NULL, sizes.values, what, at);
     } else {
+        if (emulates) emulate(container, column, values.at, sizes.values, what, at);
         bool right = false;
         for (size_t c = 0; c < COLUMNS; c++) {
             if (strcmp(columns[c].name, info.name) != 0) continue;
@@ -183,6 +209,8 @@ int main(void) {
         }
     }
     printf("%zu bytes: %u errors, %u right answers, %u others\n", m.size, errors, answers, others);
+    printf("on the emulated GPU: %u, %u of them launched a kernel\n", emulated, launched);
+    CHECK(launched * 2 >= emulated, "most lies do not reach a kernel");
     unlink(path);
     mutate_free(&m);
     zf_program_free(program);
