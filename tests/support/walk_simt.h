@@ -46,8 +46,8 @@ static inline void simt_fail(void *thread, uint64_t *failure, const uint64_t *bl
 
 static inline uint64_t simt_state(void *thread, const uint8_t *block, const uint64_t *slots, uint64_t tile) {
     uint64_t width = slots[4], value = 0;
-    const uint8_t *at = block + slots[3] + (tile - 1) * width;
     if (tile == 0) return 0;
+    const uint8_t *at = block + slots[3] + (tile - 1) * width;
     if (width != 0) zf_emu_check(thread, at, (uint32_t)width, (uint32_t)width, ZF_EMU_LOAD, 5);
     memcpy(&value, at, width);
     return value;
