@@ -70,13 +70,6 @@ class Session:
         if not (PACK / "bin" / program).exists():
             raise Skipped(f"{program} is not in the archive")
 
-    def knows(self, program, option):
-        """Skips where a program does not have an option."""
-        self.has(program)
-        said = subprocess.run([str(PACK / "bin" / program), "--help"], capture_output=True, text=True, cwd=PACK, check=False)
-        if option not in said.stdout + said.stderr:
-            raise Skipped(f"{program} does not have {option}")
-
     def container(self, table):
         path = self.data / f"{table}.zfd"
         if not path.exists():
@@ -105,8 +98,13 @@ def unit(name, *words):
 
 
 def differential(s):
-    s.knows("zf-differential", "--device")
-    return s.run("zf-differential", "--device", s.device, "--from", 1, "--count", s.options.programs).strip().splitlines()[-3:]
+    """Random programs: the interpreter, the CPU's code and the GPU's agree."""
+    s.has("zf-differential")
+    counts = s.tree / "differential.json"
+    jobs = min(8, os.cpu_count() or 1)
+    s.run("zf-differential", "--from", 1, "--count", s.options.programs, "--jobs", jobs, "--json", counts,
+          environment={"ZF_TEST_DEVICE": s.device})
+    return json.loads(counts.read_text())
 
 
 def tpch(s):
@@ -193,6 +191,7 @@ STEPS = (
     ("test_runtime", unit("test_runtime")),
     ("test_provider", unit("test_provider")),
     ("differential", differential),
+    ("differential_kernels", unit("differential_kernels")),
     ("tpch", tpch),
     ("columns", columns),
     ("rows", rows),

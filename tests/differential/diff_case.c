@@ -29,8 +29,8 @@ zf_decoder *diff_decoder_for(diff_case *c, unsigned level, const uint8_t *branch
     for (diff_decoder *d = c->decoders; d != NULL; d = d->next)
         if (d->level == level && (branch_count == 0 || memcmp(d->branches, branches, branch_count) == 0)) return d->decoder;
     zf_decoder *decoder = NULL;
-    if (zf_decoder_create(diff_compiler(c->machine, level), c->spec, c->column, branches, branch_count, diff_target(level),
-                          c->seek_interval, &decoder, error) != ZF_OK)
+    if (zf_decoder_create(diff_compiler(c->machine, level), c->spec, c->column, branches, branch_count,
+                          diff_target(c->machine, level), c->seek_interval, &decoder, error) != ZF_OK)
         return NULL;
     diff_decoder *d = calloc(1, sizeof *d);
     *d = (diff_decoder){.level = level, .branches = calloc(1, branch_count + 1u), .decoder = decoder, .next = c->decoders};
@@ -350,7 +350,7 @@ static diff_verdict run_forms(comparing *k) {
             else if (status != ZF_OK)
                 verdict = differ(k, "compiling", error.message);
             else {
-                if (k->level != DIFF_EMU) {
+                if (k->level != DIFF_GPU) {
                     k->recorder = k->decoder;
                     k->recorder_code = k->code;
                 }

@@ -10,6 +10,7 @@
 #include "runtime/block_run.h"
 #include "runtime/container_format.h"
 #include "runtime/decode_unit.h"
+#include "runtime/device.h"
 #include "runtime/element.h"
 #include "tests/interp/interp_internal.h"
 #include "tests/support/kernel_block.h"
@@ -22,11 +23,25 @@ enum { HANG_SECONDS = 60 };
 
 // ---- Compilers ------------------------------------------------------------------------------------------------
 
-const char *diff_level_name(unsigned form) { return form == 0 ? "-O0" : form == DIFF_EMU ? "emu" : "-O3"; }
+const char *diff_level_name(unsigned form) { return form == 0 ? "-O0" : form == DIFF_GPU ? "GPU" : "-O3"; }
 
-zf_compiler *diff_compiler(const diff_machine *m, unsigned form) { return m->compilers[form == DIFF_EMU ? 0 : form]; }
+zf_compiler *diff_compiler(const diff_machine *m, unsigned form) {
+    if (form == DIFF_GPU) return m->compilers[m->emulated ? 0 : DIFF_LEVELS - 1];
+    return m->compilers[form];
+}
 
-zf_abi_target diff_target(unsigned form) { return (zf_abi_target){.family = form == DIFF_EMU ? ZF_TARGET_EMU : ZF_TARGET_HOST}; }
+zf_abi_target diff_target(const diff_machine *m, unsigned form) {
+    return form == DIFF_GPU ? m->gpu->ops->target(m->gpu) : (zf_abi_target){.family = ZF_TARGET_HOST};
+}
+
+static zf_status open_gpu(diff_machine *m, zf_error *error) {
+    const char *name = getenv("ZF_TEST_DEVICE");
+    m->emulated = name == NULL || strncmp(name, "cuda", 4) != 0;
+    if (m->emulated) return zf_emu_create(1, &m->gpu, error);
+    zf_device device;
+    ZF_TRY(zf_device_find(m->contexts[0], name, &device, error));
+    return zf_device_accelerator(m->contexts[0], &device, &m->gpu, error);
+}
 
 bool diff_machine_open(diff_machine *m, const char *std_dir, zf_text *message) {
     static const unsigned levels[DIFF_LEVELS] = {1, 4};
@@ -43,18 +58,18 @@ bool diff_machine_open(diff_machine *m, const char *std_dir, zf_text *message) {
         return false;
     }
     zf_error error = {0};
-    if (zf_emu_create(1, &m->emu, &error) == ZF_OK) return true;
+    if (open_gpu(m, &error) == ZF_OK) return true;
     zf_text_printf(message, "%s: %s", error.code, error.message);
     diff_machine_close(m);
     return false;
 }
 
 void diff_machine_close(diff_machine *m) {
+    if (m->emulated) zf_emu_free(m->gpu);
     for (unsigned k = 0; k < DIFF_LEVELS; k++) {
         zf_compiler_free(m->compilers[k]);
         zf_context_free(m->contexts[k]);
     }
-    zf_emu_free(m->emu);
     *m = (diff_machine){0};
 }
 
@@ -204,18 +219,18 @@ static bool untouched(const kb_memory *m) {
     return at == end;
 }
 
-// What runs: a block on the host, or units on the emulated GPU.
+// What runs: a block on the host, or units on the GPU.
 typedef struct running {
     zf_block_run *run;
     zf_units *units;
-    zf_accelerator *emu;
+    zf_accelerator *gpu;
     zf_units_memory memory;
     uint64_t *words;
 } running;
 
 static zf_status run_units(const running *r, zf_error *error) {
     ZF_TRY(zf_units_enqueue(r->units, NULL, &r->memory, r->words, error));
-    ZF_TRY(r->emu->ops->wait(r->emu, NULL, error));
+    ZF_TRY(r->gpu->ops->wait(r->gpu, NULL, error));
     return zf_units_status(r->units, r->words, error);
 }
 
@@ -281,11 +296,11 @@ static void run_host(const diff_call *call, const zf_block_view *view, uint64_t 
     kb_release(&to);
 }
 
-// What the emulated GPU made: its own checks say whether it stayed in its memory.
+// What the GPU made: the emulator's own checks say whether it stayed in its memory.
 static zf_status take_rows(const running *r, uint64_t rows, bool whole, unsigned bits, diff_result *out, zf_error *error) {
     zf_units_sizes sizes = zf_units_sizes_of(r->units);
     uint8_t *all = malloc(sizes.values + 1);
-    zf_status status = r->emu->ops->copy_out(r->emu, NULL, all, r->memory.values, sizes.values, error);
+    zf_status status = r->gpu->ops->copy_out(r->gpu, NULL, all, r->memory.values, sizes.values, error);
     if (status == ZF_OK) {
         out->kind = DIFF_BYTES;
         zf_elements_bytes(rows, bits, &out->size);
@@ -300,21 +315,21 @@ static zf_status take_rows(const running *r, uint64_t rows, bool whole, unsigned
     return status;
 }
 
-static void run_emulated(const diff_call *call, const zf_block_view *view, uint64_t end, diff_result *out) {
+static void run_on_gpu(const diff_call *call, const zf_block_view *view, uint64_t end, diff_result *out) {
     zf_error error = {0};
-    running r = {.emu = call->machine->emu};
+    running r = {.gpu = call->machine->gpu};
     unsigned bits = zf_element_bits(call->decoder->shape.edges[0].type);
-    zf_emu_set_seed(r.emu, call->order);
-    zf_status status = zf_units_make_block(view, &call->decoder->abi, call->code, call->begin, end, r.emu, &r.units, &error);
+    if (call->machine->emulated) zf_emu_set_seed(r.gpu, call->order);
+    zf_status status = zf_units_make_block(view, &call->decoder->abi, call->code, call->begin, end, r.gpu, &r.units, &error);
     if (status == ZF_OK) {
         zf_units_sizes sizes = zf_units_sizes_of(r.units);
         r.words = calloc(zf_units_words(r.units) + 1u, sizeof *r.words);
-        status = r.emu->ops->allocate(r.emu, sizes.values, &r.memory.values, &error);
-        if (status == ZF_OK) status = r.emu->ops->allocate(r.emu, sizes.workspace, &r.memory.workspace, &error);
+        status = r.gpu->ops->allocate(r.gpu, sizes.values, &r.memory.values, &error);
+        if (status == ZF_OK) status = r.gpu->ops->allocate(r.gpu, sizes.workspace, &r.memory.workspace, &error);
         if (status == ZF_OK && !run_guarded(&r, &status, &error, out)) return; // its memory is lost
         if (status == ZF_OK) status = take_rows(&r, end - call->begin, end - call->begin == view->rows, bits, out, &error);
-        r.emu->ops->release(r.emu, r.memory.values);
-        r.emu->ops->release(r.emu, r.memory.workspace);
+        r.gpu->ops->release(r.gpu, r.memory.values);
+        r.gpu->ops->release(r.gpu, r.memory.workspace);
         free(r.words);
         zf_units_free(r.units);
     }
@@ -323,8 +338,8 @@ static void run_emulated(const diff_call *call, const zf_block_view *view, uint6
 
 static void run_view(const diff_call *call, const zf_block_view *view, diff_result *out) {
     uint64_t end = call->end == UINT64_MAX ? view->rows : call->end;
-    if (call->decoder->abi.target.family == ZF_TARGET_EMU)
-        run_emulated(call, view, end, out);
+    if (call->decoder->abi.target.family != ZF_TARGET_HOST)
+        run_on_gpu(call, view, end, out);
     else
         run_host(call, view, end, out);
 }

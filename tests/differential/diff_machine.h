@@ -7,19 +7,21 @@
 #include "runtime/emu.h"
 #include "tests/interp/interp.h"
 
-/// Levels are those of the host, -O0 and -O3; DIFF_EMU is the emulated GPU (at -O0), to which DIFF_FORMS count.
-enum { DIFF_LEVELS = 2, DIFF_EMU = DIFF_LEVELS, DIFF_FORMS };
+/// Levels are those of the host, -O0 and -O3; DIFF_GPU is the emulated GPU (at -O0), or the one that the environment names in
+/// ZF_TEST_DEVICE=cuda (at -O3). DIFF_FORMS count all.
+enum { DIFF_LEVELS = 2, DIFF_GPU = DIFF_LEVELS, DIFF_FORMS };
 
 /// A compiler for each level. Nothing is kept on disk.
 typedef struct diff_machine {
     zf_context *contexts[DIFF_LEVELS];
     zf_compiler *compilers[DIFF_LEVELS];
-    zf_accelerator *emu;
+    zf_accelerator *gpu;
+    bool emulated; ///< the machine's own; else the first context's
 } diff_machine;
 
 /// The compiler and the target of a form.
 zf_compiler *diff_compiler(const diff_machine *m, unsigned form);
-zf_abi_target diff_target(unsigned form);
+zf_abi_target diff_target(const diff_machine *m, unsigned form);
 
 /// With the library of `std_dir`; NULL: the source tree's.
 bool diff_machine_open(diff_machine *m, const char *std_dir, zf_text *message);
@@ -67,7 +69,7 @@ uint64_t diff_param(const zf_decoder *decoder, const interp_block *block, uint32
 bool diff_lay_out(const zf_decoder *decoder, const interp_block *block, const diff_records *records, diff_laid *out,
                   diff_result *result);
 
-/// How to run a block: on the host, or on the machine's emulated GPU, whichever the decoder was made for.
+/// How to run a block: on the host, or on the machine's GPU, whichever the decoder was made for.
 typedef struct diff_call {
     const diff_machine *machine;
     const zf_decoder *decoder;
