@@ -14,6 +14,7 @@ static _Thread_local int depth;
 
 struct zf_cu_module_object {
     char *text;
+    zf_cu_module next;
 };
 struct zf_cu_function_object {
     char name[64];
@@ -27,6 +28,7 @@ struct zf_cu_event_object {
     struct timespec at;
 };
 static int context_object;
+static zf_cu_module modules;     // of the context, and gone with it
 static zf_cu_function functions; // kept until the process ends
 
 static zf_cu_result fails(const char *symbol, bool within) {
@@ -118,7 +120,13 @@ FUNCTION(cuDevicePrimaryCtxRetain, false, zf_cu_context *context, zf_cu_device d
 
 FUNCTION(cuDevicePrimaryCtxRelease_v2, false, zf_cu_device device) {
     (void)device;
-    fake.retained--;
+    if (--fake.retained > 0) return ZF_CU_SUCCESS;
+    for (zf_cu_module module = modules, next; module != NULL; module = next) {
+        next = module->next;
+        free(module->text);
+        free(module);
+    }
+    modules = NULL;
     return ZF_CU_SUCCESS;
 }
 
@@ -312,13 +320,17 @@ FUNCTION(cuModuleLoadDataEx, true, zf_cu_module *module, const void *image, unsi
     (void)count, (void)options, (void)values;
     if (memcmp(image, "FAKE", 4) != 0) return ZF_CU_INVALID_IMAGE;
     *module = malloc(sizeof **module);
-    (*module)->text = strdup(image);
+    **module = (struct zf_cu_module_object){strdup(image), modules};
+    modules = *module;
     fake.loads++;
     return ZF_CU_SUCCESS;
 }
 
 FUNCTION(cuModuleUnload, true, zf_cu_module module) {
     BEGIN(cuModuleUnload, true);
+    zf_cu_module *link = &modules;
+    while (*link != module) link = &(*link)->next;
+    *link = module->next;
     free(module->text);
     free(module);
     fake.unloads++;

@@ -224,7 +224,7 @@ static int damage_cache(void) {
         snprintf(path, sizeof path, "%s/%s", kept, entry->d_name);
         int fd = open(path, O_RDWR);
         struct stat facts;
-        char byte;
+        char byte = 0;
         bool done = fd >= 0 && fstat(fd, &facts) == 0 && pread(fd, &byte, 1, facts.st_size - 20) == 1;
         byte = (char)(byte ^ 0x20);
         done = done && pwrite(fd, &byte, 1, facts.st_size - 20) == 1;
