@@ -110,7 +110,15 @@ void zf_seal_stmt(zf_parser *parser, zf_ast_stmt *stmt) {
     stmt->depth = depth + 1;
     if (stmt->depth <= ZF_AST_DEPTH_LIMIT) return;
     zf_syntax_too_deep(parser, stmt->span);
+    bool branch = stmt->kind == ZF_AS_IF || stmt->kind == ZF_AS_BLOCK;
     *stmt = (zf_ast_stmt){.kind = ZF_AS_BREAK, .span = stmt->span, .depth = 1, .cut = true};
+    if (!branch) return;
+    // It may be what follows an `else`, and that is an `if` or a block: a block around what was cut.
+    zf_ast_stmt *inside = zf_new_stmt(parser, ZF_AS_BREAK, stmt->span);
+    inside->cut = true;
+    stmt->kind = ZF_AS_BLOCK;
+    stmt->body = zf_build_block(parser, inside, stmt->span);
+    stmt->depth = 2;
 }
 
 void zf_seal_codec(zf_parser *parser, zf_ast_codec *codec) {
