@@ -56,12 +56,9 @@ static zf_status claim(reader *r) {
         zf_column_data *column = r->fields[i];
         if (!column) continue;
         any = true;
-        // Several text files are parts of one table; a raw file and a text for one column are a mistake.
-        if (column->source && strchr(column->source, '=')) {
-            return zf_fail(r->error, ZF_ERR_INPUT, ZFC_GIVEN_TWICE, "column `%s` is given by %s and by %s", column->name,
-                           column->source, r->path);
-        }
-        column->source = r->path;
+        ZF_TRY(zf_column_claim(column, ZF_PART_VALUES, r->path, true, r->error));
+        ZF_TRY(zf_column_claim(column, ZF_PART_OFFSETS, r->path, true, r->error));
+        ZF_TRY(zf_column_claim(column, ZF_PART_VALIDITY, r->path, true, r->error));
     }
     if (any) return ZF_OK;
     zf_fail(r->error, ZF_ERR_INPUT, ZFC_BAD_TEXT, "no field of the header is a column of the table");

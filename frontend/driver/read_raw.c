@@ -131,8 +131,6 @@ static zf_status take_offsets(zf_column_data *column, const char *path, const by
     if (file->size % 8 != 0 || file->size == 0)
         return zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE, "%s: offsets are rows + 1 numbers of 8 bytes", path);
     column->rows = file->size / 8 - 1;
-    column->row_capacity = column->rows;
-    free(column->offsets);
     column->offsets = malloc(file->size);
     if (!column->offsets) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for %s", path);
     memcpy(column->offsets, file->data, file->size);
@@ -160,24 +158,16 @@ zf_status zf_read_raw(const char *what, size_t name_length, const char *path, zf
         zf_fail(error, ZF_ERR_INPUT, ZFC_NO_SUCH_COLUMN, "the table has no column `%s`", name);
         return nearest ? zf_fail_hint(error, ZF_ERR_INPUT, "did you mean `%s`?", nearest) : ZF_ERR_INPUT;
     }
+    zf_column_part part = is_offsets ? ZF_PART_OFFSETS : is_valid ? ZF_PART_VALIDITY : ZF_PART_VALUES;
+    ZF_TRY(zf_column_claim(column, part, what, false, error));
     bytes file = {0};
     ZF_TRY(read_whole(path, &file, error));
-    zf_status status = ZF_OK;
     if (is_valid) {
-        free(column->validity);
-        column->validity = (uint8_t *)file.data;
+        column->validity = (uint8_t *)file.data; // the bitmap keeps the memory
         column->raw_valid_bytes = file.size;
-        return ZF_OK; // the bitmap keeps the memory
+        return ZF_OK;
     }
-    if (is_offsets) {
-        status = take_offsets(column, path, &file, error);
-    } else if (column->source) {
-        status = zf_fail(error, ZF_ERR_INPUT, ZFC_GIVEN_TWICE, "column `%s` is given twice: by %s and %s", column->name,
-                         column->source, what);
-    } else {
-        status = take_values(column, path, &file, error);
-        column->source = what;
-    }
+    zf_status status = is_offsets ? take_offsets(column, path, &file, error) : take_values(column, path, &file, error);
     free(file.data);
     return status;
 }

@@ -1,5 +1,6 @@
 #include "frontend/driver/table_data.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +40,19 @@ zf_column_data *zf_table_data_find(zf_table_data *data, const char *name, size_t
     return NULL;
 }
 
+zf_status zf_column_claim(zf_column_data *column, zf_column_part part, const char *source, bool is_text, zf_error *error) {
+    static const char *const parts[] = {"column `%s` is", "the offsets of column `%s` are", "the validity of column `%s` is"};
+    zf_part_giver *giver = &column->givers[part];
+    if (giver->source && !(giver->is_text && is_text)) {
+        char what[160];
+        snprintf(what, sizeof what, parts[part], column->name);
+        return zf_fail(error, ZF_ERR_INPUT, ZFC_GIVEN_TWICE, "%s given twice: by %s and by %s", what, giver->source, source);
+    }
+    *giver = (zf_part_giver){source, is_text};
+    return ZF_OK;
+}
+
+// Of columns whose parts are all given by texts.
 static zf_status reserve_rows(zf_column_data *column, zf_error *error) {
     bool is_string = column->type.element == ZF_STRING;
     if (!is_string && !column->type.nullable) return ZF_OK;
@@ -51,9 +65,10 @@ static zf_status reserve_rows(zf_column_data *column, zf_error *error) {
         column->offsets = offsets;
     }
     if (column->type.nullable) {
-        uint8_t *validity = realloc(column->validity, capacity / 8);
+        size_t size = (capacity + 7) / 8, before = (column->row_capacity + 7) / 8;
+        uint8_t *validity = realloc(column->validity, size);
         if (!validity) return no_memory(error);
-        memset(validity + column->row_capacity / 8, 0, (capacity - column->row_capacity) / 8);
+        memset(validity + before, 0, size - before);
         column->validity = validity;
     }
     column->row_capacity = capacity;
@@ -121,19 +136,21 @@ zf_status zf_table_data_finish(zf_table_data *data, zf_error *error) {
     const zf_column_data *first = NULL;
     for (size_t i = 0; i < data->count; i++) {
         zf_column_data *column = &data->columns[i];
-        if (!column->source) {
+        const char *source = column->givers[ZF_PART_VALUES].source;
+        if (!source) {
             zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_GIVEN, "no input gives column `%s`", column->name);
             return zf_fail_hint(error, ZF_ERR_INPUT, "name the fields with --header, or give %s=FILE", column->name);
         }
         if (!first) first = column;
         if (column->rows != first->rows) {
             return zf_fail(error, ZF_ERR_INPUT, ZFC_ROWS_DIFFER, "column `%s` (%s) has %llu rows, but `%s` (%s) has %llu",
-                           column->name, column->source, (unsigned long long)column->rows, first->name, first->source,
-                           (unsigned long long)first->rows);
+                           column->name, source, (unsigned long long)column->rows, first->name,
+                           first->givers[ZF_PART_VALUES].source, (unsigned long long)first->rows);
         }
         ZF_TRY(zf_column_reserve(column, 1, false, error)); // a pointer that is never NULL, also without rows
         if (column->type.element == ZF_STRING) ZF_TRY(check_offsets(column, error));
-        if (column->raw_valid_bytes > 0 && column->raw_valid_bytes < (column->rows + 7) / 8) {
+        const zf_part_giver *validity = &column->givers[ZF_PART_VALIDITY];
+        if (validity->source && !validity->is_text && column->raw_valid_bytes < (column->rows + 7) / 8) {
             return zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE,
                            "the validity bitmap of `%s` has %zu bytes, but %llu rows want %llu", column->name,
                            column->raw_valid_bytes, (unsigned long long)column->rows,

@@ -5,6 +5,16 @@
 #include "frontend/spec.h"
 #include "runtime/base/error.h"
 
+/// What a column is made of. Each part is given by one raw file; texts give all of a column's parts, several texts its rows in
+/// turn.
+typedef enum zf_column_part { ZF_PART_VALUES, ZF_PART_OFFSETS, ZF_PART_VALIDITY, ZF_PART_COUNT } zf_column_part;
+
+/// Who gave a part.
+typedef struct zf_part_giver {
+    const char *source; ///< the input as the user wrote it, or NULL: nobody yet
+    bool is_text;       ///< it is delimited text, and more of it may follow
+} zf_part_giver;
+
 /// One column. Buffers grow by doubling; free with zf_table_data_free.
 typedef struct zf_column_data {
     const char *name;
@@ -14,9 +24,9 @@ typedef struct zf_column_data {
     size_t used, capacity;  ///< bytes of `values`
     int64_t *offsets;       ///< strings: rows + 1
     uint8_t *validity;      ///< nullable: a bitmap
-    uint64_t row_capacity;  ///< rows that offsets and validity have room for
-    size_t raw_valid_bytes; ///< of a validity bitmap that came as a file; 0: none did
-    const char *source;     ///< the file that gave it, or NULL
+    uint64_t row_capacity;  ///< rows of text that offsets and validity have room for
+    size_t raw_valid_bytes; ///< of a validity bitmap that came as a file
+    zf_part_giver givers[ZF_PART_COUNT];
 } zf_column_data;
 
 typedef struct zf_table_data {
@@ -29,6 +39,9 @@ typedef struct zf_table_data {
 zf_status zf_table_data_create(const zf_table *table, zf_table_data *out, zf_error *error);
 void zf_table_data_free(zf_table_data *data);
 zf_column_data *zf_table_data_find(zf_table_data *data, const char *name, size_t length);
+
+/// Makes `source` the giver of a part; an error where another input gave it. A second text adds to the first.
+zf_status zf_column_claim(zf_column_data *column, zf_column_part part, const char *source, bool is_text, zf_error *error);
 
 /// Room for `bytes` more bytes of values (and for one more row of offsets or validity, with `row`).
 zf_status zf_column_reserve(zf_column_data *column, size_t bytes, bool row, zf_error *error);

@@ -1,6 +1,7 @@
 """zfc as a user runs it. Usage: test_cli.py ZFC SOURCE_DIR [unittest arguments]"""
 
 import array
+import itertools
 import json
 import os
 import pathlib
@@ -236,6 +237,43 @@ class BadInput(Case):
             ("a,d\n\x1b[31m,1996-01-02\n", "ZF2002", "\\x1b[31m"),
         ]:
             self.assertIn(place, self.encode_text(text, 1, code), text)
+
+    def test_each_part_has_one_giver(self):
+        """In every order: texts give all parts of a column and add up, raw files one part each, and nothing is given twice."""
+        rows = 30000 # beyond what the buffers of a text begin with
+        text = self.dir / "t.csv"
+        text.write_text("a\n" + "7\n" * rows)
+        offsets, content, valid, empty = (self.dir / name for name in ["offsets", "content", "valid", "empty"])
+        offsets.write_bytes(array.array("q", range(rows + 1)).tobytes())
+        content.write_bytes(b"7" * rows)
+        valid.write_bytes(b"\xff" * ((rows + 7) // 8))
+        empty.write_bytes(b"")
+        short = self.dir / "short"
+        short.write_bytes(array.array("q", range(4)).tobytes())
+        everything = {"values", "offsets", "validity"}
+        of_string = [(f"{text}", everything), (f"a.offsets={offsets}", {"offsets"}), (f"a.offsets={short}", {"offsets"}),
+                     (f"a.bytes={content}", {"values"}), (f"a.valid={valid}", {"validity"})]
+        of_number = [(f"{text}", everything), (f"{text}", everything), (f"a={content}", {"values"}),
+                     (f"a.valid={valid}", {"validity"}), (f"a.valid={empty}", {"validity"})]
+        program = self.dir / "s.zf"
+        for kind, inputs, most in [("string?", of_string, 3), ("u8?", of_number, 2)]:
+            program.write_text(f"table s {{ a: {kind} = plain; }}")
+            for count in range(1, most + 1):
+                for chosen in itertools.permutations(inputs, count):
+                    given, twice = {}, False
+                    for name, parts in chosen:
+                        for part in parts:
+                            twice = twice or (part in given and not (name == given[part] == str(text)))
+                            given[part] = name
+                    words = [name for name, _ in chosen]
+                    result = run("encode", "-q", "-f", "-c", program, "-o", self.dir / "s.zfd", *words)
+                    self.assertIn(result.returncode, (0, 1), f"{words}: {result.stderr}")
+                    self.assertNotIn("Sanitizer", result.stderr)
+                    self.assertEqual("ZF2005" in result.stderr, twice, f"{words}: {result.stderr}")
+                    if not twice and "values" not in given:
+                        self.assertIn("ZF2004", result.stderr, words)
+                    if not twice and "values" in given and given["validity" if "validity" in given else "values"].endswith("empty"):
+                        self.assertIn("ZF2010", result.stderr, words)
 
     def test_numbers_out_of_range(self):
         program = "table s { p: f64 = plain; }"
