@@ -18,7 +18,8 @@ struct zf_context {
     char *cache_dir;
     unsigned threads;
     zf_device_list *devices;
-    pthread_mutex_t log_lock; ///< one call of the log at a time
+    pthread_mutex_t log_lock; ///< one call of the log at a time; recursive, since the callback may come back here
+    bool is_logging;          ///< under log_lock: the thread that holds it is within the callback
     pthread_mutex_t lock;     ///< guards the provider
     zf_abi_provider provider;
     bool has_provider;
@@ -52,7 +53,11 @@ zf_status zf_context_create(const zf_context_options *options, zf_context **out,
     if (options == NULL) options = &defaults;
     zf_context *context = calloc(1, sizeof *context);
     if (context == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a context");
-    pthread_mutex_init(&context->log_lock, NULL);
+    pthread_mutexattr_t recursive;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&context->log_lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
     pthread_mutex_init(&context->lock, NULL);
     context->log = options->log;
     context->log_user = options->log_user;
@@ -95,7 +100,12 @@ void zf_context_log(zf_context *context, zf_log_level level, const char *format,
     zf_text_vprintf(&text, format, arguments);
     va_end(arguments);
     pthread_mutex_lock(&context->log_lock);
-    if (text.data != NULL) context->log(context->log_user, level, text.data);
+    // A line about what the callback itself does would call it without end.
+    if (text.data != NULL && !context->is_logging) {
+        context->is_logging = true;
+        context->log(context->log_user, level, text.data);
+        context->is_logging = false;
+    }
     pthread_mutex_unlock(&context->log_lock);
     zf_text_free(&text);
 }

@@ -32,6 +32,41 @@ static void count_log(void *user, zf_log_level level, const char *line) {
     logged += line[0] != 0;
 }
 
+typedef struct log_state {
+    zf_context *context;
+    int lines, inside, overlaps;
+} log_state;
+
+// A callback that comes back to the log, by itself and by what it calls.
+static void log_again(void *user, zf_log_level level, const char *line) {
+    log_state *state = user;
+    (void)level, (void)line;
+    state->overlaps += state->inside++ != 0;
+    state->lines++;
+    zf_context_log(state->context, ZF_LOG_INFO, "within a line");
+    state->inside--;
+}
+
+static void *log_many(void *user) {
+    log_state *state = user;
+    for (int i = 0; i < 1000; i++) zf_context_log(state->context, ZF_LOG_INFO, "line %d", i);
+    return NULL;
+}
+
+static void test_log_within_log(void) {
+    zf_error error;
+    log_state state = {0};
+    zf_context_options options = {.log = log_again, .log_user = &state};
+    CHECK(zf_context_create(&options, &state.context, &error) == ZF_OK, "%s", error.message);
+    alarm(60); // a deadlock ends the test
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++) CHECK(pthread_create(&threads[i], NULL, log_many, &state) == 0, "no thread");
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
+    alarm(0);
+    CHECK(state.lines == 3000 && state.overlaps == 0, "%d lines, %d at the same time", state.lines, state.overlaps);
+    zf_context_free(state.context);
+}
+
 static void test_context(void) {
     zf_error error;
     zf_context *context;
@@ -555,6 +590,7 @@ static void test_forget(void) {
 int main(void) {
     if (mkdtemp(directory) == NULL) return 1;
     test_context();
+    test_log_within_log();
     test_devices();
     test_codes();
     test_bits();

@@ -62,7 +62,9 @@ typedef struct zf_context zf_context;
 
 typedef enum zf_log_level { ZF_LOG_ERROR, ZF_LOG_WARNING, ZF_LOG_INFO, ZF_LOG_DEBUG } zf_log_level;
 
-/// Receives one line of log, without a newline. May be called from any thread of the library, one call at a time.
+/// Receives one line of log, without a newline. May be called from any thread of the library, one call at a time: the others
+/// wait. It may call the library, for instance to open a container; lines about that are dropped. What it must not do is wait for
+/// another thread that uses this context, as encoding or decoding with several threads does: that thread may wait for the log.
 typedef void (*zf_log_fn)(void *user, zf_log_level level, const char *line);
 
 /// How to make a context. Zeroes mean the defaults.
