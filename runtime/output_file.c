@@ -190,14 +190,14 @@ zf_status zf_output_commit(zf_output_file *file, zf_error *error) {
         return zf_fail_place(error, status, "%s", file->path);
     }
     if (number != 0) return fail(error, ZF_E_COMMIT_FAILED, "give its name to", file->path, number);
+    // Network file systems tell of a full disk at the latest when a file is synced: what closing says is no news.
+    close(file->fd);
+    file->fd = -1;
     // The name must survive a crash, too. File systems that cannot sync a directory say EINVAL.
     if (fsync(file->directory) != 0 && errno != EINVAL) {
-        return fail(error, ZF_E_COMMIT_FAILED, "sync the directory of", file->path, errno);
+        zf_status status = fail(error, ZF_E_NAME_NOT_SYNCED, "sync the directory of", file->path, errno);
+        return zf_fail_hint(error, status, "the file is complete and has its name, but may lose it if the machine fails now");
     }
-    int fd = file->fd;
-    file->fd = -1;
-    // Network file systems tell of a full disk only here.
-    if (close(fd) != 0 && errno != EINTR) return fail(error, ZF_E_WRITE_FAILED, "close", file->path, errno);
     return ZF_OK;
 }
 

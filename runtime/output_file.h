@@ -17,7 +17,9 @@ typedef struct zf_output_options {
 ZF_PRIVATE_API zf_status zf_output_create(const char *path, zf_output_options options, zf_output_file **out, zf_error *error);
 /// Writes all of `bytes` at an offset. Any thread.
 ZF_PRIVATE_API zf_status zf_output_write(zf_output_file *file, uint64_t offset, const void *bytes, size_t size, zf_error *error);
-/// Syncs the file and gives it its name. Afterwards the file can only be freed.
+/// Syncs the file and gives it its name. Afterwards the file can only be freed. After an error nothing is new under its name,
+/// but for ZF_E_NAME_NOT_SYNCED: then the complete file is there (removing it could not bring back one that it replaced), and
+/// only that the name survives a crash of the machine is not sure.
 ZF_PRIVATE_API zf_status zf_output_commit(zf_output_file *file, zf_error *error);
 /// Frees; without a commit nothing is left of the file. May be NULL.
 ZF_PRIVATE_API void zf_output_free(zf_output_file *file);

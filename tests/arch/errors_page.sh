@@ -58,7 +58,7 @@ echo '## Decoding'; echo; table 1400 1499
 cat <<'END'
 ## Writing containers
 
-A container that could not be finished leaves nothing behind under its name.
+A container that could not be finished leaves nothing new under its name. After ZF1507 the complete container is there.
 
 END
 table 1500 1599

@@ -58,6 +58,51 @@ static void write_file(const char *path, const void *bytes, size_t size) {
 
 // ---- Output files ---------------------------------------------------------------------------------------------
 
+/// How syncing a directory fails, or 0.
+static int directory_sync_error;
+
+// In place of the C library's, also for the runtime that is linked into this program.
+int fsync(int fd) {
+    struct stat status;
+    if (directory_sync_error != 0 && fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
+        errno = directory_sync_error;
+        return -1;
+    }
+    return fdatasync(fd);
+}
+
+// A directory that cannot be synced: what is said is what is there.
+static void test_output_name_not_synced(void) {
+    for (int kind = 0; kind < 4; kind++) {
+        zf_error error = {0};
+        zf_output_file *file;
+        size_t size;
+        if (kind & 2) write_file(path_of("o"), "before", 6);
+        CHECK(zf_output_create(path_of("o"), (zf_output_options){.named = kind & 1, .overwrite = kind & 2}, &file, &error) ==
+                  ZF_OK,
+              "%s", error.message);
+        CHECK(zf_output_write(file, 0, "new", 3, &error) == ZF_OK, "%s", error.message);
+        directory_sync_error = EIO;
+        CHECK(zf_output_commit(file, &error) == ZF_ERR_IO && strcmp(error.code, "ZF1507") == 0, "%s", error.code);
+        CHECK(strstr(error.hint, "complete") != NULL, "%s", error.hint);
+        directory_sync_error = 0;
+        zf_output_free(file);
+        uint8_t *bytes = read_file(path_of("o"), &size);
+        CHECK(bytes != NULL && size == 3 && memcmp(bytes, "new", 3) == 0 && files_in_directory() == 1, "%u files",
+              files_in_directory());
+        free(bytes);
+        unlink(path_of("o"));
+        // File systems that have no such thing are no error.
+        directory_sync_error = EINVAL;
+        CHECK(zf_output_create(path_of("o"), (zf_output_options){.named = kind & 1}, &file, &error) == ZF_OK &&
+                  zf_output_commit(file, &error) == ZF_OK,
+              "%s", error.message);
+        directory_sync_error = 0;
+        zf_output_free(file);
+        unlink(path_of("o"));
+    }
+}
+
 static void test_output(void) {
     for (int named = 0; named < 2; named++) {
         zf_error error = {0};
@@ -675,6 +720,7 @@ static void test_documented_example(void) {
 int main(void) {
     if (mkdtemp(directory) == NULL) return 1;
     test_output();
+    test_output_name_not_synced();
     zf_context *context = NULL;
     zf_abi_provider provider = {.plan = walk_plan, .code = walk_code};
     zf_error error;

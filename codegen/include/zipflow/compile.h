@@ -69,7 +69,8 @@ typedef struct zf_encode_stats {
 
 /// Encodes `rows` rows of the columns of `table` (NULL: the program's only one) to `path`. Every column of the table must be
 /// given once, in any order. Every block is decoded and compared before it is written. The file appears under its name only
-/// when it is complete. `stats` may be NULL, else one per column of the table, in the table's order.
+/// when it is complete; after an error nothing new is there, but for ZF1507: it is there, and its name may not survive a crash.
+/// `stats` may be NULL, else one per column of the table, in the table's order.
 ZF_API zf_status zf_encode(zf_program *program, const char *table, const zf_encode_column *columns, size_t column_count,
                            uint64_t rows, const zf_encode_options *options, const char *path, zf_encode_stats *stats,
                            zf_error *error);
