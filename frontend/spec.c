@@ -24,7 +24,9 @@ zf_spec *zf_spec_create(const zf_spec_options *options) {
 }
 
 void zf_spec_destroy(zf_spec *spec) {
-    if (spec != NULL) zf_arena_destroy(spec->arena);
+    if (spec == NULL) return;
+    if (spec->c_locale != (locale_t)0) freelocale(spec->c_locale);
+    zf_arena_destroy(spec->arena);
 }
 
 zf_arena *zf_spec_arena(zf_spec *spec) { return spec->arena; }

@@ -2,6 +2,7 @@
 #ifndef ZF_FRONTEND_SPEC_INTERNAL_H
 #define ZF_FRONTEND_SPEC_INTERNAL_H
 
+#include <locale.h>
 #include <setjmp.h>
 
 #include "frontend/spec.h"
@@ -63,6 +64,7 @@ struct zf_spec {
     jmp_buf *escape;      ///< where to go when memory runs out; set while a zf_guarded runs
     zf_diag *memory_diag; ///< made beforehand, given when memory runs out
     bool std_tried;       ///< std.zf was looked for
+    locale_t c_locale;    ///< for the scanner's numbers; 0 until the first one
 };
 
 /// Interns an identifier: equal texts give equal pointers.

@@ -1,6 +1,36 @@
 // Links: zipflow-frontend
 // Tokens: values of literals, comments, places, and what is no token.
+#include <locale.h>
+
 #include "tests/unit/parse_text.h"
+
+static int locales_made;
+static bool no_locale;
+
+// In place of the C library's, also for the scanner that is linked into this program.
+locale_t newlocale(int mask, const char *name, locale_t base) {
+    (void)mask, (void)name, (void)base;
+    locales_made++;
+    return no_locale ? (locale_t)0 : duplocale(LC_GLOBAL_LOCALE); // this program sets none: it is "C"
+}
+
+// One locale serves all numbers of a compilation; without memory for it the source is refused.
+static void test_locale(void) {
+    locales_made = 0;
+    parsed p = parse_text("const A: f64 = 1.5; const B: f64 = 2.5; const C: f64 = 3.5;");
+    CHECK(p.errors == 0 && locales_made == 1, "%d locales", locales_made);
+    parsed_free(&p);
+    no_locale = true;
+    p = parse_text("const A: f64 = 1.5;");
+    zf_text text = diagnostics_of(&p, ZF_DIAG_LINE);
+    CHECK(p.errors == 1 && strstr(text.data, "no memory") != NULL, "%s", text.data);
+    zf_text_free(&text);
+    parsed_free(&p);
+    p = parse_text("const A: u64 = 1;");
+    CHECK(p.errors == 0, "a source without such numbers wants no locale");
+    parsed_free(&p);
+    no_locale = false;
+}
 
 static void test_integers(void) {
     static const struct {
@@ -158,6 +188,7 @@ static void test_bad(void) {
 
 int main(void) {
     test_integers();
+    test_locale();
     test_floats();
     test_strings();
     test_ranges();
