@@ -141,6 +141,13 @@ bool zf_spec_check(zf_spec *spec) { return zf_guarded(spec, check_all, NULL); }
 const zf_table *zf_spec_tables(const zf_spec *spec) { return spec->tables; }
 const zf_codec *zf_spec_codecs(const zf_spec *spec) { return spec->codecs; }
 
+const char *zf_spec_file(const zf_spec *spec, size_t index) {
+    for (const zf_module *module = spec->modules; module != NULL; module = module->next) {
+        if (module->real_path != NULL && index-- == 0) return module->real_path;
+    }
+    return NULL;
+}
+
 const zf_table *zf_spec_find_table(const zf_spec *spec, const char *name) {
     if (name == NULL) return spec->tables != NULL && spec->tables->next == NULL ? spec->tables : NULL;
     for (const zf_table *table = spec->tables; table != NULL; table = table->next) {

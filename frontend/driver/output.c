@@ -26,6 +26,7 @@ zf_status zf_outputs_open(zf_outputs *outputs, const char *path, zf_sink *out, z
         outputs->files = files;
         outputs->capacity = capacity;
     }
+    ZF_TRY(zf_files_guard(outputs->read, path, error));
     ZF_TRY(zf_sink_open(path, outputs->overwrite, out, error));
     outputs->files[outputs->count++] = out->file;
     return ZF_OK;

@@ -2,6 +2,7 @@
 #ifndef ZF_DRIVER_OUTPUT_H
 #define ZF_DRIVER_OUTPUT_H
 
+#include "frontend/driver/files_read.h"
 #include "runtime/output_file.h"
 
 /// A file being written. Free it either way with zf_output_free(sink.file).
@@ -16,6 +17,7 @@ zf_status zf_sink_write(zf_sink *sink, const void *bytes, size_t length, zf_erro
 /// Files that get their names together: none before every one is written.
 typedef struct zf_outputs {
     bool overwrite;
+    const zf_files_read *read; ///< what none of them may be, or NULL
     zf_output_file **files;
     size_t count, capacity;
 } zf_outputs;

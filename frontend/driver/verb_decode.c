@@ -42,6 +42,7 @@ typedef struct job {
     const zf_decode_options *options;
     const size_t *columns;
     size_t count;
+    const zf_files_read *read; ///< the container
     bool overwrite, json, quiet;
     json_t *report;
 } job;
@@ -70,7 +71,7 @@ static zf_status tell(const job *j, const zf_decoded *column, zf_error *error) {
 
 /// No file gets its name before the last column was decoded: a name in the directory stands for a whole decode.
 static zf_status decode_files(const job *j, zf_error *error) {
-    zf_outputs outputs = {.overwrite = j->overwrite};
+    zf_outputs outputs = {.overwrite = j->overwrite, .read = j->read};
     zf_status status = ZF_OK;
     zf_allow_many_files();
     for (size_t i = 0; i < j->count && status == ZF_OK; i++) {
@@ -116,7 +117,8 @@ static zf_status decode_text(const job *j, zf_error *error) {
     zf_decoded *columns = calloc(j->count + 1, sizeof *columns);
     if (!columns) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory");
     zf_sink sink;
-    zf_status status = zf_sink_open(path, j->overwrite, &sink, error);
+    zf_outputs outputs = {.overwrite = j->overwrite, .read = j->read};
+    zf_status status = zf_outputs_open(&outputs, path, &sink, error);
     zf_text names = {0};
     for (size_t i = 0; i < j->count && status == ZF_OK; i++) {
         zf_column_info info;
@@ -135,8 +137,8 @@ static zf_status decode_text(const job *j, zf_error *error) {
         status = decode_slice(j, &slice, columns, &sink, error);
     }
     free(columns);
-    if (status == ZF_OK) status = zf_output_commit(sink.file, error);
-    zf_output_free(sink.file);
+    if (status == ZF_OK) status = zf_outputs_commit(&outputs, error);
+    zf_outputs_free(&outputs);
     if (status == ZF_OK && !j->quiet && !j->json)
         printf("%s: %llu rows\n", path, (unsigned long long)(end - j->options->row_begin));
     return status;
@@ -170,7 +172,10 @@ int zf_run_decode(zf_arguments *arguments) {
     j.report = json_array();
     zf_error error;
     size_t *selected = NULL;
-    zf_status status = zf_container_open(session.context, arguments->operands[0], &j.container, &error);
+    zf_files_read read = {0};
+    j.read = &read;
+    zf_status status = zf_files_note(&read, arguments->operands[0], &error);
+    if (status == ZF_OK) status = zf_container_open(session.context, arguments->operands[0], &j.container, &error);
     if (status == ZF_OK) {
         selected = zf_selected_columns(j.container, zf_argument(arguments, "columns"), &j.count, &error);
         if (!selected) status = error.status;
@@ -184,6 +189,7 @@ int zf_run_decode(zf_arguments *arguments) {
     if (status == ZF_OK && j.json) status = zf_json_print(j.report, &error);
     if (status != ZF_OK) exit_status = zf_report("decode", &error);
     if (status != ZF_OK && made) rmdir(j.directory); // only if it is empty
+    zf_files_free(&read);
     json_decref(j.report);
     free(selected);
     zf_container_close(j.container);

@@ -1,11 +1,11 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "codegen/program.h"
 #include "frontend/driver/driver_codes.h"
+#include "frontend/driver/files_read.h"
 #include "frontend/driver/program.h"
 #include "frontend/driver/table_data.h"
 
@@ -39,24 +39,25 @@ static const char *file_of(const char *input) {
     return equals ? equals + 1 : input;
 }
 
-// What can be known to fail is said before much is read: an output that exists, or that is one of the inputs.
-static int check_output(const zf_arguments *arguments, const char *path, bool overwrite) {
-    struct stat out, in;
-    if (stat(path, &out) != 0) return EXIT_GOOD;
-    if (!overwrite) {
-        fprintf(stderr, "zfc encode: error[ZF1501]: %s exists already\n  hint: -f overwrites it\n", path);
-        return EXIT_BAD_INPUT;
-    }
-    for (int i = 0; i < arguments->operand_count; i++) {
-        if (stat(file_of(arguments->operands[i]), &in) != 0 || in.st_dev != out.st_dev || in.st_ino != out.st_ino) continue;
-        fprintf(stderr, "zfc encode: error[%s]: the output %s is also an input\n", ZFC_BAD_ARGUMENT, path);
-        return EXIT_BAD_USAGE;
-    }
-    return EXIT_GOOD;
+// What can be known to fail is said before much is read: an output that exists, or that is the program or one of the inputs.
+static int check_output(const char *path, bool overwrite) {
+    if (overwrite || access(path, F_OK) != 0) return EXIT_GOOD;
+    fprintf(stderr, "zfc encode: error[ZF1501]: %s exists already\n  hint: -f overwrites it\n", path);
+    return EXIT_BAD_INPUT;
 }
 
-static zf_status read_inputs(const zf_arguments *arguments, const zf_delimited_options *options, zf_table_data *data,
-                             zf_error *error) {
+static zf_status guard_output(const zf_spec *spec, const zf_files_read *inputs, const char *path, zf_error *error) {
+    zf_files_read programs = {0};
+    zf_status status = zf_files_guard(inputs, path, error);
+    const char *file;
+    for (size_t i = 0; status == ZF_OK && (file = zf_spec_file(spec, i)); i++) status = zf_files_note(&programs, file, error);
+    if (status == ZF_OK) status = zf_files_guard(&programs, path, error);
+    zf_files_free(&programs);
+    return status;
+}
+
+static zf_status read_inputs(const zf_arguments *arguments, const zf_delimited_options *options, const zf_files_read *files,
+                             zf_table_data *data, zf_error *error) {
     for (int i = 0; i < arguments->operand_count; i++) {
         const char *input = arguments->operands[i], *equals = equals_sign(input);
         if (equals)
@@ -64,6 +65,7 @@ static zf_status read_inputs(const zf_arguments *arguments, const zf_delimited_o
         else
             ZF_TRY(zf_read_delimited(input, options, data, error));
     }
+    ZF_TRY(zf_files_unchanged(files, error)); // from here on all of it is in memory
     return zf_table_data_finish(data, error);
 }
 
@@ -120,7 +122,12 @@ static int encode(const zf_arguments *arguments, zf_session *session, zf_program
     zf_encode_column *columns = calloc(data.count + 1, sizeof *columns);
     zf_encode_stats *stats = calloc(data.count + 1, sizeof *stats);
     zf_status status = columns && stats ? ZF_OK : zf_fail(&error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory");
-    if (status == ZF_OK) status = read_inputs(arguments, text, &data, &error);
+    zf_files_read files = {0};
+    for (int i = 0; i < arguments->operand_count && status == ZF_OK; i++)
+        status = zf_files_note(&files, file_of(arguments->operands[i]), &error);
+    if (status == ZF_OK) status = guard_output(zf_program_spec(program), &files, path, &error);
+    if (status == ZF_OK) status = read_inputs(arguments, text, &files, &data, &error);
+    zf_files_free(&files);
     for (size_t i = 0; status == ZF_OK && i < data.count; i++) {
         const zf_column_data *column = &data.columns[i];
         columns[i] = (zf_encode_column){column->name, column->values, column->offsets, column->validity};
@@ -146,7 +153,7 @@ int zf_run_encode(zf_arguments *arguments) {
     if (!delimiter_of(arguments, &text.delimiter)) return usage("--delimiter wants one character, or `tab`");
     zf_encode_options options = {.overwrite = zf_argument(arguments, "force") != NULL};
     if (!zf_argument_number(arguments, "rows-per-block", UINT64_C(1) << 31, 0, &options.rows_per_block)) return EXIT_BAD_USAGE;
-    int status = check_output(arguments, path, options.overwrite);
+    int status = check_output(path, options.overwrite);
     if (status != EXIT_GOOD) return status;
     zf_session session;
     if (!zf_session_open(arguments, &session, &status)) return status;

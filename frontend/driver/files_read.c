@@ -1,0 +1,56 @@
+#include "frontend/driver/files_read.h"
+
+#include <stdlib.h>
+
+#include "frontend/driver/driver_codes.h"
+#include "runtime/error_codes.h"
+
+zf_status zf_files_note(zf_files_read *read, const char *path, zf_error *error) {
+    struct stat status;
+    if (stat(path, &status) != 0) return ZF_OK;
+    if (read->count == read->capacity) {
+        size_t capacity = 2 * read->capacity + 16;
+        zf_file_read *files = realloc(read->files, capacity * sizeof *files);
+        if (!files) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory to read %.256s", path);
+        read->files = files;
+        read->capacity = capacity;
+    }
+    read->files[read->count++] = (zf_file_read){path, status};
+    return ZF_OK;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b) { return a->st_dev == b->st_dev && a->st_ino == b->st_ino; }
+
+zf_status zf_files_guard(const zf_files_read *read, const char *path, zf_error *error) {
+    struct stat status;
+    if (!read || stat(path, &status) != 0) return ZF_OK;
+    for (size_t i = 0; i < read->count; i++) {
+        if (!is_same(&read->files[i].status, &status)) continue;
+        zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "the output %.256s is also an input", path);
+        zf_fail_place(error, ZF_ERR_USAGE, "%s", read->files[i].path);
+        return zf_fail_hint(error, ZF_ERR_USAGE, "choose another place for the output");
+    }
+    return ZF_OK;
+}
+
+zf_status zf_files_unchanged(const zf_files_read *read, zf_error *error) {
+    for (size_t i = 0; i < read->count; i++) {
+        const zf_file_read *file = &read->files[i];
+        const struct stat *was = &file->status;
+        struct stat now;
+        if (!S_ISREG(was->st_mode)) continue; // pipes and terminals have neither size nor age
+        if (stat(file->path, &now) == 0 && is_same(was, &now) && was->st_size == now.st_size &&
+            was->st_mtim.tv_sec == now.st_mtim.tv_sec && was->st_mtim.tv_nsec == now.st_mtim.tv_nsec) {
+            continue;
+        }
+        zf_status status = zf_raise(error, ZF_E_FILE_CHANGED, "the file changed while it was read");
+        zf_fail_place(error, status, "%s", file->path);
+        return zf_fail_hint(error, status, "encode it when nobody writes to it");
+    }
+    return ZF_OK;
+}
+
+void zf_files_free(zf_files_read *read) {
+    free(read->files);
+    *read = (zf_files_read){0};
+}

@@ -1,0 +1,131 @@
+"""What zfc reads and writes: files that are both, that change, that are not what they seem. Usage: test_files.py ZFC [unittest arguments]"""
+
+import array
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+ZFC = sys.argv[1]
+
+
+def run(*words, **options):
+    return subprocess.run([ZFC, *map(str, words)], capture_output=True, text=True, timeout=300, **options)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="zfc-files-"))
+        self.addCleanup(shutil.rmtree, self.dir)
+
+    def file(self, name, content):
+        path = self.dir / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def good(self, *words, **options):
+        result = run(*words, **options)
+        self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
+        return result.stdout
+
+    def bad(self, status, *words, says=()):
+        """The run fails with this status and says all of `says`."""
+        result = run(*words)
+        self.assertEqual(result.returncode, status, f"{words}: {result.stdout}{result.stderr}")
+        for text in says:
+            self.assertIn(text, result.stderr)
+        return result.stderr
+
+    def encode(self, program, out, *inputs, status=0, says=()):
+        words = ["encode", "-q", "-f", "-c", program, "-o", out, *inputs]
+        return self.bad(status, *words, says=says) if status else self.good(*words)
+
+
+class OutputsThatAreInputs(Case):
+    def links(self, path):
+        soft, hard = path.with_name("soft-" + path.name), path.with_name("hard-" + path.name)
+        soft.symlink_to(path.name)
+        os.link(path, hard)
+        return [path, soft, hard]
+
+    def test_encode_spares_the_program_and_its_imports(self):
+        imported = self.file("codecs.zf", "codec c: i32 = bitpack;\n")
+        program = self.file("t.zf", 'import "codecs.zf";\ntable t { a: i32 = c; }\n')
+        source = self.file("t.csv", "a\n1\n2\n")
+        before = {path: path.read_bytes() for path in (imported, program, source)}
+        for path in before:
+            for out in self.links(path):
+                self.encode(program, out, source, status=2, says=["ZF2014", "also an input"])
+        for path, content in before.items():
+            self.assertEqual(path.read_bytes(), content)
+        self.encode(program, self.dir / "t.zfd", source)
+
+    def test_decode_spares_the_container(self):
+        program = self.file("t.zf", "table t { a: i32 = bitpack; }\n")
+        source = self.file("t.csv", "a\n1\n2\n")
+        for name, form in [("a.i32", "raw"), ("a.npy", "npy"), ("t.csv", "csv")]:
+            out = self.dir / form
+            out.mkdir()
+            container = out / name
+            self.encode(program, container, source)
+            before = container.read_bytes()
+            self.bad(2, "decode", "-f", "--format", form, "-o", out, container, says=["ZF2014", "also an input"])
+            linked = self.dir / f"linked-{form}"
+            linked.mkdir()
+            (linked / name).symlink_to(container)
+            self.bad(2, "decode", "-f", "--format", form, "-o", linked, container, says=["ZF2014"])
+            self.assertEqual(container.read_bytes(), before)
+            self.assertEqual(sorted(os.listdir(out)), [name])
+            self.good("decode", "-q", "-f", "--format", form, "-o", self.dir / f"good-{form}", container)
+
+
+class InputsThatChange(Case):
+    """A pipe that is read between two files tells when zfc has come that far: what is done then is done in the middle of its reading."""
+
+    def changed(self, change, first, second):
+        program = self.file("t.zf", "table t { a: i32 = bitpack; b: i32 = bitpack; }\n")
+        pipe, out = self.dir / "pipe", self.dir / "t.zfd"
+        if not pipe.exists():
+            os.mkfifo(pipe)
+
+        def feed():
+            with open(pipe, "wb") as to:
+                change()
+                to.write(second)
+
+        feeder = threading.Thread(target=feed, daemon=True)
+        feeder.start()
+        result = run("encode", "-q", "-f", "-c", program, "-o", out, first, f"b={pipe}")
+        feeder.join(60)
+        return result, out
+
+    def test_files_that_change_are_refused(self):
+        values = array.array("i", range(1000)).tobytes()
+        raw, text = self.file("a.raw", values), self.file("a.csv", "a\n" + "".join(f"{i}\n" for i in range(1000)))
+        result, out = self.changed(lambda: None, f"a={raw}", values)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        out.unlink()
+
+        def replace(path):
+            other = path.with_name("other")
+            other.write_bytes(path.read_bytes())
+            other.rename(path)
+
+        for path, given in [(raw, f"a={raw}"), (text, text)]:
+            content, size = path.read_bytes(), path.stat().st_size
+            for change in (lambda: os.truncate(path, size // 2), lambda: os.truncate(path, size),
+                           lambda: os.utime(path, ns=(0, 0)), lambda: replace(path), path.unlink):
+                path.write_bytes(content)
+                result, out = self.changed(change, given, values)
+                self.assertEqual(result.returncode, 1, result.stderr)
+                self.assertIn("ZF1208", result.stderr)
+                self.assertIn(str(path), result.stderr)
+                self.assertFalse(out.exists())
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
