@@ -225,7 +225,10 @@ void zf_lower_tiles_begin(zf_lower *lower, zf_lower_tiles *tiles, uint32_t edge)
     tiles->v_hi = zf_cg_umin(cg, zf_cg_add(cg, v_lo, v_size), tiles->v_count);
     // Work behind the first failure is for nothing; in a damaged block it could also add up (V25).
     LLVMValueRef v_known = zf_cg_load(cg, cg->ty_i64, lower->v_failure, 8);
-    LLVMSetOrdering(v_known, LLVMAtomicOrderingMonotonic);
+    if (cg->target != NULL && cg->target->simt != NULL)
+        LLVMSetVolatile(v_known, 1); // NVPTX selects no atomic loads
+    else
+        LLVMSetOrdering(v_known, LLVMAtomicOrderingMonotonic);
     LLVMValueRef v_at = LLVMBuildLShr(cg->builder, v_known, zf_cg_i64(cg, 16), "");
     LLVMBasicBlockRef bb_work = zf_cg_block(cg, "work");
     v_known = zf_cg_icmp(cg, LLVMIntULT, v_at, position_in_unit(lower, tiles->v_lo));

@@ -445,6 +445,7 @@ static void cut_rows(groups *t, LLVMValueRef v_from, uint32_t row, unsigned coun
         zf_cg_store(cg, v, zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_at), 1);
     }
     zf_cg_loop_end(cg, &loop);
+    zf_simt_unroll(cg, &loop, 1);
 }
 
 // ---- The tile -------------------------------------------------------------------------------------------------

@@ -60,6 +60,7 @@ static void cut_tile(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_sh
         zf_lower_report(lower, outer.v_index);
         zf_lower_clear(lower);
         zf_cg_loop_end(cg, &outer.loop);
+        zf_simt_unroll(cg, &outer.loop, 1); // seldom run: it must not take registers from what is
         return;
     }
     LLVMValueRef v_three = zf_cg_i64(cg, 3), v_byte = zf_cg_alloca(cg, cg->ty_i8, "byte");
@@ -80,6 +81,8 @@ static void cut_tile(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_sh
     LLVMValueRef v_done = LLVMBuildLoad2(cg->builder, cg->ty_i8, v_byte, "");
     zf_cg_store(cg, v_done, zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, outer.v_index), 1);
     zf_cg_loop_end(cg, &outer.loop);
+    zf_simt_unroll(cg, &bits, 1);
+    zf_simt_unroll(cg, &outer.loop, 1);
 }
 
 // The elements that this thread made in whole_tile, one by one: which of them failed.
@@ -98,6 +101,8 @@ static void report_again(zf_lower *lower, const zf_simt_tile *tile, const zf_sim
     zf_lower_clear(lower);
     zf_cg_loop_end(cg, &inner);
     zf_cg_loop_end(cg, &outer);
+    zf_simt_unroll(cg, &inner, 1);
+    zf_simt_unroll(cg, &outer, 1);
 }
 
 void zf_simt_map(zf_lower *lower, const zf_simt_shape *shape) {

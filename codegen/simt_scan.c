@@ -290,6 +290,7 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
     place_lane(&rows[0], loop.v_i, v_row_size);
     some_row(&rows[0]);
     zf_cg_loop_end(cg, &loop);
+    zf_simt_unroll(cg, &loop, 1);
     check_end(&r);
     zf_lower_report(lower, tile.v_lo);
 }

@@ -49,6 +49,7 @@ typedef struct zf_bench_clock {
 struct zf_bench_device {
     const char *name; ///< of its zf_device_ops
     const char *copy; ///< what the copy is called, for people
+    unsigned warm;    ///< untimed runs before each timed one: a GPU that waited takes a while to reach its clock
     bool checksums;   ///< they can be verified within the time
     bool own_blocks;  ///< `prepare` puts the stored blocks into the device's memory; zf_bench_work.stored is NULL
 

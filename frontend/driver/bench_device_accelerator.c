@@ -141,9 +141,10 @@ static void finish(void *self, void *prepared) {
     m->memory = (zf_units_memory){0};
 }
 
-#define ROW(device_name)                                                                                                         \
+#define ROW(device_name, warm_runs)                                                                                              \
     {                                                                                                                            \
         .name = device_name,                                                                                                     \
+        .warm = warm_runs,                                                                                                       \
         .copy = "a copy within the device's memory",                                                                             \
         .own_blocks = true,                                                                                                      \
         .open = open_device,                                                                                                     \
@@ -160,5 +161,5 @@ static void finish(void *self, void *prepared) {
         .decode = decode,                                                                                                        \
         .finish = finish,                                                                                                        \
     }
-const zf_bench_device zf_bench_device_cuda = ROW("cuda");
-const zf_bench_device zf_bench_device_emu = ROW("emu");
+const zf_bench_device zf_bench_device_cuda = ROW("cuda", 8);
+const zf_bench_device zf_bench_device_emu = ROW("emu", 0);
