@@ -142,7 +142,11 @@ zf_cg_value zf_cg_binary(zf_cg *cg, zf_cg_frame *frame, const zf_cg_operation *o
     case ZF_OP_LT:
     case ZF_OP_LE:
     case ZF_OP_GT:
-    case ZF_OP_GE: return zf_cg_scalar(zf_type_of(ZF_K_BOOL), compare(cg, op, a, b, a.type.nullable));
+    case ZF_OP_GE:
+        if (a.type.kind == ZF_K_STRING) {
+            zf_cg_bytes_work(cg, frame, zf_cg_umin(cg, a.seq.v_length, b.seq.v_length), operation->span);
+        }
+        return zf_cg_scalar(zf_type_of(ZF_K_BOOL), compare(cg, op, a, b, a.type.nullable));
     case ZF_OP_OR: return zf_cg_scalar(a.type, LLVMBuildOr(builder, a.v, b.v, ""));
     case ZF_OP_XOR: return zf_cg_scalar(a.type, LLVMBuildXor(builder, a.v, b.v, ""));
     case ZF_OP_AND: return zf_cg_scalar(a.type, LLVMBuildAnd(builder, a.v, b.v, ""));

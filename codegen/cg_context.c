@@ -153,8 +153,8 @@ LLVMValueRef zf_cg_intrinsic(zf_cg *cg, const char *name, LLVMTypeRef *types, si
 }
 
 LLVMValueRef zf_cg_call(zf_cg *cg, const char *name, LLVMTypeRef returns, LLVMValueRef *arguments, unsigned argument_count) {
-    LLVMTypeRef types[8];
-    for (unsigned k = 0; k < argument_count && k < 8; k++) types[k] = LLVMTypeOf(arguments[k]);
+    LLVMTypeRef *types = ZF_NEW_ARRAY(cg->arena, LLVMTypeRef, argument_count + 1);
+    for (unsigned k = 0; k < argument_count; k++) types[k] = LLVMTypeOf(arguments[k]);
     LLVMTypeRef ty = LLVMFunctionType(returns, types, argument_count, 0);
     LLVMValueRef v_function = LLVMGetNamedFunction(cg->module, name);
     if (v_function == NULL) {

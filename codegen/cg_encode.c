@@ -194,7 +194,6 @@ static void sort(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     LLVMValueRef v_data = seq->v_data;
     if (seq->v_start != NULL) v_data = zf_cg_at(cg, zf_cg_memory_type(cg, seq->type), v_data, seq->v_start);
     zf_cg_encode_env *e = (zf_cg_encode_env *)frame->env;
-    work(cg, frame->env, seq->v_length, stmt->span);
     LLVMValueRef v_args[4] = {e->v_frame, v_data, seq->v_length, zf_cg_i64(cg, kind)};
     LLVMValueRef v = zf_cg_call(cg, "zf_cg_sort", cg->ty_i64, v_args, 4);
     LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntNE, v, zf_cg_i64(cg, 0));
@@ -238,10 +237,7 @@ static void reverse(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     if (buffer->port != NULL && buffer->port->per_chunk) {
         v_from = zf_cg_load(cg, cg->ty_i64, zf_cg_byte_at(cg, buffer->v_struct, offsetof(zf_encode_buffer, chunk_start)), 8);
     }
-    LLVMValueRef v_args[2] = {buffer->v_struct, v_from};
-    zf_cg_buffer_out(cg, buffer);
-    zf_cg_call(cg, "zf_cg_reverse", cg->ty_void, v_args, 2);
-    zf_cg_buffer_in(cg, buffer);
+    zf_cg_buffer_call(cg, frame, buffer, "zf_cg_reverse", &v_from, 1, stmt->span);
 }
 
 static void for_chunks(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
@@ -277,6 +273,7 @@ static void for_parts(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     LLVMValueRef v_from = zf_cg_alloca(cg, cg->ty_i64, "from"), v_outer = frame->v_row;
     LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), v_from);
     zf_cg_range_loop loop;
+    zf_cg_range_work(cg, frame, &range, stmt->span);
     zf_cg_range_begin(cg, &loop, &range, "part");
     LLVMValueRef v_start = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_from, "");
     LLVMValueRef v_end = zf_cg_load(cg, cg->ty_i64, zf_cg_at(cg, cg->ty_i64, v_parts, loop.v_i), 8);
@@ -431,6 +428,8 @@ void zf_cg_encode(zf_cg *cg, const zf_inst *inst) {
     LLVMBasicBlockRef bb_start = zf_cg_block(cg, "start");
     e->v_work = zf_cg_alloca(cg, cg->ty_i64, "work");
     LLVMBuildStore(cg->builder, zf_cg_load(cg, cg->ty_i64, FRAME(work), 8), e->v_work);
+    e->v_hash_a = zf_cg_load(cg, cg->ty_i64, FRAME(hash.a), 8);
+    e->v_hash_b = zf_cg_load(cg, cg->ty_i64, FRAME(hash.b), 8);
     bind_buffers(cg, e, inst);
     load_params(cg, e, inst, false);
     zf_cg_br(cg, bb_start);

@@ -37,8 +37,9 @@ typedef struct zf_cg_encode_env {
     zf_cg_buffer *locals;   ///< by number
     const zf_local **local_of;
     uint32_t local_count;
-    LLVMBasicBlockRef bb_stop; ///< leaves at once: something failed or was refused
-    LLVMValueRef v_work;       ///< slot: iterations left
+    LLVMBasicBlockRef bb_stop;       ///< leaves at once: something failed or was refused
+    LLVMValueRef v_work;             ///< slot: iterations left
+    LLVMValueRef v_hash_a, v_hash_b; ///< of the frame's hash
 } zf_cg_encode_env;
 
 LLVMValueRef zf_cg_frame_field(zf_cg *cg, zf_cg_encode_env *e, size_t offset);

@@ -144,7 +144,9 @@ zf_cg_value zf_cg_buffer_sequence(zf_cg *cg, const zf_cg_buffer *buffer) {
 LLVMValueRef zf_cg_buffer_call(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buffer, const char *name, LLVMValueRef *v_more,
                                unsigned count, zf_span span) {
     zf_cg_encode_env *e = (zf_cg_encode_env *)frame->env;
-    LLVMValueRef v_args[6] = {e->v_frame, buffer->v_struct};
+    LLVMValueRef *v_args = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, count + 2);
+    v_args[0] = e->v_frame;
+    v_args[1] = buffer->v_struct;
     for (unsigned k = 0; k < count; k++) v_args[2 + k] = v_more[k];
     zf_cg_buffer_out(cg, buffer);
     LLVMValueRef v = zf_cg_call(cg, name, cg->ty_i64, v_args, 2 + count);
@@ -267,13 +269,13 @@ void zf_cg_buffer_append(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer *buff
 // ---- Interning ------------------------------------------------------------------------------------------------
 
 /// The tag of a value, as the support computes it.
-static LLVMValueRef tag_of(zf_cg *cg, const zf_cg_buffer *buffer, LLVMValueRef v_word) {
+static LLVMValueRef tag_of(zf_cg *cg, const zf_cg_encode_env *e, const zf_cg_buffer *buffer, LLVMValueRef v_word) {
     bool small = element_size(buffer) <= 4;
     LLVMTypeRef ty = small ? cg->ty_i32 : cg->ty_i64;
     LLVMValueRef v_half = LLVMConstInt(ty, small ? 16 : 32, false);
-    LLVMValueRef v = zf_cg_mul(cg, zf_cg_resize(cg, v_word, ty, false), LLVMConstInt(ty, ZF_ENCODE_HASH_A, false));
+    LLVMValueRef v = zf_cg_mul(cg, zf_cg_resize(cg, v_word, ty, false), zf_cg_resize(cg, e->v_hash_a, ty, false));
     v = LLVMBuildXor(cg->builder, v, LLVMBuildLShr(cg->builder, v, v_half, ""), "");
-    v = zf_cg_mul(cg, v, LLVMConstInt(ty, ZF_ENCODE_HASH_B, false));
+    v = zf_cg_mul(cg, v, zf_cg_resize(cg, e->v_hash_b, ty, false));
     return small ? zf_cg_resize(cg, v, cg->ty_i64, false) : LLVMBuildLShr(cg->builder, v, v_half, "");
 }
 
@@ -289,12 +291,12 @@ static LLVMValueRef number_in_chunk(zf_cg *cg, const zf_cg_buffer *buffer, LLVMV
 /// Looks for a value; continues in bb_found with its number + 1 (the result), or in bb_miss, where *v_free is the slot that it
 /// would take with the tag *v_tag. A number that is found is right whatever was pushed since it was entered. The support's
 /// `find` in line.
-static LLVMValueRef look_up(zf_cg *cg, const zf_cg_buffer *buffer, LLVMValueRef v_word, LLVMBasicBlockRef bb_found,
-                            LLVMBasicBlockRef bb_miss, LLVMValueRef *v_free, LLVMValueRef *v_tag) {
+static LLVMValueRef look_up(zf_cg *cg, const zf_cg_encode_env *e, const zf_cg_buffer *buffer, LLVMValueRef v_word,
+                            LLVMBasicBlockRef bb_found, LLVMBasicBlockRef bb_miss, LLVMValueRef *v_free, LLVMValueRef *v_tag) {
     LLVMBuilderRef builder = cg->builder;
     LLVMValueRef v_slots = zf_cg_load(cg, cg->ty_ptr, FIELD(buffer, index.slots), 8);
     LLVMValueRef v_mask = zf_cg_load(cg, cg->ty_i64, FIELD(buffer, index.mask), 8);
-    *v_tag = tag_of(cg, buffer, v_word);
+    *v_tag = tag_of(cg, e, buffer, v_word);
     LLVMValueRef v_first = first_place(cg, buffer, *v_tag);
     LLVMBasicBlockRef bb_here = zf_cg_here(cg), bb_probe = zf_cg_block(cg, "probe"), bb_taken = zf_cg_block(cg, "taken");
     LLVMBasicBlockRef bb_other = zf_cg_block(cg, "other");
@@ -360,7 +362,8 @@ void zf_cg_buffer_intern_ahead(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buffer
     zf_cg_cond_br(cg, v_go, bb_ahead, bb_on);
     zf_cg_enter(cg, bb_ahead);
     zf_cg_value value = zf_cg_seq_element(cg, frame->env, &each->seq, v_ahead, NULL);
-    LLVMValueRef v_place = first_place(cg, buffer, tag_of(cg, buffer, zf_cg_to_word(cg, value.type, value.v)));
+    const zf_cg_encode_env *e = (const zf_cg_encode_env *)frame->env;
+    LLVMValueRef v_place = first_place(cg, buffer, tag_of(cg, e, buffer, zf_cg_to_word(cg, value.type, value.v)));
     LLVMValueRef v_slots = zf_cg_load(cg, cg->ty_ptr, FIELD(buffer, index.slots), 8);
     LLVMValueRef v_keep = LLVMConstInt(cg->ty_i32, 3, false), v_data = LLVMConstInt(cg->ty_i32, 1, false);
     LLVMValueRef v_args[4] = {zf_cg_at(cg, cg->ty_i64, v_slots, v_place), v_data /* to write */, v_keep, v_data};
@@ -383,7 +386,7 @@ LLVMValueRef zf_cg_buffer_intern(zf_cg *cg, zf_cg_frame *frame, const zf_cg_buff
     LLVMBasicBlockRef bb_found = zf_cg_block(cg, "found"), bb_miss = zf_cg_block(cg, "miss"), bb_on = zf_cg_block(cg, "interned");
     LLVMBasicBlockRef bb_call = zf_cg_block(cg, "intern"), bb_from[3];
     LLVMValueRef v_free, v_tag, v_numbers[3];
-    v_numbers[0] = look_up(cg, buffer, v_args[0], bb_found, bb_miss, &v_free, &v_tag);
+    v_numbers[0] = look_up(cg, (const zf_cg_encode_env *)frame->env, buffer, v_args[0], bb_found, bb_miss, &v_free, &v_tag);
     bb_from[0] = zf_cg_here(cg);
     zf_cg_br(cg, bb_on);
     zf_cg_enter(cg, bb_miss);

@@ -4,7 +4,10 @@
 #include "codegen/cg_emit.h"
 #include "codegen/cg_frame.h"
 
-enum { STACK_LIMIT = 1 << 20 }; // bytes of local arrays in one function
+enum {
+    STACK_LIMIT = 1 << 20, ///< bytes of local arrays in one function
+    FEW = 16,              ///< iterations, constant and fewer: such loops are unrolled, and cost what their text does
+};
 
 // ---- Ranges ---------------------------------------------------------------------------------------------------
 
@@ -116,6 +119,7 @@ static void declare_array(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
         slot->variable.v_slot = zf_cg_alloca(cg, ty, local->name);
         LLVMSetAlignment(slot->variable.v_slot, 16);
     }
+    zf_cg_bytes_work(cg, frame, zf_cg_i64(cg, bytes), stmt->span);
     LLVMBuildMemSet(cg->builder, slot->variable.v_slot, LLVMConstNull(cg->ty_i8), zf_cg_i64(cg, bytes + 16), 16);
 }
 
@@ -246,10 +250,16 @@ static bool may_leave(const zf_stmt *stmts) {
 }
 
 void zf_cg_range_work(zf_cg *cg, const zf_cg_frame *frame, const zf_cg_range *range, zf_span span) {
-    enum { FEW = 16 }; // constant and fewer: such loops are unrolled, and cost what their text does
     if (frame->env->work == NULL) return;
     LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntULT, range->v_lo, range->v_hi);
     LLVMValueRef v_count = zf_cg_select(cg, v_some, zf_cg_sub(cg, range->v_hi, range->v_lo), zf_cg_i64(cg, 0));
+    if (LLVMIsAConstantInt(v_count) && LLVMConstIntGetZExtValue(v_count) <= FEW) return;
+    frame->env->work(cg, frame->env, v_count, span);
+}
+
+void zf_cg_bytes_work(zf_cg *cg, const zf_cg_frame *frame, LLVMValueRef v_bytes, zf_span span) {
+    if (frame->env->work == NULL) return;
+    LLVMValueRef v_count = LLVMBuildLShr(cg->builder, v_bytes, zf_cg_i64(cg, 6), "");
     if (LLVMIsAConstantInt(v_count) && LLVMConstIntGetZExtValue(v_count) <= FEW) return;
     frame->env->work(cg, frame->env, v_count, span);
 }

@@ -57,26 +57,26 @@ uint64_t zf_cg_code_lengths(zf_encode_frame *frame, const uint8_t *counts, uint6
         frame->violation = 1;
         return 0;
     }
+    if (limit > 64) limit = 64;
+    // Each round goes through the symbols and as many pairs; sorting them takes at most 32 rounds.
+    if (!zf_encode_work(frame, count * (2 * limit + 33))) return 0;
     memset(lengths, 0, count * length_size);
-    symbol *symbols = malloc((count + 1) * sizeof *symbols);
+    symbol *symbols = zf_encode_scratch(frame, count * sizeof *symbols);
+    if (symbols == NULL) return 0;
     uint64_t used = 0;
-    for (uint64_t k = 0; symbols != NULL && k < count; k++) {
+    for (uint64_t k = 0; k < count; k++) {
         uint64_t weight = 0;
         memcpy(&weight, counts + k * count_size, count_size);
         if (weight > 0) symbols[used++] = (symbol){weight, (uint32_t)k};
     }
-    if (limit > 64) limit = 64;
     bool fits = used <= 1 || (limit > 0 && limit < 64 && used <= 1ull << limit);
     uint64_t stride = 2 * used + 2;
-    uint64_t *weights = fits ? malloc(2 * stride * sizeof *weights) : NULL;
-    uint64_t *made = malloc((limit + 1) * sizeof *made);
-    uint8_t *is_pair = fits ? malloc((limit + 1) * stride) : NULL;
-    uint64_t ok = 0;
-    if (symbols == NULL || made == NULL || (fits && (weights == NULL || is_pair == NULL))) {
-        frame->outcome = ZF_ENCODE_MEMORY;
-    } else if (!fits) {
+    uint64_t ok = 0, made[64], *weights = NULL;
+    uint8_t *is_pair = NULL;
+    if (!fits) {
         frame->outcome = ZF_ENCODE_REFUSED;
-    } else {
+    } else if ((weights = zf_encode_scratch(frame, 2 * stride * sizeof *weights)) != NULL &&
+               (is_pair = zf_encode_scratch(frame, (limit + 1) * stride)) != NULL) {
         ok = 1;
         qsort(symbols, used, sizeof *symbols, by_weight);
         if (used == 1) lengths[symbols[0].number * length_size] = 1;
@@ -89,7 +89,6 @@ uint64_t zf_cg_code_lengths(zf_encode_frame *frame, const uint8_t *counts, uint6
     }
     free(symbols);
     free(weights);
-    free(made);
     free(is_pair);
     return ok;
 }

@@ -5,6 +5,8 @@
 // tag's highest bits: a table that grows is read and written in order, and needs no value for it. Loops in generated code ask
 // for the slots of elements ahead (cg_encode_buffer.c).
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 
 #include "codegen/encode_support.h"
 
@@ -43,25 +45,39 @@ static key_value element_of(const zf_encode_buffer *buffer, uint64_t at) {
     return value;
 }
 
-static uint64_t mix(uint64_t key) {
-    key *= ZF_ENCODE_HASH_A;
+zf_encode_hash zf_encode_hash_draw(void) {
+    zf_encode_hash hash = {0, 0};
+    if (getrandom(&hash, sizeof hash, GRND_NONBLOCK) != (ssize_t)sizeof hash) {
+        // Without randomness: where the stack lies and what time it is are not known outside either.
+        struct timespec now = {0, 0};
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        hash.a = ((uint64_t)(uintptr_t)&hash ^ (uint64_t)now.tv_nsec << 32) * UINT64_C(0x9e3779b97f4a7c15);
+        hash.b = (hash.a ^ hash.a >> 29 ^ (uint64_t)now.tv_sec) * UINT64_C(0xd6e8feb86659fd93);
+    }
+    hash.a |= 1;
+    hash.b |= 1;
+    return hash;
+}
+
+static uint64_t mix(zf_encode_hash hash, uint64_t key) {
+    key *= hash.a;
     key ^= key >> 32;
-    return key * ZF_ENCODE_HASH_B;
+    return key * hash.b;
 }
 
 /// Values of at most 32 bits have tags of their own each: equal tags are equal values.
-static uint32_t tag_of_small(uint32_t key) {
-    key *= (uint32_t)ZF_ENCODE_HASH_A;
+static uint32_t tag_of_small(zf_encode_hash hash, uint32_t key) {
+    key *= (uint32_t)hash.a;
     key ^= key >> 16;
-    return key * (uint32_t)ZF_ENCODE_HASH_B;
+    return key * (uint32_t)hash.b;
 }
 
-static uint64_t text_key(const uint8_t *text, uint64_t length, bool valid) {
-    uint64_t key = valid ? length : UINT64_MAX;
+static uint64_t text_key(zf_encode_hash hash, const uint8_t *text, uint64_t length, bool valid) {
+    uint64_t key = (valid ? length : UINT64_MAX) * hash.b;
     while (length >= 8) {
         uint64_t word;
         memcpy(&word, text, 8);
-        key = mix(key ^ word);
+        key = mix(hash, key ^ word);
         key ^= key >> 32;
         text += 8;
         length -= 8;
@@ -72,9 +88,9 @@ static uint64_t text_key(const uint8_t *text, uint64_t length, bool valid) {
 }
 
 /// A null's value is 0: it has the tag of a 0 that is valid, and is told from it as elements are.
-static inline uint64_t tag_of(const zf_encode_buffer *buffer, const key_value *value) {
-    if (buffer->is_text) return mix(text_key(value->text, value->length, value->valid)) >> 32;
-    return buffer->element <= 4 ? tag_of_small((uint32_t)value->word) : mix(value->word) >> 32;
+static inline uint64_t tag_of(zf_encode_hash hash, const zf_encode_buffer *buffer, const key_value *value) {
+    if (buffer->is_text) return mix(hash, text_key(hash, value->text, value->length, value->valid)) >> 32;
+    return buffer->element <= 4 ? tag_of_small(hash, (uint32_t)value->word) : mix(hash, value->word) >> 32;
 }
 
 static bool same_element(const zf_encode_buffer *buffer, uint64_t number, const key_value *value) {
@@ -133,7 +149,7 @@ static bool enter_pushed(zf_encode_frame *frame, zf_encode_buffer *buffer) {
     if (!room(frame, buffer, buffer->length - index->entered)) return false;
     for (; index->entered < buffer->length; index->entered++) {
         key_value other = element_of(buffer, index->entered);
-        uint64_t tag = tag_of(buffer, &other), at = find(buffer, &other, tag);
+        uint64_t tag = tag_of(frame->hash, buffer, &other), at = find(buffer, &other, tag);
         if (index->slots[at] != 0) continue;
         index->slots[at] = (index->entered + 1) << 32 | tag;
         index->left--;
@@ -151,7 +167,7 @@ static inline uint64_t intern(zf_encode_frame *frame, zf_encode_buffer *buffer, 
     }
     if (index->entered < buffer->length && !enter_pushed(frame, buffer)) return 0;
     if (!room(frame, buffer, 1)) return 0;
-    uint64_t tag = tag_of(buffer, value), at = find(buffer, value, tag), number = index->slots[at] >> 32;
+    uint64_t tag = tag_of(frame->hash, buffer, value), at = find(buffer, value, tag), number = index->slots[at] >> 32;
     if (number == 0) {
         uint64_t pushed = buffer->is_text ? zf_cg_push_text(frame, buffer, value->text, value->length, value->valid)
                                           : zf_cg_push_null(frame, buffer, value->word, value->valid);
@@ -172,5 +188,6 @@ uint64_t zf_cg_intern(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t
 uint64_t zf_cg_intern_text(zf_encode_frame *frame, zf_encode_buffer *buffer, const uint8_t *text, uint64_t length,
                            uint64_t valid) {
     key_value value = {.text = text, .length = valid ? length : 0, .valid = valid != 0};
+    if (!zf_encode_work(frame, value.length >> 6)) return 0; // as for copying: 64 bytes an iteration
     return intern(frame, buffer, &value);
 }

@@ -51,6 +51,12 @@ void *zf_encode_alloc(zf_encode_frame *frame, uint64_t bytes) {
     return block + 1;
 }
 
+void *zf_encode_scratch(zf_encode_frame *frame, uint64_t bytes) {
+    void *memory = bytes > frame->bytes_left ? NULL : malloc(bytes + 1);
+    if (memory == NULL) frame->outcome = bytes > frame->bytes_left ? ZF_ENCODE_LIMIT : ZF_ENCODE_MEMORY;
+    return memory;
+}
+
 void zf_encode_clear(zf_encode_frame *frame) {
     while (frame->garbage != NULL) {
         zf_encode_block *block = frame->garbage;
@@ -114,6 +120,28 @@ void zf_encode_finish(zf_encode_buffer *buffer) {
     buffer->pending = buffer->bits = 0;
 }
 
+// ---- Work -----------------------------------------------------------------------------------------------------
+
+enum { BYTES_SHIFT = 6 }; // 64 bytes that are copied, compared or hashed count as an iteration
+
+bool zf_encode_work(zf_encode_frame *frame, uint64_t count) {
+    if (frame->work < count) {
+        frame->outcome = ZF_ENCODE_LIMIT;
+        frame->violation = 10;
+        return false;
+    }
+    frame->work -= count;
+    return true;
+}
+
+static bool work_of_bytes(zf_encode_frame *frame, uint64_t bytes) { return zf_encode_work(frame, bytes >> BYTES_SHIFT); }
+
+/// Steps of a sort: count * log2(count), rounded up.
+static bool work_of_sort(zf_encode_frame *frame, uint64_t count) {
+    unsigned levels = count < 2 ? 1 : 64 - (unsigned)__builtin_clzll(count);
+    return zf_encode_work(frame, count > UINT64_MAX / 64 ? UINT64_MAX : count * levels);
+}
+
 // ---- Pushing --------------------------------------------------------------------------------------------------
 
 static void store_word(zf_encode_buffer *buffer, uint64_t at, uint64_t word) {
@@ -152,6 +180,7 @@ static bool grow_text(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t
 
 uint64_t zf_cg_push_text(zf_encode_frame *frame, zf_encode_buffer *buffer, const uint8_t *text, uint64_t length, uint64_t valid) {
     if (!valid) length = 0;
+    if (!work_of_bytes(frame, length)) return 0;
     if (!zf_cg_grow(frame, buffer, 1) || !grow_text(frame, buffer, length)) return 0;
     if (length > 0) memcpy(buffer->text + buffer->text_length, text, length);
     buffer->text_length += length;
@@ -191,7 +220,7 @@ uint64_t zf_cg_append(zf_encode_frame *frame, zf_encode_buffer *buffer, const ui
                       uint64_t count) {
     zf_encode_finish(buffer);
     uint64_t start = buffer->length;
-    if (!zf_cg_grow(frame, buffer, count)) return 0;
+    if (!zf_cg_grow(frame, buffer, count) || !work_of_bytes(frame, count * buffer->element)) return 0;
     if (count > 0) memmove(buffer->data + start * buffer->element, data, count * buffer->element);
     if (buffer->nullable && count > 0) {
         if (validity != NULL)
@@ -206,6 +235,7 @@ uint64_t zf_cg_append(zf_encode_frame *frame, zf_encode_buffer *buffer, const ui
 uint64_t zf_cg_append_texts(zf_encode_frame *frame, zf_encode_buffer *buffer, const uint8_t *text, const uint64_t *offsets,
                             const uint8_t *validity, uint64_t count) {
     uint64_t start = buffer->length;
+    if (!zf_encode_work(frame, count)) return 0;
     for (uint64_t k = 0; k < count; k++) {
         uint64_t valid = validity == NULL || validity[k] != 0;
         if (!zf_cg_push_text(frame, buffer, text + offsets[k], offsets[k + 1] - offsets[k], valid)) return 0;
@@ -224,10 +254,11 @@ uint64_t zf_cg_start_chunk(zf_encode_frame *frame, zf_encode_buffer *buffer) {
 
 // ---- Whole arrays ---------------------------------------------------------------------------------------------
 
-void zf_cg_reverse(zf_encode_buffer *buffer, uint64_t from) {
+uint64_t zf_cg_reverse(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t from) {
     zf_encode_finish(buffer);
     zf_encode_index_reset(buffer);
-    if (buffer->length < 2 || buffer->is_text) return;
+    if (buffer->length < 2 || buffer->is_text) return 1;
+    if (!zf_encode_work(frame, buffer->length - from)) return 0;
     for (uint64_t a = from, b = buffer->length - 1; a < b; a++, b--) {
         uint64_t low = load_word(buffer, a), high = load_word(buffer, b);
         store_word(buffer, a, high);
@@ -237,6 +268,7 @@ void zf_cg_reverse(zf_encode_buffer *buffer, uint64_t from) {
         buffer->validity[a] = buffer->validity[b];
         buffer->validity[b] = valid;
     }
+    return 1;
 }
 
 /// Key under which elements of a kind sort as unsigned words.
@@ -265,11 +297,9 @@ static int compare_words(const void *a, const void *b) {
 uint64_t zf_cg_sort(zf_encode_frame *frame, uint8_t *data, uint64_t count, uint64_t kind) {
     uint64_t size = kind & 15;
     if (count < 2) return 1;
-    uint64_t *keys = malloc(count * 8);
-    if (keys == NULL) {
-        frame->outcome = ZF_ENCODE_MEMORY;
-        return 0;
-    }
+    if (!work_of_sort(frame, count)) return 0;
+    uint64_t *keys = zf_encode_scratch(frame, count * 8); // qsort may take as much again
+    if (keys == NULL) return 0;
     for (uint64_t k = 0; k < count; k++) {
         keys[k] = 0;
         memcpy(&keys[k], data + k * size, size);

@@ -23,10 +23,13 @@ typedef struct zf_encode_index {
     uint64_t entered; ///< elements of the buffer that were looked at
 } zf_encode_index;
 
-/// A tag is, of a value above 32 bits, the high half of ((v * A) ^ (v * A >> 32)) * B; of others the same in 32 bits with a shift
-/// by 16, all of it. Generated code computes the same.
-#define ZF_ENCODE_HASH_A 0x9e3779b97f4a7c15u
-#define ZF_ENCODE_HASH_B 0xd6e8feb86659fd93u
+/// What tags are made with: both odd. A tag is, of a value above 32 bits, the high half of ((v * a) ^ (v * a >> 32)) * b; of
+/// others the same in 32 bits with a shift by 16, all of it. Generated code computes the same. They are drawn anew for every
+/// frame, so that nobody can choose values that all want one slot; what is written does not depend on them, since elements are
+/// numbered by their first occurrence.
+typedef struct zf_encode_hash {
+    uint64_t a, b;
+} zf_encode_hash;
 
 /// Tables of fewer slots lie in the caches: it does not pay to ask for slots ahead.
 #define ZF_ENCODE_INDEX_SMALL 4096u
@@ -85,8 +88,9 @@ typedef struct zf_encode_frame {
     uint64_t violation;  ///< FAILED: 1 for V01
     uint64_t span;       ///< where: source id << 32 | offset
     uint64_t row;        ///< of the input, or ZF_ENCODE_NO_ROW
-    uint64_t work;       ///< iterations left
+    uint64_t work;       ///< iterations left. Generated code counts down a copy; what is left here is for the functions below
     uint64_t bytes_left; ///< that buffers may still take
+    zf_encode_hash hash;
     uint32_t local_count, stream_count;
     zf_encode_block *garbage; ///< all memory of the frame
 } zf_encode_frame;
@@ -95,6 +99,12 @@ typedef void (*zf_encode_fn)(zf_encode_frame *frame);
 
 /// Memory of the frame, zeroed, or NULL (outcome set).
 void *zf_encode_alloc(zf_encode_frame *frame, uint64_t bytes);
+/// Memory that the caller frees before it returns, or NULL (outcome set): it must fit what the frame may still take.
+void *zf_encode_scratch(zf_encode_frame *frame, uint64_t bytes);
+/// Takes iterations from what the body may still do; false (outcome set) when there are fewer.
+bool zf_encode_work(zf_encode_frame *frame, uint64_t count);
+/// A hash that nobody outside this process knows.
+zf_encode_hash zf_encode_hash_draw(void);
 /// Frees all memory of the frame.
 void zf_encode_clear(zf_encode_frame *frame);
 /// Forgets what was interned: numbers of elements have changed, or a chunk began.
@@ -118,7 +128,7 @@ enum { ZF_SORT_SIGNED = 256, ZF_SORT_FLOAT = 512 };
     X(zf_cg_intern, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t, uint64_t))                                       \
     X(zf_cg_intern_text, uint64_t, (zf_encode_frame *, zf_encode_buffer *, const uint8_t *, uint64_t, uint64_t))                 \
     X(zf_cg_start_chunk, uint64_t, (zf_encode_frame *, zf_encode_buffer *))                                                      \
-    X(zf_cg_reverse, void, (zf_encode_buffer *, uint64_t))                                                                       \
+    X(zf_cg_reverse, uint64_t, (zf_encode_frame *, zf_encode_buffer *, uint64_t))                                                \
     X(zf_cg_sort, uint64_t, (zf_encode_frame *, uint8_t *, uint64_t, uint64_t))                                                  \
     X(zf_cg_code_lengths, uint64_t,                                                                                              \
       (zf_encode_frame *, const uint8_t *, uint64_t, uint64_t, uint8_t *, uint64_t, uint64_t, uint64_t))                         \

@@ -39,7 +39,8 @@ void zf_encode_tree_free(zf_encode_node *node) {
 /// Iterations of all loops of a body together.
 static uint64_t work_limit(uint64_t rows) { return 1024 * rows + (UINT64_C(1) << 27); }
 
-static zf_encode_node *make_node(const zf_codec_choice *choice, uint32_t branch, const zf_encode_input *input) {
+static zf_encode_node *make_node(const zf_encode_task *task, const zf_codec_choice *choice, uint32_t branch,
+                                 const zf_encode_input *input) {
     const zf_codec_node *codec = choice->alternatives[branch];
     const zf_inst *inst = codec->inst;
     zf_encode_node *node = calloc(1, sizeof *node);
@@ -82,6 +83,7 @@ static zf_encode_node *make_node(const zf_codec_choice *choice, uint32_t branch,
                           // Far more than any codec of use takes; what passes these limits does not end or does not compress.
                           .work = work_limit(input->rows),
                           .bytes_left = 64 * input->rows * size + (256u << 20),
+                          .hash = task->hash.a != 0 ? task->hash : zf_encode_hash_draw(),
                           .local_count = locals,
                           .stream_count = inst->stream_count};
     if (node->frame.chunk_size == 0) node->frame.chunk_size = 65536;
@@ -247,7 +249,7 @@ static zf_status encode_node(encoding *e, const zf_codec_choice *choice, uint32_
             explain(e, ZF_D_NO_ENCODE, true, "`%s` can only decode: %s", inst->name, reason);
         return ZF_ERR_INPUT;
     }
-    zf_encode_node *node = make_node(choice, branch, input);
+    zf_encode_node *node = make_node(e->task, choice, branch, input);
     if (node == NULL) {
         explain(e, ZF_E_NO_MEMORY, false, "no memory to encode a block");
         return ZF_ERR_MEMORY;

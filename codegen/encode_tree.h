@@ -36,8 +36,9 @@ typedef zf_encode_fn (*zf_encode_find)(void *user, const zf_inst *inst, const ch
 typedef struct zf_encode_task {
     zf_encode_find find;
     void *user;
-    uint64_t skip;      ///< alternatives of the root that are not tried, one bit each
-    uint64_t first_row; ///< of the block, for messages
+    uint64_t skip;       ///< alternatives of the root that are not tried, one bit each
+    uint64_t first_row;  ///< of the block, for messages
+    zf_encode_hash hash; ///< of intern, given by tests; 0: drawn anew for each body
     const char *column;
     // why nothing took the block
     bool refused; ///< ZF0602; else the error is final

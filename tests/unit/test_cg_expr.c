@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <llvm-c/Analysis.h>
+
 #include "codegen/cg_emit.h"
 #include "codegen/jit.h"
 #include "tests/interp/interp_internal.h"
@@ -448,6 +450,28 @@ static void run_by_hand(void **functions) {
     }
 }
 
+/// A call takes as many arguments as there are.
+static void test_call(void) {
+    enum { MANY = 40 };
+    LLVMContextRef context = LLVMContextCreate();
+    LLVMModuleRef module = LLVMModuleCreateWithNameInContext("calls", context);
+    zf_diags diags;
+    zf_cg cg;
+    zf_diags_init(&diags, arena);
+    zf_cg_init(&cg, module, arena, &diags);
+    cg.function = LLVMAddFunction(module, "caller", LLVMFunctionType(cg.ty_void, NULL, 0, 0));
+    zf_cg_enter(&cg, zf_cg_block(&cg, "entry"));
+    LLVMValueRef v_args[MANY];
+    for (unsigned k = 0; k < MANY; k++) v_args[k] = k % 2 == 0 ? zf_cg_i64(&cg, k) : zf_cg_i1(&cg, true);
+    zf_cg_call(&cg, "callee", cg.ty_void, v_args, MANY);
+    LLVMBuildRetVoid(cg.builder);
+    CHECK(LLVMCountParams(LLVMGetNamedFunction(module, "callee")) == MANY, "arguments");
+    CHECK(LLVMVerifyModule(module, LLVMReturnStatusAction, NULL) == 0, "a call of many arguments");
+    zf_cg_dispose(&cg);
+    LLVMDisposeModule(module);
+    LLVMContextDispose(context);
+}
+
 int main(void) {
     zf_error error = {0};
     zf_jit *jit = NULL;
@@ -476,6 +500,7 @@ int main(void) {
         zf_jit_free(jit);
         jit = NULL;
     }
+    test_call();
     zf_arena_destroy(arena);
     return check_result();
 }

@@ -22,6 +22,9 @@ typedef enum shape {
 
 static const char *const shape_names[] = {"random", "repeated", "ascending", "steps", "one slot", "twice"};
 
+/// A hash for which values can be chosen, since it is known.
+static const zf_encode_hash known = {0x9e3779b97f4a7c15u, 0xd6e8feb86659fd93u};
+
 static uint64_t inverse(uint64_t odd) {
     uint64_t x = odd; // Newton: each step doubles the bits that are right, 3 at first
     for (int k = 0; k < 6; k++) x *= 2 - odd * x;
@@ -31,13 +34,13 @@ static uint64_t inverse(uint64_t odd) {
 /// The value above 32 bits whose tag is all ones, or the smaller one that has the k-th tag from the end.
 static uint64_t value_of_last_slot(uint64_t k, unsigned size) {
     if (size <= 4) {
-        uint32_t v = (UINT32_MAX - (uint32_t)k) * (uint32_t)inverse(ZF_ENCODE_HASH_B);
+        uint32_t v = (UINT32_MAX - (uint32_t)k) * (uint32_t)inverse(known.b);
         v ^= v >> 16;
-        return v * (uint32_t)inverse(ZF_ENCODE_HASH_A);
+        return v * (uint32_t)inverse(known.a);
     }
-    uint64_t v = (UINT64_C(0xffffffff00000000) | k) * inverse(ZF_ENCODE_HASH_B);
+    uint64_t v = (UINT64_C(0xffffffff00000000) | k) * inverse(known.b);
     v ^= v >> 32;
-    return v * inverse(ZF_ENCODE_HASH_A);
+    return v * inverse(known.a);
 }
 
 static uint64_t value_at(shape s, uint64_t k, unsigned size) {
@@ -99,7 +102,21 @@ static void check_numbers(const zf_encode_buffer *in, const zf_encode_buffer *co
     free(all);
 }
 
-static void run_case(zf_program *program, const zf_column *column, shape s, uint64_t rows) {
+/// How far elements stand from the slots where they are looked for first, on average: what a look-up costs beyond the first slot.
+static double mean_distance(const zf_encode_buffer *entries) {
+    const zf_encode_index *index = &entries->index;
+    double sum = 0, used = 0;
+    for (uint64_t at = 0; at <= index->mask; at++) {
+        if (index->slots[at] == 0) continue;
+        used++;
+        sum += (double)((at - ((uint32_t)index->slots[at] >> index->shift)) & index->mask);
+    }
+    return used == 0 ? 0 : sum / used;
+}
+
+/// Returns the mean distance of the table. `hash`: {0, 0} for one that is drawn.
+static double run_case(zf_program *program, const zf_column *column, shape s, uint64_t rows, zf_encode_hash hash) {
+    double distance = 0;
     char what[96];
     snprintf(what, sizeof what, "%s, %s, %" PRIu64 " rows", column->name, shape_names[s], rows);
     zf_encode_buffer in;
@@ -125,15 +142,31 @@ static void run_case(zf_program *program, const zf_column *column, shape s, uint
                              .rows = rows,
                              .parts = &rows,
                              .part_count = rows > 0};
-    zf_encode_task task = {.find = find, .user = program, .column = column->name};
+    zf_encode_task task = {.find = find, .user = program, .column = column->name, .hash = hash};
     zf_encode_node *node = NULL;
     zf_status status = zf_encode_tree(&task, column->codec, &input, &node);
     CHECK(status == ZF_OK, "%s: %s %s", what, task.code, task.reason);
-    if (status == ZF_OK) check_numbers(&in, &node->streams[0], &node->streams[1], what);
+    if (status == ZF_OK) {
+        check_numbers(&in, &node->streams[0], &node->streams[1], what);
+        distance = mean_distance(&node->streams[1]);
+    }
     zf_encode_tree_free(node);
     free(in.data);
     free(in.validity);
     free(in.text);
+    return distance;
+}
+
+/// Values that all want one slot under a hash that is known stand as near to theirs as any others under one that is drawn.
+static void run_flood(zf_program *program, const zf_column *column) {
+    enum { FLOOD = 3000, NEAR = 16 };
+    if (column->type.kind == ZF_K_STRING || zf_kind_size(column->type.kind) < 4) return;
+    double known_hash = run_case(program, column, ONE_SLOT, FLOOD, known);
+    CHECK(known_hash > FLOOD / 8, "%s: the values meet nowhere: %g", column->name, known_hash);
+    for (unsigned k = 0; k < 8; k++) {
+        double drawn = run_case(program, column, ONE_SLOT, FLOOD, (zf_encode_hash){0, 0});
+        CHECK(drawn < NEAR, "%s: chosen values stand %g slots away", column->name, drawn);
+    }
 }
 
 int main(void) {
@@ -157,9 +190,11 @@ int main(void) {
             for (unsigned n = 0; n < sizeof sizes / sizeof sizes[0]; n++) {
                 bool all = sizes[n] <= 40000; // the large table moves in 4 MiB and more, which the widest values reach
                 for (int s = 0; s < SHAPES; s++) {
-                    if (all || (s == RANDOM && column->type.kind != ZF_K_STRING)) run_case(program, column, (shape)s, sizes[n]);
+                    if (all || (s == RANDOM && column->type.kind != ZF_K_STRING))
+                        run_case(program, column, (shape)s, sizes[n], known);
                 }
             }
+            run_flood(program, column);
         }
     }
     zf_program_free(program);
