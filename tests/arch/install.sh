@@ -4,7 +4,7 @@
 cmake=$1 build=$2 consumer=$3 cc=$4 libdir=$5 hello=$6
 tree=$(mktemp -d) || exit 2
 trap 'rm -rf "$tree"' EXIT
-[ -e "$build/lib/libzipflow.so" ] || { echo "nothing was built to install"; exit 77; }
+[ -e "$build/lib/libzipflow.so" ] || { echo "libzipflow.so was not built: build everything first"; exit 1; }
 # Only what is built: an install of everything would demand targets that a partial build does not have.
 "$cmake" --install "$build" --prefix "$tree/usr" > "$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
 for file in include/zipflow/zipflow.h include/zipflow/abi.h "$libdir/libzipflow.so" "$libdir/libzipflow.so.0" \

@@ -47,16 +47,33 @@ static const struct {
     {"u64", "byte_stream_split(dictionary(rle))"},
 };
 
+enum { FAMILIES = sizeof families / sizeof families[0] };
+
+/// The length of the first type of a list: they are separated by blanks, but for the one in "decimal(15, 2)".
+static size_t type_length(const char *types) { return strncmp(types, "decimal", 7) == 0 ? strlen(types) : strcspn(types, " "); }
+
+static const char *next_type(const char *types) {
+    types += type_length(types);
+    return types + (*types == ' ');
+}
+
 void diff_columns_families(zf_text *out) {
     unsigned number = 0;
-    for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
-        for (const char *at = families[f].types; *at != 0;) { // separated by blanks, but for the one in "decimal(15, 2)"
-            size_t length = strncmp(at, "decimal", 7) == 0 ? strlen(at) : strcspn(at, " ");
-            zf_text_printf(out, "table c%u { c: %.*s = %s; }\n", number++, (int)length, at, families[f].codec);
-            at += length;
-            at += *at == ' ';
-        }
+    for (size_t f = 0; f < FAMILIES; f++) {
+        for (const char *at = families[f].types; *at != 0; at = next_type(at))
+            zf_text_printf(out, "table c%u { c: %.*s = %s; }\n", number++, (int)type_length(at), at, families[f].codec);
     }
+}
+
+bool diff_columns_sampled(unsigned number, unsigned every) {
+    for (unsigned f = 0; f < FAMILIES; f++) {
+        unsigned types = 0;
+        for (const char *at = families[f].types; *at != 0; at = next_type(at)) types++;
+        unsigned first = f % (types < every ? types : every); // less than both: the family has it
+        if (number < types) return number % every == first;
+        number -= types;
+    }
+    return number % every == 0;
 }
 
 unsigned diff_columns_tpch(zf_text *out) {

@@ -3,10 +3,15 @@
 #ifndef ZF_TESTS_DIFFERENTIAL_DIFF_COLUMNS_H
 #define ZF_TESTS_DIFFERENTIAL_DIFF_COLUMNS_H
 
+#include <stdbool.h>
+
 #include "runtime/base/text.h"
 
 /// Every algorithm with every type that it takes, and nests of two and more.
 void diff_columns_families(zf_text *out);
+/// Whether a sample of one column in `every` has the one of this number, of all that a program of families, then others, has: of
+/// each family at least one type, so that no algorithm is left out; the types rotate from family to family.
+bool diff_columns_sampled(unsigned number, unsigned every);
 /// The columns of examples/tpch/tpch.zf; how many there are.
 unsigned diff_columns_tpch(zf_text *out);
 /// Random nests, always the same.

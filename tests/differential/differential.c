@@ -5,7 +5,8 @@
 //   zf-differential --seed N --one                     one case, with its texts
 //   zf-differential --case FILE...                     cases that were made smaller before
 //
-// What differs is made smaller (unless --as-is), and printed with the command that repeats it. The exit status is 1 then.
+// What differs is made smaller (unless --as-is), and printed with the command that repeats it. The exit status is 1 then, and
+// also when next to nothing was compared: no program, no block, or more than a fifth of the programs rejected by the front end.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -477,6 +478,15 @@ static bool run_here(totals *t, const command *o, double started) {
     return good;
 }
 
+/// Whether the seeds were a test of anything.
+static bool is_enough(const totals *t, const command *o) {
+    if (o->case_count > 0 || o->one) return true; // each says what became of it
+    if (t->programs > 0 && t->blocks > 0 && 5 * t->rejected <= t->programs) return true;
+    printf("too little was compared: %llu programs, %llu of them rejected, %llu blocks\n", (ull)t->programs, (ull)t->rejected,
+           (ull)t->blocks);
+    return false;
+}
+
 int main(int count, char **arguments) {
     command o;
     if (!parse(count, arguments, &o)) {
@@ -490,7 +500,7 @@ int main(int count, char **arguments) {
     bool good = o.jobs > 1 && o.case_count == 0 ? run_jobs(t, &o, started) : run_here(t, &o, started);
     print_totals(t);
     if (o.json != NULL) write_json(o.json, t, o.from, t->programs, now() - started);
-    int status = !good ? 2 : t->failures > 0 ? 1 : 0;
+    int status = !good ? 2 : t->failures > 0 || !is_enough(t, &o) ? 1 : 0;
     free(t);
     return status;
 }
