@@ -245,6 +245,15 @@ LLVMValueRef zf_lower_is_recording(zf_lower *lower) {
     return zf_cg_icmp(lower->cg, LLVMIntEQ, lower->v_mode, zf_cg_i32(lower->cg, ZF_ABI_RECORD));
 }
 
+uint32_t zf_lower_root_field(const zf_lower *lower, zf_seek_kind kind) {
+    const zf_seek_tree *tree = &lower->plan->trees[lower->kernel->tree];
+    for (uint32_t f = 0; f < tree->field_count; f++) {
+        if (tree->fields[f].kind == kind && tree->fields[f].node == lower->kernel->root) return f;
+    }
+    zf_cg_unsupported(lower->cg, lower->graph->column->span, "the seek tree of a kernel lacks a field of its root");
+    return 0;
+}
+
 // Entry `v_entry` of a field of the kernel's tree, from 1, 2, 4 or 8 bytes, or 0. Once per tile, so a switch is good enough.
 LLVMValueRef zf_lower_seek_entry(zf_lower *lower, uint32_t field, LLVMValueRef v_entry) {
     zf_cg *cg = lower->cg;

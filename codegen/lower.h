@@ -107,6 +107,8 @@ bool zf_lower_param_known(const zf_lower *lower, uint32_t node, const zf_port *p
 /// tile 0, else the file's; a recording leaves what the tile before put there.
 void zf_lower_seek(zf_lower *lower, uint32_t field, zf_type type, LLVMValueRef v_tile, LLVMValueRef v_initial,
                    LLVMValueRef v_slot);
+/// The field of the kernel's tree that holds this of its root.
+uint32_t zf_lower_root_field(const zf_lower *lower, zf_seek_kind kind);
 /// Entry `v_entry` of a field: the state of tile v_entry + 1.
 LLVMValueRef zf_lower_seek_entry(zf_lower *lower, uint32_t field, LLVMValueRef v_entry);
 /// At the end of tile `v_tile`: where another follows, checks that the state in the file is `v_word` (a word), or records it. A

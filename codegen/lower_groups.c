@@ -293,15 +293,6 @@ static void walk_scanning(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
 
 // ---- Tiles ----------------------------------------------------------------------------------------------------
 
-static uint32_t field_of(const zf_lower *lower, zf_seek_kind kind) {
-    const zf_seek_tree *tree = &lower->plan->trees[lower->kernel->tree];
-    for (uint32_t f = 0; f < tree->field_count; f++) {
-        if (tree->fields[f].kind == kind && tree->fields[f].node == lower->kernel->root) return f;
-    }
-    zf_cg_unsupported(lower->cg, lower->graph->column->span, "the seek tree of a group has no position");
-    return 0;
-}
-
 // Groups beyond this one are not this tile's: the file says where it ends, which is checked there. So no group is looked at by
 // two tiles for nothing, whatever the file says.
 static LLVMValueRef last_group(zf_lower *lower, const zf_lower_tiles *tiles, LLVMValueRef v_groups) {
@@ -313,8 +304,8 @@ static LLVMValueRef last_group(zf_lower *lower, const zf_lower_tiles *tiles, LLV
     LLVMValueRef v_more = zf_cg_icmp(cg, LLVMIntULT, v_next, lower->v_tiles);
     zf_cg_cond_br(cg, zf_cg_and(cg, v_more, zf_cg_not(cg, zf_lower_is_recording(lower))), bb_look, bb_known);
     zf_cg_enter(cg, bb_look);
-    LLVMValueRef v_g = zf_lower_seek_entry(lower, field_of(lower, ZF_SEEK_GROUP), tiles->v_tile);
-    LLVMValueRef v_o = zf_lower_seek_entry(lower, field_of(lower, ZF_SEEK_OFFSET), tiles->v_tile);
+    LLVMValueRef v_g = zf_lower_seek_entry(lower, zf_lower_root_field(lower, ZF_SEEK_GROUP), tiles->v_tile);
+    LLVMValueRef v_o = zf_lower_seek_entry(lower, zf_lower_root_field(lower, ZF_SEEK_OFFSET), tiles->v_tile);
     LLVMValueRef v_inside = zf_cg_icmp(cg, LLVMIntNE, v_o, zf_cg_i64(cg, 0));
     v_g = zf_cg_umin(cg, v_g, v_groups);
     set(cg, v_slot, zf_cg_umin(cg, zf_cg_add(cg, v_g, zf_cg_resize(cg, v_inside, cg->ty_i64, false)), v_groups));
@@ -341,7 +332,7 @@ void zf_lower_groups(zf_lower *lower) {
     zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
     LLVMValueRef v_groups = zf_cg_eval_body(cg, &env.env, &env.env.inst->groups).v, v_zero = zf_cg_i64(cg, 0);
     cg->v_guard = NULL;
-    uint32_t field_g = field_of(lower, ZF_SEEK_GROUP), field_o = field_of(lower, ZF_SEEK_OFFSET);
+    uint32_t field_g = zf_lower_root_field(lower, ZF_SEEK_GROUP), field_o = zf_lower_root_field(lower, ZF_SEEK_OFFSET);
     zf_lower_tiles tiles;
     state at = {zf_cg_alloca(cg, cg->ty_i64, "g"), zf_cg_alloca(cg, cg->ty_i64, "o"), zf_cg_alloca(cg, cg->ty_i64, "pos")};
     bool is_bool = lower->type.kind == ZF_K_BOOL;

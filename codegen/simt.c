@@ -320,13 +320,6 @@ void zf_simt_unroll(zf_cg *cg, const zf_cg_loop *loop, unsigned times) {
     LLVMSetMetadata(LLVMGetBasicBlockTerminator(loop->bb_next), kind, LLVMMetadataAsValue(cg->context, node));
 }
 
-LLVMValueRef zf_simt_wanted(zf_lower *lower, LLVMValueRef v_index) {
-    zf_cg *cg = lower->cg;
-    if (lower->v_row_begin == NULL) return zf_cg_i1(cg, true);
-    return zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntUGE, v_index, lower->v_row_begin),
-                     zf_cg_icmp(cg, LLVMIntULT, v_index, lower->v_row_end));
-}
-
 void zf_simt_store_vector(zf_lower *lower, const zf_cg_value *values, unsigned count, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     LLVMTypeRef ty = zf_cg_memory_type(cg, lower->type);

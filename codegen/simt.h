@@ -65,8 +65,6 @@ void zf_simt_store_vector(zf_lower *lower, const zf_cg_value *values, unsigned c
 LLVMValueRef zf_simt_scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane);
 LLVMValueRef zf_simt_most_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane);
 LLVMValueRef zf_simt_shuffle(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane); ///< of any scalar type
-/// Whether v_index is a row that is wanted.
-LLVMValueRef zf_simt_wanted(zf_lower *lower, LLVMValueRef v_index);
 
 /// An index that is v_base, the same for all threads, plus v_rank (i32), less than a tile: what is read there is addressed from
 /// the tile's place by 32 bits.

@@ -30,15 +30,6 @@ typedef struct groups {
     LLVMValueRef v_bad;      // slot (i1): the states lie
 } groups;
 
-static uint32_t field_of(const zf_lower *lower, zf_seek_kind kind) {
-    const zf_seek_tree *tree = &lower->plan->trees[lower->kernel->tree];
-    for (uint32_t f = 0; f < tree->field_count; f++) {
-        if (tree->fields[f].kind == kind && tree->fields[f].node == lower->kernel->root) return f;
-    }
-    zf_cg_unsupported(lower->cg, lower->graph->column->span, "the seek tree of a group has no position");
-    return 0;
-}
-
 static void note_bad(groups *t, LLVMValueRef v_bad) {
     zf_cg *cg = t->lower->cg;
     LLVMBuildStore(cg->builder, zf_cg_or(cg, LLVMBuildLoad2(cg->builder, cg->ty_i1, t->v_bad, ""), v_bad), t->v_bad);
@@ -50,7 +41,7 @@ static void find_ends(groups *t) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_zero = zf_cg_i64(cg, 0);
-    uint32_t field_g = field_of(lower, ZF_SEEK_GROUP), field_o = field_of(lower, ZF_SEEK_OFFSET);
+    uint32_t field_g = zf_lower_root_field(lower, ZF_SEEK_GROUP), field_o = zf_lower_root_field(lower, ZF_SEEK_OFFSET);
     t->v_g0 = zf_simt_seek(lower, field_g, v_zero);
     t->v_o0 = zf_simt_seek(lower, field_o, v_zero);
     LLVMValueRef v_g1 = zf_simt_seek_next(lower, field_g, t->v_groups); // the last tile ends behind the last group

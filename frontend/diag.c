@@ -96,45 +96,13 @@ void zf_diag_code_text(zf_diag_code code, char out[8]) { snprintf(out, 8, "ZF%04
 
 // ---- The nearest name -----------------------------------------------------------------------------------------
 
-enum { NAME_LIMIT = 64 }; // longer names get no hint
-
-// Edits that turn a into b: insertion, deletion, change, exchange of neighbours. At most `limit` + 1.
-static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length, size_t limit) {
-    size_t rows[3][NAME_LIMIT + 1];
-    size_t *before = rows[0], *previous = rows[1], *current = rows[2];
-    for (size_t j = 0; j <= b_length; j++) previous[j] = j;
-    for (size_t i = 1; i <= a_length; i++) {
-        current[0] = i;
-        size_t least = i;
-        for (size_t j = 1; j <= b_length; j++) {
-            size_t cost = previous[j - 1] + (a[i - 1] != b[j - 1]);
-            if (previous[j] + 1 < cost) cost = previous[j] + 1;
-            if (current[j - 1] + 1 < cost) cost = current[j - 1] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < cost) {
-                cost = before[j - 2] + 1;
-            }
-            current[j] = cost;
-            if (cost < least) least = cost;
-        }
-        if (least > limit) return limit + 1;
-        size_t *free_row = before;
-        before = previous;
-        previous = current;
-        current = free_row;
-    }
-    return previous[b_length];
-}
-
 const char *zf_nearest_name(const char *name, const char *const *names, size_t count) {
     size_t length = strlen(name);
-    if (length > NAME_LIMIT) return NULL;
+    if (length > ZF_EDIT_LENGTH) return NULL; // longer names get no hint
     size_t best_distance = length / 3 + 1;
     const char *best = NULL;
     for (size_t i = 0; i < count; i++) {
-        size_t other = strlen(names[i]);
-        size_t apart = other > length ? other - length : length - other;
-        if (other > NAME_LIMIT || apart >= best_distance) continue;
-        size_t distance = edit_distance(name, length, names[i], other, best_distance - 1);
+        size_t distance = zf_edit_distance(name, names[i], best_distance - 1);
         if (distance < best_distance && distance > 0) {
             best_distance = distance;
             best = names[i];

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "runtime/base/text.h"
 #include "runtime/container_format.h"
 #include "runtime/container_open.h"
 #include "runtime/context.h"
@@ -202,37 +203,18 @@ zf_status zf_container_column(const zf_container *c, size_t index, zf_column_inf
     return ZF_OK;
 }
 
-/// Insertions, deletions and replacements that make one name of the other; names of more than 63 bytes are not compared.
-static unsigned edit_distance(const char *a, const char *b) {
-    size_t n = strlen(a), m = strlen(b);
-    unsigned row[64];
-    if (n > 63 || m > 63) return 64;
-    for (size_t j = 0; j <= m; j++) row[j] = (unsigned)j;
-    for (size_t i = 1; i <= n; i++) {
-        unsigned diagonal = row[0];
-        row[0] = (unsigned)i;
-        for (size_t j = 1; j <= m; j++) {
-            unsigned replace = diagonal + (a[i - 1] != b[j - 1]), remove = row[j] + 1, insert = row[j - 1] + 1;
-            diagonal = row[j];
-            row[j] = replace < remove ? replace : remove;
-            if (insert < row[j]) row[j] = insert;
-        }
-    }
-    return row[m];
-}
-
 zf_status zf_container_find(const zf_container *c, const char *name, size_t *index, zf_error *error) {
     if (c == NULL || name == NULL || index == NULL) {
         return zf_raise(error, ZF_E_ARGUMENT, "zf_container_find needs a container, a name and a place");
     }
     const char *nearest = c->index.columns[0].name;
-    unsigned least = 64;
+    size_t least = ZF_EDIT_LENGTH;
     for (uint32_t k = 0; k < c->index.column_count; k++) {
         if (strcmp(c->index.columns[k].name, name) == 0) {
             *index = k;
             return ZF_OK;
         }
-        unsigned distance = edit_distance(name, c->index.columns[k].name);
+        size_t distance = zf_edit_distance(name, c->index.columns[k].name, least);
         if (distance < least) {
             least = distance;
             nearest = c->index.columns[k].name;

@@ -96,3 +96,32 @@ size_t zf_utf8_length(const char *text, size_t left) {
     if (first == 0xf4 && bytes[1] > 0x8f) return 0;
     return length;
 }
+
+size_t zf_edit_distance(const char *a, const char *b, size_t limit) {
+    size_t a_length = strlen(a), b_length = strlen(b);
+    if (a_length > ZF_EDIT_LENGTH || b_length > ZF_EDIT_LENGTH) return limit + 1;
+    if ((a_length > b_length ? a_length - b_length : b_length - a_length) > limit) return limit + 1;
+    size_t rows[3][ZF_EDIT_LENGTH + 1]; // of the table of distances between beginnings of a and of b
+    size_t *before = rows[0], *previous = rows[1], *current = rows[2];
+    for (size_t j = 0; j <= b_length; j++) previous[j] = j;
+    for (size_t i = 1; i <= a_length; i++) {
+        current[0] = i;
+        size_t least = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            size_t cost = previous[j - 1] + (a[i - 1] != b[j - 1]);
+            if (previous[j] + 1 < cost) cost = previous[j] + 1;
+            if (current[j - 1] + 1 < cost) cost = current[j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < cost) {
+                cost = before[j - 2] + 1;
+            }
+            current[j] = cost;
+            if (cost < least) least = cost;
+        }
+        if (least > limit) return limit + 1;
+        size_t *free_row = before;
+        before = previous;
+        previous = current;
+        current = free_row;
+    }
+    return previous[b_length] > limit ? limit + 1 : previous[b_length];
+}

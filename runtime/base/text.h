@@ -24,4 +24,11 @@ void zf_text_free(zf_text *text);
 /// beyond U+10FFFF are none).
 size_t zf_utf8_length(const char *text, size_t left);
 
+/// Names of more bytes are beyond any limit of zf_edit_distance.
+enum { ZF_EDIT_LENGTH = 64 };
+
+/// Edits that turn one name into the other: a byte inserted, deleted or changed, or two neighbours exchanged. Not more than
+/// `limit` are counted: beyond, limit + 1.
+size_t zf_edit_distance(const char *a, const char *b, size_t limit);
+
 #endif

@@ -143,6 +143,27 @@ static void test_long_lines(zf_arena *arena) {
     check_text(&diags, ZF_DIAG_JSON, false, "[]\n");
 }
 
+static void test_edit_distance(void) {
+    static const struct {
+        const char *a, *b;
+        size_t limit, distance;
+    } rows[] = {
+        {"", "", 5, 0},        {"abc", "abc", 0, 0}, {"abc", "acb", 5, 1},       {"abc", "abd", 5, 1}, {"abc", "ab", 5, 1},
+        {"abc", "xabc", 5, 1}, {"", "abc", 5, 3},    {"abc", "xyz", 5, 3},       {"abc", "xyz", 1, 2}, {"abcd", "badc", 5, 2},
+        {"abcdef", "a", 2, 3}, {"ca", "abc", 5, 3},  {"kitten", "sitting", 9, 3}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t there = zf_edit_distance(rows[i].a, rows[i].b, rows[i].limit),
+               back = zf_edit_distance(rows[i].b, rows[i].a, rows[i].limit);
+        CHECK(there == rows[i].distance && back == there, "%s, %s: %zu, %zu", rows[i].a, rows[i].b, there, back);
+    }
+    char longest[ZF_EDIT_LENGTH + 1], longer[ZF_EDIT_LENGTH + 2];
+    memset(longest, 'x', sizeof longest - 1);
+    memset(longer, 'x', sizeof longer - 1);
+    longest[ZF_EDIT_LENGTH] = longer[ZF_EDIT_LENGTH + 1] = 0;
+    CHECK(zf_edit_distance(longest, longest, 5) == 0 && zf_edit_distance(longest + 1, longest, 5) == 1, "the longest names");
+    CHECK(zf_edit_distance(longest, longer, 5) == 6 && zf_edit_distance(longer, longer, 5) == 6, "longer ones are not compared");
+}
+
 static void test_nearest(void) {
     static const char *const names[] = {"bitpack", "plain", "dictionary", "rle", "delta"};
     static const struct {
@@ -170,6 +191,7 @@ int main(void) {
     test_list(arena);
     test_human(arena);
     test_long_lines(arena);
+    test_edit_distance();
     test_nearest();
     zf_arena_destroy(arena);
     return check_result();
