@@ -97,6 +97,13 @@ static zf_module *loaded_already(const zf_spec *spec, const char *real_path) {
     return NULL;
 }
 
+/// An import names a `.zf` file, and nothing else is read for one: diagnostics quote what was read, and the text may be anyone's.
+static bool is_zf_file(const char *path) {
+    const char *slash = strrchr(path, '/');
+    size_t length = strlen(slash == NULL ? path : slash + 1);
+    return length > 3 && strcmp(path + strlen(path) - 3, ".zf") == 0;
+}
+
 /// The path that an import names, as seen from the importing file.
 static char *beside_file(zf_arena *arena, const char *file, const char *path) {
     const char *slash = strrchr(file, '/');
@@ -139,6 +146,11 @@ static void load_import(zf_spec *spec, zf_module *module, const zf_ast_decl *dec
     }
     if (*decl->text == '\0') {
         zf_diag_error(&spec->diags, ZF_D_IMPORT_FAILED, decl->span, "an import without a path");
+        return;
+    }
+    if (!is_zf_file(decl->text)) {
+        zf_diag_error(&spec->diags, ZF_D_IMPORT_NAME, decl->span, "an import must name a `.zf` file, and `%s` is none",
+                      decl->text);
         return;
     }
     char *path = beside_file(spec->arena, module->source->path, decl->text);
@@ -236,6 +248,10 @@ static void read_module(zf_spec *spec, zf_module *module) {
 static zf_module *load(zf_spec *spec, const char *path, zf_module *importer, zf_span at, bool is_std) {
     char resolved[PATH_MAX];
     const char *reason = realpath(path, resolved) == NULL ? strerror(errno) : NULL;
+    if (reason == NULL && importer != NULL && !is_zf_file(resolved)) { // nor through a link
+        zf_diag_error(&spec->diags, ZF_D_IMPORT_NAME, at, "`%s` leads to a file that is no `.zf` file", path);
+        return NULL;
+    }
     if (reason == NULL) {
         zf_module *known = loaded_already(spec, resolved);
         if (known != NULL && known->loading) {

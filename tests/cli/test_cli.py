@@ -542,6 +542,11 @@ class Usage(Case):
         self.assertIn("// why", text)
         self.good("fmt", "-q", "-i", self.program)
         self.assertEqual(self.program.read_text(), text)
+        (self.dir / "secret").write_text("word of yours\n")
+        (self.dir / "link.zf").symlink_to("secret")
+        for name in ("secret", str(self.dir / "secret"), "../" + self.dir.name + "/secret", "link.zf"):
+            self.program.write_text(f'import "{name}";\ntable t {{ a: i32 = bitpack; }}')
+            self.assertNotIn("word", self.bad(1, "ZF0210", "check", self.program)) # other files are not quoted
         os.mkfifo(self.dir / "pipe.zf") # nobody writes to it: reading would wait for ever
         for path, why in ((self.dir / "pipe.zf", "not a regular file"), ("/dev/zero", "not a regular file"), (self.dir, "a directory")):
             for verb in ("check", "fmt"):
