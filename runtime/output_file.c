@@ -201,9 +201,13 @@ zf_status zf_output_commit(zf_output_file *file, zf_error *error) {
     return ZF_OK;
 }
 
+void zf_output_abandon(const zf_output_file *file) {
+    if (file->temporary[0] != 0) unlinkat(file->directory, file->temporary, 0);
+}
+
 void zf_output_free(zf_output_file *file) {
     if (file == NULL) return;
-    if (file->temporary[0] != 0) unlinkat(file->directory, file->temporary, 0);
+    zf_output_abandon(file);
     if (file->fd >= 0) close(file->fd);
     if (file->directory >= 0) close(file->directory);
     free(file->name);

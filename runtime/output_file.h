@@ -21,6 +21,8 @@ ZF_PRIVATE_API zf_status zf_output_write(zf_output_file *file, uint64_t offset, 
 /// but for ZF_E_NAME_NOT_SYNCED: then the complete file is there (removing it could not bring back one that it replaced), and
 /// only that the name survives a crash of the machine is not sure.
 ZF_PRIVATE_API zf_status zf_output_commit(zf_output_file *file, zf_error *error);
+/// Takes a temporary name away, and nothing else: for a signal's handler, after which the file is not used any more.
+ZF_PRIVATE_API void zf_output_abandon(const zf_output_file *file);
 /// Frees; without a commit nothing is left of the file. May be NULL.
 ZF_PRIVATE_API void zf_output_free(zf_output_file *file);
 

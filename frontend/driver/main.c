@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "frontend/driver/report.h"
+#include "frontend/driver/watch.h"
 
 static int print_version(void) {
     printf("zfc %s\nLLVM %s\ntargets %s\nlanguage zf 1\ncontainer format 1\n", zf_version(), zf_compiler_llvm_version(),
@@ -55,6 +56,7 @@ int main(int count, char **words) {
     }
     zf_arguments arguments;
     if (!zf_arguments_read(verb, count - 2, words + 2, &arguments)) return EXIT_BAD_USAGE;
+    zf_watch_start(verb->name);
     int status = verb->run(&arguments);
     // What was printed must have arrived: a full disk behind a redirection is an error, too.
     if (fflush(stdout) != 0 && status == EXIT_GOOD) {

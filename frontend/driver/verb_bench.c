@@ -6,6 +6,7 @@
 #include "frontend/driver/bench.h"
 #include "frontend/driver/decoded.h"
 #include "frontend/driver/driver_codes.h"
+#include "frontend/driver/watch.h"
 
 typedef struct benching {
     zf_session session;
@@ -50,6 +51,7 @@ static void run_container(benching *b, const char *path, const char *names) {
         !(selected = zf_selected_columns(container, names, &count, &error))) {
         fail(b, path, "", &error);
     }
+    zf_watch_container(container);
     for (size_t i = 0; i < count && b->exit_status != EXIT_BAD_DEVICE; i++) {
         zf_column_info info = {.name = ""};
         zf_bench_plain plain = {0};
@@ -62,6 +64,7 @@ static void run_container(benching *b, const char *path, const char *names) {
         free(plain.values);
     }
     free(selected);
+    zf_watch_container(NULL);
     zf_container_close(container);
 }
 

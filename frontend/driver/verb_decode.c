@@ -8,6 +8,7 @@
 #include "frontend/driver/decoded.h"
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/output.h"
+#include "frontend/driver/watch.h"
 #include "frontend/driver/write_columns.h"
 
 // "A..B", either end open. NULL, or what is wrong with it.
@@ -72,6 +73,7 @@ static zf_status tell(const job *j, const zf_decoded *column, zf_error *error) {
 /// No file gets its name before the last column was decoded: a name in the directory stands for a whole decode.
 static zf_status decode_files(const job *j, zf_error *error) {
     zf_outputs outputs = {.overwrite = j->overwrite, .read = j->read};
+    zf_watch_outputs(&outputs);
     zf_status status = ZF_OK;
     zf_allow_many_files();
     for (size_t i = 0; i < j->count && status == ZF_OK; i++) {
@@ -85,6 +87,7 @@ static zf_status decode_files(const job *j, zf_error *error) {
         zf_decoded_free(&column);
     }
     if (status == ZF_OK) status = zf_outputs_commit(&outputs, error);
+    zf_watch_outputs(NULL);
     zf_outputs_free(&outputs);
     return status;
 }
@@ -118,6 +121,7 @@ static zf_status decode_text(const job *j, zf_error *error) {
     if (!columns) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory");
     zf_sink sink;
     zf_outputs outputs = {.overwrite = j->overwrite, .read = j->read};
+    zf_watch_outputs(&outputs);
     zf_status status = zf_outputs_open(&outputs, path, &sink, error);
     zf_text names = {0};
     for (size_t i = 0; i < j->count && status == ZF_OK; i++) {
@@ -138,6 +142,7 @@ static zf_status decode_text(const job *j, zf_error *error) {
     }
     free(columns);
     if (status == ZF_OK) status = zf_outputs_commit(&outputs, error);
+    zf_watch_outputs(NULL);
     zf_outputs_free(&outputs);
     if (status == ZF_OK && !j->quiet && !j->json)
         printf("%s: %llu rows\n", path, (unsigned long long)(end - j->options->row_begin));
@@ -176,6 +181,7 @@ int zf_run_decode(zf_arguments *arguments) {
     j.read = &read;
     zf_status status = zf_files_note(&read, arguments->operands[0], &error);
     if (status == ZF_OK) status = zf_container_open(session.context, arguments->operands[0], &j.container, &error);
+    zf_watch_container(j.container);
     if (status == ZF_OK) {
         selected = zf_selected_columns(j.container, zf_argument(arguments, "columns"), &j.count, &error);
         if (!selected) status = error.status;
@@ -185,6 +191,7 @@ int zf_run_decode(zf_arguments *arguments) {
     if (status == ZF_OK && !made && errno != EEXIST) {
         status = zf_fail(&error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "cannot make directory %s: %s", j.directory, strerror(errno));
     }
+    if (made) zf_watch_directory(j.directory);
     if (status == ZF_OK) status = strcmp(j.format, "csv") == 0 ? decode_text(&j, &error) : decode_files(&j, &error);
     if (status == ZF_OK && j.json) status = zf_json_print(j.report, &error);
     if (status != ZF_OK) exit_status = zf_report("decode", &error);
@@ -192,6 +199,7 @@ int zf_run_decode(zf_arguments *arguments) {
     zf_files_free(&read);
     json_decref(j.report);
     free(selected);
+    zf_watch_container(NULL);
     zf_container_close(j.container);
     zf_session_close(&session);
     return exit_status;

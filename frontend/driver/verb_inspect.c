@@ -7,6 +7,7 @@
 #include "frontend/driver/decoded.h"
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/values.h"
+#include "frontend/driver/watch.h"
 #include "runtime/base/error.h"
 #include "runtime/container.h"
 
@@ -210,8 +211,10 @@ int zf_run_inspect(zf_arguments *arguments) {
     if (zf_context_create(NULL, &context, &error) != ZF_OK) return zf_report("inspect", &error);
     zf_container *container = NULL;
     zf_status status = zf_container_open(context, arguments->operands[0], &container, &error);
+    zf_watch_container(container);
     if (status == ZF_OK) status = show(container, arguments, &error);
     int exit_status = status == ZF_OK ? EXIT_GOOD : zf_report("inspect", &error);
+    zf_watch_container(NULL);
     zf_container_close(container);
     zf_context_free(context);
     return exit_status;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "frontend/driver/decoded.h"
+#include "frontend/driver/watch.h"
 
 static zf_status tell(const zf_decoded *column, bool as_json, bool quiet, json_t *report, zf_error *error) {
     const zf_column_info *info = &column->info;
@@ -42,6 +43,7 @@ int zf_run_verify(zf_arguments *arguments) {
         !(selected = zf_selected_columns(container, zf_argument(arguments, "columns"), &count, &error))) {
         exit_status = zf_report("verify", &error);
     }
+    zf_watch_container(container);
     for (size_t i = 0; i < count; i++) {
         zf_decode_options options = {.threads = session.threads};
         zf_decoded column;
@@ -62,6 +64,7 @@ int zf_run_verify(zf_arguments *arguments) {
     }
     json_decref(report);
     free(selected);
+    zf_watch_container(NULL);
     zf_container_close(container);
     zf_session_close(&session);
     return exit_status;

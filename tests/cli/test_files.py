@@ -1,4 +1,4 @@
-"""What zfc reads and writes: files that are both, that change, that are not what they seem. Usage: test_files.py ZFC [unittest arguments]"""
+"""What zfc reads and writes: files that are both, that change, that are not what they seem. Usage: test_files.py ZFC CUT_FILE_LIBRARY [unittest arguments]"""
 
 import array
 import os
@@ -10,7 +10,7 @@ import tempfile
 import threading
 import unittest
 
-ZFC = sys.argv[1]
+ZFC, CUT_FILE = sys.argv[1:3]
 
 
 def run(*words, **options):
@@ -127,5 +127,40 @@ class InputsThatChange(Case):
                 self.assertFalse(out.exists())
 
 
+
+class ContainersThatAreCut(Case):
+    """The map of a file that was cut gives a signal where a byte that is gone is touched: never more than an error for who uses zfc."""
+
+    def cut(self, look, *words):
+        content = self.container.read_bytes()
+        environment = os.environ | {"LD_PRELOAD": CUT_FILE, "CUT_FILE": str(self.container.resolve()), "CUT_AT": str(look), "CUT_TO": "0",
+                                    "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
+        result = run(*words, env=environment)
+        self.assertEqual(self.container.stat().st_size, 0, "the file was not cut")
+        self.container.write_bytes(content)
+        self.assertEqual(result.returncode, 1, f"{words}: {result.stdout}{result.stderr}")
+        self.assertIn(f"zfc {words[0]}: error[ZF1208]", result.stderr)
+        return result.stderr
+
+    def setUp(self):
+        super().setUp()
+        self.container = self.dir / "t.zfd"
+        program = self.file("t.zf", "table t { a: i32 = bitpack; b: f64 = plain; }\n")
+        self.encode(program, self.container, "--rows-per-block", "8192", self.file("t.csv", "a,b\n" + "".join(f"{i},{i / 7}\n" for i in range(20000))))
+
+    def test_every_block_of_every_verb(self):
+        signals = 0
+        for verb in (["decode", "-f", "-o", self.dir / "out"], ["decode", "-f", "--format", "csv", "-o", self.dir / "out"], ["verify"], ["inspect", "--json"]):
+            for look in range(2, 6):
+                signals += "became shorter while it was read" in self.cut(look, *verb, self.container)
+                self.assertFalse((self.dir / "out").exists(), "something was left")
+        self.assertGreaterEqual(signals, 10) # else the cut was seen before anything was touched
+        kept = self.dir / "out"
+        kept.mkdir()
+        self.file("out/mine", "mine")
+        self.cut(4, "decode", "-f", "-o", kept, self.container)
+        self.assertEqual(os.listdir(kept), ["mine"])
+
+
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
