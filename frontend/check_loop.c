@@ -185,10 +185,16 @@ static bool check_for_range(zf_checker *ck, const zf_ast_stmt *ast) {
     zf_int128 trips = poisoned ? 1 : binder->hi->range.hi - binder->lo->range.lo + (binder->inclusive ? 1 : 0);
     loop_state saved = enter_loop(ck, trips < 0 ? 0 : trips);
     if (!poisoned && is_element_body(ck) && !saved.few) {
-        zf_diag *diag = zf_ck_error(ck, ZF_D_UNBOUNDED_LOOP, ast->span, "this loop may run %s times for every element",
-                                    zf_ck_range_text(ck, zf_interval_const(trips)));
+        bool nested = saved.trips > 1;
+        zf_diag *diag =
+            zf_ck_error(ck, ZF_D_UNBOUNDED_LOOP, ast->span, "this loop may run %s times%s%s%s for every element",
+                        zf_ck_range_text(ck, zf_interval_const(trips)), nested ? " within another that runs " : "",
+                        nested ? zf_ck_range_text(ck, zf_interval_const((zf_int128)saved.trips)) : "", nested ? " times" : "");
         zf_ck_remark_facts(ck, diag, binder->hi);
-        zf_ck_hint(ck, diag, "bound it by %d: `require n <= ...` before", ZF_LOOP_TRIP_LIMIT);
+        if (nested)
+            zf_ck_hint(ck, diag, "together they may run %d times: bound both, by `require n <= ...` before", ZF_LOOP_TRIP_LIMIT);
+        else
+            zf_ck_hint(ck, diag, "bound it by %d: `require n <= ...` before", ZF_LOOP_TRIP_LIMIT);
     }
     zf_ck_enter(ck, ast->name, ast->name_span, binder->local, NULL, false);
     zf_ck_forget_assigned(ck, ast->body); // after the binder: what it is compared with may change in the body
