@@ -7,6 +7,7 @@
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/report.h"
 #include "frontend/driver/table_data.h"
+#include "frontend/driver/values.h"
 
 enum { MOST_FIELDS = 4096, BUFFER = 1 << 18 };
 
@@ -67,18 +68,6 @@ static zf_status claim(reader *r) {
                         "is the delimiter right (--delimiter)? Text without a header row wants --header NAMES");
 }
 
-// Bytes of a field as an error shows them: control characters, which a terminal would obey, as \xNN.
-static void printable(const char *text, size_t length, char *out) {
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (c < 0x20 || c == 0x7f)
-            out += sprintf(out, "\\x%02x", c);
-        else
-            *out++ = (char)c;
-    }
-    *out = 0;
-}
-
 // A field is handed over at its end; it began as many lines before.
 static uint64_t newlines(const char *text, size_t length) {
     uint64_t count = 0;
@@ -123,7 +112,7 @@ static void on_field(void *bytes, size_t length, void *user) {
         } else if (status != ZF_OK) {
             char message[512];
             char shown[4 * 60 + 1];
-            printable(text, length > 60 ? 60 : length, shown);
+            zf_printable(text, length > 60 ? 60 : length, shown);
             if (length == 0)
                 snprintf(message, sizeof message, "an empty field, but the column is not nullable");
             else
@@ -170,12 +159,35 @@ static int keep_spaces(unsigned char c) {
     return 0; // spaces belong to the field
 }
 
+// Files of other kinds that are taken for text are told by their first bytes.
+static void refuse_binary(reader *r, const char *bytes, size_t count) {
+    static const struct {
+        const char *begin, *what;
+    } kinds[] = {{"PAR1", "Parquet"}, {"ARROW1", "Arrow"},   {"\x1f\x8b", "gzip"},  {"\x28\xb5\x2f\xfd", "zstd"},
+                 {"PK\x03", "zip"},   {"\x93NUMPY", ".npy"}, {"\x89ZFD", "zipflow"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && r->status == ZF_OK; i++) {
+        const char *begin = kinds[i].begin;
+        size_t length = strlen(begin);
+        if (count <= length || memcmp(bytes, begin, length) != 0) continue;
+        // A column may be called PAR1; what follows a name is no control character but the end of the line or a tab.
+        if (begin[0] >= 'A' && begin[0] <= 'Z' &&
+            ((unsigned char)bytes[length] >= ' ' || (bytes[length] && strchr("\t\r\n", bytes[length]))))
+            continue;
+        char message[64];
+        snprintf(message, sizeof message, "a %s file, not delimited text", kinds[i].what);
+        fail(r, ZFC_BAD_TEXT, message, NULL);
+        zf_fail_hint(r->error, r->status,
+                     strcmp(kinds[i].what, ".npy") == 0 ? "give it as COLUMN=FILE" : "unpack it, or convert it to text first");
+    }
+}
+
 // Bytes of a UTF-8 mark at the start of a file, which is no part of the first name. UTF-16 is refused by its own.
 static size_t byte_order_mark(reader *r, const char *bytes, size_t count) {
     if (count >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) return 3;
     if (count >= 2 && (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0)) {
         fail(r, ZFC_BAD_TEXT, "the text is UTF-16; convert it to UTF-8", NULL);
     }
+    refuse_binary(r, bytes, count);
     return 0;
 }
 

@@ -67,6 +67,19 @@ static const char *npy_code(zf_column_type type) {
     return codes[type.element];
 }
 
+// `code` is the array's type as numpy writes it, such as <i8.
+static zf_status wrong_npy_type(zf_error *error, const char *path, zf_column_type type, const char *code, size_t length) {
+    const char *wanted = npy_code(type);
+    char what[160], shown[4 * 24 + 1];
+    zf_printable(code, length < 24 ? length : 24, shown);
+    snprintf(what, sizeof what, "elements of type %s, but the column wants %c%s", shown, wanted[1] == '1' ? '|' : '<', wanted);
+    zf_status status = bad_npy(error, path, what);
+    if (length < 3 || memcmp(code + 1, "M8", 2) != 0) return status;
+    if (type.logical == ZF_LOGICAL_DATE32)
+        return zf_fail_hint(error, status, "dates are days since 1970: a.astype('datetime64[D]').astype('int32')");
+    return zf_fail_hint(error, status, "timestamps are microseconds since 1970: a.astype('datetime64[us]').astype('int64')");
+}
+
 static zf_status skip_npy_header(const char *path, zf_column_type type, bytes *file, zf_error *error) {
     if (file->size < 12) return bad_npy(error, path, "the file is cut short");
     unsigned char major = (unsigned char)file->data[6];
@@ -82,11 +95,9 @@ static zf_status skip_npy_header(const char *path, zf_column_type type, bytes *f
                *descr = npy_value(header, "'descr'");
     if (!order || !shape || !descr) return bad_npy(error, path, "the dictionary lacks descr, fortran_order or shape");
     if (strncmp(descr, "'>", 2) == 0) return bad_npy(error, path, "big-endian elements");
-    if (*descr != '\'' || !descr[1] || strncmp(descr + 2, npy_code(type), 2) != 0 || descr[4] != '\'') {
-        char what[128];
-        snprintf(what, sizeof what, "elements of type %.8s, but the column wants '<%s'", descr, npy_code(type));
-        return bad_npy(error, path, what);
-    }
+    if (*descr != '\'') return bad_npy(error, path, "an array of records; give each column a file of its own");
+    size_t code = strcspn(descr + 1, "'");
+    if (code != 3 || strncmp(descr + 2, npy_code(type), 2) != 0) return wrong_npy_type(error, path, type, descr + 1, code);
     char *end;
     unsigned long long count = *shape == '(' ? strtoull(shape + 1, &end, 10) : 0;
     if (*shape != '(' || (end[0] != ',' && end[0] != ')') || (end[0] == ',' && end[1] != ')')) {
@@ -106,7 +117,12 @@ static bool ends_with(const char *name, size_t length, const char *end) {
 }
 
 static zf_status take_values(zf_column_data *column, const char *path, bytes *file, zf_error *error) {
-    if (file->size >= 6 && memcmp(file->data, "\x93NUMPY", 6) == 0) ZF_TRY(skip_npy_header(path, column->type, file, error));
+    if (file->size >= 6 && memcmp(file->data, "\x93NUMPY", 6) == 0) {
+        ZF_TRY(skip_npy_header(path, column->type, file, error));
+    } else if (ends_with(path, strlen(path), ".npy")) {
+        bad_npy(error, path, "the file is called .npy and does not begin as one");
+        return zf_fail_hint(error, ZF_ERR_INPUT, "raw elements are read from a file of another name");
+    }
     size_t size = zf_element_size(column->type.element), length = file->size - file->offset;
     if (size > 0 && length % size != 0) {
         zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE, "%zu bytes hold no whole number of elements of %zu bytes", length, size);

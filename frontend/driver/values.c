@@ -70,10 +70,21 @@ static bool read_char(const char **at, const char *end, char wanted) {
     return true;
 }
 
+// A year of four digits, or of more with a sign (ISO 8601 for years beyond 0..9999): -0001, +10000.
+static bool read_year(const char **at, const char *end, int64_t *out) {
+    bool negative = read_char(at, end, '-'), is_signed = negative || read_char(at, end, '+');
+    int64_t year = 0;
+    int digits = 0;
+    for (; *at < end && **at >= '0' && **at <= '9' && digits < 8; (*at)++, digits++) year = year * 10 + (**at - '0');
+    *out = negative ? -year : year;
+    return is_signed ? digits >= 4 : digits == 4;
+}
+
 static bool read_date(const char **at, const char *end, int64_t *days) {
-    unsigned year, month, day;
-    if (!read_digits(at, end, 4, &year) || !read_char(at, end, '-') || !read_digits(at, end, 2, &month) ||
-        !read_char(at, end, '-') || !read_digits(at, end, 2, &day)) {
+    int64_t year;
+    unsigned month, day;
+    if (!read_year(at, end, &year) || !read_char(at, end, '-') || !read_digits(at, end, 2, &month) || !read_char(at, end, '-') ||
+        !read_digits(at, end, 2, &day)) {
         return false;
     }
     if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, month)) return false;
@@ -81,7 +92,7 @@ static bool read_date(const char **at, const char *end, int64_t *days) {
     return true;
 }
 
-static bool read_timestamp(const char *at, const char *end, int64_t *micros) {
+static bool read_timestamp(const char *at, const char *end, int64_t *micros, bool *inside) {
     int64_t days;
     unsigned hour = 0, minute = 0, second = 0, fraction = 0;
     if (!read_date(&at, end, &days)) return false;
@@ -102,19 +113,25 @@ static bool read_timestamp(const char *at, const char *end, int64_t *micros) {
         read_char(&at, end, 'Z');
     }
     if (at != end || hour > 23 || minute > 59 || second > 59) return false;
-    *micros = (days * 86400 + hour * 3600 + minute * 60 + second) * 1000000 + fraction;
+    int64_t seconds = days * 86400 + hour * 3600 + minute * 60 + second, rest = fraction;
+    if (seconds < 0 && rest > 0) { // from above, so that the first second that the type has is reached without leaving it
+        seconds++;
+        rest -= 1000000;
+    }
+    *inside = !__builtin_mul_overflow(seconds, INT64_C(1000000), micros) && !__builtin_add_overflow(*micros, rest, micros);
     return true;
 }
 
 // ---- Numbers ----
 
-// Decimal digits with a sign, times 10^scale when a fraction of at most `scale` digits is allowed. The value fits 64 bits.
-static bool read_integer(const char *at, const char *end, unsigned scale, bool *negative, uint64_t *magnitude) {
+// Decimal digits with a sign, times 10^scale when a fraction of at most `scale` digits is allowed. *fits: in 64 bits.
+static bool read_integer(const char *at, const char *end, unsigned scale, bool *negative, uint64_t *magnitude, bool *fits) {
     *negative = false;
     if (at < end && (*at == '-' || *at == '+')) *negative = *at++ == '-';
     uint64_t value = 0;
     unsigned fraction = 0;
     bool point = false, any = false;
+    *fits = true;
     for (; at < end; at++) {
         if (*at == '.' && scale > 0 && !point) {
             point = true;
@@ -128,11 +145,11 @@ static bool read_integer(const char *at, const char *end, unsigned scale, bool *
         }
         fraction += point;
         unsigned digit = (unsigned)(*at - '0');
-        if (value > (UINT64_MAX - digit) / 10) return false;
+        *fits = *fits && value <= (UINT64_MAX - digit) / 10;
         value = value * 10 + digit;
     }
     for (; fraction < scale; fraction++) {
-        if (value > UINT64_MAX / 10) return false;
+        *fits = *fits && value <= UINT64_MAX / 10;
         value *= 10;
     }
     *magnitude = value;
@@ -195,21 +212,32 @@ static bool read_bool(const char *text, size_t length, void *out) {
     return false;
 }
 
+uint64_t zf_decimal_limit(zf_column_type type) {
+    uint64_t limit = 1;
+    for (unsigned i = 0; i < type.precision && i < 19; i++) limit *= 10;
+    return limit;
+}
+
 bool zf_parse_value(zf_column_type type, const char *text, size_t length, void *out, const char **reason) {
     const char *end = text + length;
     int64_t number;
+    bool inside;
     switch (type.logical) {
     case ZF_LOGICAL_DATE32: {
         const char *at = text;
         *reason = "not a date (YYYY-MM-DD)";
         if (!read_date(&at, end, &number) || at != end) return false;
         int32_t days = (int32_t)number;
+        *reason = "outside its type";
+        if (days != number) return false;
         memcpy(out, &days, sizeof days);
         return true;
     }
     case ZF_LOGICAL_TIMESTAMP:
         *reason = "not a timestamp (YYYY-MM-DD HH:MM:SS.ffffff)";
-        if (!read_timestamp(text, end, &number)) return false;
+        if (!read_timestamp(text, end, &number, &inside)) return false;
+        *reason = "outside its type";
+        if (!inside) return false;
         memcpy(out, &number, sizeof number);
         return true;
     case ZF_LOGICAL_DECIMAL:
@@ -227,19 +255,29 @@ bool zf_parse_value(zf_column_type type, const char *text, size_t length, void *
     bool is_decimal = type.logical == ZF_LOGICAL_DECIMAL, negative;
     uint64_t magnitude;
     *reason = is_decimal ? "not a decimal with as many digits as its type" : "not an integer";
-    if (!read_integer(text, end, is_decimal ? type.scale : 0, &negative, &magnitude)) return false;
+    if (!read_integer(text, end, is_decimal ? type.scale : 0, &negative, &magnitude, &inside)) return false;
     if (is_decimal) {
-        uint64_t limit = 1;
-        for (unsigned i = 0; i < type.precision && i < 19; i++) limit *= 10;
         *reason = "more digits than its type has";
-        if (magnitude >= limit) return false;
+        if (!inside || magnitude >= zf_decimal_limit(type)) return false;
     }
     *reason = "outside its type";
+    if (!inside) return false;
     bool is_signed = type.element >= ZF_I8 && type.element <= ZF_I64;
     return store_integer(negative, magnitude, zf_element_size(type.element), is_signed, out);
 }
 
 // ---- Printing ----
+
+void zf_printable(const char *text, size_t length, char *out) {
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c < 0x20 || c == 0x7f)
+            out += sprintf(out, "\\x%02x", c);
+        else
+            *out++ = (char)c;
+    }
+    *out = 0;
+}
 
 static void print_real(double value, int least, int most, bool single, zf_text *out) {
     char text[64];
@@ -262,7 +300,11 @@ static void print_date(int64_t days, zf_text *out) {
     int64_t year;
     unsigned month, day;
     date_of_days(days, &year, &month, &day);
-    zf_text_printf(out, "%04lld-%02u-%02u", (long long)year, month, day);
+    zf_text_printf(out, "%s%04lld-%02u-%02u",
+                   year < 0      ? "-"
+                   : year > 9999 ? "+"
+                                 : "",
+                   (long long)(year < 0 ? -year : year), month, day);
 }
 
 static void print_timestamp(int64_t micros, zf_text *out) {

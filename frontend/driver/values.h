@@ -12,8 +12,16 @@ unsigned zf_element_size(zf_element element);
 /// False with a reason ("not a date", "does not fit i32") when it does not parse.
 bool zf_parse_value(zf_column_type type, const char *text, size_t length, void *out, const char **reason);
 
-/// Appends an element as text: the shortest decimal that reads back to the same bits, dates as YYYY-MM-DD.
+/// 10^precision: what a decimal stays below.
+uint64_t zf_decimal_limit(zf_column_type type);
+
+/// Appends an element as text: the shortest decimal that reads back to the same bits, dates as YYYY-MM-DD (years beyond 0..9999
+/// with a sign).
 void zf_print_value(zf_column_type type, const void *value, zf_text *out);
+
+/// Bytes of a field as an error shows them: control characters, which a terminal would obey, as \xNN. `out` has room for
+/// 4 * length + 1 characters.
+void zf_printable(const char *text, size_t length, char *out);
 
 /// "i32", "date32", "decimal": the ending of raw files and the kind of .npy arrays.
 const char *zf_raw_ending(zf_column_type type);

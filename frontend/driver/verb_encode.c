@@ -8,6 +8,7 @@
 #include "frontend/driver/files_read.h"
 #include "frontend/driver/program.h"
 #include "frontend/driver/table_data.h"
+#include "frontend/driver/values.h"
 
 static int usage(const char *message) {
     fprintf(stderr, "zfc encode: %s\n  see: zfc encode --help\n", message);
@@ -56,6 +57,26 @@ static zf_status guard_output(const zf_spec *spec, const zf_files_read *inputs, 
     return status;
 }
 
+// Raw decimals may have more digits than their type; of text they were counted when it was read.
+static zf_status check_decimals(const zf_table_data *data, zf_error *error) {
+    for (size_t i = 0; i < data->count; i++) {
+        const zf_column_data *column = &data->columns[i];
+        if (column->type.logical != ZF_LOGICAL_DECIMAL || column->givers[ZF_PART_VALUES].is_text) continue;
+        uint64_t limit = zf_decimal_limit(column->type);
+        for (uint64_t row = 0; row < column->rows; row++) {
+            int64_t value;
+            memcpy(&value, column->values + row * sizeof value, sizeof value);
+            if ((value < 0 ? 0 - (uint64_t)value : (uint64_t)value) < limit) continue;
+            if (column->validity && !(column->validity[row / 8] >> (row % 8) & 1)) continue; // a null may hold anything
+            zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_FIELD, "%lld has more digits than decimal(%u, %u) has", (long long)value,
+                    column->type.precision, column->type.scale);
+            return zf_fail_place(error, ZF_ERR_INPUT, "%s: column %s, row %llu", column->givers[ZF_PART_VALUES].source,
+                                 column->name, (unsigned long long)row);
+        }
+    }
+    return ZF_OK;
+}
+
 static zf_status read_inputs(const zf_arguments *arguments, const zf_delimited_options *options, const zf_files_read *files,
                              zf_table_data *data, zf_error *error) {
     for (int i = 0; i < arguments->operand_count; i++) {
@@ -66,7 +87,8 @@ static zf_status read_inputs(const zf_arguments *arguments, const zf_delimited_o
             ZF_TRY(zf_read_delimited(input, options, data, error));
     }
     ZF_TRY(zf_files_unchanged(files, error)); // from here on all of it is in memory
-    return zf_table_data_finish(data, error);
+    ZF_TRY(zf_table_data_finish(data, error));
+    return check_decimals(data, error);
 }
 
 static bool show_progress(void *user, uint64_t done, uint64_t all) {

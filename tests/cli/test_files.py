@@ -128,6 +128,66 @@ class InputsThatChange(Case):
 
 
 
+class InputsThatAreNotWhatTheySeem(Case):
+    def refuse(self, table, inputs, says, *more):
+        program = self.file("p.zf", f"table t {{ {table} }}\n")
+        message = self.encode(program, self.dir / "x.zfd", *more, *inputs, status=1, says=says)
+        self.assertFalse((self.dir / "x.zfd").exists())
+        return message
+
+    def test_npy(self):
+        raw = self.file("a.npy", array.array("i", [1, 2, 3]).tobytes())
+        self.refuse("a: i32 = plain;", [f"a={raw}"], ["ZF2009", "does not begin as one"])
+
+        def npy(descr):
+            header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': (2,), }}\n".encode()
+            return self.file("b.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(16))
+
+        for type_, descr, says in [("i32", "'<i8'", "elements of type <i8, but the column wants <i4\n"), ("u8", "'<f8'", "<f8, but the column wants |u1\n"),
+                                   ("i64", "'<U10'", "elements of type <U10, but"), ("date32", "'<M8[D]'", "astype('datetime64[D]').astype('int32')"),
+                                   ("timestamp", "'<M8[ns]'", "astype('datetime64[us]').astype('int64')"), ("i32", "[('x', '<i4'), ('y', '<i4')]", "an array of records"),
+                                   ("i32", "'" + "x" * 5000, "elements of type xxxxxxxxxxxxxxxxxxxxxxxx, but")]:
+            self.refuse(f"a: {type_} = plain;", [f"a={npy(descr)}"], ["ZF2009", says])
+
+    def test_other_kinds_of_files(self):
+        for name, begin in [("Parquet", b"PAR1\x15\x04"), ("gzip", b"\x1f\x8b\x08\x00"), ("zstd", b"\x28\xb5\x2f\xfd\x04"), (".npy", b"\x93NUMPY\x01"),
+                            ("zip", b"PK\x03\x04\x14"), ("Arrow", b"ARROW1\x00\x00"), ("zipflow", b"\x89ZFD\r\n")]:
+            for more in ([], ["--header", "a"]):
+                self.refuse("a: i32 = plain;", [self.file("t.csv", begin + b"\n1\n")], ["ZF2007", f"a {name} file, not delimited text"], *more)
+        program = self.file("p.zf", "table t { PAR1: i32 = plain; }\n")
+        for text in ("PAR1\n1\n", "PAR1,PAR2\n1,2\n", "PAR1\r\n1\r\n"):
+            self.encode(program, self.dir / "t.zfd", self.file("t.csv", text))
+
+    def test_numbers_that_do_not_fit_are_no_other_thing(self):
+        for type_, text in [("u64", "18446744073709551616"), ("u64", "-1"), ("i64", "99999999999999999999999"), ("u8", "256"), ("date32", "+9999999-01-01"),
+                            ("timestamp", "+0400000-01-01")]:
+            self.refuse(f"a: {type_} = plain;", [self.file("t.csv", f"a\n{text}\n")], ["ZF2002", f"`{text}` is outside its type"])
+        for type_, text, reason in [("u64", "18446744073709551616x", "not an integer"), ("decimal(4, 2)", "100000000000000000000", "more digits"),
+                                    ("date32", "10000-01-01", "not a date"), ("date32", "-1-01-01", "not a date")]:
+            self.refuse(f"a: {type_} = plain;", [self.file("t.csv", f"a\n{text}\n")], ["ZF2002", reason])
+
+    def test_raw_decimals_have_the_digits_of_their_type(self):
+        for values, row in [([9999, -9999, 10000], 2), ([-10000, 0, 0], 0), ([0, -2**63, 0], 1)]:
+            raw = self.file("a.raw", array.array("q", values).tobytes())
+            self.refuse("a: decimal(4, 2) = plain;", [f"a={raw}"], ["ZF2002", f"{values[row]} has more digits than decimal(4, 2) has", f"column a, row {row}"])
+        good = self.file("a.raw", array.array("q", [9999, -9999]).tobytes())
+        self.encode(self.file("p.zf", "table t { a: decimal(4, 2) = plain; }\n"), self.dir / "t.zfd", f"a={good}")
+
+    def test_dates_of_all_years_read_back(self):
+        days = array.array("i", [-2**31, -719529, -719528, -719163, 0, 2932896, 2932897, 2**31 - 1])
+        micros = array.array("q", [-2**63, -2**63 + 1, -62167219200000001, -62167219200000000, -1, 0, 253402300799999999, 253402300800000000, 2**63 - 1])
+        for type_, values in (("date32", days), ("timestamp", micros)):
+            program = self.file("p.zf", f"table t {{ a: {type_} = plain; }}\n")
+            self.encode(program, self.dir / "t.zfd", f"a={self.file('a.raw', values.tobytes())}")
+            self.good("decode", "-q", "-f", "--format", "csv", "-o", self.dir, self.dir / "t.zfd")
+            text = (self.dir / "t.csv").read_text()
+            for year in ("\n-0001-12-31", "\n0000-01-01", "\n+10000-01-01", "\n1970-01-01"):
+                self.assertIn(year, text)
+            self.encode(program, self.dir / "back.zfd", self.dir / "t.csv")
+            self.good("decode", "-q", "-f", "-o", self.dir / "out", self.dir / "back.zfd")
+            self.assertEqual((self.dir / "out" / f"a.{type_}").read_bytes(), values.tobytes())
+
+
 class ContainersThatAreCut(Case):
     """The map of a file that was cut gives a signal where a byte that is gone is touched: never more than an error for who uses zfc."""
 
