@@ -12,7 +12,8 @@ struct zf_known_code {
     zf_known_code *next;
 };
 
-/// More tuples than this are not remembered: the provider is asked again for each block.
+/// Beyond so many tuples one is remembered only when its code is new, so that variants are counted right; for the others the
+/// provider is asked again. Providers make few codes a plan, whatever the tuples: the list stays short.
 enum { MOST_KNOWN = 64 };
 
 void zf_code_book_init(zf_code_book *book, const zf_abi_provider *provider) {

@@ -17,7 +17,7 @@ typedef struct zf_compiler zf_compiler;
 typedef struct zf_program zf_program;
 
 typedef struct zf_compiler_options {
-    const char *std_dir; ///< where std.zf lies; NULL: found beside the program or the library, else as installed
+    const char *std_dir; ///< where std.zf lies; NULL: $ZIPFLOW_STD, else beside the program, else as installed
     unsigned optimise;   ///< 0: the default (3); 1..4 stand for -O0 .. -O3
     bool general_only;   ///< never specialise on shaping values
     bool sanitize;       ///< instrument generated host code with AddressSanitizer (the process must have its runtime)
