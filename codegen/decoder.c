@@ -180,6 +180,19 @@ static zf_status verify(const decoder *d, zf_error *error) {
     return status;
 }
 
+// Even one element must end: what is checked of a block before it is decoded evaluates some.
+static zf_status bound_steps(const decoder *d, zf_error *error) {
+    const zf_graph *graph = d->base.graph;
+    const zf_steps *steps = zf_plan_steps(d->arena, d->base.plan);
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        if (steps[n].decode <= ZF_STEPS_BLOCK && steps[n].size <= ZF_STEPS_BLOCK && steps[n].groups <= ZF_STEPS_BLOCK) continue;
+        return zf_raise_diag(error, ZF_ERR_UNSUPPORTED, ZF_D_NOT_LOWERED,
+                             "one element of `%s`, with what it pulls, may run loops more than 2^36 times",
+                             graph->nodes[n].inst->name);
+    }
+    return ZF_OK;
+}
+
 static zf_status build(decoder *d, const zf_column *column, const uint8_t *branches, size_t branch_count, zf_abi_target target,
                        uint32_t seek_interval, zf_error *error) {
     jmp_buf escape;
@@ -197,6 +210,7 @@ static zf_status build(decoder *d, const zf_column *column, const uint8_t *branc
     d->base.plan = zf_plan_build(d->arena, d->base.graph, &options, &diags);
     if (d->base.plan == NULL) return zf_program_error(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error);
     ZF_TRY(verify(d, error));
+    ZF_TRY(bound_steps(d, error));
     describe_plan(d);
     describe_shape(d, branch_count);
     zf_arena_set_escape(d->arena, NULL);

@@ -9,6 +9,7 @@
 
 #include "codegen/cg_emit.h"
 #include "codegen/target.h"
+#include "scheduler/steps.h"
 
 enum {
     ZF_STRIP = 64,          ///< elements or groups that are worked on together: 64 of any bit width are whole words, for bool too
@@ -74,11 +75,12 @@ struct zf_lower_env {
 void zf_lower_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel);
 void zf_lower_checks(zf_cg *cg, const zf_lower_input *input);
 
-/// What is checked once per block besides the plan's hoisted accesses: V20 ranges of params, V21 lengths of E[n], V25 the number
-/// of groups. Their numbers follow those of plan->checks.
+/// What is checked once per block besides the plan's hoisted accesses: V20 ranges of params, V21 lengths of E[n], V10 steps of
+/// all elements together, V25 the number of groups. Their numbers follow those of plan->checks.
 typedef struct zf_once_check {
     zf_check check;
     const zf_port *port; ///< V20, V21
+    zf_steps steps;      ///< V10
 } zf_once_check;
 zf_once_check *zf_once_checks(zf_arena *arena, const zf_plan *plan, uint32_t *count);
 void zf_lower_kernel_name(uint32_t index, char name[24]);

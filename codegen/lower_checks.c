@@ -2,6 +2,8 @@
 // decides), ranges of params, lengths of streams with a fixed one, and how many groups there are.
 #include "codegen/lower.h"
 
+enum { GROUPS_EACH = 64 }; ///< groups for every stored byte and element made
+
 // ---- Which ----------------------------------------------------------------------------------------------------
 
 static bool evaluated(const zf_plan *plan, uint32_t node) {
@@ -17,7 +19,8 @@ zf_once_check *zf_once_checks(zf_arena *arena, const zf_plan *plan, uint32_t *co
     const zf_graph *graph = plan->graph;
     uint32_t most = 0;
     for (uint32_t n = 0; n < graph->node_count; n++) most += graph->nodes[n].inst->port_count + 1;
-    zf_once_check *checks = ZF_NEW_ARRAY(arena, zf_once_check, most + 1);
+    zf_once_check *checks = ZF_NEW_ARRAY(arena, zf_once_check, most + graph->node_count + 1);
+    const zf_steps *steps = zf_plan_steps(arena, plan);
     *count = 0;
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const zf_graph_node *node = &graph->nodes[n];
@@ -28,9 +31,16 @@ zf_once_check *zf_once_checks(zf_arena *arena, const zf_plan *plan, uint32_t *co
             if (!range && !length) continue;
             zf_check check = {.violation = range ? 20 : 21, .node = n, .span = port->span, .hoisted = true};
             check.text = zf_arena_printf(arena, range ? "range of %s" : "length of %s", port->name);
-            checks[(*count)++] = (zf_once_check){check, port};
+            checks[(*count)++] = (zf_once_check){.check = check, .port = port};
         }
-        if (node->inst->pattern != ZF_GROUP_PARALLEL || !evaluated(plan, n)) continue;
+        if (!evaluated(plan, n)) continue;
+        // Few steps an element are within what a block may take, whatever its size.
+        if (steps[n].decode > ZF_STEPS_EACH || steps[n].size > ZF_STEPS_EACH / GROUPS_EACH) {
+            zf_check work = {
+                .violation = 10, .node = n, .span = node->codec->span, .hoisted = true, .text = "steps of all elements"};
+            checks[(*count)++] = (zf_once_check){.check = work, .steps = steps[n]};
+        }
+        if (node->inst->pattern != ZF_GROUP_PARALLEL) continue;
         zf_check check = {.violation = 25, .node = n, .span = node->codec->span, .hoisted = true, .text = "number of groups"};
         checks[(*count)++] = (zf_once_check){.check = check};
     }
@@ -126,8 +136,8 @@ static LLVMValueRef length_ok(zf_lower *lower, zf_lower_env *env, const zf_port 
     return zf_cg_icmp(cg, LLVMIntEQ, env->env.length(cg, &env->env, port), v_length);
 }
 
-// At most 64 groups for every stored byte and element made: what walks over groups is bounded by the block's size.
-static LLVMValueRef groups_ok(zf_lower *lower, zf_lower_env *env) {
+/// Elements that a node makes, and stored bytes: what bounds how much a block may ask for.
+static LLVMValueRef size_of_block(zf_lower *lower, const zf_lower_env *env) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_work = zf_lower_count(lower, lower->graph->nodes[env->node].output);
     for (uint32_t s = 0; s < lower->graph->stored_count; s++) {
@@ -135,7 +145,27 @@ static LLVMValueRef groups_ok(zf_lower *lower, zf_lower_env *env) {
         unsigned bytes = zf_kind_size(lower->graph->edges[edge].type.kind); // of bool: 8 times what it takes, which is harmless
         v_work = zf_cg_add(cg, v_work, zf_cg_mul(cg, zf_lower_count(lower, edge), zf_cg_i64(cg, bytes)));
     }
-    LLVMValueRef v_most = zf_cg_add(cg, LLVMBuildShl(cg->builder, v_work, zf_cg_i64(cg, 6), ""), zf_cg_i64(cg, 65536));
+    return v_work;
+}
+
+/// All elements together, each with the most steps that it can be: a small block cannot ask for days.
+static LLVMValueRef steps_ok(zf_lower *lower, zf_lower_env *env, const zf_steps *steps) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_most = zf_cg_mul(cg, size_of_block(lower, env), zf_cg_i64(cg, ZF_STEPS_EACH));
+    v_most = zf_cg_add(cg, v_most, zf_cg_i64(cg, ZF_STEPS_BLOCK));
+    LLVMValueRef v_count = zf_lower_count(lower, lower->graph->nodes[env->node].output);
+    LLVMValueRef v_elements = LLVMBuildUDiv(cg->builder, v_most, zf_cg_i64(cg, steps->decode), "");
+    LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntULE, v_count, v_elements);
+    if (!env->env.inst->groups.present) return v_ok;
+    LLVMValueRef v_groups = LLVMBuildUDiv(cg->builder, v_most, zf_cg_i64(cg, steps->size), "");
+    return zf_cg_and(cg, v_ok, zf_cg_icmp(cg, LLVMIntULE, zf_cg_eval_body(cg, &env->env, &env->env.inst->groups).v, v_groups));
+}
+
+// What walks over groups is bounded by the block's size.
+static LLVMValueRef groups_ok(zf_lower *lower, zf_lower_env *env) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_most = zf_cg_mul(cg, size_of_block(lower, env), zf_cg_i64(cg, GROUPS_EACH));
+    v_most = zf_cg_add(cg, v_most, zf_cg_i64(cg, 65536));
     return zf_cg_icmp(cg, LLVMIntULE, zf_cg_eval_body(cg, &env->env, &env->env.inst->groups).v, v_most);
 }
 
@@ -151,6 +181,7 @@ void zf_lower_checks(zf_cg *cg, const zf_lower_input *input) {
         zf_lower_env env = zf_lower_env_make(&lower, checks[k].check.node);
         LLVMValueRef v_ok = checks[k].check.violation == 20   ? param_ok(&lower, &env, checks[k].port)
                             : checks[k].check.violation == 21 ? length_ok(&lower, &env, checks[k].port)
+                            : checks[k].check.violation == 10 ? steps_ok(&lower, &env, &checks[k].steps)
                                                               : groups_ok(&lower, &env);
         cg->v_guard = NULL;
         zf_lower_fail(&lower, zf_cg_not(cg, v_ok), input->plan->check_count + k);

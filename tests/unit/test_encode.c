@@ -333,6 +333,11 @@ static const bad bads[] = {
      "p = t; s.append(x); } }\n"
      "table t { c: f64 = a; }",
      "ZF0602", "takes too long: its loops may run"},
+    {"steps of all elements",
+     "algorithm a(s: f64[]) -> f64[] fully_parallel { decode(i) { var t: f64 = s[i]; for k in 0..50000 { t = t + s[i] * 0.0; }\n"
+     "return t; } encode(x) { s.append(x); } }\n"
+     "table t { c: f64 = a(a); }",
+     "ZF1310", "V10: more work"},
     {"endless output",
      "algorithm a(s: f64[]) -> f64[] fully_parallel { decode(i) = s[i]; encode(x) { loop { s.push(1.0); } } }\n"
      "table t { c: f64 = a; }",
@@ -441,6 +446,9 @@ static void test_unsupported(void) {
         {"table t { c: u8 = a; }\nalgorithm a(s: u8[]) -> u8[] fully_parallel { decode(i) = s[i]; encode extern \"nobody\"; }",
          "ZF0605"},
         {"table t { c: u8 = a; }\nalgorithm a(s: u8[]) -> u8[] fully_parallel { decode(i) = s[i]; }", "ZF0606"},
+        {"table t { c: u8 = a(a(a)); }\nalgorithm a(s: u8[]) -> u8[] fully_parallel {\n"
+         "decode(i) { var t: u8 = 0; for k in 0..50000 { t = t * 3 + s[i]; } return t; } encode(x) { s.append(x); } }",
+         "ZF0804"}, // one element alone would take 2^46 steps
     };
     uint8_t values[100] = {0};
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
