@@ -86,7 +86,8 @@ static zf_status find_column(known_container *known, size_t number, const zf_col
     for (const zf_column *column = known->table->columns; column != NULL; column = column->next) {
         if (strcmp(column->name, info.name) != 0) continue;
         bool same = (uint32_t)column->type.kind == (uint32_t)info.type.element && column->type.logical == info.type.logical &&
-                    column->type.nullable == info.type.nullable;
+                    column->type.nullable == info.type.nullable && column->type.precision == info.type.precision &&
+                    column->type.scale == info.type.scale;
         if (!same) {
             zf_raise(error, ZF_E_INDEX_CONTENT, "the file's text gives column `%s` another type than its index", info.name);
             return zf_fail_place(error, ZF_ERR_INPUT, "%s", path);
