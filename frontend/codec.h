@@ -48,6 +48,9 @@ bool zf_codec_edge_is_typed(zf_spec *spec, const zf_inst *inst, uint32_t slot);
 /// The canonical text of a choice: labels everywhere, named codecs expanded, what the defaults say left out.
 void zf_codec_print(zf_spec *spec, const zf_codec_choice *choice, zf_text *out);
 
+/// The canonical text of one alternative of a choice.
+void zf_codec_print_one(zf_spec *spec, const zf_codec_choice *choice, uint32_t alternative, zf_text *out);
+
 /// How an algorithm is called in canonical text; NULL: by its own name. (canonical.c renames where names clash.)
 typedef const char *(*zf_codec_namer)(void *user, const zf_algorithm *algorithm);
 void zf_codec_print_as(zf_spec *spec, const zf_codec_choice *choice, zf_codec_namer namer, void *user, zf_text *out);

@@ -96,6 +96,11 @@ void zf_codec_print_as(zf_spec *spec, const zf_codec_choice *choice, zf_codec_na
     print_choice(&p, choice);
 }
 
+void zf_codec_print_one(zf_spec *spec, const zf_codec_choice *choice, uint32_t alternative, zf_text *out) {
+    printing p = {.spec = spec, .out = out};
+    print_node(&p, choice->alternatives[alternative]);
+}
+
 void zf_codec_print(zf_spec *spec, const zf_codec_choice *choice, zf_text *out) {
     zf_codec_print_as(spec, choice, NULL, NULL, out);
 }

@@ -141,6 +141,15 @@ bool zf_spec_check(zf_spec *spec) { return zf_guarded(spec, check_all, NULL); }
 const zf_table *zf_spec_tables(const zf_spec *spec) { return spec->tables; }
 const zf_codec *zf_spec_codecs(const zf_spec *spec) { return spec->codecs; }
 
+bool zf_spec_has_algorithm(const zf_spec *spec, const char *name) {
+    for (const zf_module *module = spec->modules; module != NULL; module = module->next) {
+        for (const zf_symbol *symbol = module->symbols; symbol != NULL; symbol = symbol->next) {
+            if (symbol->decl->kind == ZF_AD_ALGORITHM && strcmp(symbol->name, name) == 0) return true;
+        }
+    }
+    return false;
+}
+
 const char *zf_spec_file(const zf_spec *spec, size_t index) {
     for (const zf_module *module = spec->modules; module != NULL; module = module->next) {
         if (module->real_path != NULL && index-- == 0) return module->real_path;

@@ -403,6 +403,8 @@ bool zf_spec_format_file(zf_spec *spec, const char *path, zf_text *out, bool *ch
 /// Checks everything that was added. True when there was no error.
 bool zf_spec_check(zf_spec *spec);
 
+/// Whether an algorithm of this name is declared in any file that was read.
+bool zf_spec_has_algorithm(const zf_spec *spec, const char *name);
 /// The real path of the index-th file that was read, imports and the standard library's included; NULL beyond the last.
 const char *zf_spec_file(const zf_spec *spec, size_t index);
 

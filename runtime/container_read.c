@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -203,6 +204,20 @@ zf_status zf_container_column(const zf_container *c, size_t index, zf_column_inf
     return ZF_OK;
 }
 
+/// The columns that there are, as far as a hint has room.
+static zf_status hint_columns(const zf_container *c, zf_status status, zf_error *error) {
+    char list[200] = "";
+    size_t used = 0;
+    uint32_t k = 0;
+    for (; k < c->index.column_count && k < 32; k++) {
+        size_t length = strlen(c->index.columns[k].name);
+        if (used + length + 3 > sizeof list) break;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", k > 0 ? ", " : "", c->index.columns[k].name);
+    }
+    if (k == c->index.column_count) return zf_fail_hint(error, status, "there is: %s", list);
+    return zf_fail_hint(error, status, "there is: %s and %u more", list, c->index.column_count - k);
+}
+
 zf_status zf_container_find(const zf_container *c, const char *name, size_t *index, zf_error *error) {
     if (c == NULL || name == NULL || index == NULL) {
         return zf_raise(error, ZF_E_ARGUMENT, "zf_container_find needs a container, a name and a place");
@@ -222,7 +237,9 @@ zf_status zf_container_find(const zf_container *c, const char *name, size_t *ind
     }
     zf_status status = zf_raise(error, ZF_E_UNKNOWN_COLUMN, "no column is called \"%.128s\"", name);
     zf_fail_place(error, status, "%s", c->path);
-    return zf_fail_hint(error, status, "the nearest name is %.128s", nearest);
+    size_t length = strlen(name);
+    if (least <= length / 3) return zf_fail_hint(error, status, "did you mean %.128s?", nearest);
+    return hint_columns(c, status, error);
 }
 
 const char *zf_container_unit(const zf_container *c, size_t *length) {

@@ -26,6 +26,13 @@ static void print_names(const char *const *names, size_t count) {
     if (count > MOST) fprintf(stderr, "  and %zu more\n", count - MOST);
 }
 
+void zf_report_names(const char *name, const char *const *names, size_t count) {
+    const char *nearest = zf_nearest_name(name, names, count);
+    if (nearest) fprintf(stderr, "  hint: did you mean `%s`?\n", nearest);
+    if (count) fprintf(stderr, "  there is:\n");
+    print_names(names, count);
+}
+
 const zf_table *zf_find_table_or_report(const char *verb, const zf_spec *spec, const char *name) {
     const zf_table *table = zf_spec_find_table(spec, name);
     if (table) return table;
@@ -38,10 +45,7 @@ const zf_table *zf_find_table_or_report(const char *verb, const zf_spec *spec, c
         print_names(names, count);
         return NULL;
     }
-    const char *nearest = zf_nearest_name(name, names, count);
     fprintf(stderr, "zfc %s: error[%s]: the program has no table `%s`\n", verb, ZFC_NO_SUCH_TABLE, name);
-    if (nearest) fprintf(stderr, "  hint: did you mean `%s`?\n", nearest);
-    if (count) fprintf(stderr, "  it has:\n");
-    print_names(names, count);
+    zf_report_names(name, names, count);
     return NULL;
 }

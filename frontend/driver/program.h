@@ -17,4 +17,7 @@ bool zf_program_name_read(const char *verb, const char *text, zf_program_name *o
 /// Finds a table, with a hint of the nearest name. NULL after printing.
 const zf_table *zf_find_table_or_report(const char *verb, const zf_spec *spec, const char *name);
 
+/// To standard error: the name that may have been meant, when one is near, and those that there are (32 at most).
+void zf_report_names(const char *name, const char *const *names, size_t count);
+
 #endif

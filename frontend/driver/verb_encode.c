@@ -98,6 +98,20 @@ static bool show_progress(void *user, uint64_t done, uint64_t all) {
     return true;
 }
 
+// What a column takes is what its file says, as `inspect` and `verify` show it: with its part of the index and padding.
+static zf_status stored_sizes(zf_context *context, const char *path, size_t count, zf_encode_stats *stats, zf_error *error) {
+    zf_container *container;
+    ZF_TRY(zf_container_open(context, path, &container, error));
+    zf_status status = ZF_OK;
+    for (size_t i = 0; i < count && status == ZF_OK; i++) {
+        zf_column_info info;
+        status = zf_container_column(container, i, &info, error);
+        if (status == ZF_OK) stats[i].stored_bytes = info.stored_bytes;
+    }
+    zf_container_close(container);
+    return status;
+}
+
 static double rate(uint64_t bytes, double seconds) { return seconds > 0 ? (double)bytes / seconds / 1e6 : 0; }
 
 static zf_status print_json(const zf_table *table, const zf_encode_stats *stats, uint64_t rows, const char *path,
@@ -155,6 +169,7 @@ static int encode(const zf_arguments *arguments, zf_session *session, zf_program
         columns[i] = (zf_encode_column){column->name, column->values, column->offsets, column->validity};
     }
     if (status == ZF_OK) status = zf_encode(program, table->name, columns, data.count, data.rows, options, path, stats, &error);
+    if (status == ZF_OK) status = stored_sizes(session->context, path, data.count, stats, &error);
     if (status == ZF_OK && zf_argument(arguments, "json"))
         status = print_json(table, stats, data.rows, path, &error);
     else if (status == ZF_OK && !session->quiet)

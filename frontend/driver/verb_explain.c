@@ -5,6 +5,7 @@
 #include "codegen/emit.h"
 #include "codegen/program.h"
 #include "codegen/target.h"
+#include "frontend/codec.h"
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/program.h"
 #include "scheduler/explain.h"
@@ -19,9 +20,22 @@ static int no_such(const zf_spec *spec, const char *name) {
     size_t count = 0;
     for (const zf_table *t = zf_spec_tables(spec); t && count < 256; t = t->next) names[count++] = t->name;
     for (const zf_codec *c = zf_spec_codecs(spec); c && count < 512; c = c->next) names[count++] = c->name;
-    const char *nearest = zf_nearest_name(name, names, count);
     fprintf(stderr, "zfc explain: error[%s]: the program has no table, column or codec `%s`\n", ZFC_NO_SUCH_TABLE, name);
-    if (nearest) fprintf(stderr, "  hint: did you mean `%s`?\n", nearest);
+    if (zf_spec_has_algorithm(spec, name)) {
+        fprintf(stderr, "  hint: `%s` is an algorithm; name a codec that uses it for a type, such as `codec c: u32 = %s;`\n",
+                name, name);
+        return EXIT_BAD_INPUT;
+    }
+    const char *dot = strchr(name, '.');
+    const zf_table *table = NULL;
+    for (const zf_table *t = zf_spec_tables(spec); dot && t; t = t->next) {
+        if (strlen(t->name) == (size_t)(dot - name) && memcmp(t->name, name, (size_t)(dot - name)) == 0) table = t;
+    }
+    if (table) { // the table is right: what the column might be
+        count = 0;
+        for (const zf_column *c = table->columns; c && count < 512; c = c->next) names[count++] = c->name;
+    }
+    zf_report_names(table ? dot + 1 : name, names, count);
     return EXIT_BAD_INPUT;
 }
 
@@ -50,6 +64,26 @@ static int find_target(const zf_spec *spec, const char *name, target *out) {
     return out->table || out->column ? EXIT_GOOD : no_such(spec, name);
 }
 
+// What is shown is one of several: which, and which others there are. `path` is of the edge that they are for.
+static void tell_alternatives(zf_spec *spec, const zf_codec_choice *choice, const char *path, zf_text *out) {
+    if (!choice) return;
+    if (choice->count > 1) {
+        zf_text_printf(out, "%s: alternative 1 of %u is shown: ", path, choice->count);
+        zf_codec_print_one(spec, choice, 0, out);
+        zf_text_puts(out, choice->count > 2 ? "; the others: " : "; the other: ");
+        for (uint32_t k = 1; k < choice->count; k++) {
+            if (k > 1) zf_text_puts(out, " | ");
+            zf_codec_print_one(spec, choice, k, out);
+        }
+        zf_text_puts(out, "\n");
+    }
+    const zf_codec_node *node = choice->alternatives[0];
+    for (uint32_t slot = 0; slot < node->inst->stream_count; slot++) {
+        const char *below = zf_arena_printf(zf_spec_arena(spec), "%s.%s", path, node->inst->streams[slot]->name);
+        tell_alternatives(spec, node->streams[slot], below, out);
+    }
+}
+
 // One column under its first alternatives.
 static void explain_column(zf_spec *spec, const zf_column *column, const char *stage, const char *family, zf_text *out) {
     zf_arena *arena = zf_spec_arena(spec);
@@ -67,6 +101,7 @@ static void explain_column(zf_spec *spec, const zf_column *column, const char *s
     } else if (stage && strcmp(stage, "json") == 0) {
         zf_explain_json(graph, plan, out);
     } else {
+        if (column->choice_count > 0) tell_alternatives(spec, column->codec, column->name, out);
         zf_explain_text(graph, plan, out);
     }
 }

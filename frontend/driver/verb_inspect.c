@@ -6,10 +6,11 @@
 
 #include "frontend/driver/decoded.h"
 #include "frontend/driver/driver_codes.h"
+#include "frontend/driver/shape_text.h"
 #include "frontend/driver/values.h"
 #include "frontend/driver/watch.h"
 #include "runtime/base/error.h"
-#include "runtime/container.h"
+#include "runtime/container_open.h"
 
 enum { MOST_KINDS = 32 };
 
@@ -139,30 +140,61 @@ static zf_status show_blocks(zf_container *container, size_t column, uint64_t bl
 
 // ---- The container ----
 
+// Which alternatives blocks took; of a column that has none, nothing. NULL for text on standard output.
+static zf_status show_alternatives(const zf_container *container, size_t index, json_t *list, zf_error *error) {
+    const zf_index_column *column = &container->index.columns[index];
+    for (uint32_t s = 0; s < column->shape_count; s++) {
+        const zf_shape *shape = &column->shapes[s].shape;
+        uint64_t blocks = 0;
+        for (uint64_t b = 0; b < column->block_count; b++) blocks += column->blocks[b].shape == s;
+        if (shape->branch_count == 0 || blocks == 0) continue;
+        zf_text text = {0};
+        zf_print_shape(shape, &text);
+        zf_status status = ZF_OK;
+        if (text.failed) {
+            status = zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory");
+        } else if (list) {
+            json_t *branches = json_array();
+            for (uint32_t k = 0; k < shape->branch_count; k++) json_array_append_new(branches, json_integer(shape->branches[k]));
+            status = zf_json_append(
+                list, json_pack("{s:s, s:o, s:I}", "codec", text.data, "branches", branches, "blocks", (json_int_t)blocks),
+                error);
+        } else {
+            printf("    %llu block%s as %s\n", (unsigned long long)blocks, blocks == 1 ? "" : "s", text.data);
+        }
+        zf_text_free(&text);
+        ZF_TRY(status);
+    }
+    return ZF_OK;
+}
+
 static zf_status show_column(zf_container *container, size_t index, const account *parts, bool verbose, json_t *list,
                              zf_error *error) {
     zf_column_info info;
     ZF_TRY(zf_container_column(container, index, &info, error));
     double ratio = info.stored_bytes ? (double)info.plain_bytes / (double)info.stored_bytes : 0;
     if (list) {
-        json_t *blocks = json_array();
+        json_t *blocks = json_array(), *alternatives = json_array();
         zf_status status = show_blocks(container, index, info.blocks, blocks, error);
+        if (status == ZF_OK) status = show_alternatives(container, index, alternatives, error);
         if (status != ZF_OK) {
+            json_decref(alternatives);
             json_decref(blocks);
             return status;
         }
         return zf_json_append(list,
-                              json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:o, s:o}", "column", info.name, "type",
+                              json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o}", "column", info.name, "type",
                                         info.type_name, "codec", info.codec, "rows", (json_int_t)info.rows, "rows_per_block",
                                         (json_int_t)info.rows_per_block, "plain_bytes", (json_int_t)info.plain_bytes,
                                         "stored_bytes", (json_int_t)info.stored_bytes, "ratio", ratio, "bytes",
-                                        account_json(parts), "blocks", blocks),
+                                        account_json(parts), "alternatives", alternatives, "blocks", blocks),
                               error);
     }
     char plain[32], stored[32];
     printf("  %-18s %-14s %10s -> %10s  ratio %8.2f  %llu block%s\n    %s\n", info.name, info.type_name,
            zf_bytes_text(info.plain_bytes, plain), zf_bytes_text(info.stored_bytes, stored), ratio,
            (unsigned long long)info.blocks, info.blocks == 1 ? "" : "s", info.codec);
+    ZF_TRY(show_alternatives(container, index, NULL, error));
     if (!verbose) return ZF_OK;
     print_account("    ", parts);
     return show_blocks(container, index, info.blocks, NULL, error);

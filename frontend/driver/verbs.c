@@ -52,8 +52,10 @@ const zf_verb zf_verbs[] = {
     {"explain",
      "FILE[:CODEC|:TABLE[.COLUMN]]",
      "say what becomes of a codec: what fuses, how many kernels, which checks",
+     "Names a codec, a table (all of its columns) or a column; it may be left out where the program has one table. "
      "Shows, for every column (or the codec) named: its graph with the access and capability of each edge and what follows "
-     "from them, the kernels, the bytes that an element costs, and the checks that stay. `--emit` prints a stage of the "
+     "from them, the kernels, the bytes that an element costs, and the checks that stay. Of a column with alternatives the first "
+     "is shown. `--emit` prints a stage of the "
      "compilation instead.",
      1,
      1,
@@ -62,8 +64,14 @@ const zf_verb zf_verbs[] = {
     {"encode",
      "INPUT...",
      "encode tables",
-     "Inputs are delimited text files, or `COLUMN=FILE` with raw little-endian elements or a `.npy` array. Delimited text names "
-     "its fields in a header row (or `--header`); fields that the table does not name are skipped. Numbers are decimal; dates "
+     "Inputs are delimited text files (CSV as RFC 4180 has it: fields may stand in double quotes, a quote within is doubled, "
+     "lines end "
+     "in LF or CRLF; the text is UTF-8), or `COLUMN=FILE` with raw little-endian elements or a `.npy` array. Delimited text "
+     "names "
+     "its fields in a header row (or `--header`); fields that the table does not name are skipped. Of several text files those "
+     "with the same columns are parts of one table, "
+     "one after the other; those with different columns stand side by side, and all must have as many rows. Numbers are decimal; "
+     "dates "
      "`YYYY-MM-DD`; timestamps `YYYY-MM-DD HH:MM:SS[.ffffff]`, kept as microseconds since 1970; booleans `true`, `false`, `t`, "
      "`f`, `1`, `0`; a field of one character that is no digit, read into u8, is that byte; an empty field of a nullable column "
      "is null. A raw boolean is one byte, 0 or 1. Raw strings are two files: `COLUMN.offsets=FILE` (i64, rows + 1) and "
@@ -112,7 +120,8 @@ const zf_verb zf_verbs[] = {
     {"inspect",
      "IN.zfd",
      "show what a container holds, byte by byte",
-     "Shows columns, codecs, ratios, blocks with their params, and accounts for every byte of the file.",
+     "Shows columns, codecs, which alternatives their blocks took, ratios, blocks with their params, and accounts for every byte "
+     "of the file.",
      1,
      1,
      zf_run_inspect,

@@ -186,7 +186,7 @@ class RoundTrips(Case):
         container = self.encode(make_rows(10))
         self.good("decode", "-q", "--columns", "n,id", "-o", self.dir / "some", container)
         self.assertEqual(sorted(p.name for p in (self.dir / "some").iterdir()), ["id.i64", "n.i32"])
-        self.assertIn("price\n", self.bad(2, "ZF1105", "decode", "--columns", "pricee", "-o", self.dir / "none", container))
+        self.assertIn("did you mean price?\n", self.bad(2, "ZF1105", "decode", "--columns", "pricee", "-o", self.dir / "none", container))
 
     def test_emulated_gpu(self):
         """All rows and some, on the emulated GPU as on the CPU; launches do not grow with the blocks."""

@@ -1,6 +1,7 @@
 """What zfc reads and writes: files that are both, that change, that are not what they seem. Usage: test_files.py ZFC CUT_FILE_LIBRARY [unittest arguments]"""
 
 import array
+import json
 import os
 import pathlib
 import shutil
@@ -186,6 +187,48 @@ class InputsThatAreNotWhatTheySeem(Case):
             self.encode(program, self.dir / "back.zfd", self.dir / "t.csv")
             self.good("decode", "-q", "-f", "-o", self.dir / "out", self.dir / "back.zfd")
             self.assertEqual((self.dir / "out" / f"a.{type_}").read_bytes(), values.tobytes())
+
+
+class Names(Case):
+    def test_hints_are_near_names_or_all(self):
+        program = self.file("t.zf", "table items { price: i32 = bitpack; amount: i32 = bitpack; }\ncodec small: u32 = bitpack;\n")
+        container = self.dir / "t.zfd"
+        self.encode(program, container, self.file("t.csv", "price,amount\n1,2\n"))
+        for name, says, lacks in [("prise", "did you mean price?", "amount"), ("zzzzzzzz", "there is: price, amount\n", "did you")]:
+            self.assertNotIn(lacks, self.bad(2, "decode", "--columns", name, "-o", self.dir / "out", container, says=["ZF1105", says]))
+        for name, says in [("nope", "  items\n  small\n"), ("itms", "did you mean `items`?"), ("items.prise", "did you mean `price`?"), ("items.x", "  price\n  amount\n"),
+                           ("bitpack", "`bitpack` is an algorithm")]:
+            message = self.bad(1, "explain", f"{program}:{name}", says=["ZF2013", says])
+            self.assertEqual("did you mean" in message, "did you mean" in says, message)
+
+    def test_alternatives_are_told(self):
+        program = self.file("t.zf", "table t { a: f64 = float2int(bitpack | plain) | dictionary(bitpack) | plain; b: i32 = bitpack; }\n")
+        text = self.good("explain", f"{program}:t.a")
+        self.assertIn("a: alternative 1 of 3 is shown: float2int(ints: bitpack", text)
+        self.assertIn("; the others: dictionary(codes: bitpack) | plain\n", text)
+        self.assertIn("a.ints: alternative 1 of 2 is shown: bitpack; the other: plain\n", text)
+        self.assertNotIn("alternative", self.good("explain", f"{program}:t.b"))
+        container = self.dir / "t.zfd"
+        rows = [str(i / 100) for i in range(4096)] + [repr(1 / (i + 3.7)) for i in range(8192)]
+        source = self.file("t.csv", "a,b\n" + "".join(f"{a},{i}\n" for i, a in enumerate(rows)))
+        encoded = json.loads(self.good("encode", "--json", "-c", program, "-o", container, "--rows-per-block", "4096", source))
+        shown = self.good("inspect", container)
+        self.assertIn("    1 block as float2int(ints: bitpack)\n", shown)
+        self.assertIn("    2 blocks as plain\n", shown)
+        self.assertNotIn("blocks as bitpack", shown)
+        columns = json.loads(self.good("inspect", "--json", container))["columns"]
+        self.assertEqual({a["codec"]: a["blocks"] for a in columns[0]["alternatives"]}, {"float2int(ints: bitpack)": 1, "plain": 2})
+        self.assertEqual(columns[1]["alternatives"], [])
+        self.assertEqual([c["stored_bytes"] for c in encoded["columns"]], [c["stored_bytes"] for c in columns])
+
+    def test_several_texts(self):
+        program = self.file("t.zf", "table t { a: i32 = plain; b: i32 = plain; }\n")
+        first, second, other = self.file("1.csv", "a\n1\n2\n"), self.file("2.csv", 'a\r\n"3"\r\n'), self.file("3.csv", "b\n4\n5\n6\n")
+        self.encode(program, self.dir / "t.zfd", first, other, second)
+        self.good("decode", "-q", "-o", self.dir / "out", self.dir / "t.zfd")
+        self.assertEqual((self.dir / "out/a.i32").read_bytes(), array.array("i", [1, 2, 3]).tobytes())
+        self.assertEqual((self.dir / "out/b.i32").read_bytes(), array.array("i", [4, 5, 6]).tobytes())
+        self.encode(program, self.dir / "t.zfd", first, other, status=1, says=["ZF2006"])
 
 
 class ContainersThatAreCut(Case):
