@@ -2,9 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "runtime/base/cache.h"
 #include "runtime/cuda_internal.h"
 #include "runtime/error_codes.h"
 
@@ -221,19 +219,17 @@ static zf_status open_gpu(zf_cuda *cuda, zf_error *error) {
     return zf_cuda_check(cuda, d->context_retain(&cuda->context, cuda->device), "starting the GPU's context", error);
 }
 
-zf_status zf_cuda_create(zf_context *owner, const zf_cuda_driver *driver, unsigned index, const char *cache_dir,
-                         zf_accelerator **out, zf_error *error) {
+zf_status zf_cuda_create(zf_context *owner, const zf_cuda_driver *driver, unsigned index, zf_accelerator **out, zf_error *error) {
     *out = NULL;
     zf_cuda *cuda = calloc(1, sizeof *cuda);
     if (cuda == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a device");
-    *cuda = (zf_cuda){.base = {&operations}, .driver = driver, .owner = owner, .index = index, .cache = -1};
+    *cuda = (zf_cuda){.base = {&operations}, .driver = driver, .owner = owner, .index = index};
     zf_status status = open_gpu(cuda, error);
     if (status != ZF_OK) {
         free(cuda);
         return status;
     }
     pthread_mutex_init(&cuda->lock, NULL);
-    if (cache_dir[0] != 0) cuda->cache = zf_cache_open(cache_dir);
     *out = &cuda->base;
     return ZF_OK;
 }
@@ -245,7 +241,6 @@ void zf_cuda_free(zf_accelerator *accelerator) {
     zf_cuda_unload(cuda);
     if (entered) zf_cuda_leave(cuda);
     cuda->driver->context_release(cuda->device);
-    if (cuda->cache >= 0) close(cuda->cache);
     pthread_mutex_destroy(&cuda->lock);
     free(cuda);
 }

@@ -1,10 +1,8 @@
-// Code of a GPU: PTX becomes machine code once per GPU architecture and driver, and is kept; kernels are launched.
-#include <stdio.h>
+// Code of a GPU: the driver makes machine code of PTX as it loads it, and keeps that in a cache of its own; kernels are launched.
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-#include "runtime/base/cache.h"
 #include "runtime/context.h"
 #include "runtime/cuda_internal.h"
 #include "runtime/error_codes.h"
@@ -64,7 +62,7 @@ static bool is_about_code(zf_cu_result result) {
     }
 }
 
-/// The error of assembling or loading code; `log` is what the driver's assembler said, or "".
+/// The error of loading code; `log` is what the driver's assembler said, or "".
 static zf_status check_image(zf_cuda *cuda, zf_cu_result result, const char *log, zf_error *error) {
     if (result == ZF_CU_SUCCESS) return ZF_OK;
     if (!is_about_code(result) && log[0] == 0) return zf_cuda_check(cuda, result, "loading a kernel", error);
@@ -87,78 +85,18 @@ static zf_status check_image(zf_cuda *cuda, zf_cu_result result, const char *log
     }
 }
 
-/// A key holds everything that machine code depends on.
-static uint8_t *make_key(const zf_cuda *cuda, const zf_abi_code *code, size_t *length) {
-    static const char head[] = "zipflow machine code 1";
-    const uint32_t facts[2] = {cuda->arch, (uint32_t)cuda->driver->version};
-    *length = sizeof head + sizeof facts + code->image_bytes;
-    uint8_t *key = malloc(*length);
-    if (key == NULL) return NULL;
-    memcpy(key, head, sizeof head);
-    memcpy(key + sizeof head, facts, sizeof facts);
-    memcpy(key + sizeof head + sizeof facts, code->image, code->image_bytes);
-    return key;
-}
-
-/// Assembles PTX. `*cubin` is the caller's to free.
-static zf_status assemble(zf_cuda *cuda, const zf_abi_code *code, void **cubin, size_t *bytes, zf_error *error) {
-    const zf_cuda_driver *d = cuda->driver;
+/// Loads an image. PTX goes straight into a module: the driver's linker, the other way from PTX to machine code, makes code that
+/// can still be moved, which runs 10 to 15% slower. What the driver makes of PTX it keeps in its own cache ($CUDA_CACHE_PATH,
+/// else ~/.nv/ComputeCache), so nothing of it is kept here.
+static zf_status load_image(zf_cuda *cuda, const zf_abi_code *code, zf_cu_module *module, zf_error *error) {
     char *log = calloc(1, LOG_BYTES + 1);
-    *cubin = NULL;
+    *module = NULL;
     if (log == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for code");
     int options[] = {ZF_CU_JIT_ERROR_LOG, ZF_CU_JIT_ERROR_LOG_BYTES, ZF_CU_JIT_LINE_INFO};
     void *values[] = {log, (void *)(uintptr_t)LOG_BYTES, (void *)(uintptr_t)1};
-    zf_cu_link link = NULL;
-    void *linked = NULL;
-    zf_cu_result result = d->link_create(sizeof options / sizeof options[0], options, values, &link);
-    if (result == ZF_CU_SUCCESS) {
-        result = d->link_add(link, ZF_CU_INPUT_PTX, (void *)(uintptr_t)code->image, code->image_bytes, "zipflow", 0, NULL, NULL);
-        if (result == ZF_CU_SUCCESS) result = d->link_complete(link, &linked, bytes);
-    }
-    zf_status status = ZF_OK;
-    if (result != ZF_CU_SUCCESS) {
-        status = check_image(cuda, result, log, error);
-    } else {
-        *cubin = malloc(*bytes);
-        if (*cubin != NULL)
-            memcpy(*cubin, linked, *bytes);
-        else
-            status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for code");
-    }
-    if (link != NULL) d->link_destroy(link);
+    unsigned count = code->image_kind == ZF_IMAGE_PTX ? sizeof options / sizeof options[0] : 0; // machine code is not compiled
+    zf_status status = check_image(cuda, cuda->driver->module_load(module, code->image, count, options, values), log, error);
     free(log);
-    return status;
-}
-
-static zf_cu_result load_image(zf_cuda *cuda, const void *image, zf_cu_module *module) {
-    *module = NULL;
-    return cuda->driver->module_load(module, image, 0, NULL, NULL);
-}
-
-/// Loads PTX, from the cache where it lies there for this GPU and driver.
-static zf_status load_ptx(zf_cuda *cuda, const zf_abi_code *code, zf_cu_module *module, zf_error *error) {
-    size_t key_length = 0, bytes = 0;
-    void *cubin = NULL;
-    uint8_t *key = cuda->cache >= 0 ? make_key(cuda, code, &key_length) : NULL;
-    if (key != NULL) {
-        zf_cache_answer answer = zf_cache_find(cuda->cache, key, key_length, &cubin, &bytes);
-        bool good = answer == ZF_CACHE_FOUND && load_image(cuda, cubin, module) == ZF_CU_SUCCESS;
-        if (good || answer != ZF_CACHE_NONE) {
-            zf_context_log(cuda->owner, ZF_LOG_DEBUG, "cuda:%u: machine code %s", cuda->index,
-                           good ? "is in the cache" : "in the cache is damaged, and made again");
-        }
-        free(cubin);
-        cubin = NULL;
-        if (good) {
-            free(key);
-            return ZF_OK;
-        }
-    }
-    zf_status status = assemble(cuda, code, &cubin, &bytes, error);
-    if (status == ZF_OK) status = check_image(cuda, load_image(cuda, cubin, module), "", error);
-    if (status == ZF_OK && key != NULL) zf_cache_keep(cuda->cache, key, key_length, cubin, bytes);
-    free(cubin);
-    free(key);
     return status;
 }
 
@@ -186,10 +124,7 @@ static zf_status make_code(zf_cuda *cuda, const zf_abi_plan *plan, const zf_abi_
                            zf_error *error) {
     out->kernels = calloc((size_t)plan->kernel_count + 1, sizeof *out->kernels);
     if (out->kernels == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for code");
-    if (code->image_kind == ZF_IMAGE_PTX)
-        ZF_TRY(load_ptx(cuda, code, &out->module, error));
-    else
-        ZF_TRY(check_image(cuda, load_image(cuda, code->image, &out->module), "", error));
+    ZF_TRY(load_image(cuda, code, &out->module, error));
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         const char *name = code->simt[k].name;
         zf_cu_result result = cuda->driver->module_function(&out->kernels[k].function, out->module, name);
@@ -214,6 +149,9 @@ static zf_status check_code(const zf_cuda *cuda, const zf_abi_plan *plan, const 
         (code->image_kind != ZF_IMAGE_PTX && code->image_kind != ZF_IMAGE_CUBIN)) {
         return zf_raise(error, ZF_E_INTERNAL, "the source of code gave no code for device `cuda:%u`", cuda->index);
     }
+    // The driver takes no length, and reads PTX up to its zero byte.
+    if (code->image_kind == ZF_IMAGE_PTX && ((const char *)code->image)[code->image_bytes - 1] != 0)
+        return zf_raise(error, ZF_E_INTERNAL, "the PTX for device `cuda:%u` does not end in a zero byte", cuda->index);
     // PTX runs on its architecture and all later ones; machine code on its own major version, from its minor one on.
     uint32_t made = plan->target.arch, here = cuda->arch;
     bool fits = made <= here && (code->image_kind == ZF_IMAGE_PTX || made / 10 == here / 10);
@@ -234,7 +172,7 @@ zf_status zf_cuda_load(zf_accelerator *self, const zf_abi_plan *plan, const zf_a
     *out = find_code(cuda, identity, plan->kernel_count);
     pthread_mutex_unlock(&cuda->lock);
     if (*out != NULL) return ZF_OK;
-    // Assembling takes long, so it runs without the lock; when two threads make the same code, one of the two stays.
+    // Loading takes long, so it runs without the lock; when two threads make the same code, one of the two stays.
     zf_accelerator_code *made = calloc(1, sizeof *made);
     if (made == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for code");
     made->identity = identity;

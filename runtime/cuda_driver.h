@@ -18,7 +18,6 @@ typedef struct zf_cu_stream_object *zf_cu_stream;
 typedef struct zf_cu_event_object *zf_cu_event;
 typedef struct zf_cu_module_object *zf_cu_module;
 typedef struct zf_cu_function_object *zf_cu_function;
-typedef struct zf_cu_link_object *zf_cu_link;
 
 /// The results that are told apart.
 enum {
@@ -71,7 +70,6 @@ enum { // options of the driver's assembler
     ZF_CU_JIT_ERROR_LOG_BYTES = 6,
     ZF_CU_JIT_LINE_INFO = 13,
 };
-enum { ZF_CU_INPUT_PTX = 1 };
 enum { ZF_CU_STREAM_NON_BLOCKING = 1, ZF_CU_EVENT_DEFAULT = 0 };
 
 /// The oldest driver whose assembler takes the PTX that we make (7.8), as cuDriverGetVersion counts, and as people do.
@@ -110,11 +108,6 @@ enum { ZF_CU_VERSION_LEAST = 11080 };
     X(event_record, "cuEventRecord", (zf_cu_event event, zf_cu_stream stream))                                                   \
     X(event_wait, "cuEventSynchronize", (zf_cu_event event))                                                                     \
     X(event_elapsed, "cuEventElapsedTime", (float *milliseconds, zf_cu_event from, zf_cu_event to))                              \
-    X(link_create, "cuLinkCreate_v2", (unsigned count, int *options, void **values, zf_cu_link *link))                           \
-    X(link_add, "cuLinkAddData_v2",                                                                                              \
-      (zf_cu_link link, int kind, void *data, size_t bytes, const char *name, unsigned count, int *options, void **values))      \
-    X(link_complete, "cuLinkComplete", (zf_cu_link link, void **cubin, size_t *bytes))                                           \
-    X(link_destroy, "cuLinkDestroy", (zf_cu_link link))                                                                          \
     X(module_load, "cuModuleLoadDataEx",                                                                                         \
       (zf_cu_module * module, const void *image, unsigned count, int *options, void **values))                                   \
     X(module_unload, "cuModuleUnload", (zf_cu_module module))                                                                    \

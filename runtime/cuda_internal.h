@@ -17,15 +17,13 @@ typedef struct zf_cuda {
     zf_cu_context context; ///< the primary one, retained
     unsigned index;        ///< N of cuda:N
     uint32_t arch;         ///< 90 for compute capability 9.0
-    int cache;             ///< directory of machine code, or -1
     atomic_int lost;       ///< the result that destroyed the context; 0 while it lives
     pthread_mutex_t lock;  ///< guards `codes`
     zf_accelerator_code *codes;
 } zf_cuda;
 
-/// Opens a GPU that is present. `cache_dir` "": no cache.
-zf_status zf_cuda_create(zf_context *owner, const zf_cuda_driver *driver, unsigned index, const char *cache_dir,
-                         zf_accelerator **out, zf_error *error);
+/// Opens a GPU that is present.
+zf_status zf_cuda_create(zf_context *owner, const zf_cuda_driver *driver, unsigned index, zf_accelerator **out, zf_error *error);
 void zf_cuda_free(zf_accelerator *accelerator);
 
 /// Makes the GPU's context current; every success is undone by `zf_cuda_leave`.

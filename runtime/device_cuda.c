@@ -64,7 +64,7 @@ static void describe(void *shared, unsigned index, zf_device_info *info, zf_text
 }
 
 static zf_status start(zf_context *context, void *shared, unsigned index, zf_accelerator **out, zf_error *error) {
-    return zf_cuda_create(context, &((cuda_kind *)shared)->driver, index, zf_context_cache_dir(context), out, error);
+    return zf_cuda_create(context, &((cuda_kind *)shared)->driver, index, out, error);
 }
 
 const zf_device_ops zf_device_cuda = {

@@ -61,7 +61,8 @@ void zf_print_manual(FILE *out) {
     fprintf(out, "# zfc\n\nThis page is what `zfc manual` prints; a test compares them.\n\n"
                  "Exit status: 0; 1 bad input; 2 bad usage; 3 no such device, or it failed. Errors go to standard error, "
                  "results to standard output.\nThe cache of compiled kernels is in `$ZIPFLOW_CACHE_DIR`, else "
-                 "`$XDG_CACHE_HOME/zipflow`, else `~/.cache/zipflow`.\n");
+                 "`$XDG_CACHE_HOME/zipflow`, else `~/.cache/zipflow`. What a GPU's driver makes of PTX is not in it: "
+                 "the driver has a cache of its own, `$CUDA_CACHE_PATH`.\n");
     for (size_t i = 0; i < zf_verb_count; i++) {
         const zf_verb *verb = &zf_verbs[i];
         fprintf(out, "\n## zfc %s%s%s\n\n%s\n", verb->name, *verb->operands ? " " : "", verb->operands, verb->text);

@@ -1,6 +1,6 @@
-// The cache of compiled code (objects of the host, machine code of GPUs): a directory of files, one per key. An entry holds its
-// whole key, so two keys never share one, and a checksum, so a damaged one is as good as none. Everything here may fail without
-// harm: then the code is compiled again.
+// The cache of compiled code (objects of the host; what a GPU's driver makes of PTX, the driver keeps): a directory of files, one
+// per key. An entry holds its whole key, so two keys never share one, and a checksum, so a damaged one is as good as none.
+// Everything here may fail without harm: then the code is compiled again.
 #ifndef ZF_BASE_CACHE_H
 #define ZF_BASE_CACHE_H
 

@@ -20,10 +20,6 @@ struct zf_cu_function_object {
     char name[64];
     zf_cu_function next;
 };
-struct zf_cu_link_object {
-    char *log, *text;
-    size_t room;
-};
 struct zf_cu_event_object {
     struct timespec at;
 };
@@ -273,54 +269,37 @@ FUNCTION(cuEventElapsedTime, true, float *milliseconds, zf_cu_event from, zf_cu_
     return ZF_CU_SUCCESS;
 }
 
-FUNCTION(cuLinkCreate_v2, true, unsigned count, int *options, void **values, zf_cu_link *link) {
-    BEGIN(cuLinkCreate_v2, true);
-    *link = calloc(1, sizeof **link);
+static zf_cu_result compile(const char *text, unsigned count, const int *options, void **values) {
+    char *log = NULL;
+    size_t room = 0;
+    bool lines = false;
     for (unsigned i = 0; i < count; i++) {
-        if (options[i] == ZF_CU_JIT_ERROR_LOG) (*link)->log = values[i];
-        if (options[i] == ZF_CU_JIT_ERROR_LOG_BYTES) (*link)->room = (size_t)(uintptr_t)values[i];
+        if (options[i] == ZF_CU_JIT_ERROR_LOG) log = values[i];
+        if (options[i] == ZF_CU_JIT_ERROR_LOG_BYTES) room = (size_t)(uintptr_t)values[i];
+        if (options[i] == ZF_CU_JIT_LINE_INFO) lines = values[i] != NULL;
     }
-    fake.links++;
-    return ZF_CU_SUCCESS;
-}
-
-FUNCTION(cuLinkAddData_v2, true, zf_cu_link link, int kind, void *data, size_t bytes, const char *name, unsigned count,
-         int *options, void **values) {
-    BEGIN(cuLinkAddData_v2, true);
-    (void)name, (void)count, (void)options, (void)values;
-    const char *text = data;
-    if (kind != ZF_CU_INPUT_PTX || text[bytes - 1] != 0) return 1;
-    if (strstr(text, "nonsense") != NULL) {
-        snprintf(link->log, link->room,
-                 "ptxas application ptx input, line 3; fatal   : Parsing error near 'nonsense'\n"
-                 "ptxas fatal   : Ptx assembly aborted due to errors\nmore\n");
-        return ZF_CU_INVALID_PTX;
-    }
-    link->text = malloc(bytes + 4); // machine code, for this driver: "FAKE" and the text
-    memcpy(link->text, "FAKE", 4);
-    memcpy(link->text + 4, text, bytes);
-    return ZF_CU_SUCCESS;
-}
-
-FUNCTION(cuLinkComplete, true, zf_cu_link link, void **cubin, size_t *bytes) {
-    BEGIN(cuLinkComplete, true);
-    *cubin = link->text;
-    *bytes = strlen(link->text) + 1;
-    return ZF_CU_SUCCESS;
-}
-
-FUNCTION(cuLinkDestroy, true, zf_cu_link link) {
-    free(link->text);
-    free(link);
-    return ZF_CU_SUCCESS;
+    fake.compilations++;
+    if (!lines) return 1;
+    if (strstr(text, "nonsense") == NULL) return ZF_CU_SUCCESS;
+    snprintf(log, room,
+             "ptxas application ptx input, line 3; fatal   : Parsing error near 'nonsense'\n"
+             "ptxas fatal   : Ptx assembly aborted due to errors\nmore\n");
+    return ZF_CU_INVALID_PTX;
 }
 
 FUNCTION(cuModuleLoadDataEx, true, zf_cu_module *module, const void *image, unsigned count, int *options, void **values) {
     BEGIN(cuModuleLoadDataEx, true);
-    (void)count, (void)options, (void)values;
-    if (memcmp(image, "FAKE", 4) != 0) return ZF_CU_INVALID_IMAGE;
+    const char *text = image;
+    if (strncmp(text, "FAKE", 4) == 0) { // machine code, for this driver: "FAKE" and the text
+        if (count != 0) return 1;
+    } else if (text[0] == '.') {
+        zf_cu_result result = compile(text, count, options, values);
+        if (result != ZF_CU_SUCCESS) return result;
+    } else {
+        return ZF_CU_INVALID_IMAGE;
+    }
     *module = malloc(sizeof **module);
-    **module = (struct zf_cu_module_object){strdup(image), modules};
+    **module = (struct zf_cu_module_object){strdup(text), modules};
     modules = *module;
     fake.loads++;
     return ZF_CU_SUCCESS;

@@ -18,7 +18,7 @@ typedef struct zf_fake_cuda {
     void (*kernel)(const char *name, unsigned groups, unsigned threads, void **arguments);
     // What it saw.
     unsigned depth_errors; ///< calls that want a context and had none
-    unsigned inits, links, loads, unloads, launches, allocations, retained;
+    unsigned inits, compilations, loads, unloads, launches, allocations, retained;
     int pushed; ///< contexts of this thread's stack, all threads together
 } zf_fake_cuda;
 
