@@ -5,7 +5,8 @@
 // written too much is written again by the groups that follow. That makes short groups cost one store each.
 //
 // The walk ends where the tile is full and stands in a group that has elements left, or behind the last group: the state that the
-// next tile starts from.
+// next tile starts from. It stops at the group that the file says is the next tile's, so it cannot tell whether that one has
+// elements: the next tile does.
 #include "codegen/lower.h"
 
 typedef struct pulled {
@@ -187,6 +188,7 @@ typedef struct visit {
     const sink *to;
     state at;
     LLVMValueRef v_groups;
+    LLVMValueRef v_stored; // the group that the file says the tile starts in: it has elements; UINT64_MAX: the file says nothing
     LLVMBasicBlockRef bb_full; // the tile ends inside this group, or before it
 } visit;
 
@@ -197,8 +199,9 @@ static void visit_group(zf_lower *lower, zf_strip *strip, const visit *v, LLVMVa
     LLVMBasicBlockRef bb_inside = zf_cg_block(cg, "inside"), bb_behind = zf_cg_block(cg, "behind");
     LLVMValueRef v_o = get(cg, v->at.v_o), v_pos = get(cg, v->at.v_pos), v_zero = zf_cg_i64(cg, 0);
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntUGT, v_size, v_o), bb_some, bb_none);
-    zf_cg_enter(cg, bb_none); // an empty group; a state behind a group's end lies
-    zf_lower_fail(lower, zf_cg_icmp(cg, LLVMIntNE, v_o, v_zero), (uint32_t)lower->kernel->end_check);
+    zf_cg_enter(cg, bb_none); // an empty group; a state behind a group's end, or before an empty one, lies
+    LLVMValueRef v_lies = zf_cg_or(cg, zf_cg_icmp(cg, LLVMIntNE, v_o, v_zero), zf_cg_icmp(cg, LLVMIntEQ, v_g, v->v_stored));
+    zf_lower_fail(lower, v_lies, (uint32_t)lower->kernel->end_check);
     zf_cg_br(cg, bb_behind);
     zf_cg_enter(cg, bb_some);
     set(cg, v->at.v_g, v_g);
@@ -346,7 +349,10 @@ void zf_lower_groups(zf_lower *lower) {
         to.v_at = zf_cg_alloca(cg, LLVMArrayType2(cg->ty_i8, lower->kernel->tile + ZF_STRIP), "bools");
         to.v_from = tiles.v_lo;
     }
-    visit v = {.tiles = &tiles, .to = &to, .at = at, .v_groups = v_groups, .bb_full = zf_cg_block(cg, "full")};
+    LLVMValueRef v_known = zf_cg_or(cg, zf_cg_icmp(cg, LLVMIntEQ, tiles.v_tile, v_zero), zf_lower_is_recording(lower));
+    LLVMValueRef v_stored = zf_cg_select(cg, v_known, zf_cg_i64(cg, UINT64_MAX), get(cg, at.v_g));
+    visit v = {
+        .tiles = &tiles, .to = &to, .at = at, .v_groups = v_groups, .v_stored = v_stored, .bb_full = zf_cg_block(cg, "full")};
     LLVMValueRef v_end = last_group(lower, &tiles, v_groups);
     if (lower->running_count > 0 || lower->one_by_one)
         walk_scanning(lower, &v, v_end);

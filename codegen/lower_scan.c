@@ -5,6 +5,7 @@
 // that the file holds and must end in the next one.
 #include "codegen/lower_scan.h"
 #include "codegen/lower.h"
+#include "runtime/container_format.h"
 
 static zf_cg_value eval_term(zf_lower_env *env, const zf_reduce *reduce, LLVMValueRef v_index) {
     zf_cg_binding binding = {.local = reduce->binders[0].local, .value = zf_cg_scalar(zf_type_of(ZF_K_U64), v_index)};
@@ -114,6 +115,24 @@ static void store_memory(zf_cg *cg, zf_type type, LLVMValueRef v, LLVMValueRef v
     LLVMBuildStore(cg->builder, v, v_to);
 }
 
+// Prefix sums run along all of a stream, but the places that ask for differences may be known to lie in a part of it. What is
+// proved of a term is proved there alone: beyond it a term may not fail, nor divide or read as the proofs allow.
+static void mind_range(zf_cg *cg, const zf_reduce *reduce, LLVMValueRef v_index) {
+    zf_interval range = reduce->binders[0].local->range;
+    LLVMValueRef v_inside = NULL;
+    if (range.lo > 0) v_inside = zf_cg_icmp(cg, LLVMIntUGE, v_index, zf_cg_i64(cg, (uint64_t)range.lo));
+    if (range.hi < ZF_EDGE_ELEMENTS_MOST) {
+        LLVMValueRef v_below = zf_cg_icmp(cg, LLVMIntULE, v_index, zf_cg_i64(cg, (uint64_t)range.hi));
+        v_inside = v_inside != NULL ? zf_cg_and(cg, v_inside, v_below) : v_below;
+    }
+    if (v_inside != NULL) cg->v_guard = v_inside;
+}
+
+static void mind(const zf_lower *lower, const zf_reduce *reduce, LLVMValueRef v_index) {
+    mind_segment(lower->cg, reduce, v_index);
+    if (lower->kernel->prefix != NULL) mind_range(lower->cg, reduce, v_index);
+}
+
 // The accumulator behind `v_index`: evaluates its term.
 static LLVMValueRef behind(zf_lower *lower, const zf_running *r, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
@@ -122,7 +141,7 @@ static LLVMValueRef behind(zf_lower *lower, const zf_running *r, LLVMValueRef v_
         env.v_g = v_index;
     else
         env.v_i = v_index;
-    mind_segment(cg, r->reduce, v_index);
+    mind(lower, r->reduce, v_index);
     LLVMValueRef v_term = eval_term(&env, r->reduce, v_index).v;
     LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, r->type), r->v_acc, "");
     return acc_behind(cg, r, acc_at(cg, r, v_acc, v_index), v_term, v_index);
@@ -171,7 +190,7 @@ static void strip_terms(zf_lower *lower, zf_strip *strip, zf_running *r) {
     env.strip = strip;
     strip->v_k = loop.v_i;
     env.v_i = zf_cg_add(cg, strip->v_start, loop.v_i);
-    mind_segment(cg, r->reduce, env.v_i);
+    mind(lower, r->reduce, env.v_i);
     LLVMValueRef v_term = eval_term(&env, r->reduce, env.v_i).v;
     LLVMTypeRef ty = zf_cg_memory_type(cg, r->type);
     store_memory(cg, r->type, v_term, zf_cg_at(cg, ty, r->v_values, loop.v_i));

@@ -76,9 +76,11 @@ static LLVMValueRef size_in_tile(groups *t, LLVMValueRef v_g, LLVMValueRef v_siz
     LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_g, t->v_g0);
     LLVMValueRef v_skip = zf_cg_select(cg, v_first, t->v_o0, v_zero);
     LLVMValueRef v_stop = zf_cg_select(cg, v_cut, t->v_o1, v_size);
-    // A tile ends inside its last group, and begins inside its first.
+    // A tile ends inside its last group, and begins inside its first, which has elements: only the block's first groups may be
+    // empty where a tile begins.
     note_bad(t, zf_cg_and(cg, v_cut, zf_cg_icmp(cg, LLVMIntUGE, t->v_o1, v_size)));
-    note_bad(t, zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntNE, v_skip, v_zero), zf_cg_icmp(cg, LLVMIntUGE, v_skip, v_stop)));
+    LLVMValueRef v_stored = zf_cg_and(cg, v_first, zf_cg_icmp(cg, LLVMIntNE, t->lower->v_tile, v_zero));
+    note_bad(t, zf_cg_and(cg, v_stored, zf_cg_icmp(cg, LLVMIntUGE, v_skip, v_stop)));
     return bounded(t, zf_cg_sub(cg, v_stop, zf_cg_umin(cg, v_skip, v_stop)));
 }
 
