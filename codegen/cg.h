@@ -36,7 +36,9 @@ struct zf_cg {
     uint32_t depth;    ///< of nested expressions and inlined bodies, and expressions emitted so far: limits
     uint64_t emitted;  ///< against hostile input (ZF0805)
     uint64_t unrolled; ///< times that what is being emitted is emitted, by reductions around it that are unrolled; 0: once
-    uint64_t stack;    ///< bytes of local arrays of the function being built; reset it for each
+    uint64_t stack;    ///< bytes of local arrays of the function being built; zf_cg_begin_function resets it
+    struct zf_cg_array *arrays;       ///< SIMT: the function's local arrays, which bodies use one after the other
+    uint32_t nested;                  ///< bodies that are being evaluated, one within the other
     struct zf_cg_table_entry *tables; ///< constant tables of the module (zf_cg_table)
 };
 
@@ -165,6 +167,8 @@ LLVMValueRef zf_cg_low_mask(zf_cg *cg, LLVMValueRef v_count, uint64_t count_limi
 /// Prepares a context for building into `module`; target stays NULL.
 void zf_cg_init(zf_cg *cg, LLVMModuleRef module, zf_arena *arena, zf_diags *diags);
 void zf_cg_dispose(zf_cg *cg);
+/// What is built from now on belongs to `v_function`.
+void zf_cg_begin_function(zf_cg *cg, LLVMValueRef v_function);
 /// Reports ZF0804 and sets cg->failed.
 void zf_cg_unsupported(zf_cg *cg, zf_span span, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

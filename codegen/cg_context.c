@@ -131,6 +131,14 @@ LLVMValueRef zf_cg_to_word(zf_cg *cg, zf_type type, LLVMValueRef v) {
     return zf_cg_resize(cg, v, cg->ty_i64, false);
 }
 
+void zf_cg_begin_function(zf_cg *cg, LLVMValueRef v_function) {
+    cg->function = v_function;
+    cg->v_guard = NULL;
+    cg->stack = 0;
+    cg->arrays = NULL;
+    cg->nested = 0;
+}
+
 LLVMValueRef zf_cg_alloca(zf_cg *cg, LLVMTypeRef ty, const char *name) {
     LLVMBasicBlockRef bb_here = zf_cg_here(cg);
     LLVMBasicBlockRef bb_entry = LLVMGetEntryBasicBlock(cg->function);

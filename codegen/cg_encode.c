@@ -404,9 +404,7 @@ static void load_params(zf_cg *cg, zf_cg_encode_env *e, const zf_inst *inst, boo
 
 void zf_cg_encode(zf_cg *cg, const zf_inst *inst) {
     LLVMTypeRef ty = LLVMFunctionType(cg->ty_void, &cg->ty_ptr, 1, 0);
-    cg->function = LLVMAddFunction(cg->module, ZF_CG_ENCODE_NAME, ty);
-    cg->stack = 0;
-    cg->v_guard = NULL;
+    zf_cg_begin_function(cg, LLVMAddFunction(cg->module, ZF_CG_ENCODE_NAME, ty));
     zf_cg_encode_env env = {.env = {.inst = inst,
                                     .param = param,
                                     .length = stream_length,

@@ -342,5 +342,8 @@ zf_cg_value zf_cg_eval_expr(zf_cg *cg, zf_cg_env *env, const zf_body *body, cons
                             size_t binding_count) {
     zf_cg_frame frame = zf_cg_frame_make(cg, env, body);
     for (size_t k = 0; k < binding_count; k++) zf_cg_bind(cg, &frame, bindings[k].local, &bindings[k].value);
-    return zf_cg_expr(cg, &frame, expr);
+    zf_cg_arrays_begin(cg);
+    zf_cg_value value = zf_cg_expr(cg, &frame, expr);
+    zf_cg_arrays_end(cg);
+    return value;
 }

@@ -53,6 +53,9 @@ struct zf_cg_frame {
     zf_cg_each each;    ///< the innermost loop over a sequence
 };
 
+/// Between them a body is evaluated; what it keeps in local arrays ends with it.
+void zf_cg_arrays_begin(zf_cg *cg);
+void zf_cg_arrays_end(zf_cg *cg);
 zf_cg_frame zf_cg_frame_make(zf_cg *cg, zf_cg_env *env, const zf_body *body);
 zf_cg_slot *zf_cg_slot_of(zf_cg *cg, zf_cg_frame *frame, const zf_local *local);
 

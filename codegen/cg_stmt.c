@@ -3,10 +3,14 @@
 
 #include "codegen/cg_emit.h"
 #include "codegen/cg_frame.h"
+#include "codegen/target.h"
 
 enum {
     STACK_LIMIT = 1 << 20, ///< bytes of local arrays in one function
-    FEW = 16,              ///< iterations, constant and fewer: such loops are unrolled, and cost what their text does
+    /// The same of a SIMT kernel: a GPU sets as much aside for every thread that it can hold, whether it runs or not; the
+    /// emulator's threads have small stacks.
+    STACK_LIMIT_SIMT = 16 << 10,
+    FEW = 16, ///< iterations, constant and fewer: such loops are unrolled, and cost what their text does
 };
 
 // ---- Ranges ---------------------------------------------------------------------------------------------------
@@ -94,10 +98,63 @@ static zf_type result_of(const zf_inst *inst, const zf_body *body) {
 
 zf_cg_value zf_cg_eval_body(zf_cg *cg, zf_cg_env *env, const zf_body *body) {
     zf_cg_frame frame = zf_cg_frame_make(cg, env, body);
-    return zf_cg_run(cg, &frame, body->stmts, body->value, body->returns_inside, result_of(env->inst, body));
+    zf_cg_arrays_begin(cg);
+    zf_cg_value value = zf_cg_run(cg, &frame, body->stmts, body->value, body->returns_inside, result_of(env->inst, body));
+    zf_cg_arrays_end(cg);
+    return value;
 }
 
 // ---- Variables ------------------------------------------------------------------------------------------------
+
+// SIMT forms evaluate a body for several elements in one thread, and no element's arrays are needed any more when its body is at
+// its end: the next one's take their memory.
+struct zf_cg_array {
+    LLVMValueRef v_slot;
+    uint64_t bytes;
+    uint32_t owner; // of the nested bodies the one that uses it; 0: none
+    struct zf_cg_array *next;
+};
+
+static bool is_simt(const zf_cg *cg) { return cg->target != NULL && cg->target->simt != NULL; }
+
+void zf_cg_arrays_begin(zf_cg *cg) { cg->nested++; }
+
+void zf_cg_arrays_end(zf_cg *cg) {
+    for (struct zf_cg_array *a = cg->arrays; a != NULL; a = a->next) {
+        if (a->owner == cg->nested) a->owner = 0;
+    }
+    cg->nested--;
+}
+
+static LLVMValueRef find_array(zf_cg *cg, uint64_t bytes) {
+    for (struct zf_cg_array *a = cg->arrays; a != NULL; a = a->next) {
+        if (a->owner != 0 || a->bytes != bytes) continue;
+        a->owner = cg->nested;
+        return a->v_slot;
+    }
+    return NULL;
+}
+
+// Memory for a local array and 16 bytes behind it, or NULL: reported.
+static LLVMValueRef array_memory(zf_cg *cg, const zf_stmt *stmt, uint64_t bytes) {
+    LLVMValueRef v_slot = find_array(cg, bytes);
+    if (v_slot != NULL) return v_slot;
+    int limit = is_simt(cg) ? STACK_LIMIT_SIMT : STACK_LIMIT;
+    cg->stack += bytes;
+    if (cg->stack > (uint64_t)limit) {
+        zf_cg_unsupported(cg, stmt->span, "the local arrays of this body take more than %d bytes%s", limit,
+                          is_simt(cg) ? ", which is what a thread of a GPU may have" : "");
+        return NULL;
+    }
+    v_slot = zf_cg_alloca(cg, LLVMArrayType2(cg->ty_i8, bytes + 16), stmt->local->name); // bits may be read 16 bytes on
+    LLVMSetAlignment(v_slot, 16);
+    if (is_simt(cg)) {
+        struct zf_cg_array *a = ZF_NEW(cg->arena, struct zf_cg_array);
+        *a = (struct zf_cg_array){v_slot, bytes, cg->nested, cg->arrays};
+        cg->arrays = a;
+    }
+    return v_slot;
+}
 
 static void declare_array(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     const zf_local *local = stmt->local;
@@ -108,16 +165,11 @@ static void declare_array(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
         return;
     }
     if (slot->kind != ZF_CG_ARRAY) { // a body that is unrolled meets the declaration again
-        cg->stack += bytes;
-        if (cg->stack > STACK_LIMIT) {
-            zf_cg_unsupported(cg, stmt->span, "the local arrays of this body take more than %d bytes", STACK_LIMIT);
-            return;
-        }
+        LLVMValueRef v_slot = array_memory(cg, stmt, bytes);
+        if (v_slot == NULL) return;
         memset(slot, 0, sizeof *slot);
         slot->kind = ZF_CG_ARRAY;
-        LLVMTypeRef ty = LLVMArrayType2(cg->ty_i8, bytes + 16); // bits may be read 16 bytes on
-        slot->variable.v_slot = zf_cg_alloca(cg, ty, local->name);
-        LLVMSetAlignment(slot->variable.v_slot, 16);
+        slot->variable.v_slot = v_slot;
     }
     zf_cg_bytes_work(cg, frame, zf_cg_i64(cg, bytes), stmt->span);
     LLVMBuildMemSet(cg->builder, slot->variable.v_slot, LLVMConstNull(cg->ty_i8), zf_cg_i64(cg, bytes + 16), 16);

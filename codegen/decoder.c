@@ -96,11 +96,15 @@ static void describe_plan(decoder *d) {
                                  .element = work->type.kind == ZF_K_BOOL ? 0 : zf_kind_size(work->type.kind),
                                  .extra = work->prefix != NULL ? 1 : 0};
     }
+    static const zf_abi_field_kind field_kinds[] = {
+        [ZF_SEEK_GROUP] = ZF_FIELD_GROUP, [ZF_SEEK_OFFSET] = ZF_FIELD_OFFSET, [ZF_SEEK_SCAN] = ZF_FIELD_SCAN};
     for (uint32_t t = 0; t < plan->tree_count; t++) {
         const zf_seek_tree *tree = &plan->trees[t];
         zf_abi_field *fields = ZF_NEW_ARRAY(arena, zf_abi_field, tree->field_count + 1);
         for (uint32_t f = 0; f < tree->field_count; f++) {
-            fields[f] = (zf_abi_field){zf_kind_size(tree->fields[f].type), field_name(arena, plan->graph, &tree->fields[f])};
+            const zf_seek_field *field = &tree->fields[f];
+            fields[f] =
+                (zf_abi_field){zf_kind_size(field->type), field_name(arena, plan->graph, field), field_kinds[field->kind]};
         }
         trees[t] = (zf_abi_tree){
             .edge = tree->edge, .interval = interval_of(plan, t), .field_count = tree->field_count, .fields = fields};

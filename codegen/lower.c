@@ -96,8 +96,7 @@ LLVMBasicBlockRef zf_lower_open(zf_lower *lower, const char *name) {
     char body_name[32];
     snprintf(body_name, sizeof(body_name), "%s.body", name);
     lower->v_body = make_body(lower, body_name);
-    cg->function = lower->v_body;
-    cg->v_guard = NULL;
+    zf_cg_begin_function(cg, lower->v_body);
     lower->bb_setup = zf_cg_block(cg, "setup");
     zf_cg_enter(cg, lower->bb_setup);
     lower->v_fail = zf_cg_alloca(cg, cg->ty_i32, "fail");

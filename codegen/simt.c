@@ -205,8 +205,7 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
     lower.one_by_one = true;
     lower.v_body = make_function(&lower, name, v_args);
     ops->kernel(cg, lower.v_body, shape.threads);
-    cg->function = lower.v_body;
-    cg->v_guard = NULL;
+    zf_cg_begin_function(cg, lower.v_body);
     lower.bb_setup = zf_cg_block(cg, "setup");
     lower.bb_leave = zf_cg_block(cg, "leave");
     LLVMBasicBlockRef bb_first = zf_cg_block(cg, "first");

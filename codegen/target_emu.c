@@ -7,7 +7,12 @@
 
 static LLVMValueRef self(zf_cg *cg) { return LLVMGetParam(cg->function, 0); }
 
-static void kernel(zf_cg *cg, LLVMValueRef v_function, unsigned threads) { (void)cg, (void)v_function, (void)threads; }
+// Threads run on stacks with a page behind them that nobody may touch: a large frame touches its pages in order, so that it
+// cannot jump over that one.
+static void kernel(zf_cg *cg, LLVMValueRef v_function, unsigned threads) {
+    (void)cg, (void)threads;
+    LLVMAddTargetDependentFunctionAttr(v_function, "probe-stack", "inline-asm");
+}
 
 static LLVMValueRef thread(zf_cg *cg) {
     LLVMValueRef v_args[1] = {self(cg)};

@@ -142,6 +142,8 @@ zf_status zf_decode_async(zf_prepared *prepared, void *stream, const zf_device_b
         return zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is missing, or not aligned to %llu bytes; it needs %llu",
                         needed[i].name, (unsigned long long)needed[i].alignment, (unsigned long long)needed[i].bytes);
     }
+    // A map of a file that was cut gives a signal where it is touched.
+    ZF_TRY(zf_container_unchanged(prepared->units->selection.container, error));
     prepared->words = buffers->staging;
     zf_units_memory memory = {buffers->values, buffers->workspace, buffers->staging};
     return zf_units_enqueue(prepared->units, stream, &memory, NULL, error);

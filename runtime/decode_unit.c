@@ -28,18 +28,13 @@ static uint64_t load_entry(const uint8_t *at, unsigned width) {
     return value;
 }
 
-static bool is_group(const char *name) {
-    size_t length = strlen(name);
-    return strcmp(name, "group") == 0 || (length > 6 && strcmp(name + length - 6, ".group") == 0);
-}
-
 /// Groups at tiles never decrease. Otherwise a small file could make every tile walk all groups.
 static zf_status check_groups(const zf_abi_plan *plan, const zf_block_view *view, const char *where, zf_error *error) {
     for (uint32_t t = 0; t < plan->tree_count; t++) {
         const zf_abi_tree *tree = &plan->trees[t];
         const zf_seek_view *seek = &view->seeks[t];
         for (uint32_t f = 0; f < tree->field_count; f++) {
-            if (!is_group(tree->fields[f].name)) continue;
+            if (tree->fields[f].kind != ZF_FIELD_GROUP) continue;
             uint64_t before = 0;
             unsigned width = seek->widths[f];
             for (uint64_t e = 0; width > 0 && e < seek->entries; e++) {

@@ -185,8 +185,12 @@ static zf_status run_group(running *r, uint32_t group, unsigned worker, zf_error
     if (block == NULL) {
         block = take_block(r->emu);
         if (block == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a thread block");
-        r->blocks[worker] = block;
-        ZF_TRY(zf_emu_block_ready(block, &r->launch, error));
+        zf_status ready = zf_emu_block_ready(block, &r->launch, error);
+        if (ready != ZF_OK) {
+            give_block(r->emu, block);
+            return ready;
+        }
+        r->blocks[worker] = block; // only one that is ready: its launch is this one
     }
     zf_status status = zf_emu_block_run(block, group);
     if (status != ZF_OK) *error = block->error;

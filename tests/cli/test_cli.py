@@ -188,6 +188,19 @@ class RoundTrips(Case):
         self.assertEqual(sorted(p.name for p in (self.dir / "some").iterdir()), ["id.i64", "n.i32"])
         self.assertIn("did you mean price?\n", self.bad(2, "ZF1105", "decode", "--columns", "pricee", "-o", self.dir / "none", container))
 
+    def test_local_arrays_of_threads(self):
+        """A thread of a GPU makes several elements, one after the other in the same memory; more than 16 KiB of it is refused."""
+        (self.dir / "rows.csv").write_text("c\n" + "".join(f"{i % 250}\n" for i in range(5000)))
+        for size, result in [(16000, 0), (60000, 1)]:
+            program, container = self.dir / f"wide{size}.zf", self.dir / f"wide{size}.zfd"
+            program.write_text("algorithm wide(s0: u8[]) -> u8[] fully_parallel {\n"
+                               f"    decode(i) {{ var a: u8[{size}]; a[s0[i] as u64 + 9] = 7; return a[s0[i] as u64 + 9] + s0[i]; }}\n"
+                               "    encode(x) { for v in x { s0.push(v - 7); } }\n}\ntable t { c: u8 = wide(plain); }\n")
+            self.good("encode", "-c", f"{program}:t", "-o", container, self.dir / "rows.csv")
+            verified = run("verify", "-q", "--device", "emu", container)
+            self.assertEqual(verified.returncode, result, verified.stderr)
+            self.assertEqual("ZF0804" in verified.stderr and "16384 bytes" in verified.stderr, result != 0, verified.stderr)
+
     def test_emulated_gpu(self):
         """All rows and some, on the emulated GPU as on the CPU; launches do not grow with the blocks."""
         container = self.encode(make_rows(20000), "--rows-per-block", "4096")

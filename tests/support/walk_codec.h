@@ -107,7 +107,7 @@ static const zf_abi_kernel walk_kernels[2][2] = {
 };
 static const zf_abi_kernel bits_kernels[] = {{"bits", 0, 1024, -1, -1}};
 static const zf_abi_work walk_works[] = {{1, 4, 0, 0}};
-static const zf_abi_field walk_abi_fields[] = {{8, "scan 0"}};
+static const zf_abi_field walk_abi_fields[] = {{8, "scan 0", ZF_FIELD_SCAN}};
 static const zf_abi_tree walk_abi_trees[] = {{0, WALK_INTERVAL, 1, walk_abi_fields}};
 static const uint32_t walk_shaping[] = {0};
 static const zf_abi_check walk_checks[] = {

@@ -145,7 +145,7 @@ static void fail_alike(walk_damage damage, const char *code, const char *place) 
 
 /// Groups that go back are refused before anything is launched.
 static void test_groups(void) {
-    static const zf_abi_field fields[] = {{8, "counts.group"}};
+    static const zf_abi_field fields[] = {{8, "counts.begin", ZF_FIELD_GROUP}};
     static const zf_abi_tree trees[] = {{0, WALK_INTERVAL, 1, fields}};
     zf_error error = {0};
     zf_decode_stats stats;
@@ -360,6 +360,28 @@ static void test_async(void) {
     zf_container_close(container);
 }
 
+// A file that is cut between the two calls is an error, not a signal.
+static void test_cut(void) {
+    zf_error error = {0};
+    zf_accelerator *emu = emulator();
+    zf_container *container = open_written(30000, NULL);
+    zf_prepared *prepared = NULL;
+    zf_device_sizes sizes;
+    CHECK(zf_decode_prepare(container, 0, "emu", NULL, &prepared, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_decode_device_size(prepared, &sizes, &error) == ZF_OK, "%s", error.message);
+    zf_device_buffers buffers = {.staging = malloc(sizes.staging)};
+    CHECK(emu->ops->allocate(emu, sizes.values, &buffers.values, &error) == ZF_OK, "%s", error.message);
+    CHECK(emu->ops->allocate(emu, sizes.workspace, &buffers.workspace, &error) == ZF_OK, "%s", error.message);
+    CHECK(truncate(path_of("a.zfd"), 256) == 0, "truncate");
+    CHECK(zf_decode_async(prepared, NULL, &buffers, &error) == ZF_ERR_INPUT && strcmp(error.code, "ZF1208") == 0, "%s %s",
+          error.code, error.message);
+    emu->ops->release(emu, buffers.values);
+    emu->ops->release(emu, buffers.workspace);
+    free(buffers.staging);
+    zf_prepared_free(prepared);
+    zf_container_close(container);
+}
+
 int main(void) {
     if (mkdtemp(directory) == NULL) return 1;
     zf_abi_provider provider = simt_provider();
@@ -376,6 +398,7 @@ int main(void) {
     test_groups();
     test_units();
     test_async();
+    test_cut();
     zf_context_free(context);
     unlink(path_of("a.zfd"));
     CHECK(rmdir(directory) == 0, "something was left in %s", directory);

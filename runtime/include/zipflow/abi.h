@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define ZF_ABI_VERSION 1
+#define ZF_ABI_VERSION 2
 
 /// A word of a block's descriptor: 64 bits each, filled by the launcher from the block's header. Numbers (of params, stored
 /// streams, edges, trees) are those of docs/format.md.
@@ -70,9 +70,17 @@ typedef struct zf_abi_work {
     uint32_t reserved;
 } zf_abi_work;
 
+/// What a field of a seek state holds.
+typedef enum zf_abi_field_kind {
+    ZF_FIELD_GROUP,  ///< number of a group: from tile to tile it never decreases
+    ZF_FIELD_OFFSET, ///< elements of that group that were made
+    ZF_FIELD_SCAN,   ///< an accumulator
+} zf_abi_field_kind;
+
 typedef struct zf_abi_field {
     uint32_t bytes;   ///< widest entry: 8, 4, 2 or 1
-    const char *name; ///< "values.group", "scan 0"
+    const char *name; ///< for people: "values.group", "scan 0"
+    zf_abi_field_kind kind;
 } zf_abi_field;
 
 typedef struct zf_abi_tree {

@@ -241,8 +241,9 @@ ZF_API void zf_prepared_free(zf_prepared *prepared);
 ZF_API zf_status zf_decode_device_size(const zf_prepared *prepared, zf_device_sizes *out, zf_error *error);
 
 /// Queues the decode on `stream` (CUDA: a CUstream of the primary context, NULL for the default one), behind what is there
-/// already. Copies stored bytes into `staging` first, which is the host's work and all that takes its time. The buffers belong to
-/// the decode until the stream has come past it. May be called again then, or with other buffers on another stream;
+/// already. Copies stored bytes into `staging` first, which is the host's work and all that takes its time. A file that changed
+/// since zf_decode_prepare gives ZF_ERR_INPUT (ZF1208); one that is cut while its bytes are copied raises SIGBUS. The buffers
+/// belong to the decode until the stream has come past it. May be called again then, or with other buffers on another stream;
 /// zf_decode_status speaks of the last call. After an error part of it may be queued.
 ZF_API zf_status zf_decode_async(zf_prepared *prepared, void *stream, const zf_device_buffers *buffers, zf_error *error);
 
