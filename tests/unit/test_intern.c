@@ -165,7 +165,7 @@ static void run_flood(zf_program *program, const zf_column *column) {
     CHECK(known_hash > FLOOD / 8, "%s: the values meet nowhere: %g", column->name, known_hash);
     for (unsigned k = 0; k < 8; k++) {
         double drawn = run_case(program, column, ONE_SLOT, FLOOD, (zf_encode_hash){0, 0});
-        CHECK(drawn < NEAR, "%s: chosen values stand %g slots away", column->name, drawn);
+        CHECK(drawn < (double)NEAR, "%s: chosen values stand %g slots away", column->name, drawn);
     }
 }
 
