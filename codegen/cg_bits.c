@@ -36,13 +36,10 @@ LLVMValueRef zf_cg_funnel(zf_cg *cg, LLVMValueRef v_high, LLVMValueRef v_low, LL
     return zf_cg_intrinsic(cg, "llvm.fshr", &ty, 1, v_args, 3);
 }
 
-// The same by aligned words of 32 bits: two of them for up to 32 bits, three for more.
-static LLVMValueRef load_aligned(zf_cg *cg, LLVMValueRef v_pointer, LLVMValueRef v_at, LLVMValueRef v_count, uint64_t count_limit,
-                                 bool msb) {
+LLVMValueRef zf_cg_words_bits(zf_cg *cg, LLVMValueRef v_from, LLVMValueRef v_shift, LLVMValueRef v_count, uint64_t count_limit,
+                              bool msb) {
     LLVMBuilderRef builder = cg->builder;
-    LLVMValueRef v_word = LLVMBuildLShr(builder, v_at, zf_cg_i64(cg, 5), ""), v_words[3];
-    LLVMValueRef v_shift = zf_cg_and(cg, zf_cg_resize(cg, v_at, cg->ty_i32, false), zf_cg_i32(cg, 31));
-    LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i32, v_pointer, v_word);
+    LLVMValueRef v_words[3];
     unsigned words = count_limit <= 32 ? 2 : 3;
     for (unsigned k = 0; k < words; k++) {
         v_words[k] = zf_cg_load(cg, cg->ty_i32, zf_cg_byte_at(cg, v_from, 4 * (uint64_t)k), 4);
@@ -71,6 +68,14 @@ static LLVMValueRef load_aligned(zf_cg *cg, LLVMValueRef v_pointer, LLVMValueRef
     LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 0));
     LLVMValueRef v_down = zf_cg_and(cg, zf_cg_sub(cg, zf_cg_i64(cg, 64), v_count), zf_cg_i64(cg, 63));
     return zf_cg_select(cg, v_none, zf_cg_i64(cg, 0), LLVMBuildLShr(builder, v_all, v_down, ""));
+}
+
+// The same by aligned words of 32 bits.
+static LLVMValueRef load_aligned(zf_cg *cg, LLVMValueRef v_pointer, LLVMValueRef v_at, LLVMValueRef v_count, uint64_t count_limit,
+                                 bool msb) {
+    LLVMValueRef v_word = LLVMBuildLShr(cg->builder, v_at, zf_cg_i64(cg, 5), "");
+    LLVMValueRef v_shift = zf_cg_and(cg, zf_cg_resize(cg, v_at, cg->ty_i32, false), zf_cg_i32(cg, 31));
+    return zf_cg_words_bits(cg, zf_cg_at(cg, cg->ty_i32, v_pointer, v_word), v_shift, v_count, count_limit, msb);
 }
 
 LLVMValueRef zf_cg_load_bits(zf_cg *cg, LLVMValueRef v_pointer, LLVMValueRef v_at, LLVMValueRef v_count, uint64_t count_limit,

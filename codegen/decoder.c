@@ -288,7 +288,6 @@ static zf_status build_module(void *user, LLVMModuleRef module, zf_error *error)
     if (b->part != PART_KERNELS) zf_lower_checks(&cg, &input);
     cg.target = zf_cg_target_of(b->d->target);
     cg.aligned_loads = cg.target->aligned_loads;
-    cg.tables = NULL;
     for (uint32_t k = 0; b->part != PART_CHECKS && k < input.plan->kernel_count; k++) {
         cg.target->kernel(&cg, &input, &input.plan->kernels[k]);
     }

@@ -185,8 +185,6 @@ static void open_block(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef
     lower->v_mode = zf_cg_i32(cg, ZF_ABI_DECODE);
     lower->v_fail = zf_cg_alloca(cg, cg->ty_i32, "fail");
     LLVMBuildStore(cg->builder, zf_cg_i32(cg, ZF_NO_FAILURE), lower->v_fail);
-    lower->v_limit = zf_cg_alloca(cg, cg->ty_i64, "limit");
-    LLVMBuildStore(cg->builder, zf_cg_i64(cg, UINT64_MAX), lower->v_limit);
 }
 
 void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel) {

@@ -184,15 +184,7 @@ LLVMValueRef zf_simt_near_bits(zf_lower *lower, const zf_simt_near *near, uint32
     LLVMValueRef v_at = zf_cg_and(cg, zf_cg_resize(cg, v_bit, cg->ty_i32, false), zf_cg_i32(cg, 31));
     v_at = zf_cg_add(cg, v_at, zf_cg_mul(cg, near->v_rank, zf_cg_i32(cg, (uint32_t)stride)));
     LLVMValueRef v_word = zf_cg_resize(cg, LLVMBuildLShr(builder, v_at, zf_cg_i32(cg, 5), ""), cg->ty_i64, false);
-    LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i32, v_start, v_word), v_words[3];
-    unsigned words = count <= 32 ? 2 : 3;
-    for (unsigned k = 0; k < words; k++) v_words[k] = zf_cg_load(cg, cg->ty_i32, zf_cg_byte_at(cg, v_from, 4 * (uint64_t)k), 4);
-    LLVMValueRef v_all = zf_cg_resize(cg, zf_cg_funnel(cg, v_words[1], v_words[0], v_at), cg->ty_i64, false);
-    if (words == 3) {
-        LLVMValueRef v_high = zf_cg_resize(cg, zf_cg_funnel(cg, v_words[2], v_words[1], v_at), cg->ty_i64, false);
-        v_all = zf_cg_or(cg, v_all, LLVMBuildShl(builder, v_high, zf_cg_i64(cg, 32), ""));
-    }
-    return zf_cg_and(cg, v_all, zf_cg_low_mask(cg, zf_cg_i64(cg, count), count));
+    return zf_cg_words_bits(cg, zf_cg_at(cg, cg->ty_i32, v_start, v_word), v_at, zf_cg_i64(cg, count), count, false);
 }
 
 zf_cg_value zf_simt_near_element(zf_lower *lower, const zf_simt_near *near, uint32_t edge) {

@@ -16,8 +16,8 @@ typedef struct zf_lower_input zf_lower_input;
 /// What a SIMT lowering asks of its target: the primitives by which threads of a block know and meet each other. Values are i32
 /// unless said otherwise. One table per target; the lowerings in simt_*.c ask for nothing else.
 typedef struct zf_simt_ops {
-    unsigned global_space, shared_space; ///< address spaces of pointers
-    bool takes_thread;                   ///< the kernel's first argument is the emulator's thread
+    unsigned global_space; ///< address space of the kernel's pointers
+    bool takes_thread;     ///< the kernel's first argument is the emulator's thread
     /// Marks a function as a kernel of `threads` threads a block.
     void (*kernel)(zf_cg *cg, LLVMValueRef v_function, unsigned threads);
     LLVMValueRef (*thread)(zf_cg *cg); ///< number of the thread in its block

@@ -84,7 +84,6 @@ static LLVMValueRef funnel(zf_cg *cg, LLVMValueRef v_high, LLVMValueRef v_low, L
 
 const zf_simt_ops zf_nvptx_simt_ops = {
     .global_space = GLOBAL,
-    .shared_space = SHARED,
     .kernel = kernel,
     .thread = thread,
     .group = group,
