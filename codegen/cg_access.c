@@ -1,13 +1,19 @@
 // Sequences: elements, slices, lengths, bits, and the checks of an access (V01, V05).
-#include "codegen/cg_emit.h"
 #include "codegen/cg_frame.h"
+#include "codegen/cg_sites.h"
 
 LLVMValueRef zf_cg_check(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned violation, zf_span span, const zf_expr *at) {
     if (env->check == NULL) {
         zf_cg_unsupported(cg, span, "a check has no place here");
         return NULL;
     }
-    if (cg->v_guard != NULL) v_ok = zf_cg_select(cg, cg->v_guard, v_ok, zf_cg_i1(cg, true));
+    static const char *const names[] = {"check", "V01", "V02", "V03", "V04", "V05", "V06", "V07", "V08", "V09"};
+    const char *name = names[violation < sizeof(names) / sizeof(names[0]) ? violation : 0];
+    v_ok = zf_cg_holds(cg, ZF_SITE_CHECK, v_ok, name);
+    if (cg->v_guard != NULL) {
+        LLVMValueRef v_counts = zf_cg_holds(cg, ZF_SITE_MASK, cg->v_guard, "checks that do not count");
+        v_ok = zf_cg_select(cg, v_counts, v_ok, zf_cg_i1(cg, true));
+    }
     LLVMValueRef v_held = env->check(cg, env, v_ok, violation, span, at);
     // What is substituted must be harmless where the guard does not hold, too.
     if (cg->v_guard == NULL) return v_held;

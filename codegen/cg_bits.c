@@ -1,5 +1,5 @@
 // Bits at any offset of little-endian words. Words of 8, 16, 32 and 64 bits hold the same bytes, so only bytes are read here.
-#include "codegen/cg_emit.h"
+#include "codegen/cg_sites.h"
 #include "codegen/target.h"
 
 static bool constant_of(LLVMValueRef v, uint64_t *out) {
@@ -16,7 +16,8 @@ LLVMValueRef zf_cg_low_mask(zf_cg *cg, LLVMValueRef v_count, uint64_t count_limi
     // All ones shifted down by 64 - count; 0 by name, since a shift by 64 is poison.
     LLVMValueRef v_down = zf_cg_and(cg, zf_cg_sub(cg, zf_cg_i64(cg, 64), v_count), zf_cg_i64(cg, 63));
     LLVMValueRef v_mask = LLVMBuildLShr(cg->builder, zf_cg_i64(cg, UINT64_MAX), v_down, "");
-    return zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 0)), zf_cg_i64(cg, 0), v_mask);
+    LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 0));
+    return zf_cg_select(cg, zf_cg_apart(cg, ZF_SITE_MASK, v_none, "no bits"), zf_cg_i64(cg, 0), v_mask);
 }
 
 static LLVMValueRef load_word(zf_cg *cg, LLVMValueRef v_pointer, bool msb) {
@@ -60,7 +61,7 @@ LLVMValueRef zf_cg_words_bits(zf_cg *cg, LLVMValueRef v_from, LLVMValueRef v_shi
     LLVMValueRef v_half = zf_cg_i64(cg, 32);
     if (!msb) {
         LLVMValueRef v_all = words == 2 ? v[0] : zf_cg_or(cg, v[0], LLVMBuildShl(builder, v[1], v_half, ""));
-        return zf_cg_and(cg, v_all, zf_cg_low_mask(cg, v_count, count_limit));
+        return zf_cg_mask(cg, v_all, zf_cg_low_mask(cg, v_count, count_limit), "bits of an element");
     }
     // The bits stand at the top of 64; none by name, since a shift by 64 is poison.
     LLVMValueRef v_all = LLVMBuildShl(builder, v[0], v_half, "");
@@ -115,5 +116,5 @@ LLVMValueRef zf_cg_load_bits(zf_cg *cg, LLVMValueRef v_pointer, LLVMValueRef v_a
         LLVMValueRef v_high = LLVMBuildShl(builder, LLVMBuildShl(builder, v_next, v_up, ""), zf_cg_i64(cg, 1), "");
         v = zf_cg_or(cg, v, v_high);
     }
-    return zf_cg_and(cg, v, zf_cg_low_mask(cg, v_count, count_limit));
+    return zf_cg_mask(cg, v, zf_cg_low_mask(cg, v_count, count_limit), "bits of an element");
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/cg_sites.h"
 #include "codegen/lower.h"
 #include "codegen/program.h"
 #include "codegen/simt.h"
@@ -284,6 +285,8 @@ static zf_status build_module(void *user, LLVMModuleRef module, zf_error *error)
     }
     zf_arena_set_escape(b->arena, &escape);
     zf_lower_input input = {.plan = b->d->base.plan, .shaping = b->shaping};
+    cg.sites = zf_compiler_sites(b->d->compiler);
+    if (cg.sites != NULL) cg.sites->count = 0;
     cg.target = zf_cg_target_find("host"); // checks run before a launch
     if (b->part != PART_KERNELS) zf_lower_checks(&cg, &input);
     cg.target = zf_cg_target_of(b->d->target);

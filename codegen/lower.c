@@ -188,6 +188,10 @@ void zf_lower_fail(zf_lower *lower, LLVMValueRef v_bad, uint32_t number) {
     LLVMBuildStore(cg->builder, zf_cg_umin(cg, v_new, v_old), lower->v_fail);
 }
 
+void zf_lower_check(zf_lower *lower, LLVMValueRef v_bad, uint32_t number, const char *what) {
+    if (!zf_cg_site(lower->cg, ZF_SITE_CHECK, what)) zf_lower_fail(lower, v_bad, number);
+}
+
 void zf_lower_clear(zf_lower *lower) { LLVMBuildStore(lower->cg->builder, zf_cg_i32(lower->cg, ZF_NO_FAILURE), lower->v_fail); }
 
 // What a failure word says above the check: the position in the block, and above it the block.
@@ -220,8 +224,8 @@ void zf_lower_tiles_begin(zf_lower *lower, zf_lower_tiles *tiles, uint32_t edge)
     tiles->v_tile = tiles->loop.v_i;
     LLVMValueRef v_size = zf_cg_i64(cg, lower->kernel->tile);
     LLVMValueRef v_lo = zf_cg_mul(cg, tiles->v_tile, v_size);
-    tiles->v_lo = zf_cg_umin(cg, v_lo, tiles->v_count);
-    tiles->v_hi = zf_cg_umin(cg, zf_cg_add(cg, v_lo, v_size), tiles->v_count);
+    tiles->v_lo = zf_cg_clamp(cg, v_lo, tiles->v_count, "first output of the tile");
+    tiles->v_hi = zf_cg_clamp(cg, zf_cg_add(cg, v_lo, v_size), tiles->v_count, "end of the tile");
     // Work behind the first failure is for nothing; in a damaged block it could also add up (V25).
     LLVMValueRef v_known = zf_cg_load(cg, cg->ty_i64, lower->v_failure, 8);
     if (cg->target != NULL && cg->target->simt != NULL)
@@ -282,7 +286,8 @@ void zf_lower_seek(zf_lower *lower, uint32_t field, zf_type type, LLVMValueRef v
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_first = zf_cg_block(cg, "state_first"), bb_later = zf_cg_block(cg, "state_later");
     LLVMBasicBlockRef bb_load = zf_cg_block(cg, "state_load"), bb_done = zf_cg_block(cg, "state_done");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_tile, zf_cg_i64(cg, 0)), bb_first, bb_later);
+    LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_tile, zf_cg_i64(cg, 0));
+    zf_cg_cond_br(cg, zf_cg_edge(cg, v_first, "state of the first tile"), bb_first, bb_later);
     zf_cg_enter(cg, bb_first);
     LLVMBuildStore(cg->builder, v_initial, v_slot);
     zf_cg_br(cg, bb_done);
@@ -300,7 +305,8 @@ void zf_lower_seek_end(zf_lower *lower, uint32_t field, LLVMValueRef v_tile, LLV
     LLVMBasicBlockRef bb_more = zf_cg_block(cg, "more"), bb_record = zf_cg_block(cg, "record");
     LLVMBasicBlockRef bb_compare = zf_cg_block(cg, "compare"), bb_done = zf_cg_block(cg, "state_known");
     LLVMValueRef v_next = zf_cg_add(cg, v_tile, zf_cg_i64(cg, 1));
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, lower->v_tiles), bb_more, bb_done);
+    LLVMValueRef v_more = zf_cg_icmp(cg, LLVMIntULT, v_next, lower->v_tiles);
+    zf_cg_cond_br(cg, zf_cg_within(cg, v_more, "tiles that another follows"), bb_more, bb_done);
     zf_cg_enter(cg, bb_more);
     zf_cg_cond_br(cg, zf_lower_is_recording(lower), bb_record, bb_compare);
     zf_cg_enter(cg, bb_record);
@@ -313,7 +319,7 @@ void zf_lower_seek_end(zf_lower *lower, uint32_t field, LLVMValueRef v_tile, LLV
     // Where another check failed, the state follows from made-up values: that one is the reason.
     LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
     v_wrong = zf_cg_and(cg, v_wrong, zf_cg_icmp(cg, LLVMIntEQ, v_so_far, zf_cg_i32(cg, ZF_NO_FAILURE)));
-    zf_lower_fail(lower, v_wrong, (uint32_t)lower->kernel->end_check);
+    zf_lower_check(lower, v_wrong, (uint32_t)lower->kernel->end_check, "seek state of the next tile");
     zf_cg_br(cg, bb_done);
     zf_cg_enter(cg, bb_done);
 }

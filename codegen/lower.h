@@ -7,7 +7,7 @@
 #ifndef ZF_CODEGEN_LOWER_H
 #define ZF_CODEGEN_LOWER_H
 
-#include "codegen/cg_emit.h"
+#include "codegen/cg_sites.h"
 #include "codegen/target.h"
 #include "scheduler/steps.h"
 
@@ -120,6 +120,8 @@ LLVMValueRef zf_lower_is_recording(zf_lower *lower);
 
 /// Notes that check `number` failed where `v_bad` (i1).
 void zf_lower_fail(zf_lower *lower, LLVMValueRef v_bad, uint32_t number);
+/// The same for a check that is not one of the language's, which come through zf_cg_check. `what` it is of: cg_sites.h.
+void zf_lower_check(zf_lower *lower, LLVMValueRef v_bad, uint32_t number, const char *what);
 /// Reports the noted failure, if any, at position `v_position`.
 void zf_lower_report(zf_lower *lower, LLVMValueRef v_position);
 void zf_lower_clear(zf_lower *lower);

@@ -61,7 +61,7 @@ static size_t bind_last(zf_lower *lower, zf_lower_env *env, const zf_hoisted *ho
             LLVMValueRef v_lo = zf_cg_eval_expr(cg, &env->env, hoisted->body, binder->lo, bindings, count).v;
             LLVMValueRef v_hi = zf_cg_eval_expr(cg, &env->env, hoisted->body, binder->hi, bindings, count).v;
             LLVMValueRef v_any = zf_cg_icmp(cg, binder->inclusive ? LLVMIntULE : LLVMIntULT, v_lo, v_hi);
-            *v_some = zf_cg_and(cg, *v_some, v_any);
+            *v_some = zf_cg_and(cg, *v_some, zf_cg_within(cg, v_any, "accesses of an empty range"));
             LLVMValueRef v_last = binder->inclusive ? v_hi : zf_cg_sub(cg, v_hi, zf_cg_i64(cg, 1));
             bindings[count].local = binder->local;
             bindings[count++].value = zf_cg_scalar(zf_type_of(ZF_K_U64), v_last);
@@ -99,16 +99,17 @@ static void check_access(zf_lower *lower, const zf_hoisted *hoisted) {
         unsigned bits = edge->type.kind == ZF_K_BOOL ? 1 : zf_kind_bits(edge->type.kind);
         LLVMValueRef v_bits = as_index(cg, zf_cg_eval_expr(cg, &env.env, hoisted->body, access->c, bindings, count));
         LLVMValueRef v_total = zf_cg_mul(cg, v_length, zf_cg_i64(cg, bits));
-        v_ok = zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntULE, v_bits, v_total),
-                         zf_cg_icmp(cg, LLVMIntULE, v_at, zf_cg_sub(cg, v_total, v_bits)));
+        v_ok = zf_cg_icmp(cg, LLVMIntULE, v_at, zf_cg_sub(cg, v_total, v_bits));
+        LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntULE, v_bits, v_total);
+        v_ok = zf_cg_and(cg, zf_cg_within(cg, v_fits, "as many bits as the stream has"), v_ok);
     } else {
         v_ok = zf_cg_icmp(cg, LLVMIntULT, v_at, v_length);
     }
     // Nothing is accessed where the domain is empty: that of the indices that occur, else of the body.
     bool along_groups = v_groups != NULL && !env.uses_i && (env.uses_g || hoisted->body == &node->inst->size);
     LLVMValueRef v_any = zf_cg_icmp(cg, LLVMIntNE, along_groups ? v_groups : v_count, v_zero);
-    v_some = zf_cg_and(cg, v_some, v_any);
-    zf_lower_fail(lower, zf_cg_and(cg, v_some, zf_cg_not(cg, v_ok)), hoisted->check);
+    v_some = zf_cg_and(cg, v_some, zf_cg_within(cg, v_any, "accesses of an empty domain"));
+    zf_lower_check(lower, zf_cg_and(cg, v_some, zf_cg_not(cg, v_ok)), hoisted->check, "V01, hoisted");
 }
 
 // ---- The others -----------------------------------------------------------------------------------------------
@@ -124,7 +125,9 @@ static LLVMValueRef param_ok(zf_lower *lower, zf_lower_env *env, const zf_port *
         zf_cg_value end = zf_cg_eval_expr(cg, &env->env, NULL, bound, NULL, 0);
         LLVMValueRef v_end = zf_cg_resize(cg, end.v, LLVMTypeOf(v), zf_kind_is_signed(end.type.kind));
         LLVMIntPredicate p = side == 0 ? (is_signed ? LLVMIntSGE : LLVMIntUGE) : (is_signed ? LLVMIntSLE : LLVMIntULE);
-        v_ok = zf_cg_and(cg, v_ok, zf_cg_icmp(cg, p, v, v_end));
+        if (side == 0 && !is_signed && LLVMIsNull(v_end)) continue; // says nothing
+        LLVMValueRef v_inside = zf_cg_icmp(cg, p, v, v_end);
+        v_ok = zf_cg_and(cg, v_ok, zf_cg_holds(cg, ZF_SITE_CHECK, v_inside, side == 0 ? "V20, from below" : "V20, from above"));
     }
     return v_ok;
 }
@@ -184,7 +187,13 @@ void zf_lower_checks(zf_cg *cg, const zf_lower_input *input) {
                             : checks[k].check.violation == 10 ? steps_ok(&lower, &env, &checks[k].steps)
                                                               : groups_ok(&lower, &env);
         cg->v_guard = NULL;
-        zf_lower_fail(&lower, zf_cg_not(cg, v_ok), input->plan->check_count + k);
+        uint32_t number = input->plan->check_count + k;
+        switch (checks[k].check.violation) {
+        case 20: zf_lower_fail(&lower, zf_cg_not(cg, v_ok), number); break; // each end of the range is a check
+        case 21: zf_lower_check(&lower, zf_cg_not(cg, v_ok), number, "V21"); break;
+        case 10: zf_lower_check(&lower, zf_cg_not(cg, v_ok), number, "V10, all elements"); break;
+        default: zf_lower_check(&lower, zf_cg_not(cg, v_ok), number, "V25"); break;
+        }
     }
     LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower.v_fail, "");
     LLVMBasicBlockRef bb_accesses = zf_cg_block(cg, "accesses"), bb_report = zf_cg_block(cg, "report");

@@ -15,14 +15,15 @@ LLVMValueRef zf_lower_whole_strips(zf_lower *lower, const zf_lower_tiles *tiles)
     if (lower->running_count > 0) {
         LLVMValueRef v_last = zf_cg_icmp(cg, LLVMIntEQ, v_hi, tiles->v_count);
         LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntUGT, v_hi, v_lo);
-        v_hi = zf_cg_sub(cg, v_hi, zf_cg_resize(cg, zf_cg_and(cg, v_last, v_some), cg->ty_i64, false));
+        LLVMValueRef v_less = zf_cg_edge(cg, zf_cg_and(cg, v_last, v_some), "the last term, which is no element's");
+        v_hi = zf_cg_sub(cg, v_hi, zf_cg_resize(cg, v_less, cg->ty_i64, false));
     }
     LLVMValueRef v_strips = LLVMBuildLShr(cg->builder, zf_cg_sub(cg, v_hi, v_lo), v_six, "");
     LLVMValueRef v_limit = LLVMBuildLoad2(cg->builder, cg->ty_i64, lower->v_limit, "");
     LLVMValueRef v_room = zf_cg_sub(cg, v_limit, v_lo); // strips begin below the limit: ceil(room / 64)
     LLVMValueRef v_most = LLVMBuildLShr(cg->builder, zf_cg_sub(cg, v_room, zf_cg_i64(cg, 1)), v_six, "");
     v_most = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_limit, v_lo), zf_cg_add(cg, v_most, zf_cg_i64(cg, 1)), v_zero);
-    return zf_cg_umin(cg, v_strips, v_most);
+    return zf_cg_clamp(cg, v_strips, v_most, "strips whose bits can be read");
 }
 
 static void strips(zf_lower *lower, LLVMValueRef v_lo, LLVMValueRef v_count) {

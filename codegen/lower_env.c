@@ -69,8 +69,8 @@ static LLVMValueRef check(zf_cg *cg, zf_cg_env *cg_env, LLVMValueRef v_ok, unsig
         return v_ok;
     }
     LLVMValueRef v_bad = zf_cg_not(cg, v_ok);
-    if (env->v_counts != NULL) v_bad = zf_cg_and(cg, v_bad, env->v_counts);
-    if (env->v_alive != NULL) v_bad = zf_cg_and(cg, v_bad, env->v_alive);
+    if (env->v_counts != NULL) v_bad = zf_cg_mask(cg, v_bad, env->v_counts, "checks of groups that are not walked");
+    if (env->v_alive != NULL) v_bad = zf_cg_mask(cg, v_bad, env->v_alive, "checks of elements that do not exist");
     zf_lower_fail(env->lower, v_bad, (uint32_t)number);
     return v_ok;
 }
@@ -120,9 +120,10 @@ bool zf_lower_is_index(const zf_lower_env *env, const zf_expr *expr) {
 
 static LLVMValueRef own_index(const zf_lower_env *env) { return env->v_g != NULL ? env->v_g : env->v_i; }
 
-// Index 0 where the environment stands for nothing: then no hoisted check has vouched for any other.
+// Index (or bit) 0 where the environment stands for nothing: then no hoisted check has vouched for any other.
 static LLVMValueRef tame(zf_cg *cg, const zf_lower_env *env, LLVMValueRef v_index) {
-    return env->v_alive == NULL ? v_index : zf_cg_select(cg, env->v_alive, v_index, zf_cg_i64(cg, 0));
+    if (env->v_alive == NULL) return v_index;
+    return zf_cg_select(cg, zf_cg_within(cg, env->v_alive, "elements that do not exist"), v_index, zf_cg_i64(cg, 0));
 }
 
 static LLVMValueRef nonempty(zf_lower *lower, uint32_t node) {
@@ -195,7 +196,7 @@ static LLVMValueRef bits(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVM
         if (v != NULL) return v;
     }
     uint64_t limit = access->c->range.lo >= 0 && access->c->range.hi < 64 ? (uint64_t)access->c->range.hi : 64;
-    if (env->v_alive != NULL) v_at = zf_cg_select(cg, env->v_alive, v_at, zf_cg_i64(cg, 0));
+    v_at = tame(cg, env, v_at);
     return zf_cg_load_bits(cg, zf_lower_pointer(lower, edge->index), v_at, v_count, limit, access->msb);
 }
 

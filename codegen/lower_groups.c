@@ -59,8 +59,10 @@ static void fill_one_way(walk *w, filling *f, const zf_expr *access, LLVMValueRe
     f->strip.v_k = loop.v_i;
     env.v_g = zf_cg_add(cg, w->v_start, loop.v_i);
     if (f->whole) {
-        env.v_counts =
-            zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntUGE, loop.v_i, w->v_first), zf_cg_icmp(cg, LLVMIntULT, loop.v_i, w->v_end));
+        LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, loop.v_i, w->v_end);
+        LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGE, loop.v_i, w->v_first);
+        env.v_counts = zf_cg_and(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_begun, "checks of groups before the tile"),
+                                 zf_cg_holds(cg, ZF_SITE_MASK, v_goes_on, "checks of groups behind the tile"));
     }
     zf_cg_value value;
     if (access != NULL) {
@@ -138,6 +140,7 @@ static void emit_group(zf_lower *lower, zf_strip *strip, const sink *to, LLVMVal
     LLVMValueRef v_at = zf_cg_add(cg, v_pos, v_c);
     LLVMValueRef v_left = zf_cg_sub(cg, v_n, v_c);
     LLVMValueRef v_room = zf_cg_icmp(cg, LLVMIntULE, v_lanes, zf_cg_sub(cg, v_hi, v_at));
+    v_room = zf_cg_within(cg, v_room, "room for a vector in the tile");
     zf_cg_cond_br(cg, v_room, bb_room, bb_tight);
     for (unsigned way = 0; way < 2; way++) {
         zf_cg_enter(cg, way == 0 ? bb_room : bb_tight);
@@ -201,14 +204,14 @@ static void visit_group(zf_lower *lower, zf_strip *strip, const visit *v, LLVMVa
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntUGT, v_size, v_o), bb_some, bb_none);
     zf_cg_enter(cg, bb_none); // an empty group; a state behind a group's end, or before an empty one, lies
     LLVMValueRef v_lies = zf_cg_or(cg, zf_cg_icmp(cg, LLVMIntNE, v_o, v_zero), zf_cg_icmp(cg, LLVMIntEQ, v_g, v->v_stored));
-    zf_lower_fail(lower, v_lies, (uint32_t)lower->kernel->end_check);
+    zf_lower_check(lower, v_lies, (uint32_t)lower->kernel->end_check, "a state behind its group, or of an empty one");
     zf_cg_br(cg, bb_behind);
     zf_cg_enter(cg, bb_some);
     set(cg, v->at.v_g, v_g);
     LLVMValueRef v_want = zf_cg_sub(cg, v->tiles->v_hi, v_pos);
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_want, v_zero), v->bb_full, bb_take);
+    zf_cg_cond_br(cg, zf_cg_edge(cg, zf_cg_icmp(cg, LLVMIntEQ, v_want, v_zero), "a tile that is full"), v->bb_full, bb_take);
     zf_cg_enter(cg, bb_take);
-    LLVMValueRef v_left = zf_cg_sub(cg, v_size, v_o), v_n = zf_cg_umin(cg, v_left, v_want);
+    LLVMValueRef v_left = zf_cg_sub(cg, v_size, v_o), v_n = zf_cg_clamp(cg, v_left, v_want, "elements behind the tile");
     if (lower->running_count > 0 || lower->one_by_one)
         emit_group_scanning(lower, v->to, v_g, v_o, v_n, v_pos, v->tiles->v_count);
     else
@@ -237,10 +240,12 @@ static void walk_strips(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
     LLVMValueRef v_g = get(cg, v->at.v_g);
     w.v_start = zf_cg_and(cg, v_g, zf_cg_i64(cg, ~(uint64_t)(ZF_STRIP - 1)));
     w.v_first = zf_cg_sub(cg, v_g, w.v_start);
-    w.v_end = zf_cg_umin(cg, v_strip_size, zf_cg_sub(cg, v_end, w.v_start));
+    w.v_end = zf_cg_clamp(cg, v_strip_size, zf_cg_sub(cg, v_end, w.v_start), "groups behind the tile");
     LLVMValueRef v_limit = get(cg, lower->v_limit);
     LLVMValueRef v_whole = zf_cg_icmp(cg, LLVMIntULE, v_strip_size, zf_cg_sub(cg, v->v_groups, w.v_start));
-    v_whole = zf_cg_and(cg, v_whole, zf_cg_icmp(cg, LLVMIntULT, w.v_start, v_limit));
+    v_whole = zf_cg_within(cg, v_whole, "strips all of whose groups exist");
+    LLVMValueRef v_readable = zf_cg_icmp(cg, LLVMIntULT, w.v_start, v_limit);
+    v_whole = zf_cg_and(cg, v_whole, zf_cg_within(cg, v_readable, "strips whose bits can be read"));
     zf_cg_cond_br(cg, v_whole, bb_fast, bb_slow);
     zf_cg_enter(cg, bb_fast);
     w.fast = (filling){.strip = zf_strip_begin(lower, w.v_start, true), .whole = true};
@@ -304,14 +309,15 @@ static LLVMValueRef last_group(zf_lower *lower, const zf_lower_tiles *tiles, LLV
     set(cg, v_slot, v_groups);
     LLVMBasicBlockRef bb_look = zf_cg_block(cg, "look"), bb_known = zf_cg_block(cg, "last_known");
     LLVMValueRef v_next = zf_cg_add(cg, tiles->v_tile, zf_cg_i64(cg, 1));
-    LLVMValueRef v_more = zf_cg_icmp(cg, LLVMIntULT, v_next, lower->v_tiles);
+    LLVMValueRef v_more = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, lower->v_tiles), "tiles that another follows");
     zf_cg_cond_br(cg, zf_cg_and(cg, v_more, zf_cg_not(cg, zf_lower_is_recording(lower))), bb_look, bb_known);
     zf_cg_enter(cg, bb_look);
     LLVMValueRef v_g = zf_lower_seek_entry(lower, zf_lower_root_field(lower, ZF_SEEK_GROUP), tiles->v_tile);
     LLVMValueRef v_o = zf_lower_seek_entry(lower, zf_lower_root_field(lower, ZF_SEEK_OFFSET), tiles->v_tile);
     LLVMValueRef v_inside = zf_cg_icmp(cg, LLVMIntNE, v_o, zf_cg_i64(cg, 0));
-    v_g = zf_cg_umin(cg, v_g, v_groups);
-    set(cg, v_slot, zf_cg_umin(cg, zf_cg_add(cg, v_g, zf_cg_resize(cg, v_inside, cg->ty_i64, false)), v_groups));
+    v_g = zf_cg_clamp(cg, v_g, v_groups, "groups before the tile's end");
+    LLVMValueRef v_behind = zf_cg_add(cg, v_g, zf_cg_resize(cg, v_inside, cg->ty_i64, false));
+    set(cg, v_slot, zf_cg_clamp(cg, v_behind, v_groups, "groups that the tile touches"));
     zf_cg_br(cg, bb_known);
     zf_cg_enter(cg, bb_known);
     return get(cg, v_slot);
@@ -320,13 +326,15 @@ static LLVMValueRef last_group(zf_lower *lower, const zf_lower_tiles *tiles, LLV
 static void check_end(zf_lower *lower, const visit *v) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_short = zf_cg_icmp(cg, LLVMIntNE, get(cg, v->at.v_pos), v->tiles->v_hi);
+    if (zf_cg_site(cg, ZF_SITE_CHECK, "groups end before the tile")) v_short = zf_cg_i1(cg, false);
     LLVMValueRef v_next = zf_cg_add(cg, v->tiles->v_tile, zf_cg_i64(cg, 1));
     LLVMValueRef v_last = zf_cg_icmp(cg, LLVMIntUGE, v_next, lower->v_tiles);
     LLVMValueRef v_rest = zf_cg_icmp(cg, LLVMIntNE, get(cg, v->at.v_g), v->v_groups);
+    if (zf_cg_site(cg, ZF_SITE_CHECK, "groups left behind the last tile")) v_rest = zf_cg_i1(cg, false);
     LLVMValueRef v_bad = zf_cg_or(cg, v_short, zf_cg_and(cg, v_last, v_rest));
     LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
     LLVMValueRef v_alone = zf_cg_icmp(cg, LLVMIntEQ, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE));
-    zf_lower_fail(lower, zf_cg_and(cg, v_bad, v_alone), (uint32_t)lower->kernel->end_check);
+    zf_lower_fail(lower, zf_cg_and(cg, v_bad, v_alone), (uint32_t)lower->kernel->end_check); // either is a check
 }
 
 void zf_lower_groups(zf_lower *lower) {

@@ -172,7 +172,8 @@ void zf_lower_scans_step_end(zf_lower *lower, bool along_groups, LLVMValueRef v_
         // The term of the last element is not part of anything, and may not exist.
         LLVMValueRef v_next = zf_cg_add(cg, v_index, zf_cg_i64(cg, 1));
         LLVMBasicBlockRef bb_term = zf_cg_block(cg, "term"), bb_done = zf_cg_block(cg, "term_done");
-        zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, v_count), bb_term, bb_done);
+        LLVMValueRef v_wanted = zf_cg_icmp(cg, LLVMIntULT, v_next, v_count);
+        zf_cg_cond_br(cg, zf_cg_within(cg, v_wanted, "the last term, which is no element's"), bb_term, bb_done);
         zf_cg_enter(cg, bb_term);
         LLVMBuildStore(cg->builder, behind(lower, r, v_index), r->v_acc);
         zf_cg_br(cg, bb_done);

@@ -16,8 +16,10 @@ void zf_lower_store(zf_lower *lower, zf_cg_value value, LLVMValueRef v_at, LLVMV
     LLVMValueRef v = zf_lower_memory_form(lower, value);
     LLVMBasicBlockRef bb_stored = NULL;
     if (lower->v_row_begin != NULL && v_at == lower->v_sink) { // rows outside the wanted ones have no place
-        LLVMValueRef v_wanted = zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntUGE, v_index, lower->v_row_begin),
-                                          zf_cg_icmp(cg, LLVMIntULT, v_index, lower->v_row_end));
+        LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_index, lower->v_row_end);
+        LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGE, v_index, lower->v_row_begin);
+        LLVMValueRef v_wanted = zf_cg_and(cg, zf_cg_within(cg, v_begun, "rows before the first wanted"),
+                                          zf_cg_within(cg, v_goes_on, "rows behind the last wanted"));
         LLVMBasicBlockRef bb_store = zf_cg_block(cg, "wanted");
         bb_stored = zf_cg_block(cg, "stored");
         zf_cg_cond_br(cg, v_wanted, bb_store, bb_stored);
@@ -35,6 +37,7 @@ void zf_lower_store_bit(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index
     LLVMValueRef v_shift = zf_cg_resize(cg, zf_cg_and(cg, v_index, zf_cg_i64(cg, 7)), cg->ty_i8, false);
     LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_shift, LLVMConstNull(cg->ty_i8));
     LLVMValueRef v_old = LLVMBuildLoad2(cg->builder, cg->ty_i8, v_byte, "");
+    v_first = zf_cg_edge(cg, v_first, "bits of the byte before");
     LLVMValueRef v = zf_cg_select(cg, v_first, LLVMConstNull(cg->ty_i8), v_old);
     v = zf_cg_or(cg, v, LLVMBuildShl(cg->builder, v_bit, v_shift, ""));
     LLVMBuildStore(cg->builder, v, v_byte);
@@ -66,7 +69,7 @@ void zf_lower_store_tile_bits(zf_lower *lower, LLVMValueRef v_bytes, LLVMValueRe
     LLVMValueRef v_done = zf_cg_and(cg, v_count, zf_cg_i64(cg, ~(uint64_t)63));
     LLVMValueRef v_left = zf_cg_sub(cg, v_count, v_done);
     LLVMValueRef v_word = pack_64(cg, zf_cg_at(cg, cg->ty_i8, v_bytes, v_done));
-    v_word = zf_cg_and(cg, v_word, zf_cg_low_mask(cg, v_left, 63));
+    v_word = zf_cg_mask(cg, v_word, zf_cg_low_mask(cg, v_left, 63), "bits behind the tile's last");
     LLVMValueRef v_byte_count = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_left, zf_cg_i64(cg, 7)), v_three, "");
     LLVMValueRef v_at = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_lo, v_done), v_three, "");
     LLVMValueRef v_to = zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_at);

@@ -133,7 +133,7 @@ static LLVMValueRef unpack(zf_cg *cg, const shape *s, uint64_t stride, uint64_t 
     } else {
         v = LLVMBuildLShr(cg->builder, v, v_shift, "");
     }
-    return count == s->lane ? v : LLVMBuildAnd(cg->builder, v, constants(ty, mask, s->lanes), "");
+    return count == s->lane ? v : zf_cg_mask(cg, v, constants(ty, mask, s->lanes), "bits of a strip");
 }
 
 // Whole vectors read beyond their last bit. A strip may be unpacked where that stays within what can be read behind the stream:
@@ -149,6 +149,7 @@ static void limit_strips(zf_lower *lower, const staged *s, const shape *form) {
                                                   : zf_cg_mul(cg, v_count, zf_cg_i64(cg, zf_kind_size(type.kind)));
     v_bytes = zf_cg_add(cg, v_bytes, zf_cg_i64(cg, ZF_READ_AHEAD));
     LLVMValueRef v_enough = zf_cg_icmp(cg, LLVMIntUGE, v_bytes, zf_cg_i64(cg, reach));
+    v_enough = zf_cg_within(cg, v_enough, "a stream shorter than a strip");
     // begin * stride / 8 <= bytes - reach, for begin a multiple of 64
     LLVMValueRef v_room = LLVMBuildShl(cg->builder, zf_cg_sub(cg, v_bytes, zf_cg_i64(cg, reach)), zf_cg_i64(cg, 3), "");
     LLVMValueRef v_last = LLVMBuildUDiv(cg->builder, v_room, zf_cg_i64(cg, s->stride), "");

@@ -105,7 +105,8 @@ static LLVMValueRef find_block(zf_cg *cg, LLVMValueRef v_first, LLVMValueRef v_c
     LLVMBasicBlockRef bb_searched = zf_cg_block(cg, "searched"), bb_found = zf_cg_block(cg, "found");
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_even, v_zero), bb_divide, bb_start);
     zf_cg_enter(cg, bb_divide); // no table is read: the tile's data are one load nearer
-    LLVMValueRef v_block = zf_cg_umin(cg, LLVMBuildUDiv(cg->builder, *v_tile, v_even, ""), zf_cg_sub(cg, v_count, v_one));
+    LLVMValueRef v_block =
+        zf_cg_clamp(cg, LLVMBuildUDiv(cg->builder, *v_tile, v_even, ""), zf_cg_sub(cg, v_count, v_one), "blocks of the launch");
     LLVMBuildStore(cg->builder, v_block, v_low);
     LLVMBuildStore(cg->builder, zf_cg_mul(cg, v_block, v_even), v_begin);
     zf_cg_br(cg, bb_found);
@@ -152,7 +153,8 @@ static void open_block(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef
     if (shape->tiles > 1) { // the last thread block may have tiles that do not exist
         LLVMBasicBlockRef bb_exists = zf_cg_block(cg, "exists");
         LLVMValueRef v_all = load_first(cg, v_args[ARG_FIRST], v_args[ARG_BLOCK_COUNT]);
-        zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_tile, v_all), bb_exists, lower->bb_leave);
+        zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_tile, v_all), "tiles of the launch"), bb_exists,
+                      lower->bb_leave);
         zf_cg_enter(cg, bb_exists);
     }
     LLVMValueRef v_block = find_block(cg, v_args[ARG_FIRST], v_args[ARG_BLOCK_COUNT], v_args[ARG_EVEN], &v_tile);
@@ -214,8 +216,11 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
     LLVMValueRef v_count = zf_lower_count(&lower, kernel->edge), v_one = zf_cg_i64(cg, 1);
     // Tiles of the block: one also where it is empty.
     LLVMBasicBlockRef bb_before = zf_lower_setup_begin(&lower);
-    LLVMValueRef v_last =
-        zf_cg_sub(cg, zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 0)), v_one, v_count), v_one);
+    LLVMValueRef v_last = zf_cg_sub(
+        cg,
+        zf_cg_select(cg, zf_cg_edge(cg, zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 0)), "tiles of an empty block"), v_one,
+                     v_count),
+        v_one);
     lower.v_tiles = zf_cg_add(cg, LLVMBuildUDiv(cg->builder, v_last, zf_cg_i64(cg, kernel->tile), ""), v_one);
     zf_lower_setup_end(&lower, bb_before);
     lower.v_begin = lower.v_tile;
@@ -241,14 +246,19 @@ zf_simt_tile zf_simt_tile_of(zf_lower *lower) {
     zf_cg *cg = lower->cg;
     zf_simt_tile tile = {.v_count = zf_lower_count(lower, lower->kernel->edge)};
     LLVMValueRef v_size = zf_cg_i64(cg, lower->kernel->tile), v_lo = zf_cg_mul(cg, lower->v_tile, v_size);
-    tile.v_lo = zf_cg_umin(cg, v_lo, tile.v_count);
-    tile.v_hi = zf_cg_umin(cg, zf_cg_add(cg, v_lo, v_size), tile.v_count);
+    tile.v_lo = zf_cg_clamp(cg, v_lo, tile.v_count, "first output of the tile");
+    tile.v_hi = zf_cg_clamp(cg, zf_cg_add(cg, v_lo, v_size), tile.v_count, "end of the tile");
     LLVMValueRef v_address = LLVMBuildPtrToInt(cg->builder, lower->v_sink, cg->ty_i64, "");
     tile.v_whole = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_and(cg, v_address, zf_cg_i64(cg, 15)), zf_cg_i64(cg, 0));
-    if (lower->type.kind == ZF_K_BOOL) tile.v_whole = zf_cg_i1(cg, true); // stored by bytes
+    if (lower->type.kind == ZF_K_BOOL)
+        tile.v_whole = zf_cg_i1(cg, true); // stored by bytes
+    else
+        tile.v_whole = zf_cg_within(cg, tile.v_whole, "output aligned for vectors");
     if (lower->v_row_begin != NULL) {
-        tile.v_whole = zf_cg_and(cg, tile.v_whole, zf_cg_icmp(cg, LLVMIntUGE, tile.v_lo, lower->v_row_begin));
-        tile.v_whole = zf_cg_and(cg, tile.v_whole, zf_cg_icmp(cg, LLVMIntULE, tile.v_hi, lower->v_row_end));
+        LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGE, tile.v_lo, lower->v_row_begin);
+        tile.v_whole = zf_cg_and(cg, tile.v_whole, zf_cg_within(cg, v_begun, "tile behind the first wanted row"));
+        LLVMValueRef v_wanted = zf_cg_icmp(cg, LLVMIntULE, tile.v_hi, lower->v_row_end);
+        tile.v_whole = zf_cg_and(cg, tile.v_whole, zf_cg_within(cg, v_wanted, "tile before the last wanted row"));
     }
     return tile;
 }
@@ -267,12 +277,13 @@ static LLVMValueRef seek_entry(zf_lower *lower, uint32_t field, LLVMValueRef v_e
     LLVMValueRef v_word = zf_cg_at(cg, cg->ty_i64, v_field, LLVMBuildLShr(cg->builder, v_byte, v_three, ""));
     LLVMValueRef v_shift = LLVMBuildShl(cg->builder, zf_cg_and(cg, v_byte, v_seven), v_three, "");
     LLVMValueRef v = LLVMBuildLShr(cg->builder, zf_cg_load(cg, cg->ty_i64, v_word, 8), v_shift, "");
-    return zf_cg_and(cg, v, zf_cg_low_mask(cg, LLVMBuildShl(cg->builder, v_width, v_three, ""), 64));
+    return zf_cg_mask(cg, v, zf_cg_low_mask(cg, LLVMBuildShl(cg->builder, v_width, v_three, ""), 64), "bytes of a seek state");
 }
 
 LLVMValueRef zf_simt_seek(zf_lower *lower, uint32_t field, LLVMValueRef v_initial) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, lower->v_tile, zf_cg_i64(cg, 0));
+    v_first = zf_cg_edge(cg, v_first, "state of the first tile");
     LLVMValueRef v_entry = zf_cg_select(cg, v_first, lower->v_tile, zf_cg_sub(cg, lower->v_tile, zf_cg_i64(cg, 1)));
     return zf_cg_select(cg, v_first, v_initial, seek_entry(lower, field, v_entry));
 }
@@ -280,19 +291,33 @@ LLVMValueRef zf_simt_seek(zf_lower *lower, uint32_t field, LLVMValueRef v_initia
 LLVMValueRef zf_simt_seek_next(zf_lower *lower, uint32_t field, LLVMValueRef v_final) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_next = zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, 1));
-    LLVMValueRef v_more = zf_cg_icmp(cg, LLVMIntULT, v_next, lower->v_tiles);
+    LLVMValueRef v_more = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, lower->v_tiles), "state behind the last tile");
     LLVMValueRef v_entry = zf_cg_select(cg, v_more, lower->v_tile, zf_cg_i64(cg, 0));
     return zf_cg_select(cg, v_more, seek_entry(lower, field, v_entry), v_final);
 }
 
 // ---- Shared pieces --------------------------------------------------------------------------------------------
 
+LLVMValueRef zf_simt_lane(zf_lower *lower) {
+    return zf_cg_mask(lower->cg, lower->v_thread, zf_cg_i32(lower->cg, ZF_WARP - 1), "lane of the thread");
+}
+
+LLVMValueRef zf_simt_lane_before(zf_lower *lower, LLVMValueRef v_lane, uint32_t step) {
+    zf_cg *cg = lower->cg;
+    return zf_cg_mask(cg, zf_cg_sub(cg, v_lane, zf_cg_i32(cg, step)), zf_cg_i32(cg, ZF_WARP - 1), "lane to shuffle from");
+}
+
+void zf_simt_barrier(zf_lower *lower, const char *what) {
+    if (!zf_cg_site(lower->cg, ZF_SITE_BARRIER, what)) lower->cg->target->simt->barrier(lower->cg);
+}
+
 static LLVMValueRef scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane, bool most) {
     zf_cg *cg = lower->cg;
     for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
-        LLVMValueRef v_from = zf_cg_and(cg, zf_cg_sub(cg, v_lane, zf_cg_i32(cg, step)), zf_cg_i32(cg, ZF_WARP - 1));
+        LLVMValueRef v_from = zf_simt_lane_before(lower, v_lane, step);
         LLVMValueRef v_other = cg->target->simt->shuffle(cg, v, v_from);
         LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntUGE, v_lane, zf_cg_i32(cg, step));
+        v_has = zf_cg_holds(cg, ZF_SITE_MASK, v_has, "lanes that have one before them");
         v_other = zf_cg_select(cg, v_has, v_other, zf_cg_i32(cg, 0));
         v = most ? zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_other, v), v_other, v) : zf_cg_add(cg, v, v_other);
     }

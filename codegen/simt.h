@@ -64,6 +64,10 @@ void zf_simt_store_vector(zf_lower *lower, const zf_cg_value *values, unsigned c
 /// Sum, or largest (unsigned), of i32 values of the warp's lanes up to this one.
 LLVMValueRef zf_simt_scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane);
 LLVMValueRef zf_simt_most_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane);
+LLVMValueRef zf_simt_lane(zf_lower *lower); ///< of this thread in its warp
+/// The lane `step` before this one; below lane 0 one from above, whose value nobody takes.
+LLVMValueRef zf_simt_lane_before(zf_lower *lower, LLVMValueRef v_lane, uint32_t step);
+void zf_simt_barrier(zf_lower *lower, const char *what);                            ///< of all threads of the block
 LLVMValueRef zf_simt_shuffle(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane); ///< of any scalar type
 
 /// An index that is v_base, the same for all threads, plus v_rank (i32), less than a tile: what is read there is addressed from

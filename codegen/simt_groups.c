@@ -49,9 +49,12 @@ static void find_ends(groups *t) {
     LLVMValueRef v_inside = zf_cg_icmp(cg, LLVMIntNE, t->v_o1, v_zero);
     LLVMValueRef v_end = zf_cg_add(cg, v_g1, zf_cg_resize(cg, v_inside, cg->ty_i64, false));
     // g0 <= end <= groups; and g1 + 1 must not wrap
-    LLVMValueRef v_ok =
-        zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntULE, v_g1, t->v_groups), zf_cg_icmp(cg, LLVMIntULE, v_end, t->v_groups));
-    v_ok = zf_cg_and(cg, v_ok, zf_cg_icmp(cg, LLVMIntULE, t->v_g0, v_end));
+    LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULE, v_end, t->v_groups),
+                 v_whole = zf_cg_icmp(cg, LLVMIntULE, v_g1, t->v_groups);
+    LLVMValueRef v_ok = zf_cg_and(cg, zf_cg_holds(cg, ZF_SITE_CHECK, v_whole, "groups before the tile's end"),
+                                  zf_cg_holds(cg, ZF_SITE_CHECK, v_exists, "groups that the tile touches"));
+    LLVMValueRef v_ordered = zf_cg_icmp(cg, LLVMIntULE, t->v_g0, v_end);
+    v_ok = zf_cg_and(cg, v_ok, zf_cg_holds(cg, ZF_SITE_CHECK, v_ordered, "the tile's first group before its last"));
     note_bad(t, zf_cg_not(cg, v_ok));
     t->v_end = zf_cg_select(cg, v_ok, v_end, v_zero);
     t->v_g0 = zf_cg_select(cg, v_ok, t->v_g0, v_zero);
@@ -62,7 +65,8 @@ static void find_ends(groups *t) {
 // A size as i32. What is larger than any tile is as good as any such number.
 static LLVMValueRef bounded(groups *t, LLVMValueRef v_size) {
     zf_cg *cg = t->lower->cg;
-    v_size = zf_cg_umin(cg, v_size, LLVMConstInt(LLVMTypeOf(v_size), 2 * (uint64_t)t->lower->kernel->tile, 0));
+    v_size = zf_cg_clamp(cg, v_size, LLVMConstInt(LLVMTypeOf(v_size), 2 * (uint64_t)t->lower->kernel->tile, 0),
+                         "sizes larger than a tile");
     return zf_cg_resize(cg, v_size, cg->ty_i32, false);
 }
 
@@ -78,10 +82,13 @@ static LLVMValueRef size_in_tile(groups *t, LLVMValueRef v_g, LLVMValueRef v_siz
     LLVMValueRef v_stop = zf_cg_select(cg, v_cut, t->v_o1, v_size);
     // A tile ends inside its last group, and begins inside its first, which has elements: only the block's first groups may be
     // empty where a tile begins.
-    note_bad(t, zf_cg_and(cg, v_cut, zf_cg_icmp(cg, LLVMIntUGE, t->v_o1, v_size)));
+    LLVMValueRef v_behind = zf_cg_icmp(cg, LLVMIntUGE, t->v_o1, v_size);
+    if (!zf_cg_site(cg, ZF_SITE_CHECK, "the tile's end inside its last group")) note_bad(t, zf_cg_and(cg, v_cut, v_behind));
     LLVMValueRef v_stored = zf_cg_and(cg, v_first, zf_cg_icmp(cg, LLVMIntNE, t->lower->v_tile, v_zero));
-    note_bad(t, zf_cg_and(cg, v_stored, zf_cg_icmp(cg, LLVMIntUGE, v_skip, v_stop)));
-    return bounded(t, zf_cg_sub(cg, v_stop, zf_cg_umin(cg, v_skip, v_stop)));
+    LLVMValueRef v_outside = zf_cg_icmp(cg, LLVMIntUGE, v_skip, v_stop);
+    if (!zf_cg_site(cg, ZF_SITE_CHECK, "the tile's begin inside its first group"))
+        note_bad(t, zf_cg_and(cg, v_stored, v_outside));
+    return bounded(t, zf_cg_sub(cg, v_stop, zf_cg_clamp(cg, v_skip, v_stop, "elements before the tile")));
 }
 
 // The sizes of this thread's groups of a chunk, from v_first on; those outside the tile have none.
@@ -92,8 +99,10 @@ static void take_sizes(groups *t, LLVMValueRef v_first, LLVMValueRef v_slots[CHU
     LLVMBasicBlockRef bb_taken = zf_cg_block(cg, "sizes_taken");
     // Most threads have neither the first group nor the last, which alone are cut.
     LLVMValueRef v_after = zf_cg_add(cg, v_first, zf_cg_i64(cg, CHUNK_EACH));
-    LLVMValueRef v_inner =
-        zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntUGT, v_first, t->v_g0), zf_cg_icmp(cg, LLVMIntULT, v_after, t->v_end));
+    LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_after, t->v_end),
+                 v_begun = zf_cg_icmp(cg, LLVMIntUGT, v_first, t->v_g0);
+    LLVMValueRef v_inner = zf_cg_and(cg, zf_cg_within(cg, v_begun, "chunks behind the first group"),
+                                     zf_cg_within(cg, v_goes_on, "chunks before the last group"));
     zf_cg_cond_br(cg, v_inner, bb_whole, bb_some);
     zf_cg_enter(cg, bb_whole);
     zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, CHUNK_EACH);
@@ -112,7 +121,9 @@ static void take_sizes(groups *t, LLVMValueRef v_first, LLVMValueRef v_slots[CHU
         LLVMBasicBlockRef bb_one = zf_cg_block(cg, "size"), bb_next = zf_cg_block(cg, "size_next");
         LLVMValueRef v_g = zf_cg_add(cg, v_first, zf_cg_i64(cg, k));
         LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), v_slots[k]);
-        LLVMValueRef v_mine = zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntUGE, v_g, t->v_g0), zf_cg_icmp(cg, LLVMIntULT, v_g, t->v_end));
+        LLVMValueRef v_below = zf_cg_icmp(cg, LLVMIntULT, v_g, t->v_end), v_from = zf_cg_icmp(cg, LLVMIntUGE, v_g, t->v_g0);
+        LLVMValueRef v_mine = zf_cg_and(cg, zf_cg_within(cg, v_from, "groups of tiles before"),
+                                        zf_cg_within(cg, v_below, "groups of tiles behind"));
         zf_cg_cond_br(cg, v_mine, bb_one, bb_next);
         zf_cg_enter(cg, bb_one);
         zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
@@ -133,24 +144,26 @@ static LLVMValueRef sum_before(groups *t, LLVMValueRef v, LLVMValueRef v_set, LL
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_zero = zf_cg_i32(cg, 0);
-    LLVMValueRef v_lane = zf_cg_and(cg, lower->v_thread, zf_cg_i32(cg, ZF_WARP - 1));
+    LLVMValueRef v_lane = zf_simt_lane(lower);
     LLVMValueRef v_warp = LLVMBuildLShr(cg->builder, lower->v_thread, zf_cg_i32(cg, 5), "");
     LLVMValueRef v_up = zf_simt_scan_warp(lower, v, v_lane);
     uint32_t warps = t->shape->threads / ZF_WARP;
     LLVMValueRef v_sums = zf_cg_at(cg, cg->ty_i32, t->v_sums, zf_cg_mul(cg, v_set, zf_cg_i64(cg, 32)));
     LLVMBasicBlockRef bb_last = zf_cg_block(cg, "last_lane"), bb_meet = zf_cg_block(cg, "meet");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_lane, zf_cg_i32(cg, ZF_WARP - 1)), bb_last, bb_meet);
+    LLVMValueRef v_is_last = zf_cg_icmp(cg, LLVMIntEQ, v_lane, zf_cg_i32(cg, ZF_WARP - 1));
+    zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_is_last, "the lane that has the warp's sum"), bb_last, bb_meet);
     zf_cg_enter(cg, bb_last);
     zf_cg_store(cg, v_up, zf_cg_at(cg, cg->ty_i32, v_sums, zf_cg_resize(cg, v_warp, cg->ty_i64, false)), 4);
     zf_cg_br(cg, bb_meet);
     zf_cg_enter(cg, bb_meet);
-    cg->target->simt->barrier(cg);
+    zf_simt_barrier(lower, "sums of warps are written");
     LLVMValueRef v_before = zf_cg_sub(cg, v_up, v);
     *v_total = v_zero;
     for (uint32_t w = 0; w < warps; w++) {
         LLVMValueRef v_other = zf_cg_load(cg, cg->ty_i32, zf_cg_byte_at(cg, v_sums, 4 * (uint64_t)w), 4);
         *v_total = zf_cg_add(cg, *v_total, v_other);
         LLVMValueRef v_earlier = zf_cg_icmp(cg, LLVMIntUGT, v_warp, zf_cg_i32(cg, w));
+        v_earlier = zf_cg_holds(cg, ZF_SITE_MASK, v_earlier, "warps before this one");
         v_before = zf_cg_add(cg, v_before, zf_cg_select(cg, v_earlier, v_other, v_zero));
     }
     return v_before;
@@ -165,7 +178,8 @@ static void clear_bits(groups *t) {
     for (uint32_t from = 0; from < words; from += threads) {
         LLVMBasicBlockRef bb_clear = zf_cg_block(cg, "clear"), bb_next = zf_cg_block(cg, "clear_next");
         LLVMValueRef v_word = zf_cg_add(cg, v_thread, zf_cg_i64(cg, from));
-        zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_word, zf_cg_i64(cg, words)), bb_clear, bb_next);
+        LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_word, zf_cg_i64(cg, words));
+        zf_cg_cond_br(cg, zf_cg_within(cg, v_exists, "words of bits to clear"), bb_clear, bb_next);
         zf_cg_enter(cg, bb_clear);
         zf_cg_store(cg, zf_cg_i32(cg, 0), zf_cg_at(cg, cg->ty_i32, t->v_bits, v_word), 4);
         zf_cg_br(cg, bb_next);
@@ -191,17 +205,20 @@ static void mark_heads_of(groups *t, LLVMValueRef v_first, LLVMValueRef *v_sizes
     LLVMValueRef v_zero = zf_cg_i32(cg, 0), v_five = zf_cg_i32(cg, 5), v_one = zf_cg_i32(cg, 1);
     LLVMValueRef v_word = LLVMBuildLShr(cg->builder, v_at, v_five, ""), v_near[2] = {v_zero, v_zero};
     for (unsigned k = 0; k < CHUNK_EACH; k++) {
-        LLVMValueRef v_here =
-            zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntNE, v_sizes[k], v_zero), zf_cg_icmp(cg, LLVMIntULT, v_at, t->v_length));
+        LLVMValueRef v_inside = zf_cg_icmp(cg, LLVMIntULT, v_at, t->v_length),
+                     v_some = zf_cg_icmp(cg, LLVMIntNE, v_sizes[k], v_zero);
+        LLVMValueRef v_here = zf_cg_and(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_some, "groups that have elements"),
+                                        zf_cg_within(cg, v_inside, "heads inside the tile"));
         LLVMValueRef v_bit = LLVMBuildShl(cg->builder, v_one, zf_cg_and(cg, v_at, zf_cg_i32(cg, 31)), "");
         v_bit = zf_cg_select(cg, v_here, v_bit, v_zero);
         LLVMValueRef v_own = LLVMBuildLShr(cg->builder, v_at, v_five, ""), v_away = zf_cg_sub(cg, v_own, v_word);
         for (unsigned w = 0; w < 2; w++) {
             LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntEQ, v_away, zf_cg_i32(cg, w));
+            v_in = zf_cg_holds(cg, ZF_SITE_MASK, v_in, "heads of this word");
             v_near[w] = zf_cg_or(cg, v_near[w], zf_cg_select(cg, v_in, v_bit, v_zero));
         }
         if (k > 0) { // the first is in its own word
-            LLVMValueRef v_far = zf_cg_icmp(cg, LLVMIntUGT, v_away, v_one);
+            LLVMValueRef v_far = zf_cg_holds(cg, ZF_SITE_MASK, zf_cg_icmp(cg, LLVMIntUGT, v_away, v_one), "heads further away");
             set_bits(t, v_own, zf_cg_select(cg, v_far, v_bit, v_zero));
         }
         if (!t->never_empty) {
@@ -233,7 +250,8 @@ static LLVMValueRef mark_heads(groups *t) {
     LLVMValueRef v_number = zf_cg_sub(cg, t->v_end, v_begin), v_one = zf_cg_i64(cg, 1);
     LLVMValueRef v_chunks =
         LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_number, zf_cg_i64(cg, chunk - 1)), zf_cg_i64(cg, chunk), "");
-    v_chunks = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_chunks, zf_cg_i64(cg, 0)), v_one, v_chunks);
+    LLVMValueRef v_none = zf_cg_edge(cg, zf_cg_icmp(cg, LLVMIntEQ, v_chunks, zf_cg_i64(cg, 0)), "a tile without groups");
+    v_chunks = zf_cg_select(cg, v_none, v_one, v_chunks);
     LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false), zf_cg_i64(cg, CHUNK_EACH));
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_chunks, "chunk");
@@ -246,13 +264,15 @@ static LLVMValueRef mark_heads(groups *t) {
     }
     // A state that lies makes the sum of all wrong.
     LLVMValueRef v_bad = LLVMBuildLoad2(cg->builder, cg->ty_i1, t->v_bad, "");
+    if (zf_cg_site(cg, ZF_SITE_CHECK, "states that lie")) v_bad = zf_cg_i1(cg, false);
     LLVMValueRef v_own = zf_cg_add(cg, v_sum, zf_cg_select(cg, v_bad, zf_cg_i32(cg, 1u << 20), zf_cg_i32(cg, 0)));
     LLVMValueRef v_before = sum_before(t, v_own, zf_cg_and(cg, loop.v_i, v_one), &v_total);
     LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_carry, "");
     LLVMValueRef v_at = zf_cg_add(cg, v_so_far, v_before);
     mark_heads_of(t, v_first, v_sizes, v_at);
     // More than any tile stays more, without wrapping.
-    LLVMBuildStore(cg->builder, zf_cg_umin(cg, zf_cg_add(cg, v_so_far, v_total), zf_cg_i32(cg, 1u << 29)), v_carry);
+    LLVMValueRef v_sum_now = zf_cg_add(cg, v_so_far, v_total);
+    LLVMBuildStore(cg->builder, zf_cg_clamp(cg, v_sum_now, zf_cg_i32(cg, 1u << 29), "sums that would wrap"), v_carry);
     zf_cg_loop_end(cg, &loop);
     return LLVMBuildLoad2(cg->builder, cg->ty_i32, v_carry, "");
 }
@@ -268,30 +288,35 @@ static LLVMValueRef highest_bit(zf_cg *cg, LLVMValueRef v_word) {
 static void count_before(groups *t, bool places, LLVMValueRef v_to) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_zero = zf_cg_i32(cg, 0), v_one = zf_cg_i32(cg, 1), v_lane = lower->v_thread;
+    LLVMValueRef v_zero = zf_cg_i32(cg, 0), v_lane = lower->v_thread;
     LLVMBasicBlockRef bb_warp = zf_cg_block(cg, "first_warp"), bb_done = zf_cg_block(cg, "before_known");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, lower->v_thread, zf_cg_i32(cg, ZF_WARP)), bb_warp, bb_done);
+    LLVMValueRef v_first_warp = zf_cg_icmp(cg, LLVMIntULT, lower->v_thread, zf_cg_i32(cg, ZF_WARP));
+    zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_first_warp, "threads of the first warp"), bb_warp, bb_done);
     zf_cg_enter(cg, bb_warp);
     uint32_t words = lower->kernel->tile / 32;
     LLVMValueRef v_carry = v_zero;
     for (uint32_t from = 0; from < words; from += ZF_WARP) {
         LLVMValueRef v_word = zf_cg_add(cg, v_lane, zf_cg_i32(cg, from));
         LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_word, zf_cg_i32(cg, words));
+        v_exists = zf_cg_within(cg, v_exists, "words of bits to count");
         LLVMValueRef v_index = zf_cg_resize(cg, zf_cg_select(cg, v_exists, v_word, v_zero), cg->ty_i64, false);
         LLVMValueRef v_bits = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_bits, v_index), 4), v_own, v_up;
         if (places) {
             // Head 0 always exists where anything does, so 0 is as good as none.
             v_own = zf_cg_add(cg, LLVMBuildShl(cg->builder, v_word, zf_cg_i32(cg, 5), ""), highest_bit(cg, v_bits));
-            v_own = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntNE, v_bits, v_zero), v_own, v_zero);
+            LLVMValueRef v_some =
+                zf_cg_holds(cg, ZF_SITE_MASK, zf_cg_icmp(cg, LLVMIntNE, v_bits, v_zero), "words that have heads");
+            v_own = zf_cg_select(cg, v_some, v_own, v_zero);
             v_up = zf_simt_most_warp(lower, v_own, v_lane);
         } else {
             LLVMTypeRef ty = cg->ty_i32;
             v_own = zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_bits, 1);
             v_up = zf_simt_scan_warp(lower, v_own, v_lane);
         }
-        LLVMValueRef v_lower = zf_cg_and(cg, zf_cg_sub(cg, v_lane, v_one), zf_cg_i32(cg, ZF_WARP - 1));
+        LLVMValueRef v_lower = zf_simt_lane_before(lower, v_lane, 1);
         LLVMValueRef v_before = cg->target->simt->shuffle(cg, v_up, v_lower);
-        v_before = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_lane, v_zero), v_zero, v_before);
+        LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_lane, v_zero);
+        v_before = zf_cg_select(cg, zf_cg_apart(cg, ZF_SITE_MASK, v_first, "the first lane"), v_zero, v_before);
         LLVMValueRef v_all = cg->target->simt->shuffle(cg, v_up, zf_cg_i32(cg, ZF_WARP - 1));
         LLVMValueRef v_carried = v_carry;
         if (places) {
@@ -347,10 +372,11 @@ static void find_places(groups *t, LLVMValueRef v_q, unsigned count, place *plac
     LLVMValueRef v_bits = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_bits, v_word), 4);
     LLVMValueRef v_bit = zf_cg_and(cg, v_q, zf_cg_i32(cg, 31));
     LLVMValueRef v_upto = zf_cg_sub(cg, LLVMBuildShl(cg->builder, zf_cg_i32(cg, 2), v_bit, ""), v_one);
-    LLVMValueRef v_below = zf_cg_and(cg, v_bits, v_upto);
+    LLVMValueRef v_below = zf_cg_mask(cg, v_bits, v_upto, "heads up to the output");
     LLVMValueRef v_before = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_places, v_word), 4);
     LLVMValueRef v_own = zf_cg_add(cg, zf_cg_sub(cg, v_q, v_bit), highest_bit(cg, v_below));
-    places[0].v_head = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntNE, v_below, v_zero), v_own, v_before);
+    LLVMValueRef v_found = zf_cg_holds(cg, ZF_SITE_MASK, zf_cg_icmp(cg, LLVMIntNE, v_below, v_zero), "heads in the same word");
+    places[0].v_head = zf_cg_select(cg, v_found, v_own, v_before);
     if (t->never_empty) {
         LLVMTypeRef ty = cg->ty_i32;
         LLVMValueRef v_counted = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_counts, v_word), 4);
@@ -412,7 +438,8 @@ static void cut_rows(groups *t, LLVMValueRef v_from, uint32_t row, unsigned coun
     zf_cg_loop_begin(cg, &loop, v_from, zf_cg_resize(cg, v_rows, cg->ty_i64, false), "row_cut");
     LLVMValueRef v_q = first_output(t, loop.v_i, row, count);
     LLVMBasicBlockRef bb_some = zf_cg_block(cg, "outputs");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_q, t->v_length), bb_some, loop.bb_next);
+    LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_q, t->v_length);
+    zf_cg_cond_br(cg, zf_cg_within(cg, v_exists, "threads of a cut row"), bb_some, loop.bb_next);
     zf_cg_enter(cg, bb_some);
     LLVMValueRef v_index = zf_cg_add(cg, t->tile->v_lo, zf_cg_resize(cg, v_q, cg->ty_i64, false));
     place places[16];
@@ -420,7 +447,8 @@ static void cut_rows(groups *t, LLVMValueRef v_from, uint32_t row, unsigned coun
     if (is_bool) LLVMBuildStore(cg->builder, LLVMConstNull(cg->ty_i8), v_byte);
     for (unsigned k = 0; k < count; k++) {
         LLVMBasicBlockRef bb_one = zf_cg_block(cg, "output"), bb_next = zf_cg_block(cg, "output_next");
-        zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, places[k].v_q, t->v_length), bb_one, bb_next);
+        LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntULT, places[k].v_q, t->v_length);
+        zf_cg_cond_br(cg, zf_cg_within(cg, v_mine, "outputs of a cut row"), bb_one, bb_next);
         zf_cg_enter(cg, bb_one);
         zf_cg_value value = output(t, &places[k]);
         if (is_bool) {
@@ -468,12 +496,12 @@ void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
     LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntEQ, v_total, t.v_length);
     LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
     LLVMValueRef v_alone = zf_cg_icmp(cg, LLVMIntEQ, v_so_far, zf_cg_i32(cg, ZF_NO_FAILURE));
-    zf_lower_fail(lower, zf_cg_and(cg, zf_cg_not(cg, v_fits), v_alone), (uint32_t)lower->kernel->end_check);
+    zf_lower_check(lower, zf_cg_and(cg, zf_cg_not(cg, v_fits), v_alone), (uint32_t)lower->kernel->end_check, "sum of the sizes");
     LLVMBasicBlockRef bb_fits = zf_cg_block(cg, "fits"), bb_end = zf_cg_block(cg, "tile_end");
     LLVMBasicBlockRef bb_count = zf_cg_block(cg, "count"), bb_outputs = zf_cg_block(cg, "outputs_begin");
-    zf_cg_cond_br(cg, v_fits, bb_fits, bb_end);
+    zf_cg_cond_br(cg, zf_cg_within(cg, v_fits, "outputs that all have a group"), bb_fits, bb_end);
     zf_cg_enter(cg, bb_fits);
-    ops->barrier(cg);
+    zf_simt_barrier(lower, "heads are set");
     zf_cg_br(cg, bb_count);
     zf_cg_enter(cg, bb_outputs);
     unsigned count = zf_simt_lane_count(lower->type);
@@ -485,7 +513,7 @@ void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg_enter(cg, bb_count);
     if (t.never_empty) count_before(&t, false, t.v_counts);
     if (!t.never_empty || t.uses_j) count_before(&t, true, t.v_places);
-    ops->barrier(cg);
+    zf_simt_barrier(lower, "heads are counted");
     zf_cg_br(cg, bb_outputs);
     zf_cg_enter(cg, bb_end);
     zf_lower_report(lower, tile.v_lo);

@@ -44,7 +44,7 @@ static void strided_begin(zf_lower *lower, strided *s, const zf_simt_shape *shap
     zf_cg *cg = lower->cg;
     LLVMValueRef v_from = zf_cg_add(cg, v_begin, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false));
     LLVMValueRef v_step = zf_cg_i64(cg, shape->threads);
-    LLVMValueRef v_left = zf_cg_sub(cg, v_end, zf_cg_umin(cg, v_from, v_end));
+    LLVMValueRef v_left = zf_cg_sub(cg, v_end, zf_cg_clamp(cg, v_from, v_end, "threads of a cut tile"));
     LLVMValueRef v_times = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_left, zf_cg_i64(cg, shape->threads - 1)), v_step, "");
     zf_cg_loop_begin(cg, &s->loop, zf_cg_i64(cg, 0), v_times, "single");
     s->v_index = zf_cg_add(cg, v_from, zf_cg_mul(cg, s->loop.v_i, v_step));
@@ -70,7 +70,8 @@ static void cut_tile(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_sh
     LLVMBuildStore(cg->builder, LLVMConstNull(cg->ty_i8), v_byte);
     LLVMValueRef v_first = LLVMBuildShl(cg->builder, outer.v_index, v_three, "");
     zf_cg_loop bits;
-    zf_cg_loop_begin(cg, &bits, v_first, zf_cg_umin(cg, zf_cg_add(cg, v_first, zf_cg_i64(cg, 8)), tile->v_hi), "bit");
+    LLVMValueRef v_bits_end = zf_cg_clamp(cg, zf_cg_add(cg, v_first, zf_cg_i64(cg, 8)), tile->v_hi, "bits of the last byte");
+    zf_cg_loop_begin(cg, &bits, v_first, v_bits_end, "bit");
     LLVMValueRef v_bit = zf_lower_memory_form(lower, single(lower, bits.v_i));
     LLVMValueRef v_shift = zf_cg_resize(cg, zf_cg_sub(cg, bits.v_i, v_first), cg->ty_i8, false);
     LLVMValueRef v_old = LLVMBuildLoad2(cg->builder, cg->ty_i8, v_byte, "");
@@ -111,6 +112,7 @@ void zf_simt_map(zf_lower *lower, const zf_simt_shape *shape) {
     LLVMBasicBlockRef bb_cut = zf_cg_block(cg, "cut"), bb_whole = zf_cg_block(cg, "whole");
     LLVMValueRef v_size = zf_cg_sub(cg, tile.v_hi, tile.v_lo);
     LLVMValueRef v_full = zf_cg_icmp(cg, LLVMIntEQ, v_size, zf_cg_i64(cg, lower->kernel->tile));
+    v_full = zf_cg_within(cg, v_full, "whole tile");
     zf_cg_cond_br(cg, zf_cg_and(cg, v_full, tile.v_whole), bb_whole, bb_cut);
     zf_cg_enter(cg, bb_cut);
     uint64_t before = cg->emitted;

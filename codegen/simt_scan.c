@@ -63,7 +63,8 @@ static void some_terms(row *r) {
             LLVMBasicBlockRef bb_term = zf_cg_block(cg, "term"), bb_next = zf_cg_block(cg, "term_next");
             LLVMValueRef v_index = zf_cg_add(cg, r->v_first, zf_cg_i64(cg, k));
             LLVMBuildStore(cg->builder, scan->v_identity, scan->v_terms[k]);
-            zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_index, v_end), bb_term, bb_next);
+            zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_index, v_end), "terms of a cut row"), bb_term,
+                          bb_next);
             zf_cg_enter(cg, bb_term);
             zf_lower_env env = zf_lower_env_make(lower, scan->running->node);
             env.v_i = v_index;
@@ -92,15 +93,17 @@ static void combine_rows(row *rows, unsigned count, uint32_t number) {
         v_up[r] = v_sums[r][rows->lanes - 1];
     }
     for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
-        LLVMValueRef v_from = zf_cg_and(cg, zf_cg_sub(cg, v_lane, zf_cg_i32(cg, step)), zf_cg_i32(cg, ZF_WARP - 1));
+        LLVMValueRef v_from = zf_simt_lane_before(lower, v_lane, step);
         LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntUGE, v_lane, zf_cg_i32(cg, step)), v_other[BATCH];
+        v_has = zf_cg_holds(cg, ZF_SITE_MASK, v_has, "lanes that have one before them");
         for (unsigned r = 0; r < count; r++) v_other[r] = zf_simt_shuffle(lower, v_up[r], v_from);
         for (unsigned r = 0; r < count; r++) {
             v_up[r] = zf_cg_select(cg, v_has, combine(cg, running, v_other[r], v_up[r]), v_up[r]);
         }
     }
-    LLVMValueRef v_lower = zf_cg_and(cg, zf_cg_sub(cg, v_lane, zf_cg_i32(cg, 1)), zf_cg_i32(cg, ZF_WARP - 1));
+    LLVMValueRef v_lower = zf_simt_lane_before(lower, v_lane, 1);
     LLVMValueRef v_first_lane = zf_cg_icmp(cg, LLVMIntEQ, v_lane, zf_cg_i32(cg, 0));
+    v_first_lane = zf_cg_apart(cg, ZF_SITE_MASK, v_first_lane, "the first lane");
     for (unsigned r = 0; r < count; r++) v_before[r] = zf_simt_shuffle(lower, v_up[r], v_lower);
     for (unsigned r = 0; r < count; r++) v_all[r] = zf_simt_shuffle(lower, v_up[r], zf_cg_i32(cg, ZF_WARP - 1));
     LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, ty, rows->scans[number].v_acc, "");
@@ -156,7 +159,8 @@ static void some_elements(row *r) {
     for (unsigned k = 0; k < r->lanes; k++) {
         LLVMBasicBlockRef bb_element = zf_cg_block(cg, "element"), bb_next = zf_cg_block(cg, "element_next");
         LLVMValueRef v_index = zf_cg_add(cg, r->v_first, zf_cg_i64(cg, k));
-        zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_index, r->tile->v_hi), bb_element, bb_next);
+        zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_index, r->tile->v_hi), "elements of a cut row"),
+                      bb_element, bb_next);
         zf_cg_enter(cg, bb_element);
         set_values(r, k, v_index);
         zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
@@ -174,7 +178,8 @@ static void some_elements(row *r) {
     }
     if (!is_bool) return;
     LLVMBasicBlockRef bb_store = zf_cg_block(cg, "byte_store"), bb_done = zf_cg_block(cg, "byte_done");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, r->v_first, r->tile->v_hi), bb_store, bb_done);
+    zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, r->v_first, r->tile->v_hi), "bytes of a cut row"), bb_store,
+                  bb_done);
     zf_cg_enter(cg, bb_store);
     LLVMValueRef v_at = LLVMBuildLShr(cg->builder, r->v_first, zf_cg_i64(cg, 3), "");
     zf_cg_store(cg, LLVMBuildLoad2(cg->builder, cg->ty_i8, v_byte, ""), zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_at), 1);
@@ -215,6 +220,7 @@ static void check_end(row *r) {
     zf_lower *lower = r->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_more = zf_cg_icmp(cg, LLVMIntULT, zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, 1)), lower->v_tiles);
+    v_more = zf_cg_within(cg, v_more, "tiles that another follows");
     for (uint32_t s = 0; s < lower->running_count; s++) {
         const zf_running *running = r->scans[s].running;
         if (r->scans[s].v_next == NULL) continue;
@@ -223,7 +229,7 @@ static void check_end(row *r) {
         LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
         LLVMValueRef v_alone = zf_cg_icmp(cg, LLVMIntEQ, v_so_far, zf_cg_i32(cg, ZF_NO_FAILURE));
         v_differs = zf_cg_and(cg, zf_cg_and(cg, v_differs, v_more), v_alone);
-        zf_lower_fail(lower, v_differs, (uint32_t)lower->kernel->end_check);
+        zf_lower_check(lower, v_differs, (uint32_t)lower->kernel->end_check, "seek state of the next tile");
     }
 }
 
@@ -235,7 +241,7 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
     zf_lower_scans_make(lower);
     row rows[BATCH];
     row r = {.lower = lower, .tile = &tile, .lanes = zf_simt_lane_count(lower->type)};
-    r.v_lane = zf_cg_and(cg, lower->v_thread, zf_cg_i32(cg, ZF_WARP - 1));
+    r.v_lane = zf_simt_lane(lower);
     r.scans = ZF_NEW_ARRAY(cg->arena, row_scan, lower->running_count);
     for (uint32_t s = 0; s < lower->running_count; s++) {
         row_scan *scan = &r.scans[s];
@@ -267,7 +273,8 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
     for (uint32_t s = 0; s < lower->running_count; s++) all_inclusive = all_inclusive && lower->runnings[s].reduce->inclusive;
     r.v_after = tile.v_hi;
     if (!all_inclusive) {
-        LLVMValueRef v_less = zf_cg_resize(cg, zf_cg_and(cg, v_last, v_some), cg->ty_i64, false);
+        LLVMValueRef v_less = zf_cg_and(cg, v_last, v_some);
+        v_less = zf_cg_resize(cg, zf_cg_edge(cg, v_less, "the last term, which is no element's"), cg->ty_i64, false);
         r.v_after = zf_cg_sub(cg, tile.v_hi, v_less);
     }
     uint64_t row_size = (uint64_t)ZF_WARP * r.lanes;
