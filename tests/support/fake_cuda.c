@@ -28,6 +28,7 @@ static zf_cu_module modules;     // of the context, and gone with it
 static zf_cu_function functions; // kept until the process ends
 
 static zf_cu_result fails(const char *symbol, bool within) {
+    if (fake.called != NULL) fake.called(symbol);
     if (within && depth == 0) {
         fake.depth_errors++;
         return ZF_CU_INVALID_CONTEXT;
@@ -292,7 +293,7 @@ FUNCTION(cuModuleLoadDataEx, true, zf_cu_module *module, const void *image, unsi
     const char *text = image;
     if (strncmp(text, "FAKE", 4) == 0) { // machine code, for this driver: "FAKE" and the text
         if (count != 0) return 1;
-    } else if (text[0] == '.') {
+    } else if (text[0] == '.' || strncmp(text, "//", 2) == 0) {
         zf_cu_result result = compile(text, count, options, values);
         if (result != ZF_CU_SUCCESS) return result;
     } else {

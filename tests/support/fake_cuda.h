@@ -16,6 +16,7 @@ typedef struct zf_fake_cuda {
     zf_cu_result fault; ///< the next wait gives this one, and from then on it is `stuck`
     /// Runs a launch: the eight arguments of zipflow/abi.h.
     void (*kernel)(const char *name, unsigned groups, unsigned threads, void **arguments);
+    void (*called)(const char *symbol); ///< told of every call, but for those that only ask; NULL: nobody
     // What it saw.
     unsigned depth_errors; ///< calls that want a context and had none
     unsigned inits, compilations, loads, unloads, launches, allocations, retained;

@@ -1,0 +1,273 @@
+// Links: zipflow-codegen
+// What the path of an asynchronous decode asks of CUDA's driver: copies, launches and one fill, on the caller's stream; nothing
+// that allocates or waits. And launches do not grow with the blocks. With the compiler's own PTX, and a driver that is none.
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/device.h"
+#include "tests/support/fake_cuda.h"
+#include "tests/unit/check.h"
+#include "zipflow/compile.h"
+
+typedef unsigned long long ull;
+
+enum { BLOCK = 4096, MANY = 50, COLUMNS = 5, SYMBOLS = 40 };
+
+static zf_fake_cuda *fake;
+static zf_context *context;
+static zf_accelerator *gpu;
+static char directory[64] = "/tmp/zf-test-path-XXXXXX";
+
+static const char text[] = "table t {\n"
+                           "    widths: u32 = bitpack;\n"
+                           "    dates:  i32 = dictionary(codes: bitpack);\n"
+                           "    steps:  i64 = delta(bitpack);\n"
+                           "    runs:   i32 = rle(values: bitpack, counts: bitpack);\n"
+                           "    nests:  i64 = rle(values: delta_stride(start: delta(bitpack), stride: bitpack, count: bitpack),\n"
+                           "                      counts: bitpack);\n"
+                           "}\n";
+
+// ---- What the driver is asked for -----------------------------------------------------------------------------
+
+static struct {
+    const char *symbol;
+    unsigned count;
+} calls[SYMBOLS];
+static unsigned call_count;
+
+static void note_call(const char *symbol) {
+    unsigned k = 0;
+    while (k < call_count && strcmp(calls[k].symbol, symbol) != 0) k++;
+    if (k == SYMBOLS) abort();
+    if (k == call_count) calls[call_count++].symbol = symbol;
+    calls[k].count++;
+}
+
+static unsigned calls_of(const char *symbol) {
+    for (unsigned k = 0; k < call_count; k++) {
+        if (strcmp(calls[k].symbol, symbol) == 0) return calls[k].count;
+    }
+    return 0;
+}
+
+static void start_counting(void) {
+    memset(calls, 0, sizeof calls);
+    call_count = 0;
+    fake->called = note_call;
+}
+
+/// Everything that the path may ask for; the rest allocates, waits or compiles.
+static void check_calls(const char *what, uint64_t launches) {
+    static const char *const allowed[] = {"cuCtxPushCurrent_v2", "cuMemsetD8Async", "cuMemcpyHtoDAsync_v2", "cuLaunchKernel",
+                                          "cuMemcpyDtoHAsync_v2"};
+    fake->called = NULL;
+    for (unsigned k = 0; k < call_count; k++) {
+        bool good = false;
+        for (size_t a = 0; a < sizeof allowed / sizeof allowed[0]; a++) good = good || strcmp(calls[k].symbol, allowed[a]) == 0;
+        CHECK(good, "%s: zf_decode_async calls %s %u times", what, calls[k].symbol, calls[k].count);
+    }
+    CHECK(calls_of("cuLaunchKernel") == launches, "%s: %u launches reach the driver, %llu are counted", what,
+          calls_of("cuLaunchKernel"), (ull)launches);
+    CHECK(calls_of("cuMemcpyDtoHAsync_v2") == 1 && calls_of("cuMemsetD8Async") == 1, "%s: %u copies back, %u fills", what,
+          calls_of("cuMemcpyDtoHAsync_v2"), calls_of("cuMemsetD8Async"));
+    CHECK(calls_of("cuMemcpyHtoDAsync_v2") >= 2, "%s: %u copies in", what, calls_of("cuMemcpyHtoDAsync_v2"));
+}
+
+// ---- Decodes --------------------------------------------------------------------------------------------------
+
+static zf_container *encode_and_open(zf_program *program, uint64_t blocks, const char *name) {
+    static uint32_t widths[MANY * BLOCK];
+    static int32_t dates[MANY * BLOCK], runs[MANY * BLOCK];
+    static int64_t steps[MANY * BLOCK], nests[MANY * BLOCK];
+    uint64_t rows = blocks * BLOCK;
+    for (uint64_t i = 0; i < rows; i++) { // every block the same, so that all share their shaping values
+        uint64_t k = i % BLOCK;
+        widths[i] = (uint32_t)(k * 7919 % 1000);
+        dates[i] = (int32_t)(8000 + k * 31 % 500);
+        steps[i] = (int64_t)(k * 3 + k % 3);
+        runs[i] = (int32_t)(k / 9 * 17 % 300);
+        nests[i] = (int64_t)(k / 20 * 4 + k / 5 % 4);
+    }
+    const zf_encode_column columns[COLUMNS] = {{.name = "widths", .values = widths},
+                                               {.name = "dates", .values = dates},
+                                               {.name = "steps", .values = steps},
+                                               {.name = "runs", .values = runs},
+                                               {.name = "nests", .values = nests}};
+    static char path[128];
+    zf_error error = {0};
+    zf_container *container = NULL;
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    zf_encode_options options = {.rows_per_block = BLOCK, .threads = 1};
+    zf_status status = zf_encode(program, NULL, columns, COLUMNS, rows, &options, path, NULL, &error);
+    if (status == ZF_OK) status = zf_container_open(context, path, &container, &error);
+    CHECK(status == ZF_OK, "%s %s (%s)", error.code, error.message, error.place);
+    if (status != ZF_OK) exit(check_result());
+    unlink(path); // it stays mapped
+    return container;
+}
+
+/// Decodes a column twice on one stream and once on another; the launches of one decode.
+static uint64_t decode_traced(zf_container *container, size_t column, const char *what) {
+    zf_error error = {0};
+    zf_prepared *prepared = NULL;
+    zf_device_sizes sizes = {0};
+    zf_device_buffers buffers = {0};
+    zf_decode_stats stats = {0};
+    uint64_t once = 0;
+    zf_status status = zf_decode_prepare(container, column, "cuda", NULL, &prepared, &error);
+    if (status == ZF_OK) status = zf_decode_device_size(prepared, &sizes, &error);
+    if (status == ZF_OK) status = gpu->ops->allocate(gpu, sizes.values, &buffers.values, &error);
+    if (status == ZF_OK) status = gpu->ops->allocate(gpu, sizes.workspace, &buffers.workspace, &error);
+    CHECK(status == ZF_OK, "%s: %s %s (%s)", what, error.code, error.message, error.place);
+    if (status != ZF_OK) exit(check_result());
+    buffers.staging = malloc(sizes.staging);
+    void *streams[2];
+    for (int k = 0; k < 2; k++) CHECK(gpu->ops->stream_open(gpu, &streams[k], &error) == ZF_OK, "%s", error.message);
+    for (int round = 0; round < 3; round++) {
+        uint64_t before = stats.launches;
+        start_counting();
+        status = zf_decode_async(prepared, streams[round == 2], &buffers, &error);
+        fake->called = NULL;
+        CHECK(status == ZF_OK, "%s: %s %s", what, error.code, error.message);
+        CHECK(zf_decode_status(prepared, &stats, &error) == ZF_OK, "%s: %s", what, error.message);
+        once = stats.launches - before;
+        check_calls(what, once);
+    }
+    for (int k = 0; k < 2; k++) gpu->ops->stream_close(gpu, streams[k]);
+    gpu->ops->release(gpu, buffers.values);
+    gpu->ops->release(gpu, buffers.workspace);
+    free(buffers.staging);
+    zf_prepared_free(prepared);
+    return once;
+}
+
+/// A decode into the host's memory waits, but once, and gives back what it takes.
+static void decode_to_host(zf_container *container) {
+    zf_error error = {0};
+    zf_decode_sizes sizes;
+    CHECK(zf_decode_size(container, 0, NULL, &sizes, &error) == ZF_OK, "%s", error.message);
+    zf_decode_buffers buffers = {.values = aligned_alloc(64, (sizes.values + 63) / 64 * 64)};
+    start_counting();
+    CHECK(zf_decode(container, 0, "cuda", NULL, &buffers, NULL, &error) == ZF_OK, "%s %s", error.code, error.message);
+    fake->called = NULL;
+    CHECK(calls_of("cuStreamSynchronize") == 1 && calls_of("cuMemAlloc_v2") == 2 && calls_of("cuMemFree_v2") == 2,
+          "%u waits, %u allocations, %u given back", calls_of("cuStreamSynchronize"), calls_of("cuMemAlloc_v2"),
+          calls_of("cuMemFree_v2"));
+    free(buffers.values);
+}
+
+/// Memory that there is not, and code that the driver refuses: an error for the decode, and the next one is good.
+static void test_refused(zf_container *container) {
+    static const struct {
+        const char *symbol;
+        zf_cu_result result;
+        const char *code, *words;
+    } cases[] = {{"cuMemAlloc_v2", ZF_CU_OUT_OF_MEMORY, "ZF1108", "free"},
+                 {"cuMemcpyHtoDAsync_v2", ZF_CU_OUT_OF_MEMORY, "ZF1110", "no memory left"},
+                 {"cuLaunchKernel", ZF_CU_LAUNCH_OUT_OF_RESOURCES, "ZF1110", "registers"},
+                 {"cuLaunchKernel", 1, "ZF1110", "launching a kernel"}};
+    zf_error error;
+    zf_decode_sizes sizes;
+    CHECK(zf_decode_size(container, 2, NULL, &sizes, &error) == ZF_OK, "%s", error.message);
+    zf_decode_buffers buffers = {.values = aligned_alloc(64, (sizes.values + 63) / 64 * 64)};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fake->failing = cases[i].symbol, fake->result = cases[i].result;
+        zf_status status = zf_decode(container, 2, "cuda", NULL, &buffers, NULL, &error);
+        CHECK(status == ZF_ERR_DEVICE && strcmp(error.code, cases[i].code) == 0, "%s: %s %s", cases[i].symbol, error.code,
+              error.message);
+        CHECK(strstr(error.message, cases[i].words) != NULL || strstr(error.hint, cases[i].words) != NULL, "%s: %s (%s)",
+              cases[i].symbol, error.message, error.hint);
+        CHECK(fake->allocations == 0, "%s: %u allocations are left", cases[i].symbol, fake->allocations);
+        CHECK(zf_decode(container, 2, "cuda", NULL, &buffers, NULL, &error) == ZF_OK, "%s, the next decode: %s %s",
+              cases[i].symbol, error.code, error.message);
+    }
+    size_t room = fake->free;
+    fake->free = 1000;
+    CHECK(zf_decode(container, 2, "cuda", NULL, &buffers, NULL, &error) == ZF_ERR_DEVICE && strcmp(error.code, "ZF1108") == 0,
+          "%s %s", error.code, error.message);
+    fake->free = room;
+    CHECK(zf_decode(container, 2, "cuda", NULL, &buffers, NULL, &error) == ZF_OK, "%s %s", error.code, error.message);
+    free(buffers.values);
+}
+
+/// PTX that the driver refuses, of columns that were not loaded before: an error, and the next time it is loaded.
+static void test_rejected(zf_program *program) {
+    static const struct {
+        zf_cu_result result;
+        const char *words;
+    } cases[] = {{ZF_CU_INVALID_PTX, "218"},
+                 {ZF_CU_UNSUPPORTED_PTX_VERSION, "CUDA 12.4"},
+                 {ZF_CU_NO_BINARY_FOR_GPU, "another architecture"},
+                 {ZF_CU_JIT_COMPILER_NOT_FOUND, "ptxjitcompiler"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        zf_container *container = encode_and_open(program, 1, "rejected.zfd");
+        zf_error error;
+        zf_prepared *prepared = NULL;
+        fake->failing = "cuModuleLoadDataEx", fake->result = cases[i].result;
+        zf_status status = zf_decode_prepare(container, i, "cuda", NULL, &prepared, &error);
+        CHECK(status == ZF_ERR_DEVICE && strcmp(error.code, "ZF1111") == 0, "%s %s", error.code, error.message);
+        CHECK(strstr(error.message, cases[i].words) != NULL || strstr(error.hint, cases[i].words) != NULL, "no \"%s\": %s (%s)",
+              cases[i].words, error.message, error.hint);
+        CHECK(zf_decode_prepare(container, i, "cuda", NULL, &prepared, &error) == ZF_OK, "the next time: %s %s", error.code,
+              error.message);
+        zf_prepared_free(prepared);
+        zf_container_close(container);
+    }
+}
+
+int main(void) {
+    char program_path[PATH_MAX - 64], library[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", program_path, sizeof program_path - 1);
+    if (length <= 0 || mkdtemp(directory) == NULL) return 2;
+    program_path[length] = 0;
+    *strrchr(program_path, '/') = 0;
+    snprintf(library, sizeof library, "%s/../lib/libfake_cuda.so", program_path);
+    void *handle = dlopen(library, RTLD_NOW);
+    fake = handle != NULL ? dlsym(handle, "zf_fake_cuda_state") : NULL;
+    if (fake == NULL) return 2;
+    *fake = (zf_fake_cuda){.version = 12040, .devices = 1, .major = 9, .minor = 0, .total = 1 << 28, .free = 1 << 28};
+    setenv("ZIPFLOW_CUDA_LIBRARY", library, 1);
+    char source[128];
+    snprintf(source, sizeof source, "%s/t.zf", directory);
+    FILE *file = fopen(source, "w");
+    if (file == NULL || fputs(text, file) < 0 || fclose(file) != 0) return 2;
+
+    zf_error error = {0};
+    zf_compiler *compiler = NULL;
+    zf_program *program = NULL;
+    zf_device device;
+    zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
+    zf_status status = zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &context, &error);
+    if (status == ZF_OK) status = zf_compiler_create(context, &options, &compiler, &error);
+    if (status == ZF_OK) status = zf_program_load(compiler, source, &program, &error);
+    if (status == ZF_OK) status = zf_device_find(context, "cuda", &device, &error);
+    if (status == ZF_OK) status = zf_device_accelerator(context, &device, &gpu, &error);
+    CHECK(status == ZF_OK, "%s %s (%s)", error.code, error.message, error.place);
+    if (status == ZF_OK) {
+        test_rejected(program);
+        zf_container *one = encode_and_open(program, 1, "one.zfd"), *many = encode_and_open(program, MANY, "many.zfd");
+        static const char *const names[COLUMNS] = {"widths", "dates", "steps", "runs", "nests"};
+        static const uint64_t kernels[COLUMNS] = {1, 1, 1, 1, 3};
+        for (size_t c = 0; c < COLUMNS; c++) {
+            uint64_t of_one = decode_traced(one, c, names[c]), of_many = decode_traced(many, c, names[c]);
+            CHECK(of_one == kernels[c] && of_many == kernels[c], "%s: %llu launches for a block, %llu for %d", names[c],
+                  (ull)of_one, (ull)of_many, MANY);
+            printf("%-8s %llu launches for 1 block, %llu for %d\n", names[c], (ull)of_one, (ull)of_many, MANY);
+        }
+        decode_to_host(many);
+        test_refused(one);
+        zf_container_close(one);
+        zf_container_close(many);
+    }
+    zf_program_free(program);
+    zf_compiler_free(compiler);
+    zf_context_free(context);
+    CHECK(fake->allocations == 0 && fake->retained == 0 && fake->loads == fake->unloads, "something was not given back");
+    CHECK(fake->depth_errors == 0 && fake->pushed == 0, "calls without the context");
+    unlink(source);
+    rmdir(directory);
+    return check_result();
+}
