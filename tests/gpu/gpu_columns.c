@@ -1,0 +1,175 @@
+#include "tests/gpu/gpu_columns.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/pool.h"
+
+uint64_t gpu_mix(uint64_t x) { // splitmix64
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+// ---- Values ---------------------------------------------------------------------------------------------------
+
+/// Runs of these lengths, over and over: the run of a row, and its place in there.
+static const uint8_t lengths[] = {1, 2, 5, 16, 24};
+enum { RUNS = sizeof lengths, ROUND = 48 };
+
+static uint64_t run_of(uint64_t row, uint64_t *place) {
+    uint64_t run = row / ROUND * RUNS, at = row % ROUND;
+    for (unsigned k = 0; at >= lengths[k]; k++) {
+        at -= lengths[k];
+        run++;
+    }
+    *place = at;
+    return run;
+}
+
+static uint64_t narrow(uint64_t row) { return gpu_mix(row) % 100; }
+static uint64_t two_bits(uint64_t row) { return gpu_mix(row) % 4; }
+static uint64_t four_bits(uint64_t row) { return gpu_mix(row) % 16 + 1000; }
+static uint64_t medium(uint64_t row) { return gpu_mix(row) % 100000; }
+static uint64_t wide(uint64_t row) { return gpu_mix(row) % (1 << 25) - 77; }
+static uint64_t both_signs(uint64_t row) { return gpu_mix(row) % 2000 - 1000; }
+static uint64_t small(uint64_t row) { return gpu_mix(row) % 3000; }
+static uint64_t price(uint64_t row) {
+    double value = (double)(gpu_mix(row) % 1000000) / 100;
+    uint64_t bits;
+    memcpy(&bits, &value, 8);
+    return bits;
+}
+static uint64_t date(uint64_t row) { return 8000 + gpu_mix(row) % 2526; }
+static uint64_t flag(uint64_t row) { return (uint8_t)"ANR"[gpu_mix(row) % 3]; }
+static uint64_t fraction(uint64_t row) {
+    float value = (float)(gpu_mix(row) % 65536) * 0.37f;
+    uint32_t bits;
+    memcpy(&bits, &value, 4);
+    return bits;
+}
+static uint64_t rare(uint64_t row) { return gpu_mix(row) % 3 == 0; }
+static uint64_t climbing(uint64_t row) { return row * 5 + gpu_mix(row) % 5; }
+static uint64_t walking(uint64_t row) { return gpu_mix(row) % 1000 - 500; }
+static uint64_t turning(uint64_t row) { return row * 7 + gpu_mix(row) % 3; }
+static uint64_t in_runs(uint64_t row) {
+    uint64_t place;
+    return gpu_mix(run_of(row, &place)) % 1000;
+}
+static uint64_t bits_in_runs(uint64_t row) {
+    uint64_t place;
+    return gpu_mix(run_of(row, &place)) & 1;
+}
+static uint64_t strides(uint64_t row) {
+    uint64_t place, run = run_of(row, &place);
+    return gpu_mix(run) % 100000 + place * (gpu_mix(run + 1) % 7);
+}
+static uint64_t keys(uint64_t row) { // as l_orderkey
+    uint64_t place, run = run_of(row, &place);
+    return run / 8 * 32 + run % 8;
+}
+static uint64_t highest(uint64_t row) { // of what came before: climbs, and stays for a while
+    uint64_t place;
+    return run_of(row, &place) * 11;
+}
+/// Another alternative in each block of 4096 rows.
+static uint64_t chosen(uint64_t row) {
+    switch (row / 4096 % 4) {
+    case 0: return 42;
+    case 1: return in_runs(row);
+    case 2: return climbing(row);
+    default: return medium(row);
+    }
+}
+
+static const gpu_column columns[] = {
+    {"map_u8", 8, narrow},
+    {"map_u32", 32, medium},
+    {"map_i64", 64, wide},
+    {"map_i16", 16, both_signs},
+    {"map_u16", 16, small},
+    {"map_f64", 64, price},
+    {"map_date", 32, date},
+    {"map_flag", 8, flag},
+    {"map_f32", 32, fraction},
+    {"map_bool", 1, rare},
+    {"scan_i32", 32, climbing},
+    {"scan_i64", 64, walking},
+    {"scan_u8", 8, turning},
+    {"groups_i32", 32, in_runs},
+    {"groups_i64", 64, in_runs},
+    {"groups_bool", 1, bits_in_runs},
+    {"groups_stride", 64, strides},
+    {"nested", 64, keys},
+    {"chosen", 32, chosen},
+    {"scan_max", 64, highest},
+    {"sequential_i32", 32, walking},
+    // Not in `forms`: small in the file, however large in memory.
+    {"thin_u8", 8, two_bits},
+    {"thin_i64", 64, four_bits},
+};
+
+enum { COLUMNS = sizeof columns / sizeof columns[0], FORMS = COLUMNS - 2 };
+
+const gpu_column *gpu_columns(size_t *count) {
+    *count = FORMS;
+    return columns;
+}
+
+const gpu_column *gpu_column_find(const char *name) {
+    for (size_t c = 0; c < COLUMNS; c++) {
+        if (strcmp(columns[c].name, name) == 0) return &columns[c];
+    }
+    return NULL;
+}
+
+uint64_t gpu_column_bytes(const gpu_column *column, uint64_t count) { return (count * column->bits + 7) / 8; }
+
+// ---- Many of them ---------------------------------------------------------------------------------------------
+
+enum { PART = 1 << 20 };
+
+typedef struct job {
+    const gpu_column *column;
+    uint64_t begin, count, period, skip;
+    uint8_t *made;          ///< what is made, or
+    const uint8_t *decoded; ///< what is checked
+    uint64_t wrong;         ///< atomic
+} job;
+
+static uint64_t value_at(const job *j, uint64_t row) { return j->column->value(j->period != 0 ? row % j->period : row); }
+
+static void run_part(void *user, uint64_t part, unsigned worker) {
+    job *j = user;
+    (void)worker;
+    unsigned bits = j->column->bits, size = bits < 8 ? 1 : bits / 8;
+    uint64_t end = (part + 1) * PART < j->count ? (part + 1) * PART : j->count, wrong = 0;
+    for (uint64_t i = part * PART; i < end; i++) {
+        uint64_t value = value_at(j, j->begin + i), found = 0, at = j->skip + i;
+        if (j->made != NULL) {
+            memcpy(j->made + i * size, &value, size);
+        } else if (bits == 1) {
+            wrong += (j->decoded[at / 8] >> (at % 8) & 1) != value;
+        } else {
+            memcpy(&found, j->decoded + at * size, size);
+            wrong += found != (bits == 64 ? value : value & ((UINT64_C(1) << bits) - 1));
+        }
+    }
+    __atomic_fetch_add(&j->wrong, wrong, __ATOMIC_RELAXED);
+}
+
+void *gpu_column_make(const gpu_column *column, uint64_t begin, uint64_t count, uint64_t period, unsigned threads) {
+    unsigned size = column->bits < 8 ? 1 : column->bits / 8;
+    job j = {.column = column, .begin = begin, .count = count, .period = period, .made = malloc(count * size + 1)};
+    if (j.made == NULL) abort();
+    zf_parallel_for(threads, (count + PART - 1) / PART, run_part, &j);
+    return j.made;
+}
+
+uint64_t gpu_column_wrong(const gpu_column *column, uint64_t begin, uint64_t count, uint64_t period, const void *decoded,
+                          uint64_t skip, unsigned threads) {
+    job j = {.column = column, .begin = begin, .count = count, .period = period, .skip = skip, .decoded = decoded};
+    zf_parallel_for(threads, (count + PART - 1) / PART, run_part, &j);
+    return j.wrong;
+}

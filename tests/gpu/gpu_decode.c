@@ -1,0 +1,90 @@
+#include "tests/gpu/gpu_decode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CANARY = 0x5c, POISON = 0xa5 };
+
+static bool whole(const uint8_t *bytes, uint64_t count) {
+    return count == 0 || (bytes[0] == CANARY && memcmp(bytes, bytes + 1, count - 1) == 0);
+}
+
+// ---- Memory ---------------------------------------------------------------------------------------------------
+
+static zf_status take(gpu_decode *d, uint64_t bytes, gpu_memory *out, zf_error *error) {
+    const zf_accelerator_ops *ops = d->machine->accelerator->ops;
+    ZF_TRY(ops->allocate(d->machine->accelerator, bytes + 2 * d->canary, &out->map, error));
+    out->at = out->map + d->canary;
+    out->bytes = bytes;
+    ZF_TRY(ops->fill(d->machine->accelerator, d->stream, out->map, CANARY, d->canary, error));
+    return ops->fill(d->machine->accelerator, d->stream, out->at + bytes, CANARY, d->canary, error);
+}
+
+static bool untouched(gpu_decode *d, const gpu_memory *memory) {
+    const zf_accelerator_ops *ops = d->machine->accelerator->ops;
+    zf_error error;
+    if (d->canary == 0 || memory->map == 0) return true;
+    uint8_t *bytes = malloc(2 * d->canary);
+    bool read = ops->copy_out(d->machine->accelerator, d->stream, bytes, memory->map, d->canary, &error) == ZF_OK &&
+                ops->copy_out(d->machine->accelerator, d->stream, bytes + d->canary, memory->at + memory->bytes, d->canary,
+                              &error) == ZF_OK &&
+                ops->wait(d->machine->accelerator, d->stream, &error) == ZF_OK;
+    bool good = read && whole(bytes, 2 * d->canary);
+    free(bytes);
+    return good;
+}
+
+const char *gpu_decode_touched(gpu_decode *d) {
+    if (!untouched(d, &d->values)) return "values";
+    if (!untouched(d, &d->workspace)) return "workspace";
+    if (d->staging_map == NULL || d->canary == 0) return NULL;
+    bool good = whole(d->staging_map, d->canary) && whole(d->staging_map + d->canary + d->sizes.staging, d->canary);
+    return good ? NULL : "staging, in which the status is";
+}
+
+// ---- The decode -----------------------------------------------------------------------------------------------
+
+zf_status gpu_decode_open(gpu_machine *machine, zf_container *container, size_t column, const zf_decode_options *options,
+                          uint64_t canary, void *stream, gpu_decode *d, zf_error *error) {
+    *d = (gpu_decode){.machine = machine, .canary = canary, .stream = stream};
+    const zf_accelerator_ops *ops = machine->accelerator->ops;
+    void *staging = NULL;
+    ZF_TRY(zf_decode_prepare(container, column, machine->device, options, &d->prepared, error));
+    ZF_TRY(zf_decode_device_size(d->prepared, &d->sizes, error));
+    ZF_TRY(take(d, d->sizes.values, &d->values, error));
+    ZF_TRY(take(d, d->sizes.workspace, &d->workspace, error));
+    ZF_TRY(ops->host_allocate(machine->accelerator, d->sizes.staging + 2 * canary, &staging, error));
+    d->staging_map = staging;
+    memset(d->staging_map, CANARY, canary);
+    memset(d->staging_map + canary + d->sizes.staging, CANARY, canary);
+    d->buffers = (zf_device_buffers){d->values.at, d->workspace.at, d->staging_map + canary};
+    return ZF_OK;
+}
+
+void gpu_decode_close(gpu_decode *d) {
+    const zf_accelerator_ops *ops = d->machine->accelerator->ops;
+    ops->release(d->machine->accelerator, d->values.map);
+    ops->release(d->machine->accelerator, d->workspace.map);
+    ops->host_release(d->machine->accelerator, d->staging_map);
+    zf_prepared_free(d->prepared);
+    free(d->copy);
+    *d = (gpu_decode){0};
+}
+
+zf_status gpu_decode_queue(gpu_decode *d, zf_error *error) {
+    ZF_TRY(d->machine->accelerator->ops->fill(d->machine->accelerator, d->stream, d->values.at, POISON, d->values.bytes, error));
+    return zf_decode_async(d->prepared, d->stream, &d->buffers, error);
+}
+
+zf_status gpu_decode_wait(gpu_decode *d, zf_decode_stats *stats, zf_error *error) {
+    ZF_TRY(d->machine->accelerator->ops->wait(d->machine->accelerator, d->stream, error));
+    return zf_decode_status(d->prepared, stats, error);
+}
+
+zf_status gpu_decode_fetch(gpu_decode *d, zf_error *error) {
+    const zf_accelerator_ops *ops = d->machine->accelerator->ops;
+    if (d->copy == NULL) d->copy = malloc(d->values.bytes + 1);
+    if (d->copy == NULL) abort();
+    ZF_TRY(ops->copy_out(d->machine->accelerator, d->stream, d->copy, d->values.at, d->values.bytes, error));
+    return ops->wait(d->machine->accelerator, d->stream, error);
+}
