@@ -3,6 +3,7 @@
 
 #include "codegen/cg_emit.h"
 #include "codegen/cg_frame.h"
+#include "codegen/cg_lines.h"
 
 struct zf_cg_table_entry {
     const zf_table_const *table;
@@ -30,6 +31,7 @@ void zf_cg_init(zf_cg *cg, LLVMModuleRef module, zf_arena *arena, zf_diags *diag
 }
 
 void zf_cg_dispose(zf_cg *cg) {
+    zf_cg_lines_end(cg, true);
     if (cg->builder != NULL) LLVMDisposeBuilder(cg->builder);
     cg->builder = NULL;
 }
@@ -141,6 +143,7 @@ void zf_cg_begin_function(zf_cg *cg, LLVMValueRef v_function) {
 
 LLVMValueRef zf_cg_alloca(zf_cg *cg, LLVMTypeRef ty, const char *name) {
     LLVMBasicBlockRef bb_here = zf_cg_here(cg);
+    LLVMMetadataRef place = LLVMGetCurrentDebugLocation2(cg->builder); // the builder takes over that of what it stands before
     LLVMBasicBlockRef bb_entry = LLVMGetEntryBasicBlock(cg->function);
     LLVMValueRef v_first = LLVMGetFirstInstruction(bb_entry);
     if (v_first != NULL)
@@ -149,6 +152,7 @@ LLVMValueRef zf_cg_alloca(zf_cg *cg, LLVMTypeRef ty, const char *name) {
         zf_cg_enter(cg, bb_entry);
     LLVMValueRef v_slot = LLVMBuildAlloca(cg->builder, ty, name);
     zf_cg_enter(cg, bb_here);
+    zf_cg_lines_leave(cg, place);
     return v_slot;
 }
 

@@ -3,6 +3,7 @@
 
 #include "codegen/cg_emit.h"
 #include "codegen/cg_frame.h"
+#include "codegen/cg_lines.h"
 
 enum {
     DEPTH_LIMIT = 1500,  // nested expressions and inlined bodies, on the C stack
@@ -331,9 +332,11 @@ zf_cg_value zf_cg_expr(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
         return zf_cg_zero_value(cg, expr->type);
     }
     cg->depth++;
+    LLVMMetadataRef before = zf_cg_lines_enter(cg, expr->span);
     zf_cg_value value;
     // The environment comes first: an encoder's streams are buffers, not ports.
     if (frame->env->expr == NULL || !frame->env->expr(cg, frame, expr, &value)) value = evaluate(cg, frame, expr);
+    zf_cg_lines_leave(cg, before);
     cg->depth--;
     return value;
 }

@@ -3,6 +3,7 @@
 
 #include "codegen/cg_emit.h"
 #include "codegen/cg_frame.h"
+#include "codegen/cg_lines.h"
 #include "codegen/target.h"
 
 enum {
@@ -446,7 +447,8 @@ static void statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
 
 void zf_cg_stmts(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmts) {
     for (const zf_stmt *stmt = stmts; stmt != NULL && !cg->failed; stmt = stmt->next) {
-        if (frame->env->stmt != NULL && frame->env->stmt(cg, frame, stmt)) continue;
-        statement(cg, frame, stmt);
+        LLVMMetadataRef before = zf_cg_lines_enter(cg, stmt->span);
+        if (frame->env->stmt == NULL || !frame->env->stmt(cg, frame, stmt)) statement(cg, frame, stmt);
+        zf_cg_lines_leave(cg, before);
     }
 }

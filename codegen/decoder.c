@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/cg_lines.h"
 #include "codegen/cg_sites.h"
 #include "codegen/lower.h"
 #include "codegen/program.h"
@@ -21,8 +22,9 @@ struct zf_decoder_code {
     zf_error error; ///< FAILED
     zf_abi_code code;
     zf_jit_code *loaded;
-    char (*names)[24]; ///< of the kernels of accelerators
-    zf_text image;     ///< PTX
+    char (*names)[24];  ///< of the kernels of accelerators
+    const char **files; ///< of places in emulated kernels
+    zf_text image;      ///< PTX
     struct zf_decoder_code *next;
 };
 
@@ -270,7 +272,15 @@ typedef struct building {
     const uint64_t *shaping;
     zf_arena *arena;
     module_part part;
+    bool no_lines;
+    const char *const *files; ///< out: what the kernels' places mean, in the arena
 } building;
+
+// What a container's text is called where code names it. Its path would make other code, in every cache, of each copy of a file.
+static const char *name_of_text(const building *b) {
+    const zf_table *table = b->d->base.graph->column->table;
+    return table == NULL ? NULL : zf_arena_printf(b->arena, "%s.zf", table->name);
+}
 
 static zf_status build_module(void *user, LLVMModuleRef module, zf_error *error) {
     building *b = user;
@@ -291,9 +301,13 @@ static zf_status build_module(void *user, LLVMModuleRef module, zf_error *error)
     if (b->part != PART_KERNELS) zf_lower_checks(&cg, &input);
     cg.target = zf_cg_target_of(b->d->target);
     cg.aligned_loads = cg.target->aligned_loads;
+    bool lines = cg.target->simt != NULL && b->part != PART_CHECKS && !b->no_lines;
+    if (lines) zf_cg_lines_begin(&cg, name_of_text(b));
     for (uint32_t k = 0; b->part != PART_CHECKS && k < input.plan->kernel_count; k++) {
         cg.target->kernel(&cg, &input, &input.plan->kernels[k]);
     }
+    if (lines) b->files = zf_cg_lines_files(&cg);
+    if (lines) zf_cg_lines_end(&cg, cg.target->simt->keeps_lines);
     zf_cg_dispose(&cg);
     zf_arena_set_escape(b->arena, NULL);
     return cg.failed ? zf_program_error(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error) : ZF_OK;
@@ -327,14 +341,20 @@ static zf_status describe_kernels(decoder *d, struct zf_decoder_code *code, buil
                                   zf_error *error) {
     const zf_plan *plan = d->base.plan;
     zf_abi_simt_kernel *kernels = calloc(plan->kernel_count + 1u, sizeof(*kernels));
+    bool emulated = d->target.family == ZF_TARGET_EMU;
     code->names = names;
     code->code.simt = kernels;
-    if (kernels == NULL) return out_of_memory(error);
+    if (emulated) code->files = calloc(ZF_ABI_FILES_MOST + 1, sizeof(*code->files));
+    if (kernels == NULL || (emulated && code->files == NULL)) return out_of_memory(error);
+    if (emulated) memcpy(code->files, b->files, (ZF_ABI_FILES_MOST + 1) * sizeof(*code->files));
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         zf_simt_shape shape = zf_simt_shape_of(plan, &plan->kernels[k]);
-        kernels[k] = (zf_abi_simt_kernel){
-            .name = names[k], .threads = shape.threads, .tiles = shape.tiles, .shared_bytes = shape.shared_bytes};
-        if (d->target.family != ZF_TARGET_EMU) continue;
+        kernels[k] = (zf_abi_simt_kernel){.name = names[k],
+                                          .threads = shape.threads,
+                                          .tiles = shape.tiles,
+                                          .shared_bytes = shape.shared_bytes,
+                                          .files = code->files};
+        if (!emulated) continue;
         memcpy(&kernels[k].emulated, &addresses[k], sizeof(addresses[k]));
     }
     if (d->target.family != ZF_TARGET_NVPTX) return ZF_OK;
@@ -389,6 +409,7 @@ static void free_code(decoder *d, struct zf_decoder_code *code) {
     free((void *)(uintptr_t)code->code.kernels);
     free((void *)(uintptr_t)code->code.simt);
     free(code->names);
+    free(code->files);
     zf_text_free(&code->image);
     free(code->shaping);
     free(code);
@@ -474,9 +495,10 @@ zf_status zf_decoder_code_for(zf_decoder *base, const uint64_t *shaping, const z
     return ZF_OK;
 }
 
-zf_status zf_decoder_print(zf_decoder *base, const uint64_t *shaping, zf_jit_stage stage, zf_text *out, zf_error *error) {
+zf_status zf_decoder_print(zf_decoder *base, const uint64_t *shaping, zf_jit_stage stage, bool lines, zf_text *out,
+                           zf_error *error) {
     decoder *d = (decoder *)base;
-    building b = {.d = d, .shaping = shaping, .arena = zf_arena_create()};
+    building b = {.d = d, .shaping = shaping, .arena = zf_arena_create(), .no_lines = !lines};
     if (b.arena == NULL) return out_of_memory(error);
     zf_jit_request request = {.name = module_name(d), .build = build_module, .user = &b};
     if (d->target.family == ZF_TARGET_NVPTX) {

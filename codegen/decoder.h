@@ -27,8 +27,10 @@ void zf_decoder_free(zf_decoder *decoder);
 /// After eight tuples the general form serves further ones. Any thread.
 zf_status zf_decoder_code_for(zf_decoder *decoder, const uint64_t *shaping, const zf_abi_code **out, zf_error *error);
 
-/// The text of that code at a stage: LLVM IR or assembly.
-zf_status zf_decoder_print(zf_decoder *decoder, const uint64_t *shaping, zf_jit_stage stage, zf_text *out, zf_error *error);
+/// The text of that code at a stage: LLVM IR or assembly. `lines`: with the places in the `.zf` text that kernels of accelerators
+/// have.
+zf_status zf_decoder_print(zf_decoder *decoder, const uint64_t *shaping, zf_jit_stage stage, bool lines, zf_text *out,
+                           zf_error *error);
 
 /// The compiler's linker and context.
 zf_jit *zf_compiler_jit(zf_compiler *compiler);

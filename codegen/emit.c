@@ -17,7 +17,7 @@ zf_status zf_emit_code(zf_compiler *compiler, zf_program *program, const zf_colu
         status = zf_raise(error, ZF_E_ARGUMENT, "column `%s` has %u shaping params, not %u", column->name, wanted,
                           options->shaping_count);
     }
-    if (status == ZF_OK) status = zf_decoder_print(decoder, options->shaping, stage, out, error);
+    if (status == ZF_OK) status = zf_decoder_print(decoder, options->shaping, stage, !options->no_lines, out, error);
     if (options->target.family != ZF_TARGET_HOST) {
         zf_decoder_free(decoder);
         return status;

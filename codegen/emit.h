@@ -10,6 +10,7 @@ typedef struct zf_emit_options {
     bool assembly;           ///< else optimised LLVM IR
     zf_abi_target target;    ///< of the kernels
     const uint64_t *shaping; ///< values of the plan's shaping params, in its order; NULL: the general form
+    bool no_lines;           ///< without the places in the `.zf` text that kernels of accelerators have
     uint32_t shaping_count;  ///< ZF_ERR_USAGE where the plan has another number of them
 } zf_emit_options;
 

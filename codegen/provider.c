@@ -68,7 +68,12 @@ static zf_status parse(known_container *known, zf_error *error) {
     zf_spec_options options = {.no_std = true};
     known->spec = zf_spec_create(&options);
     if (known->spec == NULL) return out_of_memory(error);
-    bool good = zf_spec_add_text(known->spec, path, unit, length);
+    zf_text text = {0};
+    zf_lay_out_text(unit, length, &text);
+    bool good = !text.failed && zf_spec_add_text(known->spec, path, text.length > 0 ? text.data : "", text.length);
+    bool no_memory = text.failed;
+    zf_text_free(&text);
+    if (no_memory) return out_of_memory(error);
     if (!zf_spec_check(known->spec) || !good) {
         zf_program_error(zf_diags_first_error(zf_spec_diags(known->spec)), ZF_ERR_INPUT, error);
         return zf_fail_hint(error, ZF_ERR_INPUT, "the codecs that the file carries are damaged");

@@ -4,6 +4,7 @@
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
 
+#include "codegen/cg_lines.h"
 #include "zipflow/abi.h"
 
 // ---- Which form -----------------------------------------------------------------------------------------------
@@ -206,6 +207,8 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
     lower.v_body = make_function(&lower, name, v_args);
     ops->kernel(cg, lower.v_body, shape.threads);
     zf_cg_begin_function(cg, lower.v_body);
+    const zf_inst *root = input->plan->graph->nodes[kernel->root].inst;
+    zf_cg_lines_function(cg, lower.v_body, name, root->algorithm->decl->name_span);
     lower.bb_setup = zf_cg_block(cg, "setup");
     lower.bb_leave = zf_cg_block(cg, "leave");
     LLVMBasicBlockRef bb_first = zf_cg_block(cg, "first");

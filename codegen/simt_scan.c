@@ -1,6 +1,7 @@
 // Scans along the elements: a warp makes a tile, row by row. In a row every lane holds C contiguous elements: it combines its own
 // terms, the warp combines the lanes' totals by shuffles, and the running value goes on to the next row. The tile starts from the
 // state that the file holds and must end in the next one.
+#include "codegen/cg_lines.h"
 #include "codegen/simt.h"
 
 #include "codegen/lower_scan.h"
@@ -83,6 +84,7 @@ static void combine_rows(row *rows, unsigned count, uint32_t number) {
     zf_lower *lower = rows->lower;
     zf_cg *cg = lower->cg;
     const zf_running *running = rows->scans[number].running;
+    LLVMMetadataRef outside = zf_cg_lines_enter(cg, running->reduce->term->span);
     LLVMTypeRef ty = zf_cg_type(cg, running->type);
     LLVMValueRef v_lane = rows->v_lane, v_sums[BATCH][16], v_up[BATCH], v_before[BATCH], v_all[BATCH];
     for (unsigned r = 0; r < count; r++) {
@@ -119,6 +121,7 @@ static void combine_rows(row *rows, unsigned count, uint32_t number) {
         v_acc = combine(cg, running, v_acc, v_all[r]);
     }
     LLVMBuildStore(cg->builder, v_acc, rows->scans[number].v_acc);
+    zf_cg_lines_leave(cg, outside);
 }
 
 // ---- Elements -------------------------------------------------------------------------------------------------

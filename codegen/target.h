@@ -28,6 +28,7 @@ typedef struct zf_simt_ops {
     LLVMValueRef (*shuffle)(zf_cg *cg, LLVMValueRef v_value, LLVMValueRef v_lane); ///< the value of a lane of the warp
     /// The low word of (v_high : v_low) >> v_shift % 32, where the back end has no good code for llvm.fshr; may be NULL.
     LLVMValueRef (*funnel)(zf_cg *cg, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift);
+    bool keeps_lines; ///< the back end says in its text which line of the `.zf` text an instruction is of
     /// Done with a kernel: the emulator puts its checks in.
     void (*finish)(zf_cg *cg, LLVMValueRef v_function);
 } zf_simt_ops;

@@ -3,6 +3,7 @@
 #include <llvm-c/Target.h>
 
 #include "codegen/cg_emit.h"
+#include "codegen/cg_lines.h"
 #include "codegen/target.h"
 
 static LLVMValueRef self(zf_cg *cg) { return LLVMGetParam(cg->function, 0); }
@@ -30,7 +31,7 @@ static LLVMValueRef shared(zf_cg *cg, uint32_t offset, uint32_t bytes) {
     return zf_cg_byte_at(cg, zf_cg_call(cg, "zf_emu_shared", cg->ty_ptr, v_args, 1), offset);
 }
 
-static LLVMValueRef line_here(zf_cg *cg) { return zf_cg_i32(cg, 0); }
+static LLVMValueRef line_here(zf_cg *cg) { return zf_cg_i32(cg, zf_cg_lines_here(cg)); }
 
 static void barrier(zf_cg *cg) {
     LLVMValueRef v_args[2] = {self(cg), line_here(cg)};
@@ -61,7 +62,7 @@ static void announce(zf_cg *cg, LLVMTargetDataRef layout, LLVMValueRef v_instruc
     if (LLVMIsAGlobalVariable(v_object)) return;
     uint32_t bytes = (uint32_t)LLVMStoreSizeOfType(layout, ty);
     LLVMPositionBuilderBefore(cg->builder, v_instruction);
-    LLVMValueRef v_line = zf_cg_i32(cg, LLVMGetDebugLocLine(v_instruction));
+    LLVMValueRef v_line = zf_cg_i32(cg, zf_cg_lines_of(cg, v_instruction));
     if (LLVMIsAAllocaInst(v_object)) {
         LLVMTypeRef ty_object = LLVMGetAllocatedType(v_object);
         if (v_pointer == v_object) return; // a variable

@@ -91,4 +91,5 @@ const zf_simt_ops zf_nvptx_simt_ops = {
     .barrier = barrier,
     .shuffle = shuffle,
     .funnel = funnel,
+    .keeps_lines = true,
 };

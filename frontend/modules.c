@@ -56,6 +56,7 @@ static zf_source *make_source(zf_spec *spec, const char *path, const char *text,
     if (owned != NULL) zf_text_free(owned);
     if (source == NULL || copy == NULL || marks == NULL) longjmp(*spec->escape, 1);
     *source = (zf_source){.path = zf_arena_copy(spec->arena, path, strlen(path)),
+                          .in_file = owned != NULL,
                           .text = copy,
                           .length = length,
                           .id = spec->source_count++,

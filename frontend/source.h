@@ -2,6 +2,7 @@
 #ifndef ZF_FRONTEND_SOURCE_H
 #define ZF_FRONTEND_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,7 @@ enum { ZF_LINE_MARK_STEP = 4096 };
 
 typedef struct zf_source {
     const char *path;          ///< as shown in diagnostics
+    bool in_file;              ///< the path is of a file that holds this text and nothing else
     const char *text;          ///< `length` bytes and a 0
     size_t length;             ///< at most ZF_SOURCE_LIMIT
     uint32_t id;               ///< index in the compilation's list of sources

@@ -99,6 +99,30 @@ bool zf_spec_format_file(zf_spec *spec, const char *path, zf_text *out, bool *ch
     return ok;
 }
 
+typedef struct laying_out {
+    const char *text;
+    size_t length;
+    zf_text *out;
+} laying_out;
+
+static bool lay_out(zf_spec *spec, void *data) {
+    laying_out *what = data;
+    const zf_source source = {.path = "", .text = what->text, .length = what->length};
+    const zf_ast_unit *unit = what->length > ZF_SOURCE_LIMIT ? NULL : zf_parse(spec, &source);
+    if (unit == NULL || spec->diags.errors > 0) return false;
+    zf_format_unit(unit, what->out);
+    return !what->out->failed && what->out->length <= ZF_SOURCE_LIMIT;
+}
+
+void zf_lay_out_text(const char *text, size_t length, zf_text *out) {
+    zf_spec *spec = zf_spec_create(&(zf_spec_options){.no_std = true});
+    zf_text laid = {0};
+    bool good = spec != NULL && zf_guarded(spec, lay_out, &(laying_out){text, length, &laid});
+    zf_text_add(out, good ? laid.data : text, good ? laid.length : length);
+    zf_text_free(&laid);
+    if (spec != NULL) zf_spec_destroy(spec);
+}
+
 void zf_spec_print_ast(const zf_spec *spec, zf_text *out) {
     for (const zf_module *module = spec->modules; module != NULL; module = module->next) {
         if (!module->is_std && module->unit != NULL) zf_ast_print(module->unit, out);

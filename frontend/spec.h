@@ -400,6 +400,9 @@ bool zf_spec_add_text(zf_spec *spec, const char *name, const char *text, size_t 
 /// Parses a file, alone, and prints it in the canonical layout; *changed tells whether that differs from the file. False when it
 /// does not parse; diagnostics tell.
 bool zf_spec_format_file(zf_spec *spec, const char *path, zf_text *out, bool *changed);
+/// A canonical text, which has a line for a whole algorithm, in the layout of `zfc fmt`, where lines are worth naming: this is
+/// the text that places in a container mean. What does not parse is given as it is. `text` ends in a 0.
+void zf_lay_out_text(const char *text, size_t length, zf_text *out);
 /// Checks everything that was added. True when there was no error.
 bool zf_spec_check(zf_spec *spec);
 

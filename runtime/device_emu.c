@@ -11,7 +11,7 @@
 #include "runtime/error_codes.h"
 
 struct zf_accelerator_code {
-    zf_abi_simt_kernel *kernels; ///< a copy: whoever made the code may free it
+    zf_abi_simt_kernel *kernels; ///< a copy: whoever made the code may free it, with the functions and the names of files
     uint32_t count;
     zf_accelerator_code *next;
 };
@@ -88,7 +88,7 @@ static zf_status fill(zf_accelerator *self, void *stream, uint64_t to, uint8_t b
 
 static bool same_kernel(const zf_abi_simt_kernel *a, const zf_abi_simt_kernel *b) {
     return a->emulated == b->emulated && a->threads == b->threads && a->tiles == b->tiles && a->shared_bytes == b->shared_bytes &&
-           strcmp(a->name, b->name) == 0;
+           a->files == b->files && strcmp(a->name, b->name) == 0;
 }
 
 static bool same_code(const zf_accelerator_code *known, const zf_abi_simt_kernel *kernels, uint32_t count) {

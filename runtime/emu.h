@@ -6,7 +6,8 @@
 // they run follows from a seed. A fault (the threads do not meet, an access is wrong, two threads race for a byte of shared
 // memory) ends the launch: the function that finds it does not return.
 //
-// `thread` is what the kernel was called with. `line` is of the `.zf` text, 0 where there is none; it goes into the error.
+// `thread` is what the kernel was called with. `line` is of the `.zf` text (ZF_ABI_PLACE), 0 where there is none; it goes into
+// the error.
 #ifndef ZF_RUNTIME_EMU_H
 #define ZF_RUNTIME_EMU_H
 

@@ -12,9 +12,22 @@ enum { SHARED_BYTE = 0xa7, ALIGNMENT = 256 };
 
 // ---- Faults ---------------------------------------------------------------------------------------------------
 
+/// A place as the reports of checks name it, FILE:LINE, behind `before`; nothing where there is none.
+static void name_line(const zf_emu_block *block, uint32_t line, const char *before, char *out, size_t room) {
+    const char *const *files = block->launch->kernel->files;
+    const char *file = files != NULL ? files[ZF_ABI_PLACE_FILE(line)] : NULL;
+    size_t length = file != NULL ? strlen(file) : 0, most = 120; // an error's place has room for the end of a path
+    out[0] = 0;
+    if (line == 0) return;
+    if (file != NULL)
+        snprintf(out, room, "%s%s:%u", before, length > most ? file + length - most : file, ZF_ABI_PLACE_LINE(line));
+    else
+        snprintf(out, room, "%s.zf line %u", before, ZF_ABI_PLACE_LINE(line));
+}
+
 static void place_fault(zf_emu_block *block, const zf_emu_thread_state *thread, uint32_t line) {
-    char where[32] = "";
-    if (line != 0) snprintf(where, sizeof where, ", .zf line %u", line);
+    char where[256];
+    name_line(block, line, ", ", where, sizeof where);
     block->fault = block->error.status;
     zf_fail_place(&block->error, block->fault, "device emu: kernel %.96s, thread block %u, thread %u%s",
                   block->launch->kernel->name, block->group, thread->number, where);
@@ -61,8 +74,8 @@ static void stuck(zf_emu_block *block, uint32_t count) {
         const zf_emu_thread_state *thread = &block->threads[i];
         if (thread->state != waits->state || thread->line != waits->line) missing = thread;
     }
-    char line[32] = "";
-    if (missing->state != ZF_EMU_ENDED) snprintf(line, sizeof line, " of line %u", missing->line);
+    char line[256] = "";
+    if (missing->state != ZF_EMU_ENDED) name_line(block, missing->line, " of ", line, sizeof line);
     zf_raise(&block->error, ZF_E_KERNEL_FAULT, "the thread %s that thread %u does not come to: that one %s%s",
              state_text(waits->state), missing->number, state_text(missing->state), line);
     place_fault(block, waits, waits->line);

@@ -133,7 +133,9 @@ static int explain(const zf_arguments *arguments, const zf_session *session, zf_
     bool as_json = zf_argument(arguments, "json") != NULL,
          code = stage && (strcmp(stage, "llvm") == 0 || strcmp(stage, "asm") == 0 || strcmp(stage, "ptx") == 0);
     uint64_t shaping[64];
-    zf_emit_options emit = {.assembly = code && strcmp(stage, "llvm") != 0, .shaping = shaping};
+    zf_emit_options emit = {.assembly = code && strcmp(stage, "llvm") != 0,
+                            .no_lines = zf_argument(arguments, "no-lines") != NULL,
+                            .shaping = shaping};
     if (!read_emit(arguments, stage, &emit, shaping)) return EXIT_BAD_USAGE;
     zf_text text = {0};
     zf_error error;

@@ -9,6 +9,7 @@
 #include "frontend/driver/shape_text.h"
 #include "frontend/driver/values.h"
 #include "frontend/driver/watch.h"
+#include "frontend/spec.h"
 #include "runtime/base/error.h"
 #include "runtime/container_open.h"
 
@@ -244,7 +245,16 @@ int zf_run_inspect(zf_arguments *arguments) {
     zf_container *container = NULL;
     zf_status status = zf_container_open(context, arguments->operands[0], &container, &error);
     zf_watch_container(container);
-    if (status == ZF_OK) status = show(container, arguments, &error);
+    if (status == ZF_OK && zf_argument(arguments, "program") != NULL) {
+        size_t length;
+        const char *unit = zf_container_unit(container, &length);
+        zf_text text = {0};
+        zf_lay_out_text(unit, length, &text);
+        if (text.length > 0) fwrite(text.data, 1, text.length, stdout);
+        zf_text_free(&text);
+    } else if (status == ZF_OK) {
+        status = show(container, arguments, &error);
+    }
     int exit_status = status == ZF_OK ? EXIT_GOOD : zf_report("inspect", &error);
     zf_watch_container(NULL);
     zf_container_close(container);

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import resource
 import shutil
 import struct
@@ -215,6 +216,37 @@ class RoundTrips(Case):
                 name = next(p.name for p in (self.dir / "cpu").iterdir() if p.stem.split(".")[-1] == column or p.stem == column)
                 self.assertEqual((self.dir / "cpu" / name).read_bytes(), (self.dir / "emu" / name).read_bytes(), f"{column}, rows {rows}")
         self.good("verify", "-q", "--device", "emu", container)
+
+
+    def test_program_of_a_file(self):
+        """What lines in reports are of: the program that the file carries, in the layout of `zfc fmt`."""
+        container = self.encode(make_rows(100))
+        text = self.good("inspect", "--program", container)
+        self.assertIn("\n    decode(i) = entries[codes[i]];\n", text)
+        self.assertIn("\ntable t {\n", text)
+        (self.dir / "t.zf").write_text(text)
+        self.assertEqual(self.good("fmt", self.dir / "t.zf"), text)
+
+    def test_lines_of_ptx(self):
+        """Kernels name the lines that they came from, by directives that change nothing else, and need no `debug` target."""
+        (self.dir / "own.zf").write_text("algorithm own<T: integer>(v: T[],\n    param by: T) -> T[] fully_parallel {\n    fn more(i) -> T =\n"
+                                         "        v[i] + by;\n    decode(i) = more(i) * 3;\n}\ntable t { c: i32 = own(bitpack); }\n")
+        place = f"{self.dir / 'own.zf'}:t.c"
+        for shaping in [(), ("--shaping", "9")]:
+            ptx = self.good("explain", "--emit=ptx", *shaping, place)
+            files = dict(re.findall(r'\.file\t(\d+) "(.*)"', ptx))
+            number = {pathlib.Path(path).name: k for k, path in files.items()}
+            self.assertEqual(sorted(number), ["bitpack.zf", "own.zf"])
+            lines = {(file, int(line)) for file, line in re.findall(r"\.loc\t(\d+) (\d+) \d+", ptx)}
+            decode = 1 + (SOURCE / "dsl/std/bitpack.zf").read_text().split("decode(i)")[0].count("\n")
+            self.assertLessEqual({(number["own.zf"], 1), (number["own.zf"], 4), (number["own.zf"], 5), (number["bitpack.zf"], decode)}, lines)
+            self.assertIn("\n.target sm_90\n", ptx)
+            self.assertNotIn(".debug_info", ptx)
+            plain = self.good("explain", "--emit=ptx", "--no-lines", *shaping, place)
+            self.assertNotRegex(plain, r"\.(loc|file)\t")
+            code = [[line for line in text.splitlines() if line and not re.match(r"\t\.(loc|file|section)\t|\$L__(tmp|func_)\w+:$", line)]
+                    for text in (ptx, plain)]
+            self.assertEqual(*code)
 
 
 class BadInput(Case):

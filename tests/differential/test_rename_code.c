@@ -40,7 +40,7 @@ static void print_column(const side *s, const zf_column *column, bool general, z
                                          branches, column->choice_count, (zf_abi_target){0}, 0, &decoder, &error);
     if (status == ZF_OK) {
         zf_plan_print(decoder->plan, out);
-        status = zf_decoder_print(decoder, general ? NULL : shaping, ZF_JIT_OPTIMISED, out, &error);
+        status = zf_decoder_print(decoder, general ? NULL : shaping, ZF_JIT_OPTIMISED, true, out, &error);
     }
     CHECK(status == ZF_OK, "%s: %s", column->codec_text, error.message);
     zf_decoder_free(decoder);

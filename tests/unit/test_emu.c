@@ -264,9 +264,10 @@ typedef struct fault {
 #define OTHER "kernel k, thread block 3, thread "
 static const fault faults[] = {
     {"a barrier that a thread misses", barrier_missed, "does not come to: that one has ended", OTHER "0, .zf line 10"},
-    {"two barriers", barriers_two, "thread 37 does not come to: that one waits at a barrier of line 12", OTHER "0, .zf line 11"},
+    {"two barriers", barriers_two, "thread 37 does not come to: that one waits at a barrier of .zf line 12",
+     OTHER "0, .zf line 11"},
     {"a shuffle that a lane misses", shuffle_missed, "thread 37 does not come to", OTHER "32, .zf line 13"},
-    {"a shuffle while a lane is at a barrier", shuffle_at_barrier, "that one waits at a barrier of line 14", ".zf line 15"},
+    {"a shuffle while a lane is at a barrier", shuffle_at_barrier, "that one waits at a barrier of .zf line 14", ".zf line 15"},
     {"a lane that no warp has", shuffle_lane, "lane 32 of 32", CHOSEN "16"},
     {"a ballot that a lane misses", ballot_missed, "waits at a ballot that thread 37", ".zf line 17"},
     {"a warp's barrier that a lane misses", warp_sync_missed, "barrier of its warp that thread 37", ".zf line 18"},
@@ -287,7 +288,8 @@ static const fault faults[] = {
     {"a write after reads of other warps", many_readers, "races with thread", ".zf line 35"},
     {"a write among atomics", mixed_atomics, "races with thread", ".zf line 36"},
     {"atomics after a write", atomic_after_store, "races with thread", ".zf line 37"},
-    {"two shuffles", shuffles_two, "thread 37 does not come to: that one waits at a shuffle of line 39", OTHER "32, .zf line 38"},
+    {"two shuffles", shuffles_two, "thread 37 does not come to: that one waits at a shuffle of .zf line 39",
+     OTHER "32, .zf line 38"},
 };
 
 static void test_faults(void) {

@@ -684,15 +684,15 @@ static void test_text(void) {
     zf_text text = {0};
     zf_error error = {0};
     uint64_t width = 7;
-    CHECK(zf_decoder_print(b.decoder, &width, ZF_JIT_IR, &text, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_decoder_print(b.decoder, &width, ZF_JIT_IR, true, &text, &error) == ZF_OK, "%s", error.message);
     CHECK(strstr(text.data, "@llvm.fshr.v16i32") != NULL, "unpacking wants funnel shifts of vectors:\n%s", text.data);
     zf_text_free(&text);
-    CHECK(zf_decoder_print(b.decoder, &width, ZF_JIT_OPTIMISED, &text, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_decoder_print(b.decoder, &width, ZF_JIT_OPTIMISED, true, &text, &error) == ZF_OK, "%s", error.message);
     CHECK(strstr(text.data, "shufflevector") != NULL && strstr(text.data, "store <") != NULL &&
               strstr(text.data, "load <") != NULL,
           "no vectors in:\n%s", text.data);
     zf_text_free(&text);
-    CHECK(zf_decoder_print(b.decoder, NULL, ZF_JIT_ASSEMBLY, &text, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_decoder_print(b.decoder, NULL, ZF_JIT_ASSEMBLY, true, &text, &error) == ZF_OK, "%s", error.message);
     CHECK(strstr(text.data, "zf_kernel_0:") != NULL, "no kernel in the assembly");
     zf_text_free(&text);
     finish(&b);

@@ -169,7 +169,14 @@ typedef struct zf_abi_simt_kernel {
                      uint8_t *out, uint64_t *failure, uint32_t block_count, uint32_t even);
     uint32_t shared_bytes; ///< emulated: of shared memory that the kernel wants; else the image says it
     uint32_t reserved;
+    const char *const *files; ///< emulated: what ZF_ABI_PLACE_FILE gives, from 1, or NULL
 } zf_abi_simt_kernel;
+
+/// A line of a program in 32 bits, as emulated kernels tell where they are: 0 is no place, file 0 no file that has a name.
+#define ZF_ABI_PLACE(file, line) ((uint32_t)(file) << 24 | (uint32_t)(line))
+#define ZF_ABI_PLACE_FILE(place) ((place) >> 24)
+#define ZF_ABI_PLACE_LINE(place) ((place) & 0xffffff)
+#define ZF_ABI_FILES_MOST 255
 
 typedef enum zf_abi_image_kind { ZF_IMAGE_NONE, ZF_IMAGE_PTX, ZF_IMAGE_CUBIN } zf_abi_image_kind;
 
