@@ -161,6 +161,8 @@ LLVMValueRef zf_cg_load_bits(zf_cg *cg, LLVMValueRef v_pointer, LLVMValueRef v_a
                              bool msb);
 /// The low word of (v_high : v_low) >> v_shift % 32, all i32.
 LLVMValueRef zf_cg_funnel(zf_cg *cg, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift);
+/// 32 bits, or `is_wide` 64, from bit v_shift % 32 of the word at v_from: reads two words, or three.
+LLVMValueRef zf_cg_words_span(zf_cg *cg, LLVMValueRef v_from, LLVMValueRef v_shift, bool is_wide);
 /// `v_count` (u64, at most `count_limit` <= 64) bits from bit v_shift % 32 (i32) of aligned words of 32 bits at v_from: two of
 /// them are read for up to 32 bits, three for more.
 LLVMValueRef zf_cg_words_bits(zf_cg *cg, LLVMValueRef v_from, LLVMValueRef v_shift, LLVMValueRef v_count, uint64_t count_limit,

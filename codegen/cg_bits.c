@@ -37,6 +37,18 @@ LLVMValueRef zf_cg_funnel(zf_cg *cg, LLVMValueRef v_high, LLVMValueRef v_low, LL
     return zf_cg_intrinsic(cg, "llvm.fshr", &ty, 1, v_args, 3);
 }
 
+LLVMValueRef zf_cg_words_span(zf_cg *cg, LLVMValueRef v_from, LLVMValueRef v_shift, bool is_wide) {
+    LLVMValueRef v_words[3];
+    for (unsigned k = 0; k < (is_wide ? 3 : 2); k++) {
+        v_words[k] = zf_cg_load(cg, cg->ty_i32, zf_cg_byte_at(cg, v_from, 4 * (uint64_t)k), 4);
+    }
+    LLVMValueRef v = zf_cg_funnel(cg, v_words[1], v_words[0], v_shift);
+    if (!is_wide) return v;
+    LLVMValueRef v_high = zf_cg_resize(cg, zf_cg_funnel(cg, v_words[2], v_words[1], v_shift), cg->ty_i64, false);
+    v_high = LLVMBuildShl(cg->builder, v_high, zf_cg_i64(cg, 32), "");
+    return zf_cg_or(cg, zf_cg_resize(cg, v, cg->ty_i64, false), v_high);
+}
+
 LLVMValueRef zf_cg_words_bits(zf_cg *cg, LLVMValueRef v_from, LLVMValueRef v_shift, LLVMValueRef v_count, uint64_t count_limit,
                               bool msb) {
     LLVMBuilderRef builder = cg->builder;

@@ -174,6 +174,8 @@ void zf_strip_end(zf_lower *lower, zf_strip *strip); ///< closes the stage
 LLVMValueRef zf_strip_bits(zf_lower *lower, zf_strip *strip, uint32_t edge, uint64_t stride, uint64_t from, uint64_t count);
 /// Is `expr` index * stride + from with both known?
 bool zf_lower_affine(const zf_lower_env *env, const zf_expr *expr, uint64_t *stride, uint64_t *from);
+/// The param p of which `expr` is index * p and `count` p itself; NULL where they are not.
+const zf_port *zf_lower_scaled(const zf_lower_env *env, const zf_expr *expr, const zf_expr *count);
 
 // ---- Scans (lower_scan.c) ----
 

@@ -136,6 +136,13 @@ static LLVMValueRef nonempty(zf_lower *lower, uint32_t node) {
     return lower->v_nonempty[node];
 }
 
+// The groups of a body are as many as this stream has elements: it has one at every group's index.
+static bool along_groups(const zf_lower_env *env, const zf_port *port) {
+    const zf_expr *groups = node_of(env)->inst->groups.value;
+    if (env->v_g == NULL || groups == NULL || groups->kind != ZF_X_LEN || groups->a->kind != ZF_X_STREAM) return false;
+    return groups->a->port == port;
+}
+
 static zf_cg_value element(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVMValueRef v_index, const zf_expr *access) {
     zf_lower_env *env = env_of(cg_env);
     zf_lower *lower = env->lower;
@@ -144,7 +151,7 @@ static zf_cg_value element(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LL
         access != NULL && access->kind == ZF_X_INDEX && access->a->kind == ZF_X_STREAM && zf_lower_is_index(env, access->b);
     // Where a check has vouched for every index of the domain, a guard need not. Prefix sums run along the stream itself.
     bool along = lower->kernel != NULL && lower->kernel->prefix != NULL && lower->kernel->edge == edge->index;
-    bool vouched = own && (along || is_hoisted(cg, cg_env, 1, access->span, access));
+    bool vouched = own && (along || along_groups(env, port) || is_hoisted(cg, cg_env, 1, access->span, access));
     zf_cg_value value;
     if (vouched && env->strip != NULL && env->strip->walk != NULL && zf_lower_pulled(env, edge, access, &value)) return value;
     if (vouched) v_index = own_index(env);
@@ -186,16 +193,20 @@ static LLVMValueRef bits(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVM
     }
     uint64_t stride, from, none, count;
     bool placed = env->strip != NULL || env->lanes != NULL || env->near != NULL;
-    if (placed && env->v_alive == NULL && access->a->kind == ZF_X_STREAM && !access->msb &&
-        is_hoisted(cg, cg_env, 1, access->span, access) && zf_lower_affine(env, access->b, &stride, &from) &&
-        zf_lower_affine(env, access->c, &none, &count) && none == 0) {
-        LLVMValueRef v = NULL;
+    placed = placed && env->v_alive == NULL && access->a->kind == ZF_X_STREAM && !access->msb;
+    placed = placed && is_hoisted(cg, cg_env, 1, access->span, access);
+    LLVMValueRef v = NULL;
+    if (placed && zf_lower_affine(env, access->b, &stride, &from) && zf_lower_affine(env, access->c, &none, &count) &&
+        none == 0) {
         if (env->strip != NULL) v = zf_strip_bits(lower, env->strip, edge->index, stride, from, count);
         if (env->lanes != NULL) v = zf_simt_lane_bits(lower, env->lanes, env->lane_k, edge->index, stride, from, count);
         if (env->near != NULL) v = zf_simt_near_bits(lower, env->near, edge->index, stride, from, count);
         if (v != NULL) return v;
     }
     uint64_t limit = access->c->range.lo >= 0 && access->c->range.hi < 64 ? (uint64_t)access->c->range.hi : 64;
+    const zf_port *width = placed && env->lanes != NULL ? zf_lower_scaled(env, access->b, access->c) : NULL;
+    if (width != NULL) v = zf_simt_lane_scaled_bits(env, edge->index, width, limit);
+    if (v != NULL) return v;
     v_at = tame(cg, env, v_at);
     return zf_cg_load_bits(cg, zf_lower_pointer(lower, edge->index), v_at, v_count, limit, access->msb);
 }

@@ -73,6 +73,36 @@ bool zf_lower_affine(const zf_lower_env *env, const zf_expr *expr, uint64_t *str
     return affine(env, expr, &steps, stride, from);
 }
 
+// What an expression is behind names, calls that only return, and conversions that keep every value.
+static const zf_expr *behind(const zf_lower_env *env, const zf_expr *e) {
+    for (unsigned steps = 0; e != NULL && steps < STEP_LIMIT && !e->is_seq && !e->effect; steps++) {
+        if (zf_lower_is_index(env, e)) return e;
+        if (e->kind == ZF_X_LOCAL && (e->local->kind == ZF_L_LET || e->local->kind == ZF_L_FORMAL) && e->local->init != NULL) {
+            e = e->local->init;
+        } else if (e->kind == ZF_X_CAST && e->type.kind == ZF_K_U64 && zf_kind_is_unsigned(e->a->type.kind)) {
+            e = e->a;
+        } else if (e->kind == ZF_X_CALL && e->call->body == NULL && !e->call->returns_inside) {
+            e = e->call->value;
+        } else {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+const zf_port *zf_lower_scaled(const zf_lower_env *env, const zf_expr *expr, const zf_expr *count) {
+    const zf_expr *e = behind(env, expr), *n = behind(env, count);
+    if (e == NULL || n == NULL || n->kind != ZF_X_PARAM || !zf_kind_is_unsigned(n->type.kind)) return NULL;
+    if (e->kind != ZF_X_BINARY || e->op != ZF_OP_MUL || e->type.kind != ZF_K_U64) return NULL;
+    const zf_expr *a = behind(env, e->a), *b = behind(env, e->b);
+    if (a == NULL || b == NULL) return NULL;
+    if (!zf_lower_is_index(env, a)) {
+        const zf_expr *c = a;
+        a = b, b = c;
+    }
+    return zf_lower_is_index(env, a) && b->kind == ZF_X_PARAM && b->port == n->port ? n->port : NULL;
+}
+
 // ---- Unpacking ------------------------------------------------------------------------------------------------
 
 typedef struct shape {

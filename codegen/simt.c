@@ -314,9 +314,19 @@ void zf_simt_barrier(zf_lower *lower, const char *what) {
     if (!zf_cg_site(lower->cg, ZF_SITE_BARRIER, what)) lower->cg->target->simt->barrier(lower->cg);
 }
 
+bool zf_simt_adds_up(zf_lower *lower, LLVMTypeRef ty) {
+    if (lower->cg->target->simt->add_up == NULL || LLVMGetTypeKind(ty) != LLVMIntegerTypeKind) return false;
+    return LLVMGetIntTypeWidth(ty) == 32 || LLVMGetIntTypeWidth(ty) == 64;
+}
+
 static LLVMValueRef scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane, bool most) {
     zf_cg *cg = lower->cg;
+    bool adds_up = !most && zf_simt_adds_up(lower, LLVMTypeOf(v));
     for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
+        if (adds_up) {
+            v = cg->target->simt->add_up(cg, v, step);
+            continue;
+        }
         LLVMValueRef v_from = zf_simt_lane_before(lower, v_lane, step);
         LLVMValueRef v_other = cg->target->simt->shuffle(cg, v, v_from);
         LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntUGE, v_lane, zf_cg_i32(cg, step));
@@ -358,9 +368,18 @@ void zf_simt_store_vector(zf_lower *lower, const zf_cg_value *values, unsigned c
         zf_cg_store(cg, v_byte, zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_at), 1);
         return;
     }
-    LLVMValueRef v = LLVMGetPoison(LLVMVectorType(ty, count));
-    for (unsigned k = 0; k < count; k++) {
-        v = LLVMBuildInsertElement(cg->builder, v, zf_lower_memory_form(lower, values[k]), zf_cg_i32(cg, k), "");
+    // By words: LLVM stores a vector of smaller elements in four pieces.
+    unsigned size = zf_kind_size(lower->type.kind), each = size < 4 ? 4 / size : 1;
+    LLVMTypeRef ty_word = each > 1 ? cg->ty_i32 : ty;
+    LLVMValueRef v = LLVMGetPoison(LLVMVectorType(ty_word, count / each));
+    for (unsigned k = 0; k < count; k += each) {
+        LLVMValueRef v_word = zf_lower_memory_form(lower, values[k]);
+        if (each > 1) v_word = zf_cg_resize(cg, v_word, cg->ty_i32, false);
+        for (unsigned e = 1; e < each; e++) {
+            LLVMValueRef v_next = zf_cg_resize(cg, zf_lower_memory_form(lower, values[k + e]), cg->ty_i32, false);
+            v_word = zf_cg_or(cg, v_word, LLVMBuildShl(cg->builder, v_next, zf_cg_i32(cg, e * 8 * size), ""));
+        }
+        v = LLVMBuildInsertElement(cg->builder, v, v_word, zf_cg_i32(cg, k / each), "");
     }
     zf_cg_store(cg, v, zf_cg_at_sink(cg, ty, lower->v_sink, v_index), 16);
 }

@@ -61,6 +61,8 @@ void zf_simt_unroll(zf_cg *cg, const zf_cg_loop *loop, unsigned times);
 
 /// Stores `count` values from element v_index on, as one aligned vector (booleans: a byte).
 void zf_simt_store_vector(zf_lower *lower, const zf_cg_value *values, unsigned count, LLVMValueRef v_index);
+/// Whether the target has `add_up` for values of this type.
+bool zf_simt_adds_up(zf_lower *lower, LLVMTypeRef ty);
 /// Sum, or largest (unsigned), of i32 values of the warp's lanes up to this one.
 LLVMValueRef zf_simt_scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane);
 LLVMValueRef zf_simt_most_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane);
@@ -70,10 +72,24 @@ LLVMValueRef zf_simt_lane_before(zf_lower *lower, LLVMValueRef v_lane, uint32_t 
 void zf_simt_barrier(zf_lower *lower, const char *what);                            ///< of all threads of the block
 LLVMValueRef zf_simt_shuffle(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane); ///< of any scalar type
 
+/// `count` neighbours whose ranks never fall, and rise by 1 at most from one to the next. What they read of packed bits is
+/// loaded for several of them at once.
+typedef struct zf_simt_neighbours {
+    LLVMValueRef v_ranks[16];
+    unsigned count;
+    LLVMBasicBlockRef bb_stage; ///< runs before the neighbours' bodies; open while they are built
+    LLVMBasicBlockRef bb_bodies;
+    struct zf_simt_window *windows;
+} zf_simt_neighbours;
+void zf_simt_neighbours_begin(zf_lower *lower, zf_simt_neighbours *neighbours);
+void zf_simt_neighbours_end(zf_lower *lower, zf_simt_neighbours *neighbours);
+
 /// An index that is v_base, the same for all threads, plus v_rank (i32), less than a tile: what is read there is addressed from
 /// the tile's place by 32 bits.
 typedef struct zf_simt_near {
     LLVMValueRef v_base, v_rank;
+    zf_simt_neighbours *neighbours; ///< v_rank is number `k` of these; NULL: it stands alone
+    unsigned k;
 } zf_simt_near;
 /// Bits index * stride + from .. + count of the edge's stream, or NULL where that is too wide.
 LLVMValueRef zf_simt_near_bits(zf_lower *lower, const zf_simt_near *near, uint32_t edge, uint64_t stride, uint64_t from,
@@ -97,6 +113,9 @@ zf_lower_env zf_simt_lane_env(zf_lower *lower, uint32_t node, zf_simt_lanes *lan
 /// Bits index * stride + from .. + count of the edge's stream for a lane, or NULL where that is too wide.
 LLVMValueRef zf_simt_lane_bits(zf_lower *lower, zf_simt_lanes *lanes, unsigned k, uint32_t edge, uint64_t stride, uint64_t from,
                                uint64_t count);
+/// Bits index * width .. + width of the edge's stream for a lane, where param `port` of the environment's node says the width: at
+/// most `limit`. NULL where that is too wide for several lanes.
+LLVMValueRef zf_simt_lane_scaled_bits(const zf_lower_env *env, uint32_t edge, const zf_port *port, uint64_t limit);
 /// Element `index` of an edge in memory for a lane.
 zf_cg_value zf_simt_lane_element(zf_lower *lower, zf_simt_lanes *lanes, unsigned k, uint32_t edge);
 

@@ -9,7 +9,10 @@
 // Nothing is made unless the sizes add up to the tile, so every output has a head.
 #include "codegen/simt.h"
 
-enum { CHUNK_EACH = 4 }; // groups a thread takes in a chunk
+enum {
+    CHUNK_EACH = 4, // groups a thread takes in a chunk
+    MARK_EACH = 4,  // heads that are marked together
+};
 
 typedef struct groups {
     zf_lower *lower;
@@ -70,14 +73,14 @@ static LLVMValueRef bounded(groups *t, LLVMValueRef v_size) {
     return zf_cg_resize(cg, v_size, cg->ty_i32, false);
 }
 
-// Elements of group v_g, of size v_size, that lie in this tile or behind it (i32).
-static LLVMValueRef size_in_tile(groups *t, LLVMValueRef v_g, LLVMValueRef v_size) {
+// Elements of group v_g, of size v_size, that lie in this tile or behind it (i32); none where it is not `v_inside` the tile.
+static LLVMValueRef size_in_tile(groups *t, LLVMValueRef v_g, LLVMValueRef v_size, LLVMValueRef v_inside) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_one = zf_cg_i64(cg, 1);
     v_size = zf_cg_resize(cg, v_size, cg->ty_i64, false);
-    LLVMValueRef v_last = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_add(cg, v_g, v_one), t->v_end);
+    LLVMValueRef v_last = zf_cg_and(cg, v_inside, zf_cg_icmp(cg, LLVMIntEQ, zf_cg_add(cg, v_g, v_one), t->v_end));
     LLVMValueRef v_cut = zf_cg_and(cg, v_last, zf_cg_icmp(cg, LLVMIntNE, t->v_o1, v_zero));
-    LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_g, t->v_g0);
+    LLVMValueRef v_first = zf_cg_and(cg, v_inside, zf_cg_icmp(cg, LLVMIntEQ, v_g, t->v_g0));
     LLVMValueRef v_skip = zf_cg_select(cg, v_first, t->v_o0, v_zero);
     LLVMValueRef v_stop = zf_cg_select(cg, v_cut, t->v_o1, v_size);
     // A tile ends inside its last group, and begins inside its first, which has elements: only the block's first groups may be
@@ -88,52 +91,95 @@ static LLVMValueRef size_in_tile(groups *t, LLVMValueRef v_g, LLVMValueRef v_siz
     LLVMValueRef v_outside = zf_cg_icmp(cg, LLVMIntUGE, v_skip, v_stop);
     if (!zf_cg_site(cg, ZF_SITE_CHECK, "the tile's begin inside its first group"))
         note_bad(t, zf_cg_and(cg, v_stored, v_outside));
-    return bounded(t, zf_cg_sub(cg, v_stop, zf_cg_clamp(cg, v_skip, v_stop, "elements before the tile")));
+    LLVMValueRef v_part = bounded(t, zf_cg_sub(cg, v_stop, zf_cg_clamp(cg, v_skip, v_stop, "elements before the tile")));
+    return zf_cg_select(cg, v_inside, v_part, zf_cg_i32(cg, 0));
 }
 
-// The sizes of this thread's groups of a chunk, from v_first on; those outside the tile have none.
-static void take_sizes(groups *t, LLVMValueRef v_first, LLVMValueRef v_slots[CHUNK_EACH]) {
+// A group's size; `env` says where it is.
+static LLVMValueRef size_at(groups *t, zf_lower_env *env) {
+    zf_cg *cg = t->lower->cg;
+    LLVMValueRef v_size = zf_cg_eval_body(cg, &env->env, &env->env.inst->size).v;
+    cg->v_guard = NULL;
+    return v_size;
+}
+
+// The sizes of CHUNK_EACH groups that all exist. Those `v_inside` (NULL: all of them, and none is cut) are the tile's.
+static void take_lanes(groups *t, LLVMValueRef v_first, const LLVMValueRef *v_inside, LLVMValueRef v_slots[CHUNK_EACH]) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
-    LLVMBasicBlockRef bb_whole = zf_cg_block(cg, "sizes_whole"), bb_some = zf_cg_block(cg, "sizes_some");
-    LLVMBasicBlockRef bb_taken = zf_cg_block(cg, "sizes_taken");
-    // Most threads have neither the first group nor the last, which alone are cut.
-    LLVMValueRef v_after = zf_cg_add(cg, v_first, zf_cg_i64(cg, CHUNK_EACH));
-    LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_after, t->v_end),
-                 v_begun = zf_cg_icmp(cg, LLVMIntUGT, v_first, t->v_g0);
-    LLVMValueRef v_inner = zf_cg_and(cg, zf_cg_within(cg, v_begun, "chunks behind the first group"),
-                                     zf_cg_within(cg, v_goes_on, "chunks before the last group"));
-    zf_cg_cond_br(cg, v_inner, bb_whole, bb_some);
-    zf_cg_enter(cg, bb_whole);
     zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, CHUNK_EACH);
     for (unsigned k = 0; k < CHUNK_EACH; k++) {
         zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
         env.v_g = env.v_i;
         env.v_i = NULL;
-        LLVMValueRef v_size = zf_cg_eval_body(cg, &env.env, &env.env.inst->size).v;
-        cg->v_guard = NULL;
-        LLVMBuildStore(cg->builder, bounded(t, v_size), v_slots[k]);
+        if (v_inside != NULL) env.v_counts = v_inside[k];
+        LLVMValueRef v_size = size_at(t, &env);
+        v_size = v_inside != NULL ? size_in_tile(t, env.v_g, v_size, v_inside[k]) : bounded(t, v_size);
+        LLVMBuildStore(cg->builder, v_size, v_slots[k]);
     }
     zf_simt_lanes_end(lower, &lanes);
-    zf_cg_br(cg, bb_taken);
-    zf_cg_enter(cg, bb_some);
+}
+
+static LLVMValueRef is_inside(groups *t, LLVMValueRef v_g) {
+    zf_cg *cg = t->lower->cg;
+    LLVMValueRef v_below = zf_cg_icmp(cg, LLVMIntULT, v_g, t->v_end), v_from = zf_cg_icmp(cg, LLVMIntUGE, v_g, t->v_g0);
+    return zf_cg_and(cg, zf_cg_within(cg, v_from, "groups of tiles before"), zf_cg_within(cg, v_below, "groups of tiles behind"));
+}
+
+// The same one by one: the block's last groups, which are fewer than a thread takes.
+static void take_last(groups *t, LLVMValueRef v_first, LLVMValueRef v_slots[CHUNK_EACH]) {
+    zf_lower *lower = t->lower;
+    zf_cg *cg = lower->cg;
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, CHUNK_EACH), "size");
+    LLVMValueRef v_g = zf_cg_add(cg, v_first, loop.v_i), v_inside = is_inside(t, v_g);
+    LLVMBasicBlockRef bb_one = zf_cg_block(cg, "size_one");
+    zf_cg_cond_br(cg, v_inside, bb_one, loop.bb_next);
+    zf_cg_enter(cg, bb_one);
+    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+    env.v_g = v_g;
+    LLVMValueRef v_size = size_in_tile(t, v_g, size_at(t, &env), v_inside);
     for (unsigned k = 0; k < CHUNK_EACH; k++) {
-        LLVMBasicBlockRef bb_one = zf_cg_block(cg, "size"), bb_next = zf_cg_block(cg, "size_next");
-        LLVMValueRef v_g = zf_cg_add(cg, v_first, zf_cg_i64(cg, k));
-        LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), v_slots[k]);
-        LLVMValueRef v_below = zf_cg_icmp(cg, LLVMIntULT, v_g, t->v_end), v_from = zf_cg_icmp(cg, LLVMIntUGE, v_g, t->v_g0);
-        LLVMValueRef v_mine = zf_cg_and(cg, zf_cg_within(cg, v_from, "groups of tiles before"),
-                                        zf_cg_within(cg, v_below, "groups of tiles behind"));
-        zf_cg_cond_br(cg, v_mine, bb_one, bb_next);
-        zf_cg_enter(cg, bb_one);
-        zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
-        env.v_g = v_g;
-        LLVMValueRef v_size = zf_cg_eval_body(cg, &env.env, &env.env.inst->size).v;
-        cg->v_guard = NULL;
-        LLVMBuildStore(cg->builder, size_in_tile(t, v_g, v_size), v_slots[k]);
-        zf_cg_br(cg, bb_next);
-        zf_cg_enter(cg, bb_next);
+        LLVMValueRef v_this = zf_cg_icmp(cg, LLVMIntEQ, loop.v_i, zf_cg_i64(cg, k));
+        LLVMValueRef v_before = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_slots[k], "");
+        LLVMBuildStore(cg->builder, zf_cg_select(cg, v_this, v_size, v_before), v_slots[k]);
     }
+    zf_cg_loop_end(cg, &loop);
+    zf_simt_unroll(cg, &loop, 1);
+}
+
+// The sizes of this thread's groups of a chunk, from v_first on; those outside the tile have none. Most threads have neither
+// the tile's first group nor its last, which alone are cut, nor the block's last.
+static void take_sizes(groups *t, LLVMValueRef v_first, LLVMValueRef v_slots[CHUNK_EACH]) {
+    zf_cg *cg = t->lower->cg;
+    LLVMBasicBlockRef bb_inner = zf_cg_block(cg, "sizes_inner"), bb_outer = zf_cg_block(cg, "sizes_outer");
+    LLVMBasicBlockRef bb_some = zf_cg_block(cg, "sizes_some"), bb_edge = zf_cg_block(cg, "sizes_edge");
+    LLVMBasicBlockRef bb_last = zf_cg_block(cg, "sizes_last"), bb_taken = zf_cg_block(cg, "sizes_taken");
+    LLVMValueRef v_after = zf_cg_add(cg, v_first, zf_cg_i64(cg, CHUNK_EACH));
+    LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_after, t->v_end);
+    LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGT, v_first, t->v_g0);
+    LLVMValueRef v_inner = zf_cg_and(cg, zf_cg_within(cg, v_begun, "chunks behind the first group"),
+                                     zf_cg_within(cg, v_goes_on, "chunks before the last group"));
+    zf_cg_cond_br(cg, v_inner, bb_inner, bb_outer);
+    zf_cg_enter(cg, bb_inner);
+    take_lanes(t, v_first, NULL, v_slots);
+    zf_cg_br(cg, bb_taken);
+    zf_cg_enter(cg, bb_outer);
+    for (unsigned k = 0; k < CHUNK_EACH; k++) LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), v_slots[k]);
+    LLVMValueRef v_before_end = zf_cg_icmp(cg, LLVMIntULT, v_first, t->v_end);
+    LLVMValueRef v_some = zf_cg_and(cg, zf_cg_within(cg, v_before_end, "chunks that begin in the tile"),
+                                    zf_cg_icmp(cg, LLVMIntUGT, v_after, t->v_g0));
+    zf_cg_cond_br(cg, v_some, bb_some, bb_taken);
+    zf_cg_enter(cg, bb_some);
+    LLVMValueRef v_exist = zf_cg_icmp(cg, LLVMIntULE, v_after, t->v_groups);
+    zf_cg_cond_br(cg, zf_cg_within(cg, v_exist, "groups that a thread takes together"), bb_edge, bb_last);
+    zf_cg_enter(cg, bb_edge);
+    LLVMValueRef v_inside[CHUNK_EACH];
+    for (unsigned k = 0; k < CHUNK_EACH; k++) v_inside[k] = is_inside(t, zf_cg_add(cg, v_first, zf_cg_i64(cg, k)));
+    take_lanes(t, v_first, v_inside, v_slots);
+    zf_cg_br(cg, bb_taken);
+    zf_cg_enter(cg, bb_last);
+    take_last(t, v_first, v_slots);
     zf_cg_br(cg, bb_taken);
     zf_cg_enter(cg, bb_taken);
 }
@@ -187,53 +233,83 @@ static void clear_bits(groups *t) {
     }
 }
 
+static void or_bits(groups *t, LLVMValueRef v_word, LLVMValueRef v_mask) {
+    zf_cg *cg = t->lower->cg;
+    LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i32, t->v_bits, zf_cg_resize(cg, v_word, cg->ty_i64, false));
+    LLVMBuildAtomicRMW(cg->builder, LLVMAtomicRMWBinOpOr, v_at, v_mask, LLVMAtomicOrderingMonotonic, 0);
+}
+
+// The same where there are any.
 static void set_bits(groups *t, LLVMValueRef v_word, LLVMValueRef v_mask) {
     zf_cg *cg = t->lower->cg;
     LLVMBasicBlockRef bb_set = zf_cg_block(cg, "set"), bb_next = zf_cg_block(cg, "set_next");
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_mask, zf_cg_i32(cg, 0)), bb_set, bb_next);
     zf_cg_enter(cg, bb_set);
-    LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i32, t->v_bits, zf_cg_resize(cg, v_word, cg->ty_i64, false));
-    LLVMBuildAtomicRMW(cg->builder, LLVMAtomicRMWBinOpOr, v_at, v_mask, LLVMAtomicOrderingMonotonic, 0);
+    or_bits(t, v_word, v_mask);
     zf_cg_br(cg, bb_next);
     zf_cg_enter(cg, bb_next);
 }
 
-// The heads of a thread's groups, the first of which stands at output v_at (i32); heads behind the tile are nobody's. Those
-// within the same two words are set together.
-static void mark_heads_of(groups *t, LLVMValueRef v_first, LLVMValueRef *v_sizes, LLVMValueRef v_at) {
+// The heads of MARK_EACH groups one by one; the first stands at output v_at (i32). Heads behind the tile are nobody's.
+static void mark_each(groups *t, LLVMValueRef v_first, const LLVMValueRef *v_sizes, LLVMValueRef v_at) {
     zf_cg *cg = t->lower->cg;
-    LLVMValueRef v_zero = zf_cg_i32(cg, 0), v_five = zf_cg_i32(cg, 5), v_one = zf_cg_i32(cg, 1);
-    LLVMValueRef v_word = LLVMBuildLShr(cg->builder, v_at, v_five, ""), v_near[2] = {v_zero, v_zero};
-    for (unsigned k = 0; k < CHUNK_EACH; k++) {
-        LLVMValueRef v_inside = zf_cg_icmp(cg, LLVMIntULT, v_at, t->v_length),
-                     v_some = zf_cg_icmp(cg, LLVMIntNE, v_sizes[k], v_zero);
+    LLVMValueRef v_zero = zf_cg_i32(cg, 0), v_one = zf_cg_i32(cg, 1);
+    for (unsigned k = 0; k < MARK_EACH; k++) {
+        LLVMBasicBlockRef bb_head = zf_cg_block(cg, "head"), bb_next = zf_cg_block(cg, "head_next");
+        LLVMValueRef v_within = zf_cg_icmp(cg, LLVMIntULT, v_at, t->v_length);
+        LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_sizes[k], v_zero);
         LLVMValueRef v_here = zf_cg_and(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_some, "groups that have elements"),
-                                        zf_cg_within(cg, v_inside, "heads inside the tile"));
+                                        zf_cg_within(cg, v_within, "heads inside the tile"));
+        zf_cg_cond_br(cg, v_here, bb_head, bb_next);
+        zf_cg_enter(cg, bb_head);
         LLVMValueRef v_bit = LLVMBuildShl(cg->builder, v_one, zf_cg_and(cg, v_at, zf_cg_i32(cg, 31)), "");
-        v_bit = zf_cg_select(cg, v_here, v_bit, v_zero);
-        LLVMValueRef v_own = LLVMBuildLShr(cg->builder, v_at, v_five, ""), v_away = zf_cg_sub(cg, v_own, v_word);
-        for (unsigned w = 0; w < 2; w++) {
-            LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntEQ, v_away, zf_cg_i32(cg, w));
-            v_in = zf_cg_holds(cg, ZF_SITE_MASK, v_in, "heads of this word");
-            v_near[w] = zf_cg_or(cg, v_near[w], zf_cg_select(cg, v_in, v_bit, v_zero));
-        }
-        if (k > 0) { // the first is in its own word
-            LLVMValueRef v_far = zf_cg_holds(cg, ZF_SITE_MASK, zf_cg_icmp(cg, LLVMIntUGT, v_away, v_one), "heads further away");
-            set_bits(t, v_own, zf_cg_select(cg, v_far, v_bit, v_zero));
-        }
+        or_bits(t, LLVMBuildLShr(cg->builder, v_at, zf_cg_i32(cg, 5), ""), v_bit);
         if (!t->never_empty) {
-            LLVMBasicBlockRef bb_head = zf_cg_block(cg, "head"), bb_next = zf_cg_block(cg, "head_next");
-            zf_cg_cond_br(cg, v_here, bb_head, bb_next);
-            zf_cg_enter(cg, bb_head);
             LLVMValueRef v_g = zf_cg_sub(cg, zf_cg_add(cg, v_first, zf_cg_i64(cg, k)), t->v_g0);
             LLVMValueRef v_to = zf_cg_at(cg, cg->ty_i32, t->v_heads, zf_cg_resize(cg, v_at, cg->ty_i64, false));
             zf_cg_store(cg, zf_cg_resize(cg, v_g, cg->ty_i32, false), v_to, 4);
-            zf_cg_br(cg, bb_next);
-            zf_cg_enter(cg, bb_next);
         }
+        zf_cg_br(cg, bb_next);
+        zf_cg_enter(cg, bb_next);
         v_at = zf_cg_add(cg, v_at, v_sizes[k]);
     }
-    for (unsigned w = 0; w < 2; w++) set_bits(t, zf_cg_add(cg, v_word, zf_cg_i32(cg, w)), v_near[w]);
+}
+
+// The heads of MARK_EACH groups. Where they lie within 64 outputs, all in the tile, they are made as one mask.
+static void mark_heads_of(groups *t, LLVMValueRef v_first, const LLVMValueRef *v_sizes, LLVMValueRef v_at) {
+    zf_cg *cg = t->lower->cg;
+    if (!t->never_empty) {
+        mark_each(t, v_first, v_sizes, v_at);
+        return;
+    }
+    LLVMValueRef v_one = zf_cg_i64(cg, 1), v_away = zf_cg_i32(cg, 0), v_mask = v_one;
+    for (unsigned k = 1; k < MARK_EACH; k++) {
+        v_away = zf_cg_add(cg, v_away, v_sizes[k - 1]);
+        LLVMValueRef v_shift = zf_cg_resize(cg, zf_cg_and(cg, v_away, zf_cg_i32(cg, 63)), cg->ty_i64, false);
+        v_mask = zf_cg_or(cg, v_mask, LLVMBuildShl(cg->builder, v_one, v_shift, ""));
+    }
+    LLVMBasicBlockRef bb_near = zf_cg_block(cg, "heads_near"), bb_far = zf_cg_block(cg, "heads_far");
+    LLVMBasicBlockRef bb_marked = zf_cg_block(cg, "heads_marked");
+    LLVMValueRef v_within = zf_cg_icmp(cg, LLVMIntULT, zf_cg_add(cg, v_at, v_away), t->v_length);
+    v_within = zf_cg_within(cg, v_within, "heads inside the tile, together");
+    LLVMValueRef v_together = zf_cg_icmp(cg, LLVMIntULT, v_away, zf_cg_i32(cg, 64));
+    v_within = zf_cg_and(cg, v_within, zf_cg_holds(cg, ZF_SITE_MASK, v_together, "heads within one mask"));
+    zf_cg_cond_br(cg, v_within, bb_near, bb_far);
+    zf_cg_enter(cg, bb_near);
+    LLVMValueRef v_word = LLVMBuildLShr(cg->builder, v_at, zf_cg_i32(cg, 5), "");
+    LLVMValueRef v_shift = zf_cg_and(cg, v_at, zf_cg_i32(cg, 31)), v_half = zf_cg_i64(cg, 32);
+    LLVMValueRef v_low = LLVMBuildShl(cg->builder, v_mask, zf_cg_resize(cg, v_shift, cg->ty_i64, false), "");
+    LLVMValueRef v_top = zf_cg_resize(cg, LLVMBuildLShr(cg->builder, v_mask, zf_cg_i64(cg, 33), ""), cg->ty_i32, false);
+    v_top = LLVMBuildLShr(cg->builder, v_top, zf_cg_sub(cg, zf_cg_i32(cg, 31), v_shift), "");
+    or_bits(t, v_word, zf_cg_resize(cg, v_low, cg->ty_i32, false));
+    LLVMValueRef v_high = zf_cg_resize(cg, LLVMBuildLShr(cg->builder, v_low, v_half, ""), cg->ty_i32, false);
+    set_bits(t, zf_cg_add(cg, v_word, zf_cg_i32(cg, 1)), v_high);
+    set_bits(t, zf_cg_add(cg, v_word, zf_cg_i32(cg, 2)), v_top);
+    zf_cg_br(cg, bb_marked);
+    zf_cg_enter(cg, bb_far);
+    mark_each(t, v_first, v_sizes, v_at);
+    zf_cg_br(cg, bb_marked);
+    zf_cg_enter(cg, bb_marked);
 }
 
 // Walks the tile's groups and marks their heads; the sum of their sizes, which all threads know (i32).
@@ -269,7 +345,10 @@ static LLVMValueRef mark_heads(groups *t) {
     LLVMValueRef v_before = sum_before(t, v_own, zf_cg_and(cg, loop.v_i, v_one), &v_total);
     LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_carry, "");
     LLVMValueRef v_at = zf_cg_add(cg, v_so_far, v_before);
-    mark_heads_of(t, v_first, v_sizes, v_at);
+    for (unsigned k = 0; k < CHUNK_EACH; k += MARK_EACH) {
+        mark_heads_of(t, zf_cg_add(cg, v_first, zf_cg_i64(cg, k)), v_sizes + k, v_at);
+        for (unsigned i = k; i < k + MARK_EACH; i++) v_at = zf_cg_add(cg, v_at, v_sizes[i]);
+    }
     // More than any tile stays more, without wrapping.
     LLVMValueRef v_sum_now = zf_cg_add(cg, v_so_far, v_total);
     LLVMBuildStore(cg->builder, zf_cg_clamp(cg, v_sum_now, zf_cg_i32(cg, 1u << 29), "sums that would wrap"), v_carry);
@@ -344,12 +423,12 @@ typedef struct place {
     LLVMValueRef v_q, v_rank, v_head;
 } place;
 
-static zf_cg_value output(groups *t, const place *p) {
+static zf_cg_value output(groups *t, const place *p, zf_simt_neighbours *neighbours, unsigned k) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
     zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
     env.v_g = zf_cg_add(cg, t->v_g0, zf_cg_resize(cg, p->v_rank, cg->ty_i64, false));
-    zf_simt_near near = {t->v_g0, p->v_rank};
+    zf_simt_near near = {t->v_g0, p->v_rank, neighbours, k};
     if (t->never_empty) env.near = &near; // else a tile may have more groups than outputs
     LLVMValueRef v_in = zf_cg_resize(cg, zf_cg_sub(cg, p->v_q, p->v_head), cg->ty_i64, false);
     // The tile may begin inside the group whose head is its first output.
@@ -420,7 +499,11 @@ static LLVMValueRef whole_rows(groups *t, uint32_t row, unsigned count) {
     place places[16];
     zf_cg_value values[16];
     find_places(t, v_q, count, places);
-    for (unsigned k = 0; k < count; k++) values[k] = output(t, &places[k]);
+    zf_simt_neighbours neighbours = {.count = count};
+    for (unsigned k = 0; k < count; k++) neighbours.v_ranks[k] = places[k].v_rank;
+    zf_simt_neighbours_begin(lower, &neighbours);
+    for (unsigned k = 0; k < count; k++) values[k] = output(t, &places[k], &neighbours, k);
+    zf_simt_neighbours_end(lower, &neighbours);
     zf_simt_store_vector(lower, values, count, zf_cg_add(cg, t->tile->v_lo, zf_cg_resize(cg, v_q, cg->ty_i64, false)));
     zf_cg_loop_end(cg, &loop);
     zf_simt_unroll(cg, &loop, 2);
@@ -450,7 +533,7 @@ static void cut_rows(groups *t, LLVMValueRef v_from, uint32_t row, unsigned coun
         LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntULT, places[k].v_q, t->v_length);
         zf_cg_cond_br(cg, zf_cg_within(cg, v_mine, "outputs of a cut row"), bb_one, bb_next);
         zf_cg_enter(cg, bb_one);
-        zf_cg_value value = output(t, &places[k]);
+        zf_cg_value value = output(t, &places[k], NULL, 0);
         if (is_bool) {
             LLVMValueRef v = LLVMBuildShl(cg->builder, zf_lower_memory_form(lower, value), LLVMConstInt(cg->ty_i8, k, 0), "");
             LLVMBuildStore(cg->builder, zf_cg_or(cg, LLVMBuildLoad2(cg->builder, cg->ty_i8, v_byte, ""), v), v_byte);

@@ -4,12 +4,15 @@
 // takes its bits by constant shifts.
 #include "codegen/simt.h"
 
+#include <string.h>
+
 enum { MOST_WORDS = 40 };
 
 struct zf_simt_window {
     uint32_t edge;
     bool elements; ///< else bits
     uint64_t stride, from, count;
+    const zf_port *port;   ///< not NULL: stride and count are this param's value
     unsigned at;           ///< bit of v_words at which lane 0 begins
     LLVMValueRef *v_words; ///< bits: i32 each; elements: one each
     struct zf_simt_window *next;
@@ -44,7 +47,7 @@ zf_lower_env zf_simt_lane_env(zf_lower *lower, uint32_t node, zf_simt_lanes *lan
 
 static window *find(zf_simt_lanes *lanes, const window *like) {
     for (window *w = lanes->windows; w != NULL; w = w->next) {
-        bool same = w->edge == like->edge && w->elements == like->elements && w->stride == like->stride;
+        bool same = w->edge == like->edge && w->elements == like->elements && w->stride == like->stride && w->port == like->port;
         if (same && w->from == like->from && w->count == like->count) return w;
     }
     return NULL;
@@ -146,6 +149,42 @@ LLVMValueRef zf_simt_lane_bits(zf_lower *lower, zf_simt_lanes *lanes, unsigned k
     return zf_cg_or(cg, v, LLVMBuildShl(cg->builder, v_high, zf_cg_i64(cg, 32), ""));
 }
 
+// Lanes whose bits fit into 64 together are loaded together, and shift by multiples of the width.
+LLVMValueRef zf_simt_lane_scaled_bits(const zf_lower_env *env, uint32_t edge, const zf_port *port, uint64_t limit) {
+    zf_lower *lower = env->lower;
+    zf_cg *cg = lower->cg;
+    zf_simt_lanes *lanes = env->lanes;
+    unsigned together = lanes->count;
+    while (together > 1 && together * limit > 64) together /= 2;
+    if (together == 1 || limit == 0) return NULL;
+    window like = {.edge = edge, .port = port};
+    window *w = find(lanes, &like);
+    bool is_wide = together * limit > 32;
+    LLVMTypeRef ty = is_wide ? cg->ty_i64 : cg->ty_i32;
+    if (w == NULL) {
+        w = add(cg, lanes, &like, lanes->count);
+        LLVMBasicBlockRef bb_before = zf_cg_here(cg);
+        LLVMValueRef v_pointer = zf_lower_pointer(lower, edge);
+        zf_cg_enter(cg, lanes->bb_stage);
+        zf_lower_env at_stage = *env;
+        LLVMValueRef v_width = zf_cg_resize(cg, at_stage.env.param(cg, &at_stage.env, port).v, cg->ty_i64, false);
+        LLVMValueRef v_mask = zf_cg_resize(cg, zf_cg_low_mask(cg, v_width, limit), ty, false);
+        for (unsigned first = 0; first < lanes->count; first += together) {
+            LLVMValueRef v_bit = zf_cg_mul(cg, zf_cg_add(cg, lanes->v_first, zf_cg_i64(cg, first)), v_width);
+            LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i32, v_pointer, LLVMBuildLShr(cg->builder, v_bit, zf_cg_i64(cg, 5), ""));
+            LLVMValueRef v = zf_cg_words_span(cg, v_from, zf_cg_resize(cg, v_bit, cg->ty_i32, false), is_wide);
+            for (unsigned k = 0; k < together; k++) {
+                LLVMValueRef v_away = zf_cg_resize(cg, zf_cg_mul(cg, v_width, zf_cg_i64(cg, k)), ty, false);
+                LLVMValueRef v_down = k == 0 ? v : LLVMBuildLShr(cg->builder, v, v_away, "");
+                w->v_words[first + k] = zf_cg_resize(cg, zf_cg_and(cg, v_down, v_mask), cg->ty_i64, false);
+            }
+        }
+        lanes->bb_stage = zf_cg_here(cg);
+        zf_cg_enter(cg, bb_before);
+    }
+    return w->v_words[env->lane_k];
+}
+
 zf_cg_value zf_simt_lane_element(zf_lower *lower, zf_simt_lanes *lanes, unsigned k, uint32_t edge) {
     zf_cg *cg = lower->cg;
     zf_type type = zf_type_strip(lower->graph->edges[edge].type);
@@ -172,19 +211,88 @@ zf_cg_value zf_simt_lane_element(zf_lower *lower, zf_simt_lanes *lanes, unsigned
 
 // ---- Near a known index ---------------------------------------------------------------------------------------
 
+// Where element v_base + v_rank begins: the word, and *v_at its bit, of which the lower five bits count.
+static LLVMValueRef near_word(zf_lower *lower, LLVMValueRef v_base, LLVMValueRef v_rank, const window *like, LLVMValueRef *v_at) {
+    zf_cg *cg = lower->cg;
+    LLVMBuilderRef builder = cg->builder;
+    LLVMValueRef v_bit = zf_cg_add(cg, zf_cg_mul(cg, v_base, zf_cg_i64(cg, like->stride)), zf_cg_i64(cg, like->from));
+    LLVMValueRef v_start =
+        zf_cg_at(cg, cg->ty_i32, zf_lower_pointer(lower, like->edge), LLVMBuildLShr(builder, v_bit, zf_cg_i64(cg, 5), ""));
+    *v_at = zf_cg_and(cg, zf_cg_resize(cg, v_bit, cg->ty_i32, false), zf_cg_i32(cg, 31));
+    *v_at = zf_cg_add(cg, *v_at, zf_cg_mul(cg, v_rank, zf_cg_i32(cg, (uint32_t)like->stride)));
+    LLVMValueRef v_word = zf_cg_resize(cg, LLVMBuildLShr(builder, *v_at, zf_cg_i32(cg, 5), ""), cg->ty_i64, false);
+    return zf_cg_at(cg, cg->ty_i32, v_start, v_word);
+}
+
+void zf_simt_neighbours_begin(zf_lower *lower, zf_simt_neighbours *neighbours) {
+    zf_cg *cg = lower->cg;
+    neighbours->bb_stage = zf_cg_block(cg, "neighbours_load");
+    neighbours->bb_bodies = zf_cg_block(cg, "neighbours");
+    zf_cg_br(cg, neighbours->bb_stage);
+    zf_cg_enter(cg, neighbours->bb_bodies);
+}
+
+void zf_simt_neighbours_end(zf_lower *lower, zf_simt_neighbours *neighbours) {
+    LLVMBasicBlockRef bb_before = zf_cg_here(lower->cg);
+    zf_cg_enter(lower->cg, neighbours->bb_stage);
+    zf_cg_br(lower->cg, neighbours->bb_bodies);
+    zf_cg_enter(lower->cg, bb_before);
+}
+
+// `span` bits (at most 64) from where neighbour `first` begins, as i32 or i64.
+static LLVMValueRef load_span(zf_lower *lower, const zf_simt_near *near, const window *like, unsigned first, uint64_t span) {
+    zf_cg *cg = lower->cg;
+    LLVMBasicBlockRef bb_before = zf_cg_here(cg);
+    zf_cg_enter(cg, near->neighbours->bb_stage);
+    LLVMValueRef v_at, v_from = near_word(lower, near->v_base, near->neighbours->v_ranks[first], like, &v_at);
+    LLVMValueRef v = zf_cg_words_span(cg, v_from, v_at, span > 32);
+    near->neighbours->bb_stage = zf_cg_here(cg);
+    zf_cg_enter(cg, bb_before);
+    return v;
+}
+
+// The bits of one of several neighbours: as many as 64 bits hold are loaded together, and each shifts by how far its rank is
+// from the first's.
+static LLVMValueRef neighbour_bits(zf_lower *lower, const zf_simt_near *near, const window *like, unsigned together) {
+    zf_cg *cg = lower->cg;
+    zf_simt_neighbours *all = near->neighbours;
+    unsigned first = near->k / together * together;
+    window *w = all->windows;
+    while (w != NULL && !(w->edge == like->edge && w->stride == like->stride && w->from == like->from && w->count == like->count))
+        w = w->next;
+    if (w == NULL) {
+        w = ZF_NEW(cg->arena, window);
+        *w = *like;
+        w->v_words = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, 16);
+        memset(w->v_words, 0, 16 * sizeof(LLVMValueRef));
+        w->next = all->windows;
+        all->windows = w;
+    }
+    if (w->v_words[first] == NULL) {
+        w->v_words[first] = load_span(lower, near, like, first, (together - 1) * like->stride + like->count);
+    }
+    LLVMValueRef v = w->v_words[first];
+    LLVMTypeRef ty = LLVMTypeOf(v);
+    if (near->k != first) {
+        LLVMValueRef v_away = zf_cg_sub(cg, near->v_rank, all->v_ranks[first]);
+        v_away = zf_cg_mul(cg, v_away, zf_cg_i32(cg, (uint32_t)like->stride));
+        v = LLVMBuildLShr(cg->builder, v, zf_cg_resize(cg, v_away, ty, false), "");
+    }
+    uint64_t mask = like->count == 64 ? UINT64_MAX : (UINT64_C(1) << like->count) - 1;
+    return zf_cg_resize(cg, zf_cg_and(cg, v, LLVMConstInt(ty, mask, 0)), cg->ty_i64, false);
+}
+
 LLVMValueRef zf_simt_near_bits(zf_lower *lower, const zf_simt_near *near, uint32_t edge, uint64_t stride, uint64_t from,
                                uint64_t count) {
     zf_cg *cg = lower->cg;
-    LLVMBuilderRef builder = cg->builder;
     if (count == 0) return zf_cg_i64(cg, 0);
     if (count > 64 || stride > 512) return NULL;
-    LLVMValueRef v_bit = zf_cg_add(cg, zf_cg_mul(cg, near->v_base, zf_cg_i64(cg, stride)), zf_cg_i64(cg, from));
-    LLVMValueRef v_start =
-        zf_cg_at(cg, cg->ty_i32, zf_lower_pointer(lower, edge), LLVMBuildLShr(builder, v_bit, zf_cg_i64(cg, 5), ""));
-    LLVMValueRef v_at = zf_cg_and(cg, zf_cg_resize(cg, v_bit, cg->ty_i32, false), zf_cg_i32(cg, 31));
-    v_at = zf_cg_add(cg, v_at, zf_cg_mul(cg, near->v_rank, zf_cg_i32(cg, (uint32_t)stride)));
-    LLVMValueRef v_word = zf_cg_resize(cg, LLVMBuildLShr(builder, v_at, zf_cg_i32(cg, 5), ""), cg->ty_i64, false);
-    return zf_cg_words_bits(cg, zf_cg_at(cg, cg->ty_i32, v_start, v_word), v_at, zf_cg_i64(cg, count), count, false);
+    window like = {.edge = edge, .stride = stride, .from = from, .count = count};
+    unsigned together = near->neighbours == NULL ? 1 : near->neighbours->count;
+    while (together > 1 && (together - 1) * stride + count > 64) together /= 2;
+    if (together > 1) return neighbour_bits(lower, near, &like, together);
+    LLVMValueRef v_at, v_from = near_word(lower, near->v_base, near->v_rank, &like, &v_at);
+    return zf_cg_words_bits(cg, v_from, v_at, zf_cg_i64(cg, count), count, false);
 }
 
 zf_cg_value zf_simt_near_element(zf_lower *lower, const zf_simt_near *near, uint32_t edge) {

@@ -94,7 +94,12 @@ static void combine_rows(row *rows, unsigned count, uint32_t number) {
         }
         v_up[r] = v_sums[r][rows->lanes - 1];
     }
+    bool adds_up = running->reduce->op == ZF_RED_SUM && zf_simt_adds_up(lower, ty);
     for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
+        if (adds_up) {
+            for (unsigned r = 0; r < count; r++) v_up[r] = cg->target->simt->add_up(cg, v_up[r], step);
+            continue;
+        }
         LLVMValueRef v_from = zf_simt_lane_before(lower, v_lane, step);
         LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntUGE, v_lane, zf_cg_i32(cg, step)), v_other[BATCH];
         v_has = zf_cg_holds(cg, ZF_SITE_MASK, v_has, "lanes that have one before them");

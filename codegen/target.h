@@ -29,6 +29,9 @@ typedef struct zf_simt_ops {
     /// The low word of (v_high : v_low) >> v_shift % 32, where the back end has no good code for llvm.fshr; may be NULL.
     LLVMValueRef (*funnel)(zf_cg *cg, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift);
     bool keeps_lines; ///< the back end says in its text which line of the `.zf` text an instruction is of
+    /// A value (i32 or i64) plus that of the lane `distance` below in the warp, or alone where there is none; may be NULL: it is
+    /// made of shuffles.
+    LLVMValueRef (*add_up)(zf_cg *cg, LLVMValueRef v_value, uint32_t distance);
     /// Done with a kernel: the emulator puts its checks in.
     void (*finish)(zf_cg *cg, LLVMValueRef v_function);
 } zf_simt_ops;

@@ -1,6 +1,7 @@
 // NVIDIA GPUs: threads and warps by intrinsics of LLVM's NVPTX back end, shared memory in address space 3.
 #include <llvm-c/Target.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "codegen/cg_emit.h"
 #include "codegen/target.h"
@@ -82,6 +83,27 @@ static LLVMValueRef funnel(zf_cg *cg, LLVMValueRef v_high, LLVMValueRef v_low, L
     return LLVMBuildCall2(cg->builder, ty, v_asm, v_args, 3, "");
 }
 
+// A shuffle says which lanes got something, so that nothing else decides whether to add.
+static LLVMValueRef add_up(zf_cg *cg, LLVMValueRef v_value, uint32_t distance) {
+    static const char narrow[] = "{ .reg .b32 t; .reg .pred p; shfl.sync.up.b32 t|p, $1, $2, 0, -1; @p add.u32 t, t, $1; "
+                                 "mov.b32 $0, t; }";
+    static const char wide[] = "{ .reg .b32 l, h; .reg .b64 t; .reg .pred p; mov.b64 {l, h}, $1; "
+                               "shfl.sync.up.b32 l, l, $2, 0, -1; shfl.sync.up.b32 h|p, h, $2, 0, -1; mov.b64 t, {l, h}; "
+                               "@p add.u64 t, t, $1; mov.b64 $0, t; }";
+    LLVMTypeRef ty = LLVMTypeOf(v_value), types[2] = {ty, cg->ty_i32};
+    bool is_wide = LLVMGetIntTypeWidth(ty) == 64;
+    const char *text = is_wide ? wide : narrow, *constraints = is_wide ? "=l,l,n" : "=r,r,n";
+    LLVMTypeRef ty_function = LLVMFunctionType(ty, types, 2, 0);
+    LLVMValueRef v_asm =
+        LLVMGetInlineAsm(ty_function, text, strlen(text), constraints, strlen(constraints), 1, 0, LLVMInlineAsmDialectATT, 0);
+    LLVMValueRef v_args[2] = {v_value, zf_cg_i32(cg, distance)};
+    LLVMValueRef v_call = LLVMBuildCall2(cg->builder, ty_function, v_asm, v_args, 2, "");
+    unsigned kind = LLVMGetEnumAttributeKindForName("convergent", 10);
+    LLVMAddCallSiteAttribute(v_call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                             LLVMCreateEnumAttribute(cg->context, kind, 0));
+    return v_call;
+}
+
 const zf_simt_ops zf_nvptx_simt_ops = {
     .global_space = GLOBAL,
     .kernel = kernel,
@@ -92,4 +114,5 @@ const zf_simt_ops zf_nvptx_simt_ops = {
     .shuffle = shuffle,
     .funnel = funnel,
     .keeps_lines = true,
+    .add_up = add_up,
 };
