@@ -23,6 +23,7 @@ typedef struct zf_simt_shape {
     zf_simt_form form;
     uint32_t threads, tiles; ///< of a thread block
     uint32_t shared_bytes;
+    uint32_t registers; ///< that a thread should do with, so that more of them run at once; 0: as many as it likes
 } zf_simt_shape;
 
 /// The form and size of a kernel's thread blocks; follows from the plan alone.

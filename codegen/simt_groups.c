@@ -363,14 +363,15 @@ static LLVMValueRef highest_bit(zf_cg *cg, LLVMValueRef v_word) {
     return zf_cg_sub(cg, zf_cg_i32(cg, 31), zf_cg_intrinsic(cg, "llvm.ctlz", &ty, 1, v_args, 2));
 }
 
-// For every word of bits, by the first warp, 32 words at a time: how many heads stand before it, or which the last of them is.
-static void count_before(groups *t, bool places, LLVMValueRef v_to) {
+// For every word of bits, by one warp, 32 words at a time: how many heads stand before it, or which the last of them is.
+static void count_before(groups *t, bool places, uint32_t warp, LLVMValueRef v_to) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_zero = zf_cg_i32(cg, 0), v_lane = lower->v_thread;
-    LLVMBasicBlockRef bb_warp = zf_cg_block(cg, "first_warp"), bb_done = zf_cg_block(cg, "before_known");
-    LLVMValueRef v_first_warp = zf_cg_icmp(cg, LLVMIntULT, lower->v_thread, zf_cg_i32(cg, ZF_WARP));
-    zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_first_warp, "threads of the first warp"), bb_warp, bb_done);
+    LLVMValueRef v_zero = zf_cg_i32(cg, 0);
+    LLVMValueRef v_lane = zf_cg_sub(cg, lower->v_thread, zf_cg_i32(cg, warp * ZF_WARP));
+    LLVMBasicBlockRef bb_warp = zf_cg_block(cg, "one_warp"), bb_done = zf_cg_block(cg, "before_known");
+    LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntULT, v_lane, zf_cg_i32(cg, ZF_WARP));
+    zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_mine, "threads of one warp"), bb_warp, bb_done);
     zf_cg_enter(cg, bb_warp);
     uint32_t words = lower->kernel->tile / 32;
     LLVMValueRef v_carry = v_zero;
@@ -506,7 +507,7 @@ static LLVMValueRef whole_rows(groups *t, uint32_t row, unsigned count) {
     zf_simt_neighbours_end(lower, &neighbours);
     zf_simt_store_vector(lower, values, count, zf_cg_add(cg, t->tile->v_lo, zf_cg_resize(cg, v_q, cg->ty_i64, false)));
     zf_cg_loop_end(cg, &loop);
-    zf_simt_unroll(cg, &loop, 2);
+    zf_simt_unroll(cg, &loop, 4);
     return v_rows;
 }
 
@@ -594,8 +595,9 @@ void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg_br(cg, bb_end);
     // What is counted follows from what the outputs asked for.
     zf_cg_enter(cg, bb_count);
-    if (t.never_empty) count_before(&t, false, t.v_counts);
-    if (!t.never_empty || t.uses_j) count_before(&t, true, t.v_places);
+    uint32_t last_warp = shape->threads / ZF_WARP - 1;
+    if (t.never_empty) count_before(&t, false, 0, t.v_counts);
+    if (!t.never_empty || t.uses_j) count_before(&t, true, last_warp, t.v_places);
     zf_simt_barrier(lower, "heads are counted");
     zf_cg_br(cg, bb_outputs);
     zf_cg_enter(cg, bb_end);

@@ -18,8 +18,8 @@ typedef struct zf_lower_input zf_lower_input;
 typedef struct zf_simt_ops {
     unsigned global_space; ///< address space of the kernel's pointers
     bool takes_thread;     ///< the kernel's first argument is the emulator's thread
-    /// Marks a function as a kernel of `threads` threads a block.
-    void (*kernel)(zf_cg *cg, LLVMValueRef v_function, unsigned threads);
+    /// Marks a function as a kernel of `threads` threads a block, each of at most `registers` registers (0: any number).
+    void (*kernel)(zf_cg *cg, LLVMValueRef v_function, unsigned threads, unsigned registers);
     LLVMValueRef (*thread)(zf_cg *cg); ///< number of the thread in its block
     LLVMValueRef (*group)(zf_cg *cg);  ///< number of the thread block
     /// Memory that the threads of a block share: `bytes` at `offset`, aligned to 16. All calls of one kernel lie apart.

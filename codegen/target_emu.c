@@ -10,8 +10,8 @@ static LLVMValueRef self(zf_cg *cg) { return LLVMGetParam(cg->function, 0); }
 
 // Threads run on stacks with a page behind them that nobody may touch: a large frame touches its pages in order, so that it
 // cannot jump over that one.
-static void kernel(zf_cg *cg, LLVMValueRef v_function, unsigned threads) {
-    (void)cg, (void)threads;
+static void kernel(zf_cg *cg, LLVMValueRef v_function, unsigned threads, unsigned registers) {
+    (void)cg, (void)threads, (void)registers;
     LLVMAddTargetDependentFunctionAttr(v_function, "probe-stack", "inline-asm");
 }
 

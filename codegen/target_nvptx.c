@@ -43,12 +43,13 @@ static void annotate(zf_cg *cg, LLVMValueRef v_function, const char *name, uint3
     LLVMAddNamedMetadataOperand(cg->module, "nvvm.annotations", metadata(cg, LLVMMDNodeInContext2(cg->context, parts, 3)));
 }
 
-static void kernel(zf_cg *cg, LLVMValueRef v_function, unsigned threads) {
+static void kernel(zf_cg *cg, LLVMValueRef v_function, unsigned threads, unsigned registers) {
     LLVMSetFunctionCallConv(v_function, 71); // LLVM's PTX_Kernel
     annotate(cg, v_function, "kernel", 1);
     annotate(cg, v_function, "maxntidx", threads);
     annotate(cg, v_function, "maxntidy", 1);
     annotate(cg, v_function, "maxntidz", 1);
+    if (registers > 0) annotate(cg, v_function, "maxnreg", registers);
 }
 
 static LLVMValueRef thread(zf_cg *cg) { return zf_cg_intrinsic(cg, "llvm.nvvm.read.ptx.sreg.tid.x", NULL, 0, NULL, 0); }

@@ -23,7 +23,7 @@ struct zf_generator {
     zf_element element;
     const char *codec;
     void (*make)(making *m, unsigned how);
-    unsigned how; ///< bits of a value, or the mean length of runs
+    unsigned how; ///< bits of a value, or the length of runs
 };
 
 static uint64_t random_bits(making *m) { // xorshift64*
@@ -66,6 +66,26 @@ static void make_steps(making *m, unsigned bits) {
 /// The length of a run: 2 to 2 * mean - 2, so that neighbours are not one run by chance of their lengths.
 static uint64_t run_length(making *m, unsigned mean) { return 2 + random_bits(m) % (2 * mean - 3); }
 
+/// The value of the next run, another than the last one's.
+static uint64_t next_value(making *m, uint64_t value) { return (value + 1 + random_of(m, 10)) % (1 << 11); }
+
+static void make_even_runs(making *m, unsigned length) {
+    uint64_t value = 0;
+    for (uint64_t at = 0; at < m->count; at++) {
+        if (at % length == 0) value = next_value(m, value);
+        put(m, at, value);
+    }
+}
+
+static void make_random_runs(making *m, unsigned longest) {
+    uint64_t value = 0;
+    for (uint64_t at = 0; at < m->count;) {
+        uint64_t end = at + 1 + random_bits(m) % longest;
+        value = next_value(m, value);
+        for (; at < end && at < m->count; at++) put(m, at, value);
+    }
+}
+
 static void make_runs(making *m, unsigned mean) {
     for (uint64_t at = 0; at < m->count;) {
         uint64_t value = 9 + random_of(m, 11), end = at + run_length(m, mean);
@@ -96,6 +116,12 @@ static const zf_generator generators[] = {
     {"float2int-20-f64", ZF_F64, "float2int(bitpack)", make_hundredths, 20},
     {"delta-5-i32", ZF_I32, "delta(bitpack)", make_steps, 5},
     {"delta-5-i64", ZF_I64, "delta(bitpack)", make_steps, 5},
+    {"rle-plain-even2-i32", ZF_I32, "rle", make_even_runs, 2},
+    {"rle-plain-even64-i32", ZF_I32, "rle", make_even_runs, 64},
+    {"rle-plain-random16-i32", ZF_I32, "rle", make_random_runs, 16},
+    {"rle-even2-i32", ZF_I32, "rle(bitpack, bitpack)", make_even_runs, 2},
+    {"rle-even64-i32", ZF_I32, "rle(bitpack, bitpack)", make_even_runs, 64},
+    {"rle-random16-i32", ZF_I32, "rle(bitpack, bitpack)", make_random_runs, 16},
     {"rle-4-i32", ZF_I32, "rle(bitpack, bitpack)", make_runs, 4},
     {"rle-64-i32", ZF_I32, "rle(bitpack, bitpack)", make_runs, 64},
     {"rle-4-i64", ZF_I64, "rle(bitpack, bitpack)", make_runs, 4},
@@ -108,7 +134,7 @@ const char *zf_generator_name(const zf_generator *generator) { return generator-
 
 void zf_generators_print(FILE *out) {
     for (size_t i = 0; i < GENERATORS; i++) {
-        fprintf(out, "  %-20s %-5s %s\n", generators[i].name, zf_element_name(generators[i].element), generators[i].codec);
+        fprintf(out, "  %-22s %-5s %s\n", generators[i].name, zf_element_name(generators[i].element), generators[i].codec);
     }
 }
 
