@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/error_codes.h"
 
 /// Code for one tuple of shaping values, as the provider gave it.
@@ -60,6 +61,19 @@ static void remember(zf_code_book *book, const zf_abi_plan *plan, uint64_t *valu
     book->known_count++;
 }
 
+/// Asks the provider, and takes the time.
+static zf_status ask(zf_code_book *book, const zf_abi_plan *plan, const uint64_t *values, const zf_abi_code **out,
+                     zf_error *error) {
+    pthread_mutex_lock(&book->lock);
+    if (book->asking++ == 0) book->asked_at = zf_clock_seconds();
+    pthread_mutex_unlock(&book->lock);
+    zf_status status = book->provider.code(book->provider.self, plan, values, out, error);
+    pthread_mutex_lock(&book->lock);
+    if (--book->asking == 0) book->seconds += zf_clock_seconds() - book->asked_at;
+    pthread_mutex_unlock(&book->lock);
+    return status;
+}
+
 zf_status zf_code_book_find(zf_code_book *book, const zf_abi_plan *plan, const zf_block_view *view, const zf_abi_code **out,
                             zf_error *error) {
     pthread_mutex_lock(&book->lock);
@@ -69,7 +83,7 @@ zf_status zf_code_book_find(zf_code_book *book, const zf_abi_plan *plan, const z
     uint64_t *values = malloc(((size_t)plan->shaping_count + 1) * sizeof *values);
     if (values == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a tuple of params");
     for (uint32_t i = 0; i < plan->shaping_count; i++) values[i] = view->params[plan->shaping[i]];
-    zf_status status = book->provider.code(book->provider.self, plan, book->general ? NULL : values, out, error);
+    zf_status status = ask(book, plan, book->general ? NULL : values, out, error);
     if (status == ZF_OK && *out == NULL) status = zf_raise(error, ZF_E_INTERNAL, "the source of code gave no code");
     if (status != ZF_OK) {
         free(values);

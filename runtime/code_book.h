@@ -15,6 +15,8 @@ typedef struct zf_code_book {
     zf_known_code *known;
     unsigned known_count;
     uint64_t kernel_variants; ///< distinct kernels: those of each code that was given
+    unsigned asking;          ///< threads that the provider serves just now
+    double asked_at, seconds; ///< since when it serves any; how long it has, threads side by side counted once
 } zf_code_book;
 
 void zf_code_book_init(zf_code_book *book, const zf_abi_provider *provider);

@@ -200,6 +200,7 @@ static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *err
         if (rows % 8 != 0) values[rows / 8] &= (uint8_t)((1u << (rows % 8)) - 1);
     }
     j->stats.kernel_variants = j->book.kernel_variants;
+    j->stats.compile_seconds = j->selection.plan_seconds + j->book.seconds;
     zf_code_book_free(&j->book);
     pthread_mutex_destroy(&j->lock);
     j->device.ops->close(j->state);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/pool.h"
 #include "runtime/block_run.h"
 #include "runtime/container_format.h"
@@ -217,7 +218,10 @@ static zf_status new_unit(zf_units *units, const zf_unit_block *block, zf_unit *
     ZF_TRY(check_plan(unit->plan, error));
     units->words += kernels;
     *out = unit;
-    return units->accelerator->ops->load(units->accelerator, unit->plan, unit->code, &unit->loaded, error);
+    double begin = zf_clock_seconds();
+    zf_status status = units->accelerator->ops->load(units->accelerator, unit->plan, unit->code, &unit->loaded, error);
+    units->stats.load_seconds += zf_clock_seconds() - begin;
+    return status;
 }
 
 static zf_status add_block(zf_units *units, uint64_t index, zf_error *error) {
@@ -352,6 +356,7 @@ static void count(zf_units *units) {
     uint64_t blocks = units->block_count;
     units->stats.blocks_read = blocks;
     units->stats.kernel_variants = units->book.kernel_variants;
+    units->stats.compile_seconds = units->selection.plan_seconds + units->book.seconds;
     for (uint64_t b = 0; b < blocks; b++) {
         units->stats.bytes_read += units->blocks[b].bytes;
         uint64_t kernels = units->blocks[b].plan->kernel_count;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/block_run.h"
 #include "runtime/context.h"
 #include "runtime/element.h"
@@ -61,6 +62,7 @@ static zf_status get_plans(zf_selection *s, zf_abi_target target, zf_error *erro
         zf_status status = zf_raise(error, ZF_E_NO_CODE, "nothing gives code to decode column %.128s with", s->column->name);
         return zf_fail_hint(error, status, "make a compiler for the context: zf_compiler_create");
     }
+    double begin = zf_clock_seconds();
     for (uint64_t b = s->first_block; b < s->last_block; b++) {
         uint32_t shape = s->column->blocks[b].shape;
         const zf_index_shape *entry = &s->column->shapes[shape];
@@ -76,6 +78,7 @@ static zf_status get_plans(zf_selection *s, zf_abi_target target, zf_error *erro
         }
         s->plans[shape] = plan;
     }
+    s->plan_seconds = zf_clock_seconds() - begin;
     return ZF_OK;
 }
 

@@ -15,6 +15,7 @@ typedef struct zf_selection {
     bool checksums;
     zf_abi_provider provider;  ///< unset where there is no block
     const zf_abi_plan **plans; ///< per shape; NULL where no block of the range has it
+    double plan_seconds;       ///< that getting them took
 } zf_selection;
 
 /// Finds all that, with plans for a target. Free with zf_selection_free, also after a failure.

@@ -4,6 +4,14 @@
 
 #include "frontend/driver/report.h"
 
+/// What the user waits for in the first run, in seconds.
+typedef struct zf_waited {
+    double device;  ///< starting it: once a process
+    double compile; ///< the compiler, or its cache
+    double load;    ///< the device's driver, which compiles, too, or its cache
+    double decode;  ///< all else: memory, reading, checking, copies, kernels
+} zf_waited;
+
 /// A decoded column, or some of its rows.
 typedef struct zf_decoded {
     zf_column_info info;
@@ -12,11 +20,12 @@ typedef struct zf_decoded {
     zf_decode_stats stats;
     uint64_t rows;
     double seconds; ///< of the fastest run
+    zf_waited waited;
 } zf_decoded;
 
 /// Allocates, decodes `repeat` times (at least once), poisoning the buffers before each. Free with zf_decoded_free.
-zf_status zf_decode_column(zf_container *container, size_t column, const char *device, const zf_decode_options *options,
-                           uint64_t repeat, zf_decoded *out, zf_error *error);
+zf_status zf_decode_column(zf_context *context, zf_container *container, size_t column, const char *device,
+                           const zf_decode_options *options, uint64_t repeat, zf_decoded *out, zf_error *error);
 void zf_decoded_free(zf_decoded *decoded);
 
 /// The columns that an option `--columns` names (all without it), in its order. `*count` columns in memory that the caller

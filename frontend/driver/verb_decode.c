@@ -38,34 +38,43 @@ static const char *read_rows(const char *text, zf_decode_options *out) {
 }
 
 typedef struct job {
+    zf_context *context;
     zf_container *container;
     const char *directory, *device, *format;
     const zf_decode_options *options;
     const size_t *columns;
     size_t count;
     const zf_files_read *read; ///< the container
-    bool overwrite, json, quiet;
+    bool overwrite, json, quiet, verbose;
     json_t *report;
 } job;
 
 static zf_status tell(const job *j, const zf_decoded *column, zf_error *error) {
     char bytes[32];
     double gigabytes = column->seconds > 0 ? (double)column->sizes.values / column->seconds / 1e9 : 0;
+    const zf_waited *w = &column->waited;
+    double all = w->device + w->compile + w->load + w->decode;
     if (j->json) {
         return zf_json_append(j->report,
-                              json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "column", column->info.name, "type",
-                                        column->info.type_name, "rows", (json_int_t)column->rows, "bytes",
-                                        (json_int_t)column->sizes.values, "kernels", (json_int_t)column->stats.kernels,
-                                        "launches", (json_int_t)column->stats.launches, "kernel_variants",
-                                        (json_int_t)column->stats.kernel_variants, "blocks_read",
+                              json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:{s:f, s:f, s:f, s:f, s:f}}",
+                                        "column", column->info.name, "type", column->info.type_name, "rows",
+                                        (json_int_t)column->rows, "bytes", (json_int_t)column->sizes.values, "kernels",
+                                        (json_int_t)column->stats.kernels, "launches", (json_int_t)column->stats.launches,
+                                        "kernel_variants", (json_int_t)column->stats.kernel_variants, "blocks_read",
                                         (json_int_t)column->stats.blocks_read, "bytes_read", (json_int_t)column->stats.bytes_read,
-                                        "seconds", column->seconds),
+                                        "seconds", column->seconds, "waited", "all", all, "device", w->device, "compile",
+                                        w->compile, "load", w->load, "decode", w->decode),
                               error);
     }
     if (!j->quiet) {
         printf("%-18s %12llu rows %10s  %llu kernel%s  %.2f GB/s\n", column->info.name, (unsigned long long)column->rows,
                zf_bytes_text(column->sizes.values, bytes), (unsigned long long)column->stats.kernels,
                column->stats.kernels == 1 ? "" : "s", gigabytes);
+        if (j->verbose) {
+            printf("%-18s waited %.3f s: %.3f for the device to start, %.3f compiling, %.3f for it to load the code, %.3f "
+                   "decoding\n",
+                   "", all, w->device, w->compile, w->load, w->decode);
+        }
     }
     return ZF_OK;
 }
@@ -78,7 +87,7 @@ static zf_status decode_files(const job *j, zf_error *error) {
     zf_allow_many_files();
     for (size_t i = 0; i < j->count && status == ZF_OK; i++) {
         zf_decoded column;
-        status = zf_decode_column(j->container, j->columns[i], j->device, j->options, 1, &column, error);
+        status = zf_decode_column(j->context, j->container, j->columns[i], j->device, j->options, 1, &column, error);
         if (status == ZF_OK && strcmp(j->format, "npy") == 0)
             status = zf_write_npy(j->directory, &column, &outputs, error);
         else if (status == ZF_OK)
@@ -98,7 +107,7 @@ enum { SLICE = 1 << 18 };
 static zf_status decode_slice(const job *j, const zf_decode_options *slice, zf_decoded *columns, zf_sink *sink, zf_error *error) {
     zf_status status = ZF_OK;
     for (size_t i = 0; i < j->count && status == ZF_OK; i++)
-        status = zf_decode_column(j->container, j->columns[i], j->device, slice, 1, &columns[i], error);
+        status = zf_decode_column(j->context, j->container, j->columns[i], j->device, slice, 1, &columns[i], error);
     zf_text text = {0};
     if (status == ZF_OK) zf_print_rows(columns, j->count, &text);
     if (status == ZF_OK && text.failed) status = zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory to print rows");
@@ -173,7 +182,9 @@ int zf_run_decode(zf_arguments *arguments) {
     if (!zf_session_open(arguments, &session, &exit_status)) return exit_status;
     options.threads = session.threads;
     j.options = &options;
+    j.context = session.context;
     j.quiet = session.quiet;
+    j.verbose = session.verbose;
     j.report = json_array();
     zf_error error;
     size_t *selected = NULL;

@@ -47,7 +47,8 @@ int zf_run_verify(zf_arguments *arguments) {
     for (size_t i = 0; i < count; i++) {
         zf_decode_options options = {.threads = session.threads};
         zf_decoded column;
-        zf_status status = zf_decode_column(container, selected[i], device ? device : "auto", &options, repeat, &column, &error);
+        zf_status status = zf_decode_column(session.context, container, selected[i], device ? device : "auto", &options, repeat,
+                                            &column, &error);
         if (status == ZF_OK) status = tell(&column, as_json, session.quiet, report, &error);
         if (status != ZF_OK) {
             exit_status = zf_report("verify", &error);

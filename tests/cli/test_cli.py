@@ -210,6 +210,10 @@ class RoundTrips(Case):
             for device in ["cpu", "emu"]:
                 report = json.loads(self.good("decode", "-f", "--json", "--device", device, "--rows", rows, "-o", self.dir / device, container))
                 launches[device] = {c["column"]: (c["launches"], c["kernel_variants"], c["blocks_read"]) for c in report}
+                for c in report:  # what was waited for: the parts are the whole, and the decode's own time is within
+                    parts = [c["waited"][k] for k in ("device", "compile", "load", "decode")]
+                    self.assertAlmostEqual(c["waited"]["all"], sum(parts), places=6)
+                    self.assertTrue(min(parts) >= 0 and c["waited"]["all"] >= c["seconds"] > c["waited"]["compile"] > 0, c)
             for column, (count, variants, blocks) in launches["emu"].items():
                 self.assertEqual(count, variants, column)
                 self.assertEqual(blocks, launches["cpu"][column][2])

@@ -2,9 +2,11 @@
 // What the path of an asynchronous decode asks of CUDA's driver: copies, launches and one fill, on the caller's stream; nothing
 // that allocates or waits. And launches do not grow with the blocks. With the compiler's own PTX, and a driver that is none.
 #include <dlfcn.h>
+#include <ftw.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runtime/device.h"
@@ -100,12 +102,11 @@ static zf_container *encode_and_open(zf_program *program, uint64_t blocks, const
     zf_error error = {0};
     zf_container *container = NULL;
     snprintf(path, sizeof path, "%s/%s", directory, name);
-    zf_encode_options options = {.rows_per_block = BLOCK, .threads = 1};
+    zf_encode_options options = {.rows_per_block = BLOCK, .threads = 1, .overwrite = true};
     zf_status status = zf_encode(program, NULL, columns, COLUMNS, rows, &options, path, NULL, &error);
     if (status == ZF_OK) status = zf_container_open(context, path, &container, &error);
     CHECK(status == ZF_OK, "%s %s (%s)", error.code, error.message, error.place);
     if (status != ZF_OK) exit(check_result());
-    unlink(path); // it stays mapped
     return container;
 }
 
@@ -218,6 +219,72 @@ static void test_rejected(zf_program *program) {
     }
 }
 
+// ---- The cache of compiled code -------------------------------------------------------------------------------
+
+enum { FILES_MOST = 16 };
+
+static char kept[FILES_MOST][256];
+static unsigned kept_count;
+
+static int is_code(const char *path, const struct stat *status, int kind, struct FTW *where) {
+    (void)where;
+    if (kind == FTW_F && status->st_size > 64 && kept_count < FILES_MOST) snprintf(kept[kept_count++], 256, "%s", path);
+    return 0;
+}
+
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *where) {
+    (void)status, (void)kind, (void)where;
+    return remove(path);
+}
+
+/// Prepares a column in a context of its own, as another process would. Gives the seconds of compiling.
+static double prepare_anew(const char *cache, const char *path) {
+    zf_error error = {0};
+    zf_context *own = NULL;
+    zf_compiler *compiler = NULL;
+    zf_container *container = NULL;
+    zf_prepared *prepared = NULL;
+    zf_decode_stats stats = {0};
+    zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
+    zf_status status = zf_context_create(&(zf_context_options){.cache_dir = cache, .threads = 1}, &own, &error);
+    if (status == ZF_OK) status = zf_compiler_create(own, &options, &compiler, &error);
+    if (status == ZF_OK) status = zf_container_open(own, path, &container, &error);
+    if (status == ZF_OK) status = zf_decode_prepare(container, 3, "cuda", NULL, &prepared, &error);
+    CHECK(status == ZF_OK, "%s %s (%s)", error.code, error.message, error.place);
+    zf_decode_status(prepared, &stats, &error); // before the first decode it fills the figures, and is an error
+    CHECK(stats.compile_seconds > 0 && stats.load_seconds > 0, "%g s compiling, %g s loading", stats.compile_seconds,
+          stats.load_seconds);
+    zf_prepared_free(prepared);
+    zf_container_close(container);
+    zf_compiler_free(compiler);
+    zf_context_free(own);
+    return stats.compile_seconds;
+}
+
+/// What lies in the cache is compared with its checksum: damaged code never comes to the driver.
+static void test_cache(const char *path) {
+    char cache[128];
+    snprintf(cache, sizeof cache, "%s/cache", directory);
+    double first = prepare_anew(cache, path), second = prepare_anew(cache, path);
+    printf("compiling takes %.4f s, %.4f s from the cache\n", first, second);
+    CHECK(nftw(cache, is_code, 8, FTW_PHYS) == 0 && kept_count > 0, "nothing was kept in %s", cache);
+    for (unsigned damage = 0; damage < 3; damage++) {
+        for (unsigned k = 0; k < kept_count; k++) {
+            struct stat status;
+            FILE *file = fopen(kept[k], "r+");
+            if (file == NULL || fstat(fileno(file), &status) != 0) exit(2);
+            if (damage == 2 && ftruncate(fileno(file), status.st_size / 2) != 0) exit(2);
+            fseek(file, damage == 0 ? status.st_size / 2 : status.st_size - 20, SEEK_SET);
+            if (damage < 2) fputs("nonsense", file);
+            fclose(file);
+        }
+        unsigned before = fake->compilations;
+        prepare_anew(cache, path);
+        CHECK(fake->compilations == before + 1, "%u compilations of the driver", fake->compilations - before);
+    }
+    nftw(cache, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
 int main(void) {
     char program_path[PATH_MAX - 64], library[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program_path, sizeof program_path - 1);
@@ -261,13 +328,15 @@ int main(void) {
         test_refused(one);
         zf_container_close(one);
         zf_container_close(many);
+        char path[128];
+        snprintf(path, sizeof path, "%s/one.zfd", directory);
+        test_cache(path);
     }
     zf_program_free(program);
     zf_compiler_free(compiler);
     zf_context_free(context);
     CHECK(fake->allocations == 0 && fake->retained == 0 && fake->loads == fake->unloads, "something was not given back");
     CHECK(fake->depth_errors == 0 && fake->pushed == 0, "calls without the context");
-    unlink(source);
-    rmdir(directory);
+    nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     return check_result();
 }

@@ -187,6 +187,8 @@ typedef struct zf_decode_stats {
     uint64_t kernels;         ///< kernels of the plan that ran for a block; the largest of all branch vectors
     uint64_t launches;        ///< kernel launches; on the CPU one covers a block, elsewhere all blocks with the same code
     uint64_t kernel_variants; ///< distinct kernels: tuples of shaping values times the plan's kernels
+    double compile_seconds;   ///< within the call, until the source of code gave code: compiled, or from the cache
+    double load_seconds;      ///< then until the device had loaded it; a GPU's driver compiles PTX here, or has it in its cache
 } zf_decode_stats;
 
 /// Asks the sizes of the buffers for a decode. Touches the index only.
