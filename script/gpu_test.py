@@ -5,6 +5,7 @@ and what each step gave; log.txt everything that the programs wrote. The exit st
 """
 
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 PACK = pathlib.Path(__file__).resolve().parent.parent
@@ -24,7 +26,11 @@ class Skipped(Exception):
 
 
 class Failed(Exception):
-    """A step that ran and did not succeed, and why."""
+    """A step that ran and did not succeed, and why; `result` is what it gave all the same."""
+
+    def __init__(self, why, result=None):
+        super().__init__(why)
+        self.result = result
 
 
 class Session:
@@ -36,6 +42,7 @@ class Session:
         self.log = open(self.out / "log.txt", "w", encoding="utf-8")
         self.tree = pathlib.Path(tempfile.mkdtemp(prefix="zf-gpu-"))
         self.data = self.tree / "tpch"
+        self.lock = threading.Lock()
         self.end = time.monotonic() + options.budget
         self.environment = dict(os.environ, ZIPFLOW_CACHE_DIR=str(self.tree / "cache"), TMPDIR=str(self.tree))
 
@@ -47,24 +54,30 @@ class Session:
         limit = min(limit, self.end - time.monotonic())
         if limit <= 0:
             raise Skipped("the time is used up (--budget)")
-        self.log.write(f"$ {' '.join(words)}\n")
-        self.log.flush()
         begin = time.monotonic()
+        written, code = "", None
         try:
             result = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=limit, cwd=cwd,
                                     env=dict(self.environment, **(environment or {})))
+            written, code = result.stdout + result.stderr, result.returncode
         except subprocess.TimeoutExpired as late:
             for stream in (late.stdout, late.stderr):
                 if stream:
-                    self.log.write(stream if isinstance(stream, str) else stream.decode(errors="replace"))
-            raise Failed(f"{pathlib.Path(words[0]).name} was stopped after {limit:.0f} s") from None
+                    written += stream if isinstance(stream, str) else stream.decode(errors="replace")
         self.last_seconds = time.monotonic() - begin
-        self.log.write(result.stdout + result.stderr + f"[{result.returncode}, {self.last_seconds:.2f} s]\n")
-        self.log.flush()
-        if result.returncode != 0:
+        with self.lock:  # programs that run side by side
+            self.log.write(f"$ {' '.join(words)}\n{written}[{'stopped' if code is None else code}, {self.last_seconds:.2f} s]\n")
+            self.log.flush()
+        if code is None:
+            raise Failed(f"{pathlib.Path(words[0]).name} was stopped after {limit:.0f} s")
+        if code != 0:
             said = (result.stderr or result.stdout).strip().splitlines()[-6:]
-            raise Failed(f"{pathlib.Path(words[0]).name} gave {result.returncode}: " + " | ".join(said))
+            raise Failed(f"{pathlib.Path(words[0]).name} gave {code}: " + " | ".join(said))
         return result.stdout
+
+    def pick(self, gpu, emulated):
+        """A number for a GPU, and a smaller one for the emulator."""
+        return emulated if self.device == "emu" else gpu
 
     def has(self, program):
         if not (PACK / "bin" / program).exists():
@@ -141,20 +154,53 @@ def rows(s):
     return {"ranges": compared}
 
 
+def summary(output):
+    """The line of JSON that a program of tests/gpu ends with."""
+    return json.loads([line for line in output.splitlines() if line.startswith("{")][-1])
+
+
+def gpu_program(name, gpu, emulated):
+    """A program of tests/gpu, with words for a GPU and for the emulator."""
+
+    def step(s):
+        s.has(name)
+        try:
+            return summary(s.run(name, "--device", s.device, *s.pick(gpu, emulated)))
+        except IndexError:
+            raise Failed(f"{name} printed no JSON") from None
+
+    return step
+
+
+def large(s):
+    """Columns beyond 4 GiB of plain data; one of them also has more than 2^32 rows."""
+    s.has("gpu_large")
+    size = s.pick(s.options.large, 4 << 20)
+    return [summary(s.run("gpu_large", "--device", s.device, "--column", column, "--bytes", size, "--block", s.pick(16 << 20, 1 << 18),
+                          limit=120))
+            for column in ("thin_u8", "thin_i64", "scan_i64", "groups_i64")]
+
+
 def first_decode(s):
-    """What a user waits for: the whole process, with empty caches (zipflow's, the driver's) and with full ones."""
-    path, seconds = s.container("lineitem"), {}
+    """What a user waits for, in a process of its own: with empty caches (zipflow's, the driver's), then with full ones."""
+    path, runs = s.container("lineitem"), {}
     total = min(1000000, json.loads(s.run("zfc", "inspect", "--json", path))["rows"])
     cache = {"ZIPFLOW_CACHE_DIR": str(s.tree / "first-cache"), "CUDA_CACHE_PATH": str(s.tree / "first-driver-cache")}
-    for name in ("no_cache", "cache", "cache_again"):
+    for name in ("no_cache", "cache", "cache_again", "cache_once_more"):
         out = s.tree / "first"
         shutil.rmtree(out, ignore_errors=True)
-        s.run("zfc", "decode", "-q", "-f", "--device", s.device, "--columns", "l_shipdate", "--rows", f"0..{total}", "-o", out, path,
-              environment=cache)
-        seconds[name] = round(s.last_seconds, 4)
-    s.run("zfc", "devices", environment=cache)
-    seconds["process_without_decode"] = round(s.last_seconds, 4)
-    return seconds
+        said = s.run("zfc", "decode", "--json", "-f", "--device", s.device, "--columns", "l_shipdate", "--rows", f"0..{total}", "-o", out,
+                     path, environment=cache)
+        runs[name] = {k: round(v, 4) for k, v in json.loads(said)[0]["waited"].items()}
+        runs[name]["process"] = round(s.last_seconds, 4)
+    # All but what every program that uses the GPU waits for: its own start, and the driver's and the GPU's.
+    own = {n: round(r["compile"] + r["load"] + r["decode"], 4) for n, r in runs.items()}
+    result = {"rows": total, "seconds": runs, "compile_load_decode": own,
+              "limits": {"no_cache, whole process": 1.5, "cache, compile + load + decode": 0.05}}
+    cached = min(v for n, v in own.items() if n != "no_cache")
+    if s.device.startswith("cuda") and (runs["no_cache"]["process"] > 1.5 or cached > 0.05):
+        raise Failed(f"{runs['no_cache']['process']} s without caches (1.5 are allowed), {cached} s with (0.05 are)", result)
+    return result
 
 
 def bench(*words):
@@ -168,18 +214,50 @@ def bench_columns(s):
     return bench(*[s.container(table) for table in TABLES])(s)
 
 
+# What compute-sanitizer watches, side by side, since most of the time goes into code that is made; buffers have their exact sizes.
+SANITIZED = {
+    "decode": lambda s: ["zfc", "decode", "-q", "-f", "--device", s.device, "--rows", "0..40000", "-o", s.tree / "sanitized",
+                         s.container("lineitem")],
+    "sizes": lambda s: ["gpu_sizes", "--device", s.device, "--sizes", "few", "--general", 1, "--canary", 0],
+    "mutated": lambda s: ["gpu_mutated", "--device", s.device, "--count", s.options.sanitized, "--general", 1, "--canary", 0, "--slow", 0],
+    "streams": lambda s: ["gpu_streams", "--device", s.device, "--rounds", 2, "--rows", 140000, "--canary", 0],
+    "differential": lambda s: ["zf-differential", "--from", 1, "--count", max(4, s.options.sanitized // 20)],
+    "differential_kernels": lambda s: ["differential_kernels"],
+}
+
+
 def sanitizer(tool):
+    def watched(s, program, name, kind):
+        words = SANITIZED[name](s)
+        s.has(words[0])
+        begin = time.monotonic()
+        said = s.run(program, "--tool", kind, "--error-exitcode", 9, PACK / "bin" / words[0], *words[1:], limit=200,
+                     environment={"ZF_TEST_DEVICE": s.device})
+        lines = [line for line in said.splitlines() if line.startswith("=========")]
+        return {"said": lines[-1].strip("= ") if lines else "", "seconds": round(time.monotonic() - begin, 2)}
+
     def step(s):
         if not s.device.startswith("cuda"):
             raise Skipped("the device is not CUDA")
         program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
         if not os.access(program, os.X_OK):
             raise Skipped("compute-sanitizer is not on this machine")
-        out = s.tree / "sanitized"
-        shutil.rmtree(out, ignore_errors=True)
-        said = s.run(program, "--tool", tool, "--error-exitcode", 9, PACK / "bin/zfc", "decode", "-q", "-f", "--device", s.device,
-                     "--rows", "0..40000", "-o", out, s.container("lineitem"), limit=240)
-        return said.strip().splitlines()[-1:]
+        shutil.rmtree(s.tree / "sanitized", ignore_errors=True)
+        result, failed, skipped = {}, [], []
+        with concurrent.futures.ThreadPoolExecutor(len(SANITIZED)) as pool:
+            running = {name: pool.submit(watched, s, program, name, tool) for name in SANITIZED}
+            for name, future in running.items():
+                try:
+                    result[name] = future.result()
+                except Skipped as why:
+                    skipped.append(f"{name}: {why}")
+                except Failed as why:
+                    failed.append(f"{name}: {why}")
+        if failed:
+            raise Failed("; ".join(failed + skipped), result)
+        if skipped:
+            raise Skipped("; ".join(skipped))
+        return result
 
     return step
 
@@ -190,18 +268,31 @@ STEPS = (
     ("test_cuda", unit("test_cuda")),
     ("test_runtime", unit("test_runtime")),
     ("test_provider", unit("test_provider")),
+    ("sizes", gpu_program("gpu_sizes", (), ("--sizes", "few"))),
+    ("sizes_general", gpu_program("gpu_sizes", ("--general", 1), ("--general", 1, "--sizes", "few"))),
+    ("mutated", gpu_program("gpu_mutated", ("--count", 2000), ("--count", 2000))),
+    ("streams", gpu_program("gpu_streams", ("--rounds", 50, "--rows", 500000, "--plug", 256 << 20), ("--rounds", 4, "--rows", 140000))),
     ("differential", differential),
     ("differential_kernels", unit("differential_kernels")),
     ("tpch", tpch),
     ("columns", columns),
     ("rows", rows),
     ("first_decode", first_decode),
+    ("large", large),
     ("bench", bench("--generate", "all")),
     ("bench_general", bench("--general", "--generate", "bitpack,dictionary")),
     ("bench_columns", bench_columns),
     ("memcheck", sanitizer("memcheck")),
     ("racecheck", sanitizer("racecheck")),
 )
+
+
+def brief(result):
+    """The numbers of a result, for the table."""
+    if not isinstance(result, dict):
+        return ""
+    own = {k: v for k, v in result.items() if isinstance(v, (int, float)) and k not in ("seconds", "seed", "failures")}
+    return ", ".join(f"{k} {v}" for k, v in own.items())[:160]
 
 
 def machine():
@@ -222,6 +313,8 @@ def main():
     parser.add_argument("--scale", default="1", help="scale factor of TPC-H (default: 1)")
     parser.add_argument("--programs", default=200, type=int, help="random programs of the differential test (default: 200)")
     parser.add_argument("--bytes", default=1 << 30, type=int, help="bytes of plain data a measurement decodes (default: 1 GiB)")
+    parser.add_argument("--large", default=(1 << 32) + (1 << 20) + 80, type=int, help="bytes of a large column (default: 4 GiB and 1 MiB)")
+    parser.add_argument("--sanitized", default=200, type=int, help="mutated containers under compute-sanitizer (default: 200)")
     parser.add_argument("--budget", default=1800, type=float, help="seconds for everything (default: 1800)")
     parser.add_argument("--only", default="", help="only these steps, separated by commas: " + ", ".join(n for n, _ in STEPS))
     options = parser.parse_args()
@@ -244,11 +337,13 @@ def main():
         except Skipped as why:
             entry.update(status="skipped", why=str(why))
         except (Failed, OSError, ValueError, KeyError) as why:
+            if getattr(why, "result", None) is not None:
+                entry["result"] = why.result
             entry.update(status="failed", why=f"{type(why).__name__}: {why}" if not isinstance(why, Failed) else str(why))
         entry["seconds"] = round(time.monotonic() - begin, 2)
         counts[entry["status"]] += 1
         report["steps"].append(entry)
-        print(f"{name:<16} {entry['status']:<8} {entry['seconds']:>8.2f} s  {entry.get('why', '')}", flush=True)
+        print(f"{name:<20} {entry['status']:<8} {entry['seconds']:>8.2f} s  {entry.get('why') or brief(entry.get('result'))}", flush=True)
         (s.out / "results.json").write_text(json.dumps(report, indent=1) + "\n")  # what is known survives a lost machine
     good = counts["failed"] == 0 and counts["skipped"] == 0 and counts["good"] > 0
     report.update(verdict="good" if good else "not good", counts=counts)

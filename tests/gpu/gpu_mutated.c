@@ -1,7 +1,7 @@
 // Mutated containers, their checksums made right again, on an accelerator: each gives an error that names a place, the same as on
 // the CPU, or the CPU's output. Nothing outside the buffers is touched, the accelerator still works afterwards, and no decode
 // takes more than ten times as long as that of the column before it was changed.
-//   gpu_mutated --device emu|cuda --count N --seed S --canary BYTES
+//   gpu_mutated --device emu|cuda --count N --seed S --canary BYTES --general 0|1 --slow 0|1
 #include "runtime/emu.h"
 #include "tests/gpu/gpu_decode.h"
 #include "tests/hostile/mutate.h"
@@ -29,7 +29,7 @@ static size_t part_count, column_count;
 static const gpu_column *columns;
 static double good_seconds[64];
 static zf_container *good;
-static uint64_t canary = 4096;
+static uint64_t canary = 4096, slow_counts = 1; ///< 0: times are not judged, as where a tool makes them long
 
 static struct {
     uint64_t decodes, closed, refused, launched, failed, same, right, good, slow, too_large, canaries, other_violation;
@@ -195,7 +195,8 @@ static void check_times(zf_container *container, size_t column, const zf_decode_
     double usual = good_seconds[column] > least_good_seconds ? good_seconds[column] : least_good_seconds;
     uint64_t good_bytes = gpu_column_bytes(&columns[column], ROWS);
     double limit = slowest * usual * (bytes > good_bytes ? (double)bytes / (double)good_bytes : 1), seconds = first->seconds;
-    for (int k = 1; k < TRIES && seconds > limit; k++) { // the first one may have compiled, or waited for the machine
+    for (int k = 1; k < TRIES && seconds > limit && slow_counts != 0;
+         k++) { // the first one may have compiled, or waited for the machine
         outcome again;
         decode_there(container, column, options, bits, rows, bytes, number, &again);
         CHECK(again.status == first->status && strcmp(again.error.message, first->error.message) == 0,
@@ -205,7 +206,8 @@ static void check_times(zf_container *container, size_t column, const zf_decode_
     }
     tally.slow += seconds > limit;
     if (seconds / limit > tally.worst) tally.worst = seconds / limit;
-    CHECK(seconds <= limit, "%llu: column %zu took %g s, where %g s are usual", number, column, seconds, usual);
+    CHECK(seconds <= limit || slow_counts == 0, "%llu: column %zu took %g s, where %g s are usual", number, column, seconds,
+          usual);
 }
 
 /// False where the file asks for more memory than anybody would give.
@@ -282,14 +284,19 @@ static bool attack(const char *path, ull number) {
 
 int main(int argc, char **argv) {
     const char *device = "emu", *names[2];
-    uint64_t count = 2000, seed = 1;
+    uint64_t count = 2000, seed = 1, general = 0;
     char paths[2][400];
-    const gpu_option options[] = {
-        {"device", NULL, &device}, {"count", &count, NULL}, {"seed", &seed, NULL}, {"canary", &canary, NULL}, {0}};
+    const gpu_option options[] = {{"device", NULL, &device},
+                                  {"count", &count, NULL},
+                                  {"seed", &seed, NULL},
+                                  {"canary", &canary, NULL},
+                                  {"general", &general, NULL},
+                                  {"slow", &slow_counts, NULL},
+                                  {0}};
     if (!gpu_options_read(argc, argv, options)) return 2;
     double begin = gpu_seconds();
     columns = gpu_columns(&column_count);
-    gpu_machine_open(&machine, device, false);
+    gpu_machine_open(&machine, device, general != 0);
     zf_error error = {0};
     names[0] = "good.zfd", names[1] = "mutated.zfd";
     for (int k = 0; k < 2; k++) snprintf(paths[k], sizeof paths[k], "%s", gpu_machine_path(&machine, names[k]));
