@@ -208,7 +208,10 @@ static bool run_value(decoding *d, interp_env *env, const zf_body *body, uint64_
 
 // A scan is a step of its tile: its terms may be computed although no element asks for the sum. What they violate is
 // hidden.
-static void extend_scans(decoding *d, interp_env *env, const zf_expr *expr, uint64_t domain);
+typedef struct domains {
+    uint64_t elements, groups;
+} domains;
+static void extend_scans(decoding *d, interp_env *env, const zf_expr *expr, domains domain);
 
 static uint64_t longest_stream(const interp_env *env) {
     uint64_t most = 0;
@@ -217,7 +220,7 @@ static uint64_t longest_stream(const interp_env *env) {
     return most;
 }
 
-static void extend_in_stmts(decoding *d, interp_env *env, const zf_stmt *stmt, uint64_t domain) {
+static void extend_in_stmts(decoding *d, interp_env *env, const zf_stmt *stmt, domains domain) {
     for (; stmt; stmt = stmt->next) {
         if (stmt->local) extend_scans(d, env, stmt->local->init, domain);
         extend_scans(d, env, stmt->binder.lo, domain);
@@ -229,7 +232,7 @@ static void extend_in_stmts(decoding *d, interp_env *env, const zf_stmt *stmt, u
     }
 }
 
-static void extend_scans(decoding *d, interp_env *env, const zf_expr *expr, uint64_t domain) {
+static void extend_scans(decoding *d, interp_env *env, const zf_expr *expr, domains domain) {
     if (!expr) return;
     extend_scans(d, env, expr->a, domain);
     extend_scans(d, env, expr->b, domain);
@@ -247,17 +250,19 @@ static void extend_scans(decoding *d, interp_env *env, const zf_expr *expr, uint
     }
     extend_scans(d, env, reduce->term, domain);
     bool scan = reduce->form == ZF_R_SCAN || reduce->form == ZF_R_SEGMENTED || reduce->form == ZF_R_PREFIX;
-    if (!scan || domain == 0) return;
+    bool along_groups = reduce->domain && reduce->domain->kind == ZF_L_DOMAIN_G;
+    uint64_t count = along_groups ? domain.groups : domain.elements;
+    if (!scan || count == 0) return;
     interp_memo *memo = interp_memo_of(env, expr);
     if (!memo->closed) return;
-    uint64_t terms = reduce->inclusive ? domain : domain - 1;
+    uint64_t terms = reduce->inclusive ? count : count - 1;
     if (reduce->form == ZF_R_PREFIX) terms = longest_stream(env); // all of a stream's, wherever that ends
     if (terms > memo->terms) interp_memo_extend(env, memo, expr, terms);
     for (uint64_t k = 0; k < memo->bad_count; k++)
-        if (memo->bad[k].violation->number != 1 || memo->bad[k].at < domain) note_hidden(d, memo->bad[k].violation);
+        if (memo->bad[k].violation->number != 1 || memo->bad[k].at < count) note_hidden(d, memo->bad[k].violation);
 }
 
-static void extend_body(decoding *d, interp_env *env, const zf_body *body, uint64_t domain) {
+static void extend_body(decoding *d, interp_env *env, const zf_body *body, domains domain) {
     env->emit_serial = 0;
     extend_in_stmts(d, env, body->stmts, domain);
     extend_scans(d, env, body->value, domain);
@@ -267,7 +272,7 @@ static void extend_body(decoding *d, interp_env *env, const zf_body *body, uint6
 
 static void run_fully_parallel(decoding *d, interp_env *env) {
     for (env->i = 0; env->i < env->out_length; env->i++) run_element(d, env, env->i);
-    extend_body(d, env, &env->inst->decode, env->out_length);
+    extend_body(d, env, &env->inst->decode, (domains){.elements = env->out_length});
 }
 
 // What is wrong with the groups themselves is met by every decoder of the block: its last tile must end at the last
@@ -315,8 +320,9 @@ static void run_group_parallel(decoding *d, interp_env *env) {
         }
     }
     if (at != env->out_length) wrong_groups(d, env, 9, at, &inst->size, "sum of sizes below out.len");
-    extend_body(d, env, &inst->size, groups);
-    extend_body(d, env, &inst->decode, groups);
+    domains domain = {.elements = env->out_length, .groups = groups};
+    extend_body(d, env, &inst->size, domain);
+    extend_body(d, env, &inst->decode, domain);
 }
 
 // ---- Chunks ---------------------------------------------------------------------------------------------------
