@@ -32,6 +32,17 @@ zf_status zf_decoder_code_for(zf_decoder *decoder, const uint64_t *shaping, cons
 zf_status zf_decoder_print(zf_decoder *decoder, const uint64_t *shaping, zf_jit_stage stage, bool lines, zf_text *out,
                            zf_error *error);
 
+/// The same code to be kept in a module: for any machine of a CPU level instead of the one at hand.
+typedef struct zf_exported_code {
+    zf_text object;           ///< ELF: the kernels of the host, and the checks
+    zf_text image;            ///< NVPTX: PTX
+    zf_abi_simt_kernel *simt; ///< NVPTX: per kernel
+    char (*names)[24];        ///< theirs
+} zf_exported_code;
+zf_status zf_decoder_export(zf_decoder *decoder, const uint64_t *shaping, const char *cpu, zf_exported_code *out,
+                            zf_error *error);
+void zf_exported_code_free(zf_exported_code *code);
+
 /// The compiler's linker and context.
 zf_jit *zf_compiler_jit(zf_compiler *compiler);
 zf_context *zf_compiler_context(zf_compiler *compiler);

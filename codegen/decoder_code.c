@@ -102,28 +102,18 @@ static zf_status load_here(decoder *d, struct zf_decoder_code *code, building *b
     return status;
 }
 
-// What accelerators launch.
-static zf_status describe_kernels(decoder *d, struct zf_decoder_code *code, building *b, char (*names)[24], void **addresses,
-                                  zf_error *error) {
+static zf_abi_simt_kernel *launchable(const decoder *d, char (*names)[24]) {
     const zf_plan *plan = d->base.plan;
     zf_abi_simt_kernel *kernels = calloc(plan->kernel_count + 1u, sizeof(*kernels));
-    bool emulated = d->target.family == ZF_TARGET_EMU;
-    code->names = names;
-    code->code.simt = kernels;
-    if (emulated) code->files = calloc(ZF_ABI_FILES_MOST + 1, sizeof(*code->files));
-    if (kernels == NULL || (emulated && code->files == NULL)) return out_of_memory(error);
-    if (emulated) memcpy(code->files, b->files, (ZF_ABI_FILES_MOST + 1) * sizeof(*code->files));
-    for (uint32_t k = 0; k < plan->kernel_count; k++) {
+    for (uint32_t k = 0; k < plan->kernel_count && kernels != NULL; k++) {
         zf_simt_shape shape = zf_simt_shape_of(plan, &plan->kernels[k]);
-        kernels[k] = (zf_abi_simt_kernel){.name = names[k],
-                                          .threads = shape.threads,
-                                          .tiles = shape.tiles,
-                                          .shared_bytes = shape.shared_bytes,
-                                          .files = code->files};
-        if (!emulated) continue;
-        memcpy(&kernels[k].emulated, &addresses[k], sizeof(addresses[k]));
+        kernels[k] = (zf_abi_simt_kernel){
+            .name = names[k], .threads = shape.threads, .tiles = shape.tiles, .shared_bytes = shape.shared_bytes};
     }
-    if (d->target.family != ZF_TARGET_NVPTX) return ZF_OK;
+    return kernels;
+}
+
+static zf_status assemble(decoder *d, building *b, zf_text *image, zf_error *error) {
     b->part = PART_KERNELS;
     zf_jit_request request = {.name = module_name(d),
                               .key = "",
@@ -131,7 +121,25 @@ static zf_status describe_kernels(decoder *d, struct zf_decoder_code *code, buil
                               .user = b,
                               .target = zf_cg_target_of(d->target),
                               .abi_target = d->target};
-    ZF_TRY(zf_jit_assemble(zf_compiler_jit(d->compiler), &request, &code->image, error));
+    return zf_jit_assemble(zf_compiler_jit(d->compiler), &request, image, error);
+}
+
+// What accelerators launch.
+static zf_status describe_kernels(decoder *d, struct zf_decoder_code *code, building *b, char (*names)[24], void **addresses,
+                                  zf_error *error) {
+    zf_abi_simt_kernel *kernels = launchable(d, names);
+    bool emulated = d->target.family == ZF_TARGET_EMU;
+    code->names = names;
+    code->code.simt = kernels;
+    if (emulated) code->files = calloc(ZF_ABI_FILES_MOST + 1, sizeof(*code->files));
+    if (kernels == NULL || (emulated && code->files == NULL)) return out_of_memory(error);
+    if (emulated) memcpy(code->files, b->files, (ZF_ABI_FILES_MOST + 1) * sizeof(*code->files));
+    for (uint32_t k = 0; k < d->base.plan->kernel_count && emulated; k++) {
+        kernels[k].files = code->files;
+        memcpy(&kernels[k].emulated, &addresses[k], sizeof(addresses[k]));
+    }
+    if (d->target.family != ZF_TARGET_NVPTX) return ZF_OK;
+    ZF_TRY(assemble(d, b, &code->image, error));
     code->code.image_kind = ZF_IMAGE_PTX;
     code->code.image = code->image.data;
     code->code.image_bytes = code->image.length + 1; // its zero byte
@@ -267,6 +275,35 @@ zf_status zf_decoder_code_for(zf_decoder *base, const uint64_t *shaping, const z
     }
     *out = &code->code;
     return ZF_OK;
+}
+
+zf_status zf_decoder_export(zf_decoder *base, const uint64_t *shaping, const char *cpu, zf_exported_code *out, zf_error *error) {
+    decoder *d = (decoder *)base;
+    bool simt = d->target.family == ZF_TARGET_NVPTX;
+    building b = {.d = d, .shaping = shaping, .arena = zf_arena_create(), .part = simt ? PART_CHECKS : PART_ALL};
+    *out = (zf_exported_code){.simt = NULL};
+    if (b.arena == NULL) return out_of_memory(error);
+    zf_jit_request request = {.name = module_name(d), .key = "", .build = build_module, .user = &b, .cpu = cpu};
+    zf_status status = zf_jit_object(zf_compiler_jit(d->compiler), &request, &out->object, error);
+    if (status == ZF_OK && simt) status = assemble(d, &b, &out->image, error);
+    if (status == ZF_OK && simt) {
+        char(*names)[24] = calloc(base->plan->kernel_count + 1u, sizeof(*names));
+        for (uint32_t k = 0; k < base->plan->kernel_count && names != NULL; k++) zf_lower_kernel_name(k, names[k]);
+        out->names = names;
+        out->simt = names != NULL ? launchable(d, names) : NULL;
+        if (out->simt == NULL) status = out_of_memory(error);
+    }
+    zf_arena_destroy(b.arena);
+    if (status != ZF_OK) zf_exported_code_free(out);
+    return status;
+}
+
+void zf_exported_code_free(zf_exported_code *code) {
+    zf_text_free(&code->object);
+    zf_text_free(&code->image);
+    free(code->simt);
+    free(code->names);
+    *code = (zf_exported_code){.simt = NULL};
 }
 
 zf_status zf_decoder_print(zf_decoder *base, const uint64_t *shaping, zf_jit_stage stage, bool lines, zf_text *out,

@@ -6,7 +6,6 @@
 #include <llvm-c/Orc.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,6 +18,7 @@
 #include "codegen/target.h"
 #include "runtime/base/cache.h"
 #include "runtime/error_codes.h"
+#include "runtime/module_format.h"
 #include "zipflow/abi.h"
 
 // Every piece of code gets a library (JITDylib) of its own, so that names in different pieces never meet. Libraries cannot be
@@ -38,8 +38,8 @@ struct zf_jit {
     zf_text identity; ///< of compiler and machine: how every cache key begins
     int cache;        ///< descriptor, or -1
     zf_jit_symbol *symbols;
-    size_t symbol_count;
-    pthread_mutex_t lock; ///< of what follows
+    size_t symbol_count, implied_count; ///< the implied ones first; their names are static
+    pthread_mutex_t lock;               ///< of what follows
     zf_jit_code *all, *free;
     unsigned libraries;
     char reported[400]; ///< what the session said last
@@ -48,15 +48,6 @@ struct zf_jit {
 };
 
 static zf_status out_of_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for generated code"); }
-
-// What generated code may need without naming it: LLVM makes calls of these from loops.
-static const zf_jit_symbol implied[] = {
-    {"memcpy", (const void *)(uintptr_t)memcpy},
-    {"memmove", (const void *)(uintptr_t)memmove},
-    {"memset", (const void *)(uintptr_t)memset},
-    {"memcmp", (const void *)(uintptr_t)memcmp},
-    {"fma", (const void *)(uintptr_t)(double (*)(double, double, double))fma},
-};
 
 // ---- Creation -------------------------------------------------------------------------------------------------
 
@@ -105,7 +96,8 @@ zf_status zf_jit_create(const zf_jit_options *options, zf_jit **out, zf_error *e
     jit->cache = -1;
     jit->level = options->optimise > 3 ? 3 : options->optimise;
     jit->sanitize = options->sanitize;
-    size_t implied_count = sizeof(implied) / sizeof(implied[0]);
+    size_t implied_count;
+    const zf_import *implied = zf_imports(&implied_count); // what generated code may need without naming it
     pthread_mutex_init(&jit->lock, NULL);
     jit->symbol_count = implied_count + options->symbol_count;
     jit->symbols = calloc(jit->symbol_count, sizeof(*jit->symbols));
@@ -113,7 +105,8 @@ zf_status zf_jit_create(const zf_jit_options *options, zf_jit **out, zf_error *e
         zf_jit_free(jit);
         return out_of_memory(error);
     }
-    memcpy(jit->symbols, implied, sizeof(implied));
+    for (size_t k = 0; k < implied_count; k++) jit->symbols[k] = (zf_jit_symbol){implied[k].name, implied[k].address};
+    jit->implied_count = implied_count;
     for (size_t k = 0; k < options->symbol_count; k++) {
         jit->symbols[implied_count + k] = options->symbols[k];
         jit->symbols[implied_count + k].name = strdup(options->symbols[k].name);
@@ -143,7 +136,7 @@ void zf_jit_free(zf_jit *jit) {
     }
     if (jit->lljit != NULL && !dead) LLVMConsumeError(LLVMOrcDisposeLLJIT(jit->lljit));
     if (jit->cache >= 0) close(jit->cache);
-    for (size_t k = sizeof(implied) / sizeof(implied[0]); jit->symbols != NULL && k < jit->symbol_count; k++)
+    for (size_t k = jit->implied_count; jit->symbols != NULL && k < jit->symbol_count; k++)
         free((void *)(uintptr_t)jit->symbols[k].name);
     free(jit->symbols);
     zf_text_free(&jit->identity);
@@ -172,8 +165,15 @@ typedef struct compilation {
 } compilation;
 
 static zf_status make_machine(const compilation *c, unsigned level, LLVMTargetMachineRef *out, zf_error *error) {
+    if (c->request->target == NULL && c->request->cpu != NULL) return zf_cg_level_machine(level, c->request->cpu, out, error);
     if (c->request->target == NULL) return zf_cg_host_machine(level, out, error);
     return c->request->target->machine(level, c->request->abi_target, out, error);
+}
+
+/// Whether the code is watched by AddressSanitizer: not what leaves this process.
+static bool is_sanitized(const compilation *c) {
+    const struct zf_cg_target *target = c->request->target;
+    return c->jit->sanitize && c->request->cpu == NULL && (target == NULL || target->family != ZF_TARGET_NVPTX);
 }
 
 static void add_attribute(LLVMContextRef context, LLVMValueRef function, const char *name) {
@@ -219,6 +219,7 @@ static void print_module(compilation *c) {
 static bool make_key(compilation *c) {
     zf_jit *jit = c->jit;
     if (jit->cache < 0 || c->request->key == NULL || c->text != NULL) return false;
+    if (c->request->cpu != NULL) zf_text_printf(&c->key, "for %s\n", c->request->cpu);
     LLVMMemoryBufferRef module = LLVMWriteBitcodeToMemoryBuffer(c->module);
     zf_text_add(&c->key, jit->identity.data, jit->identity.length);
     zf_text_add(&c->key, c->request->key, c->request->key_length);
@@ -246,7 +247,7 @@ static zf_status compile(void *user, zf_error *error) {
     ZF_TRY(c->request->build(c->request->user, c->module, error));
     for (LLVMValueRef f = LLVMGetFirstFunction(c->module); f != NULL; f = LLVMGetNextFunction(f)) {
         add_attribute(c->context, f, "nounwind");
-        if (LLVMCountBasicBlocks(f) > 0 && jit->sanitize) add_attribute(c->context, f, "sanitize_address");
+        if (LLVMCountBasicBlocks(f) > 0 && is_sanitized(c)) add_attribute(c->context, f, "sanitize_address");
     }
     bool keep = make_key(c);
     if (keep && find_object(c)) return ZF_OK;
@@ -262,9 +263,8 @@ static zf_status compile(void *user, zf_error *error) {
         c->machine = NULL;
         ZF_TRY(make_machine(c, level, &c->machine, error));
     }
-    bool sanitize = jit->sanitize && (c->request->target == NULL || c->request->target->family != ZF_TARGET_NVPTX);
     char passes[32];
-    snprintf(passes, sizeof(passes), "default<O%u>%s", level, sanitize ? ",asan" : "");
+    snprintf(passes, sizeof(passes), "default<O%u>%s", level, is_sanitized(c) ? ",asan" : "");
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMPassBuilderOptionsSetSLPVectorization(options, 0); // loops are what we vectorise; this takes long and finds little
     LLVMErrorRef failure = LLVMRunPasses(c->module, passes, c->machine, options);
@@ -328,14 +328,22 @@ zf_status zf_jit_print(zf_jit *jit, const zf_jit_request *request, zf_jit_stage 
     return compile_alone(&c, error);
 }
 
-zf_status zf_jit_assemble(zf_jit *jit, const zf_jit_request *request, zf_text *out, zf_error *error) {
-    compilation c = {.jit = jit, .request = request, .assembly = true};
+static zf_status take_bytes(zf_jit *jit, const zf_jit_request *request, bool assembly, zf_text *out, zf_error *error) {
+    compilation c = {.jit = jit, .request = request, .assembly = assembly};
     zf_status status = compile_alone(&c, error);
     zf_text_free(&c.key);
     if (status != ZF_OK) return status;
     zf_text_add(out, LLVMGetBufferStart(c.object), LLVMGetBufferSize(c.object));
     LLVMDisposeMemoryBuffer(c.object);
     return out->failed ? out_of_memory(error) : ZF_OK;
+}
+
+zf_status zf_jit_assemble(zf_jit *jit, const zf_jit_request *request, zf_text *out, zf_error *error) {
+    return take_bytes(jit, request, true, out, error);
+}
+
+zf_status zf_jit_object(zf_jit *jit, const zf_jit_request *request, zf_text *out, zf_error *error) {
+    return take_bytes(jit, request, false, out, error);
 }
 
 // From the cache, else compiled and kept. `*object` belongs to the caller.

@@ -45,6 +45,7 @@ typedef struct zf_jit_request {
     void *user;
     const char *const *symbols;        ///< names of functions to look up
     const struct zf_cg_target *target; ///< NULL: the machine at hand
+    const char *cpu; ///< without a target: a level of CPUs, "x86-64-v3"; the object is for any such machine, and is not loaded
     zf_abi_target abi_target;
     size_t symbol_count;
 } zf_jit_request;
@@ -65,6 +66,9 @@ zf_status zf_jit_print(zf_jit *jit, const zf_jit_request *request, zf_jit_stage 
 
 /// Compiles or finds the assembly of a module for the request's target, which is not the machine at hand: PTX.
 zf_status zf_jit_assemble(zf_jit *jit, const zf_jit_request *request, zf_text *out, zf_error *error);
+
+/// Compiles or finds the object file (ELF) of a module for the request's CPU level. It is never instrumented.
+zf_status zf_jit_object(zf_jit *jit, const zf_jit_request *request, zf_text *out, zf_error *error);
 
 /// Counters since creation: objects compiled, objects taken from the disk, damaged entries of the cache.
 typedef struct zf_jit_stats {

@@ -59,6 +59,9 @@ const zf_cg_target *zf_cg_target_of(zf_abi_target target);
 /// The machine that this process runs on: host CPU, all its features, position-independent code.
 zf_status zf_cg_host_machine(unsigned level, LLVMTargetMachineRef *out, zf_error *error);
 
+/// Any x86-64 machine whose CPU is of a level ("x86-64-v3"): for modules. ZF1405 where LLVM has no code generator for it.
+zf_status zf_cg_level_machine(unsigned level, const char *cpu, LLVMTargetMachineRef *out, zf_error *error);
+
 zf_status zf_nvptx_machine(unsigned level, zf_abi_target target, LLVMTargetMachineRef *out, zf_error *error);
 
 extern const zf_simt_ops zf_nvptx_simt_ops, zf_emu_simt_ops;

@@ -17,8 +17,8 @@ struct zf_known_code {
 /// provider is asked again. Providers make few codes a plan, whatever the tuples: the list stays short.
 enum { MOST_KNOWN = 64 };
 
-void zf_code_book_init(zf_code_book *book, const zf_abi_provider *provider) {
-    *book = (zf_code_book){.provider = *provider};
+void zf_code_book_init(zf_code_book *book) {
+    *book = (zf_code_book){.known = NULL};
     pthread_mutex_init(&book->lock, NULL);
 }
 
@@ -62,20 +62,20 @@ static void remember(zf_code_book *book, const zf_abi_plan *plan, uint64_t *valu
 }
 
 /// Asks the provider, and takes the time.
-static zf_status ask(zf_code_book *book, const zf_abi_plan *plan, const uint64_t *values, const zf_abi_code **out,
-                     zf_error *error) {
+static zf_status ask(zf_code_book *book, const zf_abi_provider *provider, const zf_abi_plan *plan, const uint64_t *values,
+                     const zf_abi_code **out, zf_error *error) {
     pthread_mutex_lock(&book->lock);
     if (book->asking++ == 0) book->asked_at = zf_clock_seconds();
     pthread_mutex_unlock(&book->lock);
-    zf_status status = book->provider.code(book->provider.self, plan, values, out, error);
+    zf_status status = provider->code(provider->self, plan, values, out, error);
     pthread_mutex_lock(&book->lock);
     if (--book->asking == 0) book->seconds += zf_clock_seconds() - book->asked_at;
     pthread_mutex_unlock(&book->lock);
     return status;
 }
 
-zf_status zf_code_book_find(zf_code_book *book, const zf_abi_plan *plan, const zf_block_view *view, const zf_abi_code **out,
-                            zf_error *error) {
+zf_status zf_code_book_find(zf_code_book *book, const zf_abi_provider *provider, const zf_abi_plan *plan,
+                            const zf_block_view *view, const zf_abi_code **out, zf_error *error) {
     pthread_mutex_lock(&book->lock);
     *out = known_for(book, plan, view);
     pthread_mutex_unlock(&book->lock);
@@ -83,7 +83,7 @@ zf_status zf_code_book_find(zf_code_book *book, const zf_abi_plan *plan, const z
     uint64_t *values = malloc(((size_t)plan->shaping_count + 1) * sizeof *values);
     if (values == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a tuple of params");
     for (uint32_t i = 0; i < plan->shaping_count; i++) values[i] = view->params[plan->shaping[i]];
-    zf_status status = ask(book, plan, book->general ? NULL : values, out, error);
+    zf_status status = ask(book, provider, plan, book->general ? NULL : values, out, error);
     if (status == ZF_OK && *out == NULL) status = zf_raise(error, ZF_E_INTERNAL, "the source of code gave no code");
     if (status != ZF_OK) {
         free(values);

@@ -158,10 +158,7 @@ zf_status zf_container_open(zf_context *context, const char *path, zf_container 
 
 void zf_container_close(zf_container *c) {
     if (c == NULL) return;
-    zf_abi_provider provider;
-    if (c->map != NULL && zf_context_provider(c->context, &provider) && provider.forget != NULL) {
-        provider.forget(provider.self, c);
-    }
+    if (c->map != NULL) zf_context_forget(c->context, c);
     if (c->map != NULL) munmap((void *)(uintptr_t)c->map, c->size);
     if (c->fd >= 0) close(c->fd);
     if (c->arena != NULL) zf_arena_destroy(c->arena);

@@ -1,4 +1,4 @@
-// The context: options as resolved, the log, and where code comes from. Its devices: device_list.c.
+// The context: options as resolved, the log, and its providers of code. Its devices: device_list.c.
 #include "runtime/context.h"
 
 #include <pthread.h>
@@ -20,9 +20,11 @@ struct zf_context {
     zf_device_list *devices;
     pthread_mutex_t log_lock; ///< one call of the log at a time; recursive, since the callback may come back here
     bool is_logging;          ///< under log_lock: the thread that holds it is within the callback
-    pthread_mutex_t lock;     ///< guards the provider
+    pthread_mutex_t lock;     ///< guards what follows
     zf_abi_provider provider;
     bool has_provider;
+    zf_abi_provider *added; ///< asked before `provider`, in order
+    size_t added_count;
 };
 
 /// Copies a directory's name with an optional part behind it. NULL when there is no memory.
@@ -78,6 +80,7 @@ void zf_context_free(zf_context *context) {
     if (context == NULL) return;
     zf_device_list_free(context->devices);
     free(context->cache_dir);
+    free(context->added);
     pthread_mutex_destroy(&context->log_lock);
     pthread_mutex_destroy(&context->lock);
     free(context);
@@ -110,6 +113,8 @@ void zf_context_log(zf_context *context, zf_log_level level, const char *format,
     zf_text_free(&text);
 }
 
+// ---- Providers of code ----------------------------------------------------------------------------------------
+
 zf_status zf_context_set_provider(zf_context *context, const zf_abi_provider *provider, zf_error *error) {
     if (context == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_context_set_provider needs a context");
     if (provider != NULL && (provider->plan == NULL || provider->code == NULL)) {
@@ -128,4 +133,66 @@ bool zf_context_provider(zf_context *context, zf_abi_provider *out) {
     *out = context->provider;
     pthread_mutex_unlock(&context->lock);
     return has;
+}
+
+zf_status zf_context_add_provider(zf_context *context, const zf_abi_provider *provider, zf_error *error) {
+    zf_status status = ZF_OK;
+    pthread_mutex_lock(&context->lock);
+    zf_abi_provider *more = realloc(context->added, (context->added_count + 1) * sizeof *more);
+    if (more != NULL) {
+        context->added = more;
+        more[context->added_count++] = *provider;
+    } else {
+        status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a source of code");
+    }
+    pthread_mutex_unlock(&context->lock);
+    return status;
+}
+
+void zf_context_remove_provider(zf_context *context, const void *self) {
+    pthread_mutex_lock(&context->lock);
+    size_t kept = 0;
+    for (size_t i = 0; i < context->added_count; i++) {
+        if (context->added[i].self != self) context->added[kept++] = context->added[i];
+    }
+    context->added_count = kept;
+    pthread_mutex_unlock(&context->lock);
+}
+
+/// The provider that is asked as number `index`. False when there are no more.
+static bool provider_at(zf_context *context, size_t index, zf_abi_provider *out) {
+    pthread_mutex_lock(&context->lock);
+    bool there = index < context->added_count || (index == context->added_count && context->has_provider);
+    if (there) *out = index < context->added_count ? context->added[index] : context->provider;
+    pthread_mutex_unlock(&context->lock);
+    return there;
+}
+
+zf_status zf_context_plan(zf_context *context, zf_container *container, size_t column, const uint8_t *branches,
+                          size_t branch_count, zf_abi_target target, zf_abi_provider *provider, const zf_abi_plan **plan,
+                          zf_error *error) {
+    zf_error closest = {0}, answer = {0};
+    for (size_t index = 0; provider_at(context, index, provider); index++) {
+        zf_status status = provider->plan(provider->self, container, column, branches, branch_count, target, plan, &answer);
+        if (status == ZF_OK && *plan == NULL) return zf_raise(error, ZF_E_INTERNAL, "the source of code gave no plan");
+        if (status == ZF_OK) return ZF_OK;
+        // One that knows the column but not this device or these branches says more than one that does not know it.
+        if (status != ZF_ERR_UNSUPPORTED || closest.status == ZF_OK || zf_error_is(&closest, ZF_E_NOT_IN_MODULE))
+            closest = answer;
+        if (status != ZF_ERR_UNSUPPORTED) break;
+    }
+    *plan = NULL;
+    if (closest.status == ZF_OK) {
+        zf_raise(&closest, ZF_E_NO_CODE, "nothing gives code to decode with");
+        zf_fail_hint(&closest, ZF_ERR_UNSUPPORTED, "load a module (zf_module_load) or make a compiler (zf_compiler_create)");
+    }
+    if (error != NULL) *error = closest;
+    return closest.status;
+}
+
+void zf_context_forget(zf_context *context, zf_container *container) {
+    zf_abi_provider provider;
+    for (size_t index = 0; provider_at(context, index, &provider); index++) {
+        if (provider.forget != NULL) provider.forget(provider.self, container);
+    }
 }

@@ -20,7 +20,20 @@ ZF_PRIVATE_API unsigned zf_context_threads(const zf_context *context, unsigned w
 ZF_PRIVATE_API void zf_context_log(zf_context *context, zf_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/// Copies the context's source of code. False when it has none.
+/// Copies the provider that zf_context_set_provider set, as a rule the compiler's. False when there is none.
 ZF_PRIVATE_API bool zf_context_provider(zf_context *context, zf_abi_provider *out);
+
+/// Adds a provider behind those added before; all of them are asked before that of zf_context_set_provider.
+zf_status zf_context_add_provider(zf_context *context, const zf_abi_provider *provider, zf_error *error);
+/// Takes one away again, by its `self`.
+void zf_context_remove_provider(zf_context *context, const void *self);
+
+/// Asks the context's providers in turn for a plan (zf_abi_provider.plan): `*provider` is the one that gave it. The next is asked
+/// where one answers ZF_ERR_UNSUPPORTED; when all do, the error is that of the provider that came closest.
+ZF_PRIVATE_API zf_status zf_context_plan(zf_context *context, zf_container *container, size_t column, const uint8_t *branches,
+                                         size_t branch_count, zf_abi_target target, zf_abi_provider *provider,
+                                         const zf_abi_plan **plan, zf_error *error);
+/// Tells all providers that a container is being closed.
+void zf_context_forget(zf_context *context, zf_container *container);
 
 #endif

@@ -101,9 +101,10 @@ zf_status zf_decode_size(zf_container *container, size_t column, const zf_decode
 static zf_status run_block(job *j, uint64_t block, unsigned worker, const zf_block_view *view, const char *where,
                            zf_error *error) {
     const zf_selection *s = &j->selection;
-    const zf_abi_plan *plan = s->plans[s->column->blocks[block].shape];
+    uint32_t shape = s->column->blocks[block].shape;
+    const zf_abi_plan *plan = s->plans[shape];
     const zf_abi_code *code = NULL;
-    ZF_TRY(zf_code_book_find(&j->book, plan, view, &code, error));
+    ZF_TRY(zf_code_book_find(&j->book, &s->providers[shape], plan, view, &code, error));
     uint64_t first = s->begin - j->shift; // row of the first bit or element of `out`
     uint64_t begin = view->first_row > first ? view->first_row : first;
     uint64_t end = view->first_row + view->rows < s->end ? view->first_row + view->rows : s->end;
@@ -183,7 +184,7 @@ static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *err
     j->error = error;
     atomic_init(&j->failed, UINT64_MAX);
     pthread_mutex_init(&j->lock, NULL);
-    zf_code_book_init(&j->book, &j->selection.provider);
+    zf_code_book_init(&j->book);
     zf_parallel_for(j->workers, j->selection.last_block - j->selection.first_block, decode_block, j);
     zf_status status = j->status;
     if (status == ZF_OK) status = j->device.ops->finish(j->state, error);

@@ -98,13 +98,14 @@ static zf_status describe(const zf_units *units, zf_unit_block *block, const zf_
     return ZF_OK;
 }
 
-static zf_status check_view(zf_units *units, zf_unit_block *block, const zf_block_view *view, const char *where,
-                            zf_error *error) {
+/// `provider` gave the plan; it is not asked where the block has its code.
+static zf_status check_view(zf_units *units, zf_unit_block *block, const zf_block_view *view, const zf_abi_provider *provider,
+                            const char *where, zf_error *error) {
     block->stored = view->base;
     block->bytes = view->bytes;
     block->first_row = view->first_row;
     ZF_TRY(zf_seeks_fit(block->plan, view, true, where, error));
-    if (block->code == NULL) ZF_TRY(zf_code_book_find(&units->book, block->plan, view, &block->code, error));
+    if (block->code == NULL) ZF_TRY(zf_code_book_find(&units->book, provider, block->plan, view, &block->code, error));
     ZF_TRY(describe(units, block, view, error));
     ZF_TRY(run_host_check(block, view, where, error));
     return check_groups(block->plan, view, where, error);
@@ -117,8 +118,9 @@ static zf_status check_block(zf_units *units, uint64_t index, zf_error *error) {
     zf_block_view view;
     zf_selection_where(s, number, where);
     ZF_TRY(zf_container_block(s->container, s->column_number, number, s->checksums, &view, error));
-    units->blocks[index].plan = s->plans[s->column->blocks[number].shape];
-    zf_status status = check_view(units, &units->blocks[index], &view, where, error);
+    uint32_t shape = s->column->blocks[number].shape;
+    units->blocks[index].plan = s->plans[shape];
+    zf_status status = check_view(units, &units->blocks[index], &view, &s->providers[shape], where, error);
     zf_block_view_free(&view);
     return status;
 }
@@ -410,7 +412,7 @@ zf_status zf_units_make(zf_container *container, size_t column, const zf_decode_
     if (units == NULL) return no_memory(error);
     zf_status status =
         zf_selection_make(container, column, options, accelerator->ops->target(accelerator), &units->selection, error);
-    zf_code_book_init(&units->book, &units->selection.provider);
+    zf_code_book_init(&units->book);
     units->book.general = units->options.general;
     if (status == ZF_OK) status = allocate_blocks(units, error);
     if (status == ZF_OK) {
@@ -440,7 +442,7 @@ zf_status zf_units_make_block(const zf_block_view *view, const zf_abi_plan *plan
                                       .begin = begin,
                                       .end = end,
                                       .last_block = none ? 0 : 1};
-    zf_code_book_init(&units->book, &(zf_abi_provider){0});
+    zf_code_book_init(&units->book);
     zf_status status = zf_plan_fits(plan, view->shape, error);
     if (status == ZF_OK && (begin > end || end > view->rows))
         status = zf_raise(error, ZF_E_INTERNAL, "rows %llu..%llu of a block of %llu", (ull)begin, (ull)end, (ull)view->rows);
@@ -448,7 +450,7 @@ zf_status zf_units_make_block(const zf_block_view *view, const zf_abi_plan *plan
     if (status == ZF_OK && !none) {
         units->blocks[0].plan = plan;
         units->blocks[0].code = code;
-        status = check_view(units, &units->blocks[0], view, "block", error);
+        status = check_view(units, &units->blocks[0], view, NULL, "block", error);
     }
     if (status == ZF_OK) status = arrange(units, error);
     return finish(units, status, out);

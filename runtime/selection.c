@@ -56,22 +56,17 @@ static zf_status place_column(const zf_selection *s, zf_status status, zf_error 
 /// Gets the plan of every shape in the range.
 static zf_status get_plans(zf_selection *s, zf_abi_target target, zf_error *error) {
     s->plans = calloc((size_t)s->column->shape_count + 1, sizeof *s->plans);
-    if (s->plans == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for plans");
-    if (s->first_block == s->last_block) return ZF_OK;
-    if (!zf_context_provider(s->container->context, &s->provider)) {
-        zf_status status = zf_raise(error, ZF_E_NO_CODE, "nothing gives code to decode column %.128s with", s->column->name);
-        return zf_fail_hint(error, status, "make a compiler for the context: zf_compiler_create");
-    }
+    s->providers = calloc((size_t)s->column->shape_count + 1, sizeof *s->providers);
+    if (s->plans == NULL || s->providers == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for plans");
     double begin = zf_clock_seconds();
     for (uint64_t b = s->first_block; b < s->last_block; b++) {
         uint32_t shape = s->column->blocks[b].shape;
         const zf_index_shape *entry = &s->column->shapes[shape];
         if (s->plans[shape] != NULL) continue;
         const zf_abi_plan *plan = NULL;
-        zf_status status = s->provider.plan(s->provider.self, s->container, s->column_number, entry->shape.branches,
-                                            entry->shape.branch_count, target, &plan, error);
+        zf_status status = zf_context_plan(s->container->context, s->container, s->column_number, entry->shape.branches,
+                                           entry->shape.branch_count, target, &s->providers[shape], &plan, error);
         if (status != ZF_OK) return place_column(s, status, error);
-        if (plan == NULL) return zf_raise(error, ZF_E_INTERNAL, "the source of code gave no plan");
         if (zf_plan_fits(plan, &entry->shape, NULL) != ZF_OK) { // a plan is trusted, what the file says of itself is not
             status = zf_raise(error, ZF_E_INDEX_CONTENT, "the index gives the column another shape than its codec has");
             return place_column(s, status, error);
@@ -96,7 +91,9 @@ zf_status zf_selection_make(zf_container *container, size_t column, const zf_dec
 
 void zf_selection_free(zf_selection *selection) {
     free(selection->plans);
+    free(selection->providers);
     selection->plans = NULL;
+    selection->providers = NULL;
 }
 
 void zf_selection_where(const zf_selection *selection, uint64_t block, char where[ZF_WHERE_BYTES]) {

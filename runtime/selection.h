@@ -13,9 +13,9 @@ typedef struct zf_selection {
     uint64_t begin, end;              ///< rows
     uint64_t first_block, last_block; ///< first .. last - 1
     bool checksums;
-    zf_abi_provider provider;  ///< unset where there is no block
-    const zf_abi_plan **plans; ///< per shape; NULL where no block of the range has it
-    double plan_seconds;       ///< that getting them took
+    const zf_abi_plan **plans;  ///< per shape; NULL where no block of the range has it
+    zf_abi_provider *providers; ///< per shape: which gave the plan
+    double plan_seconds;        ///< that getting them took
 } zf_selection;
 
 /// Finds all that, with plans for a target. Free with zf_selection_free, also after a failure.

@@ -1,8 +1,7 @@
-// Opens a container and decodes one of its columns: hello FILE.zfd COLUMN
+// Opens a container and decodes one of its columns with the code of a module: hello FILE.zfd COLUMN MODULE.zfm
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <zipflow/compile.h>
 #include <zipflow/zipflow.h>
 
 static int fail(const zf_error *error) {
@@ -23,20 +22,20 @@ static void print_row(zf_element element, const void *values, uint64_t row) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 3) {
-        fprintf(stderr, "usage: hello FILE.zfd COLUMN\n");
+    if (argc != 4) {
+        fprintf(stderr, "usage: hello FILE.zfd COLUMN MODULE.zfm\n");
         return ZF_ERR_USAGE;
     }
     zf_error error = {0};
     zf_context *context = NULL;
-    zf_compiler *compiler = NULL; // makes code for the codecs that the file describes
+    zf_module *module = NULL; // code for the codecs that the file describes, made by `zfc compile`
     zf_container *container = NULL;
     zf_decode_buffers buffers = {0};
     zf_decode_sizes sizes;
     zf_column_info info;
     size_t column;
     zf_status status = zf_context_create(NULL, &context, &error);
-    if (status == ZF_OK) status = zf_compiler_create(context, NULL, &compiler, &error);
+    if (status == ZF_OK) status = zf_module_load(context, argv[3], &module, &error);
     if (status == ZF_OK) status = zf_container_open(context, argv[1], &container, &error);
     if (status == ZF_OK) status = zf_container_find(container, argv[2], &column, &error);
     if (status == ZF_OK) status = zf_container_column(container, column, &info, &error);
@@ -56,7 +55,7 @@ int main(int argc, char **argv) {
     free(buffers.values);
     free(buffers.workspace);
     zf_container_close(container); // in the reverse order; each takes NULL
-    zf_compiler_free(compiler);
+    zf_module_free(module);
     zf_context_free(context);
     return result;
 }

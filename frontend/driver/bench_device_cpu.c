@@ -111,15 +111,12 @@ static void finish_cpu(void *self, void *user) {
 static zf_status get_code(prepared *p, zf_context *context, uint64_t *kernels, zf_error *error) {
     const zf_bench_work *w = p->work;
     zf_abi_provider provider;
-    if (!zf_context_provider(context, &provider)) {
-        return zf_fail(error, ZF_ERR_INTERNAL, ZFC_NOT_MEASURED, "the context has no source of code");
-    }
     for (uint64_t i = 0; i < w->block_count; i++) {
         const zf_block_view *view = &w->blocks[i].view;
         coded *c = &p->coded[i];
         uint64_t bytes;
-        ZF_TRY(provider.plan(provider.self, w->container, w->column, view->shape->branches, view->shape->branch_count,
-                             (zf_abi_target){.family = ZF_TARGET_HOST}, &c->plan, error));
+        ZF_TRY(zf_context_plan(context, w->container, w->column, view->shape->branches, view->shape->branch_count,
+                               (zf_abi_target){.family = ZF_TARGET_HOST}, &provider, &c->plan, error));
         ZF_TRY(zf_block_work_bytes(c->plan, view, &bytes, error));
         ZF_TRY(zf_bench_code(&provider, c->plan, view, w->options->general, &c->code, error));
         bytes = (bytes + 4095) / 4096 * 4096;

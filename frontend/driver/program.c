@@ -49,3 +49,13 @@ const zf_table *zf_find_table_or_report(const char *verb, const zf_spec *spec, c
     zf_report_names(name, names, count);
     return NULL;
 }
+
+zf_status zf_guard_output(const zf_spec *spec, const zf_files_read *inputs, const char *path, zf_error *error) {
+    zf_files_read programs = {0};
+    zf_status status = zf_files_guard(inputs, path, error);
+    const char *file;
+    for (size_t i = 0; status == ZF_OK && (file = zf_spec_file(spec, i)); i++) status = zf_files_note(&programs, file, error);
+    if (status == ZF_OK) status = zf_files_guard(&programs, path, error);
+    zf_files_free(&programs);
+    return status;
+}

@@ -2,6 +2,7 @@
 #ifndef ZF_DRIVER_PROGRAM_H
 #define ZF_DRIVER_PROGRAM_H
 
+#include "frontend/driver/files_read.h"
 #include "frontend/driver/report.h"
 #include "frontend/spec.h"
 
@@ -16,6 +17,9 @@ bool zf_program_name_read(const char *verb, const char *text, zf_program_name *o
 
 /// Finds a table, with a hint of the nearest name. NULL after printing.
 const zf_table *zf_find_table_or_report(const char *verb, const zf_spec *spec, const char *name);
+
+/// ZF2014 where `path`, which is to be written, is a file of the program or one of `inputs` (may be NULL).
+zf_status zf_guard_output(const zf_spec *spec, const zf_files_read *inputs, const char *path, zf_error *error);
 
 /// To standard error: the name that may have been meant, when one is near, and those that there are (32 at most).
 void zf_report_names(const char *name, const char *const *names, size_t count);

@@ -52,6 +52,27 @@ static void log_line(void *user, zf_log_level level, const char *line) {
     fprintf(stderr, "zfc %s: %s\n", (const char *)user, line);
 }
 
+static zf_status load_modules(const zf_arguments *arguments, zf_session *session, zf_error *error) {
+    for (int i = 0; i < arguments->given_count; i++) {
+        if (strcmp(arguments->given[i].option->name, "module") != 0) continue;
+        if (session->module_count == ZF_SESSION_MODULES)
+            return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "more than %d modules", ZF_SESSION_MODULES);
+        ZF_TRY(zf_module_load(session->context, arguments->given[i].value, &session->modules[session->module_count], error));
+        session->module_count++;
+    }
+    return ZF_OK;
+}
+
+static zf_status make_compiler(zf_session *session, zf_error *error) {
+    zf_compiler_options options = {0};
+#ifdef ZF_SANITIZE
+    options.sanitize = true; // this build has the sanitizer's runtime, so generated code is watched too
+#endif
+    const char *level = getenv("ZIPFLOW_OPTIMISE"); // 0..3, for those who debug the compiler
+    if (level && level[0] >= '0' && level[0] <= '3' && !level[1]) options.optimise = (unsigned)(level[0] - '0') + 1;
+    return zf_compiler_create(session->context, &options, &session->compiler, error);
+}
+
 bool zf_session_open(const zf_arguments *arguments, zf_session *session, int *status) {
     *session =
         (zf_session){.quiet = zf_argument(arguments, "quiet") != NULL, .verbose = zf_argument(arguments, "verbose") != NULL};
@@ -72,22 +93,16 @@ bool zf_session_open(const zf_arguments *arguments, zf_session *session, int *st
         *status = zf_report(arguments->verb->name, &error);
         return false;
     }
-    zf_compiler_options compiler = {0};
-#ifdef ZF_SANITIZE
-    compiler.sanitize = true; // this build has the sanitizer's runtime, so generated code is watched too
-#endif
-    const char *level = getenv("ZIPFLOW_OPTIMISE"); // 0..3, for those who debug the compiler
-    if (level && level[0] >= '0' && level[0] <= '3' && !level[1]) compiler.optimise = (unsigned)(level[0] - '0') + 1;
-    if (zf_compiler_create(session->context, &compiler, &session->compiler, &error) != ZF_OK) {
-        *status = zf_report(arguments->verb->name, &error);
-        zf_context_free(session->context);
-        session->context = NULL;
-        return false;
-    }
-    return true;
+    zf_status opened = load_modules(arguments, session, &error);
+    if (opened == ZF_OK && session->module_count == 0) opened = make_compiler(session, &error);
+    if (opened == ZF_OK) return true;
+    *status = zf_report(arguments->verb->name, &error);
+    zf_session_close(session);
+    return false;
 }
 
 void zf_session_close(zf_session *session) {
+    while (session->module_count > 0) zf_module_free(session->modules[--session->module_count]);
     zf_compiler_free(session->compiler);
     zf_context_free(session->context);
     *session = (zf_session){0};

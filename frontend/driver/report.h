@@ -17,10 +17,14 @@ void zf_report_diagnostics(const zf_diags *diags, zf_diag_form form);
 /// True when errors may be coloured.
 bool zf_colour(FILE *stream);
 
-/// A context and a compiler, as the verb's options want them.
+enum { ZF_SESSION_MODULES = 16 };
+
+/// A context and what gives it code, as the verb's options want them: a compiler, or the modules that `--module` names.
 typedef struct zf_session {
     zf_context *context;
-    zf_compiler *compiler;
+    zf_compiler *compiler; ///< NULL with modules
+    zf_module *modules[ZF_SESSION_MODULES];
+    size_t module_count;
     bool quiet, verbose;
     unsigned threads;
 } zf_session;

@@ -47,16 +47,6 @@ static int check_output(const char *path, bool overwrite) {
     return EXIT_BAD_INPUT;
 }
 
-static zf_status guard_output(const zf_spec *spec, const zf_files_read *inputs, const char *path, zf_error *error) {
-    zf_files_read programs = {0};
-    zf_status status = zf_files_guard(inputs, path, error);
-    const char *file;
-    for (size_t i = 0; status == ZF_OK && (file = zf_spec_file(spec, i)); i++) status = zf_files_note(&programs, file, error);
-    if (status == ZF_OK) status = zf_files_guard(&programs, path, error);
-    zf_files_free(&programs);
-    return status;
-}
-
 // Raw decimals may have more digits than their type; of text they were counted when it was read.
 static zf_status check_decimals(const zf_table_data *data, zf_error *error) {
     for (size_t i = 0; i < data->count; i++) {
@@ -161,7 +151,7 @@ static int encode(const zf_arguments *arguments, zf_session *session, zf_program
     zf_files_read files = {0};
     for (int i = 0; i < arguments->operand_count && status == ZF_OK; i++)
         status = zf_files_note(&files, file_of(arguments->operands[i]), &error);
-    if (status == ZF_OK) status = guard_output(zf_program_spec(program), &files, path, &error);
+    if (status == ZF_OK) status = zf_guard_output(zf_program_spec(program), &files, path, &error);
     if (status == ZF_OK) status = read_inputs(arguments, text, &files, &data, &error);
     zf_files_free(&files);
     for (size_t i = 0; status == ZF_OK && i < data.count; i++) {

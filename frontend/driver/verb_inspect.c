@@ -1,4 +1,4 @@
-// zfc inspect: what a container holds, and where each of its bytes goes.
+// zfc inspect: what a container holds, and where each of its bytes goes. Of a module: module_text.c.
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 
 #include "frontend/driver/decoded.h"
 #include "frontend/driver/driver_codes.h"
+#include "frontend/driver/module_text.h"
 #include "frontend/driver/shape_text.h"
 #include "frontend/driver/values.h"
 #include "frontend/driver/watch.h"
@@ -240,6 +241,10 @@ static zf_status show(zf_container *container, const zf_arguments *arguments, zf
 
 int zf_run_inspect(zf_arguments *arguments) {
     zf_error error;
+    if (zf_is_module(arguments->operands[0])) {
+        zf_status shown = zf_show_module(arguments->operands[0], arguments, &error);
+        return shown == ZF_OK ? EXIT_GOOD : zf_report("inspect", &error);
+    }
     zf_context *context;
     if (zf_context_create(NULL, &context, &error) != ZF_OK) return zf_report("inspect", &error);
     zf_container *container = NULL;

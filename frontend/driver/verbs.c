@@ -31,6 +31,9 @@ static const zf_option
     bench_threads = {"threads", 0, "N", NULL, "threads that decode (default: 1; the copy has always one)"},
     checksums = {"checksums", 0, NULL, NULL, "also verify the blocks' checksums within the time"},
     general = {"general", 0, NULL, NULL, "kernels for all shaping values instead of those made for the block's"},
+    module = {"module", 0, "FILE.zfm", NULL, "take code from this module, and compile nothing; may be given several times"},
+    targets = {"target", 0, "TARGETS", NULL, "what code is for: `host`, `nvptx` or both, separated by a comma (default: both)"},
+    cpu = {"cpu", 0, "LEVEL", "x86-64-v2|x86-64-v3|x86-64-v4", "the least CPU that native code runs on (default: x86-64-v3)"},
     no_cache = {"no-cache", 0, NULL, NULL, "neither read nor write the cache of compiled kernels"};
 
 const zf_verb zf_verbs[] = {
@@ -83,6 +86,21 @@ const zf_verb zf_verbs[] = {
      -1,
      zf_run_encode,
      {&codec, &output, &header, &delimiter, &rows_per_block, &force, &threads, &json, &quiet, &verbose, &no_cache, NULL}},
+    {"compile",
+     "FILE[:TABLE]|IN.zfd",
+     "compile a module, with which files decode where no compiler is",
+     "Of a program it compiles the tables (or the one named), every column in the general form, which serves any file of the "
+     "table. "
+     "Of a file it compiles the table that it holds, from the text that the file carries, and besides what is specialised on "
+     "the params that occur in it. Code for CPUs is for x86-64 machines of `--cpu` and later ones, code for GPUs is PTX for "
+     "compute "
+     "capability 8.0 and 9.0, of which a driver takes the one that suits. The emulated GPU has no code in modules. What cannot "
+     "be "
+     "compiled is left out and named. A module is code: load only those whose maker is trusted.",
+     1,
+     1,
+     zf_run_compile,
+     {&output, &targets, &cpu, &force, &threads, &json, &quiet, &verbose, &no_cache, NULL}},
     {"decode",
      "IN.zfd",
      "decode columns into files",
@@ -93,7 +111,7 @@ const zf_verb zf_verbs[] = {
      1,
      1,
      zf_run_decode,
-     {&output, &columns, &rows, &device, &format_output, &force, &threads, &json, &quiet, &verbose, &no_cache, NULL}},
+     {&output, &columns, &rows, &device, &module, &format_output, &force, &threads, &json, &quiet, &verbose, &no_cache, NULL}},
     {"verify",
      "IN.zfd",
      "decode everything and check it",
@@ -101,7 +119,7 @@ const zf_verb zf_verbs[] = {
      1,
      1,
      zf_run_verify,
-     {&columns, &device, &repeat, &threads, &json, &quiet, &verbose, &no_cache, NULL}},
+     {&columns, &device, &module, &repeat, &threads, &json, &quiet, &verbose, &no_cache, NULL}},
     {"bench",
      "[IN.zfd...]",
      "measure how fast columns decode",
@@ -113,17 +131,23 @@ const zf_verb zf_verbs[] = {
      "are taken. Every byte of every round is compared: with another decode, by code that is not optimised, or with what the "
      "generator made. GB/s are plain bytes. `of limit` is all bytes read and written a second, by what the copy reads and "
      "writes: "
-     "1.00 is as fast as the memory, if the copy is. Look at the load of the machine first; `--json` records it.",
+     "1.00 is as fast as the memory, if the copy is. Look at the load of the machine first; `--json` records it. With `--module` "
+     "what "
+     "is timed comes from the module; what it is compared with is compiled all the same.",
      0,
      -1,
      zf_run_bench,
-     {&columns, &generate, &bench_bytes, &repeats, &bench_threads, &device, &checksums, &general, &json, &verbose, &no_cache,
-      NULL}},
+     {&columns, &generate, &bench_bytes, &repeats, &bench_threads, &device, &module, &checksums, &general, &json, &verbose,
+      &no_cache, NULL}},
     {"inspect",
-     "IN.zfd",
-     "show what a container holds, byte by byte",
-     "Shows columns, codecs, which alternatives their blocks took, ratios, blocks with their params, and accounts for every byte "
-     "of the file. Errors of decoding name lines of the program that the file carries: `--program` prints it.",
+     "IN.zfd|IN.zfm",
+     "show what a container holds, byte by byte, or what a module does",
+     "Of a container it shows columns, codecs, which alternatives their blocks took, ratios, blocks with their params, and "
+     "accounts "
+     "for every byte of the file. Errors of decoding name lines of the program that the file carries: `--program` prints it. Of "
+     "a "
+     "module it shows tables and columns, and for each target the kernels, how many tuples of params have code of their own, and "
+     "bytes; with `-v` also the alternatives and the tuples.",
      1,
      1,
      zf_run_inspect,

@@ -38,21 +38,51 @@ END
 "$cmake" -S "$tree/consumer" -B "$tree/consumer/build" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix" > "$tree/log" 2>&1 &&
     "$cmake" --build "$tree/consumer/build" >> "$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
 "$tree/consumer/build/consumer" || exit 1
-# The compiler, where it was built: examples/hello on a file that the installed zfc writes, standing alone.
+# The compiler, where it was built: examples/hello on a file and a module that the installed zfc writes, standing alone; and a
+# program that has the compiler in it.
+mkdir "$tree/wants"
+cat > "$tree/wants/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(wants LANGUAGES C)
+find_package(zipflow 0.1 REQUIRED COMPONENTS compile)
+add_executable(wants wants.c)
+target_link_libraries(wants PRIVATE zipflow::zipflow-compile zipflow::zipflow)
+END
+cat > "$tree/wants/wants.c" <<'END'
+#include <stddef.h>
+#include <zipflow/compile.h>
+int main(void) {
+    zf_context *context = NULL;
+    zf_compiler *compiler = NULL;
+    zf_status status = zf_context_create(NULL, &context, NULL);
+    if (status == ZF_OK) status = zf_compiler_create(context, NULL, &compiler, NULL);
+    zf_compiler_free(compiler);
+    zf_context_free(context);
+    return (int)status;
+}
+END
 if [ -e "$build/lib/libzipflow-compile.so" ]; then
     echo 'table t { key: i64 = delta(bitpack); }' > "$tree/t.zf"
     printf 'key\n1\n4\n7\n' > "$tree/t.csv"
     "$prefix/bin/zfc" encode -q --no-cache -c "$tree/t.zf" -o "$tree/t.zfd" "$tree/t.csv" || exit 1
     "$cmake" -S "$hello" -B "$tree/hello" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix" > "$tree/log" 2>&1 &&
         "$cmake" --build "$tree/hello" >> "$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
-    ZIPFLOW_CACHE_DIR='' "$tree/hello/hello" "$tree/t.zfd" key > "$tree/out" && tail -n 1 "$tree/out" | grep -qx 7 || { cat "$tree/out"; exit 1; }
+    "$prefix/bin/zfc" compile -q --no-cache --target host -o "$tree/t.zfm" "$tree/t.zf" || exit 1
+    "$tree/hello/hello" "$tree/t.zfd" key "$tree/t.zfm" > "$tree/out" && tail -n 1 "$tree/out" | grep -qx 7 || { cat "$tree/out"; exit 1; }
+    "$cmake" -S "$tree/wants" -B "$tree/wants/build" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix" > "$tree/log" 2>&1 &&
+        "$cmake" --build "$tree/wants/build" >> "$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
+    ZIPFLOW_CACHE_DIR='' "$tree/wants/build/wants" || { echo "the installed compiler does not start"; exit 1; }
     if command -v pkg-config > /dev/null; then
-        flags=$(PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig" pkg-config --cflags --libs zipflow-compile zipflow) || exit 1
+        flags=$(PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig" pkg-config --cflags --libs zipflow) || exit 1
         # shellcheck disable=SC2086
         "$cc" -std=c17 -Wall -Werror "$hello/hello.c" -o "$tree/hello-by-pkg-config" $flags || exit 1
-        ZIPFLOW_CACHE_DIR='' "$tree/hello-by-pkg-config" "$tree/t.zfd" key > "$tree/again" && cmp "$tree/out" "$tree/again" || exit 1
+        "$tree/hello-by-pkg-config" "$tree/t.zfd" key "$tree/t.zfm" > "$tree/again" && cmp "$tree/out" "$tree/again" || exit 1
+        flags=$(PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig" pkg-config --cflags --libs zipflow-compile zipflow) || exit 1
+        # shellcheck disable=SC2086
+        "$cc" -std=c17 -Wall -Werror "$tree/wants/wants.c" -o "$tree/wants-by-pkg-config" $flags || exit 1
+        ZIPFLOW_CACHE_DIR='' "$tree/wants-by-pkg-config" || exit 1
     fi
-elif "$cmake" -S "$hello" -B "$tree/hello" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix" > "$tree/log" 2>&1; then
+elif "$cmake" -S "$tree/wants" -B "$tree/wants/build" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix" > "$tree/log" 2>&1; then
     echo "the component compile was found though it was not built"
     exit 1
 fi

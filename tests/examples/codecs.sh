@@ -28,6 +28,10 @@ awk 'BEGIN {
             i % 8, i % 12 + 1, i % 28 + 1, i % 7, i % 11 + 1, i % 27 + 1, i % 6, i % 10 + 1, i % 26 + 1
 }' > "$tree/lineitem.csv"
 
+# A module of all tables of a program, in the general form: every file of theirs decodes through it.
+"$zfc" compile -q --target host -o "$tree/tpch.zfm" "$examples/tpch/tpch.zf" || exit 1
+"$zfc" compile -q --target host -o "$tree/line.zfm" "$examples/custom_codec/line.zf" || exit 1
+
 # through PROGRAM TABLE: the columns of the table, as text, are what they were. Money loses no digit but zeros behind the point.
 through() {
     rm -rf "$tree/out" "$tree/t.zfd"
@@ -35,6 +39,10 @@ through() {
     "$zfc" encode -q -c "$examples/$1:$2" -o "$tree/t.zfd" "$tree/$2.csv" || exit 1
     "$zfc" verify -q "$tree/t.zfd" || exit 1
     "$zfc" decode -q --format csv -o "$tree/out" "$tree/t.zfd" || exit 1
+    rm -rf "$tree/raw" "$tree/by_module"
+    "$zfc" decode -q -o "$tree/raw" "$tree/t.zfd" || exit 1
+    "$zfc" decode -q --module "$tree/$(basename "$1" .zf).zfm" -o "$tree/by_module" "$tree/t.zfd" || exit 1
+    diff -r "$tree/raw" "$tree/by_module" || { echo "$1:$2 is something else through a module"; exit 1; }
     # Flags are bytes: 65 is A. Fields between quotes are none of the columns that are compared.
     awk -F, 'function plain(v) { if (v ~ /^[A-Z]$/) return index("ABCDEFGHIJKLMNOPQRSTUVWXYZ", v) + 64
                  if (v ~ /^[0-9]+\.[0-9]+$/) { sub(/0+$/, "", v); sub(/\.$/, "", v) } return v }

@@ -75,6 +75,41 @@ ZF_API zf_status zf_encode(zf_program *program, const char *table, const zf_enco
                            uint64_t rows, const zf_encode_options *options, const char *path, zf_encode_stats *stats,
                            zf_error *error);
 
+// ---- Modules --------------------------------------------------------------------------------------------------
+
+/// What a module (`.zfm`) is to hold. Zeroes, or a NULL pointer in place of it, mean the defaults.
+typedef struct zf_module_options {
+    const char *cpu;  ///< native code runs on x86-64 CPUs of this level and above: "x86-64-v2", "x86-64-v3" (NULL), "x86-64-v4"
+    bool no_host;     ///< no code to decode on CPUs; checks that run before a GPU does are native all the same
+    bool no_nvptx;    ///< no code for NVIDIA GPUs
+    bool overwrite;   ///< replace an existing file
+    unsigned threads; ///< 0: the context's
+    /// Told of what is left out and why, one line each, from the caller's thread. May be NULL.
+    void (*note)(void *user, const char *line);
+    void *note_user;
+} zf_module_options;
+
+/// What a module came to hold.
+typedef struct zf_module_stats {
+    uint64_t columns;      ///< that have code
+    uint64_t general;      ///< codes for all params: one for each vector of alternatives and target
+    uint64_t specialised;  ///< codes for one tuple of params
+    uint64_t native_bytes; ///< code for CPUs
+    uint64_t image_bytes;  ///< code for GPUs
+    uint64_t bytes;        ///< of the file
+} zf_module_stats;
+
+/// Compiles `table` of a program (NULL: all its tables) into a module: the general form of every column under every vector of
+/// alternatives, of which at most 64 a column are compiled. It serves any file of that table. Columns that this version does not
+/// lower are left out; that there is no other is ZF_ERR_UNSUPPORTED. The file appears under its name when it is complete, as
+/// zf_encode's does. `stats` may be NULL.
+ZF_API zf_status zf_module_compile(zf_program *program, const char *table, const zf_module_options *options, const char *path,
+                                   zf_module_stats *stats, zf_error *error);
+/// The same for the table of a file, from the text that it carries; besides, code for each tuple of params that occurs in its
+/// blocks, at most 64 for a vector of alternatives.
+ZF_API zf_status zf_module_compile_for(zf_compiler *compiler, zf_container *container, const zf_module_options *options,
+                                       const char *path, zf_module_stats *stats, zf_error *error);
+
 #ifdef __cplusplus
 }
 #endif

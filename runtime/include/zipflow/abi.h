@@ -1,4 +1,4 @@
-// What kernels and their launcher agree on. A provider of code (the compiler, or later a module) hands the runtime a
+// What kernels and their launcher agree on. A provider of code (the compiler, or a module) hands the runtime a
 // `zf_abi_plan`, which says how to fill a kernel's arguments, and function pointers. Version it with every change.
 #ifndef ZIPFLOW_ABI_H
 #define ZIPFLOW_ABI_H
@@ -184,6 +184,7 @@ typedef enum zf_abi_image_kind { ZF_IMAGE_NONE, ZF_IMAGE_PTX, ZF_IMAGE_CUBIN } z
 typedef struct zf_abi_provider {
     void *self;
     /// The plan for a column of an open container under vector `branches` (`branch_count` bytes), for a target.
+    /// ZF_ERR_UNSUPPORTED where this provider has none: the next is asked.
     zf_status (*plan)(void *self, zf_container *container, size_t column, const uint8_t *branches, size_t branch_count,
                       zf_abi_target target, const zf_abi_plan **out, zf_error *error);
     /// Code for the shaping values `shaping` (in the order of plan->shaping), or the general form when NULL, for the plan's
@@ -193,7 +194,8 @@ typedef struct zf_abi_provider {
     void (*forget)(void *self, zf_container *container);
 } zf_abi_provider;
 
-/// Makes `provider` the context's source of code; NULL removes it. It must outlive the containers of the context.
+/// Makes `provider` the context's source of code where its modules have none; NULL removes it. It must outlive the containers of
+/// the context.
 ZF_API zf_status zf_context_set_provider(zf_context *context, const zf_abi_provider *provider, zf_error *error);
 
 #ifdef __cplusplus

@@ -153,6 +153,20 @@ ZF_API zf_status zf_container_column(const zf_container *container, size_t index
 /// Index of the column of that name, or ZF_ERR_USAGE with the nearest name as a hint.
 ZF_API zf_status zf_container_find(const zf_container *container, const char *name, size_t *index, zf_error *error);
 
+// ---- Modules --------------------------------------------------------------------------------------------------
+
+/// A compiled module (`.zfm`, `zfc compile`): code for the columns of tables, without the compiler and what it needs. A module is
+/// code, to be trusted as a shared library is.
+typedef struct zf_module zf_module;
+
+/// Loads a module and makes it a source of code for all containers of the context. Modules are asked in the order in which they
+/// were loaded, a compiler of the context last. The file is read whole: it may change or go afterwards. A module for CPUs above
+/// the one at hand is ZF_ERR_DEVICE (ZF1113); see docs/module.md for what else is refused.
+ZF_API zf_status zf_module_load(zf_context *context, const char *path, zf_module **out, zf_error *error);
+/// Frees it. No decode may be under way, and what zf_decode_prepare gave must be freed before; containers may stay open. Before
+/// its context.
+ZF_API void zf_module_free(zf_module *module);
+
 // ---- Decoding -------------------------------------------------------------------------------------------------
 
 /// Which rows and how. Zeroes, or a NULL pointer in place of it, mean the defaults: all rows, checksums on.
