@@ -14,6 +14,7 @@ typedef struct gpu_decode {
     uint64_t canary; ///< bytes on either side of each buffer, a multiple of 256; 0: none
     void *stream;
     zf_prepared *prepared;
+    double prepare_seconds; ///< of zf_decode_prepare, also where it failed
     zf_device_sizes sizes;
     gpu_memory values, workspace;
     uint8_t *staging_map; ///< pinned
