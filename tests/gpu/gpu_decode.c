@@ -49,9 +49,9 @@ zf_status gpu_decode_open(gpu_machine *machine, zf_container *container, size_t 
     *d = (gpu_decode){.machine = machine, .canary = canary, .stream = stream};
     const zf_accelerator_ops *ops = machine->accelerator->ops;
     void *staging = NULL;
-    double begin = gpu_seconds();
+    double begin = gpu_work_seconds(machine);
     zf_status prepared = zf_decode_prepare(container, column, machine->device, options, &d->prepared, error);
-    d->prepare_seconds = gpu_seconds() - begin;
+    d->prepare_seconds = gpu_work_seconds(machine) - begin;
     ZF_TRY(prepared);
     ZF_TRY(zf_decode_device_size(d->prepared, &d->sizes, error));
     ZF_TRY(take(d, d->sizes.values, &d->values, error));

@@ -35,10 +35,16 @@ bool gpu_options_read(int count, char **arguments, const gpu_option *options) {
     return true;
 }
 
-double gpu_seconds(void) {
+static double seconds_of(clockid_t clock) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+double gpu_seconds(void) { return seconds_of(CLOCK_MONOTONIC); }
+
+double gpu_work_seconds(const gpu_machine *machine) {
+    return seconds_of(machine->emulated ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC);
 }
 
 // ---- Code that serves for several files -----------------------------------------------------------------------

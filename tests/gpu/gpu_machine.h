@@ -53,5 +53,7 @@ zf_status gpu_encode(gpu_machine *machine, const char *table, uint64_t rows, uin
 zf_container *gpu_model_open(gpu_machine *machine, const char *path);
 
 double gpu_seconds(void);
+/// For times that are judged: of the emulator what the process computed, whatever else the machine does.
+double gpu_work_seconds(const gpu_machine *machine);
 
 #endif

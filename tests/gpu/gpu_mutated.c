@@ -19,8 +19,7 @@ enum {
     HOST_CANARY = 256,
 };
 /// Where a good decode takes less than this, it is the least time that counts, on a GPU and on the emulator: then what is
-/// measured is calls of the driver and of the system. The emulator shares its cores with other tests, whose turns are
-/// milliseconds long.
+/// measured is calls of the driver and of the system.
 static const double least_good_seconds[2] = {3e-4, 1e-3}, slowest = 10;
 
 static gpu_machine machine;
@@ -119,12 +118,12 @@ static void decode_there(zf_container *container, size_t column, const zf_decode
     out->status = gpu_decode_open(&machine, container, column, options, canary, NULL, &d, &out->error);
     out->seconds = d.prepare_seconds;
     if (out->status == ZF_OK) {
-        double begin = gpu_seconds();
+        double begin = gpu_work_seconds(&machine);
         out->status = gpu_decode_queue(&d, &out->error);
         zf_error waited;
         zf_status status = gpu_decode_wait(&d, &stats, &waited);
         if (out->status == ZF_OK) out->status = status, out->error = waited;
-        out->seconds += gpu_seconds() - begin;
+        out->seconds += gpu_work_seconds(&machine) - begin;
         out->launches = stats.launches;
         const char *touched = gpu_decode_touched(&d);
         CHECK(touched == NULL, "%llu: a canary of %s was touched", number, touched);
