@@ -282,6 +282,16 @@ static zf_status compile(void *user, zf_error *error) {
         LLVMDisposeMessage(message);
         return ZF_ERR_INTERNAL;
     }
+    const zf_cg_target *target = c->request->target;
+    if (type == LLVMAssemblyFile && target != NULL && target->tidy != NULL) {
+        zf_text tidied = {0};
+        target->tidy(LLVMGetBufferStart(result), LLVMGetBufferSize(result), &tidied);
+        bool good = !tidied.failed && tidied.length > 0;
+        LLVMDisposeMemoryBuffer(result);
+        if (good) result = LLVMCreateMemoryBufferWithMemoryRangeCopy(tidied.data, tidied.length, c->request->name);
+        zf_text_free(&tidied);
+        if (!good) return out_of_memory(error);
+    }
     if (c->text == NULL) {
         c->object = result;
         atomic_fetch_add(&jit->compiled, 1);

@@ -35,6 +35,7 @@ static const zf_cg_target targets[] = {
         .name = "nvptx",
         .description = "NVIDIA GPUs of compute capability 8.0 and later, by PTX",
         .machine = zf_nvptx_machine,
+        .tidy = zf_nvptx_tidy,
         .kernel = zf_simt_kernel,
         .simt = &zf_nvptx_simt_ops,
         .aligned_loads = true,

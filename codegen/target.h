@@ -7,6 +7,7 @@
 
 #include "codegen/cg.h"
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 #include "scheduler/plan.h"
 #include "zipflow/abi.h"
 
@@ -44,6 +45,8 @@ struct zf_cg_target {
     zf_status (*machine)(unsigned level, zf_abi_target target, LLVMTargetMachineRef *out, zf_error *error);
     /// Builds the function(s) of a kernel: zf_lower_kernel, or for SIMT targets zf_simt_kernel.
     void (*kernel)(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel);
+    /// Adds the assembly text that LLVM made to `out` without what would make other code of it. NULL: it is fine.
+    void (*tidy)(const char *assembly, size_t length, zf_text *out);
     const zf_simt_ops *simt; ///< NULL: loops
     bool aligned_loads;      ///< loads must be aligned to their size
     /// Builds the body of a kernel, by domain. NULL: not lowered (ZF0804).
@@ -62,6 +65,7 @@ zf_status zf_cg_host_machine(unsigned level, LLVMTargetMachineRef *out, zf_error
 /// Any x86-64 machine whose CPU is of a level ("x86-64-v3"): for modules. ZF1405 where LLVM has no code generator for it.
 zf_status zf_cg_level_machine(unsigned level, const char *cpu, LLVMTargetMachineRef *out, zf_error *error);
 
+void zf_nvptx_tidy(const char *assembly, size_t length, zf_text *out);
 zf_status zf_nvptx_machine(unsigned level, zf_abi_target target, LLVMTargetMachineRef *out, zf_error *error);
 
 extern const zf_simt_ops zf_nvptx_simt_ops, zf_emu_simt_ops;

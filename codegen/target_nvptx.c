@@ -33,6 +33,26 @@ zf_status zf_nvptx_machine(unsigned level, zf_abi_target target, LLVMTargetMachi
     return *out != NULL ? ZF_OK : zf_raise(error, ZF_E_NO_CODE_GENERATOR, "LLVM cannot generate code for %s", cpu);
 }
 
+// With lines LLVM sets labels for sections of debug information that it then does not write. Nothing refers to them, but a label
+// begins a block for ptxas, which schedules, and counts registers, by blocks.
+static bool is_debug_label(const char *line, size_t length) {
+    static const char *const names[] = {"$L__tmp", "$L__func_begin", "$L__func_end"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        size_t name = strlen(names[k]);
+        if (length > name && memcmp(line, names[k], name) == 0) return line[name] >= '0' && line[name] <= '9';
+    }
+    static const char section[] = "\t.section\t.debug_";
+    return length >= sizeof section && memcmp(line, section, sizeof section - 1) == 0;
+}
+
+void zf_nvptx_tidy(const char *assembly, size_t length, zf_text *out) {
+    for (size_t at = 0, next; at < length; at = next) {
+        const char *end = memchr(assembly + at, '\n', length - at);
+        next = end == NULL ? length : (size_t)(end - assembly) + 1;
+        if (!is_debug_label(assembly + at, next - at)) zf_text_add(out, assembly + at, next - at);
+    }
+}
+
 static LLVMValueRef metadata(zf_cg *cg, LLVMMetadataRef node) { return LLVMMetadataAsValue(cg->context, node); }
 
 static void annotate(zf_cg *cg, LLVMValueRef v_function, const char *name, uint32_t value) {

@@ -245,10 +245,10 @@ class RoundTrips(Case):
             decode = 1 + (SOURCE / "dsl/std/bitpack.zf").read_text().split("decode(i)")[0].count("\n")
             self.assertLessEqual({(number["own.zf"], 1), (number["own.zf"], 4), (number["own.zf"], 5), (number["bitpack.zf"], decode)}, lines)
             self.assertIn("\n.target sm_90\n", ptx)
-            self.assertNotIn(".debug_info", ptx)
+            self.assertNotIn(".debug_", ptx)
             plain = self.good("explain", "--emit=ptx", "--no-lines", *shaping, place)
             self.assertNotRegex(plain, r"\.(loc|file)\t")
-            code = [[line for line in text.splitlines() if line and not re.match(r"\t\.(loc|file|section)\t|\$L__(tmp|func_)\w+:$", line)]
+            code = [[line for line in text.splitlines() if line and not re.match(r"\t\.(loc|file)\t", line)]
                     for text in (ptx, plain)]
             self.assertEqual(*code)
 
