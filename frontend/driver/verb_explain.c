@@ -111,7 +111,13 @@ static bool read_emit(const zf_arguments *arguments, const char *stage, zf_emit_
     const char *family = zf_argument(arguments, "target"), *values = zf_argument(arguments, "shaping");
     if (!family && stage && strcmp(stage, "ptx") == 0) family = "nvptx";
     if (family && strcmp(family, "emu") == 0) out->target.family = ZF_TARGET_EMU;
-    if (family && strcmp(family, "nvptx") == 0) out->target = (zf_abi_target){.family = ZF_TARGET_NVPTX, .arch = 90};
+    const char *arch = zf_argument(arguments, "arch");
+    if (family && strcmp(family, "nvptx") == 0) {
+        out->target = (zf_abi_target){.family = ZF_TARGET_NVPTX, .arch = arch && strcmp(arch, "80") == 0 ? 80 : 90};
+    } else if (arch) {
+        fprintf(stderr, "zfc explain: --arch is of the target nvptx\n");
+        return false;
+    }
     if (!values) {
         out->shaping = NULL;
         return true;

@@ -1,0 +1,275 @@
+"""Every kernel of kernels.zf through ptxas, for every architecture from 8.0 on that this ptxas knows: it must be assembled, have
+static shared memory within the limit, and registers and spills about as kernels.json has them.
+
+Usage: ptxas_kernels.py ZFC SOURCE_DIR [--all | --write]
+
+All kernels are assembled for 8.0, 9.0 and the newest architecture; the others share the kernels among them, to be done in half a
+minute. --all: all kernels for all. --write: the same, and renews kernels.json.
+
+ptxas is $PTXAS, or the one in PATH, or in /usr/local/cuda/bin. Exit status 77 when there is none.
+"""
+
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ZFC, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+WRITE = "--write" in sys.argv[3:]
+ALL = WRITE or "--all" in sys.argv[3:]
+HERE = SOURCE / "tests/ptxas"
+PROGRAM, RECORD = HERE / "kernels.zf", HERE / "kernels.json"
+SHARED_MOST = 48 * 1024  # static shared memory of a thread block, on every architecture
+REGISTERS_APART = 8  # registers are given to warps in eights a thread
+SHAPING = {"width": 7, "digits": 2}  # of the specialised form, by a param's name
+SPILLS_APART = 64  # bytes, of kernels that spill already
+PARTS = 4  # runs of ptxas an architecture
+FORMS = ("map", "scan", "groups", "sequential")
+
+faults = []
+
+
+def fault(text):
+    faults.append(text)
+
+
+def good(*command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}\n{done.stderr[-3000:]}")
+    return done.stdout + done.stderr
+
+
+def find_ptxas():
+    path = os.environ.get("PTXAS") or shutil.which("ptxas") or "/usr/local/cuda/bin/ptxas"
+    if not shutil.which(path):
+        print("skipped: there is no ptxas (in $PTXAS, in PATH, in /usr/local/cuda/bin)")
+        sys.exit(77)
+    return path
+
+
+def architectures(ptxas):
+    """What this ptxas makes code for, from 8.0 on: not the variants (sm_90a), for which code is the same."""
+    text = good(ptxas, "--help")
+    allowed = re.search(r"--gpu-name.*?Allowed values for this option:(.*?)Default", text, re.S)
+    found = sorted({int(arch) for arch in re.findall(r"'sm_(\d+)'", allowed.group(1))}) if allowed else []
+    found = [arch for arch in found if arch >= 80]
+    if not {80, 90} <= set(found):
+        sys.exit(f"this ptxas says that it knows {found}: neither 8.0 nor 9.0, or its help has changed")
+    return found
+
+
+# ---- PTX ----------------------------------------------------------------------------------------------------------
+
+Kernel = collections.namedtuple("Kernel", "name form")  # COLUMN.N general|special, and how it is run
+
+
+def variants():
+    """Columns, each in the general form and, where params shape code, in one specialised form."""
+    report = json.loads(good(ZFC, "explain", "--json", f"{PROGRAM}:kernels"))
+    for column in report["columns"]:
+        yield column["column"], "general", ()
+        if column["shaping"]:
+            values = (SHAPING[name.split(".")[-1]] for name in column["shaping"])
+            yield column["column"], "special", ("--shaping", ",".join(map(str, values)))
+
+
+def ptx_of(variant, arch, *more):
+    column, _, shaping = variant
+    return good(ZFC, "explain", "--emit=ptx", "--arch", arch, *more, *shaping, f"{PROGRAM}:kernels.{column}")
+
+
+def without_lines(ptx):
+    """PTX but for what says where it came from."""
+    directive = re.compile(r"\t\.(loc|file)\t|\s*$")
+    return [line for line in ptx.splitlines() if not directive.match(line)]
+
+
+def form_of(body):
+    if ".shared" in body or "shared_" in body:
+        return "groups"
+    if "shfl.sync" in body:
+        return "scan"
+    return "map" if ".maxntid 256" in body else "sequential"
+
+
+def kernels_of(variant, ptx):
+    bodies = re.split(r"\.visible \.entry zf_kernel_", ptx)[1:]
+    return [Kernel(f"{variant[0]}.{k} {variant[1]}", form_of(body)) for k, body in enumerate(bodies)]
+
+
+def merged(modules):
+    """Several modules as one: symbols get a prefix, files other numbers."""
+    text, files = [], 0
+    for number, ptx in enumerate(modules):
+        head, body = re.match(r"(.*?\.address_size 64\n)(.*)", ptx, re.S).groups()
+        if number == 0:
+            text.append(head)
+        names = set(re.findall(r"^(?:\.\w+ )*\.(?:global|shared|const)\b[^=;\[{]*?([\w$]+)\[", body, re.M)) | {"zf_kernel"}
+        body = re.sub(rf"(?<![\w$])({'|'.join(map(re.escape, sorted(names)))})(?=_\d|\b)", rf"m{number}_\1", body)
+        body = re.sub(r"(\.(?:loc|file)\t)(\d+)", lambda found: f"{found[1]}{int(found[2]) + files}", body)
+        files += len(re.findall(r"^\t\.file\t", body, re.M))
+        text.append(body)
+    return "".join(text)
+
+
+# ---- ptxas --------------------------------------------------------------------------------------------------------
+
+Usage = collections.namedtuple("Usage", "registers spills shared")
+
+
+def assemble(ptxas, arch, group, directory, lines=True):
+    """What kernels use, by name. `group`: variants with their PTX."""
+    path = pathlib.Path(directory) / f"{arch}-{lines}-{abs(hash(group[0][0]))}.ptx"
+    path.write_text(merged([ptx for _, ptx in group]))
+    done = subprocess.run([ptxas, "-v", f"-arch=sm_{arch}", *(["-lineinfo"] if lines else []), str(path), "-o", str(path) + ".cubin"],
+                          capture_output=True, text=True, timeout=300)
+    said = done.stdout + done.stderr
+    if done.returncode != 0:
+        names = ", ".join(" ".join(variant[:2]) for variant, _ in group)
+        fault(f"sm_{arch}: ptxas refuses one of {names}:\n{said[-2000:]}")
+        return {}
+    used = {}
+    for part in re.split(r"Compiling entry function '", said)[1:]:
+        module, number = re.match(r"m(\d+)_zf_kernel_(\d+)'", part).groups()
+        spills = sum(map(int, re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", part).groups()))
+        shared = re.search(r"(\d+) bytes smem", part)
+        column, form, _ = group[int(module)][0]
+        used[f"{column}.{number} {form}"] = Usage(int(re.search(r"Used (\d+) registers", part)[1]), spills, int(shared[1]) if shared else 0)
+    return used
+
+
+def shares(archs, variants):
+    """Which variants are assembled for which architecture."""
+    others = [arch for arch in archs if arch not in (80, 90, archs[-1]) and not ALL]
+    for arch in archs:
+        yield arch, variants[others.index(arch)::len(others)] if arch in others else variants
+
+
+def use_all(pool, ptxas, directory, wanted, lines=True):
+    """Usage by architecture and kernel. `wanted`: variants with their PTX, by architecture."""
+    jobs = []
+    for arch, group in wanted.items():
+        for part in range(PARTS):
+            if group[part::PARTS]:
+                jobs.append((arch, pool.submit(assemble, ptxas, arch, group[part::PARTS], directory, lines)))
+    used = {arch: {} for arch in wanted}
+    for arch, job in jobs:
+        used[arch].update(job.result())
+    return used
+
+
+# ---- Judgement ----------------------------------------------------------------------------------------------------
+
+def check_coverage(kernels):
+    """Every algorithm of the library is here, and every way to run kernels in both forms."""
+    text = PROGRAM.read_text()
+    for path in sorted((SOURCE / "dsl/std").glob("*.zf")):
+        for name in re.findall(r"^algorithm (\w+)", path.read_text(), re.M):
+            if not re.search(rf"[=(] ?(?:\w+: )?{name}\b", text):
+                fault(f"{PROGRAM.name} has no column of `{name}`, which {path.name} declares")
+    for form in FORMS:
+        for variant in ("general", "special"):
+            if not any(kernel.form == form and kernel.name.endswith(variant) for kernel in kernels):
+                fault(f"no kernel is run as `{form}`, {variant}")
+
+
+def check_limits(used):
+    for arch, by_name in used.items():
+        for name, use in by_name.items():
+            if use.shared > SHARED_MOST:
+                fault(f"sm_{arch}: {name} has {use.shared} bytes of static shared memory, {SHARED_MOST} is the most")
+
+
+def check_record(used, kernels, version):
+    record = json.loads(RECORD.read_text())
+    renew = f"if that is meant: python3 tests/ptxas/ptxas_kernels.py {os.path.relpath(ZFC, SOURCE)} . --write"
+    same = record["ptxas"] == version
+    if not same:
+        print(f"registers and spills are not compared: this is ptxas {version}, the record is of {record['ptxas']}")
+    unknown = sorted({kernel.name for kernel in kernels} ^ set(record["kernels"]))
+    if unknown:
+        fault(f"only here, or only in the record: {', '.join(unknown)}; {renew}")
+    for kernel in kernels:
+        known = record["kernels"].get(kernel.name)
+        if known is None:
+            continue
+        if kernel.form != known["form"]:
+            fault(f"{kernel.name} is run as `{kernel.form}`, `{known['form']}` in the record; {renew}")
+        for arch, by_name in used.items():
+            use, what = by_name.get(kernel.name), f"sm_{arch}: {kernel.name}"
+            if use is None:
+                continue
+            if use.shared != known["shared"]:
+                fault(f"{what}: {use.shared} bytes of shared memory, {known['shared']} in the record; {renew}")
+            if not same or arch not in record["architectures"]:
+                continue
+            at = record["architectures"].index(arch)
+            registers, spills = known["registers"][at], known["spills"][at]
+            if abs(use.registers - registers) > REGISTERS_APART:
+                fault(f"{what}: {use.registers} registers, {registers} in the record; {renew}")
+            if use.spills > (spills + SPILLS_APART if spills else 0):
+                fault(f"{what} spills: {use.spills} bytes stored and loaded, {spills} in the record; {renew}")
+
+
+def write_record(used, kernels, version):
+    lines = []
+    for kernel in sorted(kernels):
+        uses = [by_name[kernel.name] for by_name in used.values()]
+        row = {"form": kernel.form, "shared": uses[0].shared, "registers": [use.registers for use in uses],
+               "spills": [use.spills for use in uses]}
+        lines.append(f"    {json.dumps(kernel.name)}: {json.dumps(row)}")
+    RECORD.write_text('{\n  "ptxas": ' + json.dumps(version) + ',\n  "shaping": ' + json.dumps(SHAPING) + ',\n  "architectures": '
+                      + json.dumps(list(used)) + ',\n  "kernels": {\n' + ",\n".join(lines) + "\n  }\n}\n")
+    print(f"{RECORD} was written")
+
+
+def main():
+    ptxas = find_ptxas()
+    version = re.search(r"V[\d.]+", good(ptxas, "--version"))[0]
+    archs = architectures(ptxas)
+    threads = os.cpu_count() or 1
+    with tempfile.TemporaryDirectory() as directory, concurrent.futures.ThreadPoolExecutor(threads) as pool:
+        all_variants = list(variants())
+        texts = [pool.map(lambda variant, words=words: ptx_of(variant, *words), all_variants) for words in ((80,), (90,), (90, "--no-lines"))]
+        ptx80, ptx90, plain90 = (dict(zip(all_variants, made)) for made in texts)
+        kernels = [kernel for variant in all_variants for kernel in kernels_of(variant, ptx90[variant])]
+        names = {variant: [kernel.name for kernel in kernels_of(variant, ptx90[variant])] for variant in all_variants}
+        wanted = {arch: [(variant, (ptx90 if arch >= 90 else ptx80)[variant]) for variant in share]
+                  for arch, share in shares(archs, all_variants)}
+        used = use_all(pool, ptxas, directory, wanted)
+        plain = use_all(pool, ptxas, directory, {90: list(plain90.items())}, lines=False)
+        for variant in all_variants:
+            ptx = ptx90[variant]
+            if "\t.loc\t" not in ptx or "\t.loc\t" in plain90[variant] or re.search(r"^\.target.*debug", ptx, re.M):
+                fault(f"{variant[0]} {variant[1]}: lines, or a debug target, where they must not be, or none where they must")
+            if without_lines(ptx) != without_lines(plain90[variant]):
+                fault(f"{variant[0]} {variant[1]}: another code with lines than without")
+        for arch, group in wanted.items():
+            silent = {name for variant, _ in group for name in names[variant]} - set(used[arch])
+            if silent:
+                fault(f"sm_{arch}: ptxas says nothing of {', '.join(sorted(silent))}")
+    check_coverage(kernels)
+    check_limits(used)
+    for kernel in kernels:
+        if used[90].get(kernel.name) != plain[90].get(kernel.name):
+            fault(f"{kernel.name}: {used[90].get(kernel.name)} with lines, {plain[90].get(kernel.name)} without")
+    if WRITE and not faults:
+        write_record(used, kernels, version)
+    elif not WRITE:
+        check_record(used, kernels, version)
+    forms = ", ".join(f"{sum(kernel.form == form for kernel in kernels)} {form}" for form in FORMS)
+    spilling = sum(any(by_name.get(kernel.name, Usage(0, 0, 0)).spills for by_name in used.values()) for kernel in kernels)
+    print(f"{len(kernels)} kernels ({forms}; {spilling} spill somewhere) for {', '.join(f'sm_{arch}' for arch in archs)} by ptxas {version}: {len(faults)} faults")
+    for text in faults[:40]:
+        print(text)
+    return 1 if faults or not kernels else 0
+
+
+sys.exit(main())
