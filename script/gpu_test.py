@@ -90,6 +90,11 @@ class Session:
         return path
 
 
+def summary(output):
+    """The line of JSON that a program of tests/gpu ends with."""
+    return json.loads([line for line in output.splitlines() if line.startswith("{")][-1])
+
+
 # ---- Steps ----------------------------------------------------------------------------------------------------------
 
 
@@ -135,6 +140,33 @@ def columns(s):
     return json.loads(result.read_text())
 
 
+def modules(s):
+    """Every column of the demo through modules, general and specialised, by a program without LLVM: the bytes that the CPU's JIT gives."""
+    s.has("gpu_module")
+    linked = s.run("ldd", PACK / "bin/gpu_module")
+    foreign = [line.strip() for line in linked.splitlines() if any(n in line.lower() for n in ("llvm", "stdc++", "cuda", "nvrtc"))]
+    if foreign:
+        raise Failed("gpu_module links " + "; ".join(foreign))
+    device, compared = s.pick(s.device, "cpu"), 0  # the emulated GPU has no code in modules
+    for table in TABLES:
+        path, wanted = s.container(table), s.tree / f"jit-{table}"
+        s.run("zfc", "decode", "-q", "-f", "--device", "cpu", "-o", wanted, path)
+        for form, source in (("general", f"{PACK / 'examples/tpch/tpch.zf'}:{table}"), ("specialised", path)):
+            module, out = s.tree / f"{table}-{form}.zfm", s.tree / f"module-{table}-{form}"
+            out.mkdir()
+            s.run("zfc", "compile", "-q", "-f", source, "-o", module)
+            gave = summary(s.run("gpu_module", device, path, module, out))
+            for column in sorted(out.iterdir()):
+                if [p.read_bytes() for p in wanted.glob(column.name + ".*")] != [column.read_bytes()]:
+                    raise Failed(f"{column.name} is something else through the {form} module")
+                compared += 1
+            if gave["columns"] != len(list(out.iterdir())):
+                raise Failed(f"{table}: {gave['columns']} columns, {len(list(out.iterdir()))} files")
+            shutil.rmtree(out)
+        shutil.rmtree(wanted)
+    return {"columns": compared, "device": device, "linked": [line.split()[0] for line in linked.splitlines() if line.strip()]}
+
+
 def rows(s):
     """Ranges of rows at the edges of blocks and tiles give what the CPU gives."""
     path, compared = s.container("lineitem"), 0
@@ -152,11 +184,6 @@ def rows(s):
                 raise Failed(f"{column['column']}, rows {begin}..{end}: the device's data differ from the CPU's")
             compared += 1
     return {"ranges": compared}
-
-
-def summary(output):
-    """The line of JSON that a program of tests/gpu ends with."""
-    return json.loads([line for line in output.splitlines() if line.startswith("{")][-1])
 
 
 def gpu_program(name, gpu, emulated):
@@ -276,6 +303,7 @@ STEPS = (
     ("differential_kernels", unit("differential_kernels")),
     ("tpch", tpch),
     ("columns", columns),
+    ("modules", modules),
     ("rows", rows),
     ("first_decode", first_decode),
     ("large", large),
