@@ -90,7 +90,11 @@ zf_status zf_decode_size(zf_container *container, size_t column, const zf_decode
     if (out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_size needs a place for the sizes");
     *out = (zf_decode_sizes){0};
     job j;
-    zf_status status = prepare(&j, container, column, options, error);
+    zf_error reason = {0};
+    zf_status status = prepare(&j, container, column, options, &reason);
+    // A module may have code for GPUs only, and they take no workspace from the caller.
+    if (status != ZF_OK && zf_error_is(&reason, ZF_E_NO_CODE_FOR_DEVICE)) status = ZF_OK;
+    if (status != ZF_OK && error != NULL) *error = reason;
     if (status == ZF_OK) status = sizes_of(&j, out, error);
     zf_selection_free(&j.selection);
     return status;

@@ -302,6 +302,7 @@ FUNCTION(cuModuleLoadDataEx, true, zf_cu_module *module, const void *image, unsi
     *module = malloc(sizeof **module);
     **module = (struct zf_cu_module_object){strdup(text), modules};
     modules = *module;
+    fake.newest = modules->text;
     fake.loads++;
     return ZF_CU_SUCCESS;
 }

@@ -20,7 +20,8 @@ typedef struct zf_fake_cuda {
     // What it saw.
     unsigned depth_errors; ///< calls that want a context and had none
     unsigned inits, compilations, loads, unloads, launches, allocations, retained;
-    int pushed; ///< contexts of this thread's stack, all threads together
+    const char *newest; ///< text of the module that was loaded last
+    int pushed;         ///< contexts of this thread's stack, all threads together
 } zf_fake_cuda;
 
 #endif

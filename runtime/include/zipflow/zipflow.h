@@ -205,7 +205,8 @@ typedef struct zf_decode_stats {
     double load_seconds;      ///< then until the device had loaded it; a GPU's driver compiles PTX here, or has it in its cache
 } zf_decode_stats;
 
-/// Asks the sizes of the buffers for a decode. Touches the index only.
+/// Asks the sizes of the buffers for a decode. Touches the index only. `workspace` is what the CPU wants, 0 where a module has no
+/// code for it.
 ZF_API zf_status zf_decode_size(zf_container *container, size_t column, const zf_decode_options *options, zf_decode_sizes *out,
                                 zf_error *error);
 

@@ -1,0 +1,562 @@
+// Links: zipflow-codegen
+// Modules: every codec of the library through a module, general and specialised, bit for bit; which of the two codes ran; several
+// providers of a context; every way in which a module is refused; mutated modules, of which no code is run; PTX for a driver that
+// is none.
+#include <dlfcn.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/container_format.h"
+#include "runtime/context.h"
+#include "runtime/module_open.h"
+#include "tests/support/fake_cuda.h"
+#include "tests/unit/check.h"
+#include "zipflow/compile.h"
+
+#include <xxhash.h>
+
+typedef unsigned long long ull;
+
+enum { BLOCK = 4096, MOST_ROWS = 3 * BLOCK + 1, COLUMNS = 8 };
+
+static char directory[64] = "/tmp/zf-test-module-XXXXXX";
+static const char text[] =
+    "codec keys: i64 = delta_stride(start: delta(rle(bitpack, bitpack)), stride: bitpack, count: bitpack);\n"
+    "table t {\n"
+    "    widths: u32    = bitpack;\n"
+    "    dates:  date32 = dictionary(bitpack);\n"
+    "    steps:  i64    = delta(bitpack);\n"
+    "    prices: f64    = float2int(bitpack);\n"
+    "    runs:   i32    = rle(bitpack, bitpack);\n"
+    "    nests:  i64    = rle(values: keys, counts: bitpack);\n"
+    "    either: i32    = rle(bitpack, bitpack) | bitpack | plain;\n"
+    "    bits:   bool   = plain;\n"
+    "}\n"
+    "table other { widths: u32 = bitpack; }\n";
+
+static uint32_t widths[MOST_ROWS];
+static int32_t dates[MOST_ROWS], runs[MOST_ROWS], either[MOST_ROWS];
+static int64_t steps[MOST_ROWS], nests[MOST_ROWS];
+static double prices[MOST_ROWS];
+static uint8_t bits[MOST_ROWS];
+static const zf_encode_column columns[COLUMNS] = {{.name = "widths", .values = widths}, {.name = "dates", .values = dates},
+                                                  {.name = "steps", .values = steps},   {.name = "prices", .values = prices},
+                                                  {.name = "runs", .values = runs},     {.name = "nests", .values = nests},
+                                                  {.name = "either", .values = either}, {.name = "bits", .values = bits}};
+static const size_t sizes[COLUMNS] = {4, 4, 8, 8, 4, 8, 4, 0}; ///< of an element; 0: bits
+
+/// A path in the directory, in one of a few buffers.
+static const char *place(const char *name) {
+    static char paths[8][128];
+    static unsigned next;
+    char *path = paths[next++ % 8];
+    snprintf(path, sizeof paths[0], "%s/%s", directory, name);
+    return path;
+}
+
+static void demand(zf_status status, const zf_error *error) {
+    CHECK(status == ZF_OK, "%s %s (%s)", error->code, error->message, error->place);
+    if (status != ZF_OK) exit(check_result());
+}
+
+static void fill(void) {
+    for (uint64_t i = 0; i < MOST_ROWS; i++) {
+        uint64_t block = i / BLOCK, k = i % BLOCK;
+        widths[i] = (uint32_t)(k * 2654435761u >> (22 - 3 * block)) % (1u << (7 + 3 * block)); // another width in every block
+        dates[i] = (int32_t)(8000 + k * 31 % 500);
+        steps[i] = (int64_t)(i * 3 + i % 3);
+        prices[i] = (double)(k * 7919 % 100000) / 100;
+        runs[i] = (int32_t)(k / 9 * 17 % 300);
+        nests[i] = (int64_t)(i / 20 * 4 + i / 5 % 4);
+        either[i] = (int32_t)(block == 1 ? k / 100 : k * 40503 % 977); // runs in one block
+        bits[i] = (uint8_t)(k * 31 % 7 < 3);
+    }
+}
+
+// ---- Files and modules ----------------------------------------------------------------------------------------
+
+static zf_context *context; ///< with the compiler
+static zf_compiler *compiler;
+static zf_program *program;
+
+static void encode(uint64_t rows, const char *name) {
+    zf_error error;
+    zf_encode_options options = {.rows_per_block = BLOCK, .overwrite = true};
+    demand(zf_encode(program, "t", columns, COLUMNS, rows, &options, place(name), NULL, &error), &error);
+}
+
+static void start(void) {
+    zf_error error;
+    zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
+    demand(zf_context_create(&(zf_context_options){.cache_dir = place("cache")}, &context, &error), &error);
+    demand(zf_compiler_create(context, &options, &compiler, &error), &error);
+    FILE *source = fopen(place("t.zf"), "w");
+    fputs(text, source);
+    fclose(source);
+    demand(zf_program_load(compiler, place("t.zf"), &program, &error), &error);
+    encode(MOST_ROWS, "t.zfd");
+    zf_module_stats stats;
+    demand(zf_module_compile(program, "t", NULL, place("general.zfm"), &stats, &error), &error);
+    CHECK(stats.columns == COLUMNS && stats.general == 3 * (COLUMNS + 2) && stats.specialised == 0, "%llu columns, %llu, %llu",
+          (ull)stats.columns, (ull)stats.general, (ull)stats.specialised);
+    zf_container *container = NULL;
+    demand(zf_container_open(context, place("t.zfd"), &container, &error), &error);
+    demand(zf_module_compile_for(compiler, container, NULL, place("special.zfm"), &stats, &error), &error);
+    CHECK(stats.columns == COLUMNS && stats.specialised > 3 * COLUMNS, "%llu specialised", (ull)stats.specialised);
+    zf_container_close(container);
+    demand(zf_module_compile(program, "other", &(zf_module_options){.no_nvptx = true, .cpu = "x86-64-v2"}, place("other.zfm"),
+                             NULL, &error),
+           &error);
+    demand(zf_module_compile(program, "t", &(zf_module_options){.no_host = true}, place("gpu.zfm"), NULL, &error), &error);
+}
+
+static zf_context *bare(void) {
+    zf_context *made = NULL;
+    zf_error error;
+    demand(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &made, &error), &error);
+    return made;
+}
+
+static zf_container *open_in(zf_context *where, const char *name) {
+    zf_container *container = NULL;
+    zf_error error;
+    demand(zf_container_open(where, place(name), &container, &error), &error);
+    return container;
+}
+
+/// Decodes rows of a column into poisoned memory and compares them.
+static zf_status decode(zf_container *container, size_t column, uint64_t begin, uint64_t count, const char *device,
+                        zf_decode_stats *stats, zf_error *error) {
+    uint8_t *out = aligned_alloc(64, 8 * MOST_ROWS / 64 * 64 + 128);
+    zf_decode_options options = {.some_rows = true, .row_begin = begin, .row_count = count};
+    zf_decode_sizes wanted = {0};
+    memset(out, 0xa5, 8 * MOST_ROWS / 64 * 64 + 128);
+    zf_status status = zf_decode_size(container, column, &options, &wanted, error);
+    void *work = aligned_alloc(64, wanted.workspace / 64 * 64 + 64);
+    zf_decode_buffers buffers = {.values = out, .workspace = work};
+    if (status == ZF_OK) status = zf_decode(container, column, device, &options, &buffers, stats, error);
+    if (status == ZF_OK && strcmp(device, "cpu") == 0) {
+        bool same = true;
+        if (sizes[column] > 0)
+            same = memcmp(out, (const uint8_t *)columns[column].values + begin * sizes[column], count * sizes[column]) == 0;
+        for (uint64_t i = 0; i < count && sizes[column] == 0; i++) same = same && (out[i / 8] >> i % 8 & 1) == bits[begin + i];
+        CHECK(same, "column %s, rows %llu and %llu more", columns[column].name, (ull)begin, (ull)count);
+        CHECK(out[wanted.values] == 0xa5, "column %s: written behind its end", columns[column].name);
+    }
+    free(out);
+    free(work);
+    return status;
+}
+
+static zf_module *load(zf_context *where, const char *name) {
+    zf_module *module = NULL;
+    zf_error error;
+    demand(zf_module_load(where, place(name), &module, &error), &error);
+    return module;
+}
+
+static void test_columns(void) {
+    static const uint64_t rows[] = {0, 1, 255, 256, 257, 1024, BLOCK - 1, BLOCK, BLOCK + 1, MOST_ROWS};
+    static const char *const modules[] = {"general.zfm", "special.zfm"};
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        encode(rows[r], "sizes.zfd");
+        for (size_t m = 0; m < 2; m++) {
+            zf_context *where = bare();
+            zf_module *module = load(where, modules[m]);
+            zf_container *container = open_in(where, "sizes.zfd");
+            zf_error error;
+            for (size_t c = 0; c < COLUMNS; c++) {
+                demand(decode(container, c, 0, rows[r], "cpu", NULL, &error), &error);
+                if (rows[r] > 300) demand(decode(container, c, 253, rows[r] - 300, "cpu", NULL, &error), &error);
+            }
+            zf_container_close(container);
+            zf_module_free(module);
+            zf_context_free(where);
+        }
+    }
+}
+
+// ---- Which code ran -------------------------------------------------------------------------------------------
+
+typedef struct counting {
+    zf_abi_provider inner;
+    unsigned general, special; ///< codes given
+} counting;
+
+static zf_status counted_plan(void *self, zf_container *container, size_t column, const uint8_t *branches, size_t count,
+                              zf_abi_target target, const zf_abi_plan **out, zf_error *error) {
+    counting *c = self;
+    return c->inner.plan(c->inner.self, container, column, branches, count, target, out, error);
+}
+
+static zf_status counted_code(void *self, const zf_abi_plan *plan, const uint64_t *shaping, const zf_abi_code **out,
+                              zf_error *error) {
+    counting *c = self;
+    const zf_abi_code *general = NULL;
+    zf_status status = c->inner.code(c->inner.self, plan, NULL, &general, error);
+    if (status == ZF_OK) status = c->inner.code(c->inner.self, plan, shaping, out, error);
+    if (status == ZF_OK && *out == general)
+        __atomic_fetch_add(&c->general, 1, __ATOMIC_RELAXED);
+    else
+        __atomic_fetch_add(&c->special, 1, __ATOMIC_RELAXED);
+    return status;
+}
+
+static void test_which(void) {
+    for (int special = 0; special < 2; special++) {
+        zf_context *where = bare();
+        zf_module *module = NULL;
+        zf_error error;
+        demand(zf_module_open(place(special ? "special.zfm" : "general.zfm"), &module, &error), &error);
+        counting c = {.inner = zf_module_provider(module)};
+        demand(zf_context_set_provider(where, &(zf_abi_provider){.self = &c, .plan = counted_plan, .code = counted_code}, &error),
+               &error);
+        zf_container *container = open_in(where, "t.zfd");
+        zf_decode_stats stats;
+        for (size_t column = 0; column < COLUMNS; column++) {
+            c.general = c.special = 0;
+            demand(decode(container, column, 0, MOST_ROWS, "cpu", &stats, &error), &error);
+            bool shaped = column != 7; // booleans as they are have no params
+            bool good = special && shaped ? c.general == 0 && c.special > 0 : c.general > 0 && c.special == 0;
+            if (column == 6) good = special ? c.special > 0 : c.special == 0; // some of its alternatives have params
+            CHECK(good, "column %s, %s: %u general, %u special", columns[column].name, special ? "special" : "general", c.general,
+                  c.special);
+            // widths has another width in each of its first three blocks, and one row in the last
+            if (column == 0) CHECK(stats.kernel_variants == (special ? 4u : 1u), "%llu variants", (ull)stats.kernel_variants);
+        }
+        zf_container_close(container);
+        zf_context_free(where);
+        zf_module_close(module);
+    }
+}
+
+// ---- Several providers ----------------------------------------------------------------------------------------
+
+static void expect(zf_context *where, size_t column, const char *device, const char *code, const char *words) {
+    zf_container *container = open_in(where, "t.zfd");
+    zf_error error = {0};
+    zf_status status = decode(container, column, 0, MOST_ROWS, device, NULL, &error);
+    if (code == NULL) {
+        CHECK(status == ZF_OK, "%s %s", error.code, error.message);
+    } else {
+        CHECK(status != ZF_OK && strcmp(error.code, code) == 0, "%s: %s %s", code, error.code, error.message);
+        CHECK(strstr(error.message, words) != NULL, "%s: %s", words, error.message);
+        CHECK(strstr(error.place, "t.zfd: column ") != NULL && error.hint[0] != 0, "%s at %s: %s", code, error.place, error.hint);
+    }
+    zf_container_close(container);
+}
+
+/// A module with changes, written beside.
+static void change(const char *from, const char *to, void (*edit)(zf_module_content *content)) {
+    zf_module *module = NULL;
+    zf_error error;
+    zf_text bytes = {0};
+    demand(zf_module_look(place(from), &module, &error), &error);
+    zf_module_content content = *zf_module_content_of(module);
+    edit(&content);
+    demand(zf_module_write(&content, &bytes, &error), &error);
+    FILE *file = fopen(place(to), "wb");
+    fwrite(bytes.data, 1, bytes.length, file);
+    fclose(file);
+    zf_text_free(&bytes);
+    zf_module_close(module);
+}
+
+static void drop_branches(zf_module_content *content) {
+    zf_module_column *column = &content->tables[0].columns[6];
+    uint32_t kept = 0;
+    for (uint32_t p = 0; p < column->plan_count; p++) {
+        if (column->plans[p].shape.branches[0] == 0) column->plans[kept++] = column->plans[p];
+    }
+    column->plan_count = kept;
+}
+
+static void drop_column(zf_module_content *content) { content->tables[0].column_count = 1; }
+
+/// Seek points twice as far apart, as code for another interval would say.
+static void stretch(zf_module_content *content) {
+    zf_module_column *column = &content->tables[0].columns[2];
+    for (uint32_t p = 0; p < column->plan_count; p++) {
+        zf_module_plan *plan = &column->plans[p];
+        zf_shape_tree *trees = (zf_shape_tree *)(uintptr_t)plan->shape.trees;
+        zf_abi_tree *own = (zf_abi_tree *)(uintptr_t)plan->abi.trees;
+        zf_abi_kernel *kernels = (zf_abi_kernel *)(uintptr_t)plan->abi.kernels;
+        for (uint32_t t = 0; t < plan->abi.tree_count; t++) trees[t].interval = own[t].interval *= 2;
+        for (uint32_t k = 0; k < plan->abi.kernel_count; k++) kernels[k].tile *= kernels[k].tree >= 0 ? 2 : 1;
+    }
+}
+
+static void only_later_gpus(zf_module_content *content) {
+    for (uint32_t c = 0; c < content->tables[0].column_count; c++) {
+        for (uint32_t p = 0; p < content->tables[0].columns[c].plan_count; p++)
+            content->tables[0].columns[c].plans[p].abi.target.arch += 100;
+    }
+}
+
+static void test_several(void) {
+    change("general.zfm", "branches.zfm", drop_branches);
+    change("general.zfm", "one.zfm", drop_column);
+    change("general.zfm", "interval.zfm", stretch);
+    zf_context *where = bare();
+    expect(where, 0, "cpu", "ZF1401", "nothing gives code");
+    zf_module *modules[4] = {load(where, "other.zfm")};
+    expect(where, 0, "cpu", "ZF1407", "other.zfm");
+    modules[1] = load(where, "branches.zfm");
+    expect(where, 0, "cpu", NULL, NULL); // the second knows it
+    expect(where, 6, "cpu", "ZF1408", "branches.zfm");
+    expect(where, 0, "emu", "ZF1409", "emulated");
+    modules[2] = load(where, "one.zfm");
+    expect(where, 6, "cpu", "ZF1408", "branches.zfm"); // says more than the one that does not know it
+    modules[3] = load(where, "general.zfm");
+    expect(where, 6, "cpu", NULL, NULL); // alternatives from two modules
+    zf_module_free(modules[3]);
+    expect(where, 6, "cpu", "ZF1408", "branches.zfm");
+    for (int m = 0; m < 3; m++) zf_module_free(modules[m]);
+    static const struct {
+        const char *module;
+        size_t column;
+        const char *code, *words;
+    } cases[] = {{"one.zfm", 6, "ZF1407", "this column"},
+                 {"interval.zfm", 2, "ZF1403", "seek points"},
+                 {"gpu.zfm", 0, "ZF1409", "the CPU"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        modules[0] = load(where, cases[i].module);
+        expect(where, cases[i].column, "cpu", cases[i].code, cases[i].words);
+        zf_module_free(modules[0]);
+    }
+    zf_context_free(where);
+    // A module that does not know the table, and behind it the compiler that does.
+    modules[0] = load(context, "other.zfm");
+    expect(context, 5, "cpu", NULL, NULL);
+    expect(context, 5, "emu", NULL, NULL);
+    zf_module_free(modules[0]);
+}
+
+// ---- What is refused ------------------------------------------------------------------------------------------
+
+static uint8_t *bytes;
+static size_t length;
+
+static void read_bytes(const char *name) {
+    FILE *file = fopen(place(name), "rb");
+    fseek(file, 0, SEEK_END);
+    length = (size_t)ftell(file);
+    rewind(file);
+    free(bytes);
+    bytes = malloc(length);
+    CHECK(fread(bytes, 1, length, file) == length, "%s", name);
+    fclose(file);
+}
+
+static void mend(uint8_t *copy, size_t size) {
+    zf_store64(copy + 24, XXH3_64bits(copy + ZF_MODULE_CHECKED_FROM, size - ZF_MODULE_CHECKED_FROM));
+}
+
+static void refused(const uint8_t *copy, size_t size, const char *code) {
+    FILE *file = fopen(place("bad.zfm"), "wb");
+    if (size > 0) fwrite(copy, 1, size, file);
+    fclose(file);
+    zf_context *where = bare();
+    zf_module *module = NULL;
+    zf_error error = {0};
+    CHECK(zf_module_load(where, place("bad.zfm"), &module, &error) != ZF_OK && module == NULL, "%s: loaded", code);
+    CHECK(strcmp(error.code, code) == 0 && strstr(error.place, "bad.zfm") != NULL, "%s: %s %s (%s)", code, error.code,
+          error.message, error.place);
+    zf_context_free(where);
+}
+
+static void test_refused(void) {
+    read_bytes("special.zfm");
+    uint8_t *copy = malloc(length + 1);
+    memcpy(copy, bytes, length);
+    refused(copy, 0, "ZF1211");
+    refused(copy, 7, "ZF1211");
+    refused((const uint8_t *)text, sizeof text, "ZF1211");
+    refused(copy, 8, "ZF1214");
+    refused(copy, ZF_MODULE_HEADER_BYTES - 1, "ZF1214");
+    refused(copy, length - 1, "ZF1214");
+    copy[length] = 0;
+    refused(copy, length + 1, "ZF1214");
+    static const struct {
+        size_t at;
+        bool mended;
+        const char *code;
+    } flips[] = {{8, false, "ZF1212"},   {12, false, "ZF1213"}, {16, false, "ZF1214"}, {24, false, "ZF1215"},
+                 {200, false, "ZF1215"}, {32, true, "ZF1113"},  {36, true, "ZF1216"},  {40, true, "ZF1216"},
+                 {48, true, "ZF1216"},   {56, true, "ZF1216"}};
+    for (size_t i = 0; i < sizeof flips / sizeof flips[0]; i++) {
+        memcpy(copy, bytes, length);
+        copy[flips[i].at] ^= flips[i].at == 32 ? 0 : 0x40;
+        if (flips[i].at == 32) copy[32] = 2; // a machine that there is not
+        if (flips[i].mended) mend(copy, length);
+        refused(copy, length, flips[i].at == 32 ? "ZF1216" : flips[i].code);
+    }
+    free(copy);
+    zf_error error = {0};
+    zf_module *module = NULL;
+    CHECK(zf_module_load(context, place("nowhere.zfm"), &module, &error) == ZF_ERR_IO, "%s", error.code);
+    CHECK(zf_module_load(context, directory, &module, &error) != ZF_OK && strcmp(error.code, "ZF1211") == 0, "%s", error.code);
+    CHECK(zf_module_load(NULL, "a", &module, &error) == ZF_ERR_USAGE, "no context");
+    // A CPU of a lower level, and another machine.
+    CHECK(zf_cpu_fits(ZF_MACHINE_X86_64, 3, ZF_MACHINE_X86_64, 3, "m", &error) == ZF_OK, "the same level");
+    CHECK(zf_cpu_fits(ZF_MACHINE_NONE, 0, ZF_MACHINE_NONE, 0, "m", &error) == ZF_OK, "no native code");
+    CHECK(zf_cpu_fits(ZF_MACHINE_X86_64, 4, ZF_MACHINE_X86_64, 3, "m", &error) == ZF_ERR_DEVICE, "a higher level");
+    CHECK(strcmp(error.code, "ZF1113") == 0 && strstr(error.message, "x86-64-v4; this one is of level x86-64-v3") != NULL, "%s",
+          error.message);
+    CHECK(strstr(error.hint, "--cpu x86-64-v3") != NULL, "%s", error.hint);
+    CHECK(zf_cpu_fits(ZF_MACHINE_X86_64, 2, ZF_MACHINE_NONE, 0, "m", &error) == ZF_ERR_DEVICE, "another machine");
+    CHECK(strstr(error.message, "x86-64, which this machine is not") != NULL, "%s", error.message);
+    // What cannot be asked for.
+    const char *path = place("never.zfm");
+    CHECK(zf_module_compile(program, "t", &(zf_module_options){.cpu = "i486"}, path, NULL, &error) == ZF_ERR_USAGE, "i486");
+    CHECK(zf_module_compile(program, "u", NULL, path, NULL, &error) == ZF_ERR_USAGE, "no such table");
+    CHECK(zf_module_compile(program, "t", &(zf_module_options){.no_host = true, .no_nvptx = true}, path, NULL, &error) ==
+              ZF_ERR_USAGE,
+          "no target");
+    CHECK(zf_module_compile(program, "other", NULL, place("other.zfm"), NULL, &error) == ZF_ERR_IO &&
+              strcmp(error.code, "ZF1501") == 0,
+          "%s", error.code);
+    CHECK(access(path, F_OK) != 0, "a module that could not be made is there");
+}
+
+// ---- Mutated modules ------------------------------------------------------------------------------------------
+
+static uint64_t state = 88172645463325252u;
+static uint64_t random_word(void) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    return state ^= state << 17;
+}
+
+/// Of the manifest, whose numbers are what could lead a loader astray. What is still good is written again, which touches all of
+/// it; nothing of it is run.
+static void test_mutated(void) {
+    enum { ROUNDS = 6000 };
+    unsigned good = 0, bad = 0;
+    uint64_t begin = zf_load64(bytes + 56), end = begin + zf_load64(bytes + 64);
+    uint8_t *copy = malloc(length);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        memcpy(copy, bytes, length);
+        unsigned changes = 1 + (unsigned)(random_word() % 3);
+        for (unsigned k = 0; k < changes; k++) {
+            uint64_t at = round % 8 == 0 ? 32 + random_word() % 96 : begin + random_word() % (end - begin - 8);
+            uint64_t kind = random_word() % 4;
+            if (kind == 0) copy[at] ^= (uint8_t)(1u << random_word() % 8);
+            if (kind == 1) copy[at] = (uint8_t)random_word();
+            if (kind == 2) zf_store32(copy + at, UINT32_MAX - (uint32_t)(random_word() % 4));
+            if (kind == 3) zf_store32(copy + at, (uint32_t)(random_word() % 1000));
+        }
+        mend(copy, length);
+        zf_arena *arena = zf_arena_create();
+        zf_module_content content;
+        zf_error error = {0};
+        if (zf_module_parse(arena, copy, length, "mutated", &content, &error) == ZF_OK) {
+            zf_text again = {0};
+            CHECK(zf_module_write(&content, &again, &error) == ZF_OK, "round %u: %s", round, error.message);
+            zf_text_free(&again);
+            good++;
+        } else {
+            CHECK(strcmp(error.code, "ZF1216") == 0, "round %u: %s %s", round, error.code, error.message);
+            bad++;
+        }
+        zf_arena_destroy(arena);
+    }
+    printf("%u mutated modules: %u are refused, %u still good\n", ROUNDS, bad, good);
+    CHECK(good > ROUNDS / 20 && bad > ROUNDS / 4, "%u good, %u bad", good, bad);
+    // The manifest cut at every place.
+    for (uint64_t cut = 0; cut < end - begin; cut += cut < 600 ? 1 : 61) {
+        zf_arena *arena = zf_arena_create();
+        zf_module_content content = {0};
+        uint8_t *exact = malloc(cut + 1); // so that a sanitizer sees a read behind it
+        memcpy(exact, bytes + begin, cut);
+        CHECK(zf_module_manifest_read(arena, exact, cut, &content) != NULL, "a manifest of %llu bytes", (ull)cut);
+        free(exact);
+        zf_arena_destroy(arena);
+    }
+    free(copy);
+}
+
+// ---- GPUs -----------------------------------------------------------------------------------------------------
+
+static zf_fake_cuda *fake;
+
+static void test_gpu(void) {
+    static const struct {
+        int major, minor;
+        const char *target;
+    } gpus[] = {{8, 0, ".target sm_80"}, {8, 6, ".target sm_80"}, {9, 0, ".target sm_90"}, {10, 0, ".target sm_90"}};
+    change("gpu.zfm", "later.zfm", only_later_gpus);
+    for (size_t g = 0; g < sizeof gpus / sizeof gpus[0]; g++) {
+        *fake = (zf_fake_cuda){
+            .version = 12040, .devices = 1, .major = gpus[g].major, .minor = gpus[g].minor, .total = 1 << 26, .free = 1 << 26};
+        for (int special = 0; special < 2; special++) {
+            zf_context *where = bare();
+            zf_module *module = load(where, special ? "special.zfm" : "gpu.zfm");
+            zf_container *container = open_in(where, "t.zfd");
+            zf_error error;
+            fake->newest = ""; // code that is already there is not loaded again
+            for (size_t c = 0; c < COLUMNS; c++) {
+                zf_decode_stats stats = {0};
+                unsigned before = fake->launches;
+                zf_status status = decode(container, c, 0, MOST_ROWS, "cuda", &stats, &error);
+                CHECK(status == ZF_OK, "%s: %s %s", columns[c].name, error.code, error.message);
+                CHECK(stats.launches > 0 && fake->launches - before == stats.launches, "%u launches", fake->launches - before);
+                CHECK(strstr(fake->newest, gpus[g].target) != NULL, "%s on %d.%d: no %s", columns[c].name, gpus[g].major,
+                      gpus[g].minor, gpus[g].target);
+                if (c == 0) CHECK(stats.kernel_variants == (special ? 4u : 1u), "%llu variants", (ull)stats.kernel_variants);
+            }
+            zf_container_close(container);
+            zf_module_free(module);
+            zf_context_free(where);
+        }
+    }
+    zf_context *where = bare();
+    zf_module *module = load(where, "later.zfm");
+    expect(where, 0, "cuda", "ZF1409", "10.0");
+    zf_module_free(module);
+    module = load(where, "other.zfm");
+    expect(where, 0, "cuda", "ZF1407", "these codecs");
+    zf_module_free(module);
+    zf_context_free(where);
+}
+
+static bool open_fake(void) {
+    char program_path[PATH_MAX], library[PATH_MAX + 32];
+    ssize_t got = readlink("/proc/self/exe", program_path, sizeof program_path - 1);
+    if (got < 0) return false;
+    program_path[got] = 0;
+    *strrchr(program_path, '/') = 0;
+    snprintf(library, sizeof library, "%s/../lib/libfake_cuda.so", program_path);
+    void *handle = dlopen(library, RTLD_NOW);
+    fake = handle != NULL ? dlsym(handle, "zf_fake_cuda_state") : NULL;
+    setenv("ZIPFLOW_CUDA_LIBRARY", library, 1);
+    return fake != NULL;
+}
+
+static int remove_one(const char *path, const struct stat *facts, int kind, struct FTW *walk) {
+    (void)facts, (void)kind, (void)walk;
+    return remove(path);
+}
+
+int main(void) {
+    uint32_t level;
+    if (zf_cpu_here(&level) != ZF_MACHINE_X86_64 || level < 3) return 77; // modules hold code for x86-64
+    if (mkdtemp(directory) == NULL || !open_fake()) return 2;
+    fill();
+    start();
+    test_columns();
+    test_which();
+    test_several();
+    test_refused();
+    test_mutated();
+    test_gpu();
+    free(bytes);
+    zf_program_free(program);
+    zf_compiler_free(compiler);
+    zf_context_free(context);
+    nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return check_result();
+}
