@@ -10,7 +10,8 @@
 // ---- Which form -----------------------------------------------------------------------------------------------
 
 // Groups are found by shared memory and shuffles, whose latency only other warps hide: 40 registers a thread were faster by up to
-// a third than the 70 that ptxas takes (rle over bitpacks on an H200). Kernels that read more streams get more.
+// a third than the 70 that ptxas takes (rle over bitpacks on an H200). Kernels that read more streams, or make 16 outputs at
+// once, get more.
 enum { MOST_SHARED = 40960, FEW_REGISTERS = 40, MORE_REGISTERS = 64, FEW_STREAMS = 3 };
 
 zf_type zf_simt_type_of(const zf_plan *plan, const zf_kernel *kernel) {
@@ -75,7 +76,8 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
                                .threads = kernel->geometry.s,
                                .tiles = 1,
                                .shared_bytes = (uint32_t)shared,
-                               .registers = streams_read(plan, kernel) <= FEW_STREAMS ? FEW_REGISTERS : MORE_REGISTERS};
+                               .registers =
+                                   streams_read(plan, kernel) <= FEW_STREAMS && lanes <= 8 ? FEW_REGISTERS : MORE_REGISTERS};
     }
     return (zf_simt_shape){.form = ZF_SIMT_SEQUENTIAL, .threads = 64, .tiles = 64};
 }
