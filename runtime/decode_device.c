@@ -89,7 +89,8 @@ zf_status zf_decode_on(zf_accelerator *accelerator, zf_container *container, siz
 
 struct zf_prepared {
     zf_units *units;
-    const uint64_t *words; ///< in the staging memory of the last call; NULL before
+    const uint64_t *words; ///< in the staging memory of the last call; NULL before, and where that call failed
+    zf_error failure;      ///< of the last call, where it failed; ZF_OK
 };
 
 zf_status zf_decode_prepare(zf_container *container, size_t column, const char *device, const zf_decode_options *options,
@@ -127,9 +128,7 @@ zf_status zf_decode_device_size(const zf_prepared *prepared, zf_device_sizes *ou
     return ZF_OK;
 }
 
-zf_status zf_decode_async(zf_prepared *prepared, void *stream, const zf_device_buffers *buffers, zf_error *error) {
-    if (prepared == NULL || buffers == NULL)
-        return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_async needs a prepared decode and buffers");
+static zf_status queue(zf_prepared *prepared, void *stream, const zf_device_buffers *buffers, zf_error *error) {
     zf_units_sizes sizes = zf_units_sizes_of(prepared->units);
     const struct {
         const char *name;
@@ -144,14 +143,31 @@ zf_status zf_decode_async(zf_prepared *prepared, void *stream, const zf_device_b
     }
     // A map of a file that was cut gives a signal where it is touched.
     ZF_TRY(zf_container_unchanged(prepared->units->selection.container, error));
-    prepared->words = buffers->staging;
     zf_units_memory memory = {buffers->values, buffers->workspace, buffers->staging};
     return zf_units_enqueue(prepared->units, stream, &memory, NULL, error);
+}
+
+zf_status zf_decode_async(zf_prepared *prepared, void *stream, const zf_device_buffers *buffers, zf_error *error) {
+    if (prepared == NULL || buffers == NULL)
+        return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_async needs a prepared decode and buffers");
+    // What is not queued whole writes no failure words: those in the staging memory are somebody else's.
+    prepared->words = NULL;
+    prepared->failure.status = ZF_OK;
+    zf_status status = queue(prepared, stream, buffers, &prepared->failure);
+    if (status == ZF_OK)
+        prepared->words = buffers->staging;
+    else if (error != NULL)
+        *error = prepared->failure;
+    return status;
 }
 
 zf_status zf_decode_status(const zf_prepared *prepared, zf_decode_stats *stats, zf_error *error) {
     if (prepared == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_status needs a prepared decode");
     if (stats != NULL) *stats = zf_units_stats(prepared->units);
+    if (prepared->failure.status != ZF_OK) {
+        if (error != NULL) *error = prepared->failure;
+        return prepared->failure.status;
+    }
     if (prepared->words == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_status comes after zf_decode_async");
     ZF_TRY(zf_container_unchanged(prepared->units->selection.container, error));
     return zf_units_status(prepared->units, prepared->words, error);

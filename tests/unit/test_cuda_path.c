@@ -145,6 +145,50 @@ static uint64_t decode_traced(zf_container *container, size_t column, const char
     return once;
 }
 
+/// What zf_decode_async could not queue whole: zf_decode_status gives its error, whatever lies in the staging memory, which here
+/// is what kernels leave that find nothing wrong. So it is after a good decode too, and a good one comes after it.
+static void test_half_queued(zf_container *container) {
+    static const char *const failing[] = {"cuMemsetD8Async", "cuMemcpyHtoDAsync_v2", "cuLaunchKernel", "cuMemcpyDtoHAsync_v2"};
+    zf_error error = {0}, first = {0};
+    zf_device_sizes sizes = {0};
+    zf_device_buffers buffers = {0};
+    for (size_t i = 0; i < 2 * (sizeof failing / sizeof failing[0]); i++) {
+        const char *symbol = failing[i / 2];
+        zf_prepared *prepared = NULL;
+        zf_status status = zf_decode_prepare(container, 1, "cuda", NULL, &prepared, &error);
+        if (status == ZF_OK) status = zf_decode_device_size(prepared, &sizes, &error);
+        if (status == ZF_OK) status = gpu->ops->allocate(gpu, sizes.values, &buffers.values, &error);
+        if (status == ZF_OK) status = gpu->ops->allocate(gpu, sizes.workspace, &buffers.workspace, &error);
+        CHECK(status == ZF_OK, "%s %s", error.code, error.message);
+        if (status != ZF_OK) exit(check_result());
+        buffers.staging = malloc(sizes.staging);
+        if (i % 2 == 1) { // reused
+            CHECK(zf_decode_async(prepared, NULL, &buffers, &error) == ZF_OK, "%s", error.message);
+            CHECK(zf_decode_status(prepared, NULL, &error) == ZF_OK, "%s", error.message);
+        }
+        memset(buffers.staging, 0xff, sizes.staging);
+        fake->failing = symbol, fake->result = 1;
+        CHECK(zf_decode_async(prepared, NULL, &buffers, &first) == ZF_ERR_DEVICE, "%s failed unnoticed", symbol);
+        CHECK(fake->failing == NULL, "%s was not called", symbol);
+        for (int again = 0; again < 2; again++) {
+            error = (zf_error){0};
+            CHECK(zf_decode_status(prepared, NULL, &error) == ZF_ERR_DEVICE, "%s failed, and the decode is good", symbol);
+            CHECK(strcmp(error.code, "ZF1110") == 0 && strcmp(error.message, first.message) == 0, "%s: %s %s", symbol, error.code,
+                  error.message);
+            CHECK(zf_decode_status(prepared, NULL, NULL) == ZF_ERR_DEVICE, "%s: without a place for the error", symbol);
+        }
+        fake->failing = symbol;
+        CHECK(zf_decode_async(prepared, NULL, &buffers, NULL) == ZF_ERR_DEVICE, "%s: without a place for the error", symbol);
+        CHECK(zf_decode_status(prepared, NULL, &error) == ZF_ERR_DEVICE && error.message[0] != 0, "%s: no error", symbol);
+        CHECK(zf_decode_async(prepared, NULL, &buffers, &error) == ZF_OK, "%s: %s", symbol, error.message);
+        CHECK(zf_decode_status(prepared, NULL, &error) == ZF_OK, "%s: %s", symbol, error.message);
+        gpu->ops->release(gpu, buffers.values);
+        gpu->ops->release(gpu, buffers.workspace);
+        free(buffers.staging);
+        zf_prepared_free(prepared);
+    }
+}
+
 /// A decode into the host's memory waits, but once, and gives back what it takes.
 static void decode_to_host(zf_container *container) {
     zf_error error = {0};
@@ -325,6 +369,7 @@ int main(void) {
             printf("%-8s %llu launches for 1 block, %llu for %d\n", names[c], (ull)of_one, (ull)of_many, MANY);
         }
         decode_to_host(many);
+        test_half_queued(one);
         test_refused(one);
         zf_container_close(one);
         zf_container_close(many);

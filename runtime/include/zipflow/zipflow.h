@@ -261,12 +261,12 @@ ZF_API zf_status zf_decode_device_size(const zf_prepared *prepared, zf_device_si
 /// already. Copies stored bytes into `staging` first, which is the host's work and all that takes its time. A file that changed
 /// since zf_decode_prepare gives ZF_ERR_INPUT (ZF1208); one that is cut while its bytes are copied raises SIGBUS. The buffers
 /// belong to the decode until the stream has come past it. May be called again then, or with other buffers on another stream;
-/// zf_decode_status speaks of the last call. After an error part of it may be queued.
+/// zf_decode_status speaks of the last call. After an error part of it may be queued, and zf_decode_status gives that error.
 ZF_API zf_status zf_decode_async(zf_prepared *prepared, void *stream, const zf_device_buffers *buffers, zf_error *error);
 
 /// Once the stream has come past the decode: ZF_OK, or the first violation of the first block that has one, in which case
-/// `values` has unspecified contents. Booleans: bits behind the last row are unspecified. `stats` may be NULL; launches are those
-/// of all calls.
+/// `values` has unspecified contents; where zf_decode_async failed, the error that it gave. Booleans: bits behind the last row
+/// are unspecified. `stats` may be NULL; launches are those of all calls.
 ZF_API zf_status zf_decode_status(const zf_prepared *prepared, zf_decode_stats *stats, zf_error *error);
 
 #ifdef __cplusplus
