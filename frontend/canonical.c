@@ -35,7 +35,7 @@ static void print_declaration(const entry *e, zf_text *out) {
     const char *source = decl->span.source->text;
     const char *at = source + decl->span.begin, *end = source + decl->span.end;
     zf_spacing spacing = {.generic_name = decl->kind == ZF_AD_ALGORITHM ? source + decl->name_span.begin : NULL};
-    zf_token now, after;
+    zf_canonical_token now, after;
     bool more = zf_next_token(&at, end, &now);
     for (uint32_t k = 0; more; now = after) {
         more = zf_next_token(&at, end, &after);
@@ -82,7 +82,7 @@ static const char *make_name(unit *u, const entry *e) {
     zf_text text = {0};
     const char *source = e->symbol->decl->span.source->text;
     const char *at = source + e->symbol->decl->span.begin, *end = source + e->symbol->decl->span.end;
-    for (zf_token t; zf_next_token(&at, end, &t);) {
+    for (zf_canonical_token t; zf_next_token(&at, end, &t);) {
         zf_text_add(&text, t.text, t.length);
         zf_text_puts(&text, " ");
     }

@@ -5,7 +5,7 @@
 
 static bool is_word_byte(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
-bool zf_next_token(const char **at, const char *end, zf_token *out) {
+bool zf_next_token(const char **at, const char *end, zf_canonical_token *out) {
     const char *p = *at;
     for (;;) {
         while (p < end && isspace((unsigned char)*p)) p++;
@@ -14,7 +14,7 @@ bool zf_next_token(const char **at, const char *end, zf_token *out) {
     }
     if (p == end) return false;
     const char *begin = p;
-    *out = (zf_token){.text = begin};
+    *out = (zf_canonical_token){.text = begin};
     if (*p == '"' || *p == '\'') {
         char quote = *p++;
         while (p < end && *p != quote) p += *p == '\\' && end - p > 1 ? 2 : 1;
@@ -48,14 +48,14 @@ bool zf_next_token(const char **at, const char *end, zf_token *out) {
 
 // ---- Spacing --------------------------------------------------------------------------------------------------
 
-static bool is_one_of(const zf_token *t, const char *bytes) {
+static bool is_one_of(const zf_canonical_token *t, const char *bytes) {
     return t != NULL && t->length == 1 && strchr(bytes, *t->text) != NULL;
 }
 
-static bool is_dots(const zf_token *t) { return t->length >= 2 && t->text[0] == '.' && t->text[1] == '.'; }
+static bool is_dots(const zf_canonical_token *t) { return t->length >= 2 && t->text[0] == '.' && t->text[1] == '.'; }
 
 /// Words that an expression follows: a parenthesis behind them is no call.
-static bool is_keyword(const zf_token *t) {
+static bool is_keyword(const zf_canonical_token *t) {
     static const char *const words[] = {"return", "if", "while", "require", "emit", "in"};
     for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
         if (strlen(words[k]) == t->length && memcmp(words[k], t->text, t->length) == 0) return true;
@@ -64,13 +64,13 @@ static bool is_keyword(const zf_token *t) {
 }
 
 /// The `?` of `c ? x : y`, not that of a type: something that a value can begin with comes next.
-static bool is_condition(const zf_token *now, const zf_token *after) {
+static bool is_condition(const zf_canonical_token *now, const zf_canonical_token *after) {
     return is_one_of(now, "?") && after != NULL && (after->word || is_one_of(after, "(-~!") || *after->text == '\'');
 }
 
-bool zf_space_before(zf_spacing *s, const zf_token *now, const zf_token *after) {
-    zf_token a = s->before;
-    const zf_token *b = now;
+bool zf_space_before(zf_spacing *s, const zf_canonical_token *now, const zf_canonical_token *after) {
+    zf_canonical_token a = s->before;
+    const zf_canonical_token *b = now;
     s->before = *now;
     if (a.length == 0) return false;
     if (a.text == s->generic_name && is_one_of(b, "<")) s->generics = true;

@@ -82,9 +82,9 @@ typedef struct zf_env {
 /// A body or an inlined function.
 typedef struct zf_frame {
     const char *name;
-    const zf_ast_func *func; ///< NULL: a member's body
-    const zf_module *module; ///< where its text stands
-    bool local;              ///< sees the algorithm's ports, states and functions
+    const zf_ast_func *func;        ///< NULL: a member's body
+    const zf_source_module *module; ///< where its text stands
+    bool local;                     ///< sees the algorithm's ports, states and functions
     zf_span call;
     struct zf_frame *outer;
     zf_type result;    ///< NONE: no value
@@ -112,7 +112,7 @@ typedef struct zf_checker {
     zf_arena *arena;
     zf_inst *inst; ///< NULL for constants and functions
     const zf_ast_algorithm *algorithm;
-    const zf_module *module; ///< of the algorithm
+    const zf_source_module *module; ///< of the algorithm
     const zf_ast_generic *generics;
     const zf_type *bindings;
     zf_span wanted_at; ///< who asked for the instance
@@ -298,7 +298,7 @@ zf_expr *zf_ck_constant_use(zf_checker *ck, zf_symbol *symbol, zf_span span);
 bool zf_ck_constant_value(zf_checker *ck, const zf_expr *expr, uint64_t *bits);
 
 // ---- Instances (instantiate.c, check_ports.c, check_members.c) ----
-zf_checker zf_checker_make(zf_spec *spec, const zf_module *module);
+zf_checker zf_checker_make(zf_spec *spec, const zf_source_module *module);
 /// Ports of an instance: params, then streams, whose lengths may name any param.
 void zf_ck_ports(zf_checker *ck);
 /// Options, states and bodies of an instance whose ports are there.

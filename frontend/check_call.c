@@ -33,7 +33,7 @@ void zf_ck_refuse_effect(zf_checker *ck, const zf_expr *expr, zf_span around, co
 
 typedef struct callee {
     const zf_ast_func *func;
-    const zf_module *module;
+    const zf_source_module *module;
     bool local;
 } callee;
 

@@ -13,7 +13,8 @@ typedef struct alternatives {
     uint32_t count, capacity;
 } alternatives;
 
-static zf_codec_choice *resolve_choice(zf_codec_work *work, const zf_module *module, const zf_ast_codec *ast, zf_codec_edge edge);
+static zf_codec_choice *resolve_choice(zf_codec_work *work, const zf_source_module *module, const zf_ast_codec *ast,
+                                       zf_codec_edge edge);
 
 // ---- Arguments ------------------------------------------------------------------------------------------------
 
@@ -235,7 +236,7 @@ static bool count_node(zf_codec_work *work, zf_span span) {
     return false;
 }
 
-static zf_codec_node *resolve_node(zf_codec_work *work, const zf_module *module, const zf_ast_codec *ast,
+static zf_codec_node *resolve_node(zf_codec_work *work, const zf_source_module *module, const zf_ast_codec *ast,
                                    const zf_algorithm *algorithm, zf_codec_edge edge) {
     zf_spec *spec = work->spec;
     if (algorithm->broken || !count_node(work, ast->span)) return NULL;
@@ -292,7 +293,7 @@ static bool add_alternative(zf_codec_work *work, alternatives *found, zf_codec_n
     return true;
 }
 
-static bool collect(zf_codec_work *work, const zf_module *module, const zf_ast_codec *ast, zf_codec_edge edge,
+static bool collect(zf_codec_work *work, const zf_source_module *module, const zf_ast_codec *ast, zf_codec_edge edge,
                     alternatives *found);
 
 /// A codec that is named: what it stands for takes its place, alternatives and all.
@@ -324,7 +325,7 @@ static bool collect_named(zf_codec_work *work, const zf_ast_codec *ast, zf_symbo
     return ok;
 }
 
-static bool collect(zf_codec_work *work, const zf_module *module, const zf_ast_codec *ast, zf_codec_edge edge,
+static bool collect(zf_codec_work *work, const zf_source_module *module, const zf_ast_codec *ast, zf_codec_edge edge,
                     alternatives *found) {
     zf_spec *spec = work->spec;
     if (work->too_large || ast->cut) return false;
@@ -356,7 +357,7 @@ static bool collect(zf_codec_work *work, const zf_module *module, const zf_ast_c
     return node != NULL && add_alternative(work, found, node, ast->span);
 }
 
-static zf_codec_choice *resolve_choice(zf_codec_work *work, const zf_module *module, const zf_ast_codec *ast,
+static zf_codec_choice *resolve_choice(zf_codec_work *work, const zf_source_module *module, const zf_ast_codec *ast,
                                        zf_codec_edge edge) {
     if (ast == NULL) return NULL;
     if (work->depth == ZF_CODEC_DEPTH) {
@@ -397,7 +398,7 @@ static const char *keep_text(zf_spec *spec, zf_text *text) {
     return kept;
 }
 
-static zf_column *resolve_column(zf_spec *spec, const zf_module *module, const char *name, zf_span span, zf_type type,
+static zf_column *resolve_column(zf_spec *spec, const zf_source_module *module, const char *name, zf_span span, zf_type type,
                                  zf_span type_span, const zf_ast_codec *codec, const char *what) {
     if (type.kind == ZF_K_ERROR) return NULL;
     zf_codec_work work = {.spec = spec};
@@ -493,14 +494,14 @@ typedef struct text_codec {
 } text_codec;
 
 /// The module that a text given alone sees: everything that the user's own files declare, and std.
-static zf_module *scratch_module(zf_spec *spec, const zf_source *source) {
-    zf_module *scratch = ZF_NEW(spec->arena, zf_module);
+static zf_source_module *scratch_module(zf_spec *spec, const zf_source *source) {
+    zf_source_module *scratch = ZF_NEW(spec->arena, zf_source_module);
     scratch->source = source;
     uint32_t count = 0;
-    for (const zf_module *module = spec->modules; module != NULL; module = module->next) count += !module->is_std;
-    scratch->imports = ZF_NEW_ARRAY(spec->arena, zf_module *, count + 1);
+    for (const zf_source_module *module = spec->modules; module != NULL; module = module->next) count += !module->is_std;
+    scratch->imports = ZF_NEW_ARRAY(spec->arena, zf_source_module *, count + 1);
     scratch->import_spans = ZF_NEW_ARRAY(spec->arena, zf_span, count + 1);
-    for (zf_module *module = spec->modules; module != NULL; module = module->next) {
+    for (zf_source_module *module = spec->modules; module != NULL; module = module->next) {
         if (!module->is_std) scratch->imports[scratch->import_count++] = module;
     }
     return scratch;

@@ -30,7 +30,7 @@ typedef struct zf_codec_edge {
 /// A use of an algorithm with its generics bound (codec_bind.c).
 typedef struct zf_codec_use {
     zf_codec_work *work;
-    const zf_module *module; ///< where the codec is written
+    const zf_source_module *module; ///< where the codec is written
     const zf_ast_codec *ast;
     const zf_algorithm *algorithm;
     const zf_ast_algorithm *declared;

@@ -30,7 +30,7 @@ static bool as_sign_of(const zf_ast_algorithm *algorithm, const zf_ast_type *typ
 
 typedef struct binding {
     zf_spec *spec;
-    const zf_module *module; ///< of the algorithm: its types are written there
+    const zf_source_module *module; ///< of the algorithm: its types are written there
     const zf_ast_algorithm *algorithm;
     zf_type *types;
     bool *bound;

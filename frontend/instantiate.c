@@ -111,7 +111,7 @@ static bool function_is_used(zf_spec *spec, const zf_ast_func *func) {
     return false;
 }
 
-zf_checker zf_checker_make(zf_spec *spec, const zf_module *module) {
+zf_checker zf_checker_make(zf_spec *spec, const zf_source_module *module) {
     return (zf_checker){.spec = spec, .arena = spec->arena, .module = module, .trip_product = 1};
 }
 

@@ -79,20 +79,20 @@ zf_source *zf_read_source(zf_spec *spec, const char *path) { return read_source(
 
 // ---- Loading --------------------------------------------------------------------------------------------------
 
-static zf_module *load(zf_spec *spec, const char *path, zf_module *importer, zf_span at, bool is_std);
+static zf_source_module *load(zf_spec *spec, const char *path, zf_source_module *importer, zf_span at, bool is_std);
 
-static zf_module *add_module(zf_spec *spec, const zf_source *source, const char *real_path) {
-    zf_module *module = ZF_NEW(spec->arena, zf_module);
+static zf_source_module *add_module(zf_spec *spec, const zf_source *source, const char *real_path) {
+    zf_source_module *module = ZF_NEW(spec->arena, zf_source_module);
     module->source = source;
     module->real_path = real_path;
-    zf_module **last = &spec->modules;
+    zf_source_module **last = &spec->modules;
     while (*last != NULL) last = &(*last)->next;
     *last = module;
     return module;
 }
 
-static zf_module *loaded_already(const zf_spec *spec, const char *real_path) {
-    for (zf_module *module = spec->modules; module != NULL; module = module->next) {
+static zf_source_module *loaded_already(const zf_spec *spec, const char *real_path) {
+    for (zf_source_module *module = spec->modules; module != NULL; module = module->next) {
         if (module->real_path != NULL && strcmp(module->real_path, real_path) == 0) return module;
     }
     return NULL;
@@ -112,22 +112,22 @@ static char *beside_file(zf_arena *arena, const char *file, const char *path) {
     return zf_arena_printf(arena, "%.*s/%s", (int)(slash - file), file, path);
 }
 
-static void report_cycle(zf_spec *spec, const zf_module *importer, zf_span at, const zf_module *again) {
+static void report_cycle(zf_spec *spec, const zf_source_module *importer, zf_span at, const zf_source_module *again) {
     zf_diag *diag =
         zf_diag_error(&spec->diags, ZF_D_IMPORT_CYCLE, at, "`%s` is imported while it is being read", again->source->path);
-    for (const zf_module *module = importer; module != NULL && module != again; module = module->importer) {
+    for (const zf_source_module *module = importer; module != NULL && module != again; module = module->importer) {
         zf_diag_remark(&spec->diags, diag, module->imported_at, "`%s` is imported here", module->source->path);
     }
 }
 
-static void add_import(zf_spec *spec, zf_module *module, zf_module *import, zf_span at) {
+static void add_import(zf_spec *spec, zf_source_module *module, zf_source_module *import, zf_span at) {
     for (uint32_t k = 0; k < module->import_count; k++) {
         if (module->imports[k] == import) return;
     }
     // Capacities are powers of two: the count alone tells when one is full.
     if ((module->import_count & (module->import_count - 1)) == 0) {
         size_t capacity = module->import_count == 0 ? 1 : (size_t)module->import_count * 2;
-        zf_module **imports = ZF_NEW_ARRAY(spec->arena, zf_module *, capacity);
+        zf_source_module **imports = ZF_NEW_ARRAY(spec->arena, zf_source_module *, capacity);
         zf_span *spans = ZF_NEW_ARRAY(spec->arena, zf_span, capacity);
         for (uint32_t k = 0; k < module->import_count; k++) {
             imports[k] = module->imports[k];
@@ -140,7 +140,7 @@ static void add_import(zf_spec *spec, zf_module *module, zf_module *import, zf_s
     module->import_spans[module->import_count++] = at;
 }
 
-static void load_import(zf_spec *spec, zf_module *module, const zf_ast_decl *decl) {
+static void load_import(zf_spec *spec, zf_source_module *module, const zf_ast_decl *decl) {
     if (spec->options.no_std) {
         zf_diag_error(&spec->diags, ZF_D_IMPORT_FAILED, decl->span, "a text that stands alone cannot import `%s`", decl->text);
         return;
@@ -159,11 +159,11 @@ static void load_import(zf_spec *spec, zf_module *module, const zf_ast_decl *dec
         char *in_std = zf_arena_printf(spec->arena, "%s/%s", spec->std_dir, decl->text);
         if (access(in_std, F_OK) == 0) path = in_std;
     }
-    zf_module *import = load(spec, path, module, decl->span, module->is_std);
+    zf_source_module *import = load(spec, path, module, decl->span, module->is_std);
     if (import != NULL && import != module) add_import(spec, module, import, decl->span);
 }
 
-static void declare_all(zf_spec *spec, zf_module *module) {
+static void declare_all(zf_spec *spec, zf_source_module *module) {
     zf_symbol **last = &module->symbols;
     for (const zf_ast_decl *decl = module->unit->decls; decl != NULL; decl = decl->next) {
         if (decl->kind == ZF_AD_IMPORT || decl->name == NULL) continue;
@@ -189,14 +189,14 @@ static void declare_all(zf_spec *spec, zf_module *module) {
 }
 
 /// The place of `import` among a module's imports, or import_count.
-static uint32_t import_index(const zf_module *module, const zf_module *import) {
+static uint32_t import_index(const zf_source_module *module, const zf_source_module *import) {
     uint32_t index = 0;
     while (index < module->import_count && module->imports[index] != import) index++;
     return index;
 }
 
 /// A module's own declarations against what it sees: imports may not clash with them, std may be hidden.
-static void check_own_names(zf_spec *spec, const zf_module *module) {
+static void check_own_names(zf_spec *spec, const zf_source_module *module) {
     for (const zf_symbol *symbol = module->symbols; symbol != NULL; symbol = symbol->next) {
         for (const zf_symbol *other = zf_symbols_named(symbol->name); other != NULL; other = other->same_name) {
             if (other->module == module) continue;
@@ -217,7 +217,7 @@ static void check_own_names(zf_spec *spec, const zf_module *module) {
 }
 
 /// Two imports may not bring one name; an import may hide std's.
-static void check_imported_names(zf_spec *spec, const zf_module *module) {
+static void check_imported_names(zf_spec *spec, const zf_source_module *module) {
     for (uint32_t k = 1; k < module->import_count; k++) {
         for (const zf_symbol *symbol = module->imports[k]->symbols; symbol != NULL; symbol = symbol->next) {
             for (const zf_symbol *other = zf_symbols_named(symbol->name); other != NULL; other = other->same_name) {
@@ -232,7 +232,7 @@ static void check_imported_names(zf_spec *spec, const zf_module *module) {
     }
 }
 
-static void read_module(zf_spec *spec, zf_module *module) {
+static void read_module(zf_spec *spec, zf_source_module *module) {
     module->loading = true;
     module->unit = zf_parse(spec, module->source);
     if (module->unit != NULL) {
@@ -246,7 +246,7 @@ static void read_module(zf_spec *spec, zf_module *module) {
     module->loading = false;
 }
 
-static zf_module *load(zf_spec *spec, const char *path, zf_module *importer, zf_span at, bool is_std) {
+static zf_source_module *load(zf_spec *spec, const char *path, zf_source_module *importer, zf_span at, bool is_std) {
     char resolved[PATH_MAX];
     const char *reason = realpath(path, resolved) == NULL ? strerror(errno) : NULL;
     if (reason == NULL && importer != NULL && !is_zf_file(resolved)) { // nor through a link
@@ -254,14 +254,14 @@ static zf_module *load(zf_spec *spec, const char *path, zf_module *importer, zf_
         return NULL;
     }
     if (reason == NULL) {
-        zf_module *known = loaded_already(spec, resolved);
+        zf_source_module *known = loaded_already(spec, resolved);
         if (known != NULL && known->loading) {
             report_cycle(spec, importer, at, known);
             return NULL;
         }
         if (known != NULL) return known;
         uint32_t depth = 0;
-        for (const zf_module *m = importer; m != NULL; m = m->importer) depth++;
+        for (const zf_source_module *m = importer; m != NULL; m = m->importer) depth++;
         if (depth > IMPORT_DEPTH) {
             zf_diag_error(&spec->diags, ZF_D_TOO_DEEP, at, "imports nest deeper than %d", IMPORT_DEPTH);
             return NULL;
@@ -273,7 +273,7 @@ static zf_module *load(zf_spec *spec, const char *path, zf_module *importer, zf_
     }
     zf_source *source = read_source(spec, path, resolved, at);
     if (source == NULL) return NULL;
-    zf_module *module = add_module(spec, source, zf_arena_copy(spec->arena, resolved, strlen(resolved)));
+    zf_source_module *module = add_module(spec, source, zf_arena_copy(spec->arena, resolved, strlen(resolved)));
     module->is_std = is_std;
     module->importer = importer;
     module->imported_at = at;
@@ -296,7 +296,7 @@ void zf_load_std(zf_spec *spec) {
 }
 
 /// Marks a module and what it imports to be checked whole.
-static void want(zf_module *module) {
+static void want(zf_source_module *module) {
     if (module->wanted) return;
     module->wanted = true;
     for (uint32_t k = 0; k < module->import_count; k++) {
@@ -304,20 +304,20 @@ static void want(zf_module *module) {
     }
 }
 
-zf_module *zf_load_file(zf_spec *spec, const char *path) {
+zf_source_module *zf_load_file(zf_spec *spec, const char *path) {
     zf_load_std(spec);
-    zf_module *module = load(spec, path, NULL, (zf_span){0}, false);
+    zf_source_module *module = load(spec, path, NULL, (zf_span){0}, false);
     if (module != NULL) want(module);
     return module;
 }
 
-zf_module *zf_load_text(zf_spec *spec, const char *name, const char *text, size_t length) {
+zf_source_module *zf_load_text(zf_spec *spec, const char *name, const char *text, size_t length) {
     zf_load_std(spec);
     if (length > ZF_SOURCE_LIMIT) {
         zf_diag_error(&spec->diags, ZF_D_IMPORT_FAILED, (zf_span){0}, "cannot read `%s`: it is larger than 16 MiB", name);
         return NULL;
     }
-    zf_module *module = add_module(spec, make_source(spec, name, text, length, NULL), NULL);
+    zf_source_module *module = add_module(spec, make_source(spec, name, text, length, NULL), NULL);
     read_module(spec, module);
     want(module);
     return module;

@@ -112,7 +112,7 @@ static bool is_name_of_bodies(zf_name name) {
     return strcmp(name, "out") == 0 || strcmp(name, "chunk") == 0 || strcmp(name, "lane") == 0;
 }
 
-zf_symbol *zf_declare(zf_spec *spec, zf_module *module, const zf_ast_decl *decl) {
+zf_symbol *zf_declare(zf_spec *spec, zf_source_module *module, const zf_ast_decl *decl) {
     if (zf_name_is_reserved(decl->name) || is_name_of_bodies(decl->name)) {
         zf_diag *diag =
             zf_diag_error(&spec->diags, ZF_D_RESERVED_NAME, decl->name_span, "`%s` cannot be declared again", decl->name);
@@ -136,7 +136,7 @@ zf_symbol *zf_declare(zf_spec *spec, zf_module *module, const zf_ast_decl *decl)
 }
 
 /// How near a declaration is to a module: 0 not visible, 1 through std, 2 imported, 3 its own.
-static int visibility(const zf_spec *spec, const zf_module *module, const zf_symbol *symbol) {
+static int visibility(const zf_spec *spec, const zf_source_module *module, const zf_symbol *symbol) {
     if (symbol->module == module) return 3;
     for (uint32_t k = 0; k < module->import_count; k++) {
         if (module->imports[k] == symbol->module) return symbol->module->is_std ? 1 : 2;
@@ -144,7 +144,7 @@ static int visibility(const zf_spec *spec, const zf_module *module, const zf_sym
     return symbol->module->is_std && spec->std != NULL ? 1 : 0;
 }
 
-zf_symbol *zf_find_symbol(zf_spec *spec, const zf_module *module, zf_name name) {
+zf_symbol *zf_find_symbol(zf_spec *spec, const zf_source_module *module, zf_name name) {
     zf_symbol *best = NULL;
     int nearest = 0;
     for (zf_symbol *symbol = entry_of(name)->symbols; symbol != NULL; symbol = symbol->same_name) {
@@ -162,7 +162,7 @@ static bool kind_fits(int kind, zf_ast_decl_kind found) {
     return kind < 0 || kind == (int)found || (kind == ZF_AD_CODEC && found == ZF_AD_ALGORITHM);
 }
 
-void zf_report_unknown(zf_spec *spec, const zf_module *module, zf_name name, zf_span span, int kind, const char *what) {
+void zf_report_unknown(zf_spec *spec, const zf_source_module *module, zf_name name, zf_span span, int kind, const char *what) {
     if (spec->std == NULL && spec->std_tried) return; // that it was not found is told, and most likely all there is to tell
     zf_diag *diag = zf_diag_error(&spec->diags, ZF_D_UNKNOWN_NAME, span, "unknown %s `%s`", what == NULL ? "name" : what, name);
     for (const zf_symbol *symbol = entry_of(name)->symbols; symbol != NULL; symbol = symbol->same_name) {
@@ -172,13 +172,13 @@ void zf_report_unknown(zf_spec *spec, const zf_module *module, zf_name name, zf_
     }
     if (spec->diags.errors > spec->diags.limit) return; // it is not shown
     size_t count = 0;
-    for (const zf_module *m = spec->modules; m != NULL; m = m->next) {
+    for (const zf_source_module *m = spec->modules; m != NULL; m = m->next) {
         for (const zf_symbol *symbol = m->symbols; symbol != NULL; symbol = symbol->next) count++;
     }
     if (count == 0 || count > 10000) return; // a hint is not worth a search through everything
     const char **names = ZF_NEW_ARRAY(spec->arena, const char *, count);
     count = 0;
-    for (const zf_module *m = spec->modules; m != NULL; m = m->next) {
+    for (const zf_source_module *m = spec->modules; m != NULL; m = m->next) {
         for (const zf_symbol *symbol = m->symbols; symbol != NULL; symbol = symbol->next) {
             if (kind_fits(kind, symbol->decl->kind) && visibility(spec, module, symbol) > 0) names[count++] = symbol->name;
         }

@@ -7,7 +7,7 @@
 /// apart: a local may have the name of one.
 typedef struct finding {
     zf_spec *spec;
-    const zf_module *module;
+    const zf_source_module *module;
     const zf_ast_algorithm *algorithm;
     zf_name *scope;
     uint32_t depth, capacity;

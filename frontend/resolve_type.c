@@ -23,7 +23,7 @@ enum { DECIMAL_DIGITS = 18 }; // what an i64 holds
 typedef struct resolver {
     zf_spec *spec;
     zf_checker *ck; ///< may be NULL
-    const zf_module *module;
+    const zf_source_module *module;
     const zf_ast_generic *generics;
     const zf_type *bindings;
 } resolver;
@@ -122,7 +122,7 @@ static zf_type resolve(const resolver *r, const zf_ast_type *type) {
     return fail(r, ZF_D_BAD_TYPE, type->span, "%s cannot stand here", "an array type");
 }
 
-zf_type zf_resolve_type(zf_spec *spec, const zf_module *module, const zf_ast_type *type, const zf_ast_generic *generics,
+zf_type zf_resolve_type(zf_spec *spec, const zf_source_module *module, const zf_ast_type *type, const zf_ast_generic *generics,
                         const zf_type *bindings) {
     resolver r = {.spec = spec, .module = module, .generics = generics, .bindings = bindings};
     return resolve(&r, type);

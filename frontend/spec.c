@@ -62,7 +62,7 @@ typedef struct addition {
 static bool add(zf_spec *spec, void *data) {
     const addition *what = data;
     uint32_t errors = spec->diags.errors;
-    zf_module *module =
+    zf_source_module *module =
         what->text == NULL ? zf_load_file(spec, what->name) : zf_load_text(spec, what->name, what->text, what->length);
     return module != NULL && spec->diags.errors == errors;
 }
@@ -124,7 +124,7 @@ void zf_lay_out_text(const char *text, size_t length, zf_text *out) {
 }
 
 void zf_spec_print_ast(const zf_spec *spec, zf_text *out) {
-    for (const zf_module *module = spec->modules; module != NULL; module = module->next) {
+    for (const zf_source_module *module = spec->modules; module != NULL; module = module->next) {
         if (!module->is_std && module->unit != NULL) zf_ast_print(module->unit, out);
     }
 }
@@ -148,7 +148,7 @@ static const struct {
 static bool check_all(zf_spec *spec, void *data) {
     (void)data;
     for (size_t k = 0; k < sizeof passes / sizeof *passes; k++) {
-        for (zf_module *module = spec->modules; module != NULL; module = module->next) {
+        for (zf_source_module *module = spec->modules; module != NULL; module = module->next) {
             if (!module->wanted) continue;
             for (zf_symbol *symbol = module->symbols; symbol != NULL; symbol = symbol->next) {
                 if (symbol->decl->kind == passes[k].kind) passes[k].check(spec, symbol);
@@ -166,7 +166,7 @@ const zf_table *zf_spec_tables(const zf_spec *spec) { return spec->tables; }
 const zf_codec *zf_spec_codecs(const zf_spec *spec) { return spec->codecs; }
 
 bool zf_spec_has_algorithm(const zf_spec *spec, const char *name) {
-    for (const zf_module *module = spec->modules; module != NULL; module = module->next) {
+    for (const zf_source_module *module = spec->modules; module != NULL; module = module->next) {
         for (const zf_symbol *symbol = module->symbols; symbol != NULL; symbol = symbol->next) {
             if (symbol->decl->kind == ZF_AD_ALGORITHM && strcmp(symbol->name, name) == 0) return true;
         }
@@ -175,7 +175,7 @@ bool zf_spec_has_algorithm(const zf_spec *spec, const char *name) {
 }
 
 const char *zf_spec_file(const zf_spec *spec, size_t index) {
-    for (const zf_module *module = spec->modules; module != NULL; module = module->next) {
+    for (const zf_source_module *module = spec->modules; module != NULL; module = module->next) {
         if (module->real_path != NULL && index-- == 0) return module->real_path;
     }
     return NULL;

@@ -301,7 +301,7 @@ struct zf_state {
 typedef struct zf_algorithm {
     zf_name name;
     const zf_ast_decl *decl;
-    const struct zf_module *module;
+    const struct zf_source_module *module;
     uint32_t generic_count;
     bool broken; ///< had errors; not instantiated again
 } zf_algorithm;

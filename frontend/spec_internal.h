@@ -7,13 +7,13 @@
 
 #include "frontend/spec.h"
 
-typedef struct zf_module zf_module;
+typedef struct zf_source_module zf_source_module;
 
 /// A declaration under its name in a module. `resolved` is filled on first use by whoever resolves that kind.
 typedef struct zf_symbol {
     zf_name name;
     const zf_ast_decl *decl;
-    zf_module *module;
+    zf_source_module *module;
     void *resolved;              ///< CONST: zf_constant; ALGORITHM: zf_algorithm; CODEC: zf_codec; TABLE: zf_table
     bool resolving;              ///< being resolved: a second visit is a cycle
     struct zf_symbol *next;      ///< of the same module
@@ -22,20 +22,20 @@ typedef struct zf_symbol {
 } zf_symbol;
 
 /// One source file, parsed.
-struct zf_module {
+struct zf_source_module {
     const zf_source *source;
     zf_ast_unit *unit;
     zf_symbol *symbols;
-    zf_module **imports; ///< modules whose declarations are visible here, transitively for std.zf only
+    zf_source_module **imports; ///< modules whose declarations are visible here, transitively for std.zf only
     uint32_t import_count;
-    bool is_std;           ///< std.zf or reached through it
-    bool loading;          ///< for import cycles
-    bool wanted;           ///< to be checked whole: everything but what only std brought in
-    const char *real_path; ///< of a file: two paths to one file are one module; NULL of a text
-    zf_span *import_spans; ///< of the imports
-    zf_module *importer;   ///< while loading: who asked for it, and where
+    bool is_std;                ///< std.zf or reached through it
+    bool loading;               ///< for import cycles
+    bool wanted;                ///< to be checked whole: everything but what only std brought in
+    const char *real_path;      ///< of a file: two paths to one file are one module; NULL of a text
+    zf_span *import_spans;      ///< of the imports
+    zf_source_module *importer; ///< while loading: who asked for it, and where
     zf_span imported_at;
-    zf_module *next;
+    zf_source_module *next;
 };
 
 /// A constant: a scalar (table->length 1, is_array false) or an array.
@@ -49,8 +49,8 @@ struct zf_spec {
     zf_diags diags;
     zf_spec_options options;
     const char *std_dir;
-    zf_module *modules; ///< all, in order of loading
-    zf_module *std;     ///< std.zf, or NULL when it could not be loaded
+    zf_source_module *modules; ///< all, in order of loading
+    zf_source_module *std;     ///< std.zf, or NULL when it could not be loaded
     uint32_t source_count;
     struct zf_name_table *names;    ///< interned identifiers
     struct zf_inst_table *insts;    ///< instances made so far (frontend/instantiate.c)
@@ -89,7 +89,7 @@ bool zf_ast_equal(const zf_ast_unit *a, const zf_ast_unit *b);
 // ---- Names (names.c) ----
 struct zf_name_table *zf_name_table_create(zf_arena *arena);
 /// Adds a declaration under its name. Reports ZF0202, ZF0206; NULL then.
-zf_symbol *zf_declare(zf_spec *spec, zf_module *module, const zf_ast_decl *decl);
+zf_symbol *zf_declare(zf_spec *spec, zf_source_module *module, const zf_ast_decl *decl);
 /// All declarations of a name, in any module, linked by same_name.
 zf_symbol *zf_symbols_named(zf_name name);
 /// True for names of types, those of later versions included.
@@ -97,16 +97,16 @@ bool zf_name_is_type(zf_name name);
 /// True for names that cannot be declared: types, and primitives called without a dot.
 bool zf_name_is_reserved(zf_name name);
 /// Finds a name as seen from a module: its own declarations, its imports, then std. NULL when there is none.
-zf_symbol *zf_find_symbol(zf_spec *spec, const zf_module *module, zf_name name);
+zf_symbol *zf_find_symbol(zf_spec *spec, const zf_source_module *module, zf_name name);
 /// Reports ZF0201 for a name, with the nearest visible one (of kind `kind`, or any when negative) as hint.
-void zf_report_unknown(zf_spec *spec, const zf_module *module, zf_name name, zf_span span, int kind, const char *what);
+void zf_report_unknown(zf_spec *spec, const zf_source_module *module, zf_name name, zf_span span, int kind, const char *what);
 
 // ---- Bodies (instantiate.c, check_*.c) ----
 /// Resolves a constant declaration. NULL after an error.
 const zf_constant *zf_resolve_constant(zf_spec *spec, zf_symbol *symbol);
 /// Resolves a written type of an element (generics bound by `bindings`, in the order of `generics`; both may be NULL).
 /// Sets *ok; on failure reports and gives ZF_K_ERROR. Array types are not elements.
-zf_type zf_resolve_type(zf_spec *spec, const zf_module *module, const zf_ast_type *type, const zf_ast_generic *generics,
+zf_type zf_resolve_type(zf_spec *spec, const zf_source_module *module, const zf_ast_type *type, const zf_ast_generic *generics,
                         const zf_type *bindings);
 /// Checks an algorithm for every type that its bounds admit (opaque types for generics without a bound).
 bool zf_check_algorithm(zf_spec *spec, zf_symbol *symbol);
@@ -124,8 +124,8 @@ bool zf_expr_evaluate(const zf_expr *expr, const uint64_t *param_bits, uint64_t 
 
 // ---- Modules (modules.c, find_std.c) ----
 /// Loads a file given by a user, with what it imports; or a text. NULL after an error in reading; syntax errors are counted only.
-zf_module *zf_load_file(zf_spec *spec, const char *path);
-zf_module *zf_load_text(zf_spec *spec, const char *name, const char *text, size_t length);
+zf_source_module *zf_load_file(zf_spec *spec, const char *path);
+zf_source_module *zf_load_text(zf_spec *spec, const char *name, const char *text, size_t length);
 /// Loads std.zf once, unless the options say not to.
 void zf_load_std(zf_spec *spec);
 /// The directory with std.zf, in the arena; NULL when there is none.

@@ -109,8 +109,8 @@ static void test_imports(void) {
 
     write_file("user.zf", "import \"sub/inner.zf\";\nconst OWN: u8 = 1;\n");
     zf_spec *spec = add("user.zf", true, 0, "relative imports");
-    const zf_module *user = NULL, *light = NULL;
-    for (const zf_module *m = spec->modules; m != NULL; m = m->next) {
+    const zf_source_module *user = NULL, *light = NULL;
+    for (const zf_source_module *m = spec->modules; m != NULL; m = m->next) {
         if (strstr(m->source->path, "user.zf") != NULL) user = m;
         if (strstr(m->source->path, "light.zf") != NULL) light = m;
     }
@@ -138,7 +138,7 @@ static void test_imports(void) {
     write_file("twice.zf", "import \"sub/inner.zf\";\nimport \"./sub/../sub/inner.zf\";\n");
     spec = add("twice.zf", true, 0, "one file by two paths");
     unsigned count = 0;
-    for (const zf_module *m = spec->modules; m != NULL; m = m->next) count++;
+    for (const zf_source_module *m = spec->modules; m != NULL; m = m->next) count++;
     CHECK(count == 6, "%u modules", count); // three of them std's
     zf_spec_destroy(spec);
 
@@ -147,7 +147,7 @@ static void test_imports(void) {
     zf_spec_destroy(add("from_std.zf", true, 0, "an import from std's directory"));
     zf_spec_destroy(add("std/light.zf", true, 0, "a file of std itself"));
     spec = add("std/std.zf", true, 0, "std itself");
-    for (const zf_module *m = spec->modules; m != NULL; m = m->next) CHECK(m->wanted, "%s is checked", m->source->path);
+    for (const zf_source_module *m = spec->modules; m != NULL; m = m->next) CHECK(m->wanted, "%s is checked", m->source->path);
     zf_spec_destroy(spec);
 
     write_file("lost.zf", "import \"nowhere.zf\";\n");
@@ -216,7 +216,7 @@ static void test_names(void) {
     write_file("hides.zf", "const LIGHT: u8 = 5;\n");
     zf_spec *spec = add("hides.zf", true, 0, "hiding std is no error");
     CHECK(find_diag(spec, ZF_D_HIDES_STD) != NULL && zf_spec_diags(spec)->notes == 1, "but a note");
-    for (const zf_module *m = spec->modules; m != NULL; m = m->next) {
+    for (const zf_source_module *m = spec->modules; m != NULL; m = m->next) {
         zf_symbol *found = zf_find_symbol(spec, m, zf_interned_name(spec, "LIGHT", 5));
         CHECK(found != NULL && found->module->is_std == m->is_std, "each side sees its own");
     }
@@ -254,7 +254,7 @@ static void test_hints(void) {
     CHECK(zf_spec_add_text(spec, "text", text, strlen(text)), "a text");
     const char *other = "algorithm delta(s: u8[]) -> u8[] fully_parallel { decode(i) = s[i]; encode(x) { s.append(x); } }";
     CHECK(zf_spec_add_text(spec, "other", other, strlen(other)), "another");
-    zf_module *module = spec->modules;
+    zf_source_module *module = spec->modules;
     while (strcmp(module->source->path, "text") != 0) module = module->next;
     zf_span nowhere = {module->source, 0, 1};
     zf_report_unknown(spec, module, zf_intern_name(spec, "delta", 5), nowhere, ZF_AD_CODEC, "codec");
