@@ -92,7 +92,13 @@ class Session:
 
 def summary(output):
     """The line of JSON that a program of tests/gpu ends with."""
-    return json.loads([line for line in output.splitlines() if line.startswith("{")][-1])
+    lines = [line for line in output.splitlines() if line.startswith("{")]
+    if not lines:
+        raise Failed("the program printed no JSON")
+    try:
+        return json.loads(lines[-1])
+    except ValueError as wrong:
+        raise Failed(f"the program's last line is no JSON: {wrong}") from None
 
 
 # ---- Steps ----------------------------------------------------------------------------------------------------------
@@ -191,10 +197,7 @@ def gpu_program(name, gpu, emulated):
 
     def step(s):
         s.has(name)
-        try:
-            return summary(s.run(name, "--device", s.device, *s.pick(gpu, emulated)))
-        except IndexError:
-            raise Failed(f"{name} printed no JSON") from None
+        return summary(s.run(name, "--device", s.device, *s.pick(gpu, emulated)))
 
     return step
 
@@ -278,8 +281,8 @@ def sanitizer(tool):
                     result[name] = future.result()
                 except Skipped as why:
                     skipped.append(f"{name}: {why}")
-                except Failed as why:
-                    failed.append(f"{name}: {why}")
+                except Exception as why:  # of one program: what the others gave is kept
+                    failed.append(f"{name}: {why}" if isinstance(why, Failed) else f"{name}: {type(why).__name__}: {why}")
         if failed:
             raise Failed("; ".join(failed + skipped), result)
         if skipped:
@@ -364,7 +367,7 @@ def main():
             entry["status"] = "good"
         except Skipped as why:
             entry.update(status="skipped", why=str(why))
-        except (Failed, OSError, ValueError, KeyError) as why:
+        except Exception as why:  # also what a step did not expect of a program: the others run, and there is a verdict
             if getattr(why, "result", None) is not None:
                 entry["result"] = why.result
             entry.update(status="failed", why=f"{type(why).__name__}: {why}" if not isinstance(why, Failed) else str(why))

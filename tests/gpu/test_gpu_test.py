@@ -1,0 +1,77 @@
+"""script/gpu_test.py with programs that succeed and say nothing, or nothing of use: each is a failed step, and there is a verdict.
+
+    test_gpu_test.py ROOT
+"""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import sys
+import tempfile
+
+ROOT = pathlib.Path(sys.argv[1])
+sys.path.insert(0, str(ROOT / "script"))
+sys.dont_write_bytecode = True
+import gpu_test  # noqa: E402
+
+PROGRAMS = ("zfc", "test_cuda", "test_runtime", "test_provider", "gpu_sizes", "gpu_mutated", "gpu_streams", "gpu_large", "gpu_module",
+            "zf-differential", "differential_kernels", "tpchgen-cli", "compute-sanitizer", "ldd")
+# Steps that believe a program's exit status, and look at nothing else.
+BELIEVING = {"test_cuda", "test_runtime", "test_provider", "differential_kernels", "tpch", "memcheck", "racecheck"}
+# What any program prints, and steps for which that is good.
+SAYS = (
+    ("", set()),
+    ("nothing of use", set()),
+    ("{broken", set()),
+    ("[]", {"bench", "bench_general", "bench_columns"}),
+    ("{}", {"bench", "bench_general", "bench_columns", "sizes", "sizes_general", "mutated", "streams", "large"}),
+    ("[null]", {"bench", "bench_general", "bench_columns"}),
+    ("7", {"bench", "bench_general", "bench_columns"}),
+)
+
+
+def make_pack(pack, says):
+    (pack / "bin").mkdir()
+    (pack / "script").mkdir()
+    (pack / "COMMIT").write_text("none\n")
+    for name in PROGRAMS:
+        program = pack / "bin" / name
+        program.write_text(f"#!/bin/sh\ncat <<'END'\n{says}\nEND\n")
+        program.chmod(0o755)
+    # The step `columns` makes the containers; it leaves no results.
+    (pack / "script/demo_table.py").write_text("import pathlib, sys\n" + "".join(
+        f"(pathlib.Path(sys.argv[2]) / '{table}.zfd').write_text('')\n" for table in gpu_test.TABLES))
+
+
+def run(says):
+    with tempfile.TemporaryDirectory() as tree:
+        pack, out = pathlib.Path(tree) / "pack", pathlib.Path(tree) / "results"
+        pack.mkdir()
+        make_pack(pack, says)
+        gpu_test.PACK = pack
+        os.environ["PATH"] = f"{pack / 'bin'}:{PATH}"
+        sys.argv = ["gpu-test", "--device", "cuda", "--out", str(out)]
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            code = gpu_test.main()
+        return code, json.loads((out / "results.json").read_text()), printed.getvalue()
+
+
+PATH = os.environ["PATH"]
+wrong = 0
+for says, believed in SAYS:
+    code, report, printed = run(says)
+    status = {step["step"]: step["status"] for step in report["steps"]}
+    expected = {name: "good" if name in BELIEVING | believed else "failed" for name, _ in gpu_test.STEPS}
+    for name in expected:
+        if status.get(name) != expected[name]:
+            why = [step.get("why") for step in report["steps"] if step["step"] == name]
+            print(f"programs that print {says!r}: step {name} is {status.get(name)}, not {expected[name]}: {why}")
+            wrong += 1
+    if code != 1 or report.get("verdict") != "not good" or "Not all steps succeeded" not in printed:
+        print(f"programs that print {says!r}: exit status {code}, verdict {report.get('verdict')}")
+        wrong += 1
+print(f"{len(SAYS) * len(gpu_test.STEPS)} steps, {wrong} wrong")
+sys.exit(wrong > 0)
