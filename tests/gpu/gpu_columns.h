@@ -2,6 +2,7 @@
 #ifndef ZF_TESTS_GPU_COLUMNS_H
 #define ZF_TESTS_GPU_COLUMNS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,6 +13,7 @@ typedef struct gpu_column {
     const char *name;
     unsigned bits;                   ///< an element decoded; booleans: 1
     uint64_t (*value)(uint64_t row); ///< its bits
+    bool groups;                     ///< its kernels make tiles of groups
 } gpu_column;
 
 /// All columns of the table `forms`, in its order.
