@@ -238,7 +238,7 @@ void zf_cuda_free(zf_accelerator *accelerator) {
     zf_cuda *cuda = (zf_cuda *)accelerator;
     if (cuda == NULL) return;
     bool entered = zf_cuda_enter(cuda, NULL) == ZF_OK;
-    zf_cuda_unload(cuda);
+    zf_cuda_unload(cuda, entered);
     if (entered) zf_cuda_leave(cuda);
     cuda->driver->context_release(cuda->device);
     pthread_mutex_destroy(&cuda->lock);

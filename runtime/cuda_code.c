@@ -102,9 +102,11 @@ static zf_status load_image(zf_cuda *cuda, const zf_abi_code *code, zf_cu_module
 
 // ---- Loading --------------------------------------------------------------------------------------------------
 
-static void free_code(zf_cuda *cuda, zf_accelerator_code *code) {
+/// `current`: the context is.
+static void free_code(zf_cuda *cuda, zf_accelerator_code *code, bool current) {
     if (code == NULL) return;
-    if (code->module != NULL && atomic_load(&cuda->lost) == ZF_CU_SUCCESS) cuda->driver->module_unload(code->module);
+    bool unload = current && code->module != NULL && atomic_load(&cuda->lost) == ZF_CU_SUCCESS;
+    if (unload) cuda->driver->module_unload(code->module);
     free(code->kernels);
     free(code);
 }
@@ -191,16 +193,16 @@ zf_status zf_cuda_load(zf_accelerator *self, const zf_abi_plan *plan, const zf_a
         made = NULL;
     }
     pthread_mutex_unlock(&cuda->lock);
-    free_code(cuda, made);
+    free_code(cuda, made, true);
     zf_cuda_leave(cuda);
     return status;
 }
 
-void zf_cuda_unload(zf_cuda *cuda) {
+void zf_cuda_unload(zf_cuda *cuda, bool current) {
     while (cuda->codes != NULL) {
         zf_accelerator_code *code = cuda->codes;
         cuda->codes = code->next;
-        free_code(cuda, code);
+        free_code(cuda, code, current);
     }
 }
 

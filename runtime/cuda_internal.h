@@ -39,6 +39,7 @@ zf_status zf_cuda_load(zf_accelerator *self, const zf_abi_plan *plan, const zf_a
                        zf_error *error);
 zf_status zf_cuda_launch(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel, uint32_t groups,
                          const zf_simt_args *args, zf_error *error);
-void zf_cuda_unload(zf_cuda *cuda);
+/// Forgets all code. Its modules are unloaded where the context is current, else they go with it.
+void zf_cuda_unload(zf_cuda *cuda, bool current);
 
 #endif

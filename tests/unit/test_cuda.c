@@ -428,6 +428,22 @@ static void test_lost(void) {
     CHECK(fake->retained == 0 && fake->pushed == 0, "a lost context was not released");
 }
 
+/// A context that cannot be made current when its GPU is closed: no call wants it then, and it is released all the same.
+static void test_close_refused(void) {
+    reset();
+    fake->kernel = probe;
+    zf_context *context = open_context();
+    zf_accelerator *gpu = open_gpu(context);
+    zf_accelerator_code *loaded = NULL;
+    zf_error error;
+    CHECK(gpu->ops->load(gpu, &plan, &code, &loaded, &error) == ZF_OK, "%s", error.message);
+    fake->failing = "cuCtxPushCurrent_v2", fake->result = 1;
+    zf_context_free(context);
+    CHECK(fake->failing == NULL && fake->loads == 1, "the context was made current all the same");
+    CHECK(fake->depth_errors == 0 && fake->unloads == 0, "calls without the context: %u", fake->depth_errors);
+    CHECK(fake->retained == 0 && fake->pushed == 0, "the context was not released");
+}
+
 // ---- The real driver ------------------------------------------------------------------------------------------
 
 /// In a process of its own: a kernel that destroys the context.
@@ -514,6 +530,7 @@ int main(int argc, char **argv) {
     test_refused();
     test_memory();
     test_lost();
+    test_close_refused();
     char command[256];
     snprintf(command, sizeof command, "rm -rf '%s'/*", cache);
     if (system(command) != 0) return 2;
