@@ -39,7 +39,10 @@ typedef struct zf_accelerator_ops {
     zf_status (*copy_within)(zf_accelerator *self, void *stream, uint64_t to, uint64_t from, uint64_t bytes, zf_error *error);
     zf_status (*fill)(zf_accelerator *self, void *stream, uint64_t to, uint8_t byte, uint64_t bytes, zf_error *error);
 
-    /// Loads an image once; the same code again gives the same object. It lives as long as the accelerator.
+    /// Loads an image once; the same code again gives the same object. It lives as long as the accelerator, that is, as its
+    /// zf_context: nothing is unloaded before. So the device holds each different image that the context decoded with: of the
+    /// compiler at most nine for each file, column and choice of alternatives (eight tuples of params and the general form), of a
+    /// module what it holds. A context that meets ever new params or codecs is to be freed now and then.
     zf_status (*load)(zf_accelerator *self, const zf_abi_plan *plan, const zf_abi_code *code, zf_accelerator_code **out,
                       zf_error *error);
     /// Queues kernel `kernel` of the plan with `groups` thread blocks.
