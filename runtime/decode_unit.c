@@ -323,9 +323,8 @@ static zf_status lay_out(zf_units *units, zf_error *error) {
         fits = place(&device, unit->table_bytes, &unit->at_tables) && place(&device, unit->stored_bytes, &unit->at_stored) &&
                place(&device, unit->work_bytes, &unit->at_work);
         if (device > most) most = device;
-        unit->at_staging = staging; // tables, then blocks: each a multiple of 256
-        uint64_t tables = 0, blocks = 0;
-        fits = fits && place(&staging, unit->table_bytes, &tables) && place(&staging, unit->stored_bytes, &blocks);
+        fits = fits && place(&staging, unit->table_bytes, &unit->staged_tables) &&
+               place(&staging, unit->stored_bytes, &unit->staged_blocks);
         units->sizes.stored += unit->stored_bytes;
     }
     const zf_selection *s = &units->selection;
@@ -444,6 +443,8 @@ zf_status zf_units_make_block(const zf_block_view *view, const zf_abi_plan *plan
                                       .last_block = none ? 0 : 1};
     zf_code_book_init(&units->book);
     zf_status status = zf_plan_fits(plan, view->shape, error);
+    if (status == ZF_OK && view->first_row != 0)
+        status = zf_raise(error, ZF_E_INTERNAL, "a block in memory begins at row %llu of its column", (ull)view->first_row);
     if (status == ZF_OK && (begin > end || end > view->rows))
         status = zf_raise(error, ZF_E_INTERNAL, "rows %llu..%llu of a block of %llu", (ull)begin, (ull)end, (ull)view->rows);
     if (status == ZF_OK) status = allocate_blocks(units, error);

@@ -44,8 +44,8 @@ typedef struct zf_units_memory {
 ZF_PRIVATE_API zf_status zf_units_make(zf_container *container, size_t column, const zf_decode_options *options,
                                        const zf_units_options *unit_options, zf_accelerator *accelerator, zf_units **out,
                                        zf_error *error);
-/// The same for rows begin..end of one block in memory, with code that is at hand. The block, its shape and the code must live as
-/// long as the units.
+/// The same for rows begin..end of one block in memory, with code that is at hand: what compares code with other code uses it.
+/// The block is a column of its own, so its first_row must be 0. It, its shape and the code must live as long as the units.
 ZF_PRIVATE_API zf_status zf_units_make_block(const zf_block_view *view, const zf_abi_plan *plan, const zf_abi_code *code,
                                              uint64_t begin, uint64_t end, zf_accelerator *accelerator, zf_units **out,
                                              zf_error *error);

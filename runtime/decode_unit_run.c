@@ -17,10 +17,8 @@ zf_status zf_units_start(zf_units *units, void *stream, const zf_units_memory *m
 static zf_status upload_staged(zf_units *units, const zf_unit *unit, void *stream, const zf_units_memory *memory,
                                zf_error *error) {
     const zf_accelerator_ops *ops = units->accelerator->ops;
-    uint8_t *tables = (uint8_t *)memory->staging + unit->at_staging;
-    uint64_t skip = 0;
-    zf_align_up(unit->table_bytes, ZF_FORMAT_ALIGNMENT, &skip);
-    uint8_t *stored = tables + skip;
+    uint8_t *tables = (uint8_t *)memory->staging + unit->staged_tables,
+            *stored = (uint8_t *)memory->staging + unit->staged_blocks;
     memcpy(tables, unit->tables, unit->table_bytes);
     ZF_TRY(ops->copy_in(units->accelerator, stream, memory->workspace + unit->at_tables, tables, unit->table_bytes, error));
     uint64_t at = 0;

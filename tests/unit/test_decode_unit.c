@@ -167,13 +167,22 @@ static void test_groups(void) {
 
 // ---- Units ----------------------------------------------------------------------------------------------------
 
-/// An accelerator that counts what it is asked for, in front of another.
+enum { TAKEN_MOST = 32 };
+
+/// An accelerator that counts what it is asked for, in front of another. A GPU copies later: what it takes from the staging
+/// memory must lie there apart from all else.
 typedef struct counting {
     zf_accelerator base; ///< first
     zf_accelerator_ops ops;
     zf_accelerator *inner;
     unsigned allocations, loads, waits, launches;
     uint64_t copied_in;
+    const uint8_t *staging; ///< NULL: there is none
+    uint64_t staging_bytes;
+    struct {
+        uint64_t begin, end; ///< of the staging memory; the first are those of the failure words
+    } taken[TAKEN_MOST];
+    unsigned taken_count;
 } counting;
 
 #define INNER(self) (((counting *)(self))->inner)
@@ -187,7 +196,19 @@ static zf_status count_allocate(zf_accelerator *self, uint64_t bytes, uint64_t *
 }
 static void count_release(zf_accelerator *self, uint64_t address) { INNER(self)->ops->release(INNER(self), address); }
 static zf_status count_in(zf_accelerator *self, void *stream, uint64_t to, const void *from, uint64_t bytes, zf_error *error) {
-    ((counting *)self)->copied_in += bytes;
+    counting *c = (counting *)self;
+    c->copied_in += bytes;
+    if (c->staging != NULL) {
+        uint64_t begin = (uint64_t)((uintptr_t)from - (uintptr_t)c->staging), end = begin + bytes;
+        CHECK(begin < c->staging_bytes && bytes <= c->staging_bytes - begin, "bytes %llu..%llu of %llu", (ull)begin, (ull)end,
+              (ull)c->staging_bytes);
+        for (unsigned i = 0; i < c->taken_count; i++) {
+            CHECK(begin >= c->taken[i].end || end <= c->taken[i].begin, "bytes %llu..%llu of the staging memory stand on others",
+                  (ull)begin, (ull)end);
+        }
+        CHECK(c->taken_count < TAKEN_MOST, "copies");
+        if (c->taken_count < TAKEN_MOST) c->taken[c->taken_count].begin = begin, c->taken[c->taken_count++].end = end;
+    }
     return INNER(self)->ops->copy_in(INNER(self), stream, to, from, bytes, error);
 }
 static zf_status count_out(zf_accelerator *self, void *stream, void *to, uint64_t from, uint64_t bytes, zf_error *error) {
@@ -270,6 +291,8 @@ static void test_units(void) {
             CHECK(c.inner->ops->allocate(c.inner, sizes.values, &memory.values, &error) == ZF_OK, "%s", error.message);
             CHECK(c.inner->ops->allocate(c.inner, sizes.workspace, &memory.workspace, &error) == ZF_OK, "%s", error.message);
             memory.staging = staged ? malloc(sizes.staging) : NULL;
+            c.staging = memory.staging, c.staging_bytes = sizes.staging;
+            c.taken[c.taken_count++].end = zf_units_words(units) * UINT64_C(8);
             uint64_t *words = calloc(zf_units_words(units), sizeof *words);
             uint8_t *values = malloc(sizes.values);
             unsigned rounds = cases[i].options.resident ? 3 : 1;
@@ -300,6 +323,24 @@ static void test_units(void) {
             free(values);
             zf_units_free(units);
         }
+    }
+    zf_container_close(container);
+}
+
+/// A block in memory is a column of its own: one that begins elsewhere in its column is refused.
+static void test_block(void) {
+    zf_accelerator *emu = emulator();
+    zf_container *container = open_written(3 * 4096, NULL);
+    for (uint64_t block = 0; block < 3; block += 2) { // of the same shape
+        zf_error error = {0};
+        zf_block_view view;
+        zf_units *units = NULL;
+        CHECK(zf_container_block(container, 0, block, true, &view, &error) == ZF_OK, "%s", error.message);
+        zf_status status = zf_units_make_block(&view, &simt_plans[0], &simt_codes[0], 0, view.rows, emu, &units, &error);
+        CHECK((status == ZF_OK) == (block == 0) && (units != NULL) == (block == 0), "block %llu: %s", (ull)block, error.message);
+        CHECK(block == 0 || (status == ZF_ERR_INTERNAL && strstr(error.message, "row 8192") != NULL), "%s", error.message);
+        zf_units_free(units);
+        zf_block_view_free(&view);
     }
     zf_container_close(container);
 }
@@ -397,6 +438,7 @@ int main(void) {
     fail_alike(damage_length, "ZF1321", "block 2, the whole block");
     test_groups();
     test_units();
+    test_block();
     test_async();
     test_cut();
     zf_context_free(context);
