@@ -48,7 +48,6 @@ static const char *state_text(zf_emu_state state) {
     case ZF_EMU_AT_BARRIER: return "waits at a barrier";
     case ZF_EMU_AT_SHUFFLE: return "waits at a shuffle";
     case ZF_EMU_AT_BALLOT: return "waits at a ballot";
-    case ZF_EMU_AT_WARP_SYNC: return "waits at a barrier of its warp";
     case ZF_EMU_ENDED: return "has ended";
     }
     return "";
@@ -108,7 +107,6 @@ uint32_t zf_emu_thread(void *thread) { return ((const zf_emu_thread_state *)thre
 uint32_t zf_emu_group(void *thread) { return ((const zf_emu_thread_state *)thread)->block->group; }
 void *zf_emu_shared(void *thread) { return ((const zf_emu_thread_state *)thread)->block->shared; }
 void zf_emu_barrier(void *thread, uint32_t line) { wait_at(thread, ZF_EMU_AT_BARRIER, line); }
-void zf_emu_warp_sync(void *thread, uint32_t line) { wait_at(thread, ZF_EMU_AT_WARP_SYNC, line); }
 
 uint32_t zf_emu_shuffle(void *thread, uint32_t value, uint32_t lane, uint32_t line) {
     zf_emu_thread_state *self = thread;
@@ -130,7 +128,7 @@ uint32_t zf_emu_ballot(void *thread, uint32_t predicate, uint32_t line) {
 static bool finish_warp(zf_emu_block *block, uint32_t warp) {
     zf_emu_thread_state *lanes = &block->threads[warp * ZF_EMU_WARP];
     zf_emu_state state = lanes[0].state;
-    if (state != ZF_EMU_AT_SHUFFLE && state != ZF_EMU_AT_BALLOT && state != ZF_EMU_AT_WARP_SYNC) return false;
+    if (state != ZF_EMU_AT_SHUFFLE && state != ZF_EMU_AT_BALLOT) return false;
     uint32_t votes = 0;
     for (uint32_t i = 0; i < ZF_EMU_WARP; i++) {
         if (lanes[i].state != state || lanes[i].line != lanes[0].line) return false;
@@ -140,7 +138,6 @@ static bool finish_warp(zf_emu_block *block, uint32_t warp) {
         lanes[i].result = state == ZF_EMU_AT_SHUFFLE ? lanes[lanes[i].lane].value : votes;
         lanes[i].state = ZF_EMU_READY;
     }
-    block->warp_time[warp] += state == ZF_EMU_AT_WARP_SYNC;
     return true;
 }
 
@@ -182,7 +179,6 @@ zf_status zf_emu_block_run(zf_emu_block *block, uint32_t group) {
     block->time = 1;
     block->random = (block->launch->seed * UINT64_C(0x9e3779b97f4a7c15)) ^ ((group + 1) * UINT64_C(0xbf58476d1ce4e5b9));
     if (block->random == 0) block->random = 1;
-    memset(block->warp_time, 0, warps * sizeof *block->warp_time);
     memset(block->shared, SHARED_BYTE, kernel->shared_bytes);
     memset(block->shadow, 0, kernel->shared_bytes * sizeof *block->shadow);
     for (uint32_t i = 0; i < count; i++) {
@@ -216,7 +212,7 @@ static const char *verb_of(uint32_t access) {
 
 static void check_shared(zf_emu_thread_state *thread, uint64_t begin, uint32_t bytes, uint32_t access, uint32_t line) {
     zf_emu_block *block = thread->block;
-    zf_emu_when now = {(uint16_t)thread->number, block->time, block->warp_time[thread->number / ZF_EMU_WARP]};
+    zf_emu_when now = {(uint16_t)thread->number, block->time};
     for (uint32_t i = 0; i < bytes; i++) {
         int other = zf_emu_race(&block->shadow[begin + i], (zf_emu_access)access, &now);
         if (other >= 0) {

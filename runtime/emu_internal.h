@@ -34,21 +34,16 @@ zf_status zf_emu_canaries(zf_emu_memory *memory, zf_error *error);
 
 // ---- Races ----------------------------------------------------------------------------------------------------
 
-/// Of a byte of shared memory: who wrote and who read it last, and when. A thread block's time is its number of barriers, a
-/// warp's within it its number of warp barriers.
+/// Of a byte of shared memory: who wrote and who read it last, and when. A thread block's time is its number of barriers.
 typedef struct zf_emu_shadow {
-    uint32_t write_time, read_time;           ///< barriers so far + 1; 0: never
-    uint32_t write_warp_time, read_warp_time; ///< warp barriers of the thread's warp
-    uint16_t writer, reader;                  ///< threads
-    bool atomic;                              ///< the write was
-    uint8_t writers, readers;                 ///< zf_emu_several
+    uint32_t write_time, read_time;  ///< barriers so far + 1; 0: never
+    uint16_t writers[2], readers[2]; ///< two of the threads since; twice the same: there was one
+    bool atomic;                     ///< the write was
 } zf_emu_shadow;
-
-typedef enum zf_emu_several { ZF_EMU_ONE, ZF_EMU_LANES, ZF_EMU_WARPS } zf_emu_several;
 
 typedef struct zf_emu_when {
     uint16_t thread;
-    uint32_t time, warp_time;
+    uint32_t time; ///< never 0
 } zf_emu_when;
 
 /// Notes an access, and returns a thread that it races with, or -1.
@@ -73,14 +68,7 @@ typedef struct zf_emu_launch {
     uint64_t seed;
 } zf_emu_launch;
 
-typedef enum zf_emu_state {
-    ZF_EMU_READY,
-    ZF_EMU_AT_BARRIER,
-    ZF_EMU_AT_SHUFFLE,
-    ZF_EMU_AT_BALLOT,
-    ZF_EMU_AT_WARP_SYNC,
-    ZF_EMU_ENDED
-} zf_emu_state;
+typedef enum zf_emu_state { ZF_EMU_READY, ZF_EMU_AT_BARRIER, ZF_EMU_AT_SHUFFLE, ZF_EMU_AT_BALLOT, ZF_EMU_ENDED } zf_emu_state;
 
 struct zf_emu_block;
 typedef struct zf_emu_thread_state {
@@ -97,7 +85,6 @@ typedef struct zf_emu_block {
     zf_fiber fibers[ZF_EMU_THREADS_MOST];
     zf_emu_thread_state threads[ZF_EMU_THREADS_MOST];
     uint16_t order[ZF_EMU_THREADS_MOST];
-    uint32_t warp_time[ZF_EMU_THREADS_MOST / ZF_EMU_WARP];
     uint32_t time;
     unsigned fiber_count; ///< that have stacks
     uint8_t *shared;

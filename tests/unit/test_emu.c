@@ -101,10 +101,10 @@ static void scan(KERNEL_ARGS) {
     if (odd != 0xaaaaaaaa) value = 0;
     zf_emu_barrier(thread, 7);
     store(thread, &shared[number], value, 8); // another thread's word of before the barrier
-    zf_emu_warp_sync(thread, 9);
+    zf_emu_barrier(thread, 9);
     value = load(thread, &shared[number ^ 1], 10);
-    zf_emu_warp_sync(thread, 11);
-    store(thread, &shared[number ^ 1], value, 12); // whose word this was is of the same warp
+    zf_emu_barrier(thread, 11);
+    store(thread, &shared[number ^ 1], value, 12);
     store(thread, (uint32_t *)(void *)out + (global_index(thread) ^ 1), value, 13);
 }
 
@@ -203,7 +203,6 @@ FAULTY(shuffle_missed, if (!is_chosen(thread)) zf_emu_shuffle(thread, 1, 0, 13);
 FAULTY(shuffle_at_barrier, if (is_chosen(thread)) zf_emu_barrier(thread, 14); else zf_emu_shuffle(thread, 1, 0, 15);)
 FAULTY(shuffle_lane, zf_emu_shuffle(thread, 1, is_chosen(thread) ? 32 : 31, 16);)
 FAULTY(ballot_missed, if (!is_chosen(thread)) zf_emu_ballot(thread, 1, 17);)
-FAULTY(warp_sync_missed, if (!is_chosen(thread)) zf_emu_warp_sync(thread, 18);)
 FAULTY(load_beyond, if (is_chosen(thread)) load(thread, (const uint32_t *)(const void *)base + ELEMENTS, 20);)
 FAULTY(load_across, if (is_chosen(thread)) zf_emu_check(thread, base + ELEMENTS * 4 - 4, 8, 4, ZF_EMU_LOAD, 21);)
 FAULTY(store_before, if (is_chosen(thread)) store(thread, (uint32_t *)((uintptr_t)values - 4), 1, 22);)
@@ -226,16 +225,16 @@ FAULTY(
         load(thread, &shared[number ^ 1], 32);
     })
 FAULTY(
-    warps_race, if (zf_emu_group(thread) == 3) { // both warps come from a barrier of their own
-        if (number == 5) store(thread, shared, 1, 34);
-        zf_emu_warp_sync(thread, 34);
-        load(thread, shared, 34);
-    })
-FAULTY(
     many_readers, if (zf_emu_group(thread) == 3) { // a write by one of several readers
         load(thread, shared, 35);
-        zf_emu_warp_sync(thread, 35);
+        zf_emu_shuffle(thread, 1, 0, 18); // the lanes of its warp have read
         if (is_chosen(thread)) store(thread, shared, 1, 35);
+    })
+FAULTY(
+    first_reader, if (zf_emu_group(thread) == 3) { // in the order of numbers the writer was the first to read
+        load(thread, shared, 34);
+        zf_emu_shuffle(thread, 1, 0, 19);
+        if (number == 0) store(thread, shared, 1, 34);
     })
 FAULTY(
     mixed_atomics, if (zf_emu_group(thread) == 3) {
@@ -270,7 +269,6 @@ static const fault faults[] = {
     {"a shuffle while a lane is at a barrier", shuffle_at_barrier, "that one waits at a barrier of .zf line 14", ".zf line 15"},
     {"a lane that no warp has", shuffle_lane, "lane 32 of 32", CHOSEN "16"},
     {"a ballot that a lane misses", ballot_missed, "waits at a ballot that thread 37", ".zf line 17"},
-    {"a warp's barrier that a lane misses", warp_sync_missed, "barrier of its warp that thread 37", ".zf line 18"},
     {"a load beyond the end", load_beyond, "reads 4 bytes where the launch has no memory", CHOSEN "20"},
     {"a load across the end", load_across, "reads 8 bytes at byte 1276 of `base`, which has 1280", CHOSEN "21"},
     {"a store before the start", store_before, "writes 4 bytes where", CHOSEN "22"},
@@ -284,8 +282,8 @@ static const fault faults[] = {
     {"two writes", write_write, "races with thread", ".zf line 30"},
     {"a write and reads", write_read, "races with thread", ".zf line 31"},
     {"lanes with a shuffle between", lanes_race, "races with thread", ".zf line 32"},
-    {"warps with their own barriers between", warps_race, "races with thread", ".zf line 34"},
     {"a write after reads of other warps", many_readers, "races with thread", ".zf line 35"},
+    {"a write by the first of several readers", first_reader, "races with thread", ".zf line 34"},
     {"a write among atomics", mixed_atomics, "races with thread", ".zf line 36"},
     {"atomics after a write", atomic_after_store, "races with thread", ".zf line 37"},
     {"two shuffles", shuffles_two, "thread 37 does not come to: that one waits at a shuffle of .zf line 39",
