@@ -31,7 +31,9 @@ static zf_abi_check describe(zf_arena *arena, const zf_graph *graph, const zf_ch
     }
     if (check->span.source != NULL) {
         zf_position at = zf_source_position(check->span.source, check->span.begin);
-        out.file = zf_arena_copy(arena, check->span.source->path, strlen(check->span.source->path));
+        // The text of a container is called by the container that is decoded, which need not be the one that it was read from.
+        if (check->span.source->in_file)
+            out.file = zf_arena_copy(arena, check->span.source->path, strlen(check->span.source->path));
         out.line = at.line;
         out.column = at.column;
     }

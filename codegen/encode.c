@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/container_text.h"
 #include "codegen/encode_block.h"
 #include "runtime/base/pool.h"
 #include "runtime/context.h"
@@ -140,11 +141,7 @@ static zf_status make_writer(zf_program *program, const zf_table *table, uint64_
         zf_type type = column->type;
         const char *type_name = zf_type_name(arena, type);
         columns[c] = (zf_writer_column){.name = column->name,
-                                        .type = {.element = (zf_element)type.kind,
-                                                 .logical = type.logical,
-                                                 .precision = type.precision,
-                                                 .scale = type.scale,
-                                                 .nullable = type.nullable},
+                                        .type = zf_column_type_of(type),
                                         .type_name = type_name != NULL ? type_name : "",
                                         .codec = column->codec_text,
                                         .rows_per_block = jobs[c].rows_per_block};

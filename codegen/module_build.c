@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "codegen/branches.h"
+#include "codegen/container_text.h"
 #include "codegen/program.h"
 #include "runtime/error_codes.h"
 #include "runtime/output_file.h"
@@ -115,12 +116,7 @@ static zf_status add_codes(const building *t, const char *name, size_t column, c
 
 /// The shape of the file's blocks under these branches, or NULL.
 static const zf_shape *shape_of(const building *t, size_t column, const uint8_t *branches, size_t count) {
-    size_t shapes = t->container != NULL ? zf_container_shapes(t->container, column) : 0;
-    for (size_t s = 0; s < shapes; s++) {
-        const zf_shape *shape = zf_container_shape(t->container, column, s);
-        if (shape->branch_count == count && (count == 0 || memcmp(shape->branches, branches, count) == 0)) return shape;
-    }
-    return NULL;
+    return t->container != NULL ? zf_container_shape_for(t->container, column, branches, count) : NULL;
 }
 
 static bool is_wanted(const zf_module_options *options, zf_abi_target target) {
@@ -205,43 +201,26 @@ static zf_status add_vectors(const building *t, const zf_column *column, size_t 
 // ---- Tables ---------------------------------------------------------------------------------------------------
 
 static zf_status add_column(const building *t, const zf_column *column, zf_module_column *out, zf_error *error) {
-    zf_type type = column->type;
-    const char *type_name = zf_type_name(t->b->arena, type);
+    const char *type_name = zf_type_name(t->b->arena, column->type);
     if (type_name == NULL) return out_of_memory(error);
-    *out = (zf_module_column){.name = column->name,
-                              .type_name = type_name,
-                              .codec = column->codec_text,
-                              .type = {.element = (zf_element)type.kind,
-                                       .logical = type.logical,
-                                       .precision = type.precision,
-                                       .scale = type.scale,
-                                       .nullable = type.nullable}};
+    *out = (zf_module_column){
+        .name = column->name, .type_name = type_name, .codec = column->codec_text, .type = zf_column_type_of(column->type)};
     if (t->container == NULL) return add_vectors(t, column, 0, out, error);
     size_t number;
     zf_column_info info;
     if (zf_container_find(t->container, column->name, &number, NULL) != ZF_OK)
         return damaged(t, error, "the index has no column `%s`, which the file's text has", column->name);
     ZF_TRY(zf_container_column(t->container, number, &info, error));
-    if (info.type.element != out->type.element || info.type.nullable != out->type.nullable)
+    if (!zf_column_type_same(info.type, out->type))
         return damaged(t, error, "the file's text gives column `%s` another type than its index", column->name);
     return add_vectors(t, column, number, out, error);
 }
 
-/// Goes through a table by its canonical text.
-static zf_status add_table(building *t, const char *name, const char *text, size_t length, zf_module_table *out,
+/// Goes through a table by its canonical text, which `path` names in errors.
+static zf_status add_table(building *t, const char *name, const char *path, const char *text, size_t length, zf_module_table *out,
                            zf_error *error) {
-    char path[300];
-    snprintf(path, sizeof path, "%.256s.zf", name); // what places in the text are called
-    zf_spec_options options = {.no_std = true};
-    t->spec = zf_spec_create(&options);
-    if (t->spec == NULL) return out_of_memory(error);
-    bool good = zf_spec_add_text(t->spec, path, text, length);
-    if (!zf_spec_check(t->spec) || !good) {
-        zf_program_error(zf_diags_first_error(zf_spec_diags(t->spec)), ZF_ERR_INPUT, error);
-        return zf_fail_hint(error, ZF_ERR_INPUT, "the codecs that the file carries are damaged");
-    }
-    const zf_table *table = zf_spec_find_table(t->spec, name);
-    if (table == NULL) return zf_raise(error, ZF_E_INDEX_CONTENT, "the file's text has no table `%s`", name);
+    const zf_table *table;
+    ZF_TRY(zf_container_text_read(text, length, path, name, &t->spec, &table, error));
     out->name = table->name;
     zf_module_identify(out, text, length);
     out->columns = ZF_NEW_ARRAY(t->b->arena, zf_module_column, table->column_count + 1u);
@@ -328,9 +307,10 @@ static zf_status add_program_table(building *t, zf_program *program, const zf_ta
     bool canonical = zf_canonical_table(program->spec, table, &text);
     pthread_mutex_unlock(&program->lock);
     zf_module_content *content = &t->b->content;
-    zf_status status = canonical && !text.failed
-                           ? add_table(t, table->name, text.data, text.length, &content->tables[content->table_count++], error)
-                           : zf_raise(error, ZF_E_INTERNAL, "the canonical text of table `%s` could not be made", table->name);
+    zf_status status =
+        canonical && !text.failed
+            ? add_table(t, table->name, table->name, text.data, text.length, &content->tables[content->table_count++], error)
+            : zf_raise(error, ZF_E_INTERNAL, "the canonical text of table `%s` could not be made", table->name);
     zf_text_free(&text);
     return status;
 }
@@ -375,7 +355,8 @@ zf_status zf_module_compile_for(zf_compiler *compiler, zf_container *container, 
     const char *text = zf_container_unit(container, &length);
     zf_status status = start(&b, compiler, options, 1, error);
     if (status == ZF_OK)
-        status = add_table(&t, zf_container_table(container), text, length, &b.content.tables[b.content.table_count++], error);
+        status = add_table(&t, zf_container_table(container), zf_container_path(container), text, length,
+                           &b.content.tables[b.content.table_count++], error);
     if (status == ZF_OK) status = finish(&b, path, stats, error);
     release(&b, &t);
     return status;

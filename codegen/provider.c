@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "codegen/compiler.h"
-#include "codegen/program.h"
+#include "codegen/container_text.h"
 #include "runtime/error_codes.h"
 
 typedef struct known_decoder {
@@ -64,24 +64,8 @@ static known_container *know(zf_compiler *compiler, zf_container *container) {
 static zf_status parse(known_container *known, zf_error *error) {
     size_t length;
     const char *unit = zf_container_unit(known->container, &length);
-    const char *path = zf_container_path(known->container);
-    zf_spec_options options = {.no_std = true};
-    known->spec = zf_spec_create(&options);
-    if (known->spec == NULL) return out_of_memory(error);
-    zf_text text = {0};
-    zf_lay_out_text(unit, length, &text);
-    bool good = !text.failed && zf_spec_add_text(known->spec, path, text.length > 0 ? text.data : "", text.length);
-    bool no_memory = text.failed;
-    zf_text_free(&text);
-    if (no_memory) return out_of_memory(error);
-    if (!zf_spec_check(known->spec) || !good) {
-        zf_program_error(zf_diags_first_error(zf_spec_diags(known->spec)), ZF_ERR_INPUT, error);
-        return zf_fail_hint(error, ZF_ERR_INPUT, "the codecs that the file carries are damaged");
-    }
-    known->table = zf_spec_find_table(known->spec, zf_container_table(known->container));
-    if (known->table != NULL) return ZF_OK;
-    zf_raise(error, ZF_E_INDEX_CONTENT, "the file's text has no table `%s`", zf_container_table(known->container));
-    return zf_fail_place(error, ZF_ERR_INPUT, "%s", path);
+    return zf_container_text_read(unit, length, zf_container_path(known->container), zf_container_table(known->container),
+                                  &known->spec, &known->table, error);
 }
 
 static zf_status find_column(known_container *known, size_t number, const zf_column **out, zf_error *error) {
@@ -90,10 +74,7 @@ static zf_status find_column(known_container *known, size_t number, const zf_col
     const char *path = zf_container_path(known->container);
     for (const zf_column *column = known->table->columns; column != NULL; column = column->next) {
         if (strcmp(column->name, info.name) != 0) continue;
-        bool same = (uint32_t)column->type.kind == (uint32_t)info.type.element && column->type.logical == info.type.logical &&
-                    column->type.nullable == info.type.nullable && column->type.precision == info.type.precision &&
-                    column->type.scale == info.type.scale;
-        if (!same) {
+        if (!zf_column_type_same(zf_column_type_of(column->type), info.type)) {
             zf_raise(error, ZF_E_INDEX_CONTENT, "the file's text gives column `%s` another type than its index", info.name);
             return zf_fail_place(error, ZF_ERR_INPUT, "%s", path);
         }
@@ -106,12 +87,8 @@ static zf_status find_column(known_container *known, size_t number, const zf_col
 
 // The seek interval that the file was written with for these branches; 0 when it has no seek states.
 static uint32_t interval_of(zf_container *container, size_t column, const uint8_t *branches, size_t branch_count) {
-    for (size_t s = 0; s < zf_container_shapes(container, column); s++) {
-        const zf_shape *shape = zf_container_shape(container, column, s);
-        if (shape->branch_count != branch_count || shape->tree_count == 0) continue;
-        if (branch_count == 0 || memcmp(shape->branches, branches, branch_count) == 0) return shape->trees[0].interval;
-    }
-    return 0;
+    const zf_shape *shape = zf_container_shape_for(container, column, branches, branch_count);
+    return shape != NULL && shape->tree_count > 0 ? shape->trees[0].interval : 0;
 }
 
 static bool same_target(zf_abi_target a, zf_abi_target b) { return a.family == b.family && a.arch == b.arch; }
@@ -132,15 +109,12 @@ static zf_decoder *find(const known_container *known, size_t column, const uint8
 static zf_status check_shape(const known_container *known, size_t number, const zf_column *column, const zf_decoder *decoder,
                              zf_error *error) {
     const zf_shape *own = &decoder->shape;
-    for (size_t s = 0; s < zf_container_shapes(known->container, number); s++) {
-        const zf_shape *shape = zf_container_shape(known->container, number, s);
-        if (shape->branch_count != own->branch_count) continue;
-        if (shape->branch_count > 0 && memcmp(shape->branches, own->branches, shape->branch_count) != 0) continue;
+    const zf_shape *shape = zf_container_shape_for(known->container, number, own->branches, own->branch_count);
+    if (shape != NULL) {
         if (zf_shape_matches(shape, own)) return ZF_OK;
         zf_raise(error, ZF_E_INDEX_CONTENT, "the index describes the streams of column `%s` otherwise than its codec does",
                  column->name);
-        return zf_fail_place(error, ZF_ERR_INPUT, "%s: column %s, shape %zu", zf_container_path(known->container), column->name,
-                             s);
+        return zf_fail_place(error, ZF_ERR_INPUT, "%s: column %s", zf_container_path(known->container), column->name);
     }
     zf_raise(error, ZF_E_INDEX_CONTENT, "the index has no shape for these branches of column `%s`", column->name);
     return zf_fail_place(error, ZF_ERR_INPUT, "%s", zf_container_path(known->container));

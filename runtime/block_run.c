@@ -272,7 +272,8 @@ static zf_status report(const zf_block_run *run, const zf_abi_kernel *kernel, ui
                        .kernel = kernel,
                        .shape = run->view->shape,
                        .first_row = run->view->first_row,
-                       .where = run->where != NULL ? run->where : "block"};
+                       .where = run->where != NULL ? run->where : "block",
+                       .file = run->file};
     return zf_report_failure(&what, failure, error);
 }
 

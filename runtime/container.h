@@ -142,6 +142,11 @@ ZF_PRIVATE_API const char *zf_container_unit(const zf_container *container, size
 /// Number of shapes of a column, and one of them.
 ZF_PRIVATE_API size_t zf_container_shapes(const zf_container *container, size_t column);
 ZF_PRIVATE_API const zf_shape *zf_container_shape(const zf_container *container, size_t column, size_t index);
+/// The shape of a column's blocks under these branches, or NULL: there is one for each vector that occurs.
+ZF_PRIVATE_API const zf_shape *zf_container_shape_for(const zf_container *container, size_t column, const uint8_t *branches,
+                                                      size_t branch_count);
+/// Whether two columns have the same type, all of it.
+ZF_PRIVATE_API bool zf_column_type_same(zf_column_type a, zf_column_type b);
 
 /// Accounts for every byte of the file: calls `part` for each in order of offset. For `zfc inspect`.
 typedef struct zf_container_part {
@@ -171,6 +176,7 @@ typedef struct zf_block_run {
     uint32_t mode;
     uint64_t *const *records;
     const char *where;
+    const char *file;  ///< what the text is called that a container carries, where a check stands in it; NULL: the codec
     uint64_t launches; ///< counted up
     unsigned threads;  ///< for tiles of one kernel; 0 and 1: the caller's alone. RECORD always uses one
 } zf_block_run;

@@ -253,6 +253,20 @@ const zf_shape *zf_container_shape(const zf_container *c, size_t column, size_t 
     return &c->index.columns[column].shapes[index].shape;
 }
 
+const zf_shape *zf_container_shape_for(const zf_container *c, size_t column, const uint8_t *branches, size_t branch_count) {
+    for (size_t s = 0; s < zf_container_shapes(c, column); s++) {
+        const zf_shape *shape = &c->index.columns[column].shapes[s].shape;
+        if (shape->branch_count != branch_count) continue;
+        if (branch_count == 0 || memcmp(shape->branches, branches, branch_count) == 0) return shape;
+    }
+    return NULL;
+}
+
+bool zf_column_type_same(zf_column_type a, zf_column_type b) {
+    return a.element == b.element && a.logical == b.logical && a.precision == b.precision && a.scale == b.scale &&
+           a.nullable == b.nullable;
+}
+
 // ---- Blocks ---------------------------------------------------------------------------------------------------
 
 zf_status zf_container_unchanged(const zf_container *c, zf_error *error) {

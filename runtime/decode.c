@@ -123,6 +123,7 @@ static zf_status run_block(job *j, uint64_t block, unsigned worker, const zf_blo
         .work = j->work + (uint64_t)worker * j->work_bytes,
         .mode = ZF_ABI_DECODE,
         .where = where,
+        .file = zf_selection_file(s),
         .threads = j->tile_threads,
     };
     zf_status status = j->device.ops->run(j->state, &run, error);

@@ -54,13 +54,18 @@ static zf_status check_groups(const zf_abi_plan *plan, const zf_block_view *view
     return ZF_OK;
 }
 
-static zf_status run_host_check(const zf_unit_block *block, const zf_block_view *view, const char *where, zf_error *error) {
+static zf_status run_host_check(const zf_units *units, const zf_unit_block *block, const zf_block_view *view, const char *where,
+                                zf_error *error) {
     if (block->code->check == NULL) return ZF_OK;
     uint64_t failure = ZF_ABI_NO_FAILURE;
     zf_abi_args args = {.base = view->base, .slots = block->words + ZF_SIMT_HEAD, .failure = &failure, .mode = ZF_ABI_DECODE};
     block->code->check(&args);
     if (failure == ZF_ABI_NO_FAILURE) return ZF_OK;
-    zf_failure what = {.plan = block->plan, .shape = view->shape, .first_row = view->first_row, .where = where};
+    zf_failure what = {.plan = block->plan,
+                       .shape = view->shape,
+                       .first_row = view->first_row,
+                       .where = where,
+                       .file = zf_selection_file(&units->selection)};
     return zf_report_failure(&what, failure, error);
 }
 
@@ -107,7 +112,7 @@ static zf_status check_view(zf_units *units, zf_unit_block *block, const zf_bloc
     ZF_TRY(zf_seeks_fit(block->plan, view, true, where, error));
     if (block->code == NULL) ZF_TRY(zf_code_book_find(&units->book, provider, block->plan, view, &block->code, error));
     ZF_TRY(describe(units, block, view, error));
-    ZF_TRY(run_host_check(block, view, where, error));
+    ZF_TRY(run_host_check(units, block, view, where, error));
     return check_groups(block->plan, view, where, error);
 }
 

@@ -125,6 +125,7 @@ zf_status zf_units_status(const zf_units *units, const uint64_t *words, zf_error
                        .kernel = &unit->plan->kernels[kernel],
                        .shape = &s->column->shapes[s->column->blocks[number].shape].shape,
                        .first_row = units->blocks[least].first_row,
-                       .where = where};
+                       .where = where,
+                       .file = zf_selection_file(s)};
     return zf_report_failure(&what, failure & ((UINT64_C(1) << (POSITION_BITS + CHECK_BITS)) - 1), error);
 }

@@ -33,6 +33,7 @@ zf_status zf_report_failure(const zf_failure *what, uint64_t failure, zf_error *
     } else {
         snprintf(where, sizeof where, "element %llu of %.48s", (ull)position, what->shape->edges[what->kernel->edge].path);
     }
-    return zf_fail_place(error, status, "%s, %s, %s (%s), %s:%u:%u", what->where, where, path, check->algorithm, check->file,
+    const char *file = check->file[0] != 0 ? check->file : what->file != NULL ? what->file : "the codec";
+    return zf_fail_place(error, status, "%s, %s, %s (%s), %s:%u:%u", what->where, where, path, check->algorithm, file,
                          check->line, check->column);
 }

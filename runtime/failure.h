@@ -10,6 +10,7 @@ typedef struct zf_failure {
     const zf_shape *shape;
     uint64_t first_row; ///< of the block
     const char *where;  ///< "lines.zfd: column a, block 3"
+    const char *file;   ///< what the text is called that the container carries; NULL: the codec
 } zf_failure;
 
 /// Makes the error of a failure word, position << 16 | check, that is not ZF_ABI_NO_FAILURE.

@@ -55,11 +55,6 @@ static const zf_module_column *find_column(const zf_module_table *table, const c
     return NULL;
 }
 
-static bool same_type(const zf_column_type *a, const zf_column_type *b) {
-    return a->element == b->element && a->logical == b->logical && a->precision == b->precision && a->scale == b->scale &&
-           a->nullable == b->nullable;
-}
-
 /// PTX runs on its architecture and all later ones.
 static bool runs_on(zf_abi_target made, zf_abi_target device) {
     return made.family == device.family && (made.family != ZF_TARGET_NVPTX || made.arch <= device.arch);
@@ -74,14 +69,6 @@ static bool same_intervals(const zf_shape *a, const zf_shape *b) {
         if (a->trees[t].interval != b->trees[t].interval) return false;
     }
     return true;
-}
-
-static const zf_shape *shape_of(zf_container *container, size_t column, const uint8_t *branches, size_t count) {
-    for (size_t s = 0; s < zf_container_shapes(container, column); s++) {
-        const zf_shape *shape = zf_container_shape(container, column, s);
-        if (same_branches(shape, branches, count)) return shape;
-    }
-    return NULL;
 }
 
 static zf_status no_device(const zf_module *m, const zf_container *container, const char *column, zf_abi_target target,
@@ -131,8 +118,8 @@ static zf_status plan(void *self, zf_container *container, size_t number, const 
     if (table == NULL) return absent(m, ZF_E_NOT_IN_MODULE, container, info.name, "a table with these codecs", error);
     const zf_module_column *column = find_column(table, info.name);
     if (column == NULL) return absent(m, ZF_E_NOT_IN_MODULE, container, info.name, "this column", error);
-    const zf_shape *shape = shape_of(container, number, branches, branch_count);
-    if (!same_type(&column->type, &info.type) || shape == NULL) {
+    const zf_shape *shape = zf_container_shape_for(container, number, branches, branch_count);
+    if (!zf_column_type_same(column->type, info.type) || shape == NULL) {
         zf_raise(error, ZF_E_INDEX_CONTENT, "the file's text gives column `%s` another type or shape than its index", info.name);
         return zf_fail_place(error, ZF_ERR_INPUT, "%s", zf_container_path(container));
     }
@@ -166,7 +153,8 @@ zf_abi_provider zf_module_provider(zf_module *module) { return (zf_abi_provider)
 // ---- Reading --------------------------------------------------------------------------------------------------
 
 static zf_status fail_system(zf_error *error, zf_error_code code, const char *what, const char *path, int number) {
-    zf_status status = zf_raise(error, code, "cannot %s %.256s: %s", what, path, strerror(number));
+    char buffer[128];
+    zf_status status = zf_raise(error, code, "cannot %s %.256s: %s", what, path, strerror_r(number, buffer, sizeof buffer));
     return zf_fail_place(error, status, "%s", path);
 }
 

@@ -104,3 +104,7 @@ void zf_selection_where(const zf_selection *selection, uint64_t block, char wher
     snprintf(where, ZF_WHERE_BYTES, "%s: column %.64s, block %llu", zf_container_short_path(selection->container),
              selection->column->name, (ull)block);
 }
+
+const char *zf_selection_file(const zf_selection *selection) {
+    return selection->container != NULL ? zf_container_short_path(selection->container) : NULL;
+}

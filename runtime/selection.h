@@ -26,5 +26,7 @@ void zf_selection_free(zf_selection *selection);
 /// "lines.zfd: column a, block 3": how errors name a block.
 enum { ZF_WHERE_BYTES = 256 };
 void zf_selection_where(const zf_selection *selection, uint64_t block, char where[ZF_WHERE_BYTES]);
+/// What the text of the codecs is called there, or NULL.
+const char *zf_selection_file(const zf_selection *selection);
 
 #endif

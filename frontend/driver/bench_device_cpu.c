@@ -167,6 +167,7 @@ static zf_status decode_block(const prepared *p, uint64_t index, unsigned worker
         .work = p->memory + worker * p->memory_bytes,
         .mode = ZF_ABI_DECODE,
         .where = where,
+        .file = zf_container_path(w->container),
         .threads = p->tile_threads,
     };
     zf_status status = zf_device_cpu.run(p->state, &run, error);

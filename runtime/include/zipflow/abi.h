@@ -96,7 +96,7 @@ typedef struct zf_abi_check {
     const char *path;   ///< of the node: "values.counts"
     const char *algorithm;
     const char *text; ///< "index of packed"
-    const char *file;
+    const char *file; ///< "": the text that the container carries, which errors call by the container's path
     uint32_t line, column;
 } zf_abi_check;
 

@@ -1,0 +1,231 @@
+// Links: zipflow-codegen
+// Damaged containers through modules: what is refused, its code, its message and its place are those of the compiler, on the CPU
+// and on GPUs (a driver that is none), and what was hoisted is refused before any launch.
+#include <dlfcn.h>
+#include <ftw.h>
+#include <limits.h>
+
+#include "runtime/context.h"
+#include "runtime/module_open.h"
+#include "tests/hostile/mutate.h"
+#include "tests/support/fake_cuda.h"
+#include "tests/unit/check.h"
+#include "zipflow/abi.h"
+#include "zipflow/compile.h"
+
+enum { BLOCK = 4096, ROWS = BLOCK + 900, COLUMNS = 3 };
+
+static char directory[64] = "/tmp/zf-test-damage-XXXXXX";
+static const char text[] = "// Lines of this file are not those of the text that a container carries.\n"
+                           "\n"
+                           "table t {\n"
+                           "    widths: u32 = bitpack;\n"
+                           "    dates:  i32 = dictionary(bitpack);\n"
+                           "    runs:   i32 = rle(bitpack, bitpack);\n"
+                           "}\n";
+static zf_fake_cuda *fake;
+static zf_context *context, *with[2]; ///< with the compiler; with modules: of the program, of the file
+static zf_module *modules[2];
+static zf_compiler *compiler;
+
+static const char *place(const char *name) {
+    static char paths[4][128];
+    static unsigned next;
+    char *path = paths[next++ % 4];
+    snprintf(path, sizeof paths[0], "%s/%s", directory, name);
+    return path;
+}
+
+static void demand(zf_status status, const zf_error *error) {
+    CHECK(status == ZF_OK, "%s %s (%s)", error->code, error->message, error->place);
+    if (status != ZF_OK) exit(check_result());
+}
+
+static void start(void) {
+    static uint32_t widths[ROWS];
+    static int32_t dates[ROWS], runs[ROWS];
+    static const zf_encode_column columns[COLUMNS] = {
+        {.name = "widths", .values = widths}, {.name = "dates", .values = dates}, {.name = "runs", .values = runs}};
+    for (uint32_t i = 0; i < ROWS; i++) {
+        widths[i] = i * 2654435761u >> 21;
+        dates[i] = (int32_t)(8000 + i * 31 % 300); // nine bits an index: some are behind the dictionary's end
+        runs[i] = (int32_t)(i / 9 * 17 % 300);
+    }
+    zf_error error;
+    zf_program *program = NULL;
+    zf_container *container = NULL;
+    zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
+    demand(zf_context_create(&(zf_context_options){.cache_dir = place("cache")}, &context, &error), &error);
+    demand(zf_compiler_create(context, &options, &compiler, &error), &error);
+    FILE *source = fopen(place("t.zf"), "w");
+    fputs(text, source);
+    fclose(source);
+    demand(zf_program_load(compiler, place("t.zf"), &program, &error), &error);
+    zf_encode_options encoding = {.rows_per_block = BLOCK};
+    demand(zf_encode(program, "t", columns, COLUMNS, ROWS, &encoding, place("t.zfd"), NULL, &error), &error);
+    demand(zf_module_compile(program, "t", NULL, place("program.zfm"), NULL, &error), &error);
+    demand(zf_container_open(context, place("t.zfd"), &container, &error), &error);
+    demand(zf_module_compile_for(compiler, container, NULL, place("file.zfm"), NULL, &error), &error);
+    zf_container_close(container);
+    zf_program_free(program);
+    for (int m = 0; m < 2; m++) {
+        demand(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &with[m], &error), &error);
+        demand(zf_module_load(with[m], place(m == 0 ? "program.zfm" : "file.zfm"), &modules[m], &error), &error);
+    }
+}
+
+static zf_status decode(zf_context *where, size_t column, const char *device, zf_error *error) {
+    static _Alignas(64) uint8_t out[4 * ROWS + 256];
+    zf_container *container = NULL;
+    zf_decode_options options = {0};
+    zf_decode_sizes wanted = {0};
+    memset(out, 0xa5, sizeof out);
+    *error = (zf_error){0};
+    ZF_TRY(zf_container_open(where, place("bad.zfd"), &container, error));
+    zf_status status = zf_decode_size(container, column, &options, &wanted, error);
+    void *work = aligned_alloc(64, wanted.workspace / 64 * 64 + 64);
+    zf_decode_buffers buffers = {.values = out, .workspace = work};
+    if (status == ZF_OK) status = zf_decode(container, column, device, &options, &buffers, NULL, error);
+    zf_container_close(container);
+    free(work);
+    return status;
+}
+
+// ---- Damage ---------------------------------------------------------------------------------------------------
+
+static unsigned hoisted, inside; ///< violations that were seen
+
+static bool same_error(const zf_error *a, const zf_error *b) {
+    return a->status == b->status && strcmp(a->code, b->code) == 0 && strcmp(a->message, b->message) == 0 &&
+           strcmp(a->place, b->place) == 0;
+}
+
+/// What a kernel would report: check 0 of element 5 of the unit's first block.
+static void violate(const char *name, unsigned groups, unsigned threads, void **arguments) {
+    (void)name, (void)groups, (void)threads;
+    uint64_t *failure;
+    memcpy(&failure, arguments[5], sizeof failure);
+    *failure = UINT64_C(5) << 16;
+}
+
+/// Decodes a column of bad.zfd with the compiler and with each module, on the CPU and on a GPU whose kernels do nothing.
+static void compare(size_t column, const char *what) {
+    zf_error wanted, error;
+    zf_status status = decode(context, column, "cpu", &wanted);
+    bool is_hoisted = status != ZF_OK && strstr(wanted.place, "the whole block") != NULL;
+    bool is_inside = status != ZF_OK && !is_hoisted && wanted.message[0] == 'V' && strstr(wanted.place, ": column ") != NULL &&
+                     (strstr(wanted.place, ", row ") != NULL || strstr(wanted.place, ", element ") != NULL);
+    hoisted += is_hoisted;
+    inside += is_inside;
+    if (is_hoisted || is_inside) { // where the container's text is at fault, not the program's
+        char file[160];
+        snprintf(file, sizeof file, ", %s:", place("bad.zfd"));
+        CHECK(strstr(wanted.place, file) != NULL, "%s: %s", what, wanted.place);
+    }
+    for (int m = 0; m < 2; m++) {
+        CHECK(decode(with[m], column, "cpu", &error) == status && (status == ZF_OK || same_error(&wanted, &error)),
+              "%s, module %d: %s %s (%s), not %s %s (%s)", what, m, error.code, error.message, error.place, wanted.code,
+              wanted.message, wanted.place);
+        unsigned before = fake->launches;
+        zf_status on_gpu = decode(with[m], column, "cuda", &error);
+        if (is_hoisted) {
+            CHECK(on_gpu == status && same_error(&wanted, &error), "%s, module %d on a GPU: %s %s (%s), not %s %s (%s)", what, m,
+                  error.code, error.message, error.place, wanted.code, wanted.message, wanted.place);
+            CHECK(fake->launches == before, "%s, module %d: %u launches before it is refused", what, m, fake->launches - before);
+        }
+    }
+}
+
+static void write_changed(mutated *m) {
+    mutate_repair(m);
+    FILE *file = fopen(place("bad.zfd"), "wb");
+    CHECK(file != NULL && fwrite(m->bytes, 1, m->size, file) == m->size, "cannot write");
+    if (file != NULL) fclose(file);
+    memcpy(m->bytes, m->original, m->size);
+}
+
+static void test_damage(void) {
+    static const uint64_t values[] = {0, 33, UINT64_MAX};
+    mutated m;
+    zf_container *container = NULL;
+    zf_error error;
+    char what[64];
+    if (!mutate_read(place("t.zfd"), &m)) exit(2);
+    demand(zf_container_open(context, place("t.zfd"), &container, &error), &error);
+    for (size_t column = 0; column < COLUMNS; column++) {
+        for (uint64_t block = 0; block < 2; block++) {
+            zf_block_view view;
+            demand(zf_container_block(container, column, block, true, &view, &error), &error);
+            uint64_t params = view.file_offset + ZF_BLOCK_FIXED_BYTES;
+            for (uint32_t p = 0; p < view.shape->param_count; p++) {
+                for (size_t v = 0; v < sizeof values / sizeof values[0]; v++) {
+                    zf_store64(m.bytes + params + 8 * p, values[v]);
+                    snprintf(what, sizeof what, "column %zu, block %d, param %u, value %zu", column, (int)block, p, v);
+                    write_changed(&m);
+                    compare(column, what);
+                }
+            }
+            for (uint32_t s = 0; s < view.shape->stored_count; s++) {
+                const zf_stream_view *stream = &view.streams[s];
+                memset(m.bytes + view.file_offset + stream->offset + stream->bytes / 2, 0xff, stream->bytes - stream->bytes / 2);
+                snprintf(what, sizeof what, "column %zu, block %d, stream %u", column, (int)block, s);
+                write_changed(&m);
+                compare(column, what);
+            }
+            zf_block_view_free(&view);
+        }
+    }
+    zf_container_close(container);
+    CHECK(hoisted >= 8 && inside >= 2, "%u hoisted checks and %u within kernels were violated", hoisted, inside);
+    // What kernels of a GPU report.
+    write_changed(&m);
+    mutate_free(&m);
+    fake->kernel = violate;
+    zf_error wanted;
+    for (size_t column = 1; column < COLUMNS; column++) {
+        CHECK(decode(context, column, "cuda", &wanted) == ZF_ERR_INPUT && strstr(wanted.place, "block 0") != NULL, "%s (%s)",
+              wanted.message, wanted.place);
+        for (int k = 0; k < 2; k++) {
+            decode(with[k], column, "cuda", &error);
+            CHECK(same_error(&wanted, &error), "column %zu, module %d on a GPU: %s %s (%s), not %s %s (%s)", column, k,
+                  error.code, error.message, error.place, wanted.code, wanted.message, wanted.place);
+        }
+    }
+    fake->kernel = NULL;
+}
+
+static bool open_fake(void) {
+    char program_path[PATH_MAX], library[PATH_MAX + 32];
+    ssize_t got = readlink("/proc/self/exe", program_path, sizeof program_path - 1);
+    if (got < 0) return false;
+    program_path[got] = 0;
+    *strrchr(program_path, '/') = 0;
+    snprintf(library, sizeof library, "%s/../lib/libfake_cuda.so", program_path);
+    void *handle = dlopen(library, RTLD_NOW);
+    fake = handle != NULL ? dlsym(handle, "zf_fake_cuda_state") : NULL;
+    setenv("ZIPFLOW_CUDA_LIBRARY", library, 1);
+    if (fake != NULL) *fake = (zf_fake_cuda){.version = 12040, .devices = 1, .major = 8, .total = 1 << 26, .free = 1 << 26};
+    return fake != NULL;
+}
+
+static int remove_one(const char *path, const struct stat *facts, int kind, struct FTW *walk) {
+    (void)facts, (void)kind, (void)walk;
+    return remove(path);
+}
+
+int main(void) {
+    uint32_t level;
+    if (zf_cpu_here(&level) != ZF_MACHINE_X86_64 || level < 3) return 77; // modules hold code for x86-64
+    if (mkdtemp(directory) == NULL || !open_fake()) return 2;
+    start();
+    test_damage();
+    printf("%u hoisted checks and %u within kernels were violated\n", hoisted, inside);
+    for (int m = 0; m < 2; m++) {
+        zf_module_free(modules[m]);
+        zf_context_free(with[m]);
+    }
+    zf_compiler_free(compiler);
+    zf_context_free(context);
+    nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return check_result();
+}
