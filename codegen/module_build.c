@@ -280,7 +280,7 @@ static zf_status start(zf_module_builder *b, zf_compiler *compiler, const zf_mod
     *b = (zf_module_builder){.compiler = compiler, .options = options != NULL ? options : &defaults};
     b->last = &b->pieces;
     b->cpu = b->options->cpu != NULL ? b->options->cpu : "x86-64-v3";
-    if (zf_cpu_level(b->cpu) < 2) {
+    if (zf_cpu_level(b->cpu) < ZF_MODULE_LEAST_CPU) {
         zf_status status = zf_raise(error, ZF_E_ARGUMENT, "`%.64s` is no level of CPUs that modules are made for", b->cpu);
         return zf_fail_hint(error, status, "there is: x86-64-v2, x86-64-v3, x86-64-v4");
     }

@@ -14,10 +14,15 @@
 
 typedef unsigned long long ull;
 
+enum {
+    MOST_AT_ONCE = 1 << 30, ///< bytes of one pread
+    MOST_IN_HINT = 180,     ///< bytes of a path: a command that is to be pasted is whole, or none
+};
+
 struct zf_module {
     zf_context *context; ///< that asks it, or NULL
     char *path;
-    void *bytes; ///< the file
+    uint8_t *bytes; ///< the file
     zf_arena *arena;
     zf_module_content content;
     zf_native native;
@@ -29,8 +34,9 @@ static zf_status absent(const zf_module *m, zf_error_code code, const zf_contain
                         const char *what, zf_error *error) {
     zf_status status = zf_raise(error, code, "module %.160s has no code for %s", m->path, what);
     zf_fail_place(error, status, "%s: column %s", zf_container_path(container), column);
-    return zf_fail_hint(error, status, "compile a module for this file: zfc compile %.128s -o OUT.zfm",
-                        zf_container_path(container));
+    const char *path = zf_container_path(container);
+    if (strlen(path) > MOST_IN_HINT) return zf_fail_hint(error, status, "compile a module for this file with zfc compile");
+    return zf_fail_hint(error, status, "compile a module for this file: zfc compile %s -o OUT.zfm", path);
 }
 
 static const zf_module_table *find_table(const zf_module *m, const zf_container *container) {
@@ -158,25 +164,30 @@ static zf_status fail_system(zf_error *error, zf_error_code code, const char *wh
     return zf_fail_place(error, status, "%s", path);
 }
 
-/// Reads the file: its header first, so that a large file that is no module is not read.
-static zf_status read_bytes(zf_module *m, int file, size_t size, zf_error *error) {
-    size_t done = 0, first = size < ZF_MODULE_HEADER_BYTES ? size : ZF_MODULE_HEADER_BYTES;
-    m->bytes = calloc(1, size + 8); // the magic number can be compared in any file
-    if (m->bytes == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a module of %zu bytes", size);
-    while (done < size) {
-        size_t part = (done < first ? first : size) - done;
-        if (part > (size_t)1 << 30) part = (size_t)1 << 30;
-        ssize_t got = pread(file, (char *)m->bytes + done, part, (off_t)done);
+static zf_status read_part(const zf_module *m, int file, uint8_t *to, size_t begin, size_t end, zf_error *error) {
+    while (begin < end) {
+        ssize_t got = pread(file, to + begin, end - begin < MOST_AT_ONCE ? end - begin : MOST_AT_ONCE, (off_t)begin);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return fail_system(error, ZF_E_READ_FAILED, "read", m->path, errno);
         if (got == 0) {
             zf_status status = zf_raise(error, ZF_E_MODULE_CUT, "the module was cut shorter while it was read");
             return zf_fail_place(error, status, "%s", m->path);
         }
-        done += (size_t)got;
-        if (done == first && memcmp(m->bytes, ZF_MODULE_MAGIC, 8) != 0) break;
+        begin += (size_t)got;
     }
     return ZF_OK;
+}
+
+/// Reads the file: its header first, so that a large file that is no module, or not this one, takes no memory.
+static zf_status read_bytes(zf_module *m, int file, size_t size, zf_error *error) {
+    uint8_t header[ZF_MODULE_HEADER_BYTES] = {0};
+    size_t first = size < sizeof header ? size : sizeof header;
+    ZF_TRY(read_part(m, file, header, 0, first, error));
+    ZF_TRY(zf_module_check_header(header, size, m->path, error));
+    m->bytes = malloc(size);
+    if (m->bytes == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a module of %zu bytes", size);
+    memcpy(m->bytes, header, first);
+    return read_part(m, file, m->bytes, first, size, error);
 }
 
 static zf_status read_module(zf_module *m, zf_error *error) {

@@ -17,9 +17,11 @@ enum {
     AT_MACHINE = 32,
     AT_CPU = 36,
     AT_SECTIONS = 40,
+    AT_RESERVED = 44,
     AT_TABLE = 48,
+    AT_TABLE_END = AT_TABLE + ZF_SECTION_COUNT * ZF_MODULE_SECTION_BYTES, ///< zeroes behind it
 };
-_Static_assert(AT_TABLE + ZF_SECTION_COUNT * ZF_MODULE_SECTION_BYTES <= ZF_MODULE_HEADER_BYTES, "sections fit the header");
+_Static_assert((int)AT_TABLE_END <= (int)ZF_MODULE_HEADER_BYTES, "sections fit the header");
 
 // ---- Writing --------------------------------------------------------------------------------------------------
 
@@ -73,7 +75,7 @@ static zf_status compile_again(zf_error *error, zf_status status, const char *pa
     return zf_fail_hint(error, status, "compile it again with the zfc of this version");
 }
 
-static zf_status check_header(const uint8_t *bytes, size_t size, const char *path, zf_error *error) {
+zf_status zf_module_check_header(const uint8_t *bytes, uint64_t size, const char *path, zf_error *error) {
     if (size < 8 || memcmp(bytes, ZF_MODULE_MAGIC, 8) != 0) {
         zf_status status = refuse(error, ZF_E_NOT_A_MODULE, path, "this is no module");
         return zf_fail_hint(error, status, "zfc compile makes modules");
@@ -92,8 +94,6 @@ static zf_status check_header(const uint8_t *bytes, size_t size, const char *pat
             zf_raise(error, ZF_E_MODULE_CUT, "the module has %llu bytes and was written with %llu", (ull)size, (ull)wanted);
         return zf_fail_place(error, status, "%s", path);
     }
-    if (zf_load64(bytes + AT_CHECKSUM) != XXH3_64bits(bytes + ZF_MODULE_CHECKED_FROM, size - ZF_MODULE_CHECKED_FROM))
-        return refuse(error, ZF_E_MODULE_CHECKSUM, path, "the module's checksum does not match");
     if (abi == ZF_ABI_VERSION) return ZF_OK;
     return compile_again(error,
                          zf_raise(error, ZF_E_MODULE_ABI,
@@ -102,11 +102,21 @@ static zf_status check_header(const uint8_t *bytes, size_t size, const char *pat
                          path);
 }
 
-/// Sections follow each other without a gap but for their alignment, up to the file's end.
+static bool all_zero(const uint8_t *bytes, uint64_t size) {
+    for (uint64_t i = 0; i < size; i++) {
+        if (bytes[i] != 0) return false;
+    }
+    return true;
+}
+
+/// Sections follow each other without a gap but for their alignment, up to the file's end. What has no meaning is 0: a later
+/// version can give it one.
 static const char *find_sections(const uint8_t *bytes, size_t size, const uint8_t *sections[ZF_SECTION_COUNT],
                                  uint64_t lengths[ZF_SECTION_COUNT]) {
     uint64_t end = ZF_MODULE_HEADER_BYTES;
     if (zf_load32(bytes + AT_SECTIONS) != ZF_SECTION_COUNT) return "another number of sections than modules have";
+    if (!all_zero(bytes + AT_RESERVED, 4) || !all_zero(bytes + AT_TABLE_END, ZF_MODULE_HEADER_BYTES - AT_TABLE_END))
+        return "features that this build does not know";
     for (uint32_t s = 0; s < ZF_SECTION_COUNT; s++) {
         const uint8_t *row = bytes + AT_TABLE + (size_t)s * ZF_MODULE_SECTION_BYTES;
         uint64_t offset = zf_load64(row + 8), length = zf_load64(row + 16), start;
@@ -114,6 +124,7 @@ static const char *find_sections(const uint8_t *bytes, size_t size, const uint8_
             length > size - start) {
             return "sections that do not follow each other";
         }
+        if (!all_zero(row + 4, 4) || !all_zero(bytes + end, start - end)) return "features that this build does not know";
         sections[s] = bytes + offset;
         lengths[s] = length;
         end = offset + length;
@@ -126,7 +137,9 @@ zf_status zf_module_parse(zf_arena *arena, const void *memory, size_t size, cons
     const uint8_t *bytes = memory, *sections[ZF_SECTION_COUNT];
     uint64_t lengths[ZF_SECTION_COUNT];
     *content = (zf_module_content){0};
-    ZF_TRY(check_header(bytes, size, path, error));
+    ZF_TRY(zf_module_check_header(bytes, size, path, error));
+    if (zf_load64(bytes + AT_CHECKSUM) != XXH3_64bits(bytes + ZF_MODULE_CHECKED_FROM, size - ZF_MODULE_CHECKED_FROM))
+        return refuse(error, ZF_E_MODULE_CHECKSUM, path, "the module's checksum does not match");
     const char *fault = find_sections(bytes, size, sections, lengths);
     if (fault == NULL) {
         content->machine = zf_load32(bytes + AT_MACHINE);

@@ -20,6 +20,7 @@ enum {
     ZF_MODULE_CODE_ALIGNMENT = 64, ///< no piece of native code wants more
     ZF_MODULE_PAGE = 4096,         ///< native code lies so far behind the table of imports
     ZF_MODULE_IMPORTS_MOST = ZF_MODULE_PAGE / 8,
+    ZF_MODULE_LEAST_CPU = 2, ///< level
 };
 typedef enum zf_module_section { ZF_SECTION_MANIFEST, ZF_SECTION_NATIVE, ZF_SECTION_IMAGES, ZF_SECTION_COUNT } zf_module_section;
 
@@ -81,8 +82,10 @@ const char *zf_module_manifest_read(zf_arena *arena, const uint8_t *bytes, size_
 const char *zf_module_fault(const zf_module_content *content);
 
 /// A whole module as bytes, appended; of `content` nothing is changed. And back: `content` points into `bytes` and `arena`.
-/// `path` names it in errors.
+/// `path` names it in errors. The header alone tells whether a file of `size` bytes is worth reading: of it as much is wanted as
+/// a header has.
 ZF_PRIVATE_API zf_status zf_module_write(zf_module_content *content, zf_text *out, zf_error *error);
+ZF_PRIVATE_API zf_status zf_module_check_header(const uint8_t *bytes, uint64_t size, const char *path, zf_error *error);
 ZF_PRIVATE_API zf_status zf_module_parse(zf_arena *arena, const void *bytes, size_t size, const char *path,
                                          zf_module_content *content, zf_error *error);
 

@@ -4,6 +4,7 @@
 
 #include "runtime/block_run.h"
 #include "runtime/container_format.h"
+#include "runtime/container_index.h"
 #include "runtime/element.h"
 #include "runtime/module_format.h"
 
@@ -34,7 +35,11 @@ static void u64(coder *c, uint64_t *value) { *value = word(c, *value, 8); }
 static void u32(coder *c, uint32_t *value) { *value = (uint32_t)word(c, *value, 4); }
 static void i32(coder *c, int32_t *value) { *value = (int32_t)(uint32_t)word(c, (uint32_t)*value, 4); }
 static void u8(coder *c, uint8_t *value) { *value = (uint8_t)word(c, *value, 1); }
-static void flag(coder *c, bool *value) { *value = word(c, *value, 1) != 0; }
+static void flag(coder *c, bool *value) {
+    uint64_t read = word(c, *value, 1);
+    if (read > 1 && c->fault == NULL) c->fault = "a flag that is neither 0 nor 1";
+    *value = read == 1;
+}
 
 /// A value of an enumeration, 0 .. most.
 static uint32_t choice(coder *c, uint32_t value, uint32_t most) {
@@ -44,7 +49,8 @@ static uint32_t choice(coder *c, uint32_t value, uint32_t most) {
     return 0;
 }
 
-static void name(coder *c, const char **text) {
+/// A text of several lines. It ends up on terminals and in JSON, as a container's do.
+static void lines(coder *c, const char **text) {
     uint32_t length = c->out != NULL ? (uint32_t)strlen(*text) : 0;
     u32(c, &length);
     if (c->out != NULL) {
@@ -53,7 +59,7 @@ static void name(coder *c, const char **text) {
     }
     *text = "";
     if (c->fault == NULL && length > (size_t)(c->end - c->at)) c->fault = "a name that is longer than the manifest";
-    if (c->fault == NULL && memchr(c->at, 0, length) != NULL) c->fault = "a name with a zero byte in it";
+    if (c->fault == NULL) c->fault = zf_text_fault((const char *)c->at, length);
     if (c->fault != NULL) return;
     const char *copy = zf_arena_copy(c->arena, (const char *)c->at, length);
     c->at += length;
@@ -61,6 +67,11 @@ static void name(coder *c, const char **text) {
         c->fault = "no memory";
     else
         *text = copy;
+}
+
+static void name(coder *c, const char **text) {
+    lines(c, text);
+    if (c->out == NULL && c->fault == NULL && !zf_name_valid(*text, strlen(*text))) c->fault = "a name that is no name";
 }
 
 /// The memory of a list of `count` items, each of which takes `least` bytes of the manifest or more. NULL after a fault.
@@ -195,12 +206,13 @@ static void code_code(coder *c, const zf_abi_plan *plan, zf_module_code *code) {
 static void code_column(coder *c, zf_module_column *column) {
     name(c, &column->name);
     name(c, &column->type_name);
-    name(c, &column->codec);
+    lines(c, &column->codec);
     column->type.element = (zf_element)choice(c, column->type.element, ZF_STRING);
     column->type.logical = (zf_logical)choice(c, column->type.logical, ZF_LOGICAL_DECIMAL);
     u8(c, &column->type.precision);
     u8(c, &column->type.scale);
     flag(c, &column->type.nullable);
+    if (c->fault == NULL) c->fault = zf_column_type_fault(column->type);
     LIST(c, zf_module_plan, plan, column->plans, column->plan_count, 56);
     for (uint32_t p = 0; p < column->plan_count; p++) {
         code_plan(c, &plan[p].abi);
@@ -286,7 +298,8 @@ static const char *plan_fault(const zf_module_content *content, const zf_module_
 const char *zf_module_fault(const zf_module_content *content) {
     bool any = content->native_bytes > 0;
     if (content->machine > ZF_MACHINE_X86_64 || (content->machine == ZF_MACHINE_NONE) == any) return "native code for no machine";
-    if (any && zf_cpu_level_name(content->cpu_level) == NULL) return "native code for no level of CPUs";
+    bool level = content->cpu_level >= ZF_MODULE_LEAST_CPU && zf_cpu_level_name(content->cpu_level) != NULL;
+    if (any ? !level : content->cpu_level != 0) return "native code for no level of CPUs";
     if (content->import_count > ZF_MODULE_IMPORTS_MOST) return "more imports than fit their page";
     for (uint32_t t = 0; t < content->table_count; t++) {
         const zf_module_table *table = &content->tables[t];

@@ -69,6 +69,8 @@ zf_status zf_cpu_fits(uint32_t machine, uint32_t level, uint32_t machine_here, u
         zf_raise(error, ZF_E_CPU_LEVEL, "the module's native code is for CPUs of level %s; this one is of level %s",
                  zf_cpu_level_name(level), zf_cpu_level_name(level_here));
     zf_fail_place(error, status, "%s", path);
+    if (level_here < ZF_MODULE_LEAST_CPU)
+        return zf_fail_hint(error, status, "modules are for x86-64-v2 and later; here the compiler must do it");
     return zf_fail_hint(error, status, "compile it with --cpu %s", zf_cpu_level_name(level_here));
 }
 

@@ -368,6 +368,57 @@ static void refused(const uint8_t *copy, size_t size, const char *code) {
     zf_context_free(where);
 }
 
+/// Finds a text of the manifest.
+static size_t find_text(const char *wanted) {
+    size_t size = strlen(wanted);
+    for (size_t at = zf_load64(bytes + 56); at + size <= length; at++) {
+        if (memcmp(bytes + at, wanted, size) == 0) return at;
+    }
+    CHECK(false, "no %s in the manifest", wanted);
+    return 0;
+}
+
+/// What would spoil a terminal or JSON is in no name, type or codec.
+static void test_texts(uint8_t *copy) {
+    static const char *const texts[] = {"widths", "date32", "dictionary(", "packed"};
+    static const char spoils[] = {'\x1b', '\x7f', '\xff', '\0', '\n'};
+    for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
+        for (size_t k = 0; k < sizeof spoils; k++) {
+            if (spoils[k] == '\n' && t == 2) continue; // a codec may have several lines
+            memcpy(copy, bytes, length);
+            copy[find_text(texts[t]) + 1] = (uint8_t)spoils[k];
+            mend(copy, length);
+            refused(copy, length, "ZF1216");
+        }
+    }
+}
+
+/// A large file is refused by its header, without the memory for all of it.
+static void test_large(void) {
+    static const struct {
+        size_t at;
+        uint32_t to;
+        const char *code;
+    } cases[] = {{0, 0, "ZF1211"}, {8, 2, "ZF1212"}, {12, 99, "ZF1213"}, {16, 77, "ZF1214"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const off_t size = (off_t)1 << 42; // no machine has the memory
+        uint8_t header[ZF_MODULE_HEADER_BYTES];
+        memcpy(header, bytes, sizeof header);
+        zf_store64(header + 16, (uint64_t)size);
+        zf_store32(header + cases[i].at, cases[i].to);
+        FILE *file = fopen(place("large.zfm"), "wb");
+        fwrite(header, 1, sizeof header, file);
+        fflush(file);
+        bool made = ftruncate(fileno(file), size) == 0;
+        fclose(file);
+        if (!made) return; // a file system without such files
+        zf_module *module = NULL;
+        zf_error error = {0};
+        CHECK(zf_module_load(context, place("large.zfm"), &module, &error) != ZF_OK && strcmp(error.code, cases[i].code) == 0,
+              "%s: %s %s", cases[i].code, error.code, error.message);
+    }
+}
+
 static void test_refused(void) {
     read_bytes("special.zfm");
     uint8_t *copy = malloc(length + 1);
@@ -380,21 +431,54 @@ static void test_refused(void) {
     refused(copy, length - 1, "ZF1214");
     copy[length] = 0;
     refused(copy, length + 1, "ZF1214");
-    static const struct {
+    uint64_t manifest_end = zf_load64(bytes + 56) + zf_load64(bytes + 64);
+    CHECK(manifest_end % ZF_MODULE_ALIGNMENT != 0, "no padding behind the manifest");
+    struct {
         size_t at;
+        uint8_t to;
         bool mended;
         const char *code;
-    } flips[] = {{8, false, "ZF1212"},   {12, false, "ZF1213"}, {16, false, "ZF1214"}, {24, false, "ZF1215"},
-                 {200, false, "ZF1215"}, {32, true, "ZF1113"},  {36, true, "ZF1216"},  {40, true, "ZF1216"},
-                 {48, true, "ZF1216"},   {56, true, "ZF1216"}};
-    for (size_t i = 0; i < sizeof flips / sizeof flips[0]; i++) {
+    } changes[] = {{8, 0x41, false, "ZF1212"},
+                   {12, 0x42, false, "ZF1213"},
+                   {16, 0x40, false, "ZF1214"},
+                   {24, (uint8_t)(bytes[24] ^ 0x40), false, "ZF1215"},
+                   {200, (uint8_t)(bytes[200] ^ 0x40), false, "ZF1215"},
+                   {32, 0, true, "ZF1216"}, // no machine, though there is code
+                   {32, 2, true, "ZF1216"}, // a machine that there is not
+                   {36, 0, true, "ZF1216"},
+                   {36, 1, true, "ZF1216"}, // levels that modules are not made for
+                   {36, 5, true, "ZF1216"},
+                   {40, 4, true, "ZF1216"},
+                   {48, 2, true, "ZF1216"},
+                   {56, 0xc0, true, "ZF1216"},
+                   // What has no meaning yet.
+                   {44, 1, true, "ZF1216"},
+                   {47, 1, true, "ZF1216"},
+                   {52, 1, true, "ZF1216"},
+                   {76, 1, true, "ZF1216"},
+                   {103, 1, true, "ZF1216"},
+                   {120, 1, true, "ZF1216"},
+                   {127, 1, true, "ZF1216"},
+                   {manifest_end, 1, true, "ZF1216"}};
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         memcpy(copy, bytes, length);
-        copy[flips[i].at] ^= flips[i].at == 32 ? 0 : 0x40;
-        if (flips[i].at == 32) copy[32] = 2; // a machine that there is not
-        if (flips[i].mended) mend(copy, length);
-        refused(copy, length, flips[i].at == 32 ? "ZF1216" : flips[i].code);
+        CHECK(copy[changes[i].at] != changes[i].to, "%zu is no change", i);
+        copy[changes[i].at] = changes[i].to;
+        if (changes[i].mended) mend(copy, length);
+        refused(copy, length, changes[i].code);
     }
+    // Code for more than this CPU has.
+    uint32_t level;
+    zf_cpu_here(&level);
+    if (level < 4) {
+        memcpy(copy, bytes, length);
+        zf_store32(copy + 36, level + 1);
+        mend(copy, length);
+        refused(copy, length, "ZF1113");
+    }
+    test_texts(copy);
     free(copy);
+    test_large();
     zf_error error = {0};
     zf_module *module = NULL;
     CHECK(zf_module_load(context, place("nowhere.zfm"), &module, &error) == ZF_ERR_IO, "%s", error.code);
@@ -407,6 +491,8 @@ static void test_refused(void) {
     CHECK(strcmp(error.code, "ZF1113") == 0 && strstr(error.message, "x86-64-v4; this one is of level x86-64-v3") != NULL, "%s",
           error.message);
     CHECK(strstr(error.hint, "--cpu x86-64-v3") != NULL, "%s", error.hint);
+    CHECK(zf_cpu_fits(ZF_MACHINE_X86_64, 2, ZF_MACHINE_X86_64, 1, "m", &error) == ZF_ERR_DEVICE, "a lower level than any");
+    CHECK(strstr(error.hint, "--cpu") == NULL && strstr(error.hint, "x86-64-v2 and later") != NULL, "%s", error.hint);
     CHECK(zf_cpu_fits(ZF_MACHINE_X86_64, 2, ZF_MACHINE_NONE, 0, "m", &error) == ZF_ERR_DEVICE, "another machine");
     CHECK(strstr(error.message, "x86-64, which this machine is not") != NULL, "%s", error.message);
     // What cannot be asked for.
