@@ -3,9 +3,10 @@
 #define ZF_CODEGEN_BRANCHES_H
 
 #include "frontend/spec.h"
+#include "runtime/base/error.h"
 
 /// Turns a vector (column->choice_count bytes; all 0 is the first) into the next one. Choices that it does not reach are 0, as in
-/// files. False when there are no more, or the codec is too large to look at.
-bool zf_branches_next(const zf_column *column, uint8_t *branches);
+/// files. `*more`: there was one; else the vector is all 0 again.
+zf_status zf_branches_next(const zf_column *column, uint8_t *branches, bool *more, zf_error *error);
 
 #endif

@@ -179,15 +179,18 @@ static zf_status add_vectors(const building *t, const zf_column *column, size_t 
         else
             status = add_vector(t, column, number, shape->branches, out, &reason, error);
     }
-    bool more = true;
-    for (; more && vectors < MOST_VECTORS && status == ZF_OK; more = zf_branches_next(column, branches)) {
-        if (shape_of(t, number, branches, column->choice_count) != NULL) continue;
-        status = add_vector(t, column, number, branches, out, &reason, error);
-        vectors++;
+    bool more = true, left_out = false;
+    while (more && !left_out && status == ZF_OK) {
+        if (shape_of(t, number, branches, column->choice_count) == NULL) {
+            left_out = vectors == MOST_VECTORS;
+            if (!left_out) status = add_vector(t, column, number, branches, out, &reason, error);
+            vectors += !left_out;
+        }
+        if (status == ZF_OK && !left_out) status = zf_branches_next(column, branches, &more, error);
     }
     free(branches);
     if (status != ZF_OK) return status;
-    if (more) {
+    if (left_out) {
         zf_module_note(t->b, "column %s: its alternatives can be taken in more ways than the %d that are compiled", column->name,
                        MOST_VECTORS);
     }

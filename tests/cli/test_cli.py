@@ -253,6 +253,60 @@ class RoundTrips(Case):
             self.assertEqual(*code)
 
 
+class Modules(Case):
+    def decoded(self, name, *more):
+        out = self.dir / name
+        self.good("decode", "-q", "-o", out, *more)
+        return {p.name: p.read_bytes() for p in out.iterdir()}
+
+    def test_compile(self):
+        container = self.encode(make_rows(3000))
+        wanted = self.decoded("wanted", container)
+        self.assertEqual(len(wanted), len(TYPES))
+        cases = (("program", [self.program], ["host", "sm_80", "sm_90"], False), ("table", [f"{self.program}:t"], ["host", "sm_80", "sm_90"], False),
+                 ("file", [container], ["host", "sm_80", "sm_90"], True),
+                 ("host", ["--target", "host", "--cpu", "x86-64-v2", container], ["host"], True), ("gpu", ["--target=nvptx", self.program], ["sm_80", "sm_90"], False))
+        for name, words, targets, special in cases:
+            module = self.dir / f"{name}.zfm"
+            self.good("compile", "-q", "-o", module, *words)
+            shown = json.loads(self.good("inspect", "--json", module))
+            self.assertEqual(shown["cpu"], "x86-64-v2" if name == "host" else "x86-64-v3")
+            self.assertEqual([t["table"] for t in shown["tables"]], ["t"])
+            columns = shown["tables"][0]["columns"]
+            self.assertEqual([c["column"] for c in columns], list(TYPES))
+            for column in columns:
+                self.assertEqual([p["target"] for p in column["plans"]], targets, column["column"])
+            self.assertEqual(any(p["tuples"] for c in columns for p in c["plans"]), special, name)
+            if name == "gpu":
+                self.bad(1, "ZF1409", "decode", "-q", "--module", module, "-o", self.dir / "none", container)
+            else:
+                self.assertEqual(self.decoded(f"by {name}", "--module", module, container), wanted, name)
+
+    def test_what_cannot_be_compiled(self):
+        module = self.dir / "t.zfm"
+        for words in (["--target", "emu"], ["--target", ""], ["--target", "host,"], ["--cpu", "x86-64-v1"], ["--cpu", "i486"], ["--columns", "id"]):
+            self.bad(2, "zfc compile: ", "compile", *words, "-o", module, self.program)
+        self.bad(2, "zfc compile: ", "compile", self.program)
+        self.bad(1, "ZF2013", "compile", "-o", module, f"{self.program}:nowhere")
+        self.assertFalse(module.exists())
+        module.write_text("mine")
+        self.bad(1, "ZF1501", "compile", "--target", "host", "-o", module, self.program)
+        self.assertEqual(module.read_text(), "mine")
+        self.bad(1, "ZF1202", "inspect", module)
+        self.good("compile", "-q", "-f", "--target", "host", "-o", module, self.program)
+        self.good("inspect", module)
+
+    def test_note_of_alternatives(self):
+        pair = "rle(plain | bitpack, plain | bitpack)"
+        for last, ways in ((f"{pair} | {pair}", 64), (f"{pair} | {pair} | plain", 72)):
+            self.program.write_text(f"table t {{ a: u32 = rle({pair} | {pair}, {last}); }}")
+            result = run("compile", "-f", "--target", "host", "-o", self.dir / "t.zfm", self.program)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual("more ways than the 64" in result.stderr, ways > 64, result.stderr)
+            plans = json.loads(self.good("inspect", "--json", self.dir / "t.zfm"))["tables"][0]["columns"][0]["plans"]
+            self.assertEqual(len(plans), 64)
+
+
 class BadInput(Case):
     def encode_text(self, text, status, code, *more, program="table s { a: i32 = bitpack; d: date32 = bitpack; }"):
         (self.dir / "s.zf").write_text(program)
