@@ -38,17 +38,24 @@ static uint64_t ptx_bytes(const zf_module_plan *plan) {
 
 // ---- JSON ----
 
+/// Appends what may be NULL, a text that is not UTF-8 or no memory: then there is no list.
+static json_t *with(json_t *list, json_t *item) {
+    if (list != NULL && item != NULL && json_array_append_new(list, item) == 0) return list;
+    if (list == NULL) json_decref(item);
+    json_decref(list);
+    return NULL;
+}
+
 static json_t *plan_json(const zf_module_plan *plan) {
     char target[32];
     json_t *branches = json_array(), *tuples = json_array();
-    for (uint32_t b = 0; b < plan->shape.branch_count; b++)
-        json_array_append_new(branches, json_integer(plan->shape.branches[b]));
+    for (uint32_t b = 0; b < plan->shape.branch_count; b++) branches = with(branches, json_integer(plan->shape.branches[b]));
     for (uint32_t k = 0; k < plan->code_count; k++) {
         if (plan->codes[k].is_general) continue;
         json_t *tuple = json_array();
         for (uint32_t i = 0; i < plan->abi.shaping_count; i++)
-            json_array_append_new(tuple, json_integer((json_int_t)plan->codes[k].shaping[i]));
-        json_array_append_new(tuples, tuple);
+            tuple = with(tuple, json_integer((json_int_t)plan->codes[k].shaping[i]));
+        tuples = with(tuples, tuple);
     }
     return json_pack("{s:s, s:o, s:i, s:I, s:o}", "target", target_text(plan->abi.target, target), "branches", branches,
                      "kernels", (int)plan->abi.kernel_count, "ptx_bytes", (json_int_t)ptx_bytes(plan), "tuples", tuples);
@@ -59,9 +66,9 @@ static json_t *table_json(const zf_module_table *table) {
     for (uint32_t c = 0; c < table->column_count; c++) {
         const zf_module_column *column = &table->columns[c];
         json_t *plans = json_array();
-        for (uint32_t p = 0; p < column->plan_count; p++) json_array_append_new(plans, plan_json(&column->plans[p]));
-        json_array_append_new(columns, json_pack("{s:s, s:s, s:s, s:o}", "column", column->name, "type", column->type_name,
-                                                 "codec", column->codec, "plans", plans));
+        for (uint32_t p = 0; p < column->plan_count; p++) plans = with(plans, plan_json(&column->plans[p]));
+        columns = with(columns, json_pack("{s:s, s:s, s:s, s:o}", "column", column->name, "type", column->type_name, "codec",
+                                          column->codec, "plans", plans));
     }
     char hash[33];
     snprintf(hash, sizeof hash, "%016llx%016llx", (ull)table->text_hash[1], (ull)table->text_hash[0]);
@@ -71,7 +78,7 @@ static json_t *table_json(const zf_module_table *table) {
 
 static zf_status print_json(const char *path, const zf_module_content *m, zf_error *error) {
     json_t *tables = json_array();
-    for (uint32_t t = 0; t < m->table_count; t++) json_array_append_new(tables, table_json(&m->tables[t]));
+    for (uint32_t t = 0; t < m->table_count; t++) tables = with(tables, table_json(&m->tables[t]));
     const char *level = zf_cpu_level_name(m->cpu_level);
     json_t *object = json_pack("{s:s, s:i, s:i, s:s, s:I, s:I, s:o}", "file", path, "module_version", (int)ZF_MODULE_VERSION,
                                "abi_version", ZF_ABI_VERSION, "cpu", level ? level : "none", "native_bytes",
