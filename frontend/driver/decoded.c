@@ -65,6 +65,26 @@ void zf_decoded_free(zf_decoded *decoded) {
     *decoded = (zf_decoded){0};
 }
 
+/// The columns that a list names, in its order.
+static zf_status select_named(zf_container *container, const char *names, size_t *selected, size_t *count, zf_error *error) {
+    for (const char *at = names; at;) {
+        size_t length = strcspn(at, ",");
+        char name[256];
+        if (length == 0) return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns has an empty name: `%.64s`", names);
+        if (length >= sizeof name) // longer than any name in a container
+            return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns: no column has a name of %zu bytes", length);
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        ZF_TRY(zf_container_find(container, name, &selected[*count], error));
+        for (size_t k = 0; k < *count; k++) {
+            if (selected[k] == selected[*count])
+                return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns names `%s` twice", name);
+        }
+        (*count)++;
+        at = at[length] ? at + length + 1 : NULL;
+    }
+    return ZF_OK;
+}
+
 size_t *zf_selected_columns(zf_container *container, const char *names, size_t *count, zf_error *error) {
     size_t most = zf_container_columns(container);
     for (const char *c = names ? names : ""; *c; c++) most += *c == ',';
@@ -78,28 +98,8 @@ size_t *zf_selected_columns(zf_container *container, const char *names, size_t *
         for (size_t i = 0; i < zf_container_columns(container); i++) selected[(*count)++] = i;
         return selected;
     }
-    for (const char *at = names; at;) {
-        size_t length = strcspn(at, ",");
-        char name[256];
-        if (length >= sizeof name) { // longer than any name in a container
-            zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns: no column has a name of %zu bytes", length);
-            free(selected);
-            return NULL;
-        }
-        snprintf(name, sizeof name, "%.*s", (int)length, at);
-        if (zf_container_find(container, name, &selected[*count], error) != ZF_OK) {
-            free(selected);
-            return NULL;
-        }
-        for (size_t k = 0; k < *count; k++) {
-            if (selected[k] == selected[*count]) {
-                zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns names `%s` twice", name);
-                free(selected);
-                return NULL;
-            }
-        }
-        (*count)++;
-        at = at[length] ? at + length + 1 : NULL;
-    }
-    return selected;
+    if (select_named(container, names, selected, count, error) == ZF_OK) return selected;
+    free(selected);
+    *count = 0; // the names before the bad one are not columns to go on with
+    return NULL;
 }

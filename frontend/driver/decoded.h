@@ -29,7 +29,7 @@ zf_status zf_decode_column(zf_context *context, zf_container *container, size_t 
 void zf_decoded_free(zf_decoded *decoded);
 
 /// The columns that an option `--columns` names (all without it), in its order. `*count` columns in memory that the caller
-/// frees, or NULL after filling `error`.
+/// frees, or NULL, and no columns, after filling `error`.
 size_t *zf_selected_columns(zf_container *container, const char *names, size_t *count, zf_error *error);
 
 #endif

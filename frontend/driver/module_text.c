@@ -1,6 +1,9 @@
 #include "frontend/driver/module_text.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/shape_text.h"
@@ -12,10 +15,12 @@ typedef unsigned long long ull;
 
 static bool begins_with(const char *path, const char *magic) {
     char bytes[8];
-    FILE *file = fopen(path, "rb");
-    if (!file) return false;
-    bool same = fread(bytes, 1, sizeof bytes, file) == sizeof bytes && memcmp(bytes, magic, sizeof bytes) == 0;
-    fclose(file);
+    struct stat facts;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not hang here
+    if (file < 0) return false;
+    bool same = fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && read(file, bytes, sizeof bytes) == sizeof bytes &&
+                memcmp(bytes, magic, sizeof bytes) == 0;
+    close(file);
     return same;
 }
 

@@ -83,7 +83,7 @@ static uint64_t checksum_of(const void *key, size_t key_length, const void *obje
 zf_cache_answer zf_cache_find(int directory, const void *key, size_t key_length, void **object, size_t *size) {
     char name[NAME_LENGTH];
     name_of(key, key_length, name);
-    int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); // a pipe must not hang here
     if (fd < 0) return ZF_CACHE_NONE;
     entry_head head;
     struct stat facts;
