@@ -148,12 +148,23 @@ static const found_device *choose(const zf_device_list *list, const char *name) 
     return chosen;
 }
 
+/// What stands for a kind of which no device is there: it knows why, also when one of a number is asked for.
+static const found_device *none_of_kind(const zf_device_list *list, const char *name) {
+    for (const found_device *found = list->first; found != NULL; found = found->next) {
+        const zf_device_ops *ops = found->device.ops;
+        if (!found->info.present && ops->count != NULL && is_of(name, ops->name) && strcmp(found->info.name, ops->name) == 0)
+            return found;
+    }
+    return NULL;
+}
+
 zf_status zf_device_find(const zf_context *context, const char *name, zf_device *out, zf_error *error) {
     *out = (zf_device){0};
     zf_device_list *list = zf_context_devices(context);
     pthread_mutex_lock(&list->lock);
     look(list, strcmp(name, "auto") == 0 ? NULL : name);
     const found_device *chosen = choose(list, name); // what is found stays until the context is freed
+    if (chosen == NULL) chosen = none_of_kind(list, name);
     bool failed = list->failed;
     pthread_mutex_unlock(&list->lock);
     if (failed) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a list of devices");
@@ -162,7 +173,7 @@ zf_status zf_device_find(const zf_context *context, const char *name, zf_device 
         return zf_fail_hint(error, status, "`auto` takes the best one; `zfc devices` lists them");
     }
     if (!chosen->info.present) {
-        return zf_raise(error, ZF_E_DEVICE_ABSENT, "device `%s` is not present: %s", chosen->info.name, chosen->info.reason);
+        return zf_raise(error, ZF_E_DEVICE_ABSENT, "device `%.64s` is not present: %s", name, chosen->info.reason);
     }
     *out = chosen->device;
     return ZF_OK;

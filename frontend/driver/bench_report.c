@@ -82,11 +82,11 @@ json_t *zf_bench_json(const zf_bench_options *o, const zf_arguments *arguments) 
     if (gmtime_r(&now, &parts) != NULL) strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
     zf_device_info info = device_info(o);
     json_t *report = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:o*, s:{s:s, s:s, s:i, s:I}, s:f, s:i, s:i, s:I, s:b, s:b, s:s, s:[]}", "bench",
+        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o*, s:{s:s, s:s, s:i, s:I}, s:f, s:i, s:i, s:I, s:b, s:b, s:s, s:[]}", "bench",
         "decode", "date", date, "version", zf_version(), "commit", ZF_COMMIT, "llvm", zf_compiler_llvm_version(), "command",
-        command.data != NULL ? command.data : "", "counted", what_is_counted(), "device", "name", info.name, "description",
-        info.description, "cores", (int)info.cores, "memory", (json_int_t)info.memory, "load_before", load, "threads",
-        (int)o->threads, "repeats", (int)o->repeats, "bytes", (json_int_t)o->bytes, "checksums", (int)o->checksums,
+        zf_json_text(command.data != NULL ? command.data : ""), "counted", what_is_counted(), "device", "name", info.name,
+        "description", info.description, "cores", (int)info.cores, "memory", (json_int_t)info.memory, "load_before", load,
+        "threads", (int)o->threads, "repeats", (int)o->repeats, "bytes", (json_int_t)o->bytes, "checksums", (int)o->checksums,
         "general_kernels", (int)o->general, "copy", o->device->copy, "results");
     zf_text_free(&command);
     return report;
@@ -96,21 +96,22 @@ zf_status zf_bench_json_add(json_t *report, const char *source, const char *name
                             const zf_bench_plain *plain, zf_error *error) {
     zf_bench_figures f = zf_bench_figures_of(r);
     json_t *item = json_pack(
-        "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:{s:f, s:f, s:f}, s:{s:f, s:f, s:f}, s:f, s:f, s:f, "
+        "{s:o, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:{s:f, s:f, s:f}, s:{s:f, s:f, s:f}, s:f, s:f, s:f, "
         "s:f, s:b, s:s}",
-        "source", source, "column", name, "type", r->info.type_name, "codec", r->info.codec, "rows", (json_int_t)r->info.rows,
-        "blocks", (json_int_t)r->blocks, "kernels", (json_int_t)r->kernels, "column_plain_bytes", (json_int_t)r->info.plain_bytes,
-        "column_stored_bytes", (json_int_t)r->info.stored_bytes, "ratio", f.ratio, "repeated", (json_int_t)r->copies,
-        "plain_bytes", (json_int_t)r->plain_bytes, "read_bytes", (json_int_t)r->read_bytes, "decode_seconds", "median",
-        r->decode_median, "least", r->decode_least, "most", r->decode_most, "copy_seconds", "median", r->copy_median, "least",
-        r->copy_least, "most", r->copy_most, "gb_per_second", f.gigabytes, "copy_gb_per_second", f.copy_gigabytes,
-        "percent_of_copy", f.percent_of_copy, "fraction_of_limit", f.fraction, "verified", 1, "compared_with", plain->origin);
+        "source", zf_json_text(source), "column", name, "type", r->info.type_name, "codec", r->info.codec, "rows",
+        (json_int_t)r->info.rows, "blocks", (json_int_t)r->blocks, "kernels", (json_int_t)r->kernels, "column_plain_bytes",
+        (json_int_t)r->info.plain_bytes, "column_stored_bytes", (json_int_t)r->info.stored_bytes, "ratio", f.ratio, "repeated",
+        (json_int_t)r->copies, "plain_bytes", (json_int_t)r->plain_bytes, "read_bytes", (json_int_t)r->read_bytes,
+        "decode_seconds", "median", r->decode_median, "least", r->decode_least, "most", r->decode_most, "copy_seconds", "median",
+        r->copy_median, "least", r->copy_least, "most", r->copy_most, "gb_per_second", f.gigabytes, "copy_gb_per_second",
+        f.copy_gigabytes, "percent_of_copy", f.percent_of_copy, "fraction_of_limit", f.fraction, "verified", 1, "compared_with",
+        plain->origin);
     return zf_json_append(json_object_get(report, "results"), item, error);
 }
 
 zf_status zf_bench_json_fail(json_t *report, const char *source, const char *name, const zf_error *failure, zf_error *error) {
-    json_t *item = json_pack("{s:s, s:s, s:b, s:s, s:s}", "source", source, "column", name, "verified", 0, "code", failure->code,
-                             "message", failure->message);
+    json_t *item = json_pack("{s:o, s:s, s:b, s:s, s:o}", "source", zf_json_text(source), "column", name, "verified", 0, "code",
+                             failure->code, "message", zf_json_text(failure->message));
     return zf_json_append(json_object_get(report, "results"), item, error);
 }
 

@@ -63,6 +63,13 @@ void zf_print_manual(FILE *out) {
                  "results to standard output.\nThe cache of compiled kernels is in `$ZIPFLOW_CACHE_DIR`, else "
                  "`$XDG_CACHE_HOME/zipflow`, else `~/.cache/zipflow`. What a GPU's driver makes of PTX is not in it: "
                  "the driver has a cache of its own, `$CUDA_CACHE_PATH`.\n");
+    fprintf(out,
+            "\nWith `--json` the report is one JSON text on standard output. After an error there is none, the error being on "
+            "standard error, but of two verbs that go on after one: `verify` reports every column that it looked at, "
+            "`\"good\": false` and the error of those that are bad, and `bench` every column, `\"verified\": false` and the "
+            "error of those that failed. Neither has a report when the file, a name in `--columns` or the device is refused "
+            "at the start, but `bench`, which reports a file that is refused as a result. In names of files, what is not UTF-8 "
+            "is U+FFFD.\n");
     for (size_t i = 0; i < zf_verb_count; i++) {
         const zf_verb *verb = &zf_verbs[i];
         fprintf(out, "\n## zfc %s%s%s\n\n%s\n", verb->name, *verb->operands ? " " : "", verb->operands, verb->text);

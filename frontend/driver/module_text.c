@@ -85,9 +85,10 @@ static zf_status print_json(const char *path, const zf_module_content *m, zf_err
     json_t *tables = json_array();
     for (uint32_t t = 0; t < m->table_count; t++) tables = with(tables, table_json(&m->tables[t]));
     const char *level = zf_cpu_level_name(m->cpu_level);
-    json_t *object = json_pack("{s:s, s:i, s:i, s:s, s:I, s:I, s:o}", "file", path, "module_version", (int)ZF_MODULE_VERSION,
-                               "abi_version", ZF_ABI_VERSION, "cpu", level ? level : "none", "native_bytes",
-                               (json_int_t)m->native_bytes, "ptx_bytes", (json_int_t)m->image_bytes, "tables", tables);
+    json_t *object =
+        json_pack("{s:o, s:i, s:i, s:s, s:I, s:I, s:o}", "file", zf_json_text(path), "module_version", (int)ZF_MODULE_VERSION,
+                  "abi_version", ZF_ABI_VERSION, "cpu", level ? level : "none", "native_bytes", (json_int_t)m->native_bytes,
+                  "ptx_bytes", (json_int_t)m->image_bytes, "tables", tables);
     zf_status status = zf_json_print(object, error);
     json_decref(object);
     return status;
@@ -124,7 +125,8 @@ static zf_status print_plan(const zf_module_plan *plan, bool verbose, zf_error *
 static zf_status print_text(const char *path, const zf_module_content *m, bool verbose, zf_error *error) {
     char native[32], ptx[32];
     const char *level = zf_cpu_level_name(m->cpu_level);
-    printf("%s: a module of version %u, interface to kernels %d\n", path, ZF_MODULE_VERSION, ZF_ABI_VERSION);
+    zf_print_path(stdout, path);
+    printf(": a module of version %u, interface to kernels %d\n", ZF_MODULE_VERSION, ZF_ABI_VERSION);
     printf("  native code  %10s, for CPUs of level %s\n", zf_bytes_text(m->native_bytes, native), level ? level : "-");
     printf("  PTX          %10s\n", zf_bytes_text(m->image_bytes, ptx));
     for (uint32_t t = 0; t < m->table_count; t++) {

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,6 +28,38 @@ int zf_report(const char *verb, const zf_error *error) {
     }
 }
 
+void zf_print_path(FILE *out, const char *path) {
+    for (const unsigned char *at = (const unsigned char *)path; *at; at++) {
+        bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; // control characters beyond ASCII, in UTF-8
+        at += c1;
+        putc(c1 || *at < 0x20 || *at == 0x7f ? '?' : *at, out);
+    }
+}
+
+/// The bytes of the UTF-8 character at `text`, or 0 where none begins.
+static size_t character(const char *text) {
+    unsigned char first = (unsigned char)text[0];
+    size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+    for (size_t i = 1; i < length; i++) {
+        if (((unsigned char)text[i] & 0xc0) != 0x80) return 0;
+    }
+    unsigned char second = length > 2 ? (unsigned char)text[1] : 0;
+    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f)) return 0; // too long a form; a surrogate
+    if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) return 0; // too long a form; beyond U+10FFFF
+    return length;
+}
+
+json_t *zf_json_text(const char *text) {
+    zf_text clean = {0};
+    for (size_t length; *text; text += length ? length : 1) {
+        length = character(text);
+        zf_text_add(&clean, length ? text : "\xef\xbf\xbd", length ? length : 3);
+    }
+    json_t *json = clean.failed ? NULL : json_stringn(clean.data ? clean.data : "", clean.length);
+    zf_text_free(&clean);
+    return json;
+}
+
 zf_status zf_json_append(json_t *list, json_t *item, zf_error *error) {
     if (json_array_append_new(list, item) == 0) return ZF_OK;
     return zf_fail(error, ZF_ERR_MEMORY, ZFC_CANNOT_WRITE, "no report: a text in it is not UTF-8, or there is no memory");
@@ -38,6 +71,19 @@ zf_status zf_json_print(const json_t *report, zf_error *error) {
     if (json_dumpf(report, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0 && putchar('\n') != EOF && fflush(stdout) == 0)
         return ZF_OK;
     return zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "the report cannot be written");
+}
+
+int zf_report_exists(const char *verb, const char *path) {
+    zf_error error;
+    struct stat facts;
+    if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode)) {
+        zf_fail(&error, ZF_ERR_IO, "ZF1501", "%.256s is %s", path, S_ISDIR(facts.st_mode) ? "a directory" : "no regular file");
+        zf_fail_hint(&error, ZF_ERR_IO, "name the file to write");
+    } else {
+        zf_fail(&error, ZF_ERR_IO, "ZF1501", "%.256s exists already", path);
+        zf_fail_hint(&error, ZF_ERR_IO, "-f overwrites it");
+    }
+    return zf_report(verb, &error);
 }
 
 void zf_report_diagnostics(const zf_diags *diags, zf_diag_form form) {

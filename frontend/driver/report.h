@@ -11,8 +11,14 @@
 /// Prints an error to standard error and returns the exit status that goes with it.
 int zf_report(const char *verb, const zf_error *error);
 
+/// Says that an output exists already, and returns the exit status. What is no file cannot be overwritten: the hint is another.
+int zf_report_exists(const char *verb, const char *path);
+
 /// Prints diagnostics to standard error in the form asked for.
 void zf_report_diagnostics(const zf_diags *diags, zf_diag_form form);
+
+/// Prints a file's name for a terminal: control characters, with which it might drive one, as `?`, as in errors.
+void zf_print_path(FILE *out, const char *path);
 
 /// True when errors may be coloured.
 bool zf_colour(FILE *stream);
@@ -38,6 +44,8 @@ const char *zf_bytes_text(uint64_t bytes, char out[32]);
 
 double zf_seconds(void); ///< a monotonic clock
 
+/// A string of JSON: of a text that may hold anything, such as a file's name, what is not UTF-8 becomes U+FFFD. NULL: no memory.
+json_t *zf_json_text(const char *text);
 /// Appends `item` (taken over; NULL when it could not be made) to a report.
 zf_status zf_json_append(json_t *list, json_t *item, zf_error *error);
 /// Prints a report on stdout. `report` (not taken over) is NULL when it could not be made.

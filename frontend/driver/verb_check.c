@@ -98,10 +98,11 @@ int zf_run_check(zf_arguments *arguments) {
         const zf_diags *diags = zf_spec_diags(spec);
         zf_report_diagnostics(diags, form);
         if (!good) status = EXIT_BAD_INPUT;
+        if (!quiet) zf_print_path(good ? stdout : stderr, arguments->operands[i]);
         if (!quiet && good)
-            printf("%s: good\n", arguments->operands[i]);
+            printf(": good\n");
         else if (!quiet)
-            fprintf(stderr, "%s: %u error%s\n", arguments->operands[i], diags->errors, diags->errors == 1 ? "" : "s");
+            fprintf(stderr, ": %u error%s\n", diags->errors, diags->errors == 1 ? "" : "s");
         zf_spec_destroy(spec);
     }
     return status;
@@ -120,10 +121,12 @@ static int format_one(const char *path, bool in_place, bool quiet) {
         if (text.length > 0) fwrite(text.data, 1, text.length, stdout);
     } else if (changed) {
         zf_error error;
-        if (zf_write_file(path, text.data, text.length, true, &error) != ZF_OK)
+        if (zf_write_file(path, text.data, text.length, true, &error) != ZF_OK) {
             status = zf_report("fmt", &error);
-        else if (!quiet)
-            printf("%s: rewritten\n", path);
+        } else if (!quiet) {
+            zf_print_path(stdout, path);
+            printf(": rewritten\n");
+        }
     }
     zf_text_free(&text);
     zf_spec_destroy(spec);

@@ -40,7 +40,7 @@ static bool read_targets(const char *text, zf_module_options *out) {
 
 static zf_status tell(const char *path, const zf_module_stats *stats, double seconds, bool as_json, bool quiet, zf_error *error) {
     if (as_json) {
-        json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "file", path, "columns",
+        json_t *object = json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "file", zf_json_text(path), "columns",
                                    (json_int_t)stats->columns, "general", (json_int_t)stats->general, "specialised",
                                    (json_int_t)stats->specialised, "native_bytes", (json_int_t)stats->native_bytes, "ptx_bytes",
                                    (json_int_t)stats->image_bytes, "bytes", (json_int_t)stats->bytes, "seconds", seconds);
@@ -50,7 +50,8 @@ static zf_status tell(const char *path, const zf_module_stats *stats, double sec
     }
     char native[32], ptx[32];
     if (!quiet) {
-        printf("%s: %llu column%s, %llu codes in the general form, %llu specialised; %s of native code, %s of PTX\n", path,
+        zf_print_path(stdout, path);
+        printf(": %llu column%s, %llu codes in the general form, %llu specialised; %s of native code, %s of PTX\n",
                (ull)stats->columns, stats->columns == 1 ? "" : "s", (ull)stats->general, (ull)stats->specialised,
                zf_bytes_text(stats->native_bytes, native), zf_bytes_text(stats->image_bytes, ptx));
     }
@@ -119,8 +120,7 @@ int zf_run_compile(zf_arguments *arguments) {
     if (!path) return usage("where to? Give -o OUT.zfm");
     if (!read_targets(zf_argument(arguments, "target"), &options)) return usage("--target wants host, nvptx, or both");
     if (!options.overwrite && access(path, F_OK) == 0) {
-        fprintf(stderr, "zfc compile: error[ZF1501]: %s exists already\n  hint: -f overwrites it\n", path);
-        return EXIT_BAD_INPUT;
+        return zf_report_exists("compile", path);
     }
     zf_session session;
     int status = EXIT_GOOD;

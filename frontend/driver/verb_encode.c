@@ -43,8 +43,7 @@ static const char *file_of(const char *input) {
 // What can be known to fail is said before much is read: an output that exists, or that is the program or one of the inputs.
 static int check_output(const char *path, bool overwrite) {
     if (overwrite || access(path, F_OK) != 0) return EXIT_GOOD;
-    fprintf(stderr, "zfc encode: error[ZF1501]: %s exists already\n  hint: -f overwrites it\n", path);
-    return EXIT_BAD_INPUT;
+    return zf_report_exists("encode", path);
 }
 
 // Raw decimals may have more digits than their type; of text they were counted when it was read.
@@ -121,8 +120,8 @@ static zf_status print_json(const zf_table *table, const zf_encode_stats *stats,
             return status;
         }
     }
-    json_t *all =
-        json_pack("{s:s, s:s, s:I, s:o}", "file", path, "table", table->name, "rows", (json_int_t)rows, "columns", columns);
+    json_t *all = json_pack("{s:o, s:s, s:I, s:o}", "file", zf_json_text(path), "table", table->name, "rows", (json_int_t)rows,
+                            "columns", columns);
     zf_status status = zf_json_print(all, error);
     json_decref(all);
     return status;

@@ -213,7 +213,8 @@ static zf_status show(zf_container *container, const zf_arguments *arguments, zf
         status = zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for %zu columns", column_count);
     if (status == ZF_OK) status = zf_container_account(container, on_part, &all, error);
     if (status == ZF_OK && !as_json) {
-        printf("%s: table %s, %llu rows, %llu bytes\n", zf_container_path(container), zf_container_table(container),
+        zf_print_path(stdout, zf_container_path(container));
+        printf(": table %s, %llu rows, %llu bytes\n", zf_container_table(container),
                (unsigned long long)zf_container_rows(container), (unsigned long long)zf_container_bytes(container));
     }
     for (size_t i = 0; i < selected_count && status == ZF_OK; i++) {
@@ -221,9 +222,9 @@ static zf_status show(zf_container *container, const zf_arguments *arguments, zf
     }
     bool whole = !all.gap && all.next == zf_container_bytes(container);
     if (status == ZF_OK && as_json) {
-        json_t *object = json_pack("{s:s, s:s, s:I, s:I, s:b, s:o, s:O}", "file", zf_container_path(container), "table",
-                                   zf_container_table(container), "rows", (json_int_t)zf_container_rows(container), "bytes",
-                                   (json_int_t)zf_container_bytes(container), "all_bytes_accounted", (int)whole, "parts",
+        json_t *object = json_pack("{s:o, s:s, s:I, s:I, s:b, s:o, s:O}", "file", zf_json_text(zf_container_path(container)),
+                                   "table", zf_container_table(container), "rows", (json_int_t)zf_container_rows(container),
+                                   "bytes", (json_int_t)zf_container_bytes(container), "all_bytes_accounted", (int)whole, "parts",
                                    account_json(&all.file), "columns", list);
         status = zf_json_print(object, error);
         json_decref(object);

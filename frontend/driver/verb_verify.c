@@ -4,6 +4,7 @@
 
 #include "frontend/driver/decoded.h"
 #include "frontend/driver/watch.h"
+#include "runtime/device.h"
 
 static zf_status tell(const zf_decoded *column, bool as_json, bool quiet, json_t *report, zf_error *error) {
     const zf_column_info *info = &column->info;
@@ -26,6 +27,27 @@ static zf_status tell(const zf_decoded *column, bool as_json, bool quiet, json_t
     return ZF_OK;
 }
 
+static zf_status tell_bad(zf_container *container, size_t index, const zf_error *failure, json_t *report, zf_error *error) {
+    zf_column_info info;
+    ZF_TRY(zf_container_column(container, index, &info, error));
+    return zf_json_append(report,
+                          json_pack("{s:s, s:s, s:s, s:b, s:{s:s, s:o, s:o, s:o}}", "column", info.name, "type", info.type_name,
+                                    "codec", info.codec, "good", 0, "error", "code", failure->code, "message",
+                                    zf_json_text(failure->message), "place", zf_json_text(failure->place), "hint",
+                                    zf_json_text(failure->hint)),
+                          error);
+}
+
+/// Opens what is to be looked at. An absent device says nothing about the file: it is told of before.
+static zf_status open_all(const zf_arguments *arguments, const zf_session *session, const char *device, zf_container **container,
+                          size_t **selected, size_t *count, zf_error *error) {
+    zf_device found;
+    ZF_TRY(zf_device_find(session->context, device, &found, error));
+    ZF_TRY(zf_container_open(session->context, arguments->operands[0], container, error));
+    *selected = zf_selected_columns(*container, zf_argument(arguments, "columns"), count, error);
+    return *selected ? ZF_OK : error->status;
+}
+
 // Every column is tried, so that one run tells all that is wrong.
 int zf_run_verify(zf_arguments *arguments) {
     const char *device = zf_argument(arguments, "device");
@@ -38,30 +60,34 @@ int zf_run_verify(zf_arguments *arguments) {
     json_t *report = json_array();
     zf_error error;
     zf_container *container = NULL;
-    size_t count = 0, *selected = NULL, bad = 0;
-    if (zf_container_open(session.context, arguments->operands[0], &container, &error) != ZF_OK ||
-        !(selected = zf_selected_columns(container, zf_argument(arguments, "columns"), &count, &error))) {
+    size_t count = 0, looked = 0, *selected = NULL;
+    if (!device) device = "auto";
+    if (open_all(arguments, &session, device, &container, &selected, &count, &error) != ZF_OK)
         exit_status = zf_report("verify", &error);
-    }
     zf_watch_container(container);
-    for (size_t i = 0; i < count; i++) {
+    for (; looked < count && exit_status != EXIT_BAD_DEVICE; looked++) {
         zf_decode_options options = {.threads = session.threads};
         zf_decoded column;
-        zf_status status = zf_decode_column(session.context, container, selected[i], device ? device : "auto", &options, repeat,
-                                            &column, &error);
-        if (status == ZF_OK) status = tell(&column, as_json, session.quiet, report, &error);
-        if (status != ZF_OK) {
-            exit_status = zf_report("verify", &error);
-            bad++;
+        zf_status status =
+            zf_decode_column(session.context, container, selected[looked], device, &options, repeat, &column, &error);
+        if (status == ZF_OK) {
+            status = tell(&column, as_json, session.quiet, report, &error);
+            if (status != ZF_OK) exit_status = zf_report("verify", &error);
+        } else {
+            zf_error failure = error;
+            exit_status = zf_report("verify", &failure);
+            if (as_json && tell_bad(container, selected[looked], &failure, report, &error) != ZF_OK) zf_report("verify", &error);
         }
         zf_decoded_free(&column);
-        if (exit_status == EXIT_BAD_DEVICE) break;
     }
-    if (as_json && exit_status == EXIT_GOOD) {
+    if (as_json && selected) {
         if (zf_json_print(report, &error) != ZF_OK) exit_status = zf_report("verify", &error);
-    } else if (selected && !session.quiet && !as_json) {
-        printf("%s: %zu column%s, %s\n", arguments->operands[0], count, count == 1 ? "" : "s",
-               bad == 0 && exit_status == EXIT_GOOD ? "all good" : "NOT GOOD");
+    } else if (selected && !session.quiet && exit_status == EXIT_BAD_DEVICE) {
+        zf_print_path(stdout, arguments->operands[0]);
+        printf(": the device failed at column %zu of %zu: the rest was not looked at\n", looked, count);
+    } else if (selected && !session.quiet) {
+        zf_print_path(stdout, arguments->operands[0]);
+        printf(": %zu column%s, %s\n", count, count == 1 ? "" : "s", exit_status == EXIT_GOOD ? "all good" : "NOT GOOD");
     }
     json_decref(report);
     free(selected);

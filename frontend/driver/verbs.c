@@ -116,7 +116,8 @@ const zf_verb zf_verbs[] = {
     {"verify",
      "IN.zfd",
      "decode everything and check it",
-     "Checks the index, every block's checksum, and decodes every column on the device, which checks all that depends on data.",
+     "Checks the index, every block's checksum, and decodes every column on the device, which checks all that depends on data. "
+     "Every column is tried, also after a bad one; `--json` says of each whether it is good, and what its error is.",
      1,
      1,
      zf_run_verify,

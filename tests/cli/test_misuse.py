@@ -81,5 +81,56 @@ class Pipes(Case):
         self.good("verify", container, env=cache, timeout=30)
 
 
+class Reports(Case):
+    def test_json_of_bad_columns(self):
+        container = self.container(20000)
+        bytes_ = bytearray(container.read_bytes())
+        block = json.loads(self.good("inspect", "--json", container))["columns"][0]["blocks"][0]
+        bytes_[block["offset"] + block["bytes"] // 2] ^= 1
+        container.write_bytes(bytes_)
+        result = self.bad(1, "verify", "--json", container, says="error[")
+        columns = json.loads(result.stdout)
+        self.assertEqual([(c["column"], c["good"]) for c in columns], [("a", False), ("b", True)])
+        self.assertIn(columns[0]["error"]["code"], result.stderr)
+        self.assertIn("column a", columns[0]["error"]["place"])
+        self.bad(1, "verify", container, says="column a", lacks="all good")
+        self.assertIn("NOT GOOD", run("verify", container).stdout)
+        self.assertEqual(run("verify", "--json", self.dir / "none.zfd").stdout, "")
+
+    def test_an_absent_device_says_nothing_about_the_file(self):
+        container = self.container()
+        for device, status, code in [("cuda", 3, "ZF1104"), ("cuda:0", 3, "ZF1104"), ("cuda:1", 3, "ZF1104"), ("cpu:7", 3, "ZF1103"), ("nope", 3, "ZF1103")]:
+            if device.startswith("cuda") and run("verify", "--device", "cuda", container).returncode == 0:
+                continue # there is one
+            if device.startswith("cuda"):
+                reason = run("verify", "--device", "cuda", container).stderr.split(": ", 3)[3]
+                self.bad(3, "verify", "--device", device, container, says=[f"device `{device}` is not present", reason])
+            for words in ([], ["--json"]):
+                result = self.bad(status, "verify", "--device", device, *words, container, says=code, lacks="GOOD")
+                self.assertEqual(result.stdout, "")
+
+    def test_names_drive_no_terminal(self):
+        made = self.container()
+        container, program = made.rename(made.with_name("\x1b[31m\x9bt\x7f.zfd")), self.dir / "t.zf"
+        odd = program.with_name("\x1b[2J.zf")
+        odd.write_bytes(program.read_bytes())
+        for words in (["verify", container], ["inspect", container], ["compile", container, "-o", f"{container}.zfm"], ["inspect", f"{container}.zfm"],
+                      ["check", odd], ["decode", "--format", "csv", "-o", self.dir / "\x1b[o", container]):
+            shown = self.good(*words)
+            self.assertFalse([c for c in shown if c < " " and c != "\n" or "\x7f" <= c < "\xa0"], shown)
+        for words in (["check", odd.rename(odd.with_name("\x1bno.zf"))], ["compile", program, "-o", container], ["encode", "-c", program, "-o", container, "x.csv"]):
+            result = run(*words)
+            self.assertNotIn("\x1b", result.stdout + result.stderr)
+
+    def test_names_that_are_not_utf8_in_json(self):
+        made = os.fsencode(self.container())
+        odd = os.path.dirname(made) + b"/\xff\xc3t\xed\xa0\x80\xe2\x82\xac.zfd"
+        os.rename(made, odd)
+        for words in ([b"inspect"], [b"compile", b"-o", odd + b".zfm"], [b"bench", b"--bytes", b"1"]):
+            result = subprocess.run([ZFC, words[0], b"--json", *words[1:], odd], capture_output=True, timeout=60)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("\ufffd\ufffdt\ufffd\ufffd\ufffd\u20ac.zfd", json.dumps(json.loads(result.stdout), ensure_ascii=False))
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
