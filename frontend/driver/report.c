@@ -9,6 +9,7 @@
 #include "frontend/driver/driver_codes.h"
 #include "runtime/base/error.h"
 #include "runtime/base/pool.h"
+#include "runtime/error_codes.h"
 
 bool zf_colour(FILE *stream) {
     const char *no_colour = getenv("NO_COLOR");
@@ -77,10 +78,10 @@ int zf_report_exists(const char *verb, const char *path) {
     zf_error error;
     struct stat facts;
     if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode)) {
-        zf_fail(&error, ZF_ERR_IO, "ZF1501", "%.256s is %s", path, S_ISDIR(facts.st_mode) ? "a directory" : "no regular file");
+        zf_raise(&error, ZF_E_EXISTS, "%.256s is %s", path, S_ISDIR(facts.st_mode) ? "a directory" : "no regular file");
         zf_fail_hint(&error, ZF_ERR_IO, "name the file to write");
     } else {
-        zf_fail(&error, ZF_ERR_IO, "ZF1501", "%.256s exists already", path);
+        zf_raise(&error, ZF_E_EXISTS, "%.256s exists already", path);
         zf_fail_hint(&error, ZF_ERR_IO, "-f overwrites it");
     }
     return zf_report(verb, &error);

@@ -1,4 +1,5 @@
 // zfc explain: what becomes of a codec, and the stages of its compilation.
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,9 +111,23 @@ static void explain_column(zf_spec *spec, const zf_column *column, const char *s
 static bool read_emit(const zf_arguments *arguments, const char *stage, zf_emit_options *out, uint64_t shaping[64]) {
     const char *family = zf_argument(arguments, "target"), *values = zf_argument(arguments, "shaping");
     if (!family && stage && strcmp(stage, "ptx") == 0) family = "nvptx";
+    bool nvptx = family && strcmp(family, "nvptx") == 0;
+    if (stage && strcmp(stage, "ptx") == 0 && !nvptx) {
+        fprintf(stderr, "zfc explain: PTX is of the target nvptx: for %s give --emit asm, or --target nvptx\n", family);
+        return false;
+    }
+    if (stage && strcmp(stage, "asm") == 0 && nvptx) {
+        fprintf(stderr, "zfc explain: the assembler of the target nvptx is PTX: give --emit ptx\n");
+        return false;
+    }
+    bool code = stage && (strcmp(stage, "llvm") == 0 || strcmp(stage, "asm") == 0 || strcmp(stage, "ptx") == 0);
+    if (values && !code) {
+        fprintf(stderr, "zfc explain: --shaping goes with --emit llvm, asm or ptx\n");
+        return false;
+    }
     if (family && strcmp(family, "emu") == 0) out->target.family = ZF_TARGET_EMU;
     const char *arch = zf_argument(arguments, "arch");
-    if (family && strcmp(family, "nvptx") == 0) {
+    if (nvptx) {
         out->target = (zf_abi_target){.family = ZF_TARGET_NVPTX, .arch = arch && strcmp(arch, "80") == 0 ? 80 : 90};
     } else if (arch) {
         fprintf(stderr, "zfc explain: --arch is of the target nvptx\n");
@@ -124,8 +139,12 @@ static bool read_emit(const zf_arguments *arguments, const char *stage, zf_emit_
     }
     for (const char *at = values; out->shaping_count < 64;) {
         char *end;
-        shaping[out->shaping_count++] = strtoull(at, &end, 10);
-        if (end == at || (*end && *end != ',')) break;
+        errno = 0;
+        const char *digits = at + (*at == '-');
+        uint64_t value = strtoull(at, &end, 10);
+        if (*digits < '0' || *digits > '9' || errno != 0 || (*end && *end != ',')) break;
+        if (*at == '-' && value < (uint64_t)INT64_MIN) break; // below all that 64 bits hold
+        shaping[out->shaping_count++] = value;
         if (!*end) return true;
         at = end + 1;
     }

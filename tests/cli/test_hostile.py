@@ -80,13 +80,10 @@ class Hostile(unittest.TestCase):
         for new in [b"bit\xffack", b"bit\xc0\x80ck", b"bit\xed\xa0\x80k", b"bitpac\xc3"]:
             self.refused(self.patched(name("bitpack"), name(new)), b"ZF1207")
 
-    def test_reports_that_cannot_be_json_are_errors(self):
-        container = self.container().rename(self.dir / "t\udcff.zfd")
-        result = run("inspect", "--json", container, text=False)
-        self.assertEqual((result.returncode, result.stdout), (1, b""))
-        self.assertIn(b"ZF2012", result.stderr)
+    def test_reports_that_cannot_be_written_are_errors(self):
+        container = self.container()
         with open("/dev/full", "w") as full:
-            for words in [("inspect", "--json", container.rename(self.dir / "t.zfd")), ("devices", "--json")]:
+            for words in [("inspect", "--json", container), ("devices", "--json")]:
                 result = subprocess.run([ZFC, *words], stdout=full, stderr=subprocess.PIPE)
                 self.assertEqual(result.returncode, 1, words)
 

@@ -132,5 +132,25 @@ class Reports(Case):
             self.assertIn("\ufffd\ufffdt\ufffd\ufffd\ufffd\u20ac.zfd", json.dumps(json.loads(result.stdout), ensure_ascii=False))
 
 
+class Explaining(Case):
+    def test_stages_that_targets_do_not_have(self):
+        program = self.file("t.zf", "table t { a: i32 = bitpack; }\n")
+        for words, says in [(["--emit", "ptx", "--target", "host"], "PTX is of the target nvptx"), (["--emit", "ptx", "--target", "emu"], "for emu give --emit asm"),
+                            (["--emit", "asm", "--target", "nvptx"], "give --emit ptx")]:
+            self.assertEqual(self.bad(2, "explain", *words, program, says=says).stdout, "")
+        for words, has in [(["ptx"], ".target sm_"), (["ptx", "--target", "nvptx"], ".target sm_"), (["asm"], ".text"), (["asm", "--target", "emu"], ".text")]:
+            self.assertIn(has, self.good("explain", "--emit", *words, program))
+
+    def test_values_that_params_cannot_have(self):
+        program = self.file("t.zf", "table t { a: i32 = bitpack; }\n")
+        for value in ("33", "99", "-1", "18446744073709551615"):
+            self.bad(2, "explain", "--emit", "asm", "--shaping", value, program, says="`width`, is in 0..=32")
+        for value in ("18446744073709551616", "x", "", "1,", "--1", " 1", "-9999999999999999999"):
+            self.bad(2, "explain", "--emit", "asm", f"--shaping={value}", program, says="--shaping wants numbers")
+        self.bad(2, "explain", "--emit", "plan", "--shaping", "1", program, says="--shaping goes with")
+        for value in ("0", "32"):
+            self.good("explain", "--emit", "llvm", "--shaping", value, program)
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
