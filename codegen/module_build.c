@@ -26,6 +26,7 @@ typedef struct building {
     zf_module_builder *b;
     zf_container *container; ///< whose params are specialised on, or NULL
     zf_spec *spec;
+    const char *name; ///< of the table
     struct building *next;
 } building;
 
@@ -34,6 +35,11 @@ static zf_status out_of_memory(zf_error *error) { return zf_raise(error, ZF_E_NO
 static zf_status damaged(const building *t, zf_error *error, const char *format, const char *column) {
     zf_raise(error, ZF_E_INDEX_CONTENT, format, column);
     return zf_fail_place(error, ZF_ERR_INPUT, "%s: column %s", zf_container_path(t->container), column);
+}
+
+const char *zf_module_target_name(zf_abi_target target) {
+    if (target.family == ZF_TARGET_HOST) return "host";
+    return target.arch == 80 ? "nvptx of compute capability 8.0" : "nvptx of compute capability 9.0";
 }
 
 void zf_module_note(const zf_module_builder *b, const char *format, ...) {
@@ -102,7 +108,9 @@ static zf_status add_codes(const building *t, const char *name, size_t column, c
     bool more = false;
     if (tuples == NULL) return out_of_memory(error);
     if (shape != NULL && width > 0) ZF_TRY(find_tuples(t, column, shape, &decoder->abi, tuples, &count, &more, error));
-    if (more) zf_module_note(b, "column %s: more than %d tuples of params; others use the general form", name, MOST_TUPLES);
+    if (more)
+        zf_module_note(b, "table %s, column %s: more than %d tuples of params on %s; others use the general form", t->name, name,
+                       MOST_TUPLES, zf_module_target_name(decoder->abi.target));
     out->codes = ZF_NEW_ARRAY(b->arena, zf_module_code, count + 1);
     if (out->codes == NULL) return out_of_memory(error);
     out->code_count = (uint32_t)count + 1;
@@ -134,9 +142,9 @@ static zf_status own(zf_module_builder *b, zf_decoder *decoder, zf_error *error)
     return ZF_OK;
 }
 
-/// What cannot be lowered is left out, and `*reason` says why.
+/// What cannot be lowered is left out, and `reasons`, one per target, say why.
 static zf_status add_vector(const building *t, const zf_column *column, size_t number, const uint8_t *branches,
-                            zf_module_column *out, zf_error *reason, zf_error *error) {
+                            zf_module_column *out, zf_error reasons[TARGETS], zf_error *error) {
     const zf_shape *shape = shape_of(t, number, branches, column->choice_count);
     uint32_t interval = shape != NULL && shape->tree_count > 0 ? shape->trees[0].interval : 0;
     for (size_t k = 0; k < TARGETS; k++) {
@@ -146,7 +154,7 @@ static zf_status add_vector(const building *t, const zf_column *column, size_t n
         zf_status status = zf_decoder_create(t->b->compiler, t->spec, column, branches, column->choice_count, targets[k],
                                              interval, &decoder, &failure);
         if (status == ZF_ERR_UNSUPPORTED) {
-            *reason = failure;
+            reasons[k] = failure;
             continue;
         }
         if (status != ZF_OK) {
@@ -165,25 +173,43 @@ static zf_status add_vector(const building *t, const zf_column *column, size_t n
     return ZF_OK;
 }
 
+/// Says for which targets a column has no code, or not under all alternatives, and why.
+static void note_missing(const building *t, const char *column, const zf_module_column *made, const zf_error reasons[TARGETS]) {
+    for (size_t k = 0; k < TARGETS; k++) {
+        if (reasons[k].status == ZF_OK) continue;
+        uint32_t plans = 0;
+        for (uint32_t p = 0; p < made->plan_count; p++) {
+            zf_abi_target target = made->plans[p].abi.target;
+            plans += target.family == targets[k].family && target.arch == targets[k].arch;
+        }
+        if (made->plan_count == 0) {
+            zf_module_note(t->b, "table %s, column %s: no code for any target: %s", t->name, column, reasons[k].message);
+            return;
+        }
+        zf_module_note(t->b, "table %s, column %s: no code for %s%s: %s", t->name, column, zf_module_target_name(targets[k]),
+                       plans > 0 ? " under some alternatives" : "", reasons[k].message);
+    }
+}
+
 /// The vectors that occur in the file, then those that may occur in others, up to the limit.
 static zf_status add_vectors(const building *t, const zf_column *column, size_t number, zf_module_column *out, zf_error *error) {
     size_t shapes = t->container != NULL ? zf_container_shapes(t->container, number) : 0, vectors = 0;
     uint8_t *branches = calloc(1, column->choice_count + 1u);
     out->plans = ZF_NEW_ARRAY(t->b->arena, zf_module_plan, (shapes + MOST_VECTORS) * TARGETS);
-    zf_error reason = {0};
+    zf_error reasons[TARGETS] = {0};
     zf_status status = branches != NULL && out->plans != NULL ? ZF_OK : out_of_memory(error);
     for (size_t s = 0; s < shapes && status == ZF_OK; s++, vectors++) {
         const zf_shape *shape = zf_container_shape(t->container, number, s);
         if (shape->branch_count != column->choice_count)
             status = damaged(t, error, "column `%s` has another number of choices than its blocks", column->name);
         else
-            status = add_vector(t, column, number, shape->branches, out, &reason, error);
+            status = add_vector(t, column, number, shape->branches, out, reasons, error);
     }
     bool more = true, left_out = false;
     while (more && !left_out && status == ZF_OK) {
         if (shape_of(t, number, branches, column->choice_count) == NULL) {
             left_out = vectors == MOST_VECTORS;
-            if (!left_out) status = add_vector(t, column, number, branches, out, &reason, error);
+            if (!left_out) status = add_vector(t, column, number, branches, out, reasons, error);
             vectors += !left_out;
         }
         if (status == ZF_OK && !left_out) status = zf_branches_next(column, branches, &more, error);
@@ -191,13 +217,10 @@ static zf_status add_vectors(const building *t, const zf_column *column, size_t 
     free(branches);
     if (status != ZF_OK) return status;
     if (left_out) {
-        zf_module_note(t->b, "column %s: its alternatives can be taken in more ways than the %d that are compiled", column->name,
-                       MOST_VECTORS);
+        zf_module_note(t->b, "table %s, column %s: its alternatives can be taken in more ways than the %d that are compiled",
+                       t->name, column->name, MOST_VECTORS);
     }
-    if (reason.status != ZF_OK) {
-        const char *where = out->plan_count > 0 ? "not under every alternative: " : "";
-        zf_module_note(t->b, "column %s: %s%s", column->name, where, reason.message);
-    }
+    note_missing(t, column->name, out, reasons);
     return ZF_OK;
 }
 
@@ -224,7 +247,7 @@ static zf_status add_table(building *t, const char *name, const char *path, cons
                            zf_error *error) {
     const zf_table *table;
     ZF_TRY(zf_container_text_read(text, length, path, name, &t->spec, &table, error));
-    out->name = table->name;
+    out->name = t->name = table->name;
     zf_module_identify(out, text, length);
     out->columns = ZF_NEW_ARRAY(t->b->arena, zf_module_column, table->column_count + 1u);
     if (out->columns == NULL) return out_of_memory(error);

@@ -36,6 +36,8 @@ typedef struct zf_module_builder {
     zf_text images;
 } zf_module_builder;
 
+/// "host", or "nvptx of compute capability 8.0".
+const char *zf_module_target_name(zf_abi_target target);
 /// Tells the caller what is left out.
 void zf_module_note(const zf_module_builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -108,13 +108,15 @@ static const zf_module_piece *piece_of(const zf_module_builder *b, const zf_modu
 }
 
 /// Takes plans out that have no general form, and codes that are missing.
-static void drop_missing(const zf_module_builder *b, zf_module_column *column) {
+static void drop_missing(const zf_module_builder *b, const char *table, zf_module_column *column) {
     uint32_t kept = 0;
     for (uint32_t p = 0; p < column->plan_count; p++) {
         zf_module_plan *plan = &column->plans[p];
         const zf_module_piece *general = piece_of(b, &plan->codes[0]);
         if (general->status != ZF_OK) {
-            zf_module_note(b, "column %s: %s", column->name, general->error.message);
+            zf_module_note(b, "table %s, column %s: no code for %s%s: %s", table, column->name,
+                           zf_module_target_name(plan->abi.target),
+                           plan->shape.branch_count > 0 ? " under some alternatives" : "", general->error.message);
             continue;
         }
         uint32_t codes = 0;
@@ -133,7 +135,8 @@ zf_status zf_module_link(zf_module_builder *b, zf_error *error) {
         if (piece->status == ZF_OK) ZF_TRY(describe(b, piece, error));
     }
     for (uint32_t t = 0; t < b->content.table_count; t++) {
-        for (uint32_t c = 0; c < b->content.tables[t].column_count; c++) drop_missing(b, &b->content.tables[t].columns[c]);
+        for (uint32_t c = 0; c < b->content.tables[t].column_count; c++)
+            drop_missing(b, b->content.tables[t].name, &b->content.tables[t].columns[c]);
     }
     size_t imports;
     const zf_import *known = zf_imports(&imports);

@@ -51,7 +51,10 @@ static bool add(zf_arguments *out, const zf_option *option, const char *value) {
         fprintf(stderr, "zfc %s: --%s takes one of %s, not `%s`\n", out->verb->name, option->name, option->choices, value);
         return false;
     }
-    if (out->given_count == MOST_GIVEN) return usage(out->verb, "too many options, at", option->name, NULL);
+    if (out->given_count == MOST_GIVEN) {
+        fprintf(stderr, "zfc %s: more than %d options, at --%s\n", out->verb->name, MOST_GIVEN, option->name);
+        return false;
+    }
     out->given[out->given_count].option = option;
     out->given[out->given_count++].value = value;
     return true;

@@ -103,7 +103,7 @@ static zf_status load_modules(const zf_arguments *arguments, zf_session *session
     for (int i = 0; i < arguments->given_count; i++) {
         if (strcmp(arguments->given[i].option->name, "module") != 0) continue;
         if (session->module_count == ZF_SESSION_MODULES)
-            return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "more than %d modules", ZF_SESSION_MODULES);
+            return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--module can be given at most %d times", ZF_SESSION_MODULES);
         ZF_TRY(zf_module_load(session->context, arguments->given[i].value, &session->modules[session->module_count], error));
         session->module_count++;
     }

@@ -16,9 +16,11 @@ static int usage(const char *message) {
     return EXIT_BAD_USAGE;
 }
 
+/// What is left out is told under --quiet, too: whoever loads the module meets it.
 static void print_note(void *user, const char *line) {
-    (void)user;
+    json_t *left_out = user;
     fprintf(stderr, "zfc compile: note: %s\n", line);
+    json_array_append_new(left_out, zf_json_text(line));
 }
 
 /// "host,nvptx". False for anything else.
@@ -38,12 +40,14 @@ static bool read_targets(const char *text, zf_module_options *out) {
     }
 }
 
-static zf_status tell(const char *path, const zf_module_stats *stats, double seconds, bool as_json, bool quiet, zf_error *error) {
+static zf_status tell(const char *path, const zf_module_stats *stats, json_t *left_out, double seconds, bool as_json, bool quiet,
+                      zf_error *error) {
     if (as_json) {
-        json_t *object = json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "file", zf_json_text(path), "columns",
+        json_t *object = json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:O}", "file", zf_json_text(path), "columns",
                                    (json_int_t)stats->columns, "general", (json_int_t)stats->general, "specialised",
                                    (json_int_t)stats->specialised, "native_bytes", (json_int_t)stats->native_bytes, "ptx_bytes",
-                                   (json_int_t)stats->image_bytes, "bytes", (json_int_t)stats->bytes, "seconds", seconds);
+                                   (json_int_t)stats->image_bytes, "bytes", (json_int_t)stats->bytes, "seconds", seconds,
+                                   "left_out", left_out);
         zf_status status = zf_json_print(object, error);
         json_decref(object);
         return status;
@@ -73,28 +77,30 @@ static zf_status compile_file(const zf_session *session, const char *input, cons
     return status;
 }
 
-/// False after printing what is wrong.
-static bool compile_program(const zf_session *session, const zf_program_name *name, const zf_module_options *options,
-                            const char *path, zf_module_stats *stats) {
+/// The exit status, after printing what is wrong.
+static int compile_program(const zf_session *session, const zf_program_name *name, const zf_module_options *options,
+                           const char *path, zf_module_stats *stats) {
     zf_error error;
     zf_program *program = NULL;
     zf_status status = zf_program_load(session->compiler, name->path, &program, &error);
-    bool good = false;
+    int exit_status = EXIT_BAD_INPUT;
     if (status != ZF_OK && program) {
         zf_report_diagnostics(zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
     } else if (status != ZF_OK) {
-        zf_report("compile", &error);
+        exit_status = zf_report("compile", &error);
     } else {
         const zf_spec *spec = zf_program_spec(program);
         // Without a name all tables are meant, of which there must be one.
         bool found = name->name || !zf_spec_tables(spec) ? zf_find_table_or_report("compile", spec, name->name) != NULL : true;
         if (found) status = zf_guard_output(spec, NULL, path, &error);
         if (found && status == ZF_OK) status = zf_module_compile(program, name->name, options, path, stats, &error);
-        if (status != ZF_OK) zf_report("compile", &error);
-        good = found && status == ZF_OK;
+        if (status != ZF_OK)
+            exit_status = zf_report("compile", &error);
+        else if (found)
+            exit_status = EXIT_GOOD;
     }
     zf_program_free(program);
-    return good;
+    return exit_status;
 }
 
 static int compile(const zf_session *session, const zf_arguments *arguments, const zf_module_options *options, const char *path) {
@@ -107,10 +113,11 @@ static int compile(const zf_session *session, const zf_arguments *arguments, con
     } else {
         zf_program_name name;
         if (!zf_program_name_read("compile", input, &name)) return EXIT_BAD_USAGE;
-        if (!compile_program(session, &name, options, path, &stats)) return EXIT_BAD_INPUT;
+        int exit_status = compile_program(session, &name, options, path, &stats);
+        if (exit_status != EXIT_GOOD) return exit_status;
     }
     bool as_json = zf_argument(arguments, "json") != NULL;
-    zf_status status = tell(path, &stats, zf_seconds() - begin, as_json, session->quiet, &error);
+    zf_status status = tell(path, &stats, options->note_user, zf_seconds() - begin, as_json, session->quiet, &error);
     return status == ZF_OK ? EXIT_GOOD : zf_report("compile", &error);
 }
 
@@ -126,8 +133,11 @@ int zf_run_compile(zf_arguments *arguments) {
     int status = EXIT_GOOD;
     if (!zf_session_open(arguments, &session, &status)) return status;
     options.threads = session.threads;
-    if (!session.quiet) options.note = print_note;
+    json_t *left_out = json_array();
+    options.note = print_note;
+    options.note_user = left_out;
     status = compile(&session, arguments, &options, path);
+    json_decref(left_out);
     zf_session_close(&session);
     return status;
 }

@@ -207,6 +207,7 @@ int zf_run_decode(zf_arguments *arguments) {
     if (status == ZF_OK && j.json) status = zf_json_print(j.report, &error);
     if (status != ZF_OK) exit_status = zf_report("decode", &error);
     if (status != ZF_OK && made) rmdir(j.directory); // only if it is empty
+    if (made) zf_watch_directory(NULL);
     zf_files_free(&read);
     json_decref(j.report);
     free(selected);

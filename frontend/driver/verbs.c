@@ -34,7 +34,7 @@ static const zf_option
     bench_threads = {"threads", 0, "N", NULL, "threads that decode (default: 1; the copy has always one)"},
     checksums = {"checksums", 0, NULL, NULL, "also verify the blocks' checksums within the time"},
     general = {"general", 0, NULL, NULL, "kernels for all shaping values instead of those made for the block's"},
-    module = {"module", 0, "FILE.zfm", NULL, "take code from this module, and compile nothing; may be given several times"},
+    module = {"module", 0, "FILE.zfm", NULL, "take code from this module, and compile nothing; up to 16 times"},
     targets = {"target", 0, "TARGETS", NULL, "what code is for: `host`, `nvptx` or both, separated by a comma (default: both)"},
     cpu = {"cpu", 0, "LEVEL", "x86-64-v2|x86-64-v3|x86-64-v4", "the least CPU that native code runs on (default: x86-64-v3)"},
     no_cache = {"no-cache", 0, NULL, NULL, "neither read nor write the cache of compiled kernels"};
@@ -99,7 +99,10 @@ const zf_verb zf_verbs[] = {
      "compute "
      "capability 8.0 and 9.0, of which a driver takes the one that suits. The emulated GPU has no code in modules. What cannot "
      "be "
-     "compiled is left out and named. A module is code: load only those whose maker is trusted.",
+     "compiled is left out: notes on standard error, also under `-q`, and `left_out` of `--json` name table, column and target, "
+     "and the exit status stays 0 while any column is left. Of a column at most 64 ways to take its alternatives are compiled, "
+     "those of the file first, and of each at most 64 tuples of params; blocks with other tuples use the general form. A module "
+     "is code: load only those whose maker is trusted.",
      1,
      1,
      zf_run_compile,

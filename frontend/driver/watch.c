@@ -52,4 +52,20 @@ void zf_watch_container(const zf_container *container) {
 }
 
 void zf_watch_outputs(const zf_outputs *outputs) { watch.outputs = outputs; }
-void zf_watch_directory(const char *directory) { watch.directory = directory; }
+/// Files that are written have no name yet, or (where the system has no such files) a hidden one, by which the directory stays.
+static void on_end(int number) {
+    if (watch.directory) rmdir(watch.directory); // only if it is empty
+    signal(number, SIG_DFL);                     // it ends the program as it would have, when this returns
+    raise(number);
+}
+
+void zf_watch_directory(const char *directory) {
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+    watch.directory = directory;
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        struct sigaction action = {.sa_handler = directory ? on_end : SIG_DFL}, before;
+        sigemptyset(&action.sa_mask);
+        if (sigaction(ends[i], NULL, &before) != 0 || before.sa_handler == SIG_IGN) continue; // as with nohup
+        sigaction(ends[i], &action, NULL);
+    }
+}

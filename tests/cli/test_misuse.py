@@ -152,5 +152,47 @@ class Explaining(Case):
             self.good("explain", "--emit", "llvm", "--shaping", value, program)
 
 
+class Compiling(Case):
+    def test_what_is_left_out_is_told(self):
+        program = self.file("t.zf", "table first { a: i32 = bitpack; }\ntable second { a: i32 = bitpack; s: string = plain; }\n")
+        note = "note: table second, column s: no code for any target: "
+        for quiet in ([], ["-q"]):
+            self.assertIn(note, run("compile", *quiet, "-f", program, "-o", self.dir / "t.zfm").stderr)
+        result = run("compile", "--json", "-f", program, "-o", self.dir / "t.zfm")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertTrue(json.loads(result.stdout)["left_out"][0].startswith(note[6:]))
+        result = run("compile", "--json", f"{program}:first", "-o", self.dir / "first.zfm")
+        self.assertEqual((result.stderr, json.loads(result.stdout)["left_out"]), ("", []))
+
+    def test_the_output_is_no_input(self):
+        program = self.file("t.zf", PROGRAM)
+        self.bad(2, "compile", "-f", program, "-o", program, says="ZF2014")
+        self.assertEqual(program.read_text(), PROGRAM)
+
+    def test_modules_are_counted(self):
+        container, module = self.container(), self.dir / "t.zfm"
+        self.good("compile", self.dir / "t.zf", "-o", module)
+        self.good("verify", *["--module", module] * 16, container)
+        self.bad(2, "verify", *["--module", module] * 17, container, says="--module can be given at most 16 times")
+        self.assertIn("up to 16 times", self.good("verify", "--help"))
+        self.bad(2, "verify", *["-q"] * 257, container, says="more than 256 options")
+
+
+class Interrupts(Case):
+    def test_no_empty_directory_is_left(self):
+        container = self.container(200000, program="table t { a: i32 = bitpack; b: i32 = rle(delta(bitpack), bitpack); }\n")
+        out = self.dir / "out"
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = subprocess.Popen([ZFC, "decode", "-q", "--no-cache", "--device", "emu", "-o", out, container], stderr=subprocess.PIPE)
+            end = time.monotonic() + 60
+            while not out.exists() and process.poll() is None and time.monotonic() < end:
+                time.sleep(0.001)
+            time.sleep(0.02) # from the directory's making to its watching is one instruction or two
+            process.send_signal(number)
+            process.communicate(timeout=60)
+            self.assertEqual(process.returncode, -number)
+            self.assertFalse(out.exists())
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
