@@ -15,6 +15,7 @@
 #include "runtime/container_open.h"
 #include "runtime/context.h"
 #include "runtime/error_codes.h"
+#include "runtime/module_format.h"
 
 typedef unsigned long long ull;
 
@@ -60,6 +61,10 @@ static zf_status read_header(const zf_container *c, zf_error *error) {
     uint8_t header[ZF_FORMAT_HEADER_BYTES];
     uint64_t size = c->size < sizeof header ? c->size : sizeof header;
     ZF_TRY(read_at(c, 0, header, size, error));
+    if (size >= 8 && memcmp(header, ZF_MODULE_MAGIC, 8) == 0) {
+        zf_status status = REFUSE(c, ZF_E_NOT_A_CONTAINER, 0, "%.256s is a module, not a container", c->path);
+        return zf_fail_hint(error, status, "zfc takes modules with --module, beside the .zfd file that they decode");
+    }
     if (size < 8 || memcmp(header, ZF_FORMAT_MAGIC, 8) != 0) {
         zf_status status = REFUSE(c, ZF_E_NOT_A_CONTAINER, 0, "%.256s is not a zipflow container", c->path);
         if (size == 0) return zf_fail_hint(error, status, "the file is empty");

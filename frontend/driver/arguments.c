@@ -51,6 +51,10 @@ static bool add(zf_arguments *out, const zf_option *option, const char *value) {
         fprintf(stderr, "zfc %s: --%s takes one of %s, not `%s`\n", out->verb->name, option->name, option->choices, value);
         return false;
     }
+    if (option->argument && !*value) {
+        fprintf(stderr, "zfc %s: --%s is given nothing: it wants %s\n", out->verb->name, option->name, option->argument);
+        return false;
+    }
     if (out->given_count == MOST_GIVEN) {
         fprintf(stderr, "zfc %s: more than %d options, at --%s\n", out->verb->name, MOST_GIVEN, option->name);
         return false;

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include "frontend/driver/driver_codes.h"
+#include "frontend/driver/module_text.h"
+#include "runtime/base/error.h"
 
 bool zf_program_name_read(const char *verb, const char *text, zf_program_name *out) {
     const char *colon = strrchr(text, ':');
@@ -16,7 +18,14 @@ bool zf_program_name_read(const char *verb, const char *text, zf_program_name *o
     memcpy(out->path, text, length);
     out->path[length] = 0;
     out->name = colon ? colon + 1 : NULL;
-    return true;
+    bool is_container = zf_is_container(out->path);
+    if (!is_container && !zf_is_module(out->path)) return true;
+    zf_error error;
+    zf_fail(&error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "%.256s is a %s, and `zfc %s` wants a program (.zf)", out->path,
+            is_container ? "container" : "module", verb);
+    if (is_container) zf_fail_hint(&error, ZF_ERR_USAGE, "`zfc inspect --program` prints the program that it carries");
+    zf_report(verb, &error);
+    return false;
 }
 
 // A program made by a machine may have more tables than a terminal has lines.
@@ -46,6 +55,7 @@ const zf_table *zf_find_table_or_report(const char *verb, const zf_spec *spec, c
         return NULL;
     }
     fprintf(stderr, "zfc %s: error[%s]: the program has no table `%s`\n", verb, ZFC_NO_SUCH_TABLE, name);
+    if (strchr(name, '.')) fprintf(stderr, "  hint: columns cannot be named here: FILE:TABLE\n");
     zf_report_names(name, names, count);
     return NULL;
 }

@@ -13,6 +13,7 @@
 #include "frontend/spec.h"
 #include "runtime/base/error.h"
 #include "runtime/container_open.h"
+#include "runtime/error_codes.h"
 
 enum { MOST_KINDS = 32 };
 
@@ -250,6 +251,8 @@ int zf_run_inspect(zf_arguments *arguments) {
     if (zf_context_create(NULL, &context, &error) != ZF_OK) return zf_report("inspect", &error);
     zf_container *container = NULL;
     zf_status status = zf_container_open(context, arguments->operands[0], &container, &error);
+    if (status != ZF_OK && !error.hint[0] && zf_error_is(&error, ZF_E_NOT_A_CONTAINER))
+        zf_fail_hint(&error, status, "inspect shows containers (.zfd) and modules (.zfm), and this is neither");
     zf_watch_container(container);
     if (status == ZF_OK && zf_argument(arguments, "program") != NULL) {
         size_t length;
