@@ -1,5 +1,6 @@
 // The emulated GPU as a device: the same launches as on a GPU, run on the CPU with every access checked. For tests, and for
 // machines without a GPU; used only when it is named.
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -320,14 +321,29 @@ static const zf_accelerator_ops operations = {
     .event_seconds = event_seconds,
 };
 
+/// $ZIPFLOW_EMU_SEED: a number in decimal, octal (0...) or hexadecimal (0x...). What is none must not pass for the order by
+/// number.
+static zf_status read_seed(uint64_t *seed, zf_error *error) {
+    const char *text = getenv("ZIPFLOW_EMU_SEED");
+    *seed = 0;
+    if (text == NULL || text[0] == 0) return ZF_OK;
+    char *end;
+    errno = 0;
+    *seed = strtoull(text, &end, 0);
+    if (text[0] >= '0' && text[0] <= '9' && *end == 0 && errno == 0) return ZF_OK;
+    zf_status status = zf_raise(error, ZF_E_ARGUMENT, "ZIPFLOW_EMU_SEED is `%.64s`, which is no number of 64 bits", text);
+    return zf_fail_hint(error, status, "0, or nothing, is the order by number; others shuffle");
+}
+
 zf_status zf_emu_create(unsigned threads, zf_accelerator **out, zf_error *error) {
-    emulator *emu = calloc(1, sizeof *emu);
     *out = NULL;
+    uint64_t seed;
+    ZF_TRY(read_seed(&seed, error));
+    emulator *emu = calloc(1, sizeof *emu);
     if (emu == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the emulator");
     emu->base.ops = &operations;
     emu->threads = threads;
-    const char *seed = getenv("ZIPFLOW_EMU_SEED");
-    atomic_init(&emu->seed, seed != NULL ? strtoull(seed, NULL, 0) : 0);
+    atomic_init(&emu->seed, seed);
     zf_emu_memory_init(&emu->memory);
     pthread_mutex_init(&emu->lock, NULL);
     *out = &emu->base;

@@ -29,12 +29,13 @@ static bool read_targets(const char *text, zf_module_options *out) {
     out->no_host = out->no_nvptx = true;
     for (;;) {
         size_t length = strcspn(text, ",");
-        if (length == 4 && memcmp(text, "host", 4) == 0)
-            out->no_host = false;
-        else if (length == 5 && memcmp(text, "nvptx", 5) == 0)
-            out->no_nvptx = false;
-        else
+        bool host = length == 4 && memcmp(text, "host", 4) == 0, nvptx = length == 5 && memcmp(text, "nvptx", 5) == 0;
+        if ((host && out->no_host) || (nvptx && out->no_nvptx)) { // each once
+            out->no_host = out->no_host && !host;
+            out->no_nvptx = out->no_nvptx && !nvptx;
+        } else {
             return false;
+        }
         if (text[length] == 0) return true;
         text += length + 1;
     }
@@ -125,7 +126,10 @@ int zf_run_compile(zf_arguments *arguments) {
     const char *path = zf_argument(arguments, "output");
     zf_module_options options = {.cpu = zf_argument(arguments, "cpu"), .overwrite = zf_argument(arguments, "force") != NULL};
     if (!path) return usage("where to? Give -o OUT.zfm");
-    if (!read_targets(zf_argument(arguments, "target"), &options)) return usage("--target wants host, nvptx, or both");
+    if (!read_targets(zf_argument(arguments, "target"), &options)) return usage("--target wants host, nvptx, or both, each once");
+    int given = 0;
+    for (int i = 0; i < arguments->given_count; i++) given += strcmp(arguments->given[i].option->name, "target") == 0;
+    if (given > 1) return usage("--target is given more than once: both are --target host,nvptx");
     if (!options.overwrite && access(path, F_OK) == 0) {
         return zf_report_exists("compile", path);
     }

@@ -131,6 +131,14 @@ class Reports(Case):
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn("\ufffd\ufffdt\ufffd\ufffd\ufffd\u20ac.zfd", json.dumps(json.loads(result.stdout), ensure_ascii=False))
 
+    def test_seeds_of_the_emulator(self):
+        container = self.container()
+        for seed in ("abc", "-1", " 1", "1x", "0x", "18446744073709551616"):
+            self.bad(2, "verify", "--device", "emu", container, says=["ZIPFLOW_EMU_SEED", f"`{seed}`"], lacks="all good",
+                     env={**os.environ, "ZIPFLOW_EMU_SEED": seed})
+        for seed in ("", "0", "7", "0x1f", "18446744073709551615"):
+            self.good("verify", "--device", "emu", container, env={**os.environ, "ZIPFLOW_EMU_SEED": seed})
+
 
 class Explaining(Case):
     def test_stages_that_targets_do_not_have(self):
@@ -176,6 +184,13 @@ class Compiling(Case):
         self.bad(2, "verify", *["--module", module] * 17, container, says="--module can be given at most 16 times")
         self.assertIn("up to 16 times", self.good("verify", "--help"))
         self.bad(2, "verify", *["-q"] * 257, container, says="more than 256 options")
+
+    def test_targets_are_named_once(self):
+        program = self.file("t.zf", PROGRAM)
+        for words, says in [(["--target", "nvptx,nvptx"], "each once"), (["--target", "host,nvptx,host"], "each once"), (["--target", "emu"], "each once"),
+                            (["--target", "host", "--target", "nvptx"], "more than once")]:
+            self.bad(2, "compile", *words, program, "-o", self.dir / "t.zfm", says=says)
+        self.good("compile", "--target", "nvptx,host", program, "-o", self.dir / "t.zfm")
 
 
 class Interrupts(Case):
