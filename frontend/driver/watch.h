@@ -12,6 +12,7 @@ void zf_watch_start(const char *verb);
 void zf_watch_container(const zf_container *container);
 /// What such an end must clean up: outputs that may have temporary names, and a directory that was made for them. NULL: none.
 void zf_watch_outputs(const zf_outputs *outputs);
+/// The directory goes, while it is empty, also when SIGINT, SIGTERM or SIGHUP ends zfc.
 void zf_watch_directory(const char *directory);
 
 #endif
