@@ -617,8 +617,9 @@ class Usage(Case):
         self.assertIn("did you mean", run("decode", "--roows", "1..2", "x").stderr)
         for rows in ("0..18446744073709551616", "99999999999999999999999..", "0..18446744073709551615", "18446744073709551615.."):
             self.assertIn("below 2^64", self.bad(2, rows, "decode", "-o", "d", "--rows", rows, "x"))
-        for rows in ("5..2", "-1..2", "1...2", "1..-2", "1", "..x", "1..2 ", ""):
+        for rows in ("5..2", "-1..2", "1...2", "1..-2", "1", "..x", "1..2 "):
             self.assertIn("A at most B", self.bad(2, "--rows", "decode", "-o", "d", "--rows", rows, "x"))
+        self.bad(2, "wants A..B", "decode", "-o", "d", "--rows", "", "x")
         container = self.encode(make_rows(10))
         for rows in ("0..18446744073709551614", "11..", "18446744073709551614..", "3..11"):
             self.bad(2, "ZF1106", "decode", "-o", self.dir / "d", "--rows", rows, container)
