@@ -182,6 +182,7 @@ bool zf_lower_param_known(const zf_lower *lower, uint32_t node, const zf_port *p
 void zf_lower_fail(zf_lower *lower, LLVMValueRef v_bad, uint32_t number) {
     zf_cg *cg = lower->cg;
     if (LLVMIsAConstantInt(v_bad) && LLVMConstIntGetZExtValue(v_bad) == 0) return;
+    lower->noted++;
     LLVMValueRef v_old = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
     // A minimum, so that a vectorised loop may keep one per lane.
     LLVMValueRef v_new = zf_cg_select(cg, v_bad, zf_cg_i32(cg, number), zf_cg_i32(cg, ZF_NO_FAILURE));
@@ -224,7 +225,7 @@ void zf_lower_tiles_begin(zf_lower *lower, zf_lower_tiles *tiles, uint32_t edge)
     tiles->v_tile = tiles->loop.v_i;
     LLVMValueRef v_size = zf_cg_i64(cg, lower->kernel->tile);
     LLVMValueRef v_lo = zf_cg_mul(cg, tiles->v_tile, v_size);
-    tiles->v_lo = zf_cg_clamp(cg, v_lo, tiles->v_count, "first output of the tile");
+    tiles->v_lo = zf_cg_umin(cg, v_lo, tiles->v_count);
     tiles->v_hi = zf_cg_clamp(cg, zf_cg_add(cg, v_lo, v_size), tiles->v_count, "end of the tile");
     // Work behind the first failure is for nothing; in a damaged block it could also add up (V25).
     LLVMValueRef v_known = zf_cg_load(cg, cg->ty_i64, lower->v_failure, 8);

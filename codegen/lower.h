@@ -39,6 +39,7 @@ struct zf_lower {
     LLVMValueRef *v_works;
     LLVMValueRef *v_words;    ///< descriptor words loaded so far, by slot
     LLVMValueRef *v_nonempty; ///< per node: whether its output has elements
+    uint32_t noted;           ///< failures that may be noted so far
     LLVMValueRef v_fail;      ///< slot (i32): smallest number of a check that failed, or ZF_NO_FAILURE
     LLVMValueRef v_limit;     ///< slot (i64): strips that begin below may read their bits in whole vectors
     zf_type type;             ///< of what the kernel stores

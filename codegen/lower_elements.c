@@ -23,7 +23,7 @@ LLVMValueRef zf_lower_whole_strips(zf_lower *lower, const zf_lower_tiles *tiles)
     LLVMValueRef v_room = zf_cg_sub(cg, v_limit, v_lo); // strips begin below the limit: ceil(room / 64)
     LLVMValueRef v_most = LLVMBuildLShr(cg->builder, zf_cg_sub(cg, v_room, zf_cg_i64(cg, 1)), v_six, "");
     v_most = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_limit, v_lo), zf_cg_add(cg, v_most, zf_cg_i64(cg, 1)), v_zero);
-    return zf_cg_clamp(cg, v_strips, v_most, "strips whose bits can be read");
+    return zf_cg_umin(cg, v_strips, v_most);
 }
 
 static void strips(zf_lower *lower, LLVMValueRef v_lo, LLVMValueRef v_count) {

@@ -209,7 +209,7 @@ static void visit_group(zf_lower *lower, zf_strip *strip, const visit *v, LLVMVa
     zf_cg_enter(cg, bb_some);
     set(cg, v->at.v_g, v_g);
     LLVMValueRef v_want = zf_cg_sub(cg, v->tiles->v_hi, v_pos);
-    zf_cg_cond_br(cg, zf_cg_edge(cg, zf_cg_icmp(cg, LLVMIntEQ, v_want, v_zero), "a tile that is full"), v->bb_full, bb_take);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_want, v_zero), v->bb_full, bb_take);
     zf_cg_enter(cg, bb_take);
     LLVMValueRef v_left = zf_cg_sub(cg, v_size, v_o), v_n = zf_cg_clamp(cg, v_left, v_want, "elements behind the tile");
     if (lower->running_count > 0 || lower->one_by_one)
@@ -245,7 +245,7 @@ static void walk_strips(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
     LLVMValueRef v_whole = zf_cg_icmp(cg, LLVMIntULE, v_strip_size, zf_cg_sub(cg, v->v_groups, w.v_start));
     v_whole = zf_cg_within(cg, v_whole, "strips all of whose groups exist");
     LLVMValueRef v_readable = zf_cg_icmp(cg, LLVMIntULT, w.v_start, v_limit);
-    v_whole = zf_cg_and(cg, v_whole, zf_cg_within(cg, v_readable, "strips whose bits can be read"));
+    v_whole = zf_cg_and(cg, v_whole, v_readable);
     zf_cg_cond_br(cg, v_whole, bb_fast, bb_slow);
     zf_cg_enter(cg, bb_fast);
     w.fast = (filling){.strip = zf_strip_begin(lower, w.v_start, true), .whole = true};
@@ -315,7 +315,7 @@ static LLVMValueRef last_group(zf_lower *lower, const zf_lower_tiles *tiles, LLV
     LLVMValueRef v_g = zf_lower_seek_entry(lower, zf_lower_root_field(lower, ZF_SEEK_GROUP), tiles->v_tile);
     LLVMValueRef v_o = zf_lower_seek_entry(lower, zf_lower_root_field(lower, ZF_SEEK_OFFSET), tiles->v_tile);
     LLVMValueRef v_inside = zf_cg_icmp(cg, LLVMIntNE, v_o, zf_cg_i64(cg, 0));
-    v_g = zf_cg_clamp(cg, v_g, v_groups, "groups before the tile's end");
+    v_g = zf_cg_umin(cg, v_g, v_groups);
     LLVMValueRef v_behind = zf_cg_add(cg, v_g, zf_cg_resize(cg, v_inside, cg->ty_i64, false));
     set(cg, v_slot, zf_cg_clamp(cg, v_behind, v_groups, "groups that the tile touches"));
     zf_cg_br(cg, bb_known);

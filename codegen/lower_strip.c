@@ -185,7 +185,8 @@ static void limit_strips(zf_lower *lower, const staged *s, const shape *form) {
     LLVMValueRef v_last = LLVMBuildUDiv(cg->builder, v_room, zf_cg_i64(cg, s->stride), "");
     LLVMValueRef v_first_bad = zf_cg_select(cg, v_enough, zf_cg_add(cg, v_last, zf_cg_i64(cg, 1)), zf_cg_i64(cg, 0));
     LLVMValueRef v_limit = LLVMBuildLoad2(cg->builder, cg->ty_i64, lower->v_limit, "");
-    LLVMBuildStore(cg->builder, zf_cg_umin(cg, v_limit, v_first_bad), lower->v_limit);
+    v_limit = zf_cg_umin(cg, v_limit, v_first_bad);
+    if (!zf_cg_site(cg, ZF_SITE_GUARD, "strips whose bits can be read")) LLVMBuildStore(cg->builder, v_limit, lower->v_limit);
     zf_lower_setup_end(lower, bb_before);
 }
 

@@ -126,8 +126,7 @@ static LLVMValueRef find_block(zf_cg *cg, LLVMValueRef v_first, LLVMValueRef v_c
     LLVMBasicBlockRef bb_searched = zf_cg_block(cg, "searched"), bb_found = zf_cg_block(cg, "found");
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_even, v_zero), bb_divide, bb_start);
     zf_cg_enter(cg, bb_divide); // no table is read: the tile's data are one load nearer
-    LLVMValueRef v_block =
-        zf_cg_clamp(cg, LLVMBuildUDiv(cg->builder, *v_tile, v_even, ""), zf_cg_sub(cg, v_count, v_one), "blocks of the launch");
+    LLVMValueRef v_block = zf_cg_umin(cg, LLVMBuildUDiv(cg->builder, *v_tile, v_even, ""), zf_cg_sub(cg, v_count, v_one));
     LLVMBuildStore(cg->builder, v_block, v_low);
     LLVMBuildStore(cg->builder, zf_cg_mul(cg, v_block, v_even), v_begin);
     zf_cg_br(cg, bb_found);
@@ -239,11 +238,8 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
     LLVMValueRef v_count = zf_lower_count(&lower, kernel->edge), v_one = zf_cg_i64(cg, 1);
     // Tiles of the block: one also where it is empty.
     LLVMBasicBlockRef bb_before = zf_lower_setup_begin(&lower);
-    LLVMValueRef v_last = zf_cg_sub(
-        cg,
-        zf_cg_select(cg, zf_cg_edge(cg, zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 0)), "tiles of an empty block"), v_one,
-                     v_count),
-        v_one);
+    LLVMValueRef v_last =
+        zf_cg_sub(cg, zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 0)), v_one, v_count), v_one);
     lower.v_tiles = zf_cg_add(cg, LLVMBuildUDiv(cg->builder, v_last, zf_cg_i64(cg, kernel->tile), ""), v_one);
     zf_lower_setup_end(&lower, bb_before);
     lower.v_begin = lower.v_tile;
@@ -269,7 +265,7 @@ zf_simt_tile zf_simt_tile_of(zf_lower *lower) {
     zf_cg *cg = lower->cg;
     zf_simt_tile tile = {.v_count = zf_lower_count(lower, lower->kernel->edge)};
     LLVMValueRef v_size = zf_cg_i64(cg, lower->kernel->tile), v_lo = zf_cg_mul(cg, lower->v_tile, v_size);
-    tile.v_lo = zf_cg_clamp(cg, v_lo, tile.v_count, "first output of the tile");
+    tile.v_lo = zf_cg_umin(cg, v_lo, tile.v_count);
     tile.v_hi = zf_cg_clamp(cg, zf_cg_add(cg, v_lo, v_size), tile.v_count, "end of the tile");
     LLVMValueRef v_address = LLVMBuildPtrToInt(cg->builder, lower->v_sink, cg->ty_i64, "");
     tile.v_whole = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_and(cg, v_address, zf_cg_i64(cg, 15)), zf_cg_i64(cg, 0));

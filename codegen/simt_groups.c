@@ -54,8 +54,7 @@ static void find_ends(groups *t) {
     // g0 <= end <= groups; and g1 + 1 must not wrap
     LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULE, v_end, t->v_groups),
                  v_whole = zf_cg_icmp(cg, LLVMIntULE, v_g1, t->v_groups);
-    LLVMValueRef v_ok = zf_cg_and(cg, zf_cg_holds(cg, ZF_SITE_CHECK, v_whole, "groups before the tile's end"),
-                                  zf_cg_holds(cg, ZF_SITE_CHECK, v_exists, "groups that the tile touches"));
+    LLVMValueRef v_ok = zf_cg_and(cg, v_whole, zf_cg_holds(cg, ZF_SITE_CHECK, v_exists, "groups that the tile touches"));
     LLVMValueRef v_ordered = zf_cg_icmp(cg, LLVMIntULE, t->v_g0, v_end);
     v_ok = zf_cg_and(cg, v_ok, zf_cg_holds(cg, ZF_SITE_CHECK, v_ordered, "the tile's first group before its last"));
     note_bad(t, zf_cg_not(cg, v_ok));
@@ -91,7 +90,7 @@ static LLVMValueRef size_in_tile(groups *t, LLVMValueRef v_g, LLVMValueRef v_siz
     LLVMValueRef v_outside = zf_cg_icmp(cg, LLVMIntUGE, v_skip, v_stop);
     if (!zf_cg_site(cg, ZF_SITE_CHECK, "the tile's begin inside its first group"))
         note_bad(t, zf_cg_and(cg, v_stored, v_outside));
-    LLVMValueRef v_part = bounded(t, zf_cg_sub(cg, v_stop, zf_cg_clamp(cg, v_skip, v_stop, "elements before the tile")));
+    LLVMValueRef v_part = bounded(t, zf_cg_sub(cg, v_stop, zf_cg_umin(cg, v_skip, v_stop)));
     return zf_cg_select(cg, v_inside, v_part, zf_cg_i32(cg, 0));
 }
 
@@ -167,8 +166,7 @@ static void take_sizes(groups *t, LLVMValueRef v_first, LLVMValueRef v_slots[CHU
     zf_cg_enter(cg, bb_outer);
     for (unsigned k = 0; k < CHUNK_EACH; k++) LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), v_slots[k]);
     LLVMValueRef v_before_end = zf_cg_icmp(cg, LLVMIntULT, v_first, t->v_end);
-    LLVMValueRef v_some = zf_cg_and(cg, zf_cg_within(cg, v_before_end, "chunks that begin in the tile"),
-                                    zf_cg_icmp(cg, LLVMIntUGT, v_after, t->v_g0));
+    LLVMValueRef v_some = zf_cg_and(cg, v_before_end, zf_cg_icmp(cg, LLVMIntUGT, v_after, t->v_g0));
     zf_cg_cond_br(cg, v_some, bb_some, bb_taken);
     zf_cg_enter(cg, bb_some);
     LLVMValueRef v_exist = zf_cg_icmp(cg, LLVMIntULE, v_after, t->v_groups);
@@ -225,7 +223,8 @@ static void clear_bits(groups *t) {
         LLVMBasicBlockRef bb_clear = zf_cg_block(cg, "clear"), bb_next = zf_cg_block(cg, "clear_next");
         LLVMValueRef v_word = zf_cg_add(cg, v_thread, zf_cg_i64(cg, from));
         LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_word, zf_cg_i64(cg, words));
-        zf_cg_cond_br(cg, zf_cg_within(cg, v_exists, "words of bits to clear"), bb_clear, bb_next);
+        if (from + threads > words) v_exists = zf_cg_within(cg, v_exists, "words of bits to clear");
+        zf_cg_cond_br(cg, v_exists, bb_clear, bb_next);
         zf_cg_enter(cg, bb_clear);
         zf_cg_store(cg, zf_cg_i32(cg, 0), zf_cg_at(cg, cg->ty_i32, t->v_bits, v_word), 4);
         zf_cg_br(cg, bb_next);
@@ -258,8 +257,8 @@ static void mark_each(groups *t, LLVMValueRef v_first, const LLVMValueRef *v_siz
         LLVMBasicBlockRef bb_head = zf_cg_block(cg, "head"), bb_next = zf_cg_block(cg, "head_next");
         LLVMValueRef v_within = zf_cg_icmp(cg, LLVMIntULT, v_at, t->v_length);
         LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_sizes[k], v_zero);
-        LLVMValueRef v_here = zf_cg_and(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_some, "groups that have elements"),
-                                        zf_cg_within(cg, v_within, "heads inside the tile"));
+        if (!t->never_empty) v_some = zf_cg_holds(cg, ZF_SITE_MASK, v_some, "groups that have elements");
+        LLVMValueRef v_here = zf_cg_and(cg, v_some, zf_cg_within(cg, v_within, "heads inside the tile"));
         zf_cg_cond_br(cg, v_here, bb_head, bb_next);
         zf_cg_enter(cg, bb_head);
         LLVMValueRef v_bit = LLVMBuildShl(cg->builder, v_one, zf_cg_and(cg, v_at, zf_cg_i32(cg, 31)), "");
@@ -326,7 +325,7 @@ static LLVMValueRef mark_heads(groups *t) {
     LLVMValueRef v_number = zf_cg_sub(cg, t->v_end, v_begin), v_one = zf_cg_i64(cg, 1);
     LLVMValueRef v_chunks =
         LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_number, zf_cg_i64(cg, chunk - 1)), zf_cg_i64(cg, chunk), "");
-    LLVMValueRef v_none = zf_cg_edge(cg, zf_cg_icmp(cg, LLVMIntEQ, v_chunks, zf_cg_i64(cg, 0)), "a tile without groups");
+    LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, v_chunks, zf_cg_i64(cg, 0));
     v_chunks = zf_cg_select(cg, v_none, v_one, v_chunks);
     LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false), zf_cg_i64(cg, CHUNK_EACH));
     zf_cg_loop loop;
@@ -378,7 +377,7 @@ static void count_before(groups *t, bool places, uint32_t warp, LLVMValueRef v_t
     for (uint32_t from = 0; from < words; from += ZF_WARP) {
         LLVMValueRef v_word = zf_cg_add(cg, v_lane, zf_cg_i32(cg, from));
         LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_word, zf_cg_i32(cg, words));
-        v_exists = zf_cg_within(cg, v_exists, "words of bits to count");
+        if (from + ZF_WARP > words) v_exists = zf_cg_within(cg, v_exists, "words of bits to count");
         LLVMValueRef v_index = zf_cg_resize(cg, zf_cg_select(cg, v_exists, v_word, v_zero), cg->ty_i64, false);
         LLVMValueRef v_bits = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_bits, v_index), 4), v_own, v_up;
         if (places) {
@@ -523,7 +522,8 @@ static void cut_rows(groups *t, LLVMValueRef v_from, uint32_t row, unsigned coun
     LLVMValueRef v_q = first_output(t, loop.v_i, row, count);
     LLVMBasicBlockRef bb_some = zf_cg_block(cg, "outputs");
     LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_q, t->v_length);
-    zf_cg_cond_br(cg, zf_cg_within(cg, v_exists, "threads of a cut row"), bb_some, loop.bb_next);
+    if (is_bool) v_exists = zf_cg_within(cg, v_exists, "bytes of a cut row"); // else each output is asked for, too
+    zf_cg_cond_br(cg, v_exists, bb_some, loop.bb_next);
     zf_cg_enter(cg, bb_some);
     LLVMValueRef v_index = zf_cg_add(cg, t->tile->v_lo, zf_cg_resize(cg, v_q, cg->ty_i64, false));
     place places[16];
@@ -532,7 +532,8 @@ static void cut_rows(groups *t, LLVMValueRef v_from, uint32_t row, unsigned coun
     for (unsigned k = 0; k < count; k++) {
         LLVMBasicBlockRef bb_one = zf_cg_block(cg, "output"), bb_next = zf_cg_block(cg, "output_next");
         LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntULT, places[k].v_q, t->v_length);
-        zf_cg_cond_br(cg, zf_cg_within(cg, v_mine, "outputs of a cut row"), bb_one, bb_next);
+        if (lower->v_row_begin == NULL) v_mine = zf_cg_within(cg, v_mine, "outputs of a cut row"); // else rows are asked for, too
+        zf_cg_cond_br(cg, v_mine, bb_one, bb_next);
         zf_cg_enter(cg, bb_one);
         zf_cg_value value = output(t, &places[k], NULL, 0);
         if (is_bool) {

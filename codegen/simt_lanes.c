@@ -127,7 +127,8 @@ static LLVMValueRef take(zf_cg *cg, const window *w, uint64_t at, uint64_t count
         v = zf_cg_funnel(cg, w->v_words[word + 1], v, v_shift);
     else if (shift > 0)
         v = LLVMBuildLShr(cg->builder, v, v_shift, "");
-    return count == 32 ? v : zf_cg_mask(cg, v, zf_cg_i32(cg, (uint32_t)((UINT64_C(1) << count) - 1)), "bits of a lane");
+    if (shift + count == 32) return v; // nothing stands above
+    return zf_cg_mask(cg, v, zf_cg_i32(cg, (uint32_t)((UINT64_C(1) << count) - 1)), "bits of a lane");
 }
 
 LLVMValueRef zf_simt_lane_bits(zf_lower *lower, zf_simt_lanes *lanes, unsigned k, uint32_t edge, uint64_t stride, uint64_t from,

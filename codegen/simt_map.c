@@ -44,7 +44,7 @@ static void strided_begin(zf_lower *lower, strided *s, const zf_simt_shape *shap
     zf_cg *cg = lower->cg;
     LLVMValueRef v_from = zf_cg_add(cg, v_begin, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false));
     LLVMValueRef v_step = zf_cg_i64(cg, shape->threads);
-    LLVMValueRef v_left = zf_cg_sub(cg, v_end, zf_cg_clamp(cg, v_from, v_end, "threads of a cut tile"));
+    LLVMValueRef v_left = zf_cg_sub(cg, v_end, zf_cg_umin(cg, v_from, v_end));
     LLVMValueRef v_times = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_left, zf_cg_i64(cg, shape->threads - 1)), v_step, "");
     zf_cg_loop_begin(cg, &s->loop, zf_cg_i64(cg, 0), v_times, "single");
     s->v_index = zf_cg_add(cg, v_from, zf_cg_mul(cg, s->loop.v_i, v_step));
@@ -125,7 +125,9 @@ void zf_simt_map(zf_lower *lower, const zf_simt_shape *shape) {
         zf_cg_enter(cg, zf_cg_block(cg, "never"));
         return;
     }
+    uint32_t noted = lower->noted;
     whole_tile(lower, &tile, shape);
+    if (lower->noted == noted) return; // nothing can fail
     LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
     LLVMBasicBlockRef bb_again = zf_cg_block(cg, "again"), bb_well = zf_cg_block(cg, "well");
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE)), bb_well, bb_again);

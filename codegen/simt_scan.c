@@ -167,8 +167,10 @@ static void some_elements(row *r) {
     for (unsigned k = 0; k < r->lanes; k++) {
         LLVMBasicBlockRef bb_element = zf_cg_block(cg, "element"), bb_next = zf_cg_block(cg, "element_next");
         LLVMValueRef v_index = zf_cg_add(cg, r->v_first, zf_cg_i64(cg, k));
-        zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_index, r->tile->v_hi), "elements of a cut row"),
-                      bb_element, bb_next);
+        LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_index, r->tile->v_hi);
+        if (lower->v_row_begin == NULL)
+            v_exists = zf_cg_within(cg, v_exists, "elements of a cut row"); // else rows are asked for, too
+        zf_cg_cond_br(cg, v_exists, bb_element, bb_next);
         zf_cg_enter(cg, bb_element);
         set_values(r, k, v_index);
         zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);

@@ -1,6 +1,7 @@
 // The emulated GPU: a kernel is a function that runs one thread; what threads do together they ask the emulator for
 // (runtime/device_emu.c), and every access to memory is announced to it.
 #include <llvm-c/Target.h>
+#include <string.h>
 
 #include "codegen/cg_emit.h"
 #include "codegen/cg_lines.h"
@@ -26,9 +27,8 @@ static LLVMValueRef group(zf_cg *cg) {
 }
 
 static LLVMValueRef shared(zf_cg *cg, uint32_t offset, uint32_t bytes) {
-    (void)bytes;
-    LLVMValueRef v_args[1] = {self(cg)};
-    return zf_cg_byte_at(cg, zf_cg_call(cg, "zf_emu_shared", cg->ty_ptr, v_args, 1), offset);
+    LLVMValueRef v_args[3] = {self(cg), zf_cg_i32(cg, offset), zf_cg_i32(cg, bytes)};
+    return zf_cg_call(cg, "zf_emu_shared", cg->ty_ptr, v_args, 3);
 }
 
 static LLVMValueRef line_here(zf_cg *cg) { return zf_cg_i32(cg, zf_cg_lines_here(cg)); }
@@ -54,6 +54,13 @@ static LLVMValueRef object_of(LLVMValueRef v_pointer) {
     return v_pointer;
 }
 
+static bool is_shared(LLVMValueRef v_object) {
+    if (!LLVMIsACallInst(v_object)) return false;
+    size_t length;
+    const char *name = LLVMGetValueName2(LLVMGetCalledValue(v_object), &length);
+    return length == 13 && memcmp(name, "zf_emu_shared", 13) == 0;
+}
+
 enum { KIND_LOAD, KIND_STORE, KIND_ATOMIC };
 
 static void announce(zf_cg *cg, LLVMTargetDataRef layout, LLVMValueRef v_instruction, LLVMValueRef v_pointer, LLVMTypeRef ty,
@@ -75,6 +82,11 @@ static void announce(zf_cg *cg, LLVMTargetDataRef layout, LLVMValueRef v_instruc
                                   v_line};
         zf_cg_call(cg, "zf_emu_check_local", cg->ty_void, v_args, 7);
         return;
+    }
+    if (is_shared(v_object)) { // of what lies apart in shared memory, each has its end
+        LLVMValueRef v_args[7] = {
+            self(cg), v_pointer, zf_cg_i32(cg, bytes), v_object, LLVMGetOperand(v_object, 2), zf_cg_i32(cg, align), v_line};
+        zf_cg_call(cg, "zf_emu_check_local", cg->ty_void, v_args, 7);
     }
     LLVMValueRef v_args[6] = {self(cg), v_pointer, zf_cg_i32(cg, bytes), zf_cg_i32(cg, align), zf_cg_i32(cg, kind), v_line};
     zf_cg_call(cg, "zf_emu_check", cg->ty_void, v_args, 6);

@@ -19,10 +19,11 @@ typedef enum zf_emu_access { ZF_EMU_LOAD, ZF_EMU_STORE, ZF_EMU_ATOMIC } zf_emu_a
 
 /// X(name, returns, arguments): one row a function.
 #define ZF_EMU_FUNCTIONS(X)                                                                                                      \
-    /* Number of the thread in its block, of the block in the launch, and where its shared memory starts, aligned to 256. */     \
+    /* Number of the thread in its block, of the block in the launch, and `bytes` of its shared memory, which is aligned to   */ \
+    /* 256, from `offset` on. */                                                                                                 \
     X(zf_emu_thread, uint32_t, (void *thread))                                                                                   \
     X(zf_emu_group, uint32_t, (void *thread))                                                                                    \
-    X(zf_emu_shared, void *, (void *thread))                                                                                     \
+    X(zf_emu_shared, void *, (void *thread, uint32_t offset, uint32_t bytes))                                                    \
     /* Waits for all threads of the block; orders their accesses of memory. All must come to the same line. */                   \
     X(zf_emu_barrier, void, (void *thread, uint32_t line))                                                                       \
     /* Of the warp, and all 32 lanes must come to the same one: the value that lane `lane` (0..31) brings; bit i says whether */ \
@@ -33,7 +34,7 @@ typedef enum zf_emu_access { ZF_EMU_LOAD, ZF_EMU_STORE, ZF_EMU_ATOMIC } zf_emu_a
      */                                                                                                                          \
     /* the shared memory, and be aligned. Arguments that are not written: base, blocks, first. */                                \
     X(zf_emu_check, void, (void *thread, const void *at, uint32_t bytes, uint32_t align, uint32_t access, uint32_t line))        \
-    /* The same for an array of the thread. */                                                                                   \
+    /* The same for an array of the thread, or one in shared memory. */                                                          \
     X(zf_emu_check_local, void,                                                                                                  \
       (void *thread, const void *at, uint32_t bytes, const void *object, uint32_t object_bytes, uint32_t align, uint32_t line))
 

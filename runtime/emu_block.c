@@ -105,7 +105,10 @@ static void wait_at(zf_emu_thread_state *thread, zf_emu_state state, uint32_t li
 
 uint32_t zf_emu_thread(void *thread) { return ((const zf_emu_thread_state *)thread)->number; }
 uint32_t zf_emu_group(void *thread) { return ((const zf_emu_thread_state *)thread)->block->group; }
-void *zf_emu_shared(void *thread) { return ((const zf_emu_thread_state *)thread)->block->shared; }
+void *zf_emu_shared(void *thread, uint32_t offset, uint32_t bytes) {
+    (void)bytes; // where it ends is announced with each access
+    return ((const zf_emu_thread_state *)thread)->block->shared + offset;
+}
 void zf_emu_barrier(void *thread, uint32_t line) { wait_at(thread, ZF_EMU_AT_BARRIER, line); }
 
 uint32_t zf_emu_shuffle(void *thread, uint32_t value, uint32_t lane, uint32_t line) {
@@ -264,10 +267,10 @@ void zf_emu_check_local(void *pointer, const void *at, uint32_t bytes, const voi
     zf_emu_thread_state *thread = pointer;
     uint64_t offset = (uintptr_t)at - (uintptr_t)object;
     if (offset > object_bytes || bytes > object_bytes - offset) {
-        FAULT(thread, line, "touches %u bytes at byte %lld of a local array of %u", bytes, (long long)offset, object_bytes);
+        FAULT(thread, line, "touches %u bytes at byte %lld of an array of %u", bytes, (long long)offset, object_bytes);
     }
     if (align != 0 && (uintptr_t)at % align != 0) {
-        FAULT(thread, line, "touches %u bytes of a local array at an address that is %u beyond a multiple of %u", bytes,
+        FAULT(thread, line, "touches %u bytes of an array at an address that is %u beyond a multiple of %u", bytes,
               (uint32_t)((uintptr_t)at % align), align);
     }
 }

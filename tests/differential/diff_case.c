@@ -45,15 +45,27 @@ bool diff_is_ordered(const diff_case *c) {
     return false;
 }
 
-void diff_case_close(diff_case *c) {
-    while (c->decoders != NULL) {
-        diff_decoder *d = c->decoders;
-        c->decoders = d->next;
-        zf_decoder_free(d->decoder);
-        free(d->branches);
-        free(d->tuples);
-        free(d);
+static void free_decoder(diff_decoder *d) {
+    zf_decoder_free(d->decoder);
+    free(d->branches);
+    free(d->tuples);
+    free(d);
+}
+
+void diff_case_forget(diff_case *c, unsigned level) {
+    for (diff_decoder **at = &c->decoders; *at != NULL;) {
+        diff_decoder *d = *at;
+        if (d->level != level) {
+            at = &d->next;
+            continue;
+        }
+        *at = d->next;
+        free_decoder(d);
     }
+}
+
+void diff_case_close(diff_case *c) {
+    for (unsigned level = 0; level < DIFF_FORMS; level++) diff_case_forget(c, level);
 }
 
 // Whether the block's tuple gets code of its own.
@@ -143,11 +155,17 @@ static diff_verdict compare_bytes(comparing *k, const diff_result *got, uint64_t
     return differ(k, what, detail);
 }
 
-// A violation's position is the column's row, or the first of its tile.
-static bool same_place(const comparing *k, uint64_t row) {
-    uint64_t tile = 1, wanted = k->report->root_position;
+// Rows that the column's kernel makes together.
+static uint64_t tile_of(const comparing *k) {
+    uint64_t tile = 1;
     for (uint32_t n = 0; n < k->decoder->abi.kernel_count; n++)
         if (k->decoder->abi.kernels[n].sink < 0) tile = k->decoder->abi.kernels[n].tile;
+    return tile;
+}
+
+// A violation's position is the column's row, or the first of its tile.
+static bool same_place(const comparing *k, uint64_t row) {
+    uint64_t tile = tile_of(k), wanted = k->report->root_position;
     return row == wanted || row == wanted / tile * tile;
 }
 
@@ -170,6 +188,14 @@ static diff_verdict judge(comparing *k, const diff_result *got, const char *what
         k->same_number = k->same_number && got->violation == k->report->violation.number;
         if (behind(k, got)) {
             snprintf(detail, sizeof detail, "row %llu is reported, not the first: V%02u at %llu", (ull)got->row,
+                     k->report->violation.number, (ull)k->report->root_position);
+            return differ(k, what, detail);
+        }
+        // A recording does not know yet where tiles end.
+        bool exact = k->c->undamaged != NULL && strcmp(what, "recorded") != 0;
+        if (exact && got->at_row && got->violation == k->report->violation.number && got->violation < 9 &&
+            k->report->violation.path[0] == 0 && !same_place(k, got->row)) {
+            snprintf(detail, sizeof detail, "row %llu is reported where one place is damaged: V%02u at %llu", (ull)got->row,
                      k->report->violation.number, (ull)k->report->root_position);
             return differ(k, what, detail);
         }
@@ -221,6 +247,43 @@ static diff_verdict check_range(comparing *k, const diff_laid *laid, uint64_t be
     return verdict;
 }
 
+// Rows that cut a tile: at its begin and the next one's end, where vectors are aligned; around a whole one, where they are not;
+// or at its end.
+static diff_verdict check_cut(comparing *k, const diff_laid *laid, uint64_t rows) {
+    uint64_t tile = tile_of(k), begin = data_below(&k->random, (rows + tile - 1) / tile) * tile, end = begin;
+    switch (data_below(&k->random, 3)) {
+    case 0:
+        begin += tile > 256 ? 256 * data_below(&k->random, tile / 256) : 0;
+        end = begin + tile;
+        break;
+    case 1:
+        begin -= begin == 0 ? 0 : 1 + data_below(&k->random, 15);
+        end += 2 * tile;
+        break;
+    default: end += 1 + data_below(&k->random, tile); break;
+    }
+    if (begin > rows) begin = rows;
+    return check_range(k, laid, begin, end < rows ? end : rows);
+}
+
+// One place is damaged, and the tile behind the one that holds it is not: it does not report it.
+static diff_verdict check_beside(comparing *k, const diff_laid *laid, uint64_t at, uint64_t rows) {
+    uint64_t tile = tile_of(k), begin = (at / tile + 1) * tile;
+    if (k->decoder->abi.kernel_count != 1 || begin >= rows) return DIFF_SAME_VIOLATION;
+    diff_call call = call_of(k, laid);
+    diff_result got;
+    call.begin = begin;
+    call.end = begin + tile < rows ? begin + tile : rows;
+    diff_run(&call, &got);
+    k->c->tally->runs++;
+    k->c->tally->ranges++;
+    bool same = got.kind == DIFF_VIOLATED && got.violation == k->report->violation.number && got.at_row;
+    diff_verdict verdict = DIFF_SAME_VIOLATION; // the state that it starts from may be none any more
+    if (got.kind == DIFF_FAULT || same) verdict = differ(k, "the tile behind the damaged one", got.text);
+    diff_result_free(&got);
+    return verdict;
+}
+
 static diff_verdict check_ranges(comparing *k, const diff_laid *laid) {
     uint64_t rows = k->block->counts[0];
     if (k->wanted == NULL) { // the rows of a tile that holds what is wrong
@@ -228,7 +291,8 @@ static diff_verdict check_ranges(comparing *k, const diff_laid *laid) {
         uint64_t at = k->report->root_position;
         bool pulled = number == 1 || (number >= 5 && number <= 8);
         if (!pulled || k->report->violation.path[0] != 0 || at >= rows) return DIFF_SAME_VIOLATION;
-        return check_range(k, laid, at, at + 1);
+        diff_verdict verdict = check_range(k, laid, at, at + 1);
+        return verdict != DIFF_DISAGREE && k->c->beside ? check_beside(k, laid, at, rows) : verdict;
     }
     for (int n = 0; n < 2 && rows > 0; n++) {
         uint64_t begin = data_below(&k->random, rows), length = data_below(&k->random, rows - begin + 1);
@@ -237,38 +301,96 @@ static diff_verdict check_ranges(comparing *k, const diff_laid *laid) {
         diff_verdict verdict = check_range(k, laid, begin, begin + length);
         if (verdict == DIFF_DISAGREE) return verdict;
     }
-    return DIFF_SAME_BYTES;
+    return rows > 0 ? check_cut(k, laid, rows) : DIFF_SAME_BYTES;
 }
 
-// A state that says `lie` must be found.
-static diff_verdict tell_lie(comparing *k, const diff_records *records, const zf_abi_field *field, uint64_t *state,
-                             uint64_t lie) {
-    uint64_t saved = *state;
+// States as they stand in `records`, some of which lie: who decodes the rows begin..end must notice.
+static diff_verdict tell_lie(comparing *k, const diff_records *records, uint64_t begin, uint64_t end, const char *what) {
     diff_verdict verdict = DIFF_SAME_BYTES;
     diff_laid laid;
     diff_result got;
-    if (lie == saved) return verdict;
+    if (!diff_lay_out(k->decoder, k->block, records, &laid, &got)) return differ(k, "layout with a lying state", got.text);
+    diff_call call = call_of(k, &laid);
+    call.begin = begin;
+    call.end = end;
+    diff_run(&call, &got);
+    k->c->tally->runs++;
+    k->c->tally->lies++;
+    if (got.kind == DIFF_FAULT)
+        verdict = differ(k, what, got.text);
+    else if (got.kind == DIFF_BYTES)
+        verdict = differ(k, what, "nobody noticed");
+    diff_result_free(&got);
+    free(laid.bytes);
+    return verdict;
+}
+
+// One state: whoever decodes everything notices, and so does who decodes the tile alone that should end in it: unless it is of
+// empty groups, of which the next tile alone knows.
+static diff_verdict tell_one(comparing *k, const diff_records *records, uint32_t tree, uint32_t field, uint64_t entry,
+                             uint64_t lie) {
+    const zf_abi_tree *abi = &k->decoder->abi.trees[tree];
+    uint64_t *state = &records->values[tree][field * records->entries[tree] + entry], saved = *state;
+    char what[120];
+    if (lie == saved) return DIFF_SAME_BYTES;
     *state = lie;
-    if (diff_lay_out(k->decoder, k->block, records, &laid, &got)) {
-        diff_call call = call_of(k, &laid);
-        diff_run(&call, &got);
-        k->c->tally->runs++;
-        k->c->tally->lies++;
-        char what[96];
-        snprintf(what, sizeof what, "state %s changed from %llu to %llu", field->name, (ull)saved, (ull)lie);
-        if (got.kind == DIFF_FAULT)
-            verdict = differ(k, what, got.text);
-        else if (got.kind == DIFF_BYTES)
-            verdict = differ(k, what, "nobody noticed");
-        diff_result_free(&got);
-        free(laid.bytes);
-    } else
-        verdict = differ(k, "layout with a lying state", got.text);
+    snprintf(what, sizeof what, "state %s of tile %llu changed from %llu to %llu", abi->fields[field].name, (ull)entry + 1,
+             (ull)saved, (ull)lie);
+    diff_verdict verdict = tell_lie(k, records, 0, UINT64_MAX, what);
+    if (verdict != DIFF_DISAGREE && abi->edge == 0 && k->c->full_groups) {
+        strcat(what, ", the tile before");
+        verdict = tell_lie(k, records, entry * abi->interval, (entry + 1) * abi->interval, what);
+    }
     *state = saved;
     return verdict;
 }
 
-// Seek states that lie must be found: a random one, and the one before, which is nearly right (an empty group, say).
+// The sizes of the groups of the column: a stored stream of u32 that adds up to its rows.
+static const uint8_t *sizes_of(const interp_block *block) {
+    for (uint32_t s = 0; s < block->stream_count; s++) {
+        const interp_stored *stream = &block->streams[s];
+        uint64_t sum = 0;
+        if (stream->size != 4 * stream->elements) continue;
+        for (uint64_t e = 0; e < stream->elements; e++) {
+            uint32_t size;
+            memcpy(&size, stream->bytes + 4 * e, 4);
+            sum += size;
+        }
+        if (sum == block->counts[0]) return stream->bytes;
+    }
+    return NULL;
+}
+
+// A tile that begins with a group is said to begin behind the one before: the same place, by another name. Both tiles notice.
+static diff_verdict tell_behind(comparing *k, const diff_records *records, uint32_t tree) {
+    const zf_abi_tree *abi = &k->decoder->abi.trees[tree];
+    uint64_t entries = records->entries[tree], *groups = records->values[tree], *offsets = groups + entries;
+    const uint8_t *sizes = sizes_of(k->block);
+    bool grouped = abi->field_count >= 2 && abi->fields[0].kind == ZF_FIELD_GROUP && abi->fields[1].kind == ZF_FIELD_OFFSET;
+    if (abi->edge != 0 || !grouped || sizes == NULL) return DIFF_SAME_BYTES;
+    diff_verdict verdict = DIFF_SAME_BYTES;
+    unsigned told = 0, most = k->c->seek_interval != 0 ? 4 : 1;
+    uint64_t entry = data_below(&k->random, entries);
+    for (uint64_t e = 0; e < entries && told < most && verdict != DIFF_DISAGREE; e++, entry = (entry + 1) % entries) {
+        if (offsets[entry] != 0 || groups[entry] == 0) continue;
+        uint32_t size;
+        memcpy(&size, sizes + 4 * (groups[entry] - 1), 4);
+        groups[entry]--;
+        offsets[entry] = size;
+        uint64_t at = (entry + 1) * abi->interval, rows = k->block->counts[0];
+        uint64_t end = at + abi->interval < rows ? at + abi->interval : rows;
+        verdict = tell_lie(k, records, 0, UINT64_MAX, "a state behind its group");
+        if (verdict != DIFF_DISAGREE)
+            verdict = tell_lie(k, records, at - abi->interval, at, "a state behind its group, the tile before");
+        if (verdict != DIFF_DISAGREE) verdict = tell_lie(k, records, at, end, "a state behind its group, the tile behind");
+        groups[entry]++;
+        offsets[entry] = 0;
+        told++;
+    }
+    return verdict;
+}
+
+// Seek states that lie must be found: a random one, the one before, which is nearly right (an empty group, say), and others.
 static diff_verdict check_lies(comparing *k, const diff_records *records) {
     if (records->trees == 0) return DIFF_SAME_BYTES;
     uint32_t tree = (uint32_t)data_below(&k->random, records->trees);
@@ -276,19 +398,47 @@ static diff_verdict check_lies(comparing *k, const diff_records *records) {
     uint64_t entries = records->entries[tree];
     if (entries == 0 || abi->field_count == 0) return DIFF_SAME_BYTES;
     uint32_t field = (uint32_t)data_below(&k->random, abi->field_count);
-    uint64_t *states = &records->values[tree][field * entries];
-    uint64_t *state = &states[data_below(&k->random, entries)];
-    uint64_t lie = 0, bits = 8 * (uint64_t)abi->fields[field].bytes;
+    uint64_t entry = data_below(&k->random, entries), state = records->values[tree][field * entries + entry];
+    uint64_t lie = 0, bits = 8 * (uint64_t)abi->fields[field].bytes, bits_first = 8 * (uint64_t)abi->fields[0].bytes;
     switch (data_below(&k->random, 4)) {
-    case 0: lie = *state ^ 1; break;
-    case 1: lie = *state ^ UINT64_C(1) << data_below(&k->random, bits); break;
+    case 0: lie = state ^ 1; break;
+    case 1: lie = state ^ UINT64_C(1) << data_below(&k->random, bits); break;
     case 2: lie = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1; break;
     default: break;
     }
-    diff_verdict verdict = tell_lie(k, records, &abi->fields[field], state, lie);
-    state = &records->values[tree][data_below(&k->random, entries)];
-    if (verdict != DIFF_DISAGREE && *state > 0) verdict = tell_lie(k, records, &abi->fields[0], state, *state - 1);
+    diff_verdict verdict = tell_one(k, records, tree, field, entry, lie);
+    entry = data_below(&k->random, entries);
+    state = records->values[tree][entry];
+    if (verdict != DIFF_DISAGREE && state > 0) verdict = tell_one(k, records, tree, 0, entry, state - 1);
+    if (verdict != DIFF_DISAGREE) verdict = tell_behind(k, records, tree);
+    if (abi->edge != 0) return verdict;
+    // The last far beyond. Groups may not decrease from tile to tile, which is seen before any kernel runs.
+    entry = entries - 1;
+    state = records->values[tree][entry] + (1u << 20);
+    if (verdict != DIFF_DISAGREE) verdict = tell_one(k, records, tree, 0, entry, state & (UINT64_MAX >> (64 - bits_first)));
     return verdict;
+}
+
+// The states of the block that was damaged afterwards, if it still has as many elements: a file that lies in one place only.
+static bool take_states(const comparing *k, diff_records *records) {
+    const interp_block *from = k->c->undamaged;
+    if (from == NULL || k->wanted != NULL || records->trees == 0 || from->edge_count != k->block->edge_count) return false;
+    for (uint32_t e = 0; e < from->edge_count; e++)
+        if (from->counts[e] != k->block->counts[e]) return false;
+    comparing honest = *k;
+    diff_laid laid;
+    diff_result got;
+    honest.block = from;
+    if (!diff_lay_out(k->decoder, from, NULL, &laid, &got)) return false;
+    diff_call call = call_of(&honest, &laid);
+    call.record = records;
+    call.decoder = k->recorder;
+    call.code = k->recorder_code;
+    diff_run(&call, &got);
+    bool good = got.kind == DIFF_BYTES;
+    diff_result_free(&got);
+    free(laid.bytes);
+    return good;
 }
 
 // The states of the block as recorded; then the block decoded from them, whole, in part, and from a lie.
@@ -297,20 +447,23 @@ static diff_verdict run_form(comparing *k) {
     diff_result got;
     if (!diff_lay_out(k->decoder, k->block, NULL, &laid, &got)) return judge(k, &got, "layout");
     diff_records records = diff_records_make(k->decoder, k->block->counts);
+    bool given = take_states(k, &records);
     diff_verdict verdict = k->wanted != NULL ? DIFF_SAME_BYTES : DIFF_SAME_VIOLATION;
     diff_call call = call_of(k, &laid);
     bool recorded = true;
     if (records.trees > 0) {
-        call.record = &records;
-        call.decoder = k->recorder;
-        call.code = k->recorder_code;
-        diff_run(&call, &got);
-        verdict = judge(k, &got, "recorded");
-        recorded = got.kind == DIFF_BYTES;
-        diff_result_free(&got);
-        call.record = NULL;
-        call.decoder = k->decoder;
-        call.code = k->code;
+        if (!given) {
+            call.record = &records;
+            call.decoder = k->recorder;
+            call.code = k->recorder_code;
+            diff_run(&call, &got);
+            verdict = judge(k, &got, "recorded");
+            recorded = got.kind == DIFF_BYTES;
+            diff_result_free(&got);
+            call.record = NULL;
+            call.decoder = k->decoder;
+            call.code = k->code;
+        }
         free(laid.bytes);
         laid.bytes = NULL;
         // States of a run that failed are lies; what is wrong with the block shows all the same.
@@ -327,7 +480,8 @@ static diff_verdict run_form(comparing *k) {
     }
     if (verdict != DIFF_DISAGREE && recorded && laid.bytes != NULL) {
         diff_verdict part = check_ranges(k, &laid);
-        if (part != DIFF_DISAGREE && k->wanted != NULL && !k->may_violate) part = check_lies(k, &records);
+        bool lies = k->wanted != NULL && !k->may_violate && k->level != DIFF_LEVELS - 1;
+        if (part != DIFF_DISAGREE && lies) part = check_lies(k, &records);
         if (part == DIFF_DISAGREE) verdict = part;
     }
     free(laid.bytes);
@@ -342,39 +496,73 @@ static diff_verdict unsupported(comparing *k, const zf_error *error) {
     return DIFF_UNSUPPORTED;
 }
 
+// The form at hand, with code for `shaping` (NULL: the general form).
+static diff_verdict run_code(comparing *k, const uint64_t *shaping) {
+    zf_error error = {0};
+    k->general = shaping == NULL;
+    zf_status status = zf_decoder_code_for(k->decoder, shaping, &k->code, &error);
+    if (status == ZF_ERR_UNSUPPORTED) return unsupported(k, &error);
+    if (status != ZF_OK) return differ(k, "compiling", error.message);
+    if (k->level != DIFF_GPU) {
+        k->recorder = k->decoder;
+        k->recorder_code = k->code;
+    }
+    return run_form(k);
+}
+
+static uint64_t *shaping_of(const comparing *k) {
+    uint32_t count = k->decoder->plan->shaping_count;
+    uint64_t *shaping = calloc(count + 1u, sizeof *shaping);
+    for (uint32_t p = 0; p < count; p++) shaping[p] = diff_param(k->decoder, k->block, k->decoder->plan->shaping[p]);
+    return shaping;
+}
+
 static diff_verdict run_forms(comparing *k) {
     diff_verdict verdict = DIFF_SAME_BYTES;
     for (k->level = 0; k->level < DIFF_FORMS; k->level++) {
+        if (k->level == DIFF_LEVELS - 1 && k->c->undamaged != NULL) continue; // the same checks as at -O0
         k->order = data_below(&k->random, 8);
         zf_error error = {0};
         k->decoder = diff_decoder_for(k->c, k->level, k->block->branches, k->block->branch_count, &error);
         if (k->decoder == NULL && error.status == ZF_ERR_UNSUPPORTED) return unsupported(k, &error);
         if (k->decoder == NULL) return differ(k, "no decoder", error.message);
-        uint32_t shaping_count = k->decoder->plan->shaping_count;
-        uint64_t *shaping = calloc(shaping_count + 1u, sizeof *shaping);
-        for (uint32_t p = 0; p < shaping_count; p++) shaping[p] = diff_param(k->decoder, k->block, k->decoder->plan->shaping[p]);
-        for (unsigned form = shaping_count > 0 && specialises(k->c, k->decoder, shaping) ? 0 : 1; form < 2; form++) {
-            k->general = form == 1;
-            zf_status status = zf_decoder_code_for(k->decoder, k->general ? NULL : shaping, &k->code, &error);
-            if (status == ZF_ERR_UNSUPPORTED)
-                verdict = unsupported(k, &error);
-            else if (status != ZF_OK)
-                verdict = differ(k, "compiling", error.message);
-            else {
-                if (k->level != DIFF_GPU) {
-                    k->recorder = k->decoder;
-                    k->recorder_code = k->code;
-                }
-                verdict = run_form(k);
-            }
-            if (verdict == DIFF_DISAGREE || verdict == DIFF_UNSUPPORTED) {
-                free(shaping);
-                return verdict;
-            }
+        uint64_t *shaping = shaping_of(k);
+        bool special = k->decoder->plan->shaping_count > 0 && specialises(k->c, k->decoder, shaping);
+        bool stop = false;
+        for (unsigned form = special ? 0 : 1; form < 2 && !stop; form++) {
+            verdict = run_code(k, form == 1 ? NULL : shaping);
+            stop = verdict == DIFF_DISAGREE || verdict == DIFF_UNSUPPORTED;
         }
         free(shaping);
+        if (stop) return verdict;
     }
     return k->may_violate ? DIFF_UNREACHED : verdict;
+}
+
+diff_verdict diff_check_form(diff_case *c, const diff_expected *e, const diff_form *form, uint64_t seed, zf_text *message) {
+    comparing k = {.c = c,
+                   .block = &e->block,
+                   .report = &e->report,
+                   .wanted = e->wanted,
+                   .may_violate = e->wanted != NULL && e->report.unreached,
+                   .random = {seed},
+                   .message = message,
+                   .same_number = true};
+    zf_error error = {0};
+    for (unsigned pass = form->level == DIFF_GPU ? 0 : 1; pass < 2; pass++) {
+        k.level = pass == 0 ? 0 : form->level;
+        k.decoder = diff_decoder_for(c, k.level, e->block.branches, e->block.branch_count, &error);
+        if (k.decoder == NULL) return error.status == ZF_ERR_UNSUPPORTED ? unsupported(&k, &error) : differ(&k, "no decoder", "");
+        if (pass == 1) break;
+        k.recorder = k.decoder;
+        if (zf_decoder_code_for(k.decoder, NULL, &k.recorder_code, &error) != ZF_OK)
+            return differ(&k, "no recorder", error.message);
+    }
+    k.order = data_below(&k.random, 8);
+    uint64_t *shaping = form->special ? shaping_of(&k) : NULL;
+    diff_verdict verdict = run_code(&k, shaping);
+    free(shaping);
+    return k.may_violate && verdict != DIFF_DISAGREE && verdict != DIFF_UNSUPPORTED ? DIFF_UNREACHED : verdict;
 }
 
 diff_verdict diff_check_block(diff_case *c, interp *in, const interp_block *block, uint64_t seed, zf_text *message) {

@@ -39,6 +39,9 @@ typedef struct diff_case {
     unsigned tuples;        ///< of shaping values that a decoder gets specialised code for, others are run in the general form
                             ///< alone: compiling is what takes the time. 0: all
     bool exact_nans;        ///< NaNs keep their bits; otherwise any NaN is as good as another where the column is a float
+    bool full_groups;       ///< no group of the column is empty
+    const interp_block *undamaged; ///< the blocks that are compared are this one, damaged in one place each; NULL: they are not
+    bool beside;                   ///< and the tile behind the damaged place has nothing of it
     diff_tally *tally;
     diff_decoder *decoders; ///< made so far
 } diff_case;
@@ -46,10 +49,27 @@ typedef struct diff_case {
 /// Compares one block. `seed` chooses the ranges and lies that are tried besides. On DIFF_DISAGREE *message says what differs, on
 /// DIFF_UNSUPPORTED what is not supported.
 diff_verdict diff_check_block(diff_case *c, interp *in, const interp_block *block, uint64_t seed, zf_text *message);
+/// A block and what the interpreter says of it: `wanted` is NULL where it met a violation.
+typedef struct diff_expected {
+    interp_block block;
+    interp_stream *wanted;
+    interp_report report;
+} diff_expected;
+
+/// One form of the code: the emulated GPU's at DIFF_GPU; specialised for the block's shaping values, or general.
+typedef struct diff_form {
+    unsigned level;
+    bool special;
+} diff_form;
+
+/// Compares one form alone. States for DIFF_GPU are recorded by the host's at level 0.
+diff_verdict diff_check_form(diff_case *c, const diff_expected *expected, const diff_form *form, uint64_t seed, zf_text *message);
 /// The decoder of a level for a vector of branches, kept in the case. NULL with *error.
 zf_decoder *diff_decoder_for(diff_case *c, unsigned level, const uint8_t *branches, uint32_t branch_count, zf_error *error);
 /// Whether any decoder made so far keeps seek states.
 bool diff_is_ordered(const diff_case *c);
+/// Frees the decoders of a level, so that new ones are made when they are asked for.
+void diff_case_forget(diff_case *c, unsigned level);
 /// Frees the decoders.
 void diff_case_close(diff_case *c);
 

@@ -225,6 +225,7 @@ typedef struct running {
     zf_units *units;
     zf_accelerator *gpu;
     zf_units_memory memory;
+    uint64_t values; ///< as it was allocated; the output may begin an element behind it
     uint64_t *words;
 } running;
 
@@ -324,11 +325,13 @@ static void run_on_gpu(const diff_call *call, const zf_block_view *view, uint64_
     if (status == ZF_OK) {
         zf_units_sizes sizes = zf_units_sizes_of(r.units);
         r.words = calloc(zf_units_words(r.units) + 1u, sizeof *r.words);
-        status = r.gpu->ops->allocate(r.gpu, sizes.values, &r.memory.values, &error);
+        uint64_t behind = call->order % 2 == 1 && bits >= 8 ? bits / 8 : 0; // not where vectors are aligned
+        status = r.gpu->ops->allocate(r.gpu, sizes.values + behind, &r.values, &error);
+        r.memory.values = r.values + behind;
         if (status == ZF_OK) status = r.gpu->ops->allocate(r.gpu, sizes.workspace, &r.memory.workspace, &error);
         if (status == ZF_OK && !run_guarded(&r, &status, &error, out)) return; // its memory is lost
         if (status == ZF_OK) status = take_rows(&r, end - call->begin, end - call->begin == view->rows, bits, out, &error);
-        r.gpu->ops->release(r.gpu, r.memory.values);
+        r.gpu->ops->release(r.gpu, r.values);
         r.gpu->ops->release(r.gpu, r.memory.workspace);
         free(r.words);
         zf_units_free(r.units);
@@ -344,16 +347,37 @@ static void run_view(const diff_call *call, const zf_block_view *view, diff_resu
         run_host(call, view, end, out);
 }
 
+// What lies between a block's parts holds anything: nobody may rely on it.
+static void poison_padding(uint8_t *bytes, const zf_block_view *view) {
+    uint8_t *used = calloc(view->bytes + 1, 1);
+    uint64_t first = view->bytes; // where the parts begin
+    for (uint32_t s = 0; s < view->shape->stored_count; s++) {
+        memset(used + view->streams[s].offset, 1, view->streams[s].bytes);
+        if (view->streams[s].offset < first) first = view->streams[s].offset;
+    }
+    for (uint32_t t = 0; t < view->shape->tree_count; t++) {
+        const zf_seek_view *seek = &view->seeks[t];
+        for (uint32_t f = 0; f < view->shape->trees[t].field_count; f++) {
+            memset(used + seek->offsets[f], 1, seek->entries * seek->widths[f]);
+            if (seek->offsets[f] < first) first = seek->offsets[f];
+        }
+    }
+    for (uint64_t at = first; at < view->bytes; at++)
+        if (!used[at]) bytes[at] = 0xa5;
+    free(used);
+}
+
 void diff_run(const diff_call *call, diff_result *out) {
     *out = (diff_result){0};
     kb_memory block = kb_guarded(call->laid->size, ZF_FORMAT_ALIGNMENT);
     memcpy(block.data, call->laid->bytes, call->laid->size);
-    mprotect(block.map, block.mapped - (size_t)sysconf(_SC_PAGESIZE), PROT_READ); // the last page stays out of reach
     zf_block_view view;
     zf_error error = {0};
     if (zf_block_check(&call->decoder->shape, block.data, call->laid->size, false, "block", &view, &error) != ZF_OK) {
         failed(out, &error);
     } else {
+        poison_padding(block.data, &view);
+        mprotect(block.map, block.mapped - (size_t)sysconf(_SC_PAGESIZE), PROT_READ); // the last page stays out of reach
         run_view(call, &view, out);
         zf_block_view_free(&view);
     }

@@ -7,13 +7,12 @@
 
 #include "tests/differential/diff_columns.h"
 #include "tests/differential/diff_file.h"
-#include "tests/interp/data.h"
+#include "tests/differential/diff_trials.h"
 #include "tests/unit/check.h"
 
 typedef unsigned long long ull;
 
-static const uint64_t sizes[] = {0, 1, 4095, 4096, 4097, 8191, 8192, 8193};
-enum { SIZES = sizeof sizes / sizeof sizes[0], CASES = 24, NESTS = 24 };
+enum { NESTS = 24 };
 
 // ---- A column -------------------------------------------------------------------------------------------------
 
@@ -21,31 +20,57 @@ typedef struct run {
     diff_machine machine;
     diff_program program;
     diff_tally tally;
-    uint64_t encoded, refused, other, files;
+    uint64_t encoded, refused, other, damaged, files;
 } run;
 
-static void check_case(run *r, diff_case *c, unsigned number, unsigned k) {
+// What a trial encoded, damaged in one place at a time: the interpreter and all code say the same of it.
+static void check_damaged(run *r, diff_case *c, unsigned number, unsigned k, const diff_trial *t, interp *in,
+                          const interp_block *block) {
+    c->undamaged = block;
+    for (unsigned d = 0; d < DIFF_DAMAGES; d++) {
+        interp_block damaged = *block;
+        zf_text message = {0};
+        if (!diff_trial_damage(in, c->column, number, k, d, &damaged)) continue;
+        c->beside = diff_trial_beside(t, d);
+        diff_verdict verdict = diff_check_block(c, in, &damaged, number * 1000 + k, &message);
+        CHECK(verdict != DIFF_DISAGREE && verdict != DIFF_UNSUPPORTED, "%s = %s, trial %u, damage %u: %s", c->column->name,
+              c->column->codec_text, k, d, message.data != NULL ? message.data : "");
+        r->damaged++;
+        zf_text_free(&message);
+    }
+    c->undamaged = NULL;
+    c->beside = false;
+}
+
+static bool check_trial(run *r, diff_case *c, unsigned number, unsigned k, const diff_trial *t) {
     interp_options options = {.no_verify = true};
     interp *in = interp_create(&options);
-    data_shape shape = (data_shape)((number * 5 + k) % DATA_SHAPES);
-    uint64_t size = sizes[(number + k) % SIZES], seed = number * 1000 + k;
-    interp_stream *plain = data_stream(in, c->column->type, shape, seed, size);
+    interp_stream *plain = data_stream(in, c->column->type, t->shape, t->seed, t->rows);
     interp_block block;
     zf_text message = {0};
     diff_encoded encoded = diff_check_encode(&r->program, c->column, in, plain, &block, &message);
     CHECK(encoded != DIFF_ENCODE_DIFFERS && encoded != DIFF_ENCODE_LIMITED, "%s = %s, %s, %llu: encoding: %s", c->column->name,
-          c->column->codec_text, data_shape_name(shape), (ull)size,
+          c->column->codec_text, data_shape_name(t->shape), (ull)t->rows,
           message.data != NULL ? message.data : "the interpreter gave up");
     r->refused += encoded == DIFF_REFUSED;
     r->other += encoded == DIFF_OTHER_BRANCH;
     if (encoded == DIFF_ENCODED || encoded == DIFF_OTHER_BRANCH) {
         r->encoded++;
-        diff_verdict verdict = diff_check_block(c, in, &block, seed, &message);
+        diff_verdict verdict = diff_check_block(c, in, &block, t->seed, &message);
         CHECK(verdict == DIFF_SAME_BYTES, "%s = %s, %s, %llu: %s %s", c->column->name, c->column->codec_text,
-              data_shape_name(shape), (ull)size, diff_verdict_name(verdict), message.data != NULL ? message.data : "");
+              data_shape_name(t->shape), (ull)t->rows, diff_verdict_name(verdict), message.data != NULL ? message.data : "");
+        check_damaged(r, c, number, k, t, in, &block);
     }
     zf_text_free(&message);
     interp_destroy(in);
+    return encoded != DIFF_REFUSED;
+}
+
+// What an algorithm refuses is tried as one value.
+static void check_case(run *r, diff_case *c, unsigned number, unsigned k, const diff_trial *t) {
+    diff_trial constant = *t;
+    constant.shape = DATA_CONSTANT;
+    if (!check_trial(r, c, number, k, t)) check_trial(r, c, number, k, &constant);
 }
 
 static bool same_bytes(const interp_stream *plain, const diff_file *file) {
@@ -88,6 +113,7 @@ static void run_column(run *r, const zf_column *column, unsigned number) {
                       .spec = diff_program_spec(&r->program),
                       .column = column,
                       .exact_nans = true,
+                      .full_groups = true,
                       .tally = &r->tally},
               narrow = wide;
     uint64_t before = r->encoded;
@@ -95,10 +121,10 @@ static void run_column(run *r, const zf_column *column, unsigned number) {
     narrow.seek_interval = 256;
     snprintf(place, sizeof place, "differential_std 1 1 1 %s", column->table->name);
     diff_set_case(place);
-    for (unsigned k = 0; k < CASES; k++) {
+    for (unsigned k = 0; k < DIFF_TRIALS; k++) {
         // Where nothing is ordered there are no seek states, and it is the same code.
-        bool ordered = diff_is_ordered(&wide);
-        check_case(r, k % 4 == 3 && ordered ? &narrow : &wide, number, k);
+        diff_trial t = diff_trial_of(number, k, column->type);
+        check_case(r, t.narrow && diff_is_ordered(&wide) ? &narrow : &wide, number, k, &t);
     }
     diff_case_close(&wide);
     diff_case_close(&narrow);
@@ -126,8 +152,9 @@ int main(int count, char **arguments) {
         for (int k = 4; k < count; k++) wanted = wanted || strcmp(arguments[k], table->name) == 0;
         if (wanted) run_column(r, table->columns, number);
     }
-    printf("%llu blocks encoded, %llu refused, %llu with other branches; %llu files; %llu runs, %llu elements\n", (ull)r->encoded,
-           (ull)r->refused, (ull)r->other, (ull)r->files, (ull)r->tally.runs, (ull)r->tally.elements);
+    printf("%llu blocks encoded, %llu refused, %llu with other branches, %llu damaged; %llu files; %llu runs, %llu elements\n",
+           (ull)r->encoded, (ull)r->refused, (ull)r->other, (ull)r->damaged, (ull)r->files, (ull)r->tally.runs,
+           (ull)r->tally.elements);
     diff_program_close(&r->program);
     diff_machine_close(&r->machine);
     zf_text_free(&text);

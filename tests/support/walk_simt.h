@@ -58,7 +58,7 @@ static inline void simt_walk_tile(void *thread, const uint8_t *base, const uint6
                                   const uint8_t *values, uint32_t words, uint8_t *out, uint64_t *failure) {
     const uint64_t *row = tile->words, *slots = row + ZF_SIMT_HEAD;
     const uint8_t *block = base + row[ZF_SIMT_BASE] * 256;
-    uint64_t count = slots[1], first = tile->number * WALK_INTERVAL, *sums = zf_emu_shared(thread), sum = 0;
+    uint64_t count = slots[1], first = tile->number * WALK_INTERVAL, *sums = zf_emu_shared(thread, 0, 0), sum = 0;
     uint32_t number = zf_emu_thread(thread);
     for (uint64_t i = first + number; i < first + WALK_INTERVAL && i < count; i += SIMT_THREADS) {
         uint32_t value;

@@ -88,7 +88,7 @@ static void copy(KERNEL_ARGS) {
 static void scan(KERNEL_ARGS) {
     UNUSED_ARGS;
     uint32_t number = zf_emu_thread(thread), lane = number % 32, warp = number / 32;
-    uint32_t *shared = zf_emu_shared(thread);
+    uint32_t *shared = zf_emu_shared(thread, 0, 0);
     uint32_t value = load(thread, (const uint32_t *)(const void *)base + global_index(thread), 1);
     for (uint32_t step = 1; step < 32; step *= 2) {
         uint32_t other = zf_emu_shuffle(thread, value, lane >= step ? lane - step : lane, 2);
@@ -110,7 +110,7 @@ static void scan(KERNEL_ARGS) {
 
 static void atomics(KERNEL_ARGS) {
     UNUSED_ARGS;
-    uint32_t *shared = zf_emu_shared(thread);
+    uint32_t *shared = zf_emu_shared(thread, 0, 0);
     if (zf_emu_thread(thread) == 0) store(thread, shared, 0, 1);
     zf_emu_barrier(thread, 2);
     zf_emu_check(thread, shared, 4, 4, ZF_EMU_ATOMIC, 3);
@@ -192,7 +192,7 @@ static bool is_chosen(void *thread) { return zf_emu_group(thread) == 3 && zf_emu
 #define FAULTY(name, ...)                                                                                                        \
     static void name(KERNEL_ARGS) {                                                                                              \
         UNUSED_ARGS;                                                                                                             \
-        uint32_t *shared = zf_emu_shared(thread), *values = (uint32_t *)(void *)out, number = zf_emu_thread(thread);             \
+        uint32_t *shared = zf_emu_shared(thread, 0, 0), *values = (uint32_t *)(void *)out, number = zf_emu_thread(thread);       \
         (void)shared, (void)values, (void)number;                                                                                \
         __VA_ARGS__                                                                                                              \
     }
@@ -277,8 +277,8 @@ static const fault faults[] = {
     {"a misaligned store", misaligned, "4 beyond a multiple of 16", CHOSEN "25"},
     {"a load beyond shared memory", shared_beyond, "of shared memory, which has 1024", CHOSEN "26"},
     {"a load from the host", host_memory, "where the launch has no memory", CHOSEN "27"},
-    {"beyond a local array", local_beyond, "at byte 12 of a local array of 16", CHOSEN "28"},
-    {"before a local array", local_before, "at byte -4 of a local array of 16", CHOSEN "29"},
+    {"beyond a local array", local_beyond, "at byte 12 of an array of 16", CHOSEN "28"},
+    {"before a local array", local_before, "at byte -4 of an array of 16", CHOSEN "29"},
     {"two writes", write_write, "races with thread", ".zf line 30"},
     {"a write and reads", write_read, "races with thread", ".zf line 31"},
     {"lanes with a shuffle between", lanes_race, "races with thread", ".zf line 32"},

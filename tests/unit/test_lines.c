@@ -102,7 +102,7 @@ static void stay_away(ARGS) {
 
 /// Thread 0, which runs first, writes all shared memory and goes on: what the others touch before the first barrier races.
 static void write_first(ARGS) {
-    if (zf_emu_thread(thread) == 0) zf_emu_check(thread, zf_emu_shared(thread), 256, 4, ZF_EMU_STORE, 0);
+    if (zf_emu_thread(thread) == 0) zf_emu_check(thread, zf_emu_shared(thread, 0, 0), 256, 4, ZF_EMU_STORE, 0);
     wrong.real(thread, base, blocks, first, work, out, failure, block_count, even);
 }
 

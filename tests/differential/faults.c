@@ -1,0 +1,544 @@
+// zf-faults: is the ordinary suite good enough? Leaves out, one at a time, every barrier, mask, guard and check of the kernels of
+// columns of the library (codegen/cg_sites.h), on the emulated GPU and on the host, and runs what test_std.c runs on the column
+// until something is noticed. What nobody notices survives: docs/testing.md explains each.
+//
+//   zf-faults [--every N] [--jobs N] [--sites N] [--at-least PERCENT] [--json FILE] [--commit TEXT] [-v] [TABLE...]
+//
+// --every: one column in so many, each algorithm in any case. --sites: one site in so many. Each fault is compiled and run in a
+// process of its own. The exit status is 1 when fewer are noticed than --at-least says, or when something fails without any
+// fault.
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "codegen/cg_sites.h"
+#include "tests/differential/diff_columns.h"
+#include "tests/differential/diff_encode.h"
+#include "tests/differential/diff_trials.h"
+
+typedef unsigned long long ull;
+
+enum { MOST_SITES = 4096, MOST_EXPECTED = (1 + DIFF_DAMAGES) * DIFF_TRIALS, PATIENCE_MS = 300000, MOST_TUPLES = 7 };
+
+typedef struct command {
+    unsigned every, jobs, sites, at_least;
+    bool verbose;
+    const char *json, *commit;
+    char **tables;
+    int table_count;
+} command;
+
+static const command *given; // what the program was asked for
+
+// ---- What is expected of a column -----------------------------------------------------------------------------
+
+typedef struct trial {
+    diff_trial trial;
+    const interp_block *undamaged; ///< NULL: the block is as it was encoded
+    bool beside;
+    diff_expected expected;
+} trial;
+
+typedef struct column_run {
+    diff_machine *machine;
+    const zf_column *column;
+    unsigned number;
+    interp *in;
+    trial trials[MOST_EXPECTED];
+    unsigned count;
+    FILE *out; // a line per site
+    bool bad;  // something fails without a fault
+} column_run;
+
+static bool expect(column_run *r, const diff_trial *t, const interp_block *undamaged, const interp_block *block) {
+    trial *to = &r->trials[r->count];
+    *to = (trial){.trial = *t, .undamaged = undamaged, .expected = {.block = *block}};
+    interp_stream *out = NULL;
+    interp_status status = interp_decode_stored(r->in, r->column, block, &out, &to->expected.report);
+    if (status != INTERP_OK && status != INTERP_VIOLATION) return false;
+    to->expected.wanted = status == INTERP_OK ? out : NULL;
+    r->count++;
+    return true;
+}
+
+static void make_trials(column_run *r) {
+    for (unsigned k = 0; k < DIFF_TRIALS; k++) {
+        diff_trial t = diff_trial_of(r->number, k, r->column->type);
+        interp_stream *plain = data_stream(r->in, r->column->type, t.shape, t.seed, t.rows);
+        interp_tree *tree;
+        interp_report report;
+        interp_block block;
+        if (interp_encode(r->in, r->column, plain, &tree, &report) != INTERP_OK) {
+            t.shape = DATA_CONSTANT;
+            plain = data_stream(r->in, r->column->type, t.shape, t.seed, t.rows);
+            if (interp_encode(r->in, r->column, plain, &tree, &report) != INTERP_OK) continue;
+        }
+        if (interp_flatten(r->in, r->column, tree, &block) != INTERP_OK) continue;
+        if (!expect(r, &t, NULL, &block)) continue;
+        const interp_block *undamaged = &r->trials[r->count - 1].expected.block;
+        for (unsigned d = 0; d < DIFF_DAMAGES; d++) {
+            interp_block damaged = block;
+            if (!diff_trial_damage(r->in, r->column, r->number, k, d, &damaged)) continue;
+            if (expect(r, &t, undamaged, &damaged)) r->trials[r->count - 1].beside = diff_trial_beside(&t, d);
+        }
+    }
+}
+
+// ---- One form of a column's kernels ---------------------------------------------------------------------------
+
+// Shaping values, and the sites of the code that is made for them. In other code than the first's a site of the same name in the
+// same function is as many-th of its name.
+typedef struct tuple {
+    uint64_t *values;
+    unsigned blocks; ///< of more than one row
+    zf_site *sites;
+    uint32_t count;
+} tuple;
+
+typedef struct form_run {
+    column_run *column;
+    diff_case c;
+    diff_form form;
+    const uint8_t *branches;
+    uint32_t branch_count;
+    zf_sites sites;
+    zf_site noted[MOST_SITES];
+    bool relevant[MOST_EXPECTED];
+    tuple tuples[MOST_TUPLES]; ///< specialised: the one with the most blocks first
+    unsigned tuple_count, tuple_of[MOST_EXPECTED];
+    unsigned seconds; ///< of a processor, that a child may take
+} form_run;
+
+typedef struct verdict {
+    bool found;
+    unsigned trial;
+    char text[160];
+} verdict;
+
+static zf_compiler *compiler_of(const form_run *f) { return diff_compiler(f->column->machine, f->form.level); }
+
+static bool same_site(const zf_site *a, const zf_site *b) {
+    return a->kind == b->kind && strcmp(a->what, b->what) == 0 && strcmp(a->function, b->function) == 0;
+}
+
+// The number that site `number` of the first tuple's code has in another's; 0: it has none such.
+static uint32_t number_in(const form_run *f, const tuple *t, uint32_t number) {
+    uint32_t before = 0;
+    if (number == 0) return 0;
+    for (uint32_t s = 0; s + 1 < number; s++) before += same_site(&f->noted[s], &f->noted[number - 1]);
+    for (uint32_t s = 0; s < t->count; s++)
+        if (same_site(&t->sites[s], &f->noted[number - 1]) && before-- == 0) return s + 1;
+    return 0;
+}
+
+// Runs what is expected, without site `number`, until something differs.
+static void judge(form_run *f, uint32_t number, zf_sites *sites, verdict *out) {
+    for (unsigned k = 0; k < f->column->count && !out->found; k++) {
+        if (!f->relevant[k]) continue;
+        sites->left_out = f->form.special ? number_in(f, &f->tuples[f->tuple_of[k]], number) : number;
+        if (number != 0 && sites->left_out == 0) continue;
+        f->c.undamaged = f->column->trials[k].undamaged;
+        f->c.beside = f->column->trials[k].beside;
+        zf_text message = {0};
+        diff_verdict v =
+            diff_check_form(&f->c, &f->column->trials[k].expected, &f->form, f->column->trials[k].trial.seed, &message);
+        if (v == DIFF_DISAGREE || v == DIFF_UNSUPPORTED) {
+            *out = (verdict){.found = true, .trial = k};
+            snprintf(out->text, sizeof out->text, "%s", message.data != NULL ? message.data : "");
+        }
+        zf_text_free(&message);
+    }
+}
+
+static void judge_fault(form_run *f, uint32_t site, verdict *out) {
+    *out = (verdict){0};
+    int ends[2];
+    if (pipe(ends) != 0) exit(2);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        zf_sites sites = {0};
+        setrlimit(RLIMIT_CPU, &(struct rlimit){f->seconds, f->seconds});
+        diff_case_forget(&f->c, f->form.level);
+        zf_compiler_set_sites(compiler_of(f), &sites);
+        judge(f, site, &sites, out);
+        _exit(write(ends[1], out, sizeof *out) == sizeof *out ? 0 : 2);
+    }
+    close(ends[1]);
+    struct pollfd wait = {.fd = ends[0], .events = POLLIN};
+    bool late = poll(&wait, 1, PATIENCE_MS) == 0;
+    bool told = !late && read(ends[0], out, sizeof *out) == sizeof *out;
+    if (late) kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    close(ends[0]);
+    if (told) return;
+    late = late || (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL));
+    *out = (verdict){.found = true};
+    snprintf(out->text, sizeof out->text, "%s", late ? "it does not end" : "the process dies");
+}
+
+static void print_site(const form_run *f, uint32_t site, const verdict *v) {
+    const column_run *r = f->column;
+    const zf_site *s = &f->noted[site - 1];
+    const trial *t = &r->trials[v->trial];
+    fprintf(r->out, "%u\t%s\t%s\t%s\t%s\t%s\t%s\t%u\t%s\t", r->number, r->column->table->name, zf_kind_name(r->column->type.kind),
+            r->column->codec_text, f->form.level == DIFF_GPU ? "emu" : "host", f->form.special ? "specialised" : "general",
+            s->function, site, zf_site_kind_name(s->kind));
+    fprintf(r->out, "%s\t%s\t", s->what, v->found ? "found" : "survived");
+    if (v->found)
+        fprintf(r->out, "%s %llu rows%s: ", data_shape_name(t->trial.shape), (ull)t->trial.rows,
+                t->undamaged != NULL ? ", damaged" : "");
+    for (const char *at = v->text; *at != 0; at++) fputc(*at == '\n' || *at == '\t' ? ' ' : *at, r->out);
+    fputc('\n', r->out);
+}
+
+static void run_form(form_run *f) {
+    column_run *r = f->column;
+    verdict v = {0};
+    f->sites = (zf_sites){.noted = f->form.special ? NULL : f->noted, .room = f->form.special ? 0 : MOST_SITES};
+    diff_case_forget(&f->c, f->form.level);
+    zf_compiler_set_sites(compiler_of(f), &f->sites);
+    clock_t before = clock();
+    judge(f, 0, &f->sites, &v);
+    f->seconds = 2 + 3 * (unsigned)((clock() - before) / CLOCKS_PER_SEC + 1);
+    zf_compiler_set_sites(compiler_of(f), NULL);
+    if (v.found || f->sites.count > MOST_SITES) {
+        fprintf(stderr, "%s = %s: without a fault: %s\n", r->column->table->name, r->column->codec_text, v.text);
+        r->bad = true;
+        return;
+    }
+    if (f->form.special) {
+        f->sites.count = f->tuples[0].count;
+        memcpy(f->noted, f->tuples[0].sites, f->tuples[0].count * sizeof *f->noted);
+    }
+    uint32_t count = f->sites.count;
+    for (uint32_t site = 1 + r->number % given->sites; site <= count; site += given->sites) {
+        // What is checked before a launch is the same code for both targets.
+        if (f->form.level == DIFF_GPU && strncmp(f->noted[site - 1].function, "zf_check", 8) == 0) continue;
+        judge_fault(f, site, &v);
+        print_site(f, site, &v);
+        if (given->verbose && !v.found) {
+            fprintf(stderr, "survives: %s %s %s: %s %s\n", r->column->table->name, f->form.level == DIFF_GPU ? "emu" : "host",
+                    f->noted[site - 1].function, zf_site_kind_name(f->noted[site - 1].kind), f->noted[site - 1].what);
+        }
+    }
+}
+
+// ---- A column -------------------------------------------------------------------------------------------------
+
+static bool same_branches(const interp_block *a, const interp_block *b) {
+    return a->branch_count == b->branch_count && (a->branch_count == 0 || memcmp(a->branches, b->branches, a->branch_count) == 0);
+}
+
+// The blocks of the same branches, at the default seek interval.
+static unsigned choose(form_run *f, const interp_block *like) {
+    const column_run *r = f->column;
+    unsigned chosen = 0;
+    for (unsigned k = 0; k < r->count; k++) {
+        f->relevant[k] =
+            same_branches(&r->trials[k].expected.block, like) && (!r->trials[k].trial.narrow || !diff_is_ordered(&f->c));
+        chosen += f->relevant[k];
+    }
+    return chosen;
+}
+
+// The block that most others are like.
+static const interp_block *typical(form_run *f) {
+    const column_run *r = f->column;
+    const interp_block *best = NULL;
+    unsigned most = 0;
+    for (unsigned k = 0; k < r->count; k++) {
+        unsigned n = r->trials[k].trial.rows < 2 ? 0 : choose(f, &r->trials[k].expected.block);
+        if (n <= most) continue;
+        most = n;
+        best = &r->trials[k].expected.block;
+    }
+    return best;
+}
+
+static uint64_t *values_of(const zf_decoder *decoder, const interp_block *block) {
+    uint64_t *values = calloc(decoder->plan->shaping_count + 1u, sizeof *values);
+    for (uint32_t p = 0; p < decoder->plan->shaping_count; p++) values[p] = diff_param(decoder, block, decoder->plan->shaping[p]);
+    return values;
+}
+
+static void free_tuples(form_run *f) {
+    for (unsigned t = 0; t < f->tuple_count; t++) {
+        free(f->tuples[t].values);
+        free(f->tuples[t].sites);
+    }
+    f->tuple_count = 0;
+}
+
+// Whether the other way to be most common counts more: as many bits as the type has are no width to judge by, masks are for
+// nothing.
+static bool better(const form_run *f, const zf_decoder *decoder, const tuple *a, const tuple *b) {
+    unsigned full[2] = {0, 0};
+    for (uint32_t p = 0; p < decoder->plan->shaping_count; p++) {
+        unsigned bits = zf_kind_bits(f->column->column->type.kind);
+        full[0] += a->values[p] == bits;
+        full[1] += b->values[p] == bits;
+    }
+    return full[0] != full[1] ? full[0] < full[1] && a->blocks > 0 : a->blocks > b->blocks;
+}
+
+// Specialised code is made for each tuple of shaping values: of the first MOST_TUPLES that come by in blocks of more than a row.
+static void choose_tuples(form_run *f, zf_decoder *decoder) {
+    column_run *r = f->column;
+    size_t bytes = decoder->plan->shaping_count * sizeof(uint64_t);
+    unsigned best = 0;
+    f->sites = (zf_sites){.noted = f->noted, .room = MOST_SITES};
+    zf_compiler_set_sites(compiler_of(f), &f->sites);
+    for (unsigned pass = 0; pass < 2; pass++) {
+        for (unsigned k = 0; k < r->count; k++) {
+            if (!f->relevant[k] || (r->trials[k].trial.rows > 1) != (pass == 0)) continue;
+            uint64_t *values = values_of(decoder, &r->trials[k].expected.block);
+            unsigned n = 0;
+            while (n < f->tuple_count && memcmp(f->tuples[n].values, values, bytes) != 0) n++;
+            const zf_abi_code *code;
+            if (n == f->tuple_count && n < MOST_TUPLES && zf_decoder_code_for(decoder, values, &code, NULL) == ZF_OK) {
+                uint32_t count = f->sites.count < MOST_SITES ? f->sites.count : MOST_SITES;
+                tuple *made = &f->tuples[f->tuple_count++];
+                *made = (tuple){.values = values, .sites = calloc(count + 1, sizeof *made->sites), .count = count};
+                memcpy(made->sites, f->noted, count * sizeof *f->noted);
+                values = NULL;
+            }
+            free(values);
+            f->relevant[k] = n < f->tuple_count;
+            f->tuple_of[k] = n;
+            if (n < f->tuple_count && pass == 0) f->tuples[n].blocks++;
+        }
+    }
+    zf_compiler_set_sites(compiler_of(f), NULL);
+    for (unsigned t = 1; t < f->tuple_count; t++)
+        if (better(f, decoder, &f->tuples[t], &f->tuples[best])) best = t;
+    tuple first = f->tuples[best];
+    f->tuples[best] = f->tuples[0];
+    f->tuples[0] = first;
+    for (unsigned k = 0; k < r->count; k++)
+        if (f->tuple_of[k] == best || f->tuple_of[k] == 0) f->tuple_of[k] = f->tuple_of[k] == best ? 0 : best;
+}
+
+static void run_level(form_run *f, unsigned level) {
+    zf_error error = {0};
+    f->form = (diff_form){.level = level};
+    const interp_block *block = typical(f);
+    if (block == NULL) return;
+    choose(f, block);
+    run_form(f);
+    diff_case_forget(&f->c, level);
+    zf_decoder *decoder = diff_decoder_for(&f->c, level, block->branches, block->branch_count, &error);
+    if (decoder == NULL || decoder->plan->shaping_count == 0) return;
+    choose(f, block);
+    choose_tuples(f, decoder);
+    f->form.special = true;
+    if (f->tuple_count > 0) run_form(f);
+    f->form.special = false;
+    free_tuples(f);
+}
+
+static bool run_column(diff_machine *machine, zf_spec *spec, const zf_column *column, unsigned number, FILE *out) {
+    interp_options options = {.no_verify = true};
+    column_run *r = calloc(1, sizeof *r);
+    form_run *f = calloc(1, sizeof *f);
+    diff_tally tally = {0};
+    *r = (column_run){.machine = machine, .column = column, .number = number, .in = interp_create(&options), .out = out};
+    make_trials(r);
+    *f = (form_run){
+        .column = r,
+        .c = {.machine = machine, .spec = spec, .column = column, .exact_nans = true, .full_groups = true, .tally = &tally}};
+    run_level(f, DIFF_GPU);
+    run_level(f, 0);
+    diff_case_close(&f->c);
+    bool good = !r->bad;
+    interp_destroy(r->in);
+    free(f);
+    free(r);
+    return good;
+}
+
+// ---- All ------------------------------------------------------------------------------------------------------
+
+static bool wanted(const zf_table *table, unsigned number) {
+    for (int k = 0; k < given->table_count; k++)
+        if (strcmp(given->tables[k], table->name) == 0) return true;
+    return given->table_count == 0 && diff_columns_sampled(number, given->every);
+}
+
+// One worker: every jobs-th column.
+static int work(unsigned job, const char *program_text, FILE *out) {
+    diff_machine machine;
+    diff_program program;
+    zf_text message = {0};
+    if (!diff_machine_open(&machine, NULL, &message) || !diff_program_open(&machine, program_text, &program, &message)) {
+        fprintf(stderr, "%s\n", message.data);
+        return 2;
+    }
+    unsigned number = 0, chosen = 0;
+    bool good = true;
+    zf_spec *spec = diff_program_spec(&program);
+    for (const zf_table *table = zf_spec_tables(spec); table != NULL; table = table->next, number++) {
+        if (!wanted(table, number) || chosen++ % given->jobs != job) continue;
+        diff_set_case(table->name);
+        good = run_column(&machine, spec, table->columns, number, out) && good;
+    }
+    fflush(out);
+    return good ? 0 : 1;
+}
+
+// ---- Results --------------------------------------------------------------------------------------------------
+
+// Columns of a worker's line.
+enum { NUMBER, TABLE, TYPE, CODEC, TARGET, FORM, FUNCTION, SITE, KIND, WHAT, VERDICT, TEXT, FIELDS };
+
+// Sites of one place of a kernel: a site per lane, say.
+typedef struct result {
+    char *line, *fields[FIELDS];
+    unsigned sites, found;
+} result;
+
+typedef struct results {
+    result *all;
+    size_t count, room;
+} results;
+
+static bool same_place(const result *a, char *const fields[FIELDS]) {
+    for (unsigned k = 0; k < VERDICT; k++)
+        if (k != SITE && strcmp(a->fields[k], fields[k]) != 0) return false;
+    return true;
+}
+
+static void add_result(results *r, const char *line) {
+    char *copy = strdup(line), *at = copy, *fields[FIELDS];
+    for (unsigned k = 0; k < FIELDS; k++) {
+        fields[k] = at;
+        at += strcspn(at, "\t\n");
+        if (*at != 0) *at++ = 0;
+    }
+    bool found = strcmp(fields[VERDICT], "found") == 0;
+    size_t n = r->count;
+    while (n > 0 && strcmp(r->all[n - 1].fields[NUMBER], fields[NUMBER]) == 0 && !same_place(&r->all[n - 1], fields)) n--;
+    if (n > 0 && same_place(&r->all[n - 1], fields)) {
+        result *known = &r->all[n - 1];
+        if (known->found == 0 && found) known->fields[TEXT] = strdup(fields[TEXT]);
+        known->sites++;
+        known->found += found;
+        free(copy);
+        return;
+    }
+    if (r->count == r->room) {
+        r->room = 2 * r->room + 64;
+        r->all = realloc(r->all, r->room * sizeof *r->all);
+    }
+    r->all[r->count] = (result){.line = copy, .sites = 1, .found = found};
+    memcpy(r->all[r->count++].fields, fields, sizeof fields);
+}
+
+static void put_text(FILE *out, const char *text) {
+    fputc('"', out);
+    for (; *text != 0; text++) {
+        if (*text == '"' || *text == '\\') fputc('\\', out);
+        if ((uint8_t)*text >= ' ') fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void print_json(const results *r, const command *c, FILE *out) {
+    static const char *const names[] = {"column", "type", "codec", "target", "form", "function", "kind", "what"};
+    static const unsigned fields[] = {TABLE, TYPE, CODEC, TARGET, FORM, FUNCTION, KIND, WHAT};
+    fprintf(out, "{\n  \"commit\": ");
+    put_text(out, c->commit);
+    fprintf(out, ",\n  \"command\": \"zf-faults --every %u --sites %u", c->every, c->sites);
+    for (int k = 0; k < c->table_count; k++) fprintf(out, " %s", c->tables[k]);
+    fprintf(out, "\",\n  \"kinds\": {");
+    for (unsigned kind = 0; kind < ZF_SITE_KINDS; kind++) {
+        unsigned sites = 0, found = 0;
+        for (size_t k = 0; k < r->count; k++) {
+            if (strcmp(r->all[k].fields[KIND], zf_site_kind_name((zf_site_kind)kind)) != 0) continue;
+            sites += r->all[k].sites;
+            found += r->all[k].found;
+        }
+        fprintf(out, "%s\"%s\": {\"sites\": %u, \"found\": %u}", kind > 0 ? ", " : "", zf_site_kind_name((zf_site_kind)kind),
+                sites, found);
+    }
+    fprintf(out, "},\n  \"places\": [");
+    for (size_t k = 0; k < r->count; k++) {
+        const result *one = &r->all[k];
+        fprintf(out, "%s\n    {", k > 0 ? "," : "");
+        for (unsigned n = 0; n < sizeof fields / sizeof fields[0]; n++) {
+            fprintf(out, "\"%s\": ", names[n]);
+            put_text(out, one->fields[fields[n]]);
+            fprintf(out, ", ");
+        }
+        fprintf(out, "\"sites\": %u, \"found\": %u, \"by\": ", one->sites, one->found);
+        put_text(out, one->found > 0 ? one->fields[TEXT] : "");
+        fputc('}', out);
+    }
+    fprintf(out, "\n  ]\n}\n");
+}
+
+int main(int count, char **arguments) {
+    command c = {.every = 1, .jobs = 1, .sites = 1, .commit = ""};
+    for (int k = 1; k < count; k++) {
+        const char *a = arguments[k], *next = k + 1 < count ? arguments[k + 1] : "";
+        if (strcmp(a, "-v") == 0) {
+            c.verbose = true;
+        } else if (a[0] != '-') {
+            c.tables = arguments + k;
+            c.table_count = count - k;
+            break;
+        } else {
+            unsigned number = (unsigned)strtoul(next, NULL, 10);
+            if (strcmp(a, "--every") == 0) c.every = number;
+            if (strcmp(a, "--jobs") == 0) c.jobs = number;
+            if (strcmp(a, "--sites") == 0) c.sites = number;
+            if (strcmp(a, "--at-least") == 0) c.at_least = number;
+            if (strcmp(a, "--json") == 0) c.json = next;
+            if (strcmp(a, "--commit") == 0) c.commit = next;
+            k++;
+        }
+    }
+    if (c.every == 0 || c.jobs == 0 || c.sites == 0) return 2;
+    given = &c;
+    zf_text text = {0};
+    diff_columns_families(&text);
+    FILE **outs = calloc(c.jobs, sizeof *outs);
+    bool good = true;
+    for (unsigned job = 0; job < c.jobs; job++) {
+        outs[job] = tmpfile();
+        if (outs[job] == NULL) return 2;
+        if (fork() == 0) _exit(work(job, text.data, outs[job]));
+    }
+    int status;
+    while (wait(&status) > 0) good = good && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    uint64_t sites = 0, found = 0;
+    results all = {0};
+    char *line = NULL;
+    size_t room = 0;
+    for (unsigned job = 0; job < c.jobs; job++) {
+        rewind(outs[job]);
+        while (getline(&line, &room, outs[job]) > 0) {
+            sites++;
+            found += strstr(line, "\tfound\t") != NULL;
+            if (c.json != NULL) add_result(&all, line);
+        }
+        fclose(outs[job]);
+    }
+    FILE *json = c.json != NULL ? fopen(c.json, "w") : NULL;
+    if (json != NULL) {
+        print_json(&all, &c, json);
+        fclose(json);
+    }
+    printf("%llu sites, %llu found, %llu survived\n", (ull)sites, (ull)found, (ull)(sites - found));
+    free(line);
+    free(outs);
+    zf_text_free(&text);
+    return good && sites > 0 && found * 100 >= sites * c.at_least ? 0 : 1;
+}
