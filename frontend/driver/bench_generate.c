@@ -106,6 +106,7 @@ static const zf_generator generators[] = {
     {"bitpack-16-u32", ZF_U32, "bitpack", make_bits, 16},
     {"bitpack-25-u32", ZF_U32, "bitpack", make_bits, 25},
     {"bitpack-32-u32", ZF_U32, "bitpack", make_bits, 32},
+    {"bitpack-1-i64", ZF_I64, "bitpack", make_bits, 1},
     {"bitpack-7-i64", ZF_I64, "bitpack", make_bits, 7},
     {"bitpack-16-i64", ZF_I64, "bitpack", make_bits, 16},
     {"bitpack-25-i64", ZF_I64, "bitpack", make_bits, 25},
