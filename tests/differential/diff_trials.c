@@ -4,6 +4,7 @@
 
 #include "patterns/graph.h"
 #include "tests/differential/gen_program.h"
+#include "tests/interp/interp_internal.h"
 
 // A tile of a map on a GPU is so many rows; those of other kernels divide it.
 static uint64_t tile_of(zf_type type) {
@@ -17,10 +18,38 @@ diff_trial diff_trial_of(unsigned number, unsigned k, zf_type type) {
     data_random random = {number * 1000 + k};
     uint64_t more = tile > 8192 ? 4096 : tile; // of the next tile
     const uint64_t sizes[] = {0, 1, tile - 1, tile, tile + 1, tile + more - 1, 64 + data_below(&random, more), tile + more + 1};
-    return (diff_trial){.shape = (data_shape)((number * 5 + k) % DATA_SHAPES),
-                        .rows = sizes[(number + k) % (sizeof sizes / sizeof sizes[0])],
-                        .seed = number * 1000 + k,
-                        .narrow = (k + k / 8) % 4 == 3};
+    diff_trial t = {.shape = (data_shape)((number * 5 + k) % DATA_SHAPES),
+                    .rows = sizes[(number + k) % (sizeof sizes / sizeof sizes[0])],
+                    .seed = number * 1000 + k};
+    if (k == 9) t = (diff_trial){.shape = DATA_CONSTANT, .rows = tile + 1, .seed = t.seed};
+    t.lines = k == 17 && type.kind != ZF_K_BOOL;
+    if (t.lines) t.rows = tile + 1;
+    t.narrow = t.rows > 1 && (k + k / 8) % 4 == 3;
+    return t;
+}
+
+interp_stream *diff_trial_data(interp *in, const diff_trial *t, zf_type type) {
+    if (!t->lines) return data_stream(in, type, t->shape, t->seed, t->rows);
+    interp_stream *out = interp_stream_new(in, type);
+    data_random random = {t->seed};
+    uint64_t value = 0, step = 0, left = 0;
+    for (uint64_t r = 0; r < t->rows; r++, left--) {
+        if (left == 0) {
+            left = 1 + data_below(&random, 400);
+            step = 1 + data_below(&random, 3);
+        }
+        value += step;
+        double number = (double)(value % 100000);
+        float single = (float)number;
+        uint64_t bits = value;
+        if (type.kind == ZF_K_F64) memcpy(&bits, &number, 8);
+        if (type.kind == ZF_K_F32) {
+            bits = 0;
+            memcpy(&bits, &single, 4);
+        }
+        interp_stream_push(out, zf_kind_is_float(type.kind) ? bits : interp_value_mask(type.kind, bits));
+    }
+    return out;
 }
 
 // ---- Damage ---------------------------------------------------------------------------------------------------
@@ -68,6 +97,30 @@ static void shorten_stream(interp *in, const zf_graph *graph, uint32_t s, interp
     stream->size = bits ? (stream->elements + 6) / 8 : stream->size - stream->size / stream->elements;
     stream->elements--;
     set_count(in, block, edge, stream->elements);
+}
+
+// An edge that nothing stores has an element less than who pulls from it needs.
+static bool shorten_edge(interp *in, const zf_graph *graph, uint64_t which, interp_block *block) {
+    uint32_t edge = 1 + (uint32_t)(which % graph->edge_count);
+    if (edge >= graph->edge_count || graph->edges[edge].stored >= 0 || block->counts[edge] == 0) return false;
+    set_count(in, block, edge, block->counts[edge] - 1);
+    return true;
+}
+
+// One number of those that `bitpack` packs becomes all ones.
+static bool damage_packed(interp *in, const zf_graph *graph, uint64_t at, interp_block *block) {
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const zf_graph_node *node = &graph->nodes[n];
+        if (strncmp(node->inst->name, "bitpack", 7) != 0 || graph->edges[node->inputs[0]].stored < 0) continue;
+        uint64_t width = block->params[node->first_param], count = block->counts[node->output];
+        uint32_t s = (uint32_t)graph->edges[node->inputs[0]].stored;
+        if (width == 0 || width > 64 || count == 0 || count * width > 8 * block->streams[s].size) continue;
+        uint8_t *bytes;
+        own_stream(in, block, s, &bytes);
+        for (uint64_t bit = at % count * width; bit < (at % count + 1) * width; bit++) bytes[bit / 8] |= (uint8_t)(1u << bit % 8);
+        return true;
+    }
+    return false;
 }
 
 static void flip_bit(interp *in, uint32_t s, uint64_t at, interp_block *block) {
@@ -217,8 +270,9 @@ bool diff_trial_damage(interp *in, const zf_column *column, unsigned number, uns
     } else if (turn % 4 == 0) {
         damage_element(in, stream, at, turn % 8 != 0, block);
     } else if (turn % 4 == 2) {
+        if (k % 4 == 1 && shorten_edge(in, graph, k / 4, block)) return true;
         shorten_stream(in, graph, k / 2 % block->stream_count, block);
-    } else {
+    } else if (!damage_packed(in, graph, at + data_below(&random, 16), block)) {
         flip_bit(in, stream, data_next(&random), block);
     }
     return true;

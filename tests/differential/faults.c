@@ -70,13 +70,14 @@ static bool expect(column_run *r, const diff_trial *t, const interp_block *undam
 static void make_trials(column_run *r) {
     for (unsigned k = 0; k < DIFF_TRIALS; k++) {
         diff_trial t = diff_trial_of(r->number, k, r->column->type);
-        interp_stream *plain = data_stream(r->in, r->column->type, t.shape, t.seed, t.rows);
+        interp_stream *plain = diff_trial_data(r->in, &t, r->column->type);
         interp_tree *tree;
         interp_report report;
         interp_block block;
         if (interp_encode(r->in, r->column, plain, &tree, &report) != INTERP_OK) {
             t.shape = DATA_CONSTANT;
-            plain = data_stream(r->in, r->column->type, t.shape, t.seed, t.rows);
+            t.lines = false;
+            plain = diff_trial_data(r->in, &t, r->column->type);
             if (interp_encode(r->in, r->column, plain, &tree, &report) != INTERP_OK) continue;
         }
         if (interp_flatten(r->in, r->column, tree, &block) != INTERP_OK) continue;

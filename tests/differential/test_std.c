@@ -45,7 +45,7 @@ static void check_damaged(run *r, diff_case *c, unsigned number, unsigned k, con
 static bool check_trial(run *r, diff_case *c, unsigned number, unsigned k, const diff_trial *t) {
     interp_options options = {.no_verify = true};
     interp *in = interp_create(&options);
-    interp_stream *plain = data_stream(in, c->column->type, t->shape, t->seed, t->rows);
+    interp_stream *plain = diff_trial_data(in, t, c->column->type);
     interp_block block;
     zf_text message = {0};
     diff_encoded encoded = diff_check_encode(&r->program, c->column, in, plain, &block, &message);
@@ -70,6 +70,7 @@ static bool check_trial(run *r, diff_case *c, unsigned number, unsigned k, const
 static void check_case(run *r, diff_case *c, unsigned number, unsigned k, const diff_trial *t) {
     diff_trial constant = *t;
     constant.shape = DATA_CONSTANT;
+    constant.lines = false;
     if (!check_trial(r, c, number, k, t)) check_trial(r, c, number, k, &constant);
 }
 
