@@ -9,7 +9,7 @@
 
 #include "codegen/lower.h"
 
-enum { ZF_WARP = 32 };
+enum { ZF_WARP = 32, ZF_NEIGHBOURS = 16 };
 
 /// How a kernel is run.
 typedef enum zf_simt_form {
@@ -73,14 +73,19 @@ LLVMValueRef zf_simt_lane_before(zf_lower *lower, LLVMValueRef v_lane, uint32_t 
 void zf_simt_barrier(zf_lower *lower, const char *what);                            ///< of all threads of the block
 LLVMValueRef zf_simt_shuffle(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane); ///< of any scalar type
 
+/// What several bodies of one thread read, loaded before all of them.
+typedef struct zf_simt_stage {
+    LLVMBasicBlockRef bb_loads; ///< runs before the bodies; open while they are built
+    LLVMBasicBlockRef bb_bodies;
+    struct zf_simt_window *windows; ///< what was loaded
+} zf_simt_stage;
+
 /// `count` neighbours whose ranks never fall, and rise by 1 at most from one to the next. What they read of packed bits is
 /// loaded for several of them at once.
 typedef struct zf_simt_neighbours {
-    LLVMValueRef v_ranks[16];
+    LLVMValueRef v_ranks[ZF_NEIGHBOURS];
     unsigned count;
-    LLVMBasicBlockRef bb_stage; ///< runs before the neighbours' bodies; open while they are built
-    LLVMBasicBlockRef bb_bodies;
-    struct zf_simt_window *windows;
+    zf_simt_stage stage;
 } zf_simt_neighbours;
 void zf_simt_neighbours_begin(zf_lower *lower, zf_simt_neighbours *neighbours);
 void zf_simt_neighbours_end(zf_lower *lower, zf_simt_neighbours *neighbours);
@@ -103,9 +108,7 @@ zf_cg_value zf_simt_near_element(zf_lower *lower, const zf_simt_near *near, uint
 typedef struct zf_simt_lanes {
     LLVMValueRef v_first;
     unsigned count;
-    LLVMBasicBlockRef bb_stage; ///< runs before the lanes' bodies; open while they are built
-    LLVMBasicBlockRef bb_bodies;
-    struct zf_simt_window *windows;
+    zf_simt_stage stage;
 } zf_simt_lanes;
 zf_simt_lanes zf_simt_lanes_begin(zf_lower *lower, LLVMValueRef v_first, unsigned count);
 void zf_simt_lanes_end(zf_lower *lower, zf_simt_lanes *lanes);

@@ -1,10 +1,9 @@
-// What C contiguous elements of one thread read at their own index, loaded for all of them at once.
+// What several bodies of one thread read, loaded for all of them at once, before the bodies: what C contiguous elements read at
+// their own index, and what neighbours read near a known index.
 //
 // Bits: the words that hold the bits of all lanes are loaded once and shifted so that lane 0's begin at bit 0; every lane then
 // takes its bits by constant shifts.
 #include "codegen/simt.h"
-
-#include <string.h>
 
 enum { MOST_WORDS = 40 };
 
@@ -19,23 +18,57 @@ struct zf_simt_window {
 };
 typedef struct zf_simt_window window;
 
+static void begin(zf_cg *cg, zf_simt_stage *stage, const char *loads, const char *bodies) {
+    *stage = (zf_simt_stage){.bb_loads = zf_cg_block(cg, loads), .bb_bodies = zf_cg_block(cg, bodies)};
+    zf_cg_br(cg, stage->bb_loads);
+    zf_cg_enter(cg, stage->bb_bodies);
+}
+
+static void end(zf_cg *cg, const zf_simt_stage *stage) {
+    LLVMBasicBlockRef bb_before = zf_cg_here(cg);
+    zf_cg_enter(cg, stage->bb_loads);
+    zf_cg_br(cg, stage->bb_bodies);
+    zf_cg_enter(cg, bb_before);
+}
+
+// From the bodies to the loads, and back to the block that this returns.
+static LLVMBasicBlockRef to_loads(zf_cg *cg, const zf_simt_stage *stage) {
+    LLVMBasicBlockRef bb_before = zf_cg_here(cg);
+    zf_cg_enter(cg, stage->bb_loads);
+    return bb_before;
+}
+
+static void from_loads(zf_cg *cg, zf_simt_stage *stage, LLVMBasicBlockRef bb_before) {
+    stage->bb_loads = zf_cg_here(cg);
+    zf_cg_enter(cg, bb_before);
+}
+
+static window *find(const zf_simt_stage *stage, const window *like) {
+    for (window *w = stage->windows; w != NULL; w = w->next) {
+        bool same = w->edge == like->edge && w->elements == like->elements && w->stride == like->stride && w->port == like->port;
+        if (same && w->from == like->from && w->count == like->count) return w;
+    }
+    return NULL;
+}
+
+static window *add(zf_cg *cg, zf_simt_stage *stage, const window *like, unsigned words) {
+    window *w = ZF_NEW(cg->arena, window);
+    *w = *like;
+    w->v_words = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, words);
+    w->next = stage->windows;
+    stage->windows = w;
+    return w;
+}
+
+// ---- Lanes ----------------------------------------------------------------------------------------------------
+
 zf_simt_lanes zf_simt_lanes_begin(zf_lower *lower, LLVMValueRef v_first, unsigned count) {
-    zf_cg *cg = lower->cg;
     zf_simt_lanes lanes = {.v_first = v_first, .count = count};
-    lanes.bb_stage = zf_cg_block(cg, "lanes_load");
-    lanes.bb_bodies = zf_cg_block(cg, "lanes");
-    zf_cg_br(cg, lanes.bb_stage);
-    zf_cg_enter(cg, lanes.bb_bodies);
+    begin(lower->cg, &lanes.stage, "lanes_load", "lanes");
     return lanes;
 }
 
-void zf_simt_lanes_end(zf_lower *lower, zf_simt_lanes *lanes) {
-    zf_cg *cg = lower->cg;
-    LLVMBasicBlockRef bb_before = zf_cg_here(cg);
-    zf_cg_enter(cg, lanes->bb_stage);
-    zf_cg_br(cg, lanes->bb_bodies);
-    zf_cg_enter(cg, bb_before);
-}
+void zf_simt_lanes_end(zf_lower *lower, zf_simt_lanes *lanes) { end(lower->cg, &lanes->stage); }
 
 zf_lower_env zf_simt_lane_env(zf_lower *lower, uint32_t node, zf_simt_lanes *lanes, unsigned k) {
     zf_lower_env env = zf_lower_env_make(lower, node);
@@ -43,23 +76,6 @@ zf_lower_env zf_simt_lane_env(zf_lower *lower, uint32_t node, zf_simt_lanes *lan
     env.lane_k = k;
     env.v_i = zf_cg_add(lower->cg, lanes->v_first, zf_cg_i64(lower->cg, k));
     return env;
-}
-
-static window *find(zf_simt_lanes *lanes, const window *like) {
-    for (window *w = lanes->windows; w != NULL; w = w->next) {
-        bool same = w->edge == like->edge && w->elements == like->elements && w->stride == like->stride && w->port == like->port;
-        if (same && w->from == like->from && w->count == like->count) return w;
-    }
-    return NULL;
-}
-
-static window *add(zf_cg *cg, zf_simt_lanes *lanes, const window *like, unsigned words) {
-    window *w = ZF_NEW(cg->arena, window);
-    *w = *like;
-    w->v_words = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, words + 1);
-    w->next = lanes->windows;
-    lanes->windows = w;
-    return w;
 }
 
 static unsigned power_of_two_in(uint64_t bytes, unsigned most) {
@@ -87,9 +103,8 @@ static void load_vectors(zf_cg *cg, LLVMTypeRef ty, unsigned size, LLVMValueRef 
 
 static void load_window(zf_lower *lower, zf_simt_lanes *lanes, window *w) {
     zf_cg *cg = lower->cg;
-    LLVMBasicBlockRef bb_before = zf_cg_here(cg);
     LLVMValueRef v_pointer = zf_lower_pointer(lower, w->edge);
-    zf_cg_enter(cg, lanes->bb_stage);
+    LLVMBasicBlockRef bb_before = to_loads(cg, &lanes->stage);
     uint64_t span = (lanes->count - 1) * w->stride + w->count; // bits of all lanes
     LLVMValueRef v_bit = zf_cg_mul(cg, lanes->v_first, zf_cg_i64(cg, w->stride));
     if (lanes->count * w->stride % 32 == 0) { // lane 0 is always at the same bit of a word
@@ -115,8 +130,7 @@ static void load_window(zf_lower *lower, zf_simt_lanes *lanes, window *w) {
         }
         w->v_words[words] = zf_cg_i32(cg, 0);
     }
-    lanes->bb_stage = zf_cg_here(cg);
-    zf_cg_enter(cg, bb_before);
+    from_loads(cg, &lanes->stage, bb_before);
 }
 
 // `count` (at most 32) bits from bit `at` of the window's words.
@@ -138,9 +152,9 @@ LLVMValueRef zf_simt_lane_bits(zf_lower *lower, zf_simt_lanes *lanes, unsigned k
     if (count > 64 || stride > 32 * MOST_WORDS) return NULL;
     if ((lanes->count - 1) * stride + count + 64 > 32 * MOST_WORDS) return NULL;
     window like = {.edge = edge, .stride = stride, .from = from, .count = count};
-    window *w = find(lanes, &like);
+    window *w = find(&lanes->stage, &like);
     if (w == NULL) {
-        w = add(cg, lanes, &like, MOST_WORDS + 4);
+        w = add(cg, &lanes->stage, &like, MOST_WORDS + 5); // the last: zeros above the bits
         load_window(lower, lanes, w);
     }
     uint64_t at = w->at + k * stride;
@@ -159,14 +173,13 @@ LLVMValueRef zf_simt_lane_scaled_bits(const zf_lower_env *env, uint32_t edge, co
     while (together > 1 && together * limit > 64) together /= 2;
     if (together == 1 || limit == 0) return NULL;
     window like = {.edge = edge, .port = port};
-    window *w = find(lanes, &like);
+    window *w = find(&lanes->stage, &like);
     bool is_wide = together * limit > 32;
     LLVMTypeRef ty = is_wide ? cg->ty_i64 : cg->ty_i32;
     if (w == NULL) {
-        w = add(cg, lanes, &like, lanes->count);
-        LLVMBasicBlockRef bb_before = zf_cg_here(cg);
+        w = add(cg, &lanes->stage, &like, lanes->count);
         LLVMValueRef v_pointer = zf_lower_pointer(lower, edge);
-        zf_cg_enter(cg, lanes->bb_stage);
+        LLVMBasicBlockRef bb_before = to_loads(cg, &lanes->stage);
         zf_lower_env at_stage = *env;
         LLVMValueRef v_width = zf_cg_resize(cg, at_stage.env.param(cg, &at_stage.env, port).v, cg->ty_i64, false);
         LLVMValueRef v_mask = zf_cg_resize(cg, zf_cg_low_mask(cg, v_width, limit), ty, false);
@@ -180,8 +193,7 @@ LLVMValueRef zf_simt_lane_scaled_bits(const zf_lower_env *env, uint32_t edge, co
                 w->v_words[first + k] = zf_cg_resize(cg, zf_cg_and(cg, v_down, v_mask), cg->ty_i64, false);
             }
         }
-        lanes->bb_stage = zf_cg_here(cg);
-        zf_cg_enter(cg, bb_before);
+        from_loads(cg, &lanes->stage, bb_before);
     }
     return w->v_words[env->lane_k];
 }
@@ -194,18 +206,16 @@ zf_cg_value zf_simt_lane_element(zf_lower *lower, zf_simt_lanes *lanes, unsigned
         return zf_cg_scalar(type, zf_cg_resize(cg, v_bit, cg->ty_i1, false));
     }
     window like = {.edge = edge, .elements = true};
-    window *w = find(lanes, &like);
+    window *w = find(&lanes->stage, &like);
     if (w == NULL) {
-        w = add(cg, lanes, &like, lanes->count);
-        LLVMBasicBlockRef bb_before = zf_cg_here(cg);
+        w = add(cg, &lanes->stage, &like, lanes->count);
         LLVMValueRef v_pointer = zf_lower_pointer(lower, edge);
-        zf_cg_enter(cg, lanes->bb_stage);
+        LLVMBasicBlockRef bb_before = to_loads(cg, &lanes->stage);
         unsigned size = zf_kind_size(type.kind);
         LLVMTypeRef ty = zf_cg_type(cg, type);
         LLVMValueRef v_from = zf_cg_at(cg, ty, v_pointer, lanes->v_first);
         load_vectors(cg, ty, size, v_from, lanes->count, power_of_two_in((uint64_t)size * lanes->count, 16), w->v_words);
-        lanes->bb_stage = zf_cg_here(cg);
-        zf_cg_enter(cg, bb_before);
+        from_loads(cg, &lanes->stage, bb_before);
     }
     return zf_cg_scalar(type, w->v_words[k]);
 }
@@ -226,29 +236,18 @@ static LLVMValueRef near_word(zf_lower *lower, LLVMValueRef v_base, LLVMValueRef
 }
 
 void zf_simt_neighbours_begin(zf_lower *lower, zf_simt_neighbours *neighbours) {
-    zf_cg *cg = lower->cg;
-    neighbours->bb_stage = zf_cg_block(cg, "neighbours_load");
-    neighbours->bb_bodies = zf_cg_block(cg, "neighbours");
-    zf_cg_br(cg, neighbours->bb_stage);
-    zf_cg_enter(cg, neighbours->bb_bodies);
+    begin(lower->cg, &neighbours->stage, "neighbours_load", "neighbours");
 }
 
-void zf_simt_neighbours_end(zf_lower *lower, zf_simt_neighbours *neighbours) {
-    LLVMBasicBlockRef bb_before = zf_cg_here(lower->cg);
-    zf_cg_enter(lower->cg, neighbours->bb_stage);
-    zf_cg_br(lower->cg, neighbours->bb_bodies);
-    zf_cg_enter(lower->cg, bb_before);
-}
+void zf_simt_neighbours_end(zf_lower *lower, zf_simt_neighbours *neighbours) { end(lower->cg, &neighbours->stage); }
 
 // `span` bits (at most 64) from where neighbour `first` begins, as i32 or i64.
 static LLVMValueRef load_span(zf_lower *lower, const zf_simt_near *near, const window *like, unsigned first, uint64_t span) {
     zf_cg *cg = lower->cg;
-    LLVMBasicBlockRef bb_before = zf_cg_here(cg);
-    zf_cg_enter(cg, near->neighbours->bb_stage);
+    LLVMBasicBlockRef bb_before = to_loads(cg, &near->neighbours->stage);
     LLVMValueRef v_at, v_from = near_word(lower, near->v_base, near->neighbours->v_ranks[first], like, &v_at);
     LLVMValueRef v = zf_cg_words_span(cg, v_from, v_at, span > 32);
-    near->neighbours->bb_stage = zf_cg_here(cg);
-    zf_cg_enter(cg, bb_before);
+    from_loads(cg, &near->neighbours->stage, bb_before);
     return v;
 }
 
@@ -258,17 +257,8 @@ static LLVMValueRef neighbour_bits(zf_lower *lower, const zf_simt_near *near, co
     zf_cg *cg = lower->cg;
     zf_simt_neighbours *all = near->neighbours;
     unsigned first = near->k / together * together;
-    window *w = all->windows;
-    while (w != NULL && !(w->edge == like->edge && w->stride == like->stride && w->from == like->from && w->count == like->count))
-        w = w->next;
-    if (w == NULL) {
-        w = ZF_NEW(cg->arena, window);
-        *w = *like;
-        w->v_words = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, 16);
-        memset(w->v_words, 0, 16 * sizeof(LLVMValueRef));
-        w->next = all->windows;
-        all->windows = w;
-    }
+    window *w = find(&all->stage, like);
+    if (w == NULL) w = add(cg, &all->stage, like, ZF_NEIGHBOURS);
     if (w->v_words[first] == NULL) {
         w->v_words[first] = load_span(lower, near, like, first, (together - 1) * like->stride + like->count);
     }
