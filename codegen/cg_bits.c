@@ -49,38 +49,34 @@ LLVMValueRef zf_cg_words_span(zf_cg *cg, LLVMValueRef v_from, LLVMValueRef v_shi
     return zf_cg_or(cg, zf_cg_resize(cg, v, cg->ty_i64, false), v_high);
 }
 
-LLVMValueRef zf_cg_words_bits(zf_cg *cg, LLVMValueRef v_from, LLVMValueRef v_shift, LLVMValueRef v_count, uint64_t count_limit,
-                              bool msb) {
+// The first `count` bits of words whose first bits are the higher ones.
+static LLVMValueRef msb_words_bits(zf_cg *cg, LLVMValueRef v_from, LLVMValueRef v_shift, LLVMValueRef v_count, bool is_wide) {
     LLVMBuilderRef builder = cg->builder;
-    LLVMValueRef v_words[3];
-    unsigned words = count_limit <= 32 ? 2 : 3;
+    LLVMTypeRef ty = cg->ty_i32;
+    LLVMValueRef v_words[3], v[2];
+    unsigned words = is_wide ? 3 : 2;
     for (unsigned k = 0; k < words; k++) {
-        v_words[k] = zf_cg_load(cg, cg->ty_i32, zf_cg_byte_at(cg, v_from, 4 * (uint64_t)k), 4);
-        LLVMTypeRef ty = cg->ty_i32;
-        if (msb) v_words[k] = zf_cg_intrinsic(cg, "llvm.bswap", &ty, 1, &v_words[k], 1);
+        v_words[k] = zf_cg_load(cg, ty, zf_cg_byte_at(cg, v_from, 4 * (uint64_t)k), 4);
+        v_words[k] = zf_cg_intrinsic(cg, "llvm.bswap", &ty, 1, &v_words[k], 1);
     }
-    LLVMValueRef v[2];
     for (unsigned k = 0; k + 1 < words; k++) {
-        if (msb) { // the first word's bits are the higher ones
-            LLVMTypeRef ty = cg->ty_i32;
-            LLVMValueRef v_args[3] = {v_words[k], v_words[k + 1], v_shift};
-            v[k] = zf_cg_intrinsic(cg, "llvm.fshl", &ty, 1, v_args, 3);
-        } else {
-            v[k] = zf_cg_funnel(cg, v_words[k + 1], v_words[k], v_shift);
-        }
-        v[k] = zf_cg_resize(cg, v[k], cg->ty_i64, false);
-    }
-    LLVMValueRef v_half = zf_cg_i64(cg, 32);
-    if (!msb) {
-        LLVMValueRef v_all = words == 2 ? v[0] : zf_cg_or(cg, v[0], LLVMBuildShl(builder, v[1], v_half, ""));
-        return zf_cg_mask(cg, v_all, zf_cg_low_mask(cg, v_count, count_limit), "bits of an element");
+        LLVMValueRef v_args[3] = {v_words[k], v_words[k + 1], v_shift};
+        v[k] = zf_cg_resize(cg, zf_cg_intrinsic(cg, "llvm.fshl", &ty, 1, v_args, 3), cg->ty_i64, false);
     }
     // The bits stand at the top of 64; none by name, since a shift by 64 is poison.
-    LLVMValueRef v_all = LLVMBuildShl(builder, v[0], v_half, "");
-    if (words == 3) v_all = zf_cg_or(cg, v_all, v[1]);
+    LLVMValueRef v_all = LLVMBuildShl(builder, v[0], zf_cg_i64(cg, 32), "");
+    if (is_wide) v_all = zf_cg_or(cg, v_all, v[1]);
     LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 0));
     LLVMValueRef v_down = zf_cg_and(cg, zf_cg_sub(cg, zf_cg_i64(cg, 64), v_count), zf_cg_i64(cg, 63));
     return zf_cg_select(cg, v_none, zf_cg_i64(cg, 0), LLVMBuildLShr(builder, v_all, v_down, ""));
+}
+
+LLVMValueRef zf_cg_words_bits(zf_cg *cg, LLVMValueRef v_from, LLVMValueRef v_shift, LLVMValueRef v_count, uint64_t count_limit,
+                              bool msb) {
+    bool is_wide = count_limit > 32;
+    if (msb) return msb_words_bits(cg, v_from, v_shift, v_count, is_wide);
+    LLVMValueRef v = zf_cg_resize(cg, zf_cg_words_span(cg, v_from, v_shift, is_wide), cg->ty_i64, false);
+    return zf_cg_mask(cg, v, zf_cg_low_mask(cg, v_count, count_limit), "bits of an element");
 }
 
 // The same by aligned words of 32 bits.
