@@ -2,11 +2,11 @@
 // changed byte gives an error with a code and a place, or the right answer. With the checksums made right again (a file that
 // lies) it gives an error or an answer, and nothing outside the buffers is touched: buffers end where unreadable pages begin.
 // Some of the lies are also told to the emulated GPU, which must refuse what the CPU refuses and make what it makes.
-#include <ftw.h>
 #include <sys/mman.h>
 
 #include "runtime/container.h"
 #include "tests/hostile/mutate.h"
+#include "tests/support/scratch.h"
 #include "zipflow/compile.h"
 
 enum { ROWS = 4096 + 500, COLUMNS = 6 };
@@ -153,11 +153,6 @@ static void note_text(void *user, const zf_container_part *part) {
     text_end = part->offset + part->bytes;
 }
 
-static int remove_one(const char *name, const struct stat *status, int kind, struct FTW *where) {
-    (void)status, (void)kind, (void)where;
-    return remove(name);
-}
-
 int main(void) {
     if (!mutate_path(path, sizeof path)) return 1;
     fill();
@@ -216,6 +211,6 @@ int main(void) {
     zf_program_free(program);
     zf_compiler_free(compiler);
     zf_context_free(context);
-    nftw(cache, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    scratch_remove(cache);
     return check_result();
 }

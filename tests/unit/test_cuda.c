@@ -2,15 +2,13 @@
 // NVIDIA GPUs as devices, against a driver made for the purpose (tests/support/fake_cuda.c): every answer that a driver may give.
 // With ZF_TEST_DEVICE=cuda also against the real one; a kernel that destroys its context then runs in a process of its own.
 #include <dirent.h>
-#include <dlfcn.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/device.h"
-#include "tests/support/fake_cuda.h"
+#include "tests/support/fake_cuda_open.h"
 #include "tests/unit/check.h"
 
 static zf_fake_cuda *fake;
@@ -509,19 +507,10 @@ int main(int argc, char **argv) {
         fputs(ptx, stdout);
         return 0;
     }
-    char program[PATH_MAX - 64];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (length <= 0) return 2;
-    program[length] = 0;
-    *strrchr(program, '/') = 0;
-    snprintf(library, sizeof library, "%s/../lib/libfake_cuda.so", program);
-    snprintf(lacking, sizeof lacking, "%s/../lib/libfake_cuda_lacking.so", program);
-    void *handle = dlopen(library, RTLD_NOW);
-    fake = handle != NULL ? dlsym(handle, "zf_fake_cuda_state") : NULL;
-    if (fake == NULL) {
-        printf("%s: %s\n", library, dlerror());
-        return 2;
-    }
+    fake_cuda_path("libfake_cuda.so", library);
+    fake_cuda_path("libfake_cuda_lacking.so", lacking);
+    fake = fake_cuda_open();
+    if (fake == NULL) return 2;
     strcpy(cache, "/tmp/zf-test-cuda-XXXXXX");
     if (mkdtemp(cache) == NULL) return 2;
     test_absent();

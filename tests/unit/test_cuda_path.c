@@ -1,16 +1,16 @@
 // Links: zipflow-codegen
 // What the path of an asynchronous decode asks of CUDA's driver: copies, launches and one fill, on the caller's stream; nothing
 // that allocates or waits. And launches do not grow with the blocks. With the compiler's own PTX, and a driver that is none.
-#include <dlfcn.h>
 #include <ftw.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "runtime/device.h"
-#include "tests/support/fake_cuda.h"
+#include "tests/support/demand.h"
+#include "tests/support/fake_cuda_open.h"
+#include "tests/support/scratch.h"
 #include "tests/unit/check.h"
 #include "zipflow/compile.h"
 
@@ -21,7 +21,6 @@ enum { BLOCK = 4096, MANY = 50, COLUMNS = 5, SYMBOLS = 40 };
 static zf_fake_cuda *fake;
 static zf_context *context;
 static zf_accelerator *gpu;
-static char directory[64] = "/tmp/zf-test-path-XXXXXX";
 
 static const char text[] = "table t {\n"
                            "    widths: u32 = bitpack;\n"
@@ -98,15 +97,13 @@ static zf_container *encode_and_open(zf_program *program, uint64_t blocks, const
                                                {.name = "steps", .values = steps},
                                                {.name = "runs", .values = runs},
                                                {.name = "nests", .values = nests}};
-    static char path[128];
     zf_error error = {0};
     zf_container *container = NULL;
-    snprintf(path, sizeof path, "%s/%s", directory, name);
+    const char *path = place(name);
     zf_encode_options options = {.rows_per_block = BLOCK, .threads = 1, .overwrite = true};
     zf_status status = zf_encode(program, NULL, columns, COLUMNS, rows, &options, path, NULL, &error);
     if (status == ZF_OK) status = zf_container_open(context, path, &container, &error);
-    CHECK(status == ZF_OK, "%s %s (%s)", error.code, error.message, error.place);
-    if (status != ZF_OK) exit(check_result());
+    demand(status, &error);
     return container;
 }
 
@@ -276,12 +273,6 @@ static int is_code(const char *path, const struct stat *status, int kind, struct
     return 0;
 }
 
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *where) {
-    (void)status, (void)kind, (void)where;
-    return remove(path);
-}
-
-/// Prepares a column in a context of its own, as another process would. Gives the seconds of compiling.
 static double prepare_anew(const char *cache, const char *path) {
     zf_error error = {0};
     zf_context *own = NULL;
@@ -308,7 +299,7 @@ static double prepare_anew(const char *cache, const char *path) {
 /// What lies in the cache is compared with its checksum: damaged code never comes to the driver.
 static void test_cache(const char *path) {
     char cache[128];
-    snprintf(cache, sizeof cache, "%s/cache", directory);
+    snprintf(cache, sizeof cache, "%s/cache", scratch);
     double first = prepare_anew(cache, path), second = prepare_anew(cache, path);
     printf("compiling takes %.4f s, %.4f s from the cache\n", first, second);
     CHECK(nftw(cache, is_code, 8, FTW_PHYS) == 0 && kept_count > 0, "nothing was kept in %s", cache);
@@ -326,23 +317,14 @@ static void test_cache(const char *path) {
         prepare_anew(cache, path);
         CHECK(fake->compilations == before + 1, "%u compilations of the driver", fake->compilations - before);
     }
-    nftw(cache, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    scratch_remove(cache);
 }
 
 int main(void) {
-    char program_path[PATH_MAX - 64], library[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", program_path, sizeof program_path - 1);
-    if (length <= 0 || mkdtemp(directory) == NULL) return 2;
-    program_path[length] = 0;
-    *strrchr(program_path, '/') = 0;
-    snprintf(library, sizeof library, "%s/../lib/libfake_cuda.so", program_path);
-    void *handle = dlopen(library, RTLD_NOW);
-    fake = handle != NULL ? dlsym(handle, "zf_fake_cuda_state") : NULL;
-    if (fake == NULL) return 2;
+    fake = fake_cuda_open();
+    if (fake == NULL || !scratch_begin("path")) return 2;
     *fake = (zf_fake_cuda){.version = 12040, .devices = 1, .major = 9, .minor = 0, .total = 1 << 28, .free = 1 << 28};
-    setenv("ZIPFLOW_CUDA_LIBRARY", library, 1);
-    char source[128];
-    snprintf(source, sizeof source, "%s/t.zf", directory);
+    const char *source = place("t.zf");
     FILE *file = fopen(source, "w");
     if (file == NULL || fputs(text, file) < 0 || fclose(file) != 0) return 2;
 
@@ -373,15 +355,13 @@ int main(void) {
         test_refused(one);
         zf_container_close(one);
         zf_container_close(many);
-        char path[128];
-        snprintf(path, sizeof path, "%s/one.zfd", directory);
-        test_cache(path);
+        test_cache(place("one.zfd"));
     }
     zf_program_free(program);
     zf_compiler_free(compiler);
     zf_context_free(context);
     CHECK(fake->allocations == 0 && fake->retained == 0 && fake->loads == fake->unloads, "something was not given back");
     CHECK(fake->depth_errors == 0 && fake->pushed == 0, "calls without the context");
-    nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    scratch_remove(scratch);
     return check_result();
 }

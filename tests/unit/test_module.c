@@ -2,17 +2,15 @@
 // Modules: every codec of the library through a module, general and specialised, bit for bit; which of the two codes ran; several
 // providers of a context; every way in which a module is refused; mutated modules, of which no code is run; PTX for a driver that
 // is none.
-#include <dlfcn.h>
-#include <ftw.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "runtime/container_format.h"
 #include "runtime/context.h"
 #include "runtime/module_open.h"
-#include "tests/support/fake_cuda.h"
+#include "tests/support/demand.h"
+#include "tests/support/fake_cuda_open.h"
+#include "tests/support/scratch.h"
 #include "tests/unit/check.h"
 #include "zipflow/compile.h"
 
@@ -22,7 +20,6 @@ typedef unsigned long long ull;
 
 enum { BLOCK = 4096, MOST_ROWS = 3 * BLOCK + 1, COLUMNS = 8 };
 
-static char directory[64] = "/tmp/zf-test-module-XXXXXX";
 static const char text[] =
     "codec keys: i64 = delta_stride(start: delta(rle(bitpack, bitpack)), stride: bitpack, count: bitpack);\n"
     "table t {\n"
@@ -47,20 +44,6 @@ static const zf_encode_column columns[COLUMNS] = {{.name = "widths", .values = w
                                                   {.name = "runs", .values = runs},     {.name = "nests", .values = nests},
                                                   {.name = "either", .values = either}, {.name = "bits", .values = bits}};
 static const size_t sizes[COLUMNS] = {4, 4, 8, 8, 4, 8, 4, 0}; ///< of an element; 0: bits
-
-/// A path in the directory, in one of a few buffers.
-static const char *place(const char *name) {
-    static char paths[8][128];
-    static unsigned next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", directory, name);
-    return path;
-}
-
-static void demand(zf_status status, const zf_error *error) {
-    CHECK(status == ZF_OK, "%s %s (%s)", error->code, error->message, error->place);
-    if (status != ZF_OK) exit(check_result());
-}
 
 static void fill(void) {
     for (uint64_t i = 0; i < MOST_ROWS; i++) {
@@ -482,7 +465,7 @@ static void test_refused(void) {
     zf_error error = {0};
     zf_module *module = NULL;
     CHECK(zf_module_load(context, place("nowhere.zfm"), &module, &error) == ZF_ERR_IO, "%s", error.code);
-    CHECK(zf_module_load(context, directory, &module, &error) != ZF_OK && strcmp(error.code, "ZF1211") == 0, "%s", error.code);
+    CHECK(zf_module_load(context, scratch, &module, &error) != ZF_OK && strcmp(error.code, "ZF1211") == 0, "%s", error.code);
     CHECK(zf_module_load(NULL, "a", &module, &error) == ZF_ERR_USAGE, "no context");
     // A CPU of a lower level, and another machine.
     CHECK(zf_cpu_fits(ZF_MACHINE_X86_64, 3, ZF_MACHINE_X86_64, 3, "m", &error) == ZF_OK, "the same level");
@@ -609,28 +592,11 @@ static void test_gpu(void) {
     zf_context_free(where);
 }
 
-static bool open_fake(void) {
-    char program_path[PATH_MAX], library[PATH_MAX + 32];
-    ssize_t got = readlink("/proc/self/exe", program_path, sizeof program_path - 1);
-    if (got < 0) return false;
-    program_path[got] = 0;
-    *strrchr(program_path, '/') = 0;
-    snprintf(library, sizeof library, "%s/../lib/libfake_cuda.so", program_path);
-    void *handle = dlopen(library, RTLD_NOW);
-    fake = handle != NULL ? dlsym(handle, "zf_fake_cuda_state") : NULL;
-    setenv("ZIPFLOW_CUDA_LIBRARY", library, 1);
-    return fake != NULL;
-}
-
-static int remove_one(const char *path, const struct stat *facts, int kind, struct FTW *walk) {
-    (void)facts, (void)kind, (void)walk;
-    return remove(path);
-}
-
 int main(void) {
     uint32_t level;
     if (zf_cpu_here(&level) != ZF_MACHINE_X86_64 || level < 3) return 77; // modules hold code for x86-64
-    if (mkdtemp(directory) == NULL || !open_fake()) return 2;
+    fake = fake_cuda_open();
+    if (fake == NULL || !scratch_begin("module")) return 2;
     fill();
     start();
     test_columns();
@@ -643,6 +609,6 @@ int main(void) {
     zf_program_free(program);
     zf_compiler_free(compiler);
     zf_context_free(context);
-    nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    scratch_remove(scratch);
     return check_result();
 }

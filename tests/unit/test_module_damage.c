@@ -1,21 +1,18 @@
 // Links: zipflow-codegen
 // Damaged containers through modules: what is refused, its code, its message and its place are those of the compiler, on the CPU
 // and on GPUs (a driver that is none), and what was hoisted is refused before any launch.
-#include <dlfcn.h>
-#include <ftw.h>
-#include <limits.h>
-
 #include "runtime/context.h"
 #include "runtime/module_open.h"
 #include "tests/hostile/mutate.h"
-#include "tests/support/fake_cuda.h"
+#include "tests/support/demand.h"
+#include "tests/support/fake_cuda_open.h"
+#include "tests/support/scratch.h"
 #include "tests/unit/check.h"
 #include "zipflow/abi.h"
 #include "zipflow/compile.h"
 
 enum { BLOCK = 4096, ROWS = BLOCK + 900, COLUMNS = 3 };
 
-static char directory[64] = "/tmp/zf-test-damage-XXXXXX";
 static const char text[] = "// Lines of this file are not those of the text that a container carries.\n"
                            "\n"
                            "table t {\n"
@@ -27,19 +24,6 @@ static zf_fake_cuda *fake;
 static zf_context *context, *with[2]; ///< with the compiler; with modules: of the program, of the file
 static zf_module *modules[2];
 static zf_compiler *compiler;
-
-static const char *place(const char *name) {
-    static char paths[4][128];
-    static unsigned next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", directory, name);
-    return path;
-}
-
-static void demand(zf_status status, const zf_error *error) {
-    CHECK(status == ZF_OK, "%s %s (%s)", error->code, error->message, error->place);
-    if (status != ZF_OK) exit(check_result());
-}
 
 static void start(void) {
     static uint32_t widths[ROWS];
@@ -194,29 +178,12 @@ static void test_damage(void) {
     fake->kernel = NULL;
 }
 
-static bool open_fake(void) {
-    char program_path[PATH_MAX], library[PATH_MAX + 32];
-    ssize_t got = readlink("/proc/self/exe", program_path, sizeof program_path - 1);
-    if (got < 0) return false;
-    program_path[got] = 0;
-    *strrchr(program_path, '/') = 0;
-    snprintf(library, sizeof library, "%s/../lib/libfake_cuda.so", program_path);
-    void *handle = dlopen(library, RTLD_NOW);
-    fake = handle != NULL ? dlsym(handle, "zf_fake_cuda_state") : NULL;
-    setenv("ZIPFLOW_CUDA_LIBRARY", library, 1);
-    if (fake != NULL) *fake = (zf_fake_cuda){.version = 12040, .devices = 1, .major = 8, .total = 1 << 26, .free = 1 << 26};
-    return fake != NULL;
-}
-
-static int remove_one(const char *path, const struct stat *facts, int kind, struct FTW *walk) {
-    (void)facts, (void)kind, (void)walk;
-    return remove(path);
-}
-
 int main(void) {
     uint32_t level;
     if (zf_cpu_here(&level) != ZF_MACHINE_X86_64 || level < 3) return 77; // modules hold code for x86-64
-    if (mkdtemp(directory) == NULL || !open_fake()) return 2;
+    fake = fake_cuda_open();
+    if (fake == NULL || !scratch_begin("damage")) return 2;
+    *fake = (zf_fake_cuda){.version = 12040, .devices = 1, .major = 8, .total = 1 << 26, .free = 1 << 26};
     start();
     test_damage();
     printf("%u hoisted checks and %u within kernels were violated\n", hoisted, inside);
@@ -226,6 +193,6 @@ int main(void) {
     }
     zf_compiler_free(compiler);
     zf_context_free(context);
-    nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    scratch_remove(scratch);
     return check_result();
 }
