@@ -8,14 +8,15 @@ import pathlib
 import random
 import re
 import resource
-import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import unittest
 
-ZFC, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+sys.dont_write_bytecode = True
+import zfc_case  # noqa: E402
+
+ZFC, SOURCE = zfc_case.ZFC, pathlib.Path(sys.argv[2])
 
 PROGRAM = """
 table t {
@@ -32,10 +33,6 @@ table t {
 """
 TYPES = {"id": "i64", "kind": "u8", "n": "i32", "price": "f64", "day": "date32", "at": "timestamp", "cost": "decimal", "flag": "bool", "step": "u32"}
 CODES = {"i64": "q", "u8": "B", "i32": "i", "f64": "d", "date32": "i", "timestamp": "q", "decimal": "q", "u32": "I"}
-
-
-def run(*words, **options):
-    return subprocess.run([ZFC, *map(str, words)], capture_output=True, text=True, timeout=300, **options)
 
 
 def make_rows(count):
@@ -75,25 +72,14 @@ def as_raw(rows, name, bits=True):
     return bytes(out)
 
 
-class Case(unittest.TestCase):
+class Case(zfc_case.Case):
     def setUp(self):
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="zfc-test-"))
-        self.addCleanup(shutil.rmtree, self.dir)
-        self.program = self.dir / "t.zf"
-        self.program.write_text(PROGRAM)
-
-    def good(self, *words, **options):
-        result = run(*words, **options)
-        self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
-        return result.stdout
+        super().setUp()
+        self.program = self.file("t.zf", PROGRAM)
 
     def bad(self, status, code, *words, **options):
         """The run fails with this status and code, in words, without a trace of a crash."""
-        result = run(*words, **options)
-        self.assertEqual(result.returncode, status, f"{words}: {result.stdout}{result.stderr}")
-        self.assertIn(code, result.stderr)
-        self.assertNotIn("Sanitizer", result.stderr)
-        return result.stderr
+        return super().bad(status, *words, says=code, lacks="Sanitizer", **options).stderr
 
     def encode(self, rows, *more):
         source, container = self.dir / "t.csv", self.dir / "t.zfd"
@@ -198,7 +184,7 @@ class RoundTrips(Case):
                                f"    decode(i) {{ var a: u8[{size}]; a[s0[i] as u64 + 9] = 7; return a[s0[i] as u64 + 9] + s0[i]; }}\n"
                                "    encode(x) { for v in x { s0.push(v - 7); } }\n}\ntable t { c: u8 = wide(plain); }\n")
             self.good("encode", "-c", f"{program}:t", "-o", container, self.dir / "rows.csv")
-            verified = run("verify", "-q", "--device", "emu", container)
+            verified = self.zfc("verify", "-q", "--device", "emu", container)
             self.assertEqual(verified.returncode, result, verified.stderr)
             self.assertEqual("ZF0804" in verified.stderr and "16384 bytes" in verified.stderr, result != 0, verified.stderr)
 
@@ -300,7 +286,7 @@ class Modules(Case):
         pair = "rle(plain | bitpack, plain | bitpack)"
         for last, ways in ((f"{pair} | {pair}", 64), (f"{pair} | {pair} | plain", 72)):
             self.program.write_text(f"table t {{ a: u32 = rle({pair} | {pair}, {last}); }}")
-            result = run("compile", "-f", "--target", "host", "-o", self.dir / "t.zfm", self.program)
+            result = self.zfc("compile", "-f", "--target", "host", "-o", self.dir / "t.zfm", self.program)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual("more ways than the 64" in result.stderr, ways > 64, result.stderr)
             plans = json.loads(self.good("inspect", "--json", self.dir / "t.zfm"))["tables"][0]["columns"][0]["plans"]
@@ -369,7 +355,7 @@ class BadInput(Case):
                             twice = twice or (part in given and not (name == given[part] == str(text)))
                             given[part] = name
                     words = [name for name, _ in chosen]
-                    result = run("encode", "-q", "-f", "-c", program, "-o", self.dir / "s.zfd", *words)
+                    result = self.zfc("encode", "-q", "-f", "-c", program, "-o", self.dir / "s.zfd", *words)
                     self.assertIn(result.returncode, (0, 1), f"{words}: {result.stderr}")
                     self.assertNotIn("Sanitizer", result.stderr)
                     self.assertEqual("ZF2005" in result.stderr, twice, f"{words}: {result.stderr}")
@@ -449,7 +435,7 @@ class BadInput(Case):
         for _ in range(25):
             at = chooser.randrange(len(data))
             container.write_bytes(data[:at] + bytes([data[at] ^ (1 << chooser.randrange(8))]) + data[at + 1:])
-            result = run("verify", "-q", container)
+            result = self.zfc("verify", "-q", container)
             self.assertIn(result.returncode, (0, 1), result.stderr)
             self.assertNotIn("Sanitizer", result.stderr)
             container.write_bytes(data[:at])
@@ -491,7 +477,7 @@ class BadInput(Case):
 
     def test_device(self):
         container = self.encode(make_rows(5))
-        self.assertEqual(run("decode", "--device", "cuda:9", "-o", self.dir / "o", container).returncode, 3)
+        self.assertEqual(self.zfc("decode", "--device", "cuda:9", "-o", self.dir / "o", container).returncode, 3)
 
 
 class Bench(Case):
@@ -541,7 +527,7 @@ class Bench(Case):
                 self.assertEqual(result["blocks"], 3)
                 self.assertGreater(result["repeated"], 1)
         self.assertEqual(report["device"]["name"], "emu")
-        self.assertEqual(run("bench", "--device", "emu", "--checksums", container).returncode, 2)
+        self.assertEqual(self.zfc("bench", "--device", "emu", "--checksums", container).returncode, 2)
 
     def test_checksums_read_whole_blocks(self):
         container = self.encode(make_rows(5000))
@@ -581,7 +567,7 @@ class Bench(Case):
         data = bytearray(container.read_bytes())
         data[1000] ^= 1  # a stream of the first column, whose checksum no longer holds
         container.write_bytes(data)
-        result = run("bench", "--json", "--repeats", "5", "--bytes", "1", container)
+        result = self.zfc("bench", "--json", "--repeats", "5", "--bytes", "1", container)
         self.assertEqual(result.returncode, 1)
         self.assertIn("ZF1324", result.stderr)
         results = json.loads(result.stdout)["results"]
@@ -593,7 +579,7 @@ class Bench(Case):
         for words in [(), ("--repeats", "4", container), ("--repeats", "9999", container), ("--bytes", "0", container), ("--bytes", "some", container),
                       ("--columns", "id"), ("--columns", "id", container, container), ("--columns", "idd", container), ("--generate", ""),
                       ("--generate", "bitpack-7-u32,"), ("--generate", "bitp"), ("--threads", "many", container)]:
-            self.assertEqual(run("bench", *words).returncode, 2, words)
+            self.assertEqual(self.zfc("bench", *words).returncode, 2, words)
         self.bad(3, "ZF1103", "bench", "--device", "abacus", container)
         self.bad(1, "ZF12", "bench", self.program)
 
@@ -613,8 +599,8 @@ class Usage(Case):
         for words in [(), ("frob",), ("decode",), ("decode", "--roows", "1..2", "x"), ("decode", "x"), ("encode", "x"), ("check",),
                       ("decode", "-o", "d", "--rows", "5..2", "x"), ("decode", "-o", "d", "--format", "xml", "x"), ("inspect", "a", "b"),
                       ("verify", "--repeat", "many", "x"), ("completion", "tcsh"), ("decode", "-o")]:
-            self.assertEqual(run(*words).returncode, 2, words)
-        self.assertIn("did you mean", run("decode", "--roows", "1..2", "x").stderr)
+            self.assertEqual(self.zfc(*words).returncode, 2, words)
+        self.assertIn("did you mean", self.zfc("decode", "--roows", "1..2", "x").stderr)
         for rows in ("0..18446744073709551616", "99999999999999999999999..", "0..18446744073709551615", "18446744073709551615.."):
             self.assertIn("below 2^64", self.bad(2, rows, "decode", "-o", "d", "--rows", rows, "x"))
         for rows in ("5..2", "-1..2", "1...2", "1..-2", "1", "..x", "1..2 "):
@@ -624,7 +610,7 @@ class Usage(Case):
         for rows in ("0..18446744073709551614", "11..", "18446744073709551614..", "3..11"):
             self.bad(2, "ZF1106", "decode", "-o", self.dir / "d", "--rows", rows, container)
             self.assertIn("rows", self.bad(2, "ZF", "decode", "-o", self.dir / "d", "--format", "csv", "--rows", rows, container))
-        self.assertIn("did you mean", run("decod").stderr)
+        self.assertIn("did you mean", self.zfc("decod").stderr)
 
     def test_completion(self):
         for shell in ("bash", "zsh"):
@@ -637,9 +623,9 @@ class Usage(Case):
         self.assertIn("good", self.good("check", self.program))
         self.program.write_text(PROGRAM.replace("delta(bitpack)", "delto(bitpack)"))
         self.assertIn("did you mean", self.bad(1, "ZF0201", "check", self.program))
-        line = run("check", "--format", "line", self.program).stderr
+        line = self.zfc("check", "--format", "line", self.program).stderr
         self.assertRegex(line, r"t\.zf:3:\d+: error\[ZF0201\]")
-        report = json.loads(run("check", "--format", "json", self.program).stdout)
+        report = json.loads(self.zfc("check", "--format", "json", self.program).stdout)
         self.assertEqual(report[0]["code"], "ZF0201")
         self.program.write_text("table   t{a:i32=bitpack;} // why\n")
         text = self.good("fmt", self.program)
@@ -670,7 +656,7 @@ table t {
     name: string = plain;
 }
 """)
-        result = run("check", "--format", "line", self.program)
+        result = self.zfc("check", "--format", "line", self.program)
         self.assertEqual(result.returncode, 0, result.stderr)
         lines = result.stderr.splitlines()
         self.assertEqual(len(lines), 2, result.stderr)

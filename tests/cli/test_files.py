@@ -3,43 +3,20 @@
 import array
 import json
 import os
-import pathlib
-import shutil
-import subprocess
 import sys
-import tempfile
 import threading
 import unittest
 
-ZFC, CUT_FILE = sys.argv[1:3]
+sys.dont_write_bytecode = True
+import zfc_case  # noqa: E402
+
+CUT_FILE = sys.argv[2]
 
 
-def run(*words, **options):
-    return subprocess.run([ZFC, *map(str, words)], capture_output=True, text=True, timeout=300, **options)
-
-
-class Case(unittest.TestCase):
-    def setUp(self):
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="zfc-files-"))
-        self.addCleanup(shutil.rmtree, self.dir)
-
-    def file(self, name, content):
-        path = self.dir / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    def good(self, *words, **options):
-        result = run(*words, **options)
-        self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
-        return result.stdout
-
-    def bad(self, status, *words, says=()):
-        """The run fails with this status and says all of `says`."""
-        result = run(*words)
-        self.assertEqual(result.returncode, status, f"{words}: {result.stdout}{result.stderr}")
-        for text in says:
-            self.assertIn(text, result.stderr)
-        return result.stderr
+class Case(zfc_case.Case):
+    def bad(self, *words, **options):
+        """As there, but what it says is what matters here."""
+        return super().bad(*words, **options).stderr
 
     def encode(self, program, out, *inputs, status=0, says=()):
         words = ["encode", "-q", "-f", "-c", program, "-o", out, *inputs]
@@ -100,7 +77,7 @@ class InputsThatChange(Case):
 
         feeder = threading.Thread(target=feed, daemon=True)
         feeder.start()
-        result = run("encode", "-q", "-f", "-c", program, "-o", out, first, f"b={pipe}")
+        result = self.zfc("encode", "-q", "-f", "-c", program, "-o", out, first, f"b={pipe}")
         feeder.join(60)
         return result, out
 
@@ -238,7 +215,7 @@ class ContainersThatAreCut(Case):
         content = self.container.read_bytes()
         environment = os.environ | {"LD_PRELOAD": CUT_FILE, "CUT_FILE": str(self.container.resolve()), "CUT_AT": str(look), "CUT_TO": "0",
                                     "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
-        result = run(*words, env=environment)
+        result = self.zfc(*words, env=environment)
         self.assertEqual(self.container.stat().st_size, 0, "the file was not cut")
         self.container.write_bytes(content)
         self.assertEqual(result.returncode, 1, f"{words}: {result.stdout}{result.stderr}")

@@ -2,47 +2,21 @@
 
 import json
 import os
-import pathlib
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-ZFC = sys.argv[1]
+sys.dont_write_bytecode = True
+import zfc_case  # noqa: E402
+
+ZFC = zfc_case.ZFC
 PROGRAM = "table t { a: i32 = bitpack; b: i32 = delta(bitpack); }\n"
 
 
-def run(*words, **options):
-    return subprocess.run([ZFC, *map(str, words)], capture_output=True, text=True, **{"timeout": 60, **options})
-
-
-class Case(unittest.TestCase):
-    def setUp(self):
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="zfc-misuse-"))
-        self.addCleanup(shutil.rmtree, self.dir)
-
-    def file(self, name, content):
-        path = self.dir / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    def good(self, *words, **options):
-        result = run(*words, **options)
-        self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
-        return result.stdout
-
-    def bad(self, status, *words, says=(), lacks=(), **options):
-        """The run fails with this status, says all of `says` on standard error and nothing of `lacks` anywhere."""
-        result = run(*words, **options)
-        self.assertEqual(result.returncode, status, f"{words}: {result.stdout}{result.stderr}")
-        for text in [says] if isinstance(says, str) else says:
-            self.assertIn(text, result.stderr)
-        for text in [lacks] if isinstance(lacks, str) else lacks:
-            self.assertNotIn(text, result.stdout + result.stderr)
-        return result
+class Case(zfc_case.Case):
+    SECONDS = 60
 
     def container(self, rows=100, name="t.zfd", program=PROGRAM):
         source = self.file("t.csv", "a,b\n" + "".join(f"{i % 7},{i}\n" for i in range(rows)))
@@ -94,16 +68,16 @@ class Reports(Case):
         self.assertIn(columns[0]["error"]["code"], result.stderr)
         self.assertIn("column a", columns[0]["error"]["place"])
         self.bad(1, "verify", container, says="column a", lacks="all good")
-        self.assertIn("NOT GOOD", run("verify", container).stdout)
-        self.assertEqual(run("verify", "--json", self.dir / "none.zfd").stdout, "")
+        self.assertIn("NOT GOOD", self.zfc("verify", container).stdout)
+        self.assertEqual(self.zfc("verify", "--json", self.dir / "none.zfd").stdout, "")
 
     def test_an_absent_device_says_nothing_about_the_file(self):
         container = self.container()
         for device, status, code in [("cuda", 3, "ZF1104"), ("cuda:0", 3, "ZF1104"), ("cuda:1", 3, "ZF1104"), ("cpu:7", 3, "ZF1103"), ("nope", 3, "ZF1103")]:
-            if device.startswith("cuda") and run("verify", "--device", "cuda", container).returncode == 0:
+            if device.startswith("cuda") and self.zfc("verify", "--device", "cuda", container).returncode == 0:
                 continue # there is one
             if device.startswith("cuda"):
-                reason = run("verify", "--device", "cuda", container).stderr.split(": ", 3)[3]
+                reason = self.zfc("verify", "--device", "cuda", container).stderr.split(": ", 3)[3]
                 self.bad(3, "verify", "--device", device, container, says=[f"device `{device}` is not present", reason])
             for words in ([], ["--json"]):
                 result = self.bad(status, "verify", "--device", device, *words, container, says=code, lacks="GOOD")
@@ -119,7 +93,7 @@ class Reports(Case):
             shown = self.good(*words)
             self.assertFalse([c for c in shown if c < " " and c != "\n" or "\x7f" <= c < "\xa0"], shown)
         for words in (["check", odd.rename(odd.with_name("\x1bno.zf"))], ["compile", program, "-o", container], ["encode", "-c", program, "-o", container, "x.csv"]):
-            result = run(*words)
+            result = self.zfc(*words)
             self.assertNotIn("\x1b", result.stdout + result.stderr)
 
     def test_names_that_are_not_utf8_in_json(self):
@@ -165,11 +139,11 @@ class Compiling(Case):
         program = self.file("t.zf", "table first { a: i32 = bitpack; }\ntable second { a: i32 = bitpack; s: string = plain; }\n")
         note = "note: table second, column s: no code for any target: "
         for quiet in ([], ["-q"]):
-            self.assertIn(note, run("compile", *quiet, "-f", program, "-o", self.dir / "t.zfm").stderr)
-        result = run("compile", "--json", "-f", program, "-o", self.dir / "t.zfm")
+            self.assertIn(note, self.zfc("compile", *quiet, "-f", program, "-o", self.dir / "t.zfm").stderr)
+        result = self.zfc("compile", "--json", "-f", program, "-o", self.dir / "t.zfm")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertTrue(json.loads(result.stdout)["left_out"][0].startswith(note[6:]))
-        result = run("compile", "--json", f"{program}:first", "-o", self.dir / "first.zfm")
+        result = self.zfc("compile", "--json", f"{program}:first", "-o", self.dir / "first.zfm")
         self.assertEqual((result.stderr, json.loads(result.stdout)["left_out"]), ("", []))
 
     def test_the_output_is_no_input(self):

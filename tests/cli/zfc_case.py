@@ -1,0 +1,42 @@
+"""What a test of zfc begins with: a directory of its own, and runs that end well or badly. The first word of a test's command line
+is zfc's path."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ZFC = sys.argv[1]
+
+
+class Case(unittest.TestCase):
+    SECONDS = 300  # that a run may take, unless it says otherwise
+
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="zfc-test-"))
+        self.addCleanup(shutil.rmtree, self.dir)
+
+    def file(self, name, content):
+        path = self.dir / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def zfc(self, *words, **options):
+        return subprocess.run([ZFC, *map(str, words)], capture_output=True, text=True, **{"timeout": self.SECONDS, **options})
+
+    def good(self, *words, **options):
+        result = self.zfc(*words, **options)
+        self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
+        return result.stdout
+
+    def bad(self, status, *words, says=(), lacks=(), **options):
+        """The run fails with this status, says all of `says` on standard error and nothing of `lacks` anywhere."""
+        result = self.zfc(*words, **options)
+        self.assertEqual(result.returncode, status, f"{words}: {result.stdout}{result.stderr}")
+        for text in [says] if isinstance(says, str) else says:
+            self.assertIn(text, result.stderr)
+        for text in [lacks] if isinstance(lacks, str) else lacks:
+            self.assertNotIn(text, result.stdout + result.stderr)
+        return result
