@@ -19,12 +19,6 @@
 
 typedef unsigned long long ull;
 
-static zf_status fail_system(zf_error *error, zf_error_code code, const char *what, const char *path, int number) {
-    char buffer[128];
-    zf_status status = zf_raise(error, code, "cannot %s %.256s: %s", what, path, strerror_r(number, buffer, sizeof buffer));
-    return zf_fail_place(error, status, "%s", path);
-}
-
 #define REFUSE(c, code, byte, ...)                                                                                               \
     zf_fail_place(error, zf_raise(error, code, __VA_ARGS__), "%s: byte %llu", (c)->path, (ull)(byte))
 
@@ -34,7 +28,7 @@ static zf_status read_at(const zf_container *c, uint64_t offset, uint8_t *to, ui
     while (size > 0) {
         ssize_t got = pread(c->fd, to, size < (1u << 30) ? size : 1u << 30, (off_t)offset);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return fail_system(error, ZF_E_READ_FAILED, "read", c->path, errno);
+        if (got < 0) return zf_raise_system(error, ZF_E_READ_FAILED, "read", c->path, errno);
         if (got == 0) return REFUSE(c, ZF_E_FILE_CHANGED, offset, "the file became shorter while it was opened");
         to += got;
         offset += (uint64_t)got;
@@ -45,10 +39,10 @@ static zf_status read_at(const zf_container *c, uint64_t offset, uint8_t *to, ui
 
 static zf_status open_file(zf_container *c, zf_error *error) {
     c->fd = open(c->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not hang here; files do not care
-    if (c->fd < 0) return fail_system(error, ZF_E_OPEN_FAILED, "open", c->path, errno);
+    if (c->fd < 0) return zf_raise_system(error, ZF_E_OPEN_FAILED, "open", c->path, errno);
     struct stat status;
-    if (fstat(c->fd, &status) != 0) return fail_system(error, ZF_E_OPEN_FAILED, "look at", c->path, errno);
-    if (S_ISDIR(status.st_mode)) return fail_system(error, ZF_E_OPEN_FAILED, "open", c->path, EISDIR);
+    if (fstat(c->fd, &status) != 0) return zf_raise_system(error, ZF_E_OPEN_FAILED, "look at", c->path, errno);
+    if (S_ISDIR(status.st_mode)) return zf_raise_system(error, ZF_E_OPEN_FAILED, "open", c->path, EISDIR);
     if (!S_ISREG(status.st_mode)) {
         return zf_fail_place(error, zf_raise(error, ZF_E_OPEN_FAILED, "%.256s is no regular file", c->path), "%s", c->path);
     }
@@ -147,7 +141,7 @@ zf_status zf_container_open(zf_context *context, const char *path, zf_container 
     if (status == ZF_OK) {
         void *map = mmap(NULL, c->size, PROT_READ, MAP_SHARED, c->fd, 0);
         if (map == MAP_FAILED) {
-            status = fail_system(error, ZF_E_OPEN_FAILED, "map", c->path, errno);
+            status = zf_raise_system(error, ZF_E_OPEN_FAILED, "map", c->path, errno);
         } else {
             c->map = map;
         }
@@ -276,7 +270,7 @@ bool zf_column_type_same(zf_column_type a, zf_column_type b) {
 
 zf_status zf_container_unchanged(const zf_container *c, zf_error *error) {
     struct stat now;
-    if (fstat(c->fd, &now) != 0) return fail_system(error, ZF_E_READ_FAILED, "look at", c->path, errno);
+    if (fstat(c->fd, &now) != 0) return zf_raise_system(error, ZF_E_READ_FAILED, "look at", c->path, errno);
     if ((uint64_t)now.st_size == c->size && now.st_mtim.tv_sec == c->written.tv_sec &&
         now.st_mtim.tv_nsec == c->written.tv_nsec) {
         return ZF_OK;

@@ -45,6 +45,12 @@ zf_status zf_raise(zf_error *error, zf_error_code code, const char *format, ...)
     return zf_fail(error, status, name, "%s", message);
 }
 
+zf_status zf_raise_system(zf_error *error, zf_error_code code, const char *what, const char *path, int number) {
+    char buffer[128];
+    zf_status status = zf_raise(error, code, "cannot %s %.256s: %s", what, path, strerror_r(number, buffer, sizeof buffer));
+    return zf_fail_place(error, status, "%s", path);
+}
+
 zf_error_code zf_violation_code(uint32_t violation) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (violation < 100 && (uint32_t)rows[i].code == 1300 + violation) return rows[i].code;

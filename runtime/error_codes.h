@@ -25,6 +25,9 @@ const zf_error_row *zf_error_rows(size_t *count);
 ZF_PRIVATE_API zf_status zf_raise(zf_error *error, zf_error_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/// The same for what the operating system refused: "cannot WHAT PATH: " and what errno `number` means. The path is the place.
+zf_status zf_raise_system(zf_error *error, zf_error_code code, const char *what, const char *path, int number);
+
 /// Whether the error has that code.
 ZF_PRIVATE_API bool zf_error_is(const zf_error *error, zf_error_code code);
 

@@ -158,17 +158,11 @@ zf_abi_provider zf_module_provider(zf_module *module) { return (zf_abi_provider)
 
 // ---- Reading --------------------------------------------------------------------------------------------------
 
-static zf_status fail_system(zf_error *error, zf_error_code code, const char *what, const char *path, int number) {
-    char buffer[128];
-    zf_status status = zf_raise(error, code, "cannot %s %.256s: %s", what, path, strerror_r(number, buffer, sizeof buffer));
-    return zf_fail_place(error, status, "%s", path);
-}
-
 static zf_status read_part(const zf_module *m, int file, uint8_t *to, size_t begin, size_t end, zf_error *error) {
     while (begin < end) {
         ssize_t got = pread(file, to + begin, end - begin < MOST_AT_ONCE ? end - begin : MOST_AT_ONCE, (off_t)begin);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return fail_system(error, ZF_E_READ_FAILED, "read", m->path, errno);
+        if (got < 0) return zf_raise_system(error, ZF_E_READ_FAILED, "read", m->path, errno);
         if (got == 0) {
             zf_status status = zf_raise(error, ZF_E_MODULE_CUT, "the module was cut shorter while it was read");
             return zf_fail_place(error, status, "%s", m->path);
@@ -192,9 +186,9 @@ static zf_status read_bytes(zf_module *m, int file, size_t size, zf_error *error
 
 static zf_status read_module(zf_module *m, zf_error *error) {
     int file = open(m->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0) return fail_system(error, ZF_E_OPEN_FAILED, "open", m->path, errno);
+    if (file < 0) return zf_raise_system(error, ZF_E_OPEN_FAILED, "open", m->path, errno);
     struct stat facts;
-    zf_status status = fstat(file, &facts) == 0 ? ZF_OK : fail_system(error, ZF_E_OPEN_FAILED, "look at", m->path, errno);
+    zf_status status = fstat(file, &facts) == 0 ? ZF_OK : zf_raise_system(error, ZF_E_OPEN_FAILED, "look at", m->path, errno);
     if (status == ZF_OK && !S_ISREG(facts.st_mode)) {
         status = zf_raise(error, ZF_E_NOT_A_MODULE, "this is no file");
         zf_fail_place(error, status, "%s", m->path);

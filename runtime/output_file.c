@@ -21,21 +21,12 @@ struct zf_output_file {
     bool overwrite;
 };
 
-/// What the operating system said, in the caller's buffer.
-static const char *reason(int number, char *buffer, size_t size) { return strerror_r(number, buffer, size); }
-
-static zf_status fail(zf_error *error, zf_error_code code, const char *what, const char *path, int number) {
-    char buffer[128];
-    zf_status status = zf_raise(error, code, "cannot %s %.256s: %s", what, path, reason(number, buffer, sizeof buffer));
-    return zf_fail_place(error, status, "%s", path);
-}
-
 /// Splits the path and opens its directory.
 static zf_status open_directory(zf_output_file *file, zf_error *error) {
     const char *slash = strrchr(file->path, '/');
     const char *name = slash != NULL ? slash + 1 : file->path;
     if (name[0] == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
-        return fail(error, ZF_E_CREATE_FAILED, "make a file called", file->path, EISDIR);
+        return zf_raise_system(error, ZF_E_CREATE_FAILED, "make a file called", file->path, EISDIR);
     }
     file->name = strdup(name);
     char *directory = slash == NULL ? strdup(".") : strndup(file->path, slash == file->path ? 1 : (size_t)(slash - file->path));
@@ -46,13 +37,13 @@ static zf_status open_directory(zf_output_file *file, zf_error *error) {
     file->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int number = errno;
     free(directory);
-    return file->directory >= 0 ? ZF_OK : fail(error, ZF_E_CREATE_FAILED, "open the directory of", file->path, number);
+    return file->directory >= 0 ? ZF_OK : zf_raise_system(error, ZF_E_CREATE_FAILED, "open the directory of", file->path, number);
 }
 
 static zf_status check_target(zf_output_file *file, zf_error *error) {
     struct stat status;
     if (fstatat(file->directory, file->name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
-        return errno == ENOENT ? ZF_OK : fail(error, ZF_E_CREATE_FAILED, "look at", file->path, errno);
+        return errno == ENOENT ? ZF_OK : zf_raise_system(error, ZF_E_CREATE_FAILED, "look at", file->path, errno);
     }
     if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
         zf_status failure = zf_raise(error, ZF_E_EXISTS, "%.256s exists and is no file", file->path);
@@ -97,7 +88,7 @@ static zf_status open_file(zf_output_file *file, bool named, zf_error *error) {
     }
     int number = errno;
     file->temporary[0] = 0;
-    return fail(error, ZF_E_CREATE_FAILED, "make a file beside", file->path, number);
+    return zf_raise_system(error, ZF_E_CREATE_FAILED, "make a file beside", file->path, number);
 }
 
 zf_status zf_output_create(const char *path, zf_output_options options, zf_output_file **out, zf_error *error) {
@@ -130,7 +121,7 @@ zf_status zf_output_write(zf_output_file *file, uint64_t offset, const void *byt
         if (written < 0 && errno == EINTR) continue;
         if (written <= 0) {
             int number = written < 0 ? errno : ENOSPC;
-            zf_status status = fail(error, ZF_E_WRITE_FAILED, "write", file->path, number);
+            zf_status status = zf_raise_system(error, ZF_E_WRITE_FAILED, "write", file->path, number);
             return zf_fail_place(error, status, "%s, byte %llu", file->path, (unsigned long long)offset);
         }
         from += written;
@@ -181,21 +172,21 @@ static int give_name(zf_output_file *file) {
 zf_status zf_output_commit(zf_output_file *file, zf_error *error) {
     // A file keeps its mode when it is replaced; where that is not allowed, the usual one will do.
     if (file->mode != 0 && fchmod(file->fd, file->mode & 0777) != 0 && errno != EPERM) {
-        return fail(error, ZF_E_WRITE_FAILED, "set the mode of", file->path, errno);
+        return zf_raise_system(error, ZF_E_WRITE_FAILED, "set the mode of", file->path, errno);
     }
-    if (fsync(file->fd) != 0) return fail(error, ZF_E_WRITE_FAILED, "write", file->path, errno);
+    if (fsync(file->fd) != 0) return zf_raise_system(error, ZF_E_WRITE_FAILED, "write", file->path, errno);
     int number = give_name(file);
     if (number == EEXIST) {
         zf_status status = zf_raise(error, ZF_E_EXISTS, "%.256s was made by someone else meanwhile", file->path);
         return zf_fail_place(error, status, "%s", file->path);
     }
-    if (number != 0) return fail(error, ZF_E_COMMIT_FAILED, "give its name to", file->path, number);
+    if (number != 0) return zf_raise_system(error, ZF_E_COMMIT_FAILED, "give its name to", file->path, number);
     // Network file systems tell of a full disk at the latest when a file is synced: what closing says is no news.
     close(file->fd);
     file->fd = -1;
     // The name must survive a crash, too. File systems that cannot sync a directory say EINVAL.
     if (fsync(file->directory) != 0 && errno != EINVAL) {
-        zf_status status = fail(error, ZF_E_NAME_NOT_SYNCED, "sync the directory of", file->path, errno);
+        zf_status status = zf_raise_system(error, ZF_E_NAME_NOT_SYNCED, "sync the directory of", file->path, errno);
         return zf_fail_hint(error, status, "the file is complete and has its name, but may lose it if the machine fails now");
     }
     return ZF_OK;
