@@ -96,10 +96,8 @@ static bool same_target(zf_abi_target a, zf_abi_target b) { return a.family == b
 static zf_decoder *find(const known_container *known, size_t column, const uint8_t *branches, size_t count,
                         zf_abi_target target) {
     for (const known_decoder *entry = known->decoders; entry != NULL; entry = entry->next) {
-        const zf_shape *shape = &entry->decoder->shape;
-        if (entry->column != column || shape->branch_count != count) continue;
-        if (!same_target(entry->decoder->abi.target, target)) continue;
-        if (count == 0 || memcmp(shape->branches, branches, count) == 0) return entry->decoder;
+        if (entry->column != column || !same_target(entry->decoder->abi.target, target)) continue;
+        if (zf_shape_has_branches(&entry->decoder->shape, branches, count)) return entry->decoder;
     }
     return NULL;
 }

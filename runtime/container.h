@@ -43,6 +43,8 @@ typedef struct zf_shape {
     const zf_shape_tree *trees;
 } zf_shape;
 
+/// Whether the shape is that of blocks that took these branches.
+ZF_PRIVATE_API bool zf_shape_has_branches(const zf_shape *shape, const uint8_t *branches, size_t count);
 /// Whether two shapes have the same branches, params, edges and trees (names of algorithms and intervals aside). A source of
 /// code must demand it of a file's shape and its own: element types and numbers of streams in code come from its own.
 ZF_PRIVATE_API bool zf_shape_matches(const zf_shape *a, const zf_shape *b);

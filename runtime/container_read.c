@@ -255,8 +255,7 @@ const zf_shape *zf_container_shape(const zf_container *c, size_t column, size_t 
 const zf_shape *zf_container_shape_for(const zf_container *c, size_t column, const uint8_t *branches, size_t branch_count) {
     for (size_t s = 0; s < zf_container_shapes(c, column); s++) {
         const zf_shape *shape = &c->index.columns[column].shapes[s].shape;
-        if (shape->branch_count != branch_count) continue;
-        if (branch_count == 0 || memcmp(shape->branches, branches, branch_count) == 0) return shape;
+        if (zf_shape_has_branches(shape, branches, branch_count)) return shape;
     }
     return NULL;
 }

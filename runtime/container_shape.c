@@ -48,12 +48,16 @@ static bool same_tree(const zf_shape_tree *a, const zf_shape_tree *b) {
     return true;
 }
 
+bool zf_shape_has_branches(const zf_shape *shape, const uint8_t *branches, size_t count) {
+    return shape->branch_count == count && (count == 0 || memcmp(shape->branches, branches, count) == 0);
+}
+
 bool zf_shape_matches(const zf_shape *a, const zf_shape *b) {
-    if (a->branch_count != b->branch_count || a->param_count != b->param_count || a->edge_count != b->edge_count ||
-        a->stored_count != b->stored_count || a->tree_count != b->tree_count) {
+    if (a->param_count != b->param_count || a->edge_count != b->edge_count || a->stored_count != b->stored_count ||
+        a->tree_count != b->tree_count) {
         return false;
     }
-    if (a->branch_count > 0 && memcmp(a->branches, b->branches, a->branch_count) != 0) return false;
+    if (!zf_shape_has_branches(a, b->branches, b->branch_count)) return false;
     for (uint32_t p = 0; p < a->param_count; p++) {
         if (a->params[p].type != b->params[p].type || strcmp(a->params[p].path, b->params[p].path) != 0) return false;
     }

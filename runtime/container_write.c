@@ -193,10 +193,7 @@ static zf_status add_shape(zf_writer *writer, size_t column, const zf_shape *sha
     zf_index_column *entry = &writer->index.columns[column];
     for (uint32_t s = 0; s < entry->shape_count; s++) {
         const zf_shape *known = &entry->shapes[s].shape;
-        if (known->branch_count != shape->branch_count ||
-            (shape->branch_count > 0 && memcmp(known->branches, shape->branches, shape->branch_count) != 0)) {
-            continue;
-        }
+        if (!zf_shape_has_branches(known, shape->branches, shape->branch_count)) continue;
         *number = s;
         if (zf_shape_matches(known, shape)) return ZF_OK;
         return zf_raise(error, ZF_E_INTERNAL, "two shapes of column %.128s for the same branches", entry->name);

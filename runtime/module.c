@@ -66,10 +66,6 @@ static bool runs_on(zf_abi_target made, zf_abi_target device) {
     return made.family == device.family && (made.family != ZF_TARGET_NVPTX || made.arch <= device.arch);
 }
 
-static bool same_branches(const zf_shape *shape, const uint8_t *branches, size_t count) {
-    return shape->branch_count == count && (count == 0 || memcmp(shape->branches, branches, count) == 0);
-}
-
 static bool same_intervals(const zf_shape *a, const zf_shape *b) {
     for (uint32_t t = 0; t < a->tree_count && t < b->tree_count; t++) {
         if (a->trees[t].interval != b->trees[t].interval) return false;
@@ -102,7 +98,7 @@ static zf_status choose(const zf_module *m, const zf_module_column *column, cons
         const zf_module_plan *entry = &column->plans[p];
         if (!runs_on(entry->abi.target, target)) continue;
         device = true;
-        if (!same_branches(&entry->shape, shape->branches, shape->branch_count)) continue;
+        if (!zf_shape_has_branches(&entry->shape, shape->branches, shape->branch_count)) continue;
         vector = true;
         if (!same_intervals(&entry->shape, shape)) continue;
         if (best == NULL || entry->abi.target.arch > best->abi.target.arch) best = entry;

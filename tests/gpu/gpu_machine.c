@@ -55,7 +55,7 @@ static const zf_shape *shape_of(const zf_container *container, size_t column, co
     *alike = 0;
     for (size_t s = 0; s < zf_container_shapes(container, column); s++) {
         const zf_shape *shape = zf_container_shape(container, column, s);
-        if (shape->branch_count != count || (count > 0 && memcmp(shape->branches, branches, count) != 0)) continue;
+        if (!zf_shape_has_branches(shape, branches, count)) continue;
         found = shape;
         ++*alike;
     }

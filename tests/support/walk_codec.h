@@ -149,7 +149,7 @@ static inline zf_status walk_plan(void *self, zf_container *container, size_t co
     const zf_shape *own = plan == 2 ? &bits_shape : &walk_shapes[plan];
     for (size_t s = 0; s < zf_container_shapes(container, column); s++) {
         const zf_shape *shape = zf_container_shape(container, column, s);
-        if (shape->branch_count != count || memcmp(shape->branches, branches, count) != 0) continue;
+        if (!zf_shape_has_branches(shape, branches, count)) continue;
         if (zf_shape_matches(shape, own)) continue;
         status = zf_fail(error, ZF_ERR_INPUT, "ZF9999", "the file's shape is not that of its codec");
         return zf_fail_place(error, status, "%s: column %s", zf_container_path(container), info.name);
