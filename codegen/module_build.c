@@ -248,7 +248,7 @@ static zf_status add_table(building *t, const char *name, const char *path, cons
     const zf_table *table;
     ZF_TRY(zf_container_text_read(text, length, path, name, &t->spec, &table, error));
     out->name = t->name = table->name;
-    zf_module_identify(out, text, length);
+    out->text = zf_unit_identify(text, length);
     out->columns = ZF_NEW_ARRAY(t->b->arena, zf_module_column, table->column_count + 1u);
     if (out->columns == NULL) return out_of_memory(error);
     for (const zf_column *column = table->columns; column != NULL; column = column->next)

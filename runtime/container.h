@@ -141,6 +141,14 @@ ZF_PRIVATE_API zf_status zf_container_block(zf_container *container, size_t colu
                                             zf_block_view *out, zf_error *error);
 /// The canonical unit that the file carries.
 ZF_PRIVATE_API const char *zf_container_unit(const zf_container *container, size_t *length);
+
+/// By what a unit is known: modules are for columns of one text, all of it.
+typedef struct zf_unit_identity {
+    uint64_t bytes, hash[2]; ///< XXH3-128, low word first
+} zf_unit_identity;
+ZF_PRIVATE_API zf_unit_identity zf_unit_identify(const char *unit, size_t length);
+/// Of the unit that the file carries.
+zf_unit_identity zf_container_unit_identity(const zf_container *container);
 /// Number of shapes of a column, and one of them.
 ZF_PRIVATE_API size_t zf_container_shapes(const zf_container *container, size_t column);
 ZF_PRIVATE_API const zf_shape *zf_container_shape(const zf_container *container, size_t column, size_t index);

@@ -15,6 +15,7 @@ struct zf_container {
     struct timespec written; ///< time of the last change when it was opened
     zf_arena *arena;         ///< the index as read
     zf_index index;
+    zf_unit_identity identity; ///< of the index's unit
     uint64_t index_offset, index_bytes;
 };
 

@@ -118,6 +118,7 @@ static zf_status read_index(zf_container *c, uint64_t checksum, zf_error *error)
         status = REFUSE(c, ZF_E_INDEX_CHECKSUM, c->index_offset, "the index's checksum does not match");
     }
     if (status == ZF_OK) status = zf_index_read(c->arena, bytes, c->index_bytes, c->index_offset, c->path, &c->index, error);
+    if (status == ZF_OK) c->identity = zf_unit_identify(c->index.unit, c->index.unit_length);
     free(bytes);
     return status;
 }
@@ -242,6 +243,13 @@ const char *zf_container_unit(const zf_container *c, size_t *length) {
     if (length != NULL) *length = c->index.unit_length;
     return c->index.unit;
 }
+
+zf_unit_identity zf_unit_identify(const char *unit, size_t length) {
+    XXH128_hash_t hash = XXH3_128bits(unit, length);
+    return (zf_unit_identity){.bytes = length, .hash = {hash.low64, hash.high64}};
+}
+
+zf_unit_identity zf_container_unit_identity(const zf_container *c) { return c->identity; }
 
 size_t zf_container_shapes(const zf_container *c, size_t column) {
     return column < c->index.column_count ? c->index.columns[column].shape_count : 0;

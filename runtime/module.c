@@ -40,14 +40,11 @@ static zf_status absent(const zf_module *m, zf_error_code code, const zf_contain
 }
 
 static const zf_module_table *find_table(const zf_module *m, const zf_container *container) {
-    size_t length;
-    const char *text = zf_container_unit(container, &length);
-    zf_module_table wanted = {.name = zf_container_table(container)};
-    zf_module_identify(&wanted, text, length);
+    zf_unit_identity wanted = zf_container_unit_identity(container);
     for (uint32_t t = 0; t < m->content.table_count; t++) {
         const zf_module_table *table = &m->content.tables[t];
-        if (table->text_bytes == wanted.text_bytes && memcmp(table->text_hash, wanted.text_hash, sizeof wanted.text_hash) == 0 &&
-            strcmp(table->name, wanted.name) == 0) {
+        if (table->text.bytes == wanted.bytes && memcmp(table->text.hash, wanted.hash, sizeof wanted.hash) == 0 &&
+            strcmp(table->name, zf_container_table(container)) == 0) {
             return table;
         }
     }

@@ -56,7 +56,7 @@ typedef struct zf_module_column {
 /// A table. A container's columns are known by the text that it carries of its codecs, all of it.
 typedef struct zf_module_table {
     const char *name;
-    uint64_t text_bytes, text_hash[2]; ///< XXH3-128, low word first
+    zf_unit_identity text;
     uint32_t column_count;
     zf_module_column *columns;
 } zf_module_table;
@@ -70,9 +70,6 @@ typedef struct zf_module_content {
     const uint8_t *native, *images;
     uint64_t native_bytes, image_bytes;
 } zf_module_content;
-
-/// Sets the identity of a table from a container's text.
-ZF_PRIVATE_API void zf_module_identify(zf_module_table *table, const char *text, size_t length);
 
 /// The manifest as bytes, and back: one description of the format for both (module_manifest.c). Reading gives what is wrong, or
 /// NULL; everything it makes is of `arena`. Native code and images are not in it.

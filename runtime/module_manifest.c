@@ -1,6 +1,5 @@
 // A module's manifest: one description that is walked for writing and for reading, so the two cannot differ.
 #include <string.h>
-#include <xxhash.h>
 
 #include "runtime/block_run.h"
 #include "runtime/container_format.h"
@@ -228,9 +227,9 @@ static void code_manifest(coder *c, zf_module_content *content) {
     LIST(c, zf_module_table, table, content->tables, content->table_count, 32);
     for (uint32_t t = 0; t < content->table_count; t++) {
         name(c, &table[t].name);
-        u64(c, &table[t].text_bytes);
-        u64(c, &table[t].text_hash[0]);
-        u64(c, &table[t].text_hash[1]);
+        u64(c, &table[t].text.bytes);
+        u64(c, &table[t].text.hash[0]);
+        u64(c, &table[t].text.hash[1]);
         LIST(c, zf_module_column, column, table[t].columns, table[t].column_count, 26);
         for (uint32_t k = 0; k < table[t].column_count; k++) code_column(c, &column[k]);
     }
@@ -246,13 +245,6 @@ const char *zf_module_manifest_read(zf_arena *arena, const uint8_t *bytes, size_
     code_manifest(&c, out);
     if (c.fault == NULL && c.at != c.end) c.fault = "bytes behind the manifest's end";
     return c.fault;
-}
-
-void zf_module_identify(zf_module_table *table, const char *text, size_t length) {
-    XXH128_hash_t hash = XXH3_128bits(text, length);
-    table->text_bytes = length;
-    table->text_hash[0] = hash.low64;
-    table->text_hash[1] = hash.high64;
 }
 
 // ---- What contradicts itself ----------------------------------------------------------------------------------

@@ -76,8 +76,8 @@ static json_t *table_json(const zf_module_table *table) {
                                           column->codec, "plans", plans));
     }
     char hash[33];
-    snprintf(hash, sizeof hash, "%016llx%016llx", (ull)table->text_hash[1], (ull)table->text_hash[0]);
-    return json_pack("{s:s, s:I, s:s, s:o}", "table", table->name, "text_bytes", (json_int_t)table->text_bytes, "text_hash", hash,
+    snprintf(hash, sizeof hash, "%016llx%016llx", (ull)table->text.hash[1], (ull)table->text.hash[0]);
+    return json_pack("{s:s, s:I, s:s, s:o}", "table", table->name, "text_bytes", (json_int_t)table->text.bytes, "text_hash", hash,
                      "columns", columns);
 }
 
