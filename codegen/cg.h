@@ -28,8 +28,8 @@ struct zf_cg {
     zf_arena *arena;            ///< of this code generation
     zf_diags *diags;            ///< where ZF0804 goes; may be NULL: only `failed` is set then
     bool failed;
-    bool aligned_loads;     ///< the target wants loads aligned to their size
-    struct zf_sites *sites; ///< counts what could be left out (cg_sites.h); NULL: nothing is
+    bool aligned_loads;           ///< the target wants loads aligned to their size
+    struct zf_fault_sites *sites; ///< counts what could be left out (cg_sites.h); NULL: nothing is
     LLVMTypeRef ty_void, ty_i1, ty_i8, ty_i16, ty_i32, ty_i64, ty_i128, ty_f32, ty_f64, ty_ptr;
     /// What must hold for the code being emitted to count, or NULL: always. Both arms of a conditional may be evaluated and one
     /// selected (that vectorises); checks inside an arm then matter only under its condition, and divisors are made harmless.

@@ -9,42 +9,42 @@
 
 #include "codegen/cg_emit.h"
 
-typedef enum zf_site_kind {
+typedef enum zf_fault_site_kind {
     ZF_SITE_BARRIER,
     ZF_SITE_MASK,  ///< of bits, lanes, or of checks that do not count
     ZF_SITE_GUARD, ///< at the edge of a tile, a row range, a block, a stream
     ZF_SITE_CHECK, ///< of what a file says
     ZF_SITE_KINDS,
-} zf_site_kind;
+} zf_fault_site_kind;
 
-typedef struct zf_site {
-    zf_site_kind kind;
+typedef struct zf_fault_site {
+    zf_fault_site_kind kind;
     const char *what;  ///< static
     char function[40]; ///< that it was emitted into
-} zf_site;
+} zf_fault_site;
 
 /// Of one module. The caller's.
-typedef struct zf_sites {
-    uint32_t left_out; ///< number of the site to leave out, from 1; 0: none
-    uint32_t count;    ///< sites met
-    zf_site *noted;    ///< the first `room` of them; may be NULL
+typedef struct zf_fault_sites {
+    uint32_t left_out;    ///< number of the site to leave out, from 1; 0: none
+    uint32_t count;       ///< sites met
+    zf_fault_site *noted; ///< the first `room` of them; may be NULL
     uint32_t room;
-} zf_sites;
+} zf_fault_sites;
 
-const char *zf_site_kind_name(zf_site_kind kind);
+const char *zf_fault_site_kind_name(zf_fault_site_kind kind);
 
 /// Counts a site. True: it is to be left out.
-bool zf_cg_site(zf_cg *cg, zf_site_kind kind, const char *what);
+bool zf_cg_site(zf_cg *cg, zf_fault_site_kind kind, const char *what);
 
 /// A condition under which something is done, counts or is used; left out it always holds.
-LLVMValueRef zf_cg_holds(zf_cg *cg, zf_site_kind kind, LLVMValueRef v_if, const char *what);
+LLVMValueRef zf_cg_holds(zf_cg *cg, zf_fault_site_kind kind, LLVMValueRef v_if, const char *what);
 
 /// A condition that something lies inside an edge.
 static inline LLVMValueRef zf_cg_within(zf_cg *cg, LLVMValueRef v_if, const char *what) {
     return zf_cg_holds(cg, ZF_SITE_GUARD, v_if, what);
 }
 /// A condition for something that takes no part; left out it never holds.
-LLVMValueRef zf_cg_apart(zf_cg *cg, zf_site_kind kind, LLVMValueRef v_if, const char *what);
+LLVMValueRef zf_cg_apart(zf_cg *cg, zf_fault_site_kind kind, LLVMValueRef v_if, const char *what);
 
 /// A condition for treating an edge in a way of its own.
 static inline LLVMValueRef zf_cg_edge(zf_cg *cg, LLVMValueRef v_if, const char *what) {

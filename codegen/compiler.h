@@ -13,7 +13,7 @@ struct zf_compiler {
     zf_jit *jit;
     pthread_mutex_t lock; ///< of `containers`
     struct zf_known_container *containers;
-    struct zf_sites *sites; ///< the fault switch; NULL: none
+    struct zf_fault_sites *sites; ///< the fault switch; NULL: none
 };
 
 /// The source of code for containers (provider.c).

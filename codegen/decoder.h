@@ -49,8 +49,8 @@ zf_context *zf_compiler_context(zf_compiler *compiler);
 const zf_compiler_options *zf_compiler_options_of(const zf_compiler *compiler);
 
 /// The fault switch (cg_sites.h) of the code that is made from now on; NULL: none. For one thread at a time.
-struct zf_sites *zf_compiler_sites(const zf_compiler *compiler);
-void zf_compiler_set_sites(zf_compiler *compiler, struct zf_sites *sites);
+struct zf_fault_sites *zf_compiler_sites(const zf_compiler *compiler);
+void zf_compiler_set_sites(zf_compiler *compiler, struct zf_fault_sites *sites);
 
 /// The C functions that compiled encode bodies call: for zf_jit_options.symbols (encode_symbols.c).
 /// Fills `out` (may be NULL) and returns how many there are.

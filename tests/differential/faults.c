@@ -98,7 +98,7 @@ static void make_trials(column_run *r) {
 typedef struct tuple {
     uint64_t *values;
     unsigned blocks; ///< of more than one row
-    zf_site *sites;
+    zf_fault_site *sites;
     uint32_t count;
 } tuple;
 
@@ -108,8 +108,8 @@ typedef struct form_run {
     diff_form form;
     const uint8_t *branches;
     uint32_t branch_count;
-    zf_sites sites;
-    zf_site noted[MOST_SITES];
+    zf_fault_sites sites;
+    zf_fault_site noted[MOST_SITES];
     bool relevant[MOST_EXPECTED];
     tuple tuples[MOST_TUPLES]; ///< specialised: the one with the most blocks first
     unsigned tuple_count, tuple_of[MOST_EXPECTED];
@@ -124,7 +124,7 @@ typedef struct verdict {
 
 static zf_compiler *compiler_of(const form_run *f) { return diff_compiler(f->column->machine, f->form.level); }
 
-static bool same_site(const zf_site *a, const zf_site *b) {
+static bool same_site(const zf_fault_site *a, const zf_fault_site *b) {
     return a->kind == b->kind && strcmp(a->what, b->what) == 0 && strcmp(a->function, b->function) == 0;
 }
 
@@ -139,7 +139,7 @@ static uint32_t number_in(const form_run *f, const tuple *t, uint32_t number) {
 }
 
 // Runs what is expected, without site `number`, until something differs.
-static void judge(form_run *f, uint32_t number, zf_sites *sites, verdict *out) {
+static void judge(form_run *f, uint32_t number, zf_fault_sites *sites, verdict *out) {
     for (unsigned k = 0; k < f->column->count && !out->found; k++) {
         if (!f->relevant[k]) continue;
         sites->left_out = f->form.special ? number_in(f, &f->tuples[f->tuple_of[k]], number) : number;
@@ -164,7 +164,7 @@ static void judge_fault(form_run *f, uint32_t site, verdict *out) {
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        zf_sites sites = {0};
+        zf_fault_sites sites = {0};
         setrlimit(RLIMIT_CPU, &(struct rlimit){f->seconds, f->seconds});
         diff_case_forget(&f->c, f->form.level);
         zf_compiler_set_sites(compiler_of(f), &sites);
@@ -187,11 +187,11 @@ static void judge_fault(form_run *f, uint32_t site, verdict *out) {
 
 static void print_site(const form_run *f, uint32_t site, const verdict *v) {
     const column_run *r = f->column;
-    const zf_site *s = &f->noted[site - 1];
+    const zf_fault_site *s = &f->noted[site - 1];
     const trial *t = &r->trials[v->trial];
     fprintf(r->out, "%u\t%s\t%s\t%s\t%s\t%s\t%s\t%u\t%s\t", r->number, r->column->table->name, zf_kind_name(r->column->type.kind),
             r->column->codec_text, f->form.level == DIFF_GPU ? "emu" : "host", f->form.special ? "specialised" : "general",
-            s->function, site, zf_site_kind_name(s->kind));
+            s->function, site, zf_fault_site_kind_name(s->kind));
     fprintf(r->out, "%s\t%s\t", s->what, v->found ? "found" : "survived");
     if (v->found)
         fprintf(r->out, "%s %llu rows%s: ", data_shape_name(t->trial.shape), (ull)t->trial.rows,
@@ -203,7 +203,7 @@ static void print_site(const form_run *f, uint32_t site, const verdict *v) {
 static void run_form(form_run *f) {
     column_run *r = f->column;
     verdict v = {0};
-    f->sites = (zf_sites){.noted = f->form.special ? NULL : f->noted, .room = f->form.special ? 0 : MOST_SITES};
+    f->sites = (zf_fault_sites){.noted = f->form.special ? NULL : f->noted, .room = f->form.special ? 0 : MOST_SITES};
     diff_case_forget(&f->c, f->form.level);
     zf_compiler_set_sites(compiler_of(f), &f->sites);
     clock_t before = clock();
@@ -227,7 +227,7 @@ static void run_form(form_run *f) {
         print_site(f, site, &v);
         if (given->verbose && !v.found) {
             fprintf(stderr, "survives: %s %s %s: %s %s\n", r->column->table->name, f->form.level == DIFF_GPU ? "emu" : "host",
-                    f->noted[site - 1].function, zf_site_kind_name(f->noted[site - 1].kind), f->noted[site - 1].what);
+                    f->noted[site - 1].function, zf_fault_site_kind_name(f->noted[site - 1].kind), f->noted[site - 1].what);
         }
     }
 }
@@ -295,7 +295,7 @@ static void choose_tuples(form_run *f, zf_decoder *decoder) {
     column_run *r = f->column;
     size_t bytes = decoder->plan->shaping_count * sizeof(uint64_t);
     unsigned best = 0;
-    f->sites = (zf_sites){.noted = f->noted, .room = MOST_SITES};
+    f->sites = (zf_fault_sites){.noted = f->noted, .room = MOST_SITES};
     zf_compiler_set_sites(compiler_of(f), &f->sites);
     for (unsigned pass = 0; pass < 2; pass++) {
         for (unsigned k = 0; k < r->count; k++) {
@@ -462,12 +462,12 @@ static void print_json(const results *r, const command *c, FILE *out) {
     for (unsigned kind = 0; kind < ZF_SITE_KINDS; kind++) {
         unsigned sites = 0, found = 0;
         for (size_t k = 0; k < r->count; k++) {
-            if (strcmp(r->all[k].fields[KIND], zf_site_kind_name((zf_site_kind)kind)) != 0) continue;
+            if (strcmp(r->all[k].fields[KIND], zf_fault_site_kind_name((zf_fault_site_kind)kind)) != 0) continue;
             sites += r->all[k].sites;
             found += r->all[k].found;
         }
-        fprintf(out, "%s\"%s\": {\"sites\": %u, \"found\": %u}", kind > 0 ? ", " : "", zf_site_kind_name((zf_site_kind)kind),
-                sites, found);
+        fprintf(out, "%s\"%s\": {\"sites\": %u, \"found\": %u}", kind > 0 ? ", " : "",
+                zf_fault_site_kind_name((zf_fault_site_kind)kind), sites, found);
     }
     fprintf(out, "},\n  \"places\": [");
     for (size_t k = 0; k < r->count; k++) {
