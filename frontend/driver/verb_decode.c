@@ -153,8 +153,10 @@ static zf_status decode_text(const job *j, zf_error *error) {
     if (status == ZF_OK) status = zf_outputs_commit(&outputs, error);
     zf_watch_outputs(NULL);
     zf_outputs_free(&outputs);
-    if (status == ZF_OK && !j->quiet && !j->json) zf_print_path(stdout, path);
-    printf(": %llu rows\n", (unsigned long long)(end - j->options->row_begin));
+    if (status == ZF_OK && !j->quiet && !j->json) {
+        zf_print_path(stdout, path);
+        printf(": %llu rows\n", (unsigned long long)(end - j->options->row_begin));
+    }
     return status;
 }
 

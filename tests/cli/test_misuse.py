@@ -113,6 +113,14 @@ class Reports(Case):
         for seed in ("", "0", "7", "0x1f", "18446744073709551615"):
             self.good("verify", "--device", "emu", container, env={**os.environ, "ZIPFLOW_EMU_SEED": seed})
 
+    def test_a_decode_to_text_says_what_it_was_asked_to(self):
+        container = self.container(3)
+        words = ["decode", "-f", "--format", "csv", "-o", self.dir, container]
+        self.assertEqual(self.good(*words), f"{self.dir}/t.csv: 3 rows\n")
+        self.assertEqual(self.good(*words, "-q"), "")
+        json.loads(self.good(*words, "--json"))
+        self.assertEqual(self.bad(1, "decode", "--format", "csv", "-o", self.dir, container, says="ZF1501").stdout, "")
+
 
 class Explaining(Case):
     def test_stages_that_targets_do_not_have(self):
