@@ -2,11 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -108,16 +108,25 @@ done:
     return answer;
 }
 
-bool zf_cache_keep(int directory, const void *key, size_t key_length, const void *object, size_t size) {
-    static atomic_uint serial; // names of temporary files only
-    char name[NAME_LENGTH], temporary[64];
-    name_of(key, key_length, name);
-    snprintf(temporary, sizeof(temporary), "tmp.%ld.%u", (long)getpid(), atomic_fetch_add(&serial, 1));
-    int fd = openat(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0 && errno == EEXIST) { // left behind by a process of that number that was killed
-        unlinkat(directory, temporary, 0);
-        fd = openat(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+enum { TEMPORARY_LENGTH = 24 }; // "tmp.", 16 digits, 0
+
+/// A file of a random name, which goes to `temporary`: containers that share the directory may all be process 1. -1: none can be
+/// had.
+static int open_temporary(int directory, char temporary[TEMPORARY_LENGTH]) {
+    for (int attempt = 0; attempt < 16; attempt++) {
+        uint64_t random;
+        if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random) return -1;
+        snprintf(temporary, TEMPORARY_LENGTH, "tmp.%016llx", (unsigned long long)random);
+        int fd = openat(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd >= 0 || errno != EEXIST) return fd;
     }
+    return -1;
+}
+
+bool zf_cache_keep(int directory, const void *key, size_t key_length, const void *object, size_t size) {
+    char name[NAME_LENGTH], temporary[TEMPORARY_LENGTH];
+    name_of(key, key_length, name);
+    int fd = open_temporary(directory, temporary);
     if (fd < 0) return false;
     entry_head head = {.key_length = key_length, .size = size, .checksum = checksum_of(key, key_length, object, size)};
     memcpy(head.magic, entry_magic, sizeof(entry_magic));

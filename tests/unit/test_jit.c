@@ -271,6 +271,37 @@ static void test_cache(void) {
     CHECK(stat(path, &facts) == 0 && (facts.st_mode & 0777) == 0600, "mode of an entry %o", facts.st_mode & 0777);
 }
 
+/// Containers that share the directory may all be process 1: what others write stays, whatever it is called.
+static void test_files_of_others(void) {
+    static const char key[] = "a shared key", object[] = "an object", theirs[] = "half of an object";
+    char name[64], path[512], bytes[64];
+    int fd = zf_cache_open(directory);
+    CHECK(fd >= 0, "the cache does not open");
+    int before = count_entries(path, sizeof path);
+    for (int phase = 0; phase < 2; phase++) {
+        for (int serial = 0; serial < 64; serial++) {
+            snprintf(name, sizeof name, "tmp.%ld.%d", (long)getpid(), serial);
+            int file = openat(fd, name, phase == 0 ? O_RDWR | O_CREAT | O_EXCL : O_RDONLY, 0600);
+            CHECK(file >= 0, "%s is gone", name);
+            if (phase == 0) CHECK(write(file, theirs, sizeof theirs) == (ssize_t)sizeof theirs, "write");
+            if (phase == 1) CHECK(read(file, bytes, sizeof bytes) == (ssize_t)sizeof theirs, "%s was written", name);
+            if (phase == 1) unlinkat(fd, name, 0);
+            close(file);
+        }
+        if (phase == 0) CHECK(zf_cache_keep(fd, key, sizeof key, object, sizeof object), "not kept");
+    }
+    CHECK(count_entries(path, sizeof path) == before + 1, "something else is left than the entry");
+    void *found;
+    size_t size;
+    CHECK(zf_cache_find(fd, key, sizeof key, &found, &size) == ZF_CACHE_FOUND, "not found");
+    free(found);
+    DIR *d = fdopendir(fd);
+    for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
+        if (strstr(e->d_name, ".zfo") != NULL) unlinkat(fd, e->d_name, 0);
+    }
+    closedir(d);
+}
+
 static void test_entries(void) {
     int fd = zf_cache_open(directory);
     CHECK(fd >= 0, "the cache does not open");
@@ -379,6 +410,7 @@ int main(void) {
     test_failures();
     __lsan_enable();
     test_threads();
+    test_files_of_others();
     test_cache();
     test_entries();
     test_damage();
