@@ -22,6 +22,8 @@ typedef struct emulator {
     zf_emu_memory memory;
     unsigned threads;
     atomic_uint_fast64_t seed;
+    const zf_emu_hole *holes;
+    uint32_t hole_count;
     pthread_mutex_t lock; ///< guards what follows
     zf_accelerator_code *codes;
     zf_emu_block *free;
@@ -245,6 +247,8 @@ static zf_status launch(zf_accelerator *self, void *stream, zf_accelerator_code 
                                         {"work", args->work, args->work_bytes, false},
                                         {"out", args->out, args->out_bytes, true},
                                         {"failure", args->failure, sizeof(uint64_t), true}},
+                            .holes = emu->holes,
+                            .hole_count = emu->hole_count,
                             .seed = atomic_load(&emu->seed)},
                  .groups = groups,
                  .status = ZF_OK};
@@ -369,6 +373,11 @@ void zf_emu_free(zf_accelerator *accelerator) {
 }
 
 void zf_emu_set_seed(zf_accelerator *emu, uint64_t seed) { atomic_store(&((emulator *)emu)->seed, seed); }
+
+void zf_emu_set_holes(zf_accelerator *emu, const zf_emu_hole *holes, uint32_t count) {
+    ((emulator *)emu)->holes = holes;
+    ((emulator *)emu)->hole_count = count;
+}
 
 static void describe(void *shared, unsigned index, zf_device_info *info, zf_text *description, zf_text *reason) {
     (void)shared, (void)index;

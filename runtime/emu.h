@@ -45,6 +45,13 @@ ZF_EMU_FUNCTIONS(X)
 /// The order of threads from the next launch on: 0 is by number, others shuffle. Starts as $ZIPFLOW_EMU_SEED, or 0.
 ZF_PRIVATE_API void zf_emu_set_seed(zf_accelerator *emu, uint64_t seed);
 
+/// Parts of what kernels only read, in bytes from the launch's base on, that nobody may touch although they are allocated: what
+/// lies between a block's streams, say. Ascending and apart; the caller's, until the next call. None: count 0.
+typedef struct zf_emu_hole {
+    uint64_t begin, end;
+} zf_emu_hole;
+ZF_PRIVATE_API void zf_emu_set_holes(zf_accelerator *emu, const zf_emu_hole *holes, uint32_t count);
+
 /// An emulated GPU that belongs to no context. `threads`: host threads to spread thread blocks over.
 ZF_PRIVATE_API zf_status zf_emu_create(unsigned threads, zf_accelerator **out, zf_error *error);
 ZF_PRIVATE_API void zf_emu_free(zf_accelerator *emu);

@@ -225,6 +225,15 @@ static void check_shared(zf_emu_thread_state *thread, uint64_t begin, uint32_t b
     }
 }
 
+static void check_holes(zf_emu_thread_state *thread, uint64_t offset, uint32_t bytes, uint32_t access, uint32_t line) {
+    const zf_emu_launch *launch = thread->block->launch;
+    for (uint32_t h = 0; h < launch->hole_count && launch->holes[h].begin < offset + bytes; h++) {
+        if (launch->holes[h].end <= offset) continue;
+        FAULT(thread, line, "%s %u bytes at byte %llu of `base`, of which nothing may be read between %llu and %llu",
+              verb_of(access), bytes, (ull)offset, (ull)launch->holes[h].begin, (ull)launch->holes[h].end);
+    }
+}
+
 void zf_emu_check(void *pointer, const void *at, uint32_t bytes, uint32_t align, uint32_t access, uint32_t line) {
     zf_emu_thread_state *thread = pointer;
     const zf_emu_block *block = thread->block;
@@ -249,6 +258,7 @@ void zf_emu_check(void *pointer, const void *at, uint32_t bytes, uint32_t align,
         const zf_emu_object *object = &launch->objects[i];
         uint64_t offset = address - object->at;
         if (offset >= object->bytes) continue;
+        if (i == 0) check_holes(thread, offset, bytes, access, line);
         if (bytes <= object->bytes - offset && (access == ZF_EMU_LOAD || object->writable)) return;
         if (near == NULL || object->writable) near = object;
     }

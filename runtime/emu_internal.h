@@ -64,7 +64,9 @@ typedef struct zf_emu_object {
 typedef struct zf_emu_launch {
     const zf_abi_simt_kernel *kernel;
     const zf_simt_args *args;
-    zf_emu_object objects[ZF_EMU_OBJECTS];
+    zf_emu_object objects[ZF_EMU_OBJECTS]; ///< the first is the base
+    const zf_emu_hole *holes;              ///< of the base
+    uint32_t hole_count;
     uint64_t seed;
 } zf_emu_launch;
 

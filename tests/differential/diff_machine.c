@@ -12,6 +12,7 @@
 #include "runtime/decode_unit.h"
 #include "runtime/device.h"
 #include "runtime/element.h"
+#include "tests/differential/diff_spread.h"
 #include "tests/interp/interp_internal.h"
 #include "tests/support/kernel_block.h"
 
@@ -325,7 +326,7 @@ static void run_on_gpu(const diff_call *call, const zf_block_view *view, uint64_
     if (status == ZF_OK) {
         zf_units_sizes sizes = zf_units_sizes_of(r.units);
         r.words = calloc(zf_units_words(r.units) + 1u, sizeof *r.words);
-        uint64_t behind = call->order % 2 == 1 && bits >= 8 ? bits / 8 : 0; // not where vectors are aligned
+        uint64_t behind = call->unaligned && bits >= 8 ? bits / 8 : 0;
         status = r.gpu->ops->allocate(r.gpu, sizes.values + behind, &r.values, &error);
         r.memory.values = r.values + behind;
         if (status == ZF_OK) status = r.gpu->ops->allocate(r.gpu, sizes.workspace, &r.memory.workspace, &error);
@@ -347,26 +348,6 @@ static void run_view(const diff_call *call, const zf_block_view *view, diff_resu
         run_host(call, view, end, out);
 }
 
-// What lies between a block's parts holds anything: nobody may rely on it.
-static void poison_padding(uint8_t *bytes, const zf_block_view *view) {
-    uint8_t *used = calloc(view->bytes + 1, 1);
-    uint64_t first = view->bytes; // where the parts begin
-    for (uint32_t s = 0; s < view->shape->stored_count; s++) {
-        memset(used + view->streams[s].offset, 1, view->streams[s].bytes);
-        if (view->streams[s].offset < first) first = view->streams[s].offset;
-    }
-    for (uint32_t t = 0; t < view->shape->tree_count; t++) {
-        const zf_seek_view *seek = &view->seeks[t];
-        for (uint32_t f = 0; f < view->shape->trees[t].field_count; f++) {
-            memset(used + seek->offsets[f], 1, seek->entries * seek->widths[f]);
-            if (seek->offsets[f] < first) first = seek->offsets[f];
-        }
-    }
-    for (uint64_t at = first; at < view->bytes; at++)
-        if (!used[at]) bytes[at] = 0xa5;
-    free(used);
-}
-
 void diff_run(const diff_call *call, diff_result *out) {
     *out = (diff_result){0};
     kb_memory block = kb_guarded(call->laid->size, ZF_FORMAT_ALIGNMENT);
@@ -376,9 +357,13 @@ void diff_run(const diff_call *call, diff_result *out) {
     if (zf_block_check(&call->decoder->shape, block.data, call->laid->size, false, "block", &view, &error) != ZF_OK) {
         failed(out, &error);
     } else {
-        poison_padding(block.data, &view);
-        mprotect(block.map, block.mapped - (size_t)sysconf(_SC_PAGESIZE), PROT_READ); // the last page stays out of reach
+        diff_spread spread;
+        bool host = call->decoder->abi.target.family == ZF_TARGET_HOST, emulated = !host && call->machine->emulated;
+        diff_spread_make(&view, host, &spread);
+        if (emulated) zf_emu_set_holes(call->machine->gpu, spread.holes, spread.hole_count);
         run_view(call, &view, out);
+        if (emulated) zf_emu_set_holes(call->machine->gpu, NULL, 0);
+        diff_spread_free(&spread);
         zf_block_view_free(&view);
     }
     kb_release(&block);

@@ -79,6 +79,7 @@ typedef struct diff_call {
     diff_records *record; ///< not NULL: mode RECORD
     unsigned threads;
     uint64_t order; ///< emulated: the seed of the order of threads
+    bool unaligned; ///< on a GPU the output begins an element behind where vectors are aligned
 } diff_call;
 
 void diff_run(const diff_call *call, diff_result *out);

@@ -311,6 +311,33 @@ static void test_faults(void) {
     }
 }
 
+static void load_base(KERNEL_ARGS) {
+    UNUSED_ARGS;
+    if (is_chosen(thread)) load(thread, (const uint32_t *)(const void *)base + 25, 41);
+}
+
+// Byte 100 to 104 is read; holes that touch it, and others.
+static void test_holes(void) {
+    const struct {
+        zf_emu_hole holes[2];
+        bool found;
+    } rows[] = {{{{0, 100}, {104, 1280}}, false}, {{{0, 1}, {103, 104}}, true},       {{{0, 101}, {200, 300}}, true},
+                {{{50, 60}, {100, 104}}, true},   {{{102, 103}, {1000, 1280}}, true}, {{{0, 0}, {0, 0}}, false}};
+    machine m = start(1);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        zf_error error = {0};
+        zf_emu_set_holes(m.emu, rows[i].holes, 2);
+        zf_status status = run(&m, load_base, THREADS, &error);
+        CHECK(status == (rows[i].found ? ZF_ERR_INTERNAL : ZF_OK), "holes %zu: %s", i, error.message);
+        CHECK(!rows[i].found ||
+                  strstr(error.message, "reads 4 bytes at byte 100 of `base`, of which nothing may be read") != NULL,
+              "holes %zu: %s", i, error.message);
+        zf_emu_set_holes(m.emu, NULL, 0);
+        CHECK(run(&m, load_base, THREADS, &error) == ZF_OK, "without holes: %s", error.message);
+    }
+    stop(&m);
+}
+
 /// Writes where no check is made, as a launcher with wrong sizes would.
 static void silent_behind(KERNEL_ARGS) {
     UNUSED_ARGS;
@@ -361,6 +388,7 @@ int main(void) {
     test_right();
     test_orders();
     test_faults();
+    test_holes();
     test_canaries();
     test_misuse();
     return check_result();

@@ -1,0 +1,23 @@
+// A checked block, its parts apart: every stream and every array of seek states ends where reading may end, so that nobody reads
+// the next one's bytes unseen.
+#ifndef ZF_TESTS_DIFFERENTIAL_DIFF_SPREAD_H
+#define ZF_TESTS_DIFFERENTIAL_DIFF_SPREAD_H
+
+#include "runtime/container.h"
+#include "runtime/emu.h"
+
+typedef struct diff_spread {
+    uint8_t *map;
+    size_t mapped;
+    uint64_t *offsets;  ///< of the view's seek states
+    zf_emu_hole *holes; ///< what lies between the parts
+    uint32_t hole_count;
+} diff_spread;
+
+/// Copies the parts of a view and lets the view point to the copy; the rest of the view stays. What is no part's is 0xa5. With
+/// `pages` what may be read behind a stream ends with a page, and the next page cannot be touched; else `holes` say where that
+/// is, and the copy can be read as a whole.
+void diff_spread_make(zf_block_view *view, bool pages, diff_spread *out);
+void diff_spread_free(diff_spread *spread);
+
+#endif
