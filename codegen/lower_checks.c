@@ -15,6 +15,14 @@ static bool evaluated(const zf_plan *plan, uint32_t node) {
     return false;
 }
 
+// A group for every element of a stored stream: so there are no more than stored bytes.
+static bool groups_are_stored(const zf_graph *graph, const zf_graph_node *node) {
+    const zf_expr *groups = node->inst->groups.value;
+    if (groups == NULL || groups->kind != ZF_X_LEN || groups->a->kind != ZF_X_STREAM) return false;
+    const zf_graph_edge *edge = &graph->edges[node->inputs[groups->a->port->slot]];
+    return edge->stored >= 0 && edge->type.kind != ZF_K_BOOL;
+}
+
 zf_once_check *zf_once_checks(zf_arena *arena, const zf_plan *plan, uint32_t *count) {
     const zf_graph *graph = plan->graph;
     uint32_t most = 0;
@@ -40,7 +48,7 @@ zf_once_check *zf_once_checks(zf_arena *arena, const zf_plan *plan, uint32_t *co
                 .violation = 10, .node = n, .span = node->codec->span, .hoisted = true, .text = "steps of all elements"};
             checks[(*count)++] = (zf_once_check){.check = work, .steps = steps[n]};
         }
-        if (node->inst->pattern != ZF_GROUP_PARALLEL) continue;
+        if (node->inst->pattern != ZF_GROUP_PARALLEL || groups_are_stored(graph, node)) continue;
         zf_check check = {.violation = 25, .node = n, .span = node->codec->span, .hoisted = true, .text = "number of groups"};
         checks[(*count)++] = (zf_once_check){.check = check};
     }
@@ -72,6 +80,21 @@ static size_t bind_last(zf_lower *lower, zf_lower_env *env, const zf_hoisted *ho
 
 static LLVMValueRef as_index(zf_cg *cg, zf_cg_value value) {
     return zf_cg_resize(cg, value.v, cg->ty_i64, zf_kind_is_signed(value.type.kind));
+}
+
+// Whether two accesses are of the same stream, each at the very index of the domain.
+static bool same_access(const zf_hoisted *a, const zf_hoisted *b) {
+    if (a->node != b->node || a->body != b->body || a->reduce_count + b->reduce_count > 0) return false;
+    const zf_expr *x = a->access, *y = b->access;
+    if (x->kind != ZF_X_INDEX || y->kind != ZF_X_INDEX || x->a->kind != ZF_X_STREAM || y->a->kind != ZF_X_STREAM) return false;
+    bool plain = x->b->kind == ZF_X_LOCAL && y->b->kind == ZF_X_LOCAL && x->b->local == y->b->local;
+    return plain && x->a->port == y->a->port;
+}
+
+static bool checked_before(const zf_plan *plan, uint32_t hoisted) {
+    for (uint32_t k = 0; k < hoisted; k++)
+        if (same_access(&plan->hoisted[k], &plan->hoisted[hoisted])) return true;
+    return false;
 }
 
 // One comparison for all elements of the domain: the last one has the largest index.
@@ -200,7 +223,7 @@ void zf_lower_checks(zf_cg *cg, const zf_lower_input *input) {
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE)), bb_accesses, bb_report);
     zf_cg_enter(cg, bb_accesses);
     for (uint32_t k = 0; k < input->plan->hoisted_count; k++) {
-        check_access(&lower, &input->plan->hoisted[k]);
+        if (!checked_before(input->plan, k)) check_access(&lower, &input->plan->hoisted[k]);
         cg->v_guard = NULL;
     }
     zf_cg_br(cg, bb_report);

@@ -167,14 +167,15 @@ static LLVMValueRef unpack(zf_cg *cg, const shape *s, uint64_t stride, uint64_t 
 }
 
 // Whole vectors read beyond their last bit. A strip may be unpacked where that stays within what can be read behind the stream:
-// keeps the block's v_limit, the first index where that ends.
+// keeps the block's v_limit, the first index where that ends. All elements of a strip exist, so what they have can be read.
 static void limit_strips(zf_lower *lower, const staged *s, const shape *form) {
     zf_cg *cg = lower->cg;
+    uint64_t last = (ZF_STRIP / form->lanes - 1) * form->lanes * s->stride / 8;
+    uint64_t reach = s->from / 8 + last + form->words * form->lane / 8;
+    if (reach <= ((ZF_STRIP - 1) * s->stride + s->from + s->count + 7) / 8 + ZF_READ_AHEAD) return;
     LLVMValueRef v_count = zf_lower_count(lower, s->edge);
     zf_type type = lower->graph->edges[s->edge].type;
     LLVMBasicBlockRef bb_before = zf_lower_setup_begin(lower);
-    uint64_t last = (ZF_STRIP / form->lanes - 1) * form->lanes * s->stride / 8;
-    uint64_t reach = s->from / 8 + last + form->words * form->lane / 8;
     LLVMValueRef v_bytes = type.kind == ZF_K_BOOL ? LLVMBuildLShr(cg->builder, v_count, zf_cg_i64(cg, 3), "")
                                                   : zf_cg_mul(cg, v_count, zf_cg_i64(cg, zf_kind_size(type.kind)));
     v_bytes = zf_cg_add(cg, v_bytes, zf_cg_i64(cg, ZF_READ_AHEAD));

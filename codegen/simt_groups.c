@@ -119,10 +119,14 @@ static void take_lanes(groups *t, LLVMValueRef v_first, const LLVMValueRef *v_in
     zf_simt_lanes_end(lower, &lanes);
 }
 
-static LLVMValueRef is_inside(groups *t, LLVMValueRef v_g) {
+static LLVMValueRef is_begun(groups *t, LLVMValueRef v_g) {
     zf_cg *cg = t->lower->cg;
-    LLVMValueRef v_below = zf_cg_icmp(cg, LLVMIntULT, v_g, t->v_end), v_from = zf_cg_icmp(cg, LLVMIntUGE, v_g, t->v_g0);
-    return zf_cg_and(cg, zf_cg_within(cg, v_from, "groups of tiles before"), zf_cg_within(cg, v_below, "groups of tiles behind"));
+    return zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntUGE, v_g, t->v_g0), "groups of tiles before");
+}
+
+static LLVMValueRef is_before_end(groups *t, LLVMValueRef v_g) {
+    zf_cg *cg = t->lower->cg;
+    return zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_g, t->v_end), "groups of tiles behind");
 }
 
 // The same one by one: the block's last groups, which are fewer than a thread takes.
@@ -131,7 +135,7 @@ static void take_last(groups *t, LLVMValueRef v_first, LLVMValueRef v_slots[CHUN
     zf_cg *cg = lower->cg;
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, CHUNK_EACH), "size");
-    LLVMValueRef v_g = zf_cg_add(cg, v_first, loop.v_i), v_inside = is_inside(t, v_g);
+    LLVMValueRef v_g = zf_cg_add(cg, v_first, loop.v_i), v_inside = zf_cg_and(cg, is_begun(t, v_g), is_before_end(t, v_g));
     LLVMBasicBlockRef bb_one = zf_cg_block(cg, "size_one");
     zf_cg_cond_br(cg, v_inside, bb_one, loop.bb_next);
     zf_cg_enter(cg, bb_one);
@@ -173,7 +177,11 @@ static void take_sizes(groups *t, LLVMValueRef v_first, LLVMValueRef v_slots[CHU
     zf_cg_cond_br(cg, zf_cg_within(cg, v_exist, "groups that a thread takes together"), bb_edge, bb_last);
     zf_cg_enter(cg, bb_edge);
     LLVMValueRef v_inside[CHUNK_EACH];
-    for (unsigned k = 0; k < CHUNK_EACH; k++) v_inside[k] = is_inside(t, zf_cg_add(cg, v_first, zf_cg_i64(cg, k)));
+    for (unsigned k = 0; k < CHUNK_EACH; k++) { // there are some: the first lies before the end, the last is begun
+        LLVMValueRef v_g = zf_cg_add(cg, v_first, zf_cg_i64(cg, k));
+        v_inside[k] = k == 0 ? is_begun(t, v_g) : is_before_end(t, v_g);
+        if (k > 0 && k + 1 < CHUNK_EACH) v_inside[k] = zf_cg_and(cg, is_begun(t, v_g), v_inside[k]);
+    }
     take_lanes(t, v_first, v_inside, v_slots);
     zf_cg_br(cg, bb_taken);
     zf_cg_enter(cg, bb_last);
@@ -395,7 +403,8 @@ static void count_before(groups *t, bool places, uint32_t warp, LLVMValueRef v_t
         LLVMValueRef v_lower = zf_simt_lane_before(lower, v_lane, 1);
         LLVMValueRef v_before = cg->target->simt->shuffle(cg, v_up, v_lower);
         LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_lane, v_zero);
-        v_before = zf_cg_select(cg, zf_cg_apart(cg, ZF_SITE_MASK, v_first, "the first lane"), v_zero, v_before);
+        if (!places || from > 0) // nobody asks before the tile's first word, which begins with a head
+            v_before = zf_cg_select(cg, zf_cg_apart(cg, ZF_SITE_MASK, v_first, "the first lane"), v_zero, v_before);
         LLVMValueRef v_all = cg->target->simt->shuffle(cg, v_up, zf_cg_i32(cg, ZF_WARP - 1));
         LLVMValueRef v_carried = v_carry;
         if (places) {
