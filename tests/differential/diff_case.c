@@ -1,10 +1,8 @@
-#include "tests/differential/diff_case.h"
+#include "tests/differential/diff_case_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "tests/interp/data.h"
 
 typedef unsigned long long ull;
 
@@ -83,28 +81,7 @@ static bool specialises(diff_case *c, const zf_decoder *decoder, const uint64_t 
 
 // ---- What is expected -----------------------------------------------------------------------------------------
 
-typedef struct comparing {
-    diff_case *c;
-    const interp_block *block;
-    const interp_report *report;
-    const interp_stream *wanted; // NULL: a violation
-    bool may_violate;
-    data_random random;
-    zf_text *message;
-    // what the forms did
-    bool same_number, reported;
-    // the form at hand
-    unsigned level;
-    bool general;
-    zf_decoder *decoder;
-    const zf_abi_code *code;
-    uint64_t order; // of threads on the emulated GPU
-    // what recorded last, for forms that cannot
-    zf_decoder *recorder;
-    const zf_abi_code *recorder_code;
-} comparing;
-
-static diff_verdict differ(comparing *k, const char *what, const char *detail) {
+diff_verdict diff_differ(diff_comparing *k, const char *what, const char *detail) {
     zf_text_printf(k->message, "%s, %s, %s: %s", diff_level_name(k->level), k->general ? "general" : "specialised", what, detail);
     return DIFF_DISAGREE;
 }
@@ -122,7 +99,7 @@ static bool is_nan(zf_kind kind, const uint8_t *at) {
 }
 
 // First row of begin..end that differs; `end` when none does.
-static uint64_t first_difference(const comparing *k, const diff_result *got, uint64_t begin, uint64_t end) {
+static uint64_t first_difference(const diff_comparing *k, const diff_result *got, uint64_t begin, uint64_t end) {
     zf_kind kind = k->c->column->type.kind;
     const uint8_t *wanted = interp_stream_bytes(k->wanted);
     if (kind == ZF_K_BOOL) {
@@ -140,7 +117,7 @@ static uint64_t first_difference(const comparing *k, const diff_result *got, uin
     return end;
 }
 
-static diff_verdict compare_bytes(comparing *k, const diff_result *got, uint64_t begin, uint64_t end, const char *what) {
+static diff_verdict compare_bytes(diff_comparing *k, const diff_result *got, uint64_t begin, uint64_t end, const char *what) {
     char detail[200];
     uint64_t row = first_difference(k, got, begin, end);
     k->c->tally->elements += end - begin;
@@ -152,11 +129,11 @@ static diff_verdict compare_bytes(comparing *k, const diff_result *got, uint64_t
         memcpy(&bits, got->bytes + (row - begin) * size, size);
     snprintf(detail, sizeof detail, "row %llu is %#llx, should be %#llx", (ull)row, (ull)bits,
              (ull)interp_stream_bits(k->wanted, row, NULL));
-    return differ(k, what, detail);
+    return diff_differ(k, what, detail);
 }
 
 // Rows that the column's kernel makes together.
-static uint64_t tile_of(const comparing *k) {
+static uint64_t tile_of(const diff_comparing *k) {
     uint64_t tile = 1;
     for (uint32_t n = 0; n < k->decoder->abi.kernel_count; n++)
         if (k->decoder->abi.kernels[n].sink < 0) tile = k->decoder->abi.kernels[n].tile;
@@ -164,32 +141,33 @@ static uint64_t tile_of(const comparing *k) {
 }
 
 // A violation's position is the column's row, or the first of its tile.
-static bool same_place(const comparing *k, uint64_t row) {
+static bool same_place(const diff_comparing *k, uint64_t row) {
     uint64_t tile = tile_of(k), wanted = k->report->root_position;
+    if (k->c->neighbour && row == k->c->guilty) return true; // an empty group stands where the next tile begins
     return row == wanted || row == wanted / tile * tile;
 }
 
 // The first violation by position is reported, so never one behind the interpreter's (before it there may be one that nobody
 // pulls).
-static bool behind(const comparing *k, const diff_result *got) {
+static bool behind(const diff_comparing *k, const diff_result *got) {
     const interp_violation *violation = &k->report->violation;
     bool placed = violation->number < 9 && (violation->path[0] == 0 || k->report->root_position > 0);
     return got->at_row && placed && got->row > k->report->root_position;
 }
 
 // A whole block.
-static diff_verdict judge(comparing *k, const diff_result *got, const char *what) {
+static diff_verdict judge(diff_comparing *k, const diff_result *got, const char *what) {
     char detail[200];
     k->c->tally->runs++;
-    if (got->kind == DIFF_FAULT) return differ(k, what, got->text);
+    if (got->kind == DIFF_FAULT) return diff_differ(k, what, got->text);
     if (got->kind == DIFF_VIOLATED) {
         k->reported = true;
-        if (k->wanted != NULL) return k->may_violate ? DIFF_UNREACHED : differ(k, what, got->text);
+        if (k->wanted != NULL) return k->may_violate ? DIFF_UNREACHED : diff_differ(k, what, got->text);
         k->same_number = k->same_number && got->violation == k->report->violation.number;
         if (behind(k, got)) {
             snprintf(detail, sizeof detail, "row %llu is reported, not the first: V%02u at %llu", (ull)got->row,
                      k->report->violation.number, (ull)k->report->root_position);
-            return differ(k, what, detail);
+            return diff_differ(k, what, detail);
         }
         // A recording does not know yet where tiles end.
         bool exact = k->c->undamaged != NULL && strcmp(what, "recorded") != 0;
@@ -197,7 +175,7 @@ static diff_verdict judge(comparing *k, const diff_result *got, const char *what
             k->report->violation.path[0] == 0 && !same_place(k, got->row)) {
             snprintf(detail, sizeof detail, "row %llu is reported where one place is damaged: V%02u at %llu", (ull)got->row,
                      k->report->violation.number, (ull)k->report->root_position);
-            return differ(k, what, detail);
+            return diff_differ(k, what, detail);
         }
         if (got->at_row && got->violation == k->report->violation.number && got->violation < 9) {
             k->c->tally->placed++;
@@ -208,24 +186,25 @@ static diff_verdict judge(comparing *k, const diff_result *got, const char *what
     if (k->wanted != NULL) return compare_bytes(k, got, 0, interp_stream_count(k->wanted), what);
     snprintf(detail, sizeof detail, "no violation, should be V%02u of '%s' at row %llu", k->report->violation.number,
              k->report->violation.path, (ull)k->report->root_position);
-    return differ(k, what, detail);
+    return diff_differ(k, what, detail);
 }
 
 // ---- Runs -----------------------------------------------------------------------------------------------------
 
-static diff_call call_of(comparing *k, const diff_laid *laid) {
+diff_call diff_call_of(diff_comparing *k, const diff_laid *laid) {
     return (diff_call){.machine = k->c->machine,
                        .decoder = k->decoder,
                        .code = k->code,
                        .laid = laid,
                        .end = UINT64_MAX,
                        .threads = 1,
-                       .order = k->order};
+                       .order = k->order,
+                       .unaligned = data_below(&k->random, 4) == 0};
 }
 
 // Some rows of the block, which may cut tiles and bytes.
-static diff_verdict check_range(comparing *k, const diff_laid *laid, uint64_t begin, uint64_t end) {
-    diff_call call = call_of(k, laid);
+static diff_verdict check_range(diff_comparing *k, const diff_laid *laid, uint64_t begin, uint64_t end) {
+    diff_call call = diff_call_of(k, laid);
     diff_result got;
     char what[96];
     call.begin = begin;
@@ -236,22 +215,22 @@ static diff_verdict check_range(comparing *k, const diff_laid *laid, uint64_t be
     k->c->tally->runs++;
     k->c->tally->ranges++;
     if (got.kind == DIFF_FAULT)
-        verdict = differ(k, what, got.text);
+        verdict = diff_differ(k, what, got.text);
     else if (k->wanted == NULL) {
-        if (got.kind == DIFF_BYTES) verdict = differ(k, what, "no violation");
+        if (got.kind == DIFF_BYTES) verdict = diff_differ(k, what, "no violation");
     } else if (got.kind == DIFF_BYTES)
         verdict = compare_bytes(k, &got, begin, end, what);
     else if (!k->may_violate)
-        verdict = differ(k, what, got.text);
+        verdict = diff_differ(k, what, got.text);
     diff_result_free(&got);
     return verdict;
 }
 
 // Rows that cut a tile: at its begin and the next one's end, where vectors are aligned; around a whole one, where they are not;
 // or at its end.
-static diff_verdict check_cut(comparing *k, const diff_laid *laid, uint64_t rows) {
+static diff_verdict check_cut(diff_comparing *k, const diff_laid *laid, uint64_t rows, uint64_t way) {
     uint64_t tile = tile_of(k), begin = data_below(&k->random, (rows + tile - 1) / tile) * tile, end = begin;
-    switch (data_below(&k->random, 3)) {
+    switch (way) {
     case 0:
         begin += tile > 256 ? 256 * data_below(&k->random, tile / 256) : 0;
         end = begin + tile;
@@ -267,10 +246,10 @@ static diff_verdict check_cut(comparing *k, const diff_laid *laid, uint64_t rows
 }
 
 // One place is damaged, and the tile behind the one that holds it is not: it does not report it.
-static diff_verdict check_beside(comparing *k, const diff_laid *laid, uint64_t at, uint64_t rows) {
+static diff_verdict check_beside(diff_comparing *k, const diff_laid *laid, uint64_t at, uint64_t rows) {
     uint64_t tile = tile_of(k), begin = (at / tile + 1) * tile;
     if (k->decoder->abi.kernel_count != 1 || begin >= rows) return DIFF_SAME_VIOLATION;
-    diff_call call = call_of(k, laid);
+    diff_call call = diff_call_of(k, laid);
     diff_result got;
     call.begin = begin;
     call.end = begin + tile < rows ? begin + tile : rows;
@@ -279,13 +258,34 @@ static diff_verdict check_beside(comparing *k, const diff_laid *laid, uint64_t a
     k->c->tally->ranges++;
     bool same = got.kind == DIFF_VIOLATED && got.violation == k->report->violation.number && got.at_row;
     diff_verdict verdict = DIFF_SAME_VIOLATION; // the state that it starts from may be none any more
-    if (got.kind == DIFF_FAULT || same) verdict = differ(k, "the tile behind the damaged one", got.text);
+    if (got.kind == DIFF_FAULT || same) verdict = diff_differ(k, "the tile behind the damaged one", got.text);
     diff_result_free(&got);
     return verdict;
 }
 
-static diff_verdict check_ranges(comparing *k, const diff_laid *laid) {
+// The tile that is damaged says so when it is decoded alone, and its neighbour makes its rows.
+static diff_verdict check_neighbour(diff_comparing *k, const diff_laid *laid, uint64_t rows) {
+    uint64_t tile = tile_of(k);
+    diff_call call = diff_call_of(k, laid);
+    for (unsigned n = 0; n < 2 && k->decoder->abi.kernel_count == 1; n++) {
+        diff_result got;
+        call.begin = n == 0 ? k->c->innocent : k->c->guilty;
+        call.end = call.begin + tile < rows ? call.begin + tile : rows;
+        diff_run(&call, &got);
+        k->c->tally->runs++;
+        k->c->tally->ranges++;
+        diff_verdict verdict = DIFF_SAME_VIOLATION;
+        if (got.kind != (n == 0 ? DIFF_BYTES : DIFF_VIOLATED))
+            verdict = diff_differ(k, n == 0 ? "the tile beside the damaged one" : "the damaged tile", got.text);
+        diff_result_free(&got);
+        if (verdict == DIFF_DISAGREE) return verdict;
+    }
+    return DIFF_SAME_VIOLATION;
+}
+
+static diff_verdict check_ranges(diff_comparing *k, const diff_laid *laid) {
     uint64_t rows = k->block->counts[0];
+    if (k->wanted == NULL && k->c->neighbour) return check_neighbour(k, laid, rows);
     if (k->wanted == NULL) { // the rows of a tile that holds what is wrong
         unsigned number = k->report->violation.number;
         uint64_t at = k->report->root_position;
@@ -301,136 +301,25 @@ static diff_verdict check_ranges(comparing *k, const diff_laid *laid) {
         diff_verdict verdict = check_range(k, laid, begin, begin + length);
         if (verdict == DIFF_DISAGREE) return verdict;
     }
-    return rows > 0 ? check_cut(k, laid, rows) : DIFF_SAME_BYTES;
-}
-
-// States as they stand in `records`, some of which lie: who decodes the rows begin..end must notice.
-static diff_verdict tell_lie(comparing *k, const diff_records *records, uint64_t begin, uint64_t end, const char *what) {
+    if (rows == 0) return DIFF_SAME_BYTES;
+    if (!k->c->thorough) return check_cut(k, laid, rows, data_below(&k->random, 3));
     diff_verdict verdict = DIFF_SAME_BYTES;
-    diff_laid laid;
-    diff_result got;
-    if (!diff_lay_out(k->decoder, k->block, records, &laid, &got)) return differ(k, "layout with a lying state", got.text);
-    diff_call call = call_of(k, &laid);
-    call.begin = begin;
-    call.end = end;
-    diff_run(&call, &got);
-    k->c->tally->runs++;
-    k->c->tally->lies++;
-    if (got.kind == DIFF_FAULT)
-        verdict = differ(k, what, got.text);
-    else if (got.kind == DIFF_BYTES)
-        verdict = differ(k, what, "nobody noticed");
-    diff_result_free(&got);
-    free(laid.bytes);
-    return verdict;
-}
-
-// One state: whoever decodes everything notices, and so does who decodes the tile alone that should end in it: unless it is of
-// empty groups, of which the next tile alone knows.
-static diff_verdict tell_one(comparing *k, const diff_records *records, uint32_t tree, uint32_t field, uint64_t entry,
-                             uint64_t lie) {
-    const zf_abi_tree *abi = &k->decoder->abi.trees[tree];
-    uint64_t *state = &records->values[tree][field * records->entries[tree] + entry], saved = *state;
-    char what[120];
-    if (lie == saved) return DIFF_SAME_BYTES;
-    *state = lie;
-    snprintf(what, sizeof what, "state %s of tile %llu changed from %llu to %llu", abi->fields[field].name, (ull)entry + 1,
-             (ull)saved, (ull)lie);
-    diff_verdict verdict = tell_lie(k, records, 0, UINT64_MAX, what);
-    if (verdict != DIFF_DISAGREE && abi->edge == 0 && k->c->full_groups) {
-        strcat(what, ", the tile before");
-        verdict = tell_lie(k, records, entry * abi->interval, (entry + 1) * abi->interval, what);
-    }
-    *state = saved;
-    return verdict;
-}
-
-// The sizes of the groups of the column: a stored stream of u32 that adds up to its rows.
-static const uint8_t *sizes_of(const interp_block *block) {
-    for (uint32_t s = 0; s < block->stream_count; s++) {
-        const interp_stored *stream = &block->streams[s];
-        uint64_t sum = 0;
-        if (stream->size != 4 * stream->elements) continue;
-        for (uint64_t e = 0; e < stream->elements; e++) {
-            uint32_t size;
-            memcpy(&size, stream->bytes + 4 * e, 4);
-            sum += size;
-        }
-        if (sum == block->counts[0]) return stream->bytes;
-    }
-    return NULL;
-}
-
-// A tile that begins with a group is said to begin behind the one before: the same place, by another name. Both tiles notice.
-static diff_verdict tell_behind(comparing *k, const diff_records *records, uint32_t tree) {
-    const zf_abi_tree *abi = &k->decoder->abi.trees[tree];
-    uint64_t entries = records->entries[tree], *groups = records->values[tree], *offsets = groups + entries;
-    const uint8_t *sizes = sizes_of(k->block);
-    bool grouped = abi->field_count >= 2 && abi->fields[0].kind == ZF_FIELD_GROUP && abi->fields[1].kind == ZF_FIELD_OFFSET;
-    if (abi->edge != 0 || !grouped || sizes == NULL) return DIFF_SAME_BYTES;
-    diff_verdict verdict = DIFF_SAME_BYTES;
-    unsigned told = 0, most = k->c->seek_interval != 0 ? 4 : 1;
-    uint64_t entry = data_below(&k->random, entries);
-    for (uint64_t e = 0; e < entries && told < most && verdict != DIFF_DISAGREE; e++, entry = (entry + 1) % entries) {
-        if (offsets[entry] != 0 || groups[entry] == 0) continue;
-        uint32_t size;
-        memcpy(&size, sizes + 4 * (groups[entry] - 1), 4);
-        groups[entry]--;
-        offsets[entry] = size;
-        uint64_t at = (entry + 1) * abi->interval, rows = k->block->counts[0];
-        uint64_t end = at + abi->interval < rows ? at + abi->interval : rows;
-        verdict = tell_lie(k, records, 0, UINT64_MAX, "a state behind its group");
-        if (verdict != DIFF_DISAGREE)
-            verdict = tell_lie(k, records, at - abi->interval, at, "a state behind its group, the tile before");
-        if (verdict != DIFF_DISAGREE) verdict = tell_lie(k, records, at, end, "a state behind its group, the tile behind");
-        groups[entry]++;
-        offsets[entry] = 0;
-        told++;
-    }
-    return verdict;
-}
-
-// Seek states that lie must be found: a random one, the one before, which is nearly right (an empty group, say), and others.
-static diff_verdict check_lies(comparing *k, const diff_records *records) {
-    if (records->trees == 0) return DIFF_SAME_BYTES;
-    uint32_t tree = (uint32_t)data_below(&k->random, records->trees);
-    const zf_abi_tree *abi = &k->decoder->abi.trees[tree];
-    uint64_t entries = records->entries[tree];
-    if (entries == 0 || abi->field_count == 0) return DIFF_SAME_BYTES;
-    uint32_t field = (uint32_t)data_below(&k->random, abi->field_count);
-    uint64_t entry = data_below(&k->random, entries), state = records->values[tree][field * entries + entry];
-    uint64_t lie = 0, bits = 8 * (uint64_t)abi->fields[field].bytes, bits_first = 8 * (uint64_t)abi->fields[0].bytes;
-    switch (data_below(&k->random, 4)) {
-    case 0: lie = state ^ 1; break;
-    case 1: lie = state ^ UINT64_C(1) << data_below(&k->random, bits); break;
-    case 2: lie = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1; break;
-    default: break;
-    }
-    diff_verdict verdict = tell_one(k, records, tree, field, entry, lie);
-    entry = data_below(&k->random, entries);
-    state = records->values[tree][entry];
-    if (verdict != DIFF_DISAGREE && state > 0) verdict = tell_one(k, records, tree, 0, entry, state - 1);
-    if (verdict != DIFF_DISAGREE) verdict = tell_behind(k, records, tree);
-    if (abi->edge != 0) return verdict;
-    // The last far beyond. Groups may not decrease from tile to tile, which is seen before any kernel runs.
-    entry = entries - 1;
-    state = records->values[tree][entry] + (1u << 20);
-    if (verdict != DIFF_DISAGREE) verdict = tell_one(k, records, tree, 0, entry, state & (UINT64_MAX >> (64 - bits_first)));
+    for (uint64_t way = 0; way < 3 * 3 && verdict != DIFF_DISAGREE; way++) verdict = check_cut(k, laid, rows, way % 3);
     return verdict;
 }
 
 // The states of the block that was damaged afterwards, if it still has as many elements: a file that lies in one place only.
-static bool take_states(const comparing *k, diff_records *records) {
+static bool take_states(const diff_comparing *k, diff_records *records) {
     const interp_block *from = k->c->undamaged;
     if (from == NULL || k->wanted != NULL || records->trees == 0 || from->edge_count != k->block->edge_count) return false;
     for (uint32_t e = 0; e < from->edge_count; e++)
         if (from->counts[e] != k->block->counts[e]) return false;
-    comparing honest = *k;
+    diff_comparing honest = *k;
     diff_laid laid;
     diff_result got;
     honest.block = from;
     if (!diff_lay_out(k->decoder, from, NULL, &laid, &got)) return false;
-    diff_call call = call_of(&honest, &laid);
+    diff_call call = diff_call_of(&honest, &laid);
     call.record = records;
     call.decoder = k->recorder;
     call.code = k->recorder_code;
@@ -442,14 +331,14 @@ static bool take_states(const comparing *k, diff_records *records) {
 }
 
 // The states of the block as recorded; then the block decoded from them, whole, in part, and from a lie.
-static diff_verdict run_form(comparing *k) {
+static diff_verdict run_form(diff_comparing *k) {
     diff_laid laid;
     diff_result got;
     if (!diff_lay_out(k->decoder, k->block, NULL, &laid, &got)) return judge(k, &got, "layout");
     diff_records records = diff_records_make(k->decoder, k->block->counts);
     bool given = take_states(k, &records);
     diff_verdict verdict = k->wanted != NULL ? DIFF_SAME_BYTES : DIFF_SAME_VIOLATION;
-    diff_call call = call_of(k, &laid);
+    diff_call call = diff_call_of(k, &laid);
     bool recorded = true;
     if (records.trees > 0) {
         if (!given) {
@@ -481,7 +370,7 @@ static diff_verdict run_form(comparing *k) {
     if (verdict != DIFF_DISAGREE && recorded && laid.bytes != NULL) {
         diff_verdict part = check_ranges(k, &laid);
         bool lies = k->wanted != NULL && !k->may_violate && k->level != DIFF_LEVELS - 1;
-        if (part != DIFF_DISAGREE && lies) part = check_lies(k, &records);
+        if (part != DIFF_DISAGREE && lies) part = diff_check_lies(k, &records);
         if (part == DIFF_DISAGREE) verdict = part;
     }
     free(laid.bytes);
@@ -491,18 +380,18 @@ static diff_verdict run_form(comparing *k) {
 
 // ---- A block --------------------------------------------------------------------------------------------------
 
-static diff_verdict unsupported(comparing *k, const zf_error *error) {
+static diff_verdict unsupported(diff_comparing *k, const zf_error *error) {
     zf_text_printf(k->message, "%s: %s", error->code, error->message);
     return DIFF_UNSUPPORTED;
 }
 
 // The form at hand, with code for `shaping` (NULL: the general form).
-static diff_verdict run_code(comparing *k, const uint64_t *shaping) {
+static diff_verdict run_code(diff_comparing *k, const uint64_t *shaping) {
     zf_error error = {0};
     k->general = shaping == NULL;
     zf_status status = zf_decoder_code_for(k->decoder, shaping, &k->code, &error);
     if (status == ZF_ERR_UNSUPPORTED) return unsupported(k, &error);
-    if (status != ZF_OK) return differ(k, "compiling", error.message);
+    if (status != ZF_OK) return diff_differ(k, "compiling", error.message);
     if (k->level != DIFF_GPU) {
         k->recorder = k->decoder;
         k->recorder_code = k->code;
@@ -510,14 +399,14 @@ static diff_verdict run_code(comparing *k, const uint64_t *shaping) {
     return run_form(k);
 }
 
-static uint64_t *shaping_of(const comparing *k) {
+static uint64_t *shaping_of(const diff_comparing *k) {
     uint32_t count = k->decoder->plan->shaping_count;
     uint64_t *shaping = calloc(count + 1u, sizeof *shaping);
     for (uint32_t p = 0; p < count; p++) shaping[p] = diff_param(k->decoder, k->block, k->decoder->plan->shaping[p]);
     return shaping;
 }
 
-static diff_verdict run_forms(comparing *k) {
+static diff_verdict run_forms(diff_comparing *k) {
     diff_verdict verdict = DIFF_SAME_BYTES;
     for (k->level = 0; k->level < DIFF_FORMS; k->level++) {
         if (k->level == DIFF_LEVELS - 1 && k->c->undamaged != NULL) continue; // the same checks as at -O0
@@ -525,7 +414,7 @@ static diff_verdict run_forms(comparing *k) {
         zf_error error = {0};
         k->decoder = diff_decoder_for(k->c, k->level, k->block->branches, k->block->branch_count, &error);
         if (k->decoder == NULL && error.status == ZF_ERR_UNSUPPORTED) return unsupported(k, &error);
-        if (k->decoder == NULL) return differ(k, "no decoder", error.message);
+        if (k->decoder == NULL) return diff_differ(k, "no decoder", error.message);
         uint64_t *shaping = shaping_of(k);
         bool special = k->decoder->plan->shaping_count > 0 && specialises(k->c, k->decoder, shaping);
         bool stop = false;
@@ -540,23 +429,24 @@ static diff_verdict run_forms(comparing *k) {
 }
 
 diff_verdict diff_check_form(diff_case *c, const diff_expected *e, const diff_form *form, uint64_t seed, zf_text *message) {
-    comparing k = {.c = c,
-                   .block = &e->block,
-                   .report = &e->report,
-                   .wanted = e->wanted,
-                   .may_violate = e->wanted != NULL && e->report.unreached,
-                   .random = {seed},
-                   .message = message,
-                   .same_number = true};
+    diff_comparing k = {.c = c,
+                        .block = &e->block,
+                        .report = &e->report,
+                        .wanted = e->wanted,
+                        .may_violate = e->wanted != NULL && e->report.unreached,
+                        .random = {seed},
+                        .message = message,
+                        .same_number = true};
     zf_error error = {0};
     for (unsigned pass = form->level == DIFF_GPU ? 0 : 1; pass < 2; pass++) {
         k.level = pass == 0 ? 0 : form->level;
         k.decoder = diff_decoder_for(c, k.level, e->block.branches, e->block.branch_count, &error);
-        if (k.decoder == NULL) return error.status == ZF_ERR_UNSUPPORTED ? unsupported(&k, &error) : differ(&k, "no decoder", "");
+        if (k.decoder == NULL)
+            return error.status == ZF_ERR_UNSUPPORTED ? unsupported(&k, &error) : diff_differ(&k, "no decoder", "");
         if (pass == 1) break;
         k.recorder = k.decoder;
         if (zf_decoder_code_for(k.decoder, NULL, &k.recorder_code, &error) != ZF_OK)
-            return differ(&k, "no recorder", error.message);
+            return diff_differ(&k, "no recorder", error.message);
     }
     k.order = data_below(&k.random, 8);
     uint64_t *shaping = form->special ? shaping_of(&k) : NULL;
@@ -577,14 +467,14 @@ diff_verdict diff_check_block(diff_case *c, interp *in, const interp_block *bloc
         zf_text_printf(message, "the interpreter: %s: %s", interp_status_name(status), report.message);
         verdict = DIFF_DISAGREE;
     } else {
-        comparing k = {.c = c,
-                       .block = block,
-                       .report = &report,
-                       .wanted = status == INTERP_OK ? out : NULL,
-                       .may_violate = status == INTERP_OK && report.unreached,
-                       .random = {seed},
-                       .message = message,
-                       .same_number = true};
+        diff_comparing k = {.c = c,
+                            .block = block,
+                            .report = &report,
+                            .wanted = status == INTERP_OK ? out : NULL,
+                            .may_violate = status == INTERP_OK && report.unreached,
+                            .random = {seed},
+                            .message = message,
+                            .same_number = true};
         verdict = run_forms(&k);
         if (verdict == DIFF_SAME_VIOLATION) {
             tally->violations[report.violation.number % 32]++;

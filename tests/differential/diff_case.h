@@ -42,6 +42,9 @@ typedef struct diff_case {
     bool full_groups;       ///< no group of the column is empty
     const interp_block *undamaged; ///< the blocks that are compared are this one, damaged in one place each; NULL: they are not
     bool beside;                   ///< and the tile behind the damaged place has nothing of it
+    bool thorough;                 ///< every way to cut a tile, every kind of lie and field, instead of some
+    bool neighbour; ///< the damage is in the tile that begins with row `guilty`, and that of row `innocent` has nothing of it
+    uint64_t guilty, innocent;
     diff_tally *tally;
     diff_decoder *decoders; ///< made so far
 } diff_case;

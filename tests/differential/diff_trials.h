@@ -5,24 +5,51 @@
 
 #include "tests/interp/data.h"
 
-enum { DIFF_TRIALS = 24, DIFF_DAMAGES = 11 }; ///< of a column; of a trial
+/// The random trials of a column come first, then one of each kind.
+enum { DIFF_RANDOM_TRIALS = 24, DIFF_TRIALS = 28, DIFF_DAMAGES = 48 }; ///< of a column; of a trial, at most
+
+typedef enum diff_trial_kind {
+    DIFF_RANDOM, ///< every distribution and size comes by, and random damage
+    DIFF_LANES,  ///< a tile and a bit, damaged at every place that a thread knows one by one
+    DIFF_STEPS,  ///< groups: every tile begins with one, and on each lane of a thread
+    DIFF_SLOPES, ///< the same, with values that rise within a group
+    DIFF_WIDE,   ///< the same, with sizes that are packed without any saving
+} diff_trial_kind;
 
 typedef struct diff_trial {
+    diff_trial_kind kind;
     data_shape shape;
     uint64_t rows, seed;
     bool narrow; ///< with seek states every 256 rows, where the column has any
     bool lines;  ///< the data are straight lines, whatever the shape says
 } diff_trial;
 
-/// Trial k of column `number`: every distribution and size comes by; sizes are around those of tiles and blocks.
-diff_trial diff_trial_of(unsigned number, unsigned k, zf_type type);
+/// Trial k of column `number`: sizes are around those of tiles and blocks. False: the column has no such trial.
+bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_trial *out);
 interp_stream *diff_trial_data(interp *in, const diff_trial *t, zf_type type);
+/// Packs the sizes of a block's groups anew without any saving. False: they are not packed.
+bool diff_widen_sizes(interp *in, const zf_column *column, interp_block *block);
+/// What is decoded of the block that the trial encoded: itself, or the same in another form. False: there is none.
+bool diff_trial_settle(interp *in, const zf_column *column, const diff_trial *t, interp_block *block);
 
 /// Damages the block that trial k encoded, in one of DIFF_DAMAGES ways: a param, an element, a stream, the sizes of groups.
 /// False: there is nothing of the kind. Some blocks are still valid afterwards.
-bool diff_trial_damage(interp *in, const zf_column *column, unsigned number, unsigned k, unsigned d, interp_block *block);
+bool diff_trial_damage(interp *in, const zf_column *column, unsigned number, unsigned k, const diff_trial *t, unsigned d,
+                       interp_block *block);
 
 /// Whether such damage stays within one tile of a kernel with the default seek interval.
 bool diff_trial_beside(const diff_trial *t, unsigned d);
+/// The first rows of the tile that such damage is in and of its neighbour, which shares a thread's groups with it and has nothing
+/// of the damage. False: that is not known.
+bool diff_trial_neighbour(const diff_trial *t, unsigned d, uint64_t *guilty, uint64_t *innocent);
+
+// ---- Groups that are made to measure (diff_steps.c) ------------------------------------------------------------
+
+enum { DIFF_STEP_TILES = 6, DIFF_STEP_ROWS = 4096, DIFF_STEP_GROUPS = 195 }; ///< tiles; rows of each but the last; groups
+
+/// The first group of each tile; of tile DIFF_STEP_TILES: all groups.
+extern const uint32_t diff_step_groups[DIFF_STEP_TILES + 1];
+/// A size for each group.
+void diff_step_sizes(uint64_t seed, uint32_t *sizes);
 
 #endif

@@ -1,6 +1,7 @@
 // zf-faults: is the ordinary suite good enough? Leaves out, one at a time, every barrier, mask, guard and check of the kernels of
 // columns of the library (codegen/cg_sites.h), on the emulated GPU and on the host, and runs what test_std.c runs on the column
-// until something is noticed. What nobody notices survives: docs/testing.md explains each.
+// until something is noticed. What nobody notices survives, unless optimised code is the same without it: docs/testing.md
+// explains each.
 //
 //   zf-faults [--every N] [--jobs N] [--sites N] [--at-least PERCENT] [--json FILE] [--commit TEXT] [-v] [TABLE...]
 //
@@ -21,6 +22,7 @@
 #include "tests/differential/diff_columns.h"
 #include "tests/differential/diff_encode.h"
 #include "tests/differential/diff_trials.h"
+#include "tests/differential/faults_report.h"
 
 typedef unsigned long long ull;
 
@@ -41,7 +43,7 @@ static const command *given; // what the program was asked for
 typedef struct trial {
     diff_trial trial;
     const interp_block *undamaged; ///< NULL: the block is as it was encoded
-    bool beside;
+    unsigned damage;               ///< of a block that is damaged
     diff_expected expected;
 } trial;
 
@@ -69,7 +71,8 @@ static bool expect(column_run *r, const diff_trial *t, const interp_block *undam
 
 static void make_trials(column_run *r) {
     for (unsigned k = 0; k < DIFF_TRIALS; k++) {
-        diff_trial t = diff_trial_of(r->number, k, r->column->type);
+        diff_trial t;
+        if (!diff_trial_of(r->column, r->number, k, &t)) continue;
         interp_stream *plain = diff_trial_data(r->in, &t, r->column->type);
         interp_tree *tree;
         interp_report report;
@@ -81,12 +84,13 @@ static void make_trials(column_run *r) {
             if (interp_encode(r->in, r->column, plain, &tree, &report) != INTERP_OK) continue;
         }
         if (interp_flatten(r->in, r->column, tree, &block) != INTERP_OK) continue;
+        if (!diff_trial_settle(r->in, r->column, &t, &block)) continue;
         if (!expect(r, &t, NULL, &block)) continue;
         const interp_block *undamaged = &r->trials[r->count - 1].expected.block;
         for (unsigned d = 0; d < DIFF_DAMAGES; d++) {
             interp_block damaged = block;
-            if (!diff_trial_damage(r->in, r->column, r->number, k, d, &damaged)) continue;
-            if (expect(r, &t, undamaged, &damaged)) r->trials[r->count - 1].beside = diff_trial_beside(&t, d);
+            if (!diff_trial_damage(r->in, r->column, r->number, k, &t, d, &damaged)) continue;
+            if (expect(r, &t, undamaged, &damaged)) r->trials[r->count - 1].damage = d;
         }
     }
 }
@@ -118,6 +122,7 @@ typedef struct form_run {
 
 typedef struct verdict {
     bool found;
+    bool same; ///< without the site the code is the same, once it was optimised
     unsigned trial;
     char text[160];
 } verdict;
@@ -144,11 +149,13 @@ static void judge(form_run *f, uint32_t number, zf_fault_sites *sites, verdict *
         if (!f->relevant[k]) continue;
         sites->left_out = f->form.special ? number_in(f, &f->tuples[f->tuple_of[k]], number) : number;
         if (number != 0 && sites->left_out == 0) continue;
-        f->c.undamaged = f->column->trials[k].undamaged;
-        f->c.beside = f->column->trials[k].beside;
+        const trial *t = &f->column->trials[k];
+        f->c.undamaged = t->undamaged;
+        f->c.thorough = t->trial.kind != DIFF_RANDOM;
+        f->c.beside = t->undamaged != NULL && diff_trial_beside(&t->trial, t->damage);
+        f->c.neighbour = t->undamaged != NULL && diff_trial_neighbour(&t->trial, t->damage, &f->c.guilty, &f->c.innocent);
         zf_text message = {0};
-        diff_verdict v =
-            diff_check_form(&f->c, &f->column->trials[k].expected, &f->form, f->column->trials[k].trial.seed, &message);
+        diff_verdict v = diff_check_form(&f->c, &t->expected, &f->form, t->trial.seed, &message);
         if (v == DIFF_DISAGREE || v == DIFF_UNSUPPORTED) {
             *out = (verdict){.found = true, .trial = k};
             snprintf(out->text, sizeof out->text, "%s", message.data != NULL ? message.data : "");
@@ -185,6 +192,46 @@ static void judge_fault(form_run *f, uint32_t site, verdict *out) {
     snprintf(out->text, sizeof out->text, "%s", late ? "it does not end" : "the process dies");
 }
 
+// ---- Faults that are none -------------------------------------------------------------------------------------
+
+// The code for a tuple (NULL: the general form) as it is shipped, without site `number` (0: whole).
+static bool print_code(const form_run *f, zf_decoder *decoder, const uint64_t *shaping, uint32_t number, zf_text *out) {
+    zf_compiler *compiler = f->column->machine->compilers[DIFF_LEVELS - 1];
+    zf_fault_sites sites = {.left_out = number};
+    zf_error error = {0};
+    zf_compiler_set_sites(compiler, &sites);
+    bool good = zf_decoder_print(decoder, shaping, ZF_JIT_ASSEMBLY, false, out, &error) == ZF_OK;
+    zf_compiler_set_sites(compiler, NULL);
+    return good;
+}
+
+static bool same_text(const form_run *f, zf_decoder *decoder, const uint64_t *shaping, uint32_t number) {
+    zf_text whole = {0}, without = {0};
+    bool same = print_code(f, decoder, shaping, 0, &whole) && print_code(f, decoder, shaping, number, &without) &&
+                strcmp(whole.data, without.data) == 0;
+    zf_text_free(&whole);
+    zf_text_free(&without);
+    return same;
+}
+
+// Whether the optimised code is the same without a site: then nothing was left out. What survives is asked that.
+static bool same_code(form_run *f, uint32_t site) {
+    zf_error error = {0};
+    zf_decoder *decoder = NULL;
+    const diff_machine *m = f->column->machine;
+    if (zf_decoder_create(m->compilers[DIFF_LEVELS - 1], f->c.spec, f->c.column, f->branches, f->branch_count,
+                          diff_target(m, f->form.level), 0, &decoder, &error) != ZF_OK)
+        return false;
+    bool same = true;
+    if (!f->form.special) same = same_text(f, decoder, NULL, site);
+    for (unsigned t = 0; f->form.special && same && t < f->tuple_count; t++) {
+        uint32_t number = number_in(f, &f->tuples[t], site);
+        same = number == 0 || same_text(f, decoder, f->tuples[t].values, number);
+    }
+    zf_decoder_free(decoder);
+    return same;
+}
+
 static void print_site(const form_run *f, uint32_t site, const verdict *v) {
     const column_run *r = f->column;
     const zf_fault_site *s = &f->noted[site - 1];
@@ -192,7 +239,7 @@ static void print_site(const form_run *f, uint32_t site, const verdict *v) {
     fprintf(r->out, "%u\t%s\t%s\t%s\t%s\t%s\t%s\t%u\t%s\t", r->number, r->column->table->name, zf_kind_name(r->column->type.kind),
             r->column->codec_text, f->form.level == DIFF_GPU ? "emu" : "host", f->form.special ? "specialised" : "general",
             s->function, site, zf_fault_site_kind_name(s->kind));
-    fprintf(r->out, "%s\t%s\t", s->what, v->found ? "found" : "survived");
+    fprintf(r->out, "%s\t%s\t", s->what, v->found ? "found" : v->same ? "same" : "survived");
     if (v->found)
         fprintf(r->out, "%s %llu rows%s: ", data_shape_name(t->trial.shape), (ull)t->trial.rows,
                 t->undamaged != NULL ? ", damaged" : "");
@@ -224,8 +271,9 @@ static void run_form(form_run *f) {
         // What is checked before a launch is the same code for both targets.
         if (f->form.level == DIFF_GPU && strncmp(f->noted[site - 1].function, "zf_check", 8) == 0) continue;
         judge_fault(f, site, &v);
+        v.same = !v.found && same_code(f, site);
         print_site(f, site, &v);
-        if (given->verbose && !v.found) {
+        if (given->verbose && !v.found && !v.same) {
             fprintf(stderr, "survives: %s %s %s: %s %s\n", r->column->table->name, f->form.level == DIFF_GPU ? "emu" : "host",
                     f->noted[site - 1].function, zf_fault_site_kind_name(f->noted[site - 1].kind), f->noted[site - 1].what);
         }
@@ -290,7 +338,8 @@ static bool better(const form_run *f, const zf_decoder *decoder, const tuple *a,
     return full[0] != full[1] ? full[0] < full[1] && a->blocks > 0 : a->blocks > b->blocks;
 }
 
-// Specialised code is made for each tuple of shaping values: of the first MOST_TUPLES that come by in blocks of more than a row.
+// Specialised code is made for each tuple of shaping values: of the first MOST_TUPLES that come by in blocks of more than a row,
+// the blocks that are made to measure before those that chance made.
 static void choose_tuples(form_run *f, zf_decoder *decoder) {
     column_run *r = f->column;
     size_t bytes = decoder->plan->shaping_count * sizeof(uint64_t);
@@ -298,8 +347,8 @@ static void choose_tuples(form_run *f, zf_decoder *decoder) {
     f->sites = (zf_fault_sites){.noted = f->noted, .room = MOST_SITES};
     zf_compiler_set_sites(compiler_of(f), &f->sites);
     for (unsigned pass = 0; pass < 2; pass++) {
-        for (unsigned k = 0; k < r->count; k++) {
-            if (!f->relevant[k] || (r->trials[k].trial.rows > 1) != (pass == 0)) continue;
+        for (unsigned k = r->count; k-- > 0;) {
+            if (!f->relevant[k] || (r->trials[k].expected.block.counts[0] > 1) != (pass == 0)) continue;
             uint64_t *values = values_of(decoder, &r->trials[k].expected.block);
             unsigned n = 0;
             while (n < f->tuple_count && memcmp(f->tuples[n].values, values, bytes) != 0) n++;
@@ -332,6 +381,8 @@ static void run_level(form_run *f, unsigned level) {
     f->form = (diff_form){.level = level};
     const interp_block *block = typical(f);
     if (block == NULL) return;
+    f->branches = block->branches;
+    f->branch_count = block->branch_count;
     choose(f, block);
     run_form(f);
     diff_case_forget(&f->c, level);
@@ -365,7 +416,7 @@ static bool run_column(diff_machine *machine, zf_spec *spec, const zf_column *co
     return good;
 }
 
-// ---- All ------------------------------------------------------------------------------------------------------
+// ---- Columns --------------------------------------------------------------------------------------------------
 
 static bool wanted(const zf_table *table, unsigned number) {
     for (int k = 0; k < given->table_count; k++)
@@ -394,96 +445,7 @@ static int work(unsigned job, const char *program_text, FILE *out) {
     return good ? 0 : 1;
 }
 
-// ---- Results --------------------------------------------------------------------------------------------------
-
-// Columns of a worker's line.
-enum { NUMBER, TABLE, TYPE, CODEC, TARGET, FORM, FUNCTION, SITE, KIND, WHAT, VERDICT, TEXT, FIELDS };
-
-// Sites of one place of a kernel: a site per lane, say.
-typedef struct result {
-    char *line, *fields[FIELDS];
-    unsigned sites, found;
-} result;
-
-typedef struct results {
-    result *all;
-    size_t count, room;
-} results;
-
-static bool same_place(const result *a, char *const fields[FIELDS]) {
-    for (unsigned k = 0; k < VERDICT; k++)
-        if (k != SITE && strcmp(a->fields[k], fields[k]) != 0) return false;
-    return true;
-}
-
-static void add_result(results *r, const char *line) {
-    char *copy = strdup(line), *at = copy, *fields[FIELDS];
-    for (unsigned k = 0; k < FIELDS; k++) {
-        fields[k] = at;
-        at += strcspn(at, "\t\n");
-        if (*at != 0) *at++ = 0;
-    }
-    bool found = strcmp(fields[VERDICT], "found") == 0;
-    size_t n = r->count;
-    while (n > 0 && strcmp(r->all[n - 1].fields[NUMBER], fields[NUMBER]) == 0 && !same_place(&r->all[n - 1], fields)) n--;
-    if (n > 0 && same_place(&r->all[n - 1], fields)) {
-        result *known = &r->all[n - 1];
-        if (known->found == 0 && found) known->fields[TEXT] = strdup(fields[TEXT]);
-        known->sites++;
-        known->found += found;
-        free(copy);
-        return;
-    }
-    if (r->count == r->room) {
-        r->room = 2 * r->room + 64;
-        r->all = realloc(r->all, r->room * sizeof *r->all);
-    }
-    r->all[r->count] = (result){.line = copy, .sites = 1, .found = found};
-    memcpy(r->all[r->count++].fields, fields, sizeof fields);
-}
-
-static void put_text(FILE *out, const char *text) {
-    fputc('"', out);
-    for (; *text != 0; text++) {
-        if (*text == '"' || *text == '\\') fputc('\\', out);
-        if ((uint8_t)*text >= ' ') fputc(*text, out);
-    }
-    fputc('"', out);
-}
-
-static void print_json(const results *r, const command *c, FILE *out) {
-    static const char *const names[] = {"column", "type", "codec", "target", "form", "function", "kind", "what"};
-    static const unsigned fields[] = {TABLE, TYPE, CODEC, TARGET, FORM, FUNCTION, KIND, WHAT};
-    fprintf(out, "{\n  \"commit\": ");
-    put_text(out, c->commit);
-    fprintf(out, ",\n  \"command\": \"zf-faults --every %u --sites %u", c->every, c->sites);
-    for (int k = 0; k < c->table_count; k++) fprintf(out, " %s", c->tables[k]);
-    fprintf(out, "\",\n  \"kinds\": {");
-    for (unsigned kind = 0; kind < ZF_SITE_KINDS; kind++) {
-        unsigned sites = 0, found = 0;
-        for (size_t k = 0; k < r->count; k++) {
-            if (strcmp(r->all[k].fields[KIND], zf_fault_site_kind_name((zf_fault_site_kind)kind)) != 0) continue;
-            sites += r->all[k].sites;
-            found += r->all[k].found;
-        }
-        fprintf(out, "%s\"%s\": {\"sites\": %u, \"found\": %u}", kind > 0 ? ", " : "",
-                zf_fault_site_kind_name((zf_fault_site_kind)kind), sites, found);
-    }
-    fprintf(out, "},\n  \"places\": [");
-    for (size_t k = 0; k < r->count; k++) {
-        const result *one = &r->all[k];
-        fprintf(out, "%s\n    {", k > 0 ? "," : "");
-        for (unsigned n = 0; n < sizeof fields / sizeof fields[0]; n++) {
-            fprintf(out, "\"%s\": ", names[n]);
-            put_text(out, one->fields[fields[n]]);
-            fprintf(out, ", ");
-        }
-        fprintf(out, "\"sites\": %u, \"found\": %u, \"by\": ", one->sites, one->found);
-        put_text(out, one->found > 0 ? one->fields[TEXT] : "");
-        fputc('}', out);
-    }
-    fprintf(out, "\n  ]\n}\n");
-}
+// ---- All ------------------------------------------------------------------------------------------------------
 
 int main(int count, char **arguments) {
     command c = {.every = 1, .jobs = 1, .sites = 1, .commit = ""};
@@ -519,8 +481,8 @@ int main(int count, char **arguments) {
     }
     int status;
     while (wait(&status) > 0) good = good && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    uint64_t sites = 0, found = 0;
-    results all = {0};
+    uint64_t sites = 0, found = 0, same = 0;
+    fault_results all = {0};
     char *line = NULL;
     size_t room = 0;
     for (unsigned job = 0; job < c.jobs; job++) {
@@ -528,18 +490,25 @@ int main(int count, char **arguments) {
         while (getline(&line, &room, outs[job]) > 0) {
             sites++;
             found += strstr(line, "\tfound\t") != NULL;
-            if (c.json != NULL) add_result(&all, line);
+            same += strstr(line, "\tsame\t") != NULL;
+            if (c.json != NULL) fault_results_add(&all, line);
         }
         fclose(outs[job]);
     }
     FILE *json = c.json != NULL ? fopen(c.json, "w") : NULL;
     if (json != NULL) {
-        print_json(&all, &c, json);
+        zf_text command_line = {0};
+        zf_text_printf(&command_line, "zf-faults --every %u --sites %u", c.every, c.sites);
+        for (int k = 0; k < c.table_count; k++) zf_text_printf(&command_line, " %s", c.tables[k]);
+        fault_results_print(&all, c.commit, command_line.data, json);
+        zf_text_free(&command_line);
         fclose(json);
     }
-    printf("%llu sites, %llu found, %llu survived\n", (ull)sites, (ull)found, (ull)(sites - found));
+    printf("%llu sites, %llu without effect on code, %llu found, %llu survived\n", (ull)sites, (ull)same, (ull)found,
+           (ull)(sites - same - found));
+    fault_results_free(&all);
     free(line);
     free(outs);
     zf_text_free(&text);
-    return good && sites > 0 && found * 100 >= sites * c.at_least ? 0 : 1;
+    return good && sites > same && found * 100 >= (sites - same) * c.at_least ? 0 : 1;
 }

@@ -30,8 +30,9 @@ static void check_damaged(run *r, diff_case *c, unsigned number, unsigned k, con
     for (unsigned d = 0; d < DIFF_DAMAGES; d++) {
         interp_block damaged = *block;
         zf_text message = {0};
-        if (!diff_trial_damage(in, c->column, number, k, d, &damaged)) continue;
+        if (!diff_trial_damage(in, c->column, number, k, t, d, &damaged)) continue;
         c->beside = diff_trial_beside(t, d);
+        c->neighbour = diff_trial_neighbour(t, d, &c->guilty, &c->innocent);
         diff_verdict verdict = diff_check_block(c, in, &damaged, number * 1000 + k, &message);
         CHECK(verdict != DIFF_DISAGREE && verdict != DIFF_UNSUPPORTED, "%s = %s, trial %u, damage %u: %s", c->column->name,
               c->column->codec_text, k, d, message.data != NULL ? message.data : "");
@@ -39,7 +40,7 @@ static void check_damaged(run *r, diff_case *c, unsigned number, unsigned k, con
         zf_text_free(&message);
     }
     c->undamaged = NULL;
-    c->beside = false;
+    c->beside = c->neighbour = false;
 }
 
 static bool check_trial(run *r, diff_case *c, unsigned number, unsigned k, const diff_trial *t) {
@@ -56,10 +57,13 @@ static bool check_trial(run *r, diff_case *c, unsigned number, unsigned k, const
     r->other += encoded == DIFF_OTHER_BRANCH;
     if (encoded == DIFF_ENCODED || encoded == DIFF_OTHER_BRANCH) {
         r->encoded++;
+        if (!diff_trial_settle(in, c->column, t, &block)) return true;
+        c->thorough = t->kind != DIFF_RANDOM;
         diff_verdict verdict = diff_check_block(c, in, &block, t->seed, &message);
-        CHECK(verdict == DIFF_SAME_BYTES, "%s = %s, %s, %llu: %s %s", c->column->name, c->column->codec_text,
+        CHECK(verdict == DIFF_SAME_BYTES, "%s = %s, trial %u, %s, %llu: %s %s", c->column->name, c->column->codec_text, k,
               data_shape_name(t->shape), (ull)t->rows, diff_verdict_name(verdict), message.data != NULL ? message.data : "");
         check_damaged(r, c, number, k, t, in, &block);
+        c->thorough = false;
     }
     zf_text_free(&message);
     interp_destroy(in);
@@ -124,7 +128,8 @@ static void run_column(run *r, const zf_column *column, unsigned number) {
     diff_set_case(place);
     for (unsigned k = 0; k < DIFF_TRIALS; k++) {
         // Where nothing is ordered there are no seek states, and it is the same code.
-        diff_trial t = diff_trial_of(number, k, column->type);
+        diff_trial t;
+        if (!diff_trial_of(column, number, k, &t)) continue;
         check_case(r, t.narrow && diff_is_ordered(&wide) ? &narrow : &wide, number, k, &t);
     }
     diff_case_close(&wide);

@@ -1,0 +1,335 @@
+#include "tests/differential/diff_trials.h"
+
+#include <string.h>
+
+#include "patterns/graph.h"
+#include "tests/differential/gen_program.h"
+#include "tests/interp/interp_internal.h"
+
+// ---- Damage ---------------------------------------------------------------------------------------------------
+
+static void *copy(interp *in, const void *from, size_t size) {
+    void *to = zf_arena_alloc(interp_arena(in), size + 8);
+    if (size > 0) memcpy(to, from, size);
+    return to;
+}
+
+static interp_stored *own_stream(interp *in, interp_block *block, uint32_t s, uint8_t **bytes) {
+    interp_stored *streams = copy(in, block->streams, block->stream_count * sizeof *streams);
+    block->streams = streams;
+    streams[s].bytes = *bytes = copy(in, streams[s].bytes, (size_t)streams[s].size);
+    return &streams[s];
+}
+
+static void set_count(interp *in, interp_block *block, uint32_t edge, uint64_t count) {
+    uint64_t *counts = copy(in, block->counts, block->edge_count * sizeof *counts);
+    counts[edge] = count;
+    block->counts = counts;
+}
+
+static void set_param(interp *in, interp_block *block, uint32_t p, uint64_t value) {
+    uint64_t *params = copy(in, block->params, block->param_count * sizeof *params);
+    params[p] = value;
+    block->params = params;
+}
+
+// A stream, and who pulls from it, have nothing.
+static void empty_stream(interp *in, const zf_graph *graph, uint32_t s, interp_block *block) {
+    uint8_t *bytes;
+    interp_stored *stream = own_stream(in, block, s, &bytes);
+    stream->size = stream->elements = 0;
+    set_count(in, block, graph->stored_edges[s], 0);
+}
+
+// A stream that is what it says, and an element shorter than who pulls from it needs.
+static void shorten_stream(interp *in, const zf_graph *graph, uint32_t s, interp_block *block) {
+    uint8_t *bytes;
+    interp_stored *stream = own_stream(in, block, s, &bytes);
+    uint32_t edge = graph->stored_edges[s];
+    if (stream->elements == 0 || block->counts[edge] != stream->elements) return;
+    bool bits = graph->edges[edge].type.kind == ZF_K_BOOL;
+    stream->size = bits ? (stream->elements + 6) / 8 : stream->size - stream->size / stream->elements;
+    stream->elements--;
+    set_count(in, block, edge, stream->elements);
+}
+
+// An edge that nothing stores has an element less than who pulls from it needs.
+static bool shorten_edge(interp *in, const zf_graph *graph, uint64_t which, interp_block *block) {
+    uint32_t edge = 1 + (uint32_t)(which % graph->edge_count);
+    if (edge >= graph->edge_count || graph->edges[edge].stored >= 0 || block->counts[edge] == 0) return false;
+    set_count(in, block, edge, block->counts[edge] - 1);
+    return true;
+}
+
+// One number of those that `bitpack` packs becomes all ones.
+static bool damage_packed(interp *in, const zf_graph *graph, uint64_t at, interp_block *block) {
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const zf_graph_node *node = &graph->nodes[n];
+        if (strncmp(node->inst->name, "bitpack", 7) != 0 || graph->edges[node->inputs[0]].stored < 0) continue;
+        uint64_t width = block->params[node->first_param], count = block->counts[node->output];
+        uint32_t s = (uint32_t)graph->edges[node->inputs[0]].stored;
+        if (width == 0 || width > 64 || count == 0 || count * width > 8 * block->streams[s].size) continue;
+        uint8_t *bytes;
+        own_stream(in, block, s, &bytes);
+        for (uint64_t bit = at % count * width; bit < (at % count + 1) * width; bit++) bytes[bit / 8] |= (uint8_t)(1u << bit % 8);
+        return true;
+    }
+    return false;
+}
+
+static void flip_bit(interp *in, uint32_t s, uint64_t at, interp_block *block) {
+    uint8_t *bytes;
+    const interp_stored *stream = own_stream(in, block, s, &bytes);
+    if (stream->size > 0) bytes[at / 8 % stream->size] ^= (uint8_t)(1u << at % 8);
+}
+
+// Element `at` becomes all ones, or 0.
+static void damage_element(interp *in, uint32_t s, uint64_t at, bool ones, interp_block *block) {
+    uint8_t *bytes;
+    interp_stored *stream = own_stream(in, block, s, &bytes);
+    if (stream->elements == 0) return;
+    size_t size = (size_t)(stream->size / stream->elements);
+    if (size > 0) memset(bytes + at % stream->elements * size, ones ? 0xff : 0, size);
+}
+
+// ---- Damage of sizes of groups --------------------------------------------------------------------------------
+
+static bool adds_up(const uint32_t *sizes, uint64_t count, uint64_t rows) {
+    uint64_t sum = 0;
+    for (uint64_t e = 0; e < count; e++) sum += sizes[e];
+    return sum == rows;
+}
+
+// Numbers that `bitpack` packs into words of 32 bits, packed anew without any saving: as wide as they are, from 0 on. NULL: it
+// cannot be.
+static uint32_t *unpack(interp *in, const zf_graph *graph, uint32_t node, interp_block *block, uint64_t least, uint64_t *count) {
+    const zf_graph_node *n = &graph->nodes[node];
+    int32_t s = graph->edges[n->inputs[0]].stored;
+    bool packs = strncmp(n->inst->name, "bitpack", 7) == 0 && graph->edges[n->output].type.kind == ZF_K_U32 && s >= 0;
+    if (!packs || graph->edges[n->inputs[0]].type.kind != ZF_K_U32 || block->counts[n->output] < least) return NULL;
+    uint64_t width = block->params[n->first_param], base = block->params[n->first_param + 1];
+    *count = block->counts[n->output];
+    if (width > 32 || *count * width > 8 * block->streams[s].size) return NULL;
+    uint32_t *values = zf_arena_alloc(interp_arena(in), 4 * *count + 8);
+    for (uint64_t e = 0; e < *count; e++) {
+        uint64_t value = 0;
+        for (uint64_t bit = 0; bit < width; bit++) {
+            uint64_t at = e * width + bit;
+            value |= (uint64_t)(block->streams[s].bytes[at / 8] >> at % 8 & 1) << bit;
+        }
+        values[e] = (uint32_t)(base + value);
+    }
+    if (!adds_up(values, *count, block->counts[0])) return NULL;
+    interp_stored *streams = copy(in, block->streams, block->stream_count * sizeof *streams);
+    streams[s] = (interp_stored){.bytes = (uint8_t *)values, .size = 4 * *count, .elements = *count};
+    block->streams = streams;
+    set_count(in, block, n->inputs[0], *count);
+    set_param(in, block, n->first_param, 32);
+    set_param(in, block, n->first_param + 1, 0);
+    return values;
+}
+
+// A stream of u32 that adds up to the column's rows, if there is one with so many groups.
+static uint32_t *stored_sizes(interp *in, interp_block *block, uint64_t least, uint64_t *count) {
+    for (uint32_t s = 0; s < block->stream_count; s++) {
+        const interp_stored *stream = &block->streams[s];
+        if (stream->size != 4 * stream->elements || stream->elements < least) continue;
+        uint32_t *sizes = copy(in, stream->bytes, (size_t)stream->size);
+        if (!adds_up(sizes, stream->elements, block->counts[0])) continue;
+        uint8_t *bytes;
+        *count = own_stream(in, block, s, &bytes)->elements;
+        return (uint32_t *)(void *)bytes;
+    }
+    return NULL;
+}
+
+// The same, stored as it is or packed.
+static uint32_t *sizes_of(interp *in, const zf_graph *graph, interp_block *block, uint64_t least, uint64_t *count) {
+    uint32_t *stored = stored_sizes(in, block, least, count);
+    if (stored != NULL) return stored;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        uint32_t *sizes = graph->nodes[n].inst->param_count == 2 ? unpack(in, graph, n, block, least, count) : NULL;
+        if (sizes != NULL) return sizes;
+    }
+    return NULL;
+}
+
+// The group that holds row `row`, which is less than all of them.
+static uint64_t group_at(const uint32_t *sizes, uint64_t row, uint64_t *into) {
+    uint64_t g = 0;
+    while (row >= sizes[g]) row -= sizes[g++];
+    *into = row;
+    return g;
+}
+
+// Group g loses its elements to the one behind it: the sum stays, and what is wrong is a size of 0.
+static bool merge(uint32_t *sizes, uint64_t count, uint64_t g) {
+    if (g + 1 >= count) return false;
+    sizes[g + 1] += sizes[g];
+    sizes[g] = 0;
+    return true;
+}
+
+// Two sizes that are too large, and whose sum is right modulo 2^32.
+static bool wrap(uint32_t *sizes, uint64_t count, uint64_t a, uint64_t b) {
+    if (a == b || a >= count || b >= count) return false;
+    sizes[a] += UINT32_C(1) << 31;
+    sizes[b] += UINT32_C(1) << 31;
+    return true;
+}
+
+enum { EACH = 4, STATES = DIFF_STEP_ROWS, SIZE_DAMAGES = 9 }; // groups that a thread takes; rows between states; ways
+
+static bool damage_sizes(interp *in, const zf_graph *graph, unsigned number, unsigned k, unsigned d, interp_block *block) {
+    data_random random = {number * 1000 + (SIZE_DAMAGES + 2) * k + d + 700};
+    uint64_t count, into, rows = block->counts[0];
+    uint32_t *sizes = sizes_of(in, graph, block, 2, &count);
+    if (sizes == NULL || rows < 2) return false;
+    uint64_t lane = k % EACH, any = data_below(&random, count) / EACH * EACH + lane, last = (count - 1) / EACH * EACH;
+    uint64_t bound = rows > STATES ? group_at(sizes, STATES, &into) : 0; // of a tile
+    switch (d) { // groups that threads take together, among a tile's first, its last, the next tile's; of the same lane of two
+                 // threads
+    case 0: return merge(sizes, count, any);
+    case 1: return merge(sizes, count, lane);
+    case 2: return merge(sizes, count, count - 2 - data_below(&random, count - 1 < EACH ? count - 1 : EACH));
+    case 3: // taken together with the next tile's first
+        if (bound % EACH < 2) return bound >= EACH + 2 && merge(sizes, count, bound - 2 - data_below(&random, EACH - 1));
+        return merge(sizes, count, bound - 2 - data_below(&random, bound % EACH - 1));
+    case 4: return bound > 0 && merge(sizes, count, bound + 1 + data_below(&random, EACH - 1));
+    case 5: return wrap(sizes, count, any, any + EACH);
+    case 6: return wrap(sizes, count, lane, last >= 2 * EACH ? last - EACH + lane : count);
+    case 7: return wrap(sizes, count, last, last + 1);
+    default: // the tile ends with a group: no damage
+        if (rows <= STATES || bound + 1 >= count) return false;
+        group_at(sizes, STATES, &into);
+        if (into == 0) return false;
+        sizes[bound + 1] += sizes[bound] - (uint32_t)into;
+        sizes[bound] = (uint32_t)into;
+        return true;
+    }
+}
+
+// ---- Damage of anything ---------------------------------------------------------------------------------------
+
+static bool damage_anything(interp *in, const zf_graph *graph, unsigned number, unsigned k, unsigned d, interp_block *block) {
+    data_random random = {number * 1000 + 2 * k + d + 500};
+    unsigned turn = 2 * k + d;
+    // Every lane of a thread in its turn, at places that are whole tiles' and at others.
+    uint64_t at = (turn / 2 % 3 == 0 ? 0 : data_below(&random, 4096) / 16 * 16) + k % 16;
+    uint32_t stream = block->stream_count > 0 ? (uint32_t)data_below(&random, block->stream_count) : 0;
+    if (block->counts[0] <= 1 && d == 0 && block->param_count > 0) {
+        set_param(in, block, k / 8 % block->param_count, UINT64_MAX);
+    } else if (block->counts[0] <= 1 && block->stream_count > 0) { // widths that the block's elements do not ask for
+        for (uint32_t p = 0; p < block->param_count; p++) set_param(in, block, p, 5);
+        if (block->counts[0] == 1) empty_stream(in, graph, k / 8 % block->stream_count, block);
+    } else if (turn % 4 == 1 || block->stream_count == 0) {
+        gen_damage(in, data_next(&random), block);
+    } else if (turn % 4 == 0) {
+        damage_element(in, stream, at, turn % 8 != 0, block);
+    } else if (turn % 4 == 2) {
+        if (k % 4 == 1 && shorten_edge(in, graph, k / 4, block)) return true;
+        shorten_stream(in, graph, k / 2 % block->stream_count, block);
+    } else if (!damage_packed(in, graph, at + data_below(&random, 16), block)) {
+        flip_bit(in, stream, data_next(&random), block);
+    }
+    return true;
+}
+
+// ---- Damage where it is wanted --------------------------------------------------------------------------------
+
+// A number of the column's rows that is all ones: packed, or an element of a stream that has one a row.
+static bool damage_row(interp *in, const zf_graph *graph, uint64_t row, interp_block *block) {
+    if (row >= block->counts[0]) return false;
+    if (damage_packed(in, graph, row, block)) return true;
+    for (uint32_t s = 0; s < block->stream_count; s++) {
+        if (block->streams[s].elements != block->counts[0]) continue;
+        damage_element(in, s, row, true, block);
+        return true;
+    }
+    return false;
+}
+
+// A block without rows that keeps its params.
+static bool empty_block(interp *in, interp_block *block) {
+    interp_stored *streams = copy(in, block->streams, block->stream_count * sizeof *streams);
+    for (uint32_t s = 0; s < block->stream_count; s++) streams[s].size = streams[s].elements = 0;
+    block->streams = streams;
+    for (uint32_t e = 0; e < block->edge_count; e++) set_count(in, block, e, 0);
+    return true;
+}
+
+enum { LANES = 16, STREAMS = 6 };
+
+static bool damage_lane(interp *in, const zf_graph *graph, unsigned d, interp_block *block) {
+    if (d < LANES) return damage_row(in, graph, 5 * LANES + d, block);                        // of whole rows
+    if (d < 2 * LANES) return damage_row(in, graph, block->counts[0] - 2 * LANES + d, block); // of the last, which is cut
+    d -= 2 * LANES;
+    if (d < 2 * STREAMS) {
+        if (d / 2 >= block->stream_count) return false;
+        if (d % 2 == 0)
+            empty_stream(in, graph, d / 2, block);
+        else
+            shorten_stream(in, graph, d / 2, block);
+        return true;
+    }
+    d -= 2 * STREAMS;
+    return d == 0 ? empty_block(in, block) : shorten_edge(in, graph, d - 1, block);
+}
+
+// Of the tile before a bound the last group loses its elements, or the first of the tile behind it.
+static bool empty_beside(uint32_t *sizes, unsigned tile, bool behind) {
+    uint32_t g = diff_step_groups[tile];
+    if (!behind) g--;
+    sizes[behind ? g + 1 : g - 1] += sizes[g];
+    sizes[g] = 0;
+    return true;
+}
+
+// For each lane in its turn.
+static bool damage_steps(interp *in, const diff_trial *t, unsigned d, interp_block *block) {
+    uint64_t count, bounds = 2 * (DIFF_STEP_TILES - 1), all = DIFF_STEP_GROUPS;
+    uint32_t *sizes = t->kind == DIFF_SLOPES ? NULL : stored_sizes(in, block, all, &count);
+    if (sizes == NULL || count != all) return false;
+    if (d < bounds) return empty_beside(sizes, 1 + d / 2, d % 2 == 1);
+    d -= (unsigned)bounds;
+    unsigned lane = d % EACH;
+    switch (d / EACH) {
+    case 0: return wrap(sizes, count, 2 * EACH + lane, 5 * EACH + lane);                       // within a tile
+    case 1: return wrap(sizes, count, diff_step_groups[lane], diff_step_groups[lane + 1] - 1); // at a tile's ends
+    case 2: return merge(sizes, count, 6 * EACH + lane);
+    case 3: return merge(sizes, count, lane);
+    default: return d == 4 * EACH && wrap(sizes, count, all - 2, all - 1);
+    }
+}
+
+bool diff_trial_beside(const diff_trial *t, unsigned d) {
+    return t->kind == DIFF_RANDOM && d == 5 && !t->narrow; // damage_sizes, 3
+}
+
+bool diff_trial_neighbour(const diff_trial *t, unsigned d, uint64_t *guilty, uint64_t *innocent) {
+    if (t->kind < DIFF_STEPS || d >= 2 * (DIFF_STEP_TILES - 1)) return false;
+    uint64_t bound = (1 + d / 2) * (uint64_t)DIFF_STEP_ROWS;
+    *guilty = d % 2 == 0 ? bound - DIFF_STEP_ROWS : bound;
+    *innocent = d % 2 == 0 ? bound : bound - DIFF_STEP_ROWS;
+    return true;
+}
+
+bool diff_widen_sizes(interp *in, const zf_column *column, interp_block *block) {
+    const zf_graph *graph = zf_graph_build(interp_arena(in), column, block->branches);
+    uint64_t count;
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        if (graph->nodes[n].inst->param_count == 2 && unpack(in, graph, n, block, 2, &count) != NULL) return true;
+    return false;
+}
+
+bool diff_trial_damage(interp *in, const zf_column *column, unsigned number, unsigned k, const diff_trial *t, unsigned d,
+                       interp_block *block) {
+    const zf_graph *graph = zf_graph_build(interp_arena(in), column, block->branches);
+    switch (t->kind) {
+    case DIFF_RANDOM:
+        if (d < 2) return damage_anything(in, graph, number, k, d, block);
+        return d < 2 + SIZE_DAMAGES && damage_sizes(in, graph, number, k, d - 2, block);
+    case DIFF_LANES: return damage_lane(in, graph, d, block);
+    default: return damage_steps(in, t, d, block);
+    }
+}

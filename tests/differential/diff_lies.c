@@ -1,0 +1,194 @@
+// Seek states that lie: whoever decodes what they belong to must notice.
+#include "tests/differential/diff_case_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef unsigned long long ull;
+
+// States as they stand in `records`, some of which lie: who decodes the rows begin..end must notice.
+static diff_verdict tell_lie(diff_comparing *k, const diff_records *records, uint64_t begin, uint64_t end, const char *what) {
+    diff_verdict verdict = DIFF_SAME_BYTES;
+    diff_laid laid;
+    diff_result got;
+    if (!diff_lay_out(k->decoder, k->block, records, &laid, &got)) return diff_differ(k, "layout with a lying state", got.text);
+    diff_call call = diff_call_of(k, &laid);
+    call.begin = begin;
+    call.end = end;
+    diff_run(&call, &got);
+    k->c->tally->runs++;
+    k->c->tally->lies++;
+    if (got.kind == DIFF_FAULT)
+        verdict = diff_differ(k, what, got.text);
+    else if (got.kind == DIFF_BYTES)
+        verdict = diff_differ(k, what, "nobody noticed");
+    diff_result_free(&got);
+    free(laid.bytes);
+    return verdict;
+}
+
+// One state: whoever decodes everything notices, and so does who decodes the tile alone that should end in it: unless it is of
+// empty groups, of which the next tile alone knows.
+static diff_verdict tell_one(diff_comparing *k, const diff_records *records, uint32_t tree, uint32_t field, uint64_t entry,
+                             uint64_t lie) {
+    const zf_abi_tree *abi = &k->decoder->abi.trees[tree];
+    uint64_t *state = &records->values[tree][field * records->entries[tree] + entry], saved = *state;
+    char what[120];
+    if (lie == saved) return DIFF_SAME_BYTES;
+    *state = lie;
+    snprintf(what, sizeof what, "state %s of tile %llu changed from %llu to %llu", abi->fields[field].name, (ull)entry + 1,
+             (ull)saved, (ull)lie);
+    diff_verdict verdict = tell_lie(k, records, 0, UINT64_MAX, what);
+    if (verdict != DIFF_DISAGREE && abi->edge == 0 && k->c->full_groups) {
+        strcat(what, ", the tile before");
+        verdict = tell_lie(k, records, entry * abi->interval, (entry + 1) * abi->interval, what);
+    }
+    *state = saved;
+    return verdict;
+}
+
+// The sizes of the groups of the column: a stored stream of u32 that adds up to its rows. *count: of groups.
+static const uint8_t *sizes_of(const interp_block *block, uint64_t *count) {
+    for (uint32_t s = 0; s < block->stream_count; s++) {
+        const interp_stored *stream = &block->streams[s];
+        uint64_t sum = 0;
+        if (stream->size != 4 * stream->elements) continue;
+        for (uint64_t e = 0; e < stream->elements; e++) {
+            uint32_t size;
+            memcpy(&size, stream->bytes + 4 * e, 4);
+            sum += size;
+        }
+        *count = stream->elements;
+        if (sum == block->counts[0]) return stream->bytes;
+    }
+    return NULL;
+}
+
+// A tile that begins with a group is said to begin behind the one before: the same place, by another name. Both tiles notice.
+static diff_verdict tell_behind(diff_comparing *k, const diff_records *records, uint32_t tree) {
+    const zf_abi_tree *abi = &k->decoder->abi.trees[tree];
+    uint64_t entries = records->entries[tree], *groups = records->values[tree], *offsets = groups + entries;
+    uint64_t count;
+    const uint8_t *sizes = sizes_of(k->block, &count);
+    bool grouped = abi->field_count >= 2 && abi->fields[0].kind == ZF_FIELD_GROUP && abi->fields[1].kind == ZF_FIELD_OFFSET;
+    if (abi->edge != 0 || !grouped || sizes == NULL) return DIFF_SAME_BYTES;
+    diff_verdict verdict = DIFF_SAME_BYTES;
+    unsigned told = 0, most = k->c->thorough ? UINT32_MAX : k->c->seek_interval != 0 ? 4 : 1;
+    uint64_t entry = data_below(&k->random, entries);
+    for (uint64_t e = 0; e < entries && told < most && verdict != DIFF_DISAGREE; e++, entry = (entry + 1) % entries) {
+        if (offsets[entry] != 0 || groups[entry] == 0) continue;
+        uint32_t size;
+        memcpy(&size, sizes + 4 * (groups[entry] - 1), 4);
+        groups[entry]--;
+        offsets[entry] = size;
+        uint64_t at = (entry + 1) * abi->interval, rows = k->block->counts[0];
+        uint64_t end = at + abi->interval < rows ? at + abi->interval : rows;
+        verdict = tell_lie(k, records, 0, UINT64_MAX, "a state behind its group");
+        if (verdict != DIFF_DISAGREE)
+            verdict = tell_lie(k, records, at - abi->interval, at, "a state behind its group, the tile before");
+        if (verdict != DIFF_DISAGREE) verdict = tell_lie(k, records, at, end, "a state behind its group, the tile behind");
+        groups[entry]++;
+        offsets[entry] = 0;
+        told++;
+    }
+    return verdict;
+}
+
+// What the streams have of the first `groups` groups, where they have an element for each.
+static void keep_groups(const interp_block *block, uint64_t before, uint64_t groups, interp_block *out, interp_stored *streams,
+                        uint64_t *counts) {
+    for (uint32_t s = 0; s < block->stream_count; s++) {
+        streams[s] = block->streams[s];
+        if (streams[s].elements != before) continue;
+        bool bits = streams[s].size < before;
+        streams[s].size = bits ? (groups + 7) / 8 : streams[s].size / before * groups;
+        streams[s].elements = groups;
+    }
+    for (uint32_t e = 0; e < block->edge_count; e++) counts[e] = block->counts[e] == before ? groups : block->counts[e];
+    *out = *block;
+    out->streams = streams;
+    out->counts = counts;
+}
+
+// The last tile is said to begin inside a group, and the block's groups end before that one: the tile before it has no such
+// group, though what lies behind the streams may look like it.
+static diff_verdict tell_beyond(diff_comparing *k, const diff_records *records) {
+    const zf_abi_tree *abi = &k->decoder->abi.trees[0];
+    uint64_t entries = records->entries[0], *groups = records->values[0], *offsets = groups + entries, count = 0;
+    const uint8_t *sizes = sizes_of(k->block, &count);
+    bool grouped = abi->field_count >= 2 && abi->fields[0].kind == ZF_FIELD_GROUP && abi->fields[1].kind == ZF_FIELD_OFFSET;
+    if (abi->edge != 0 || !grouped || sizes == NULL || entries == 0 || count == k->block->counts[0]) return DIFF_SAME_BYTES;
+    uint64_t last = entries - 1, group = groups[last];
+    if (offsets[last] != 0 || group < 2) return DIFF_SAME_BYTES;
+    const interp_block *whole = k->block;
+    interp_block cut;
+    interp_stored *streams = calloc(whole->stream_count + 1u, sizeof *streams);
+    uint64_t *counts = calloc(whole->edge_count + 1u, sizeof *counts);
+    uint32_t size;
+    memcpy(&size, sizes + 4 * (group - 1), 4);
+    keep_groups(whole, count, group - 1, &cut, streams, counts);
+    groups[last]--;
+    offsets[last] = size;
+    k->block = &cut;
+    diff_verdict verdict =
+        tell_lie(k, records, last * abi->interval, (last + 1) * abi->interval, "a state in a group that is none");
+    k->block = whole;
+    groups[last]++;
+    offsets[last] = 0;
+    free(streams);
+    free(counts);
+    return verdict;
+}
+
+static uint64_t lie_of(diff_comparing *k, const zf_abi_field *field, uint64_t state, uint64_t kind) {
+    uint64_t bits = 8 * (uint64_t)field->bytes;
+    switch (kind) {
+    case 0: return state ^ 1;
+    case 1: return state ^ UINT64_C(1) << data_below(&k->random, bits);
+    case 2: return bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+    default: return 0;
+    }
+}
+
+// Every field, each kind of lie, of any tile.
+static diff_verdict check_all_lies(diff_comparing *k, const diff_records *records) {
+    diff_verdict verdict = DIFF_SAME_BYTES;
+    verdict = tell_beyond(k, records);
+    for (uint32_t t = 0; t < records->trees && verdict != DIFF_DISAGREE; t++) {
+        const zf_abi_tree *abi = &k->decoder->abi.trees[t];
+        uint64_t entries = records->entries[t];
+        for (uint64_t way = 0; entries > 0 && way < 4 * abi->field_count; way++) {
+            uint32_t field = (uint32_t)(way / 4);
+            uint64_t entry = data_below(&k->random, entries), state = records->values[t][field * entries + entry];
+            verdict = tell_one(k, records, t, field, entry, lie_of(k, &abi->fields[field], state, way % 4));
+            if (verdict == DIFF_DISAGREE) return verdict;
+        }
+    }
+    return verdict;
+}
+
+// Seek states that lie must be found: a random one, the one before, which is nearly right (an empty group, say), and others.
+diff_verdict diff_check_lies(diff_comparing *k, const diff_records *records) {
+    if (records->trees == 0) return DIFF_SAME_BYTES;
+    uint32_t tree = (uint32_t)data_below(&k->random, records->trees);
+    const zf_abi_tree *abi = &k->decoder->abi.trees[tree];
+    uint64_t entries = records->entries[tree];
+    if (entries == 0 || abi->field_count == 0) return DIFF_SAME_BYTES;
+    uint32_t field = (uint32_t)data_below(&k->random, abi->field_count);
+    uint64_t entry = data_below(&k->random, entries), state = records->values[tree][field * entries + entry];
+    uint64_t bits_first = 8 * (uint64_t)abi->fields[0].bytes;
+    uint64_t lie = lie_of(k, &abi->fields[field], state, data_below(&k->random, 4));
+    diff_verdict verdict = tell_one(k, records, tree, field, entry, lie);
+    entry = data_below(&k->random, entries);
+    state = records->values[tree][entry];
+    if (verdict != DIFF_DISAGREE && state > 0) verdict = tell_one(k, records, tree, 0, entry, state - 1);
+    if (verdict != DIFF_DISAGREE) verdict = tell_behind(k, records, tree);
+    if (verdict != DIFF_DISAGREE && k->c->thorough) verdict = check_all_lies(k, records);
+    if (abi->edge != 0) return verdict;
+    // The last far beyond. Groups may not decrease from tile to tile, which is seen before any kernel runs.
+    entry = entries - 1;
+    state = records->values[tree][entry] + (1u << 20);
+    if (verdict != DIFF_DISAGREE) verdict = tell_one(k, records, tree, 0, entry, state & (UINT64_MAX >> (64 - bits_first)));
+    return verdict;
+}
