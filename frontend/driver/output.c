@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include "frontend/driver/driver_codes.h"
+#include "frontend/driver/watch.h"
 
 zf_status zf_sink_open(const char *path, bool overwrite, zf_sink *out, zf_error *error) {
     *out = (zf_sink){0};
@@ -18,7 +19,7 @@ zf_status zf_sink_write(zf_sink *sink, const void *bytes, size_t length, zf_erro
 
 // ---- Groups ----
 
-zf_status zf_outputs_open(zf_outputs *outputs, const char *path, zf_sink *out, zf_error *error) {
+static zf_status add_output(zf_outputs *outputs, const char *path, zf_sink *out, zf_error *error) {
     if (outputs->count == outputs->capacity) {
         size_t capacity = outputs->capacity * 2 + 16;
         zf_output_file **files = realloc(outputs->files, capacity * sizeof *files);
@@ -32,15 +33,30 @@ zf_status zf_outputs_open(zf_outputs *outputs, const char *path, zf_sink *out, z
     return ZF_OK;
 }
 
+zf_status zf_outputs_open(zf_outputs *outputs, const char *path, zf_sink *out, zf_error *error) {
+    sigset_t before;
+    zf_watch_pause(&before);
+    zf_status status = add_output(outputs, path, out, error);
+    zf_watch_resume(&before);
+    return status;
+}
+
 zf_status zf_outputs_commit(zf_outputs *outputs, zf_error *error) {
-    for (size_t i = 0; i < outputs->count; i++) ZF_TRY(zf_output_commit(outputs->files[i], error));
-    return ZF_OK;
+    sigset_t before;
+    zf_watch_pause(&before); // also so that no interrupt leaves some with their names and some without
+    zf_status status = ZF_OK;
+    for (size_t i = 0; i < outputs->count && status == ZF_OK; i++) status = zf_output_commit(outputs->files[i], error);
+    zf_watch_resume(&before);
+    return status;
 }
 
 void zf_outputs_free(zf_outputs *outputs) {
+    sigset_t before;
+    zf_watch_pause(&before);
     for (size_t i = 0; i < outputs->count; i++) zf_output_free(outputs->files[i]);
     free(outputs->files);
     *outputs = (zf_outputs){0};
+    zf_watch_resume(&before);
 }
 
 void zf_allow_many_files(void) {

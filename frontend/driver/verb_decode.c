@@ -96,8 +96,8 @@ static zf_status decode_files(const job *j, zf_error *error) {
         zf_decoded_free(&column);
     }
     if (status == ZF_OK) status = zf_outputs_commit(&outputs, error);
-    zf_watch_outputs(NULL);
     zf_outputs_free(&outputs);
+    zf_watch_outputs(NULL);
     return status;
 }
 
@@ -151,8 +151,8 @@ static zf_status decode_text(const job *j, zf_error *error) {
     }
     free(columns);
     if (status == ZF_OK) status = zf_outputs_commit(&outputs, error);
-    zf_watch_outputs(NULL);
     zf_outputs_free(&outputs);
+    zf_watch_outputs(NULL);
     if (status == ZF_OK && !j->quiet && !j->json) {
         zf_print_path(stdout, path);
         printf(": %llu rows\n", (unsigned long long)(end - j->options->row_begin));
@@ -200,11 +200,15 @@ int zf_run_decode(zf_arguments *arguments) {
         if (!selected) status = error.status;
         j.columns = selected;
     }
+    sigset_t before;
+    zf_watch_pause(&before);
     bool made = status == ZF_OK && mkdir(j.directory, 0777) == 0;
-    if (status == ZF_OK && !made && errno != EEXIST) {
-        status = zf_fail(&error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "cannot make directory %s: %s", j.directory, strerror(errno));
-    }
+    int number = errno;
     if (made) zf_watch_directory(j.directory);
+    zf_watch_resume(&before);
+    if (status == ZF_OK && !made && number != EEXIST) {
+        status = zf_fail(&error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "cannot make directory %s: %s", j.directory, strerror(number));
+    }
     if (status == ZF_OK) status = strcmp(j.format, "csv") == 0 ? decode_text(&j, &error) : decode_files(&j, &error);
     if (status == ZF_OK && j.json) status = zf_json_print(j.report, &error);
     if (status != ZF_OK) exit_status = zf_report("decode", &error);

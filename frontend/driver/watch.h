@@ -1,7 +1,10 @@
 // A container is mapped: when somebody cuts the file while it is read, the operating system sends a signal where a byte that is
-// gone is touched. The libraries leave signals alone; zfc turns this one into the error that it is.
+// gone is touched. The libraries leave signals alone; zfc turns this one into the error that it is. What is half written when a
+// signal ends zfc is cleaned up, too.
 #ifndef ZF_DRIVER_WATCH_H
 #define ZF_DRIVER_WATCH_H
+
+#include <signal.h>
 
 #include "frontend/driver/output.h"
 #include "zipflow/zipflow.h"
@@ -10,9 +13,12 @@
 void zf_watch_start(const char *verb);
 /// From now on a fault within this container's file ends zfc with ZF1208 and the exit status 1. NULL: before it is closed.
 void zf_watch_container(const zf_container *container);
-/// What such an end must clean up: outputs that may have temporary names, and a directory that was made for them. NULL: none.
+/// What an end by such a fault, by SIGINT, SIGTERM or SIGHUP must clean up: outputs that may have temporary names, and a
+/// directory that was made for them (it goes if it is empty). NULL: none.
 void zf_watch_outputs(const zf_outputs *outputs);
-/// The directory goes, while it is empty, also when SIGINT, SIGTERM or SIGHUP ends zfc.
 void zf_watch_directory(const char *directory);
+/// On the main thread: those three signals wait in between, since what they clean up is being changed.
+void zf_watch_pause(sigset_t *before);
+void zf_watch_resume(const sigset_t *before);
 
 #endif

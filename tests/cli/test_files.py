@@ -3,8 +3,11 @@
 import array
 import json
 import os
+import signal
+import subprocess
 import sys
 import threading
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -240,6 +243,30 @@ class ContainersThatAreCut(Case):
         self.file("out/mine", "mine")
         self.cut(4, "decode", "-f", "-o", kept, self.container)
         self.assertEqual(os.listdir(kept), ["mine"])
+
+
+class InterruptedDecodes(Case):
+    def test_no_file_of_a_temporary_name_is_left(self):
+        container = self.dir / "t.zfd"
+        program = self.file("t.zf", "table t { a: i32 = plain; b: i32 = rle(delta(bitpack), bitpack); }\n")
+        self.encode(program, container, self.file("t.csv", "a,b\n" + "".join(f"{i % 7},{i}\n" for i in range(100000))))
+        without_unnamed_files = os.environ | {"LD_PRELOAD": CUT_FILE, "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
+        out = self.dir / "out"
+        for number, form, is_there in [(signal.SIGINT, "raw", True), (signal.SIGTERM, "csv", True), (signal.SIGHUP, "npy", False)]:
+            if is_there:
+                out.mkdir()
+            words = [zfc_case.ZFC, "decode", "-q", "--no-cache", "--device", "emu", "--format", form, "-o", out, container]
+            process = subprocess.Popen(words, env=without_unnamed_files)
+            end = time.monotonic() + 60
+            while not (out.exists() and os.listdir(out)) and process.poll() is None and time.monotonic() < end:
+                time.sleep(0.001)
+            self.assertIsNone(process.poll(), "the decode was over before a file was seen")
+            self.assertTrue(os.listdir(out)[0].endswith(".part"), os.listdir(out))
+            process.send_signal(number)
+            self.assertEqual(process.wait(60), -number)
+            self.assertEqual(os.listdir(out) if is_there else out.exists(), [] if is_there else False)
+            if is_there:
+                out.rmdir()
 
 
 if __name__ == "__main__":

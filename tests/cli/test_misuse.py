@@ -184,7 +184,6 @@ class Interrupts(Case):
             end = time.monotonic() + 60
             while not out.exists() and process.poll() is None and time.monotonic() < end:
                 time.sleep(0.001)
-            time.sleep(0.02) # from the directory's making to its watching is one instruction or two
             process.send_signal(number)
             process.communicate(timeout=60)
             self.assertEqual(process.returncode, -number)
