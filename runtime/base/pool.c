@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -29,6 +30,16 @@ static void *run(void *pointer) {
     }
 }
 
+/// Threads that are made between this and setting `before` again take no signals but those of their own faults: the handlers of
+/// an application run on its threads.
+static void block_signals(sigset_t *before) {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+    sigset_t set;
+    sigfillset(&set);
+    for (unsigned i = 0; i < sizeof faults / sizeof faults[0]; i++) sigdelset(&set, faults[i]);
+    pthread_sigmask(SIG_BLOCK, &set, before);
+}
+
 void zf_parallel_for(unsigned threads, uint64_t count, void (*work)(void *user, uint64_t index, unsigned worker), void *user) {
     if (threads > ZF_THREADS_MOST) threads = ZF_THREADS_MOST;
     if (threads > count) threads = (unsigned)count;
@@ -40,11 +51,14 @@ void zf_parallel_for(unsigned threads, uint64_t count, void (*work)(void *user, 
     atomic_init(&l.next, 0);
     member members[ZF_THREADS_MOST];
     unsigned started = 1;
+    sigset_t before;
+    block_signals(&before);
     for (; started < threads; started++) {
         members[started] = (member){.loop = &l, .worker = started};
         // A thread that cannot be had is no error: the others do its work.
         if (pthread_create(&members[started].thread, NULL, run, &members[started]) != 0) break;
     }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     members[0] = (member){.loop = &l, .worker = 0};
     run(&members[0]);
     for (unsigned i = 1; i < started; i++) pthread_join(members[i].thread, NULL);

@@ -11,6 +11,7 @@ enum { ZF_THREADS_MOST = 256 };
 
 /// Runs `work(user, index, worker)` for every index below `count` on at most `threads` threads, the caller's among them;
 /// `worker` is below `threads`. Indices are handed out in order. Returns when all are done. With one thread nothing is started.
+/// Threads that are started block all signals but those of faults.
 void zf_parallel_for(unsigned threads, uint64_t count, void (*work)(void *user, uint64_t index, unsigned worker), void *user);
 
 /// Cores that this process may use.

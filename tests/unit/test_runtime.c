@@ -1,6 +1,9 @@
 // Links: zipflow-runtime
 // The runtime without the compiler: contexts, devices, and decoding with hand-written kernels.
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +54,42 @@ static void *log_many(void *user) {
     log_state *state = user;
     for (int i = 0; i < 1000; i++) zf_context_log(state->context, ZF_LOG_INFO, "line %d", i);
     return NULL;
+}
+
+static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE}, others[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGALRM, SIGCHLD};
+enum { FAULT_COUNT = sizeof faults / sizeof faults[0], OTHER_COUNT = sizeof others / sizeof others[0] };
+
+typedef struct masks {
+    sigset_t of[4];
+    atomic_uint met;
+} masks;
+
+/// Nobody leaves before all have come, so that each worker takes one.
+static void take_mask(void *user, uint64_t index, unsigned worker) {
+    masks *m = user;
+    (void)index;
+    pthread_sigmask(SIG_BLOCK, NULL, &m->of[worker]);
+    atomic_fetch_add(&m->met, 1);
+    while (atomic_load(&m->met) < 4) sched_yield();
+}
+
+/// An application's handlers do not run on the library's threads; faults arrive where they happen.
+static void test_signals_of_workers(void) {
+    masks m = {.met = 0};
+    sigset_t before, after;
+    pthread_sigmask(SIG_BLOCK, NULL, &before);
+    zf_parallel_for(4, 4, take_mask, &m);
+    pthread_sigmask(SIG_BLOCK, NULL, &after);
+    CHECK(atomic_load(&m.met) == 4, "%u threads", atomic_load(&m.met));
+    for (unsigned w = 0; w < 4; w++) {
+        for (int i = 0; i < FAULT_COUNT; i++)
+            CHECK(!sigismember(&m.of[w], faults[i]), "worker %u would not get signal %d", w, faults[i]);
+        for (int i = 0; i < OTHER_COUNT; i++) {
+            bool was = sigismember(&before, others[i]);
+            CHECK(sigismember(&m.of[w], others[i]) == (w > 0 || was), "worker %u, signal %d", w, others[i]);
+            CHECK(sigismember(&after, others[i]) == was, "the caller, signal %d", others[i]);
+        }
+    }
 }
 
 static void test_log_within_log(void) {
@@ -591,6 +630,7 @@ int main(void) {
     if (mkdtemp(directory) == NULL) return 1;
     test_context();
     test_log_within_log();
+    test_signals_of_workers();
     test_devices();
     test_codes();
     test_bits();
