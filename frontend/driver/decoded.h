@@ -19,11 +19,11 @@ typedef struct zf_decoded {
     zf_decode_buffers buffers;
     zf_decode_stats stats;
     uint64_t rows;
-    double seconds; ///< of the fastest run
+    double seconds; ///< of the fastest run; the first also makes the memory's pages
     zf_waited waited;
 } zf_decoded;
 
-/// Allocates, decodes `repeat` times (at least once), poisoning the buffers before each. Free with zf_decoded_free.
+/// Allocates, decodes `repeat` times (at least once). Free with zf_decoded_free.
 zf_status zf_decode_column(zf_context *context, zf_container *container, size_t column, const char *device,
                            const zf_decode_options *options, uint64_t repeat, zf_decoded *out, zf_error *error);
 void zf_decoded_free(zf_decoded *decoded);

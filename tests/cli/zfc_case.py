@@ -1,6 +1,7 @@
 """What a test of zfc begins with: a directory of its own, and runs that end well or badly. The first word of a test's command line
 is zfc's path."""
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import tempfile
 import unittest
 
 ZFC = sys.argv[1]
+os.environ["MALLOC_PERTURB_"] = "90"  # memory begins as bytes of 0xa5: what a decode leaves out shows
 
 
 class Case(unittest.TestCase):
