@@ -20,10 +20,12 @@ static zf_status read_whole(const char *path, bytes *out, zf_error *error) {
     size_t capacity = 1 << 16;
     *out = (bytes){.data = malloc(capacity)};
     zf_status status = out->data ? ZF_OK : ZF_ERR_MEMORY;
+    int reason = 0; // of a read that failed: what follows may change it
     while (status == ZF_OK) {
         size_t count = fread(out->data + out->size, 1, capacity - out->size, file);
+        reason = errno;
         out->size += count;
-        if (count == 0) break;
+        if (count == 0 || ferror(file)) break;
         if (out->size == capacity) {
             char *more = capacity <= SIZE_MAX / 2 ? realloc(out->data, capacity * 2) : NULL;
             if (more)
@@ -36,7 +38,7 @@ static zf_status read_whole(const char *path, bytes *out, zf_error *error) {
     if (status != ZF_OK)
         zf_fail(error, status, ZFC_NO_MEMORY, "no memory to read %s", path);
     else if (ferror(file))
-        status = zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "cannot read %s: %s", path, strerror(errno));
+        status = zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_READ, "cannot read %s: %s", path, strerror(reason));
     fclose(file);
     if (status != ZF_OK) {
         free(out->data);
