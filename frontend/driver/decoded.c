@@ -7,8 +7,8 @@
 #include "runtime/base/error.h"
 #include "runtime/device.h"
 
-/// Memory aligned for decoding, not NULL for 0 bytes. It is not filled here: tests let the allocator do that (MALLOC_PERTURB_), so
-/// that what a kernel leaves out shows.
+/// Memory aligned for decoding, not NULL for 0 bytes. It is not filled here: tests let the allocator do that (MALLOC_PERTURB_),
+/// so that what a kernel leaves out shows.
 static void *allocate(size_t bytes) {
     size_t size = (bytes + 63) / 64 * 64 + 64;
     return size > bytes ? aligned_alloc(64, size) : NULL;
