@@ -14,17 +14,26 @@ typedef struct found_device {
     zf_device_info info;
     zf_text name, description, reason;
     zf_accelerator *accelerator; ///< NULL until it is used
+    bool starting;               ///< by a thread, without the lock
     struct found_device *next;
 } found_device;
 
+/// The devices of one kind.
+typedef struct found_kind {
+    void *shared; ///< what `attach` gave
+    found_device *first, **last;
+    size_t begin, count; ///< numbers in the list: from `begin` on
+} found_kind;
+
 struct zf_device_list {
-    pthread_mutex_t lock; ///< guards everything; also held while an accelerator starts
+    pthread_mutex_t lock;   ///< guards everything; never held while a driver works, so that nobody waits for another's GPU
+    pthread_cond_t changed; ///< a kind was looked for, or an accelerator started, with success or without
     const zf_device_ops *const *kinds;
     size_t kind_count, looked; ///< the first `looked` kinds were looked for
+    bool looking;              ///< a thread looks for the next one, without the lock
     void **shared;             ///< of each kind: what `attach` gave
     found_device *first, **last;
     size_t count;
-    bool failed; ///< there was no memory
 };
 
 zf_device_list *zf_device_list_create(void) {
@@ -38,12 +47,12 @@ zf_device_list *zf_device_list_create(void) {
     }
     list->last = &list->first;
     pthread_mutex_init(&list->lock, NULL);
+    pthread_cond_init(&list->changed, NULL);
     return list;
 }
 
-void zf_device_list_free(zf_device_list *list) {
-    if (list == NULL) return;
-    for (found_device *found = list->first, *next; found != NULL; found = next) {
+static void free_devices(found_device *found) {
+    for (found_device *next; found != NULL; found = next) {
         next = found->next;
         if (found->accelerator != NULL) found->device.ops->stop(found->accelerator);
         zf_text_free(&found->name);
@@ -51,41 +60,50 @@ void zf_device_list_free(zf_device_list *list) {
         zf_text_free(&found->reason);
         free(found);
     }
+}
+
+void zf_device_list_free(zf_device_list *list) {
+    if (list == NULL) return;
+    free_devices(list->first);
     for (size_t k = 0; k < list->looked; k++) {
         if (list->shared[k] != NULL) list->kinds[k]->detach(list->shared[k]);
     }
+    pthread_cond_destroy(&list->changed);
     pthread_mutex_destroy(&list->lock);
     free(list->shared);
     free(list);
 }
 
-static bool find_device(zf_device_list *list, size_t kind, unsigned index, bool numbered) {
-    const zf_device_ops *ops = list->kinds[kind];
+static bool find_device(const zf_device_ops *ops, size_t kind, unsigned index, bool numbered, found_kind *out) {
     found_device *found = calloc(1, sizeof *found);
     if (found == NULL) return false;
-    *list->last = found;
-    list->last = &found->next;
-    found->device = (zf_device){ops, index, list->count++, kind};
+    *out->last = found;
+    out->last = &found->next;
+    found->device = (zf_device){ops, index, out->begin + out->count++, kind};
     zf_text_puts(&found->name, ops->name);
     if (numbered) zf_text_printf(&found->name, ":%u", index);
-    ops->describe(list->shared[kind], index, &found->info, &found->description, &found->reason);
+    ops->describe(out->shared, index, &found->info, &found->description, &found->reason);
     found->info.name = found->name.data != NULL ? found->name.data : "";
     found->info.description = found->description.data != NULL ? found->description.data : "";
     found->info.reason = found->reason.data != NULL ? found->reason.data : "";
     return !found->name.failed && !found->description.failed && !found->reason.failed;
 }
 
-static bool find_kind(zf_device_list *list, size_t kind) {
-    const zf_device_ops *ops = list->kinds[kind];
+/// All devices of a kind. False, and nothing: there was no memory.
+static bool find_kind(const zf_device_ops *ops, size_t kind, size_t begin, found_kind *out) {
+    *out = (found_kind){.begin = begin};
+    out->last = &out->first;
     if (ops->attach != NULL) {
-        list->shared[kind] = ops->attach();
-        if (list->shared[kind] == NULL) return false;
+        out->shared = ops->attach();
+        if (out->shared == NULL) return false;
     }
-    if (ops->count == NULL) return find_device(list, kind, 0, false);
-    unsigned count = ops->count(list->shared[kind]);
-    bool good = count != 0 || find_device(list, kind, 0, false);
-    for (unsigned i = 0; good && i < count; i++) good = find_device(list, kind, i, true);
-    return good;
+    unsigned count = ops->count != NULL ? ops->count(out->shared) : 0;
+    bool good = count != 0 || find_device(ops, kind, 0, false, out);
+    for (unsigned i = 0; good && i < count; i++) good = find_device(ops, kind, i, true, out);
+    if (good) return true;
+    free_devices(out->first);
+    if (out->shared != NULL) ops->detach(out->shared);
+    return false;
 }
 
 static bool is_of(const char *name, const char *kind) {
@@ -93,17 +111,43 @@ static bool is_of(const char *name, const char *kind) {
     return strlen(kind) == length && memcmp(name, kind, length) == 0;
 }
 
-/// Looks for devices until the kind of that name was looked for; NULL: for all. Under the lock.
-static void look(zf_device_list *list, const char *name) {
+/// Whether the kind of that name was looked for, or all were (NULL: whether all were).
+static bool has_looked(const zf_device_list *list, const char *name) {
     for (size_t k = 0; name != NULL && k < list->looked; k++) {
-        if (is_of(name, list->kinds[k]->name)) return;
+        if (is_of(name, list->kinds[k]->name)) return true;
     }
-    while (list->looked < list->kind_count) {
-        size_t kind = list->looked++;
-        if (!find_kind(list, kind)) list->failed = true;
-        if (name != NULL && is_of(name, list->kinds[kind]->name)) return;
-    }
+    return list->looked == list->kind_count;
 }
+
+/// Looks for devices until the kind of that name was looked for; NULL: for all. Under the lock, which it leaves meanwhile. False:
+/// there was no memory for the next kind, which is looked for again when somebody asks again.
+static bool look(zf_device_list *list, const char *name) {
+    bool good = true;
+    while (good && !has_looked(list, name)) {
+        if (list->looking) {
+            pthread_cond_wait(&list->changed, &list->lock);
+            continue;
+        }
+        size_t kind = list->looked, begin = list->count;
+        found_kind found;
+        list->looking = true;
+        pthread_mutex_unlock(&list->lock);
+        good = find_kind(list->kinds[kind], kind, begin, &found);
+        pthread_mutex_lock(&list->lock);
+        list->looking = false;
+        if (good) {
+            list->shared[kind] = found.shared;
+            *list->last = found.first;
+            list->last = found.last;
+            list->count += found.count;
+            list->looked++;
+        }
+        pthread_cond_broadcast(&list->changed);
+    }
+    return good;
+}
+
+static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a list of devices"); }
 
 static found_device *entry_at(const zf_device_list *list, size_t entry) {
     found_device *found = list->first;
@@ -123,14 +167,16 @@ size_t zf_device_count(const zf_context *context) {
 
 zf_status zf_device_get(const zf_context *context, size_t index, zf_device_info *out, zf_error *error) {
     if (context == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_device_get needs a context and a place");
-    size_t count = zf_device_count(context);
-    if (index >= count) return zf_raise(error, ZF_E_ARGUMENT, "there is no device %zu: the context has %zu", index, count);
     zf_device_list *list = zf_context_devices(context);
     pthread_mutex_lock(&list->lock);
-    *out = entry_at(list, index)->info;
-    bool failed = list->failed;
+    bool good = look(list, NULL);
+    const found_device *found = entry_at(list, index);
+    size_t count = list->count;
+    if (found != NULL) *out = found->info;
     pthread_mutex_unlock(&list->lock);
-    return failed ? zf_raise(error, ZF_E_NO_MEMORY, "no memory for a list of devices") : ZF_OK;
+    if (found != NULL) return ZF_OK;
+    if (!good) return no_memory(error);
+    return zf_raise(error, ZF_E_ARGUMENT, "there is no device %zu: the context has %zu", index, count);
 }
 
 /// The device of that name; for "auto" the first that is present of the last kind that has one, emulators left out.
@@ -162,12 +208,11 @@ zf_status zf_device_find(const zf_context *context, const char *name, zf_device 
     *out = (zf_device){0};
     zf_device_list *list = zf_context_devices(context);
     pthread_mutex_lock(&list->lock);
-    look(list, strcmp(name, "auto") == 0 ? NULL : name);
+    bool good = look(list, strcmp(name, "auto") == 0 ? NULL : name);
     const found_device *chosen = choose(list, name); // what is found stays until the context is freed
     if (chosen == NULL) chosen = none_of_kind(list, name);
-    bool failed = list->failed;
     pthread_mutex_unlock(&list->lock);
-    if (failed) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a list of devices");
+    if (!good) return no_memory(error);
     if (chosen == NULL) {
         zf_status status = zf_raise(error, ZF_E_UNKNOWN_DEVICE, "no device is called \"%.64s\"", name);
         return zf_fail_hint(error, status, "`auto` takes the best one; `zfc devices` lists them");
@@ -184,8 +229,18 @@ zf_status zf_device_accelerator(zf_context *context, const zf_device *device, zf
     zf_status status = ZF_OK;
     pthread_mutex_lock(&list->lock);
     found_device *found = entry_at(list, device->entry);
-    if (found->accelerator == NULL)
-        status = device->ops->start(context, list->shared[device->kind], device->index, &found->accelerator, error);
+    void *shared = list->shared[device->kind];
+    while (found->starting) pthread_cond_wait(&list->changed, &list->lock);
+    if (found->accelerator == NULL) {
+        zf_accelerator *started = NULL;
+        found->starting = true;
+        pthread_mutex_unlock(&list->lock);
+        status = device->ops->start(context, shared, device->index, &started, error);
+        pthread_mutex_lock(&list->lock);
+        found->accelerator = started;
+        found->starting = false;
+        pthread_cond_broadcast(&list->changed);
+    }
     *out = found->accelerator;
     pthread_mutex_unlock(&list->lock);
     return status;

@@ -2,6 +2,8 @@
 // NVIDIA GPUs as devices, against a driver made for the purpose (tests/support/fake_cuda.c): every answer that a driver may give.
 // With ZF_TEST_DEVICE=cuda also against the real one; a kernel that destroys its context then runs in a process of its own.
 #include <dirent.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -123,6 +125,73 @@ static void test_present(void) {
     CHECK(fake->inits == 1, "the driver was started %u times", fake->inits);
     CHECK(fake->retained == 0, "listing devices opened one");
     zf_context_free(context);
+}
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+static int callocs_left = -1; // the call that finds 0 fails; below: none
+
+void *__wrap_calloc(size_t count, size_t size) {
+    return callocs_left >= 0 && callocs_left-- == 0 ? NULL : __real_calloc(count, size);
+}
+
+/// A device for which there was no memory is looked for again, and those before it are there.
+static void test_no_memory(void) {
+    zf_device device;
+    zf_error error;
+    for (int failing = 0; failing < 4; failing++) { // the CPU, the emulator, the GPUs' driver, the GPU
+        reset();
+        zf_context *context = open_context();
+        callocs_left = failing;
+        CHECK(zf_device_find(context, "auto", &device, &error) == ZF_ERR_MEMORY, "call %d did not fail", failing);
+        CHECK(callocs_left == -1, "%d calls are left", callocs_left);
+        CHECK(zf_device_find(context, "cpu", &device, &error) == ZF_OK && device.entry == 0, "%d: %s", failing, error.message);
+        CHECK(zf_device_find(context, "cuda", &device, &error) == ZF_OK && device.entry == 2, "%d: %s", failing, error.message);
+        CHECK(zf_device_count(context) == 3, "%d: %zu devices", failing, zf_device_count(context));
+        zf_context_free(context);
+    }
+}
+
+typedef struct asker {
+    zf_context *context;
+    pthread_t thread;
+    bool asked;
+    atomic_bool answered;
+    const char *while_in; ///< a function of the driver
+} asker;
+
+static asker cpu_asker;
+
+static void *ask_for_the_cpu(void *user) {
+    asker *a = user;
+    zf_device device;
+    zf_error error;
+    zf_status status = zf_device_find(a->context, "cpu", &device, &error);
+    atomic_store(&a->answered, status == ZF_OK);
+    return NULL;
+}
+
+/// Within the driver, which does not return before another thread has found the CPU, or five seconds went by.
+static void wait_for_other(const char *symbol) {
+    if (cpu_asker.asked || strcmp(symbol, cpu_asker.while_in) != 0) return;
+    cpu_asker.asked = pthread_create(&cpu_asker.thread, NULL, ask_for_the_cpu, &cpu_asker) == 0;
+    for (int i = 0; i < 5000 && !atomic_load(&cpu_asker.answered); i++) usleep(1000);
+    CHECK(atomic_load(&cpu_asker.answered), "the CPU waits for the GPU's %s", symbol);
+}
+
+static void test_the_cpu_waits_for_no_gpu(void) {
+    static const char *const slow[] = {"cuDeviceGetName", "cuDevicePrimaryCtxRetain"}; // while it is looked for, while it starts
+    for (int i = 0; i < 2; i++) {
+        reset();
+        cpu_asker = (asker){.context = open_context(), .while_in = slow[i]};
+        fake->called = wait_for_other;
+        open_gpu(cpu_asker.context);
+        fake->called = NULL;
+        CHECK(cpu_asker.asked, "%s was not called", slow[i]);
+        if (cpu_asker.asked) pthread_join(cpu_asker.thread, NULL);
+        zf_context_free(cpu_asker.context);
+    }
 }
 
 // ---- Code -----------------------------------------------------------------------------------------------------
@@ -515,6 +584,8 @@ int main(int argc, char **argv) {
     if (mkdtemp(cache) == NULL) return 2;
     test_absent();
     test_present();
+    test_no_memory();
+    test_the_cpu_waits_for_no_gpu();
     test_code();
     test_refused();
     test_memory();
