@@ -35,15 +35,16 @@ static char *join(const char *directory, const char *rest) {
     return text;
 }
 
-/// $ZIPFLOW_CACHE_DIR, else $XDG_CACHE_HOME/zipflow, else $HOME/.cache/zipflow, else none. A relative XDG or HOME is
-/// ignored, as the XDG specification says.
+/// $ZIPFLOW_CACHE_DIR (empty: none), else $XDG_CACHE_HOME/zipflow, else $HOME/.cache/zipflow, else none. Relative ones are
+/// ignored, as the XDG specification says. Code of the cache is run: a program with more rights than who starts it asks no
+/// variable.
 static char *resolve_cache_dir(const char *wanted) {
     if (wanted != NULL) return join(wanted, "");
-    const char *own = getenv("ZIPFLOW_CACHE_DIR");
-    if (own != NULL) return join(own, "");
-    const char *xdg = getenv("XDG_CACHE_HOME");
+    const char *own = secure_getenv("ZIPFLOW_CACHE_DIR");
+    if (own != NULL && (own[0] == '/' || own[0] == 0)) return join(own, "");
+    const char *xdg = secure_getenv("XDG_CACHE_HOME");
     if (xdg != NULL && xdg[0] == '/') return join(xdg, "/zipflow");
-    const char *home = getenv("HOME");
+    const char *home = secure_getenv("HOME");
     if (home != NULL && home[0] == '/') return join(home, "/.cache/zipflow");
     return join("", "");
 }

@@ -61,7 +61,8 @@ void zf_print_manual(FILE *out) {
     fprintf(out, "# zfc\n\nThis page is what `zfc manual` prints; a test compares them.\n\n"
                  "Exit status: 0; 1 bad input; 2 bad usage; 3 no such device, or it failed. Errors go to standard error, "
                  "results to standard output.\nThe cache of compiled kernels is in `$ZIPFLOW_CACHE_DIR`, else "
-                 "`$XDG_CACHE_HOME/zipflow`, else `~/.cache/zipflow`. What a GPU's driver makes of PTX is not in it: "
+                 "`$XDG_CACHE_HOME/zipflow`, else `~/.cache/zipflow`; a variable that is no absolute path is ignored, and an "
+                 "empty `$ZIPFLOW_CACHE_DIR` means no cache. What a GPU's driver makes of PTX is not in it: "
                  "the driver has a cache of its own, `$CUDA_CACHE_PATH`.\n");
     fprintf(out,
             "\nWith `--json` the report is one JSON text on standard output. After an error there is none, the error being on "

@@ -112,21 +112,26 @@ static void test_context(void) {
     CHECK(strcmp(zf_version(), "0.1.0") == 0, "%s", zf_version());
     CHECK(strcmp(zf_status_name(ZF_ERR_IO), "input or output failure") == 0, "%s", zf_status_name(ZF_ERR_IO));
     CHECK(zf_status_name((zf_status)99)[0] != 0, "a status that does not exist");
-    setenv("ZIPFLOW_CACHE_DIR", "/own", 1);
-    setenv("XDG_CACHE_HOME", "/xdg", 1);
-    setenv("HOME", "/home/me", 1);
+    static const char *const variables[] = {"ZIPFLOW_CACHE_DIR", "XDG_CACHE_HOME", "HOME"};
     const struct {
-        const char *option, *unset, *wanted;
+        const char *option, *values[3], *wanted;
     } rows[] = {
-        {"/given", NULL, "/given"},
-        {"", NULL, ""},
-        {NULL, NULL, "/own"},
-        {NULL, "ZIPFLOW_CACHE_DIR", "/xdg/zipflow"},
-        {NULL, "XDG_CACHE_HOME", "/home/me/.cache/zipflow"},
-        {NULL, "HOME", ""},
+        {"/given", {"/own", "/xdg", "/home/me"}, "/given"},
+        {"", {"/own", "/xdg", "/home/me"}, ""},
+        {"given", {"/own", "/xdg", "/home/me"}, "given"},
+        {NULL, {"/own", "/xdg", "/home/me"}, "/own"},
+        {NULL, {"", "/xdg", "/home/me"}, ""},
+        {NULL, {"own", "/xdg", "/home/me"}, "/xdg/zipflow"},
+        {NULL, {"./own", "xdg", "/home/me"}, "/home/me/.cache/zipflow"},
+        {NULL, {NULL, "/xdg", "/home/me"}, "/xdg/zipflow"},
+        {NULL, {NULL, NULL, "/home/me"}, "/home/me/.cache/zipflow"},
+        {NULL, {NULL, "", "me"}, ""},
+        {NULL, {NULL, NULL, NULL}, ""},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].unset != NULL) unsetenv(rows[i].unset);
+    const size_t count = sizeof rows / sizeof rows[0];
+    for (size_t i = 0; i < count; i++) {
+        for (int v = 0; v < 3; v++)
+            rows[i].values[v] != NULL ? setenv(variables[v], rows[i].values[v], 1) : unsetenv(variables[v]);
         zf_context_options options = {.cache_dir = rows[i].option, .threads = 3, .log = count_log};
         CHECK(zf_context_create(&options, &context, &error) == ZF_OK, "%s", error.message);
         CHECK(strcmp(zf_context_cache_dir(context), rows[i].wanted) == 0, "%zu: %s", i, zf_context_cache_dir(context));
@@ -134,7 +139,7 @@ static void test_context(void) {
         zf_context_log(context, ZF_LOG_INFO, "line %d", 1);
         zf_context_free(context);
     }
-    CHECK(logged == 6, "%d lines", logged);
+    CHECK(logged == (int)count, "%d lines", logged);
     zf_context_options many = {.threads = 100000};
     CHECK(zf_context_create(&many, &context, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_context_threads(context, 0) == ZF_THREADS_MOST && zf_context_threads(context, 1000) == ZF_THREADS_MOST, "%u threads",

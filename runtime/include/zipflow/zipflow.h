@@ -71,7 +71,9 @@ typedef void (*zf_log_fn)(void *user, zf_log_level level, const char *line);
 typedef struct zf_context_options {
     zf_log_fn log; ///< NULL: silent
     void *log_user;
-    const char *cache_dir; ///< NULL: $ZIPFLOW_CACHE_DIR, else $XDG_CACHE_HOME/zipflow, else $HOME/.cache/zipflow; "": none
+    /// NULL: $ZIPFLOW_CACHE_DIR (which may be ""), else $XDG_CACHE_HOME/zipflow, else $HOME/.cache/zipflow; variables that are
+    /// not absolute paths are ignored, and all of them in a program with more rights than who starts it (setuid). "": none.
+    const char *cache_dir;
     unsigned
         threads; ///< threads for encoding and CPU decoding; 0: one per core that this process may use; more than 256 count as 256
 } zf_context_options;
