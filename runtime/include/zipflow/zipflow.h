@@ -207,8 +207,10 @@ typedef struct zf_decode_stats {
     double load_seconds;      ///< then until the device had loaded it; a GPU's driver compiles PTX here, or has it in its cache
 } zf_decode_stats;
 
-/// Asks the sizes of the buffers for a decode. Touches the index only. `workspace` is what the CPU wants, 0 where a module has no
-/// code for it.
+/// Asks the sizes of the buffers for a decode. Reads the index and no block. `workspace` is what the CPU wants, 0 where a module
+/// has no code for it: to know that, the source of code is asked for its plans of the column (no code is made), which a compiler
+/// makes from the program that the file carries when it first meets the column. Without a source of code it fails, as zf_decode
+/// does.
 ZF_API zf_status zf_decode_size(zf_container *container, size_t column, const zf_decode_options *options, zf_decode_sizes *out,
                                 zf_error *error);
 
