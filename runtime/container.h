@@ -6,6 +6,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/private.h"
 #include "runtime/base/text.h"
+#include "zipflow/abi.h"
 
 // ---- Shapes: the structure of a column under one vector of branches, so that the runtime can check and show a block without
 // ---- the compiler. Written once per vector that occurs.
@@ -169,8 +170,6 @@ ZF_PRIVATE_API zf_status zf_container_account(zf_container *container, void (*pa
                                               void *user, zf_error *error);
 
 // ---- Running a block on the CPU -------------------------------------------------------------------------------
-
-#include "zipflow/abi.h"
 
 /// Runs a plan's kernels on one block: fills the descriptor, runs the hoisted checks, then every kernel (in mode RECORD with
 /// `records`, one array per tree as zf_abi_args.record describes). `rows` begin..end of the block go to `out` (element begin at
