@@ -71,21 +71,15 @@ void zf_cuda_leave(zf_cuda *cuda) {
     cuda->driver->context_pop(&popped);
 }
 
-/// Runs one call of the driver within the context.
-#define WITHIN(cuda, doing, call)                                                                                                \
-    do {                                                                                                                         \
-        ZF_TRY(zf_cuda_enter((cuda), error));                                                                                    \
-        zf_status within_status = zf_cuda_check((cuda), (cuda)->driver->call, (doing), error);                                   \
-        zf_cuda_leave(cuda);                                                                                                     \
-        return within_status;                                                                                                    \
-    } while (0)
+/// Leaves the context, and says what a call of the driver within it came to.
+static zf_status leave(zf_cuda *cuda, zf_cu_result result, const char *doing, zf_error *error) {
+    zf_status status = zf_cuda_check(cuda, result, doing, error);
+    zf_cuda_leave(cuda);
+    return status;
+}
 
-#define WITHIN_QUIETLY(cuda, call)                                                                                               \
-    do {                                                                                                                         \
-        if (zf_cuda_enter((cuda), NULL) != ZF_OK) return; /* what a lost context held is gone */                                 \
-        zf_cuda_check((cuda), (cuda)->driver->call, "giving something back", NULL);                                              \
-        zf_cuda_leave(cuda);                                                                                                     \
-    } while (0)
+/// Makes the context current to give something back. What a lost context held is gone.
+static bool enter_to_release(zf_cuda *cuda) { return zf_cuda_enter(cuda, NULL) == ZF_OK; }
 
 static zf_cuda *of(zf_accelerator *self) { return (zf_cuda *)self; }
 
@@ -111,64 +105,87 @@ static zf_status allocate(zf_accelerator *self, uint64_t bytes, uint64_t *addres
 }
 
 static void release(zf_accelerator *self, uint64_t address) {
-    if (address != 0) WITHIN_QUIETLY(of(self), memory_free(address));
+    zf_cuda *cuda = of(self);
+    if (address != 0 && enter_to_release(cuda)) leave(cuda, cuda->driver->memory_free(address), "giving something back", NULL);
 }
 
 static zf_status host_allocate(zf_accelerator *self, uint64_t bytes, void **at, zf_error *error) {
+    zf_cuda *cuda = of(self);
     *at = NULL;
-    WITHIN(of(self), "allocating pinned memory of the host", host_allocate(at, bytes != 0 ? bytes : 1, 0));
+    ZF_TRY(zf_cuda_enter(cuda, error));
+    return leave(cuda, cuda->driver->host_allocate(at, bytes != 0 ? bytes : 1, 0), "allocating pinned memory of the host", error);
 }
 
 static void host_release(zf_accelerator *self, void *at) {
-    if (at != NULL) WITHIN_QUIETLY(of(self), host_free(at));
+    zf_cuda *cuda = of(self);
+    if (at != NULL && enter_to_release(cuda)) leave(cuda, cuda->driver->host_free(at), "giving something back", NULL);
 }
 
 static zf_status copy_in(zf_accelerator *self, void *stream, uint64_t to, const void *from, uint64_t bytes, zf_error *error) {
+    zf_cuda *cuda = of(self);
     if (bytes == 0) return ZF_OK;
-    WITHIN(of(self), "copying to the GPU", copy_in(to, from, bytes, stream));
+    ZF_TRY(zf_cuda_enter(cuda, error));
+    return leave(cuda, cuda->driver->copy_in(to, from, bytes, stream), "copying to the GPU", error);
 }
 
 static zf_status copy_out(zf_accelerator *self, void *stream, void *to, uint64_t from, uint64_t bytes, zf_error *error) {
+    zf_cuda *cuda = of(self);
     if (bytes == 0) return ZF_OK;
-    WITHIN(of(self), "copying from the GPU", copy_out(to, from, bytes, stream));
+    ZF_TRY(zf_cuda_enter(cuda, error));
+    return leave(cuda, cuda->driver->copy_out(to, from, bytes, stream), "copying from the GPU", error);
 }
 
 static zf_status copy_within(zf_accelerator *self, void *stream, uint64_t to, uint64_t from, uint64_t bytes, zf_error *error) {
+    zf_cuda *cuda = of(self);
     if (bytes == 0) return ZF_OK;
-    WITHIN(of(self), "copying within the GPU's memory", copy_within(to, from, bytes, stream));
+    ZF_TRY(zf_cuda_enter(cuda, error));
+    return leave(cuda, cuda->driver->copy_within(to, from, bytes, stream), "copying within the GPU's memory", error);
 }
 
 static zf_status fill(zf_accelerator *self, void *stream, uint64_t to, uint8_t byte, uint64_t bytes, zf_error *error) {
+    zf_cuda *cuda = of(self);
     if (bytes == 0) return ZF_OK;
-    WITHIN(of(self), "filling the GPU's memory", fill(to, byte, bytes, stream));
+    ZF_TRY(zf_cuda_enter(cuda, error));
+    return leave(cuda, cuda->driver->fill(to, byte, bytes, stream), "filling the GPU's memory", error);
 }
 
 // ---- Streams and events ---------------------------------------------------------------------------------------
 
 static zf_status wait_for(zf_accelerator *self, void *stream, zf_error *error) {
-    WITHIN(of(self), "waiting for a stream", stream_wait(stream));
+    zf_cuda *cuda = of(self);
+    ZF_TRY(zf_cuda_enter(cuda, error));
+    return leave(cuda, cuda->driver->stream_wait(stream), "waiting for a stream", error);
 }
 
 static zf_status stream_open(zf_accelerator *self, void **stream, zf_error *error) {
+    zf_cuda *cuda = of(self);
     *stream = NULL;
-    WITHIN(of(self), "making a stream", stream_create((zf_cu_stream *)stream, ZF_CU_STREAM_NON_BLOCKING));
+    ZF_TRY(zf_cuda_enter(cuda, error));
+    return leave(cuda, cuda->driver->stream_create((zf_cu_stream *)stream, ZF_CU_STREAM_NON_BLOCKING), "making a stream", error);
 }
 
 static void stream_close(zf_accelerator *self, void *stream) {
-    if (stream != NULL) WITHIN_QUIETLY(of(self), stream_destroy(stream));
+    zf_cuda *cuda = of(self);
+    if (stream != NULL && enter_to_release(cuda))
+        leave(cuda, cuda->driver->stream_destroy(stream), "giving something back", NULL);
 }
 
 static zf_status event_open(zf_accelerator *self, void **event, zf_error *error) {
+    zf_cuda *cuda = of(self);
     *event = NULL;
-    WITHIN(of(self), "making an event", event_create((zf_cu_event *)event, ZF_CU_EVENT_DEFAULT));
+    ZF_TRY(zf_cuda_enter(cuda, error));
+    return leave(cuda, cuda->driver->event_create((zf_cu_event *)event, ZF_CU_EVENT_DEFAULT), "making an event", error);
 }
 
 static void event_close(zf_accelerator *self, void *event) {
-    if (event != NULL) WITHIN_QUIETLY(of(self), event_destroy(event));
+    zf_cuda *cuda = of(self);
+    if (event != NULL && enter_to_release(cuda)) leave(cuda, cuda->driver->event_destroy(event), "giving something back", NULL);
 }
 
 static zf_status event_note(zf_accelerator *self, void *stream, void *event, zf_error *error) {
-    WITHIN(of(self), "noting an event", event_record(event, stream));
+    zf_cuda *cuda = of(self);
+    ZF_TRY(zf_cuda_enter(cuda, error));
+    return leave(cuda, cuda->driver->event_record(event, stream), "noting an event", error);
 }
 
 static zf_status event_seconds(zf_accelerator *self, void *from, void *to, double *seconds, zf_error *error) {
