@@ -85,7 +85,7 @@ static diff_verdict tell_behind(diff_comparing *k, const diff_records *records, 
         uint64_t at = (entry + 1) * abi->interval, rows = k->block->counts[0];
         uint64_t end = at + abi->interval < rows ? at + abi->interval : rows;
         verdict = tell_lie(k, records, 0, UINT64_MAX, "a state behind its group");
-        if (verdict != DIFF_DISAGREE)
+        if (verdict != DIFF_DISAGREE && size > 0) // to who ends before an empty group it is no other place
             verdict = tell_lie(k, records, at - abi->interval, at, "a state behind its group, the tile before");
         if (verdict != DIFF_DISAGREE) verdict = tell_lie(k, records, at, end, "a state behind its group, the tile behind");
         groups[entry]++;
