@@ -258,22 +258,49 @@ static bool empty_block(interp *in, interp_block *block) {
     return true;
 }
 
-enum { LANES = 16, STREAMS = 6 };
+enum { LANES = 16, STREAMS = 6, EDGES = 3 };
+
+static bool damage_stream(interp *in, const zf_graph *graph, unsigned d, interp_block *block) {
+    if (d / 2 >= block->stream_count) return false;
+    if (d % 2 == 0)
+        empty_stream(in, graph, d / 2, block);
+    else
+        shorten_stream(in, graph, d / 2, block);
+    return true;
+}
 
 static bool damage_lane(interp *in, const zf_graph *graph, unsigned d, interp_block *block) {
     if (d < LANES) return damage_row(in, graph, 5 * LANES + d, block);                        // of whole rows
     if (d < 2 * LANES) return damage_row(in, graph, block->counts[0] - 2 * LANES + d, block); // of the last, which is cut
     d -= 2 * LANES;
-    if (d < 2 * STREAMS) {
-        if (d / 2 >= block->stream_count) return false;
-        if (d % 2 == 0)
-            empty_stream(in, graph, d / 2, block);
-        else
-            shorten_stream(in, graph, d / 2, block);
-        return true;
-    }
+    if (d < 2 * STREAMS) return damage_stream(in, graph, d, block);
     d -= 2 * STREAMS;
-    return d == 0 ? empty_block(in, block) : shorten_edge(in, graph, d - 1, block);
+    if (d == 0) return empty_block(in, block);
+    if (d <= EDGES) return shorten_edge(in, graph, d - 1, block);
+    d -= 1 + EDGES;
+    if (d >= block->param_count) return false;
+    set_param(in, block, d, UINT64_MAX);
+    return true;
+}
+
+// Sizes that are twice a tile add up to 0 modulo 2^32, and the last is the tile's.
+static bool flood(interp *in, interp_block *block) {
+    enum { GROUPS = (1 << 19) + 1 };
+    uint32_t *sizes = zf_arena_alloc(interp_arena(in), 4 * GROUPS + 8),
+             *values = zf_arena_alloc(interp_arena(in), 4 * GROUPS + 8);
+    for (uint32_t g = 0; g < GROUPS; g++) sizes[g] = 2 * DIFF_STEP_ROWS;
+    sizes[GROUPS - 1] = DIFF_STEP_ROWS;
+    memset(values, 0, 4 * GROUPS);
+    interp_stored *streams = copy(in, block->streams, block->stream_count * sizeof *streams);
+    for (uint32_t s = 0; s < block->stream_count; s++) {
+        uint32_t first;
+        memcpy(&first, streams[s].bytes, 4);
+        bool is_sizes = streams[s].size == 4 && first == DIFF_STEP_ROWS;
+        streams[s] = (interp_stored){.bytes = (uint8_t *)(is_sizes ? sizes : values), .size = 4 * GROUPS, .elements = GROUPS};
+    }
+    block->streams = streams;
+    for (uint32_t e = 1; e < block->edge_count; e++) set_count(in, block, e, GROUPS);
+    return true;
 }
 
 // Of the tile before a bound the last group loses its elements, or the first of the tile behind it.
@@ -286,9 +313,9 @@ static bool empty_beside(uint32_t *sizes, unsigned tile, bool behind) {
 }
 
 // For each lane in its turn.
-static bool damage_steps(interp *in, const diff_trial *t, unsigned d, interp_block *block) {
+static bool damage_steps(interp *in, unsigned d, interp_block *block) {
     uint64_t count, bounds = 2 * (DIFF_STEP_TILES - 1), all = DIFF_STEP_GROUPS;
-    uint32_t *sizes = t->kind == DIFF_SLOPES ? NULL : stored_sizes(in, block, all, &count);
+    uint32_t *sizes = stored_sizes(in, block, all, &count);
     if (sizes == NULL || count != all) return false;
     if (d < bounds) return empty_beside(sizes, 1 + d / 2, d % 2 == 1);
     d -= (unsigned)bounds;
@@ -307,7 +334,7 @@ bool diff_trial_beside(const diff_trial *t, unsigned d) {
 }
 
 bool diff_trial_neighbour(const diff_trial *t, unsigned d, uint64_t *guilty, uint64_t *innocent) {
-    if (t->kind < DIFF_STEPS || d >= 2 * (DIFF_STEP_TILES - 1)) return false;
+    if ((t->kind != DIFF_STEPS && t->kind != DIFF_WIDE) || d >= 2 * (DIFF_STEP_TILES - 1)) return false;
     uint64_t bound = (1 + d / 2) * (uint64_t)DIFF_STEP_ROWS;
     *guilty = d % 2 == 0 ? bound - DIFF_STEP_ROWS : bound;
     *innocent = d % 2 == 0 ? bound : bound - DIFF_STEP_ROWS;
@@ -330,6 +357,8 @@ bool diff_trial_damage(interp *in, const zf_column *column, unsigned number, uns
         if (d < 2) return damage_anything(in, graph, number, k, d, block);
         return d < 2 + SIZE_DAMAGES && damage_sizes(in, graph, number, k, d - 2, block);
     case DIFF_LANES: return damage_lane(in, graph, d, block);
-    default: return damage_steps(in, t, d, block);
+    case DIFF_SLOPES: return d < 2 * STREAMS && damage_stream(in, graph, d, block);
+    case DIFF_FLOOD: return d == 0 && flood(in, block);
+    default: return damage_steps(in, d, block);
     }
 }

@@ -28,7 +28,8 @@ static bool random_trial(unsigned number, unsigned k, zf_type type, diff_trial *
 }
 
 bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_trial *out) {
-    static const diff_trial_kind kinds[DIFF_TRIALS - DIFF_RANDOM_TRIALS] = {DIFF_LANES, DIFF_STEPS, DIFF_SLOPES, DIFF_WIDE};
+    static const diff_trial_kind kinds[DIFF_TRIALS - DIFF_RANDOM_TRIALS] = {DIFF_LANES, DIFF_STEPS, DIFF_SLOPES, DIFF_WIDE,
+                                                                            DIFF_FLOOD};
     if (k < DIFF_RANDOM_TRIALS) return random_trial(number, k, column->type, out);
     bool runs = strncmp(column->codec_text, "rle", 3) == 0, strides = strncmp(column->codec_text, "delta_stride", 12) == 0;
     *out = (diff_trial){.kind = kinds[k - DIFF_RANDOM_TRIALS], .seed = number * 1000 + k};
@@ -39,6 +40,10 @@ bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_tr
         return true;
     case DIFF_STEPS: return runs || strides;
     case DIFF_SLOPES: return strides;
+    case DIFF_FLOOD: // which takes a while
+        out->shape = DATA_CONSTANT;
+        out->rows = DIFF_STEP_ROWS;
+        return strcmp(column->codec_text, "rle") == 0 && column->type.kind == ZF_K_U32;
     default: return (runs || strides) && strstr(column->codec_text, "bitpack") != NULL;
     }
 }
@@ -83,12 +88,13 @@ static void push_steps(interp_stream *out, zf_type type, const diff_trial *t) {
 }
 
 interp_stream *diff_trial_data(interp *in, const diff_trial *t, zf_type type) {
-    if (t->kind < DIFF_STEPS && !t->lines) return data_stream(in, type, t->shape, t->seed, t->rows);
+    bool steps = t->kind >= DIFF_STEPS && t->kind <= DIFF_WIDE;
+    if (!steps && !t->lines) return data_stream(in, type, t->shape, t->seed, t->rows);
     interp_stream *out = interp_stream_new(in, type);
-    if (t->lines)
-        push_lines(out, type, t);
-    else
+    if (steps)
         push_steps(out, type, t);
+    else
+        push_lines(out, type, t);
     return out;
 }
 
