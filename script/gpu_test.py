@@ -228,7 +228,7 @@ def first_decode(s):
     own = {n: round(r["compile"] + r["load"] + r["decode"], 4) for n, r in runs.items()}
     result = {"rows": total, "seconds": runs, "compile_load_decode": own,
               "limits": {"no_cache, whole process": 1.5, "cache, compile + load + decode": 0.05}}
-    cached = min(v for n, v in own.items() if n != "no_cache")
+    cached = max(v for n, v in own.items() if n != "no_cache")
     if s.device.startswith("cuda") and (runs["no_cache"]["process"] > 1.5 or cached > 0.05):
         raise Failed(f"{runs['no_cache']['process']} s without caches (1.5 are allowed), {cached} s with (0.05 are)", result)
     return result

@@ -381,6 +381,7 @@ static diff_verdict run_form(diff_comparing *k) {
 // ---- A block --------------------------------------------------------------------------------------------------
 
 static diff_verdict unsupported(diff_comparing *k, const zf_error *error) {
+    if (strcmp(error->code, "ZF0805") == 0) return DIFF_LIMITED; // code that would grow too much
     zf_text_printf(k->message, "%s: %s", error->code, error->message);
     return DIFF_UNSUPPORTED;
 }
@@ -420,7 +421,7 @@ static diff_verdict run_forms(diff_comparing *k) {
         bool stop = false;
         for (unsigned form = special ? 0 : 1; form < 2 && !stop; form++) {
             verdict = run_code(k, form == 1 ? NULL : shaping);
-            stop = verdict == DIFF_DISAGREE || verdict == DIFF_UNSUPPORTED;
+            stop = verdict == DIFF_DISAGREE || verdict == DIFF_UNSUPPORTED || verdict == DIFF_LIMITED;
         }
         free(shaping);
         if (stop) return verdict;

@@ -8,7 +8,7 @@ typedef enum diff_verdict {
     DIFF_SAME_BYTES,     ///< both made the same elements
     DIFF_SAME_VIOLATION, ///< both say that something reached is wrong
     DIFF_UNREACHED,   ///< the interpreter made elements, and something that nobody pulls is wrong: any generated code did either
-    DIFF_LIMITED,     ///< the interpreter gave up: no statement
+    DIFF_LIMITED,     ///< the interpreter gave up, or code would grow beyond its limit: no statement
     DIFF_UNSUPPORTED, ///< the planner does not lower the form, and says so
     DIFF_DISAGREE,
     DIFF_VERDICTS,

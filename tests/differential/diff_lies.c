@@ -78,6 +78,7 @@ static diff_verdict tell_behind(diff_comparing *k, const diff_records *records, 
     uint64_t entry = data_below(&k->random, entries);
     for (uint64_t e = 0; e < entries && told < most && verdict != DIFF_DISAGREE; e++, entry = (entry + 1) % entries) {
         if (offsets[entry] != 0 || groups[entry] == 0) continue;
+        if (groups[entry] > count) break; // another stream that happens to add up
         uint32_t size;
         memcpy(&size, sizes + 4 * (groups[entry] - 1), 4);
         groups[entry]--;
@@ -120,7 +121,7 @@ static diff_verdict tell_beyond(diff_comparing *k, const diff_records *records) 
     bool grouped = abi->field_count >= 2 && abi->fields[0].kind == ZF_FIELD_GROUP && abi->fields[1].kind == ZF_FIELD_OFFSET;
     if (abi->edge != 0 || !grouped || sizes == NULL || entries == 0 || count == k->block->counts[0]) return DIFF_SAME_BYTES;
     uint64_t last = entries - 1, group = groups[last];
-    if (offsets[last] != 0 || group < 2) return DIFF_SAME_BYTES;
+    if (offsets[last] != 0 || group < 2 || group > count) return DIFF_SAME_BYTES;
     const interp_block *whole = k->block;
     interp_block cut;
     interp_stored *streams = calloc(whole->stream_count + 1u, sizeof *streams);

@@ -8,6 +8,7 @@
 // --every: one column in so many, each algorithm in any case. --sites: one site in so many. Each fault is compiled and run in a
 // process of its own. The exit status is 1 when fewer are noticed than --at-least says, or when something fails without any
 // fault.
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -170,6 +171,7 @@ static void judge_fault(form_run *f, uint32_t site, verdict *out) {
     if (pipe(ends) != 0) exit(2);
     fflush(NULL);
     pid_t child = fork();
+    if (child < 0) exit(2);
     if (child == 0) {
         zf_fault_sites sites = {0};
         setrlimit(RLIMIT_CPU, &(struct rlimit){f->seconds, f->seconds});
@@ -274,8 +276,12 @@ static void run_form(form_run *f) {
         v.same = !v.found && same_code(f, site);
         print_site(f, site, &v);
         if (given->verbose && !v.found && !v.same) {
-            fprintf(stderr, "survives: %s %s %s: %s %s\n", r->column->table->name, f->form.level == DIFF_GPU ? "emu" : "host",
-                    f->noted[site - 1].function, zf_fault_site_kind_name(f->noted[site - 1].kind), f->noted[site - 1].what);
+            fprintf(stderr, "survives: %s %s %s %s: %s %s", r->column->table->name, f->form.level == DIFF_GPU ? "emu" : "host",
+                    f->form.special ? "specialised" : "general", f->noted[site - 1].function,
+                    zf_fault_site_kind_name(f->noted[site - 1].kind), f->noted[site - 1].what);
+            for (unsigned t = 0; f->form.special && t < f->tuple_count; t++)
+                fprintf(stderr, "%s%llu", t == 0 ? ", where the first shaping value is " : ", ", (ull)f->tuples[t].values[0]);
+            fputc('\n', stderr);
         }
     }
 }
@@ -470,6 +476,11 @@ int main(int count, char **arguments) {
     }
     if (c.every == 0 || c.jobs == 0 || c.sites == 0) return 2;
     given = &c;
+    FILE *json = c.json != NULL ? fopen(c.json, "w") : NULL;
+    if (c.json != NULL && json == NULL) {
+        fprintf(stderr, "%s: %s\n", c.json, strerror(errno));
+        return 2;
+    }
     zf_text text = {0};
     diff_columns_families(&text);
     FILE **outs = calloc(c.jobs, sizeof *outs);
@@ -477,7 +488,9 @@ int main(int count, char **arguments) {
     for (unsigned job = 0; job < c.jobs; job++) {
         outs[job] = tmpfile();
         if (outs[job] == NULL) return 2;
-        if (fork() == 0) _exit(work(job, text.data, outs[job]));
+        pid_t worker = fork();
+        if (worker == 0) _exit(work(job, text.data, outs[job]));
+        if (worker < 0) return 2;
     }
     int status;
     while (wait(&status) > 0) good = good && WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -495,14 +508,13 @@ int main(int count, char **arguments) {
         }
         fclose(outs[job]);
     }
-    FILE *json = c.json != NULL ? fopen(c.json, "w") : NULL;
     if (json != NULL) {
         zf_text command_line = {0};
         zf_text_printf(&command_line, "zf-faults --every %u --sites %u", c.every, c.sites);
         for (int k = 0; k < c.table_count; k++) zf_text_printf(&command_line, " %s", c.tables[k]);
         fault_results_print(&all, c.commit, command_line.data, json);
         zf_text_free(&command_line);
-        fclose(json);
+        if (fclose(json) != 0) good = false;
     }
     printf("%llu sites, %llu without effect on code, %llu found, %llu survived\n", (ull)sites, (ull)same, (ull)found,
            (ull)(sites - same - found));

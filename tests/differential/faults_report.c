@@ -23,6 +23,7 @@ static bool same_place(const result *a, char *const fields[FIELDS]) {
 
 void fault_results_add(fault_results *r, const char *line) {
     char *copy = strdup(line), *at = copy, *fields[FIELDS];
+    if (copy == NULL) abort();
     for (unsigned k = 0; k < FIELDS; k++) {
         fields[k] = at;
         at += strcspn(at, "\t\n");
@@ -33,16 +34,22 @@ void fault_results_add(fault_results *r, const char *line) {
     while (n > 0 && strcmp(r->all[n - 1].fields[NUMBER], fields[NUMBER]) == 0 && !same_place(&r->all[n - 1], fields)) n--;
     if (n > 0 && same_place(&r->all[n - 1], fields)) {
         result *known = &r->all[n - 1];
-        if (known->found == 0 && found) known->fields[TEXT] = strdup(fields[TEXT]);
+        if (known->found == 0 && found) { // its line says how
+            free(known->line);
+            known->line = copy;
+            memcpy(known->fields, fields, sizeof fields);
+        } else {
+            free(copy);
+        }
         known->sites++;
         known->found += found;
         known->same += same;
-        free(copy);
         return;
     }
     if (r->count == r->room) {
         r->room = 2 * r->room + 64;
         r->all = realloc(r->all, r->room * sizeof *r->all);
+        if (r->all == NULL) abort();
     }
     r->all[r->count] = (result){.line = copy, .sites = 1, .found = found, .same = same};
     memcpy(r->all[r->count++].fields, fields, sizeof fields);
