@@ -28,7 +28,7 @@ for form in general special; do
 done
 mkdir none || exit 1
 "$program" cpu u.zfd general.zfm none > said 2> error && { echo "another table's file was decoded"; exit 1; }
-grep -q 'ZF1' error || { cat error; exit 1; }
+grep -q ZF1407 error || { cat error; exit 1; }
 "$program" cpu t.zfd t.csv none > said 2> error && { echo "a text was loaded as a module"; exit 1; }
-grep -q 'ZF1' error || { cat error; exit 1; }
+grep -q ZF1211 error || { cat error; exit 1; }
 [ -z "$(ls none)" ] || { echo "something was written all the same"; exit 1; }
