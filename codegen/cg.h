@@ -41,6 +41,7 @@ struct zf_cg {
     struct zf_cg_array *arrays;       ///< SIMT: the function's local arrays, which bodies use one after the other
     uint32_t nested;                  ///< bodies that are being evaluated, one within the other
     struct zf_cg_table_entry *tables; ///< constant tables of the module (zf_cg_table)
+    uint32_t meetings;                ///< emulator: barriers and shuffles emitted into the module; each has its number
     struct zf_cg_lines *lines;        ///< places in the `.zf` text (cg_lines.h); NULL: none
 };
 

@@ -33,14 +33,18 @@ static LLVMValueRef shared(zf_cg *cg, uint32_t offset, uint32_t bytes) {
 
 static LLVMValueRef line_here(zf_cg *cg) { return zf_cg_i32(cg, zf_cg_lines_here(cg)); }
 
+// Threads meet at one call, and a line has many: each is numbered. LLVM may copy a call, when it unrolls a loop or threads a
+// jump, and the copies keep its number.
+static LLVMValueRef call_here(zf_cg *cg) { return zf_cg_i32(cg, ++cg->meetings); }
+
 static void barrier(zf_cg *cg) {
-    LLVMValueRef v_args[2] = {self(cg), line_here(cg)};
-    zf_cg_call(cg, "zf_emu_barrier", cg->ty_void, v_args, 2);
+    LLVMValueRef v_args[3] = {self(cg), call_here(cg), line_here(cg)};
+    zf_cg_call(cg, "zf_emu_barrier", cg->ty_void, v_args, 3);
 }
 
 static LLVMValueRef shuffle(zf_cg *cg, LLVMValueRef v_value, LLVMValueRef v_lane) {
-    LLVMValueRef v_args[4] = {self(cg), v_value, v_lane, line_here(cg)};
-    return zf_cg_call(cg, "zf_emu_shuffle", cg->ty_i32, v_args, 4);
+    LLVMValueRef v_args[5] = {self(cg), v_value, v_lane, call_here(cg), line_here(cg)};
+    return zf_cg_call(cg, "zf_emu_shuffle", cg->ty_i32, v_args, 5);
 }
 
 // ---- Accesses -------------------------------------------------------------------------------------------------

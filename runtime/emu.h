@@ -7,7 +7,7 @@
 // memory) ends the launch: the function that finds it does not return.
 //
 // `thread` is what the kernel was called with. `line` is of the `.zf` text (ZF_ABI_PLACE), 0 where there is none; it goes into
-// the error.
+// the error. `call` is which barrier, shuffle or ballot of the code this is: many are of one line.
 #ifndef ZF_RUNTIME_EMU_H
 #define ZF_RUNTIME_EMU_H
 
@@ -24,12 +24,12 @@ typedef enum zf_emu_access { ZF_EMU_LOAD, ZF_EMU_STORE, ZF_EMU_ATOMIC } zf_emu_a
     X(zf_emu_thread, uint32_t, (void *thread))                                                                                   \
     X(zf_emu_group, uint32_t, (void *thread))                                                                                    \
     X(zf_emu_shared, void *, (void *thread, uint32_t offset, uint32_t bytes))                                                    \
-    /* Waits for all threads of the block; orders their accesses of memory. All must come to the same line. */                   \
-    X(zf_emu_barrier, void, (void *thread, uint32_t line))                                                                       \
-    /* Of the warp, and all 32 lanes must come to the same one: the value that lane `lane` (0..31) brings; bit i says whether */ \
-    /* lane i's predicate is not 0. Neither orders accesses of memory, as on a GPU. */                                           \
-    X(zf_emu_shuffle, uint32_t, (void *thread, uint32_t value, uint32_t lane, uint32_t line))                                    \
-    X(zf_emu_ballot, uint32_t, (void *thread, uint32_t predicate, uint32_t line))                                                \
+    /* Waits for all threads of the block; orders their accesses of memory. All must come to the same call. */                   \
+    X(zf_emu_barrier, void, (void *thread, uint32_t call, uint32_t line))                                                        \
+    /* Of the warp, and all 32 lanes must come to the same call: the value that lane `lane` (0..31) brings; bit i says       */  \
+    /* whether lane i's predicate is not 0. Neither orders accesses of memory, as on a GPU. */                                   \
+    X(zf_emu_shuffle, uint32_t, (void *thread, uint32_t value, uint32_t lane, uint32_t call, uint32_t line))                     \
+    X(zf_emu_ballot, uint32_t, (void *thread, uint32_t predicate, uint32_t call, uint32_t line))                                 \
     /* Before every access of memory other than tables of the code: it must lie inside one of the launch's arguments or inside   \
      */                                                                                                                          \
     /* the shared memory, and be aligned. Arguments that are not written: base, blocks, first. */                                \

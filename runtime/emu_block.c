@@ -53,6 +53,10 @@ static const char *state_text(zf_emu_state state) {
     return "";
 }
 
+static bool waits_with(const zf_emu_thread_state *a, const zf_emu_thread_state *b) {
+    return a->state == b->state && a->call == b->call && a->line == b->line;
+}
+
 /// No thread can go on, and not all have ended: names one that waits and one that does not come.
 static void stuck(zf_emu_block *block, uint32_t count) {
     const zf_emu_thread_state *waits = NULL, *missing = NULL;
@@ -61,7 +65,7 @@ static void stuck(zf_emu_block *block, uint32_t count) {
         if (thread->state == ZF_EMU_ENDED || thread->state == ZF_EMU_AT_BARRIER) continue;
         const zf_emu_thread_state *warp = &block->threads[i / ZF_EMU_WARP * ZF_EMU_WARP];
         for (uint32_t lane = 0; lane < ZF_EMU_WARP && missing == NULL; lane++) {
-            if (warp[lane].state == thread->state && warp[lane].line == thread->line) continue;
+            if (waits_with(&warp[lane], thread)) continue;
             waits = thread;
             missing = &warp[lane];
         }
@@ -70,13 +74,13 @@ static void stuck(zf_emu_block *block, uint32_t count) {
         if (block->threads[i].state != ZF_EMU_ENDED) waits = &block->threads[i];
     }
     for (uint32_t i = 0; i < count && missing == NULL; i++) {
-        const zf_emu_thread_state *thread = &block->threads[i];
-        if (thread->state != waits->state || thread->line != waits->line) missing = thread;
+        if (!waits_with(&block->threads[i], waits)) missing = &block->threads[i];
     }
     char line[256] = "";
     if (missing->state != ZF_EMU_ENDED) name_line(block, missing->line, " of ", line, sizeof line);
-    zf_raise(&block->error, ZF_E_KERNEL_FAULT, "the thread %s that thread %u does not come to: that one %s%s",
-             state_text(waits->state), missing->number, state_text(missing->state), line);
+    bool same_text = missing->state == waits->state && missing->line == waits->line; // which would say that nothing is wrong
+    zf_raise(&block->error, ZF_E_KERNEL_FAULT, "the thread %s that thread %u does not come to: that one %s%s%s",
+             state_text(waits->state), missing->number, state_text(missing->state), line, same_text ? ", another one" : "");
     place_fault(block, waits, waits->line);
 }
 
@@ -97,8 +101,9 @@ static void enter(void *user) {
 }
 
 /// Waits until the scheduler lets the thread go on.
-static void wait_at(zf_emu_thread_state *thread, zf_emu_state state, uint32_t line) {
+static void wait_at(zf_emu_thread_state *thread, zf_emu_state state, uint32_t call, uint32_t line) {
     thread->state = state;
+    thread->call = call;
     thread->line = line;
     zf_fiber_switch(&thread->block->fibers[thread->number], &thread->block->host, false);
 }
@@ -109,21 +114,21 @@ void *zf_emu_shared(void *thread, uint32_t offset, uint32_t bytes) {
     (void)bytes; // where it ends is announced with each access
     return ((const zf_emu_thread_state *)thread)->block->shared + offset;
 }
-void zf_emu_barrier(void *thread, uint32_t line) { wait_at(thread, ZF_EMU_AT_BARRIER, line); }
+void zf_emu_barrier(void *thread, uint32_t call, uint32_t line) { wait_at(thread, ZF_EMU_AT_BARRIER, call, line); }
 
-uint32_t zf_emu_shuffle(void *thread, uint32_t value, uint32_t lane, uint32_t line) {
+uint32_t zf_emu_shuffle(void *thread, uint32_t value, uint32_t lane, uint32_t call, uint32_t line) {
     zf_emu_thread_state *self = thread;
     if (lane >= ZF_EMU_WARP) FAULT(self, line, "a shuffle asks for lane %u of %d", lane, ZF_EMU_WARP);
     self->value = value;
     self->lane = lane;
-    wait_at(self, ZF_EMU_AT_SHUFFLE, line);
+    wait_at(self, ZF_EMU_AT_SHUFFLE, call, line);
     return self->result;
 }
 
-uint32_t zf_emu_ballot(void *thread, uint32_t predicate, uint32_t line) {
+uint32_t zf_emu_ballot(void *thread, uint32_t predicate, uint32_t call, uint32_t line) {
     zf_emu_thread_state *self = thread;
     self->value = predicate;
-    wait_at(self, ZF_EMU_AT_BALLOT, line);
+    wait_at(self, ZF_EMU_AT_BALLOT, call, line);
     return self->result;
 }
 
@@ -134,7 +139,7 @@ static bool finish_warp(zf_emu_block *block, uint32_t warp) {
     if (state != ZF_EMU_AT_SHUFFLE && state != ZF_EMU_AT_BALLOT) return false;
     uint32_t votes = 0;
     for (uint32_t i = 0; i < ZF_EMU_WARP; i++) {
-        if (lanes[i].state != state || lanes[i].line != lanes[0].line) return false;
+        if (!waits_with(&lanes[i], &lanes[0])) return false;
         votes |= (uint32_t)(lanes[i].value != 0) << i;
     }
     for (uint32_t i = 0; i < ZF_EMU_WARP; i++) {
@@ -147,7 +152,7 @@ static bool finish_warp(zf_emu_block *block, uint32_t warp) {
 /// Lets all threads go on if they are at the same barrier.
 static bool finish_barrier(zf_emu_block *block, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
-        if (block->threads[i].state != ZF_EMU_AT_BARRIER || block->threads[i].line != block->threads[0].line) return false;
+        if (block->threads[i].state != ZF_EMU_AT_BARRIER || !waits_with(&block->threads[i], &block->threads[0])) return false;
     }
     for (uint32_t i = 0; i < count; i++) block->threads[i].state = ZF_EMU_READY;
     block->time++;

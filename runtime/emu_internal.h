@@ -77,7 +77,7 @@ typedef struct zf_emu_thread_state {
     struct zf_emu_block *block;
     uint32_t number;
     zf_emu_state state;
-    uint32_t line;        ///< where it waits
+    uint32_t call, line;  ///< where it waits
     uint32_t value, lane; ///< what it brings to an operation of its warp
     uint32_t result;
 } zf_emu_thread_state;

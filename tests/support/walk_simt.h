@@ -73,7 +73,7 @@ static inline void simt_walk_tile(void *thread, const uint8_t *base, const uint6
     }
     zf_emu_check(thread, &sums[number], 8, 8, ZF_EMU_STORE, 8);
     sums[number] = sum;
-    zf_emu_barrier(thread, 9);
+    zf_emu_barrier(thread, 1, 9);
     if (number == 0) {
         sum = simt_state(thread, block, slots, tile->number);
         zf_emu_check(thread, sums, 8 * SIMT_THREADS, 8, ZF_EMU_LOAD, 10);
@@ -82,7 +82,7 @@ static inline void simt_walk_tile(void *thread, const uint8_t *base, const uint6
         if (!last && simt_state(thread, block, slots, tile->number + 1) != sum)
             simt_fail(thread, failure, blocks, tile, words, first, 0);
     }
-    zf_emu_barrier(thread, 11);
+    zf_emu_barrier(thread, 2, 11);
 }
 
 #define SIMT_ARGS                                                                                                                \

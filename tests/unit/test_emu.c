@@ -91,19 +91,19 @@ static void scan(KERNEL_ARGS) {
     uint32_t *shared = zf_emu_shared(thread, 0, 0);
     uint32_t value = load(thread, (const uint32_t *)(const void *)base + global_index(thread), 1);
     for (uint32_t step = 1; step < 32; step *= 2) {
-        uint32_t other = zf_emu_shuffle(thread, value, lane >= step ? lane - step : lane, 2);
+        uint32_t other = zf_emu_shuffle(thread, value, lane >= step ? lane - step : lane, 2, 2);
         if (lane >= step) value += other;
     }
     if (lane == 31) store(thread, &shared[warp], value, 3);
-    zf_emu_barrier(thread, 4);
+    zf_emu_barrier(thread, 4, 4);
     for (uint32_t w = 0; w < warp; w++) value += load(thread, &shared[w], 5);
-    uint32_t odd = zf_emu_ballot(thread, number % 2, 6);
+    uint32_t odd = zf_emu_ballot(thread, number % 2, 6, 6);
     if (odd != 0xaaaaaaaa) value = 0;
-    zf_emu_barrier(thread, 7);
+    zf_emu_barrier(thread, 7, 7);
     store(thread, &shared[number], value, 8); // another thread's word of before the barrier
-    zf_emu_barrier(thread, 9);
+    zf_emu_barrier(thread, 9, 9);
     value = load(thread, &shared[number ^ 1], 10);
-    zf_emu_barrier(thread, 11);
+    zf_emu_barrier(thread, 11, 11);
     store(thread, &shared[number ^ 1], value, 12);
     store(thread, (uint32_t *)(void *)out + (global_index(thread) ^ 1), value, 13);
 }
@@ -112,10 +112,10 @@ static void atomics(KERNEL_ARGS) {
     UNUSED_ARGS;
     uint32_t *shared = zf_emu_shared(thread, 0, 0);
     if (zf_emu_thread(thread) == 0) store(thread, shared, 0, 1);
-    zf_emu_barrier(thread, 2);
+    zf_emu_barrier(thread, 2, 2);
     zf_emu_check(thread, shared, 4, 4, ZF_EMU_ATOMIC, 3);
     *shared += 1;
-    zf_emu_barrier(thread, 4);
+    zf_emu_barrier(thread, 4, 4);
     store(thread, (uint32_t *)(void *)out + global_index(thread), load(thread, shared, 5), 6);
 }
 
@@ -197,12 +197,12 @@ static bool is_chosen(void *thread) { return zf_emu_group(thread) == 3 && zf_emu
         __VA_ARGS__                                                                                                              \
     }
 
-FAULTY(barrier_missed, if (!is_chosen(thread)) zf_emu_barrier(thread, 10);)
-FAULTY(barriers_two, zf_emu_barrier(thread, is_chosen(thread) ? 12 : 11);)
-FAULTY(shuffle_missed, if (!is_chosen(thread)) zf_emu_shuffle(thread, 1, 0, 13);)
-FAULTY(shuffle_at_barrier, if (is_chosen(thread)) zf_emu_barrier(thread, 14); else zf_emu_shuffle(thread, 1, 0, 15);)
-FAULTY(shuffle_lane, zf_emu_shuffle(thread, 1, is_chosen(thread) ? 32 : 31, 16);)
-FAULTY(ballot_missed, if (!is_chosen(thread)) zf_emu_ballot(thread, 1, 17);)
+FAULTY(barrier_missed, if (!is_chosen(thread)) zf_emu_barrier(thread, 10, 10);)
+FAULTY(barriers_two, zf_emu_barrier(thread, 1, is_chosen(thread) ? 12 : 11);)
+FAULTY(shuffle_missed, if (!is_chosen(thread)) zf_emu_shuffle(thread, 1, 0, 13, 13);)
+FAULTY(shuffle_at_barrier, if (is_chosen(thread)) zf_emu_barrier(thread, 14, 14); else zf_emu_shuffle(thread, 1, 0, 15, 15);)
+FAULTY(shuffle_lane, zf_emu_shuffle(thread, 1, is_chosen(thread) ? 32 : 31, 16, 16);)
+FAULTY(ballot_missed, if (!is_chosen(thread)) zf_emu_ballot(thread, 1, 17, 17);)
 FAULTY(load_beyond, if (is_chosen(thread)) load(thread, (const uint32_t *)(const void *)base + ELEMENTS, 20);)
 FAULTY(load_across, if (is_chosen(thread)) zf_emu_check(thread, base + ELEMENTS * 4 - 4, 8, 4, ZF_EMU_LOAD, 21);)
 FAULTY(store_before, if (is_chosen(thread)) store(thread, (uint32_t *)((uintptr_t)values - 4), 1, 22);)
@@ -221,19 +221,19 @@ FAULTY(write_read, if (is_chosen(thread)) store(thread, shared, 1, 31);
 FAULTY(
     lanes_race, if (zf_emu_group(thread) == 3 && number >= 32) {
         store(thread, &shared[number], 1, 32);
-        zf_emu_shuffle(thread, 1, 0, 33); // lets threads meet, but orders no memory
+        zf_emu_shuffle(thread, 1, 0, 33, 33); // lets threads meet, but orders no memory
         load(thread, &shared[number ^ 1], 32);
     })
 FAULTY(
     many_readers, if (zf_emu_group(thread) == 3) { // a write by one of several readers
         load(thread, shared, 35);
-        zf_emu_shuffle(thread, 1, 0, 18); // the lanes of its warp have read
+        zf_emu_shuffle(thread, 1, 0, 18, 18); // the lanes of its warp have read
         if (is_chosen(thread)) store(thread, shared, 1, 35);
     })
 FAULTY(
     first_reader, if (zf_emu_group(thread) == 3) { // in the order of numbers the writer was the first to read
         load(thread, shared, 34);
-        zf_emu_shuffle(thread, 1, 0, 19);
+        zf_emu_shuffle(thread, 1, 0, 19, 19);
         if (number == 0) store(thread, shared, 1, 34);
     })
 FAULTY(
@@ -251,7 +251,12 @@ FAULTY(
         else
             zf_emu_check(thread, shared, 4, 4, ZF_EMU_ATOMIC, 37);
     })
-FAULTY(shuffles_two, zf_emu_shuffle(thread, 1, 0, is_chosen(thread) ? 39 : 38);)
+FAULTY(shuffles_two, zf_emu_shuffle(thread, 1, 0, 1, is_chosen(thread) ? 39 : 38);)
+// As kernels have them: many of one line.
+FAULTY(barriers_of_line, zf_emu_barrier(thread, is_chosen(thread) ? 2 : 1, 42);)
+FAULTY(shuffles_of_line, zf_emu_shuffle(thread, 1, 0, is_chosen(thread) ? 2 : 1, 43);)
+FAULTY(ballots_of_line, zf_emu_ballot(thread, 1, is_chosen(thread) ? 2 : 1, 44);)
+FAULTY(barrier_behind, if (!is_chosen(thread)) zf_emu_barrier(thread, 1, 45); zf_emu_barrier(thread, 2, 45);)
 
 typedef struct fault {
     const char *name;
@@ -288,6 +293,14 @@ static const fault faults[] = {
     {"atomics after a write", atomic_after_store, "races with thread", ".zf line 37"},
     {"two shuffles", shuffles_two, "thread 37 does not come to: that one waits at a shuffle of .zf line 39",
      OTHER "32, .zf line 38"},
+    {"two barriers of a line", barriers_of_line,
+     "thread 37 does not come to: that one waits at a barrier of .zf line 42, another", OTHER "0, .zf line 42"},
+    {"two shuffles of a line", shuffles_of_line,
+     "thread 37 does not come to: that one waits at a shuffle of .zf line 43, another", OTHER "32, .zf line 43"},
+    {"two ballots of a line", ballots_of_line, "thread 37 does not come to: that one waits at a ballot of .zf line 44, another",
+     OTHER "32, .zf line 44"},
+    {"a barrier too few", barrier_behind, "thread 37 does not come to: that one waits at a barrier of .zf line 45, another",
+     OTHER "0, .zf line 45"},
 };
 
 static void test_faults(void) {
