@@ -34,11 +34,11 @@ zf_status zf_emu_canaries(zf_emu_memory *memory, zf_error *error);
 
 // ---- Races ----------------------------------------------------------------------------------------------------
 
-/// Of a byte of shared memory: who wrote and who read it last, and when. A thread block's time is its number of barriers.
+/// Of a byte of shared memory: who touched it since a barrier. A thread block's time is its number of barriers. Every kind of
+/// access has threads of its own: what a thread does later must not hide what it did before.
 typedef struct zf_emu_shadow {
-    uint32_t write_time, read_time;  ///< barriers so far + 1; 0: never
-    uint16_t writers[2], readers[2]; ///< two of the threads since; twice the same: there was one
-    bool atomic;                     ///< the write was
+    uint32_t time;      ///< barriers so far + 1, of what follows; 0: nobody touched it
+    uint16_t who[3][2]; ///< by zf_emu_access: two threads that did so, their numbers + 1; 0: there was no (other) one
 } zf_emu_shadow;
 
 typedef struct zf_emu_when {

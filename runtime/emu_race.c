@@ -2,33 +2,29 @@
 // orders the two.
 #include "runtime/emu_internal.h"
 
-/// A thread other than `now`'s that did so since the last barrier, or -1.
-static int other_of(uint32_t time, const uint16_t threads[2], const zf_emu_when *now) {
-    if (time != now->time) return -1;
-    if (threads[0] != now->thread) return threads[0];
-    return threads[1] != now->thread ? threads[1] : -1;
-}
-
-/// Adds a thread to those that did the same since the last barrier.
-static void add(const zf_emu_when *now, uint32_t *time, uint16_t threads[2]) {
-    if (*time != now->time)
-        threads[0] = threads[1] = now->thread;
-    else if (threads[0] == threads[1])
-        threads[1] = now->thread;
-    *time = now->time;
+/// A thread other than `number` - 1 among those that did something, or -1.
+static int other_of(const uint16_t who[2], uint16_t number) {
+    for (unsigned k = 0; k < 2; k++) {
+        if (who[k] != 0 && who[k] != number) return who[k] - 1;
+    }
+    return -1;
 }
 
 int zf_emu_race(zf_emu_shadow *byte, zf_emu_access access, const zf_emu_when *now) {
+    static const bool apart[3][3] = {// what two threads may not both do
+                                     [ZF_EMU_LOAD] = {[ZF_EMU_STORE] = true, [ZF_EMU_ATOMIC] = true},
+                                     [ZF_EMU_STORE] = {true, true, true},
+                                     [ZF_EMU_ATOMIC] = {[ZF_EMU_LOAD] = true, [ZF_EMU_STORE] = true}};
+    uint16_t number = (uint16_t)(now->thread + 1);
+    if (byte->time != now->time) *byte = (zf_emu_shadow){.time = now->time};
     int other = -1;
-    bool both_atomic = access == ZF_EMU_ATOMIC && byte->atomic;
-    if (!both_atomic) other = other_of(byte->write_time, byte->writers, now);
-    if (access == ZF_EMU_LOAD) {
-        add(now, &byte->read_time, byte->readers);
-        return other;
+    for (unsigned kind = 0; kind < 3 && other < 0; kind++) {
+        if (apart[access][kind]) other = other_of(byte->who[kind], number);
     }
-    if (other < 0) other = other_of(byte->read_time, byte->readers, now);
-    if (!both_atomic) byte->write_time = 0; // what was written before is ordered before this
-    add(now, &byte->write_time, byte->writers);
-    byte->atomic = access == ZF_EMU_ATOMIC;
+    uint16_t *who = byte->who[access];
+    if (who[0] == 0)
+        who[0] = number;
+    else if (who[0] != number)
+        who[1] = number;
     return other;
 }

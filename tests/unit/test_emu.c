@@ -251,6 +251,17 @@ FAULTY(
         else
             zf_emu_check(thread, shared, 4, 4, ZF_EMU_ATOMIC, 37);
     })
+// What a thread does to a byte after it wrote it does not hide that it did.
+FAULTY(
+    store_then_atomic, if (zf_emu_group(thread) == 3) {
+        if (number == 0) store(thread, shared, 1, 46);
+        if (number == 0 || is_chosen(thread)) zf_emu_check(thread, shared, 4, 4, ZF_EMU_ATOMIC, 46);
+    })
+FAULTY(
+    atomic_then_store, if (zf_emu_group(thread) == 3) {
+        zf_emu_check(thread, shared, 4, 4, ZF_EMU_ATOMIC, 47);
+        if (is_chosen(thread)) store(thread, shared, 1, 47);
+    })
 FAULTY(shuffles_two, zf_emu_shuffle(thread, 1, 0, 1, is_chosen(thread) ? 39 : 38);)
 // As kernels have them: many of one line.
 FAULTY(barriers_of_line, zf_emu_barrier(thread, is_chosen(thread) ? 2 : 1, 42);)
@@ -291,6 +302,8 @@ static const fault faults[] = {
     {"a write by the first of several readers", first_reader, "races with thread", ".zf line 34"},
     {"a write among atomics", mixed_atomics, "races with thread", ".zf line 36"},
     {"atomics after a write", atomic_after_store, "races with thread", ".zf line 37"},
+    {"atomics after a write and an atomic", store_then_atomic, "races with thread", ".zf line 46"},
+    {"a write after atomics", atomic_then_store, "races with thread", ".zf line 47"},
     {"two shuffles", shuffles_two, "thread 37 does not come to: that one waits at a shuffle of .zf line 39",
      OTHER "32, .zf line 38"},
     {"two barriers of a line", barriers_of_line,
