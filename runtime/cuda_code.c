@@ -16,19 +16,30 @@ typedef struct loaded_kernel {
 
 struct zf_accelerator_code {
     XXH128_hash_t identity; ///< of image and kernels: whoever made the code may free it, and make other code in its place
+    size_t image_bytes;
     zf_cu_module module;
     loaded_kernel *kernels;
     uint32_t count;
     zf_accelerator_code *next;
 };
 
+/// A link of the chain that identifies code: all 128 bits of those before go into it.
+typedef struct identity_link {
+    XXH128_hash_t before, bytes;
+    uint64_t number;
+} identity_link;
+
+static XXH128_hash_t link_of(XXH128_hash_t before, const void *bytes, size_t length, uint64_t number) {
+    identity_link link = {before, XXH3_128bits(bytes, length), number};
+    _Static_assert(sizeof link == 40, "padding would be hashed");
+    return XXH3_128bits(&link, sizeof link);
+}
+
 static XXH128_hash_t identity_of(const zf_abi_plan *plan, const zf_abi_code *code) {
-    XXH128_hash_t hash = XXH3_128bits(code->image, code->image_bytes);
-    for (uint32_t k = 0; k < plan->kernel_count; k++) {
-        hash = XXH3_128bits_withSeed(code->simt[k].name, strlen(code->simt[k].name) + 1, hash.low64 ^ hash.high64 * 3);
-        hash.high64 ^= code->simt[k].threads;
-    }
-    return hash;
+    XXH128_hash_t identity = link_of((XXH128_hash_t){0}, code->image, code->image_bytes, code->image_kind);
+    for (uint32_t k = 0; k < plan->kernel_count; k++)
+        identity = link_of(identity, code->simt[k].name, strlen(code->simt[k].name), code->simt[k].threads);
+    return identity;
 }
 
 // ---- From PTX to machine code ---------------------------------------------------------------------------------
@@ -140,10 +151,11 @@ static zf_status make_code(zf_cuda *cuda, const zf_abi_plan *plan, const zf_abi_
     return ZF_OK;
 }
 
-static zf_accelerator_code *find_code(const zf_cuda *cuda, XXH128_hash_t identity, uint32_t count) {
-    zf_accelerator_code *code = cuda->codes;
-    while (code != NULL && !(XXH128_isEqual(code->identity, identity) && code->count == count)) code = code->next;
-    return code;
+static zf_accelerator_code *find_code(const zf_cuda *cuda, XXH128_hash_t identity, size_t image_bytes, uint32_t count) {
+    for (zf_accelerator_code *code = cuda->codes; code != NULL; code = code->next) {
+        if (XXH128_isEqual(code->identity, identity) && code->image_bytes == image_bytes && code->count == count) return code;
+    }
+    return NULL;
 }
 
 static zf_status check_code(const zf_cuda *cuda, const zf_abi_plan *plan, const zf_abi_code *code, zf_error *error) {
@@ -171,13 +183,14 @@ zf_status zf_cuda_load(zf_accelerator *self, const zf_abi_plan *plan, const zf_a
     ZF_TRY(check_code(cuda, plan, code, error));
     XXH128_hash_t identity = identity_of(plan, code);
     pthread_mutex_lock(&cuda->lock);
-    *out = find_code(cuda, identity, plan->kernel_count);
+    *out = find_code(cuda, identity, code->image_bytes, plan->kernel_count);
     pthread_mutex_unlock(&cuda->lock);
     if (*out != NULL) return ZF_OK;
     // Loading takes long, so it runs without the lock; when two threads make the same code, one of the two stays.
     zf_accelerator_code *made = calloc(1, sizeof *made);
     if (made == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for code");
     made->identity = identity;
+    made->image_bytes = code->image_bytes;
     zf_status status = zf_cuda_enter(cuda, error);
     if (status != ZF_OK) {
         free(made);
@@ -185,7 +198,7 @@ zf_status zf_cuda_load(zf_accelerator *self, const zf_abi_plan *plan, const zf_a
     }
     status = make_code(cuda, plan, code, made, error);
     pthread_mutex_lock(&cuda->lock);
-    if (status == ZF_OK) *out = find_code(cuda, identity, plan->kernel_count);
+    if (status == ZF_OK) *out = find_code(cuda, identity, code->image_bytes, plan->kernel_count);
     if (status == ZF_OK && *out == NULL) {
         made->next = cuda->codes;
         cuda->codes = made;

@@ -282,8 +282,24 @@ static void test_code(void) {
     CHECK(gpu->ops->load(gpu, &same, &cubin, &third, &error) == ZF_OK && third != first, "machine code: %s", error.message);
     if (third != NULL) check_launch(gpu, NULL, third);
     CHECK(fake->compilations == 1 && fake->loads == 2, "%u compilations, %u modules", fake->compilations, fake->loads);
+    zf_accelerator_code *all[5] = {first, third}; // what differs in one thing is other code
+    zf_abi_code row = cubin;
+    row.image_bytes = sizeof machine;
+    CHECK(gpu->ops->load(gpu, &same, &row, &all[2], &error) == ZF_OK, "a longer image: %s", error.message);
+    row.image_kind = ZF_IMAGE_PTX; // which this driver refuses, if it is asked
+    CHECK(gpu->ops->load(gpu, &same, &row, &all[3], &error) != ZF_OK, "machine code is taken for the same bytes as PTX");
+    row = again;
+    row.image = ptx;
+    others[0].threads += 32;
+    CHECK(gpu->ops->load(gpu, &plan, &row, &all[3], &error) == ZF_OK, "other threads: %s", error.message);
+    others[0] = kernels[1];
+    others[1] = kernels[0];
+    CHECK(gpu->ops->load(gpu, &plan, &row, &all[4], &error) == ZF_OK, "another order: %s", error.message);
+    for (unsigned i = 0; i < 5; i++) {
+        for (unsigned k = 0; k < i; k++) CHECK(all[i] != all[k], "codes %u and %u are taken for the same", k, i);
+    }
     zf_context_free(context);
-    CHECK(fake->unloads == 2 && fake->retained == 0 && fake->allocations == 0, "something was not given back");
+    CHECK(fake->unloads == 5 && fake->retained == 0 && fake->allocations == 0, "something was not given back");
     CHECK(fake->depth_errors == 0 && fake->pushed == 0, "calls without the context: %u, contexts left: %d", fake->depth_errors,
           fake->pushed);
     char kept[80];
