@@ -50,6 +50,7 @@ static diff_verdict tell_one(diff_comparing *k, const diff_records *records, uin
 
 // The sizes of the groups of the column: a stored stream of u32 that adds up to its rows. *count: of groups.
 static const uint8_t *sizes_of(const interp_block *block, uint64_t *count) {
+    *count = 0;
     for (uint32_t s = 0; s < block->stream_count; s++) {
         const interp_stored *stream = &block->streams[s];
         uint64_t sum = 0;
