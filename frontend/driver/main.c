@@ -5,6 +5,13 @@
 #include "frontend/driver/report.h"
 #include "frontend/driver/watch.h"
 
+// What was printed must have arrived: a full disk behind a redirection is an error, too. Some may have been written long ago.
+static int finish(const char *verb, int status) {
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || status != EXIT_GOOD) return status;
+    fprintf(stderr, "zfc%s%s: cannot write to standard output\n", verb[0] != 0 ? " " : "", verb);
+    return EXIT_BAD_INPUT;
+}
+
 static int print_version(void) {
     printf("zfc %s\nLLVM %s\ntargets %s\nlanguage zf 1\ncontainer format 1\n", zf_version(), zf_compiler_llvm_version(),
            zf_compiler_targets());
@@ -36,7 +43,7 @@ int main(int count, char **words) {
         zf_print_help(stderr);
         return EXIT_BAD_USAGE;
     }
-    if (strcmp(words[1], "--version") == 0) return print_version();
+    if (strcmp(words[1], "--version") == 0) return finish("", print_version());
     if (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0 || strcmp(words[1], "help") == 0) {
         const zf_verb *verb = count > 2 ? find_verb(words[2]) : NULL;
         if (count > 2 && !verb) return unknown_verb(words[2]);
@@ -44,24 +51,18 @@ int main(int count, char **words) {
             zf_print_verb_help(verb, stdout);
         else
             zf_print_help(stdout);
-        return EXIT_GOOD;
+        return finish("", EXIT_GOOD);
     }
     const zf_verb *verb = find_verb(words[1]);
     if (!verb) return unknown_verb(words[1]);
     for (int i = 2; i < count && strcmp(words[i], "--") != 0; i++) {
         if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0) {
             zf_print_verb_help(verb, stdout);
-            return EXIT_GOOD;
+            return finish(verb->name, EXIT_GOOD);
         }
     }
     zf_arguments arguments;
     if (!zf_arguments_read(verb, count - 2, words + 2, &arguments)) return EXIT_BAD_USAGE;
     zf_watch_start(verb->name);
-    int status = verb->run(&arguments);
-    // What was printed must have arrived: a full disk behind a redirection is an error, too.
-    if (fflush(stdout) != 0 && status == EXIT_GOOD) {
-        fprintf(stderr, "zfc %s: cannot write to standard output\n", verb->name);
-        status = EXIT_BAD_INPUT;
-    }
-    return status;
+    return finish(verb->name, verb->run(&arguments));
 }

@@ -44,7 +44,7 @@ typedef struct job {
     const zf_decode_options *options;
     const size_t *columns;
     size_t count;
-    const zf_files_read *read; ///< the container
+    const zf_files_read *read; ///< the container, and the modules
     bool overwrite, json, quiet, verbose;
     json_t *report;
 } job;
@@ -193,6 +193,10 @@ int zf_run_decode(zf_arguments *arguments) {
     zf_files_read read = {0};
     j.read = &read;
     zf_status status = zf_files_note(&read, arguments->operands[0], &error);
+    for (int i = 0; i < arguments->given_count && status == ZF_OK; i++) {
+        if (strcmp(arguments->given[i].option->name, "module") != 0) continue;
+        status = zf_files_note(&read, arguments->given[i].value, &error);
+    }
     if (status == ZF_OK) status = zf_container_open(session.context, arguments->operands[0], &j.container, &error);
     zf_watch_container(j.container);
     if (status == ZF_OK) {

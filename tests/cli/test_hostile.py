@@ -83,9 +83,20 @@ class Hostile(unittest.TestCase):
     def test_reports_that_cannot_be_written_are_errors(self):
         container = self.container()
         with open("/dev/full", "w") as full:
-            for words in [("inspect", "--json", container), ("devices", "--json")]:
+            program = self.dir / "t.zf"
+            for words in [("inspect", "--json", container), ("devices", "--json"), ("--version",), ("--help",), ("decode", "--help"),
+                          ("help", "verify"), ("explain", program), ("explain", program, "--emit", "ptx")]:
                 result = subprocess.run([ZFC, *words], stdout=full, stderr=subprocess.PIPE)
                 self.assertEqual(result.returncode, 1, words)
+
+    def test_a_module_is_no_output(self):
+        container = self.container()
+        module = self.out.parent / "ccccccccc.i32"
+        self.assertEqual(run("compile", "-q", "--target", "host", container, "-o", module).returncode, 0)
+        before = module.read_bytes()
+        result = run("decode", "-f", "-q", "--module", module, container, "-o", module.parent)
+        self.assertEqual((result.returncode, module.read_bytes() == before), (2, True), result.stderr)
+        self.assertIn("is also an input", result.stderr)
 
     def test_inspect_shows_params_by_type(self):
         container = self.container("""

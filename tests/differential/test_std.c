@@ -14,11 +14,12 @@ typedef unsigned long long ull;
 
 enum { NESTS = 24 };
 
-// Of damage that is made to measure, one in so many: with sanitizers everything takes longer.
+// Of damage that is made to measure, one in so many; of random trials all but one in so many: with sanitizers everything takes
+// longer.
 #ifdef ZF_SANITIZE
-enum { DAMAGES_EACH = 4 };
+enum { DAMAGES_EACH = 4, TRIALS_BUT = 2 };
 #else
-enum { DAMAGES_EACH = 1 };
+enum { DAMAGES_EACH = 1, TRIALS_BUT = 1 << 20 };
 #endif
 
 // ---- A column -------------------------------------------------------------------------------------------------
@@ -138,6 +139,7 @@ static void run_column(run *r, const zf_column *column, unsigned number) {
         // Where nothing is ordered there are no seek states, and it is the same code.
         diff_trial t;
         if (!diff_trial_of(column, number, k, &t)) continue;
+        if (t.kind == DIFF_RANDOM && (number + k + 1) % TRIALS_BUT == 0) continue;
         check_case(r, t.narrow && diff_is_ordered(&wide) ? &narrow : &wide, number, k, &t);
     }
     diff_case_close(&wide);
