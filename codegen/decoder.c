@@ -68,7 +68,8 @@ static void describe_plan(decoder *d) {
         const zf_work *work = &plan->works[w];
         works[w] = (zf_abi_work){.edge = work->edge,
                                  .element = work->type.kind == ZF_K_BOOL ? 0 : zf_kind_size(work->type.kind),
-                                 .extra = work->prefix != NULL ? 1 : 0};
+                                 .extra = work->prefix != NULL ? 1 : 0,
+                                 .nullable = work->type.nullable};
     }
     static const zf_abi_field_kind field_kinds[] = {
         [ZF_SEEK_GROUP] = ZF_FIELD_GROUP, [ZF_SEEK_OFFSET] = ZF_FIELD_OFFSET, [ZF_SEEK_SCAN] = ZF_FIELD_SCAN};

@@ -253,7 +253,7 @@ typedef struct running {
     const source *source;
     zf_decoder *decoder;
     const zf_abi_code *code;
-    uint8_t *out;
+    uint8_t *out, *validity;
     const char *place;
 } running;
 
@@ -269,7 +269,9 @@ static zf_status run(running *r, const zf_block_view *view, uint32_t mode, uint6
                          .code = r->code,
                          .view = view,
                          .element = (zf_element)r->job->column->type.kind,
+                         .nullable = r->job->column->type.nullable,
                          .out = r->out,
+                         .validity = r->validity,
                          .begin = 0,
                          .end = view->rows,
                          .work = work,
@@ -281,21 +283,28 @@ static zf_status run(running *r, const zf_block_view *view, uint32_t mode, uint6
     return status;
 }
 
+static bool bit_at(const uint8_t *bitmap, uint64_t k) { return bitmap[k / 8] >> (k % 8) & 1; }
+
+/// Whether row k came back. What the source has in a row without a value does not matter: it is delivered as 0.
+static bool row_equals(const running *r, uint64_t k, uint64_t size) {
+    const source *s = r->source;
+    const uint8_t *plain = s->input.values;
+    bool valid = s->validity == NULL || s->validity[k] != 0;
+    static const uint8_t zero[8];
+    if (s->validity != NULL && bit_at(r->validity, k) != valid) return false;
+    if (size == 0) return (valid && plain[k] != 0) == bit_at(r->out, k);
+    return memcmp(valid ? plain + k * size : zero, r->out + k * size, size) == 0;
+}
+
 /// First row at which the decoded block differs from its source; rows when it does not.
 static uint64_t first_difference(const running *r) {
     const source *s = r->source;
     zf_kind kind = r->job->column->type.kind;
     const uint8_t *plain = s->input.values;
-    if (kind == ZF_K_BOOL) {
-        for (uint64_t k = 0; k < s->rows; k++) {
-            if ((plain[k] != 0) != (r->out[k / 8] >> (k % 8) & 1)) return k;
-        }
-        return s->rows;
-    }
-    uint64_t size = zf_kind_size(kind);
-    if (memcmp(plain, r->out, s->rows * size) == 0) return s->rows;
+    uint64_t size = kind == ZF_K_BOOL ? 0 : zf_kind_size(kind);
+    if (size != 0 && s->validity == NULL && memcmp(plain, r->out, s->rows * size) == 0) return s->rows;
     uint64_t k = 0;
-    while (memcmp(plain + k * size, r->out + k * size, size) == 0) k++;
+    while (k < s->rows && row_equals(r, k, size)) k++;
     return k;
 }
 
@@ -310,7 +319,10 @@ static zf_status compare(const running *r, zf_error *error) {
         word = r->out[row / 8] >> (row % 8) & 1;
     else
         memcpy(&word, r->out + row * zf_kind_size(type.kind), zf_kind_size(type.kind));
-    word_text(type, word, got, sizeof got);
+    if (type.nullable && !bit_at(r->validity, row))
+        snprintf(got, sizeof got, "null");
+    else
+        word_text(type, word, got, sizeof got);
     zf_status status =
         zf_raise(error, ZF_E_DECODED_DIFFERS, "the encoded block decodes to another value: row %llu is %s, decoded %s",
                  (ull)(r->source->first + row), given, got);
@@ -329,6 +341,9 @@ static zf_status lay_and_run(running *r, const zf_block_data *block, uint32_t mo
     zf_block_view_free(&view);
     return status;
 }
+
+/// Room for a block's values.
+static size_t out_bytes(const source *s) { return (s->rows * 8 + 127) / 64 * 64; }
 
 static zf_status finish(running *r, flat *f, uint32_t shape, double started, zf_encode_result *out, zf_error *error) {
     const zf_decoder *decoder = r->decoder;
@@ -357,8 +372,8 @@ static zf_status finish(running *r, flat *f, uint32_t shape, double started, zf_
     double encoded = cpu_seconds();
     out->encode_seconds += encoded - started;
     if (status == ZF_OK) {
-        size_t plain = r->source->rows * 8 + 64; // never the recorded run's output
-        memset(r->out, 0xa5, plain < r->source->plain_bytes ? plain : r->source->plain_bytes);
+        memset(r->out, 0xa5, out_bytes(r->source)); // never the recorded run's output
+        if (r->validity != NULL) memset(r->validity, 0xa5, (r->source->rows + 7) / 8);
         status = lay_and_run(r, &block, ZF_ABI_DECODE, NULL, &bytes, &size, error);
     }
     if (status == ZF_OK) status = compare(r, error);
@@ -443,10 +458,13 @@ static zf_status try_once(zf_encode_job *job, const source *s, zf_encode_task *t
     if (status == ZF_OK) status = prepare(&r, &f, &shape, error);
     started += cpu_seconds() - compiling; // compiling a decoder is no part of encoding
     if (status == ZF_OK) {
-        r.out = aligned_alloc(64, (s->rows * 8 + 127) / 64 * 64);
-        status = r.out == NULL ? zf_raise(error, ZF_E_NO_MEMORY, "no memory to decode a block")
-                               : finish(&r, &f, shape, started, out, error);
+        r.out = aligned_alloc(64, out_bytes(s));
+        if (s->validity != NULL) r.validity = aligned_alloc(64, (s->rows / 8 + 64) / 64 * 64);
+        status = r.out == NULL || (s->validity != NULL && r.validity == NULL)
+                     ? zf_raise(error, ZF_E_NO_MEMORY, "no memory to decode a block")
+                     : finish(&r, &f, shape, started, out, error);
         free(r.out);
+        free(r.validity);
     }
     flat_free(&f);
     return status;

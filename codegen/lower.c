@@ -16,7 +16,7 @@ static void attribute(zf_lower *lower, LLVMValueRef v_function, unsigned argumen
 // ---- Functions ------------------------------------------------------------------------------------------------
 
 // Arguments of the body, then one pointer per work buffer.
-enum { ARG_BASE, ARG_SLOTS, ARG_OUT, ARG_RECORD, ARG_FAILURE, ARG_TILES, ARG_MODE, ARG_BEGIN, ARG_END, ARG_WORKS };
+enum { ARG_BASE, ARG_SLOTS, ARG_OUT, ARG_VALIDITY, ARG_RECORD, ARG_FAILURE, ARG_TILES, ARG_MODE, ARG_BEGIN, ARG_END, ARG_WORKS };
 
 static LLVMValueRef make_body(zf_lower *lower, const char *name) {
     zf_cg *cg = lower->cg;
@@ -32,13 +32,14 @@ static LLVMValueRef make_body(zf_lower *lower, const char *name) {
         attribute(lower, v_body, k, "noalias", 0);
         if (k == ARG_BASE) attribute(lower, v_body, k, "align", 256);
         if (k >= ARG_WORKS) attribute(lower, v_body, k, "align", 64);
-        bool written = k == ARG_OUT || k == ARG_RECORD || k == ARG_FAILURE ||
+        bool written = k == ARG_OUT || k == ARG_VALIDITY || k == ARG_RECORD || k == ARG_FAILURE ||
                        (lower->kernel != NULL && k >= ARG_WORKS && lower->kernel->sink == (int32_t)(k - ARG_WORKS));
         if (!written) attribute(lower, v_body, k, "readonly", 0);
     }
     lower->v_base = LLVMGetParam(v_body, ARG_BASE);
     lower->v_slots = LLVMGetParam(v_body, ARG_SLOTS);
     lower->v_out = LLVMGetParam(v_body, ARG_OUT);
+    lower->v_validity = LLVMGetParam(v_body, ARG_VALIDITY);
     lower->v_record = LLVMGetParam(v_body, ARG_RECORD);
     lower->v_failure = LLVMGetParam(v_body, ARG_FAILURE);
     lower->v_tiles = LLVMGetParam(v_body, ARG_TILES);
@@ -68,6 +69,7 @@ static void make_entry(zf_lower *lower, const char *name) {
     v[ARG_BASE] = load_field(cg, v_args, offsetof(zf_abi_args, base), cg->ty_ptr, 8);
     v[ARG_SLOTS] = load_field(cg, v_args, offsetof(zf_abi_args, slots), cg->ty_ptr, 8);
     v[ARG_OUT] = load_field(cg, v_args, offsetof(zf_abi_args, out), cg->ty_ptr, 8);
+    v[ARG_VALIDITY] = load_field(cg, v_args, offsetof(zf_abi_args, validity), cg->ty_ptr, 8);
     v[ARG_RECORD] = load_field(cg, v_args, offsetof(zf_abi_args, record), cg->ty_ptr, 8);
     v[ARG_FAILURE] = load_field(cg, v_args, offsetof(zf_abi_args, failure), cg->ty_ptr, 8);
     v[ARG_TILES] = load_field(cg, v_args, offsetof(zf_abi_args, tiles), cg->ty_i64, 8);
@@ -239,9 +241,13 @@ void zf_lower_tiles_begin(zf_lower *lower, zf_lower_tiles *tiles, uint32_t edge)
     zf_cg_cond_br(cg, v_known, tiles->loop.bb_next, bb_work);
     zf_cg_enter(cg, bb_work);
     zf_lower_clear(lower);
+    zf_lower_deliver_begin(lower, tiles);
 }
 
-void zf_lower_tiles_end(zf_lower *lower, zf_lower_tiles *tiles) { zf_cg_loop_end(lower->cg, &tiles->loop); }
+void zf_lower_tiles_end(zf_lower *lower, zf_lower_tiles *tiles) {
+    zf_lower_deliver_end(lower, tiles);
+    zf_cg_loop_end(lower->cg, &tiles->loop);
+}
 
 // ---- Seek states ----------------------------------------------------------------------------------------------
 

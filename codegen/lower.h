@@ -21,6 +21,13 @@ typedef struct zf_lower_env zf_lower_env;
 typedef struct zf_strip zf_strip;
 typedef struct zf_running zf_running;
 
+/// Where the parts of a tile's nullable values go. Bits go through memory, since tiles do not store them one after the other.
+typedef struct zf_delivery {
+    LLVMValueRef v_valid; ///< a byte for each element of the tile (of the block, where it goes to a work buffer)
+    LLVMValueRef v_bools; ///< nullable booleans: the values, likewise
+    LLVMValueRef v_lo;    ///< the tile's first element
+} zf_delivery;
+
 /// What a plan's code is made from.
 struct zf_lower_input {
     const zf_plan *plan;
@@ -35,7 +42,7 @@ struct zf_lower {
     const zf_kernel *kernel; ///< NULL in the function of hoisted checks
     LLVMValueRef v_body;     ///< the function with the arguments below
     LLVMBasicBlockRef bb_setup;
-    LLVMValueRef v_base, v_slots, v_out, v_record, v_failure, v_tiles, v_mode, v_begin, v_end; ///< arguments
+    LLVMValueRef v_base, v_slots, v_out, v_validity, v_record, v_failure, v_tiles, v_mode, v_begin, v_end; ///< arguments
     LLVMValueRef *v_works;
     LLVMValueRef *v_words;    ///< descriptor words loaded so far, by slot
     LLVMValueRef *v_nonempty; ///< per node: whether its output has elements
@@ -44,6 +51,7 @@ struct zf_lower {
     LLVMValueRef v_limit;     ///< slot (i64): strips that begin below may read their bits in whole vectors
     zf_type type;             ///< of what the kernel stores
     LLVMValueRef v_sink;      ///< where element 0 goes; may lie outside any object: zf_cg_at_sink
+    zf_delivery delivery;     ///< of values that are more than their elements (lower_deliver.c)
     zf_running *runnings;     ///< scans along the kernel's elements
     uint32_t running_count;
     // ---- of kernels of accelerators (simt.h)
@@ -213,6 +221,19 @@ void zf_lower_store_bit(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index
 void zf_lower_store_strip_bits(zf_lower *lower, LLVMValueRef v_bytes, LLVMValueRef v_index);
 /// The same for bits lo..hi, lo a multiple of 64; 63 bytes behind the last can be read.
 void zf_lower_store_tile_bits(zf_lower *lower, LLVMValueRef v_bytes, LLVMValueRef v_lo, LLVMValueRef v_hi);
+/// The same for a bitmap whose bit 0 is that of element 0.
+void zf_lower_pack_bits(zf_lower *lower, LLVMValueRef v_bitmap, LLVMValueRef v_bytes, LLVMValueRef v_lo, LLVMValueRef v_hi);
 LLVMValueRef zf_lower_memory_form(zf_lower *lower, zf_cg_value value);
+/// True when the kernel stores its elements as bits, through the functions above. Nullable booleans are bits, too, but those are
+/// seen to by zf_lower_store.
+bool zf_lower_stores_bits(const zf_lower *lower);
+
+// ---- Nullable values (lower_deliver.c): called by zf_lower_tiles_begin, zf_lower_store and zf_lower_tiles_end ----
+void zf_lower_deliver_begin(zf_lower *lower, const zf_lower_tiles *tiles);
+/// False where the type is delivered as its elements alone.
+bool zf_lower_deliver(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index);
+void zf_lower_deliver_end(zf_lower *lower, const zf_lower_tiles *tiles);
+/// Where the validity of an edge in a work buffer lies: a byte for each element.
+LLVMValueRef zf_lower_validity_pointer(zf_lower *lower, uint32_t edge);
 
 #endif

@@ -28,7 +28,7 @@ LLVMValueRef zf_lower_whole_strips(zf_lower *lower, const zf_lower_tiles *tiles)
 
 static void strips(zf_lower *lower, LLVMValueRef v_lo, LLVMValueRef v_count) {
     zf_cg *cg = lower->cg;
-    bool is_bool = lower->type.kind == ZF_K_BOOL;
+    bool is_bool = zf_lower_stores_bits(lower);
     LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_bytes = NULL;
     if (is_bool) v_bytes = zf_cg_alloca(cg, LLVMArrayType2(cg->ty_i8, ZF_STRIP), "bools");
     zf_cg_loop outer, inner;
@@ -56,7 +56,7 @@ static void strips(zf_lower *lower, LLVMValueRef v_lo, LLVMValueRef v_count) {
 // One element at a time from `v_from`, up to the first that fails.
 static void singles(zf_lower *lower, const zf_lower_tiles *tiles, LLVMValueRef v_from) {
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_byte = lower->type.kind == ZF_K_BOOL ? zf_cg_alloca(cg, cg->ty_i8, "byte") : NULL;
+    LLVMValueRef v_byte = zf_lower_stores_bits(lower) ? zf_cg_alloca(cg, cg->ty_i8, "byte") : NULL;
     if (v_byte != NULL) LLVMBuildStore(cg->builder, LLVMConstNull(cg->ty_i8), v_byte);
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, v_from, tiles->v_hi, "single");

@@ -91,9 +91,8 @@ LLVMValueRef zf_lower_pointer(zf_lower *lower, uint32_t edge) {
     return v;
 }
 
-zf_cg_value zf_lower_load(zf_lower *lower, uint32_t edge, LLVMValueRef v_index) {
+static zf_cg_value load_value(zf_lower *lower, uint32_t edge, zf_type type, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
-    zf_type type = zf_type_strip(lower->graph->edges[edge].type);
     LLVMValueRef v_pointer = zf_lower_pointer(lower, edge);
     if (type.kind == ZF_K_BOOL) {
         LLVMValueRef v_byte = zf_cg_load(
@@ -104,6 +103,20 @@ zf_cg_value zf_lower_load(zf_lower *lower, uint32_t edge, LLVMValueRef v_index) 
     }
     LLVMTypeRef ty = zf_cg_type(cg, type);
     return zf_cg_scalar(type, zf_cg_load(cg, ty, zf_cg_at(cg, ty, v_pointer, v_index), zf_kind_size(type.kind)));
+}
+
+zf_cg_value zf_lower_load(zf_lower *lower, uint32_t edge, LLVMValueRef v_index) {
+    zf_cg *cg = lower->cg;
+    zf_type type = zf_type_strip(lower->graph->edges[edge].type);
+    if (type.nullable) {
+        LLVMValueRef v_valid =
+            zf_cg_load(cg, cg->ty_i8, zf_cg_at(cg, cg->ty_i8, zf_lower_validity_pointer(lower, edge), v_index), 1);
+        zf_cg_value value = load_value(lower, edge, zf_type_value(type), v_index);
+        value.type = type;
+        value.v_valid = zf_cg_icmp(cg, LLVMIntNE, v_valid, LLVMConstNull(cg->ty_i8));
+        return value;
+    }
+    return load_value(lower, edge, type, v_index);
 }
 
 bool zf_lower_is_index(const zf_lower_env *env, const zf_expr *expr) {
@@ -156,7 +169,7 @@ static zf_cg_value element(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LL
     if (vouched && env->strip != NULL && env->strip->walk != NULL && zf_lower_pulled(env, edge, access, &value)) return value;
     if (vouched) v_index = own_index(env);
     if (zf_lower_in_memory(lower, edge->index)) {
-        bool is_bool = edge->type.kind == ZF_K_BOOL;
+        bool is_bool = edge->type.kind == ZF_K_BOOL && !edge->type.nullable;
         if (is_bool && vouched && env->strip != NULL) {
             LLVMValueRef v_bit = zf_strip_bits(lower, env->strip, edge->index, 1, 0, 1);
             if (v_bit != NULL) return zf_cg_scalar(zf_type_strip(edge->type), zf_cg_resize(cg, v_bit, cg->ty_i1, false));

@@ -346,7 +346,7 @@ void zf_lower_groups(zf_lower *lower) {
     uint32_t field_g = zf_lower_root_field(lower, ZF_SEEK_GROUP), field_o = zf_lower_root_field(lower, ZF_SEEK_OFFSET);
     zf_lower_tiles tiles;
     state at = {zf_cg_alloca(cg, cg->ty_i64, "g"), zf_cg_alloca(cg, cg->ty_i64, "o"), zf_cg_alloca(cg, cg->ty_i64, "pos")};
-    bool is_bool = lower->type.kind == ZF_K_BOOL;
+    bool is_bool = zf_lower_stores_bits(lower);
     zf_lower_tiles_begin(lower, &tiles, lower->kernel->edge);
     zf_lower_seek(lower, field_g, zf_type_of(ZF_K_U64), tiles.v_tile, v_zero, at.v_g);
     zf_lower_seek(lower, field_o, zf_type_of(ZF_K_U64), tiles.v_tile, v_zero, at.v_o);

@@ -10,8 +10,11 @@ LLVMValueRef zf_lower_memory_form(zf_lower *lower, zf_cg_value value) {
     return lower->type.kind == ZF_K_BOOL ? zf_cg_resize(cg, value.v, cg->ty_i8, false) : value.v;
 }
 
+bool zf_lower_stores_bits(const zf_lower *lower) { return lower->type.kind == ZF_K_BOOL && !lower->type.nullable; }
+
 void zf_lower_store(zf_lower *lower, zf_cg_value value, LLVMValueRef v_at, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
+    if (zf_lower_deliver(lower, value, v_index)) return;
     LLVMTypeRef ty = zf_cg_memory_type(cg, lower->type);
     LLVMValueRef v = zf_lower_memory_form(lower, value);
     LLVMBasicBlockRef bb_stored = NULL;
@@ -51,19 +54,27 @@ static LLVMValueRef pack_64(zf_cg *cg, LLVMValueRef v_bytes) {
     return LLVMBuildBitCast(cg->builder, zf_cg_icmp(cg, LLVMIntNE, v, LLVMConstNull(ty)), cg->ty_i64, "");
 }
 
-void zf_lower_store_strip_bits(zf_lower *lower, LLVMValueRef v_bytes, LLVMValueRef v_index) {
+static void store_64_bits(zf_lower *lower, LLVMValueRef v_bitmap, LLVMValueRef v_bytes, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_at = LLVMBuildLShr(cg->builder, v_index, zf_cg_i64(cg, 3), "");
-    zf_cg_store(cg, pack_64(cg, v_bytes), zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_at), 1);
+    zf_cg_store(cg, pack_64(cg, v_bytes), zf_cg_at_sink(cg, cg->ty_i8, v_bitmap, v_at), 1);
+}
+
+void zf_lower_store_strip_bits(zf_lower *lower, LLVMValueRef v_bytes, LLVMValueRef v_index) {
+    store_64_bits(lower, lower->v_sink, v_bytes, v_index);
 }
 
 void zf_lower_store_tile_bits(zf_lower *lower, LLVMValueRef v_bytes, LLVMValueRef v_lo, LLVMValueRef v_hi) {
+    zf_lower_pack_bits(lower, lower->v_sink, v_bytes, v_lo, v_hi);
+}
+
+void zf_lower_pack_bits(zf_lower *lower, LLVMValueRef v_bitmap, LLVMValueRef v_bytes, LLVMValueRef v_lo, LLVMValueRef v_hi) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_count = zf_cg_sub(cg, v_hi, v_lo), v_six = zf_cg_i64(cg, 6), v_three = zf_cg_i64(cg, 3);
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), LLVMBuildLShr(cg->builder, v_count, v_six, ""), "pack");
     LLVMValueRef v_k = LLVMBuildShl(cg->builder, loop.v_i, v_six, "");
-    zf_lower_store_strip_bits(lower, zf_cg_at(cg, cg->ty_i8, v_bytes, v_k), zf_cg_add(cg, v_lo, v_k));
+    store_64_bits(lower, v_bitmap, zf_cg_at(cg, cg->ty_i8, v_bytes, v_k), zf_cg_add(cg, v_lo, v_k));
     zf_cg_loop_end(cg, &loop);
     // The rest, a byte at a time. Bytes behind the last element may hold anything: their bits become 0.
     LLVMValueRef v_done = zf_cg_and(cg, v_count, zf_cg_i64(cg, ~(uint64_t)63));
@@ -72,7 +83,7 @@ void zf_lower_store_tile_bits(zf_lower *lower, LLVMValueRef v_bytes, LLVMValueRe
     v_word = zf_cg_mask(cg, v_word, zf_cg_low_mask(cg, v_left, 63), "bits behind the tile's last");
     LLVMValueRef v_byte_count = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_left, zf_cg_i64(cg, 7)), v_three, "");
     LLVMValueRef v_at = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_lo, v_done), v_three, "");
-    LLVMValueRef v_to = zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_at);
+    LLVMValueRef v_to = zf_cg_at_sink(cg, cg->ty_i8, v_bitmap, v_at);
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_byte_count, "pack_rest");
     LLVMValueRef v_shift = LLVMBuildShl(cg->builder, loop.v_i, v_three, "");
     LLVMValueRef v_part = zf_cg_resize(cg, LLVMBuildLShr(cg->builder, v_word, v_shift, ""), cg->ty_i8, false);

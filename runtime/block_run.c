@@ -82,16 +82,29 @@ static uint64_t take(uint64_t *total, uint64_t bytes) {
 uint64_t zf_work_buffer_bytes(const zf_abi_work *work, uint64_t count) {
     uint64_t elements = count + work->extra, bytes = 0; // at most 2^32 each
     if (!zf_elements_bytes(elements, work->element == 0 ? 1 : work->element * 8, &bytes)) return UINT64_MAX;
+    if (work->nullable != 0 &&
+        (!zf_align_up(bytes, ZF_WORK_ALIGNMENT, &bytes) || __builtin_add_overflow(bytes, elements, &bytes)))
+        return UINT64_MAX;
     return __builtin_add_overflow(bytes, (uint64_t)ZF_FORMAT_PADDING, &bytes) ? UINT64_MAX : bytes;
 }
 
-static uint64_t scratch_bytes(const zf_abi_plan *plan, const zf_shape *shape) {
-    uint64_t most = 0, bytes = 0;
+static uint64_t longest_tile(const zf_abi_plan *plan) {
+    uint64_t most = 0;
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         if (plan->kernels[k].sink == -1 && plan->kernels[k].tile > most) most = plan->kernels[k].tile;
     }
-    if (!zf_elements_bytes(most, zf_element_bits(shape->edges[0].type), &bytes)) return UINT64_MAX;
-    return bytes;
+    return most;
+}
+
+/// Of a tile of the column that a range of rows cuts: its values.
+static uint64_t scratch_bytes(const zf_abi_plan *plan, const zf_shape *shape) {
+    uint64_t bytes = 0;
+    return zf_elements_bytes(longest_tile(plan), zf_element_bits(shape->edges[0].type), &bytes) ? bytes : UINT64_MAX;
+}
+
+/// The same: its validity.
+static uint64_t scratch_validity_bytes(const zf_abi_plan *plan, const zf_shape *shape) {
+    return shape->edges[0].nullable ? (longest_tile(plan) + 7) / 8 : 0;
 }
 
 zf_status zf_plan_work_bytes(const zf_abi_plan *plan, const zf_shape *shape, const uint64_t *counts, uint64_t *bytes,
@@ -100,6 +113,7 @@ zf_status zf_plan_work_bytes(const zf_abi_plan *plan, const zf_shape *shape, con
     take(&total, UINT64_C(8) * plan->slot_count);
     take(&total, sizeof(void *) * (uint64_t)plan->work_count);
     take(&total, scratch_bytes(plan, shape));
+    take(&total, scratch_validity_bytes(plan, shape));
     for (uint32_t w = 0; w < plan->work_count; w++) {
         uint64_t size = zf_work_buffer_bytes(&plan->works[w], counts[plan->works[w].edge]);
         if (total != UINT64_MAX) take(&total, size);
@@ -178,11 +192,21 @@ static uint64_t launch_tiles(const zf_abi_args *args, zf_abi_kernel_fn kernel, u
 
 /// What kernels that write to the column need beside their arguments.
 typedef struct output {
-    uint8_t *out;     ///< of row `begin`
-    uint8_t *scratch; ///< a tile
+    uint8_t *out;              ///< of row `begin`
+    uint8_t *validity;         ///< nullable: row `begin` is bit `validity_bit`
+    uint8_t *scratch;          ///< a tile
+    uint8_t *scratch_validity; ///< a tile
     uint64_t begin, end, count;
-    unsigned bits;
+    unsigned bits, validity_bit;
 } output;
+
+/// Moves the bits of rows low..high, which lie at `first_bit` of `from`, to where they belong. Those behind them in the last byte
+/// become 0.
+static void place_bits(uint8_t *to, uint64_t at, const uint8_t *from, uint64_t first_bit, uint64_t count) {
+    zf_copy_bits(to, at, from, first_bit, count);
+    uint64_t last = at + count;
+    if (last % 8 != 0) to[last / 8] &= (uint8_t)((1u << (last % 8)) - 1);
+}
 
 /// A tile of which only some rows are wanted: to the scratch, and from there.
 static uint64_t run_cut_tile(const zf_abi_args *shared, zf_abi_kernel_fn kernel, uint32_t tile, uint64_t t, const output *o) {
@@ -191,12 +215,13 @@ static uint64_t run_cut_tile(const zf_abi_args *shared, zf_abi_kernel_fn kernel,
     uint64_t high = first + tile < o->end ? first + tile : o->end;
     // The kernel wants the place of element 0. It may lie outside any object, so it is computed as a number.
     args.out = (uint8_t *)((uintptr_t)o->scratch - first * o->bits / 8);
+    args.validity = (uint8_t *)((uintptr_t)o->scratch_validity - first / 8);
     uint64_t failure = launch_tiles(&args, kernel, t, t + 1, tile, 1);
     if (failure != ZF_ABI_NO_FAILURE) return failure;
+    if (o->validity != NULL)
+        place_bits(o->validity, low - o->begin + o->validity_bit, o->scratch_validity, low - first, high - low);
     if (o->bits == 1) {
-        zf_copy_bits(o->out, low - o->begin, o->scratch, low - first, high - low);
-        uint64_t last = high - o->begin;
-        if (last % 8 != 0) o->out[last / 8] &= (uint8_t)((1u << (last % 8)) - 1);
+        place_bits(o->out, low - o->begin, o->scratch, low - first, high - low);
     } else {
         uint64_t size = o->bits / 8;
         memcpy(o->out + (low - o->begin) * size, o->scratch + (low - first) * size, (high - low) * size);
@@ -208,13 +233,15 @@ static uint64_t run_cut_tile(const zf_abi_args *shared, zf_abi_kernel_fn kernel,
 static uint64_t run_column(const zf_abi_args *shared, zf_abi_kernel_fn kernel, uint32_t tile, const output *o, unsigned threads) {
     zf_abi_args args = *shared;
     uint64_t first = o->begin / tile, last = o->end / tile + (o->end % tile != 0); // first .. last - 1
-    bool all = o->begin == 0 && o->end == o->count;
+    bool shifted = o->bits == 1 && o->begin % 8 != 0;                              // no tile starts at a byte of the result
+    shifted = shifted || (o->validity != NULL && o->begin % 8 != o->validity_bit);
+    bool all = o->begin == 0 && o->end == o->count && !shifted;
     if (all) {
         args.out = o->out;
+        args.validity = o->validity;
         return launch_tiles(&args, kernel, 0, args.tiles, tile, threads); // also the one tile of an empty block
     }
     if (o->begin >= o->end) return ZF_ABI_NO_FAILURE;
-    bool shifted = o->bits == 1 && o->begin % 8 != 0; // no tile starts at a byte of the result
     uint64_t whole_begin = first + (o->begin % tile != 0), whole_end = last;
     if (o->end % tile != 0 && o->end != o->count) whole_end--;
     if (shifted || whole_begin > whole_end) whole_begin = whole_end = last;
@@ -223,6 +250,7 @@ static uint64_t run_column(const zf_abi_args *shared, zf_abi_kernel_fn kernel, u
         if (failure != ZF_ABI_NO_FAILURE) return failure;
     }
     args.out = (uint8_t *)((uintptr_t)o->out - o->begin * o->bits / 8);
+    args.validity = (uint8_t *)((uintptr_t)o->validity - o->begin / 8);
     uint64_t failure = launch_tiles(&args, kernel, whole_begin, whole_end, tile, threads);
     for (uint64_t t = whole_end; t < last && failure == ZF_ABI_NO_FAILURE; t++) {
         failure = run_cut_tile(shared, kernel, tile, t, o);
@@ -284,7 +312,8 @@ static zf_status check_run(const zf_block_run *run, zf_error *error) {
         return zf_raise(error, ZF_E_INTERNAL, "rows %llu..%llu of a block of %llu", (ull)run->begin, (ull)run->end,
                         (ull)view->rows);
     }
-    if (run->element != view->shape->edges[0].type || zf_element_bits(run->element) == 0) {
+    bool fits = run->element == view->shape->edges[0].type && run->nullable == view->shape->edges[0].nullable;
+    if (!fits || zf_element_bits(run->element) == 0 || (run->nullable && run->validity == NULL)) {
         return zf_raise(error, ZF_E_INTERNAL, "a block of another type than is asked for");
     }
     if ((uintptr_t)run->work % ZF_WORK_ALIGNMENT != 0)
@@ -307,6 +336,7 @@ zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error) {
     uint64_t *slots = (uint64_t *)(void *)(work + take(&total, UINT64_C(8) * plan->slot_count));
     void **buffers = (void **)(void *)(work + take(&total, sizeof(void *) * (uint64_t)plan->work_count));
     uint8_t *scratch = work + take(&total, scratch_bytes(plan, view->shape));
+    uint8_t *scratch_validity = work + take(&total, scratch_validity_bytes(plan, view->shape));
     for (uint32_t s = 0; s < plan->slot_count; s++) slots[s] = zf_slot_value(&plan->slots[s], view);
     for (uint32_t w = 0; w < plan->work_count; w++) {
         buffers[w] = work + take(&total, zf_work_buffer_bytes(&plan->works[w], view->counts[plan->works[w].edge]));
@@ -317,7 +347,17 @@ zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error) {
         run->code->check(&args);
         if (failure != ZF_ABI_NO_FAILURE) return report(run, NULL, failure, error);
     }
-    output o = {run->out, scratch, run->begin, run->end, view->rows, zf_element_bits(run->element)};
+    output o = {.out = run->out,
+                .scratch = scratch,
+                .begin = run->begin,
+                .end = run->end,
+                .count = view->rows,
+                .bits = zf_element_bits(run->element)};
+    if (run->nullable) {
+        o.validity = run->validity;
+        o.validity_bit = run->validity_bit;
+        o.scratch_validity = scratch_validity;
+    }
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         const zf_abi_kernel *kernel = &plan->kernels[k];
         bool records = record && kernel->tree >= 0;

@@ -179,7 +179,10 @@ typedef struct zf_block_run {
     const zf_abi_code *code;
     const zf_block_view *view;
     zf_element element;
+    bool nullable;
     void *out;
+    uint8_t *validity;     ///< nullable: row `begin` is bit `validity_bit` of this byte
+    unsigned validity_bit; ///< 0 .. 7. Fast where it is begin % 8
     uint64_t begin, end;
     void *work;
     uint32_t mode;

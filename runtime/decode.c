@@ -19,15 +19,18 @@ typedef unsigned long long ull;
 
 typedef struct job {
     zf_selection selection;
-    unsigned shift;        ///< booleans: rows decoded before `begin`, so that blocks start at a byte
+    unsigned lead;         ///< bits before that of row `begin`, so that blocks start at a byte
+    unsigned shift;        ///< booleans: rows decoded before `begin`, as many; else 0
     unsigned workers;      ///< blocks at once
     unsigned tile_threads; ///< threads within a block
     uint64_t work_bytes;   ///< per worker
-    uint64_t bitmap_bytes; ///< booleans that must be shifted: the bitmap before the shift
+    uint64_t bitmap_bytes; ///< a bitmap that must be shifted, before the shift
+    unsigned bitmaps;      ///< how many of them lie before the work memory
     // while it runs
     zf_device device;
     zf_device_state *state;
-    uint8_t *out; ///< of row begin - shift
+    uint8_t *out;      ///< of row begin - shift
+    uint8_t *validity; ///< of row begin - lead; NULL: not nullable
     uint8_t *work;
     zf_code_book book;
     pthread_mutex_t lock; ///< guards what follows
@@ -65,22 +68,27 @@ static zf_status prepare(job *j, zf_container *container, size_t column, const z
     bool many = s->last_block - s->first_block >= UINT64_C(2) * threads;
     j->workers = many ? threads : 1;
     j->tile_threads = many ? 1 : threads;
-    j->shift = s->bits == 1 ? (unsigned)(s->begin % 8) : 0;
-    if (j->shift != 0) {
-        zf_elements_bytes(s->end - s->begin + j->shift, 1, &j->bitmap_bytes);
+    bool nullable = s->column->type.nullable;
+    j->lead = s->bits == 1 || nullable ? (unsigned)(s->begin % 8) : 0;
+    j->shift = s->bits == 1 ? j->lead : 0;
+    if (j->lead != 0) {
+        zf_elements_bytes(s->end - s->begin + j->lead, 1, &j->bitmap_bytes);
         j->bitmap_bytes = (j->bitmap_bytes + ZF_WORK_ALIGNMENT - 1) / ZF_WORK_ALIGNMENT * ZF_WORK_ALIGNMENT;
+        j->bitmaps = (s->bits == 1 ? 1u : 0u) + (nullable ? 1u : 0u);
     }
     return ZF_OK;
 }
 
 static zf_status sizes_of(const job *j, zf_decode_sizes *out, zf_error *error) {
     *out = (zf_decode_sizes){0};
-    uint64_t values = 0, workspace = 0;
-    bool fits = zf_elements_bytes(j->selection.end - j->selection.begin, j->selection.bits, &values);
+    uint64_t values = 0, validity = 0, workspace = 0, rows = j->selection.end - j->selection.begin;
+    bool fits = zf_elements_bytes(rows, j->selection.bits, &values);
+    if (j->selection.column->type.nullable) zf_elements_bytes(rows, 1, &validity);
     fits = fits && !__builtin_mul_overflow(j->work_bytes, (uint64_t)j->workers, &workspace);
-    fits = fits && !__builtin_add_overflow(workspace, j->bitmap_bytes, &workspace);
+    fits = fits && !__builtin_add_overflow(workspace, j->bitmap_bytes * j->bitmaps, &workspace); // each below 2^61
     if (!fits) return zf_raise(error, ZF_E_TOO_LARGE, "column %.128s is larger than can be addressed", j->selection.column->name);
     out->values = values;
+    out->validity = validity;
     out->workspace = workspace;
     return ZF_OK;
 }
@@ -112,11 +120,15 @@ static zf_status run_block(job *j, uint64_t block, unsigned worker, const zf_blo
     uint64_t first = s->begin - j->shift; // row of the first bit or element of `out`
     uint64_t begin = view->first_row > first ? view->first_row : first;
     uint64_t end = view->first_row + view->rows < s->end ? view->first_row + view->rows : s->end;
+    uint64_t bit = begin + j->lead - s->begin; // blocks but the first start at a byte
     zf_block_run run = {
         .plan = plan,
         .code = code,
         .view = view,
         .element = s->column->type.element,
+        .nullable = s->column->type.nullable,
+        .validity = j->validity != NULL ? j->validity + bit / 8 : NULL,
+        .validity_bit = (unsigned)(bit % 8),
         .out = j->out + (begin - first) * s->bits / 8, // booleans: every block but the first starts at a byte
         .begin = begin - view->first_row,
         .end = end - view->first_row,
@@ -166,7 +178,9 @@ static zf_status check_buffers(const zf_decode_sizes *sizes, const zf_decode_buf
         const char *name;
         const void *at;
         size_t bytes;
-    } needed[] = {{"values", buffers->values, sizes->values}, {"workspace", buffers->workspace, sizes->workspace}};
+    } needed[] = {{"values", buffers->values, sizes->values},
+                  {"validity", buffers->validity, sizes->validity},
+                  {"workspace", buffers->workspace, sizes->workspace}};
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
         if (needed[i].bytes == 0) continue;
         if (needed[i].at == NULL) {
@@ -180,12 +194,29 @@ static zf_status check_buffers(const zf_decode_sizes *sizes, const zf_decode_buf
     return ZF_OK;
 }
 
+/// Row `begin` to bit 0; spare bits of the last byte become 0.
+static void shift_bitmap(const job *j, uint8_t *to, const uint8_t *from) {
+    uint64_t rows = j->selection.end - j->selection.begin;
+    zf_copy_bits(to, 0, from, j->lead, rows);
+    if (rows % 8 != 0) to[rows / 8] &= (uint8_t)((1u << (rows % 8)) - 1);
+}
+
 static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *error) {
     unsigned threads = j->tile_threads > j->workers ? j->tile_threads : j->workers;
     ZF_TRY(j->device.ops->open(j->selection.container->context, threads, &j->state, error));
     uint8_t *workspace = buffers->workspace;
-    j->out = j->shift != 0 ? workspace : buffers->values;
-    j->work = workspace + j->bitmap_bytes;
+    uint8_t *bitmap = workspace;
+    j->out = buffers->values;
+    j->validity = buffers->validity;
+    if (j->shift != 0) {
+        j->out = bitmap;
+        bitmap += j->bitmap_bytes;
+    }
+    if (!j->selection.column->type.nullable)
+        j->validity = NULL;
+    else if (j->lead != 0)
+        j->validity = bitmap;
+    j->work = workspace + j->bitmap_bytes * j->bitmaps;
     j->error = error;
     atomic_init(&j->failed, UINT64_MAX);
     pthread_mutex_init(&j->lock, NULL);
@@ -199,12 +230,8 @@ static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *err
         status = changed.status;
         if (error != NULL) *error = changed;
     }
-    if (status == ZF_OK && j->shift != 0) {
-        uint64_t rows = j->selection.end - j->selection.begin;
-        uint8_t *values = buffers->values;
-        zf_copy_bits(values, 0, j->out, j->shift, rows);
-        if (rows % 8 != 0) values[rows / 8] &= (uint8_t)((1u << (rows % 8)) - 1);
-    }
+    if (status == ZF_OK && j->shift != 0) shift_bitmap(j, buffers->values, j->out);
+    if (status == ZF_OK && j->lead != 0 && j->validity != NULL) shift_bitmap(j, buffers->validity, j->validity);
     j->stats.kernel_variants = j->book.kernel_variants;
     j->stats.compile_seconds = j->selection.plan_seconds + j->book.seconds;
     zf_code_book_free(&j->book);

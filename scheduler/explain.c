@@ -34,7 +34,10 @@ static void put_amount(zf_text *out, const zf_traffic *item) {
 }
 
 /// Everything that kernels write: all of an element's bytes, into work buffers and the column.
-static double written_bits(const zf_graph_edge *edge) { return zf_kind_bits(edge->type.kind); }
+/// Validity is a bit of the column, and a byte of a work buffer.
+static double written_bits(const zf_graph_edge *edge) {
+    return zf_kind_bits(edge->type.kind) + (!edge->type.nullable ? 0 : edge->index == 0 ? 1 : 8);
+}
 
 static double sink_bits(const zf_plan *plan, const zf_kernel *kernel) {
     if (kernel->prefix != NULL) return zf_kind_bits(kernel->prefix->term->type.kind);

@@ -36,8 +36,10 @@ static void hint(planner *p, zf_diag *diag, const char *text) {
 
 // ---- What this target does not lower --------------------------------------------------------------------------
 
+static bool on_host(const planner *p) { return strcmp(p->plan->target, "host") == 0; }
+
 static bool lowered_type(planner *p, zf_type type, zf_span span, const char *path) {
-    const char *what = type.nullable ? "nullable values" : type.kind == ZF_K_STRING ? "strings" : NULL;
+    const char *what = type.kind == ZF_K_STRING ? "strings" : type.nullable && !on_host(p) ? "nullable values" : NULL;
     if (what == NULL) return true;
     zf_diag *diag =
         report(p, ZF_D_NOT_LOWERED, span, "`%s`: %s (%s) are not lowered by target `%s` yet",
@@ -45,6 +47,17 @@ static bool lowered_type(planner *p, zf_type type, zf_span span, const char *pat
     hint(p, diag,
          type.nullable ? "make the column non-nullable, or give its values and its validity as two columns"
                        : "number the strings beforehand and store the numbers");
+    return false;
+}
+
+/// What a stream that no algorithm makes can hold: numbers and booleans.
+static bool storable(planner *p, const zf_graph_edge *edge, zf_span span) {
+    if (edge->stored < 0 || (!edge->type.nullable && edge->type.kind != ZF_K_STRING)) return true;
+    zf_diag *diag = report(p, ZF_D_NOT_LOWERED, span, "stream `%s` is of %s, which cannot be stored as it is", edge->path,
+                           zf_type_name(p->plan->arena, edge->type));
+    hint(p, diag,
+         edge->type.nullable ? "let an algorithm make it of streams of numbers: `nullable` keeps which are null beside the values"
+                             : "let an algorithm make it of streams of numbers: `strings` keeps lengths and bytes");
     return false;
 }
 
@@ -347,7 +360,7 @@ static bool check_lowered(planner *p) {
         good = lowered_node(p, node);
         for (uint32_t s = 0; s < node->inst->stream_count && good; s++) {
             const zf_graph_edge *edge = &graph->edges[node->inputs[s]];
-            good = lowered_type(p, edge->type, node->codec->span, edge->path);
+            good = lowered_type(p, edge->type, node->codec->span, edge->path) && storable(p, edge, node->codec->span);
         }
     }
     return good;

@@ -161,10 +161,6 @@ static void walk_expr(walker *w, const zf_expr *e) {
         if (!e->is_seq) unsupported(w, e->span, "a string");
         add_access(w, e, "slice");
         break;
-    case ZF_X_NULL:
-    case ZF_X_SOME:
-    case ZF_X_IS_NULL:
-    case ZF_X_VALUE: unsupported(w, e->span, "a nullable value"); break;
     case ZF_X_OUT:
     case ZF_X_OUT_POS:
         // `out.len` does not come here: see LEN.

@@ -126,7 +126,7 @@ static void visit(tally *t, uint32_t n, zf_per per, double factor) {
         }
         zf_traffic item = {.edge = edge->index, .is_work = work >= 0, .per = joined};
         if (joined != ZF_PER_DATA) {
-            item.bits = factor * r.elements * (r.bits ? 1 : zf_kind_bits(edge->type.kind));
+            item.bits = factor * r.elements * (r.bits ? 1 : zf_kind_bits(edge->type.kind) + (edge->type.nullable ? 8 : 0));
             if (r.param != NULL) {
                 item.param =
                     *node->path == '\0' ? r.param->name : zf_arena_printf(t->plan->arena, "%s.%s", node->path, r.param->name);

@@ -45,6 +45,13 @@ static const struct {
     {"u32", "rle(rle(rle(bitpack, bitpack), bitpack), bitpack)"},
     {"i64", "dictionary(codes: rle(values: delta, counts: bitpack), entries: delta_stride)"},
     {"u64", "byte_stream_split(dictionary(rle))"},
+    {"u8? i32? f64? bool?", "nullable"},
+    {"i64?", "nullable(validity: rle(plain, bitpack), values: plain)"},
+    {"u16?", "nullable(values: bitpack)"},
+    {"i32?", "nullable(validity: rle, values: delta(bitpack))"},
+    {"date32? bool?", "rle(values: nullable, counts: bitpack)"},
+    {"f32?", "dictionary(codes: bitpack, entries: nullable)"},
+    {"bool?", "plain(values: rle(values: rle(values: nullable, counts: bitpack), counts: bitpack))"},
 };
 
 enum { FAMILIES = sizeof families / sizeof families[0] };

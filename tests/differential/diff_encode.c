@@ -59,7 +59,8 @@ static const zf_column *same_column(const diff_program *p, unsigned level, const
 // ---- What encoders are given ----------------------------------------------------------------------------------
 
 typedef struct source {
-    uint8_t *bytes; // elements one after the other; bool: a byte each
+    uint8_t *bytes;    // elements one after the other; bool: a byte each
+    uint8_t *validity; // nullable: a byte each
     uint64_t rows;
     zf_encode_input input;
 } source;
@@ -69,11 +70,15 @@ static source source_of(const interp_stream *plain) {
     zf_type type = zf_type_strip(interp_stream_type(plain));
     size_t size = type.kind == ZF_K_BOOL ? 1 : zf_kind_size(type.kind);
     s.bytes = calloc(s.rows * size + 64, 1);
+    if (type.nullable) s.validity = calloc(s.rows + 1, 1);
     for (uint64_t r = 0; r < s.rows; r++) {
-        uint64_t bits = interp_stream_bits(plain, r, NULL);
+        bool null;
+        uint64_t bits = interp_stream_bits(plain, r, &null);
         memcpy(s.bytes + r * size, &bits, size);
+        if (type.nullable) s.validity[r] = !null;
     }
-    s.input = (zf_encode_input){.type = type, .values = s.bytes, .rows = s.rows, .part_count = s.rows > 0};
+    s.input =
+        (zf_encode_input){.type = type, .values = s.bytes, .validity = s.validity, .rows = s.rows, .part_count = s.rows > 0};
     return s;
 }
 
@@ -94,6 +99,11 @@ static bool same_stream(const zf_encode_buffer *made, const interp_stream *wante
     zf_kind kind = interp_stream_type(wanted).kind;
     uint64_t count = interp_stream_count(wanted);
     if (made->length != count) return false;
+    for (uint64_t k = 0; made->nullable && k < count; k++) {
+        bool null;
+        interp_stream_bits(wanted, k, &null);
+        if (null == (made->validity[k] != 0)) return false;
+    }
     if (kind != ZF_K_BOOL) return count == 0 || memcmp(made->data, interp_stream_bytes(wanted), interp_stream_size(wanted)) == 0;
     for (uint64_t k = 0; k < count; k++)
         if ((made->data[k] != 0) != (interp_stream_bits(wanted, k, NULL) != 0)) return false;
@@ -243,6 +253,7 @@ static diff_encoded check_level(const diff_program *p, unsigned level, const zf_
     }
     zf_encode_tree_free(tree);
     free(s.bytes);
+    free(s.validity);
     return verdict;
 }
 

@@ -9,6 +9,7 @@
 
 void diff_file_free(diff_file *file) {
     free(file->bytes);
+    free(file->validity);
     free(file->stored);
     *file = (diff_file){0};
 }
@@ -23,6 +24,28 @@ static uint8_t *values_of(const interp_stream *plain) {
         memcpy(values + r * size, &bits, size);
     }
     return values;
+}
+
+static uint8_t *validity_of(const interp_stream *plain) {
+    uint64_t rows = interp_stream_count(plain);
+    if (!interp_stream_type(plain).nullable) return NULL;
+    uint8_t *validity = calloc(rows / 8 + 1, 1);
+    for (uint64_t r = 0; r < rows; r++) {
+        bool null;
+        interp_stream_bits(plain, r, &null);
+        if (!null) validity[r / 8] |= (uint8_t)(1u << (r % 8));
+    }
+    return validity;
+}
+
+bool diff_file_same(const diff_file *file, const interp_stream *plain) {
+    uint64_t rows = interp_stream_count(plain);
+    if (file->size != interp_stream_size(plain)) return false;
+    uint8_t *validity = validity_of(plain);
+    bool same = file->size == 0 || memcmp(file->bytes, interp_stream_bytes(plain), file->size) == 0;
+    if (validity != NULL) same = same && memcmp(file->validity, validity, (rows + 7) / 8) == 0;
+    free(validity);
+    return same;
 }
 
 typedef struct collecting {
@@ -59,7 +82,10 @@ static zf_status decode(zf_context *context, const char *path, const char *colum
         out->size = sizes.values;
         out->bytes = aligned_alloc(64, sizes.values / 64 * 64 + 64);
         memset(out->bytes, 0xa5, sizes.values / 64 * 64 + 64);
-        buffers = (zf_decode_buffers){.values = out->bytes, .workspace = aligned_alloc(64, sizes.workspace / 64 * 64 + 64)};
+        out->validity = aligned_alloc(64, sizes.validity / 64 * 64 + 64);
+        memset(out->validity, 0xa5, sizes.validity / 64 * 64 + 64);
+        buffers = (zf_decode_buffers){
+            .values = out->bytes, .validity = out->validity, .workspace = aligned_alloc(64, sizes.workspace / 64 * 64 + 64)};
         status = zf_decode(container, index, "cpu", NULL, &buffers, &out->stats, error);
         free(buffers.workspace);
     }
@@ -79,8 +105,8 @@ bool diff_file_run(const diff_program *p, const diff_machine *m, unsigned level,
         return false;
     }
     close(file);
-    uint8_t *values = values_of(plain);
-    zf_encode_column source = {.name = column, .values = values};
+    uint8_t *values = values_of(plain), *validity = validity_of(plain);
+    zf_encode_column source = {.name = column, .values = values, .validity = validity};
     zf_encode_options options = {.rows_per_block = rows_per_block, .threads = 1, .overwrite = true};
     zf_status status = zf_encode(p->programs[level], table, &source, 1, interp_stream_count(plain), &options, path, NULL, &error);
     if (status == ZF_OK) status = decode(m->contexts[level], path, column, out, &error);
@@ -89,5 +115,6 @@ bool diff_file_run(const diff_program *p, const diff_machine *m, unsigned level,
     }
     unlink(path);
     free(values);
+    free(validity);
     return status == ZF_OK;
 }

@@ -8,6 +8,7 @@
 typedef struct diff_file {
     uint8_t *bytes; ///< decoded: (rows * bits + 7) / 8 of them
     uint64_t size;
+    uint8_t *validity; ///< nullable columns: (rows + 7) / 8
     zf_decode_stats stats;
     uint8_t *stored; ///< of the file: its blocks, without what the index says in words
     uint64_t stored_size;
@@ -16,6 +17,8 @@ typedef struct diff_file {
 /// Encodes the rows of the only column of table `table`, opens the file anew and decodes it. False with *message.
 bool diff_file_run(const diff_program *p, const diff_machine *m, unsigned level, const char *table, const char *column,
                    const interp_stream *plain, uint64_t rows_per_block, diff_file *out, zf_text *message);
+/// Whether that is the column, bit for bit, with 0 for nulls and spare bits.
+bool diff_file_same(const diff_file *file, const interp_stream *plain);
 void diff_file_free(diff_file *file);
 
 #endif

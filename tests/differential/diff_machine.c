@@ -114,6 +114,7 @@ void diff_set_case(const char *command) {
 
 void diff_result_free(diff_result *result) {
     free(result->bytes);
+    free(result->validity);
     *result = (diff_result){0};
 }
 
@@ -194,6 +195,7 @@ bool diff_lay_out(const zf_decoder *decoder, const interp_block *block, const di
     }
     uint64_t rows = honest[0], plain = 0;
     zf_elements_bytes(rows, zf_element_bits(shape->edges[0].type), &plain);
+    if (shape->edges[0].nullable) plain += (rows + 7) / 8;
     zf_block_data data = {
         .rows = rows, .plain_bytes = plain, .params = params, .counts = honest, .streams = streams, .seeks = seeks};
     zf_error error = {0};
@@ -269,11 +271,18 @@ static void run_host(const diff_call *call, const zf_block_view *view, uint64_t 
     }
     zf_elements_bytes(end - call->begin, bits, &size);
     kb_memory work = kb_guarded(work_bytes, 64), to = kb_guarded(size, bits < 8 ? 1 : bits / 8);
+    bool nullable = decoder->shape.edges[0].nullable;
+    unsigned lead = nullable && call->threads > 1 ? (unsigned)(call->begin % 8) : 0; // as a decode of several blocks has it
+    uint64_t validity_size = nullable ? (end - call->begin + lead + 7) / 8 : 0;
+    kb_memory validity = kb_guarded(validity_size, 1);
     zf_block_run run = {.plan = &decoder->abi,
                         .code = call->code,
                         .view = view,
                         .element = decoder->shape.edges[0].type,
+                        .nullable = nullable,
                         .out = to.data,
+                        .validity = nullable ? validity.data : NULL,
+                        .validity_bit = lead,
                         .begin = call->begin,
                         .end = end,
                         .work = work.data,
@@ -287,15 +296,22 @@ static void run_host(const diff_call *call, const zf_block_view *view, uint64_t 
             failed(out, &error);
         else
             out->kind = DIFF_BYTES;
-        if (!untouched(&work) || !untouched(&to)) fault(out, "generated code wrote before its buffer");
+        if (!untouched(&work) || !untouched(&to) || !untouched(&validity)) fault(out, "generated code wrote before its buffer");
     }
     if (out->kind == DIFF_BYTES) {
         out->bytes = malloc(size + 1);
         out->size = size;
         memcpy(out->bytes, to.data, size);
+        uint64_t rows = end - call->begin, spare = (lead + rows) % 8;
+        if (nullable) {
+            out->validity = calloc(1, validity_size + 1);
+            zf_copy_bits(out->validity, 0, validity.data, lead, rows);
+            if (spare != 0 && validity.data[(lead + rows) / 8] >> spare != 0) fault(out, "spare bits of the validity are set");
+        }
     }
     kb_release(&work);
     kb_release(&to);
+    kb_release(&validity);
 }
 
 // What the GPU made: the emulator's own checks say whether it stayed in its memory.

@@ -8,6 +8,7 @@
 #include "tests/differential/diff_columns.h"
 #include "tests/differential/diff_file.h"
 #include "tests/differential/diff_trials.h"
+#include "tests/interp/interp_internal.h"
 #include "tests/unit/check.h"
 
 typedef unsigned long long ull;
@@ -87,11 +88,6 @@ static void check_case(run *r, diff_case *c, unsigned number, unsigned k, const 
     if (!check_trial(r, c, number, k, t)) check_trial(r, c, number, k, &constant);
 }
 
-static bool same_bytes(const interp_stream *plain, const diff_file *file) {
-    return file->size == interp_stream_size(plain) &&
-           (file->size == 0 || memcmp(file->bytes, interp_stream_bytes(plain), file->size) == 0);
-}
-
 // Several blocks, by the public interface: the last one full, or of one row.
 static void check_file(run *r, const zf_column *column, unsigned number) {
     interp_options options = {.no_verify = true};
@@ -106,7 +102,7 @@ static void check_file(run *r, const zf_column *column, unsigned number) {
     for (uint64_t from = 0; from < interp_stream_count(plain) && taken; from += 4096) {
         interp_stream *part = interp_stream_new(in, interp_stream_type(plain));
         for (uint64_t k = from; k < from + 4096 && k < interp_stream_count(plain); k++)
-            interp_stream_push(part, interp_stream_bits(plain, k, NULL));
+            interp_push_value(part, interp_stream_get(plain, k));
         taken = interp_encode(in, column, part, &tree, &report) == INTERP_OK;
     }
     bool good = diff_file_run(&r->program, &r->machine, number % DIFF_LEVELS, column->table->name, column->name, plain, 4096,
@@ -115,7 +111,7 @@ static void check_file(run *r, const zf_column *column, unsigned number) {
           good ? "taken" : message.data, taken ? "taken" : report.message);
     if (good) {
         r->files++;
-        CHECK(same_bytes(plain, &file), "%s, %s: the file gives other bytes", column->codec_text, data_shape_name(shape));
+        CHECK(diff_file_same(&file, plain), "%s, %s: the file gives other bytes", column->codec_text, data_shape_name(shape));
     }
     diff_file_free(&file);
     zf_text_free(&message);

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define ZF_ABI_VERSION 2
+#define ZF_ABI_VERSION 3
 
 /// A word of a block's descriptor: 64 bits each, filled by the launcher from the block's header. Numbers (of params, stored
 /// streams, edges, trees) are those of docs/format.md.
@@ -46,10 +46,11 @@ typedef struct zf_abi_args {
     uint64_t tiles; ///< tiles of the kernel in this block: at least 1, also where its edge is empty
     uint32_t mode;  ///< zf_abi_mode
     uint32_t reserved;
+    uint8_t *validity; ///< kernels of nullable columns: where bit 0 of the block goes, if it is decoded
 } zf_abi_args;
 
-/// Decodes tiles begin..end: the outputs begin * tile .. min(end * tile, count). Writes those elements only (for bool: whole
-/// bytes, the last one's spare bits 0).
+/// Decodes tiles begin..end: the outputs begin * tile .. min(end * tile, count). Writes those elements only (bits: whole
+/// bytes, the last one's spare bits 0); nullable: 0 where there is no value.
 typedef void (*zf_abi_kernel_fn)(const zf_abi_args *args, uint64_t begin, uint64_t end);
 
 /// The hoisted checks of a block, all kernels of the plan: reports to args->failure. Runs before any kernel.
@@ -63,11 +64,12 @@ typedef struct zf_abi_kernel {
     int32_t tree;  ///< -1, or the number of its seek tree
 } zf_abi_kernel;
 
+/// Elements side by side. Nullable ones are followed, at the next multiple of 64 bytes, by a byte each: 1, or 0 for null.
 typedef struct zf_abi_work {
     uint32_t edge;
-    uint32_t element; ///< bytes an element; 0: bits
-    uint32_t extra;   ///< elements beyond the edge's count
-    uint32_t reserved;
+    uint32_t element;  ///< bytes an element; 0: bits
+    uint32_t extra;    ///< elements beyond the edge's count
+    uint32_t nullable; ///< 1 or 0
 } zf_abi_work;
 
 /// What a field of a seek state holds.

@@ -1,0 +1,117 @@
+"""Columns that are more than their elements: nullable ones, in every form that zfc reads and writes. Usage: test_delivery.py ZFC [unittest arguments]"""
+
+import csv
+import random
+import struct
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+import zfc_case  # noqa: E402
+
+ROWS = 9001  # three blocks of 4096, the last one short; no multiple of 8
+
+
+def bits(flags):
+    """A bitmap, least significant bit first; spare bits are 0."""
+    out = bytearray((len(flags) + 7) // 8)
+    for k, flag in enumerate(flags):
+        out[k // 8] |= bool(flag) << k % 8
+    return bytes(out)
+
+
+class Case(zfc_case.Case):
+    PROGRAM = """table t {
+    a: i32? = nullable(validity: rle(plain, bitpack), values: bitpack);
+    b: bool? = nullable;
+    d: date32? = rle(values: nullable(values: delta), counts: bitpack);
+    n: i64? = nullable(values: bitpack) | plain(nullable);
+}
+"""
+
+    def setUp(self):
+        super().setUp()
+        self.program = self.file("t.zf", self.PROGRAM)
+        self.container = self.dir / "t.zfd"
+
+    def rows(self):
+        """Rows of text: what CSV says of them, None for null."""
+        chosen = random.Random(5)
+        rows, day = [], None
+        for k in range(ROWS):
+            if chosen.random() < 0.3:
+                day = None if chosen.random() < 0.3 else f"{1992 + k % 7}-01-{1 + k % 28:02}"
+            rows.append([None if k // 50 % 3 == 0 else str(chosen.randrange(-5, 1000)),
+                         chosen.choice([None, "true", "false"]), day, None])
+        return rows
+
+    def write(self, name, header, rows):
+        with open(self.dir / name, "w", newline="") as out:
+            out.write(header + "\n")
+            for row in rows:
+                out.write(",".join("" if field is None else field for field in row) + "\n")
+        return self.dir / name
+
+    def read(self, path):
+        with open(path, newline="") as file:
+            return list(csv.reader(file))[1:]
+
+    def encoded(self, *inputs):
+        self.good("encode", "-q", "-f", "--rows-per-block", 4096, "-c", self.program, "-o", self.container, *inputs)
+        self.good("verify", "-q", self.container)
+
+
+class Nulls(Case):
+    def test_an_empty_field_is_null(self):
+        rows = self.rows()
+        self.encoded(self.write("t.csv", "a,b,d,n", rows))
+        wanted = [["" if field is None else field for field in row] for row in rows]
+        for k, (begin, end) in enumerate([(0, ROWS), (1, 2), (4095, 4097), (4093, 8200), (8192, ROWS), (17, 17), (8, ROWS)]):
+            out = self.dir / f"out{k}"
+            self.good("decode", "-q", "--format", "csv", "--rows", f"{begin}..{end}", "-o", out, self.container)
+            self.assertEqual(self.read(out / "t.csv"), wanted[begin:end], f"{begin}..{end}")
+
+    def test_raw_files(self):
+        rows = self.rows()
+        values = struct.pack(f"<{ROWS}i", *(int(row[0] or 7) for row in rows))  # what stands under a null does not matter
+        flags = [row[0] is not None for row in rows]
+        program = self.file("one.zf", "table t { a: i32? = nullable(values: bitpack); }\n")
+        raw, valid = self.file("a.raw", values), self.file("a.valid", bits(flags))
+        self.good("encode", "-q", "-c", program, "-o", self.container, f"a={raw}", f"a.valid={valid}")
+        out = self.dir / "out"
+        self.good("decode", "-q", "-o", out, self.container)
+        self.assertEqual((out / "a.valid").read_bytes(), bits(flags))
+        zeros = struct.pack(f"<{ROWS}i", *(int(row[0] or 0) for row in rows))
+        self.assertEqual((out / "a.i32").read_bytes(), zeros)
+        begin, end = 4091, 8211
+        self.good("decode", "-q", "-o", self.dir / "part", "--rows", f"{begin}..{end}", self.container)
+        self.assertEqual((self.dir / "part" / "a.valid").read_bytes(), bits(flags[begin:end]))
+        self.assertEqual((self.dir / "part" / "a.i32").read_bytes(), zeros[4 * begin:4 * end])
+
+    def test_no_rows_and_only_nulls(self):
+        for count in (0, 1, 8, 4096):
+            self.encoded(self.write("t.csv", "a,b,d,n", [[None] * 4] * count))
+            out = self.dir / f"out{count}"
+            self.good("decode", "-q", "-o", out, self.container)
+            self.assertEqual((out / "a.valid").read_bytes(), bytes((count + 7) // 8))
+            self.assertEqual((out / "n.i64").read_bytes(), bytes(8 * count))
+
+    def test_modules_decode_them(self):
+        rows = self.rows()
+        self.encoded(self.write("t.csv", "a,b,d,n", rows))
+        module = self.dir / "t.zfm"
+        self.good("compile", "-q", "--target", "host", "-o", module, f"{self.program}:t")
+        self.good("decode", "-q", "--format", "csv", "--module", module, "-o", self.dir / "out", self.container)
+        self.assertEqual(self.read(self.dir / "out" / "t.csv"), [["" if field is None else field for field in row] for row in rows])
+
+    def test_where_they_cannot_be(self):
+        program = self.file("p.zf", "table t { a: i32? = plain; }\n")
+        source = self.write("a.csv", "a", [["1"], [None]])
+        self.bad(1, "encode", "-q", "-c", program, "-o", self.container, source, says=["ZF0804", "cannot be stored", "`nullable`"])
+        self.encoded(self.write("t.csv", "a,b,d,n", self.rows()))
+        self.bad(1, "decode", "-q", "--device", "emu", "-o", self.dir / "out", self.container, says=["i32?", "`cpu` decodes it"])
+
+
+if __name__ == "__main__":
+    del sys.argv[1]
+    unittest.main()
