@@ -52,6 +52,16 @@ static const struct {
     {"date32? bool?", "rle(values: nullable, counts: bitpack)"},
     {"f32?", "dictionary(codes: bitpack, entries: nullable)"},
     {"bool?", "plain(values: rle(values: rle(values: nullable, counts: bitpack), counts: bitpack))"},
+    {"f32", "alp"},
+    {"f64", "alp(ints: bitpack, gaps: bitpack)"},
+    {"u8 i16 u32", "pfor"},
+    {"i64", "pfor(bitpack, bitpack, delta)"},
+    {"bool", "set_gaps(rle(bitpack, bitpack))"},
+    {"u32", "members(words: u8[] = plain)"},
+    {"u32", "members(words: u64[] = bitpack)"},
+    {"i32", "gpu_for"},
+    {"date32", "gpu_dfor(block_starts: delta(bitpack))"},
+    {"i32", "rle(values: gpu_dfor, counts: bitpack)"},
 };
 
 enum { FAMILIES = sizeof families / sizeof families[0] };

@@ -21,7 +21,7 @@ zf_kind gen_kind(gen *g) {
 
 // ---- Codecs ---------------------------------------------------------------------------------------------------
 
-enum { ANY = 1, INTEGERS = 2, SIGNED = 4, FLOATS = 8, NUMBERS = INTEGERS | FLOATS };
+enum { ANY = 1, INTEGERS = 2, SIGNED = 4, FLOATS = 8, BOOLS = 16, ONLY_I32 = 32, ONLY_U32 = 64, NUMBERS = INTEGERS | FLOATS };
 enum { SAME, UNSIGNED, AS_U8, AS_U32, AS_I64, WORDS };
 
 // Algorithms of std that a nest is made of, with their streams.
@@ -43,10 +43,17 @@ static const struct {
     {"dictionary", ANY, {{"codes", AS_U32}, {"entries", SAME}}},
     {"byte_stream_split", NUMBERS, {{"bytes", AS_U8}}},
     {"float2int", FLOATS, {{"ints", AS_I64}}},
+    {"alp", FLOATS, {{"ints", AS_I64}, {"gaps", AS_U32}, {"exceptions", SAME}}},
+    {"pfor", INTEGERS, {{"values", SAME}, {"gaps", AS_U32}, {"exceptions", SAME}}},
+    {"set_gaps", BOOLS, {{"gaps", AS_U32}}},
+    {"members", ONLY_U32, {{"words", WORDS}}},
+    {"gpu_for", ONLY_I32, {{"block_starts", AS_U32}, {"data", AS_U32}}},
+    {"gpu_dfor", ONLY_I32, {{"block_starts", AS_U32}, {"data", AS_U32}}},
 };
 
 static bool takes(int set, zf_kind kind) {
     if (set & ANY) return true;
+    if (set & (BOOLS | ONLY_I32 | ONLY_U32)) return kind == (set & BOOLS ? ZF_K_BOOL : set & ONLY_I32 ? ZF_K_I32 : ZF_K_U32);
     if (zf_kind_is_float(kind)) return (set & FLOATS) != 0;
     if (set & SIGNED) return zf_kind_is_signed(kind);
     return (set & INTEGERS) && zf_kind_is_integer(kind);
