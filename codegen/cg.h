@@ -88,6 +88,9 @@ struct zf_cg_env {
     const zf_inst *inst;
     /// Prefers straight code: conditionals with pure arms become selects, checks in them count under cg->v_guard. For tiles.
     bool straight;
+    /// `work` is told what the language counts (V10): iterations of loops that are not bounded, terms of plain reductions, each
+    /// by itself. Otherwise everything that takes time.
+    bool counts_as_written;
 
     /// Value of a param.
     zf_cg_value (*param)(zf_cg *cg, zf_cg_env *env, const zf_port *port);

@@ -55,6 +55,10 @@ typedef struct reduction {
 static void reduce_level(zf_cg *cg, zf_cg_frame *frame, reduction *r, uint32_t level);
 
 static void at_binder(zf_cg *cg, zf_cg_frame *frame, reduction *r, uint32_t level, LLVMValueRef v_k) {
+    const zf_cg_env *env = frame->env;
+    if (env->work != NULL && env->counts_as_written && r->reduce->form == ZF_R_LOOP) {
+        env->work(cg, frame->env, zf_cg_i64(cg, 1), r->span);
+    }
     zf_cg_value k = zf_cg_scalar(zf_type_of(ZF_K_U64), v_k);
     zf_cg_bind(cg, frame, r->reduce->binders[level].local, &k);
     reduce_level(cg, frame, r, level + 1);

@@ -303,7 +303,7 @@ static bool may_leave(const zf_stmt *stmts) {
 }
 
 void zf_cg_range_work(zf_cg *cg, const zf_cg_frame *frame, const zf_cg_range *range, zf_span span) {
-    if (frame->env->work == NULL) return;
+    if (frame->env->work == NULL || frame->env->counts_as_written) return;
     LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntULT, range->v_lo, range->v_hi);
     LLVMValueRef v_count = zf_cg_select(cg, v_some, zf_cg_sub(cg, range->v_hi, range->v_lo), zf_cg_i64(cg, 0));
     if (LLVMIsAConstantInt(v_count) && LLVMConstIntGetZExtValue(v_count) <= FEW) return;
@@ -311,7 +311,7 @@ void zf_cg_range_work(zf_cg *cg, const zf_cg_frame *frame, const zf_cg_range *ra
 }
 
 void zf_cg_bytes_work(zf_cg *cg, const zf_cg_frame *frame, LLVMValueRef v_bytes, zf_span span) {
-    if (frame->env->work == NULL) return;
+    if (frame->env->work == NULL || frame->env->counts_as_written) return;
     LLVMValueRef v_count = LLVMBuildLShr(cg->builder, v_bytes, zf_cg_i64(cg, 6), "");
     if (LLVMIsAConstantInt(v_count) && LLVMConstIntGetZExtValue(v_count) <= FEW) return;
     frame->env->work(cg, frame->env, v_count, span);
@@ -323,7 +323,7 @@ void zf_cg_loop_body(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt, LLVMBas
     LLVMBasicBlockRef bb_outer_break = frame->bb_break, bb_outer_continue = frame->bb_continue;
     frame->bb_break = bb_break;
     frame->bb_continue = bb_continue;
-    bool counted = !stmt->bounded || may_leave(stmt->body);
+    bool counted = !stmt->bounded || (!frame->env->counts_as_written && may_leave(stmt->body));
     if (counted && frame->env->work != NULL) frame->env->work(cg, frame->env, zf_cg_i64(cg, 1), stmt->span);
     zf_cg_stmts(cg, frame, stmt->body);
     frame->bb_break = bb_outer_break;

@@ -20,6 +20,7 @@ static const char *field_name(zf_arena *arena, const zf_graph *graph, const zf_s
     const char *path = graph->nodes[field->node].path;
     if (field->kind == ZF_SEEK_GROUP) return joined(arena, path, "group");
     if (field->kind == ZF_SEEK_OFFSET) return joined(arena, path, "offset");
+    if (field->kind == ZF_SEEK_CHUNK) return joined(arena, path, graph->nodes[field->node].inst->streams[field->stream]->name);
     return joined(arena, path, zf_arena_printf(arena, "scan %u", field->reduce));
 }
 
@@ -42,7 +43,10 @@ static zf_abi_check describe(zf_arena *arena, const zf_graph *graph, const zf_ch
 
 static uint32_t interval_of(const zf_plan *plan, uint32_t tree) {
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
-        if (plan->kernels[k].tree == (int32_t)tree) return plan->kernels[k].tile;
+        const zf_kernel *kernel = &plan->kernels[k];
+        if (kernel->tree != (int32_t)tree) continue;
+        bool chunks = kernel->domain == ZF_DOMAIN_CHUNKS;
+        return chunks ? (uint32_t)plan->graph->nodes[kernel->root].codec->chunk_size : kernel->tile;
     }
     return 0;
 }
@@ -71,8 +75,10 @@ static void describe_plan(decoder *d) {
                                  .extra = work->prefix != NULL ? 1 : 0,
                                  .nullable = work->type.nullable};
     }
-    static const zf_abi_field_kind field_kinds[] = {
-        [ZF_SEEK_GROUP] = ZF_FIELD_GROUP, [ZF_SEEK_OFFSET] = ZF_FIELD_OFFSET, [ZF_SEEK_SCAN] = ZF_FIELD_SCAN};
+    static const zf_abi_field_kind field_kinds[] = {[ZF_SEEK_GROUP] = ZF_FIELD_GROUP,
+                                                    [ZF_SEEK_OFFSET] = ZF_FIELD_OFFSET,
+                                                    [ZF_SEEK_SCAN] = ZF_FIELD_SCAN,
+                                                    [ZF_SEEK_CHUNK] = ZF_FIELD_CHUNK};
     for (uint32_t t = 0; t < plan->tree_count; t++) {
         const zf_seek_tree *tree = &plan->trees[t];
         zf_abi_field *fields = ZF_NEW_ARRAY(arena, zf_abi_field, tree->field_count + 1);
@@ -81,8 +87,11 @@ static void describe_plan(decoder *d) {
             fields[f] =
                 (zf_abi_field){zf_kind_size(field->type), field_name(arena, plan->graph, field), field_kinds[field->kind]};
         }
-        trees[t] = (zf_abi_tree){
-            .edge = tree->edge, .interval = interval_of(plan, t), .field_count = tree->field_count, .fields = fields};
+        trees[t] = (zf_abi_tree){.edge = tree->edge,
+                                 .interval = interval_of(plan, t),
+                                 .directory = tree->fields[0].kind == ZF_SEEK_CHUNK,
+                                 .field_count = tree->field_count,
+                                 .fields = fields};
     }
     for (uint32_t c = 0; c < plan->check_count; c++) checks[c] = describe(arena, plan->graph, &plan->checks[c]);
     for (uint32_t c = 0; c < extra; c++) checks[plan->check_count + c] = describe(arena, plan->graph, &block[c].check);
@@ -126,12 +135,15 @@ static void describe_shape(decoder *d, size_t branch_count) {
     for (uint32_t t = 0; t < abi->tree_count; t++) {
         zf_shape_field *fields = ZF_NEW_ARRAY(arena, zf_shape_field, abi->trees[t].field_count + 1);
         for (uint32_t f = 0; f < abi->trees[t].field_count; f++) {
-            fields[f] = (zf_shape_field){abi->trees[t].fields[f].name, abi->trees[t].fields[f].bytes};
+            const zf_seek_field *field = &d->base.plan->trees[t].fields[f];
+            fields[f] = (zf_shape_field){.name = abi->trees[t].fields[f].name, .bytes = abi->trees[t].fields[f].bytes};
+            if (field->kind == ZF_SEEK_CHUNK) fields[f].edge = graph->nodes[field->node].inputs[field->stream];
         }
         trees[t] = (zf_shape_tree){.edge = abi->trees[t].edge,
                                    .field_count = abi->trees[t].field_count,
                                    .fields = fields,
-                                   .interval = abi->trees[t].interval};
+                                   .interval = abi->trees[t].interval,
+                                   .directory = abi->trees[t].directory != 0};
     }
     d->base.shape = (zf_shape){.branches = graph->branches,
                                .branch_count = (uint32_t)branch_count,

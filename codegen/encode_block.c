@@ -110,12 +110,14 @@ typedef struct flat {
     uint64_t *params, *counts;
     zf_stream_data *streams;
     uint8_t **packed; ///< bitmaps made for bool streams, by stored stream
-    uint32_t param_count, edge_count, stream_count;
+    const zf_encode_node **nodes;
+    uint32_t param_count, edge_count, stream_count, node_count;
     bool unsupported, no_memory;
 } flat;
 
 static void measure(const zf_encode_node *node, flat *f) {
     f->edge_count++;
+    f->node_count++;
     f->param_count += node->codec->inst->param_count;
     for (uint32_t s = 0; s < node->codec->inst->stream_count; s++) {
         if (node->children[s] != NULL) {
@@ -152,6 +154,7 @@ static void store_stream(const zf_encode_buffer *buffer, const zf_port *port, fl
 static void number(const zf_encode_node *node, flat *f) {
     const zf_inst *inst = node->codec->inst;
     f->counts[f->edge_count++] = node->count;
+    f->nodes[f->node_count++] = node;
     if (node->choice->count > 1) f->branches[node->choice->index] = (uint8_t)node->branch;
     for (uint32_t p = 0; p < inst->param_count; p++) f->params[f->param_count++] = node->params[p];
     for (uint32_t s = 0; s < inst->stream_count; s++) {
@@ -169,6 +172,7 @@ static void flat_free(flat *f) {
     free(f->counts);
     free(f->streams);
     free(f->packed);
+    free(f->nodes);
 }
 
 static zf_status flatten(const zf_column *column, const zf_encode_node *tree, flat *f, zf_error *error) {
@@ -178,10 +182,11 @@ static zf_status flatten(const zf_column *column, const zf_encode_node *tree, fl
     f->counts = calloc(f->edge_count + 1u, sizeof *f->counts);
     f->streams = calloc(f->stream_count + 1u, sizeof *f->streams);
     f->packed = calloc(f->stream_count + 1u, sizeof *f->packed);
-    if (!f->branches || !f->params || !f->counts || !f->streams || !f->packed) {
+    f->nodes = calloc(f->node_count + 1u, sizeof *f->nodes);
+    if (!f->branches || !f->params || !f->counts || !f->streams || !f->packed || !f->nodes) {
         return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block");
     }
-    f->param_count = f->edge_count = f->stream_count = 0;
+    f->param_count = f->edge_count = f->stream_count = f->node_count = 0;
     number(tree, f);
     if (f->no_memory) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block");
     if (f->unsupported) {
@@ -230,8 +235,29 @@ static uint64_t most_groups(const zf_decoder *decoder, uint32_t tree, const uint
     return most;
 }
 
-static zf_status seeks_make(const zf_decoder *decoder, const uint64_t *counts, seeks *s, zf_error *error) {
+/// The starts of chunks, as `for c in chunks(x)` left them.
+static zf_status fill_directory(const zf_decoder *decoder, uint32_t tree, const flat *f, zf_seek_data *out, uint64_t *values,
+                                zf_error *error) {
+    const zf_seek_tree *seek = &decoder->plan->trees[tree];
+    const zf_abi_tree *abi = &decoder->abi.trees[tree];
+    uint64_t entries = zf_seek_entries(f->counts[abi->edge], abi->interval), chunks = f->counts[abi->edge] == 0 ? 0 : entries + 1;
+    for (uint32_t k = 0; k < seek->field_count; k++) {
+        const zf_encode_node *node = f->nodes[seek->fields[k].node];
+        const zf_encode_buffer *buffer = &node->streams[seek->fields[k].stream];
+        if (buffer->start_count != chunks) {
+            return zf_raise(error, ZF_E_DECODED_DIFFERS, "`%s` wrote %llu chunks of `%s` where %llu elements want %llu",
+                            node->codec->inst->name, (ull)buffer->start_count, abi->fields[k].name, (ull)f->counts[abi->edge],
+                            (ull)chunks);
+        }
+        if (entries > 0) memcpy(values + k * entries, buffer->starts + 1, entries * sizeof *values);
+    }
+    *out = (zf_seek_data){.interval = abi->interval, .entries = entries, .values = values};
+    return ZF_OK;
+}
+
+static zf_status seeks_make(const zf_decoder *decoder, const flat *f, seeks *s, zf_error *error) {
     const zf_abi_plan *plan = &decoder->abi;
+    const uint64_t *counts = f->counts;
     s->count = plan->tree_count;
     s->data = calloc(plan->tree_count + 1u, sizeof *s->data);
     s->records = calloc(plan->tree_count + 1u, sizeof *s->records);
@@ -240,6 +266,7 @@ static zf_status seeks_make(const zf_decoder *decoder, const uint64_t *counts, s
         s->records[t] = calloc(entries * plan->trees[t].field_count + 1, sizeof(uint64_t));
         if (s->records[t] == NULL) break;
         s->data[t] = (zf_seek_data){.interval = plan->trees[t].interval}; // no entries before they are recorded
+        if (plan->trees[t].directory != 0) ZF_TRY(fill_directory(decoder, t, f, &s->data[t], s->records[t], error));
         if (t + 1 == plan->tree_count) return ZF_OK;
     }
     if (plan->tree_count == 0 && s->data != NULL && s->records != NULL) return ZF_OK;
@@ -350,7 +377,9 @@ static zf_status finish(running *r, flat *f, uint32_t shape, double started, zf_
     seeks s = {0};
     void *bytes = NULL;
     uint64_t size = 0;
-    zf_status status = seeks_make(decoder, f->counts, &s, error);
+    zf_status status = seeks_make(decoder, f, &s, error);
+    bool states = false;
+    for (uint32_t t = 0; t < decoder->abi.tree_count; t++) states = states || decoder->abi.trees[t].directory == 0;
     zf_block_data block = {.rows = r->source->rows,
                            .plain_bytes = r->source->plain_bytes,
                            .shape = shape,
@@ -358,11 +387,12 @@ static zf_status finish(running *r, flat *f, uint32_t shape, double started, zf_
                            .counts = f->counts,
                            .streams = f->streams,
                            .seeks = s.data};
-    if (status == ZF_OK && decoder->abi.tree_count > 0) {
+    if (status == ZF_OK && states) {
         status = lay_and_run(r, &block, ZF_ABI_RECORD, s.records, &bytes, &size, error);
         free(bytes);
         bytes = NULL;
         for (uint32_t t = 0; status == ZF_OK && t < decoder->abi.tree_count; t++) {
+            if (decoder->abi.trees[t].directory != 0) continue;
             uint64_t count = f->counts[decoder->abi.trees[t].edge];
             s.data[t].entries = zf_seek_entries(count, decoder->abi.trees[t].interval);
             s.data[t].values = s.records[t];

@@ -190,7 +190,15 @@ static zf_status report(encoding *e, const zf_encode_node *node) {
 
 static uint64_t stored_bytes(const zf_encode_buffer *buffer) {
     uint64_t bits = buffer->is_text ? 64 * buffer->length + 8 * buffer->text_length : buffer->length * buffer->width;
-    return (bits + 7) / 8 + (buffer->nullable ? (buffer->length + 7) / 8 : 0) + 8 * buffer->start_count;
+    return (bits + 7) / 8 + (buffer->nullable ? (buffer->length + 7) / 8 : 0);
+}
+
+/// What the directory of a stream takes: its entries are as narrow as the last, the largest, allows.
+static uint64_t directory_bytes(const zf_encode_buffer *buffer, const zf_port *port) {
+    if (!port->per_chunk || port->fixed || buffer->start_count < 2) return 0;
+    uint64_t last = buffer->starts[buffer->start_count - 1];
+    unsigned width = last == 0 ? 0 : last <= UINT8_MAX ? 1 : last <= UINT16_MAX ? 2 : last <= UINT32_MAX ? 4 : 8;
+    return (buffer->start_count - 1) * width;
 }
 
 /// About what the seek states of a node take: the exact number is known once it was recorded.
@@ -205,6 +213,7 @@ static zf_status encode_children(encoding *e, zf_encode_node *node) {
     for (uint32_t s = 0; s < codec->inst->stream_count; s++) {
         zf_encode_buffer *buffer = &node->streams[s];
         zf_encode_finish(buffer);
+        node->stored_bytes += directory_bytes(buffer, codec->inst->streams[s]);
         if (codec->streams[s] == NULL) {
             node->stored_bytes += stored_bytes(buffer);
             continue;

@@ -54,6 +54,7 @@ struct zf_lower {
     zf_delivery delivery;     ///< of values that are more than their elements (lower_deliver.c)
     zf_running *runnings;     ///< scans along the kernel's elements
     uint32_t running_count;
+    struct zf_chunk *chunk; ///< that is being walked (lower_chunks.h): a check that fails leaves it; NULL: failures are noted
     // ---- of kernels of accelerators (simt.h)
     bool one_by_one;                     ///< no strips: one thread walks a tile, element by element
     LLVMValueRef v_block;                ///< number of the block in its unit (i64), which failures name; NULL: there is one
@@ -95,9 +96,10 @@ zf_once_check *zf_once_checks(zf_arena *arena, const zf_plan *plan, uint32_t *co
 void zf_lower_kernel_name(uint32_t index, char name[24]);
 #define ZF_LOWER_CHECK_NAME "zf_check"
 
-// ---- By domain: the bodies of tiles (lower_elements.c, lower_groups.c) ----
+// ---- By domain: the bodies of tiles (lower_elements.c, lower_groups.c, lower_chunks.c) ----
 void zf_lower_elements(zf_lower *lower);
 void zf_lower_groups(zf_lower *lower);
+void zf_lower_chunks(zf_lower *lower);
 void zf_lower_prefix(zf_lower *lower); ///< prefix sums, from zf_lower_elements (lower_prefix.c)
 
 // ---- Functions (lower.c) ----

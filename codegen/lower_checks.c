@@ -35,7 +35,7 @@ zf_once_check *zf_once_checks(zf_arena *arena, const zf_plan *plan, uint32_t *co
         for (uint32_t p = 0; p < node->inst->port_count; p++) {
             const zf_port *port = &node->inst->ports[p];
             bool range = port->is_param && port->has_range && !node->codec->param_given[port->slot];
-            bool length = !port->is_param && port->fixed && !port->per_chunk;
+            bool length = !port->is_param && port->fixed;
             if (!range && !length) continue;
             zf_check check = {.violation = range ? 20 : 21, .node = n, .span = port->span, .hoisted = true};
             check.text = zf_arena_printf(arena, range ? "range of %s" : "length of %s", port->name);
@@ -155,11 +155,26 @@ static LLVMValueRef param_ok(zf_lower *lower, zf_lower_env *env, const zf_port *
     return v_ok;
 }
 
+/// Chunks that a node's outputs are cut into.
+static LLVMValueRef chunks_of(zf_lower *lower, const zf_lower_env *env) {
+    const zf_graph_node *node = &lower->graph->nodes[env->node];
+    LLVMValueRef v_size = zf_cg_i64(lower->cg, node->codec->chunk_size);
+    LLVMValueRef v_last =
+        zf_cg_add(lower->cg, zf_lower_count(lower, node->output), zf_cg_i64(lower->cg, node->codec->chunk_size - 1));
+    return LLVMBuildUDiv(lower->cg->builder, v_last, v_size, "");
+}
+
 static LLVMValueRef length_ok(zf_lower *lower, zf_lower_env *env, const zf_port *port) {
     zf_cg *cg = lower->cg;
     zf_cg_value length = zf_cg_eval_expr(cg, &env->env, NULL, port->length, NULL, 0);
     LLVMValueRef v_length = zf_cg_resize(cg, length.v, cg->ty_i64, zf_kind_is_signed(length.type.kind));
-    return zf_cg_icmp(cg, LLVMIntEQ, env->env.length(cg, &env->env, port), v_length);
+    if (!port->per_chunk) return zf_cg_icmp(cg, LLVMIntEQ, env->env.length(cg, &env->env, port), v_length);
+    // So many for every chunk. A product of what edges can have does not wrap.
+    LLVMValueRef v_chunks = chunks_of(lower, env), v_zero = zf_cg_i64(cg, 0);
+    LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntULE, v_length, zf_cg_i64(cg, UINT32_MAX));
+    LLVMValueRef v_all = zf_cg_icmp(cg, LLVMIntEQ, env->env.length(cg, &env->env, port), zf_cg_mul(cg, v_length, v_chunks));
+    v_fits = zf_cg_or(cg, v_fits, zf_cg_icmp(cg, LLVMIntEQ, v_chunks, v_zero));
+    return zf_cg_and(cg, v_fits, v_all);
 }
 
 /// Elements that a node makes, and stored bytes: what bounds how much a block may ask for.
@@ -180,6 +195,8 @@ static LLVMValueRef steps_ok(zf_lower *lower, zf_lower_env *env, const zf_steps 
     LLVMValueRef v_most = zf_cg_mul(cg, size_of_block(lower, env), zf_cg_i64(cg, ZF_STEPS_EACH));
     v_most = zf_cg_add(cg, v_most, zf_cg_i64(cg, ZF_STEPS_BLOCK));
     LLVMValueRef v_count = zf_lower_count(lower, lower->graph->nodes[env->node].output);
+    const zf_inst *inst = env->env.inst;
+    if (inst->pattern == ZF_NON_PARALLEL && inst->lanes == 0) v_count = chunks_of(lower, env); // its body runs once a chunk
     LLVMValueRef v_elements = LLVMBuildUDiv(cg->builder, v_most, zf_cg_i64(cg, steps->decode), "");
     LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntULE, v_count, v_elements);
     if (!env->env.inst->groups.present) return v_ok;

@@ -1,5 +1,6 @@
 // How bodies reach what surrounds them in a kernel: params, indices, elements, bits, checks.
 #include "codegen/lower.h"
+#include "codegen/lower_chunks.h"
 #include "codegen/simt.h"
 
 static zf_lower_env *env_of(zf_cg_env *env) { return (zf_lower_env *)env; }
@@ -67,6 +68,10 @@ static LLVMValueRef check(zf_cg *cg, zf_cg_env *cg_env, LLVMValueRef v_ok, unsig
     if (number < 0) {
         zf_cg_unsupported(cg, span, "the plan has no check V%02u here", violation);
         return v_ok;
+    }
+    if (env->lower->chunk != NULL) {
+        zf_chunk_stop_unless(env->lower, v_ok, (uint32_t)number);
+        return NULL;
     }
     LLVMValueRef v_bad = zf_cg_not(cg, v_ok);
     if (env->v_counts != NULL) v_bad = zf_cg_mask(cg, v_bad, env->v_counts, "checks of groups that are not walked");
@@ -187,7 +192,7 @@ static zf_cg_value element(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LL
         child.near = env->near;
         child.lanes = env->lanes;
         child.lane_k = env->lane_k;
-    } else {
+    } else if (lower->chunk == NULL) {
         // The index may have been substituted by 0 after a failed check, even where the child has no element 0.
         LLVMValueRef v_some = nonempty(lower, child.node);
         child.v_alive = env->v_alive == NULL ? v_some : zf_cg_and(cg, env->v_alive, v_some);
@@ -283,7 +288,7 @@ static bool reduce(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_val
 zf_lower_env zf_lower_env_make(zf_lower *lower, uint32_t node) {
     return (zf_lower_env){
         .env = {.inst = lower->graph->nodes[node].inst,
-                .straight = true,
+                .straight = lower->chunk == NULL,
                 .param = param,
                 .domain = domain,
                 .element = element,

@@ -88,7 +88,7 @@ static zf_status find_column(known_container *known, size_t number, const zf_col
 // The seek interval that the file was written with for these branches; 0 when it has no seek states.
 static uint32_t interval_of(zf_container *container, size_t column, const uint8_t *branches, size_t branch_count) {
     const zf_shape *shape = zf_container_shape_for(container, column, branches, branch_count);
-    return shape != NULL && shape->tree_count > 0 ? shape->trees[0].interval : 0;
+    return shape != NULL ? zf_shape_interval(shape) : 0;
 }
 
 static bool same_target(zf_abi_target a, zf_abi_target b) { return a.family == b.family && a.arch == b.arch; }

@@ -18,7 +18,9 @@ static const zf_cg_target targets[] = {
         .description = "the CPU at hand, by loops that are vectorised",
         .machine = host_machine,
         .kernel = zf_lower_kernel,
-        .lower = {[ZF_DOMAIN_ELEMENTS] = zf_lower_elements, [ZF_DOMAIN_GROUPS] = zf_lower_groups},
+        .lower = {[ZF_DOMAIN_ELEMENTS] = zf_lower_elements,
+                  [ZF_DOMAIN_GROUPS] = zf_lower_groups,
+                  [ZF_DOMAIN_CHUNKS] = zf_lower_chunks},
     },
     {
         .family = ZF_TARGET_EMU,

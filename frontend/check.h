@@ -229,6 +229,8 @@ const char *zf_reduce_name(zf_reduce_op op);
 const char *zf_prim_name(zf_prim prim);
 const char *zf_cursor_name(zf_cursor cursor);
 bool zf_cursor_advances(zf_cursor cursor);
+/// Whether it can leave the chunk (V02).
+bool zf_cursor_is_checked(zf_cursor cursor);
 bool zf_cursor_has_argument(zf_cursor cursor);
 /// The first node with an effect, for diagnostics.
 const zf_expr *zf_find_effect(const zf_expr *expr);

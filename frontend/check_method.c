@@ -39,6 +39,7 @@ static const struct {
 
 const char *zf_cursor_name(zf_cursor cursor) { return cursors[cursor].name; }
 bool zf_cursor_advances(zf_cursor cursor) { return cursors[cursor].advances; }
+bool zf_cursor_is_checked(zf_cursor cursor) { return cursors[cursor].advances && cursor != ZF_C_ALIGN; }
 bool zf_cursor_has_argument(zf_cursor cursor) { return cursors[cursor].has_argument; }
 
 static zf_cursor cursor_of_name(zf_name name) {

@@ -33,9 +33,10 @@ static bool kernel_fits(const zf_abi_plan *plan, const zf_abi_kernel *kernel, co
     bool bits;
     if (kernel->edge >= shape->edge_count || kernel->tile == 0 || kernel->tile > ZF_TILE_MOST) return false;
     if (kernel->tree < -1 || kernel->tree >= (int64_t)plan->tree_count) return false;
-    // A tile's state is an entry of its tree.
+    // A tile's state is an entry of its tree; tiles are whole chunks.
     const zf_abi_tree *tree = kernel->tree < 0 ? NULL : &plan->trees[kernel->tree];
-    if (tree != NULL && (tree->edge != kernel->edge || tree->interval != kernel->tile)) return false;
+    if (tree != NULL && tree->edge != kernel->edge) return false;
+    if (tree != NULL && (tree->directory ? kernel->tile % tree->interval != 0 : tree->interval != kernel->tile)) return false;
     if (kernel->sink == -1) {
         if (kernel->edge != 0) return false;
         bits = shape->edges[0].type == ZF_BOOL;
@@ -57,7 +58,8 @@ zf_status zf_plan_fits(const zf_abi_plan *plan, const zf_shape *shape, zf_error 
     }
     for (uint32_t i = 0; i < plan->tree_count; i++) {
         if (plan->trees[i].edge != shape->trees[i].edge || plan->trees[i].field_count != shape->trees[i].field_count ||
-            !zf_interval_valid(plan->trees[i].interval)) {
+            (plan->trees[i].directory != 0) != shape->trees[i].directory ||
+            !zf_tree_interval_valid(shape->trees[i].directory, plan->trees[i].interval)) {
             return misfit(error, "seek tree", i);
         }
     }
@@ -88,23 +90,26 @@ uint64_t zf_work_buffer_bytes(const zf_abi_work *work, uint64_t count) {
     return __builtin_add_overflow(bytes, (uint64_t)ZF_FORMAT_PADDING, &bytes) ? UINT64_MAX : bytes;
 }
 
-static uint64_t longest_tile(const zf_abi_plan *plan) {
+/// The longest tile of the column's, in a block of so many elements: those of chunks may be far longer than their block.
+static uint64_t longest_tile(const zf_abi_plan *plan, uint64_t count) {
+    enum { LONG = 65536 };
     uint64_t most = 0;
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         if (plan->kernels[k].sink == -1 && plan->kernels[k].tile > most) most = plan->kernels[k].tile;
     }
-    return most;
+    if (most <= LONG || count >= most) return most;
+    return count < LONG ? LONG : count;
 }
 
 /// Of a tile of the column that a range of rows cuts: its values.
-static uint64_t scratch_bytes(const zf_abi_plan *plan, const zf_shape *shape) {
+static uint64_t scratch_bytes(const zf_abi_plan *plan, const zf_shape *shape, uint64_t count) {
     uint64_t bytes = 0;
-    return zf_elements_bytes(longest_tile(plan), zf_element_bits(shape->edges[0].type), &bytes) ? bytes : UINT64_MAX;
+    return zf_elements_bytes(longest_tile(plan, count), zf_element_bits(shape->edges[0].type), &bytes) ? bytes : UINT64_MAX;
 }
 
 /// The same: its validity.
-static uint64_t scratch_validity_bytes(const zf_abi_plan *plan, const zf_shape *shape) {
-    return shape->edges[0].nullable ? (longest_tile(plan) + 7) / 8 : 0;
+static uint64_t scratch_validity_bytes(const zf_abi_plan *plan, const zf_shape *shape, uint64_t count) {
+    return shape->edges[0].nullable ? (longest_tile(plan, count) + 7) / 8 : 0;
 }
 
 zf_status zf_plan_work_bytes(const zf_abi_plan *plan, const zf_shape *shape, const uint64_t *counts, uint64_t *bytes,
@@ -112,8 +117,8 @@ zf_status zf_plan_work_bytes(const zf_abi_plan *plan, const zf_shape *shape, con
     uint64_t total = 0;
     take(&total, UINT64_C(8) * plan->slot_count);
     take(&total, sizeof(void *) * (uint64_t)plan->work_count);
-    take(&total, scratch_bytes(plan, shape));
-    take(&total, scratch_validity_bytes(plan, shape));
+    take(&total, scratch_bytes(plan, shape, counts[0]));
+    take(&total, scratch_validity_bytes(plan, shape, counts[0]));
     for (uint32_t w = 0; w < plan->work_count; w++) {
         uint64_t size = zf_work_buffer_bytes(&plan->works[w], counts[plan->works[w].edge]);
         if (total != UINT64_MAX) take(&total, size);
@@ -280,9 +285,8 @@ zf_status zf_seeks_fit(const zf_abi_plan *plan, const zf_block_view *view, bool 
     for (uint32_t t = 0; t < plan->tree_count; t++) {
         uint32_t interval = plan->trees[t].interval;
         if (view->seeks[t].interval != interval) {
-            zf_status status =
-                zf_raise(error, ZF_E_SEEK_INTERVAL, "the block has a seek state every %u elements, the code wants %u",
-                         view->seeks[t].interval, interval);
+            zf_status status = zf_raise(error, ZF_E_SEEK_INTERVAL, "the block has a %s every %u elements, the code wants %u",
+                                        plan->trees[t].directory ? "chunk" : "seek state", view->seeks[t].interval, interval);
             return zf_fail_place(error, status, "%s", where);
         }
         uint64_t entries = zf_seek_entries(view->counts[view->shape->trees[t].edge], interval);
@@ -335,8 +339,8 @@ zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error) {
     uint64_t total = 0;
     uint64_t *slots = (uint64_t *)(void *)(work + take(&total, UINT64_C(8) * plan->slot_count));
     void **buffers = (void **)(void *)(work + take(&total, sizeof(void *) * (uint64_t)plan->work_count));
-    uint8_t *scratch = work + take(&total, scratch_bytes(plan, view->shape));
-    uint8_t *scratch_validity = work + take(&total, scratch_validity_bytes(plan, view->shape));
+    uint8_t *scratch = work + take(&total, scratch_bytes(plan, view->shape, view->counts[0]));
+    uint8_t *scratch_validity = work + take(&total, scratch_validity_bytes(plan, view->shape, view->counts[0]));
     for (uint32_t s = 0; s < plan->slot_count; s++) slots[s] = zf_slot_value(&plan->slots[s], view);
     for (uint32_t w = 0; w < plan->work_count; w++) {
         buffers[w] = work + take(&total, zf_work_buffer_bytes(&plan->works[w], view->counts[plan->works[w].edge]));
@@ -360,7 +364,7 @@ zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error) {
     }
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         const zf_abi_kernel *kernel = &plan->kernels[k];
-        bool records = record && kernel->tree >= 0;
+        bool records = record && kernel->tree >= 0 && plan->trees[kernel->tree].directory == 0;
         unsigned threads = records ? 1 : run->threads;
         args.tiles = zf_tile_count(kernel, view);
         args.mode = records ? ZF_ABI_RECORD : ZF_ABI_DECODE;

@@ -6,7 +6,7 @@
 
 enum {
     ZF_WORK_ALIGNMENT = 64,
-    ZF_TILE_MOST = 1 << 20, ///< elements a tile
+    ZF_TILE_MOST = 1 << 27, ///< elements a tile: eight of the longest chunks
 };
 
 /// Whether the plan, which its provider made, speaks of this shape only: every number in it is checked here once, so that a

@@ -27,13 +27,15 @@ typedef struct zf_shape_edge {
 typedef struct zf_shape_field {
     const char *name; ///< "group", "offset", "scan 0", after the node's path
     uint32_t bytes;   ///< widest entry
+    uint32_t edge;    ///< of a directory: the stream whose chunks begin there
 } zf_shape_field;
 
 typedef struct zf_shape_tree {
     uint32_t edge;
     uint32_t field_count;
     const zf_shape_field *fields;
-    uint32_t interval; ///< A, when read from a file; a writer takes it from the shape's first block
+    uint32_t interval; ///< A, when read from a file; a writer takes it from the shape's first block. Or the outputs of a chunk
+    bool directory;    ///< of chunks; else of seek states
 } zf_shape_tree;
 
 typedef struct zf_shape {
@@ -44,6 +46,8 @@ typedef struct zf_shape {
     const zf_shape_tree *trees;
 } zf_shape;
 
+/// The interval of its seek states; 0 where it has none, or no block has the shape.
+ZF_PRIVATE_API uint32_t zf_shape_interval(const zf_shape *shape);
 /// Whether the shape is that of blocks that took these branches.
 ZF_PRIVATE_API bool zf_shape_has_branches(const zf_shape *shape, const uint8_t *branches, size_t count);
 /// Whether two shapes have the same branches, params, edges and trees (names of algorithms and intervals aside). A source of
@@ -59,8 +63,8 @@ typedef struct zf_stream_data {
 } zf_stream_data;
 
 typedef struct zf_seek_data {
-    uint32_t interval;      ///< A
-    uint64_t entries;       ///< tiles - 1, or 0
+    uint32_t interval;      ///< A, or the outputs of a chunk
+    uint64_t entries;       ///< tiles (chunks) - 1, or 0; states may be left out, a directory may not
     const uint64_t *values; ///< entry e of field f at [f * entries + e]
     uint64_t most_groups;   ///< that any tile touches; 0 when it has no groups
 } zf_seek_data;

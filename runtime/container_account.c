@@ -49,8 +49,8 @@ static zf_status tell_block(teller *t, zf_container *c, const placed *where, zf_
         const zf_seek_view *seek = &view.seeks[k];
         for (uint32_t f = 0; f < shape->trees[k].field_count; f++) {
             if (seek->widths[f] == 0) continue;
-            tell(t, where->offset + seek->offsets[f], seek->entries * seek->widths[f], "seek", column, block,
-                 shape->trees[k].fields[f].name);
+            tell(t, where->offset + seek->offsets[f], seek->entries * seek->widths[f],
+                 shape->trees[k].directory ? "directory" : "seek", column, block, shape->trees[k].fields[f].name);
         }
     }
     tell(t, where->offset + view.bytes, 0, "", column, block, "");

@@ -112,18 +112,50 @@ static zf_status check_streams(check *c, const uint8_t *rows, uint64_t size, zf_
     return ZF_OK;
 }
 
+static const char *edge_name(const zf_shape *shape, uint32_t edge) {
+    return shape->edges[edge].path[0] != 0 ? shape->edges[edge].path : "(column)";
+}
+
+/// Chunks stand in order and inside their stream: kernels rely on it.
+static zf_status check_directory(check *c, const zf_block_view *view, uint32_t t, uint32_t f) {
+    const zf_shape_field *field = &c->shape->trees[t].fields[f];
+    const zf_seek_view *seek = &view->seeks[t];
+    uint64_t before = 0, count = view->counts[field->edge], width = seek->widths[f];
+    const uint8_t *at = view->base + seek->offsets[f];
+    for (uint64_t e = 0; width > 0 && e < seek->entries; e++, at += width) {
+        uint64_t start = 0;
+        memcpy(&start, at, width); // little-endian
+        if (start < before || start > count) {
+            return REFUSE_AT(c, ZF_E_V22, at - view->base,
+                             "V22: chunk %llu of `%s` starts at element %llu of stream `%s`, %s %llu", (ull)(e + 1),
+                             edge_name(c->shape, c->shape->trees[t].edge), (ull)start, edge_name(c->shape, field->edge),
+                             start < before ? "the one before at" : "which has", (ull)(start < before ? before : count));
+        }
+        before = start;
+    }
+    return ZF_OK;
+}
+
 static zf_status check_seeks(check *c, const uint8_t *trees, const uint8_t *fields, uint64_t size, zf_placing *placing,
                              zf_block_view *view, uint64_t *offsets, uint8_t *widths) {
     const zf_shape *shape = c->shape;
     for (uint32_t t = 0; t < shape->tree_count; t++, trees += ZF_BLOCK_TREE_BYTES) {
         const zf_shape_tree *tree = &shape->trees[t];
         zf_seek_view *seek = &view->seeks[t];
-        *seek = (zf_seek_view){zf_load32(trees), zf_load64(trees + 8), zf_load64(trees + 16), offsets, widths};
-        if (zf_load32(trees + 4) != tree->field_count || !zf_interval_valid(seek->interval)) {
-            return REFUSE(c, ZF_E_BLOCK_HEADER, "seek tree %u has %u fields and a state every %u elements", t,
-                          zf_load32(trees + 4), seek->interval);
+        uint32_t interval = zf_load32(trees) & ~ZF_FORMAT_DIRECTORY;
+        bool directory = (zf_load32(trees) & ZF_FORMAT_DIRECTORY) != 0;
+        *seek = (zf_seek_view){interval, zf_load64(trees + 8), zf_load64(trees + 16), offsets, widths};
+        if (directory != tree->directory || zf_load32(trees + 4) != tree->field_count ||
+            !zf_tree_interval_valid(directory, interval)) {
+            return REFUSE(c, ZF_E_BLOCK_HEADER, "%s %u has %u fields and %s every %u elements",
+                          directory ? "chunk directory" : "seek tree", t, zf_load32(trees + 4), directory ? "a chunk" : "a state",
+                          interval);
         }
-        uint64_t entries = zf_seek_entries(view->counts[tree->edge], seek->interval);
+        uint64_t entries = zf_seek_entries(view->counts[tree->edge], interval);
+        if (directory && seek->entries != entries) {
+            return REFUSE(c, ZF_E_V22, "V22: the chunk directory of `%s` has %llu entries for %llu elements in chunks of %u",
+                          edge_name(shape, tree->edge), (ull)seek->entries, (ull)view->counts[tree->edge], interval);
+        }
         if (seek->entries != 0 && seek->entries != entries) {
             return REFUSE(c, ZF_E_V23, "V23: seek tree %u has %llu states where its edge wants %llu", t, (ull)seek->entries,
                           (ull)entries);
@@ -134,7 +166,7 @@ static zf_status check_seeks(check *c, const uint8_t *trees, const uint8_t *fiel
             if (!known || width > tree->fields[f].bytes || (width > 0 && seek->entries == 0)) {
                 return REFUSE(c, ZF_E_BLOCK_HEADER, "seek field %s has %llu bytes an entry", tree->fields[f].name, (ull)width);
             }
-            // entries are at most 2^32 / 256, so that this product cannot overflow
+            // entries are at most 2^32, so that this product cannot overflow
             bytes = seek->entries * width;
             if (width > 0 && (bytes > size || !zf_placing_add(placing, ZF_FORMAT_FIELD_ALIGNMENT, bytes, &wanted))) {
                 return REFUSE(c, ZF_E_BLOCK_HEADER, "seek field %s leaves the block", tree->fields[f].name);
@@ -145,6 +177,7 @@ static zf_status check_seeks(check *c, const uint8_t *trees, const uint8_t *fiel
             }
             *offsets = offset;
             *widths = (uint8_t)width;
+            if (directory) ZF_TRY(check_directory(c, view, t, f));
         }
     }
     return ZF_OK;

@@ -36,9 +36,12 @@ enum {
     ZF_ROWS_MULTIPLE = 4096, ///< rows per block are a multiple of it
     ZF_INTERVAL_LEAST = 256,
     ZF_INTERVAL_MOST = 65536,
+    ZF_CHUNK_MOST = 1 << 24,  ///< outputs of a chunk
     ZF_NAME_MOST = 4096,      ///< bytes of a path or type's name
     ZF_IDENTIFIER_MOST = 255, ///< bytes of a table's or column's name: what a file's name can hold
 };
+/// Set in the interval of a tree that is a directory of chunks; the other bits are the outputs of a chunk.
+#define ZF_FORMAT_DIRECTORY UINT32_C(0x80000000)
 #define ZF_ROWS_PER_BLOCK_MOST (UINT64_C(1) << 31)
 #define ZF_EDGE_ELEMENTS_MOST (UINT64_C(1) << 32)
 #define ZF_COLUMNS_MOST (UINT32_C(1) << 20)
@@ -106,11 +109,15 @@ static inline bool zf_placing_size(const zf_placing *placing, uint64_t *size) {
     return zf_align_up(placing->end, ZF_FORMAT_ALIGNMENT, size);
 }
 
-/// Seek states of a tree with `count` outputs: one per tile but the first.
+/// Seek states of a tree with `count` outputs: one per tile but the first. Entries of a directory: one per chunk but the first.
 static inline uint64_t zf_seek_entries(uint64_t count, uint32_t interval) { return count == 0 ? 0 : (count - 1) / interval; }
 
 static inline bool zf_interval_valid(uint32_t interval) {
     return interval >= ZF_INTERVAL_LEAST && interval <= ZF_INTERVAL_MOST && (interval & (interval - 1)) == 0;
+}
+
+static inline bool zf_tree_interval_valid(bool directory, uint32_t interval) {
+    return directory ? interval >= 1 && interval <= ZF_CHUNK_MOST : zf_interval_valid(interval);
 }
 
 /// What is wrong with a shape's own numbers, or NULL: stored streams in order of edges, trees on edges, limits.

@@ -163,13 +163,17 @@ static void read_shape(reader *r, const zf_index_column *column, zf_index_shape 
     zf_shape_tree *trees = new_array(r, shape->tree_count, 12, sizeof *trees);
     for (uint32_t t = 0; r->fault == NULL && t < shape->tree_count; t++) {
         trees[t].edge = read32(r);
-        trees[t].interval = read32(r);
+        uint32_t interval = read32(r);
+        trees[t].directory = (interval & ZF_FORMAT_DIRECTORY) != 0;
+        trees[t].interval = interval &= ~ZF_FORMAT_DIRECTORY;
         trees[t].field_count = read32(r);
-        if (trees[t].interval != 0 && !zf_interval_valid(trees[t].interval)) fail_at(r, "an impossible seek interval", r->at);
+        if (interval != 0 && !zf_tree_interval_valid(trees[t].directory, interval))
+            fail_at(r, "an impossible seek interval", r->at);
         zf_shape_field *fields = new_array(r, trees[t].field_count, 5, sizeof *fields);
         for (uint32_t f = 0; r->fault == NULL && f < trees[t].field_count; f++) {
             fields[f].name = read_name(r);
             fields[f].bytes = read8(r);
+            fields[f].edge = trees[t].directory ? read32(r) : 0;
         }
         trees[t].fields = fields;
     }

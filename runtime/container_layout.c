@@ -45,11 +45,12 @@ static zf_status check_data(const zf_shape *shape, const zf_block_data *block, z
     }
     for (uint32_t t = 0; t < shape->tree_count; t++) {
         const zf_seek_data *seek = &block->seeks[t];
-        if (!zf_interval_valid(seek->interval)) {
+        bool directory = shape->trees[t].directory;
+        if (!zf_tree_interval_valid(directory, seek->interval)) {
             return zf_raise(error, ZF_E_INTERNAL, "a seek interval of %u", seek->interval);
         }
         uint64_t entries = zf_seek_entries(block->counts[shape->trees[t].edge], seek->interval);
-        if (seek->entries != 0 && seek->entries != entries) {
+        if ((directory || seek->entries != 0) && seek->entries != entries) {
             return zf_raise(error, ZF_E_INTERNAL, "%llu seek states where the tiles want %llu", (unsigned long long)seek->entries,
                             (unsigned long long)entries);
         }
@@ -86,7 +87,7 @@ zf_status zf_block_layout(const zf_shape *shape, const zf_block_data *block, voi
     for (uint32_t t = 0; t < shape->tree_count; t++) {
         const zf_seek_data *seek = &block->seeks[t];
         uint8_t *row = trees + ZF_BLOCK_TREE_BYTES * (size_t)t;
-        zf_store32(row, seek->interval);
+        zf_store32(row, seek->interval | (shape->trees[t].directory ? ZF_FORMAT_DIRECTORY : 0));
         zf_store32(row + 4, shape->trees[t].field_count);
         zf_store64(row + 8, seek->entries);
         zf_store64(row + 16, seek->most_groups);

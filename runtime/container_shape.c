@@ -31,6 +31,7 @@ const char *zf_shape_fault(const zf_shape *shape) {
         for (uint32_t f = 0; f < tree->field_count; f++) {
             uint32_t bytes = tree->fields[f].bytes;
             if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) return "a seek field of an impossible width";
+            if (tree->directory && tree->fields[f].edge >= shape->edge_count) return "a chunk directory of no stream";
         }
     }
     return NULL;
@@ -41,11 +42,18 @@ static bool same_edge(const zf_shape_edge *a, const zf_shape_edge *b) {
 }
 
 static bool same_tree(const zf_shape_tree *a, const zf_shape_tree *b) {
-    if (a->edge != b->edge || a->field_count != b->field_count) return false;
+    if (a->edge != b->edge || a->field_count != b->field_count || a->directory != b->directory) return false;
     for (uint32_t f = 0; f < a->field_count; f++) {
         if (a->fields[f].bytes != b->fields[f].bytes) return false;
+        if (a->directory && a->fields[f].edge != b->fields[f].edge) return false;
     }
     return true;
+}
+
+uint32_t zf_shape_interval(const zf_shape *shape) {
+    for (uint32_t t = 0; t < shape->tree_count; t++)
+        if (!shape->trees[t].directory) return shape->trees[t].interval;
+    return 0;
 }
 
 bool zf_shape_has_branches(const zf_shape *shape, const uint8_t *branches, size_t count) {

@@ -162,7 +162,8 @@ static bool copy_shape(zf_arena *arena, const zf_shape *from, zf_index_shape *ou
         zf_shape_field *fields = ZF_NEW_ARRAY(arena, zf_shape_field, (size_t)from->trees[t].field_count + 1);
         if (fields == NULL) return false;
         for (uint32_t f = 0; f < from->trees[t].field_count; f++) {
-            fields[f] = (zf_shape_field){copy_text(arena, from->trees[t].fields[f].name), from->trees[t].fields[f].bytes};
+            fields[f] = from->trees[t].fields[f];
+            fields[f].name = copy_text(arena, fields[f].name);
             if (fields[f].name == NULL) return false;
         }
         trees[t] = from->trees[t];
@@ -257,7 +258,7 @@ static zf_status enter_block(zf_writer *writer, size_t column, uint32_t shape, c
         counts + UINT64_C(8) * known->shape.edge_count + (uint64_t)ZF_BLOCK_STREAM_BYTES * known->shape.stored_count;
     zf_shape_tree *trees = (zf_shape_tree *)known->shape.trees; // the writer's own copy
     for (uint32_t t = 0; t < known->shape.tree_count; t++) {
-        uint32_t interval = zf_load32(rows_of_trees + ZF_BLOCK_TREE_BYTES * (size_t)t);
+        uint32_t interval = zf_load32(rows_of_trees + ZF_BLOCK_TREE_BYTES * (size_t)t) & ~ZF_FORMAT_DIRECTORY;
         if (trees[t].interval == 0) trees[t].interval = interval;
         if (trees[t].interval != interval) {
             return zf_raise(error, ZF_E_INTERNAL, "column %.128s has seek points at two intervals", entry->name);

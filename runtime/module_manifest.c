@@ -108,14 +108,16 @@ static void code_shape(coder *c, zf_shape *s) {
         i32(c, &edge[i].stored);
     }
     u32(c, &s->stored_count);
-    LIST(c, zf_shape_tree, tree, s->trees, s->tree_count, 12);
+    LIST(c, zf_shape_tree, tree, s->trees, s->tree_count, 13);
     for (uint32_t i = 0; i < s->tree_count; i++) {
         u32(c, &tree[i].edge);
         u32(c, &tree[i].interval);
-        LIST(c, zf_shape_field, field, tree[i].fields, tree[i].field_count, 8);
+        flag(c, &tree[i].directory);
+        LIST(c, zf_shape_field, field, tree[i].fields, tree[i].field_count, 12);
         for (uint32_t f = 0; f < tree[i].field_count; f++) {
             name(c, &field[f].name);
             u32(c, &field[f].bytes);
+            u32(c, &field[f].edge);
         }
     }
 }
@@ -133,11 +135,12 @@ static void code_check(coder *c, zf_abi_check *check) {
 static void code_tree(coder *c, zf_abi_tree *tree) {
     u32(c, &tree->edge);
     u32(c, &tree->interval);
+    tree->directory = choice(c, tree->directory, 1);
     LIST(c, zf_abi_field, field, tree->fields, tree->field_count, 12);
     for (uint32_t f = 0; f < tree->field_count; f++) {
         u32(c, &field[f].bytes);
         name(c, &field[f].name);
-        field[f].kind = (zf_abi_field_kind)choice(c, field[f].kind, ZF_FIELD_SCAN);
+        field[f].kind = (zf_abi_field_kind)choice(c, field[f].kind, ZF_FIELD_CHUNK);
     }
 }
 
@@ -166,7 +169,7 @@ static void code_plan(coder *c, zf_abi_plan *p) {
         u32(c, &work[i].extra);
         work[i].nullable = choice(c, work[i].nullable, 1);
     }
-    LIST(c, zf_abi_tree, tree, p->trees, p->tree_count, 12);
+    LIST(c, zf_abi_tree, tree, p->trees, p->tree_count, 16);
     for (uint32_t i = 0; i < p->tree_count; i++) code_tree(c, &tree[i]);
     LIST(c, uint32_t, shaping, p->shaping, p->shaping_count, 4);
     for (uint32_t i = 0; i < p->shaping_count; i++) u32(c, &shaping[i]);

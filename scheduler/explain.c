@@ -145,7 +145,13 @@ static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
     }
     zf_text_printf(out, "\n    tile    %u outputs, <L,S,C> = <%u,%u,%u>", kernel->tile, kernel->geometry.l, kernel->geometry.s,
                    kernel->geometry.c);
-    if (kernel->tree >= 0) {
+    if (kernel->domain == ZF_DOMAIN_CHUNKS) {
+        zf_text_printf(out, "; chunks of %u", (unsigned)graph->nodes[kernel->root].codec->chunk_size);
+        if (kernel->tree >= 0) {
+            uint32_t streams = plan->trees[kernel->tree].field_count;
+            zf_text_printf(out, ", a directory of %u stream%s", streams, streams == 1 ? "" : "s");
+        }
+    } else if (kernel->tree >= 0) {
         const zf_seek_tree *tree = &plan->trees[kernel->tree];
         uint32_t bytes = 0;
         for (uint32_t f = 0; f < tree->field_count; f++) bytes += zf_kind_size(tree->fields[f].type);

@@ -67,13 +67,14 @@ static bool lowered_node(planner *p, const zf_graph_node *node) {
     zf_span span = node->codec->span;
     const char *name = inst->name;
     zf_diag *diag = NULL;
-    if (inst->pattern == ZF_NON_PARALLEL) {
-        diag = report(p, ZF_D_NOT_LOWERED, span, "`%s` is non_parallel, which target `%s` does not lower yet", name,
-                      p->plan->target);
-        hint(p, diag, "fully_parallel and group_parallel algorithms are lowered: compose those instead");
+    bool chunks = inst->pattern == ZF_NON_PARALLEL;
+    if (chunks && strcmp(p->plan->target, "host") != 0) {
+        diag = report(p, ZF_D_NOT_LOWERED, span, "`%s` is non_parallel, which target `%s` does not lower", name, p->plan->target);
+        hint(p, diag,
+             "non_parallel algorithms run on the CPU: name that device, or compose fully_parallel and group_parallel ones");
         return false;
     }
-    if (inst->reads_out || sites->unsupported != NULL) {
+    if ((inst->reads_out && !chunks) || sites->unsupported != NULL) {
         const char *what = sites->unsupported != NULL ? sites->unsupported : "a body that reads `out`";
         diag =
             report(p, ZF_D_NOT_LOWERED, span, "`%s` uses %s, which target `%s` does not lower yet", name, what, p->plan->target);
@@ -117,6 +118,8 @@ static void place(planner *p, const zf_graph_edge *edge) {
         *reason = "asked to materialise everything";
     } else if (edge->port->bitwise) {
         *reason = "bits are read from memory: materialised";
+    } else if (producer->pattern == ZF_NON_PARALLEL) {
+        *reason = "made in chunks: materialised";
     } else if (edge->decision == ZF_EDGE_FUSED && keeps_state(producer)) {
         *reason = "fused steps one level deep: materialised";
     } else if (edge->decision == ZF_EDGE_FUSED) {
@@ -165,7 +168,11 @@ static void set_geometry(planner *p, zf_kernel *kernel, bool ordered) {
         unsigned size = zf_kind_size(type.kind);
         kernel->geometry.c = type.kind == ZF_K_BOOL || size == 0 ? 8 : 16 / size;
     }
-    // What keeps a state is tiled by its seek interval, whatever the geometry of the loop inside.
+    // What keeps a state is tiled by its seek interval, whatever the geometry of the loop inside; chunks are tiles of their own.
+    if (kernel->domain == ZF_DOMAIN_CHUNKS) {
+        kernel->tile = zf_chunk_tile(p->graph, kernel->root);
+        return;
+    }
     kernel->tile = ordered ? p->interval : kernel->geometry.l * kernel->geometry.s * kernel->geometry.c;
 }
 
@@ -225,7 +232,9 @@ static void make_kernels(planner *p, uint32_t root, uint32_t edge) {
         if (reduce != NULL && reduce->form == ZF_R_PREFIX) make_prefix_kernel(p, node, reduce);
     }
     zf_kernel *kernel = add_kernel(p, root, edge);
-    kernel->domain = node->inst->pattern == ZF_GROUP_PARALLEL ? ZF_DOMAIN_GROUPS : ZF_DOMAIN_ELEMENTS;
+    kernel->domain = node->inst->pattern == ZF_GROUP_PARALLEL ? ZF_DOMAIN_GROUPS
+                     : node->inst->pattern == ZF_NON_PARALLEL ? ZF_DOMAIN_CHUNKS
+                                                              : ZF_DOMAIN_ELEMENTS;
     kernel->nodes = nodes;
     kernel->node_count = node_count;
     kernel->store_first = node->inst->reads_out;
@@ -276,6 +285,8 @@ static bool make_trees(planner *p) {
                 tree.fields = ZF_NEW(plan->arena, zf_seek_field);
                 tree.fields[tree.field_count++] = (zf_seek_field){
                     .kind = ZF_SEEK_SCAN, .node = n, .reduce = kernel->prefix->index, .type = kernel->prefix->term->type.kind};
+            } else if (kernel->domain == ZF_DOMAIN_CHUNKS) {
+                tree.field_count = zf_chunk_fields(plan, n, &tree.fields);
             } else {
                 tree.field_count = zf_seek_fields_of(p->graph, &p->sites[n], n, p->interval, NULL);
                 tree.fields = ZF_NEW_ARRAY(plan->arena, zf_seek_field, tree.field_count + 1);
@@ -284,7 +295,7 @@ static bool make_trees(planner *p) {
             if (tree.field_count == 0) continue;
             uint32_t bytes = 0;
             for (uint32_t f = 0; f < tree.field_count; f++) bytes += zf_kind_size(tree.fields[f].type);
-            if (bytes > ZF_SEEK_STATE_BYTES) {
+            if (bytes > ZF_SEEK_STATE_BYTES && kernel->domain != ZF_DOMAIN_CHUNKS) {
                 zf_diag *diag = report(p, ZF_D_SEEK_STATE, p->graph->nodes[n].codec->span,
                                        "the seek state of `%s` has %u bytes, more than %d", p->graph->nodes[n].inst->name, bytes,
                                        ZF_SEEK_STATE_BYTES);

@@ -18,13 +18,15 @@ typedef enum zf_seek_kind {
     ZF_SEEK_GROUP,  ///< g of a group node
     ZF_SEEK_OFFSET, ///< o, the offset in g
     ZF_SEEK_SCAN,   ///< accumulator of scan `reduce` of a node
+    ZF_SEEK_CHUNK,  ///< of a directory: where a chunk of a node starts in its stream `stream`
 } zf_seek_kind;
 
 typedef struct zf_seek_field {
     zf_seek_kind kind;
     uint32_t node;
     uint32_t reduce; ///< SCAN: zf_reduce.index
-    zf_kind type;    ///< of the accumulator; u64 for GROUP and OFFSET
+    uint32_t stream; ///< CHUNK: slot
+    zf_kind type;    ///< of the accumulator; u64 for the others
 } zf_seek_field;
 
 /// An access that is checked once per block, on the host, before any kernel runs (V01). Its index (and count of bits) never
@@ -73,13 +75,14 @@ typedef struct zf_kernel {
     uint32_t *nodes; ///< all nodes that it evaluates, root first
     uint32_t node_count;
     int32_t tree;  ///< number of the seek tree, or -1 when it needs no state
-    uint32_t tile; ///< outputs a tile: A for ordered ones
+    uint32_t tile; ///< outputs a tile: A for ordered ones, whole chunks for those of chunks
     zf_geometry geometry;
     bool store_first;  ///< the body reads `out`
     int32_t end_check; ///< number of its V09, or -1: `tree` is -1
 } zf_kernel;
 
-/// A tree with a state: what the file keeps every A outputs of `edge`.
+/// A tree with a state: what the file keeps every A outputs of `edge`. Or the directory of a non_parallel kernel, whose fields
+/// all are CHUNK: what it keeps for every chunk.
 typedef struct zf_seek_tree {
     uint32_t edge;
     zf_seek_field *fields;

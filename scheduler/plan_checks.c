@@ -141,6 +141,7 @@ bool zf_plan_add_checks(zf_plan *plan, const zf_sites *sites, zf_diags *diags) {
         }
         for (uint32_t k = 0; k < plan->kernel_count; k++) {
             if (plan->kernels[k].root != n || plan->kernels[k].tree < 0) continue;
+            if (plan->kernels[k].domain == ZF_DOMAIN_CHUNKS) continue; // what a directory says is checked on the host (V22)
             int32_t number = zf_plan_check(plan, n, node->codec->span, 9);
             if (number < 0) {
                 number = (int32_t)plan->check_count++;

@@ -25,6 +25,12 @@ bool zf_plan_add_checks(zf_plan *plan, const zf_sites *sites, zf_diags *diags);
 /// `fields` may be NULL to count only.
 uint32_t zf_seek_fields_of(const zf_graph *graph, const zf_sites *sites, uint32_t node, uint32_t interval, zf_seek_field *fields);
 
+/// Fields of the directory that a non_parallel node keeps, in the plan's arena: one for each `per chunk` stream whose chunks may
+/// have any length. (plan_chunks.c)
+uint32_t zf_chunk_fields(const zf_plan *plan, uint32_t node, zf_seek_field **fields);
+/// Outputs of a tile of a non_parallel node: a chunk, or so many that tiles of booleans share no byte.
+uint32_t zf_chunk_tile(const zf_graph *graph, uint32_t node);
+
 /// The input edge of `node` over whose elements the prefix sums of a reduction run: the one stream that its term takes at the
 /// binder. -1 when there is no such stream, or more than one.
 int32_t zf_prefix_edge(const zf_graph_node *node, const zf_reduce *prefix);

@@ -106,8 +106,31 @@ static bool verify_steps(const zf_plan *plan, const zf_sites *sites, const zf_ke
     return true;
 }
 
+/// Tiles of whole chunks, and the directory that they start from.
+static bool verify_chunks(const zf_plan *plan, const zf_kernel *kernel, zf_text *reason) {
+    const zf_graph_node *node = &plan->graph->nodes[kernel->root];
+    uint32_t k = kernel->index, wanted;
+    zf_seek_field *fields;
+    DEMAND(kernel->tile == zf_chunk_tile(plan->graph, kernel->root), "kernel %u: tiles of %u are not its chunks", k,
+           kernel->tile);
+    DEMAND(kernel->end_check == -1, "kernel %u: chunks end where they end", k);
+    wanted = zf_chunk_fields(plan, kernel->root, &fields);
+    DEMAND(kernel->tree >= -1 && kernel->tree < (int32_t)plan->tree_count, "kernel %u: no directory %d", k, kernel->tree);
+    DEMAND((kernel->tree < 0) == (wanted == 0), "kernel %u: a directory for %u streams", k, wanted);
+    if (kernel->tree < 0) return true;
+    const zf_seek_tree *tree = &plan->trees[kernel->tree];
+    DEMAND(tree->edge == node->output && tree->field_count == wanted, "directory %d: not that of kernel %u", kernel->tree, k);
+    for (uint32_t f = 0; f < wanted; f++) {
+        const zf_seek_field *is = &tree->fields[f], *must = &fields[f];
+        DEMAND(is->kind == must->kind && is->node == must->node && is->stream == must->stream && is->type == must->type,
+               "directory %d: field %u is not what its kernel reads", kernel->tree, f);
+    }
+    return true;
+}
+
 static bool verify_tree(const zf_plan *plan, const zf_sites *sites, const zf_kernel *kernel, zf_text *reason) {
     const zf_graph *graph = plan->graph;
+    if (kernel->domain == ZF_DOMAIN_CHUNKS) return verify_chunks(plan, kernel, reason);
     uint32_t k = kernel->index, wanted = 1;
     zf_seek_field only = {.kind = ZF_SEEK_SCAN, .node = kernel->root}, *fields = &only;
     if (kernel->prefix != NULL) {
@@ -173,9 +196,12 @@ static bool verify_kernel(const zf_plan *plan, const zf_sites *all_sites, uint32
     }
     const zf_geometry *g = &kernel->geometry;
     DEMAND(g->l >= 1 && g->s >= 1 && g->c >= 1, "kernel %u: a geometry with a 0", k);
-    DEMAND(kernel->tile >= 1 && kernel->tile % 64 == 0, "kernel %u: tiles of %u are no whole words of bits", k, kernel->tile);
-    DEMAND(kernel->tree < 0 || ((kernel->tile & (kernel->tile - 1)) == 0 && kernel->tile >= ZF_SEEK_INTERVAL_LEAST &&
-                                kernel->tile <= ZF_SEEK_INTERVAL_MOST),
+    bool chunks = kernel->domain == ZF_DOMAIN_CHUNKS;
+    DEMAND(kernel->tile >= 1 && (chunks || kernel->tile % 64 == 0), "kernel %u: tiles of %u are no whole words of bits", k,
+           kernel->tile);
+    DEMAND(kernel->tree < 0 || chunks ||
+               ((kernel->tile & (kernel->tile - 1)) == 0 && kernel->tile >= ZF_SEEK_INTERVAL_LEAST &&
+                kernel->tile <= ZF_SEEK_INTERVAL_MOST),
            "kernel %u: %u is no seek interval", k, kernel->tile);
     DEMAND(kernel->store_first == node->inst->reads_out, "kernel %u: storing before use", k);
     uint32_t at = 0;

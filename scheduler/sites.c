@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "frontend/check.h"
+
 enum { AROUND_LIMIT = 16, DEPTH_LIMIT = 2048 };
 
 typedef struct walker {
@@ -91,7 +93,10 @@ static void walk_reduce(walker *w, const zf_expr *e) {
         walk_expr(w, reduce->binders[b].lo);
         walk_expr(w, reduce->binders[b].hi);
     }
-    if (is_scan(reduce)) note_scan(w, e);
+    // In a chunk a scan is a running sum of the region that it stands in: no step of a tile.
+    bool chunk = w->inst->pattern == ZF_NON_PARALLEL;
+    if (is_scan(reduce) && !chunk) note_scan(w, e);
+    if (chunk && reduce->form == ZF_R_LOOP) add_here(w, 10, NULL, e->span, "terms of a reduction");
     if (pushed)
         w->around[w->around_count++] = reduce;
     else
@@ -161,10 +166,17 @@ static void walk_expr(walker *w, const zf_expr *e) {
         if (!e->is_seq) unsupported(w, e->span, "a string");
         add_access(w, e, "slice");
         break;
+    case ZF_X_CURSOR:
+        walk_expr(w, e->a);
+        if (zf_cursor_is_checked(e->cursor)) {
+            const char *what = zf_cursor_name(e->cursor);
+            add_here(w, 2, e, e->span, zf_arena_printf(w->out->arena, "%s of %s", what, e->port->name));
+        }
+        break;
     case ZF_X_OUT:
     case ZF_X_OUT_POS:
         // `out.len` does not come here: see LEN.
-        unsupported(w, e->span, "a body that reads `out`");
+        if (w->inst->pattern != ZF_NON_PARALLEL) unsupported(w, e->span, "a body that reads `out`");
         break;
     case ZF_X_LEN:
         if (e->a->kind != ZF_X_OUT) walk_expr(w, e->a);
@@ -177,6 +189,22 @@ static void walk_expr(walker *w, const zf_expr *e) {
     }
     w->always = was;
     w->depth--;
+}
+
+/// `emit`: the room in a chunk is checked, and the outer indices of two are work.
+static void walk_emit(walker *w, const zf_stmt *s) {
+    walk_expr(w, s->value);
+    add_here(w, 3, NULL, s->span, "emit")->stmt = s;
+    if (s->kind != ZF_S_EMIT_REGION) return;
+    bool was = w->always;
+    w->always = false;
+    for (uint32_t b = 0; b < s->reduce->binder_count; b++) {
+        walk_expr(w, s->reduce->binders[b].lo);
+        walk_expr(w, s->reduce->binders[b].hi);
+    }
+    if (s->reduce->binder_count > 1) add_here(w, 10, NULL, s->span, "ranges of an emit");
+    walk_expr(w, s->reduce->term);
+    w->always = was;
 }
 
 /// True when control may leave the sequence early; what follows is then not always reached.
@@ -214,6 +242,7 @@ static bool walk_stmts(walker *w, const zf_stmt *stmts) {
             walk_expr(w, s->binder.hi);
             w->always = false;
             walk_expr(w, s->value);
+            if (!s->bounded && w->inst->pattern == ZF_NON_PARALLEL) add_here(w, 10, NULL, s->span, "iterations of a loop");
             left = walk_stmts(w, s->body); // `break` and `continue` end here, but a `return` does not: be careful
             w->always = was;
             break;
@@ -229,6 +258,8 @@ static bool walk_stmts(walker *w, const zf_stmt *stmts) {
             site->stmt = s;
             site->proved = s->value->range.lo >= 1;
             break;
+        case ZF_S_EMIT:
+        case ZF_S_EMIT_REGION: walk_emit(w, s); break;
         default:
             walk_expr(w, s->place);
             walk_expr(w, s->value);
@@ -263,7 +294,12 @@ void zf_sites_collect(zf_arena *arena, const zf_inst *inst, zf_sites *out) {
     walker w = {.out = out, .inst = inst};
     walk_body(&w, &inst->groups, true);
     walk_body(&w, &inst->size, true);
+    w.body = &inst->decode; // states and decode are one body
+    for (uint32_t k = 0; k < inst->state_count; k++) walk_expr(&w, inst->states[k].init);
     walk_body(&w, &inst->decode, true);
+    if (inst->pattern == ZF_NON_PARALLEL && inst->lanes == 0) {
+        add_here(&w, 4, NULL, inst->algorithm->decl->name_span, "elements that a chunk emits");
+    }
     // A scan inside another is found to be nested when it is met; the outer one is as well.
     bool nested = false;
     for (uint32_t k = 0; k < out->scan_count; k++) nested = nested || (out->scans[k].reduce != NULL && out->scans[k].nested);
@@ -300,6 +336,7 @@ bool zf_site_needed(const zf_graph *graph, const zf_graph_node *node, const zf_s
 
 bool zf_site_hoistable(const zf_inst *inst, const zf_site *site) {
     if (site->violation != 1 || !site->always || site->body == &inst->groups) return false;
+    if (inst->pattern == ZF_NON_PARALLEL) return false; // its indices are those of a chunk
     const zf_expr *e = site->expr;
     if (e->a->kind != ZF_X_STREAM || (e->kind != ZF_X_INDEX && e->kind != ZF_X_BITS)) return false;
     zf_around around = {site->reduces, site->reduce_count};

@@ -84,7 +84,7 @@ static json_t *param_json(zf_element type, uint64_t word) {
 
 static json_t *block_json(const zf_block_view *view) {
     const zf_shape *shape = view->shape;
-    json_t *params = json_object(), *streams = json_array(), *seeks = json_array();
+    json_t *params = json_object(), *streams = json_array(), *seeks = json_array(), *directories = json_array();
     for (uint32_t i = 0; i < shape->param_count; i++)
         json_object_set_new(params, shape->params[i].path, param_json(shape->params[i].type, view->params[i]));
     for (uint32_t e = 0; e < shape->edge_count; e++) {
@@ -95,12 +95,13 @@ static json_t *block_json(const zf_block_view *view) {
                                                  (json_int_t)stream->elements));
     }
     for (uint32_t t = 0; t < shape->tree_count; t++) {
-        json_array_append_new(seeks, json_pack("{s:i, s:I}", "interval", (int)view->seeks[t].interval, "entries",
-                                               (json_int_t)view->seeks[t].entries));
+        json_t *tree =
+            json_pack("{s:i, s:I}", "interval", (int)view->seeks[t].interval, "entries", (json_int_t)view->seeks[t].entries);
+        json_array_append_new(shape->trees[t].directory ? directories : seeks, tree);
     }
-    return json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "offset", (json_int_t)view->file_offset, "bytes",
+    return json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "offset", (json_int_t)view->file_offset, "bytes",
                      (json_int_t)view->bytes, "first_row", (json_int_t)view->first_row, "rows", (json_int_t)view->rows, "params",
-                     params, "streams", streams, "seek", seeks);
+                     params, "streams", streams, "seek", seeks, "chunks", directories);
 }
 
 static void print_block(uint64_t number, const zf_block_view *view) {
@@ -121,6 +122,13 @@ static void print_block(uint64_t number, const zf_block_view *view) {
                (unsigned long long)stream->elements, (unsigned long long)stream->bytes, (unsigned long long)stream->offset);
     }
     for (uint32_t t = 0; t < shape->tree_count; t++) {
+        const zf_shape_tree *tree = &shape->trees[t];
+        const char *path = shape->edges[tree->edge].path;
+        if (tree->directory) {
+            printf("      chunks of %s: %llu, of %u outputs\n", *path ? path : "(column)",
+                   (unsigned long long)(view->counts[tree->edge] == 0 ? 0 : view->seeks[t].entries + 1), view->seeks[t].interval);
+            continue;
+        }
         printf("      seek states: %llu, one every %u outputs\n", (unsigned long long)view->seeks[t].entries,
                view->seeks[t].interval);
     }

@@ -646,9 +646,9 @@ class Usage(Case):
         self.assertEqual(self.program.read_text(), "table t { a: i32 = ; }")
 
     def test_check_says_what_is_not_lowered(self):
-        self.program.write_text("""algorithm pairs(n: u64[], b: u8[] per chunk) -> u8[] non_parallel(chunk = 64) {
-    decode { emit k in 0..out.len: b[k]; }
-    encode(x) { n.push(1); for c in chunks(x) { b.append(c); } }
+        self.program.write_text("""algorithm pairs(n: u64[], b: u8[]) -> u8[] fully_parallel {
+    decode(i) = sum(k in 0..n[i]: k < b.len ? b[k] : 7);
+    encode(x) { for v in x { n.push(1); b.push(v); } }
 }
 table t {
     good: i32 = bitpack;
@@ -660,7 +660,7 @@ table t {
         self.assertEqual(result.returncode, 0, result.stderr)
         lines = result.stderr.splitlines()
         self.assertEqual(len(lines), 2, result.stderr)
-        self.assertRegex(lines[0], r"t\.zf:7:\d+: warning\[ZF0804\]: column `t\.some`: `pairs` is non_parallel")
+        self.assertRegex(lines[0], r"t\.zf:7:\d+: warning\[ZF0804\]: column `t\.some`: `pairs` sums over a range that depends on data")
         self.assertRegex(lines[1], r"t\.zf:8:\d+: warning\[ZF0804\]: column `t\.name`: .*strings")
         self.assertIn("good", self.good("check", self.program))
 

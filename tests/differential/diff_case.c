@@ -137,6 +137,12 @@ static diff_verdict compare_bytes(diff_comparing *k, const diff_result *got, uin
     return diff_differ(k, what, detail);
 }
 
+static bool has_chunks(const zf_graph *graph) {
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        if (graph->nodes[n].inst->pattern == ZF_NON_PARALLEL) return true;
+    return false;
+}
+
 // Rows that the column's kernel makes together.
 static uint64_t tile_of(const diff_comparing *k) {
     uint64_t tile = 1;
@@ -145,9 +151,13 @@ static uint64_t tile_of(const diff_comparing *k) {
     return tile;
 }
 
+// The interpreter says the first row of a chunk, generated code where the chunk stood.
+static bool makes_chunks(const diff_comparing *k) { return k->decoder->graph->nodes[0].inst->pattern == ZF_NON_PARALLEL; }
+
 // A violation's position is the column's row, or the first of its tile.
 static bool same_place(const diff_comparing *k, uint64_t row) {
     uint64_t tile = tile_of(k), wanted = k->report->root_position;
+    if (makes_chunks(k)) return row / tile == wanted / tile;
     if (k->c->neighbour && row == k->c->guilty) return true; // an empty group stands where the next tile begins
     return row == wanted || row == wanted / tile * tile;
 }
@@ -157,6 +167,7 @@ static bool same_place(const diff_comparing *k, uint64_t row) {
 static bool behind(const diff_comparing *k, const diff_result *got) {
     const interp_violation *violation = &k->report->violation;
     bool placed = violation->number < 9 && (violation->path[0] == 0 || k->report->root_position > 0);
+    if (makes_chunks(k)) return got->at_row && placed && !same_place(k, got->row) && got->row > k->report->root_position;
     return got->at_row && placed && got->row > k->report->root_position;
 }
 
@@ -433,6 +444,7 @@ static diff_verdict run_forms(diff_comparing *k) {
     diff_verdict verdict = DIFF_SAME_BYTES;
     for (k->level = 0; k->level < DIFF_FORMS; k->level++) {
         if (k->level == DIFF_LEVELS - 1 && k->c->undamaged != NULL) continue; // the same checks as at -O0
+        if (k->level == DIFF_GPU && has_chunks(k->decoder->graph)) continue;  // lowered for the host alone
         k->order = data_below(&k->random, 8);
         zf_error error = {0};
         if (k->level == DIFF_GPU && k->decoder != NULL && host_only(k->decoder)) continue;

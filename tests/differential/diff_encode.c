@@ -147,6 +147,7 @@ typedef struct flat {
     uint8_t *branches;
     uint64_t *params, *counts;
     interp_stored *streams;
+    interp_directory *directories;
     interp_block *out;
 } flat;
 
@@ -170,11 +171,16 @@ static void fill(const zf_encode_node *node, flat *f) {
     if (node->choice->count > 1) f->branches[node->choice->index] = (uint8_t)node->branch;
     for (uint32_t p = 0; p < inst->param_count; p++) f->params[f->out->param_count++] = node->params[p];
     for (uint32_t s = 0; s < inst->stream_count; s++) {
+        const zf_encode_buffer *buffer = &node->streams[s];
+        if (inst->streams[s]->per_chunk && !inst->streams[s]->fixed) {
+            uint64_t *starts = ZF_NEW_ARRAY(interp_arena(f->in), uint64_t, buffer->start_count + 1);
+            if (buffer->start_count > 0) memcpy(starts, buffer->starts, buffer->start_count * sizeof *starts);
+            f->directories[f->out->edge_count] = (interp_directory){.starts = starts, .count = buffer->start_count};
+        }
         if (node->children[s] != NULL) {
             fill(node->children[s], f);
             continue;
         }
-        const zf_encode_buffer *buffer = &node->streams[s];
         interp_stream *copy = interp_stream_new(f->in, inst->streams[s]->type);
         for (uint64_t k = 0; k < buffer->length; k++) {
             uint64_t bits = 0;
@@ -196,13 +202,15 @@ static void flatten(interp *in, const zf_column *column, const zf_encode_node *t
               .branches = ZF_NEW_ARRAY(arena, uint8_t, column->choice_count + 1u),
               .params = ZF_NEW_ARRAY(arena, uint64_t, out->param_count + 1u),
               .counts = ZF_NEW_ARRAY(arena, uint64_t, out->edge_count + 1u),
-              .streams = ZF_NEW_ARRAY(arena, interp_stored, out->stream_count + 1u)};
+              .streams = ZF_NEW_ARRAY(arena, interp_stored, out->stream_count + 1u),
+              .directories = ZF_NEW_ARRAY(arena, interp_directory, out->edge_count + 1u)};
     out->param_count = out->edge_count = out->stream_count = 0;
     fill(tree, &f);
     out->branches = f.branches;
     out->params = f.params;
     out->counts = f.counts;
     out->streams = f.streams;
+    out->directories = f.directories;
 }
 
 // ---- A column -------------------------------------------------------------------------------------------------

@@ -159,7 +159,7 @@ static diff_verdict check_all_lies(diff_comparing *k, const diff_records *record
     verdict = tell_beyond(k, records);
     for (uint32_t t = 0; t < records->trees && verdict != DIFF_DISAGREE; t++) {
         const zf_abi_tree *abi = &k->decoder->abi.trees[t];
-        uint64_t entries = records->entries[t];
+        uint64_t entries = abi->directory != 0 ? 0 : records->entries[t]; // a directory is part of the block
         for (uint64_t way = 0; entries > 0 && way < 4 * abi->field_count; way++) {
             uint32_t field = (uint32_t)(way / 4);
             uint64_t entry = data_below(&k->random, entries), state = records->values[t][field * entries + entry];
@@ -176,7 +176,7 @@ diff_verdict diff_check_lies(diff_comparing *k, const diff_records *records) {
     uint32_t tree = (uint32_t)data_below(&k->random, records->trees);
     const zf_abi_tree *abi = &k->decoder->abi.trees[tree];
     uint64_t entries = records->entries[tree];
-    if (entries == 0 || abi->field_count == 0) return DIFF_SAME_BYTES;
+    if (entries == 0 || abi->field_count == 0 || abi->directory != 0) return DIFF_SAME_BYTES;
     uint32_t field = (uint32_t)data_below(&k->random, abi->field_count);
     uint64_t entry = data_below(&k->random, entries), state = records->values[tree][field * entries + entry];
     uint64_t bits_first = 8 * (uint64_t)abi->fields[0].bytes;

@@ -168,6 +168,22 @@ static bool counts_lie(const zf_graph *graph, const interp_block *block, uint64_
     return lie;
 }
 
+// The starts of chunks, for the writer; false when they are such that a file cannot say so: then it is made to say something else
+// that is as wrong.
+static bool directory_of(const zf_shape_tree *tree, const interp_block *block, uint64_t count, uint32_t interval,
+                         zf_seek_data *out) {
+    uint64_t entries = zf_seek_entries(count, interval), *values = calloc(entries * tree->field_count + 1, sizeof *values);
+    bool good = true;
+    for (uint32_t f = 0; f < tree->field_count; f++) {
+        const interp_directory *directory = block->directories != NULL ? &block->directories[tree->fields[f].edge] : NULL;
+        uint64_t given = directory != NULL ? directory->count : 0;
+        good = good && given == (count == 0 ? 0 : entries + 1) && (given == 0 || directory->starts[0] == 0);
+        for (uint64_t e = 0; e < entries && e + 1 < given; e++) values[f * entries + e] = directory->starts[e + 1];
+    }
+    *out = (zf_seek_data){.interval = interval, .entries = entries, .values = values};
+    return good;
+}
+
 uint64_t diff_param(const zf_decoder *decoder, const interp_block *block, uint32_t param) {
     zf_element type = decoder->shape.params[param].type;
     uint64_t value = block->params[param];
@@ -183,12 +199,17 @@ bool diff_lay_out(const zf_decoder *decoder, const interp_block *block, const di
     uint64_t *honest = calloc(graph->edge_count + 1u, sizeof *honest), *params = calloc(graph->param_count + 1u, sizeof *params);
     zf_stream_data *streams = calloc(graph->stored_count + 1u, sizeof *streams);
     zf_seek_data *seeks = calloc(shape->tree_count + 1u, sizeof *seeks);
-    bool lie = counts_lie(graph, block, honest);
+    bool lie = counts_lie(graph, block, honest), *wrong = calloc(shape->tree_count + 1u, sizeof *wrong);
     for (uint32_t s = 0; s < graph->stored_count; s++)
         streams[s] = (zf_stream_data){block->streams[s].bytes, block->streams[s].size, block->streams[s].elements};
     for (uint32_t p = 0; p < graph->param_count; p++) params[p] = diff_param(decoder, block, p);
     for (uint32_t t = 0; t < shape->tree_count; t++) {
         seeks[t].interval = decoder->abi.trees[t].interval;
+        if (shape->trees[t].directory) {
+            uint64_t count = honest[shape->trees[t].edge];
+            wrong[t] = !directory_of(&shape->trees[t], block, count, seeks[t].interval, &seeks[t]);
+            continue;
+        }
         if (records == NULL || honest[shape->trees[t].edge] != block->counts[shape->trees[t].edge]) continue;
         seeks[t].entries = records->entries[t];
         seeks[t].values = records->values[t];
@@ -205,8 +226,15 @@ bool diff_lay_out(const zf_decoder *decoder, const interp_block *block, const di
         uint8_t *counts = (uint8_t *)bytes + ZF_BLOCK_FIXED_BYTES + UINT64_C(8) * shape->param_count;
         for (uint32_t e = 0; e < graph->edge_count; e++) zf_store64(counts + 8 * (size_t)e, block->counts[e]);
     }
+    uint64_t trees = ZF_BLOCK_FIXED_BYTES + UINT64_C(8) * (shape->param_count + shape->edge_count) +
+                     (uint64_t)ZF_BLOCK_STREAM_BYTES * shape->stored_count;
+    for (uint32_t t = 0; good && t < shape->tree_count; t++)
+        if (wrong[t]) zf_store64((uint8_t *)bytes + trees + ZF_BLOCK_TREE_BYTES * (uint64_t)t + 8, seeks[t].entries + 1);
     out->bytes = bytes;
     if (!good) failed(result, &error);
+    for (uint32_t t = 0; t < shape->tree_count; t++)
+        if (shape->trees[t].directory) free((void *)(uintptr_t)seeks[t].values);
+    free(wrong);
     free(honest);
     free(params);
     free(streams);

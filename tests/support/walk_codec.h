@@ -25,7 +25,7 @@ static const zf_shape_edge walk_edges[2][3] = {
     {{"", "walk", ZF_U32, false, -1}, {"values", "", ZF_U32, false, 0}},
     {{"", "walk", ZF_U32, false, -1}, {"values", "double", ZF_U32, false, -1}, {"values.halves", "", ZF_U32, false, 0}},
 };
-static const zf_shape_field walk_fields[] = {{"scan 0", 8}};
+static const zf_shape_field walk_fields[] = {{.name = "scan 0", .bytes = 8}};
 static const zf_shape_tree walk_trees[] = {{.edge = 0, .field_count = 1, .fields = walk_fields}};
 static const uint8_t walk_branches[2] = {0, 1};
 static const zf_shape walk_shapes[2] = {
@@ -108,7 +108,7 @@ static const zf_abi_kernel walk_kernels[2][2] = {
 static const zf_abi_kernel bits_kernels[] = {{"bits", 0, 1024, -1, -1}};
 static const zf_abi_work walk_works[] = {{1, 4, 0, 0}};
 static const zf_abi_field walk_abi_fields[] = {{8, "scan 0", ZF_FIELD_SCAN}};
-static const zf_abi_tree walk_abi_trees[] = {{0, WALK_INTERVAL, 1, walk_abi_fields}};
+static const zf_abi_tree walk_abi_trees[] = {{.edge = 0, .interval = WALK_INTERVAL, .field_count = 1, .fields = walk_abi_fields}};
 static const uint32_t walk_shaping[] = {0};
 static const zf_abi_check walk_checks[] = {
     {9, "", "walk<u32>", "seek state of walk", "walk.zf", 7, 3},

@@ -251,7 +251,7 @@ static void test_layout_refusals(void) {
     seek = data.seeks[0];
     seek.entries = 2;
     CHECK(zf_block_layout(shape, &wrong, &other, &size, &error) == ZF_ERR_INTERNAL, "too few states");
-    zf_shape_field narrow = {"scan 0", 1};
+    zf_shape_field narrow = {.name = "scan 0", .bytes = 1};
     zf_shape_tree tree = {.edge = 0, .field_count = 1, .fields = &narrow};
     zf_shape small = *shape;
     small.trees = &tree;
@@ -682,7 +682,7 @@ static char *hexdump(const uint8_t *bytes, size_t size) {
 static void write_example(const char *path, zf_error *error) {
     static const zf_shape_param params[] = {{"first", ZF_I32}};
     static const zf_shape_edge edges[] = {{"", "delta<i32>", ZF_I32, false, -1}, {"steps", "", ZF_I8, false, 0}};
-    static const zf_shape_field fields[] = {{"scan 0", 4}};
+    static const zf_shape_field fields[] = {{.name = "scan 0", .bytes = 4}};
     static const zf_shape_tree trees[] = {{.edge = 0, .field_count = 1, .fields = fields}};
     static const zf_shape shape = {NULL, 0, 1, 2, 1, 1, params, edges, trees};
     static const uint64_t values[] = {100}, counts[] = {5, 5};

@@ -146,7 +146,7 @@ static void fail_alike(walk_damage damage, const char *code, const char *place) 
 /// Groups that go back are refused before anything is launched.
 static void test_groups(void) {
     static const zf_abi_field fields[] = {{8, "counts.begin", ZF_FIELD_GROUP}};
-    static const zf_abi_tree trees[] = {{0, WALK_INTERVAL, 1, fields}};
+    static const zf_abi_tree trees[] = {{.edge = 0, .interval = WALK_INTERVAL, .field_count = 1, .fields = fields}};
     zf_error error = {0};
     zf_decode_stats stats;
     zf_container *container = open_written(9000, damage_backwards);

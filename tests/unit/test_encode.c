@@ -440,9 +440,6 @@ static void test_unsupported(void) {
     static const struct {
         const char *text, *code;
     } rows[] = {
-        {"table t { c: u8 = a; }\nalgorithm a(s: u8[] per chunk) -> u8[] non_parallel(chunk = 64) {\n"
-         "decode { while !s.at_end() { emit s.u8(); } } encode(x) { for c in chunks(x) { for v in c { s.push(v); } } } }",
-         "ZF0804"},
         {"table t { c: u8 = a; }\nalgorithm a(s: u8[]) -> u8[] fully_parallel { decode(i) = s[i]; encode extern \"nobody\"; }",
          "ZF0605"},
         {"table t { c: u8 = a; }\nalgorithm a(s: u8[]) -> u8[] fully_parallel { decode(i) = s[i]; }", "ZF0606"},

@@ -17,7 +17,7 @@ typedef enum zf_abi_slot_kind {
     ZF_SLOT_PARAM,       ///< value of param `a`, as 64 bits
     ZF_SLOT_OFFSET,      ///< byte offset of stored stream `a` from the block's base
     ZF_SLOT_COUNT,       ///< elements of edge `a`
-    ZF_SLOT_SEEK_OFFSET, ///< byte offset of field `b` of tree `a` from the block's base
+    ZF_SLOT_SEEK_OFFSET, ///< byte offset of field `b` of tree `a` (states or directory) from the block's base
     ZF_SLOT_SEEK_WIDTH,  ///< its bytes an entry: 1, 2, 4 or 8 (0: all entries are 0, none stored)
 } zf_abi_slot_kind;
 
@@ -77,6 +77,7 @@ typedef enum zf_abi_field_kind {
     ZF_FIELD_GROUP,  ///< number of a group: from tile to tile it never decreases
     ZF_FIELD_OFFSET, ///< elements of that group that were made
     ZF_FIELD_SCAN,   ///< an accumulator
+    ZF_FIELD_CHUNK,  ///< of a directory: where a chunk starts in a stream, in elements
 } zf_abi_field_kind;
 
 typedef struct zf_abi_field {
@@ -85,9 +86,12 @@ typedef struct zf_abi_field {
     zf_abi_field_kind kind;
 } zf_abi_field;
 
+/// States of an ordered kernel, one every A outputs of `edge`; or the directory of an edge whose outputs are made in chunks. A
+/// tile of the latter's kernel is one chunk, or several whole ones.
 typedef struct zf_abi_tree {
     uint32_t edge;
-    uint32_t interval; ///< A
+    uint32_t interval;  ///< A, or the outputs of a chunk
+    uint32_t directory; ///< 1: all fields are CHUNK, and entry c - 1 of each is the start of chunk c
     uint32_t field_count;
     const zf_abi_field *fields;
 } zf_abi_tree;

@@ -1,0 +1,69 @@
+// What the lowerings of chunks share. A chunk is walked by one thread: its body is straight code with branches, and a check that
+// fails leaves the chunk at once, so whatever follows may rely on it. Not for other files.
+#ifndef ZF_CODEGEN_LOWER_CHUNKS_H
+#define ZF_CODEGEN_LOWER_CHUNKS_H
+
+#include "codegen/cg_frame.h"
+#include "codegen/lower.h"
+
+/// A `per chunk` stream, and the cursor on it. Positions count from the chunk's start.
+typedef struct zf_chunk_stream {
+    const zf_port *port; ///< NULL: it belongs to the block
+    uint32_t edge;
+    bool by_bits;          ///< the position counts bits, else elements
+    LLVMValueRef v_first;  ///< the chunk's first element
+    LLVMValueRef v_length; ///< its elements
+    LLVMValueRef v_total;  ///< the same in the position's unit
+    LLVMValueRef v_bytes;  ///< where they begin in memory; NULL where elements are made by an expression
+    LLVMValueRef v_at;     ///< slot: the position
+} zf_chunk_stream;
+
+/// The running value of a scan inside an emit region.
+typedef struct zf_chunk_scan {
+    const zf_reduce *reduce;
+    LLVMValueRef v_acc, v_done; ///< slots: the reduction of so many terms
+    struct zf_chunk_scan *next;
+} zf_chunk_scan;
+
+typedef struct zf_chunk {
+    zf_lower_env env; ///< first: callbacks get a pointer to it
+    const zf_inst *inst;
+    zf_chunk_stream *streams; ///< by slot
+    /// What the environment of other kernels does: it reaches elements by their number in the block.
+    zf_cg_value (*block_element)(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef v_index, const zf_expr *access);
+    LLVMValueRef (*block_bits)(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef v_at, LLVMValueRef v_count,
+                               const zf_expr *access);
+    LLVMValueRef (*block_length)(zf_cg *cg, zf_cg_env *env, const zf_port *port);
+    LLVMValueRef v_number;  ///< of the chunk
+    LLVMValueRef v_start;   ///< its first output in the block
+    LLVMValueRef v_count;   ///< out.len
+    LLVMValueRef v_pos;     ///< slot: out.pos
+    LLVMValueRef v_work;    ///< slot: iterations that are left (V10)
+    LLVMValueRef v_byte;    ///< slot: the byte of booleans that is being filled, or NULL
+    LLVMValueRef v_lane;    ///< NULL without lanes
+    LLVMValueRef *v_states; ///< arrays of `lanes` values, by state
+    zf_chunk_scan *scans;   ///< of the emit region that is being built
+    LLVMBasicBlockRef bb_stop;
+} zf_chunk;
+
+static inline zf_chunk *zf_chunk_of(zf_cg_env *env) { return (zf_chunk *)env; }
+
+/// Leaves the chunk with check `number` unless v_ok holds.
+void zf_chunk_stop_unless(zf_lower *lower, LLVMValueRef v_ok, uint32_t number);
+/// Takes iterations from what the chunk may do.
+void zf_chunk_work(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_count, zf_span span);
+/// Stores element `v_index` of the chunk.
+void zf_chunk_store(zf_chunk *chunk, zf_cg_value value, LLVMValueRef v_index);
+
+// ---- lower_cursor.c ----
+/// Whether a stream's position must count bits.
+bool zf_chunk_reads_bits(const zf_inst *inst, const zf_port *port);
+zf_cg_value zf_chunk_cursor(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
+
+// ---- lower_emit.c ----
+void zf_chunk_emit(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt);
+void zf_chunk_emit_region(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt);
+/// A scan over the binder of the region.
+bool zf_chunk_reduce(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out);
+
+#endif

@@ -1,0 +1,155 @@
+// What chunks emit: elements one at a time, and regions. The room of a region is checked once, before; all its terms see the
+// chunk as it was when the statement began, so `out.pos` moves only at its end.
+#include "codegen/lower_chunks.h"
+
+#include "frontend/walk.h"
+
+static LLVMValueRef position(zf_cg *cg, const zf_chunk *chunk) {
+    return LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_pos, "");
+}
+
+/// V03 unless there is room for v_more elements behind v_pos.
+static void check_room(zf_cg *cg, zf_chunk *chunk, LLVMValueRef v_pos, LLVMValueRef v_more, const zf_stmt *stmt) {
+    LLVMValueRef v_left = zf_cg_sub(cg, chunk->v_count, v_pos);
+    zf_cg_check(cg, &chunk->env.env, zf_cg_icmp(cg, LLVMIntULE, v_more, v_left), 3, stmt->span, NULL);
+}
+
+void zf_chunk_emit(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
+    zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
+    zf_cg_value value = zf_cg_expr(cg, frame, stmt->value);
+    LLVMValueRef v_pos = position(cg, chunk), v_one = zf_cg_i64(cg, 1);
+    check_room(cg, chunk, v_pos, v_one, stmt);
+    zf_chunk_store(chunk, value, v_pos);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_pos, v_one), chunk->v_pos);
+}
+
+// ---- Scans inside regions -------------------------------------------------------------------------------------
+
+static bool note_scan(zf_visitor *visitor, zf_expr *expr) {
+    zf_chunk *chunk = visitor->user;
+    if (expr->kind != ZF_X_REDUCE || expr->reduce->form != ZF_R_SCAN) return true;
+    for (zf_chunk_scan *s = chunk->scans; s != NULL; s = s->next) {
+        if (s->reduce->index == expr->reduce->index) return true;
+    }
+    zf_cg *cg = chunk->env.lower->cg;
+    zf_chunk_scan *scan = ZF_NEW(cg->arena, zf_chunk_scan);
+    LLVMTypeRef ty = zf_cg_type(cg, expr->type);
+    *scan = (zf_chunk_scan){.reduce = expr->reduce, .next = chunk->scans};
+    scan->v_acc = zf_cg_alloca(cg, ty, "acc");
+    scan->v_done = zf_cg_alloca(cg, cg->ty_i64, "done");
+    LLVMBuildStore(cg->builder, zf_cg_reduce_empty(cg, expr->reduce->op, expr->type), scan->v_acc);
+    LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), scan->v_done);
+    chunk->scans = scan;
+    return true;
+}
+
+// The region's index grows, so the terms that are missing come behind those that were combined; a scan that some elements do not
+// ask for is caught up by the next that does.
+bool zf_chunk_reduce(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out) {
+    zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
+    const zf_reduce *reduce = expr->reduce;
+    zf_chunk_scan *scan = chunk->scans;
+    while (scan != NULL && scan->reduce->index != reduce->index) scan = scan->next;
+    if (scan == NULL || reduce->form != ZF_R_SCAN) return false;
+    LLVMTypeRef ty = zf_cg_type(cg, expr->type);
+    zf_cg_value domain =
+        zf_cg_expr(cg, frame, &(zf_expr){.kind = ZF_X_LOCAL, .type = reduce->domain->type, .local = reduce->domain});
+    LLVMValueRef v_end = zf_cg_add(cg, domain.v, zf_cg_i64(cg, reduce->inclusive ? 1 : 0));
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, LLVMBuildLoad2(cg->builder, cg->ty_i64, scan->v_done, ""), v_end, "scan");
+    zf_cg_value binder = zf_cg_scalar(zf_type_of(ZF_K_U64), loop.v_i);
+    zf_cg_bind(cg, frame, reduce->binders[0].local, &binder);
+    LLVMValueRef v_term = zf_cg_expr(cg, frame, reduce->term).v;
+    LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, ty, scan->v_acc, "");
+    LLVMValueRef v = zf_cg_reduce_combine(cg, reduce->op, expr->type, v_acc, v_term);
+    if (reduce->op == ZF_RED_MIN || reduce->op == ZF_RED_MAX) { // nothing stands before the first term
+        v = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, loop.v_i, zf_cg_i64(cg, 0)), v_term, v);
+    }
+    LLVMBuildStore(cg->builder, v, scan->v_acc);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, loop.v_i, zf_cg_i64(cg, 1)), scan->v_done);
+    zf_cg_loop_end(cg, &loop);
+    *out = zf_cg_scalar(expr->type, LLVMBuildLoad2(cg->builder, ty, scan->v_acc, ""));
+    return true;
+}
+
+// ---- Regions --------------------------------------------------------------------------------------------------
+
+/// Values of a range, UINT64_MAX where there are 2^64.
+static LLVMValueRef size_of(zf_cg *cg, const zf_cg_range *range) {
+    LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_one = zf_cg_i64(cg, 1), v = zf_cg_sub(cg, range->v_hi, range->v_lo);
+    LLVMValueRef v_some = zf_cg_icmp(cg, range->inclusive ? LLVMIntULE : LLVMIntULT, range->v_lo, range->v_hi);
+    if (range->inclusive) {
+        LLVMValueRef v_all = zf_cg_icmp(cg, LLVMIntEQ, v, zf_cg_i64(cg, UINT64_MAX));
+        v = zf_cg_select(cg, v_all, v, zf_cg_add(cg, v, v_one));
+    }
+    return zf_cg_select(cg, v_some, v, v_zero);
+}
+
+static void bind(zf_cg *cg, zf_cg_frame *frame, const zf_binder *binder, LLVMValueRef v) {
+    zf_cg_value value = zf_cg_scalar(zf_type_of(ZF_K_U64), v);
+    zf_cg_bind(cg, frame, binder->local, &value);
+}
+
+static void put(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt, LLVMValueRef v_index) {
+    zf_chunk_store(zf_chunk_of(zf_cg_frame_env(frame)), zf_cg_expr(cg, frame, stmt->reduce->term), v_index);
+}
+
+/// Over one binder. Returns how many elements it makes.
+static LLVMValueRef region(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt, LLVMValueRef v_pos) {
+    zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
+    const zf_binder *binder = &stmt->reduce->binders[0];
+    zf_cg_range range = zf_cg_range_make(cg, frame, binder);
+    LLVMValueRef v_count = size_of(cg, &range);
+    check_room(cg, chunk, v_pos, v_count, stmt);
+    chunk->scans = NULL;
+    zf_visitor visitor = {.user = chunk, .expr = note_scan};
+    zf_visit_expr(&visitor, stmt->reduce->term);
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_count, "emit");
+    bind(cg, frame, binder, zf_cg_add(cg, range.v_lo, loop.v_i));
+    put(cg, frame, stmt, zf_cg_add(cg, v_pos, loop.v_i));
+    zf_cg_loop_end(cg, &loop);
+    chunk->scans = NULL;
+    return v_count;
+}
+
+/// Over two: all sizes first, then the elements.
+static LLVMValueRef nested_region(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt, LLVMValueRef v_pos) {
+    zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
+    const zf_binder *outer = &stmt->reduce->binders[0], *inner = &stmt->reduce->binders[1];
+    LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_at = zf_cg_alloca(cg, cg->ty_i64, "at");
+    zf_cg_range range = zf_cg_range_make(cg, frame, outer), ends;
+    LLVMValueRef v_outer = size_of(cg, &range);
+    zf_cg_loop rows, elements;
+    LLVMBuildStore(cg->builder, v_pos, v_at);
+    zf_cg_loop_begin(cg, &rows, v_zero, v_outer, "room");
+    zf_chunk_work(cg, &chunk->env.env, zf_cg_i64(cg, 1), stmt->span); // inner ranges may all be empty
+    bind(cg, frame, outer, zf_cg_add(cg, range.v_lo, rows.v_i));
+    ends = zf_cg_range_make(cg, frame, inner);
+    LLVMValueRef v_to = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_at, ""), v_more = size_of(cg, &ends);
+    check_room(cg, chunk, v_to, v_more, stmt);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_to, v_more), v_at);
+    zf_cg_loop_end(cg, &rows);
+    LLVMValueRef v_total = zf_cg_sub(cg, LLVMBuildLoad2(cg->builder, cg->ty_i64, v_at, ""), v_pos);
+    LLVMBuildStore(cg->builder, v_pos, v_at);
+    zf_cg_loop_begin(cg, &rows, v_zero, v_outer, "emit");
+    bind(cg, frame, outer, zf_cg_add(cg, range.v_lo, rows.v_i));
+    ends = zf_cg_range_make(cg, frame, inner);
+    v_to = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_at, "");
+    v_more = size_of(cg, &ends);
+    zf_cg_loop_begin(cg, &elements, v_zero, v_more, "emit");
+    bind(cg, frame, inner, zf_cg_add(cg, ends.v_lo, elements.v_i));
+    put(cg, frame, stmt, zf_cg_add(cg, v_to, elements.v_i));
+    zf_cg_loop_end(cg, &elements);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_to, v_more), v_at);
+    zf_cg_loop_end(cg, &rows);
+    return v_total;
+}
+
+void zf_chunk_emit_region(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
+    zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
+    LLVMValueRef v_pos = position(cg, chunk);
+    LLVMValueRef v_count =
+        stmt->reduce->binder_count == 1 ? region(cg, frame, stmt, v_pos) : nested_region(cg, frame, stmt, v_pos);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_pos, v_count), chunk->v_pos);
+}
