@@ -74,6 +74,11 @@ static bool lowered_node(planner *p, const zf_graph_node *node) {
              "non_parallel algorithms run on the CPU: name that device, or compose fully_parallel and group_parallel ones");
         return false;
     }
+    if (chunks && inst->result.nullable) {
+        report(p, ZF_D_NOT_LOWERED, span, "`%s` makes nullable values in chunks, which target `%s` does not lower", name,
+               p->plan->target);
+        return false;
+    }
     if ((inst->reads_out && !chunks) || sites->unsupported != NULL) {
         const char *what = sites->unsupported != NULL ? sites->unsupported : "a body that reads `out`";
         diag =
