@@ -15,7 +15,10 @@
 #include "runtime/container_open.h"
 #include "runtime/error_codes.h"
 
-enum { MOST_KINDS = 32 };
+enum {
+    MOST_KINDS = 32,
+    MOST_RUNS = 12, ///< of neighbouring blocks, that a line names
+};
 
 // Bytes by kind of part, for the whole file or one column.
 typedef struct account {
@@ -82,9 +85,17 @@ static json_t *param_json(zf_element type, uint64_t word) {
     return json;
 }
 
+static json_t *branches_json(const zf_shape *shape) {
+    json_t *branches = json_array();
+    for (uint32_t k = 0; k < shape->branch_count; k++) json_array_append_new(branches, json_integer(shape->branches[k]));
+    return branches;
+}
+
 static json_t *block_json(const zf_block_view *view) {
     const zf_shape *shape = view->shape;
     json_t *params = json_object(), *streams = json_array(), *seeks = json_array(), *directories = json_array();
+    zf_text codec = {0};
+    zf_print_shape(shape, &codec);
     for (uint32_t i = 0; i < shape->param_count; i++)
         json_object_set_new(params, shape->params[i].path, param_json(shape->params[i].type, view->params[i]));
     for (uint32_t e = 0; e < shape->edge_count; e++) {
@@ -99,9 +110,12 @@ static json_t *block_json(const zf_block_view *view) {
             json_pack("{s:i, s:I}", "interval", (int)view->seeks[t].interval, "entries", (json_int_t)view->seeks[t].entries);
         json_array_append_new(shape->trees[t].directory ? directories : seeks, tree);
     }
-    return json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "offset", (json_int_t)view->file_offset, "bytes",
-                     (json_int_t)view->bytes, "first_row", (json_int_t)view->first_row, "rows", (json_int_t)view->rows, "params",
-                     params, "streams", streams, "seek", seeks, "chunks", directories);
+    json_t *block = json_pack("{s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o}", "offset", (json_int_t)view->file_offset,
+                              "bytes", (json_int_t)view->bytes, "first_row", (json_int_t)view->first_row, "rows",
+                              (json_int_t)view->rows, "codec", codec.data ? codec.data : "", "branches", branches_json(shape),
+                              "params", params, "streams", streams, "seek", seeks, "chunks", directories);
+    zf_text_free(&codec);
+    return block;
 }
 
 static void print_block(uint64_t number, const zf_block_view *view) {
@@ -109,6 +123,12 @@ static void print_block(uint64_t number, const zf_block_view *view) {
     printf("    block %llu: rows %llu..%llu, %llu bytes at %llu\n", (unsigned long long)number,
            (unsigned long long)view->first_row, (unsigned long long)(view->first_row + view->rows),
            (unsigned long long)view->bytes, (unsigned long long)view->file_offset);
+    if (shape->branch_count > 0) {
+        zf_text codec = {0};
+        zf_print_shape(shape, &codec);
+        printf("      as %s\n", codec.data ? codec.data : "?");
+        zf_text_free(&codec);
+    }
     for (uint32_t i = 0; i < shape->param_count; i++) {
         zf_text value = {0};
         print_param(shape->params[i].type, view->params[i], &value);
@@ -151,6 +171,21 @@ static zf_status show_blocks(zf_container *container, size_t column, uint64_t bl
 
 // ---- The container ----
 
+// The blocks of a shape: "0, 3 to 7, 9"; of many, the first.
+static void print_blocks_of(const zf_index_column *column, uint32_t shape, zf_text *out) {
+    uint64_t shown = 0;
+    for (uint64_t b = 0, end; b < column->block_count; b = end + 1) {
+        for (end = b; end < column->block_count && column->blocks[end].shape == shape;) end++;
+        if (end == b) continue;
+        if (shown++ == MOST_RUNS) {
+            zf_text_puts(out, ", ...");
+            return;
+        }
+        zf_text_printf(out, "%s%llu", shown > 1 ? ", " : "", (unsigned long long)b);
+        if (end - b > 1) zf_text_printf(out, "%s%llu", end - b > 2 ? " to " : ", ", (unsigned long long)end - 1);
+    }
+}
+
 // Which alternatives blocks took; of a column that has none, nothing. NULL for text on standard output.
 static zf_status show_alternatives(const zf_container *container, size_t index, json_t *list, zf_error *error) {
     const zf_index_column *column = &container->index.columns[index];
@@ -165,13 +200,14 @@ static zf_status show_alternatives(const zf_container *container, size_t index, 
         if (text.failed) {
             status = zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory");
         } else if (list) {
-            json_t *branches = json_array();
-            for (uint32_t k = 0; k < shape->branch_count; k++) json_array_append_new(branches, json_integer(shape->branches[k]));
             status = zf_json_append(
-                list, json_pack("{s:s, s:o, s:I}", "codec", text.data, "branches", branches, "blocks", (json_int_t)blocks),
+                list,
+                json_pack("{s:s, s:o, s:I}", "codec", text.data, "branches", branches_json(shape), "blocks", (json_int_t)blocks),
                 error);
         } else {
-            printf("    %llu block%s as %s\n", (unsigned long long)blocks, blocks == 1 ? "" : "s", text.data);
+            zf_text_printf(&text, ": block%s ", blocks == 1 ? "" : "s");
+            print_blocks_of(column, s, &text);
+            printf("    %llu as %s\n", (unsigned long long)blocks, text.failed ? "?" : text.data);
         }
         zf_text_free(&text);
         ZF_TRY(status);

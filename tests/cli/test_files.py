@@ -193,9 +193,9 @@ class Names(Case):
         source = self.file("t.csv", "a,b\n" + "".join(f"{a},{i}\n" for i, a in enumerate(rows)))
         encoded = json.loads(self.good("encode", "--json", "-c", program, "-o", container, "--rows-per-block", "4096", source))
         shown = self.good("inspect", container)
-        self.assertIn("    1 block as float2int(ints: bitpack)\n", shown)
-        self.assertIn("    2 blocks as plain\n", shown)
-        self.assertNotIn("blocks as bitpack", shown)
+        self.assertIn("    1 as float2int(ints: bitpack): block 0\n", shown)
+        self.assertIn("    2 as plain: blocks 1, 2\n", shown)
+        self.assertNotIn(" as bitpack", shown)
         columns = json.loads(self.good("inspect", "--json", container))["columns"]
         self.assertEqual({a["codec"]: a["blocks"] for a in columns[0]["alternatives"]}, {"float2int(ints: bitpack)": 1, "plain": 2})
         self.assertEqual(columns[1]["alternatives"], [])
