@@ -62,6 +62,7 @@ static const struct {
     {"i32", "gpu_for"},
     {"date32", "gpu_dfor(block_starts: delta(bitpack))"},
     {"i32", "rle(values: gpu_dfor, counts: bitpack)"},
+    {"i32", "gpu_rfor(values: bitpack, lengths: plain)"},
 };
 
 enum { FAMILIES = sizeof families / sizeof families[0] };
