@@ -102,6 +102,9 @@ struct zf_cg_env {
     /// `v_count` (u64, 0..64) bits of a stored stream from bit `v_at`, as u64, checked likewise. `access` is the BITS expression.
     LLVMValueRef (*bits)(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef v_at, LLVMValueRef v_count,
                          const zf_expr *access);
+    /// Where the elements of a stream of u8 lie, one after the other: strings are slices of it. *v_from and *v_to (u64), checked,
+    /// are the slice's ends; where the environment stands for nothing they become 0.
+    LLVMValueRef (*slice)(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef *v_from, LLVMValueRef *v_to);
     /// Elements of a stream; NULL port: of `out`. u64.
     LLVMValueRef (*length)(zf_cg *cg, zf_cg_env *env, const zf_port *port);
     /// Element of `out`.

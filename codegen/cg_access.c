@@ -162,6 +162,13 @@ zf_cg_value zf_cg_slice(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
         v_to = zf_cg_select(cg, v_held, v_to, v_zero);
     }
     zf_cg_value value = {.type = expr->type, .is_seq = expr->is_seq, .seq = a.seq};
+    if (!expr->is_seq && a.seq.kind == ZF_CG_SEQ_PORT && frame->env->slice != NULL) {
+        v_from = position(cg, &a.seq, v_from);
+        v_to = position(cg, &a.seq, v_to);
+        a.seq = (zf_cg_seq){.kind = ZF_CG_SEQ_MEMORY, .type = zf_type_of(ZF_K_U8)};
+        a.seq.v_data = frame->env->slice(cg, frame->env, value.seq.port, &v_from, &v_to);
+        value.seq = a.seq;
+    }
     if (!expr->is_seq && a.seq.kind == ZF_CG_SEQ_MEMORY) value.seq.port = NULL; // a string: its bytes are no elements of a port
     value.seq.v_start = position(cg, &a.seq, v_from);
     value.seq.v_length = zf_cg_sub(cg, v_to, v_from);

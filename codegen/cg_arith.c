@@ -63,9 +63,20 @@ static LLVMValueRef shift(zf_cg *cg, zf_interval count_range, zf_op op, zf_cg_va
 
 // ---- Comparison -----------------------------------------------------------------------------------------------
 
+// Strings in a kernel, which may stand in a module: of C's functions those may call memcmp. Below 0, 0, above 0 (i64).
+static LLVMValueRef text_order(zf_cg *cg, const zf_cg_value *a, const zf_cg_value *b) {
+    LLVMValueRef v_shorter = zf_cg_umin(cg, a->seq.v_length, b->seq.v_length);
+    LLVMValueRef v_args[3] = {zf_cg_text_pointer(cg, &a->seq), zf_cg_text_pointer(cg, &b->seq), v_shorter};
+    LLVMValueRef v_bytes = zf_cg_resize(cg, zf_cg_call(cg, "memcmp", cg->ty_i32, v_args, 3), cg->ty_i64, true);
+    LLVMValueRef v_lengths = zf_cg_sub(cg, a->seq.v_length, b->seq.v_length); // each below 2^32
+    return zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_bytes, zf_cg_i64(cg, 0)), v_lengths, v_bytes);
+}
+
 LLVMValueRef zf_cg_equal(zf_cg *cg, const zf_cg_value *a, const zf_cg_value *b, bool by_bits) {
     LLVMValueRef v;
-    if (a->type.kind == ZF_K_STRING) {
+    if (a->type.kind == ZF_K_STRING && cg->target != NULL) {
+        v = zf_cg_icmp(cg, LLVMIntEQ, text_order(cg, a, b), zf_cg_i64(cg, 0));
+    } else if (a->type.kind == ZF_K_STRING) {
         LLVMValueRef v_args[4] = {zf_cg_text_pointer(cg, &a->seq), a->seq.v_length, zf_cg_text_pointer(cg, &b->seq),
                                   b->seq.v_length};
         v = zf_cg_icmp(cg, LLVMIntNE, zf_cg_call(cg, "zf_cg_text_equal", cg->ty_i64, v_args, 4), zf_cg_i64(cg, 0));
@@ -87,7 +98,9 @@ static LLVMValueRef compare(zf_cg *cg, zf_op op, zf_cg_value a, zf_cg_value b, b
     if (op == ZF_OP_NE) return zf_cg_not(cg, zf_cg_equal(cg, &a, &b, by_bits));
     if (a.type.kind == ZF_K_STRING) {
         LLVMValueRef v_args[4] = {zf_cg_text_pointer(cg, &a.seq), a.seq.v_length, zf_cg_text_pointer(cg, &b.seq), b.seq.v_length};
-        a = zf_cg_scalar(zf_type_of(ZF_K_I64), zf_cg_call(cg, "zf_cg_text_order", cg->ty_i64, v_args, 4));
+        LLVMValueRef v_order =
+            cg->target != NULL ? text_order(cg, &a, &b) : zf_cg_call(cg, "zf_cg_text_order", cg->ty_i64, v_args, 4);
+        a = zf_cg_scalar(zf_type_of(ZF_K_I64), v_order);
         b = zf_cg_scalar(a.type, zf_cg_i64(cg, 0));
     }
     static const LLVMIntPredicate unsigned_of[] = {LLVMIntULT, LLVMIntULE, LLVMIntUGT, LLVMIntUGE};

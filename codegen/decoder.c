@@ -21,6 +21,7 @@ static const char *field_name(zf_arena *arena, const zf_graph *graph, const zf_s
     if (field->kind == ZF_SEEK_GROUP) return joined(arena, path, "group");
     if (field->kind == ZF_SEEK_OFFSET) return joined(arena, path, "offset");
     if (field->kind == ZF_SEEK_CHUNK) return joined(arena, path, graph->nodes[field->node].inst->streams[field->stream]->name);
+    if (field->kind == ZF_SEEK_BYTES) return joined(arena, path, "bytes");
     return joined(arena, path, zf_arena_printf(arena, "scan %u", field->reduce));
 }
 
@@ -71,14 +72,17 @@ static void describe_plan(decoder *d) {
     for (uint32_t w = 0; w < plan->work_count; w++) {
         const zf_work *work = &plan->works[w];
         works[w] = (zf_abi_work){.edge = work->edge,
-                                 .element = work->type.kind == ZF_K_BOOL ? 0 : zf_kind_size(work->type.kind),
+                                 .element = work->type.kind == ZF_K_BOOL     ? 0
+                                            : work->type.kind == ZF_K_STRING ? ZF_HANDLE_BYTES
+                                                                             : zf_kind_size(work->type.kind),
                                  .extra = work->prefix != NULL ? 1 : 0,
                                  .nullable = work->type.nullable};
     }
     static const zf_abi_field_kind field_kinds[] = {[ZF_SEEK_GROUP] = ZF_FIELD_GROUP,
                                                     [ZF_SEEK_OFFSET] = ZF_FIELD_OFFSET,
                                                     [ZF_SEEK_SCAN] = ZF_FIELD_SCAN,
-                                                    [ZF_SEEK_CHUNK] = ZF_FIELD_CHUNK};
+                                                    [ZF_SEEK_CHUNK] = ZF_FIELD_CHUNK,
+                                                    [ZF_SEEK_BYTES] = ZF_FIELD_BYTES};
     for (uint32_t t = 0; t < plan->tree_count; t++) {
         const zf_seek_tree *tree = &plan->trees[t];
         zf_abi_field *fields = ZF_NEW_ARRAY(arena, zf_abi_field, tree->field_count + 1);

@@ -70,6 +70,7 @@ typedef struct source {
     uint8_t *validity;    ///< a byte a row
     uint64_t first, rows; ///< of the column
     uint64_t plain_bytes;
+    uint64_t characters; ///< strings: of those that are not null
 } source;
 
 static zf_status source_of(const zf_encode_job *job, uint64_t block, source *out, zf_error *error) {
@@ -81,7 +82,7 @@ static zf_status source_of(const zf_encode_job *job, uint64_t block, source *out
     if (type.kind == ZF_K_STRING) {
         out->input.values = data->values;
         out->input.offsets = (const uint64_t *)(const void *)data->offsets + out->first;
-        out->plain_bytes = (uint64_t)(data->offsets[out->first + out->rows] - data->offsets[out->first]);
+        out->characters = (uint64_t)(data->offsets[out->first + out->rows] - data->offsets[out->first]);
     } else {
         out->input.values = (const uint8_t *)data->values + out->first * zf_kind_size(type.kind);
         out->plain_bytes = type.kind == ZF_K_BOOL ? (out->rows + 7) / 8 : out->rows * zf_kind_size(type.kind);
@@ -92,10 +93,19 @@ static zf_status source_of(const zf_encode_job *job, uint64_t block, source *out
         for (uint64_t k = 0; k < out->rows; k++) {
             uint64_t row = out->first + k;
             out->validity[k] = data->validity == NULL || (data->validity[row / 8] >> (row % 8) & 1) != 0;
+            if (out->validity[k] == 0 && type.kind == ZF_K_STRING)
+                out->characters -= (uint64_t)(data->offsets[row + 1] - data->offsets[row]); // which nobody delivers
         }
         out->input.validity = out->validity;
         out->plain_bytes += (out->rows + 7) / 8;
     }
+    if (out->characters > ZF_TEXT_BYTES_MOST) {
+        zf_status status =
+            zf_raise(error, ZF_E_TOO_LARGE, "%llu rows of column %s have %llu bytes of text, and a block at most 2^32",
+                     (ull)out->rows, job->column->name, (ull)out->characters);
+        return zf_fail_hint(error, status, "fewer rows make a block with --rows-per-block, or zf_encode_options.rows_per_block");
+    }
+    out->plain_bytes += out->characters;
     // Rows that were not appended in pieces are one piece.
     out->input.parts = &out->rows;
     out->input.part_count = out->rows > 0;
@@ -281,6 +291,7 @@ typedef struct running {
     zf_decoder *decoder;
     const zf_abi_code *code;
     uint8_t *out, *validity;
+    int64_t *offsets;
     const char *place;
 } running;
 
@@ -299,6 +310,8 @@ static zf_status run(running *r, const zf_block_view *view, uint32_t mode, uint6
                          .nullable = r->job->column->type.nullable,
                          .out = r->out,
                          .validity = r->validity,
+                         .offsets = r->offsets,
+                         .byte_end = r->source->characters,
                          .begin = 0,
                          .end = view->rows,
                          .work = work,
@@ -313,6 +326,16 @@ static zf_status run(running *r, const zf_block_view *view, uint32_t mode, uint6
 static bool bit_at(const uint8_t *bitmap, uint64_t k) { return bitmap[k / 8] >> (k % 8) & 1; }
 
 /// Whether row k came back. What the source has in a row without a value does not matter: it is delivered as 0.
+static bool text_equals(const running *r, uint64_t k) {
+    const source *s = r->source;
+    bool valid = s->validity == NULL || s->validity[k] != 0;
+    const uint8_t *plain = s->input.values + s->input.offsets[k];
+    uint64_t length = valid ? s->input.offsets[k + 1] - s->input.offsets[k] : 0;
+    if (s->validity != NULL && bit_at(r->validity, k) != valid) return false;
+    if ((uint64_t)(r->offsets[k + 1] - r->offsets[k]) != length) return false;
+    return length == 0 || memcmp(plain, r->out + r->offsets[k], length) == 0;
+}
+
 static bool row_equals(const running *r, uint64_t k, uint64_t size) {
     const source *s = r->source;
     const uint8_t *plain = s->input.values;
@@ -328,6 +351,11 @@ static uint64_t first_difference(const running *r) {
     const source *s = r->source;
     zf_kind kind = r->job->column->type.kind;
     const uint8_t *plain = s->input.values;
+    if (kind == ZF_K_STRING) {
+        uint64_t row = 0;
+        while (row < s->rows && text_equals(r, row)) row++;
+        return row;
+    }
     uint64_t size = kind == ZF_K_BOOL ? 0 : zf_kind_size(kind);
     if (size != 0 && s->validity == NULL && memcmp(plain, r->out, s->rows * size) == 0) return s->rows;
     uint64_t k = 0;
@@ -342,13 +370,19 @@ static zf_status compare(const running *r, zf_error *error) {
     char given[64], got[64];
     zf_encode_value_text(&r->job->data, type, r->source->first + row, given, sizeof given);
     uint64_t word = 0;
-    if (type.kind == ZF_K_BOOL)
+    if (type.kind == ZF_K_STRING)
+        word = 0;
+    else if (type.kind == ZF_K_BOOL)
         word = r->out[row / 8] >> (row % 8) & 1;
     else
         memcpy(&word, r->out + row * zf_kind_size(type.kind), zf_kind_size(type.kind));
+    if (type.kind == ZF_K_STRING) {
+        int length = r->offsets[row + 1] - r->offsets[row] > 40 ? 40 : (int)(r->offsets[row + 1] - r->offsets[row]);
+        snprintf(got, sizeof got, "\"%.*s\"", length, (const char *)r->out + r->offsets[row]);
+    }
     if (type.nullable && !bit_at(r->validity, row))
         snprintf(got, sizeof got, "null");
-    else
+    else if (type.kind != ZF_K_STRING)
         word_text(type, word, got, sizeof got);
     zf_status status =
         zf_raise(error, ZF_E_DECODED_DIFFERS, "the encoded block decodes to another value: row %llu is %s, decoded %s",
@@ -370,7 +404,27 @@ static zf_status lay_and_run(running *r, const zf_block_data *block, uint32_t mo
 }
 
 /// Room for a block's values.
-static size_t out_bytes(const source *s) { return (s->rows * 8 + 127) / 64 * 64; }
+static size_t out_bytes(const source *s) {
+    uint64_t bytes = s->input.type.kind == ZF_K_STRING ? s->characters : s->rows * 8;
+    return (bytes + 127) / 64 * 64;
+}
+
+/// Memory for what a block delivers.
+static zf_status make_output(running *r, zf_error *error) {
+    const source *s = r->source;
+    r->out = aligned_alloc(64, out_bytes(s));
+    if (s->validity != NULL) r->validity = aligned_alloc(64, (s->rows / 8 + 64) / 64 * 64);
+    if (s->input.offsets != NULL) r->offsets = calloc(s->rows + 1, sizeof *r->offsets);
+    bool made = r->out != NULL && (s->validity == NULL || r->validity != NULL);
+    if (made && (s->input.offsets == NULL || r->offsets != NULL)) return ZF_OK;
+    return zf_raise(error, ZF_E_NO_MEMORY, "no memory to decode a block");
+}
+
+static void free_output(running *r) {
+    free(r->out);
+    free(r->validity);
+    free(r->offsets);
+}
 
 static zf_status finish(running *r, flat *f, uint32_t shape, double started, zf_encode_result *out, zf_error *error) {
     const zf_decoder *decoder = r->decoder;
@@ -404,6 +458,7 @@ static zf_status finish(running *r, flat *f, uint32_t shape, double started, zf_
     if (status == ZF_OK) {
         memset(r->out, 0xa5, out_bytes(r->source)); // never the recorded run's output
         if (r->validity != NULL) memset(r->validity, 0xa5, (r->source->rows + 7) / 8);
+        if (r->offsets != NULL) memset(r->offsets + 1, 0xa5, r->source->rows * sizeof *r->offsets);
         status = lay_and_run(r, &block, ZF_ABI_DECODE, NULL, &bytes, &size, error);
     }
     if (status == ZF_OK) status = compare(r, error);
@@ -488,13 +543,9 @@ static zf_status try_once(zf_encode_job *job, const source *s, zf_encode_task *t
     if (status == ZF_OK) status = prepare(&r, &f, &shape, error);
     started += cpu_seconds() - compiling; // compiling a decoder is no part of encoding
     if (status == ZF_OK) {
-        r.out = aligned_alloc(64, out_bytes(s));
-        if (s->validity != NULL) r.validity = aligned_alloc(64, (s->rows / 8 + 64) / 64 * 64);
-        status = r.out == NULL || (s->validity != NULL && r.validity == NULL)
-                     ? zf_raise(error, ZF_E_NO_MEMORY, "no memory to decode a block")
-                     : finish(&r, &f, shape, started, out, error);
-        free(r.out);
-        free(r.validity);
+        status = make_output(&r, error);
+        if (status == ZF_OK) status = finish(&r, &f, shape, started, out, error);
+        free_output(&r);
     }
     flat_free(&f);
     return status;

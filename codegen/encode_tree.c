@@ -67,7 +67,8 @@ static zf_encode_node *make_node(const zf_encode_task *task, const zf_codec_choi
     for (uint32_t p = 0; p < inst->param_count; p++) {
         if (codec->param_given != NULL && codec->param_given[p]) node->params[p] = codec->param_bits[p];
     }
-    uint64_t size = input->type.kind == ZF_K_STRING ? 16 : zf_kind_size(input->type.kind);
+    uint64_t given = input->rows * zf_kind_size(input->type.kind); // bytes
+    if (input->offsets != NULL) given = 16 * input->rows + input->offsets[input->rows] - input->offsets[0];
     node->frame =
         (zf_encode_frame){.values = input->values,
                           .validity = input->validity,
@@ -82,7 +83,7 @@ static zf_encode_node *make_node(const zf_encode_task *task, const zf_codec_choi
                           .row = ZF_ENCODE_NO_ROW,
                           // Far more than any codec of use takes; what passes these limits does not end or does not compress.
                           .work = work_limit(input->rows),
-                          .bytes_left = 64 * input->rows * size + (256u << 20),
+                          .bytes_left = 64 * given + (256u << 20),
                           .hash = task->hash.a != 0 ? task->hash : zf_encode_hash_draw(),
                           .local_count = locals,
                           .stream_count = inst->stream_count};

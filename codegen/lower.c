@@ -16,7 +16,23 @@ static void attribute(zf_lower *lower, LLVMValueRef v_function, unsigned argumen
 // ---- Functions ------------------------------------------------------------------------------------------------
 
 // Arguments of the body, then one pointer per work buffer.
-enum { ARG_BASE, ARG_SLOTS, ARG_OUT, ARG_VALIDITY, ARG_RECORD, ARG_FAILURE, ARG_TILES, ARG_MODE, ARG_BEGIN, ARG_END, ARG_WORKS };
+enum {
+    ARG_BASE,
+    ARG_SLOTS,
+    ARG_OUT,
+    ARG_VALIDITY,
+    ARG_OFFSETS,
+    ARG_RECORD,
+    ARG_FAILURE,
+    ARG_TILES,
+    ARG_MODE,
+    ARG_OFFSET_BASE,
+    ARG_BYTE_BEGIN,
+    ARG_BYTE_END,
+    ARG_BEGIN,
+    ARG_END,
+    ARG_WORKS
+};
 
 static LLVMValueRef make_body(zf_lower *lower, const char *name) {
     zf_cg *cg = lower->cg;
@@ -24,6 +40,7 @@ static LLVMValueRef make_body(zf_lower *lower, const char *name) {
     LLVMTypeRef *types = ZF_NEW_ARRAY(cg->arena, LLVMTypeRef, count);
     for (uint32_t k = 0; k < count; k++) types[k] = cg->ty_ptr;
     types[ARG_TILES] = types[ARG_BEGIN] = types[ARG_END] = cg->ty_i64;
+    types[ARG_OFFSET_BASE] = types[ARG_BYTE_BEGIN] = types[ARG_BYTE_END] = cg->ty_i64;
     types[ARG_MODE] = cg->ty_i32;
     LLVMValueRef v_body = LLVMAddFunction(cg->module, name, LLVMFunctionType(cg->ty_void, types, count, 0));
     LLVMSetLinkage(v_body, LLVMInternalLinkage);
@@ -32,7 +49,7 @@ static LLVMValueRef make_body(zf_lower *lower, const char *name) {
         attribute(lower, v_body, k, "noalias", 0);
         if (k == ARG_BASE) attribute(lower, v_body, k, "align", 256);
         if (k >= ARG_WORKS) attribute(lower, v_body, k, "align", 64);
-        bool written = k == ARG_OUT || k == ARG_VALIDITY || k == ARG_RECORD || k == ARG_FAILURE ||
+        bool written = k == ARG_OUT || k == ARG_VALIDITY || k == ARG_OFFSETS || k == ARG_RECORD || k == ARG_FAILURE ||
                        (lower->kernel != NULL && k >= ARG_WORKS && lower->kernel->sink == (int32_t)(k - ARG_WORKS));
         if (!written) attribute(lower, v_body, k, "readonly", 0);
     }
@@ -40,6 +57,10 @@ static LLVMValueRef make_body(zf_lower *lower, const char *name) {
     lower->v_slots = LLVMGetParam(v_body, ARG_SLOTS);
     lower->v_out = LLVMGetParam(v_body, ARG_OUT);
     lower->v_validity = LLVMGetParam(v_body, ARG_VALIDITY);
+    lower->v_offsets = LLVMGetParam(v_body, ARG_OFFSETS);
+    lower->v_offset_base = LLVMGetParam(v_body, ARG_OFFSET_BASE);
+    lower->v_byte_begin = LLVMGetParam(v_body, ARG_BYTE_BEGIN);
+    lower->v_byte_end = LLVMGetParam(v_body, ARG_BYTE_END);
     lower->v_record = LLVMGetParam(v_body, ARG_RECORD);
     lower->v_failure = LLVMGetParam(v_body, ARG_FAILURE);
     lower->v_tiles = LLVMGetParam(v_body, ARG_TILES);
@@ -70,6 +91,10 @@ static void make_entry(zf_lower *lower, const char *name) {
     v[ARG_SLOTS] = load_field(cg, v_args, offsetof(zf_abi_args, slots), cg->ty_ptr, 8);
     v[ARG_OUT] = load_field(cg, v_args, offsetof(zf_abi_args, out), cg->ty_ptr, 8);
     v[ARG_VALIDITY] = load_field(cg, v_args, offsetof(zf_abi_args, validity), cg->ty_ptr, 8);
+    v[ARG_OFFSETS] = load_field(cg, v_args, offsetof(zf_abi_args, offsets), cg->ty_ptr, 8);
+    v[ARG_OFFSET_BASE] = load_field(cg, v_args, offsetof(zf_abi_args, offset_base), cg->ty_i64, 8);
+    v[ARG_BYTE_BEGIN] = load_field(cg, v_args, offsetof(zf_abi_args, byte_begin), cg->ty_i64, 8);
+    v[ARG_BYTE_END] = load_field(cg, v_args, offsetof(zf_abi_args, byte_end), cg->ty_i64, 8);
     v[ARG_RECORD] = load_field(cg, v_args, offsetof(zf_abi_args, record), cg->ty_ptr, 8);
     v[ARG_FAILURE] = load_field(cg, v_args, offsetof(zf_abi_args, failure), cg->ty_ptr, 8);
     v[ARG_TILES] = load_field(cg, v_args, offsetof(zf_abi_args, tiles), cg->ty_i64, 8);
@@ -131,6 +156,7 @@ void zf_lower_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ke
     LLVMBasicBlockRef bb_first = zf_lower_open(&lower, name);
     lower.v_sink = kernel->sink < 0 ? lower.v_out : lower.v_works[kernel->sink];
     lower.type = kernel->prefix != NULL ? kernel->prefix->term->type : input->plan->graph->edges[kernel->edge].type;
+    lower.one_by_one = lower.type.kind == ZF_K_STRING; // each begins where the one before ends
     target->lower[kernel->domain](&lower);
     zf_lower_close(&lower, name, bb_first);
 }

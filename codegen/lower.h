@@ -14,6 +14,7 @@
 enum {
     ZF_STRIP = 64,          ///< elements or groups that are worked on together: 64 of any bit width are whole words, for bool too
     ZF_READ_AHEAD = 16,     ///< bytes that can be read behind any stream and work buffer
+    ZF_HANDLE_BYTES = 16,   ///< of a string in a work buffer: where its bytes are, and how many
     ZF_NO_FAILURE = 0xffff, ///< of the failure slot: no check failed
 };
 
@@ -21,11 +22,16 @@ typedef struct zf_lower_env zf_lower_env;
 typedef struct zf_strip zf_strip;
 typedef struct zf_running zf_running;
 
-/// Where the parts of a tile's nullable values go. Bits go through memory, since tiles do not store them one after the other.
+/// Where the parts of a tile's values go that are more than elements. Bits go through memory, since tiles do not store them one
+/// after the other.
 typedef struct zf_delivery {
-    LLVMValueRef v_valid; ///< a byte for each element of the tile (of the block, where it goes to a work buffer)
+    LLVMValueRef v_valid; ///< nullable: a byte for each element of the tile (of the block, where it goes to a work buffer)
     LLVMValueRef v_bools; ///< nullable booleans: the values, likewise
     LLVMValueRef v_lo;    ///< the tile's first element
+    uint32_t bytes_field; ///< strings to the column: of the seek tree
+    LLVMValueRef v_byte;  ///< slot (i64): where the next string goes, in the block's bytes
+    LLVMValueRef v_end;   ///< behind the tile's bytes
+    LLVMValueRef v_lies;  ///< slot (i1): the states at its ends cannot be
 } zf_delivery;
 
 /// What a plan's code is made from.
@@ -43,6 +49,7 @@ struct zf_lower {
     LLVMValueRef v_body;     ///< the function with the arguments below
     LLVMBasicBlockRef bb_setup;
     LLVMValueRef v_base, v_slots, v_out, v_validity, v_record, v_failure, v_tiles, v_mode, v_begin, v_end; ///< arguments
+    LLVMValueRef v_offsets, v_offset_base, v_byte_begin, v_byte_end; ///< arguments, for strings
     LLVMValueRef *v_works;
     LLVMValueRef *v_words;    ///< descriptor words loaded so far, by slot
     LLVMValueRef *v_nonempty; ///< per node: whether its output has elements
@@ -230,7 +237,7 @@ LLVMValueRef zf_lower_memory_form(zf_lower *lower, zf_cg_value value);
 /// seen to by zf_lower_store.
 bool zf_lower_stores_bits(const zf_lower *lower);
 
-// ---- Nullable values (lower_deliver.c): called by zf_lower_tiles_begin, zf_lower_store and zf_lower_tiles_end ----
+// ---- Nullable values and strings (lower_deliver.c): called by zf_lower_tiles_begin, zf_lower_store and zf_lower_tiles_end ----
 void zf_lower_deliver_begin(zf_lower *lower, const zf_lower_tiles *tiles);
 /// False where the type is delivered as its elements alone.
 bool zf_lower_deliver(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index);

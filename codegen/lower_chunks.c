@@ -288,6 +288,7 @@ void zf_lower_chunks(zf_lower *lower) {
     uint64_t size = node->codec->chunk_size;
     zf_chunk chunk = {.env = zf_lower_env_make(lower, node->index), .inst = node->inst};
     zf_cg_env *env = &chunk.env.env;
+    env->slice = NULL; // where a chunk begins in a stream is known to its elements alone
     chunk.block_element = env->element;
     chunk.block_bits = env->bits;
     chunk.block_length = env->length;

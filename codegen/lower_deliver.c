@@ -1,16 +1,31 @@
-// Values that are more than their elements: nullable ones, which are a value (0 where it is null) and a bit. In a work buffer
-// that bit is a byte, so that any tile can store it; a column's tile collects bytes and packs them at its end.
+// Values that are more than their elements.
+//
+// Nullable ones are a value (0 where it is null) and a bit. In a work buffer that bit is a byte, so that any tile can store it; a
+// column's tile collects bytes and packs them at its end.
+//
+// Strings are handles in a work buffer: where the bytes lie (in a stream, or in another work buffer, which stay where they are as
+// long as the block is decoded) and how many. Those of a column are copied, one behind the other. Where a tile's bytes begin is a
+// field of the seek state like any other, so the next state says where they end, and no length, whatever the data say, leads
+// beyond that.
+#include "codegen/cg_frame.h"
 #include "codegen/lower.h"
+
+static bool to_column(const zf_lower *lower) { return lower->kernel->sink < 0; }
+
+static bool is_text(const zf_lower *lower) { return lower->type.kind == ZF_K_STRING; }
+
+// ---- Where ----------------------------------------------------------------------------------------------------
 
 // Bytes that elements take, as zf_work_buffer_bytes lays a nullable work buffer out.
 static LLVMValueRef values_end(zf_lower *lower, uint32_t edge) {
     zf_cg *cg = lower->cg;
     zf_type type = lower->graph->edges[edge].type;
     LLVMValueRef v_count = zf_lower_count(lower, edge), v_bytes;
+    unsigned size = type.kind == ZF_K_STRING ? ZF_HANDLE_BYTES : zf_kind_size(type.kind);
     if (type.kind == ZF_K_BOOL)
         v_bytes = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_count, zf_cg_i64(cg, 7)), zf_cg_i64(cg, 3), "");
     else
-        v_bytes = zf_cg_mul(cg, v_count, zf_cg_i64(cg, zf_kind_size(type.kind)));
+        v_bytes = zf_cg_mul(cg, v_count, zf_cg_i64(cg, size));
     return zf_cg_and(cg, zf_cg_add(cg, v_bytes, zf_cg_i64(cg, 63)), zf_cg_i64(cg, ~(uint64_t)63));
 }
 
@@ -27,39 +42,169 @@ static LLVMValueRef tile_bytes(zf_lower *lower, const char *name) {
     return zf_cg_alloca(lower->cg, LLVMArrayType2(lower->cg->ty_i8, lower->kernel->tile + ZF_STRIP), name);
 }
 
+static LLVMValueRef no_failure(zf_lower *lower) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
+    return zf_cg_icmp(cg, LLVMIntEQ, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE));
+}
+
+// ---- Strings of a column --------------------------------------------------------------------------------------
+
+static LLVMValueRef tile_follows(zf_lower *lower, const zf_lower_tiles *tiles) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_next = zf_cg_add(cg, tiles->v_tile, zf_cg_i64(cg, 1));
+    return zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, lower->v_tiles), "tiles that another follows");
+}
+
+// The tile's bytes, from the states at both its ends. A recording knows the first alone.
+static void begin_text(zf_lower *lower, const zf_lower_tiles *tiles) {
+    zf_cg *cg = lower->cg;
+    zf_delivery *d = &lower->delivery;
+    LLVMValueRef v_all = zf_lower_word(lower, ZF_SLOT_CHARACTERS, 0, 0), v_end = zf_cg_alloca(cg, cg->ty_i64, "text_end");
+    d->bytes_field = zf_lower_root_field(lower, ZF_SEEK_BYTES);
+    if (d->v_byte == NULL) {
+        d->v_byte = zf_cg_alloca(cg, cg->ty_i64, "byte");
+        d->v_lies = zf_cg_alloca(cg, cg->ty_i1, "lies");
+    }
+    zf_lower_seek(lower, d->bytes_field, zf_type_of(ZF_K_U64), tiles->v_tile, zf_cg_i64(cg, 0), d->v_byte);
+    LLVMBuildStore(cg->builder, v_all, v_end);
+    LLVMBasicBlockRef bb_look = zf_cg_block(cg, "text_look"), bb_known = zf_cg_block(cg, "text_known");
+    LLVMValueRef v_look = zf_cg_and(cg, tile_follows(lower, tiles), zf_cg_not(cg, zf_lower_is_recording(lower)));
+    zf_cg_cond_br(cg, v_look, bb_look, bb_known);
+    zf_cg_enter(cg, bb_look);
+    LLVMBuildStore(cg->builder, zf_lower_seek_entry(lower, d->bytes_field, tiles->v_tile), v_end);
+    zf_cg_br(cg, bb_known);
+    zf_cg_enter(cg, bb_known);
+    d->v_end = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_end, "");
+    LLVMValueRef v_byte = LLVMBuildLoad2(cg->builder, cg->ty_i64, d->v_byte, "");
+    LLVMValueRef v_before = zf_cg_icmp(cg, LLVMIntULT, v_byte, lower->v_byte_begin);
+    LLVMValueRef v_behind = zf_cg_icmp(cg, LLVMIntUGT, d->v_end, lower->v_byte_end);
+    LLVMValueRef v_lies = zf_cg_or(cg, zf_cg_icmp(cg, LLVMIntUGT, v_byte, d->v_end), zf_cg_or(cg, v_before, v_behind));
+    LLVMBuildStore(cg->builder, v_lies, d->v_lies);
+    LLVMValueRef v_sane = zf_cg_within(cg, zf_cg_not(cg, v_lies), "bytes that have a place");
+    d->v_end = zf_cg_select(cg, v_sane, d->v_end, v_byte);
+}
+
+// Copies `v_length` bytes, at most `v_room`. Sixteen at a time where what is written too much lies within the tile's bytes: it is
+// written again. So many can be read behind any string.
+static void copy_text(zf_lower *lower, LLVMValueRef v_to, LLVMValueRef v_from, LLVMValueRef v_length, LLVMValueRef v_room) {
+    enum { STEP = 16, LONG = 128 };
+    zf_cg *cg = lower->cg;
+    LLVMBasicBlockRef bb_some = zf_cg_block(cg, "text_some"), bb_steps = zf_cg_block(cg, "text_steps"),
+                      bb_exact = zf_cg_block(cg, "text_exact"), bb_done = zf_cg_block(cg, "text_done");
+    LLVMValueRef v_zero = zf_cg_i64(cg, 0);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_length, v_zero), bb_some, bb_done);
+    zf_cg_enter(cg, bb_some);
+    LLVMValueRef v_steps = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_length, zf_cg_i64(cg, STEP - 1)), zf_cg_i64(cg, 4), "");
+    LLVMValueRef v_short = zf_cg_icmp(cg, LLVMIntULE, v_length, zf_cg_i64(cg, LONG));
+    LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntULE, LLVMBuildShl(cg->builder, v_steps, zf_cg_i64(cg, 4), ""), v_room);
+    v_fits = zf_cg_and(cg, v_short, zf_cg_within(cg, v_fits, "room for sixteen bytes in the tile's"));
+    zf_cg_cond_br(cg, v_fits, bb_steps, bb_exact);
+    zf_cg_enter(cg, bb_steps);
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, v_zero, v_steps, "text_step");
+    LLVMValueRef v_at = LLVMBuildShl(cg->builder, loop.v_i, zf_cg_i64(cg, 4), "");
+    LLVMValueRef v = zf_cg_load(cg, cg->ty_i128, zf_cg_at(cg, cg->ty_i8, v_from, v_at), 1);
+    zf_cg_store(cg, v, zf_cg_at_sink(cg, cg->ty_i8, v_to, v_at), 1);
+    zf_cg_loop_end(cg, &loop);
+    zf_cg_br(cg, bb_done);
+    zf_cg_enter(cg, bb_exact);
+    LLVMBuildMemCpy(cg->builder, v_to, 1, v_from, 1, v_length);
+    zf_cg_br(cg, bb_done);
+    zf_cg_enter(cg, bb_done);
+}
+
+static void deliver_text(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index) {
+    zf_cg *cg = lower->cg;
+    const zf_delivery *d = &lower->delivery;
+    LLVMValueRef v_byte = LLVMBuildLoad2(cg->builder, cg->ty_i64, d->v_byte, ""), v_length = value.seq.v_length;
+    if (lower->type.nullable) v_length = zf_cg_select(cg, value.v_valid, v_length, zf_cg_i64(cg, 0));
+    LLVMValueRef v_room = zf_cg_sub(cg, d->v_end, v_byte);
+    LLVMValueRef v_over = zf_cg_icmp(cg, LLVMIntUGT, v_length, v_room);
+    zf_lower_check(lower, zf_cg_and(cg, v_over, no_failure(lower)), (uint32_t)lower->kernel->end_check,
+                   "bytes of a string beyond its tile's");
+    v_length = zf_cg_select(cg, v_over, zf_cg_i64(cg, 0), v_length);
+    LLVMValueRef v_next = zf_cg_add(cg, v_byte, v_length), v_at = zf_cg_add(cg, v_index, zf_cg_i64(cg, 1));
+    LLVMBuildStore(cg->builder, v_next, d->v_byte);
+    zf_cg_store(cg, zf_cg_add(cg, v_next, lower->v_offset_base), zf_cg_at_sink(cg, cg->ty_i64, lower->v_offsets, v_at), 8);
+    copy_text(lower, zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_byte), zf_cg_text_pointer(cg, &value.seq), v_length, v_room);
+}
+
+// The bytes end in the next state, those of the last tile with the block's. What failed before is the reason of all that follows.
+static void end_text(zf_lower *lower, const zf_lower_tiles *tiles) {
+    zf_cg *cg = lower->cg;
+    const zf_delivery *d = &lower->delivery;
+    LLVMBasicBlockRef bb_check = zf_cg_block(cg, "text_check"), bb_checked = zf_cg_block(cg, "text_checked");
+    zf_cg_cond_br(cg, no_failure(lower), bb_check, bb_checked);
+    zf_cg_enter(cg, bb_check);
+    LLVMValueRef v_byte = LLVMBuildLoad2(cg->builder, cg->ty_i64, d->v_byte, "");
+    LLVMValueRef v_lies = LLVMBuildLoad2(cg->builder, cg->ty_i1, d->v_lies, "");
+    uint32_t number = (uint32_t)lower->kernel->end_check;
+    zf_lower_check(lower, v_lies, number, "states that lead out of the bytes");
+    zf_lower_seek_end(lower, d->bytes_field, tiles->v_tile, v_byte);
+    LLVMValueRef v_wrong = zf_cg_icmp(cg, LLVMIntNE, v_byte, zf_lower_word(lower, ZF_SLOT_CHARACTERS, 0, 0));
+    v_wrong = zf_cg_and(cg, v_wrong, zf_cg_not(cg, tile_follows(lower, tiles)));
+    zf_lower_check(lower, v_wrong, number, "bytes behind the last tile's");
+    zf_lower_report(lower, tiles->v_lo);
+    zf_cg_br(cg, bb_checked);
+    zf_cg_enter(cg, bb_checked);
+}
+
+// ---- A tile ---------------------------------------------------------------------------------------------------
+
 void zf_lower_deliver_begin(zf_lower *lower, const zf_lower_tiles *tiles) {
     zf_delivery *d = &lower->delivery;
-    if (!lower->type.nullable) return;
-    bool to_column = lower->kernel->sink < 0;
     d->v_lo = tiles->v_lo;
-    d->v_valid = to_column ? tile_bytes(lower, "valid") : zf_lower_validity_pointer(lower, lower->kernel->edge);
-    d->v_bools = lower->type.kind == ZF_K_BOOL ? tile_bytes(lower, "bools") : NULL;
+    if (lower->type.nullable) {
+        d->v_valid = to_column(lower) ? tile_bytes(lower, "valid") : zf_lower_validity_pointer(lower, lower->kernel->edge);
+        d->v_bools = lower->type.kind == ZF_K_BOOL ? tile_bytes(lower, "bools") : NULL;
+    }
+    if (is_text(lower) && to_column(lower)) begin_text(lower, tiles);
+}
+
+static void store_handle(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_at = zf_cg_at(cg, LLVMArrayType2(cg->ty_i64, ZF_HANDLE_BYTES / 8), lower->v_sink, v_index);
+    zf_cg_store(cg, zf_cg_text_pointer(cg, &value.seq), v_at, 8);
+    zf_cg_store(cg, value.seq.v_length, zf_cg_byte_at(cg, v_at, 8), 8);
+}
+
+static void store_validity(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index, LLVMValueRef v_here) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v = zf_cg_resize(cg, value.v_valid, cg->ty_i8, false);
+    zf_cg_store(cg, v, zf_cg_at(cg, cg->ty_i8, lower->delivery.v_valid, to_column(lower) ? v_here : v_index), 1);
 }
 
 bool zf_lower_deliver(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     const zf_delivery *d = &lower->delivery;
-    if (!lower->type.nullable) return false;
-    if (value.v == NULL || value.v_valid == NULL || value.is_seq) {
+    if (!lower->type.nullable && !is_text(lower)) return false;
+    bool whole = value.type.kind == lower->type.kind && !value.is_seq;
+    whole = whole && (is_text(lower) ? value.seq.v_length != NULL : value.v != NULL);
+    if (!whole || (lower->type.nullable && value.v_valid == NULL)) {
         zf_cg_unsupported(cg, lower->graph->column->span, "only plain values can be stored");
         return true;
     }
-    LLVMValueRef v_here = zf_cg_sub(cg, v_index, d->v_lo), v_valid = zf_cg_resize(cg, value.v_valid, cg->ty_i8, false);
-    if (d->v_bools != NULL) {
+    LLVMValueRef v_here = zf_cg_sub(cg, v_index, d->v_lo);
+    if (lower->type.nullable) store_validity(lower, value, v_index, v_here);
+    if (is_text(lower) && to_column(lower)) {
+        deliver_text(lower, value, v_index);
+    } else if (is_text(lower)) {
+        store_handle(lower, value, v_index);
+    } else if (d->v_bools != NULL) {
         LLVMValueRef v = zf_cg_resize(cg, value.v, cg->ty_i8, false);
         zf_cg_store(cg, v, zf_cg_at(cg, cg->ty_i8, d->v_bools, v_here), 1);
     } else {
         LLVMTypeRef ty = zf_cg_type(cg, lower->type);
         zf_cg_store(cg, value.v, zf_cg_at_sink(cg, ty, lower->v_sink, v_index), zf_kind_size(lower->type.kind));
     }
-    bool to_column = lower->kernel->sink < 0;
-    zf_cg_store(cg, v_valid, zf_cg_at(cg, cg->ty_i8, d->v_valid, to_column ? v_here : v_index), 1);
     return true;
 }
 
 void zf_lower_deliver_end(zf_lower *lower, const zf_lower_tiles *tiles) {
     const zf_delivery *d = &lower->delivery;
+    if (is_text(lower) && to_column(lower)) end_text(lower, tiles);
     if (!lower->type.nullable) return;
     if (d->v_bools != NULL) zf_lower_store_tile_bits(lower, d->v_bools, tiles->v_lo, tiles->v_hi);
-    if (lower->kernel->sink < 0) zf_lower_pack_bits(lower, lower->v_validity, d->v_valid, tiles->v_lo, tiles->v_hi);
+    if (to_column(lower)) zf_lower_pack_bits(lower, lower->v_validity, d->v_valid, tiles->v_lo, tiles->v_hi);
 }

@@ -99,6 +99,15 @@ LLVMValueRef zf_lower_pointer(zf_lower *lower, uint32_t edge) {
 static zf_cg_value load_value(zf_lower *lower, uint32_t edge, zf_type type, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_pointer = zf_lower_pointer(lower, edge);
+    if (type.kind == ZF_K_STRING) {
+        LLVMTypeRef ty = LLVMArrayType2(cg->ty_i64, ZF_HANDLE_BYTES / 8);
+        LLVMValueRef v_at = zf_cg_at(cg, ty, v_pointer, v_index);
+        zf_cg_value value = {.type = type};
+        value.seq = (zf_cg_seq){.kind = ZF_CG_SEQ_MEMORY, .type = zf_type_of(ZF_K_U8)};
+        value.seq.v_data = zf_cg_load(cg, cg->ty_ptr, v_at, 8);
+        value.seq.v_length = zf_cg_load(cg, cg->ty_i64, zf_cg_byte_at(cg, v_at, 8), 8);
+        return value;
+    }
     if (type.kind == ZF_K_BOOL) {
         LLVMValueRef v_byte = zf_cg_load(
             cg, cg->ty_i8, zf_cg_at(cg, cg->ty_i8, v_pointer, LLVMBuildLShr(cg->builder, v_index, zf_cg_i64(cg, 3), "")), 1);
@@ -229,6 +238,18 @@ static LLVMValueRef bits(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVM
     return zf_cg_load_bits(cg, zf_lower_pointer(lower, edge->index), v_at, v_count, limit, access->msb);
 }
 
+static LLVMValueRef slice(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVMValueRef *v_from, LLVMValueRef *v_to) {
+    zf_lower_env *env = env_of(cg_env);
+    const zf_graph_edge *edge = edge_of(env, port);
+    if (!zf_lower_in_memory(env->lower, edge->index)) {
+        zf_cg_unsupported(cg, port->span, "a string of a stream that is not in memory");
+        return LLVMConstNull(cg->ty_ptr);
+    }
+    *v_from = tame(cg, env, *v_from);
+    *v_to = tame(cg, env, *v_to);
+    return zf_lower_pointer(env->lower, edge->index);
+}
+
 // ---- Reductions -----------------------------------------------------------------------------------------------
 
 // sum(k in a..b: term) of prefix sums P is P[b] - P[a]; the kernel that made them checked the terms.
@@ -293,6 +314,7 @@ zf_lower_env zf_lower_env_make(zf_lower *lower, uint32_t node) {
                 .domain = domain,
                 .element = element,
                 .bits = bits,
+                .slice = slice,
                 .length = length,
                 .check = check,
                 .hoisted = is_hoisted,

@@ -49,7 +49,7 @@ typedef enum zf_use { ZF_USE_I, ZF_USE_G, ZF_USE_GATHER, ZF_USE_CURSOR, ZF_USE_C
 typedef struct zf_uses {
     bool found[ZF_USE_COUNT];
     bool beyond_next; ///< something that only bytes in memory can serve: all but `next` and [ ]
-    bool bitwise;
+    bool bitwise, whole;
 } zf_uses;
 
 typedef struct zf_match {

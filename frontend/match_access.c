@@ -76,6 +76,7 @@ bool zf_note_use(zf_match *match, zf_expr *expr) {
         uses->found[use_forms[k].use] = true;
         uses->beyond_next = uses->beyond_next || use_forms[k].beyond_next;
         uses->bitwise = uses->bitwise || expr->kind == ZF_X_BITS;
+        uses->whole = uses->whole || expr->kind == ZF_X_STREAM;
         return true;
     }
     return false;
@@ -95,6 +96,7 @@ void zf_join_uses(zf_match *match) {
         zf_port *port = match->inst->streams[slot];
         const zf_uses *uses = &match->uses[slot];
         port->bitwise = uses->bitwise;
+        port->whole = uses->whole;
         port->access = join(uses);
         if (!uses->found[ZF_USE_CURSOR]) continue;
         // Within a chunk, indices count from the chunk's start as the cursor does: both are one use of the chunk's

@@ -288,6 +288,7 @@ struct zf_port {
     bool uses_next_only; ///< CURSOR: only next and [ ]
     bool written;        ///< encode writes it
     bool bitwise;        ///< decode uses bits on it
+    bool whole;          ///< decode takes slices of it, or walks over all of it
 };
 
 struct zf_state {

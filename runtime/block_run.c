@@ -12,6 +12,8 @@
 
 typedef unsigned long long ull;
 
+enum { WORK_ELEMENT_MOST = 16 }; ///< bytes: of a string's handle
+
 // ---- The plan -------------------------------------------------------------------------------------------------
 
 static zf_status misfit(zf_error *error, const char *what, uint64_t index) {
@@ -25,6 +27,7 @@ static bool slot_fits(const zf_abi_slot *slot, const zf_shape *shape) {
     case ZF_SLOT_COUNT: return slot->a < shape->edge_count;
     case ZF_SLOT_SEEK_OFFSET:
     case ZF_SLOT_SEEK_WIDTH: return slot->a < shape->tree_count && slot->b < shape->trees[slot->a].field_count;
+    case ZF_SLOT_CHARACTERS: return shape->edges[0].type == ZF_STRING;
     }
     return false;
 }
@@ -54,7 +57,8 @@ zf_status zf_plan_fits(const zf_abi_plan *plan, const zf_shape *shape, zf_error 
         if (!slot_fits(&plan->slots[i], shape)) return misfit(error, "slot", i);
     }
     for (uint32_t i = 0; i < plan->work_count; i++) {
-        if (plan->works[i].edge >= shape->edge_count || plan->works[i].element > 8) return misfit(error, "work buffer", i);
+        if (plan->works[i].edge >= shape->edge_count || plan->works[i].element > WORK_ELEMENT_MOST)
+            return misfit(error, "work buffer", i);
     }
     for (uint32_t i = 0; i < plan->tree_count; i++) {
         if (plan->trees[i].edge != shape->trees[i].edge || plan->trees[i].field_count != shape->trees[i].field_count ||
@@ -101,9 +105,10 @@ static uint64_t longest_tile(const zf_abi_plan *plan, uint64_t count) {
     return count < LONG ? LONG : count;
 }
 
-/// Of a tile of the column that a range of rows cuts: its values.
+/// Of a tile of the column that a range of rows cuts: its values, or the offsets of its strings.
 static uint64_t scratch_bytes(const zf_abi_plan *plan, const zf_shape *shape, uint64_t count) {
     uint64_t bytes = 0;
+    if (shape->edges[0].type == ZF_STRING) return (longest_tile(plan, count) + 1) * sizeof(int64_t);
     return zf_elements_bytes(longest_tile(plan, count), zf_element_bits(shape->edges[0].type), &bytes) ? bytes : UINT64_MAX;
 }
 
@@ -201,6 +206,7 @@ typedef struct output {
     uint8_t *validity;         ///< nullable: row `begin` is bit `validity_bit`
     uint8_t *scratch;          ///< a tile
     uint8_t *scratch_validity; ///< a tile
+    int64_t *offsets;          ///< strings: of row `begin`; `out` is then the place of the block's first byte
     uint64_t begin, end, count;
     unsigned bits, validity_bit;
 } output;
@@ -220,12 +226,20 @@ static uint64_t run_cut_tile(const zf_abi_args *shared, zf_abi_kernel_fn kernel,
     uint64_t high = first + tile < o->end ? first + tile : o->end;
     // The kernel wants the place of element 0. It may lie outside any object, so it is computed as a number.
     args.out = (uint8_t *)((uintptr_t)o->scratch - first * o->bits / 8);
+    if (o->offsets != NULL) { // the bytes go to their place
+        args.out = o->out;
+        args.offsets = (int64_t *)((uintptr_t)o->scratch - first * sizeof(int64_t));
+    }
     args.validity = (uint8_t *)((uintptr_t)o->scratch_validity - first / 8);
     uint64_t failure = launch_tiles(&args, kernel, t, t + 1, tile, 1);
     if (failure != ZF_ABI_NO_FAILURE) return failure;
     if (o->validity != NULL)
         place_bits(o->validity, low - o->begin + o->validity_bit, o->scratch_validity, low - first, high - low);
-    if (o->bits == 1) {
+    if (o->offsets != NULL) {
+        const int64_t *offsets = (const int64_t *)(const void *)o->scratch + (low - first);
+        if (low > first) o->offsets[low - o->begin] = offsets[0];
+        memcpy(o->offsets + (low - o->begin) + 1, offsets + 1, (high - low) * sizeof *offsets);
+    } else if (o->bits == 1) {
         place_bits(o->out, low - o->begin, o->scratch, low - first, high - low);
     } else {
         uint64_t size = o->bits / 8;
@@ -243,6 +257,7 @@ static uint64_t run_column(const zf_abi_args *shared, zf_abi_kernel_fn kernel, u
     bool all = o->begin == 0 && o->end == o->count && !shifted;
     if (all) {
         args.out = o->out;
+        args.offsets = o->offsets;
         args.validity = o->validity;
         return launch_tiles(&args, kernel, 0, args.tiles, tile, threads); // also the one tile of an empty block
     }
@@ -255,6 +270,7 @@ static uint64_t run_column(const zf_abi_args *shared, zf_abi_kernel_fn kernel, u
         if (failure != ZF_ABI_NO_FAILURE) return failure;
     }
     args.out = (uint8_t *)((uintptr_t)o->out - o->begin * o->bits / 8);
+    args.offsets = (int64_t *)((uintptr_t)o->offsets - o->begin * sizeof(int64_t));
     args.validity = (uint8_t *)((uintptr_t)o->validity - o->begin / 8);
     uint64_t failure = launch_tiles(&args, kernel, whole_begin, whole_end, tile, threads);
     for (uint64_t t = whole_end; t < last && failure == ZF_ABI_NO_FAILURE; t++) {
@@ -265,6 +281,10 @@ static uint64_t run_column(const zf_abi_args *shared, zf_abi_kernel_fn kernel, u
 
 // ---- The block ------------------------------------------------------------------------------------------------
 
+uint64_t zf_characters(bool nullable, uint64_t rows, uint64_t plain_bytes) {
+    return plain_bytes - (nullable ? (rows + 7) / 8 : 0); // which a reader has checked not to be more
+}
+
 uint64_t zf_slot_value(const zf_abi_slot *slot, const zf_block_view *view) {
     switch (slot->kind) {
     case ZF_SLOT_PARAM: return view->params[slot->a];
@@ -272,6 +292,7 @@ uint64_t zf_slot_value(const zf_abi_slot *slot, const zf_block_view *view) {
     case ZF_SLOT_COUNT: return view->counts[slot->a];
     case ZF_SLOT_SEEK_OFFSET: return view->seeks[slot->a].offsets[slot->b];
     case ZF_SLOT_SEEK_WIDTH: return view->seeks[slot->a].widths[slot->b];
+    case ZF_SLOT_CHARACTERS: return zf_characters(view->shape->edges[0].nullable, view->rows, view->plain_bytes);
     }
     return 0;
 }
@@ -317,7 +338,9 @@ static zf_status check_run(const zf_block_run *run, zf_error *error) {
                         (ull)view->rows);
     }
     bool fits = run->element == view->shape->edges[0].type && run->nullable == view->shape->edges[0].nullable;
-    if (!fits || zf_element_bits(run->element) == 0 || (run->nullable && run->validity == NULL)) {
+    bool is_text = run->element == ZF_STRING;
+    fits = fits && (is_text ? run->offsets != NULL : zf_element_bits(run->element) != 0);
+    if (!fits || (run->nullable && run->validity == NULL)) {
         return zf_raise(error, ZF_E_INTERNAL, "a block of another type than is asked for");
     }
     if ((uintptr_t)run->work % ZF_WORK_ALIGNMENT != 0)
@@ -357,6 +380,12 @@ zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error) {
                 .end = run->end,
                 .count = view->rows,
                 .bits = zf_element_bits(run->element)};
+    if (run->element == ZF_STRING) {
+        o.offsets = run->offsets;
+        args.offset_base = run->offset_base;
+        args.byte_begin = run->byte_begin;
+        args.byte_end = run->byte_end;
+    }
     if (run->nullable) {
         o.validity = run->validity;
         o.validity_bit = run->validity_bit;

@@ -22,6 +22,9 @@ zf_status zf_plan_work_bytes(const zf_abi_plan *plan, const zf_shape *shape, con
 /// last element, like a stream.
 uint64_t zf_work_buffer_bytes(const zf_abi_work *work, uint64_t count);
 
+/// Bytes of the strings of so many rows, of which the plain bytes are known.
+uint64_t zf_characters(bool nullable, uint64_t rows, uint64_t plain_bytes);
+
 /// A word of a block's descriptor.
 uint64_t zf_slot_value(const zf_abi_slot *slot, const zf_block_view *view);
 

@@ -187,6 +187,11 @@ typedef struct zf_block_run {
     void *out;
     uint8_t *validity;     ///< nullable: row `begin` is bit `validity_bit` of this byte
     unsigned validity_bit; ///< 0 .. 7. Fast where it is begin % 8
+    /// Strings: `out` is the place of the block's first byte, which may lie outside of it all; only the bytes from byte_begin to
+    /// byte_end have one, and those of whole tiles are written. Row `begin` + k ends at offsets[k + 1]; offsets[0] is written
+    /// only where it is not where a tile begins. An offset is the byte's place in the block and offset_base (modulo 2^64).
+    int64_t *offsets;
+    uint64_t offset_base, byte_begin, byte_end;
     uint64_t begin, end;
     void *work;
     uint32_t mode;

@@ -24,7 +24,7 @@ typedef struct check {
 static bool plain_bytes_fit(const zf_shape_edge *edge, uint64_t rows, uint64_t plain_bytes) {
     unsigned bits = zf_element_bits(edge->type);
     uint64_t bytes = 0, validity = 0;
-    if (bits == 0) return true; // strings: only their characters say
+    if (bits == 0) return true; // strings: see zf_text_bytes_fit
     if (!zf_elements_bytes(rows, bits, &bytes)) return false;
     if (edge->nullable) zf_elements_bytes(rows, 1, &validity);
     return !__builtin_add_overflow(bytes, validity, &bytes) && plain_bytes == bytes;
@@ -77,6 +77,11 @@ static zf_status check_numbers(check *c, const zf_block_view *view) {
     }
     if (view->counts[0] != view->rows) {
         return REFUSE(c, ZF_E_V23, "V23: %llu elements for %llu rows", (ull)view->counts[0], (ull)view->rows);
+    }
+    if (!zf_text_bytes_fit(shape, view->counts, view->rows, view->plain_bytes)) {
+        return REFUSE_AT(c, ZF_E_V23, 32,
+                         "V23: %llu plain bytes are more than %llu strings can have, or fewer than their nulls take",
+                         (ull)view->plain_bytes, (ull)view->rows);
     }
     for (uint32_t e = 0; e < shape->edge_count; e++) {
         if (view->counts[e] > ZF_EDGE_ELEMENTS_MOST) {

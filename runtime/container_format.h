@@ -44,6 +44,8 @@ enum {
 #define ZF_FORMAT_DIRECTORY UINT32_C(0x80000000)
 #define ZF_ROWS_PER_BLOCK_MOST (UINT64_C(1) << 31)
 #define ZF_EDGE_ELEMENTS_MOST (UINT64_C(1) << 32)
+#define ZF_TEXT_BYTES_MOST (UINT64_C(1) << 32) ///< bytes of a block's strings: as an edge's elements
+#define ZF_CONSTANT_MOST UINT64_C(65536)       ///< bytes of a program's constant, of which strings may be parts
 #define ZF_COLUMNS_MOST (UINT32_C(1) << 20)
 #define ZF_TEXT_MOST (UINT32_C(1) << 28)
 #define ZF_SHAPE_PARTS_MOST (UINT32_C(1) << 16) ///< params, edges, streams, trees, fields or branches of a shape
@@ -122,5 +124,9 @@ static inline bool zf_tree_interval_valid(bool directory, uint32_t interval) {
 
 /// What is wrong with a shape's own numbers, or NULL: stored streams in order of edges, trees on edges, limits.
 const char *zf_shape_fault(const zf_shape *shape);
+
+/// Whether so many rows of the shape's column, if it is one of strings, can have these plain bytes: a string is a part of a
+/// stream of bytes, or of a constant. `counts`: the elements of each edge, or the most that it has in any block.
+bool zf_text_bytes_fit(const zf_shape *shape, const uint64_t *counts, uint64_t rows, uint64_t plain_bytes);
 
 #endif

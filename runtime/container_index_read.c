@@ -211,6 +211,9 @@ static void read_blocks(reader *r, const zf_index *index, zf_index_column *colum
         if (block->rows == 0 || block->rows != (left < column->rows_per_block ? left : column->rows_per_block)) {
             fail_at(r, "a block with another number of rows than its place wants", at);
         }
+        const zf_index_shape *shape = &column->shapes[block->shape];
+        if (!zf_text_bytes_fit(&shape->shape, shape->most, block->rows, block->plain_bytes))
+            fail_at(r, "a block with more bytes than its strings can have", at);
         row += block->rows;
         // Sums cannot overflow silently: a sum that wraps is smaller than its part.
         column->plain_bytes += block->plain_bytes;

@@ -56,6 +56,17 @@ uint32_t zf_shape_interval(const zf_shape *shape) {
     return 0;
 }
 
+bool zf_text_bytes_fit(const zf_shape *shape, const uint64_t *counts, uint64_t rows, uint64_t plain_bytes) {
+    if (shape->edges[0].type != ZF_STRING) return true;
+    uint64_t validity = shape->edges[0].nullable ? rows / 8 + (rows % 8 != 0) : 0, longest = ZF_CONSTANT_MOST, most;
+    for (uint32_t e = 0; e < shape->edge_count; e++) {
+        if (shape->edges[e].type == ZF_U8 && counts[e] > longest) longest = counts[e];
+    }
+    if (plain_bytes < validity) return false;
+    plain_bytes -= validity;
+    return plain_bytes <= ZF_TEXT_BYTES_MOST && (__builtin_mul_overflow(rows, longest, &most) || plain_bytes <= most);
+}
+
 bool zf_shape_has_branches(const zf_shape *shape, const uint8_t *branches, size_t count) {
     return shape->branch_count == count && (count == 0 || memcmp(shape->branches, branches, count) == 0);
 }

@@ -14,11 +14,14 @@
 #include "runtime/element.h"
 #include "runtime/error_codes.h"
 #include "runtime/selection.h"
+#include "runtime/text_extent.h"
 
 typedef unsigned long long ull;
 
 typedef struct job {
     zf_selection selection;
+    bool is_text;
+    zf_text_extent text;   ///< strings
     unsigned lead;         ///< bits before that of row `begin`, so that blocks start at a byte
     unsigned shift;        ///< booleans: rows decoded before `begin`, as many; else 0
     unsigned workers;      ///< blocks at once
@@ -31,6 +34,7 @@ typedef struct job {
     zf_device_state *state;
     uint8_t *out;      ///< of row begin - shift
     uint8_t *validity; ///< of row begin - lead; NULL: not nullable
+    int64_t *offsets;  ///< strings: of row begin
     uint8_t *work;
     zf_code_book book;
     pthread_mutex_t lock; ///< guards what follows
@@ -69,6 +73,8 @@ static zf_status prepare(job *j, zf_container *container, size_t column, const z
     j->workers = many ? threads : 1;
     j->tile_threads = many ? 1 : threads;
     bool nullable = s->column->type.nullable;
+    j->is_text = s->column->type.element == ZF_STRING;
+    if (j->is_text) ZF_TRY(zf_text_extent_make(s, &j->text, error));
     j->lead = s->bits == 1 || nullable ? (unsigned)(s->begin % 8) : 0;
     j->shift = s->bits == 1 ? j->lead : 0;
     if (j->lead != 0) {
@@ -79,15 +85,21 @@ static zf_status prepare(job *j, zf_container *container, size_t column, const z
     return ZF_OK;
 }
 
+static void job_free(job *j) {
+    zf_selection_free(&j->selection);
+    zf_text_extent_free(&j->text);
+}
+
 static zf_status sizes_of(const job *j, zf_decode_sizes *out, zf_error *error) {
     *out = (zf_decode_sizes){0};
-    uint64_t values = 0, validity = 0, workspace = 0, rows = j->selection.end - j->selection.begin;
-    bool fits = zf_elements_bytes(rows, j->selection.bits, &values);
+    uint64_t values = j->text.total, offsets = 0, validity = 0, workspace = 0, rows = j->selection.end - j->selection.begin;
+    bool fits = j->is_text ? zf_elements_bytes(rows + 1, 64, &offsets) : zf_elements_bytes(rows, j->selection.bits, &values);
     if (j->selection.column->type.nullable) zf_elements_bytes(rows, 1, &validity);
     fits = fits && !__builtin_mul_overflow(j->work_bytes, (uint64_t)j->workers, &workspace);
     fits = fits && !__builtin_add_overflow(workspace, j->bitmap_bytes * j->bitmaps, &workspace); // each below 2^61
     if (!fits) return zf_raise(error, ZF_E_TOO_LARGE, "column %.128s is larger than can be addressed", j->selection.column->name);
     out->values = values;
+    out->offsets = offsets;
     out->validity = validity;
     out->workspace = workspace;
     return ZF_OK;
@@ -104,7 +116,7 @@ zf_status zf_decode_size(zf_container *container, size_t column, const zf_decode
     if (status != ZF_OK && zf_error_is(&reason, ZF_E_NO_CODE_FOR_DEVICE)) status = ZF_OK;
     if (status != ZF_OK && error != NULL) *error = reason;
     if (status == ZF_OK) status = sizes_of(&j, out, error);
-    zf_selection_free(&j.selection);
+    job_free(&j);
     return status;
 }
 
@@ -138,6 +150,12 @@ static zf_status run_block(job *j, uint64_t block, unsigned worker, const zf_blo
         .file = zf_selection_file(s),
         .threads = j->tile_threads,
     };
+    if (j->is_text) {
+        run.offset_base = j->text.bases[block - s->first_block];
+        run.out = (uint8_t *)((uintptr_t)j->out + run.offset_base);
+        run.offsets = j->offsets + (begin - s->begin);
+        zf_text_extent_block(s, &j->text, block, &run.byte_begin, &run.byte_end);
+    }
     zf_status status = j->device.ops->run(j->state, &run, error);
     pthread_mutex_lock(&j->lock);
     j->stats.blocks_read++;
@@ -179,6 +197,7 @@ static zf_status check_buffers(const zf_decode_sizes *sizes, const zf_decode_buf
         const void *at;
         size_t bytes;
     } needed[] = {{"values", buffers->values, sizes->values},
+                  {"offsets", buffers->offsets, sizes->offsets},
                   {"validity", buffers->validity, sizes->validity},
                   {"workspace", buffers->workspace, sizes->workspace}};
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
@@ -201,6 +220,15 @@ static void shift_bitmap(const job *j, uint8_t *to, const uint8_t *from) {
     if (rows % 8 != 0) to[rows / 8] &= (uint8_t)((1u << (rows % 8)) - 1);
 }
 
+/// The bytes before those of row `begin`, which its tile made, go.
+static void cut_text(const job *j, uint8_t *values) {
+    uint64_t rows = j->selection.end - j->selection.begin;
+    int64_t before = j->offsets[0];
+    if (before == 0) return;
+    memmove(values, values + before, (size_t)(j->offsets[rows] - before));
+    for (uint64_t k = 0; k <= rows; k++) j->offsets[k] -= before;
+}
+
 static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *error) {
     unsigned threads = j->tile_threads > j->workers ? j->tile_threads : j->workers;
     ZF_TRY(j->device.ops->open(j->selection.container->context, threads, &j->state, error));
@@ -208,6 +236,8 @@ static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *err
     uint8_t *bitmap = workspace;
     j->out = buffers->values;
     j->validity = buffers->validity;
+    j->offsets = buffers->offsets;
+    if (j->is_text) j->offsets[0] = 0;
     if (j->shift != 0) {
         j->out = bitmap;
         bitmap += j->bitmap_bytes;
@@ -230,6 +260,7 @@ static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *err
         status = changed.status;
         if (error != NULL) *error = changed;
     }
+    if (status == ZF_OK && j->is_text) cut_text(j, buffers->values);
     if (status == ZF_OK && j->shift != 0) shift_bitmap(j, buffers->values, j->out);
     if (status == ZF_OK && j->lead != 0 && j->validity != NULL) shift_bitmap(j, buffers->validity, j->validity);
     j->stats.kernel_variants = j->book.kernel_variants;
@@ -248,9 +279,12 @@ static zf_status decode_on_host(zf_container *container, size_t column, const zf
     j.device = *device;
     if (status == ZF_OK) status = sizes_of(&j, &sizes, error);
     if (status == ZF_OK) status = check_buffers(&sizes, buffers, error);
-    if (status == ZF_OK && j.selection.begin < j.selection.end) status = run_job(&j, buffers, error);
+    if (status == ZF_OK && j.selection.begin < j.selection.end)
+        status = run_job(&j, buffers, error);
+    else if (status == ZF_OK && j.is_text)
+        buffers->offsets[0] = 0;
     *stats = j.stats;
-    zf_selection_free(&j.selection);
+    job_free(&j);
     return status;
 }
 

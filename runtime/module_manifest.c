@@ -140,7 +140,7 @@ static void code_tree(coder *c, zf_abi_tree *tree) {
     for (uint32_t f = 0; f < tree->field_count; f++) {
         u32(c, &field[f].bytes);
         name(c, &field[f].name);
-        field[f].kind = (zf_abi_field_kind)choice(c, field[f].kind, ZF_FIELD_CHUNK);
+        field[f].kind = (zf_abi_field_kind)choice(c, field[f].kind, ZF_FIELD_BYTES);
     }
 }
 
@@ -150,7 +150,7 @@ static void code_plan(coder *c, zf_abi_plan *p) {
     u32(c, &p->target.arch);
     LIST(c, zf_abi_slot, slot, p->slots, p->slot_count, 12);
     for (uint32_t i = 0; i < p->slot_count; i++) {
-        slot[i].kind = (zf_abi_slot_kind)choice(c, slot[i].kind, ZF_SLOT_SEEK_WIDTH);
+        slot[i].kind = (zf_abi_slot_kind)choice(c, slot[i].kind, ZF_SLOT_CHARACTERS);
         u32(c, &slot[i].a);
         u32(c, &slot[i].b);
     }

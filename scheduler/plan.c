@@ -39,8 +39,8 @@ static void hint(planner *p, zf_diag *diag, const char *text) {
 static bool on_host(const planner *p) { return strcmp(p->plan->target, "host") == 0; }
 
 static bool lowered_type(planner *p, zf_type type, zf_span span, const char *path) {
-    const char *what = type.kind == ZF_K_STRING ? "strings" : type.nullable && !on_host(p) ? "nullable values" : NULL;
-    if (what == NULL) return true;
+    const char *what = type.nullable ? "nullable values" : type.kind == ZF_K_STRING ? "strings" : NULL;
+    if (what == NULL || on_host(p)) return true;
     zf_diag *diag =
         report(p, ZF_D_NOT_LOWERED, span, "`%s`: %s (%s) are not lowered by target `%s` yet",
                *path == '\0' ? p->graph->column->name : path, what, zf_type_name(p->plan->arena, type), p->plan->target);
@@ -74,9 +74,9 @@ static bool lowered_node(planner *p, const zf_graph_node *node) {
              "non_parallel algorithms run on the CPU: name that device, or compose fully_parallel and group_parallel ones");
         return false;
     }
-    if (chunks && inst->result.nullable) {
-        report(p, ZF_D_NOT_LOWERED, span, "`%s` makes nullable values in chunks, which target `%s` does not lower", name,
-               p->plan->target);
+    if (chunks && (inst->result.nullable || inst->result.kind == ZF_K_STRING)) {
+        report(p, ZF_D_NOT_LOWERED, span, "`%s` makes %s in chunks, which target `%s` does not lower", name,
+               inst->result.nullable ? "nullable values" : "strings", p->plan->target);
         return false;
     }
     if ((inst->reads_out && !chunks) || sites->unsupported != NULL) {
@@ -84,6 +84,12 @@ static bool lowered_node(planner *p, const zf_graph_node *node) {
         diag =
             report(p, ZF_D_NOT_LOWERED, span, "`%s` uses %s, which target `%s` does not lower yet", name, what, p->plan->target);
         if (diag != NULL && sites->unsupported != NULL) zf_diag_remark(p->diags, diag, sites->unsupported_at, "used here");
+        return false;
+    }
+    if (sites->on_host != NULL && !on_host(p)) {
+        diag = report(p, ZF_D_NOT_LOWERED, span, "`%s` uses %s, which target `%s` does not lower yet", name, sites->on_host,
+                      p->plan->target);
+        if (diag != NULL) zf_diag_remark(p->diags, diag, sites->on_host_at, "used here");
         return false;
     }
     if (sites->array_bytes > ZF_LOCAL_ARRAY_BYTES) {
@@ -106,6 +112,14 @@ static bool lowered_node(planner *p, const zf_graph_node *node) {
     return true;
 }
 
+bool zf_edge_gives_strings(const zf_graph_edge *edge) {
+    return edge->port != NULL && edge->port->whole && edge->type.kind == ZF_K_U8 && !edge->type.nullable;
+}
+
+bool zf_delivers_strings(const zf_graph *graph, uint32_t node) {
+    return graph->nodes[node].output == 0 && graph->edges[0].type.kind == ZF_K_STRING;
+}
+
 // ---- What is inlined ------------------------------------------------------------------------------------------
 
 static bool keeps_state(const zf_inst *inst) { return inst->pattern != ZF_FULLY_PARALLEL || zf_inst_has_scan(inst); }
@@ -125,6 +139,8 @@ static void place(planner *p, const zf_graph_edge *edge) {
         *reason = "bits are read from memory: materialised";
     } else if (producer->pattern == ZF_NON_PARALLEL) {
         *reason = "made in chunks: materialised";
+    } else if (zf_edge_gives_strings(edge)) {
+        *reason = "strings are slices of it: materialised";
     } else if (edge->decision == ZF_EDGE_FUSED && keeps_state(producer)) {
         *reason = "fused steps one level deep: materialised";
     } else if (edge->decision == ZF_EDGE_FUSED) {
@@ -247,7 +263,7 @@ static void make_kernels(planner *p, uint32_t root, uint32_t edge) {
     if (edge != 0) add_work(p, kernel, p->graph->edges[edge].type, NULL);
     bool scans = false;
     for (uint32_t s = 0; s < kernel->step_count; s++) scans = scans || kernel->steps[s].kind == ZF_STEP_SCAN;
-    set_geometry(p, kernel, scans || kernel->domain == ZF_DOMAIN_GROUPS);
+    set_geometry(p, kernel, scans || kernel->domain == ZF_DOMAIN_GROUPS || zf_delivers_strings(p->graph, root));
 }
 
 // ---- Seek trees -----------------------------------------------------------------------------------------------
@@ -272,6 +288,10 @@ uint32_t zf_seek_fields_of(const zf_graph *graph, const zf_sites *sites, uint32_
         if (fields != NULL) {
             fields[count] = (zf_seek_field){.kind = ZF_SEEK_SCAN, .node = node, .reduce = k, .type = reduce->term->type.kind};
         }
+        count++;
+    }
+    if (zf_delivers_strings(graph, node)) {
+        if (fields != NULL) fields[count] = (zf_seek_field){.kind = ZF_SEEK_BYTES, .node = node, .type = ZF_K_U64};
         count++;
     }
     return count;
@@ -326,7 +346,7 @@ static void make_slots(planner *p) {
     uint32_t fields = 0;
     for (uint32_t t = 0; t < plan->tree_count; t++) fields += plan->trees[t].field_count;
     plan->slots =
-        ZF_NEW_ARRAY(plan->arena, zf_abi_slot, graph->param_count + graph->stored_count + graph->edge_count + 2 * fields);
+        ZF_NEW_ARRAY(plan->arena, zf_abi_slot, graph->param_count + graph->stored_count + graph->edge_count + 2 * fields + 1);
     plan->shaping = ZF_NEW_ARRAY(plan->arena, uint32_t, graph->param_count + 1);
     bool *evaluated = ZF_NEW_ARRAY(plan->arena, bool, graph->node_count);
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
@@ -349,6 +369,7 @@ static void make_slots(planner *p) {
             add_slot(plan, ZF_SLOT_SEEK_WIDTH, t, f);
         }
     }
+    if (graph->edges[0].type.kind == ZF_K_STRING) add_slot(plan, ZF_SLOT_CHARACTERS, 0, 0);
 }
 
 // ---- Building -------------------------------------------------------------------------------------------------

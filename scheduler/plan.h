@@ -19,6 +19,7 @@ typedef enum zf_seek_kind {
     ZF_SEEK_OFFSET, ///< o, the offset in g
     ZF_SEEK_SCAN,   ///< accumulator of scan `reduce` of a node
     ZF_SEEK_CHUNK,  ///< of a directory: where a chunk of a node starts in its stream `stream`
+    ZF_SEEK_BYTES,  ///< bytes of the strings before; of the node that makes a column of strings
 } zf_seek_kind;
 
 typedef struct zf_seek_field {

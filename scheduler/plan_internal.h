@@ -30,6 +30,10 @@ uint32_t zf_seek_fields_of(const zf_graph *graph, const zf_sites *sites, uint32_
 uint32_t zf_chunk_fields(const zf_plan *plan, uint32_t node, zf_seek_field **fields);
 /// Outputs of a tile of a non_parallel node: a chunk, or so many that tiles of booleans share no byte.
 uint32_t zf_chunk_tile(const zf_graph *graph, uint32_t node);
+/// Whether strings may be slices of this edge's elements, which must lie in memory for that.
+bool zf_edge_gives_strings(const zf_graph_edge *edge);
+/// Whether a node makes a column of strings: its tiles follow each other in the column's bytes, so it keeps where they begin.
+bool zf_delivers_strings(const zf_graph *graph, uint32_t node);
 
 /// The input edge of `node` over whose elements the prefix sums of a reduction run: the one stream that its term takes at the
 /// binder. -1 when there is no such stream, or more than one.

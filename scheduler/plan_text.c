@@ -15,9 +15,9 @@
 
 static const char *const domains[] = {"elements", "groups", "chunks"};
 static const char *const step_kinds[] = {"expand", "scan", "map"};
-static const char *const seek_kinds[] = {"group", "offset", "scan", "chunk"};
-static const char *const slot_kinds[] = {"param", "offset", "count", "seek_offset", "seek_width"};
-enum { DOMAINS = 3, STEP_KINDS = 3, SEEK_KINDS = 4, SLOT_KINDS = 5, VIOLATIONS = 100 };
+static const char *const seek_kinds[] = {"group", "offset", "scan", "chunk", "bytes"};
+static const char *const slot_kinds[] = {"param", "offset", "count", "seek_offset", "seek_width", "characters"};
+enum { DOMAINS = 3, STEP_KINDS = 3, SEEK_KINDS = 5, SLOT_KINDS = 6, VIOLATIONS = 100 };
 
 static bool same_span(zf_span a, zf_span b) { return a.source == b.source && a.begin == b.begin && a.end == b.end; }
 

@@ -44,6 +44,7 @@ static bool verify_edges(const zf_plan *plan, zf_text *reason) {
         DEMAND(inst->pattern == ZF_FULLY_PARALLEL && !zf_inst_has_scan(inst),
                "edge %u: node %d keeps a state, it cannot be inlined", e, edge->producer);
         DEMAND(!edge->port->bitwise, "edge %u: its bits are read, so it must lie in memory", e);
+        DEMAND(!zf_edge_gives_strings(edge), "edge %u: strings are slices of it, so it must lie in memory", e);
     }
     return true;
 }
@@ -239,6 +240,10 @@ static bool verify_words(const zf_plan *plan, zf_text *reason) {
                    "field %u of seek tree %u has no words in the descriptor", f, t);
             slots += 2;
         }
+    }
+    if (graph->edges[0].type.kind == ZF_K_STRING) {
+        DEMAND(zf_plan_slot(plan, ZF_SLOT_CHARACTERS, 0, 0) >= 0, "the bytes of the strings have no word in the descriptor");
+        slots++;
     }
     DEMAND(slots == plan->slot_count, "%u descriptor words, but %u are needed", plan->slot_count, slots);
     return true;

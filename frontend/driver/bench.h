@@ -23,7 +23,7 @@ typedef struct zf_bench_options {
 typedef struct zf_bench_block {
     zf_block_view view; ///< of the file; its base is the host's
     uint64_t stored;    ///< from where a copy of the column's blocks begins, a multiple of 256
-    uint64_t plain;     ///< from where a copy of its plain data begins
+    uint64_t plain;     ///< its first value, or the first byte of its strings, from where those of a copy begin
 } zf_bench_block;
 
 /// What a round decodes: every block, as often as there are copies. Memory is the device's, complete and touched.
@@ -35,6 +35,8 @@ typedef struct zf_bench_work {
     const zf_bench_block *blocks;
     uint64_t block_count, copies;
     uint64_t stored_stride, plain_stride; ///< from a copy to the next, multiples of 256
+    /// In a copy of the plain data: strings begin with their offsets, then come values or bytes, then validity.
+    uint64_t values_at, validity_at;
     uint8_t *stored, *out;
 } zf_bench_work;
 
@@ -96,7 +98,8 @@ enum {
     ZF_BENCH_COPIES_MOST = 4096, ///< of a column, to fill the buffers
 };
 
-/// A column's plain data from elsewhere: what decoding must give. `bytes` as zf_decode_sizes counts values.
+/// A column's plain data from elsewhere: what decoding must give. `bytes` are all of zf_decode_sizes but the workspace: offsets
+/// of strings, values, validity of nullable ones, one behind the other.
 typedef struct zf_bench_plain {
     uint8_t *values;
     uint64_t bytes;

@@ -6,6 +6,7 @@
 
 #include "frontend/driver/bench.h"
 #include "frontend/driver/driver_codes.h"
+#include "runtime/block_run.h"
 #include "runtime/element.h"
 
 typedef unsigned long long ull;
@@ -55,13 +56,15 @@ static zf_status read_blocks(session *s, zf_error *error) {
     if (s->blocks == NULL) return no_memory(error);
     w->blocks = s->blocks;
     unsigned bits = zf_element_bits(w->info.type.element);
+    uint64_t characters = 0;
     for (uint64_t i = 0; i < w->info.blocks; i++) {
         zf_bench_block *b = &s->blocks[i];
         ZF_TRY(zf_container_block(w->container, w->column, i, true, &b->view, error));
         w->block_count++;
         b->stored = w->stored_stride;
         w->stored_stride += round_up(b->view.bytes + 16, 256); // kernels may read 16 bytes past a stream
-        b->plain = b->view.first_row * bits / 8;               // blocks of booleans begin at a byte
+        b->plain = w->info.type.element == ZF_STRING ? characters : b->view.first_row * bits / 8; // booleans begin at a byte
+        characters += zf_characters(w->info.type.nullable, b->view.rows, b->view.plain_bytes);
         s->read_bytes += bytes_read(&b->view, w->options->checksums);
     }
     return ZF_OK;
@@ -176,9 +179,12 @@ zf_status zf_bench_column(zf_container *container, size_t column, const zf_bench
     zf_decode_sizes sizes;
     ZF_TRY(zf_decode_size(container, column, NULL, &sizes, error)); // also refuses types that cannot be delivered
     if (plain->bytes == 0) return zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_MEASURED, "column `%s` has no rows", w->info.name);
-    if (sizes.values != plain->bytes) {
+    w->values_at = sizes.offsets;
+    w->validity_at = w->values_at + sizes.values;
+    uint64_t bytes = w->validity_at + sizes.validity;
+    if (bytes != plain->bytes) {
         return zf_fail(error, ZF_ERR_INTERNAL, ZFC_BENCH_DIFFERS, "column `%s` has %zu bytes, and %llu in %s", w->info.name,
-                       sizes.values, (ull)plain->bytes, plain->origin);
+                       (size_t)bytes, (ull)plain->bytes, plain->origin);
     }
     ZF_TRY(s.device->open(options->context, &options->chosen, options->threads, &s.self, error));
     zf_status status = read_blocks(&s, error);
@@ -201,20 +207,31 @@ static zf_status decode_plainly(zf_context *context, const char *path, size_t co
     zf_container *container;
     ZF_TRY(zf_container_open(context, path, &container, error));
     zf_decode_sizes sizes;
-    void *work = NULL;
+    void *parts[4] = {NULL}; // each wants to be aligned
     zf_status status = zf_decode_size(container, column, NULL, &sizes, error);
     if (status == ZF_OK) {
-        out->bytes = sizes.values;
-        out->values = aligned_alloc(64, round_up(sizes.values + 1, 64));
-        work = aligned_alloc(64, round_up(sizes.workspace + 1, 64));
-        if (out->values == NULL || work == NULL) status = no_memory(error);
+        const size_t bytes[] = {sizes.offsets, sizes.values, sizes.validity, sizes.workspace};
+        for (int i = 0; i < 4 && status == ZF_OK; i++) {
+            parts[i] = aligned_alloc(64, round_up(bytes[i] + 1, 64));
+            if (parts[i] == NULL)
+                status = no_memory(error);
+            else
+                memset(parts[i], POISON_REFERENCE, bytes[i]);
+        }
+        out->bytes = sizes.offsets + sizes.values + sizes.validity;
+        out->values = malloc(out->bytes + 1);
+        if (out->values == NULL) status = no_memory(error);
     }
     if (status == ZF_OK) {
-        memset(out->values, POISON_REFERENCE, sizes.values);
-        zf_decode_buffers buffers = {.values = out->values, .workspace = work};
+        zf_decode_buffers buffers = {.offsets = parts[0], .values = parts[1], .validity = parts[2], .workspace = parts[3]};
         status = zf_decode(container, column, "cpu", NULL, &buffers, NULL, error);
     }
-    free(work);
+    if (status == ZF_OK) {
+        memcpy(out->values, parts[0], sizes.offsets);
+        memcpy(out->values + sizes.offsets, parts[1], sizes.values);
+        memcpy(out->values + sizes.offsets + sizes.values, parts[2], sizes.validity);
+    }
+    for (int i = 0; i < 4; i++) free(parts[i]);
     zf_container_close(container);
     return status;
 }

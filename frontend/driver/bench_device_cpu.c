@@ -8,6 +8,7 @@
 #include "frontend/driver/bench.h"
 #include "frontend/driver/driver_codes.h"
 #include "runtime/base/pool.h"
+#include "runtime/block_run.h"
 #include "runtime/context.h"
 #include "runtime/element.h"
 
@@ -157,12 +158,15 @@ static zf_status decode_block(const prepared *p, uint64_t index, unsigned worker
     char where[128];
     snprintf(where, sizeof where, "column %.64s, block %llu", w->info.name, (ull)number);
     if (w->options->checksums) ZF_TRY(zf_block_check(view.shape, view.base, view.bytes, true, where, &checked, error));
+    uint8_t *out = w->out + copy * w->plain_stride;
     zf_block_run run = {
         .plan = p->coded[number].plan,
         .code = p->coded[number].code,
         .view = &view,
         .element = w->info.type.element,
-        .out = w->out + copy * w->plain_stride + b->plain,
+        .nullable = w->info.type.nullable,
+        .out = out + w->values_at + b->plain,
+        .validity = w->info.type.nullable ? out + w->validity_at + view.first_row / 8 : NULL,
         .end = view.rows,
         .work = p->memory + worker * p->memory_bytes,
         .mode = ZF_ABI_DECODE,
@@ -170,6 +174,13 @@ static zf_status decode_block(const prepared *p, uint64_t index, unsigned worker
         .file = zf_container_path(w->container),
         .threads = p->tile_threads,
     };
+    if (w->info.type.element == ZF_STRING) {
+        int64_t *offsets = (int64_t *)(void *)out;
+        if (number == 0) offsets[0] = 0;
+        run.offsets = offsets + view.first_row;
+        run.offset_base = b->plain;
+        run.byte_end = zf_characters(w->info.type.nullable, view.rows, view.plain_bytes);
+    }
     zf_status status = zf_device_cpu.run(p->state, &run, error);
     zf_block_view_free(&checked);
     return status;

@@ -661,7 +661,7 @@ table t {
         lines = result.stderr.splitlines()
         self.assertEqual(len(lines), 2, result.stderr)
         self.assertRegex(lines[0], r"t\.zf:7:\d+: warning\[ZF0804\]: column `t\.some`: `pairs` sums over a range that depends on data")
-        self.assertRegex(lines[1], r"t\.zf:8:\d+: warning\[ZF0804\]: column `t\.name`: .*strings")
+        self.assertRegex(lines[1], r"t\.zf:8:\d+: warning\[ZF0804\]: column `t\.name`: .*of string, which cannot be stored")
         self.assertIn("good", self.good("check", self.program))
 
     def test_explain(self):

@@ -1,4 +1,4 @@
-"""Columns that are more than their elements: nullable ones, in every form that zfc reads and writes. Usage: test_delivery.py ZFC [unittest arguments]"""
+"""Columns that are more than their elements: nullable ones and strings, in every form that zfc reads and writes. Usage: test_delivery.py ZFC [unittest arguments]"""
 
 import csv
 import random
@@ -110,6 +110,108 @@ class Nulls(Case):
         self.bad(1, "encode", "-q", "-c", program, "-o", self.container, source, says=["ZF0804", "cannot be stored", "`nullable`"])
         self.encoded(self.write("t.csv", "a,b,d,n", self.rows()))
         self.bad(1, "decode", "-q", "--device", "emu", "-o", self.dir / "out", self.container, says=["i32?", "`cpu` decodes it"])
+
+
+class Strings(Case):
+    PROGRAM = """table t {
+    a: string = strings(lengths: bitpack);
+    b: string = dictionary(codes: bitpack, entries: strings(lengths: bitpack));
+    c: string? = nullable(values: strings(lengths: bitpack));
+    d: string = strings(lengths: bitpack, bytes: words(tokens: bitpack, entries: strings(lengths: bitpack)));
+    e: string = rle(values: strings, counts: bitpack) | dictionary(codes: bitpack, entries: strings);
+}
+"""
+
+    def rows(self):
+        chosen = random.Random(6)
+        words = ["the", "quick", "brown", "fox", "jumps.", "over,", 'a "lazy"', "dog"]
+        rows, run = [], ""
+        for k in range(ROWS):
+            length = chosen.choice([0, 1, 5, 15, 16, 17, 33, 127, 128, 129]) if k % 900 else 20000
+            run = f"run {k}" if chosen.random() < 0.2 else run
+            rows.append(["".join(chosen.choice("abc,\n\u00e9") for _ in range(length)), chosen.choice(words),
+                         chosen.choice([None, "", "x" * (k % 40)]),
+                         " ".join(chosen.choice(words) for _ in range(chosen.randrange(8))), run])
+        return rows
+
+    def write(self, name, header, rows):
+        with open(self.dir / name, "w", newline="") as out:
+            out.write(header + "\n")
+            for row in rows:
+                out.write(",".join("" if field is None else '"' + field.replace('"', '""') + '"' for field in row) + "\n")
+        return self.dir / name
+
+    def decoded(self, out):
+        """Rows from raw files: strings, or None where there is none."""
+        columns = []
+        for name in "abcde":
+            raw, text = (out / f"{name}.offsets").read_bytes(), (out / f"{name}.bytes").read_bytes()
+            offsets = struct.unpack(f"<{len(raw) // 8}q", raw)
+            self.assertEqual((offsets[0], offsets[-1]), (0, len(text)))
+            columns.append([text[begin:end].decode() for begin, end in zip(offsets, offsets[1:])])
+            if name != "c":
+                continue
+            valid = (out / "c.valid").read_bytes()
+            for k, text in enumerate(columns[-1]):
+                if not valid[k // 8] >> k % 8 & 1:
+                    self.assertEqual(text, "")
+                    columns[-1][k] = None
+        return [list(row) for row in zip(*columns)]
+
+    def test_texts_come_back(self):
+        rows = self.rows()
+        self.encoded(self.write("t.csv", "a,b,c,d,e", rows))
+        ranges = [(0, ROWS), (1, 2), (4095, 4097), (4093, 8200), (8192, ROWS), (17, 17), (1024, 2048), (1023, 1025), (900, 901)]
+        for k, (begin, end) in enumerate(ranges):
+            out = self.dir / f"out{k}"
+            self.good("decode", "-q", "--rows", f"{begin}..{end}", "-o", out, self.container)
+            self.assertEqual(self.decoded(out), rows[begin:end], f"{begin}..{end}")
+        again = self.dir / "again"
+        self.good("decode", "-q", "--format", "csv", "-o", again, self.container)
+        first = (again / "t.csv").read_bytes()
+        self.encoded(again / "t.csv")
+        self.good("decode", "-q", "-f", "--format", "csv", "-o", again, self.container)
+        self.assertEqual((again / "t.csv").read_bytes(), first)
+
+    def test_raw_files(self):
+        texts = [row[0].encode() for row in self.rows()]
+        flags = [k % 3 > 0 for k in range(ROWS)]
+        offsets = [0]
+        for text in texts:
+            offsets.append(offsets[-1] + len(text))
+        program = self.file("one.zf", "table t { a: string? = nullable(values: strings(lengths: bitpack)); }\n")
+        inputs = [f"a.offsets={self.file('o', struct.pack(f'<{ROWS + 1}q', *offsets))}", f"a.bytes={self.file('b', b''.join(texts))}",
+                  f"a.valid={self.file('v', bits(flags))}"]
+        self.good("encode", "-q", "-c", program, "-o", self.container, *inputs)
+        out = self.dir / "out"
+        self.good("decode", "-q", "-o", out, self.container)
+        self.assertEqual((out / "a.valid").read_bytes(), bits(flags))
+        kept = [text if flag else b"" for text, flag in zip(texts, flags)]  # what stands under a null goes
+        self.assertEqual((out / "a.bytes").read_bytes(), b"".join(kept))
+
+    def test_no_rows_and_only_nulls(self):
+        for count in (0, 1, 4096):
+            self.encoded(self.write("t.csv", "a,b,c,d,e", [["", "", None, "", ""]] * count))
+            out = self.dir / f"out{count}"
+            self.good("decode", "-q", "-o", out, self.container)
+            self.assertEqual(self.decoded(out), [["", "", None, "", ""]] * count)
+
+    def test_modules_decode_them(self):
+        rows = self.rows()
+        self.encoded(self.write("t.csv", "a,b,c,d,e", rows))
+        module, out = self.dir / "t.zfm", self.dir / "out"
+        self.good("compile", "-q", "--target", "host", "-o", module, f"{self.program}:t")
+        self.good("decode", "-q", "--module", module, "-o", out, self.container)
+        self.assertEqual(self.decoded(out), rows)
+
+    def test_other_verbs(self):
+        self.encoded(self.write("t.csv", "a,b,c,d,e", self.rows()))
+        self.assertIn("bytes", self.good("inspect", self.container))
+        self.assertIn("strings", self.good("bench", "--bytes", 1000000, "--repeats", 5, self.container))
+        self.good("explain", f"{self.program}:t")
+        program = self.file("p.zf", "table t { a: string = plain; }\n")
+        source = self.write("a.csv", "a", [["x"]])
+        self.bad(1, "encode", "-q", "-c", program, "-o", self.dir / "p.zfd", source, says=["ZF0804", "cannot be stored", "`strings`"])
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/differential/diff_text.h"
+
 typedef unsigned long long ull;
 
 const char *diff_verdict_name(diff_verdict verdict) {
@@ -113,6 +115,13 @@ static uint64_t first_difference(const diff_comparing *k, const diff_result *got
         uint64_t rest = (end - begin) % 8; // the spare bits are 0
         return rest != 0 && got->bytes[(end - begin) / 8] >> rest != 0 ? end - 1 : end;
     }
+    for (uint64_t r = begin; kind == ZF_K_STRING && r < end; r++) {
+        uint64_t length;
+        const uint8_t *text = diff_text_of(k->wanted, r, &length);
+        const int64_t *at = got->offsets + (r - begin);
+        if ((uint64_t)(at[1] - at[0]) != length || (length > 0 && memcmp(text, got->bytes + at[0], length) != 0)) return r;
+    }
+    if (kind == ZF_K_STRING) return end;
     size_t size = zf_kind_size(kind);
     if (begin == end || memcmp(wanted + begin * size, got->bytes, (end - begin) * size) == 0) return end;
     for (uint64_t r = begin; r < end; r++) {
@@ -128,7 +137,9 @@ static diff_verdict compare_bytes(diff_comparing *k, const diff_result *got, uin
     k->c->tally->elements += end - begin;
     if (row == end) return DIFF_SAME_BYTES;
     uint64_t bits = 0, size = zf_kind_size(k->c->column->type.kind);
-    if (k->c->column->type.kind == ZF_K_BOOL)
+    if (k->c->column->type.kind == ZF_K_STRING)
+        bits = (uint64_t)(got->offsets[row - begin + 1] - got->offsets[row - begin]);
+    else if (k->c->column->type.kind == ZF_K_BOOL)
         bits = got->bytes[(row - begin) / 8] >> ((row - begin) % 8) & 1;
     else
         memcpy(&bits, got->bytes + (row - begin) * size, size);
@@ -433,10 +444,10 @@ static uint64_t *shaping_of(const diff_comparing *k) {
     return shaping;
 }
 
-// Nullable values are lowered for the host alone.
+// Nullable values and strings are lowered for the host alone.
 static bool host_only(const zf_decoder *decoder) {
     for (uint32_t e = 0; e < decoder->graph->edge_count; e++)
-        if (decoder->graph->edges[e].type.nullable) return true;
+        if (decoder->graph->edges[e].type.nullable || decoder->graph->edges[e].type.kind == ZF_K_STRING) return true;
     return false;
 }
 
@@ -503,8 +514,10 @@ diff_verdict diff_check_block(diff_case *c, interp *in, const interp_block *bloc
         zf_text_printf(message, "the interpreter: %s: %s", interp_status_name(status), report.message);
         verdict = DIFF_DISAGREE;
     } else {
+        interp_block said = *block; // what a file says of the bytes of its strings: as many as there are
+        if (status == INTERP_OK) said.characters = diff_characters(out);
         diff_comparing k = {.c = c,
-                            .block = block,
+                            .block = &said,
                             .report = &report,
                             .wanted = status == INTERP_OK ? out : NULL,
                             .may_violate = status == INTERP_OK && report.unreached,

@@ -62,7 +62,14 @@ static const struct {
     {"i32", "gpu_for"},
     {"date32", "gpu_dfor(block_starts: delta(bitpack))"},
     {"i32", "rle(values: gpu_dfor, counts: bitpack)"},
-    {"i32", "gpu_rfor(values: bitpack, lengths: plain)"},
+    {"string", "strings"},
+    {"string", "strings(lengths: bitpack, bytes: rle(values: bitpack, counts: bitpack))"},
+    {"string", "dictionary(codes: bitpack, entries: strings)"},
+    {"string", "rle(values: strings(lengths: bitpack), counts: bitpack)"},
+    {"string", "strings(lengths: delta(bitpack), bytes: words(tokens: bitpack, entries: strings(bitpack, dictionary)))"},
+    {"string", "strings(bitpack, dictionary) | plain(values: dictionary(bitpack, strings))"},
+    {"string?", "nullable(values: strings(lengths: bitpack))"},
+    {"string?", "rle(values: nullable(values: dictionary(entries: strings)), counts: bitpack)"},
 };
 
 enum { FAMILIES = sizeof families / sizeof families[0] };

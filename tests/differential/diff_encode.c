@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "codegen/encode_tree.h"
+#include "tests/differential/diff_text.h"
+#include "tests/interp/interp_internal.h"
 
 typedef unsigned long long ull;
 
@@ -61,6 +63,7 @@ static const zf_column *same_column(const diff_program *p, unsigned level, const
 typedef struct source {
     uint8_t *bytes;    // elements one after the other; bool: a byte each
     uint8_t *validity; // nullable: a byte each
+    uint64_t *offsets; // strings
     uint64_t rows;
     zf_encode_input input;
 } source;
@@ -69,16 +72,17 @@ static source source_of(const interp_stream *plain) {
     source s = {.rows = interp_stream_count(plain)};
     zf_type type = zf_type_strip(interp_stream_type(plain));
     size_t size = type.kind == ZF_K_BOOL ? 1 : zf_kind_size(type.kind);
-    s.bytes = calloc(s.rows * size + 64, 1);
+    s.bytes = calloc((type.kind == ZF_K_STRING ? diff_characters(plain) : s.rows * size) + 64, 1);
+    if (type.kind == ZF_K_STRING) s.offsets = diff_texts(plain, s.bytes);
     if (type.nullable) s.validity = calloc(s.rows + 1, 1);
     for (uint64_t r = 0; r < s.rows; r++) {
-        bool null;
-        uint64_t bits = interp_stream_bits(plain, r, &null);
-        memcpy(s.bytes + r * size, &bits, size);
+        bool null = interp_stream_get(plain, r).null;
+        uint64_t bits = s.offsets == NULL ? interp_stream_bits(plain, r, NULL) : 0;
+        if (s.offsets == NULL) memcpy(s.bytes + r * size, &bits, size);
         if (type.nullable) s.validity[r] = !null;
     }
-    s.input =
-        (zf_encode_input){.type = type, .values = s.bytes, .validity = s.validity, .rows = s.rows, .part_count = s.rows > 0};
+    s.input = (zf_encode_input){
+        .type = type, .values = s.bytes, .validity = s.validity, .offsets = s.offsets, .rows = s.rows, .part_count = s.rows > 0};
     return s;
 }
 
@@ -101,9 +105,16 @@ static bool same_stream(const zf_encode_buffer *made, const interp_stream *wante
     if (made->length != count) return false;
     for (uint64_t k = 0; made->nullable && k < count; k++) {
         bool null;
-        interp_stream_bits(wanted, k, &null);
+        null = interp_stream_get(wanted, k).null;
         if (null == (made->validity[k] != 0)) return false;
     }
+    for (uint64_t k = 0; made->is_text && k < count; k++) {
+        uint64_t length, at[2];
+        const uint8_t *text = diff_text_of(wanted, k, &length);
+        memcpy(at, made->data + 8 * k, sizeof at);
+        if (at[1] - at[0] != length || (length > 0 && memcmp(made->text + at[0], text, length) != 0)) return false;
+    }
+    if (made->is_text) return true;
     if (kind != ZF_K_BOOL) return count == 0 || memcmp(made->data, interp_stream_bytes(wanted), interp_stream_size(wanted)) == 0;
     for (uint64_t k = 0; k < count; k++)
         if ((made->data[k] != 0) != (interp_stream_bits(wanted, k, NULL) != 0)) return false;
@@ -262,6 +273,7 @@ static diff_encoded check_level(const diff_program *p, unsigned level, const zf_
     zf_encode_tree_free(tree);
     free(s.bytes);
     free(s.validity);
+    free(s.offsets);
     return verdict;
 }
 

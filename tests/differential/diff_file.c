@@ -5,11 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/differential/diff_text.h"
+#include "tests/interp/interp_internal.h"
 #include "tests/interp/load.h"
 
 void diff_file_free(diff_file *file) {
     free(file->bytes);
     free(file->validity);
+    free(file->offsets);
     free(file->stored);
     *file = (diff_file){0};
 }
@@ -18,6 +21,11 @@ static uint8_t *values_of(const interp_stream *plain) {
     zf_type type = interp_stream_type(plain);
     uint64_t rows = interp_stream_count(plain);
     size_t size = type.kind == ZF_K_BOOL ? 1 : zf_kind_size(type.kind);
+    if (type.kind == ZF_K_STRING) {
+        uint8_t *bytes = calloc(diff_characters(plain) + 1, 1);
+        free(diff_texts(plain, bytes));
+        return bytes;
+    }
     uint8_t *values = calloc(rows + 1, size);
     for (uint64_t r = 0; r < rows; r++) {
         uint64_t bits = interp_stream_bits(plain, r, NULL);
@@ -26,23 +34,34 @@ static uint8_t *values_of(const interp_stream *plain) {
     return values;
 }
 
+static int64_t *offsets_of(const interp_stream *plain) {
+    if (interp_stream_type(plain).kind != ZF_K_STRING) return NULL;
+    uint8_t *bytes = malloc(diff_characters(plain) + 1);
+    uint64_t *offsets = diff_texts(plain, bytes);
+    free(bytes);
+    return (int64_t *)(void *)offsets;
+}
+
 static uint8_t *validity_of(const interp_stream *plain) {
     uint64_t rows = interp_stream_count(plain);
     if (!interp_stream_type(plain).nullable) return NULL;
     uint8_t *validity = calloc(rows / 8 + 1, 1);
     for (uint64_t r = 0; r < rows; r++) {
-        bool null;
-        interp_stream_bits(plain, r, &null);
-        if (!null) validity[r / 8] |= (uint8_t)(1u << (r % 8));
+        if (!interp_stream_get(plain, r).null) validity[r / 8] |= (uint8_t)(1u << (r % 8));
     }
     return validity;
 }
 
 bool diff_file_same(const diff_file *file, const interp_stream *plain) {
     uint64_t rows = interp_stream_count(plain);
-    if (file->size != interp_stream_size(plain)) return false;
-    uint8_t *validity = validity_of(plain);
-    bool same = file->size == 0 || memcmp(file->bytes, interp_stream_bytes(plain), file->size) == 0;
+    int64_t *offsets = offsets_of(plain);
+    uint8_t *validity = validity_of(plain), *characters = offsets != NULL ? values_of(plain) : NULL;
+    const uint8_t *values = offsets != NULL ? characters : interp_stream_bytes(plain);
+    bool same = file->size == (offsets != NULL ? diff_characters(plain) : interp_stream_size(plain));
+    same = same && (file->size == 0 || memcmp(file->bytes, values, file->size) == 0);
+    if (offsets != NULL) same = same && memcmp(file->offsets, offsets, (rows + 1) * sizeof *offsets) == 0;
+    free(characters);
+    free(offsets);
     if (validity != NULL) same = same && memcmp(file->validity, validity, (rows + 7) / 8) == 0;
     free(validity);
     return same;
@@ -84,8 +103,12 @@ static zf_status decode(zf_context *context, const char *path, const char *colum
         memset(out->bytes, 0xa5, sizes.values / 64 * 64 + 64);
         out->validity = aligned_alloc(64, sizes.validity / 64 * 64 + 64);
         memset(out->validity, 0xa5, sizes.validity / 64 * 64 + 64);
-        buffers = (zf_decode_buffers){
-            .values = out->bytes, .validity = out->validity, .workspace = aligned_alloc(64, sizes.workspace / 64 * 64 + 64)};
+        out->offsets = aligned_alloc(64, sizes.offsets / 64 * 64 + 64);
+        memset(out->offsets, 0xa5, sizes.offsets / 64 * 64 + 64);
+        buffers = (zf_decode_buffers){.offsets = out->offsets,
+                                      .values = out->bytes,
+                                      .validity = out->validity,
+                                      .workspace = aligned_alloc(64, sizes.workspace / 64 * 64 + 64)};
         status = zf_decode(container, index, "cpu", NULL, &buffers, &out->stats, error);
         free(buffers.workspace);
     }
@@ -106,7 +129,8 @@ bool diff_file_run(const diff_program *p, const diff_machine *m, unsigned level,
     }
     close(file);
     uint8_t *values = values_of(plain), *validity = validity_of(plain);
-    zf_encode_column source = {.name = column, .values = values, .validity = validity};
+    int64_t *offsets = offsets_of(plain);
+    zf_encode_column source = {.name = column, .values = values, .offsets = offsets, .validity = validity};
     zf_encode_options options = {.rows_per_block = rows_per_block, .threads = 1, .overwrite = true};
     zf_status status = zf_encode(p->programs[level], table, &source, 1, interp_stream_count(plain), &options, path, NULL, &error);
     if (status == ZF_OK) status = decode(m->contexts[level], path, column, out, &error);
@@ -116,5 +140,6 @@ bool diff_file_run(const diff_program *p, const diff_machine *m, unsigned level,
     unlink(path);
     free(values);
     free(validity);
+    free(offsets);
     return status == ZF_OK;
 }

@@ -9,6 +9,7 @@ typedef struct diff_file {
     uint8_t *bytes; ///< decoded: (rows * bits + 7) / 8 of them
     uint64_t size;
     uint8_t *validity; ///< nullable columns: (rows + 7) / 8
+    int64_t *offsets;  ///< strings: rows + 1; `bytes` are then the characters
     zf_decode_stats stats;
     uint8_t *stored; ///< of the file: its blocks, without what the index says in words
     uint64_t stored_size;

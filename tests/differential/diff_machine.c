@@ -12,6 +12,7 @@
 #include "runtime/decode_unit.h"
 #include "runtime/device.h"
 #include "runtime/element.h"
+#include "runtime/text_extent.h"
 #include "tests/differential/diff_spread.h"
 #include "tests/interp/interp_internal.h"
 #include "tests/support/kernel_block.h"
@@ -115,6 +116,7 @@ void diff_set_case(const char *command) {
 void diff_result_free(diff_result *result) {
     free(result->bytes);
     free(result->validity);
+    free(result->offsets);
     *result = (diff_result){0};
 }
 
@@ -216,6 +218,7 @@ bool diff_lay_out(const zf_decoder *decoder, const interp_block *block, const di
     }
     uint64_t rows = honest[0], plain = 0;
     zf_elements_bytes(rows, zf_element_bits(shape->edges[0].type), &plain);
+    if (shape->edges[0].type == ZF_STRING) plain = block->characters;
     if (shape->edges[0].nullable) plain += (rows + 7) / 8;
     zf_block_data data = {
         .rows = rows, .plain_bytes = plain, .params = params, .counts = honest, .streams = streams, .seeks = seeks};
@@ -287,6 +290,39 @@ static bool run_guarded(const running *r, zf_status *status, zf_error *error, di
     return false;
 }
 
+// The bytes of strings, and their offsets.
+typedef struct text {
+    kb_memory bytes, offsets;
+    uint64_t from, to; // of the block's bytes
+} text;
+
+static bool make_text(const diff_call *call, const zf_block_view *view, uint64_t end, text *out, zf_error *error) {
+    const zf_abi_plan *plan = &call->decoder->abi;
+    if (call->record != NULL) {
+        *out = (text){.to = zf_slot_value(&(zf_abi_slot){.kind = ZF_SLOT_CHARACTERS}, view)};
+    } else {
+        *out = (text){.from = 0};
+        if (zf_seeks_fit(plan, view, true, "block", error) != ZF_OK ||
+            zf_text_state(plan, view, call->begin, false, "block", &out->from, error) != ZF_OK ||
+            zf_text_state(plan, view, end, true, "block", &out->to, error) != ZF_OK)
+            return false;
+        if (out->from > out->to) out->to = out->from; // as a range of rows is refused before its kernels run
+    }
+    out->bytes = kb_guarded(out->to - out->from, 1);
+    out->offsets = kb_guarded((end - call->begin + 1) * 8, 8);
+    memset(out->offsets.data, 0, 8);
+    return true;
+}
+
+static void take_text(const text *t, uint64_t rows, diff_result *out) {
+    int64_t *offsets = (int64_t *)(void *)t->offsets.data, before = offsets[0];
+    out->size = (uint64_t)(offsets[rows] - before);
+    out->bytes = malloc(out->size + 1);
+    out->offsets = malloc((rows + 1) * sizeof *offsets);
+    memcpy(out->bytes, t->bytes.data + before, out->size);
+    for (uint64_t r = 0; r <= rows; r++) out->offsets[r] = offsets[r] - before;
+}
+
 // The rows of a block on the host, its buffers at the ends of readable memory.
 static void run_host(const diff_call *call, const zf_block_view *view, uint64_t end, diff_result *out) {
     const zf_decoder *decoder = call->decoder;
@@ -303,12 +339,25 @@ static void run_host(const diff_call *call, const zf_block_view *view, uint64_t 
     unsigned lead = nullable && call->threads > 1 ? (unsigned)(call->begin % 8) : 0; // as a decode of several blocks has it
     uint64_t validity_size = nullable ? (end - call->begin + lead + 7) / 8 : 0;
     kb_memory validity = kb_guarded(validity_size, 1);
+    bool is_text = decoder->shape.edges[0].type == ZF_STRING;
+    text t = {.from = 0};
+    if (is_text && !make_text(call, view, end, &t, &error)) {
+        failed(out, &error);
+        kb_release(&work);
+        kb_release(&to);
+        kb_release(&validity);
+        return;
+    }
     zf_block_run run = {.plan = &decoder->abi,
                         .code = call->code,
                         .view = view,
                         .element = decoder->shape.edges[0].type,
                         .nullable = nullable,
-                        .out = to.data,
+                        .out = is_text ? (uint8_t *)((uintptr_t)t.bytes.data - t.from) : to.data,
+                        .offsets = is_text ? (int64_t *)(void *)t.offsets.data : NULL,
+                        .offset_base = 0 - t.from,
+                        .byte_begin = t.from,
+                        .byte_end = t.to,
                         .validity = nullable ? validity.data : NULL,
                         .validity_bit = lead,
                         .begin = call->begin,
@@ -324,12 +373,18 @@ static void run_host(const diff_call *call, const zf_block_view *view, uint64_t 
             failed(out, &error);
         else
             out->kind = DIFF_BYTES;
-        if (!untouched(&work) || !untouched(&to) || !untouched(&validity)) fault(out, "generated code wrote before its buffer");
+        if (!untouched(&work) || !untouched(&to) || !untouched(&validity) ||
+            (is_text && (!untouched(&t.bytes) || !untouched(&t.offsets))))
+            fault(out, "generated code wrote before its buffer");
     }
     if (out->kind == DIFF_BYTES) {
-        out->bytes = malloc(size + 1);
-        out->size = size;
-        memcpy(out->bytes, to.data, size);
+        if (is_text) {
+            take_text(&t, end - call->begin, out);
+        } else {
+            out->bytes = malloc(size + 1);
+            out->size = size;
+            memcpy(out->bytes, to.data, size);
+        }
         uint64_t rows = end - call->begin, spare = (lead + rows) % 8;
         if (nullable) {
             out->validity = calloc(1, validity_size + 1);
@@ -340,6 +395,10 @@ static void run_host(const diff_call *call, const zf_block_view *view, uint64_t 
     kb_release(&work);
     kb_release(&to);
     kb_release(&validity);
+    if (is_text) {
+        kb_release(&t.bytes);
+        kb_release(&t.offsets);
+    }
 }
 
 // What the GPU made: the emulator's own checks say whether it stayed in its memory.

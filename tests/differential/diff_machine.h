@@ -40,6 +40,7 @@ typedef struct diff_result {
     uint8_t *bytes;
     uint64_t size;
     uint8_t *validity;  ///< nullable columns: (rows + 7) / 8 bytes
+    int64_t *offsets;   ///< strings: rows + 1, the first 0
     unsigned violation; ///< VIOLATED: 1 for V01; 0: a header that contradicts itself
     bool at_row;        ///< VIOLATED: the kernel that makes the column reported it
     uint64_t row;       ///< there

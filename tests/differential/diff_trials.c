@@ -20,7 +20,7 @@ static bool random_trial(unsigned number, unsigned k, zf_type type, diff_trial *
                     .rows = sizes[(number + k) % (sizeof sizes / sizeof sizes[0])],
                     .seed = number * 1000 + k};
     if (k == 9) t = (diff_trial){.shape = DATA_CONSTANT, .rows = tile + 1, .seed = t.seed};
-    t.lines = k == 17 && type.kind != ZF_K_BOOL;
+    t.lines = k == 17 && type.kind != ZF_K_BOOL && type.kind != ZF_K_STRING;
     if (t.lines) t.rows = tile + 1;
     t.narrow = t.rows > 1 && (k + k / 8) % 4 == 3;
     *out = t;
@@ -32,6 +32,7 @@ bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_tr
                                                                             DIFF_FLOOD};
     if (k < DIFF_RANDOM_TRIALS) return random_trial(number, k, column->type, out);
     bool runs = strncmp(column->codec_text, "rle", 3) == 0, strides = strncmp(column->codec_text, "delta_stride", 12) == 0;
+    if (column->type.kind == ZF_K_STRING) runs = false; // made of numbers
     *out = (diff_trial){.kind = kinds[k - DIFF_RANDOM_TRIALS], .seed = number * 1000 + k};
     switch (out->kind) {
     case DIFF_LANES:

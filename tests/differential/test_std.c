@@ -7,6 +7,7 @@
 
 #include "tests/differential/diff_columns.h"
 #include "tests/differential/diff_file.h"
+#include "tests/differential/diff_text.h"
 #include "tests/differential/diff_trials.h"
 #include "tests/interp/interp_internal.h"
 #include "tests/unit/check.h"
@@ -66,6 +67,7 @@ static bool check_trial(run *r, diff_case *c, unsigned number, unsigned k, const
     r->refused += encoded == DIFF_REFUSED;
     r->other += encoded == DIFF_OTHER_BRANCH;
     bool taken = encoded == DIFF_ENCODED || encoded == DIFF_OTHER_BRANCH;
+    block.characters = diff_characters(plain);
     r->encoded += taken;
     if (taken && diff_trial_settle(in, c->column, t, &block)) {
         c->thorough = t->kind != DIFF_RANDOM;

@@ -9,7 +9,7 @@
 #include "tests/support/scratch.h"
 #include "zipflow/compile.h"
 
-enum { ROWS = 4096 + 500, COLUMNS = 6 };
+enum { ROWS = 4096 + 500, COLUMNS = 8, TEXT = 16 };
 
 static char path[64];
 static zf_context *context;
@@ -18,11 +18,20 @@ static double prices[ROWS];
 static uint8_t codes[ROWS];
 static int64_t runs[ROWS], walks[ROWS];
 static int32_t steps[ROWS];
+static char names[ROWS * TEXT], notes[ROWS * TEXT];
+static int64_t name_offsets[ROWS + 1], note_offsets[ROWS + 1];
+static uint8_t name_validity[ROWS / 8 + 1];
 static const zf_encode_column columns[COLUMNS] = {
-    {"packed", packed, NULL, NULL}, {"prices", prices, NULL, NULL}, {"codes", codes, NULL, NULL},
-    {"runs", runs, NULL, NULL},     {"steps", steps, NULL, NULL},   {"walks", walks, NULL, NULL},
+    {"packed", packed, NULL, NULL},
+    {"prices", prices, NULL, NULL},
+    {"codes", codes, NULL, NULL},
+    {"runs", runs, NULL, NULL},
+    {"steps", steps, NULL, NULL},
+    {"walks", walks, NULL, NULL},
+    {"names", names, name_offsets, name_validity},
+    {"notes", notes, note_offsets, NULL},
 };
-static const size_t sizes_of[COLUMNS] = {4, 8, 1, 8, 4, 8};
+static const size_t sizes_of[COLUMNS] = {4, 8, 1, 8, 4, 8, 0, 0}; // 0: strings
 
 static void fill(void) {
     int64_t run = 7;
@@ -34,6 +43,15 @@ static void fill(void) {
         runs[i] = run;
         steps[i] = i == 0 ? -5 : steps[i - 1] + i % 6;
         walks[i] = (int64_t)(i / 500) * 100000 + (i % 500) * (3 + i / 500);
+        char text[TEXT];
+        bool valid = i % 3 != 0;
+        int length = valid ? snprintf(text, sizeof text, "%d0%d", i % 5, i % 5 > 3 ? 12345678 : 1) : 0;
+        memcpy(names + name_offsets[i], text, (size_t)length);
+        name_offsets[i + 1] = name_offsets[i] + length;
+        name_validity[i / 8] |= (uint8_t)(valid << (i % 8));
+        length = snprintf(text, sizeof text, "w%d x%d.", i % 3, i % 2);
+        memcpy(notes + note_offsets[i], text, i % 7 == 0 ? 0 : (size_t)length);
+        note_offsets[i + 1] = note_offsets[i] + (i % 7 == 0 ? 0 : length);
     }
 }
 
@@ -51,6 +69,19 @@ static fenced fence(size_t bytes) {
     mprotect(f.map + room, page, PROT_NONE);
     f.at = f.map + room - body; // aligned to 64, as buffers must be
     return f;
+}
+
+/// Whether rows from `begin` on are the column's.
+static bool is_right(size_t c, uint64_t begin, uint64_t rows, const zf_decode_sizes *sizes, const zf_decode_buffers *b) {
+    if (sizes_of[c] != 0) return sizes->values == sizes_of[c] * ROWS && memcmp(b->values, columns[c].values, sizes->values) == 0;
+    if (b->offsets[0] != 0 || (uint64_t)b->offsets[rows] > sizes->values) return false;
+    const int64_t *offsets = columns[c].offsets + begin;
+    for (uint64_t k = 0; k < rows; k++) {
+        bool valid = columns[c].validity == NULL || columns[c].validity[(begin + k) / 8] >> ((begin + k) % 8) & 1;
+        if (columns[c].validity != NULL && valid != (b->validity[k / 8] >> (k % 8) & 1)) return false;
+        if (b->offsets[k + 1] != offsets[k + 1] - offsets[0]) return false;
+    }
+    return memcmp(b->values, (const char *)columns[c].values + offsets[0], (size_t)b->offsets[rows]) == 0;
 }
 
 static unsigned errors, answers, others;
@@ -84,10 +115,11 @@ static void emulate(zf_container *container, size_t column, const void *values, 
     free(made);
 }
 
-static void attack_column(zf_container *container, size_t column, bool honest, const char *what, size_t at) {
+static void attack_rows(zf_container *container, size_t column, uint64_t begin, uint64_t rows, bool honest, const char *what,
+                        size_t at) {
     bool emulates = at % EMULATE_EVERY == 0 && (!honest || at == 0);
     zf_error error = {0};
-    zf_decode_options options = {.row_count = UINT64_MAX, .threads = 1};
+    zf_decode_options options = {.some_rows = rows < ROWS, .row_begin = begin, .row_count = rows, .threads = 1};
     zf_decode_sizes sizes;
     zf_column_info info;
     if (zf_container_column(container, column, &info, &error) != ZF_OK ||
@@ -99,8 +131,11 @@ static void attack_column(zf_container *container, size_t column, bool honest, c
         others++;
         return;
     }
+    emulates = emulates && info.type.element != ZF_STRING && !info.type.nullable;
     fenced values = fence(sizes.values), work = fence(sizes.workspace);
-    zf_decode_buffers buffers = {.values = values.at, .workspace = work.at};
+    fenced offsets = fence(sizes.offsets), validity = fence(sizes.validity);
+    zf_decode_buffers buffers = {
+        .values = values.at, .offsets = (int64_t *)(void *)offsets.at, .validity = validity.at, .workspace = work.at};
     if (zf_decode(container, column, "cpu", &options, &buffers, NULL, &error) != ZF_OK) {
         check_error(&error, what, at);
         if (emulates) emulate(container, column, NULL, sizes.values, what, at);
@@ -109,7 +144,7 @@ static void attack_column(zf_container *container, size_t column, bool honest, c
         bool right = false;
         for (size_t c = 0; c < COLUMNS; c++) {
             if (strcmp(columns[c].name, info.name) != 0) continue;
-            right = sizes.values == sizes_of[c] * ROWS && memcmp(values.at, columns[c].values, sizes.values) == 0;
+            right = info.rows == ROWS && is_right(c, begin, rows, &sizes, &buffers);
         }
         answers += right;
         others += !right;
@@ -117,6 +152,14 @@ static void attack_column(zf_container *container, size_t column, bool honest, c
     }
     munmap(values.map, values.mapped);
     munmap(work.map, work.mapped);
+    munmap(offsets.map, offsets.mapped);
+    munmap(validity.map, validity.mapped);
+}
+
+/// All rows, and of strings some, which begin and end within tiles.
+static void attack_column(zf_container *container, size_t column, bool honest, const char *what, size_t at) {
+    attack_rows(container, column, 0, ROWS, honest, what, at);
+    if (column < COLUMNS && sizes_of[column] == 0) attack_rows(container, column, 1500, 1501, honest, what, at);
 }
 
 /// Opens the file as it is and decodes one column, or all (-1).
@@ -183,7 +226,7 @@ int main(void) {
     CHECK(zf_container_account(container, note_text, NULL, &error) == ZF_OK, "%s", error.message);
     zf_container_close(container);
     attack("nothing", 0, -1, true);
-    CHECK(errors == 0 && answers == COLUMNS, "%u errors, %u answers", errors, answers);
+    CHECK(errors == 0 && answers == COLUMNS + 2, "%u errors, %u answers", errors, answers);
     for (size_t at = 0; check_failures == 0 && at < m.size; at = mutate_next(&m, at)) {
         memcpy(m.bytes, m.original, m.size);
         m.bytes[at] = (uint8_t)~m.original[at];

@@ -191,7 +191,7 @@ def by_interpreter(interp, directory, name, what, values, expected):
 
 
 def by_compiler(zfc, directory, name, table, environment):
-    """All columns of as many rows in one file, which is decoded on the CPU and on what lowers it of the other devices."""
+    """All columns of as many rows in one file, which both devices decode."""
     count = len(next(iter(table.values())))
     program, out = directory / "columns.zf", directory / "columns.zfd"
     program.write_text(f"table t {{ {' '.join(f'{what}: i32 = {name};' for what in table)} }}\n")
@@ -210,7 +210,7 @@ def by_compiler(zfc, directory, name, table, environment):
                 same(f"{name}, {column['column']}, {count}, zfc: {stream['path']}", got, words_of(expected[stream["path"]], "I"))
         if count > 0 and not column["blocks"]:
             raise Failed(f"{name}, {column['column']}: no blocks")
-    for device in ("cpu",) if name == "gpu_rfor" else ("cpu", "emu"):
+    for device in ("cpu", "emu"):
         run([zfc, "decode", "-q", "-f", "--device", device, out, "-o", directory / "decoded"], env=environment)
         for what, values in table.items():
             same(f"{name}, {what}, {count}, {device}", (directory / "decoded" / f"{what}.i32").read_bytes(), words_of(values, "i"))
@@ -232,7 +232,7 @@ def main():
                         raise Failed(f"{name}, {what}, {count}: the vector itself is wrong")
                     by_interpreter(interp, directory, name, what, values, expected)
                     vectors += 1
-                if zfc and count in (0, 1, 127, 128, 129, 512, 2500):
+                if zfc and name != "gpu_rfor" and count in (0, 1, 127, 128, 129, 512, 2500):
                     by_compiler(zfc, directory, name, table, environment)
     print(f"{vectors} vectors")
 

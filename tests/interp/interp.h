@@ -135,6 +135,7 @@ typedef struct interp_block {
     const uint64_t *counts;              ///< elements of every edge
     const interp_directory *directories; ///< per edge; NULL when no stream is `per chunk`
     uint32_t edge_count;
+    uint64_t characters; ///< bytes of all strings of a string column: a container says so; the interpreter does not need it
 } interp_block;
 
 /// One node of what was encoded.

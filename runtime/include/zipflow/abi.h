@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define ZF_ABI_VERSION 3
+#define ZF_ABI_VERSION 4
 
 /// A word of a block's descriptor: 64 bits each, filled by the launcher from the block's header. Numbers (of params, stored
 /// streams, edges, trees) are those of docs/format.md.
@@ -19,6 +19,7 @@ typedef enum zf_abi_slot_kind {
     ZF_SLOT_COUNT,       ///< elements of edge `a`
     ZF_SLOT_SEEK_OFFSET, ///< byte offset of field `b` of tree `a` (states or directory) from the block's base
     ZF_SLOT_SEEK_WIDTH,  ///< its bytes an entry: 1, 2, 4 or 8 (0: all entries are 0, none stored)
+    ZF_SLOT_CHARACTERS,  ///< string columns: the bytes of all of the block's strings together
 } zf_abi_slot_kind;
 
 typedef struct zf_abi_slot {
@@ -47,6 +48,11 @@ typedef struct zf_abi_args {
     uint32_t mode;  ///< zf_abi_mode
     uint32_t reserved;
     uint8_t *validity; ///< kernels of nullable columns: where bit 0 of the block goes, if it is decoded
+    /// Kernels of string columns: row i ends at offsets[i + 1], where row 0 would have its begin at offsets[0]. `out` is the
+    /// place of the block's first byte; of its bytes those from byte_begin to byte_end have a place, and nothing else is written.
+    int64_t *offsets;
+    uint64_t offset_base; ///< what is added to a place in the block's bytes (modulo 2^64) to give an offset
+    uint64_t byte_begin, byte_end;
 } zf_abi_args;
 
 /// Decodes tiles begin..end: the outputs begin * tile .. min(end * tile, count). Writes those elements only (bits: whole
@@ -67,7 +73,7 @@ typedef struct zf_abi_kernel {
 /// Elements side by side. Nullable ones are followed, at the next multiple of 64 bytes, by a byte each: 1, or 0 for null.
 typedef struct zf_abi_work {
     uint32_t edge;
-    uint32_t element;  ///< bytes an element; 0: bits
+    uint32_t element;  ///< bytes an element; 0: bits; strings 16: where the bytes are, and how many
     uint32_t extra;    ///< elements beyond the edge's count
     uint32_t nullable; ///< 1 or 0
 } zf_abi_work;
@@ -78,6 +84,7 @@ typedef enum zf_abi_field_kind {
     ZF_FIELD_OFFSET, ///< elements of that group that were made
     ZF_FIELD_SCAN,   ///< an accumulator
     ZF_FIELD_CHUNK,  ///< of a directory: where a chunk starts in a stream, in elements
+    ZF_FIELD_BYTES,  ///< bytes of the strings before: from tile to tile it never decreases
 } zf_abi_field_kind;
 
 typedef struct zf_abi_field {

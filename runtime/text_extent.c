@@ -1,0 +1,109 @@
+#include "runtime/text_extent.h"
+
+#include <stdlib.h>
+
+#include "runtime/block_run.h"
+#include "runtime/container_format.h"
+#include "runtime/error_codes.h"
+
+typedef unsigned long long ull;
+
+static uint64_t characters(const zf_selection *s, uint64_t block) {
+    const zf_index_block *entry = &s->column->blocks[block];
+    return zf_characters(s->column->type.nullable, entry->rows, entry->plain_bytes);
+}
+
+/// Where the bytes of tile `tile`, not the first, begin.
+static zf_status byte_state(const zf_abi_plan *plan, const zf_block_view *view, uint64_t tile, const char *where, uint64_t *out,
+                            zf_error *error) {
+    for (uint32_t k = 0; k < plan->kernel_count; k++) {
+        if (plan->kernels[k].sink >= 0 || plan->kernels[k].tree < 0) continue;
+        uint32_t t = (uint32_t)plan->kernels[k].tree;
+        const zf_seek_view *seek = &view->seeks[t];
+        for (uint32_t f = 0; f < plan->trees[t].field_count; f++) {
+            if (plan->trees[t].fields[f].kind != ZF_FIELD_BYTES || tile > seek->entries) continue;
+            unsigned width = seek->widths[f];
+            *out = 0;
+            memcpy(out, view->base + seek->offsets[f] + (tile - 1) * width, width); // little-endian, the rest is 0
+            return ZF_OK;
+        }
+    }
+    zf_status status = zf_raise(error, ZF_E_INTERNAL, "the code's plan keeps no state of the strings' bytes");
+    return zf_fail_place(error, status, "%s", where);
+}
+
+/// Rows that a tile of the column makes.
+static uint32_t tile_of(const zf_abi_plan *plan) {
+    for (uint32_t k = 0; k < plan->kernel_count; k++) {
+        if (plan->kernels[k].sink < 0) return plan->kernels[k].tile;
+    }
+    return 1;
+}
+
+/// The tile that begins there.
+static uint64_t tile_at(const zf_abi_plan *plan, uint64_t row, bool behind) {
+    uint64_t tile = tile_of(plan);
+    return behind ? (row + tile - 1) / tile : row / tile;
+}
+
+zf_status zf_text_state(const zf_abi_plan *plan, const zf_block_view *view, uint64_t row, bool behind, const char *where,
+                        uint64_t *out, zf_error *error) {
+    uint64_t tile = tile_at(plan, row, behind),
+             all = zf_characters(view->shape->edges[0].nullable, view->rows, view->plain_bytes);
+    *out = tile == 0 ? 0 : all;
+    if (tile == 0 || tile * tile_of(plan) >= view->rows) return ZF_OK;
+    ZF_TRY(byte_state(plan, view, tile, where, out, error));
+    if (*out <= all) return ZF_OK;
+    zf_status status = zf_raise(error, ZF_E_V09, "V09: the file's state of tile %llu stands at byte %llu of %llu", (ull)tile,
+                                (ull)*out, (ull)all);
+    return zf_fail_place(error, status, "%s", where);
+}
+
+/// The same for a block of the column, which is read only where it must be.
+static zf_status look(const zf_selection *s, uint64_t block, uint64_t row, bool behind, uint64_t *out, zf_error *error) {
+    const zf_index_block *entry = &s->column->blocks[block];
+    const zf_abi_plan *plan = s->plans[entry->shape];
+    uint64_t here = row - entry->first_row, tile = tile_at(plan, here, behind);
+    *out = tile == 0 ? 0 : characters(s, block);
+    if (tile == 0 || tile * tile_of(plan) >= entry->rows) return ZF_OK;
+    char where[ZF_WHERE_BYTES];
+    zf_block_view view;
+    zf_selection_where(s, block, where);
+    ZF_TRY(zf_container_block(s->container, s->column_number, block, s->checksums, &view, error));
+    zf_status status = zf_seeks_fit(plan, &view, true, where, error);
+    if (status == ZF_OK) status = zf_text_state(plan, &view, here, behind, where, out, error);
+    zf_block_view_free(&view);
+    return status;
+}
+
+zf_status zf_text_extent_make(const zf_selection *s, zf_text_extent *out, zf_error *error) {
+    *out = (zf_text_extent){0};
+    if (s->begin == s->end) return ZF_OK;
+    uint64_t last = s->last_block - 1;
+    out->bases = calloc(s->last_block - s->first_block, sizeof *out->bases);
+    if (out->bases == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the places of blocks");
+    ZF_TRY(look(s, s->first_block, s->begin, false, &out->first_byte, error));
+    ZF_TRY(look(s, last, s->end, true, &out->last_byte, error));
+    uint64_t at = 0 - out->first_byte; // sums are below 2^64: the index says so of all plain bytes
+    for (uint64_t b = s->first_block; b < s->last_block; b++) {
+        out->bases[b - s->first_block] = at;
+        at += b == last ? out->last_byte : characters(s, b);
+    }
+    out->total = at;
+    if (s->first_block < last || out->first_byte <= out->last_byte) return ZF_OK;
+    char where[ZF_WHERE_BYTES];
+    zf_selection_where(s, last, where);
+    zf_status status = zf_raise(error, ZF_E_V09, "V09: the file's states go back from byte %llu to %llu", (ull)out->first_byte,
+                                (ull)out->last_byte);
+    return zf_fail_place(error, status, "%s", where);
+}
+
+void zf_text_extent_free(zf_text_extent *extent) {
+    free(extent->bases);
+    *extent = (zf_text_extent){0};
+}
+
+void zf_text_extent_block(const zf_selection *s, const zf_text_extent *extent, uint64_t block, uint64_t *begin, uint64_t *end) {
+    *begin = block == s->first_block ? extent->first_byte : 0;
+    *end = block + 1 == s->last_block ? extent->last_byte : characters(s, block);
+}
