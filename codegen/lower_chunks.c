@@ -324,7 +324,9 @@ void zf_lower_chunks(zf_lower *lower) {
     zf_cg_br(cg, chunk.bb_stop);
     LLVMMoveBasicBlockAfter(chunk.bb_stop, zf_cg_here(cg));
     zf_cg_enter(cg, chunk.bb_stop);
-    zf_lower_report(lower, zf_cg_add(cg, chunk.v_start, emitted(cg, &chunk)));
+    // Where it stood; behind its last output that still is the chunk's.
+    LLVMValueRef v_at = zf_cg_umin(cg, emitted(cg, &chunk), zf_cg_sub(cg, chunk.v_count, zf_cg_i64(cg, 1)));
+    zf_lower_report(lower, zf_cg_add(cg, chunk.v_start, v_at));
     zf_lower_clear(lower);
     zf_cg_loop_end(cg, &loop);
     zf_lower_tiles_end(lower, &tiles);

@@ -256,14 +256,15 @@ static diff_verdict check_range(diff_comparing *k, const diff_laid *laid, uint64
 // Rows that cut a tile: at its begin and the next one's end, where vectors are aligned; around a whole one, where they are not;
 // or at its end.
 static diff_verdict check_cut(diff_comparing *k, const diff_laid *laid, uint64_t rows, uint64_t way) {
-    uint64_t tile = tile_of(k), begin = data_below(&k->random, (rows + tile - 1) / tile) * tile, end = begin;
+    uint64_t tile = tile_of(k), begin = data_below(&k->random, (rows + tile - 1) / tile) * tile, end = begin, cut;
     switch (way) {
     case 0:
         begin += tile > 256 ? 256 * data_below(&k->random, tile / 256) : 0;
         end = begin + tile;
         break;
     case 1:
-        begin -= begin == 0 ? 0 : 1 + data_below(&k->random, 15);
+        cut = begin == 0 ? 0 : 1 + data_below(&k->random, 15);
+        begin -= cut < begin ? cut : begin; // tiles of chunks may be shorter than that
         end += 2 * tile;
         break;
     default: end += 1 + data_below(&k->random, tile); break;

@@ -33,14 +33,21 @@ bool diff_program_open(const diff_machine *m, const char *text, diff_program *ou
         zf_text_printf(message, "%s cannot be written", path);
         return false;
     }
-    bool good = true;
-    for (unsigned k = 0; k < DIFF_LEVELS && good; k++) {
-        zf_error error = {0};
-        good = zf_program_load(m->compilers[k], path, &out->programs[k], &error) == ZF_OK;
-    }
+    bool good = diff_program_open_file(m, path, out, NULL); // that a program has errors is no trouble
     unlink(path);
-    if (!good) diff_program_close(out);
     return good;
+}
+
+bool diff_program_open_file(const diff_machine *m, const char *path, diff_program *out, zf_text *message) {
+    *out = (diff_program){{0}};
+    zf_error error = {0};
+    bool good = true;
+    for (unsigned k = 0; k < DIFF_LEVELS && good; k++)
+        good = zf_program_load(m->compilers[k], path, &out->programs[k], &error) == ZF_OK;
+    if (good) return true;
+    if (message != NULL) zf_text_printf(message, "%s: %s (%s)", error.code, error.message, error.place);
+    diff_program_close(out);
+    return false;
 }
 
 void diff_program_close(diff_program *p) {

@@ -23,6 +23,7 @@ typedef struct diff_program {
 
 /// Loads a text. False when the program has errors (or *message says what else is wrong).
 bool diff_program_open(const diff_machine *m, const char *text, diff_program *out, zf_text *message);
+bool diff_program_open_file(const diff_machine *m, const char *path, diff_program *out, zf_text *message);
 void diff_program_close(diff_program *p);
 zf_spec *diff_program_spec(const diff_program *p);
 

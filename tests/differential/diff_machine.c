@@ -170,17 +170,23 @@ static bool counts_lie(const zf_graph *graph, const interp_block *block, uint64_
     return lie;
 }
 
+static uint64_t chunks_of(uint64_t count, uint32_t interval) { return count / interval + (count % interval != 0); }
+
+static uint64_t chunks_given(const zf_shape_tree *tree, uint32_t field, const interp_block *block) {
+    return block->directories != NULL ? block->directories[tree->fields[field].edge].count : 0;
+}
+
 // The starts of chunks, for the writer; false when they are such that a file cannot say so: then it is made to say something else
 // that is as wrong.
-static bool directory_of(const zf_shape_tree *tree, const interp_block *block, uint64_t count, uint32_t interval,
+static bool directory_of(const zf_shape_tree *tree, const interp_block *block, uint64_t chunks, uint32_t interval,
                          zf_seek_data *out) {
-    uint64_t entries = zf_seek_entries(count, interval), *values = calloc(entries * tree->field_count + 1, sizeof *values);
+    uint64_t entries = chunks == 0 ? 0 : chunks - 1, *values = calloc(entries * tree->field_count + 1, sizeof *values);
     bool good = true;
     for (uint32_t f = 0; f < tree->field_count; f++) {
-        const interp_directory *directory = block->directories != NULL ? &block->directories[tree->fields[f].edge] : NULL;
-        uint64_t given = directory != NULL ? directory->count : 0;
-        good = good && given == (count == 0 ? 0 : entries + 1) && (given == 0 || directory->starts[0] == 0);
-        for (uint64_t e = 0; e < entries && e + 1 < given; e++) values[f * entries + e] = directory->starts[e + 1];
+        uint64_t given = chunks_given(tree, f, block);
+        const uint64_t *starts = given > 0 ? block->directories[tree->fields[f].edge].starts : NULL;
+        good = good && given == chunks && (given == 0 || starts[0] == 0);
+        for (uint64_t e = 0; e < entries && e + 1 < given; e++) values[f * entries + e] = starts[e + 1];
     }
     *out = (zf_seek_data){.interval = interval, .entries = entries, .values = values};
     return good;
@@ -208,8 +214,15 @@ bool diff_lay_out(const zf_decoder *decoder, const interp_block *block, const di
     for (uint32_t t = 0; t < shape->tree_count; t++) {
         seeks[t].interval = decoder->abi.trees[t].interval;
         if (shape->trees[t].directory) {
-            uint64_t count = honest[shape->trees[t].edge];
-            wrong[t] = !directory_of(&shape->trees[t], block, count, seeks[t].interval, &seeks[t]);
+            const zf_shape_tree *tree = &shape->trees[t];
+            uint32_t chunk = seeks[t].interval;
+            uint64_t chunks = chunks_given(tree, 0, block);
+            wrong[t] = chunks != chunks_of(honest[tree->edge], chunk);
+            if (wrong[t]) { // as many elements as the directory has chunks for, and the others afterwards
+                honest[tree->edge] = chunks == 0 ? 0 : (chunks - 1) * chunk + 1;
+                lie = true;
+            }
+            wrong[t] = !directory_of(tree, block, chunks, chunk, &seeks[t]) || wrong[t];
             continue;
         }
         if (records == NULL || honest[shape->trees[t].edge] != block->counts[shape->trees[t].edge]) continue;

@@ -17,7 +17,7 @@ typedef enum gen_feature {
     GEN_STATEMENTS = 32, ///< bodies with let, var, if, for, require
     GEN_NESTS = 64,      ///< codecs over codecs: std's and made ones
     GEN_CHOICES = 128,   ///< alternatives
-    GEN_CHUNKS = 256,    ///< non_parallel: the interpreter runs it, generated code does not
+    GEN_CHUNKS = 256,    ///< non_parallel, with and without lanes
     GEN_FUNCTIONS = 512,
     GEN_WILD = 1024, ///< accesses and divisions without the guards that keep most blocks valid
     GEN_ALL = 2047,
