@@ -37,7 +37,7 @@ static key_value element_of(const zf_encode_buffer *buffer, uint64_t at) {
     key_value value = {.valid = !buffer->nullable || buffer->validity[at] != 0};
     if (buffer->is_text) {
         uint64_t from = at == 0 ? 0 : load_word(buffer, at);
-        value.text = buffer->text + from;
+        value.text = buffer->text != NULL ? buffer->text + from : (const uint8_t *)""; // none of them has a character
         value.length = load_word(buffer, at + 1) - from;
     } else {
         value.word = load_word(buffer, at);

@@ -31,7 +31,6 @@ typedef struct zf_delivery {
     uint32_t bytes_field; ///< strings to the column: of the seek tree
     LLVMValueRef v_byte;  ///< slot (i64): where the next string goes, in the block's bytes
     LLVMValueRef v_end;   ///< behind the tile's bytes
-    LLVMValueRef v_lies;  ///< slot (i1): the states at its ends cannot be
 } zf_delivery;
 
 /// What a plan's code is made from.

@@ -62,10 +62,7 @@ static void begin_text(zf_lower *lower, const zf_lower_tiles *tiles) {
     zf_delivery *d = &lower->delivery;
     LLVMValueRef v_all = zf_lower_word(lower, ZF_SLOT_CHARACTERS, 0, 0), v_end = zf_cg_alloca(cg, cg->ty_i64, "text_end");
     d->bytes_field = zf_lower_root_field(lower, ZF_SEEK_BYTES);
-    if (d->v_byte == NULL) {
-        d->v_byte = zf_cg_alloca(cg, cg->ty_i64, "byte");
-        d->v_lies = zf_cg_alloca(cg, cg->ty_i1, "lies");
-    }
+    if (d->v_byte == NULL) d->v_byte = zf_cg_alloca(cg, cg->ty_i64, "byte");
     zf_lower_seek(lower, d->bytes_field, zf_type_of(ZF_K_U64), tiles->v_tile, zf_cg_i64(cg, 0), d->v_byte);
     LLVMBuildStore(cg->builder, v_all, v_end);
     LLVMBasicBlockRef bb_look = zf_cg_block(cg, "text_look"), bb_known = zf_cg_block(cg, "text_known");
@@ -80,7 +77,7 @@ static void begin_text(zf_lower *lower, const zf_lower_tiles *tiles) {
     LLVMValueRef v_before = zf_cg_icmp(cg, LLVMIntULT, v_byte, lower->v_byte_begin);
     LLVMValueRef v_behind = zf_cg_icmp(cg, LLVMIntUGT, d->v_end, lower->v_byte_end);
     LLVMValueRef v_lies = zf_cg_or(cg, zf_cg_icmp(cg, LLVMIntUGT, v_byte, d->v_end), zf_cg_or(cg, v_before, v_behind));
-    LLVMBuildStore(cg->builder, v_lies, d->v_lies);
+    // A tile whose states cannot be has no bytes, so none of its strings fits, and it does not end in the next state.
     LLVMValueRef v_sane = zf_cg_within(cg, zf_cg_not(cg, v_lies), "bytes that have a place");
     d->v_end = zf_cg_select(cg, v_sane, d->v_end, v_byte);
 }
@@ -138,13 +135,10 @@ static void end_text(zf_lower *lower, const zf_lower_tiles *tiles) {
     zf_cg_cond_br(cg, no_failure(lower), bb_check, bb_checked);
     zf_cg_enter(cg, bb_check);
     LLVMValueRef v_byte = LLVMBuildLoad2(cg->builder, cg->ty_i64, d->v_byte, "");
-    LLVMValueRef v_lies = LLVMBuildLoad2(cg->builder, cg->ty_i1, d->v_lies, "");
-    uint32_t number = (uint32_t)lower->kernel->end_check;
-    zf_lower_check(lower, v_lies, number, "states that lead out of the bytes");
     zf_lower_seek_end(lower, d->bytes_field, tiles->v_tile, v_byte);
     LLVMValueRef v_wrong = zf_cg_icmp(cg, LLVMIntNE, v_byte, zf_lower_word(lower, ZF_SLOT_CHARACTERS, 0, 0));
     v_wrong = zf_cg_and(cg, v_wrong, zf_cg_not(cg, tile_follows(lower, tiles)));
-    zf_lower_check(lower, v_wrong, number, "bytes behind the last tile's");
+    zf_lower_check(lower, v_wrong, (uint32_t)lower->kernel->end_check, "bytes behind the last tile's");
     zf_lower_report(lower, tiles->v_lo);
     zf_cg_br(cg, bb_checked);
     zf_cg_enter(cg, bb_checked);

@@ -137,9 +137,14 @@ static diff_verdict compare_bytes(diff_comparing *k, const diff_result *got, uin
     k->c->tally->elements += end - begin;
     if (row == end) return DIFF_SAME_BYTES;
     uint64_t bits = 0, size = zf_kind_size(k->c->column->type.kind);
-    if (k->c->column->type.kind == ZF_K_STRING)
-        bits = (uint64_t)(got->offsets[row - begin + 1] - got->offsets[row - begin]);
-    else if (k->c->column->type.kind == ZF_K_BOOL)
+    if (k->c->column->type.kind == ZF_K_STRING) {
+        uint64_t length;
+        diff_text_of(k->wanted, row, &length);
+        snprintf(detail, sizeof detail, "row %llu has %lld bytes, should have %llu, or other ones", (ull)row,
+                 (long long)(got->offsets[row - begin + 1] - got->offsets[row - begin]), (ull)length);
+        return diff_differ(k, what, detail);
+    }
+    if (k->c->column->type.kind == ZF_K_BOOL)
         bits = got->bytes[(row - begin) / 8] >> ((row - begin) % 8) & 1;
     else
         memcpy(&bits, got->bytes + (row - begin) * size, size);
@@ -445,21 +450,19 @@ static uint64_t *shaping_of(const diff_comparing *k) {
     return shaping;
 }
 
-// Nullable values and strings are lowered for the host alone.
-static bool host_only(const zf_decoder *decoder) {
-    for (uint32_t e = 0; e < decoder->graph->edge_count; e++)
-        if (decoder->graph->edges[e].type.nullable || decoder->graph->edges[e].type.kind == ZF_K_STRING) return true;
-    return false;
+bool diff_host_only(const zf_graph *graph) {
+    for (uint32_t e = 0; e < graph->edge_count; e++)
+        if (graph->edges[e].type.nullable || graph->edges[e].type.kind == ZF_K_STRING) return true;
+    return has_chunks(graph);
 }
 
 static diff_verdict run_forms(diff_comparing *k) {
     diff_verdict verdict = DIFF_SAME_BYTES;
     for (k->level = 0; k->level < DIFF_FORMS; k->level++) {
         if (k->level == DIFF_LEVELS - 1 && k->c->undamaged != NULL) continue; // the same checks as at -O0
-        if (k->level == DIFF_GPU && has_chunks(k->decoder->graph)) continue;  // lowered for the host alone
         k->order = data_below(&k->random, 8);
         zf_error error = {0};
-        if (k->level == DIFF_GPU && k->decoder != NULL && host_only(k->decoder)) continue;
+        if (k->level == DIFF_GPU && k->decoder != NULL && diff_host_only(k->decoder->graph)) continue;
         k->decoder = diff_decoder_for(k->c, k->level, k->block->branches, k->block->branch_count, &error);
         if (k->decoder == NULL && error.status == ZF_ERR_UNSUPPORTED) return unsupported(k, &error);
         if (k->decoder == NULL) return diff_differ(k, "no decoder", error.message);
