@@ -189,7 +189,7 @@ static zf_status bound_steps(const decoder *d, zf_error *error) {
 }
 
 static zf_status build(decoder *d, const zf_column *column, const uint8_t *branches, size_t branch_count, zf_abi_target target,
-                       uint32_t seek_interval, zf_error *error) {
+                       zf_plan_options options, zf_error *error) {
     jmp_buf escape;
     if (setjmp(escape) != 0) return out_of_memory(error);
     zf_arena_set_escape(d->arena, &escape);
@@ -201,7 +201,7 @@ static zf_status build(decoder *d, const zf_column *column, const uint8_t *branc
     if (d->base.graph == NULL) {
         return zf_raise(error, ZF_E_ARGUMENT, "column `%s` has no such vector of branches", column->name);
     }
-    zf_plan_options options = {.target = zf_cg_target_of(target)->name, .seek_interval = seek_interval};
+    options.target = zf_cg_target_of(target)->name;
     d->base.plan = zf_plan_build(d->arena, d->base.graph, &options, &diags);
     if (d->base.plan == NULL) return zf_program_error(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error);
     ZF_TRY(verify(d, error));
@@ -212,10 +212,8 @@ static zf_status build(decoder *d, const zf_column *column, const uint8_t *branc
     return ZF_OK;
 }
 
-zf_status zf_decoder_create(zf_compiler *compiler, zf_spec *spec, const zf_column *column, const uint8_t *branches,
-                            size_t branch_count, zf_abi_target target, uint32_t seek_interval, zf_decoder **out,
-                            zf_error *error) {
-    (void)spec; // holds the column and must outlive the decoder
+static zf_status create(zf_compiler *compiler, const zf_column *column, const uint8_t *branches, size_t branch_count,
+                        zf_abi_target target, zf_plan_options options, zf_decoder **out, zf_error *error) {
     *out = NULL;
     decoder *d = calloc(1, sizeof(*d));
     if (d == NULL) return out_of_memory(error);
@@ -224,13 +222,35 @@ zf_status zf_decoder_create(zf_compiler *compiler, zf_spec *spec, const zf_colum
     pthread_mutex_init(&d->lock, NULL);
     pthread_cond_init(&d->changed, NULL);
     d->arena = zf_arena_create();
-    zf_status status =
-        d->arena == NULL ? out_of_memory(error) : build(d, column, branches, branch_count, target, seek_interval, error);
+    zf_status status = d->arena == NULL ? out_of_memory(error) : build(d, column, branches, branch_count, target, options, error);
     if (status != ZF_OK) {
         zf_decoder_free(&d->base);
         return status;
     }
     *out = &d->base;
+    return ZF_OK;
+}
+
+zf_status zf_decoder_create(zf_compiler *compiler, zf_spec *spec, const zf_column *column, const uint8_t *branches,
+                            size_t branch_count, zf_abi_target target, uint32_t seek_interval, zf_decoder **out,
+                            zf_error *error) {
+    (void)spec; // holds the column and must outlive the decoder
+    return create(compiler, column, branches, branch_count, target, (zf_plan_options){.seek_interval = seek_interval}, out,
+                  error);
+}
+
+zf_status zf_decoder_create_for(zf_compiler *compiler, zf_spec *spec, const zf_column *column, const uint8_t *branches,
+                                size_t branch_count, zf_abi_target target, const zf_shape *shape, zf_decoder **out,
+                                zf_error *error) {
+    zf_plan_options options = {.seek_interval = shape != NULL ? zf_shape_interval(shape) : 0};
+    ZF_TRY(zf_decoder_create(compiler, spec, column, branches, branch_count, target, options.seek_interval, out, error));
+    if (shape == NULL || zf_shape_matches(shape, &(*out)->shape)) return ZF_OK;
+    zf_decoder *apart = NULL;
+    options.ordered_apart = true;
+    if (create(compiler, column, branches, branch_count, target, options, &apart, NULL) != ZF_OK) return ZF_OK;
+    bool fits = zf_shape_matches(shape, &apart->shape);
+    zf_decoder_free(fits ? *out : apart);
+    if (fits) *out = apart;
     return ZF_OK;
 }
 

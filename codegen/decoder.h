@@ -21,6 +21,12 @@ typedef struct zf_decoder {
 /// (ZF08xx) where a form is not lowered, ZF_ERR_USAGE where a branch does not exist.
 zf_status zf_decoder_create(zf_compiler *compiler, zf_spec *spec, const zf_column *column, const uint8_t *branches,
                             size_t branch_count, zf_abi_target target, uint32_t seek_interval, zf_decoder **out, zf_error *error);
+/// The same for blocks of a file, whose `shape` for these branches says how the plan was cut: with which seek interval, and
+/// whether every ordered stage is a tree of its own, as earlier versions wrote them. NULL: as zf_decoder_create without an
+/// interval. Where the shape is neither, the decoder has another one: compare.
+zf_status zf_decoder_create_for(zf_compiler *compiler, zf_spec *spec, const zf_column *column, const uint8_t *branches,
+                                size_t branch_count, zf_abi_target target, const zf_shape *shape, zf_decoder **out,
+                                zf_error *error);
 void zf_decoder_free(zf_decoder *decoder);
 
 /// Code for the shaping values (in the order of abi.shaping), or the general form when NULL: compiled on first use, then kept.

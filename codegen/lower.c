@@ -282,12 +282,20 @@ LLVMValueRef zf_lower_is_recording(zf_lower *lower) {
 }
 
 uint32_t zf_lower_root_field(const zf_lower *lower, zf_seek_kind kind) {
-    const zf_seek_tree *tree = &lower->plan->trees[lower->kernel->tree];
-    for (uint32_t f = 0; f < tree->field_count; f++) {
-        if (tree->fields[f].kind == kind && tree->fields[f].node == lower->kernel->root) return f;
-    }
+    int32_t field = zf_lower_field(lower, kind, lower->kernel->root, 0);
+    if (field >= 0) return (uint32_t)field;
     zf_cg_unsupported(lower->cg, lower->graph->column->span, "the seek tree of a kernel lacks a field of its root");
     return 0;
+}
+
+int32_t zf_lower_field(const zf_lower *lower, zf_seek_kind kind, uint32_t node, uint32_t reduce) {
+    if (lower->kernel->tree < 0) return -1;
+    const zf_seek_tree *tree = &lower->plan->trees[lower->kernel->tree];
+    for (uint32_t f = 0; f < tree->field_count; f++) {
+        const zf_seek_field *field = &tree->fields[f];
+        if (field->kind == kind && field->node == node && (kind != ZF_SEEK_SCAN || field->reduce == reduce)) return (int32_t)f;
+    }
+    return -1;
 }
 
 // Entry `v_entry` of a field of the kernel's tree, from 1, 2, 4 or 8 bytes, or 0. Once per tile, so a switch is good enough.

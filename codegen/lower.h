@@ -21,6 +21,7 @@ enum {
 typedef struct zf_lower_env zf_lower_env;
 typedef struct zf_strip zf_strip;
 typedef struct zf_running zf_running;
+typedef struct zf_expansion zf_expansion;
 
 /// Where the parts of a tile's values go that are more than elements. Bits go through memory, since tiles do not store them one
 /// after the other.
@@ -58,8 +59,11 @@ struct zf_lower {
     zf_type type;             ///< of what the kernel stores
     LLVMValueRef v_sink;      ///< where element 0 goes; may lie outside any object: zf_cg_at_sink
     zf_delivery delivery;     ///< of values that are more than their elements (lower_deliver.c)
-    zf_running *runnings;     ///< scans along the kernel's elements
+    zf_running *runnings;     ///< the kernel's scans, in the order of its steps
     uint32_t running_count;
+    zf_expansion *expansions; ///< its groups, but for a root that is walked group by group (lower_groups.c)
+    uint32_t expansion_count;
+    LLVMValueRef v_groups;  ///< of the root, where it is walked group by group
     struct zf_chunk *chunk; ///< that is being walked (lower_chunks.h): a check that fails leaves it; NULL: failures are noted
     // ---- of kernels of accelerators (simt.h)
     bool one_by_one;                     ///< no strips: one thread walks a tile, element by element
@@ -128,6 +132,8 @@ void zf_lower_seek(zf_lower *lower, uint32_t field, zf_type type, LLVMValueRef v
                    LLVMValueRef v_slot);
 /// The field of the kernel's tree that holds this of its root.
 uint32_t zf_lower_root_field(const zf_lower *lower, zf_seek_kind kind);
+/// The field that holds this of a node (`reduce`: of a SCAN), or -1.
+int32_t zf_lower_field(const zf_lower *lower, zf_seek_kind kind, uint32_t node, uint32_t reduce);
 /// Entry `v_entry` of a field: the state of tile v_entry + 1.
 LLVMValueRef zf_lower_seek_entry(zf_lower *lower, uint32_t field, LLVMValueRef v_entry);
 /// At the end of tile `v_tile`: where another follows, checks that the state in the file is `v_word` (a word), or records it. A
@@ -196,28 +202,64 @@ const zf_port *zf_lower_scaled(const zf_lower_env *env, const zf_expr *expr, con
 
 // ---- Scans (lower_scan.c) ----
 
-/// A scan along the elements of a kernel: its accumulator is the reduction over all k below the position.
+/// A scan along a level: its accumulator is the reduction over all indices below the position.
 struct zf_running {
     uint32_t node;
     const zf_reduce *reduce;
     zf_type type;
+    uint32_t level;
     int32_t field;         ///< of the tree, or -1: starts from nothing in every tile
     LLVMValueRef v_acc;    ///< slot: accumulator
     LLVMValueRef v_values; ///< buffer: the scan's value at each element of a strip
     LLVMValueRef v_now;    ///< slot: its value at the element being made, outside strips
-    bool along_groups;     ///< its index is g, not i
+    bool along_groups;     ///< its index is g of its node, not i
 };
-void zf_lower_scans_make(zf_lower *lower);
-void zf_lower_scans_start(zf_lower *lower, LLVMValueRef v_tile);
-/// Fills the buffers for a strip of 64 elements, none of which is the last one; accumulators go on.
-void zf_lower_scans_strip(zf_lower *lower, zf_strip *strip);
-/// Makes the values of the scans along the elements (or the groups) at index `v_index`; then, when the element was made, goes on
-/// behind it, unless it is the last of `v_count`.
-void zf_lower_scans_step(zf_lower *lower, bool along_groups, LLVMValueRef v_index);
-void zf_lower_scans_step_end(zf_lower *lower, bool along_groups, LLVMValueRef v_index, LLVMValueRef v_count);
-/// At a tile's end, at element v_i and (groups) group v_g.
-void zf_lower_scans_end(zf_lower *lower, LLVMValueRef v_tile, LLVMValueRef v_i, LLVMValueRef v_g);
 zf_running *zf_lower_scan_find(zf_lower *lower, uint32_t node, const zf_reduce *reduce);
+/// Fills the buffers of the scans along the kernel's outputs for a strip of 64, none of which is the last one; accumulators go
+/// on.
+void zf_lower_scans_strip(zf_lower *lower, zf_strip *strip);
+/// Makes a scan's value at index `v_index`; then, when all was made there, goes on behind it, unless it is the last of `v_count`.
+void zf_lower_scan_value(zf_lower *lower, zf_running *running, LLVMValueRef v_index);
+void zf_lower_scan_next(zf_lower *lower, zf_running *running, LLVMValueRef v_index, LLVMValueRef v_count);
+/// What the state of a scan is at position `v_index`, as a word.
+LLVMValueRef zf_lower_scan_state(zf_lower *lower, const zf_running *running, LLVMValueRef v_index);
+
+// ---- Levels (lower_levels.c) ----
+
+/// A group algorithm whose elements are made one by one along a level. Slots:
+struct zf_expansion {
+    uint32_t node, level, groups;  ///< the level of its elements, that of its groups
+    int32_t field_g, field_o;      ///< of the tree
+    LLVMValueRef v_count;          ///< its elements, and its groups (values, not slots)
+    LLVMValueRef v_groups;         ///<
+    LLVMValueRef v_g, v_o, v_size; ///< where it stands
+    LLVMValueRef v_loaded;         ///< i1: what group g pulls, and its size, are known
+    LLVMValueRef v_last, v_end;    ///< the group in which the tile must end, behind those that it enters; where nothing is known
+                                   ///< the number of groups
+    LLVMValueRef v_inside;         ///< i1: group v_last is entered
+    LLVMValueRef v_stored;         ///< the group in which the file says that the tile begins; UINT64_MAX: it says nothing
+    LLVMValueRef v_value, v_valid; ///< the element: of a string where its bytes are
+    LLVMValueRef v_length;         ///< of a string; else NULL
+};
+
+/// Makes slots for scans and expansions. Before the loop over tiles.
+void zf_lower_levels_make(zf_lower *lower);
+/// Whether anything runs along a level.
+bool zf_lower_level_has_steps(const zf_lower *lower, uint32_t level);
+/// The state at the beginning of a tile. `v_root_inside` (i1): where the root is walked by groups, that the file says that the
+/// tile ends inside a group; else NULL.
+void zf_lower_levels_start(zf_lower *lower, LLVMValueRef v_tile, LLVMValueRef v_root_inside);
+/// Brings the expansions along a level to the group that holds the next element, behind all groups that are done. A level's state
+/// is the file's when it has settled.
+void zf_lower_level_settle(zf_lower *lower, uint32_t level);
+/// Makes what runs along a level at `v_index`, in order; the level has settled there. Then goes on behind it.
+void zf_lower_level_values(zf_lower *lower, uint32_t level, LLVMValueRef v_index);
+void zf_lower_level_next(zf_lower *lower, uint32_t level, LLVMValueRef v_index);
+/// At a tile's end, at element v_i and (where the root is walked by groups) group v_g; all levels have settled.
+void zf_lower_levels_end(zf_lower *lower, LLVMValueRef v_tile, LLVMValueRef v_i, LLVMValueRef v_g);
+/// The expansion of a node, or NULL; and the element that it stands at.
+const zf_expansion *zf_lower_expansion_find(const zf_lower *lower, uint32_t node);
+zf_cg_value zf_lower_expansion_value(zf_lower *lower, const zf_expansion *expansion);
 
 // ---- Storing (lower_store.c) ----
 

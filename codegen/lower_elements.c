@@ -12,11 +12,16 @@ LLVMValueRef zf_lower_whole_strips(zf_lower *lower, const zf_lower_tiles *tiles)
     zf_cg *cg = lower->cg;
     LLVMValueRef v_lo = tiles->v_lo, v_hi = tiles->v_hi, v_six = zf_cg_i64(cg, 6), v_zero = zf_cg_i64(cg, 0);
     if (lower->one_by_one) return v_zero;
-    if (lower->running_count > 0) {
-        LLVMValueRef v_last = zf_cg_icmp(cg, LLVMIntEQ, v_hi, tiles->v_count);
-        LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntUGT, v_hi, v_lo);
+    // Of every scan; the streams of some may end before the outputs do.
+    for (uint32_t k = 0; k < lower->running_count; k++) {
+        const zf_running *r = &lower->runnings[k];
+        LLVMValueRef v_count = tiles->v_count;
+        if (r->node != lower->kernel->root) v_count = zf_lower_count(lower, lower->graph->nodes[r->node].output);
+        LLVMValueRef v_last = zf_cg_icmp(cg, LLVMIntUGE, v_hi, v_count);
+        LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntUGT, v_count, v_lo);
         LLVMValueRef v_less = zf_cg_edge(cg, zf_cg_and(cg, v_last, v_some), "the last term, which is no element's");
-        v_hi = zf_cg_sub(cg, v_hi, zf_cg_resize(cg, v_less, cg->ty_i64, false));
+        v_hi = zf_cg_sub(cg, zf_cg_umin(cg, v_hi, v_count), zf_cg_resize(cg, v_less, cg->ty_i64, false));
+        v_hi = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_hi, v_lo), v_hi, v_lo);
     }
     LLVMValueRef v_strips = LLVMBuildLShr(cg->builder, zf_cg_sub(cg, v_hi, v_lo), v_six, "");
     LLVMValueRef v_limit = LLVMBuildLoad2(cg->builder, cg->ty_i64, lower->v_limit, "");
@@ -53,23 +58,35 @@ static void strips(zf_lower *lower, LLVMValueRef v_lo, LLVMValueRef v_count) {
     zf_cg_loop_end(cg, &outer);
 }
 
-// One element at a time from `v_from`, up to the first that fails.
-static void singles(zf_lower *lower, const zf_lower_tiles *tiles, LLVMValueRef v_from) {
+// Makes and stores one element. `v_byte`: the byte of bits so far, where bits are stored; else NULL.
+static void make_single(zf_lower *lower, LLVMValueRef v_i, LLVMValueRef v_byte) {
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_byte = zf_lower_stores_bits(lower) ? zf_cg_alloca(cg, cg->ty_i8, "byte") : NULL;
-    if (v_byte != NULL) LLVMBuildStore(cg->builder, LLVMConstNull(cg->ty_i8), v_byte);
-    zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, v_from, tiles->v_hi, "single");
     zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
-    env.v_i = loop.v_i;
-    zf_lower_scans_step(lower, false, loop.v_i);
+    env.v_i = v_i;
+    zf_lower_level_values(lower, 0, v_i);
     zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
     cg->v_guard = NULL;
     if (v_byte != NULL)
-        zf_lower_store_bit(lower, value, loop.v_i, v_byte);
+        zf_lower_store_bit(lower, value, v_i, v_byte);
     else
-        zf_lower_store(lower, value, lower->v_sink, loop.v_i);
-    zf_lower_scans_step_end(lower, false, loop.v_i, tiles->v_count);
+        zf_lower_store(lower, value, lower->v_sink, v_i);
+    zf_lower_level_next(lower, 0, v_i);
+}
+
+static LLVMValueRef make_byte(zf_lower *lower) {
+    if (!zf_lower_stores_bits(lower)) return NULL;
+    LLVMValueRef v_byte = zf_cg_alloca(lower->cg, lower->cg->ty_i8, "byte");
+    LLVMBuildStore(lower->cg->builder, LLVMConstNull(lower->cg->ty_i8), v_byte);
+    return v_byte;
+}
+
+// One element at a time from `v_from`, up to the first that fails.
+static void singles(zf_lower *lower, const zf_lower_tiles *tiles, LLVMValueRef v_from) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_byte = make_byte(lower);
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, v_from, tiles->v_hi, "single");
+    make_single(lower, loop.v_i, v_byte);
     if (lower->running_count == 0) {
         LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
         LLVMBasicBlockRef bb_failed = zf_cg_block(cg, "single_failed"), bb_well = zf_cg_block(cg, "single_well");
@@ -82,16 +99,43 @@ static void singles(zf_lower *lower, const zf_lower_tiles *tiles, LLVMValueRef v
     zf_cg_loop_end(cg, &loop);
 }
 
+// The same where groups run along the elements: they settle once more behind the last.
+static void settled_singles(zf_lower *lower, const zf_lower_tiles *tiles) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_byte = make_byte(lower);
+    LLVMBasicBlockRef bb_settle = zf_cg_block(cg, "element_settle"), bb_one = zf_cg_block(cg, "element"),
+                      bb_end = zf_cg_block(cg, "elements_end");
+    LLVMValueRef v_slot = zf_cg_alloca(cg, cg->ty_i64, "i");
+    LLVMBuildStore(cg->builder, tiles->v_lo, v_slot);
+    zf_cg_br(cg, bb_settle);
+    zf_cg_enter(cg, bb_settle);
+    zf_lower_level_settle(lower, 0);
+    LLVMValueRef v_i = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_slot, "");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_i, tiles->v_hi), bb_one, bb_end);
+    zf_cg_enter(cg, bb_one);
+    make_single(lower, v_i, v_byte);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_i, zf_cg_i64(cg, 1)), v_slot);
+    zf_cg_br(cg, bb_settle);
+    zf_cg_enter(cg, bb_end);
+}
+
 void zf_lower_elements(zf_lower *lower) {
     zf_cg *cg = lower->cg;
     if (lower->kernel->prefix != NULL) {
         zf_lower_prefix(lower);
         return;
     }
-    zf_lower_scans_make(lower);
+    zf_lower_levels_make(lower);
     zf_lower_tiles tiles;
     zf_lower_tiles_begin(lower, &tiles, lower->kernel->edge);
-    zf_lower_scans_start(lower, tiles.v_tile);
+    zf_lower_levels_start(lower, tiles.v_tile, NULL);
+    if (lower->expansion_count > 0) {
+        settled_singles(lower, &tiles);
+        zf_lower_levels_end(lower, tiles.v_tile, tiles.v_hi, NULL);
+        zf_lower_report(lower, tiles.v_lo);
+        zf_lower_tiles_end(lower, &tiles);
+        return;
+    }
     LLVMValueRef v_count = zf_lower_whole_strips(lower, &tiles);
     if (!lower->one_by_one) strips(lower, tiles.v_lo, v_count);
     LLVMValueRef v_from = zf_cg_add(cg, tiles.v_lo, LLVMBuildShl(cg->builder, v_count, zf_cg_i64(cg, 6), ""));
@@ -103,7 +147,7 @@ void zf_lower_elements(zf_lower *lower) {
     }
     singles(lower, &tiles, v_from);
     if (lower->running_count > 0) {
-        zf_lower_scans_end(lower, tiles.v_tile, tiles.v_hi, NULL);
+        zf_lower_levels_end(lower, tiles.v_tile, tiles.v_hi, NULL);
         zf_lower_report(lower, tiles.v_lo);
     }
     zf_lower_tiles_end(lower, &tiles);

@@ -181,6 +181,9 @@ static zf_cg_value element(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LL
     bool vouched = own && (along || along_groups(env, port) || is_hoisted(cg, cg_env, 1, access->span, access));
     zf_cg_value value;
     if (vouched && env->strip != NULL && env->strip->walk != NULL && zf_lower_pulled(env, edge, access, &value)) return value;
+    // Scans of a strip are made for all of it: what is fused has an element at every index there.
+    bool in_strip = env->strip != NULL && env->strip->walk == NULL;
+    if (in_strip && zf_plan_is_fused(lower->plan, edge->index)) vouched = true;
     if (vouched) v_index = own_index(env);
     if (zf_lower_in_memory(lower, edge->index)) {
         bool is_bool = edge->type.kind == ZF_K_BOOL && !edge->type.nullable;
@@ -192,6 +195,8 @@ static zf_cg_value element(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LL
         if (vouched && env->lanes != NULL) return zf_simt_lane_element(lower, env->lanes, env->lane_k, edge->index);
         return zf_lower_load(lower, edge->index, tame(cg, env, v_index));
     }
+    const zf_expansion *expansion = zf_lower_expansion_find(lower, (uint32_t)edge->producer);
+    if (expansion != NULL) return zf_lower_expansion_value(lower, expansion); // it stands at the consumer's index
     zf_lower_env child = zf_lower_env_make(lower, (uint32_t)edge->producer);
     child.v_i = v_index;
     child.v_counts = env->v_counts;
@@ -298,7 +303,7 @@ static bool reduce(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_val
         return true;
     }
     LLVMTypeRef ty = zf_cg_memory_type(cg, running->type);
-    bool in_strip = env->strip != NULL;
+    bool in_strip = env->strip != NULL && running->level == 0;
     LLVMValueRef v_from = in_strip ? zf_cg_at(cg, ty, running->v_values, env->strip->v_k) : running->v_now;
     LLVMValueRef v = LLVMBuildLoad2(cg->builder, ty, v_from, "");
     if (running->type.kind == ZF_K_BOOL) v = zf_cg_resize(cg, v, cg->ty_i1, false);

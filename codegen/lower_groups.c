@@ -166,9 +166,9 @@ static void emit_group(zf_lower *lower, zf_strip *strip, const sink *to, LLVMVal
     zf_cg_enter(cg, bb_end);
 }
 
-// The same one by one, with the scans along the elements.
+// The same one by one, with what runs along the elements.
 static void emit_group_scanning(zf_lower *lower, const sink *to, LLVMValueRef v_g, LLVMValueRef v_o, LLVMValueRef v_n,
-                                LLVMValueRef v_pos, LLVMValueRef v_count) {
+                                LLVMValueRef v_pos) {
     zf_cg *cg = lower->cg;
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_n, "single");
@@ -176,11 +176,12 @@ static void emit_group_scanning(zf_lower *lower, const sink *to, LLVMValueRef v_
     env.v_g = v_g;
     env.v_j = zf_cg_add(cg, v_o, loop.v_i);
     env.v_i = zf_cg_add(cg, v_pos, loop.v_i);
-    zf_lower_scans_step(lower, false, env.v_i);
+    zf_lower_level_settle(lower, 0);
+    zf_lower_level_values(lower, 0, env.v_i);
     zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
     cg->v_guard = NULL;
     store_element(lower, to, value, env.v_i);
-    zf_lower_scans_step_end(lower, false, env.v_i, v_count);
+    zf_lower_level_next(lower, 0, env.v_i);
     zf_cg_loop_end(cg, &loop);
 }
 
@@ -212,8 +213,8 @@ static void visit_group(zf_lower *lower, zf_strip *strip, const visit *v, LLVMVa
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_want, v_zero), v->bb_full, bb_take);
     zf_cg_enter(cg, bb_take);
     LLVMValueRef v_left = zf_cg_sub(cg, v_size, v_o), v_n = zf_cg_clamp(cg, v_left, v_want, "elements behind the tile");
-    if (lower->running_count > 0 || lower->one_by_one)
-        emit_group_scanning(lower, v->to, v_g, v_o, v_n, v_pos, v->tiles->v_count);
+    if (zf_lower_level_has_steps(lower, 0) || lower->one_by_one)
+        emit_group_scanning(lower, v->to, v_g, v_o, v_n, v_pos);
     else
         emit_group(lower, strip, v->to, v_g, v_o, v_n, v_pos, v->tiles->v_hi);
     set(cg, v->at.v_pos, zf_cg_add(cg, v_pos, v_n));
@@ -278,7 +279,7 @@ static void walk_strips(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
     zf_cg_enter(cg, bb_end);
 }
 
-// One group after the other, where scans run along: a group's size may depend on them.
+// One group after the other, where something runs along: a group's size may depend on it.
 static void walk_scanning(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_group = zf_cg_block(cg, "group"), bb_more = zf_cg_block(cg, "group_next"),
@@ -286,15 +287,16 @@ static void walk_scanning(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
     zf_cg_br(cg, bb_more);
     zf_cg_enter(cg, bb_group);
     LLVMValueRef v_g = get(cg, v->at.v_g);
-    zf_lower_scans_step(lower, true, v_g);
+    zf_lower_level_values(lower, 1, v_g);
     zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
     env.v_g = v_g;
     LLVMValueRef v_size = zf_cg_eval_body(cg, &env.env, &env.env.inst->size).v;
     cg->v_guard = NULL;
     visit_group(lower, NULL, v, v_g, v_size);
-    zf_lower_scans_step_end(lower, true, v_g, v->v_groups);
+    zf_lower_level_next(lower, 1, v_g);
     zf_cg_br(cg, bb_more);
     zf_cg_enter(cg, bb_more);
+    zf_lower_level_settle(lower, 1);
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, get(cg, v->at.v_g), v_end), bb_group, bb_end);
     zf_cg_enter(cg, bb_end);
 }
@@ -302,11 +304,12 @@ static void walk_scanning(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
 // ---- Tiles ----------------------------------------------------------------------------------------------------
 
 // Groups beyond this one are not this tile's: the file says where it ends, which is checked there. So no group is looked at by
-// two tiles for nothing, whatever the file says.
-static LLVMValueRef last_group(zf_lower *lower, const zf_lower_tiles *tiles, LLVMValueRef v_groups) {
+// two tiles for nothing, whatever the file says. *v_inside: it ends inside that group (i1; true where nothing is said).
+static LLVMValueRef last_group(zf_lower *lower, const zf_lower_tiles *tiles, LLVMValueRef v_groups, LLVMValueRef *v_inside) {
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_slot = zf_cg_alloca(cg, cg->ty_i64, "last");
+    LLVMValueRef v_slot = zf_cg_alloca(cg, cg->ty_i64, "last"), v_inside_slot = zf_cg_alloca(cg, cg->ty_i1, "inside");
     set(cg, v_slot, v_groups);
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, true), v_inside_slot);
     LLVMBasicBlockRef bb_look = zf_cg_block(cg, "look"), bb_known = zf_cg_block(cg, "last_known");
     LLVMValueRef v_next = zf_cg_add(cg, tiles->v_tile, zf_cg_i64(cg, 1));
     LLVMValueRef v_more = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, lower->v_tiles), "tiles that another follows");
@@ -314,12 +317,14 @@ static LLVMValueRef last_group(zf_lower *lower, const zf_lower_tiles *tiles, LLV
     zf_cg_enter(cg, bb_look);
     LLVMValueRef v_g = zf_lower_seek_entry(lower, zf_lower_root_field(lower, ZF_SEEK_GROUP), tiles->v_tile);
     LLVMValueRef v_o = zf_lower_seek_entry(lower, zf_lower_root_field(lower, ZF_SEEK_OFFSET), tiles->v_tile);
-    LLVMValueRef v_inside = zf_cg_icmp(cg, LLVMIntNE, v_o, zf_cg_i64(cg, 0));
+    LLVMValueRef v_within = zf_cg_icmp(cg, LLVMIntNE, v_o, zf_cg_i64(cg, 0));
+    LLVMBuildStore(cg->builder, v_within, v_inside_slot);
     v_g = zf_cg_umin(cg, v_g, v_groups);
-    LLVMValueRef v_behind = zf_cg_add(cg, v_g, zf_cg_resize(cg, v_inside, cg->ty_i64, false));
+    LLVMValueRef v_behind = zf_cg_add(cg, v_g, zf_cg_resize(cg, v_within, cg->ty_i64, false));
     set(cg, v_slot, zf_cg_clamp(cg, v_behind, v_groups, "groups that the tile touches"));
     zf_cg_br(cg, bb_known);
     zf_cg_enter(cg, bb_known);
+    *v_inside = LLVMBuildLoad2(cg->builder, cg->ty_i1, v_inside_slot, "");
     return get(cg, v_slot);
 }
 
@@ -339,10 +344,11 @@ static void check_end(zf_lower *lower, const visit *v) {
 
 void zf_lower_groups(zf_lower *lower) {
     zf_cg *cg = lower->cg;
-    zf_lower_scans_make(lower);
+    zf_lower_levels_make(lower);
     zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
     LLVMValueRef v_groups = zf_cg_eval_body(cg, &env.env, &env.env.inst->groups).v, v_zero = zf_cg_i64(cg, 0);
     cg->v_guard = NULL;
+    lower->v_groups = v_groups;
     uint32_t field_g = zf_lower_root_field(lower, ZF_SEEK_GROUP), field_o = zf_lower_root_field(lower, ZF_SEEK_OFFSET);
     zf_lower_tiles tiles;
     state at = {zf_cg_alloca(cg, cg->ty_i64, "g"), zf_cg_alloca(cg, cg->ty_i64, "o"), zf_cg_alloca(cg, cg->ty_i64, "pos")};
@@ -350,7 +356,8 @@ void zf_lower_groups(zf_lower *lower) {
     zf_lower_tiles_begin(lower, &tiles, lower->kernel->edge);
     zf_lower_seek(lower, field_g, zf_type_of(ZF_K_U64), tiles.v_tile, v_zero, at.v_g);
     zf_lower_seek(lower, field_o, zf_type_of(ZF_K_U64), tiles.v_tile, v_zero, at.v_o);
-    zf_lower_scans_start(lower, tiles.v_tile);
+    LLVMValueRef v_inside, v_end = last_group(lower, &tiles, v_groups, &v_inside);
+    zf_lower_levels_start(lower, tiles.v_tile, v_inside);
     set(cg, at.v_pos, tiles.v_lo);
     sink to = {.v_at = lower->v_sink};
     if (is_bool) { // bits of neighbouring groups share bytes: a tile's go through memory
@@ -361,8 +368,7 @@ void zf_lower_groups(zf_lower *lower) {
     LLVMValueRef v_stored = zf_cg_select(cg, v_known, zf_cg_i64(cg, UINT64_MAX), get(cg, at.v_g));
     visit v = {
         .tiles = &tiles, .to = &to, .at = at, .v_groups = v_groups, .v_stored = v_stored, .bb_full = zf_cg_block(cg, "full")};
-    LLVMValueRef v_end = last_group(lower, &tiles, v_groups);
-    if (lower->running_count > 0 || lower->one_by_one)
+    if (lower->running_count > 0 || lower->expansion_count > 0 || lower->one_by_one)
         walk_scanning(lower, &v, v_end);
     else
         walk_strips(lower, &v, v_end);
@@ -372,7 +378,8 @@ void zf_lower_groups(zf_lower *lower) {
     check_end(lower, &v);
     zf_lower_seek_end(lower, field_g, tiles.v_tile, get(cg, at.v_g));
     zf_lower_seek_end(lower, field_o, tiles.v_tile, get(cg, at.v_o));
-    zf_lower_scans_end(lower, tiles.v_tile, tiles.v_hi, get(cg, at.v_g));
+    zf_lower_level_settle(lower, 0);
+    zf_lower_levels_end(lower, tiles.v_tile, tiles.v_hi, get(cg, at.v_g));
     zf_lower_report(lower, tiles.v_lo);
     zf_lower_tiles_end(lower, &tiles);
 }

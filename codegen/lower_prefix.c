@@ -32,7 +32,7 @@ void zf_lower_prefix(zf_lower *lower) {
     kernel.step_count = 1;
     const zf_kernel *given = lower->kernel;
     lower->kernel = &kernel;
-    zf_lower_scans_make(lower);
+    zf_lower_levels_make(lower);
     lower->kernel = given;
     zf_running *running = &lower->runnings[0];
 
@@ -40,7 +40,7 @@ void zf_lower_prefix(zf_lower *lower) {
     LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_next = zf_cg_at(cg, ty, lower->v_sink, zf_cg_i64(cg, 1));
     zf_lower_tiles tiles;
     zf_lower_tiles_begin(lower, &tiles, given->edge);
-    zf_lower_scans_start(lower, tiles.v_tile);
+    zf_lower_levels_start(lower, tiles.v_tile, NULL);
     LLVMBasicBlockRef bb_first = zf_cg_block(cg, "first_tile"), bb_go = zf_cg_block(cg, "go");
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, tiles.v_tile, v_zero), bb_first, bb_go);
     zf_cg_enter(cg, bb_first);
@@ -53,12 +53,12 @@ void zf_lower_prefix(zf_lower *lower) {
     zf_cg_loop inner;
     LLVMValueRef v_from = zf_cg_add(cg, tiles.v_lo, LLVMBuildShl(cg->builder, v_count, zf_cg_i64(cg, 6), ""));
     zf_cg_loop_begin(cg, &inner, v_from, tiles.v_hi, "single");
-    zf_lower_scans_step(lower, false, inner.v_i);
+    zf_lower_scan_value(lower, running, inner.v_i);
     LLVMValueRef v = LLVMBuildLoad2(cg->builder, ty, running->v_now, "");
     zf_lower_store(lower, zf_cg_scalar(running->type, v), v_next, inner.v_i);
-    zf_lower_scans_step_end(lower, false, inner.v_i, tiles.v_count);
+    zf_lower_scan_next(lower, running, inner.v_i, tiles.v_count);
     zf_cg_loop_end(cg, &inner);
-    zf_lower_scans_end(lower, tiles.v_tile, tiles.v_hi, NULL);
+    zf_lower_levels_end(lower, tiles.v_tile, tiles.v_hi, NULL);
     zf_lower_report(lower, tiles.v_lo);
     zf_lower_tiles_end(lower, &tiles);
 }

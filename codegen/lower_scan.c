@@ -1,8 +1,8 @@
-// Scans along the elements of a kernel.
+// Scans along a level of a kernel.
 //
-// A strip does them in three loops: the terms (which vectorises), the running combination over them, and whatever uses its values
-// (which vectorises again). The accumulator is the reduction over all indices below the position, so a tile starts from the state
-// that the file holds and must end in the next one.
+// Along the outputs a strip does them in three loops: the terms (which vectorises), the running combination over them, and
+// whatever uses its values (which vectorises again). The accumulator is the reduction over all indices below the position, so a
+// tile starts from the state that the file holds and must end in the next one.
 #include "codegen/lower_scan.h"
 #include "codegen/lower.h"
 #include "runtime/container_format.h"
@@ -20,50 +20,11 @@ LLVMValueRef zf_lower_scan_term(zf_lower_env *env, const zf_reduce *reduce, LLVM
     return eval_term(env, reduce, v_index).v;
 }
 
-static bool is_scan(const zf_reduce *reduce) { return reduce->form == ZF_R_SCAN || reduce->form == ZF_R_SEGMENTED; }
-
-void zf_lower_scans_make(zf_lower *lower) {
-    zf_cg *cg = lower->cg;
-    const zf_kernel *kernel = lower->kernel;
-    lower->runnings = ZF_NEW_ARRAY(cg->arena, zf_running, kernel->step_count + 1);
-    for (uint32_t s = 0; s < kernel->step_count; s++) {
-        const zf_step *step = &kernel->steps[s];
-        if (step->kind != ZF_STEP_SCAN || !is_scan(step->reduce)) continue;
-        zf_running *r = &lower->runnings[lower->running_count++];
-        *r = (zf_running){.node = step->node, .reduce = step->reduce, .type = step->reduce->term->type, .field = -1};
-        r->along_groups = step->reduce->domain != NULL && step->reduce->domain->kind == ZF_L_DOMAIN_G;
-        if (kernel->tree >= 0) {
-            const zf_seek_tree *tree = &lower->plan->trees[kernel->tree];
-            for (uint32_t f = 0; f < tree->field_count; f++) {
-                bool same = tree->fields[f].node == step->node && tree->fields[f].reduce == step->reduce->index;
-                if (same && tree->fields[f].kind == ZF_SEEK_SCAN) r->field = (int32_t)f;
-            }
-        }
-        LLVMTypeRef ty = zf_cg_type(cg, r->type), ty_memory = zf_cg_memory_type(cg, r->type);
-        r->v_acc = zf_cg_alloca(cg, ty, "acc");
-        r->v_now = zf_cg_alloca(cg, ty_memory, "now");
-        r->v_values = zf_cg_alloca(cg, LLVMArrayType2(ty_memory, ZF_STRIP), "scan");
-        LLVMSetAlignment(r->v_values, 64);
-    }
-}
-
 zf_running *zf_lower_scan_find(zf_lower *lower, uint32_t node, const zf_reduce *reduce) {
     for (uint32_t k = 0; k < lower->running_count; k++) {
         if (lower->runnings[k].node == node && lower->runnings[k].reduce->index == reduce->index) return &lower->runnings[k];
     }
     return NULL;
-}
-
-void zf_lower_scans_start(zf_lower *lower, LLVMValueRef v_tile) {
-    zf_cg *cg = lower->cg;
-    for (uint32_t k = 0; k < lower->running_count; k++) {
-        zf_running *r = &lower->runnings[k];
-        LLVMValueRef v_initial = zf_cg_reduce_empty(cg, r->reduce->op, r->type);
-        if (r->field < 0)
-            LLVMBuildStore(cg->builder, v_initial, r->v_acc);
-        else
-            zf_lower_seek(lower, (uint32_t)r->field, r->type, v_tile, v_initial, r->v_acc);
-    }
 }
 
 // ---- One element ----------------------------------------------------------------------------------------------
@@ -147,38 +108,36 @@ static LLVMValueRef behind(zf_lower *lower, const zf_running *r, LLVMValueRef v_
     return acc_behind(cg, r, acc_at(cg, r, v_acc, v_index), v_term, v_index);
 }
 
-void zf_lower_scans_step(zf_lower *lower, bool along_groups, LLVMValueRef v_index) {
+void zf_lower_scan_value(zf_lower *lower, zf_running *r, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
-    for (uint32_t k = 0; k < lower->running_count; k++) {
-        zf_running *r = &lower->runnings[k];
-        if (r->along_groups != along_groups) continue;
-        LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, r->type), r->v_acc, "");
-        LLVMValueRef v = r->reduce->inclusive ? behind(lower, r, v_index) : acc_at(cg, r, v_acc, v_index);
-        store_memory(cg, r->type, v, r->v_now);
-    }
+    LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, r->type), r->v_acc, "");
+    LLVMValueRef v = r->reduce->inclusive ? behind(lower, r, v_index) : acc_at(cg, r, v_acc, v_index);
+    store_memory(cg, r->type, v, r->v_now);
 }
 
-void zf_lower_scans_step_end(zf_lower *lower, bool along_groups, LLVMValueRef v_index, LLVMValueRef v_count) {
+void zf_lower_scan_next(zf_lower *lower, zf_running *r, LLVMValueRef v_index, LLVMValueRef v_count) {
     zf_cg *cg = lower->cg;
-    for (uint32_t k = 0; k < lower->running_count; k++) {
-        zf_running *r = &lower->runnings[k];
-        if (r->along_groups != along_groups) continue;
-        if (r->reduce->inclusive) {
-            LLVMValueRef v_now = LLVMBuildLoad2(cg->builder, zf_cg_memory_type(cg, r->type), r->v_now, "");
-            if (r->type.kind == ZF_K_BOOL) v_now = zf_cg_resize(cg, v_now, cg->ty_i1, false);
-            LLVMBuildStore(cg->builder, v_now, r->v_acc);
-            continue;
-        }
-        // The term of the last element is not part of anything, and may not exist.
-        LLVMValueRef v_next = zf_cg_add(cg, v_index, zf_cg_i64(cg, 1));
-        LLVMBasicBlockRef bb_term = zf_cg_block(cg, "term"), bb_done = zf_cg_block(cg, "term_done");
-        LLVMValueRef v_wanted = zf_cg_icmp(cg, LLVMIntULT, v_next, v_count);
-        zf_cg_cond_br(cg, zf_cg_within(cg, v_wanted, "the last term, which is no element's"), bb_term, bb_done);
-        zf_cg_enter(cg, bb_term);
-        LLVMBuildStore(cg->builder, behind(lower, r, v_index), r->v_acc);
-        zf_cg_br(cg, bb_done);
-        zf_cg_enter(cg, bb_done);
+    if (r->reduce->inclusive) {
+        LLVMValueRef v_now = LLVMBuildLoad2(cg->builder, zf_cg_memory_type(cg, r->type), r->v_now, "");
+        if (r->type.kind == ZF_K_BOOL) v_now = zf_cg_resize(cg, v_now, cg->ty_i1, false);
+        LLVMBuildStore(cg->builder, v_now, r->v_acc);
+        return;
     }
+    // The term of the last element is not part of anything, and may not exist.
+    LLVMValueRef v_next = zf_cg_add(cg, v_index, zf_cg_i64(cg, 1));
+    LLVMBasicBlockRef bb_term = zf_cg_block(cg, "term"), bb_done = zf_cg_block(cg, "term_done");
+    LLVMValueRef v_wanted = zf_cg_icmp(cg, LLVMIntULT, v_next, v_count);
+    zf_cg_cond_br(cg, zf_cg_within(cg, v_wanted, "the last term, which is no element's"), bb_term, bb_done);
+    zf_cg_enter(cg, bb_term);
+    LLVMBuildStore(cg->builder, behind(lower, r, v_index), r->v_acc);
+    zf_cg_br(cg, bb_done);
+    zf_cg_enter(cg, bb_done);
+}
+
+LLVMValueRef zf_lower_scan_state(zf_lower *lower, const zf_running *r, LLVMValueRef v_index) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, r->type), r->v_acc, "");
+    return zf_cg_to_word(cg, r->type, acc_at(cg, r, v_acc, v_index)); // where a segment ends the state is nothing
 }
 
 // ---- A strip --------------------------------------------------------------------------------------------------
@@ -260,16 +219,5 @@ void zf_lower_scans_strip(zf_lower *lower, zf_strip *strip) {
             strip_combine_vectors(lower, r);
         else
             strip_combine(lower, strip, r);
-    }
-}
-
-void zf_lower_scans_end(zf_lower *lower, LLVMValueRef v_tile, LLVMValueRef v_i, LLVMValueRef v_g) {
-    zf_cg *cg = lower->cg;
-    for (uint32_t k = 0; k < lower->running_count; k++) {
-        const zf_running *r = &lower->runnings[k];
-        if (r->field < 0) continue;
-        LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, r->type), r->v_acc, "");
-        v_acc = acc_at(cg, r, v_acc, r->along_groups ? v_g : v_i); // where a segment ends the state is nothing
-        zf_lower_seek_end(lower, (uint32_t)r->field, v_tile, zf_cg_to_word(cg, r->type, v_acc));
     }
 }

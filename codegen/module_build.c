@@ -146,13 +146,12 @@ static zf_status own(zf_module_builder *b, zf_decoder *decoder, zf_error *error)
 static zf_status add_vector(const building *t, const zf_column *column, size_t number, const uint8_t *branches,
                             zf_module_column *out, zf_error reasons[TARGETS], zf_error *error) {
     const zf_shape *shape = shape_of(t, number, branches, column->choice_count);
-    uint32_t interval = shape != NULL ? zf_shape_interval(shape) : 0;
     for (size_t k = 0; k < TARGETS; k++) {
         if (!is_wanted(t->b->options, targets[k])) continue;
         zf_decoder *decoder;
         zf_error failure = {0};
-        zf_status status = zf_decoder_create(t->b->compiler, t->spec, column, branches, column->choice_count, targets[k],
-                                             interval, &decoder, &failure);
+        zf_status status = zf_decoder_create_for(t->b->compiler, t->spec, column, branches, column->choice_count, targets[k],
+                                                 shape, &decoder, &failure);
         if (status == ZF_ERR_UNSUPPORTED) {
             reasons[k] = failure;
             continue;

@@ -85,12 +85,6 @@ static zf_status find_column(known_container *known, size_t number, const zf_col
     return zf_fail_place(error, ZF_ERR_INPUT, "%s", path);
 }
 
-// The seek interval that the file was written with for these branches; 0 when it has no seek states.
-static uint32_t interval_of(zf_container *container, size_t column, const uint8_t *branches, size_t branch_count) {
-    const zf_shape *shape = zf_container_shape_for(container, column, branches, branch_count);
-    return shape != NULL ? zf_shape_interval(shape) : 0;
-}
-
 static bool same_target(zf_abi_target a, zf_abi_target b) { return a.family == b.family && a.arch == b.arch; }
 
 static zf_decoder *find(const known_container *known, size_t column, const uint8_t *branches, size_t count,
@@ -137,12 +131,12 @@ static zf_status plan_locked(zf_compiler *compiler, known_container *known, size
         return zf_raise(error, ZF_E_INDEX_CONTENT, "column `%s` has %u choices, its blocks %zu", column->name,
                         column->choice_count, branch_count);
     }
-    uint32_t interval = interval_of(known->container, number, branches, branch_count);
+    const zf_shape *shape = zf_container_shape_for(known->container, number, branches, branch_count);
     known_decoder *entry = calloc(1, sizeof(*entry));
     if (entry == NULL) return out_of_memory(error);
     entry->column = number;
     zf_status status =
-        zf_decoder_create(compiler, known->spec, column, branches, branch_count, target, interval, &entry->decoder, error);
+        zf_decoder_create_for(compiler, known->spec, column, branches, branch_count, target, shape, &entry->decoder, error);
     if (status == ZF_OK) status = check_shape(known, number, column, entry->decoder, error);
     if (status != ZF_OK) {
         if (entry->decoder != NULL) zf_decoder_free(entry->decoder);

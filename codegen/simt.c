@@ -29,15 +29,21 @@ bool zf_simt_scans(const zf_reduce *reduce) {
     return !zf_kind_is_float(reduce->term->type.kind); // adding floats in another order gives another sum
 }
 
-static bool has_scan(const zf_kernel *kernel, bool *warp) {
-    bool any = false;
-    *warp = true;
+// What runs along the levels of a kernel: scans, all of which a warp makes or not, and groups.
+typedef struct running_steps {
+    bool scans, warp;
+    uint32_t expansions;
+} running_steps;
+
+static running_steps running_of(const zf_kernel *kernel) {
+    running_steps of = {.warp = true};
     for (uint32_t s = 0; s < kernel->step_count; s++) {
+        if (kernel->steps[s].kind == ZF_STEP_EXPAND) of.expansions++;
         if (kernel->steps[s].kind != ZF_STEP_SCAN) continue;
-        any = true;
-        *warp = *warp && zf_simt_scans(kernel->steps[s].reduce);
+        of.scans = true;
+        of.warp = of.warp && zf_simt_scans(kernel->steps[s].reduce);
     }
-    return any;
+    return of;
 }
 
 bool zf_simt_never_empty(const zf_plan *plan, const zf_kernel *kernel) {
@@ -61,17 +67,18 @@ static uint32_t streams_read(const zf_plan *plan, const zf_kernel *kernel) {
 zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
     zf_type type = zf_simt_type_of(plan, kernel);
     uint32_t lanes = zf_simt_lane_count(type), row = ZF_WARP * lanes;
-    bool warp, scans = has_scan(kernel, &warp);
-    if (kernel->domain == ZF_DOMAIN_ELEMENTS && kernel->prefix == NULL) {
-        if (!scans) return (zf_simt_shape){.form = ZF_SIMT_MAP, .threads = kernel->geometry.s, .tiles = 1};
-        if (warp && kernel->tile % row == 0) {
+    running_steps steps = running_of(kernel);
+    if (kernel->domain == ZF_DOMAIN_ELEMENTS && kernel->prefix == NULL && steps.expansions == 0) {
+        if (!steps.scans) return (zf_simt_shape){.form = ZF_SIMT_MAP, .threads = kernel->geometry.s, .tiles = 1};
+        if (steps.warp && kernel->tile % row == 0) {
             return (zf_simt_shape){.form = ZF_SIMT_SCAN, .threads = kernel->geometry.s, .tiles = kernel->geometry.s / ZF_WARP};
         }
     }
     // Bits, and what stands before them, per word; sums of warps; the group of each head.
     uint64_t shared = (uint64_t)kernel->tile / 32 * 12 + 256;
     if (kernel->domain == ZF_DOMAIN_GROUPS && !zf_simt_never_empty(plan, kernel)) shared += (uint64_t)kernel->tile * 4;
-    if (kernel->domain == ZF_DOMAIN_GROUPS && !scans && shared <= MOST_SHARED && kernel->tile % row == 0) {
+    bool alone = kernel->domain == ZF_DOMAIN_GROUPS && !steps.scans && steps.expansions == 1;
+    if (alone && shared <= MOST_SHARED && kernel->tile % row == 0) {
         return (zf_simt_shape){.form = ZF_SIMT_GROUPS,
                                .threads = kernel->geometry.s,
                                .tiles = 1,

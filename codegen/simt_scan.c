@@ -15,6 +15,7 @@ typedef struct row_scan {
     LLVMValueRef v_acc;       // slot: everything before the row, in all lanes alike
     LLVMValueRef v_identity;
     LLVMValueRef v_next; ///< the state that the file has at the tile's end, as a word; NULL: it has none
+    LLVMValueRef v_end;  // first index whose term nobody wants
 } row_scan;
 
 typedef struct row {
@@ -24,7 +25,6 @@ typedef struct row {
     unsigned lanes;
     LLVMValueRef v_lane;  // i32
     LLVMValueRef v_first; // index of this lane's first element
-    LLVMValueRef v_after; // first index whose terms nobody wants
 } row;
 
 static LLVMValueRef combine(zf_cg *cg, const zf_running *r, LLVMValueRef v_a, LLVMValueRef v_b) {
@@ -41,38 +41,49 @@ static LLVMValueRef identity(zf_cg *cg, const zf_running *r) {
 
 // ---- Terms ----------------------------------------------------------------------------------------------------
 
-// All lanes' terms, where all of them exist.
-static void whole_terms(row *r, zf_simt_lanes *lanes) {
+static void set_values(row *r, unsigned k, LLVMValueRef v_index, uint32_t scans);
+
+// All lanes' terms of a scan, where all of them exist. Scans before it are made: a term may take their values.
+static void whole_terms(row *r, zf_simt_lanes *lanes, uint32_t s) {
     zf_lower *lower = r->lower;
-    for (uint32_t s = 0; s < lower->running_count; s++) {
-        for (unsigned k = 0; k < r->lanes; k++) {
-            zf_lower_env env = zf_simt_lane_env(lower, r->scans[s].running->node, lanes, k);
-            LLVMValueRef v = zf_lower_scan_term(&env, r->scans[s].running->reduce, env.v_i);
-            LLVMBuildStore(lower->cg->builder, v, r->scans[s].v_terms[k]);
-        }
+    for (unsigned k = 0; k < r->lanes; k++) {
+        zf_lower_env env = zf_simt_lane_env(lower, r->scans[s].running->node, lanes, k);
+        set_values(r, k, env.v_i, s);
+        LLVMValueRef v = zf_lower_scan_term(&env, r->scans[s].running->reduce, env.v_i);
+        LLVMBuildStore(lower->cg->builder, v, r->scans[s].v_terms[k]);
     }
 }
 
+// Behind the last term of a scan that is some element's: an exclusive scan has none for its node's last.
+static LLVMValueRef term_end(row *r, const zf_running *running) {
+    zf_cg *cg = r->lower->cg;
+    LLVMValueRef v_count = zf_lower_count(r->lower, r->lower->graph->nodes[running->node].output), v_zero = zf_cg_i64(cg, 0);
+    if (!running->reduce->inclusive) {
+        LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_count, v_zero);
+        v_some = zf_cg_edge(cg, v_some, "the last term, which is no element's");
+        v_count = zf_cg_sub(cg, v_count, zf_cg_resize(cg, v_some, cg->ty_i64, false));
+    }
+    return zf_cg_umin(cg, r->tile->v_hi, v_count);
+}
+
 // Those that exist; the others change nothing.
-static void some_terms(row *r) {
+static void some_terms(row *r, uint32_t s) {
     zf_lower *lower = r->lower;
     zf_cg *cg = lower->cg;
-    for (uint32_t s = 0; s < lower->running_count; s++) {
-        const row_scan *scan = &r->scans[s];
-        LLVMValueRef v_end = scan->running->reduce->inclusive ? r->tile->v_hi : r->v_after;
-        for (unsigned k = 0; k < r->lanes; k++) {
-            LLVMBasicBlockRef bb_term = zf_cg_block(cg, "term"), bb_next = zf_cg_block(cg, "term_next");
-            LLVMValueRef v_index = zf_cg_add(cg, r->v_first, zf_cg_i64(cg, k));
-            LLVMBuildStore(cg->builder, scan->v_identity, scan->v_terms[k]);
-            zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_index, v_end), "terms of a cut row"), bb_term,
-                          bb_next);
-            zf_cg_enter(cg, bb_term);
-            zf_lower_env env = zf_lower_env_make(lower, scan->running->node);
-            env.v_i = v_index;
-            LLVMBuildStore(cg->builder, zf_lower_scan_term(&env, scan->running->reduce, v_index), scan->v_terms[k]);
-            zf_cg_br(cg, bb_next);
-            zf_cg_enter(cg, bb_next);
-        }
+    const row_scan *scan = &r->scans[s];
+    LLVMValueRef v_end = scan->v_end;
+    for (unsigned k = 0; k < r->lanes; k++) {
+        LLVMBasicBlockRef bb_term = zf_cg_block(cg, "term"), bb_next = zf_cg_block(cg, "term_next");
+        LLVMValueRef v_index = zf_cg_add(cg, r->v_first, zf_cg_i64(cg, k));
+        LLVMBuildStore(cg->builder, scan->v_identity, scan->v_terms[k]);
+        zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_index, v_end), "terms of a cut row"), bb_term, bb_next);
+        zf_cg_enter(cg, bb_term);
+        set_values(r, k, v_index, s);
+        zf_lower_env env = zf_lower_env_make(lower, scan->running->node);
+        env.v_i = v_index;
+        LLVMBuildStore(cg->builder, zf_lower_scan_term(&env, scan->running->reduce, v_index), scan->v_terms[k]);
+        zf_cg_br(cg, bb_next);
+        zf_cg_enter(cg, bb_next);
     }
 }
 
@@ -131,9 +142,10 @@ static void combine_rows(row *rows, unsigned count, uint32_t number) {
 
 // ---- Elements -------------------------------------------------------------------------------------------------
 
-static void set_values(row *r, unsigned k, LLVMValueRef v_index) {
+// What the first `scans` scans of the kernel are at an element, where bodies look for it.
+static void set_values(row *r, unsigned k, LLVMValueRef v_index, uint32_t scans) {
     zf_cg *cg = r->lower->cg;
-    for (uint32_t s = 0; s < r->lower->running_count; s++) {
+    for (uint32_t s = 0; s < scans; s++) {
         zf_running *running = r->scans[s].running;
         LLVMValueRef v = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, running->type), r->scans[s].v_terms[k], "");
         bool empty_is_zero = running->reduce->op == ZF_RED_MIN || running->reduce->op == ZF_RED_MAX;
@@ -151,7 +163,7 @@ static void whole_elements(row *r, zf_simt_lanes *lanes) {
     zf_cg_value values[16];
     for (unsigned k = 0; k < r->lanes; k++) {
         zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, lanes, k);
-        set_values(r, k, env.v_i);
+        set_values(r, k, env.v_i, lower->running_count);
         values[k] = zf_cg_eval_body(lower->cg, &env.env, &env.env.inst->decode);
         lower->cg->v_guard = NULL;
     }
@@ -172,7 +184,7 @@ static void some_elements(row *r) {
             v_exists = zf_cg_within(cg, v_exists, "elements of a cut row"); // else rows are asked for, too
         zf_cg_cond_br(cg, v_exists, bb_element, bb_next);
         zf_cg_enter(cg, bb_element);
-        set_values(r, k, v_index);
+        set_values(r, k, v_index, lower->running_count);
         zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
         env.v_i = v_index;
         zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
@@ -212,16 +224,20 @@ static void whole_rows(row *rows, unsigned count) {
     zf_simt_lanes lanes[BATCH];
     for (unsigned r = 0; r < count; r++) {
         lanes[r] = zf_simt_lanes_begin(lower, rows[r].v_first, rows[r].lanes);
-        whole_terms(&rows[r], &lanes[r]);
     }
-    for (uint32_t s = 0; s < lower->running_count; s++) combine_rows(rows, count, s);
+    for (uint32_t s = 0; s < lower->running_count; s++) {
+        for (unsigned r = 0; r < count; r++) whole_terms(&rows[r], &lanes[r], s);
+        combine_rows(rows, count, s);
+    }
     for (unsigned r = 0; r < count; r++) whole_elements(&rows[r], &lanes[r]);
     for (unsigned r = 0; r < count; r++) zf_simt_lanes_end(lower, &lanes[r]);
 }
 
 static void some_row(row *r) {
-    some_terms(r);
-    for (uint32_t s = 0; s < r->lower->running_count; s++) combine_rows(r, 1, s);
+    for (uint32_t s = 0; s < r->lower->running_count; s++) {
+        some_terms(r, s);
+        combine_rows(r, 1, s);
+    }
     some_elements(r);
 }
 
@@ -248,7 +264,7 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_one = zf_cg_i64(cg, 1);
     zf_simt_tile tile = zf_simt_tile_of(lower);
-    zf_lower_scans_make(lower);
+    zf_lower_levels_make(lower);
     row rows[BATCH];
     row r = {.lower = lower, .tile = &tile, .lanes = zf_simt_lane_count(lower->type)};
     r.v_lane = zf_simt_lane(lower);
@@ -276,21 +292,18 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
             for (unsigned e = 0; e < r.lanes; e++) rows[k].scans[s].v_terms[e] = zf_cg_alloca(cg, ty, "term");
         }
     }
-    // The term of the block's last element belongs to no exclusive scan, and may not exist.
-    LLVMValueRef v_last = zf_cg_icmp(cg, LLVMIntEQ, tile.v_hi, tile.v_count);
-    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntUGT, tile.v_hi, tile.v_lo);
-    bool all_inclusive = true;
-    for (uint32_t s = 0; s < lower->running_count; s++) all_inclusive = all_inclusive && lower->runnings[s].reduce->inclusive;
-    r.v_after = tile.v_hi;
-    if (!all_inclusive) {
-        LLVMValueRef v_less = zf_cg_and(cg, v_last, v_some);
-        v_less = zf_cg_resize(cg, zf_cg_edge(cg, v_less, "the last term, which is no element's"), cg->ty_i64, false);
-        r.v_after = zf_cg_sub(cg, tile.v_hi, v_less);
+    // Rows all of whose terms exist end where the first scan's do.
+    LLVMValueRef v_after = tile.v_hi;
+    for (uint32_t s = 0; s < lower->running_count; s++) {
+        r.scans[s].v_end = term_end(&r, r.scans[s].running);
+        v_after = zf_cg_umin(cg, v_after, r.scans[s].v_end);
+        for (unsigned k = 0; k < BATCH; k++) rows[k].scans[s].v_end = r.scans[s].v_end;
     }
     uint64_t row_size = (uint64_t)ZF_WARP * r.lanes;
     LLVMValueRef v_size = zf_cg_sub(cg, tile.v_hi, tile.v_lo), v_row_size = zf_cg_i64(cg, row_size);
     LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_size, zf_cg_sub(cg, v_row_size, v_one)), v_row_size, "");
-    LLVMValueRef v_whole = zf_cg_sub(cg, zf_cg_select(cg, v_some, r.v_after, tile.v_lo), tile.v_lo);
+    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntUGT, v_after, tile.v_lo);
+    LLVMValueRef v_whole = zf_cg_sub(cg, zf_cg_select(cg, v_some, v_after, tile.v_lo), tile.v_lo);
     v_whole = zf_cg_select(cg, tile.v_whole, LLVMBuildUDiv(cg->builder, v_whole, v_row_size, ""), zf_cg_i64(cg, 0));
     // Batches of whole rows, and what is left.
     LLVMValueRef v_batch = zf_cg_i64(cg, BATCH), v_batches = LLVMBuildUDiv(cg->builder, v_whole, v_batch, "");
@@ -298,11 +311,9 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_batches, "batch");
     for (unsigned k = 0; k < BATCH; k++) {
         place_lane(&rows[k], zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, v_batch), zf_cg_i64(cg, k)), v_row_size);
-        rows[k].v_after = r.v_after;
     }
     whole_rows(rows, BATCH);
     zf_cg_loop_end(cg, &loop);
-    rows[0].v_after = r.v_after;
     zf_cg_loop_begin(cg, &loop, zf_cg_mul(cg, v_batches, v_batch), v_rows, "row_cut");
     place_lane(&rows[0], loop.v_i, v_row_size);
     some_row(&rows[0]);

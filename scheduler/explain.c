@@ -141,7 +141,8 @@ static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
     }
     zf_text_puts(out, "\n    steps   ");
     for (uint32_t s = 0; s < kernel->step_count; s++) {
-        zf_text_printf(out, "%s%s", s == 0 ? "" : ", ", step_names[kernel->steps[s].kind]);
+        const zf_step *step = &kernel->steps[s];
+        zf_text_printf(out, "%s%s %s", s == 0 ? "" : ", ", step_names[step->kind], shown(graph->nodes[step->node].path));
     }
     zf_text_printf(out, "\n    tile    %u outputs, <L,S,C> = <%u,%u,%u>", kernel->tile, kernel->geometry.l, kernel->geometry.s,
                    kernel->geometry.c);
@@ -165,7 +166,7 @@ static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
     for (uint32_t k = 0; k < count; k++) {
         zf_text_printf(out, "%s%s%s ", k == 0 ? "" : ", ", reads[k].is_work ? "work of " : "", graph->edges[reads[k].edge].path);
         if (reads[k].per == ZF_PER_DATA) {
-            zf_text_puts(out, "(gathered: how much, the data says)");
+            zf_text_puts(out, "(how much, the data says)");
         } else {
             put_amount(out, &reads[k]);
             zf_text_puts(out, reads[k].per == ZF_PER_GROUP ? " bytes a group" : " bytes an element");
@@ -285,8 +286,11 @@ static void json_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
     }
     zf_text_puts(out, "], \"steps\": [");
     for (uint32_t s = 0; s < kernel->step_count; s++) {
-        if (s > 0) zf_text_puts(out, ", ");
-        zf_text_json(out, step_names[kernel->steps[s].kind]);
+        zf_text_puts(out, s > 0 ? ", {" : "{");
+        key(out, "step", step_names[kernel->steps[s].kind]);
+        zf_text_puts(out, ", ");
+        key(out, "path", graph->nodes[kernel->steps[s].node].path);
+        zf_text_puts(out, "}");
     }
     zf_text_printf(out, "], \"tile\": %u, \"geometry\": {\"l\": %u, \"s\": %u, \"c\": %u}, \"seek_fields\": %u, ", kernel->tile,
                    kernel->geometry.l, kernel->geometry.s, kernel->geometry.c,

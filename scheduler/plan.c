@@ -1,6 +1,6 @@
-// Cutting a graph into kernels. One kernel per tree: what is random is inlined into its consumer, whatever keeps a state (a group
-// or a scan) is the root of a kernel of its own. The graph says what an edge allows; this planner fuses steps one level deep, so
-// where the graph would fuse an ordered child as a step of its consumer's tile, it is made by an earlier kernel.
+// Cutting a graph into kernels. One kernel per tree: what is random is inlined into its consumer, and what keeps a state (a group
+// or a scan) and is asked for in order is a step of its consumer's tile. What the graph demands to be materialised is made by an
+// earlier kernel, and so is what would make a tree's state too large.
 #include <string.h>
 
 #include "patterns/decision.h"
@@ -13,7 +13,7 @@ typedef struct planner {
     const zf_plan_options *options;
     uint32_t interval; ///< A
     zf_sites *sites;   ///< by node
-    bool *inlined;     ///< per edge: its producer is an expression of its consumer's kernel
+    bool *inlined;     ///< per edge: its producer is an expression, or a step, of its consumer's kernel
     uint32_t kernel_capacity, work_capacity;
     zf_diags *diags;
 } planner;
@@ -122,9 +122,7 @@ bool zf_delivers_strings(const zf_graph *graph, uint32_t node) {
 
 // ---- What is inlined ------------------------------------------------------------------------------------------
 
-static bool keeps_state(const zf_inst *inst) { return inst->pattern != ZF_FULLY_PARALLEL || zf_inst_has_scan(inst); }
-
-/// Decides an edge that has a producer.
+/// Decides an edge that has a producer, but for the size of its tree's state.
 static void place(planner *p, const zf_graph_edge *edge) {
     const zf_inst *producer = p->graph->nodes[edge->producer].inst;
     const char **reason = &p->plan->edge_reason[edge->index];
@@ -141,14 +139,32 @@ static void place(planner *p, const zf_graph_edge *edge) {
         *reason = "made in chunks: materialised";
     } else if (zf_edge_gives_strings(edge)) {
         *reason = "strings are slices of it: materialised";
-    } else if (edge->decision == ZF_EDGE_FUSED && keeps_state(producer)) {
-        *reason = "fused steps one level deep: materialised";
-    } else if (edge->decision == ZF_EDGE_FUSED) {
+    } else if (edge->decision == ZF_EDGE_FUSED && p->options->ordered_apart && zf_keeps_state(producer)) {
+        *reason = "asked for one ordered stage a kernel: materialised";
+    } else if (edge->decision == ZF_EDGE_FUSED && !zf_keeps_state(producer)) {
         *inlined = true;
-        *reason = "a map over materialised inputs: an expression of its consumer";
+        *reason = "a map over ordered inputs: an expression of its consumer";
     } else {
         *inlined = true;
         *reason = edge->reason;
+    }
+}
+
+/// Takes stages out of the tree at `n` whose states do not fit beside those before them, in pre-order.
+static void bound_state(planner *p, uint32_t n, uint32_t *bytes) {
+    const zf_graph_node *node = &p->graph->nodes[n];
+    *bytes += zf_node_seek_bytes(node, &p->sites[n]);
+    for (uint32_t s = 0; s < node->inst->stream_count; s++) {
+        const zf_graph_edge *edge = &p->graph->edges[node->inputs[s]];
+        if (edge->producer < 0) continue;
+        const zf_graph_node *child = &p->graph->nodes[edge->producer];
+        uint32_t own = zf_node_seek_bytes(child, &p->sites[child->index]);
+        if (p->inlined[edge->index] && own > 0 && *bytes + own > ZF_SEEK_STATE_BYTES) {
+            p->inlined[edge->index] = false;
+            p->plan->edge_reason[edge->index] = "the state of its tree would be too large: materialised";
+        }
+        uint32_t fresh = 0; // of a tree of its own
+        bound_state(p, (uint32_t)edge->producer, p->inlined[edge->index] ? bytes : &fresh);
     }
 }
 
@@ -203,6 +219,7 @@ static void make_prefix_kernel(planner *p, const zf_graph_node *node, const zf_r
     kernel->prefix = reduce;
     kernel->steps = ZF_NEW(p->plan->arena, zf_step);
     kernel->steps[kernel->step_count++] = (zf_step){.kind = ZF_STEP_SCAN, .node = node->index, .reduce = reduce};
+    kernel->level_count = 1;
     kernel->nodes = ZF_NEW_ARRAY(p->plan->arena, uint32_t, p->graph->node_count);
     kernel->nodes[kernel->node_count++] = node->index;
     const zf_graph_edge *edge = &p->graph->edges[kernel->edge];
@@ -211,26 +228,6 @@ static void make_prefix_kernel(planner *p, const zf_graph_node *node, const zf_r
     }
     add_work(p, kernel, reduce->term->type, reduce);
     set_geometry(p, kernel, true);
-}
-
-static void make_steps(planner *p, zf_kernel *kernel) {
-    const zf_graph_node *node = &p->graph->nodes[kernel->root];
-    const zf_sites *sites = &p->sites[kernel->root];
-    bool groups = node->inst->pattern == ZF_GROUP_PARALLEL;
-    kernel->steps = ZF_NEW_ARRAY(p->plan->arena, zf_step, sites->scan_count + 2);
-    // Scans along the groups stand before their expansion, scans along the elements behind it.
-    for (int along_elements = 0; along_elements < 2; along_elements++) {
-        for (uint32_t k = 0; k < sites->scan_count; k++) {
-            const zf_reduce *reduce = sites->scans[k].reduce;
-            if (reduce == NULL || (reduce->form != ZF_R_SCAN && reduce->form != ZF_R_SEGMENTED)) continue;
-            if ((reduce->domain->kind != ZF_L_DOMAIN_G) != (along_elements == 1)) continue;
-            kernel->steps[kernel->step_count++] = (zf_step){.kind = ZF_STEP_SCAN, .node = node->index, .reduce = reduce};
-        }
-        if (groups && along_elements == 0) {
-            kernel->steps[kernel->step_count++] = (zf_step){.kind = ZF_STEP_EXPAND, .node = node->index};
-        }
-    }
-    kernel->steps[kernel->step_count++] = (zf_step){.kind = ZF_STEP_MAP, .node = node->index};
 }
 
 /// Makes the kernels that a tree needs, then its own. Children come first, in the order of their streams.
@@ -246,12 +243,15 @@ static void make_kernels(planner *p, uint32_t root, uint32_t edge) {
             make_kernels(p, (uint32_t)input->producer, input->index);
         }
     }
-    const zf_graph_node *node = &p->graph->nodes[root];
-    const zf_sites *sites = &p->sites[root];
-    for (uint32_t k = 0; k < sites->scan_count; k++) {
-        const zf_reduce *reduce = sites->scans[k].reduce;
-        if (reduce != NULL && reduce->form == ZF_R_PREFIX) make_prefix_kernel(p, node, reduce);
+    // The prefix sums that they take differences of: of steps before their consumers'.
+    for (uint32_t k = node_count; k-- > 0;) {
+        const zf_sites *sites = &p->sites[nodes[k]];
+        for (uint32_t r = 0; r < sites->scan_count; r++) {
+            const zf_reduce *reduce = sites->scans[r].reduce;
+            if (reduce != NULL && reduce->form == ZF_R_PREFIX) make_prefix_kernel(p, &p->graph->nodes[nodes[k]], reduce);
+        }
     }
+    const zf_graph_node *node = &p->graph->nodes[root];
     zf_kernel *kernel = add_kernel(p, root, edge);
     kernel->domain = node->inst->pattern == ZF_GROUP_PARALLEL ? ZF_DOMAIN_GROUPS
                      : node->inst->pattern == ZF_NON_PARALLEL ? ZF_DOMAIN_CHUNKS
@@ -259,43 +259,12 @@ static void make_kernels(planner *p, uint32_t root, uint32_t edge) {
     kernel->nodes = nodes;
     kernel->node_count = node_count;
     kernel->store_first = node->inst->reads_out;
-    make_steps(p, kernel);
+    zf_kernel_make_steps(p->plan, p->sites, kernel);
     if (edge != 0) add_work(p, kernel, p->graph->edges[edge].type, NULL);
-    bool scans = false;
-    for (uint32_t s = 0; s < kernel->step_count; s++) scans = scans || kernel->steps[s].kind == ZF_STEP_SCAN;
-    set_geometry(p, kernel, scans || kernel->domain == ZF_DOMAIN_GROUPS || zf_delivers_strings(p->graph, root));
+    set_geometry(p, kernel, kernel->step_count > 1 || zf_delivers_strings(p->graph, root));
 }
 
 // ---- Seek trees -----------------------------------------------------------------------------------------------
-
-uint32_t zf_seek_fields_of(const zf_graph *graph, const zf_sites *sites, uint32_t node, uint32_t interval,
-                           zf_seek_field *fields) {
-    const zf_inst *inst = graph->nodes[node].inst;
-    uint32_t count = 0;
-    if (inst->pattern == ZF_GROUP_PARALLEL) {
-        if (fields != NULL) {
-            fields[0] = (zf_seek_field){.kind = ZF_SEEK_GROUP, .node = node, .type = ZF_K_U64};
-            fields[1] = (zf_seek_field){.kind = ZF_SEEK_OFFSET, .node = node, .type = ZF_K_U64};
-        }
-        count = 2;
-    }
-    for (uint32_t k = 0; k < sites->scan_count; k++) {
-        const zf_reduce *reduce = sites->scans[k].reduce;
-        if (reduce == NULL || (reduce->form != ZF_R_SCAN && reduce->form != ZF_R_SEGMENTED)) continue;
-        // A segment that never crosses the beginning of a tile starts from nothing there.
-        bool along_elements = reduce->domain->kind == ZF_L_DOMAIN_I;
-        if (reduce->form == ZF_R_SEGMENTED && along_elements && interval % reduce->segment == 0) continue;
-        if (fields != NULL) {
-            fields[count] = (zf_seek_field){.kind = ZF_SEEK_SCAN, .node = node, .reduce = k, .type = reduce->term->type.kind};
-        }
-        count++;
-    }
-    if (zf_delivers_strings(graph, node)) {
-        if (fields != NULL) fields[count] = (zf_seek_field){.kind = ZF_SEEK_BYTES, .node = node, .type = ZF_K_U64};
-        count++;
-    }
-    return count;
-}
 
 static bool make_trees(planner *p) {
     zf_plan *plan = p->plan;
@@ -313,9 +282,7 @@ static bool make_trees(planner *p) {
             } else if (kernel->domain == ZF_DOMAIN_CHUNKS) {
                 tree.field_count = zf_chunk_fields(plan, n, &tree.fields);
             } else {
-                tree.field_count = zf_seek_fields_of(p->graph, &p->sites[n], n, p->interval, NULL);
-                tree.fields = ZF_NEW_ARRAY(plan->arena, zf_seek_field, tree.field_count + 1);
-                zf_seek_fields_of(p->graph, &p->sites[n], n, p->interval, tree.fields);
+                tree.field_count = zf_kernel_seek_fields(plan, p->sites, kernel, p->interval, &tree.fields);
             }
             if (tree.field_count == 0) continue;
             uint32_t bytes = 0;
@@ -433,10 +400,18 @@ zf_plan *zf_plan_build(zf_arena *arena, const zf_graph *graph, const zf_plan_opt
         else
             place(&p, &graph->edges[e]);
     }
+    uint32_t bytes = 0;
+    bound_state(&p, 0, &bytes);
     make_kernels(&p, 0, 0);
     if (!make_trees(&p)) return NULL;
     make_slots(&p);
     return zf_plan_add_checks(plan, p.sites, diags) ? plan : NULL;
+}
+
+bool zf_plan_is_fused(const zf_plan *plan, uint32_t edge) {
+    const zf_graph_edge *at = &plan->graph->edges[edge];
+    return edge != 0 && at->producer >= 0 && at->access != ZF_ACCESS_NONE && plan->edge_work[edge] < 0 &&
+           zf_keeps_state(plan->graph->nodes[at->producer].inst);
 }
 
 int32_t zf_plan_slot(const zf_plan *plan, zf_abi_slot_kind kind, uint32_t a, uint32_t b) {

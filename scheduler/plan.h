@@ -58,10 +58,15 @@ typedef struct zf_check {
 
 typedef enum zf_step_kind { ZF_STEP_EXPAND, ZF_STEP_SCAN, ZF_STEP_MAP } zf_step_kind;
 
+/// A kernel's steps run along *levels*: what is indexed alike is one level. Level 0 are the kernel's outputs; every group
+/// algorithm that the kernel runs opens another one, the groups that it walks. A step stands behind those whose elements it
+/// takes.
 typedef struct zf_step {
     zf_step_kind kind;
     uint32_t node;
     const zf_reduce *reduce; ///< SCAN
+    uint32_t level;          ///< along which it runs
+    uint32_t groups;         ///< EXPAND: the level of its groups
 } zf_step;
 
 typedef struct zf_kernel {
@@ -73,7 +78,8 @@ typedef struct zf_kernel {
     const zf_reduce *prefix; ///< not NULL: it makes the prefix sums of this reduction of `root` instead of its output
     zf_step *steps;
     uint32_t step_count;
-    uint32_t *nodes; ///< all nodes that it evaluates, root first
+    uint32_t level_count;
+    uint32_t *nodes; ///< all nodes that it evaluates, root first, in pre-order
     uint32_t node_count;
     int32_t tree;  ///< number of the seek tree, or -1 when it needs no state
     uint32_t tile; ///< outputs a tile: A for ordered ones, whole chunks for those of chunks
@@ -82,8 +88,8 @@ typedef struct zf_kernel {
     int32_t end_check; ///< number of its V09, or -1: `tree` is -1
 } zf_kernel;
 
-/// A tree with a state: what the file keeps every A outputs of `edge`. Or the directory of a non_parallel kernel, whose fields
-/// all are CHUNK: what it keeps for every chunk.
+/// A tree with a state: what the file keeps every A outputs of `edge`. Its fields are those of the kernel's nodes, in pre-order.
+/// Or the directory of a non_parallel kernel, whose fields all are CHUNK: what it keeps for every chunk.
 typedef struct zf_seek_tree {
     uint32_t edge;
     zf_seek_field *fields;
@@ -119,6 +125,7 @@ typedef struct zf_plan_options {
     const char *target;     ///< "host"
     uint32_t seek_interval; ///< A; 0: 4096, or 1024 where the column is a scan
     bool materialise_all;   ///< fuse nothing that may be materialised: for tests
+    bool ordered_apart;     ///< a kernel and a seek tree for every ordered stage: how files were written before trees were fused
 } zf_plan_options;
 
 /// Cuts a graph. NULL with diagnostics (ZF08xx) where the target does not lower a form or a limit is passed.
@@ -127,6 +134,8 @@ void zf_plan_print(const zf_plan *plan, zf_text *out);
 zf_plan *zf_plan_read(zf_arena *arena, const zf_graph *graph, const char *text, zf_text *message);
 bool zf_plan_verify(const zf_plan *plan, zf_text *reason);
 
+/// True when an edge's producer keeps a state and runs as a step of its consumer's kernel.
+bool zf_plan_is_fused(const zf_plan *plan, uint32_t edge);
 /// Index of a descriptor word, or -1 when the plan has none of that kind.
 int32_t zf_plan_slot(const zf_plan *plan, zf_abi_slot_kind kind, uint32_t a, uint32_t b);
 /// Number of the check for this expression (or statement's span) of this node, or -1. A span without a source: the first of

@@ -21,9 +21,17 @@ zf_sites *zf_plan_sites(zf_arena *arena, const zf_graph *graph);
 /// Fills checks, hoisted and every kernel's end_check. `sites` as zf_plan_sites made them.
 bool zf_plan_add_checks(zf_plan *plan, const zf_sites *sites, zf_diags *diags);
 
-/// Fields of the state that a node keeps as the root of a kernel with tiles of `interval` outputs. Returns their number;
-/// `fields` may be NULL to count only.
-uint32_t zf_seek_fields_of(const zf_graph *graph, const zf_sites *sites, uint32_t node, uint32_t interval, zf_seek_field *fields);
+/// Whether what an instance yields depends on what came before: a group or a scan.
+bool zf_keeps_state(const zf_inst *inst);
+
+/// Fills steps and level_count of a kernel, whose nodes are known. `sites` by node. (levels.c)
+void zf_kernel_make_steps(const zf_plan *plan, const zf_sites *sites, zf_kernel *kernel);
+
+/// The fields of the state that a kernel with tiles of `interval` outputs keeps, in the order of its nodes, in the plan's arena.
+uint32_t zf_kernel_seek_fields(const zf_plan *plan, const zf_sites *sites, const zf_kernel *kernel, uint32_t interval,
+                               zf_seek_field **fields);
+/// Bytes that the fields of one node take, at most.
+uint32_t zf_node_seek_bytes(const zf_graph_node *node, const zf_sites *sites);
 
 /// Fields of the directory that a non_parallel node keeps, in the plan's arena: one for each `per chunk` stream whose chunks may
 /// have any length. (plan_chunks.c)

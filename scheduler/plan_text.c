@@ -1,13 +1,14 @@
 // The plan as text, and back. A record a line:
 //
 //   plan "host" for "l_orderkey"
-//   kernel 0 elements: node 2 makes edge 2 into work 0, steps [scan 2.0, map 2], nodes [2 3], tree 1, tile 4096, geometry [128 1
-//   32], end 5 work 0 edge 2 i64 kernel 0 tree 0 edge 0: [group 0, offset 0, scan 2.0 i64] check 0 V01 node 2 site 3 hoisted
+//   kernel 0 elements: node 2 makes edge 2 into work 0, steps [scan 2.0/0, map 2], nodes [2 3], tree 1, tile 4096, geometry [128
+//   1 32], end 5 work 0 edge 2 i64 kernel 0 tree 0 edge 0: [group 0, offset 0, scan 2.0 i64] check 0 V01 node 2 site 3 hoisted
 //   "bits of packed" hoisted 0 kernel 0 node 2 site 3 check 0 slots [param 1, offset 0, count 0, seek_offset 0.1, seek_width 0.1]
 //   shaping [1 5]
 //   edge 1 work 0: fused steps one level deep: materialised
 //
-// `scan 2.0` is scan 0 of node 2; a site is the number of a place that may fail in a node's bodies, in the order written.
+// `scan 2.0/1` is scan 0 of node 2 along level 1, `expand 3/0>1` the groups of node 3, which are level 1, along level 0; a site
+// is the number of a place that may fail in a node's bodies, in the order written.
 #include <string.h>
 
 #include "patterns/reader.h"
@@ -50,7 +51,8 @@ static void print_kernel(const zf_kernel *kernel, zf_text *out) {
     for (uint32_t s = 0; s < kernel->step_count; s++) {
         const zf_step *step = &kernel->steps[s];
         zf_text_printf(out, "%s%s %u", s == 0 ? "" : ", ", step_kinds[step->kind], step->node);
-        if (step->kind == ZF_STEP_SCAN) zf_text_printf(out, ".%u", step->reduce->index);
+        if (step->kind == ZF_STEP_SCAN) zf_text_printf(out, ".%u/%u", step->reduce->index, step->level);
+        if (step->kind == ZF_STEP_EXPAND) zf_text_printf(out, "/%u>%u", step->level, step->groups);
     }
     zf_text_puts(out, "], nodes [");
     for (uint32_t n = 0; n < kernel->node_count; n++) zf_text_printf(out, "%s%u", n == 0 ? "" : " ", kernel->nodes[n]);
@@ -188,6 +190,17 @@ static void read_kernel(plan_reader *in) {
             zf_reader_expect(r, ".");
             step.reduce = find_scan(in, step.node, zf_reader_number(r, RECORD_LIMIT));
         }
+        if (step.kind != ZF_STEP_MAP) {
+            zf_reader_expect(r, "/");
+            step.level = zf_reader_number(r, RECORD_LIMIT);
+        }
+        if (step.kind == ZF_STEP_EXPAND) {
+            zf_reader_expect(r, ">");
+            step.groups = zf_reader_number(r, RECORD_LIMIT);
+        }
+        // Every expansion opens a level.
+        if (kernel->level_count == 0) kernel->level_count = 1;
+        if (step.kind == ZF_STEP_EXPAND) kernel->level_count++;
         *APPEND(in, kernel->steps, kernel->step_count) = step;
     }
     zf_reader_expect(r, ", nodes [");

@@ -41,8 +41,8 @@ static bool verify_edges(const zf_plan *plan, zf_text *reason) {
         if (!inlined(plan, edge) || !evaluated(plan, (uint32_t)edge->consumer)) continue; // or its consumer is never asked
         const zf_inst *inst = graph->nodes[edge->producer].inst;
         DEMAND(edge->decision != ZF_EDGE_MATERIALISED, "edge %u must be materialised: %s", e, edge->reason);
-        DEMAND(inst->pattern == ZF_FULLY_PARALLEL && !zf_inst_has_scan(inst),
-               "edge %u: node %d keeps a state, it cannot be inlined", e, edge->producer);
+        DEMAND(!zf_keeps_state(inst) || (edge->decision == ZF_EDGE_FUSED && inst->pattern != ZF_NON_PARALLEL),
+               "edge %u: node %d keeps a state, and is not asked for in order", e, edge->producer);
         DEMAND(!edge->port->bitwise, "edge %u: its bits are read, so it must lie in memory", e);
         DEMAND(!zf_edge_gives_strings(edge), "edge %u: strings are slices of it, so it must lie in memory", e);
     }
@@ -67,43 +67,35 @@ static bool verify_nodes(const zf_plan *plan, const zf_kernel *kernel, uint32_t 
 }
 
 static bool verify_steps(const zf_plan *plan, const zf_sites *sites, const zf_kernel *kernel, zf_text *reason) {
-    const zf_inst *inst = plan->graph->nodes[kernel->root].inst;
-    bool groups = inst->pattern == ZF_GROUP_PARALLEL && kernel->prefix == NULL;
-    uint32_t k = kernel->index, scans = 0, expands = 0, maps = 0, wanted = 0;
-    for (uint32_t s = 0; s < kernel->step_count; s++) {
-        const zf_step *step = &kernel->steps[s];
-        DEMAND(step->node == kernel->root, "kernel %u: a step of node %u, which is not its root", k, step->node);
-        if (step->kind == ZF_STEP_SCAN) {
-            DEMAND(step->reduce != NULL, "kernel %u: a scan step without a reduction", k);
-            for (uint32_t other = 0; other < s; other++) {
-                DEMAND(kernel->steps[other].reduce != step->reduce, "kernel %u: a scan twice", k);
-            }
-            bool before = kernel->prefix == NULL && step->reduce->domain != NULL && step->reduce->domain->kind == ZF_L_DOMAIN_G;
-            DEMAND(!groups || before == (expands == 0), "kernel %u: a scan on the wrong side of its expansion", k);
-            scans++;
-        } else if (step->kind == ZF_STEP_EXPAND) {
-            expands++;
-        } else {
-            DEMAND(s + 1 == kernel->step_count, "kernel %u: its map is not last", k);
-            maps++;
-        }
-    }
+    uint32_t k = kernel->index;
     if (kernel->prefix != NULL) {
-        DEMAND(scans == 1 && expands + maps == 0 && kernel->steps[0].reduce == kernel->prefix, "kernel %u: not one scan", k);
+        const zf_step *only = kernel->steps;
+        DEMAND(kernel->step_count == 1 && kernel->level_count == 1 && only->kind == ZF_STEP_SCAN && only->node == kernel->root &&
+                   only->reduce == kernel->prefix && only->level == 0,
+               "kernel %u: not one scan", k);
         return true;
     }
-    for (uint32_t i = 0; i < sites->scan_count; i++) {
-        const zf_reduce *reduce = sites->scans[i].reduce;
-        if (reduce == NULL) continue;
-        if (reduce->form == ZF_R_SCAN || reduce->form == ZF_R_SEGMENTED) wanted++;
-        if (reduce->form == ZF_R_PREFIX) {
-            int32_t work = zf_plan_prefix_work(plan, kernel->root, reduce);
-            DEMAND(work >= 0 && plan->works[work].kernel < k, "kernel %u: prefix sums %u are not made before it", k, i);
+    // What is materialised, and the nodes, which were compared with that, leave one list of steps.
+    zf_kernel wanted = *kernel;
+    zf_kernel_make_steps(plan, sites, &wanted);
+    DEMAND(kernel->step_count == wanted.step_count && kernel->level_count == wanted.level_count,
+           "kernel %u: %u steps along %u levels, but %u along %u are wanted", k, kernel->step_count, kernel->level_count,
+           wanted.step_count, wanted.level_count);
+    for (uint32_t s = 0; s < wanted.step_count; s++) {
+        const zf_step *is = &kernel->steps[s], *must = &wanted.steps[s];
+        DEMAND(is->kind == must->kind && is->node == must->node && is->reduce == must->reduce && is->level == must->level &&
+                   is->groups == must->groups,
+               "kernel %u: step %u is not the one that its nodes want there", k, s);
+    }
+    for (uint32_t n = 0; n < kernel->node_count; n++) {
+        for (uint32_t i = 0; i < sites[kernel->nodes[n]].scan_count; i++) {
+            const zf_reduce *reduce = sites[kernel->nodes[n]].scans[i].reduce;
+            if (reduce == NULL || reduce->form != ZF_R_PREFIX) continue;
+            int32_t work = zf_plan_prefix_work(plan, kernel->nodes[n], reduce);
+            DEMAND(work >= 0 && plan->works[work].kernel < k, "kernel %u: prefix sums %u of node %u are not made before it", k, i,
+                   kernel->nodes[n]);
         }
     }
-    DEMAND(scans == wanted, "kernel %u: %u scan steps for %u scans", k, scans, wanted);
-    DEMAND(expands == (groups ? 1u : 0u), "kernel %u: %u expansions", k, expands);
-    DEMAND(maps == 1, "kernel %u: %u maps", k, maps);
     return true;
 }
 
@@ -130,7 +122,6 @@ static bool verify_chunks(const zf_plan *plan, const zf_kernel *kernel, zf_text 
 }
 
 static bool verify_tree(const zf_plan *plan, const zf_sites *sites, const zf_kernel *kernel, zf_text *reason) {
-    const zf_graph *graph = plan->graph;
     if (kernel->domain == ZF_DOMAIN_CHUNKS) return verify_chunks(plan, kernel, reason);
     uint32_t k = kernel->index, wanted = 1;
     zf_seek_field only = {.kind = ZF_SEEK_SCAN, .node = kernel->root}, *fields = &only;
@@ -138,9 +129,7 @@ static bool verify_tree(const zf_plan *plan, const zf_sites *sites, const zf_ker
         only.reduce = kernel->prefix->index;
         only.type = kernel->prefix->term->type.kind;
     } else {
-        wanted = zf_seek_fields_of(graph, sites, kernel->root, kernel->tile, NULL);
-        fields = ZF_NEW_ARRAY(plan->arena, zf_seek_field, wanted + 1);
-        zf_seek_fields_of(graph, sites, kernel->root, kernel->tile, fields);
+        wanted = zf_kernel_seek_fields(plan, sites, kernel, kernel->tile, &fields);
     }
     if (wanted == 0) {
         DEMAND(kernel->tree == -1 && kernel->end_check == -1, "kernel %u keeps no state, but has a seek tree", k);
@@ -171,7 +160,6 @@ static bool verify_kernel(const zf_plan *plan, const zf_sites *all_sites, uint32
     DEMAND(kernel->index == k, "kernel %u says that it is kernel %u", k, kernel->index);
     DEMAND(kernel->root < graph->node_count && kernel->edge < graph->edge_count, "kernel %u: no such node or edge", k);
     const zf_graph_node *node = &graph->nodes[kernel->root];
-    const zf_sites *sites = &all_sites[kernel->root];
     DEMAND(last == (kernel->sink < 0), "kernel %u: the last one makes the column, and only that one", k);
     if (kernel->prefix != NULL) {
         DEMAND((int32_t)kernel->edge == zf_prefix_edge(node, kernel->prefix), "kernel %u: prefix sums along the wrong edge", k);
@@ -208,7 +196,7 @@ static bool verify_kernel(const zf_plan *plan, const zf_sites *all_sites, uint32
     uint32_t at = 0;
     if (!verify_nodes(plan, kernel, kernel->root, &at, reason)) return false;
     DEMAND(at == kernel->node_count, "kernel %u: %u nodes, but %u are inlined", k, kernel->node_count, at);
-    return verify_steps(plan, sites, kernel, reason) && verify_tree(plan, sites, kernel, reason);
+    return verify_steps(plan, all_sites, kernel, reason) && verify_tree(plan, all_sites, kernel, reason);
 }
 
 static bool verify_words(const zf_plan *plan, zf_text *reason) {

@@ -15,8 +15,9 @@ typedef struct decoding {
     interp_violation hidden; // any other
     bool has_hidden;
     uint64_t stored_bytes;
-    bool *used;  // edges that some body names, up to the column: only their nodes have to run at all
-    bool in_use; // the node being run is one of them
+    bool *used;     // edges that some body names, up to the column: only their nodes have to run at all
+    bool *finished; // edges whose consumers take them up to their last element
+    bool in_use;    // the node being run is one of them
     interp_stream *out;
 } decoding;
 
@@ -275,11 +276,14 @@ static void run_fully_parallel(decoding *d, interp_env *env) {
     extend_body(d, env, &env->inst->decode, (domains){.elements = env->out_length});
 }
 
-// What is wrong with the groups themselves is met by every decoder of the block: its last tile must end at the last
-// group.
+// What is wrong with the groups themselves is met by every decoder of the block, since its last tile must end at the last group:
+// unless its consumer ends before they do.
 static void broken_groups(decoding *d, interp_env *env, uint64_t from) {
     const interp_violation *violation = keep(d);
-    note(d, violation);
+    if (env->finished)
+        note(d, violation);
+    else
+        note_hidden(d, violation);
     poison(d, env->out, from, env->out_length, violation);
 }
 
@@ -403,16 +407,13 @@ static uint32_t most_locals(const zf_inst *inst) {
     return inst->decode.local_count > most ? inst->decode.local_count : most;
 }
 
-// What a node's bodies see: its streams, made before, and room for its elements.
-static interp_env open_node(decoding *d, const interp_node *node) {
+// What a node's bodies see of its streams, made before, and room for their locals.
+static interp_env attach_streams(decoding *d, const interp_node *node) {
     zf_arena *arena = d->in->arena;
     const zf_inst *inst = node->codec->inst;
     size_t streams = inst->stream_count + 1u;
     interp_env env = node_env(d, node);
     env.out_length = d->block->counts[node->edge];
-    env.out = interp_stream_new(d->in, d->graph->types[node->edge]);
-    interp_stream_resize(env.out, env.out_length);
-    d->edges[node->edge] = env.out;
     env.streams = ZF_NEW_ARRAY(arena, interp_stream *, streams);
     env.ranges = ZF_NEW_ARRAY(arena, interp_range, streams);
     env.first = ZF_NEW_ARRAY(arena, uint64_t, streams);
@@ -427,6 +428,15 @@ static interp_env open_node(decoding *d, const interp_node *node) {
     return env;
 }
 
+// The same, and room for the node's elements.
+static interp_env open_node(decoding *d, const interp_node *node) {
+    interp_env env = attach_streams(d, node);
+    env.out = interp_stream_new(d->in, d->graph->types[node->edge]);
+    interp_stream_resize(env.out, env.out_length);
+    d->edges[node->edge] = env.out;
+    return env;
+}
+
 static void find_used(decoding *d) {
     d->used = ZF_NEW_ARRAY(d->in->arena, bool, d->graph->edge_count);
     d->used[0] = true;
@@ -437,8 +447,43 @@ static void find_used(decoding *d) {
     }
 }
 
+// Groups of a node, as its streams' lengths and its params say; 0 where they say nothing.
+static uint64_t groups_of(decoding *d, const interp_node *node) {
+    const zf_inst *inst = node->codec->inst;
+    uint64_t groups = 0;
+    for (uint32_t s = 0; s < inst->stream_count; s++) { // only their lengths
+        uint32_t edge = node->inputs[s];
+        d->edges[edge] = interp_stream_new(d->in, d->graph->types[edge]);
+        d->edges[edge]->count = d->block->counts[edge];
+    }
+    interp_env env = attach_streams(d, node);
+    bool known = run_value(d, &env, &inst->groups, &groups);
+    for (uint32_t s = 0; s < inst->stream_count; s++) d->edges[node->inputs[s]] = NULL;
+    return known ? groups : 0;
+}
+
+// Which edges' elements are asked for up to the last: those of stages that their consumer takes in order only as far as it goes.
+static void find_finished(decoding *d) {
+    d->finished = ZF_NEW_ARRAY(d->in->arena, bool, d->graph->edge_count);
+    d->finished[0] = true;
+    for (uint32_t n = 0; n < d->graph->node_count; n++) { // parents have lower numbers
+        const interp_node *node = &d->graph->nodes[n];
+        const zf_inst *inst = node->codec->inst;
+        bool finished = d->finished[node->edge];
+        uint64_t groups = inst->pattern == ZF_GROUP_PARALLEL ? groups_of(d, node) : 0;
+        for (uint32_t s = 0; s < inst->stream_count; s++) {
+            uint64_t count = d->block->counts[node->inputs[s]];
+            zf_access access = inst->pattern == ZF_NON_PARALLEL ? ZF_ACCESS_GATHER : inst->streams[s]->access;
+            uint64_t domain = access == ZF_ACCESS_ALIGNED_G ? groups : d->block->counts[node->edge];
+            bool in_order = access == ZF_ACCESS_ALIGNED_I || access == ZF_ACCESS_ALIGNED_G;
+            d->finished[node->inputs[s]] = !in_order || (finished && domain >= count);
+        }
+    }
+}
+
 static void run_node(decoding *d, const interp_node *node) {
     interp_env env = open_node(d, node);
+    env.finished = d->finished == NULL || d->finished[node->edge];
     d->in_use = d->used == NULL || d->used[node->edge];
     switch (env.inst->pattern) {
     case ZF_FULLY_PARALLEL: run_fully_parallel(d, &env); break;
@@ -482,6 +527,7 @@ static void decode_nodes(void *argument) {
         return;
     }
     find_used(d);
+    find_finished(d);
     for (uint32_t e = 0; e < d->graph->edge_count; e++)
         if (d->graph->stored[e] >= 0) load_stored(d, e);
     for (uint32_t n = d->graph->node_count; n-- > 0;) run_node(d, &d->graph->nodes[n]); // children have higher numbers

@@ -144,6 +144,7 @@ typedef struct interp_env {
     const zf_inst *inst;
     const char *path;
     bool encoding;
+    bool finished; ///< decode: its elements are asked for up to the last
     uint64_t *params;
     interp_stream **streams; ///< by slot
     interp_range *ranges;    ///< by slot, decode: declared ranges

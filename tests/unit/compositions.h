@@ -57,6 +57,9 @@ static const char extra_algorithms[] =
     "  decode { while !src.at_end() { emit src.u8(); } }\n"
     "  encode(x) { for c in chunks(x) { for v in c { src.push(v); } } } }\n";
 
+#define OPEN_FOUR "rle(rle(rle(rle("
+#define CLOSE_FOUR "))))"
+
 typedef struct composition {
     const char *name, *type, *codec;
     uint32_t kernels;
@@ -78,9 +81,12 @@ static const composition compositions[] = {
     {"given", "u32", "fixed", 1},
     {"given_other", "u32", "fixed(packed: bitpack, width: 20)", 2},
     {"bitpack_of_dictionary", "i32", "bitpack(packed: u16[] = dictionary(bitpack))", 2},
-    {"rle_rle", "i32", "rle(values: bitpack, counts: rle(bitpack, bitpack))", 2},
-    {"dictionary_delta", "i32", "dictionary(codes: delta(bitpack))", 2},
-    {"delta_dictionary_delta", "i32", "delta(dictionary(codes: delta(bitpack)))", 2},
+    {"rle_rle", "i32", "rle(values: bitpack, counts: rle(bitpack, bitpack))", 1},
+    {"dictionary_delta", "i32", "dictionary(codes: delta(bitpack))", 1},
+    {"delta_dictionary_delta", "i32", "delta(dictionary(codes: delta(bitpack)))", 1},
+    {"four_stages", "i64", "delta(zigzag(rle(delta_stride(bitpack, bitpack, bitpack), bitpack)))", 1},
+    {"deep", "i64", OPEN_FOUR OPEN_FOUR OPEN_FOUR OPEN_FOUR "rle(rle(rle(rle" CLOSE_FOUR CLOSE_FOUR CLOSE_FOUR CLOSE_FOUR ")))",
+     2},
     {"picks_delta", "i64", "picks(at: bitpack, from: delta(bitpack))", 2},
     {"windows", "i64", "windows(bitpack, bitpack)", 2},
     {"segments", "i32", "segments(bitpack)", 1},

@@ -27,8 +27,8 @@ static const char text[] = "table t {\n"
                            "    dates:  i32 = dictionary(codes: bitpack);\n"
                            "    steps:  i64 = delta(bitpack);\n"
                            "    runs:   i32 = rle(values: bitpack, counts: bitpack);\n"
-                           "    nests:  i64 = rle(values: delta_stride(start: delta(bitpack), stride: bitpack, count: bitpack),\n"
-                           "                      counts: bitpack);\n"
+                           "    nests:  i64 = dictionary(codes: dictionary(codes: bitpack, entries: delta(bitpack)),\n"
+                           "                             entries: delta(bitpack));\n"
                            "}\n";
 
 // ---- What the driver is asked for -----------------------------------------------------------------------------

@@ -85,10 +85,13 @@ int main(void) {
     check_contains(spec, "given", false, "packed 0.875 bytes an element");
     check_contains(spec, "byte_stream_split", false, "bytes 8 bytes an element");
     check_contains(spec, "rle_bitpack", false, "values.packed values.width / 8 bytes a group");
-    check_contains(spec, "dictionary_bitpack", false, "entries (gathered");
+    check_contains(spec, "dictionary_bitpack", false, "entries (how much, the data says)");
     check_contains(spec, "constant", false, "reads   nothing");
-    check_contains(spec, "rle_rle", false, "here: materialised (fused steps one level deep: materialised)");
-    check_contains(spec, "rle_rle", false, "work of counts 4 bytes a group");
+    check_contains(spec, "rle_rle", false, "fused (ordered, and asked for in order: a step of the same tile)");
+    check_contains(spec, "rle_rle", false, "steps   expand counts, expand column, map column\n");
+    check_contains(spec, "rle_rle", true, "\"steps\": [{\"step\": \"expand\", \"path\": \"counts\"}, ");
+    check_contains(spec, "picks_delta", false, "materialised (gathered from an ordered child)");
+    check_contains(spec, "picks_delta", false, "work of from (how much, the data says)");
     check_contains(spec, "bitpack", false, "for each tuple of (width)");
     check_contains(spec, "bitpack", false, "V01 column, bits of packed: once per block, ");
     check_contains(spec, "bitpack", true, "\"kernels\": [\n    {\"kernel\": 0, \"domain\": \"elements\"");

@@ -4,6 +4,7 @@
 #include "tests/unit/compositions.h"
 
 static const zf_plan_options host = {.target = "host"};
+static const zf_plan_options apart = {.target = "host", .ordered_apart = true};
 
 /// Plans a column. NULL after a CHECK.
 static zf_plan *plan_column(zf_arena *arena, const zf_column *column, const zf_plan_options *options) {
@@ -156,10 +157,30 @@ static void check_details(zf_spec *spec) {
     }
     plan = plan_column(arena, find_column(spec, "tests", "dictionary_delta"), &host);
     if (plan != NULL) {
-        CHECK(plan->graph->edges[1].decision == ZF_EDGE_FUSED && plan->edge_work[1] == 0,
-              "fused in the graph, materialised here");
-        CHECK(strstr(plan->edge_reason[1], "one level deep") != NULL, "with a reason: %s", plan->edge_reason[1]);
+        CHECK(plan->graph->edges[1].decision == ZF_EDGE_FUSED && zf_plan_is_fused(plan, 1), "a step of its consumer's tile");
+        CHECK(plan->kernels[0].tree == 0 && plan->trees[0].edge == 0, "the map keeps its input's state");
+    }
+    plan = plan_column(arena, find_column(spec, "tests", "dictionary_delta"), &apart);
+    if (plan != NULL) {
+        CHECK(plan->graph->edges[1].decision == ZF_EDGE_FUSED && plan->edge_work[1] == 0, "materialised, as was asked");
+        CHECK(strstr(plan->edge_reason[1], "one ordered stage a kernel") != NULL, "with a reason: %s", plan->edge_reason[1]);
         CHECK(plan->kernels[1].tree < 0, "a map over a work buffer keeps no state");
+    }
+    // A scan over groups, over a map, over groups: one state.
+    plan = plan_column(arena, find_column(spec, "tests", "four_stages"), &host);
+    if (plan != NULL) {
+        const zf_kernel *kernel = &plan->kernels[0];
+        CHECK(plan->kernel_count == 1 && kernel->level_count == 3, "%u kernels, %u levels", plan->kernel_count,
+              kernel->level_count);
+        CHECK(plan->tree_count == 1 && plan->trees[0].field_count == 5, "%u fields", plan->trees[0].field_count);
+        CHECK(plan->trees[0].fields[0].kind == ZF_SEEK_SCAN && plan->trees[0].fields[1].kind == ZF_SEEK_GROUP, "in pre-order");
+    }
+    // States beyond 256 bytes are kept by several trees.
+    plan = plan_column(arena, find_column(spec, "tests", "deep"), &host);
+    if (plan != NULL) {
+        CHECK(plan->kernel_count == 2 && plan->tree_count == 2, "%u kernels, %u trees", plan->kernel_count, plan->tree_count);
+        CHECK(plan->trees[0].field_count == 32 && plan->trees[1].field_count == 8, "%u and %u fields", plan->trees[0].field_count,
+              plan->trees[1].field_count);
     }
     plan = plan_column(arena, find_column(spec, "tests", "twice"), &host);
     if (plan != NULL) {
@@ -223,9 +244,10 @@ static char *replaced(const char *text, const char *from, const char *to) {
     return out.data;
 }
 
-static void check_broken(zf_spec *spec, const char *column, const char *const (*changes)[2], size_t count) {
+static void check_broken(zf_spec *spec, const char *column, const zf_plan_options *options, const char *const (*changes)[2],
+                         size_t count) {
     zf_arena *arena = zf_arena_create();
-    zf_plan *plan = plan_column(arena, find_column(spec, "tests", column), &host);
+    zf_plan *plan = plan_column(arena, find_column(spec, "tests", column), options);
     zf_text good = {0};
     if (plan != NULL) zf_plan_print(plan, &good);
     for (size_t k = 0; plan != NULL && k < count; k++) {
@@ -273,10 +295,12 @@ static const char *const broken_rle_rle[][2] = {
     {"kernel 0 groups: node 2", "kernel 0 groups: node 0"},
     {"makes edge 3 into work 0", "makes edge 3 into column"},
     {"makes edge 3 into work 0", "makes edge 1 into work 0"},
-    {"steps [expand 2, map 2]", "steps [map 2]"},
-    {"steps [expand 2, map 2]", "steps [map 2, expand 2]"},
-    {"steps [expand 2, map 2]", "steps [expand 2, map 0]"},
-    {"steps [expand 2, map 2]", "steps [expand 2, scan 2.0, map 2]"},
+    {"steps [expand 2/0>1, map 2]", "steps [map 2]"},
+    {"steps [expand 2/0>1, map 2]", "steps [map 2, expand 2/0>1]"},
+    {"steps [expand 2/0>1, map 2]", "steps [expand 2/0>1, map 0]"},
+    {"steps [expand 2/0>1, map 2]", "steps [expand 2/0>1, scan 2.0/0, map 2]"},
+    {"steps [expand 2/0>1, map 2]", "steps [expand 2/1>1, map 2]"},
+    {"steps [expand 2/0>1, map 2]", "steps [expand 2/0>0, map 2]"},
     {"nodes [2 3 4]", "nodes [2 3]"},
     {"nodes [2 3 4]", "nodes [2 4 3]"},
     {"nodes [2 3 4]", "nodes [2 3 4 4]"},
@@ -311,6 +335,17 @@ static const char *const broken_rle_rle[][2] = {
     {"V09", "V08"},
 };
 
+static const char *const broken_tree[][2] = {
+    {"steps [expand 2/1>2, expand 0/0>1, map 0]", "steps [expand 0/0>1, expand 2/1>2, map 0]"},
+    {"steps [expand 2/1>2, expand 0/0>1, map 0]", "steps [expand 2/0>2, expand 0/0>1, map 0]"},
+    {"steps [expand 2/1>2, expand 0/0>1, map 0]", "steps [expand 2/1>1, expand 0/0>2, map 0]"},
+    {"steps [expand 2/1>2, expand 0/0>1, map 0]", "steps [expand 0/0>1, map 0]"},
+    {"nodes [0 1 2 3 4]", "nodes [0 1]"},
+    {"[group 0, offset 0, group 2, offset 2]", "[group 0, offset 0]"},
+    {"[group 0, offset 0, group 2, offset 2]", "[group 2, offset 2, group 0, offset 0]"},
+    {"edge 3 work -1", "edge 3 work 0"},
+};
+
 static const char *const broken_maybe[][2] = {
     {" \"index of rare\"", " hoisted \"index of rare\""}, // an access that is not always made
 };
@@ -320,7 +355,7 @@ static const char *const broken_windows[][2] = {
     {"makes prefix sums 0 along edge 3", "makes prefix sums 1 along edge 3"},
     {"makes prefix sums 0 along edge 3", "makes edge 0"},
     {"kernel 0 prefix sums 0", "kernel 0"},
-    {"steps [scan 0.0]", "steps [map 0]"},
+    {"steps [scan 0.0/0]", "steps [map 0]"},
 };
 
 int main(void) {
@@ -342,9 +377,10 @@ int main(void) {
     check_checks(spec);
     check_details(spec);
     check_refused(spec);
-    check_broken(spec, "rle_rle", broken_rle_rle, sizeof broken_rle_rle / sizeof *broken_rle_rle);
-    check_broken(spec, "maybe", broken_maybe, sizeof broken_maybe / sizeof *broken_maybe);
-    check_broken(spec, "windows", broken_windows, sizeof broken_windows / sizeof *broken_windows);
+    check_broken(spec, "rle_rle", &host, broken_tree, sizeof broken_tree / sizeof *broken_tree);
+    check_broken(spec, "rle_rle", &apart, broken_rle_rle, sizeof broken_rle_rle / sizeof *broken_rle_rle);
+    check_broken(spec, "maybe", &host, broken_maybe, sizeof broken_maybe / sizeof *broken_maybe);
+    check_broken(spec, "windows", &host, broken_windows, sizeof broken_windows / sizeof *broken_windows);
     zf_spec_destroy(spec);
 
     spec = make_spec(ZF_SOURCE_DIR "/examples/tpch/tpch.zf", ZF_STD);
