@@ -9,13 +9,13 @@
 #include "tests/support/scratch.h"
 #include "zipflow/compile.h"
 
-enum { ROWS = 4096 + 500, COLUMNS = 8, TEXT = 16 };
+enum { ROWS = 4096 + 500, COLUMNS = 9, TEXT = 16 };
 
 static char path[64];
 static zf_context *context;
 static uint32_t packed[ROWS];
 static double prices[ROWS];
-static uint8_t codes[ROWS];
+static uint8_t codes[ROWS], pieces[ROWS];
 static int64_t runs[ROWS], walks[ROWS];
 static int32_t steps[ROWS];
 static char names[ROWS * TEXT], notes[ROWS * TEXT];
@@ -30,8 +30,9 @@ static const zf_encode_column columns[COLUMNS] = {
     {"walks", walks, NULL, NULL},
     {"names", names, name_offsets, name_validity},
     {"notes", notes, note_offsets, NULL},
+    {"pieces", pieces, NULL, NULL},
 };
-static const size_t sizes_of[COLUMNS] = {4, 8, 1, 8, 4, 8, 0, 0}; // 0: strings
+static const size_t sizes_of[COLUMNS] = {4, 8, 1, 8, 4, 8, 0, 0, 1}; // 0: strings
 
 static void fill(void) {
     int64_t run = 7;
@@ -42,6 +43,7 @@ static void fill(void) {
         if (i % 37 == 0) run = run * 5 % 1009;
         runs[i] = run;
         steps[i] = i == 0 ? -5 : steps[i - 1] + i % 6;
+        pieces[i] = i % 90 < 60 && i > 7 ? pieces[i - 7] : (uint8_t)(i * i % 11);
         walks[i] = (int64_t)(i / 500) * 100000 + (i % 500) * (3 + i / 500);
         char text[TEXT];
         bool valid = i % 3 != 0;
@@ -131,6 +133,7 @@ static void attack_rows(zf_container *container, size_t column, uint64_t begin, 
         others++;
         return;
     }
+    emulates = emulates && strcmp(info.name, "pieces") != 0; // chunks
     emulates = emulates && info.type.element != ZF_STRING && !info.type.nullable;
     fenced values = fence(sizes.values), work = fence(sizes.workspace);
     fenced offsets = fence(sizes.offsets), validity = fence(sizes.validity);
