@@ -2,6 +2,7 @@
 Usage: test_alternatives.py ZFC [unittest arguments]"""
 
 import array
+import csv
 import itertools
 import json
 import random
@@ -129,6 +130,46 @@ class Chosen(Case):
         for way in ((), ("--device", "emu")):
             self.good("decode", "-q", "-f", *way, "-o", self.dir / "out", self.container)
             self.assertEqual((self.dir / "out/c.i32").read_bytes(), array.array("i", values).tobytes())
+
+
+class OfOtherTypes(Case):
+    """Strings, nulls and chunks: blocks of one column that are delivered together and were made in different ways."""
+
+    PROGRAM = """table t {
+    s: string = dictionary(codes: bitpack, entries: strings) | rle(values: strings(bitpack), counts: bitpack) | strings(lengths: bitpack);
+    n: i32? = rle(values: nullable(values: bitpack), counts: bitpack) | nullable(values: bitpack);
+    b: bool = set_gaps(bitpack) | roaring | plain;
+    c: i32 = gpu_rfor | gpu_for | bitpack;
+}
+"""
+
+    def rows(self):
+        chosen = random.Random(6)
+        rows, run = [], []
+        for k in range(4 * BLOCK + 77):
+            block = k // BLOCK
+            if k % 50 == 0 or block == 3:
+                run = [f"row {chosen.randrange(10**6)} {'x' * chosen.randrange(20)}", chosen.choice(["", str(chosen.randrange(99))])]
+            few = chosen.choice(["AIR", "TRUCK", "", "a \"quoted\" one"])
+            rows.append([few if block % 2 == 0 else run[0], run[1], str(chosen.random() < (0.01, 0.5, 0.001, 0.2, 0.9)[block]).lower(),
+                         str(k // 60 if block % 2 == 0 else chosen.randrange(1000))])
+        return rows
+
+    def test_decode_together(self):
+        rows = self.rows()
+        with open(self.dir / "t.csv", "w", newline="") as out:
+            csv.writer(out).writerows([["s", "n", "b", "c"], *rows])
+        container, module = self.dir / "t.zfd", self.dir / "t.zfm"
+        self.good("encode", "-q", "-c", self.file("t.zf", self.PROGRAM), "-o", container, "--rows-per-block", BLOCK, self.dir / "t.csv")
+        for column in json.loads(self.good("inspect", "--json", container))["columns"]:
+            self.assertGreater(len({block["codec"] for block in column["blocks"]}), 1, f"{column['column']}: all blocks took the same")
+        self.good("compile", "-q", "--target", "host", "-o", module, container)
+        for way in ((), ("--module", module)):
+            self.good("verify", "-q", *way, container)
+            for first, last in ((0, len(rows)), (BLOCK - 9, BLOCK + 11), (3, 3 * BLOCK + 1), (4 * BLOCK - 1, len(rows))):
+                self.good("decode", "-q", "-f", "--format", "csv", "--rows", f"{first}..{last}", *way, "-o", self.dir / "out", container)
+                with open(self.dir / "out/t.csv", newline="") as got:
+                    self.assertEqual(list(csv.reader(got))[1:], rows[first:last], f"{way}, {first}..{last}")
 
 
 class Refused(Case):
