@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "tests/differential/diff_encode.h"
+#include "tests/differential/diff_text.h"
 #include "tests/differential/gen_program.h"
 #include "tests/interp/data.h"
 #include "tests/interp/load.h"
@@ -95,6 +96,7 @@ static bool encode_case(const made *m, diff_case *c, const diff_program *p, inte
     if (encoded == DIFF_ENCODE_DIFFERS) return false;
     if (encoded != DIFF_ENCODED && encoded != DIFF_OTHER_BRANCH) return true;
     m->totals->blocks++;
+    block.characters = diff_characters(plain);
     return !is_fault(diff_check_block(c, in, &block, m->seed, message));
 }
 
@@ -178,6 +180,7 @@ static gen_options options_of(uint64_t seed) {
     if (seed % 4 != 0) options.features &= ~(unsigned)GEN_CHUNKS; // those say nothing of accelerators
     if (seed % 3 == 0) options.features &= ~(unsigned)GEN_WILD;
     options.std_only = seed % ENCODE_EVERY == 0;
+    if (options.std_only) options.features |= GEN_DELIVERED;
     return options;
 }
 
@@ -209,6 +212,7 @@ static void encode_seed(made *m, const char *program, const command *o) {
         return;
     }
     diff_case c = case_of(m, diff_program_spec(&p));
+    bool printable = !c.column->type.nullable && c.column->type.kind != ZF_K_STRING; // of others a case's file has no form
     m->totals->encoded_programs++;
     data_random random = {m->seed};
     for (int k = 0; k < BLOCKS; k++) {
@@ -217,15 +221,17 @@ static void encode_seed(made *m, const char *program, const command *o) {
             data_below(&random, 3) == 0 ? edges[data_below(&random, sizeof edges / sizeof edges[0])] : data_below(&random, 700);
         interp_stream *plain =
             data_stream(in, c.column->type, (data_shape)data_below(&random, DATA_SHAPES), data_next(&random), count);
-        if (o->one) {
+        if (o->one && printable) {
             interp_block block = plain_block(in, plain);
             print_block(&block, &text);
             printf("---- data %d ----\n%s", k, text.data);
         }
         if (!encode_case(m, &c, &p, in, plain, &message)) {
             interp_block block = plain_block(in, plain);
-            print_block(&block, &text);
-            report(m, program, text.data, message.data);
+            made whole = *m;
+            whole.as_is = m->as_is || !printable;
+            if (printable) print_block(&block, &text);
+            report(&whole, program, text.data, message.data);
             zf_text_free(&message);
             k = BLOCKS;
         }

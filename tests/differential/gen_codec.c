@@ -126,6 +126,80 @@ static void one_codec(gen *g, zf_kind kind, unsigned depth) {
     std_codec(g, kind, depth);
 }
 
+// ---- Strings and nulls ----------------------------------------------------------------------------------------
+
+// Any nest of std's that makes strings: at its leaves there is always `strings`, since no stream holds any.
+static void text_codec(gen *g, unsigned depth) {
+    bool first = true;
+    switch (depth == 0 ? 3 : gen_below(g, 5)) {
+    case 0:
+        PUT("dictionary");
+        argument(g, "codes", ZF_K_U32, false, depth, &first);
+        PUT("%sentries: ", first ? "(" : ", ");
+        text_codec(g, depth - 1);
+        PUT(")");
+        return;
+    case 1:
+        PUT("rle");
+        argument(g, "counts", ZF_K_U32, false, depth, &first);
+        PUT("%svalues: ", first ? "(" : ", ");
+        text_codec(g, depth - 1);
+        PUT(")");
+        return;
+    case 2:
+        PUT("plain(values: ");
+        text_codec(g, depth - 1);
+        PUT(")");
+        return;
+    default: break;
+    }
+    PUT("strings");
+    argument(g, "lengths", ZF_K_U32, false, depth, &first);
+    if (depth > 0 && gen_chance(g, 30)) {
+        bool inner = true;
+        PUT("%sbytes: words", first ? "(" : ", ");
+        argument(g, "tokens", ZF_K_U32, false, depth - 1, &inner);
+        PUT("%sentries: ", inner ? "(" : ", ");
+        text_codec(g, depth - 1);
+        PUT(")");
+        first = false;
+    } else {
+        argument(g, "bytes", ZF_K_U8, false, depth, &first);
+    }
+    if (!first) PUT(")");
+}
+
+// What delivers more than its elements. False: the program is to be an ordinary one.
+static bool delivered(gen *g, uint64_t seed) {
+    data_random own = {seed ^ UINT64_C(0x5bd1e995)}; // the others stay as they are
+    uint64_t form = data_below(&own, 8);
+    unsigned depth = gen_has(g, GEN_NESTS) ? (unsigned)data_below(&own, g->nest + 1) : 0;
+    if (form > 3) return false;
+    bool nullable = form > 0, text = form < 2;
+    zf_kind kind = text ? ZF_K_STRING : gen_kind(g);
+    PUT("table t {\n    c: %s%s = ", zf_kind_name(kind), nullable ? "?" : "");
+    if (nullable) {
+        bool first = true;
+        bool runs = form == 3 && depth > 0;
+        if (runs) PUT("rle(values: ");
+        PUT("nullable");
+        argument(g, "validity", ZF_K_BOOL, false, depth, &first);
+        if (text) {
+            PUT("%svalues: ", first ? "(" : ", ");
+            text_codec(g, depth);
+            first = false;
+        } else {
+            argument(g, "values", kind, false, depth, &first);
+        }
+        if (!first) PUT(")");
+        if (runs) PUT(")");
+    } else {
+        text_codec(g, depth);
+    }
+    PUT(";\n}\n");
+    return true;
+}
+
 void gen_program(uint64_t seed, const gen_options *options, zf_text *out) {
     gen state = {.random = {seed},
                  .features = options->features,
@@ -133,6 +207,7 @@ void gen_program(uint64_t seed, const gen_options *options, zf_text *out) {
                  .nest = options->nest ? options->nest : 3,
                  .out = out};
     gen *g = &state;
+    if (options->std_only && gen_has(g, GEN_DELIVERED) && delivered(g, seed)) return;
     if (!options->std_only) {
         gen_functions(g);
         g->algorithm_count = gen_chance(g, 15) ? 0 : 1 + (uint32_t)gen_below(g, 2);
