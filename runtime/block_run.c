@@ -366,7 +366,10 @@ zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error) {
     uint8_t *scratch_validity = work + take(&total, scratch_validity_bytes(plan, view->shape, view->counts[0]));
     for (uint32_t s = 0; s < plan->slot_count; s++) slots[s] = zf_slot_value(&plan->slots[s], view);
     for (uint32_t w = 0; w < plan->work_count; w++) {
-        buffers[w] = work + take(&total, zf_work_buffer_bytes(&plan->works[w], view->counts[plan->works[w].edge]));
+        uint64_t count = view->counts[plan->works[w].edge];
+        buffers[w] = work + take(&total, zf_work_buffer_bytes(&plan->works[w], count));
+        // An index that failed its check becomes 0. Where there is no element 0, what is read must be no address.
+        if (count == 0) memset(buffers[w], 0, ZF_FORMAT_PADDING);
     }
     uint64_t failure = ZF_ABI_NO_FAILURE;
     zf_abi_args args = {.base = view->base, .slots = slots, .work = buffers, .failure = &failure, .mode = ZF_ABI_DECODE};

@@ -70,7 +70,8 @@ typedef struct zf_abi_kernel {
     int32_t tree;  ///< -1, or the number of its seek tree
 } zf_abi_kernel;
 
-/// Elements side by side. Nullable ones are followed, at the next multiple of 64 bytes, by a byte each: 1, or 0 for null.
+/// Elements side by side; a buffer without any begins with 16 bytes of zeros, because kernels may read element 0 wherever an
+/// index was wrong. Nullable ones are followed, at the next multiple of 64 bytes, by a byte each: 1, or 0 for null.
 typedef struct zf_abi_work {
     uint32_t edge;
     uint32_t element;  ///< bytes an element; 0: bits; strings 16: where the bytes are, and how many
