@@ -215,6 +215,12 @@ static zf_status show_alternatives(const zf_container *container, size_t index, 
     return ZF_OK;
 }
 
+/// The ratio of a column of strings with their offsets, as they are delivered; the other counts characters only.
+static double ratio_with_offsets(const zf_column_info *info) {
+    double offsets = 8 * ((double)info->rows + 1);
+    return info->stored_bytes ? ((double)info->plain_bytes + offsets) / (double)info->stored_bytes : 0;
+}
+
 static zf_status show_column(zf_container *container, size_t index, const account *parts, bool verbose, json_t *list,
                              zf_error *error) {
     zf_column_info info;
@@ -229,18 +235,21 @@ static zf_status show_column(zf_container *container, size_t index, const accoun
             json_decref(blocks);
             return status;
         }
+        bool is_text = info.type.element == ZF_STRING;
         return zf_json_append(list,
-                              json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o}", "column", info.name, "type",
-                                        info.type_name, "codec", info.codec, "rows", (json_int_t)info.rows, "rows_per_block",
-                                        (json_int_t)info.rows_per_block, "plain_bytes", (json_int_t)info.plain_bytes,
-                                        "stored_bytes", (json_int_t)info.stored_bytes, "ratio", ratio, "bytes",
-                                        account_json(parts), "alternatives", alternatives, "blocks", blocks),
+                              json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:o*, s:o, s:o, s:o}", "column", info.name,
+                                        "type", info.type_name, "codec", info.codec, "rows", (json_int_t)info.rows,
+                                        "rows_per_block", (json_int_t)info.rows_per_block, "plain_bytes",
+                                        (json_int_t)info.plain_bytes, "stored_bytes", (json_int_t)info.stored_bytes, "ratio",
+                                        ratio, "ratio_with_offsets", is_text ? json_real(ratio_with_offsets(&info)) : NULL,
+                                        "bytes", account_json(parts), "alternatives", alternatives, "blocks", blocks),
                               error);
     }
     char plain[32], stored[32];
-    printf("  %-18s %-14s %10s -> %10s  ratio %8.2f  %llu block%s\n    %s\n", info.name, info.type_name,
-           zf_bytes_text(info.plain_bytes, plain), zf_bytes_text(info.stored_bytes, stored), ratio,
-           (unsigned long long)info.blocks, info.blocks == 1 ? "" : "s", info.codec);
+    printf("  %-18s %-14s %10s -> %10s  ratio %8.2f", info.name, info.type_name, zf_bytes_text(info.plain_bytes, plain),
+           zf_bytes_text(info.stored_bytes, stored), ratio);
+    if (info.type.element == ZF_STRING) printf(" (%.2f with offsets)", ratio_with_offsets(&info));
+    printf("  %llu block%s\n    %s\n", (unsigned long long)info.blocks, info.blocks == 1 ? "" : "s", info.codec);
     ZF_TRY(show_alternatives(container, index, NULL, error));
     if (!verbose) return ZF_OK;
     print_account("    ", parts);

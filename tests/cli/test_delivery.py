@@ -1,6 +1,7 @@
 """Columns that are more than their elements: nullable ones and strings, in every form that zfc reads and writes. Usage: test_delivery.py ZFC [unittest arguments]"""
 
 import csv
+import json
 import random
 import struct
 import sys
@@ -206,7 +207,10 @@ class Strings(Case):
 
     def test_other_verbs(self):
         self.encoded(self.write("t.csv", "a,b,c,d,e", self.rows()))
-        self.assertIn("bytes", self.good("inspect", self.container))
+        self.assertEqual(self.good("inspect", self.container).count(" with offsets)"), 5)
+        for column in json.loads(self.good("inspect", "--json", self.container))["columns"]:
+            offsets = (column["ratio_with_offsets"] - column["ratio"]) * column["stored_bytes"]
+            self.assertAlmostEqual(offsets, 8 * (ROWS + 1), places=1)
         self.assertIn("strings", self.good("bench", "--bytes", 1000000, "--repeats", 5, self.container))
         self.good("explain", f"{self.program}:t")
         program = self.file("p.zf", "table t { a: string = plain; }\n")

@@ -90,7 +90,13 @@ static void push_steps(interp_stream *out, zf_type type, const diff_trial *t) {
 
 interp_stream *diff_trial_data(interp *in, const diff_trial *t, zf_type type) {
     bool steps = t->kind >= DIFF_STEPS && t->kind <= DIFF_WIDE;
-    if (!steps && !t->lines) return data_stream(in, type, t->shape, t->seed, t->rows);
+    if (!steps && !t->lines) {
+        interp_stream *made = data_stream(in, type, t->shape, t->seed, t->rows);
+        // Nulls behind the last value, of which there is no index.
+        for (uint64_t r = t->rows; type.nullable && t->seed % 2 == 0 && r > 0 && t->rows - r < 3; r--)
+            interp_stream_set(made, r - 1, (interp_value){.null = true});
+        return made;
+    }
     interp_stream *out = interp_stream_new(in, type);
     if (steps)
         push_steps(out, type, t);
