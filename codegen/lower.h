@@ -283,6 +283,8 @@ void zf_lower_deliver_begin(zf_lower *lower, const zf_lower_tiles *tiles);
 /// False where the type is delivered as its elements alone.
 bool zf_lower_deliver(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index);
 void zf_lower_deliver_end(zf_lower *lower, const zf_lower_tiles *tiles);
+/// Copies `v_length` bytes, at most `v_room`, and writes at most that many.
+void zf_lower_copy_text(zf_lower *lower, LLVMValueRef v_to, LLVMValueRef v_from, LLVMValueRef v_length, LLVMValueRef v_room);
 /// Where the validity of an edge in a work buffer lies: a byte for each element.
 LLVMValueRef zf_lower_validity_pointer(zf_lower *lower, uint32_t edge);
 

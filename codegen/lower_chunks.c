@@ -247,7 +247,8 @@ static void run_lanes(zf_chunk *chunk) {
     zf_cg_loop_begin(cg, &lanes, v_zero, zf_cg_umin(cg, v_lanes, zf_cg_sub(cg, chunk->v_count, v_from)), "element");
     chunk->v_lane = lanes.v_i;
     LLVMValueRef v_within = lanes.v_i;
-    if ((inst->lanes & (inst->lanes - 1)) == 0) v_within = zf_cg_and(cg, v_within, zf_cg_i64(cg, inst->lanes - 1)); // says its range
+    if ((inst->lanes & (inst->lanes - 1)) == 0)
+        v_within = zf_cg_and(cg, v_within, zf_cg_i64(cg, inst->lanes - 1)); // says its range
     chunk->env.v_i = zf_cg_add(cg, v_from, v_within);
     LLVMBuildStore(cg->builder, chunk->env.v_i, chunk->v_pos);
     zf_chunk_store(chunk, zf_cg_eval_body(cg, env, &inst->decode), chunk->env.v_i);

@@ -82,9 +82,9 @@ static void begin_text(zf_lower *lower, const zf_lower_tiles *tiles) {
     d->v_end = zf_cg_select(cg, v_sane, d->v_end, v_byte);
 }
 
-// Copies `v_length` bytes, at most `v_room`. Sixteen at a time where what is written too much lies within the tile's bytes: it is
-// written again. So many can be read behind any string.
-static void copy_text(zf_lower *lower, LLVMValueRef v_to, LLVMValueRef v_from, LLVMValueRef v_length, LLVMValueRef v_room) {
+// Sixteen bytes at a time where what is written too much lies within the room: it is written again. So many can be read behind
+// any string.
+void zf_lower_copy_text(zf_lower *lower, LLVMValueRef v_to, LLVMValueRef v_from, LLVMValueRef v_length, LLVMValueRef v_room) {
     enum { STEP = 16, LONG = 128 };
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_some = zf_cg_block(cg, "text_some"), bb_steps = zf_cg_block(cg, "text_steps"),
@@ -124,7 +124,8 @@ static void deliver_text(zf_lower *lower, zf_cg_value value, LLVMValueRef v_inde
     LLVMValueRef v_next = zf_cg_add(cg, v_byte, v_length), v_at = zf_cg_add(cg, v_index, zf_cg_i64(cg, 1));
     LLVMBuildStore(cg->builder, v_next, d->v_byte);
     zf_cg_store(cg, zf_cg_add(cg, v_next, lower->v_offset_base), zf_cg_at_sink(cg, cg->ty_i64, lower->v_offsets, v_at), 8);
-    copy_text(lower, zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_byte), zf_cg_text_pointer(cg, &value.seq), v_length, v_room);
+    zf_lower_copy_text(lower, zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_byte), zf_cg_text_pointer(cg, &value.seq), v_length,
+                       v_room);
 }
 
 // The bytes end in the next state, those of the last tile with the block's. What failed before is the reason of all that follows.

@@ -7,6 +7,7 @@
 // The walk ends where the tile is full and stands in a group that has elements left, or behind the last group: the state that the
 // next tile starts from. It stops at the group that the file says is the next tile's, so it cannot tell whether that one has
 // elements: the next tile does.
+#include "codegen/cg_frame.h"
 #include "codegen/lower.h"
 
 typedef struct pulled {
@@ -124,10 +125,72 @@ static void store_element(zf_lower *lower, const sink *to, zf_cg_value value, LL
     zf_lower_store(lower, value, to->v_at, to->v_from == NULL ? v_index : zf_cg_sub(lower->cg, v_index, to->v_from));
 }
 
+// ---- Groups that are strings ----
+
+// Whether an expression may be another for other elements of one group.
+static bool moves(const zf_expr *e, unsigned depth) {
+    if (e == NULL) return false;
+    if (depth > 32 || e->effect) return true;
+    switch (e->kind) {
+    case ZF_X_CONST:
+    case ZF_X_PARAM:
+    case ZF_X_STREAM:
+    case ZF_X_TABLE: return false;
+    case ZF_X_LOCAL:
+        if (e->local->kind == ZF_L_DOMAIN_G) return false;
+        if ((e->local->kind != ZF_L_LET && e->local->kind != ZF_L_FORMAL) || e->local->init == NULL) return true;
+        return moves(e->local->init, depth + 1);
+    case ZF_X_INDEX:
+    case ZF_X_SLICE:
+    case ZF_X_BINARY:
+    case ZF_X_CAST:
+    case ZF_X_LEN: return moves(e->a, depth + 1) || moves(e->b, depth + 1) || moves(e->c, depth + 1);
+    default: return true;
+    }
+}
+
+// The access by which element j of every group is byte j of a string that the group alone says; NULL for other bodies.
+static const zf_expr *string_access(const zf_lower *lower) {
+    const zf_body *decode = &lower->graph->nodes[lower->kernel->root].inst->decode;
+    const zf_expr *e = decode->value;
+    if (lower->type.kind != ZF_K_U8 || lower->type.nullable || decode->stmts != NULL || decode->returns_inside) return NULL;
+    if (e == NULL || e->kind != ZF_X_INDEX || e->a->is_seq || e->a->type.kind != ZF_K_STRING || e->a->type.nullable) return NULL;
+    bool by_j = e->b->kind == ZF_X_LOCAL && e->b->local->kind == ZF_L_DOMAIN_J;
+    return by_j && !moves(e->a, 0) ? e : NULL;
+}
+
+// Bytes o .. o + n of group g's string, copied: one check for all of them.
+static void emit_string(zf_lower *lower, zf_strip *strip, const zf_expr *access, LLVMValueRef v_g, LLVMValueRef v_o,
+                        LLVMValueRef v_n, LLVMValueRef v_pos, LLVMValueRef v_hi) {
+    zf_cg *cg = lower->cg;
+    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+    env.strip = strip;
+    env.v_g = v_g;
+    env.v_j = v_o;
+    env.v_i = v_pos;
+    zf_cg_value text = zf_cg_eval_expr(cg, &env.env, &env.env.inst->decode, access->a, NULL, 0);
+    cg->v_guard = NULL;
+    if (!access->proved) {
+        LLVMValueRef v_over = zf_cg_icmp(cg, LLVMIntUGT, zf_cg_add(cg, v_o, v_n), text.seq.v_length);
+        int32_t number = zf_plan_check(lower->plan, lower->kernel->root, access->span, 1);
+        if (number < 0) zf_cg_unsupported(cg, access->span, "the plan has no check V01 here");
+        zf_lower_check(lower, v_over, number < 0 ? 0 : (uint32_t)number, "V01, of a group's string");
+        v_n = zf_cg_select(cg, v_over, zf_cg_i64(cg, 0), v_n);
+    }
+    LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i8, zf_cg_text_pointer(cg, &text.seq), v_o);
+    LLVMValueRef v_to = zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_pos);
+    zf_lower_copy_text(lower, v_to, v_from, v_n, zf_cg_sub(cg, v_hi, v_pos));
+}
+
 // Elements o .. o + n of group g at position pos, a vector at a time.
 static void emit_group(zf_lower *lower, zf_strip *strip, const sink *to, LLVMValueRef v_g, LLVMValueRef v_o, LLVMValueRef v_n,
                        LLVMValueRef v_pos, LLVMValueRef v_hi) {
     zf_cg *cg = lower->cg;
+    const zf_expr *access = to->v_from == NULL ? string_access(lower) : NULL;
+    if (access != NULL) {
+        emit_string(lower, strip, access, v_g, v_o, v_n, v_pos, v_hi);
+        return;
+    }
     unsigned size = zf_kind_size(lower->type.kind);
     LLVMValueRef v_lanes = zf_cg_i64(cg, 64 / size), v_zero = zf_cg_i64(cg, 0);
     LLVMBasicBlockRef bb_before = zf_cg_here(cg), bb_part = zf_cg_block(cg, "part"), bb_more = zf_cg_block(cg, "part_next");

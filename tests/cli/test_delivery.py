@@ -205,6 +205,27 @@ class Strings(Case):
         self.good("decode", "-q", "--module", module, "-o", out, self.container)
         self.assertEqual(self.decoded(out), rows)
 
+    def test_groups_longer_than_their_strings(self):
+        text = """algorithm cut(tokens: u32[], entries: string[], param n: u64) -> u8[] group_parallel {
+    groups = tokens.len;
+    size(g) = n;
+    decode(g, j) = entries[tokens[g]][j];
+    encode(x) {
+        n = 4;
+        for k in 0..x.len / 4 { tokens.push(entries.intern(x[4 * k .. 4 * k + (k == SHORT ? 3 : 4)])); }
+    }
+}
+table t { c: u8 = cut(entries: strings); }
+"""
+        values = [(k // 4 * 7 + k) % 200 for k in range(16000)]
+        source = self.file("c.raw", bytes(values))
+        short = self.file("short.zf", text.replace("SHORT", "2000"))
+        self.bad(1, "encode", "-q", "-c", short, "-o", self.container, f"c={source}", says=["ZF1301", "row 4096", "short.zf:4"])
+        whole = self.file("whole.zf", text.replace("SHORT", "9999"))
+        self.good("encode", "-q", "-c", whole, "-o", self.container, f"c={source}")
+        self.good("decode", "-q", "-o", self.dir / "out", "--rows", "4093..13001", self.container)
+        self.assertEqual((self.dir / "out" / "c.u8").read_bytes(), bytes(values[4093:13001]))
+
     def test_other_verbs(self):
         self.encoded(self.write("t.csv", "a,b,c,d,e", self.rows()))
         self.assertEqual(self.good("inspect", self.container).count(" with offsets)"), 5)
