@@ -116,14 +116,14 @@ static zf_cg_value state_load(zf_cg *cg, const zf_chunk *chunk, const zf_state *
     return zf_cg_scalar(state->type, v);
 }
 
-static void state_store(zf_cg *cg, const zf_chunk *chunk, const zf_state *state, LLVMValueRef v) {
+void zf_chunk_state_store(zf_cg *cg, const zf_chunk *chunk, const zf_state *state, LLVMValueRef v) {
     if (state->type.kind == ZF_K_BOOL) v = zf_cg_resize(cg, v, cg->ty_i8, false);
     zf_cg_store(cg, v, state_at(cg, chunk, state), zf_kind_size(state->type.kind));
 }
 
 static bool assign(zf_cg *cg, zf_cg_frame *frame, const zf_expr *place, const zf_cg_value *value) {
     if (place->kind != ZF_X_STATE || value->v == NULL) return false;
-    state_store(cg, zf_chunk_of(zf_cg_frame_env(frame)), place->state, value->v);
+    zf_chunk_state_store(cg, zf_chunk_of(zf_cg_frame_env(frame)), place->state, value->v);
     return true;
 }
 
@@ -145,6 +145,7 @@ static bool expression(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg
 }
 
 static bool statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
+    if (stmt->kind == ZF_S_IF) return zf_chunk_light_if(cg, frame, stmt);
     if (stmt->kind == ZF_S_EMIT)
         zf_chunk_emit(cg, frame, stmt);
     else if (stmt->kind == ZF_S_EMIT_REGION)
@@ -228,34 +229,6 @@ static void begin_chunk(zf_chunk *chunk, const zf_lower_tiles *tiles, LLVMValueR
     LLVMBuildStore(cg->builder, v_work, chunk->v_work);
 }
 
-/// The states' first values, lane by lane; then the elements.
-static void run_lanes(zf_chunk *chunk) {
-    zf_cg *cg = chunk->env.lower->cg;
-    const zf_inst *inst = chunk->inst;
-    zf_cg_env *env = &chunk->env.env;
-    LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_lanes = zf_cg_i64(cg, inst->lanes);
-    zf_cg_loop rows, lanes;
-    zf_cg_loop_begin(cg, &lanes, v_zero, v_lanes, "lane");
-    chunk->v_lane = lanes.v_i;
-    for (uint32_t s = 0; s < inst->state_count; s++) {
-        state_store(cg, chunk, &inst->states[s], zf_cg_eval_expr(cg, env, &inst->decode, inst->states[s].init, NULL, 0).v);
-    }
-    zf_cg_loop_end(cg, &lanes);
-    LLVMValueRef v_last = zf_cg_add(cg, chunk->v_count, zf_cg_i64(cg, inst->lanes - 1));
-    zf_cg_loop_begin(cg, &rows, v_zero, LLVMBuildUDiv(cg->builder, v_last, v_lanes, ""), "row");
-    LLVMValueRef v_from = zf_cg_mul(cg, rows.v_i, v_lanes);
-    zf_cg_loop_begin(cg, &lanes, v_zero, zf_cg_umin(cg, v_lanes, zf_cg_sub(cg, chunk->v_count, v_from)), "element");
-    chunk->v_lane = lanes.v_i;
-    LLVMValueRef v_within = lanes.v_i;
-    if ((inst->lanes & (inst->lanes - 1)) == 0)
-        v_within = zf_cg_and(cg, v_within, zf_cg_i64(cg, inst->lanes - 1)); // says its range
-    chunk->env.v_i = zf_cg_add(cg, v_from, v_within);
-    LLVMBuildStore(cg->builder, chunk->env.v_i, chunk->v_pos);
-    zf_chunk_store(chunk, zf_cg_eval_body(cg, env, &inst->decode), chunk->env.v_i);
-    zf_cg_loop_end(cg, &lanes);
-    zf_cg_loop_end(cg, &rows);
-}
-
 static void run_body(zf_chunk *chunk) {
     zf_cg *cg = chunk->env.lower->cg;
     zf_cg_eval_body(cg, &chunk->env.env, &chunk->inst->decode);
@@ -321,7 +294,7 @@ void zf_lower_chunks(zf_lower *lower) {
     chunk.bb_stop = zf_cg_block(cg, "stop");
     begin_chunk(&chunk, &tiles, v_chunks);
     if (node->inst->lanes > 0)
-        run_lanes(&chunk);
+        zf_chunk_run_lanes(&chunk);
     else
         run_body(&chunk);
     zf_cg_br(cg, chunk.bb_stop);

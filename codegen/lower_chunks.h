@@ -42,6 +42,7 @@ typedef struct zf_chunk {
     LLVMValueRef v_byte;    ///< slot: the byte of booleans that is being filled, or NULL
     LLVMValueRef v_lane;    ///< NULL without lanes
     LLVMValueRef *v_states; ///< arrays of `lanes` values, by state
+    LLVMValueRef v_when;    ///< i1: what is built counts only then (lower_lanes.c); NULL: always
     zf_chunk_scan *scans;   ///< of the emit region that is being built
     LLVMBasicBlockRef bb_stop;
 } zf_chunk;
@@ -59,6 +60,14 @@ void zf_chunk_store(zf_chunk *chunk, zf_cg_value value, LLVMValueRef v_index);
 /// Whether a stream's position must count bits.
 bool zf_chunk_reads_bits(const zf_inst *inst, const zf_port *port);
 zf_cg_value zf_chunk_cursor(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
+
+// ---- lower_lanes.c ----
+/// An `if` of lanes whose body is light, without a branch. False: it is an ordinary one.
+bool zf_chunk_light_if(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt);
+/// Assigns a state of the lane at hand.
+void zf_chunk_state_store(zf_cg *cg, const zf_chunk *chunk, const zf_state *state, LLVMValueRef v);
+/// The states' first values, lane by lane; then the elements.
+void zf_chunk_run_lanes(zf_chunk *chunk);
 
 // ---- lower_emit.c ----
 void zf_chunk_emit(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt);

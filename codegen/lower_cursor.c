@@ -55,6 +55,8 @@ static LLVMValueRef aligned(const cursor *c) {
 /// V02 unless v_amount more is left behind v_from, which is not behind the end; moves over it.
 static void take(const cursor *c, LLVMValueRef v_from, LLVMValueRef v_amount) {
     zf_cg *cg = c->cg;
+    LLVMValueRef v_when = zf_chunk_of(zf_cg_frame_env(c->frame))->v_when;
+    if (v_when != NULL) v_amount = zf_cg_select(cg, v_when, v_amount, zf_cg_i64(cg, 0));
     LLVMValueRef v_left = zf_cg_sub(cg, c->s->v_total, v_from);
     zf_cg_check(cg, zf_cg_frame_env(c->frame), zf_cg_icmp(cg, LLVMIntULE, v_amount, v_left), 2, c->expr->span, c->expr);
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_from, v_amount), c->s->v_at);
