@@ -28,7 +28,7 @@ zf_once_check *zf_once_checks(zf_arena *arena, const zf_plan *plan, uint32_t *co
     uint32_t most = 0;
     for (uint32_t n = 0; n < graph->node_count; n++) most += graph->nodes[n].inst->port_count + 1;
     zf_once_check *checks = ZF_NEW_ARRAY(arena, zf_once_check, most + graph->node_count + 1);
-    const zf_steps *steps = zf_plan_steps(arena, plan);
+    zf_steps *steps = zf_plan_steps(arena, plan);
     *count = 0;
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const zf_graph_node *node = &graph->nodes[n];
@@ -42,6 +42,9 @@ zf_once_check *zf_once_checks(zf_arena *arena, const zf_plan *plan, uint32_t *co
             checks[(*count)++] = (zf_once_check){.check = check, .port = port};
         }
         if (!evaluated(plan, n)) continue;
+        // Whatever it holds, a chunk may take so many turns of counted loops: tiny chunks add up.
+        bool counted = node->inst->pattern == ZF_NON_PARALLEL && node->inst->lanes == 0;
+        if (counted && zf_plan_check(plan, n, (zf_span){0}, 10) >= 0) steps[n].decode += ZF_CHUNK_WORK;
         // Few steps an element are within what a block may take, whatever its size.
         if (steps[n].decode > ZF_STEPS_EACH || steps[n].size > ZF_STEPS_EACH / GROUPS_EACH) {
             zf_check work = {

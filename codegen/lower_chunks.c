@@ -213,7 +213,7 @@ static LLVMValueRef bytes_of(zf_cg *cg, const zf_chunk_stream *s) {
 }
 
 static void begin_chunk(zf_chunk *chunk, const zf_lower_tiles *tiles, LLVMValueRef v_chunks) {
-    enum { WORK_EACH = 64, WORK_LEAST = 65536 }; // iterations for every byte read and element made, and besides
+    enum { WORK_EACH = 64 }; // iterations for every byte read and element made
     zf_cg *cg = chunk->env.lower->cg;
     LLVMValueRef v_size = zf_cg_i64(cg, chunk->env.lower->graph->nodes[chunk->env.node].codec->chunk_size);
     chunk->v_start = zf_cg_mul(cg, chunk->v_number, v_size);
@@ -225,7 +225,7 @@ static void begin_chunk(zf_chunk *chunk, const zf_lower_tiles *tiles, LLVMValueR
         place_stream(chunk, &chunk->streams[s], v_chunks);
         v_work = zf_cg_add(cg, v_work, bytes_of(cg, &chunk->streams[s]));
     }
-    v_work = zf_cg_add(cg, zf_cg_mul(cg, v_work, zf_cg_i64(cg, WORK_EACH)), zf_cg_i64(cg, WORK_LEAST));
+    v_work = zf_cg_add(cg, zf_cg_mul(cg, v_work, zf_cg_i64(cg, WORK_EACH)), zf_cg_i64(cg, ZF_CHUNK_WORK));
     LLVMBuildStore(cg->builder, v_work, chunk->v_work);
 }
 

@@ -27,7 +27,12 @@ static const char text[] = "algorithm pieces(src: u8[] per chunk, stop: u8[1] pe
                            "        }\n"
                            "    }\n"
                            "}\n"
-                           "table t { c: u8 = pieces; }\n";
+                           "table t { c: u8 = pieces; }\n"
+                           "algorithm idle(turns: u64[1]) -> u8[] non_parallel(chunk = 1) {\n"
+                           "    decode { var n: u64 = 0; while n != turns[0] { n += 1; } emit 0; }\n"
+                           "    encode(x) { turns.push(0); }\n"
+                           "}\n"
+                           "table many { c: u8 = idle; }\n";
 enum { ROWS = 250, RUN = 10 };
 
 static char path[64], source[80];
@@ -121,6 +126,20 @@ static void test_ranges(void) {
     }
 }
 
+/// Chunks that are nothing but turns of a loop: so many of them that a small file could ask for days are refused.
+static void test_many(zf_program *program) {
+    enum { SOME = 900 * 1000, TOO_MANY = 1200 * 1000 };
+    uint8_t *zeros = calloc(1, TOO_MANY);
+    zf_encode_column column = {.name = "c", .values = zeros};
+    zf_encode_options options = {.overwrite = true, .threads = 1, .rows_per_block = 1 << 21};
+    zf_error error = {0};
+    CHECK(zf_encode(program, "many", &column, 1, SOME, &options, path, NULL, &error) == ZF_OK, "%s %s", error.code,
+          error.message);
+    CHECK(zf_encode(program, "many", &column, 1, TOO_MANY, &options, path, NULL, &error) == ZF_ERR_INPUT, "they are taken");
+    CHECK(strcmp(error.code, "ZF1310") == 0, "%s %s", error.code, error.message);
+    free(zeros);
+}
+
 int main(void) {
     if (!mutate_path(path, sizeof path)) return 1;
     snprintf(source, sizeof source, "%s.zf", path);
@@ -138,7 +157,7 @@ int main(void) {
     CHECK(zf_compiler_create(context, NULL, &compiler, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_program_load(compiler, source, &program, &error) == ZF_OK, "%s %s", error.message, error.place);
     if (check_failures > 0) return check_result();
-    CHECK(zf_encode(program, NULL, &column, 1, ROWS, &options, path, NULL, &error) == ZF_OK, "%s %s", error.message, error.place);
+    CHECK(zf_encode(program, "t", &column, 1, ROWS, &options, path, NULL, &error) == ZF_OK, "%s %s", error.message, error.place);
     mutated m;
     if (check_failures > 0 || !mutate_read(path, &m)) return check_result();
     CHECK(zf_container_open(context, path, &container, &error) == ZF_OK, "%s", error.message);
@@ -149,6 +168,7 @@ int main(void) {
     CHECK(m.original[directory_at] == 20 && m.original[directory_at + 1] == 40, "its entries");
     test_ranges();
     test_lies(&m);
+    test_many(program);
     unlink(path);
     unlink(source);
     mutate_free(&m);
