@@ -103,15 +103,21 @@ bool diff_columns_sampled(unsigned number, unsigned every) {
 
 unsigned diff_columns_tpch(zf_text *out) {
     FILE *file = fopen(ZF_SOURCE_DIR "/examples/tpch/tpch.zf", "rb");
-    char line[400], name[64], type[32], codec[256];
+    char line[400], name[64], type[32], codec[256], text[320];
+    zf_text seen = {0};
     unsigned columns = 0;
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
         if (strncmp(line, "codec ", 6) == 0) zf_text_puts(out, line);
         if (sscanf(line, " %63[a-z_]: %31s = %255[^;];", name, type, codec) != 3 || line[0] != ' ') continue;
-        zf_text_printf(out, "table %s { c: %s = %s; }\n", name, type, codec);
         columns++;
+        // Of columns with one type and codec the first stands for all.
+        snprintf(text, sizeof text, "c: %s = %s;", type, codec);
+        if (seen.data != NULL && strstr(seen.data, text) != NULL) continue;
+        zf_text_puts(&seen, text);
+        zf_text_printf(out, "table %s { %s }\n", name, text);
     }
     if (file != NULL) fclose(file);
+    zf_text_free(&seen);
     return columns;
 }
 

@@ -7,12 +7,13 @@ trap 'rm -rf "$tree"' EXIT
 ZIPFLOW_CACHE_DIR=$tree/cache
 export ZIPFLOW_CACHE_DIR
 
-# Tables as tpchgen-cli names their columns, with columns of strings that the examples skip.
+# Tables as tpchgen-cli names their columns.
 awk 'BEGIN {
-    print "o_orderkey,o_custkey,o_orderstatus,o_totalprice,o_orderdate,o_orderpriority,o_shippriority"
+    print "o_orderkey,o_custkey,o_orderstatus,o_totalprice,o_orderdate,o_orderpriority,o_clerk,o_shippriority,o_comment"
     for (i = 0; i < 5000; i++)
-        printf "%d,%d,%s,%d.%02d,199%d-%02d-%02d,\"%d-HIGH, or so\",0\n", int(i / 8) * 32 + i % 8 + 1, i * 7919 % 15000 + 1,
-            substr("OFP", i * i % 3 + 1, 1), i * 7907 % 50000 + 900, i * 31 % 100, i % 8, i % 12 + 1, i % 28 + 1, i % 5 + 1
+        printf "%d,%d,%s,%d.%02d,199%d-%02d-%02d,\"%d-HIGH, or so\",Clerk#%09d,0,%s some %d words.\n", int(i / 8) * 32 + i % 8 + 1, i * 7919 % 15000 + 1,
+            substr("OFP", i * i % 3 + 1, 1), i * 7907 % 50000 + 900, i * 31 % 100, i % 8, i % 12 + 1, i % 28 + 1, i % 5 + 1,
+            i * 13 % 1000, i % 3 ? "quick" : "even", i % 100
 }' > "$tree/orders.csv"
 awk 'BEGIN {
     print "ps_partkey,ps_suppkey,ps_availqty,ps_supplycost,ps_comment"
@@ -20,12 +21,13 @@ awk 'BEGIN {
         printf "%d,%d,%d,%d.%02d,none\n", int(i / 4) + 1, (i * 251 + int(i / 4)) % 1000 + 1, i * 7919 % 9999 + 1, i * 37 % 1000, i * 31 % 100
 }' > "$tree/partsupp.csv"
 awk 'BEGIN {
-    print "l_orderkey,l_partkey,l_suppkey,l_linenumber,l_quantity,l_extendedprice,l_discount,l_tax,l_returnflag,l_linestatus,l_shipdate,l_commitdate,l_receiptdate,l_comment"
+    print "l_orderkey,l_partkey,l_suppkey,l_linenumber,l_quantity,l_extendedprice,l_discount,l_tax,l_returnflag,l_linestatus,l_shipdate,l_commitdate,l_receiptdate,l_shipinstruct,l_shipmode,l_comment"
     for (i = 0; i < 5000; i++)
-        printf "%d,%d,%d,%d,%d,%d.%02d,0.%02d,0.%02d,%s,%s,199%d-%02d-%02d,199%d-%02d-%02d,199%d-%02d-%02d,none\n",
+        printf "%d,%d,%d,%d,%d,%d.%02d,0.%02d,0.%02d,%s,%s,199%d-%02d-%02d,199%d-%02d-%02d,199%d-%02d-%02d,%s,%s,line %d. of an order\n",
             int(i / 4 / 8) * 32 + int(i / 4) % 8 + 1, i * 7919 % 20000 + 1, i * 251 % 1000 + 1, i % 4 + 1, i % 50 + 1,
             i * 7907 % 90000 + 900, i * 31 % 100, i % 11, i % 9, substr("ANR", i * i % 3 + 1, 1), substr("OF", i % 2 + 1, 1),
-            i % 8, i % 12 + 1, i % 28 + 1, i % 7, i % 11 + 1, i % 27 + 1, i % 6, i % 10 + 1, i % 26 + 1
+            i % 8, i % 12 + 1, i % 28 + 1, i % 7, i % 11 + 1, i % 27 + 1, i % 6, i % 10 + 1, i % 26 + 1,
+            i % 5 ? "NONE" : "TAKE BACK", i % 7 ? "AIR" : "REG AIR", i % 300
 }' > "$tree/lineitem.csv"
 
 # A module of all tables of a program, in the general form: every file of theirs decodes through it.

@@ -40,9 +40,11 @@ def make_pack(pack, says):
         program = pack / "bin" / name
         program.write_text(f"#!/bin/sh\ncat <<'END'\n{says}\nEND\n")
         program.chmod(0o755)
-    # The step `columns` makes the containers; it leaves no results.
+    (pack / "examples/tpch").mkdir(parents=True)
+    (pack / "examples/tpch/tpch.zf").write_text("table orders {\n}\n")
+    # The step `columns` leaves containers, which the steps after it would make, and no results.
     (pack / "script/demo_table.py").write_text("import pathlib, sys\n" + "".join(
-        f"(pathlib.Path(sys.argv[2]) / '{table}.zfd').write_text('')\n" for table in gpu_test.TABLES))
+        f"(pathlib.Path(sys.argv[2]) / '{table}.numbers.zfd').write_text('')\n" for table in gpu_test.TABLES))
 
 
 def run(says):
