@@ -72,6 +72,7 @@ struct zf_lower {
     LLVMValueRef v_row_begin, v_row_end; ///< only elements in between are stored at v_sink; NULL: all
     LLVMValueRef v_thread;               ///< i32
     LLVMValueRef v_tile;                 ///< the tile that this thread works on
+    LLVMValueRef v_hard;                 ///< a function of the kernel's arguments that makes the tile by one thread; or NULL
     LLVMBasicBlockRef bb_leave;          ///< the end of the kernel
 };
 
@@ -85,6 +86,7 @@ struct zf_lower_env {
     const zf_local *binder;          ///< of a scan's term: stands for the index
     LLVMValueRef v_counts;           ///< i1 under which failed checks count; NULL: always
     bool uses_i, uses_g, uses_j;     ///< which indices were asked for
+    const struct zf_simt_spot *spot; ///< not NULL: where in the tile's stages the index stands (simt_tree.h)
     const struct zf_simt_near *near; ///< not NULL: the index is near one that is known for the tile (simt.h)
     struct zf_simt_lanes *lanes;     ///< not NULL: the index is element lane_k of these (simt.h)
     unsigned lane_k;
@@ -245,6 +247,8 @@ struct zf_expansion {
 
 /// Makes slots for scans and expansions. Before the loop over tiles.
 void zf_lower_levels_make(zf_lower *lower);
+/// Slots for scans alone.
+void zf_lower_runnings_make(zf_lower *lower);
 /// Whether anything runs along a level.
 bool zf_lower_level_has_steps(const zf_lower *lower, uint32_t level);
 /// The state at the beginning of a tile. `v_root_inside` (i1): where the root is walked by groups, that the file says that the

@@ -1,7 +1,7 @@
 // How bodies reach what surrounds them in a kernel: params, indices, elements, bits, checks.
 #include "codegen/lower.h"
 #include "codegen/lower_chunks.h"
-#include "codegen/simt.h"
+#include "codegen/simt_tree.h"
 
 static zf_lower_env *env_of(zf_cg_env *env) { return (zf_lower_env *)env; }
 
@@ -195,12 +195,19 @@ static zf_cg_value element(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LL
         if (vouched && env->lanes != NULL) return zf_simt_lane_element(lower, env->lanes, env->lane_k, edge->index);
         return zf_lower_load(lower, edge->index, tame(cg, env, v_index));
     }
+    bool is_group = lower->graph->nodes[edge->producer].inst->pattern == ZF_GROUP_PARALLEL;
+    if (env->spot != NULL && is_group) return zf_simt_tree_element(env, edge, v_index, vouched);
     const zf_expansion *expansion = zf_lower_expansion_find(lower, (uint32_t)edge->producer);
     if (expansion != NULL) return zf_lower_expansion_value(lower, expansion); // it stands at the consumer's index
     zf_lower_env child = zf_lower_env_make(lower, (uint32_t)edge->producer);
     child.v_i = v_index;
     child.v_counts = env->v_counts;
     child.v_alive = env->v_alive;
+    zf_simt_spot spot;
+    if (env->spot != NULL) {
+        spot = zf_simt_spot_along(env->spot, edge);
+        child.spot = &spot;
+    }
     if (vouched) {
         child.strip = env->strip;
         child.near = env->near;
@@ -300,6 +307,11 @@ static bool reduce(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_val
     if (running == NULL) {
         zf_cg_unsupported(cg, expr->span, "this scan is no step of its kernel");
         *out = zf_cg_zero_value(cg, expr->type);
+        return true;
+    }
+    LLVMValueRef v_of_tile = env->spot != NULL ? zf_simt_tree_scan(env, running) : NULL;
+    if (v_of_tile != NULL) {
+        *out = zf_cg_scalar(expr->type, v_of_tile);
         return true;
     }
     LLVMTypeRef ty = zf_cg_memory_type(cg, running->type);

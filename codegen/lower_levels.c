@@ -59,13 +59,20 @@ static void make_expansion(zf_lower *lower, const zf_step *step) {
     e->v_count = zf_lower_count(lower, lower->graph->nodes[step->node].output);
 }
 
-void zf_lower_levels_make(zf_lower *lower) {
+void zf_lower_runnings_make(zf_lower *lower) {
     const zf_kernel *kernel = lower->kernel;
     lower->runnings = ZF_NEW_ARRAY(lower->cg->arena, zf_running, kernel->step_count + 1);
+    for (uint32_t s = 0; s < kernel->step_count; s++) {
+        if (kernel->steps[s].kind == ZF_STEP_SCAN) make_running(lower, &kernel->steps[s]);
+    }
+}
+
+void zf_lower_levels_make(zf_lower *lower) {
+    const zf_kernel *kernel = lower->kernel;
+    zf_lower_runnings_make(lower);
     lower->expansions = ZF_NEW_ARRAY(lower->cg->arena, zf_expansion, kernel->step_count + 1);
     for (uint32_t s = 0; s < kernel->step_count; s++) {
         const zf_step *step = &kernel->steps[s];
-        if (step->kind == ZF_STEP_SCAN) make_running(lower, step);
         bool walked = kernel->domain == ZF_DOMAIN_GROUPS && step->node == kernel->root;
         if (step->kind == ZF_STEP_EXPAND && !walked) make_expansion(lower, step);
     }

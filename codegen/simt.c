@@ -1,7 +1,8 @@
 // What SIMT kernels begin with: block, tile, pointers; and what their forms share.
-#include "codegen/simt.h"
+#include "codegen/simt_tree.h"
 
 #include <llvm-c/DebugInfo.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "codegen/cg_lines.h"
@@ -46,11 +47,6 @@ static running_steps running_of(const zf_kernel *kernel) {
     return of;
 }
 
-bool zf_simt_never_empty(const zf_plan *plan, const zf_kernel *kernel) {
-    const zf_body *size = &plan->graph->nodes[kernel->root].inst->size;
-    return size->value != NULL && !size->returns_inside && size->value->range.lo >= 1;
-}
-
 // Stored streams that a kernel reads.
 static uint32_t streams_read(const zf_plan *plan, const zf_kernel *kernel) {
     uint32_t count = 0;
@@ -74,17 +70,17 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
             return (zf_simt_shape){.form = ZF_SIMT_SCAN, .threads = kernel->geometry.s, .tiles = kernel->geometry.s / ZF_WARP};
         }
     }
-    // Bits, and what stands before them, per word; sums of warps; the group of each head.
-    uint64_t shared = (uint64_t)kernel->tile / 32 * 12 + 256;
-    if (kernel->domain == ZF_DOMAIN_GROUPS && !zf_simt_never_empty(plan, kernel)) shared += (uint64_t)kernel->tile * 4;
-    bool alone = kernel->domain == ZF_DOMAIN_GROUPS && !steps.scans && steps.expansions == 1;
-    if (alone && shared <= MOST_SHARED && kernel->tile % row == 0) {
+    uint32_t shared;
+    if (steps.expansions > 0 && kernel->tile % row == 0 && zf_simt_tree_fits(plan, kernel, &shared) && shared <= MOST_SHARED) {
+        // Of several stages a warp makes a tile: most of what it does is done for groups, which are few, before any output is
+        // made.
+        bool alone = steps.expansions == 1 && !steps.scans && kernel->domain == ZF_DOMAIN_GROUPS;
+        bool few = alone && streams_read(plan, kernel) <= FEW_STREAMS && lanes <= 8;
         return (zf_simt_shape){.form = ZF_SIMT_GROUPS,
-                               .threads = kernel->geometry.s,
+                               .threads = alone ? kernel->geometry.s : ZF_WARP,
                                .tiles = 1,
-                               .shared_bytes = (uint32_t)shared,
-                               .registers =
-                                   streams_read(plan, kernel) <= FEW_STREAMS && lanes <= 8 ? FEW_REGISTERS : MORE_REGISTERS};
+                               .shared_bytes = shared,
+                               .registers = few ? FEW_REGISTERS : MORE_REGISTERS};
     }
     return (zf_simt_shape){.form = ZF_SIMT_SEQUENTIAL, .threads = 64, .tiles = 64};
 }
@@ -216,6 +212,69 @@ static void open_block(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef
     LLVMBuildStore(cg->builder, zf_cg_i32(cg, ZF_NO_FAILURE), lower->v_fail);
 }
 
+// Opens a function of the kernel that has its arguments.
+static LLVMBasicBlockRef open_function(zf_lower *lower, LLVMValueRef v_function, const char *name, const zf_simt_shape *shape,
+                                       LLVMValueRef v_args[ARGS]) {
+    zf_cg *cg = lower->cg;
+    lower->v_body = v_function;
+    zf_cg_begin_function(cg, v_function);
+    zf_cg_lines_function(cg, v_function, name, lower->graph->nodes[lower->kernel->root].inst->algorithm->decl->name_span);
+    lower->bb_setup = zf_cg_block(cg, "setup");
+    lower->bb_leave = zf_cg_block(cg, "leave");
+    LLVMBasicBlockRef bb_first = zf_cg_block(cg, "first");
+    zf_cg_enter(cg, lower->bb_setup);
+    open_block(lower, shape, v_args);
+    lower->bb_setup = zf_cg_here(cg); // where block-wide values go from now on
+    zf_cg_enter(cg, bb_first);
+    LLVMValueRef v_count = zf_lower_count(lower, lower->kernel->edge), v_one = zf_cg_i64(cg, 1);
+    // Tiles of the block: one also where it is empty.
+    LLVMBasicBlockRef bb_before = zf_lower_setup_begin(lower);
+    LLVMValueRef v_last =
+        zf_cg_sub(cg, zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 0)), v_one, v_count), v_one);
+    lower->v_tiles = zf_cg_add(cg, LLVMBuildUDiv(cg->builder, v_last, zf_cg_i64(cg, lower->kernel->tile), ""), v_one);
+    zf_lower_setup_end(lower, bb_before);
+    lower->v_begin = lower->v_tile;
+    lower->v_end = zf_cg_add(cg, lower->v_tile, v_one);
+    return bb_first;
+}
+
+static void close_function(zf_lower *lower, LLVMBasicBlockRef bb_first) {
+    zf_cg *cg = lower->cg;
+    zf_cg_br(cg, lower->bb_leave);
+    zf_cg_enter(cg, lower->bb_setup);
+    zf_cg_br(cg, bb_first);
+    LLVMMoveBasicBlockAfter(lower->bb_leave, LLVMGetLastBasicBlock(cg->function));
+    zf_cg_enter(cg, lower->bb_leave);
+    LLVMBuildRetVoid(cg->builder);
+}
+
+// A function beside the kernel, with its arguments, by which one thread of the block makes the block's tile.
+static void make_hard(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel, LLVMValueRef v_function, const char *name,
+                      const zf_simt_shape *shape) {
+    zf_lower lower;
+    zf_lower_init(&lower, cg, input, kernel);
+    LLVMValueRef v_args[ARGS];
+    unsigned shift = cg->target->simt->takes_thread ? 1 : 0;
+    for (unsigned k = 0; k < ARGS; k++) v_args[k] = LLVMGetParam(v_function, k + shift);
+    lower.type = zf_simt_type_of(input->plan, kernel);
+    lower.one_by_one = true;
+    LLVMBasicBlockRef bb_first = open_function(&lower, v_function, name, shape, v_args);
+    LLVMBasicBlockRef bb_one = zf_cg_block(cg, "one_thread");
+    LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntEQ, lower.v_thread, zf_cg_i32(cg, 0));
+    zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_mine, "one thread of the block"), bb_one, lower.bb_leave);
+    zf_cg_enter(cg, bb_one);
+    cg->target->lower[kernel->domain](&lower);
+    close_function(&lower, bb_first);
+}
+
+void zf_simt_call_hard(zf_lower *lower) {
+    zf_cg *cg = lower->cg;
+    unsigned count = LLVMCountParams(lower->v_body);
+    LLVMValueRef *v_args = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, count);
+    LLVMGetParams(lower->v_body, v_args);
+    LLVMBuildCall2(cg->builder, LLVMGlobalGetValueType(lower->v_hard), lower->v_hard, v_args, count, "");
+}
+
 void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel) {
     zf_lower lower;
     zf_lower_init(&lower, cg, input, kernel);
@@ -225,45 +284,32 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
         return;
     }
     zf_simt_shape shape = zf_simt_shape_of(input->plan, kernel);
-    char name[24];
+    char name[24], hard_name[32];
     zf_lower_kernel_name(kernel->index, name);
+    snprintf(hard_name, sizeof hard_name, "%s_hard", name);
     LLVMValueRef v_args[ARGS];
     lower.type = zf_simt_type_of(input->plan, kernel);
     lower.one_by_one = true;
-    lower.v_body = make_function(&lower, name, v_args);
-    ops->kernel(cg, lower.v_body, shape.threads, shape.registers);
-    zf_cg_begin_function(cg, lower.v_body);
-    const zf_inst *root = input->plan->graph->nodes[kernel->root].inst;
-    zf_cg_lines_function(cg, lower.v_body, name, root->algorithm->decl->name_span);
-    lower.bb_setup = zf_cg_block(cg, "setup");
-    lower.bb_leave = zf_cg_block(cg, "leave");
-    LLVMBasicBlockRef bb_first = zf_cg_block(cg, "first");
-    zf_cg_enter(cg, lower.bb_setup);
-    open_block(&lower, &shape, v_args);
-    lower.bb_setup = zf_cg_here(cg); // where block-wide values go from now on
-    zf_cg_enter(cg, bb_first);
-    LLVMValueRef v_count = zf_lower_count(&lower, kernel->edge), v_one = zf_cg_i64(cg, 1);
-    // Tiles of the block: one also where it is empty.
-    LLVMBasicBlockRef bb_before = zf_lower_setup_begin(&lower);
-    LLVMValueRef v_last =
-        zf_cg_sub(cg, zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 0)), v_one, v_count), v_one);
-    lower.v_tiles = zf_cg_add(cg, LLVMBuildUDiv(cg->builder, v_last, zf_cg_i64(cg, kernel->tile), ""), v_one);
-    zf_lower_setup_end(&lower, bb_before);
-    lower.v_begin = lower.v_tile;
-    lower.v_end = zf_cg_add(cg, lower.v_tile, v_one);
+    LLVMValueRef v_body = make_function(&lower, name, v_args);
+    bool has_hard = shape.form == ZF_SIMT_GROUPS && shape.threads == ZF_WARP;
+    if (has_hard) {
+        LLVMValueRef v_none[ARGS];
+        lower.v_hard = make_function(&lower, hard_name, v_none);
+        LLVMSetLinkage(lower.v_hard, LLVMInternalLinkage);
+        unsigned kind = LLVMGetEnumAttributeKindForName("noinline", 8);
+        LLVMAddAttributeAtIndex(lower.v_hard, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(cg->context, kind, 0));
+    }
+    ops->kernel(cg, v_body, shape.threads, shape.registers);
+    LLVMBasicBlockRef bb_first = open_function(&lower, v_body, name, &shape, v_args);
     switch (shape.form) {
     case ZF_SIMT_MAP: zf_simt_map(&lower, &shape); break;
     case ZF_SIMT_SCAN: zf_simt_scan(&lower, &shape); break;
     case ZF_SIMT_GROUPS: zf_simt_groups(&lower, &shape); break;
     case ZF_SIMT_SEQUENTIAL: cg->target->lower[kernel->domain](&lower); break;
     }
-    zf_cg_br(cg, lower.bb_leave);
-    zf_cg_enter(cg, lower.bb_setup);
-    zf_cg_br(cg, bb_first);
-    LLVMMoveBasicBlockAfter(lower.bb_leave, LLVMGetLastBasicBlock(cg->function));
-    zf_cg_enter(cg, lower.bb_leave);
-    LLVMBuildRetVoid(cg->builder);
+    close_function(&lower, bb_first);
     if (ops->finish != NULL) ops->finish(cg, lower.v_body);
+    if (has_hard) make_hard(cg, input, kernel, lower.v_hard, hard_name, &shape);
 }
 
 // ---- Tiles ----------------------------------------------------------------------------------------------------

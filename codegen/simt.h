@@ -15,7 +15,8 @@ enum { ZF_WARP = 32, ZF_NEIGHBOURS = 16 };
 typedef enum zf_simt_form {
     ZF_SIMT_MAP,        ///< a thread block a tile, C contiguous elements a thread (simt_map.c)
     ZF_SIMT_SCAN,       ///< a warp a tile, rows of 32 * C elements (simt_scan.c)
-    ZF_SIMT_GROUPS,     ///< a thread block a tile of outputs, which finds each output's group (simt_groups.c)
+    ZF_SIMT_GROUPS,     ///< a thread block a tile of outputs, which finds each output's group, and of several stages a warp
+                        ///< (simt_tree.c)
     ZF_SIMT_SEQUENTIAL, ///< a thread a tile, as on the host: what the other forms do not do
 } zf_simt_form;
 
@@ -33,10 +34,13 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel);
 unsigned zf_simt_lane_count(zf_type type);
 /// The type of what a kernel stores.
 zf_type zf_simt_type_of(const zf_plan *plan, const zf_kernel *kernel);
-/// Whether every group of a kernel has elements, whatever the data.
-bool zf_simt_never_empty(const zf_plan *plan, const zf_kernel *kernel);
 /// Whether the warp form makes this scan: the operation must be associative.
 bool zf_simt_scans(const zf_reduce *reduce);
+
+/// What combines with anything to that.
+LLVMValueRef zf_simt_scan_identity(zf_cg *cg, const zf_running *running);
+/// Has the tile made by one thread (lower->v_hard).
+void zf_simt_call_hard(zf_lower *lower);
 
 /// Builds a kernel.
 void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel);

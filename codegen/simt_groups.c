@@ -1,438 +1,8 @@
-// Groups: a thread block makes a tile of outputs, however the groups lie.
-//
-// The file says at which group and offset the tile begins and ends, so its groups are known. The block walks them in chunks, a
-// few consecutive ones a thread, and a scan over their sizes gives each its place in the tile. A group that begins in the tile
-// (or before it, for the first) sets a bit at its first output, its *head*. Then every thread makes C contiguous outputs at a
-// time. Where no group can be empty the number of heads up to an output says its group; else every head leaves its group's
-// number, and the last head before an output, found by counting leading zeros, is its group's.
-//
-// Nothing is made unless the sizes add up to the tile, so every output has a head.
-#include "codegen/simt.h"
+// Outputs of a root of groups: when the heads of its groups are known (simt_heads.c), every thread makes C contiguous outputs at
+// a time. Nothing is made unless the sizes add up to the tile, so every output has a head.
+#include "codegen/simt_tree.h"
 
-enum {
-    CHUNK_EACH = 4, // groups a thread takes in a chunk
-    MARK_EACH = 4,  // heads that are marked together
-};
-
-typedef struct groups {
-    zf_lower *lower;
-    const zf_simt_shape *shape;
-    const zf_simt_tile *tile;
-    bool never_empty;        // groups have elements: their sizes' range says so
-    bool uses_j;             // the body asks for the place in the group
-    LLVMValueRef v_groups;   // of the block
-    LLVMValueRef v_g0, v_o0; // where the tile begins
-    LLVMValueRef v_end;      // behind the last group that the tile touches
-    LLVMValueRef v_o1;       // elements of the last group that belong to this tile or those before it; 0: all
-    LLVMValueRef v_length;   // outputs of the tile (i32)
-    LLVMValueRef v_bits;     // shared: a bit per output
-    LLVMValueRef v_counts;   // shared: heads before each word of bits
-    LLVMValueRef v_places;   // shared: the last head before each word
-    LLVMValueRef v_heads;    // shared: the group of each head, counted from g0
-    LLVMValueRef v_sums;     // shared: of warps, two sets
-    LLVMValueRef v_bad;      // slot (i1): the states lie
-} groups;
-
-static void note_bad(groups *t, LLVMValueRef v_bad) {
-    zf_cg *cg = t->lower->cg;
-    LLVMBuildStore(cg->builder, zf_cg_or(cg, LLVMBuildLoad2(cg->builder, cg->ty_i1, t->v_bad, ""), v_bad), t->v_bad);
-}
-
-// ---- Where the tile begins and ends ---------------------------------------------------------------------------
-
-static void find_ends(groups *t) {
-    zf_lower *lower = t->lower;
-    zf_cg *cg = lower->cg;
-    LLVMValueRef v_zero = zf_cg_i64(cg, 0);
-    uint32_t field_g = zf_lower_root_field(lower, ZF_SEEK_GROUP), field_o = zf_lower_root_field(lower, ZF_SEEK_OFFSET);
-    t->v_g0 = zf_simt_seek(lower, field_g, v_zero);
-    t->v_o0 = zf_simt_seek(lower, field_o, v_zero);
-    LLVMValueRef v_g1 = zf_simt_seek_next(lower, field_g, t->v_groups); // the last tile ends behind the last group
-    t->v_o1 = zf_simt_seek_next(lower, field_o, v_zero);
-    LLVMValueRef v_inside = zf_cg_icmp(cg, LLVMIntNE, t->v_o1, v_zero);
-    LLVMValueRef v_end = zf_cg_add(cg, v_g1, zf_cg_resize(cg, v_inside, cg->ty_i64, false));
-    // g0 <= end <= groups; and g1 + 1 must not wrap
-    LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULE, v_end, t->v_groups),
-                 v_whole = zf_cg_icmp(cg, LLVMIntULE, v_g1, t->v_groups);
-    LLVMValueRef v_ok = zf_cg_and(cg, v_whole, zf_cg_holds(cg, ZF_SITE_CHECK, v_exists, "groups that the tile touches"));
-    LLVMValueRef v_ordered = zf_cg_icmp(cg, LLVMIntULE, t->v_g0, v_end);
-    v_ok = zf_cg_and(cg, v_ok, zf_cg_holds(cg, ZF_SITE_CHECK, v_ordered, "the tile's first group before its last"));
-    note_bad(t, zf_cg_not(cg, v_ok));
-    t->v_end = zf_cg_select(cg, v_ok, v_end, v_zero);
-    t->v_g0 = zf_cg_select(cg, v_ok, t->v_g0, v_zero);
-}
-
-// ---- Sizes ----------------------------------------------------------------------------------------------------
-
-// A size as i32. What is larger than any tile is as good as any such number.
-static LLVMValueRef bounded(groups *t, LLVMValueRef v_size) {
-    zf_cg *cg = t->lower->cg;
-    v_size = zf_cg_clamp(cg, v_size, LLVMConstInt(LLVMTypeOf(v_size), 2 * (uint64_t)t->lower->kernel->tile, 0),
-                         "sizes larger than a tile");
-    return zf_cg_resize(cg, v_size, cg->ty_i32, false);
-}
-
-// Elements of group v_g, of size v_size, that lie in this tile or behind it (i32); none where it is not `v_inside` the tile.
-static LLVMValueRef size_in_tile(groups *t, LLVMValueRef v_g, LLVMValueRef v_size, LLVMValueRef v_inside) {
-    zf_cg *cg = t->lower->cg;
-    LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_one = zf_cg_i64(cg, 1);
-    v_size = zf_cg_resize(cg, v_size, cg->ty_i64, false);
-    LLVMValueRef v_last = zf_cg_and(cg, v_inside, zf_cg_icmp(cg, LLVMIntEQ, zf_cg_add(cg, v_g, v_one), t->v_end));
-    LLVMValueRef v_cut = zf_cg_and(cg, v_last, zf_cg_icmp(cg, LLVMIntNE, t->v_o1, v_zero));
-    LLVMValueRef v_first = zf_cg_and(cg, v_inside, zf_cg_icmp(cg, LLVMIntEQ, v_g, t->v_g0));
-    LLVMValueRef v_skip = zf_cg_select(cg, v_first, t->v_o0, v_zero);
-    LLVMValueRef v_stop = zf_cg_select(cg, v_cut, t->v_o1, v_size);
-    // A tile ends inside its last group, and begins inside its first, which has elements: only the block's first groups may be
-    // empty where a tile begins.
-    LLVMValueRef v_behind = zf_cg_icmp(cg, LLVMIntUGE, t->v_o1, v_size);
-    if (!zf_cg_site(cg, ZF_SITE_CHECK, "the tile's end inside its last group")) note_bad(t, zf_cg_and(cg, v_cut, v_behind));
-    LLVMValueRef v_stored = zf_cg_and(cg, v_first, zf_cg_icmp(cg, LLVMIntNE, t->lower->v_tile, v_zero));
-    LLVMValueRef v_outside = zf_cg_icmp(cg, LLVMIntUGE, v_skip, v_stop);
-    if (!zf_cg_site(cg, ZF_SITE_CHECK, "the tile's begin inside its first group"))
-        note_bad(t, zf_cg_and(cg, v_stored, v_outside));
-    LLVMValueRef v_part = bounded(t, zf_cg_sub(cg, v_stop, zf_cg_umin(cg, v_skip, v_stop)));
-    return zf_cg_select(cg, v_inside, v_part, zf_cg_i32(cg, 0));
-}
-
-// A group's size; `env` says where it is.
-static LLVMValueRef size_at(groups *t, zf_lower_env *env) {
-    zf_cg *cg = t->lower->cg;
-    LLVMValueRef v_size = zf_cg_eval_body(cg, &env->env, &env->env.inst->size).v;
-    cg->v_guard = NULL;
-    return v_size;
-}
-
-// The sizes of CHUNK_EACH groups that all exist. Those `v_inside` (NULL: all of them, and none is cut) are the tile's.
-static void take_lanes(groups *t, LLVMValueRef v_first, const LLVMValueRef *v_inside, LLVMValueRef v_slots[CHUNK_EACH]) {
-    zf_lower *lower = t->lower;
-    zf_cg *cg = lower->cg;
-    zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, CHUNK_EACH);
-    for (unsigned k = 0; k < CHUNK_EACH; k++) {
-        zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
-        env.v_g = env.v_i;
-        env.v_i = NULL;
-        if (v_inside != NULL) env.v_counts = v_inside[k];
-        LLVMValueRef v_size = size_at(t, &env);
-        v_size = v_inside != NULL ? size_in_tile(t, env.v_g, v_size, v_inside[k]) : bounded(t, v_size);
-        LLVMBuildStore(cg->builder, v_size, v_slots[k]);
-    }
-    zf_simt_lanes_end(lower, &lanes);
-}
-
-static LLVMValueRef is_begun(groups *t, LLVMValueRef v_g) {
-    zf_cg *cg = t->lower->cg;
-    return zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntUGE, v_g, t->v_g0), "groups of tiles before");
-}
-
-static LLVMValueRef is_before_end(groups *t, LLVMValueRef v_g) {
-    zf_cg *cg = t->lower->cg;
-    return zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_g, t->v_end), "groups of tiles behind");
-}
-
-// The same one by one: the block's last groups, which are fewer than a thread takes.
-static void take_last(groups *t, LLVMValueRef v_first, LLVMValueRef v_slots[CHUNK_EACH]) {
-    zf_lower *lower = t->lower;
-    zf_cg *cg = lower->cg;
-    zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, CHUNK_EACH), "size");
-    LLVMValueRef v_g = zf_cg_add(cg, v_first, loop.v_i), v_inside = zf_cg_and(cg, is_begun(t, v_g), is_before_end(t, v_g));
-    LLVMBasicBlockRef bb_one = zf_cg_block(cg, "size_one");
-    zf_cg_cond_br(cg, v_inside, bb_one, loop.bb_next);
-    zf_cg_enter(cg, bb_one);
-    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
-    env.v_g = v_g;
-    LLVMValueRef v_size = size_in_tile(t, v_g, size_at(t, &env), v_inside);
-    for (unsigned k = 0; k < CHUNK_EACH; k++) {
-        LLVMValueRef v_this = zf_cg_icmp(cg, LLVMIntEQ, loop.v_i, zf_cg_i64(cg, k));
-        LLVMValueRef v_before = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_slots[k], "");
-        LLVMBuildStore(cg->builder, zf_cg_select(cg, v_this, v_size, v_before), v_slots[k]);
-    }
-    zf_cg_loop_end(cg, &loop);
-    zf_simt_unroll(cg, &loop, 1);
-}
-
-// The sizes of this thread's groups of a chunk, from v_first on; those outside the tile have none. Most threads have neither
-// the tile's first group nor its last, which alone are cut, nor the block's last.
-static void take_sizes(groups *t, LLVMValueRef v_first, LLVMValueRef v_slots[CHUNK_EACH]) {
-    zf_cg *cg = t->lower->cg;
-    LLVMBasicBlockRef bb_inner = zf_cg_block(cg, "sizes_inner"), bb_outer = zf_cg_block(cg, "sizes_outer");
-    LLVMBasicBlockRef bb_some = zf_cg_block(cg, "sizes_some"), bb_edge = zf_cg_block(cg, "sizes_edge");
-    LLVMBasicBlockRef bb_last = zf_cg_block(cg, "sizes_last"), bb_taken = zf_cg_block(cg, "sizes_taken");
-    LLVMValueRef v_after = zf_cg_add(cg, v_first, zf_cg_i64(cg, CHUNK_EACH));
-    LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_after, t->v_end);
-    LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGT, v_first, t->v_g0);
-    LLVMValueRef v_inner = zf_cg_and(cg, zf_cg_within(cg, v_begun, "chunks behind the first group"),
-                                     zf_cg_within(cg, v_goes_on, "chunks before the last group"));
-    zf_cg_cond_br(cg, v_inner, bb_inner, bb_outer);
-    zf_cg_enter(cg, bb_inner);
-    take_lanes(t, v_first, NULL, v_slots);
-    zf_cg_br(cg, bb_taken);
-    zf_cg_enter(cg, bb_outer);
-    for (unsigned k = 0; k < CHUNK_EACH; k++) LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), v_slots[k]);
-    LLVMValueRef v_before_end = zf_cg_icmp(cg, LLVMIntULT, v_first, t->v_end);
-    LLVMValueRef v_some = zf_cg_and(cg, v_before_end, zf_cg_icmp(cg, LLVMIntUGT, v_after, t->v_g0));
-    zf_cg_cond_br(cg, v_some, bb_some, bb_taken);
-    zf_cg_enter(cg, bb_some);
-    LLVMValueRef v_exist = zf_cg_icmp(cg, LLVMIntULE, v_after, t->v_groups);
-    zf_cg_cond_br(cg, zf_cg_within(cg, v_exist, "groups that a thread takes together"), bb_edge, bb_last);
-    zf_cg_enter(cg, bb_edge);
-    LLVMValueRef v_inside[CHUNK_EACH];
-    for (unsigned k = 0; k < CHUNK_EACH; k++) { // there are some: the first lies before the end, the last is begun
-        LLVMValueRef v_g = zf_cg_add(cg, v_first, zf_cg_i64(cg, k));
-        v_inside[k] = k == 0 ? is_begun(t, v_g) : is_before_end(t, v_g);
-        if (k > 0 && k + 1 < CHUNK_EACH) v_inside[k] = zf_cg_and(cg, is_begun(t, v_g), v_inside[k]);
-    }
-    take_lanes(t, v_first, v_inside, v_slots);
-    zf_cg_br(cg, bb_taken);
-    zf_cg_enter(cg, bb_last);
-    take_last(t, v_first, v_slots);
-    zf_cg_br(cg, bb_taken);
-    zf_cg_enter(cg, bb_taken);
-}
-
-// The sum of all threads' values before this one (i32); *v_total: of all. Meets at one barrier; `v_set` (0 or 1) alternates, so
-// that the next sums are not written while these are read.
-static LLVMValueRef sum_before(groups *t, LLVMValueRef v, LLVMValueRef v_set, LLVMValueRef *v_total) {
-    zf_lower *lower = t->lower;
-    zf_cg *cg = lower->cg;
-    LLVMValueRef v_zero = zf_cg_i32(cg, 0);
-    LLVMValueRef v_lane = zf_simt_lane(lower);
-    LLVMValueRef v_warp = LLVMBuildLShr(cg->builder, lower->v_thread, zf_cg_i32(cg, 5), "");
-    LLVMValueRef v_up = zf_simt_scan_warp(lower, v, v_lane);
-    uint32_t warps = t->shape->threads / ZF_WARP;
-    LLVMValueRef v_sums = zf_cg_at(cg, cg->ty_i32, t->v_sums, zf_cg_mul(cg, v_set, zf_cg_i64(cg, 32)));
-    LLVMBasicBlockRef bb_last = zf_cg_block(cg, "last_lane"), bb_meet = zf_cg_block(cg, "meet");
-    LLVMValueRef v_is_last = zf_cg_icmp(cg, LLVMIntEQ, v_lane, zf_cg_i32(cg, ZF_WARP - 1));
-    zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_is_last, "the lane that has the warp's sum"), bb_last, bb_meet);
-    zf_cg_enter(cg, bb_last);
-    zf_cg_store(cg, v_up, zf_cg_at(cg, cg->ty_i32, v_sums, zf_cg_resize(cg, v_warp, cg->ty_i64, false)), 4);
-    zf_cg_br(cg, bb_meet);
-    zf_cg_enter(cg, bb_meet);
-    zf_simt_barrier(lower, "sums of warps are written");
-    LLVMValueRef v_before = zf_cg_sub(cg, v_up, v);
-    *v_total = v_zero;
-    for (uint32_t w = 0; w < warps; w++) {
-        LLVMValueRef v_other = zf_cg_load(cg, cg->ty_i32, zf_cg_byte_at(cg, v_sums, 4 * (uint64_t)w), 4);
-        *v_total = zf_cg_add(cg, *v_total, v_other);
-        LLVMValueRef v_earlier = zf_cg_icmp(cg, LLVMIntUGT, v_warp, zf_cg_i32(cg, w));
-        v_earlier = zf_cg_holds(cg, ZF_SITE_MASK, v_earlier, "warps before this one");
-        v_before = zf_cg_add(cg, v_before, zf_cg_select(cg, v_earlier, v_other, v_zero));
-    }
-    return v_before;
-}
-
-// ---- Heads ----------------------------------------------------------------------------------------------------
-
-static void clear_bits(groups *t) {
-    zf_cg *cg = t->lower->cg;
-    LLVMValueRef v_thread = zf_cg_resize(cg, t->lower->v_thread, cg->ty_i64, false);
-    uint32_t words = t->lower->kernel->tile / 32, threads = t->shape->threads;
-    for (uint32_t from = 0; from < words; from += threads) {
-        LLVMBasicBlockRef bb_clear = zf_cg_block(cg, "clear"), bb_next = zf_cg_block(cg, "clear_next");
-        LLVMValueRef v_word = zf_cg_add(cg, v_thread, zf_cg_i64(cg, from));
-        LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_word, zf_cg_i64(cg, words));
-        if (from + threads > words) v_exists = zf_cg_within(cg, v_exists, "words of bits to clear");
-        zf_cg_cond_br(cg, v_exists, bb_clear, bb_next);
-        zf_cg_enter(cg, bb_clear);
-        zf_cg_store(cg, zf_cg_i32(cg, 0), zf_cg_at(cg, cg->ty_i32, t->v_bits, v_word), 4);
-        zf_cg_br(cg, bb_next);
-        zf_cg_enter(cg, bb_next);
-    }
-}
-
-static void or_bits(groups *t, LLVMValueRef v_word, LLVMValueRef v_mask) {
-    zf_cg *cg = t->lower->cg;
-    LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i32, t->v_bits, zf_cg_resize(cg, v_word, cg->ty_i64, false));
-    LLVMBuildAtomicRMW(cg->builder, LLVMAtomicRMWBinOpOr, v_at, v_mask, LLVMAtomicOrderingMonotonic, 0);
-}
-
-// The same where there are any.
-static void set_bits(groups *t, LLVMValueRef v_word, LLVMValueRef v_mask) {
-    zf_cg *cg = t->lower->cg;
-    LLVMBasicBlockRef bb_set = zf_cg_block(cg, "set"), bb_next = zf_cg_block(cg, "set_next");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_mask, zf_cg_i32(cg, 0)), bb_set, bb_next);
-    zf_cg_enter(cg, bb_set);
-    or_bits(t, v_word, v_mask);
-    zf_cg_br(cg, bb_next);
-    zf_cg_enter(cg, bb_next);
-}
-
-// The heads of MARK_EACH groups one by one; the first stands at output v_at (i32). Heads behind the tile are nobody's.
-static void mark_each(groups *t, LLVMValueRef v_first, const LLVMValueRef *v_sizes, LLVMValueRef v_at) {
-    zf_cg *cg = t->lower->cg;
-    LLVMValueRef v_zero = zf_cg_i32(cg, 0), v_one = zf_cg_i32(cg, 1);
-    for (unsigned k = 0; k < MARK_EACH; k++) {
-        LLVMBasicBlockRef bb_head = zf_cg_block(cg, "head"), bb_next = zf_cg_block(cg, "head_next");
-        LLVMValueRef v_within = zf_cg_icmp(cg, LLVMIntULT, v_at, t->v_length);
-        LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_sizes[k], v_zero);
-        if (!t->never_empty) v_some = zf_cg_holds(cg, ZF_SITE_MASK, v_some, "groups that have elements");
-        LLVMValueRef v_here = zf_cg_and(cg, v_some, zf_cg_within(cg, v_within, "heads inside the tile"));
-        zf_cg_cond_br(cg, v_here, bb_head, bb_next);
-        zf_cg_enter(cg, bb_head);
-        LLVMValueRef v_bit = LLVMBuildShl(cg->builder, v_one, zf_cg_and(cg, v_at, zf_cg_i32(cg, 31)), "");
-        or_bits(t, LLVMBuildLShr(cg->builder, v_at, zf_cg_i32(cg, 5), ""), v_bit);
-        if (!t->never_empty) {
-            LLVMValueRef v_g = zf_cg_sub(cg, zf_cg_add(cg, v_first, zf_cg_i64(cg, k)), t->v_g0);
-            LLVMValueRef v_to = zf_cg_at(cg, cg->ty_i32, t->v_heads, zf_cg_resize(cg, v_at, cg->ty_i64, false));
-            zf_cg_store(cg, zf_cg_resize(cg, v_g, cg->ty_i32, false), v_to, 4);
-        }
-        zf_cg_br(cg, bb_next);
-        zf_cg_enter(cg, bb_next);
-        v_at = zf_cg_add(cg, v_at, v_sizes[k]);
-    }
-}
-
-// The heads of MARK_EACH groups. Where they lie within 64 outputs, all in the tile, they are made as one mask.
-static void mark_heads_of(groups *t, LLVMValueRef v_first, const LLVMValueRef *v_sizes, LLVMValueRef v_at) {
-    zf_cg *cg = t->lower->cg;
-    if (!t->never_empty) {
-        mark_each(t, v_first, v_sizes, v_at);
-        return;
-    }
-    LLVMValueRef v_one = zf_cg_i64(cg, 1), v_away = zf_cg_i32(cg, 0), v_mask = v_one;
-    for (unsigned k = 1; k < MARK_EACH; k++) {
-        v_away = zf_cg_add(cg, v_away, v_sizes[k - 1]);
-        LLVMValueRef v_shift = zf_cg_resize(cg, zf_cg_and(cg, v_away, zf_cg_i32(cg, 63)), cg->ty_i64, false);
-        v_mask = zf_cg_or(cg, v_mask, LLVMBuildShl(cg->builder, v_one, v_shift, ""));
-    }
-    LLVMBasicBlockRef bb_near = zf_cg_block(cg, "heads_near"), bb_far = zf_cg_block(cg, "heads_far");
-    LLVMBasicBlockRef bb_marked = zf_cg_block(cg, "heads_marked");
-    LLVMValueRef v_within = zf_cg_icmp(cg, LLVMIntULT, zf_cg_add(cg, v_at, v_away), t->v_length);
-    v_within = zf_cg_within(cg, v_within, "heads inside the tile, together");
-    LLVMValueRef v_together = zf_cg_icmp(cg, LLVMIntULT, v_away, zf_cg_i32(cg, 64));
-    v_within = zf_cg_and(cg, v_within, zf_cg_holds(cg, ZF_SITE_MASK, v_together, "heads within one mask"));
-    zf_cg_cond_br(cg, v_within, bb_near, bb_far);
-    zf_cg_enter(cg, bb_near);
-    LLVMValueRef v_word = LLVMBuildLShr(cg->builder, v_at, zf_cg_i32(cg, 5), "");
-    LLVMValueRef v_shift = zf_cg_and(cg, v_at, zf_cg_i32(cg, 31)), v_half = zf_cg_i64(cg, 32);
-    LLVMValueRef v_low = LLVMBuildShl(cg->builder, v_mask, zf_cg_resize(cg, v_shift, cg->ty_i64, false), "");
-    LLVMValueRef v_top = zf_cg_resize(cg, LLVMBuildLShr(cg->builder, v_mask, zf_cg_i64(cg, 33), ""), cg->ty_i32, false);
-    v_top = LLVMBuildLShr(cg->builder, v_top, zf_cg_sub(cg, zf_cg_i32(cg, 31), v_shift), "");
-    or_bits(t, v_word, zf_cg_resize(cg, v_low, cg->ty_i32, false));
-    LLVMValueRef v_high = zf_cg_resize(cg, LLVMBuildLShr(cg->builder, v_low, v_half, ""), cg->ty_i32, false);
-    set_bits(t, zf_cg_add(cg, v_word, zf_cg_i32(cg, 1)), v_high);
-    set_bits(t, zf_cg_add(cg, v_word, zf_cg_i32(cg, 2)), v_top);
-    zf_cg_br(cg, bb_marked);
-    zf_cg_enter(cg, bb_far);
-    mark_each(t, v_first, v_sizes, v_at);
-    zf_cg_br(cg, bb_marked);
-    zf_cg_enter(cg, bb_marked);
-}
-
-// Walks the tile's groups and marks their heads; the sum of their sizes, which all threads know (i32).
-static LLVMValueRef mark_heads(groups *t) {
-    zf_lower *lower = t->lower;
-    zf_cg *cg = lower->cg;
-    uint32_t chunk = t->shape->threads * CHUNK_EACH;
-    LLVMValueRef v_slots[CHUNK_EACH], v_carry = zf_cg_alloca(cg, cg->ty_i32, "carry");
-    for (unsigned k = 0; k < CHUNK_EACH; k++) v_slots[k] = zf_cg_alloca(cg, cg->ty_i32, "size");
-    LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), v_carry);
-    // Chunks begin at multiples of what a thread takes, so that its loads are aligned. There is one even without groups: then
-    // the threads still agree on what is wrong.
-    LLVMValueRef v_begin = zf_cg_and(cg, t->v_g0, zf_cg_i64(cg, ~(uint64_t)(CHUNK_EACH - 1)));
-    LLVMValueRef v_number = zf_cg_sub(cg, t->v_end, v_begin), v_one = zf_cg_i64(cg, 1);
-    LLVMValueRef v_chunks =
-        LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_number, zf_cg_i64(cg, chunk - 1)), zf_cg_i64(cg, chunk), "");
-    LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, v_chunks, zf_cg_i64(cg, 0));
-    v_chunks = zf_cg_select(cg, v_none, v_one, v_chunks);
-    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false), zf_cg_i64(cg, CHUNK_EACH));
-    zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_chunks, "chunk");
-    LLVMValueRef v_first = zf_cg_add(cg, zf_cg_add(cg, v_begin, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, chunk))), v_mine);
-    take_sizes(t, v_first, v_slots);
-    LLVMValueRef v_sizes[CHUNK_EACH], v_sum = zf_cg_i32(cg, 0), v_total;
-    for (unsigned k = 0; k < CHUNK_EACH; k++) {
-        v_sizes[k] = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_slots[k], "");
-        v_sum = zf_cg_add(cg, v_sum, v_sizes[k]);
-    }
-    // A state that lies makes the sum of all wrong.
-    LLVMValueRef v_bad = LLVMBuildLoad2(cg->builder, cg->ty_i1, t->v_bad, "");
-    if (zf_cg_site(cg, ZF_SITE_CHECK, "states that lie")) v_bad = zf_cg_i1(cg, false);
-    LLVMValueRef v_own = zf_cg_add(cg, v_sum, zf_cg_select(cg, v_bad, zf_cg_i32(cg, 1u << 20), zf_cg_i32(cg, 0)));
-    LLVMValueRef v_before = sum_before(t, v_own, zf_cg_and(cg, loop.v_i, v_one), &v_total);
-    LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_carry, "");
-    LLVMValueRef v_at = zf_cg_add(cg, v_so_far, v_before);
-    for (unsigned k = 0; k < CHUNK_EACH; k += MARK_EACH) {
-        mark_heads_of(t, zf_cg_add(cg, v_first, zf_cg_i64(cg, k)), v_sizes + k, v_at);
-        for (unsigned i = k; i < k + MARK_EACH; i++) v_at = zf_cg_add(cg, v_at, v_sizes[i]);
-    }
-    // More than any tile stays more, without wrapping.
-    LLVMValueRef v_sum_now = zf_cg_add(cg, v_so_far, v_total);
-    LLVMBuildStore(cg->builder, zf_cg_clamp(cg, v_sum_now, zf_cg_i32(cg, 1u << 29), "sums that would wrap"), v_carry);
-    zf_cg_loop_end(cg, &loop);
-    return LLVMBuildLoad2(cg->builder, cg->ty_i32, v_carry, "");
-}
-
-// The highest bit set of a word that is not 0.
-static LLVMValueRef highest_bit(zf_cg *cg, LLVMValueRef v_word) {
-    LLVMTypeRef ty = cg->ty_i32;
-    LLVMValueRef v_args[2] = {v_word, zf_cg_i1(cg, false)};
-    return zf_cg_sub(cg, zf_cg_i32(cg, 31), zf_cg_intrinsic(cg, "llvm.ctlz", &ty, 1, v_args, 2));
-}
-
-// For every word of bits, by one warp, 32 words at a time: how many heads stand before it, or which the last of them is.
-static void count_before(groups *t, bool places, uint32_t warp, LLVMValueRef v_to) {
-    zf_lower *lower = t->lower;
-    zf_cg *cg = lower->cg;
-    LLVMValueRef v_zero = zf_cg_i32(cg, 0);
-    LLVMValueRef v_lane = zf_cg_sub(cg, lower->v_thread, zf_cg_i32(cg, warp * ZF_WARP));
-    LLVMBasicBlockRef bb_warp = zf_cg_block(cg, "one_warp"), bb_done = zf_cg_block(cg, "before_known");
-    LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntULT, v_lane, zf_cg_i32(cg, ZF_WARP));
-    zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_mine, "threads of one warp"), bb_warp, bb_done);
-    zf_cg_enter(cg, bb_warp);
-    uint32_t words = lower->kernel->tile / 32;
-    LLVMValueRef v_carry = v_zero;
-    for (uint32_t from = 0; from < words; from += ZF_WARP) {
-        LLVMValueRef v_word = zf_cg_add(cg, v_lane, zf_cg_i32(cg, from));
-        LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_word, zf_cg_i32(cg, words));
-        if (from + ZF_WARP > words) v_exists = zf_cg_within(cg, v_exists, "words of bits to count");
-        LLVMValueRef v_index = zf_cg_resize(cg, zf_cg_select(cg, v_exists, v_word, v_zero), cg->ty_i64, false);
-        LLVMValueRef v_bits = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_bits, v_index), 4), v_own, v_up;
-        if (places) {
-            // Head 0 always exists where anything does, so 0 is as good as none.
-            v_own = zf_cg_add(cg, LLVMBuildShl(cg->builder, v_word, zf_cg_i32(cg, 5), ""), highest_bit(cg, v_bits));
-            LLVMValueRef v_some =
-                zf_cg_holds(cg, ZF_SITE_MASK, zf_cg_icmp(cg, LLVMIntNE, v_bits, v_zero), "words that have heads");
-            v_own = zf_cg_select(cg, v_some, v_own, v_zero);
-            v_up = zf_simt_most_warp(lower, v_own, v_lane);
-        } else {
-            LLVMTypeRef ty = cg->ty_i32;
-            v_own = zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_bits, 1);
-            v_up = zf_simt_scan_warp(lower, v_own, v_lane);
-        }
-        LLVMValueRef v_lower = zf_simt_lane_before(lower, v_lane, 1);
-        LLVMValueRef v_before = cg->target->simt->shuffle(cg, v_up, v_lower);
-        LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_lane, v_zero);
-        if (!places || from > 0) // nobody asks before the tile's first word, which begins with a head
-            v_before = zf_cg_select(cg, zf_cg_apart(cg, ZF_SITE_MASK, v_first, "the first lane"), v_zero, v_before);
-        LLVMValueRef v_all = cg->target->simt->shuffle(cg, v_up, zf_cg_i32(cg, ZF_WARP - 1));
-        LLVMValueRef v_carried = v_carry;
-        if (places) {
-            v_before = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_carried, v_before), v_carried, v_before);
-            v_carry = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_all, v_carried), v_all, v_carried);
-        } else {
-            v_before = zf_cg_add(cg, v_before, v_carried);
-            v_carry = zf_cg_add(cg, v_carried, v_all);
-        }
-        LLVMBasicBlockRef bb_store = zf_cg_block(cg, "before_store"), bb_next = zf_cg_block(cg, "before_next");
-        zf_cg_cond_br(cg, v_exists, bb_store, bb_next);
-        zf_cg_enter(cg, bb_store);
-        zf_cg_store(cg, v_before, zf_cg_at(cg, cg->ty_i32, v_to, v_index), 4);
-        zf_cg_br(cg, bb_next);
-        zf_cg_enter(cg, bb_next);
-    }
-    zf_cg_br(cg, bb_done);
-    zf_cg_enter(cg, bb_done);
-}
-
-// ---- Outputs --------------------------------------------------------------------------------------------------
-
-// One output: its place in the tile, its group (counted from g0), and where that group's head is (NULL: not known).
-typedef struct place {
-    LLVMValueRef v_q, v_rank, v_head;
-} place;
-
-static zf_cg_value output(groups *t, const place *p, zf_simt_neighbours *neighbours, unsigned k) {
+static zf_cg_value output(zf_simt_heads *t, const zf_simt_place *p, zf_simt_neighbours *neighbours, unsigned k) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
     zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
@@ -443,84 +13,46 @@ static zf_cg_value output(groups *t, const place *p, zf_simt_neighbours *neighbo
     // The tile may begin inside the group whose head is its first output.
     LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, p->v_rank, zf_cg_i32(cg, 0));
     env.v_j = zf_cg_add(cg, v_in, zf_cg_select(cg, v_first, t->v_o0, zf_cg_i64(cg, 0)));
-    env.v_i = zf_cg_add(cg, t->tile->v_lo, zf_cg_resize(cg, p->v_q, cg->ty_i64, false));
+    env.v_i = zf_cg_add(cg, t->tree->tile->v_lo, zf_cg_resize(cg, p->v_q, cg->ty_i64, false));
+    zf_simt_spot spot = {.tree = t->tree, .v_i = p->v_q, .v_g = p->v_rank, .exact = true};
+    env.spot = &spot;
     zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
     cg->v_guard = NULL;
     t->uses_j = t->uses_j || env.uses_j;
     return value;
 }
 
-// The groups of `count` outputs from v_q on, which lie in one word of bits: the first's is found; of each other it is that of the
-// one before, or the next.
-static void find_places(groups *t, LLVMValueRef v_q, unsigned count, place *places) {
-    zf_cg *cg = t->lower->cg;
-    LLVMValueRef v_one = zf_cg_i32(cg, 1), v_zero = zf_cg_i32(cg, 0);
-    LLVMValueRef v_q64 = zf_cg_resize(cg, v_q, cg->ty_i64, false);
-    LLVMValueRef v_word = LLVMBuildLShr(cg->builder, v_q64, zf_cg_i64(cg, 5), "");
-    LLVMValueRef v_bits = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_bits, v_word), 4);
-    LLVMValueRef v_bit = zf_cg_and(cg, v_q, zf_cg_i32(cg, 31));
-    LLVMValueRef v_upto = zf_cg_sub(cg, LLVMBuildShl(cg->builder, zf_cg_i32(cg, 2), v_bit, ""), v_one);
-    LLVMValueRef v_below = zf_cg_mask(cg, v_bits, v_upto, "heads up to the output");
-    LLVMValueRef v_before = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_places, v_word), 4);
-    LLVMValueRef v_own = zf_cg_add(cg, zf_cg_sub(cg, v_q, v_bit), highest_bit(cg, v_below));
-    LLVMValueRef v_found = zf_cg_holds(cg, ZF_SITE_MASK, zf_cg_icmp(cg, LLVMIntNE, v_below, v_zero), "heads in the same word");
-    places[0].v_head = zf_cg_select(cg, v_found, v_own, v_before);
-    if (t->never_empty) {
-        LLVMTypeRef ty = cg->ty_i32;
-        LLVMValueRef v_counted = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_counts, v_word), 4);
-        v_counted = zf_cg_add(cg, v_counted, zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_below, 1));
-        places[0].v_rank = zf_cg_sub(cg, v_counted, v_one);
-    } else {
-        LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i32, t->v_heads, zf_cg_resize(cg, places[0].v_head, cg->ty_i64, false));
-        places[0].v_rank = zf_cg_load(cg, cg->ty_i32, v_at, 4);
-    }
-    LLVMValueRef v_here = LLVMBuildLShr(cg->builder, v_bits, v_bit, "");
-    for (unsigned k = 0; k < count; k++) {
-        places[k].v_q = zf_cg_add(cg, v_q, zf_cg_i32(cg, k));
-        if (k == 0) continue;
-        LLVMValueRef v_begins = zf_cg_and(cg, LLVMBuildLShr(cg->builder, v_here, zf_cg_i32(cg, k), ""), v_one);
-        LLVMValueRef v_set = zf_cg_icmp(cg, LLVMIntNE, v_begins, v_zero);
-        places[k].v_head = zf_cg_select(cg, v_set, places[k].v_q, places[k - 1].v_head);
-        if (t->never_empty) {
-            places[k].v_rank = zf_cg_add(cg, places[k - 1].v_rank, v_begins);
-        } else {
-            LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i32, t->v_heads, zf_cg_add(cg, v_q64, zf_cg_i64(cg, k)));
-            places[k].v_rank = zf_cg_select(cg, v_set, zf_cg_load(cg, cg->ty_i32, v_at, 4), places[k - 1].v_rank);
-        }
-    }
-}
-
-static LLVMValueRef first_output(groups *t, LLVMValueRef v_row, uint32_t row, unsigned count) {
+static LLVMValueRef first_output(zf_simt_heads *t, LLVMValueRef v_row, uint32_t row, unsigned count) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_from = zf_cg_mul(cg, zf_cg_resize(cg, v_row, cg->ty_i32, false), zf_cg_i32(cg, row));
     return zf_cg_add(cg, v_from, zf_cg_mul(cg, t->lower->v_thread, zf_cg_i32(cg, count)));
 }
 
 // Rows of outputs that all exist and are wanted; the number of them is what v_length allows.
-static LLVMValueRef whole_rows(groups *t, uint32_t row, unsigned count) {
+static LLVMValueRef whole_rows(zf_simt_heads *t, uint32_t row, unsigned count) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, t->v_length, zf_cg_i32(cg, row), "");
-    v_rows = zf_cg_resize(cg, zf_cg_select(cg, t->tile->v_whole, v_rows, zf_cg_i32(cg, 0)), cg->ty_i64, false);
+    v_rows = zf_cg_resize(cg, zf_cg_select(cg, t->tree->tile->v_whole, v_rows, zf_cg_i32(cg, 0)), cg->ty_i64, false);
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_rows, "row");
     LLVMValueRef v_q = first_output(t, loop.v_i, row, count);
-    place places[16];
+    zf_simt_place places[16];
     zf_cg_value values[16];
-    find_places(t, v_q, count, places);
+    zf_simt_heads_find(t, v_q, count, places);
     zf_simt_neighbours neighbours = {.count = count};
     for (unsigned k = 0; k < count; k++) neighbours.v_ranks[k] = places[k].v_rank;
     zf_simt_neighbours_begin(lower, &neighbours);
     for (unsigned k = 0; k < count; k++) values[k] = output(t, &places[k], &neighbours, k);
     zf_simt_neighbours_end(lower, &neighbours);
-    zf_simt_store_vector(lower, values, count, zf_cg_add(cg, t->tile->v_lo, zf_cg_resize(cg, v_q, cg->ty_i64, false)));
+    zf_simt_store_vector(lower, values, count, zf_cg_add(cg, t->tree->tile->v_lo, zf_cg_resize(cg, v_q, cg->ty_i64, false)));
     zf_cg_loop_end(cg, &loop);
     zf_simt_unroll(cg, &loop, 4);
     return v_rows;
 }
 
 // The outputs behind them, one by one.
-static void cut_rows(groups *t, LLVMValueRef v_from, uint32_t row, unsigned count) {
+static void cut_rows(zf_simt_heads *t, LLVMValueRef v_from, uint32_t row, unsigned count) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
     bool is_bool = lower->type.kind == ZF_K_BOOL;
@@ -534,9 +66,9 @@ static void cut_rows(groups *t, LLVMValueRef v_from, uint32_t row, unsigned coun
     if (is_bool) v_exists = zf_cg_within(cg, v_exists, "bytes of a cut row"); // else each output is asked for, too
     zf_cg_cond_br(cg, v_exists, bb_some, loop.bb_next);
     zf_cg_enter(cg, bb_some);
-    LLVMValueRef v_index = zf_cg_add(cg, t->tile->v_lo, zf_cg_resize(cg, v_q, cg->ty_i64, false));
-    place places[16];
-    find_places(t, v_q, count, places);
+    LLVMValueRef v_index = zf_cg_add(cg, t->tree->tile->v_lo, zf_cg_resize(cg, v_q, cg->ty_i64, false));
+    zf_simt_place places[16];
+    zf_simt_heads_find(t, v_q, count, places);
     if (is_bool) LLVMBuildStore(cg->builder, LLVMConstNull(cg->ty_i8), v_byte);
     for (unsigned k = 0; k < count; k++) {
         LLVMBasicBlockRef bb_one = zf_cg_block(cg, "output"), bb_next = zf_cg_block(cg, "output_next");
@@ -565,51 +97,9 @@ static void cut_rows(groups *t, LLVMValueRef v_from, uint32_t row, unsigned coun
 
 // ---- The tile -------------------------------------------------------------------------------------------------
 
-void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
-    zf_cg *cg = lower->cg;
-    const zf_simt_ops *ops = cg->target->simt;
-    zf_simt_tile tile = zf_simt_tile_of(lower);
-    groups t = {.lower = lower, .shape = shape, .tile = &tile};
-    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
-    t.never_empty = zf_simt_never_empty(lower->plan, lower->kernel);
-    uint32_t words = lower->kernel->tile / 32, at = 0;
-    t.v_bits = ops->shared(cg, at, words * 4);
-    t.v_places = ops->shared(cg, at += words * 4, words * 4);
-    t.v_counts = ops->shared(cg, at += words * 4, words * 4);
-    t.v_sums = ops->shared(cg, at += words * 4, 256);
-    if (!t.never_empty) t.v_heads = ops->shared(cg, at + 256, lower->kernel->tile * 4);
-    t.v_bad = zf_cg_alloca(cg, cg->ty_i1, "bad");
-    LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), t.v_bad);
-    t.v_groups = zf_cg_resize(cg, zf_cg_eval_body(cg, &env.env, &env.env.inst->groups).v, cg->ty_i64, false);
-    cg->v_guard = NULL;
-    t.v_length = zf_cg_resize(cg, zf_cg_sub(cg, tile.v_hi, tile.v_lo), cg->ty_i32, false);
-    find_ends(&t);
-    clear_bits(&t);
-    LLVMValueRef v_total = mark_heads(&t); // meets at barriers before any mark: the bits are clear
-    // The sizes must make the tile: all threads know the same sum, and leave together.
-    LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntEQ, v_total, t.v_length);
-    LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
-    LLVMValueRef v_alone = zf_cg_icmp(cg, LLVMIntEQ, v_so_far, zf_cg_i32(cg, ZF_NO_FAILURE));
-    zf_lower_check(lower, zf_cg_and(cg, zf_cg_not(cg, v_fits), v_alone), (uint32_t)lower->kernel->end_check, "sum of the sizes");
-    LLVMBasicBlockRef bb_fits = zf_cg_block(cg, "fits"), bb_end = zf_cg_block(cg, "tile_end");
-    LLVMBasicBlockRef bb_count = zf_cg_block(cg, "count"), bb_outputs = zf_cg_block(cg, "outputs_begin");
-    zf_cg_cond_br(cg, zf_cg_within(cg, v_fits, "outputs that all have a group"), bb_fits, bb_end);
-    zf_cg_enter(cg, bb_fits);
-    zf_simt_barrier(lower, "heads are set");
-    zf_cg_br(cg, bb_count);
-    zf_cg_enter(cg, bb_outputs);
-    unsigned count = zf_simt_lane_count(lower->type);
-    uint32_t row = shape->threads * count;
-    LLVMValueRef v_rows = whole_rows(&t, row, count);
-    cut_rows(&t, v_rows, row, count);
-    zf_cg_br(cg, bb_end);
-    // What is counted follows from what the outputs asked for.
-    zf_cg_enter(cg, bb_count);
-    uint32_t last_warp = shape->threads / ZF_WARP - 1;
-    if (t.never_empty) count_before(&t, false, 0, t.v_counts);
-    if (!t.never_empty || t.uses_j) count_before(&t, true, last_warp, t.v_places);
-    zf_simt_barrier(lower, "heads are counted");
-    zf_cg_br(cg, bb_outputs);
-    zf_cg_enter(cg, bb_end);
-    zf_lower_report(lower, tile.v_lo);
+void zf_simt_groups_outputs(zf_simt_heads *t) {
+    unsigned count = zf_simt_lane_count(t->lower->type);
+    uint32_t row = t->shape->threads * count;
+    LLVMValueRef v_rows = whole_rows(t, row, count);
+    cut_rows(t, v_rows, row, count);
 }

@@ -31,8 +31,7 @@ static LLVMValueRef combine(zf_cg *cg, const zf_running *r, LLVMValueRef v_a, LL
     return zf_cg_reduce_combine(cg, r->reduce->op, r->type, v_a, v_b);
 }
 
-// What combines with anything to that.
-static LLVMValueRef identity(zf_cg *cg, const zf_running *r) {
+LLVMValueRef zf_simt_scan_identity(zf_cg *cg, const zf_running *r) {
     zf_reduce_op op = r->reduce->op;
     if (op != ZF_RED_MIN && op != ZF_RED_MAX) return zf_cg_reduce_empty(cg, op, r->type);
     zf_interval all = zf_interval_of_kind(r->type.kind);
@@ -272,7 +271,7 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
     for (uint32_t s = 0; s < lower->running_count; s++) {
         row_scan *scan = &r.scans[s];
         scan->running = &lower->runnings[s];
-        scan->v_identity = identity(cg, scan->running);
+        scan->v_identity = zf_simt_scan_identity(cg, scan->running);
         scan->v_acc = scan->running->v_acc;
         // Before the block's first element there is nothing, which of minima is no value.
         LLVMValueRef v_acc = scan->v_identity;

@@ -1,0 +1,53 @@
+// The groups of one expansion that a tile touches, and where they begin in it (their *heads*): what is found before elements are
+// made.
+#ifndef ZF_CODEGEN_SIMT_HEADS_H
+#define ZF_CODEGEN_SIMT_HEADS_H
+
+#include "codegen/simt.h"
+
+/// Indices and counts are i64 values, places in the tile i32.
+typedef struct zf_simt_heads {
+    zf_lower *lower;
+    const zf_simt_shape *shape;
+    struct zf_simt_tree *tree; ///< the kernel's other stages
+    const zf_step *step;
+    uint32_t node;
+    uint32_t tile;           ///< elements that a tile has at most: the sizes of the tables below
+    bool never_empty;        ///< groups have elements: their sizes' range says so
+    bool uses_j;             ///< a body asks for the place in the group
+    LLVMValueRef v_groups;   ///< of the block
+    LLVMValueRef v_g0, v_o0; ///< where the tile begins
+    LLVMValueRef v_end;      ///< behind the last group that the tile touches
+    LLVMValueRef v_o1;       ///< the offset that the file has for the tile's end
+    LLVMValueRef v_stop;     ///< elements of the last group that belong to this tile or those before it; 0: all
+    LLVMValueRef v_length;   ///< elements of the tile (i32)
+    LLVMValueRef v_bits;     ///< shared: a bit per element
+    LLVMValueRef v_counts;   ///< shared: heads before each word of bits
+    LLVMValueRef v_places;   ///< shared: the last head before each word
+    LLVMValueRef v_heads;    ///< shared: the group of each head, counted from g0; only where groups may be empty
+    LLVMValueRef v_sums;     ///< shared: of warps, two sets
+    LLVMValueRef v_bad;      ///< slot (i1): the states lie
+} zf_simt_heads;
+
+/// One element: its place in the tile, its group (counted from g0), and where that group's head is. i32.
+typedef struct zf_simt_place {
+    LLVMValueRef v_q, v_rank, v_head;
+} zf_simt_place;
+
+/// Bytes of shared memory that the tables of a tile take.
+uint32_t zf_simt_heads_bytes(uint32_t tile, bool never_empty);
+/// Sets the tables up from byte `at` of shared memory.
+void zf_simt_heads_tables(zf_simt_heads *t, uint32_t at);
+/// Reads the states at both ends. `v_pulled` (i1, or NULL: no): the element at which the tile ends is made, too, since its
+/// consumer ends inside the group that has it.
+void zf_simt_heads_ends(zf_simt_heads *t, LLVMValueRef v_pulled);
+void zf_simt_heads_clear(zf_simt_heads *t);
+/// Walks the tile's groups and marks their heads; the sum of their sizes, which all threads know (i32). Meets at barriers before
+/// any mark.
+LLVMValueRef zf_simt_heads_mark(zf_simt_heads *t);
+/// Counts what stands before each word, when all heads are marked.
+void zf_simt_heads_count(zf_simt_heads *t);
+/// The places of `count` elements from v_q on, which lie in one word of bits.
+void zf_simt_heads_find(zf_simt_heads *t, LLVMValueRef v_q, unsigned count, zf_simt_place *places);
+
+#endif

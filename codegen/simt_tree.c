@@ -1,0 +1,476 @@
+// Kernels of groups: a thread block (or, of several stages, a warp) makes a tile of outputs, however the groups lie.
+//
+// The file holds the state of every stage at both ends of the tile, so what each of them has in it is known beforehand. Stages
+// are worked on in the order of the plan's steps, those first whose elements others take: for each the heads of its groups are
+// marked (simt_heads.c), so that any of its elements can be found from then on; scans along groups leave their values in shared
+// memory. Then the outputs are made: each finds its group, what that pulls finds its own, and so on down the tree. Every stage
+// must make as many elements as its consumer takes, and end in the next state: that is what shows that no state lies.
+//
+// A tile with more elements under a scan than the shared memory has room for, or whose block ends before a stage does, is made by
+// one thread, as on the host.
+#include "codegen/simt_tree.h"
+
+#include "codegen/lower_scan.h"
+
+// ---- Which kernels --------------------------------------------------------------------------------------------
+
+static bool never_empty(const zf_plan *plan, uint32_t node) {
+    const zf_body *size = &plan->graph->nodes[node].inst->size;
+    return size->value != NULL && !size->returns_inside && size->value->range.lo >= 1;
+}
+
+static bool scans_along_level(const zf_step *step) {
+    return step->level > 0 && step->reduce->form == ZF_R_SCAN && !zf_kind_is_float(step->reduce->term->type.kind);
+}
+
+static uint32_t expansions_of(const zf_kernel *kernel) {
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < kernel->step_count; s++) count += kernel->steps[s].kind == ZF_STEP_EXPAND;
+    return count;
+}
+
+bool zf_simt_tree_fits(const zf_plan *plan, const zf_kernel *kernel, uint32_t *shared_bytes) {
+    uint32_t expansions = expansions_of(kernel), bytes = 0;
+    bool alone = expansions == 1 && kernel->step_count == 2 && kernel->domain == ZF_DOMAIN_GROUPS;
+    if (expansions == 0) return false;
+    for (uint32_t s = 0; s < kernel->step_count; s++) {
+        const zf_step *step = &kernel->steps[s];
+        if (step->kind == ZF_STEP_SCAN) {
+            if (!scans_along_level(step)) return false;
+            bytes += ZF_SIMT_ARRAY * zf_kind_size(step->reduce->term->type.kind);
+        }
+        if (step->kind == ZF_STEP_EXPAND) {
+            bool full = never_empty(plan, step->node);
+            if (!alone && !full) return false; // a tile may have any number of empty groups
+            bytes += zf_simt_heads_bytes(kernel->tile, full);
+        }
+        bytes = (bytes + 15) & ~15u;
+    }
+    *shared_bytes = bytes;
+    return true;
+}
+
+// ---- Levels ---------------------------------------------------------------------------------------------------
+
+static zf_simt_heads *stage_of(const zf_simt_tree *tree, uint32_t node) {
+    for (uint32_t s = 0; s < tree->stage_count; s++) {
+        if (tree->stages[s].node == node) return &tree->stages[s];
+    }
+    return NULL;
+}
+
+// The stage whose groups a level counts; NULL for the outputs.
+static zf_simt_heads *stage_above(const zf_simt_tree *tree, uint32_t level) {
+    for (uint32_t s = 0; level > 0 && s < tree->stage_count; s++) {
+        if (tree->stages[s].step->groups == level) return &tree->stages[s];
+    }
+    return NULL;
+}
+
+static LLVMValueRef level_first(const zf_simt_tree *tree, uint32_t level) {
+    const zf_simt_heads *above = stage_above(tree, level);
+    return above != NULL ? above->v_g0 : tree->tile->v_lo;
+}
+
+// Behind the last index of a level that the tile has.
+static LLVMValueRef level_end(const zf_simt_tree *tree, uint32_t level) {
+    const zf_simt_heads *above = stage_above(tree, level);
+    return above != NULL ? above->v_end : tree->tile->v_hi;
+}
+
+// Whether the last index of a level is made though the tile's end stands at it (i1); NULL for the outputs.
+static LLVMValueRef level_pulled(const zf_simt_tree *tree, uint32_t level) {
+    const zf_simt_heads *above = stage_above(tree, level);
+    if (above == NULL) return NULL;
+    return zf_cg_icmp(tree->lower->cg, LLVMIntNE, above->v_stop, zf_cg_i64(tree->lower->cg, 0));
+}
+
+// ---- Spots ----------------------------------------------------------------------------------------------------
+
+zf_simt_spot zf_simt_spot_of_group(const zf_simt_heads *stage, LLVMValueRef v_g) {
+    zf_cg *cg = stage->lower->cg;
+    LLVMValueRef v_local = zf_cg_resize(cg, zf_cg_sub(cg, v_g, stage->v_g0), cg->ty_i32, false);
+    return (zf_simt_spot){.tree = stage->tree, .v_g = v_local};
+}
+
+zf_simt_spot zf_simt_spot_along(const zf_simt_spot *spot, const zf_graph_edge *edge) {
+    return (zf_simt_spot){
+        .tree = spot->tree, .v_i = edge->access == ZF_ACCESS_ALIGNED_G ? spot->v_g : spot->v_i, .exact = spot->exact};
+}
+
+zf_cg_value zf_simt_tree_element(const zf_lower_env *env, const zf_graph_edge *edge, LLVMValueRef v_index, bool vouched) {
+    zf_lower *lower = env->lower;
+    zf_cg *cg = lower->cg;
+    zf_simt_heads *t = stage_of(env->spot->tree, (uint32_t)edge->producer);
+    zf_simt_spot spot = zf_simt_spot_along(env->spot, edge);
+    LLVMValueRef v_zero = zf_cg_i32(cg, 0), v_has = NULL;
+    if (!vouched || !spot.exact) { // what the tile does not have is made up from its first group
+        v_has = zf_cg_icmp(cg, LLVMIntULT, spot.v_i, t->v_length);
+        v_has = zf_cg_within(cg, v_has, "elements that a stage has in the tile");
+        spot.v_i = zf_cg_select(cg, v_has, spot.v_i, v_zero);
+        spot.exact = true;
+    }
+    zf_simt_place place;
+    zf_simt_heads_find(t, spot.v_i, 1, &place);
+    if (v_has != NULL) place.v_rank = zf_cg_select(cg, v_has, place.v_rank, v_zero);
+    spot.v_g = place.v_rank;
+    zf_lower_env child = zf_lower_env_make(lower, t->node);
+    child.v_counts = env->v_counts;
+    if (v_has != NULL) child.v_counts = env->v_counts == NULL ? v_has : zf_cg_and(cg, env->v_counts, v_has);
+    child.v_alive = env->v_alive;
+    child.v_i = v_index;
+    child.v_g = zf_cg_add(cg, t->v_g0, zf_cg_resize(cg, place.v_rank, cg->ty_i64, false));
+    LLVMValueRef v_in = zf_cg_resize(cg, zf_cg_sub(cg, spot.v_i, place.v_head), cg->ty_i64, false);
+    LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, place.v_rank, v_zero);
+    child.v_j = zf_cg_add(cg, v_in, zf_cg_select(cg, v_first, t->v_o0, zf_cg_i64(cg, 0)));
+    zf_simt_near near = {t->v_g0, place.v_rank, NULL, 0};
+    child.near = &near;
+    child.spot = &spot;
+    return zf_cg_eval_body(cg, &child.env, &child.env.inst->decode);
+}
+
+LLVMValueRef zf_simt_tree_scan(const zf_lower_env *env, const zf_running *running) {
+    zf_lower *lower = env->lower;
+    zf_cg *cg = lower->cg;
+    const zf_simt_tree *tree = env->spot->tree;
+    for (uint32_t k = 0; k < tree->array_count; k++) {
+        if (tree->arrays[k].running != running) continue;
+        LLVMValueRef v_local = running->along_groups ? env->spot->v_g : env->spot->v_i;
+        if (!env->spot->exact) { // any number: what is read must lie in the array
+            LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntULT, v_local, zf_cg_i32(cg, ZF_SIMT_ARRAY));
+            v_local = zf_cg_select(cg, zf_cg_within(cg, v_in, "values of a scan"), v_local, zf_cg_i32(cg, 0));
+        }
+        LLVMTypeRef ty = zf_cg_memory_type(cg, running->type);
+        LLVMValueRef v_at = zf_cg_at(cg, ty, tree->arrays[k].v_values, zf_cg_resize(cg, v_local, cg->ty_i64, false));
+        LLVMValueRef v = zf_cg_load(cg, ty, v_at, zf_kind_size(running->type.kind));
+        return running->type.kind == ZF_K_BOOL ? zf_cg_resize(cg, v, cg->ty_i1, false) : v;
+    }
+    return NULL;
+}
+
+// ---- Scans along groups ---------------------------------------------------------------------------------------
+
+static LLVMValueRef combine(zf_cg *cg, const zf_running *r, LLVMValueRef v_a, LLVMValueRef v_b) {
+    return zf_cg_reduce_combine(cg, r->reduce->op, r->type, v_a, v_b);
+}
+
+// What stands before each lane's term in the warp, and (in *v_all) all of them together.
+static LLVMValueRef before_lanes(zf_lower *lower, const zf_running *r, LLVMValueRef v_term, LLVMValueRef *v_all) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_lane = zf_simt_lane(lower), v_up = v_term;
+    for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
+        LLVMValueRef v_other = zf_simt_shuffle(lower, v_up, zf_simt_lane_before(lower, v_lane, step));
+        LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntUGE, v_lane, zf_cg_i32(cg, step));
+        v_has = zf_cg_holds(cg, ZF_SITE_MASK, v_has, "lanes that have one before them");
+        v_up = zf_cg_select(cg, v_has, combine(cg, r, v_other, v_up), v_up);
+    }
+    *v_all = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, ZF_WARP - 1));
+    LLVMValueRef v_before = zf_simt_shuffle(lower, v_up, zf_simt_lane_before(lower, v_lane, 1));
+    LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_lane, zf_cg_i32(cg, 0));
+    v_first = zf_cg_apart(cg, ZF_SITE_MASK, v_first, "the first lane");
+    return zf_cg_select(cg, v_first, zf_simt_scan_identity(cg, r), v_before);
+}
+
+// The term at a place of the level, where it is some element's.
+static LLVMValueRef term_at(zf_simt_tree *tree, const zf_running *r, LLVMValueRef v_first, LLVMValueRef v_local) {
+    zf_lower *lower = tree->lower;
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_index = zf_cg_add(cg, v_first, zf_cg_resize(cg, v_local, cg->ty_i64, false));
+    zf_lower_env env = zf_lower_env_make(lower, r->node);
+    zf_simt_spot spot = {.tree = tree, .exact = true};
+    zf_simt_near near = {v_first, v_local, NULL, 0};
+    env.spot = &spot;
+    env.near = &near;
+    if (r->along_groups) {
+        env.v_g = v_index;
+        spot.v_g = v_local;
+    } else {
+        env.v_i = v_index;
+        spot.v_i = v_local;
+    }
+    return zf_lower_scan_term(&env, r->reduce, v_index);
+}
+
+// Terms that are some element's: an exclusive scan has none for the last element of its node.
+static LLVMValueRef term_count(zf_simt_tree *tree, const zf_running *r) {
+    zf_lower *lower = tree->lower;
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_count =
+        r->along_groups ? stage_of(tree, r->node)->v_groups : zf_lower_count(lower, lower->graph->nodes[r->node].output);
+    if (r->reduce->inclusive) return v_count;
+    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_count, zf_cg_i64(cg, 0));
+    v_some = zf_cg_edge(cg, v_some, "the last term, which is no element's");
+    return zf_cg_sub(cg, v_count, zf_cg_resize(cg, v_some, cg->ty_i64, false));
+}
+
+static void fill_array(zf_simt_tree *tree, const zf_simt_array *array) {
+    zf_lower *lower = tree->lower;
+    zf_cg *cg = lower->cg;
+    zf_running *r = array->running;
+    LLVMTypeRef ty = zf_cg_type(cg, r->type), ty_memory = zf_cg_memory_type(cg, r->type);
+    LLVMValueRef v_identity = zf_simt_scan_identity(cg, r), v_first = level_first(tree, r->level);
+    LLVMValueRef v_number = zf_cg_resize(cg, zf_cg_sub(cg, level_end(tree, r->level), v_first), cg->ty_i32, false);
+    LLVMValueRef v_terms = zf_cg_umin(cg, level_end(tree, r->level), term_count(tree, r));
+    // Where the tile's state stands: at the last index, if that one was pulled.
+    LLVMValueRef v_pulled = zf_cg_resize(cg, level_pulled(tree, r->level), cg->ty_i32, false);
+    LLVMValueRef v_stand = zf_cg_sub(cg, v_number, v_pulled);
+    LLVMValueRef v_carry = r->v_acc, v_state = zf_cg_alloca(cg, ty, "state"), v_term = zf_cg_alloca(cg, ty, "term");
+    LLVMValueRef v_initial = zf_simt_seek(lower, (uint32_t)r->field, zf_cg_to_word(cg, r->type, v_identity));
+    LLVMBuildStore(cg->builder, zf_cg_from_word(cg, r->type, v_initial), v_carry);
+    LLVMBuildStore(cg->builder, zf_cg_from_word(cg, r->type, v_initial), v_state);
+    LLVMValueRef v_rows = zf_cg_resize(cg, zf_cg_add(cg, v_number, zf_cg_i32(cg, ZF_WARP - 1)), cg->ty_i64, false);
+    v_rows = LLVMBuildLShr(cg->builder, v_rows, zf_cg_i64(cg, 5), "");
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_rows, "scan_row");
+    LLVMValueRef v_row = LLVMBuildShl(cg->builder, zf_cg_resize(cg, loop.v_i, cg->ty_i32, false), zf_cg_i32(cg, 5), "");
+    LLVMValueRef v_local = zf_cg_add(cg, v_row, zf_simt_lane(lower));
+    LLVMValueRef v_index = zf_cg_add(cg, v_first, zf_cg_resize(cg, v_local, cg->ty_i64, false));
+    LLVMBasicBlockRef bb_term = zf_cg_block(cg, "term"), bb_combine = zf_cg_block(cg, "combine"),
+                      bb_store = zf_cg_block(cg, "scan_store"), bb_next = zf_cg_block(cg, "scan_next");
+    LLVMBuildStore(cg->builder, v_identity, v_term);
+    zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_index, v_terms), "terms of a scan along groups"), bb_term,
+                  bb_combine);
+    zf_cg_enter(cg, bb_term);
+    LLVMBuildStore(cg->builder, term_at(tree, r, v_first, v_local), v_term);
+    zf_cg_br(cg, bb_combine);
+    zf_cg_enter(cg, bb_combine);
+    LLVMValueRef v_own = LLVMBuildLoad2(cg->builder, ty, v_term, ""), v_all;
+    LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, ty, v_carry, "");
+    LLVMValueRef v_before = combine(cg, r, v_so_far, before_lanes(lower, r, v_own, &v_all));
+    LLVMBuildStore(cg->builder, combine(cg, r, v_so_far, v_all), v_carry);
+    // The state, where it stands in this row.
+    LLVMValueRef v_away = zf_cg_sub(cg, v_stand, v_row);
+    LLVMValueRef v_there = zf_simt_shuffle(lower, v_before, zf_cg_and(cg, v_away, zf_cg_i32(cg, ZF_WARP - 1)));
+    LLVMValueRef v_here = zf_cg_icmp(cg, LLVMIntULT, v_away, zf_cg_i32(cg, ZF_WARP));
+    LLVMBuildStore(cg->builder, zf_cg_select(cg, v_here, v_there, LLVMBuildLoad2(cg->builder, ty, v_state, "")), v_state);
+    LLVMValueRef v_value = r->reduce->inclusive ? combine(cg, r, v_before, v_own) : v_before;
+    bool empty_is_zero = r->reduce->op == ZF_RED_MIN || r->reduce->op == ZF_RED_MAX;
+    if (empty_is_zero && !r->reduce->inclusive) {
+        LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, v_index, zf_cg_i64(cg, 0));
+        v_value = zf_cg_select(cg, v_none, LLVMConstNull(ty), v_value);
+    }
+    zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_local, v_number), "values of a scan along groups"), bb_store,
+                  bb_next);
+    zf_cg_enter(cg, bb_store);
+    if (r->type.kind == ZF_K_BOOL) v_value = zf_cg_resize(cg, v_value, cg->ty_i8, false);
+    LLVMValueRef v_at = zf_cg_at(cg, ty_memory, array->v_values, zf_cg_resize(cg, v_local, cg->ty_i64, false));
+    zf_cg_store(cg, v_value, v_at, zf_kind_size(r->type.kind));
+    zf_cg_br(cg, bb_next);
+    zf_cg_enter(cg, bb_next);
+    zf_cg_loop_end(cg, &loop);
+    zf_simt_unroll(cg, &loop, 1);
+    // Behind all rows the state is what was carried.
+    LLVMValueRef v_last = LLVMBuildShl(cg->builder, zf_cg_resize(cg, v_rows, cg->ty_i32, false), zf_cg_i32(cg, 5), "");
+    LLVMValueRef v_end = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGE, v_stand, v_last),
+                                      LLVMBuildLoad2(cg->builder, ty, v_carry, ""), LLVMBuildLoad2(cg->builder, ty, v_state, ""));
+    LLVMValueRef v_word = zf_cg_to_word(cg, r->type, v_end);
+    LLVMValueRef v_next = zf_simt_seek_next(lower, (uint32_t)r->field, v_word);
+    LLVMValueRef v_so_bad = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
+    LLVMValueRef v_alone = zf_cg_icmp(cg, LLVMIntEQ, v_so_bad, zf_cg_i32(cg, ZF_NO_FAILURE));
+    LLVMValueRef v_differs = zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntNE, v_next, v_word), v_alone);
+    zf_lower_check(lower, v_differs, (uint32_t)lower->kernel->end_check, "seek state of the next tile");
+    zf_simt_barrier(lower, "values of a scan are written");
+}
+
+// ---- Stages ---------------------------------------------------------------------------------------------------
+
+static void open_stages(zf_simt_tree *tree) {
+    zf_lower *lower = tree->lower;
+    zf_cg *cg = lower->cg;
+    const zf_kernel *kernel = lower->kernel;
+    uint32_t at = 0;
+    LLVMValueRef v_bad = zf_cg_alloca(cg, cg->ty_i1, "bad");
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), v_bad);
+    tree->stages = ZF_NEW_ARRAY(cg->arena, zf_simt_heads, kernel->step_count);
+    tree->arrays = ZF_NEW_ARRAY(cg->arena, zf_simt_array, kernel->step_count);
+    for (uint32_t s = 0; s < kernel->step_count; s++) {
+        const zf_step *step = &kernel->steps[s];
+        if (step->kind == ZF_STEP_EXPAND) {
+            zf_simt_heads *t = &tree->stages[tree->stage_count++];
+            *t = (zf_simt_heads){.lower = lower, .shape = tree->shape, .tree = tree, .step = step, .node = step->node};
+            t->tile = kernel->tile;
+            t->never_empty = never_empty(lower->plan, step->node);
+            t->v_bad = v_bad;
+            zf_simt_heads_tables(t, at);
+            at += zf_simt_heads_bytes(t->tile, t->never_empty);
+            zf_lower_env env = zf_lower_env_make(lower, step->node);
+            t->v_groups = zf_cg_resize(cg, zf_cg_eval_body(cg, &env.env, &env.env.inst->groups).v, cg->ty_i64, false);
+            cg->v_guard = NULL;
+        } else if (step->kind == ZF_STEP_SCAN) {
+            zf_simt_array *array = &tree->arrays[tree->array_count++];
+            uint32_t bytes = ZF_SIMT_ARRAY * zf_kind_size(step->reduce->term->type.kind);
+            array->running = zf_lower_scan_find(lower, step->node, step->reduce);
+            array->v_values = cg->target->simt->shared(cg, at, bytes);
+            at += bytes;
+        }
+        at = (at + 15) & ~15u;
+    }
+}
+
+// Where every stage begins and ends, consumers first. *v_hard (i1): one thread must make the tile.
+static void find_stages(zf_simt_tree *tree, LLVMValueRef *v_hard) {
+    zf_lower *lower = tree->lower;
+    zf_cg *cg = lower->cg;
+    *v_hard = zf_cg_i1(cg, false);
+    LLVMValueRef v_next = zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, 1));
+    LLVMValueRef v_last = zf_cg_icmp(cg, LLVMIntUGE, v_next, lower->v_tiles);
+    for (uint32_t s = tree->stage_count; s-- > 0;) {
+        zf_simt_heads *t = &tree->stages[s];
+        zf_simt_heads_ends(t, level_pulled(tree, t->step->level));
+        bool is_root = t->node == lower->kernel->root;
+        LLVMValueRef v_from = level_first(tree, t->step->level), v_to = level_end(tree, t->step->level);
+        if (!is_root) { // its elements may be more, or fewer, than its consumer takes
+            LLVMValueRef v_count = zf_lower_count(lower, lower->graph->nodes[t->node].output);
+            *v_hard = zf_cg_or(cg, *v_hard, zf_cg_and(cg, v_last, zf_cg_icmp(cg, LLVMIntULT, v_to, v_count)));
+            v_from = zf_cg_umin(cg, v_from, v_count);
+            v_to = zf_cg_umin(cg, v_to, v_count);
+        }
+        t->v_length = zf_cg_resize(cg, zf_cg_sub(cg, v_to, v_from), cg->ty_i32, false);
+        if (tree->stage_count == 1 && tree->array_count == 0) continue;
+        for (uint32_t k = 0; k < tree->array_count; k++) {
+            if (tree->arrays[k].running->level != t->step->groups) continue;
+            LLVMValueRef v_number = zf_cg_sub(cg, t->v_end, t->v_g0);
+            *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, v_number, zf_cg_i64(cg, ZF_SIMT_ARRAY)));
+        }
+    }
+}
+
+// Marks the heads of a stage; goes on where its sizes make its elements, else to bb_end: all threads know the same sum.
+static void mark_stage(zf_simt_heads *t, LLVMBasicBlockRef bb_end) {
+    zf_lower *lower = t->lower;
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_total = zf_simt_heads_mark(t); // meets at barriers before any mark: the bits are clear
+    LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntEQ, v_total, t->v_length);
+    LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
+    LLVMValueRef v_alone = zf_cg_icmp(cg, LLVMIntEQ, v_so_far, zf_cg_i32(cg, ZF_NO_FAILURE));
+    zf_lower_check(lower, zf_cg_and(cg, zf_cg_not(cg, v_fits), v_alone), (uint32_t)lower->kernel->end_check, "sum of the sizes");
+    LLVMBasicBlockRef bb_fits = zf_cg_block(cg, "fits");
+    zf_cg_cond_br(cg, zf_cg_within(cg, v_fits, "outputs that all have a group"), bb_fits, bb_end);
+    zf_cg_enter(cg, bb_fits);
+    zf_simt_barrier(lower, "heads are set");
+}
+
+// ---- Outputs of a root of elements ----------------------------------------------------------------------------
+
+static void element_outputs(zf_simt_tree *tree) {
+    zf_lower *lower = tree->lower;
+    zf_cg *cg = lower->cg;
+    unsigned count = zf_simt_lane_count(lower->type);
+    uint32_t row = tree->shape->threads * count;
+    bool is_bool = lower->type.kind == ZF_K_BOOL;
+    LLVMValueRef v_size = zf_cg_sub(cg, tree->tile->v_hi, tree->tile->v_lo), v_row = zf_cg_i64(cg, row);
+    LLVMValueRef v_whole = LLVMBuildUDiv(cg->builder, v_size, v_row, "");
+    v_whole = zf_cg_select(cg, tree->tile->v_whole, v_whole, zf_cg_i64(cg, 0));
+    LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_size, zf_cg_i64(cg, row - 1)), v_row, "");
+    LLVMValueRef v_byte = is_bool ? zf_cg_alloca(cg, cg->ty_i8, "byte") : NULL;
+    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false), zf_cg_i64(cg, count));
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_whole, "row");
+    LLVMValueRef v_from = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, v_row), v_mine);
+    zf_simt_lanes lanes = zf_simt_lanes_begin(lower, zf_cg_add(cg, tree->tile->v_lo, v_from), count);
+    zf_cg_value values[16];
+    for (unsigned k = 0; k < count; k++) {
+        zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
+        zf_simt_spot spot = {.tree = tree, .exact = true};
+        spot.v_i = zf_cg_resize(cg, zf_cg_add(cg, v_from, zf_cg_i64(cg, k)), cg->ty_i32, false);
+        env.spot = &spot;
+        values[k] = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
+        cg->v_guard = NULL;
+    }
+    zf_simt_lanes_end(lower, &lanes);
+    zf_simt_store_vector(lower, values, count, zf_cg_add(cg, tree->tile->v_lo, v_from));
+    zf_cg_loop_end(cg, &loop);
+
+    // What is left, one by one.
+    zf_cg_loop_begin(cg, &loop, v_whole, v_rows, "row_cut");
+    v_from = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, v_row), v_mine);
+    if (is_bool) LLVMBuildStore(cg->builder, LLVMConstNull(cg->ty_i8), v_byte);
+    LLVMValueRef v_index = zf_cg_add(cg, tree->tile->v_lo, v_from);
+    for (unsigned k = 0; k < count; k++) {
+        LLVMBasicBlockRef bb_one = zf_cg_block(cg, "output"), bb_next = zf_cg_block(cg, "output_next");
+        LLVMValueRef v_q = zf_cg_add(cg, v_from, zf_cg_i64(cg, k));
+        LLVMValueRef v_exists = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_q, v_size), "elements of a cut row");
+        zf_cg_cond_br(cg, v_exists, bb_one, bb_next);
+        zf_cg_enter(cg, bb_one);
+        zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+        zf_simt_spot spot = {.tree = tree, .v_i = zf_cg_resize(cg, v_q, cg->ty_i32, false), .exact = true};
+        env.spot = &spot;
+        env.v_i = zf_cg_add(cg, v_index, zf_cg_i64(cg, k));
+        zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
+        cg->v_guard = NULL;
+        if (is_bool) {
+            LLVMValueRef v = LLVMBuildShl(cg->builder, zf_lower_memory_form(lower, value), LLVMConstInt(cg->ty_i8, k, 0), "");
+            LLVMBuildStore(cg->builder, zf_cg_or(cg, LLVMBuildLoad2(cg->builder, cg->ty_i8, v_byte, ""), v), v_byte);
+        } else {
+            zf_lower_store(lower, value, lower->v_sink, env.v_i);
+        }
+        zf_cg_br(cg, bb_next);
+        zf_cg_enter(cg, bb_next);
+    }
+    if (is_bool) {
+        LLVMBasicBlockRef bb_store = zf_cg_block(cg, "byte_store"), bb_done = zf_cg_block(cg, "byte_done");
+        LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_from, v_size);
+        zf_cg_cond_br(cg, zf_cg_within(cg, v_exists, "bytes of a cut row"), bb_store, bb_done);
+        zf_cg_enter(cg, bb_store);
+        LLVMValueRef v_at = LLVMBuildLShr(cg->builder, v_index, zf_cg_i64(cg, 3), "");
+        zf_cg_store(cg, LLVMBuildLoad2(cg->builder, cg->ty_i8, v_byte, ""), zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_at), 1);
+        zf_cg_br(cg, bb_done);
+        zf_cg_enter(cg, bb_done);
+    }
+    zf_cg_loop_end(cg, &loop);
+    zf_simt_unroll(cg, &loop, 1);
+}
+
+// ---- The tile -------------------------------------------------------------------------------------------------
+
+void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
+    zf_cg *cg = lower->cg;
+    zf_simt_tile tile = zf_simt_tile_of(lower);
+    zf_simt_tree tree = {.lower = lower, .shape = shape, .tile = &tile};
+    zf_lower_runnings_make(lower);
+    open_stages(&tree);
+    LLVMValueRef v_hard;
+    find_stages(&tree, &v_hard);
+    LLVMBasicBlockRef bb_end = zf_cg_block(cg, "tile_end");
+    if (lower->v_hard != NULL) {
+        LLVMBasicBlockRef bb_hard = zf_cg_block(cg, "hard"), bb_easy = zf_cg_block(cg, "easy");
+        zf_cg_cond_br(cg, v_hard, bb_hard, bb_easy);
+        zf_cg_enter(cg, bb_hard);
+        zf_simt_call_hard(lower);
+        zf_cg_br(cg, lower->bb_leave);
+        zf_cg_enter(cg, bb_easy);
+    }
+    for (uint32_t s = 0; s < tree.stage_count; s++) zf_simt_heads_clear(&tree.stages[s]);
+    zf_simt_heads *root = NULL;
+    uint32_t stages = 0, arrays = 0;
+    for (uint32_t s = 0; s < lower->kernel->step_count; s++) {
+        const zf_step *step = &lower->kernel->steps[s];
+        if (step->kind == ZF_STEP_SCAN) fill_array(&tree, &tree.arrays[arrays++]);
+        if (step->kind != ZF_STEP_EXPAND) continue;
+        zf_simt_heads *t = &tree.stages[stages++];
+        mark_stage(t, bb_end);
+        if (lower->kernel->domain == ZF_DOMAIN_GROUPS && t->node == lower->kernel->root) {
+            root = t; // the last one: what its outputs ask for is known when they were built
+            continue;
+        }
+        t->uses_j = true;
+        zf_simt_heads_count(t);
+        zf_simt_barrier(lower, "heads are counted");
+    }
+    if (root == NULL) {
+        element_outputs(&tree);
+    } else {
+        LLVMBasicBlockRef bb_count = zf_cg_block(cg, "count"), bb_outputs = zf_cg_block(cg, "outputs_begin");
+        zf_cg_br(cg, bb_count);
+        zf_cg_enter(cg, bb_outputs);
+        zf_simt_groups_outputs(root);
+        zf_cg_br(cg, bb_end);
+        zf_cg_enter(cg, bb_count);
+        zf_simt_heads_count(root);
+        zf_simt_barrier(lower, "heads are counted");
+        zf_cg_br(cg, bb_outputs);
+    }
+    if (root == NULL) zf_cg_br(cg, bb_end);
+    zf_cg_enter(cg, bb_end);
+    zf_lower_report(lower, tile.v_lo);
+}

@@ -1,0 +1,49 @@
+// Kernels of several ordered stages: what a tile of each of them looks like, while one element of the kernel is made.
+#ifndef ZF_CODEGEN_SIMT_TREE_H
+#define ZF_CODEGEN_SIMT_TREE_H
+
+#include "codegen/simt_heads.h"
+
+/// A scan along the groups of a stage, or along what is aligned with them: its values at all indices that the tile has there.
+typedef struct zf_simt_array {
+    zf_running *running;
+    LLVMValueRef v_values; ///< shared, ZF_SIMT_ARRAY of them
+} zf_simt_array;
+
+enum { ZF_SIMT_ARRAY = 512 };
+
+/// The stages of a kernel, in the order of its steps.
+typedef struct zf_simt_tree {
+    zf_lower *lower;
+    const zf_simt_shape *shape;
+    const zf_simt_tile *tile;
+    zf_simt_heads *stages;
+    uint32_t stage_count;
+    zf_simt_array *arrays;
+    uint32_t array_count;
+} zf_simt_tree;
+
+/// Where a body is evaluated: its index among those that the tile has along its elements, and its groups (i32).
+typedef struct zf_simt_spot {
+    zf_simt_tree *tree;
+    LLVMValueRef v_i, v_g;
+    bool exact; ///< the tile has that index; else it may be any number
+} zf_simt_spot;
+
+/// The spot of a stage's group.
+zf_simt_spot zf_simt_spot_of_group(const zf_simt_heads *stage, LLVMValueRef v_g);
+/// The element of a stage that is a step of the kernel, for the consumer that `env` is of; `v_index` its index in the block.
+/// `vouched`: a check has vouched for it.
+zf_cg_value zf_simt_tree_element(const zf_lower_env *env, const zf_graph_edge *edge, LLVMValueRef v_index, bool vouched);
+/// The value of a scan at the environment's index, from its array; NULL where it has none.
+LLVMValueRef zf_simt_tree_scan(const zf_lower_env *env, const zf_running *running);
+/// The spot of what is inlined along `edge`.
+zf_simt_spot zf_simt_spot_along(const zf_simt_spot *spot, const zf_graph_edge *edge);
+
+/// Whether a kernel can be made so, and the shared memory that a tile takes.
+bool zf_simt_tree_fits(const zf_plan *plan, const zf_kernel *kernel, uint32_t *shared_bytes);
+
+/// The outputs of a root of groups, whose heads are marked (simt_groups.c).
+void zf_simt_groups_outputs(zf_simt_heads *stage);
+
+#endif
