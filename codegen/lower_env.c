@@ -183,7 +183,7 @@ static zf_cg_value element(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LL
     if (vouched && env->strip != NULL && env->strip->walk != NULL && zf_lower_pulled(env, edge, access, &value)) return value;
     // Scans of a strip are made for all of it: what is fused has an element at every index there.
     bool in_strip = env->strip != NULL && env->strip->walk == NULL;
-    if (in_strip && zf_plan_is_fused(lower->plan, edge->index)) vouched = true;
+    if (in_strip && edge->decision == ZF_EDGE_FUSED) vouched = true;
     if (vouched) v_index = own_index(env);
     if (zf_lower_in_memory(lower, edge->index)) {
         bool is_bool = edge->type.kind == ZF_K_BOOL && !edge->type.nullable;

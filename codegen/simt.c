@@ -297,7 +297,8 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
         lower.v_hard = make_function(&lower, hard_name, v_none);
         LLVMSetLinkage(lower.v_hard, LLVMInternalLinkage);
         unsigned kind = LLVMGetEnumAttributeKindForName("noinline", 8);
-        LLVMAddAttributeAtIndex(lower.v_hard, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(cg->context, kind, 0));
+        LLVMAddAttributeAtIndex(lower.v_hard, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                LLVMCreateEnumAttribute(cg->context, kind, 0));
     }
     ops->kernel(cg, v_body, shape.threads, shape.registers);
     LLVMBasicBlockRef bb_first = open_function(&lower, v_body, name, &shape, v_args);

@@ -23,6 +23,12 @@ static bool scans_along_level(const zf_step *step) {
     return step->level > 0 && step->reduce->form == ZF_R_SCAN && !zf_kind_is_float(step->reduce->term->type.kind);
 }
 
+// Values of a scan that a tile has room for. Groups beneath groups are fewer.
+static uint32_t room_of(const zf_kernel *kernel, const zf_step *step) {
+    uint32_t part = step->level == 1 ? 4 : 8;
+    return kernel->tile / part;
+}
+
 static uint32_t expansions_of(const zf_kernel *kernel) {
     uint32_t count = 0;
     for (uint32_t s = 0; s < kernel->step_count; s++) count += kernel->steps[s].kind == ZF_STEP_EXPAND;
@@ -37,7 +43,7 @@ bool zf_simt_tree_fits(const zf_plan *plan, const zf_kernel *kernel, uint32_t *s
         const zf_step *step = &kernel->steps[s];
         if (step->kind == ZF_STEP_SCAN) {
             if (!scans_along_level(step)) return false;
-            bytes += ZF_SIMT_ARRAY * zf_kind_size(step->reduce->term->type.kind);
+            bytes += room_of(kernel, step) * zf_kind_size(step->reduce->term->type.kind);
         }
         if (step->kind == ZF_STEP_EXPAND) {
             bool full = never_empty(plan, step->node);
@@ -137,7 +143,7 @@ LLVMValueRef zf_simt_tree_scan(const zf_lower_env *env, const zf_running *runnin
         if (tree->arrays[k].running != running) continue;
         LLVMValueRef v_local = running->along_groups ? env->spot->v_g : env->spot->v_i;
         if (!env->spot->exact) { // any number: what is read must lie in the array
-            LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntULT, v_local, zf_cg_i32(cg, ZF_SIMT_ARRAY));
+            LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntULT, v_local, zf_cg_i32(cg, tree->arrays[k].room));
             v_local = zf_cg_select(cg, zf_cg_within(cg, v_in, "values of a scan"), v_local, zf_cg_i32(cg, 0));
         }
         LLVMTypeRef ty = zf_cg_memory_type(cg, running->type);
@@ -298,7 +304,8 @@ static void open_stages(zf_simt_tree *tree) {
             cg->v_guard = NULL;
         } else if (step->kind == ZF_STEP_SCAN) {
             zf_simt_array *array = &tree->arrays[tree->array_count++];
-            uint32_t bytes = ZF_SIMT_ARRAY * zf_kind_size(step->reduce->term->type.kind);
+            array->room = room_of(kernel, step);
+            uint32_t bytes = array->room * zf_kind_size(step->reduce->term->type.kind);
             array->running = zf_lower_scan_find(lower, step->node, step->reduce);
             array->v_values = cg->target->simt->shared(cg, at, bytes);
             at += bytes;
@@ -330,7 +337,7 @@ static void find_stages(zf_simt_tree *tree, LLVMValueRef *v_hard) {
         for (uint32_t k = 0; k < tree->array_count; k++) {
             if (tree->arrays[k].running->level != t->step->groups) continue;
             LLVMValueRef v_number = zf_cg_sub(cg, t->v_end, t->v_g0);
-            *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, v_number, zf_cg_i64(cg, ZF_SIMT_ARRAY)));
+            *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, v_number, zf_cg_i64(cg, tree->arrays[k].room)));
         }
     }
 }

@@ -7,10 +7,10 @@
 /// A scan along the groups of a stage, or along what is aligned with them: its values at all indices that the tile has there.
 typedef struct zf_simt_array {
     zf_running *running;
-    LLVMValueRef v_values; ///< shared, ZF_SIMT_ARRAY of them
+    LLVMValueRef v_values; ///< shared
+    uint32_t room;         ///< elements that it has room for
 } zf_simt_array;
 
-enum { ZF_SIMT_ARRAY = 512 };
 
 /// The stages of a kernel, in the order of its steps.
 typedef struct zf_simt_tree {

@@ -84,6 +84,7 @@ static const composition compositions[] = {
     {"rle_rle", "i32", "rle(values: bitpack, counts: rle(bitpack, bitpack))", 1},
     {"dictionary_delta", "i32", "dictionary(codes: delta(bitpack))", 1},
     {"delta_dictionary_delta", "i32", "delta(dictionary(codes: delta(bitpack)))", 1},
+    {"split_delta", "u8", "byte_stream_split(bytes: plain(values: delta))", 1},
     {"four_stages", "i64", "delta(zigzag(rle(delta_stride(bitpack, bitpack, bitpack), bitpack)))", 1},
     {"deep", "i64", OPEN_FOUR OPEN_FOUR OPEN_FOUR OPEN_FOUR "rle(rle(rle(rle" CLOSE_FOUR CLOSE_FOUR CLOSE_FOUR CLOSE_FOUR ")))",
      2},
