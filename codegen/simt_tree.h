@@ -11,7 +11,6 @@ typedef struct zf_simt_array {
     uint32_t room;         ///< elements that it has room for
 } zf_simt_array;
 
-
 /// The stages of a kernel, in the order of its steps.
 typedef struct zf_simt_tree {
     zf_lower *lower;
