@@ -21,7 +21,7 @@ static void note_bad(zf_simt_heads *t, LLVMValueRef v_bad) {
 
 // ---- Where the tile begins and ends ---------------------------------------------------------------------------
 
-void zf_simt_heads_ends(zf_simt_heads *t, LLVMValueRef v_pulled) {
+void zf_simt_heads_ends(zf_simt_heads *t, LLVMValueRef v_pulled, LLVMValueRef v_exists) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_zero = zf_cg_i64(cg, 0);
@@ -33,15 +33,18 @@ void zf_simt_heads_ends(zf_simt_heads *t, LLVMValueRef v_pulled) {
     t->v_o1 = zf_simt_seek_next(lower, field_o, v_zero);
     t->v_stop = t->v_o1;
     if (v_pulled != NULL) { // behind the last group there is none to pull
-        LLVMValueRef v_has = zf_cg_and(cg, v_pulled, zf_cg_icmp(cg, LLVMIntULT, v_g1, t->v_groups));
+        LLVMValueRef v_inner = zf_cg_icmp(cg, LLVMIntULT, v_g1, t->v_groups);
+        LLVMValueRef v_has = zf_cg_and(cg, v_pulled, v_inner);
+        LLVMValueRef v_lies = zf_cg_and(cg, zf_cg_and(cg, v_pulled, v_exists), zf_cg_not(cg, v_inner));
+        if (!zf_cg_site(cg, ZF_SITE_CHECK, "a pulled element in no group")) note_bad(t, v_lies);
         t->v_stop = zf_cg_add(cg, t->v_o1, zf_cg_resize(cg, v_has, cg->ty_i64, false));
     }
     LLVMValueRef v_inside = zf_cg_icmp(cg, LLVMIntNE, t->v_stop, v_zero);
     LLVMValueRef v_end = zf_cg_add(cg, v_g1, zf_cg_resize(cg, v_inside, cg->ty_i64, false));
     // g0 <= end <= groups; and g1 + 1 must not wrap
-    LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULE, v_end, t->v_groups),
+    LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntULE, v_end, t->v_groups),
                  v_whole = zf_cg_icmp(cg, LLVMIntULE, v_g1, t->v_groups);
-    LLVMValueRef v_ok = zf_cg_and(cg, v_whole, zf_cg_holds(cg, ZF_SITE_CHECK, v_exists, "groups that the tile touches"));
+    LLVMValueRef v_ok = zf_cg_and(cg, v_whole, zf_cg_holds(cg, ZF_SITE_CHECK, v_begun, "groups that the tile touches"));
     LLVMValueRef v_ordered = zf_cg_icmp(cg, LLVMIntULE, t->v_g0, v_end);
     v_ok = zf_cg_and(cg, v_ok, zf_cg_holds(cg, ZF_SITE_CHECK, v_ordered, "the tile's first group before its last"));
     if (t->tree->stage_count > 1) { // stages beneath have tables for no more groups than elements

@@ -39,8 +39,8 @@ uint32_t zf_simt_heads_bytes(uint32_t tile, bool never_empty);
 /// Sets the tables up from byte `at` of shared memory.
 void zf_simt_heads_tables(zf_simt_heads *t, uint32_t at);
 /// Reads the states at both ends. `v_pulled` (i1, or NULL: no): the element at which the tile ends is made, too, since its
-/// consumer ends inside the group that has it.
-void zf_simt_heads_ends(zf_simt_heads *t, LLVMValueRef v_pulled);
+/// consumer ends inside the group that has it; `v_exists` (i1): the stage has that element.
+void zf_simt_heads_ends(zf_simt_heads *t, LLVMValueRef v_pulled, LLVMValueRef v_exists);
 void zf_simt_heads_clear(zf_simt_heads *t);
 /// Walks the tile's groups and marks their heads; the sum of their sizes, which all threads know (i32). Meets at barriers before
 /// any mark.

@@ -323,9 +323,10 @@ static void find_stages(zf_simt_tree *tree, LLVMValueRef *v_hard) {
     LLVMValueRef v_last = zf_cg_icmp(cg, LLVMIntUGE, v_next, lower->v_tiles);
     for (uint32_t s = tree->stage_count; s-- > 0;) {
         zf_simt_heads *t = &tree->stages[s];
-        zf_simt_heads_ends(t, level_pulled(tree, t->step->level));
         bool is_root = t->node == lower->kernel->root;
         LLVMValueRef v_from = level_first(tree, t->step->level), v_to = level_end(tree, t->step->level);
+        LLVMValueRef v_elements = zf_lower_count(lower, lower->graph->nodes[t->node].output);
+        zf_simt_heads_ends(t, level_pulled(tree, t->step->level), zf_cg_icmp(cg, LLVMIntULE, v_to, v_elements));
         if (!is_root) { // its elements may be more, or fewer, than its consumer takes
             LLVMValueRef v_count = zf_lower_count(lower, lower->graph->nodes[t->node].output);
             *v_hard = zf_cg_or(cg, *v_hard, zf_cg_and(cg, v_last, zf_cg_icmp(cg, LLVMIntULT, v_to, v_count)));

@@ -111,7 +111,8 @@ static zf_status write_header(zf_writer *writer, zf_error *error) {
 zf_status zf_writer_create(const char *path, bool overwrite, const char *table, const char *unit, uint64_t rows,
                            const zf_writer_column *columns, size_t column_count, zf_writer **out, zf_error *error) {
     *out = NULL;
-    ZF_TRY(check_columns(table, unit, columns, column_count, error));
+    zf_status given = check_columns(table, unit, columns, column_count, error);
+    if (given != ZF_OK) return zf_fail_place(error, given, "%s", path);
     zf_writer *writer = calloc(1, sizeof *writer);
     if (writer == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container");
     pthread_mutex_init(&writer->lock, NULL);

@@ -36,7 +36,8 @@ static const char text[] = "algorithm pieces(src: u8[] per chunk, stop: u8[1] pe
 enum { ROWS = 250, RUN = 10 };
 
 static char path[64], source[80];
-static uint8_t rows[ROWS], made[ROWS];
+static uint8_t rows[ROWS];
+static _Alignas(64) uint8_t made[ROWS];
 static uint64_t src_at, stop_at, directory_at, tree_at;
 static zf_context *context;
 
