@@ -68,7 +68,7 @@ static bool lowered_node(planner *p, const zf_graph_node *node) {
     const char *name = inst->name;
     zf_diag *diag = NULL;
     bool chunks = inst->pattern == ZF_NON_PARALLEL;
-    if (chunks && strcmp(p->plan->target, "host") != 0) {
+    if (chunks && !on_host(p)) {
         diag = report(p, ZF_D_NOT_LOWERED, span, "`%s` is non_parallel, which target `%s` does not lower", name, p->plan->target);
         hint(p, diag,
              "non_parallel algorithms run on the CPU: name that device, or compose fully_parallel and group_parallel ones");
