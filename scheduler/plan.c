@@ -408,12 +408,6 @@ zf_plan *zf_plan_build(zf_arena *arena, const zf_graph *graph, const zf_plan_opt
     return zf_plan_add_checks(plan, p.sites, diags) ? plan : NULL;
 }
 
-bool zf_plan_is_fused(const zf_plan *plan, uint32_t edge) {
-    const zf_graph_edge *at = &plan->graph->edges[edge];
-    return edge != 0 && at->producer >= 0 && at->access != ZF_ACCESS_NONE && plan->edge_work[edge] < 0 &&
-           zf_keeps_state(plan->graph->nodes[at->producer].inst);
-}
-
 int32_t zf_plan_slot(const zf_plan *plan, zf_abi_slot_kind kind, uint32_t a, uint32_t b) {
     for (uint32_t s = 0; s < plan->slot_count; s++) {
         if (plan->slots[s].kind == kind && plan->slots[s].a == a && plan->slots[s].b == b) return (int32_t)s;

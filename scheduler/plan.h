@@ -134,8 +134,6 @@ void zf_plan_print(const zf_plan *plan, zf_text *out);
 zf_plan *zf_plan_read(zf_arena *arena, const zf_graph *graph, const char *text, zf_text *message);
 bool zf_plan_verify(const zf_plan *plan, zf_text *reason);
 
-/// True when an edge's producer keeps a state and runs as a step of its consumer's kernel.
-bool zf_plan_is_fused(const zf_plan *plan, uint32_t edge);
 /// Index of a descriptor word, or -1 when the plan has none of that kind.
 int32_t zf_plan_slot(const zf_plan *plan, zf_abi_slot_kind kind, uint32_t a, uint32_t b);
 /// Number of the check for this expression (or statement's span) of this node, or -1. A span without a source: the first of
