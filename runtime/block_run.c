@@ -162,6 +162,12 @@ void zf_copy_bits(uint8_t *to, uint64_t to_bit, const uint8_t *from, uint64_t fr
     }
 }
 
+void zf_place_bits(uint8_t *to, uint64_t to_bit, const uint8_t *from, uint64_t from_bit, uint64_t count) {
+    zf_copy_bits(to, to_bit, from, from_bit, count);
+    uint64_t last = to_bit + count;
+    if (last % 8 != 0) to[last / 8] &= (uint8_t)((1u << (last % 8)) - 1);
+}
+
 /// One kernel over a range of tiles, cut into batches for threads.
 typedef struct launch {
     const zf_abi_args *args;
@@ -211,14 +217,6 @@ typedef struct output {
     unsigned bits, validity_bit;
 } output;
 
-/// Moves the bits of rows low..high, which lie at `first_bit` of `from`, to where they belong. Those behind them in the last byte
-/// become 0.
-static void place_bits(uint8_t *to, uint64_t at, const uint8_t *from, uint64_t first_bit, uint64_t count) {
-    zf_copy_bits(to, at, from, first_bit, count);
-    uint64_t last = at + count;
-    if (last % 8 != 0) to[last / 8] &= (uint8_t)((1u << (last % 8)) - 1);
-}
-
 /// A tile of which only some rows are wanted: to the scratch, and from there.
 static uint64_t run_cut_tile(const zf_abi_args *shared, zf_abi_kernel_fn kernel, uint32_t tile, uint64_t t, const output *o) {
     zf_abi_args args = *shared;
@@ -234,13 +232,13 @@ static uint64_t run_cut_tile(const zf_abi_args *shared, zf_abi_kernel_fn kernel,
     uint64_t failure = launch_tiles(&args, kernel, t, t + 1, tile, 1);
     if (failure != ZF_ABI_NO_FAILURE) return failure;
     if (o->validity != NULL)
-        place_bits(o->validity, low - o->begin + o->validity_bit, o->scratch_validity, low - first, high - low);
+        zf_place_bits(o->validity, low - o->begin + o->validity_bit, o->scratch_validity, low - first, high - low);
     if (o->offsets != NULL) {
         const int64_t *offsets = (const int64_t *)(const void *)o->scratch + (low - first);
         if (low > first) o->offsets[low - o->begin] = offsets[0];
         memcpy(o->offsets + (low - o->begin) + 1, offsets + 1, (high - low) * sizeof *offsets);
     } else if (o->bits == 1) {
-        place_bits(o->out, low - o->begin, o->scratch, low - first, high - low);
+        zf_place_bits(o->out, low - o->begin, o->scratch, low - first, high - low);
     } else {
         uint64_t size = o->bits / 8;
         memcpy(o->out + (low - o->begin) * size, o->scratch + (low - first) * size, (high - low) * size);

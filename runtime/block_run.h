@@ -36,5 +36,7 @@ zf_status zf_seeks_fit(const zf_abi_plan *plan, const zf_block_view *view, bool 
 
 /// Copies `count` bits, least significant first, from bit `from_bit` of `from` to bit `to_bit` of `to`. Other bits stay.
 void zf_copy_bits(uint8_t *to, uint64_t to_bit, const uint8_t *from, uint64_t from_bit, uint64_t count);
+/// The same, and the bits behind them in their last byte become 0.
+void zf_place_bits(uint8_t *to, uint64_t to_bit, const uint8_t *from, uint64_t from_bit, uint64_t count);
 
 #endif

@@ -213,13 +213,6 @@ static zf_status check_buffers(const zf_decode_sizes *sizes, const zf_decode_buf
     return ZF_OK;
 }
 
-/// Row `begin` to bit 0; spare bits of the last byte become 0.
-static void shift_bitmap(const job *j, uint8_t *to, const uint8_t *from) {
-    uint64_t rows = j->selection.end - j->selection.begin;
-    zf_copy_bits(to, 0, from, j->lead, rows);
-    if (rows % 8 != 0) to[rows / 8] &= (uint8_t)((1u << (rows % 8)) - 1);
-}
-
 /// The bytes before those of row `begin`, which its tile made, go.
 static void cut_text(const job *j, uint8_t *values) {
     uint64_t rows = j->selection.end - j->selection.begin;
@@ -261,8 +254,9 @@ static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *err
         if (error != NULL) *error = changed;
     }
     if (status == ZF_OK && j->is_text) cut_text(j, buffers->values);
-    if (status == ZF_OK && j->shift != 0) shift_bitmap(j, buffers->values, j->out);
-    if (status == ZF_OK && j->lead != 0 && j->validity != NULL) shift_bitmap(j, buffers->validity, j->validity);
+    uint64_t rows = j->selection.end - j->selection.begin; // of bitmaps, row `begin` to bit 0
+    if (status == ZF_OK && j->shift != 0) zf_place_bits(buffers->values, 0, j->out, j->lead, rows);
+    if (status == ZF_OK && j->lead != 0 && j->validity != NULL) zf_place_bits(buffers->validity, 0, j->validity, j->lead, rows);
     j->stats.kernel_variants = j->book.kernel_variants;
     j->stats.compile_seconds = j->selection.plan_seconds + j->book.seconds;
     zf_code_book_free(&j->book);
