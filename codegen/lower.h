@@ -229,6 +229,19 @@ LLVMValueRef zf_lower_scan_state(zf_lower *lower, const zf_running *running, LLV
 
 // ---- Levels (lower_levels.c) ----
 
+/// Where a tile ends in a node's groups, as the file says, which is checked there: groups beyond are not this tile's. So no group
+/// is looked at by two tiles for nothing, whatever the file says. Where it says nothing (the last tile, a recording): behind all
+/// groups.
+typedef struct zf_lower_end {
+    LLVMValueRef v_last;   ///< the group in which it ends
+    LLVMValueRef v_end;    ///< behind those that it enters
+    LLVMValueRef v_inside; ///< i1: v_last is entered
+} zf_lower_end;
+/// The last group is entered where the tile ends inside it or, with `v_inside` (i1), where its first element is the one in which
+/// the consumer ends.
+zf_lower_end zf_lower_tile_end(zf_lower *lower, uint32_t field_g, uint32_t field_o, LLVMValueRef v_tile, LLVMValueRef v_groups,
+                               LLVMValueRef v_inside);
+
 /// A group algorithm whose elements are made one by one along a level. Slots:
 struct zf_expansion {
     uint32_t node, level, groups;  ///< the level of its elements, that of its groups
@@ -237,9 +250,7 @@ struct zf_expansion {
     LLVMValueRef v_groups;         ///<
     LLVMValueRef v_g, v_o, v_size; ///< where it stands
     LLVMValueRef v_loaded;         ///< i1: what group g pulls, and its size, are known
-    LLVMValueRef v_last, v_end;    ///< the group in which the tile must end, behind those that it enters; where nothing is known
-                                   ///< the number of groups
-    LLVMValueRef v_inside;         ///< i1: group v_last is entered
+    zf_lower_end end;              ///< where the tile must end (values)
     LLVMValueRef v_stored;         ///< the group in which the file says that the tile begins; UINT64_MAX: it says nothing
     LLVMValueRef v_value, v_valid; ///< the element: of a string where its bytes are
     LLVMValueRef v_length;         ///< of a string; else NULL

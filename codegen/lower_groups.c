@@ -366,31 +366,6 @@ static void walk_scanning(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
 
 // ---- Tiles ----------------------------------------------------------------------------------------------------
 
-// Groups beyond this one are not this tile's: the file says where it ends, which is checked there. So no group is looked at by
-// two tiles for nothing, whatever the file says. *v_inside: it ends inside that group (i1; true where nothing is said).
-static LLVMValueRef last_group(zf_lower *lower, const zf_lower_tiles *tiles, LLVMValueRef v_groups, LLVMValueRef *v_inside) {
-    zf_cg *cg = lower->cg;
-    LLVMValueRef v_slot = zf_cg_alloca(cg, cg->ty_i64, "last"), v_inside_slot = zf_cg_alloca(cg, cg->ty_i1, "inside");
-    set(cg, v_slot, v_groups);
-    LLVMBuildStore(cg->builder, zf_cg_i1(cg, true), v_inside_slot);
-    LLVMBasicBlockRef bb_look = zf_cg_block(cg, "look"), bb_known = zf_cg_block(cg, "last_known");
-    LLVMValueRef v_next = zf_cg_add(cg, tiles->v_tile, zf_cg_i64(cg, 1));
-    LLVMValueRef v_more = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, lower->v_tiles), "tiles that another follows");
-    zf_cg_cond_br(cg, zf_cg_and(cg, v_more, zf_cg_not(cg, zf_lower_is_recording(lower))), bb_look, bb_known);
-    zf_cg_enter(cg, bb_look);
-    LLVMValueRef v_g = zf_lower_seek_entry(lower, zf_lower_root_field(lower, ZF_SEEK_GROUP), tiles->v_tile);
-    LLVMValueRef v_o = zf_lower_seek_entry(lower, zf_lower_root_field(lower, ZF_SEEK_OFFSET), tiles->v_tile);
-    LLVMValueRef v_within = zf_cg_icmp(cg, LLVMIntNE, v_o, zf_cg_i64(cg, 0));
-    LLVMBuildStore(cg->builder, v_within, v_inside_slot);
-    v_g = zf_cg_umin(cg, v_g, v_groups);
-    LLVMValueRef v_behind = zf_cg_add(cg, v_g, zf_cg_resize(cg, v_within, cg->ty_i64, false));
-    set(cg, v_slot, zf_cg_clamp(cg, v_behind, v_groups, "groups that the tile touches"));
-    zf_cg_br(cg, bb_known);
-    zf_cg_enter(cg, bb_known);
-    *v_inside = LLVMBuildLoad2(cg->builder, cg->ty_i1, v_inside_slot, "");
-    return get(cg, v_slot);
-}
-
 static void check_end(zf_lower *lower, const visit *v) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_short = zf_cg_icmp(cg, LLVMIntNE, get(cg, v->at.v_pos), v->tiles->v_hi);
@@ -419,8 +394,8 @@ void zf_lower_groups(zf_lower *lower) {
     zf_lower_tiles_begin(lower, &tiles, lower->kernel->edge);
     zf_lower_seek(lower, field_g, zf_type_of(ZF_K_U64), tiles.v_tile, v_zero, at.v_g);
     zf_lower_seek(lower, field_o, zf_type_of(ZF_K_U64), tiles.v_tile, v_zero, at.v_o);
-    LLVMValueRef v_inside, v_end = last_group(lower, &tiles, v_groups, &v_inside);
-    zf_lower_levels_start(lower, tiles.v_tile, v_inside);
+    zf_lower_end end = zf_lower_tile_end(lower, field_g, field_o, tiles.v_tile, v_groups, zf_cg_i1(cg, false));
+    zf_lower_levels_start(lower, tiles.v_tile, end.v_inside);
     set(cg, at.v_pos, tiles.v_lo);
     sink to = {.v_at = lower->v_sink};
     if (is_bool) { // bits of neighbouring groups share bytes: a tile's go through memory
@@ -432,9 +407,9 @@ void zf_lower_groups(zf_lower *lower) {
     visit v = {
         .tiles = &tiles, .to = &to, .at = at, .v_groups = v_groups, .v_stored = v_stored, .bb_full = zf_cg_block(cg, "full")};
     if (lower->running_count > 0 || lower->expansion_count > 0 || lower->one_by_one)
-        walk_scanning(lower, &v, v_end);
+        walk_scanning(lower, &v, end.v_end);
     else
-        walk_strips(lower, &v, v_end);
+        walk_strips(lower, &v, end.v_end);
     zf_cg_br(cg, v.bb_full);
     zf_cg_enter(cg, v.bb_full);
     if (is_bool) zf_lower_store_tile_bits(lower, to.v_at, tiles.v_lo, tiles.v_hi);

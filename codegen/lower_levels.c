@@ -43,9 +43,6 @@ static void make_expansion(zf_lower *lower, const zf_step *step) {
     e->v_g = zf_cg_alloca(cg, cg->ty_i64, "g");
     e->v_o = zf_cg_alloca(cg, cg->ty_i64, "o");
     e->v_size = zf_cg_alloca(cg, cg->ty_i64, "size");
-    e->v_last = zf_cg_alloca(cg, cg->ty_i64, "last");
-    e->v_end = zf_cg_alloca(cg, cg->ty_i64, "end");
-    e->v_inside = zf_cg_alloca(cg, cg->ty_i1, "inside");
     e->v_stored = zf_cg_alloca(cg, cg->ty_i64, "stored");
     e->v_loaded = zf_cg_alloca(cg, cg->ty_i1, "loaded");
     zf_type type = type_of(lower, e);
@@ -131,46 +128,46 @@ static void clear_value(zf_lower *lower, const zf_expansion *e) {
 
 // ---- Starting -------------------------------------------------------------------------------------------------
 
-// What the file says of where the tile ends: the group, and whether that one is entered. It is where the tile ends inside it, or
-// where the element that the consumer ends in is its first.
-static void start_end(zf_lower *lower, const zf_expansion *e, LLVMValueRef v_tile, LLVMValueRef v_inside) {
+zf_lower_end zf_lower_tile_end(zf_lower *lower, uint32_t field_g, uint32_t field_o, LLVMValueRef v_tile, LLVMValueRef v_groups,
+                               LLVMValueRef v_inside) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_look = zf_cg_block(cg, "look"), bb_known = zf_cg_block(cg, "end_known");
-    set(cg, e->v_last, e->v_groups);
-    set(cg, e->v_end, e->v_groups);
-    LLVMBuildStore(cg->builder, zf_cg_i1(cg, true), e->v_inside);
     LLVMValueRef v_more = zf_cg_icmp(cg, LLVMIntULT, zf_cg_add(cg, v_tile, zf_cg_i64(cg, 1)), lower->v_tiles);
     v_more = zf_cg_within(cg, v_more, "tiles that another follows");
-    zf_cg_cond_br(cg, zf_cg_and(cg, v_more, zf_cg_not(cg, zf_lower_is_recording(lower))), bb_look, bb_known);
+    v_more = zf_cg_and(cg, v_more, zf_cg_not(cg, zf_lower_is_recording(lower)));
+    LLVMBasicBlockRef bb_before = zf_cg_here(cg);
+    zf_cg_cond_br(cg, v_more, bb_look, bb_known);
     zf_cg_enter(cg, bb_look);
-    LLVMValueRef v_g = zf_lower_seek_entry(lower, (uint32_t)e->field_g, v_tile);
-    LLVMValueRef v_o = zf_lower_seek_entry(lower, (uint32_t)e->field_o, v_tile);
+    LLVMValueRef v_g = zf_lower_seek_entry(lower, field_g, v_tile), v_o = zf_lower_seek_entry(lower, field_o, v_tile);
     v_inside = zf_cg_or(cg, v_inside, zf_cg_icmp(cg, LLVMIntNE, v_o, zf_cg_i64(cg, 0)));
-    LLVMBuildStore(cg->builder, v_inside, e->v_inside);
-    v_g = zf_cg_umin(cg, v_g, e->v_groups);
-    set(cg, e->v_last, v_g);
-    v_g = zf_cg_add(cg, v_g, zf_cg_resize(cg, v_inside, cg->ty_i64, false));
-    set(cg, e->v_end, zf_cg_clamp(cg, v_g, e->v_groups, "groups that the tile touches"));
+    LLVMValueRef v_last = zf_cg_umin(cg, v_g, v_groups);
+    LLVMValueRef v_end = zf_cg_add(cg, v_last, zf_cg_resize(cg, v_inside, cg->ty_i64, false));
+    v_end = zf_cg_clamp(cg, v_end, v_groups, "groups that the tile touches");
+    LLVMBasicBlockRef bb_said = zf_cg_here(cg);
     zf_cg_br(cg, bb_known);
     zf_cg_enter(cg, bb_known);
+    zf_lower_end end;
+    end.v_last = zf_cg_phi2(cg, cg->ty_i64, v_last, bb_said, v_groups, bb_before);
+    end.v_end = zf_cg_phi2(cg, cg->ty_i64, v_end, bb_said, v_groups, bb_before);
+    end.v_inside = zf_cg_phi2(cg, cg->ty_i1, v_inside, bb_said, zf_cg_i1(cg, true), bb_before);
+    return end;
 }
 
 // Whether the tile's last state stands at an element of this level that was made: the consumer ends inside its group.
 static LLVMValueRef ends_inside(zf_lower *lower, uint32_t level, LLVMValueRef v_root_inside) {
-    zf_cg *cg = lower->cg;
     for (uint32_t k = 0; k < lower->expansion_count; k++) {
         const zf_expansion *e = &lower->expansions[k];
-        if (e->groups == level) return LLVMBuildLoad2(cg->builder, cg->ty_i1, e->v_inside, "");
+        if (e->groups == level) return e->end.v_inside;
     }
-    return level > 0 ? v_root_inside : zf_cg_i1(cg, false);
+    return level > 0 ? v_root_inside : zf_cg_i1(lower->cg, false);
 }
 
-static void start_expansion(zf_lower *lower, const zf_expansion *e, LLVMValueRef v_tile, LLVMValueRef v_inside) {
+static void start_expansion(zf_lower *lower, zf_expansion *e, LLVMValueRef v_tile, LLVMValueRef v_inside) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_zero = zf_cg_i64(cg, 0);
     zf_lower_seek(lower, (uint32_t)e->field_g, zf_type_of(ZF_K_U64), v_tile, v_zero, e->v_g);
     zf_lower_seek(lower, (uint32_t)e->field_o, zf_type_of(ZF_K_U64), v_tile, v_zero, e->v_o);
-    start_end(lower, e, v_tile, v_inside);
+    e->end = zf_lower_tile_end(lower, (uint32_t)e->field_g, (uint32_t)e->field_o, v_tile, e->v_groups, v_inside);
     // A recording goes on in the group where the tile before ended.
     LLVMBasicBlockRef bb_anew = zf_cg_block(cg, "anew"), bb_started = zf_cg_block(cg, "started");
     LLVMValueRef v_goes_on = zf_cg_and(cg, zf_lower_is_recording(lower), zf_cg_icmp(cg, LLVMIntNE, v_tile, v_zero));
@@ -196,7 +193,7 @@ void zf_lower_levels_start(zf_lower *lower, LLVMValueRef v_tile, LLVMValueRef v_
             zf_lower_seek(lower, (uint32_t)r->field, r->type, v_tile, v_initial, r->v_acc);
     }
     for (uint32_t k = lower->expansion_count; k-- > 0;) { // consumers come last
-        const zf_expansion *e = &lower->expansions[k];
+        zf_expansion *e = &lower->expansions[k];
         start_expansion(lower, e, v_tile, ends_inside(lower, e->level, v_root_inside));
     }
 }
@@ -209,7 +206,7 @@ static void enter_group(zf_lower *lower, const zf_expansion *e) {
     zf_lower_level_settle(lower, e->groups);
     LLVMValueRef v_g = get(cg, e->v_g);
     set(cg, e->v_size, zf_cg_i64(cg, 0));
-    LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_g, get(cg, e->v_end));
+    LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_g, e->end.v_end);
     zf_cg_cond_br(cg, zf_cg_within(cg, v_exists, "groups that the tile touches"), bb_exists, bb_entered);
     zf_cg_enter(cg, bb_exists);
     zf_lower_level_values(lower, e->groups, v_g);
@@ -242,8 +239,8 @@ static void settle(zf_lower *lower, const zf_expansion *e) {
     LLVMValueRef v_g = get(cg, e->v_g), v_o = get(cg, e->v_o), v_size = get(cg, e->v_size);
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_o, v_size), bb_settled, bb_done);
     zf_cg_enter(cg, bb_done); // a group in which the tile is said to end has elements left
-    LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_g, get(cg, e->v_last));
-    LLVMValueRef v_entered = zf_cg_icmp(cg, LLVMIntULT, v_g, get(cg, e->v_end));
+    LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_g, e->end.v_last);
+    LLVMValueRef v_entered = zf_cg_icmp(cg, LLVMIntULT, v_g, e->end.v_end);
     zf_lower_check(lower, zf_cg_and(cg, v_entered, zf_cg_not(cg, v_goes_on)), (uint32_t)lower->kernel->end_check,
                    "the tile's end behind its group");
     zf_cg_cond_br(cg, v_goes_on, bb_leave, bb_settled);
