@@ -126,6 +126,8 @@ LLVMBasicBlockRef zf_lower_setup_begin(zf_lower *lower); ///< goes to the open f
 void zf_lower_setup_end(zf_lower *lower, LLVMBasicBlockRef bb_before);
 LLVMValueRef zf_lower_word(zf_lower *lower, zf_abi_slot_kind kind, uint32_t a, uint32_t b);
 LLVMValueRef zf_lower_count(zf_lower *lower, uint32_t edge);
+/// Chunks that a node's outputs are cut into (lower_chunks.c).
+LLVMValueRef zf_lower_chunk_count(zf_lower *lower, uint32_t node);
 /// The known value of a param: given by the codec, or a shaping one. False in the general form.
 bool zf_lower_param_known(const zf_lower *lower, uint32_t node, const zf_port *port, uint64_t *bits);
 

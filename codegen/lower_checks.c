@@ -158,22 +158,13 @@ static LLVMValueRef param_ok(zf_lower *lower, zf_lower_env *env, const zf_port *
     return v_ok;
 }
 
-/// Chunks that a node's outputs are cut into.
-static LLVMValueRef chunks_of(zf_lower *lower, const zf_lower_env *env) {
-    const zf_graph_node *node = &lower->graph->nodes[env->node];
-    LLVMValueRef v_size = zf_cg_i64(lower->cg, node->codec->chunk_size);
-    LLVMValueRef v_last =
-        zf_cg_add(lower->cg, zf_lower_count(lower, node->output), zf_cg_i64(lower->cg, node->codec->chunk_size - 1));
-    return LLVMBuildUDiv(lower->cg->builder, v_last, v_size, "");
-}
-
 static LLVMValueRef length_ok(zf_lower *lower, zf_lower_env *env, const zf_port *port) {
     zf_cg *cg = lower->cg;
     zf_cg_value length = zf_cg_eval_expr(cg, &env->env, NULL, port->length, NULL, 0);
     LLVMValueRef v_length = zf_cg_resize(cg, length.v, cg->ty_i64, zf_kind_is_signed(length.type.kind));
     if (!port->per_chunk) return zf_cg_icmp(cg, LLVMIntEQ, env->env.length(cg, &env->env, port), v_length);
     // So many for every chunk. A product of what edges can have does not wrap.
-    LLVMValueRef v_chunks = chunks_of(lower, env), v_zero = zf_cg_i64(cg, 0);
+    LLVMValueRef v_chunks = zf_lower_chunk_count(lower, env->node), v_zero = zf_cg_i64(cg, 0);
     LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntULE, v_length, zf_cg_i64(cg, UINT32_MAX));
     LLVMValueRef v_all = zf_cg_icmp(cg, LLVMIntEQ, env->env.length(cg, &env->env, port), zf_cg_mul(cg, v_length, v_chunks));
     v_fits = zf_cg_or(cg, v_fits, zf_cg_icmp(cg, LLVMIntEQ, v_chunks, v_zero));
@@ -199,7 +190,8 @@ static LLVMValueRef steps_ok(zf_lower *lower, zf_lower_env *env, const zf_steps 
     v_most = zf_cg_add(cg, v_most, zf_cg_i64(cg, ZF_STEPS_BLOCK));
     LLVMValueRef v_count = zf_lower_count(lower, lower->graph->nodes[env->node].output);
     const zf_inst *inst = env->env.inst;
-    if (inst->pattern == ZF_NON_PARALLEL && inst->lanes == 0) v_count = chunks_of(lower, env); // its body runs once a chunk
+    if (inst->pattern == ZF_NON_PARALLEL && inst->lanes == 0)
+        v_count = zf_lower_chunk_count(lower, env->node); // its body runs once a chunk
     LLVMValueRef v_elements = LLVMBuildUDiv(cg->builder, v_most, zf_cg_i64(cg, steps->decode), "");
     LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntULE, v_count, v_elements);
     if (!env->env.inst->groups.present) return v_ok;

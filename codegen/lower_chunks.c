@@ -258,6 +258,14 @@ static void make_slots(zf_chunk *chunk) {
     }
 }
 
+LLVMValueRef zf_lower_chunk_count(zf_lower *lower, uint32_t n) {
+    zf_cg *cg = lower->cg;
+    const zf_graph_node *node = &lower->graph->nodes[n];
+    uint64_t size = node->codec->chunk_size;
+    LLVMValueRef v_last = zf_cg_add(cg, zf_lower_count(lower, node->output), zf_cg_i64(cg, size - 1));
+    return LLVMBuildUDiv(cg->builder, v_last, zf_cg_i64(cg, size), "");
+}
+
 void zf_lower_chunks(zf_lower *lower) {
     zf_cg *cg = lower->cg;
     const zf_graph_node *node = &lower->graph->nodes[lower->kernel->root];
@@ -285,8 +293,7 @@ void zf_lower_chunks(zf_lower *lower) {
     zf_lower_tiles tiles;
     zf_lower_tiles_begin(lower, &tiles, lower->kernel->edge);
     if (chunk.v_byte != NULL) LLVMBuildStore(cg->builder, LLVMConstNull(cg->ty_i8), chunk.v_byte);
-    LLVMValueRef v_last = zf_cg_add(cg, tiles.v_count, zf_cg_i64(cg, size - 1));
-    LLVMValueRef v_chunks = LLVMBuildUDiv(cg->builder, v_last, zf_cg_i64(cg, size), "");
+    LLVMValueRef v_chunks = zf_lower_chunk_count(lower, node->index);
     LLVMValueRef v_each = zf_cg_i64(cg, lower->kernel->tile / size), v_from = zf_cg_mul(cg, tiles.v_tile, v_each);
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, v_from, zf_cg_umin(cg, zf_cg_add(cg, v_from, v_each), v_chunks), "chunk");
