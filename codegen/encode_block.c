@@ -21,6 +21,8 @@ static double cpu_seconds(void) {
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+static bool bit_at(const uint8_t *bitmap, uint64_t k) { return bitmap[k / 8] >> (k % 8) & 1; }
+
 // ---- Values as text -------------------------------------------------------------------------------------------
 
 static void word_text(zf_type type, uint64_t word, char *out, size_t size) {
@@ -41,12 +43,17 @@ static void word_text(zf_type type, uint64_t word, char *out, size_t size) {
     }
 }
 
+/// The string between two offsets, or what fits a message of it.
+static void string_text(const void *bytes, const int64_t offsets[2], char *out, size_t size) {
+    int64_t length = offsets[1] - offsets[0];
+    snprintf(out, size, "\"%.*s\"", length > 40 ? 40 : (int)length, (const char *)bytes + offsets[0]);
+}
+
 void zf_encode_value_text(const zf_encode_column *data, zf_type type, uint64_t row, char *out, size_t size) {
-    if (type.nullable && data->validity != NULL && (data->validity[row / 8] >> (row % 8) & 1) == 0) {
+    if (type.nullable && data->validity != NULL && !bit_at(data->validity, row)) {
         snprintf(out, size, "null");
     } else if (type.kind == ZF_K_STRING) {
-        int64_t length = data->offsets[row + 1] - data->offsets[row];
-        snprintf(out, size, "\"%.*s\"", length > 40 ? 40 : (int)length, (const char *)data->values + data->offsets[row]);
+        string_text(data->values, data->offsets + row, out, size);
     } else {
         uint64_t word = 0;
         unsigned bytes = zf_kind_size(type.kind);
@@ -92,7 +99,7 @@ static zf_status source_of(const zf_encode_job *job, uint64_t block, source *out
         if (out->validity == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block's validity");
         for (uint64_t k = 0; k < out->rows; k++) {
             uint64_t row = out->first + k;
-            out->validity[k] = data->validity == NULL || (data->validity[row / 8] >> (row % 8) & 1) != 0;
+            out->validity[k] = data->validity == NULL || bit_at(data->validity, row);
             if (out->validity[k] == 0 && type.kind == ZF_K_STRING)
                 out->characters -= (uint64_t)(data->offsets[row + 1] - data->offsets[row]); // which nobody delivers
         }
@@ -323,8 +330,6 @@ static zf_status run(running *r, const zf_block_view *view, uint32_t mode, uint6
     return status;
 }
 
-static bool bit_at(const uint8_t *bitmap, uint64_t k) { return bitmap[k / 8] >> (k % 8) & 1; }
-
 /// Whether row k came back. What the source has in a row without a value does not matter: it is delivered as 0.
 static bool text_equals(const running *r, uint64_t k) {
     const source *s = r->source;
@@ -363,27 +368,29 @@ static uint64_t first_difference(const running *r) {
     return k;
 }
 
+/// What row k came back as.
+static void decoded_text(const running *r, uint64_t k, char *out, size_t size) {
+    zf_type type = r->job->column->type;
+    if (type.nullable && !bit_at(r->validity, k)) {
+        snprintf(out, size, "null");
+    } else if (type.kind == ZF_K_STRING) {
+        string_text(r->out, r->offsets + k, out, size);
+    } else if (type.kind == ZF_K_BOOL) {
+        word_text(type, bit_at(r->out, k), out, size);
+    } else {
+        uint64_t word = 0;
+        unsigned bytes = zf_kind_size(type.kind);
+        memcpy(&word, r->out + k * bytes, bytes);
+        word_text(type, word, out, size);
+    }
+}
+
 static zf_status compare(const running *r, zf_error *error) {
     uint64_t row = first_difference(r);
     if (row == r->source->rows) return ZF_OK;
-    zf_type type = r->job->column->type;
     char given[64], got[64];
-    zf_encode_value_text(&r->job->data, type, r->source->first + row, given, sizeof given);
-    uint64_t word = 0;
-    if (type.kind == ZF_K_STRING)
-        word = 0;
-    else if (type.kind == ZF_K_BOOL)
-        word = r->out[row / 8] >> (row % 8) & 1;
-    else
-        memcpy(&word, r->out + row * zf_kind_size(type.kind), zf_kind_size(type.kind));
-    if (type.kind == ZF_K_STRING) {
-        int length = r->offsets[row + 1] - r->offsets[row] > 40 ? 40 : (int)(r->offsets[row + 1] - r->offsets[row]);
-        snprintf(got, sizeof got, "\"%.*s\"", length, (const char *)r->out + r->offsets[row]);
-    }
-    if (type.nullable && !bit_at(r->validity, row))
-        snprintf(got, sizeof got, "null");
-    else if (type.kind != ZF_K_STRING)
-        word_text(type, word, got, sizeof got);
+    zf_encode_value_text(&r->job->data, r->job->column->type, r->source->first + row, given, sizeof given);
+    decoded_text(r, row, got, sizeof got);
     zf_status status =
         zf_raise(error, ZF_E_DECODED_DIFFERS, "the encoded block decodes to another value: row %llu is %s, decoded %s",
                  (ull)(r->source->first + row), given, got);
