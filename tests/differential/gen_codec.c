@@ -130,28 +130,18 @@ static void one_codec(gen *g, zf_kind kind, unsigned depth) {
 
 // Any nest of std's that makes strings: at its leaves there is always `strings`, since no stream holds any.
 static void text_codec(gen *g, unsigned depth) {
+    static const struct {
+        const char *name, *numbers, *texts; // streams
+    } forms[] = {{"dictionary", "codes", "entries"}, {"rle", "counts", "values"}, {"plain", NULL, "values"}};
+    size_t count = sizeof forms / sizeof forms[0], form = depth == 0 ? count : gen_below(g, 5);
     bool first = true;
-    switch (depth == 0 ? 3 : gen_below(g, 5)) {
-    case 0:
-        PUT("dictionary");
-        argument(g, "codes", ZF_K_U32, false, depth, &first);
-        PUT("%sentries: ", first ? "(" : ", ");
+    if (form < count) {
+        PUT("%s", forms[form].name);
+        if (forms[form].numbers != NULL) argument(g, forms[form].numbers, ZF_K_U32, false, depth, &first);
+        PUT("%s%s: ", first ? "(" : ", ", forms[form].texts);
         text_codec(g, depth - 1);
         PUT(")");
         return;
-    case 1:
-        PUT("rle");
-        argument(g, "counts", ZF_K_U32, false, depth, &first);
-        PUT("%svalues: ", first ? "(" : ", ");
-        text_codec(g, depth - 1);
-        PUT(")");
-        return;
-    case 2:
-        PUT("plain(values: ");
-        text_codec(g, depth - 1);
-        PUT(")");
-        return;
-    default: break;
     }
     PUT("strings");
     argument(g, "lengths", ZF_K_U32, false, depth, &first);
