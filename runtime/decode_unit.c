@@ -29,8 +29,34 @@ static uint64_t load_entry(const uint8_t *at, unsigned width) {
     return value;
 }
 
+/// What an error says of a block: `kernel` NULL for all of it.
+static zf_failure failure_in(const zf_units *units, const zf_abi_plan *plan, const zf_abi_kernel *kernel,
+                             const zf_block_view *view, const char *where) {
+    return (zf_failure){.plan = plan,
+                        .kernel = kernel,
+                        .shape = view->shape,
+                        .first_row = view->first_row,
+                        .where = where,
+                        .file = zf_selection_file(&units->selection)};
+}
+
+/// A tile of a tree cannot end in its state: what its kernel would say, had it been launched.
+static zf_status report_state(const zf_units *units, const zf_abi_plan *plan, const zf_block_view *view, uint32_t tree,
+                              uint64_t tile, const char *where, zf_error *error) {
+    const char *path = view->shape->edges[plan->trees[tree].edge].path;
+    uint32_t check = 0, kernel = 0;
+    while (check < plan->check_count && (plan->checks[check].violation != 9 || strcmp(plan->checks[check].path, path) != 0))
+        check++;
+    while (kernel < plan->kernel_count && plan->kernels[kernel].tree != (int32_t)tree) kernel++;
+    if (check == plan->check_count || kernel == plan->kernel_count)
+        return zf_raise(error, ZF_E_INTERNAL, "the code's plan does not check the states of tree %u", tree);
+    zf_failure what = failure_in(units, plan, &plan->kernels[kernel], view, where);
+    return zf_report_failure(&what, tile * plan->trees[tree].interval << 16 | check, error);
+}
+
 /// Groups at tiles never decrease. Otherwise a small file could make every tile walk all groups.
-static zf_status check_groups(const zf_abi_plan *plan, const zf_block_view *view, const char *where, zf_error *error) {
+static zf_status check_groups(const zf_units *units, const zf_abi_plan *plan, const zf_block_view *view, const char *where,
+                              zf_error *error) {
     for (uint32_t t = 0; t < plan->tree_count; t++) {
         const zf_abi_tree *tree = &plan->trees[t];
         const zf_seek_view *seek = &view->seeks[t];
@@ -40,13 +66,7 @@ static zf_status check_groups(const zf_abi_plan *plan, const zf_block_view *view
             unsigned width = seek->widths[f];
             for (uint64_t e = 0; width > 0 && e < seek->entries; e++) {
                 uint64_t group = load_entry(view->base + seek->offsets[f] + e * width, width);
-                if (group < before) {
-                    zf_status status = zf_raise(error, ZF_E_V09, "V09: seek state `%s` goes back from %llu to %llu",
-                                                tree->fields[f].name, (ull)before, (ull)group);
-                    const char *path = view->shape->edges[tree->edge].path;
-                    return zf_fail_place(error, status, "%s, element %llu of %s", where, (ull)((e + 1) * tree->interval),
-                                         path[0] != 0 ? path : "the column");
-                }
+                if (group < before) return report_state(units, plan, view, t, e, where, error);
                 before = group;
             }
         }
@@ -61,11 +81,7 @@ static zf_status run_host_check(const zf_units *units, const zf_unit_block *bloc
     zf_abi_args args = {.base = view->base, .slots = block->words + ZF_SIMT_HEAD, .failure = &failure, .mode = ZF_ABI_DECODE};
     block->code->check(&args);
     if (failure == ZF_ABI_NO_FAILURE) return ZF_OK;
-    zf_failure what = {.plan = block->plan,
-                       .shape = view->shape,
-                       .first_row = view->first_row,
-                       .where = where,
-                       .file = zf_selection_file(&units->selection)};
+    zf_failure what = failure_in(units, block->plan, NULL, view, where);
     return zf_report_failure(&what, failure, error);
 }
 
@@ -113,7 +129,7 @@ static zf_status check_view(zf_units *units, zf_unit_block *block, const zf_bloc
     if (block->code == NULL) ZF_TRY(zf_code_book_find(&units->book, provider, block->plan, view, &block->code, error));
     ZF_TRY(describe(units, block, view, error));
     ZF_TRY(run_host_check(units, block, view, where, error));
-    return check_groups(block->plan, view, where, error);
+    return check_groups(units, block->plan, view, where, error);
 }
 
 static zf_status check_block(zf_units *units, uint64_t index, zf_error *error) {

@@ -319,6 +319,7 @@ STEPS = (
     ("sizes", gpu_program("gpu_sizes", (), ("--sizes", "few"))),
     ("sizes_general", gpu_program("gpu_sizes", ("--general", 1), ("--general", 1, "--sizes", "few"))),
     ("mutated", gpu_program("gpu_mutated", ("--count", 2000), ("--count", 2000))),
+    ("states", gpu_program("gpu_states", (), ())),
     ("streams", gpu_program("gpu_streams", ("--rounds", 50, "--rows", 500000, "--plug", 256 << 20), ("--rounds", 4, "--rows", 140000))),
     ("differential", differential),
     ("differential_kernels", unit("differential_kernels")),
