@@ -27,6 +27,7 @@ static const char *const directories[] = {
     "dsl/std",
     "examples/tpch",
     "examples/custom_codec",
+    "examples/published",
     "examples/hello",
     "tests/hostile",
     "tests/interp",
