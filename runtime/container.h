@@ -134,6 +134,7 @@ typedef struct zf_block_view {
     zf_stream_view *streams;
     zf_seek_view *seeks;
     void *memory;
+    const char *refused; ///< of a block that broke a rule: the path of the stream, param or edge in question; NULL: of none
 } zf_block_view;
 
 /// Checks a block in memory (mapped, or just laid out). `place` names it in errors: "lines.zfd: column a, block 3".

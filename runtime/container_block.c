@@ -14,6 +14,7 @@ typedef struct check {
     const zf_shape *shape;
     const char *place;
     zf_error *error;
+    const char *subject; ///< path of what is looked at, where that is in the codec
 } check;
 
 #define REFUSE(c, code, ...) zf_fail_place((c)->error, zf_raise((c)->error, code, __VA_ARGS__), "%s", (c)->place)
@@ -61,6 +62,7 @@ static zf_status check_fixed(check *c, const uint8_t *header, uint64_t size, zf_
         return REFUSE_AT(c, ZF_E_BLOCK_HEADER, 24, "%llu rows are more than a block may have", (ull)out->rows);
     }
     if (!plain_bytes_fit(&shape->edges[0], out->rows, out->plain_bytes)) {
+        c->subject = "";
         return REFUSE_AT(c, ZF_E_V23, 32, "V23: %llu plain bytes for %llu rows of %s", (ull)out->plain_bytes, (ull)out->rows,
                          zf_element_name(shape->edges[0].type));
     }
@@ -70,11 +72,13 @@ static zf_status check_fixed(check *c, const uint8_t *header, uint64_t size, zf_
 static zf_status check_numbers(check *c, const zf_block_view *view) {
     const zf_shape *shape = c->shape;
     for (uint32_t p = 0; p < shape->param_count; p++) {
+        c->subject = shape->params[p].path;
         if (!zf_element_holds(shape->params[p].type, view->params[p])) {
             return REFUSE(c, ZF_E_V20, "V20: param `%s` is %#llx, which no %s can be", shape->params[p].path,
                           (ull)view->params[p], zf_element_name(shape->params[p].type));
         }
     }
+    c->subject = "";
     if (view->counts[0] != view->rows) {
         return REFUSE(c, ZF_E_V23, "V23: %llu elements for %llu rows", (ull)view->counts[0], (ull)view->rows);
     }
@@ -84,11 +88,13 @@ static zf_status check_numbers(check *c, const zf_block_view *view) {
                          (ull)view->plain_bytes, (ull)view->rows);
     }
     for (uint32_t e = 0; e < shape->edge_count; e++) {
+        c->subject = shape->edges[e].path;
         if (view->counts[e] > ZF_EDGE_ELEMENTS_MOST) {
             return REFUSE(c, ZF_E_V25, "V25: %llu elements on edge `%s` are more than 2^32", (ull)view->counts[e],
                           shape->edges[e].path);
         }
     }
+    c->subject = NULL;
     return ZF_OK;
 }
 
@@ -97,6 +103,7 @@ static zf_status check_streams(check *c, const uint8_t *rows, uint64_t size, zf_
     for (uint32_t e = 0; e < shape->edge_count; e++) {
         const zf_shape_edge *edge = &shape->edges[e];
         if (edge->stored < 0) continue;
+        c->subject = edge->path;
         const uint8_t *row = rows + ZF_BLOCK_STREAM_BYTES * (size_t)edge->stored;
         zf_stream_view *stream = &view->streams[edge->stored];
         *stream = (zf_stream_view){zf_load64(row), zf_load64(row + 8), zf_load64(row + 16)};
@@ -114,6 +121,7 @@ static zf_status check_streams(check *c, const uint8_t *rows, uint64_t size, zf_
                           (ull)bytes, (ull)stream->offset);
         }
     }
+    c->subject = NULL;
     return ZF_OK;
 }
 
@@ -127,6 +135,7 @@ static zf_status check_directory(check *c, const zf_block_view *view, uint32_t t
     const zf_seek_view *seek = &view->seeks[t];
     uint64_t before = 0, count = view->counts[field->edge], width = seek->widths[f];
     const uint8_t *at = view->base + seek->offsets[f];
+    c->subject = c->shape->edges[field->edge].path;
     for (uint64_t e = 0; width > 0 && e < seek->entries; e++, at += width) {
         uint64_t start = 0;
         memcpy(&start, at, width); // little-endian
@@ -147,6 +156,7 @@ static zf_status check_seeks(check *c, const uint8_t *trees, const uint8_t *fiel
     for (uint32_t t = 0; t < shape->tree_count; t++, trees += ZF_BLOCK_TREE_BYTES) {
         const zf_shape_tree *tree = &shape->trees[t];
         zf_seek_view *seek = &view->seeks[t];
+        c->subject = shape->edges[tree->edge].path;
         uint32_t interval = zf_load32(trees) & ~ZF_FORMAT_DIRECTORY;
         bool directory = (zf_load32(trees) & ZF_FORMAT_DIRECTORY) != 0;
         *seek = (zf_seek_view){interval, zf_load64(trees + 8), zf_load64(trees + 16), offsets, widths};
@@ -185,13 +195,14 @@ static zf_status check_seeks(check *c, const uint8_t *trees, const uint8_t *fiel
             if (directory) ZF_TRY(check_directory(c, view, t, f));
         }
     }
+    c->subject = NULL;
     return ZF_OK;
 }
 
 zf_status zf_block_check(const zf_shape *shape, const void *bytes, uint64_t size, bool checksum, const char *place,
                          zf_block_view *out, zf_error *error) {
     *out = (zf_block_view){.base = bytes, .bytes = size, .shape = shape};
-    check c = {shape, place, error};
+    check c = {shape, place, error, NULL};
     const char *fault = zf_shape_fault(shape);
     if (fault != NULL) return REFUSE(&c, ZF_E_INTERNAL, "the shape of a block has %s", fault);
     if ((uintptr_t)bytes % ZF_FORMAT_ALIGNMENT != 0) return REFUSE(&c, ZF_E_INTERNAL, "a block that is not aligned to 256");
@@ -237,7 +248,10 @@ zf_status zf_block_check(const zf_shape *shape, const void *bytes, uint64_t size
     if (status == ZF_OK && (!zf_placing_size(&placing, &placed) || placed != size)) {
         status = REFUSE(&c, ZF_E_BLOCK_HEADER, "the parts of the block fill %llu of its %llu bytes", (ull)placed, (ull)size);
     }
-    if (status != ZF_OK) zf_block_view_free(out);
+    if (status != ZF_OK) {
+        zf_block_view_free(out);
+        out->refused = c.subject;
+    }
     return status;
 }
 

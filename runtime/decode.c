@@ -174,8 +174,7 @@ static void decode_block(void *user, uint64_t index, unsigned worker) {
     zf_error error;
     zf_block_view view;
     zf_selection_where(&j->selection, block, where);
-    zf_status status =
-        zf_container_block(j->selection.container, j->selection.column_number, block, j->selection.checksums, &view, &error);
+    zf_status status = zf_selection_block(&j->selection, block, &view, &error);
     if (status == ZF_OK) {
         status = run_block(j, block, worker, &view, where, &error);
         zf_block_view_free(&view);

@@ -29,29 +29,13 @@ static uint64_t load_entry(const uint8_t *at, unsigned width) {
     return value;
 }
 
-/// What an error says of a block: `kernel` NULL for all of it.
-static zf_failure failure_in(const zf_units *units, const zf_abi_plan *plan, const zf_abi_kernel *kernel,
-                             const zf_block_view *view, const char *where) {
+/// What an error says of a block.
+static zf_failure failure_of(const zf_units *units, const zf_abi_plan *plan, const zf_block_view *view, const char *where) {
     return (zf_failure){.plan = plan,
-                        .kernel = kernel,
                         .shape = view->shape,
                         .first_row = view->first_row,
                         .where = where,
                         .file = zf_selection_file(&units->selection)};
-}
-
-/// A tile of a tree cannot end in its state: what its kernel would say, had it been launched.
-static zf_status report_state(const zf_units *units, const zf_abi_plan *plan, const zf_block_view *view, uint32_t tree,
-                              uint64_t tile, const char *where, zf_error *error) {
-    const char *path = view->shape->edges[plan->trees[tree].edge].path;
-    uint32_t check = 0, kernel = 0;
-    while (check < plan->check_count && (plan->checks[check].violation != 9 || strcmp(plan->checks[check].path, path) != 0))
-        check++;
-    while (kernel < plan->kernel_count && plan->kernels[kernel].tree != (int32_t)tree) kernel++;
-    if (check == plan->check_count || kernel == plan->kernel_count)
-        return zf_raise(error, ZF_E_INTERNAL, "the code's plan does not check the states of tree %u", tree);
-    zf_failure what = failure_in(units, plan, &plan->kernels[kernel], view, where);
-    return zf_report_failure(&what, tile * plan->trees[tree].interval << 16 | check, error);
 }
 
 /// Groups at tiles never decrease. Otherwise a small file could make every tile walk all groups.
@@ -66,7 +50,10 @@ static zf_status check_groups(const zf_units *units, const zf_abi_plan *plan, co
             unsigned width = seek->widths[f];
             for (uint64_t e = 0; width > 0 && e < seek->entries; e++) {
                 uint64_t group = load_entry(view->base + seek->offsets[f] + e * width, width);
-                if (group < before) return report_state(units, plan, view, t, e, where, error);
+                if (group < before) {
+                    zf_failure what = failure_of(units, plan, view, where);
+                    return zf_report_state(&what, t, e, error);
+                }
                 before = group;
             }
         }
@@ -81,7 +68,7 @@ static zf_status run_host_check(const zf_units *units, const zf_unit_block *bloc
     zf_abi_args args = {.base = view->base, .slots = block->words + ZF_SIMT_HEAD, .failure = &failure, .mode = ZF_ABI_DECODE};
     block->code->check(&args);
     if (failure == ZF_ABI_NO_FAILURE) return ZF_OK;
-    zf_failure what = failure_in(units, block->plan, NULL, view, where);
+    zf_failure what = failure_of(units, block->plan, view, where);
     return zf_report_failure(&what, failure, error);
 }
 
@@ -138,7 +125,7 @@ static zf_status check_block(zf_units *units, uint64_t index, zf_error *error) {
     char where[ZF_WHERE_BYTES];
     zf_block_view view;
     zf_selection_where(s, number, where);
-    ZF_TRY(zf_container_block(s->container, s->column_number, number, s->checksums, &view, error));
+    ZF_TRY(zf_selection_block(s, number, &view, error));
     uint32_t shape = s->column->blocks[number].shape;
     units->blocks[index].plan = s->plans[shape];
     zf_status status = check_view(units, &units->blocks[index], &view, &s->providers[shape], where, error);

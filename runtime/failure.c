@@ -2,6 +2,7 @@
 #include "runtime/failure.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "runtime/error_codes.h"
 
@@ -16,6 +17,12 @@ static const char *subject_of(zf_error_code code) {
     return "";
 }
 
+static const char *path_of(const zf_abi_check *check) { return check->path[0] != 0 ? check->path : "the column's codec"; }
+
+static const char *file_of(const zf_failure *what, const zf_abi_check *check) {
+    return check->file[0] != 0 ? check->file : what->file != NULL ? what->file : "the codec";
+}
+
 zf_status zf_report_failure(const zf_failure *what, uint64_t failure, zf_error *error) {
     uint64_t position = failure >> 16, number = failure & 0xffff;
     if (number >= what->plan->check_count) {
@@ -25,7 +32,6 @@ zf_status zf_report_failure(const zf_failure *what, uint64_t failure, zf_error *
     zf_error_code code = zf_violation_code(check->violation);
     zf_status status = zf_raise(error, code, "V%02u: %s: %s", check->violation, subject_of(code), check->text);
     char where[96];
-    const char *path = check->path[0] != 0 ? check->path : "the column's codec";
     if (what->kernel == NULL) {
         snprintf(where, sizeof where, "the whole block");
     } else if (what->kernel->edge == 0) {
@@ -33,7 +39,45 @@ zf_status zf_report_failure(const zf_failure *what, uint64_t failure, zf_error *
     } else {
         snprintf(where, sizeof where, "element %llu of %.48s", (ull)position, what->shape->edges[what->kernel->edge].path);
     }
-    const char *file = check->file[0] != 0 ? check->file : what->file != NULL ? what->file : "the codec";
-    return zf_fail_place(error, status, "%s, %s, %s (%s), %s:%u:%u", what->where, where, path, check->algorithm, file,
-                         check->line, check->column);
+    return zf_fail_place(error, status, "%s, %s, %s (%s), %s:%u:%u", what->where, where, path_of(check), check->algorithm,
+                         file_of(what, check), check->line, check->column);
+}
+
+zf_status zf_report_state(const zf_failure *what, uint32_t tree, uint64_t tile, zf_error *error) {
+    const zf_abi_plan *plan = what->plan;
+    const char *path = what->shape->edges[plan->trees[tree].edge].path;
+    uint32_t check = 0, kernel = 0;
+    while (check < plan->check_count && (plan->checks[check].violation != 9 || strcmp(plan->checks[check].path, path) != 0))
+        check++;
+    while (kernel < plan->kernel_count && plan->kernels[kernel].tree != (int32_t)tree) kernel++;
+    if (check == plan->check_count || kernel == plan->kernel_count) {
+        return zf_raise(error, ZF_E_INTERNAL, "the code's plan does not check the states of tree %u", tree);
+    }
+    zf_failure in_kernel = *what;
+    in_kernel.kernel = &plan->kernels[kernel];
+    return zf_report_failure(&in_kernel, tile * plan->trees[tree].interval << 16 | check, error);
+}
+
+/// The check of the node that reads `name`, best one that names it; NULL: the node has none.
+static const zf_abi_check *reader_of(const zf_abi_plan *plan, const char *node, size_t length, const char *name) {
+    const zf_abi_check *found = NULL;
+    for (uint32_t k = 0; k < plan->check_count; k++) {
+        const zf_abi_check *check = &plan->checks[k];
+        if (strlen(check->path) != length || memcmp(check->path, node, length) != 0) continue;
+        const char *last = strrchr(check->text, ' ');
+        if (strcmp(last != NULL ? last + 1 : check->text, name) == 0) return check;
+        if (found == NULL) found = check;
+    }
+    return found;
+}
+
+void zf_place_refused(const zf_failure *what, const char *refused, zf_error *error) {
+    const char *dot = strrchr(refused, '.');
+    const zf_abi_check *check =
+        reader_of(what->plan, refused, dot != NULL ? (size_t)(dot - refused) : 0, dot != NULL ? dot + 1 : refused);
+    if (check == NULL || error == NULL) return;
+    char place[sizeof error->place];
+    memcpy(place, error->place, sizeof place);
+    zf_fail_place(error, error->status, "%s, %s (%s), %s:%u:%u", place, path_of(check), check->algorithm, file_of(what, check),
+                  check->line, check->column);
 }

@@ -8,6 +8,7 @@
 #include "runtime/context.h"
 #include "runtime/element.h"
 #include "runtime/error_codes.h"
+#include "runtime/failure.h"
 
 typedef unsigned long long ull;
 
@@ -108,4 +109,13 @@ void zf_selection_where(const zf_selection *selection, uint64_t block, char wher
 
 const char *zf_selection_file(const zf_selection *selection) {
     return selection->container != NULL ? zf_container_short_path(selection->container) : NULL;
+}
+
+zf_status zf_selection_block(const zf_selection *s, uint64_t block, zf_block_view *out, zf_error *error) {
+    zf_status status = zf_container_block(s->container, s->column_number, block, s->checksums, out, error);
+    if (status == ZF_OK || out->refused == NULL) return status;
+    uint32_t shape = s->column->blocks[block].shape;
+    zf_failure what = {.plan = s->plans[shape], .file = zf_selection_file(s)};
+    zf_place_refused(&what, out->refused, error);
+    return status;
 }

@@ -69,7 +69,7 @@ static zf_status look(const zf_selection *s, uint64_t block, uint64_t row, bool 
     char where[ZF_WHERE_BYTES];
     zf_block_view view;
     zf_selection_where(s, block, where);
-    ZF_TRY(zf_container_block(s->container, s->column_number, block, s->checksums, &view, error));
+    ZF_TRY(zf_selection_block(s, block, &view, error));
     zf_status status = zf_seeks_fit(plan, &view, true, where, error);
     if (status == ZF_OK) status = zf_text_state(plan, &view, here, behind, where, out, error);
     zf_block_view_free(&view);

@@ -320,6 +320,7 @@ STEPS = (
     ("sizes_general", gpu_program("gpu_sizes", ("--general", 1), ("--general", 1, "--sizes", "few"))),
     ("mutated", gpu_program("gpu_mutated", ("--count", 2000), ("--count", 2000))),
     ("states", gpu_program("gpu_states", (), ())),
+    ("lies", gpu_program("gpu_lies", (), ())),
     ("streams", gpu_program("gpu_streams", ("--rounds", 50, "--rows", 500000, "--plug", 256 << 20), ("--rounds", 4, "--rows", 140000))),
     ("differential", differential),
     ("differential_kernels", unit("differential_kernels")),
