@@ -176,11 +176,11 @@ static void report(made *m, const char *program, const char *block, const char *
 
 static gen_options options_of(uint64_t seed) {
     static const uint64_t most[] = {600, 5000, 5000, 9000};
-    gen_options options = {.features = GEN_ALL, .faults = 15, .max_elements = most[seed / 3 % 4]};
+    gen_options options = {
+        .features = GEN_ALL | GEN_DELIVERED, .nest = seed % 7 == 0 ? 4 : 3, .faults = 15, .max_elements = most[seed / 3 % 4]};
     if (seed % 4 != 0) options.features &= ~(unsigned)GEN_CHUNKS; // those say nothing of accelerators
     if (seed % 3 == 0) options.features &= ~(unsigned)GEN_WILD;
     options.std_only = seed % ENCODE_EVERY == 0;
-    if (options.std_only) options.features |= GEN_DELIVERED;
     return options;
 }
 

@@ -15,7 +15,7 @@ gen_name *gen_declare(gen *g, const char *prefix, zf_kind kind) {
     return name;
 }
 
-static void declare_index(gen *g, const char *index) {
+void gen_declare_index(gen *g, const char *index) {
     gen_name *name = gen_declare(g, "", ZF_K_U64);
     snprintf(name->name, sizeof name->name, "%s", index);
 }
@@ -51,7 +51,7 @@ void gen_functions(gen *g) {
 
 // ---- Ports ----------------------------------------------------------------------------------------------------
 
-static void stream_port(gen *g, gen_algorithm *made, zf_kind kind, const char *index, const char *extra) {
+void gen_stream_port(gen *g, gen_algorithm *made, zf_kind kind, const char *index, const char *extra) {
     made->streams[made->stream_count] = kind;
     gen_name *name = gen_declare(g, "", kind);
     snprintf(name->name, sizeof name->name, "s%u", made->stream_count++);
@@ -166,7 +166,7 @@ static void body(gen *g, const char *head, zf_kind result) {
     }
 }
 
-static void params(gen *g, gen_algorithm *made) {
+void gen_params(gen *g, gen_algorithm *made) {
     for (uint64_t n = gen_below(g, 3); n > 0; n--) param_port(g, made);
 }
 
@@ -185,26 +185,26 @@ static void fully_parallel(gen *g, gen_algorithm *made) {
     for (uint64_t n = 1 + gen_below(g, 3), k = 0; k < n; k++) {
         zf_kind kind = gen_kind(g);
         if (k) PUT(", ");
-        stream_port(g, made, kind, "i", range_of(g, kind));
+        gen_stream_port(g, made, kind, "i", range_of(g, kind));
     }
     fixed_port(g, made);
-    params(g, made);
+    gen_params(g, made);
     PUT(") -> %s[] fully_parallel {\n", zf_kind_name(made->result));
     gen_stream_function(g);
-    declare_index(g, "i");
+    gen_declare_index(g, "i");
     body(g, "decode(i)", made->result);
 }
 
 static void group_parallel(gen *g, gen_algorithm *made) {
     bool indexed = gen_chance(g, 30);
-    stream_port(g, made, gen_chance(g, 50) ? ZF_K_U32 : ZF_K_U8, "g", gen_chance(g, 50) ? " in 0..=12" : " in 1..=9");
+    gen_stream_port(g, made, gen_chance(g, 50) ? ZF_K_U32 : ZF_K_U8, "g", gen_chance(g, 50) ? " in 0..=12" : " in 1..=9");
     for (uint64_t n = gen_below(g, 3); n > 0; n--) {
         zf_kind kind = gen_kind(g);
         PUT(", ");
-        stream_port(g, made, kind, indexed && gen_chance(g, 50) ? "i" : "g", range_of(g, kind));
+        gen_stream_port(g, made, kind, indexed && gen_chance(g, 50) ? "i" : "g", range_of(g, kind));
     }
     fixed_port(g, made);
-    params(g, made);
+    gen_params(g, made);
     PUT(") -> %s[] group_parallel {\n    groups = s0.len;\n", zf_kind_name(made->result));
     gen_stream_function(g);
     switch (gen_below(g, 5)) {
@@ -213,9 +213,9 @@ static void group_parallel(gen *g, gen_algorithm *made) {
     case 2: PUT("    size(g) = popcount(s0[g]);\n"); break;
     default: PUT("    size(g) = s0[g];\n");
     }
-    declare_index(g, "g");
-    declare_index(g, "j");
-    if (indexed) declare_index(g, "i");
+    gen_declare_index(g, "g");
+    gen_declare_index(g, "j");
+    if (indexed) gen_declare_index(g, "i");
     body(g, indexed ? "decode(g, j, i)" : "decode(g, j)", made->result);
 }
 
@@ -223,11 +223,11 @@ static void non_parallel(gen *g, gen_algorithm *made) {
     made->chunks = true;
     g->at_stream[0] = 0;
     bool lanes = gen_chance(g, 40);
-    stream_port(g, made, lanes ? ZF_K_U16 : ZF_K_U8, NULL, " per chunk");
+    gen_stream_port(g, made, lanes ? ZF_K_U16 : ZF_K_U8, NULL, " per chunk");
     zf_kind kind = gen_integer(g);
     PUT(", ");
-    stream_port(g, made, kind, NULL, "");
-    params(g, made);
+    gen_stream_port(g, made, kind, NULL, "");
+    gen_params(g, made);
     g->names[0] = g->names[--g->name_count]; // the cursor's stream has no other use
     PUT(") -> %s[] non_parallel(chunk = %u%s) {\n", zf_kind_name(made->result), 20 + (unsigned)gen_below(g, 300),
         lanes ? ", lanes = 4" : "");

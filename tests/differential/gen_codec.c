@@ -68,7 +68,7 @@ void gen_codec(gen *g, zf_kind kind, unsigned depth) {
     one_codec(g, kind, depth > 1 ? 1 : depth);
 }
 
-static void argument(gen *g, const char *name, zf_kind kind, bool typed, unsigned depth, bool *first) {
+void gen_argument(gen *g, const char *name, zf_kind kind, bool typed, unsigned depth, bool *first) {
     if (depth == 0 || !gen_has(g, GEN_NESTS) || gen_chance(g, 35)) return; // stored
     PUT("%s%s: ", *first ? "(" : ", ", name);
     if (typed) PUT("%s[] = ", zf_kind_name(kind));
@@ -76,12 +76,18 @@ static void argument(gen *g, const char *name, zf_kind kind, bool typed, unsigne
     *first = false;
 }
 
-static void made_codec(gen *g, const gen_algorithm *made, unsigned depth) {
+void gen_made_codec(gen *g, const gen_algorithm *made, unsigned depth) {
     bool first = true;
     PUT("%s", made->name);
     for (uint32_t s = 0; s < made->stream_count; s++) {
         char name[16] = {'s', (char)('0' + s)};
-        argument(g, name, made->streams[s], false, depth, &first);
+        if (made->nulls[s] || made->streams[s] == ZF_K_STRING) { // stored nowhere
+            PUT("%s%s: ", first ? "(" : ", ", name);
+            gen_delivered_codec(g, made->streams[s], made->nulls[s], depth > 0 ? depth - 1 : 0);
+            first = false;
+            continue;
+        }
+        gen_argument(g, name, made->streams[s], false, depth, &first);
     }
     for (uint32_t p = 0; p < made->param_count; p++) {
         if (!gen_chance(g, 12)) continue;
@@ -112,82 +118,18 @@ static void std_codec(gen *g, zf_kind kind, unsigned depth) {
             break;
         default: break;
         }
-        argument(g, std_algorithms[at].streams[s].name, inner, typed, depth, &first);
+        gen_argument(g, std_algorithms[at].streams[s].name, inner, typed, depth, &first);
     }
     if (!first) PUT(")");
 }
 
 static void one_codec(gen *g, zf_kind kind, unsigned depth) {
     for (uint32_t k = 0; k < g->algorithm_count; k++) {
-        if (g->algorithms[k].result != kind || !gen_chance(g, 70)) continue;
-        made_codec(g, &g->algorithms[k], depth);
+        if (g->algorithms[k].result != kind || g->algorithms[k].nullable || !gen_chance(g, 70)) continue;
+        gen_made_codec(g, &g->algorithms[k], depth);
         return;
     }
     std_codec(g, kind, depth);
-}
-
-// ---- Strings and nulls ----------------------------------------------------------------------------------------
-
-// Any nest of std's that makes strings: at its leaves there is always `strings`, since no stream holds any.
-static void text_codec(gen *g, unsigned depth) {
-    static const struct {
-        const char *name, *numbers, *texts; // streams
-    } forms[] = {{"dictionary", "codes", "entries"}, {"rle", "counts", "values"}, {"plain", NULL, "values"}};
-    size_t count = sizeof forms / sizeof forms[0], form = depth == 0 ? count : gen_below(g, 5);
-    bool first = true;
-    if (form < count) {
-        PUT("%s", forms[form].name);
-        if (forms[form].numbers != NULL) argument(g, forms[form].numbers, ZF_K_U32, false, depth, &first);
-        PUT("%s%s: ", first ? "(" : ", ", forms[form].texts);
-        text_codec(g, depth - 1);
-        PUT(")");
-        return;
-    }
-    PUT("strings");
-    argument(g, "lengths", ZF_K_U32, false, depth, &first);
-    if (depth > 0 && gen_chance(g, 30)) {
-        bool inner = true;
-        PUT("%sbytes: words", first ? "(" : ", ");
-        argument(g, "tokens", ZF_K_U32, false, depth - 1, &inner);
-        PUT("%sentries: ", inner ? "(" : ", ");
-        text_codec(g, depth - 1);
-        PUT(")");
-        first = false;
-    } else {
-        argument(g, "bytes", ZF_K_U8, false, depth, &first);
-    }
-    if (!first) PUT(")");
-}
-
-// What delivers more than its elements. False: the program is to be an ordinary one.
-static bool delivered(gen *g, uint64_t seed) {
-    data_random own = {seed ^ UINT64_C(0x5bd1e995)}; // the others stay as they are
-    uint64_t form = data_below(&own, 8);
-    unsigned depth = gen_has(g, GEN_NESTS) ? (unsigned)data_below(&own, g->nest + 1) : 0;
-    if (form > 3) return false;
-    bool nullable = form > 0, text = form < 2;
-    zf_kind kind = text ? ZF_K_STRING : gen_kind(g);
-    PUT("table t {\n    c: %s%s = ", zf_kind_name(kind), nullable ? "?" : "");
-    if (nullable) {
-        bool first = true;
-        bool runs = form == 3 && depth > 0;
-        if (runs) PUT("rle(values: ");
-        PUT("nullable");
-        argument(g, "validity", ZF_K_BOOL, false, depth, &first);
-        if (text) {
-            PUT("%svalues: ", first ? "(" : ", ");
-            text_codec(g, depth);
-            first = false;
-        } else {
-            argument(g, "values", kind, false, depth, &first);
-        }
-        if (!first) PUT(")");
-        if (runs) PUT(")");
-    } else {
-        text_codec(g, depth);
-    }
-    PUT(";\n}\n");
-    return true;
 }
 
 void gen_program(uint64_t seed, const gen_options *options, zf_text *out) {
@@ -197,14 +139,25 @@ void gen_program(uint64_t seed, const gen_options *options, zf_text *out) {
                  .nest = options->nest ? options->nest : 3,
                  .out = out};
     gen *g = &state;
-    if (options->std_only && gen_has(g, GEN_DELIVERED) && delivered(g, seed)) return;
+    if (options->std_only && gen_has(g, GEN_DELIVERED) && gen_delivered_program(g, seed)) return;
     if (!options->std_only) {
         gen_functions(g);
         g->algorithm_count = gen_chance(g, 15) ? 0 : 1 + (uint32_t)gen_below(g, 2);
     }
     for (uint32_t k = 0; k < g->algorithm_count; k++) gen_algorithm_text(g, k);
-    zf_kind kind = g->algorithm_count && gen_chance(g, 80) ? g->algorithms[0].result : gen_kind(g);
-    PUT("table t {\n    c: %s = ", zf_kind_name(kind));
-    gen_codec(g, kind, gen_has(g, GEN_NESTS) ? (unsigned)gen_below(g, g->nest + 1) : 0);
+    data_random own = {seed ^ UINT64_C(0xc2b2ae35)}; // programs without strings and nulls stay as they are
+    bool delivered = !options->std_only && gen_has(g, GEN_DELIVERED) && data_below(&own, 3) == 0;
+    bool nullable = delivered && gen_chance(g, 55), text = delivered && (!nullable || gen_chance(g, 40));
+    zf_kind kind = text ? ZF_K_STRING : g->algorithm_count && gen_chance(g, 80) ? g->algorithms[0].result : gen_kind(g);
+    if (delivered) {
+        gen_delivered_algorithm(g, g->algorithm_count, kind, nullable);
+        g->algorithm_count++;
+    }
+    PUT("table t {\n    c: %s%s = ", zf_kind_name(kind), nullable ? "?" : "");
+    unsigned depth = gen_has(g, GEN_NESTS) ? (unsigned)gen_below(g, g->nest + 1) : 0;
+    if (delivered)
+        gen_delivered_codec(g, kind, nullable, depth > 0 ? depth : 1);
+    else
+        gen_codec(g, kind, depth);
     PUT(";\n}\n");
 }

@@ -21,7 +21,9 @@ typedef struct gen_algorithm {
     zf_kind result;
     uint32_t stream_count, param_count;
     zf_kind streams[4];
+    bool nulls[4]; ///< streams that may be null
     bool chunks;
+    bool nullable; ///< the result
 } gen_algorithm;
 
 typedef struct gen {
@@ -54,6 +56,17 @@ void gen_stream_function(gen *g);
 void gen_declare_local(gen *g, unsigned number, zf_kind kind); ///< "v7"
 void gen_algorithm_text(gen *g, uint32_t number);              ///< gen_algorithm.c
 void gen_functions(gen *g);
+void gen_declare_index(gen *g, const char *index);
+void gen_stream_port(gen *g, gen_algorithm *made, zf_kind kind, const char *index, const char *extra);
+void gen_params(gen *g, gen_algorithm *made);
 void gen_codec(gen *g, zf_kind kind, unsigned depth); ///< gen_codec.c
+/// ", NAME: CODEC", or nothing where the stream is to be stored.
+void gen_argument(gen *g, const char *name, zf_kind kind, bool typed, unsigned depth, bool *first);
+void gen_made_codec(gen *g, const gen_algorithm *made, unsigned depth);
+void gen_text_codec(gen *g, unsigned depth); ///< gen_delivered.c
+void gen_delivered_codec(gen *g, zf_kind kind, bool nullable, unsigned depth);
+void gen_delivered_algorithm(gen *g, uint32_t number, zf_kind kind, bool nullable);
+/// A program of std's algorithms that makes strings or nulls. False: it is to be an ordinary one.
+bool gen_delivered_program(gen *g, uint64_t seed);
 
 #endif

@@ -21,7 +21,7 @@ typedef enum gen_feature {
     GEN_FUNCTIONS = 512,
     GEN_WILD = 1024, ///< accesses and divisions without the guards that keep most blocks valid
     GEN_ALL = 2047,
-    GEN_DELIVERED = 2048, ///< in programs of std alone: columns of strings, and nullable ones (not in GEN_ALL)
+    GEN_DELIVERED = 2048, ///< columns of strings, and nullable ones (not in GEN_ALL)
 } gen_feature;
 
 typedef struct gen_options {

@@ -64,7 +64,7 @@ static void run_block(const zf_column *column, uint64_t seed, interp *in, const 
 }
 
 static void run_seed(uint64_t seed, bool print, tally *t) {
-    gen_options options = {.features = GEN_ALL, .faults = 15, .max_elements = 600};
+    gen_options options = {.features = GEN_ALL | GEN_DELIVERED, .faults = 15, .max_elements = 600};
     if (seed % 3 == 0) options.features &= ~(unsigned)GEN_WILD;
     zf_text program = {0};
     gen_program(seed, &options, &program);

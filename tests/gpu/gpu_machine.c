@@ -142,6 +142,9 @@ void gpu_machine_open(gpu_machine *m, const char *device, bool general_only) {
     zf_device found;
     must(zf_device_find(m->context, device, &found, &error), &error);
     m->emulated = strcmp(found.ops->name, "emu") == 0;
+#ifdef ZF_SANITIZE
+    options.sanitize = true; // what the CPU is compared with
+#endif
     options.optimise = m->emulated ? 1 : 0; // for the emulator compiling would take longer than running
     must(zf_compiler_create(m->context, &options, &m->compiler, &error), &error);
     if (found.ops->start == NULL) {
