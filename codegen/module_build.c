@@ -199,8 +199,8 @@ static zf_status add_vectors(const building *t, const zf_column *column, size_t 
     zf_status status = branches != NULL && out->plans != NULL ? ZF_OK : out_of_memory(error);
     for (size_t s = 0; s < shapes && status == ZF_OK; s++, vectors++) {
         const zf_shape *shape = zf_container_shape(t->container, number, s);
-        if (shape->branch_count != column->choice_count)
-            status = damaged(t, error, "column `%s` has another number of choices than its blocks", column->name);
+        if (!zf_branches_exist(shape->branches, shape->branch_count, column->alternatives, column->choice_count))
+            status = damaged(t, error, ZF_NO_SUCH_BRANCHES, column->name);
         else
             status = add_vector(t, column, number, shape->branches, out, reasons, error);
     }
@@ -228,8 +228,12 @@ static zf_status add_vectors(const building *t, const zf_column *column, size_t 
 static zf_status add_column(const building *t, const zf_column *column, zf_module_column *out, zf_error *error) {
     const char *type_name = zf_type_name(t->b->arena, column->type);
     if (type_name == NULL) return out_of_memory(error);
-    *out = (zf_module_column){
-        .name = column->name, .type_name = type_name, .codec = column->codec_text, .type = zf_column_type_of(column->type)};
+    *out = (zf_module_column){.name = column->name,
+                              .type_name = type_name,
+                              .codec = column->codec_text,
+                              .type = zf_column_type_of(column->type),
+                              .choice_count = column->choice_count,
+                              .alternatives = column->alternatives};
     if (t->container == NULL) return add_vectors(t, column, 0, out, error);
     size_t number;
     zf_column_info info;

@@ -127,10 +127,8 @@ static zf_status plan_locked(zf_compiler *compiler, known_container *known, size
     if (*out != NULL) return ZF_OK;
     const zf_column *column = NULL;
     ZF_TRY(find_column(known, number, &column, error));
-    if (column->choice_count != branch_count) {
-        return zf_raise(error, ZF_E_INDEX_CONTENT, "column `%s` has %u choices, its blocks %zu", column->name,
-                        column->choice_count, branch_count);
-    }
+    if (!zf_branches_exist(branches, branch_count, column->alternatives, column->choice_count))
+        return zf_raise(error, ZF_E_INDEX_CONTENT, ZF_NO_SUCH_BRANCHES, column->name);
     const zf_shape *shape = zf_container_shape_for(known->container, number, branches, branch_count);
     known_decoder *entry = calloc(1, sizeof(*entry));
     if (entry == NULL) return out_of_memory(error);

@@ -375,12 +375,15 @@ static zf_codec_choice *resolve_choice(zf_codec_work *work, const zf_source_modu
 }
 
 /// Numbers the choices with several alternatives, in pre-order.
-static void number_choices(zf_codec_choice *choice, uint32_t *next) {
-    if (choice->count > 1) choice->index = (*next)++;
+static void number_choices(zf_codec_choice *choice, zf_column *column) {
+    if (choice->count > 1) {
+        choice->index = column->choice_count++;
+        column->alternatives[choice->index] = (uint8_t)choice->count; // at most ZF_CODEC_ALTERNATIVES
+    }
     for (uint32_t k = 0; k < choice->count; k++) {
         const zf_codec_node *node = choice->alternatives[k];
         for (uint32_t slot = 0; slot < node->inst->stream_count; slot++) {
-            if (node->streams[slot] != NULL) number_choices(node->streams[slot], next);
+            if (node->streams[slot] != NULL) number_choices(node->streams[slot], column);
         }
     }
 }
@@ -408,7 +411,8 @@ static zf_column *resolve_column(zf_spec *spec, const zf_source_module *module, 
     if (choice == NULL) return NULL;
     zf_column *column = ZF_NEW(spec->arena, zf_column);
     *column = (zf_column){.name = name, .span = span, .type = type, .codec = choice};
-    number_choices(choice, &column->choice_count);
+    column->alternatives = ZF_NEW_ARRAY(spec->arena, uint8_t, work.nodes + 1u); // each is a node, so choices are fewer
+    number_choices(choice, column);
     zf_text text = {0};
     zf_codec_print(spec, choice, &text);
     column->codec_text = keep_text(spec, &text);

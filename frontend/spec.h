@@ -361,6 +361,7 @@ typedef struct zf_column {
     zf_type type;
     zf_codec_choice *codec;
     uint32_t choice_count;  ///< choices with several alternatives
+    uint8_t *alternatives;  ///< by number of such a choice: how many it has
     const char *codec_text; ///< canonical
     const struct zf_table *table;
     struct zf_column *next;

@@ -50,9 +50,15 @@ typedef struct zf_shape {
 ZF_PRIVATE_API uint32_t zf_shape_interval(const zf_shape *shape);
 /// Whether the shape is that of blocks that took these branches.
 ZF_PRIVATE_API bool zf_shape_has_branches(const zf_shape *shape, const uint8_t *branches, size_t count);
-/// Whether two shapes have the same branches, params, edges and trees (names of algorithms and intervals aside). A source of
-/// code must demand it of a file's shape and its own: element types and numbers of streams in code come from its own.
+/// Whether branches are a vector of a codec of so many choices, of which `alternatives` says how many each one has.
+ZF_PRIVATE_API bool zf_branches_exist(const uint8_t *branches, size_t count, const uint8_t *alternatives, size_t choice_count);
+/// Whether two shapes have the same branches, params, edges and trees (names of algorithms and intervals of seek states aside;
+/// the size of chunks is the codec's). A source of code must demand it of a file's shape and its own: element types and numbers
+/// of streams in code come from its own.
 ZF_PRIVATE_API bool zf_shape_matches(const zf_shape *a, const zf_shape *b);
+
+/// What is said, of a column, of a vector that does not.
+#define ZF_NO_SUCH_BRANCHES "the index says that blocks of column `%s` took alternatives that its codec does not have"
 
 // ---- Writing --------------------------------------------------------------------------------------------------
 

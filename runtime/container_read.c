@@ -308,9 +308,13 @@ static zf_status check_against_index(const zf_index_column *column, const zf_ind
     for (uint32_t t = 0; t < shape->shape.tree_count; t++) {
         const zf_shape_tree *tree = &shape->shape.trees[t];
         const zf_seek_view *seek = &view->seeks[t];
-        if (seek->interval == tree->interval && seek->entries == zf_seek_entries(view->counts[tree->edge], seek->interval)) {
-            continue;
+        if (seek->interval != tree->interval) {
+            zf_status status = zf_raise(error, ZF_E_INDEX_CONTENT,
+                                        "the index says that %s %u has an entry every %u elements, the block every %u",
+                                        tree->directory ? "chunk directory" : "seek tree", t, tree->interval, seek->interval);
+            return zf_fail_place(error, status, "%s", place);
         }
+        if (seek->entries == zf_seek_entries(view->counts[tree->edge], seek->interval)) continue;
         zf_status status = zf_raise(error, ZF_E_V23, "V23: seek tree %u has %llu states, one every %u elements", t,
                                     (ull)seek->entries, seek->interval);
         return zf_fail_place(error, status, "%s", place);

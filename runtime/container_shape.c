@@ -43,6 +43,7 @@ static bool same_edge(const zf_shape_edge *a, const zf_shape_edge *b) {
 
 static bool same_tree(const zf_shape_tree *a, const zf_shape_tree *b) {
     if (a->edge != b->edge || a->field_count != b->field_count || a->directory != b->directory) return false;
+    if (a->directory && a->interval != b->interval && a->interval != 0 && b->interval != 0) return false; // 0: no block has it
     for (uint32_t f = 0; f < a->field_count; f++) {
         if (a->fields[f].bytes != b->fields[f].bytes) return false;
         if (a->directory && a->fields[f].edge != b->fields[f].edge) return false;
@@ -69,6 +70,12 @@ bool zf_text_bytes_fit(const zf_shape *shape, const uint64_t *counts, uint64_t r
 
 bool zf_shape_has_branches(const zf_shape *shape, const uint8_t *branches, size_t count) {
     return shape->branch_count == count && (count == 0 || memcmp(shape->branches, branches, count) == 0);
+}
+
+bool zf_branches_exist(const uint8_t *branches, size_t count, const uint8_t *alternatives, size_t choice_count) {
+    bool exist = count == choice_count;
+    for (size_t c = 0; c < count && exist; c++) exist = branches[c] < alternatives[c];
+    return exist;
 }
 
 bool zf_shape_matches(const zf_shape *a, const zf_shape *b) {

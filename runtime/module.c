@@ -63,9 +63,10 @@ static bool runs_on(zf_abi_target made, zf_abi_target device) {
     return made.family == device.family && (made.family != ZF_TARGET_NVPTX || made.arch <= device.arch);
 }
 
+/// Of seek states: the size of chunks is no choice of whoever compiled.
 static bool same_intervals(const zf_shape *a, const zf_shape *b) {
     for (uint32_t t = 0; t < a->tree_count && t < b->tree_count; t++) {
-        if (a->trees[t].interval != b->trees[t].interval) return false;
+        if (!a->trees[t].directory && a->trees[t].interval != b->trees[t].interval) return false;
     }
     return true;
 }
@@ -122,6 +123,8 @@ static zf_status plan(void *self, zf_container *container, size_t number, const 
         zf_raise(error, ZF_E_INDEX_CONTENT, "the file's text gives column `%s` another type or shape than its index", info.name);
         return zf_fail_place(error, ZF_ERR_INPUT, "%s", zf_container_path(container));
     }
+    if (!zf_branches_exist(branches, branch_count, column->alternatives, column->choice_count))
+        return zf_raise(error, ZF_E_INDEX_CONTENT, ZF_NO_SUCH_BRANCHES, info.name);
     const zf_module_plan *entry;
     ZF_TRY(choose(m, column, shape, target, container, &entry, error));
     // Code takes types and numbers from the text, the runtime checks blocks by the file's shape: the two must agree.

@@ -9,7 +9,7 @@
 #include "runtime/container.h"
 #include "zipflow/abi.h"
 
-#define ZF_MODULE_VERSION 1u
+#define ZF_MODULE_VERSION 2u
 #define ZF_MODULE_MAGIC "\x89ZFM\r\n\x1a\n"
 
 enum {
@@ -49,6 +49,8 @@ typedef struct zf_module_plan {
 typedef struct zf_module_column {
     const char *name, *type_name, *codec;
     zf_column_type type;
+    uint32_t choice_count;       ///< choices of the codec that have several alternatives
+    const uint8_t *alternatives; ///< how many each has
     uint32_t plan_count;
     zf_module_plan *plans;
 } zf_module_column;

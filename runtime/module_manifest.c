@@ -216,6 +216,8 @@ static void code_column(coder *c, zf_module_column *column) {
     u8(c, &column->type.scale);
     flag(c, &column->type.nullable);
     if (c->fault == NULL) c->fault = zf_column_type_fault(column->type);
+    LIST(c, uint8_t, alternatives, column->alternatives, column->choice_count, 1);
+    for (uint32_t k = 0; k < column->choice_count; k++) u8(c, &alternatives[k]);
     LIST(c, zf_module_plan, plan, column->plans, column->plan_count, 56);
     for (uint32_t p = 0; p < column->plan_count; p++) {
         code_plan(c, &plan[p].abi);
@@ -234,7 +236,7 @@ static void code_manifest(coder *c, zf_module_content *content) {
         u64(c, &table[t].text.bytes);
         u64(c, &table[t].text.hash[0]);
         u64(c, &table[t].text.hash[1]);
-        LIST(c, zf_module_column, column, table[t].columns, table[t].column_count, 26);
+        LIST(c, zf_module_column, column, table[t].columns, table[t].column_count, 30);
         for (uint32_t k = 0; k < table[t].column_count; k++) code_column(c, &column[k]);
     }
 }
@@ -280,6 +282,9 @@ static const char *plan_fault(const zf_module_content *content, const zf_module_
     if (plan->shape.edges[0].type != column->type.element) return "a plan that makes another type than its column's";
     if (zf_plan_fits(&plan->abi, &plan->shape, NULL) != ZF_OK) return "a plan that does not fit its shape";
     if (plan->abi.kernel_count == 0) return "a plan without kernels";
+    const zf_shape *shape = &plan->shape;
+    if (!zf_branches_exist(shape->branches, shape->branch_count, column->alternatives, column->choice_count))
+        return "a plan for alternatives that its column does not have";
     for (uint32_t t = 0; t < plan->shape.tree_count; t++) {
         if (plan->shape.trees[t].interval != plan->abi.trees[t].interval) return "a seek tree with two intervals";
         for (uint32_t f = 0; f < plan->shape.trees[t].field_count; f++) {

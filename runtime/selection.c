@@ -49,10 +49,25 @@ static zf_status choose_rows(zf_selection *s, const zf_decode_options *options, 
     return ZF_OK;
 }
 
-/// Names file and column where an error has no place yet.
-static zf_status place_column(const zf_selection *s, zf_status status, zf_error *error) {
+/// Names file and column where an error has no place yet, and the block if the file is at fault.
+static zf_status place(const zf_selection *s, uint64_t block, zf_status status, zf_error *error) {
     if (error == NULL || error->place[0] != 0) return status;
-    return zf_fail_place(error, status, "%s: column %s", s->container->path, s->column->name);
+    if (status != ZF_ERR_INPUT) return zf_fail_place(error, status, "%s: column %s", s->container->path, s->column->name);
+    char where[ZF_WHERE_BYTES];
+    zf_selection_where(s, block, where);
+    return zf_fail_place(error, status, "%s", where);
+}
+
+/// There is no code for seek states at the index's intervals: the index may be wrong of them, which the block shows.
+static zf_status check_intervals(const zf_selection *s, uint64_t block, zf_status status, zf_error *error) {
+    zf_block_view view;
+    zf_error contradiction = {0};
+    if (zf_container_block(s->container, s->column_number, block, false, &view, &contradiction) == ZF_OK) {
+        zf_block_view_free(&view);
+        return status;
+    }
+    *error = contradiction;
+    return contradiction.status;
 }
 
 /// Gets the plan of every shape in the range.
@@ -68,10 +83,12 @@ static zf_status get_plans(zf_selection *s, zf_abi_target target, zf_error *erro
         const zf_abi_plan *plan = NULL;
         zf_status status = zf_context_plan(s->container->context, s->container, s->column_number, entry->shape.branches,
                                            entry->shape.branch_count, target, &s->providers[shape], &plan, error);
-        if (status != ZF_OK) return place_column(s, status, error);
+        if (status != ZF_OK && error != NULL && zf_error_is(error, ZF_E_SEEK_INTERVAL))
+            status = check_intervals(s, b, status, error);
+        if (status != ZF_OK) return place(s, b, status, error);
         if (zf_plan_fits(plan, &entry->shape, NULL) != ZF_OK) { // a plan is trusted, what the file says of itself is not
             status = zf_raise(error, ZF_E_INDEX_CONTENT, "the index gives the column another shape than its codec has");
-            return place_column(s, status, error);
+            return place(s, b, status, error);
         }
         s->plans[shape] = plan;
     }

@@ -11,7 +11,8 @@
 #include "zipflow/abi.h"
 #include "zipflow/compile.h"
 
-enum { BLOCK = 4096, ROWS = BLOCK + 900, COLUMNS = 3 };
+enum { BLOCK = 4096, ROWS = BLOCK + 900, COLUMNS = 5, DATES = 1, RUNS = 2, PICKS = 3, CODED = 4 };
+enum { CHUNK = 8192 }; // of coded: a block is one
 
 static const char text[] = "// Lines of this file are not those of the text that a container carries.\n"
                            "\n"
@@ -19,6 +20,8 @@ static const char text[] = "// Lines of this file are not those of the text that
                            "    widths: u32 = bitpack;\n"
                            "    dates:  i32 = dictionary(bitpack);\n"
                            "    runs:   i32 = rle(bitpack, bitpack);\n"
+                           "    picks:  i32 = bitpack | plain;\n"
+                           "    coded:  u8 = rans(chunk: 8192);\n"
                            "}\n";
 static zf_fake_cuda *fake;
 static zf_context *context, *with[2]; ///< with the compiler; with modules: of the program, of the file
@@ -28,12 +31,17 @@ static zf_compiler *compiler;
 static void start(void) {
     static uint32_t widths[ROWS];
     static int32_t dates[ROWS], runs[ROWS];
-    static const zf_encode_column columns[COLUMNS] = {
-        {.name = "widths", .values = widths}, {.name = "dates", .values = dates}, {.name = "runs", .values = runs}};
+    static uint8_t coded[ROWS];
+    static const zf_encode_column columns[COLUMNS] = {{.name = "widths", .values = widths},
+                                                      {.name = "dates", .values = dates},
+                                                      {.name = "runs", .values = runs},
+                                                      {.name = "picks", .values = runs},
+                                                      {.name = "coded", .values = coded}};
     for (uint32_t i = 0; i < ROWS; i++) {
         widths[i] = i * 2654435761u >> 21;
         dates[i] = (int32_t)(8000 + i * 31 % 300); // nine bits an index: some are behind the dictionary's end
         runs[i] = (int32_t)(i / 9 * 17 % 300);
+        coded[i] = (uint8_t)(i % 7 * (i % 5));
     }
     zf_error error;
     zf_program *program = NULL;
@@ -136,7 +144,7 @@ static void test_damage(void) {
     char what[64];
     if (!mutate_read(place("t.zfd"), &m)) exit(2);
     demand(zf_container_open(context, place("t.zfd"), &container, &error), &error);
-    for (size_t column = 0; column < COLUMNS; column++) {
+    for (size_t column = 0; column <= RUNS; column++) {
         for (uint64_t block = 0; block < 2; block++) {
             zf_block_view view;
             demand(zf_container_block(container, column, block, true, &view, &error), &error);
@@ -166,7 +174,7 @@ static void test_damage(void) {
     mutate_free(&m);
     fake->kernel = violate;
     zf_error wanted;
-    for (size_t column = 1; column < COLUMNS; column++) {
+    for (size_t column = DATES; column <= RUNS; column++) {
         CHECK(decode(context, column, "cuda", &wanted) == ZF_ERR_INPUT && strstr(wanted.place, "block 0") != NULL, "%s (%s)",
               wanted.message, wanted.place);
         for (int k = 0; k < 2; k++) {
@@ -178,6 +186,77 @@ static void test_damage(void) {
     fake->kernel = NULL;
 }
 
+// ---- An index that contradicts the file -----------------------------------------------------------------------
+
+/// The place of bytes that stand in the index once.
+static uint64_t find_in_index(const mutated *m, const void *bytes, size_t size) {
+    uint64_t found = 0;
+    for (uint64_t at = m->index; at + size <= m->size; at++) {
+        if (memcmp(m->original + at, bytes, size) != 0) continue;
+        CHECK(found == 0, "twice in the index");
+        found = at;
+    }
+    CHECK(found != 0, "not in the index");
+    return found;
+}
+
+/// The compiler and both modules refuse the column alike.
+static void refuse(mutated *m, size_t column, const char *words, const char *place_words) {
+    zf_error error;
+    write_changed(m);
+    CHECK(decode(context, column, "cpu", &error) == ZF_ERR_INPUT && strcmp(error.code, "ZF1207") == 0, "%s: %s %s", words,
+          error.code, error.message);
+    CHECK(strstr(error.message, words) != NULL && strstr(error.place, place("bad.zfd")) != NULL &&
+              strstr(error.place, place_words) != NULL,
+          "%s (%s), not %s (%s)", error.message, error.place, words, place_words);
+    compare(column, words);
+}
+
+static void test_index(void) {
+    static const uint32_t intervals[] = {256, 2048, 8192, 65536};
+    static const uint8_t branches[] = {2, 3, 255};
+    mutated m;
+    zf_container *container = NULL;
+    zf_error error;
+    if (!mutate_read(place("t.zfd"), &m)) exit(2);
+    demand(zf_container_open(context, place("t.zfd"), &container, &error), &error);
+    const zf_shape *picks = zf_container_shape(container, PICKS, 0);
+    const uint32_t parts[] = {1, picks->param_count, picks->edge_count, picks->stored_count, picks->tree_count, 0};
+    uint64_t at = find_in_index(&m, parts, 21);
+    for (size_t k = 0; k < sizeof branches; k++) {
+        m.bytes[at + 20] = branches[k];
+        refuse(&m, PICKS, "took alternatives that its codec does not have", "column picks, block 0");
+    }
+    m.bytes[at + 20] = 1; // exists, and has other streams
+    refuse(&m, PICKS, "otherwise than its codec does", "column picks");
+    // Seek states: the index says one interval, blocks another.
+    const uint32_t tree[] = {0, BLOCK, zf_container_shape(container, RUNS, 0)->trees[0].field_count};
+    at = find_in_index(&m, tree, sizeof tree);
+    for (size_t k = 0; k < sizeof intervals / sizeof intervals[0]; k++) {
+        zf_store32(m.bytes + at + 4, intervals[k]);
+        refuse(&m, RUNS, "seek tree 0 has an entry every", "column runs, block 0");
+    }
+    // Chunks: their size is the codec's, whatever index and blocks agree upon.
+    const uint32_t directory[] = {0, CHUNK | ZF_FORMAT_DIRECTORY, 1};
+    at = find_in_index(&m, directory, sizeof directory);
+    for (int both = 0; both < 2; both++) {
+        zf_store32(m.bytes + at + 4, 2 * CHUNK | ZF_FORMAT_DIRECTORY);
+        for (uint64_t block = 0; block < 2 && both; block++) {
+            zf_block_view view;
+            demand(zf_container_block(container, CODED, block, true, &view, &error), &error);
+            const zf_shape *shape = view.shape;
+            uint64_t trees = view.file_offset + ZF_BLOCK_FIXED_BYTES + 8 * (shape->param_count + shape->edge_count) +
+                             ZF_BLOCK_STREAM_BYTES * shape->stored_count;
+            CHECK(zf_load32(m.bytes + trees) == (CHUNK | ZF_FORMAT_DIRECTORY), "no directory there");
+            zf_store32(m.bytes + trees, 2 * CHUNK | ZF_FORMAT_DIRECTORY);
+            zf_block_view_free(&view);
+        }
+        refuse(&m, CODED, "otherwise than its codec does", "column coded");
+    }
+    zf_container_close(container);
+    mutate_free(&m);
+}
+
 int main(void) {
     uint32_t level;
     if (zf_cpu_here(&level) != ZF_MACHINE_X86_64 || level < 3) return 77; // modules hold code for x86-64
@@ -186,6 +265,7 @@ int main(void) {
     *fake = (zf_fake_cuda){.version = 12040, .devices = 1, .major = 8, .total = 1 << 26, .free = 1 << 26};
     start();
     test_damage();
+    test_index();
     printf("%u hoisted checks and %u within kernels were violated\n", hoisted, inside);
     for (int m = 0; m < 2; m++) {
         zf_module_free(modules[m]);
