@@ -29,34 +29,38 @@ static uint64_t load_entry(const uint8_t *at, unsigned width) {
     return value;
 }
 
-/// What an error says of a block.
-static zf_failure failure_of(const zf_units *units, const zf_abi_plan *plan, const zf_block_view *view, const char *where) {
-    return (zf_failure){.plan = plan,
-                        .shape = view->shape,
-                        .first_row = view->first_row,
-                        .where = where,
-                        .file = zf_selection_file(&units->selection)};
+/// The first of some tiles of a tree that ends in a group before the one that it begins in; `end` where none does.
+static uint64_t first_backwards(const zf_abi_tree *tree, const zf_block_view *view, const zf_seek_view *seek, uint64_t begin,
+                                uint64_t end) {
+    for (uint32_t f = 0; f < tree->field_count; f++) {
+        unsigned width = seek->widths[f];
+        if (tree->fields[f].kind != ZF_FIELD_GROUP || width == 0) continue;
+        const uint8_t *entries = view->base + seek->offsets[f]; // entry n - 1: where tile n begins; tile 0 at 0
+        for (uint64_t n = begin > 0 ? begin : 1; n < end && n < seek->entries; n++) {
+            if (load_entry(entries + n * width, width) < load_entry(entries + (n - 1) * width, width)) end = n;
+        }
+    }
+    return end;
 }
 
-/// Groups at tiles never decrease. Otherwise a small file could make every tile walk all groups.
-static zf_status check_groups(const zf_units *units, const zf_abi_plan *plan, const zf_block_view *view, const char *where,
-                              zf_error *error) {
-    for (uint32_t t = 0; t < plan->tree_count; t++) {
-        const zf_abi_tree *tree = &plan->trees[t];
-        const zf_seek_view *seek = &view->seeks[t];
-        for (uint32_t f = 0; f < tree->field_count; f++) {
-            if (tree->fields[f].kind != ZF_FIELD_GROUP) continue;
-            uint64_t before = 0;
-            unsigned width = seek->widths[f];
-            for (uint64_t e = 0; width > 0 && e < seek->entries; e++) {
-                uint64_t group = load_entry(view->base + seek->offsets[f] + e * width, width);
-                if (group < before) {
-                    zf_failure what = failure_of(units, plan, view, where);
-                    return zf_report_state(&what, t, e, error);
-                }
-                before = group;
-            }
-        }
+/// Groups at tiles never decrease. Otherwise a small file could make every tile walk all groups: kernels make the tiles before
+/// the first that goes back, which fails without them, as what its block is still wanted for does.
+static zf_status cut_backwards(zf_unit_block *block, const zf_block_view *view, zf_error *error) {
+    const zf_abi_plan *plan = block->plan;
+    bool cut = false;
+    block->backwards = ZF_ABI_NO_FAILURE;
+    for (uint32_t k = 0; k < plan->kernel_count; k++) {
+        zf_unit_tiles *tiles = &block->tiles[k];
+        int32_t tree = plan->kernels[k].tree;
+        if (cut) tiles->count = 0;
+        if (cut || tree < 0) continue;
+        uint64_t end = tiles->first + tiles->count;
+        uint64_t last = first_backwards(&plan->trees[tree], view, &view->seeks[tree], tiles->first, end);
+        cut = last < end;
+        if (!cut) continue;
+        tiles->count = last - tiles->first;
+        block->backwards_kernel = k;
+        ZF_TRY(zf_state_failure(plan, view->shape, (uint32_t)tree, last, &block->backwards, error));
     }
     return ZF_OK;
 }
@@ -68,7 +72,11 @@ static zf_status run_host_check(const zf_units *units, const zf_unit_block *bloc
     zf_abi_args args = {.base = view->base, .slots = block->words + ZF_SIMT_HEAD, .failure = &failure, .mode = ZF_ABI_DECODE};
     block->code->check(&args);
     if (failure == ZF_ABI_NO_FAILURE) return ZF_OK;
-    zf_failure what = failure_of(units, block->plan, view, where);
+    zf_failure what = {.plan = block->plan,
+                       .shape = view->shape,
+                       .first_row = view->first_row,
+                       .where = where,
+                       .file = zf_selection_file(&units->selection)};
     return zf_report_failure(&what, failure, error);
 }
 
@@ -116,7 +124,7 @@ static zf_status check_view(zf_units *units, zf_unit_block *block, const zf_bloc
     if (block->code == NULL) ZF_TRY(zf_code_book_find(&units->book, provider, block->plan, view, &block->code, error));
     ZF_TRY(describe(units, block, view, error));
     ZF_TRY(run_host_check(units, block, view, where, error));
-    return check_groups(units, block->plan, view, where, error);
+    return cut_backwards(block, view, error);
 }
 
 static zf_status check_block(zf_units *units, uint64_t index, zf_error *error) {

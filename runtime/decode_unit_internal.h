@@ -21,6 +21,8 @@ typedef struct zf_unit_block {
     uint64_t work_bytes;  ///< a multiple of 256
     uint64_t *words;      ///< ZF_SIMT_HEAD, the plan's slots, an offset a work buffer (from the block's work memory)
     zf_unit_tiles *tiles; ///< per kernel
+    uint64_t backwards;   ///< the failure word of a tile that ends before it begins, which is not run, nor what comes behind it
+    uint32_t backwards_kernel;
 } zf_unit_block;
 
 typedef struct zf_unit {

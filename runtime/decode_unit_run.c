@@ -71,6 +71,7 @@ zf_status zf_units_launch(zf_units *units, uint32_t number, void *stream, const 
         args.out = column ? memory->values + (bits ? 0 : units->sizes.skip) : args.work;
         args.out_bytes = column ? units->out_bytes : args.work_bytes;
         uint64_t tiles = unit->code->simt[k].tiles, groups = (unit->tiles[k] + tiles - 1) / tiles;
+        if (groups == 0) continue;
         ZF_TRY(units->accelerator->ops->launch(units->accelerator, stream, unit->loaded, k, (uint32_t)groups, &args, error));
         units->stats.launches++;
     }
@@ -95,6 +96,18 @@ zf_status zf_units_enqueue(zf_units *units, void *stream, const zf_units_memory 
 
 // ---- Failures -------------------------------------------------------------------------------------------------
 
+/// What a kernel says of a unit, or would have said of the tiles that were left out.
+static uint64_t word_of(const zf_units *units, const zf_unit *unit, uint32_t kernel, const uint64_t *words) {
+    uint64_t word = words[unit->first_word + kernel];
+    for (uint64_t b = 0; b < unit->block_count && b <= word >> (POSITION_BITS + CHECK_BITS); b++) {
+        const zf_unit_block *block = &units->blocks[unit->blocks[b]];
+        if (block->backwards == ZF_ABI_NO_FAILURE || block->backwards_kernel != kernel) continue;
+        uint64_t own = b << (POSITION_BITS + CHECK_BITS) | block->backwards;
+        return own < word ? own : word;
+    }
+    return word;
+}
+
 zf_status zf_units_status(const zf_units *units, const uint64_t *words, zf_error *error) {
     const zf_unit *unit = NULL;
     uint32_t kernel = 0;
@@ -102,7 +115,7 @@ zf_status zf_units_status(const zf_units *units, const uint64_t *words, zf_error
     for (uint32_t u = 0; u < units->unit_count; u++) {
         const zf_unit *this = &units->units[u];
         for (uint32_t k = 0; k < this->plan->kernel_count; k++) {
-            uint64_t word = words[this->first_word + k];
+            uint64_t word = word_of(units, this, k, words);
             if (word == ZF_ABI_NO_FAILURE) continue;
             uint64_t block = word >> (POSITION_BITS + CHECK_BITS);
             if (block >= this->block_count) {

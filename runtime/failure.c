@@ -43,19 +43,15 @@ zf_status zf_report_failure(const zf_failure *what, uint64_t failure, zf_error *
                          file_of(what, check), check->line, check->column);
 }
 
-zf_status zf_report_state(const zf_failure *what, uint32_t tree, uint64_t tile, zf_error *error) {
-    const zf_abi_plan *plan = what->plan;
-    const char *path = what->shape->edges[plan->trees[tree].edge].path;
-    uint32_t check = 0, kernel = 0;
-    while (check < plan->check_count && (plan->checks[check].violation != 9 || strcmp(plan->checks[check].path, path) != 0))
-        check++;
-    while (kernel < plan->kernel_count && plan->kernels[kernel].tree != (int32_t)tree) kernel++;
-    if (check == plan->check_count || kernel == plan->kernel_count) {
-        return zf_raise(error, ZF_E_INTERNAL, "the code's plan does not check the states of tree %u", tree);
+zf_status zf_state_failure(const zf_abi_plan *plan, const zf_shape *shape, uint32_t tree, uint64_t tile, uint64_t *out,
+                           zf_error *error) {
+    const char *path = shape->edges[plan->trees[tree].edge].path;
+    for (uint32_t check = 0; check < plan->check_count; check++) {
+        if (plan->checks[check].violation != 9 || strcmp(plan->checks[check].path, path) != 0) continue;
+        *out = tile * plan->trees[tree].interval << 16 | check;
+        return ZF_OK;
     }
-    zf_failure in_kernel = *what;
-    in_kernel.kernel = &plan->kernels[kernel];
-    return zf_report_failure(&in_kernel, tile * plan->trees[tree].interval << 16 | check, error);
+    return zf_raise(error, ZF_E_INTERNAL, "the code's plan does not check the states of tree %u", tree);
 }
 
 /// The check of the node that reads `name`, best one that names it; NULL: the node has none.

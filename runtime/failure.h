@@ -16,9 +16,9 @@ typedef struct zf_failure {
 /// Makes the error of a failure word, position << 16 | check, that is not ZF_ABI_NO_FAILURE.
 zf_status zf_report_failure(const zf_failure *what, uint64_t failure, zf_error *error);
 
-/// A tile of a tree cannot end in its state, which is seen without its kernel: the error that this would make. Of `what`,
-/// `kernel` is not read.
-zf_status zf_report_state(const zf_failure *what, uint32_t tree, uint64_t tile, zf_error *error);
+/// The failure word of a tile of a tree that cannot end in its state, which is seen without running its kernel.
+zf_status zf_state_failure(const zf_abi_plan *plan, const zf_shape *shape, uint32_t tree, uint64_t tile, uint64_t *out,
+                           zf_error *error);
 
 /// Adds to an error about a block's header (zf_block_view.refused) who reads the stream, or has the param: path, algorithm, line.
 /// `kernel` and `where` are not read.

@@ -213,7 +213,7 @@ diff_verdict diff_check_lies(diff_comparing *k, const diff_records *records) {
     if (verdict != DIFF_DISAGREE) verdict = tell_behind(k, records, tree);
     if (verdict != DIFF_DISAGREE && k->c->thorough) verdict = check_all_lies(k, records);
     if (abi->edge != 0) return verdict;
-    // The last far beyond. Groups may not decrease from tile to tile, which is seen before any kernel runs.
+    // The last far beyond. A tile whose groups would decrease is not run on accelerators.
     entry = entries - 1;
     state = records->values[tree][entry] + (1u << 20);
     if (verdict != DIFF_DISAGREE) verdict = tell_one(k, records, tree, 0, entry, state & (UINT64_MAX >> (64 - bits_first)));

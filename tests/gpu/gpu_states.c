@@ -49,15 +49,13 @@ static size_t place_bytes(const char *place) {
     return end != NULL ? (size_t)(end - place) : strlen(place);
 }
 
-/// Whether both say the same. Of several violations of one tile the devices may meet another one first; and where a state's group
-/// lies behind the next one's, an accelerator is not launched, and the tile between them is named, which may not be the first.
+/// Whether both say the same. Of several violations of one tile the devices may meet another one first.
 static bool alike(const zf_error *a, const zf_error *b) {
     if (strcmp(a->code, b->code) == 0 && strcmp(a->place, b->place) == 0 && strcmp(a->message, b->message) == 0) return true;
     size_t length = place_bytes(a->place);
     bool violations = strncmp(a->code, "ZF13", 4) == 0 && strncmp(b->code, "ZF13", 4) == 0;
     tally.other_violation++;
-    if (length == place_bytes(b->place) && memcmp(a->place, b->place, length) == 0) return violations;
-    return strcmp(a->code, "ZF1309") == 0 && strcmp(b->code, "ZF1309") == 0 && strcmp(a->message, b->message) == 0;
+    return violations && length == place_bytes(b->place) && memcmp(a->place, b->place, length) == 0;
 }
 
 static void judge(zf_container *container, size_t column, const promise *p, uint64_t at, uint64_t begin, uint64_t end) {
