@@ -204,9 +204,28 @@ static const found_device *none_of_kind(const zf_device_list *list, const char *
     return NULL;
 }
 
+/// Whether a name begins as that of a kind whose devices have numbers, and goes on with what is no number.
+static bool is_misnumbered(const zf_device_list *list, const char *name) {
+    size_t length = strcspn(name, ":");
+    if (name[length] == 0) return false;
+    const char *number = name + length + 1;
+    bool is_number = *number != 0 && number[strspn(number, "0123456789")] == 0;
+    for (size_t k = 0; k < list->kind_count && !is_number; k++) {
+        if (list->kinds[k]->count != NULL && is_of(name, list->kinds[k]->name)) return true;
+    }
+    return false;
+}
+
 zf_status zf_device_find(const zf_context *context, const char *name, zf_device *out, zf_error *error) {
     *out = (zf_device){0};
     zf_device_list *list = zf_context_devices(context);
+    if (is_misnumbered(list, name)) {
+        int length = (int)strcspn(name, ":");
+        zf_status status =
+            zf_raise(error, ZF_E_ARGUMENT, "`%.64s` is no device's name: behind `%.*s:` stands a number, as in `%.*s:0`", name,
+                     length, name, length, name);
+        return zf_fail_hint(error, status, "`zfc devices` lists them");
+    }
     pthread_mutex_lock(&list->lock);
     bool good = look(list, strcmp(name, "auto") == 0 ? NULL : name);
     const found_device *chosen = choose(list, name); // what is found stays until the context is freed
