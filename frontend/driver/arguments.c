@@ -121,8 +121,8 @@ bool zf_argument_number(const zf_arguments *arguments, const char *name, uint64_
     char *end;
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end || errno || value > most) {
-        fprintf(stderr, "zfc %s: --%s wants a number of at most %llu, not `%s`\n", arguments->verb->name, name,
+    if (text[0] < '0' || text[0] > '9' || *end || errno || value == 0 || value > most) {
+        fprintf(stderr, "zfc %s: --%s wants a number from 1 to %llu, not `%s`\n", arguments->verb->name, name,
                 (unsigned long long)most, text);
         return false;
     }
