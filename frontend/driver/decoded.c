@@ -14,8 +14,7 @@ static void *allocate(size_t bytes) {
     return size > bytes ? aligned_alloc(64, size) : NULL;
 }
 
-/// Starts the device, so that the time this takes is told apart.
-static zf_status start_device(zf_context *context, const char *name, double *seconds, zf_error *error) {
+zf_status zf_start_device(zf_context *context, const char *name, double *seconds, zf_error *error) {
     double begin = zf_seconds();
     zf_device device;
     zf_accelerator *accelerator;
@@ -31,7 +30,7 @@ zf_status zf_decode_column(zf_context *context, zf_container *container, size_t 
     double start = zf_seconds();
     ZF_TRY(zf_container_column(container, column, &out->info, error));
     ZF_TRY(zf_decode_size(container, column, options, &out->sizes, error));
-    ZF_TRY(start_device(context, device, &out->waited.device, error));
+    ZF_TRY(zf_start_device(context, device, &out->waited.device, error));
     out->rows = out->info.rows;
     if (options->some_rows)
         out->rows = options->row_count == UINT64_MAX ? out->info.rows - options->row_begin : options->row_count;

@@ -67,7 +67,9 @@ void zf_print_manual(FILE *out) {
     fprintf(out,
             "\nWith `--json` the report is one JSON text on standard output. After an error there is none, the error being on "
             "standard error, but of two verbs that go on after one: `verify` reports every column that it looked at, "
-            "`\"good\": false` and the error of those that are bad, and `bench` every column, `\"verified\": false` and the "
+            "`\"good\": false` and the error of those that are bad, `\"good\": null` and the error of those that could not be "
+            "checked (a module without code for them, no memory, a device that failed), and `bench` every column, `\"verified\": "
+            "false` and the "
             "error of those that failed. Neither has a report when the file, a name in `--columns` or the device is refused "
             "at the start, but `bench`, which reports a file that is refused as a result. In names of files, what is not UTF-8 "
             "is U+FFFD.\n");

@@ -27,25 +27,45 @@ static zf_status tell(const zf_decoded *column, bool as_json, bool quiet, json_t
     return ZF_OK;
 }
 
-static zf_status tell_bad(zf_container *container, size_t index, const zf_error *failure, json_t *report, zf_error *error) {
+/// Only input can be bad: of what has no code, no memory or no device nothing is known.
+static bool is_bad(const zf_error *failure) { return failure->status == ZF_ERR_INPUT; }
+
+static zf_status tell_failed(zf_container *container, size_t index, const zf_error *failure, json_t *report, zf_error *error) {
     zf_column_info info;
     ZF_TRY(zf_container_column(container, index, &info, error));
     return zf_json_append(report,
-                          json_pack("{s:s, s:s, s:s, s:b, s:{s:s, s:o, s:o, s:o}}", "column", info.name, "type", info.type_name,
-                                    "codec", info.codec, "good", 0, "error", "code", failure->code, "message",
-                                    zf_json_text(failure->message), "place", zf_json_text(failure->place), "hint",
-                                    zf_json_text(failure->hint)),
+                          json_pack("{s:s, s:s, s:s, s:o, s:{s:s, s:o, s:o, s:o}}", "column", info.name, "type", info.type_name,
+                                    "codec", info.codec, "good", is_bad(failure) ? json_false() : json_null(), "error", "code",
+                                    failure->code, "message", zf_json_text(failure->message), "place",
+                                    zf_json_text(failure->place), "hint", zf_json_text(failure->hint)),
                           error);
 }
 
-/// Opens what is to be looked at. An absent device says nothing about the file: it is told of before.
+static void sum_up(const char *path, size_t count, size_t bad, size_t failed) {
+    zf_print_path(stdout, path);
+    printf(": %zu column%s, ", count, count == 1 ? "" : "s");
+    if (bad > 0) fputs("NOT GOOD", stdout);
+    if (failed > bad) printf("%s%zu not checked", bad > 0 ? ", " : "", failed - bad);
+    puts(failed == 0 ? "all good" : "");
+}
+
+/// Opens what is to be looked at. A device that is absent or does not start says nothing about the file: it is told of before.
 static zf_status open_all(const zf_arguments *arguments, const zf_session *session, const char *device, zf_container **container,
                           size_t **selected, size_t *count, zf_error *error) {
     zf_device found;
     ZF_TRY(zf_device_find(session->context, device, &found, error));
     ZF_TRY(zf_container_open(session->context, arguments->operands[0], container, error));
-    *selected = zf_selected_columns(*container, zf_argument(arguments, "columns"), count, error);
-    return *selected ? ZF_OK : error->status;
+    size_t *columns = zf_selected_columns(*container, zf_argument(arguments, "columns"), count, error);
+    if (columns == NULL) return error->status;
+    double seconds;
+    zf_status status = zf_start_device(session->context, device, &seconds, error);
+    if (status != ZF_OK) {
+        free(columns);
+        *count = 0;
+        return status;
+    }
+    *selected = columns;
+    return ZF_OK;
 }
 
 // Every column is tried, so that one run tells all that is wrong.
@@ -60,7 +80,7 @@ int zf_run_verify(zf_arguments *arguments) {
     json_t *report = json_array();
     zf_error error;
     zf_container *container = NULL;
-    size_t count = 0, looked = 0, *selected = NULL;
+    size_t count = 0, looked = 0, bad = 0, failed = 0, *selected = NULL;
     if (!device) device = "auto";
     if (open_all(arguments, &session, device, &container, &selected, &count, &error) != ZF_OK)
         exit_status = zf_report("verify", &error);
@@ -76,7 +96,10 @@ int zf_run_verify(zf_arguments *arguments) {
         } else {
             zf_error failure = error;
             exit_status = zf_report("verify", &failure);
-            if (as_json && tell_bad(container, selected[looked], &failure, report, &error) != ZF_OK) zf_report("verify", &error);
+            failed++;
+            bad += is_bad(&failure);
+            if (as_json && tell_failed(container, selected[looked], &failure, report, &error) != ZF_OK)
+                zf_report("verify", &error);
         }
         zf_decoded_free(&column);
     }
@@ -86,8 +109,7 @@ int zf_run_verify(zf_arguments *arguments) {
         zf_print_path(stdout, arguments->operands[0]);
         printf(": the device failed at column %zu of %zu: the rest was not looked at\n", looked, count);
     } else if (selected && !session.quiet) {
-        zf_print_path(stdout, arguments->operands[0]);
-        printf(": %zu column%s, %s\n", count, count == 1 ? "" : "s", exit_status == EXIT_GOOD ? "all good" : "NOT GOOD");
+        sum_up(arguments->operands[0], count, bad, failed);
     }
     json_decref(report);
     free(selected);

@@ -18,8 +18,8 @@ PROGRAM = "table t { a: i32 = bitpack; b: i32 = delta(bitpack); }\n"
 class Case(zfc_case.Case):
     SECONDS = 60
 
-    def container(self, rows=100, name="t.zfd", program=PROGRAM):
-        source = self.file("t.csv", "a,b\n" + "".join(f"{i % 7},{i}\n" for i in range(rows)))
+    def container(self, rows=100, name="t.zfd", program=PROGRAM, most=1 << 31):
+        source = self.file("t.csv", "a,b\n" + "".join(f"{i % 7},{i % most}\n" for i in range(rows)))
         self.good("encode", "-q", "-f", "-c", self.file("t.zf", program), "-o", self.dir / name, source)
         return self.dir / name
 
@@ -82,6 +82,43 @@ class Reports(Case):
             for words in ([], ["--json"]):
                 result = self.bad(status, "verify", "--device", device, *words, container, says=code, lacks="GOOD")
                 self.assertEqual(result.stdout, "")
+
+    def test_what_keeps_columns_from_being_checked_says_nothing_about_the_file(self):
+        container = self.container(20000)
+        self.good("compile", "-o", self.dir / "t.zfm", self.dir / "t.zf")
+        self.good("compile", "-o", self.dir / "other.zfm", self.file("other.zf", "table t { a: i32 = bitpack; b: i32 = bitpack; }"))
+        self.good("verify", "--module", self.dir / "t.zfm", container)
+        for words, columns in (["--module", self.dir / "other.zfm"], 2), (["--module", self.dir / "t.zfm", "--device", "emu"], 2):
+            result = self.bad(1, "verify", *words, container, says="module ", lacks=["GOOD", "all good"])
+            self.assertTrue(result.stdout.endswith(f"{container}: {columns} columns, {columns} not checked\n"), result.stdout)
+            report = json.loads(self.bad(1, "verify", "--json", *words, container).stdout)
+            self.assertEqual([(c["good"], c["error"]["code"][:4]) for c in report], [(None, "ZF14")] * columns)
+        result = self.bad(2, "verify", "--device", "emu", container, says="ZF1101", env={**os.environ, "ZIPFLOW_EMU_SEED": "x"})
+        self.assertEqual(result.stdout, "")
+        # One column is bad, and of the other nothing is known: chunks are for the CPU.
+        container = self.container(20000, program="table t { a: i32 = bitpack; b: u8 = rans; }", most=256)
+        bytes_ = bytearray(container.read_bytes())
+        block = json.loads(self.good("inspect", "--json", container))["columns"][0]["blocks"][0]
+        bytes_[block["offset"] + block["bytes"] // 2] ^= 1
+        container.write_bytes(bytes_)
+        self.assertIn(": 2 columns, NOT GOOD\n", self.bad(1, "verify", container).stdout)
+        self.assertIn(": 2 columns, NOT GOOD, 1 not checked\n", self.bad(1, "verify", "--device", "emu", container).stdout)
+
+    def test_a_device_of_a_kind_has_a_number(self):
+        container = self.container()
+        for device in ("cuda:x", "cuda:", "cuda:1x", "cuda:-1", "cuda:0:0", "cuda: 1"):
+            for words in (["verify"], ["bench", "--bytes", "1"], ["decode", "-o", self.dir / "out"]):
+                self.bad(2, *words, "--device", device, container, says=["ZF1101", f"`{device}` is no device's name", "`cuda:0`"], lacks="present")
+        self.bad(3, "verify", "--device", "cuda:99", container, says="ZF110")
+
+    def test_zero_is_no_number_of_anything(self):
+        container = self.container()
+        for number in ("0", "00", "-1", ""):
+            self.bad(2, "verify", "--repeat", number, container, says="--repeat ")
+            for words in (["verify"], ["decode", "-o", self.dir / "out"], ["bench", "--bytes", "1"], ["compile", "-o", self.dir / "t.zfm"]):
+                self.bad(2, *words, "--threads", number, container, says="--threads ")
+            self.bad(2, "encode", "-c", self.dir / "t.zf", "-o", self.dir / "u.zfd", "--rows-per-block", number, self.dir / "t.csv", says="--rows-per-block ")
+        self.good("verify", "--repeat", "1", "--threads", "1", container)
 
     def test_names_drive_no_terminal(self):
         made = self.container()
