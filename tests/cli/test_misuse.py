@@ -241,7 +241,7 @@ class InEachOthersPlace(Case):
         self.bad(1, "compile", f"{program}:t.a", "-o", "x.zfm", says=["no table `t.a`", "columns cannot be named here"])
         for words in (["verify", "--module=", container], ["compile", "-o", "", program], ["decode", "-o", "", container]):
             self.bad(2, *words, says="is given nothing")
-        self.bad(1, "compile", program, "-o", self.dir, says="is a directory", lacks="-f")
+        self.bad(1, "compile", program, "-o", self.dir, says="is a directory", lacks="-f overwrites")
 
 
 if __name__ == "__main__":
