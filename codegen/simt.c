@@ -454,6 +454,57 @@ void zf_simt_store_vector(zf_lower *lower, const zf_cg_value *values, unsigned c
     zf_cg_store(cg, v, zf_cg_at_sink(cg, ty, lower->v_sink, v_index), 16);
 }
 
+zf_simt_cut zf_simt_cut_begin(zf_lower *lower, LLVMValueRef v_first, LLVMValueRef v_hi) {
+    zf_cg *cg = lower->cg;
+    zf_simt_cut cut = {.v_first = v_first, .v_hi = v_hi, .bb_none = zf_cg_block(cg, "cut_none")};
+    LLVMBasicBlockRef bb_some = zf_cg_block(cg, "cut_some");
+    LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_first, v_hi);
+    if (lower->type.kind == ZF_K_BOOL) { // else each element is asked for, too
+        v_exists = zf_cg_within(cg, v_exists, "bytes of a cut row");
+        cut.v_byte = zf_cg_alloca(cg, cg->ty_i8, "byte");
+        LLVMBuildStore(cg->builder, LLVMConstNull(cg->ty_i8), cut.v_byte);
+    }
+    zf_cg_cond_br(cg, v_exists, bb_some, cut.bb_none);
+    zf_cg_enter(cg, bb_some);
+    return cut;
+}
+
+void zf_simt_cut_element(zf_lower *lower, zf_simt_cut *cut, unsigned k) {
+    zf_cg *cg = lower->cg;
+    LLVMBasicBlockRef bb_element = zf_cg_block(cg, "element");
+    cut->bb_next = zf_cg_block(cg, "element_next");
+    cut->v_index = zf_cg_add(cg, cut->v_first, zf_cg_i64(cg, k));
+    LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, cut->v_index, cut->v_hi);
+    if (lower->v_row_begin == NULL) // else rows are asked for, too
+        v_exists = zf_cg_within(cg, v_exists, "elements of a cut row");
+    zf_cg_cond_br(cg, v_exists, bb_element, cut->bb_next);
+    zf_cg_enter(cg, bb_element);
+}
+
+void zf_simt_cut_store(zf_lower *lower, const zf_simt_cut *cut, unsigned k, zf_cg_value value) {
+    zf_cg *cg = lower->cg;
+    if (cut->v_byte != NULL) {
+        LLVMValueRef v_bit = LLVMBuildShl(cg->builder, zf_lower_memory_form(lower, value), LLVMConstInt(cg->ty_i8, k, 0), "");
+        LLVMValueRef v_others = LLVMBuildLoad2(cg->builder, cg->ty_i8, cut->v_byte, "");
+        LLVMBuildStore(cg->builder, zf_cg_or(cg, v_others, v_bit), cut->v_byte);
+    } else {
+        zf_lower_store(lower, value, lower->v_sink, cut->v_index);
+    }
+    zf_cg_br(cg, cut->bb_next);
+    zf_cg_enter(cg, cut->bb_next);
+}
+
+void zf_simt_cut_end(zf_lower *lower, const zf_simt_cut *cut) {
+    zf_cg *cg = lower->cg;
+    if (cut->v_byte != NULL) {
+        LLVMValueRef v_at = LLVMBuildLShr(cg->builder, cut->v_first, zf_cg_i64(cg, 3), "");
+        LLVMValueRef v_byte = LLVMBuildLoad2(cg->builder, cg->ty_i8, cut->v_byte, "");
+        zf_cg_store(cg, v_byte, zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_at), 1);
+    }
+    zf_cg_br(cg, cut->bb_none);
+    zf_cg_enter(cg, cut->bb_none);
+}
+
 LLVMValueRef zf_simt_shuffle(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane) {
     zf_cg *cg = lower->cg;
     const zf_simt_ops *ops = cg->target->simt;

@@ -66,6 +66,21 @@ void zf_simt_unroll(zf_cg *cg, const zf_cg_loop *loop, unsigned times);
 
 /// Stores `count` values from element v_index on, as one aligned vector (booleans: a byte).
 void zf_simt_store_vector(zf_lower *lower, const zf_cg_value *values, unsigned count, LLVMValueRef v_index);
+
+/// The C contiguous elements of a thread in a row that is cut: those before v_hi are made and stored one by one; booleans are
+/// collected first, since they share a byte.
+typedef struct zf_simt_cut {
+    LLVMValueRef v_first, v_hi, v_index;
+    LLVMValueRef v_byte; ///< slot; NULL: no booleans
+    LLVMBasicBlockRef bb_next, bb_none;
+} zf_simt_cut;
+/// Goes on where there are any; behind zf_simt_cut_end whether there are or not.
+zf_simt_cut zf_simt_cut_begin(zf_lower *lower, LLVMValueRef v_first, LLVMValueRef v_hi);
+/// Goes on where element v_index, number `k`, exists; behind the store whether it does or not.
+void zf_simt_cut_element(zf_lower *lower, zf_simt_cut *cut, unsigned k);
+void zf_simt_cut_store(zf_lower *lower, const zf_simt_cut *cut, unsigned k, zf_cg_value value);
+void zf_simt_cut_end(zf_lower *lower, const zf_simt_cut *cut);
+
 /// Whether the target has `add_up` for values of this type.
 bool zf_simt_adds_up(zf_lower *lower, LLVMTypeRef ty);
 /// Sum, or largest (unsigned), of i32 values of the warp's lanes up to this one.

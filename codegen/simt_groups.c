@@ -55,42 +55,19 @@ static LLVMValueRef whole_rows(zf_simt_heads *t, uint32_t row, unsigned count) {
 static void cut_rows(zf_simt_heads *t, LLVMValueRef v_from, uint32_t row, unsigned count) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
-    bool is_bool = lower->type.kind == ZF_K_BOOL;
     LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, t->v_length, zf_cg_i32(cg, row - 1)), zf_cg_i32(cg, row), "");
-    LLVMValueRef v_byte = is_bool ? zf_cg_alloca(cg, cg->ty_i8, "byte") : NULL;
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, v_from, zf_cg_resize(cg, v_rows, cg->ty_i64, false), "row_cut");
     LLVMValueRef v_q = first_output(t, loop.v_i, row, count);
-    LLVMBasicBlockRef bb_some = zf_cg_block(cg, "outputs");
-    LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_q, t->v_length);
-    if (is_bool) v_exists = zf_cg_within(cg, v_exists, "bytes of a cut row"); // else each output is asked for, too
-    zf_cg_cond_br(cg, v_exists, bb_some, loop.bb_next);
-    zf_cg_enter(cg, bb_some);
-    LLVMValueRef v_index = zf_cg_add(cg, t->tree->tile->v_lo, zf_cg_resize(cg, v_q, cg->ty_i64, false));
+    LLVMValueRef v_first = zf_cg_add(cg, t->tree->tile->v_lo, zf_cg_resize(cg, v_q, cg->ty_i64, false));
+    zf_simt_cut cut = zf_simt_cut_begin(lower, v_first, t->tree->tile->v_hi);
     zf_simt_place places[16];
     zf_simt_heads_find(t, v_q, count, places);
-    if (is_bool) LLVMBuildStore(cg->builder, LLVMConstNull(cg->ty_i8), v_byte);
     for (unsigned k = 0; k < count; k++) {
-        LLVMBasicBlockRef bb_one = zf_cg_block(cg, "output"), bb_next = zf_cg_block(cg, "output_next");
-        LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntULT, places[k].v_q, t->v_length);
-        if (lower->v_row_begin == NULL) v_mine = zf_cg_within(cg, v_mine, "outputs of a cut row"); // else rows are asked for, too
-        zf_cg_cond_br(cg, v_mine, bb_one, bb_next);
-        zf_cg_enter(cg, bb_one);
-        zf_cg_value value = output(t, &places[k], NULL, 0);
-        if (is_bool) {
-            LLVMValueRef v = LLVMBuildShl(cg->builder, zf_lower_memory_form(lower, value), LLVMConstInt(cg->ty_i8, k, 0), "");
-            LLVMBuildStore(cg->builder, zf_cg_or(cg, LLVMBuildLoad2(cg->builder, cg->ty_i8, v_byte, ""), v), v_byte);
-        } else {
-            zf_lower_store(lower, value, lower->v_sink, zf_cg_add(cg, v_index, zf_cg_i64(cg, k)));
-        }
-        zf_cg_br(cg, bb_next);
-        zf_cg_enter(cg, bb_next);
+        zf_simt_cut_element(lower, &cut, k);
+        zf_simt_cut_store(lower, &cut, k, output(t, &places[k], NULL, 0));
     }
-    if (is_bool) {
-        LLVMValueRef v_at = LLVMBuildLShr(cg->builder, v_index, zf_cg_i64(cg, 3), "");
-        LLVMValueRef v = LLVMBuildLoad2(cg->builder, cg->ty_i8, v_byte, "");
-        zf_cg_store(cg, v, zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_at), 1);
-    }
+    zf_simt_cut_end(lower, &cut);
     zf_cg_loop_end(cg, &loop);
     zf_simt_unroll(cg, &loop, 1);
 }

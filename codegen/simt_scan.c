@@ -171,41 +171,17 @@ static void whole_elements(row *r, zf_simt_lanes *lanes) {
 
 static void some_elements(row *r) {
     zf_lower *lower = r->lower;
-    zf_cg *cg = lower->cg;
-    bool is_bool = lower->type.kind == ZF_K_BOOL;
-    LLVMValueRef v_byte = is_bool ? zf_cg_alloca(cg, cg->ty_i8, "byte") : NULL;
-    if (is_bool) LLVMBuildStore(cg->builder, LLVMConstNull(cg->ty_i8), v_byte);
+    zf_simt_cut cut = zf_simt_cut_begin(lower, r->v_first, r->tile->v_hi);
     for (unsigned k = 0; k < r->lanes; k++) {
-        LLVMBasicBlockRef bb_element = zf_cg_block(cg, "element"), bb_next = zf_cg_block(cg, "element_next");
-        LLVMValueRef v_index = zf_cg_add(cg, r->v_first, zf_cg_i64(cg, k));
-        LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_index, r->tile->v_hi);
-        if (lower->v_row_begin == NULL)
-            v_exists = zf_cg_within(cg, v_exists, "elements of a cut row"); // else rows are asked for, too
-        zf_cg_cond_br(cg, v_exists, bb_element, bb_next);
-        zf_cg_enter(cg, bb_element);
-        set_values(r, k, v_index, lower->running_count);
+        zf_simt_cut_element(lower, &cut, k);
+        set_values(r, k, cut.v_index, lower->running_count);
         zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
-        env.v_i = v_index;
-        zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
-        cg->v_guard = NULL;
-        if (is_bool) {
-            LLVMValueRef v_bit = LLVMBuildShl(cg->builder, zf_lower_memory_form(lower, value), LLVMConstInt(cg->ty_i8, k, 0), "");
-            LLVMBuildStore(cg->builder, zf_cg_or(cg, LLVMBuildLoad2(cg->builder, cg->ty_i8, v_byte, ""), v_bit), v_byte);
-        } else {
-            zf_lower_store(lower, value, lower->v_sink, v_index);
-        }
-        zf_cg_br(cg, bb_next);
-        zf_cg_enter(cg, bb_next);
+        env.v_i = cut.v_index;
+        zf_cg_value value = zf_cg_eval_body(lower->cg, &env.env, &env.env.inst->decode);
+        lower->cg->v_guard = NULL;
+        zf_simt_cut_store(lower, &cut, k, value);
     }
-    if (!is_bool) return;
-    LLVMBasicBlockRef bb_store = zf_cg_block(cg, "byte_store"), bb_done = zf_cg_block(cg, "byte_done");
-    zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, r->v_first, r->tile->v_hi), "bytes of a cut row"), bb_store,
-                  bb_done);
-    zf_cg_enter(cg, bb_store);
-    LLVMValueRef v_at = LLVMBuildLShr(cg->builder, r->v_first, zf_cg_i64(cg, 3), "");
-    zf_cg_store(cg, LLVMBuildLoad2(cg->builder, cg->ty_i8, v_byte, ""), zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_at), 1);
-    zf_cg_br(cg, bb_done);
-    zf_cg_enter(cg, bb_done);
+    zf_simt_cut_end(lower, &cut);
 }
 
 // ---- The tile -------------------------------------------------------------------------------------------------

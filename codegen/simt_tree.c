@@ -365,12 +365,10 @@ static void element_outputs(zf_simt_tree *tree) {
     zf_cg *cg = lower->cg;
     unsigned count = zf_simt_lane_count(lower->type);
     uint32_t row = tree->shape->threads * count;
-    bool is_bool = lower->type.kind == ZF_K_BOOL;
     LLVMValueRef v_size = zf_cg_sub(cg, tree->tile->v_hi, tree->tile->v_lo), v_row = zf_cg_i64(cg, row);
     LLVMValueRef v_whole = LLVMBuildUDiv(cg->builder, v_size, v_row, "");
     v_whole = zf_cg_select(cg, tree->tile->v_whole, v_whole, zf_cg_i64(cg, 0));
     LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_size, zf_cg_i64(cg, row - 1)), v_row, "");
-    LLVMValueRef v_byte = is_bool ? zf_cg_alloca(cg, cg->ty_i8, "byte") : NULL;
     LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false), zf_cg_i64(cg, count));
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_whole, "row");
@@ -392,39 +390,19 @@ static void element_outputs(zf_simt_tree *tree) {
     // What is left, one by one.
     zf_cg_loop_begin(cg, &loop, v_whole, v_rows, "row_cut");
     v_from = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, v_row), v_mine);
-    if (is_bool) LLVMBuildStore(cg->builder, LLVMConstNull(cg->ty_i8), v_byte);
-    LLVMValueRef v_index = zf_cg_add(cg, tree->tile->v_lo, v_from);
+    zf_simt_cut cut = zf_simt_cut_begin(lower, zf_cg_add(cg, tree->tile->v_lo, v_from), tree->tile->v_hi);
     for (unsigned k = 0; k < count; k++) {
-        LLVMBasicBlockRef bb_one = zf_cg_block(cg, "output"), bb_next = zf_cg_block(cg, "output_next");
-        LLVMValueRef v_q = zf_cg_add(cg, v_from, zf_cg_i64(cg, k));
-        LLVMValueRef v_exists = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_q, v_size), "elements of a cut row");
-        zf_cg_cond_br(cg, v_exists, bb_one, bb_next);
-        zf_cg_enter(cg, bb_one);
+        zf_simt_cut_element(lower, &cut, k);
         zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
-        zf_simt_spot spot = {.tree = tree, .v_i = zf_cg_resize(cg, v_q, cg->ty_i32, false), .exact = true};
+        zf_simt_spot spot = {.tree = tree, .exact = true};
+        spot.v_i = zf_cg_resize(cg, zf_cg_add(cg, v_from, zf_cg_i64(cg, k)), cg->ty_i32, false);
         env.spot = &spot;
-        env.v_i = zf_cg_add(cg, v_index, zf_cg_i64(cg, k));
+        env.v_i = cut.v_index;
         zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
         cg->v_guard = NULL;
-        if (is_bool) {
-            LLVMValueRef v = LLVMBuildShl(cg->builder, zf_lower_memory_form(lower, value), LLVMConstInt(cg->ty_i8, k, 0), "");
-            LLVMBuildStore(cg->builder, zf_cg_or(cg, LLVMBuildLoad2(cg->builder, cg->ty_i8, v_byte, ""), v), v_byte);
-        } else {
-            zf_lower_store(lower, value, lower->v_sink, env.v_i);
-        }
-        zf_cg_br(cg, bb_next);
-        zf_cg_enter(cg, bb_next);
+        zf_simt_cut_store(lower, &cut, k, value);
     }
-    if (is_bool) {
-        LLVMBasicBlockRef bb_store = zf_cg_block(cg, "byte_store"), bb_done = zf_cg_block(cg, "byte_done");
-        LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_from, v_size);
-        zf_cg_cond_br(cg, zf_cg_within(cg, v_exists, "bytes of a cut row"), bb_store, bb_done);
-        zf_cg_enter(cg, bb_store);
-        LLVMValueRef v_at = LLVMBuildLShr(cg->builder, v_index, zf_cg_i64(cg, 3), "");
-        zf_cg_store(cg, LLVMBuildLoad2(cg->builder, cg->ty_i8, v_byte, ""), zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_at), 1);
-        zf_cg_br(cg, bb_done);
-        zf_cg_enter(cg, bb_done);
-    }
+    zf_simt_cut_end(lower, &cut);
     zf_cg_loop_end(cg, &loop);
     zf_simt_unroll(cg, &loop, 1);
 }
