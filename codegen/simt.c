@@ -454,11 +454,11 @@ void zf_simt_store_vector(zf_lower *lower, const zf_cg_value *values, unsigned c
     zf_cg_store(cg, v, zf_cg_at_sink(cg, ty, lower->v_sink, v_index), 16);
 }
 
-zf_simt_cut zf_simt_cut_begin(zf_lower *lower, LLVMValueRef v_first, LLVMValueRef v_hi) {
+zf_simt_cut zf_simt_cut_begin(zf_lower *lower, LLVMValueRef v_first, LLVMValueRef v_place, LLVMValueRef v_end) {
     zf_cg *cg = lower->cg;
-    zf_simt_cut cut = {.v_first = v_first, .v_hi = v_hi, .bb_none = zf_cg_block(cg, "cut_none")};
+    zf_simt_cut cut = {.v_first = v_first, .v_place = v_place, .v_end = v_end, .bb_none = zf_cg_block(cg, "cut_none")};
     LLVMBasicBlockRef bb_some = zf_cg_block(cg, "cut_some");
-    LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_first, v_hi);
+    LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_place, v_end);
     if (lower->type.kind == ZF_K_BOOL) { // else each element is asked for, too
         v_exists = zf_cg_within(cg, v_exists, "bytes of a cut row");
         cut.v_byte = zf_cg_alloca(cg, cg->ty_i8, "byte");
@@ -474,7 +474,8 @@ void zf_simt_cut_element(zf_lower *lower, zf_simt_cut *cut, unsigned k) {
     LLVMBasicBlockRef bb_element = zf_cg_block(cg, "element");
     cut->bb_next = zf_cg_block(cg, "element_next");
     cut->v_index = zf_cg_add(cg, cut->v_first, zf_cg_i64(cg, k));
-    LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, cut->v_index, cut->v_hi);
+    LLVMValueRef v_place = zf_cg_add(cg, cut->v_place, LLVMConstInt(LLVMTypeOf(cut->v_place), k, 0));
+    LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_place, cut->v_end);
     if (lower->v_row_begin == NULL) // else rows are asked for, too
         v_exists = zf_cg_within(cg, v_exists, "elements of a cut row");
     zf_cg_cond_br(cg, v_exists, bb_element, cut->bb_next);

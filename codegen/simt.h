@@ -39,6 +39,16 @@ bool zf_simt_scans(const zf_reduce *reduce);
 
 /// What combines with anything to that.
 LLVMValueRef zf_simt_scan_identity(zf_cg *cg, const zf_running *running);
+LLVMValueRef zf_simt_combine(zf_cg *cg, const zf_running *running, LLVMValueRef v_a, LLVMValueRef v_b);
+enum { ZF_SIMT_BATCH = 4 }; ///< rows whose shuffles are under way together, at most
+/// What stands before each lane in `count` consecutive rows, in each of which it has v_own[row]; the running value goes on behind
+/// them.
+void zf_simt_combine_rows(zf_lower *lower, const zf_running *running, LLVMValueRef v_lane, unsigned count,
+                          const LLVMValueRef *v_own, LLVMValueRef *v_before);
+/// Of `v_count` elements (i64) those whose term is some element's: an exclusive scan has none for its node's last.
+LLVMValueRef zf_simt_terms(zf_lower *lower, const zf_running *running, LLVMValueRef v_count);
+/// A scan's value at element v_index as bodies have it: before the first there is nothing, which of minima is no value.
+LLVMValueRef zf_simt_scan_value(zf_cg *cg, const zf_running *running, LLVMValueRef v_index, LLVMValueRef v);
 /// Has the tile made by one thread (lower->v_hard).
 void zf_simt_call_hard(zf_lower *lower);
 
@@ -67,15 +77,17 @@ void zf_simt_unroll(zf_cg *cg, const zf_cg_loop *loop, unsigned times);
 /// Stores `count` values from element v_index on, as one aligned vector (booleans: a byte).
 void zf_simt_store_vector(zf_lower *lower, const zf_cg_value *values, unsigned count, LLVMValueRef v_index);
 
-/// The C contiguous elements of a thread in a row that is cut: those before v_hi are made and stored one by one; booleans are
-/// collected first, since they share a byte.
+/// The C contiguous elements of a thread in a row that is cut, from v_first on: those whose place, v_place + k, is less than
+/// v_end are made and stored one by one; booleans are collected first, since they share a byte.
 typedef struct zf_simt_cut {
-    LLVMValueRef v_first, v_hi, v_index;
-    LLVMValueRef v_byte; ///< slot; NULL: no booleans
+    LLVMValueRef v_first;        ///< index of the first (i64)
+    LLVMValueRef v_place, v_end; ///< i32 or i64
+    LLVMValueRef v_index;        ///< of the element that is being made
+    LLVMValueRef v_byte;         ///< slot; NULL: no booleans
     LLVMBasicBlockRef bb_next, bb_none;
 } zf_simt_cut;
 /// Goes on where there are any; behind zf_simt_cut_end whether there are or not.
-zf_simt_cut zf_simt_cut_begin(zf_lower *lower, LLVMValueRef v_first, LLVMValueRef v_hi);
+zf_simt_cut zf_simt_cut_begin(zf_lower *lower, LLVMValueRef v_first, LLVMValueRef v_place, LLVMValueRef v_end);
 /// Goes on where element v_index, number `k`, exists; behind the store whether it does or not.
 void zf_simt_cut_element(zf_lower *lower, zf_simt_cut *cut, unsigned k);
 void zf_simt_cut_store(zf_lower *lower, const zf_simt_cut *cut, unsigned k, zf_cg_value value);

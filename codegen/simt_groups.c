@@ -60,7 +60,7 @@ static void cut_rows(zf_simt_heads *t, LLVMValueRef v_from, uint32_t row, unsign
     zf_cg_loop_begin(cg, &loop, v_from, zf_cg_resize(cg, v_rows, cg->ty_i64, false), "row_cut");
     LLVMValueRef v_q = first_output(t, loop.v_i, row, count);
     LLVMValueRef v_first = zf_cg_add(cg, t->tree->tile->v_lo, zf_cg_resize(cg, v_q, cg->ty_i64, false));
-    zf_simt_cut cut = zf_simt_cut_begin(lower, v_first, t->tree->tile->v_hi);
+    zf_simt_cut cut = zf_simt_cut_begin(lower, v_first, v_q, t->v_length);
     zf_simt_place places[16];
     zf_simt_heads_find(t, v_q, count, places);
     for (unsigned k = 0; k < count; k++) {

@@ -6,13 +6,10 @@
 
 #include "codegen/lower_scan.h"
 
-enum { BATCH = 4 }; // rows whose shuffles are under way together
-
 // What a lane knows of one scan in the row that is being made.
 typedef struct row_scan {
     zf_running *running;
     LLVMValueRef v_terms[16]; // slots
-    LLVMValueRef v_acc;       // slot: everything before the row, in all lanes alike
     LLVMValueRef v_identity;
     LLVMValueRef v_next; ///< the state that the file has at the tile's end, as a word; NULL: it has none
     LLVMValueRef v_end;  // first index whose term nobody wants
@@ -27,15 +24,66 @@ typedef struct row {
     LLVMValueRef v_first; // index of this lane's first element
 } row;
 
-static LLVMValueRef combine(zf_cg *cg, const zf_running *r, LLVMValueRef v_a, LLVMValueRef v_b) {
-    return zf_cg_reduce_combine(cg, r->reduce->op, r->type, v_a, v_b);
+// ---- Shared with scans along groups ---------------------------------------------------------------------------
+
+LLVMValueRef zf_simt_combine(zf_cg *cg, const zf_running *running, LLVMValueRef v_a, LLVMValueRef v_b) {
+    return zf_cg_reduce_combine(cg, running->reduce->op, running->type, v_a, v_b);
 }
 
-LLVMValueRef zf_simt_scan_identity(zf_cg *cg, const zf_running *r) {
-    zf_reduce_op op = r->reduce->op;
-    if (op != ZF_RED_MIN && op != ZF_RED_MAX) return zf_cg_reduce_empty(cg, op, r->type);
-    zf_interval all = zf_interval_of_kind(r->type.kind);
-    return zf_cg_const(cg, r->type, zf_bits_of_value(r->type.kind, op == ZF_RED_MAX ? all.lo : all.hi));
+LLVMValueRef zf_simt_scan_identity(zf_cg *cg, const zf_running *running) {
+    zf_reduce_op op = running->reduce->op;
+    if (op != ZF_RED_MIN && op != ZF_RED_MAX) return zf_cg_reduce_empty(cg, op, running->type);
+    zf_interval all = zf_interval_of_kind(running->type.kind);
+    return zf_cg_const(cg, running->type, zf_bits_of_value(running->type.kind, op == ZF_RED_MAX ? all.lo : all.hi));
+}
+
+void zf_simt_combine_rows(zf_lower *lower, const zf_running *running, LLVMValueRef v_lane, unsigned count,
+                          const LLVMValueRef *v_own, LLVMValueRef *v_before) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_up[ZF_SIMT_BATCH], v_all[ZF_SIMT_BATCH];
+    bool adds_up = running->reduce->op == ZF_RED_SUM && zf_simt_adds_up(lower, zf_cg_type(cg, running->type));
+    for (unsigned r = 0; r < count; r++) v_up[r] = v_own[r];
+    for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
+        if (adds_up) {
+            for (unsigned r = 0; r < count; r++) v_up[r] = cg->target->simt->add_up(cg, v_up[r], step);
+            continue;
+        }
+        LLVMValueRef v_from = zf_simt_lane_before(lower, v_lane, step);
+        LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntUGE, v_lane, zf_cg_i32(cg, step)), v_other[ZF_SIMT_BATCH];
+        v_has = zf_cg_holds(cg, ZF_SITE_MASK, v_has, "lanes that have one before them");
+        for (unsigned r = 0; r < count; r++) v_other[r] = zf_simt_shuffle(lower, v_up[r], v_from);
+        for (unsigned r = 0; r < count; r++) {
+            v_up[r] = zf_cg_select(cg, v_has, zf_simt_combine(cg, running, v_other[r], v_up[r]), v_up[r]);
+        }
+    }
+    LLVMValueRef v_lower = zf_simt_lane_before(lower, v_lane, 1), v_identity = zf_simt_scan_identity(cg, running);
+    LLVMValueRef v_first_lane = zf_cg_icmp(cg, LLVMIntEQ, v_lane, zf_cg_i32(cg, 0));
+    v_first_lane = zf_cg_apart(cg, ZF_SITE_MASK, v_first_lane, "the first lane");
+    for (unsigned r = 0; r < count; r++) v_before[r] = zf_simt_shuffle(lower, v_up[r], v_lower);
+    for (unsigned r = 0; r < count; r++) v_all[r] = zf_simt_shuffle(lower, v_up[r], zf_cg_i32(cg, ZF_WARP - 1));
+    LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, running->type), running->v_acc, "");
+    for (unsigned r = 0; r < count; r++) {
+        v_before[r] = zf_simt_combine(cg, running, v_acc, zf_cg_select(cg, v_first_lane, v_identity, v_before[r]));
+        v_acc = zf_simt_combine(cg, running, v_acc, v_all[r]);
+    }
+    LLVMBuildStore(cg->builder, v_acc, running->v_acc);
+}
+
+LLVMValueRef zf_simt_terms(zf_lower *lower, const zf_running *running, LLVMValueRef v_count) {
+    zf_cg *cg = lower->cg;
+    if (running->reduce->inclusive) return v_count;
+    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_count, zf_cg_i64(cg, 0));
+    v_some = zf_cg_edge(cg, v_some, "the last term, which is no element's");
+    return zf_cg_sub(cg, v_count, zf_cg_resize(cg, v_some, cg->ty_i64, false));
+}
+
+LLVMValueRef zf_simt_scan_value(zf_cg *cg, const zf_running *running, LLVMValueRef v_index, LLVMValueRef v) {
+    bool empty_is_zero = running->reduce->op == ZF_RED_MIN || running->reduce->op == ZF_RED_MAX;
+    if (empty_is_zero && !running->reduce->inclusive) {
+        LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, v_index, zf_cg_i64(cg, 0));
+        v = zf_cg_select(cg, v_none, LLVMConstNull(LLVMTypeOf(v)), v);
+    }
+    return running->type.kind == ZF_K_BOOL ? zf_cg_resize(cg, v, cg->ty_i8, false) : v;
 }
 
 // ---- Terms ----------------------------------------------------------------------------------------------------
@@ -51,18 +99,6 @@ static void whole_terms(row *r, zf_simt_lanes *lanes, uint32_t s) {
         LLVMValueRef v = zf_lower_scan_term(&env, r->scans[s].running->reduce, env.v_i);
         LLVMBuildStore(lower->cg->builder, v, r->scans[s].v_terms[k]);
     }
-}
-
-// Behind the last term of a scan that is some element's: an exclusive scan has none for its node's last.
-static LLVMValueRef term_end(row *r, const zf_running *running) {
-    zf_cg *cg = r->lower->cg;
-    LLVMValueRef v_count = zf_lower_count(r->lower, r->lower->graph->nodes[running->node].output), v_zero = zf_cg_i64(cg, 0);
-    if (!running->reduce->inclusive) {
-        LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_count, v_zero);
-        v_some = zf_cg_edge(cg, v_some, "the last term, which is no element's");
-        v_count = zf_cg_sub(cg, v_count, zf_cg_resize(cg, v_some, cg->ty_i64, false));
-    }
-    return zf_cg_umin(cg, r->tile->v_hi, v_count);
 }
 
 // Those that exist; the others change nothing.
@@ -91,51 +127,28 @@ static void some_terms(row *r, uint32_t s) {
 // Turns the terms of `count` consecutive rows into the scan's values at each element, and moves the running value behind them.
 // Shuffles of different rows stand side by side: each takes its time.
 static void combine_rows(row *rows, unsigned count, uint32_t number) {
-    zf_lower *lower = rows->lower;
-    zf_cg *cg = lower->cg;
+    zf_cg *cg = rows->lower->cg;
     const zf_running *running = rows->scans[number].running;
     LLVMMetadataRef outside = zf_cg_lines_enter(cg, running->reduce->term->span);
     LLVMTypeRef ty = zf_cg_type(cg, running->type);
-    LLVMValueRef v_lane = rows->v_lane, v_sums[BATCH][16], v_up[BATCH], v_before[BATCH], v_all[BATCH];
+    LLVMValueRef v_sums[ZF_SIMT_BATCH][16], v_own[ZF_SIMT_BATCH], v_before[ZF_SIMT_BATCH];
     for (unsigned r = 0; r < count; r++) {
         for (unsigned k = 0; k < rows->lanes; k++) {
             LLVMValueRef v_term = LLVMBuildLoad2(cg->builder, ty, rows[r].scans[number].v_terms[k], "");
-            v_sums[r][k] = k == 0 ? v_term : combine(cg, running, v_sums[r][k - 1], v_term);
+            v_sums[r][k] = k == 0 ? v_term : zf_simt_combine(cg, running, v_sums[r][k - 1], v_term);
         }
-        v_up[r] = v_sums[r][rows->lanes - 1];
+        v_own[r] = v_sums[r][rows->lanes - 1];
     }
-    bool adds_up = running->reduce->op == ZF_RED_SUM && zf_simt_adds_up(lower, ty);
-    for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
-        if (adds_up) {
-            for (unsigned r = 0; r < count; r++) v_up[r] = cg->target->simt->add_up(cg, v_up[r], step);
-            continue;
-        }
-        LLVMValueRef v_from = zf_simt_lane_before(lower, v_lane, step);
-        LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntUGE, v_lane, zf_cg_i32(cg, step)), v_other[BATCH];
-        v_has = zf_cg_holds(cg, ZF_SITE_MASK, v_has, "lanes that have one before them");
-        for (unsigned r = 0; r < count; r++) v_other[r] = zf_simt_shuffle(lower, v_up[r], v_from);
-        for (unsigned r = 0; r < count; r++) {
-            v_up[r] = zf_cg_select(cg, v_has, combine(cg, running, v_other[r], v_up[r]), v_up[r]);
-        }
-    }
-    LLVMValueRef v_lower = zf_simt_lane_before(lower, v_lane, 1);
-    LLVMValueRef v_first_lane = zf_cg_icmp(cg, LLVMIntEQ, v_lane, zf_cg_i32(cg, 0));
-    v_first_lane = zf_cg_apart(cg, ZF_SITE_MASK, v_first_lane, "the first lane");
-    for (unsigned r = 0; r < count; r++) v_before[r] = zf_simt_shuffle(lower, v_up[r], v_lower);
-    for (unsigned r = 0; r < count; r++) v_all[r] = zf_simt_shuffle(lower, v_up[r], zf_cg_i32(cg, ZF_WARP - 1));
-    LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, ty, rows->scans[number].v_acc, "");
+    zf_simt_combine_rows(rows->lower, running, rows->v_lane, count, v_own, v_before);
     for (unsigned r = 0; r < count; r++) {
         row_scan *scan = &rows[r].scans[number];
-        v_before[r] = combine(cg, running, v_acc, zf_cg_select(cg, v_first_lane, scan->v_identity, v_before[r]));
         for (unsigned k = 0; k < rows->lanes; k++) {
-            LLVMValueRef v = running->reduce->inclusive ? combine(cg, running, v_before[r], v_sums[r][k])
+            LLVMValueRef v = running->reduce->inclusive ? zf_simt_combine(cg, running, v_before[r], v_sums[r][k])
                              : k == 0                   ? v_before[r]
-                                                        : combine(cg, running, v_before[r], v_sums[r][k - 1]);
+                                                        : zf_simt_combine(cg, running, v_before[r], v_sums[r][k - 1]);
             LLVMBuildStore(cg->builder, v, scan->v_terms[k]);
         }
-        v_acc = combine(cg, running, v_acc, v_all[r]);
     }
-    LLVMBuildStore(cg->builder, v_acc, rows->scans[number].v_acc);
     zf_cg_lines_leave(cg, outside);
 }
 
@@ -147,13 +160,7 @@ static void set_values(row *r, unsigned k, LLVMValueRef v_index, uint32_t scans)
     for (uint32_t s = 0; s < scans; s++) {
         zf_running *running = r->scans[s].running;
         LLVMValueRef v = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, running->type), r->scans[s].v_terms[k], "");
-        bool empty_is_zero = running->reduce->op == ZF_RED_MIN || running->reduce->op == ZF_RED_MAX;
-        if (empty_is_zero && !running->reduce->inclusive) {
-            LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, v_index, zf_cg_i64(cg, 0));
-            v = zf_cg_select(cg, v_none, LLVMConstNull(LLVMTypeOf(v)), v);
-        }
-        if (running->type.kind == ZF_K_BOOL) v = zf_cg_resize(cg, v, cg->ty_i8, false);
-        LLVMBuildStore(cg->builder, v, running->v_now);
+        LLVMBuildStore(cg->builder, zf_simt_scan_value(cg, running, v_index, v), running->v_now);
     }
 }
 
@@ -171,7 +178,7 @@ static void whole_elements(row *r, zf_simt_lanes *lanes) {
 
 static void some_elements(row *r) {
     zf_lower *lower = r->lower;
-    zf_simt_cut cut = zf_simt_cut_begin(lower, r->v_first, r->tile->v_hi);
+    zf_simt_cut cut = zf_simt_cut_begin(lower, r->v_first, r->v_first, r->tile->v_hi);
     for (unsigned k = 0; k < r->lanes; k++) {
         zf_simt_cut_element(lower, &cut, k);
         set_values(r, k, cut.v_index, lower->running_count);
@@ -196,7 +203,7 @@ static void place_lane(row *r, LLVMValueRef v_row, LLVMValueRef v_row_size) {
 // Rows all of whose terms and elements exist and are wanted.
 static void whole_rows(row *rows, unsigned count) {
     zf_lower *lower = rows->lower;
-    zf_simt_lanes lanes[BATCH];
+    zf_simt_lanes lanes[ZF_SIMT_BATCH];
     for (unsigned r = 0; r < count; r++) {
         lanes[r] = zf_simt_lanes_begin(lower, rows[r].v_first, rows[r].lanes);
     }
@@ -225,7 +232,7 @@ static void check_end(row *r) {
     for (uint32_t s = 0; s < lower->running_count; s++) {
         const zf_running *running = r->scans[s].running;
         if (r->scans[s].v_next == NULL) continue;
-        LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, running->type), r->scans[s].v_acc, "");
+        LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, running->type), running->v_acc, "");
         LLVMValueRef v_differs = zf_cg_icmp(cg, LLVMIntNE, zf_cg_to_word(cg, running->type, v_acc), r->scans[s].v_next);
         LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
         LLVMValueRef v_alone = zf_cg_icmp(cg, LLVMIntEQ, v_so_far, zf_cg_i32(cg, ZF_NO_FAILURE));
@@ -240,7 +247,7 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
     LLVMValueRef v_one = zf_cg_i64(cg, 1);
     zf_simt_tile tile = zf_simt_tile_of(lower);
     zf_lower_levels_make(lower);
-    row rows[BATCH];
+    row rows[ZF_SIMT_BATCH];
     row r = {.lower = lower, .tile = &tile, .lanes = zf_simt_lane_count(lower->type)};
     r.v_lane = zf_simt_lane(lower);
     r.scans = ZF_NEW_ARRAY(cg->arena, row_scan, lower->running_count);
@@ -248,7 +255,6 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
         row_scan *scan = &r.scans[s];
         scan->running = &lower->runnings[s];
         scan->v_identity = zf_simt_scan_identity(cg, scan->running);
-        scan->v_acc = scan->running->v_acc;
         // Before the block's first element there is nothing, which of minima is no value.
         LLVMValueRef v_acc = scan->v_identity;
         if (scan->running->field >= 0) {
@@ -256,9 +262,9 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
             v_acc = zf_cg_from_word(cg, scan->running->type, v_acc);
             scan->v_next = zf_simt_seek_next(lower, (uint32_t)scan->running->field, zf_cg_i64(cg, 0));
         }
-        LLVMBuildStore(cg->builder, v_acc, scan->v_acc);
+        LLVMBuildStore(cg->builder, v_acc, scan->running->v_acc);
     }
-    for (unsigned k = 0; k < BATCH; k++) { // the terms are each row's own
+    for (unsigned k = 0; k < ZF_SIMT_BATCH; k++) { // the terms are each row's own
         rows[k] = r;
         rows[k].scans = ZF_NEW_ARRAY(cg->arena, row_scan, lower->running_count);
         for (uint32_t s = 0; s < lower->running_count; s++) {
@@ -270,9 +276,11 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
     // Rows all of whose terms exist end where the first scan's do.
     LLVMValueRef v_after = tile.v_hi;
     for (uint32_t s = 0; s < lower->running_count; s++) {
-        r.scans[s].v_end = term_end(&r, r.scans[s].running);
+        const zf_running *running = r.scans[s].running;
+        LLVMValueRef v_count = zf_lower_count(lower, lower->graph->nodes[running->node].output);
+        r.scans[s].v_end = zf_cg_umin(cg, tile.v_hi, zf_simt_terms(lower, running, v_count));
         v_after = zf_cg_umin(cg, v_after, r.scans[s].v_end);
-        for (unsigned k = 0; k < BATCH; k++) rows[k].scans[s].v_end = r.scans[s].v_end;
+        for (unsigned k = 0; k < ZF_SIMT_BATCH; k++) rows[k].scans[s].v_end = r.scans[s].v_end;
     }
     uint64_t row_size = (uint64_t)ZF_WARP * r.lanes;
     LLVMValueRef v_size = zf_cg_sub(cg, tile.v_hi, tile.v_lo), v_row_size = zf_cg_i64(cg, row_size);
@@ -281,13 +289,13 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
     LLVMValueRef v_whole = zf_cg_sub(cg, zf_cg_select(cg, v_some, v_after, tile.v_lo), tile.v_lo);
     v_whole = zf_cg_select(cg, tile.v_whole, LLVMBuildUDiv(cg->builder, v_whole, v_row_size, ""), zf_cg_i64(cg, 0));
     // Batches of whole rows, and what is left.
-    LLVMValueRef v_batch = zf_cg_i64(cg, BATCH), v_batches = LLVMBuildUDiv(cg->builder, v_whole, v_batch, "");
+    LLVMValueRef v_batch = zf_cg_i64(cg, ZF_SIMT_BATCH), v_batches = LLVMBuildUDiv(cg->builder, v_whole, v_batch, "");
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_batches, "batch");
-    for (unsigned k = 0; k < BATCH; k++) {
+    for (unsigned k = 0; k < ZF_SIMT_BATCH; k++) {
         place_lane(&rows[k], zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, v_batch), zf_cg_i64(cg, k)), v_row_size);
     }
-    whole_rows(rows, BATCH);
+    whole_rows(rows, ZF_SIMT_BATCH);
     zf_cg_loop_end(cg, &loop);
     zf_cg_loop_begin(cg, &loop, zf_cg_mul(cg, v_batches, v_batch), v_rows, "row_cut");
     place_lane(&rows[0], loop.v_i, v_row_size);

@@ -156,27 +156,6 @@ LLVMValueRef zf_simt_tree_scan(const zf_lower_env *env, const zf_running *runnin
 
 // ---- Scans along groups ---------------------------------------------------------------------------------------
 
-static LLVMValueRef combine(zf_cg *cg, const zf_running *r, LLVMValueRef v_a, LLVMValueRef v_b) {
-    return zf_cg_reduce_combine(cg, r->reduce->op, r->type, v_a, v_b);
-}
-
-// What stands before each lane's term in the warp, and (in *v_all) all of them together.
-static LLVMValueRef before_lanes(zf_lower *lower, const zf_running *r, LLVMValueRef v_term, LLVMValueRef *v_all) {
-    zf_cg *cg = lower->cg;
-    LLVMValueRef v_lane = zf_simt_lane(lower), v_up = v_term;
-    for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
-        LLVMValueRef v_other = zf_simt_shuffle(lower, v_up, zf_simt_lane_before(lower, v_lane, step));
-        LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntUGE, v_lane, zf_cg_i32(cg, step));
-        v_has = zf_cg_holds(cg, ZF_SITE_MASK, v_has, "lanes that have one before them");
-        v_up = zf_cg_select(cg, v_has, combine(cg, r, v_other, v_up), v_up);
-    }
-    *v_all = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, ZF_WARP - 1));
-    LLVMValueRef v_before = zf_simt_shuffle(lower, v_up, zf_simt_lane_before(lower, v_lane, 1));
-    LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_lane, zf_cg_i32(cg, 0));
-    v_first = zf_cg_apart(cg, ZF_SITE_MASK, v_first, "the first lane");
-    return zf_cg_select(cg, v_first, zf_simt_scan_identity(cg, r), v_before);
-}
-
 // The term at a place of the level, where it is some element's.
 static LLVMValueRef term_at(zf_simt_tree *tree, const zf_running *r, LLVMValueRef v_first, LLVMValueRef v_local) {
     zf_lower *lower = tree->lower;
@@ -197,18 +176,6 @@ static LLVMValueRef term_at(zf_simt_tree *tree, const zf_running *r, LLVMValueRe
     return zf_lower_scan_term(&env, r->reduce, v_index);
 }
 
-// Terms that are some element's: an exclusive scan has none for the last element of its node.
-static LLVMValueRef term_count(zf_simt_tree *tree, const zf_running *r) {
-    zf_lower *lower = tree->lower;
-    zf_cg *cg = lower->cg;
-    LLVMValueRef v_count =
-        r->along_groups ? stage_of(tree, r->node)->v_groups : zf_lower_count(lower, lower->graph->nodes[r->node].output);
-    if (r->reduce->inclusive) return v_count;
-    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_count, zf_cg_i64(cg, 0));
-    v_some = zf_cg_edge(cg, v_some, "the last term, which is no element's");
-    return zf_cg_sub(cg, v_count, zf_cg_resize(cg, v_some, cg->ty_i64, false));
-}
-
 static void fill_array(zf_simt_tree *tree, const zf_simt_array *array) {
     zf_lower *lower = tree->lower;
     zf_cg *cg = lower->cg;
@@ -216,7 +183,9 @@ static void fill_array(zf_simt_tree *tree, const zf_simt_array *array) {
     LLVMTypeRef ty = zf_cg_type(cg, r->type), ty_memory = zf_cg_memory_type(cg, r->type);
     LLVMValueRef v_identity = zf_simt_scan_identity(cg, r), v_first = level_first(tree, r->level);
     LLVMValueRef v_number = zf_cg_resize(cg, zf_cg_sub(cg, level_end(tree, r->level), v_first), cg->ty_i32, false);
-    LLVMValueRef v_terms = zf_cg_umin(cg, level_end(tree, r->level), term_count(tree, r));
+    LLVMValueRef v_count =
+        r->along_groups ? stage_of(tree, r->node)->v_groups : zf_lower_count(lower, lower->graph->nodes[r->node].output);
+    LLVMValueRef v_terms = zf_cg_umin(cg, level_end(tree, r->level), zf_simt_terms(lower, r, v_count));
     // Where the tile's state stands: at the last index, if that one was pulled.
     LLVMValueRef v_pulled = zf_cg_resize(cg, level_pulled(tree, r->level), cg->ty_i32, false);
     LLVMValueRef v_stand = zf_cg_sub(cg, v_number, v_pulled);
@@ -240,27 +209,19 @@ static void fill_array(zf_simt_tree *tree, const zf_simt_array *array) {
     LLVMBuildStore(cg->builder, term_at(tree, r, v_first, v_local), v_term);
     zf_cg_br(cg, bb_combine);
     zf_cg_enter(cg, bb_combine);
-    LLVMValueRef v_own = LLVMBuildLoad2(cg->builder, ty, v_term, ""), v_all;
-    LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, ty, v_carry, "");
-    LLVMValueRef v_before = combine(cg, r, v_so_far, before_lanes(lower, r, v_own, &v_all));
-    LLVMBuildStore(cg->builder, combine(cg, r, v_so_far, v_all), v_carry);
+    LLVMValueRef v_own = LLVMBuildLoad2(cg->builder, ty, v_term, ""), v_before;
+    zf_simt_combine_rows(lower, r, zf_simt_lane(lower), 1, &v_own, &v_before);
     // The state, where it stands in this row.
     LLVMValueRef v_away = zf_cg_sub(cg, v_stand, v_row);
     LLVMValueRef v_there = zf_simt_shuffle(lower, v_before, zf_cg_and(cg, v_away, zf_cg_i32(cg, ZF_WARP - 1)));
     LLVMValueRef v_here = zf_cg_icmp(cg, LLVMIntULT, v_away, zf_cg_i32(cg, ZF_WARP));
     LLVMBuildStore(cg->builder, zf_cg_select(cg, v_here, v_there, LLVMBuildLoad2(cg->builder, ty, v_state, "")), v_state);
-    LLVMValueRef v_value = r->reduce->inclusive ? combine(cg, r, v_before, v_own) : v_before;
-    bool empty_is_zero = r->reduce->op == ZF_RED_MIN || r->reduce->op == ZF_RED_MAX;
-    if (empty_is_zero && !r->reduce->inclusive) {
-        LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, v_index, zf_cg_i64(cg, 0));
-        v_value = zf_cg_select(cg, v_none, LLVMConstNull(ty), v_value);
-    }
+    LLVMValueRef v_value = r->reduce->inclusive ? zf_simt_combine(cg, r, v_before, v_own) : v_before;
     zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_local, v_number), "values of a scan along groups"), bb_store,
                   bb_next);
     zf_cg_enter(cg, bb_store);
-    if (r->type.kind == ZF_K_BOOL) v_value = zf_cg_resize(cg, v_value, cg->ty_i8, false);
     LLVMValueRef v_at = zf_cg_at(cg, ty_memory, array->v_values, zf_cg_resize(cg, v_local, cg->ty_i64, false));
-    zf_cg_store(cg, v_value, v_at, zf_kind_size(r->type.kind));
+    zf_cg_store(cg, zf_simt_scan_value(cg, r, v_index, v_value), v_at, zf_kind_size(r->type.kind));
     zf_cg_br(cg, bb_next);
     zf_cg_enter(cg, bb_next);
     zf_cg_loop_end(cg, &loop);
@@ -390,7 +351,7 @@ static void element_outputs(zf_simt_tree *tree) {
     // What is left, one by one.
     zf_cg_loop_begin(cg, &loop, v_whole, v_rows, "row_cut");
     v_from = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, v_row), v_mine);
-    zf_simt_cut cut = zf_simt_cut_begin(lower, zf_cg_add(cg, tree->tile->v_lo, v_from), tree->tile->v_hi);
+    zf_simt_cut cut = zf_simt_cut_begin(lower, zf_cg_add(cg, tree->tile->v_lo, v_from), v_from, v_size);
     for (unsigned k = 0; k < count; k++) {
         zf_simt_cut_element(lower, &cut, k);
         zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
