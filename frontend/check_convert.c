@@ -104,6 +104,8 @@ static zf_expr *refuse_conversion(zf_checker *ck, zf_expr *expr, zf_type type) {
         zf_ck_hint(ck, diag, "write `as %s` where a changed value is meant", zf_type_name(ck->arena, type));
     } else if (expr->type.nullable && !type.nullable) {
         zf_ck_hint(ck, diag, "compare with null first, then take `.value`");
+    } else if (zf_untyped_of(expr->type) == ZF_UNTYPED_FLOAT && zf_kind_is_integer(type.kind) && !type.nullable) {
+        zf_ck_hint(ck, diag, "a calculation in f64 takes `as f64` on the integer");
     } else if (type.kind == ZF_K_BOOL && zf_kind_is_integer(expr->type.kind)) {
         zf_ck_hint(ck, diag, "write `!= 0`");
     }
@@ -303,6 +305,8 @@ zf_expr *zf_ck_index(zf_checker *ck, zf_expr *expr) {
         if (!expr->is_seq && zf_kind_is_signed(expr->type.kind)) {
             zf_ck_remark_facts(ck, diag, expr);
             zf_ck_hint(ck, diag, "write `as u64`");
+        } else if (!expr->is_seq && !expr->type.nullable && expr->type.kind == ZF_K_BOOL) {
+            zf_ck_hint(ck, diag, "write `as u64`: it is 1 where this holds, else 0");
         }
         return zf_ck_poison(ck, expr->span);
     }

@@ -211,7 +211,17 @@ static zf_expr *check_source(zf_checker *ck, const zf_ast_expr *ast) {
     while (ast->kind == ZF_AE_PAREN) ast = ast->a;
     bool chunks = ast->kind == ZF_AE_CALL && ast->a->kind == ZF_AE_NAME && strcmp(ast->a->name, "chunks") == 0;
     bool parts = ast->kind == ZF_AE_MEMBER && strcmp(ast->name, "parts") == 0;
-    if (!chunks && !parts) return zf_ck_sequence(ck, ast);
+    if (!chunks && !parts) {
+        zf_expr *over = zf_ck_expr(ck, ast);
+        if (zf_is_poison(over) || zf_is_sequence(over)) return over;
+        zf_diag *diag = zf_ck_error(ck, ZF_D_BAD_OPERAND, ast->span, "a range, stream, array or string is wanted here, not %s",
+                                    zf_ck_type_name(ck, over));
+        if (over->type.nullable)
+            zf_ck_hint(ck, diag, "compare with null first, then take `.value`");
+        else if (zf_kind_is_integer(over->type.kind))
+            zf_ck_hint(ck, diag, "to count up to it, write `0..` before it");
+        return zf_ck_poison(ck, ast->span);
+    }
     if (chunks && (ast->args == NULL || ast->args->next != NULL)) {
         zf_ck_error(ck, ZF_D_ARGUMENTS, ast->span, "`chunks` takes 1 argument: the input");
         return zf_ck_poison(ck, ast->span);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "frontend/check.h"
+#include "frontend/familiar.h"
 
 // ---- Cursors --------------------------------------------------------------------------------------------------
 
@@ -48,6 +49,24 @@ static zf_cursor cursor_of_name(zf_name name) {
     return (zf_cursor)k;
 }
 
+/// How to say that a number is at most `most`, in the words of the program.
+static void hint_at_most(zf_checker *ck, zf_diag *diag, const zf_expr *count, zf_int128 most) {
+    const char *limit = zf_ck_range_text(ck, zf_interval_const(most));
+    if (count->range.lo > most) return; // it never is
+    const zf_expr *told = count;
+    while (told->kind == ZF_X_CAST) told = told->a;
+    if (told->kind == ZF_X_PARAM && told->span.begin == count->span.begin && told->span.end == count->span.end) {
+        zf_ck_hint(ck, diag, "say so where it is declared: `param %s: %s in 0..=%s`", told->port->name,
+                   zf_type_name(ck->arena, told->type), limit);
+        return;
+    }
+    enum { LONG = 40 };
+    size_t length = count->span.end - count->span.begin;
+    const char *text = count->span.source == NULL ? NULL : count->span.source->text + count->span.begin;
+    bool shown = text != NULL && length > 0 && length <= LONG && memchr(text, '\n', length) == NULL;
+    zf_ck_hint(ck, diag, "say so before: `require %.*s <= %s;`", shown ? (int)length : 1, shown ? text : "n", limit);
+}
+
 /// A number of bits or bytes that is at most `most`: in decode for certain, so that no target has to ask.
 static bool check_count(zf_checker *ck, zf_expr **number, zf_int128 most, const char *unit) {
     zf_expr *count = *number;
@@ -61,7 +80,7 @@ static bool check_count(zf_checker *ck, zf_expr **number, zf_int128 most, const 
     zf_diag *diag = zf_ck_error(ck, ZF_D_BITS_WIDTH, count->span, "the number of %s may be %s, and %s is the most", unit,
                                 zf_ck_range_text(ck, count->range), zf_ck_range_text(ck, zf_interval_const(most)));
     zf_ck_remark_facts(ck, diag, count);
-    if (certain) zf_ck_hint(ck, diag, "say so before: `require n <= %s;`", zf_ck_range_text(ck, zf_interval_const(most)));
+    if (certain) hint_at_most(ck, diag, count, most);
     return false;
 }
 
@@ -85,8 +104,9 @@ static bool may_use_cursor(zf_checker *ck, const zf_expr *seq, zf_cursor cursor,
     bool bytes = type.kind == ZF_K_U8 && !type.nullable, bits = zf_kind_is_integer(type.kind) && !type.nullable;
     bool wants_bits = cursors[cursor].result == GIVES_BITS || cursor == ZF_C_ALIGN || cursor == ZF_C_BIT_POS;
     if ((cursors[cursor].of_bytes && !bytes) || (wants_bits && !bits)) {
-        zf_ck_error(ck, ZF_D_BAD_OPERAND, span, "`%s` reads a stream of %s, and `%s` is one of %s", name,
-                    cursors[cursor].of_bytes ? "u8" : "integers", seq->port->name, zf_type_name(ck->arena, type));
+        zf_diag *diag = zf_ck_error(ck, ZF_D_BAD_OPERAND, span, "`%s` reads a stream of %s, and `%s` is one of %s", name,
+                                    cursors[cursor].of_bytes ? "u8" : "integers", seq->port->name, zf_type_name(ck->arena, type));
+        zf_ck_hint(ck, diag, "`%s.next()` gives its next element", seq->port->name);
         return false;
     }
     return true;
@@ -162,7 +182,9 @@ static zf_expr *report_no_member(zf_checker *ck, const zf_expr *of, zf_name name
         "u32",  "u64",  "i8",      "i16",     "i32",   "i64",       "le",          "be",       "varint", "read",    "read_msb",
         "peek", "skip", "align",   "at_end",  "push",  "push_bits", "push_varint", "append",   "intern", "reverse",
     };
-    const char *nearest = zf_nearest_name(name, members, sizeof members / sizeof *members);
+    const char *familiar = zf_familiar_hint(ck->arena, ZF_FAMILIAR_MEMBER, name);
+    const char *nearest = familiar != NULL ? NULL : zf_nearest_name(name, members, sizeof members / sizeof *members);
+    if (familiar != NULL) zf_ck_hint(ck, diag, "%s", familiar);
     if (nearest != NULL) zf_ck_hint(ck, diag, "did you mean `.%s`?", nearest);
     return zf_ck_poison(ck, span);
 }

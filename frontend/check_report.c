@@ -112,8 +112,12 @@ static void collect_facts(zf_checker *ck, zf_diag *diag, const zf_expr *expr, un
     default: break;
     }
     if (name != NULL && zf_kind_is_integer(told->type.kind) && !told->type.nullable) {
+        const char *fact = zf_arena_printf(ck->arena, "%s is in %s", name, zf_ck_range_text(ck, told->range));
+        for (const zf_remark *remark = diag->remarks; remark != NULL; remark = remark->next) {
+            if (remark->span.source == NULL && strcmp(remark->text, fact) == 0) return; // it occurs twice
+        }
         --*left;
-        zf_ck_remark(ck, diag, (zf_span){0}, "%s is in %s", name, zf_ck_range_text(ck, told->range));
+        zf_ck_remark(ck, diag, (zf_span){0}, "%s", fact);
         return;
     }
     collect_facts(ck, diag, expr->a, left);

@@ -82,7 +82,9 @@ static bool may_read_elements(zf_checker *ck, const zf_expr *seq, zf_span span) 
         return false;
     }
     if (seq->kind == ZF_X_OUT && ck->body != ZF_IN_CHUNK) {
-        zf_ck_error(ck, ZF_D_WRONG_PLACE, span, "only the decoder of a chunk can read `out`");
+        zf_diag *diag = zf_ck_error(ck, ZF_D_WRONG_PLACE, span, "only the decoder of a chunk can read `out`");
+        if (ck->body == ZF_IN_ELEMENT)
+            zf_ck_hint(ck, diag, "what lies before is reached by a sum, `sum(k in 0..=i: s[k])`, or by a non_parallel algorithm");
         return false;
     }
     return true;

@@ -136,6 +136,9 @@ static bool check_bounds(zf_codec_use *use, const binding *b) {
                           generic->name, use->algorithm->name, zf_type_name(spec->arena, b->types[index]), generic->bound);
         zf_remark_bound(spec, diag, generic->bound);
         zf_diag_remark(&spec->diags, diag, generic->span, "the bound is declared here");
+        if (b->types[index].kind == ZF_K_BOOL && !b->types[index].nullable)
+            zf_diag_hint(&spec->diags, diag,
+                         "bool is stored as bits already: leave the stream without a codec, or write `plain`");
         if (use->edge.declared.source != NULL) {
             zf_diag_remark(&spec->diags, diag, use->edge.declared, "%s holds %s", use->edge.what,
                            zf_type_name(spec->arena, use->edge.type));

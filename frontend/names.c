@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "frontend/familiar.h"
 #include "frontend/spec_internal.h"
 
 /// An interned identifier. A `zf_name` points at `text`, so the entry of a name is found without a search.
@@ -168,6 +169,12 @@ void zf_report_unknown(zf_spec *spec, const zf_source_module *module, zf_name na
     for (const zf_symbol *symbol = entry_of(name)->symbols; symbol != NULL; symbol = symbol->same_name) {
         if (visibility(spec, module, symbol) > 0 || !kind_fits(kind, symbol->decl->kind)) continue;
         zf_diag_remark(&spec->diags, diag, symbol->decl->name_span, "declared here, in a file that this one does not import");
+        zf_diag_hint(&spec->diags, diag, "import that file here, too: what it declares is not passed on by those that import it");
+        return;
+    }
+    const char *familiar = kind == ZF_AD_FUNC ? zf_familiar_hint(spec->arena, ZF_FAMILIAR_FUNCTION, name) : NULL;
+    if (familiar != NULL) {
+        zf_diag_hint(&spec->diags, diag, "%s", familiar);
         return;
     }
     if (spec->diags.errors > spec->diags.limit) return; // it is not shown

@@ -201,6 +201,9 @@ static const char *hint_for(zf_parser *parser, const expectation *all, const exp
         if (found->kind == OPASSIGN) return "an assignment is a statement of its own";
         if (expects(wanted, "{") && found->kind != DD && found->kind != DDE) return "the body stands in `{` and `}`";
     }
+    if (found->kind == '(' && before->kind == FOR) return "a loop has one name; for places, too: `for i in 0..x.len`, and x[i]";
+    if (expects(wanted, "a member") && (found->kind == LET || found->kind == VAR))
+        return "variables are declared in `decode { ... }`; with lanes, what lives from element to element is a `state`";
     if (expects(wanted, "a statement") && found->kind == ';') return "there is no empty statement";
     if (expects(wanted, "a statement") && found->kind == FN) return "functions are declared beside the members, not in a body";
     if (expects(wanted, "an expression") && found->kind == '=' && before->kind == '=') return "`==` is written without a space";

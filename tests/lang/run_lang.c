@@ -15,6 +15,8 @@ typedef struct expected {
     uint32_t line;
     const char *text; // in the file
     size_t length;
+    const char *hint; // in the file, or NULL
+    size_t hint_length;
     bool met;
 } expected;
 
@@ -47,6 +49,11 @@ static const struct {
     zf_severity severity;
 } words[] = {{"// ERROR", ZF_ERROR}, {"// WARNING", ZF_WARNING}, {"// NOTE", ZF_NOTE}};
 
+static const char *without_spaces(const char *begin, const char *end) {
+    while (end > begin && (end[-1] == ' ' || end[-1] == '\r')) end--;
+    return end;
+}
+
 // Reads the expectation at `at`, which starts with one of the words. False when it is not written as it should be.
 static bool read_expected(const char *at, const char *line_end, uint32_t line, zf_severity severity, size_t word,
                           expectations *all) {
@@ -67,9 +74,19 @@ static bool read_expected(const char *at, const char *line_end, uint32_t line, z
         const char *other = strstr(p, words[i].word);
         if (other && other < end) end = other;
     }
-    while (end > p && (end[-1] == ' ' || end[-1] == '\r')) end--;
+    end = without_spaces(p, end);
+    expected row = {.severity = severity, .code = code, .line = (uint32_t)((long)line + shift), .text = p};
+    static const char hint_word[] = "// HINT: ";
+    const char *hint = memmem(p, (size_t)(end - p), hint_word, sizeof hint_word - 1);
+    if (hint) {
+        row.hint = hint + sizeof hint_word - 1;
+        row.hint_length = (size_t)(end - row.hint);
+        end = without_spaces(p, hint);
+        if (row.hint_length == 0) return false;
+    }
+    row.length = (size_t)(end - p);
     if (end == p || all->count == EXPECTED_LIMIT) return false;
-    all->rows[all->count++] = (expected){severity, code, (uint32_t)((long)line + shift), p, (size_t)(end - p), false};
+    all->rows[all->count++] = row;
     all->notes |= severity == ZF_NOTE;
     return true;
 }
@@ -101,6 +118,7 @@ static bool is_expected(expectations *all, const zf_diag *diag, uint32_t line) {
         expected *row = &all->rows[i];
         if (row->met || row->severity != diag->severity || row->code != (unsigned)diag->code || row->line != line) continue;
         if (!memmem(diag->message, strlen(diag->message), row->text, row->length)) continue;
+        if (row->hint && (!diag->hint || !memmem(diag->hint, strlen(diag->hint), row->hint, row->hint_length))) continue;
         row->met = true;
         return true;
     }
@@ -142,8 +160,8 @@ static int run_file(const char *path, bool ok_only) {
         if (here && is_expected(all, diag, line)) continue;
         const char *place = here || !diag->span.source ? path : diag->span.source->path;
         if (!here && diag->span.source) line = zf_source_position(diag->span.source, diag->span.begin).line;
-        printf("%s:%u: not expected: %s[ZF%04u]: %s\n", place, line, severity_names[diag->severity], (unsigned)diag->code,
-               diag->message);
+        printf("%s:%u: not expected: %s[ZF%04u]: %s (hint: %s)\n", place, line, severity_names[diag->severity],
+               (unsigned)diag->code, diag->message, diag->hint ? diag->hint : "none");
         failures++;
     }
     for (size_t i = 0; i < all->count; i++) {
@@ -151,6 +169,7 @@ static int run_file(const char *path, bool ok_only) {
         if (row->met) continue;
         printf("%s:%u: missing: %s[ZF%04u]: %.*s\n", path, row->line, severity_names[row->severity], row->code, (int)row->length,
                row->text);
+        if (row->hint) printf("    with the hint: %.*s\n", (int)row->hint_length, row->hint);
         failures++;
     }
 done:

@@ -261,6 +261,19 @@ static void test_hints(void) {
     const zf_diag *diag = find_diag(spec, ZF_D_UNKNOWN_NAME);
     CHECK(diag != NULL && diag->remarks != NULL && strstr(diag->remarks->text, "does not import") != NULL,
           "a name of another file");
+    CHECK(diag->hint != NULL && strstr(diag->hint, "not passed on") != NULL, "what to do about it");
+    zf_spec_destroy(spec);
+
+    spec = fresh(true);
+    text = "algorithm a(s: u64[], param k: u8) -> u8[] fully_parallel { decode(i) = s[i] << k >> k; "
+           "encode(x) { k = 1; for v in x { s.push(v); } } }";
+    CHECK(zf_spec_add_text(spec, "text", text, strlen(text)), "a text");
+    zf_spec_check(spec);
+    diag = find_diag(spec, ZF_D_CANNOT_CONVERT);
+    unsigned facts = 0;
+    for (const zf_remark *remark = diag == NULL ? NULL : diag->remarks; remark != NULL; remark = remark->next)
+        facts += strncmp(remark->text, "k is in", 7) == 0;
+    CHECK(facts == 1, "a fact is told %u times", facts);
     zf_spec_destroy(spec);
 
     spec = fresh(true);
