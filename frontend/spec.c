@@ -181,8 +181,30 @@ const char *zf_spec_file(const zf_spec *spec, size_t index) {
     return NULL;
 }
 
+static bool is_imported(const zf_spec *spec, const zf_source *source) {
+    for (const zf_source_module *module = spec->modules; module != NULL; module = module->next) {
+        for (uint32_t k = 0; k < module->import_count; k++) {
+            if (module->imports[k]->source == source) return true;
+        }
+    }
+    return false;
+}
+
+/// The only table, else the only one of the files that were named: what is imported may have tables of its own.
+static const zf_table *only_table(const zf_spec *spec) {
+    const zf_table *found = spec->tables;
+    if (found == NULL || found->next == NULL) return found;
+    found = NULL;
+    for (const zf_table *table = spec->tables; table != NULL; table = table->next) {
+        if (is_imported(spec, table->span.source)) continue;
+        if (found != NULL) return NULL;
+        found = table;
+    }
+    return found;
+}
+
 const zf_table *zf_spec_find_table(const zf_spec *spec, const char *name) {
-    if (name == NULL) return spec->tables != NULL && spec->tables->next == NULL ? spec->tables : NULL;
+    if (name == NULL) return only_table(spec);
     for (const zf_table *table = spec->tables; table != NULL; table = table->next) {
         if (strcmp(table->name, name) == 0) return table;
     }

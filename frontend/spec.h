@@ -413,7 +413,8 @@ bool zf_spec_has_algorithm(const zf_spec *spec, const char *name);
 /// The real path of the index-th file that was read, imports and the standard library's included; NULL beyond the last.
 const char *zf_spec_file(const zf_spec *spec, size_t index);
 
-const zf_table *zf_spec_find_table(const zf_spec *spec, const char *name); ///< NULL name: the only one, else NULL
+const zf_table *zf_spec_find_table(const zf_spec *spec,
+                                   const char *name); ///< NULL name: the only one, of imports aside; else NULL
 const zf_table *zf_spec_tables(const zf_spec *spec);
 const zf_codec *zf_spec_find_codec(const zf_spec *spec, const char *name);
 const zf_codec *zf_spec_codecs(const zf_spec *spec);

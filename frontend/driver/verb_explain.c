@@ -43,12 +43,8 @@ static int no_such(const zf_spec *spec, const char *name) {
 // TABLE, TABLE.COLUMN or CODEC.
 static int find_target(const zf_spec *spec, const char *name, target *out) {
     if (!name) {
-        if (!zf_spec_tables(spec) || zf_spec_tables(spec)->next) {
-            out->table = zf_find_table_or_report("explain", spec, NULL);
-            return EXIT_BAD_INPUT;
-        }
-        out->table = zf_spec_tables(spec);
-        return EXIT_GOOD;
+        out->table = zf_find_table_or_report("explain", spec, NULL);
+        return out->table ? EXIT_GOOD : EXIT_BAD_INPUT;
     }
     char table_name[256];
     const char *dot = strchr(name, '.');

@@ -401,6 +401,14 @@ class BadInput(Case):
         for name in (":nope", ""): # what there is to choose from is shown either way
             message = self.bad(1, "ZF2013", "encode", "-c", f"{two}{name}", "-o", self.dir / "x.zfd", self.dir / "missing.csv")
             self.assertIn("  apples\n  pears\n", message)
+        own = self.dir / "own.zf" # tables of what it imports are there for those who name them
+        own.write_text('import "two.zf"; table plums { a: i32 = bitpack; }')
+        numbers = self.dir / "a.csv"
+        numbers.write_text("a\n1\n2\n")
+        for name, table in (("", "plums"), (":pears", "pears")):
+            self.good("encode", "-q", "-f", "-c", f"{own}{name}", "-o", self.dir / "own.zfd", numbers)
+            self.assertIn(f"table {table},", self.good("inspect", self.dir / "own.zfd"))
+        self.assertIn("a: i32 = bitpack", self.good("explain", own))
         self.bad(1, "ZF2003", "encode", "-c", f"{self.program}:t", "-o", self.dir / "x.zfd", f"idd={self.program}")
         odd = self.dir / "odd.raw"
         odd.write_bytes(b"123")
