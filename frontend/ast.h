@@ -85,6 +85,8 @@ typedef enum zf_op {
     ZF_OP_REM,
     ZF_OP_COUNT
 } zf_op;
+/// As it is written (format_expr.c).
+const char *zf_op_text(zf_op op);
 
 /// lo..hi, lo..=hi; either end may be NULL (open), where the grammar admits it.
 typedef struct zf_ast_range {

@@ -1,14 +1,6 @@
 // Unary and binary operators: types, folding of constants, ranges, divisions.
 #include "frontend/check.h"
 
-/// How an operator is written.
-static const char *const operator_text[ZF_OP_COUNT] = {
-    [ZF_OP_NEG] = "-", [ZF_OP_BITNOT] = "~", [ZF_OP_NOT] = "!",  [ZF_OP_OROR] = "||", [ZF_OP_ANDAND] = "&&", [ZF_OP_EQ] = "==",
-    [ZF_OP_NE] = "!=", [ZF_OP_LT] = "<",     [ZF_OP_LE] = "<=",  [ZF_OP_GT] = ">",    [ZF_OP_GE] = ">=",     [ZF_OP_OR] = "|",
-    [ZF_OP_XOR] = "^", [ZF_OP_AND] = "&",    [ZF_OP_SHL] = "<<", [ZF_OP_SHR] = ">>",  [ZF_OP_ADD] = "+",     [ZF_OP_SUB] = "-",
-    [ZF_OP_MUL] = "*", [ZF_OP_DIV] = "/",    [ZF_OP_REM] = "%",
-};
-
 static bool is_untyped_int(const zf_expr *expr) {
     zf_untyped sort = zf_untyped_of(expr->type);
     return sort == ZF_UNTYPED_INT || sort == ZF_UNTYPED_CHAR;
@@ -16,11 +8,11 @@ static bool is_untyped_int(const zf_expr *expr) {
 
 static zf_expr *refuse_operand(zf_checker *ck, zf_op op, const zf_expr *expr, zf_span span) {
     zf_diag *diag =
-        zf_ck_error(ck, ZF_D_BAD_OPERAND, span, "`%s` is not an operation on %s", operator_text[op], zf_ck_type_name(ck, expr));
+        zf_ck_error(ck, ZF_D_BAD_OPERAND, span, "`%s` is not an operation on %s", zf_op_text(op), zf_ck_type_name(ck, expr));
     if (expr->type.nullable)
         zf_ck_hint(ck, diag, "compare with null first, then take `.value`");
     else if (expr->type.kind == ZF_K_BOOL && (op == ZF_OP_AND || op == ZF_OP_OR))
-        zf_ck_hint(ck, diag, "write `%s%s`", operator_text[op], operator_text[op]);
+        zf_ck_hint(ck, diag, "write `%s%s`", zf_op_text(op), zf_op_text(op));
     else if (expr->type.kind == ZF_K_BOOL && op == ZF_OP_XOR)
         zf_ck_hint(ck, diag, "write `!=`");
     else if (expr->type.kind == ZF_K_BOOL)

@@ -29,7 +29,4 @@ zf_doc *zf_format_elements(zf_printer *printer, const zf_ast_expr *elements);
 /// Appends ` = value` to a list, which stands at `indent`.
 void zf_format_assigned(zf_printer *printer, zf_doc *list, unsigned indent, const zf_ast_expr *value);
 
-/// The operator as it is written.
-const char *zf_op_text(zf_op op);
-
 #endif

@@ -15,13 +15,6 @@ enum { PRINT_DEPTH = 4000 };
 static void print_expr(printer *p, const zf_expr *expr);
 static void print_stmts(printer *p, const zf_stmt *stmt);
 
-static const char *const binary_text[ZF_OP_COUNT] = {
-    [ZF_OP_NEG] = "-", [ZF_OP_BITNOT] = "~", [ZF_OP_NOT] = "!",  [ZF_OP_OROR] = "||", [ZF_OP_ANDAND] = "&&", [ZF_OP_EQ] = "==",
-    [ZF_OP_NE] = "!=", [ZF_OP_LT] = "<",     [ZF_OP_LE] = "<=",  [ZF_OP_GT] = ">",    [ZF_OP_GE] = ">=",     [ZF_OP_OR] = "|",
-    [ZF_OP_XOR] = "^", [ZF_OP_AND] = "&",    [ZF_OP_SHL] = "<<", [ZF_OP_SHR] = ">>",  [ZF_OP_ADD] = "+",     [ZF_OP_SUB] = "-",
-    [ZF_OP_MUL] = "*", [ZF_OP_DIV] = "/",    [ZF_OP_REM] = "%",
-};
-
 static void put_type(printer *p, zf_type type) {
     zf_text_puts(p->out, zf_kind_name(type.kind));
     if (type.kind == ZF_K_OPAQUE) zf_text_printf(p->out, " %u", type.opaque);
@@ -165,14 +158,14 @@ static void put_kind(printer *p, const zf_expr *expr) {
     case ZF_X_STREAM: zf_text_puts(out, expr->port->name); break;
     case ZF_X_STATE: zf_text_puts(out, expr->state->name); break;
     case ZF_X_UNARY:
-        zf_text_printf(out, "(%s", binary_text[expr->op]);
+        zf_text_printf(out, "(%s", zf_op_text(expr->op));
         print_expr(p, expr->a);
         zf_text_puts(out, ")");
         break;
     case ZF_X_BINARY:
         zf_text_puts(out, "(");
         print_expr(p, expr->a);
-        zf_text_printf(out, " %s", binary_text[expr->op]);
+        zf_text_printf(out, " %s", zf_op_text(expr->op));
         if ((expr->op == ZF_OP_DIV || expr->op == ZF_OP_REM) && !expr->proved) zf_text_puts(out, "?");
         zf_text_puts(out, " ");
         print_expr(p, expr->b);
@@ -353,7 +346,7 @@ static void print_stmt(printer *p, const zf_stmt *stmt) {
         break;
     case ZF_S_ASSIGN:
         print_expr(p, stmt->place);
-        zf_text_printf(out, " %s= ", stmt->has_op ? binary_text[stmt->op] : "");
+        zf_text_printf(out, " %s= ", stmt->has_op ? zf_op_text(stmt->op) : "");
         print_expr(p, stmt->value);
         break;
     case ZF_S_EXPR: print_expr(p, stmt->value); break;
