@@ -10,12 +10,6 @@
 
 enum { BLOCKS_IN_A_LINE = 2 };
 
-static zf_doc *text(zf_printer *printer, const char *string) { return zf_doc_text(printer->arena, string); }
-static zf_doc *list_of(zf_printer *printer) { return zf_doc_new(printer->arena, ZF_DOC_LIST); }
-static zf_doc *line(zf_printer *printer) { return zf_doc_new(printer->arena, ZF_DOC_LINE); }
-static zf_doc *soft(zf_printer *printer) { return zf_doc_new(printer->arena, ZF_DOC_SOFT); }
-static zf_doc *nest(zf_printer *printer, zf_doc *child) { return zf_doc_nest(printer->arena, ZF_FORMAT_INDENT, child); }
-static zf_doc *group(zf_printer *printer, zf_doc *child) { return zf_doc_group(printer->arena, child); }
 static void put(zf_printer *printer, zf_doc *list, const char *string) { zf_doc_add(list, text(printer, string)); }
 
 // ---- Items: declarations, members, statements, columns --------------------------------------------------------

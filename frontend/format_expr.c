@@ -15,13 +15,6 @@ static const struct {
 
 const char *zf_op_text(zf_op op) { return operators[op].text; }
 
-static zf_doc *text(zf_printer *printer, const char *string) { return zf_doc_text(printer->arena, string); }
-static zf_doc *list_of(zf_printer *printer) { return zf_doc_new(printer->arena, ZF_DOC_LIST); }
-static zf_doc *line(zf_printer *printer) { return zf_doc_new(printer->arena, ZF_DOC_LINE); }
-static zf_doc *soft(zf_printer *printer) { return zf_doc_new(printer->arena, ZF_DOC_SOFT); }
-static zf_doc *nest(zf_printer *printer, zf_doc *child) { return zf_doc_nest(printer->arena, ZF_FORMAT_INDENT, child); }
-static zf_doc *group(zf_printer *printer, zf_doc *child) { return zf_doc_group(printer->arena, child); }
-
 // The source's own bytes: numbers keep their base and their `_`.
 static zf_doc *source_text(zf_printer *printer, zf_span span) {
     return zf_doc_bytes(printer->arena, printer->unit->source->text + span.begin, span.end - span.begin);

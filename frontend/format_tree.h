@@ -13,6 +13,14 @@ typedef struct zf_printer {
     uint32_t last_end;             ///< where the thing printed last ends in the source
 } zf_printer;
 
+// What both files make documents of.
+static inline zf_doc *text(zf_printer *printer, const char *string) { return zf_doc_text(printer->arena, string); }
+static inline zf_doc *list_of(zf_printer *printer) { return zf_doc_new(printer->arena, ZF_DOC_LIST); }
+static inline zf_doc *line(zf_printer *printer) { return zf_doc_new(printer->arena, ZF_DOC_LINE); }
+static inline zf_doc *soft(zf_printer *printer) { return zf_doc_new(printer->arena, ZF_DOC_SOFT); }
+static inline zf_doc *nest(zf_printer *printer, zf_doc *child) { return zf_doc_nest(printer->arena, ZF_FORMAT_INDENT, child); }
+static inline zf_doc *group(zf_printer *printer, zf_doc *child) { return zf_doc_group(printer->arena, child); }
+
 /// Every comment before `offset` that is still pending, or NULL.
 zf_doc *zf_format_lead(zf_printer *printer, uint32_t offset);
 /// The first pending comment, if it is before `offset` and stands behind code on its line, else NULL.
