@@ -76,21 +76,19 @@ static const char *read_string(reader *r, uint32_t most, size_t *length) {
     return copy != NULL ? copy : "";
 }
 
-static const char *read_name(reader *r) {
+static const char *read_valid(reader *r, bool (*valid)(const char *text, size_t length), const char *fault) {
     uint64_t at = r->at;
     size_t length;
     const char *name = read_string(r, ZF_NAME_MOST, &length);
-    if (!zf_name_valid(name, length)) fail_at(r, "a name with control characters", at);
+    if (!valid(name, length)) fail_at(r, fault, at);
     return name;
 }
 
+static const char *read_name(reader *r) { return read_valid(r, zf_name_valid, "a name with control characters"); }
+
 /// The name of a table or column. It becomes part of paths.
 static const char *read_identifier(reader *r) {
-    uint64_t at = r->at;
-    size_t length;
-    const char *name = read_string(r, ZF_NAME_MOST, &length);
-    if (!zf_identifier_valid(name, length)) fail_at(r, "a table or column whose name is no identifier", at);
-    return name;
+    return read_valid(r, zf_identifier_valid, "a table or column whose name is no identifier");
 }
 
 static zf_element read_element(reader *r) {
