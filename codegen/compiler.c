@@ -29,6 +29,14 @@ static zf_status make_jit(zf_compiler *compiler, zf_error *error) {
     return status;
 }
 
+static void release(zf_compiler *compiler) {
+    zf_provider_free(compiler);
+    zf_jit_free(compiler->jit);
+    pthread_mutex_destroy(&compiler->lock);
+    free(compiler->std_dir);
+    free(compiler);
+}
+
 zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *options, zf_compiler **out, zf_error *error) {
     if (out != NULL) *out = NULL;
     if (context == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_compiler_create needs a context and a place");
@@ -47,16 +55,11 @@ zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *opt
         zf_abi_provider provider = zf_provider_of(compiler);
         status = zf_context_set_provider(context, &provider, error);
     }
-    if (status != ZF_OK) {
-        zf_provider_free(compiler);
-        zf_jit_free(compiler->jit);
-        pthread_mutex_destroy(&compiler->lock);
-        free(compiler->std_dir);
-        free(compiler);
-        return status;
-    }
-    *out = compiler;
-    return ZF_OK;
+    if (status == ZF_OK)
+        *out = compiler;
+    else
+        release(compiler);
+    return status;
 }
 
 void zf_compiler_free(zf_compiler *compiler) {
@@ -64,11 +67,7 @@ void zf_compiler_free(zf_compiler *compiler) {
     zf_abi_provider current;
     if (zf_context_provider(compiler->context, &current) && current.self == compiler)
         zf_context_set_provider(compiler->context, NULL, NULL);
-    zf_provider_free(compiler);
-    zf_jit_free(compiler->jit);
-    pthread_mutex_destroy(&compiler->lock);
-    free(compiler->std_dir);
-    free(compiler);
+    release(compiler);
 }
 
 zf_jit *zf_compiler_jit(zf_compiler *compiler) { return compiler->jit; }
