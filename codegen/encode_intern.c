@@ -27,20 +27,14 @@ typedef struct key_value {
     bool valid;
 } key_value;
 
-static uint64_t load_word(const zf_encode_buffer *buffer, uint64_t at) {
-    uint64_t word = 0;
-    memcpy(&word, buffer->data + at * buffer->element, buffer->element);
-    return word;
-}
-
 static key_value element_of(const zf_encode_buffer *buffer, uint64_t at) {
     key_value value = {.valid = !buffer->nullable || buffer->validity[at] != 0};
     if (buffer->is_text) {
-        uint64_t from = at == 0 ? 0 : load_word(buffer, at);
+        uint64_t from = at == 0 ? 0 : zf_encode_word(buffer, at);
         value.text = buffer->text != NULL ? buffer->text + from : (const uint8_t *)""; // none of them has a character
-        value.length = load_word(buffer, at + 1) - from;
+        value.length = zf_encode_word(buffer, at + 1) - from;
     } else {
-        value.word = load_word(buffer, at);
+        value.word = zf_encode_word(buffer, at);
     }
     return value;
 }
@@ -94,7 +88,7 @@ static inline uint64_t tag_of(zf_encode_hash hash, const zf_encode_buffer *buffe
 }
 
 static bool same_element(const zf_encode_buffer *buffer, uint64_t number, const key_value *value) {
-    if (!buffer->is_text && !buffer->nullable) return buffer->element <= 4 || load_word(buffer, number - 1) == value->word;
+    if (!buffer->is_text && !buffer->nullable) return buffer->element <= 4 || zf_encode_word(buffer, number - 1) == value->word;
     key_value other = element_of(buffer, number - 1);
     if (other.valid != value->valid || !value->valid) return other.valid == value->valid;
     if (!buffer->is_text) return other.word == value->word;

@@ -148,12 +148,6 @@ static void store_word(zf_encode_buffer *buffer, uint64_t at, uint64_t word) {
     memcpy(buffer->data + at * buffer->element, &word, buffer->element); // little-endian
 }
 
-static uint64_t load_word(const zf_encode_buffer *buffer, uint64_t at) {
-    uint64_t word = 0;
-    memcpy(&word, buffer->data + at * buffer->element, buffer->element);
-    return word;
-}
-
 uint64_t zf_cg_push_null(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t word, uint64_t valid) {
     zf_encode_finish(buffer);
     if (!zf_cg_grow(frame, buffer, 1)) return 0;
@@ -260,7 +254,7 @@ uint64_t zf_cg_reverse(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_
     if (buffer->length < 2 || buffer->is_text) return 1;
     if (!zf_encode_work(frame, buffer->length - from)) return 0;
     for (uint64_t a = from, b = buffer->length - 1; a < b; a++, b--) {
-        uint64_t low = load_word(buffer, a), high = load_word(buffer, b);
+        uint64_t low = zf_encode_word(buffer, a), high = zf_encode_word(buffer, b);
         store_word(buffer, a, high);
         store_word(buffer, b, low);
         if (!buffer->nullable) continue;

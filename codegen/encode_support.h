@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /// Bytes behind the capacity of every buffer: bits are written and read by whole words.
 enum { ZF_ENCODE_SLACK = 64 };
@@ -109,6 +110,12 @@ zf_encode_hash zf_encode_hash_draw(void);
 void zf_encode_clear(zf_encode_frame *frame);
 /// Forgets what was interned: numbers of elements have changed, or a chunk began.
 void zf_encode_index_reset(zf_encode_buffer *buffer);
+/// An element of a buffer as a word.
+static inline uint64_t zf_encode_word(const zf_encode_buffer *buffer, uint64_t at) {
+    uint64_t word = 0;
+    memcpy(&word, buffer->data + at * buffer->element, buffer->element); // little-endian
+    return word;
+}
 /// Ends every stream: pending bits become elements, padded with zeroes.
 void zf_encode_finish(zf_encode_buffer *buffer);
 
