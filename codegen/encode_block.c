@@ -10,6 +10,7 @@
 
 #include "runtime/container_format.h"
 #include "runtime/context.h"
+#include "runtime/element.h"
 #include "runtime/error_codes.h"
 
 typedef unsigned long long ull;
@@ -20,8 +21,6 @@ static double cpu_seconds(void) {
     if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0) return 0;
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
-
-static bool bit_at(const uint8_t *bitmap, uint64_t k) { return bitmap[k / 8] >> (k % 8) & 1; }
 
 // ---- Values as text -------------------------------------------------------------------------------------------
 
@@ -50,7 +49,7 @@ static void string_text(const void *bytes, const int64_t offsets[2], char *out, 
 }
 
 void zf_encode_value_text(const zf_encode_column *data, zf_type type, uint64_t row, char *out, size_t size) {
-    if (type.nullable && data->validity != NULL && !bit_at(data->validity, row)) {
+    if (type.nullable && data->validity != NULL && !zf_bit_at(data->validity, row)) {
         snprintf(out, size, "null");
     } else if (type.kind == ZF_K_STRING) {
         string_text(data->values, data->offsets + row, out, size);
@@ -99,7 +98,7 @@ static zf_status source_of(const zf_encode_job *job, uint64_t block, source *out
         if (out->validity == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block's validity");
         for (uint64_t k = 0; k < out->rows; k++) {
             uint64_t row = out->first + k;
-            out->validity[k] = data->validity == NULL || bit_at(data->validity, row);
+            out->validity[k] = data->validity == NULL || zf_bit_at(data->validity, row);
             if (out->validity[k] == 0 && type.kind == ZF_K_STRING)
                 out->characters -= (uint64_t)(data->offsets[row + 1] - data->offsets[row]); // which nobody delivers
         }
@@ -336,7 +335,7 @@ static bool text_equals(const running *r, uint64_t k) {
     bool valid = s->validity == NULL || s->validity[k] != 0;
     const uint8_t *plain = s->input.values + s->input.offsets[k];
     uint64_t length = valid ? s->input.offsets[k + 1] - s->input.offsets[k] : 0;
-    if (s->validity != NULL && bit_at(r->validity, k) != valid) return false;
+    if (s->validity != NULL && zf_bit_at(r->validity, k) != valid) return false;
     if ((uint64_t)(r->offsets[k + 1] - r->offsets[k]) != length) return false;
     return length == 0 || memcmp(plain, r->out + r->offsets[k], length) == 0;
 }
@@ -346,8 +345,8 @@ static bool row_equals(const running *r, uint64_t k, uint64_t size) {
     const uint8_t *plain = s->input.values;
     bool valid = s->validity == NULL || s->validity[k] != 0;
     static const uint8_t zero[8];
-    if (s->validity != NULL && bit_at(r->validity, k) != valid) return false;
-    if (size == 0) return (valid && plain[k] != 0) == bit_at(r->out, k);
+    if (s->validity != NULL && zf_bit_at(r->validity, k) != valid) return false;
+    if (size == 0) return (valid && plain[k] != 0) == zf_bit_at(r->out, k);
     return memcmp(valid ? plain + k * size : zero, r->out + k * size, size) == 0;
 }
 
@@ -371,12 +370,12 @@ static uint64_t first_difference(const running *r) {
 /// What row k came back as.
 static void decoded_text(const running *r, uint64_t k, char *out, size_t size) {
     zf_type type = r->job->column->type;
-    if (type.nullable && !bit_at(r->validity, k)) {
+    if (type.nullable && !zf_bit_at(r->validity, k)) {
         snprintf(out, size, "null");
     } else if (type.kind == ZF_K_STRING) {
         string_text(r->out, r->offsets + k, out, size);
     } else if (type.kind == ZF_K_BOOL) {
-        word_text(type, bit_at(r->out, k), out, size);
+        word_text(type, zf_bit_at(r->out, k), out, size);
     } else {
         uint64_t word = 0;
         unsigned bytes = zf_kind_size(type.kind);

@@ -12,6 +12,9 @@ unsigned zf_element_bits(zf_element element);
 /// "u8", "bool", "string".
 const char *zf_element_name(zf_element element);
 
+/// Bit k of a bitmap, least significant first.
+static inline bool zf_bit_at(const void *bitmap, uint64_t k) { return ((const uint8_t *)bitmap)[k / 8] >> (k % 8) & 1; }
+
 /// Bytes of `count` elements of so many bits, rounded up. False when that does not fit 64 bits.
 bool zf_elements_bytes(uint64_t count, unsigned bits, uint64_t *bytes);
 

@@ -9,6 +9,7 @@
 #include "frontend/driver/program.h"
 #include "frontend/driver/table_data.h"
 #include "frontend/driver/values.h"
+#include "runtime/element.h"
 
 static int usage(const char *message) {
     fprintf(stderr, "zfc encode: %s\n  see: zfc encode --help\n", message);
@@ -56,7 +57,7 @@ static zf_status check_decimals(const zf_table_data *data, zf_error *error) {
             int64_t value;
             memcpy(&value, column->values + row * sizeof value, sizeof value);
             if ((value < 0 ? 0 - (uint64_t)value : (uint64_t)value) < limit) continue;
-            if (column->validity && !(column->validity[row / 8] >> (row % 8) & 1)) continue; // a null may hold anything
+            if (column->validity && !zf_bit_at(column->validity, row)) continue; // a null may hold anything
             zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_FIELD, "%lld has more digits than decimal(%u, %u) has", (long long)value,
                     column->type.precision, column->type.scale);
             return zf_fail_place(error, ZF_ERR_INPUT, "%s: column %s, row %llu", column->givers[ZF_PART_VALUES].source,

@@ -6,8 +6,7 @@
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/output.h"
 #include "frontend/driver/values.h"
-
-static bool bit_at(const void *bitmap, uint64_t i) { return ((const uint8_t *)bitmap)[i / 8] >> (i % 8) & 1; }
+#include "runtime/element.h"
 
 static uint64_t string_bytes(const zf_decoded *column) {
     return column->rows > 0 ? (uint64_t)column->buffers.offsets[column->rows] : 0;
@@ -76,7 +75,7 @@ static zf_status write_bits(const char *directory, const char *name, const char 
                             zf_outputs *outputs, zf_error *error) {
     uint8_t *bytes = malloc(rows + 1);
     if (!bytes) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory to write column `%s`", name);
-    for (uint64_t i = 0; i < rows; i++) bytes[i] = bit_at(bitmap, i);
+    for (uint64_t i = 0; i < rows; i++) bytes[i] = zf_bit_at(bitmap, i);
     zf_status status = write_array(directory, name, ending, "|b1", bytes, rows, rows, outputs, error);
     free(bytes);
     return status;
@@ -119,12 +118,12 @@ void zf_print_field(const char *text, size_t length, zf_text *out) {
 static void print_one(const zf_decoded *column, uint64_t row, zf_text *out) {
     zf_column_type type = column->info.type;
     const char *values = column->buffers.values;
-    if (type.nullable && !bit_at(column->buffers.validity, row)) return; // null: an empty field without quotes
+    if (type.nullable && !zf_bit_at(column->buffers.validity, row)) return; // null: an empty field without quotes
     if (type.element == ZF_STRING) {
         int64_t begin = column->buffers.offsets[row];
         zf_print_field(values + begin, (size_t)(column->buffers.offsets[row + 1] - begin), out);
     } else if (type.element == ZF_BOOL) {
-        uint8_t value = bit_at(values, row);
+        uint8_t value = zf_bit_at(values, row);
         zf_print_value(type, &value, out);
     } else {
         zf_print_value(type, values + row * zf_element_size(type.element), out);
