@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "frontend/spec.h"
+#include "tests/unit/parse_text.h"
 
 enum { EXPECTED_LIMIT = 1000 };
 
@@ -27,20 +28,10 @@ typedef struct expectations {
 } expectations;
 
 static char *read_file(const char *path, size_t *length) {
-    FILE *file = fopen(path, "rb");
-    if (!file) return NULL;
-    char *text = NULL;
-    long size = -1;
-    if (fseek(file, 0, SEEK_END) == 0) size = ftell(file);
-    if (size >= 0 && fseek(file, 0, SEEK_SET) == 0) text = malloc((size_t)size + 1);
-    if (text) {
-        *length = fread(text, 1, (size_t)size, file);
-        text[*length] = 0;
-        for (size_t i = 0; i < *length; i++) { // zeros are no end to what is expected
-            if (text[i] == 0) text[i] = ' ';
-        }
+    char *text = read_whole_file(path, length);
+    for (size_t i = 0; text && i < *length; i++) { // zeros are no end to what is expected
+        if (text[i] == 0) text[i] = ' ';
     }
-    fclose(file);
     return text;
 }
 

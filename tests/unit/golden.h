@@ -45,4 +45,15 @@ static inline void golden_compare(const char *kind, const char *name, const char
     free(expected);
 }
 
+/// Replaces the first occurrence of a text; NULL when there is none. Free it.
+static inline char *golden_replaced(const char *text, const char *from, const char *to) {
+    const char *at = strstr(text, from);
+    if (at == NULL) return NULL;
+    zf_text out = {0};
+    zf_text_add(&out, text, (size_t)(at - text));
+    zf_text_puts(&out, to);
+    zf_text_puts(&out, at + strlen(from));
+    return out.data;
+}
+
 #endif

@@ -110,17 +110,6 @@ static void check_params(zf_spec *spec) {
     zf_arena_destroy(arena);
 }
 
-/// Replaces the first occurrence of a text; NULL when there is none.
-static char *replaced(const char *text, const char *from, const char *to) {
-    const char *at = strstr(text, from);
-    if (at == NULL) return NULL;
-    zf_text out = {0};
-    zf_text_add(&out, text, (size_t)(at - text));
-    zf_text_puts(&out, to);
-    zf_text_puts(&out, at + strlen(from));
-    return out.data;
-}
-
 /// Every one of these must be noticed, by the reader or by the verifier.
 static void check_broken(zf_spec *spec) {
     static const char *const changes[][2] = {
@@ -160,7 +149,7 @@ static void check_broken(zf_spec *spec) {
     zf_text good = {0};
     zf_graph_print(zf_graph_build(arena, find_column(spec, "tests", "dictionary_bitpack"), NULL), &good);
     for (size_t k = 0; k < sizeof changes / sizeof *changes; k++) {
-        char *text = replaced(good.data, changes[k][0], changes[k][1]);
+        char *text = golden_replaced(good.data, changes[k][0], changes[k][1]);
         CHECK(text != NULL, "`%s` does not occur in\n%s", changes[k][0], good.data);
         if (text == NULL) continue;
         zf_text message = {0};

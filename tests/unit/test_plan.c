@@ -233,17 +233,6 @@ static void check_refused(zf_spec *spec) {
     zf_arena_destroy(arena);
 }
 
-/// Replaces the first occurrence of a text; NULL when there is none.
-static char *replaced(const char *text, const char *from, const char *to) {
-    const char *at = strstr(text, from);
-    if (at == NULL) return NULL;
-    zf_text out = {0};
-    zf_text_add(&out, text, (size_t)(at - text));
-    zf_text_puts(&out, to);
-    zf_text_puts(&out, at + strlen(from));
-    return out.data;
-}
-
 static void check_broken(zf_spec *spec, const char *column, const zf_plan_options *options, const char *const (*changes)[2],
                          size_t count) {
     zf_arena *arena = zf_arena_create();
@@ -251,7 +240,7 @@ static void check_broken(zf_spec *spec, const char *column, const zf_plan_option
     zf_text good = {0};
     if (plan != NULL) zf_plan_print(plan, &good);
     for (size_t k = 0; plan != NULL && k < count; k++) {
-        char *text = replaced(good.data, changes[k][0], changes[k][1]);
+        char *text = golden_replaced(good.data, changes[k][0], changes[k][1]);
         CHECK(text != NULL, "`%s` does not occur in\n%s", changes[k][0], good.data);
         if (text == NULL) continue;
         zf_text message = {0};
