@@ -393,6 +393,13 @@ class BadInput(Case):
         self.assertIn("p", message)
         self.assertIn("row 2", message)
 
+    def test_sizes_that_do_not_add_up(self):
+        for size in ("1", "3"):
+            program = ("algorithm pairs(v: i32[]) -> i32[] group_parallel { groups = v.len; size(g) = %s; decode(g, j) = v[g];"
+                       " encode(x) { for i in 0..x.len { if i %% 2 == 0 { v.push(x[i]); } } } } table s { a: i32 = pairs; }" % size)
+            message = self.encode_text("a\n" + "5\n5\n" * 9000, 1, "ZF1309", program=program)
+            self.assertIn("hint: the sizes of an algorithm's groups must add up", message)
+
     def test_files(self):
         self.bad(1, "ZF2001", "encode", "-c", f"{self.program}:t", "-o", self.dir / "x.zfd", self.dir / "missing.csv")
         self.bad(1, "ZF2013", "encode", "-c", f"{self.program}:tt", "-o", self.dir / "x.zfd", self.dir / "missing.csv")
