@@ -75,7 +75,7 @@ static bool specialises(diff_case *c, const zf_decoder *decoder, const uint64_t 
     while (d->decoder != decoder) d = d->next;
     for (unsigned k = 0; k < d->tuple_count; k++)
         if (memcmp(d->tuples + k * width, shaping, width * sizeof *shaping) == 0) return true;
-    if (c->tuples != 0 && d->tuple_count == c->tuples) return false;
+    if (c->tuples != 0 && d->tuple_count >= c->tuples) return false;
     d->tuples = realloc(d->tuples, (d->tuple_count + 1) * width * sizeof *shaping);
     memcpy(d->tuples + d->tuple_count++ * width, shaping, width * sizeof *shaping);
     return true;

@@ -15,9 +15,9 @@
 typedef unsigned long long ull;
 
 #ifdef ZF_SANITIZE
-enum { STEP = 3, DAMAGES = 4 }; ///< one size in so many; of each block
+enum { STEP = 3, DAMAGES = 2 }; ///< one size in so many; of each block
 #else
-enum { STEP = 1, DAMAGES = 5 };
+enum { STEP = 1, DAMAGES = 3 };
 #endif
 
 typedef struct run {

@@ -12,12 +12,18 @@
 #include "codegen/program.h"
 #include "tests/hostile/program_stages.h"
 
+#ifdef ZF_SANITIZE
+enum { LESS = 3 }; ///< instrumented code takes that much longer
+#else
+enum { LESS = 1 };
+#endif
+
 enum {
-    EXHAUSTIVE_SYNTAX = 1000, ///< bytes of files whose every change is parsed
-    EXHAUSTIVE_CHECK = 320,   ///< bytes of files whose every change goes through all stages
-    SAMPLE_SYNTAX = 900,      ///< changes of a larger file that are parsed
-    SAMPLE_CHECK = 180,       ///< changes of a larger file that go through all stages
-    SAMPLE_COMPILED = 60,     ///< programs that are compiled in all
+    EXHAUSTIVE_SYNTAX = 1000 / LESS, ///< bytes of files whose every change is parsed
+    EXHAUSTIVE_CHECK = 320 / LESS,   ///< bytes of files whose every change goes through all stages
+    SAMPLE_SYNTAX = 900 / LESS,      ///< changes of a larger file that are parsed
+    SAMPLE_CHECK = 180 / LESS,       ///< changes of a larger file that go through all stages
+    SAMPLE_COMPILED = 60,            ///< programs that are compiled in all
     ROWS = 700,
     ONE_CHANGE_SECONDS = 5, ///< of the processor, instrumented
     HANG_SECONDS = 120,     ///< of the wall: nothing takes as long unless it never ends
