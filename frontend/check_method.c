@@ -375,7 +375,9 @@ static zf_expr *check_intern(zf_checker *ck, zf_expr *seq, const zf_ast_expr *as
         return zf_ck_poison(ck, ast->span);
     }
     if (seq->kind != ZF_X_STREAM) {
-        zf_ck_error(ck, ZF_D_BAD_OPERAND, ast->span, "values are interned in a stream");
+        zf_diag *diag = zf_ck_error(ck, ZF_D_BAD_OPERAND, ast->span, "values are interned in a stream");
+        if (seq->kind == ZF_X_LOCAL)
+            zf_ck_hint(ck, diag, "to count how often each occurs, `sort` a copy: equal ones lie together");
         return zf_ck_poison(ck, ast->span);
     }
     zf_expr *value = zf_ck_value_as(ck, ast->args, seq->type);
