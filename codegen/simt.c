@@ -88,7 +88,19 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
 // ---- The kernel's function ------------------------------------------------------------------------------------
 
 // Arguments behind the emulator's thread, as zipflow/abi.h orders them.
-enum { ARG_BASE, ARG_BLOCKS, ARG_FIRST, ARG_WORK, ARG_OUT, ARG_FAILURE, ARG_BLOCK_COUNT, ARG_EVEN, ARGS };
+enum {
+    ARG_BASE,
+    ARG_BLOCKS,
+    ARG_FIRST,
+    ARG_WORK,
+    ARG_OUT,
+    ARG_VALIDITY,
+    ARG_OFFSETS,
+    ARG_FAILURE,
+    ARG_BLOCK_COUNT,
+    ARG_EVEN,
+    ARGS
+};
 
 static void attribute(zf_cg *cg, LLVMValueRef v_function, unsigned argument, const char *name, uint64_t value) {
     unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
@@ -200,6 +212,14 @@ static void open_block(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef
         if (lower->type.kind != ZF_K_BOOL) {
             lower->v_row_begin = head_word(cg, v_head, ZF_SIMT_ROW_BEGIN);
             lower->v_row_end = head_word(cg, v_head, ZF_SIMT_ROW_END);
+        }
+        if (lower->type.nullable)
+            lower->v_validity = zf_cg_at_sink(cg, cg->ty_i8, v_args[ARG_VALIDITY], head_word(cg, v_head, ZF_SIMT_VALIDITY));
+        if (lower->type.kind == ZF_K_STRING) {
+            lower->v_offsets = zf_cg_at_sink(cg, cg->ty_i8, v_args[ARG_OFFSETS], head_word(cg, v_head, ZF_SIMT_OFFSETS));
+            lower->v_offset_base = head_word(cg, v_head, ZF_SIMT_OFFSET_BASE);
+            lower->v_byte_begin = head_word(cg, v_head, ZF_SIMT_BYTE_BEGIN);
+            lower->v_byte_end = head_word(cg, v_head, ZF_SIMT_BYTE_END);
         }
     } else {
         lower->v_sink = lower->v_works[kernel->sink];

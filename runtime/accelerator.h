@@ -14,10 +14,12 @@ typedef struct zf_accelerator_code zf_accelerator_code; ///< an image, loaded
 
 /// Arguments of a launch, as zipflow/abi.h has them. Addresses are of the device's memory.
 typedef struct zf_simt_args {
-    uint64_t base, blocks, first, work, out, failure;
+    uint64_t base, blocks, first, work, out, validity, offsets, failure;
     uint32_t block_count, even;
-    // No arguments of the kernel: how many bytes lie at these addresses, for accelerators that check every access.
-    uint64_t base_bytes, blocks_bytes, first_bytes, work_bytes, out_bytes;
+    // No arguments of the kernel: how many bytes lie at these addresses, for accelerators that check every access; and where the
+    // failure words of all kernels of the plan begin.
+    uint64_t base_bytes, blocks_bytes, first_bytes, work_bytes, out_bytes, validity_bytes, offsets_bytes;
+    uint64_t failures, failures_bytes;
 } zf_simt_args;
 
 typedef struct zf_accelerator_ops {

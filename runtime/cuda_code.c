@@ -230,8 +230,8 @@ zf_status zf_cuda_launch(zf_accelerator *self, void *stream, zf_accelerator_code
                         args->block_count);
     }
     zf_simt_args copy = *args;
-    void *arguments[] = {&copy.base, &copy.blocks,  &copy.first,       &copy.work,
-                         &copy.out,  &copy.failure, &copy.block_count, &copy.even};
+    void *arguments[] = {&copy.base,     &copy.blocks,  &copy.first,   &copy.work,        &copy.out,
+                         &copy.validity, &copy.offsets, &copy.failure, &copy.block_count, &copy.even};
     ZF_TRY(zf_cuda_enter(cuda, error));
     zf_cu_result result = cuda->driver->launch(code->kernels[kernel].function, groups, 1, 1, code->kernels[kernel].threads, 1, 1,
                                                0, stream, arguments, NULL);

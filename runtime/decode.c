@@ -212,15 +212,6 @@ static zf_status check_buffers(const zf_decode_sizes *sizes, const zf_decode_buf
     return ZF_OK;
 }
 
-/// The bytes before those of row `begin`, which its tile made, go.
-static void cut_text(const job *j, uint8_t *values) {
-    uint64_t rows = j->selection.end - j->selection.begin;
-    int64_t before = j->offsets[0];
-    if (before == 0) return;
-    memmove(values, values + before, (size_t)(j->offsets[rows] - before));
-    for (uint64_t k = 0; k <= rows; k++) j->offsets[k] -= before;
-}
-
 static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *error) {
     unsigned threads = j->tile_threads > j->workers ? j->tile_threads : j->workers;
     ZF_TRY(j->device.ops->open(j->selection.container->context, threads, &j->state, error));
@@ -252,7 +243,7 @@ static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *err
         status = changed.status;
         if (error != NULL) *error = changed;
     }
-    if (status == ZF_OK && j->is_text) cut_text(j, buffers->values);
+    if (status == ZF_OK && j->is_text) zf_text_cut(buffers->values, buffers->offsets, j->selection.end - j->selection.begin);
     uint64_t rows = j->selection.end - j->selection.begin; // of bitmaps, row `begin` to bit 0
     if (status == ZF_OK && j->shift != 0) zf_place_bits(buffers->values, 0, j->out, j->lead, rows);
     if (status == ZF_OK && j->lead != 0 && j->validity != NULL) zf_place_bits(buffers->validity, 0, j->validity, j->lead, rows);

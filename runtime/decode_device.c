@@ -1,6 +1,5 @@
 // Decoding on an accelerator into the host's memory: units, in device memory that lives as long as the call.
 #include <stdlib.h>
-#include <string.h>
 
 #include "runtime/block_run.h"
 #include "runtime/decode_device.h"
@@ -8,80 +7,52 @@
 #include "runtime/device.h"
 #include "runtime/error_codes.h"
 
-typedef struct running {
-    zf_units *units;
-    zf_accelerator *accelerator;
-    zf_units_memory memory;
-    uint64_t *words;
-    uint8_t *bitmap; ///< booleans that must be shifted
-} running;
-
-/// Queues the copy of the rows wanted to `values`; booleans of a range that begins within a byte go to a bitmap first.
-static zf_status copy_values(running *r, void *values, zf_error *error) {
-    const zf_selection *s = &r->units->selection;
-    const zf_units_sizes *sizes = &r->units->sizes;
-    const zf_accelerator_ops *ops = r->accelerator->ops;
-    if (s->bits != 1) {
-        return ops->copy_out(r->accelerator, NULL, values, r->memory.values + sizes->skip, r->units->out_bytes, error);
+static zf_status run(zf_units *units, const zf_decode_buffers *buffers, zf_units_memory *memory, zf_error *error) {
+    const zf_accelerator_ops *ops = units->accelerator->ops;
+    uint64_t *words = malloc((zf_units_words(units) + 1) * sizeof *words);
+    if (words == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for failure words");
+    zf_status status = zf_units_allocate(units, memory, error);
+    if (status == ZF_OK) {
+        status = zf_units_enqueue(units, NULL, memory, words, error);
+        // Also after a failure: what was queued still uses the memory.
+        zf_status waited = ops->wait(units->accelerator, NULL, status == ZF_OK ? error : NULL);
+        if (status == ZF_OK) status = waited;
     }
-    uint64_t begin = sizes->skip / 8, end = (sizes->skip + (s->end - s->begin) + 7) / 8;
-    void *to = values;
-    if (sizes->skip % 8 != 0) {
-        r->bitmap = malloc(end - begin);
-        if (r->bitmap == NULL)
-            return zf_raise(error, ZF_E_NO_MEMORY, "no memory for %llu bytes", (unsigned long long)(end - begin));
-        to = r->bitmap;
-    }
-    return ops->copy_out(r->accelerator, NULL, to, r->memory.values + begin, end - begin, error);
-}
-
-static void shift_values(const running *r, uint8_t *values) {
-    const zf_selection *s = &r->units->selection;
-    uint64_t rows = s->end - s->begin;
-    if (s->bits != 1) return;
-    if (r->bitmap != NULL) zf_copy_bits(values, 0, r->bitmap, r->units->sizes.skip % 8, rows);
-    if (rows % 8 != 0) values[rows / 8] &= (uint8_t)((1u << (rows % 8)) - 1);
-}
-
-static zf_status run(running *r, void *values, zf_error *error) {
-    const zf_accelerator_ops *ops = r->accelerator->ops;
-    const zf_units_sizes *sizes = &r->units->sizes;
-    r->words = malloc((zf_units_words(r->units) + 1) * sizeof *r->words);
-    if (r->words == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for failure words");
-    ZF_TRY(ops->allocate(r->accelerator, sizes->values, &r->memory.values, error));
-    ZF_TRY(ops->allocate(r->accelerator, sizes->workspace, &r->memory.workspace, error));
-    zf_status status = zf_units_enqueue(r->units, NULL, &r->memory, r->words, error);
-    if (status == ZF_OK) status = copy_values(r, values, error);
-    // Also after a failure: what was queued still uses the memory.
-    zf_status waited = ops->wait(r->accelerator, NULL, status == ZF_OK ? error : NULL);
-    if (status == ZF_OK) status = waited;
-    if (status == ZF_OK) status = zf_units_status(r->units, r->words, error);
+    if (status == ZF_OK) status = zf_units_status(units, words, error);
+    free(words);
+    if (status == ZF_OK) status = zf_units_fetch(units, NULL, memory, buffers, error);
     zf_error changed;
-    if (zf_container_unchanged(r->units->selection.container, &changed) != ZF_OK) {
-        status = changed.status;
-        if (error != NULL) *error = changed;
-    }
-    if (status == ZF_OK) shift_values(r, values);
-    return status;
+    if (zf_container_unchanged(units->selection.container, &changed) == ZF_OK) return status;
+    if (error != NULL) *error = changed;
+    return changed.status;
+}
+
+static zf_status check_buffers(const zf_units *units, const zf_decode_buffers *buffers, zf_error *error) {
+    const char *missing = NULL;
+    if (buffers == NULL || (buffers->values == NULL && units->out_bytes > 0))
+        missing = "values";
+    else if (buffers->offsets == NULL && units->is_text)
+        missing = "offsets";
+    else if (buffers->validity == NULL && units->sizes.validity > 0)
+        missing = "validity";
+    return missing == NULL ? ZF_OK : zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is missing", missing);
 }
 
 zf_status zf_decode_on(zf_accelerator *accelerator, zf_container *container, size_t column, const zf_decode_options *options,
                        const zf_decode_buffers *buffers, zf_decode_stats *stats, zf_error *error) {
-    running r = {.accelerator = accelerator};
-    ZF_TRY(zf_units_make(container, column, options, NULL, accelerator, &r.units, error));
+    zf_units *units = NULL;
+    zf_units_memory memory = {0};
+    ZF_TRY(zf_units_make(container, column, options, NULL, accelerator, &units, error));
     zf_status status = ZF_OK;
-    if (r.units->selection.begin < r.units->selection.end) {
-        if (buffers == NULL || buffers->values == NULL)
-            status = zf_raise(error, ZF_E_BUFFER, "the buffer `values` is missing");
-        else
-            status = run(&r, buffers->values, error);
-    }
-    if (stats != NULL) *stats = zf_units_stats(r.units);
-    if (r.memory.values != 0) accelerator->ops->release(accelerator, r.memory.values);
-    if (r.memory.workspace != 0) accelerator->ops->release(accelerator, r.memory.workspace);
-    free(r.bitmap);
-    free(r.words);
-    zf_units_free(r.units);
+    bool any = units->selection.begin < units->selection.end;
+    if (any || units->is_text) status = check_buffers(units, buffers, error);
+    if (status == ZF_OK && any)
+        status = run(units, buffers, &memory, error);
+    else if (status == ZF_OK && units->is_text)
+        buffers->offsets[0] = 0;
+    if (stats != NULL) *stats = zf_units_stats(units);
+    zf_units_release(units, &memory);
+    zf_units_free(units);
     return status;
 }
 
@@ -124,7 +95,13 @@ zf_status zf_decode_device_size(const zf_prepared *prepared, zf_device_sizes *ou
     if (prepared == NULL || out == NULL)
         return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_device_size needs a prepared decode and a place for the sizes");
     zf_units_sizes sizes = zf_units_sizes_of(prepared->units);
-    *out = (zf_device_sizes){sizes.values, sizes.skip, sizes.workspace, sizes.staging};
+    *out = (zf_device_sizes){.values = sizes.values,
+                             .skip = sizes.skip,
+                             .offsets = sizes.offsets,
+                             .validity = sizes.validity,
+                             .validity_skip = sizes.validity_skip,
+                             .workspace = sizes.workspace,
+                             .staging = sizes.staging};
     return ZF_OK;
 }
 
@@ -134,6 +111,8 @@ static zf_status queue(zf_prepared *prepared, void *stream, const zf_device_buff
         const char *name;
         uint64_t at, bytes, alignment;
     } needed[] = {{"values", buffers->values, sizes.values, 256},
+                  {"offsets", buffers->offsets, sizes.offsets, 256},
+                  {"validity", buffers->validity, sizes.validity, 256},
                   {"workspace", buffers->workspace, sizes.workspace, 256},
                   {"staging", (uint64_t)(uintptr_t)buffers->staging, sizes.staging, 8}};
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
@@ -143,7 +122,11 @@ static zf_status queue(zf_prepared *prepared, void *stream, const zf_device_buff
     }
     // A map of a file that was cut gives a signal where it is touched.
     ZF_TRY(zf_container_unchanged(prepared->units->selection.container, error));
-    zf_units_memory memory = {buffers->values, buffers->workspace, buffers->staging};
+    zf_units_memory memory = {.values = buffers->values,
+                              .workspace = buffers->workspace,
+                              .offsets = buffers->offsets,
+                              .validity = buffers->validity,
+                              .staging = buffers->staging};
     return zf_units_enqueue(prepared->units, stream, &memory, NULL, error);
 }
 

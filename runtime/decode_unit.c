@@ -81,7 +81,8 @@ static zf_status run_host_check(const zf_units *units, const zf_unit_block *bloc
 }
 
 /// Fills the descriptor, but for what depends on the block's place in its unit.
-static zf_status describe(const zf_units *units, zf_unit_block *block, const zf_block_view *view, zf_error *error) {
+static zf_status describe(const zf_units *units, uint64_t number, zf_unit_block *block, const zf_block_view *view,
+                          zf_error *error) {
     const zf_selection *s = &units->selection;
     const zf_abi_plan *plan = block->plan;
     uint64_t count = ZF_SIMT_HEAD + (uint64_t)plan->slot_count + plan->work_count;
@@ -94,6 +95,12 @@ static zf_status describe(const zf_units *units, zf_unit_block *block, const zf_
     uint64_t from = bits ? s->first_block * s->column->rows_per_block : s->begin; // row of the output's first element
     words[ZF_SIMT_OUT] = (view->first_row - from) * (bits ? 1 : s->bits / 8);     // modulo 2^64
     if (bits) words[ZF_SIMT_OUT] /= 8;
+    if (units->nullable) words[ZF_SIMT_VALIDITY] = (view->first_row - s->first_block * s->column->rows_per_block) / 8;
+    if (units->is_text && s->begin < s->end) {
+        words[ZF_SIMT_OUT] = words[ZF_SIMT_OFFSET_BASE] = units->text.bases[number - s->first_block];
+        words[ZF_SIMT_OFFSETS] = (view->first_row - s->begin) * sizeof(int64_t); // modulo 2^64
+        zf_text_extent_block(s, &units->text, number, &words[ZF_SIMT_BYTE_BEGIN], &words[ZF_SIMT_BYTE_END]);
+    }
     words[ZF_SIMT_ROW_BEGIN] = bits ? 0 : begin;
     words[ZF_SIMT_ROW_END] = bits ? view->rows : end;
     for (uint32_t i = 0; i < plan->slot_count; i++) words[ZF_SIMT_HEAD + i] = zf_slot_value(&plan->slots[i], view);
@@ -115,14 +122,14 @@ static zf_status describe(const zf_units *units, zf_unit_block *block, const zf_
 }
 
 /// `provider` gave the plan; it is not asked where the block has its code.
-static zf_status check_view(zf_units *units, zf_unit_block *block, const zf_block_view *view, const zf_abi_provider *provider,
-                            const char *where, zf_error *error) {
+static zf_status check_view(zf_units *units, uint64_t number, zf_unit_block *block, const zf_block_view *view,
+                            const zf_abi_provider *provider, const char *where, zf_error *error) {
     block->stored = view->base;
     block->bytes = view->bytes;
     block->first_row = view->first_row;
     ZF_TRY(zf_seeks_fit(block->plan, view, true, where, error));
     if (block->code == NULL) ZF_TRY(zf_code_book_find(&units->book, provider, block->plan, view, &block->code, error));
-    ZF_TRY(describe(units, block, view, error));
+    ZF_TRY(describe(units, number, block, view, error));
     ZF_TRY(run_host_check(units, block, view, where, error));
     return cut_backwards(block, view, error);
 }
@@ -136,7 +143,7 @@ static zf_status check_block(zf_units *units, uint64_t index, zf_error *error) {
     ZF_TRY(zf_selection_block(s, number, &view, error));
     uint32_t shape = s->column->blocks[number].shape;
     units->blocks[index].plan = s->plans[shape];
-    zf_status status = check_view(units, &units->blocks[index], &view, &s->providers[shape], where, error);
+    zf_status status = check_view(units, number, &units->blocks[index], &view, &s->providers[shape], where, error);
     zf_block_view_free(&view);
     return status;
 }
@@ -192,7 +199,10 @@ static zf_status copy_blocks(zf_units *units, zf_error *error) {
         if (to->words == NULL || to->tiles == NULL) return no_memory(error);
         memcpy(to->words, from->words, words * sizeof *to->words);
         memcpy(to->tiles, from->tiles, kernels * sizeof *to->tiles);
-        to->words[ZF_SIMT_OUT] += i / units->block_count * units->options.copy_stride;
+        uint64_t copy = i / units->block_count;
+        to->words[ZF_SIMT_OUT] += copy * units->options.copy_stride;
+        to->words[ZF_SIMT_OFFSETS] += copy * units->offsets_stride;
+        to->words[ZF_SIMT_VALIDITY] += copy * units->validity_stride;
     }
     return ZF_OK;
 }
@@ -327,6 +337,56 @@ static bool place(uint64_t *next, uint64_t bytes, uint64_t *at) {
            zf_align_up(end, ALIGNMENT, next);
 }
 
+/// Rows of the wanted blocks: bitmaps have a place for all of them.
+static uint64_t whole_rows(const zf_selection *s) {
+    uint64_t first = s->first_block * s->column->rows_per_block, last = s->column->rows_per_block * s->last_block;
+    if (s->first_block == s->last_block) return 0;
+    return (last > s->rows ? s->rows : last) - first;
+}
+
+static uint64_t rows_before(const zf_selection *s) {
+    return s->first_block == s->last_block ? 0 : s->begin - s->first_block * s->column->rows_per_block;
+}
+
+static zf_status too_large(const zf_units *units, zf_error *error) {
+    return zf_raise(error, ZF_E_TOO_LARGE, "column %.128s is larger than can be addressed", units->selection.column->name);
+}
+
+/// `bytes` so often, at multiples of `stride`.
+static bool repeat(const zf_units *units, uint64_t stride, uint64_t *bytes) {
+    uint64_t copied;
+    return !__builtin_mul_overflow(units->options.copies - 1, stride, &copied) && !__builtin_add_overflow(*bytes, copied, bytes);
+}
+
+/// Bytes of what comes out.
+static zf_status size_outputs(zf_units *units, zf_error *error) {
+    const zf_selection *s = &units->selection;
+    zf_units_sizes *sizes = &units->sizes;
+    uint64_t rows = s->end - s->begin;
+    bool fits = true;
+    if (units->is_text) {
+        units->out_bytes = units->text.total;
+        fits = zf_elements_bytes(rows + 1, 64, &sizes->offsets);
+    } else if (s->bits == 1) {
+        sizes->skip = rows_before(s);
+        fits = zf_elements_bytes(whole_rows(s), 1, &units->out_bytes);
+    } else {
+        sizes->skip = s->begin * (s->bits / 8) % ALIGNMENT;
+        fits = zf_elements_bytes(rows, s->bits, &units->out_bytes);
+    }
+    if (units->nullable) {
+        sizes->validity_skip = rows_before(s);
+        fits = fits && zf_elements_bytes(whole_rows(s), 1, &sizes->validity);
+    }
+    fits = fits && zf_align_up(sizes->offsets, ALIGNMENT, &units->offsets_stride) &&
+           zf_align_up(sizes->validity, ALIGNMENT, &units->validity_stride);
+    fits = fits && repeat(units, units->options.copy_stride, &units->out_bytes) &&
+           repeat(units, units->offsets_stride, &sizes->offsets) && repeat(units, units->validity_stride, &sizes->validity);
+    uint64_t before = s->bits == 1 ? 0 : sizes->skip;
+    fits = fits && !__builtin_add_overflow(units->out_bytes, before, &sizes->values);
+    return fits ? ZF_OK : too_large(units, error);
+}
+
 /// Places of all units in the workspace and in the staging memory, behind the failure words in both.
 static zf_status lay_out(zf_units *units, zf_error *error) {
     uint64_t words, device = 0, most = 0, staging = 0;
@@ -343,28 +403,9 @@ static zf_status lay_out(zf_units *units, zf_error *error) {
                place(&staging, unit->stored_bytes, &unit->staged_blocks);
         units->sizes.stored += unit->stored_bytes;
     }
-    const zf_selection *s = &units->selection;
-    uint64_t rows = s->end - s->begin;
-    if (s->bits == 1) {
-        uint64_t first = s->first_block * s->column->rows_per_block, last = s->column->rows_per_block * s->last_block;
-        if (last > s->rows) last = s->rows;
-        units->sizes.skip = s->begin - first;
-        fits = fits && zf_elements_bytes(s->first_block == s->last_block ? 0 : last - first, 1, &units->out_bytes);
-        units->sizes.values = units->out_bytes;
-        if (s->first_block == s->last_block) units->sizes.skip = 0;
-    } else {
-        units->sizes.skip = s->begin * (s->bits / 8) % ALIGNMENT;
-        fits = fits && zf_elements_bytes(rows, s->bits, &units->out_bytes) &&
-               !__builtin_add_overflow(units->out_bytes, units->sizes.skip, &units->sizes.values);
-    }
-    uint64_t copied;
-    fits = fits && !__builtin_mul_overflow(units->options.copies - 1, units->options.copy_stride, &copied) &&
-           !__builtin_add_overflow(units->sizes.values, copied, &units->sizes.values) &&
-           !__builtin_add_overflow(units->out_bytes, copied, &units->out_bytes);
     units->sizes.workspace = most;
     units->sizes.staging = staging;
-    if (fits) return ZF_OK;
-    return zf_raise(error, ZF_E_TOO_LARGE, "column %.128s is larger than can be addressed", s->column->name);
+    return fits ? ZF_OK : too_large(units, error);
 }
 
 // ---- All ------------------------------------------------------------------------------------------------------
@@ -383,6 +424,7 @@ static void count(zf_units *units) {
 
 /// Everything behind the checks of blocks.
 static zf_status arrange(zf_units *units, zf_error *error) {
+    ZF_TRY(size_outputs(units, error));
     ZF_TRY(copy_blocks(units, error));
     for (uint64_t b = 0; b < units->block_count * units->options.copies; b++) ZF_TRY(add_block(units, b, error));
     for (uint32_t u = 0; u < units->unit_count; u++) ZF_TRY(make_tables(units, &units->units[u], error));
@@ -429,7 +471,12 @@ zf_status zf_units_make(zf_container *container, size_t column, const zf_decode_
         zf_selection_make(container, column, options, accelerator->ops->target(accelerator), &units->selection, error);
     zf_code_book_init(&units->book);
     units->book.general = units->options.general;
-    if (status == ZF_OK) status = allocate_blocks(units, error);
+    if (status == ZF_OK) {
+        units->is_text = units->selection.column->type.element == ZF_STRING;
+        units->nullable = units->selection.column->type.nullable;
+        status = allocate_blocks(units, error);
+    }
+    if (status == ZF_OK && units->is_text) status = zf_text_extent_make(&units->selection, &units->text, error);
     if (status == ZF_OK) {
         unsigned threads = zf_context_threads(container->context, options != NULL ? options->threads : 0);
         status = check_blocks(units, threads, error);
@@ -458,6 +505,8 @@ zf_status zf_units_make_block(const zf_block_view *view, const zf_abi_plan *plan
                                       .end = end,
                                       .last_block = none ? 0 : 1};
     zf_code_book_init(&units->book);
+    units->is_text = view->shape->edges[0].type == ZF_STRING;
+    units->nullable = view->shape->edges[0].nullable;
     zf_status status = zf_plan_fits(plan, view->shape, error);
     if (status == ZF_OK && view->first_row != 0)
         status = zf_raise(error, ZF_E_INTERNAL, "a block in memory begins at row %llu of its column", (ull)view->first_row);
@@ -467,7 +516,8 @@ zf_status zf_units_make_block(const zf_block_view *view, const zf_abi_plan *plan
     if (status == ZF_OK && !none) {
         units->blocks[0].plan = plan;
         units->blocks[0].code = code;
-        status = check_view(units, &units->blocks[0], view, NULL, "block", error);
+        if (units->is_text) status = zf_text_extent_block_make(plan, view, begin, end, &units->text, error);
+        if (status == ZF_OK) status = check_view(units, 0, &units->blocks[0], view, NULL, "block", error);
     }
     if (status == ZF_OK) status = arrange(units, error);
     return finish(units, status, out);
@@ -492,6 +542,7 @@ void zf_units_free(zf_units *units) {
     free(units->units);
     zf_code_book_free(&units->book);
     zf_selection_free(&units->selection);
+    zf_text_extent_free(&units->text);
     free(units);
 }
 

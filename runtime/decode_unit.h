@@ -20,22 +20,27 @@ typedef struct zf_units_options {
     bool resident;        ///< each unit has device memory of its own: uploaded once, launched many times
     bool general;         ///< the general form of code, whatever the shaping values
     /// For measurements: the blocks of the range count this often (0: once), each time with bytes and work memory of their own,
-    /// and with their output `copy_stride` (a multiple of 256) behind that of the time before.
+    /// and with their output `copy_stride` (a multiple of 256) behind that of the time before; offsets and validity follow at
+    /// the next multiples of 256.
     uint32_t copies;
     uint64_t copy_stride;
 } zf_units_options;
 
 typedef struct zf_units_sizes {
-    uint64_t values;    ///< device: the output, aligned to 256
-    uint64_t skip;      ///< bytes of `values` before the first row wanted; booleans: bits. They keep blocks aligned to 256
-    uint64_t workspace; ///< device: all else, aligned to 256
-    uint64_t staging;   ///< host: what goes in, and the failure words that come out
-    uint64_t stored;    ///< bytes of blocks among what goes in
+    uint64_t values;        ///< device: the output, aligned to 256; of strings the bytes of all tiles that have rows wanted
+    uint64_t skip;          ///< bytes of `values` before the first row wanted; booleans: bits. They keep blocks aligned to 256
+    uint64_t offsets;       ///< device, strings: rows + 1 of 8 bytes; the first says where the first row begins in `values`
+    uint64_t validity;      ///< device, nullable columns: a bit a row
+    uint64_t validity_skip; ///< bits before the first row wanted
+    uint64_t workspace;     ///< device: all else, aligned to 256
+    uint64_t staging;       ///< host: what goes in, and the failure words that come out
+    uint64_t stored;        ///< bytes of blocks among what goes in
 } zf_units_sizes;
 
 /// Memory for units, the caller's, of these sizes.
 typedef struct zf_units_memory {
     uint64_t values, workspace; ///< addresses of the device
+    uint64_t offsets, validity; ///< where the column has them
     void *staging;              ///< NULL: copies come from the file's pages, and may wait
 } zf_units_memory;
 
@@ -73,5 +78,15 @@ ZF_PRIVATE_API zf_status zf_units_enqueue(zf_units *units, void *stream, const z
 
 /// What the failure words say, once the stream was waited for: the first failure of the first block that has one.
 ZF_PRIVATE_API zf_status zf_units_status(const zf_units *units, const uint64_t *words, zf_error *error);
+
+// ---- Rows for the host (decode_fetch.c) ----
+
+/// Allocates what the units need on the device, but for `staging`. What there is must be released, also after a failure.
+ZF_PRIVATE_API zf_status zf_units_allocate(const zf_units *units, zf_units_memory *memory, zf_error *error);
+ZF_PRIVATE_API void zf_units_release(const zf_units *units, zf_units_memory *memory);
+/// Copies the rows wanted, which were decoded without a failure, to buffers as zf_decode fills them; waits for `stream`. With
+/// `copies`, those of the first.
+ZF_PRIVATE_API zf_status zf_units_fetch(const zf_units *units, void *stream, const zf_units_memory *memory,
+                                        const zf_decode_buffers *to, zf_error *error);
 
 #endif

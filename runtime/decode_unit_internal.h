@@ -5,6 +5,7 @@
 #include "runtime/code_book.h"
 #include "runtime/decode_unit.h"
 #include "runtime/selection.h"
+#include "runtime/text_extent.h"
 
 /// The tiles that a kernel makes of a block.
 typedef struct zf_unit_tiles {
@@ -46,6 +47,8 @@ typedef struct zf_unit {
 
 struct zf_units {
     zf_selection selection;
+    bool is_text, nullable;
+    zf_text_extent text; ///< strings
     zf_units_options options;
     zf_accelerator *accelerator;
     zf_code_book book;
@@ -54,7 +57,8 @@ struct zf_units {
     zf_unit *units;
     uint32_t unit_count, unit_room, words;
     zf_units_sizes sizes;
-    uint64_t out_bytes; ///< of the rows wanted, from `skip` on; booleans: of whole blocks
+    uint64_t out_bytes;                       ///< of the rows wanted, from `skip` on; booleans: of whole blocks
+    uint64_t offsets_stride, validity_stride; ///< between copies
     zf_decode_stats stats;
     // Of a block in memory, which no index describes.
     zf_index_column own_column;

@@ -9,8 +9,11 @@
 enum { POSITION_BITS = 32, CHECK_BITS = 16 };
 
 zf_status zf_units_start(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error) {
+    const zf_accelerator_ops *ops = units->accelerator->ops;
+    if (units->is_text && units->selection.begin == units->selection.end) // no row says where the first begins
+        ZF_TRY(ops->fill(units->accelerator, stream, memory->offsets, 0, sizeof(int64_t), error));
     if (units->words == 0) return ZF_OK;
-    return units->accelerator->ops->fill(units->accelerator, stream, memory->workspace, 0xff, units->words * UINT64_C(8), error);
+    return ops->fill(units->accelerator, stream, memory->workspace, 0xff, units->words * UINT64_C(8), error);
 }
 
 /// Tables and blocks are gathered in the staging memory and go in two copies.
@@ -61,6 +64,8 @@ zf_status zf_units_launch(zf_units *units, uint32_t number, void *stream, const 
                              .first = memory->workspace + unit->at_tables + unit->firsts[k],
                              .work = memory->workspace + unit->at_work,
                              .failure = memory->workspace + (unit->first_word + k) * UINT64_C(8),
+                             .failures = memory->workspace + unit->first_word * UINT64_C(8),
+                             .failures_bytes = plan->kernel_count * UINT64_C(8),
                              .block_count = unit->block_count,
                              .even = unit->even[k],
                              .base_bytes = unit->stored_bytes,
@@ -70,6 +75,12 @@ zf_status zf_units_launch(zf_units *units, uint32_t number, void *stream, const 
         bool bits = units->selection.bits == 1;
         args.out = column ? memory->values + (bits ? 0 : units->sizes.skip) : args.work;
         args.out_bytes = column ? units->out_bytes : args.work_bytes;
+        if (column) {
+            args.validity = memory->validity;
+            args.validity_bytes = units->sizes.validity;
+            args.offsets = memory->offsets;
+            args.offsets_bytes = units->sizes.offsets;
+        }
         uint64_t tiles = unit->code->simt[k].tiles, groups = (unit->tiles[k] + tiles - 1) / tiles;
         if (groups == 0) continue;
         ZF_TRY(units->accelerator->ops->launch(units->accelerator, stream, unit->loaded, k, (uint32_t)groups, &args, error));

@@ -218,7 +218,7 @@ static void run_one(void *user, uint64_t index, unsigned worker) {
 }
 
 static zf_status check_args(zf_accelerator *self, const zf_emu_launch *launch, zf_error *error) {
-    static const uint32_t alignments[ZF_EMU_OBJECTS] = {256, 8, 4, 256, 1, 8};
+    static const uint32_t alignments[ZF_EMU_OBJECTS] = {256, 8, 4, 256, 1, 1, 8, 8};
     for (unsigned i = 0; i < ZF_EMU_OBJECTS; i++) {
         const zf_emu_object *object = &launch->objects[i];
         if (object->bytes == 0) continue;
@@ -246,7 +246,9 @@ static zf_status launch(zf_accelerator *self, void *stream, zf_accelerator_code 
                                         {"first", args->first, args->first_bytes, false},
                                         {"work", args->work, args->work_bytes, false},
                                         {"out", args->out, args->out_bytes, true},
-                                        {"failure", args->failure, sizeof(uint64_t), true}},
+                                        {"validity", args->validity, args->validity_bytes, true},
+                                        {"offsets", args->offsets, args->offsets_bytes, true},
+                                        {"failure", args->failures, args->failures_bytes, true}},
                             .holes = emu->holes,
                             .hole_count = emu->hole_count,
                             .seed = atomic_load(&emu->seed)},

@@ -94,7 +94,8 @@ static void enter(void *user) {
     const zf_simt_args *args = block->launch->args;
     block->launch->kernel->emulated(thread, (const uint8_t *)(uintptr_t)args->base, (const uint64_t *)(uintptr_t)args->blocks,
                                     (const uint32_t *)(uintptr_t)args->first, (const uint8_t *)(uintptr_t)args->work,
-                                    (uint8_t *)(uintptr_t)args->out, (uint64_t *)(uintptr_t)args->failure, args->block_count,
+                                    (uint8_t *)(uintptr_t)args->out, (uint8_t *)(uintptr_t)args->validity,
+                                    (int64_t *)(uintptr_t)args->offsets, (uint64_t *)(uintptr_t)args->failure, args->block_count,
                                     args->even);
     thread->state = ZF_EMU_ENDED;
     zf_fiber_end(fiber, &block->host);

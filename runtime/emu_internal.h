@@ -51,7 +51,7 @@ int zf_emu_race(zf_emu_shadow *byte, zf_emu_access access, const zf_emu_when *no
 
 // ---- A thread block -------------------------------------------------------------------------------------------
 
-enum { ZF_EMU_OBJECTS = 6 };
+enum { ZF_EMU_OBJECTS = 8 };
 
 /// Memory that a launch gives to its kernel.
 typedef struct zf_emu_object {

@@ -1,6 +1,7 @@
 #include "runtime/text_extent.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/block_run.h"
 #include "runtime/container_format.h"
@@ -76,6 +77,14 @@ static zf_status look(const zf_selection *s, uint64_t block, uint64_t row, bool 
     return status;
 }
 
+/// Of one block: its tiles follow each other.
+static zf_status check_order(const zf_text_extent *extent, const char *where, zf_error *error) {
+    if (extent->first_byte <= extent->last_byte) return ZF_OK;
+    zf_status status = zf_raise(error, ZF_E_V09, "V09: the file's states go back from byte %llu to %llu", (ull)extent->first_byte,
+                                (ull)extent->last_byte);
+    return zf_fail_place(error, status, "%s", where);
+}
+
 zf_status zf_text_extent_make(const zf_selection *s, zf_text_extent *out, zf_error *error) {
     *out = (zf_text_extent){0};
     if (s->begin == s->end) return ZF_OK;
@@ -90,12 +99,23 @@ zf_status zf_text_extent_make(const zf_selection *s, zf_text_extent *out, zf_err
         at += b == last ? out->last_byte : characters(s, b);
     }
     out->total = at;
-    if (s->first_block < last || out->first_byte <= out->last_byte) return ZF_OK;
     char where[ZF_WHERE_BYTES];
     zf_selection_where(s, last, where);
-    zf_status status = zf_raise(error, ZF_E_V09, "V09: the file's states go back from byte %llu to %llu", (ull)out->first_byte,
-                                (ull)out->last_byte);
-    return zf_fail_place(error, status, "%s", where);
+    return s->first_block < last ? ZF_OK : check_order(out, where, error);
+}
+
+zf_status zf_text_extent_block_make(const zf_abi_plan *plan, const zf_block_view *view, uint64_t begin, uint64_t end,
+                                    zf_text_extent *out, zf_error *error) {
+    *out = (zf_text_extent){0};
+    if (begin == end) return ZF_OK;
+    out->bases = calloc(1, sizeof *out->bases);
+    if (out->bases == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the places of blocks");
+    ZF_TRY(zf_seeks_fit(plan, view, true, "block", error));
+    ZF_TRY(zf_text_state(plan, view, begin, false, "block", &out->first_byte, error));
+    ZF_TRY(zf_text_state(plan, view, end, true, "block", &out->last_byte, error));
+    out->bases[0] = 0 - out->first_byte;
+    out->total = out->last_byte - out->first_byte;
+    return check_order(out, "block", error);
 }
 
 void zf_text_extent_free(zf_text_extent *extent) {
@@ -106,4 +126,11 @@ void zf_text_extent_free(zf_text_extent *extent) {
 void zf_text_extent_block(const zf_selection *s, const zf_text_extent *extent, uint64_t block, uint64_t *begin, uint64_t *end) {
     *begin = block == s->first_block ? extent->first_byte : 0;
     *end = block + 1 == s->last_block ? extent->last_byte : characters(s, block);
+}
+
+void zf_text_cut(uint8_t *values, int64_t *offsets, uint64_t rows) {
+    int64_t before = offsets[0];
+    if (before == 0) return;
+    memmove(values, values + before, (size_t)(offsets[rows] - before));
+    for (uint64_t k = 0; k <= rows; k++) offsets[k] -= before;
 }

@@ -15,7 +15,12 @@ typedef struct zf_text_extent {
 
 /// Reads the seek states at both ends, after checking their blocks. Free with zf_text_extent_free, also after a failure.
 zf_status zf_text_extent_make(const zf_selection *selection, zf_text_extent *out, zf_error *error);
+/// The same for rows begin..end of one block in memory, which is all of the selection, and which the plan fits.
+zf_status zf_text_extent_block_make(const zf_abi_plan *plan, const zf_block_view *view, uint64_t begin, uint64_t end,
+                                    zf_text_extent *out, zf_error *error);
 void zf_text_extent_free(zf_text_extent *extent);
+/// Takes the bytes before those of the first of `rows` rows, which its tile made, away: offsets[0] becomes 0.
+void zf_text_cut(uint8_t *values, int64_t *offsets, uint64_t rows);
 /// Where in a block's bytes the tile with row `row` (of the block) begins, or (`behind`) the one with row - 1 ends, by the file's
 /// states. The plan fits the block, and its states are there. A state that cannot be is a violation.
 zf_status zf_text_state(const zf_abi_plan *plan, const zf_block_view *view, uint64_t row, bool behind, const char *where,

@@ -272,7 +272,6 @@ typedef struct running {
     zf_units *units;
     zf_accelerator *gpu;
     zf_units_memory memory;
-    uint64_t values; ///< as it was allocated; the output may begin an element behind it
     uint64_t *words;
 } running;
 
@@ -414,22 +413,36 @@ static void run_host(const diff_call *call, const zf_block_view *view, uint64_t 
     }
 }
 
+// Bits behind the last of a whole block are the kernel's, and must be 0.
+static zf_status check_spare_bits(const running *r, uint64_t bitmap, uint64_t rows, const char *what, diff_result *out,
+                                  zf_error *error) {
+    uint8_t last = 0;
+    if (rows % 8 == 0) return ZF_OK;
+    ZF_TRY(r->gpu->ops->copy_out(r->gpu, NULL, &last, bitmap + rows / 8, 1, error));
+    ZF_TRY(r->gpu->ops->wait(r->gpu, NULL, error));
+    if (last >> rows % 8 != 0) fault(out, what);
+    return ZF_OK;
+}
+
 // What the GPU made: the emulator's own checks say whether it stayed in its memory.
-static zf_status take_rows(const running *r, uint64_t rows, bool whole, unsigned bits, diff_result *out, zf_error *error) {
+static zf_status take_rows(const running *r, const zf_block_view *view, uint64_t rows, diff_result *out, zf_error *error) {
     zf_units_sizes sizes = zf_units_sizes_of(r->units);
-    uint8_t *all = malloc(sizes.values + 1);
-    zf_status status = r->gpu->ops->copy_out(r->gpu, NULL, all, r->memory.values, sizes.values, error);
-    if (status == ZF_OK) {
-        out->kind = DIFF_BYTES;
-        zf_elements_bytes(rows, bits, &out->size);
-        out->bytes = calloc(1, out->size + 1);
-        bool part = bits == 1 && !whole; // a whole block's spare bits are the kernel's, and must be 0
-        if (part && rows > 0)
-            zf_copy_bits(out->bytes, 0, all, sizes.skip, rows);
-        else if (!part)
-            memcpy(out->bytes, all + (bits == 1 ? 0 : sizes.skip), out->size);
-    }
-    free(all);
+    const zf_shape_edge *column = &view->shape->edges[0];
+    bool is_text = column->type == ZF_STRING;
+    zf_decode_buffers to = {.values = calloc(1, sizes.values + 1)};
+    if (is_text) to.offsets = out->offsets = calloc(1, sizes.offsets + 8);
+    if (column->nullable) to.validity = out->validity = calloc(1, sizes.validity + 1);
+    out->bytes = to.values;
+    zf_status status = rows > 0 ? zf_units_fetch(r->units, NULL, &r->memory, &to, error) : ZF_OK;
+    if (status == ZF_OK) out->kind = DIFF_BYTES;
+    if (status == ZF_OK && rows == view->rows && column->type == ZF_BOOL)
+        status = check_spare_bits(r, r->memory.values, rows, "spare bits are set", out, error);
+    if (status == ZF_OK && rows == view->rows && column->nullable)
+        status = check_spare_bits(r, r->memory.validity, rows, "spare bits of the validity are set", out, error);
+    if (is_text)
+        out->size = (uint64_t)out->offsets[rows];
+    else
+        zf_elements_bytes(rows, zf_element_bits(column->type), &out->size);
     return status;
 }
 
@@ -442,14 +455,20 @@ static void run_on_gpu(const diff_call *call, const zf_block_view *view, uint64_
     if (status == ZF_OK) {
         zf_units_sizes sizes = zf_units_sizes_of(r.units);
         r.words = calloc(zf_units_words(r.units) + 1u, sizeof *r.words);
-        uint64_t behind = call->unaligned && bits >= 8 ? bits / 8 : 0;
-        status = r.gpu->ops->allocate(r.gpu, sizes.values + behind, &r.values, &error);
-        r.memory.values = r.values + behind;
-        if (status == ZF_OK) status = r.gpu->ops->allocate(r.gpu, sizes.workspace, &r.memory.workspace, &error);
+        bool is_text = call->decoder->shape.edges[0].type == ZF_STRING;
+        uint64_t behind = !call->unaligned ? 0 : is_text ? 3 : bits >= 8 ? bits / 8 : 0, values;
+        status = zf_units_allocate(r.units, &r.memory, &error);
+        if (status == ZF_OK && behind > 0) {
+            r.gpu->ops->release(r.gpu, r.memory.values);
+            r.memory.values = 0;
+            status = r.gpu->ops->allocate(r.gpu, sizes.values + behind, &r.memory.values, &error);
+        }
+        values = r.memory.values;
+        r.memory.values += behind;
         if (status == ZF_OK && !run_guarded(&r, &status, &error, out)) return; // its memory is lost
-        if (status == ZF_OK) status = take_rows(&r, end - call->begin, end - call->begin == view->rows, bits, out, &error);
-        r.gpu->ops->release(r.gpu, r.values);
-        r.gpu->ops->release(r.gpu, r.memory.workspace);
+        if (status == ZF_OK) status = take_rows(&r, view, end - call->begin, out, &error);
+        r.memory.values = values;
+        zf_units_release(r.units, &r.memory);
         free(r.words);
         zf_units_free(r.units);
     }

@@ -60,7 +60,7 @@ zf_status gpu_decode_open(gpu_machine *machine, zf_container *container, size_t 
     d->staging_map = staging;
     memset(d->staging_map, CANARY, canary);
     memset(d->staging_map + canary + d->sizes.staging, CANARY, canary);
-    d->buffers = (zf_device_buffers){d->values.at, d->workspace.at, d->staging_map + canary};
+    d->buffers = (zf_device_buffers){.values = d->values.at, .workspace = d->workspace.at, .staging = d->staging_map + canary};
     return ZF_OK;
 }
 

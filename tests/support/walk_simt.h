@@ -87,12 +87,12 @@ static inline void simt_walk_tile(void *thread, const uint8_t *base, const uint6
 
 #define SIMT_ARGS                                                                                                                \
     void *thread, const uint8_t *base, const uint64_t *blocks, const uint32_t *first, const uint8_t *work, uint8_t *out,         \
-        uint64_t *failure, uint32_t block_count, uint32_t even
+        uint8_t *validity, int64_t *offsets, uint64_t *failure, uint32_t block_count, uint32_t even
 
 enum { STORED_WORDS = ZF_SIMT_HEAD + 7, WORK_WORDS = ZF_SIMT_HEAD + 8, BITS_WORDS = ZF_SIMT_HEAD + 2 };
 
 static inline void simt_walk_stored(SIMT_ARGS) {
-    (void)work;
+    (void)work, (void)validity, (void)offsets;
     for (uint32_t k = 0; k < 3; k++) { // three tiles a thread block
         simt_tile tile = simt_find(thread, blocks, first, block_count, even, 3, k, STORED_WORDS, false);
         if (!tile.exists) return;
@@ -102,6 +102,7 @@ static inline void simt_walk_stored(SIMT_ARGS) {
 }
 
 static inline void simt_walk_materialised(SIMT_ARGS) {
+    (void)validity, (void)offsets;
     simt_tile tile = simt_find(thread, blocks, first, block_count, even, 1, 0, WORK_WORDS, false);
     if (!tile.exists) return;
     const uint8_t *values = work + tile.words[ZF_SIMT_HEAD + 7];
@@ -109,7 +110,7 @@ static inline void simt_walk_materialised(SIMT_ARGS) {
 }
 
 static inline void simt_double(SIMT_ARGS) {
-    (void)work, (void)failure;
+    (void)work, (void)validity, (void)offsets, (void)failure;
     simt_tile tile = simt_find(thread, blocks, first, block_count, even, 1, 0, WORK_WORDS, true);
     if (!tile.exists) return;
     const uint64_t *slots = tile.words + ZF_SIMT_HEAD;
@@ -127,7 +128,7 @@ static inline void simt_double(SIMT_ARGS) {
 }
 
 static inline void simt_bits(SIMT_ARGS) {
-    (void)work, (void)failure;
+    (void)work, (void)validity, (void)offsets, (void)failure;
     simt_tile tile = simt_find(thread, blocks, first, block_count, even, 1, 0, BITS_WORDS, false);
     if (!tile.exists) return;
     const uint64_t *slots = tile.words + ZF_SIMT_HEAD;

@@ -198,14 +198,16 @@ static void test_the_cpu_waits_for_no_gpu(void) {
 
 // out[i] = base[i] + block_count + (even << 16) + the low halves of the other addresses, xored; a word a thread.
 #define PARAMETERS                                                                                                               \
-    "(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 p3, .param .u64 p4, .param .u64 p5, .param .u32 p6, "          \
-    ".param .u32 p7)\n.maxntid 64, 1, 1\n"
+    "(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 p3, .param .u64 p4, .param .u64 p5, .param .u64 p6, "          \
+    ".param .u64 p7, .param .u32 p8, .param .u32 p9)\n.maxntid 64, 1, 1\n"
 static const char ptx[] = ".version 7.8\n.target sm_80\n.address_size 64\n"
                           ".visible .entry probe" PARAMETERS "{\n"
-                          ".reg .b32 %r<10>;\n.reg .b64 %rd<12>;\n"
+                          ".reg .b32 %r<10>;\n.reg .b64 %rd<14>;\n"
                           "ld.param.u64 %rd1, [p0];\nld.param.u64 %rd2, [p1];\nld.param.u64 %rd3, [p2];\n"
                           "ld.param.u64 %rd4, [p3];\nld.param.u64 %rd5, [p4];\nld.param.u64 %rd6, [p5];\n"
-                          "ld.param.u32 %r1, [p6];\nld.param.u32 %r2, [p7];\n"
+                          "ld.param.u64 %rd12, [p6];\nld.param.u64 %rd13, [p7];\n"
+                          "xor.b64 %rd6, %rd6, %rd12;\nxor.b64 %rd6, %rd6, %rd13;\n"
+                          "ld.param.u32 %r1, [p8];\nld.param.u32 %r2, [p9];\n"
                           "xor.b64 %rd7, %rd2, %rd3;\nxor.b64 %rd8, %rd4, %rd6;\nxor.b64 %rd7, %rd7, %rd8;\n"
                           "cvt.u32.u64 %r8, %rd7;\n"
                           "mov.u32 %r3, %ctaid.x;\nmov.u32 %r4, %ntid.x;\nmov.u32 %r5, %tid.x;\n"
@@ -224,16 +226,16 @@ static const zf_abi_code code = {.simt = kernels, .image_kind = ZF_IMAGE_PTX, .i
 
 /// What the PTX above says, for the driver that is none.
 static void probe(const char *name, unsigned groups, unsigned threads, void **arguments) {
-    uint64_t a[6];
+    uint64_t a[8];
     uint32_t block_count, even;
-    for (int i = 0; i < 6; i++) memcpy(&a[i], arguments[i], 8);
-    memcpy(&block_count, arguments[6], 4);
-    memcpy(&even, arguments[7], 4);
+    for (int i = 0; i < 8; i++) memcpy(&a[i], arguments[i], 8);
+    memcpy(&block_count, arguments[8], 4);
+    memcpy(&even, arguments[9], 4);
     if (strcmp(name, "probe") != 0) return;
     const uint32_t *base = (const uint32_t *)(uintptr_t)a[0];
     uint32_t *out = (uint32_t *)(uintptr_t)a[4];
     for (unsigned i = 0; i < groups * threads; i++)
-        out[i] = base[i] + block_count + (even << 16) + (uint32_t)(a[1] ^ a[2] ^ a[3] ^ a[5]);
+        out[i] = base[i] + block_count + (even << 16) + (uint32_t)(a[1] ^ a[2] ^ a[3] ^ a[5] ^ a[6] ^ a[7]);
 }
 
 static void check_launch(zf_accelerator *gpu, void *stream, zf_accelerator_code *loaded) {
@@ -244,12 +246,21 @@ static void check_launch(zf_accelerator *gpu, void *stream, zf_accelerator_code 
     CHECK(gpu->ops->allocate(gpu, sizeof in, &base, &error) == ZF_OK && base % 256 == 0, "%s", error.message);
     CHECK(gpu->ops->allocate(gpu, sizeof in, &to, &error) == ZF_OK && to % 256 == 0, "%s", error.message);
     CHECK(gpu->ops->copy_in(gpu, stream, base, in, sizeof in, &error) == ZF_OK, "%s", error.message);
-    zf_simt_args args = {base, 0x1000, 0x20000, 0x300000, to, 0x4000000, 9, 5, 0, 0, 0, 0, 0};
+    zf_simt_args args = {.base = base,
+                         .blocks = 0x1000,
+                         .first = 0x20000,
+                         .work = 0x300000,
+                         .out = to,
+                         .validity = 0x10000000,
+                         .offsets = 0x50000000,
+                         .failure = 0x4000000,
+                         .block_count = 9,
+                         .even = 5};
     CHECK(gpu->ops->launch(gpu, stream, loaded, 0, GROUPS, &args, &error) == ZF_OK, "%s", error.message);
     CHECK(gpu->ops->copy_out(gpu, stream, out, to, sizeof out, &error) == ZF_OK, "%s", error.message);
     CHECK(gpu->ops->wait(gpu, stream, &error) == ZF_OK, "%s", error.message);
     unsigned wrong = 0;
-    for (uint32_t i = 0; i < WORDS; i++) wrong += out[i] != i * 77 + 9 + (5u << 16) + 0x4321000u;
+    for (uint32_t i = 0; i < WORDS; i++) wrong += out[i] != i * 77 + 9 + (5u << 16) + 0x44321000u;
     CHECK(wrong == 0, "%u of %d words are wrong; the first is %x", wrong, WORDS, out[0]);
     args.block_count = 0;
     CHECK(gpu->ops->launch(gpu, stream, loaded, 0, GROUPS, &args, &error) == ZF_ERR_INTERNAL, "a launch for no blocks");

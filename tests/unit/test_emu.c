@@ -10,9 +10,10 @@ enum { THREADS = 64, GROUPS = 5, ELEMENTS = THREADS * GROUPS, SHARED = 1024 };
 
 #define KERNEL_ARGS                                                                                                              \
     void *thread, const uint8_t *base, const uint64_t *blocks, const uint32_t *first, const uint8_t *work, uint8_t *out,         \
-        uint64_t *failure, uint32_t block_count, uint32_t even
+        uint8_t *validity, int64_t *offsets, uint64_t *failure, uint32_t block_count, uint32_t even
 #define UNUSED_ARGS                                                                                                              \
-    (void)thread, (void)base, (void)blocks, (void)first, (void)work, (void)out, (void)failure, (void)block_count, (void)even
+    (void)thread, (void)base, (void)blocks, (void)first, (void)work, (void)out, (void)validity, (void)offsets, (void)failure,    \
+        (void)block_count, (void)even
 typedef void (*kernel_fn)(KERNEL_ARGS);
 
 static uint32_t load(void *thread, const uint32_t *at, uint32_t line) {
@@ -59,6 +60,8 @@ static zf_status run(machine *m, kernel_fn kernel, uint32_t threads, zf_error *e
     zf_simt_args args = {.base = m->base,
                          .out = m->out,
                          .failure = m->failure,
+                         .failures = m->failure,
+                         .failures_bytes = 8,
                          .block_count = 1,
                          .base_bytes = ELEMENTS * 4,
                          .out_bytes = ELEMENTS * 4};

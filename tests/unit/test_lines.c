@@ -83,7 +83,7 @@ static void place_of(const bench *t, const char *phrase, char out[128]) {
 
 #define ARGS                                                                                                                     \
     void *thread, const uint8_t *base, const uint64_t *blocks, const uint32_t *first, const uint8_t *work, uint8_t *out,         \
-        uint64_t *failure, uint32_t block_count, uint32_t even
+        uint8_t *validity, int64_t *offsets, uint64_t *failure, uint32_t block_count, uint32_t even
 typedef void (*kernel_fn)(ARGS);
 
 /// The wrong of the launch that is being made; kernels have no other argument. One thread of the host runs them.
@@ -97,13 +97,13 @@ static struct {
 static void stay_away(ARGS) {
     uint32_t number = zf_emu_thread(thread);
     if (number >= wrong.away && number < wrong.away_end) return;
-    wrong.real(thread, base, blocks, first, work, out, failure, block_count, even);
+    wrong.real(thread, base, blocks, first, work, out, validity, offsets, failure, block_count, even);
 }
 
 /// Thread 0, which runs first, writes all shared memory and goes on: what the others touch before the first barrier races.
 static void write_first(ARGS) {
     if (zf_emu_thread(thread) == 0) zf_emu_check(thread, zf_emu_shared(thread, 0, 0), 256, 4, ZF_EMU_STORE, 0);
-    wrong.real(thread, base, blocks, first, work, out, failure, block_count, even);
+    wrong.real(thread, base, blocks, first, work, out, validity, offsets, failure, block_count, even);
 }
 
 static const zf_accelerator_ops *emu_ops;

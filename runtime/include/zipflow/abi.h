@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define ZF_ABI_VERSION 4
+#define ZF_ABI_VERSION 5
 
 /// A word of a block's descriptor: 64 bits each, filled by the launcher from the block's header. Numbers (of params, stored
 /// streams, edges, trees) are those of docs/format.md.
@@ -156,7 +156,12 @@ typedef struct zf_abi_code {
 //   const uint32_t *first    of this kernel: first tile of block b in this launch at [b], the number of tiles at [block_count]
 //   const uint8_t *work      work buffers, aligned to 256
 //   uint8_t *out             the column, or (kernels with a sink) the same as `work`
-//   uint64_t *failure        one word, ZF_ABI_NO_FAILURE before: block << 48 | position << 16 | check, the smallest wins
+//   uint8_t *validity        nullable columns: a bit a row
+//   int64_t *offsets         string columns, whose bytes are `out`: where rows begin and end
+//   uint64_t *failure        one word, ZF_ABI_NO_FAILURE before: block << 48 | position << 16 | check, the smallest wins. Those
+//   of
+//                            the plan's other kernels lie around it, in their order: a kernel that takes strings from a work
+//                            buffer leaves alone the blocks in which the kernel that makes them failed
 //   uint32_t block_count     1 .. ZF_SIMT_MOST_BLOCKS
 //   uint32_t even            tiles of every block but the last where they are equal, so that a division finds the block; else 0
 //
@@ -169,6 +174,12 @@ typedef enum zf_simt_word {
     ZF_SIMT_ROW_BEGIN,  ///< kernels without a sink store elements ROW_BEGIN .. ROW_END only (bool: the whole block)
     ZF_SIMT_ROW_END,    ///<
     ZF_SIMT_FIRST_TILE, ///< kernels without a sink: the block's tile that the launch begins with
+    ZF_SIMT_VALIDITY,   ///< added to `validity` (modulo 2^64) gives the byte of the block's bit 0; the whole block has a place
+    ZF_SIMT_OFFSETS, ///< added to `offsets` (modulo 2^64) gives where row 0's begin goes, and behind it where it ends. Strings:
+                     ///< ROW_BEGIN .. ROW_END have theirs, and `out` is of the block's first byte
+    ZF_SIMT_OFFSET_BASE, ///< what is added to a place in the block's bytes (modulo 2^64) to give an offset
+    ZF_SIMT_BYTE_BEGIN,  ///< strings: of the block's bytes only these have a place
+    ZF_SIMT_BYTE_END,    ///<
     ZF_SIMT_HEAD,
 } zf_simt_word;
 #define ZF_SIMT_MOST_BLOCKS 65535
@@ -180,7 +191,7 @@ typedef struct zf_abi_simt_kernel {
     uint32_t tiles;   ///< of a thread block
     /// Emulated: runs one thread up to its end; `thread` is the emulator's. NULL in other images.
     void (*emulated)(void *thread, const uint8_t *base, const uint64_t *blocks, const uint32_t *first, const uint8_t *work,
-                     uint8_t *out, uint64_t *failure, uint32_t block_count, uint32_t even);
+                     uint8_t *out, uint8_t *validity, int64_t *offsets, uint64_t *failure, uint32_t block_count, uint32_t even);
     uint32_t shared_bytes; ///< emulated: of shared memory that the kernel wants; else the image says it
     uint32_t reserved;
     const char *const *files; ///< emulated: what ZF_ABI_PLACE_FILE gives, from 1, or NULL

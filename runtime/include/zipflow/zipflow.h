@@ -240,14 +240,19 @@ typedef struct zf_device_sizes {
     /// Bytes of `values` before the first row wanted (booleans: bits), less than 256 bytes or a block of booleans: kernels store
     /// whole vectors, so a block begins at a multiple of 256 wherever the range begins. 0 when all rows are wanted.
     uint64_t skip;
+    uint64_t offsets;  ///< device memory, strings: rows + 1 of i64. The first is where the first row begins in `values`, where
+                       ///< the bytes of rows before it may stand, too
+    uint64_t validity; ///< device memory, nullable columns: a bit a row, and `validity_skip` before the first
+    uint64_t validity_skip;
     uint64_t workspace; ///< device memory: stored bytes, tables, what kernels hand to each other
     uint64_t staging;   ///< host memory: stored bytes and tables on their way, failure words on their way back
 } zf_device_sizes;
 
 /// Where they are. `values` and `workspace` are addresses of the device's memory (CUDA: CUdeviceptr of the primary context),
-/// aligned to 256. `staging` is memory of the host, aligned to 8; where it is not pinned, copies may wait.
+/// aligned to 256, as are the others. `staging` is memory of the host, aligned to 8; where it is not pinned, copies may wait.
 typedef struct zf_device_buffers {
     uint64_t values, workspace;
+    uint64_t offsets, validity; ///< likewise, where the column has them
     void *staging;
 } zf_device_buffers;
 
