@@ -63,11 +63,32 @@ static LLVMValueRef shift(zf_cg *cg, zf_interval count_range, zf_op op, zf_cg_va
 
 // ---- Comparison -----------------------------------------------------------------------------------------------
 
-// Strings in a kernel, which may stand in a module: of C's functions those may call memcmp. Below 0, 0, above 0 (i64).
+// The first bytes that differ, as their difference (i64); 0 where the first v_count are the same.
+static LLVMValueRef byte_order(zf_cg *cg, LLVMValueRef v_a, LLVMValueRef v_b, LLVMValueRef v_count) {
+    LLVMValueRef v_order = zf_cg_alloca(cg, cg->ty_i64, "order");
+    LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), v_order);
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_count, "compare");
+    LLVMValueRef v_from_a = zf_cg_load(cg, cg->ty_i8, zf_cg_at(cg, cg->ty_i8, v_a, loop.v_i), 1);
+    LLVMValueRef v_from_b = zf_cg_load(cg, cg->ty_i8, zf_cg_at(cg, cg->ty_i8, v_b, loop.v_i), 1);
+    LLVMValueRef v = zf_cg_sub(cg, zf_cg_resize(cg, v_from_a, cg->ty_i64, false), zf_cg_resize(cg, v_from_b, cg->ty_i64, false));
+    LLVMBuildStore(cg->builder, v, v_order);
+    LLVMBasicBlockRef bb_same = zf_cg_block(cg, "same");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v, zf_cg_i64(cg, 0)), bb_same, loop.bb_end);
+    zf_cg_enter(cg, bb_same);
+    zf_cg_loop_end(cg, &loop);
+    return LLVMBuildLoad2(cg->builder, cg->ty_i64, v_order, "");
+}
+
+// Strings in a kernel, which may stand in a module: of C's functions those may call memcmp, on GPUs none. Below 0, 0, above 0
+// (i64).
 static LLVMValueRef text_order(zf_cg *cg, const zf_cg_value *a, const zf_cg_value *b) {
-    LLVMValueRef v_shorter = zf_cg_umin(cg, a->seq.v_length, b->seq.v_length);
+    LLVMValueRef v_shorter = zf_cg_umin(cg, a->seq.v_length, b->seq.v_length), v_bytes;
     LLVMValueRef v_args[3] = {zf_cg_text_pointer(cg, &a->seq), zf_cg_text_pointer(cg, &b->seq), v_shorter};
-    LLVMValueRef v_bytes = zf_cg_resize(cg, zf_cg_call(cg, "memcmp", cg->ty_i32, v_args, 3), cg->ty_i64, true);
+    if (cg->target->simt != NULL)
+        v_bytes = byte_order(cg, v_args[0], v_args[1], v_shorter);
+    else
+        v_bytes = zf_cg_resize(cg, zf_cg_call(cg, "memcmp", cg->ty_i32, v_args, 3), cg->ty_i64, true);
     LLVMValueRef v_lengths = zf_cg_sub(cg, a->seq.v_length, b->seq.v_length); // each below 2^32
     return zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_bytes, zf_cg_i64(cg, 0)), v_lengths, v_bytes);
 }

@@ -33,6 +33,11 @@ typedef struct zf_delivery {
     uint32_t bytes_field; ///< strings to the column: of the seek tree
     LLVMValueRef v_byte;  ///< slot (i64): where the next string goes, in the block's bytes
     LLVMValueRef v_end;   ///< behind the tile's bytes
+    // ---- of kernels of accelerators
+    LLVMValueRef v_next;                     ///< where the file says that the tile's bytes end
+    LLVMValueRef v_failed;                   ///< slot (i1): an element of this thread failed, and was reported
+    LLVMValueRef v_valid_byte, v_bools_byte; ///< slots (i8): bytes so far of bitmaps that one thread stores bit by bit
+    struct zf_simt_text *text;               ///< strings that a warp copies (simt_text.h)
 } zf_delivery;
 
 /// What a plan's code is made from.
@@ -113,6 +118,8 @@ void zf_lower_kernel_name(uint32_t index, char name[24]);
 void zf_lower_elements(zf_lower *lower);
 void zf_lower_groups(zf_lower *lower);
 void zf_lower_chunks(zf_lower *lower);
+/// The access by which element j of every group is byte j of a string that the group alone says; NULL for other bodies of groups.
+const zf_expr *zf_lower_string_access(const zf_plan *plan, const zf_kernel *kernel);
 void zf_lower_prefix(zf_lower *lower); ///< prefix sums, from zf_lower_elements (lower_prefix.c)
 
 // ---- Functions (lower.c) ----
@@ -283,8 +290,12 @@ zf_cg_value zf_lower_expansion_value(zf_lower *lower, const zf_expansion *expans
 
 /// Stores a value of the kernel's type as element `v_index` of an array at `v_at`; bool: as a byte.
 void zf_lower_store(zf_lower *lower, zf_cg_value value, LLVMValueRef v_at, LLVMValueRef v_index);
+/// The same for a value that is neither nullable nor a string, whatever the kernel's type has besides.
+void zf_lower_store_element(zf_lower *lower, zf_cg_value value, LLVMValueRef v_at, LLVMValueRef v_index);
 /// Stores bit `v_index` of the sink, when indices come one after the other; `v_byte` is a slot that holds the byte so far.
 void zf_lower_store_bit(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index, LLVMValueRef v_byte);
+/// The same for a bit (i8) of any bitmap.
+void zf_lower_append_bit(zf_lower *lower, LLVMValueRef v_bitmap, LLVMValueRef v_bit, LLVMValueRef v_index, LLVMValueRef v_byte);
 /// Packs the 64 bytes (0 or not) at `v_bytes` into the bits of the sink from `v_index`, a multiple of 64.
 void zf_lower_store_strip_bits(zf_lower *lower, LLVMValueRef v_bytes, LLVMValueRef v_index);
 /// The same for bits lo..hi, lo a multiple of 64; 63 bytes behind the last can be read.
@@ -301,6 +312,12 @@ void zf_lower_deliver_begin(zf_lower *lower, const zf_lower_tiles *tiles);
 /// False where the type is delivered as its elements alone.
 bool zf_lower_deliver(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index);
 void zf_lower_deliver_end(zf_lower *lower, const zf_lower_tiles *tiles);
+/// Whether a value is what the kernel stores; reports what it is not.
+bool zf_lower_can_deliver(zf_lower *lower, const zf_cg_value *value);
+/// Element `v_index` of a work buffer: a string as where its bytes are, and a byte that says whether there is a value.
+LLVMValueRef zf_lower_text_address(zf_lower *lower, const zf_cg_value *value); ///< i64
+void zf_lower_store_handle(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index);
+void zf_lower_store_valid_byte(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index);
 /// Copies `v_length` bytes, at most `v_room`, and writes at most that many.
 void zf_lower_copy_text(zf_lower *lower, LLVMValueRef v_to, LLVMValueRef v_from, LLVMValueRef v_length, LLVMValueRef v_room);
 /// Where the validity of an edge in a work buffer lies: a byte for each element.

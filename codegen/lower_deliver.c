@@ -7,12 +7,16 @@
 // long as the block is decoded) and how many. Those of a column are copied, one behind the other. Where a tile's bytes begin is a
 // field of the seek state like any other, so the next state says where they end, and no length, whatever the data say, leads
 // beyond that.
+//
+// On accelerators this is what one thread does that makes a tile alone; simt_store.c has what a warp does.
 #include "codegen/cg_frame.h"
 #include "codegen/lower.h"
 
 static bool to_column(const zf_lower *lower) { return lower->kernel->sink < 0; }
 
 static bool is_text(const zf_lower *lower) { return lower->type.kind == ZF_K_STRING; }
+
+static bool is_simt(const zf_lower *lower) { return lower->cg->target->simt != NULL; }
 
 // ---- Where ----------------------------------------------------------------------------------------------------
 
@@ -82,11 +86,23 @@ static void begin_text(zf_lower *lower, const zf_lower_tiles *tiles) {
     d->v_end = zf_cg_select(cg, v_sane, d->v_end, v_byte);
 }
 
+static void copy_bytes(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from, LLVMValueRef v_length) {
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_length, "text_byte");
+    LLVMValueRef v = zf_cg_load(cg, cg->ty_i8, zf_cg_at(cg, cg->ty_i8, v_from, loop.v_i), 1);
+    zf_cg_store(cg, v, zf_cg_at_sink(cg, cg->ty_i8, v_to, loop.v_i), 1);
+    zf_cg_loop_end(cg, &loop);
+}
+
 // Sixteen bytes at a time where what is written too much lies within the room: it is written again. So many can be read behind
 // any string.
 void zf_lower_copy_text(zf_lower *lower, LLVMValueRef v_to, LLVMValueRef v_from, LLVMValueRef v_length, LLVMValueRef v_room) {
     enum { STEP = 16, LONG = 128 };
     zf_cg *cg = lower->cg;
+    if (is_simt(lower)) {
+        copy_bytes(cg, v_to, v_from, v_length);
+        return;
+    }
     LLVMBasicBlockRef bb_some = zf_cg_block(cg, "text_some"), bb_steps = zf_cg_block(cg, "text_steps"),
                       bb_exact = zf_cg_block(cg, "text_exact"), bb_done = zf_cg_block(cg, "text_done");
     LLVMValueRef v_zero = zf_cg_i64(cg, 0);
@@ -111,6 +127,33 @@ void zf_lower_copy_text(zf_lower *lower, LLVMValueRef v_to, LLVMValueRef v_from,
     zf_cg_enter(cg, bb_done);
 }
 
+// The end of a string that begins at v_byte; ranges of rows on accelerators leave those out that are not wanted.
+static void store_offset(zf_lower *lower, LLVMValueRef v_index, LLVMValueRef v_byte, LLVMValueRef v_next) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_at = zf_cg_at_sink(cg, cg->ty_i64, lower->v_offsets, v_index);
+    LLVMBasicBlockRef bb_stored = NULL;
+    if (lower->v_row_begin != NULL) {
+        LLVMBasicBlockRef bb_store = zf_cg_block(cg, "wanted"), bb_first = zf_cg_block(cg, "first_wanted"),
+                          bb_end = zf_cg_block(cg, "offset");
+        bb_stored = zf_cg_block(cg, "stored");
+        LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGE, v_index, lower->v_row_begin);
+        LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_index, lower->v_row_end);
+        LLVMValueRef v_wanted = zf_cg_and(cg, zf_cg_within(cg, v_begun, "rows before the first wanted"),
+                                          zf_cg_within(cg, v_goes_on, "rows behind the last wanted"));
+        zf_cg_cond_br(cg, v_wanted, bb_store, bb_stored);
+        zf_cg_enter(cg, bb_store);
+        zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_index, lower->v_row_begin), bb_first, bb_end);
+        zf_cg_enter(cg, bb_first);
+        zf_cg_store(cg, zf_cg_add(cg, v_byte, lower->v_offset_base), v_at, 8);
+        zf_cg_br(cg, bb_end);
+        zf_cg_enter(cg, bb_end);
+    }
+    zf_cg_store(cg, zf_cg_add(cg, v_next, lower->v_offset_base), zf_cg_at_sink(cg, cg->ty_i64, v_at, zf_cg_i64(cg, 1)), 8);
+    if (bb_stored == NULL) return;
+    zf_cg_br(cg, bb_stored);
+    zf_cg_enter(cg, bb_stored);
+}
+
 static void deliver_text(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     const zf_delivery *d = &lower->delivery;
@@ -121,9 +164,9 @@ static void deliver_text(zf_lower *lower, zf_cg_value value, LLVMValueRef v_inde
     zf_lower_check(lower, zf_cg_and(cg, v_over, no_failure(lower)), (uint32_t)lower->kernel->end_check,
                    "bytes of a string beyond its tile's");
     v_length = zf_cg_select(cg, v_over, zf_cg_i64(cg, 0), v_length);
-    LLVMValueRef v_next = zf_cg_add(cg, v_byte, v_length), v_at = zf_cg_add(cg, v_index, zf_cg_i64(cg, 1));
+    LLVMValueRef v_next = zf_cg_add(cg, v_byte, v_length);
     LLVMBuildStore(cg->builder, v_next, d->v_byte);
-    zf_cg_store(cg, zf_cg_add(cg, v_next, lower->v_offset_base), zf_cg_at_sink(cg, cg->ty_i64, lower->v_offsets, v_at), 8);
+    store_offset(lower, v_index, v_byte, v_next);
     zf_lower_copy_text(lower, zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_byte), zf_cg_text_pointer(cg, &value.seq), v_length,
                        v_room);
 }
@@ -150,48 +193,74 @@ static void end_text(zf_lower *lower, const zf_lower_tiles *tiles) {
 void zf_lower_deliver_begin(zf_lower *lower, const zf_lower_tiles *tiles) {
     zf_delivery *d = &lower->delivery;
     d->v_lo = tiles->v_lo;
-    if (lower->type.nullable) {
+    if (lower->type.nullable && is_simt(lower)) {
+        if (!to_column(lower)) d->v_valid = zf_lower_validity_pointer(lower, lower->kernel->edge);
+        d->v_valid_byte = zf_cg_alloca(lower->cg, lower->cg->ty_i8, "valid");
+        d->v_bools_byte = zf_cg_alloca(lower->cg, lower->cg->ty_i8, "bools");
+    } else if (lower->type.nullable) {
         d->v_valid = to_column(lower) ? tile_bytes(lower, "valid") : zf_lower_validity_pointer(lower, lower->kernel->edge);
         d->v_bools = lower->type.kind == ZF_K_BOOL ? tile_bytes(lower, "bools") : NULL;
     }
     if (is_text(lower) && to_column(lower)) begin_text(lower, tiles);
 }
 
-static void store_handle(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index) {
+void zf_lower_store_handle(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_at = zf_cg_at(cg, LLVMArrayType2(cg->ty_i64, ZF_HANDLE_BYTES / 8), lower->v_sink, v_index);
-    zf_cg_store(cg, zf_cg_text_pointer(cg, &value.seq), v_at, 8);
+    zf_cg_store(cg, zf_lower_text_address(lower, &value), v_at, 8);
     zf_cg_store(cg, value.seq.v_length, zf_cg_byte_at(cg, v_at, 8), 8);
+}
+
+void zf_lower_store_valid_byte(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v = zf_cg_resize(cg, value.v_valid, cg->ty_i8, false);
+    zf_cg_store(cg, v, zf_cg_at(cg, cg->ty_i8, lower->delivery.v_valid, v_index), 1);
 }
 
 static void store_validity(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index, LLVMValueRef v_here) {
     zf_cg *cg = lower->cg;
-    LLVMValueRef v = zf_cg_resize(cg, value.v_valid, cg->ty_i8, false);
-    zf_cg_store(cg, v, zf_cg_at(cg, cg->ty_i8, lower->delivery.v_valid, to_column(lower) ? v_here : v_index), 1);
+    if (!to_column(lower)) {
+        zf_lower_store_valid_byte(lower, value, v_index);
+    } else if (is_simt(lower)) {
+        LLVMValueRef v = zf_cg_resize(cg, value.v_valid, cg->ty_i8, false);
+        zf_lower_append_bit(lower, lower->v_validity, v, v_index, lower->delivery.v_valid_byte);
+    } else {
+        zf_lower_store_valid_byte(lower, value, v_here);
+    }
+}
+
+static void store_bool(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index, LLVMValueRef v_here) {
+    zf_cg *cg = lower->cg;
+    const zf_delivery *d = &lower->delivery;
+    LLVMValueRef v = zf_cg_resize(cg, value.v, cg->ty_i8, false);
+    if (is_simt(lower))
+        zf_lower_append_bit(lower, lower->v_sink, v, v_index, d->v_bools_byte);
+    else
+        zf_cg_store(cg, v, zf_cg_at(cg, cg->ty_i8, d->v_bools, v_here), 1);
+}
+
+bool zf_lower_can_deliver(zf_lower *lower, const zf_cg_value *value) {
+    bool whole = value->type.kind == lower->type.kind && !value->is_seq;
+    whole = whole && (is_text(lower) ? value->seq.v_length != NULL : value->v != NULL);
+    if (whole && (!lower->type.nullable || value->v_valid != NULL)) return true;
+    zf_cg_unsupported(lower->cg, lower->graph->column->span, "only plain values can be stored");
+    return false;
 }
 
 bool zf_lower_deliver(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index) {
-    zf_cg *cg = lower->cg;
-    const zf_delivery *d = &lower->delivery;
     if (!lower->type.nullable && !is_text(lower)) return false;
-    bool whole = value.type.kind == lower->type.kind && !value.is_seq;
-    whole = whole && (is_text(lower) ? value.seq.v_length != NULL : value.v != NULL);
-    if (!whole || (lower->type.nullable && value.v_valid == NULL)) {
-        zf_cg_unsupported(cg, lower->graph->column->span, "only plain values can be stored");
-        return true;
-    }
-    LLVMValueRef v_here = zf_cg_sub(cg, v_index, d->v_lo);
+    if (!zf_lower_can_deliver(lower, &value)) return true;
+    LLVMValueRef v_here = zf_cg_sub(lower->cg, v_index, lower->delivery.v_lo);
     if (lower->type.nullable) store_validity(lower, value, v_index, v_here);
     if (is_text(lower) && to_column(lower)) {
         deliver_text(lower, value, v_index);
     } else if (is_text(lower)) {
-        store_handle(lower, value, v_index);
-    } else if (d->v_bools != NULL) {
-        LLVMValueRef v = zf_cg_resize(cg, value.v, cg->ty_i8, false);
-        zf_cg_store(cg, v, zf_cg_at(cg, cg->ty_i8, d->v_bools, v_here), 1);
+        zf_lower_store_handle(lower, value, v_index);
+    } else if (lower->type.kind == ZF_K_BOOL) {
+        store_bool(lower, value, v_index, v_here);
     } else {
-        LLVMTypeRef ty = zf_cg_type(cg, lower->type);
-        zf_cg_store(cg, value.v, zf_cg_at_sink(cg, ty, lower->v_sink, v_index), zf_kind_size(lower->type.kind));
+        value.type.nullable = false;
+        zf_lower_store_element(lower, value, lower->v_sink, v_index);
     }
     return true;
 }
@@ -199,7 +268,7 @@ bool zf_lower_deliver(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index) 
 void zf_lower_deliver_end(zf_lower *lower, const zf_lower_tiles *tiles) {
     const zf_delivery *d = &lower->delivery;
     if (is_text(lower) && to_column(lower)) end_text(lower, tiles);
-    if (!lower->type.nullable) return;
+    if (!lower->type.nullable || is_simt(lower)) return;
     if (d->v_bools != NULL) zf_lower_store_tile_bits(lower, d->v_bools, tiles->v_lo, tiles->v_hi);
     if (to_column(lower)) zf_lower_pack_bits(lower, lower->v_validity, d->v_valid, tiles->v_lo, tiles->v_hi);
 }

@@ -1,4 +1,5 @@
 // How bodies reach what surrounds them in a kernel: params, indices, elements, bits, checks.
+#include "codegen/cg_frame.h"
 #include "codegen/lower.h"
 #include "codegen/lower_chunks.h"
 #include "codegen/simt_tree.h"
@@ -96,6 +97,26 @@ LLVMValueRef zf_lower_pointer(zf_lower *lower, uint32_t edge) {
     return v;
 }
 
+// Pointers to strings are of one type wherever they come from, so that values can be selected and kept in variables.
+static LLVMTypeRef global_pointer(const zf_lower *lower) {
+    const zf_simt_ops *ops = lower->cg->target->simt;
+    return ops == NULL ? lower->cg->ty_ptr : LLVMPointerTypeInContext(lower->cg->context, ops->global_space);
+}
+
+static LLVMValueRef cast_space(zf_cg *cg, LLVMValueRef v_pointer, LLVMTypeRef ty) {
+    return LLVMTypeOf(v_pointer) == ty ? v_pointer : LLVMBuildAddrSpaceCast(cg->builder, v_pointer, ty, "");
+}
+
+static LLVMValueRef generic(const zf_lower *lower, LLVMValueRef v_pointer) {
+    return cast_space(lower->cg, v_pointer, lower->cg->ty_ptr);
+}
+
+LLVMValueRef zf_lower_text_address(zf_lower *lower, const zf_cg_value *value) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_pointer = cast_space(cg, zf_cg_text_pointer(cg, &value->seq), global_pointer(lower));
+    return LLVMBuildPtrToInt(cg->builder, v_pointer, cg->ty_i64, "");
+}
+
 static zf_cg_value load_value(zf_lower *lower, uint32_t edge, zf_type type, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_pointer = zf_lower_pointer(lower, edge);
@@ -104,7 +125,7 @@ static zf_cg_value load_value(zf_lower *lower, uint32_t edge, zf_type type, LLVM
         LLVMValueRef v_at = zf_cg_at(cg, ty, v_pointer, v_index);
         zf_cg_value value = {.type = type};
         value.seq = (zf_cg_seq){.kind = ZF_CG_SEQ_MEMORY, .type = zf_type_of(ZF_K_U8)};
-        value.seq.v_data = zf_cg_load(cg, cg->ty_ptr, v_at, 8);
+        value.seq.v_data = generic(lower, zf_cg_load(cg, global_pointer(lower), v_at, 8));
         value.seq.v_length = zf_cg_load(cg, cg->ty_i64, zf_cg_byte_at(cg, v_at, 8), 8);
         return value;
     }
@@ -191,8 +212,9 @@ static zf_cg_value element(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LL
             LLVMValueRef v_bit = zf_strip_bits(lower, env->strip, edge->index, 1, 0, 1);
             if (v_bit != NULL) return zf_cg_scalar(zf_type_strip(edge->type), zf_cg_resize(cg, v_bit, cg->ty_i1, false));
         }
-        if (vouched && env->near != NULL && !is_bool) return zf_simt_near_element(lower, env->near, edge->index);
-        if (vouched && env->lanes != NULL) return zf_simt_lane_element(lower, env->lanes, env->lane_k, edge->index);
+        bool plain = !edge->type.nullable && edge->type.kind != ZF_K_STRING;
+        if (vouched && env->near != NULL && plain && !is_bool) return zf_simt_near_element(lower, env->near, edge->index);
+        if (vouched && env->lanes != NULL && plain) return zf_simt_lane_element(lower, env->lanes, env->lane_k, edge->index);
         return zf_lower_load(lower, edge->index, tame(cg, env, v_index));
     }
     bool is_group = lower->graph->nodes[edge->producer].inst->pattern == ZF_GROUP_PARALLEL;
@@ -259,7 +281,7 @@ static LLVMValueRef slice(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLV
     }
     *v_from = tame(cg, env, *v_from);
     *v_to = tame(cg, env, *v_to);
-    return zf_lower_pointer(env->lower, edge->index);
+    return generic(env->lower, zf_lower_pointer(env->lower, edge->index));
 }
 
 // ---- Reductions -----------------------------------------------------------------------------------------------

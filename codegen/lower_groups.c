@@ -149,11 +149,11 @@ static bool moves(const zf_expr *e, unsigned depth) {
     }
 }
 
-// The access by which element j of every group is byte j of a string that the group alone says; NULL for other bodies.
-static const zf_expr *string_access(const zf_lower *lower) {
-    const zf_body *decode = &lower->graph->nodes[lower->kernel->root].inst->decode;
+const zf_expr *zf_lower_string_access(const zf_plan *plan, const zf_kernel *kernel) {
+    const zf_body *decode = &plan->graph->nodes[kernel->root].inst->decode;
     const zf_expr *e = decode->value;
-    if (lower->type.kind != ZF_K_U8 || lower->type.nullable || decode->stmts != NULL || decode->returns_inside) return NULL;
+    zf_type type = plan->graph->edges[kernel->edge].type;
+    if (type.kind != ZF_K_U8 || type.nullable || decode->stmts != NULL || decode->returns_inside) return NULL;
     if (e == NULL || e->kind != ZF_X_INDEX || e->a->is_seq || e->a->type.kind != ZF_K_STRING || e->a->type.nullable) return NULL;
     bool by_j = e->b->kind == ZF_X_LOCAL && e->b->local->kind == ZF_L_DOMAIN_J;
     return by_j && !moves(e->a, 0) ? e : NULL;
@@ -186,7 +186,7 @@ static void emit_string(zf_lower *lower, zf_strip *strip, const zf_expr *access,
 static void emit_group(zf_lower *lower, zf_strip *strip, const sink *to, LLVMValueRef v_g, LLVMValueRef v_o, LLVMValueRef v_n,
                        LLVMValueRef v_pos, LLVMValueRef v_hi) {
     zf_cg *cg = lower->cg;
-    const zf_expr *access = to->v_from == NULL ? string_access(lower) : NULL;
+    const zf_expr *access = to->v_from == NULL ? zf_lower_string_access(lower->plan, lower->kernel) : NULL;
     if (access != NULL) {
         emit_string(lower, strip, access, v_g, v_o, v_n, v_pos, v_hi);
         return;

@@ -13,8 +13,11 @@ LLVMValueRef zf_lower_memory_form(zf_lower *lower, zf_cg_value value) {
 bool zf_lower_stores_bits(const zf_lower *lower) { return lower->type.kind == ZF_K_BOOL && !lower->type.nullable; }
 
 void zf_lower_store(zf_lower *lower, zf_cg_value value, LLVMValueRef v_at, LLVMValueRef v_index) {
+    if (!zf_lower_deliver(lower, value, v_index)) zf_lower_store_element(lower, value, v_at, v_index);
+}
+
+void zf_lower_store_element(zf_lower *lower, zf_cg_value value, LLVMValueRef v_at, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
-    if (zf_lower_deliver(lower, value, v_index)) return;
     LLVMTypeRef ty = zf_cg_memory_type(cg, lower->type);
     LLVMValueRef v = zf_lower_memory_form(lower, value);
     LLVMBasicBlockRef bb_stored = NULL;
@@ -35,8 +38,11 @@ void zf_lower_store(zf_lower *lower, zf_cg_value value, LLVMValueRef v_at, LLVMV
 }
 
 void zf_lower_store_bit(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index, LLVMValueRef v_byte) {
+    zf_lower_append_bit(lower, lower->v_sink, zf_lower_memory_form(lower, value), v_index, v_byte);
+}
+
+void zf_lower_append_bit(zf_lower *lower, LLVMValueRef v_bitmap, LLVMValueRef v_bit, LLVMValueRef v_index, LLVMValueRef v_byte) {
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_bit = zf_lower_memory_form(lower, value);
     LLVMValueRef v_shift = zf_cg_resize(cg, zf_cg_and(cg, v_index, zf_cg_i64(cg, 7)), cg->ty_i8, false);
     LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_shift, LLVMConstNull(cg->ty_i8));
     LLVMValueRef v_old = LLVMBuildLoad2(cg->builder, cg->ty_i8, v_byte, "");
@@ -45,7 +51,7 @@ void zf_lower_store_bit(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index
     v = zf_cg_or(cg, v, LLVMBuildShl(cg->builder, v_bit, v_shift, ""));
     LLVMBuildStore(cg->builder, v, v_byte);
     LLVMValueRef v_at = LLVMBuildLShr(cg->builder, v_index, zf_cg_i64(cg, 3), "");
-    zf_cg_store(cg, v, zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_at), 1);
+    zf_cg_store(cg, v, zf_cg_at_sink(cg, cg->ty_i8, v_bitmap, v_at), 1);
 }
 
 static LLVMValueRef pack_64(zf_cg *cg, LLVMValueRef v_bytes) {

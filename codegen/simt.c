@@ -1,4 +1,5 @@
 // What SIMT kernels begin with: block, tile, pointers; and what their forms share.
+#include "codegen/simt_text.h"
 #include "codegen/simt_tree.h"
 
 #include <llvm-c/DebugInfo.h>
@@ -21,6 +22,7 @@ zf_type zf_simt_type_of(const zf_plan *plan, const zf_kernel *kernel) {
 
 unsigned zf_simt_lane_count(zf_type type) {
     unsigned size = zf_kind_size(type.kind);
+    if (type.kind == ZF_K_STRING) return ZF_TEXT_EACH;
     return type.kind == ZF_K_BOOL || size == 0 ? 8 : 16 / size;
 }
 
@@ -64,22 +66,30 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
     zf_type type = zf_simt_type_of(plan, kernel);
     uint32_t lanes = zf_simt_lane_count(type), row = ZF_WARP * lanes;
     running_steps steps = running_of(kernel);
+    uint32_t text = zf_simt_delivers_text(type, kernel) ? zf_simt_text_bytes() : 0;
     if (kernel->domain == ZF_DOMAIN_ELEMENTS && kernel->prefix == NULL && steps.expansions == 0) {
-        if (!steps.scans) return (zf_simt_shape){.form = ZF_SIMT_MAP, .threads = kernel->geometry.s, .tiles = 1};
+        bool alone = !type.nullable && type.kind != ZF_K_STRING; // elements that need no other lane's
+        if (!steps.scans && alone) return (zf_simt_shape){.form = ZF_SIMT_MAP, .threads = kernel->geometry.s, .tiles = 1};
+        if (steps.warp && kernel->tile % row == 0 && text > 0)
+            return (zf_simt_shape){.form = ZF_SIMT_SCAN, .threads = ZF_WARP, .tiles = 1, .shared_bytes = text};
         if (steps.warp && kernel->tile % row == 0) {
             return (zf_simt_shape){.form = ZF_SIMT_SCAN, .threads = kernel->geometry.s, .tiles = kernel->geometry.s / ZF_WARP};
         }
     }
     uint32_t shared;
-    if (steps.expansions > 0 && kernel->tile % row == 0 && zf_simt_tree_fits(plan, kernel, &shared) && shared <= MOST_SHARED) {
+    if (kernel->sink >= 0 && kernel->domain == ZF_DOMAIN_GROUPS && steps.expansions == 1 && !steps.scans &&
+        zf_lower_string_access(plan, kernel) != NULL)
+        return (zf_simt_shape){.form = ZF_SIMT_WORDS, .threads = ZF_WARP, .tiles = 1, .shared_bytes = zf_simt_text_bytes()};
+    if (steps.expansions > 0 && kernel->tile % row == 0 && zf_simt_tree_fits(plan, kernel, &shared) &&
+        shared + text <= MOST_SHARED) {
         // Of several stages a warp makes a tile: most of what it does is done for groups, which are few, before any output is
         // made.
-        bool alone = steps.expansions == 1 && !steps.scans && kernel->domain == ZF_DOMAIN_GROUPS;
+        bool alone = steps.expansions == 1 && !steps.scans && kernel->domain == ZF_DOMAIN_GROUPS && text == 0;
         bool few = alone && streams_read(plan, kernel) <= FEW_STREAMS && lanes <= 8;
         return (zf_simt_shape){.form = ZF_SIMT_GROUPS,
                                .threads = alone ? kernel->geometry.s : ZF_WARP,
                                .tiles = 1,
-                               .shared_bytes = shared,
+                               .shared_bytes = shared + text,
                                .registers = few ? FEW_REGISTERS : MORE_REGISTERS};
     }
     return (zf_simt_shape){.form = ZF_SIMT_SEQUENTIAL, .threads = 64, .tiles = 64};
@@ -172,6 +182,50 @@ static LLVMValueRef head_word(zf_cg *cg, LLVMValueRef v_block, zf_simt_word word
     return zf_cg_load(cg, cg->ty_i64, zf_cg_byte_at(cg, v_block, 8 * (uint64_t)word), 8);
 }
 
+// Whether a kernel takes strings from a work buffer.
+static bool takes_strings(const zf_lower *lower, uint32_t work) {
+    const zf_plan *plan = lower->plan;
+    if (plan->works[work].type.kind != ZF_K_STRING) return false;
+    for (uint32_t n = 0; n < lower->kernel->node_count; n++) {
+        const zf_graph_node *node = &plan->graph->nodes[lower->kernel->nodes[n]];
+        for (uint32_t s = 0; s < node->inst->stream_count; s++) {
+            if (plan->edge_work[node->inputs[s]] == (int32_t)work) return true;
+        }
+    }
+    return false;
+}
+
+// Leaves a block in which a kernel failed whose strings this one takes: those that it did not come to make lie nowhere.
+static void leave_failed(zf_lower *lower, LLVMValueRef v_failure) {
+    zf_cg *cg = lower->cg;
+    for (uint32_t w = 0; w < lower->plan->work_count; w++) {
+        if (!takes_strings(lower, w)) continue;
+        int64_t away = (int64_t)lower->plan->works[w].kernel - lower->kernel->index;
+        LLVMValueRef v_word =
+            zf_cg_load(cg, cg->ty_i64, zf_cg_at_sink(cg, cg->ty_i64, v_failure, zf_cg_i64(cg, (uint64_t)away)), 8);
+        LLVMValueRef v_well =
+            zf_cg_icmp(cg, LLVMIntULT, lower->v_block, LLVMBuildLShr(cg->builder, v_word, zf_cg_i64(cg, 48), ""));
+        LLVMBasicBlockRef bb_well = zf_cg_block(cg, "strings_well");
+        zf_cg_cond_br(cg, zf_cg_within(cg, v_well, "blocks whose strings were made"), bb_well, lower->bb_leave);
+        zf_cg_enter(cg, bb_well);
+    }
+}
+
+// Element 0 of a work buffer of strings without elements is read wherever an index was wrong: it is made to lie nowhere, with no
+// bytes.
+static void make_no_string(zf_lower *lower, LLVMValueRef v_count) {
+    zf_cg *cg = lower->cg;
+    if (lower->type.kind != ZF_K_STRING || lower->kernel->sink < 0) return;
+    LLVMBasicBlockRef bb_none = zf_cg_block(cg, "no_string"), bb_some = zf_cg_block(cg, "strings");
+    LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 0));
+    zf_cg_cond_br(cg, v_none, bb_none, bb_some);
+    zf_cg_enter(cg, bb_none); // all threads the same
+    zf_cg_store(cg, zf_cg_i64(cg, 0), lower->v_sink, 8);
+    zf_cg_store(cg, zf_cg_i64(cg, 0), zf_cg_byte_at(cg, lower->v_sink, 8), 8);
+    zf_cg_br(cg, bb_some);
+    zf_cg_enter(cg, bb_some);
+}
+
 // Pointers and numbers of the block and tile that this thread works on.
 static void open_block(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef v_args[ARGS]) {
     zf_cg *cg = lower->cg;
@@ -197,6 +251,7 @@ static void open_block(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef
     lower->v_block = zf_cg_resize(cg, v_block, cg->ty_i64, false);
     uint64_t words = ZF_SIMT_HEAD + plan->slot_count + (uint64_t)plan->work_count;
     LLVMValueRef v_head = zf_cg_at(cg, cg->ty_i64, v_args[ARG_BLOCKS], zf_cg_mul(cg, lower->v_block, zf_cg_i64(cg, words)));
+    leave_failed(lower, v_args[ARG_FAILURE]);
     LLVMValueRef v_offset = LLVMBuildShl(cg->builder, head_word(cg, v_head, ZF_SIMT_BASE), zf_cg_i64(cg, 8), "");
     lower->v_base = zf_cg_at(cg, cg->ty_i8, v_args[ARG_BASE], v_offset);
     lower->v_slots = zf_cg_byte_at(cg, v_head, 8 * ZF_SIMT_HEAD);
@@ -253,6 +308,7 @@ static LLVMBasicBlockRef open_function(zf_lower *lower, LLVMValueRef v_function,
         zf_cg_sub(cg, zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 0)), v_one, v_count), v_one);
     lower->v_tiles = zf_cg_add(cg, LLVMBuildUDiv(cg->builder, v_last, zf_cg_i64(cg, lower->kernel->tile), ""), v_one);
     zf_lower_setup_end(lower, bb_before);
+    make_no_string(lower, v_count);
     lower->v_begin = lower->v_tile;
     lower->v_end = zf_cg_add(cg, lower->v_tile, v_one);
     return bb_first;
@@ -326,6 +382,7 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
     case ZF_SIMT_MAP: zf_simt_map(&lower, &shape); break;
     case ZF_SIMT_SCAN: zf_simt_scan(&lower, &shape); break;
     case ZF_SIMT_GROUPS: zf_simt_groups(&lower, &shape); break;
+    case ZF_SIMT_WORDS: zf_simt_words(&lower, &shape); break;
     case ZF_SIMT_SEQUENTIAL: cg->target->lower[kernel->domain](&lower); break;
     }
     close_function(&lower, bb_first);
@@ -418,10 +475,10 @@ static LLVMValueRef scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_la
             continue;
         }
         LLVMValueRef v_from = zf_simt_lane_before(lower, v_lane, step);
-        LLVMValueRef v_other = cg->target->simt->shuffle(cg, v, v_from);
+        LLVMValueRef v_other = zf_simt_shuffle(lower, v, v_from);
         LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntUGE, v_lane, zf_cg_i32(cg, step));
         v_has = zf_cg_holds(cg, ZF_SITE_MASK, v_has, "lanes that have one before them");
-        v_other = zf_cg_select(cg, v_has, v_other, zf_cg_i32(cg, 0));
+        v_other = zf_cg_select(cg, v_has, v_other, LLVMConstNull(LLVMTypeOf(v)));
         v = most ? zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_other, v), v_other, v) : zf_cg_add(cg, v, v_other);
     }
     return v;
@@ -443,87 +500,6 @@ void zf_simt_unroll(zf_cg *cg, const zf_cg_loop *loop, unsigned times) {
     LLVMMetadataReplaceAllUsesWith(self, node); // names itself: so it is this loop's alone
     unsigned kind = LLVMGetMDKindIDInContext(cg->context, "llvm.loop", 9);
     LLVMSetMetadata(LLVMGetBasicBlockTerminator(loop->bb_next), kind, LLVMMetadataAsValue(cg->context, node));
-}
-
-void zf_simt_store_vector(zf_lower *lower, const zf_cg_value *values, unsigned count, LLVMValueRef v_index) {
-    zf_cg *cg = lower->cg;
-    LLVMTypeRef ty = zf_cg_memory_type(cg, lower->type);
-    if (lower->type.kind == ZF_K_BOOL) {
-        LLVMValueRef v_byte = LLVMConstNull(cg->ty_i8);
-        for (unsigned k = 0; k < count; k++) {
-            LLVMValueRef v_bit = zf_cg_resize(cg, zf_lower_memory_form(lower, values[k]), cg->ty_i8, false);
-            v_byte = zf_cg_or(cg, v_byte, LLVMBuildShl(cg->builder, v_bit, LLVMConstInt(cg->ty_i8, k, 0), ""));
-        }
-        LLVMValueRef v_at = LLVMBuildLShr(cg->builder, v_index, zf_cg_i64(cg, 3), "");
-        zf_cg_store(cg, v_byte, zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_at), 1);
-        return;
-    }
-    // By words: LLVM stores a vector of smaller elements in four pieces.
-    unsigned size = zf_kind_size(lower->type.kind), each = size < 4 ? 4 / size : 1;
-    LLVMTypeRef ty_word = each > 1 ? cg->ty_i32 : ty;
-    LLVMValueRef v = LLVMGetPoison(LLVMVectorType(ty_word, count / each));
-    for (unsigned k = 0; k < count; k += each) {
-        LLVMValueRef v_word = zf_lower_memory_form(lower, values[k]);
-        if (each > 1) v_word = zf_cg_resize(cg, v_word, cg->ty_i32, false);
-        for (unsigned e = 1; e < each; e++) {
-            LLVMValueRef v_next = zf_cg_resize(cg, zf_lower_memory_form(lower, values[k + e]), cg->ty_i32, false);
-            v_word = zf_cg_or(cg, v_word, LLVMBuildShl(cg->builder, v_next, zf_cg_i32(cg, e * 8 * size), ""));
-        }
-        v = LLVMBuildInsertElement(cg->builder, v, v_word, zf_cg_i32(cg, k / each), "");
-    }
-    zf_cg_store(cg, v, zf_cg_at_sink(cg, ty, lower->v_sink, v_index), 16);
-}
-
-zf_simt_cut zf_simt_cut_begin(zf_lower *lower, LLVMValueRef v_first, LLVMValueRef v_place, LLVMValueRef v_end) {
-    zf_cg *cg = lower->cg;
-    zf_simt_cut cut = {.v_first = v_first, .v_place = v_place, .v_end = v_end, .bb_none = zf_cg_block(cg, "cut_none")};
-    LLVMBasicBlockRef bb_some = zf_cg_block(cg, "cut_some");
-    LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_place, v_end);
-    if (lower->type.kind == ZF_K_BOOL) { // else each element is asked for, too
-        v_exists = zf_cg_within(cg, v_exists, "bytes of a cut row");
-        cut.v_byte = zf_cg_alloca(cg, cg->ty_i8, "byte");
-        LLVMBuildStore(cg->builder, LLVMConstNull(cg->ty_i8), cut.v_byte);
-    }
-    zf_cg_cond_br(cg, v_exists, bb_some, cut.bb_none);
-    zf_cg_enter(cg, bb_some);
-    return cut;
-}
-
-void zf_simt_cut_element(zf_lower *lower, zf_simt_cut *cut, unsigned k) {
-    zf_cg *cg = lower->cg;
-    LLVMBasicBlockRef bb_element = zf_cg_block(cg, "element");
-    cut->bb_next = zf_cg_block(cg, "element_next");
-    cut->v_index = zf_cg_add(cg, cut->v_first, zf_cg_i64(cg, k));
-    LLVMValueRef v_place = zf_cg_add(cg, cut->v_place, LLVMConstInt(LLVMTypeOf(cut->v_place), k, 0));
-    LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_place, cut->v_end);
-    if (lower->v_row_begin == NULL) // else rows are asked for, too
-        v_exists = zf_cg_within(cg, v_exists, "elements of a cut row");
-    zf_cg_cond_br(cg, v_exists, bb_element, cut->bb_next);
-    zf_cg_enter(cg, bb_element);
-}
-
-void zf_simt_cut_store(zf_lower *lower, const zf_simt_cut *cut, unsigned k, zf_cg_value value) {
-    zf_cg *cg = lower->cg;
-    if (cut->v_byte != NULL) {
-        LLVMValueRef v_bit = LLVMBuildShl(cg->builder, zf_lower_memory_form(lower, value), LLVMConstInt(cg->ty_i8, k, 0), "");
-        LLVMValueRef v_others = LLVMBuildLoad2(cg->builder, cg->ty_i8, cut->v_byte, "");
-        LLVMBuildStore(cg->builder, zf_cg_or(cg, v_others, v_bit), cut->v_byte);
-    } else {
-        zf_lower_store(lower, value, lower->v_sink, cut->v_index);
-    }
-    zf_cg_br(cg, cut->bb_next);
-    zf_cg_enter(cg, cut->bb_next);
-}
-
-void zf_simt_cut_end(zf_lower *lower, const zf_simt_cut *cut) {
-    zf_cg *cg = lower->cg;
-    if (cut->v_byte != NULL) {
-        LLVMValueRef v_at = LLVMBuildLShr(cg->builder, cut->v_first, zf_cg_i64(cg, 3), "");
-        LLVMValueRef v_byte = LLVMBuildLoad2(cg->builder, cg->ty_i8, cut->v_byte, "");
-        zf_cg_store(cg, v_byte, zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_at), 1);
-    }
-    zf_cg_br(cg, cut->bb_none);
-    zf_cg_enter(cg, cut->bb_none);
 }
 
 LLVMValueRef zf_simt_shuffle(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane) {

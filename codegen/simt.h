@@ -2,7 +2,7 @@
 // and are the same for GPUs and for the emulator.
 //
 // A kernel finds its block and tile from the launch's tables (zipflow/abi.h), makes the block's pointers, and then goes on in one
-// of four ways. Bodies see the environment of lower.h; where C contiguous elements are made by one thread, `lanes` holds what
+// of five ways. Bodies see the environment of lower.h; where C contiguous elements are made by one thread, `lanes` holds what
 // they read of streams at their own index: words of bits, and elements, loaded for all C at once.
 #ifndef ZF_CODEGEN_SIMT_H
 #define ZF_CODEGEN_SIMT_H
@@ -17,6 +17,7 @@ typedef enum zf_simt_form {
     ZF_SIMT_SCAN,       ///< a warp a tile, rows of 32 * C elements (simt_scan.c)
     ZF_SIMT_GROUPS,     ///< a thread block a tile of outputs, which finds each output's group, and of several stages a warp
                         ///< (simt_tree.c)
+    ZF_SIMT_WORDS,      ///< a warp a tile of bytes, whose groups are strings (simt_words.c)
     ZF_SIMT_SEQUENTIAL, ///< a thread a tile, as on the host: what the other forms do not do
 } zf_simt_form;
 
@@ -59,6 +60,7 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
 void zf_simt_map(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape);
+void zf_simt_words(zf_lower *lower, const zf_simt_shape *shape);
 
 // ---- Tiles (simt.c) ----
 
@@ -74,8 +76,22 @@ LLVMValueRef zf_simt_seek_next(zf_lower *lower, uint32_t field, LLVMValueRef v_f
 /// Wishes that a loop be unrolled, so that the loads of several rounds are under way together.
 void zf_simt_unroll(zf_cg *cg, const zf_cg_loop *loop, unsigned times);
 
+// ---- Storing (simt_store.c) ----
+
+/// Whether a kernel stores the bytes of strings.
+bool zf_simt_delivers_text(zf_type type, const zf_kernel *kernel);
+/// Around a tile's rows. Strings of a column take the last zf_simt_text_bytes() of the shared memory, and a warp is a block.
+void zf_simt_store_begin(zf_lower *lower, const zf_simt_shape *shape);
+void zf_simt_store_end(zf_lower *lower);
+/// Reports what failed at element v_index, where the kernel knows which element that is; else the tile's end does.
+void zf_simt_report_element(zf_lower *lower, LLVMValueRef v_index);
 /// Stores `count` values from element v_index on, as one aligned vector (booleans: a byte).
 void zf_simt_store_vector(zf_lower *lower, const zf_cg_value *values, unsigned count, LLVMValueRef v_index);
+
+/// Slots (i64) of a string that is not stored yet.
+typedef struct zf_simt_string {
+    LLVMValueRef v_source, v_length;
+} zf_simt_string;
 
 /// The C contiguous elements of a thread in a row that is cut, from v_first on: those whose place, v_place + k, is less than
 /// v_end are made and stored one by one; booleans are collected first, since they share a byte.
@@ -84,6 +100,8 @@ typedef struct zf_simt_cut {
     LLVMValueRef v_place, v_end; ///< i32 or i64
     LLVMValueRef v_index;        ///< of the element that is being made
     LLVMValueRef v_byte;         ///< slot; NULL: no booleans
+    LLVMValueRef v_valid;        ///< slot (i32): bits of a column's validity; NULL: none
+    zf_simt_string *strings;     ///< of a column; NULL: none
     LLVMBasicBlockRef bb_next, bb_none;
 } zf_simt_cut;
 /// Goes on where there are any; behind zf_simt_cut_end whether there are or not.
@@ -95,7 +113,7 @@ void zf_simt_cut_end(zf_lower *lower, const zf_simt_cut *cut);
 
 /// Whether the target has `add_up` for values of this type.
 bool zf_simt_adds_up(zf_lower *lower, LLVMTypeRef ty);
-/// Sum, or largest (unsigned), of i32 values of the warp's lanes up to this one.
+/// Sum (i32 or i64), or largest (i32, unsigned), of the values of the warp's lanes up to this one.
 LLVMValueRef zf_simt_scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane);
 LLVMValueRef zf_simt_most_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane);
 LLVMValueRef zf_simt_lane(zf_lower *lower); ///< of this thread in its warp

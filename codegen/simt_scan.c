@@ -2,7 +2,7 @@
 // terms, the warp combines the lanes' totals by shuffles, and the running value goes on to the next row. The tile starts from the
 // state that the file holds and must end in the next one.
 #include "codegen/cg_lines.h"
-#include "codegen/simt.h"
+#include "codegen/simt_text.h"
 
 #include "codegen/lower_scan.h"
 
@@ -164,8 +164,32 @@ static void set_values(row *r, unsigned k, LLVMValueRef v_index, uint32_t scans)
     }
 }
 
+// The lane's elements once more, one by one, where one failed and a failure's place is an element.
+static void report_again(row *r, uint32_t noted) {
+    zf_lower *lower = r->lower;
+    zf_cg *cg = lower->cg;
+    if (lower->running_count > 0 || lower->noted == noted) return;
+    LLVMBasicBlockRef bb_again = zf_cg_block(cg, "again"), bb_well = zf_cg_block(cg, "row_well");
+    LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE)), bb_well, bb_again);
+    zf_cg_enter(cg, bb_again);
+    zf_lower_clear(lower);
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, r->v_first, zf_cg_add(cg, r->v_first, zf_cg_i64(cg, r->lanes)), "element");
+    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+    env.v_i = loop.v_i;
+    zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
+    cg->v_guard = NULL;
+    zf_simt_report_element(lower, loop.v_i);
+    zf_cg_loop_end(cg, &loop);
+    zf_simt_unroll(cg, &loop, 1);
+    zf_cg_br(cg, bb_well);
+    zf_cg_enter(cg, bb_well);
+}
+
 static void whole_elements(row *r, zf_simt_lanes *lanes) {
     zf_lower *lower = r->lower;
+    uint32_t noted = lower->noted;
     zf_cg_value values[16];
     for (unsigned k = 0; k < r->lanes; k++) {
         zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, lanes, k);
@@ -173,6 +197,7 @@ static void whole_elements(row *r, zf_simt_lanes *lanes) {
         values[k] = zf_cg_eval_body(lower->cg, &env.env, &env.env.inst->decode);
         lower->cg->v_guard = NULL;
     }
+    report_again(r, noted);
     zf_simt_store_vector(lower, values, r->lanes, r->v_first);
 }
 
@@ -242,11 +267,12 @@ static void check_end(row *r) {
 }
 
 void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
-    (void)shape;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_one = zf_cg_i64(cg, 1);
     zf_simt_tile tile = zf_simt_tile_of(lower);
     zf_lower_levels_make(lower);
+    zf_simt_store_begin(lower, shape);
+    unsigned batch = lower->type.kind == ZF_K_STRING ? 1 : ZF_SIMT_BATCH; // those of a row are many, and long to make
     row rows[ZF_SIMT_BATCH];
     row r = {.lower = lower, .tile = &tile, .lanes = zf_simt_lane_count(lower->type)};
     r.v_lane = zf_simt_lane(lower);
@@ -289,13 +315,13 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
     LLVMValueRef v_whole = zf_cg_sub(cg, zf_cg_select(cg, v_some, v_after, tile.v_lo), tile.v_lo);
     v_whole = zf_cg_select(cg, tile.v_whole, LLVMBuildUDiv(cg->builder, v_whole, v_row_size, ""), zf_cg_i64(cg, 0));
     // Batches of whole rows, and what is left.
-    LLVMValueRef v_batch = zf_cg_i64(cg, ZF_SIMT_BATCH), v_batches = LLVMBuildUDiv(cg->builder, v_whole, v_batch, "");
+    LLVMValueRef v_batch = zf_cg_i64(cg, batch), v_batches = LLVMBuildUDiv(cg->builder, v_whole, v_batch, "");
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_batches, "batch");
-    for (unsigned k = 0; k < ZF_SIMT_BATCH; k++) {
+    for (unsigned k = 0; k < batch; k++) {
         place_lane(&rows[k], zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, v_batch), zf_cg_i64(cg, k)), v_row_size);
     }
-    whole_rows(rows, ZF_SIMT_BATCH);
+    whole_rows(rows, batch);
     zf_cg_loop_end(cg, &loop);
     zf_cg_loop_begin(cg, &loop, zf_cg_mul(cg, v_batches, v_batch), v_rows, "row_cut");
     place_lane(&rows[0], loop.v_i, v_row_size);
@@ -303,5 +329,6 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg_loop_end(cg, &loop);
     zf_simt_unroll(cg, &loop, 1);
     check_end(&r);
+    zf_simt_store_end(lower);
     zf_lower_report(lower, tile.v_lo);
 }

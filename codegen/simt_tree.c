@@ -10,6 +10,8 @@
 // one thread, as on the host.
 #include "codegen/simt_tree.h"
 
+#include "codegen/simt_text.h"
+
 #include "codegen/lower_scan.h"
 
 // ---- Which kernels --------------------------------------------------------------------------------------------
@@ -46,6 +48,8 @@ bool zf_simt_tree_fits(const zf_plan *plan, const zf_kernel *kernel, uint32_t *s
             bytes += room_of(kernel, step) * zf_kind_size(step->reduce->term->type.kind);
         }
         if (step->kind == ZF_STEP_EXPAND) {
+            zf_type type = plan->graph->edges[plan->graph->nodes[step->node].output].type;
+            if (step->node != kernel->root && (type.nullable || type.kind == ZF_K_STRING)) return false;
             bool full = never_empty(plan, step->node);
             if (!alone && !full) return false; // a tile may have any number of empty groups
             bytes += zf_simt_heads_bytes(kernel->tile, full);
@@ -376,6 +380,7 @@ void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
     zf_simt_tree tree = {.lower = lower, .shape = shape, .tile = &tile};
     zf_lower_runnings_make(lower);
     open_stages(&tree);
+    zf_simt_store_begin(lower, shape);
     LLVMValueRef v_hard;
     find_stages(&tree, &v_hard);
     LLVMBasicBlockRef bb_end = zf_cg_block(cg, "tile_end");
@@ -419,5 +424,6 @@ void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
     }
     if (root == NULL) zf_cg_br(cg, bb_end);
     zf_cg_enter(cg, bb_end);
+    zf_simt_store_end(lower);
     zf_lower_report(lower, tile.v_lo);
 }

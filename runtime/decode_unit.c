@@ -199,10 +199,10 @@ static zf_status copy_blocks(zf_units *units, zf_error *error) {
         if (to->words == NULL || to->tiles == NULL) return no_memory(error);
         memcpy(to->words, from->words, words * sizeof *to->words);
         memcpy(to->tiles, from->tiles, kernels * sizeof *to->tiles);
-        uint64_t copy = i / units->block_count;
-        to->words[ZF_SIMT_OUT] += copy * units->options.copy_stride;
-        to->words[ZF_SIMT_OFFSETS] += copy * units->offsets_stride;
-        to->words[ZF_SIMT_VALIDITY] += copy * units->validity_stride;
+        uint64_t away = i / units->block_count * units->options.copy_stride;
+        to->words[ZF_SIMT_OUT] += away;
+        to->words[ZF_SIMT_OFFSETS] += away;
+        to->words[ZF_SIMT_VALIDITY] += away;
     }
     return ZF_OK;
 }
@@ -352,10 +352,11 @@ static zf_status too_large(const zf_units *units, zf_error *error) {
     return zf_raise(error, ZF_E_TOO_LARGE, "column %.128s is larger than can be addressed", units->selection.column->name);
 }
 
-/// `bytes` so often, at multiples of `stride`.
-static bool repeat(const zf_units *units, uint64_t stride, uint64_t *bytes) {
+/// `bytes` so often as there are copies.
+static bool repeat(const zf_units *units, uint64_t *bytes) {
     uint64_t copied;
-    return !__builtin_mul_overflow(units->options.copies - 1, stride, &copied) && !__builtin_add_overflow(*bytes, copied, bytes);
+    return !__builtin_mul_overflow(units->options.copies - 1, units->options.copy_stride, &copied) &&
+           !__builtin_add_overflow(*bytes, copied, bytes);
 }
 
 /// Bytes of what comes out.
@@ -378,10 +379,7 @@ static zf_status size_outputs(zf_units *units, zf_error *error) {
         sizes->validity_skip = rows_before(s);
         fits = fits && zf_elements_bytes(whole_rows(s), 1, &sizes->validity);
     }
-    fits = fits && zf_align_up(sizes->offsets, ALIGNMENT, &units->offsets_stride) &&
-           zf_align_up(sizes->validity, ALIGNMENT, &units->validity_stride);
-    fits = fits && repeat(units, units->options.copy_stride, &units->out_bytes) &&
-           repeat(units, units->offsets_stride, &sizes->offsets) && repeat(units, units->validity_stride, &sizes->validity);
+    fits = fits && repeat(units, &units->out_bytes) && repeat(units, &sizes->offsets) && repeat(units, &sizes->validity);
     uint64_t before = s->bits == 1 ? 0 : sizes->skip;
     fits = fits && !__builtin_add_overflow(units->out_bytes, before, &sizes->values);
     return fits ? ZF_OK : too_large(units, error);

@@ -20,8 +20,7 @@ typedef struct zf_units_options {
     bool resident;        ///< each unit has device memory of its own: uploaded once, launched many times
     bool general;         ///< the general form of code, whatever the shaping values
     /// For measurements: the blocks of the range count this often (0: once), each time with bytes and work memory of their own,
-    /// and with their output `copy_stride` (a multiple of 256) behind that of the time before; offsets and validity follow at
-    /// the next multiples of 256.
+    /// and with their values, offsets and validity `copy_stride` (a multiple of 256) behind those of the time before.
     uint32_t copies;
     uint64_t copy_stride;
 } zf_units_options;

@@ -57,8 +57,7 @@ struct zf_units {
     zf_unit *units;
     uint32_t unit_count, unit_room, words;
     zf_units_sizes sizes;
-    uint64_t out_bytes;                       ///< of the rows wanted, from `skip` on; booleans: of whole blocks
-    uint64_t offsets_stride, validity_stride; ///< between copies
+    uint64_t out_bytes; ///< of the rows wanted, from `skip` on; booleans: of whole blocks
     zf_decode_stats stats;
     // Of a block in memory, which no index describes.
     zf_index_column own_column;

@@ -12,17 +12,6 @@
 
 typedef unsigned long long ull;
 
-static zf_status check_column(const zf_container *container, size_t column, zf_abi_target target, zf_error *error) {
-    if (container == NULL) return zf_raise(error, ZF_E_ARGUMENT, "decoding needs a container");
-    zf_column_info info;
-    ZF_TRY(zf_container_column(container, column, &info, error));
-    bool on_host = target.family == ZF_TARGET_HOST;
-    if (on_host || (info.type.element != ZF_STRING && !info.type.nullable)) return ZF_OK;
-    zf_status status = zf_raise(error, ZF_E_TYPE_NOT_DELIVERED,
-                                "column %.128s is of type %.64s, which this device cannot deliver", info.name, info.type_name);
-    return zf_fail_hint(error, status, "the device `cpu` decodes it");
-}
-
 static zf_status choose_rows(zf_selection *s, const zf_decode_options *options, zf_error *error) {
     uint64_t rows = s->rows;
     s->begin = 0;
@@ -99,7 +88,9 @@ static zf_status get_plans(zf_selection *s, zf_abi_target target, zf_error *erro
 zf_status zf_selection_make(zf_container *container, size_t column, const zf_decode_options *options, zf_abi_target target,
                             zf_selection *out, zf_error *error) {
     *out = (zf_selection){.container = container, .column_number = column};
-    ZF_TRY(check_column(container, column, target, error));
+    if (container == NULL) return zf_raise(error, ZF_E_ARGUMENT, "decoding needs a container");
+    zf_column_info info; // says whether there is such a column
+    ZF_TRY(zf_container_column(container, column, &info, error));
     out->rows = container->index.rows;
     out->column = &container->index.columns[column];
     out->bits = zf_element_bits(out->column->type.element);

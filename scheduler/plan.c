@@ -38,18 +38,6 @@ static void hint(planner *p, zf_diag *diag, const char *text) {
 
 static bool on_host(const planner *p) { return strcmp(p->plan->target, "host") == 0; }
 
-static bool lowered_type(planner *p, zf_type type, zf_span span, const char *path) {
-    const char *what = type.nullable ? "nullable values" : type.kind == ZF_K_STRING ? "strings" : NULL;
-    if (what == NULL || on_host(p)) return true;
-    zf_diag *diag =
-        report(p, ZF_D_NOT_LOWERED, span, "`%s`: %s (%s) are not lowered by target `%s` yet",
-               *path == '\0' ? p->graph->column->name : path, what, zf_type_name(p->plan->arena, type), p->plan->target);
-    hint(p, diag,
-         type.nullable ? "make the column non-nullable, or give its values and its validity as two columns"
-                       : "number the strings beforehand and store the numbers");
-    return false;
-}
-
 /// What a stream that no algorithm makes can hold: numbers and booleans.
 static bool storable(planner *p, const zf_graph_edge *edge, zf_span span) {
     if (edge->stored < 0 || (!edge->type.nullable && edge->type.kind != ZF_K_STRING)) return true;
@@ -84,12 +72,6 @@ static bool lowered_node(planner *p, const zf_graph_node *node) {
         diag =
             report(p, ZF_D_NOT_LOWERED, span, "`%s` uses %s, which target `%s` does not lower yet", name, what, p->plan->target);
         if (diag != NULL && sites->unsupported != NULL) zf_diag_remark(p->diags, diag, sites->unsupported_at, "used here");
-        return false;
-    }
-    if (sites->on_host != NULL && !on_host(p)) {
-        diag = report(p, ZF_D_NOT_LOWERED, span, "`%s` uses %s, which target `%s` does not lower yet", name, sites->on_host,
-                      p->plan->target);
-        if (diag != NULL) zf_diag_remark(p->diags, diag, sites->on_host_at, "used here");
         return false;
     }
     if (sites->array_bytes > ZF_LOCAL_ARRAY_BYTES) {
@@ -358,13 +340,13 @@ static bool check_options(planner *p) {
 
 static bool check_lowered(planner *p) {
     const zf_graph *graph = p->graph;
-    bool good = lowered_type(p, graph->column->type, graph->column->span, "");
+    bool good = true;
     for (uint32_t n = 0; n < graph->node_count && good; n++) {
         const zf_graph_node *node = &graph->nodes[n];
         good = lowered_node(p, node);
         for (uint32_t s = 0; s < node->inst->stream_count && good; s++) {
             const zf_graph_edge *edge = &graph->edges[node->inputs[s]];
-            good = lowered_type(p, edge->type, node->codec->span, edge->path) && storable(p, edge, node->codec->span);
+            good = storable(p, edge, node->codec->span);
         }
     }
     return good;

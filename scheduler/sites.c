@@ -26,12 +26,6 @@ static void unsupported(walker *w, zf_span span, const char *what) {
     w->out->unsupported_at = span;
 }
 
-static void on_host(walker *w, zf_span span, const char *what) {
-    if (w->out->on_host != NULL) return;
-    w->out->on_host = what;
-    w->out->on_host_at = span;
-}
-
 /// Whether a slice is of a local array: that ends with the body, and the string would not.
 static bool of_array(const zf_expr *e) {
     for (;;) {
@@ -168,7 +162,6 @@ static void walk_expr(walker *w, const zf_expr *e) {
     case ZF_X_INDEX:
         walk_expr(w, e->a);
         walk_expr(w, e->b);
-        if (e->a->type.kind == ZF_K_STRING) on_host(w, e->span, "a string");
         add_access(w, e, "index");
         break;
     case ZF_X_BITS:
@@ -181,7 +174,6 @@ static void walk_expr(walker *w, const zf_expr *e) {
         walk_expr(w, e->a);
         walk_expr(w, e->b);
         walk_expr(w, e->c);
-        if (!e->is_seq) on_host(w, e->span, "a string");
         if (!e->is_seq && of_array(e)) unsupported(w, e->span, "a string that is part of a local array");
         add_access(w, e, "slice");
         break;
@@ -191,13 +183,6 @@ static void walk_expr(walker *w, const zf_expr *e) {
             const char *what = zf_cursor_name(e->cursor);
             add_here(w, 2, e, e->span, zf_arena_printf(w->out->arena, "%s of %s", what, e->port->name));
         }
-        break;
-    case ZF_X_NULL:
-    case ZF_X_SOME:
-    case ZF_X_IS_NULL:
-    case ZF_X_VALUE:
-        on_host(w, e->span, "a nullable value");
-        walk_expr(w, e->a);
         break;
     case ZF_X_OUT:
     case ZF_X_OUT_POS:

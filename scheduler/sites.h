@@ -35,8 +35,6 @@ typedef struct zf_sites {
     uint64_t array_bytes;    ///< of local arrays, all bodies
     zf_span unsupported_at;  ///< the first thing that no target lowers yet
     const char *unsupported; ///< NULL: nothing
-    zf_span on_host_at;      ///< the first thing that only the target `host` lowers yet
-    const char *on_host;     ///< NULL: nothing
 } zf_sites;
 
 /// Collects the sites of an instance's groups, size and decode, and a V05 for every stream with a declared range.

@@ -113,7 +113,9 @@ static zf_status prepare(void *self, const zf_bench_work *work, void **prepared,
     ZF_TRY(zf_units_make(work->container, work->column, &options, &unit_options, m->accelerator, &m->units, error));
     m->words = malloc(((size_t)zf_units_words(m->units) + 1) * sizeof *m->words);
     if (m->words == NULL) return no_memory(error);
-    m->memory.values = (uint64_t)(uintptr_t)work->out;
+    m->memory.offsets = (uint64_t)(uintptr_t)work->out;
+    m->memory.values = m->memory.offsets + work->values_at;
+    m->memory.validity = m->memory.offsets + work->validity_at;
     ZF_TRY(m->ops->allocate(m->accelerator, zf_units_sizes_of(m->units).workspace, &m->memory.workspace, error));
     for (uint32_t u = 0; u < zf_units_count(m->units); u++) ZF_TRY(zf_units_upload(m->units, u, m->stream, &m->memory, error));
     *kernels = zf_units_stats(m->units).kernels;
