@@ -535,10 +535,10 @@ class Bench(Case):
         """The emulator stands for all accelerators: copies of all blocks in one launch, every byte compared."""
         container = self.encode(make_rows(9000), "--rows-per-block", "4096")
         for more in [(), ("--general",)]:
-            report = self.report("--bytes", "200000", "--device", "emu", *more, container)
+            report = self.report("--bytes", "80000", "--device", "emu", *more, container)
             self.assertEqual([r["column"] for r in report["results"]], list(TYPES))
             for result in report["results"]:
-                self.check(result, 200000)
+                self.check(result, 80000)
                 self.assertEqual(result["blocks"], 3)
                 self.assertGreater(result["repeated"], 1)
         self.assertEqual(report["device"]["name"], "emu")

@@ -283,6 +283,23 @@ static bool damage_lane(interp *in, const zf_graph *graph, unsigned d, interp_bl
     return true;
 }
 
+// An edge has one element less, or half of them; an element in the middle, and the last, of each stream is as large as can be.
+static bool damage_deep(interp *in, const zf_graph *graph, unsigned d, interp_block *block) {
+    enum { DEEP = 8 };
+    if (d < DEEP) return shorten_edge(in, graph, d, block);
+    d -= DEEP;
+    if (d < DEEP) {
+        if (d + 1 >= graph->edge_count || graph->edges[d + 1].stored >= 0 || block->counts[d + 1] < 2) return false;
+        set_count(in, block, d + 1, block->counts[d + 1] / 2);
+        return true;
+    }
+    d -= DEEP;
+    if (d / 2 >= block->stream_count || block->streams[d / 2].elements == 0 || d >= 2 * DEEP) return false;
+    uint64_t count = block->streams[d / 2].elements;
+    damage_element(in, d / 2, d % 2 == 0 ? count / 2 : count - 1, true, block);
+    return true;
+}
+
 // Sizes that are twice a tile add up to 0 modulo 2^32, and the last is the tile's.
 static bool flood(interp *in, interp_block *block) {
     enum { GROUPS = (1 << 19) + 1 };
@@ -358,6 +375,7 @@ bool diff_trial_damage(interp *in, const zf_column *column, unsigned number, uns
         return d < 2 + SIZE_DAMAGES && damage_sizes(in, graph, number, k, d - 2, block);
     case DIFF_LANES: return damage_lane(in, graph, d, block);
     case DIFF_SLOPES: return d < 2 * STREAMS && damage_stream(in, graph, d, block);
+    case DIFF_DEEP: return damage_deep(in, graph, d, block);
     case DIFF_FLOOD: return d == 0 && flood(in, block);
     default: return damage_steps(in, d, block);
     }

@@ -27,9 +27,22 @@ static bool random_trial(unsigned number, unsigned k, zf_type type, diff_trial *
     return true;
 }
 
+// How many algorithms of a codec decode in order.
+static unsigned ordered_stages(const char *codec) {
+    static const char *const names[] = {"rle",      "delta", "delta_stride", "strings", "words",
+                                        "nullable", "pfor",  "alp",          "set_gaps"};
+    unsigned count = 0;
+    for (size_t length; *codec != 0; codec += length > 0 ? length : 1) {
+        length = strspn(codec, "abcdefghijklmnopqrstuvwxyz0123456789_");
+        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+            count += length > 0 && strlen(names[k]) == length && strncmp(codec, names[k], length) == 0;
+    }
+    return count;
+}
+
 bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_trial *out) {
-    static const diff_trial_kind kinds[DIFF_TRIALS - DIFF_RANDOM_TRIALS] = {DIFF_LANES, DIFF_STEPS, DIFF_SLOPES, DIFF_WIDE,
-                                                                            DIFF_FLOOD};
+    static const diff_trial_kind kinds[DIFF_TRIALS - DIFF_RANDOM_TRIALS] = {DIFF_LANES, DIFF_STEPS, DIFF_SLOPES,
+                                                                            DIFF_WIDE,  DIFF_DEEP,  DIFF_FLOOD};
     if (k < DIFF_RANDOM_TRIALS) return random_trial(number, k, column->type, out);
     bool runs = strncmp(column->codec_text, "rle", 3) == 0, strides = strncmp(column->codec_text, "delta_stride", 12) == 0;
     if (column->type.kind == ZF_K_STRING) runs = false; // made of numbers
@@ -41,6 +54,10 @@ bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_tr
         return true;
     case DIFF_STEPS: return runs || strides;
     case DIFF_SLOPES: return strides;
+    case DIFF_DEEP: // groups of one mostly, so that stages have as many elements as the column
+        out->shape = DATA_UNIFORM;
+        out->rows = 2 * 4096 + 133;
+        return ordered_stages(column->codec_text) > 1;
     case DIFF_FLOOD: // which takes a while
         out->shape = DATA_CONSTANT;
         out->rows = DIFF_STEP_ROWS;

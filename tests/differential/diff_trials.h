@@ -6,7 +6,7 @@
 #include "tests/interp/data.h"
 
 /// The random trials of a column come first, then one of each kind.
-enum { DIFF_RANDOM_TRIALS = 24, DIFF_TRIALS = 29, DIFF_DAMAGES = 54 }; ///< of a column; of a trial, at most
+enum { DIFF_RANDOM_TRIALS = 24, DIFF_TRIALS = 30, DIFF_DAMAGES = 54 }; ///< of a column; of a trial, at most
 
 typedef enum diff_trial_kind {
     DIFF_RANDOM, ///< every distribution and size comes by, and random damage
@@ -14,6 +14,7 @@ typedef enum diff_trial_kind {
     DIFF_STEPS,  ///< groups: every tile begins with one, and on each lane of a thread
     DIFF_SLOPES, ///< the same, with values that rise within a group
     DIFF_WIDE,   ///< the same, with sizes that are packed without any saving
+    DIFF_DEEP,   ///< nests: so many elements on every edge that each tree has states, all of which lie; every edge is shortened
     DIFF_FLOOD,  ///< one tile, which damage gives more groups than 32 bits can add up
 } diff_trial_kind;
 
