@@ -14,7 +14,7 @@
 // Groups are found by shared memory and shuffles, whose latency only other warps hide: 40 registers a thread were faster by up to
 // a third than the 70 that ptxas takes (rle over bitpacks on an H200). Kernels that read more streams, or make 16 outputs at
 // once, get more.
-enum { MOST_SHARED = 40960, FEW_REGISTERS = 40, MORE_REGISTERS = 64, FEW_STREAMS = 3 };
+enum { MOST_SHARED = 40960, FEW_REGISTERS = 40, MORE_REGISTERS = 64, TREE_REGISTERS = 80, FEW_STREAMS = 3 };
 
 zf_type zf_simt_type_of(const zf_plan *plan, const zf_kernel *kernel) {
     return kernel->prefix != NULL ? kernel->prefix->term->type : plan->graph->edges[kernel->edge].type;
@@ -90,7 +90,9 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
                                .threads = alone ? kernel->geometry.s : ZF_WARP,
                                .tiles = 1,
                                .shared_bytes = shared + text,
-                               .registers = few ? FEW_REGISTERS : MORE_REGISTERS};
+                               .registers = few     ? FEW_REGISTERS
+                                            : alone ? MORE_REGISTERS
+                                                    : TREE_REGISTERS};
     }
     return (zf_simt_shape){.form = ZF_SIMT_SEQUENTIAL, .threads = 64, .tiles = 64};
 }

@@ -48,7 +48,7 @@ void zf_simt_heads_ends(zf_simt_heads *t, LLVMValueRef v_pulled, LLVMValueRef v_
     LLVMValueRef v_ordered = zf_cg_icmp(cg, LLVMIntULE, t->v_g0, v_end);
     v_ok = zf_cg_and(cg, v_ok, zf_cg_holds(cg, ZF_SITE_CHECK, v_ordered, "the tile's first group before its last"));
     if (t->tree->stage_count > 1) { // stages beneath have tables for no more groups than elements
-        LLVMValueRef v_few = zf_cg_icmp(cg, LLVMIntULE, zf_cg_sub(cg, v_end, t->v_g0), zf_cg_i64(cg, t->tile));
+        LLVMValueRef v_few = zf_cg_icmp(cg, LLVMIntULE, zf_cg_sub(cg, v_end, t->v_g0), zf_cg_i64(cg, lower->kernel->tile));
         v_ok = zf_cg_and(cg, v_ok, v_few);
     }
     note_bad(t, zf_cg_not(cg, v_ok));
@@ -430,9 +430,7 @@ void zf_simt_heads_count(zf_simt_heads *t) {
 
 // ---- Tables ---------------------------------------------------------------------------------------------------
 
-enum { SUMS = 256 };
-
-uint32_t zf_simt_heads_bytes(uint32_t tile, bool never_empty) { return tile / 32 * 12 + SUMS + (never_empty ? 0 : tile * 4); }
+uint32_t zf_simt_heads_bytes(uint32_t tile, bool never_empty) { return tile / 32 * 12 + (never_empty ? 0 : tile * 4); }
 
 void zf_simt_heads_tables(zf_simt_heads *t, uint32_t at) {
     zf_cg *cg = t->lower->cg;
@@ -441,8 +439,7 @@ void zf_simt_heads_tables(zf_simt_heads *t, uint32_t at) {
     t->v_bits = ops->shared(cg, at, words * 4);
     t->v_places = ops->shared(cg, at += words * 4, words * 4);
     t->v_counts = ops->shared(cg, at += words * 4, words * 4);
-    t->v_sums = ops->shared(cg, at += words * 4, SUMS);
-    if (!t->never_empty) t->v_heads = ops->shared(cg, at + SUMS, t->tile * 4);
+    if (!t->never_empty) t->v_heads = ops->shared(cg, at + words * 4, t->tile * 4);
 }
 
 // ---- Finding --------------------------------------------------------------------------------------------------

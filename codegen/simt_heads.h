@@ -12,7 +12,7 @@ typedef struct zf_simt_heads {
     struct zf_simt_tree *tree; ///< the kernel's other stages
     const zf_step *step;
     uint32_t node;
-    uint32_t tile;           ///< elements that a tile has at most: the sizes of the tables below
+    uint32_t tile;           ///< elements that the tables below have room for
     bool never_empty;        ///< groups have elements: their sizes' range says so
     bool uses_j;             ///< a body asks for the place in the group
     LLVMValueRef v_groups;   ///< of the block
@@ -34,7 +34,8 @@ typedef struct zf_simt_place {
     LLVMValueRef v_q, v_rank, v_head;
 } zf_simt_place;
 
-/// Bytes of shared memory that the tables of a tile take.
+enum { ZF_SIMT_SUMS = 256 }; ///< bytes of v_sums, which the stages of a kernel use one after the other
+/// Bytes of shared memory that the tables of a stage take beside.
 uint32_t zf_simt_heads_bytes(uint32_t tile, bool never_empty);
 /// Sets the tables up from byte `at` of shared memory.
 void zf_simt_heads_tables(zf_simt_heads *t, uint32_t at);

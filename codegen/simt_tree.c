@@ -25,9 +25,10 @@ static bool scans_along_level(const zf_step *step) {
     return step->level > 0 && step->reduce->form == ZF_R_SCAN && !zf_kind_is_float(step->reduce->term->type.kind);
 }
 
-// Values of a scan that a tile has room for. Groups beneath groups are fewer.
+// Values of a scan, and elements of a stage, that a tile has room for. Groups beneath groups are fewer.
 static uint32_t room_of(const zf_kernel *kernel, const zf_step *step) {
-    uint32_t part = step->level == 1 ? 4 : 8;
+    bool is_scan = step->kind == ZF_STEP_SCAN;
+    uint32_t part = step->level == 0 ? 1 : step->level == 1 ? (is_scan ? 4 : 2) : 8;
     return kernel->tile / part;
 }
 
@@ -38,7 +39,7 @@ static uint32_t expansions_of(const zf_kernel *kernel) {
 }
 
 bool zf_simt_tree_fits(const zf_plan *plan, const zf_kernel *kernel, uint32_t *shared_bytes) {
-    uint32_t expansions = expansions_of(kernel), bytes = 0;
+    uint32_t expansions = expansions_of(kernel), bytes = ZF_SIMT_SUMS;
     bool alone = expansions == 1 && kernel->step_count == 2 && kernel->domain == ZF_DOMAIN_GROUPS;
     if (expansions == 0) return false;
     for (uint32_t s = 0; s < kernel->step_count; s++) {
@@ -52,7 +53,7 @@ bool zf_simt_tree_fits(const zf_plan *plan, const zf_kernel *kernel, uint32_t *s
             if (step->node != kernel->root && (type.nullable || type.kind == ZF_K_STRING)) return false;
             bool full = never_empty(plan, step->node);
             if (!alone && !full) return false; // a tile may have any number of empty groups
-            bytes += zf_simt_heads_bytes(kernel->tile, full);
+            bytes += zf_simt_heads_bytes(room_of(kernel, step), full);
         }
         bytes = (bytes + 15) & ~15u;
     }
@@ -249,7 +250,8 @@ static void open_stages(zf_simt_tree *tree) {
     zf_lower *lower = tree->lower;
     zf_cg *cg = lower->cg;
     const zf_kernel *kernel = lower->kernel;
-    uint32_t at = 0;
+    uint32_t at = ZF_SIMT_SUMS;
+    LLVMValueRef v_sums = cg->target->simt->shared(cg, 0, ZF_SIMT_SUMS);
     LLVMValueRef v_bad = zf_cg_alloca(cg, cg->ty_i1, "bad");
     LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), v_bad);
     tree->stages = ZF_NEW_ARRAY(cg->arena, zf_simt_heads, kernel->step_count);
@@ -259,7 +261,8 @@ static void open_stages(zf_simt_tree *tree) {
         if (step->kind == ZF_STEP_EXPAND) {
             zf_simt_heads *t = &tree->stages[tree->stage_count++];
             *t = (zf_simt_heads){.lower = lower, .shape = tree->shape, .tree = tree, .step = step, .node = step->node};
-            t->tile = kernel->tile;
+            t->tile = room_of(kernel, step);
+            t->v_sums = v_sums;
             t->never_empty = never_empty(lower->plan, step->node);
             t->v_bad = v_bad;
             zf_simt_heads_tables(t, at);
@@ -298,8 +301,9 @@ static void find_stages(zf_simt_tree *tree, LLVMValueRef *v_hard) {
             v_from = zf_cg_umin(cg, v_from, v_count);
             v_to = zf_cg_umin(cg, v_to, v_count);
         }
-        t->v_length = zf_cg_resize(cg, zf_cg_sub(cg, v_to, v_from), cg->ty_i32, false);
-        if (tree->stage_count == 1 && tree->array_count == 0) continue;
+        LLVMValueRef v_length = zf_cg_sub(cg, v_to, v_from);
+        t->v_length = zf_cg_resize(cg, v_length, cg->ty_i32, false);
+        if (t->step->level > 0) *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, v_length, zf_cg_i64(cg, t->tile)));
         for (uint32_t k = 0; k < tree->array_count; k++) {
             if (tree->arrays[k].running->level != t->step->groups) continue;
             LLVMValueRef v_number = zf_cg_sub(cg, t->v_end, t->v_g0);
