@@ -14,7 +14,7 @@ static zf_cg_value output(zf_simt_heads *t, const zf_simt_place *p, zf_simt_neig
     LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, p->v_rank, zf_cg_i32(cg, 0));
     env.v_j = zf_cg_add(cg, v_in, zf_cg_select(cg, v_first, t->v_o0, zf_cg_i64(cg, 0)));
     env.v_i = zf_cg_add(cg, t->tree->tile->v_lo, zf_cg_resize(cg, p->v_q, cg->ty_i64, false));
-    zf_simt_spot spot = {.tree = t->tree, .v_i = p->v_q, .v_g = p->v_rank, .exact = true};
+    zf_simt_spot spot = {.tree = t->tree, .v_i = p->v_q, .v_g = p->v_rank, .exact = true, .made = neighbours != NULL};
     env.spot = &spot;
     zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
     cg->v_guard = NULL;
@@ -34,12 +34,16 @@ static LLVMValueRef whole_rows(zf_simt_heads *t, uint32_t row, unsigned count) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, t->v_length, zf_cg_i32(cg, row), "");
     v_rows = zf_cg_resize(cg, zf_cg_select(cg, t->tree->tile->v_whole, v_rows, zf_cg_i32(cg, 0)), cg->ty_i64, false);
+    LLVMValueRef v_made = zf_cg_alloca(cg, cg->ty_i32, "made");
+    LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), v_made);
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_rows, "row");
     LLVMValueRef v_q = first_output(t, loop.v_i, row, count);
     zf_simt_place places[16];
     zf_cg_value values[16];
     zf_simt_heads_find(t, v_q, count, places);
+    if (zf_simt_has_rings(t->tree))
+        zf_simt_rings_fill(t, v_made, zf_simt_shuffle(lower, places[count - 1].v_rank, zf_cg_i32(cg, ZF_WARP - 1)));
     zf_simt_neighbours neighbours = {.count = count};
     for (unsigned k = 0; k < count; k++) neighbours.v_ranks[k] = places[k].v_rank;
     zf_simt_neighbours_begin(lower, &neighbours);
@@ -47,7 +51,7 @@ static LLVMValueRef whole_rows(zf_simt_heads *t, uint32_t row, unsigned count) {
     zf_simt_neighbours_end(lower, &neighbours);
     zf_simt_store_vector(lower, values, count, zf_cg_add(cg, t->tree->tile->v_lo, zf_cg_resize(cg, v_q, cg->ty_i64, false)));
     zf_cg_loop_end(cg, &loop);
-    zf_simt_unroll(cg, &loop, 4);
+    zf_simt_unroll(cg, &loop, zf_simt_has_rings(t->tree) ? 1 : 4);
     return v_rows;
 }
 

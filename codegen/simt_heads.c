@@ -196,6 +196,10 @@ static LLVMValueRef sum_before(zf_simt_heads *t, LLVMValueRef v, LLVMValueRef v_
     LLVMValueRef v_lane = zf_simt_lane(lower);
     LLVMValueRef v_warp = LLVMBuildLShr(cg->builder, lower->v_thread, zf_cg_i32(cg, 5), "");
     LLVMValueRef v_up = zf_simt_scan_warp(lower, v, v_lane);
+    if (t->shape->threads == ZF_WARP) { // the shuffles meet
+        *v_total = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, ZF_WARP - 1));
+        return zf_cg_sub(cg, v_up, v);
+    }
     uint32_t warps = t->shape->threads / ZF_WARP;
     LLVMValueRef v_sums = zf_cg_at(cg, cg->ty_i32, t->v_sums, zf_cg_mul(cg, v_set, zf_cg_i64(cg, 32)));
     LLVMBasicBlockRef bb_last = zf_cg_block(cg, "last_lane"), bb_meet = zf_cg_block(cg, "meet");
@@ -220,6 +224,12 @@ static LLVMValueRef sum_before(zf_simt_heads *t, LLVMValueRef v, LLVMValueRef v_
 
 // ---- Heads ----------------------------------------------------------------------------------------------------
 
+// Word v_word (i64) of bits; behind it stands what is before it.
+static LLVMValueRef word_at(zf_simt_heads *t, LLVMValueRef v_word) {
+    zf_cg *cg = t->lower->cg;
+    return zf_cg_at(cg, cg->ty_i64, t->v_words, v_word);
+}
+
 void zf_simt_heads_clear(zf_simt_heads *t) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_thread = zf_cg_resize(cg, t->lower->v_thread, cg->ty_i64, false);
@@ -231,7 +241,7 @@ void zf_simt_heads_clear(zf_simt_heads *t) {
         if (from + threads > words) v_exists = zf_cg_within(cg, v_exists, "words of bits to clear");
         zf_cg_cond_br(cg, v_exists, bb_clear, bb_next);
         zf_cg_enter(cg, bb_clear);
-        zf_cg_store(cg, zf_cg_i32(cg, 0), zf_cg_at(cg, cg->ty_i32, t->v_bits, v_word), 4);
+        zf_cg_store(cg, zf_cg_i32(cg, 0), word_at(t, v_word), 4);
         zf_cg_br(cg, bb_next);
         zf_cg_enter(cg, bb_next);
     }
@@ -239,7 +249,7 @@ void zf_simt_heads_clear(zf_simt_heads *t) {
 
 static void or_bits(zf_simt_heads *t, LLVMValueRef v_word, LLVMValueRef v_mask) {
     zf_cg *cg = t->lower->cg;
-    LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i32, t->v_bits, zf_cg_resize(cg, v_word, cg->ty_i64, false));
+    LLVMValueRef v_at = word_at(t, zf_cg_resize(cg, v_word, cg->ty_i64, false));
     LLVMBuildAtomicRMW(cg->builder, LLVMAtomicRMWBinOpOr, v_at, v_mask, LLVMAtomicOrderingMonotonic, 0);
 }
 
@@ -368,7 +378,7 @@ static LLVMValueRef highest_bit(zf_cg *cg, LLVMValueRef v_word) {
 }
 
 // For every word of bits, by one warp, 32 words at a time: how many heads stand before it, or which the last of them is.
-static void count_before(zf_simt_heads *t, bool places, uint32_t warp, LLVMValueRef v_to) {
+static void count_before(zf_simt_heads *t, bool places, uint32_t warp, LLVMTypeRef ty_to, LLVMValueRef v_to) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_zero = zf_cg_i32(cg, 0);
@@ -378,13 +388,13 @@ static void count_before(zf_simt_heads *t, bool places, uint32_t warp, LLVMValue
     zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_mine, "threads of one warp"), bb_warp, bb_done);
     zf_cg_enter(cg, bb_warp);
     uint32_t words = t->tile / 32;
-    LLVMValueRef v_carry = v_zero;
+    LLVMValueRef v_carry = places ? v_zero : zf_cg_i32(cg, UINT32_MAX);
     for (uint32_t from = 0; from < words; from += ZF_WARP) {
         LLVMValueRef v_word = zf_cg_add(cg, v_lane, zf_cg_i32(cg, from));
         LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_word, zf_cg_i32(cg, words));
         if (from + ZF_WARP > words) v_exists = zf_cg_within(cg, v_exists, "words of bits to count");
         LLVMValueRef v_index = zf_cg_resize(cg, zf_cg_select(cg, v_exists, v_word, v_zero), cg->ty_i64, false);
-        LLVMValueRef v_bits = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_bits, v_index), 4), v_own, v_up;
+        LLVMValueRef v_bits = zf_cg_load(cg, cg->ty_i32, word_at(t, v_index), 4), v_own, v_up;
         if (places) {
             // Head 0 always exists where anything does, so 0 is as good as none.
             v_own = zf_cg_add(cg, LLVMBuildShl(cg->builder, v_word, zf_cg_i32(cg, 5), ""), highest_bit(cg, v_bits));
@@ -414,7 +424,7 @@ static void count_before(zf_simt_heads *t, bool places, uint32_t warp, LLVMValue
         LLVMBasicBlockRef bb_store = zf_cg_block(cg, "before_store"), bb_next = zf_cg_block(cg, "before_next");
         zf_cg_cond_br(cg, v_exists, bb_store, bb_next);
         zf_cg_enter(cg, bb_store);
-        zf_cg_store(cg, v_before, zf_cg_at(cg, cg->ty_i32, v_to, v_index), 4);
+        zf_cg_store(cg, v_before, zf_cg_at(cg, ty_to, v_to, v_index), 4);
         zf_cg_br(cg, bb_next);
         zf_cg_enter(cg, bb_next);
     }
@@ -423,23 +433,26 @@ static void count_before(zf_simt_heads *t, bool places, uint32_t warp, LLVMValue
 }
 
 void zf_simt_heads_count(zf_simt_heads *t) {
+    zf_cg *cg = t->lower->cg;
     uint32_t last_warp = t->shape->threads / ZF_WARP - 1;
-    if (t->never_empty) count_before(t, false, 0, t->v_counts);
-    if (!t->never_empty || t->uses_j) count_before(t, true, last_warp, t->v_places);
+    LLVMValueRef v_before = zf_cg_byte_at(cg, t->v_words, 4);
+    count_before(t, !t->never_empty, t->never_empty ? 0 : last_warp, cg->ty_i64, v_before);
+    if (t->never_empty && t->uses_j) count_before(t, true, last_warp, cg->ty_i32, t->v_places);
 }
 
 // ---- Tables ---------------------------------------------------------------------------------------------------
 
-uint32_t zf_simt_heads_bytes(uint32_t tile, bool never_empty) { return tile / 32 * 12 + (never_empty ? 0 : tile * 4); }
+uint32_t zf_simt_heads_bytes(uint32_t tile, bool never_empty) { return tile / 32 * 8 + (never_empty ? tile / 32 * 4 : tile * 4); }
 
 void zf_simt_heads_tables(zf_simt_heads *t, uint32_t at) {
     zf_cg *cg = t->lower->cg;
     const zf_simt_ops *ops = cg->target->simt;
     uint32_t words = t->tile / 32;
-    t->v_bits = ops->shared(cg, at, words * 4);
-    t->v_places = ops->shared(cg, at += words * 4, words * 4);
-    t->v_counts = ops->shared(cg, at += words * 4, words * 4);
-    if (!t->never_empty) t->v_heads = ops->shared(cg, at + words * 4, t->tile * 4);
+    t->v_words = ops->shared(cg, at, words * 8);
+    if (t->never_empty)
+        t->v_places = ops->shared(cg, at + words * 8, words * 4);
+    else
+        t->v_heads = ops->shared(cg, at + words * 8, t->tile * 4);
 }
 
 // ---- Finding --------------------------------------------------------------------------------------------------
@@ -451,20 +464,21 @@ void zf_simt_heads_find(zf_simt_heads *t, LLVMValueRef v_q, unsigned count, zf_s
     LLVMValueRef v_one = zf_cg_i32(cg, 1), v_zero = zf_cg_i32(cg, 0);
     LLVMValueRef v_q64 = zf_cg_resize(cg, v_q, cg->ty_i64, false);
     LLVMValueRef v_word = LLVMBuildLShr(cg->builder, v_q64, zf_cg_i64(cg, 5), "");
-    LLVMValueRef v_bits = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_bits, v_word), 4);
+    LLVMValueRef v_both = zf_cg_load(cg, LLVMVectorType(cg->ty_i32, 2), word_at(t, v_word), 8);
+    LLVMValueRef v_bits = LLVMBuildExtractElement(cg->builder, v_both, v_zero, "");
+    LLVMValueRef v_before = LLVMBuildExtractElement(cg->builder, v_both, v_one, "");
     LLVMValueRef v_bit = zf_cg_and(cg, v_q, zf_cg_i32(cg, 31));
     LLVMValueRef v_upto = zf_cg_sub(cg, LLVMBuildShl(cg->builder, zf_cg_i32(cg, 2), v_bit, ""), v_one);
     LLVMValueRef v_below = zf_cg_mask(cg, v_bits, v_upto, "heads up to the output");
-    LLVMValueRef v_before = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_places, v_word), 4);
+    if (t->never_empty) {
+        LLVMTypeRef ty = cg->ty_i32;
+        places[0].v_rank = zf_cg_add(cg, v_before, zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_below, 1));
+        v_before = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_places, v_word), 4);
+    }
     LLVMValueRef v_own = zf_cg_add(cg, zf_cg_sub(cg, v_q, v_bit), highest_bit(cg, v_below));
     LLVMValueRef v_found = zf_cg_holds(cg, ZF_SITE_MASK, zf_cg_icmp(cg, LLVMIntNE, v_below, v_zero), "heads in the same word");
     places[0].v_head = zf_cg_select(cg, v_found, v_own, v_before);
-    if (t->never_empty) {
-        LLVMTypeRef ty = cg->ty_i32;
-        LLVMValueRef v_counted = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_counts, v_word), 4);
-        v_counted = zf_cg_add(cg, v_counted, zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_below, 1));
-        places[0].v_rank = zf_cg_sub(cg, v_counted, v_one);
-    } else {
+    if (!t->never_empty) {
         LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i32, t->v_heads, zf_cg_resize(cg, places[0].v_head, cg->ty_i64, false));
         places[0].v_rank = zf_cg_load(cg, cg->ty_i32, v_at, 4);
     }

@@ -11,6 +11,7 @@ typedef struct zf_simt_heads {
     const zf_simt_shape *shape;
     struct zf_simt_tree *tree; ///< the kernel's other stages
     const zf_step *step;
+    struct zf_simt_ring *ring; ///< its elements for the root's outputs; NULL: each output makes its own
     uint32_t node;
     uint32_t tile;           ///< elements that the tables below have room for
     bool never_empty;        ///< groups have elements: their sizes' range says so
@@ -21,12 +22,12 @@ typedef struct zf_simt_heads {
     LLVMValueRef v_o1;       ///< the offset that the file has for the tile's end
     LLVMValueRef v_stop;     ///< elements of the last group that belong to this tile or those before it; 0: all
     LLVMValueRef v_length;   ///< elements of the tile (i32)
-    LLVMValueRef v_bits;     ///< shared: a bit per element
-    LLVMValueRef v_counts;   ///< shared: heads before each word of bits
-    LLVMValueRef v_places;   ///< shared: the last head before each word
-    LLVMValueRef v_heads;    ///< shared: the group of each head, counted from g0; only where groups may be empty
-    LLVMValueRef v_sums;     ///< shared: of warps, two sets
-    LLVMValueRef v_bad;      ///< slot (i1): the states lie
+    LLVMValueRef v_words;  ///< shared: of each word of bits, one per element, the bits and what stands before them: the number of
+                           ///< heads less one; or the place of the last one, where groups may be empty
+    LLVMValueRef v_places; ///< shared: the last head before each word, where groups are never empty and a body asks for it
+    LLVMValueRef v_heads;  ///< shared: the group of each head, counted from g0; only where groups may be empty
+    LLVMValueRef v_sums;   ///< shared: of warps, two sets
+    LLVMValueRef v_bad;    ///< slot (i1): the states lie
 } zf_simt_heads;
 
 /// One element: its place in the tile, its group (counted from g0), and where that group's head is. i32.

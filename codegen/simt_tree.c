@@ -29,13 +29,45 @@ static bool scans_along_level(const zf_step *step) {
 static uint32_t room_of(const zf_kernel *kernel, const zf_step *step) {
     bool is_scan = step->kind == ZF_STEP_SCAN;
     uint32_t part = step->level == 0 ? 1 : step->level == 1 ? (is_scan ? 4 : 2) : 8;
-    return kernel->tile / part;
+    return (kernel->tile / part + 31) & ~31u; // whole words of bits
 }
 
 static uint32_t expansions_of(const zf_kernel *kernel) {
     uint32_t count = 0;
     for (uint32_t s = 0; s < kernel->step_count; s++) count += kernel->steps[s].kind == ZF_STEP_EXPAND;
     return count;
+}
+
+static const zf_step *root_of(const zf_kernel *kernel) {
+    for (uint32_t s = 0; s < kernel->step_count; s++) {
+        if (kernel->steps[s].kind == ZF_STEP_EXPAND && kernel->steps[s].node == kernel->root) return &kernel->steps[s];
+    }
+    return NULL;
+}
+
+static zf_type element_type(const zf_graph *graph, const zf_step *step) {
+    return graph->edges[graph->nodes[step->node].output].type;
+}
+
+// Whether bodies of outputs ask for a stage's elements: else they are terms of a scan.
+static bool pulled_by_body(const zf_graph *graph, const zf_kernel *kernel, const zf_step *step) {
+    for (uint32_t n = step->node; n != kernel->root;) {
+        int32_t consumer = graph->edges[graph->nodes[n].output].consumer;
+        if (consumer < 0) return false;
+        n = (uint32_t)consumer;
+        for (uint32_t s = 0; s < kernel->step_count; s++) {
+            if (kernel->steps[s].kind == ZF_STEP_SCAN && kernel->steps[s].node == n) return false;
+        }
+    }
+    return true;
+}
+
+// Bytes of a stage's window of elements that outputs take by their group; 0: it has none.
+static uint32_t ring_bytes(const zf_plan *plan, const zf_kernel *kernel, const zf_step *step) {
+    const zf_step *root = root_of(kernel);
+    zf_type type = element_type(plan->graph, step);
+    if (root == NULL || !pulled_by_body(plan->graph, kernel, step) || !zf_simt_ring_fits(kernel, root, step, type)) return 0;
+    return zf_simt_ring_room(zf_simt_lane_count(zf_simt_type_of(plan, kernel))) * zf_kind_size(type.kind);
 }
 
 bool zf_simt_tree_fits(const zf_plan *plan, const zf_kernel *kernel, uint32_t *shared_bytes) {
@@ -54,6 +86,7 @@ bool zf_simt_tree_fits(const zf_plan *plan, const zf_kernel *kernel, uint32_t *s
             bool full = never_empty(plan, step->node);
             if (!alone && !full) return false; // a tile may have any number of empty groups
             bytes += zf_simt_heads_bytes(room_of(kernel, step), full);
+            bytes += ring_bytes(plan, kernel, step);
         }
         bytes = (bytes + 15) & ~15u;
     }
@@ -105,8 +138,10 @@ zf_simt_spot zf_simt_spot_of_group(const zf_simt_heads *stage, LLVMValueRef v_g)
 }
 
 zf_simt_spot zf_simt_spot_along(const zf_simt_spot *spot, const zf_graph_edge *edge) {
-    return (zf_simt_spot){
-        .tree = spot->tree, .v_i = edge->access == ZF_ACCESS_ALIGNED_G ? spot->v_g : spot->v_i, .exact = spot->exact};
+    return (zf_simt_spot){.tree = spot->tree,
+                          .v_i = edge->access == ZF_ACCESS_ALIGNED_G ? spot->v_g : spot->v_i,
+                          .exact = spot->exact,
+                          .made = spot->made};
 }
 
 zf_cg_value zf_simt_tree_element(const zf_lower_env *env, const zf_graph_edge *edge, LLVMValueRef v_index, bool vouched) {
@@ -114,28 +149,35 @@ zf_cg_value zf_simt_tree_element(const zf_lower_env *env, const zf_graph_edge *e
     zf_cg *cg = lower->cg;
     zf_simt_heads *t = stage_of(env->spot->tree, (uint32_t)edge->producer);
     zf_simt_spot spot = zf_simt_spot_along(env->spot, edge);
-    LLVMValueRef v_zero = zf_cg_i32(cg, 0), v_has = NULL;
+    if (spot.made && t->ring != NULL) return zf_simt_ring_element(lower, t->ring, spot.v_i);
+    LLVMValueRef v_has = NULL;
     if (!vouched || !spot.exact) { // what the tile does not have is made up from its first group
         v_has = zf_cg_icmp(cg, LLVMIntULT, spot.v_i, t->v_length);
         v_has = zf_cg_within(cg, v_has, "elements that a stage has in the tile");
-        spot.v_i = zf_cg_select(cg, v_has, spot.v_i, v_zero);
-        spot.exact = true;
+        spot.v_i = zf_cg_select(cg, v_has, spot.v_i, zf_cg_i32(cg, 0));
     }
     zf_simt_place place;
     zf_simt_heads_find(t, spot.v_i, 1, &place);
-    if (v_has != NULL) place.v_rank = zf_cg_select(cg, v_has, place.v_rank, v_zero);
-    spot.v_g = place.v_rank;
-    zf_lower_env child = zf_lower_env_make(lower, t->node);
+    if (v_has != NULL) place.v_rank = zf_cg_select(cg, v_has, place.v_rank, zf_cg_i32(cg, 0));
+    zf_simt_near near = {t->v_g0, place.v_rank, NULL, 0};
+    return zf_simt_tree_element_at(env, t, &place, &near, v_has, v_index);
+}
+
+zf_cg_value zf_simt_tree_element_at(const zf_lower_env *env, zf_simt_heads *stage, const zf_simt_place *place,
+                                    const zf_simt_near *near, LLVMValueRef v_has, LLVMValueRef v_index) {
+    zf_lower *lower = env->lower;
+    zf_cg *cg = lower->cg;
+    zf_lower_env child = zf_lower_env_make(lower, stage->node);
     child.v_counts = env->v_counts;
     if (v_has != NULL) child.v_counts = env->v_counts == NULL ? v_has : zf_cg_and(cg, env->v_counts, v_has);
     child.v_alive = env->v_alive;
     child.v_i = v_index;
-    child.v_g = zf_cg_add(cg, t->v_g0, zf_cg_resize(cg, place.v_rank, cg->ty_i64, false));
-    LLVMValueRef v_in = zf_cg_resize(cg, zf_cg_sub(cg, spot.v_i, place.v_head), cg->ty_i64, false);
-    LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, place.v_rank, v_zero);
-    child.v_j = zf_cg_add(cg, v_in, zf_cg_select(cg, v_first, t->v_o0, zf_cg_i64(cg, 0)));
-    zf_simt_near near = {t->v_g0, place.v_rank, NULL, 0};
-    child.near = &near;
+    child.v_g = zf_cg_add(cg, stage->v_g0, zf_cg_resize(cg, place->v_rank, cg->ty_i64, false));
+    LLVMValueRef v_in = zf_cg_resize(cg, zf_cg_sub(cg, place->v_q, place->v_head), cg->ty_i64, false);
+    LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, place->v_rank, zf_cg_i32(cg, 0));
+    child.v_j = zf_cg_add(cg, v_in, zf_cg_select(cg, v_first, stage->v_o0, zf_cg_i64(cg, 0)));
+    child.near = near;
+    zf_simt_spot spot = {.tree = stage->tree, .v_i = place->v_q, .v_g = place->v_rank, .exact = true};
     child.spot = &spot;
     return zf_cg_eval_body(cg, &child.env, &child.env.inst->decode);
 }
@@ -267,6 +309,14 @@ static void open_stages(zf_simt_tree *tree) {
             t->v_bad = v_bad;
             zf_simt_heads_tables(t, at);
             at += zf_simt_heads_bytes(t->tile, t->never_empty);
+            uint32_t bytes = ring_bytes(lower->plan, kernel, step);
+            if (bytes > 0) {
+                t->ring = ZF_NEW(cg->arena, zf_simt_ring);
+                t->ring->type = zf_type_strip(element_type(lower->graph, step));
+                t->ring->room = bytes / zf_kind_size(t->ring->type.kind);
+                t->ring->v_values = cg->target->simt->shared(cg, at, bytes);
+                at += bytes;
+            }
             zf_lower_env env = zf_lower_env_make(lower, step->node);
             t->v_groups = zf_cg_resize(cg, zf_cg_eval_body(cg, &env.env, &env.env.inst->groups).v, cg->ty_i64, false);
             cg->v_guard = NULL;
@@ -316,7 +366,7 @@ static void find_stages(zf_simt_tree *tree, LLVMValueRef *v_hard) {
 static void mark_stage(zf_simt_heads *t, LLVMBasicBlockRef bb_end) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_total = zf_simt_heads_mark(t); // meets at barriers before any mark: the bits are clear
+    LLVMValueRef v_total = zf_simt_heads_mark(t);
     LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntEQ, v_total, t->v_length);
     LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
     LLVMValueRef v_alone = zf_cg_icmp(cg, LLVMIntEQ, v_so_far, zf_cg_i32(cg, ZF_NO_FAILURE));
@@ -397,6 +447,7 @@ void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
         zf_cg_enter(cg, bb_easy);
     }
     for (uint32_t s = 0; s < tree.stage_count; s++) zf_simt_heads_clear(&tree.stages[s]);
+    if (shape->threads == ZF_WARP) zf_simt_barrier(lower, "bits are clear"); // of several warps sums meet before any mark
     zf_simt_heads *root = NULL;
     uint32_t stages = 0, arrays = 0;
     for (uint32_t s = 0; s < lower->kernel->step_count; s++) {

@@ -11,6 +11,13 @@ typedef struct zf_simt_array {
     uint32_t room;         ///< elements that it has room for
 } zf_simt_array;
 
+/// Elements of a stage by the root's group, a window that moves along the groups (simt_ring.c).
+typedef struct zf_simt_ring {
+    zf_type type;
+    LLVMValueRef v_values; ///< shared
+    uint32_t room;         ///< elements, a power of two
+} zf_simt_ring;
+
 /// The stages of a kernel, in the order of its steps.
 typedef struct zf_simt_tree {
     zf_lower *lower;
@@ -27,6 +34,7 @@ typedef struct zf_simt_spot {
     zf_simt_tree *tree;
     LLVMValueRef v_i, v_g;
     bool exact; ///< the tile has that index; else it may be any number
+    bool made;  ///< what is asked for by the root's group stands in its window
 } zf_simt_spot;
 
 /// The spot of a stage's group.
@@ -34,6 +42,9 @@ zf_simt_spot zf_simt_spot_of_group(const zf_simt_heads *stage, LLVMValueRef v_g)
 /// The element of a stage that is a step of the kernel, for the consumer that `env` is of; `v_index` its index in the block.
 /// `vouched`: a check has vouched for it.
 zf_cg_value zf_simt_tree_element(const zf_lower_env *env, const zf_graph_edge *edge, LLVMValueRef v_index, bool vouched);
+/// Element v_index of `stage`, whose place there is known. v_has (i1, or NULL: it does): whether the tile has it.
+zf_cg_value zf_simt_tree_element_at(const zf_lower_env *env, zf_simt_heads *stage, const zf_simt_place *place,
+                                    const zf_simt_near *near, LLVMValueRef v_has, LLVMValueRef v_index);
 /// The value of a scan at the environment's index, from its array; NULL where it has none.
 LLVMValueRef zf_simt_tree_scan(const zf_lower_env *env, const zf_running *running);
 /// The spot of what is inlined along `edge`.
@@ -41,6 +52,15 @@ zf_simt_spot zf_simt_spot_along(const zf_simt_spot *spot, const zf_graph_edge *e
 
 /// Whether a kernel can be made so, and the shared memory that a tile takes.
 bool zf_simt_tree_fits(const zf_plan *plan, const zf_kernel *kernel, uint32_t *shared_bytes);
+
+/// Whether elements of `step`, of that type, are made once a group of the root for a row of outputs; and how many a window of
+/// rows of `lanes` a thread has.
+bool zf_simt_ring_fits(const zf_kernel *kernel, const zf_step *root, const zf_step *step, zf_type type);
+uint32_t zf_simt_ring_room(unsigned lanes);
+bool zf_simt_has_rings(const zf_simt_tree *tree);
+/// Makes elements up to group v_last, the same for all threads; v_made (slot): behind those that are made.
+void zf_simt_rings_fill(zf_simt_heads *root, LLVMValueRef v_made, LLVMValueRef v_last);
+zf_cg_value zf_simt_ring_element(zf_lower *lower, const zf_simt_ring *ring, LLVMValueRef v_group);
 
 /// The outputs of a root of groups, whose heads are marked (simt_groups.c).
 void zf_simt_groups_outputs(zf_simt_heads *stage);
