@@ -14,7 +14,7 @@
 // Groups are found by shared memory and shuffles, whose latency only other warps hide: 40 registers a thread were faster by up to
 // a third than the 70 that ptxas takes (rle over bitpacks on an H200). Kernels that read more streams, or make 16 outputs at
 // once, get more.
-enum { MOST_SHARED = 40960, FEW_REGISTERS = 40, MORE_REGISTERS = 64, TREE_REGISTERS = 80, FEW_STREAMS = 3 };
+enum { MOST_SHARED = 40960, FEW_REGISTERS = 40, MORE_REGISTERS = 64, TREE_REGISTERS = 80, TEXT_REGISTERS = 96, FEW_STREAMS = 3 };
 
 zf_type zf_simt_type_of(const zf_plan *plan, const zf_kernel *kernel) {
     return kernel->prefix != NULL ? kernel->prefix->term->type : plan->graph->edges[kernel->edge].type;
@@ -71,7 +71,8 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
         bool alone = !type.nullable && type.kind != ZF_K_STRING; // elements that need no other lane's
         if (!steps.scans && alone) return (zf_simt_shape){.form = ZF_SIMT_MAP, .threads = kernel->geometry.s, .tiles = 1};
         if (steps.warp && kernel->tile % row == 0 && text > 0)
-            return (zf_simt_shape){.form = ZF_SIMT_SCAN, .threads = ZF_WARP, .tiles = 1, .shared_bytes = text};
+            return (zf_simt_shape){
+                .form = ZF_SIMT_SCAN, .threads = ZF_WARP, .tiles = 1, .shared_bytes = text, .registers = TEXT_REGISTERS};
         if (steps.warp && kernel->tile % row == 0) {
             return (zf_simt_shape){.form = ZF_SIMT_SCAN, .threads = kernel->geometry.s, .tiles = kernel->geometry.s / ZF_WARP};
         }
@@ -398,9 +399,12 @@ zf_simt_tile zf_simt_tile_of(zf_lower *lower) {
     zf_cg *cg = lower->cg;
     zf_simt_tile tile = {.v_count = zf_lower_count(lower, lower->kernel->edge)};
     LLVMValueRef v_size = zf_cg_i64(cg, lower->kernel->tile), v_lo = zf_cg_mul(cg, lower->v_tile, v_size);
+    tile.v_begin = v_lo;
     tile.v_lo = zf_cg_umin(cg, v_lo, tile.v_count);
     tile.v_hi = zf_cg_clamp(cg, zf_cg_add(cg, v_lo, v_size), tile.v_count, "end of the tile");
-    LLVMValueRef v_address = LLVMBuildPtrToInt(cg->builder, lower->v_sink, cg->ty_i64, "");
+    // Of strings the offsets are what vectors store.
+    LLVMValueRef v_place = zf_simt_delivers_text(lower->type, lower->kernel) ? lower->v_offsets : lower->v_sink;
+    LLVMValueRef v_address = LLVMBuildPtrToInt(cg->builder, v_place, cg->ty_i64, "");
     tile.v_whole = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_and(cg, v_address, zf_cg_i64(cg, 15)), zf_cg_i64(cg, 0));
     if (lower->type.kind == ZF_K_BOOL)
         tile.v_whole = zf_cg_i1(cg, true); // stored by bytes

@@ -67,6 +67,7 @@ void zf_simt_words(zf_lower *lower, const zf_simt_shape *shape);
 /// Outputs lo..hi of count that the tile makes.
 typedef struct zf_simt_tile {
     LLVMValueRef v_lo, v_hi, v_count;
+    LLVMValueRef v_begin; ///< v_lo where the tile has outputs, said so that its lowest bits are known to be 0
     LLVMValueRef v_whole; ///< i1: all of them are wanted, and their place is aligned for stores of 16 bytes
 } zf_simt_tile;
 zf_simt_tile zf_simt_tile_of(zf_lower *lower);
@@ -81,7 +82,7 @@ void zf_simt_unroll(zf_cg *cg, const zf_cg_loop *loop, unsigned times);
 /// Whether a kernel stores the bytes of strings.
 bool zf_simt_delivers_text(zf_type type, const zf_kernel *kernel);
 /// Around a tile's rows. Strings of a column take the last zf_simt_text_bytes() of the shared memory, and a warp is a block.
-void zf_simt_store_begin(zf_lower *lower, const zf_simt_shape *shape);
+void zf_simt_store_begin(zf_lower *lower, const zf_simt_shape *shape, const zf_simt_tile *tile);
 void zf_simt_store_end(zf_lower *lower);
 /// Reports what failed at element v_index, where the kernel knows which element that is; else the tile's end does.
 void zf_simt_report_element(zf_lower *lower, LLVMValueRef v_index);

@@ -10,7 +10,7 @@ static void whole_tile(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_
     unsigned count = zf_simt_lane_count(lower->type);
     uint32_t step = shape->threads * count;
     LLVMValueRef v_thread = zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false);
-    LLVMValueRef v_mine = zf_cg_add(cg, tile->v_lo, zf_cg_mul(cg, v_thread, zf_cg_i64(cg, count)));
+    LLVMValueRef v_mine = zf_cg_add(cg, tile->v_begin, zf_cg_mul(cg, v_thread, zf_cg_i64(cg, count)));
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, lower->kernel->tile / step), "step");
     LLVMValueRef v_first = zf_cg_add(cg, v_mine, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, step)));

@@ -220,7 +220,7 @@ static void some_elements(row *r) {
 
 static void place_lane(row *r, LLVMValueRef v_row, LLVMValueRef v_row_size) {
     zf_cg *cg = r->lower->cg;
-    LLVMValueRef v_begin = zf_cg_add(cg, r->tile->v_lo, zf_cg_mul(cg, v_row, v_row_size));
+    LLVMValueRef v_begin = zf_cg_add(cg, r->tile->v_begin, zf_cg_mul(cg, v_row, v_row_size));
     LLVMValueRef v_lane = zf_cg_resize(cg, r->v_lane, cg->ty_i64, false);
     r->v_first = zf_cg_add(cg, v_begin, zf_cg_mul(cg, v_lane, zf_cg_i64(cg, r->lanes)));
 }
@@ -266,13 +266,20 @@ static void check_end(row *r) {
     }
 }
 
+// Rows of strings are long to make. Of nullable values, which are gathered, fewer at once are faster, since more warps run.
+static unsigned batch_of(const zf_lower *lower) {
+    if (lower->type.kind == ZF_K_STRING) return 1;
+    if (!lower->type.nullable) return ZF_SIMT_BATCH;
+    return lower->kernel->node_count > 1 ? 1 : 2;
+}
+
 void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_one = zf_cg_i64(cg, 1);
     zf_simt_tile tile = zf_simt_tile_of(lower);
     zf_lower_levels_make(lower);
-    zf_simt_store_begin(lower, shape);
-    unsigned batch = lower->type.kind == ZF_K_STRING ? 1 : ZF_SIMT_BATCH; // those of a row are many, and long to make
+    zf_simt_store_begin(lower, shape, &tile);
+    unsigned batch = batch_of(lower);
     row rows[ZF_SIMT_BATCH];
     row r = {.lower = lower, .tile = &tile, .lanes = zf_simt_lane_count(lower->type)};
     r.v_lane = zf_simt_lane(lower);

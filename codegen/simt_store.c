@@ -102,7 +102,7 @@ static LLVMValueRef valid_bit(zf_lower *lower, zf_cg_value value, unsigned k) {
 // ---- Strings --------------------------------------------------------------------------------------------------
 
 // The tile's bytes, from the states at both its ends; none where those cannot be.
-void zf_simt_store_begin(zf_lower *lower, const zf_simt_shape *shape) {
+void zf_simt_store_begin(zf_lower *lower, const zf_simt_shape *shape, const zf_simt_tile *tile) {
     zf_cg *cg = lower->cg;
     zf_delivery *d = &lower->delivery;
     if (lower->type.nullable && !to_column(lower)) d->v_valid = zf_lower_validity_pointer(lower, lower->kernel->edge);
@@ -121,6 +121,7 @@ void zf_simt_store_begin(zf_lower *lower, const zf_simt_shape *shape) {
     d->v_end = zf_cg_select(cg, zf_cg_within(cg, v_sane, "bytes that have a place"), d->v_next, v_byte);
     LLVMBuildStore(cg->builder, v_byte, d->v_byte);
     LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), d->v_failed);
+    d->v_last = zf_cg_umin(cg, lower->v_row_end, tile->v_hi);
 }
 
 // Where scans run a failure is known to be in the tile; else to be in an element.
@@ -145,45 +146,71 @@ void zf_simt_report_element(zf_lower *lower, LLVMValueRef v_index) {
     zf_lower_clear(lower);
 }
 
-// The offset behind a string, and before the first row wanted.
-static void store_offsets(zf_lower *lower, LLVMValueRef v_index, LLVMValueRef v_hi, LLVMValueRef v_begin, LLVMValueRef v_end) {
+static LLVMValueRef offset_at(zf_lower *lower, LLVMValueRef v_index) {
+    return zf_cg_at_sink(lower->cg, lower->cg->ty_i64, lower->v_offsets, v_index);
+}
+
+// Behind the tile's last row there is an offset, too, which is that of the next tile's first.
+static void store_last(zf_lower *lower, LLVMValueRef v_after, LLVMValueRef v_end) {
     zf_cg *cg = lower->cg;
-    LLVMBasicBlockRef bb_wanted = zf_cg_block(cg, "offset"), bb_first = zf_cg_block(cg, "offset_first"),
-                      bb_stored = zf_cg_block(cg, "offset_stored");
-    LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGE, v_index, lower->v_row_begin),
-                 v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_index, zf_cg_umin(cg, lower->v_row_end, v_hi));
-    LLVMValueRef v_wanted = zf_cg_and(cg, zf_cg_within(cg, v_begun, "rows before the first wanted"),
-                                      zf_cg_within(cg, v_goes_on, "rows behind the last wanted"));
-    zf_cg_cond_br(cg, v_wanted, bb_wanted, bb_stored);
-    zf_cg_enter(cg, bb_wanted);
-    LLVMValueRef v_at = zf_cg_at_sink(cg, cg->ty_i64, lower->v_offsets, v_index);
-    zf_cg_store(cg, zf_cg_add(cg, v_end, lower->v_offset_base), zf_cg_byte_at(cg, v_at, 8), 8);
-    LLVMValueRef v_is_first = zf_cg_icmp(cg, LLVMIntEQ, v_index, lower->v_row_begin);
-    zf_cg_cond_br(cg, v_is_first, bb_first, bb_stored);
-    zf_cg_enter(cg, bb_first);
-    zf_cg_store(cg, zf_cg_add(cg, v_begin, lower->v_offset_base), v_at, 8);
+    LLVMBasicBlockRef bb_last = zf_cg_block(cg, "offset_last"), bb_stored = zf_cg_block(cg, "offset_stored");
+    LLVMValueRef v_is_last = zf_cg_icmp(cg, LLVMIntEQ, v_after, lower->delivery.v_last);
+    zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_is_last, "the tile's last row"), bb_last, bb_stored);
+    zf_cg_enter(cg, bb_last);
+    zf_cg_store(cg, zf_cg_add(cg, v_end, lower->v_offset_base), offset_at(lower, v_after), 8);
     zf_cg_br(cg, bb_stored);
     zf_cg_enter(cg, bb_stored);
 }
 
-// The lanes' strings; lengths are 0 where there is no element.
-static void store_text(zf_lower *lower, zf_simt_text_row *row, LLVMValueRef v_first, LLVMValueRef v_hi) {
+// Where a row begins, if it is wanted, and behind the last where it ends.
+static void store_offset(zf_lower *lower, LLVMValueRef v_index, LLVMValueRef v_begin, LLVMValueRef v_end) {
+    zf_cg *cg = lower->cg;
+    LLVMBasicBlockRef bb_wanted = zf_cg_block(cg, "offset"), bb_next = zf_cg_block(cg, "offset_next");
+    LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGE, v_index, lower->v_row_begin),
+                 v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_index, lower->delivery.v_last);
+    LLVMValueRef v_wanted = zf_cg_and(cg, zf_cg_within(cg, v_begun, "rows before the first wanted"),
+                                      zf_cg_within(cg, v_goes_on, "rows behind the last wanted"));
+    zf_cg_cond_br(cg, v_wanted, bb_wanted, bb_next);
+    zf_cg_enter(cg, bb_wanted);
+    zf_cg_store(cg, zf_cg_add(cg, v_begin, lower->v_offset_base), offset_at(lower, v_index), 8);
+    store_last(lower, zf_cg_add(cg, v_index, zf_cg_i64(cg, 1)), v_end);
+    zf_cg_br(cg, bb_next);
+    zf_cg_enter(cg, bb_next);
+}
+
+// The same for all of a lane's rows of a tile that is wanted whole.
+static void store_offsets(zf_lower *lower, LLVMValueRef v_first, const LLVMValueRef v_ends[ZF_TEXT_EACH + 1]) {
+    zf_cg *cg = lower->cg;
+    for (unsigned k = 0; k < ZF_TEXT_EACH; k += 2) {
+        LLVMValueRef v = LLVMGetPoison(LLVMVectorType(cg->ty_i64, 2));
+        for (unsigned e = 0; e < 2; e++) {
+            v = LLVMBuildInsertElement(cg->builder, v, zf_cg_add(cg, v_ends[k + e], lower->v_offset_base), zf_cg_i32(cg, e), "");
+        }
+        zf_cg_store(cg, v, offset_at(lower, zf_cg_add(cg, v_first, zf_cg_i64(cg, k))), 16);
+    }
+    store_last(lower, zf_cg_add(cg, v_first, zf_cg_i64(cg, ZF_TEXT_EACH)), v_ends[ZF_TEXT_EACH]);
+}
+
+// The lanes' strings; lengths are 0 where there is no element. `whole`: all of them are there and wanted.
+static void store_text(zf_lower *lower, zf_simt_text_row *row, LLVMValueRef v_first, LLVMValueRef v_hi, bool whole) {
     zf_cg *cg = lower->cg;
     const zf_delivery *d = &lower->delivery;
     zf_simt_text_sum(d->text, row);
     LLVMValueRef v_byte = LLVMBuildLoad2(cg->builder, cg->ty_i64, d->v_byte, ""), v_room = zf_cg_sub(cg, d->v_end, v_byte);
-    LLVMValueRef v_end = zf_cg_add(cg, v_byte, row->v_before);
+    LLVMValueRef v_ends[ZF_TEXT_EACH + 1];
+    v_ends[0] = zf_cg_add(cg, v_byte, row->v_before);
     for (unsigned k = 0; k < ZF_TEXT_EACH; k++) {
-        LLVMValueRef v_index = zf_cg_add(cg, v_first, zf_cg_i64(cg, k)), v_begin = v_end;
-        v_end = zf_cg_add(cg, v_begin, row->v_lengths[k]);
-        LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_index, v_hi);
-        LLVMValueRef v_over = zf_cg_and(cg, v_exists, zf_cg_icmp(cg, LLVMIntUGT, v_end, d->v_end));
+        LLVMValueRef v_index = zf_cg_add(cg, v_first, zf_cg_i64(cg, k));
+        v_ends[k + 1] = zf_cg_add(cg, v_ends[k], row->v_lengths[k]);
+        LLVMValueRef v_over = zf_cg_icmp(cg, LLVMIntUGT, v_ends[k + 1], d->v_end);
+        if (!whole) v_over = zf_cg_and(cg, v_over, zf_cg_icmp(cg, LLVMIntULT, v_index, v_hi));
         LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
         v_over = zf_cg_and(cg, v_over, zf_cg_icmp(cg, LLVMIntEQ, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE)));
         zf_lower_check(lower, v_over, (uint32_t)lower->kernel->end_check, "bytes of a string beyond its tile's");
         zf_simt_report_element(lower, v_index);
-        store_offsets(lower, v_index, v_hi, v_begin, v_end);
+        if (!whole) store_offset(lower, v_index, v_ends[k], v_ends[k + 1]);
     }
+    if (whole) store_offsets(lower, v_first, v_ends);
     // A row that does not fit is not copied: the tile is known to be wrong.
     LLVMValueRef v_fits = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULE, row->v_total, v_room), "rows that fit into the tile");
     LLVMValueRef v_total = zf_cg_select(cg, v_fits, row->v_total, zf_cg_i64(cg, 0));
@@ -229,7 +256,7 @@ void zf_simt_store_vector(zf_lower *lower, const zf_cg_value *values, unsigned c
             row.v_sources[k] = zf_lower_text_address(lower, &values[k]);
             row.v_lengths[k] = length_of(lower, &values[k]);
         }
-        store_text(lower, &row, v_index, v_hi);
+        store_text(lower, &row, v_index, v_hi, true);
         return;
     }
     if (to_column(lower) || (!lower->type.nullable && lower->type.kind != ZF_K_STRING)) {
@@ -353,7 +380,7 @@ void zf_simt_cut_end(zf_lower *lower, const zf_simt_cut *cut) {
             row.v_sources[k] = LLVMBuildLoad2(cg->builder, cg->ty_i64, cut->strings[k].v_source, "");
             row.v_lengths[k] = LLVMBuildLoad2(cg->builder, cg->ty_i64, cut->strings[k].v_length, "");
         }
-        store_text(lower, &row, cut->v_first, cut_hi(cg, cut));
+        store_text(lower, &row, cut->v_first, cut_hi(cg, cut), false);
     }
     if (cut->bb_none == NULL) return;
     zf_cg_br(cg, cut->bb_none);

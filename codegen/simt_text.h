@@ -10,8 +10,9 @@ enum { ZF_TEXT_EACH = 4 }; ///< strings a lane brings
 /// What a warp copies from. Made once a kernel; all lanes use it together.
 typedef struct zf_simt_text {
     zf_lower *lower;
-    LLVMValueRef v_ends;    ///< shared (i64): where each string ends, counted from the first one's begin
-    LLVMValueRef v_sources; ///< shared (i64): where byte 0 of all would be, if it were this string's
+    LLVMValueRef v_stage;   ///< shared: where short strings are put together
+    LLVMValueRef v_ends;    ///< there, else (i32): where each string ends, counted from the first one's begin
+    LLVMValueRef v_sources; ///< there, else (i64): where byte 0 of all would be, if it were this string's
 } zf_simt_text;
 
 /// Shared memory that it takes; `zf_simt_text_tables` sets it up from byte `at` of it.

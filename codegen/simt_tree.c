@@ -434,7 +434,7 @@ void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
     zf_simt_tree tree = {.lower = lower, .shape = shape, .tile = &tile};
     zf_lower_runnings_make(lower);
     open_stages(&tree);
-    zf_simt_store_begin(lower, shape);
+    zf_simt_store_begin(lower, shape, &tile);
     LLVMValueRef v_hard;
     find_stages(&tree, &v_hard);
     LLVMBasicBlockRef bb_end = zf_cg_block(cg, "tile_end");

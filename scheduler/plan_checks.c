@@ -95,7 +95,7 @@ static bool all_hoistable(const zf_graph_node *node, const zf_sites *sites, cons
     for (uint32_t k = 0; k < sites->site_count; k++) {
         const zf_site *other = &sites->sites[k];
         if (other->violation == site->violation && same_span(other->span, site->span) && !other->proved &&
-            !zf_site_hoistable(node->inst, other)) {
+            !zf_site_hoistable(node->inst, sites, other)) {
             return false;
         }
     }

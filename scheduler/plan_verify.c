@@ -246,7 +246,7 @@ static bool verify_checks(const zf_plan *plan, const zf_sites *sites, zf_text *r
             if (!zf_site_needed(graph, &graph->nodes[n], site)) continue;
             int32_t number = zf_plan_check(plan, n, site->span, site->violation);
             DEMAND(number >= 0, "node %u: nothing checks the %s", n, site->text);
-            DEMAND(!plan->checks[number].hoisted || zf_site_hoistable(graph->nodes[n].inst, site),
+            DEMAND(!plan->checks[number].hoisted || zf_site_hoistable(graph->nodes[n].inst, &sites[n], site),
                    "check %d: the %s of node %u cannot be checked before the kernels", number, site->text, n);
             DEMAND(!plan->checks[number].hoisted || zf_plan_is_hoisted(plan, n, site->expr),
                    "check %d is hoisted, but the %s of node %u is not among them", number, site->text, n);

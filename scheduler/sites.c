@@ -345,8 +345,9 @@ bool zf_site_needed(const zf_graph *graph, const zf_graph_node *node, const zf_s
     return !constant_ends || !zf_interval_within(produced, port->range);
 }
 
-bool zf_site_hoistable(const zf_inst *inst, const zf_site *site) {
-    if (site->violation != 1 || !site->always || site->body == &inst->groups) return false;
+/// The form that a site must have; `always` or not.
+static bool has_hoistable_form(const zf_inst *inst, const zf_site *site) {
+    if (site->violation != 1 || site->body == &inst->groups) return false;
     if (inst->pattern == ZF_NON_PARALLEL) return false; // its indices are those of a chunk
     const zf_expr *e = site->expr;
     if (e->a->kind != ZF_X_STREAM || (e->kind != ZF_X_INDEX && e->kind != ZF_X_BITS)) return false;
@@ -359,9 +360,47 @@ bool zf_site_hoistable(const zf_inst *inst, const zf_site *site) {
     }
     // Not only the binders of the index: else the access may be reached less often.
     if (!zf_affine_around(inst, around)) return false;
-    // The last group may be empty, and then decode never runs for it; when all are, it never runs at all.
-    if (site->body == &inst->decode && inst->pattern == ZF_GROUP_PARALLEL) {
+    // The last group may be empty, and then decode never runs for it; when all are, it never runs at all. There is always a last
+    // element, though, if there is any.
+    bool of_group = site->body == &inst->decode && inst->pattern == ZF_GROUP_PARALLEL;
+    if (of_group && (((index.uses | bits.uses) & ZF_USES_I) == 0 || ((index.uses | bits.uses) & ZF_USES_G) != 0)) {
         return inst->size.value != NULL && !inst->size.returns_inside && inst->size.value->range.lo >= 1;
     }
     return true;
+}
+
+/// The local that an expression is, through lets.
+static const zf_local *local_of(const zf_expr *e) {
+    for (unsigned depth = 0; e != NULL && e->kind == ZF_X_LOCAL && depth < DEPTH_LIMIT; depth++) {
+        const zf_local *local = e->local;
+        if ((local->kind != ZF_L_LET && local->kind != ZF_L_FORMAL) || local->init == NULL) return local;
+        e = local->init;
+    }
+    return NULL;
+}
+
+static bool is_own_index(const zf_expr *e) {
+    const zf_local *local = local_of(e);
+    return local != NULL && local->kind == ZF_L_DOMAIN_I;
+}
+
+/// An element before another one of the same stream that is pulled whenever this one may be: term k of a sum over 0..i, where
+/// element i is always pulled. It is there if that one is.
+static bool is_covered(const zf_inst *inst, const zf_sites *sites, const zf_site *site) {
+    if (inst->pattern != ZF_FULLY_PARALLEL || site->violation != 1 || site->reduce_count != 1) return false;
+    const zf_expr *e = site->expr;
+    const zf_reduce *reduce = site->reduces[0];
+    if (e->kind != ZF_X_INDEX || e->a->kind != ZF_X_STREAM || reduce->binder_count != 1) return false;
+    if (local_of(e->b) != reduce->binders[0].local || !is_own_index(reduce->binders[0].hi)) return false;
+    for (uint32_t k = 0; k < sites->site_count; k++) {
+        const zf_site *other = &sites->sites[k];
+        if (other->violation != 1 || !other->always || other->reduce_count != 0 || other->body != site->body) continue;
+        const zf_expr *at = other->expr;
+        if (at->kind == ZF_X_INDEX && at->a->kind == ZF_X_STREAM && at->a->port == e->a->port && is_own_index(at->b)) return true;
+    }
+    return false;
+}
+
+bool zf_site_hoistable(const zf_inst *inst, const zf_sites *sites, const zf_site *site) {
+    return (site->always || is_covered(inst, sites, site)) && has_hoistable_form(inst, site);
 }

@@ -43,7 +43,7 @@ void zf_sites_collect(zf_arena *arena, const zf_inst *inst, zf_sites *out);
 /// The checks of one node: sites that its producers' ranges do not remove.
 bool zf_site_needed(const zf_graph *graph, const zf_graph_node *node, const zf_site *site);
 
-/// True when a site can be checked once per block: see zf_hoisted in plan.h.
-bool zf_site_hoistable(const zf_inst *inst, const zf_site *site);
+/// True when a site, one of `sites`, can be checked once per block: see zf_hoisted in plan.h.
+bool zf_site_hoistable(const zf_inst *inst, const zf_sites *sites, const zf_site *site);
 
 #endif

@@ -61,9 +61,9 @@ class Case(zfc_case.Case):
         self.good("encode", "-q", "-f", "--rows-per-block", 4096, "-c", self.program, "-o", self.container, *inputs)
         self.good("verify", "-q", self.container)
 
-    def same_on_emulator(self):
+    def same_on_emulator(self, ranges=(f"0..{ROWS}", "0..1", "4095..4097", "1003..1004", f"2777..{ROWS - 3}", "5000..5000")):
         """All rows, rows of one tile, of several blocks, none: the files that the emulator gives are the CPU's."""
-        for number, rows in enumerate((f"0..{ROWS}", "0..1", "4095..4097", "1003..1004", f"2777..{ROWS - 3}", "5000..5000")):
+        for number, rows in enumerate(ranges):
             for device in ("cpu", "emu"):
                 out = self.dir / f"{device}{number}"
                 self.good("decode", "-q", "--rows", rows, "--device", device, "-o", out, self.container)
@@ -220,6 +220,15 @@ class Strings(Case):
     def test_on_the_emulated_gpu(self):
         self.encoded(self.write("t.csv", "a,b,c,d,e", self.rows()))
         self.same_on_emulator()
+
+    def test_rows_that_a_warp_copies_in_other_ways(self):
+        """Of 128 strings: none longer than 64 bytes, or one; together 2032 bytes or more; together more than a MiB."""
+        chosen = random.Random(7)
+        lengths = [15] * 128 + [16] * 127 + [0] + [16] * 127 + [1] + [64] + [0] * 127 + [65] + [7] * 127 + [9001] * 150 + [0] * 100
+        lengths += [chosen.choice([0, 3, 40]) for _ in range(120)]
+        rows = [["".join(chosen.choices("abcdefgh", k=length)), "", None, "", ""] for length in lengths]
+        self.encoded(self.write("t.csv", "a,b,c,d,e", rows))
+        self.same_on_emulator((f"0..{len(rows)}", "100..700"))
 
     def test_groups_longer_than_their_strings(self):
         text = """algorithm cut(tokens: u32[], entries: string[], param n: u64) -> u8[] group_parallel {
