@@ -236,7 +236,9 @@ void zf_syntax_report(zf_parser *parser, const char *found, const char *const *e
     expectation all = {0};
     for (size_t i = 0; i < count; i++) add(&all, symbol_text(parser, expected[i]));
     bool semicolon = expects(&all, ";");
-    if (!parser->skipped_bad) { // else the characters that were skipped are the error, and it is reported
+    if (parser->diags->errors >= parser->diags->limit) { // it is counted only: a file of nothing else has a million
+        if (!parser->skipped_bad) zf_diag_error(parser->diags, ZF_D_UNEXPECTED_TOKEN, parser->current.span, "not shown");
+    } else if (!parser->skipped_bad) { // else the characters that were skipped are the error, and it is reported
         expectation wanted = all;
         summarise(parser, &wanted);
         const zf_token *token = &parser->current;

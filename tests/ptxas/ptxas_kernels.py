@@ -30,7 +30,7 @@ REGISTERS_APART = 8  # registers are given to warps in eights a thread
 SHAPING = {"width": 7, "digits": 2, "log": 11, "back": 1283}  # of the specialised form, by a param's name
 SPILLS_APART = 64  # bytes, of kernels that spill already
 PARTS = 4  # runs of ptxas an architecture
-FORMS = ("map", "scan", "groups", "sequential")
+FORMS = ("map", "scan", "text", "groups", "sequential")
 
 faults = []
 
@@ -92,8 +92,9 @@ def without_lines(ptx):
 
 
 def form_of(body):
-    if ".shared" in body or "shared_" in body:
-        return "groups"
+    shared = set(re.findall(r"shared_\d+", body))
+    if shared:
+        return "text" if len(shared) == 1 else "groups"  # strings that a warp copies need one array, heads of groups several
     if "shfl.sync" in body:
         return "scan"
     return "map" if ".maxntid 256" in body else "sequential"
@@ -172,7 +173,7 @@ def check_coverage(kernels):
     text = PROGRAM.read_text()
     for path in sorted((SOURCE / "dsl/std").glob("*.zf")):
         for name, head in re.findall(r"^algorithm (\w+)([^{]*)", path.read_text(), re.M):
-            if not re.search(r"non_parallel|\?\[\] \w|string", head) and not re.search(rf"[=(] ?(?:\w+: )?{name}\b", text):
+            if not re.search(r"non_parallel", head) and not re.search(rf"[=(] ?(?:\w+: )?{name}\b", text):
                 fault(f"{PROGRAM.name} has no column of `{name}`, which {path.name} declares")
     for form in FORMS:
         for variant in ("general", "special"):

@@ -96,7 +96,7 @@ static bool same_error(const zf_error *a, const zf_error *b) {
 static void violate(const char *name, unsigned groups, unsigned threads, void **arguments) {
     (void)name, (void)groups, (void)threads;
     uint64_t *failure;
-    memcpy(&failure, arguments[5], sizeof failure);
+    memcpy(&failure, arguments[7], sizeof failure);
     *failure = UINT64_C(5) << 16;
 }
 
