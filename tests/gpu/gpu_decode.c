@@ -36,6 +36,8 @@ static bool untouched(gpu_decode *d, const gpu_memory *memory) {
 
 const char *gpu_decode_touched(gpu_decode *d) {
     if (!untouched(d, &d->values)) return "values";
+    if (!untouched(d, &d->offsets)) return "offsets";
+    if (!untouched(d, &d->validity)) return "validity";
     if (!untouched(d, &d->workspace)) return "workspace";
     if (d->staging_map == NULL || d->canary == 0) return NULL;
     bool good = whole(d->staging_map, d->canary) && whole(d->staging_map + d->canary + d->sizes.staging, d->canary);
@@ -55,27 +57,43 @@ zf_status gpu_decode_open(gpu_machine *machine, zf_container *container, size_t 
     ZF_TRY(prepared);
     ZF_TRY(zf_decode_device_size(d->prepared, &d->sizes, error));
     ZF_TRY(take(d, d->sizes.values, &d->values, error));
+    ZF_TRY(take(d, d->sizes.offsets, &d->offsets, error));
+    ZF_TRY(take(d, d->sizes.validity, &d->validity, error));
     ZF_TRY(take(d, d->sizes.workspace, &d->workspace, error));
     ZF_TRY(ops->host_allocate(machine->accelerator, d->sizes.staging + 2 * canary, &staging, error));
     d->staging_map = staging;
     memset(d->staging_map, CANARY, canary);
     memset(d->staging_map + canary + d->sizes.staging, CANARY, canary);
-    d->buffers = (zf_device_buffers){.values = d->values.at, .workspace = d->workspace.at, .staging = d->staging_map + canary};
+    d->buffers = (zf_device_buffers){.values = d->values.at,
+                                     .workspace = d->workspace.at,
+                                     .offsets = d->offsets.at,
+                                     .validity = d->validity.at,
+                                     .staging = d->staging_map + canary};
     return ZF_OK;
 }
 
 void gpu_decode_close(gpu_decode *d) {
     const zf_accelerator_ops *ops = d->machine->accelerator->ops;
     ops->release(d->machine->accelerator, d->values.map);
+    ops->release(d->machine->accelerator, d->offsets.map);
+    ops->release(d->machine->accelerator, d->validity.map);
     ops->release(d->machine->accelerator, d->workspace.map);
     ops->host_release(d->machine->accelerator, d->staging_map);
     zf_prepared_free(d->prepared);
     free(d->copy);
+    free(d->copy_offsets);
+    free(d->copy_validity);
     *d = (gpu_decode){0};
 }
 
+static zf_status poison(gpu_decode *d, const gpu_memory *memory, zf_error *error) {
+    return d->machine->accelerator->ops->fill(d->machine->accelerator, d->stream, memory->at, POISON, memory->bytes, error);
+}
+
 zf_status gpu_decode_queue(gpu_decode *d, zf_error *error) {
-    ZF_TRY(d->machine->accelerator->ops->fill(d->machine->accelerator, d->stream, d->values.at, POISON, d->values.bytes, error));
+    ZF_TRY(poison(d, &d->values, error));
+    ZF_TRY(poison(d, &d->offsets, error));
+    ZF_TRY(poison(d, &d->validity, error));
     return zf_decode_async(d->prepared, d->stream, &d->buffers, error);
 }
 
@@ -84,10 +102,15 @@ zf_status gpu_decode_wait(gpu_decode *d, zf_decode_stats *stats, zf_error *error
     return zf_decode_status(d->prepared, stats, error);
 }
 
+static zf_status fetch(gpu_decode *d, const gpu_memory *from, uint8_t **to, zf_error *error) {
+    if (*to == NULL) *to = malloc(from->bytes + 1);
+    if (*to == NULL) abort();
+    return d->machine->accelerator->ops->copy_out(d->machine->accelerator, d->stream, *to, from->at, from->bytes, error);
+}
+
 zf_status gpu_decode_fetch(gpu_decode *d, zf_error *error) {
-    const zf_accelerator_ops *ops = d->machine->accelerator->ops;
-    if (d->copy == NULL) d->copy = malloc(d->values.bytes + 1);
-    if (d->copy == NULL) abort();
-    ZF_TRY(ops->copy_out(d->machine->accelerator, d->stream, d->copy, d->values.at, d->values.bytes, error));
-    return ops->wait(d->machine->accelerator, d->stream, error);
+    ZF_TRY(fetch(d, &d->values, &d->copy, error));
+    ZF_TRY(fetch(d, &d->offsets, &d->copy_offsets, error));
+    ZF_TRY(fetch(d, &d->validity, &d->copy_validity, error));
+    return d->machine->accelerator->ops->wait(d->machine->accelerator, d->stream, error);
 }

@@ -16,10 +16,11 @@ typedef struct gpu_decode {
     zf_prepared *prepared;
     double prepare_seconds; ///< of zf_decode_prepare, also where it failed
     zf_device_sizes sizes;
-    gpu_memory values, workspace;
+    gpu_memory values, offsets, validity, workspace;
     uint8_t *staging_map; ///< pinned
     zf_device_buffers buffers;
-    uint8_t *copy; ///< of `values`, after gpu_decode_fetch
+    uint8_t *copy;                         ///< of `values`, after gpu_decode_fetch
+    uint8_t *copy_offsets, *copy_validity; ///< of the others
 } gpu_decode;
 
 /// Prepares, allocates, sets canaries. Close it also after an error.
@@ -31,7 +32,7 @@ void gpu_decode_close(gpu_decode *decode);
 zf_status gpu_decode_queue(gpu_decode *decode, zf_error *error);
 /// Waits for the stream; what the kernels found.
 zf_status gpu_decode_wait(gpu_decode *decode, zf_decode_stats *stats, zf_error *error);
-/// Copies `values` to `copy`.
+/// Copies values, offsets and validity.
 zf_status gpu_decode_fetch(gpu_decode *decode, zf_error *error);
 /// The first buffer of which a canary was touched; NULL: none.
 const char *gpu_decode_touched(gpu_decode *decode);

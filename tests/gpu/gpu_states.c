@@ -152,6 +152,12 @@ static void open_good(size_t columns) {
         state_verdict there = state_decode(good, c, machine.device, 0, STATE_ROWS, &error);
         lowered[c] = there != STATE_TOLD || error.status != ZF_ERR_UNSUPPORTED;
         CHECK(there == STATE_RIGHT || !lowered[c], "%s: %s %s", state_column_name(c), error.code, error.message);
+        const uint64_t ranges[][2] = {{0, STATE_ROWS}, {0, 1}, {4097, 4}, {1003, 6000}, {STATE_ROWS - 1, 1}, {500, 0}};
+        for (size_t r = 0; lowered[c] && r < sizeof ranges / sizeof *ranges; r++) {
+            state_verdict own = state_decode_async(&machine, good, c, ranges[r][0], ranges[r][1], &error);
+            CHECK(own == STATE_RIGHT, "%s, on a stream, %llu rows from row %llu: %d %s %s", state_column_name(c),
+                  (ull)ranges[r][1], (ull)ranges[r][0], (int)own, error.code, error.message);
+        }
         CHECK(zf_container_block(good, c, 0, true, &views[c], &error) == ZF_OK, "%s", error.message);
         printf("%s%s%s", c == 0 ? "" : ", ", state_column_name(c), lowered[c] ? "" : " (the CPU only)");
     }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/gpu/gpu_decode.h"
+
 enum {
     TEXT = 24,
     VALUES_MOST = 1 << 24, ///< bytes that a caller would still give
@@ -163,4 +165,45 @@ state_verdict state_decode(zf_container *container, size_t c, const char *device
     for (int k = 0; k < 4; k++) free(maps[k]);
     if (touched > 0) return STATE_BESIDE;
     return status != ZF_OK ? STATE_TOLD : right ? STATE_RIGHT : STATE_WRONG;
+}
+
+/// Bits from bit `skip` on, from bit 0 on.
+static uint8_t *bits_from(const uint8_t *bitmap, uint64_t skip, uint64_t count) {
+    uint8_t *out = calloc(1, count / 8 + 1);
+    for (uint64_t k = 0; k < count; k++) out[k / 8] |= (uint8_t)(bit(bitmap, skip + k) << k % 8);
+    return out;
+}
+
+/// What the device's memory holds as zf_decode would give it.
+static bool fetched_right(size_t c, gpu_decode *d, uint64_t begin, uint64_t count) {
+    uint8_t *validity = bits_from(d->copy_validity, d->sizes.validity_skip, d->sizes.validity > 0 ? count : 0);
+    uint8_t *values = bits_from(d->copy, d->sizes.skip, columns[c].text == NULL && columns[c].bytes == 0 ? count : 0);
+    zf_decode_buffers b = {.values = columns[c].bytes == 0 ? values : d->copy + d->sizes.skip, .validity = validity};
+    if (columns[c].text != NULL) {
+        b.offsets = (int64_t *)(void *)d->copy_offsets;
+        b.values = d->copy + b.offsets[0]; // of the first row
+        for (uint64_t k = count + 1; k-- > 0;) b.offsets[k] -= b.offsets[0];
+    }
+    bool right = is_right(c, begin, count, &b);
+    free(values);
+    free(validity);
+    return right;
+}
+
+state_verdict state_decode_async(gpu_machine *m, zf_container *container, size_t c, uint64_t begin, uint64_t count,
+                                 zf_error *error) {
+    *error = (zf_error){0};
+    zf_decode_options options = {.some_rows = true, .row_begin = begin, .row_count = count, .threads = 1};
+    gpu_decode d;
+    zf_status status = gpu_decode_open(m, container, c, &options, 4096, NULL, &d, error);
+    if (status == ZF_OK) status = gpu_decode_queue(&d, error);
+    if (status == ZF_OK) status = gpu_decode_wait(&d, NULL, error);
+    if (status == ZF_OK) status = gpu_decode_fetch(&d, error);
+    bool touched = status == ZF_OK && gpu_decode_touched(&d) != NULL;
+    state_verdict verdict = status != ZF_OK                      ? STATE_TOLD
+                            : touched                            ? STATE_BESIDE
+                            : fetched_right(c, &d, begin, count) ? STATE_RIGHT
+                                                                 : STATE_WRONG;
+    gpu_decode_close(&d);
+    return verdict;
 }

@@ -19,5 +19,8 @@ typedef enum state_verdict { STATE_RIGHT, STATE_WRONG, STATE_TOLD, STATE_BESIDE 
 /// file this small: `*error` is of ZF_ERR_MEMORY then.
 state_verdict state_decode(zf_container *container, size_t column, const char *device, uint64_t begin, uint64_t count,
                            zf_error *error);
+/// The same on the machine's accelerator into its memory, on a stream of the caller.
+state_verdict state_decode_async(gpu_machine *machine, zf_container *container, size_t column, uint64_t begin, uint64_t count,
+                                 zf_error *error);
 
 #endif

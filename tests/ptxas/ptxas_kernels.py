@@ -173,7 +173,7 @@ def check_coverage(kernels):
     text = PROGRAM.read_text()
     for path in sorted((SOURCE / "dsl/std").glob("*.zf")):
         for name, head in re.findall(r"^algorithm (\w+)([^{]*)", path.read_text(), re.M):
-            if not re.search(r"non_parallel", head) and not re.search(rf"[=(] ?(?:\w+: )?{name}\b", text):
+            if not re.search(r"non_parallel", head) and not re.search(rf"[=(,] ?(?:\w+: )?{name}\b", text):
                 fault(f"{PROGRAM.name} has no column of `{name}`, which {path.name} declares")
     for form in FORMS:
         for variant in ("general", "special"):
