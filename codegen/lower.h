@@ -181,7 +181,8 @@ LLVMValueRef zf_lower_pointer(zf_lower *lower, uint32_t edge);
 bool zf_lower_in_memory(const zf_lower *lower, uint32_t edge);
 /// The check that the range of prefix sums makes: its number, -1 where the index is proved. False when neither is known.
 bool zf_lower_prefix_check(const zf_lower *lower, uint32_t node, const zf_reduce *reduce, int32_t *number);
-/// Within a group: the element that an access pulls at g, if a strip can hold those of 64 groups (lower_groups.c).
+/// Within a group of the kernel's root: the element that an access pulls at g, if a strip can hold those of 64 groups
+/// (lower_groups.c).
 bool zf_lower_pulled(zf_lower_env *env, const zf_graph_edge *edge, const zf_expr *access, zf_cg_value *out);
 /// True when `access` is answered by those buffers; its range was checked when they were filled.
 bool zf_lower_pulled_here(const zf_lower_env *env, const zf_expr *access);

@@ -97,7 +97,7 @@ bool zf_lower_pulled_here(const zf_lower_env *env, const zf_expr *access) {
 bool zf_lower_pulled(zf_lower_env *env, const zf_graph_edge *edge, const zf_expr *access, zf_cg_value *out) {
     walk *w = env->strip->walk;
     zf_cg *cg = w->lower->cg;
-    if (edge->type.nullable || edge->type.kind == ZF_K_STRING) return false;
+    if (env->node != w->lower->kernel->root || edge->type.nullable || edge->type.kind == ZF_K_STRING) return false;
     pulled *p = w->pulled;
     while (p != NULL && p->edge != edge->index) p = p->next;
     if (p == NULL) {
