@@ -113,6 +113,9 @@ static bool form_of(search *in, zf_around around, const zf_expr *e, unsigned dep
     case ZF_X_CAST: return form_of(in, around, e->a, depth + 1, &a) && fits(e, out, a.range, a.uses);
     case ZF_X_CALL:
         if (e->call->body != NULL || e->call->returns_inside) return false;
+        for (uint32_t k = 0; k < e->call->formal_count; k++) { // evaluated even where the value does not ask for them
+            if (!form_of(in, around, e->call->formals[k]->init, depth + 1, &a)) return false;
+        }
         return form_of(in, around, e->call->value, depth + 1, out);
     case ZF_X_UNARY: return form_of(in, around, e->a, depth + 1, &a) && a.uses == 0 && constant(e, out);
     case ZF_X_PRIM:
