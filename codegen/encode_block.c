@@ -552,7 +552,8 @@ static zf_status try_once(zf_encode_job *job, const source *s, zf_encode_task *t
         status = make_output(&r, error);
         if (status == ZF_OK) status = finish(&r, &f, shape, started, out, error);
         if (status == ZF_ERR_INPUT && error != NULL && zf_error_is(error, ZF_E_V09)) // the states are ours
-            zf_fail_hint(error, status, "the sizes of an algorithm's groups must add up to the elements of its result");
+            zf_fail_hint(error, status, "the sizes of an algorithm's groups must add up to the elements of its result%s",
+                         job->column->type.kind == ZF_K_STRING ? ", and its strings' lengths to the bytes of the rows" : "");
         free_output(&r);
     }
     flat_free(&f);

@@ -23,14 +23,9 @@ static const char *file_of(const zf_failure *what, const zf_abi_check *check) {
     return check->file[0] != 0 ? check->file : what->file != NULL ? what->file : "the codec";
 }
 
-zf_status zf_report_failure(const zf_failure *what, uint64_t failure, zf_error *error) {
-    uint64_t position = failure >> 16, number = failure & 0xffff;
-    if (number >= what->plan->check_count) {
-        return zf_raise(error, ZF_E_INTERNAL, "a kernel reported check %llu of %u", (ull)number, what->plan->check_count);
-    }
-    const zf_abi_check *check = &what->plan->checks[number];
-    zf_error_code code = zf_violation_code(check->violation);
-    zf_status status = zf_raise(error, code, "V%02u: %s: %s", check->violation, subject_of(code), check->text);
+static zf_status place_failure(const zf_failure *what, uint64_t failure, zf_status status, zf_error *error) {
+    uint64_t position = failure >> 16;
+    const zf_abi_check *check = &what->plan->checks[failure & 0xffff];
     char where[96];
     if (what->kernel == NULL) {
         snprintf(where, sizeof where, "the whole block");
@@ -43,6 +38,17 @@ zf_status zf_report_failure(const zf_failure *what, uint64_t failure, zf_error *
                          file_of(what, check), check->line, check->column);
 }
 
+zf_status zf_report_failure(const zf_failure *what, uint64_t failure, zf_error *error) {
+    uint64_t number = failure & 0xffff;
+    if (number >= what->plan->check_count) {
+        return zf_raise(error, ZF_E_INTERNAL, "a kernel reported check %llu of %u", (ull)number, what->plan->check_count);
+    }
+    const zf_abi_check *check = &what->plan->checks[number];
+    zf_error_code code = zf_violation_code(check->violation);
+    zf_status status = zf_raise(error, code, "V%02u: %s: %s", check->violation, subject_of(code), check->text);
+    return place_failure(what, failure, status, error);
+}
+
 zf_status zf_state_failure(const zf_abi_plan *plan, const zf_shape *shape, uint32_t tree, uint64_t tile, uint64_t *out,
                            zf_error *error) {
     const char *path = shape->edges[plan->trees[tree].edge].path;
@@ -52,6 +58,14 @@ zf_status zf_state_failure(const zf_abi_plan *plan, const zf_shape *shape, uint3
         return ZF_OK;
     }
     return zf_raise(error, ZF_E_INTERNAL, "the code's plan does not check the states of tree %u", tree);
+}
+
+zf_status zf_place_state(const zf_failure *what, uint32_t tree, uint64_t tile, zf_status status, zf_error *error) {
+    uint64_t failure = 0;
+    zf_error none;
+    if (zf_state_failure(what->plan, what->shape, tree, tile, &failure, &none) != ZF_OK)
+        return zf_fail_place(error, status, "%s", what->where);
+    return place_failure(what, failure, status, error);
 }
 
 /// The check of the node that reads `name`, best one that names it; NULL: the node has none.

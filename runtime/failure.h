@@ -20,6 +20,10 @@ zf_status zf_report_failure(const zf_failure *what, uint64_t failure, zf_error *
 zf_status zf_state_failure(const zf_abi_plan *plan, const zf_shape *shape, uint32_t tree, uint64_t tile, uint64_t *out,
                            zf_error *error);
 
+/// Gives the error of a tile of a tree whose state cannot be, which is seen without running its kernel, the place that the
+/// kernel's own would have. Returns its status.
+zf_status zf_place_state(const zf_failure *what, uint32_t tree, uint64_t tile, zf_status status, zf_error *error);
+
 /// Adds to an error about a block's header (zf_block_view.refused) who reads the stream, or has the param: path, algorithm, line.
 /// `kernel` and `where` are not read.
 void zf_place_refused(const zf_failure *what, const char *refused, zf_error *error);

@@ -2,6 +2,7 @@
 #ifndef ZF_RUNTIME_TEXT_EXTENT_H
 #define ZF_RUNTIME_TEXT_EXTENT_H
 
+#include "runtime/failure.h"
 #include "runtime/selection.h"
 
 /// The tiles that hold the wanted rows, block by block. Their bytes stand in the caller's buffer as they do in the column, from
@@ -22,9 +23,10 @@ void zf_text_extent_free(zf_text_extent *extent);
 /// Takes the bytes before those of the first of `rows` rows, which its tile made, away: offsets[0] becomes 0.
 void zf_text_cut(uint8_t *values, int64_t *offsets, uint64_t rows);
 /// Where in a block's bytes the tile with row `row` (of the block) begins, or (`behind`) the one with row - 1 ends, by the file's
-/// states. The plan fits the block, and its states are there. A state that cannot be is a violation.
-zf_status zf_text_state(const zf_abi_plan *plan, const zf_block_view *view, uint64_t row, bool behind, const char *where,
-                        uint64_t *out, zf_error *error);
+/// states. The plan of `block` fits, and its states are there; its kernel and shape are not read. A state that cannot be is a
+/// violation of the tile.
+zf_status zf_text_state(const zf_failure *block, const zf_block_view *view, uint64_t row, bool behind, uint64_t *out,
+                        zf_error *error);
 /// Bytes of a block of the selection that have a place.
 void zf_text_extent_block(const zf_selection *selection, const zf_text_extent *extent, uint64_t block, uint64_t *begin,
                           uint64_t *end);

@@ -399,6 +399,17 @@ class BadInput(Case):
                        " encode(x) { for i in 0..x.len { if i %% 2 == 0 { v.push(x[i]); } } } } table s { a: i32 = pairs; }" % size)
             message = self.encode_text("a\n" + "5\n5\n" * 9000, 1, "ZF1309", program=program)
             self.assertIn("hint: the sizes of an algorithm's groups must add up", message)
+            self.assertNotIn("strings", message)
+
+    def test_lengths_that_do_not_add_up(self):
+        for by in ("+ 1", "- 1"):
+            program = ("algorithm texts(n: u32[], bytes: u8[]) -> string[] fully_parallel {"
+                       " fn start(i) = sum(k in 0..i: n[k] as u64); decode(i) = bytes[start(i)..start(i) + n[i]];"
+                       " encode(x) { for s in x { n.push(s.len as u32 %s); bytes.append(s); bytes.push(65); } } }"
+                       "\ntable s { a: string = texts; }" % by)
+            message = self.encode_text("a\n" + "abc\nd\n" * 9000, 1, "ZF1309", program=program)
+            self.assertRegex(message, r"column a, block 0, row \d+, the column's codec \(texts\), .*s.zf:2:")
+            self.assertIn("and its strings' lengths to the bytes of the rows", message)
 
     def test_files(self):
         self.bad(1, "ZF2001", "encode", "-c", f"{self.program}:t", "-o", self.dir / "x.zfd", self.dir / "missing.csv")

@@ -313,10 +313,11 @@ static bool make_text(const diff_call *call, const zf_block_view *view, uint64_t
     if (call->record != NULL) {
         *out = (text){.to = zf_slot_value(&(zf_abi_slot){.kind = ZF_SLOT_CHARACTERS}, view)};
     } else {
+        zf_failure block = {.plan = plan, .where = "block"};
         *out = (text){.from = 0};
         if (zf_seeks_fit(plan, view, true, "block", error) != ZF_OK ||
-            zf_text_state(plan, view, call->begin, false, "block", &out->from, error) != ZF_OK ||
-            zf_text_state(plan, view, end, true, "block", &out->to, error) != ZF_OK)
+            zf_text_state(&block, view, call->begin, false, &out->from, error) != ZF_OK ||
+            zf_text_state(&block, view, end, true, &out->to, error) != ZF_OK)
             return false;
         if (out->from > out->to) out->to = out->from; // as a range of rows is refused before its kernels run
     }

@@ -40,17 +40,32 @@ static uint8_t *stream(const char *name) {
     return file.bytes + view->file_offset + view->streams[view->shape->edges[edge_of(name)].stored].offset;
 }
 
-/// The first entry of a field of seek states, or of a directory.
-static uint8_t *field(const char *name) {
+/// The first entry of a field of seek states, or of a directory, and the bytes of each.
+static uint8_t *entry_of(const char *name, unsigned *width) {
     const zf_block_view *view = &views[at_hand];
     for (uint32_t t = 0; t < view->shape->tree_count; t++) {
         for (uint32_t f = 0; f < view->shape->trees[t].field_count; f++) {
             if (strcmp(view->shape->trees[t].fields[f].name, name) != 0 || view->seeks[t].widths[f] == 0) continue;
+            *width = view->seeks[t].widths[f];
             return file.bytes + view->file_offset + view->seeks[t].offsets[f];
         }
     }
     CHECK(false, "%s has no field %s", state_column_name(at_hand), name);
+    *width = 0;
     return file.bytes;
+}
+
+static uint8_t *field(const char *name) {
+    unsigned width;
+    return entry_of(name, &width);
+}
+
+/// Rows from one state of strings' bytes to the next.
+static uint64_t text_interval(void) {
+    const zf_block_view *view = &views[at_hand];
+    for (uint32_t t = 0; t < view->shape->tree_count; t++)
+        if (view->shape->trees[t].edge == 0) return view->seeks[t].interval;
+    return 1;
 }
 
 /// What the header says: of an edge's elements, and a stream's bytes and elements.
@@ -92,9 +107,9 @@ static bool line_says(const char *error_place, const char *says) {
     return found != NULL && (end == NULL || found < end);
 }
 
-/// The changed file: `says` is in the error's place, behind column and block, or in its message; `line` in the line of the
+/// The changed file, some of its rows decoded: `says` is in the error's place, behind column and block; `line` in the line of the
 /// program.
-static void expect(const char *code, const char *says, const char *line) {
+static void expect_of(uint64_t begin, uint64_t end, const char *code, const char *says, const char *line) {
     const char *devices[] = {"cpu", machine.device};
     zf_error error = {0};
     zf_container *container = NULL;
@@ -105,7 +120,7 @@ static void expect(const char *code, const char *says, const char *line) {
     CHECK(zf_container_open(machine.context, path, &container, &error) == ZF_OK, "%s %s", error.code, error.message);
     snprintf(block, sizeof block, "column %s, block 1, ", state_column_name(at_hand));
     for (int d = 0; d < (lowered[at_hand] ? 2 : 1) && container != NULL; d++) {
-        state_verdict verdict = state_decode(container, at_hand, devices[d], 0, ROWS, &error);
+        state_verdict verdict = state_decode(container, at_hand, devices[d], begin, end - begin, &error);
         CHECK(verdict == STATE_TOLD && strcmp(error.code, code) == 0, "%s, %s: wanted %s: %s %s (%s)", state_column_name(at_hand),
               devices[d], code, error.code, error.message, error.place);
         CHECK(strstr(error.place, block) != NULL, "%s, %s: %s is not in %s", devices[d], code, block, error.place);
@@ -117,6 +132,8 @@ static void expect(const char *code, const char *says, const char *line) {
     zf_container_close(container);
     memcpy(file.bytes, file.original, file.size);
 }
+
+static void expect(const char *code, const char *says, const char *line) { expect_of(0, ROWS, code, says, line); }
 
 // ---- The lies -------------------------------------------------------------------------------------------------
 
@@ -193,8 +210,40 @@ static void lie_counts(void) {
     expect("ZF1301", "row 81", "entries[codes[i]]");
 }
 
+/// Where the bytes of a tile of strings begin: the runtime looks that up, before any kernel runs, where a range of rows begins or
+/// ends there.
+static void lie_extents(void) {
+    static const struct {
+        const char *column, *path, *line;
+    } texts[] = {
+        {"texts", "the column's codec (strings)", "texts:    string  = strings("},
+        {"kinds", "the column's codec (dictionary<string>)", "kinds:    string  = dictionary("},
+        {"repeated", "the column's codec (rle<string>)", "repeated: string  = rle("},
+        {"prose", "the column's codec (strings)", "prose:    string  = strings("},
+        {"names", "the column's codec (nullable<string>)", "names:    string? = nullable("},
+    };
+    for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++) {
+        of_column(texts[k].column);
+        uint64_t tile = text_interval(), next = BLOCK + tile;
+        char first[128], second[128];
+        snprintf(first, sizeof first, "row %d, %s", BLOCK, texts[k].path);
+        snprintf(second, sizeof second, "row %llu, %s", (ull)next, texts[k].path);
+        field("bytes")[1] ^= 0x80; // beyond all bytes of the block
+        expect_of(BLOCK + 7, BLOCK + 9, "ZF1309", first, texts[k].line);
+        field("bytes")[1] ^= 0x80;
+        expect_of(next + 5, next + 6, "ZF1309", second, texts[k].line);
+        if (next + tile >= ROWS) continue;
+        // Within the block, but the next tile begins before it.
+        unsigned width;
+        uint8_t *entry = entry_of("bytes", &width);
+        memcpy(entry, entry + (ptrdiff_t)2 * width, width);
+        expect_of(next, next + tile, "ZF1309", second, texts[k].line);
+    }
+}
+
 static void lie(void) {
     lie_states();
+    lie_extents();
     lie_directories();
     lie_elements();
     lie_counts();
