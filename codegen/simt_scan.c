@@ -1,8 +1,10 @@
 // Scans along the elements: a warp makes a tile, row by row. In a row every lane holds C contiguous elements: it combines its own
 // terms, the warp combines the lanes' totals by shuffles, and the running value goes on to the next row. The tile starts from the
-// state that the file holds and must end in the next one.
+// state that the file holds and must end in the next one. Rows of trees are the same; their elements also find the groups that
+// they are in (simt_tree.c).
 #include "codegen/cg_lines.h"
 #include "codegen/simt_text.h"
+#include "codegen/simt_tree.h"
 
 #include "codegen/lower_scan.h"
 
@@ -18,10 +20,14 @@ typedef struct row_scan {
 typedef struct row {
     zf_lower *lower;
     const zf_simt_tile *tile;
+    zf_simt_tree *tree;   // stages that elements take from; NULL: none
+    zf_simt_found *found; // where this lane's elements are in those along the outputs; NULL: not found yet
     row_scan *scans;
+    uint32_t scan_count; // those along the outputs
     unsigned lanes;
     LLVMValueRef v_lane;  // i32
     LLVMValueRef v_first; // index of this lane's first element
+    LLVMValueRef v_place; // i32: the same in the tile
 } row;
 
 // ---- Shared with scans along groups ---------------------------------------------------------------------------
@@ -90,11 +96,22 @@ LLVMValueRef zf_simt_scan_value(zf_cg *cg, const zf_running *running, LLVMValueR
 
 static void set_values(row *r, unsigned k, LLVMValueRef v_index, uint32_t scans);
 
+// Tells the environment of this lane's element `k` where that is in the stages of a tree. *spot lives as long as it.
+static void stand_at(const row *r, unsigned k, zf_lower_env *env, zf_simt_spot *spot) {
+    zf_cg *cg = r->lower->cg;
+    if (r->tree == NULL) return;
+    *spot = (zf_simt_spot){.tree = r->tree, .exact = true, .found = r->found, .k = k};
+    spot->v_i = zf_cg_add(cg, r->v_place, zf_cg_i32(cg, k));
+    env->spot = spot;
+}
+
 // All lanes' terms of a scan, where all of them exist. Scans before it are made: a term may take their values.
 static void whole_terms(row *r, zf_simt_lanes *lanes, uint32_t s) {
     zf_lower *lower = r->lower;
     for (unsigned k = 0; k < r->lanes; k++) {
         zf_lower_env env = zf_simt_lane_env(lower, r->scans[s].running->node, lanes, k);
+        zf_simt_spot spot;
+        stand_at(r, k, &env, &spot);
         set_values(r, k, env.v_i, s);
         LLVMValueRef v = zf_lower_scan_term(&env, r->scans[s].running->reduce, env.v_i);
         LLVMBuildStore(lower->cg->builder, v, r->scans[s].v_terms[k]);
@@ -115,6 +132,8 @@ static void some_terms(row *r, uint32_t s) {
         zf_cg_enter(cg, bb_term);
         set_values(r, k, v_index, s);
         zf_lower_env env = zf_lower_env_make(lower, scan->running->node);
+        zf_simt_spot spot;
+        stand_at(r, k, &env, &spot);
         env.v_i = v_index;
         LLVMBuildStore(cg->builder, zf_lower_scan_term(&env, scan->running->reduce, v_index), scan->v_terms[k]);
         zf_cg_br(cg, bb_next);
@@ -131,7 +150,7 @@ static void combine_rows(row *rows, unsigned count, uint32_t number) {
     const zf_running *running = rows->scans[number].running;
     LLVMMetadataRef outside = zf_cg_lines_enter(cg, running->reduce->term->span);
     LLVMTypeRef ty = zf_cg_type(cg, running->type);
-    LLVMValueRef v_sums[ZF_SIMT_BATCH][16], v_own[ZF_SIMT_BATCH], v_before[ZF_SIMT_BATCH];
+    LLVMValueRef v_sums[ZF_SIMT_BATCH][16], v_own[ZF_SIMT_BATCH] = {NULL}, v_before[ZF_SIMT_BATCH];
     for (unsigned r = 0; r < count; r++) {
         for (unsigned k = 0; k < rows->lanes; k++) {
             LLVMValueRef v_term = LLVMBuildLoad2(cg->builder, ty, rows[r].scans[number].v_terms[k], "");
@@ -168,7 +187,7 @@ static void set_values(row *r, unsigned k, LLVMValueRef v_index, uint32_t scans)
 static void report_again(row *r, uint32_t noted) {
     zf_lower *lower = r->lower;
     zf_cg *cg = lower->cg;
-    if (lower->running_count > 0 || lower->noted == noted) return;
+    if (lower->running_count > 0 || r->tree != NULL || lower->noted == noted) return;
     LLVMBasicBlockRef bb_again = zf_cg_block(cg, "again"), bb_well = zf_cg_block(cg, "row_well");
     LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE)), bb_well, bb_again);
@@ -193,7 +212,9 @@ static void whole_elements(row *r, zf_simt_lanes *lanes) {
     zf_cg_value values[16];
     for (unsigned k = 0; k < r->lanes; k++) {
         zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, lanes, k);
-        set_values(r, k, env.v_i, lower->running_count);
+        zf_simt_spot spot;
+        stand_at(r, k, &env, &spot);
+        set_values(r, k, env.v_i, r->scan_count);
         values[k] = zf_cg_eval_body(lower->cg, &env.env, &env.env.inst->decode);
         lower->cg->v_guard = NULL;
     }
@@ -206,8 +227,10 @@ static void some_elements(row *r) {
     zf_simt_cut cut = zf_simt_cut_begin(lower, r->v_first, r->v_first, r->tile->v_hi);
     for (unsigned k = 0; k < r->lanes; k++) {
         zf_simt_cut_element(lower, &cut, k);
-        set_values(r, k, cut.v_index, lower->running_count);
+        set_values(r, k, cut.v_index, r->scan_count);
         zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+        zf_simt_spot spot;
+        stand_at(r, k, &env, &spot);
         env.v_i = cut.v_index;
         zf_cg_value value = zf_cg_eval_body(lower->cg, &env.env, &env.env.inst->decode);
         lower->cg->v_guard = NULL;
@@ -220,9 +243,11 @@ static void some_elements(row *r) {
 
 static void place_lane(row *r, LLVMValueRef v_row, LLVMValueRef v_row_size) {
     zf_cg *cg = r->lower->cg;
-    LLVMValueRef v_begin = zf_cg_add(cg, r->tile->v_begin, zf_cg_mul(cg, v_row, v_row_size));
-    LLVMValueRef v_lane = zf_cg_resize(cg, r->v_lane, cg->ty_i64, false);
-    r->v_first = zf_cg_add(cg, v_begin, zf_cg_mul(cg, v_lane, zf_cg_i64(cg, r->lanes)));
+    LLVMValueRef v_lane = zf_cg_resize(cg, r->v_lane, cg->ty_i64, false), v_from = zf_cg_mul(cg, v_row, v_row_size);
+    LLVMValueRef v_begin = zf_cg_add(cg, r->tile->v_begin, v_from), v_mine = zf_cg_mul(cg, v_lane, zf_cg_i64(cg, r->lanes));
+    r->v_first = zf_cg_add(cg, v_begin, v_mine);
+    r->v_place = zf_cg_resize(cg, zf_cg_add(cg, v_from, v_mine), cg->ty_i32, false);
+    r->found = NULL;
 }
 
 // Rows all of whose terms and elements exist and are wanted.
@@ -232,16 +257,20 @@ static void whole_rows(row *rows, unsigned count) {
     for (unsigned r = 0; r < count; r++) {
         lanes[r] = zf_simt_lanes_begin(lower, rows[r].v_first, rows[r].lanes);
     }
-    for (uint32_t s = 0; s < lower->running_count; s++) {
+    for (unsigned r = 0; r < count && rows->tree != NULL; r++) {
+        rows[r].found = zf_simt_found_begin(rows->tree, rows[r].v_place, rows[r].lanes);
+    }
+    for (uint32_t s = 0; s < rows->scan_count; s++) {
         for (unsigned r = 0; r < count; r++) whole_terms(&rows[r], &lanes[r], s);
         combine_rows(rows, count, s);
     }
     for (unsigned r = 0; r < count; r++) whole_elements(&rows[r], &lanes[r]);
+    for (unsigned r = 0; r < count && rows->tree != NULL; r++) zf_simt_found_end(lower, rows[r].found);
     for (unsigned r = 0; r < count; r++) zf_simt_lanes_end(lower, &lanes[r]);
 }
 
 static void some_row(row *r) {
-    for (uint32_t s = 0; s < r->lower->running_count; s++) {
+    for (uint32_t s = 0; s < r->scan_count; s++) {
         some_terms(r, s);
         combine_rows(r, 1, s);
     }
@@ -254,7 +283,7 @@ static void check_end(row *r) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_more = zf_cg_icmp(cg, LLVMIntULT, zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, 1)), lower->v_tiles);
     v_more = zf_cg_within(cg, v_more, "tiles that another follows");
-    for (uint32_t s = 0; s < lower->running_count; s++) {
+    for (uint32_t s = 0; s < r->scan_count; s++) {
         const zf_running *running = r->scans[s].running;
         if (r->scans[s].v_next == NULL) continue;
         LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, running->type), running->v_acc, "");
@@ -267,25 +296,19 @@ static void check_end(row *r) {
 }
 
 // Rows of strings are long to make. Of nullable values, which are gathered, fewer at once are faster, since more warps run.
-static unsigned batch_of(const zf_lower *lower) {
-    if (lower->type.kind == ZF_K_STRING) return 1;
+static unsigned batch_of(const zf_lower *lower, const zf_simt_tree *tree) {
+    if (lower->type.kind == ZF_K_STRING || tree != NULL) return 1;
     if (!lower->type.nullable) return ZF_SIMT_BATCH;
     return lower->kernel->node_count > 1 ? 1 : 2;
 }
 
-void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
+static void open_scans(row *r) {
+    zf_lower *lower = r->lower;
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_one = zf_cg_i64(cg, 1);
-    zf_simt_tile tile = zf_simt_tile_of(lower);
-    zf_lower_levels_make(lower);
-    zf_simt_store_begin(lower, shape, &tile);
-    unsigned batch = batch_of(lower);
-    row rows[ZF_SIMT_BATCH];
-    row r = {.lower = lower, .tile = &tile, .lanes = zf_simt_lane_count(lower->type)};
-    r.v_lane = zf_simt_lane(lower);
-    r.scans = ZF_NEW_ARRAY(cg->arena, row_scan, lower->running_count);
+    r->scans = ZF_NEW_ARRAY(cg->arena, row_scan, lower->running_count + 1);
     for (uint32_t s = 0; s < lower->running_count; s++) {
-        row_scan *scan = &r.scans[s];
+        if (lower->runnings[s].level > 0) continue;
+        row_scan *scan = &r->scans[r->scan_count++];
         scan->running = &lower->runnings[s];
         scan->v_identity = zf_simt_scan_identity(cg, scan->running);
         // Before the block's first element there is nothing, which of minima is no value.
@@ -297,30 +320,40 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
         }
         LLVMBuildStore(cg->builder, v_acc, scan->running->v_acc);
     }
+}
+
+void zf_simt_rows(zf_lower *lower, const zf_simt_tile *tile, zf_simt_tree *tree) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_one = zf_cg_i64(cg, 1);
+    unsigned batch = batch_of(lower, tree);
+    row rows[ZF_SIMT_BATCH];
+    row r = {.lower = lower, .tile = tile, .tree = tree, .lanes = zf_simt_lane_count(lower->type)};
+    r.v_lane = zf_simt_lane(lower);
+    open_scans(&r);
     for (unsigned k = 0; k < ZF_SIMT_BATCH; k++) { // the terms are each row's own
         rows[k] = r;
-        rows[k].scans = ZF_NEW_ARRAY(cg->arena, row_scan, lower->running_count);
-        for (uint32_t s = 0; s < lower->running_count; s++) {
+        rows[k].scans = ZF_NEW_ARRAY(cg->arena, row_scan, r.scan_count + 1);
+        for (uint32_t s = 0; s < r.scan_count; s++) {
             rows[k].scans[s] = r.scans[s];
             LLVMTypeRef ty = zf_cg_type(cg, r.scans[s].running->type);
             for (unsigned e = 0; e < r.lanes; e++) rows[k].scans[s].v_terms[e] = zf_cg_alloca(cg, ty, "term");
         }
     }
     // Rows all of whose terms exist end where the first scan's do.
-    LLVMValueRef v_after = tile.v_hi;
-    for (uint32_t s = 0; s < lower->running_count; s++) {
+    LLVMValueRef v_after = tile->v_hi;
+    for (uint32_t s = 0; s < r.scan_count; s++) {
         const zf_running *running = r.scans[s].running;
         LLVMValueRef v_count = zf_lower_count(lower, lower->graph->nodes[running->node].output);
-        r.scans[s].v_end = zf_cg_umin(cg, tile.v_hi, zf_simt_terms(lower, running, v_count));
+        r.scans[s].v_end = zf_cg_umin(cg, tile->v_hi, zf_simt_terms(lower, running, v_count));
         v_after = zf_cg_umin(cg, v_after, r.scans[s].v_end);
         for (unsigned k = 0; k < ZF_SIMT_BATCH; k++) rows[k].scans[s].v_end = r.scans[s].v_end;
     }
     uint64_t row_size = (uint64_t)ZF_WARP * r.lanes;
-    LLVMValueRef v_size = zf_cg_sub(cg, tile.v_hi, tile.v_lo), v_row_size = zf_cg_i64(cg, row_size);
+    LLVMValueRef v_size = zf_cg_sub(cg, tile->v_hi, tile->v_lo), v_row_size = zf_cg_i64(cg, row_size);
     LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_size, zf_cg_sub(cg, v_row_size, v_one)), v_row_size, "");
-    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntUGT, v_after, tile.v_lo);
-    LLVMValueRef v_whole = zf_cg_sub(cg, zf_cg_select(cg, v_some, v_after, tile.v_lo), tile.v_lo);
-    v_whole = zf_cg_select(cg, tile.v_whole, LLVMBuildUDiv(cg->builder, v_whole, v_row_size, ""), zf_cg_i64(cg, 0));
+    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntUGT, v_after, tile->v_lo);
+    LLVMValueRef v_whole = zf_cg_sub(cg, zf_cg_select(cg, v_some, v_after, tile->v_lo), tile->v_lo);
+    v_whole = zf_cg_select(cg, tile->v_whole, LLVMBuildUDiv(cg->builder, v_whole, v_row_size, ""), zf_cg_i64(cg, 0));
     // Batches of whole rows, and what is left.
     LLVMValueRef v_batch = zf_cg_i64(cg, batch), v_batches = LLVMBuildUDiv(cg->builder, v_whole, v_batch, "");
     zf_cg_loop loop;
@@ -336,6 +369,13 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg_loop_end(cg, &loop);
     zf_simt_unroll(cg, &loop, 1);
     check_end(&r);
+}
+
+void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
+    zf_simt_tile tile = zf_simt_tile_of(lower);
+    zf_lower_levels_make(lower);
+    zf_simt_store_begin(lower, shape, &tile);
+    zf_simt_rows(lower, &tile, NULL);
     zf_simt_store_end(lower);
     zf_lower_report(lower, tile.v_lo);
 }

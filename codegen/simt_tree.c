@@ -21,8 +21,10 @@ static bool never_empty(const zf_plan *plan, uint32_t node) {
     return size->value != NULL && !size->returns_inside && size->value->range.lo >= 1;
 }
 
-static bool scans_along_level(const zf_step *step) {
-    return step->level > 0 && step->reduce->form == ZF_R_SCAN && !zf_kind_is_float(step->reduce->term->type.kind);
+// Scans along groups leave their values in shared memory; those along the outputs are made with these.
+static bool scans_side_by_side(const zf_kernel *kernel, const zf_step *step) {
+    if (step->level == 0) return kernel->domain == ZF_DOMAIN_ELEMENTS && zf_simt_scans(step->reduce);
+    return step->reduce->form == ZF_R_SCAN && !zf_kind_is_float(step->reduce->term->type.kind);
 }
 
 // Values of a scan, and elements of a stage, that a tile has room for. Groups beneath groups are fewer.
@@ -77,7 +79,8 @@ bool zf_simt_tree_fits(const zf_plan *plan, const zf_kernel *kernel, uint32_t *s
     for (uint32_t s = 0; s < kernel->step_count; s++) {
         const zf_step *step = &kernel->steps[s];
         if (step->kind == ZF_STEP_SCAN) {
-            if (!scans_along_level(step)) return false;
+            if (!scans_side_by_side(kernel, step)) return false;
+            if (step->level == 0) continue;
             bytes += room_of(kernel, step) * zf_kind_size(step->reduce->term->type.kind);
         }
         if (step->kind == ZF_STEP_EXPAND) {
@@ -140,8 +143,31 @@ zf_simt_spot zf_simt_spot_of_group(const zf_simt_heads *stage, LLVMValueRef v_g)
 zf_simt_spot zf_simt_spot_along(const zf_simt_spot *spot, const zf_graph_edge *edge) {
     return (zf_simt_spot){.tree = spot->tree,
                           .v_i = edge->access == ZF_ACCESS_ALIGNED_G ? spot->v_g : spot->v_i,
+                          .found = edge->access == ZF_ACCESS_ALIGNED_G ? NULL : spot->found,
+                          .k = spot->k,
                           .exact = spot->exact,
                           .made = spot->made};
+}
+
+zf_simt_found *zf_simt_found_begin(zf_simt_tree *tree, LLVMValueRef v_q, unsigned count) {
+    zf_cg *cg = tree->lower->cg;
+    zf_simt_found *all = NULL;
+    for (uint32_t s = 0; s < tree->stage_count; s++) {
+        if (tree->stages[s].step->level > 0) continue;
+        zf_simt_found *found = ZF_NEW(cg->arena, zf_simt_found);
+        *found = (zf_simt_found){.stage = &tree->stages[s], .neighbours = {.count = count}, .next = all};
+        zf_simt_heads_find(&tree->stages[s], v_q, count, found->places);
+        for (unsigned k = 0; k < count; k++) found->neighbours.v_ranks[k] = found->places[k].v_rank;
+        all = found;
+    }
+    for (zf_simt_found *found = all; found != NULL; found = found->next) {
+        zf_simt_neighbours_begin(tree->lower, &found->neighbours);
+    }
+    return all;
+}
+
+void zf_simt_found_end(zf_lower *lower, zf_simt_found *found) {
+    for (; found != NULL; found = found->next) zf_simt_neighbours_end(lower, &found->neighbours);
 }
 
 zf_cg_value zf_simt_tree_element(const zf_lower_env *env, const zf_graph_edge *edge, LLVMValueRef v_index, bool vouched) {
@@ -150,6 +176,11 @@ zf_cg_value zf_simt_tree_element(const zf_lower_env *env, const zf_graph_edge *e
     zf_simt_heads *t = stage_of(env->spot->tree, (uint32_t)edge->producer);
     zf_simt_spot spot = zf_simt_spot_along(env->spot, edge);
     if (spot.made && t->ring != NULL) return zf_simt_ring_element(lower, t->ring, spot.v_i);
+    for (zf_simt_found *found = vouched && spot.exact ? spot.found : NULL; found != NULL; found = found->next) {
+        if (found->stage != t) continue;
+        zf_simt_near near = {t->v_g0, found->places[spot.k].v_rank, &found->neighbours, spot.k};
+        return zf_simt_tree_element_at(env, t, &found->places[spot.k], &near, NULL, v_index);
+    }
     LLVMValueRef v_has = NULL;
     if (!vouched || !spot.exact) { // what the tile does not have is made up from its first group
         v_has = zf_cg_icmp(cg, LLVMIntULT, spot.v_i, t->v_length);
@@ -320,7 +351,7 @@ static void open_stages(zf_simt_tree *tree) {
             zf_lower_env env = zf_lower_env_make(lower, step->node);
             t->v_groups = zf_cg_resize(cg, zf_cg_eval_body(cg, &env.env, &env.env.inst->groups).v, cg->ty_i64, false);
             cg->v_guard = NULL;
-        } else if (step->kind == ZF_STEP_SCAN) {
+        } else if (step->kind == ZF_STEP_SCAN && step->level > 0) {
             zf_simt_array *array = &tree->arrays[tree->array_count++];
             array->room = room_of(kernel, step);
             uint32_t bytes = array->room * zf_kind_size(step->reduce->term->type.kind);
@@ -377,55 +408,6 @@ static void mark_stage(zf_simt_heads *t, LLVMBasicBlockRef bb_end) {
     zf_simt_barrier(lower, "heads are set");
 }
 
-// ---- Outputs of a root of elements ----------------------------------------------------------------------------
-
-static void element_outputs(zf_simt_tree *tree) {
-    zf_lower *lower = tree->lower;
-    zf_cg *cg = lower->cg;
-    unsigned count = zf_simt_lane_count(lower->type);
-    uint32_t row = tree->shape->threads * count;
-    LLVMValueRef v_size = zf_cg_sub(cg, tree->tile->v_hi, tree->tile->v_lo), v_row = zf_cg_i64(cg, row);
-    LLVMValueRef v_whole = LLVMBuildUDiv(cg->builder, v_size, v_row, "");
-    v_whole = zf_cg_select(cg, tree->tile->v_whole, v_whole, zf_cg_i64(cg, 0));
-    LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_size, zf_cg_i64(cg, row - 1)), v_row, "");
-    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false), zf_cg_i64(cg, count));
-    zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_whole, "row");
-    LLVMValueRef v_from = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, v_row), v_mine);
-    zf_simt_lanes lanes = zf_simt_lanes_begin(lower, zf_cg_add(cg, tree->tile->v_lo, v_from), count);
-    zf_cg_value values[16];
-    for (unsigned k = 0; k < count; k++) {
-        zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
-        zf_simt_spot spot = {.tree = tree, .exact = true};
-        spot.v_i = zf_cg_resize(cg, zf_cg_add(cg, v_from, zf_cg_i64(cg, k)), cg->ty_i32, false);
-        env.spot = &spot;
-        values[k] = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
-        cg->v_guard = NULL;
-    }
-    zf_simt_lanes_end(lower, &lanes);
-    zf_simt_store_vector(lower, values, count, zf_cg_add(cg, tree->tile->v_lo, v_from));
-    zf_cg_loop_end(cg, &loop);
-
-    // What is left, one by one.
-    zf_cg_loop_begin(cg, &loop, v_whole, v_rows, "row_cut");
-    v_from = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, v_row), v_mine);
-    zf_simt_cut cut = zf_simt_cut_begin(lower, zf_cg_add(cg, tree->tile->v_lo, v_from), v_from, v_size);
-    for (unsigned k = 0; k < count; k++) {
-        zf_simt_cut_element(lower, &cut, k);
-        zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
-        zf_simt_spot spot = {.tree = tree, .exact = true};
-        spot.v_i = zf_cg_resize(cg, zf_cg_add(cg, v_from, zf_cg_i64(cg, k)), cg->ty_i32, false);
-        env.spot = &spot;
-        env.v_i = cut.v_index;
-        zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
-        cg->v_guard = NULL;
-        zf_simt_cut_store(lower, &cut, k, value);
-    }
-    zf_simt_cut_end(lower, &cut);
-    zf_cg_loop_end(cg, &loop);
-    zf_simt_unroll(cg, &loop, 1);
-}
-
 // ---- The tile -------------------------------------------------------------------------------------------------
 
 void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
@@ -452,7 +434,7 @@ void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
     uint32_t stages = 0, arrays = 0;
     for (uint32_t s = 0; s < lower->kernel->step_count; s++) {
         const zf_step *step = &lower->kernel->steps[s];
-        if (step->kind == ZF_STEP_SCAN) fill_array(&tree, &tree.arrays[arrays++]);
+        if (step->kind == ZF_STEP_SCAN && step->level > 0) fill_array(&tree, &tree.arrays[arrays++]);
         if (step->kind != ZF_STEP_EXPAND) continue;
         zf_simt_heads *t = &tree.stages[stages++];
         mark_stage(t, bb_end);
@@ -465,7 +447,7 @@ void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
         zf_simt_barrier(lower, "heads are counted");
     }
     if (root == NULL) {
-        element_outputs(&tree);
+        zf_simt_rows(lower, &tile, &tree);
     } else {
         LLVMBasicBlockRef bb_count = zf_cg_block(cg, "count"), bb_outputs = zf_cg_block(cg, "outputs_begin");
         zf_cg_br(cg, bb_count);

@@ -29,13 +29,27 @@ typedef struct zf_simt_tree {
     uint32_t array_count;
 } zf_simt_tree;
 
+/// Where C contiguous outputs of one thread, all of which exist, are in a stage along the outputs.
+typedef struct zf_simt_found {
+    const zf_simt_heads *stage;
+    zf_simt_place places[ZF_NEIGHBOURS];
+    zf_simt_neighbours neighbours;
+    struct zf_simt_found *next; ///< of another stage
+} zf_simt_found;
+
 /// Where a body is evaluated: its index among those that the tile has along its elements, and its groups (i32).
 typedef struct zf_simt_spot {
     zf_simt_tree *tree;
     LLVMValueRef v_i, v_g;
+    zf_simt_found *found; ///< not NULL: v_i is output `k` of those
+    unsigned k;
     bool exact; ///< the tile has that index; else it may be any number
     bool made;  ///< what is asked for by the root's group stands in its window
 } zf_simt_spot;
+
+/// Finds `count` outputs from v_q on in every stage along the outputs. What is loaded for them is closed by zf_simt_found_end.
+zf_simt_found *zf_simt_found_begin(zf_simt_tree *tree, LLVMValueRef v_q, unsigned count);
+void zf_simt_found_end(zf_lower *lower, zf_simt_found *found);
 
 /// The spot of a stage's group.
 zf_simt_spot zf_simt_spot_of_group(const zf_simt_heads *stage, LLVMValueRef v_g);
@@ -62,6 +76,8 @@ bool zf_simt_has_rings(const zf_simt_tree *tree);
 void zf_simt_rings_fill(zf_simt_heads *root, LLVMValueRef v_made, LLVMValueRef v_last);
 zf_cg_value zf_simt_ring_element(zf_lower *lower, const zf_simt_ring *ring, LLVMValueRef v_group);
 
+/// The rows of a tile of elements, with the scans along them (simt_scan.c). `tree`: the stages that they take from, or NULL.
+void zf_simt_rows(zf_lower *lower, const zf_simt_tile *tile, zf_simt_tree *tree);
 /// The outputs of a root of groups, whose heads are marked (simt_groups.c).
 void zf_simt_groups_outputs(zf_simt_heads *stage);
 

@@ -104,6 +104,7 @@ static const gpu_column columns[] = {
     {"nested", 64, keys, true},
     {"chosen", 32, chosen, true},
     {"scan_max", 64, highest, false},
+    {"scan_groups", 64, strides, false},
     {"sequential_i32", 32, walking, false},
     // Not in `forms`: small in the file, however large in memory.
     {"thin_u8", 8, two_bits, false},

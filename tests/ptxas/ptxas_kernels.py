@@ -93,8 +93,8 @@ def without_lines(ptx):
 
 def form_of(body):
     shared = set(re.findall(r"shared_\d+", body))
-    if shared:
-        return "text" if len(shared) == 1 else "groups"  # strings that a warp copies need one array, heads of groups several
+    if shared:  # strings that a warp copies need one array; heads of groups several, or one of bits that are set
+        return "groups" if len(shared) > 1 or re.search(r"atom\S*\.shared", body) else "text"
     if "shfl.sync" in body:
         return "scan"
     return "map" if ".maxntid 256" in body else "sequential"
