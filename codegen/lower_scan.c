@@ -16,10 +16,6 @@ static zf_cg_value eval_term(zf_lower_env *env, const zf_reduce *reduce, LLVMVal
     return value;
 }
 
-LLVMValueRef zf_lower_scan_term(zf_lower_env *env, const zf_reduce *reduce, LLVMValueRef v_index) {
-    return eval_term(env, reduce, v_index).v;
-}
-
 zf_running *zf_lower_scan_find(zf_lower *lower, uint32_t node, const zf_reduce *reduce) {
     for (uint32_t k = 0; k < lower->running_count; k++) {
         if (lower->runnings[k].node == node && lower->runnings[k].reduce->index == reduce->index) return &lower->runnings[k];
@@ -92,6 +88,11 @@ static void mind_range(zf_cg *cg, const zf_reduce *reduce, LLVMValueRef v_index)
 static void mind(const zf_lower *lower, const zf_reduce *reduce, LLVMValueRef v_index) {
     mind_segment(lower->cg, reduce, v_index);
     if (lower->kernel->prefix != NULL) mind_range(lower->cg, reduce, v_index);
+}
+
+LLVMValueRef zf_lower_scan_term(zf_lower_env *env, const zf_reduce *reduce, LLVMValueRef v_index) {
+    mind_segment(env->lower->cg, reduce, v_index);
+    return eval_term(env, reduce, v_index).v;
 }
 
 // The accumulator behind `v_index`: evaluates its term.

@@ -4,7 +4,7 @@
 
 #include "codegen/lower.h"
 
-/// The term at `v_index`, in registers' form. Failed checks are noted.
+/// The term at `v_index`, in registers' form. Failed checks are noted, where the term belongs to some value.
 LLVMValueRef zf_lower_scan_term(zf_lower_env *env, const zf_reduce *reduce, LLVMValueRef v_index);
 
 #endif

@@ -26,8 +26,10 @@ unsigned zf_simt_lane_count(zf_type type) {
     return type.kind == ZF_K_BOOL || size == 0 ? 8 : 16 / size;
 }
 
-bool zf_simt_scans(const zf_reduce *reduce) {
-    if (reduce->form != ZF_R_SCAN) return false;
+bool zf_simt_scans(const zf_plan *plan, const zf_kernel *kernel, const zf_reduce *reduce) {
+    if (reduce->form == ZF_R_SEGMENTED &&
+        !zf_simt_segments_fit(kernel, reduce, zf_simt_lane_count(zf_simt_type_of(plan, kernel))))
+        return false;
     if (reduce->domain != NULL && reduce->domain->kind == ZF_L_DOMAIN_G) return false;
     return !zf_kind_is_float(reduce->term->type.kind); // adding floats in another order gives another sum
 }
@@ -38,13 +40,13 @@ typedef struct running_steps {
     uint32_t expansions;
 } running_steps;
 
-static running_steps running_of(const zf_kernel *kernel) {
+static running_steps running_of(const zf_plan *plan, const zf_kernel *kernel) {
     running_steps of = {.warp = true};
     for (uint32_t s = 0; s < kernel->step_count; s++) {
         if (kernel->steps[s].kind == ZF_STEP_EXPAND) of.expansions++;
         if (kernel->steps[s].kind != ZF_STEP_SCAN) continue;
         of.scans = true;
-        of.warp = of.warp && zf_simt_scans(kernel->steps[s].reduce);
+        of.warp = of.warp && zf_simt_scans(plan, kernel, kernel->steps[s].reduce);
     }
     return of;
 }
@@ -65,7 +67,7 @@ static uint32_t streams_read(const zf_plan *plan, const zf_kernel *kernel) {
 zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
     zf_type type = zf_simt_type_of(plan, kernel);
     uint32_t lanes = zf_simt_lane_count(type), row = ZF_WARP * lanes;
-    running_steps steps = running_of(kernel);
+    running_steps steps = running_of(plan, kernel);
     uint32_t text = zf_simt_delivers_text(type, kernel) ? zf_simt_text_bytes() : 0;
     if (kernel->domain == ZF_DOMAIN_ELEMENTS && kernel->prefix == NULL && steps.expansions == 0) {
         bool alone = !type.nullable && type.kind != ZF_K_STRING; // elements that need no other lane's

@@ -35,17 +35,17 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel);
 unsigned zf_simt_lane_count(zf_type type);
 /// The type of what a kernel stores.
 zf_type zf_simt_type_of(const zf_plan *plan, const zf_kernel *kernel);
-/// Whether the warp form makes this scan: the operation must be associative.
-bool zf_simt_scans(const zf_reduce *reduce);
+/// Whether a warp makes this scan along the outputs, row by row: the operation must be associative.
+bool zf_simt_scans(const zf_plan *plan, const zf_kernel *kernel, const zf_reduce *reduce);
 
 /// What combines with anything to that.
 LLVMValueRef zf_simt_scan_identity(zf_cg *cg, const zf_running *running);
 LLVMValueRef zf_simt_combine(zf_cg *cg, const zf_running *running, LLVMValueRef v_a, LLVMValueRef v_b);
 enum { ZF_SIMT_BATCH = 4 }; ///< rows whose shuffles are under way together, at most
 /// What stands before each lane in `count` consecutive rows, in each of which it has v_own[row]; the running value goes on behind
-/// them.
+/// them. A row begins anew where v_anew[row] (i1; NULL: none does).
 void zf_simt_combine_rows(zf_lower *lower, const zf_running *running, LLVMValueRef v_lane, unsigned count,
-                          const LLVMValueRef *v_own, LLVMValueRef *v_before);
+                          const LLVMValueRef *v_anew, const LLVMValueRef *v_own, LLVMValueRef *v_before);
 /// Of `v_count` elements (i64) those whose term is some element's: an exclusive scan has none for its node's last.
 LLVMValueRef zf_simt_terms(zf_lower *lower, const zf_running *running, LLVMValueRef v_count);
 /// A scan's value at element v_index as bodies have it: before the first there is nothing, which of minima is no value.
@@ -61,6 +61,20 @@ void zf_simt_map(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_words(zf_lower *lower, const zf_simt_shape *shape);
+
+// ---- Segmented scans (simt_segments.c) ----
+
+/// Whether rows of `lanes` elements a lane and the scan's segments divide each other, and its states say enough.
+bool zf_simt_segments_fit(const zf_kernel *kernel, const zf_reduce *reduce, unsigned lanes);
+/// Whether a scan begins anew at a lane's element `k`, wherever the lane is.
+bool zf_simt_segment_begins(const zf_reduce *reduce, unsigned k);
+/// The term at an index, where it takes part; else what changes nothing.
+LLVMValueRef zf_simt_segment_term(zf_cg *cg, const zf_running *running, LLVMValueRef v_index, LLVMValueRef v_term);
+/// Whether the value at an index is of no term (i1).
+LLVMValueRef zf_simt_segment_empty(zf_cg *cg, const zf_reduce *reduce, LLVMValueRef v_index);
+/// As zf_simt_combine_rows; the rows begin at v_begins[row].
+void zf_simt_combine_segments(zf_lower *lower, const zf_running *running, unsigned lanes, LLVMValueRef v_lane, unsigned count,
+                              const LLVMValueRef *v_begins, const LLVMValueRef *v_own, LLVMValueRef *v_before);
 
 // ---- Tiles (simt.c) ----
 

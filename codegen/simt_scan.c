@@ -26,6 +26,7 @@ typedef struct row {
     uint32_t scan_count; // those along the outputs
     unsigned lanes;
     LLVMValueRef v_lane;  // i32
+    LLVMValueRef v_begin; // of the row
     LLVMValueRef v_first; // index of this lane's first element
     LLVMValueRef v_place; // i32: the same in the tile
 } row;
@@ -44,7 +45,7 @@ LLVMValueRef zf_simt_scan_identity(zf_cg *cg, const zf_running *running) {
 }
 
 void zf_simt_combine_rows(zf_lower *lower, const zf_running *running, LLVMValueRef v_lane, unsigned count,
-                          const LLVMValueRef *v_own, LLVMValueRef *v_before) {
+                          const LLVMValueRef *v_anew, const LLVMValueRef *v_own, LLVMValueRef *v_before) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_up[ZF_SIMT_BATCH], v_all[ZF_SIMT_BATCH];
     bool adds_up = running->reduce->op == ZF_RED_SUM && zf_simt_adds_up(lower, zf_cg_type(cg, running->type));
@@ -69,6 +70,7 @@ void zf_simt_combine_rows(zf_lower *lower, const zf_running *running, LLVMValueR
     for (unsigned r = 0; r < count; r++) v_all[r] = zf_simt_shuffle(lower, v_up[r], zf_cg_i32(cg, ZF_WARP - 1));
     LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, running->type), running->v_acc, "");
     for (unsigned r = 0; r < count; r++) {
+        if (v_anew != NULL) v_acc = zf_cg_select(cg, v_anew[r], v_identity, v_acc);
         v_before[r] = zf_simt_combine(cg, running, v_acc, zf_cg_select(cg, v_first_lane, v_identity, v_before[r]));
         v_acc = zf_simt_combine(cg, running, v_acc, v_all[r]);
     }
@@ -84,8 +86,11 @@ LLVMValueRef zf_simt_terms(zf_lower *lower, const zf_running *running, LLVMValue
 }
 
 LLVMValueRef zf_simt_scan_value(zf_cg *cg, const zf_running *running, LLVMValueRef v_index, LLVMValueRef v) {
-    bool empty_is_zero = running->reduce->op == ZF_RED_MIN || running->reduce->op == ZF_RED_MAX;
-    if (empty_is_zero && !running->reduce->inclusive) {
+    const zf_reduce *reduce = running->reduce;
+    bool empty_is_zero = reduce->op == ZF_RED_MIN || reduce->op == ZF_RED_MAX;
+    if (empty_is_zero && reduce->form == ZF_R_SEGMENTED) {
+        v = zf_cg_select(cg, zf_simt_segment_empty(cg, reduce, v_index), LLVMConstNull(LLVMTypeOf(v)), v);
+    } else if (empty_is_zero && !reduce->inclusive) {
         LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, v_index, zf_cg_i64(cg, 0));
         v = zf_cg_select(cg, v_none, LLVMConstNull(LLVMTypeOf(v)), v);
     }
@@ -114,6 +119,7 @@ static void whole_terms(row *r, zf_simt_lanes *lanes, uint32_t s) {
         stand_at(r, k, &env, &spot);
         set_values(r, k, env.v_i, s);
         LLVMValueRef v = zf_lower_scan_term(&env, r->scans[s].running->reduce, env.v_i);
+        v = zf_simt_segment_term(lower->cg, r->scans[s].running, env.v_i, v);
         LLVMBuildStore(lower->cg->builder, v, r->scans[s].v_terms[k]);
     }
 }
@@ -135,7 +141,8 @@ static void some_terms(row *r, uint32_t s) {
         zf_simt_spot spot;
         stand_at(r, k, &env, &spot);
         env.v_i = v_index;
-        LLVMBuildStore(cg->builder, zf_lower_scan_term(&env, scan->running->reduce, v_index), scan->v_terms[k]);
+        LLVMValueRef v = zf_lower_scan_term(&env, scan->running->reduce, v_index);
+        LLVMBuildStore(cg->builder, zf_simt_segment_term(cg, scan->running, v_index, v), scan->v_terms[k]);
         zf_cg_br(cg, bb_next);
         zf_cg_enter(cg, bb_next);
     }
@@ -150,21 +157,30 @@ static void combine_rows(row *rows, unsigned count, uint32_t number) {
     const zf_running *running = rows->scans[number].running;
     LLVMMetadataRef outside = zf_cg_lines_enter(cg, running->reduce->term->span);
     LLVMTypeRef ty = zf_cg_type(cg, running->type);
+    bool segmented = running->reduce->form == ZF_R_SEGMENTED;
+    LLVMValueRef v_begins[ZF_SIMT_BATCH] = {NULL};
     LLVMValueRef v_sums[ZF_SIMT_BATCH][16], v_own[ZF_SIMT_BATCH] = {NULL}, v_before[ZF_SIMT_BATCH];
     for (unsigned r = 0; r < count; r++) {
         for (unsigned k = 0; k < rows->lanes; k++) {
             LLVMValueRef v_term = LLVMBuildLoad2(cg->builder, ty, rows[r].scans[number].v_terms[k], "");
-            v_sums[r][k] = k == 0 ? v_term : zf_simt_combine(cg, running, v_sums[r][k - 1], v_term);
+            v_sums[r][k] = k == 0 || zf_simt_segment_begins(running->reduce, k)
+                               ? v_term
+                               : zf_simt_combine(cg, running, v_sums[r][k - 1], v_term);
         }
         v_own[r] = v_sums[r][rows->lanes - 1];
+        v_begins[r] = rows[r].v_begin;
     }
-    zf_simt_combine_rows(rows->lower, running, rows->v_lane, count, v_own, v_before);
+    if (segmented)
+        zf_simt_combine_segments(rows->lower, running, rows->lanes, rows->v_lane, count, v_begins, v_own, v_before);
+    else
+        zf_simt_combine_rows(rows->lower, running, rows->v_lane, count, NULL, v_own, v_before);
     for (unsigned r = 0; r < count; r++) {
         row_scan *scan = &rows[r].scans[number];
         for (unsigned k = 0; k < rows->lanes; k++) {
             LLVMValueRef v = running->reduce->inclusive ? zf_simt_combine(cg, running, v_before[r], v_sums[r][k])
-                             : k == 0                   ? v_before[r]
-                                                        : zf_simt_combine(cg, running, v_before[r], v_sums[r][k - 1]);
+                             : k == 0 || zf_simt_segment_begins(running->reduce, k)
+                                 ? v_before[r]
+                                 : zf_simt_combine(cg, running, v_before[r], v_sums[r][k - 1]);
             LLVMBuildStore(cg->builder, v, scan->v_terms[k]);
         }
     }
@@ -244,8 +260,9 @@ static void some_elements(row *r) {
 static void place_lane(row *r, LLVMValueRef v_row, LLVMValueRef v_row_size) {
     zf_cg *cg = r->lower->cg;
     LLVMValueRef v_lane = zf_cg_resize(cg, r->v_lane, cg->ty_i64, false), v_from = zf_cg_mul(cg, v_row, v_row_size);
-    LLVMValueRef v_begin = zf_cg_add(cg, r->tile->v_begin, v_from), v_mine = zf_cg_mul(cg, v_lane, zf_cg_i64(cg, r->lanes));
-    r->v_first = zf_cg_add(cg, v_begin, v_mine);
+    LLVMValueRef v_mine = zf_cg_mul(cg, v_lane, zf_cg_i64(cg, r->lanes));
+    r->v_begin = zf_cg_add(cg, r->tile->v_begin, v_from);
+    r->v_first = zf_cg_add(cg, r->v_begin, v_mine);
     r->v_place = zf_cg_resize(cg, zf_cg_add(cg, v_from, v_mine), cg->ty_i32, false);
     r->found = NULL;
 }
@@ -286,8 +303,8 @@ static void check_end(row *r) {
     for (uint32_t s = 0; s < r->scan_count; s++) {
         const zf_running *running = r->scans[s].running;
         if (r->scans[s].v_next == NULL) continue;
-        LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, running->type), running->v_acc, "");
-        LLVMValueRef v_differs = zf_cg_icmp(cg, LLVMIntNE, zf_cg_to_word(cg, running->type, v_acc), r->scans[s].v_next);
+        LLVMValueRef v_word = zf_lower_scan_state(lower, running, r->tile->v_hi);
+        LLVMValueRef v_differs = zf_cg_icmp(cg, LLVMIntNE, v_word, r->scans[s].v_next);
         LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
         LLVMValueRef v_alone = zf_cg_icmp(cg, LLVMIntEQ, v_so_far, zf_cg_i32(cg, ZF_NO_FAILURE));
         v_differs = zf_cg_and(cg, zf_cg_and(cg, v_differs, v_more), v_alone);
@@ -295,9 +312,11 @@ static void check_end(row *r) {
     }
 }
 
-// Rows of strings are long to make. Of nullable values, which are gathered, fewer at once are faster, since more warps run.
+// Rows of strings are long to make, and so are those of trees. Layouts of segments say in the data how wide their codes are: four
+// rows of them take 150 registers. Of nullable values, which are gathered, fewer at once are faster, since more warps run.
 static unsigned batch_of(const zf_lower *lower, const zf_simt_tree *tree) {
     if (lower->type.kind == ZF_K_STRING || tree != NULL) return 1;
+    if (lower->running_count > 0 && lower->runnings[0].reduce->form == ZF_R_SEGMENTED) return 2;
     if (!lower->type.nullable) return ZF_SIMT_BATCH;
     return lower->kernel->node_count > 1 ? 1 : 2;
 }

@@ -22,8 +22,8 @@ static bool never_empty(const zf_plan *plan, uint32_t node) {
 }
 
 // Scans along groups leave their values in shared memory; those along the outputs are made with these.
-static bool scans_side_by_side(const zf_kernel *kernel, const zf_step *step) {
-    if (step->level == 0) return kernel->domain == ZF_DOMAIN_ELEMENTS && zf_simt_scans(step->reduce);
+static bool scans_side_by_side(const zf_plan *plan, const zf_kernel *kernel, const zf_step *step) {
+    if (step->level == 0) return kernel->domain == ZF_DOMAIN_ELEMENTS && zf_simt_scans(plan, kernel, step->reduce);
     return step->reduce->form == ZF_R_SCAN && !zf_kind_is_float(step->reduce->term->type.kind);
 }
 
@@ -79,7 +79,7 @@ bool zf_simt_tree_fits(const zf_plan *plan, const zf_kernel *kernel, uint32_t *s
     for (uint32_t s = 0; s < kernel->step_count; s++) {
         const zf_step *step = &kernel->steps[s];
         if (step->kind == ZF_STEP_SCAN) {
-            if (!scans_side_by_side(kernel, step)) return false;
+            if (!scans_side_by_side(plan, kernel, step)) return false;
             if (step->level == 0) continue;
             bytes += room_of(kernel, step) * zf_kind_size(step->reduce->term->type.kind);
         }
@@ -288,7 +288,7 @@ static void fill_array(zf_simt_tree *tree, const zf_simt_array *array) {
     zf_cg_br(cg, bb_combine);
     zf_cg_enter(cg, bb_combine);
     LLVMValueRef v_own = LLVMBuildLoad2(cg->builder, ty, v_term, ""), v_before;
-    zf_simt_combine_rows(lower, r, zf_simt_lane(lower), 1, &v_own, &v_before);
+    zf_simt_combine_rows(lower, r, zf_simt_lane(lower), 1, NULL, &v_own, &v_before);
     // The state, where it stands in this row.
     LLVMValueRef v_away = zf_cg_sub(cg, v_stand, v_row);
     LLVMValueRef v_there = zf_simt_shuffle(lower, v_before, zf_cg_and(cg, v_away, zf_cg_i32(cg, ZF_WARP - 1)));

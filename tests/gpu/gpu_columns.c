@@ -105,6 +105,9 @@ static const gpu_column columns[] = {
     {"chosen", 32, chosen, true},
     {"scan_max", 64, highest, false},
     {"scan_groups", 64, strides, false},
+    {"segments_rows", 32, climbing, false},
+    {"segments_lanes", 32, walking, false},
+    {"segments_pairs", 32, walking, false},
     {"sequential_i32", 32, walking, false},
     // Not in `forms`: small in the file, however large in memory.
     {"thin_u8", 8, two_bits, false},
