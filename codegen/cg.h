@@ -91,6 +91,9 @@ struct zf_cg_env {
     /// `work` is told what the language counts (V10): iterations of loops that are not bounded, terms of plain reductions, each
     /// by itself. Otherwise everything that takes time.
     bool counts_as_written;
+    /// Not NULL: the condition of this COND is known, and the other arm is never taken.
+    const zf_expr *decided;
+    bool decided_so; ///< which it is
 
     /// Value of a param.
     zf_cg_value (*param)(zf_cg *cg, zf_cg_env *env, const zf_port *port);

@@ -121,6 +121,7 @@ static zf_cg_value guarded(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, L
 }
 
 static zf_cg_value conditional(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
+    if (expr == frame->env->decided) return zf_cg_expr(cg, frame, frame->env->decided_so ? expr->b : expr->c);
     zf_cg_arm arm = worse(zf_cg_arm_of(frame, expr->b), zf_cg_arm_of(frame, expr->c));
     LLVMValueRef v_if = zf_cg_expr(cg, frame, expr->a).v;
     if (LLVMIsAConstantInt(v_if)) return zf_cg_expr(cg, frame, LLVMConstIntGetZExtValue(v_if) ? expr->b : expr->c);

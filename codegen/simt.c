@@ -79,6 +79,8 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
             return (zf_simt_shape){.form = ZF_SIMT_SCAN, .threads = kernel->geometry.s, .tiles = kernel->geometry.s / ZF_WARP};
         }
     }
+    if (zf_simt_is_patched(plan, kernel))
+        return (zf_simt_shape){.form = ZF_SIMT_PATCHES, .threads = kernel->geometry.s, .tiles = 1, .shared_bytes = ZF_SIMT_SUMS};
     uint32_t shared;
     if (kernel->sink >= 0 && kernel->domain == ZF_DOMAIN_GROUPS && steps.expansions == 1 && !steps.scans &&
         zf_lower_string_access(plan, kernel) != NULL)
@@ -387,6 +389,7 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
     case ZF_SIMT_MAP: zf_simt_map(&lower, &shape); break;
     case ZF_SIMT_SCAN: zf_simt_scan(&lower, &shape); break;
     case ZF_SIMT_GROUPS: zf_simt_groups(&lower, &shape); break;
+    case ZF_SIMT_PATCHES: zf_simt_patches(&lower, &shape); break;
     case ZF_SIMT_WORDS: zf_simt_words(&lower, &shape); break;
     case ZF_SIMT_SEQUENTIAL: cg->target->lower[kernel->domain](&lower); break;
     }

@@ -2,7 +2,7 @@
 // and are the same for GPUs and for the emulator.
 //
 // A kernel finds its block and tile from the launch's tables (zipflow/abi.h), makes the block's pointers, and then goes on in one
-// of five ways. Bodies see the environment of lower.h; where C contiguous elements are made by one thread, `lanes` holds what
+// of six ways. Bodies see the environment of lower.h; where C contiguous elements are made by one thread, `lanes` holds what
 // they read of streams at their own index: words of bits, and elements, loaded for all C at once.
 #ifndef ZF_CODEGEN_SIMT_H
 #define ZF_CODEGEN_SIMT_H
@@ -17,6 +17,8 @@ typedef enum zf_simt_form {
     ZF_SIMT_SCAN,       ///< a warp a tile, rows of 32 * C elements (simt_scan.c)
     ZF_SIMT_GROUPS,     ///< a thread block a tile of outputs, which finds each output's group, and of several stages a warp
                         ///< (simt_tree.c)
+    ZF_SIMT_PATCHES,    ///< a thread block a tile of outputs: a map, and then the elements of groups that are exceptions to it
+                        ///< (simt_patches.c)
     ZF_SIMT_WORDS,      ///< a warp a tile of bytes, whose groups are strings (simt_words.c)
     ZF_SIMT_SEQUENTIAL, ///< a thread a tile, as on the host: what the other forms do not do
 } zf_simt_form;
@@ -60,7 +62,10 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
 void zf_simt_map(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape);
+void zf_simt_patches(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_words(zf_lower *lower, const zf_simt_shape *shape);
+/// Whether the groups of a kernel are a map but for the last elements of each.
+bool zf_simt_is_patched(const zf_plan *plan, const zf_kernel *kernel);
 
 // ---- Segmented scans (simt_segments.c) ----
 

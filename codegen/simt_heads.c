@@ -9,14 +9,18 @@
 
 #include "codegen/simt_tree.h"
 
-enum {
-    CHUNK_EACH = 4, // groups a thread takes in a chunk
-    MARK_EACH = 4,  // heads that are marked together
-};
+enum { CHUNK_EACH = ZF_SIMT_GROUPS_EACH };
 
 static void note_bad(zf_simt_heads *t, LLVMValueRef v_bad) {
     zf_cg *cg = t->lower->cg;
     LLVMBuildStore(cg->builder, zf_cg_or(cg, LLVMBuildLoad2(cg->builder, cg->ty_i1, t->v_bad, ""), v_bad), t->v_bad);
+}
+
+void zf_simt_heads_count_groups(zf_simt_heads *t) {
+    zf_cg *cg = t->lower->cg;
+    zf_lower_env env = zf_lower_env_make(t->lower, t->node);
+    t->v_groups = zf_cg_resize(cg, zf_cg_eval_body(cg, &env.env, &env.env.inst->groups).v, cg->ty_i64, false);
+    cg->v_guard = NULL;
 }
 
 // ---- Where the tile begins and ends ---------------------------------------------------------------------------
@@ -264,11 +268,11 @@ static void set_bits(zf_simt_heads *t, LLVMValueRef v_word, LLVMValueRef v_mask)
     zf_cg_enter(cg, bb_next);
 }
 
-// The heads of MARK_EACH groups one by one; the first stands at output v_at (i32). Heads behind the tile are nobody's.
+// The heads of CHUNK_EACH groups one by one; the first stands at output v_at (i32). Heads behind the tile are nobody's.
 static void mark_each(zf_simt_heads *t, LLVMValueRef v_first, const LLVMValueRef *v_sizes, LLVMValueRef v_at) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_zero = zf_cg_i32(cg, 0), v_one = zf_cg_i32(cg, 1);
-    for (unsigned k = 0; k < MARK_EACH; k++) {
+    for (unsigned k = 0; k < CHUNK_EACH; k++) {
         LLVMBasicBlockRef bb_head = zf_cg_block(cg, "head"), bb_next = zf_cg_block(cg, "head_next");
         LLVMValueRef v_within = zf_cg_icmp(cg, LLVMIntULT, v_at, t->v_length);
         LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_sizes[k], v_zero);
@@ -289,15 +293,17 @@ static void mark_each(zf_simt_heads *t, LLVMValueRef v_first, const LLVMValueRef
     }
 }
 
-// The heads of MARK_EACH groups. Where they lie within 64 outputs, all in the tile, they are made as one mask.
-static void mark_heads_of(zf_simt_heads *t, LLVMValueRef v_first, const LLVMValueRef *v_sizes, LLVMValueRef v_at) {
+// The heads of CHUNK_EACH groups. Where they lie within 64 outputs, all in the tile, they are made as one mask.
+static void mark_heads_of(zf_simt_heads *t, const void *context, LLVMValueRef v_first, const LLVMValueRef *v_sizes,
+                          LLVMValueRef v_at) {
+    (void)context;
     zf_cg *cg = t->lower->cg;
     if (!t->never_empty) {
         mark_each(t, v_first, v_sizes, v_at);
         return;
     }
     LLVMValueRef v_one = zf_cg_i64(cg, 1), v_away = zf_cg_i32(cg, 0), v_mask = v_one;
-    for (unsigned k = 1; k < MARK_EACH; k++) {
+    for (unsigned k = 1; k < CHUNK_EACH; k++) {
         v_away = zf_cg_add(cg, v_away, v_sizes[k - 1]);
         LLVMValueRef v_shift = zf_cg_resize(cg, zf_cg_and(cg, v_away, zf_cg_i32(cg, 63)), cg->ty_i64, false);
         v_mask = zf_cg_or(cg, v_mask, LLVMBuildShl(cg->builder, v_one, v_shift, ""));
@@ -326,8 +332,9 @@ static void mark_heads_of(zf_simt_heads *t, LLVMValueRef v_first, const LLVMValu
     zf_cg_enter(cg, bb_marked);
 }
 
-// Walks the tile's groups and marks their heads; the sum of their sizes, which all threads know (i32).
-LLVMValueRef zf_simt_heads_mark(zf_simt_heads *t) {
+LLVMValueRef zf_simt_heads_mark(zf_simt_heads *t) { return zf_simt_heads_walk(t, mark_heads_of, NULL); }
+
+LLVMValueRef zf_simt_heads_walk(zf_simt_heads *t, zf_simt_visit visit, const void *context) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
     uint32_t chunk = t->shape->threads * CHUNK_EACH;
@@ -359,15 +366,22 @@ LLVMValueRef zf_simt_heads_mark(zf_simt_heads *t) {
     LLVMValueRef v_before = sum_before(t, v_own, zf_cg_and(cg, loop.v_i, v_one), &v_total);
     LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_carry, "");
     LLVMValueRef v_at = zf_cg_add(cg, v_so_far, v_before);
-    for (unsigned k = 0; k < CHUNK_EACH; k += MARK_EACH) {
-        mark_heads_of(t, zf_cg_add(cg, v_first, zf_cg_i64(cg, k)), v_sizes + k, v_at);
-        for (unsigned i = k; i < k + MARK_EACH; i++) v_at = zf_cg_add(cg, v_at, v_sizes[i]);
-    }
+    visit(t, context, v_first, v_sizes, v_at);
     // More than any tile stays more, without wrapping.
     LLVMValueRef v_sum_now = zf_cg_add(cg, v_so_far, v_total);
     LLVMBuildStore(cg->builder, zf_cg_clamp(cg, v_sum_now, zf_cg_i32(cg, 1u << 29), "sums that would wrap"), v_carry);
     zf_cg_loop_end(cg, &loop);
     return LLVMBuildLoad2(cg->builder, cg->ty_i32, v_carry, "");
+}
+
+LLVMValueRef zf_simt_heads_fit(zf_simt_heads *t, LLVMValueRef v_total) {
+    zf_lower *lower = t->lower;
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntEQ, v_total, t->v_length);
+    LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
+    LLVMValueRef v_alone = zf_cg_icmp(cg, LLVMIntEQ, v_so_far, zf_cg_i32(cg, ZF_NO_FAILURE));
+    zf_lower_check(lower, zf_cg_and(cg, zf_cg_not(cg, v_fits), v_alone), (uint32_t)lower->kernel->end_check, "sum of the sizes");
+    return v_fits;
 }
 
 // The highest bit set of a word that is not 0.

@@ -35,18 +35,28 @@ typedef struct zf_simt_place {
     LLVMValueRef v_q, v_rank, v_head;
 } zf_simt_place;
 
-enum { ZF_SIMT_SUMS = 256 }; ///< bytes of v_sums, which the stages of a kernel use one after the other
+enum { ZF_SIMT_GROUPS_EACH = 4 }; ///< groups that a thread takes together
+enum { ZF_SIMT_SUMS = 256 };      ///< bytes of v_sums, which the stages of a kernel use one after the other
 /// Bytes of shared memory that the tables of a stage take beside.
 uint32_t zf_simt_heads_bytes(uint32_t tile, bool never_empty);
 /// Sets the tables up from byte `at` of shared memory.
 void zf_simt_heads_tables(zf_simt_heads *t, uint32_t at);
+/// Evaluates the number of the block's groups.
+void zf_simt_heads_count_groups(zf_simt_heads *t);
 /// Reads the states at both ends. `v_pulled` (i1, or NULL: no): the element at which the tile ends is made, too, since its
 /// consumer ends inside the group that has it; `v_exists` (i1): the stage has that element.
 void zf_simt_heads_ends(zf_simt_heads *t, LLVMValueRef v_pulled, LLVMValueRef v_exists);
 void zf_simt_heads_clear(zf_simt_heads *t);
-/// Walks the tile's groups and marks their heads; the sum of their sizes, which all threads know (i32). Meets at barriers before
-/// any mark.
+/// What is done with ZF_SIMT_GROUPS_EACH groups from v_first on (i64), of which the tile has v_sizes elements (i32), the first of
+/// them at place v_at.
+typedef void (*zf_simt_visit)(zf_simt_heads *t, const void *context, LLVMValueRef v_first, const LLVMValueRef *v_sizes,
+                              LLVMValueRef v_at);
+/// Walks the tile's groups; the sum of their sizes, which all threads know (i32). Meets at barriers before any visit.
+LLVMValueRef zf_simt_heads_walk(zf_simt_heads *t, zf_simt_visit visit, const void *context);
+/// Walks them and marks their heads.
 LLVMValueRef zf_simt_heads_mark(zf_simt_heads *t);
+/// Whether the sum of the sizes is the tile's elements (i1); notes the failure where it is not.
+LLVMValueRef zf_simt_heads_fit(zf_simt_heads *t, LLVMValueRef v_total);
 /// Counts what stands before each word, when all heads are marked.
 void zf_simt_heads_count(zf_simt_heads *t);
 /// The places of `count` elements from v_q on, which lie in one word of bits.

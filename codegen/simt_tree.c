@@ -348,9 +348,7 @@ static void open_stages(zf_simt_tree *tree) {
                 t->ring->v_values = cg->target->simt->shared(cg, at, bytes);
                 at += bytes;
             }
-            zf_lower_env env = zf_lower_env_make(lower, step->node);
-            t->v_groups = zf_cg_resize(cg, zf_cg_eval_body(cg, &env.env, &env.env.inst->groups).v, cg->ty_i64, false);
-            cg->v_guard = NULL;
+            zf_simt_heads_count_groups(t);
         } else if (step->kind == ZF_STEP_SCAN && step->level > 0) {
             zf_simt_array *array = &tree->arrays[tree->array_count++];
             array->room = room_of(kernel, step);
@@ -397,11 +395,7 @@ static void find_stages(zf_simt_tree *tree, LLVMValueRef *v_hard) {
 static void mark_stage(zf_simt_heads *t, LLVMBasicBlockRef bb_end) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_total = zf_simt_heads_mark(t);
-    LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntEQ, v_total, t->v_length);
-    LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
-    LLVMValueRef v_alone = zf_cg_icmp(cg, LLVMIntEQ, v_so_far, zf_cg_i32(cg, ZF_NO_FAILURE));
-    zf_lower_check(lower, zf_cg_and(cg, zf_cg_not(cg, v_fits), v_alone), (uint32_t)lower->kernel->end_check, "sum of the sizes");
+    LLVMValueRef v_fits = zf_simt_heads_fit(t, zf_simt_heads_mark(t));
     LLVMBasicBlockRef bb_fits = zf_cg_block(cg, "fits");
     zf_cg_cond_br(cg, zf_cg_within(cg, v_fits, "outputs that all have a group"), bb_fits, bb_end);
     zf_cg_enter(cg, bb_fits);

@@ -1,5 +1,6 @@
 // Random algorithms, functions, constants.
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/differential/gen_internal.h"
 
@@ -195,6 +196,49 @@ static void fully_parallel(gen *g, gen_algorithm *made) {
     body(g, "decode(i)", made->result);
 }
 
+// Elements that groups do not decide, but for the last of each.
+static void exceptions(gen *g, zf_kind result) {
+    gen_name all[GEN_NAMES];
+    uint32_t count = g->name_count;
+    memcpy(all, g->names, sizeof all);
+    g->name_count = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        bool of_group = all[k].stream ? all[k].fixed || strcmp(all[k].index, "i") != 0
+                                      : strcmp(all[k].name, "g") == 0 || strcmp(all[k].name, "j") == 0;
+        if (!of_group) g->names[g->name_count++] = all[k];
+    }
+    static const char *const from[] = {"s0[g]", "s0[g] / 2", "g % 3"};
+    const char *begins = from[gen_below(g, 3)];
+    zf_kind kind = gen_integer(g);
+    unsigned v = g->fresh++;
+    bool regular = gen_chance(g, 60), leaves = g->leaves_only;
+    PUT("    decode(g, j, i) {\n        let v%u: %s = ", v, zf_kind_name(kind));
+    gen_expr(g, kind, g->depth - 1);
+    gen_declare_local(g, v, kind);
+    gen_name own = g->names[g->name_count - 1];
+    PUT(";\n        return j %s %s ? ", regular ? "<" : ">=", begins);
+    for (unsigned arm = 0; arm < 2; arm++) {
+        if ((arm == 0) == regular) {
+            g->leaves_only = true;
+            gen_expr(g, result, 2);
+            g->leaves_only = leaves;
+        } else {
+            gen_name some[GEN_NAMES];
+            uint32_t few = g->name_count;
+            memcpy(some, g->names, sizeof some);
+            memcpy(g->names, all, sizeof all);
+            g->name_count = count;
+            if (count < GEN_NAMES) g->names[g->name_count++] = own;
+            gen_expr(g, result, g->depth);
+            memcpy(g->names, some, sizeof some);
+            g->name_count = few;
+        }
+        PUT(arm == 0 ? " : " : ";\n    }\n");
+    }
+    memcpy(g->names, all, sizeof all);
+    g->name_count = count;
+}
+
 static void group_parallel(gen *g, gen_algorithm *made) {
     bool indexed = gen_chance(g, 30);
     gen_stream_port(g, made, gen_chance(g, 50) ? ZF_K_U32 : ZF_K_U8, "g", gen_chance(g, 50) ? " in 0..=12" : " in 1..=9");
@@ -216,6 +260,10 @@ static void group_parallel(gen *g, gen_algorithm *made) {
     gen_declare_index(g, "g");
     gen_declare_index(g, "j");
     if (indexed) gen_declare_index(g, "i");
+    if (indexed && gen_chance(g, 50)) {
+        exceptions(g, made->result);
+        return;
+    }
     body(g, indexed ? "decode(g, j, i)" : "decode(g, j)", made->result);
 }
 

@@ -1,0 +1,210 @@
+// Groups that are a map but for the last elements of each: what a patched frame of reference or ALP says of its exceptions.
+//
+// Where the place in the group decides between a value of the element alone and one of the group, finding every output's group
+// would be done for the few that want it. Here all outputs are first made as a map makes them, as if none were an exception. Then
+// the block walks the tile's groups, and each thread makes the exceptions of its own and stores them over what stands there.
+#include "codegen/simt_tree.h"
+
+// ---- Which kernels --------------------------------------------------------------------------------------------
+
+static bool along(const zf_expr *e, zf_local_kind domain, bool harmless, unsigned depth);
+
+static bool call_along(const zf_call *call, zf_local_kind domain, bool harmless, unsigned depth) {
+    if (call->body != NULL) return false;
+    for (uint32_t k = 0; k < call->formal_count; k++) {
+        if (!along(call->formals[k]->init, domain, harmless, depth)) return false;
+    }
+    return along(call->value, domain, harmless, depth);
+}
+
+static bool local_along(const zf_local *local, zf_local_kind domain, bool harmless, unsigned depth) {
+    if (local->kind == domain) return true;
+    if ((local->kind != ZF_L_LET && local->kind != ZF_L_FORMAL) || local->init == NULL) return false;
+    return along(local->init, domain, harmless && local->kind == ZF_L_FORMAL, depth); // a `let` is evaluated where it stands
+}
+
+// Whether an expression depends on no other index than that of `domain`. `harmless`: nothing is read or checked in it, so that
+// it may be evaluated where the language does not.
+static bool along(const zf_expr *e, zf_local_kind domain, bool harmless, unsigned depth) {
+    enum { DEEPEST = 32 };
+    if (e == NULL) return true;
+    if (depth++ > DEEPEST || e->effect) return false;
+    switch (e->kind) {
+    case ZF_X_CONST:
+    case ZF_X_PARAM:
+    case ZF_X_STREAM:
+    case ZF_X_TABLE: return true;
+    case ZF_X_LOCAL: return local_along(e->local, domain, harmless, depth);
+    case ZF_X_CALL: return call_along(e->call, domain, harmless, depth);
+    case ZF_X_BINARY:
+        if (harmless && (e->op == ZF_OP_DIV || e->op == ZF_OP_REM) && !zf_kind_is_float(e->type.kind) && !e->proved) return false;
+        break;
+    case ZF_X_PRIM:
+        if (harmless && e->prim == ZF_P_NTH_BIT && !e->proved) return false;
+        break;
+    case ZF_X_INDEX:
+        if (harmless && (e->a->kind != ZF_X_TABLE || !e->proved)) return false;
+        break;
+    case ZF_X_BITS:
+    case ZF_X_SLICE:
+        if (harmless) return false;
+        break;
+    case ZF_X_UNARY:
+    case ZF_X_COND:
+    case ZF_X_CAST:
+    case ZF_X_LEN: break;
+    default: return false;
+    }
+    return along(e->a, domain, harmless, depth) && along(e->b, domain, harmless, depth) && along(e->c, domain, harmless, depth);
+}
+
+static bool is_place(const zf_expr *e) {
+    while (e->kind == ZF_X_CAST) e = e->a;
+    return e->kind == ZF_X_LOCAL && e->local->kind == ZF_L_DOMAIN_J;
+}
+
+// How a body tells its exceptions: the place in the group from which on they are, by what `at` chooses.
+typedef struct patched {
+    const zf_expr *at;   // COND
+    const zf_expr *from; // unsigned
+    bool regular;        // the condition of those that are none
+} patched;
+
+static bool patched_of(const zf_inst *inst, patched *p) {
+    const zf_body *decode = &inst->decode;
+    const zf_expr *e = decode->value;
+    if (e == NULL || decode->returns_inside || e->kind != ZF_X_COND || e->a->kind != ZF_X_BINARY) return false;
+    for (const zf_stmt *s = decode->stmts; s != NULL; s = s->next) {
+        if (s->kind != ZF_S_LET || s->local->is_seq || !along(s->local->init, ZF_L_DOMAIN_I, false, 0)) return false;
+    }
+    *p = (patched){.at = e, .from = e->a->b, .regular = e->a->op == ZF_OP_LT};
+    if (!p->regular && e->a->op != ZF_OP_GE) return false;
+    if (!is_place(e->a->a) || zf_kind_is_float(p->from->type.kind) || zf_kind_is_signed(p->from->type.kind)) return false;
+    return along(p->from, ZF_L_DOMAIN_G, false, 0) && along(p->regular ? e->b : e->c, ZF_L_DOMAIN_I, true, 0);
+}
+
+bool zf_simt_is_patched(const zf_plan *plan, const zf_kernel *kernel) {
+    zf_type type = zf_simt_type_of(plan, kernel);
+    patched p;
+    if (kernel->domain != ZF_DOMAIN_GROUPS || kernel->prefix != NULL) return false;
+    if (type.nullable || type.kind == ZF_K_STRING || type.kind == ZF_K_BOOL) return false; // stored with their neighbours
+    for (uint32_t s = 0; s < kernel->step_count; s++) {
+        if (kernel->steps[s].kind == ZF_STEP_SCAN) return false;
+        if (kernel->steps[s].kind == ZF_STEP_EXPAND && kernel->steps[s].node != kernel->root) return false;
+    }
+    return patched_of(plan->graph->nodes[kernel->root].inst, &p);
+}
+
+// ---- Regular elements -----------------------------------------------------------------------------------------
+
+// All outputs as if none were an exception, C contiguous ones a thread.
+static void regular_outputs(zf_simt_tree *tree, const patched *p) {
+    zf_lower *lower = tree->lower;
+    zf_cg *cg = lower->cg;
+    unsigned count = zf_simt_lane_count(lower->type);
+    uint32_t row = tree->shape->threads * count;
+    LLVMValueRef v_size = zf_cg_sub(cg, tree->tile->v_hi, tree->tile->v_lo), v_row = zf_cg_i64(cg, row);
+    LLVMValueRef v_whole = LLVMBuildUDiv(cg->builder, v_size, v_row, "");
+    v_whole = zf_cg_select(cg, tree->tile->v_whole, v_whole, zf_cg_i64(cg, 0));
+    LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_size, zf_cg_i64(cg, row - 1)), v_row, "");
+    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false), zf_cg_i64(cg, count));
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_whole, "row");
+    LLVMValueRef v_from = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, v_row), v_mine);
+    zf_simt_lanes lanes = zf_simt_lanes_begin(lower, zf_cg_add(cg, tree->tile->v_lo, v_from), count);
+    zf_cg_value values[16];
+    for (unsigned k = 0; k < count; k++) {
+        zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
+        env.env.decided = p->at;
+        env.env.decided_so = p->regular;
+        values[k] = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
+        cg->v_guard = NULL;
+    }
+    zf_simt_lanes_end(lower, &lanes);
+    zf_simt_store_vector(lower, values, count, zf_cg_add(cg, tree->tile->v_lo, v_from));
+    zf_cg_loop_end(cg, &loop);
+
+    // What is left, one by one.
+    zf_cg_loop_begin(cg, &loop, v_whole, v_rows, "row_cut");
+    v_from = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, v_row), v_mine);
+    zf_simt_cut cut = zf_simt_cut_begin(lower, zf_cg_add(cg, tree->tile->v_lo, v_from), v_from, v_size);
+    for (unsigned k = 0; k < count; k++) {
+        zf_simt_cut_element(lower, &cut, k);
+        zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+        env.env.decided = p->at;
+        env.env.decided_so = p->regular;
+        env.v_i = cut.v_index;
+        zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
+        cg->v_guard = NULL;
+        zf_simt_cut_store(lower, &cut, k, value);
+    }
+    zf_simt_cut_end(lower, &cut);
+    zf_cg_loop_end(cg, &loop);
+    zf_simt_unroll(cg, &loop, 1);
+}
+
+// ---- Exceptions -----------------------------------------------------------------------------------------------
+
+// Those of group v_g, of whose elements the tile has v_size from place v_at on.
+static void patch_group(zf_simt_heads *t, const patched *p, LLVMValueRef v_g, LLVMValueRef v_size, LLVMValueRef v_at) {
+    zf_lower *lower = t->lower;
+    zf_cg *cg = lower->cg;
+    LLVMBasicBlockRef bb_some = zf_cg_block(cg, "group_some"), bb_next = zf_cg_block(cg, "group_next");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_size, zf_cg_i32(cg, 0)), bb_some, bb_next);
+    zf_cg_enter(cg, bb_some);
+    LLVMValueRef v_begins = zf_cg_icmp(cg, LLVMIntEQ, v_g, t->v_g0);
+    LLVMValueRef v_offset = zf_cg_select(cg, v_begins, t->v_o0, zf_cg_i64(cg, 0));
+    zf_lower_env env = zf_lower_env_make(lower, t->node);
+    env.v_g = v_g;
+    LLVMValueRef v_from = zf_cg_eval_expr(cg, &env.env, &env.env.inst->decode, p->from, NULL, 0).v;
+    v_from = zf_cg_resize(cg, v_from, cg->ty_i64, false);
+    v_from = zf_cg_sub(cg, v_from, zf_cg_umin(cg, v_from, v_offset)); // elements of the tile before the first exception
+    cg->v_guard = NULL;
+    LLVMValueRef v_room = zf_cg_sub(cg, t->v_length, zf_cg_umin(cg, v_at, t->v_length));
+    v_size = zf_cg_resize(cg, zf_cg_clamp(cg, v_size, v_room, "exceptions inside the tile"), cg->ty_i64, false);
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_umin(cg, v_from, v_size), v_size, "exception");
+    env.v_j = zf_cg_add(cg, v_offset, loop.v_i);
+    LLVMValueRef v_place = zf_cg_add(cg, zf_cg_resize(cg, v_at, cg->ty_i64, false), loop.v_i);
+    env.v_i = zf_cg_add(cg, t->tree->tile->v_lo, v_place);
+    env.env.decided = p->at;
+    env.env.decided_so = !p->regular;
+    zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
+    cg->v_guard = NULL;
+    zf_lower_store_element(lower, value, lower->v_sink, env.v_i);
+    zf_cg_loop_end(cg, &loop);
+    zf_simt_unroll(cg, &loop, 1);
+    zf_cg_br(cg, bb_next);
+    zf_cg_enter(cg, bb_next);
+}
+
+static void patch_groups(zf_simt_heads *t, const void *context, LLVMValueRef v_first, const LLVMValueRef *v_sizes,
+                         LLVMValueRef v_at) {
+    zf_cg *cg = t->lower->cg;
+    for (unsigned k = 0; k < ZF_SIMT_GROUPS_EACH; k++) {
+        patch_group(t, context, zf_cg_add(cg, v_first, zf_cg_i64(cg, k)), v_sizes[k], v_at);
+        v_at = zf_cg_add(cg, v_at, v_sizes[k]);
+    }
+}
+
+// ---- The tile -------------------------------------------------------------------------------------------------
+
+void zf_simt_patches(zf_lower *lower, const zf_simt_shape *shape) {
+    zf_cg *cg = lower->cg;
+    zf_simt_tile tile = zf_simt_tile_of(lower);
+    zf_simt_heads t = {.lower = lower, .shape = shape, .node = lower->kernel->root, .tile = lower->kernel->tile};
+    zf_simt_tree tree = {.lower = lower, .shape = shape, .tile = &tile, .stages = &t, .stage_count = 1};
+    patched p;
+    if (!patched_of(lower->graph->nodes[t.node].inst, &p)) return;
+    t.tree = &tree;
+    t.v_sums = cg->target->simt->shared(cg, 0, ZF_SIMT_SUMS);
+    t.v_bad = zf_cg_alloca(cg, cg->ty_i1, "bad");
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), t.v_bad);
+    t.v_length = zf_cg_resize(cg, zf_cg_sub(cg, tile.v_hi, tile.v_lo), cg->ty_i32, false);
+    zf_simt_heads_count_groups(&t);
+    zf_simt_heads_ends(&t, NULL, NULL);
+    regular_outputs(&tree, &p);
+    zf_simt_barrier(lower, "elements before what replaces some");
+    zf_simt_heads_fit(&t, zf_simt_heads_walk(&t, patch_groups, &p));
+    zf_lower_report(lower, tile.v_lo);
+}
