@@ -7,8 +7,8 @@ static zf_cg_value output(zf_simt_heads *t, const zf_simt_place *p, zf_simt_neig
     zf_cg *cg = lower->cg;
     zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
     env.v_g = zf_cg_add(cg, t->v_g0, zf_cg_resize(cg, p->v_rank, cg->ty_i64, false));
-    zf_simt_near near = {t->v_g0, p->v_rank, neighbours, k};
-    if (t->never_empty) env.near = &near; // else a tile may have more groups than outputs
+    zf_simt_near near = {t->v_g0, p->v_rank, t->never_empty ? neighbours : NULL, k};
+    if (t->head_bytes <= ZF_SIMT_FEW_BYTES) env.near = &near; // else a tile may have any number of groups
     LLVMValueRef v_in = zf_cg_resize(cg, zf_cg_sub(cg, p->v_q, p->v_head), cg->ty_i64, false);
     // The tile may begin inside the group whose head is its first output.
     LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, p->v_rank, zf_cg_i32(cg, 0));

@@ -51,7 +51,7 @@ void zf_simt_heads_ends(zf_simt_heads *t, LLVMValueRef v_pulled, LLVMValueRef v_
     LLVMValueRef v_ok = zf_cg_and(cg, v_whole, zf_cg_holds(cg, ZF_SITE_CHECK, v_begun, "groups that the tile touches"));
     LLVMValueRef v_ordered = zf_cg_icmp(cg, LLVMIntULE, t->v_g0, v_end);
     v_ok = zf_cg_and(cg, v_ok, zf_cg_holds(cg, ZF_SITE_CHECK, v_ordered, "the tile's first group before its last"));
-    if (t->tree->stage_count > 1) { // stages beneath have tables for no more groups than elements
+    if (t->tree->stage_count > 1 && t->never_empty) { // stages beneath have tables for no more groups than elements
         LLVMValueRef v_few = zf_cg_icmp(cg, LLVMIntULE, zf_cg_sub(cg, v_end, t->v_g0), zf_cg_i64(cg, lower->kernel->tile));
         v_ok = zf_cg_and(cg, v_ok, v_few);
     }
@@ -268,6 +268,15 @@ static void set_bits(zf_simt_heads *t, LLVMValueRef v_word, LLVMValueRef v_mask)
     zf_cg_enter(cg, bb_next);
 }
 
+static LLVMTypeRef head_type(const zf_simt_heads *t) { return LLVMIntTypeInContext(t->lower->cg->context, 8 * t->head_bytes); }
+
+// The group of the head at v_q (i64), where groups may be empty.
+static LLVMValueRef rank_at(zf_simt_heads *t, LLVMValueRef v_q) {
+    zf_cg *cg = t->lower->cg;
+    LLVMTypeRef ty = head_type(t);
+    return zf_cg_resize(cg, zf_cg_load(cg, ty, zf_cg_at(cg, ty, t->v_heads, v_q), t->head_bytes), cg->ty_i32, false);
+}
+
 // The heads of CHUNK_EACH groups one by one; the first stands at output v_at (i32). Heads behind the tile are nobody's.
 static void mark_each(zf_simt_heads *t, LLVMValueRef v_first, const LLVMValueRef *v_sizes, LLVMValueRef v_at) {
     zf_cg *cg = t->lower->cg;
@@ -284,8 +293,9 @@ static void mark_each(zf_simt_heads *t, LLVMValueRef v_first, const LLVMValueRef
         or_bits(t, LLVMBuildLShr(cg->builder, v_at, zf_cg_i32(cg, 5), ""), v_bit);
         if (!t->never_empty) {
             LLVMValueRef v_g = zf_cg_sub(cg, zf_cg_add(cg, v_first, zf_cg_i64(cg, k)), t->v_g0);
-            LLVMValueRef v_to = zf_cg_at(cg, cg->ty_i32, t->v_heads, zf_cg_resize(cg, v_at, cg->ty_i64, false));
-            zf_cg_store(cg, zf_cg_resize(cg, v_g, cg->ty_i32, false), v_to, 4);
+            LLVMTypeRef ty = head_type(t);
+            LLVMValueRef v_to = zf_cg_at(cg, ty, t->v_heads, zf_cg_resize(cg, v_at, cg->ty_i64, false));
+            zf_cg_store(cg, zf_cg_resize(cg, v_g, ty, false), v_to, t->head_bytes);
         }
         zf_cg_br(cg, bb_next);
         zf_cg_enter(cg, bb_next);
@@ -456,7 +466,9 @@ void zf_simt_heads_count(zf_simt_heads *t) {
 
 // ---- Tables ---------------------------------------------------------------------------------------------------
 
-uint32_t zf_simt_heads_bytes(uint32_t tile, bool never_empty) { return tile / 32 * 8 + (never_empty ? tile / 32 * 4 : tile * 4); }
+uint32_t zf_simt_heads_bytes(uint32_t tile, unsigned head_bytes) {
+    return tile / 32 * 8 + (head_bytes == 0 ? tile / 32 * 4 : tile * head_bytes);
+}
 
 void zf_simt_heads_tables(zf_simt_heads *t, uint32_t at) {
     zf_cg *cg = t->lower->cg;
@@ -466,7 +478,7 @@ void zf_simt_heads_tables(zf_simt_heads *t, uint32_t at) {
     if (t->never_empty)
         t->v_places = ops->shared(cg, at + words * 8, words * 4);
     else
-        t->v_heads = ops->shared(cg, at + words * 8, t->tile * 4);
+        t->v_heads = ops->shared(cg, at + words * 8, t->tile * t->head_bytes);
 }
 
 // ---- Finding --------------------------------------------------------------------------------------------------
@@ -492,10 +504,7 @@ void zf_simt_heads_find(zf_simt_heads *t, LLVMValueRef v_q, unsigned count, zf_s
     LLVMValueRef v_own = zf_cg_add(cg, zf_cg_sub(cg, v_q, v_bit), highest_bit(cg, v_below));
     LLVMValueRef v_found = zf_cg_holds(cg, ZF_SITE_MASK, zf_cg_icmp(cg, LLVMIntNE, v_below, v_zero), "heads in the same word");
     places[0].v_head = zf_cg_select(cg, v_found, v_own, v_before);
-    if (!t->never_empty) {
-        LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i32, t->v_heads, zf_cg_resize(cg, places[0].v_head, cg->ty_i64, false));
-        places[0].v_rank = zf_cg_load(cg, cg->ty_i32, v_at, 4);
-    }
+    if (!t->never_empty) places[0].v_rank = rank_at(t, zf_cg_resize(cg, places[0].v_head, cg->ty_i64, false));
     LLVMValueRef v_here = LLVMBuildLShr(cg->builder, v_bits, v_bit, "");
     for (unsigned k = 0; k < count; k++) {
         places[k].v_q = zf_cg_add(cg, v_q, zf_cg_i32(cg, k));
@@ -506,8 +515,8 @@ void zf_simt_heads_find(zf_simt_heads *t, LLVMValueRef v_q, unsigned count, zf_s
         if (t->never_empty) {
             places[k].v_rank = zf_cg_add(cg, places[k - 1].v_rank, v_begins);
         } else {
-            LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i32, t->v_heads, zf_cg_add(cg, v_q64, zf_cg_i64(cg, k)));
-            places[k].v_rank = zf_cg_select(cg, v_set, zf_cg_load(cg, cg->ty_i32, v_at, 4), places[k - 1].v_rank);
+            LLVMValueRef v_own_rank = rank_at(t, zf_cg_add(cg, v_q64, zf_cg_i64(cg, k)));
+            places[k].v_rank = zf_cg_select(cg, v_set, v_own_rank, places[k - 1].v_rank);
         }
     }
 }

@@ -15,6 +15,7 @@ typedef struct zf_simt_heads {
     uint32_t node;
     uint32_t tile;           ///< elements that the tables below have room for
     bool never_empty;        ///< groups have elements: their sizes' range says so
+    unsigned head_bytes;     ///< of an entry of v_heads
     bool uses_j;             ///< a body asks for the place in the group
     LLVMValueRef v_groups;   ///< of the block
     LLVMValueRef v_g0, v_o0; ///< where the tile begins
@@ -37,8 +38,10 @@ typedef struct zf_simt_place {
 
 enum { ZF_SIMT_GROUPS_EACH = 4 }; ///< groups that a thread takes together
 enum { ZF_SIMT_SUMS = 256 };      ///< bytes of v_sums, which the stages of a kernel use one after the other
-/// Bytes of shared memory that the tables of a stage take beside.
-uint32_t zf_simt_heads_bytes(uint32_t tile, bool never_empty);
+/// Groups that a tile may have in a stage of several, where they may be empty: their numbers take ZF_SIMT_FEW_BYTES each.
+enum { ZF_SIMT_MOST_GROUPS = 65535, ZF_SIMT_FEW_BYTES = 2 };
+/// Bytes of shared memory that the tables of a stage take beside. `head_bytes`: 0 where groups are never empty.
+uint32_t zf_simt_heads_bytes(uint32_t tile, unsigned head_bytes);
 /// Sets the tables up from byte `at` of shared memory.
 void zf_simt_heads_tables(zf_simt_heads *t, uint32_t at);
 /// Evaluates the number of the block's groups.

@@ -68,13 +68,20 @@ static bool pulled_by_body(const zf_graph *graph, const zf_kernel *kernel, const
 static uint32_t ring_bytes(const zf_plan *plan, const zf_kernel *kernel, const zf_step *step) {
     const zf_step *root = root_of(kernel);
     zf_type type = element_type(plan->graph, step);
-    if (root == NULL || !pulled_by_body(plan->graph, kernel, step) || !zf_simt_ring_fits(kernel, root, step, type)) return 0;
+    if (root == NULL || !never_empty(plan, root->node)) return 0; // else a row's groups may be any number
+    if (!pulled_by_body(plan->graph, kernel, step) || !zf_simt_ring_fits(kernel, root, step, type)) return 0;
     return zf_simt_ring_room(zf_simt_lane_count(zf_simt_type_of(plan, kernel))) * zf_kind_size(type.kind);
+}
+
+// Bytes of the numbers of groups that may be empty; 0: they are never. Alone a stage takes any number of them in a tile; of
+// several one with too many is made by one thread.
+static unsigned head_bytes(const zf_plan *plan, const zf_kernel *kernel, const zf_step *step) {
+    bool alone = kernel->domain == ZF_DOMAIN_GROUPS && kernel->step_count == 2;
+    return never_empty(plan, step->node) ? 0 : alone ? 4 : ZF_SIMT_FEW_BYTES;
 }
 
 bool zf_simt_tree_fits(const zf_plan *plan, const zf_kernel *kernel, uint32_t *shared_bytes) {
     uint32_t expansions = expansions_of(kernel), bytes = ZF_SIMT_SUMS;
-    bool alone = expansions == 1 && kernel->step_count == 2 && kernel->domain == ZF_DOMAIN_GROUPS;
     if (expansions == 0) return false;
     for (uint32_t s = 0; s < kernel->step_count; s++) {
         const zf_step *step = &kernel->steps[s];
@@ -86,9 +93,7 @@ bool zf_simt_tree_fits(const zf_plan *plan, const zf_kernel *kernel, uint32_t *s
         if (step->kind == ZF_STEP_EXPAND) {
             zf_type type = plan->graph->edges[plan->graph->nodes[step->node].output].type;
             if (step->node != kernel->root && (type.nullable || type.kind == ZF_K_STRING)) return false;
-            bool full = never_empty(plan, step->node);
-            if (!alone && !full) return false; // a tile may have any number of empty groups
-            bytes += zf_simt_heads_bytes(room_of(kernel, step), full);
+            bytes += zf_simt_heads_bytes(room_of(kernel, step), head_bytes(plan, kernel, step));
             bytes += ring_bytes(plan, kernel, step);
         }
         bytes = (bytes + 15) & ~15u;
@@ -178,7 +183,7 @@ zf_cg_value zf_simt_tree_element(const zf_lower_env *env, const zf_graph_edge *e
     if (spot.made && t->ring != NULL) return zf_simt_ring_element(lower, t->ring, spot.v_i);
     for (zf_simt_found *found = vouched && spot.exact ? spot.found : NULL; found != NULL; found = found->next) {
         if (found->stage != t) continue;
-        zf_simt_near near = {t->v_g0, found->places[spot.k].v_rank, &found->neighbours, spot.k};
+        zf_simt_near near = {t->v_g0, found->places[spot.k].v_rank, t->never_empty ? &found->neighbours : NULL, spot.k};
         return zf_simt_tree_element_at(env, t, &found->places[spot.k], &near, NULL, v_index);
     }
     LLVMValueRef v_has = NULL;
@@ -336,10 +341,11 @@ static void open_stages(zf_simt_tree *tree) {
             *t = (zf_simt_heads){.lower = lower, .shape = tree->shape, .tree = tree, .step = step, .node = step->node};
             t->tile = room_of(kernel, step);
             t->v_sums = v_sums;
-            t->never_empty = never_empty(lower->plan, step->node);
+            t->head_bytes = head_bytes(lower->plan, kernel, step);
+            t->never_empty = t->head_bytes == 0;
             t->v_bad = v_bad;
             zf_simt_heads_tables(t, at);
-            at += zf_simt_heads_bytes(t->tile, t->never_empty);
+            at += zf_simt_heads_bytes(t->tile, t->head_bytes);
             uint32_t bytes = ring_bytes(lower->plan, kernel, step);
             if (bytes > 0) {
                 t->ring = ZF_NEW(cg->arena, zf_simt_ring);
@@ -382,10 +388,12 @@ static void find_stages(zf_simt_tree *tree, LLVMValueRef *v_hard) {
         }
         LLVMValueRef v_length = zf_cg_sub(cg, v_to, v_from);
         t->v_length = zf_cg_resize(cg, v_length, cg->ty_i32, false);
+        LLVMValueRef v_number = zf_cg_sub(cg, t->v_end, t->v_g0);
+        if (t->head_bytes == ZF_SIMT_FEW_BYTES)
+            *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, v_number, zf_cg_i64(cg, ZF_SIMT_MOST_GROUPS)));
         if (t->step->level > 0) *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, v_length, zf_cg_i64(cg, t->tile)));
         for (uint32_t k = 0; k < tree->array_count; k++) {
             if (tree->arrays[k].running->level != t->step->groups) continue;
-            LLVMValueRef v_number = zf_cg_sub(cg, t->v_end, t->v_g0);
             *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, v_number, zf_cg_i64(cg, tree->arrays[k].room)));
         }
     }

@@ -70,6 +70,9 @@ static const struct {
     {"string", "strings(bitpack, dictionary) | plain(values: dictionary(bitpack, strings))"},
     {"string?", "nullable(values: strings(lengths: bitpack))"},
     {"string?", "rle(values: nullable(values: dictionary(entries: strings)), counts: bitpack)"},
+    {"i32?", "nullable(validity: set_gaps(bitpack), values: bitpack)"},
+    {"u32", "delta(members(rle(bitpack, bitpack)))"},
+    {"i16", "pfor(rle(bitpack, bitpack), bitpack, delta(rle))"},
 };
 
 enum { FAMILIES = sizeof families / sizeof families[0] };
