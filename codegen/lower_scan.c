@@ -73,8 +73,8 @@ static void store_memory(zf_cg *cg, zf_type type, LLVMValueRef v, LLVMValueRef v
 }
 
 // Prefix sums run along all of a stream, but the places that ask for differences may be known to lie in a part of it. What is
-// proved of a term is proved there alone: beyond it a term may not fail, nor divide or read as the proofs allow.
-static void mind_range(zf_cg *cg, const zf_reduce *reduce, LLVMValueRef v_index) {
+// proved of a term is proved there alone: beyond it a term may not fail, nor divide or read as the proofs allow. NULL: it is all.
+static LLVMValueRef in_range(zf_cg *cg, const zf_reduce *reduce, LLVMValueRef v_index) {
     zf_interval range = reduce->binders[0].local->range;
     LLVMValueRef v_inside = NULL;
     if (range.lo > 0) v_inside = zf_cg_icmp(cg, LLVMIntUGE, v_index, zf_cg_i64(cg, (uint64_t)range.lo));
@@ -82,12 +82,18 @@ static void mind_range(zf_cg *cg, const zf_reduce *reduce, LLVMValueRef v_index)
         LLVMValueRef v_below = zf_cg_icmp(cg, LLVMIntULE, v_index, zf_cg_i64(cg, (uint64_t)range.hi));
         v_inside = v_inside != NULL ? zf_cg_and(cg, v_inside, v_below) : v_below;
     }
-    if (v_inside != NULL) cg->v_guard = v_inside;
+    return v_inside;
 }
 
-static void mind(const zf_lower *lower, const zf_reduce *reduce, LLVMValueRef v_index) {
-    mind_segment(lower->cg, reduce, v_index);
-    if (lower->kernel->prefix != NULL) mind_range(lower->cg, reduce, v_index);
+// The term at an index, which may be nobody's. No difference of prefix sums has the terms beyond its range, but seek states do:
+// each counts nothing there, whatever code makes it.
+static LLVMValueRef minded_term(zf_lower_env *env, const zf_reduce *reduce, LLVMValueRef v_index) {
+    zf_cg *cg = env->lower->cg;
+    mind_segment(cg, reduce, v_index);
+    LLVMValueRef v_inside = env->lower->kernel->prefix != NULL ? in_range(cg, reduce, v_index) : NULL;
+    if (v_inside != NULL) cg->v_guard = v_inside;
+    LLVMValueRef v_term = eval_term(env, reduce, v_index).v;
+    return v_inside != NULL ? zf_cg_select(cg, v_inside, v_term, LLVMConstNull(LLVMTypeOf(v_term))) : v_term;
 }
 
 LLVMValueRef zf_lower_scan_term(zf_lower_env *env, const zf_reduce *reduce, LLVMValueRef v_index) {
@@ -103,8 +109,7 @@ static LLVMValueRef behind(zf_lower *lower, const zf_running *r, LLVMValueRef v_
         env.v_g = v_index;
     else
         env.v_i = v_index;
-    mind(lower, r->reduce, v_index);
-    LLVMValueRef v_term = eval_term(&env, r->reduce, v_index).v;
+    LLVMValueRef v_term = minded_term(&env, r->reduce, v_index);
     LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, r->type), r->v_acc, "");
     return acc_behind(cg, r, acc_at(cg, r, v_acc, v_index), v_term, v_index);
 }
@@ -151,8 +156,7 @@ static void strip_terms(zf_lower *lower, zf_strip *strip, zf_running *r) {
     env.strip = strip;
     strip->v_k = loop.v_i;
     env.v_i = zf_cg_add(cg, strip->v_start, loop.v_i);
-    mind(lower, r->reduce, env.v_i);
-    LLVMValueRef v_term = eval_term(&env, r->reduce, env.v_i).v;
+    LLVMValueRef v_term = minded_term(&env, r->reduce, env.v_i);
     LLVMTypeRef ty = zf_cg_memory_type(cg, r->type);
     store_memory(cg, r->type, v_term, zf_cg_at(cg, ty, r->v_values, loop.v_i));
     zf_cg_loop_end(cg, &loop);
