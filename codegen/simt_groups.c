@@ -66,7 +66,9 @@ static void cut_rows(zf_simt_heads *t, LLVMValueRef v_from, uint32_t row, unsign
     LLVMValueRef v_first = zf_cg_add(cg, t->tree->tile->v_lo, zf_cg_resize(cg, v_q, cg->ty_i64, false));
     zf_simt_cut cut = zf_simt_cut_begin(lower, v_first, v_q, t->v_length);
     zf_simt_place places[16];
-    zf_simt_heads_find(t, v_q, count, places);
+    // Lanes that have none go on where others need them, and find what the tile's first has.
+    LLVMValueRef v_has = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_q, t->v_length), "lanes of a cut row that have outputs");
+    zf_simt_heads_find(t, zf_cg_select(cg, v_has, v_q, zf_cg_i32(cg, 0)), count, places);
     for (unsigned k = 0; k < count; k++) {
         zf_simt_cut_element(lower, &cut, k);
         zf_simt_cut_store(lower, &cut, k, output(t, &places[k], NULL, 0));

@@ -450,11 +450,7 @@ static uint64_t *shaping_of(const diff_comparing *k) {
     return shaping;
 }
 
-bool diff_host_only(const zf_graph *graph) {
-    for (uint32_t e = 0; e < graph->edge_count; e++)
-        if (graph->edges[e].type.nullable || graph->edges[e].type.kind == ZF_K_STRING) return true;
-    return has_chunks(graph);
-}
+bool diff_host_only(const zf_graph *graph) { return has_chunks(graph); }
 
 static diff_verdict run_forms(diff_comparing *k) {
     diff_verdict verdict = DIFF_SAME_BYTES;
