@@ -227,6 +227,9 @@ struct zf_running {
     LLVMValueRef v_values; ///< buffer: the scan's value at each element of a strip
     LLVMValueRef v_now;    ///< slot: its value at the element being made, outside strips
     bool along_groups;     ///< its index is g of its node, not i
+    /// Not NULL: of a lane's elements the one that is being made knows where the element is that this sum is the index of
+    /// (simt_counted.c).
+    const struct zf_simt_counted *counted;
 };
 zf_running *zf_lower_scan_find(zf_lower *lower, uint32_t node, const zf_reduce *reduce);
 /// Fills the buffers of the scans along the kernel's outputs for a strip of 64, none of which is the last one; accumulators go

@@ -60,7 +60,8 @@ static bool is_hoisted(zf_cg *cg, zf_cg_env *cg_env, unsigned violation, zf_span
         if (number_of(env, violation, span, at) < 0) return true; // the producer's range proves it
         return env->strip != NULL && env->strip->walk != NULL && zf_lower_pulled_here(env, at);
     }
-    return violation == 1 && at != NULL && zf_plan_is_hoisted(env->lower->plan, env->node, at);
+    if (violation != 1 || at == NULL) return false;
+    return zf_plan_is_hoisted(env->lower->plan, env->node, at) || zf_simt_counted_at(env, at) != NULL; // that checks for itself
 }
 
 static LLVMValueRef check(zf_cg *cg, zf_cg_env *cg_env, LLVMValueRef v_ok, unsigned violation, zf_span span, const zf_expr *at) {
@@ -195,6 +196,8 @@ static zf_cg_value element(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LL
     zf_lower_env *env = env_of(cg_env);
     zf_lower *lower = env->lower;
     const zf_graph_edge *edge = edge_of(env, port);
+    const zf_simt_counted *counted = zf_simt_counted_at(env, access);
+    if (counted != NULL) return zf_simt_counted_element(env, counted, access);
     bool own =
         access != NULL && access->kind == ZF_X_INDEX && access->a->kind == ZF_X_STREAM && zf_lower_is_index(env, access->b);
     // Where a check has vouched for every index of the domain, a guard need not. Prefix sums run along the stream itself.

@@ -171,6 +171,35 @@ LLVMValueRef zf_simt_near_bits(zf_lower *lower, const zf_simt_near *near, uint32
                                uint64_t count);
 zf_cg_value zf_simt_near_element(zf_lower *lower, const zf_simt_near *near, uint32_t edge);
 
+// ---- Counted elements (simt_counted.c) ----
+
+/// Where the element is whose index is a sum of zeros and ones along the outputs, for one of a lane's outputs.
+typedef struct zf_simt_counted {
+    uint32_t edge;
+    zf_simt_near near;    ///< of it; where there is none, of another
+    LLVMValueRef v_place; ///< i32: how far it is from near.v_base
+    LLVMValueRef v_room;  ///< i32: how many elements there are from there on
+} zf_simt_counted;
+/// A scan whose values are such indices, for the rows of a tile.
+typedef struct zf_simt_count {
+    zf_running *running;
+    uint32_t edge;        ///< the stream that it is an index of
+    LLVMValueRef v_base;  ///< an index that the stream has, near all of the tile's
+    LLVMValueRef v_room;  ///< i32
+    LLVMValueRef v_holds; ///< i1, the same for the tile: there are elements, and the state lies among them
+    zf_simt_neighbours neighbours;
+    zf_simt_counted lanes[ZF_NEIGHBOURS];
+} zf_simt_count;
+/// NULL where the scan is no index of one stream of numbers. `v_state`: its value before the tile (u64).
+zf_simt_count *zf_simt_count_of(zf_lower *lower, zf_running *running, LLVMValueRef v_state);
+/// Around the bodies of a lane's `lanes` outputs, where the scan has these values.
+void zf_simt_count_begin(zf_lower *lower, zf_simt_count *count, unsigned lanes, const LLVMValueRef *v_values);
+void zf_simt_count_end(zf_lower *lower, zf_simt_count *count);
+/// What `access` takes by such an index at the output that is being made; NULL: it takes nothing so.
+const zf_simt_counted *zf_simt_counted_at(const zf_lower_env *env, const zf_expr *access);
+/// That element, checked.
+zf_cg_value zf_simt_counted_element(zf_lower_env *env, const zf_simt_counted *counted, const zf_expr *access);
+
 // ---- Lanes (simt_lanes.c) ----
 
 /// `count` contiguous elements of one thread from v_first, a multiple of `count`. All of them exist.

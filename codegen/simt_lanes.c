@@ -117,6 +117,12 @@ static void load_window(zf_lower *lower, zf_simt_lanes *lanes, window *w) {
         if (w->from / 32 != 0 && other < align) align = other;
         load_vectors(cg, cg->ty_i32, 4, zf_cg_at(cg, cg->ty_i8, v_pointer, v_byte), words, align, w->v_words);
         w->v_words[words] = zf_cg_i32(cg, 0);
+    } else if (w->stride > 0 && 32 % (lanes->count * w->stride) == 0 && w->from == 0 && w->count <= w->stride) {
+        // all of them lie in one word
+        LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i32, v_pointer, LLVMBuildLShr(cg->builder, v_bit, zf_cg_i64(cg, 5), ""));
+        LLVMValueRef v_shift = zf_cg_and(cg, zf_cg_resize(cg, v_bit, cg->ty_i32, false), zf_cg_i32(cg, 31));
+        w->v_words[0] = LLVMBuildLShr(cg->builder, zf_cg_load(cg, cg->ty_i32, v_at, 4), v_shift, "");
+        w->v_words[1] = zf_cg_i32(cg, 0);
     } else {
         unsigned words = (unsigned)((span + 31) / 32), loads = (unsigned)((31 + span + 31) / 32);
         LLVMValueRef v_loaded[MOST_WORDS + 4];

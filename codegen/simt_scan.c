@@ -13,8 +13,9 @@ typedef struct row_scan {
     zf_running *running;
     LLVMValueRef v_terms[16]; // slots
     LLVMValueRef v_identity;
-    LLVMValueRef v_next; ///< the state that the file has at the tile's end, as a word; NULL: it has none
-    LLVMValueRef v_end;  // first index whose term nobody wants
+    LLVMValueRef v_next;  ///< the state that the file has at the tile's end, as a word; NULL: it has none
+    LLVMValueRef v_end;   // first index whose term nobody wants
+    zf_simt_count *count; // what its values are indices of; NULL: nothing
 } row_scan;
 
 typedef struct row {
@@ -44,9 +45,35 @@ LLVMValueRef zf_simt_scan_identity(zf_cg *cg, const zf_running *running) {
     return zf_cg_const(cg, running->type, zf_bits_of_value(running->type.kind, op == ZF_RED_MAX ? all.lo : all.hi));
 }
 
+// Whether the sums of a row's terms fit into 31 bits, though the scan's type is wider: each shuffle moves 32.
+static bool is_narrow(const zf_running *running) {
+    const zf_interval terms = running->reduce->term->range;
+    zf_int128 most = INT32_MAX / (ZF_WARP * ZF_NEIGHBOURS);
+    if (running->reduce->op != ZF_RED_SUM || !zf_kind_is_integer(running->type.kind)) return false;
+    return zf_kind_size(running->type.kind) > 4 && terms.lo >= 0 && terms.hi <= most;
+}
+
+static void combine_narrow_rows(zf_lower *lower, const zf_running *running, LLVMValueRef v_lane, unsigned count,
+                                const LLVMValueRef *v_own, LLVMValueRef *v_before) {
+    zf_cg *cg = lower->cg;
+    LLVMTypeRef ty = zf_cg_type(cg, running->type);
+    LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, ty, running->v_acc, "");
+    for (unsigned r = 0; r < count; r++) {
+        LLVMValueRef v = zf_cg_resize(cg, v_own[r], cg->ty_i32, false), v_up = zf_simt_scan_warp(lower, v, v_lane);
+        LLVMValueRef v_all = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, ZF_WARP - 1));
+        v_before[r] = zf_cg_add(cg, v_acc, zf_cg_resize(cg, zf_cg_sub(cg, v_up, v), ty, false));
+        v_acc = zf_cg_add(cg, v_acc, zf_cg_resize(cg, v_all, ty, false));
+    }
+    LLVMBuildStore(cg->builder, v_acc, running->v_acc);
+}
+
 void zf_simt_combine_rows(zf_lower *lower, const zf_running *running, LLVMValueRef v_lane, unsigned count,
                           const LLVMValueRef *v_anew, const LLVMValueRef *v_own, LLVMValueRef *v_before) {
     zf_cg *cg = lower->cg;
+    if (v_anew == NULL && is_narrow(running)) {
+        combine_narrow_rows(lower, running, v_lane, count, v_own, v_before);
+        return;
+    }
     LLVMValueRef v_up[ZF_SIMT_BATCH], v_all[ZF_SIMT_BATCH];
     bool adds_up = running->reduce->op == ZF_RED_SUM && zf_simt_adds_up(lower, zf_cg_type(cg, running->type));
     for (unsigned r = 0; r < count; r++) v_up[r] = v_own[r];
@@ -222,17 +249,35 @@ static void report_again(row *r, uint32_t noted) {
     zf_cg_enter(cg, bb_well);
 }
 
+static void counts_begin(row *r) {
+    for (uint32_t s = 0; s < r->scan_count; s++) {
+        const row_scan *scan = &r->scans[s];
+        LLVMTypeRef ty = zf_cg_type(r->lower->cg, scan->running->type);
+        LLVMValueRef v_values[16];
+        if (scan->count == NULL) continue;
+        for (unsigned k = 0; k < r->lanes; k++) v_values[k] = LLVMBuildLoad2(r->lower->cg->builder, ty, scan->v_terms[k], "");
+        zf_simt_count_begin(r->lower, scan->count, r->lanes, v_values);
+    }
+}
+
 static void whole_elements(row *r, zf_simt_lanes *lanes) {
     zf_lower *lower = r->lower;
     uint32_t noted = lower->noted;
     zf_cg_value values[16];
+    counts_begin(r);
     for (unsigned k = 0; k < r->lanes; k++) {
+        for (uint32_t s = 0; s < r->scan_count; s++) {
+            if (r->scans[s].count != NULL) r->scans[s].running->counted = &r->scans[s].count->lanes[k];
+        }
         zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, lanes, k);
         zf_simt_spot spot;
         stand_at(r, k, &env, &spot);
         set_values(r, k, env.v_i, r->scan_count);
         values[k] = zf_cg_eval_body(lower->cg, &env.env, &env.env.inst->decode);
         lower->cg->v_guard = NULL;
+    }
+    for (uint32_t s = r->scan_count; s-- > 0;) {
+        if (r->scans[s].count != NULL) zf_simt_count_end(lower, r->scans[s].count);
     }
     report_again(r, noted);
     zf_simt_store_vector(lower, values, r->lanes, r->v_first);
@@ -338,6 +383,7 @@ static void open_scans(row *r) {
             scan->v_next = zf_simt_seek_next(lower, (uint32_t)scan->running->field, zf_cg_i64(cg, 0));
         }
         LLVMBuildStore(cg->builder, v_acc, scan->running->v_acc);
+        scan->count = zf_simt_count_of(lower, scan->running, v_acc);
     }
 }
 
@@ -365,6 +411,7 @@ void zf_simt_rows(zf_lower *lower, const zf_simt_tile *tile, zf_simt_tree *tree)
         LLVMValueRef v_count = zf_lower_count(lower, lower->graph->nodes[running->node].output);
         r.scans[s].v_end = zf_cg_umin(cg, tile->v_hi, zf_simt_terms(lower, running, v_count));
         v_after = zf_cg_umin(cg, v_after, r.scans[s].v_end);
+        if (r.scans[s].count != NULL) v_after = zf_cg_select(cg, r.scans[s].count->v_holds, v_after, tile->v_lo);
         for (unsigned k = 0; k < ZF_SIMT_BATCH; k++) rows[k].scans[s].v_end = r.scans[s].v_end;
     }
     uint64_t row_size = (uint64_t)ZF_WARP * r.lanes;
