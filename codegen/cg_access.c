@@ -7,7 +7,7 @@ LLVMValueRef zf_cg_check(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned 
         zf_cg_unsupported(cg, span, "a check has no place here");
         return NULL;
     }
-    static const char *const names[] = {"check", "V01", "V02", "V03", "V04", "V05", "V06", "V07", "V08", "V09"};
+    static const char *const names[] = {"check", "V01", "V02", "V03", "V04", "V05", "V06", "V07", "V08", "V09", "V10"};
     const char *name = names[violation < sizeof(names) / sizeof(names[0]) ? violation : 0];
     v_ok = zf_cg_holds(cg, ZF_SITE_CHECK, v_ok, name);
     if (cg->v_guard != NULL) {

@@ -187,6 +187,9 @@ static bool behind(const diff_comparing *k, const diff_result *got) {
     return got->at_row && placed && got->row > k->report->root_position;
 }
 
+// What a block's header shows is told before any kernel runs.
+static bool of_header(unsigned violation) { return violation >= 20 && violation <= 25; }
+
 // A whole block.
 static diff_verdict judge(diff_comparing *k, const diff_result *got, const char *what) {
     char detail[200];
@@ -206,6 +209,18 @@ static diff_verdict judge(diff_comparing *k, const diff_result *got, const char 
         if (exact && got->at_row && got->violation == k->report->violation.number && got->violation < 9 &&
             k->report->violation.path[0] == 0 && !same_place(k, got->row)) {
             snprintf(detail, sizeof detail, "row %llu is reported where one place is damaged: V%02u at %llu", (ull)got->row,
+                     k->report->violation.number, (ull)k->report->root_position);
+            return diff_differ(k, what, detail);
+        }
+        if (k->c->undamaged != NULL && of_header(k->report->violation.number) && got->at_row) {
+            snprintf(detail, sizeof detail, "V%02u at row %llu is reported, not V%02u of the block", got->violation,
+                     (ull)got->row, k->report->violation.number);
+            return diff_differ(k, what, detail);
+        }
+        // A chunk's program does one thing after the other, and what it meets first is what it says.
+        if (exact && got->at_row && makes_chunks(k) && got->violation != k->report->violation.number &&
+            k->report->violation.number < 9 && k->report->violation.path[0] == 0) {
+            snprintf(detail, sizeof detail, "V%02u at row %llu is reported, not V%02u at %llu", got->violation, (ull)got->row,
                      k->report->violation.number, (ull)k->report->root_position);
             return diff_differ(k, what, detail);
         }

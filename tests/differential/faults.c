@@ -3,11 +3,11 @@
 // until something is noticed. What nobody notices survives, unless optimised code is the same without it: docs/testing.md
 // explains each.
 //
-//   zf-faults [--every N] [--jobs N] [--sites N] [--at-least PERCENT] [--json FILE] [--commit TEXT] [-v] [TABLE...]
+//   zf-faults [--chunks] [--every N] [--jobs N] [--sites N] [--at-least PERCENT] [--json FILE] [--commit TEXT] [-v] [TABLE...]
 //
-// --every: one column in so many, each algorithm in any case. --sites: one site in so many. Each fault is compiled and run in a
-// process of its own. The exit status is 1 when fewer are noticed than --at-least says, or when something fails without any
-// fault.
+// --chunks: columns of chunks.zf, by what test_chunks.c runs on them. --every: one column in so many, each algorithm in any case.
+// --sites: one site in so many. Each fault is compiled and run in a process of its own. The exit status is 1 when fewer are
+// noticed than --at-least says, or when something fails without any fault.
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,19 +20,21 @@
 #include <unistd.h>
 
 #include "codegen/cg_sites.h"
+#include "tests/differential/diff_chunks.h"
 #include "tests/differential/diff_columns.h"
 #include "tests/differential/diff_encode.h"
 #include "tests/differential/diff_text.h"
 #include "tests/differential/diff_trials.h"
 #include "tests/differential/faults_report.h"
+#include "tests/interp/externs.h"
 
 typedef unsigned long long ull;
 
-enum { MOST_SITES = 4096, MOST_EXPECTED = (1 + DIFF_DAMAGES) * DIFF_TRIALS, PATIENCE_MS = 300000, MOST_TUPLES = 7 };
+enum { MOST_SITES = 4096, MOST_EXPECTED = 4096, PATIENCE_MS = 300000, MOST_TUPLES = 7 };
 
 typedef struct command {
     unsigned every, jobs, sites, at_least;
-    bool verbose;
+    bool verbose, chunks;
     const char *json, *commit;
     char **tables;
     int table_count;
@@ -70,6 +72,28 @@ static bool expect(column_run *r, const diff_trial *t, const interp_block *undam
     if (status == INTERP_OK) to->expected.block.characters = diff_characters(out);
     r->count++;
     return true;
+}
+
+static void make_chunk_trials(column_run *r) {
+    for (unsigned k = 0; k < DIFF_CHUNK_TRIALS; k++) {
+        diff_chunk_trial t;
+        interp_tree *tree;
+        interp_report report;
+        interp_block block;
+        if (!diff_chunk_trial_of(r->column, r->number, k, &t)) continue;
+        interp_stream *plain = data_stream(r->in, r->column->type, t.shape, t.seed, t.rows);
+        if (interp_encode(r->in, r->column, plain, &tree, &report) != INTERP_OK) continue;
+        if (interp_flatten(r->in, r->column, tree, &block) != INTERP_OK) continue;
+        diff_trial of = {.shape = t.shape, .rows = t.rows, .seed = t.seed};
+        if (!expect(r, &of, NULL, &block)) continue;
+        const interp_block *undamaged = &r->trials[r->count - 1].expected.block;
+        for (unsigned d = 0; d < diff_chunk_damages(&t, &block) && r->count < MOST_EXPECTED; d++) {
+            interp_block damaged = block;
+            if (!diff_chunk_damage(r->in, r->column, &t, d, &damaged)) continue;
+            of.seed = t.seed + d;
+            expect(r, &of, undamaged, &damaged);
+        }
+    }
 }
 
 static void make_trials(column_run *r) {
@@ -156,7 +180,7 @@ static void judge(form_run *f, uint32_t number, zf_fault_sites *sites, verdict *
         const trial *t = &f->column->trials[k];
         f->c.undamaged = t->undamaged;
         f->c.thorough = t->trial.kind != DIFF_RANDOM;
-        f->c.beside = t->undamaged != NULL && diff_trial_beside(&t->trial, t->damage);
+        f->c.beside = !given->chunks && t->undamaged != NULL && diff_trial_beside(&t->trial, t->damage);
         f->c.neighbour = t->undamaged != NULL && diff_trial_neighbour(&t->trial, t->damage, &f->c.guilty, &f->c.innocent);
         zf_text message = {0};
         diff_verdict v = diff_check_form(&f->c, &t->expected, &f->form, t->trial.seed, &message);
@@ -412,15 +436,22 @@ static void run_level(form_run *f, unsigned level) {
 }
 
 static bool run_column(diff_machine *machine, zf_spec *spec, const zf_column *column, unsigned number, FILE *out) {
-    interp_options options = {.no_verify = true};
+    interp_options options = {.externs = interp_test_externs, .extern_count = interp_test_extern_count, .no_verify = true};
     column_run *r = calloc(1, sizeof *r);
     form_run *f = calloc(1, sizeof *f);
     diff_tally tally = {0};
     *r = (column_run){.machine = machine, .column = column, .number = number, .in = interp_create(&options), .out = out};
-    make_trials(r);
-    *f = (form_run){
-        .column = r,
-        .c = {.machine = machine, .spec = spec, .column = column, .exact_nans = true, .full_groups = true, .tally = &tally}};
+    if (given->chunks)
+        make_chunk_trials(r);
+    else
+        make_trials(r);
+    *f = (form_run){.column = r,
+                    .c = {.machine = machine,
+                          .spec = spec,
+                          .column = column,
+                          .exact_nans = true,
+                          .full_groups = !given->chunks,
+                          .tally = &tally}};
     run_level(f, DIFF_GPU);
     run_level(f, 0);
     diff_case_close(&f->c);
@@ -436,15 +467,25 @@ static bool run_column(diff_machine *machine, zf_spec *spec, const zf_column *co
 static bool wanted(const zf_table *table, unsigned number) {
     for (int k = 0; k < given->table_count; k++)
         if (strcmp(given->tables[k], table->name) == 0) return true;
-    return given->table_count == 0 && diff_columns_sampled(number, given->every);
+    if (given->table_count > 0) return false;
+    return given->chunks ? number % given->every == 0 : diff_columns_sampled(number, given->every);
+}
+
+static bool open_program(const diff_machine *machine, diff_program *program, zf_text *message) {
+    if (given->chunks) return diff_program_open_file(machine, DIFF_CHUNKS_FILE, program, message);
+    zf_text text = {0};
+    diff_columns_families(&text);
+    bool good = diff_program_open(machine, text.data, program, message);
+    zf_text_free(&text);
+    return good;
 }
 
 // One worker: every jobs-th column.
-static int work(unsigned job, const char *program_text, FILE *out) {
+static int work(unsigned job, FILE *out) {
     diff_machine machine;
     diff_program program;
     zf_text message = {0};
-    if (!diff_machine_open(&machine, NULL, &message) || !diff_program_open(&machine, program_text, &program, &message)) {
+    if (!diff_machine_open(&machine, NULL, &message) || !open_program(&machine, &program, &message)) {
         fprintf(stderr, "%s\n", message.data);
         return 2;
     }
@@ -468,6 +509,8 @@ int main(int count, char **arguments) {
         const char *a = arguments[k], *next = k + 1 < count ? arguments[k + 1] : "";
         if (strcmp(a, "-v") == 0) {
             c.verbose = true;
+        } else if (strcmp(a, "--chunks") == 0) {
+            c.chunks = true;
         } else if (a[0] != '-') {
             c.tables = arguments + k;
             c.table_count = count - k;
@@ -490,15 +533,13 @@ int main(int count, char **arguments) {
         fprintf(stderr, "%s: %s\n", c.json, strerror(errno));
         return 2;
     }
-    zf_text text = {0};
-    diff_columns_families(&text);
     FILE **outs = calloc(c.jobs, sizeof *outs);
     bool good = true;
     for (unsigned job = 0; job < c.jobs; job++) {
         outs[job] = tmpfile();
         if (outs[job] == NULL) return 2;
         pid_t worker = fork();
-        if (worker == 0) _exit(work(job, text.data, outs[job]));
+        if (worker == 0) _exit(work(job, outs[job]));
         if (worker < 0) return 2;
     }
     int status;
@@ -519,7 +560,7 @@ int main(int count, char **arguments) {
     }
     if (json != NULL) {
         zf_text command_line = {0};
-        zf_text_printf(&command_line, "zf-faults --every %u --sites %u", c.every, c.sites);
+        zf_text_printf(&command_line, "zf-faults%s --every %u --sites %u", c.chunks ? " --chunks" : "", c.every, c.sites);
         for (int k = 0; k < c.table_count; k++) zf_text_printf(&command_line, " %s", c.tables[k]);
         fault_results_print(&all, c.commit, command_line.data, json);
         zf_text_free(&command_line);
@@ -530,6 +571,5 @@ int main(int count, char **arguments) {
     fault_results_free(&all);
     free(line);
     free(outs);
-    zf_text_free(&text);
     return good && sites > same && found * 100 >= (sites - same) * c.at_least ? 0 : 1;
 }

@@ -4,21 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/differential/diff_case.h"
+#include "tests/differential/diff_chunks.h"
 #include "tests/differential/diff_encode.h"
 #include "tests/differential/diff_file.h"
-#include "tests/differential/gen_program.h"
-#include "tests/interp/data.h"
 #include "tests/interp/externs.h"
 #include "tests/unit/check.h"
 
 typedef unsigned long long ull;
-
-#ifdef ZF_SANITIZE
-enum { STEP = 3, DAMAGES = 2 }; ///< one size in so many; of each block
-#else
-enum { STEP = 1, DAMAGES = 3 };
-#endif
 
 typedef struct run {
     diff_machine machine;
@@ -27,31 +19,11 @@ typedef struct run {
     uint64_t taken, refused, damaged, files;
 } run;
 
-/// Whether something below a choice is encoded by a C function, which only the interpreter has here.
-static bool is_foreign(const zf_codec_choice *choice) {
-    bool found = false;
-    for (uint32_t a = 0; choice != NULL && a < choice->count; a++) {
-        const zf_codec_node *node = choice->alternatives[a];
-        found = found || node->inst->encode_extern != NULL;
-        for (uint32_t s = 0; s < node->inst->stream_count; s++) found = found || is_foreign(node->streams[s]);
-    }
-    return found;
-}
-
-static uint64_t chunk_of(const zf_codec_choice *choice) {
-    const zf_codec_node *node = choice->alternatives[0];
-    if (node->inst->pattern == ZF_NON_PARALLEL) return node->chunk_size;
-    uint64_t size = 0;
-    for (uint32_t s = 0; s < node->inst->stream_count && size == 0; s++)
-        if (node->streams[s] != NULL) size = chunk_of(node->streams[s]);
-    return size;
-}
-
 /// The block that the interpreter and the compiled encoders make of the data. False where they refuse it.
 static bool encode(run *r, const zf_column *column, interp *in, const interp_stream *plain, const char *what,
                    interp_block *block) {
     zf_text message = {0};
-    if (is_foreign(column->codec)) {
+    if (diff_chunk_foreign(column)) {
         interp_tree *tree;
         interp_report report;
         if (interp_encode(in, column, plain, &tree, &report) != INTERP_OK) return false;
@@ -73,22 +45,21 @@ static void check_block(run *r, diff_case *c, interp *in, const interp_block *bl
     zf_text_free(&message);
 }
 
-static void run_case(run *r, diff_case *c, data_shape shape, uint64_t rows) {
+static void run_case(run *r, diff_case *c, const diff_chunk_trial *t) {
     char what[200];
     interp_options options = {.externs = interp_test_externs, .extern_count = interp_test_extern_count, .no_verify = true};
     interp *in = interp_create(&options);
-    uint64_t seed = rows * 31 + shape;
-    interp_stream *plain = data_stream(in, c->column->type, shape, seed, rows);
+    interp_stream *plain = data_stream(in, c->column->type, t->shape, t->seed, t->rows);
     interp_block block;
-    snprintf(what, sizeof what, "%s, %s, %llu rows", c->column->table->name, data_shape_name(shape), (ull)rows);
+    snprintf(what, sizeof what, "%s, %s, %llu rows", c->column->table->name, data_shape_name(t->shape), (ull)t->rows);
     if (encode(r, c->column, in, plain, what, &block)) {
         r->taken++;
-        check_block(r, c, in, &block, seed, what, true);
+        check_block(r, c, in, &block, t->seed, what, true);
         c->undamaged = &block;
-        for (unsigned d = 0; d < DAMAGES; d++) {
+        for (unsigned d = 0; d < diff_chunk_damages(t, &block); d++) {
             interp_block damaged = block;
-            gen_damage(in, seed * DAMAGES + d, &damaged);
-            check_block(r, c, in, &damaged, seed + d, what, false);
+            if (!diff_chunk_damage(in, c->column, t, d, &damaged)) continue;
+            check_block(r, c, in, &damaged, t->seed + d, what, false);
         }
         c->undamaged = NULL;
     } else {
@@ -119,19 +90,16 @@ static void run_file(run *r, const zf_column *column, data_shape shape) {
 static void run_column(run *r, const zf_column *column, unsigned number) {
     diff_case c = {
         .machine = &r->machine, .spec = diff_program_spec(&r->program), .column = column, .exact_nans = true, .tally = &r->tally};
-    uint64_t chunk = chunk_of(column->codec), before = r->taken, largest = chunk < 1500 ? chunk : 1500;
-    if (chunk >= 1500 && chunk <= 5000) largest = chunk;
-    const uint64_t sizes[] = {0, 1, largest - 1, largest, largest + 1, 3 * largest + 7, 33, 700, 2500};
+    uint64_t before = r->taken;
     char place[64];
     snprintf(place, sizeof place, "differential_chunks %s", column->table->name);
     diff_set_case(place);
-    for (unsigned k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
-        if ((number + k) % STEP != 0 || sizes[k] > 6000) continue;
-        run_case(r, &c, (data_shape)((number * 5 + k * 3) % DATA_SHAPES), sizes[k]);
-        if (sizes[k] > 1) run_case(r, &c, (data_shape)((number + k) % 2 == 0 ? DATA_ZIPF : DATA_UNIFORM), sizes[k]);
+    for (unsigned k = 0; k < DIFF_CHUNK_TRIALS; k++) {
+        diff_chunk_trial t;
+        if (diff_chunk_trial_of(column, number, k, &t)) run_case(r, &c, &t);
     }
     CHECK(r->taken > before, "%s took nothing at all", column->table->name);
-    if (!is_foreign(column->codec)) run_file(r, column, (data_shape)(number % DATA_SHAPES));
+    if (!diff_chunk_foreign(column)) run_file(r, column, (data_shape)(number % DATA_SHAPES));
     diff_case_close(&c);
 }
 
@@ -139,7 +107,7 @@ int main(int count, char **names) {
     run *r = calloc(1, sizeof *r);
     zf_text message = {0};
     bool good = diff_machine_open(&r->machine, NULL, &message) &&
-                diff_program_open_file(&r->machine, ZF_SOURCE_DIR "/tests/differential/chunks.zf", &r->program, &message);
+                diff_program_open_file(&r->machine, DIFF_CHUNKS_FILE, &r->program, &message);
     CHECK(good, "%s", message.data != NULL ? message.data : "chunks.zf has errors");
     if (!good) return check_result();
     unsigned number = 0;
