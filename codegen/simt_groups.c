@@ -2,7 +2,7 @@
 // a time. Nothing is made unless the sizes add up to the tile, so every output has a head.
 #include "codegen/simt_tree.h"
 
-static zf_cg_value output(zf_simt_heads *t, const zf_simt_place *p, zf_simt_neighbours *neighbours, unsigned k) {
+zf_cg_value zf_simt_groups_output(zf_simt_heads *t, const zf_simt_place *p, zf_simt_neighbours *neighbours, unsigned k) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
     zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
@@ -47,7 +47,7 @@ static LLVMValueRef whole_rows(zf_simt_heads *t, uint32_t row, unsigned count) {
     zf_simt_neighbours neighbours = {.count = count};
     for (unsigned k = 0; k < count; k++) neighbours.v_ranks[k] = places[k].v_rank;
     zf_simt_neighbours_begin(lower, &neighbours);
-    for (unsigned k = 0; k < count; k++) values[k] = output(t, &places[k], &neighbours, k);
+    for (unsigned k = 0; k < count; k++) values[k] = zf_simt_groups_output(t, &places[k], &neighbours, k);
     zf_simt_neighbours_end(lower, &neighbours);
     zf_simt_store_vector(lower, values, count, zf_cg_add(cg, t->tree->tile->v_lo, zf_cg_resize(cg, v_q, cg->ty_i64, false)));
     zf_cg_loop_end(cg, &loop);
@@ -71,7 +71,7 @@ static void cut_rows(zf_simt_heads *t, LLVMValueRef v_from, uint32_t row, unsign
     zf_simt_heads_find(t, zf_cg_select(cg, v_has, v_q, zf_cg_i32(cg, 0)), count, places);
     for (unsigned k = 0; k < count; k++) {
         zf_simt_cut_element(lower, &cut, k);
-        zf_simt_cut_store(lower, &cut, k, output(t, &places[k], NULL, 0));
+        zf_simt_cut_store(lower, &cut, k, zf_simt_groups_output(t, &places[k], NULL, 0));
     }
     zf_simt_cut_end(lower, &cut);
     zf_cg_loop_end(cg, &loop);

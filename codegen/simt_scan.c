@@ -260,6 +260,25 @@ static void counts_begin(row *r) {
     }
 }
 
+// This lane's element `k`, of a root of elements or of groups.
+static zf_cg_value element(const row *r, unsigned k, zf_lower_env *env) {
+    zf_cg *cg = r->lower->cg;
+    zf_simt_heads *root = r->tree != NULL ? zf_simt_tree_root(r->tree) : NULL;
+    if (root == NULL) {
+        zf_simt_spot spot;
+        stand_at(r, k, env, &spot);
+        zf_cg_value value = zf_cg_eval_body(cg, &env->env, &env->env.inst->decode);
+        cg->v_guard = NULL;
+        return value;
+    }
+    for (zf_simt_found *found = r->found; found != NULL; found = found->next) {
+        if (found->stage == root) return zf_simt_groups_output(root, &found->places[k], &found->neighbours, k);
+    }
+    zf_simt_place place;
+    zf_simt_heads_find(root, zf_cg_add(cg, r->v_place, zf_cg_i32(cg, k)), 1, &place);
+    return zf_simt_groups_output(root, &place, NULL, 0);
+}
+
 static void whole_elements(row *r, zf_simt_lanes *lanes) {
     zf_lower *lower = r->lower;
     uint32_t noted = lower->noted;
@@ -270,11 +289,8 @@ static void whole_elements(row *r, zf_simt_lanes *lanes) {
             if (r->scans[s].count != NULL) r->scans[s].running->counted = &r->scans[s].count->lanes[k];
         }
         zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, lanes, k);
-        zf_simt_spot spot;
-        stand_at(r, k, &env, &spot);
         set_values(r, k, env.v_i, r->scan_count);
-        values[k] = zf_cg_eval_body(lower->cg, &env.env, &env.env.inst->decode);
-        lower->cg->v_guard = NULL;
+        values[k] = element(r, k, &env);
     }
     for (uint32_t s = r->scan_count; s-- > 0;) {
         if (r->scans[s].count != NULL) zf_simt_count_end(lower, r->scans[s].count);
@@ -290,12 +306,8 @@ static void some_elements(row *r) {
         zf_simt_cut_element(lower, &cut, k);
         set_values(r, k, cut.v_index, r->scan_count);
         zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
-        zf_simt_spot spot;
-        stand_at(r, k, &env, &spot);
         env.v_i = cut.v_index;
-        zf_cg_value value = zf_cg_eval_body(lower->cg, &env.env, &env.env.inst->decode);
-        lower->cg->v_guard = NULL;
-        zf_simt_cut_store(lower, &cut, k, value);
+        zf_simt_cut_store(lower, &cut, k, element(r, k, &env));
     }
     zf_simt_cut_end(lower, &cut);
 }

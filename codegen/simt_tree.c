@@ -23,7 +23,7 @@ static bool never_empty(const zf_plan *plan, uint32_t node) {
 
 // Scans along groups leave their values in shared memory; those along the outputs are made with these.
 static bool scans_side_by_side(const zf_plan *plan, const zf_kernel *kernel, const zf_step *step) {
-    if (step->level == 0) return kernel->domain == ZF_DOMAIN_ELEMENTS && zf_simt_scans(plan, kernel, step->reduce);
+    if (step->level == 0) return zf_simt_scans(plan, kernel, step->reduce);
     return step->reduce->form == ZF_R_SCAN && !zf_kind_is_float(step->reduce->term->type.kind);
 }
 
@@ -64,11 +64,19 @@ static bool pulled_by_body(const zf_graph *graph, const zf_kernel *kernel, const
     return true;
 }
 
+static bool scans_outputs(const zf_kernel *kernel) {
+    for (uint32_t s = 0; s < kernel->step_count; s++) {
+        if (kernel->steps[s].kind == ZF_STEP_SCAN && kernel->steps[s].level == 0) return true;
+    }
+    return false;
+}
+
 // Bytes of a stage's window of elements that outputs take by their group; 0: it has none.
 static uint32_t ring_bytes(const zf_plan *plan, const zf_kernel *kernel, const zf_step *step) {
     const zf_step *root = root_of(kernel);
     zf_type type = element_type(plan->graph, step);
     if (root == NULL || !never_empty(plan, root->node)) return 0; // else a row's groups may be any number
+    if (scans_outputs(kernel)) return 0;                          // rows of scans fill no windows
     if (!pulled_by_body(plan->graph, kernel, step) || !zf_simt_ring_fits(kernel, root, step, type)) return 0;
     return zf_simt_ring_room(zf_simt_lane_count(zf_simt_type_of(plan, kernel))) * zf_kind_size(type.kind);
 }
@@ -103,6 +111,14 @@ bool zf_simt_tree_fits(const zf_plan *plan, const zf_kernel *kernel, uint32_t *s
 }
 
 // ---- Levels ---------------------------------------------------------------------------------------------------
+
+zf_simt_heads *zf_simt_tree_root(const zf_simt_tree *tree) {
+    const zf_kernel *kernel = tree->lower->kernel;
+    for (uint32_t s = 0; s < tree->stage_count; s++) {
+        if (kernel->domain == ZF_DOMAIN_GROUPS && tree->stages[s].node == kernel->root) return &tree->stages[s];
+    }
+    return NULL;
+}
 
 static zf_simt_heads *stage_of(const zf_simt_tree *tree, uint32_t node) {
     for (uint32_t s = 0; s < tree->stage_count; s++) {
@@ -440,7 +456,7 @@ void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
         if (step->kind != ZF_STEP_EXPAND) continue;
         zf_simt_heads *t = &tree.stages[stages++];
         mark_stage(t, bb_end);
-        if (lower->kernel->domain == ZF_DOMAIN_GROUPS && t->node == lower->kernel->root) {
+        if (t == zf_simt_tree_root(&tree)) {
             root = t; // the last one: what its outputs ask for is known when they were built
             continue;
         }
@@ -454,7 +470,10 @@ void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
         LLVMBasicBlockRef bb_count = zf_cg_block(cg, "count"), bb_outputs = zf_cg_block(cg, "outputs_begin");
         zf_cg_br(cg, bb_count);
         zf_cg_enter(cg, bb_outputs);
-        zf_simt_groups_outputs(root);
+        if (scans_outputs(lower->kernel))
+            zf_simt_rows(lower, &tile, &tree);
+        else
+            zf_simt_groups_outputs(root);
         zf_cg_br(cg, bb_end);
         zf_cg_enter(cg, bb_count);
         zf_simt_heads_count(root);

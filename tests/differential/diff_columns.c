@@ -73,6 +73,8 @@ static const struct {
     {"i32?", "nullable(validity: set_gaps(bitpack), values: bitpack)"},
     {"u32", "delta(members(rle(bitpack, bitpack)))"},
     {"i16", "pfor(rle(bitpack, bitpack), bitpack, delta(rle))"},
+    {"f64", "alp(ints: delta(zigzag(bitpack)), gaps: bitpack)"},
+    {"u32", "pfor(values: delta(rle(bitpack, bitpack)), gaps: rle(bitpack, bitpack))"},
 };
 
 enum { FAMILIES = sizeof families / sizeof families[0] };
