@@ -30,7 +30,8 @@ REGISTERS_APART = 8  # registers are given to warps in eights a thread
 SHAPING = {"width": 7, "digits": 2, "log": 11, "back": 1283}  # of the specialised form, by a param's name
 SPILLS_APART = 64  # bytes, of kernels that spill already
 PARTS = 4  # runs of ptxas an architecture
-FORMS = ("map", "scan", "text", "groups", "sequential")
+TEXT_BYTES = 2048  # in which a warp puts strings together (codegen/simt_text.c)
+FORMS = ("map", "scan", "text", "patches", "groups", "sequential")
 
 faults = []
 
@@ -91,10 +92,13 @@ def without_lines(ptx):
     return [line for line in ptx.splitlines() if not directive.match(line)]
 
 
-def form_of(body):
+def form_of(body, ptx):
     shared = set(re.findall(r"shared_\d+", body))
-    if shared:  # strings that a warp copies need one array; heads of groups several, or one of bits that are set
-        return "groups" if len(shared) > 1 or re.search(r"atom\S*\.shared", body) else "text"
+    sizes = {int(size) for name, size in re.findall(r"\.shared .*\b(shared_\d+)\[(\d+)\]", ptx) if name in shared}
+    if sizes == {TEXT_BYTES}:
+        return "text"
+    if shared:  # heads of groups are bits that are set; exceptions need sums of sizes alone
+        return "groups" if re.search(r"atom\S*\.shared", body) else "patches"
     if "shfl.sync" in body:
         return "scan"
     return "map" if ".maxntid 256" in body else "sequential"
@@ -102,7 +106,7 @@ def form_of(body):
 
 def kernels_of(variant, ptx):
     bodies = re.split(r"\.visible \.entry zf_kernel_", ptx)[1:]
-    return [Kernel(f"{variant[0]}.{k} {variant[1]}", form_of(body)) for k, body in enumerate(bodies)]
+    return [Kernel(f"{variant[0]}.{k} {variant[1]}", form_of(body, ptx)) for k, body in enumerate(bodies)]
 
 
 def merged(modules):
