@@ -26,6 +26,10 @@ def main():
     column("nraw", np.where(valid, rng.integers(0, 1 << 60, rows), 0).astype(np.int64), valid)
     runs = np.repeat(rng.random(rows // 50 + 1) > 0.2, 50)[:rows]
     column("nrle", np.where(runs, rng.integers(0, 1000, rows), 0).astype(np.int32), runs)
+    column("ngap", np.where(valid, rng.integers(0, 1000, rows), 0).astype(np.int32), valid)
+    column("drle", np.cumsum(np.repeat(rng.integers(0, 100, rows // 20 + 1), 20)[:rows]).astype(np.int64))
+    walk = np.cumsum(rng.integers(-50, 51, rows)) / 100.0
+    column("alpd", np.where(rng.random(rows) < 0.01, rng.random(rows), walk))
     hundredths = rng.integers(0, 100000, rows) / 100.0
     for name, share in (("alp1", 0.01), ("alp5", 0.05)):
         column(name, np.where(rng.random(rows) < share, rng.random(rows), hundredths))
