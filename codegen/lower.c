@@ -221,6 +221,17 @@ void zf_lower_check(zf_lower *lower, LLVMValueRef v_bad, uint32_t number, const 
     if (!zf_cg_site(lower->cg, ZF_SITE_CHECK, what)) zf_lower_fail(lower, v_bad, number);
 }
 
+LLVMValueRef zf_lower_none_failed(zf_lower *lower) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
+    return zf_cg_icmp(cg, LLVMIntEQ, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE));
+}
+
+void zf_lower_check_end(zf_lower *lower, LLVMValueRef v_bad, const char *what) {
+    v_bad = zf_cg_and(lower->cg, v_bad, zf_lower_none_failed(lower));
+    zf_lower_check(lower, v_bad, (uint32_t)lower->kernel->end_check, what);
+}
+
 void zf_lower_clear(zf_lower *lower) { LLVMBuildStore(lower->cg->builder, zf_cg_i32(lower->cg, ZF_NO_FAILURE), lower->v_fail); }
 
 // What a failure word says above the check: the position in the block, and above it the block.
@@ -357,10 +368,7 @@ void zf_lower_seek_end(zf_lower *lower, uint32_t field, LLVMValueRef v_tile, LLV
     zf_cg_br(cg, bb_done);
     zf_cg_enter(cg, bb_compare);
     LLVMValueRef v_wrong = zf_cg_icmp(cg, LLVMIntNE, zf_lower_seek_entry(lower, field, v_tile), v_word);
-    // Where another check failed, the state follows from made-up values: that one is the reason.
-    LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
-    v_wrong = zf_cg_and(cg, v_wrong, zf_cg_icmp(cg, LLVMIntEQ, v_so_far, zf_cg_i32(cg, ZF_NO_FAILURE)));
-    zf_lower_check(lower, v_wrong, (uint32_t)lower->kernel->end_check, "seek state of the next tile");
+    zf_lower_check_end(lower, v_wrong, "seek state of the next tile");
     zf_cg_br(cg, bb_done);
     zf_cg_enter(cg, bb_done);
 }

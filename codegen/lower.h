@@ -158,6 +158,12 @@ LLVMValueRef zf_lower_is_recording(zf_lower *lower);
 void zf_lower_fail(zf_lower *lower, LLVMValueRef v_bad, uint32_t number);
 /// The same for a check that is not one of the language's, which come through zf_cg_check. `what` it is of: cg_sites.h.
 void zf_lower_check(zf_lower *lower, LLVMValueRef v_bad, uint32_t number, const char *what);
+/// Whether no failure was noted so far (i1).
+LLVMValueRef zf_lower_none_failed(zf_lower *lower);
+/// The check of what a tile ends with. Where another failed, that one is the reason, and this one counts for nothing.
+void zf_lower_check_end(zf_lower *lower, LLVMValueRef v_bad, const char *what);
+/// Whether row v_index, below v_end, is among those that are stored (i1).
+LLVMValueRef zf_lower_row_wanted(zf_lower *lower, LLVMValueRef v_index, LLVMValueRef v_end);
 /// Reports the noted failure, if any, at position `v_position`.
 void zf_lower_report(zf_lower *lower, LLVMValueRef v_position);
 void zf_lower_clear(zf_lower *lower);

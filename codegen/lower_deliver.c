@@ -46,12 +46,6 @@ static LLVMValueRef tile_bytes(zf_lower *lower, const char *name) {
     return zf_cg_alloca(lower->cg, LLVMArrayType2(lower->cg->ty_i8, lower->kernel->tile + ZF_STRIP), name);
 }
 
-static LLVMValueRef no_failure(zf_lower *lower) {
-    zf_cg *cg = lower->cg;
-    LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
-    return zf_cg_icmp(cg, LLVMIntEQ, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE));
-}
-
 // ---- Strings of a column --------------------------------------------------------------------------------------
 
 static LLVMValueRef tile_follows(zf_lower *lower, const zf_lower_tiles *tiles) {
@@ -136,11 +130,7 @@ static void store_offset(zf_lower *lower, LLVMValueRef v_index, LLVMValueRef v_b
         LLVMBasicBlockRef bb_store = zf_cg_block(cg, "wanted"), bb_first = zf_cg_block(cg, "first_wanted"),
                           bb_end = zf_cg_block(cg, "offset");
         bb_stored = zf_cg_block(cg, "stored");
-        LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGE, v_index, lower->v_row_begin);
-        LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_index, lower->v_row_end);
-        LLVMValueRef v_wanted = zf_cg_and(cg, zf_cg_within(cg, v_begun, "rows before the first wanted"),
-                                          zf_cg_within(cg, v_goes_on, "rows behind the last wanted"));
-        zf_cg_cond_br(cg, v_wanted, bb_store, bb_stored);
+        zf_cg_cond_br(cg, zf_lower_row_wanted(lower, v_index, lower->v_row_end), bb_store, bb_stored);
         zf_cg_enter(cg, bb_store);
         zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_index, lower->v_row_begin), bb_first, bb_end);
         zf_cg_enter(cg, bb_first);
@@ -161,8 +151,7 @@ static void deliver_text(zf_lower *lower, zf_cg_value value, LLVMValueRef v_inde
     if (lower->type.nullable) v_length = zf_cg_select(cg, value.v_valid, v_length, zf_cg_i64(cg, 0));
     LLVMValueRef v_room = zf_cg_sub(cg, d->v_end, v_byte);
     LLVMValueRef v_over = zf_cg_icmp(cg, LLVMIntUGT, v_length, v_room);
-    zf_lower_check(lower, zf_cg_and(cg, v_over, no_failure(lower)), (uint32_t)lower->kernel->end_check,
-                   "bytes of a string beyond its tile's");
+    zf_lower_check_end(lower, v_over, "bytes of a string beyond its tile's");
     v_length = zf_cg_select(cg, v_over, zf_cg_i64(cg, 0), v_length);
     LLVMValueRef v_next = zf_cg_add(cg, v_byte, v_length);
     LLVMBuildStore(cg->builder, v_next, d->v_byte);
@@ -176,7 +165,7 @@ static void end_text(zf_lower *lower, const zf_lower_tiles *tiles) {
     zf_cg *cg = lower->cg;
     const zf_delivery *d = &lower->delivery;
     LLVMBasicBlockRef bb_check = zf_cg_block(cg, "text_check"), bb_checked = zf_cg_block(cg, "text_checked");
-    zf_cg_cond_br(cg, no_failure(lower), bb_check, bb_checked);
+    zf_cg_cond_br(cg, zf_lower_none_failed(lower), bb_check, bb_checked);
     zf_cg_enter(cg, bb_check);
     LLVMValueRef v_byte = LLVMBuildLoad2(cg->builder, cg->ty_i64, d->v_byte, "");
     zf_lower_seek_end(lower, d->bytes_field, tiles->v_tile, v_byte);

@@ -88,9 +88,8 @@ static void singles(zf_lower *lower, const zf_lower_tiles *tiles, LLVMValueRef v
     zf_cg_loop_begin(cg, &loop, v_from, tiles->v_hi, "single");
     make_single(lower, loop.v_i, v_byte);
     if (lower->running_count == 0) {
-        LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
         LLVMBasicBlockRef bb_failed = zf_cg_block(cg, "single_failed"), bb_well = zf_cg_block(cg, "single_well");
-        zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE)), bb_well, bb_failed);
+        zf_cg_cond_br(cg, zf_lower_none_failed(lower), bb_well, bb_failed);
         zf_cg_enter(cg, bb_failed);
         zf_lower_report(lower, loop.v_i);
         zf_cg_br(cg, loop.bb_end);
@@ -140,9 +139,7 @@ void zf_lower_elements(zf_lower *lower) {
     if (!lower->one_by_one) strips(lower, tiles.v_lo, v_count);
     LLVMValueRef v_from = zf_cg_add(cg, tiles.v_lo, LLVMBuildShl(cg->builder, v_count, zf_cg_i64(cg, 6), ""));
     if (lower->running_count == 0) {
-        LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
-        LLVMValueRef v_well = zf_cg_icmp(cg, LLVMIntEQ, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE));
-        v_from = zf_cg_select(cg, v_well, v_from, tiles.v_lo);
+        v_from = zf_cg_select(cg, zf_lower_none_failed(lower), v_from, tiles.v_lo);
         zf_lower_clear(lower);
     }
     singles(lower, &tiles, v_from);

@@ -375,9 +375,8 @@ static void check_end(zf_lower *lower, const visit *v) {
     LLVMValueRef v_rest = zf_cg_icmp(cg, LLVMIntNE, get(cg, v->at.v_g), v->v_groups);
     if (zf_cg_site(cg, ZF_SITE_CHECK, "groups left behind the last tile")) v_rest = zf_cg_i1(cg, false);
     LLVMValueRef v_bad = zf_cg_or(cg, v_short, zf_cg_and(cg, v_last, v_rest));
-    LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
-    LLVMValueRef v_alone = zf_cg_icmp(cg, LLVMIntEQ, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE));
-    zf_lower_fail(lower, zf_cg_and(cg, v_bad, v_alone), (uint32_t)lower->kernel->end_check); // either is a check
+    zf_lower_fail(lower, zf_cg_and(cg, v_bad, zf_lower_none_failed(lower)),
+                  (uint32_t)lower->kernel->end_check); // either is a check
 }
 
 void zf_lower_groups(zf_lower *lower) {

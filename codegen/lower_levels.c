@@ -371,10 +371,8 @@ static void check_all_done(zf_lower *lower, const zf_expansion *e, LLVMValueRef 
     LLVMValueRef v_last = zf_cg_icmp(cg, LLVMIntUGE, zf_cg_add(cg, v_tile, zf_cg_i64(cg, 1)), lower->v_tiles);
     LLVMValueRef v_behind = zf_cg_icmp(cg, LLVMIntUGE, v_position, e->v_count);
     LLVMValueRef v_left = zf_cg_icmp(cg, LLVMIntNE, get(cg, e->v_g), e->v_groups);
-    LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
-    LLVMValueRef v_alone = zf_cg_icmp(cg, LLVMIntEQ, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE));
-    LLVMValueRef v_bad = zf_cg_and(cg, zf_cg_and(cg, v_last, v_behind), zf_cg_and(cg, v_left, v_alone));
-    zf_lower_check(lower, v_bad, (uint32_t)lower->kernel->end_check, "groups left behind a stage's last element");
+    LLVMValueRef v_bad = zf_cg_and(cg, zf_cg_and(cg, v_last, v_behind), v_left);
+    zf_lower_check_end(lower, v_bad, "groups left behind a stage's last element");
 }
 
 void zf_lower_levels_end(zf_lower *lower, LLVMValueRef v_tile, LLVMValueRef v_i, LLVMValueRef v_g) {

@@ -16,19 +16,23 @@ void zf_lower_store(zf_lower *lower, zf_cg_value value, LLVMValueRef v_at, LLVMV
     if (!zf_lower_deliver(lower, value, v_index)) zf_lower_store_element(lower, value, v_at, v_index);
 }
 
+LLVMValueRef zf_lower_row_wanted(zf_lower *lower, LLVMValueRef v_index, LLVMValueRef v_end) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGE, v_index, lower->v_row_begin);
+    LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_index, v_end);
+    return zf_cg_and(cg, zf_cg_within(cg, v_begun, "rows before the first wanted"),
+                     zf_cg_within(cg, v_goes_on, "rows behind the last wanted"));
+}
+
 void zf_lower_store_element(zf_lower *lower, zf_cg_value value, LLVMValueRef v_at, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     LLVMTypeRef ty = zf_cg_memory_type(cg, lower->type);
     LLVMValueRef v = zf_lower_memory_form(lower, value);
     LLVMBasicBlockRef bb_stored = NULL;
     if (lower->v_row_begin != NULL && v_at == lower->v_sink) { // rows outside the wanted ones have no place
-        LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_index, lower->v_row_end);
-        LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGE, v_index, lower->v_row_begin);
-        LLVMValueRef v_wanted = zf_cg_and(cg, zf_cg_within(cg, v_begun, "rows before the first wanted"),
-                                          zf_cg_within(cg, v_goes_on, "rows behind the last wanted"));
         LLVMBasicBlockRef bb_store = zf_cg_block(cg, "wanted");
         bb_stored = zf_cg_block(cg, "stored");
-        zf_cg_cond_br(cg, v_wanted, bb_store, bb_stored);
+        zf_cg_cond_br(cg, zf_lower_row_wanted(lower, v_index, lower->v_row_end), bb_store, bb_stored);
         zf_cg_enter(cg, bb_store);
     }
     zf_cg_store(cg, v, zf_cg_at_sink(cg, ty, v_at, v_index), zf_kind_size(lower->type.kind));

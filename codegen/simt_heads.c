@@ -388,9 +388,7 @@ LLVMValueRef zf_simt_heads_fit(zf_simt_heads *t, LLVMValueRef v_total) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntEQ, v_total, t->v_length);
-    LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
-    LLVMValueRef v_alone = zf_cg_icmp(cg, LLVMIntEQ, v_so_far, zf_cg_i32(cg, ZF_NO_FAILURE));
-    zf_lower_check(lower, zf_cg_and(cg, zf_cg_not(cg, v_fits), v_alone), (uint32_t)lower->kernel->end_check, "sum of the sizes");
+    zf_lower_check_end(lower, zf_cg_not(cg, v_fits), "sum of the sizes");
     return v_fits;
 }
 

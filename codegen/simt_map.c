@@ -128,9 +128,8 @@ void zf_simt_map(zf_lower *lower, const zf_simt_shape *shape) {
     uint32_t noted = lower->noted;
     whole_tile(lower, &tile, shape);
     if (lower->noted == noted) return; // nothing can fail
-    LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
     LLVMBasicBlockRef bb_again = zf_cg_block(cg, "again"), bb_well = zf_cg_block(cg, "well");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE)), bb_well, bb_again);
+    zf_cg_cond_br(cg, zf_lower_none_failed(lower), bb_well, bb_again);
     zf_cg_enter(cg, bb_again);
     zf_lower_clear(lower);
     report_again(lower, &tile, shape);

@@ -232,8 +232,7 @@ static void report_again(row *r, uint32_t noted) {
     zf_cg *cg = lower->cg;
     if (lower->running_count > 0 || r->tree != NULL || lower->noted == noted) return;
     LLVMBasicBlockRef bb_again = zf_cg_block(cg, "again"), bb_well = zf_cg_block(cg, "row_well");
-    LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE)), bb_well, bb_again);
+    zf_cg_cond_br(cg, zf_lower_none_failed(lower), bb_well, bb_again);
     zf_cg_enter(cg, bb_again);
     zf_lower_clear(lower);
     zf_cg_loop loop;
@@ -362,10 +361,7 @@ static void check_end(row *r) {
         if (r->scans[s].v_next == NULL) continue;
         LLVMValueRef v_word = zf_lower_scan_state(lower, running, r->tile->v_hi);
         LLVMValueRef v_differs = zf_cg_icmp(cg, LLVMIntNE, v_word, r->scans[s].v_next);
-        LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
-        LLVMValueRef v_alone = zf_cg_icmp(cg, LLVMIntEQ, v_so_far, zf_cg_i32(cg, ZF_NO_FAILURE));
-        v_differs = zf_cg_and(cg, zf_cg_and(cg, v_differs, v_more), v_alone);
-        zf_lower_check(lower, v_differs, (uint32_t)lower->kernel->end_check, "seek state of the next tile");
+        zf_lower_check_end(lower, zf_cg_and(cg, v_differs, v_more), "seek state of the next tile");
     }
 }
 

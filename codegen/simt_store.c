@@ -137,8 +137,7 @@ void zf_simt_report_element(zf_lower *lower, LLVMValueRef v_index) {
     const zf_delivery *d = &lower->delivery;
     if (!knows_element(lower)) return;
     if (d->v_failed != NULL) {
-        LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
-        LLVMValueRef v_failed = zf_cg_icmp(cg, LLVMIntNE, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE));
+        LLVMValueRef v_failed = zf_cg_not(cg, zf_lower_none_failed(lower));
         LLVMValueRef v_before = LLVMBuildLoad2(cg->builder, cg->ty_i1, d->v_failed, "");
         LLVMBuildStore(cg->builder, zf_cg_or(cg, v_before, v_failed), d->v_failed);
     }
@@ -166,11 +165,7 @@ static void store_last(zf_lower *lower, LLVMValueRef v_after, LLVMValueRef v_end
 static void store_offset(zf_lower *lower, LLVMValueRef v_index, LLVMValueRef v_begin, LLVMValueRef v_end) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_wanted = zf_cg_block(cg, "offset"), bb_next = zf_cg_block(cg, "offset_next");
-    LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGE, v_index, lower->v_row_begin),
-                 v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_index, lower->delivery.v_last);
-    LLVMValueRef v_wanted = zf_cg_and(cg, zf_cg_within(cg, v_begun, "rows before the first wanted"),
-                                      zf_cg_within(cg, v_goes_on, "rows behind the last wanted"));
-    zf_cg_cond_br(cg, v_wanted, bb_wanted, bb_next);
+    zf_cg_cond_br(cg, zf_lower_row_wanted(lower, v_index, lower->delivery.v_last), bb_wanted, bb_next);
     zf_cg_enter(cg, bb_wanted);
     zf_cg_store(cg, zf_cg_add(cg, v_begin, lower->v_offset_base), offset_at(lower, v_index), 8);
     store_last(lower, zf_cg_add(cg, v_index, zf_cg_i64(cg, 1)), v_end);
@@ -204,9 +199,7 @@ static void store_text(zf_lower *lower, zf_simt_text_row *row, LLVMValueRef v_fi
         v_ends[k + 1] = zf_cg_add(cg, v_ends[k], row->v_lengths[k]);
         LLVMValueRef v_over = zf_cg_icmp(cg, LLVMIntUGT, v_ends[k + 1], d->v_end);
         if (!whole) v_over = zf_cg_and(cg, v_over, zf_cg_icmp(cg, LLVMIntULT, v_index, v_hi));
-        LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
-        v_over = zf_cg_and(cg, v_over, zf_cg_icmp(cg, LLVMIntEQ, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE)));
-        zf_lower_check(lower, v_over, (uint32_t)lower->kernel->end_check, "bytes of a string beyond its tile's");
+        zf_lower_check_end(lower, v_over, "bytes of a string beyond its tile's");
         zf_simt_report_element(lower, v_index);
         if (!whole) store_offset(lower, v_index, v_ends[k], v_ends[k + 1]);
     }
@@ -223,9 +216,8 @@ void zf_simt_store_end(zf_lower *lower) {
     zf_cg *cg = lower->cg;
     const zf_delivery *d = &lower->delivery;
     if (!is_text(lower)) return;
-    LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
-    LLVMValueRef v_failed = zf_cg_or(cg, LLVMBuildLoad2(cg->builder, cg->ty_i1, d->v_failed, ""),
-                                     zf_cg_icmp(cg, LLVMIntNE, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE)));
+    LLVMValueRef v_before = LLVMBuildLoad2(cg->builder, cg->ty_i1, d->v_failed, "");
+    LLVMValueRef v_failed = zf_cg_or(cg, v_before, zf_cg_not(cg, zf_lower_none_failed(lower)));
     LLVMValueRef v_byte = LLVMBuildLoad2(cg->builder, cg->ty_i64, d->v_byte, "");
     LLVMValueRef v_wrong =
         zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntNE, v_byte, d->v_next), zf_cg_not(cg, zf_simt_any(lower, v_failed)));

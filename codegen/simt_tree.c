@@ -331,10 +331,7 @@ static void fill_array(zf_simt_tree *tree, const zf_simt_array *array) {
                                       LLVMBuildLoad2(cg->builder, ty, v_carry, ""), LLVMBuildLoad2(cg->builder, ty, v_state, ""));
     LLVMValueRef v_word = zf_cg_to_word(cg, r->type, v_end);
     LLVMValueRef v_next = zf_simt_seek_next(lower, (uint32_t)r->field, v_word);
-    LLVMValueRef v_so_bad = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
-    LLVMValueRef v_alone = zf_cg_icmp(cg, LLVMIntEQ, v_so_bad, zf_cg_i32(cg, ZF_NO_FAILURE));
-    LLVMValueRef v_differs = zf_cg_and(cg, zf_cg_icmp(cg, LLVMIntNE, v_next, v_word), v_alone);
-    zf_lower_check(lower, v_differs, (uint32_t)lower->kernel->end_check, "seek state of the next tile");
+    zf_lower_check_end(lower, zf_cg_icmp(cg, LLVMIntNE, v_next, v_word), "seek state of the next tile");
     zf_simt_barrier(lower, "values of a scan are written");
 }
 

@@ -173,8 +173,7 @@ void zf_simt_words(zf_lower *lower, const zf_simt_shape *shape) {
     zf_simt_unroll(cg, &loop, 1);
     note_bad(&w, zf_cg_icmp(cg, LLVMIntNE, LLVMBuildLoad2(cg->builder, cg->ty_i64, v_at, ""), w.tile.v_hi), "sum of the sizes");
     // What failed before is the reason of all that follows.
-    LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
-    LLVMValueRef v_failed = zf_simt_any(lower, zf_cg_icmp(cg, LLVMIntNE, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE)));
+    LLVMValueRef v_failed = zf_simt_any(lower, zf_cg_not(cg, zf_lower_none_failed(lower)));
     LLVMValueRef v_bad = LLVMBuildLoad2(cg->builder, cg->ty_i1, w.v_bad, "");
     zf_lower_fail(lower, zf_cg_and(cg, v_bad, zf_cg_not(cg, v_failed)), (uint32_t)lower->kernel->end_check);
     zf_lower_report(lower, w.tile.v_lo);
