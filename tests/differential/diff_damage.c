@@ -102,7 +102,8 @@ static bool adds_up(const uint32_t *sizes, uint64_t count, uint64_t rows) {
 
 // Numbers that `bitpack` packs into words of 32 bits, packed anew without any saving: as wide as they are, from 0 on. NULL: it
 // cannot be.
-static uint32_t *unpack(interp *in, const zf_graph *graph, uint32_t node, interp_block *block, uint64_t least, uint64_t *count) {
+static uint32_t *unpack(interp *in, const zf_graph *graph, uint32_t node, uint64_t rows, interp_block *block, uint64_t least,
+                        uint64_t *count) {
     const zf_graph_node *n = &graph->nodes[node];
     int32_t s = graph->edges[n->inputs[0]].stored;
     bool packs = strncmp(n->inst->name, "bitpack", 7) == 0 && graph->edges[n->output].type.kind == ZF_K_U32 && s >= 0;
@@ -119,7 +120,7 @@ static uint32_t *unpack(interp *in, const zf_graph *graph, uint32_t node, interp
         }
         values[e] = (uint32_t)(base + value);
     }
-    if (!adds_up(values, *count, block->counts[0])) return NULL;
+    if (!adds_up(values, *count, rows)) return NULL;
     interp_stored *streams = copy(in, block->streams, block->stream_count * sizeof *streams);
     streams[s] = (interp_stored){.bytes = (uint8_t *)values, .size = 4 * *count, .elements = *count};
     block->streams = streams;
@@ -129,13 +130,13 @@ static uint32_t *unpack(interp *in, const zf_graph *graph, uint32_t node, interp
     return values;
 }
 
-// A stream of u32 that adds up to the column's rows, if there is one with so many groups.
-static uint32_t *stored_sizes(interp *in, interp_block *block, uint64_t least, uint64_t *count) {
+// A stream of u32 that adds up to so many rows, if there is one with so many groups.
+static uint32_t *stored_sizes(interp *in, uint64_t rows, interp_block *block, uint64_t least, uint64_t *count) {
     for (uint32_t s = 0; s < block->stream_count; s++) {
         const interp_stored *stream = &block->streams[s];
         if (stream->size != 4 * stream->elements || stream->elements < least) continue;
         uint32_t *sizes = copy(in, stream->bytes, (size_t)stream->size);
-        if (!adds_up(sizes, stream->elements, block->counts[0])) continue;
+        if (!adds_up(sizes, stream->elements, rows)) continue;
         uint8_t *bytes;
         *count = own_stream(in, block, s, &bytes)->elements;
         return (uint32_t *)(void *)bytes;
@@ -144,11 +145,12 @@ static uint32_t *stored_sizes(interp *in, interp_block *block, uint64_t least, u
 }
 
 // The same, stored as it is or packed.
-static uint32_t *sizes_of(interp *in, const zf_graph *graph, interp_block *block, uint64_t least, uint64_t *count) {
-    uint32_t *stored = stored_sizes(in, block, least, count);
+static uint32_t *sizes_of(interp *in, const zf_graph *graph, uint64_t rows, interp_block *block, uint64_t least,
+                          uint64_t *count) {
+    uint32_t *stored = stored_sizes(in, rows, block, least, count);
     if (stored != NULL) return stored;
     for (uint32_t n = 0; n < graph->node_count; n++) {
-        uint32_t *sizes = graph->nodes[n].inst->param_count == 2 ? unpack(in, graph, n, block, least, count) : NULL;
+        uint32_t *sizes = graph->nodes[n].inst->param_count == 2 ? unpack(in, graph, n, rows, block, least, count) : NULL;
         if (sizes != NULL) return sizes;
     }
     return NULL;
@@ -183,7 +185,7 @@ enum { EACH = 4, STATES = DIFF_STEP_ROWS, SIZE_DAMAGES = 9 }; // groups that a t
 static bool damage_sizes(interp *in, const zf_graph *graph, unsigned number, unsigned k, unsigned d, interp_block *block) {
     data_random random = {number * 1000 + (SIZE_DAMAGES + 2) * k + d + 700};
     uint64_t count, into, rows = block->counts[0];
-    uint32_t *sizes = sizes_of(in, graph, block, 2, &count);
+    uint32_t *sizes = sizes_of(in, graph, rows, block, 2, &count);
     if (sizes == NULL || rows < 2) return false;
     uint64_t lane = k % EACH, any = data_below(&random, count) / EACH * EACH + lane, last = (count - 1) / EACH * EACH;
     uint64_t bound = rows > STATES ? group_at(sizes, STATES, &into) : 0; // of a tile
@@ -283,9 +285,25 @@ static bool damage_lane(interp *in, const zf_graph *graph, unsigned d, interp_bl
     return true;
 }
 
-// An edge has one element less, or half of them; an element in the middle, and the last, of each stream is as large as can be.
+// A group in the middle of those that make an edge loses its elements to the next.
+static bool empty_inner(interp *in, const zf_graph *graph, uint32_t edge, interp_block *block) {
+    uint64_t count = 0;
+    if (edge >= graph->edge_count || block->counts[edge] == block->counts[0] || block->counts[edge] < 4) return false;
+    uint32_t *sizes = sizes_of(in, graph, block->counts[edge], block, 2, &count);
+    return sizes != NULL && merge(sizes, count, count / 2);
+}
+
+// An edge has one element less, or half of them; an element in the middle, and the last, of each stream is as large as can be;
+// a stream has none at all; a group of a stage is empty.
 static bool damage_deep(interp *in, const zf_graph *graph, unsigned d, interp_block *block) {
     enum { DEEP = 8 };
+    if (d >= 4 * DEEP) {
+        d -= 4 * DEEP;
+        if (d >= DEEP) return d < 2 * DEEP && empty_inner(in, graph, d - DEEP + 1, block);
+        if (d >= block->stream_count) return false;
+        empty_stream(in, graph, d, block);
+        return true;
+    }
     if (d < DEEP) return shorten_edge(in, graph, d, block);
     d -= DEEP;
     if (d < DEEP) {
@@ -332,7 +350,7 @@ static bool empty_beside(uint32_t *sizes, unsigned tile, bool behind) {
 // For each lane in its turn.
 static bool damage_steps(interp *in, unsigned d, interp_block *block) {
     uint64_t count, bounds = 2 * (DIFF_STEP_TILES - 1), all = DIFF_STEP_GROUPS;
-    uint32_t *sizes = stored_sizes(in, block, all, &count);
+    uint32_t *sizes = stored_sizes(in, block->counts[0], block, all, &count);
     if (sizes == NULL || count != all) return false;
     if (d < bounds) return empty_beside(sizes, 1 + d / 2, d % 2 == 1);
     d -= (unsigned)bounds;
@@ -362,7 +380,8 @@ bool diff_widen_sizes(interp *in, const zf_column *column, interp_block *block) 
     const zf_graph *graph = zf_graph_build(interp_arena(in), column, block->branches);
     uint64_t count;
     for (uint32_t n = 0; n < graph->node_count; n++)
-        if (graph->nodes[n].inst->param_count == 2 && unpack(in, graph, n, block, 2, &count) != NULL) return true;
+        if (graph->nodes[n].inst->param_count == 2 && unpack(in, graph, n, block->counts[0], block, 2, &count) != NULL)
+            return true;
     return false;
 }
 

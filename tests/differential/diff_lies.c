@@ -46,6 +46,13 @@ static diff_verdict tell_one(diff_comparing *k, const diff_records *records, uin
         strcat(what, ", the tile before");
         verdict = tell_lie(k, records, entry * abi->interval, (entry + 1) * abi->interval, what);
     }
+    // Of groups the tile that begins there notices, too, where it must end in another state.
+    bool grouped = abi->fields[field].kind == ZF_FIELD_GROUP || abi->fields[field].kind == ZF_FIELD_OFFSET;
+    if (verdict != DIFF_DISAGREE && abi->edge == 0 && k->c->full_groups && grouped && entry + 1 < records->entries[tree]) {
+        snprintf(what, sizeof what, "state %s of tile %llu changed to %llu, that tile", abi->fields[field].name, (ull)entry + 1,
+                 (ull)lie);
+        verdict = tell_lie(k, records, (entry + 1) * abi->interval, (entry + 2) * abi->interval, what);
+    }
     *state = saved;
     return verdict;
 }
@@ -68,22 +75,51 @@ static const uint8_t *sizes_of(const interp_block *block, uint64_t *count) {
     return NULL;
 }
 
-// A tile that begins with a group is said to begin behind the one before: the same place, by another name. Both tiles notice.
-static diff_verdict tell_behind(diff_comparing *k, const diff_records *records, uint32_t tree) {
+// The number that `bitpack` packs at index e.
+static uint64_t packed_at(const interp_stored *stream, uint64_t width, uint64_t e) {
+    uint64_t value = 0;
+    for (uint64_t bit = 0; bit < width; bit++)
+        value |= (uint64_t)(stream->bytes[(e * width + bit) / 8] >> (e * width + bit) % 8 & 1) << bit;
+    return value;
+}
+
+// The sizes of the groups of the stage that makes edge `stage`: a stream of u32 below it, as it is or packed, that adds up to its
+// elements. NULL: none is. The caller frees them.
+static uint32_t *sizes_below(const diff_comparing *k, uint32_t stage, uint64_t *count) {
+    const zf_graph *graph = k->decoder->graph;
+    const interp_block *block = k->block;
+    const zf_graph_node *made = &graph->nodes[graph->edges[stage].producer];
+    for (uint32_t n = 0; n < made->inst->stream_count; n++) {
+        const zf_graph_edge *edge = &graph->edges[made->inputs[n]];
+        const zf_graph_node *pack = edge->producer >= 0 ? &graph->nodes[edge->producer] : NULL;
+        bool packed = pack != NULL && strncmp(pack->inst->name, "bitpack", 7) == 0 && graph->edges[pack->inputs[0]].stored >= 0;
+        if (edge->type.kind != ZF_K_U32 || (edge->stored < 0 && !packed)) continue;
+        const interp_stored *stream = &block->streams[packed ? graph->edges[pack->inputs[0]].stored : edge->stored];
+        uint64_t width = packed ? block->params[pack->first_param] : 32, sum = 0;
+        uint64_t base = packed ? block->params[pack->first_param + 1] : 0;
+        *count = block->counts[edge->index];
+        if (width > 32 || *count * width > 8 * stream->size) continue;
+        uint32_t *sizes = calloc(*count + 1, sizeof *sizes);
+        for (uint64_t e = 0; e < *count; e++) sum += sizes[e] = (uint32_t)(base + packed_at(stream, width, e));
+        if (sum == block->counts[stage]) return sizes;
+        free(sizes);
+    }
+    return NULL;
+}
+
+// A tile that begins with a group of a stage is said to begin behind the one before: the same place, by another name. Both tiles
+// notice.
+static diff_verdict tell_stage_behind(diff_comparing *k, const diff_records *records, uint32_t tree, uint32_t field,
+                                      const uint32_t *sizes, uint64_t count) {
     const zf_abi_tree *abi = &k->decoder->abi.trees[tree];
-    uint64_t entries = records->entries[tree], *groups = records->values[tree], *offsets = groups + entries;
-    uint64_t count;
-    const uint8_t *sizes = sizes_of(k->block, &count);
-    bool grouped = abi->field_count >= 2 && abi->fields[0].kind == ZF_FIELD_GROUP && abi->fields[1].kind == ZF_FIELD_OFFSET;
-    if (abi->edge != 0 || !grouped || sizes == NULL) return DIFF_SAME_BYTES;
+    uint64_t entries = records->entries[tree], *groups = records->values[tree] + field * entries, *offsets = groups + entries;
     diff_verdict verdict = DIFF_SAME_BYTES;
     unsigned told = 0, most = k->c->thorough ? UINT32_MAX : k->c->seek_interval != 0 ? 4 : 1;
     uint64_t entry = data_below(&k->random, entries);
     for (uint64_t e = 0; e < entries && told < most && verdict != DIFF_DISAGREE; e++, entry = (entry + 1) % entries) {
         if (offsets[entry] != 0 || groups[entry] == 0) continue;
         if (groups[entry] > count) break; // another stream that happens to add up
-        uint32_t size;
-        memcpy(&size, sizes + 4 * (groups[entry] - 1), 4);
+        uint32_t size = sizes[groups[entry] - 1];
         groups[entry]--;
         offsets[entry] = size;
         uint64_t at = (entry + 1) * abi->interval, rows = k->block->counts[0];
@@ -95,6 +131,26 @@ static diff_verdict tell_behind(diff_comparing *k, const diff_records *records, 
         groups[entry]++;
         offsets[entry] = 0;
         told++;
+    }
+    return verdict;
+}
+
+// The same for each stage of a tree; its fields are named by the path of what the stage makes.
+static diff_verdict tell_behind(diff_comparing *k, const diff_records *records, uint32_t tree) {
+    const zf_abi_tree *abi = &k->decoder->abi.trees[tree];
+    const zf_graph *graph = k->decoder->graph;
+    diff_verdict verdict = DIFF_SAME_BYTES;
+    for (uint32_t f = 0; abi->edge == 0 && f + 1 < abi->field_count && verdict != DIFF_DISAGREE; f++) {
+        if (abi->fields[f].kind != ZF_FIELD_GROUP || abi->fields[f + 1].kind != ZF_FIELD_OFFSET) continue;
+        const char *name = abi->fields[f].name, *dot = strrchr(name, '.');
+        size_t length = dot != NULL ? (size_t)(dot - name) : 0;
+        for (uint32_t e = 0; e < graph->edge_count && verdict != DIFF_DISAGREE; e++) {
+            bool here = strlen(graph->edges[e].path) == length && memcmp(graph->edges[e].path, name, length) == 0;
+            uint64_t count = 0;
+            uint32_t *sizes = here && graph->edges[e].producer >= 0 ? sizes_below(k, e, &count) : NULL;
+            if (sizes != NULL) verdict = tell_stage_behind(k, records, tree, f, sizes, count);
+            free(sizes);
+        }
     }
     return verdict;
 }

@@ -57,7 +57,7 @@ bool diff_trial_of(const zf_column *column, unsigned number, unsigned k, diff_tr
     case DIFF_DEEP: // groups of one mostly, so that stages have as many elements as the column
         out->shape = DATA_UNIFORM;
         out->rows = 2 * 4096 + 133;
-        return ordered_stages(column->codec_text) > 1;
+        return ordered_stages(column->codec_text) > 1 || strstr(column->codec_text, "entries: strings") != NULL;
     case DIFF_FLOOD: // which takes a while
         out->shape = DATA_CONSTANT;
         out->rows = DIFF_STEP_ROWS;

@@ -3,9 +3,11 @@
 // until something is noticed. What nobody notices survives, unless optimised code is the same without it: docs/testing.md
 // explains each.
 //
-//   zf-faults [--chunks] [--every N] [--jobs N] [--sites N] [--at-least PERCENT] [--json FILE] [--commit TEXT] [-v] [TABLE...]
+//   zf-faults [--chunks] [--host] [--every N] [--jobs N] [--sites N] [--at-least PERCENT] [--json FILE] [--commit TEXT] [-v]
+//   [TABLE...]
 //
-// --chunks: columns of chunks.zf, by what test_chunks.c runs on them. --every: one column in so many, each algorithm in any case.
+// --chunks: columns of chunks.zf, by what test_chunks.c runs on them. --host: kernels of the host alone. --every: one column in
+// so many, each algorithm in any case.
 // --sites: one site in so many. Each fault is compiled and run in a process of its own. The exit status is 1 when fewer are
 // noticed than --at-least says, or when something fails without any fault.
 #include <errno.h>
@@ -34,7 +36,7 @@ enum { MOST_SITES = 4096, MOST_EXPECTED = 4096, PATIENCE_MS = 300000, MOST_TUPLE
 
 typedef struct command {
     unsigned every, jobs, sites, at_least;
-    bool verbose, chunks;
+    bool verbose, chunks, host;
     const char *json, *commit;
     char **tables;
     int table_count;
@@ -452,7 +454,7 @@ static bool run_column(diff_machine *machine, zf_spec *spec, const zf_column *co
                           .exact_nans = true,
                           .full_groups = !given->chunks,
                           .tally = &tally}};
-    run_level(f, DIFF_GPU);
+    if (!given->host) run_level(f, DIFF_GPU);
     run_level(f, 0);
     diff_case_close(&f->c);
     bool good = !r->bad;
@@ -511,6 +513,8 @@ int main(int count, char **arguments) {
             c.verbose = true;
         } else if (strcmp(a, "--chunks") == 0) {
             c.chunks = true;
+        } else if (strcmp(a, "--host") == 0) {
+            c.host = true;
         } else if (a[0] != '-') {
             c.tables = arguments + k;
             c.table_count = count - k;
@@ -560,7 +564,8 @@ int main(int count, char **arguments) {
     }
     if (json != NULL) {
         zf_text command_line = {0};
-        zf_text_printf(&command_line, "zf-faults%s --every %u --sites %u", c.chunks ? " --chunks" : "", c.every, c.sites);
+        zf_text_printf(&command_line, "zf-faults%s%s --every %u --sites %u", c.chunks ? " --chunks" : "", c.host ? " --host" : "",
+                       c.every, c.sites);
         for (int k = 0; k < c.table_count; k++) zf_text_printf(&command_line, " %s", c.tables[k]);
         fault_results_print(&all, c.commit, command_line.data, json);
         zf_text_free(&command_line);
