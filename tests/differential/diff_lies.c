@@ -46,8 +46,9 @@ static diff_verdict tell_one(diff_comparing *k, const diff_records *records, uin
         strcat(what, ", the tile before");
         verdict = tell_lie(k, records, entry * abi->interval, (entry + 1) * abi->interval, what);
     }
-    // Of groups the tile that begins there notices, too, where it must end in another state.
+    // Of the column's groups the tile that begins there notices, too, where it must end in another state.
     bool grouped = abi->fields[field].kind == ZF_FIELD_GROUP || abi->fields[field].kind == ZF_FIELD_OFFSET;
+    grouped = grouped && strchr(abi->fields[field].name, '.') == NULL;
     if (verdict != DIFF_DISAGREE && abi->edge == 0 && k->c->full_groups && grouped && entry + 1 < records->entries[tree]) {
         snprintf(what, sizeof what, "state %s of tile %llu changed to %llu, that tile", abi->fields[field].name, (ull)entry + 1,
                  (ull)lie);
