@@ -371,7 +371,7 @@ static unsigned batch_of(const zf_lower *lower, const zf_simt_tree *tree) {
     if (lower->type.kind == ZF_K_STRING || tree != NULL) return 1;
     if (lower->running_count > 0 && lower->runnings[0].reduce->form == ZF_R_SEGMENTED) return 2;
     if (!lower->type.nullable) return ZF_SIMT_BATCH;
-    return lower->kernel->node_count > 1 ? 1 : 2;
+    return lower->kernel->node_count > 1 || zf_simt_lane_count(lower->type) > 8 ? 1 : 2;
 }
 
 static void open_scans(row *r) {
