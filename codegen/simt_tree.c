@@ -223,13 +223,15 @@ zf_cg_value zf_simt_tree_element_at(const zf_lower_env *env, zf_simt_heads *stag
     child.v_counts = env->v_counts;
     if (v_has != NULL) child.v_counts = env->v_counts == NULL ? v_has : zf_cg_and(cg, env->v_counts, v_has);
     child.v_alive = env->v_alive;
-    child.v_i = v_index;
+    // What the tile does not have stands for nothing: of streams along the elements the first is read, and of the stages
+    // beneath what they have, if anything.
+    child.v_i = v_has == NULL ? v_index : zf_cg_select(cg, v_has, v_index, zf_cg_i64(cg, 0));
     child.v_g = zf_cg_add(cg, stage->v_g0, zf_cg_resize(cg, place->v_rank, cg->ty_i64, false));
     LLVMValueRef v_in = zf_cg_resize(cg, zf_cg_sub(cg, place->v_q, place->v_head), cg->ty_i64, false);
     LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, place->v_rank, zf_cg_i32(cg, 0));
     child.v_j = zf_cg_add(cg, v_in, zf_cg_select(cg, v_first, stage->v_o0, zf_cg_i64(cg, 0)));
     child.near = near;
-    zf_simt_spot spot = {.tree = stage->tree, .v_i = place->v_q, .v_g = place->v_rank, .exact = true};
+    zf_simt_spot spot = {.tree = stage->tree, .v_i = place->v_q, .v_g = place->v_rank, .exact = v_has == NULL};
     child.spot = &spot;
     return zf_cg_eval_body(cg, &child.env, &child.env.inst->decode);
 }
