@@ -190,11 +190,10 @@ static LLVMValueRef head_word(zf_cg *cg, LLVMValueRef v_block, zf_simt_word word
 }
 
 // Whether a kernel takes strings from a work buffer.
-static bool takes_strings(const zf_lower *lower, uint32_t work) {
-    const zf_plan *plan = lower->plan;
+static bool takes_strings(const zf_plan *plan, const zf_kernel *kernel, uint32_t work) {
     if (plan->works[work].type.kind != ZF_K_STRING) return false;
-    for (uint32_t n = 0; n < lower->kernel->node_count; n++) {
-        const zf_graph_node *node = &plan->graph->nodes[lower->kernel->nodes[n]];
+    for (uint32_t n = 0; n < kernel->node_count; n++) {
+        const zf_graph_node *node = &plan->graph->nodes[kernel->nodes[n]];
         for (uint32_t s = 0; s < node->inst->stream_count; s++) {
             if (plan->edge_work[node->inputs[s]] == (int32_t)work) return true;
         }
@@ -202,12 +201,25 @@ static bool takes_strings(const zf_lower *lower, uint32_t work) {
     return false;
 }
 
-// Leaves a block in which a kernel failed whose strings this one takes: those that it did not come to make lie nowhere.
+// Marks the kernels whose strings a kernel takes, and those whose strings they take.
+static void mark_makers(const zf_plan *plan, const zf_kernel *kernel, bool *makers) {
+    for (uint32_t w = 0; w < plan->work_count; w++) {
+        uint32_t maker = plan->works[w].kernel;
+        if (!takes_strings(plan, kernel, w) || makers[maker]) continue;
+        makers[maker] = true;
+        mark_makers(plan, &plan->kernels[maker], makers);
+    }
+}
+
+// Leaves a block in which a kernel failed whose strings this one takes, or that left it itself for this reason: those that it did
+// not come to make lie nowhere.
 static void leave_failed(zf_lower *lower, LLVMValueRef v_failure) {
     zf_cg *cg = lower->cg;
-    for (uint32_t w = 0; w < lower->plan->work_count; w++) {
-        if (!takes_strings(lower, w)) continue;
-        int64_t away = (int64_t)lower->plan->works[w].kernel - lower->kernel->index;
+    bool *makers = ZF_NEW_ARRAY(cg->arena, bool, lower->plan->kernel_count);
+    mark_makers(lower->plan, lower->kernel, makers);
+    for (uint32_t k = 0; k < lower->plan->kernel_count; k++) {
+        if (!makers[k]) continue;
+        int64_t away = (int64_t)k - lower->kernel->index;
         LLVMValueRef v_word =
             zf_cg_load(cg, cg->ty_i64, zf_cg_at_sink(cg, cg->ty_i64, v_failure, zf_cg_i64(cg, (uint64_t)away)), 8);
         LLVMValueRef v_well =
