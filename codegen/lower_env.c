@@ -231,6 +231,7 @@ static zf_cg_value element(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LL
     zf_simt_spot spot;
     if (env->spot != NULL) {
         spot = zf_simt_spot_along(env->spot, edge);
+        spot.exact = spot.exact && vouched; // what is asked for in vain stands nowhere
         child.spot = &spot;
     }
     if (vouched) {
