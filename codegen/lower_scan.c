@@ -26,7 +26,7 @@ zf_running *zf_lower_scan_find(zf_lower *lower, uint32_t node, const zf_reduce *
 // ---- One element ----------------------------------------------------------------------------------------------
 
 // A segment begins at multiples of `segment`; its first `skip` indices do not take part.
-static LLVMValueRef in_segment(zf_cg *cg, const zf_reduce *reduce, LLVMValueRef v_index) {
+LLVMValueRef zf_lower_in_segment(zf_cg *cg, const zf_reduce *reduce, LLVMValueRef v_index) {
     return LLVMBuildURem(cg->builder, v_index, zf_cg_i64(cg, reduce->segment), "");
 }
 
@@ -35,7 +35,7 @@ static bool has_first(const zf_reduce *reduce) { return reduce->op == ZF_RED_MIN
 // The accumulator at `v_index`, before its term: nothing where a segment begins.
 static LLVMValueRef acc_at(zf_cg *cg, const zf_running *r, LLVMValueRef v_acc, LLVMValueRef v_index) {
     if (r->reduce->form != ZF_R_SEGMENTED) return v_acc;
-    LLVMValueRef v_begins = zf_cg_icmp(cg, LLVMIntEQ, in_segment(cg, r->reduce, v_index), zf_cg_i64(cg, 0));
+    LLVMValueRef v_begins = zf_cg_icmp(cg, LLVMIntEQ, zf_lower_in_segment(cg, r->reduce, v_index), zf_cg_i64(cg, 0));
     return zf_cg_select(cg, v_begins, zf_cg_reduce_empty(cg, r->reduce->op, r->type), v_acc);
 }
 
@@ -45,12 +45,13 @@ static LLVMValueRef acc_behind(zf_cg *cg, const zf_running *r, LLVMValueRef v_ac
     LLVMValueRef v = zf_cg_reduce_combine(cg, reduce->op, r->type, v_acc, v_term);
     bool segmented = reduce->form == ZF_R_SEGMENTED;
     if (has_first(reduce)) { // the empty minimum is 0, which is none: the first term stands alone
-        LLVMValueRef v_place = segmented ? in_segment(cg, reduce, v_index) : v_index;
+        LLVMValueRef v_place = segmented ? zf_lower_in_segment(cg, reduce, v_index) : v_index;
         LLVMValueRef v_first = zf_cg_i64(cg, segmented ? reduce->skip : 0);
         v = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_place, v_first), v_term, v);
     }
     if (segmented && reduce->skip > 0) {
-        LLVMValueRef v_skipped = zf_cg_icmp(cg, LLVMIntULT, in_segment(cg, reduce, v_index), zf_cg_i64(cg, reduce->skip));
+        LLVMValueRef v_skipped =
+            zf_cg_icmp(cg, LLVMIntULT, zf_lower_in_segment(cg, reduce, v_index), zf_cg_i64(cg, reduce->skip));
         v = zf_cg_select(cg, v_skipped, v_acc, v);
     }
     return v;
@@ -60,7 +61,7 @@ static LLVMValueRef acc_behind(zf_cg *cg, const zf_running *r, LLVMValueRef v_ac
 // their failures do not count.
 static void mind_segment(zf_cg *cg, const zf_reduce *reduce, LLVMValueRef v_index) {
     if (reduce->form != ZF_R_SEGMENTED) return;
-    LLVMValueRef v_place = in_segment(cg, reduce, v_index);
+    LLVMValueRef v_place = zf_lower_in_segment(cg, reduce, v_index);
     cg->v_guard = zf_cg_icmp(cg, LLVMIntUGE, v_place, zf_cg_i64(cg, reduce->skip));
     if (reduce->inclusive) return;
     LLVMValueRef v_used = zf_cg_icmp(cg, LLVMIntNE, v_place, zf_cg_i64(cg, reduce->segment - 1));

@@ -2,6 +2,7 @@
 //
 // Rows and segments divide each other (zf_simt_segments_fit), so there are three ways: a row lies in one segment, and what was
 // before it counts or not; a segment is several lanes, which shuffle among themselves; or it is part of a lane.
+#include "codegen/lower_scan.h"
 #include "codegen/simt.h"
 
 bool zf_simt_segments_fit(const zf_kernel *kernel, const zf_reduce *reduce, unsigned lanes) {
@@ -16,20 +17,16 @@ bool zf_simt_segment_begins(const zf_reduce *reduce, unsigned k) {
     return reduce->form == ZF_R_SEGMENTED && k % reduce->segment == 0;
 }
 
-static LLVMValueRef place_of(zf_cg *cg, const zf_reduce *reduce, LLVMValueRef v_index) {
-    return LLVMBuildURem(cg->builder, v_index, zf_cg_i64(cg, reduce->segment), "");
-}
-
 LLVMValueRef zf_simt_segment_term(zf_cg *cg, const zf_running *running, LLVMValueRef v_index, LLVMValueRef v_term) {
     const zf_reduce *reduce = running->reduce;
     if (reduce->form != ZF_R_SEGMENTED || reduce->skip == 0) return v_term;
-    LLVMValueRef v_skipped = zf_cg_icmp(cg, LLVMIntULT, place_of(cg, reduce, v_index), zf_cg_i64(cg, reduce->skip));
+    LLVMValueRef v_skipped = zf_cg_icmp(cg, LLVMIntULT, zf_lower_in_segment(cg, reduce, v_index), zf_cg_i64(cg, reduce->skip));
     return zf_cg_select(cg, v_skipped, zf_simt_scan_identity(cg, running), v_term);
 }
 
 LLVMValueRef zf_simt_segment_empty(zf_cg *cg, const zf_reduce *reduce, LLVMValueRef v_index) {
     LLVMIntPredicate none = reduce->inclusive ? LLVMIntULT : LLVMIntULE;
-    return zf_cg_icmp(cg, none, place_of(cg, reduce, v_index), zf_cg_i64(cg, reduce->skip));
+    return zf_cg_icmp(cg, none, zf_lower_in_segment(cg, reduce, v_index), zf_cg_i64(cg, reduce->skip));
 }
 
 void zf_simt_combine_segments(zf_lower *lower, const zf_running *running, unsigned lanes, LLVMValueRef v_lane, unsigned count,
@@ -39,7 +36,7 @@ void zf_simt_combine_segments(zf_lower *lower, const zf_running *running, unsign
     LLVMValueRef v_identity = zf_simt_scan_identity(cg, running), v_anew[ZF_SIMT_BATCH], v_up[ZF_SIMT_BATCH];
     if (segment >= (uint64_t)ZF_WARP * lanes) {
         for (unsigned r = 0; r < count; r++) {
-            v_anew[r] = zf_cg_icmp(cg, LLVMIntEQ, place_of(cg, running->reduce, v_begins[r]), zf_cg_i64(cg, 0));
+            v_anew[r] = zf_cg_icmp(cg, LLVMIntEQ, zf_lower_in_segment(cg, running->reduce, v_begins[r]), zf_cg_i64(cg, 0));
         }
         zf_simt_combine_rows(lower, running, v_lane, count, v_anew, v_own, v_before);
         return;

@@ -153,7 +153,7 @@ static diff_verdict compare_bytes(diff_comparing *k, const diff_result *got, uin
     return diff_differ(k, what, detail);
 }
 
-static bool has_chunks(const zf_graph *graph) {
+bool diff_host_only(const zf_graph *graph) {
     for (uint32_t n = 0; n < graph->node_count; n++)
         if (graph->nodes[n].inst->pattern == ZF_NON_PARALLEL) return true;
     return false;
@@ -464,8 +464,6 @@ static uint64_t *shaping_of(const diff_comparing *k) {
     for (uint32_t p = 0; p < count; p++) shaping[p] = diff_param(k->decoder, k->block, k->decoder->plan->shaping[p]);
     return shaping;
 }
-
-bool diff_host_only(const zf_graph *graph) { return has_chunks(graph); }
 
 static diff_verdict run_forms(diff_comparing *k) {
     diff_verdict verdict = DIFF_SAME_BYTES;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "patterns/graph.h"
+#include "tests/differential/diff_trials.h"
 #include "tests/differential/gen_program.h"
 #include "tests/interp/interp_internal.h"
 
@@ -47,22 +48,10 @@ bool diff_chunk_trial_of(const zf_column *column, unsigned number, unsigned k, d
 static const uint8_t places[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 12, 17, 24};
 enum { PLACES = sizeof places, ENDS = 3, WAYS = 4 * PLACES + ENDS + 3, PARAM_WAYS = 4, EDGE_WAYS = 4 };
 
-static void *copy(interp *in, const void *from, size_t size) {
-    void *to = zf_arena_alloc(interp_arena(in), size + 8);
-    if (size > 0) memcpy(to, from, size);
-    return to;
-}
-
-static void set_count(interp *in, interp_block *block, uint32_t edge, uint64_t count) {
-    uint64_t *counts = copy(in, block->counts, block->edge_count * sizeof *counts);
-    counts[edge] = count;
-    block->counts = counts;
-}
-
 static uint64_t *starts_of(interp *in, interp_block *block, uint32_t edge) {
     if (block->directories == NULL || block->directories[edge].count == 0) return NULL;
-    interp_directory *directories = copy(in, block->directories, block->edge_count * sizeof *directories);
-    uint64_t *starts = copy(in, directories[edge].starts, (size_t)directories[edge].count * sizeof *starts);
+    interp_directory *directories = diff_copy(in, block->directories, block->edge_count * sizeof *directories);
+    uint64_t *starts = diff_copy(in, directories[edge].starts, (size_t)directories[edge].count * sizeof *starts);
     directories[edge].starts = starts;
     block->directories = directories;
     return starts;
@@ -70,12 +59,12 @@ static uint64_t *starts_of(interp *in, interp_block *block, uint32_t edge) {
 
 // The stream ends behind so many elements, and no chunk begins behind its end.
 static bool cut(interp *in, uint32_t s, uint32_t edge, bool bits, uint64_t elements, interp_block *block) {
-    interp_stored *streams = copy(in, block->streams, block->stream_count * sizeof *streams);
+    interp_stored *streams = diff_copy(in, block->streams, block->stream_count * sizeof *streams);
     if (elements >= streams[s].elements || streams[s].offsets != NULL) return false;
     streams[s].size = bits ? (elements + 7) / 8 : streams[s].size / streams[s].elements * elements;
     streams[s].elements = elements;
     block->streams = streams;
-    set_count(in, block, edge, elements);
+    diff_set_count(in, block, edge, elements);
     uint64_t *starts = starts_of(in, block, edge);
     for (uint64_t c = 0; starts != NULL && c < block->directories[edge].count; c++)
         if (starts[c] > elements) starts[c] = elements;
@@ -84,9 +73,9 @@ static bool cut(interp *in, uint32_t s, uint32_t edge, bool bits, uint64_t eleme
 
 // An element is all ones, or 0, or another by a bit.
 static bool change(interp *in, uint32_t s, uint64_t at, unsigned how, interp_block *block) {
-    interp_stored *streams = copy(in, block->streams, block->stream_count * sizeof *streams);
+    interp_stored *streams = diff_copy(in, block->streams, block->stream_count * sizeof *streams);
     if (at >= streams[s].elements) return false;
-    uint8_t *bytes = copy(in, streams[s].bytes, (size_t)streams[s].size);
+    uint8_t *bytes = diff_copy(in, streams[s].bytes, (size_t)streams[s].size);
     size_t size = (size_t)(streams[s].size / streams[s].elements);
     streams[s].bytes = bytes;
     block->streams = streams;
@@ -100,7 +89,7 @@ static bool change(interp *in, uint32_t s, uint64_t at, unsigned how, interp_blo
 // The stream goes on and ends with a number of seven bits a byte that has more than 64.
 static bool fill(interp *in, uint32_t s, uint32_t edge, uint64_t from, interp_block *block) {
     enum { BYTES = 11 };
-    interp_stored *streams = copy(in, block->streams, block->stream_count * sizeof *streams);
+    interp_stored *streams = diff_copy(in, block->streams, block->stream_count * sizeof *streams);
     if (streams[s].size != streams[s].elements || from > streams[s].size) return false;
     uint8_t *bytes = zf_arena_alloc(interp_arena(in), (size_t)from + BYTES);
     memcpy(bytes, streams[s].bytes, (size_t)from);
@@ -108,13 +97,13 @@ static bool fill(interp *in, uint32_t s, uint32_t edge, uint64_t from, interp_bl
     bytes[from + BYTES - 1] = 0;
     streams[s] = (interp_stored){.bytes = bytes, .size = from + BYTES, .elements = from + BYTES};
     block->streams = streams;
-    set_count(in, block, edge, from + BYTES);
+    diff_set_count(in, block, edge, from + BYTES);
     return true;
 }
 
 // An element more than anybody asked for: the first once more.
 static bool lengthen(interp *in, uint32_t s, uint32_t edge, interp_block *block) {
-    interp_stored *streams = copy(in, block->streams, block->stream_count * sizeof *streams);
+    interp_stored *streams = diff_copy(in, block->streams, block->stream_count * sizeof *streams);
     if (streams[s].offsets != NULL) return false;
     size_t size = (size_t)(streams[s].size / streams[s].elements), all = (size_t)streams[s].size;
     uint8_t *bytes = zf_arena_alloc(interp_arena(in), all + size + 8);
@@ -124,7 +113,7 @@ static bool lengthen(interp *in, uint32_t s, uint32_t edge, interp_block *block)
     streams[s].size += size;
     streams[s].elements++;
     block->streams = streams;
-    set_count(in, block, edge, streams[s].elements);
+    diff_set_count(in, block, edge, streams[s].elements);
     return true;
 }
 
@@ -146,9 +135,8 @@ static bool damage_stream(interp *in, const zf_graph *graph, uint32_t s, unsigne
 }
 
 static bool damage_param(interp *in, uint32_t p, unsigned way, interp_block *block) {
-    uint64_t *params = copy(in, block->params, block->param_count * sizeof *params);
-    params[p] = way == 0 ? UINT64_MAX : way == 1 ? 0 : way == 2 ? params[p] + 1 : params[p] - 1;
-    block->params = params;
+    uint64_t value = block->params[p];
+    diff_set_param(in, block, p, way == 0 ? UINT64_MAX : way == 1 ? 0 : way == 2 ? value + 1 : value - 1);
     return true;
 }
 
@@ -156,7 +144,7 @@ static bool damage_param(interp *in, uint32_t p, unsigned way, interp_block *blo
 static bool damage_edge(interp *in, const zf_graph *graph, uint32_t edge, unsigned way, interp_block *block) {
     if (way < 2) {
         if (edge == 0 || graph->edges[edge].stored >= 0 || block->counts[edge] == 0) return false;
-        set_count(in, block, edge, way == 0 ? block->counts[edge] - 1 : block->counts[edge] / 2);
+        diff_set_count(in, block, edge, way == 0 ? block->counts[edge] - 1 : block->counts[edge] / 2);
         return true;
     }
     uint64_t *starts = starts_of(in, block, edge);

@@ -8,27 +8,27 @@
 
 // ---- Damage ---------------------------------------------------------------------------------------------------
 
-static void *copy(interp *in, const void *from, size_t size) {
+void *diff_copy(interp *in, const void *from, size_t size) {
     void *to = zf_arena_alloc(interp_arena(in), size + 8);
     if (size > 0) memcpy(to, from, size);
     return to;
 }
 
 static interp_stored *own_stream(interp *in, interp_block *block, uint32_t s, uint8_t **bytes) {
-    interp_stored *streams = copy(in, block->streams, block->stream_count * sizeof *streams);
+    interp_stored *streams = diff_copy(in, block->streams, block->stream_count * sizeof *streams);
     block->streams = streams;
-    streams[s].bytes = *bytes = copy(in, streams[s].bytes, (size_t)streams[s].size);
+    streams[s].bytes = *bytes = diff_copy(in, streams[s].bytes, (size_t)streams[s].size);
     return &streams[s];
 }
 
-static void set_count(interp *in, interp_block *block, uint32_t edge, uint64_t count) {
-    uint64_t *counts = copy(in, block->counts, block->edge_count * sizeof *counts);
+void diff_set_count(interp *in, interp_block *block, uint32_t edge, uint64_t count) {
+    uint64_t *counts = diff_copy(in, block->counts, block->edge_count * sizeof *counts);
     counts[edge] = count;
     block->counts = counts;
 }
 
-static void set_param(interp *in, interp_block *block, uint32_t p, uint64_t value) {
-    uint64_t *params = copy(in, block->params, block->param_count * sizeof *params);
+void diff_set_param(interp *in, interp_block *block, uint32_t p, uint64_t value) {
+    uint64_t *params = diff_copy(in, block->params, block->param_count * sizeof *params);
     params[p] = value;
     block->params = params;
 }
@@ -38,7 +38,7 @@ static void empty_stream(interp *in, const zf_graph *graph, uint32_t s, interp_b
     uint8_t *bytes;
     interp_stored *stream = own_stream(in, block, s, &bytes);
     stream->size = stream->elements = 0;
-    set_count(in, block, graph->stored_edges[s], 0);
+    diff_set_count(in, block, graph->stored_edges[s], 0);
 }
 
 // A stream that is what it says, and an element shorter than who pulls from it needs.
@@ -50,14 +50,14 @@ static void shorten_stream(interp *in, const zf_graph *graph, uint32_t s, interp
     bool bits = graph->edges[edge].type.kind == ZF_K_BOOL;
     stream->size = bits ? (stream->elements + 6) / 8 : stream->size - stream->size / stream->elements;
     stream->elements--;
-    set_count(in, block, edge, stream->elements);
+    diff_set_count(in, block, edge, stream->elements);
 }
 
 // An edge that nothing stores has an element less than who pulls from it needs.
 static bool shorten_edge(interp *in, const zf_graph *graph, uint64_t which, interp_block *block) {
     uint32_t edge = 1 + (uint32_t)(which % graph->edge_count);
     if (edge >= graph->edge_count || graph->edges[edge].stored >= 0 || block->counts[edge] == 0) return false;
-    set_count(in, block, edge, block->counts[edge] - 1);
+    diff_set_count(in, block, edge, block->counts[edge] - 1);
     return true;
 }
 
@@ -121,12 +121,12 @@ static uint32_t *unpack(interp *in, const zf_graph *graph, uint32_t node, uint64
         values[e] = (uint32_t)(base + value);
     }
     if (!adds_up(values, *count, rows)) return NULL;
-    interp_stored *streams = copy(in, block->streams, block->stream_count * sizeof *streams);
+    interp_stored *streams = diff_copy(in, block->streams, block->stream_count * sizeof *streams);
     streams[s] = (interp_stored){.bytes = (uint8_t *)values, .size = 4 * *count, .elements = *count};
     block->streams = streams;
-    set_count(in, block, n->inputs[0], *count);
-    set_param(in, block, n->first_param, 32);
-    set_param(in, block, n->first_param + 1, 0);
+    diff_set_count(in, block, n->inputs[0], *count);
+    diff_set_param(in, block, n->first_param, 32);
+    diff_set_param(in, block, n->first_param + 1, 0);
     return values;
 }
 
@@ -135,7 +135,7 @@ static uint32_t *stored_sizes(interp *in, uint64_t rows, interp_block *block, ui
     for (uint32_t s = 0; s < block->stream_count; s++) {
         const interp_stored *stream = &block->streams[s];
         if (stream->size != 4 * stream->elements || stream->elements < least) continue;
-        uint32_t *sizes = copy(in, stream->bytes, (size_t)stream->size);
+        uint32_t *sizes = diff_copy(in, stream->bytes, (size_t)stream->size);
         if (!adds_up(sizes, stream->elements, rows)) continue;
         uint8_t *bytes;
         *count = own_stream(in, block, s, &bytes)->elements;
@@ -220,9 +220,9 @@ static bool damage_anything(interp *in, const zf_graph *graph, unsigned number, 
     uint64_t at = (turn / 2 % 3 == 0 ? 0 : data_below(&random, 4096) / 16 * 16) + k % 16;
     uint32_t stream = block->stream_count > 0 ? (uint32_t)data_below(&random, block->stream_count) : 0;
     if (block->counts[0] <= 1 && d == 0 && block->param_count > 0) {
-        set_param(in, block, k / 8 % block->param_count, UINT64_MAX);
+        diff_set_param(in, block, k / 8 % block->param_count, UINT64_MAX);
     } else if (block->counts[0] <= 1 && block->stream_count > 0) { // widths that the block's elements do not ask for
-        for (uint32_t p = 0; p < block->param_count; p++) set_param(in, block, p, 5);
+        for (uint32_t p = 0; p < block->param_count; p++) diff_set_param(in, block, p, 5);
         if (block->counts[0] == 1) empty_stream(in, graph, k / 8 % block->stream_count, block);
     } else if (turn % 4 == 1 || block->stream_count == 0) {
         gen_damage(in, data_next(&random), block);
@@ -253,10 +253,10 @@ static bool damage_row(interp *in, const zf_graph *graph, uint64_t row, interp_b
 
 // A block without rows that keeps its params.
 static bool empty_block(interp *in, interp_block *block) {
-    interp_stored *streams = copy(in, block->streams, block->stream_count * sizeof *streams);
+    interp_stored *streams = diff_copy(in, block->streams, block->stream_count * sizeof *streams);
     for (uint32_t s = 0; s < block->stream_count; s++) streams[s].size = streams[s].elements = 0;
     block->streams = streams;
-    for (uint32_t e = 0; e < block->edge_count; e++) set_count(in, block, e, 0);
+    for (uint32_t e = 0; e < block->edge_count; e++) diff_set_count(in, block, e, 0);
     return true;
 }
 
@@ -281,7 +281,7 @@ static bool damage_lane(interp *in, const zf_graph *graph, unsigned d, interp_bl
     if (d <= EDGES) return shorten_edge(in, graph, d - 1, block);
     d -= 1 + EDGES;
     if (d >= block->param_count) return false;
-    set_param(in, block, d, UINT64_MAX);
+    diff_set_param(in, block, d, UINT64_MAX);
     return true;
 }
 
@@ -308,7 +308,7 @@ static bool damage_deep(interp *in, const zf_graph *graph, unsigned d, interp_bl
     d -= DEEP;
     if (d < DEEP) {
         if (d + 1 >= graph->edge_count || graph->edges[d + 1].stored >= 0 || block->counts[d + 1] < 2) return false;
-        set_count(in, block, d + 1, block->counts[d + 1] / 2);
+        diff_set_count(in, block, d + 1, block->counts[d + 1] / 2);
         return true;
     }
     d -= DEEP;
@@ -326,7 +326,7 @@ static bool flood(interp *in, interp_block *block) {
     for (uint32_t g = 0; g < GROUPS; g++) sizes[g] = 2 * DIFF_STEP_ROWS;
     sizes[GROUPS - 1] = DIFF_STEP_ROWS;
     memset(values, 0, 4 * GROUPS);
-    interp_stored *streams = copy(in, block->streams, block->stream_count * sizeof *streams);
+    interp_stored *streams = diff_copy(in, block->streams, block->stream_count * sizeof *streams);
     for (uint32_t s = 0; s < block->stream_count; s++) {
         uint32_t first;
         memcpy(&first, streams[s].bytes, 4);
@@ -334,7 +334,7 @@ static bool flood(interp *in, interp_block *block) {
         streams[s] = (interp_stored){.bytes = (uint8_t *)(is_sizes ? sizes : values), .size = 4 * GROUPS, .elements = GROUPS};
     }
     block->streams = streams;
-    for (uint32_t e = 1; e < block->edge_count; e++) set_count(in, block, e, GROUPS);
+    for (uint32_t e = 1; e < block->edge_count; e++) diff_set_count(in, block, e, GROUPS);
     return true;
 }
 

@@ -39,6 +39,12 @@ bool diff_trial_settle(interp *in, const zf_column *column, const diff_trial *t,
 bool diff_trial_damage(interp *in, const zf_column *column, unsigned number, unsigned k, const diff_trial *t, unsigned d,
                        interp_block *block);
 
+/// A copy that lives as long as `in`.
+void *diff_copy(interp *in, const void *from, size_t size);
+/// Sets a count or a param of the block, whose others are shared with the one that it was copied from.
+void diff_set_count(interp *in, interp_block *block, uint32_t edge, uint64_t count);
+void diff_set_param(interp *in, interp_block *block, uint32_t p, uint64_t value);
+
 /// Whether such damage stays within one tile of a kernel with the default seek interval.
 bool diff_trial_beside(const diff_trial *t, unsigned d);
 /// The first rows of the tile that such damage is in and of its neighbour, which shares a thread's groups with it and has nothing
