@@ -107,8 +107,11 @@ static zf_abi_simt_kernel *launchable(const decoder *d, char (*names)[24]) {
     zf_abi_simt_kernel *kernels = calloc(plan->kernel_count + 1u, sizeof(*kernels));
     for (uint32_t k = 0; k < plan->kernel_count && kernels != NULL; k++) {
         zf_simt_shape shape = zf_simt_shape_of(plan, &plan->kernels[k]);
-        kernels[k] = (zf_abi_simt_kernel){
-            .name = names[k], .threads = shape.threads, .tiles = shape.tiles, .shared_bytes = shape.shared_bytes};
+        kernels[k] = (zf_abi_simt_kernel){.name = names[k],
+                                          .threads = shape.threads,
+                                          .tiles = shape.tiles,
+                                          .shared_bytes = shape.shared_bytes,
+                                          .span = shape.span};
     }
     return kernels;
 }

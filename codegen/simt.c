@@ -1,6 +1,7 @@
 // What SIMT kernels begin with: block, tile, pointers; and what their forms share.
 #include "codegen/simt_text.h"
 #include "codegen/simt_tree.h"
+#include "codegen/simt_words.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <stdio.h>
@@ -14,7 +15,15 @@
 // Groups are found by shared memory and shuffles, whose latency only other warps hide: 40 registers a thread were faster by up to
 // a third than the 70 that ptxas takes (rle over bitpacks on an H200). Kernels that read more streams, or make 16 outputs at
 // once, get more.
-enum { MOST_SHARED = 40960, FEW_REGISTERS = 40, MORE_REGISTERS = 64, TREE_REGISTERS = 80, TEXT_REGISTERS = 96, FEW_STREAMS = 3 };
+enum {
+    MOST_SHARED = 40960,
+    FEW_REGISTERS = 40,
+    MORE_REGISTERS = 64,
+    TREE_REGISTERS = 80,
+    TEXT_REGISTERS = 96,
+    WORDS_REGISTERS = 64,
+    FEW_STREAMS = 3
+};
 
 zf_type zf_simt_type_of(const zf_plan *plan, const zf_kernel *kernel) {
     return kernel->prefix != NULL ? kernel->prefix->term->type : plan->graph->edges[kernel->edge].type;
@@ -83,8 +92,13 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
         return (zf_simt_shape){.form = ZF_SIMT_PATCHES, .threads = kernel->geometry.s, .tiles = 1, .shared_bytes = ZF_SIMT_SUMS};
     uint32_t shared;
     if (kernel->sink >= 0 && kernel->domain == ZF_DOMAIN_GROUPS && steps.expansions == 1 && !steps.scans &&
-        zf_lower_string_access(plan, kernel) != NULL)
-        return (zf_simt_shape){.form = ZF_SIMT_WORDS, .threads = ZF_WARP, .tiles = 1, .shared_bytes = zf_simt_text_bytes()};
+        zf_simt_words_span(kernel->tile) > 0 && zf_lower_string_access(plan, kernel) != NULL)
+        return (zf_simt_shape){.form = ZF_SIMT_WORDS,
+                               .threads = ZF_WARP,
+                               .tiles = 1,
+                               .span = zf_simt_words_span(kernel->tile),
+                               .shared_bytes = zf_simt_words_bytes(),
+                               .registers = WORDS_REGISTERS};
     if (steps.expansions > 0 && kernel->tile % row == 0 && zf_simt_tree_fits(plan, kernel, &shared) &&
         shared + text <= MOST_SHARED) {
         // Of several stages a warp makes a tile: most of what it does is done for groups, which are few, before any output is
@@ -267,6 +281,7 @@ static void open_block(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef
     }
     LLVMValueRef v_block = find_block(cg, v_args[ARG_FIRST], v_args[ARG_BLOCK_COUNT], v_args[ARG_EVEN], &v_tile);
     v_tile = zf_cg_resize(cg, v_tile, cg->ty_i64, false);
+    if (shape->span > 1) v_tile = zf_cg_mul(cg, v_tile, zf_cg_i64(cg, shape->span));
     lower->v_block = zf_cg_resize(cg, v_block, cg->ty_i64, false);
     uint64_t words = ZF_SIMT_HEAD + plan->slot_count + (uint64_t)plan->work_count;
     LLVMValueRef v_head = zf_cg_at(cg, cg->ty_i64, v_args[ARG_BLOCKS], zf_cg_mul(cg, lower->v_block, zf_cg_i64(cg, words)));
@@ -343,7 +358,7 @@ static void close_function(zf_lower *lower, LLVMBasicBlockRef bb_first) {
     LLVMBuildRetVoid(cg->builder);
 }
 
-// A function beside the kernel, with its arguments, by which one thread of the block makes the block's tile.
+// A function beside the kernel, with its arguments, by which one thread of the block makes the block's tiles.
 static void make_hard(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel, LLVMValueRef v_function, const char *name,
                       const zf_simt_shape *shape) {
     zf_lower lower;
@@ -358,6 +373,7 @@ static void make_hard(zf_cg *cg, const zf_lower_input *input, const zf_kernel *k
     LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntEQ, lower.v_thread, zf_cg_i32(cg, 0));
     zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_mine, "one thread of the block"), bb_one, lower.bb_leave);
     zf_cg_enter(cg, bb_one);
+    if (shape->span > 1) lower.v_end = zf_simt_words_stop(&lower, shape->span);
     cg->target->lower[kernel->domain](&lower);
     close_function(&lower, bb_first);
 }
@@ -386,7 +402,7 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
     lower.type = zf_simt_type_of(input->plan, kernel);
     lower.one_by_one = true;
     LLVMValueRef v_body = make_function(&lower, name, v_args);
-    bool has_hard = shape.form == ZF_SIMT_GROUPS && shape.threads == ZF_WARP;
+    bool has_hard = shape.form == ZF_SIMT_WORDS || (shape.form == ZF_SIMT_GROUPS && shape.threads == ZF_WARP);
     if (has_hard) {
         LLVMValueRef v_none[ARGS];
         lower.v_hard = make_function(&lower, hard_name, v_none);

@@ -19,13 +19,14 @@ typedef enum zf_simt_form {
                         ///< (simt_tree.c)
     ZF_SIMT_PATCHES,    ///< a thread block a tile of outputs: a map, and then the elements of groups that are exceptions to it
                         ///< (simt_patches.c)
-    ZF_SIMT_WORDS,      ///< a warp a tile of bytes, whose groups are strings (simt_words.c)
+    ZF_SIMT_WORDS,      ///< a warp several tiles of bytes, whose groups are strings (simt_words.c)
     ZF_SIMT_SEQUENTIAL, ///< a thread a tile, as on the host: what the other forms do not do
 } zf_simt_form;
 
 typedef struct zf_simt_shape {
     zf_simt_form form;
     uint32_t threads, tiles; ///< of a thread block
+    uint32_t span;           ///< tiles of one block that it makes together instead; 0: `tiles`, of any blocks
     uint32_t shared_bytes;
     uint32_t registers; ///< that a thread should do with, so that more of them run at once; 0: as many as it likes
 } zf_simt_shape;
@@ -52,7 +53,7 @@ void zf_simt_combine_rows(zf_lower *lower, const zf_running *running, LLVMValueR
 LLVMValueRef zf_simt_terms(zf_lower *lower, const zf_running *running, LLVMValueRef v_count);
 /// A scan's value at element v_index as bodies have it: before the first there is nothing, which of minima is no value.
 LLVMValueRef zf_simt_scan_value(zf_cg *cg, const zf_running *running, LLVMValueRef v_index, LLVMValueRef v);
-/// Has the tile made by one thread (lower->v_hard).
+/// Has the tiles made by one thread (lower->v_hard).
 void zf_simt_call_hard(zf_lower *lower);
 
 /// Builds a kernel.

@@ -252,6 +252,12 @@ static zf_status new_unit(zf_units *units, const zf_unit_block *block, zf_unit *
     return status;
 }
 
+/// What a launch of the kernel counts of a block: its tiles, or spans of them.
+static uint64_t turns_of(const zf_unit_block *block, uint32_t kernel) {
+    uint64_t span = block->code->simt[kernel].span;
+    return span > 1 ? (block->tiles[kernel].count + span - 1) / span : block->tiles[kernel].count;
+}
+
 static zf_status add_block(zf_units *units, uint64_t index, zf_error *error) {
     const zf_unit_block *block = &units->blocks[index];
     zf_unit *unit = NULL;
@@ -275,7 +281,7 @@ static zf_status add_block(zf_units *units, uint64_t index, zf_error *error) {
     unit->stored_bytes += block->bytes;
     unit->work_bytes += block->work_bytes;
     for (uint32_t k = 0; k < unit->plan->kernel_count; k++) {
-        unit->tiles[k] += block->tiles[k].count;
+        unit->tiles[k] += turns_of(block, k);
         if (unit->tiles[k] > ZF_SIMT_MOST_TILES) // of this block alone
             return zf_raise(error, ZF_E_TOO_LARGE, "block %llu has %llu tiles, more than a launch can have",
                             (ull)(units->selection.first_block + index % units->block_count), (ull)unit->tiles[k]);
@@ -289,9 +295,9 @@ static uint64_t words_of(const zf_abi_plan *plan) { return ZF_SIMT_HEAD + (uint6
 
 /// Tiles of each block but the last, where they are equal and the last has no more.
 static uint32_t even_tiles(const zf_units *units, const zf_unit *unit, uint32_t kernel) {
-    uint64_t even = units->blocks[unit->blocks[0]].tiles[kernel].count;
+    uint64_t even = turns_of(&units->blocks[unit->blocks[0]], kernel);
     for (uint32_t b = 1; b < unit->block_count; b++) {
-        uint64_t count = units->blocks[unit->blocks[b]].tiles[kernel].count;
+        uint64_t count = turns_of(&units->blocks[unit->blocks[b]], kernel);
         if (b + 1 < unit->block_count ? count != even : count > even) return 0;
     }
     return (uint32_t)even;
@@ -321,7 +327,7 @@ static zf_status make_tables(zf_units *units, zf_unit *unit, zf_error *error) {
         uint32_t *first = (uint32_t *)(void *)(unit->tables + unit->firsts[k]), tile = 0;
         for (uint32_t b = 0; b < unit->block_count; b++) {
             first[b] = tile;
-            tile += (uint32_t)units->blocks[unit->blocks[b]].tiles[k].count;
+            tile += (uint32_t)turns_of(&units->blocks[unit->blocks[b]], k);
         }
         first[unit->block_count] = tile;
         unit->even[k] = even_tiles(units, unit, k);

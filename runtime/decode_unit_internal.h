@@ -33,7 +33,7 @@ typedef struct zf_unit {
     uint64_t *blocks; ///< indices into zf_units.blocks, in order
     uint32_t block_count, block_room;
     uint64_t stored_bytes, work_bytes;
-    uint64_t *tiles; ///< per kernel, of all blocks
+    uint64_t *tiles; ///< per kernel, of all blocks: what a launch counts
     bool full;
     uint32_t first_word; ///< of its failure words
     // Laid out: the tables in host memory, and where things stand from the workspace's start.

@@ -192,12 +192,13 @@ static void code_code(coder *c, const zf_abi_plan *plan, zf_module_code *code) {
         code->kernels = place;
         return;
     }
-    zf_abi_simt_kernel *kernel = list(c, code->simt, plan->kernel_count, sizeof *kernel, 16);
+    zf_abi_simt_kernel *kernel = list(c, code->simt, plan->kernel_count, sizeof *kernel, 20);
     for (uint32_t k = 0; k < plan->kernel_count && kernel != NULL; k++) {
         name(c, &kernel[k].name);
         u32(c, &kernel[k].threads);
         u32(c, &kernel[k].tiles);
         u32(c, &kernel[k].shared_bytes);
+        u32(c, &kernel[k].span);
     }
     code->simt = kernel;
     u64(c, &code->image);

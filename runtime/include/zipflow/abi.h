@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define ZF_ABI_VERSION 5
+#define ZF_ABI_VERSION 6
 
 /// A word of a block's descriptor: 64 bits each, filled by the launcher from the block's header. Numbers (of params, stored
 /// streams, edges, trees) are those of docs/format.md.
@@ -153,7 +153,8 @@ typedef struct zf_abi_code {
 //   const uint8_t *base      the unit's bytes, aligned to 256
 //   const uint64_t *blocks   descriptors, one after the other, each of ZF_SIMT_HEAD words, the plan's slots, and the byte
 //                            offset from `work` of each work buffer (a multiple of 256)
-//   const uint32_t *first    of this kernel: first tile of block b in this launch at [b], the number of tiles at [block_count]
+//   const uint32_t *first    of this kernel: first tile of block b in this launch at [b], the number of tiles at [block_count];
+//                            where the kernel has a span, spans in place of tiles
 //   const uint8_t *work      work buffers, aligned to 256
 //   uint8_t *out             the column, or (kernels with a sink) the same as `work`
 //   uint8_t *validity        nullable columns: a bit a row
@@ -165,7 +166,8 @@ typedef struct zf_abi_code {
 //   uint32_t block_count     1 .. ZF_SIMT_MOST_BLOCKS
 //   uint32_t even            tiles of every block but the last where they are equal, so that a division finds the block; else 0
 //
-// Work group w makes tiles w * tiles .. (w + 1) * tiles - 1 (zf_abi_simt_kernel.tiles), those that exist.
+// Work group w makes tiles w * tiles .. (w + 1) * tiles - 1 (zf_abi_simt_kernel.tiles), those that exist; or a span, which is so
+// many tiles of one block, or those that are left of it.
 
 /// The first words of a block's descriptor.
 typedef enum zf_simt_word {
@@ -193,7 +195,7 @@ typedef struct zf_abi_simt_kernel {
     void (*emulated)(void *thread, const uint8_t *base, const uint64_t *blocks, const uint32_t *first, const uint8_t *work,
                      uint8_t *out, uint8_t *validity, int64_t *offsets, uint64_t *failure, uint32_t block_count, uint32_t even);
     uint32_t shared_bytes; ///< emulated: of shared memory that the kernel wants; else the image says it
-    uint32_t reserved;
+    uint32_t span;         ///< tiles of one block that a thread block makes; 0: `tiles`. Kernels with a sink
     const char *const *files; ///< emulated: what ZF_ABI_PLACE_FILE gives, from 1, or NULL
 } zf_abi_simt_kernel;
 
