@@ -76,7 +76,8 @@ static void describe_plan(decoder *d) {
                                             : work->type.kind == ZF_K_STRING ? ZF_HANDLE_BYTES
                                                                              : zf_kind_size(work->type.kind),
                                  .extra = work->prefix != NULL ? 1 : 0,
-                                 .nullable = work->type.nullable};
+                                 .nullable = work->type.nullable,
+                                 .characters = work->start != NULL && d->target.family != ZF_TARGET_HOST};
     }
     static const zf_abi_field_kind field_kinds[] = {[ZF_SEEK_GROUP] = ZF_FIELD_GROUP,
                                                     [ZF_SEEK_OFFSET] = ZF_FIELD_OFFSET,

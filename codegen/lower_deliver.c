@@ -54,6 +54,20 @@ static LLVMValueRef tile_follows(zf_lower *lower, const zf_lower_tiles *tiles) {
     return zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, lower->v_tiles), "tiles that another follows");
 }
 
+// Where the rows' slices of the column's characters begin is where the column's bytes do. A range of rows may begin with any
+// tile.
+static void check_start(zf_lower *lower, const zf_lower_tiles *tiles, LLVMValueRef v_byte) {
+    zf_cg *cg = lower->cg;
+    const zf_work *characters = zf_plan_characters(lower->plan);
+    if (characters == NULL) return;
+    int32_t field = zf_lower_field(lower, ZF_SEEK_SCAN, lower->kernel->root, characters->start->index);
+    LLVMValueRef v_start = zf_cg_alloca(cg, cg->ty_i64, "start");
+    LLVMBuildStore(cg->builder, v_byte, v_start); // a recording leaves it
+    zf_lower_seek(lower, (uint32_t)field, zf_type_of(ZF_K_U64), tiles->v_tile, zf_cg_i64(cg, 0), v_start);
+    LLVMValueRef v_differs = zf_cg_icmp(cg, LLVMIntNE, LLVMBuildLoad2(cg->builder, cg->ty_i64, v_start, ""), v_byte);
+    zf_lower_check(lower, v_differs, (uint32_t)lower->kernel->end_check, "where rows begin in the characters");
+}
+
 // The tile's bytes, from the states at both its ends. A recording knows the first alone.
 static void begin_text(zf_lower *lower, const zf_lower_tiles *tiles) {
     zf_cg *cg = lower->cg;
@@ -78,6 +92,7 @@ static void begin_text(zf_lower *lower, const zf_lower_tiles *tiles) {
     // A tile whose states cannot be has no bytes, so none of its strings fits, and it does not end in the next state.
     LLVMValueRef v_sane = zf_cg_within(cg, zf_cg_not(cg, v_lies), "bytes that have a place");
     d->v_end = zf_cg_select(cg, v_sane, d->v_end, v_byte);
+    check_start(lower, tiles, v_byte);
 }
 
 static void copy_bytes(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from, LLVMValueRef v_length) {
@@ -156,6 +171,7 @@ static void deliver_text(zf_lower *lower, zf_cg_value value, LLVMValueRef v_inde
     LLVMValueRef v_next = zf_cg_add(cg, v_byte, v_length);
     LLVMBuildStore(cg->builder, v_next, d->v_byte);
     store_offset(lower, v_index, v_byte, v_next);
+    if (is_simt(lower) && zf_plan_characters(lower->plan) != NULL) return; // they are there
     zf_lower_copy_text(lower, zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_byte), zf_cg_text_pointer(cg, &value.seq), v_length,
                        v_room);
 }

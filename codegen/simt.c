@@ -77,13 +77,17 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
     zf_type type = zf_simt_type_of(plan, kernel);
     uint32_t lanes = zf_simt_lane_count(type), row = ZF_WARP * lanes;
     running_steps steps = running_of(plan, kernel);
-    uint32_t text = zf_simt_delivers_text(type, kernel) ? zf_simt_text_bytes() : 0;
+    bool is_text = zf_simt_delivers_text(type, kernel), copies = is_text && zf_plan_characters(plan) == NULL;
+    uint32_t text = copies ? zf_simt_text_bytes() : 0;
     if (kernel->domain == ZF_DOMAIN_ELEMENTS && kernel->prefix == NULL && steps.expansions == 0) {
         bool alone = !type.nullable && type.kind != ZF_K_STRING; // elements that need no other lane's
         if (!steps.scans && alone) return (zf_simt_shape){.form = ZF_SIMT_MAP, .threads = kernel->geometry.s, .tiles = 1};
-        if (steps.warp && kernel->tile % row == 0 && text > 0)
-            return (zf_simt_shape){
-                .form = ZF_SIMT_SCAN, .threads = ZF_WARP, .tiles = 1, .shared_bytes = text, .registers = TEXT_REGISTERS};
+        if (steps.warp && kernel->tile % row == 0 && is_text)
+            return (zf_simt_shape){.form = ZF_SIMT_SCAN,
+                                   .threads = ZF_WARP,
+                                   .tiles = 1,
+                                   .shared_bytes = text,
+                                   .registers = copies ? TEXT_REGISTERS : MORE_REGISTERS};
         if (steps.warp && kernel->tile % row == 0) {
             return (zf_simt_shape){.form = ZF_SIMT_SCAN, .threads = kernel->geometry.s, .tiles = kernel->geometry.s / ZF_WARP};
         }
@@ -103,7 +107,7 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
         shared + text <= MOST_SHARED) {
         // Of several stages a warp makes a tile: most of what it does is done for groups, which are few, before any output is
         // made.
-        bool alone = steps.expansions == 1 && !steps.scans && kernel->domain == ZF_DOMAIN_GROUPS && text == 0;
+        bool alone = steps.expansions == 1 && !steps.scans && kernel->domain == ZF_DOMAIN_GROUPS && !is_text;
         bool few = alone && streams_read(plan, kernel) <= FEW_STREAMS && lanes <= 8;
         return (zf_simt_shape){.form = ZF_SIMT_GROUPS,
                                .threads = alone ? kernel->geometry.s : ZF_WARP,
@@ -310,6 +314,10 @@ static void open_block(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef
             lower->v_byte_begin = head_word(cg, v_head, ZF_SIMT_BYTE_BEGIN);
             lower->v_byte_end = head_word(cg, v_head, ZF_SIMT_BYTE_END);
         }
+    } else if (plan->works[kernel->sink].start != NULL) { // the column's characters, those that have a place
+        lower->v_sink = zf_cg_at_sink(cg, cg->ty_i8, v_args[ARG_OUT], head_word(cg, v_head, ZF_SIMT_OUT));
+        lower->v_row_begin = head_word(cg, v_head, ZF_SIMT_BYTE_BEGIN);
+        lower->v_row_end = head_word(cg, v_head, ZF_SIMT_BYTE_END);
     } else {
         lower->v_sink = lower->v_works[kernel->sink];
     }

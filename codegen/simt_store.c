@@ -107,8 +107,12 @@ void zf_simt_store_begin(zf_lower *lower, const zf_simt_shape *shape, const zf_s
     zf_delivery *d = &lower->delivery;
     if (lower->type.nullable && !to_column(lower)) d->v_valid = zf_lower_validity_pointer(lower, lower->kernel->edge);
     if (!is_text(lower)) return;
+    const zf_work *characters = zf_plan_characters(lower->plan);
     d->text = ZF_NEW(cg->arena, zf_simt_text);
-    zf_simt_text_tables(d->text, lower, shape->shared_bytes - zf_simt_text_bytes());
+    if (characters == NULL)
+        zf_simt_text_tables(d->text, lower, shape->shared_bytes - zf_simt_text_bytes());
+    else
+        d->text->lower = lower; // nothing is copied
     d->bytes_field = zf_lower_root_field(lower, ZF_SEEK_BYTES);
     d->v_byte = zf_cg_alloca(cg, cg->ty_i64, "byte");
     d->v_failed = zf_cg_alloca(cg, cg->ty_i1, "failed");
@@ -120,6 +124,12 @@ void zf_simt_store_begin(zf_lower *lower, const zf_simt_shape *shape, const zf_s
     LLVMValueRef v_sane = zf_cg_and(cg, v_ordered, zf_cg_and(cg, v_begun, v_ended));
     d->v_end = zf_cg_select(cg, zf_cg_within(cg, v_sane, "bytes that have a place"), d->v_next, v_byte);
     LLVMBuildStore(cg->builder, v_byte, d->v_byte);
+    if (characters != NULL) {
+        int32_t field = zf_lower_field(lower, ZF_SEEK_SCAN, lower->kernel->root, characters->start->index);
+        LLVMValueRef v_start = zf_simt_seek(lower, (uint32_t)field, zf_cg_i64(cg, 0));
+        zf_lower_check(lower, zf_cg_icmp(cg, LLVMIntNE, v_start, v_byte), (uint32_t)lower->kernel->end_check,
+                       "where rows begin in the characters");
+    }
     LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), d->v_failed);
     d->v_last = zf_cg_umin(cg, lower->v_row_end, tile->v_hi);
 }
@@ -207,7 +217,7 @@ static void store_text(zf_lower *lower, zf_simt_text_row *row, LLVMValueRef v_fi
     // A row that does not fit is not copied: the tile is known to be wrong.
     LLVMValueRef v_fits = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULE, row->v_total, v_room), "rows that fit into the tile");
     LLVMValueRef v_total = zf_cg_select(cg, v_fits, row->v_total, zf_cg_i64(cg, 0));
-    zf_simt_text_copy(d->text, row, v_total, zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_byte));
+    if (d->text->v_stage != NULL) zf_simt_text_copy(d->text, row, v_total, zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_byte));
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_byte, v_total), d->v_byte);
 }
 

@@ -415,11 +415,24 @@ static void clear_stage(words *w) {
     zf_simt_barrier(w->lower, "the stage is clear");
 }
 
+// How many of the tiles' bytes lie before one of the block (i32).
+static LLVMValueRef bytes_before(const words *w, LLVMValueRef v_byte, LLVMValueRef v_size) {
+    zf_cg *cg = w->lower->cg;
+    LLVMValueRef v_behind = zf_cg_icmp(cg, LLVMIntUGT, v_byte, w->v_lo);
+    LLVMValueRef v_away = zf_cg_select(cg, v_behind, zf_cg_sub(cg, v_byte, w->v_lo), zf_cg_i64(cg, 0));
+    return low_half(cg, zf_cg_umin(cg, v_away, v_size));
+}
+
 static void store_stage(words *w) {
     zf_lower *lower = w->lower;
     zf_cg *cg = lower->cg;
     LLVMTypeRef ty = LLVMVectorType(cg->ty_i32, CHUNK / 4);
     LLVMValueRef v_begin = w->v_lead, v_end = zf_cg_add(cg, w->v_lead, w->v_size);
+    if (lower->v_row_begin != NULL) { // only these have a place
+        LLVMValueRef v_size = zf_cg_resize(cg, w->v_size, cg->ty_i64, false);
+        v_begin = zf_cg_add(cg, v_begin, bytes_before(w, lower->v_row_begin, v_size));
+        v_end = zf_cg_add(cg, w->v_lead, bytes_before(w, lower->v_row_end, v_size));
+    }
     LLVMValueRef v_base = zf_cg_sub(cg, w->v_lo, zf_cg_resize(cg, w->v_lead, cg->ty_i64, false));
     v_base = zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_base);
     turns chunks;

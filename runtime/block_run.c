@@ -50,6 +50,12 @@ static bool kernel_fits(const zf_abi_plan *plan, const zf_abi_kernel *kernel, co
     return !bits || kernel->tile % 8 == 0; // two tiles must not share a byte
 }
 
+/// Only accelerators store a column's characters before its offsets, and those are bytes.
+static bool holds_characters(const zf_abi_plan *plan, const zf_abi_work *work, const zf_shape *shape) {
+    return plan->target.family != ZF_TARGET_HOST && shape->edges[0].type == ZF_STRING && work->element == 1 && work->extra == 0 &&
+           work->nullable == 0;
+}
+
 zf_status zf_plan_fits(const zf_abi_plan *plan, const zf_shape *shape, zf_error *error) {
     if (plan->version != ZF_ABI_VERSION) return misfit(error, "ABI version", plan->version);
     if (plan->tree_count != shape->tree_count) return misfit(error, "number of seek trees", plan->tree_count);
@@ -59,6 +65,8 @@ zf_status zf_plan_fits(const zf_abi_plan *plan, const zf_shape *shape, zf_error 
     for (uint32_t i = 0; i < plan->work_count; i++) {
         if (plan->works[i].edge >= shape->edge_count || plan->works[i].element > WORK_ELEMENT_MOST)
             return misfit(error, "work buffer", i);
+        if (plan->works[i].characters != 0 && !holds_characters(plan, &plan->works[i], shape))
+            return misfit(error, "buffer of characters", i);
     }
     for (uint32_t i = 0; i < plan->tree_count; i++) {
         if (plan->trees[i].edge != shape->trees[i].edge || plan->trees[i].field_count != shape->trees[i].field_count ||

@@ -106,6 +106,7 @@ static zf_status describe(const zf_units *units, uint64_t number, zf_unit_block 
     for (uint32_t i = 0; i < plan->slot_count; i++) words[ZF_SIMT_HEAD + i] = zf_slot_value(&plan->slots[i], view);
     for (uint32_t w = 0; w < plan->work_count; w++) {
         uint64_t bytes = zf_work_buffer_bytes(&plan->works[w], view->counts[plan->works[w].edge]);
+        if (plan->works[w].characters) bytes = 0;
         words[ZF_SIMT_HEAD + plan->slot_count + w] = block->work_bytes;
         if (!zf_align_up(bytes, ALIGNMENT, &bytes) || __builtin_add_overflow(block->work_bytes, bytes, &block->work_bytes))
             return zf_raise(error, ZF_E_TOO_LARGE, "the work memory of a block is larger than can be addressed");

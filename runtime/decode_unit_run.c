@@ -58,7 +58,8 @@ zf_status zf_units_launch(zf_units *units, uint32_t number, void *stream, const 
     const zf_unit *unit = &units->units[number];
     const zf_abi_plan *plan = unit->plan;
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
-        bool column = plan->kernels[k].sink < 0;
+        int32_t sink = plan->kernels[k].sink;
+        bool column = sink < 0 || plan->works[sink].characters;
         zf_simt_args args = {.base = memory->workspace + unit->at_stored,
                              .blocks = memory->workspace + unit->at_tables,
                              .first = memory->workspace + unit->at_tables + unit->firsts[k],

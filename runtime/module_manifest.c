@@ -162,12 +162,13 @@ static void code_plan(coder *c, zf_abi_plan *p) {
         i32(c, &kernel[i].sink);
         i32(c, &kernel[i].tree);
     }
-    LIST(c, zf_abi_work, work, p->works, p->work_count, 16);
+    LIST(c, zf_abi_work, work, p->works, p->work_count, 20);
     for (uint32_t i = 0; i < p->work_count; i++) {
         u32(c, &work[i].edge);
         u32(c, &work[i].element);
         u32(c, &work[i].extra);
         work[i].nullable = choice(c, work[i].nullable, 1);
+        work[i].characters = choice(c, work[i].characters, 1);
     }
     LIST(c, zf_abi_tree, tree, p->trees, p->tree_count, 16);
     for (uint32_t i = 0; i < p->tree_count; i++) code_tree(c, &tree[i]);

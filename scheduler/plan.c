@@ -386,6 +386,7 @@ zf_plan *zf_plan_build(zf_arena *arena, const zf_graph *graph, const zf_plan_opt
     bound_state(&p, 0, &bytes);
     make_kernels(&p, 0, 0);
     if (!make_trees(&p)) return NULL;
+    zf_plan_find_characters(plan);
     make_slots(&p);
     return zf_plan_add_checks(plan, p.sites, diags) ? plan : NULL;
 }

@@ -103,6 +103,10 @@ typedef struct zf_work {
     zf_type type;
     uint32_t kernel;         ///< that makes it
     const zf_reduce *prefix; ///< not NULL: prefix sums, count(edge) + 1 of them
+    /// Not NULL: these bytes are the column's characters, in their order, and this scan of node 0 says where each row begins: it
+    /// stands where the state of the column's bytes does. Accelerators have no such buffer: what makes it stores into the column,
+    /// and what makes the column only says where rows begin.
+    const zf_reduce *start;
 } zf_work;
 
 typedef struct zf_plan {
@@ -144,6 +148,8 @@ bool zf_plan_is_hoisted(const zf_plan *plan, uint32_t node, const zf_expr *acces
 /// The access to the one stream that the term of prefix sums takes at its binder; of several the first that is not proved.
 /// NULL when there is no such stream, or more than one.
 const zf_expr *zf_prefix_access(const zf_reduce *prefix);
+/// The work buffer whose bytes are the column's characters, or NULL.
+const zf_work *zf_plan_characters(const zf_plan *plan);
 /// The work buffer with the prefix sums of a reduction of a node, or -1.
 int32_t zf_plan_prefix_work(const zf_plan *plan, uint32_t node, const zf_reduce *prefix);
 

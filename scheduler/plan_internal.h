@@ -43,6 +43,12 @@ bool zf_edge_gives_strings(const zf_graph_edge *edge);
 /// Whether a node makes a column of strings: its tiles follow each other in the column's bytes, so it keeps where they begin.
 bool zf_delivers_strings(const zf_graph *graph, uint32_t node);
 
+/// Where a row begins in `*characters`, a stream of which the rows of an instance are consecutive slices, from its first byte on;
+/// NULL for other instances. (characters.c)
+const zf_reduce *zf_characters_start(const zf_inst *inst, const zf_port **characters);
+/// Marks the work buffer that holds the column's characters, if there is one.
+void zf_plan_find_characters(zf_plan *plan);
+
 /// The input edge of `node` over whose elements the prefix sums of a reduction run: the one stream that its term takes at the
 /// binder. -1 when there is no such stream, or more than one.
 int32_t zf_prefix_edge(const zf_graph_node *node, const zf_reduce *prefix);

@@ -8,7 +8,8 @@
 //   edge 1 work 0: fused steps one level deep: materialised
 //
 // `scan 2.0/1` is scan 0 of node 2 along level 1, `expand 3/0>1` the groups of node 3, which are level 1, along level 0; a site
-// is the number of a place that may fail in a node's bodies, in the order written.
+// is the number of a place that may fail in a node's bodies, in the order written. A work buffer of `characters 0` holds those of
+// the column; scan 0 of node 0 says where rows begin.
 #include <string.h>
 
 #include "patterns/reader.h"
@@ -72,6 +73,7 @@ void zf_plan_print(const zf_plan *plan, zf_text *out) {
         const zf_work *work = &plan->works[w];
         zf_text_printf(out, "work %u edge %u %s kernel %u", w, work->edge, zf_type_name(plan->arena, work->type), work->kernel);
         if (work->prefix != NULL) zf_text_printf(out, " prefix sums %u", work->prefix->index);
+        if (work->start != NULL) zf_text_printf(out, " characters %u", work->start->index);
         zf_text_puts(out, "\n");
     }
     for (uint32_t t = 0; t < plan->tree_count; t++) {
@@ -233,6 +235,7 @@ static void read_work(plan_reader *in) {
         uint32_t index = zf_reader_number(r, RECORD_LIMIT);
         if (!r->failed) work->prefix = find_scan(in, plan->kernels[work->kernel].root, index);
     }
+    if (zf_reader_accept(r, "characters")) work->start = find_scan(in, 0, zf_reader_number(r, RECORD_LIMIT));
 }
 
 static void read_tree(plan_reader *in) {

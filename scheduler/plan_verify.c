@@ -273,6 +273,13 @@ bool zf_plan_verify(const zf_plan *plan, zf_text *reason) {
     for (uint32_t w = 0; w < plan->work_count; w++) {
         DEMAND(plan->works[w].kernel < plan->kernel_count && plan->kernels[plan->works[w].kernel].sink == (int32_t)w,
                "nothing makes work buffer %u", w);
+        const zf_port *characters = NULL;
+        const zf_graph_node *root = &plan->graph->nodes[0];
+        const zf_reduce *start = plan->works[w].start == NULL ? NULL : zf_characters_start(root->inst, &characters);
+        DEMAND(plan->works[w].start == NULL ||
+                   (start != NULL && start->index == plan->works[w].start->index && !plan->graph->edges[0].type.nullable &&
+                    plan->works[w].prefix == NULL && root->inputs[characters->slot] == plan->works[w].edge),
+               "work buffer %u does not hold the column's characters", w);
     }
     return verify_words(plan, reason) && verify_checks(plan, sites, reason);
 }

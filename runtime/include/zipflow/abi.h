@@ -77,6 +77,9 @@ typedef struct zf_abi_work {
     uint32_t element;  ///< bytes an element; 0: bits; strings 16: where the bytes are, and how many
     uint32_t extra;    ///< elements beyond the edge's count
     uint32_t nullable; ///< 1 or 0
+    /// Accelerators: 1: there is no such buffer. Its bytes are the column's characters, so its kernel is given `out` as that of
+    /// the column is, and stores there what has a place.
+    uint32_t characters;
 } zf_abi_work;
 
 /// What a field of a seek state holds.
@@ -156,7 +159,7 @@ typedef struct zf_abi_code {
 //   const uint32_t *first    of this kernel: first tile of block b in this launch at [b], the number of tiles at [block_count];
 //                            where the kernel has a span, spans in place of tiles
 //   const uint8_t *work      work buffers, aligned to 256
-//   uint8_t *out             the column, or (kernels with a sink) the same as `work`
+//   uint8_t *out             the column, or (kernels with a sink that is no column's characters) the same as `work`
 //   uint8_t *validity        nullable columns: a bit a row
 //   int64_t *offsets         string columns, whose bytes are `out`: where rows begin and end
 //   uint64_t *failure        one word, ZF_ABI_NO_FAILURE before: block << 48 | position << 16 | check, the smallest wins. Those
@@ -194,8 +197,8 @@ typedef struct zf_abi_simt_kernel {
     /// Emulated: runs one thread up to its end; `thread` is the emulator's. NULL in other images.
     void (*emulated)(void *thread, const uint8_t *base, const uint64_t *blocks, const uint32_t *first, const uint8_t *work,
                      uint8_t *out, uint8_t *validity, int64_t *offsets, uint64_t *failure, uint32_t block_count, uint32_t even);
-    uint32_t shared_bytes; ///< emulated: of shared memory that the kernel wants; else the image says it
-    uint32_t span;         ///< tiles of one block that a thread block makes; 0: `tiles`. Kernels with a sink
+    uint32_t shared_bytes;    ///< emulated: of shared memory that the kernel wants; else the image says it
+    uint32_t span;            ///< tiles of one block that a thread block makes; 0: `tiles`. Kernels with a sink
     const char *const *files; ///< emulated: what ZF_ABI_PLACE_FILE gives, from 1, or NULL
 } zf_abi_simt_kernel;
 
