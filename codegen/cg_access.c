@@ -1,6 +1,7 @@
 // Sequences: elements, slices, lengths, bits, and the checks of an access (V01, V05).
 #include "codegen/cg_frame.h"
 #include "codegen/cg_sites.h"
+#include "codegen/target.h"
 
 LLVMValueRef zf_cg_check(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned violation, zf_span span, const zf_expr *at) {
     if (env->check == NULL) {
@@ -130,6 +131,17 @@ static LLVMValueRef checked(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, 
     return v_held == NULL ? v : zf_cg_select(cg, v_held, v, v_safe);
 }
 
+// On a GPU an operand whose check may have failed is clamped by 32 bits: comparisons and selects of 64 would take as many
+// instructions as all the rest of an access. No stream of a block has more than 2^32 elements (docs/format.md).
+static bool clamps(const zf_cg *cg) { return cg->target != NULL && cg->target->simt != NULL; }
+
+// `v_at`, or the last of 0..v_most (i64 both) where it is beyond that.
+static LLVMValueRef clamp(zf_cg *cg, LLVMValueRef v_at, LLVMValueRef v_most) {
+    v_most = zf_cg_resize(cg, zf_cg_umin(cg, v_most, zf_cg_i64(cg, UINT32_MAX)), cg->ty_i32, false);
+    v_at = zf_cg_clamp(cg, zf_cg_resize(cg, v_at, cg->ty_i32, false), v_most, "operands of failed checks");
+    return zf_cg_resize(cg, v_at, cg->ty_i64, false);
+}
+
 zf_cg_value zf_cg_index(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
     zf_cg_value a = zf_cg_expr(cg, frame, expr->a);
     LLVMValueRef v_index = index_value(cg, frame, expr->b), v_ok = NULL;
@@ -141,7 +153,14 @@ zf_cg_value zf_cg_index(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
         }
     }
     if (!expr->proved && !hoisted(cg, frame->env, 1, expr->span, expr)) {
-        v_ok = zf_cg_icmp(cg, LLVMIntULT, v_index, zf_cg_seq_length(cg, frame->env, &a.seq));
+        LLVMValueRef v_length = zf_cg_seq_length(cg, frame->env, &a.seq);
+        v_ok = zf_cg_icmp(cg, LLVMIntULT, v_index, v_length);
+        if (clamps(cg)) {
+            zf_cg_check(cg, frame->env, v_ok, 1, expr->span, expr);
+            LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_length, zf_cg_i64(cg, 0));
+            v_index = clamp(cg, v_index, zf_cg_sub(cg, v_length, zf_cg_resize(cg, v_some, cg->ty_i64, false)));
+            return zf_cg_seq_element(cg, frame->env, &a.seq, v_index, expr);
+        }
     }
     v_index = checked(cg, frame, expr, v_ok, v_index, zf_cg_i64(cg, 0));
     return zf_cg_seq_element(cg, frame->env, &a.seq, v_index, expr);
@@ -178,14 +197,22 @@ zf_cg_value zf_cg_slice(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
 /// Bits an element of a stream takes: what `bits` counts in.
 static uint64_t element_bits(zf_type type) { return type.kind == ZF_K_BOOL ? 1 : zf_kind_bits(type.kind); }
 
+// Bit v_at of a stream of v_total, moved to its last word where that lies before it.
+static LLVMValueRef clamp_bit(zf_cg *cg, LLVMValueRef v_at, LLVMValueRef v_total) {
+    LLVMValueRef v_five = zf_cg_i64(cg, 5);
+    LLVMValueRef v_word =
+        clamp(cg, LLVMBuildLShr(cg->builder, v_at, v_five, ""), LLVMBuildLShr(cg->builder, v_total, v_five, ""));
+    return zf_cg_or(cg, LLVMBuildShl(cg->builder, v_word, v_five, ""), zf_cg_and(cg, v_at, zf_cg_i64(cg, 31)));
+}
+
 zf_cg_value zf_cg_bits(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
     zf_cg_value a = zf_cg_expr(cg, frame, expr->a);
     LLVMValueRef v_at = index_value(cg, frame, expr->b), v_count = index_value(cg, frame, expr->c), v_ok = NULL;
-    LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_size = zf_cg_i64(cg, element_bits(a.seq.type));
+    LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_size = zf_cg_i64(cg, element_bits(a.seq.type)), v_total = NULL;
     zf_type result = zf_type_of(ZF_K_U64);
     uint64_t limit = expr->c->range.hi < 64 && expr->c->range.lo >= 0 ? (uint64_t)expr->c->range.hi : 64;
     if (!expr->proved && !hoisted(cg, frame->env, 1, expr->span, expr)) {
-        LLVMValueRef v_total = zf_cg_mul(cg, zf_cg_seq_length(cg, frame->env, &a.seq), v_size);
+        v_total = zf_cg_mul(cg, zf_cg_seq_length(cg, frame->env, &a.seq), v_size);
         LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntULE, v_count, v_total);
         v_ok = zf_cg_and(cg, v_fits, zf_cg_icmp(cg, LLVMIntULE, v_at, zf_cg_sub(cg, v_total, v_count)));
         if (expr->c->range.hi > 64) { // the checker reports it; a stream of hostile text must not get through
@@ -193,7 +220,10 @@ zf_cg_value zf_cg_bits(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
         }
     }
     LLVMValueRef v_held = v_ok == NULL ? cg->v_guard : zf_cg_check(cg, frame->env, v_ok, 1, expr->span, expr);
-    if (v_held != NULL) {
+    if (v_held != NULL && v_total != NULL && clamps(cg) && element_bits(a.seq.type) <= 32) {
+        v_at = clamp_bit(cg, v_at, v_total);
+        v_count = zf_cg_clamp(cg, v_count, zf_cg_i64(cg, limit), "bits of failed checks");
+    } else if (v_held != NULL) {
         v_at = zf_cg_select(cg, v_held, v_at, v_zero);
         v_count = zf_cg_select(cg, v_held, v_count, v_zero);
     }

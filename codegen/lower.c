@@ -211,6 +211,11 @@ void zf_lower_fail(zf_lower *lower, LLVMValueRef v_bad, uint32_t number) {
     zf_cg *cg = lower->cg;
     if (LLVMIsAConstantInt(v_bad) && LLVMConstIntGetZExtValue(v_bad) == 0) return;
     lower->noted++;
+    if (lower->v_any != NULL) {
+        LLVMValueRef v_any = LLVMBuildLoad2(cg->builder, cg->ty_i1, lower->v_any, "");
+        LLVMBuildStore(cg->builder, zf_cg_or(cg, v_any, v_bad), lower->v_any);
+        return;
+    }
     LLVMValueRef v_old = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
     // A minimum, so that a vectorised loop may keep one per lane.
     LLVMValueRef v_new = zf_cg_select(cg, v_bad, zf_cg_i32(cg, number), zf_cg_i32(cg, ZF_NO_FAILURE));

@@ -62,6 +62,7 @@ struct zf_lower {
     LLVMValueRef *v_nonempty; ///< per node: whether its output has elements
     uint32_t noted;           ///< failures that may be noted so far
     LLVMValueRef v_fail;      ///< slot (i32): smallest number of a check that failed, or ZF_NO_FAILURE
+    LLVMValueRef v_any;       ///< slot (i1): one failed, where only that is noted; NULL: v_fail is what counts
     LLVMValueRef v_limit;     ///< slot (i64): strips that begin below may read their bits in whole vectors
     zf_type type;             ///< of what the kernel stores
     LLVMValueRef v_sink;      ///< where element 0 goes; may lie outside any object: zf_cg_at_sink

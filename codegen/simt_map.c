@@ -5,15 +5,23 @@
 
 enum { MOST_EMITTED = 1500 }; // expressions of all lanes of one thread: beyond it, one by one
 
-static void whole_tile(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_shape *shape) {
+// Whether any check failed (i1): which one says report_again.
+static LLVMValueRef whole_tile(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
+    LLVMValueRef v_any = zf_cg_alloca(cg, cg->ty_i1, "any");
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), v_any);
     unsigned count = zf_simt_lane_count(lower->type);
     uint32_t step = shape->threads * count;
-    LLVMValueRef v_thread = zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false);
-    LLVMValueRef v_mine = zf_cg_add(cg, tile->v_begin, zf_cg_mul(cg, v_thread, zf_cg_i64(cg, count)));
+    // No edge of a block has more than 2^32 elements, and a step begins at a multiple of its size: said here by masks, so that
+    // what bodies make of indices takes 32 bits, and what they ask of a thread's own place is the same in every step.
+    LLVMValueRef v_begin = zf_cg_and(cg, tile->v_begin, zf_cg_i64(cg, UINT32_MAX & ~(uint64_t)(lower->kernel->tile - 1)));
+    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false), zf_cg_i64(cg, count));
+    v_mine = zf_cg_and(cg, v_mine, zf_cg_i64(cg, step - 1));
+    lower->v_any = v_any;
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, lower->kernel->tile / step), "step");
-    LLVMValueRef v_first = zf_cg_add(cg, v_mine, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, step)));
+    LLVMValueRef v_done = zf_cg_and(cg, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, step)), zf_cg_i64(cg, lower->kernel->tile - 1));
+    LLVMValueRef v_first = zf_cg_or(cg, zf_cg_or(cg, v_begin, v_done), v_mine);
     zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, count);
     zf_cg_value values[16];
     for (unsigned k = 0; k < count; k++) {
@@ -24,6 +32,8 @@ static void whole_tile(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_
     zf_simt_store_vector(lower, values, count, v_first);
     zf_simt_lanes_end(lower, &lanes);
     zf_cg_loop_end(cg, &loop);
+    lower->v_any = NULL;
+    return LLVMBuildLoad2(cg->builder, cg->ty_i1, v_any, "");
 }
 
 static zf_cg_value single(zf_lower *lower, LLVMValueRef v_index) {
@@ -126,12 +136,11 @@ void zf_simt_map(zf_lower *lower, const zf_simt_shape *shape) {
         return;
     }
     uint32_t noted = lower->noted;
-    whole_tile(lower, &tile, shape);
+    LLVMValueRef v_any = whole_tile(lower, &tile, shape);
     if (lower->noted == noted) return; // nothing can fail
     LLVMBasicBlockRef bb_again = zf_cg_block(cg, "again"), bb_well = zf_cg_block(cg, "well");
-    zf_cg_cond_br(cg, zf_lower_none_failed(lower), bb_well, bb_again);
+    zf_cg_cond_br(cg, v_any, bb_again, bb_well);
     zf_cg_enter(cg, bb_again);
-    zf_lower_clear(lower);
     report_again(lower, &tile, shape);
     zf_cg_br(cg, bb_well);
     zf_cg_enter(cg, bb_well);
