@@ -14,14 +14,17 @@
 
 // Groups are found by shared memory and shuffles, whose latency only other warps hide: 40 registers a thread were faster by up to
 // a third than the 70 that ptxas takes (rle over bitpacks on an H200). Kernels that read more streams, or make 16 outputs at
-// once, get more.
+// once, get more. Nullable values are gathered, four rows at once, by as many loads under way: with less than 96 registers ptxas
+// makes one row after the other (56 to 68% of the limit for f64 over float2int). Segments were fastest with 64.
 enum {
     MOST_SHARED = 40960,
     FEW_REGISTERS = 40,
     MORE_REGISTERS = 64,
+    SEGMENT_REGISTERS = 64,
     TREE_REGISTERS = 80,
     TEXT_REGISTERS = 96,
     WORDS_REGISTERS = 64,
+    GATHER_REGISTERS = 96,
     FEW_STREAMS = 3
 };
 
@@ -45,7 +48,7 @@ bool zf_simt_scans(const zf_plan *plan, const zf_kernel *kernel, const zf_reduce
 
 // What runs along the levels of a kernel: scans, all of which a warp makes or not, and groups.
 typedef struct running_steps {
-    bool scans, warp;
+    bool scans, warp, segmented;
     uint32_t expansions;
 } running_steps;
 
@@ -55,6 +58,7 @@ static running_steps running_of(const zf_plan *plan, const zf_kernel *kernel) {
         if (kernel->steps[s].kind == ZF_STEP_EXPAND) of.expansions++;
         if (kernel->steps[s].kind != ZF_STEP_SCAN) continue;
         of.scans = true;
+        of.segmented = of.segmented || kernel->steps[s].reduce->form == ZF_R_SEGMENTED;
         of.warp = of.warp && zf_simt_scans(plan, kernel, kernel->steps[s].reduce);
     }
     return of;
@@ -89,7 +93,12 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
                                    .shared_bytes = text,
                                    .registers = copies ? TEXT_REGISTERS : MORE_REGISTERS};
         if (steps.warp && kernel->tile % row == 0) {
-            return (zf_simt_shape){.form = ZF_SIMT_SCAN, .threads = kernel->geometry.s, .tiles = kernel->geometry.s / ZF_WARP};
+            return (zf_simt_shape){.form = ZF_SIMT_SCAN,
+                                   .threads = kernel->geometry.s,
+                                   .tiles = kernel->geometry.s / ZF_WARP,
+                                   .registers = steps.segmented               ? SEGMENT_REGISTERS
+                                                : type.nullable && lanes <= 4 ? GATHER_REGISTERS
+                                                                              : 0};
         }
     }
     if (zf_simt_is_patched(plan, kernel))

@@ -154,6 +154,7 @@ typedef struct zf_simt_stage {
 /// loaded for several of them at once.
 typedef struct zf_simt_neighbours {
     LLVMValueRef v_ranks[ZF_NEIGHBOURS];
+    LLVMValueRef v_places[ZF_NEIGHBOURS]; ///< what their distances are taken of; NULL: the ranks
     unsigned count;
     zf_simt_stage stage;
 } zf_simt_neighbours;
@@ -179,7 +180,7 @@ typedef struct zf_simt_counted {
     uint32_t edge;
     zf_simt_near near;    ///< of it; where there is none, of another
     LLVMValueRef v_place; ///< i32: how far it is from near.v_base
-    LLVMValueRef v_room;  ///< i32: how many elements there are from there on
+    LLVMValueRef v_room;  ///< i32: how many elements there are from there on; NULL: more than v_place
 } zf_simt_counted;
 /// A scan whose values are such indices, for the rows of a tile.
 typedef struct zf_simt_count {
@@ -188,6 +189,7 @@ typedef struct zf_simt_count {
     LLVMValueRef v_base;  ///< an index that the stream has, near all of the tile's
     LLVMValueRef v_room;  ///< i32
     LLVMValueRef v_holds; ///< i1, the same for the tile: there are elements, and the state lies among them
+    bool exist;           ///< all that the rows which are being made count exists
     zf_simt_neighbours neighbours;
     zf_simt_counted lanes[ZF_NEIGHBOURS];
 } zf_simt_count;
@@ -196,6 +198,9 @@ zf_simt_count *zf_simt_count_of(zf_lower *lower, zf_running *running, LLVMValueR
 /// Around the bodies of a lane's `lanes` outputs, where the scan has these values.
 void zf_simt_count_begin(zf_lower *lower, zf_simt_count *count, unsigned lanes, const LLVMValueRef *v_values);
 void zf_simt_count_end(zf_lower *lower, zf_simt_count *count);
+/// Whether everything that is counted by `v_more` (i32) more ones exists (i1); where it does, the rows that count them, and are
+/// made next, need not ask.
+LLVMValueRef zf_simt_count_fits(zf_lower *lower, zf_simt_count *count, LLVMValueRef v_more);
 /// What `access` takes by such an index at the output that is being made; NULL: it takes nothing so.
 const zf_simt_counted *zf_simt_counted_at(const zf_lower_env *env, const zf_expr *access);
 /// That element, checked.
@@ -211,6 +216,8 @@ typedef struct zf_simt_lanes {
 } zf_simt_lanes;
 zf_simt_lanes zf_simt_lanes_begin(zf_lower *lower, LLVMValueRef v_first, unsigned count);
 void zf_simt_lanes_end(zf_lower *lower, zf_simt_lanes *lanes);
+/// Says what the bodies would read of a stream of booleans: the lanes' bits, from bit 0 of an i32 on.
+void zf_simt_lanes_know_bits(zf_lower *lower, zf_simt_lanes *lanes, uint32_t edge, LLVMValueRef v_bits);
 /// The environment of lane `k` of the kernel's root.
 zf_lower_env zf_simt_lane_env(zf_lower *lower, uint32_t node, zf_simt_lanes *lanes, unsigned k);
 /// Bits index * stride + from .. + count of the edge's stream for a lane, or NULL where that is too wide.

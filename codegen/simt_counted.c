@@ -63,12 +63,21 @@ void zf_simt_count_begin(zf_lower *lower, zf_simt_count *count, unsigned lanes, 
     for (unsigned k = 0; k < lanes; k++) {
         zf_simt_counted *at = &count->lanes[k];
         LLVMValueRef v_place = zf_cg_resize(cg, zf_cg_sub(cg, v_values[k], count->v_base), cg->ty_i32, false);
-        LLVMValueRef v_rank = zf_cg_clamp(cg, v_place, v_last, "counts behind the last element");
+        LLVMValueRef v_rank = count->exist ? v_place : zf_cg_clamp(cg, v_place, v_last, "counts behind the last element");
         count->neighbours.v_ranks[k] = v_rank;
-        *at = (zf_simt_counted){.edge = count->edge, .v_place = v_place, .v_room = count->v_room};
+        count->neighbours.v_places[k] = v_place; // of which distances are small whatever the bits say
+        *at = (zf_simt_counted){.edge = count->edge, .v_place = v_place, .v_room = count->exist ? NULL : count->v_room};
         at->near = (zf_simt_near){count->v_base, v_rank, &count->neighbours, k};
     }
     zf_simt_neighbours_begin(lower, &count->neighbours);
+}
+
+LLVMValueRef zf_simt_count_fits(zf_lower *lower, zf_simt_count *count, LLVMValueRef v_more) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, count->running->type), count->running->v_acc, "");
+    LLVMValueRef v_last = zf_cg_add(cg, zf_cg_resize(cg, zf_cg_sub(cg, v_acc, count->v_base), cg->ty_i32, false), v_more);
+    count->exist = true;
+    return zf_cg_icmp(cg, LLVMIntULT, v_last, count->v_room);
 }
 
 void zf_simt_count_end(zf_lower *lower, zf_simt_count *count) {
@@ -88,7 +97,7 @@ zf_cg_value zf_simt_counted_element(zf_lower_env *env, const zf_simt_counted *co
     zf_lower *lower = env->lower;
     zf_cg *cg = lower->cg;
     const zf_graph_edge *edge = &lower->graph->edges[counted->edge];
-    if (!access->proved && !zf_plan_is_hoisted(lower->plan, env->node, access)) {
+    if (counted->v_room != NULL && !access->proved && !zf_plan_is_hoisted(lower->plan, env->node, access)) {
         LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, counted->v_place, counted->v_room);
         zf_cg_check(cg, &env->env, v_exists, 1, access->span, access);
     }

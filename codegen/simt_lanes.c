@@ -70,6 +70,13 @@ zf_simt_lanes zf_simt_lanes_begin(zf_lower *lower, LLVMValueRef v_first, unsigne
 
 void zf_simt_lanes_end(zf_lower *lower, zf_simt_lanes *lanes) { end(lower->cg, &lanes->stage); }
 
+void zf_simt_lanes_know_bits(zf_lower *lower, zf_simt_lanes *lanes, uint32_t edge, LLVMValueRef v_bits) {
+    window like = {.edge = edge, .stride = 1, .count = 1};
+    window *w = add(lower->cg, &lanes->stage, &like, 2);
+    w->v_words[0] = v_bits;
+    w->v_words[1] = zf_cg_i32(lower->cg, 0);
+}
+
 zf_lower_env zf_simt_lane_env(zf_lower *lower, uint32_t node, zf_simt_lanes *lanes, unsigned k) {
     zf_lower_env env = zf_lower_env_make(lower, node);
     env.lanes = lanes;
@@ -271,7 +278,9 @@ static LLVMValueRef neighbour_bits(zf_lower *lower, const zf_simt_near *near, co
     LLVMValueRef v = w->v_words[first];
     LLVMTypeRef ty = LLVMTypeOf(v);
     if (near->k != first) {
-        LLVMValueRef v_away = zf_cg_sub(cg, near->v_rank, all->v_ranks[first]);
+        bool placed = all->v_places[first] != NULL;
+        LLVMValueRef v_away = placed ? zf_cg_sub(cg, all->v_places[near->k], all->v_places[first])
+                                     : zf_cg_sub(cg, near->v_rank, all->v_ranks[first]);
         v_away = zf_cg_mul(cg, v_away, zf_cg_i32(cg, (uint32_t)like->stride));
         v = LLVMBuildLShr(cg->builder, v, zf_cg_resize(cg, v_away, ty, false), "");
     }

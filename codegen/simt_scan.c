@@ -3,6 +3,7 @@
 // state that the file holds and must end in the next one. Rows of trees are the same; their elements also find the groups that
 // they are in (simt_tree.c).
 #include "codegen/cg_lines.h"
+#include "codegen/simt_tally.h"
 #include "codegen/simt_text.h"
 #include "codegen/simt_tree.h"
 
@@ -26,10 +27,12 @@ typedef struct row {
     row_scan *scans;
     uint32_t scan_count; // those along the outputs
     unsigned lanes;
-    LLVMValueRef v_lane;  // i32
-    LLVMValueRef v_begin; // of the row
-    LLVMValueRef v_first; // index of this lane's first element
-    LLVMValueRef v_place; // i32: the same in the tile
+    const zf_simt_tally *tally;    // what the only scan sums up; NULL: anything
+    LLVMValueRef v_bits, v_before; // of the tally in this row
+    LLVMValueRef v_lane;           // i32
+    LLVMValueRef v_begin;          // of the row
+    LLVMValueRef v_first;          // index of this lane's first element
+    LLVMValueRef v_place;          // i32: the same in the tile
 } row;
 
 // ---- Shared with scans along groups ---------------------------------------------------------------------------
@@ -278,10 +281,9 @@ static zf_cg_value element(const row *r, unsigned k, zf_lower_env *env) {
     return zf_simt_groups_output(root, &place, NULL, 0);
 }
 
-static void whole_elements(row *r, zf_simt_lanes *lanes) {
+static void whole_elements(row *r, zf_simt_lanes *lanes, zf_cg_value *values) {
     zf_lower *lower = r->lower;
     uint32_t noted = lower->noted;
-    zf_cg_value values[16];
     counts_begin(r);
     for (unsigned k = 0; k < r->lanes; k++) {
         for (uint32_t s = 0; s < r->scan_count; s++) {
@@ -295,7 +297,6 @@ static void whole_elements(row *r, zf_simt_lanes *lanes) {
         if (r->scans[s].count != NULL) zf_simt_count_end(lower, r->scans[s].count);
     }
     report_again(r, noted);
-    zf_simt_store_vector(lower, values, r->lanes, r->v_first);
 }
 
 static void some_elements(row *r) {
@@ -323,21 +324,33 @@ static void place_lane(row *r, LLVMValueRef v_row, LLVMValueRef v_row_size) {
     r->found = NULL;
 }
 
+// The values of the scan whose terms are counted already.
+static void take_tally(row *r, zf_simt_lanes *lanes) {
+    LLVMValueRef v_values[16];
+    zf_simt_tally_values(r->lower, r->tally, lanes, r->v_before, v_values);
+    for (unsigned k = 0; k < r->lanes; k++) LLVMBuildStore(r->lower->cg->builder, v_values[k], r->scans[0].v_terms[k]);
+}
+
 // Rows all of whose terms and elements exist and are wanted.
 static void whole_rows(row *rows, unsigned count) {
     zf_lower *lower = rows->lower;
     zf_simt_lanes lanes[ZF_SIMT_BATCH];
     for (unsigned r = 0; r < count; r++) {
         lanes[r] = zf_simt_lanes_begin(lower, rows[r].v_first, rows[r].lanes);
+        if (rows->tally != NULL) zf_simt_lanes_know_bits(lower, &lanes[r], rows->tally->edge, rows[r].v_bits);
     }
     for (unsigned r = 0; r < count && rows->tree != NULL; r++) {
         rows[r].found = zf_simt_found_begin(rows->tree, rows[r].v_place, rows[r].lanes);
     }
-    for (uint32_t s = 0; s < rows->scan_count; s++) {
+    for (unsigned r = 0; r < count && rows->tally != NULL; r++) take_tally(&rows[r], &lanes[r]);
+    for (uint32_t s = 0; s < rows->scan_count && rows->tally == NULL; s++) {
         for (unsigned r = 0; r < count; r++) whole_terms(&rows[r], &lanes[r], s);
         combine_rows(rows, count, s);
     }
-    for (unsigned r = 0; r < count; r++) whole_elements(&rows[r], &lanes[r]);
+    // Stores of bits take shuffles, behind which no load is moved: all rows' elements are made before the first is stored.
+    zf_cg_value values[ZF_SIMT_BATCH][16];
+    for (unsigned r = 0; r < count; r++) whole_elements(&rows[r], &lanes[r], values[r]);
+    for (unsigned r = 0; r < count; r++) zf_simt_store_vector(lower, values[r], rows[r].lanes, rows[r].v_first);
     for (unsigned r = 0; r < count && rows->tree != NULL; r++) zf_simt_found_end(lower, rows[r].found);
     for (unsigned r = 0; r < count; r++) zf_simt_lanes_end(lower, &lanes[r]);
 }
@@ -395,14 +408,72 @@ static void open_scans(row *r) {
     }
 }
 
+// `count` rows from number v_row on of those from v_from on.
+static void place_rows(row *rows, unsigned count, LLVMValueRef v_from, LLVMValueRef v_row, LLVMValueRef v_row_size) {
+    zf_lower *lower = rows->lower;
+    zf_cg *cg = lower->cg;
+    for (unsigned k = 0; k < count; k++) {
+        LLVMValueRef v_number = zf_cg_add(cg, v_row, zf_cg_i64(cg, k));
+        place_lane(&rows[k], v_from == NULL ? v_number : zf_cg_add(cg, v_from, v_number), v_row_size);
+        if (rows->tally == NULL) continue;
+        LLVMValueRef v_of_tally = zf_cg_resize(cg, v_number, cg->ty_i32, false);
+        rows[k].v_bits = zf_simt_tally_row(lower, rows->tally, rows->v_lane, v_of_tally, &rows[k].v_before);
+    }
+}
+
+// Of the first v_whole rows of the tile, which are whole, as many as make full batches; returns how many that was.
+static LLVMValueRef make_batches(row *rows, LLVMValueRef v_whole, LLVMValueRef v_row_size) {
+    zf_cg *cg = rows->lower->cg;
+    unsigned batch = batch_of(rows->lower, rows->tree);
+    LLVMValueRef v_batch = zf_cg_i64(cg, batch), v_batches = LLVMBuildUDiv(cg->builder, v_whole, v_batch, "");
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_batches, "batch");
+    place_rows(rows, batch, NULL, zf_cg_mul(cg, loop.v_i, v_batch), v_row_size);
+    whole_rows(rows, batch);
+    zf_cg_loop_end(cg, &loop);
+    return zf_cg_mul(cg, v_batches, v_batch);
+}
+
+// The same where bits are counted for many rows at once. Then it is known before these whether all that they count exists: where
+// it does not, they and those behind them are left.
+static LLVMValueRef make_tallies(row *rows, zf_simt_tally *tally, LLVMValueRef v_whole, LLVMValueRef v_row_size) {
+    zf_lower *lower = rows->lower;
+    zf_cg *cg = lower->cg;
+    unsigned each = ZF_WARP / rows->lanes, batch = rows->lanes <= 4 ? ZF_SIMT_BATCH : 1; // more take too many registers
+    LLVMValueRef v_each = zf_cg_i64(cg, each), v_done = zf_cg_alloca(cg, cg->ty_i64, "done");
+    LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), v_done);
+    zf_cg_loop loop, inner;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), LLVMBuildUDiv(cg->builder, v_whole, v_each, ""), "tally");
+    LLVMBasicBlockRef bb_rows = zf_cg_block(cg, "rows"), bb_next = zf_cg_block(cg, "tally_next");
+    LLVMValueRef v_first = zf_cg_mul(cg, loop.v_i, v_each);
+    LLVMValueRef v_before = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_done, "");
+    zf_simt_tally_begin(lower, tally, rows->v_lane, zf_cg_add(cg, rows->tile->v_begin, zf_cg_mul(cg, v_first, v_row_size)));
+    LLVMValueRef v_exist = zf_cg_within(cg, zf_simt_count_fits(lower, rows->scans[0].count, tally->v_total), "counted elements");
+    zf_cg_cond_br(cg, zf_cg_and(cg, v_exist, zf_cg_icmp(cg, LLVMIntEQ, v_before, v_first)), bb_rows, bb_next);
+    zf_cg_enter(cg, bb_rows);
+    zf_cg_loop_begin(cg, &inner, zf_cg_i64(cg, 0), zf_cg_i64(cg, each / batch), "batch");
+    place_rows(rows, batch, v_first, zf_cg_mul(cg, inner.v_i, zf_cg_i64(cg, batch)), v_row_size);
+    whole_rows(rows, batch);
+    zf_cg_loop_end(cg, &inner);
+    zf_simt_unroll(cg, &inner, 1);
+    zf_simt_tally_end(lower, tally);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_first, v_each), v_done);
+    zf_cg_br(cg, bb_next);
+    zf_cg_enter(cg, bb_next);
+    zf_cg_loop_end(cg, &loop);
+    return LLVMBuildLoad2(cg->builder, cg->ty_i64, v_done, "");
+}
+
 void zf_simt_rows(zf_lower *lower, const zf_simt_tile *tile, zf_simt_tree *tree) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_one = zf_cg_i64(cg, 1);
-    unsigned batch = batch_of(lower, tree);
     row rows[ZF_SIMT_BATCH];
     row r = {.lower = lower, .tile = tile, .tree = tree, .lanes = zf_simt_lane_count(lower->type)};
     r.v_lane = zf_simt_lane(lower);
     open_scans(&r);
+    zf_simt_tally tally;
+    bool counts = tree == NULL && r.scan_count == 1 && r.scans[0].count != NULL && lower->type.kind != ZF_K_STRING;
+    if (counts && zf_simt_tally_of(lower, r.scans[0].running, r.lanes, &tally)) r.tally = &tally;
     for (unsigned k = 0; k < ZF_SIMT_BATCH; k++) { // the terms are each row's own
         rows[k] = r;
         rows[k].scans = ZF_NEW_ARRAY(cg->arena, row_scan, r.scan_count + 1);
@@ -428,16 +499,10 @@ void zf_simt_rows(zf_lower *lower, const zf_simt_tile *tile, zf_simt_tree *tree)
     LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntUGT, v_after, tile->v_lo);
     LLVMValueRef v_whole = zf_cg_sub(cg, zf_cg_select(cg, v_some, v_after, tile->v_lo), tile->v_lo);
     v_whole = zf_cg_select(cg, tile->v_whole, LLVMBuildUDiv(cg->builder, v_whole, v_row_size, ""), zf_cg_i64(cg, 0));
-    // Batches of whole rows, and what is left.
-    LLVMValueRef v_batch = zf_cg_i64(cg, batch), v_batches = LLVMBuildUDiv(cg->builder, v_whole, v_batch, "");
+    LLVMValueRef v_made =
+        r.tally != NULL ? make_tallies(rows, &tally, v_whole, v_row_size) : make_batches(rows, v_whole, v_row_size);
     zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_batches, "batch");
-    for (unsigned k = 0; k < batch; k++) {
-        place_lane(&rows[k], zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, v_batch), zf_cg_i64(cg, k)), v_row_size);
-    }
-    whole_rows(rows, batch);
-    zf_cg_loop_end(cg, &loop);
-    zf_cg_loop_begin(cg, &loop, zf_cg_mul(cg, v_batches, v_batch), v_rows, "row_cut");
+    zf_cg_loop_begin(cg, &loop, v_made, v_rows, "row_cut");
     place_lane(&rows[0], loop.v_i, v_row_size);
     some_row(&rows[0]);
     zf_cg_loop_end(cg, &loop);
