@@ -18,7 +18,8 @@ enum {
     CHUNK = 16,            // bytes that a lane stores at once
     PIECE = 16,            // bytes of a string that are moved at once
     SHORT = 64,            // of a string: a lane puts it alone
-    LONG_BIT = 24,         // of sums of lengths: above them stands how many lanes have a long string
+    MORE_BIT = 20,         // of sums of lengths, behind those: how many lanes have a string of several pieces,
+    LONG_BIT = 26,         // and above, a long one
     MOST = 1 << 12,        // bytes that a warp makes
     MOST_GROUPS = 1 << 28, // that they touch
     MARKS = MOST / 256,    // states between their tiles, at most
@@ -186,7 +187,8 @@ static void take_groups(words *w, LLVMValueRef v_first, LLVMValueRef v_groups) {
 
 typedef struct row {
     LLVMValueRef v_sources[EACH], v_lengths[EACH]; // i64, i32
-    LLVMValueRef v_before, v_total, v_long;        // i32: bytes before the lane's, of all; whether any lane has a long one (i1)
+    LLVMValueRef v_before, v_total;                // i32: bytes before the lane's, of all
+    LLVMValueRef v_more, v_long;                   // i1: whether any lane has a string of several pieces, a long one
 } row;
 
 static LLVMValueRef low_half(zf_cg *cg, LLVMValueRef v) { return zf_cg_resize(cg, v, cg->ty_i32, false); }
@@ -200,18 +202,18 @@ static LLVMValueRef both_halves(zf_cg *cg, LLVMValueRef v_low, LLVMValueRef v_hi
     return zf_cg_or(cg, zf_cg_resize(cg, v_low, cg->ty_i64, false), v_up);
 }
 
-// Into word `number` behind a byte of the stage, where v_if (NULL: always).
-static void or_word(words *w, LLVMValueRef v_byte, unsigned number, LLVMValueRef v, LLVMValueRef v_if) {
+// Into word `number` behind a place in the stage. Most pieces touch three: for those a branch would cost more.
+static void or_word(words *w, LLVMValueRef v_place, unsigned number, LLVMValueRef v) {
     zf_cg *cg = w->lower->cg;
-    LLVMBasicBlockRef bb_or = v_if != NULL ? zf_cg_block(cg, "piece_or") : NULL, bb_next = NULL;
-    if (v_if != NULL) {
-        bb_next = zf_cg_block(cg, "piece_next");
-        zf_cg_cond_br(cg, v_if, bb_or, bb_next);
+    LLVMBasicBlockRef bb_next = number >= 3 ? zf_cg_block(cg, "piece_next") : NULL;
+    if (bb_next != NULL) {
+        LLVMBasicBlockRef bb_or = zf_cg_block(cg, "piece_or");
+        zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v, zf_cg_i32(cg, 0)), bb_or, bb_next);
         zf_cg_enter(cg, bb_or);
     }
-    LLVMValueRef v_at = zf_cg_byte_at(cg, v_byte, 4 * (uint64_t)number);
+    LLVMValueRef v_at = zf_cg_byte_at(cg, v_place, 4 * (uint64_t)number);
     LLVMBuildAtomicRMW(cg->builder, LLVMAtomicRMWBinOpOr, v_at, v, LLVMAtomicOrderingMonotonic, 0);
-    if (v_if == NULL) return;
+    if (bb_next == NULL) return;
     zf_cg_br(cg, bb_next);
     zf_cg_enter(cg, bb_next);
 }
@@ -235,13 +237,14 @@ static LLVMValueRef more_than(zf_cg *cg, LLVMValueRef v, uint32_t bytes) {
     return zf_cg_icmp(cg, LLVMIntUGT, v, zf_cg_i32(cg, bytes));
 }
 
-// A mask of the lowest v_count bytes (i32, 1 to 8) of eight.
+// A mask of the lowest v_count bytes (i32, 0 to 8) of eight.
 static LLVMValueRef low_bytes(zf_cg *cg, LLVMValueRef v_count) {
-    LLVMValueRef v_spare = LLVMBuildShl(cg->builder, zf_cg_sub(cg, zf_cg_i32(cg, 8), v_count), zf_cg_i32(cg, 3), "");
-    return LLVMBuildLShr(cg->builder, zf_cg_i64(cg, UINT64_MAX), zf_cg_resize(cg, v_spare, cg->ty_i64, false), "");
+    LLVMValueRef v_half = zf_cg_resize(cg, LLVMBuildShl(cg->builder, v_count, zf_cg_i32(cg, 2), ""), cg->ty_i64, false);
+    LLVMValueRef v_above = LLVMBuildShl(cg->builder, zf_cg_i64(cg, UINT64_MAX), v_half, ""); // a shift by 64 is none
+    return LLVMBuildNot(cg->builder, LLVMBuildShl(cg->builder, v_above, v_half, ""), "");
 }
 
-// v_count bytes (i32, 1 to 16) from an address on to byte v_place (i32) of the stage. Twelve bytes are read from the word on that
+// v_count bytes (i32, 0 to 16) from an address on to byte v_place (i32) of the stage. Twelve bytes are read from the word on that
 // has the first: so many can be read behind any string.
 static void put_piece(words *w, LLVMValueRef v_source, LLVMValueRef v_count, LLVMValueRef v_place) {
     zf_cg *cg = w->lower->cg;
@@ -253,27 +256,23 @@ static void put_piece(words *w, LLVMValueRef v_source, LLVMValueRef v_count, LLV
     for (unsigned k = 0; k < 5; k++) v_words[k] = load_word(cg, v_aligned, k, k < 3 ? NULL : more_than(cg, v_read, 4 * k));
     LLVMValueRef v_bytes[4];
     for (unsigned k = 0; k < 4; k++) v_bytes[k] = zf_cg_funnel(cg, v_words[k + 1], v_words[k], v_shift);
-    LLVMValueRef v_many = more_than(cg, v_count, 8), v_first = zf_cg_umin(cg, v_count, v_eight);
-    LLVMValueRef v_rest = zf_cg_select(cg, v_many, zf_cg_sub(cg, v_count, v_eight), v_eight);
+    LLVMValueRef v_first = zf_cg_umin(cg, v_count, v_eight), v_rest = zf_cg_sub(cg, v_count, v_first);
     LLVMValueRef v_low = both_halves(cg, v_bytes[0], v_bytes[1]), v_high = both_halves(cg, v_bytes[2], v_bytes[3]);
     v_low = zf_cg_mask(cg, v_low, low_bytes(cg, v_first), "bytes of a string's piece");
     v_high = zf_cg_mask(cg, v_high, low_bytes(cg, v_rest), "bytes of a string's long piece");
     // Its place is 0 to 3 bytes into a word: up to five words.
-    LLVMValueRef v_in = zf_cg_and(cg, v_place, v_three), v_end = zf_cg_add(cg, v_in, v_count);
-    LLVMValueRef v_up = zf_cg_resize(cg, LLVMBuildShl(b, v_in, v_three, ""), cg->ty_i64, false);
+    LLVMValueRef v_up = LLVMBuildShl(b, zf_cg_and(cg, v_place, v_three), v_three, "");
+    v_up = zf_cg_resize(cg, v_up, cg->ty_i64, false);
     LLVMValueRef v_middle = both_halves(cg, high_half(cg, v_low), low_half(cg, v_high));
     LLVMValueRef v_last = both_halves(cg, high_half(cg, v_high), zf_cg_i32(cg, 0));
-    LLVMValueRef v_moved = LLVMBuildShl(b, v_low, v_up, ""), v_moved_high = LLVMBuildShl(b, v_high, v_up, "");
     LLVMValueRef v_byte = zf_cg_resize(cg, zf_cg_and(cg, v_place, zf_cg_i32(cg, ~UINT32_C(3))), cg->ty_i64, false);
     v_byte = zf_cg_at(cg, cg->ty_i8, w->v_stage, v_byte);
-    LLVMValueRef v_third =
-        high_half(cg, LLVMBuildShl(b, zf_cg_select(cg, v_many, v_middle, both_halves(cg, high_half(cg, v_low), zf_cg_i32(cg, 0))),
-                                   v_up, ""));
-    or_word(w, v_byte, 0, low_half(cg, v_moved), NULL);
-    or_word(w, v_byte, 1, high_half(cg, v_moved), NULL);
-    or_word(w, v_byte, 2, v_third, more_than(cg, v_end, 8));
-    or_word(w, v_byte, 3, high_half(cg, v_moved_high), more_than(cg, v_end, 12));
-    or_word(w, v_byte, 4, high_half(cg, LLVMBuildShl(b, v_last, v_up, "")), more_than(cg, v_end, 16));
+    v_low = LLVMBuildShl(b, v_low, v_up, "");
+    or_word(w, v_byte, 0, low_half(cg, v_low));
+    or_word(w, v_byte, 1, high_half(cg, v_low));
+    or_word(w, v_byte, 2, high_half(cg, LLVMBuildShl(b, v_middle, v_up, "")));
+    or_word(w, v_byte, 3, high_half(cg, LLVMBuildShl(b, v_high, v_up, "")));
+    or_word(w, v_byte, 4, high_half(cg, LLVMBuildShl(b, v_last, v_up, "")));
 }
 
 // Pieces v_from, v_from + step, ... (bytes, i32) of a string of v_length bytes.
@@ -288,17 +287,17 @@ static void put(words *w, LLVMValueRef v_source, LLVMValueRef v_length, LLVMValu
     turns_end(cg, &pieces);
 }
 
-// Each long string of the row by all lanes.
+// What is behind the first piece of each long string of the row, by all lanes.
 static void put_long(words *w, const row *r, const LLVMValueRef v_places[EACH]) {
     zf_lower *lower = w->lower;
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_from = LLVMBuildShl(cg->builder, w->v_lane, zf_cg_i32(cg, 4), "");
+    LLVMValueRef v_from = zf_cg_mul(cg, zf_cg_add(cg, w->v_lane, zf_cg_i32(cg, 1)), zf_cg_i32(cg, PIECE));
     turns lanes;
     turns_begin(cg, &lanes, zf_cg_i32(cg, 0), 1, zf_cg_i32(cg, ZF_WARP), "lane_long");
     for (unsigned k = 0; k < EACH; k++) {
         LLVMBasicBlockRef bb_put = zf_cg_block(cg, "long"), bb_next = zf_cg_block(cg, "long_next");
         LLVMValueRef v_length = zf_simt_shuffle(lower, r->v_lengths[k], lanes.v_i);
-        zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntUGT, v_length, zf_cg_i32(cg, SHORT)), bb_put, bb_next); // all lanes the same
+        zf_cg_cond_br(cg, more_than(cg, v_length, SHORT), bb_put, bb_next); // all lanes the same
         zf_cg_enter(cg, bb_put);
         LLVMValueRef v_source = zf_simt_shuffle(lower, r->v_sources[k], lanes.v_i);
         put(w, v_source, v_length, zf_simt_shuffle(lower, v_places[k], lanes.v_i), v_from, ZF_WARP * PIECE);
@@ -308,45 +307,75 @@ static void put_long(words *w, const row *r, const LLVMValueRef v_places[EACH]) 
     turns_end(cg, &lanes);
 }
 
-static void put_row(words *w, const row *r, LLVMValueRef v_here) {
+// Puts the rest where v_if, which is the same in all lanes.
+static void put_where(words *w, const row *r, const LLVMValueRef v_places[EACH], LLVMValueRef v_if,
+                      void (*rest)(words *, const row *, const LLVMValueRef *)) {
     zf_cg *cg = w->lower->cg;
+    LLVMBasicBlockRef bb_put = zf_cg_block(cg, "row_more"), bb_done = zf_cg_block(cg, "row_put");
+    zf_cg_cond_br(cg, v_if, bb_put, bb_done);
+    zf_cg_enter(cg, bb_put);
+    rest(w, r, v_places);
+    zf_cg_br(cg, bb_done);
+    zf_cg_enter(cg, bb_done);
+}
+
+// What is behind the first pieces of short strings.
+static void put_rests(words *w, const row *r, const LLVMValueRef v_places[EACH]) {
+    zf_cg *cg = w->lower->cg;
+    for (unsigned k = 0; k < EACH; k++) {
+        LLVMValueRef v_length = zf_cg_select(cg, more_than(cg, r->v_lengths[k], SHORT), zf_cg_i32(cg, 0), r->v_lengths[k]);
+        put(w, r->v_sources[k], v_length, v_places[k], zf_cg_i32(cg, PIECE), PIECE);
+    }
+}
+
+static void put_row(words *w, const row *r, LLVMValueRef v_here) {
+    zf_lower *lower = w->lower;
+    zf_cg *cg = lower->cg;
     LLVMValueRef v_places[EACH], v_zero = zf_cg_i32(cg, 0);
     v_places[0] = zf_cg_add(cg, zf_cg_add(cg, w->v_lead, v_here), r->v_before);
     for (unsigned k = 1; k < EACH; k++) v_places[k] = zf_cg_add(cg, v_places[k - 1], r->v_lengths[k - 1]);
+    // Where there is no string the last words before the block's slots are read.
+    LLVMValueRef v_some = LLVMBuildPtrToInt(cg->builder, lower->v_slots, cg->ty_i64, "");
+    v_some = zf_cg_sub(cg, v_some, zf_cg_i64(cg, 16));
     for (unsigned k = 0; k < EACH; k++) {
-        LLVMValueRef v_is_short = zf_cg_icmp(cg, LLVMIntULE, r->v_lengths[k], zf_cg_i32(cg, SHORT));
-        put(w, r->v_sources[k], zf_cg_select(cg, v_is_short, r->v_lengths[k], v_zero), v_places[k], v_zero, PIECE);
+        LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntNE, r->v_lengths[k], v_zero);
+        LLVMValueRef v_source = zf_cg_select(cg, v_is, r->v_sources[k], v_some);
+        put_piece(w, v_source, zf_cg_umin(cg, r->v_lengths[k], zf_cg_i32(cg, PIECE)), v_places[k]);
     }
-    LLVMBasicBlockRef bb_long = zf_cg_block(cg, "row_long"), bb_put = zf_cg_block(cg, "row_put");
-    zf_cg_cond_br(cg, r->v_long, bb_long, bb_put);
-    zf_cg_enter(cg, bb_long);
-    put_long(w, r, v_places);
-    zf_cg_br(cg, bb_put);
-    zf_cg_enter(cg, bb_put);
+    put_where(w, r, v_places, r->v_more, put_rests);
+    put_where(w, r, v_places, r->v_long, put_long);
 }
 
 // ---- A row ----------------------------------------------------------------------------------------------------
 
+// 1 at a bit where any of a lane's strings is longer.
+static LLVMValueRef flag(words *w, const row *r, uint32_t bytes, uint32_t bit) {
+    zf_cg *cg = w->lower->cg;
+    LLVMValueRef v_any = zf_cg_i1(cg, false);
+    for (unsigned k = 0; k < EACH; k++) v_any = zf_cg_or(cg, v_any, more_than(cg, r->v_lengths[k], bytes));
+    return zf_cg_select(cg, v_any, zf_cg_i32(cg, UINT32_C(1) << bit), zf_cg_i32(cg, 0));
+}
+
+// One scan adds up lengths, and lanes that have strings of several pieces, and long ones.
 static void add_up(words *w, row *r) {
     zf_lower *lower = w->lower;
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_own = zf_cg_i32(cg, 0), v_long = zf_cg_i1(cg, false), v_low = zf_cg_i32(cg, (1u << LONG_BIT) - 1);
+    LLVMValueRef v_own = zf_cg_i32(cg, 0), v_low = zf_cg_i32(cg, (UINT32_C(1) << MORE_BIT) - 1);
     for (unsigned k = 0; k < EACH; k++) {
         LLVMValueRef v_length = LLVMBuildLoad2(cg->builder, cg->ty_i64, w->v_lengths[k], "");
         LLVMValueRef v_over = zf_cg_icmp(cg, LLVMIntUGT, v_length, zf_cg_i64(cg, MOST));
         note_bad(w, v_over, "strings that are longer than the tiles");
         r->v_sources[k] = LLVMBuildLoad2(cg->builder, cg->ty_i64, w->v_sources[k], "");
-        r->v_lengths[k] = zf_cg_select(cg, v_over, zf_cg_i32(cg, 0), zf_cg_resize(cg, v_length, cg->ty_i32, false));
+        r->v_lengths[k] = zf_cg_select(cg, v_over, zf_cg_i32(cg, 0), low_half(cg, v_length));
         v_own = zf_cg_add(cg, v_own, r->v_lengths[k]);
-        v_long = zf_cg_or(cg, v_long, zf_cg_icmp(cg, LLVMIntUGT, r->v_lengths[k], zf_cg_i32(cg, SHORT)));
     }
-    LLVMValueRef v_count = LLVMBuildShl(cg->builder, zf_cg_resize(cg, v_long, cg->ty_i32, false), zf_cg_i32(cg, LONG_BIT), "");
-    v_own = zf_cg_or(cg, v_own, v_count);
+    v_own = zf_cg_or(cg, v_own, zf_cg_or(cg, flag(w, r, PIECE, MORE_BIT), flag(w, r, SHORT, LONG_BIT)));
     LLVMValueRef v_up = zf_simt_scan_warp(lower, v_own, w->v_lane),
                  v_all = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, ZF_WARP - 1));
     r->v_before = zf_cg_and(cg, zf_cg_sub(cg, v_up, v_own), v_low);
     r->v_total = zf_cg_and(cg, v_all, v_low);
-    r->v_long = zf_cg_icmp(cg, LLVMIntUGT, v_all, v_low);
+    r->v_more = zf_cg_icmp(cg, LLVMIntUGT, v_all, v_low);
+    r->v_long = more_than(cg, v_all, (UINT32_C(1) << LONG_BIT) - 1);
 }
 
 // A state between tiles must be of a group that has the byte where the next one begins. `v_first`: the lane's first group.
