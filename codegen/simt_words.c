@@ -33,8 +33,9 @@ typedef struct words {
     LLVMValueRef v_lo, v_size;            // their first byte (i64), and bytes (i32)
     LLVMValueRef v_lead;                  // i32: bytes of the stage before them, so that chunks are aligned where they go
     LLVMValueRef v_g0, v_o0, v_end, v_o1; // groups g0..end, of the first from o0 on, of the last up to o1 (0: all)
-    LLVMValueRef v_bad;                   // slot (i1): something is wrong
-    LLVMValueRef v_here;                  // slot (i32): bytes so far
+    LLVMValueRef v_count, v_between; // i32: groups; first groups of lanes all of whose groups lie between the first and the last
+    LLVMValueRef v_bad;              // slot (i1): something is wrong
+    LLVMValueRef v_here;             // slot (i32): bytes so far
     LLVMValueRef v_sources[EACH], v_lengths[EACH]; // slots (i64)
     // The states between the tiles: byte mark_o (i32) of what is taken of group g0 + mark_g (i32).
     unsigned marks;
@@ -50,6 +51,8 @@ static void note_bad(words *w, LLVMValueRef v_bad, const char *what) {
     if (zf_cg_site(cg, ZF_SITE_CHECK, what)) return;
     LLVMBuildStore(cg->builder, zf_cg_or(cg, LLVMBuildLoad2(cg->builder, cg->ty_i1, w->v_bad, ""), v_bad), w->v_bad);
 }
+
+static LLVMValueRef low_half(zf_cg *cg, LLVMValueRef v) { return zf_cg_resize(cg, v, cg->ty_i32, false); }
 
 // ---- Loops of 32 bits -----------------------------------------------------------------------------------------
 
@@ -132,32 +135,33 @@ static void take_some(words *w, LLVMValueRef v_first) {
     }
 }
 
-// Of groups of other tiles nothing is taken, of the first and the last one a part.
-static void cut_edges(words *w, LLVMValueRef v_first) {
+// Of groups of other tiles nothing is taken, of the first and the last one a part. `v_number`: the lane's first group, counted
+// from the tiles' first (i32).
+static void cut_edges(words *w, LLVMValueRef v_number) {
     zf_lower *lower = w->lower;
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_zero = zf_cg_i64(cg, 0);
+    LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_last = zf_cg_sub(cg, w->v_count, zf_cg_i32(cg, 1));
     LLVMValueRef v_stored = zf_cg_icmp(cg, LLVMIntNE, lower->v_tile, v_zero),
                  v_inside = zf_cg_icmp(cg, LLVMIntNE, w->v_o1, v_zero);
     for (unsigned k = 0; k < EACH; k++) {
-        LLVMValueRef v_g = zf_cg_add(cg, v_first, zf_cg_i64(cg, k)), v_next = zf_cg_add(cg, v_g, zf_cg_i64(cg, 1));
+        LLVMValueRef v_k = zf_cg_add(cg, v_number, zf_cg_i32(cg, k));
         LLVMValueRef v_size = LLVMBuildLoad2(cg->builder, cg->ty_i64, w->v_lengths[k], "");
-        LLVMValueRef v_is_first = zf_cg_icmp(cg, LLVMIntEQ, v_g, w->v_g0);
-        LLVMValueRef v_cut = zf_cg_and(cg, v_inside, zf_cg_icmp(cg, LLVMIntEQ, v_next, w->v_end));
+        LLVMValueRef v_is_first = zf_cg_icmp(cg, LLVMIntEQ, v_k, zf_cg_i32(cg, 0));
+        LLVMValueRef v_cut = zf_cg_and(cg, v_inside, zf_cg_icmp(cg, LLVMIntEQ, v_k, v_last));
         note_bad(w, zf_cg_and(cg, v_cut, zf_cg_icmp(cg, LLVMIntUGE, w->v_o1, v_size)), "the tile's end inside its last group");
         LLVMValueRef v_stop = zf_cg_select(cg, v_cut, w->v_o1, v_size), v_from = zf_cg_select(cg, v_is_first, w->v_o0, v_zero);
         LLVMValueRef v_behind = zf_cg_and(cg, v_is_first, zf_cg_icmp(cg, LLVMIntUGE, v_from, v_stop));
         note_bad(w, zf_cg_and(cg, v_stored, v_behind), "the tile's begin inside its first group");
         v_from = zf_cg_umin(cg, v_from, v_stop);
-        LLVMValueRef v_ours = zf_cg_and(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntUGE, v_g, w->v_g0), "groups of tiles before"),
-                                        zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_g, w->v_end), "groups of tiles behind"));
+        LLVMValueRef v_ours = zf_cg_icmp(cg, LLVMIntULT, v_k, w->v_count);
+        v_ours = zf_cg_within(cg, v_ours, "groups of tiles before and behind");
         LLVMBuildStore(cg->builder, zf_cg_select(cg, v_ours, zf_cg_sub(cg, v_stop, v_from), v_zero), w->v_lengths[k]);
         LLVMValueRef v_source = LLVMBuildLoad2(cg->builder, cg->ty_i64, w->v_sources[k], "");
         LLVMBuildStore(cg->builder, zf_cg_add(cg, v_source, v_from), w->v_sources[k]);
     }
 }
 
-static void take_groups(words *w, LLVMValueRef v_first, LLVMValueRef v_groups) {
+static void take_groups(words *w, LLVMValueRef v_first, LLVMValueRef v_number, LLVMValueRef v_groups) {
     zf_cg *cg = w->lower->cg;
     LLVMBasicBlockRef bb_whole = zf_cg_block(cg, "groups_whole"), bb_some = zf_cg_block(cg, "groups_some"),
                       bb_taken = zf_cg_block(cg, "groups_taken"), bb_edges = zf_cg_block(cg, "groups_edges"),
@@ -172,13 +176,12 @@ static void take_groups(words *w, LLVMValueRef v_first, LLVMValueRef v_groups) {
     take_some(w, v_first);
     zf_cg_br(cg, bb_taken);
     zf_cg_enter(cg, bb_taken);
-    LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGT, v_first, w->v_g0), v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_next, w->v_end);
-    zf_cg_cond_br(cg,
-                  zf_cg_and(cg, zf_cg_within(cg, v_begun, "groups behind the first"),
-                            zf_cg_within(cg, v_goes_on, "groups before the last")),
-                  bb_cut, bb_edges);
+    // Behind the first group, and before the last.
+    LLVMValueRef v_away = zf_cg_sub(cg, v_number, zf_cg_i32(cg, 1));
+    LLVMValueRef v_between = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_away, w->v_between), "groups between first and last");
+    zf_cg_cond_br(cg, v_between, bb_cut, bb_edges);
     zf_cg_enter(cg, bb_edges);
-    cut_edges(w, v_first);
+    cut_edges(w, v_number);
     zf_cg_br(cg, bb_cut);
     zf_cg_enter(cg, bb_cut);
 }
@@ -191,8 +194,6 @@ typedef struct row {
     LLVMValueRef v_more, v_long;                   // i1: whether any lane has a string of several pieces, a long one
 } row;
 
-static LLVMValueRef low_half(zf_cg *cg, LLVMValueRef v) { return zf_cg_resize(cg, v, cg->ty_i32, false); }
-
 static LLVMValueRef high_half(zf_cg *cg, LLVMValueRef v) {
     return low_half(cg, LLVMBuildLShr(cg->builder, v, zf_cg_i64(cg, 32), ""));
 }
@@ -202,13 +203,13 @@ static LLVMValueRef both_halves(zf_cg *cg, LLVMValueRef v_low, LLVMValueRef v_hi
     return zf_cg_or(cg, zf_cg_resize(cg, v_low, cg->ty_i64, false), v_up);
 }
 
-// Into word `number` behind a place in the stage. Most pieces touch three: for those a branch would cost more.
-static void or_word(words *w, LLVMValueRef v_place, unsigned number, LLVMValueRef v) {
+// Into word `number` behind a place in the stage, where v_if (NULL: always; most pieces touch three, and a branch costs more).
+static void or_word(words *w, LLVMValueRef v_place, unsigned number, LLVMValueRef v, LLVMValueRef v_if) {
     zf_cg *cg = w->lower->cg;
-    LLVMBasicBlockRef bb_next = number >= 3 ? zf_cg_block(cg, "piece_next") : NULL;
+    LLVMBasicBlockRef bb_next = v_if != NULL ? zf_cg_block(cg, "piece_next") : NULL;
     if (bb_next != NULL) {
         LLVMBasicBlockRef bb_or = zf_cg_block(cg, "piece_or");
-        zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v, zf_cg_i32(cg, 0)), bb_or, bb_next);
+        zf_cg_cond_br(cg, v_if, bb_or, bb_next);
         zf_cg_enter(cg, bb_or);
     }
     LLVMValueRef v_at = zf_cg_byte_at(cg, v_place, 4 * (uint64_t)number);
@@ -261,18 +262,18 @@ static void put_piece(words *w, LLVMValueRef v_source, LLVMValueRef v_count, LLV
     v_low = zf_cg_mask(cg, v_low, low_bytes(cg, v_first), "bytes of a string's piece");
     v_high = zf_cg_mask(cg, v_high, low_bytes(cg, v_rest), "bytes of a string's long piece");
     // Its place is 0 to 3 bytes into a word: up to five words.
-    LLVMValueRef v_up = LLVMBuildShl(b, zf_cg_and(cg, v_place, v_three), v_three, "");
-    v_up = zf_cg_resize(cg, v_up, cg->ty_i64, false);
+    LLVMValueRef v_in = zf_cg_and(cg, v_place, v_three), v_stop = zf_cg_add(cg, v_in, v_count);
+    LLVMValueRef v_up = zf_cg_resize(cg, LLVMBuildShl(b, v_in, v_three, ""), cg->ty_i64, false);
     LLVMValueRef v_middle = both_halves(cg, high_half(cg, v_low), low_half(cg, v_high));
     LLVMValueRef v_last = both_halves(cg, high_half(cg, v_high), zf_cg_i32(cg, 0));
     LLVMValueRef v_byte = zf_cg_resize(cg, zf_cg_and(cg, v_place, zf_cg_i32(cg, ~UINT32_C(3))), cg->ty_i64, false);
     v_byte = zf_cg_at(cg, cg->ty_i8, w->v_stage, v_byte);
     v_low = LLVMBuildShl(b, v_low, v_up, "");
-    or_word(w, v_byte, 0, low_half(cg, v_low));
-    or_word(w, v_byte, 1, high_half(cg, v_low));
-    or_word(w, v_byte, 2, high_half(cg, LLVMBuildShl(b, v_middle, v_up, "")));
-    or_word(w, v_byte, 3, high_half(cg, LLVMBuildShl(b, v_high, v_up, "")));
-    or_word(w, v_byte, 4, high_half(cg, LLVMBuildShl(b, v_last, v_up, "")));
+    or_word(w, v_byte, 0, low_half(cg, v_low), NULL);
+    or_word(w, v_byte, 1, high_half(cg, v_low), NULL);
+    or_word(w, v_byte, 2, high_half(cg, LLVMBuildShl(b, v_middle, v_up, "")), NULL);
+    or_word(w, v_byte, 3, high_half(cg, LLVMBuildShl(b, v_high, v_up, "")), more_than(cg, v_stop, 12));
+    or_word(w, v_byte, 4, high_half(cg, LLVMBuildShl(b, v_last, v_up, "")), more_than(cg, v_stop, 16));
 }
 
 // Pieces v_from, v_from + step, ... (bytes, i32) of a string of v_length bytes.
@@ -405,12 +406,12 @@ static void make_row(words *w, LLVMValueRef v_begin, LLVMValueRef v_groups) {
     row r;
     LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, w->v_lane, cg->ty_i64, false), zf_cg_i64(cg, EACH));
     LLVMValueRef v_first = zf_cg_add(cg, v_begin, v_mine);
-    take_groups(w, v_first, v_groups);
+    LLVMValueRef v_number = low_half(cg, zf_cg_sub(cg, v_first, w->v_g0));
+    take_groups(w, v_first, v_number, v_groups);
     add_up(w, &r);
     LLVMValueRef v_here = LLVMBuildLoad2(cg->builder, cg->ty_i32, w->v_here, "");
     LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntULE, r.v_total, zf_cg_sub(cg, w->v_size, v_here));
     note_bad(w, zf_cg_not(cg, v_fits), "bytes behind the tile");
-    LLVMValueRef v_number = low_half(cg, zf_cg_sub(cg, v_first, w->v_g0));
     for (unsigned m = 0; m < w->marks; m++) check_mark(w, &r, v_here, v_number, m);
     LLVMBasicBlockRef bb_put = zf_cg_block(cg, "row_fits"), bb_done = zf_cg_block(cg, "row_done");
     zf_cg_cond_br(cg, zf_cg_within(cg, v_fits, "rows that fit into the tile"), bb_put, bb_done); // all lanes the same
@@ -539,6 +540,9 @@ static void find_ends(words *w, LLVMValueRef v_groups) {
     LLVMBuildStore(cg->builder, zf_cg_not(cg, v_ok), w->v_bad);
     w->v_g0 = zf_cg_select(cg, v_ok, w->v_g0, v_zero);
     w->v_end = zf_cg_select(cg, v_ok, w->v_end, v_zero);
+    w->v_count = low_half(cg, zf_cg_sub(cg, w->v_end, w->v_g0));
+    LLVMValueRef v_most = zf_cg_i32(cg, EACH + 1), v_many = zf_cg_icmp(cg, LLVMIntUGT, w->v_count, v_most);
+    w->v_between = zf_cg_select(cg, v_many, zf_cg_sub(cg, w->v_count, v_most), zf_cg_i32(cg, 0));
     find_marks(w, v_first, v_states, field_g, field_o);
     lower->v_tile = v_first;
 }
