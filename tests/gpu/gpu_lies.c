@@ -241,9 +241,25 @@ static void lie_extents(void) {
     }
 }
 
+/// Where the last tile's rows begin in the column's characters: no tile behind it tells that its bytes go elsewhere, and of a
+/// range that begins there none before it.
+static void lie_starts(void) {
+    of_column("prose");
+    unsigned width;
+    uint64_t tile = text_interval(), last = (ROWS - BLOCK - 1) / tile, start = 0;
+    uint8_t *entry = entry_of("scan 0", &width) + (last - 1) * width;
+    char says[128];
+    snprintf(says, sizeof says, "row %llu, the column's codec (strings)", (ull)(BLOCK + last * tile));
+    memcpy(&start, entry, width); // little-endian
+    start--;
+    memcpy(entry, &start, width);
+    expect_of(BLOCK + last * tile + 3, BLOCK + last * tile + 9, "ZF1309", says, "strings(");
+}
+
 static void lie(void) {
     lie_states();
     lie_extents();
+    lie_starts();
     lie_directories();
     lie_elements();
     lie_counts();
