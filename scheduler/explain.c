@@ -139,6 +139,7 @@ static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
     for (uint32_t n = 0; n < kernel->node_count; n++) {
         zf_text_printf(out, "%s%s", n == 0 ? "" : ", ", graph->nodes[kernel->nodes[n]].inst->name);
     }
+    if (zf_plan_goes_to_column(plan, kernel->sink)) zf_text_puts(out, "\n    stores  the column's characters");
     zf_text_puts(out, "\n    steps   ");
     for (uint32_t s = 0; s < kernel->step_count; s++) {
         const zf_step *step = &kernel->steps[s];
@@ -278,7 +279,7 @@ static void json_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
     zf_text_puts(out, ", ");
     key(out, "makes", graph->edges[kernel->edge].path);
     zf_text_printf(out, ", \"prefix_sums\": %s, ", kernel->prefix != NULL ? "true" : "false");
-    key(out, "into", kernel->sink < 0 ? "column" : "work");
+    key(out, "into", kernel->sink < 0 || zf_plan_goes_to_column(plan, kernel->sink) ? "column" : "work");
     zf_text_puts(out, ", \"fused\": [");
     for (uint32_t n = 0; n < kernel->node_count; n++) {
         if (n > 0) zf_text_puts(out, ", ");

@@ -150,6 +150,8 @@ bool zf_plan_is_hoisted(const zf_plan *plan, uint32_t node, const zf_expr *acces
 const zf_expr *zf_prefix_access(const zf_reduce *prefix);
 /// The work buffer whose bytes are the column's characters, or NULL.
 const zf_work *zf_plan_characters(const zf_plan *plan);
+/// Whether what would go into work buffer `work` (-1: none) goes into the column at once: its characters, on accelerators.
+bool zf_plan_goes_to_column(const zf_plan *plan, int32_t work);
 /// The work buffer with the prefix sums of a reduction of a node, or -1.
 int32_t zf_plan_prefix_work(const zf_plan *plan, uint32_t node, const zf_reduce *prefix);
 
