@@ -186,11 +186,12 @@ void zf_cg_loop_begin(zf_cg *cg, zf_cg_loop *loop, LLVMValueRef v_begin, LLVMVal
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_begin, v_end), loop->bb_body, loop->bb_end);
     zf_cg_enter(cg, loop->bb_next);
     zf_cg_enter(cg, loop->bb_body);
-    LLVMValueRef v_phi = LLVMBuildPhi(cg->builder, cg->ty_i64, "i");
+    LLVMTypeRef ty = LLVMTypeOf(v_begin);
+    LLVMValueRef v_phi = LLVMBuildPhi(cg->builder, ty, "i");
     LLVMAddIncoming(v_phi, &v_begin, &bb_before, 1);
     loop->v_i = v_phi;
     zf_cg_enter(cg, loop->bb_next);
-    LLVMValueRef v_next = LLVMBuildNUWAdd(cg->builder, v_phi, zf_cg_i64(cg, 1), "");
+    LLVMValueRef v_next = LLVMBuildNUWAdd(cg->builder, v_phi, LLVMConstInt(ty, 1, 0), "");
     LLVMAddIncoming(v_phi, &v_next, &loop->bb_next, 1);
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, v_end), loop->bb_body, loop->bb_end);
     zf_cg_enter(cg, loop->bb_body);

@@ -211,6 +211,8 @@ zf_cg_value zf_simt_counted_element(zf_lower_env *env, const zf_simt_counted *co
 /// `count` contiguous elements of one thread from v_first, a multiple of `count`. All of them exist.
 typedef struct zf_simt_lanes {
     LLVMValueRef v_first;
+    LLVMValueRef v_base, v_near; ///< not NULL: v_first is their sum, v_base (i64) the same for all threads and a multiple of
+                                 ///< `count` too, v_near (i32) not far from 0
     unsigned count;
     zf_simt_stage stage;
 } zf_simt_lanes;

@@ -9,8 +9,6 @@
 
 #include "codegen/simt_tree.h"
 
-enum { CHUNK_EACH = ZF_SIMT_GROUPS_EACH };
-
 static void note_bad(zf_simt_heads *t, LLVMValueRef v_bad) {
     zf_cg *cg = t->lower->cg;
     LLVMBuildStore(cg->builder, zf_cg_or(cg, LLVMBuildLoad2(cg->builder, cg->ty_i1, t->v_bad, ""), v_bad), t->v_bad);
@@ -51,7 +49,7 @@ void zf_simt_heads_ends(zf_simt_heads *t, LLVMValueRef v_pulled, LLVMValueRef v_
     LLVMValueRef v_ok = zf_cg_and(cg, v_whole, zf_cg_holds(cg, ZF_SITE_CHECK, v_begun, "groups that the tile touches"));
     LLVMValueRef v_ordered = zf_cg_icmp(cg, LLVMIntULE, t->v_g0, v_end);
     v_ok = zf_cg_and(cg, v_ok, zf_cg_holds(cg, ZF_SITE_CHECK, v_ordered, "the tile's first group before its last"));
-    if (t->tree->stage_count > 1 && t->never_empty) { // stages beneath have tables for no more groups than elements
+    if (t->never_empty) { // there are no more of them than elements: for so many stages beneath have tables
         LLVMValueRef v_few = zf_cg_icmp(cg, LLVMIntULE, zf_cg_sub(cg, v_end, t->v_g0), zf_cg_i64(cg, lower->kernel->tile));
         v_ok = zf_cg_and(cg, v_ok, v_few);
     }
@@ -69,26 +67,79 @@ static LLVMValueRef bounded(zf_simt_heads *t, LLVMValueRef v_size) {
     return zf_cg_resize(cg, v_size, cg->ty_i32, false);
 }
 
-// Elements of group v_g, of size v_size, that lie in this tile or behind it (i32); none where it is not `v_inside` the tile.
-static LLVMValueRef size_in_tile(zf_simt_heads *t, LLVMValueRef v_g, LLVMValueRef v_size, LLVMValueRef v_inside) {
+static LLVMValueRef near_const(const zf_simt_heads *t, uint64_t value) { return LLVMConstInt(LLVMTypeOf(t->v_number), value, 0); }
+
+// The group at a place of the walk (i64).
+static LLVMValueRef group_at(zf_simt_heads *t, LLVMValueRef v_near) {
     zf_cg *cg = t->lower->cg;
-    LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_one = zf_cg_i64(cg, 1);
-    v_size = zf_cg_resize(cg, v_size, cg->ty_i64, false);
-    LLVMValueRef v_last = zf_cg_and(cg, v_inside, zf_cg_icmp(cg, LLVMIntEQ, zf_cg_add(cg, v_g, v_one), t->v_end));
-    LLVMValueRef v_cut = zf_cg_and(cg, v_last, zf_cg_icmp(cg, LLVMIntNE, t->v_stop, v_zero));
-    LLVMValueRef v_first = zf_cg_and(cg, v_inside, zf_cg_icmp(cg, LLVMIntEQ, v_g, t->v_g0));
-    LLVMValueRef v_skip = zf_cg_select(cg, v_first, t->v_o0, v_zero);
-    LLVMValueRef v_stop = zf_cg_select(cg, v_cut, t->v_stop, v_size);
+    return zf_cg_add(cg, t->v_begin, zf_cg_resize(cg, v_near, cg->ty_i64, false));
+}
+
+// Sizes of groups at a tile's edges as they are, in slots: i32, or i64 where a size may be wider.
+static LLVMTypeRef size_type(const zf_simt_heads *t) {
+    zf_cg *cg = t->lower->cg;
+    const zf_expr *value = t->lower->graph->nodes[t->node].inst->size.value;
+    return value != NULL && zf_kind_size(value->type.kind) <= 4 ? cg->ty_i32 : cg->ty_i64;
+}
+
+// An offset (i64) as sizes are compared with it: what is larger than any of them stays so.
+static LLVMValueRef offset_as(zf_cg *cg, LLVMTypeRef ty, LLVMValueRef v_offset) {
+    if (ty == cg->ty_i64) return v_offset;
+    LLVMValueRef v_high = zf_cg_resize(cg, LLVMBuildLShr(cg->builder, v_offset, zf_cg_i64(cg, 32), ""), ty, false);
+    LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntEQ, v_high, LLVMConstNull(ty));
+    return zf_cg_select(cg, v_fits, zf_cg_resize(cg, v_offset, ty, false), zf_cg_i32(cg, UINT32_MAX));
+}
+
+// Goes on in a block where the group at v_which is among this thread's, from v_near on; *v_k its number there, which it returns
+// the size of.
+static LLVMValueRef at_edge(zf_simt_heads *t, LLVMValueRef v_near, LLVMValueRef v_which, LLVMValueRef v_if,
+                            const LLVMValueRef *v_raw, LLVMBasicBlockRef bb_next, LLVMValueRef *v_k) {
+    zf_cg *cg = t->lower->cg;
+    LLVMBasicBlockRef bb_edge = zf_cg_block(cg, "edge");
+    *v_k = zf_cg_sub(cg, v_which, v_near);
+    LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntULT, *v_k, near_const(t, t->each));
+    zf_cg_cond_br(cg, zf_cg_and(cg, v_if, v_mine), bb_edge, bb_next);
+    zf_cg_enter(cg, bb_edge);
+    LLVMValueRef v_size = v_raw[0];
+    for (unsigned k = 1; k < t->each; k++) {
+        v_size = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, *v_k, near_const(t, k)), v_raw[k], v_size);
+    }
+    return v_size;
+}
+
+static void set_slot(zf_simt_heads *t, LLVMValueRef v_k, LLVMValueRef v_size, LLVMValueRef *v_slots, LLVMBasicBlockRef bb_next) {
+    zf_cg *cg = t->lower->cg;
+    for (unsigned k = 0; k < t->each; k++) {
+        LLVMValueRef v_this = zf_cg_icmp(cg, LLVMIntEQ, v_k, near_const(t, k));
+        LLVMValueRef v_before = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_slots[k], "");
+        LLVMBuildStore(cg->builder, zf_cg_select(cg, v_this, v_size, v_before), v_slots[k]);
+    }
+    zf_cg_br(cg, bb_next);
+    zf_cg_enter(cg, bb_next);
+}
+
+// Cuts the tile's first group and its last, where they are among this thread's, whose sizes are v_raw.
+static void cut_ends(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef *v_raw, LLVMValueRef *v_slots) {
+    zf_cg *cg = t->lower->cg;
+    LLVMTypeRef ty = LLVMTypeOf(v_raw[0]);
+    LLVMBasicBlockRef bb_first = zf_cg_block(cg, "edge_first"), bb_cut = zf_cg_block(cg, "edges_cut");
+    LLVMValueRef v_last = zf_cg_sub(cg, t->v_number, near_const(t, 1)), v_k;
+    LLVMValueRef v_is_cut = zf_cg_icmp(cg, LLVMIntNE, t->v_stop, zf_cg_i64(cg, 0)), v_stop = offset_as(cg, ty, t->v_stop);
     // A tile ends inside its last group, and begins inside its first, which has elements: only the block's first groups may be
     // empty where a tile begins.
-    LLVMValueRef v_behind = zf_cg_icmp(cg, LLVMIntUGE, t->v_o1, v_size);
-    if (!zf_cg_site(cg, ZF_SITE_CHECK, "the tile's end inside its last group")) note_bad(t, zf_cg_and(cg, v_cut, v_behind));
-    LLVMValueRef v_stored = zf_cg_and(cg, v_first, zf_cg_icmp(cg, LLVMIntNE, t->lower->v_tile, v_zero));
-    LLVMValueRef v_outside = zf_cg_icmp(cg, LLVMIntUGE, v_skip, v_stop);
+    LLVMValueRef v_size = at_edge(t, v_near, v_last, v_is_cut, v_raw, bb_first, &v_k);
+    LLVMValueRef v_behind = zf_cg_icmp(cg, LLVMIntUGE, offset_as(cg, ty, t->v_o1), v_size);
+    if (!zf_cg_site(cg, ZF_SITE_CHECK, "the tile's end inside its last group")) note_bad(t, v_behind);
+    set_slot(t, v_k, bounded(t, v_stop), v_slots, bb_first);
+    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntULT, t->v_skew, t->v_number);
+    v_size = at_edge(t, v_near, t->v_skew, v_some, v_raw, bb_cut, &v_k);
+    LLVMValueRef v_only = zf_cg_and(cg, v_is_cut, zf_cg_icmp(cg, LLVMIntEQ, t->v_skew, v_last));
+    v_size = zf_cg_select(cg, v_only, v_stop, v_size);
+    LLVMValueRef v_skip = offset_as(cg, ty, t->v_o0), v_outside = zf_cg_icmp(cg, LLVMIntUGE, v_skip, v_size);
+    LLVMValueRef v_stored = zf_cg_icmp(cg, LLVMIntNE, t->lower->v_tile, zf_cg_i64(cg, 0));
     if (!zf_cg_site(cg, ZF_SITE_CHECK, "the tile's begin inside its first group"))
         note_bad(t, zf_cg_and(cg, v_stored, v_outside));
-    LLVMValueRef v_part = bounded(t, zf_cg_sub(cg, v_stop, zf_cg_umin(cg, v_skip, v_stop)));
-    return zf_cg_select(cg, v_inside, v_part, zf_cg_i32(cg, 0));
+    set_slot(t, v_k, bounded(t, zf_cg_sub(cg, v_size, zf_cg_umin(cg, v_skip, v_size))), v_slots, bb_cut);
 }
 
 // A group's size; `env` says where it is.
@@ -99,94 +150,115 @@ static LLVMValueRef size_at(zf_simt_heads *t, zf_lower_env *env) {
     return v_size;
 }
 
-// The sizes of CHUNK_EACH groups that all exist. Those `v_inside` (NULL: all of them, and none is cut) are the tile's.
-static void take_lanes(zf_simt_heads *t, LLVMValueRef v_first, const LLVMValueRef *v_inside, LLVMValueRef v_slots[CHUNK_EACH]) {
+// The sizes of a thread's groups from v_near on, all of which exist; what is wrong with those not `v_inside` the tile (NULL: all
+// are) does not count.
+static void take_lanes(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef *v_inside, LLVMValueRef *v_raw) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
-    zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, CHUNK_EACH);
-    for (unsigned k = 0; k < CHUNK_EACH; k++) {
+    zf_simt_lanes lanes = zf_simt_lanes_begin(lower, group_at(t, v_near), t->each);
+    if (LLVMTypeOf(v_near) == cg->ty_i32) {
+        lanes.v_base = t->v_begin;
+        lanes.v_near = v_near;
+    }
+    for (unsigned k = 0; k < t->each; k++) {
         zf_lower_env env = zf_simt_lane_env(lower, t->node, &lanes, k);
         env.v_g = env.v_i;
         env.v_i = NULL;
         if (v_inside != NULL) env.v_counts = v_inside[k];
         zf_simt_spot spot = zf_simt_spot_of_group(t, env.v_g);
         env.spot = &spot;
-        LLVMValueRef v_size = size_at(t, &env);
-        v_size = v_inside != NULL ? size_in_tile(t, env.v_g, v_size, v_inside[k]) : bounded(t, v_size);
-        LLVMBuildStore(cg->builder, v_size, v_slots[k]);
+        v_raw[k] = size_at(t, &env);
     }
     zf_simt_lanes_end(lower, &lanes);
 }
 
-static LLVMValueRef is_begun(zf_simt_heads *t, LLVMValueRef v_g) {
+static LLVMValueRef is_begun(zf_simt_heads *t, LLVMValueRef v_near) {
     zf_cg *cg = t->lower->cg;
-    return zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntUGE, v_g, t->v_g0), "groups of tiles before");
+    return zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntUGE, v_near, t->v_skew), "groups of tiles before");
 }
 
-static LLVMValueRef is_before_end(zf_simt_heads *t, LLVMValueRef v_g) {
+static LLVMValueRef is_before_end(zf_simt_heads *t, LLVMValueRef v_near) {
     zf_cg *cg = t->lower->cg;
-    return zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_g, t->v_end), "groups of tiles behind");
+    return zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_near, t->v_number), "groups of tiles behind");
 }
 
-// The same one by one: the block's last groups, which are fewer than a thread takes.
-static void take_last(zf_simt_heads *t, LLVMValueRef v_first, LLVMValueRef v_slots[CHUNK_EACH]) {
+// The same one by one into slots: the block's last groups, which are fewer than a thread takes.
+static void take_last(zf_simt_heads *t, LLVMValueRef v_near, LLVMTypeRef ty, LLVMValueRef *v_slots) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
     zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, CHUNK_EACH), "size");
-    LLVMValueRef v_g = zf_cg_add(cg, v_first, loop.v_i), v_inside = zf_cg_and(cg, is_begun(t, v_g), is_before_end(t, v_g));
+    zf_cg_loop_begin(cg, &loop, near_const(t, 0), zf_cg_sub(cg, t->v_rest, v_near), "size");
+    LLVMValueRef v_this = zf_cg_add(cg, v_near, loop.v_i);
+    LLVMValueRef v_inside = zf_cg_and(cg, is_begun(t, v_this), is_before_end(t, v_this));
     LLVMBasicBlockRef bb_one = zf_cg_block(cg, "size_one");
     zf_cg_cond_br(cg, v_inside, bb_one, loop.bb_next);
     zf_cg_enter(cg, bb_one);
     zf_lower_env env = zf_lower_env_make(lower, t->node);
-    env.v_g = v_g;
-    zf_simt_spot spot = zf_simt_spot_of_group(t, v_g);
+    env.v_g = group_at(t, v_this);
+    zf_simt_spot spot = zf_simt_spot_of_group(t, env.v_g);
     env.spot = &spot;
-    LLVMValueRef v_size = size_in_tile(t, v_g, size_at(t, &env), v_inside);
-    for (unsigned k = 0; k < CHUNK_EACH; k++) {
-        LLVMValueRef v_this = zf_cg_icmp(cg, LLVMIntEQ, loop.v_i, zf_cg_i64(cg, k));
-        LLVMValueRef v_before = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_slots[k], "");
-        LLVMBuildStore(cg->builder, zf_cg_select(cg, v_this, v_size, v_before), v_slots[k]);
+    LLVMValueRef v_size = zf_cg_resize(cg, size_at(t, &env), ty, false);
+    for (unsigned k = 0; k < t->each; k++) {
+        LLVMValueRef v_chosen = zf_cg_icmp(cg, LLVMIntEQ, loop.v_i, near_const(t, k));
+        LLVMValueRef v_before = LLVMBuildLoad2(cg->builder, ty, v_slots[k], "");
+        LLVMBuildStore(cg->builder, zf_cg_select(cg, v_chosen, v_size, v_before), v_slots[k]);
     }
     zf_cg_loop_end(cg, &loop);
     zf_simt_unroll(cg, &loop, 1);
 }
 
-// The sizes of this thread's groups of a chunk, from v_first on; those outside the tile have none. Most threads have neither
-// the tile's first group nor its last, which alone are cut, nor the block's last.
-static void take_sizes(zf_simt_heads *t, LLVMValueRef v_first, LLVMValueRef v_slots[CHUNK_EACH]) {
+// The sizes of this thread's groups, from v_near on; those outside the tile have none. v_warp is where the warp's first are: most
+// warps have neither the tile's first group nor its last, which alone are cut, nor the block's last.
+static void take_sizes(zf_simt_heads *t, LLVMValueRef v_near, LLVMValueRef v_warp, LLVMValueRef *v_slots) {
     zf_cg *cg = t->lower->cg;
+    LLVMTypeRef ty = size_type(t);
     LLVMBasicBlockRef bb_inner = zf_cg_block(cg, "sizes_inner"), bb_outer = zf_cg_block(cg, "sizes_outer");
     LLVMBasicBlockRef bb_some = zf_cg_block(cg, "sizes_some"), bb_edge = zf_cg_block(cg, "sizes_edge");
     LLVMBasicBlockRef bb_last = zf_cg_block(cg, "sizes_last"), bb_taken = zf_cg_block(cg, "sizes_taken");
-    LLVMValueRef v_after = zf_cg_add(cg, v_first, zf_cg_i64(cg, CHUNK_EACH));
-    LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_after, t->v_end);
-    LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGT, v_first, t->v_g0);
+    LLVMBasicBlockRef bb_ends = zf_cg_block(cg, "sizes_ends");
+    LLVMValueRef v_raw[ZF_SIMT_GROUPS_MOST], v_raw_slots[ZF_SIMT_GROUPS_MOST], v_inside[ZF_SIMT_GROUPS_MOST];
+    for (unsigned k = 0; k < t->each; k++) v_raw_slots[k] = zf_cg_alloca(cg, ty, "raw");
+    LLVMValueRef v_behind = zf_cg_add(cg, v_warp, near_const(t, (uint64_t)ZF_WARP * t->each));
+    LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_behind, t->v_number);
+    LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGT, v_warp, t->v_skew);
     LLVMValueRef v_inner = zf_cg_and(cg, zf_cg_within(cg, v_begun, "chunks behind the first group"),
                                      zf_cg_within(cg, v_goes_on, "chunks before the last group"));
     zf_cg_cond_br(cg, v_inner, bb_inner, bb_outer);
     zf_cg_enter(cg, bb_inner);
-    take_lanes(t, v_first, NULL, v_slots);
+    take_lanes(t, v_near, NULL, v_raw);
+    for (unsigned k = 0; k < t->each; k++) LLVMBuildStore(cg->builder, bounded(t, v_raw[k]), v_slots[k]);
     zf_cg_br(cg, bb_taken);
     zf_cg_enter(cg, bb_outer);
-    for (unsigned k = 0; k < CHUNK_EACH; k++) LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), v_slots[k]);
-    LLVMValueRef v_before_end = zf_cg_icmp(cg, LLVMIntULT, v_first, t->v_end);
-    LLVMValueRef v_some = zf_cg_and(cg, v_before_end, zf_cg_icmp(cg, LLVMIntUGT, v_after, t->v_g0));
-    zf_cg_cond_br(cg, v_some, bb_some, bb_taken);
+    for (unsigned k = 0; k < t->each; k++) {
+        LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), v_slots[k]);
+        LLVMBuildStore(cg->builder, LLVMConstNull(ty), v_raw_slots[k]);
+    }
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_near, t->v_number), bb_some, bb_taken);
     zf_cg_enter(cg, bb_some);
-    LLVMValueRef v_exist = zf_cg_icmp(cg, LLVMIntULE, v_after, t->v_groups);
+    LLVMValueRef v_after = zf_cg_add(cg, v_near, near_const(t, t->each));
+    LLVMValueRef v_exist = zf_cg_icmp(cg, LLVMIntULE, v_after, t->v_rest);
     zf_cg_cond_br(cg, zf_cg_within(cg, v_exist, "groups that a thread takes together"), bb_edge, bb_last);
     zf_cg_enter(cg, bb_edge);
-    LLVMValueRef v_inside[CHUNK_EACH];
-    for (unsigned k = 0; k < CHUNK_EACH; k++) { // there are some: the first lies before the end, the last is begun
-        LLVMValueRef v_g = zf_cg_add(cg, v_first, zf_cg_i64(cg, k));
-        v_inside[k] = k == 0 ? is_begun(t, v_g) : is_before_end(t, v_g);
-        if (k > 0 && k + 1 < CHUNK_EACH) v_inside[k] = zf_cg_and(cg, is_begun(t, v_g), v_inside[k]);
+    for (unsigned k = 0; k < t->each; k++) { // there are some: the first lies before the end, the last is begun
+        LLVMValueRef v_this = zf_cg_add(cg, v_near, near_const(t, k));
+        v_inside[k] = k == 0 ? is_begun(t, v_this) : is_before_end(t, v_this);
+        if (k > 0 && k + 1 < t->each) v_inside[k] = zf_cg_and(cg, is_begun(t, v_this), v_inside[k]);
     }
-    take_lanes(t, v_first, v_inside, v_slots);
-    zf_cg_br(cg, bb_taken);
+    take_lanes(t, v_near, v_inside, v_raw);
+    for (unsigned k = 0; k < t->each; k++) {
+        LLVMValueRef v_size = zf_cg_resize(cg, v_raw[k], ty, false);
+        LLVMBuildStore(cg->builder, zf_cg_select(cg, v_inside[k], v_size, LLVMConstNull(ty)), v_raw_slots[k]);
+    }
+    zf_cg_br(cg, bb_ends);
     zf_cg_enter(cg, bb_last);
-    take_last(t, v_first, v_slots);
+    take_last(t, v_near, ty, v_raw_slots);
+    zf_cg_br(cg, bb_ends);
+    zf_cg_enter(cg, bb_ends);
+    for (unsigned k = 0; k < t->each; k++) {
+        v_raw[k] = LLVMBuildLoad2(cg->builder, ty, v_raw_slots[k], "");
+        LLVMBuildStore(cg->builder, bounded(t, v_raw[k]), v_slots[k]);
+    }
+    cut_ends(t, v_near, v_raw, v_slots);
     zf_cg_br(cg, bb_taken);
     zf_cg_enter(cg, bb_taken);
 }
@@ -277,11 +349,11 @@ static LLVMValueRef rank_at(zf_simt_heads *t, LLVMValueRef v_q) {
     return zf_cg_resize(cg, zf_cg_load(cg, ty, zf_cg_at(cg, ty, t->v_heads, v_q), t->head_bytes), cg->ty_i32, false);
 }
 
-// The heads of CHUNK_EACH groups one by one; the first stands at output v_at (i32). Heads behind the tile are nobody's.
+// The heads of a thread's groups one by one; the first stands at output v_at (i32). Heads behind the tile are nobody's.
 static void mark_each(zf_simt_heads *t, LLVMValueRef v_first, const LLVMValueRef *v_sizes, LLVMValueRef v_at) {
     zf_cg *cg = t->lower->cg;
     LLVMValueRef v_zero = zf_cg_i32(cg, 0), v_one = zf_cg_i32(cg, 1);
-    for (unsigned k = 0; k < CHUNK_EACH; k++) {
+    for (unsigned k = 0; k < t->each; k++) {
         LLVMBasicBlockRef bb_head = zf_cg_block(cg, "head"), bb_next = zf_cg_block(cg, "head_next");
         LLVMValueRef v_within = zf_cg_icmp(cg, LLVMIntULT, v_at, t->v_length);
         LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_sizes[k], v_zero);
@@ -303,7 +375,7 @@ static void mark_each(zf_simt_heads *t, LLVMValueRef v_first, const LLVMValueRef
     }
 }
 
-// The heads of CHUNK_EACH groups. Where they lie within 64 outputs, all in the tile, they are made as one mask.
+// The heads of a thread's groups. Where they lie within 64 outputs, all in the tile, they are made as one mask.
 static void mark_heads_of(zf_simt_heads *t, const void *context, LLVMValueRef v_first, const LLVMValueRef *v_sizes,
                           LLVMValueRef v_at) {
     (void)context;
@@ -313,18 +385,21 @@ static void mark_heads_of(zf_simt_heads *t, const void *context, LLVMValueRef v_
         return;
     }
     LLVMValueRef v_one = zf_cg_i64(cg, 1), v_away = zf_cg_i32(cg, 0), v_mask = v_one;
-    for (unsigned k = 1; k < CHUNK_EACH; k++) {
+    for (unsigned k = 1; k < t->each; k++) {
         v_away = zf_cg_add(cg, v_away, v_sizes[k - 1]);
         LLVMValueRef v_shift = zf_cg_resize(cg, zf_cg_and(cg, v_away, zf_cg_i32(cg, 63)), cg->ty_i64, false);
         v_mask = zf_cg_or(cg, v_mask, LLVMBuildShl(cg->builder, v_one, v_shift, ""));
     }
     LLVMBasicBlockRef bb_near = zf_cg_block(cg, "heads_near"), bb_far = zf_cg_block(cg, "heads_far");
-    LLVMBasicBlockRef bb_marked = zf_cg_block(cg, "heads_marked");
+    LLVMBasicBlockRef bb_marked = zf_cg_block(cg, "heads_marked"), bb_apart = zf_cg_block(cg, "heads_apart");
     LLVMValueRef v_within = zf_cg_icmp(cg, LLVMIntULT, zf_cg_add(cg, v_at, v_away), t->v_length);
     v_within = zf_cg_within(cg, v_within, "heads inside the tile, together");
     LLVMValueRef v_together = zf_cg_icmp(cg, LLVMIntULT, v_away, zf_cg_i32(cg, 64));
     v_within = zf_cg_and(cg, v_within, zf_cg_holds(cg, ZF_SITE_MASK, v_together, "heads within one mask"));
-    zf_cg_cond_br(cg, v_within, bb_near, bb_far);
+    zf_cg_cond_br(cg, v_within, bb_near, bb_apart);
+    zf_cg_enter(cg, bb_apart);
+    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, zf_cg_add(cg, v_away, v_sizes[t->each - 1]), zf_cg_i32(cg, 0));
+    zf_cg_cond_br(cg, v_some, bb_far, bb_marked); // most that have none in the tile
     zf_cg_enter(cg, bb_near);
     LLVMValueRef v_word = LLVMBuildLShr(cg->builder, v_at, zf_cg_i32(cg, 5), "");
     LLVMValueRef v_shift = zf_cg_and(cg, v_at, zf_cg_i32(cg, 31)), v_half = zf_cg_i64(cg, 32);
@@ -344,28 +419,44 @@ static void mark_heads_of(zf_simt_heads *t, const void *context, LLVMValueRef v_
 
 LLVMValueRef zf_simt_heads_mark(zf_simt_heads *t) { return zf_simt_heads_walk(t, mark_heads_of, NULL); }
 
+// Numbers of the walk's groups: counted from where it begins, a multiple of what a thread takes together, so that its loads are
+// aligned.
+static void place_walk(zf_simt_heads *t) {
+    zf_cg *cg = t->lower->cg;
+    bool few = t->never_empty || t->head_bytes == ZF_SIMT_FEW_BYTES; // else a tile may have any number of groups
+    LLVMTypeRef ty = few ? cg->ty_i32 : cg->ty_i64;
+    t->v_begin = zf_cg_and(cg, t->v_g0, zf_cg_i64(cg, ~(uint64_t)(t->each - 1)));
+    LLVMValueRef v_number = zf_cg_sub(cg, t->v_end, t->v_begin), v_rest = zf_cg_sub(cg, t->v_groups, t->v_begin);
+    v_rest = zf_cg_umin(cg, v_rest, zf_cg_add(cg, v_number, zf_cg_i64(cg, t->each)));
+    t->v_number = zf_cg_resize(cg, v_number, ty, false);
+    t->v_skew = zf_cg_resize(cg, zf_cg_sub(cg, t->v_g0, t->v_begin), ty, false);
+    t->v_rest = zf_cg_resize(cg, v_rest, ty, false);
+}
+
 LLVMValueRef zf_simt_heads_walk(zf_simt_heads *t, zf_simt_visit visit, const void *context) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
-    uint32_t chunk = t->shape->threads * CHUNK_EACH;
-    LLVMValueRef v_slots[CHUNK_EACH], v_carry = zf_cg_alloca(cg, cg->ty_i32, "carry");
-    for (unsigned k = 0; k < CHUNK_EACH; k++) v_slots[k] = zf_cg_alloca(cg, cg->ty_i32, "size");
+    uint32_t chunk = t->shape->threads * t->each;
+    LLVMValueRef v_slots[ZF_SIMT_GROUPS_MOST], v_carry = zf_cg_alloca(cg, cg->ty_i32, "carry");
+    for (unsigned k = 0; k < t->each; k++) v_slots[k] = zf_cg_alloca(cg, cg->ty_i32, "size");
     LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), v_carry);
-    // Chunks begin at multiples of what a thread takes, so that its loads are aligned. There is one even without groups: then
-    // the threads still agree on what is wrong.
-    LLVMValueRef v_begin = zf_cg_and(cg, t->v_g0, zf_cg_i64(cg, ~(uint64_t)(CHUNK_EACH - 1)));
-    LLVMValueRef v_number = zf_cg_sub(cg, t->v_end, v_begin), v_one = zf_cg_i64(cg, 1);
-    LLVMValueRef v_chunks =
-        LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_number, zf_cg_i64(cg, chunk - 1)), zf_cg_i64(cg, chunk), "");
-    LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, v_chunks, zf_cg_i64(cg, 0));
-    v_chunks = zf_cg_select(cg, v_none, v_one, v_chunks);
-    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false), zf_cg_i64(cg, CHUNK_EACH));
+    place_walk(t);
+    LLVMTypeRef ty = LLVMTypeOf(t->v_number);
+    // There is a chunk even without groups: then the threads still agree on what is wrong.
+    LLVMValueRef v_chunks = zf_cg_add(cg, t->v_number, near_const(t, chunk - 1));
+    v_chunks = LLVMBuildUDiv(cg->builder, v_chunks, near_const(t, chunk), "");
+    LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, v_chunks, near_const(t, 0));
+    v_chunks = zf_cg_select(cg, v_none, near_const(t, 1), v_chunks);
+    LLVMValueRef v_first_lane = zf_cg_and(cg, lower->v_thread, zf_cg_i32(cg, ~(uint32_t)(ZF_WARP - 1)));
+    if (t->shape->threads == ZF_WARP) v_first_lane = zf_cg_i32(cg, 0);
+    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, ty, false), near_const(t, t->each));
+    LLVMValueRef v_its = zf_cg_mul(cg, zf_cg_resize(cg, v_first_lane, ty, false), near_const(t, t->each));
     zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_chunks, "chunk");
-    LLVMValueRef v_first = zf_cg_add(cg, zf_cg_add(cg, v_begin, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, chunk))), v_mine);
-    take_sizes(t, v_first, v_slots);
-    LLVMValueRef v_sizes[CHUNK_EACH], v_sum = zf_cg_i32(cg, 0), v_total;
-    for (unsigned k = 0; k < CHUNK_EACH; k++) {
+    zf_cg_loop_begin(cg, &loop, near_const(t, 0), v_chunks, "chunk");
+    LLVMValueRef v_from = zf_cg_mul(cg, loop.v_i, near_const(t, chunk)), v_near = zf_cg_add(cg, v_from, v_mine);
+    take_sizes(t, v_near, zf_cg_add(cg, v_from, v_its), v_slots);
+    LLVMValueRef v_sizes[ZF_SIMT_GROUPS_MOST], v_sum = zf_cg_i32(cg, 0), v_total;
+    for (unsigned k = 0; k < t->each; k++) {
         v_sizes[k] = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_slots[k], "");
         v_sum = zf_cg_add(cg, v_sum, v_sizes[k]);
     }
@@ -373,10 +464,11 @@ LLVMValueRef zf_simt_heads_walk(zf_simt_heads *t, zf_simt_visit visit, const voi
     LLVMValueRef v_bad = LLVMBuildLoad2(cg->builder, cg->ty_i1, t->v_bad, "");
     if (zf_cg_site(cg, ZF_SITE_CHECK, "states that lie")) v_bad = zf_cg_i1(cg, false);
     LLVMValueRef v_own = zf_cg_add(cg, v_sum, zf_cg_select(cg, v_bad, zf_cg_i32(cg, 1u << 20), zf_cg_i32(cg, 0)));
-    LLVMValueRef v_before = sum_before(t, v_own, zf_cg_and(cg, loop.v_i, v_one), &v_total);
+    LLVMValueRef v_odd = zf_cg_and(cg, zf_cg_resize(cg, loop.v_i, cg->ty_i64, false), zf_cg_i64(cg, 1));
+    LLVMValueRef v_before = sum_before(t, v_own, v_odd, &v_total);
     LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_carry, "");
     LLVMValueRef v_at = zf_cg_add(cg, v_so_far, v_before);
-    visit(t, context, v_first, v_sizes, v_at);
+    visit(t, context, group_at(t, v_near), v_sizes, v_at);
     // More than any tile stays more, without wrapping.
     LLVMValueRef v_sum_now = zf_cg_add(cg, v_so_far, v_total);
     LLVMBuildStore(cg->builder, zf_cg_clamp(cg, v_sum_now, zf_cg_i32(cg, 1u << 29), "sums that would wrap"), v_carry);

@@ -13,16 +13,20 @@ typedef struct zf_simt_heads {
     const zf_step *step;
     struct zf_simt_ring *ring; ///< its elements for the root's outputs; NULL: each output makes its own
     uint32_t node;
-    uint32_t tile;           ///< elements that the tables below have room for
-    bool never_empty;        ///< groups have elements: their sizes' range says so
-    unsigned head_bytes;     ///< of an entry of v_heads
-    bool uses_j;             ///< a body asks for the place in the group
-    LLVMValueRef v_groups;   ///< of the block
-    LLVMValueRef v_g0, v_o0; ///< where the tile begins
-    LLVMValueRef v_end;      ///< behind the last group that the tile touches
-    LLVMValueRef v_o1;       ///< the offset that the file has for the tile's end
-    LLVMValueRef v_stop;     ///< elements of the last group that belong to this tile or those before it; 0: all
-    LLVMValueRef v_length;   ///< elements of the tile (i32)
+    uint32_t tile;                         ///< elements that the tables below have room for
+    bool never_empty;                      ///< groups have elements: their sizes' range says so
+    unsigned head_bytes;                   ///< of an entry of v_heads
+    unsigned each;                         ///< groups that a thread takes together, a power of two
+    bool uses_j;                           ///< a body asks for the place in the group
+    LLVMValueRef v_groups;                 ///< of the block
+    LLVMValueRef v_g0, v_o0;               ///< where the tile begins
+    LLVMValueRef v_end;                    ///< behind the last group that the tile touches
+    LLVMValueRef v_o1;                     ///< the offset that the file has for the tile's end
+    LLVMValueRef v_stop;                   ///< elements of the last group that belong to this tile or those before it; 0: all
+    LLVMValueRef v_length;                 ///< elements of the tile (i32)
+    LLVMValueRef v_begin;                  ///< the group where a walk begins: g0, or a few before
+    LLVMValueRef v_skew, v_number, v_rest; ///< counted from there, as i32 where a tile has few: g0, v_end, and what is behind
+                                           ///< the block's last group
     LLVMValueRef v_words;  ///< shared: of each word of bits, one per element, the bits and what stands before them: the number of
                            ///< heads less one; or the place of the last one, where groups may be empty
     LLVMValueRef v_places; ///< shared: the last head before each word, where groups are never empty and a body asks for it
@@ -36,8 +40,9 @@ typedef struct zf_simt_place {
     LLVMValueRef v_q, v_rank, v_head;
 } zf_simt_place;
 
-enum { ZF_SIMT_GROUPS_EACH = 4 }; ///< groups that a thread takes together
-enum { ZF_SIMT_SUMS = 256 };      ///< bytes of v_sums, which the stages of a kernel use one after the other
+/// Groups that a thread takes together, usually and at most.
+enum { ZF_SIMT_GROUPS_EACH = 4, ZF_SIMT_GROUPS_MOST = 8 };
+enum { ZF_SIMT_SUMS = 256 }; ///< bytes of v_sums, which the stages of a kernel use one after the other
 /// Groups that a tile may have in a stage of several, where they may be empty: their numbers take ZF_SIMT_FEW_BYTES each.
 enum { ZF_SIMT_MOST_GROUPS = 65535, ZF_SIMT_FEW_BYTES = 2 };
 /// Bytes of shared memory that the tables of a stage take beside. `head_bytes`: 0 where groups are never empty.
@@ -50,8 +55,8 @@ void zf_simt_heads_count_groups(zf_simt_heads *t);
 /// consumer ends inside the group that has it; `v_exists` (i1): the stage has that element.
 void zf_simt_heads_ends(zf_simt_heads *t, LLVMValueRef v_pulled, LLVMValueRef v_exists);
 void zf_simt_heads_clear(zf_simt_heads *t);
-/// What is done with ZF_SIMT_GROUPS_EACH groups from v_first on (i64), of which the tile has v_sizes elements (i32), the first of
-/// them at place v_at.
+/// What is done with `each` groups from v_first on (i64), of which the tile has v_sizes elements (i32), the first of them at
+/// place v_at.
 typedef void (*zf_simt_visit)(zf_simt_heads *t, const void *context, LLVMValueRef v_first, const LLVMValueRef *v_sizes,
                               LLVMValueRef v_at);
 /// Walks the tile's groups; the sum of their sizes, which all threads know (i32). Meets at barriers before any visit.

@@ -108,35 +108,56 @@ static void load_vectors(zf_cg *cg, LLVMTypeRef ty, unsigned size, LLVMValueRef 
     }
 }
 
+// The word of a stream's bits that holds bit `from` of lane 0's, and *v_shift, where in it that is (in the lower five bits). Of
+// `aligned` ones, multiples of 32 wherever the lane is, the former alone.
+static LLVMValueRef lane_word(zf_lower *lower, const zf_simt_lanes *lanes, LLVMValueRef v_pointer, uint64_t stride, uint64_t from,
+                              bool aligned, LLVMValueRef *v_shift) {
+    zf_cg *cg = lower->cg;
+    LLVMBuilderRef builder = cg->builder;
+    LLVMValueRef v_origin = lanes->v_base != NULL ? lanes->v_base : lanes->v_first;
+    LLVMValueRef v_bit = zf_cg_mul(cg, v_origin, zf_cg_i64(cg, stride));
+    LLVMValueRef v_start, v_at = lanes->v_near != NULL ? zf_cg_mul(cg, lanes->v_near, zf_cg_i32(cg, (uint32_t)stride)) : NULL;
+    if (aligned) {
+        v_start = zf_cg_add(cg, LLVMBuildLShr(builder, v_bit, zf_cg_i64(cg, 3), ""), zf_cg_i64(cg, from / 8));
+        v_start = zf_cg_at(cg, cg->ty_i8, v_pointer, v_start);
+        if (v_at == NULL) return v_start;
+        v_at = LLVMBuildLShr(builder, v_at, zf_cg_i32(cg, 3), "");
+        return zf_cg_at(cg, cg->ty_i8, v_start, zf_cg_resize(cg, v_at, cg->ty_i64, false));
+    }
+    v_bit = zf_cg_add(cg, v_bit, zf_cg_i64(cg, from));
+    v_start = zf_cg_at(cg, cg->ty_i32, v_pointer, LLVMBuildLShr(builder, v_bit, zf_cg_i64(cg, 5), ""));
+    *v_shift = zf_cg_and(cg, zf_cg_resize(cg, v_bit, cg->ty_i32, false), zf_cg_i32(cg, 31));
+    if (v_at == NULL) return v_start;
+    *v_shift = v_at = zf_cg_add(cg, v_at, *v_shift);
+    LLVMValueRef v_word = zf_cg_resize(cg, LLVMBuildLShr(builder, v_at, zf_cg_i32(cg, 5), ""), cg->ty_i64, false);
+    return zf_cg_at(cg, cg->ty_i32, v_start, v_word);
+}
+
 static void load_window(zf_lower *lower, zf_simt_lanes *lanes, window *w) {
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_pointer = zf_lower_pointer(lower, w->edge);
+    LLVMValueRef v_pointer = zf_lower_pointer(lower, w->edge), v_shift = NULL;
     LLVMBasicBlockRef bb_before = to_loads(cg, &lanes->stage);
     uint64_t span = (lanes->count - 1) * w->stride + w->count; // bits of all lanes
-    LLVMValueRef v_bit = zf_cg_mul(cg, lanes->v_first, zf_cg_i64(cg, w->stride));
-    if (lanes->count * w->stride % 32 == 0) { // lane 0 is always at the same bit of a word
+    if (lanes->count * w->stride % 32 == 0) {                  // lane 0 is always at the same bit of a word
         w->at = (unsigned)(w->from % 32);
         unsigned words = (unsigned)((w->at + span + 31) / 32);
-        LLVMValueRef v_byte =
-            zf_cg_add(cg, LLVMBuildLShr(cg->builder, v_bit, zf_cg_i64(cg, 3), ""), zf_cg_i64(cg, w->from / 32 * 4));
         uint64_t common = lanes->count * w->stride / 8;
         unsigned align = power_of_two_in(common == 0 ? 16 : common, 16), other = power_of_two_in(w->from / 32 * 4, 16);
         if (w->from / 32 != 0 && other < align) align = other;
-        load_vectors(cg, cg->ty_i32, 4, zf_cg_at(cg, cg->ty_i8, v_pointer, v_byte), words, align, w->v_words);
+        LLVMValueRef v_word = lane_word(lower, lanes, v_pointer, w->stride, w->from / 32 * 32, true, &v_shift);
+        load_vectors(cg, cg->ty_i32, 4, v_word, words, align, w->v_words);
         w->v_words[words] = zf_cg_i32(cg, 0);
     } else if (w->stride > 0 && 32 % (lanes->count * w->stride) == 0 && w->from == 0 && w->count <= w->stride) {
         // all of them lie in one word
-        LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i32, v_pointer, LLVMBuildLShr(cg->builder, v_bit, zf_cg_i64(cg, 5), ""));
-        LLVMValueRef v_shift = zf_cg_and(cg, zf_cg_resize(cg, v_bit, cg->ty_i32, false), zf_cg_i32(cg, 31));
+        LLVMValueRef v_at = lane_word(lower, lanes, v_pointer, w->stride, 0, false, &v_shift);
+        v_shift = zf_cg_and(cg, v_shift, zf_cg_i32(cg, 31));
         w->v_words[0] = LLVMBuildLShr(cg->builder, zf_cg_load(cg, cg->ty_i32, v_at, 4), v_shift, "");
         w->v_words[1] = zf_cg_i32(cg, 0);
     } else {
         unsigned words = (unsigned)((span + 31) / 32), loads = (unsigned)((31 + span + 31) / 32);
         LLVMValueRef v_loaded[MOST_WORDS + 4];
-        v_bit = zf_cg_add(cg, v_bit, zf_cg_i64(cg, w->from));
-        LLVMValueRef v_word = LLVMBuildLShr(cg->builder, v_bit, zf_cg_i64(cg, 5), "");
-        LLVMValueRef v_shift = zf_cg_and(cg, zf_cg_resize(cg, v_bit, cg->ty_i32, false), zf_cg_i32(cg, 31));
-        load_vectors(cg, cg->ty_i32, 4, zf_cg_at(cg, cg->ty_i32, v_pointer, v_word), loads, 4, v_loaded);
+        LLVMValueRef v_word = lane_word(lower, lanes, v_pointer, w->stride, w->from, false, &v_shift);
+        load_vectors(cg, cg->ty_i32, 4, v_word, loads, 4, v_loaded);
         for (unsigned k = 0; k < words; k++) {
             LLVMValueRef v_next = k + 1 < loads ? v_loaded[k + 1] : zf_cg_i32(cg, 0);
             w->v_words[k] = zf_cg_funnel(cg, v_next, v_loaded[k], v_shift);

@@ -181,7 +181,7 @@ static void patch_group(zf_simt_heads *t, const patched *p, LLVMValueRef v_g, LL
 static void patch_groups(zf_simt_heads *t, const void *context, LLVMValueRef v_first, const LLVMValueRef *v_sizes,
                          LLVMValueRef v_at) {
     zf_cg *cg = t->lower->cg;
-    for (unsigned k = 0; k < ZF_SIMT_GROUPS_EACH; k++) {
+    for (unsigned k = 0; k < t->each; k++) {
         patch_group(t, context, zf_cg_add(cg, v_first, zf_cg_i64(cg, k)), v_sizes[k], v_at);
         v_at = zf_cg_add(cg, v_at, v_sizes[k]);
     }
@@ -192,7 +192,8 @@ static void patch_groups(zf_simt_heads *t, const void *context, LLVMValueRef v_f
 void zf_simt_patches(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     zf_simt_tile tile = zf_simt_tile_of(lower);
-    zf_simt_heads t = {.lower = lower, .shape = shape, .node = lower->kernel->root, .tile = lower->kernel->tile};
+    zf_simt_heads t = {
+        .lower = lower, .shape = shape, .node = lower->kernel->root, .tile = lower->kernel->tile, .each = ZF_SIMT_GROUPS_EACH};
     zf_simt_tree tree = {.lower = lower, .shape = shape, .tile = &tile, .stages = &t, .stage_count = 1};
     patched p;
     if (!patched_of(lower->graph->nodes[t.node].inst, &p)) return;

@@ -339,6 +339,12 @@ static void fill_array(zf_simt_tree *tree, const zf_simt_array *array) {
 
 // ---- Stages ---------------------------------------------------------------------------------------------------
 
+// Of a tile made by a warp the root has many groups, and stages far beneath few.
+static unsigned groups_each(const zf_simt_tree *tree, const zf_step *step) {
+    if (tree->shape->threads > ZF_WARP) return ZF_SIMT_GROUPS_EACH;
+    return step->level == 0 ? ZF_SIMT_GROUPS_MOST : step->level == 1 ? ZF_SIMT_GROUPS_EACH : 1;
+}
+
 static void open_stages(zf_simt_tree *tree) {
     zf_lower *lower = tree->lower;
     zf_cg *cg = lower->cg;
@@ -355,6 +361,7 @@ static void open_stages(zf_simt_tree *tree) {
             zf_simt_heads *t = &tree->stages[tree->stage_count++];
             *t = (zf_simt_heads){.lower = lower, .shape = tree->shape, .tree = tree, .step = step, .node = step->node};
             t->tile = room_of(kernel, step);
+            t->each = groups_each(tree, step);
             t->v_sums = v_sums;
             t->head_bytes = head_bytes(lower->plan, kernel, step);
             t->never_empty = t->head_bytes == 0;
