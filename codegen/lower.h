@@ -75,6 +75,8 @@ struct zf_lower {
     struct zf_chunk *chunk; ///< that is being walked (lower_chunks.h): a check that fails leaves it; NULL: failures are noted
     // ---- of kernels of accelerators (simt.h)
     bool one_by_one;                     ///< no strips: one thread walks a tile, element by element
+    bool one_warp;                       ///< thread blocks are one warp
+    LLVMValueRef *v_seeks;               ///< two a seek field, at the tile's begin and at its end; NULL: loaded where wanted
     LLVMValueRef v_block;                ///< number of the block in its unit (i64), which failures name; NULL: there is one
     LLVMValueRef v_row_begin, v_row_end; ///< only elements in between are stored at v_sink; NULL: all
     LLVMValueRef v_thread;               ///< i32

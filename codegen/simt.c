@@ -412,6 +412,7 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
         return;
     }
     zf_simt_shape shape = zf_simt_shape_of(input->plan, kernel);
+    lower.one_warp = shape.threads == ZF_WARP;
     char name[24], hard_name[32];
     zf_lower_kernel_name(kernel->index, name);
     snprintf(hard_name, sizeof hard_name, "%s_hard", name);
@@ -471,13 +472,10 @@ zf_simt_tile zf_simt_tile_of(zf_lower *lower) {
 
 // ---- Seek states ----------------------------------------------------------------------------------------------
 
-// Entry `v_entry`, without branches, so that loads of several fields overlap: from the eight bytes that hold it. Fields begin at
-// multiples of 16, and 16 bytes can be read behind them, also where they are empty.
-static LLVMValueRef seek_entry(zf_lower *lower, uint32_t field, LLVMValueRef v_entry) {
+// Entry `v_entry` of a field, without branches, so that loads of several fields overlap: from the eight bytes that hold it.
+// Fields begin at multiples of 16, and 16 bytes can be read behind them, also where they are empty.
+static LLVMValueRef load_entry(zf_lower *lower, LLVMValueRef v_offset, LLVMValueRef v_width, LLVMValueRef v_entry) {
     zf_cg *cg = lower->cg;
-    uint32_t tree = (uint32_t)lower->kernel->tree;
-    LLVMValueRef v_offset = zf_lower_word(lower, ZF_SLOT_SEEK_OFFSET, tree, field);
-    LLVMValueRef v_width = zf_lower_word(lower, ZF_SLOT_SEEK_WIDTH, tree, field);
     LLVMValueRef v_byte = zf_cg_mul(cg, v_entry, v_width), v_three = zf_cg_i64(cg, 3), v_seven = zf_cg_i64(cg, 7);
     LLVMValueRef v_field = zf_cg_at(cg, cg->ty_i8, lower->v_base, v_offset);
     LLVMValueRef v_word = zf_cg_at(cg, cg->ty_i64, v_field, LLVMBuildLShr(cg->builder, v_byte, v_three, ""));
@@ -486,20 +484,61 @@ static LLVMValueRef seek_entry(zf_lower *lower, uint32_t field, LLVMValueRef v_e
     return zf_cg_mask(cg, v, zf_cg_low_mask(cg, LLVMBuildShl(cg->builder, v_width, v_three, ""), 64), "bytes of a seek state");
 }
 
-LLVMValueRef zf_simt_seek(zf_lower *lower, uint32_t field, LLVMValueRef v_initial) {
+static LLVMValueRef seek_entry(zf_lower *lower, uint32_t field, LLVMValueRef v_entry) {
+    uint32_t tree = (uint32_t)lower->kernel->tree;
+    LLVMValueRef v_offset = zf_lower_word(lower, ZF_SLOT_SEEK_OFFSET, tree, field);
+    LLVMValueRef v_width = zf_lower_word(lower, ZF_SLOT_SEEK_WIDTH, tree, field);
+    return load_entry(lower, v_offset, v_width, v_entry);
+}
+
+// The entry of the state where the tile begins; *v_first (i1): there is none, since it is the block's first.
+static LLVMValueRef entry_before(zf_lower *lower, LLVMValueRef *v_first) {
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, lower->v_tile, zf_cg_i64(cg, 0));
-    v_first = zf_cg_edge(cg, v_first, "state of the first tile");
-    LLVMValueRef v_entry = zf_cg_select(cg, v_first, lower->v_tile, zf_cg_sub(cg, lower->v_tile, zf_cg_i64(cg, 1)));
-    return zf_cg_select(cg, v_first, v_initial, seek_entry(lower, field, v_entry));
+    *v_first = zf_cg_icmp(cg, LLVMIntEQ, lower->v_tile, zf_cg_i64(cg, 0));
+    *v_first = zf_cg_edge(cg, *v_first, "state of the first tile");
+    return zf_cg_select(cg, *v_first, lower->v_tile, zf_cg_sub(cg, lower->v_tile, zf_cg_i64(cg, 1)));
+}
+
+// Where it ends; *v_more (i1): there is one, since another tile follows.
+static LLVMValueRef entry_behind(zf_lower *lower, LLVMValueRef *v_more) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_next = zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, 1));
+    *v_more = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, lower->v_tiles), "state behind the last tile");
+    return zf_cg_select(cg, *v_more, lower->v_tile, zf_cg_i64(cg, 0));
+}
+
+LLVMValueRef zf_simt_seek(zf_lower *lower, uint32_t field, LLVMValueRef v_initial) {
+    LLVMValueRef v_first, v_entry = entry_before(lower, &v_first);
+    LLVMValueRef v = lower->v_seeks != NULL ? lower->v_seeks[2 * field] : seek_entry(lower, field, v_entry);
+    return zf_cg_select(lower->cg, v_first, v_initial, v);
 }
 
 LLVMValueRef zf_simt_seek_next(zf_lower *lower, uint32_t field, LLVMValueRef v_final) {
+    LLVMValueRef v_more, v_entry = entry_behind(lower, &v_more);
+    LLVMValueRef v = lower->v_seeks != NULL ? lower->v_seeks[2 * field + 1] : seek_entry(lower, field, v_entry);
+    return zf_cg_select(lower->cg, v_more, v, v_final);
+}
+
+void zf_simt_seek_together(zf_lower *lower) {
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_next = zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, 1));
-    LLVMValueRef v_more = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, lower->v_tiles), "state behind the last tile");
-    LLVMValueRef v_entry = zf_cg_select(cg, v_more, lower->v_tile, zf_cg_i64(cg, 0));
-    return zf_cg_select(cg, v_more, seek_entry(lower, field, v_entry), v_final);
+    uint32_t tree = (uint32_t)lower->kernel->tree, fields = lower->plan->trees[tree].field_count;
+    if (fields < 2 || 2 * fields > ZF_WARP) return;
+    int32_t slot = zf_plan_slot(lower->plan, ZF_SLOT_SEEK_OFFSET, tree, 0);
+    for (uint32_t f = 0; f < fields; f++) { // two words a field, one field after the other
+        if (zf_plan_slot(lower->plan, ZF_SLOT_SEEK_OFFSET, tree, f) != slot + 2 * (int32_t)f) return;
+        if (zf_plan_slot(lower->plan, ZF_SLOT_SEEK_WIDTH, tree, f) != slot + 2 * (int32_t)f + 1) return;
+    }
+    LLVMValueRef v_lane = zf_simt_lane(lower), v_one = zf_cg_i32(cg, 1), v_first, v_more;
+    LLVMValueRef v_field = zf_cg_umin(cg, LLVMBuildLShr(cg->builder, v_lane, v_one, ""), zf_cg_i32(cg, fields - 1));
+    LLVMValueRef v_is_next = zf_cg_icmp(cg, LLVMIntNE, zf_cg_and(cg, v_lane, v_one), zf_cg_i32(cg, 0));
+    LLVMValueRef v_before = entry_before(lower, &v_first), v_behind = entry_behind(lower, &v_more);
+    LLVMValueRef v_words = zf_cg_byte_at(cg, lower->v_slots, 8 * (uint64_t)slot);
+    v_words = zf_cg_at(cg, LLVMArrayType2(cg->ty_i64, 2), v_words, zf_cg_resize(cg, v_field, cg->ty_i64, false));
+    LLVMValueRef v_offset = zf_cg_load(cg, cg->ty_i64, v_words, 8),
+                 v_width = zf_cg_load(cg, cg->ty_i64, zf_cg_byte_at(cg, v_words, 8), 8);
+    LLVMValueRef v = load_entry(lower, v_offset, v_width, zf_cg_select(cg, v_is_next, v_behind, v_before));
+    lower->v_seeks = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, 2 * (size_t)fields);
+    for (uint32_t k = 0; k < 2 * fields; k++) lower->v_seeks[k] = zf_simt_shuffle(lower, v, zf_cg_i32(cg, k));
 }
 
 // ---- Shared pieces --------------------------------------------------------------------------------------------
@@ -514,7 +553,12 @@ LLVMValueRef zf_simt_lane_before(zf_lower *lower, LLVMValueRef v_lane, uint32_t 
 }
 
 void zf_simt_barrier(zf_lower *lower, const char *what) {
-    if (!zf_cg_site(lower->cg, ZF_SITE_BARRIER, what)) lower->cg->target->simt->barrier(lower->cg);
+    const zf_simt_ops *ops = lower->cg->target->simt;
+    if (zf_cg_site(lower->cg, ZF_SITE_BARRIER, what)) return;
+    if (lower->one_warp && ops->warp_barrier != NULL)
+        ops->warp_barrier(lower->cg);
+    else
+        ops->barrier(lower->cg);
 }
 
 bool zf_simt_adds_up(zf_lower *lower, LLVMTypeRef ty) {

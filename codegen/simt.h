@@ -94,6 +94,8 @@ zf_simt_tile zf_simt_tile_of(zf_lower *lower);
 /// A field of the tree's state at the tile's beginning (v_initial: of the first tile), and at its end (v_final: of the last).
 LLVMValueRef zf_simt_seek(zf_lower *lower, uint32_t field, LLVMValueRef v_initial);
 LLVMValueRef zf_simt_seek_next(zf_lower *lower, uint32_t field, LLVMValueRef v_final);
+/// Loads all fields at both ends, each by a lane of its own, for where the warp's threads are of one tile.
+void zf_simt_seek_together(zf_lower *lower);
 /// Wishes that a loop be unrolled, so that the loads of several rounds are under way together.
 void zf_simt_unroll(zf_cg *cg, const zf_cg_loop *loop, unsigned times);
 

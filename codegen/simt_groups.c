@@ -9,12 +9,15 @@ zf_cg_value zf_simt_groups_output(zf_simt_heads *t, const zf_simt_place *p, zf_s
     env.v_g = zf_cg_add(cg, t->v_g0, zf_cg_resize(cg, p->v_rank, cg->ty_i64, false));
     zf_simt_near near = {t->v_g0, p->v_rank, t->never_empty ? neighbours : NULL, k};
     if (t->head_bytes <= ZF_SIMT_FEW_BYTES) env.near = &near; // else a tile may have any number of groups
-    LLVMValueRef v_in = zf_cg_resize(cg, zf_cg_sub(cg, p->v_q, p->v_head), cg->ty_i64, false);
-    // The tile may begin inside the group whose head is its first output.
-    LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, p->v_rank, zf_cg_i32(cg, 0));
-    env.v_j = zf_cg_add(cg, v_in, zf_cg_select(cg, v_first, t->v_o0, zf_cg_i64(cg, 0)));
+    env.v_j = zf_simt_heads_offset(t, p);
     env.v_i = zf_cg_add(cg, t->tree->tile->v_lo, zf_cg_resize(cg, p->v_q, cg->ty_i64, false));
-    zf_simt_spot spot = {.tree = t->tree, .v_i = p->v_q, .v_g = p->v_rank, .exact = true, .made = neighbours != NULL};
+    zf_simt_spot spot = {.tree = t->tree,
+                         .v_i = p->v_q,
+                         .v_g = p->v_rank,
+                         .exact = true,
+                         .in_arrays_i = true,
+                         .in_arrays_g = true,
+                         .made = neighbours != NULL};
     env.spot = &spot;
     zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
     cg->v_guard = NULL;
@@ -24,35 +27,47 @@ zf_cg_value zf_simt_groups_output(zf_simt_heads *t, const zf_simt_place *p, zf_s
 
 static LLVMValueRef first_output(zf_simt_heads *t, LLVMValueRef v_row, uint32_t row, unsigned count) {
     zf_cg *cg = t->lower->cg;
-    LLVMValueRef v_from = zf_cg_mul(cg, zf_cg_resize(cg, v_row, cg->ty_i32, false), zf_cg_i32(cg, row));
+    LLVMValueRef v_from = zf_cg_mul(cg, v_row, zf_cg_i32(cg, row));
     return zf_cg_add(cg, v_from, zf_cg_mul(cg, t->lower->v_thread, zf_cg_i32(cg, count)));
 }
 
-// Rows of outputs that all exist and are wanted; the number of them is what v_length allows.
-static LLVMValueRef whole_rows(zf_simt_heads *t, uint32_t row, unsigned count) {
+// One row: `places` of this thread's outputs, which are made and stored.
+static void make_row(zf_simt_heads *t, const zf_simt_place *places, unsigned count) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, t->v_length, zf_cg_i32(cg, row), "");
-    v_rows = zf_cg_resize(cg, zf_cg_select(cg, t->tree->tile->v_whole, v_rows, zf_cg_i32(cg, 0)), cg->ty_i64, false);
-    LLVMValueRef v_made = zf_cg_alloca(cg, cg->ty_i32, "made");
-    LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), v_made);
-    zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_rows, "row");
-    LLVMValueRef v_q = first_output(t, loop.v_i, row, count);
-    zf_simt_place places[16];
     zf_cg_value values[16];
-    zf_simt_heads_find(t, v_q, count, places);
-    if (zf_simt_has_rings(t->tree))
-        zf_simt_rings_fill(t, v_made, zf_simt_shuffle(lower, places[count - 1].v_rank, zf_cg_i32(cg, ZF_WARP - 1)));
     zf_simt_neighbours neighbours = {.count = count};
     for (unsigned k = 0; k < count; k++) neighbours.v_ranks[k] = places[k].v_rank;
     zf_simt_neighbours_begin(lower, &neighbours);
     for (unsigned k = 0; k < count; k++) values[k] = zf_simt_groups_output(t, &places[k], &neighbours, k);
     zf_simt_neighbours_end(lower, &neighbours);
-    zf_simt_store_vector(lower, values, count, zf_cg_add(cg, t->tree->tile->v_lo, zf_cg_resize(cg, v_q, cg->ty_i64, false)));
+    LLVMValueRef v_q = zf_cg_resize(cg, places[0].v_q, cg->ty_i64, false);
+    zf_simt_store_vector(lower, values, count, zf_cg_add(cg, t->tree->tile->v_lo, v_q));
+}
+
+// Rows of outputs that all exist and are wanted; the number of them is what v_length allows. Where their values come from windows
+// several are made together, since all must be in the window.
+static LLVMValueRef whole_rows(zf_simt_heads *t, uint32_t row, unsigned count) {
+    zf_lower *lower = t->lower;
+    zf_cg *cg = lower->cg;
+    bool windows = zf_simt_has_rings(t->tree);
+    unsigned together = windows ? zf_simt_ring_rows(count) : 1;
+    LLVMValueRef v_rounds = LLVMBuildUDiv(cg->builder, t->v_length, zf_cg_i32(cg, row * together), "");
+    v_rounds = zf_cg_select(cg, t->tree->tile->v_whole, v_rounds, zf_cg_i32(cg, 0));
+    LLVMValueRef v_made = zf_cg_alloca(cg, cg->ty_i32, "made");
+    LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), v_made);
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i32(cg, 0), v_rounds, "row");
+    zf_simt_place places[ZF_SIMT_RING_ROWS][16];
+    LLVMValueRef v_first = zf_cg_mul(cg, loop.v_i, zf_cg_i32(cg, together));
+    for (unsigned r = 0; r < together; r++)
+        zf_simt_heads_find(t, first_output(t, zf_cg_add(cg, v_first, zf_cg_i32(cg, r)), row, count), count, places[r]);
+    if (windows)
+        zf_simt_rings_fill(t, v_made, zf_simt_shuffle(lower, places[together - 1][count - 1].v_rank, zf_cg_i32(cg, ZF_WARP - 1)));
+    for (unsigned r = 0; r < together; r++) make_row(t, places[r], count);
     zf_cg_loop_end(cg, &loop);
-    zf_simt_unroll(cg, &loop, zf_simt_has_rings(t->tree) ? 1 : 4);
-    return v_rows;
+    zf_simt_unroll(cg, &loop, windows ? 1 : 4);
+    return zf_cg_mul(cg, v_rounds, zf_cg_i32(cg, together));
 }
 
 // The outputs behind them, one by one.
@@ -61,7 +76,7 @@ static void cut_rows(zf_simt_heads *t, LLVMValueRef v_from, uint32_t row, unsign
     zf_cg *cg = lower->cg;
     LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, t->v_length, zf_cg_i32(cg, row - 1)), zf_cg_i32(cg, row), "");
     zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, v_from, zf_cg_resize(cg, v_rows, cg->ty_i64, false), "row_cut");
+    zf_cg_loop_begin(cg, &loop, v_from, v_rows, "row_cut");
     LLVMValueRef v_q = first_output(t, loop.v_i, row, count);
     LLVMValueRef v_first = zf_cg_add(cg, t->tree->tile->v_lo, zf_cg_resize(cg, v_q, cg->ty_i64, false));
     zf_simt_cut cut = zf_simt_cut_begin(lower, v_first, v_q, t->v_length);

@@ -9,6 +9,8 @@
 
 #include "codegen/simt_tree.h"
 
+enum { WORDS_EACH = 4 };
+
 static void note_bad(zf_simt_heads *t, LLVMValueRef v_bad) {
     zf_cg *cg = t->lower->cg;
     LLVMBuildStore(cg->builder, zf_cg_or(cg, LLVMBuildLoad2(cg->builder, cg->ty_i1, t->v_bad, ""), v_bad), t->v_bad);
@@ -375,32 +377,9 @@ static void mark_each(zf_simt_heads *t, LLVMValueRef v_first, const LLVMValueRef
     }
 }
 
-// The heads of a thread's groups. Where they lie within 64 outputs, all in the tile, they are made as one mask.
-static void mark_heads_of(zf_simt_heads *t, const void *context, LLVMValueRef v_first, const LLVMValueRef *v_sizes,
-                          LLVMValueRef v_at) {
-    (void)context;
+// ORs a mask of 64 outputs from v_at on into the words of bits.
+static void or_mask(zf_simt_heads *t, LLVMValueRef v_at, LLVMValueRef v_mask) {
     zf_cg *cg = t->lower->cg;
-    if (!t->never_empty) {
-        mark_each(t, v_first, v_sizes, v_at);
-        return;
-    }
-    LLVMValueRef v_one = zf_cg_i64(cg, 1), v_away = zf_cg_i32(cg, 0), v_mask = v_one;
-    for (unsigned k = 1; k < t->each; k++) {
-        v_away = zf_cg_add(cg, v_away, v_sizes[k - 1]);
-        LLVMValueRef v_shift = zf_cg_resize(cg, zf_cg_and(cg, v_away, zf_cg_i32(cg, 63)), cg->ty_i64, false);
-        v_mask = zf_cg_or(cg, v_mask, LLVMBuildShl(cg->builder, v_one, v_shift, ""));
-    }
-    LLVMBasicBlockRef bb_near = zf_cg_block(cg, "heads_near"), bb_far = zf_cg_block(cg, "heads_far");
-    LLVMBasicBlockRef bb_marked = zf_cg_block(cg, "heads_marked"), bb_apart = zf_cg_block(cg, "heads_apart");
-    LLVMValueRef v_within = zf_cg_icmp(cg, LLVMIntULT, zf_cg_add(cg, v_at, v_away), t->v_length);
-    v_within = zf_cg_within(cg, v_within, "heads inside the tile, together");
-    LLVMValueRef v_together = zf_cg_icmp(cg, LLVMIntULT, v_away, zf_cg_i32(cg, 64));
-    v_within = zf_cg_and(cg, v_within, zf_cg_holds(cg, ZF_SITE_MASK, v_together, "heads within one mask"));
-    zf_cg_cond_br(cg, v_within, bb_near, bb_apart);
-    zf_cg_enter(cg, bb_apart);
-    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, zf_cg_add(cg, v_away, v_sizes[t->each - 1]), zf_cg_i32(cg, 0));
-    zf_cg_cond_br(cg, v_some, bb_far, bb_marked); // most that have none in the tile
-    zf_cg_enter(cg, bb_near);
     LLVMValueRef v_word = LLVMBuildLShr(cg->builder, v_at, zf_cg_i32(cg, 5), "");
     LLVMValueRef v_shift = zf_cg_and(cg, v_at, zf_cg_i32(cg, 31)), v_half = zf_cg_i64(cg, 32);
     LLVMValueRef v_low = LLVMBuildShl(cg->builder, v_mask, zf_cg_resize(cg, v_shift, cg->ty_i64, false), "");
@@ -410,6 +389,44 @@ static void mark_heads_of(zf_simt_heads *t, const void *context, LLVMValueRef v_
     LLVMValueRef v_high = zf_cg_resize(cg, LLVMBuildLShr(cg->builder, v_low, v_half, ""), cg->ty_i32, false);
     set_bits(t, zf_cg_add(cg, v_word, zf_cg_i32(cg, 1)), v_high);
     set_bits(t, zf_cg_add(cg, v_word, zf_cg_i32(cg, 2)), v_top);
+}
+
+// The heads of a thread's groups. Where they lie within 64 outputs they are made as one mask; groups outside the tile, which have
+// no elements there, stand at its begin or behind its end.
+static void mark_heads_of(zf_simt_heads *t, const void *context, LLVMValueRef v_first, const LLVMValueRef *v_sizes,
+                          LLVMValueRef v_at) {
+    (void)context;
+    zf_cg *cg = t->lower->cg;
+    if (!t->never_empty) {
+        mark_each(t, v_first, v_sizes, v_at);
+        return;
+    }
+    LLVMValueRef v_one = zf_cg_i64(cg, 1), v_away = zf_cg_i32(cg, 0), v_mask = v_one,
+                 v_slot = zf_cg_alloca(cg, cg->ty_i64, "mask");
+    for (unsigned k = 1; k < t->each; k++) {
+        v_away = zf_cg_add(cg, v_away, v_sizes[k - 1]);
+        LLVMValueRef v_shift = zf_cg_resize(cg, zf_cg_and(cg, v_away, zf_cg_i32(cg, 63)), cg->ty_i64, false);
+        v_mask = zf_cg_or(cg, v_mask, LLVMBuildShl(cg->builder, v_one, v_shift, ""));
+    }
+    LLVMBasicBlockRef bb_near = zf_cg_block(cg, "heads_near"), bb_far = zf_cg_block(cg, "heads_far");
+    LLVMBasicBlockRef bb_trim = zf_cg_block(cg, "heads_trim"), bb_or = zf_cg_block(cg, "heads_or");
+    LLVMBasicBlockRef bb_some = zf_cg_block(cg, "heads_some"), bb_marked = zf_cg_block(cg, "heads_marked");
+    LLVMBuildStore(cg->builder, v_mask, v_slot);
+    LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntULT, v_at, t->v_length);
+    zf_cg_cond_br(cg, zf_cg_within(cg, v_begun, "groups that begin inside the tile"), bb_some, bb_marked);
+    zf_cg_enter(cg, bb_some);
+    LLVMValueRef v_together = zf_cg_icmp(cg, LLVMIntULT, v_away, zf_cg_i32(cg, 64));
+    zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_together, "heads within one mask"), bb_near, bb_far);
+    zf_cg_enter(cg, bb_near);
+    LLVMValueRef v_within = zf_cg_icmp(cg, LLVMIntULT, zf_cg_add(cg, v_at, v_away), t->v_length);
+    zf_cg_cond_br(cg, zf_cg_within(cg, v_within, "heads inside the tile, together"), bb_or, bb_trim);
+    zf_cg_enter(cg, bb_trim); // the tile has less than 64 outputs from v_at on
+    LLVMValueRef v_room = zf_cg_resize(cg, zf_cg_sub(cg, t->v_length, v_at), cg->ty_i64, false);
+    LLVMValueRef v_has = zf_cg_sub(cg, LLVMBuildShl(cg->builder, v_one, zf_cg_and(cg, v_room, zf_cg_i64(cg, 63)), ""), v_one);
+    LLVMBuildStore(cg->builder, zf_cg_and(cg, v_mask, v_has), v_slot);
+    zf_cg_br(cg, bb_or);
+    zf_cg_enter(cg, bb_or);
+    or_mask(t, v_at, LLVMBuildLoad2(cg->builder, cg->ty_i64, v_slot, ""));
     zf_cg_br(cg, bb_marked);
     zf_cg_enter(cg, bb_far);
     mark_each(t, v_first, v_sizes, v_at);
@@ -491,7 +508,30 @@ static LLVMValueRef highest_bit(zf_cg *cg, LLVMValueRef v_word) {
     return zf_cg_sub(cg, zf_cg_i32(cg, 31), zf_cg_intrinsic(cg, "llvm.ctlz", &ty, 1, v_args, 2));
 }
 
-// For every word of bits, by one warp, 32 words at a time: how many heads stand before it, or which the last of them is.
+// Words that a lane counts together: neighbours, so that a warp combines what lanes have once for all of them.
+static unsigned words_each(uint32_t words) {
+    unsigned each = WORDS_EACH;
+    while (each > 1 && words % (each * ZF_WARP) != 0) each /= 2;
+    return each;
+}
+
+// What a word's own heads say: how many they are, or where the last of them is.
+static LLVMValueRef word_count(zf_simt_heads *t, bool places, LLVMValueRef v_word, LLVMValueRef v_bits) {
+    zf_cg *cg = t->lower->cg;
+    LLVMTypeRef ty = cg->ty_i32;
+    if (!places) return zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_bits, 1);
+    // Head 0 always exists where anything does, so 0 is as good as none.
+    LLVMValueRef v = zf_cg_add(cg, LLVMBuildShl(cg->builder, v_word, zf_cg_i32(cg, 5), ""), highest_bit(cg, v_bits));
+    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_bits, zf_cg_i32(cg, 0));
+    return zf_cg_select(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_some, "words that have heads"), v, zf_cg_i32(cg, 0));
+}
+
+static LLVMValueRef add_counts(zf_cg *cg, bool places, LLVMValueRef v_before, LLVMValueRef v) {
+    if (!places) return zf_cg_add(cg, v_before, v);
+    return zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_before, v), v_before, v);
+}
+
+// For every word of bits, by one warp: how many heads stand before it, or which the last of them is.
 static void count_before(zf_simt_heads *t, bool places, uint32_t warp, LLVMTypeRef ty_to, LLVMValueRef v_to) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
@@ -502,43 +542,38 @@ static void count_before(zf_simt_heads *t, bool places, uint32_t warp, LLVMTypeR
     zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_mine, "threads of one warp"), bb_warp, bb_done);
     zf_cg_enter(cg, bb_warp);
     uint32_t words = t->tile / 32;
+    unsigned each = words_each(words);
     LLVMValueRef v_carry = places ? v_zero : zf_cg_i32(cg, UINT32_MAX);
-    for (uint32_t from = 0; from < words; from += ZF_WARP) {
-        LLVMValueRef v_word = zf_cg_add(cg, v_lane, zf_cg_i32(cg, from));
-        LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_word, zf_cg_i32(cg, words));
-        if (from + ZF_WARP > words) v_exists = zf_cg_within(cg, v_exists, "words of bits to count");
+    for (uint32_t from = 0; from < words; from += ZF_WARP * each) {
+        LLVMValueRef v_word = zf_cg_add(cg, zf_cg_mul(cg, v_lane, zf_cg_i32(cg, each)), zf_cg_i32(cg, from));
+        LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_word, zf_cg_i32(cg, words)), v_upto[WORDS_EACH];
+        if (from + ZF_WARP * each > words) v_exists = zf_cg_within(cg, v_exists, "words of bits to count");
         LLVMValueRef v_index = zf_cg_resize(cg, zf_cg_select(cg, v_exists, v_word, v_zero), cg->ty_i64, false);
-        LLVMValueRef v_bits = zf_cg_load(cg, cg->ty_i32, word_at(t, v_index), 4), v_own, v_up;
-        if (places) {
-            // Head 0 always exists where anything does, so 0 is as good as none.
-            v_own = zf_cg_add(cg, LLVMBuildShl(cg->builder, v_word, zf_cg_i32(cg, 5), ""), highest_bit(cg, v_bits));
-            LLVMValueRef v_some =
-                zf_cg_holds(cg, ZF_SITE_MASK, zf_cg_icmp(cg, LLVMIntNE, v_bits, v_zero), "words that have heads");
-            v_own = zf_cg_select(cg, v_some, v_own, v_zero);
-            v_up = zf_simt_most_warp(lower, v_own, v_lane);
-        } else {
-            LLVMTypeRef ty = cg->ty_i32;
-            v_own = zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_bits, 1);
-            v_up = zf_simt_scan_warp(lower, v_own, v_lane);
+        for (unsigned e = 0; e < each; e++) {
+            LLVMValueRef v_at = zf_cg_byte_at(cg, word_at(t, v_index), 8 * (uint64_t)e);
+            LLVMValueRef v_own =
+                word_count(t, places, zf_cg_add(cg, v_word, zf_cg_i32(cg, e)), zf_cg_load(cg, cg->ty_i32, v_at, 4));
+            v_upto[e] = e == 0 ? v_own : add_counts(cg, places, v_upto[e - 1], v_own);
         }
-        LLVMValueRef v_lower = zf_simt_lane_before(lower, v_lane, 1);
-        LLVMValueRef v_before = cg->target->simt->shuffle(cg, v_up, v_lower);
-        LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_lane, v_zero);
-        if (!places || from > 0) // nobody asks before the tile's first word, which begins with a head
+        LLVMValueRef v_own = v_upto[each - 1], v_before;
+        LLVMValueRef v_up = places ? zf_simt_most_warp(lower, v_own, v_lane) : zf_simt_scan_warp(lower, v_own, v_lane);
+        if (places) {
+            v_before = cg->target->simt->shuffle(cg, v_up, zf_simt_lane_before(lower, v_lane, 1));
+            LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_lane, v_zero);
             v_before = zf_cg_select(cg, zf_cg_apart(cg, ZF_SITE_MASK, v_first, "the first lane"), v_zero, v_before);
-        LLVMValueRef v_all = cg->target->simt->shuffle(cg, v_up, zf_cg_i32(cg, ZF_WARP - 1));
-        LLVMValueRef v_carried = v_carry;
-        if (places) {
-            v_before = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_carried, v_before), v_carried, v_before);
-            v_carry = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_all, v_carried), v_all, v_carried);
         } else {
-            v_before = zf_cg_add(cg, v_before, v_carried);
-            v_carry = zf_cg_add(cg, v_carried, v_all);
+            v_before = zf_cg_sub(cg, v_up, v_own);
         }
+        LLVMValueRef v_all = cg->target->simt->shuffle(cg, v_up, zf_cg_i32(cg, ZF_WARP - 1));
+        v_before = add_counts(cg, places, v_carry, v_before);
+        v_carry = add_counts(cg, places, v_carry, v_all);
         LLVMBasicBlockRef bb_store = zf_cg_block(cg, "before_store"), bb_next = zf_cg_block(cg, "before_next");
         zf_cg_cond_br(cg, v_exists, bb_store, bb_next);
         zf_cg_enter(cg, bb_store);
-        zf_cg_store(cg, v_before, zf_cg_at(cg, ty_to, v_to, v_index), 4);
+        for (unsigned e = 0; e < each; e++) {
+            LLVMValueRef v_at = zf_cg_at(cg, ty_to, v_to, zf_cg_add(cg, v_index, zf_cg_i64(cg, e)));
+            zf_cg_store(cg, e == 0 ? v_before : add_counts(cg, places, v_before, v_upto[e - 1]), v_at, 4);
+        }
         zf_cg_br(cg, bb_next);
         zf_cg_enter(cg, bb_next);
     }
@@ -548,6 +583,7 @@ static void count_before(zf_simt_heads *t, bool places, uint32_t warp, LLVMTypeR
 
 void zf_simt_heads_count(zf_simt_heads *t) {
     zf_cg *cg = t->lower->cg;
+    t->counted = true;
     uint32_t last_warp = t->shape->threads / ZF_WARP - 1;
     LLVMValueRef v_before = zf_cg_byte_at(cg, t->v_words, 4);
     count_before(t, !t->never_empty, t->never_empty ? 0 : last_warp, cg->ty_i64, v_before);
@@ -573,6 +609,21 @@ void zf_simt_heads_tables(zf_simt_heads *t, uint32_t at) {
 
 // ---- Finding --------------------------------------------------------------------------------------------------
 
+LLVMValueRef zf_simt_heads_offset(const zf_simt_heads *t, const zf_simt_place *place) {
+    zf_cg *cg = t->lower->cg;
+    LLVMTypeRef ty = t->near_offsets ? cg->ty_i32 : cg->ty_i64;
+    LLVMValueRef v_in = zf_cg_resize(cg, zf_cg_sub(cg, place->v_q, place->v_head), ty, false);
+    LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, place->v_rank, zf_cg_i32(cg, 0));
+    v_in = zf_cg_add(cg, v_in, zf_cg_select(cg, v_first, zf_cg_resize(cg, t->v_o0, ty, false), LLVMConstNull(ty)));
+    return zf_cg_resize(cg, v_in, cg->ty_i64, false);
+}
+
+// A group that arrays have, whatever its place was.
+static LLVMValueRef in_room(const zf_simt_heads *t, LLVMValueRef v_rank) {
+    if (t->room == UINT32_MAX) return v_rank;
+    return zf_cg_clamp(t->lower->cg, v_rank, zf_cg_i32(t->lower->cg, t->room - 1), "groups that arrays have");
+}
+
 // The groups of `count` outputs from v_q on, which lie in one word of bits: the first's is found; of each other it is that of the
 // one before, or the next.
 void zf_simt_heads_find(zf_simt_heads *t, LLVMValueRef v_q, unsigned count, zf_simt_place *places) {
@@ -596,6 +647,8 @@ void zf_simt_heads_find(zf_simt_heads *t, LLVMValueRef v_q, unsigned count, zf_s
     places[0].v_head = zf_cg_select(cg, v_found, v_own, v_before);
     if (!t->never_empty) places[0].v_rank = rank_at(t, zf_cg_resize(cg, places[0].v_head, cg->ty_i64, false));
     LLVMValueRef v_here = LLVMBuildLShr(cg->builder, v_bits, v_bit, "");
+    // Those after the first are a few more at most: for so many arrays have room behind.
+    places[0].v_rank = in_room(t, places[0].v_rank);
     for (unsigned k = 0; k < count; k++) {
         places[k].v_q = zf_cg_add(cg, v_q, zf_cg_i32(cg, k));
         if (k == 0) continue;
@@ -605,7 +658,7 @@ void zf_simt_heads_find(zf_simt_heads *t, LLVMValueRef v_q, unsigned count, zf_s
         if (t->never_empty) {
             places[k].v_rank = zf_cg_add(cg, places[k - 1].v_rank, v_begins);
         } else {
-            LLVMValueRef v_own_rank = rank_at(t, zf_cg_add(cg, v_q64, zf_cg_i64(cg, k)));
+            LLVMValueRef v_own_rank = in_room(t, rank_at(t, zf_cg_add(cg, v_q64, zf_cg_i64(cg, k))));
             places[k].v_rank = zf_cg_select(cg, v_set, v_own_rank, places[k - 1].v_rank);
         }
     }

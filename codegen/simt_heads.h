@@ -17,6 +17,9 @@ typedef struct zf_simt_heads {
     bool never_empty;                      ///< groups have elements: their sizes' range says so
     unsigned head_bytes;                   ///< of an entry of v_heads
     unsigned each;                         ///< groups that a thread takes together, a power of two
+    uint32_t room;                         ///< less than this is any place's group; UINT32_MAX: that needs not be made sure of
+    bool near_offsets;                     ///< v_o0 is less than 2^30
+    bool counted;                          ///< zf_simt_heads_count was asked for: elements can be found
     bool uses_j;                           ///< a body asks for the place in the group
     LLVMValueRef v_groups;                 ///< of the block
     LLVMValueRef v_g0, v_o0;               ///< where the tile begins
@@ -67,6 +70,8 @@ LLVMValueRef zf_simt_heads_mark(zf_simt_heads *t);
 LLVMValueRef zf_simt_heads_fit(zf_simt_heads *t, LLVMValueRef v_total);
 /// Counts what stands before each word, when all heads are marked.
 void zf_simt_heads_count(zf_simt_heads *t);
+/// What is in front of an element in its group (i64): the tile may begin inside the group whose head is its first element.
+LLVMValueRef zf_simt_heads_offset(const zf_simt_heads *t, const zf_simt_place *place);
 /// The places of `count` elements from v_q on, which lie in one word of bits.
 void zf_simt_heads_find(zf_simt_heads *t, LLVMValueRef v_q, unsigned count, zf_simt_place *places);
 

@@ -14,9 +14,11 @@ bool zf_simt_ring_fits(const zf_kernel *kernel, const zf_step *root, const zf_st
 
 uint32_t zf_simt_ring_room(unsigned lanes) {
     uint32_t room = ROUND;
-    while (room < ZF_WARP * lanes + ROUND) room *= 2;
+    while (room < ZF_WARP * lanes * zf_simt_ring_rows(lanes) + ROUND) room *= 2;
     return room;
 }
+
+unsigned zf_simt_ring_rows(unsigned lanes) { return lanes <= 4 ? ZF_SIMT_RING_ROWS : 1; }
 
 bool zf_simt_has_rings(const zf_simt_tree *tree) {
     for (uint32_t s = 0; s < tree->stage_count; s++) {

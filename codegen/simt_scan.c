@@ -135,7 +135,7 @@ static void set_values(row *r, unsigned k, LLVMValueRef v_index, uint32_t scans)
 static void stand_at(const row *r, unsigned k, zf_lower_env *env, zf_simt_spot *spot) {
     zf_cg *cg = r->lower->cg;
     if (r->tree == NULL) return;
-    *spot = (zf_simt_spot){.tree = r->tree, .exact = true, .found = r->found, .k = k};
+    *spot = (zf_simt_spot){.tree = r->tree, .exact = true, .in_arrays_i = true, .found = r->found, .k = k};
     spot->v_i = zf_cg_add(cg, r->v_place, zf_cg_i32(cg, k));
     env->spot = spot;
 }

@@ -34,6 +34,11 @@ static uint32_t room_of(const zf_kernel *kernel, const zf_step *step) {
     return (kernel->tile / part + 31) & ~31u; // whole words of bits
 }
 
+// Of a scan's values. Neighbours of a group that is sure to lie in the array may lie behind.
+static uint32_t array_bytes(const zf_kernel *kernel, const zf_step *step) {
+    return (room_of(kernel, step) + ZF_NEIGHBOURS) * zf_kind_size(step->reduce->term->type.kind);
+}
+
 static uint32_t expansions_of(const zf_kernel *kernel) {
     uint32_t count = 0;
     for (uint32_t s = 0; s < kernel->step_count; s++) count += kernel->steps[s].kind == ZF_STEP_EXPAND;
@@ -96,7 +101,7 @@ bool zf_simt_tree_fits(const zf_plan *plan, const zf_kernel *kernel, uint32_t *s
         if (step->kind == ZF_STEP_SCAN) {
             if (!scans_side_by_side(plan, kernel, step)) return false;
             if (step->level == 0) continue;
-            bytes += room_of(kernel, step) * zf_kind_size(step->reduce->term->type.kind);
+            bytes += array_bytes(kernel, step);
         }
         if (step->kind == ZF_STEP_EXPAND) {
             zf_type type = plan->graph->edges[plan->graph->nodes[step->node].output].type;
@@ -167,6 +172,7 @@ zf_simt_spot zf_simt_spot_along(const zf_simt_spot *spot, const zf_graph_edge *e
                           .found = edge->access == ZF_ACCESS_ALIGNED_G ? NULL : spot->found,
                           .k = spot->k,
                           .exact = spot->exact,
+                          .in_arrays_i = edge->access == ZF_ACCESS_ALIGNED_G ? spot->in_arrays_g : spot->in_arrays_i,
                           .made = spot->made};
 }
 
@@ -227,11 +233,14 @@ zf_cg_value zf_simt_tree_element_at(const zf_lower_env *env, zf_simt_heads *stag
     // beneath what they have, if anything.
     child.v_i = v_has == NULL ? v_index : zf_cg_select(cg, v_has, v_index, zf_cg_i64(cg, 0));
     child.v_g = zf_cg_add(cg, stage->v_g0, zf_cg_resize(cg, place->v_rank, cg->ty_i64, false));
-    LLVMValueRef v_in = zf_cg_resize(cg, zf_cg_sub(cg, place->v_q, place->v_head), cg->ty_i64, false);
-    LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, place->v_rank, zf_cg_i32(cg, 0));
-    child.v_j = zf_cg_add(cg, v_in, zf_cg_select(cg, v_first, stage->v_o0, zf_cg_i64(cg, 0)));
+    child.v_j = zf_simt_heads_offset(stage, place);
     child.near = near;
-    zf_simt_spot spot = {.tree = stage->tree, .v_i = place->v_q, .v_g = place->v_rank, .exact = v_has == NULL};
+    zf_simt_spot spot = {.tree = stage->tree,
+                         .v_i = place->v_q,
+                         .v_g = place->v_rank,
+                         .exact = v_has == NULL,
+                         .in_arrays_i = v_has == NULL,
+                         .in_arrays_g = true};
     child.spot = &spot;
     return zf_cg_eval_body(cg, &child.env, &child.env.inst->decode);
 }
@@ -243,7 +252,7 @@ LLVMValueRef zf_simt_tree_scan(const zf_lower_env *env, const zf_running *runnin
     for (uint32_t k = 0; k < tree->array_count; k++) {
         if (tree->arrays[k].running != running) continue;
         LLVMValueRef v_local = running->along_groups ? env->spot->v_g : env->spot->v_i;
-        if (!env->spot->exact) { // any number: what is read must lie in the array
+        if (!(running->along_groups ? env->spot->in_arrays_g : env->spot->in_arrays_i)) { // what is read must lie in the array
             LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntULT, v_local, zf_cg_i32(cg, tree->arrays[k].room));
             v_local = zf_cg_select(cg, zf_cg_within(cg, v_in, "values of a scan"), v_local, zf_cg_i32(cg, 0));
         }
@@ -257,24 +266,85 @@ LLVMValueRef zf_simt_tree_scan(const zf_lower_env *env, const zf_running *runnin
 
 // ---- Scans along groups ---------------------------------------------------------------------------------------
 
-// The term at a place of the level, where it is some element's.
-static LLVMValueRef term_at(zf_simt_tree *tree, const zf_running *r, LLVMValueRef v_first, LLVMValueRef v_local) {
+enum { EACH = 4, ROUND = ZF_WARP * EACH };
+
+// Where EACH elements of a level are in the stages along it that were made before, from v_from on, a multiple of EACH; those
+// behind v_last are as it.
+static zf_simt_found *find_all(zf_simt_tree *tree, uint32_t level, LLVMValueRef v_from, LLVMValueRef v_last) {
+    zf_cg *cg = tree->lower->cg;
+    zf_simt_found *all = NULL;
+    for (uint32_t s = 0; s < tree->stage_count; s++) {
+        if (tree->stages[s].step->level != level || !tree->stages[s].counted) continue;
+        zf_simt_found *found = ZF_NEW(cg->arena, zf_simt_found);
+        *found = (zf_simt_found){.stage = &tree->stages[s], .neighbours = {.count = EACH}, .next = all};
+        zf_simt_place *places = found->places;
+        zf_simt_heads_find(&tree->stages[s], v_from, EACH, places);
+        for (unsigned k = 1; k < EACH; k++) {
+            LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntULE, places[k].v_q, v_last);
+            places[k].v_q = zf_cg_select(cg, v_has, places[k].v_q, places[k - 1].v_q);
+            places[k].v_rank = zf_cg_select(cg, v_has, places[k].v_rank, places[k - 1].v_rank);
+            places[k].v_head = zf_cg_select(cg, v_has, places[k].v_head, places[k - 1].v_head);
+        }
+        for (unsigned k = 0; k < EACH; k++) found->neighbours.v_ranks[k] = places[k].v_rank;
+        zf_simt_neighbours_begin(tree->lower, &found->neighbours);
+        all = found;
+    }
+    return all;
+}
+
+// The terms at EACH places of a level from v_mine on, of the tile's v_have, of which there are some; others change nothing.
+static void make_terms(zf_simt_tree *tree, const zf_running *r, LLVMValueRef v_first, LLVMValueRef v_mine, LLVMValueRef v_have,
+                       LLVMValueRef *v_terms) {
     zf_lower *lower = tree->lower;
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_index = zf_cg_add(cg, v_first, zf_cg_resize(cg, v_local, cg->ty_i64, false));
-    zf_lower_env env = zf_lower_env_make(lower, r->node);
-    zf_simt_spot spot = {.tree = tree, .exact = true};
-    zf_simt_near near = {v_first, v_local, NULL, 0};
-    env.spot = &spot;
-    env.near = &near;
-    if (r->along_groups) {
-        env.v_g = v_index;
-        spot.v_g = v_local;
-    } else {
-        env.v_i = v_index;
-        spot.v_i = v_local;
+    LLVMValueRef v_last = zf_cg_sub(cg, v_have, zf_cg_i32(cg, 1)), v_identity = zf_simt_scan_identity(cg, r);
+    LLVMValueRef v_from = zf_cg_umin(cg, v_mine, zf_cg_and(cg, v_last, zf_cg_i32(cg, ~(uint32_t)(EACH - 1))));
+    zf_simt_neighbours neighbours = {.count = EACH};
+    for (unsigned k = 0; k < EACH; k++) {
+        LLVMValueRef v_place = zf_cg_add(cg, v_from, zf_cg_i32(cg, k));
+        neighbours.v_ranks[k] = k == 0 ? v_place : zf_cg_umin(cg, v_place, v_last);
     }
-    return zf_lower_scan_term(&env, r->reduce, v_index);
+    zf_simt_neighbours_begin(lower, &neighbours);
+    zf_simt_found *found = r->along_groups ? NULL : find_all(tree, r->level, v_from, v_last);
+    for (unsigned k = 0; k < EACH; k++) {
+        LLVMValueRef v_local = neighbours.v_ranks[k];
+        LLVMValueRef v_index = zf_cg_add(cg, v_first, zf_cg_resize(cg, v_local, cg->ty_i64, false));
+        zf_lower_env env = zf_lower_env_make(lower, r->node);
+        zf_simt_spot spot = {.tree = tree, .found = found, .k = k, .exact = true, .in_arrays_i = true, .in_arrays_g = true};
+        zf_simt_near near = {v_first, v_local, &neighbours, k};
+        env.spot = &spot;
+        env.near = &near;
+        if (r->along_groups) {
+            env.v_g = v_index;
+            spot.v_g = v_local;
+        } else {
+            env.v_i = v_index;
+            spot.v_i = v_local;
+        }
+        v_terms[k] = zf_lower_scan_term(&env, r->reduce, v_index);
+        cg->v_guard = NULL;
+        LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntULT, zf_cg_add(cg, v_mine, zf_cg_i32(cg, k)), v_have);
+        v_has = zf_cg_within(cg, v_has, "terms of a scan along groups");
+        v_terms[k] = zf_cg_select(cg, v_has, v_terms[k], v_identity);
+    }
+    zf_simt_found_end(lower, found);
+    zf_simt_neighbours_end(lower, &neighbours);
+}
+
+// Keeps the scan's value before the element at v_stand in the state's slot, where that is in the row at v_row.
+static void keep_state(zf_lower *lower, LLVMValueRef v_stand, LLVMValueRef v_row, const LLVMValueRef *v_before,
+                       LLVMValueRef v_state) {
+    zf_cg *cg = lower->cg;
+    LLVMBasicBlockRef bb_here = zf_cg_block(cg, "state_here"), bb_next = zf_cg_block(cg, "state_kept");
+    LLVMValueRef v_away = zf_cg_sub(cg, v_stand, v_row), v_k = zf_cg_and(cg, v_away, zf_cg_i32(cg, EACH - 1));
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_away, zf_cg_i32(cg, ROUND)), bb_here, bb_next); // all threads the same
+    zf_cg_enter(cg, bb_here);
+    LLVMValueRef v = v_before[0];
+    for (unsigned k = 1; k < EACH; k++) v = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_k, zf_cg_i32(cg, k)), v_before[k], v);
+    v = zf_simt_shuffle(lower, v, LLVMBuildUDiv(cg->builder, v_away, zf_cg_i32(cg, EACH), ""));
+    LLVMBuildStore(cg->builder, v, v_state);
+    zf_cg_br(cg, bb_next);
+    zf_cg_enter(cg, bb_next);
 }
 
 static void fill_array(zf_simt_tree *tree, const zf_simt_array *array) {
@@ -286,52 +356,60 @@ static void fill_array(zf_simt_tree *tree, const zf_simt_array *array) {
     LLVMValueRef v_number = zf_cg_resize(cg, zf_cg_sub(cg, level_end(tree, r->level), v_first), cg->ty_i32, false);
     LLVMValueRef v_count =
         r->along_groups ? stage_of(tree, r->node)->v_groups : zf_lower_count(lower, lower->graph->nodes[r->node].output);
-    LLVMValueRef v_terms = zf_cg_umin(cg, level_end(tree, r->level), zf_simt_terms(lower, r, v_count));
+    LLVMValueRef v_end = zf_cg_umin(cg, level_end(tree, r->level), zf_simt_terms(lower, r, v_count));
+    LLVMValueRef v_have = zf_cg_sub(cg, zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_end, v_first), v_end, v_first), v_first);
+    v_have = zf_cg_resize(cg, v_have, cg->ty_i32, false);
     // Where the tile's state stands: at the last index, if that one was pulled.
     LLVMValueRef v_pulled = zf_cg_resize(cg, level_pulled(tree, r->level), cg->ty_i32, false);
-    LLVMValueRef v_stand = zf_cg_sub(cg, v_number, v_pulled);
-    LLVMValueRef v_carry = r->v_acc, v_state = zf_cg_alloca(cg, ty, "state"), v_term = zf_cg_alloca(cg, ty, "term");
+    LLVMValueRef v_stand = zf_cg_sub(cg, v_number, v_pulled), v_slots[EACH];
+    LLVMValueRef v_carry = r->v_acc, v_state = zf_cg_alloca(cg, ty, "state");
+    for (unsigned k = 0; k < EACH; k++) v_slots[k] = zf_cg_alloca(cg, ty, "term");
     LLVMValueRef v_initial = zf_simt_seek(lower, (uint32_t)r->field, zf_cg_to_word(cg, r->type, v_identity));
     LLVMBuildStore(cg->builder, zf_cg_from_word(cg, r->type, v_initial), v_carry);
     LLVMBuildStore(cg->builder, zf_cg_from_word(cg, r->type, v_initial), v_state);
-    LLVMValueRef v_rows = zf_cg_resize(cg, zf_cg_add(cg, v_number, zf_cg_i32(cg, ZF_WARP - 1)), cg->ty_i64, false);
-    v_rows = LLVMBuildLShr(cg->builder, v_rows, zf_cg_i64(cg, 5), "");
+    LLVMValueRef v_rows = zf_cg_add(cg, v_number, zf_cg_i32(cg, ROUND - 1));
+    v_rows = LLVMBuildUDiv(cg->builder, v_rows, zf_cg_i32(cg, ROUND), "");
     zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_rows, "scan_row");
-    LLVMValueRef v_row = LLVMBuildShl(cg->builder, zf_cg_resize(cg, loop.v_i, cg->ty_i32, false), zf_cg_i32(cg, 5), "");
-    LLVMValueRef v_local = zf_cg_add(cg, v_row, zf_simt_lane(lower));
-    LLVMValueRef v_index = zf_cg_add(cg, v_first, zf_cg_resize(cg, v_local, cg->ty_i64, false));
-    LLVMBasicBlockRef bb_term = zf_cg_block(cg, "term"), bb_combine = zf_cg_block(cg, "combine"),
+    zf_cg_loop_begin(cg, &loop, zf_cg_i32(cg, 0), v_rows, "scan_row");
+    LLVMValueRef v_row = zf_cg_mul(cg, loop.v_i, zf_cg_i32(cg, ROUND));
+    LLVMValueRef v_mine = zf_cg_add(cg, v_row, zf_cg_mul(cg, zf_simt_lane(lower), zf_cg_i32(cg, EACH)));
+    LLVMBasicBlockRef bb_terms = zf_cg_block(cg, "terms"), bb_combine = zf_cg_block(cg, "combine"),
                       bb_store = zf_cg_block(cg, "scan_store"), bb_next = zf_cg_block(cg, "scan_next");
-    LLVMBuildStore(cg->builder, v_identity, v_term);
-    zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_index, v_terms), "terms of a scan along groups"), bb_term,
-                  bb_combine);
-    zf_cg_enter(cg, bb_term);
-    LLVMBuildStore(cg->builder, term_at(tree, r, v_first, v_local), v_term);
+    LLVMValueRef v_terms[EACH], v_sums[EACH], v_before[EACH], v_ahead;
+    for (unsigned k = 0; k < EACH; k++) LLVMBuildStore(cg->builder, v_identity, v_slots[k]);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_have, zf_cg_i32(cg, 0)), bb_terms, bb_combine);
+    zf_cg_enter(cg, bb_terms);
+    make_terms(tree, r, v_first, v_mine, v_have, v_terms);
+    for (unsigned k = 0; k < EACH; k++) LLVMBuildStore(cg->builder, v_terms[k], v_slots[k]);
     zf_cg_br(cg, bb_combine);
     zf_cg_enter(cg, bb_combine);
-    LLVMValueRef v_own = LLVMBuildLoad2(cg->builder, ty, v_term, ""), v_before;
-    zf_simt_combine_rows(lower, r, zf_simt_lane(lower), 1, NULL, &v_own, &v_before);
-    // The state, where it stands in this row.
-    LLVMValueRef v_away = zf_cg_sub(cg, v_stand, v_row);
-    LLVMValueRef v_there = zf_simt_shuffle(lower, v_before, zf_cg_and(cg, v_away, zf_cg_i32(cg, ZF_WARP - 1)));
-    LLVMValueRef v_here = zf_cg_icmp(cg, LLVMIntULT, v_away, zf_cg_i32(cg, ZF_WARP));
-    LLVMBuildStore(cg->builder, zf_cg_select(cg, v_here, v_there, LLVMBuildLoad2(cg->builder, ty, v_state, "")), v_state);
-    LLVMValueRef v_value = r->reduce->inclusive ? zf_simt_combine(cg, r, v_before, v_own) : v_before;
-    zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_local, v_number), "values of a scan along groups"), bb_store,
+    for (unsigned k = 0; k < EACH; k++) {
+        v_terms[k] = LLVMBuildLoad2(cg->builder, ty, v_slots[k], "");
+        v_sums[k] = k == 0 ? v_terms[0] : zf_simt_combine(cg, r, v_sums[k - 1], v_terms[k]);
+    }
+    zf_simt_combine_rows(lower, r, zf_simt_lane(lower), 1, NULL, &v_sums[EACH - 1], &v_ahead);
+    for (unsigned k = 0; k < EACH; k++) v_before[k] = k == 0 ? v_ahead : zf_simt_combine(cg, r, v_ahead, v_sums[k - 1]);
+    keep_state(lower, v_stand, v_row, v_before, v_state);
+    zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_mine, v_number), "values of a scan along groups"), bb_store,
                   bb_next);
-    zf_cg_enter(cg, bb_store);
-    LLVMValueRef v_at = zf_cg_at(cg, ty_memory, array->v_values, zf_cg_resize(cg, v_local, cg->ty_i64, false));
-    zf_cg_store(cg, zf_simt_scan_value(cg, r, v_index, v_value), v_at, zf_kind_size(r->type.kind));
+    zf_cg_enter(cg, bb_store); // the array has room for whole threads
+    LLVMValueRef v_at = zf_cg_at(cg, ty_memory, array->v_values, zf_cg_resize(cg, v_mine, cg->ty_i64, false));
+    unsigned size = zf_kind_size(r->type.kind);
+    for (unsigned k = 0; k < EACH; k++) {
+        LLVMValueRef v_index = zf_cg_add(cg, v_mine, zf_cg_i32(cg, k));
+        v_index = zf_cg_add(cg, v_first, zf_cg_resize(cg, v_index, cg->ty_i64, false));
+        LLVMValueRef v = r->reduce->inclusive ? zf_simt_combine(cg, r, v_ahead, v_sums[k]) : v_before[k];
+        zf_cg_store(cg, zf_simt_scan_value(cg, r, v_index, v), zf_cg_byte_at(cg, v_at, (uint64_t)k * size), size);
+    }
     zf_cg_br(cg, bb_next);
     zf_cg_enter(cg, bb_next);
     zf_cg_loop_end(cg, &loop);
     zf_simt_unroll(cg, &loop, 1);
     // Behind all rows the state is what was carried.
-    LLVMValueRef v_last = LLVMBuildShl(cg->builder, zf_cg_resize(cg, v_rows, cg->ty_i32, false), zf_cg_i32(cg, 5), "");
-    LLVMValueRef v_end = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGE, v_stand, v_last),
-                                      LLVMBuildLoad2(cg->builder, ty, v_carry, ""), LLVMBuildLoad2(cg->builder, ty, v_state, ""));
-    LLVMValueRef v_word = zf_cg_to_word(cg, r->type, v_end);
+    LLVMValueRef v_behind = zf_cg_icmp(cg, LLVMIntUGE, v_stand, zf_cg_mul(cg, v_rows, zf_cg_i32(cg, ROUND)));
+    LLVMValueRef v_stands =
+        zf_cg_select(cg, v_behind, LLVMBuildLoad2(cg->builder, ty, v_carry, ""), LLVMBuildLoad2(cg->builder, ty, v_state, ""));
+    LLVMValueRef v_word = zf_cg_to_word(cg, r->type, v_stands);
     LLVMValueRef v_next = zf_simt_seek_next(lower, (uint32_t)r->field, v_word);
     zf_lower_check_end(lower, zf_cg_icmp(cg, LLVMIntNE, v_next, v_word), "seek state of the next tile");
     zf_simt_barrier(lower, "values of a scan are written");
@@ -343,6 +421,17 @@ static void fill_array(zf_simt_tree *tree, const zf_simt_array *array) {
 static unsigned groups_each(const zf_simt_tree *tree, const zf_step *step) {
     if (tree->shape->threads > ZF_WARP) return ZF_SIMT_GROUPS_EACH;
     return step->level == 0 ? ZF_SIMT_GROUPS_MOST : step->level == 1 ? ZF_SIMT_GROUPS_EACH : 1;
+}
+
+// Groups of a stage whose numbers are places in arrays; UINT32_MAX: there are none.
+static uint32_t room_of_groups(const zf_kernel *kernel, const zf_step *stage) {
+    uint32_t room = UINT32_MAX;
+    for (uint32_t s = 0; s < kernel->step_count; s++) {
+        const zf_step *step = &kernel->steps[s];
+        if (step->kind == ZF_STEP_SCAN && step->level == stage->groups && room_of(kernel, step) < room)
+            room = room_of(kernel, step);
+    }
+    return room;
 }
 
 static void open_stages(zf_simt_tree *tree) {
@@ -366,6 +455,7 @@ static void open_stages(zf_simt_tree *tree) {
             t->head_bytes = head_bytes(lower->plan, kernel, step);
             t->never_empty = t->head_bytes == 0;
             t->v_bad = v_bad;
+            t->room = room_of_groups(kernel, step);
             zf_simt_heads_tables(t, at);
             at += zf_simt_heads_bytes(t->tile, t->head_bytes);
             uint32_t bytes = ring_bytes(lower->plan, kernel, step);
@@ -380,7 +470,7 @@ static void open_stages(zf_simt_tree *tree) {
         } else if (step->kind == ZF_STEP_SCAN && step->level > 0) {
             zf_simt_array *array = &tree->arrays[tree->array_count++];
             array->room = room_of(kernel, step);
-            uint32_t bytes = array->room * zf_kind_size(step->reduce->term->type.kind);
+            uint32_t bytes = array_bytes(kernel, step);
             array->running = zf_lower_scan_find(lower, step->node, step->reduce);
             array->v_values = cg->target->simt->shared(cg, at, bytes);
             at += bytes;
@@ -410,7 +500,9 @@ static void find_stages(zf_simt_tree *tree, LLVMValueRef *v_hard) {
         }
         LLVMValueRef v_length = zf_cg_sub(cg, v_to, v_from);
         t->v_length = zf_cg_resize(cg, v_length, cg->ty_i32, false);
-        LLVMValueRef v_number = zf_cg_sub(cg, t->v_end, t->v_g0);
+        LLVMValueRef v_number = zf_cg_sub(cg, t->v_end, t->v_g0), v_most = zf_cg_i64(cg, INT32_MAX / 2);
+        t->near_offsets = lower->v_hard != NULL;
+        if (t->near_offsets) *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, t->v_o0, v_most));
         if (t->head_bytes == ZF_SIMT_FEW_BYTES)
             *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, v_number, zf_cg_i64(cg, ZF_SIMT_MOST_GROUPS)));
         if (t->step->level > 0) *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, v_length, zf_cg_i64(cg, t->tile)));
@@ -439,6 +531,7 @@ void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
     zf_simt_tile tile = zf_simt_tile_of(lower);
     zf_simt_tree tree = {.lower = lower, .shape = shape, .tile = &tile};
     zf_lower_runnings_make(lower);
+    if (shape->threads == ZF_WARP) zf_simt_seek_together(lower);
     open_stages(&tree);
     zf_simt_store_begin(lower, shape, &tile);
     LLVMValueRef v_hard;

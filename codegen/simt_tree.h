@@ -43,8 +43,9 @@ typedef struct zf_simt_spot {
     LLVMValueRef v_i, v_g;
     zf_simt_found *found; ///< not NULL: v_i is output `k` of those
     unsigned k;
-    bool exact; ///< the tile has that index; else it may be any number
-    bool made;  ///< what is asked for by the root's group stands in its window
+    bool exact;                    ///< the tile has that index; else it may be any number
+    bool in_arrays_i, in_arrays_g; ///< v_i, v_g lie in the arrays of scans along them
+    bool made;                     ///< what is asked for by the root's group stands in its window
 } zf_simt_spot;
 
 /// Finds `count` outputs from v_q on in every stage along the outputs. What is loaded for them is closed by zf_simt_found_end.
@@ -71,6 +72,9 @@ bool zf_simt_tree_fits(const zf_plan *plan, const zf_kernel *kernel, uint32_t *s
 /// rows of `lanes` a thread has.
 bool zf_simt_ring_fits(const zf_kernel *kernel, const zf_step *root, const zf_step *step, zf_type type);
 uint32_t zf_simt_ring_room(unsigned lanes);
+/// Rows that are made together from windows, of `lanes` outputs a thread each.
+enum { ZF_SIMT_RING_ROWS = 2 };
+unsigned zf_simt_ring_rows(unsigned lanes);
 bool zf_simt_has_rings(const zf_simt_tree *tree);
 /// Makes elements up to group v_last, the same for all threads; v_made (slot): behind those that are made.
 void zf_simt_rings_fill(zf_simt_heads *root, LLVMValueRef v_made, LLVMValueRef v_last);

@@ -25,7 +25,8 @@ typedef struct zf_simt_ops {
     LLVMValueRef (*group)(zf_cg *cg);  ///< number of the thread block
     /// Memory that the threads of a block share: `bytes` at `offset`, aligned to 16. All calls of one kernel lie apart.
     LLVMValueRef (*shared)(zf_cg *cg, uint32_t offset, uint32_t bytes);
-    void (*barrier)(zf_cg *cg);                                                    ///< of all threads of the block
+    void (*barrier)(zf_cg *cg);      ///< of all threads of the block
+    void (*warp_barrier)(zf_cg *cg); ///< the same of a block that is one warp, where that is cheaper; may be NULL
     LLVMValueRef (*shuffle)(zf_cg *cg, LLVMValueRef v_value, LLVMValueRef v_lane); ///< the value of a lane of the warp
     /// The low word of (v_high : v_low) >> v_shift % 32, where the back end has no good code for llvm.fshr; may be NULL.
     LLVMValueRef (*funnel)(zf_cg *cg, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift);

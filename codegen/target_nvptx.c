@@ -89,6 +89,11 @@ static LLVMValueRef shared(zf_cg *cg, uint32_t offset, uint32_t bytes) {
 
 static void barrier(zf_cg *cg) { zf_cg_intrinsic(cg, "llvm.nvvm.barrier0", NULL, 0, NULL, 0); }
 
+static void warp_barrier(zf_cg *cg) {
+    LLVMValueRef v_all = zf_cg_i32(cg, UINT32_MAX);
+    zf_cg_intrinsic(cg, "llvm.nvvm.bar.warp.sync", NULL, 0, &v_all, 1);
+}
+
 static LLVMValueRef shuffle(zf_cg *cg, LLVMValueRef v_value, LLVMValueRef v_lane) {
     LLVMValueRef v_args[4] = {zf_cg_i32(cg, UINT32_MAX), v_value, v_lane, zf_cg_i32(cg, 31)};
     return zf_cg_intrinsic(cg, "llvm.nvvm.shfl.sync.idx.i32", NULL, 0, v_args, 4);
@@ -132,6 +137,7 @@ const zf_simt_ops zf_nvptx_simt_ops = {
     .group = group,
     .shared = shared,
     .barrier = barrier,
+    .warp_barrier = warp_barrier,
     .shuffle = shuffle,
     .funnel = funnel,
     .keeps_lines = true,
