@@ -21,12 +21,20 @@ enum {
     FEW_REGISTERS = 40,
     MORE_REGISTERS = 64,
     SEGMENT_REGISTERS = 64,
-    TREE_REGISTERS = 80,
     TEXT_REGISTERS = 96,
     WORDS_REGISTERS = 64,
     GATHER_REGISTERS = 96,
     FEW_STREAMS = 3
 };
+
+// Registers a thread of a tree's kernel, a warp a thread block: as few as let run the blocks for which there is shared memory (of
+// 228 KiB a block takes one beside its own), and no fewer than are used well. What is there for several warps, and for bodies
+// that ask for the place in a group of the root, most have not.
+static uint32_t tree_registers(const zf_kernel *kernel, uint32_t shared_bytes) {
+    uint32_t unused = ZF_SIMT_SUMS + kernel->tile / 32 * 4;
+    uint32_t blocks = 228 * 1024 / (shared_bytes + 1024 - (unused < shared_bytes ? unused : 0));
+    return blocks > 28 ? 64 : blocks > 24 ? 72 : 80;
+}
 
 zf_type zf_simt_type_of(const zf_plan *plan, const zf_kernel *kernel) {
     return kernel->prefix != NULL ? kernel->prefix->term->type : plan->graph->edges[kernel->edge].type;
@@ -124,7 +132,7 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
                                .shared_bytes = shared + text,
                                .registers = few     ? FEW_REGISTERS
                                             : alone ? MORE_REGISTERS
-                                                    : TREE_REGISTERS};
+                                                    : tree_registers(kernel, shared + text)};
     }
     return (zf_simt_shape){.form = ZF_SIMT_SEQUENTIAL, .threads = 64, .tiles = 64};
 }
