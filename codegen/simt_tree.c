@@ -531,7 +531,7 @@ void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
     zf_simt_tile tile = zf_simt_tile_of(lower);
     zf_simt_tree tree = {.lower = lower, .shape = shape, .tile = &tile};
     zf_lower_runnings_make(lower);
-    if (shape->threads == ZF_WARP) zf_simt_seek_together(lower);
+    zf_simt_seek_together(lower);
     open_stages(&tree);
     zf_simt_store_begin(lower, shape, &tile);
     LLVMValueRef v_hard;
