@@ -6,6 +6,7 @@
 #include "frontend/driver/bench.h"
 #include "frontend/driver/commit.h"
 #include "runtime/base/text.h"
+#include "runtime/block_run.h"
 
 static double per_second(uint64_t bytes, double seconds) { return seconds > 0 ? (double)bytes / seconds / 1e9 : 0; }
 
@@ -47,13 +48,14 @@ void zf_bench_print_row(const char *name, const zf_bench_result *r) {
 
 static json_t *what_is_counted(void) {
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "seconds",
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "seconds",
         "of a round: the blocks of the column decoded `repeated` times, each time from stored bytes and to a place of its own; "
         "one "
         "round warms up, then copy and decode take turns",
         "decode", "the device's kernels and the checks before them; stored bytes and outputs are in its memory and touched",
         "copy", "of as many plain bytes, within the device's memory", "gb_per_second",
-        "plain bytes written, in units of 1e9, by the median time", "percent_of_copy", "the copy's median time by decoding's",
+        "plain bytes written, in units of 1e9, by the median time; of strings offsets, too", "characters_gb_per_second",
+        "of strings: their characters alone, by the same time", "percent_of_copy", "the copy's median time by decoding's",
         "fraction_of_limit",
         "(read_bytes + plain_bytes) a second by the copy's bytes a second, of which it reads one half and writes the other; work "
         "buffers between kernels do not count",
@@ -106,6 +108,10 @@ zf_status zf_bench_json_add(json_t *report, const char *source, const char *name
         r->copy_median, "least", r->copy_least, "most", r->copy_most, "gb_per_second", f.gigabytes, "copy_gb_per_second",
         f.copy_gigabytes, "percent_of_copy", f.percent_of_copy, "fraction_of_limit", f.fraction, "verified", 1, "compared_with",
         plain->origin);
+    if (item != NULL && r->info.type.element == ZF_STRING) {
+        uint64_t characters = zf_characters(r->info.type.nullable, r->info.rows, r->info.plain_bytes) * r->copies;
+        json_object_set_new(item, "characters_gb_per_second", json_real(per_second(characters, r->decode_median)));
+    }
     return zf_json_append(json_object_get(report, "results"), item, error);
 }
 

@@ -522,6 +522,15 @@ class Bench(Case):
         moved = (result["plain_bytes"] + result["read_bytes"]) / decode
         self.assertAlmostEqual(result["fraction_of_limit"] / moved * (2 * result["plain_bytes"] / copy), 1)
 
+    def test_characters(self):
+        (self.dir / "words.zf").write_text('import "std.zf"; table t { c: string? = nullable(values: strings); }')
+        (self.dir / "words.csv").write_text("c\n" + "seven..\n\n" * 500)
+        container = self.dir / "words.zfd"
+        self.good("encode", "-q", "-c", self.dir / "words.zf", "-o", container, self.dir / "words.csv")
+        result = self.report("--bytes", "100000", "--device", "cpu", container)["results"][0]
+        decode = result["decode_seconds"]["median"]
+        self.assertAlmostEqual(result["characters_gb_per_second"] * decode * 1e9 / (result["repeated"] * 3500), 1)
+
     def test_container(self):
         container = self.encode(make_rows(10000), "--rows-per-block", "4096")
         sizes = {name: len(as_raw(make_rows(10000), name)) for name in TYPES}
