@@ -219,19 +219,19 @@ static void or_word(words *w, LLVMValueRef v_place, unsigned number, LLVMValueRe
     zf_cg_enter(cg, bb_next);
 }
 
-// Word `number` from an address on, or 0 where not v_if (NULL: always).
-static LLVMValueRef load_word(zf_cg *cg, LLVMValueRef v_address, unsigned number, LLVMValueRef v_if) {
+// Eight bytes, number `number` from an address on, or 0 where not v_if (NULL: always).
+static LLVMValueRef load_eight(zf_cg *cg, LLVMValueRef v_address, unsigned number, LLVMValueRef v_if) {
     LLVMTypeRef ty_pointer = LLVMPointerTypeInContext(cg->context, cg->target->simt->global_space);
     LLVMValueRef v_pointer = LLVMBuildIntToPtr(cg->builder, v_address, ty_pointer, "");
-    LLVMValueRef v_at = zf_cg_at_sink(cg, cg->ty_i32, v_pointer, zf_cg_i64(cg, number));
-    if (v_if == NULL) return zf_cg_load(cg, cg->ty_i32, v_at, 4);
-    LLVMBasicBlockRef bb_before = zf_cg_here(cg), bb_load = zf_cg_block(cg, "word"), bb_next = zf_cg_block(cg, "word_next");
+    LLVMValueRef v_at = zf_cg_at_sink(cg, cg->ty_i64, v_pointer, zf_cg_i64(cg, number));
+    if (v_if == NULL) return zf_cg_load(cg, cg->ty_i64, v_at, 8);
+    LLVMBasicBlockRef bb_before = zf_cg_here(cg), bb_load = zf_cg_block(cg, "eight"), bb_next = zf_cg_block(cg, "eight_next");
     zf_cg_cond_br(cg, v_if, bb_load, bb_next);
     zf_cg_enter(cg, bb_load);
-    LLVMValueRef v = zf_cg_load(cg, cg->ty_i32, v_at, 4);
+    LLVMValueRef v = zf_cg_load(cg, cg->ty_i64, v_at, 8);
     zf_cg_br(cg, bb_next);
     zf_cg_enter(cg, bb_next);
-    return zf_cg_phi2(cg, cg->ty_i32, zf_cg_i32(cg, 0), bb_before, v, bb_load);
+    return zf_cg_phi2(cg, cg->ty_i64, zf_cg_i64(cg, 0), bb_before, v, bb_load);
 }
 
 static LLVMValueRef more_than(zf_cg *cg, LLVMValueRef v, uint32_t bytes) {
@@ -245,16 +245,23 @@ static LLVMValueRef low_bytes(zf_cg *cg, LLVMValueRef v_count) {
     return LLVMBuildNot(cg->builder, LLVMBuildShl(cg->builder, v_above, v_half, ""), "");
 }
 
-// v_count bytes (i32, 0 to 16) from an address on to byte v_place (i32) of the stage. Twelve bytes are read from the word on that
-// has the first: so many can be read behind any string.
+// v_count bytes (i32, 0 to 16) from an address on to byte v_place (i32) of the stage. Sixteen bytes are read from the aligned
+// eight on that have the first, and more where there are: so many can be read behind any string. What lanes gather costs by the
+// load.
 static void put_piece(words *w, LLVMValueRef v_source, LLVMValueRef v_count, LLVMValueRef v_place) {
     zf_cg *cg = w->lower->cg;
     LLVMBuilderRef b = cg->builder;
     LLVMValueRef v_three = zf_cg_i32(cg, 3), v_eight = zf_cg_i32(cg, 8), v_from = low_half(cg, v_source);
-    LLVMValueRef v_aligned = zf_cg_and(cg, v_source, zf_cg_i64(cg, ~UINT64_C(3)));
-    LLVMValueRef v_read = zf_cg_add(cg, zf_cg_and(cg, v_from, v_three), v_count); // bytes from there on
-    LLVMValueRef v_words[5], v_shift = LLVMBuildShl(b, v_from, v_three, "");      // modulo 32
-    for (unsigned k = 0; k < 5; k++) v_words[k] = load_word(cg, v_aligned, k, k < 3 ? NULL : more_than(cg, v_read, 4 * k));
+    LLVMValueRef v_aligned = zf_cg_and(cg, v_source, zf_cg_i64(cg, ~UINT64_C(7)));
+    LLVMValueRef v_read = zf_cg_add(cg, zf_cg_and(cg, v_from, zf_cg_i32(cg, 7)), v_count); // bytes from there on
+    LLVMValueRef v_words[6], v_shift = LLVMBuildShl(b, v_from, v_three, "");               // modulo 32
+    for (unsigned k = 0; k < 3; k++) {
+        LLVMValueRef v = load_eight(cg, v_aligned, k, k < 2 ? NULL : more_than(cg, v_read, 16));
+        v_words[2 * k] = low_half(cg, v);
+        v_words[2 * k + 1] = high_half(cg, v);
+    }
+    LLVMValueRef v_odd = zf_cg_icmp(cg, LLVMIntNE, zf_cg_and(cg, v_from, zf_cg_i32(cg, 4)), zf_cg_i32(cg, 0));
+    for (unsigned k = 0; k < 5; k++) v_words[k] = zf_cg_select(cg, v_odd, v_words[k + 1], v_words[k]);
     LLVMValueRef v_bytes[4];
     for (unsigned k = 0; k < 4; k++) v_bytes[k] = zf_cg_funnel(cg, v_words[k + 1], v_words[k], v_shift);
     LLVMValueRef v_first = zf_cg_umin(cg, v_count, v_eight), v_rest = zf_cg_sub(cg, v_count, v_first);
