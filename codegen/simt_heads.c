@@ -77,6 +77,11 @@ static LLVMValueRef group_at(zf_simt_heads *t, LLVMValueRef v_near) {
     return zf_cg_add(cg, t->v_begin, zf_cg_resize(cg, v_near, cg->ty_i64, false));
 }
 
+// Whether sizes are found in another stage, several at once: their numbers are those in the tile.
+static bool pulls_together(const zf_simt_heads *t) {
+    return t->pulls_sizes && (t->never_empty || t->head_bytes == ZF_SIMT_FEW_BYTES);
+}
+
 // Sizes of groups at a tile's edges as they are, in slots: i32, or i64 where a size may be wider.
 static LLVMTypeRef size_type(const zf_simt_heads *t) {
     zf_cg *cg = t->lower->cg;
@@ -174,6 +179,33 @@ static void take_lanes(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef
     zf_simt_lanes_end(lower, &lanes);
 }
 
+// The same of sizes that are elements of another stage, which are found together. Groups behind the tile's last stand for it.
+static void pull_lanes(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef *v_inside, LLVMValueRef *v_raw) {
+    zf_lower *lower = t->lower;
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_last = v_inside == NULL ? NULL : zf_cg_sub(cg, t->v_number, near_const(t, 1));
+    zf_simt_neighbours neighbours = {.count = t->each};
+    for (unsigned k = 0; k < t->each; k++) {
+        neighbours.v_ranks[k] = zf_cg_add(cg, v_near, near_const(t, k));
+        if (k > 0 && v_last != NULL) neighbours.v_ranks[k] = zf_cg_umin(cg, neighbours.v_ranks[k], v_last);
+    }
+    zf_simt_neighbours_begin(lower, &neighbours);
+    zf_simt_found *found = zf_simt_found_along(t->tree, t->step->groups, v_near, t->each, v_last);
+    for (unsigned k = 0; k < t->each; k++) {
+        zf_lower_env env = zf_lower_env_make(lower, t->node);
+        zf_simt_spot spot = {.tree = t->tree, .v_g = neighbours.v_ranks[k], .found_g = found, .k = k, .exact = true};
+        zf_simt_near near = {t->v_begin, neighbours.v_ranks[k], &neighbours, k};
+        spot.in_arrays_g = true;
+        env.v_g = group_at(t, neighbours.v_ranks[k]);
+        env.spot = &spot;
+        env.near = &near;
+        if (v_inside != NULL) env.v_counts = v_inside[k];
+        v_raw[k] = size_at(t, &env);
+    }
+    zf_simt_found_end(lower, found);
+    zf_simt_neighbours_end(lower, &neighbours);
+}
+
 static LLVMValueRef is_begun(zf_simt_heads *t, LLVMValueRef v_near) {
     zf_cg *cg = t->lower->cg;
     return zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntUGE, v_near, t->v_skew), "groups of tiles before");
@@ -218,6 +250,7 @@ static void take_sizes(zf_simt_heads *t, LLVMValueRef v_near, LLVMValueRef v_war
     LLVMBasicBlockRef bb_some = zf_cg_block(cg, "sizes_some"), bb_edge = zf_cg_block(cg, "sizes_edge");
     LLVMBasicBlockRef bb_last = zf_cg_block(cg, "sizes_last"), bb_taken = zf_cg_block(cg, "sizes_taken");
     LLVMBasicBlockRef bb_ends = zf_cg_block(cg, "sizes_ends");
+    bool together = pulls_together(t);
     LLVMValueRef v_raw[ZF_SIMT_GROUPS_MOST], v_raw_slots[ZF_SIMT_GROUPS_MOST], v_inside[ZF_SIMT_GROUPS_MOST];
     for (unsigned k = 0; k < t->each; k++) v_raw_slots[k] = zf_cg_alloca(cg, ty, "raw");
     LLVMValueRef v_behind = zf_cg_add(cg, v_warp, near_const(t, (uint64_t)ZF_WARP * t->each));
@@ -227,7 +260,7 @@ static void take_sizes(zf_simt_heads *t, LLVMValueRef v_near, LLVMValueRef v_war
                                      zf_cg_within(cg, v_goes_on, "chunks before the last group"));
     zf_cg_cond_br(cg, v_inner, bb_inner, bb_outer);
     zf_cg_enter(cg, bb_inner);
-    take_lanes(t, v_near, NULL, v_raw);
+    (together ? pull_lanes : take_lanes)(t, v_near, NULL, v_raw);
     for (unsigned k = 0; k < t->each; k++) LLVMBuildStore(cg->builder, bounded(t, v_raw[k]), v_slots[k]);
     zf_cg_br(cg, bb_taken);
     zf_cg_enter(cg, bb_outer);
@@ -238,7 +271,7 @@ static void take_sizes(zf_simt_heads *t, LLVMValueRef v_near, LLVMValueRef v_war
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_near, t->v_number), bb_some, bb_taken);
     zf_cg_enter(cg, bb_some);
     LLVMValueRef v_after = zf_cg_add(cg, v_near, near_const(t, t->each));
-    LLVMValueRef v_exist = zf_cg_icmp(cg, LLVMIntULE, v_after, t->v_rest);
+    LLVMValueRef v_exist = together ? zf_cg_i1(cg, true) : zf_cg_icmp(cg, LLVMIntULE, v_after, t->v_rest);
     zf_cg_cond_br(cg, zf_cg_within(cg, v_exist, "groups that a thread takes together"), bb_edge, bb_last);
     zf_cg_enter(cg, bb_edge);
     for (unsigned k = 0; k < t->each; k++) { // there are some: the first lies before the end, the last is begun
@@ -246,7 +279,7 @@ static void take_sizes(zf_simt_heads *t, LLVMValueRef v_near, LLVMValueRef v_war
         v_inside[k] = k == 0 ? is_begun(t, v_this) : is_before_end(t, v_this);
         if (k > 0 && k + 1 < t->each) v_inside[k] = zf_cg_and(cg, is_begun(t, v_this), v_inside[k]);
     }
-    take_lanes(t, v_near, v_inside, v_raw);
+    (together ? pull_lanes : take_lanes)(t, v_near, v_inside, v_raw);
     for (unsigned k = 0; k < t->each; k++) {
         LLVMValueRef v_size = zf_cg_resize(cg, v_raw[k], ty, false);
         LLVMBuildStore(cg->builder, zf_cg_select(cg, v_inside[k], v_size, LLVMConstNull(ty)), v_raw_slots[k]);
@@ -442,7 +475,7 @@ static void place_walk(zf_simt_heads *t) {
     zf_cg *cg = t->lower->cg;
     bool few = t->never_empty || t->head_bytes == ZF_SIMT_FEW_BYTES; // else a tile may have any number of groups
     LLVMTypeRef ty = few ? cg->ty_i32 : cg->ty_i64;
-    t->v_begin = zf_cg_and(cg, t->v_g0, zf_cg_i64(cg, ~(uint64_t)(t->each - 1)));
+    t->v_begin = pulls_together(t) ? t->v_g0 : zf_cg_and(cg, t->v_g0, zf_cg_i64(cg, ~(uint64_t)(t->each - 1)));
     LLVMValueRef v_number = zf_cg_sub(cg, t->v_end, t->v_begin), v_rest = zf_cg_sub(cg, t->v_groups, t->v_begin);
     v_rest = zf_cg_umin(cg, v_rest, zf_cg_add(cg, v_number, zf_cg_i64(cg, t->each)));
     t->v_number = zf_cg_resize(cg, v_number, ty, false);

@@ -20,6 +20,7 @@ typedef struct zf_simt_heads {
     uint32_t room;                         ///< less than this is any place's group; UINT32_MAX: that needs not be made sure of
     bool near_offsets;                     ///< v_o0 is less than 2^30
     bool counted;                          ///< zf_simt_heads_count was asked for: elements can be found
+    bool pulls_sizes;                      ///< of another stage
     bool uses_j;                           ///< a body asks for the place in the group
     LLVMValueRef v_groups;                 ///< of the block
     LLVMValueRef v_g0, v_o0;               ///< where the tile begins

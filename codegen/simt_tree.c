@@ -169,7 +169,7 @@ zf_simt_spot zf_simt_spot_of_group(const zf_simt_heads *stage, LLVMValueRef v_g)
 zf_simt_spot zf_simt_spot_along(const zf_simt_spot *spot, const zf_graph_edge *edge) {
     return (zf_simt_spot){.tree = spot->tree,
                           .v_i = edge->access == ZF_ACCESS_ALIGNED_G ? spot->v_g : spot->v_i,
-                          .found = edge->access == ZF_ACCESS_ALIGNED_G ? NULL : spot->found,
+                          .found = edge->access == ZF_ACCESS_ALIGNED_G ? spot->found_g : spot->found,
                           .k = spot->k,
                           .exact = spot->exact,
                           .in_arrays_i = edge->access == ZF_ACCESS_ALIGNED_G ? spot->in_arrays_g : spot->in_arrays_i,
@@ -268,24 +268,22 @@ LLVMValueRef zf_simt_tree_scan(const zf_lower_env *env, const zf_running *runnin
 
 enum { EACH = 4, ROUND = ZF_WARP * EACH };
 
-// Where EACH elements of a level are in the stages along it that were made before, from v_from on, a multiple of EACH; those
-// behind v_last are as it.
-static zf_simt_found *find_all(zf_simt_tree *tree, uint32_t level, LLVMValueRef v_from, LLVMValueRef v_last) {
+zf_simt_found *zf_simt_found_along(zf_simt_tree *tree, uint32_t level, LLVMValueRef v_from, unsigned count, LLVMValueRef v_last) {
     zf_cg *cg = tree->lower->cg;
     zf_simt_found *all = NULL;
     for (uint32_t s = 0; s < tree->stage_count; s++) {
-        if (tree->stages[s].step->level != level || !tree->stages[s].counted) continue;
+        if (tree->stages[s].step->level != level || !tree->stages[s].counted) continue; // those made before alone are known
         zf_simt_found *found = ZF_NEW(cg->arena, zf_simt_found);
-        *found = (zf_simt_found){.stage = &tree->stages[s], .neighbours = {.count = EACH}, .next = all};
+        *found = (zf_simt_found){.stage = &tree->stages[s], .neighbours = {.count = count}, .next = all};
         zf_simt_place *places = found->places;
-        zf_simt_heads_find(&tree->stages[s], v_from, EACH, places);
-        for (unsigned k = 1; k < EACH; k++) {
+        zf_simt_heads_find(&tree->stages[s], v_from, count, places);
+        for (unsigned k = 1; k < count && v_last != NULL; k++) {
             LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntULE, places[k].v_q, v_last);
             places[k].v_q = zf_cg_select(cg, v_has, places[k].v_q, places[k - 1].v_q);
             places[k].v_rank = zf_cg_select(cg, v_has, places[k].v_rank, places[k - 1].v_rank);
             places[k].v_head = zf_cg_select(cg, v_has, places[k].v_head, places[k - 1].v_head);
         }
-        for (unsigned k = 0; k < EACH; k++) found->neighbours.v_ranks[k] = places[k].v_rank;
+        for (unsigned k = 0; k < count; k++) found->neighbours.v_ranks[k] = places[k].v_rank;
         zf_simt_neighbours_begin(tree->lower, &found->neighbours);
         all = found;
     }
@@ -305,21 +303,23 @@ static void make_terms(zf_simt_tree *tree, const zf_running *r, LLVMValueRef v_f
         neighbours.v_ranks[k] = k == 0 ? v_place : zf_cg_umin(cg, v_place, v_last);
     }
     zf_simt_neighbours_begin(lower, &neighbours);
-    zf_simt_found *found = r->along_groups ? NULL : find_all(tree, r->level, v_from, v_last);
+    zf_simt_found *found = zf_simt_found_along(tree, r->level, v_from, EACH, v_last);
     for (unsigned k = 0; k < EACH; k++) {
         LLVMValueRef v_local = neighbours.v_ranks[k];
         LLVMValueRef v_index = zf_cg_add(cg, v_first, zf_cg_resize(cg, v_local, cg->ty_i64, false));
         zf_lower_env env = zf_lower_env_make(lower, r->node);
-        zf_simt_spot spot = {.tree = tree, .found = found, .k = k, .exact = true, .in_arrays_i = true, .in_arrays_g = true};
+        zf_simt_spot spot = {.tree = tree, .k = k, .exact = true, .in_arrays_i = true, .in_arrays_g = true};
         zf_simt_near near = {v_first, v_local, &neighbours, k};
         env.spot = &spot;
         env.near = &near;
         if (r->along_groups) {
             env.v_g = v_index;
             spot.v_g = v_local;
+            spot.found_g = found;
         } else {
             env.v_i = v_index;
             spot.v_i = v_local;
+            spot.found = found;
         }
         v_terms[k] = zf_lower_scan_term(&env, r->reduce, v_index);
         cg->v_guard = NULL;
@@ -417,6 +417,29 @@ static void fill_array(zf_simt_tree *tree, const zf_simt_array *array) {
 
 // ---- Stages ---------------------------------------------------------------------------------------------------
 
+// Whether elements of an edge are made of a stage's.
+static bool made_of_stages(const zf_simt_tree *tree, uint32_t edge) {
+    const zf_graph *graph = tree->lower->graph;
+    if (zf_lower_in_memory(tree->lower, edge)) return false;
+    const zf_graph_node *node = &graph->nodes[graph->edges[edge].producer];
+    for (uint32_t s = 0; s < tree->stage_count; s++) {
+        if (&graph->nodes[tree->stages[s].node] == node) return true;
+    }
+    for (uint32_t k = 0; k < node->inst->stream_count; k++) {
+        if (made_of_stages(tree, node->inputs[k])) return true;
+    }
+    return false;
+}
+
+// Whether a stage's sizes are elements of a stage that was opened before it, one each.
+static bool pulls_sizes(const zf_simt_tree *tree, uint32_t node) {
+    const zf_graph_node *at = &tree->lower->graph->nodes[node];
+    const zf_expr *e = at->inst->size.value;
+    if (e == NULL || at->inst->size.stmts != NULL || at->inst->size.returns_inside) return false;
+    while (e->kind == ZF_X_CAST) e = e->a;
+    return e->kind == ZF_X_INDEX && e->a->kind == ZF_X_STREAM && made_of_stages(tree, at->inputs[e->a->port->slot]);
+}
+
 // Of a tile made by a warp the root has many groups, and stages far beneath few.
 static unsigned groups_each(const zf_simt_tree *tree, const zf_step *step) {
     if (tree->shape->threads > ZF_WARP) return ZF_SIMT_GROUPS_EACH;
@@ -451,6 +474,7 @@ static void open_stages(zf_simt_tree *tree) {
             *t = (zf_simt_heads){.lower = lower, .shape = tree->shape, .tree = tree, .step = step, .node = step->node};
             t->tile = room_of(kernel, step);
             t->each = groups_each(tree, step);
+            t->pulls_sizes = pulls_sizes(tree, step->node);
             t->v_sums = v_sums;
             t->head_bytes = head_bytes(lower->plan, kernel, step);
             t->never_empty = t->head_bytes == 0;

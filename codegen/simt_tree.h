@@ -41,7 +41,8 @@ typedef struct zf_simt_found {
 typedef struct zf_simt_spot {
     zf_simt_tree *tree;
     LLVMValueRef v_i, v_g;
-    zf_simt_found *found; ///< not NULL: v_i is output `k` of those
+    zf_simt_found *found;   ///< not NULL: v_i is number `k` of those
+    zf_simt_found *found_g; ///< v_g is
     unsigned k;
     bool exact;                    ///< the tile has that index; else it may be any number
     bool in_arrays_i, in_arrays_g; ///< v_i, v_g lie in the arrays of scans along them
@@ -51,6 +52,9 @@ typedef struct zf_simt_spot {
 /// Finds `count` outputs from v_q on in every stage along the outputs. What is loaded for them is closed by zf_simt_found_end.
 zf_simt_found *zf_simt_found_begin(zf_simt_tree *tree, LLVMValueRef v_q, unsigned count);
 void zf_simt_found_end(zf_lower *lower, zf_simt_found *found);
+/// The same of `count` indices of a level from v_from (i32) on, a multiple of `count`; those behind v_last are taken to be it
+/// (NULL: none is).
+zf_simt_found *zf_simt_found_along(zf_simt_tree *tree, uint32_t level, LLVMValueRef v_from, unsigned count, LLVMValueRef v_last);
 
 /// The spot of a stage's group.
 zf_simt_spot zf_simt_spot_of_group(const zf_simt_heads *stage, LLVMValueRef v_g);
