@@ -1,0 +1,63 @@
+// Links: zipflow-scheduler
+// Which columns of strings are a stream's bytes as they are (characters.zf: their names begin with `yes`).
+#include "scheduler/plan.h"
+#include "tests/unit/compositions.h"
+
+static void check_column(const zf_column *column, const char *target) {
+    zf_arena *arena = zf_arena_create();
+    zf_diags diags;
+    zf_diags_init(&diags, arena);
+    zf_plan_options options = {.target = target};
+    zf_graph *graph = zf_graph_build(arena, column, NULL);
+    zf_plan *plan = graph != NULL ? zf_plan_build(arena, graph, &options, &diags) : NULL;
+    CHECK(plan != NULL, "%s: no plan for %s", column->name, target);
+    if (plan != NULL) {
+        const zf_work *work = zf_plan_characters(plan);
+        bool host = strcmp(target, "host") == 0;
+        CHECK((work != NULL) == (strncmp(column->name, "yes", 3) == 0), "%s, %s: %s", column->name, target,
+              work != NULL ? "characters" : "no characters");
+        for (uint32_t w = 0; w < plan->work_count; w++) {
+            CHECK(zf_plan_goes_to_column(plan, (int32_t)w) == (!host && work == &plan->works[w]), "%s, %s: work %u", column->name,
+                  target, w);
+        }
+        CHECK(!zf_plan_goes_to_column(plan, -1), "%s: the column's own", column->name);
+    }
+    zf_arena_destroy(arena);
+}
+
+/// What the text of a plan says of characters is not believed.
+static void check_broken(const zf_column *column, const char *from, const char *to) {
+    zf_arena *arena = zf_arena_create();
+    zf_plan_options options = {.target = "emu"};
+    zf_graph *graph = zf_graph_build(arena, column, NULL);
+    zf_plan *plan = zf_plan_build(arena, graph, &options, NULL);
+    zf_text text = {0}, changed = {0}, message = {0};
+    zf_plan_print(plan, &text);
+    const char *at = strstr(text.data, from);
+    CHECK(at != NULL, "%s has no `%s`", column->name, from);
+    if (at != NULL) {
+        zf_text_printf(&changed, "%.*s%s%s", (int)(at - text.data), text.data, to, at + strlen(from));
+        zf_plan *read = zf_plan_read(arena, graph, changed.data, &message);
+        CHECK(read != NULL, "%s: %s", column->name, message.data);
+        CHECK(read == NULL || !zf_plan_verify(read, &message), "%s: `%s` is believed", column->name, to);
+    }
+    zf_text_free(&text);
+    zf_text_free(&changed);
+    zf_text_free(&message);
+    zf_arena_destroy(arena);
+}
+
+int main(void) {
+    zf_spec *spec = make_spec(ZF_SOURCE_DIR "/tests/unit/characters.zf", ZF_STD);
+    if (spec == NULL) return check_result();
+    for (const zf_table *table = zf_spec_tables(spec); table != NULL; table = table->next) {
+        for (const zf_column *c = table->columns; c != NULL; c = c->next) {
+            check_column(c, "host");
+            check_column(c, "emu");
+            if (strcmp(c->name, "no_longer") == 0) check_broken(c, "u8 kernel 0\n", "u8 kernel 0 characters 0\n");
+            if (strcmp(c->name, "no_behind") == 0) check_broken(c, "u8 kernel 0\n", "u8 kernel 0 characters 0\n");
+        }
+    }
+    zf_spec_destroy(spec);
+    return check_result();
+}
