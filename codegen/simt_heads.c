@@ -246,24 +246,27 @@ static void take_last(zf_simt_heads *t, LLVMValueRef v_near, LLVMTypeRef ty, LLV
 static void take_sizes(zf_simt_heads *t, LLVMValueRef v_near, LLVMValueRef v_warp, LLVMValueRef *v_slots) {
     zf_cg *cg = t->lower->cg;
     LLVMTypeRef ty = size_type(t);
-    LLVMBasicBlockRef bb_inner = zf_cg_block(cg, "sizes_inner"), bb_outer = zf_cg_block(cg, "sizes_outer");
+    LLVMBasicBlockRef bb_inner = NULL, bb_outer = NULL;
+    if (t->each > 1) bb_inner = zf_cg_block(cg, "sizes_inner"), bb_outer = zf_cg_block(cg, "sizes_outer");
     LLVMBasicBlockRef bb_some = zf_cg_block(cg, "sizes_some"), bb_edge = zf_cg_block(cg, "sizes_edge");
     LLVMBasicBlockRef bb_last = zf_cg_block(cg, "sizes_last"), bb_taken = zf_cg_block(cg, "sizes_taken");
     LLVMBasicBlockRef bb_ends = zf_cg_block(cg, "sizes_ends");
     bool together = pulls_together(t);
     LLVMValueRef v_raw[ZF_SIMT_GROUPS_MOST], v_raw_slots[ZF_SIMT_GROUPS_MOST], v_inside[ZF_SIMT_GROUPS_MOST];
     for (unsigned k = 0; k < t->each; k++) v_raw_slots[k] = zf_cg_alloca(cg, ty, "raw");
-    LLVMValueRef v_behind = zf_cg_add(cg, v_warp, near_const(t, (uint64_t)ZF_WARP * t->each));
-    LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_behind, t->v_number);
-    LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGT, v_warp, t->v_skew);
-    LLVMValueRef v_inner = zf_cg_and(cg, zf_cg_within(cg, v_begun, "chunks behind the first group"),
-                                     zf_cg_within(cg, v_goes_on, "chunks before the last group"));
-    zf_cg_cond_br(cg, v_inner, bb_inner, bb_outer);
-    zf_cg_enter(cg, bb_inner);
-    (together ? pull_lanes : take_lanes)(t, v_near, NULL, v_raw);
-    for (unsigned k = 0; k < t->each; k++) LLVMBuildStore(cg->builder, bounded(t, v_raw[k]), v_slots[k]);
-    zf_cg_br(cg, bb_taken);
-    zf_cg_enter(cg, bb_outer);
+    if (t->each > 1) { // one a lane is what the last ones are taken by
+        LLVMValueRef v_behind = zf_cg_add(cg, v_warp, near_const(t, (uint64_t)ZF_WARP * t->each));
+        LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_behind, t->v_number);
+        LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGT, v_warp, t->v_skew);
+        LLVMValueRef v_inner = zf_cg_and(cg, zf_cg_within(cg, v_begun, "chunks behind the first group"),
+                                         zf_cg_within(cg, v_goes_on, "chunks before the last group"));
+        zf_cg_cond_br(cg, v_inner, bb_inner, bb_outer);
+        zf_cg_enter(cg, bb_inner);
+        (together ? pull_lanes : take_lanes)(t, v_near, NULL, v_raw);
+        for (unsigned k = 0; k < t->each; k++) LLVMBuildStore(cg->builder, bounded(t, v_raw[k]), v_slots[k]);
+        zf_cg_br(cg, bb_taken);
+        zf_cg_enter(cg, bb_outer);
+    }
     for (unsigned k = 0; k < t->each; k++) {
         LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), v_slots[k]);
         LLVMBuildStore(cg->builder, LLVMConstNull(ty), v_raw_slots[k]);
@@ -271,7 +274,8 @@ static void take_sizes(zf_simt_heads *t, LLVMValueRef v_near, LLVMValueRef v_war
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_near, t->v_number), bb_some, bb_taken);
     zf_cg_enter(cg, bb_some);
     LLVMValueRef v_after = zf_cg_add(cg, v_near, near_const(t, t->each));
-    LLVMValueRef v_exist = together ? zf_cg_i1(cg, true) : zf_cg_icmp(cg, LLVMIntULE, v_after, t->v_rest);
+    LLVMValueRef v_exist = zf_cg_icmp(cg, LLVMIntULE, v_after, t->v_rest);
+    if (together || t->each == 1) v_exist = zf_cg_i1(cg, true); // those pulled behind the last stand for it
     zf_cg_cond_br(cg, zf_cg_within(cg, v_exist, "groups that a thread takes together"), bb_edge, bb_last);
     zf_cg_enter(cg, bb_edge);
     for (unsigned k = 0; k < t->each; k++) { // there are some: the first lies before the end, the last is begun
@@ -483,29 +487,19 @@ static void place_walk(zf_simt_heads *t) {
     t->v_rest = zf_cg_resize(cg, v_rest, ty, false);
 }
 
-LLVMValueRef zf_simt_heads_walk(zf_simt_heads *t, zf_simt_visit visit, const void *context) {
-    zf_lower *lower = t->lower;
-    zf_cg *cg = lower->cg;
-    uint32_t chunk = t->shape->threads * t->each;
-    LLVMValueRef v_slots[ZF_SIMT_GROUPS_MOST], v_carry = zf_cg_alloca(cg, cg->ty_i32, "carry");
+// What is visited, and the sum of the sizes before (slot, i32).
+typedef struct walk {
+    zf_simt_visit visit;
+    const void *context;
+    LLVMValueRef v_carry;
+} walk;
+
+// One chunk: this thread's groups from v_near on, of a warp whose first are at v_warp. v_odd (0 or 1) alternates.
+static void walk_chunk(zf_simt_heads *t, const walk *w, LLVMValueRef v_near, LLVMValueRef v_warp, LLVMValueRef v_odd) {
+    zf_cg *cg = t->lower->cg;
+    LLVMValueRef v_slots[ZF_SIMT_GROUPS_MOST], v_sizes[ZF_SIMT_GROUPS_MOST], v_sum = zf_cg_i32(cg, 0), v_total;
     for (unsigned k = 0; k < t->each; k++) v_slots[k] = zf_cg_alloca(cg, cg->ty_i32, "size");
-    LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), v_carry);
-    place_walk(t);
-    LLVMTypeRef ty = LLVMTypeOf(t->v_number);
-    // There is a chunk even without groups: then the threads still agree on what is wrong.
-    LLVMValueRef v_chunks = zf_cg_add(cg, t->v_number, near_const(t, chunk - 1));
-    v_chunks = LLVMBuildUDiv(cg->builder, v_chunks, near_const(t, chunk), "");
-    LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, v_chunks, near_const(t, 0));
-    v_chunks = zf_cg_select(cg, v_none, near_const(t, 1), v_chunks);
-    LLVMValueRef v_first_lane = zf_cg_and(cg, lower->v_thread, zf_cg_i32(cg, ~(uint32_t)(ZF_WARP - 1)));
-    if (t->shape->threads == ZF_WARP) v_first_lane = zf_cg_i32(cg, 0);
-    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, ty, false), near_const(t, t->each));
-    LLVMValueRef v_its = zf_cg_mul(cg, zf_cg_resize(cg, v_first_lane, ty, false), near_const(t, t->each));
-    zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, near_const(t, 0), v_chunks, "chunk");
-    LLVMValueRef v_from = zf_cg_mul(cg, loop.v_i, near_const(t, chunk)), v_near = zf_cg_add(cg, v_from, v_mine);
-    take_sizes(t, v_near, zf_cg_add(cg, v_from, v_its), v_slots);
-    LLVMValueRef v_sizes[ZF_SIMT_GROUPS_MOST], v_sum = zf_cg_i32(cg, 0), v_total;
+    take_sizes(t, v_near, v_warp, v_slots);
     for (unsigned k = 0; k < t->each; k++) {
         v_sizes[k] = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_slots[k], "");
         v_sum = zf_cg_add(cg, v_sum, v_sizes[k]);
@@ -514,16 +508,62 @@ LLVMValueRef zf_simt_heads_walk(zf_simt_heads *t, zf_simt_visit visit, const voi
     LLVMValueRef v_bad = LLVMBuildLoad2(cg->builder, cg->ty_i1, t->v_bad, "");
     if (zf_cg_site(cg, ZF_SITE_CHECK, "states that lie")) v_bad = zf_cg_i1(cg, false);
     LLVMValueRef v_own = zf_cg_add(cg, v_sum, zf_cg_select(cg, v_bad, zf_cg_i32(cg, 1u << 20), zf_cg_i32(cg, 0)));
-    LLVMValueRef v_odd = zf_cg_and(cg, zf_cg_resize(cg, loop.v_i, cg->ty_i64, false), zf_cg_i64(cg, 1));
     LLVMValueRef v_before = sum_before(t, v_own, v_odd, &v_total);
-    LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_carry, "");
+    LLVMValueRef v_so_far = LLVMBuildLoad2(cg->builder, cg->ty_i32, w->v_carry, "");
     LLVMValueRef v_at = zf_cg_add(cg, v_so_far, v_before);
-    visit(t, context, group_at(t, v_near), v_sizes, v_at);
+    w->visit(t, w->context, group_at(t, v_near), v_sizes, v_at);
     // More than any tile stays more, without wrapping.
     LLVMValueRef v_sum_now = zf_cg_add(cg, v_so_far, v_total);
-    LLVMBuildStore(cg->builder, zf_cg_clamp(cg, v_sum_now, zf_cg_i32(cg, 1u << 29), "sums that would wrap"), v_carry);
+    LLVMBuildStore(cg->builder, zf_cg_clamp(cg, v_sum_now, zf_cg_i32(cg, 1u << 29), "sums that would wrap"), w->v_carry);
+}
+
+// Where a warp walks alone, and no more than one group a lane is left, or there are no more: each lane takes one.
+static void walk_few(zf_simt_heads *t, const walk *w, LLVMValueRef v_from, LLVMValueRef v_few) {
+    zf_cg *cg = t->lower->cg;
+    LLVMBasicBlockRef bb_few = zf_cg_block(cg, "chunk_few"), bb_done = zf_cg_block(cg, "walked");
+    zf_cg_cond_br(cg, v_few, bb_few, bb_done);
+    zf_cg_enter(cg, bb_few);
+    unsigned each = t->each;
+    t->each = 1;
+    LLVMValueRef v_lane = zf_cg_resize(cg, t->lower->v_thread, LLVMTypeOf(t->v_number), false);
+    walk_chunk(t, w, zf_cg_add(cg, v_from, v_lane), v_from, zf_cg_i64(cg, 0));
+    t->each = each;
+    zf_cg_br(cg, bb_done);
+    zf_cg_enter(cg, bb_done);
+}
+
+LLVMValueRef zf_simt_heads_walk(zf_simt_heads *t, zf_simt_visit visit, const void *context) {
+    zf_lower *lower = t->lower;
+    zf_cg *cg = lower->cg;
+    uint32_t chunk = t->shape->threads * t->each;
+    bool alone = t->shape->threads == ZF_WARP;
+    walk w = {visit, context, zf_cg_alloca(cg, cg->ty_i32, "carry")};
+    LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), w.v_carry);
+    place_walk(t);
+    LLVMTypeRef ty = LLVMTypeOf(t->v_number);
+    LLVMValueRef v_chunk = near_const(t, chunk), v_zero = near_const(t, 0);
+    LLVMValueRef v_chunks = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, t->v_number, near_const(t, chunk - 1)), v_chunk, "");
+    // There is a chunk even without groups: then the threads still agree on what is wrong.
+    LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, v_chunks, v_zero), v_few = NULL, v_behind = NULL;
+    v_chunks = zf_cg_select(cg, v_none, near_const(t, 1), v_chunks);
+    if (alone) {
+        v_behind = zf_cg_sub(cg, v_chunks, near_const(t, 1));
+        LLVMValueRef v_left = zf_cg_sub(cg, t->v_number, zf_cg_mul(cg, v_behind, v_chunk));
+        v_few = zf_cg_icmp(cg, LLVMIntULE, v_left, near_const(t, ZF_WARP));
+        v_chunks = zf_cg_select(cg, v_few, v_behind, v_chunks);
+    }
+    LLVMValueRef v_first_lane = zf_cg_and(cg, lower->v_thread, zf_cg_i32(cg, ~(uint32_t)(ZF_WARP - 1)));
+    if (alone) v_first_lane = zf_cg_i32(cg, 0);
+    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, ty, false), near_const(t, t->each));
+    LLVMValueRef v_its = zf_cg_mul(cg, zf_cg_resize(cg, v_first_lane, ty, false), near_const(t, t->each));
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, v_zero, v_chunks, "chunk");
+    LLVMValueRef v_from = zf_cg_mul(cg, loop.v_i, v_chunk);
+    LLVMValueRef v_odd = zf_cg_and(cg, zf_cg_resize(cg, loop.v_i, cg->ty_i64, false), zf_cg_i64(cg, 1));
+    walk_chunk(t, &w, zf_cg_add(cg, v_from, v_mine), zf_cg_add(cg, v_from, v_its), v_odd);
     zf_cg_loop_end(cg, &loop);
-    return LLVMBuildLoad2(cg->builder, cg->ty_i32, v_carry, "");
+    if (alone) walk_few(t, &w, zf_cg_mul(cg, v_behind, v_chunk), v_few);
+    return LLVMBuildLoad2(cg->builder, cg->ty_i32, w.v_carry, "");
 }
 
 LLVMValueRef zf_simt_heads_fit(zf_simt_heads *t, LLVMValueRef v_total) {

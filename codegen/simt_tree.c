@@ -440,10 +440,10 @@ static bool pulls_sizes(const zf_simt_tree *tree, uint32_t node) {
     return e->kind == ZF_X_INDEX && e->a->kind == ZF_X_STREAM && made_of_stages(tree, at->inputs[e->a->port->slot]);
 }
 
-// Of a tile made by a warp the root has many groups, and stages far beneath few.
+// Of a tile made by a warp the root has many groups.
 static unsigned groups_each(const zf_simt_tree *tree, const zf_step *step) {
     if (tree->shape->threads > ZF_WARP) return ZF_SIMT_GROUPS_EACH;
-    return step->level == 0 ? ZF_SIMT_GROUPS_MOST : step->level == 1 ? ZF_SIMT_GROUPS_EACH : 1;
+    return step->level == 0 ? ZF_SIMT_GROUPS_MOST : ZF_SIMT_GROUPS_EACH;
 }
 
 // Groups of a stage whose numbers are places in arrays; UINT32_MAX: there are none.
