@@ -26,8 +26,9 @@ static void on_fatal(const char *reason) {
     longjmp(target->jump, 1);
 }
 
-// LLVM 19 vectorises a conditional division of values that stay the same wrongly where it keeps it conditional: it divides once, if
-// the first lane's condition holds, and gives the others what no one computed. So it is told to make divisors harmless instead.
+// LLVM 19 vectorises a conditional division of values that stay the same wrongly where it keeps it conditional: it divides once,
+// if the first lane's condition holds, and gives the others what no one computed. So it is told to make divisors harmless
+// instead.
 static void divide_without_condition(void) {
     static const char *const words[] = {"zipflow", "-force-widen-divrem-via-safe-divisor=true"};
     LLVMParseCommandLineOptions(2, words, NULL);

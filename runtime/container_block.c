@@ -98,6 +98,11 @@ static zf_status check_numbers(check *c, const zf_block_view *view) {
     return ZF_OK;
 }
 
+/// Places the next part. False where it is not inside the block: what is read before all parts are placed must be.
+static bool placed_inside(zf_placing *placing, uint64_t alignment, uint64_t bytes, uint64_t size, uint64_t *offset) {
+    return zf_placing_add(placing, alignment, bytes, offset) && bytes <= size && *offset <= size - bytes;
+}
+
 static zf_status check_streams(check *c, const uint8_t *rows, uint64_t size, zf_placing *placing, zf_block_view *view) {
     const zf_shape *shape = c->shape;
     for (uint32_t e = 0; e < shape->edge_count; e++) {
@@ -116,7 +121,7 @@ static zf_status check_streams(check *c, const uint8_t *rows, uint64_t size, zf_
             return REFUSE(c, ZF_E_V23, "V23: stream `%s` has %llu bytes for %llu elements of %s", edge->path, (ull)stream->bytes,
                           (ull)stream->elements, zf_element_name(edge->type));
         }
-        if (bytes > size || !zf_placing_add(placing, ZF_FORMAT_ALIGNMENT, bytes, &offset) || offset != stream->offset) {
+        if (!placed_inside(placing, ZF_FORMAT_ALIGNMENT, bytes, size, &offset) || offset != stream->offset) {
             return REFUSE(c, ZF_E_BLOCK_HEADER, "stream `%s` of %llu bytes cannot stand at byte %llu of the block", edge->path,
                           (ull)bytes, (ull)stream->offset);
         }
@@ -183,7 +188,7 @@ static zf_status check_seeks(check *c, const uint8_t *trees, const uint8_t *fiel
             }
             // entries are at most 2^32, so that this product cannot overflow
             bytes = seek->entries * width;
-            if (width > 0 && (bytes > size || !zf_placing_add(placing, ZF_FORMAT_FIELD_ALIGNMENT, bytes, &wanted))) {
+            if (width > 0 && !placed_inside(placing, ZF_FORMAT_FIELD_ALIGNMENT, bytes, size, &wanted)) {
                 return REFUSE(c, ZF_E_BLOCK_HEADER, "seek field %s leaves the block", tree->fields[f].name);
             }
             if (offset != wanted) {

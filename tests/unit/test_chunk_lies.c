@@ -113,6 +113,35 @@ static void test_lies(mutated *m) {
     CHECK(decode(99, 2, 1, &error) == ZF_ERR_INPUT, "the lying chunk");
 }
 
+static void store64(uint8_t *to, uint64_t value) { memcpy(to, &value, sizeof value); } // little-endian, as all that runs this
+
+/// A stream as long as its block, and everything behind it placed accordingly: the directory would stand behind the block, where
+/// nothing may be read.
+static void test_longer(mutated *m) {
+    memcpy(m->bytes, m->original, m->size);
+    uint8_t *block = m->bytes + m->blocks[0], *counts = block + ZF_BLOCK_FIXED_BYTES;
+    uint8_t *src = counts + 8 * 3, *stop = src + ZF_BLOCK_STREAM_BYTES,
+            *field = stop + ZF_BLOCK_STREAM_BYTES + ZF_BLOCK_TREE_BYTES;
+    uint64_t size = zf_load64(block + 16), offset = 0;
+    zf_placing placing = zf_placing_start((uint64_t)(field - block) + ZF_BLOCK_FIELD_BYTES * 2);
+    CHECK(zf_placing_add(&placing, ZF_FORMAT_ALIGNMENT, size, &offset) && offset == zf_load64(src), "where src stands");
+    store64(counts + 8, size);
+    store64(src + 8, size);
+    store64(src + 16, size);
+    CHECK(zf_placing_add(&placing, ZF_FORMAT_ALIGNMENT, zf_load64(stop + 8), &offset), "where stop would stand");
+    store64(stop, offset);
+    for (unsigned f = 0; f < 2; f++) { // where src and stop begin in each chunk
+        uint64_t bytes = 2 * zf_load64(field + ZF_BLOCK_FIELD_BYTES * f + 8);
+        CHECK(zf_placing_add(&placing, ZF_FORMAT_FIELD_ALIGNMENT, bytes, &offset), "where the directory would stand");
+        store64(field + ZF_BLOCK_FIELD_BYTES * f, offset);
+    }
+    mutate_repair(m);
+    mutate_write(path, m->bytes, m->size);
+    zf_error error;
+    CHECK(decode(0, ROWS, 1, &error) == ZF_ERR_INPUT && strcmp(error.code, "ZF1209") == 0, "%s %s", error.code, error.message);
+    CHECK(strstr(error.message, "stream `src`") != NULL, "%s", error.message);
+}
+
 static void test_ranges(void) {
     zf_error error;
     for (uint64_t begin = 0; begin < ROWS; begin += 7) {
@@ -169,6 +198,7 @@ int main(void) {
     CHECK(m.original[directory_at] == 20 && m.original[directory_at + 1] == 40, "its entries");
     test_ranges();
     test_lies(&m);
+    test_longer(&m);
     test_many(program);
     unlink(path);
     unlink(source);
