@@ -41,6 +41,15 @@ static uint64_t price(uint64_t row) {
     memcpy(&bits, &value, 8);
     return bits;
 }
+static uint64_t price_or_not(uint64_t row) { // one in a hundred is no decimal fraction
+    double value = (double)(gpu_mix(row) >> 11) * 0x1p-53;
+    uint64_t bits;
+    memcpy(&bits, &value, 8);
+    return gpu_mix(row + 1) % 100 == 0 ? bits : price(row);
+}
+static uint64_t narrow_or_not(uint64_t row) { return gpu_mix(row + 1) % 100 == 0 ? gpu_mix(row) % (1 << 30) : narrow(row); }
+/// Climbs by more than a word of bits has, now and then.
+static uint64_t set(uint64_t row) { return row * 4 + gpu_mix(row) % 4 + row / 40 * 70; }
 static uint64_t date(uint64_t row) { return 8000 + gpu_mix(row) % 2526; }
 static uint64_t flag(uint64_t row) { return (uint8_t)"ANR"[gpu_mix(row) % 3]; }
 static uint64_t fraction(uint64_t row) {
@@ -109,6 +118,10 @@ static const gpu_column columns[] = {
     {"segments_lanes", 32, walking, false},
     {"segments_pairs", 32, walking, false},
     {"sequential_i32", 32, walking, false},
+    {"patches_f64", 64, price_or_not, true},
+    {"patches_i32", 32, narrow_or_not, true},
+    {"map_blocks", 32, narrow_or_not, false},
+    {"groups_empty", 32, set, true},
     // Not in `forms`: small in the file, however large in memory.
     {"thin_u8", 8, two_bits, false},
     {"thin_i64", 64, four_bits, false},
