@@ -57,6 +57,22 @@ void zf_print_verb_help(const zf_verb *verb, FILE *out) {
     fprintf(out, "  %-31s %s\n", "    --help", "print this");
 }
 
+static const struct {
+    const char *name, *meaning;
+} variables[] = {
+    {"ZIPFLOW_STD", "where the library `std.zf` lies (else beside the program)"},
+    {"ZIPFLOW_CACHE_DIR", "the cache of compiled kernels: an absolute path, or empty for none; ignored in setuid programs"},
+    {"XDG_CACHE_HOME`, `HOME", "where that cache is without `ZIPFLOW_CACHE_DIR`, as said above"},
+    {"ZIPFLOW_OPTIMISE", "LLVM's level for kernels, 0 to 3 (else 3): for those who look for faults of code generation"},
+    {"ZIPFLOW_EMU_SEED", "the order of threads on the emulated GPU: 0 (as without it) by number, other numbers shuffle"},
+    {"ZIPFLOW_CUDA_LIBRARY", "the NVIDIA driver's library (else `libcuda.so.1`); ignored in setuid programs"},
+    {"CUDA_CACHE_PATH`, `CUDA_CACHE_DISABLE",
+     "NVIDIA's: where the driver keeps what it makes of PTX (else `~/.nv/ComputeCache`); "
+     "1 keeps nothing, so every process waits for the driver's compiler anew"},
+    {"TMPDIR", "where `zfc bench --generate` writes its files (else `/tmp`)"},
+    {"NO_COLOR", "not empty: errors on a terminal have no colours"},
+};
+
 void zf_print_manual(FILE *out) {
     fprintf(out, "# zfc\n\nThis page is what `zfc manual` prints; a test compares them.\n\n"
                  "Exit status: 0; 1 bad input; 2 bad usage; 3 no such device, or it failed. Errors go to standard error, "
@@ -73,6 +89,9 @@ void zf_print_manual(FILE *out) {
             "error of those that failed. Neither has a report when the file, a name in `--columns` or the device is refused "
             "at the start, but `bench`, which reports a file that is refused as a result. In names of files, what is not UTF-8 "
             "is U+FFFD.\n");
+    fputs("\n## Environment\n\n| variable | meaning |\n|---|---|\n", out);
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        fprintf(out, "| `%s` | %s |\n", variables[i].name, variables[i].meaning);
     for (size_t i = 0; i < zf_verb_count; i++) {
         const zf_verb *verb = &zf_verbs[i];
         fprintf(out, "\n## zfc %s%s%s\n\n%s\n", verb->name, *verb->operands ? " " : "", verb->operands, verb->text);

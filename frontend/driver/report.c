@@ -115,8 +115,14 @@ static zf_status make_compiler(zf_session *session, zf_error *error) {
 #ifdef ZF_SANITIZE
     options.sanitize = true; // this build has the sanitizer's runtime, so generated code is watched too
 #endif
-    const char *level = getenv("ZIPFLOW_OPTIMISE"); // 0..3, for those who debug the compiler
-    if (level && level[0] >= '0' && level[0] <= '3' && !level[1]) options.optimise = (unsigned)(level[0] - '0') + 1;
+    const char *level = getenv("ZIPFLOW_OPTIMISE");
+    if (level && *level) {
+        if (level[0] < '0' || level[0] > '3' || level[1]) {
+            zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "ZIPFLOW_OPTIMISE is `%.64s`, which is no level", level);
+            return zf_fail_hint(error, ZF_ERR_USAGE, "0 to 3; nothing is what the compiler takes by itself, 3");
+        }
+        options.optimise = (unsigned)(level[0] - '0') + 1;
+    }
     return zf_compiler_create(session->context, &options, &session->compiler, error);
 }
 

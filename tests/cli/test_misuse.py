@@ -150,6 +150,14 @@ class Reports(Case):
         for seed in ("", "0", "7", "0x1f", "18446744073709551615"):
             self.good("verify", "--device", "emu", container, env={**os.environ, "ZIPFLOW_EMU_SEED": seed})
 
+    def test_levels_of_the_compiler(self):
+        container = self.container()
+        for level in ("4", "-1", " 1", "1x", "00", "fast"):
+            self.bad(2, "verify", container, says=["ZF2014", "ZIPFLOW_OPTIMISE", f"`{level}`", "0 to 3"], lacks="all good",
+                     env={**os.environ, "ZIPFLOW_OPTIMISE": level})
+        for level in ("", "0", "3"):
+            self.good("verify", container, env={**os.environ, "ZIPFLOW_OPTIMISE": level})
+
     def test_a_decode_to_text_says_what_it_was_asked_to(self):
         container = self.container(3)
         words = ["decode", "-f", "--format", "csv", "-o", self.dir, container]
