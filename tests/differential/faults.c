@@ -173,6 +173,18 @@ static uint32_t number_in(const form_run *f, const tuple *t, uint32_t number) {
     return 0;
 }
 
+// What a difference is, from the root of the tree on: where the tree lies is nobody's business, and takes the room.
+static void put_message(char *to, size_t room, const char *message) {
+    static const char root[] = ZF_SOURCE_DIR "/";
+    size_t length = 0;
+    for (const char *at = message; *at != 0 && length + 1 < room; length++) {
+        if (strncmp(at, root, sizeof root - 1) == 0) at += sizeof root - 1;
+        to[length] = *at;
+        if (*at != 0) at++;
+    }
+    to[length] = 0;
+}
+
 // Runs what is expected, without site `number`, until something differs.
 static void judge(form_run *f, uint32_t number, zf_fault_sites *sites, verdict *out) {
     for (unsigned k = 0; k < f->column->count && !out->found; k++) {
@@ -188,7 +200,7 @@ static void judge(form_run *f, uint32_t number, zf_fault_sites *sites, verdict *
         diff_verdict v = diff_check_form(&f->c, &t->expected, &f->form, t->trial.seed, &message);
         if (v == DIFF_DISAGREE || v == DIFF_UNSUPPORTED) {
             *out = (verdict){.found = true, .trial = k};
-            snprintf(out->text, sizeof out->text, "%s", message.data != NULL ? message.data : "");
+            put_message(out->text, sizeof out->text, message.data != NULL ? message.data : "");
         }
         zf_text_free(&message);
     }
