@@ -360,6 +360,21 @@ def machine():
     return facts
 
 
+def unplaced(word):
+    """An argument as the report has it: a path from the working directory on, of others the name. Where this machine keeps its
+    files is nobody's business."""
+    option, equals, path = word.rpartition("=")
+    if not os.path.isabs(path):
+        return word
+    near = os.path.relpath(path)
+    return option + equals + (os.path.basename(path) if near.startswith("..") else near)
+
+
+def report_text(s, report):
+    """The report, with the files of session and pack named from their directories on."""
+    return json.dumps(report, indent=1).replace(f"{s.tree}/", "").replace(f"{PACK}/", "") + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser(prog="script/gpu-test", description="Runs the packed tests and the benchmark on this machine's GPU.")
     parser.add_argument("--device", default="cuda", help="what zfc --device takes (default: cuda)")
@@ -379,7 +394,8 @@ def main():
         parser.error("there is no step " + ", ".join(unknown))
 
     s = Session(options)
-    report = {"commit": (PACK / "COMMIT").read_text().strip(), "command": sys.argv[1:], "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    report = {"commit": (PACK / "COMMIT").read_text().strip(), "command": [unplaced(word) for word in sys.argv[1:]],
+              "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
               "device": options.device, "machine": machine(), "steps": []}
     counts = {"good": 0, "failed": 0, "skipped": 0}
     for name, function in STEPS:
@@ -399,10 +415,10 @@ def main():
         counts[entry["status"]] += 1
         report["steps"].append(entry)
         print(f"{name:<20} {entry['status']:<8} {entry['seconds']:>8.2f} s  {entry.get('why') or brief(entry.get('result'))}", flush=True)
-        (s.out / "results.json").write_text(json.dumps(report, indent=1) + "\n")  # what is known survives a lost machine
+        (s.out / "results.json").write_text(report_text(s, report))  # what is known survives a lost machine
     good = counts["failed"] == 0 and counts["skipped"] == 0 and counts["good"] > 0
     report.update(verdict="good" if good else "not good", counts=counts)
-    (s.out / "results.json").write_text(json.dumps(report, indent=1) + "\n")
+    (s.out / "results.json").write_text(report_text(s, report))
     shutil.rmtree(s.tree, ignore_errors=True)
     print(f"results are in {s.out}/results.json, everything that was written in {s.out}/log.txt")
     print("All steps succeeded." if good else "Not all steps succeeded: " + ", ".join(f"{n} {k}" for k, n in counts.items()))
