@@ -1,6 +1,6 @@
-// Every form of kernel on an accelerator at sizes around each of its edges: none, one, a vector, a warp, a tile, a block, several
-// blocks; whole columns and ranges of rows, over poisoned memory between canaries. And the launches of a column, which are as
-// many for 50 blocks as for one.
+// Every form of kernel that makes numbers, on an accelerator, at sizes around each of its edges: none, one, a vector, a warp, a
+// tile, a block, several blocks; whole columns and ranges of rows, over poisoned memory between canaries. And the launches of a
+// column, which are as many for 50 blocks as for one.
 //   gpu_sizes --device emu|cuda --general 0|1 --sizes all|few --canary BYTES
 #include <stdlib.h>
 #include <string.h>
