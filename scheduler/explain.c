@@ -3,8 +3,6 @@
 #include "patterns/decision.h"
 #include "scheduler/traffic.h"
 
-enum { READS_LIMIT = 64 };
-
 static const char *const domain_names[] = {"elements", "groups", "chunks"};
 static const char *const step_names[] = {"expand", "scan", "map"};
 static const char *const pattern_names[] = {"fully_parallel", "group_parallel", "non_parallel"};
@@ -131,6 +129,13 @@ static void text_edge(const zf_graph *graph, const zf_plan *plan, const zf_graph
     }
 }
 
+/// All buffers that a kernel reads, in the plan's arena.
+static uint32_t reads_of(const zf_plan *plan, const zf_sites *sites, const zf_kernel *kernel, zf_traffic **reads) {
+    uint32_t count = zf_kernel_reads(plan, sites, kernel, NULL, 0);
+    *reads = ZF_NEW_ARRAY(plan->arena, zf_traffic, count);
+    return zf_kernel_reads(plan, sites, kernel, *reads, count);
+}
+
 static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_kernel *kernel, zf_text *out) {
     const zf_graph *graph = plan->graph;
     zf_text_printf(out, "  kernel %u: %s -> %s%s\n", kernel->index, domain_names[kernel->domain],
@@ -159,9 +164,8 @@ static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
         for (uint32_t f = 0; f < tree->field_count; f++) bytes += zf_kind_size(tree->fields[f].type);
         zf_text_printf(out, "; a seek point of %u fields (at most %u bytes) each", tree->field_count, bytes);
     }
-    zf_traffic reads[READS_LIMIT];
-    uint32_t count = zf_kernel_reads(plan, sites, kernel, reads, READS_LIMIT);
-    if (count > READS_LIMIT) count = READS_LIMIT;
+    zf_traffic *reads;
+    uint32_t count = reads_of(plan, sites, kernel, &reads);
     zf_text_puts(out, "\n    reads   ");
     if (count == 0) zf_text_puts(out, "nothing");
     for (uint32_t k = 0; k < count; k++) {
@@ -296,9 +300,8 @@ static void json_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
     zf_text_printf(out, "], \"tile\": %u, \"geometry\": {\"l\": %u, \"s\": %u, \"c\": %u}, \"seek_fields\": %u, ", kernel->tile,
                    kernel->geometry.l, kernel->geometry.s, kernel->geometry.c,
                    kernel->tree >= 0 ? plan->trees[kernel->tree].field_count : 0);
-    zf_traffic reads[READS_LIMIT];
-    uint32_t count = zf_kernel_reads(plan, sites, kernel, reads, READS_LIMIT);
-    if (count > READS_LIMIT) count = READS_LIMIT;
+    zf_traffic *reads;
+    uint32_t count = reads_of(plan, sites, kernel, &reads);
     json_reads(plan, reads, count, out);
     zf_text_puts(out, ", \"bytes_out\": ");
     put_bytes(out, sink_bits(plan, kernel));

@@ -15,7 +15,8 @@ static const zf_expr *view(const zf_expr *e) {
             e = e->local->init;
         } else if (e->kind == ZF_X_CALL && e->call->body == NULL && e->call->value != NULL) {
             e = e->call->value;
-        } else if (e->kind == ZF_X_CAST && zf_kind_is_integer(e->type.kind) && zf_kind_is_integer(e->a->type.kind)) {
+        } else if (e->kind == ZF_X_CAST && zf_kind_is_integer(e->type.kind) && zf_kind_is_integer(e->a->type.kind) &&
+                   zf_kind_bits(e->type.kind) >= zf_kind_bits(e->a->type.kind)) {
             e = e->a;
         } else {
             break;

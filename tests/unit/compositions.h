@@ -53,6 +53,10 @@ static const char extra_algorithms[] =
     "algorithm guarded(v: u32[]) -> u32[] fully_parallel { fn at(k) -> u32 = v[k];\n"
     "  decode(i) = at(i) + (i + 1 < v.len ? at(i + 1) : 0);\n"
     "  encode(x) { for e in x { if e != 0 { refuse \"not 0\"; } v.push(0); } } }\n"
+    "algorithm cut_index(v: u32[]) -> u32[] fully_parallel { decode(i) = v[i as u8];\n"
+    "  encode(x) { for e in x { if e != 0 { refuse \"not 0\"; } v.push(0); } } }\n"
+    "algorithm kept_index(v: u32[]) -> u32[] fully_parallel { decode(i) = v[i as i64 as u64];\n"
+    "  encode(x) { for e in x { v.push(e); } } }\n"
     "algorithm bytewise(src: u8[] per chunk) -> u8[] non_parallel(chunk = 4096) {\n"
     "  decode { while !src.at_end() { emit src.u8(); } }\n"
     "  encode(x) { for c in chunks(x) { for v in c { src.push(v); } } } }\n";
@@ -88,6 +92,8 @@ static const composition compositions[] = {
     {"four_stages", "i64", "delta(zigzag(rle(delta_stride(bitpack, bitpack, bitpack), bitpack)))", 1},
     {"deep", "i64", OPEN_FOUR OPEN_FOUR OPEN_FOUR OPEN_FOUR "rle(rle(rle(rle" CLOSE_FOUR CLOSE_FOUR CLOSE_FOUR CLOSE_FOUR ")))",
      2},
+    {"cut_index", "u32", "cut_index", 1},
+    {"kept_index", "u32", "kept_index", 1},
     {"picks_delta", "i64", "picks(at: bitpack, from: delta(bitpack))", 2},
     {"windows", "i64", "windows(bitpack, bitpack)", 2},
     {"segments", "i32", "segments(bitpack)", 1},

@@ -87,6 +87,8 @@ int main(void) {
     check_contains(spec, "rle_bitpack", false, "values.packed values.width / 8 bytes a group");
     check_contains(spec, "dictionary_bitpack", false, "entries (how much, the data says)");
     check_contains(spec, "constant", false, "reads   nothing");
+    check_contains(spec, "kept_index", false, "reads   v 4 bytes an element");
+    check_contains(spec, "cut_index", false, "reads   v (how much, the data says)"); // the first 256, again and again
     check_contains(spec, "rle_rle", false, "fused (ordered, and asked for in order: a step of the same tile)");
     check_contains(spec, "rle_rle", false, "steps   expand counts, expand column, map column\n");
     check_contains(spec, "rle_rle", true, "\"steps\": [{\"step\": \"expand\", \"path\": \"counts\"}, ");
