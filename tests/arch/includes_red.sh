@@ -6,7 +6,7 @@ trap 'rm -rf "$tree"' EXIT
 status=0
 while read -r file include; do
     rm -rf "${tree:?}"/*
-    mkdir -p "$tree/runtime/base" "$tree/frontend/driver" "$tree/patterns" "$tree/scheduler/order" "$tree/codegen"
+    mkdir -p "$tree/runtime/base" "$tree/frontend/driver" "$tree/patterns" "$tree/scheduler" "$tree/codegen"
     echo "#include $include" > "$tree/$file"
     if sh "$1/includes.sh" "$tree" few > /dev/null; then
         echo "$file with $include was not noticed"
@@ -27,7 +27,6 @@ frontend/a.c "frontend/driver/output.h"
 patterns/a.c "scheduler/plan.h"
 scheduler/a.c "codegen/cg.h"
 scheduler/a.c <llvm-c/Core.h>
-scheduler/order/a.c "scheduler/plan.h"
 codegen/a.c "frontend/driver/output.h"
 codegen/a.c <cuda.h>
 frontend/driver/a.c <llvm-c/Core.h>
