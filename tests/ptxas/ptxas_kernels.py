@@ -31,7 +31,8 @@ SHAPING = {"width": 7, "digits": 2, "log": 11, "back": 1283}  # of the specialis
 SPILLS_APART = 64  # bytes, of kernels that spill already
 PARTS = 4  # runs of ptxas an architecture
 TEXT_BYTES = 2048  # in which a warp puts strings together (codegen/simt_text.c)
-FORMS = ("map", "scan", "text", "patches", "groups", "sequential")
+WORDS_BYTES = 4096 + 32  # in which a warp puts the bytes of groups together (codegen/simt_words.c)
+FORMS = ("map", "scan", "text", "patches", "groups", "words", "sequential")  # those of docs/gpu.md; text: scans that copy strings
 
 faults = []
 
@@ -97,6 +98,8 @@ def form_of(body, ptx):
     sizes = {int(size) for name, size in re.findall(r"\.shared .*\b(shared_\d+)\[(\d+)\]", ptx) if name in shared}
     if sizes == {TEXT_BYTES}:
         return "text"
+    if sizes == {WORDS_BYTES}:
+        return "words"
     if shared:  # heads of groups are bits that are set; exceptions need sums of sizes alone
         return "groups" if re.search(r"atom\S*\.shared", body) else "patches"
     if "shfl.sync" in body:
@@ -179,6 +182,11 @@ def check_coverage(kernels):
         for name, head in re.findall(r"^algorithm (\w+)([^{]*)", path.read_text(), re.M):
             if not re.search(r"non_parallel", head) and not re.search(rf"[=(,] ?(?:\w+: )?{name}\b", text):
                 fault(f"{PROGRAM.name} has no column of `{name}`, which {path.name} declares")
+    page = (SOURCE / "docs/gpu.md").read_text()
+    table = re.search(r"## The \w+ forms of a kernel\n\n\|.*\n\|[-|]+\n((?:\|.*\n)+)", page)
+    described = re.findall(r"^\| (\w+) \|", table[1], re.M) if table else []
+    if set(described) | {"text"} != set(FORMS):
+        fault(f"docs/gpu.md has the forms {', '.join(described) or 'that are not found'}; this test knows {', '.join(FORMS)}")
     for form in FORMS:
         for variant in ("general", "special"):
             if not any(kernel.form == form and kernel.name.endswith(variant) for kernel in kernels):
