@@ -187,6 +187,8 @@ zf_lower_env zf_lower_env_make(zf_lower *lower, uint32_t node);
 /// Element `v_index` of an edge that lies in memory: stored, or in a work buffer.
 zf_cg_value zf_lower_load(zf_lower *lower, uint32_t edge, LLVMValueRef v_index);
 LLVMValueRef zf_lower_pointer(zf_lower *lower, uint32_t edge);
+/// The edge that a port of a node takes.
+const zf_graph_edge *zf_lower_edge(const zf_lower *lower, uint32_t node, const zf_port *port);
 bool zf_lower_in_memory(const zf_lower *lower, uint32_t edge);
 /// The check that the range of prefix sums makes: its number, -1 where the index is proved. False when neither is known.
 bool zf_lower_prefix_check(const zf_lower *lower, uint32_t node, const zf_reduce *reduce, int32_t *number);

@@ -8,10 +8,6 @@ static zf_lower_env *env_of(zf_cg_env *env) { return (zf_lower_env *)env; }
 
 static const zf_graph_node *node_of(const zf_lower_env *env) { return &env->lower->graph->nodes[env->node]; }
 
-static const zf_graph_edge *edge_of(const zf_lower_env *env, const zf_port *port) {
-    return &env->lower->graph->edges[node_of(env)->inputs[port->slot]];
-}
-
 static zf_cg_value param(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port) {
     zf_lower_env *env = env_of(cg_env);
     uint64_t bits;
@@ -38,7 +34,7 @@ static LLVMValueRef domain(zf_cg *cg, zf_cg_env *cg_env, const zf_local *local) 
 static LLVMValueRef length(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port) {
     (void)cg;
     zf_lower_env *env = env_of(cg_env);
-    return zf_lower_count(env->lower, port == NULL ? node_of(env)->output : edge_of(env, port)->index);
+    return zf_lower_count(env->lower, port == NULL ? node_of(env)->output : zf_lower_edge(env->lower, env->node, port)->index);
 }
 
 // ---- Checks ---------------------------------------------------------------------------------------------------
@@ -83,6 +79,10 @@ static LLVMValueRef check(zf_cg *cg, zf_cg_env *cg_env, LLVMValueRef v_ok, unsig
 }
 
 // ---- Elements -------------------------------------------------------------------------------------------------
+
+const zf_graph_edge *zf_lower_edge(const zf_lower *lower, uint32_t node, const zf_port *port) {
+    return &lower->graph->edges[lower->graph->nodes[node].inputs[port->slot]];
+}
 
 bool zf_lower_in_memory(const zf_lower *lower, uint32_t edge) {
     return lower->graph->edges[edge].stored >= 0 || lower->plan->edge_work[edge] >= 0;
@@ -202,7 +202,7 @@ static bool along_groups(const zf_lower_env *env, const zf_port *port) {
 static zf_cg_value element(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVMValueRef v_index, const zf_expr *access) {
     zf_lower_env *env = env_of(cg_env);
     zf_lower *lower = env->lower;
-    const zf_graph_edge *edge = edge_of(env, port);
+    const zf_graph_edge *edge = zf_lower_edge(env->lower, env->node, port);
     const zf_simt_counted *counted = zf_simt_counted_at(env, access);
     if (counted != NULL) return zf_simt_counted_element(env, counted, access);
     bool own =
@@ -258,7 +258,7 @@ static LLVMValueRef bits(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVM
                          const zf_expr *access) {
     zf_lower_env *env = env_of(cg_env);
     zf_lower *lower = env->lower;
-    const zf_graph_edge *edge = edge_of(env, port);
+    const zf_graph_edge *edge = zf_lower_edge(env->lower, env->node, port);
     if (!zf_lower_in_memory(lower, edge->index)) {
         zf_cg_unsupported(cg, access->span, "bits of a stream that is not in memory");
         return zf_cg_i64(cg, 0);
@@ -285,7 +285,7 @@ static LLVMValueRef bits(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVM
 
 static LLVMValueRef slice(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVMValueRef *v_from, LLVMValueRef *v_to) {
     zf_lower_env *env = env_of(cg_env);
-    const zf_graph_edge *edge = edge_of(env, port);
+    const zf_graph_edge *edge = zf_lower_edge(env->lower, env->node, port);
     if (!zf_lower_in_memory(env->lower, edge->index)) {
         zf_cg_unsupported(cg, port->span, "a string of a stream that is not in memory");
         return LLVMConstNull(cg->ty_ptr);

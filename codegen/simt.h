@@ -9,7 +9,10 @@
 
 #include "codegen/lower.h"
 
-enum { ZF_WARP = 32, ZF_NEIGHBOURS = 16 };
+enum {
+    ZF_WARP = 32,       ///< threads of a warp
+    ZF_NEIGHBOURS = 16, ///< contiguous elements that a thread makes together, at most: 16 bytes of them
+};
 
 /// How a kernel is run.
 typedef enum zf_simt_form {

@@ -26,10 +26,6 @@ static bool is_readable(const zf_lower *lower, const zf_graph_edge *edge) {
     return edge->decision == ZF_EDGE_INLINED && lower->graph->nodes[edge->producer].inst->pattern == ZF_FULLY_PARALLEL;
 }
 
-static const zf_graph_edge *edge_of(const zf_lower *lower, uint32_t node, const zf_port *port) {
-    return &lower->graph->edges[lower->graph->nodes[node].inputs[port->slot]];
-}
-
 zf_simt_count *zf_simt_count_of(zf_lower *lower, zf_running *running, LLVMValueRef v_state) {
     zf_cg *cg = lower->cg;
     const zf_reduce *reduce = running->reduce;
@@ -40,7 +36,7 @@ zf_simt_count *zf_simt_count_of(zf_lower *lower, zf_running *running, LLVMValueR
     const zf_graph_edge *edge = NULL;
     for (uint32_t k = 0; k < sites.site_count && edge == NULL; k++) {
         const zf_expr *at = sites.sites[k].expr;
-        if (sites.sites[k].violation == 1 && is_scanned(at, reduce)) edge = edge_of(lower, running->node, at->a->port);
+        if (sites.sites[k].violation == 1 && is_scanned(at, reduce)) edge = zf_lower_edge(lower, running->node, at->a->port);
     }
     if (edge == NULL || !is_readable(lower, edge)) return NULL;
     zf_simt_count *count = ZF_NEW(cg->arena, zf_simt_count);
@@ -90,7 +86,7 @@ const zf_simt_counted *zf_simt_counted_at(const zf_lower_env *env, const zf_expr
     const zf_reduce *by = scan_of(access->b);
     const zf_running *running = by == NULL ? NULL : zf_lower_scan_find(env->lower, env->node, by);
     if (running == NULL || running->counted == NULL) return NULL;
-    return edge_of(env->lower, env->node, access->a->port)->index == running->counted->edge ? running->counted : NULL;
+    return zf_lower_edge(env->lower, env->node, access->a->port)->index == running->counted->edge ? running->counted : NULL;
 }
 
 zf_cg_value zf_simt_counted_element(zf_lower_env *env, const zf_simt_counted *counted, const zf_expr *access) {

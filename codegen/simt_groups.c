@@ -35,7 +35,7 @@ static LLVMValueRef first_output(zf_simt_heads *t, LLVMValueRef v_row, uint32_t 
 static void make_row(zf_simt_heads *t, const zf_simt_place *places, unsigned count) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
-    zf_cg_value values[16];
+    zf_cg_value values[ZF_NEIGHBOURS];
     zf_simt_neighbours neighbours = {.count = count};
     for (unsigned k = 0; k < count; k++) neighbours.v_ranks[k] = places[k].v_rank;
     zf_simt_neighbours_begin(lower, &neighbours);
@@ -58,7 +58,7 @@ static LLVMValueRef whole_rows(zf_simt_heads *t, uint32_t row, unsigned count) {
     LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), v_made);
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i32(cg, 0), v_rounds, "row");
-    zf_simt_place places[ZF_SIMT_RING_ROWS][16];
+    zf_simt_place places[ZF_SIMT_RING_ROWS][ZF_NEIGHBOURS];
     LLVMValueRef v_first = zf_cg_mul(cg, loop.v_i, zf_cg_i32(cg, together));
     for (unsigned r = 0; r < together; r++)
         zf_simt_heads_find(t, first_output(t, zf_cg_add(cg, v_first, zf_cg_i32(cg, r)), row, count), count, places[r]);
@@ -80,7 +80,7 @@ static void cut_rows(zf_simt_heads *t, LLVMValueRef v_from, uint32_t row, unsign
     LLVMValueRef v_q = first_output(t, loop.v_i, row, count);
     LLVMValueRef v_first = zf_cg_add(cg, t->tree->tile->v_lo, zf_cg_resize(cg, v_q, cg->ty_i64, false));
     zf_simt_cut cut = zf_simt_cut_begin(lower, v_first, v_q, t->v_length);
-    zf_simt_place places[16];
+    zf_simt_place places[ZF_NEIGHBOURS];
     // Lanes that have none go on where others need them, and find what the tile's first has.
     LLVMValueRef v_has = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_q, t->v_length), "lanes of a cut row that have outputs");
     zf_simt_heads_find(t, zf_cg_select(cg, v_has, v_q, zf_cg_i32(cg, 0)), count, places);

@@ -23,7 +23,7 @@ static LLVMValueRef whole_tile(zf_lower *lower, const zf_simt_tile *tile, const 
     LLVMValueRef v_done = zf_cg_and(cg, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, step)), zf_cg_i64(cg, lower->kernel->tile - 1));
     LLVMValueRef v_first = zf_cg_or(cg, zf_cg_or(cg, v_begin, v_done), v_mine);
     zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, count);
-    zf_cg_value values[16];
+    zf_cg_value values[ZF_NEIGHBOURS];
     for (unsigned k = 0; k < count; k++) {
         zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
         values[k] = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);

@@ -112,7 +112,7 @@ static void regular_outputs(zf_simt_tree *tree, const patched *p) {
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_whole, "row");
     LLVMValueRef v_from = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, v_row), v_mine);
     zf_simt_lanes lanes = zf_simt_lanes_begin(lower, zf_cg_add(cg, tree->tile->v_lo, v_from), count);
-    zf_cg_value values[16];
+    zf_cg_value values[ZF_NEIGHBOURS];
     for (unsigned k = 0; k < count; k++) {
         zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
         env.env.decided = p->at;

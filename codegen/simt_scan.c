@@ -12,7 +12,7 @@
 // What a lane knows of one scan in the row that is being made.
 typedef struct row_scan {
     zf_running *running;
-    LLVMValueRef v_terms[16]; // slots
+    LLVMValueRef v_terms[ZF_NEIGHBOURS]; // slots
     LLVMValueRef v_identity;
     LLVMValueRef v_next;  ///< the state that the file has at the tile's end, as a word; NULL: it has none
     LLVMValueRef v_end;   // first index whose term nobody wants
@@ -189,7 +189,7 @@ static void combine_rows(row *rows, unsigned count, uint32_t number) {
     LLVMTypeRef ty = zf_cg_type(cg, running->type);
     bool segmented = running->reduce->form == ZF_R_SEGMENTED;
     LLVMValueRef v_begins[ZF_SIMT_BATCH] = {NULL};
-    LLVMValueRef v_sums[ZF_SIMT_BATCH][16], v_own[ZF_SIMT_BATCH] = {NULL}, v_before[ZF_SIMT_BATCH];
+    LLVMValueRef v_sums[ZF_SIMT_BATCH][ZF_NEIGHBOURS], v_own[ZF_SIMT_BATCH] = {NULL}, v_before[ZF_SIMT_BATCH];
     for (unsigned r = 0; r < count; r++) {
         for (unsigned k = 0; k < rows->lanes; k++) {
             LLVMValueRef v_term = LLVMBuildLoad2(cg->builder, ty, rows[r].scans[number].v_terms[k], "");
@@ -255,7 +255,7 @@ static void counts_begin(row *r) {
     for (uint32_t s = 0; s < r->scan_count; s++) {
         const row_scan *scan = &r->scans[s];
         LLVMTypeRef ty = zf_cg_type(r->lower->cg, scan->running->type);
-        LLVMValueRef v_values[16];
+        LLVMValueRef v_values[ZF_NEIGHBOURS];
         if (scan->count == NULL) continue;
         for (unsigned k = 0; k < r->lanes; k++) v_values[k] = LLVMBuildLoad2(r->lower->cg->builder, ty, scan->v_terms[k], "");
         zf_simt_count_begin(r->lower, scan->count, r->lanes, v_values);
@@ -326,7 +326,7 @@ static void place_lane(row *r, LLVMValueRef v_row, LLVMValueRef v_row_size) {
 
 // The values of the scan whose terms are counted already.
 static void take_tally(row *r, zf_simt_lanes *lanes) {
-    LLVMValueRef v_values[16];
+    LLVMValueRef v_values[ZF_NEIGHBOURS];
     zf_simt_tally_values(r->lower, r->tally, lanes, r->v_before, v_values);
     for (unsigned k = 0; k < r->lanes; k++) LLVMBuildStore(r->lower->cg->builder, v_values[k], r->scans[0].v_terms[k]);
 }
@@ -348,7 +348,7 @@ static void whole_rows(row *rows, unsigned count) {
         combine_rows(rows, count, s);
     }
     // Stores of bits take shuffles, behind which no load is moved: all rows' elements are made before the first is stored.
-    zf_cg_value values[ZF_SIMT_BATCH][16];
+    zf_cg_value values[ZF_SIMT_BATCH][ZF_NEIGHBOURS];
     for (unsigned r = 0; r < count; r++) whole_elements(&rows[r], &lanes[r], values[r]);
     for (unsigned r = 0; r < count; r++) zf_simt_store_vector(lower, values[r], rows[r].lanes, rows[r].v_first);
     for (unsigned r = 0; r < count && rows->tree != NULL; r++) zf_simt_found_end(lower, rows[r].found);

@@ -4,10 +4,6 @@
 #include "codegen/simt_tally.h"
 #include "codegen/cg_sites.h"
 
-static const zf_graph_edge *edge_of(const zf_lower *lower, uint32_t node, const zf_port *port) {
-    return &lower->graph->edges[lower->graph->nodes[node].inputs[port->slot]];
-}
-
 // The stream whose element at the scan's own index, a stored bit, is its term; NULL: the term is something else.
 static const zf_graph_edge *bits_of(const zf_lower *lower, const zf_running *running) {
     const zf_reduce *reduce = running->reduce;
@@ -16,7 +12,7 @@ static const zf_graph_edge *bits_of(const zf_lower *lower, const zf_running *run
     if (term->kind != ZF_X_INDEX || term->a->kind != ZF_X_STREAM || term->type.kind != ZF_K_BOOL) return NULL;
     if (term->b->kind != ZF_X_LOCAL || term->b->local != reduce->binders[0].local) return NULL;
     if (!term->proved && !zf_plan_is_hoisted(lower->plan, running->node, term)) return NULL;
-    const zf_graph_edge *edge = edge_of(lower, running->node, term->a->port);
+    const zf_graph_edge *edge = zf_lower_edge(lower, running->node, term->a->port);
     return edge->type.nullable || !zf_lower_in_memory(lower, edge->index) ? NULL : edge;
 }
 
