@@ -217,6 +217,19 @@ zf_cg_value zf_cg_select_value(zf_cg *cg, LLVMValueRef v_if, const zf_cg_value *
     return value;
 }
 
+// Without LLVM's conversion of unsigned integers: where what is converted was sign-extended, the SLP vectoriser of LLVM 19
+// converts the narrow integer instead, as if it were unsigned, too. Half of a large number, its last bit kept by or, rounds as
+// all of it.
+static LLVMValueRef unsigned_to_float(zf_cg *cg, LLVMValueRef v, LLVMTypeRef ty) {
+    LLVMBuilderRef builder = cg->builder;
+    unsigned bits = LLVMGetIntTypeWidth(LLVMTypeOf(v));
+    if (bits < 64) return LLVMBuildSIToFP(builder, zf_cg_resize(cg, v, bits < 32 ? cg->ty_i32 : cg->ty_i64, false), ty, "");
+    LLVMValueRef v_one = zf_cg_i64(cg, 1), v_large = zf_cg_icmp(cg, LLVMIntSLT, v, zf_cg_i64(cg, 0));
+    LLVMValueRef v_half = zf_cg_or(cg, LLVMBuildLShr(builder, v, v_one, ""), zf_cg_and(cg, v, v_one));
+    v_half = LLVMBuildSIToFP(builder, v_half, ty, "");
+    return zf_cg_select(cg, v_large, LLVMBuildFAdd(builder, v_half, v_half, ""), LLVMBuildSIToFP(builder, v, ty, ""));
+}
+
 // ---- Conversion -----------------------------------------------------------------------------------------------
 
 static LLVMValueRef convert(zf_cg *cg, LLVMValueRef v, zf_kind from, zf_type to) {
@@ -235,7 +248,7 @@ static LLVMValueRef convert(zf_cg *cg, LLVMValueRef v, zf_kind from, zf_type to)
         return zf_cg_intrinsic(cg, zf_kind_is_signed(to.kind) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2, &v, 1);
     }
     bool is_signed = zf_kind_is_signed(from);
-    if (zf_kind_is_float(to.kind)) return is_signed ? LLVMBuildSIToFP(builder, v, ty, "") : LLVMBuildUIToFP(builder, v, ty, "");
+    if (zf_kind_is_float(to.kind)) return is_signed ? LLVMBuildSIToFP(builder, v, ty, "") : unsigned_to_float(cg, v, ty);
     return zf_cg_resize(cg, v, ty, is_signed);
 }
 
