@@ -347,10 +347,15 @@ static void whole_rows(row *rows, unsigned count) {
         for (unsigned r = 0; r < count; r++) whole_terms(&rows[r], &lanes[r], s);
         combine_rows(rows, count, s);
     }
-    // Stores of bits take shuffles, behind which no load is moved: all rows' elements are made before the first is stored.
+    // Storing validity takes shuffles, behind which no load is moved: there all rows' elements are made before the first is
+    // stored.
     zf_cg_value values[ZF_SIMT_BATCH][ZF_NEIGHBOURS];
-    for (unsigned r = 0; r < count; r++) whole_elements(&rows[r], &lanes[r], values[r]);
-    for (unsigned r = 0; r < count; r++) zf_simt_store_vector(lower, values[r], rows[r].lanes, rows[r].v_first);
+    bool apart = lower->type.nullable;
+    for (unsigned r = 0; r < count; r++) {
+        whole_elements(&rows[r], &lanes[r], values[r]);
+        if (!apart) zf_simt_store_vector(lower, values[r], rows[r].lanes, rows[r].v_first);
+    }
+    for (unsigned r = 0; r < count && apart; r++) zf_simt_store_vector(lower, values[r], rows[r].lanes, rows[r].v_first);
     for (unsigned r = 0; r < count && rows->tree != NULL; r++) zf_simt_found_end(lower, rows[r].found);
     for (unsigned r = 0; r < count; r++) zf_simt_lanes_end(lower, &lanes[r]);
 }
