@@ -82,21 +82,6 @@ static bool pulls_together(const zf_simt_heads *t) {
     return t->pulls_sizes && (t->never_empty || t->head_bytes == ZF_SIMT_FEW_BYTES);
 }
 
-// Sizes of groups at a tile's edges as they are, in slots: i32, or i64 where a size may be wider.
-static LLVMTypeRef size_type(const zf_simt_heads *t) {
-    zf_cg *cg = t->lower->cg;
-    const zf_expr *value = t->lower->graph->nodes[t->node].inst->size.value;
-    return value != NULL && zf_kind_size(value->type.kind) <= 4 ? cg->ty_i32 : cg->ty_i64;
-}
-
-// An offset (i64) as sizes are compared with it: what is larger than any of them stays so.
-static LLVMValueRef offset_as(zf_cg *cg, LLVMTypeRef ty, LLVMValueRef v_offset) {
-    if (ty == cg->ty_i64) return v_offset;
-    LLVMValueRef v_high = zf_cg_resize(cg, LLVMBuildLShr(cg->builder, v_offset, zf_cg_i64(cg, 32), ""), ty, false);
-    LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntEQ, v_high, LLVMConstNull(ty));
-    return zf_cg_select(cg, v_fits, zf_cg_resize(cg, v_offset, ty, false), zf_cg_i32(cg, UINT32_MAX));
-}
-
 // Goes on in a block where the group at v_which is among this thread's, from v_near on; *v_k its number there, which it returns
 // the size of.
 static LLVMValueRef at_edge(zf_simt_heads *t, LLVMValueRef v_near, LLVMValueRef v_which, LLVMValueRef v_if,
@@ -128,21 +113,20 @@ static void set_slot(zf_simt_heads *t, LLVMValueRef v_k, LLVMValueRef v_size, LL
 // Cuts the tile's first group and its last, where they are among this thread's, whose sizes are v_raw.
 static void cut_ends(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef *v_raw, LLVMValueRef *v_slots) {
     zf_cg *cg = t->lower->cg;
-    LLVMTypeRef ty = LLVMTypeOf(v_raw[0]);
     LLVMBasicBlockRef bb_first = zf_cg_block(cg, "edge_first"), bb_cut = zf_cg_block(cg, "edges_cut");
     LLVMValueRef v_last = zf_cg_sub(cg, t->v_number, near_const(t, 1)), v_k;
-    LLVMValueRef v_is_cut = zf_cg_icmp(cg, LLVMIntNE, t->v_stop, zf_cg_i64(cg, 0)), v_stop = offset_as(cg, ty, t->v_stop);
+    LLVMValueRef v_is_cut = zf_cg_icmp(cg, LLVMIntNE, t->v_stop, zf_cg_i64(cg, 0)), v_stop = t->v_stop;
     // A tile ends inside its last group, and begins inside its first, which has elements: only the block's first groups may be
     // empty where a tile begins.
     LLVMValueRef v_size = at_edge(t, v_near, v_last, v_is_cut, v_raw, bb_first, &v_k);
-    LLVMValueRef v_behind = zf_cg_icmp(cg, LLVMIntUGE, offset_as(cg, ty, t->v_o1), v_size);
+    LLVMValueRef v_behind = zf_cg_icmp(cg, LLVMIntUGE, t->v_o1, v_size);
     if (!zf_cg_site(cg, ZF_SITE_CHECK, "the tile's end inside its last group")) note_bad(t, v_behind);
     set_slot(t, v_k, bounded(t, v_stop), v_slots, bb_first);
     LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntULT, t->v_skew, t->v_number);
     v_size = at_edge(t, v_near, t->v_skew, v_some, v_raw, bb_cut, &v_k);
     LLVMValueRef v_only = zf_cg_and(cg, v_is_cut, zf_cg_icmp(cg, LLVMIntEQ, t->v_skew, v_last));
     v_size = zf_cg_select(cg, v_only, v_stop, v_size);
-    LLVMValueRef v_skip = offset_as(cg, ty, t->v_o0), v_outside = zf_cg_icmp(cg, LLVMIntUGE, v_skip, v_size);
+    LLVMValueRef v_skip = t->v_o0, v_outside = zf_cg_icmp(cg, LLVMIntUGE, v_skip, v_size);
     LLVMValueRef v_stored = zf_cg_icmp(cg, LLVMIntNE, t->lower->v_tile, zf_cg_i64(cg, 0));
     if (!zf_cg_site(cg, ZF_SITE_CHECK, "the tile's begin inside its first group"))
         note_bad(t, zf_cg_and(cg, v_stored, v_outside));
@@ -245,7 +229,7 @@ static void take_last(zf_simt_heads *t, LLVMValueRef v_near, LLVMTypeRef ty, LLV
 // warps have neither the tile's first group nor its last, which alone are cut, nor the block's last.
 static void take_sizes(zf_simt_heads *t, LLVMValueRef v_near, LLVMValueRef v_warp, LLVMValueRef *v_slots) {
     zf_cg *cg = t->lower->cg;
-    LLVMTypeRef ty = size_type(t);
+    LLVMTypeRef ty = cg->ty_i64;
     LLVMBasicBlockRef bb_inner = NULL, bb_outer = NULL;
     if (t->each > 1) bb_inner = zf_cg_block(cg, "sizes_inner"), bb_outer = zf_cg_block(cg, "sizes_outer");
     LLVMBasicBlockRef bb_some = zf_cg_block(cg, "sizes_some"), bb_edge = zf_cg_block(cg, "sizes_edge");
