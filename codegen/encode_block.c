@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/base/text.h"
 #include "runtime/container_format.h"
 #include "runtime/context.h"
 #include "runtime/element.h"
@@ -128,7 +129,7 @@ typedef struct flat {
     uint8_t **packed; ///< bitmaps made for bool streams, by stored stream
     const zf_encode_node **nodes;
     uint32_t param_count, edge_count, stream_count, node_count;
-    bool unsupported, no_memory;
+    bool no_memory;
 } flat;
 
 static void measure(const zf_encode_node *node, flat *f) {
@@ -151,14 +152,11 @@ static uint8_t *pack_bits(const uint8_t *bytes, uint64_t count) {
     return bits;
 }
 
+/// Of numbers or booleans: what would store others was refused.
 static void store_stream(const zf_encode_buffer *buffer, const zf_port *port, flat *f) {
     uint32_t number = f->stream_count++;
     zf_stream_data *stream = &f->streams[number];
     f->counts[f->edge_count++] = buffer->length;
-    if (buffer->is_text || buffer->nullable) {
-        f->unsupported = true;
-        return;
-    }
     *stream = (zf_stream_data){buffer->data, buffer->length * buffer->element, buffer->length};
     if (port->type.kind != ZF_K_BOOL) return;
     f->packed[number] = pack_bits(buffer->data, buffer->length);
@@ -205,10 +203,6 @@ static zf_status flatten(const zf_column *column, const zf_encode_node *tree, fl
     f->param_count = f->edge_count = f->stream_count = f->node_count = 0;
     number(tree, f);
     if (f->no_memory) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block");
-    if (f->unsupported) {
-        return zf_raise_diag(error, ZF_ERR_UNSUPPORTED, ZF_D_NOT_LOWERED,
-                             "a stream of strings or nullable elements cannot be stored as it is");
-    }
     return ZF_OK;
 }
 
@@ -516,20 +510,52 @@ static zf_encode_fn find_encoder(void *user, const zf_inst *inst, const char **r
     return encoder == NULL ? NULL : encoder->function;
 }
 
-/// Nothing took the block: says why, and which row and value if that is known.
+/// Why one alternative refused, with the row and value if they are known.
+static void refusal_text(const zf_encode_job *job, const source *s, const zf_encode_refusal *refusal, zf_text *out) {
+    zf_text_puts(out, refusal->reason);
+    if (refusal->row == ZF_ENCODE_NO_ROW || refusal->row >= s->rows) return;
+    char value[64];
+    zf_encode_value_text(&job->data, job->column->type, s->first + refusal->row, value, sizeof value);
+    zf_text_printf(out, " (row %llu, value %s)", (ull)(s->first + refusal->row), value);
+}
+
+static void span_text(zf_span span, zf_text *out) {
+    zf_position at = zf_source_position(span.source, span.begin);
+    zf_text_printf(out, "%s:%u:%u", span.source->path, at.line, at.column);
+}
+
+/// Nothing took the block: says why, of every alternative.
 static zf_status refused(const zf_encode_job *job, const source *s, const zf_encode_task *task, const char *place,
                          zf_error *error) {
-    char value[64];
+    const zf_encode_refusal *first = &task->refusals[0];
+    uint32_t kept = task->refusal_count < ZF_ENCODE_REFUSALS ? task->refusal_count : ZF_ENCODE_REFUSALS;
+    bool same_code = true;
+    zf_span span = kept == 1 ? first->span : job->column->codec->span;
+    zf_text text = {0}, where = {0};
     zf_status status = ZF_ERR_INPUT;
-    if (task->row != ZF_ENCODE_NO_ROW && task->row < s->rows) {
-        zf_encode_value_text(&job->data, job->column->type, s->first + task->row, value, sizeof value);
-        zf_fail(error, status, task->code, "%s (row %llu, value %s)", task->reason, (ull)(s->first + task->row), value);
-    } else {
-        zf_fail(error, status, task->code, "%s", task->reason);
+    for (uint32_t k = 0; k < kept; k++) {
+        const zf_encode_refusal *refusal = &task->refusals[k];
+        if (k > 0) zf_text_puts(&text, "; ");
+        refusal_text(job, s, refusal, &text);
+        same_code = same_code && strcmp(refusal->code, first->code) == 0;
+        if (kept == 1 || refusal->span.source == NULL) continue;
+        zf_text_puts(&text, ", ");
+        span_text(refusal->span, &text);
     }
-    if (task->span.source == NULL) return zf_fail_place(error, status, "%s", place);
-    zf_position at = zf_source_position(task->span.source, task->span.begin);
-    return zf_fail_place(error, status, "%s, %s:%u:%u", place, task->span.source->path, at.line, at.column);
+    if (task->refusal_count > kept) zf_text_printf(&text, "; and %u more refuse", task->refusal_count - kept);
+    if (span.source != NULL) {
+        zf_text_puts(&where, ", ");
+        span_text(span, &where);
+    }
+    const char *message = text.data != NULL ? text.data : "";
+    if (same_code)
+        zf_fail(error, status, first->code, "%s", message);
+    else
+        status = zf_raise(error, ZF_E_ALL_REFUSED, "%s", message);
+    zf_fail_place(error, status, "%s%s", place, where.data != NULL ? where.data : "");
+    zf_text_free(&text);
+    zf_text_free(&where);
+    return status;
 }
 
 static zf_status try_once(zf_encode_job *job, const source *s, zf_encode_task *task, const char *place, zf_encode_node **tree,
@@ -566,7 +592,7 @@ zf_status zf_encode_block_run(zf_encode_job *job, uint64_t block, zf_encode_resu
     *out = (zf_encode_result){0};
     snprintf(place, sizeof place, "column %s, block %llu", job->column->name, (ull)block);
     zf_status status = source_of(job, block, &s, error);
-    zf_encode_task task = {.find = find_encoder, .user = job->program, .first_row = s.first, .column = job->column->name};
+    zf_encode_task task = {.find = find_encoder, .user = job->program};
     const zf_codec_choice *choice = job->column->codec;
     uint64_t all = choice->count >= 64 ? UINT64_MAX : (1ull << choice->count) - 1;
     while (status == ZF_OK) {

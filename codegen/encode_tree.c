@@ -131,17 +131,18 @@ static const char *violation_text(uint64_t violation) {
     }
 }
 
-static void explain(encoding *e, unsigned code, bool refused, const char *format, ...) __attribute__((format(printf, 4, 5)));
-static void explain(encoding *e, unsigned code, bool refused, const char *format, ...) {
+static zf_encode_refusal *explain(encoding *e, unsigned code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static zf_encode_refusal *explain(encoding *e, unsigned code, const char *format, ...) {
     zf_encode_task *task = e->task;
+    uint32_t at = task->refusal_count++;
+    zf_encode_refusal *refusal = &task->refusals[at < ZF_ENCODE_REFUSALS ? at : ZF_ENCODE_REFUSALS];
+    *refusal = (zf_encode_refusal){.row = ZF_ENCODE_NO_ROW};
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(task->reason, sizeof task->reason, format, arguments);
+    vsnprintf(refusal->reason, sizeof refusal->reason, format, arguments);
     va_end(arguments);
-    snprintf(task->code, sizeof task->code, "ZF%04u", code);
-    task->refused = refused;
-    task->span = (zf_span){0};
-    task->row = ZF_ENCODE_NO_ROW;
+    snprintf(refusal->code, sizeof refusal->code, "ZF%04u", code);
+    return refusal;
 }
 
 /// Notes why a body did not take its input.
@@ -152,36 +153,37 @@ static zf_status report(encoding *e, const zf_encode_node *node) {
     finder f = {.at = frame->span};
     zf_visitor visitor = {.user = &f, .stmt = find_stmt, .expr = find_expr};
     zf_visit_body(&visitor, (zf_body *)(uintptr_t)&inst->encode); // only looks
+    zf_encode_refusal *refusal;
     switch ((zf_encode_outcome)frame->outcome) {
     case ZF_ENCODE_REFUSED:
-        explain(e, ZF_E_ALL_REFUSED, true, "%s%s`%s` refuses: %s", path, colon, inst->name,
-                f.text != NULL ? f.text : "more symbols than codes of that length");
+        refusal = explain(e, ZF_E_ALL_REFUSED, "%s%s`%s` refuses: %s", path, colon, inst->name,
+                          f.text != NULL ? f.text : "more symbols than codes of that length");
         break;
     case ZF_ENCODE_LIMIT:
         if (frame->violation == 10) {
-            explain(
-                e, ZF_E_ALL_REFUSED, false,
+            refusal = explain(
+                e, ZF_E_ALL_REFUSED,
                 "%s%s`%s`: encode does not end, or takes too long: its loops may run %llu times for %llu rows, all together, and "
                 "this one would go on",
                 path, colon, inst->name, (unsigned long long)work_limit(frame->rows), (unsigned long long)frame->rows);
             break;
         }
-        explain(e, ZF_E_ALL_REFUSED, false, "%s%s`%s`: encode does not end, or writes far more than it was given", path, colon,
-                inst->name);
+        refusal = explain(e, ZF_E_ALL_REFUSED, "%s%s`%s`: encode does not end, or writes far more than it was given", path, colon,
+                          inst->name);
         break;
-    case ZF_ENCODE_MEMORY: explain(e, ZF_E_NO_MEMORY, false, "no memory to encode a block"); break;
+    case ZF_ENCODE_MEMORY: refusal = explain(e, ZF_E_NO_MEMORY, "no memory to encode a block"); break;
     default:
-        explain(e, ZF_E_ALL_REFUSED, false, "%s%s`%s`: encode leaves its bounds: %s", path, colon, inst->name,
-                violation_text(frame->violation));
+        refusal = explain(e, ZF_E_ALL_REFUSED, "%s%s`%s`: encode leaves its bounds: %s", path, colon, inst->name,
+                          violation_text(frame->violation));
         break;
     }
-    e->task->span = f.span;
+    refusal->span = f.span;
     // Rows of the root are rows of the column; those of a child are elements of a stream.
     if (e->path[0] == 0) {
-        e->task->row = frame->row;
+        refusal->row = frame->row;
     } else if (frame->row != ZF_ENCODE_NO_ROW) {
-        size_t length = strlen(e->task->reason);
-        snprintf(e->task->reason + length, sizeof e->task->reason - length, " (element %llu of %s)",
+        size_t length = strlen(refusal->reason);
+        snprintf(refusal->reason + length, sizeof refusal->reason - length, " (element %llu of %s)",
                  (unsigned long long)frame->row, e->path);
     }
     return frame->outcome == ZF_ENCODE_MEMORY ? ZF_ERR_MEMORY : ZF_ERR_INPUT;
@@ -189,10 +191,7 @@ static zf_status report(encoding *e, const zf_encode_node *node) {
 
 // ---- One node -------------------------------------------------------------------------------------------------
 
-static uint64_t stored_bytes(const zf_encode_buffer *buffer) {
-    uint64_t bits = buffer->is_text ? 64 * buffer->length + 8 * buffer->text_length : buffer->length * buffer->width;
-    return (bits + 7) / 8 + (buffer->nullable ? (buffer->length + 7) / 8 : 0);
-}
+static uint64_t stored_bytes(const zf_encode_buffer *buffer) { return (buffer->length * buffer->width + 7) / 8; }
 
 /// What the directory of a stream takes: its entries are as narrow as the last, the largest, allows.
 static uint64_t directory_bytes(const zf_encode_buffer *buffer, const zf_port *port) {
@@ -245,23 +244,40 @@ static zf_status encode_children(encoding *e, zf_encode_node *node) {
     return ZF_OK;
 }
 
+/// Only numbers and booleans can be stored without an algorithm: what would store others refuses, however small it is.
+static bool storable(encoding *e, const zf_codec_node *codec) {
+    const char *path = e->path, *colon = path[0] == 0 ? "" : ": ";
+    for (uint32_t s = 0; s < codec->inst->stream_count; s++) {
+        const zf_port *port = codec->inst->streams[s];
+        if (codec->streams[s] != NULL || (!port->type.nullable && port->type.kind != ZF_K_STRING)) continue;
+        const char *of = port->type.nullable ? "nullable values" : "strings", *by = port->type.nullable ? "nullable" : "strings";
+        explain(e, ZF_E_ALL_REFUSED,
+                "%s%s`%s`: its stream `%s` is of %s, which cannot be stored as they are; give it a codec, such as `%s`", path,
+                colon, codec->inst->name, port->name, of, by)
+            ->span = codec->span;
+        return false;
+    }
+    return true;
+}
+
 static zf_status encode_node(encoding *e, const zf_codec_choice *choice, uint32_t branch, const zf_encode_input *input,
                              zf_encode_node **out) {
     const zf_inst *inst = choice->alternatives[branch]->inst;
     const char *reason = NULL;
     zf_encode_fn encode = e->task->find(e->task->user, inst, &reason);
     *out = NULL;
+    if (!storable(e, choice->alternatives[branch])) return ZF_ERR_INPUT;
     if (encode == NULL) {
         if (inst->encode_extern != NULL)
-            explain(e, ZF_D_EXTERN_UNKNOWN, true, "`%s` is encoded by `extern \"%s\"`, and %s", inst->name, inst->encode_extern,
+            explain(e, ZF_D_EXTERN_UNKNOWN, "`%s` is encoded by `extern \"%s\"`, and %s", inst->name, inst->encode_extern,
                     reason);
         else
-            explain(e, ZF_D_NO_ENCODE, true, "`%s` can only decode: %s", inst->name, reason);
+            explain(e, ZF_D_NO_ENCODE, "`%s` can only decode: %s", inst->name, reason);
         return ZF_ERR_INPUT;
     }
     zf_encode_node *node = make_node(e->task, choice, branch, input);
     if (node == NULL) {
-        explain(e, ZF_E_NO_MEMORY, false, "no memory to encode a block");
+        explain(e, ZF_E_NO_MEMORY, "no memory to encode a block");
         return ZF_ERR_MEMORY;
     }
     encode(&node->frame);
@@ -284,9 +300,10 @@ static zf_status encode_choice(encoding *e, const zf_codec_choice *choice, const
     zf_encode_node *best = NULL;
     zf_status status = ZF_ERR_INPUT;
     size_t length = strlen(e->path);
+    uint32_t refusals = e->task->refusal_count;
     *out = NULL;
     if (++e->depth > DEPTH_LIMIT) {
-        explain(e, ZF_E_ALL_REFUSED, false, "the codec is nested deeper than %d", DEPTH_LIMIT);
+        explain(e, ZF_E_ALL_REFUSED, "the codec is nested deeper than %d", DEPTH_LIMIT);
         e->depth--;
         return ZF_ERR_INPUT;
     }
@@ -309,6 +326,7 @@ static zf_status encode_choice(encoding *e, const zf_codec_choice *choice, const
         zf_encode_tree_free(best);
         return status;
     }
+    if (best != NULL) e->task->refusal_count = refusals; // why others refused does not matter
     *out = best;
     return best != NULL ? ZF_OK : ZF_ERR_INPUT;
 }
@@ -316,5 +334,6 @@ static zf_status encode_choice(encoding *e, const zf_codec_choice *choice, const
 zf_status zf_encode_tree(zf_encode_task *task, const zf_codec_choice *choice, const zf_encode_input *input,
                          zf_encode_node **out) {
     encoding e = {.task = task};
+    task->refusal_count = 0;
     return encode_choice(&e, choice, input, NULL, out);
 }

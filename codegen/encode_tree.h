@@ -33,22 +33,28 @@ typedef struct zf_encode_node {
 /// Where to find the function for an instance; NULL with a reason when there is none.
 typedef zf_encode_fn (*zf_encode_find)(void *user, const zf_inst *inst, const char **reason);
 
-typedef struct zf_encode_task {
-    zf_encode_find find;
-    void *user;
-    uint64_t skip;       ///< alternatives of the root that are not tried, one bit each
-    uint64_t first_row;  ///< of the block, for messages
-    zf_encode_hash hash; ///< of intern, given by tests; 0: drawn anew for each body
-    const char *column;
-    // why nothing took the block
-    bool refused; ///< ZF0602; else the error is final
+/// Why one alternative did not take the block.
+typedef struct zf_encode_refusal {
     char code[16];
     char reason[400];
     zf_span span; ///< where; source NULL when not known
     uint64_t row; ///< of the block, or ZF_ENCODE_NO_ROW
+} zf_encode_refusal;
+
+/// Refusals that are kept for the message.
+enum { ZF_ENCODE_REFUSALS = 8 };
+
+typedef struct zf_encode_task {
+    zf_encode_find find;
+    void *user;
+    uint64_t skip;       ///< alternatives of the root that are not tried, one bit each
+    zf_encode_hash hash; ///< of intern, given by tests; 0: drawn anew for each body
+    // why nothing took the block: a refusal of every alternative, in the order of the codec
+    uint32_t refusal_count;                             ///< may be more than are kept
+    zf_encode_refusal refusals[ZF_ENCODE_REFUSALS + 1]; ///< the last is of no use but to be written
 } zf_encode_task;
 
-/// Encodes. ZF_OK with the tree; ZF_ERR_INPUT with task->reason when every alternative refused or a body failed; ZF_ERR_MEMORY.
+/// Encodes. ZF_OK with the tree; ZF_ERR_INPUT with task->refusals when every alternative refused or a body failed; ZF_ERR_MEMORY.
 zf_status zf_encode_tree(zf_encode_task *task, const zf_codec_choice *choice, const zf_encode_input *input, zf_encode_node **out);
 void zf_encode_tree_free(zf_encode_node *node);
 

@@ -185,6 +185,38 @@ class Refused(Case):
         self.assertIn("the values differ", result.stderr)
         self.assertFalse(self.container.exists())
 
+    def test_what_cannot_be_stored_never_wins(self):
+        """`plain` of strings and of nullable values would be smaller here, but files hold neither."""
+        self.file("t.zf", "table t { s: string = strings(bytes: rle) | plain; n: i32? = plain | nullable(values: dictionary); }\n")
+        chosen = random.Random(4)
+        numbers = chosen.sample(range(-2**31, 2**31), 4000)
+        rows = [["abcdefghijklmnopqrstuvwxyz" if k % 2 else "", "" if k % 97 == 5 else n] for k, n in enumerate(numbers)]
+        self.file("t.csv", "s,n\n" + "".join(f"{s},{n}\n" for s, n in rows))
+        self.container = self.dir / "t.zfd"
+        self.good("encode", "-c", self.dir / "t.zf", "-o", self.container, self.dir / "t.csv")
+        self.assertEqual([c["blocks"][0]["branches"] for c in self.inspected().values()], [[0], [1]])
+        self.good("decode", "--format", "csv", "-o", self.dir / "out", self.container)
+        with open(self.dir / "out" / "t.csv", newline="") as file:
+            self.assertEqual(list(csv.reader(file))[1:], [[s, str(n)] for s, n in rows])
+
+    def test_why_each_refused(self):
+        self.file("t.zf", """table t {
+    s: string = plain
+        | raw(plain)
+        | strings(lengths: constant,
+                  bytes: plain);
+}
+algorithm raw(values: string[]) -> string[] fully_parallel { decode(i) = values[i]; encode(x) { values.append(x); } }
+""")
+        self.file("t.csv", "s\nab\nc\n")
+        result = self.zfc("encode", "-c", self.dir / "t.zf", "-o", self.dir / "t.zfd", self.dir / "t.csv")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("ZF0602", result.stderr)
+        self.assertIn("column s, block 0", result.stderr)
+        why = r"`plain<string>`: its stream `values` is of strings, which cannot be stored as they are; give it a codec, such as `strings`, "
+        self.assertRegex(result.stderr, why + r"\S*t\.zf:2:17; values: " + why + r"\S*t\.zf:3:15; lengths: `constant<u32>` refuses: ")
+        self.assertFalse((self.dir / "t.zfd").exists())
+
     def test_a_wrong_encoder(self):
         """What does not decode to its source counts as refused, and -v says so."""
         wrong = "algorithm wrong(s: u8[]) -> i32[] fully_parallel { decode(i) = 7; encode(x) { s.push(1); } }\n"

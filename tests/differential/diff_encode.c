@@ -258,7 +258,7 @@ static diff_encoded check_level(const diff_program *p, unsigned level, const zf_
     }
     source s = source_of(plain);
     s.input.parts = &s.rows;
-    zf_encode_task task = {.find = find_encoder, .user = p->programs[level], .column = own->name};
+    zf_encode_task task = {.find = find_encoder, .user = p->programs[level]};
     zf_encode_node *tree = NULL;
     zf_status made = zf_encode_tree(&task, own->codec, &s.input, &tree);
     diff_encoded verdict = DIFF_ENCODED;
@@ -273,7 +273,7 @@ static diff_encoded check_level(const diff_program *p, unsigned level, const zf_
     } else if (made == ZF_ERR_INPUT && (status == INTERP_REFUSED || status == INTERP_VIOLATION)) {
         verdict = DIFF_REFUSED;
     } else {
-        zf_text_printf(message, "%s where the interpreter says: %s", made == ZF_OK ? "encoded" : task.reason,
+        zf_text_printf(message, "%s where the interpreter says: %s", made == ZF_OK ? "encoded" : task.refusals[0].reason,
                        interp_status_name(status));
         verdict = DIFF_ENCODE_DIFFERS;
     }

@@ -15,6 +15,7 @@ typedef struct encoding {
     const char *reason; // of a refusal
     interp_violation violation;
     unsigned depth;
+    unsigned rivals; // choices of several alternatives above
 } encoding;
 
 static interp_tree *encode_choice(encoding *e, const zf_codec_choice *choice, interp_stream *x, const char *path);
@@ -84,6 +85,14 @@ static interp_tree *encode_node(encoding *e, const zf_codec_choice *choice, uint
     zf_arena *arena = e->in->arena;
     const zf_codec_node *node = choice->alternatives[branch];
     const zf_inst *inst = node->inst;
+    // The interpreter could keep them, but a file cannot: among alternatives they must not win.
+    for (uint32_t s = 0; e->rivals > 0 && s < inst->stream_count; s++) {
+        zf_type type = inst->streams[s]->type;
+        if (!node->streams[s] && (type.nullable || type.kind == ZF_K_STRING)) {
+            failed(e, INTERP_REFUSED, path, "strings and nullable values cannot be stored as they are");
+            return NULL;
+        }
+    }
     interp_tree *tree = ZF_NEW(arena, interp_tree);
     *tree = (interp_tree){.node = node, .branch = branch, .choice = choice, .plain = x};
     tree->params = ZF_NEW_ARRAY(arena, uint64_t, inst->param_count + 1u);
@@ -148,12 +157,14 @@ static bool verify(encoding *e, const interp_tree *tree, const char *path) {
 static interp_tree *encode_choice(encoding *e, const zf_codec_choice *choice, interp_stream *x, const char *path) {
     if (++e->depth > CODEC_DEPTH) interp_stop(e->in, INTERP_LIMIT, "codecs nested too deep");
     interp_tree *best = NULL;
+    e->rivals += choice->count > 1;
     for (uint32_t a = 0; a < choice->count; a++) {
         interp_tree *tree = encode_node(e, choice, a, x, path);
         if (tree && choice->count > 1 && !e->in->options.no_verify && !verify(e, tree, path)) tree = NULL;
         if (tree && (!best || tree->stored_bytes < best->stored_bytes)) best = tree;
     }
     e->depth--;
+    e->rivals -= choice->count > 1;
     if (best) e->status = INTERP_OK; // others may have refused
     return best;
 }

@@ -56,9 +56,10 @@ static void encode_some(zf_program *program, const zf_column *column) {
     static const uint8_t values[64] = {1, 1, 2, 3, 3};
     static const uint64_t rows = 8;
     zf_encode_input input = {.type = column->type, .values = values, .rows = rows, .parts = &rows, .part_count = 1};
-    zf_encode_task task = {.find = find, .user = program, .column = column->name};
+    zf_encode_task task = {.find = find, .user = program};
     zf_encode_node *node = NULL;
-    CHECK(zf_encode_tree(&task, column->codec, &input, &node) == ZF_OK, "%s: %s %s", column->name, task.code, task.reason);
+    CHECK(zf_encode_tree(&task, column->codec, &input, &node) == ZF_OK, "%s: %s %s", column->name, task.refusals[0].code,
+          task.refusals[0].reason);
     CHECK(node != NULL && node->streams[0].length == rows, "%s: codes", column->name);
     zf_encode_tree_free(node);
 }

@@ -137,11 +137,11 @@ static void run_case(zf_program *program, const zf_column *column, data_shape da
     interp_report report;
     interp_status status = interp_encode(in, column, plain, &expected, &report);
     given g = given_of(plain);
-    zf_encode_task task = {.find = find, .user = program, .column = column->name};
+    zf_encode_task task = {.find = find, .user = program};
     zf_encode_node *node = NULL;
     zf_status got = zf_encode_tree(&task, column->codec, &g.input, &node);
     if (status == INTERP_OK) {
-        CHECK(got == ZF_OK, "%s: %s %s", what, task.code, task.reason);
+        CHECK(got == ZF_OK, "%s: %s %s", what, task.refusals[0].code, task.refusals[0].reason);
         if (got == ZF_OK) compare(node, expected, what);
     } else if (status == INTERP_REFUSED || status == INTERP_VIOLATION) {
         CHECK(got == ZF_ERR_INPUT, "%s: the interpreter says %s: %s", what, interp_status_name(status), report.message);

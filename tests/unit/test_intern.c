@@ -142,10 +142,10 @@ static double run_case(zf_program *program, const zf_column *column, shape s, ui
                              .rows = rows,
                              .parts = &rows,
                              .part_count = rows > 0};
-    zf_encode_task task = {.find = find, .user = program, .column = column->name, .hash = hash};
+    zf_encode_task task = {.find = find, .user = program, .hash = hash};
     zf_encode_node *node = NULL;
     zf_status status = zf_encode_tree(&task, column->codec, &input, &node);
-    CHECK(status == ZF_OK, "%s: %s %s", what, task.code, task.reason);
+    CHECK(status == ZF_OK, "%s: %s %s", what, task.refusals[0].code, task.refusals[0].reason);
     if (status == ZF_OK) {
         check_numbers(&in, &node->streams[0], &node->streams[1], what);
         distance = mean_distance(&node->streams[1]);
