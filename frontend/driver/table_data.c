@@ -129,7 +129,11 @@ static zf_status check_offsets(zf_column_data *column, zf_error *error) {
         }
         before = offset;
     }
-    return ZF_OK;
+    if ((uint64_t)before == column->used) return ZF_OK;
+    return zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS,
+                   "the last offset of column `%s` (%s) is %lld, but it has %zu bytes (%s): offsets ascend from 0 to the bytes",
+                   column->name, column->givers[ZF_PART_OFFSETS].source, (long long)before, column->used,
+                   column->givers[ZF_PART_VALUES].source);
 }
 
 zf_status zf_table_data_finish(zf_table_data *data, zf_error *error) {
@@ -137,6 +141,10 @@ zf_status zf_table_data_finish(zf_table_data *data, zf_error *error) {
     for (size_t i = 0; i < data->count; i++) {
         zf_column_data *column = &data->columns[i];
         const char *source = column->givers[ZF_PART_VALUES].source;
+        if (!source && column->givers[ZF_PART_OFFSETS].source) {
+            return zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_GIVEN, "column `%s` has offsets but no bytes; give %s.bytes=FILE",
+                           column->name, column->name);
+        }
         if (!source) {
             zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_GIVEN, "no input gives column `%s`", column->name);
             return zf_fail_hint(error, ZF_ERR_INPUT, "name the fields with --header, or give %s=FILE", column->name);
@@ -150,7 +158,7 @@ zf_status zf_table_data_finish(zf_table_data *data, zf_error *error) {
         ZF_TRY(zf_column_reserve(column, 1, false, error)); // a pointer that is never NULL, also without rows
         if (column->type.element == ZF_STRING) ZF_TRY(check_offsets(column, error));
         const zf_part_giver *validity = &column->givers[ZF_PART_VALIDITY];
-        if (validity->source && !validity->is_text && column->raw_valid_bytes < (column->rows + 7) / 8) {
+        if (validity->source && !validity->is_text && column->raw_valid_bytes != (column->rows + 7) / 8) {
             return zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE,
                            "the validity bitmap of `%s` has %zu bytes, but %llu rows want %llu", column->name,
                            column->raw_valid_bytes, (unsigned long long)column->rows,

@@ -74,7 +74,8 @@ const zf_verb zf_verbs[] = {
      "encode tables",
      "Inputs are delimited text files (CSV as RFC 4180 has it: fields may stand in double quotes, a quote within is doubled, "
      "lines end "
-     "in LF or CRLF; the text is UTF-8), or `COLUMN=FILE` with raw little-endian elements or a `.npy` array. Delimited text "
+     "in LF or CRLF; bytes of strings are kept as they are), or `COLUMN=FILE` with raw little-endian elements or a `.npy` array. "
+     "Delimited text "
      "names "
      "its fields in a header row (or `--header`); fields that the table does not name are skipped. Of several text files those "
      "with the same columns are parts of one table, "
@@ -83,7 +84,8 @@ const zf_verb zf_verbs[] = {
      "`YYYY-MM-DD`; timestamps `YYYY-MM-DD HH:MM:SS[.ffffff]`, kept as microseconds since 1970; booleans `true`, `false`, `t`, "
      "`f`, `1`, `0`; a field of one character that is no digit, read into u8, is that byte; an empty field of a nullable column "
      "is null. A raw boolean is one byte, 0 or 1. Raw strings are two files: `COLUMN.offsets=FILE` (i64, rows + 1) and "
-     "`COLUMN.bytes=FILE`; raw nulls `COLUMN.valid=FILE`, a bitmap. Every block is decoded and compared before it is written, "
+     "`COLUMN.bytes=FILE`; raw nulls `COLUMN.valid=FILE`, a bitmap; what stands in a row that is null is not kept. Every block "
+     "is decoded and compared before it is written, "
      "and the file gets its name when it is complete.",
      1,
      -1,

@@ -263,6 +263,22 @@ table t { c: u8 = cut(entries: strings); }
         source = self.write("a.csv", "a", [["x"]])
         self.bad(1, "encode", "-q", "-c", program, "-o", self.dir / "p.zfd", source, says=["ZF0804", "cannot be stored", "`strings`"])
 
+    def test_raw_files_that_do_not_fit(self):
+        """Offsets end where the bytes do, and a bitmap where the rows do."""
+        program = self.file("fit.zf", "table t { a: string? = nullable(values: strings); }\n")
+        valid = f"a.valid={self.file('v', bits([True, True]))}"
+        for offsets, content in [((0, 3, 5), b"abcdef"), ((0, 3, 7), b"abcdef"), ((0,), b"abcde"), ((0, 4, 3), b"abc")]:
+            o, b = f"a.offsets={self.file('o', struct.pack(f'<{len(offsets)}q', *offsets))}", f"a.bytes={self.file('b', content)}"
+            self.bad(1, "encode", "-q", "-c", program, "-o", self.container, o, b, valid, says=["ZF2017"])
+            if offsets[-1] < len(content) and list(offsets) == sorted(offsets):
+                self.bad(1, "encode", "-q", "-c", program, "-o", self.container, o, b, valid, says=[o, b, str(offsets[-1])])
+        o, b = f"a.offsets={self.file('o', struct.pack('<3q', 0, 3, 6))}", f"a.bytes={self.file('b', b'abcdef')}"
+        self.bad(1, "encode", "-q", "-c", program, "-o", self.container, o, valid, says=["has offsets but no bytes", "a.bytes=FILE"])
+        for size in (0, 2, 8):
+            wrong = f"a.valid={self.file('w', bytes([3] * size))}"
+            self.bad(1, "encode", "-q", "-c", program, "-o", self.container, o, b, wrong, says=["ZF2010", f"{size} bytes"])
+        self.good("encode", "-q", "-c", program, "-o", self.container, o, b, valid)
+
 
 if __name__ == "__main__":
     del sys.argv[1]
