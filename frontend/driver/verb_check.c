@@ -27,8 +27,22 @@ static zf_diag_form form_of(const zf_arguments *arguments) {
 
 // ---- What is right, and not lowered yet -------------------------------------------------------------------------
 
+// Whether some alternative stores numbers and booleans only: files hold no others.
+static bool storable(const zf_codec_choice *choice) {
+    for (uint32_t k = 0; k < choice->count; k++) {
+        const zf_codec_node *node = choice->alternatives[k];
+        bool all = true;
+        for (uint32_t s = 0; all && s < node->inst->stream_count; s++) {
+            zf_type type = node->inst->streams[s]->type;
+            all = node->streams[s] ? storable(node->streams[s]) : !type.nullable && type.kind != ZF_K_STRING;
+        }
+        if (all) return true;
+    }
+    return false;
+}
+
 // Plans a column under one vector of branches; what the planner refuses becomes a warning: the program is right, and only this
-// version cannot run it.
+// version cannot run it. Where every alternative would store what files cannot hold, it is an error: no version can.
 static void warn_under(zf_diags *diags, const char *kind, const zf_column *column, const uint8_t *branches) {
     zf_arena *arena = zf_arena_create();
     if (!arena) return;
@@ -39,7 +53,7 @@ static void warn_under(zf_diags *diags, const char *kind, const zf_column *colum
     for (const zf_diag *from = refused.first; from; from = from->next) {
         if (from->severity != ZF_ERROR) continue;
         zf_diag *to =
-            zf_diag_add(diags, ZF_WARNING, from->code, from->span, "%s `%s%s%s`: %s", kind,
+            zf_diag_add(diags, storable(column->codec) ? ZF_WARNING : ZF_ERROR, from->code, from->span, "%s `%s%s%s`: %s", kind,
                         column->table ? column->table->name : "", column->table ? "." : "", column->name, from->message);
         for (const zf_remark *remark = from->remarks; remark; remark = remark->next) {
             zf_diag_remark(diags, to, remark->span, "%s", remark->text);
@@ -96,6 +110,7 @@ int zf_run_check(zf_arguments *arguments) {
         bool good = zf_spec_check(spec) && read; // what was read is checked, also after errors of syntax
         if (good) warn_of_what_is_not_lowered(spec);
         const zf_diags *diags = zf_spec_diags(spec);
+        good = good && diags->errors == 0;
         zf_report_diagnostics(diags, form);
         if (!good) status = EXIT_BAD_INPUT;
         if (!quiet) zf_print_path(good ? stdout : stderr, arguments->operands[i]);

@@ -44,7 +44,8 @@ const zf_verb zf_verbs[] = {
      "FILE...",
      "check programs",
      "Reads `.zf` files with all that they import and reports every error with its place, the facts known and a hint. "
-     "Warnings, such as of columns whose codec is right but not compiled by this version yet, leave the exit status at 0.",
+     "Warnings, such as of columns whose codec is right but not compiled by this version yet, leave the exit status at 0. "
+     "A column that would store strings or nullable values as they are, whatever alternative is taken, is an error.",
      1,
      -1,
      zf_run_check,

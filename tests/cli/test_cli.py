@@ -688,7 +688,7 @@ class Usage(Case):
 table t {
     good: i32 = bitpack;
     some: u8 = plain | rle(plain | pairs, plain);
-    name: string = plain;
+    name: string = plain | strings;
 }
 """)
         result = self.zfc("check", "--format", "line", self.program)
@@ -698,6 +698,11 @@ table t {
         self.assertRegex(lines[0], r"t\.zf:7:\d+: warning\[ZF0804\]: column `t\.some`: `pairs` sums over a range that depends on data")
         self.assertRegex(lines[1], r"t\.zf:8:\d+: warning\[ZF0804\]: column `t\.name`: .*of string, which cannot be stored")
         self.assertIn("good", self.good("check", self.program))
+        for column in ("s: string = plain", "n: i32? = plain | plain(plain)", "s: string? = nullable(values: plain)"):
+            self.program.write_text(f"table t {{ {column}; }}\n")
+            result = self.zfc("check", "--format", "line", self.program)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertRegex(result.stderr, r"t\.zf:1:\d+: error\[ZF0804\]: column `t\..`: .*cannot be stored")
 
     def test_explain(self):
         self.assertIn("kernel", self.good("explain", f"{self.program}:t.n"))
