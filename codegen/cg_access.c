@@ -157,8 +157,7 @@ zf_cg_value zf_cg_index(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
         v_ok = zf_cg_icmp(cg, LLVMIntULT, v_index, v_length);
         if (clamps(cg)) {
             zf_cg_check(cg, frame->env, v_ok, 1, expr->span, expr);
-            LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_length, zf_cg_i64(cg, 0));
-            v_index = clamp(cg, v_index, zf_cg_sub(cg, v_length, zf_cg_resize(cg, v_some, cg->ty_i64, false)));
+            v_index = clamp(cg, v_index, zf_cg_last(cg, v_length));
             return zf_cg_seq_element(cg, frame->env, &a.seq, v_index, expr);
         }
     }

@@ -24,6 +24,11 @@ static inline LLVMValueRef zf_cg_select(zf_cg *cg, LLVMValueRef v_if, LLVMValueR
 static inline LLVMValueRef zf_cg_umin(zf_cg *cg, LLVMValueRef a, LLVMValueRef b) {
     return zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntULT, a, b), a, b);
 }
+/// The last of v_count (i64) indices; 0 where there is none.
+static inline LLVMValueRef zf_cg_last(zf_cg *cg, LLVMValueRef v_count) {
+    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_count, LLVMConstNull(cg->ty_i64));
+    return LLVMBuildSub(cg->builder, v_count, LLVMBuildZExt(cg->builder, v_some, cg->ty_i64, ""), "");
+}
 /// Integer to another width, zero or sign extended.
 static inline LLVMValueRef zf_cg_resize(zf_cg *cg, LLVMValueRef v, LLVMTypeRef ty, bool is_signed) {
     return LLVMBuildIntCast2(cg->builder, v, ty, is_signed, "");

@@ -249,7 +249,7 @@ static bool storable(encoding *e, const zf_codec_node *codec) {
     const char *path = e->path, *colon = path[0] == 0 ? "" : ": ";
     for (uint32_t s = 0; s < codec->inst->stream_count; s++) {
         const zf_port *port = codec->inst->streams[s];
-        if (codec->streams[s] != NULL || (!port->type.nullable && port->type.kind != ZF_K_STRING)) continue;
+        if (codec->streams[s] != NULL || zf_type_storable(port->type)) continue;
         const char *of = port->type.nullable ? "nullable values" : "strings", *by = port->type.nullable ? "nullable" : "strings";
         explain(e, ZF_E_ALL_REFUSED,
                 "%s%s`%s`: its stream `%s` is of %s, which cannot be stored as they are; give it a codec, such as `%s`", path,

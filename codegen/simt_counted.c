@@ -42,11 +42,10 @@ zf_simt_count *zf_simt_count_of(zf_lower *lower, zf_running *running, LLVMValueR
     zf_simt_count *count = ZF_NEW(cg->arena, zf_simt_count);
     LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_count = zf_lower_count(lower, edge->index);
     LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntNE, v_count, v_zero);
-    LLVMValueRef v_last = zf_cg_sub(cg, v_count, zf_cg_resize(cg, v_some, cg->ty_i64, false));
     *count = (zf_simt_count){.running = running, .edge = edge->index};
     count->v_holds = zf_cg_and(cg, zf_cg_within(cg, v_some, "elements that are counted"),
                                zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULE, v_state, v_count), "counts of elements that exist"));
-    count->v_base = zf_cg_umin(cg, v_state, v_last);
+    count->v_base = zf_cg_umin(cg, v_state, zf_cg_last(cg, v_count));
     LLVMValueRef v_room = zf_cg_umin(cg, zf_cg_sub(cg, v_count, count->v_base), zf_cg_i64(cg, INT32_MAX));
     count->v_room = zf_cg_resize(cg, v_room, cg->ty_i32, false);
     return count;

@@ -419,7 +419,7 @@ static void place_rows(row *rows, unsigned count, LLVMValueRef v_from, LLVMValue
     zf_cg *cg = lower->cg;
     for (unsigned k = 0; k < count; k++) {
         LLVMValueRef v_number = zf_cg_add(cg, v_row, zf_cg_i64(cg, k));
-        place_lane(&rows[k], v_from == NULL ? v_number : zf_cg_add(cg, v_from, v_number), v_row_size);
+        place_lane(&rows[k], zf_cg_add(cg, v_from, v_number), v_row_size);
         if (rows->tally == NULL) continue;
         LLVMValueRef v_of_tally = zf_cg_resize(cg, v_number, cg->ty_i32, false);
         rows[k].v_bits = zf_simt_tally_row(lower, rows->tally, rows->v_lane, v_of_tally, &rows[k].v_before);
@@ -433,7 +433,7 @@ static LLVMValueRef make_batches(row *rows, LLVMValueRef v_whole, LLVMValueRef v
     LLVMValueRef v_batch = zf_cg_i64(cg, batch), v_batches = LLVMBuildUDiv(cg->builder, v_whole, v_batch, "");
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_batches, "batch");
-    place_rows(rows, batch, NULL, zf_cg_mul(cg, loop.v_i, v_batch), v_row_size);
+    place_rows(rows, batch, zf_cg_i64(cg, 0), zf_cg_mul(cg, loop.v_i, v_batch), v_row_size);
     whole_rows(rows, batch);
     zf_cg_loop_end(cg, &loop);
     return zf_cg_mul(cg, v_batches, v_batch);

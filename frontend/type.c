@@ -41,6 +41,8 @@ zf_type zf_type_value(zf_type type) {
     return type;
 }
 
+bool zf_type_storable(zf_type type) { return !type.nullable && type.kind != ZF_K_STRING; }
+
 bool zf_type_equal(zf_type a, zf_type b) {
     return a.kind == b.kind && a.logical == b.logical && a.nullable == b.nullable && a.precision == b.precision &&
            a.scale == b.scale && a.opaque == b.opaque;

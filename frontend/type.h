@@ -42,6 +42,7 @@ typedef struct zf_type {
 zf_type zf_type_of(zf_kind kind);
 zf_type zf_type_strip(zf_type type);      ///< without its logical name
 zf_type zf_type_value(zf_type type);      ///< E of E?
+bool zf_type_storable(zf_type type);      ///< whether a file can hold a stream of it as it is: numbers and booleans
 bool zf_type_equal(zf_type a, zf_type b); ///< logical names count
 bool zf_kind_is_integer(zf_kind kind);
 bool zf_kind_is_unsigned(zf_kind kind);

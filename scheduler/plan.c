@@ -40,7 +40,7 @@ static bool on_host(const planner *p) { return strcmp(p->plan->target, "host") =
 
 /// What a stream that no algorithm makes can hold: numbers and booleans.
 static bool storable(planner *p, const zf_graph_edge *edge, zf_span span) {
-    if (edge->stored < 0 || (!edge->type.nullable && edge->type.kind != ZF_K_STRING)) return true;
+    if (edge->stored < 0 || zf_type_storable(edge->type)) return true;
     zf_diag *diag = report(p, ZF_D_NOT_LOWERED, span, "stream `%s` is of %s, which cannot be stored as it is", edge->path,
                            zf_type_name(p->plan->arena, edge->type));
     hint(p, diag,

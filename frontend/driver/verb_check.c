@@ -33,8 +33,7 @@ static bool storable(const zf_codec_choice *choice) {
         const zf_codec_node *node = choice->alternatives[k];
         bool all = true;
         for (uint32_t s = 0; all && s < node->inst->stream_count; s++) {
-            zf_type type = node->inst->streams[s]->type;
-            all = node->streams[s] ? storable(node->streams[s]) : !type.nullable && type.kind != ZF_K_STRING;
+            all = node->streams[s] ? storable(node->streams[s]) : zf_type_storable(node->inst->streams[s]->type);
         }
         if (all) return true;
     }
