@@ -67,7 +67,8 @@ static void describe_plan(decoder *d) {
                                      .edge = kernel->edge,
                                      .tile = kernel->tile,
                                      .sink = kernel->sink,
-                                     .tree = kernel->tree};
+                                     .tree = kernel->tree,
+                                     .rereads = kernel->store_first && kernel->domain == ZF_DOMAIN_CHUNKS};
     }
     for (uint32_t w = 0; w < plan->work_count; w++) {
         const zf_work *work = &plan->works[w];

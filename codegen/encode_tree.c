@@ -264,9 +264,9 @@ static zf_status encode_node(encoding *e, const zf_codec_choice *choice, uint32_
                              zf_encode_node **out) {
     const zf_inst *inst = choice->alternatives[branch]->inst;
     const char *reason = NULL;
-    zf_encode_fn encode = e->task->find(e->task->user, inst, &reason);
     *out = NULL;
     if (!storable(e, choice->alternatives[branch])) return ZF_ERR_INPUT;
+    zf_encode_fn encode = e->task->find(e->task->user, inst, &reason);
     if (encode == NULL) {
         if (inst->encode_extern != NULL)
             explain(e, ZF_D_EXTERN_UNKNOWN, "`%s` is encoded by `extern \"%s\"`, and %s", inst->name, inst->encode_extern,

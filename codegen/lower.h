@@ -34,7 +34,7 @@ typedef struct zf_delivery {
     LLVMValueRef v_byte;  ///< slot (i64): where the next string goes, in the block's bytes
     LLVMValueRef v_end;   ///< behind the tile's bytes
     // ---- of kernels of accelerators
-    LLVMValueRef v_last;                     ///< behind the tile\'s last row that is wanted
+    LLVMValueRef v_last;                     ///< behind the tile's last row that is wanted
     LLVMValueRef v_next;                     ///< where the file says that the tile's bytes end
     LLVMValueRef v_failed;                   ///< slot (i1): an element of this thread failed, and was reported
     LLVMValueRef v_valid_byte, v_bools_byte; ///< slots (i8): bytes so far of bitmaps that one thread stores bit by bit

@@ -106,6 +106,7 @@ void zf_chunk_store(zf_chunk *chunk, zf_cg_value value, LLVMValueRef v_index) {
 // ---- States ---------------------------------------------------------------------------------------------------
 
 static LLVMValueRef state_at(zf_cg *cg, const zf_chunk *chunk, const zf_state *state) {
+    if (chunk->together) return chunk->v_states[state->index];
     return zf_cg_at(cg, zf_cg_memory_type(cg, state->type), chunk->v_states[state->index], chunk->v_lane);
 }
 
@@ -200,10 +201,13 @@ static void place_stream(zf_chunk *chunk, zf_chunk_stream *s, LLVMValueRef v_chu
     unsigned width = zf_kind_bits(s->port->type.kind);
     if (s->by_bits) s->v_total = zf_cg_mul(cg, s->v_length, zf_cg_i64(cg, width));
     if (zf_lower_in_memory(lower, s->edge) && s->port->type.kind != ZF_K_BOOL) {
-        LLVMValueRef v_byte = zf_cg_mul(cg, s->v_first, zf_cg_i64(cg, width / 8));
-        s->v_bytes = zf_cg_at(cg, cg->ty_i8, zf_lower_pointer(lower, s->edge), v_byte);
+        s->v_bytes = zf_lower_pointer(lower, s->edge);
+        if (cg->aligned_loads) // of words from the stream's begin
+            s->v_bit = zf_cg_mul(cg, s->v_first, zf_cg_i64(cg, width));
+        else
+            s->v_bytes = zf_cg_at(cg, cg->ty_i8, s->v_bytes, zf_cg_mul(cg, s->v_first, zf_cg_i64(cg, width / 8)));
     }
-    LLVMBuildStore(cg->builder, v_zero, s->v_at);
+    LLVMBuildStore(cg->builder, LLVMConstNull(LLVMGetAllocatedType(s->v_at)), s->v_at);
 }
 
 /// Bytes of a chunk's part of a stream.
@@ -212,12 +216,12 @@ static LLVMValueRef bytes_of(zf_cg *cg, const zf_chunk_stream *s) {
     return LLVMBuildLShr(cg->builder, zf_cg_add(cg, s->v_length, zf_cg_i64(cg, 7)), zf_cg_i64(cg, 3), "");
 }
 
-static void begin_chunk(zf_chunk *chunk, const zf_lower_tiles *tiles, LLVMValueRef v_chunks) {
+void zf_chunk_begin(zf_chunk *chunk, LLVMValueRef v_outputs, LLVMValueRef v_chunks) {
     enum { WORK_EACH = 64 }; // iterations for every byte read and element made
     zf_cg *cg = chunk->env.lower->cg;
     LLVMValueRef v_size = zf_cg_i64(cg, chunk->env.lower->graph->nodes[chunk->env.node].codec->chunk_size);
     chunk->v_start = zf_cg_mul(cg, chunk->v_number, v_size);
-    chunk->v_count = zf_cg_umin(cg, v_size, zf_cg_sub(cg, tiles->v_count, chunk->v_start));
+    chunk->v_count = zf_cg_umin(cg, v_size, zf_cg_sub(cg, v_outputs, chunk->v_start));
     LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), chunk->v_pos);
     LLVMValueRef v_work = chunk->v_count;
     for (uint32_t s = 0; s < chunk->inst->stream_count; s++) {
@@ -249,12 +253,14 @@ static void make_slots(zf_chunk *chunk) {
         if (!port->per_chunk) continue;
         chunk->streams[s] = (zf_chunk_stream){.port = port, .edge = lower->graph->nodes[chunk->env.node].inputs[s]};
         chunk->streams[s].by_bits = zf_chunk_reads_bits(inst, port);
-        chunk->streams[s].v_at = zf_cg_alloca(cg, cg->ty_i64, port->name);
+        // A block's streams have at most 2^32 elements.
+        bool narrow = chunk->together && !chunk->streams[s].by_bits;
+        chunk->streams[s].v_at = zf_cg_alloca(cg, narrow ? cg->ty_i32 : cg->ty_i64, port->name);
     }
     chunk->v_states = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, inst->state_count + 1);
     for (uint32_t s = 0; s < inst->state_count; s++) {
-        LLVMTypeRef ty = LLVMArrayType2(zf_cg_memory_type(cg, inst->states[s].type), inst->lanes);
-        chunk->v_states[s] = zf_cg_alloca(cg, ty, inst->states[s].name);
+        LLVMTypeRef ty = zf_cg_memory_type(cg, inst->states[s].type);
+        chunk->v_states[s] = zf_cg_alloca(cg, chunk->together ? ty : LLVMArrayType2(ty, inst->lanes), inst->states[s].name);
     }
 }
 
@@ -266,17 +272,16 @@ LLVMValueRef zf_lower_chunk_count(zf_lower *lower, uint32_t n) {
     return LLVMBuildUDiv(cg->builder, v_last, zf_cg_i64(cg, size), "");
 }
 
-void zf_lower_chunks(zf_lower *lower) {
-    zf_cg *cg = lower->cg;
-    const zf_graph_node *node = &lower->graph->nodes[lower->kernel->root];
-    uint64_t size = node->codec->chunk_size;
-    zf_chunk chunk = {.env = zf_lower_env_make(lower, node->index), .inst = node->inst};
-    zf_cg_env *env = &chunk.env.env;
+void zf_chunk_open(zf_lower *lower, zf_chunk *chunk) {
+    uint32_t node = lower->kernel->root;
+    chunk->env = zf_lower_env_make(lower, node);
+    chunk->inst = lower->graph->nodes[node].inst;
+    zf_cg_env *env = &chunk->env.env;
     env->slice = NULL; // where a chunk begins in a stream is known to its elements alone
-    chunk.block_element = env->element;
-    chunk.block_bits = env->bits;
-    chunk.block_length = env->length;
-    env->straight = false;
+    chunk->block_element = env->element;
+    chunk->block_bits = env->bits;
+    chunk->block_length = env->length;
+    env->straight = chunk->together;
     env->counts_as_written = true;
     env->domain = domain;
     env->length = length;
@@ -288,8 +293,16 @@ void zf_lower_chunks(zf_lower *lower) {
     env->expr = expression;
     env->stmt = statement;
     env->assign = assign;
+    make_slots(chunk);
+}
+
+void zf_lower_chunks(zf_lower *lower) {
+    zf_cg *cg = lower->cg;
+    const zf_graph_node *node = &lower->graph->nodes[lower->kernel->root];
+    uint64_t size = node->codec->chunk_size;
+    zf_chunk chunk = {0};
+    zf_chunk_open(lower, &chunk);
     lower->chunk = &chunk;
-    make_slots(&chunk);
     zf_lower_tiles tiles;
     zf_lower_tiles_begin(lower, &tiles, lower->kernel->edge);
     if (chunk.v_byte != NULL) LLVMBuildStore(cg->builder, LLVMConstNull(cg->ty_i8), chunk.v_byte);
@@ -299,7 +312,7 @@ void zf_lower_chunks(zf_lower *lower) {
     zf_cg_loop_begin(cg, &loop, v_from, zf_cg_umin(cg, zf_cg_add(cg, v_from, v_each), v_chunks), "chunk");
     chunk.v_number = loop.v_i;
     chunk.bb_stop = zf_cg_block(cg, "stop");
-    begin_chunk(&chunk, &tiles, v_chunks);
+    zf_chunk_begin(&chunk, tiles.v_count, v_chunks);
     if (node->inst->lanes > 0)
         zf_chunk_run_lanes(&chunk);
     else

@@ -1,5 +1,6 @@
 // What the lowerings of chunks share. A chunk is walked by one thread: its body is straight code with branches, and a check that
-// fails leaves the chunk at once, so whatever follows may rely on it. Not for other files.
+// fails leaves the chunk at once, so whatever follows may rely on it. Or a warp's lanes walk it *together* (simt_chunks.c): then
+// the body is straight code without branches around reads, and failures are noted. Not for other files.
 #ifndef ZF_CODEGEN_LOWER_CHUNKS_H
 #define ZF_CODEGEN_LOWER_CHUNKS_H
 
@@ -15,6 +16,7 @@ typedef struct zf_chunk_stream {
     LLVMValueRef v_length; ///< its elements
     LLVMValueRef v_total;  ///< the same in the position's unit
     LLVMValueRef v_bytes;  ///< where they begin in memory; NULL where elements are made by an expression
+    LLVMValueRef v_bit;    ///< their first bit counted from v_bytes; NULL: 0
     LLVMValueRef v_at;     ///< slot: the position
 } zf_chunk_stream;
 
@@ -45,10 +47,17 @@ typedef struct zf_chunk {
     LLVMValueRef v_when;    ///< i1: what is built counts only then (lower_lanes.c); NULL: always
     zf_chunk_scan *scans;   ///< of the emit region that is being built
     LLVMBasicBlockRef bb_stop;
+    // ---- of lanes that walk it together
+    bool together;         ///< v_states are slots of the thread's own lane, and positions the same for all
+    LLVMValueRef v_exists; ///< i1: this lane has an element; NULL: all have
 } zf_chunk;
 
 static inline zf_chunk *zf_chunk_of(zf_cg_env *env) { return (zf_chunk *)env; }
 
+/// Makes the environment and slots of the kernel's chunks, with `together` as it is set.
+void zf_chunk_open(zf_lower *lower, zf_chunk *chunk);
+/// Finds the parts of the streams of chunk `v_number`, of `v_chunks` that make `v_outputs` elements, and begins it.
+void zf_chunk_begin(zf_chunk *chunk, LLVMValueRef v_outputs, LLVMValueRef v_chunks);
 /// Leaves the chunk with check `number` unless v_ok holds.
 void zf_chunk_stop_unless(zf_lower *lower, LLVMValueRef v_ok, uint32_t number);
 /// Takes iterations from what the chunk may do.
@@ -64,10 +73,19 @@ zf_cg_value zf_chunk_cursor(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
 // ---- lower_lanes.c ----
 /// An `if` of lanes whose body is light, without a branch. False: it is an ordinary one.
 bool zf_chunk_light_if(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt);
+/// Assignments to states and variables, with the reads in them, which count only where v_if (i1).
+void zf_chunk_assign_where(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmts, LLVMValueRef v_if);
 /// Assigns a state of the lane at hand.
 void zf_chunk_state_store(zf_cg *cg, const zf_chunk *chunk, const zf_state *state, LLVMValueRef v);
 /// The states' first values, lane by lane; then the elements.
 void zf_chunk_run_lanes(zf_chunk *chunk);
+
+// ---- simt_chunks.c ----
+/// Moves a cursor that lanes read together over `v_amount` (i64, in the position's unit), in their order, with check V02.
+/// Returns where this lane reads (i64): 0 where it must not.
+LLVMValueRef zf_chunk_claim(zf_cg *cg, zf_cg_frame *frame, const zf_chunk_stream *s, LLVMValueRef v_amount, const zf_expr *expr);
+/// The next element of each lane that reads one, from a window of what was loaded ahead; false where the stream has none.
+bool zf_chunk_next(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out);
 
 // ---- lower_emit.c ----
 void zf_chunk_emit(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt);

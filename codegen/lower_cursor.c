@@ -62,6 +62,14 @@ static void take(const cursor *c, LLVMValueRef v_from, LLVMValueRef v_amount) {
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_from, v_amount), c->s->v_at);
 }
 
+/// Moves over v_amount in the position's unit; returns where that begins: `align`, at the next whole element.
+static LLVMValueRef claim(const cursor *c, LLVMValueRef v_amount, bool align) {
+    if (zf_chunk_of(zf_cg_frame_env(c->frame))->together) return zf_chunk_claim(c->cg, c->frame, c->s, v_amount, c->expr);
+    LLVMValueRef v_from = align ? aligned(c) : here(c);
+    take(c, v_from, v_amount);
+    return v_from;
+}
+
 /// So many elements in the position's unit.
 static LLVMValueRef in_units(const cursor *c, LLVMValueRef v_elements) {
     return c->s->by_bits ? zf_cg_mul(c->cg, v_elements, zf_cg_i64(c->cg, c->width)) : v_elements;
@@ -74,8 +82,9 @@ static LLVMValueRef in_elements(const cursor *c, LLVMValueRef v_at) {
 // ---- Reading --------------------------------------------------------------------------------------------------
 
 static zf_cg_value next(const cursor *c) {
-    LLVMValueRef v_from = aligned(c);
-    take(c, v_from, in_units(c, zf_cg_i64(c->cg, 1)));
+    zf_cg_value value;
+    if (zf_chunk_of(zf_cg_frame_env(c->frame))->together && zf_chunk_next(c->cg, c->frame, c->expr, &value)) return value;
+    LLVMValueRef v_from = claim(c, in_units(c, zf_cg_i64(c->cg, 1)), true);
     const zf_port *port = c->s->port;
     zf_cg_seq seq = {.kind = ZF_CG_SEQ_PORT, .type = port->type, .port = port};
     return zf_cg_seq_element(c->cg, zf_cg_frame_env(c->frame), &seq, in_elements(c, v_from), NULL);
@@ -84,6 +93,7 @@ static zf_cg_value next(const cursor *c) {
 /// Bits in memory from bit `v_at` of the chunk on.
 static LLVMValueRef load(const cursor *c, LLVMValueRef v_at, LLVMValueRef v_count, uint64_t limit, bool msb) {
     zf_cg *cg = c->cg;
+    if (c->s->v_bit != NULL) v_at = zf_cg_add(cg, v_at, c->s->v_bit);
     if (c->s->v_bytes != NULL) return zf_cg_load_bits(cg, c->s->v_bytes, v_at, v_count, limit, msb);
     zf_cg_unsupported(cg, c->expr->span, "bits of a stream that is not in memory");
     return zf_cg_i64(cg, 0);
@@ -92,8 +102,8 @@ static LLVMValueRef load(const cursor *c, LLVMValueRef v_at, LLVMValueRef v_coun
 /// v_count bytes (at most 8), the first the lowest, or the highest.
 static LLVMValueRef bytes(const cursor *c, LLVMValueRef v_count, bool big) {
     zf_cg *cg = c->cg;
-    LLVMValueRef v_from = aligned(c), v_eight = zf_cg_i64(cg, 8), v_bits = zf_cg_mul(cg, v_count, v_eight);
-    take(c, v_from, in_units(c, v_count));
+    LLVMValueRef v_eight = zf_cg_i64(cg, 8), v_bits = zf_cg_mul(cg, v_count, v_eight);
+    LLVMValueRef v_from = claim(c, in_units(c, v_count), true);
     return load(c, c->s->by_bits ? v_from : zf_cg_mul(cg, v_from, v_eight), v_bits, 64, big);
 }
 
@@ -125,8 +135,7 @@ static uint64_t most_bits(const zf_expr *count) {
 }
 
 static LLVMValueRef read(const cursor *c, LLVMValueRef v_count, bool msb) {
-    LLVMValueRef v_from = here(c);
-    take(c, v_from, v_count);
+    LLVMValueRef v_from = claim(c, v_count, false);
     return load(c, v_from, v_count, most_bits(c->expr->a), msb);
 }
 

@@ -38,6 +38,21 @@ static bool is_light_body(zf_cg *cg, zf_cg_frame *frame, const zf_chunk *chunk, 
     return moves > 0; // without a read the optimiser sees to it
 }
 
+void zf_chunk_assign_where(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmts, LLVMValueRef v_if) {
+    zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
+    for (const zf_stmt *s = stmts; s != NULL; s = s->next) {
+        zf_cg_value old = zf_cg_expr(cg, frame, s->place);
+        chunk->v_when = v_if;
+        zf_cg_assign(cg, frame, s);
+        chunk->v_when = NULL;
+        zf_cg_value made = zf_cg_expr(cg, frame, s->place), kept = zf_cg_select_value(cg, v_if, &made, &old);
+        if (s->place->kind == ZF_X_STATE)
+            zf_chunk_state_store(cg, chunk, s->place->state, kept.v);
+        else
+            zf_cg_variable_store(cg, &zf_cg_slot_of(cg, frame, s->place->local)->variable, &kept);
+    }
+}
+
 bool zf_chunk_light_if(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
     const zf_expr *condition = stmt->value;
@@ -53,17 +68,7 @@ bool zf_chunk_light_if(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
         condition = condition->b;
     }
     LLVMValueRef v_if = zf_cg_expr(cg, frame, condition).v;
-    for (const zf_stmt *s = stmt->body; s != NULL; s = s->next) {
-        zf_cg_value old = zf_cg_expr(cg, frame, s->place);
-        chunk->v_when = v_if;
-        zf_cg_assign(cg, frame, s);
-        chunk->v_when = NULL;
-        zf_cg_value made = zf_cg_expr(cg, frame, s->place), kept = zf_cg_select_value(cg, v_if, &made, &old);
-        if (s->place->kind == ZF_X_STATE)
-            zf_chunk_state_store(cg, chunk, s->place->state, kept.v);
-        else
-            zf_cg_variable_store(cg, &zf_cg_slot_of(cg, frame, s->place->local)->variable, &kept);
-    }
+    zf_chunk_assign_where(cg, frame, stmt->body, v_if);
     if (bb_join == NULL) return true;
     zf_cg_br(cg, bb_join);
     LLVMMoveBasicBlockAfter(bb_join, zf_cg_here(cg));

@@ -111,6 +111,7 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
     }
     if (zf_simt_is_patched(plan, kernel))
         return (zf_simt_shape){.form = ZF_SIMT_PATCHES, .threads = kernel->geometry.s, .tiles = 1, .shared_bytes = ZF_SIMT_SUMS};
+    if (zf_simt_lanes_fit(plan, kernel)) return zf_simt_lanes_shape(plan, kernel);
     uint32_t shared;
     if (kernel->sink >= 0 && kernel->domain == ZF_DOMAIN_GROUPS && steps.expansions == 1 && !steps.scans &&
         zf_simt_words_span(kernel->tile) > 0 && zf_lower_string_access(plan, kernel) != NULL)
@@ -395,10 +396,16 @@ static void make_hard(zf_cg *cg, const zf_lower_input *input, const zf_kernel *k
     lower.one_by_one = true;
     LLVMBasicBlockRef bb_first = open_function(&lower, v_function, name, shape, v_args);
     LLVMBasicBlockRef bb_one = zf_cg_block(cg, "one_thread");
-    LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntEQ, lower.v_thread, zf_cg_i32(cg, 0));
+    bool is_lanes = shape->form == ZF_SIMT_LANES; // each warp has a tile
+    LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntEQ, is_lanes ? zf_simt_lane(&lower) : lower.v_thread, zf_cg_i32(cg, 0));
     zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_mine, "one thread of the block"), bb_one, lower.bb_leave);
     zf_cg_enter(cg, bb_one);
-    if (shape->span > 1) lower.v_end = zf_simt_words_stop(&lower, shape->span);
+    if (is_lanes) {
+        lower.v_begin = zf_cg_add(cg, lower.v_tile, zf_simt_warp(&lower));
+        lower.v_end = zf_cg_add(cg, lower.v_begin, zf_cg_i64(cg, 1));
+    } else if (shape->span > 1) {
+        lower.v_end = zf_simt_words_stop(&lower, shape->span);
+    }
     cg->target->lower[kernel->domain](&lower);
     close_function(&lower, bb_first);
 }
@@ -428,7 +435,8 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
     lower.type = zf_simt_type_of(input->plan, kernel);
     lower.one_by_one = true;
     LLVMValueRef v_body = make_function(&lower, name, v_args);
-    bool has_hard = shape.form == ZF_SIMT_WORDS || (shape.form == ZF_SIMT_GROUPS && shape.threads == ZF_WARP);
+    bool has_hard =
+        shape.form == ZF_SIMT_WORDS || shape.form == ZF_SIMT_LANES || (shape.form == ZF_SIMT_GROUPS && shape.threads == ZF_WARP);
     if (has_hard) {
         LLVMValueRef v_none[ARGS];
         lower.v_hard = make_function(&lower, hard_name, v_none);
@@ -445,6 +453,7 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
     case ZF_SIMT_GROUPS: zf_simt_groups(&lower, &shape); break;
     case ZF_SIMT_PATCHES: zf_simt_patches(&lower, &shape); break;
     case ZF_SIMT_WORDS: zf_simt_words(&lower, &shape); break;
+    case ZF_SIMT_LANES: zf_simt_chunks(&lower, &shape); break;
     case ZF_SIMT_SEQUENTIAL: cg->target->lower[kernel->domain](&lower); break;
     }
     close_function(&lower, bb_first);
@@ -555,6 +564,29 @@ LLVMValueRef zf_simt_lane(zf_lower *lower) {
     return zf_cg_mask(lower->cg, lower->v_thread, zf_cg_i32(lower->cg, ZF_WARP - 1), "lane of the thread");
 }
 
+LLVMValueRef zf_simt_warp(zf_lower *lower) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v = LLVMBuildLShr(cg->builder, lower->v_thread, zf_cg_i32(cg, 5), "");
+    return zf_cg_resize(cg, v, cg->ty_i64, false);
+}
+
+LLVMValueRef zf_simt_ballot(zf_lower *lower, LLVMValueRef v) { return lower->cg->target->simt->ballot(lower->cg, v); }
+
+LLVMValueRef zf_simt_permute(zf_lower *lower, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector) {
+    zf_cg *cg = lower->cg;
+    if (cg->target->simt->permute != NULL) return cg->target->simt->permute(cg, v_low, v_high, v_selector);
+    LLVMValueRef v_all = LLVMBuildShl(cg->builder, zf_cg_resize(cg, v_high, cg->ty_i64, false), zf_cg_i64(cg, 32), ""), v = NULL;
+    v_all = zf_cg_or(cg, v_all, zf_cg_resize(cg, v_low, cg->ty_i64, false));
+    for (uint32_t k = 0; k < 4; k++) {
+        LLVMValueRef v_number = zf_cg_and(cg, LLVMBuildLShr(cg->builder, v_selector, zf_cg_i32(cg, 4 * k), ""), zf_cg_i32(cg, 7));
+        LLVMValueRef v_shift = LLVMBuildShl(cg->builder, zf_cg_resize(cg, v_number, cg->ty_i64, false), zf_cg_i64(cg, 3), "");
+        LLVMValueRef v_byte = zf_cg_resize(cg, LLVMBuildLShr(cg->builder, v_all, v_shift, ""), cg->ty_i32, false);
+        v_byte = LLVMBuildShl(cg->builder, zf_cg_and(cg, v_byte, zf_cg_i32(cg, 255)), zf_cg_i32(cg, 8 * k), "");
+        v = v == NULL ? v_byte : zf_cg_or(cg, v, v_byte);
+    }
+    return v;
+}
+
 LLVMValueRef zf_simt_lane_before(zf_lower *lower, LLVMValueRef v_lane, uint32_t step) {
     zf_cg *cg = lower->cg;
     return zf_cg_mask(cg, zf_cg_sub(cg, v_lane, zf_cg_i32(cg, step)), zf_cg_i32(cg, ZF_WARP - 1), "lane to shuffle from");
@@ -563,10 +595,14 @@ LLVMValueRef zf_simt_lane_before(zf_lower *lower, LLVMValueRef v_lane, uint32_t 
 void zf_simt_barrier(zf_lower *lower, const char *what) {
     const zf_simt_ops *ops = lower->cg->target->simt;
     if (zf_cg_site(lower->cg, ZF_SITE_BARRIER, what)) return;
-    if (lower->one_warp && ops->warp_barrier != NULL)
+    if (lower->one_warp)
         ops->warp_barrier(lower->cg);
     else
         ops->barrier(lower->cg);
+}
+
+void zf_simt_barrier_warp(zf_lower *lower, const char *what) {
+    if (!zf_cg_site(lower->cg, ZF_SITE_BARRIER, what)) lower->cg->target->simt->warp_barrier(lower->cg);
 }
 
 bool zf_simt_adds_up(zf_lower *lower, LLVMTypeRef ty) {

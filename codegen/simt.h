@@ -2,7 +2,7 @@
 // and are the same for GPUs and for the emulator.
 //
 // A kernel finds its block and tile from the launch's tables (zipflow/abi.h), makes the block's pointers, and then goes on in one
-// of six ways. Bodies see the environment of lower.h; where C contiguous elements are made by one thread, `lanes` holds what
+// of seven ways. Bodies see the environment of lower.h; where C contiguous elements are made by one thread, `lanes` holds what
 // they read of streams at their own index: words of bits, and elements, loaded for all C at once.
 #ifndef ZF_CODEGEN_SIMT_H
 #define ZF_CODEGEN_SIMT_H
@@ -23,6 +23,7 @@ typedef enum zf_simt_form {
     ZF_SIMT_PATCHES,    ///< a thread block a tile of outputs: a map, and then the elements of groups that are exceptions to it
                         ///< (simt_patches.c)
     ZF_SIMT_WORDS,      ///< a warp several tiles of bytes, whose groups are strings (simt_words.c)
+    ZF_SIMT_LANES,      ///< a warp a chunk, whose elements are made by lanes (simt_chunks.c)
     ZF_SIMT_SEQUENTIAL, ///< a thread a tile, as on the host: what the other forms do not do
 } zf_simt_form;
 
@@ -68,6 +69,10 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_patches(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_words(zf_lower *lower, const zf_simt_shape *shape);
+void zf_simt_chunks(zf_lower *lower, const zf_simt_shape *shape);
+/// Whether the lanes of a kernel's chunks can be those of a warp, and how they are run then.
+bool zf_simt_lanes_fit(const zf_plan *plan, const zf_kernel *kernel);
+zf_simt_shape zf_simt_lanes_shape(const zf_plan *plan, const zf_kernel *kernel);
 /// Whether the groups of a kernel are a map but for the last elements of each.
 bool zf_simt_is_patched(const zf_plan *plan, const zf_kernel *kernel);
 
@@ -143,9 +148,15 @@ bool zf_simt_adds_up(zf_lower *lower, LLVMTypeRef ty);
 LLVMValueRef zf_simt_scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane);
 LLVMValueRef zf_simt_most_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane);
 LLVMValueRef zf_simt_lane(zf_lower *lower); ///< of this thread in its warp
+LLVMValueRef zf_simt_warp(zf_lower *lower); ///< of this thread in its block (i64)
+/// The lanes of the warp for which v (i1) holds, as bits (i32).
+LLVMValueRef zf_simt_ballot(zf_lower *lower, LLVMValueRef v);
+/// Four bytes (i32) of eight, v_low's first: byte k is the one whose number is in bits 4k..4k + 3 of v_selector.
+LLVMValueRef zf_simt_permute(zf_lower *lower, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector);
 /// The lane `step` before this one; below lane 0 one from above, whose value nobody takes.
 LLVMValueRef zf_simt_lane_before(zf_lower *lower, LLVMValueRef v_lane, uint32_t step);
 void zf_simt_barrier(zf_lower *lower, const char *what);                            ///< of all threads of the block
+void zf_simt_barrier_warp(zf_lower *lower, const char *what);                       ///< of the threads of a warp
 LLVMValueRef zf_simt_shuffle(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane); ///< of any scalar type
 
 /// What several bodies of one thread read, loaded before all of them.

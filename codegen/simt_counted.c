@@ -71,7 +71,6 @@ LLVMValueRef zf_simt_count_fits(zf_lower *lower, zf_simt_count *count, LLVMValue
     zf_cg *cg = lower->cg;
     LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, count->running->type), count->running->v_acc, "");
     LLVMValueRef v_last = zf_cg_add(cg, zf_cg_resize(cg, zf_cg_sub(cg, v_acc, count->v_base), cg->ty_i32, false), v_more);
-    count->exist = true;
     return zf_cg_icmp(cg, LLVMIntULT, v_last, count->v_room);
 }
 

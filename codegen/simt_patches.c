@@ -59,7 +59,7 @@ static bool along(const zf_expr *e, zf_local_kind domain, bool harmless, unsigne
 }
 
 static bool is_place(const zf_expr *e) {
-    while (e->kind == ZF_X_CAST) e = e->a;
+    e = zf_expr_uncast(e);
     return e->kind == ZF_X_LOCAL && e->local->kind == ZF_L_DOMAIN_J;
 }
 
@@ -196,7 +196,10 @@ void zf_simt_patches(zf_lower *lower, const zf_simt_shape *shape) {
         .lower = lower, .shape = shape, .node = lower->kernel->root, .tile = lower->kernel->tile, .each = ZF_SIMT_GROUPS_EACH};
     zf_simt_tree tree = {.lower = lower, .shape = shape, .tile = &tile, .stages = &t, .stage_count = 1};
     patched p;
-    if (!patched_of(lower->graph->nodes[t.node].inst, &p)) return;
+    if (!patched_of(lower->graph->nodes[t.node].inst, &p)) {
+        zf_cg_unsupported(cg, lower->graph->column->span, "groups that are no map with exceptions");
+        return;
+    }
     t.tree = &tree;
     t.v_sums = cg->target->simt->shared(cg, 0, ZF_SIMT_SUMS);
     t.v_bad = zf_cg_alloca(cg, cg->ty_i1, "bad");

@@ -458,7 +458,9 @@ static LLVMValueRef make_tallies(row *rows, zf_simt_tally *tally, LLVMValueRef v
     zf_cg_enter(cg, bb_rows);
     zf_cg_loop_begin(cg, &inner, zf_cg_i64(cg, 0), zf_cg_i64(cg, each / batch), "batch");
     place_rows(rows, batch, v_first, zf_cg_mul(cg, inner.v_i, zf_cg_i64(cg, batch)), v_row_size);
+    rows->scans[0].count->exist = true;
     whole_rows(rows, batch);
+    rows->scans[0].count->exist = false;
     zf_cg_loop_end(cg, &inner);
     zf_simt_unroll(cg, &inner, 1);
     zf_simt_tally_end(lower, tally);

@@ -7,8 +7,7 @@
 // The stream whose element at the scan's own index, a stored bit, is its term; NULL: the term is something else.
 static const zf_graph_edge *bits_of(const zf_lower *lower, const zf_running *running) {
     const zf_reduce *reduce = running->reduce;
-    const zf_expr *term = reduce->term;
-    while (term->kind == ZF_X_CAST) term = term->a;
+    const zf_expr *term = zf_expr_uncast(reduce->term);
     if (term->kind != ZF_X_INDEX || term->a->kind != ZF_X_STREAM || term->type.kind != ZF_K_BOOL) return NULL;
     if (term->b->kind != ZF_X_LOCAL || term->b->local != reduce->binders[0].local) return NULL;
     if (!term->proved && !zf_plan_is_hoisted(lower->plan, running->node, term)) return NULL;

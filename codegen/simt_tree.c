@@ -436,7 +436,7 @@ static bool pulls_sizes(const zf_simt_tree *tree, uint32_t node) {
     const zf_graph_node *at = &tree->lower->graph->nodes[node];
     const zf_expr *e = at->inst->size.value;
     if (e == NULL || at->inst->size.stmts != NULL || at->inst->size.returns_inside) return false;
-    while (e->kind == ZF_X_CAST) e = e->a;
+    e = zf_expr_uncast(e);
     return e->kind == ZF_X_INDEX && e->a->kind == ZF_X_STREAM && made_of_stages(tree, at->inputs[e->a->port->slot]);
 }
 

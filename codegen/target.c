@@ -30,7 +30,9 @@ static const zf_cg_target targets[] = {
         .kernel = zf_simt_kernel,
         .simt = &zf_emu_simt_ops,
         .aligned_loads = true,
-        .lower = {[ZF_DOMAIN_ELEMENTS] = zf_lower_elements, [ZF_DOMAIN_GROUPS] = zf_lower_groups},
+        .lower = {[ZF_DOMAIN_ELEMENTS] = zf_lower_elements,
+                  [ZF_DOMAIN_GROUPS] = zf_lower_groups,
+                  [ZF_DOMAIN_CHUNKS] = zf_lower_chunks},
     },
     {
         .family = ZF_TARGET_NVPTX,
@@ -41,7 +43,9 @@ static const zf_cg_target targets[] = {
         .kernel = zf_simt_kernel,
         .simt = &zf_nvptx_simt_ops,
         .aligned_loads = true,
-        .lower = {[ZF_DOMAIN_ELEMENTS] = zf_lower_elements, [ZF_DOMAIN_GROUPS] = zf_lower_groups},
+        .lower = {[ZF_DOMAIN_ELEMENTS] = zf_lower_elements,
+                  [ZF_DOMAIN_GROUPS] = zf_lower_groups,
+                  [ZF_DOMAIN_CHUNKS] = zf_lower_chunks},
     },
 };
 

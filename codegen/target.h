@@ -15,8 +15,8 @@ typedef struct zf_lower zf_lower;
 typedef struct zf_lower_input zf_lower_input;
 
 /// What a SIMT lowering asks of its target: the primitives by which threads of a block know and meet each other. Values are i32
-/// unless said otherwise. One table per target; the lowerings in simt_*.c ask for nothing else. What may be NULL (warp_barrier,
-/// funnel, add_up) nvptx alone has: there the emulator runs other code than a GPU.
+/// unless said otherwise. One table per target; the lowerings in simt_*.c ask for nothing else. What may be NULL (funnel,
+/// add_up, permute, copy_ahead) nvptx alone has: there the emulator runs other code than a GPU.
 typedef struct zf_simt_ops {
     unsigned global_space; ///< address space of the kernel's pointers
     bool takes_thread;     ///< the kernel's first argument is the emulator's thread
@@ -26,11 +26,19 @@ typedef struct zf_simt_ops {
     LLVMValueRef (*group)(zf_cg *cg);  ///< number of the thread block
     /// Memory that the threads of a block share: `bytes` at `offset`, aligned to 16. All calls of one kernel lie apart.
     LLVMValueRef (*shared)(zf_cg *cg, uint32_t offset, uint32_t bytes);
-    void (*barrier)(zf_cg *cg);      ///< of all threads of the block
-    void (*warp_barrier)(zf_cg *cg); ///< the same of a block that is one warp, where that is cheaper; may be NULL
+    void (*barrier)(zf_cg *cg);                                                    ///< of all threads of the block
+    void (*warp_barrier)(zf_cg *cg);                                               ///< of the threads of a warp
     LLVMValueRef (*shuffle)(zf_cg *cg, LLVMValueRef v_value, LLVMValueRef v_lane); ///< the value of a lane of the warp
     /// The low word of (v_high : v_low) >> v_shift % 32, where the back end has no good code for llvm.fshr; may be NULL.
     LLVMValueRef (*funnel)(zf_cg *cg, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift);
+    /// The lanes of the warp for which v_value (i1) holds, as bits.
+    LLVMValueRef (*ballot)(zf_cg *cg, LLVMValueRef v_value);
+    /// Bytes of two words by number, as zf_simt_permute has it; may be NULL: shifts and masks.
+    LLVMValueRef (*permute)(zf_cg *cg, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector);
+    /// Copies 16 bytes, aligned so, from global to shared memory some time before `await_copies`, which waits until at most
+    /// `pending` of the thread's copies are under way. May be NULL, both: a load and a store.
+    void (*copy_ahead)(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from);
+    void (*await_copies)(zf_cg *cg, uint32_t pending);
     bool keeps_lines; ///< the back end says in its text which line of the `.zf` text an instruction is of
     /// A value (i32 or i64) plus that of the lane `distance` below in the warp, or alone where there is none; may be NULL: it is
     /// made of shuffles.

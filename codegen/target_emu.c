@@ -42,6 +42,16 @@ static void barrier(zf_cg *cg) {
     zf_cg_call(cg, "zf_emu_barrier", cg->ty_void, v_args, 3);
 }
 
+static void warp_barrier(zf_cg *cg) {
+    LLVMValueRef v_args[3] = {self(cg), call_here(cg), line_here(cg)};
+    zf_cg_call(cg, "zf_emu_warp_barrier", cg->ty_void, v_args, 3);
+}
+
+static LLVMValueRef ballot(zf_cg *cg, LLVMValueRef v_value) {
+    LLVMValueRef v_args[4] = {self(cg), zf_cg_resize(cg, v_value, cg->ty_i32, false), call_here(cg), line_here(cg)};
+    return zf_cg_call(cg, "zf_emu_ballot", cg->ty_i32, v_args, 4);
+}
+
 static LLVMValueRef shuffle(zf_cg *cg, LLVMValueRef v_value, LLVMValueRef v_lane) {
     LLVMValueRef v_args[5] = {self(cg), v_value, v_lane, call_here(cg), line_here(cg)};
     return zf_cg_call(cg, "zf_emu_shuffle", cg->ty_i32, v_args, 5);
@@ -119,6 +129,8 @@ const zf_simt_ops zf_emu_simt_ops = {
     .group = group,
     .shared = shared,
     .barrier = barrier,
+    .warp_barrier = warp_barrier,
     .shuffle = shuffle,
+    .ballot = ballot,
     .finish = finish,
 };

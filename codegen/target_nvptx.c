@@ -109,6 +109,37 @@ static LLVMValueRef funnel(zf_cg *cg, LLVMValueRef v_high, LLVMValueRef v_low, L
     return LLVMBuildCall2(cg->builder, ty, v_asm, v_args, 3, "");
 }
 
+static LLVMValueRef ballot(zf_cg *cg, LLVMValueRef v_value) {
+    LLVMValueRef v_args[2] = {zf_cg_i32(cg, UINT32_MAX), v_value};
+    return zf_cg_intrinsic(cg, "llvm.nvvm.vote.ballot.sync", NULL, 0, v_args, 2);
+}
+
+static void assembly(zf_cg *cg, const char *text, const char *constraints, LLVMTypeRef *types, LLVMValueRef *v_args,
+                     unsigned count) {
+    LLVMTypeRef ty = LLVMFunctionType(cg->ty_void, types, count, 0);
+    LLVMValueRef v_asm =
+        LLVMGetInlineAsm(ty, text, strlen(text), constraints, strlen(constraints), 1, 0, LLVMInlineAsmDialectATT, 0);
+    LLVMBuildCall2(cg->builder, ty, v_asm, v_args, count, "");
+}
+
+static void copy_ahead(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from) {
+    LLVMTypeRef types[2] = {cg->ty_i32, cg->ty_i64};
+    LLVMValueRef v_args[2] = {LLVMBuildPtrToInt(cg->builder, v_to, cg->ty_i32, ""),
+                              LLVMBuildPtrToInt(cg->builder, v_from, cg->ty_i64, "")};
+    assembly(cg, "cp.async.cg.shared.global [$0], [$1], 16;", "r,l,~{memory}", types, v_args, 2);
+}
+
+static void await_copies(zf_cg *cg, uint32_t pending) {
+    char text[64];
+    snprintf(text, sizeof text, "cp.async.commit_group; cp.async.wait_group %u;", pending);
+    assembly(cg, text, "~{memory}", NULL, NULL, 0);
+}
+
+static LLVMValueRef permute(zf_cg *cg, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector) {
+    LLVMValueRef v_args[3] = {v_low, v_high, v_selector};
+    return zf_cg_intrinsic(cg, "llvm.nvvm.prmt", NULL, 0, v_args, 3);
+}
+
 // A shuffle says which lanes got something, so that nothing else decides whether to add.
 static LLVMValueRef add_up(zf_cg *cg, LLVMValueRef v_value, uint32_t distance) {
     static const char narrow[] = "{ .reg .b32 t; .reg .pred p; shfl.sync.up.b32 t|p, $1, $2, 0, -1; @p add.u32 t, t, $1; "
@@ -140,6 +171,10 @@ const zf_simt_ops zf_nvptx_simt_ops = {
     .warp_barrier = warp_barrier,
     .shuffle = shuffle,
     .funnel = funnel,
+    .ballot = ballot,
+    .permute = permute,
+    .copy_ahead = copy_ahead,
+    .await_copies = await_copies,
     .keeps_lines = true,
     .add_up = add_up,
 };

@@ -14,11 +14,6 @@ static zf_int128 trips_of(const zf_binder *binder) {
     return trips < 0 ? 0 : trips;
 }
 
-static const zf_expr *uncast(const zf_expr *expr) {
-    while (expr->kind == ZF_X_CAST) expr = expr->a;
-    return expr;
-}
-
 static bool is_moving_index(const zf_checker *ck, const zf_expr *expr) {
     if (expr->kind != ZF_X_LOCAL) return false;
     zf_local_kind kind = expr->local->kind;
@@ -27,12 +22,12 @@ static bool is_moving_index(const zf_checker *ck, const zf_expr *expr) {
 
 /// 0, d / n * n, or one more than that: where a scan over d may begin.
 static bool is_scan_start(const zf_expr *lo, const zf_expr *d) {
-    lo = uncast(lo);
+    lo = zf_expr_uncast(lo);
     if (lo->kind == ZF_X_CONST) return lo->bits == 0;
-    if (lo->kind == ZF_X_BINARY && lo->op == ZF_OP_ADD) lo = uncast(lo->a->kind == ZF_X_CONST ? lo->b : lo->a);
-    if (lo->kind == ZF_X_LOCAL && lo->local->kind == ZF_L_LET && lo->local->init != NULL) lo = uncast(lo->local->init);
+    if (lo->kind == ZF_X_BINARY && lo->op == ZF_OP_ADD) lo = zf_expr_uncast(lo->a->kind == ZF_X_CONST ? lo->b : lo->a);
+    if (lo->kind == ZF_X_LOCAL && lo->local->kind == ZF_L_LET && lo->local->init != NULL) lo = zf_expr_uncast(lo->local->init);
     if (lo->kind != ZF_X_BINARY || lo->op != ZF_OP_MUL) return false;
-    const zf_expr *quotient = uncast(lo->a->kind == ZF_X_CONST ? lo->b : lo->a);
+    const zf_expr *quotient = zf_expr_uncast(lo->a->kind == ZF_X_CONST ? lo->b : lo->a);
     return quotient->kind == ZF_X_BINARY && quotient->op == ZF_OP_DIV && zf_expr_same_value(quotient->a, d);
 }
 
@@ -47,7 +42,7 @@ zf_hoist zf_ck_hoist_begin(zf_checker *ck, const zf_reduce *reduce, uint32_t fir
         trips = trips > UNROLL_TRIPS ? trips : trips * trips_of(&reduce->binders[k]);
     }
     const zf_binder *binder = &reduce->binders[0];
-    const zf_expr *d = uncast(binder->hi);
+    const zf_expr *d = zf_expr_uncast(binder->hi);
     bool moving = reduce->binder_count == 1 && is_moving_index(ck, d);
     if (trips <= UNROLL_TRIPS && !moving) return saved; // unrolled where it stands
 

@@ -53,8 +53,7 @@ static zf_cursor cursor_of_name(zf_name name) {
 static void hint_at_most(zf_checker *ck, zf_diag *diag, const zf_expr *count, zf_int128 most) {
     const char *limit = zf_ck_range_text(ck, zf_interval_const(most));
     if (count->range.lo > most) return; // it never is
-    const zf_expr *told = count;
-    while (told->kind == ZF_X_CAST) told = told->a;
+    const zf_expr *told = zf_expr_uncast(count);
     if (told->kind == ZF_X_PARAM && told->span.begin == count->span.begin && told->span.end == count->span.end) {
         zf_ck_hint(ck, diag, "say so where it is declared: `param %s: %s in 0..=%s`", told->port->name,
                    zf_type_name(ck->arena, told->type), limit);

@@ -462,10 +462,29 @@ static bool check_column_names(zf_spec *spec, const zf_ast_decl *decl) {
     return ok;
 }
 
+static bool check_name_length(zf_spec *spec, const char *what, const char *name, zf_span span) {
+    size_t length = strlen(name);
+    if (length <= ZF_CODEC_NAME_MOST) return true;
+    zf_diag_error(&spec->diags, ZF_D_NAME_LENGTH, span, "the name of a %s has at most %d bytes, and this has %zu", what,
+                  ZF_CODEC_NAME_MOST, length);
+    return false;
+}
+
+static bool check_table_names(zf_spec *spec, const zf_ast_decl *decl) {
+    bool ok = check_name_length(spec, "table", decl->name, decl->name_span);
+    for (const zf_ast_column *column = decl->columns; column != NULL; column = column->next)
+        ok = check_name_length(spec, "column", column->name, column->name_span) && ok;
+    if (decl->columns == NULL) {
+        zf_diag_error(&spec->diags, ZF_D_NO_COLUMNS, decl->name_span, "the table `%s` has no columns", decl->name);
+        ok = false;
+    }
+    return check_column_names(spec, decl) && ok;
+}
+
 bool zf_check_table(zf_spec *spec, zf_symbol *symbol) {
     if (symbol->resolved != NULL) return true;
     const zf_ast_decl *decl = symbol->decl;
-    bool ok = check_column_names(spec, decl);
+    bool ok = check_table_names(spec, decl);
     zf_table *table = ZF_NEW(spec->arena, zf_table);
     *table = (zf_table){.name = decl->name, .span = decl->name_span};
     zf_column **last = &table->columns;

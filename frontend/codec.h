@@ -10,6 +10,7 @@ enum {
     ZF_CODEC_ALL_NODES = 1 << 20, ///< of a compilation
     ZF_CODEC_ALTERNATIVES = 255,  ///< of one choice: a block records the branch in a byte
     ZF_CODEC_CHUNK_MAX = 1 << 24, ///< elements of a chunk
+    ZF_CODEC_NAME_MOST = 255,     ///< bytes of a table's or column's name: what a container holds (docs/format.md)
 };
 
 /// One column being resolved.

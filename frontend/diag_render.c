@@ -1,5 +1,5 @@
 // Diagnostics as text: for people (with excerpts), one line each, and JSON. Bytes that come from the source are shown only as
-// printable UTF-8, so that a file cannot drive the terminal it is shown on.
+// printable UTF-8, so that a file cannot drive the terminal it is shown on, nor turn around what it shows.
 #include "frontend/diag.h"
 
 #include <string.h>
@@ -19,29 +19,20 @@ static const struct style colour_style = {
 
 enum { TAB_COLUMNS = 4 };
 
-// Length of the printable character at `bytes`, or 0 for a control character or broken UTF-8.
-static size_t printable_length(const char *bytes, size_t left) {
-    size_t length = zf_utf8_length(bytes, left);
-    unsigned char first = (unsigned char)bytes[0];
-    if (length == 1 && (first < 0x20 || first == 0x7f)) return 0;
-    if (length == 2 && first == 0xc2 && (unsigned char)bytes[1] < 0xa0) return 0; // C1 controls
-    return length;
-}
-
 // Appends the bytes as printable text and returns how many columns it takes. A tab takes TAB_COLUMNS.
 static size_t add_printable(zf_text *out, const char *bytes, size_t length) {
     size_t columns = 0;
     for (size_t i = 0; i < length;) {
-        size_t step = printable_length(bytes + i, length - i);
+        size_t step = zf_utf8_length(bytes + i, length - i), unshown = zf_utf8_unshown(bytes + i, length - i);
         if (bytes[i] == '\t') {
             if (out) zf_text_puts(out, "    ");
             columns += TAB_COLUMNS;
             i++;
             continue;
         }
-        if (step == 0) {
+        if (step == 0 || unshown > 0) {
             if (out) zf_text_puts(out, "\xef\xbf\xbd"); // U+FFFD
-            step = 1;
+            if (step == 0) step = 1;
         } else if (out) {
             zf_text_add(out, bytes + i, step);
         }

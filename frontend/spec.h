@@ -199,6 +199,12 @@ struct zf_expr {
     const zf_table_const *table;
 };
 
+/// What is converted, below all conversions around it.
+static inline const zf_expr *zf_expr_uncast(const zf_expr *expr) {
+    while (expr->kind == ZF_X_CAST) expr = expr->a;
+    return expr;
+}
+
 // ---- Statements -----------------------------------------------------------------------------------------------
 
 typedef enum zf_stmt_kind {

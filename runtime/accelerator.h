@@ -2,7 +2,8 @@
 // An accelerator is a table of functions; `decode_unit.c` prepares units and launches for all of them alike. CUDA is one, the
 // emulator another.
 //
-// Order: everything on one stream happens in the order of the calls. Memory belongs to whoever allocated it.
+// Order: everything on one stream happens in the order of the calls, and streams are in order only by events. Memory belongs to
+// whoever allocated it.
 #ifndef ZF_RUNTIME_ACCELERATOR_H
 #define ZF_RUNTIME_ACCELERATOR_H
 
@@ -53,16 +54,18 @@ typedef struct zf_accelerator_ops {
     /// Waits for the stream. A fault of a kernel that was launched before is reported here at the latest.
     zf_status (*wait)(zf_accelerator *self, void *stream, zf_error *error);
 
-    /// A stream apart from those of others (the emulator's is NULL), which nothing waits for but `wait`. It may be empty when it
-    /// is closed, or not: what is queued still runs.
+    /// A stream apart from those of others (the emulator's is NULL): not even the default one waits for it, only `wait` and what
+    /// was told to `stream_follow` an event on it. It may be empty when it is closed, or not: what is queued still runs.
     zf_status (*stream_open)(zf_accelerator *self, void **stream, zf_error *error);
     void (*stream_close)(zf_accelerator *self, void *stream);
 
-    /// An event: `event_note` queues that the event's time be taken, by the device's clock. `event_seconds` waits for `to`, and
-    /// gives the time from one event to the other.
-    zf_status (*event_open)(zf_accelerator *self, void **event, zf_error *error);
+    /// An event: `event_note` queues that it happen, and what is queued later on a stream that was told to `stream_follow` it
+    /// happens after what was queued before that note. Of one that is `timed` the time is taken, by the device's clock:
+    /// `event_seconds` waits for `to`, and gives the time from one event to the other.
+    zf_status (*event_open)(zf_accelerator *self, bool timed, void **event, zf_error *error);
     void (*event_close)(zf_accelerator *self, void *event);
     zf_status (*event_note)(zf_accelerator *self, void *stream, void *event, zf_error *error);
+    zf_status (*stream_follow)(zf_accelerator *self, void *stream, void *event, zf_error *error);
     zf_status (*event_seconds)(zf_accelerator *self, void *from, void *to, double *seconds, zf_error *error);
 } zf_accelerator_ops;
 

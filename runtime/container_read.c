@@ -168,7 +168,7 @@ void zf_container_close(zf_container *c) {
 
 // ---- What it holds --------------------------------------------------------------------------------------------
 
-const char *zf_container_path(const zf_container *c) { return c->path; }
+const char *zf_container_path(const zf_container *c) { return c != NULL ? c->path : NULL; }
 const char *zf_container_short_path(const zf_container *c) {
     size_t length = strlen(c->path), most = 96;
     if (length <= most) return c->path;
@@ -176,10 +176,10 @@ const char *zf_container_short_path(const zf_container *c) {
     while (((unsigned char)*tail & 0xc0) == 0x80) tail++; // not within a character
     return tail;
 }
-const char *zf_container_table(const zf_container *c) { return c->index.table; }
-uint64_t zf_container_rows(const zf_container *c) { return c->index.rows; }
-uint64_t zf_container_bytes(const zf_container *c) { return c->size; }
-size_t zf_container_columns(const zf_container *c) { return c->index.column_count; }
+const char *zf_container_table(const zf_container *c) { return c != NULL ? c->index.table : NULL; }
+uint64_t zf_container_rows(const zf_container *c) { return c != NULL ? c->index.rows : 0; }
+uint64_t zf_container_bytes(const zf_container *c) { return c != NULL ? c->size : 0; }
+size_t zf_container_columns(const zf_container *c) { return c != NULL ? c->index.column_count : 0; }
 
 zf_status zf_container_column(const zf_container *c, size_t index, zf_column_info *out, zf_error *error) {
     if (c == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_container_column needs a container and a place");

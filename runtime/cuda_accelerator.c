@@ -170,11 +170,12 @@ static void stream_close(zf_accelerator *self, void *stream) {
         leave(cuda, cuda->driver->stream_destroy(stream), "giving something back", NULL);
 }
 
-static zf_status event_open(zf_accelerator *self, void **event, zf_error *error) {
+static zf_status event_open(zf_accelerator *self, bool timed, void **event, zf_error *error) {
     zf_cuda *cuda = of(self);
     *event = NULL;
     ZF_TRY(zf_cuda_enter(cuda, error));
-    return leave(cuda, cuda->driver->event_create((zf_cu_event *)event, ZF_CU_EVENT_DEFAULT), "making an event", error);
+    unsigned flags = timed ? ZF_CU_EVENT_DEFAULT : ZF_CU_EVENT_DISABLE_TIMING;
+    return leave(cuda, cuda->driver->event_create((zf_cu_event *)event, flags), "making an event", error);
 }
 
 static void event_close(zf_accelerator *self, void *event) {
@@ -186,6 +187,12 @@ static zf_status event_note(zf_accelerator *self, void *stream, void *event, zf_
     zf_cuda *cuda = of(self);
     ZF_TRY(zf_cuda_enter(cuda, error));
     return leave(cuda, cuda->driver->event_record(event, stream), "noting an event", error);
+}
+
+static zf_status stream_follow(zf_accelerator *self, void *stream, void *event, zf_error *error) {
+    zf_cuda *cuda = of(self);
+    ZF_TRY(zf_cuda_enter(cuda, error));
+    return leave(cuda, cuda->driver->stream_follow(stream, event, 0), "ordering streams", error);
 }
 
 static zf_status event_seconds(zf_accelerator *self, void *from, void *to, double *seconds, zf_error *error) {
@@ -222,6 +229,7 @@ static const zf_accelerator_ops operations = {
     .event_open = event_open,
     .event_close = event_close,
     .event_note = event_note,
+    .stream_follow = stream_follow,
     .event_seconds = event_seconds,
 };
 

@@ -70,7 +70,7 @@ enum { // options of the driver's assembler
     ZF_CU_JIT_ERROR_LOG_BYTES = 6,
     ZF_CU_JIT_LINE_INFO = 13,
 };
-enum { ZF_CU_STREAM_NON_BLOCKING = 1, ZF_CU_EVENT_DEFAULT = 0 };
+enum { ZF_CU_STREAM_NON_BLOCKING = 1, ZF_CU_EVENT_DEFAULT = 0, ZF_CU_EVENT_DISABLE_TIMING = 2 };
 
 /// The oldest driver whose assembler takes the PTX that we make (7.8), as cuDriverGetVersion counts, and as people do.
 enum { ZF_CU_VERSION_LEAST = 11080 };
@@ -103,6 +103,7 @@ enum { ZF_CU_VERSION_LEAST = 11080 };
     X(stream_create, "cuStreamCreate", (zf_cu_stream * stream, unsigned flags))                                                  \
     X(stream_destroy, "cuStreamDestroy_v2", (zf_cu_stream stream))                                                               \
     X(stream_wait, "cuStreamSynchronize", (zf_cu_stream stream))                                                                 \
+    X(stream_follow, "cuStreamWaitEvent", (zf_cu_stream stream, zf_cu_event event, unsigned flags))                              \
     X(event_create, "cuEventCreate", (zf_cu_event * event, unsigned flags))                                                      \
     X(event_destroy, "cuEventDestroy_v2", (zf_cu_event event))                                                                   \
     X(event_record, "cuEventRecord", (zf_cu_event event, zf_cu_stream stream))                                                   \

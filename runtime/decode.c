@@ -195,18 +195,20 @@ static zf_status check_buffers(const zf_decode_sizes *sizes, const zf_decode_buf
         const char *name;
         const void *at;
         size_t bytes;
-    } needed[] = {{"values", buffers->values, sizes->values},
-                  {"offsets", buffers->offsets, sizes->offsets},
-                  {"validity", buffers->validity, sizes->validity},
-                  {"workspace", buffers->workspace, sizes->workspace}};
+        unsigned alignment;
+    } needed[] = {{"values", buffers->values, sizes->values, ZF_WORK_ALIGNMENT},
+                  {"offsets", buffers->offsets, sizes->offsets, sizeof(int64_t)},
+                  {"validity", buffers->validity, sizes->validity, 1},
+                  {"workspace", buffers->workspace, sizes->workspace, ZF_WORK_ALIGNMENT}};
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
         if (needed[i].bytes == 0) continue;
         if (needed[i].at == NULL) {
             return zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is missing; %zu bytes are needed", needed[i].name,
                             needed[i].bytes);
         }
-        if ((uintptr_t)needed[i].at % ZF_WORK_ALIGNMENT != 0) {
-            return zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is not aligned to %d bytes", needed[i].name, ZF_WORK_ALIGNMENT);
+        if ((uintptr_t)needed[i].at % needed[i].alignment != 0) {
+            return zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is not aligned to %u bytes", needed[i].name,
+                            needed[i].alignment);
         }
     }
     return ZF_OK;

@@ -127,7 +127,11 @@ static zf_status queue(zf_prepared *prepared, void *stream, const zf_device_buff
                               .offsets = buffers->offsets,
                               .validity = buffers->validity,
                               .staging = buffers->staging};
-    return zf_units_enqueue(prepared->units, stream, &memory, NULL, error);
+    zf_status status = zf_units_enqueue(prepared->units, stream, &memory, NULL, error);
+    if (status != ZF_ERR_USAGE) return status;
+    return zf_fail_hint(error, status,
+                        "`values`, `offsets`, `validity` and `workspace` are memory of the device, as large as "
+                        "zf_decode_device_size says");
 }
 
 zf_status zf_decode_async(zf_prepared *prepared, void *stream, const zf_device_buffers *buffers, zf_error *error) {

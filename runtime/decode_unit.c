@@ -21,6 +21,9 @@ enum { ALIGNMENT = 256, GAP = 256 }; ///< between pieces of memory, so that what
 
 static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the tables of a launch"); }
 
+/// Words of a block's descriptor.
+static uint64_t words_of(const zf_abi_plan *plan) { return ZF_SIMT_HEAD + (uint64_t)plan->slot_count + plan->work_count; }
+
 // ---- One block ------------------------------------------------------------------------------------------------
 
 static uint64_t load_entry(const uint8_t *at, unsigned width) {
@@ -85,24 +88,23 @@ static zf_status describe(const zf_units *units, uint64_t number, zf_unit_block 
                           zf_error *error) {
     const zf_selection *s = &units->selection;
     const zf_abi_plan *plan = block->plan;
-    uint64_t count = ZF_SIMT_HEAD + (uint64_t)plan->slot_count + plan->work_count;
-    block->words = calloc(count, sizeof *block->words);
+    block->words = calloc(words_of(plan), sizeof *block->words);
     block->tiles = calloc((size_t)plan->kernel_count + 1, sizeof *block->tiles);
     if (block->words == NULL || block->tiles == NULL) return no_memory(error);
     uint64_t *words = block->words, begin = s->begin > view->first_row ? s->begin - view->first_row : 0, end = view->rows;
     if (s->end - view->first_row < end) end = s->end - view->first_row;
-    bool bits = s->bits == 1;
-    uint64_t from = bits ? s->first_block * s->column->rows_per_block : s->begin; // row of the output's first element
-    words[ZF_SIMT_OUT] = (view->first_row - from) * (bits ? 1 : s->bits / 8);     // modulo 2^64
-    if (bits) words[ZF_SIMT_OUT] /= 8;
+    bool whole = units->whole;
+    uint64_t from = whole ? s->first_block * s->column->rows_per_block : s->begin;    // row of the output's first element
+    words[ZF_SIMT_OUT] = (view->first_row - from) * (s->bits == 1 ? 1 : s->bits / 8); // modulo 2^64
+    if (s->bits == 1) words[ZF_SIMT_OUT] /= 8;
     if (units->nullable) words[ZF_SIMT_VALIDITY] = (view->first_row - s->first_block * s->column->rows_per_block) / 8;
     if (units->is_text && s->begin < s->end) {
         words[ZF_SIMT_OUT] = words[ZF_SIMT_OFFSET_BASE] = units->text.bases[number - s->first_block];
         words[ZF_SIMT_OFFSETS] = (view->first_row - s->begin) * sizeof(int64_t); // modulo 2^64
         zf_text_extent_block(s, &units->text, number, &words[ZF_SIMT_BYTE_BEGIN], &words[ZF_SIMT_BYTE_END]);
     }
-    words[ZF_SIMT_ROW_BEGIN] = bits ? 0 : begin;
-    words[ZF_SIMT_ROW_END] = bits ? view->rows : end;
+    words[ZF_SIMT_ROW_BEGIN] = whole ? 0 : begin;
+    words[ZF_SIMT_ROW_END] = whole ? view->rows : end;
     for (uint32_t i = 0; i < plan->slot_count; i++) words[ZF_SIMT_HEAD + i] = zf_slot_value(&plan->slots[i], view);
     for (uint32_t w = 0; w < plan->work_count; w++) {
         uint64_t bytes = zf_work_buffer_bytes(&plan->works[w], view->counts[plan->works[w].edge]);
@@ -192,7 +194,7 @@ static zf_status copy_blocks(zf_units *units, zf_error *error) {
     for (uint64_t i = units->block_count; i < units->block_count * units->options.copies; i++) {
         const zf_unit_block *from = &units->blocks[i % units->block_count];
         zf_unit_block *to = &units->blocks[i];
-        size_t words = ZF_SIMT_HEAD + (size_t)from->plan->slot_count + from->plan->work_count;
+        size_t words = words_of(from->plan);
         size_t kernels = (size_t)from->plan->kernel_count + 1;
         *to = *from;
         to->words = malloc(words * sizeof *to->words);
@@ -292,8 +294,6 @@ static zf_status add_block(zf_units *units, uint64_t index, zf_error *error) {
 
 // ---- Tables ---------------------------------------------------------------------------------------------------
 
-static uint64_t words_of(const zf_abi_plan *plan) { return ZF_SIMT_HEAD + (uint64_t)plan->slot_count + plan->work_count; }
-
 /// Tiles of each block but the last, where they are equal and the last has no more.
 static uint32_t even_tiles(const zf_units *units, const zf_unit *unit, uint32_t kernel) {
     uint64_t even = turns_of(&units->blocks[unit->blocks[0]], kernel);
@@ -378,6 +378,9 @@ static zf_status size_outputs(zf_units *units, zf_error *error) {
     } else if (s->bits == 1) {
         sizes->skip = rows_before(s);
         fits = zf_elements_bytes(whole_rows(s), 1, &units->out_bytes);
+    } else if (units->whole) {
+        sizes->skip = rows_before(s) * (s->bits / 8); // fits where the whole rows do
+        fits = zf_elements_bytes(whole_rows(s), s->bits, &units->out_bytes);
     } else {
         sizes->skip = s->begin * (s->bits / 8) % ALIGNMENT;
         fits = zf_elements_bytes(rows, s->bits, &units->out_bytes);
@@ -387,20 +390,32 @@ static zf_status size_outputs(zf_units *units, zf_error *error) {
         fits = fits && zf_elements_bytes(whole_rows(s), 1, &sizes->validity);
     }
     fits = fits && repeat(units, &units->out_bytes) && repeat(units, &sizes->offsets) && repeat(units, &sizes->validity);
-    uint64_t before = s->bits == 1 ? 0 : sizes->skip;
+    uint64_t before = units->whole ? 0 : sizes->skip;
     fits = fits && !__builtin_add_overflow(units->out_bytes, before, &sizes->values);
     return fits ? ZF_OK : too_large(units, error);
 }
 
+/// Whether units have memory of their own: where they are to, and where they need no more than one may.
+static bool are_apart(const zf_units *units) {
+    uint64_t bytes = 0;
+    bool fits = true;
+    for (uint32_t u = 0; fits && u < units->unit_count; u++) {
+        const zf_unit *unit = &units->units[u];
+        fits = !__builtin_add_overflow(bytes, unit->stored_bytes, &bytes) &&
+               !__builtin_add_overflow(bytes, unit->work_bytes, &bytes) && bytes <= units->options.unit_bytes;
+    }
+    return fits || units->options.resident;
+}
+
 /// Places of all units in the workspace and in the staging memory, behind the failure words in both.
-static zf_status lay_out(zf_units *units, zf_error *error) {
+static zf_status lay_out(zf_units *units, bool apart, zf_error *error) {
     uint64_t words, device = 0, most = 0, staging = 0;
     bool fits = place(&device, units->words * UINT64_C(8), &words) && place(&staging, units->words * UINT64_C(8), &words);
     uint64_t start = device;
     most = device;
     for (uint32_t u = 0; fits && u < units->unit_count; u++) {
         zf_unit *unit = &units->units[u];
-        if (!units->options.resident) device = start; // on a stream a unit is done before the next one's bytes come
+        if (!apart) device = start; // on a stream a unit is done before the next one's bytes come
         fits = place(&device, unit->table_bytes, &unit->at_tables) && place(&device, unit->stored_bytes, &unit->at_stored) &&
                place(&device, unit->work_bytes, &unit->at_work);
         if (device > most) most = device;
@@ -434,7 +449,10 @@ static zf_status arrange(zf_units *units, zf_error *error) {
     for (uint64_t b = 0; b < units->block_count * units->options.copies; b++) ZF_TRY(add_block(units, b, error));
     for (uint32_t u = 0; u < units->unit_count; u++) ZF_TRY(make_tables(units, &units->units[u], error));
     count(units);
-    return lay_out(units, error);
+    bool apart = are_apart(units);
+    ZF_TRY(lay_out(units, apart, error));
+    if (apart && units->unit_count > 1) zf_side_streams_open(&units->side, units->accelerator, units->unit_count - 1);
+    return ZF_OK;
 }
 
 static zf_units *new_units(zf_accelerator *accelerator, const zf_units_options *options) {
@@ -447,6 +465,13 @@ static zf_units *new_units(zf_accelerator *accelerator, const zf_units_options *
         units->options.unit_blocks = ZF_SIMT_MOST_BLOCKS;
     if (units->options.copies == 0) units->options.copies = 1;
     return units;
+}
+
+static bool rereads(const zf_abi_plan *plan) {
+    for (uint32_t k = 0; plan != NULL && k < plan->kernel_count; k++) {
+        if (plan->kernels[k].sink < 0 && plan->kernels[k].rereads) return true;
+    }
+    return false;
 }
 
 static zf_status allocate_blocks(zf_units *units, zf_error *error) {
@@ -479,6 +504,9 @@ zf_status zf_units_make(zf_container *container, size_t column, const zf_decode_
     if (status == ZF_OK) {
         units->is_text = units->selection.column->type.element == ZF_STRING;
         units->nullable = units->selection.column->type.nullable;
+        units->whole = units->selection.bits == 1;
+        for (uint32_t s = 0; s < units->selection.column->shape_count; s++)
+            units->whole = units->whole || rereads(units->selection.plans[s]);
         status = allocate_blocks(units, error);
     }
     if (status == ZF_OK && units->is_text) status = zf_text_extent_make(&units->selection, &units->text, error);
@@ -512,6 +540,7 @@ zf_status zf_units_make_block(const zf_block_view *view, const zf_abi_plan *plan
     zf_code_book_init(&units->book);
     units->is_text = view->shape->edges[0].type == ZF_STRING;
     units->nullable = view->shape->edges[0].nullable;
+    units->whole = units->selection.bits == 1 || rereads(plan);
     zf_status status = zf_plan_fits(plan, view->shape, error);
     if (status == ZF_OK && view->first_row != 0)
         status = zf_raise(error, ZF_E_INTERNAL, "a block in memory begins at row %llu of its column", (ull)view->first_row);
@@ -543,6 +572,7 @@ void zf_units_free(zf_units *units) {
         free(unit->firsts);
         free(unit->even);
     }
+    zf_side_streams_close(&units->side);
     free(units->blocks);
     free(units->units);
     zf_code_book_free(&units->book);

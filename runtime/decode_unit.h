@@ -1,8 +1,9 @@
 // Decoding (rows of) a column on an accelerator, whichever it is.
 //
 // The blocks of the range are grouped into *units*: blocks that share plan and code. A kernel is launched once a unit, so the
-// number of launches does not depend on the number of blocks. What the host can check is checked while units are made; what
-// kernels find lies in failure words, one a kernel and unit, read at the end.
+// number of launches does not depend on the number of blocks. Units that have memory of their own run side by side, on streams
+// that fork from the caller's and join it again: none waits for the last tiles of another. What the host can check is checked
+// while units are made; what kernels find lies in failure words, one a kernel and unit, read at the end.
 //
 // Making units is the host's work, and allocates. What is queued later on a stream neither allocates nor waits, as long as
 // there is staging memory: all memory is the caller's.
@@ -15,9 +16,11 @@ typedef struct zf_units zf_units;
 
 /// Zeroes mean the defaults.
 typedef struct zf_units_options {
-    uint64_t unit_bytes;  ///< stored bytes and work memory of a unit; 0: 1 GiB. A block that is larger is a unit of its own
+    /// Stored bytes and work memory of a unit; 0: 1 GiB. A block that is larger is a unit of its own. Units that need no more
+    /// together have memory of their own; others follow each other and share it.
+    uint64_t unit_bytes;
     uint32_t unit_blocks; ///< most blocks of a unit; 0: ZF_SIMT_MOST_BLOCKS
-    bool resident;        ///< each unit has device memory of its own: uploaded once, launched many times
+    bool resident;        ///< each unit has memory of its own in any case: uploaded once, launched many times
     bool general;         ///< the general form of code, whatever the shaping values
     /// For measurements: the blocks of the range count this often (0: once), each time with bytes and work memory of their own,
     /// and with their values, offsets and validity `copy_stride` (a multiple of 256) behind those of the time before.
@@ -26,10 +29,11 @@ typedef struct zf_units_options {
 } zf_units_options;
 
 typedef struct zf_units_sizes {
-    uint64_t values;        ///< device: the output, aligned to 256; of strings the bytes of all tiles that have rows wanted
-    uint64_t skip;          ///< bytes of `values` before the first row wanted; booleans: bits. They keep blocks aligned to 256
-    uint64_t offsets;       ///< device, strings: rows + 1 of 8 bytes; the first says where the first row begins in `values`
-    uint64_t validity;      ///< device, nullable columns: a bit a row
+    uint64_t values;   ///< device: the output, aligned to 256; of strings the bytes of all tiles that have rows wanted
+    uint64_t skip;     ///< bytes of `values` before the first row wanted; booleans: bits. They keep blocks aligned to 256, or
+                       ///< are rows of the first block, where blocks are stored whole
+    uint64_t offsets;  ///< device, strings: rows + 1 of 8 bytes; the first says where the first row begins in `values`
+    uint64_t validity; ///< device, nullable columns: a bit a row
     uint64_t validity_skip; ///< bits before the first row wanted
     uint64_t workspace;     ///< device: all else, aligned to 256
     uint64_t staging;       ///< host: what goes in, and the failure words that come out
@@ -60,18 +64,16 @@ ZF_PRIVATE_API uint32_t zf_units_count(const zf_units *units);
 /// Launches are counted as they are queued.
 ZF_PRIVATE_API zf_decode_stats zf_units_stats(const zf_units *units);
 
-/// Queue, in this order: the start (resets the failure words); for each unit its bytes and tables, then its kernels; the end
-/// (copies the failure words to the staging memory, or to `words`, zf_units_words of them). With `resident` all bytes may go
-/// first, and start and launches be repeated.
+/// Queue, in this order: the start (resets the failure words); the bytes and tables of all units; their kernels; the end (copies
+/// the failure words to the staging memory, or to `words`, zf_units_words of them). Start and launches may be repeated. Only with
+/// `resident`: other units may share their memory.
 ZF_PRIVATE_API zf_status zf_units_start(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error);
-ZF_PRIVATE_API zf_status zf_units_upload(zf_units *units, uint32_t unit, void *stream, const zf_units_memory *memory,
-                                         zf_error *error);
-ZF_PRIVATE_API zf_status zf_units_launch(zf_units *units, uint32_t unit, void *stream, const zf_units_memory *memory,
-                                         zf_error *error);
+ZF_PRIVATE_API zf_status zf_units_upload(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error);
+ZF_PRIVATE_API zf_status zf_units_launch(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error);
 ZF_PRIVATE_API zf_status zf_units_end(zf_units *units, void *stream, const zf_units_memory *memory, uint64_t *words,
                                       zf_error *error);
 ZF_PRIVATE_API uint32_t zf_units_words(const zf_units *units);
-/// All of it, once.
+/// All of it, once, each unit's kernels behind its bytes. After a failure `stream` still waits for all that was queued.
 ZF_PRIVATE_API zf_status zf_units_enqueue(zf_units *units, void *stream, const zf_units_memory *memory, uint64_t *words,
                                           zf_error *error);
 

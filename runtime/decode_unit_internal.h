@@ -5,6 +5,7 @@
 #include "runtime/code_book.h"
 #include "runtime/decode_unit.h"
 #include "runtime/selection.h"
+#include "runtime/side_streams.h"
 #include "runtime/text_extent.h"
 
 /// The tiles that a kernel makes of a block.
@@ -48,6 +49,7 @@ typedef struct zf_unit {
 struct zf_units {
     zf_selection selection;
     bool is_text, nullable;
+    bool whole;          ///< blocks are stored whole, whatever rows are wanted: bits, and what a kernel reads again
     zf_text_extent text; ///< strings
     zf_units_options options;
     zf_accelerator *accelerator;
@@ -56,6 +58,7 @@ struct zf_units {
     uint64_t block_count;  ///< of the range
     zf_unit *units;
     uint32_t unit_count, unit_room, words;
+    zf_side_streams side; ///< for units that have memory of their own
     zf_units_sizes sizes;
     uint64_t out_bytes; ///< of the rows wanted, from `skip` on; booleans: of whole blocks
     zf_decode_stats stats;

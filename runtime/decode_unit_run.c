@@ -17,7 +17,7 @@ zf_status zf_units_start(zf_units *units, void *stream, const zf_units_memory *m
 }
 
 /// Tables and blocks are gathered in the staging memory and go in two copies.
-static zf_status upload_staged(zf_units *units, const zf_unit *unit, void *stream, const zf_units_memory *memory,
+static zf_status upload_staged(const zf_units *units, const zf_unit *unit, void *stream, const zf_units_memory *memory,
                                zf_error *error) {
     const zf_accelerator_ops *ops = units->accelerator->ops;
     uint8_t *tables = (uint8_t *)memory->staging + unit->staged_tables,
@@ -33,9 +33,9 @@ static zf_status upload_staged(zf_units *units, const zf_unit *unit, void *strea
     return ops->copy_in(units->accelerator, stream, memory->workspace + unit->at_stored, stored, at, error);
 }
 
-zf_status zf_units_upload(zf_units *units, uint32_t number, void *stream, const zf_units_memory *memory, zf_error *error) {
+static zf_status upload_unit(const zf_units *units, const zf_unit *unit, void *stream, const zf_units_memory *memory,
+                             zf_error *error) {
     const zf_accelerator_ops *ops = units->accelerator->ops;
-    const zf_unit *unit = &units->units[number];
     if (memory->staging != NULL) return upload_staged(units, unit, stream, memory, error);
     uint64_t to = memory->workspace + unit->at_stored;
     ZF_TRY(ops->copy_in(units->accelerator, stream, memory->workspace + unit->at_tables, unit->tables, unit->table_bytes, error));
@@ -54,8 +54,7 @@ zf_status zf_units_upload(zf_units *units, uint32_t number, void *stream, const 
     return ZF_OK;
 }
 
-zf_status zf_units_launch(zf_units *units, uint32_t number, void *stream, const zf_units_memory *memory, zf_error *error) {
-    const zf_unit *unit = &units->units[number];
+static zf_status launch_unit(zf_units *units, const zf_unit *unit, void *stream, const zf_units_memory *memory, zf_error *error) {
     const zf_abi_plan *plan = unit->plan;
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         int32_t sink = plan->kernels[k].sink;
@@ -73,8 +72,7 @@ zf_status zf_units_launch(zf_units *units, uint32_t number, void *stream, const 
                              .blocks_bytes = unit->firsts[0],
                              .first_bytes = 4 * ((uint64_t)unit->block_count + 1),
                              .work_bytes = unit->work_bytes};
-        bool bits = units->selection.bits == 1;
-        args.out = column ? memory->values + (bits ? 0 : units->sizes.skip) : args.work;
+        args.out = column ? memory->values + (units->whole ? 0 : units->sizes.skip) : args.work;
         args.out_bytes = column ? units->out_bytes : args.work_bytes;
         if (column) {
             args.validity = memory->validity;
@@ -90,6 +88,27 @@ zf_status zf_units_launch(zf_units *units, uint32_t number, void *stream, const 
     return ZF_OK;
 }
 
+zf_status zf_units_upload(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error) {
+    for (uint32_t u = 0; u < units->unit_count; u++) ZF_TRY(upload_unit(units, &units->units[u], stream, memory, error));
+    return ZF_OK;
+}
+
+/// The kernels of all units, with `upload` each behind its bytes. Without streams of their own they follow each other.
+static zf_status run_units(zf_units *units, bool upload, void *stream, const zf_units_memory *memory, zf_error *error) {
+    zf_status status = zf_side_streams_fork(&units->side, stream, error);
+    for (uint32_t u = 0; status == ZF_OK && u < units->unit_count; u++) {
+        void *own = zf_side_stream(&units->side, u, stream);
+        if (upload) status = upload_unit(units, &units->units[u], own, memory, error);
+        if (status == ZF_OK) status = launch_unit(units, &units->units[u], own, memory, error);
+    }
+    zf_status joined = zf_side_streams_join(&units->side, stream, status == ZF_OK ? error : NULL);
+    return status != ZF_OK ? status : joined;
+}
+
+zf_status zf_units_launch(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error) {
+    return run_units(units, false, stream, memory, error);
+}
+
 zf_status zf_units_end(zf_units *units, void *stream, const zf_units_memory *memory, uint64_t *words, zf_error *error) {
     if (units->words == 0) return ZF_OK;
     void *to = words != NULL ? (void *)words : memory->staging;
@@ -99,10 +118,7 @@ zf_status zf_units_end(zf_units *units, void *stream, const zf_units_memory *mem
 
 zf_status zf_units_enqueue(zf_units *units, void *stream, const zf_units_memory *memory, uint64_t *words, zf_error *error) {
     ZF_TRY(zf_units_start(units, stream, memory, error));
-    for (uint32_t u = 0; u < units->unit_count; u++) {
-        ZF_TRY(zf_units_upload(units, u, stream, memory, error));
-        ZF_TRY(zf_units_launch(units, u, stream, memory, error));
-    }
+    ZF_TRY(run_units(units, true, stream, memory, error));
     return zf_units_end(units, stream, memory, words, error);
 }
 

@@ -68,7 +68,7 @@ static void describe(void *shared, unsigned index, zf_device_info *info, zf_text
     info->memory = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
     info->cores = zf_usable_cores();
     add_model(description);
-    zf_text_printf(description, ", %u core%s,", info->cores, info->cores == 1 ? "" : "s");
+    zf_text_puts(description, ",");
     add_features(description);
 }
 

@@ -53,9 +53,10 @@ static void host_release(zf_accelerator *self, void *at) {
     free(at);
 }
 
+/// Its own callers use memory that it gave: what is none comes from a caller of zf_decode_async.
 static zf_status check_range(zf_accelerator *self, const char *what, uint64_t address, uint64_t bytes, zf_error *error) {
     if (zf_emu_holds(&((emulator *)self)->memory, address, bytes)) return ZF_OK;
-    return zf_raise(error, ZF_E_INTERNAL, "%s of %llu bytes is not memory of the device", what, (unsigned long long)bytes);
+    return zf_raise(error, ZF_E_BUFFER, "%s of %llu bytes is not memory of the device", what, (unsigned long long)bytes);
 }
 
 static zf_status copy_in(zf_accelerator *self, void *stream, uint64_t to, const void *from, uint64_t bytes, zf_error *error) {
@@ -279,8 +280,8 @@ static zf_status stream_open(zf_accelerator *self, void **stream, zf_error *erro
 
 static void stream_close(zf_accelerator *self, void *stream) { (void)self, (void)stream; }
 
-static zf_status event_open(zf_accelerator *self, void **event, zf_error *error) {
-    (void)self;
+static zf_status event_open(zf_accelerator *self, bool timed, void **event, zf_error *error) {
+    (void)self, (void)timed;
     *event = calloc(1, sizeof(struct timespec));
     return *event != NULL ? ZF_OK : zf_raise(error, ZF_E_NO_MEMORY, "no memory for an event");
 }
@@ -293,6 +294,11 @@ static void event_close(zf_accelerator *self, void *event) {
 static zf_status event_note(zf_accelerator *self, void *stream, void *event, zf_error *error) {
     (void)self, (void)stream, (void)error;
     clock_gettime(CLOCK_MONOTONIC, event);
+    return ZF_OK;
+}
+
+static zf_status stream_follow(zf_accelerator *self, void *stream, void *event, zf_error *error) {
+    (void)self, (void)stream, (void)event, (void)error; // what was queued before is done
     return ZF_OK;
 }
 
@@ -324,6 +330,7 @@ static const zf_accelerator_ops operations = {
     .event_open = event_open,
     .event_close = event_close,
     .event_note = event_note,
+    .stream_follow = stream_follow,
     .event_seconds = event_seconds,
 };
 

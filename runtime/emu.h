@@ -30,6 +30,8 @@ typedef enum zf_emu_access { ZF_EMU_LOAD, ZF_EMU_STORE, ZF_EMU_ATOMIC } zf_emu_a
     /* whether lane i's predicate is not 0. Neither orders accesses of memory, as on a GPU. */                                   \
     X(zf_emu_shuffle, uint32_t, (void *thread, uint32_t value, uint32_t lane, uint32_t call, uint32_t line))                     \
     X(zf_emu_ballot, uint32_t, (void *thread, uint32_t predicate, uint32_t call, uint32_t line))                                 \
+    /* Waits for all lanes of the warp, which must come to the same call; orders their accesses of memory among each other. */   \
+    X(zf_emu_warp_barrier, void, (void *thread, uint32_t call, uint32_t line))                                                   \
     /* Before every access of memory other than tables of the code: it must lie inside one of the launch's arguments or inside   \
      */                                                                                                                          \
     /* the shared memory, and be aligned. Arguments that are not written: base, blocks, first. */                                \

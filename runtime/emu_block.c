@@ -48,6 +48,7 @@ static const char *state_text(zf_emu_state state) {
     case ZF_EMU_AT_BARRIER: return "waits at a barrier";
     case ZF_EMU_AT_SHUFFLE: return "waits at a shuffle";
     case ZF_EMU_AT_BALLOT: return "waits at a ballot";
+    case ZF_EMU_AT_WARP_BARRIER: return "waits at a barrier of its warp";
     case ZF_EMU_ENDED: return "has ended";
     }
     return "";
@@ -133,11 +134,13 @@ uint32_t zf_emu_ballot(void *thread, uint32_t predicate, uint32_t call, uint32_t
     return self->result;
 }
 
+void zf_emu_warp_barrier(void *thread, uint32_t call, uint32_t line) { wait_at(thread, ZF_EMU_AT_WARP_BARRIER, call, line); }
+
 /// Lets a warp go on if all its lanes are at the same operation.
 static bool finish_warp(zf_emu_block *block, uint32_t warp) {
     zf_emu_thread_state *lanes = &block->threads[warp * ZF_EMU_WARP];
     zf_emu_state state = lanes[0].state;
-    if (state != ZF_EMU_AT_SHUFFLE && state != ZF_EMU_AT_BALLOT) return false;
+    if (state != ZF_EMU_AT_SHUFFLE && state != ZF_EMU_AT_BALLOT && state != ZF_EMU_AT_WARP_BARRIER) return false;
     uint32_t votes = 0;
     for (uint32_t i = 0; i < ZF_EMU_WARP; i++) {
         if (!waits_with(&lanes[i], &lanes[0])) return false;
@@ -147,6 +150,7 @@ static bool finish_warp(zf_emu_block *block, uint32_t warp) {
         lanes[i].result = state == ZF_EMU_AT_SHUFFLE ? lanes[lanes[i].lane].value : votes;
         lanes[i].state = ZF_EMU_READY;
     }
+    if (state == ZF_EMU_AT_WARP_BARRIER) block->warp_times[warp]++;
     return true;
 }
 
@@ -186,6 +190,7 @@ zf_status zf_emu_block_run(zf_emu_block *block, uint32_t group) {
     block->group = group;
     block->fault = ZF_OK;
     block->time = 1;
+    memset(block->warp_times, 0, sizeof block->warp_times);
     block->random = (block->launch->seed * UINT64_C(0x9e3779b97f4a7c15)) ^ ((group + 1) * UINT64_C(0xbf58476d1ce4e5b9));
     if (block->random == 0) block->random = 1;
     memset(block->shared, SHARED_BYTE, kernel->shared_bytes);
@@ -221,7 +226,7 @@ static const char *verb_of(uint32_t access) {
 
 static void check_shared(zf_emu_thread_state *thread, uint64_t begin, uint32_t bytes, uint32_t access, uint32_t line) {
     zf_emu_block *block = thread->block;
-    zf_emu_when now = {(uint16_t)thread->number, block->time};
+    zf_emu_when now = {(uint16_t)thread->number, block->time, block->warp_times[thread->number / ZF_EMU_WARP]};
     for (uint32_t i = 0; i < bytes; i++) {
         int other = zf_emu_race(&block->shadow[begin + i], (zf_emu_access)access, &now);
         if (other >= 0) {

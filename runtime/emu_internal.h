@@ -34,16 +34,20 @@ zf_status zf_emu_canaries(zf_emu_memory *memory, zf_error *error);
 
 // ---- Races ----------------------------------------------------------------------------------------------------
 
-/// Of a byte of shared memory: who touched it since a barrier. A thread block's time is its number of barriers. Every kind of
-/// access has threads of its own: what a thread does later must not hide what it did before.
+/// Of a byte of shared memory: who touched it since a barrier. A thread block's time is its number of barriers, a warp's that of
+/// its own; those order what its threads did, as long as no other warp's did anything. Every kind of access has threads of its
+/// own: what a thread does later must not hide what it did before.
 typedef struct zf_emu_shadow {
     uint32_t time;      ///< barriers so far + 1, of what follows; 0: nobody touched it
+    uint32_t warp_time; ///< of `warp`
+    uint16_t warp;      ///< whose threads did; ZF_EMU_WARPS: several
     uint16_t who[3][2]; ///< by zf_emu_access: two threads that did so, their numbers + 1; 0: there was no (other) one
 } zf_emu_shadow;
 
 typedef struct zf_emu_when {
     uint16_t thread;
     uint32_t time; ///< never 0
+    uint32_t warp_time;
 } zf_emu_when;
 
 /// Notes an access, and returns a thread that it races with, or -1.
@@ -51,7 +55,7 @@ int zf_emu_race(zf_emu_shadow *byte, zf_emu_access access, const zf_emu_when *no
 
 // ---- A thread block -------------------------------------------------------------------------------------------
 
-enum { ZF_EMU_OBJECTS = 8 };
+enum { ZF_EMU_OBJECTS = 8, ZF_EMU_WARPS = ZF_EMU_THREADS_MOST / ZF_EMU_WARP };
 
 /// Memory that a launch gives to its kernel.
 typedef struct zf_emu_object {
@@ -70,7 +74,14 @@ typedef struct zf_emu_launch {
     uint64_t seed;
 } zf_emu_launch;
 
-typedef enum zf_emu_state { ZF_EMU_READY, ZF_EMU_AT_BARRIER, ZF_EMU_AT_SHUFFLE, ZF_EMU_AT_BALLOT, ZF_EMU_ENDED } zf_emu_state;
+typedef enum zf_emu_state {
+    ZF_EMU_READY,
+    ZF_EMU_AT_BARRIER,
+    ZF_EMU_AT_SHUFFLE,
+    ZF_EMU_AT_BALLOT,
+    ZF_EMU_AT_WARP_BARRIER,
+    ZF_EMU_ENDED
+} zf_emu_state;
 
 struct zf_emu_block;
 typedef struct zf_emu_thread_state {
@@ -87,7 +98,7 @@ typedef struct zf_emu_block {
     zf_fiber fibers[ZF_EMU_THREADS_MOST];
     zf_emu_thread_state threads[ZF_EMU_THREADS_MOST];
     uint16_t order[ZF_EMU_THREADS_MOST];
-    uint32_t time;
+    uint32_t time, warp_times[ZF_EMU_WARPS];
     unsigned fiber_count; ///< that have stacks
     uint8_t *shared;
     zf_emu_shadow *shadow;

@@ -154,13 +154,14 @@ static void code_plan(coder *c, zf_abi_plan *p) {
         u32(c, &slot[i].a);
         u32(c, &slot[i].b);
     }
-    LIST(c, zf_abi_kernel, kernel, p->kernels, p->kernel_count, 20);
+    LIST(c, zf_abi_kernel, kernel, p->kernels, p->kernel_count, 21);
     for (uint32_t i = 0; i < p->kernel_count; i++) {
         name(c, &kernel[i].name);
         u32(c, &kernel[i].edge);
         u32(c, &kernel[i].tile);
         i32(c, &kernel[i].sink);
         i32(c, &kernel[i].tree);
+        kernel[i].rereads = choice(c, kernel[i].rereads, 1);
     }
     LIST(c, zf_abi_work, work, p->works, p->work_count, 20);
     for (uint32_t i = 0; i < p->work_count; i++) {

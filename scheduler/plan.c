@@ -36,8 +36,6 @@ static void hint(planner *p, zf_diag *diag, const char *text) {
 
 // ---- What this target does not lower --------------------------------------------------------------------------
 
-static bool on_host(const planner *p) { return strcmp(p->plan->target, "host") == 0; }
-
 /// What a stream that no algorithm makes can hold: numbers and booleans.
 static bool storable(planner *p, const zf_graph_edge *edge, zf_span span) {
     if (edge->stored < 0 || zf_type_storable(edge->type)) return true;
@@ -56,12 +54,6 @@ static bool lowered_node(planner *p, const zf_graph_node *node) {
     const char *name = inst->name;
     zf_diag *diag = NULL;
     bool chunks = inst->pattern == ZF_NON_PARALLEL;
-    if (chunks && !on_host(p)) {
-        diag = report(p, ZF_D_NOT_LOWERED, span, "`%s` is non_parallel, which target `%s` does not lower", name, p->plan->target);
-        hint(p, diag,
-             "non_parallel algorithms run on the CPU: name that device, or compose fully_parallel and group_parallel ones");
-        return false;
-    }
     if (chunks && (inst->result.nullable || inst->result.kind == ZF_K_STRING)) {
         report(p, ZF_D_NOT_LOWERED, span, "`%s` makes %s in chunks, which target `%s` does not lower", name,
                inst->result.nullable ? "nullable values" : "strings", p->plan->target);

@@ -15,9 +15,6 @@ import pyarrow.csv
 # The first is the tables whole, the next two other codecs for some of the columns.
 PROGRAMS = ("tpch", "tpch_ours", "tpch_decimal")
 
-# A device refuses a column with this: Non-Parallel algorithms. The CPU refuses none.
-REFUSALS = ("ZF0804",)
-
 ARROW = {
     "i32": pa.int32(), "i64": pa.int64(), "f64": pa.float64(), "date32": pa.date32(), "u8": pa.string(), "string": pa.large_string(),
     "decimal(15, 2)": pa.decimal128(15, 2),
@@ -68,18 +65,17 @@ def compare(directory, source, columns):
 
 
 def decode(zfc, device, container, directory, source):
-    """Decodes what the device takes. Gives what verify said of each such column, the names it refuses, and those that differ."""
+    """Gives what verify said of each column that is good, and the names of those that differ."""
     said = json.loads(run(zfc, "verify", "--json", "--repeat", "5", "--device", device, str(container), codes=(0, 1)))
     good = {c["column"]: c for c in said if c["good"]}
-    refused = [c["column"] for c in said if not c["good"] and device != "cpu" and c["error"]["code"] in REFUSALS]
-    wrong = [c["column"] for c in said if not c["good"] and c["column"] not in refused]
+    wrong = [c["column"] for c in said if not c["good"]]
     for c in said:
         if c["column"] in wrong:
             print(f"demo: {c['column']} on {device}: {c['error']}", file=sys.stderr)
     if good:
         run(zfc, "decode", "-f", "-q", "--device", device, "--columns", ",".join(good), "-o", str(directory), str(container), environment=POISONED)
         wrong += compare(directory, source, good)
-    return good, refused, wrong
+    return good, wrong
 
 
 def tables_of(program):
@@ -110,9 +106,8 @@ def measure(zfc, data, devices):
                 rows.append({
                     "table": table, "program": program, "column": name, "type": types[name], "codec": c["codec"],
                     "plain_bytes": c["plain_bytes"], "stored_bytes": c["stored_bytes"], "encode_mb_per_second": c["encode_mb_per_second"],
-                    "devices": {device: good[name] for device, (good, _, _) in on.items() if name in good},
-                    "refused": [device for device, (_, refused, _) in on.items() if name in refused],
-                    "differ": [device for device, (_, _, wrong) in on.items() if name in wrong],
+                    "devices": {device: good[name] for device, (good, _) in on.items() if name in good},
+                    "differ": [device for device, (_, wrong) in on.items() if name in wrong],
                 })
     return rows
 
@@ -130,7 +125,7 @@ def show(rows, devices):
                 table = r["table"]
                 print(f"-- {table}")
             other = f"{ratio(ours[r['column']]):.2f}" if program == PROGRAMS[0] and r["column"] in ours else ""
-            speeds = "".join(f" {r['devices'][d]['gb_per_second']:>9.2f}" if d in r["devices"] else f" {'cpu only' if d in r['refused'] else '-':>9}" for d in devices)
+            speeds = "".join(f" {r['devices'][d]['gb_per_second']:>9.2f}" if d in r["devices"] else f" {'-':>9}" for d in devices)
             kernels = next(iter(r["devices"].values()), {"kernels": "-"})["kernels"]
             print(
                 f"{r['column']:<16} {r['plain_bytes'] / 1e3:>10.1f} {r['stored_bytes'] / 1e3:>10.1f} {ratio(r):>8.2f} {other:>8} {kernels:>7}"
@@ -165,8 +160,7 @@ def main():
     print(f"zfc is {zfc}; try: {zfc} inspect {data}/lineitem.zfd")
     for device in devices:
         took = sum(device in r["devices"] for r in rows)
-        refused = sum(device in r["refused"] for r in rows)
-        print(f"{device}: {took} columns verified bit for bit against the source" + (f"; {refused} are decoded by the CPU only." if refused else "."))
+        print(f"{device}: {took} columns verified bit for bit against the source.")
     print(f"GOOD: every column of {len(tables_of(PROGRAMS[0]))} tables came back as pyarrow reads it from the source.")
 
 

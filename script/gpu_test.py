@@ -87,13 +87,7 @@ class Session:
             raise Skipped(f"{program} is not in the archive")
 
     def program(self):
-        """The columns of examples/tpch/tpch.zf that a GPU takes: Non-Parallel algorithms are left out, of o_comment's nest as well."""
-        path = self.data / "parallel.zf"
-        if not path.exists():
-            lines = (PACK / "examples/tpch/tpch.zf").read_text().splitlines()
-            kept = [re.sub(r"= packed_prose;", "= prose;", line) for line in lines if not re.match(r" +\w+: +.*\brans\b", line)]
-            path.write_text("\n".join(kept) + "\n")
-        return path
+        return PACK / "examples/tpch/tpch.zf"
 
     def container(self, table):
         path = self.data / f"{table}.numbers.zfd"

@@ -114,16 +114,21 @@ const char *zf_argument(const zf_arguments *arguments, const char *name) {
     return NULL;
 }
 
-bool zf_argument_number(const zf_arguments *arguments, const char *name, uint64_t most, uint64_t otherwise, uint64_t *out) {
+bool zf_argument_number(const zf_arguments *arguments, const char *name, uint64_t unit, uint64_t most, uint64_t otherwise,
+                        uint64_t *out) {
     const char *text = zf_argument(arguments, name);
     *out = otherwise;
     if (!text) return true;
     char *end;
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end || errno || value == 0 || value > most) {
-        fprintf(stderr, "zfc %s: --%s wants a number from 1 to %llu, not `%s`\n", arguments->verb->name, name,
-                (unsigned long long)most, text);
+    if (text[0] < '0' || text[0] > '9' || *end || errno || value == 0 || value > most || value % unit != 0) {
+        fprintf(stderr, "zfc %s: --%s wants a ", arguments->verb->name, name);
+        if (unit > 1)
+            fprintf(stderr, "multiple of %llu", (unsigned long long)unit);
+        else
+            fputs("number", stderr);
+        fprintf(stderr, " from %llu to %llu, not `%s`\n", (unsigned long long)unit, (unsigned long long)most, text);
         return false;
     }
     *out = value;

@@ -74,7 +74,7 @@ static zf_status start(void *self, zf_bench_clock *clock, zf_error *error) {
     measured *m = self;
     m->decoding = false;
     for (int i = 0; i < 2; i++) {
-        zf_status status = m->ops->event_open(m->accelerator, &clock->own[i], error);
+        zf_status status = m->ops->event_open(m->accelerator, true, &clock->own[i], error);
         if (status == ZF_OK) continue;
         if (i == 1) m->ops->event_close(m->accelerator, clock->own[0]);
         return status;
@@ -117,7 +117,7 @@ static zf_status prepare(void *self, const zf_bench_work *work, void **prepared,
     m->memory.values = m->memory.offsets + work->values_at;
     m->memory.validity = m->memory.offsets + work->validity_at;
     ZF_TRY(m->ops->allocate(m->accelerator, zf_units_sizes_of(m->units).workspace, &m->memory.workspace, error));
-    for (uint32_t u = 0; u < zf_units_count(m->units); u++) ZF_TRY(zf_units_upload(m->units, u, m->stream, &m->memory, error));
+    ZF_TRY(zf_units_upload(m->units, m->stream, &m->memory, error));
     *kernels = zf_units_stats(m->units).kernels;
     return m->ops->wait(m->accelerator, m->stream, error);
 }
@@ -127,8 +127,7 @@ static zf_status decode(void *self, void *prepared, zf_error *error) {
     (void)prepared;
     m->decoding = true;
     ZF_TRY(zf_units_start(m->units, m->stream, &m->memory, error));
-    for (uint32_t u = 0; u < zf_units_count(m->units); u++) ZF_TRY(zf_units_launch(m->units, u, m->stream, &m->memory, error));
-    return ZF_OK;
+    return zf_units_launch(m->units, m->stream, &m->memory, error);
 }
 
 static void finish(void *self, void *prepared) {

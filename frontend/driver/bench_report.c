@@ -29,7 +29,7 @@ static zf_device_info device_info(const zf_bench_options *options) {
 
 void zf_bench_print_head(const zf_bench_options *o) {
     zf_device_info info = device_info(o);
-    printf("%s: %s\n", info.name, info.description);
+    printf("%s: %s, %u core%s\n", info.name, info.description, info.cores, info.cores == 1 ? "" : "s");
     printf("%u thread%s, checksums %s, medians of %u; copy is %s, limit the bytes that a copy reads and writes a second\n\n",
            o->threads, o->threads == 1 ? "" : "s", o->checksums ? "included" : "left out", o->repeats, o->device->copy);
     printf("%-20s %11s %9s %8s %8s %8s %7s %9s  %s\n", "column", "rows", "plain MB", "ratio", "GB/s", "copy", "% copy",

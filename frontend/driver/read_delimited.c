@@ -19,6 +19,7 @@ typedef struct reader {
     zf_column_data *fields[MOST_FIELDS]; // by position; NULL: skipped
     unsigned field_count, at;            // of the header; of the row being read
     bool in_header;
+    const char *header;      // what --header says, or NULL: it is the first row
     uint64_t line, row_line; // from 1: where the reader is, and where its row began
     uint64_t blank_line;     // of the first blank line since the last row; 0: none
     int ended_by;            // the character that ended the last row, until a field follows
@@ -44,7 +45,10 @@ static void add_name(reader *r, const char *name, size_t length) {
     for (unsigned i = 0; column && i < r->field_count; i++) {
         if (r->fields[i] == column) {
             r->at = r->field_count;
-            fail(r, ZFC_GIVEN_TWICE, "the header names this column twice", column->name);
+            if (r->header)
+                r->status = zf_fail(r->error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--header names `%s` twice", column->name);
+            else
+                fail(r, ZFC_GIVEN_TWICE, "the header names this column twice", column->name);
             return;
         }
     }
@@ -62,6 +66,10 @@ static zf_status claim(reader *r) {
         ZF_TRY(zf_column_claim(column, ZF_PART_VALIDITY, r->path, true, r->error));
     }
     if (any) return ZF_OK;
+    if (r->header) {
+        zf_status status = zf_fail(r->error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "no name of --header is a column of the table");
+        return zf_fail_hint(r->error, status, "the names are separated by commas, whatever the delimiter");
+    }
     zf_fail(r->error, ZF_ERR_INPUT, ZFC_BAD_TEXT, "no field of the header is a column of the table");
     zf_fail_place(r->error, ZF_ERR_INPUT, "%s: line 1", r->path);
     return zf_fail_hint(r->error, ZF_ERR_INPUT,
@@ -113,11 +121,15 @@ static void on_field(void *bytes, size_t length, void *user) {
             char message[512];
             char shown[4 * 60 + 1];
             zf_printable(text, length > 60 ? 60 : length, shown);
-            if (length == 0)
+            bool null = length == 0 && !column->type.nullable;
+            if (null)
                 snprintf(message, sizeof message, "an empty field, but the column is not nullable");
+            else if (length == 0)
+                snprintf(message, sizeof message, "an empty field in quotes is %s", reason);
             else
                 snprintf(message, sizeof message, "`%s%s` is %s", shown, length > 60 ? "..." : "", reason);
-            fail(r, length == 0 ? ZFC_NULL : ZFC_BAD_FIELD, message, column->name);
+            fail(r, null ? ZFC_NULL : ZFC_BAD_FIELD, message, column->name);
+            if (length == 0 && !null) zf_fail_hint(r->error, r->status, "null is an empty field without quotes");
         }
     }
     r->at++;
@@ -252,7 +264,8 @@ static zf_status read_all(reader *r, struct csv_parser *parser, FILE *file, bool
 zf_status zf_read_delimited(const char *path, const zf_delimited_options *options, zf_table_data *data, zf_error *error) {
     FILE *file = fopen(path, "rb");
     if (!file) {
-        zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "cannot read %s: %s", path, strerror(errno));
+        zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "cannot read %s: %s", *path ? path : "an input whose name is empty",
+                strerror(errno));
         return zf_fail_hint(error, ZF_ERR_INPUT, "inputs are text files, or COLUMN=FILE");
     }
     reader *r = calloc(1, sizeof *r);
@@ -264,7 +277,13 @@ zf_status zf_read_delimited(const char *path, const zf_delimited_options *option
     }
     csv_set_delim(&parser, (unsigned char)options->delimiter);
     csv_set_space_func(&parser, keep_spaces);
-    *r = (reader){.path = path, .data = data, .error = error, .in_header = !options->header, .line = 1, .row_line = 1};
+    *r = (reader){.path = path,
+                  .data = data,
+                  .error = error,
+                  .in_header = !options->header,
+                  .header = options->header,
+                  .line = 1,
+                  .row_line = 1};
     for (const char *name = options->header; name;) {
         size_t length = strcspn(name, ",");
         add_name(r, name, length);

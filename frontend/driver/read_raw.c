@@ -128,13 +128,17 @@ static zf_status take_values(zf_column_data *column, const char *path, bytes *fi
     size_t size = zf_element_size(column->type.element), length = file->size - file->offset;
     if (size > 0 && length % size != 0) {
         zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE, "%zu bytes hold no whole number of elements of %zu bytes", length, size);
-        return zf_fail_place(error, ZF_ERR_INPUT, "%s: byte %zu", path, file->size / size * size);
+        return zf_fail_place(error, ZF_ERR_INPUT, "%s: byte %zu", path, file->offset + length / size * size);
     }
     const char *data = file->data + file->offset;
     for (size_t i = 0; column->type.element == ZF_BOOL && i < length; i++) {
         if ((unsigned char)data[i] > 1) {
-            zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_FIELD, "a boolean that is %u, not 0 or 1", (unsigned char)data[i]);
-            return zf_fail_place(error, ZF_ERR_INPUT, "%s: byte %zu", path, file->offset + i);
+            zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_FIELD, "a boolean of column `%s` that is %u, not 0 or 1", column->name,
+                    (unsigned char)data[i]);
+            zf_fail_place(error, ZF_ERR_INPUT, "%s: byte %zu", path, file->offset + i);
+            return zf_fail_hint(error, ZF_ERR_INPUT,
+                                "a raw boolean is a byte here, not a bit as `zfc decode` writes it; what "
+                                "`--format npy` and `csv` write can be encoded");
         }
     }
     column->used = 0;
@@ -166,7 +170,17 @@ zf_status zf_read_raw(const char *what, size_t name_length, const char *path, zf
         column = zf_table_data_find(data, what, name_length - strlen(".bytes"));
     else if (is_valid)
         column = zf_table_data_find(data, what, name_length - strlen(".valid"));
-    if (!column || ((is_offsets || is_bytes) && column->type.element != ZF_STRING) || (is_valid && !column->type.nullable)) {
+    if (column && is_valid && !column->type.nullable) {
+        zf_fail(error, ZF_ERR_INPUT, ZFC_NO_SUCH_COLUMN, "column `%s` is not nullable: it has no validity", column->name);
+        return zf_fail_place(error, ZF_ERR_INPUT, "%s", what);
+    }
+    if (column && (is_offsets || is_bytes) && column->type.element != ZF_STRING) {
+        zf_fail(error, ZF_ERR_INPUT, ZFC_NO_SUCH_COLUMN, "column `%s` is not of strings: it has no offsets and bytes",
+                column->name);
+        zf_fail_place(error, ZF_ERR_INPUT, "%s", what);
+        return zf_fail_hint(error, ZF_ERR_INPUT, "give its elements, %s=FILE", column->name);
+    }
+    if (!column) {
         const char *names[256];
         size_t count = 0;
         for (; count < data->count && count < 256; count++) names[count] = data->columns[count].name;
@@ -174,7 +188,13 @@ zf_status zf_read_raw(const char *what, size_t name_length, const char *path, zf
         snprintf(name, sizeof name, "%.*s", (int)(name_length < 100 ? name_length : 100), what);
         const char *nearest = zf_nearest_name(name, names, count);
         zf_fail(error, ZF_ERR_INPUT, ZFC_NO_SUCH_COLUMN, "the table has no column `%s`", name);
+        zf_fail_place(error, ZF_ERR_INPUT, "%s", what);
         return nearest ? zf_fail_hint(error, ZF_ERR_INPUT, "did you mean `%s`?", nearest) : ZF_ERR_INPUT;
+    }
+    if (!*path) {
+        zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "no file is named behind the `=`");
+        zf_fail_place(error, ZF_ERR_INPUT, "%s", what);
+        return zf_fail_hint(error, ZF_ERR_INPUT, "give %sFILE", what);
     }
     zf_column_part part = is_offsets ? ZF_PART_OFFSETS : is_valid ? ZF_PART_VALIDITY : ZF_PART_VALUES;
     ZF_TRY(zf_column_claim(column, part, what, false, error));

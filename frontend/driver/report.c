@@ -30,10 +30,11 @@ int zf_report(const char *verb, const zf_error *error) {
 }
 
 void zf_print_path(FILE *out, const char *path) {
-    for (const unsigned char *at = (const unsigned char *)path; *at; at++) {
-        bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; // control characters beyond ASCII, in UTF-8
-        at += c1;
-        putc(c1 || *at < 0x20 || *at == 0x7f ? '?' : *at, out);
+    for (size_t left = strlen(path); left > 0;) {
+        size_t unshown = zf_utf8_unshown(path, left), step = unshown > 0 ? unshown : 1;
+        putc(unshown > 0 ? '?' : *path, out);
+        path += step;
+        left -= step;
     }
 }
 
@@ -96,7 +97,9 @@ void zf_report_diagnostics(const zf_diags *diags, zf_diag_form form) {
 
 static void log_line(void *user, zf_log_level level, const char *line) {
     (void)level;
-    fprintf(stderr, "zfc %s: %s\n", (const char *)user, line);
+    fprintf(stderr, "zfc %s: ", (const char *)user);
+    zf_print_path(stderr, line);
+    putc('\n', stderr);
 }
 
 static zf_status load_modules(const zf_arguments *arguments, zf_session *session, zf_error *error) {
@@ -130,7 +133,7 @@ bool zf_session_open(const zf_arguments *arguments, zf_session *session, int *st
     *session =
         (zf_session){.quiet = zf_argument(arguments, "quiet") != NULL, .verbose = zf_argument(arguments, "verbose") != NULL};
     uint64_t threads;
-    if (!zf_argument_number(arguments, "threads", ZF_THREADS_MOST, 0, &threads)) {
+    if (!zf_argument_number(arguments, "threads", 1, ZF_THREADS_MOST, 0, &threads)) {
         *status = EXIT_BAD_USAGE;
         return false;
     }

@@ -17,7 +17,8 @@ int zf_report_exists(const char *verb, const char *path);
 /// Prints diagnostics to standard error in the form asked for.
 void zf_report_diagnostics(const zf_diags *diags, zf_diag_form form);
 
-/// Prints a file's name for a terminal: control characters, with which it might drive one, as `?`, as in errors.
+/// Prints a file's name, or a line with one, for a terminal: characters that might drive it (zf_utf8_unshown) as `?`, as in
+/// errors.
 void zf_print_path(FILE *out, const char *path);
 
 /// True when errors may be coloured.

@@ -116,16 +116,19 @@ static zf_status check_offsets(zf_column_data *column, zf_error *error) {
         column->offsets = calloc(1, sizeof *column->offsets);
         if (!column->offsets) return no_memory(error);
         if (column->used == 0) return ZF_OK;
-        return zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS, "column `%s` has bytes but no offsets; give %s.offsets=FILE",
-                       column->name, column->name);
+        zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS, "column `%s` has bytes but no offsets; give %s.offsets=FILE", column->name,
+                column->name);
+        return zf_fail_place(error, ZF_ERR_INPUT, "%s", column->givers[ZF_PART_VALUES].source);
     }
     int64_t before = 0;
     for (uint64_t i = 0; i <= column->rows; i++) {
         int64_t offset = column->offsets[i];
         if ((i == 0 && offset != 0) || offset < before || (uint64_t)offset > column->used) {
-            return zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS,
-                           "offset %llu of column `%s` is %lld: offsets ascend from 0 to the %zu bytes", (unsigned long long)i,
-                           column->name, (long long)offset, column->used);
+            zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS,
+                    "offset %llu of column `%s` is %lld: offsets ascend from 0 to the %zu bytes", (unsigned long long)i,
+                    column->name, (long long)offset, column->used);
+            return zf_fail_place(error, ZF_ERR_INPUT, "%s: byte %llu", column->givers[ZF_PART_OFFSETS].source,
+                                 (unsigned long long)i * sizeof offset);
         }
         before = offset;
     }
@@ -136,17 +139,29 @@ static zf_status check_offsets(zf_column_data *column, zf_error *error) {
                    column->givers[ZF_PART_VALUES].source);
 }
 
+/// The first text that gives a column, and could have given others; NULL: all inputs are raw.
+static const char *first_text(const zf_table_data *data) {
+    for (size_t i = 0; i < data->count; i++) {
+        const zf_part_giver *giver = &data->columns[i].givers[ZF_PART_VALUES];
+        if (giver->source && giver->is_text) return giver->source;
+    }
+    return NULL;
+}
+
 zf_status zf_table_data_finish(zf_table_data *data, zf_error *error) {
     const zf_column_data *first = NULL;
     for (size_t i = 0; i < data->count; i++) {
         zf_column_data *column = &data->columns[i];
         const char *source = column->givers[ZF_PART_VALUES].source;
         if (!source && column->givers[ZF_PART_OFFSETS].source) {
-            return zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_GIVEN, "column `%s` has offsets but no bytes; give %s.bytes=FILE",
-                           column->name, column->name);
+            zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_GIVEN, "column `%s` has offsets but no bytes; give %s.bytes=FILE", column->name,
+                    column->name);
+            return zf_fail_place(error, ZF_ERR_INPUT, "%s", column->givers[ZF_PART_OFFSETS].source);
         }
         if (!source) {
             zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_GIVEN, "no input gives column `%s`", column->name);
+            const char *text = first_text(data);
+            if (text) zf_fail_place(error, ZF_ERR_INPUT, "%s", text);
             return zf_fail_hint(error, ZF_ERR_INPUT, "name the fields with --header, or give %s=FILE", column->name);
         }
         if (!first) first = column;

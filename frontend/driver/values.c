@@ -269,12 +269,10 @@ bool zf_parse_value(zf_column_type type, const char *text, size_t length, void *
 // ---- Printing ----
 
 void zf_printable(const char *text, size_t length, char *out) {
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (c < 0x20 || c == 0x7f)
-            out += sprintf(out, "\\x%02x", c);
-        else
-            *out++ = (char)c;
+    for (size_t i = 0; i < length;) {
+        size_t unshown = zf_utf8_unshown(text + i, length - i);
+        if (unshown == 0) *out++ = text[i++];
+        for (; unshown > 0; unshown--) out += sprintf(out, "\\x%02x", (unsigned char)text[i++]);
     }
     *out = 0;
 }

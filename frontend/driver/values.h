@@ -19,8 +19,8 @@ uint64_t zf_decimal_limit(zf_column_type type);
 /// with a sign).
 void zf_print_value(zf_column_type type, const void *value, zf_text *out);
 
-/// Bytes of a field as an error shows them: control characters, which a terminal would obey, as \xNN. `out` has room for
-/// 4 * length + 1 characters.
+/// Bytes of a field as an error shows them: those that zf_utf8_unshown tells, which a terminal would obey, as \xNN. `out` has
+/// room for 4 * length + 1 characters.
 void zf_printable(const char *text, size_t length, char *out);
 
 /// "i32", "date32", "decimal": the ending of raw files and the kind of .npy arrays.

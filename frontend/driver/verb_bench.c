@@ -122,9 +122,9 @@ static int read_options(const zf_arguments *arguments, zf_bench_options *out) {
         return EXIT_BAD_USAGE;
     }
     uint64_t repeats;
-    if (!zf_argument_number(arguments, "repeats", ZF_BENCH_REPEATS_MOST, 9, &repeats)) return EXIT_BAD_USAGE;
+    if (!zf_argument_number(arguments, "repeats", 1, ZF_BENCH_REPEATS_MOST, 9, &repeats)) return EXIT_BAD_USAGE;
     if (repeats < ZF_BENCH_REPEATS_LEAST) return usage("--repeats wants at least 5: a median of fewer says little");
-    if (!zf_argument_number(arguments, "bytes", UINT64_C(1) << 40, 256 << 20, &out->bytes)) return EXIT_BAD_USAGE;
+    if (!zf_argument_number(arguments, "bytes", 1, UINT64_C(1) << 40, 256 << 20, &out->bytes)) return EXIT_BAD_USAGE;
     out->repeats = (unsigned)repeats;
     out->checksums = zf_argument(arguments, "checksums") != NULL;
     out->general = zf_argument(arguments, "general") != NULL;

@@ -25,7 +25,7 @@ int zf_run_devices(zf_arguments *arguments) {
             char bytes[32];
             printf("%-8s %s", info.name, info.description);
             if (info.present)
-                printf(", %u cores, %s of memory\n", info.cores, zf_bytes_text(info.memory, bytes));
+                printf(", %u core%s, %s of memory\n", info.cores, info.cores == 1 ? "" : "s", zf_bytes_text(info.memory, bytes));
             else
                 printf(" (absent: %s)\n", info.reason);
         }

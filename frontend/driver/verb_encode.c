@@ -9,6 +9,7 @@
 #include "frontend/driver/program.h"
 #include "frontend/driver/table_data.h"
 #include "frontend/driver/values.h"
+#include "runtime/container_format.h"
 #include "runtime/element.h"
 
 static int usage(const char *message) {
@@ -16,17 +17,19 @@ static int usage(const char *message) {
     return EXIT_BAD_USAGE;
 }
 
-static bool delimiter_of(const zf_arguments *arguments, char *out) {
+/// NULL, or what is wrong.
+static const char *delimiter_of(const zf_arguments *arguments, char *out) {
     const char *text = zf_argument(arguments, "delimiter");
     *out = ',';
-    if (!text) return true;
+    if (!text) return NULL;
     if (strcmp(text, "tab") == 0 || strcmp(text, "\\t") == 0)
         *out = '\t';
-    else if (text[0] && !text[1] && text[0] != '"' && text[0] != '\n' && text[0] != '\r')
+    else if (text[0] && !text[1])
         *out = text[0];
     else
-        return false;
-    return true;
+        return "--delimiter wants one character, or `tab`";
+    if (*out == '"') return "--delimiter cannot be a quote: quotes stand around fields";
+    return *out == '\n' || *out == '\r' ? "--delimiter cannot be the end of a line: that ends a row" : NULL;
 }
 
 // `COLUMN=FILE` when what stands before the first `=` looks like a name, and no file has the whole as its name.
@@ -177,9 +180,11 @@ int zf_run_encode(zf_arguments *arguments) {
     zf_program_name name;
     if (!zf_program_name_read("encode", codec, &name)) return EXIT_BAD_USAGE;
     zf_delimited_options text = {.header = zf_argument(arguments, "header")};
-    if (!delimiter_of(arguments, &text.delimiter)) return usage("--delimiter wants one character, or `tab`");
+    const char *wrong = delimiter_of(arguments, &text.delimiter);
+    if (wrong) return usage(wrong);
     zf_encode_options options = {.overwrite = zf_argument(arguments, "force") != NULL};
-    if (!zf_argument_number(arguments, "rows-per-block", UINT64_C(1) << 31, 0, &options.rows_per_block)) return EXIT_BAD_USAGE;
+    if (!zf_argument_number(arguments, "rows-per-block", ZF_ROWS_MULTIPLE, ZF_ROWS_PER_BLOCK_MOST, 0, &options.rows_per_block))
+        return EXIT_BAD_USAGE;
     int status = check_output(path, options.overwrite);
     if (status != EXIT_GOOD) return status;
     zf_session session;

@@ -72,7 +72,7 @@ static zf_status open_all(const zf_arguments *arguments, const zf_session *sessi
 int zf_run_verify(zf_arguments *arguments) {
     const char *device = zf_argument(arguments, "device");
     uint64_t repeat;
-    if (!zf_argument_number(arguments, "repeat", 1000, 1, &repeat)) return EXIT_BAD_USAGE;
+    if (!zf_argument_number(arguments, "repeat", 1, 1000, 1, &repeat)) return EXIT_BAD_USAGE;
     zf_session session;
     int exit_status = EXIT_GOOD;
     if (!zf_session_open(arguments, &session, &exit_status)) return exit_status;

@@ -84,7 +84,8 @@ const zf_verb zf_verbs[] = {
      "dates "
      "`YYYY-MM-DD`; timestamps `YYYY-MM-DD HH:MM:SS[.ffffff]`, kept as microseconds since 1970; booleans `true`, `false`, `t`, "
      "`f`, `1`, `0`; a field of one character that is no digit, read into u8, is that byte; an empty field of a nullable column "
-     "is null. A raw boolean is one byte, 0 or 1. Raw strings are two files: `COLUMN.offsets=FILE` (i64, rows + 1) and "
+     "is null. A raw boolean is one byte, 0 or 1: not the bitmap that `decode` writes, but what it writes as `.npy`. Raw strings "
+     "are two files: `COLUMN.offsets=FILE` (i64, rows + 1) and "
      "`COLUMN.bytes=FILE`; raw nulls `COLUMN.valid=FILE`, a bitmap; what stands in a row that is null is not kept. Every block "
      "is decoded and compared before it is written, "
      "and the file gets its name when it is complete.",

@@ -4,12 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
-// Names and texts of files may be part of an error, and those may hold bytes that drive the terminal on which it is shown.
+#include "runtime/base/text.h"
+
+// Names and texts of files may be part of an error, and those may hold bytes that drive the terminal on which it is shown, or
+// that turn what is shown around.
 static void make_printable(char *text) {
-    for (unsigned char *at = (unsigned char *)text; *at != 0; at++) {
-        bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; // control characters beyond ASCII, in UTF-8
-        if (c1) at[1] = '?';
-        if (c1 || *at < 0x20 || *at == 0x7f) *at = '?';
+    for (size_t at = 0, left = strlen(text); left > 0;) {
+        size_t unshown = zf_utf8_unshown(text + at, left);
+        memset(text + at, '?', unshown);
+        at += unshown > 0 ? unshown : 1;
+        left -= unshown > 0 ? unshown : 1;
     }
 }
 

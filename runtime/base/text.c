@@ -97,6 +97,18 @@ size_t zf_utf8_length(const char *text, size_t left) {
     return length;
 }
 
+size_t zf_utf8_unshown(const char *text, size_t left) {
+    size_t length = zf_utf8_length(text, left);
+    const unsigned char *bytes = (const unsigned char *)text;
+    if (length == 1) return bytes[0] < 0x20 || bytes[0] == 0x7f;
+    if (length == 2) return bytes[0] == 0xc2 && bytes[1] < 0xa0 ? 2 : 0; // U+0080 to U+009F are controls, too
+    if (length != 3) return 0;
+    unsigned value = (bytes[0] & 0xfu) << 12 | (bytes[1] & 0x3fu) << 6 | (bytes[2] & 0x3fu);
+    bool mark = (value >= 0x200b && value <= 0x200f) || (value >= 0x202a && value <= 0x202e) ||
+                (value >= 0x2066 && value <= 0x2069) || value == 0xfeff;
+    return mark ? 3 : 0;
+}
+
 size_t zf_edit_distance(const char *a, const char *b, size_t limit) {
     size_t a_length = strlen(a), b_length = strlen(b);
     if (a_length > ZF_EDIT_LENGTH || b_length > ZF_EDIT_LENGTH) return limit + 1;

@@ -24,6 +24,11 @@ void zf_text_free(zf_text *text);
 /// beyond U+10FFFF are none).
 size_t zf_utf8_length(const char *text, size_t left);
 
+/// Bytes of the character at `text`, which has `left` bytes, if it drives the terminal that it is shown on or does not show
+/// there: control characters, and marks of no width or of direction, which make a text read as another than it is (U+200B to
+/// U+200F, U+202A to U+202E, U+2066 to U+2069, U+FEFF). 0 of all others, and of what is no UTF-8.
+size_t zf_utf8_unshown(const char *text, size_t left);
+
 /// Names of more bytes are beyond any limit of zf_edit_distance.
 enum { ZF_EDIT_LENGTH = 64 };
 

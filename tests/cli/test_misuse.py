@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -33,6 +34,77 @@ class Columns(Case):
                 result = self.bad(2, *verb, container, "--columns", names, says=says, lacks="good")
                 self.assertEqual(result.stderr.count("error["), 1 if names else 0)
         self.assertFalse((self.dir / "out").exists())
+
+
+class Tables(Case):
+    def test_what_no_container_can_hold_is_no_program(self):
+        data = self.file("t.csv", "7\n")
+        longest, longer = "n" * 255, "n" * 256
+        for table, column, place in [(longest, "a", None), ("t", longest, None), (longer, "a", "1:7"), ("t", longer, "1:11")]:
+            program = self.file("t.zf", f"table {table} {{ {column}: u8 = plain; }}\n")
+            for words in (["check", program], ["encode", "-q", "-f", "-c", program, "-o", self.dir / "t.zfd", "--header", column, data]):
+                if place is None:
+                    self.good(*words)
+                else:
+                    self.bad(1, *words, says=f"{program}:{place}: error[ZF0211]: the name of a ")
+        program = self.file("t.zf", "table nothing { }\n")
+        for words in (["check", program], ["encode", "-c", program, "-o", self.dir / "t.zfd", "-f", data]):
+            self.bad(1, *words, says=f"{program}:1:7: error[ZF0710]: the table `nothing` has no columns")
+
+
+class Inputs(Case):
+    """What `encode` says of inputs that do not fit the table: what is wrong, and where."""
+
+    def encode_bad(self, status, program, *words, says, lacks=()):
+        return self.bad(status, "encode", "-c", self.file("i.zf", program), "-o", self.dir / "i.zfd", *words, says=says, lacks=lacks)
+
+    def test_options(self):
+        text = self.file("i.csv", "a,b\n1,2\n")
+        for number in ("0", "1", "4095", "4097", "x", str(1 << 32)):
+            self.encode_bad(2, PROGRAM, "--rows-per-block", number, text,
+                            says=f"--rows-per-block wants a multiple of 4096 from 4096 to 2147483648, not `{number}`")
+        self.bad(2, "verify", "--repeat", "0", "x.zfd", says="--repeat wants a number from 1 to 1000, not `0`")
+        for delimiter, says in [('"', "cannot be a quote"), ("\n", "cannot be the end of a line"), ("\r", "cannot be the end of a line"), (";;", "wants one character")]:
+            self.encode_bad(2, PROGRAM, "--delimiter", delimiter, text, says=f"--delimiter {says}")
+        self.encode_bad(2, PROGRAM, "--header", "a,b,a", text, says=["ZF2014", "--header names `a` twice"], lacks="line 1")
+        self.encode_bad(2, PROGRAM, "--header", "a|b", text, says=["ZF2014", "no name of --header", "separated by commas"], lacks="line 1")
+
+    def test_text(self):
+        text = self.file("i.csv", 'a\n1\n""\n')
+        self.encode_bad(1, "table t { a: i32? = nullable(values: plain); }", text, lacks="not nullable",
+                        says=["ZF2002", "an empty field in quotes is not an integer", "line 3, field 1 (a)", "null is an empty field without quotes"])
+        self.encode_bad(1, "table t { a: i32 = plain; }", text, says=["ZF2016", "the column is not nullable"], lacks="without quotes")
+        self.encode_bad(1, PROGRAM, self.file("j.csv", "a\n1\n"), says=["ZF2004", "no input gives column `b`", f"at: {self.dir}/j.csv"])
+        self.encode_bad(1, PROGRAM, "", says=["cannot read an input whose name is empty"])
+
+    def test_raw_parts(self):
+        program = "table t { a: i32 = plain; s: string = strings; }"
+        data = self.file("four", bytes(4))
+        for part, says in [("a.valid", ["column `a` is not nullable"]), ("s.valid", ["column `s` is not nullable"]),
+                           ("a.offsets", ["column `a` is not of strings", "a=FILE"]), ("a.bytes", ["column `a` is not of strings", "a=FILE"]),
+                           ("b", ["the table has no column `b`"])]:
+            self.encode_bad(1, program, f"{part}={data}", says=["ZF2003", f"at: {part}={data}", *says])
+        for name in ("a", "s.offsets"):
+            self.encode_bad(1, program, f"{name}=", says=["ZF2001", f"at: {name}=\n", f"give {name}=FILE"], lacks="No such file")
+
+    def test_offsets_say_where(self):
+        program = "table t { s: string = strings; }"
+        content = self.file("bytes", b"abcd")
+        for offsets, byte in [((1, 4), 0), ((0, 3, 2), 16), ((0, -1, 4), 8), ((0, 2, 5), 16)]:
+            raw = f"s.offsets={self.file('offsets', struct.pack(f'<{len(offsets)}q', *offsets))}"
+            self.encode_bad(1, program, raw, f"s.bytes={content}", says=["ZF2017", f"at: {raw}: byte {byte}\n"])
+        self.encode_bad(1, program, f"s.bytes={content}", says=["ZF2017", f"at: s.bytes={content}"])
+        self.encode_bad(1, program, raw, says=["ZF2004", f"at: {raw}"])
+
+    def test_booleans_are_bytes(self):
+        program = "table t { b: bool = plain; }"
+        self.encode_bad(1, program, f"b={self.file('b.bool', bytes([1, 0, 170]))}",
+                        says=["ZF2002", "a boolean of column `b` that is 170", "b.bool: byte 2", "a byte here, not a bit", "--format npy"])
+        first, second = self.dir / "first.zfd", self.dir / "second.zfd"
+        self.good("encode", "-q", "-c", self.dir / "i.zf", "-o", first, f"b={self.file('raw', bytes([1, 0, 1] * 100))}")
+        self.good("decode", "-q", "--format", "npy", "-o", self.dir, first)
+        self.good("encode", "-q", "-c", self.dir / "i.zf", "-o", second, f"b={self.dir / 'b.npy'}")
+        self.assertEqual(first.read_bytes(), second.read_bytes())
 
 
 class Pipes(Case):
@@ -95,14 +167,14 @@ class Reports(Case):
             self.assertEqual([(c["good"], c["error"]["code"][:4]) for c in report], [(None, "ZF14")] * columns)
         result = self.bad(2, "verify", "--device", "emu", container, says="ZF1101", env={**os.environ, "ZIPFLOW_EMU_SEED": "x"})
         self.assertEqual(result.stdout, "")
-        # One column is bad, and of the other nothing is known: chunks are for the CPU.
+        # One column is bad, the other good.
         container = self.container(20000, program="table t { a: i32 = bitpack; b: u8 = rans; }", most=256)
         bytes_ = bytearray(container.read_bytes())
         block = json.loads(self.good("inspect", "--json", container))["columns"][0]["blocks"][0]
         bytes_[block["offset"] + block["bytes"] // 2] ^= 1
         container.write_bytes(bytes_)
-        self.assertIn(": 2 columns, NOT GOOD\n", self.bad(1, "verify", container).stdout)
-        self.assertIn(": 2 columns, NOT GOOD, 1 not checked\n", self.bad(1, "verify", "--device", "emu", container).stdout)
+        for device in ("cpu", "emu"):
+            self.assertIn(": 2 columns, NOT GOOD\n", self.bad(1, "verify", "--device", device, container).stdout)
 
     def test_a_device_of_a_kind_has_a_number(self):
         container = self.container()
@@ -132,6 +204,21 @@ class Reports(Case):
         for words in (["check", odd.rename(odd.with_name("\x1bno.zf"))], ["compile", program, "-o", container], ["encode", "-c", program, "-o", container, "x.csv"]):
             result = self.zfc(*words)
             self.assertNotIn("\x1b", result.stdout + result.stderr)
+
+    def test_marks_of_direction_turn_no_message(self):
+        container = self.container()
+        for mark in "\u200b\u200e\u202e\u2066\u2069\ufeff\x9b":
+            odd = container.with_name(f"t{mark}.zfd")
+            odd.write_bytes(container.read_bytes())
+            text = self.file("odd.csv", f"a,b\n1{mark},2\n")
+            program = self.file(f"odd{mark}.zf", f"table t {{ a: i32 = bit{mark}pack; }}")
+            for words in (["verify", "-v", odd], ["inspect", odd], ["verify", f"{odd}none"], ["check", program], ["check", "--format", "line", program],
+                          ["encode", "-f", "-c", self.dir / "t.zf", "-o", self.dir / "odd.zfd", text]):
+                result = self.zfc(*words)
+                self.assertIn("odd" if "odd" in str(words[-1]) else "t", result.stdout + result.stderr)
+                self.assertNotIn(mark, result.stdout + result.stderr, words)
+        escaped = "".join(f"\\x{byte:02x}" for byte in mark.encode())
+        self.assertIn(f"`1{escaped}` is not an integer", result.stderr)
 
     def test_names_that_are_not_utf8_in_json(self):
         made = os.fsencode(self.container())
@@ -165,6 +252,12 @@ class Reports(Case):
         self.assertEqual(self.good(*words, "-q"), "")
         json.loads(self.good(*words, "--json"))
         self.assertEqual(self.bad(1, "decode", "--format", "csv", "-o", self.dir, container, says="ZF1501").stdout, "")
+
+
+class Devices(Case):
+    def test_cores_are_told_once(self):
+        for line in self.good("devices").splitlines():
+            self.assertEqual(line.count(" core"), 0 if "(absent: " in line else 1, line)
 
 
 class Explaining(Case):

@@ -153,12 +153,6 @@ static diff_verdict compare_bytes(diff_comparing *k, const diff_result *got, uin
     return diff_differ(k, what, detail);
 }
 
-bool diff_host_only(const zf_graph *graph) {
-    for (uint32_t n = 0; n < graph->node_count; n++)
-        if (graph->nodes[n].inst->pattern == ZF_NON_PARALLEL) return true;
-    return false;
-}
-
 // Rows that the column's kernel makes together.
 static uint64_t tile_of(const diff_comparing *k) {
     uint64_t tile = 1;
@@ -471,7 +465,6 @@ static diff_verdict run_forms(diff_comparing *k) {
         if (k->level == DIFF_LEVELS - 1 && k->c->undamaged != NULL) continue; // the same checks as at -O0
         k->order = data_below(&k->random, 8);
         zf_error error = {0};
-        if (k->level == DIFF_GPU && k->decoder != NULL && diff_host_only(k->decoder->graph)) continue;
         k->decoder = diff_decoder_for(k->c, k->level, k->block->branches, k->block->branch_count, &error);
         if (k->decoder == NULL && error.status == ZF_ERR_UNSUPPORTED) return unsupported(k, &error);
         if (k->decoder == NULL) return diff_differ(k, "no decoder", error.message);

@@ -69,8 +69,6 @@ typedef struct diff_form {
 diff_verdict diff_check_form(diff_case *c, const diff_expected *expected, const diff_form *form, uint64_t seed, zf_text *message);
 /// The decoder of a level for a vector of branches, kept in the case. NULL with *error.
 zf_decoder *diff_decoder_for(diff_case *c, unsigned level, const uint8_t *branches, uint32_t branch_count, zf_error *error);
-/// Whether a graph has what is lowered for the host alone: chunks.
-bool diff_host_only(const zf_graph *graph);
 /// Whether any decoder made so far keeps seek states.
 bool diff_is_ordered(const diff_case *c);
 /// Frees the decoders of a level, so that new ones are made when they are asked for.

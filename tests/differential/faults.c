@@ -430,12 +430,6 @@ static void run_level(form_run *f, unsigned level) {
     if (block == NULL) return;
     f->branches = block->branches;
     f->branch_count = block->branch_count;
-    if (level == DIFF_GPU) {
-        zf_decoder *host = diff_decoder_for(&f->c, 0, block->branches, block->branch_count, &error);
-        bool skip = host == NULL || diff_host_only(host->graph);
-        diff_case_forget(&f->c, 0);
-        if (skip) return;
-    }
     choose(f, block);
     run_form(f);
     diff_case_forget(&f->c, level);

@@ -1,6 +1,6 @@
 // Chunks and lanes: the programs of chunks.zf, and coders of the library, at sizes around their chunks, on every distribution,
 // whole, in ranges and damaged, are by generated code what the interpreter says.
-// Arguments: names of tables (all without).
+// Arguments: [--every N] names of tables (all without). Of the damages of a block every N-th is tried, others in other blocks.
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +17,7 @@ typedef struct run {
     diff_program program;
     diff_tally tally;
     uint64_t taken, refused, damaged, files;
+    unsigned every;
 } run;
 
 /// The block that the interpreter and the compiled encoders make of the data. False where they refuse it.
@@ -58,6 +59,7 @@ static void run_case(run *r, diff_case *c, const diff_chunk_trial *t) {
         c->undamaged = &block;
         for (unsigned d = 0; d < diff_chunk_damages(t, &block); d++) {
             interp_block damaged = block;
+            if ((d + r->taken) % r->every != 0) continue;
             if (!diff_chunk_damage(in, c->column, t, d, &damaged)) continue;
             check_block(r, c, in, &damaged, t->seed + d, what, false);
         }
@@ -106,14 +108,22 @@ static void run_column(run *r, const zf_column *column, unsigned number) {
 int main(int count, char **names) {
     run *r = calloc(1, sizeof *r);
     zf_text message = {0};
+    int first = 1;
+    r->every = 1;
+    if (count > 2 && strcmp(names[1], "--every") == 0) {
+        r->every = (unsigned)strtoul(names[2], NULL, 10);
+        first = 3;
+    }
+    CHECK(r->every > 0, "--every 0");
+    if (r->every == 0) return check_result();
     bool good = diff_machine_open(&r->machine, NULL, &message) &&
                 diff_program_open_file(&r->machine, DIFF_CHUNKS_FILE, &r->program, &message);
     CHECK(good, "%s", message.data != NULL ? message.data : "chunks.zf has errors");
     if (!good) return check_result();
     unsigned number = 0;
     for (const zf_table *t = zf_spec_tables(diff_program_spec(&r->program)); t != NULL; t = t->next, number++) {
-        bool wanted = count < 2;
-        for (int k = 1; k < count; k++) wanted = wanted || strcmp(names[k], t->name) == 0;
+        bool wanted = count == first;
+        for (int k = first; k < count; k++) wanted = wanted || strcmp(names[k], t->name) == 0;
         if (wanted) run_column(r, t->columns, number);
     }
     printf("%llu blocks taken, %llu refused, %llu damaged; %llu files; %llu runs, %llu elements, %llu ranges; violations",

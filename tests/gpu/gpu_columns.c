@@ -33,6 +33,12 @@ static uint64_t two_bits(uint64_t row) { return gpu_mix(row) % 4; }
 static uint64_t four_bits(uint64_t row) { return gpu_mix(row) % 16 + 1000; }
 static uint64_t medium(uint64_t row) { return gpu_mix(row) % 100000; }
 static uint64_t wide(uint64_t row) { return gpu_mix(row) % (1 << 25) - 77; }
+/// As wide as its place asks for: blocks have other widths, and so other code.
+static uint64_t growing(uint64_t row) {
+    unsigned bits = 4;
+    for (uint64_t k = row / 4096; k > 0 && bits < 31; k /= 2) bits++;
+    return gpu_mix(row) & ((UINT64_C(1) << bits) - 1);
+}
 static uint64_t both_signs(uint64_t row) { return gpu_mix(row) % 2000 - 1000; }
 static uint64_t small(uint64_t row) { return gpu_mix(row) % 3000; }
 static uint64_t price(uint64_t row) {
@@ -92,9 +98,21 @@ static uint64_t chosen(uint64_t row) {
     }
 }
 
+static uint64_t bytes_in_runs(uint64_t row) { return in_runs(row) % 100; }
+static uint64_t uneven(uint64_t row) { // half of them one value
+    uint64_t value = gpu_mix(row);
+    return value & 1 ? 7 : value >> 1 & (value >> 9 & 63);
+}
+/// In each block of 4096 rows every fourth row of 32 has numbers, and the next three count on from them.
+static uint64_t steps_of_lanes(uint64_t row) {
+    uint64_t in = row % 4096, k = in / 32 % 4;
+    return gpu_mix(row - k * 32) % 60000 + k;
+}
+
 static const gpu_column columns[] = {
     {"map_u8", 8, narrow, false},
     {"map_u32", 32, medium, false},
+    {"map_growing", 32, growing, false},
     {"map_i64", 64, wide, false},
     {"map_i16", 16, both_signs, false},
     {"map_u16", 16, small, false},
@@ -122,6 +140,13 @@ static const gpu_column columns[] = {
     {"patches_i32", 32, narrow_or_not, true},
     {"map_blocks", 32, narrow_or_not, false},
     {"groups_empty", 32, set, true},
+    {"lanes_tans", 8, uneven, false},
+    {"lanes_rans", 8, uneven, false},
+    {"lanes_packed", 8, two_bits, false},
+    {"lanes_steps", 16, steps_of_lanes, false},
+    {"lanes_bits", 64, two_bits, false},
+    {"lanes_pairs", 32, walking, false},
+    {"chunks_u8", 8, bytes_in_runs, false},
     // Not in `forms`: small in the file, however large in memory.
     {"thin_u8", 8, two_bits, false},
     {"thin_i64", 64, four_bits, false},

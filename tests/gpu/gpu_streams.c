@@ -1,6 +1,6 @@
-// Asynchronous decodes on streams of the caller, many at once: different columns, the same column twice, one that fails. What one
-// finds is not seen by another, and each has its own rows, however often they are queued and in whatever order they are waited
-// for; first from one thread of the host, then from several.
+// Asynchronous decodes on streams of the caller, many at once: different columns, the same column twice, one whose blocks run
+// side by side on streams of its own, one that fails. What one finds is not seen by another, and each has its own rows, however
+// often they are queued and in whatever order they are waited for; first from one thread of the host, then from several.
 //   gpu_streams --device emu|cuda --rounds N --rows N --plug BYTES --canary BYTES
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 
 typedef unsigned long long ull;
 
-static const char *const jobs_columns[] = {"map_u32",  "scan_i32", "map_date", "groups_i64",
-                                           "scan_i32", "nested",   "map_u32",  "scan_i32"};
-enum { JOBS = sizeof jobs_columns / sizeof jobs_columns[0], DAMAGED = 4, BLOCKS = 3, PLUG_TIMES = 16 };
+static const char *const jobs_columns[] = {"map_u32", "scan_i32", "map_date", "groups_i64",  "scan_i32",
+                                           "nested",  "map_u32",  "scan_i32", "map_growing", "map_growing"};
+enum { JOBS = sizeof jobs_columns / sizeof jobs_columns[0], DAMAGED = 4, GROWING = 8, BLOCKS = 3, PLUG_TIMES = 16 };
 
 typedef struct job {
     const gpu_column *column;
@@ -75,7 +75,7 @@ static void open_job(job *j, zf_container *container, const char *name) {
     must(zf_container_find(container, name, &column, &error), &error, name);
     must(ops->stream_open(machine.accelerator, &j->stream, &error), &error, "a stream");
     must(gpu_decode_open(&machine, container, column, NULL, canary, j->stream, &j->decode, &error), &error, name);
-    must(ops->event_open(machine.accelerator, &j->end, &error), &error, "an event");
+    must(ops->event_open(machine.accelerator, true, &j->end, &error), &error, "an event");
     if (plug_bytes > 0) must(ops->allocate(machine.accelerator, plug_bytes, &j->plug, &error), &error, "memory");
 }
 
@@ -212,12 +212,17 @@ int main(int argc, char **argv) {
     must(zf_container_open(machine.context, paths[1], &bad, &error), &error, paths[1]);
     for (int k = 0; k < JOBS; k++) open_job(&jobs[k], k == DAMAGED ? bad : good, jobs_columns[k]);
     must(ops->stream_open(machine.accelerator, &clock_stream, &error), &error, "a stream");
-    must(ops->event_open(machine.accelerator, &queued, &error), &error, "an event");
+    must(ops->event_open(machine.accelerator, true, &queued, &error), &error, "an event");
     // What it says alone is what it must say among others.
     queue_job(&jobs[DAMAGED]);
     CHECK(gpu_decode_wait(&jobs[DAMAGED].decode, NULL, &jobs[DAMAGED].expected) == ZF_ERR_INPUT, "the damaged column decodes");
     CHECK(strcmp(jobs[DAMAGED].expected.code, "ZF1309") == 0, "%s %s", jobs[DAMAGED].expected.code,
           jobs[DAMAGED].expected.message);
+    zf_decode_stats stats;
+    queue_job(&jobs[GROWING]);
+    CHECK(gpu_decode_wait(&jobs[GROWING].decode, &stats, &error) == ZF_OK, "%s", error.message);
+    CHECK(stats.launches > stats.kernels, "%llu launches of %llu kernels: its blocks do not run side by side",
+          (ull)stats.launches, (ull)stats.kernels);
     test_together(rounds);
     test_threads(rounds);
     if (plug_bytes > 0 && !machine.emulated) // whose streams wait

@@ -27,12 +27,12 @@ HERE = SOURCE / "tests/ptxas"
 PROGRAM, RECORD = HERE / "kernels.zf", HERE / "kernels.json"
 SHARED_MOST = 48 * 1024  # static shared memory of a thread block, on every architecture
 REGISTERS_APART = 8  # registers are given to warps in eights a thread
-SHAPING = {"width": 7, "digits": 2, "log": 11, "back": 1283}  # of the specialised form, by a param's name
+SHAPING = {"width": 7, "digits": 2, "log": 11, "back": 1283, "k": 4}  # of the specialised form, by a param's name
 SPILLS_APART = 64  # bytes, of kernels that spill already
 PARTS = 4  # runs of ptxas an architecture
 TEXT_BYTES = 2048  # in which a warp puts strings together (codegen/simt_text.c)
 WORDS_BYTES = 4096 + 32  # in which a warp puts the bytes of groups together (codegen/simt_words.c)
-FORMS = ("map", "scan", "text", "patches", "groups", "words", "sequential")  # those of docs/gpu.md; text: scans that copy strings
+FORMS = ("map", "scan", "text", "patches", "groups", "words", "lanes", "sequential")  # those of docs/gpu.md; text: scans that copy strings
 
 faults = []
 
@@ -96,6 +96,8 @@ def without_lines(ptx):
 def form_of(body, ptx):
     shared = set(re.findall(r"shared_\d+", body))
     sizes = {int(size) for name, size in re.findall(r"\.shared .*\b(shared_\d+)\[(\d+)\]", ptx) if name in shared}
+    if "vote.sync.ballot" in body:
+        return "lanes"
     if sizes == {TEXT_BYTES}:
         return "text"
     if sizes == {WORDS_BYTES}:
@@ -176,11 +178,11 @@ def use_all(pool, ptxas, directory, wanted, lines=True):
 # ---- Judgement ----------------------------------------------------------------------------------------------------
 
 def check_coverage(kernels):
-    """Every algorithm of the library that GPUs decode is here, and every way to run kernels in both forms."""
+    """Every algorithm of the library is here, and every way to run kernels in both forms."""
     text = PROGRAM.read_text()
     for path in sorted((SOURCE / "dsl/std").glob("*.zf")):
-        for name, head in re.findall(r"^algorithm (\w+)([^{]*)", path.read_text(), re.M):
-            if not re.search(r"non_parallel", head) and not re.search(rf"[=(,] ?(?:\w+: )?{name}\b", text):
+        for name in re.findall(r"^algorithm (\w+)", path.read_text(), re.M):
+            if not re.search(rf"[=(,] ?(?:\w+: )?{name}\b", text):
                 fault(f"{PROGRAM.name} has no column of `{name}`, which {path.name} declares")
     page = (SOURCE / "docs/gpu.md").read_text()
     table = re.search(r"## The \w+ forms of a kernel\n\n\|.*\n\|[-|]+\n((?:\|.*\n)+)", page)

@@ -238,6 +238,12 @@ FUNCTION(cuStreamSynchronize, true, zf_cu_stream stream) {
     return fake.fault;
 }
 
+FUNCTION(cuStreamWaitEvent, true, zf_cu_stream stream, zf_cu_event event, unsigned flags) {
+    BEGIN(cuStreamWaitEvent, true);
+    (void)stream, (void)event, (void)flags;
+    return ZF_CU_SUCCESS;
+}
+
 FUNCTION(cuEventCreate, true, zf_cu_event *event, unsigned flags) {
     BEGIN(cuEventCreate, true);
     (void)flags;

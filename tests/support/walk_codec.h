@@ -102,10 +102,10 @@ static const zf_abi_slot walk_slots[] = {
     {ZF_SLOT_SEEK_WIDTH, 0, 0}, {ZF_SLOT_COUNT, 1, 0}, {ZF_SLOT_PARAM, 0, 0},
 };
 static const zf_abi_kernel walk_kernels[2][2] = {
-    {{"walk", 0, WALK_INTERVAL, -1, 0}},
-    {{"double", 1, 1024, 0, -1}, {"walk", 0, WALK_INTERVAL, -1, 0}},
+    {{"walk", 0, WALK_INTERVAL, -1, 0, 0}},
+    {{"double", 1, 1024, 0, -1, 0}, {"walk", 0, WALK_INTERVAL, -1, 0, 0}},
 };
-static const zf_abi_kernel bits_kernels[] = {{"bits", 0, 1024, -1, -1}};
+static const zf_abi_kernel bits_kernels[] = {{"bits", 0, 1024, -1, -1, 0}};
 static const zf_abi_work walk_works[] = {{.edge = 1, .element = 4}};
 static const zf_abi_field walk_abi_fields[] = {{8, "scan 0", ZF_FIELD_SCAN}};
 static const zf_abi_tree walk_abi_trees[] = {{.edge = 0, .interval = WALK_INTERVAL, .field_count = 1, .fields = walk_abi_fields}};

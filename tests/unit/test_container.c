@@ -638,6 +638,9 @@ static void test_open_failures(zf_context *context) {
     CHECK(zf_container_open(context, directory, &c, &error) == ZF_ERR_IO, "a directory");
     CHECK(zf_container_open(context, "/dev/zero", &c, &error) == ZF_ERR_IO, "a device");
     CHECK(zf_container_open(context, NULL, &c, &error) == ZF_ERR_USAGE, "no path");
+    CHECK(zf_container_open(context, "", &c, &error) == ZF_ERR_IO &&
+              strstr(error.message, "a file whose name is empty: ") != NULL,
+          "%s", error.message);
     // Another version, with everything else right.
     size_t size;
     CHECK(walk_write(path_of("x.zfd"), 10, 4096, true, &error) == ZF_OK, "%s", error.message);

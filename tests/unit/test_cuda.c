@@ -409,7 +409,7 @@ static void check_memory(zf_accelerator *gpu) {
     CHECK(ops->stream_open(gpu, &stream, &error) == ZF_OK && stream != NULL, "%s", error.message);
     CHECK(ops->host_allocate(gpu, BYTES, &pinned, &error) == ZF_OK, "%s", error.message);
     CHECK(ops->allocate(gpu, BYTES, &a, &error) == ZF_OK && ops->allocate(gpu, BYTES, &b, &error) == ZF_OK, "%s", error.message);
-    for (int i = 0; i < 2; i++) CHECK(ops->event_open(gpu, &events[i], &error) == ZF_OK, "%s", error.message);
+    for (int i = 0; i < 2; i++) CHECK(ops->event_open(gpu, true, &events[i], &error) == ZF_OK, "%s", error.message);
     uint8_t *bytes = pinned;
     for (int i = 0; i < BYTES; i++) bytes[i] = (uint8_t)(i * 7);
     CHECK(ops->event_note(gpu, stream, events[0], &error) == ZF_OK, "%s", error.message);
@@ -455,9 +455,10 @@ static void test_memory(void) {
     CHECK(zf_device_accelerator(context, &device, &gpu, &error) == ZF_OK, "%s", error.message);
     check_memory(gpu);
     CHECK(fake->allocations == 0 && fake->free == fake->total, "%u allocations are left", fake->allocations);
-    static const char *const symbols[] = {
-        "cuMemAlloc_v2",   "cuMemHostAlloc", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2",
-        "cuMemsetD8Async", "cuStreamCreate", "cuStreamSynchronize",  "cuEventCreate",        "cuCtxPushCurrent_v2"};
+    static const char *const symbols[] = {"cuMemAlloc_v2",        "cuMemHostAlloc",       "cuMemcpyHtoDAsync_v2",
+                                          "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async",
+                                          "cuStreamCreate",       "cuStreamSynchronize",  "cuStreamWaitEvent",
+                                          "cuEventCreate",        "cuEventRecord",        "cuCtxPushCurrent_v2"};
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *at;
         uint64_t address = 0;
@@ -483,8 +484,12 @@ static void test_memory(void) {
         ATTEMPT(gpu->ops->stream_open(gpu, &at, &error));
         if (status == ZF_OK) gpu->ops->stream_close(gpu, at);
         ATTEMPT(gpu->ops->wait(gpu, NULL, &error));
-        ATTEMPT(gpu->ops->event_open(gpu, &at, &error));
-        if (status == ZF_OK) gpu->ops->event_close(gpu, at);
+        ATTEMPT(gpu->ops->event_open(gpu, true, &at, &error));
+        if (status == ZF_OK) {
+            ATTEMPT(gpu->ops->event_note(gpu, NULL, at, &error));
+            ATTEMPT(gpu->ops->stream_follow(gpu, NULL, at, &error));
+            gpu->ops->event_close(gpu, at);
+        }
         gpu->ops->release(gpu, address);
         CHECK(failed == ZF_ERR_DEVICE && strcmp(met.code, "ZF1110") == 0, "%s: %s %s", symbols[i], met.code, met.message);
         CHECK(strstr(met.message, "cuda:0") != NULL && strstr(met.message, "what the driver says") != NULL, "%s", met.message);

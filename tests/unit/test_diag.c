@@ -99,6 +99,14 @@ static void test_human(zf_arena *arena) {
                "a.zf:3:5: error[ZF0110]: the end\n"
                "     3 | last\n"
                "       |     ^\n");
+    zf_source turned = make_source("a \xe2\x80\xae\xe2\x81\xa6 b"); // a mark is one column
+    zf_diags marks;
+    zf_diags_init(&marks, arena);
+    zf_diag_error(&marks, ZF_D_UNKNOWN_NAME, ((zf_span){&turned, 9, 10}), "no `%s`", "\xef\xbb\xbf");
+    check_text(&marks, ZF_DIAG_HUMAN, false,
+               "a.zf:1:10: error[ZF0201]: no `\xef\xbf\xbd`\n"
+               "     1 | a \xef\xbf\xbd\xef\xbf\xbd b\n"
+               "       |      ^\n");
     zf_text coloured = {0};
     zf_diags_render(&diags, ZF_DIAG_HUMAN, true, &coloured);
     CHECK(coloured.data && strstr(coloured.data, "\x1b[1;31merror[ZF0201]\x1b[0m"), "%s", coloured.data);

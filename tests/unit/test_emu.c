@@ -122,6 +122,21 @@ static void atomics(KERNEL_ARGS) {
     store(thread, (uint32_t *)(void *)out + global_index(thread), load(thread, shared, 5), 6);
 }
 
+/// Copies through shared memory, each warp in a part of its own, between barriers of the warp; warps take different numbers of
+/// rounds.
+static void warps(KERNEL_ARGS) {
+    UNUSED_ARGS;
+    uint32_t number = zf_emu_thread(thread), *shared = (uint32_t *)zf_emu_shared(thread, 0, 0) + number / 32 * 32;
+    uint32_t value = load(thread, (const uint32_t *)(const void *)base + global_index(thread), 1), lane = number % 32;
+    for (uint32_t round = 0; round < 2 * (number / 32 + 1); round++) {
+        store(thread, &shared[lane], value, 2);
+        zf_emu_warp_barrier(thread, 3, 3);
+        value = load(thread, &shared[lane ^ 1], 4);
+        zf_emu_warp_barrier(thread, 5, 5);
+    }
+    store(thread, (uint32_t *)(void *)out + global_index(thread), value, 6);
+}
+
 static void test_right(void) {
     static const uint64_t seeds[] = {0, 1, 2, 3, 12345, UINT64_MAX};
     for (unsigned threads = 1; threads <= 3; threads += 2) {
@@ -133,6 +148,9 @@ static void test_right(void) {
             CHECK(run(&m, copy, THREADS, &error) == ZF_OK, "%s at %s", error.message, error.place);
             CHECK(m.emu->ops->copy_out(m.emu, NULL, got, m.out, sizeof got, &error) == ZF_OK, "%s", error.message);
             CHECK(memcmp(got, m.values, sizeof got) == 0, "copy");
+            CHECK(run(&m, warps, THREADS, &error) == ZF_OK, "%s at %s", error.message, error.place);
+            m.emu->ops->copy_out(m.emu, NULL, got, m.out, sizeof got, &error);
+            CHECK(memcmp(got, m.values, sizeof got) == 0, "copies of warps");
             CHECK(run(&m, scan, THREADS, &error) == ZF_OK, "%s at %s", error.message, error.place);
             m.emu->ops->copy_out(m.emu, NULL, got, m.out, sizeof got, &error);
             uint32_t sum = 0, wrong = 0;
@@ -265,6 +283,21 @@ FAULTY(
         zf_emu_check(thread, shared, 4, 4, ZF_EMU_ATOMIC, 47);
         if (is_chosen(thread)) store(thread, shared, 1, 47);
     })
+// A barrier of a warp orders nothing of others.
+FAULTY(
+    warps_race, if (zf_emu_group(thread) == 3 && number / 32 < 2) {
+        if (number == 0) store(thread, shared, 1, 48);
+        zf_emu_warp_barrier(thread, 1, 49);
+        zf_emu_warp_barrier(thread, 2, 50);
+        if (is_chosen(thread)) load(thread, shared, 48);
+    })
+FAULTY(
+    warps_race_behind, if (zf_emu_group(thread) == 3 && number / 32 < 2) { // a warp's barrier hides nothing of what others did
+        if (number == 0 || is_chosen(thread)) load(thread, shared, 51);
+        zf_emu_warp_barrier(thread, 1, 52);
+        if (number == 0) store(thread, shared, 1, 51);
+    })
+FAULTY(warp_barrier_missed, if (!is_chosen(thread)) zf_emu_warp_barrier(thread, 54, 54);)
 FAULTY(shuffles_two, zf_emu_shuffle(thread, 1, 0, 1, is_chosen(thread) ? 39 : 38);)
 // As kernels have them: many of one line.
 FAULTY(barriers_of_line, zf_emu_barrier(thread, is_chosen(thread) ? 2 : 1, 42);)
@@ -307,6 +340,10 @@ static const fault faults[] = {
     {"atomics after a write", atomic_after_store, "races with thread", ".zf line 37"},
     {"atomics after a write and an atomic", store_then_atomic, "races with thread", ".zf line 46"},
     {"a write after atomics", atomic_then_store, "races with thread", ".zf line 47"},
+    {"warps with a barrier of each between", warps_race, "races with thread", ".zf line 48"},
+    {"a write of a warp after reads of two", warps_race_behind, "races with thread", ".zf line 51"},
+    {"a barrier of a warp that a lane misses", warp_barrier_missed, "waits at a barrier of its warp that thread 37",
+     ".zf line 54"},
     {"two shuffles", shuffles_two, "thread 37 does not come to: that one waits at a shuffle of .zf line 39",
      OTHER "32, .zf line 38"},
     {"two barriers of a line", barriers_of_line,
@@ -403,12 +440,12 @@ static void test_misuse(void) {
     CHECK(run(&m, NULL, 32, &error) == ZF_ERR_INTERNAL && strstr(error.message, "not made for"), "%s", error.message);
     CHECK(ops->allocate(m.emu, UINT64_MAX - 100, &address, &error) == ZF_ERR_DEVICE && strcmp(error.code, "ZF1108") == 0, "%s",
           error.code);
-    CHECK(ops->copy_in(m.emu, NULL, m.out + ELEMENTS * 4 - 4, bytes, 8, &error) == ZF_ERR_INTERNAL, "a copy beyond the end");
-    CHECK(ops->copy_out(m.emu, NULL, bytes, m.out - 8, 8, &error) == ZF_ERR_INTERNAL, "a copy before the start");
-    CHECK(ops->fill(m.emu, NULL, 0, 0, 8, &error) == ZF_ERR_INTERNAL, "filling nothing");
+    CHECK(ops->copy_in(m.emu, NULL, m.out + ELEMENTS * 4 - 4, bytes, 8, &error) == ZF_ERR_USAGE, "a copy beyond the end");
+    CHECK(ops->copy_out(m.emu, NULL, bytes, m.out - 8, 8, &error) == ZF_ERR_USAGE, "a copy before the start");
+    CHECK(ops->fill(m.emu, NULL, 0, 0, 8, &error) == ZF_ERR_USAGE, "filling nothing");
     uint64_t out = m.out;
     m.out += 4;
-    CHECK(run(&m, copy, THREADS, &error) == ZF_ERR_INTERNAL, "an argument that leaves its allocation");
+    CHECK(run(&m, copy, THREADS, &error) == ZF_ERR_USAGE, "an argument that leaves its allocation");
     m.out = out;
     stop(&m);
 }

@@ -24,6 +24,20 @@ int main(void) {
     zf_fail(&error, ZF_ERR_INPUT, "ZF1901", "%s", "größer \xe2\x82\xac \xc2\xa0");
     CHECK(strcmp(error.message, "größer \xe2\x82\xac \xc2\xa0") == 0, "%s", error.message);
 
+    // Marks that do not show, or turn around what stands beside them: each byte is a `?`. Their neighbours stay.
+    static const char *const marks[] = {"\xe2\x80\x8b", "\xe2\x80\x8f", "\xe2\x80\xaa", "\xe2\x80\xae",
+                                        "\xe2\x81\xa6", "\xe2\x81\xa9", "\xef\xbb\xbf"},
+                             *const others[] = {"\xe2\x80\x8a", "\xe2\x80\x90", "\xe2\x80\xaf", "\xe2\x81\xa5",
+                                                "\xe2\x81\xaa", "\xef\xbb\xbe", "\xe2\x80",     "\xf0\x9f\x98\x80"};
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
+        zf_fail(&error, ZF_ERR_INPUT, "ZF1901", "a%s%sz", marks[i], marks[i]);
+        CHECK(strcmp(error.message, "a??????z") == 0, "mark %zu: %s", i, error.message);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        zf_fail(&error, ZF_ERR_INPUT, "ZF1901", "%s", others[i]);
+        CHECK(strcmp(error.message, others[i]) == 0, "character %zu: %s", i, error.message);
+    }
+
     // Cut where a character ends.
     char text[2 * sizeof error.message];
     memset(text, 'a', sizeof text);

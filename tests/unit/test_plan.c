@@ -207,8 +207,6 @@ static void check_refused(zf_spec *spec) {
         zf_diag_code code;
         const char *says;
     } rows[] = {
-        {"chunked", {.target = "emu"}, ZF_D_NOT_LOWERED, "non_parallel"},
-        {"chunked", {.target = "nvptx"}, ZF_D_NOT_LOWERED, "non_parallel"},
         {"words", {.target = "nvptx"}, ZF_D_NOT_LOWERED, "of string, which cannot be stored"},
         {"gaps", {.target = "host"}, ZF_D_NOT_LOWERED, "cannot be stored"},
         {"gaps", {.target = "nvptx"}, ZF_D_NOT_LOWERED, "cannot be stored"},

@@ -158,7 +158,7 @@ static void test_devices(void) {
     CHECK(zf_device_count(context) >= 1, "no device");
     CHECK(zf_device_get(context, 0, &info, &error) == ZF_OK && strcmp(info.name, "cpu") == 0, "%s", info.name);
     CHECK(info.present && info.reason[0] == 0 && info.memory > 0 && info.cores > 0, "%s", info.reason);
-    CHECK(strstr(info.description, "core") != NULL, "%s", info.description);
+    CHECK(strlen(info.description) > 4 && strstr(info.description, " core") == NULL, "%s", info.description);
     CHECK(zf_device_get(context, 99, &info, &error) == ZF_ERR_USAGE, "device 99");
     CHECK(zf_device_find(context, "abacus", &device, &error) == ZF_ERR_DEVICE && error.hint[0] != 0, "%s", error.hint);
     CHECK(zf_device_find(context, "auto", &device, &error) == ZF_OK, "%s", error.message);
@@ -321,6 +321,10 @@ static void test_misuse(zf_context *context) {
     CHECK(zf_decode_size(container, 0, &behind, &sizes, &error) == ZF_OK && sizes.values == 0, "%zu bytes", sizes.values);
     CHECK(zf_decode_size(container, 2, NULL, &sizes, &error) == ZF_ERR_USAGE && strcmp(error.code, "ZF1105") == 0, "column 2");
     CHECK(zf_decode_size(NULL, 0, NULL, &sizes, &error) == ZF_ERR_USAGE, "no container");
+    CHECK(zf_container_path(NULL) == NULL && zf_container_table(NULL) == NULL, "strings of no container");
+    CHECK(zf_container_rows(NULL) == 0 && zf_container_columns(NULL) == 0 && zf_container_bytes(NULL) == 0 &&
+              zf_device_count(NULL) == 0,
+          "numbers of nothing");
     CHECK(zf_decode(container, 0, "abacus", NULL, &buffers, NULL, &error) == ZF_ERR_DEVICE, "no such device");
     buffers.values = values + 4;
     CHECK(zf_decode(container, 0, "cpu", NULL, &buffers, NULL, &error) == ZF_ERR_USAGE, "values not aligned");

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define ZF_ABI_VERSION 6
+#define ZF_ABI_VERSION 7
 
 /// A word of a block's descriptor: 64 bits each, filled by the launcher from the block's header. Numbers (of params, stored
 /// streams, edges, trees) are those of docs/format.md.
@@ -68,6 +68,8 @@ typedef struct zf_abi_kernel {
     uint32_t tile; ///< elements a tile
     int32_t sink;  ///< -1: the column's buffer, else a work buffer
     int32_t tree;  ///< -1, or the number of its seek tree
+    /// 1: it reads what it stored, so all elements of its tiles must have a place, also rows that are not wanted.
+    uint32_t rereads;
 } zf_abi_kernel;
 
 /// Elements side by side; a buffer without any begins with 16 bytes of zeros, because kernels may read element 0 wherever an

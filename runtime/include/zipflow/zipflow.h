@@ -87,7 +87,7 @@ ZF_API void zf_context_free(zf_context *context);
 /// A device as `zf_device_get` describes it. Strings live as long as the context.
 typedef struct zf_device_info {
     const char *name;        ///< "cpu", what `--device` takes
-    const char *description; ///< model, cores, features
+    const char *description; ///< model, features
     bool present;
     bool emulated;      ///< an emulator, for tests: slow, and used only when it is named
     const char *reason; ///< why it is absent; "" when present
@@ -95,6 +95,7 @@ typedef struct zf_device_info {
     unsigned cores;     ///< cores, or streaming multiprocessors
 } zf_device_info;
 
+/// How many devices zf_device_get knows; 0 for NULL.
 ZF_API size_t zf_device_count(const zf_context *context);
 ZF_API zf_status zf_device_get(const zf_context *context, size_t index, zf_device_info *out, zf_error *error);
 
@@ -146,6 +147,7 @@ typedef struct zf_column_info {
 /// meanwhile gives ZF_ERR_INPUT, never a signal, as long as the change is seen before a block is read.
 ZF_API zf_status zf_container_open(zf_context *context, const char *path, zf_container **out, zf_error *error);
 ZF_API void zf_container_close(zf_container *container);
+/// Of an open container; strings live as long as it. NULL has no path, no table, and 0 of everything.
 ZF_API const char *zf_container_path(const zf_container *container);
 ZF_API const char *zf_container_table(const zf_container *container); ///< name of the table it holds
 ZF_API uint64_t zf_container_rows(const zf_container *container);
@@ -188,7 +190,7 @@ typedef struct zf_decode_sizes {
 } zf_decode_sizes;
 
 /// Where a column is decoded to. Buffers belong to the caller and are at least as large as `zf_decode_sizes` said.
-/// `values` and `workspace` must be aligned to 64 bytes. `workspace` may be NULL where its size is 0.
+/// `values` and `workspace` must be aligned to 64 bytes, `offsets` to 8. `workspace` may be NULL where its size is 0.
 typedef struct zf_decode_buffers {
     void *values;
     int64_t *offsets;
@@ -237,8 +239,9 @@ typedef struct zf_prepared zf_prepared;
 /// Bytes for one decode.
 typedef struct zf_device_sizes {
     uint64_t values; ///< device memory: the rows, and `skip` before them
-    /// Bytes of `values` before the first row wanted (booleans: bits), less than 256 bytes or a block of booleans: kernels store
-    /// whole vectors, so a block begins at a multiple of 256 wherever the range begins. 0 when all rows are wanted.
+    /// Bytes of `values` before the first row wanted (booleans: bits), less than 256 bytes or a block: kernels store whole
+    /// vectors, so a block begins at a multiple of 256 wherever the range begins; blocks of booleans, and of algorithms that read
+    /// what they made (`out[..]`), are stored whole. 0 when all rows are wanted.
     uint64_t skip;
     uint64_t offsets;  ///< device memory, strings: rows + 1 of i64. The first is where the first row begins in `values`, where
                        ///< the bytes of rows before it may stand, too
@@ -250,6 +253,7 @@ typedef struct zf_device_sizes {
 
 /// Where they are. `values` and `workspace` are addresses of the device's memory (CUDA: CUdeviceptr of the primary context),
 /// aligned to 256, as are the others. `staging` is memory of the host, aligned to 8; where it is not pinned, copies may wait.
+/// The emulator gives no memory of its own to callers: zf_decode is for it.
 typedef struct zf_device_buffers {
     uint64_t values, workspace;
     uint64_t offsets, validity; ///< likewise, where the column has them
@@ -271,6 +275,9 @@ ZF_API zf_status zf_decode_device_size(const zf_prepared *prepared, zf_device_si
 /// since zf_decode_prepare gives ZF_ERR_INPUT (ZF1208); one that is cut while its bytes are copied raises SIGBUS. The buffers
 /// belong to the decode until the stream has come past it. May be called again then, or with other buffers on another stream;
 /// zf_decode_status speaks of the last call. After an error part of it may be queued, and zf_decode_status gives that error.
+///
+/// Parts of it may run on streams of its own, which begin behind what is on `stream`, and which `stream` waits for. They have no
+/// priority, and calls of the same prepared decode that are under way at once share them: one may wait for the other.
 ZF_API zf_status zf_decode_async(zf_prepared *prepared, void *stream, const zf_device_buffers *buffers, zf_error *error);
 
 /// Once the stream has come past the decode: ZF_OK, or the first violation of the first block that has one, in which case

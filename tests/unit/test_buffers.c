@@ -1,0 +1,116 @@
+// Links: zipflow-codegen zipflow-scheduler zipflow-patterns zipflow-frontend zipflow-runtime
+// Buffers of a caller of zf_decode: no better aligned than the header asks, less than that, and missing.
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/scratch.h"
+#include "tests/unit/check.h"
+#include "zipflow/compile.h"
+
+enum { ROWS = 9000, ROWS_PER_BLOCK = 4096 };
+
+static char characters[4 * ROWS];
+static int64_t offsets[ROWS + 1];
+static uint8_t validity[(ROWS + 7) / 8];
+// What is decoded to.
+static _Alignas(64) uint8_t made[4 * ROWS + 64], made_offsets[(ROWS + 2) * 8], made_validity[ROWS / 8 + 64], work[1 << 22];
+
+static void write_file(zf_compiler *compiler) {
+    for (uint64_t r = 0; r < ROWS; r++) {
+        uint64_t length = r % 7 == 6 ? 0 : r % 4; // every seventh is null
+        memset(characters + offsets[r], 'a' + (int)(r % 26), length);
+        offsets[r + 1] = offsets[r] + (int64_t)length;
+        if (r % 7 != 6) validity[r / 8] |= (uint8_t)(1u << r % 8);
+    }
+    FILE *source = fopen(place("t.zf"), "w");
+    fputs("table t { s: string? = nullable(values: strings); }\n", source);
+    fclose(source);
+    zf_error error = {0};
+    zf_program *program = NULL;
+    CHECK(zf_program_load(compiler, place("t.zf"), &program, &error) == ZF_OK, "%s %s", error.message, error.place);
+    zf_encode_column column = {"s", characters, offsets, validity};
+    zf_encode_options options = {.rows_per_block = ROWS_PER_BLOCK};
+    CHECK(zf_encode(program, "t", &column, 1, ROWS, &options, place("t.zfd"), NULL, &error) == ZF_OK, "%s %s", error.message,
+          error.place);
+    zf_program_free(program);
+}
+
+static int64_t offset_at(const void *at, uint64_t row) {
+    int64_t offset;
+    memcpy(&offset, (const uint8_t *)at + row * sizeof offset, sizeof offset);
+    return offset;
+}
+
+static uint64_t wrong_rows(const zf_decode_buffers *b, uint64_t begin, uint64_t count) {
+    uint64_t wrong = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t r = begin + i;
+        int64_t length = offsets[r + 1] - offsets[r], at = offset_at(b->offsets, i);
+        bool same = offset_at(b->offsets, i + 1) - at == length &&
+                    memcmp((const uint8_t *)b->values + at, characters + offsets[r], (size_t)length) == 0;
+        wrong += !same || ((b->validity[i / 8] >> (i % 8) & 1) != (validity[r / 8] >> (r % 8) & 1));
+    }
+    return wrong;
+}
+
+static void test_least_aligned(zf_container *container, const zf_decode_buffers *buffers) {
+    static const uint64_t ranges[][2] = {{0, ROWS}, {1, ROWS - 1}, {4095, 2}, {5003, 3001}};
+    for (size_t k = 0; k < sizeof ranges / sizeof ranges[0]; k++) {
+        zf_error error = {0};
+        zf_decode_options options = {.some_rows = true, .row_begin = ranges[k][0], .row_count = ranges[k][1]};
+        memset(made, 0xa5, sizeof made);
+        memset(made_offsets, 0xa5, sizeof made_offsets);
+        memset(made_validity, 0xa5, sizeof made_validity);
+        CHECK(zf_decode(container, 0, "cpu", &options, buffers, NULL, &error) == ZF_OK, "%s %s", error.message, error.place);
+        uint64_t wrong = wrong_rows(buffers, ranges[k][0], ranges[k][1]);
+        CHECK(wrong == 0, "%llu of %llu rows are wrong", (unsigned long long)wrong, (unsigned long long)ranges[k][1]);
+    }
+}
+
+static void test_refused(zf_container *container, const zf_decode_buffers *good) {
+    const struct {
+        zf_decode_buffers buffers;
+        const char *says;
+    } rows[] = {
+        {{made + 8, good->offsets, good->validity, work}, "`values` is not aligned to 64 bytes"},
+        {{made, (int64_t *)(void *)(made_offsets + 4), good->validity, work}, "`offsets` is not aligned to 8 bytes"},
+        {{made, (int64_t *)(void *)(made_offsets + 1), good->validity, work}, "`offsets` is not aligned to 8 bytes"},
+        {{made, good->offsets, good->validity, work + 32}, "`workspace` is not aligned to 64 bytes"},
+        {{NULL, good->offsets, good->validity, work}, "`values` is missing"},
+        {{made, NULL, good->validity, work}, "`offsets` is missing"},
+        {{made, good->offsets, NULL, work}, "`validity` is missing"},
+        {{made, good->offsets, good->validity, NULL}, "`workspace` is missing"},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        zf_error error = {0};
+        CHECK(zf_decode(container, 0, "cpu", NULL, &rows[k].buffers, NULL, &error) == ZF_ERR_USAGE, "%s", rows[k].says);
+        CHECK(strcmp(error.code, "ZF1107") == 0 && strstr(error.message, rows[k].says) != NULL, "%s, not %s", error.message,
+              rows[k].says);
+    }
+}
+
+int main(void) {
+    zf_error error = {0};
+    zf_context *context = NULL;
+    zf_compiler *compiler = NULL;
+    zf_container *container = NULL;
+    zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
+    if (!scratch_begin("buffers")) return 1;
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error) == ZF_OK, "%s",
+          error.message);
+    CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
+    write_file(compiler);
+    bool open = zf_container_open(context, place("t.zfd"), &container, &error) == ZF_OK;
+    CHECK(open, "%s", error.message);
+    zf_decode_sizes sizes = {0};
+    bool fits = open && zf_decode_size(container, 0, NULL, &sizes, &error) == ZF_OK && sizes.workspace <= sizeof work;
+    CHECK(fits, "%s: %zu bytes of workspace", error.message, sizes.workspace);
+    const zf_decode_buffers least = {made, (int64_t *)(void *)(made_offsets + 8), made_validity + 1, work};
+    if (fits) test_least_aligned(container, &least);
+    if (fits) test_refused(container, &least);
+    zf_container_close(container);
+    zf_compiler_free(compiler);
+    zf_context_free(context);
+    scratch_remove(scratch);
+    return check_result();
+}
