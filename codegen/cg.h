@@ -169,8 +169,10 @@ LLVMValueRef zf_cg_seq_length(zf_cg *cg, zf_cg_env *env, const zf_cg_seq *seq);
 /// the result. Reads at most 16 bytes from the byte that holds the first bit. Constant operands fold. Nothing is checked.
 LLVMValueRef zf_cg_load_bits(zf_cg *cg, LLVMValueRef v_pointer, LLVMValueRef v_at, LLVMValueRef v_count, uint64_t count_limit,
                              bool msb);
-/// The low word of (v_high : v_low) >> v_shift % 32, all i32.
-LLVMValueRef zf_cg_funnel(zf_cg *cg, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift);
+/// Whether the target has an instruction for it that LLVM does not find by itself.
+bool zf_cg_has_funnel(const zf_cg *cg);
+/// The low word of (v_high : v_low) >> v_shift % 32, or `left` the high word of (v_high : v_low) << v_shift % 32, all i32.
+LLVMValueRef zf_cg_funnel(zf_cg *cg, bool left, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift);
 /// 32 bits, or `is_wide` 64, from bit v_shift % 32 of the word at v_from: reads two words, or three.
 LLVMValueRef zf_cg_words_span(zf_cg *cg, LLVMValueRef v_from, LLVMValueRef v_shift, bool is_wide);
 /// `v_count` (u64, at most `count_limit` <= 64) bits from bit v_shift % 32 (i32) of aligned words of 32 bits at v_from: two of

@@ -27,14 +27,15 @@ static LLVMValueRef load_word(zf_cg *cg, LLVMValueRef v_pointer, bool msb) {
     return zf_cg_intrinsic(cg, "llvm.bswap", &ty, 1, &v, 1);
 }
 
-LLVMValueRef zf_cg_funnel(zf_cg *cg, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift) {
-    const zf_cg_target *target = cg->target;
-    if (target != NULL && target->simt != NULL && target->simt->funnel != NULL && !LLVMIsConstant(v_shift)) {
-        return target->simt->funnel(cg, v_high, v_low, v_shift);
-    }
+bool zf_cg_has_funnel(const zf_cg *cg) {
+    return cg->target != NULL && cg->target->simt != NULL && cg->target->simt->funnel != NULL;
+}
+
+LLVMValueRef zf_cg_funnel(zf_cg *cg, bool left, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift) {
+    if (zf_cg_has_funnel(cg) && !LLVMIsConstant(v_shift)) return cg->target->simt->funnel(cg, left, v_high, v_low, v_shift);
     LLVMTypeRef ty = cg->ty_i32;
     LLVMValueRef v_args[3] = {v_high, v_low, v_shift};
-    return zf_cg_intrinsic(cg, "llvm.fshr", &ty, 1, v_args, 3);
+    return zf_cg_intrinsic(cg, left ? "llvm.fshl" : "llvm.fshr", &ty, 1, v_args, 3);
 }
 
 LLVMValueRef zf_cg_words_span(zf_cg *cg, LLVMValueRef v_from, LLVMValueRef v_shift, bool is_wide) {
@@ -42,9 +43,9 @@ LLVMValueRef zf_cg_words_span(zf_cg *cg, LLVMValueRef v_from, LLVMValueRef v_shi
     for (unsigned k = 0; k < (is_wide ? 3 : 2); k++) {
         v_words[k] = zf_cg_load(cg, cg->ty_i32, zf_cg_byte_at(cg, v_from, 4 * (uint64_t)k), 4);
     }
-    LLVMValueRef v = zf_cg_funnel(cg, v_words[1], v_words[0], v_shift);
+    LLVMValueRef v = zf_cg_funnel(cg, false, v_words[1], v_words[0], v_shift);
     if (!is_wide) return v;
-    LLVMValueRef v_high = zf_cg_resize(cg, zf_cg_funnel(cg, v_words[2], v_words[1], v_shift), cg->ty_i64, false);
+    LLVMValueRef v_high = zf_cg_resize(cg, zf_cg_funnel(cg, false, v_words[2], v_words[1], v_shift), cg->ty_i64, false);
     v_high = LLVMBuildShl(cg->builder, v_high, zf_cg_i64(cg, 32), "");
     return zf_cg_or(cg, zf_cg_resize(cg, v, cg->ty_i64, false), v_high);
 }

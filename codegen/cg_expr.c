@@ -269,6 +269,30 @@ static zf_cg_value stream_value(const zf_port *port) {
     return sequence_value(port->type, (zf_cg_seq){.kind = ZF_CG_SEQ_PORT, .type = port->type, .port = port});
 }
 
+static bool is_shift(const zf_expr *expr, zf_op op, uint64_t count) {
+    return expr->kind == ZF_X_BINARY && expr->op == op && expr->type.kind == ZF_K_U64 && expr->b->kind == ZF_X_CONST &&
+           expr->b->bits == count;
+}
+
+static bool is_word(const zf_expr *expr) {
+    return expr->kind == ZF_X_CAST && expr->type.kind == ZF_K_U64 && expr->a->type.kind == ZF_K_U32;
+}
+
+/// `((high as u64 << 32 | low as u64) << n >> 32) as u32` of words, n below 32: the bits of `low` that follow those of `high`.
+/// LLVM's optimiser pulls the outer shift into what comes after it, and then the back end needs both halves.
+static bool funnel(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out) {
+    if (!zf_cg_has_funnel(cg) || expr->type.kind != ZF_K_U32 || !is_shift(expr->a, ZF_OP_SHR, 32)) return false;
+    const zf_expr *moved = expr->a->a;
+    if (moved->kind != ZF_X_BINARY || moved->op != ZF_OP_SHL || moved->b->range.lo < 0 || moved->b->range.hi > 31) return false;
+    const zf_expr *both = moved->a;
+    if (both->kind != ZF_X_BINARY || both->op != ZF_OP_OR || !is_shift(both->a, ZF_OP_SHL, 32)) return false;
+    if (!is_word(both->a->a) || !is_word(both->b)) return false;
+    LLVMValueRef v_high = zf_cg_expr(cg, frame, both->a->a->a).v, v_low = zf_cg_expr(cg, frame, both->b->a).v;
+    LLVMValueRef v_count = zf_cg_resize(cg, zf_cg_expr(cg, frame, moved->b).v, cg->ty_i32, false);
+    *out = zf_cg_scalar(expr->type, zf_cg_funnel(cg, true, v_high, v_low, v_count));
+    return true;
+}
+
 static zf_cg_value evaluate(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
     zf_cg_value a, b;
     switch (expr->kind) {
@@ -287,7 +311,9 @@ static zf_cg_value evaluate(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) 
                             &(zf_cg_operation){expr->op, expr->span, expr, expr->b->range, expr->proved, expr->nonzero_overflow},
                             a, b);
     case ZF_X_COND: return conditional(cg, frame, expr);
-    case ZF_X_CAST: return zf_cg_cast(cg, expr->span, zf_cg_expr(cg, frame, expr->a), expr->type);
+    case ZF_X_CAST:
+        if (funnel(cg, frame, expr, &a)) return a;
+        return zf_cg_cast(cg, expr->span, zf_cg_expr(cg, frame, expr->a), expr->type);
     case ZF_X_SOME:
         a = zf_cg_expr(cg, frame, expr->a);
         a.type = expr->type;

@@ -230,9 +230,18 @@ static row_condition condition_of_row(const walk *w, const zf_expr *expr, bool *
     return ROW_KNOWN;
 }
 
+/// An `if` that asks for the row alone: nothing is asked where the code of a batch knows.
+static bool statement_of_row(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
+    bool holds;
+    if (condition_of_row(walk_of(frame), stmt->value, &holds) != ROW_KNOWN) return false;
+    zf_cg_stmts(cg, frame, holds ? stmt->body : stmt->otherwise);
+    return true;
+}
+
 /// An `if` around reads: they, and the assignments, are done where the condition holds.
 static bool statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
-    if (stmt->kind != ZF_S_IF || !has_effect(stmt->body)) return false;
+    if (stmt->kind != ZF_S_IF) return false;
+    if (!has_effect(stmt->body)) return !has_effect(stmt->otherwise) && statement_of_row(cg, frame, stmt);
     walk *w = walk_of(frame);
     const zf_expr *condition = stmt->value;
     LLVMBasicBlockRef bb_join = NULL;
@@ -444,6 +453,31 @@ static LLVMValueRef exchange(walk *w, LLVMValueRef v, uint32_t distance, uint32_
     return zf_simt_permute(lower, v, v_other, zf_cg_select(cg, v_is_even, zf_cg_i32(cg, even), zf_cg_i32(cg, odd)));
 }
 
+/// The word (i32) of which an element is a part, and the first of its bytes: what was cut out of a word need not be cut out
+/// again.
+static LLVMValueRef word_of(zf_cg *cg, LLVMValueRef v, uint32_t size, uint32_t *byte) {
+    *byte = 0;
+    if (LLVMIsATruncInst(v) == NULL || LLVMTypeOf(LLVMGetOperand(v, 0)) != cg->ty_i32)
+        return zf_cg_resize(cg, v, cg->ty_i32, false);
+    v = LLVMGetOperand(v, 0);
+    if (LLVMIsABinaryOperator(v) == NULL || LLVMGetInstructionOpcode(v) != LLVMLShr) return v;
+    LLVMValueRef v_count = LLVMGetOperand(v, 1);
+    if (LLVMIsAConstantInt(v_count) == NULL || LLVMConstIntGetZExtValue(v_count) % 8 != 0) return v;
+    uint32_t first = (uint32_t)LLVMConstIntGetZExtValue(v_count) / 8;
+    if (first + size > 4) return v;
+    *byte = first;
+    return LLVMGetOperand(v, 0);
+}
+
+/// Two elements of at most two bytes, one behind the other, in the low bytes of a word.
+static LLVMValueRef join(zf_lower *lower, const zf_cg_value *values, uint32_t size) {
+    uint32_t low, high, selector = 0;
+    LLVMValueRef v_low = word_of(lower->cg, zf_lower_memory_form(lower, values[0]), size, &low);
+    LLVMValueRef v_high = word_of(lower->cg, zf_lower_memory_form(lower, values[1]), size, &high);
+    for (uint32_t k = 0; k < size; k++) selector |= (low + k) << 4 * k | (4 + high + k) << 4 * (size + k);
+    return zf_simt_permute(lower, v_low, v_high, zf_cg_i32(lower->cg, selector));
+}
+
 /// Stores rows v_row.. of whole words: `count` of them, 4 of bytes or 2 of halves, or one of larger elements.
 static void store_rows(walk *w, LLVMValueRef v_row, const zf_cg_value *values) {
     zf_lower *lower = w->chunk.env.lower;
@@ -451,17 +485,13 @@ static void store_rows(walk *w, LLVMValueRef v_row, const zf_cg_value *values) {
     unsigned size = zf_kind_size(lower->type.kind), count = size < 4 ? 4 / size : 1;
     LLVMTypeRef ty = zf_cg_memory_type(cg, lower->type);
     LLVMValueRef v_from = zf_cg_add(cg, w->chunk.v_start, zf_cg_mul(cg, v_row, zf_cg_i64(cg, ZF_WARP)));
-    LLVMValueRef v_lane = w->v_lane, v_to = zf_cg_at_sink(cg, ty, lower->v_sink, v_from),
-                 v = zf_lower_memory_form(lower, values[0]);
+    LLVMValueRef v_lane = w->v_lane, v_to = zf_cg_at_sink(cg, ty, lower->v_sink, v_from);
     if (count == 1) {
-        zf_cg_store(cg, v, zf_cg_at_sink(cg, ty, v_to, w->chunk.v_lane), size);
+        zf_cg_store(cg, zf_lower_memory_form(lower, values[0]), zf_cg_at_sink(cg, ty, v_to, w->chunk.v_lane), size);
         return;
     }
-    LLVMValueRef v_word = zf_cg_resize(cg, v, cg->ty_i32, false);
-    for (unsigned k = 1; k < count; k++) {
-        LLVMValueRef v_next = zf_cg_resize(cg, zf_lower_memory_form(lower, values[k]), cg->ty_i32, false);
-        v_word = zf_cg_or(cg, v_word, LLVMBuildShl(cg->builder, v_next, zf_cg_i32(cg, 8 * size * k), ""));
-    }
+    LLVMValueRef v_word = join(lower, values, size);
+    if (size == 1) v_word = zf_simt_permute(lower, v_word, join(lower, values + 2, size), zf_cg_i32(cg, 0x5410));
     if (size == 1) v_word = exchange(w, v_word, 1, 0x6240, 0x3715);
     v_word = exchange(w, v_word, 2 / size, 0x5410, 0x3276);
     // Lane l has word l / count of row l % count.

@@ -160,7 +160,7 @@ static void load_window(zf_lower *lower, zf_simt_lanes *lanes, window *w) {
         load_vectors(cg, cg->ty_i32, 4, v_word, loads, 4, v_loaded);
         for (unsigned k = 0; k < words; k++) {
             LLVMValueRef v_next = k + 1 < loads ? v_loaded[k + 1] : zf_cg_i32(cg, 0);
-            w->v_words[k] = zf_cg_funnel(cg, v_next, v_loaded[k], v_shift);
+            w->v_words[k] = zf_cg_funnel(cg, false, v_next, v_loaded[k], v_shift);
         }
         w->v_words[words] = zf_cg_i32(cg, 0);
     }
@@ -172,7 +172,7 @@ static LLVMValueRef take(zf_cg *cg, const window *w, uint64_t at, uint64_t count
     uint64_t word = at / 32, shift = at % 32;
     LLVMValueRef v = w->v_words[word], v_shift = zf_cg_i32(cg, (uint32_t)shift);
     if (shift + count > 32)
-        v = zf_cg_funnel(cg, w->v_words[word + 1], v, v_shift);
+        v = zf_cg_funnel(cg, false, w->v_words[word + 1], v, v_shift);
     else if (shift > 0)
         v = LLVMBuildLShr(cg->builder, v, v_shift, "");
     if (shift + count == 32) return v; // nothing stands above

@@ -290,7 +290,7 @@ static void put(const zf_simt_text *text, LLVMValueRef v_source, LLVMValueRef v_
         LLVMBuildShl(cg->builder, zf_cg_i32(cg, UINT32_MAX), LLVMBuildShl(cg->builder, v_in, v_three, ""), "");
     LLVMValueRef v_one = zf_cg_icmp(cg, LLVMIntEQ, v_first, v_last);
     v_head_mask = zf_cg_and(cg, v_head_mask, zf_cg_select(cg, v_one, v_tail_mask, zf_cg_i32(cg, UINT32_MAX)));
-    LLVMValueRef v_head = zf_cg_funnel(cg, v_high, v_low, v_shift);
+    LLVMValueRef v_head = zf_cg_funnel(cg, false, v_high, v_low, v_shift);
     or_word(text, v_first, zf_cg_mask(cg, v_head, v_head_mask, "bytes of a string's first word"));
     LLVMBasicBlockRef bb_more = zf_cg_block(cg, "put_more");
     zf_cg_cond_br(cg, v_one, bb_done, bb_more);
@@ -302,14 +302,14 @@ static void put(const zf_simt_text *text, LLVMValueRef v_source, LLVMValueRef v_
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 1), zf_cg_resize(cg, v_number, cg->ty_i64, false), "put_word");
     LLVMValueRef v_next =
         load_at(cg, cg->ty_i32, zf_cg_add(cg, v_aligned, LLVMBuildShl(cg->builder, loop.v_i, zf_cg_i64(cg, 2), "")), 4);
-    LLVMValueRef v_here = zf_cg_funnel(cg, v_next, LLVMBuildLoad2(cg->builder, cg->ty_i32, v_slot, ""), v_shift);
+    LLVMValueRef v_here = zf_cg_funnel(cg, false, v_next, LLVMBuildLoad2(cg->builder, cg->ty_i32, v_slot, ""), v_shift);
     zf_cg_store(cg, v_here, stage_word(text, zf_cg_add(cg, v_first, zf_cg_resize(cg, loop.v_i, cg->ty_i32, false))), 4);
     LLVMBuildStore(cg->builder, v_next, v_slot);
     zf_cg_loop_end(cg, &loop);
     zf_simt_unroll(cg, &loop, 1);
     LLVMValueRef v_away = LLVMBuildShl(cg->builder, zf_cg_resize(cg, v_number, cg->ty_i64, false), zf_cg_i64(cg, 2), "");
     v_next = load_at(cg, cg->ty_i32, zf_cg_add(cg, v_aligned, v_away), 4);
-    v_here = zf_cg_funnel(cg, v_next, LLVMBuildLoad2(cg->builder, cg->ty_i32, v_slot, ""), v_shift);
+    v_here = zf_cg_funnel(cg, false, v_next, LLVMBuildLoad2(cg->builder, cg->ty_i32, v_slot, ""), v_shift);
     or_word(text, v_last, zf_cg_mask(cg, v_here, v_tail_mask, "bytes of a string's last word"));
     zf_cg_br(cg, bb_done);
     zf_cg_enter(cg, bb_done);

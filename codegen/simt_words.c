@@ -263,7 +263,7 @@ static void put_piece(words *w, LLVMValueRef v_source, LLVMValueRef v_count, LLV
     LLVMValueRef v_odd = zf_cg_icmp(cg, LLVMIntNE, zf_cg_and(cg, v_from, zf_cg_i32(cg, 4)), zf_cg_i32(cg, 0));
     for (unsigned k = 0; k < 5; k++) v_words[k] = zf_cg_select(cg, v_odd, v_words[k + 1], v_words[k]);
     LLVMValueRef v_bytes[4];
-    for (unsigned k = 0; k < 4; k++) v_bytes[k] = zf_cg_funnel(cg, v_words[k + 1], v_words[k], v_shift);
+    for (unsigned k = 0; k < 4; k++) v_bytes[k] = zf_cg_funnel(cg, false, v_words[k + 1], v_words[k], v_shift);
     LLVMValueRef v_first = zf_cg_umin(cg, v_count, v_eight), v_rest = zf_cg_sub(cg, v_count, v_first);
     LLVMValueRef v_low = both_halves(cg, v_bytes[0], v_bytes[1]), v_high = both_halves(cg, v_bytes[2], v_bytes[3]);
     v_low = zf_cg_mask(cg, v_low, low_bytes(cg, v_first), "bytes of a string's piece");

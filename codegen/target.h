@@ -29,8 +29,9 @@ typedef struct zf_simt_ops {
     void (*barrier)(zf_cg *cg);                                                    ///< of all threads of the block
     void (*warp_barrier)(zf_cg *cg);                                               ///< of the threads of a warp
     LLVMValueRef (*shuffle)(zf_cg *cg, LLVMValueRef v_value, LLVMValueRef v_lane); ///< the value of a lane of the warp
-    /// The low word of (v_high : v_low) >> v_shift % 32, where the back end has no good code for llvm.fshr; may be NULL.
-    LLVMValueRef (*funnel)(zf_cg *cg, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift);
+    /// The low word of (v_high : v_low) >> v_shift % 32, or the high word of (v_high : v_low) << v_shift % 32, where the back end
+    /// has no good code for llvm.fshr and llvm.fshl; may be NULL.
+    LLVMValueRef (*funnel)(zf_cg *cg, bool left, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift);
     /// The lanes of the warp for which v_value (i1) holds, as bits.
     LLVMValueRef (*ballot)(zf_cg *cg, LLVMValueRef v_value);
     /// Bytes of two words by number, as zf_simt_permute has it; may be NULL: shifts and masks.
