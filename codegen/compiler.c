@@ -74,6 +74,8 @@ zf_jit *zf_compiler_jit(zf_compiler *compiler) { return compiler->jit; }
 zf_context *zf_compiler_context(zf_compiler *compiler) { return compiler->context; }
 struct zf_fault_sites *zf_compiler_sites(const zf_compiler *compiler) { return compiler->sites; }
 void zf_compiler_set_sites(zf_compiler *compiler, struct zf_fault_sites *sites) { compiler->sites = sites; }
+bool zf_compiler_unchecked(const zf_compiler *compiler) { return compiler->unchecked; }
+void zf_compiler_set_unchecked(zf_compiler *compiler, bool unchecked) { compiler->unchecked = unchecked; }
 const zf_compiler_options *zf_compiler_options_of(const zf_compiler *compiler) { return &compiler->options; }
 
 // Static texts, made once: LLVM says its version in numbers only, and the targets are a table.

@@ -14,6 +14,7 @@ struct zf_compiler {
     pthread_mutex_t lock; ///< of `containers`
     struct zf_known_container *containers;
     struct zf_fault_sites *sites; ///< the fault switch; NULL: none
+    bool unchecked;               ///< kernels have no checks: zf_compiler_set_unchecked
 };
 
 /// The source of code for containers (provider.c).

@@ -58,6 +58,12 @@ const zf_compiler_options *zf_compiler_options_of(const zf_compiler *compiler);
 struct zf_fault_sites *zf_compiler_sites(const zf_compiler *compiler);
 void zf_compiler_set_sites(zf_compiler *compiler, struct zf_fault_sites *sites);
 
+/// Leaves the checks of what streams hold out of kernels that are made from now on, so that their cost can be measured. Such a
+/// kernel reads and writes anywhere when its file lies: only for files that this process has decoded with checks before. What is
+/// checked once a block, before kernels run, stays, and so does everything in modules. For one thread at a time.
+bool zf_compiler_unchecked(const zf_compiler *compiler);
+void zf_compiler_set_unchecked(zf_compiler *compiler, bool unchecked);
+
 /// The C functions that compiled encode bodies call: for zf_jit_options.symbols (encode_symbols.c).
 /// Fills `out` (may be NULL) and returns how many there are.
 size_t zf_encode_symbols(zf_jit_symbol *out);

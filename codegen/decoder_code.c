@@ -39,6 +39,7 @@ typedef struct building {
     zf_arena *arena;
     module_part part;
     bool no_lines;
+    bool exported;            ///< into a module, whose code is checked whatever else is
     const char *const *files; ///< out: what the kernels' places mean, in the arena
 } building;
 
@@ -65,6 +66,7 @@ static zf_status build_module(void *user, LLVMModuleRef module, zf_error *error)
     if (cg.sites != NULL) cg.sites->count = 0;
     cg.target = zf_cg_target_find("host"); // checks run before a launch
     if (b->part != PART_KERNELS) zf_lower_checks(&cg, &input);
+    cg.unchecked = zf_compiler_unchecked(b->d->compiler) && !b->exported;
     cg.target = zf_cg_target_of(b->d->target);
     cg.aligned_loads = cg.target->aligned_loads;
     bool lines = cg.target->simt != NULL && b->part != PART_CHECKS && !b->no_lines;
@@ -284,6 +286,7 @@ zf_status zf_decoder_export(zf_decoder *base, const uint64_t *shaping, const cha
     decoder *d = (decoder *)base;
     bool simt = d->target.family == ZF_TARGET_NVPTX;
     building b = {.d = d, .shaping = shaping, .arena = zf_arena_create(), .part = simt ? PART_CHECKS : PART_ALL};
+    b.exported = true;
     *out = (zf_exported_code){.simt = NULL};
     if (b.arena == NULL) return out_of_memory(error);
     zf_jit_request request = {.name = module_name(d), .key = "", .build = build_module, .user = &b, .cpu = cpu};

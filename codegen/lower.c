@@ -209,7 +209,7 @@ bool zf_lower_param_known(const zf_lower *lower, uint32_t node, const zf_port *p
 
 void zf_lower_fail(zf_lower *lower, LLVMValueRef v_bad, uint32_t number) {
     zf_cg *cg = lower->cg;
-    if (LLVMIsAConstantInt(v_bad) && LLVMConstIntGetZExtValue(v_bad) == 0) return;
+    if (cg->unchecked || (LLVMIsAConstantInt(v_bad) && LLVMConstIntGetZExtValue(v_bad) == 0)) return;
     lower->noted++;
     if (lower->v_any != NULL) {
         LLVMValueRef v_any = LLVMBuildLoad2(cg->builder, cg->ty_i1, lower->v_any, "");

@@ -190,6 +190,8 @@ LLVMValueRef zf_chunk_claim(zf_cg *cg, zf_cg_frame *frame, const zf_chunk_stream
     LLVMValueRef v_at = LLVMBuildLoad2(cg->builder, ty, s->v_at, "");
     LLVMValueRef v_from = zf_cg_add(cg, v_at, zf_cg_resize(cg, v_before, ty, false));
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_at, zf_cg_resize(cg, v_all, ty, false)), s->v_at);
+    if (cg->unchecked)
+        return zf_cg_resize(cg, v_from, cg->ty_i64, false); // lanes that do not read stand before the end, or at it
     // Positions only grow, and stop at the end's row: neither sum can wrap before a check has failed.
     LLVMValueRef v_total = zf_cg_resize(cg, s->v_total, ty, false);
     LLVMValueRef v_end = zf_cg_add(cg, v_from, zf_cg_resize(cg, v_amount, ty, false));

@@ -17,6 +17,7 @@ typedef struct zf_bench_options {
     uint64_t bytes; ///< buffers of plain data are at least this large
     unsigned repeats, threads;
     bool checksums, general;
+    bool unchecked; ///< kernels without checks of what streams hold: `context` has a compiler that makes such
 } zf_bench_options;
 
 /// A block of the column, and where it lies.

@@ -30,6 +30,7 @@ static zf_device_info device_info(const zf_bench_options *options) {
 void zf_bench_print_head(const zf_bench_options *o) {
     zf_device_info info = device_info(o);
     printf("%s: %s, %u core%s\n", info.name, info.description, info.cores, info.cores == 1 ? "" : "s");
+    if (o->unchecked) printf("kernels have no checks of what streams hold: what is measured here is not what decodes\n");
     printf("%u thread%s, checksums %s, medians of %u; copy is %s, limit the bytes that a copy reads and writes a second\n\n",
            o->threads, o->threads == 1 ? "" : "s", o->checksums ? "included" : "left out", o->repeats, o->device->copy);
     printf("%-20s %11s %9s %8s %8s %8s %7s %9s  %s\n", "column", "rows", "plain MB", "ratio", "GB/s", "copy", "% copy",
@@ -84,12 +85,12 @@ json_t *zf_bench_json(const zf_bench_options *o, const zf_arguments *arguments) 
     if (gmtime_r(&now, &parts) != NULL) strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
     zf_device_info info = device_info(o);
     json_t *report = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o*, s:{s:s, s:s, s:i, s:I}, s:f, s:i, s:i, s:I, s:b, s:b, s:s, s:[]}", "bench",
+        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o*, s:{s:s, s:s, s:i, s:I}, s:f, s:i, s:i, s:I, s:b, s:b, s:b, s:s, s:[]}", "bench",
         "decode", "date", date, "version", zf_version(), "commit", ZF_COMMIT, "llvm", zf_compiler_llvm_version(), "command",
         zf_json_text(command.data != NULL ? command.data : ""), "counted", what_is_counted(), "device", "name", info.name,
         "description", info.description, "cores", (int)info.cores, "memory", (json_int_t)info.memory, "load_before", load,
         "threads", (int)o->threads, "repeats", (int)o->repeats, "bytes", (json_int_t)o->bytes, "checksums", (int)o->checksums,
-        "general_kernels", (int)o->general, "copy", o->device->copy, "results");
+        "general_kernels", (int)o->general, "unchecked_kernels", (int)o->unchecked, "copy", o->device->copy, "results");
     zf_text_free(&command);
     return report;
 }

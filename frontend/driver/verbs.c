@@ -34,6 +34,7 @@ static const zf_option
     bench_threads = {"threads", 0, "N", NULL, "threads that decode (default: 1; the copy has always one)"},
     checksums = {"checksums", 0, NULL, NULL, "also verify the blocks' checksums within the time"},
     general = {"general", 0, NULL, NULL, "kernels for all shaping values instead of those made for the block's"},
+    unchecked = {"unchecked", 0, NULL, NULL, "kernels without checks of what streams hold, to see what those cost"},
     module = {"module", 0, "FILE.zfm", NULL, "take code from this module, and compile nothing; up to 16 times"},
     targets = {"target", 0, "TARGETS", NULL, "what code is for: `host`, `nvptx` or both, separated by a comma (default: both)"},
     cpu = {"cpu", 0, "LEVEL", "x86-64-v2|x86-64-v3|x86-64-v4", "the least CPU that native code runs on (default: x86-64-v3)"},
@@ -144,12 +145,14 @@ const zf_verb zf_verbs[] = {
      "writes: "
      "1.00 is as fast as the memory, if the copy is. Look at the load of the machine first; `--json` records it. With `--module` "
      "what "
-     "is timed comes from the module; what it is compared with is compiled all the same.",
+     "is timed comes from the module; what it is compared with is compiled all the same. With `--unchecked` kernels believe "
+     "their "
+     "streams: nothing else makes such kernels, each file is decoded with checks before, and the report says so.",
      0,
      -1,
      zf_run_bench,
-     {&columns, &generate, &bench_bytes, &repeats, &bench_threads, &device, &module, &checksums, &general, &json, &verbose,
-      &no_cache, NULL}},
+     {&columns, &generate, &bench_bytes, &repeats, &bench_threads, &device, &module, &checksums, &general, &unchecked, &json,
+      &verbose, &no_cache, NULL}},
     {"inspect",
      "IN.zfd|IN.zfm",
      "show what a container holds, byte by byte, or what a module does",

@@ -554,8 +554,9 @@ class Bench(Case):
     def test_accelerator(self):
         """The emulator stands for all accelerators: copies of all blocks in one launch, every byte compared."""
         container = self.encode(make_rows(9000), "--rows-per-block", "4096")
-        for more in [(), ("--general",)]:
+        for more in [(), ("--general",), ("--unchecked",)]:
             report = self.report("--bytes", "80000", "--device", "emu", *more, container)
+            self.assertEqual(report["unchecked_kernels"], "--unchecked" in more)
             self.assertEqual([r["column"] for r in report["results"]], list(TYPES))
             for result in report["results"]:
                 self.check(result, 80000)
@@ -563,6 +564,21 @@ class Bench(Case):
                 self.assertGreater(result["repeated"], 1)
         self.assertEqual(report["device"]["name"], "emu")
         self.assertEqual(self.zfc("bench", "--device", "emu", "--checksums", container).returncode, 2)
+
+    def test_unchecked(self):
+        """Only `bench` has kernels without checks, says so, and gives them no file that lies."""
+        container = self.encode(make_rows(3000))
+        self.assertIn("not what decodes", self.good("bench", "--unchecked", "--repeats", "5", "--bytes", "1", container))
+        self.assertNotIn("not what decodes", self.good("bench", "--repeats", "5", "--bytes", "1", container))
+        module = self.dir / "t.zfm"
+        self.good("compile", "-q", "-o", module, container)
+        self.bad(2, "module's code has its checks", "bench", "--unchecked", "--module", module, container)
+        for verb in (["decode", "-o", self.dir / "out"], ["verify"], ["compile", "-o", self.dir / "u.zfm"], ["explain"], ["encode"]):
+            self.bad(2, "--unchecked", *verb, "--unchecked", container)
+        data = bytearray(container.read_bytes())
+        data[1000] ^= 1
+        container.write_bytes(data)
+        self.bad(1, "ZF1324", "bench", "--unchecked", "--columns", "id", "--device", "emu", "--repeats", "5", "--bytes", "1", container)
 
     def test_checksums_read_whole_blocks(self):
         container = self.encode(make_rows(5000))
