@@ -1,0 +1,113 @@
+"""What is measured: data, our codecs on them, and which of nvCOMP's codecs and options.
+
+A choice of nvCOMP's is (codec, words, chunk): nvcomp_batched.options_of says what the words mean. For the TPC-H columns they are what
+a search over all options found at scale factor 10 on an H200, at 8 KiB to 1 MiB a chunk: the best ratio, the shortest copy and
+decode, and the fastest of those that compress (ratio above 1.05), in this order where they differ.
+"""
+
+K, M = 1 << 10, 1 << 20
+
+
+def nv(text):
+    """"cascaded i32 asym all L3 @32K" as a choice."""
+    words, chunk = text.split(" @")
+    codec, *rest = words.split()
+    return codec, tuple(rest), int(chunk[:-1]) * (K if chunk.endswith("K") else M)
+
+
+def choices(*texts):
+    return tuple(nv(text) for text in texts)
+
+
+# ---- Bytes coded by how often they occur ----------------------------------------------------------------------------
+
+ANS = choices("ans s0 @256K", "ans s0 @1M", "ans s0 @64K", "ans s1 @256K", "ans s1 @64K")
+TANS = "tans(slots: tans_slots(tans_symbols))"
+RANS = "rans(slots: rans_slots)"
+HUFFMAN = "huffman(slots: huffman_table)"
+FSST = "fsst(symbols: fsst_symbols, lengths: rle)"
+FSST_GROUPS = "fsst_groups(symbols: fsst_symbols, lengths: rle)"
+
+# Name of the data (data.py): our codecs by the names that pages have them under, nvCOMP's choices. The first rows are the ones that
+# must not be left out where time runs short.
+LANES = {
+    "symbols3": {
+        "ours": {"tans": TANS, "bitpack over tans": f"bitpack(packed: u8[] = {TANS})", "rans": RANS, "huffman": HUFFMAN,
+                 "tans, log 8": TANS[:-1] + ", log: 8)",
+                 "bitpack over tans, log 8": f"bitpack(packed: u8[] = {TANS[:-1]}, log: 8))", "bitpack": "bitpack"},
+        "nvcomp": ANS + choices("bitcomp u8 @64K", "cascaded u8 asym all L3 @64K", "gdeflate L1 @64K", "zstd @64K"),
+    },
+    "symbols64": {
+        "ours": {"tans": TANS, "rans": RANS, "huffman": HUFFMAN},
+        "nvcomp": ANS + choices("gdeflate L1 @64K", "zstd @64K"),
+    },
+    "l_comment": {
+        "ours": {"huffman": HUFFMAN, "fsst": FSST, "fsst_groups": FSST_GROUPS, "tans": TANS, "rans": RANS},
+        "nvcomp": ANS[:3] + choices("snappy @32K", "lz4 i8 @16K", "gdeflate L1 @64K", "zstd @64K", "gdeflate L5 @64K"),
+    },
+    "o_comment": {
+        "ours": {"words over bitpack": "strings(lengths: bitpack, bytes: words(tokens: bitpack, entries: strings(bitpack)))",
+                 "words over bitpack over rans":
+                     f"strings(bitpack, words(tokens: bitpack(packed: u8[] = {RANS}), entries: strings(bitpack)))",
+                 "words over bitpack over tans":
+                     f"strings(bitpack, words(tokens: bitpack(packed: u8[] = {TANS}), entries: strings(bitpack)))",
+                 "strings over fsst": f"strings(lengths: bitpack, bytes: {FSST})",
+                 "strings over huffman": f"strings(lengths: bitpack, bytes: {HUFFMAN})"},
+        "nvcomp": ANS[:3] + choices("snappy @32K", "gdeflate L1 @64K", "zstd @64K", "deflate L4 @64K"),
+    },
+    "corpora": {
+        "ours": {"fsst": FSST, "fsst_groups": FSST_GROUPS, "huffman": HUFFMAN, "tans": TANS},
+        "nvcomp": ANS[:3] + choices("snappy @32K", "lz4 i8 @16K", "gdeflate L1 @64K", "zstd @64K"),
+    },
+}
+
+# ---- The paper's table 2 --------------------------------------------------------------------------------------------
+
+TABLE2 = {
+    "lineitem": {
+        "l_orderkey": choices("cascaded i64 asym all L3 @32K", "cascaded u64 sym all @64K", "ans s0 @256K"),
+        "l_partkey": choices("cascaded i32 asym all L3 @32K", "bitcomp u32 @32K", "ans s0 @64K"),
+        "l_suppkey": choices("cascaded i32 sym rle @64K", "bitcomp i32 @32K", "ans s0 @64K"),
+        "l_quantity": choices("bitcomp i32 @64K", "cascaded i32 asym all L3 @64K", "ans s0 @64K"),
+        "l_extendedprice": choices("deflate L5 @64K", "ans s1 @256K", "ans s0 @256K"),
+        "l_discount": choices("gdeflate L5 @1M", "snappy @32K", "ans s0 @256K"),
+        "l_tax": choices("gdeflate L5 @1M", "gdeflate L4 @32K", "ans s0 @256K"),
+        "l_returnflag": choices("gdeflate L5 @1M", "ans s1 @64K", "ans s0 @64K"),
+        "l_linestatus": choices("gdeflate L5 @1M", "ans s1 @64K", "ans s0 @64K"),
+        "l_shipdate": choices("cascaded i32 asym all L3 @64K", "ans s0 @64K"),
+        "l_commitdate": choices("cascaded i32 asym all L3 @32K", "ans s0 @64K"),
+        "l_receiptdate": choices("cascaded i32 asym all L3 @32K", "ans s0 @64K"),
+        "l_shipinstruct": choices("gdeflate L5 @64K", "ans s1 @256K", "ans s0 @256K"),
+        "l_shipmode": choices("deflate L5 @64K", "ans s1 @256K", "ans s0 @64K"),
+    },
+    "orders": {
+        "o_orderkey": choices("cascaded i64 asym all L3 @16K", "cascaded i64 sym all @32K", "ans s0 @64K"),
+        "o_custkey": choices("cascaded i32 asym rle+for L3 @32K", "bitcomp i32 @8K", "ans s0 @64K"),
+        "o_totalprice": choices("gdeflate L2 @64K", "ans s0 @256K", "ans s0 @64K"),
+        "o_orderdate": choices("cascaded i32 asym all L3 @64K", "ans s0 @64K"),
+        "o_shippriority": choices("zstd @1M", "bitcomp u32 sparse @256K", "bitcomp u32 sparse @64K"),
+        "o_comment": choices("deflate L4 @64K", "ans s0 @256K"),
+    },
+    "partsupp": {
+        "ps_partkey": choices("cascaded i32 asym all L3 @64K", "cascaded i32 sym all @32K", "cascaded i32 sym all @64K"),
+        "ps_suppkey": choices("lz4 u32 msb @1M", "lz4 u32 msb @16K", "ans s0 @64K"),
+        "ps_availqty": choices("cascaded i32 asym all L3 @32K", "bitcomp i32 @32K", "ans s0 @64K"),
+        "ps_supplycost": choices("gdeflate L4 @64K", "ans s0 @256K", "ans s0 @64K"),
+    },
+}
+
+# The paper numbers these two beforehand; here also so: a byte a row, packed.
+NUMBERED = {
+    "l_shipinstruct": choices("bitcomp u8 @32K", "ans s1 @64K", "ans s0 @64K"),
+    "l_shipmode": choices("ans s0 @256K", "ans s1 @64K", "ans s0 @64K"),
+}
+
+# ---- What checks cost -----------------------------------------------------------------------------------------------
+
+# What a kernel does: containers of LANES (data, name), or generators of `zfc bench`.
+CHECKED = (
+    ("lanes", "symbols3", "tans"), ("lanes", "symbols64", "tans"), ("lanes", "symbols3", "rans"), ("lanes", "symbols3", "bitpack over tans"),
+    ("lanes", "l_comment", "huffman"), ("lanes", "l_comment", "fsst"),
+    ("words", "o_comment", "words over bitpack"),
+    ("map", "", "bitpack-7-u32"), ("map", "", "dictionary-12-i32"), ("groups", "", "rle-random16-i32"), ("scan", "", "delta-5-i64"),
+)

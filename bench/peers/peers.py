@@ -1,0 +1,550 @@
+"""zipflow and nvCOMP on the same bytes, in one run on one GPU; and zipflow's kernels with and without their checks.
+
+    peers.py [PART...] [OPTIONS]      PART: lanes, table2, checks (default: all); OPTIONS: peers.py --help
+
+Rows are written to OUT/PART.json as they come. Whatever fails or takes too long is a row that says so, and the next one is measured.
+What is counted stands in each file under `counted`. The exit status is 0 when every row was measured and right.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import queue
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import threading
+import time
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT / "script"))
+
+import numpy as np  # noqa: E402
+
+import choices  # noqa: E402
+import data  # noqa: E402
+from demo_table import read_source  # noqa: E402
+from gpu_test import machine, unplaced  # noqa: E402
+from nvcomp_batched import library_from  # noqa: E402
+
+COUNTED = {
+    "by": "zipflow: as `zfc bench --json` counts, whose words these rows have. nvcomp: see below",
+    "ratio": "plain by stored bytes. zipflow: every byte of the file that belongs to the column, directories, tables and seek states too; "
+             "of strings plain are the characters, while their lengths count as stored. nvcomp: the compressed chunks alone, no sizes, "
+             "offsets or lengths of strings; `ratio_with_sizes` adds 4 bytes a chunk",
+    "gb_per_second": "plain bytes written, in units of 1e9, by the median time, from the GPU's memory to its memory; of strings "
+                     "zipflow writes offsets, too, and `characters_gb_per_second` counts their characters alone; nvcomp has the characters only",
+    "decode_seconds": "nvcomp: of one call for all chunks, between two events; launches are started while the poisoning before them "
+                      "runs, so that the host's part does not count; untimed calls come before; compressed chunks lie packed, "
+                      "each 16-byte aligned; every copy of the column is decoded from its own memory to its own",
+    "fraction_of_limit": "(bytes read + bytes written) a second by those of a copy in the same process",
+    "verified": "zipflow: every byte of every round is compared with an unoptimised decode, and a decode on the CPU with the source. nvcomp: "
+                "statuses, sizes, and every byte of the last round are compared with the source; outputs are poisoned before each",
+}
+
+
+class Failed(Exception):
+    """What was to be measured was not, and why."""
+
+
+class Unknown(Failed):
+    """The program at hand does not know a codec: its rows are left out."""
+
+
+# ---- Programs -------------------------------------------------------------------------------------------------------
+
+
+class Session:
+    def __init__(self, options, tree):
+        self.options, self.tree = options, tree
+        self.out = pathlib.Path(options.out)
+        self.out.mkdir(parents=True, exist_ok=True)
+        self.log = open(self.out / "log.txt", "a", encoding="utf-8")
+        self.lock = threading.Lock()
+        self.end = time.monotonic() + options.budget
+        self.environment = dict(os.environ, ZIPFLOW_CACHE_DIR=str(tree / "cache"), TMPDIR=str(tree))
+        self.zfc, self.generator = self.programs()
+        self.worker = None
+        self.tables = {}  # of TPC-H: {name: {column: {ending: array}}}
+
+    def programs(self):
+        if self.options.zfc:
+            return pathlib.Path(self.options.zfc).resolve(), shutil.which(self.options.tpchgen) or self.options.tpchgen
+        with tarfile.open(self.options.pack) as archive:
+            archive.extractall(self.tree, filter="data")
+        pack = self.tree / "zipflow-pack"
+        return pack / "bin/zfc", pack / "bin/tpchgen-cli"
+
+    def left(self):
+        return self.end - time.monotonic()
+
+    def note(self, text):
+        with self.lock:
+            self.log.write(text.rstrip() + "\n")
+            self.log.flush()
+
+    def run(self, *words, limit=120, codes=(0,)):
+        words = [str(w) for w in words]
+        limit, begin = min(limit, self.left()), time.monotonic()
+        if limit <= 0:
+            raise Failed("the time is used up (--budget)")
+        try:
+            result = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=limit, env=self.environment, cwd=self.tree)
+        except subprocess.TimeoutExpired:
+            self.note(f"$ {' '.join(words)}\n[stopped after {limit:.0f} s]")
+            raise Failed(f"{words[1]} was stopped after {limit:.0f} s") from None
+        self.note(f"$ {' '.join(words)}\n{result.stderr}[{result.returncode}, {time.monotonic() - begin:.2f} s]")
+        if result.returncode not in codes:
+            raise Failed(" | ".join(result.stderr.strip().splitlines()[-4:]) or f"{words[1]} gave {result.returncode}")
+        return result.stdout
+
+    def tpch(self, table, columns):
+        """Columns of a table as pyarrow reads them: {column: {ending: array}}. `columns`: {name: type as zfc has it}."""
+        data.make_tables(self.generator, self.tree / "tpch", self.options.scale, [table])
+        have = self.tables.setdefault(table, {})
+        missing = {name: kind for name, kind in columns.items() if name not in have}
+        if missing:
+            have.update(read_source(self.tree / "tpch" / f"{table}.csv", missing))
+        return {name: have[name] for name in columns}
+
+
+class Report:
+    """A file of results, written anew with every row."""
+
+    def __init__(self, session, part):
+        self.path, self.tree = session.out / f"{part}.json", session.tree
+        self.head = {"bench": f"peers {part}", "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                     "command": " ".join(["bench/peers/peers.py", *[unplaced(w) for w in sys.argv[1:]]]), "machine": machine(),
+                     "counted": COUNTED, "bytes": session.options.bytes, "load_before": os.getloadavg()[0]}
+        self.rows, self.left_out = [], []
+        self.begin = time.monotonic()
+        self.save()
+
+    def learn(self, found):
+        """What a report of `zfc bench` says of build and device."""
+        for key in ("version", "commit", "llvm", "device"):
+            if key in found:
+                self.head.setdefault(key, found[key])
+
+    def add(self, row):
+        self.rows.append(row)
+        self.save()
+        what = f"{row.get('data', '')} {row['by']} {row.get('name') or row.get('codec', '')} {row.get('decoder', '')}"
+        size = f" {row['chunk_bytes'] >> 10}K" if "chunk_bytes" in row else ""
+        good = f"{row['ratio']:8.2f} {row['gb_per_second']:9.1f} GB/s" if row.get("verified") else row.get("message", "")
+        print(f"{what + size:<72} {good}", flush=True)
+
+    def fail(self, why, **row):
+        self.add({**row, "verified": False, "message": str(why)})
+
+    def leave_out(self, why, **row):
+        self.left_out.append({**row, "why": str(why)})
+        self.save()
+        print(f"{row.get('data', '')} {row.get('name', '')}: left out: {why}", flush=True)
+
+    def save(self):
+        text = json.dumps({**self.head, "seconds": round(time.monotonic() - self.begin, 1), "load_after": os.getloadavg()[0],
+                           "left_out": self.left_out, "results": self.rows}, indent=1)
+        text = text.replace(f"{self.tree}/", "")  # where this machine keeps its files is nobody's business
+        self.path.with_suffix(".tmp").write_text(text + "\n")
+        self.path.with_suffix(".tmp").replace(self.path)
+
+    def good(self):
+        return bool(self.rows) and all(r.get("verified") for r in self.rows)
+
+
+# ---- zipflow --------------------------------------------------------------------------------------------------------
+
+
+def encode(s, name, program, table, inputs, sources, limit=150):
+    """Makes a container, decodes it on the CPU and compares that with the sources, {file's name: array}."""
+    text, container, out = s.tree / f"{name}.zf", s.tree / f"{name}.zfd", s.tree / f"{name}.decoded"
+    text.write_text(program)
+    try:
+        s.run(s.zfc, "check", "-q", text)
+    except Failed as why:
+        raise Unknown(str(why)) from None
+    s.run(s.zfc, "encode", "-q", "-f", "-c", f"{text}:{table}", "-o", container, *inputs, limit=limit)
+    s.run(s.zfc, "decode", "-q", "-f", "--device", "cpu", "-o", out, container, limit=limit)
+    wrong = [file for file, array in sources.items() if not np.array_equal(np.fromfile(out / file, np.uint8), bytes_of(array))]
+    shutil.rmtree(out, ignore_errors=True)
+    if wrong:
+        raise Failed(f"a decode on the CPU differs from the source: {', '.join(wrong)}")
+    return container
+
+
+def bytes_of(array):
+    return np.ascontiguousarray(array).view(np.uint8).reshape(-1)
+
+
+def bench(s, report, words, limit=120):
+    """Rows of `zfc bench`, good and bad; a report that cannot be read is a failure."""
+    said = s.run(s.zfc, "bench", "--json", f"--device={s.options.device}", f"--bytes={s.options.bytes}", f"--repeats={s.options.repeats}",
+                 *words, limit=limit, codes=(0, 1))
+    try:
+        found = json.loads(said)
+        report.learn(found)
+        return {(r["source"], r["column"]): r for r in found["results"]}
+    except (ValueError, KeyError, TypeError) as why:
+        raise Failed(f"`zfc bench` printed no report: {why}") from None
+
+
+def take(report, row, name, label):
+    """A row of `zfc bench` into the report."""
+    row = {**row, "source": pathlib.PurePath(row["source"]).name}
+    if row.get("verified"):
+        report.add({"data": label, "by": "zipflow", "name": name, **row})
+    else:
+        report.fail(row.get("message", "not measured"), data=label, by="zipflow", name=name)
+
+
+def bench_each(s, report, containers, wanted):
+    """Measures containers, all in one process, and those columns that it did not measure once more alone. `wanted`: (container,
+    column, name, label)."""
+    try:
+        found = bench(s, report, containers)
+    except Failed as why:
+        s.note(f"all together: {why}")
+        found = {}
+    for container, column, name, label in wanted:
+        row = found.get((str(container), column))
+        if row is None or not row.get("verified"):
+            try:
+                row = bench(s, report, ["--columns", column, container], limit=30)[(str(container), column)]
+            except (Failed, KeyError) as why:
+                report.fail(why, data=label, by="zipflow", name=name)
+                continue
+        take(report, row, name, label)
+
+
+# ---- nvCOMP ---------------------------------------------------------------------------------------------------------
+
+
+class Worker:
+    """The process that measures nvCOMP; made anew when it is gone."""
+
+    def __init__(self, session):
+        self.s, self.process, self.lines, self.facts = session, None, None, None
+        self.library = library_from(session.options.nvcomp, session.tree)
+
+    def start(self):
+        words = [sys.executable, HERE / "nvcomp_worker.py", self.s.options.libcuda, self.library, str(self.s.options.bytes)]
+        self.process = subprocess.Popen([str(w) for w in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.s.log, text=True)
+        self.lines = queue.Queue()
+        threading.Thread(target=self.listen, args=(self.process, self.lines), daemon=True).start()
+        self.facts = self.next(60)
+
+    @staticmethod
+    def listen(process, lines):
+        for line in process.stdout:
+            lines.put(line)
+        lines.put(None)
+
+    def next(self, limit):
+        try:
+            line = self.lines.get(timeout=max(0.1, min(limit, self.s.left())))
+        except queue.Empty:
+            self.stop()
+            raise Failed(f"nvCOMP's process was stopped after {limit:.0f} s") from None
+        if line is None:
+            code = self.process.wait()
+            self.stop()
+            raise Failed(f"nvCOMP's process ended with {code}")
+        return json.loads(line)
+
+    def stop(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+        self.process = None
+
+    def ask(self, plain, choice):
+        """Rows of one choice, and what failed, or None."""
+        limit = self.s.options.patience
+        if self.s.left() <= 0:
+            raise Failed("the time is used up (--budget)")
+        if self.process is None or self.process.poll() is not None:
+            self.start()
+        try:
+            self.process.stdin.write(json.dumps({"plain": str(plain), "choice": choice, "bytes": self.s.options.bytes, "seconds": limit / 10}) + "\n")
+            self.process.stdin.flush()
+        except OSError:
+            self.stop()
+            raise Failed("nvCOMP's process is gone") from None
+        rows, error = [], None
+        while True:
+            said = self.next(limit)
+            if "done" in said:
+                break
+            if "error" in said:
+                error = said["error"]
+            else:
+                rows.append(said)
+        return rows, error
+
+
+def measure_nvcomp(s, report, label, plain, wanted):
+    """`plain`: an array. A row for each way to decode of each choice."""
+    if s.worker is None:
+        return
+    path = s.tree / "plain.bin"
+    path = path.with_name(f"{re.sub('[^A-Za-z0-9_]', '_', label)}.plain")
+    bytes_of(plain).tofile(path)
+    for choice in wanted:
+        what = {"data": label, "by": "nvcomp", "codec": " ".join([choice[0], *choice[1]]), "chunk_bytes": choice[2]}
+        try:
+            rows, error = s.worker.ask(path, choice)
+            for row in rows:
+                report.add({"data": label, **row})
+            if error:
+                report.fail(error, **what)
+        except Failed as why:
+            report.fail(why, **what)
+        if s.worker.facts:
+            for key, value in s.worker.facts.items():
+                report.head.setdefault(key, value)
+    path.unlink()
+
+
+# ---- Parts ----------------------------------------------------------------------------------------------------------
+
+
+def cut_rows(offsets, text, size):
+    """The first rows of strings, with at most `size` characters."""
+    rows = max(1, int(np.searchsorted(offsets, size, side="right")) - 1)
+    return offsets[:rows + 1], text[:int(offsets[rows])]
+
+
+def lanes_data(s, name):
+    """(inputs of the encoder, {decoded file: array}, plain for nvCOMP, type), or Failed."""
+    size = s.options.made
+    if name == "o_comment":
+        column = s.tpch("orders", {name: "string"})[name]
+        offsets, text = cut_rows(column["offsets"], column["bytes"], size)
+        offsets.tofile(s.tree / f"{name}.offsets")
+        text.tofile(s.tree / f"{name}.bytes")
+        inputs = [f"c.offsets={s.tree / name}.offsets", f"c.bytes={s.tree / name}.bytes"]
+        return inputs, {"c.offsets": offsets, "c.bytes": text}, text, "string"
+    if name == "l_comment":
+        plain = s.tpch("lineitem", {name: "string"})[name]["bytes"][:size]
+    elif name == "corpora":
+        if not s.options.corpora:
+            raise Unknown("no --corpora")
+        plain = data.corpora(s.options.corpora, size)
+    else:
+        plain = {"symbols3": data.symbols3, "symbols64": data.symbols64}[name](size)
+    plain.tofile(s.tree / name)
+    return [f"c={s.tree / name}"], {"c.u8": plain}, plain, "u8"
+
+
+def make_lanes(s, report, only=None):
+    """Containers of choices.LANES: {(data, name): path}; and plain data by name."""
+    made, plains = {}, {}
+    with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 2) // 2)) as pool:
+        running = {}
+        for name, what in choices.LANES.items():
+            rows = [(k, v) for k, v in what["ours"].items() if only is None or (name, k) in only]
+            if not rows or not s.options.wants(name):
+                continue
+            try:
+                inputs, sources, plains[name], kind = lanes_data(s, name)
+            except Unknown as why:
+                report.leave_out(why, data=name)
+                continue
+            except (Failed, OSError, subprocess.SubprocessError) as why:
+                report.fail(why, data=name, by="zipflow", name="data")
+                continue
+            for k, (label, codec) in enumerate(rows):
+                program = f'import "std.zf"; table t {{ c: {kind} = {codec}; }}\n'
+                running[name, label] = pool.submit(encode, s, f"{name}_{k}", program, "t", inputs, sources)
+        for (name, label), future in running.items():
+            try:
+                made[name, label] = future.result()
+            except Unknown as why:
+                report.leave_out(why, data=name, by="zipflow", name=label)
+            except (Failed, OSError) as why:
+                report.fail(why, data=name, by="zipflow", name=label)
+    return made, plains
+
+
+def part_lanes(s, report):
+    made, plains = make_lanes(s, report)
+    report.head["made_bytes"] = s.options.made
+    for name, plain in plains.items():
+        mine = {label: path for (of, label), path in made.items() if of == name}
+        bench_each(s, report, list(mine.values()), [(path, "c", label, name) for label, path in mine.items()])
+        measure_nvcomp(s, report, name, plain, choices.LANES[name]["nvcomp"])
+
+
+def table2_program(path, only_marked):
+    """A program of examples/tpch with the columns of table 2 alone, and {table: {column: type}} of them."""
+    kept, tables, table = [], {}, None
+    for line in path.read_text().splitlines():
+        begins, column = re.match(r"table (\w+) \{", line), re.match(r"\s+(\w+):\s+(\w+)\s*=", line)
+        if begins:
+            table = begins[1]
+        if table is not None and column:
+            if only_marked and "table 2" not in line:
+                continue
+            tables.setdefault(table, {})[column[1]] = column[2]
+        kept.append(line)
+        if line == "}":
+            table = None
+    for name in re.findall(r"^table (\w+)", "\n".join(kept), re.MULTILINE):
+        if name not in tables:  # it has no such column
+            text = "\n".join(kept)
+            kept = re.sub(rf"^table {name} \{{.*?^\}}", "", text, flags=re.MULTILINE | re.DOTALL).splitlines()
+    return "\n".join(kept) + "\n", tables
+
+
+def decoded_files(columns, arrays):
+    """What `zfc decode` writes for columns, {file: array}."""
+    return {f"{name}.{ending}": array for name in columns for ending, array in arrays[name].items()}
+
+
+def part_table2(s, report):
+    report.head["scale"] = s.options.scale
+    programs = {"the paper's": table2_program(ROOT / "examples/tpch/tpch.zf", True),
+                "ours": table2_program(ROOT / "examples/tpch/tpch_ours.zf", False)}
+    jobs, wanted = {}, []
+    sources = {}
+    for table, columns in programs["the paper's"][1].items():
+        sources[table] = s.tpch(table, columns)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for nest, (text, tables) in programs.items():
+            for k, (table, columns) in enumerate(tables.items()):
+                name = f"{table}_{'paper' if nest != 'ours' else 'ours'}"
+                jobs[nest, table] = pool.submit(encode, s, name, text, table, [s.tree / "tpch" / f"{table}.csv"],
+                                                decoded_files(columns, sources[table]))
+        for column in choices.NUMBERED:
+            texts = sources["lineitem"][column]
+            numbers = number_rows(texts["offsets"], texts["bytes"])
+            numbers.tofile(s.tree / f"{column}.numbers")
+            sources["lineitem"][f"{column}, numbered"] = {"u8": numbers}
+            jobs["numbered", column] = pool.submit(encode, s, f"{column}_numbered", f'import "std.zf"; table t {{ {column}: u8 = bitpack; }}\n', "t",
+                                                   [f"{column}={s.tree / column}.numbers"], {f"{column}.u8": numbers})
+        containers = []
+        for (nest, table), job in jobs.items():
+            numbered = nest == "numbered"
+            columns = [table] if numbered else programs[nest][1][table]
+            try:
+                path = job.result()
+            except (Failed, OSError) as why:
+                for column in columns:
+                    report.fail(why, data=column, by="zipflow", name=nest)
+                continue
+            columns = [c for c in columns if s.options.wants(c)]
+            containers.append((path, columns))
+            wanted += [(path, c, "bitpack" if numbered else nest, f"{c}, numbered" if numbered else c) for c in columns]
+    for path, columns in containers:
+        if columns:
+            bench_each(s, report, ["--columns", ",".join(columns), path], [w for w in wanted if w[0] == path])
+    rows = [(c, of, v) for of, columns in choices.TABLE2.items() for c, v in columns.items()]
+    rows += [(f"{c}, numbered", "lineitem", v) for c, v in choices.NUMBERED.items()]
+    for column, table, nv in rows:
+        if not s.options.wants(column.partition(",")[0]):
+            continue
+        arrays = sources[table][column]
+        measure_nvcomp(s, report, column, arrays["bytes"] if "bytes" in arrays else next(iter(arrays.values())), nv)
+
+
+def number_rows(offsets, text):
+    """Strings by their numbers in the order of their first occurrence; at most 256 different ones."""
+    lengths = np.diff(offsets)
+    numbers, known = np.empty(len(lengths), np.uint8), {}
+    for length in np.unique(lengths):
+        at = np.flatnonzero(lengths == length)
+        rows = text[offsets[at][:, None] + np.arange(length)]
+        kinds, which = np.unique(np.ascontiguousarray(rows).view(f"V{length}").reshape(-1), return_inverse=True)
+        names = [known.setdefault(bytes(k), len(known)) for k in kinds]
+        if len(known) > 256:
+            raise Failed("more than 256 different strings")
+        numbers[at] = np.asarray(names, np.uint8)[which]
+    return numbers
+
+
+def part_checks(s, report):
+    """Each column with checks and without, in turn, twice."""
+    made, _ = make_lanes(s, report, {(name, label) for _, name, label in choices.CHECKED if name})
+    for form, name, label in choices.CHECKED:
+        if (name and (name, label) not in made) or not s.options.wants(name or label):
+            continue
+        words = [made[name, label]] if name else ["--generate", label]
+        try:
+            found = [next(iter(bench(s, report, [*more, *words], limit=60).values())) for more in ((), ("--unchecked",)) * 2]
+        except (Failed, StopIteration) as why:
+            report.fail(why, data=name or label, by="zipflow", name=label, form=form)
+            continue
+        bad = [r for r in found if not r.get("verified")]
+        if bad:
+            report.fail(bad[0].get("message", "not measured"), data=name or label, by="zipflow", name=label, form=form)
+            continue
+        on, off = ([r["decode_seconds"]["median"] for r in found[k::2]] for k in (0, 1))
+        report.add({"data": name or label, "by": "zipflow", "form": form, "name": label, "codec": found[0]["codec"], "kernels": found[0]["kernels"],
+                    "ratio": found[0]["ratio"], "plain_bytes": found[0]["plain_bytes"], "seconds_with_checks": on, "seconds_without": off,
+                    "gb_per_second": found[0]["plain_bytes"] / min(on) / 1e9, "gb_per_second_without": found[0]["plain_bytes"] / min(off) / 1e9,
+                    "cost_percent": 100 * (min(on) / min(off) - 1), "verified": True})
+        print(f"{'':<72} {report.rows[-1]['cost_percent']:8.1f}% for checks", flush=True)
+
+
+PARTS = {"lanes": part_lanes, "table2": part_table2, "checks": part_checks}
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="peers.py", description="Measures zipflow and nvCOMP on the same bytes.")
+    parser.add_argument("parts", nargs="*", help="lanes, table2, checks (default: all)")
+    parser.add_argument("--pack", default=ROOT / "build/zipflow-pack.tar.xz", help="archive of script/pack (default: build/zipflow-pack.tar.xz)")
+    parser.add_argument("--zfc", help="a zfc, instead of the archive's")
+    parser.add_argument("--tpchgen", default=str(ROOT / ".venv/bin/tpchgen-cli"), help="with --zfc: the generator of TPC-H")
+    parser.add_argument("--nvcomp", help="libnvcomp.so.6, the same with .xz behind it, or a wheel of nvidia-libnvcomp; none: no peer")
+    parser.add_argument("--libcuda", default="libcuda.so.1", help="CUDA's driver (default: libcuda.so.1)")
+    parser.add_argument("--device", default="cuda", help="what zfc --device takes (default: cuda)")
+    parser.add_argument("--out", default="peers", help="directory for the results (default: peers)")
+    parser.add_argument("--bytes", default=1 << 29, type=int, help="bytes of plain data that a measurement decodes (default: 512 MiB)")
+    parser.add_argument("--made", default=1 << 26, type=int, help="bytes of a column of `lanes` before it is repeated (default: 64 MiB)")
+    parser.add_argument("--repeats", default=5, type=int, help="rounds of `zfc bench` that count (default: 5)")
+    parser.add_argument("--scale", default=1.0, type=float, help="scale factor of TPC-H (default: 1)")
+    parser.add_argument("--corpora", help="directory of texts, for a row of their own")
+    parser.add_argument("--only", default="", help="only these data or columns, separated by commas")
+    parser.add_argument("--patience", default=40, type=float, help="seconds for one of nvCOMP's rows (default: 40)")
+    parser.add_argument("--budget", default=540, type=float, help="seconds for everything (default: 540)")
+    options = parser.parse_args()
+    for part in options.parts:
+        if part not in PARTS:
+            parser.error(f"there is no part {part}")
+    if options.corpora:
+        options.corpora = str(pathlib.Path(options.corpora).resolve())
+    only = [n for n in options.only.split(",") if n]
+    options.wants = lambda name: not only or name in only
+    good = True
+    with tempfile.TemporaryDirectory(prefix="zf-peers-") as tree:
+        s = Session(options, pathlib.Path(tree))
+        if options.nvcomp:
+            try:
+                s.worker = Worker(s)
+            except Exception as why:  # whatever is wrong with the library: ours are measured all the same
+                print(f"no nvCOMP: {why}")
+                good = False
+        for part in options.parts or PARTS:
+            report, begin = Report(s, part), time.monotonic()
+            try:
+                PARTS[part](s, report)
+            except Exception as why:  # of a part: the others run
+                report.fail(f"{type(why).__name__}: {why}", by="peers.py", name=part)
+            report.save()
+            good = good and report.good()
+            print(f"== {part}: {len(report.rows)} rows, {time.monotonic() - begin:.1f} s, in {report.path}", flush=True)
+        if s.worker is not None:
+            s.worker.stop()
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""bench/peers/peers.py with a driver and an nvCOMP that lie in tests/support: what fails, dies or hangs is a row that says so, and the
+others are measured.
+
+    test_peers.py ROOT ZFC FAKE_GPU FAKE_NVCOMP
+"""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import sys
+import tempfile
+
+ROOT, ZFC, GPU, NVCOMP = sys.argv[1:]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(ROOT) / "bench/peers"))
+try:
+    import numpy as np
+    import pyarrow  # noqa: F401
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+import choices  # noqa: E402
+import data  # noqa: E402
+import peers  # noqa: E402
+
+SIZE, BYTES = 100_001, 400_000
+
+
+def run(*words, faults="", library=NVCOMP):
+    """Runs a part. Returns its exit status, the report, and what it printed."""
+    os.environ["FAKE_NVCOMP"] = faults
+    printed = io.StringIO()
+    with tempfile.TemporaryDirectory() as out, contextlib.redirect_stdout(printed):
+        sys.argv = ["peers.py", *words, "--zfc", ZFC, "--device", "cpu", "--libcuda", GPU, "--nvcomp", library, "--out", out,
+                    "--bytes", str(BYTES), "--made", str(SIZE)]
+        code = peers.main()
+        text = (pathlib.Path(out) / f"{words[0]}.json").read_text()
+    assert "zf-peers-" not in text, "the report names a directory of this machine"
+    return code, json.loads(text), printed.getvalue()
+
+
+def runs_of(plain):
+    """Bytes that the fake library makes of a chunk."""
+    ends = np.flatnonzero(np.diff(plain)) + 1
+    lengths = np.diff(np.concatenate([[0], ends, [len(plain)]]))
+    return 2 * int(np.sum(-(-lengths // 255)))
+
+
+def check(what, *said):
+    if not what:
+        print("FAILED:", *said)
+        sys.exit(1)
+
+
+def good():
+    code, report, printed = run("lanes", "--only", "symbols3")
+    check(code == 0, code, printed)
+    rows = report["results"]
+    check(all(r["verified"] for r in rows), printed)
+    ours = {r["name"]: r for r in rows if r["by"] == "zipflow"}
+    unknown = {r["name"] for r in report["left_out"] if r.get("name")}
+    check(set(ours) | unknown == set(choices.LANES["symbols3"]["ours"]), ours, unknown)
+    check(4.3 < ours["tans"]["ratio"] < 5.4 and ours["tans"]["plain_bytes"] == 4 * SIZE, ours["tans"])
+    theirs = [r for r in rows if r["by"] == "nvcomp"]
+    check({(r["codec"], r["chunk_bytes"]) for r in theirs} ==
+          {(" ".join([c, *w]), k) for c, w, k in choices.LANES["symbols3"]["nvcomp"]}, theirs)
+    plain = data.symbols3(SIZE)
+    for r in theirs:
+        chunk = r["chunk_bytes"]
+        stored = sum(runs_of(plain[k:k + chunk]) for k in range(0, SIZE, chunk))
+        check((r["column_stored_bytes"], r["chunks"], r["repeated"], r["plain_bytes"]) == (stored, 4 * -(-SIZE // chunk), 4, 4 * SIZE), r)
+        check(abs(r["ratio"] - SIZE / stored) < 1e-9 and r["ratio_with_sizes"] < r["ratio"], r)
+        check(abs(r["gb_per_second"] * r["decode_seconds"]["median"] * 1e9 / r["plain_bytes"] - 1) < 1e-9 and r["fraction_of_limit"] > 0, r)
+    check(report["nvcomp"]["version"] == 6000 and report["gpu"]["name"] == "Fake GPU 0" and report["commit"] and report["counted"], report)
+
+
+def faults():
+    code, report, printed = run("lanes", "--only", "symbols3", "--patience", "3", faults="Bitcomp:die,Cascaded:wrong,Gdeflate:status,Zstd:hang")
+    check(code == 1, printed)
+    bad = {r["codec"].split()[0]: r["message"] for r in report["results"] if not r["verified"]}
+    check(set(bad) == {"bitcomp", "cascaded", "gdeflate", "zstd"}, bad)
+    check("ended with 9" in bad["bitcomp"] and "what was timed is wrong" in bad["cascaded"] and "chunks failed" in bad["gdeflate"] and
+          "stopped after 3" in bad["zstd"], bad)
+    check(sum(r["verified"] and r["by"] == "nvcomp" for r in report["results"]) == 10, printed)
+    code, report, printed = run("lanes", "--only", "symbols64", faults="ANS:refuse")
+    check([r["message"] for r in report["results"] if not r["verified"]][:1] == ["ans CompressGetMaxOutputChunkSize: not supported (11)"], printed)
+    check({r["codec"] for r in report["results"] if r["verified"] and r["by"] == "nvcomp"} == {"gdeflate L1", "zstd"}, printed)
+
+
+def what_is_missing():
+    code, report, printed = run("lanes", "--only", "symbols64", library="/nonexistent/libnvcomp.so")
+    check(code == 1 and any(r["verified"] and r["by"] == "zipflow" for r in report["results"]), printed)
+    choices.LANES["symbols64"]["ours"] = {"tans": choices.TANS, "of tomorrow": "tomorrow", "not of bytes": "float2int"}
+    code, report, printed = run("lanes", "--only", "symbols64")
+    check(code == 0 and {r["name"] for r in report["left_out"]} == {"of tomorrow", "not of bytes"}, printed)
+    code, report, printed = run("lanes", "--only", "symbols64", "--budget", "0")
+    check(code == 1 and not any(r["verified"] for r in report["results"]), printed)
+
+
+def checks():
+    code, report, printed = run("checks", "--only", "symbols3,bitpack-7-u32")
+    check(code == 0, printed)
+    rows = {r["name"]: r for r in report["results"]}
+    check({"tans", "rans", "bitpack over tans", "bitpack-7-u32"} == set(rows), rows)
+    for r in rows.values():
+        wanted = 100 * (min(r["seconds_with_checks"]) / min(r["seconds_without"]) - 1)
+        check(len(r["seconds_with_checks"]) == len(r["seconds_without"]) == 2 and abs(r["cost_percent"] - wanted) < 1e-6, r)
+
+
+for test in (good, faults, what_is_missing, checks):
+    test()
+    print(f"{test.__name__}: good")
