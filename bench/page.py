@@ -1,0 +1,199 @@
+"""Writes the tables of docs/performance.md from the records in bench/results.
+
+    page.py ROOT            renews the tables
+    page.py ROOT --check    says whether they agree with the records; the exit status is 1 when they do not
+
+A table stands between `<!-- table: NAME -->` and `<!-- end -->`. Each is of the newest record, by its date, that has what it shows.
+"""
+
+import json
+import pathlib
+import re
+import sys
+
+TABLE2 = ("l_orderkey", "o_orderkey", "l_partkey", "l_suppkey", "o_custkey", "l_extendedprice", "l_discount", "l_tax", "o_totalprice", "l_shipdate",
+          "l_commitdate", "l_receiptdate", "o_orderdate", "l_returnflag", "l_linestatus", "l_quantity", "l_shipinstruct", "l_shipinstruct, numbered",
+          "l_shipmode", "l_shipmode, numbered", "o_shippriority", "o_comment", "ps_partkey", "ps_suppkey", "ps_availqty", "ps_supplycost")
+DATA = {"symbols3": "three symbols (.25, .5, .25), bytes", "symbols64": "64 symbols, p ~ 1/(i+2), bytes", "l_comment": "l_comment, characters",
+        "o_comment": "o_comment, strings", "corpora": "texts of many kinds, characters"}
+
+
+class Records:
+    def __init__(self, root):
+        self.all = []
+        for path in sorted((root / "bench/results").glob("*/*.json")):
+            self.all.append((path, json.loads(path.read_text())))
+
+    def newest(self, device, has):
+        """(path, record) of the newest for which `has` says yes, or None."""
+        fits = [(p, r) for p, r in self.all if p.parent.name == device and "date" in r and has(r)]
+        return max(fits, key=lambda pair: pair[1]["date"], default=None)
+
+
+def origin(path, record):
+    """What a table is of."""
+    device = record.get("device")
+    if isinstance(device, dict):
+        device = device.get("description", "")
+    if not device or device == "cuda":
+        device = (record.get("machine") or {}).get("nvidia_smi", [""])[0]
+    return f"`bench/results/{path.parent.name}/{path.name}`: {device}; commit {record.get('commit', '?')}, {record['date'][:10]}."
+
+
+def table(heads, rows):
+    sides = "|".join([""] + ["---"] * len(heads) + [""])
+    return "\n".join(["| " + " | ".join(heads) + " |", sides] + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def speed(row):
+    """GB/s; of strings that of the characters alone."""
+    return f"{row.get('characters_gb_per_second') or row['gb_per_second']:.0f}"
+
+
+def ratio(row):
+    return f"{row['ratio']:.2f}"
+
+
+def limit(row):
+    return f"{100 * row['fraction_of_limit']:.0f}%"
+
+
+def good(rows, **what):
+    return [r for r in rows if r.get("verified") and all(r.get(k) == v for k, v in what.items())]
+
+
+# ---- Tables: each gives a record and rows, or None ----------------------------------------------------------------------
+
+
+def of_bench(found, first=lambda r: r["column"]):
+    path, record = found
+    rows = [[first(r), f"`{r['codec']}`", ratio(r), str(r["kernels"]), speed(r), limit(r)] for r in good(record["results"])]
+    return path, record, table(("column", "codec", "ratio", "kernels", "GB/s", "of the limit"), rows)
+
+
+def forms(records):
+    found = records.newest("h200", lambda r: r.get("bench") == "decode" and "--generate" in r.get("command", ""))
+    return found and of_bench(found)
+
+
+def made(records):
+    found = records.newest("h200", lambda r: r.get("bench") == "decode" and any(c.get("source") == "made.zfd" for c in r["results"]))
+    return found and of_bench(found)
+
+
+def columns_of(record):
+    return next((s["result"] for s in record.get("steps", []) if s["step"] == "bench_columns" and s["status"] == "good"), None)
+
+
+def tpch(records):
+    found = records.newest("h200", columns_of)
+    if not found:
+        return None
+    path, record = found
+    return of_bench((path, {**record, **columns_of(record)}))
+
+
+def lanes(records):
+    found = records.newest("h200", lambda r: r.get("bench") == "peers lanes")
+    if not found:
+        found = records.newest("h200", lambda r: r.get("bench") == "decode" and any("tans" in c.get("codec", "") for c in r["results"]))
+        return found and of_bench(found)
+    path, record = found
+    rows = []
+    for name, title in DATA.items():
+        mine = good(record["results"], data=name, by="zipflow")
+        theirs = {}
+        for r in good(record["results"], data=name, by="nvcomp"):
+            theirs.setdefault(r["codec"].split()[0], []).append(r)
+        rows += [[title, r["name"], f"`{r['codec']}`", ratio(r), str(r["kernels"]), speed(r), limit(r)] for r in mine]
+        for kind in theirs.values():
+            fastest, smallest = max(kind, key=lambda r: r["gb_per_second"]), max(kind, key=lambda r: r["ratio"])
+            chosen = [fastest] + ([smallest] if smallest["ratio"] > 1.02 * fastest["ratio"] else [])
+            rows += [[title, "nvCOMP", choice(r), ratio(r), "", speed(r), limit(r)] for r in chosen]
+    return path, record, table(("data", "by", "codec", "ratio", "kernels", "GB/s", "of the limit"), rows)
+
+
+def choice(row):
+    """What nvCOMP did."""
+    size = row["chunk_bytes"] >> 10
+    decoder = ", not validated" if "not validated" in row.get("decoder", "") else ""
+    return f"{row['codec']}, {size} KiB{decoder}" if size < 1024 else f"{row['codec']}, {size >> 10} MiB{decoder}"
+
+
+def table2(records):
+    found = records.newest("h200", lambda r: r.get("bench") == "peers table2")
+    if not found:
+        return None
+    path, record = found
+    rows = []
+    for name in TABLE2:
+        mine, theirs = good(record["results"], data=name, by="zipflow"), good(record["results"], data=name, by="nvcomp")
+        paper = next((r for r in mine if r["name"] in ("the paper's", "bitpack")), None)
+        ours = next((r for r in mine if r["name"] == "ours"), None)
+        if paper is None:
+            continue
+        fast = max((r for r in theirs if r["ratio"] > 1.05), key=lambda r: r["gb_per_second"], default=None)
+        small = max(theirs, key=lambda r: r["ratio"], default=None)
+        row = [name, ratio(paper), str(paper["kernels"]), speed(paper), limit(paper)]
+        row += [f"{ratio(ours)}, {speed(ours)}"] if ours else [""]
+        row += [f"{choice(r)}: {ratio(r)}, {speed(r)}" if r else "" for r in (fast, small)]
+        rows.append(row)
+    heads = ("column", "ratio", "kernels", "GB/s", "of the limit", "ours: ratio, GB/s", "nvCOMP, the fastest", "nvCOMP, the smallest")
+    return path, record, table(heads, rows)
+
+
+def checks(records):
+    found = records.newest("h200", lambda r: r.get("bench") == "peers checks")
+    if not found:
+        return None
+    path, record = found
+    rows = [[r["form"], r["name"] if r["data"] == r["name"] else f"{r['name']} ({r['data']})", f"{r['gb_per_second']:.0f}",
+             f"{r['gb_per_second_without']:.0f}", f"{r['cost_percent']:.1f}%"] for r in good(record["results"])]
+    return path, record, table(("form", "column", "GB/s", "without checks", "cost"), rows)
+
+
+def cpu(records):
+    found = records.newest("cpu", lambda r: r.get("bench") == "decode")
+    if not found:
+        return None
+    path, record = found
+    rows = [[r["column"], f"`{r['codec']}`", ratio(r), f"{r['gb_per_second']:.1f}", f"{r['percent_of_copy']:.0f}%"]
+            for r in good(record["results"], source="generated")]
+    return path, record, table(("column", "codec", "ratio", "GB/s", "of memcpy"), rows)
+
+
+TABLES = {f.__name__: f for f in (forms, made, tpch, lanes, table2, checks, cpu)}
+
+
+def page(root):
+    """(the page, what it should be)"""
+    path = root / "docs/performance.md"
+    text, records = path.read_text(), Records(root)
+
+    def renew(match):
+        made_of = TABLES[match[1]](records)
+        body = f"{origin(*made_of[:2])}\n\n{made_of[2]}" if made_of else "There is no record of it yet."
+        return f"<!-- table: {match[1]} -->\n\n{body}\n\n<!-- end -->"
+
+    missing = [name for name in TABLES if f"<!-- table: {name} -->" not in text]
+    if missing:
+        sys.exit(f"docs/performance.md has no table {', '.join(missing)}")
+    return text, re.sub(r"<!-- table: (\w+) -->.*?<!-- end -->", renew, text, flags=re.DOTALL)
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    text, wanted = page(root)
+    if "--check" not in sys.argv:
+        (root / "docs/performance.md").write_text(wanted)
+        return 0
+    if text != wanted:
+        lines = [(a, b) for a, b in zip(text.splitlines(), wanted.splitlines()) if a != b]
+        print("docs/performance.md does not agree with the records: bench/page.py . renews it")
+        for a, b in lines[:3]:
+            print(f"- {a}\n+ {b}")
+    return int(text != wanted)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

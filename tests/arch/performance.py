@@ -1,0 +1,82 @@
+"""The tables of docs/performance.md are what bench/page.py makes of the records; a figure that was changed, a record that is newer and
+a table that is missing are noticed. Rows of records as bench/peers writes them come out as they should.
+
+Usage: performance.py ROOT
+"""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(sys.argv[1])
+PAGE = "docs/performance.md"
+
+
+def page(tree, *words):
+    return subprocess.run([sys.executable, ROOT / "bench/page.py", tree, *words], capture_output=True, text=True)
+
+
+def check(what, *said):
+    if not what:
+        print(*said)
+        sys.exit(1)
+
+
+def row(by, data, name, codec, ratio, speed, **more):
+    return {"by": by, "data": data, "name": name, "codec": codec, "ratio": ratio, "gb_per_second": speed, "fraction_of_limit": 0.5, "kernels": 1,
+            "verified": True, **more}
+
+
+def record(part, rows):
+    return {"bench": f"peers {part}", "date": "2999-01-01T00:00:00Z", "commit": "abc", "device": {"description": "a GPU"}, "results": rows}
+
+
+def theirs(data, codec, chunk, ratio, speed, **more):
+    return row("nvcomp", data, None, codec, ratio, speed, chunk_bytes=chunk << 10, **more)
+
+
+MADE = {
+    "lanes": (record("lanes", [
+        row("zipflow", "symbols3", "tans", "tans(x)", 5.19, 1234.4), row("zipflow", "o_comment", "words", "w", 4, 800, characters_gb_per_second=700.2),
+        theirs("symbols3", "ans s0", 256, 5.1, 1400, decoder="types named, not validated"), theirs("symbols3", "ans s0", 1024, 5.3, 1300),
+        theirs("symbols3", "zstd", 64, 3.8, 44), {"by": "nvcomp", "data": "symbols3", "codec": "lz4", "verified": False, "message": "no"}]),
+        ["three symbols (.25, .5, .25), bytes | tans | `tans(x)` | 5.19 | 1 | 1234 | 50% |", "| nvCOMP | ans s0, 256 KiB, not validated | 5.10 |  | 1400 |",
+         "| nvCOMP | ans s0, 1 MiB | 5.30 |", "| nvCOMP | zstd, 64 KiB |", "| words | `w` | 4.00 | 1 | 700 |"], ["lz4"]),
+    "table2": (record("table2", [
+        row("zipflow", "l_tax", "the paper's", "float2int(bitpack)", 15.99, 3427), row("zipflow", "l_tax", "ours", "o", 21.5, 1700),
+        theirs("l_tax", "ans s0", 256, 1.88, 1299), theirs("l_tax", "gdeflate L5", 1024, 12.04, 5), theirs("l_tax", "snappy", 32, 1.01, 2000)]),
+        ["| l_tax | 15.99 | 1 | 3427 | 50% | 21.50, 1700 | ans s0, 256 KiB: 1.88, 1299 | gdeflate L5, 1 MiB: 12.04, 5 |"], ["snappy"]),
+    "checks": (record("checks", [
+        row("zipflow", "symbols3", "tans", "t", 5, 1200.2, form="lanes", gb_per_second_without=1260, cost_percent=4.96),
+        row("zipflow", "bitpack-7-u32", "bitpack-7-u32", "bitpack", 5, 3000, form="map", gb_per_second_without=2990, cost_percent=-0.3)]),
+        ["| lanes | tans (symbols3) | 1200 | 1260 | 5.0% |", "| map | bitpack-7-u32 | 3000 | 2990 | -0.3% |"], []),
+}
+
+agrees = page(ROOT, "--check")
+check(agrees.returncode == 0, agrees.stdout, agrees.stderr)
+with tempfile.TemporaryDirectory() as place:
+    tree = pathlib.Path(place)
+    shutil.copytree(ROOT / "bench/results", tree / "bench/results")
+    (tree / "docs").mkdir()
+    text = (ROOT / PAGE).read_text()
+    at = text.index("| bitpack-7-u32 |")
+    digit = next(k for k in range(at + 20, len(text)) if text[k].isdigit())
+    (tree / PAGE).write_text(text[:digit] + str(9 - int(text[digit])) + text[digit + 1:])
+    check(page(tree, "--check").returncode == 1, "a changed figure is not noticed")
+    (tree / PAGE).write_text(text.replace("<!-- table: cpu -->", ""))
+    check(page(tree, "--check").returncode == 1, "a table that is missing is not noticed")
+    for part, (made, wanted, unwanted) in MADE.items():
+        (tree / PAGE).write_text(text)
+        path = tree / f"bench/results/h200/2999-01-01-{part}.json"
+        path.write_text(json.dumps(made))
+        check(page(tree, "--check").returncode == 1, f"{part}: a newer record is not noticed")
+        check(page(tree).returncode == 0 and page(tree, "--check").returncode == 0, f"{part}: the page is not renewed")
+        said = (tree / PAGE).read_text()
+        table = said[said.index(f"<!-- table: {part} -->"):]
+        table = table[:table.index("<!-- end -->")]
+        check(all(w in table for w in wanted) and not any(w in table for w in unwanted) and path.name in table, part, table)
+        path.unlink()
+print("the page agrees with the records")
