@@ -216,6 +216,8 @@ def measure(driver, memory, library, choice, plain, at_least, until):
             driver.fill(status, 0xFF, 8 * chunks)
 
         prepare()
+        decode()  # the first call also loads the codec's code
+        driver.wait()
         first = driver.seconds(decode)
         rounds, warm = (ROUNDS, WARM) if first < 0.01 else (5, 1) if first < 0.1 else (3, 0)
         times = []

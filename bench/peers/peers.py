@@ -30,7 +30,6 @@ import numpy as np  # noqa: E402
 
 import choices  # noqa: E402
 import data  # noqa: E402
-from demo_table import read_source  # noqa: E402
 from gpu_test import machine, unplaced  # noqa: E402
 from nvcomp_batched import library_from  # noqa: E402
 
@@ -72,6 +71,7 @@ class Session:
         self.environment = dict(os.environ, ZIPFLOW_CACHE_DIR=str(tree / "cache"), TMPDIR=str(tree))
         self.zfc, self.generator = self.programs()
         self.worker = None
+        self.reader = "pyarrow"  # of texts
         self.tables = {}  # of TPC-H: {name: {column: {ending: array}}}
 
     def programs(self):
@@ -111,15 +111,32 @@ class Session:
         have = self.tables.setdefault(table, {})
         missing = {name: kind for name, kind in columns.items() if name not in have}
         if missing:
-            have.update(read_source(self.tree / "tpch" / f"{table}.csv", missing))
+            have.update(self.read(self.tree / "tpch" / f"{table}.csv", missing))
         return {name: have[name] for name in columns}
+
+
+    def read(self, path, columns):
+        """Columns of a text, {name: {ending: array}}: by pyarrow, or where that is missing by zfc, stored as they are."""
+        try:
+            from demo_table import read_source
+            return read_source(path, columns)
+        except ImportError as missing:
+            self.reader = f"zfc, plain columns: {missing}"
+        program, container, out = self.tree / "plain.zf", self.tree / "plain.zfd", self.tree / "plain"
+        rows = "".join(f" {name}: {kind} = {'strings' if kind == 'string' else 'plain'};" for name, kind in columns.items())
+        program.write_text(f'import "std.zf"; table t {{{rows} }}\n')
+        self.run(self.zfc, "encode", "-q", "-f", "-c", program, "-o", container, path)
+        self.run(self.zfc, "decode", "-q", "-f", "--device", "cpu", "-o", out, container)
+        kinds = {"offsets": np.int64, "bytes": np.uint8}
+        return {name: {file.suffix[1:]: np.fromfile(file, kinds.get(file.suffix[1:], np.uint8)) for file in sorted(out.glob(f"{name}.*"))}
+                for name in columns}
 
 
 class Report:
     """A file of results, written anew with every row."""
 
     def __init__(self, session, part):
-        self.path, self.tree = session.out / f"{part}.json", session.tree
+        self.path, self.session = session.out / f"{part}.json", session
         self.head = {"bench": f"peers {part}", "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
                      "command": " ".join(["bench/peers/peers.py", *[unplaced(w) for w in sys.argv[1:]]]), "machine": machine(),
                      "counted": COUNTED, "bytes": session.options.bytes, "load_before": os.getloadavg()[0]}
@@ -150,9 +167,9 @@ class Report:
         print(f"{row.get('data', '')} {row.get('name', '')}: left out: {why}", flush=True)
 
     def save(self):
-        text = json.dumps({**self.head, "seconds": round(time.monotonic() - self.begin, 1), "load_after": os.getloadavg()[0],
+        text = json.dumps({**self.head, "texts_read_by": self.session.reader, "seconds": round(time.monotonic() - self.begin, 1), "load_after": os.getloadavg()[0],
                            "left_out": self.left_out, "results": self.rows}, indent=1)
-        text = text.replace(f"{self.tree}/", "")  # where this machine keeps its files is nobody's business
+        text = text.replace(f"{self.session.tree}/", "")  # where this machine keeps its files is nobody's business
         self.path.with_suffix(".tmp").write_text(text + "\n")
         self.path.with_suffix(".tmp").replace(self.path)
 
@@ -358,7 +375,7 @@ def make_lanes(s, report, only=None):
             except Unknown as why:
                 report.leave_out(why, data=name)
                 continue
-            except (Failed, OSError, subprocess.SubprocessError) as why:
+            except Exception as why:  # of this data
                 report.fail(why, data=name, by="zipflow", name="data")
                 continue
             for k, (label, codec) in enumerate(rows):
@@ -369,7 +386,7 @@ def make_lanes(s, report, only=None):
                 made[name, label] = future.result()
             except Unknown as why:
                 report.leave_out(why, data=name, by="zipflow", name=label)
-            except (Failed, OSError) as why:
+            except Exception as why:  # of this container
                 report.fail(why, data=name, by="zipflow", name=label)
     return made, plains
 
@@ -413,30 +430,26 @@ def part_table2(s, report):
     report.head["scale"] = s.options.scale
     programs = {"the paper's": table2_program(ROOT / "examples/tpch/tpch.zf", True),
                 "ours": table2_program(ROOT / "examples/tpch/tpch_ours.zf", False)}
-    jobs, wanted = {}, []
-    sources = {}
+    jobs, wanted, sources = {}, [], {}
     for table, columns in programs["the paper's"][1].items():
-        sources[table] = s.tpch(table, columns)
+        try:
+            sources[table] = s.tpch(table, columns)
+        except Exception as why:  # the other tables are measured
+            report.fail(why, by="peers.py", name=table)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         for nest, (text, tables) in programs.items():
-            for k, (table, columns) in enumerate(tables.items()):
-                name = f"{table}_{'paper' if nest != 'ours' else 'ours'}"
-                jobs[nest, table] = pool.submit(encode, s, name, text, table, [s.tree / "tpch" / f"{table}.csv"],
-                                                decoded_files(columns, sources[table]))
-        for column in choices.NUMBERED:
-            texts = sources["lineitem"][column]
-            numbers = number_rows(texts["offsets"], texts["bytes"])
-            numbers.tofile(s.tree / f"{column}.numbers")
-            sources["lineitem"][f"{column}, numbered"] = {"u8": numbers}
-            jobs["numbered", column] = pool.submit(encode, s, f"{column}_numbered", f'import "std.zf"; table t {{ {column}: u8 = bitpack; }}\n', "t",
-                                                   [f"{column}={s.tree / column}.numbers"], {f"{column}.u8": numbers})
+            for table in set(tables) & set(sources):
+                jobs[nest, table] = pool.submit(encode, s, f"{table}_{'ours' if nest == 'ours' else 'paper'}", text, table,
+                                                [s.tree / "tpch" / f"{table}.csv"], decoded_files(tables[table], sources[table]))
+        for column in choices.NUMBERED if "lineitem" in sources else ():
+            jobs["numbered", column] = pool.submit(encode_numbered, s, column, sources["lineitem"])
         containers = []
         for (nest, table), job in jobs.items():
             numbered = nest == "numbered"
             columns = [table] if numbered else programs[nest][1][table]
             try:
                 path = job.result()
-            except (Failed, OSError) as why:
+            except Exception as why:  # of this container
                 for column in columns:
                     report.fail(why, data=column, by="zipflow", name=nest)
                 continue
@@ -449,24 +462,34 @@ def part_table2(s, report):
     rows = [(c, of, v) for of, columns in choices.TABLE2.items() for c, v in columns.items()]
     rows += [(f"{c}, numbered", "lineitem", v) for c, v in choices.NUMBERED.items()]
     for column, table, nv in rows:
-        if not s.options.wants(column.partition(",")[0]):
+        arrays = sources.get(table, {}).get(column)
+        if arrays is None or not s.options.wants(column.partition(",")[0]):
             continue
-        arrays = sources[table][column]
         measure_nvcomp(s, report, column, arrays["bytes"] if "bytes" in arrays else next(iter(arrays.values())), nv)
 
 
+def encode_numbered(s, column, arrays):
+    """A container of a column of few strings by their numbers, which `arrays` has from now on, too."""
+    numbers = number_rows(arrays[column]["offsets"], arrays[column]["bytes"])
+    numbers.tofile(s.tree / f"{column}.numbers")
+    arrays[f"{column}, numbered"] = {"u8": numbers}
+    program = f'import "std.zf"; table t {{ {column}: u8 = bitpack; }}\n'
+    return encode(s, f"{column}_numbered", program, "t", [f"{column}={s.tree / column}.numbers"], {f"{column}.u8": numbers})
+
+
 def number_rows(offsets, text):
-    """Strings by their numbers in the order of their first occurrence; at most 256 different ones."""
+    """Strings by their numbers, which are in no order; at most 256 different ones."""
     lengths = np.diff(offsets)
-    numbers, known = np.empty(len(lengths), np.uint8), {}
+    numbers, count = np.empty(len(lengths), np.uint8), 0
     for length in np.unique(lengths):
         at = np.flatnonzero(lengths == length)
         rows = text[offsets[at][:, None] + np.arange(length)]
-        kinds, which = np.unique(np.ascontiguousarray(rows).view(f"V{length}").reshape(-1), return_inverse=True)
-        names = [known.setdefault(bytes(k), len(known)) for k in kinds]
-        if len(known) > 256:
-            raise Failed("more than 256 different strings")
-        numbers[at] = np.asarray(names, np.uint8)[which]
+        weights = np.random.Generator(np.random.PCG64(length)).integers(0, 1 << 63, length, np.uint64)
+        _, first, which = np.unique(rows.astype(np.uint64) @ weights, return_index=True, return_inverse=True)  # rows by a hash of theirs
+        if count + len(first) > 256 or not np.array_equal(rows[first][which], rows):
+            raise Failed("more than 256 different strings, or two that are alike")
+        numbers[at] = (count + which).astype(np.uint8)
+        count += len(first)
     return numbers
 
 
