@@ -56,7 +56,7 @@ LANES = {
         "nvcomp": ANS[:3] + choices("snappy @32K", "gdeflate L1 @64K", "zstd @64K", "deflate L4 @64K"),
     },
     "corpora": {
-        "ours": {"fsst": FSST, "fsst_groups": FSST_GROUPS, "huffman": HUFFMAN, "tans": TANS},
+        "ours": {"fsst": FSST, "huffman": HUFFMAN, "tans": TANS},
         "nvcomp": ANS[:3] + choices("snappy @32K", "lz4 i8 @16K", "gdeflate L1 @64K", "zstd @64K"),
     },
 }

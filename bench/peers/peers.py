@@ -226,7 +226,7 @@ def bench_each(s, report, containers, wanted):
     """Measures containers, all in one process, and those columns that it did not measure once more alone. `wanted`: (container,
     column, name, label)."""
     try:
-        found = bench(s, report, containers)
+        found = bench(s, report, containers, limit=30 + 10 * len(wanted))
     except Failed as why:
         s.note(f"all together: {why}")
         found = {}
