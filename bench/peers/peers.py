@@ -438,7 +438,7 @@ def part_table2(s, report):
             report.fail(why, by="peers.py", name=table)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         for nest, (text, tables) in programs.items():
-            for table in set(tables) & set(sources):
+            for table in (t for t in tables if t in sources):
                 jobs[nest, table] = pool.submit(encode, s, f"{table}_{'ours' if nest == 'ours' else 'paper'}", text, table,
                                                 [s.tree / "tpch" / f"{table}.csv"], decoded_files(tables[table], sources[table]))
         for column in choices.NUMBERED if "lineitem" in sources else ():
