@@ -124,6 +124,11 @@ void zf_lower_groups(zf_lower *lower);
 void zf_lower_chunks(zf_lower *lower);
 /// The access by which element j of every group is byte j of a string that the group alone says; NULL for other bodies of groups.
 const zf_expr *zf_lower_string_access(const zf_plan *plan, const zf_kernel *kernel);
+/// Whether groups have at most eight bytes each, and element j of a group is byte j, the lowest first, of a number that the group
+/// alone says, or the same byte for all j; conditions of the group may choose between such.
+bool zf_lower_is_numbers(const zf_plan *plan, const zf_kernel *kernel);
+/// The number of which an expression is byte j; NULL for others.
+const zf_expr *zf_lower_byte_of_number(const zf_expr *expr);
 void zf_lower_prefix(zf_lower *lower); ///< prefix sums, from zf_lower_elements (lower_prefix.c)
 
 // ---- Functions (lower.c) ----

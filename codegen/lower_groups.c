@@ -144,6 +144,7 @@ static bool moves(const zf_expr *e, unsigned depth) {
     case ZF_X_SLICE:
     case ZF_X_BINARY:
     case ZF_X_CAST:
+    case ZF_X_COND:
     case ZF_X_LEN: return moves(e->a, depth + 1) || moves(e->b, depth + 1) || moves(e->c, depth + 1);
     default: return true;
     }
@@ -154,9 +155,45 @@ const zf_expr *zf_lower_string_access(const zf_plan *plan, const zf_kernel *kern
     const zf_expr *e = decode->value;
     zf_type type = plan->graph->edges[kernel->edge].type;
     if (type.kind != ZF_K_U8 || type.nullable || decode->stmts != NULL || decode->returns_inside) return NULL;
-    if (e == NULL || e->kind != ZF_X_INDEX || e->a->is_seq || e->a->type.kind != ZF_K_STRING || e->a->type.nullable) return NULL;
+    if (e == NULL || e->kind != ZF_X_INDEX || e->a->is_seq || e->a->kind == ZF_X_COND || e->a->type.kind != ZF_K_STRING ||
+        e->a->type.nullable)
+        return NULL;
     bool by_j = e->b->kind == ZF_X_LOCAL && e->b->local->kind == ZF_L_DOMAIN_J;
     return by_j && !moves(e->a, 0) ? e : NULL;
+}
+
+// 8 * j, in either order, or j << 3.
+static bool is_bits_before(const zf_expr *e) {
+    const zf_expr *j = zf_expr_uncast(e->a), *eight = e->b;
+    if (e->kind != ZF_X_BINARY) return false;
+    if (e->op == ZF_OP_MUL && e->a->kind == ZF_X_CONST) {
+        j = zf_expr_uncast(e->b);
+        eight = e->a;
+    }
+    if (j->kind != ZF_X_LOCAL || j->local->kind != ZF_L_DOMAIN_J || eight->kind != ZF_X_CONST) return false;
+    return (e->op == ZF_OP_MUL && eight->bits == 8) || (e->op == ZF_OP_SHL && eight->bits == 3);
+}
+
+const zf_expr *zf_lower_byte_of_number(const zf_expr *e) {
+    if (e->kind != ZF_X_CAST || e->type.kind != ZF_K_U8 || e->a->kind != ZF_X_BINARY || e->a->op != ZF_OP_SHR) return NULL;
+    const zf_expr *number = e->a->a;
+    if (zf_kind_is_signed(number->type.kind) || number->type.nullable || !is_bits_before(e->a->b)) return NULL;
+    return moves(number, 0) ? NULL : number;
+}
+
+static bool is_of_number(const zf_expr *e) {
+    if (e->kind == ZF_X_COND) return !moves(e->a, 0) && is_of_number(e->b) && is_of_number(e->c);
+    return zf_lower_byte_of_number(e) != NULL || !moves(e, 0);
+}
+
+bool zf_lower_is_numbers(const zf_plan *plan, const zf_kernel *kernel) {
+    const zf_inst *inst = plan->graph->nodes[kernel->root].inst;
+    const zf_body *decode = &inst->decode, *size = &inst->size;
+    zf_type type = plan->graph->edges[kernel->edge].type;
+    if (type.kind != ZF_K_U8 || type.nullable || decode->stmts != NULL || decode->returns_inside || decode->value == NULL)
+        return false;
+    if (size->value == NULL || size->returns_inside || size->value->range.lo < 0 || size->value->range.hi > 8) return false;
+    return is_of_number(decode->value);
 }
 
 // Bytes o .. o + n of group g's string, copied: one check for all of them.

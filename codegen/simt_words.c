@@ -1,4 +1,5 @@
-// Groups that are strings: element j of group g is byte j of a string that g alone says, as in a list of words. A warp makes
+// Groups that are strings: element j of group g is byte j of a string that g alone says, as in a list of words, or of a number
+// of eight bytes, as in a table of short symbols. A warp makes
 // several tiles of the bytes together: row by row its lanes find the strings of 32 * C groups and put them into shared memory,
 // from where they are stored 16 bytes a lane at a time.
 //
@@ -14,7 +15,8 @@
 #include "codegen/simt_text.h"
 
 enum {
-    EACH = 4,              // strings a lane brings
+    EACH = 8,              // strings that a lane brings, at most: of those in memory
+    STRINGS = 4,           // four, since each takes five words until it is put
     CHUNK = 16,            // bytes that a lane stores at once
     PIECE = 16,            // bytes of a string that are moved at once
     SHORT = 64,            // of a string: a lane puts it alone
@@ -27,7 +29,8 @@ enum {
 
 typedef struct words {
     zf_lower *lower;
-    const zf_expr *access;
+    const zf_expr *access; // the string; NULL: groups are numbers
+    unsigned each;         // strings a lane brings
     LLVMValueRef v_stage, v_lane;
     LLVMValueRef v_number;                // i64: tiles
     LLVMValueRef v_lo, v_size;            // their first byte (i64), and bytes (i32)
@@ -36,7 +39,7 @@ typedef struct words {
     LLVMValueRef v_count, v_between; // i32: groups; first groups of lanes all of whose groups lie between the first and the last
     LLVMValueRef v_bad;              // slot (i1): something is wrong
     LLVMValueRef v_here;             // slot (i32): bytes so far
-    LLVMValueRef v_sources[EACH], v_lengths[EACH]; // slots (i64)
+    LLVMValueRef v_sources[EACH], v_lengths[EACH]; // slots (i64): where strings lie, or the numbers
     // The states between the tiles: byte mark_o (i32) of what is taken of group g0 + mark_g (i32).
     unsigned marks;
     LLVMValueRef v_mark_g[MARKS], v_mark_o[MARKS];
@@ -85,6 +88,25 @@ static void turns_end(zf_cg *cg, turns *t) {
 
 // ---- The strings of a row -------------------------------------------------------------------------------------
 
+// The bytes (i64, the first lowest) that an expression gives for j = 0, 1, ...
+static LLVMValueRef number(words *w, zf_lower_env *env, const zf_expr *e) {
+    zf_cg *cg = w->lower->cg;
+    const zf_body *decode = &env->env.inst->decode;
+    if (e->kind == ZF_X_COND) {
+        LLVMValueRef v_if = zf_cg_eval_expr(cg, &env->env, decode, e->a, NULL, 0).v, v_guard = cg->v_guard, v[2];
+        for (unsigned side = 0; side < 2; side++) {
+            LLVMValueRef v_here = side == 0 ? v_if : zf_cg_not(cg, v_if);
+            cg->v_guard = v_guard == NULL ? v_here : zf_cg_and(cg, v_guard, v_here);
+            v[side] = number(w, env, side == 0 ? e->b : e->c);
+        }
+        cg->v_guard = v_guard;
+        return zf_cg_select(cg, v_if, v[0], v[1]);
+    }
+    const zf_expr *of = zf_lower_byte_of_number(e);
+    LLVMValueRef v = zf_cg_resize(cg, zf_cg_eval_expr(cg, &env->env, decode, of != NULL ? of : e, NULL, 0).v, cg->ty_i64, false);
+    return of != NULL ? v : zf_cg_mul(cg, v, zf_cg_i64(cg, UINT64_C(0x0101010101010101)));
+}
+
 // The string of a group and its size; `env` says where.
 static void take(words *w, zf_lower_env *env, unsigned k) {
     zf_lower *lower = w->lower;
@@ -92,6 +114,12 @@ static void take(words *w, zf_lower_env *env, unsigned k) {
     LLVMValueRef v_size = zf_cg_resize(cg, zf_cg_eval_body(cg, &env->env, &env->env.inst->size).v, cg->ty_i64, false);
     cg->v_guard = NULL;
     env->v_j = zf_cg_i64(cg, 0);
+    if (w->access == NULL) {
+        LLVMBuildStore(cg->builder, number(w, env, env->env.inst->decode.value), w->v_sources[k]);
+        LLVMBuildStore(cg->builder, v_size, w->v_lengths[k]);
+        cg->v_guard = NULL;
+        return;
+    }
     zf_cg_value text = zf_cg_eval_expr(cg, &env->env, &env->env.inst->decode, w->access->a, NULL, 0);
     cg->v_guard = NULL;
     if (!w->access->proved) {
@@ -106,8 +134,8 @@ static void take(words *w, zf_lower_env *env, unsigned k) {
 // A lane's groups, all of which the block has: what they read is loaded together.
 static void take_whole(words *w, LLVMValueRef v_first) {
     zf_lower *lower = w->lower;
-    zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, EACH);
-    for (unsigned k = 0; k < EACH; k++) {
+    zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, w->each);
+    for (unsigned k = 0; k < w->each; k++) {
         zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
         env.v_g = env.v_i;
         env.v_i = NULL;
@@ -120,7 +148,7 @@ static void take_whole(words *w, LLVMValueRef v_first) {
 static void take_some(words *w, LLVMValueRef v_first) {
     zf_lower *lower = w->lower;
     zf_cg *cg = lower->cg;
-    for (unsigned k = 0; k < EACH; k++) {
+    for (unsigned k = 0; k < w->each; k++) {
         LLVMBasicBlockRef bb_one = zf_cg_block(cg, "group"), bb_next = zf_cg_block(cg, "group_next");
         LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), w->v_sources[k]);
         LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), w->v_lengths[k]);
@@ -143,7 +171,7 @@ static void cut_edges(words *w, LLVMValueRef v_number) {
     LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_last = zf_cg_sub(cg, w->v_count, zf_cg_i32(cg, 1));
     LLVMValueRef v_stored = zf_cg_icmp(cg, LLVMIntNE, lower->v_tile, v_zero),
                  v_inside = zf_cg_icmp(cg, LLVMIntNE, w->v_o1, v_zero);
-    for (unsigned k = 0; k < EACH; k++) {
+    for (unsigned k = 0; k < w->each; k++) {
         LLVMValueRef v_k = zf_cg_add(cg, v_number, zf_cg_i32(cg, k));
         LLVMValueRef v_size = LLVMBuildLoad2(cg->builder, cg->ty_i64, w->v_lengths[k], "");
         LLVMValueRef v_is_first = zf_cg_icmp(cg, LLVMIntEQ, v_k, zf_cg_i32(cg, 0));
@@ -157,7 +185,13 @@ static void cut_edges(words *w, LLVMValueRef v_number) {
         v_ours = zf_cg_within(cg, v_ours, "groups of tiles before and behind");
         LLVMBuildStore(cg->builder, zf_cg_select(cg, v_ours, zf_cg_sub(cg, v_stop, v_from), v_zero), w->v_lengths[k]);
         LLVMValueRef v_source = LLVMBuildLoad2(cg->builder, cg->ty_i64, w->v_sources[k], "");
-        LLVMBuildStore(cg->builder, zf_cg_add(cg, v_source, v_from), w->v_sources[k]);
+        if (w->access != NULL) {
+            v_source = zf_cg_add(cg, v_source, v_from);
+        } else {
+            LLVMValueRef v_bits = LLVMBuildShl(cg->builder, zf_cg_and(cg, v_from, zf_cg_i64(cg, 7)), zf_cg_i64(cg, 3), "");
+            v_source = LLVMBuildLShr(cg->builder, v_source, v_bits, "");
+        }
+        LLVMBuildStore(cg->builder, v_source, w->v_sources[k]);
     }
 }
 
@@ -166,7 +200,7 @@ static void take_groups(words *w, LLVMValueRef v_first, LLVMValueRef v_number, L
     LLVMBasicBlockRef bb_whole = zf_cg_block(cg, "groups_whole"), bb_some = zf_cg_block(cg, "groups_some"),
                       bb_taken = zf_cg_block(cg, "groups_taken"), bb_edges = zf_cg_block(cg, "groups_edges"),
                       bb_cut = zf_cg_block(cg, "groups_cut");
-    LLVMValueRef v_next = zf_cg_add(cg, v_first, zf_cg_i64(cg, EACH));
+    LLVMValueRef v_next = zf_cg_add(cg, v_first, zf_cg_i64(cg, w->each));
     LLVMValueRef v_whole = zf_cg_icmp(cg, LLVMIntULE, v_next, v_groups);
     zf_cg_cond_br(cg, zf_cg_within(cg, v_whole, "groups behind the block's last"), bb_whole, bb_some);
     zf_cg_enter(cg, bb_whole);
@@ -283,6 +317,18 @@ static void put_piece(words *w, LLVMValueRef v_source, LLVMValueRef v_count, LLV
     or_word(w, v_byte, 4, high_half(cg, LLVMBuildShl(b, v_last, v_up, "")), more_than(cg, v_stop, 16));
 }
 
+// The v_count lowest bytes (i32, 0 to 8) of a number to byte v_place (i32) of the stage.
+static void put_number(words *w, LLVMValueRef v_number, LLVMValueRef v_count, LLVMValueRef v_place) {
+    zf_cg *cg = w->lower->cg;
+    LLVMValueRef v_in = LLVMBuildShl(cg->builder, zf_cg_and(cg, v_place, zf_cg_i32(cg, 3)), zf_cg_i32(cg, 3), "");
+    LLVMValueRef v = zf_cg_mask(cg, v_number, low_bytes(cg, v_count), "bytes of a number"), v_high = high_half(cg, v);
+    LLVMValueRef v_byte = zf_cg_resize(cg, zf_cg_and(cg, v_place, zf_cg_i32(cg, ~UINT32_C(3))), cg->ty_i64, false);
+    v_byte = zf_cg_at(cg, cg->ty_i8, w->v_stage, v_byte);
+    or_word(w, v_byte, 0, LLVMBuildShl(cg->builder, low_half(cg, v), v_in, ""), NULL);
+    or_word(w, v_byte, 1, zf_cg_funnel(cg, true, v_high, low_half(cg, v), v_in), NULL);
+    or_word(w, v_byte, 2, zf_cg_funnel(cg, true, zf_cg_i32(cg, 0), v_high, v_in), NULL);
+}
+
 // Pieces v_from, v_from + step, ... (bytes, i32) of a string of v_length bytes.
 static void put(words *w, LLVMValueRef v_source, LLVMValueRef v_length, LLVMValueRef v_place, LLVMValueRef v_from,
                 uint32_t step) {
@@ -302,7 +348,7 @@ static void put_long(words *w, const row *r, const LLVMValueRef v_places[EACH]) 
     LLVMValueRef v_from = zf_cg_mul(cg, zf_cg_add(cg, w->v_lane, zf_cg_i32(cg, 1)), zf_cg_i32(cg, PIECE));
     turns lanes;
     turns_begin(cg, &lanes, zf_cg_i32(cg, 0), 1, zf_cg_i32(cg, ZF_WARP), "lane_long");
-    for (unsigned k = 0; k < EACH; k++) {
+    for (unsigned k = 0; k < w->each; k++) {
         LLVMBasicBlockRef bb_put = zf_cg_block(cg, "long"), bb_next = zf_cg_block(cg, "long_next");
         LLVMValueRef v_length = zf_simt_shuffle(lower, r->v_lengths[k], lanes.v_i);
         zf_cg_cond_br(cg, more_than(cg, v_length, SHORT), bb_put, bb_next); // all lanes the same
@@ -330,7 +376,7 @@ static void put_where(words *w, const row *r, const LLVMValueRef v_places[EACH],
 // What is behind the first pieces of short strings.
 static void put_rests(words *w, const row *r, const LLVMValueRef v_places[EACH]) {
     zf_cg *cg = w->lower->cg;
-    for (unsigned k = 0; k < EACH; k++) {
+    for (unsigned k = 0; k < w->each; k++) {
         LLVMValueRef v_length = zf_cg_select(cg, more_than(cg, r->v_lengths[k], SHORT), zf_cg_i32(cg, 0), r->v_lengths[k]);
         put(w, r->v_sources[k], v_length, v_places[k], zf_cg_i32(cg, PIECE), PIECE);
     }
@@ -341,11 +387,15 @@ static void put_row(words *w, const row *r, LLVMValueRef v_here) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_places[EACH], v_zero = zf_cg_i32(cg, 0);
     v_places[0] = zf_cg_add(cg, zf_cg_add(cg, w->v_lead, v_here), r->v_before);
-    for (unsigned k = 1; k < EACH; k++) v_places[k] = zf_cg_add(cg, v_places[k - 1], r->v_lengths[k - 1]);
+    for (unsigned k = 1; k < w->each; k++) v_places[k] = zf_cg_add(cg, v_places[k - 1], r->v_lengths[k - 1]);
+    if (w->access == NULL) {
+        for (unsigned k = 0; k < w->each; k++) put_number(w, r->v_sources[k], r->v_lengths[k], v_places[k]);
+        return;
+    }
     // Where there is no string the last words before the block's slots are read.
     LLVMValueRef v_some = LLVMBuildPtrToInt(cg->builder, lower->v_slots, cg->ty_i64, "");
     v_some = zf_cg_sub(cg, v_some, zf_cg_i64(cg, 16));
-    for (unsigned k = 0; k < EACH; k++) {
+    for (unsigned k = 0; k < w->each; k++) {
         LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntNE, r->v_lengths[k], v_zero);
         LLVMValueRef v_source = zf_cg_select(cg, v_is, r->v_sources[k], v_some);
         put_piece(w, v_source, zf_cg_umin(cg, r->v_lengths[k], zf_cg_i32(cg, PIECE)), v_places[k]);
@@ -360,7 +410,7 @@ static void put_row(words *w, const row *r, LLVMValueRef v_here) {
 static LLVMValueRef flag(words *w, const row *r, uint32_t bytes, uint32_t bit) {
     zf_cg *cg = w->lower->cg;
     LLVMValueRef v_any = zf_cg_i1(cg, false);
-    for (unsigned k = 0; k < EACH; k++) v_any = zf_cg_or(cg, v_any, more_than(cg, r->v_lengths[k], bytes));
+    for (unsigned k = 0; k < w->each; k++) v_any = zf_cg_or(cg, v_any, more_than(cg, r->v_lengths[k], bytes));
     return zf_cg_select(cg, v_any, zf_cg_i32(cg, UINT32_C(1) << bit), zf_cg_i32(cg, 0));
 }
 
@@ -369,15 +419,15 @@ static void add_up(words *w, row *r) {
     zf_lower *lower = w->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_own = zf_cg_i32(cg, 0), v_low = zf_cg_i32(cg, (UINT32_C(1) << MORE_BIT) - 1);
-    for (unsigned k = 0; k < EACH; k++) {
+    for (unsigned k = 0; k < w->each; k++) {
         LLVMValueRef v_length = LLVMBuildLoad2(cg->builder, cg->ty_i64, w->v_lengths[k], "");
-        LLVMValueRef v_over = zf_cg_icmp(cg, LLVMIntUGT, v_length, zf_cg_i64(cg, MOST));
-        note_bad(w, v_over, "strings that are longer than the tiles");
+        LLVMValueRef v_over = zf_cg_icmp(cg, LLVMIntUGT, v_length, zf_cg_i64(cg, w->access != NULL ? MOST : 8));
+        note_bad(w, v_over, "strings that are longer than the tiles, or numbers");
         r->v_sources[k] = LLVMBuildLoad2(cg->builder, cg->ty_i64, w->v_sources[k], "");
         r->v_lengths[k] = zf_cg_select(cg, v_over, zf_cg_i32(cg, 0), low_half(cg, v_length));
         v_own = zf_cg_add(cg, v_own, r->v_lengths[k]);
     }
-    v_own = zf_cg_or(cg, v_own, zf_cg_or(cg, flag(w, r, PIECE, MORE_BIT), flag(w, r, SHORT, LONG_BIT)));
+    if (w->access != NULL) v_own = zf_cg_or(cg, v_own, zf_cg_or(cg, flag(w, r, PIECE, MORE_BIT), flag(w, r, SHORT, LONG_BIT)));
     LLVMValueRef v_up = zf_simt_scan_warp(lower, v_own, w->v_lane),
                  v_all = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, ZF_WARP - 1));
     r->v_before = zf_cg_and(cg, zf_cg_sub(cg, v_up, v_own), v_low);
@@ -391,10 +441,10 @@ static void check_mark(words *w, const row *r, LLVMValueRef v_here, LLVMValueRef
     zf_cg *cg = w->lower->cg;
     LLVMValueRef v_k = zf_cg_sub(cg, w->v_mark_g[mark], v_first), v_length = r->v_lengths[0];
     LLVMBasicBlockRef bb_mine = zf_cg_block(cg, "mark"), bb_next = zf_cg_block(cg, "mark_next");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_k, zf_cg_i32(cg, EACH)), bb_mine, bb_next);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_k, zf_cg_i32(cg, w->each)), bb_mine, bb_next);
     zf_cg_enter(cg, bb_mine);
     LLVMValueRef v_begin = zf_cg_add(cg, v_here, r->v_before), v_next = v_begin;
-    for (unsigned k = 1; k < EACH; k++) {
+    for (unsigned k = 1; k < w->each; k++) {
         LLVMValueRef v_behind = zf_cg_icmp(cg, LLVMIntUGE, v_k, zf_cg_i32(cg, k));
         v_next = zf_cg_add(cg, v_next, r->v_lengths[k - 1]);
         v_begin = zf_cg_select(cg, v_behind, v_next, v_begin);
@@ -411,7 +461,7 @@ static void check_mark(words *w, const row *r, LLVMValueRef v_here, LLVMValueRef
 static void make_row(words *w, LLVMValueRef v_begin, LLVMValueRef v_groups) {
     zf_cg *cg = w->lower->cg;
     row r;
-    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, w->v_lane, cg->ty_i64, false), zf_cg_i64(cg, EACH));
+    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, w->v_lane, cg->ty_i64, false), zf_cg_i64(cg, w->each));
     LLVMValueRef v_first = zf_cg_add(cg, v_begin, v_mine);
     LLVMValueRef v_number = low_half(cg, zf_cg_sub(cg, v_first, w->v_g0));
     take_groups(w, v_first, v_number, v_groups);
@@ -548,7 +598,7 @@ static void find_ends(words *w, LLVMValueRef v_groups) {
     w->v_g0 = zf_cg_select(cg, v_ok, w->v_g0, v_zero);
     w->v_end = zf_cg_select(cg, v_ok, w->v_end, v_zero);
     w->v_count = low_half(cg, zf_cg_sub(cg, w->v_end, w->v_g0));
-    LLVMValueRef v_most = zf_cg_i32(cg, EACH + 1), v_many = zf_cg_icmp(cg, LLVMIntUGT, w->v_count, v_most);
+    LLVMValueRef v_most = zf_cg_i32(cg, w->each + 1), v_many = zf_cg_icmp(cg, LLVMIntUGT, w->v_count, v_most);
     w->v_between = zf_cg_select(cg, v_many, zf_cg_sub(cg, w->v_count, v_most), zf_cg_i32(cg, 0));
     find_marks(w, v_first, v_states, field_g, field_o);
     lower->v_tile = v_first;
@@ -573,11 +623,12 @@ static void find_bytes(words *w, uint32_t span) {
 void zf_simt_words(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     words w = {.lower = lower, .access = zf_lower_string_access(lower->plan, lower->kernel), .v_lane = zf_simt_lane(lower)};
+    w.each = w.access != NULL ? STRINGS : EACH;
     w.v_stage = cg->target->simt->shared(cg, 0, shape->shared_bytes);
     w.v_bad = zf_cg_alloca(cg, cg->ty_i1, "bad");
     w.marks = shape->span - 1;
     w.v_here = zf_cg_alloca(cg, cg->ty_i32, "here");
-    for (unsigned k = 0; k < EACH; k++) {
+    for (unsigned k = 0; k < w.each; k++) {
         w.v_sources[k] = zf_cg_alloca(cg, cg->ty_i64, "source");
         w.v_lengths[k] = zf_cg_alloca(cg, cg->ty_i64, "length");
     }
@@ -589,8 +640,8 @@ void zf_simt_words(zf_lower *lower, const zf_simt_shape *shape) {
     clear_stage(&w);
     LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), w.v_here);
     // Lanes begin at multiples of what they take, so that their loads are aligned.
-    LLVMValueRef v_begin = zf_cg_and(cg, w.v_g0, zf_cg_i64(cg, ~(uint64_t)(EACH - 1))), v_row = zf_cg_i64(cg, ZF_WARP * EACH);
-    LLVMValueRef v_rows = zf_cg_add(cg, zf_cg_sub(cg, w.v_end, v_begin), zf_cg_i64(cg, ZF_WARP * EACH - 1));
+    LLVMValueRef v_begin = zf_cg_and(cg, w.v_g0, zf_cg_i64(cg, ~(uint64_t)(w.each - 1))), v_row = zf_cg_i64(cg, ZF_WARP * w.each);
+    LLVMValueRef v_rows = zf_cg_add(cg, zf_cg_sub(cg, w.v_end, v_begin), zf_cg_i64(cg, ZF_WARP * w.each - 1));
     v_rows = LLVMBuildUDiv(cg->builder, v_rows, v_row, "");
     v_rows = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntULT, w.v_g0, w.v_end), v_rows, zf_cg_i64(cg, 0));
     zf_cg_loop loop;
