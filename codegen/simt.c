@@ -113,9 +113,8 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
         return (zf_simt_shape){.form = ZF_SIMT_PATCHES, .threads = kernel->geometry.s, .tiles = 1, .shared_bytes = ZF_SIMT_SUMS};
     if (zf_simt_lanes_fit(plan, kernel)) return zf_simt_lanes_shape(plan, kernel);
     uint32_t shared;
-    if (kernel->sink >= 0 && kernel->domain == ZF_DOMAIN_GROUPS && steps.expansions == 1 && !steps.scans &&
-        zf_simt_words_span(kernel->tile) > 0 &&
-        (zf_lower_string_access(plan, kernel) != NULL || zf_lower_is_numbers(plan, kernel)))
+    if (kernel->domain == ZF_DOMAIN_GROUPS && steps.expansions == 1 && !steps.scans && zf_simt_words_span(kernel->tile) > 0 &&
+        ((kernel->sink >= 0 && zf_lower_string_access(plan, kernel) != NULL) || zf_lower_is_numbers(plan, kernel)))
         return (zf_simt_shape){.form = ZF_SIMT_WORDS,
                                .threads = ZF_WARP,
                                .tiles = 1,
