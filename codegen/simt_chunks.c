@@ -459,16 +459,18 @@ static LLVMValueRef exchange(walk *w, LLVMValueRef v, uint32_t distance, uint32_
 /// again.
 static LLVMValueRef word_of(zf_cg *cg, LLVMValueRef v, uint32_t size, uint32_t *byte) {
     *byte = 0;
-    if (LLVMIsATruncInst(v) == NULL || LLVMTypeOf(LLVMGetOperand(v, 0)) != cg->ty_i32)
-        return zf_cg_resize(cg, v, cg->ty_i32, false);
-    v = LLVMGetOperand(v, 0);
-    if (LLVMIsABinaryOperator(v) == NULL || LLVMGetInstructionOpcode(v) != LLVMLShr) return v;
-    LLVMValueRef v_count = LLVMGetOperand(v, 1);
-    if (LLVMIsAConstantInt(v_count) == NULL || LLVMConstIntGetZExtValue(v_count) % 8 != 0) return v;
-    uint32_t first = (uint32_t)LLVMConstIntGetZExtValue(v_count) / 8;
-    if (first + size > 4) return v;
-    *byte = first;
-    return LLVMGetOperand(v, 0);
+    LLVMValueRef v_wide = LLVMIsATruncInst(v) != NULL ? LLVMGetOperand(v, 0) : v;
+    uint32_t bits = LLVMGetIntTypeWidth(LLVMTypeOf(v_wide));
+    if (bits > 32) return zf_cg_resize(cg, v, cg->ty_i32, false);
+    if (LLVMIsABinaryOperator(v_wide) != NULL && LLVMGetInstructionOpcode(v_wide) == LLVMLShr) {
+        LLVMValueRef v_count = LLVMGetOperand(v_wide, 1);
+        uint64_t count = LLVMIsAConstantInt(v_count) != NULL ? LLVMConstIntGetZExtValue(v_count) : 1;
+        if (count % 8 == 0 && count / 8 + size <= bits / 8) {
+            *byte = (uint32_t)count / 8;
+            v_wide = LLVMGetOperand(v_wide, 0);
+        }
+    }
+    return zf_cg_resize(cg, v_wide, cg->ty_i32, false);
 }
 
 /// Two elements of at most two bytes, one behind the other, in the low bytes of a word.
