@@ -210,6 +210,11 @@ static zf_cg_value element(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LL
     const zf_graph_edge *edge = zf_lower_edge(env->lower, env->node, port);
     const zf_simt_counted *counted = zf_simt_counted_at(env, access);
     if (counted != NULL) return zf_simt_counted_element(env, counted, access);
+    if (lower->v_tables != NULL && lower->v_tables[edge->index] != NULL) {
+        LLVMTypeRef ty = zf_cg_type(cg, edge->type);
+        LLVMValueRef v_at = zf_cg_at(cg, ty, lower->v_tables[edge->index], tame(cg, env, v_index));
+        return zf_cg_scalar(edge->type, zf_cg_load(cg, ty, v_at, zf_kind_size(edge->type.kind)));
+    }
     bool own =
         access != NULL && access->kind == ZF_X_INDEX && access->a->kind == ZF_X_STREAM && zf_lower_is_index(env, access->b);
     // Where a check has vouched for every index of the domain, a guard need not. Prefix sums run along the stream itself.

@@ -7,13 +7,12 @@
 // failed check is noted only; then one thread walks the chunk again, from its begin, and tells what it is.
 #include "codegen/lower_chunks.h"
 #include "codegen/simt_ahead.h"
+#include "codegen/simt_tables.h"
 #include "frontend/walk.h"
 
 enum {
-    WARPS = 8,           ///< chunks that a thread block makes together
-    BATCH = 16,          ///< rows that are made without asking whether they exist: a refill every so many rows is known then
-    TABLE_BYTES = 16384, ///< of shared memory, most, for a stream that all chunks of a block read by index
-    TABLES = 2,          ///< of such streams
+    WARPS = 8,  ///< chunks that a thread block makes together
+    BATCH = 16, ///< rows that are made without asking whether they exist: a refill every so many rows is known then
 };
 
 // ---- Which chunks ---------------------------------------------------------------------------------------------
@@ -143,7 +142,6 @@ typedef struct walk {
     LLVMValueRef v_ring; ///< shared memory of this warp's ahead
     zf_simt_ahead ahead; ///< of stream `ahead_slot`, which is read element by element
     uint32_t ahead_slot; ///< UINT32_MAX: none is
-    LLVMValueRef *v_tables;   ///< by slot: the whole stream in shared memory, or NULL
     bool in_batch, in_branch; ///< of rows that are known at the time; in an `if` that some of them do not take
     unsigned row;             ///< of the batch
 } walk;
@@ -303,41 +301,6 @@ static bool is_plain(const zf_port *port) {
     return zf_type_storable(port->type) && port->type.kind != ZF_K_BOOL && !port->has_range;
 }
 
-/// Whether an element can be made that nobody asked for: it lies in memory, or is an expression in which nothing is checked.
-static bool can_be_made(const zf_plan *plan, uint32_t edge) {
-    int32_t producer = plan->graph->edges[edge].producer;
-    if (producer < 0 || plan->edge_work[edge] >= 0) return true;
-    const zf_graph_node *node = &plan->graph->nodes[producer];
-    for (uint32_t c = 0; c < plan->check_count; c++) {
-        if (plan->checks[c].node == node->index && !plan->checks[c].hoisted) return false;
-    }
-    for (uint32_t s = 0; s < node->inst->stream_count; s++) {
-        if (!can_be_made(plan, node->inputs[s])) return false;
-    }
-    return true;
-}
-
-/// Bytes that a stream which all chunks read by index has at most, where shared memory holds them; else 0.
-static uint32_t table_bytes(const zf_plan *plan, const zf_graph_node *node, uint32_t slot) {
-    const zf_port *port = node->inst->streams[slot];
-    if (port->per_chunk || !port->fixed || !is_plain(port) || !can_be_made(plan, node->inputs[slot])) return 0;
-    zf_interval length = port->length->range;
-    uint32_t size = zf_kind_size(port->type.kind);
-    if (length.lo < 0 || length.hi > TABLE_BYTES / size) return 0;
-    return (uint32_t)((uint64_t)length.hi * size + 15) / 16 * 16;
-}
-
-static bool takes_table(const zf_plan *plan, const zf_kernel *kernel, uint32_t slot, uint32_t *offset) {
-    const zf_graph_node *node = &plan->graph->nodes[kernel->root];
-    uint32_t taken = 0;
-    *offset = 0;
-    for (uint32_t s = 0; s < slot; s++) {
-        uint32_t bytes = table_bytes(plan, node, s);
-        if (bytes > 0 && taken < TABLES) *offset += bytes, taken++;
-    }
-    return taken < TABLES && slot < node->inst->stream_count && table_bytes(plan, node, slot) > 0;
-}
-
 /// The stream that is read ahead: the first that is read element by element, from memory.
 static uint32_t ahead_of(const zf_plan *plan, const zf_kernel *kernel) {
     const zf_graph_node *node = &plan->graph->nodes[kernel->root];
@@ -351,48 +314,15 @@ static uint32_t ahead_of(const zf_plan *plan, const zf_kernel *kernel) {
 }
 
 zf_simt_shape zf_simt_lanes_shape(const zf_plan *plan, const zf_kernel *kernel) {
-    uint32_t bytes, slot = ahead_of(plan, kernel);
-    const zf_inst *inst = plan->graph->nodes[kernel->root].inst;
-    takes_table(plan, kernel, inst->stream_count, &bytes);
+    uint32_t bytes = zf_simt_tables_bytes(plan, kernel), slot = ahead_of(plan, kernel);
     if (slot != UINT32_MAX) bytes += WARPS * ZF_SIMT_AHEAD_BYTES;
     return (zf_simt_shape){
         .form = ZF_SIMT_LANES, .threads = WARPS * ZF_WARP, .tiles = 1, .span = WARPS, .shared_bytes = bytes, .registers = 64};
 }
 
-/// All threads of the block make the tables that its chunks read by index.
-static void make_tables(walk *w) {
-    zf_lower *lower = w->chunk.env.lower;
-    zf_cg *cg = lower->cg;
-    const zf_graph_node *node = &lower->graph->nodes[lower->kernel->root];
-    bool any = false;
-    for (uint32_t s = 0; s < node->inst->stream_count; s++) {
-        const zf_port *port = node->inst->streams[s];
-        uint32_t offset, bytes = table_bytes(lower->plan, node, s), size = zf_kind_size(port->type.kind);
-        if (!takes_table(lower->plan, lower->kernel, s, &offset)) continue;
-        any = true;
-        LLVMValueRef v_table = cg->target->simt->shared(cg, offset, bytes), v_threads = zf_cg_i64(cg, WARPS * ZF_WARP);
-        LLVMValueRef v_count = zf_lower_count(lower, node->inputs[s]);
-        v_count = zf_cg_clamp(cg, v_count, zf_cg_i64(cg, bytes / size), "elements of a table");
-        LLVMValueRef v_turns = zf_cg_add(cg, v_count, zf_cg_i64(cg, WARPS * ZF_WARP - 1));
-        zf_cg_loop loop;
-        zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), LLVMBuildUDiv(cg->builder, v_turns, v_threads, ""), "table");
-        LLVMValueRef v_at = zf_cg_mul(cg, loop.v_i, v_threads);
-        v_at = zf_cg_add(cg, v_at, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false));
-        LLVMBasicBlockRef bb_entry = zf_cg_block(cg, "entry");
-        zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_at, v_count), "elements of a table"), bb_entry,
-                      loop.bb_next);
-        zf_cg_enter(cg, bb_entry);
-        LLVMValueRef v = w->chunk.block_element(cg, &w->chunk.env.env, port, v_at, NULL).v;
-        zf_cg_store(cg, v, zf_cg_at(cg, zf_cg_type(cg, port->type), v_table, v_at), size);
-        zf_cg_loop_end(cg, &loop);
-        w->v_tables[s] = v_table;
-    }
-    if (any) zf_simt_barrier(lower, "tables before what reads them");
-}
-
 static zf_cg_value element(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef v_index, const zf_expr *access) {
     walk *w = (walk *)zf_chunk_of(env);
-    LLVMValueRef v_from = port->per_chunk ? w->v_parts[port->slot] : w->v_tables[port->slot];
+    LLVMValueRef v_from = port->per_chunk ? w->v_parts[port->slot] : NULL;
     if (v_from == NULL) {
         if (port->per_chunk) v_index = zf_cg_add(cg, w->chunk.streams[port->slot].v_first, v_index);
         return w->chunk.block_element(cg, env, port, v_index, access);
@@ -567,22 +497,19 @@ static void make_states(walk *w) {
 
 void zf_simt_chunks(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
-    (void)shape;
     const zf_graph_node *node = &lower->graph->nodes[lower->kernel->root];
     walk w = {.chunk = {.together = true}, .v_lane = zf_simt_lane(lower)};
     w.v_parts = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, node->inst->stream_count + 1);
     w.ahead_slot = ahead_of(lower->plan, lower->kernel);
-    w.v_tables = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, node->inst->stream_count + 1);
     zf_chunk *chunk = &w.chunk;
     zf_chunk_open(lower, chunk);
     chunk->env.env.stmt = statement;
     chunk->env.env.element = element;
     chunk->env.env.work = NULL;
     w.v_below = zf_cg_sub(cg, LLVMBuildShl(cg->builder, zf_cg_i32(cg, 1), w.v_lane, ""), zf_cg_i32(cg, 1));
-    make_tables(&w);
+    zf_simt_tables_make(lower, shape->threads);
     if (w.ahead_slot != UINT32_MAX) {
-        uint32_t tables, each = ZF_SIMT_AHEAD_BYTES;
-        takes_table(lower->plan, lower->kernel, node->inst->stream_count, &tables);
+        uint32_t tables = zf_simt_tables_bytes(lower->plan, lower->kernel), each = ZF_SIMT_AHEAD_BYTES;
         LLVMValueRef v_rings = cg->target->simt->shared(cg, tables, WARPS * each);
         w.v_ring = zf_cg_at(cg, cg->ty_i8, v_rings, zf_cg_mul(cg, zf_simt_warp(lower), zf_cg_i64(cg, each)));
     }

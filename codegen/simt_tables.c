@@ -1,0 +1,84 @@
+// Streams that many threads read by index, in shared memory: made anew by every thread block, which is worth it where that makes
+// much more than it reads for them.
+#include "codegen/simt_tables.h"
+
+enum {
+    MOST_BYTES = 16384, ///< of one
+    MOST = 2,           ///< in a kernel
+};
+
+/// Whether an element can be made that nobody asked for: it lies in memory, or is an expression in which nothing is checked.
+static bool can_be_made(const zf_plan *plan, uint32_t edge) {
+    int32_t producer = plan->graph->edges[edge].producer;
+    if (producer < 0 || plan->edge_work[edge] >= 0) return true;
+    const zf_graph_node *node = &plan->graph->nodes[producer];
+    for (uint32_t c = 0; c < plan->check_count; c++) {
+        if (plan->checks[c].node == node->index && !plan->checks[c].hoisted) return false;
+    }
+    for (uint32_t s = 0; s < node->inst->stream_count; s++) {
+        if (!can_be_made(plan, node->inputs[s])) return false;
+    }
+    return true;
+}
+
+/// Bytes that a stream takes, at most, or 0 where it is no table.
+static uint32_t bytes_of(const zf_plan *plan, const zf_graph_node *node, uint32_t slot) {
+    const zf_port *port = node->inst->streams[slot];
+    if (port->per_chunk || !port->fixed || !zf_type_storable(port->type) || port->type.kind == ZF_K_BOOL) return 0;
+    if (!can_be_made(plan, node->inputs[slot])) return 0;
+    zf_interval length = port->length->range;
+    uint32_t size = zf_kind_size(port->type.kind);
+    if (length.lo < 0 || length.hi > MOST_BYTES / size) return 0;
+    return (uint32_t)((uint64_t)length.hi * size + 15) / 16 * 16;
+}
+
+uint32_t zf_simt_tables_bytes(const zf_plan *plan, const zf_kernel *kernel) {
+    const zf_graph_node *node = &plan->graph->nodes[kernel->root];
+    uint32_t all = 0, count = 0;
+    for (uint32_t s = 0; s < node->inst->stream_count && count < MOST; s++) {
+        uint32_t bytes = bytes_of(plan, node, s);
+        all += bytes;
+        count += bytes > 0;
+    }
+    return all;
+}
+
+static void make_table(zf_lower *lower, zf_lower_env *env, const zf_port *port, LLVMValueRef v_table, uint32_t bytes,
+                       unsigned threads) {
+    zf_cg *cg = lower->cg;
+    uint32_t size = zf_kind_size(port->type.kind);
+    LLVMValueRef v_threads = zf_cg_i64(cg, threads);
+    LLVMValueRef v_count = zf_lower_count(lower, zf_lower_edge(lower, env->node, port)->index);
+    v_count = zf_cg_clamp(cg, v_count, zf_cg_i64(cg, bytes / size), "elements of a table");
+    LLVMValueRef v_turns = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_count, zf_cg_i64(cg, threads - 1)), v_threads, "");
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_turns, "table");
+    LLVMValueRef v_at = zf_cg_mul(cg, loop.v_i, v_threads);
+    v_at = zf_cg_add(cg, v_at, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false));
+    LLVMBasicBlockRef bb_entry = zf_cg_block(cg, "entry");
+    LLVMValueRef v_is = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_at, v_count), "elements of a table");
+    zf_cg_cond_br(cg, v_is, bb_entry, loop.bb_next);
+    zf_cg_enter(cg, bb_entry);
+    LLVMValueRef v = env->env.element(cg, &env->env, port, v_at, NULL).v;
+    zf_cg_store(cg, v, zf_cg_at(cg, zf_cg_type(cg, port->type), v_table, v_at), size);
+    zf_cg_loop_end(cg, &loop);
+}
+
+void zf_simt_tables_make(zf_lower *lower, unsigned threads) {
+    zf_cg *cg = lower->cg;
+    const zf_graph_node *node = &lower->graph->nodes[lower->kernel->root];
+    LLVMValueRef *v_tables = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, lower->graph->edge_count + 1);
+    uint32_t all = zf_simt_tables_bytes(lower->plan, lower->kernel);
+    if (all == 0) return;
+    for (uint32_t s = 0, offset = 0; s < node->inst->stream_count && offset < all; s++) {
+        uint32_t bytes = bytes_of(lower->plan, node, s);
+        if (bytes == 0) continue;
+        zf_lower_env env = zf_lower_env_make(lower, node->index);
+        LLVMValueRef v_table = cg->target->simt->shared(cg, offset, bytes);
+        make_table(lower, &env, node->inst->streams[s], v_table, bytes, threads);
+        v_tables[node->inputs[s]] = v_table;
+        offset += bytes;
+    }
+    lower->v_tables = v_tables;
+    if (!zf_cg_site(cg, ZF_SITE_BARRIER, "tables before what reads them")) cg->target->simt->barrier(cg);
+}
