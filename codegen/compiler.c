@@ -43,6 +43,9 @@ zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *opt
     if (options != NULL && options->optimise > 4) {
         return zf_raise(error, ZF_E_ARGUMENT, "optimise is 0 (the default) or 1..4, not %u", options->optimise);
     }
+    if (options != NULL && options->chunk_threads > 1 && options->chunk_threads != 32) {
+        return zf_raise(error, ZF_E_ARGUMENT, "chunk_threads is 0 (the default), 1 or 32, not %u", options->chunk_threads);
+    }
     zf_compiler *compiler = calloc(1, sizeof(*compiler));
     if (compiler == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
     compiler->context = context;

@@ -204,6 +204,7 @@ static zf_status build(decoder *d, const zf_column *column, const uint8_t *branc
         return zf_raise(error, ZF_E_ARGUMENT, "column `%s` has no such vector of branches", column->name);
     }
     options.target = zf_cg_target_of(target)->name;
+    options.chunk_threads = zf_compiler_options_of(d->compiler)->chunk_threads;
     d->base.plan = zf_plan_build(d->arena, d->base.graph, &options, &diags);
     if (d->base.plan == NULL) return zf_program_error(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error);
     ZF_TRY(verify(d, error));

@@ -1,5 +1,5 @@
 // A kernel's functions, its arguments, and what holds for a whole block or tile.
-#include "codegen/lower.h"
+#include "codegen/simt.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -251,7 +251,9 @@ void zf_lower_report(zf_lower *lower, LLVMValueRef v_position) {
     v_position = position_in_unit(lower, v_position);
     LLVMValueRef v_number = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
     LLVMBasicBlockRef bb_failed = zf_cg_block(cg, "failed"), bb_well = zf_cg_block(cg, "well");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_number, zf_cg_i32(cg, ZF_NO_FAILURE)), bb_failed, bb_well);
+    LLVMValueRef v_reports = zf_cg_icmp(cg, LLVMIntNE, v_number, zf_cg_i32(cg, ZF_NO_FAILURE));
+    if (lower->v_leads != NULL) v_reports = zf_cg_and(cg, v_reports, lower->v_leads);
+    zf_cg_cond_br(cg, v_reports, bb_failed, bb_well);
     zf_cg_enter(cg, bb_failed);
     LLVMValueRef v_word = LLVMBuildShl(cg->builder, v_position, zf_cg_i64(cg, 16), "");
     v_word = zf_cg_or(cg, v_word, zf_cg_resize(cg, v_number, cg->ty_i64, false));
@@ -280,6 +282,7 @@ void zf_lower_tiles_begin(zf_lower *lower, zf_lower_tiles *tiles, uint32_t edge)
     LLVMValueRef v_at = LLVMBuildLShr(cg->builder, v_known, zf_cg_i64(cg, 16), "");
     LLVMBasicBlockRef bb_work = zf_cg_block(cg, "work");
     v_known = zf_cg_icmp(cg, LLVMIntULT, v_at, position_in_unit(lower, tiles->v_lo));
+    if (lower->v_leads != NULL) v_known = zf_simt_any(lower, v_known); // its threads look at different times
     zf_cg_cond_br(cg, v_known, tiles->loop.bb_next, bb_work);
     zf_cg_enter(cg, bb_work);
     zf_lower_clear(lower);

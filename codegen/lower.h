@@ -82,8 +82,9 @@ struct zf_lower {
     LLVMValueRef v_row_begin, v_row_end; ///< only elements in between are stored at v_sink; NULL: all
     LLVMValueRef v_thread;               ///< i32
     LLVMValueRef v_tile;                 ///< the tile that this thread works on
-    LLVMValueRef v_hard;                 ///< a function of the kernel's arguments that makes the tile by one thread; or NULL
-    LLVMBasicBlockRef bb_leave;          ///< the end of the kernel
+    LLVMValueRef v_leads;       ///< i1: a warp walks the tile, and this thread stores and reports for it; NULL: it walks alone
+    LLVMValueRef v_hard;        ///< a function of the kernel's arguments that makes the tile by one thread; or NULL
+    LLVMBasicBlockRef bb_leave; ///< the end of the kernel
 };
 
 /// The surroundings of one body. Indices are u64.

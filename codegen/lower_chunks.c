@@ -24,6 +24,7 @@ void zf_chunk_work(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_count, zf_span span
     LLVMValueRef v_left = LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, "");
     zf_cg_check(cg, env, zf_cg_icmp(cg, LLVMIntUGE, v_left, v_count), 10, span, NULL);
     LLVMBuildStore(cg->builder, zf_cg_sub(cg, v_left, v_count), chunk->v_work);
+    chunk->counted = true;
 }
 
 // ---- The environment ------------------------------------------------------------------------------------------
@@ -96,11 +97,23 @@ static zf_cg_value out_bit(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_index, cons
 
 void zf_chunk_store(zf_chunk *chunk, zf_cg_value value, LLVMValueRef v_index) {
     zf_lower *lower = chunk->env.lower;
-    v_index = zf_cg_add(lower->cg, chunk->v_start, v_index);
+    zf_cg *cg = lower->cg;
+    LLVMBasicBlockRef bb_stored = NULL;
+    v_index = zf_cg_add(cg, chunk->v_start, v_index);
+    if (lower->v_leads != NULL && chunk->v_share == NULL) { // all threads of a warp have it
+        LLVMBasicBlockRef bb_store = zf_cg_block(cg, "leads");
+        bb_stored = zf_cg_block(cg, "led");
+        zf_cg_cond_br(cg, lower->v_leads, bb_store, bb_stored);
+        zf_cg_enter(cg, bb_store);
+    }
     if (chunk->v_byte != NULL)
         zf_lower_store_bit(lower, value, v_index, chunk->v_byte);
     else
         zf_lower_store(lower, value, lower->v_sink, v_index);
+    if (bb_stored == NULL) return;
+    zf_cg_br(cg, bb_stored);
+    LLVMMoveBasicBlockAfter(bb_stored, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_stored);
 }
 
 // ---- States ---------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 // What the lowerings of chunks share. A chunk is walked by one thread: its body is straight code with branches, and a check that
-// fails leaves the chunk at once, so whatever follows may rely on it. Or a warp's lanes walk it *together* (simt_chunks.c): then
+// fails leaves the chunk at once, so whatever follows may rely on it. Or all threads of a warp do the same (simt_warp.c), but for
+// the elements of a region, of which each makes its share. Or a warp's lanes walk it *together* (simt_chunks.c): then
 // the body is straight code without branches around reads, and failures are noted. Not for other files.
 #ifndef ZF_CODEGEN_LOWER_CHUNKS_H
 #define ZF_CODEGEN_LOWER_CHUNKS_H
@@ -47,6 +48,9 @@ typedef struct zf_chunk {
     LLVMValueRef v_when;    ///< i1: what is built counts only then (lower_lanes.c); NULL: always
     zf_chunk_scan *scans;   ///< of the emit region that is being built
     LLVMBasicBlockRef bb_stop;
+    // ---- of a warp that walks it (simt_warp.c)
+    LLVMValueRef v_share; ///< i64: of the elements of a region only those of this lane are built; NULL: all
+    bool counted;         ///< v_work was changed
     // ---- of lanes that walk it together
     bool together;         ///< v_states are slots of the thread's own lane, and positions the same for all
     LLVMValueRef v_exists; ///< i1: this lane has an element; NULL: all have
@@ -86,6 +90,16 @@ void zf_chunk_run_lanes(zf_chunk *chunk);
 LLVMValueRef zf_chunk_claim(zf_cg *cg, zf_cg_frame *frame, const zf_chunk_stream *s, LLVMValueRef v_amount, const zf_expr *expr);
 /// The next element of each lane that reads one, from a window of what was loaded ahead; false where the stream has none.
 bool zf_chunk_next(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out);
+
+// ---- simt_warp.c ----
+/// Builds a region's elements by make(region): each lane those of v_share; where one of them fails, all lanes the same from the
+/// region's begin on, so that the failure is that of one thread.
+void zf_chunk_share(zf_chunk *chunk, void (*make)(void *region), void *region);
+/// Of v_count elements (i64) how many a lane makes, and which is the one of its turn v_turn.
+LLVMValueRef zf_chunk_share_turns(zf_chunk *chunk, LLVMValueRef v_count);
+LLVMValueRef zf_chunk_share_index(zf_chunk *chunk, LLVMValueRef v_turn);
+/// What lanes stored can be read by all of them from here on, where the program reads it.
+void zf_chunk_meet(zf_chunk *chunk);
 
 // ---- lower_emit.c ----
 void zf_chunk_emit(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt);

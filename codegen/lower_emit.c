@@ -20,6 +20,7 @@ void zf_chunk_emit(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     LLVMValueRef v_pos = position(cg, chunk), v_one = zf_cg_i64(cg, 1);
     check_room(cg, chunk, v_pos, v_one, stmt);
     zf_chunk_store(chunk, value, v_pos);
+    if (chunk->env.lower->v_leads != NULL) zf_chunk_meet(chunk);
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_pos, v_one), chunk->v_pos);
 }
 
@@ -90,66 +91,96 @@ static void bind(zf_cg *cg, zf_cg_frame *frame, const zf_binder *binder, LLVMVal
     zf_cg_bind(cg, frame, binder->local, &value);
 }
 
-static void put(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt, LLVMValueRef v_index) {
-    zf_chunk_store(zf_chunk_of(zf_cg_frame_env(frame)), zf_cg_expr(cg, frame, stmt->reduce->term), v_index);
+/// An `emit` over ranges.
+typedef struct region {
+    zf_cg *cg;
+    zf_cg_frame *frame;
+    const zf_stmt *stmt;
+    LLVMValueRef v_pos;         ///< out.pos before it
+    LLVMValueRef v_lo, v_count; ///< values of the first binder
+} region;
+
+static zf_chunk *chunk_of(const region *r) { return zf_chunk_of(zf_cg_frame_env(r->frame)); }
+
+/// Over one binder: checks the room, and returns how many elements there are.
+static LLVMValueRef measure(region *r) {
+    zf_cg_range range = zf_cg_range_make(r->cg, r->frame, &r->stmt->reduce->binders[0]);
+    r->v_lo = range.v_lo;
+    r->v_count = size_of(r->cg, &range);
+    check_room(r->cg, chunk_of(r), r->v_pos, r->v_count, r->stmt);
+    return r->v_count;
 }
 
-/// Over one binder. Returns how many elements it makes.
-static LLVMValueRef region(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt, LLVMValueRef v_pos) {
-    zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
-    const zf_binder *binder = &stmt->reduce->binders[0];
-    zf_cg_range range = zf_cg_range_make(cg, frame, binder);
-    LLVMValueRef v_count = size_of(cg, &range);
-    check_room(cg, chunk, v_pos, v_count, stmt);
-    chunk->scans = NULL;
-    zf_visitor visitor = {.user = chunk, .expr = note_scan};
-    zf_visit_expr(&visitor, stmt->reduce->term);
-    zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_count, "emit");
-    bind(cg, frame, binder, zf_cg_add(cg, range.v_lo, loop.v_i));
-    put(cg, frame, stmt, zf_cg_add(cg, v_pos, loop.v_i));
-    zf_cg_loop_end(cg, &loop);
-    chunk->scans = NULL;
-    return v_count;
-}
-
-/// Over two: all sizes first, then the elements.
-static LLVMValueRef nested_region(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt, LLVMValueRef v_pos) {
-    zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
-    const zf_binder *outer = &stmt->reduce->binders[0], *inner = &stmt->reduce->binders[1];
-    LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_at = zf_cg_alloca(cg, cg->ty_i64, "at");
-    zf_cg_range range = zf_cg_range_make(cg, frame, outer), ends;
-    LLVMValueRef v_outer = size_of(cg, &range);
-    zf_cg_loop rows, elements;
-    LLVMBuildStore(cg->builder, v_pos, v_at);
-    zf_cg_loop_begin(cg, &rows, v_zero, v_outer, "room");
-    zf_chunk_work(cg, &chunk->env.env, zf_cg_i64(cg, 1), stmt->span); // inner ranges may all be empty
-    bind(cg, frame, outer, zf_cg_add(cg, range.v_lo, rows.v_i));
-    ends = zf_cg_range_make(cg, frame, inner);
+/// Over two: all sizes first.
+static LLVMValueRef measure_nested(region *r) {
+    zf_cg *cg = r->cg;
+    zf_chunk *chunk = chunk_of(r);
+    const zf_binder *outer = &r->stmt->reduce->binders[0], *inner = &r->stmt->reduce->binders[1];
+    LLVMValueRef v_at = zf_cg_alloca(cg, cg->ty_i64, "at");
+    zf_cg_range range = zf_cg_range_make(cg, r->frame, outer);
+    r->v_lo = range.v_lo;
+    r->v_count = size_of(cg, &range);
+    zf_cg_loop rows;
+    LLVMBuildStore(cg->builder, r->v_pos, v_at);
+    zf_cg_loop_begin(cg, &rows, zf_cg_i64(cg, 0), r->v_count, "room");
+    zf_chunk_work(cg, &chunk->env.env, zf_cg_i64(cg, 1), r->stmt->span); // inner ranges may all be empty
+    bind(cg, r->frame, outer, zf_cg_add(cg, r->v_lo, rows.v_i));
+    zf_cg_range ends = zf_cg_range_make(cg, r->frame, inner);
     LLVMValueRef v_to = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_at, ""), v_more = size_of(cg, &ends);
-    check_room(cg, chunk, v_to, v_more, stmt);
+    check_room(cg, chunk, v_to, v_more, r->stmt);
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_to, v_more), v_at);
     zf_cg_loop_end(cg, &rows);
-    LLVMValueRef v_total = zf_cg_sub(cg, LLVMBuildLoad2(cg->builder, cg->ty_i64, v_at, ""), v_pos);
-    LLVMBuildStore(cg->builder, v_pos, v_at);
-    zf_cg_loop_begin(cg, &rows, v_zero, v_outer, "emit");
-    bind(cg, frame, outer, zf_cg_add(cg, range.v_lo, rows.v_i));
-    ends = zf_cg_range_make(cg, frame, inner);
-    v_to = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_at, "");
-    v_more = size_of(cg, &ends);
-    zf_cg_loop_begin(cg, &elements, v_zero, v_more, "emit");
-    bind(cg, frame, inner, zf_cg_add(cg, ends.v_lo, elements.v_i));
-    put(cg, frame, stmt, zf_cg_add(cg, v_to, elements.v_i));
-    zf_cg_loop_end(cg, &elements);
+    return zf_cg_sub(cg, LLVMBuildLoad2(cg->builder, cg->ty_i64, v_at, ""), r->v_pos);
+}
+
+/// The elements of v_count values of a binder from v_lo on, at v_to.
+static void make_range(region *r, const zf_binder *binder, LLVMValueRef v_lo, LLVMValueRef v_count, LLVMValueRef v_to) {
+    zf_cg *cg = r->cg;
+    zf_chunk *chunk = chunk_of(r);
+    bool shared = chunk->v_share != NULL;
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), shared ? zf_chunk_share_turns(chunk, v_count) : v_count, "emit");
+    LLVMValueRef v_k = shared ? zf_chunk_share_index(chunk, loop.v_i) : loop.v_i;
+    bind(cg, r->frame, binder, zf_cg_add(cg, v_lo, v_k));
+    zf_chunk_store(chunk, zf_cg_expr(cg, r->frame, r->stmt->reduce->term), zf_cg_add(cg, v_to, v_k));
+    zf_cg_loop_end(cg, &loop);
+}
+
+static void make_elements(void *user) {
+    region *r = user;
+    zf_chunk *chunk = chunk_of(r);
+    zf_visitor visitor = {.user = chunk, .expr = note_scan};
+    chunk->scans = NULL;
+    zf_visit_expr(&visitor, r->stmt->reduce->term);
+    make_range(r, &r->stmt->reduce->binders[0], r->v_lo, r->v_count, r->v_pos);
+    chunk->scans = NULL;
+}
+
+static void make_nested_elements(void *user) {
+    region *r = user;
+    zf_cg *cg = r->cg;
+    const zf_binder *outer = &r->stmt->reduce->binders[0], *inner = &r->stmt->reduce->binders[1];
+    LLVMValueRef v_at = zf_cg_alloca(cg, cg->ty_i64, "at");
+    zf_cg_loop rows;
+    LLVMBuildStore(cg->builder, r->v_pos, v_at);
+    zf_cg_loop_begin(cg, &rows, zf_cg_i64(cg, 0), r->v_count, "emit");
+    bind(cg, r->frame, outer, zf_cg_add(cg, r->v_lo, rows.v_i));
+    zf_cg_range ends = zf_cg_range_make(cg, r->frame, inner);
+    LLVMValueRef v_to = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_at, ""), v_more = size_of(cg, &ends);
+    make_range(r, inner, ends.v_lo, v_more, v_to);
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_to, v_more), v_at);
     zf_cg_loop_end(cg, &rows);
-    return v_total;
 }
 
 void zf_chunk_emit_region(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
-    LLVMValueRef v_pos = position(cg, chunk);
-    LLVMValueRef v_count =
-        stmt->reduce->binder_count == 1 ? region(cg, frame, stmt, v_pos) : nested_region(cg, frame, stmt, v_pos);
-    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_pos, v_count), chunk->v_pos);
+    region r = {.cg = cg, .frame = frame, .stmt = stmt, .v_pos = position(cg, chunk)};
+    bool nested = stmt->reduce->binder_count > 1;
+    void (*make)(void *) = nested ? make_nested_elements : make_elements;
+    LLVMValueRef v_count = nested ? measure_nested(&r) : measure(&r);
+    if (chunk->env.lower->v_leads != NULL)
+        zf_chunk_share(chunk, make, &r);
+    else
+        make(&r);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, r.v_pos, v_count), chunk->v_pos);
 }

@@ -110,6 +110,7 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
     }
     if (zf_simt_is_patched(plan, kernel))
         return (zf_simt_shape){.form = ZF_SIMT_PATCHES, .threads = kernel->geometry.s, .tiles = 1, .shared_bytes = ZF_SIMT_SUMS};
+    if (kernel->by_warp) return zf_simt_warp_shape(kernel);
     if (zf_simt_lanes_fit(plan, kernel)) return zf_simt_lanes_shape(plan, kernel);
     uint32_t shared;
     if (kernel->domain == ZF_DOMAIN_GROUPS && steps.expansions == 1 && !steps.scans && zf_simt_words_span(kernel->tile) > 0 &&
@@ -452,6 +453,7 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
     case ZF_SIMT_PATCHES: zf_simt_patches(&lower, &shape); break;
     case ZF_SIMT_WORDS: zf_simt_words(&lower, &shape); break;
     case ZF_SIMT_LANES: zf_simt_chunks(&lower, &shape); break;
+    case ZF_SIMT_WARP: zf_simt_warp_chunks(&lower); break;
     case ZF_SIMT_SEQUENTIAL: cg->target->lower[kernel->domain](&lower); break;
     }
     close_function(&lower, bb_first);
@@ -569,6 +571,10 @@ LLVMValueRef zf_simt_warp(zf_lower *lower) {
 }
 
 LLVMValueRef zf_simt_ballot(zf_lower *lower, LLVMValueRef v) { return lower->cg->target->simt->ballot(lower->cg, v); }
+
+LLVMValueRef zf_simt_any(zf_lower *lower, LLVMValueRef v) {
+    return zf_cg_icmp(lower->cg, LLVMIntNE, zf_simt_ballot(lower, v), zf_cg_i32(lower->cg, 0));
+}
 
 LLVMValueRef zf_simt_permute(zf_lower *lower, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector) {
     zf_cg *cg = lower->cg;

@@ -2,7 +2,7 @@
 // and are the same for GPUs and for the emulator.
 //
 // A kernel finds its block and tile from the launch's tables (zipflow/abi.h), makes the block's pointers, and then goes on in one
-// of seven ways. Bodies see the environment of lower.h; where C contiguous elements are made by one thread, `lanes` holds what
+// of eight ways. Bodies see the environment of lower.h; where C contiguous elements are made by one thread, `lanes` holds what
 // they read of streams at their own index: words of bits, and elements, loaded for all C at once.
 #ifndef ZF_CODEGEN_SIMT_H
 #define ZF_CODEGEN_SIMT_H
@@ -24,6 +24,7 @@ typedef enum zf_simt_form {
                         ///< (simt_patches.c)
     ZF_SIMT_WORDS,      ///< a warp several tiles of bytes, whose groups are strings (simt_words.c)
     ZF_SIMT_LANES,      ///< a warp a chunk, whose elements are made by lanes (simt_chunks.c)
+    ZF_SIMT_WARP,       ///< a warp a chunk, whose threads share what is emitted over ranges (simt_warp.c)
     ZF_SIMT_SEQUENTIAL, ///< a thread a tile, as on the host: what the other forms do not do
 } zf_simt_form;
 
@@ -70,6 +71,9 @@ void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_patches(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_words(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_chunks(zf_lower *lower, const zf_simt_shape *shape);
+void zf_simt_warp_chunks(zf_lower *lower);
+/// How a kernel of chunks is run that has by_warp.
+zf_simt_shape zf_simt_warp_shape(const zf_kernel *kernel);
 /// Whether the lanes of a kernel's chunks can be those of a warp, and how they are run then.
 bool zf_simt_lanes_fit(const zf_plan *plan, const zf_kernel *kernel);
 zf_simt_shape zf_simt_lanes_shape(const zf_plan *plan, const zf_kernel *kernel);
@@ -151,6 +155,8 @@ LLVMValueRef zf_simt_lane(zf_lower *lower); ///< of this thread in its warp
 LLVMValueRef zf_simt_warp(zf_lower *lower); ///< of this thread in its block (i64)
 /// The lanes of the warp for which v (i1) holds, as bits (i32).
 LLVMValueRef zf_simt_ballot(zf_lower *lower, LLVMValueRef v);
+/// Whether v (i1) holds for any of them (i1).
+LLVMValueRef zf_simt_any(zf_lower *lower, LLVMValueRef v);
 /// Four bytes (i32) of eight, v_low's first: byte k is the one whose number is in bits 4k..4k + 3 of v_selector.
 LLVMValueRef zf_simt_permute(zf_lower *lower, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector);
 /// The lane `step` before this one; below lane 0 one from above, whose value nobody takes.

@@ -31,16 +31,6 @@ void zf_simt_text_tables(zf_simt_text *text, zf_lower *lower, uint32_t at) {
     text->v_sources = zf_cg_byte_at(cg, text->v_stage, STRINGS * 4);
 }
 
-LLVMValueRef zf_simt_any(zf_lower *lower, LLVMValueRef v_any) {
-    zf_cg *cg = lower->cg;
-    LLVMValueRef v = zf_cg_resize(cg, v_any, cg->ty_i32, false), v_lane = zf_simt_lane(lower);
-    for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
-        LLVMValueRef v_other = LLVMBuildXor(cg->builder, v_lane, zf_cg_i32(cg, step), "");
-        v = zf_cg_or(cg, v, zf_simt_shuffle(lower, v, v_other));
-    }
-    return zf_cg_icmp(cg, LLVMIntNE, v, zf_cg_i32(cg, 0));
-}
-
 void zf_simt_text_sum(const zf_simt_text *text, zf_simt_text_row *row) {
     zf_lower *lower = text->lower;
     zf_cg *cg = lower->cg;

@@ -30,7 +30,5 @@ typedef struct zf_simt_text_row {
 void zf_simt_text_sum(const zf_simt_text *text, zf_simt_text_row *row);
 /// Copies the row's first `v_total` bytes (no more than there are) to v_to, which has room for as many.
 void zf_simt_text_copy(const zf_simt_text *text, const zf_simt_text_row *row, LLVMValueRef v_total, LLVMValueRef v_to);
-/// Whether `v_any` (i1) holds in any lane.
-LLVMValueRef zf_simt_any(zf_lower *lower, LLVMValueRef v_any);
 
 #endif

@@ -1,6 +1,9 @@
 #include "scheduler/explain.h"
 
+#include <string.h>
+
 #include "patterns/decision.h"
+#include "scheduler/plan_internal.h"
 #include "scheduler/traffic.h"
 
 static const char *const domain_names[] = {"elements", "groups", "chunks"};
@@ -158,6 +161,11 @@ static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
             uint32_t streams = plan->trees[kernel->tree].field_count;
             zf_text_printf(out, ", a directory of %u stream%s", streams, streams == 1 ? "" : "s");
         }
+        const zf_graph_node *root = &graph->nodes[kernel->root];
+        if (strcmp(plan->target, "host") != 0 && root->inst->lanes == 0) {
+            zf_text_printf(out, "\n    walked  by a %s a chunk: %s", kernel->by_warp ? "warp" : "thread",
+                           zf_chunk_walk_reason(root, kernel->by_warp));
+        }
     } else if (kernel->tree >= 0) {
         const zf_seek_tree *tree = &plan->trees[kernel->tree];
         uint32_t bytes = 0;
@@ -297,8 +305,9 @@ static void json_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
         key(out, "path", graph->nodes[kernel->steps[s].node].path);
         zf_text_puts(out, "}");
     }
-    zf_text_printf(out, "], \"tile\": %u, \"geometry\": {\"l\": %u, \"s\": %u, \"c\": %u}, \"seek_fields\": %u, ", kernel->tile,
-                   kernel->geometry.l, kernel->geometry.s, kernel->geometry.c,
+    zf_text_printf(out,
+                   "], \"tile\": %u, \"geometry\": {\"l\": %u, \"s\": %u, \"c\": %u}, \"by_warp\": %s, \"seek_fields\": %u, ",
+                   kernel->tile, kernel->geometry.l, kernel->geometry.s, kernel->geometry.c, kernel->by_warp ? "true" : "false",
                    kernel->tree >= 0 ? plan->trees[kernel->tree].field_count : 0);
     zf_traffic *reads;
     uint32_t count = reads_of(plan, sites, kernel, &reads);

@@ -204,6 +204,12 @@ static void make_prefix_kernel(planner *p, const zf_graph_node *node, const zf_r
     set_geometry(p, kernel, true);
 }
 
+static bool walked_by_warp(const planner *p, const zf_graph_node *node) {
+    uint32_t asked = p->options->chunk_threads;
+    if (strcmp(p->plan->target, "host") == 0 || !zf_chunk_can_be_shared(node)) return false;
+    return asked == 0 ? zf_chunk_emits_ranges(node) : asked > 1;
+}
+
 /// Makes the kernels that a tree needs, then its own. Children come first, in the order of their streams.
 static void make_kernels(planner *p, uint32_t root, uint32_t edge) {
     uint32_t *nodes = ZF_NEW_ARRAY(p->plan->arena, uint32_t, p->graph->node_count);
@@ -233,6 +239,7 @@ static void make_kernels(planner *p, uint32_t root, uint32_t edge) {
     kernel->nodes = nodes;
     kernel->node_count = node_count;
     kernel->store_first = node->inst->reads_out;
+    kernel->by_warp = walked_by_warp(p, node);
     zf_kernel_make_steps(p->plan, p->sites, kernel);
     if (edge != 0) add_work(p, kernel, p->graph->edges[edge].type, NULL);
     set_geometry(p, kernel, kernel->step_count > 1 || zf_delivers_strings(p->graph, root));

@@ -85,6 +85,7 @@ typedef struct zf_kernel {
     uint32_t tile; ///< outputs a tile: A for ordered ones, whole chunks for those of chunks
     zf_geometry geometry;
     bool store_first;  ///< the body reads `out`
+    bool by_warp;      ///< of chunks, on accelerators: a warp walks each, and its lanes share what an `emit` over a range makes
     int32_t end_check; ///< number of its V09, or -1: `tree` is -1
 } zf_kernel;
 
@@ -126,7 +127,9 @@ typedef struct zf_plan {
 } zf_plan;
 
 typedef struct zf_plan_options {
-    const char *target;     ///< "host"
+    const char *target; ///< "host"
+    uint32_t
+        chunk_threads; ///< of an accelerator, that walk a chunk without lanes: 1, 32 where a warp can; 0: as its emits suggest
     uint32_t seek_interval; ///< A; 0: 4096, or 1024 where the column is a scan
     bool materialise_all;   ///< fuse nothing that may be materialised: for tests
     bool ordered_apart;     ///< a kernel and a seek tree for every ordered stage: how files were written before trees were fused

@@ -1,4 +1,5 @@
-// What is particular to kernels of chunks: their tiles and directories.
+// What is particular to kernels of chunks: their tiles and directories, and who walks them.
+#include "frontend/walk.h"
 #include "scheduler/plan_internal.h"
 
 uint32_t zf_chunk_fields(const zf_plan *plan, uint32_t node, zf_seek_field **fields) {
@@ -18,4 +19,43 @@ uint32_t zf_chunk_tile(const zf_graph *graph, uint32_t node) {
     bool bits = graph->edges[at->output].type.kind == ZF_K_BOOL;
     while (bits && tile % 8 != 0) tile += chunk; // at most eight
     return tile;
+}
+
+// ---- By a thread or by a warp -----------------------------------------------------------------------------------
+
+enum { FEW_ELEMENTS = 8 }; ///< of a range: with fewer at a time most lanes of a warp have none
+
+static bool see_scan(zf_visitor *visitor, zf_expr *expr) {
+    bool *found = visitor->user;
+    *found = *found || (expr->kind == ZF_X_REDUCE && expr->reduce->form == ZF_R_SCAN);
+    return !*found;
+}
+
+static bool see_region(zf_visitor *visitor, zf_stmt *stmt) {
+    bool *found = visitor->user, scans = false;
+    if (stmt->kind != ZF_S_EMIT_REGION || stmt->reduce->binder_count > 1) return !*found;
+    const zf_binder *binder = &stmt->reduce->binders[0];
+    zf_int128 most = binder->hi->range.hi - binder->lo->range.lo + (binder->inclusive ? 1 : 0);
+    zf_visitor in_term = {.user = &scans, .expr = see_scan};
+    zf_visit_expr(&in_term, stmt->reduce->term);
+    *found = *found || (most > FEW_ELEMENTS && !scans);
+    return !*found;
+}
+
+bool zf_chunk_can_be_shared(const zf_graph_node *node) {
+    const zf_inst *inst = node->inst;
+    return inst->pattern == ZF_NON_PARALLEL && inst->lanes == 0 && inst->result.kind != ZF_K_BOOL;
+}
+
+bool zf_chunk_emits_ranges(const zf_graph_node *node) {
+    bool found = false;
+    zf_visitor visitor = {.user = &found, .stmt = see_region};
+    zf_visit_body(&visitor, (zf_body *)(uintptr_t)&node->inst->decode); // only looks
+    return found;
+}
+
+const char *zf_chunk_walk_reason(const zf_graph_node *node, bool by_warp) {
+    if (!zf_chunk_can_be_shared(node)) return "its booleans share bytes";
+    if (by_warp != zf_chunk_emits_ranges(node)) return "as asked";
+    return by_warp ? "its lanes share what an `emit` over a range makes" : "it emits one element at a time, or few, or scans";
 }

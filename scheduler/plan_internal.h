@@ -38,6 +38,14 @@ uint32_t zf_node_seek_bytes(const zf_graph_node *node, const zf_sites *sites);
 uint32_t zf_chunk_fields(const zf_plan *plan, uint32_t node, zf_seek_field **fields);
 /// Outputs of a tile of a non_parallel node: a chunk, or so many that tiles of booleans share no byte.
 uint32_t zf_chunk_tile(const zf_graph *graph, uint32_t node);
+/// Whether the lanes of a warp can share what a non_parallel node emits: it has none of its own, and its elements share no byte.
+bool zf_chunk_can_be_shared(const zf_graph_node *node);
+/// Whether a warp should walk its chunks: some `emit` over a range may make more than a few elements. A program that emits one by
+/// one would leave 31 of 32 lanes without work, and so may an `emit` over two ranges; a scan along one every lane makes for
+/// itself.
+bool zf_chunk_emits_ranges(const zf_graph_node *node);
+/// Why its kernel has by_warp as it has.
+const char *zf_chunk_walk_reason(const zf_graph_node *node, bool by_warp);
 /// Whether strings may be slices of this edge's elements, which must lie in memory for that.
 bool zf_edge_gives_strings(const zf_graph_edge *edge);
 /// Whether a node makes a column of strings: its tiles follow each other in the column's bytes, so it keeps where they begin.

@@ -57,8 +57,9 @@ static void print_kernel(const zf_kernel *kernel, zf_text *out) {
     }
     zf_text_puts(out, "], nodes [");
     for (uint32_t n = 0; n < kernel->node_count; n++) zf_text_printf(out, "%s%u", n == 0 ? "" : " ", kernel->nodes[n]);
-    zf_text_printf(out, "], tree %d, tile %u, geometry [%u %u %u], end %d%s\n", kernel->tree, kernel->tile, kernel->geometry.l,
-                   kernel->geometry.s, kernel->geometry.c, kernel->end_check, kernel->store_first ? ", store first" : "");
+    zf_text_printf(out, "], tree %d, tile %u, geometry [%u %u %u], end %d%s%s\n", kernel->tree, kernel->tile, kernel->geometry.l,
+                   kernel->geometry.s, kernel->geometry.c, kernel->end_check, kernel->store_first ? ", store first" : "",
+                   kernel->by_warp ? ", by warp" : "");
 }
 
 void zf_plan_print(const zf_plan *plan, zf_text *out) {
@@ -218,6 +219,7 @@ static void read_kernel(plan_reader *in) {
     zf_reader_expect(r, "], end");
     kernel->end_check = (int32_t)zf_reader_integer(r, -1, ZF_CHECK_LIMIT - 1);
     kernel->store_first = zf_reader_accept(r, ", store first");
+    kernel->by_warp = zf_reader_accept(r, ", by warp");
 }
 
 static void read_work(plan_reader *in) {

@@ -193,6 +193,7 @@ static bool verify_kernel(const zf_plan *plan, const zf_sites *all_sites, uint32
                 kernel->tile <= ZF_SEEK_INTERVAL_MOST),
            "kernel %u: %u is no seek interval", k, kernel->tile);
     DEMAND(kernel->store_first == node->inst->reads_out, "kernel %u: storing before use", k);
+    DEMAND(!kernel->by_warp || (zf_chunk_can_be_shared(node) && strcmp(plan->target, "host") != 0), "kernel %u: by a warp", k);
     uint32_t at = 0;
     if (!verify_nodes(plan, kernel, kernel->root, &at, reason)) return false;
     DEMAND(at == kernel->node_count, "kernel %u: %u nodes, but %u are inlined", k, kernel->node_count, at);

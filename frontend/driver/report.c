@@ -113,8 +113,13 @@ static zf_status load_modules(const zf_arguments *arguments, zf_session *session
     return ZF_OK;
 }
 
-static zf_status make_compiler(zf_session *session, zf_error *error) {
-    zf_compiler_options options = {0};
+unsigned zf_chunk_threads(const zf_arguments *arguments) {
+    const char *text = zf_argument(arguments, "chunk-threads");
+    return text ? (unsigned)strtoul(text, NULL, 10) : 0;
+}
+
+static zf_status make_compiler(const zf_arguments *arguments, zf_session *session, zf_error *error) {
+    zf_compiler_options options = {.chunk_threads = zf_chunk_threads(arguments)};
 #ifdef ZF_SANITIZE
     options.sanitize = true; // this build has the sanitizer's runtime, so generated code is watched too
 #endif
@@ -150,7 +155,7 @@ bool zf_session_open(const zf_arguments *arguments, zf_session *session, int *st
         return false;
     }
     zf_status opened = load_modules(arguments, session, &error);
-    if (opened == ZF_OK && session->module_count == 0) opened = make_compiler(session, &error);
+    if (opened == ZF_OK && session->module_count == 0) opened = make_compiler(arguments, session, &error);
     if (opened == ZF_OK) return true;
     *status = zf_report(arguments->verb->name, &error);
     zf_session_close(session);

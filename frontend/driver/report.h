@@ -36,6 +36,9 @@ typedef struct zf_session {
     unsigned threads;
 } zf_session;
 
+/// What `--chunk-threads` says, of verbs that have it; else 0.
+unsigned zf_chunk_threads(const zf_arguments *arguments);
+
 /// Opens a session; prints what failed and gives its exit status in *status.
 bool zf_session_open(const zf_arguments *arguments, zf_session *session, int *status);
 void zf_session_close(zf_session *session);

@@ -82,7 +82,8 @@ static void tell_alternatives(zf_spec *spec, const zf_codec_choice *choice, cons
 }
 
 // One column under its first alternatives.
-static void explain_column(zf_spec *spec, const zf_column *column, const char *stage, const char *family, zf_text *out) {
+static void explain_column(zf_spec *spec, const zf_column *column, const char *stage, const zf_plan_options *options,
+                           zf_text *out) {
     zf_arena *arena = zf_spec_arena(spec);
     uint8_t *branches = ZF_NEW_ARRAY(arena, uint8_t, column->choice_count + 1);
     zf_graph *graph = zf_graph_build(arena, column, branches);
@@ -91,8 +92,7 @@ static void explain_column(zf_spec *spec, const zf_column *column, const char *s
         zf_graph_print(graph, out);
         return;
     }
-    zf_plan_options options = {.target = family};
-    zf_plan *plan = zf_plan_build(arena, graph, &options, zf_spec_diags(spec));
+    zf_plan *plan = zf_plan_build(arena, graph, options, zf_spec_diags(spec));
     if (stage && strcmp(stage, "plan") == 0) {
         if (plan) zf_plan_print(plan, out);
     } else if (stage && strcmp(stage, "json") == 0) {
@@ -158,6 +158,7 @@ static int explain(const zf_arguments *arguments, const zf_session *session, zf_
                             .no_lines = zf_argument(arguments, "no-lines") != NULL,
                             .shaping = shaping};
     if (!read_emit(arguments, stage, &emit, shaping)) return EXIT_BAD_USAGE;
+    zf_plan_options options = {.target = zf_cg_target_of(emit.target)->name, .chunk_threads = zf_chunk_threads(arguments)};
     zf_text text = {0};
     zf_error error;
     zf_status status = ZF_OK;
@@ -170,7 +171,7 @@ static int explain(const zf_arguments *arguments, const zf_session *session, zf_
         if (code)
             status = zf_emit_code(session->compiler, program, column, &emit, &text, &error);
         else
-            explain_column(spec, column, as_json ? "json" : stage, zf_cg_target_of(emit.target)->name, &text);
+            explain_column(spec, column, as_json ? "json" : stage, &options, &text);
         if (!as_json && what->table && column->next) zf_text_puts(&text, "\n");
     }
     if (as_json) zf_text_puts(&text, "]}\n");

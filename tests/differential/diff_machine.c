@@ -47,11 +47,14 @@ static zf_status open_gpu(diff_machine *m, zf_error *error) {
 
 bool diff_machine_open(diff_machine *m, const char *std_dir, zf_text *message) {
     static const unsigned levels[DIFF_LEVELS] = {1, 4};
+    const char *threads = getenv("ZF_TEST_CHUNK_THREADS");
     *m = (diff_machine){0};
     for (unsigned k = 0; k < DIFF_LEVELS; k++) {
         zf_error error = {0};
         zf_context_options context = {.cache_dir = "", .threads = 2};
-        zf_compiler_options compiler = {.std_dir = std_dir != NULL ? std_dir : ZF_SOURCE_DIR "/dsl/std", .optimise = levels[k]};
+        zf_compiler_options compiler = {.std_dir = std_dir != NULL ? std_dir : ZF_SOURCE_DIR "/dsl/std",
+                                        .optimise = levels[k],
+                                        .chunk_threads = threads != NULL ? (unsigned)strtoul(threads, NULL, 10) : 0};
         if (zf_context_create(&context, &m->contexts[k], &error) == ZF_OK &&
             zf_compiler_create(m->contexts[k], &compiler, &m->compilers[k], &error) == ZF_OK)
             continue;

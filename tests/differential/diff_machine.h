@@ -23,7 +23,7 @@ typedef struct diff_machine {
 zf_compiler *diff_compiler(const diff_machine *m, unsigned form);
 zf_abi_target diff_target(const diff_machine *m, unsigned form);
 
-/// With the library of `std_dir`; NULL: the source tree's.
+/// With the library of `std_dir`; NULL: the source tree's. ZF_TEST_CHUNK_THREADS is its zf_compiler_options.chunk_threads.
 bool diff_machine_open(diff_machine *m, const char *std_dir, zf_text *message);
 void diff_machine_close(diff_machine *m);
 const char *diff_level_name(unsigned form); ///< "-O0"

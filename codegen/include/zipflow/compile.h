@@ -20,7 +20,10 @@ typedef struct zf_compiler_options {
     const char *std_dir; ///< where std.zf lies; NULL: $ZIPFLOW_STD, else beside the program, else as installed
     unsigned optimise;   ///< 0: the default (3); 1..4 stand for -O0 .. -O3
     bool general_only;   ///< never specialise on shaping values
-    bool sanitize;       ///< instrument generated host code with AddressSanitizer (the process must have its runtime)
+    /// Threads of a GPU that walk a chunk of a program without lanes: 1, or 32, a warp, which shares what is emitted over ranges
+    /// (wherever it can: booleans share bytes); 0: as the program's emits suggest.
+    unsigned chunk_threads;
+    bool sanitize; ///< instrument generated host code with AddressSanitizer (the process must have its runtime)
 } zf_compiler_options;
 
 /// Makes a compiler and makes it the context's source of code, so that containers of the context can be decoded. Free it

@@ -1,0 +1,77 @@
+// Chunks that a warp walks: all its threads do the same, so they agree about every branch, and what they read is read for all at
+// once. Only the elements of an `emit` over a range are shared: of 32 lanes each makes every 32nd. What is emitted one by one the
+// first lane stores. Local arrays each thread has for itself.
+//
+// What a program reads of `out` other lanes have stored: they meet behind every `emit`. An element that fails must not lead its
+// lane away from the others, so it only ends that lane's share; then all make the region again as one thread does, and find the
+// failure that comes first.
+#include "codegen/lower_chunks.h"
+#include "codegen/simt.h"
+
+zf_simt_shape zf_simt_warp_shape(const zf_kernel *kernel) {
+    uint32_t threads = kernel->geometry.s;
+    return (zf_simt_shape){.form = ZF_SIMT_WARP, .threads = threads, .tiles = threads / ZF_WARP};
+}
+
+LLVMValueRef zf_chunk_share_turns(zf_chunk *chunk, LLVMValueRef v_count) { // there is room for them: the sum does not wrap
+    zf_cg *cg = chunk->env.lower->cg;
+    LLVMValueRef v_more = zf_cg_sub(cg, zf_cg_i64(cg, ZF_WARP - 1), chunk->v_share);
+    return LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_count, v_more), zf_cg_i64(cg, ZF_WARP), "");
+}
+
+LLVMValueRef zf_chunk_share_index(zf_chunk *chunk, LLVMValueRef v_turn) {
+    zf_cg *cg = chunk->env.lower->cg;
+    return zf_cg_add(cg, zf_cg_mul(cg, v_turn, zf_cg_i64(cg, ZF_WARP)), chunk->v_share);
+}
+
+void zf_chunk_meet(zf_chunk *chunk) {
+    if (chunk->inst->reads_out) zf_simt_barrier_warp(chunk->env.lower, "what was emitted before what reads it");
+}
+
+/// Whether the lanes took more iterations together than v_left (i64), which the chunk had; what is left is v_work for all.
+static LLVMValueRef took_too_many(zf_chunk *chunk, LLVMValueRef v_left) {
+    zf_lower *lower = chunk->env.lower;
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_own = zf_cg_sub(cg, v_left, LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, ""));
+    LLVMValueRef v_all = zf_simt_scan_warp(lower, v_own, zf_simt_lane(lower));
+    v_all = zf_simt_shuffle(lower, v_all, zf_cg_i32(cg, ZF_WARP - 1));
+    LLVMBuildStore(cg->builder, zf_cg_sub(cg, v_left, v_all), chunk->v_work);
+    return zf_cg_icmp(cg, LLVMIntUGT, v_all, v_left);
+}
+
+void zf_chunk_share(zf_chunk *chunk, void (*make)(void *region), void *region) {
+    zf_lower *lower = chunk->env.lower;
+    zf_cg *cg = lower->cg;
+    LLVMBasicBlockRef bb_stop = chunk->bb_stop, bb_met = zf_cg_block(cg, "shared");
+    LLVMValueRef v_left = LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, "");
+    chunk->counted = false;
+    chunk->bb_stop = bb_met;
+    chunk->v_share = zf_cg_resize(cg, zf_simt_lane(lower), cg->ty_i64, false);
+    make(region);
+    chunk->v_share = NULL;
+    chunk->bb_stop = bb_stop;
+    bool may_fail = LLVMGetFirstUse(LLVMBasicBlockAsValue(bb_met)) != NULL;
+    zf_cg_br(cg, bb_met);
+    LLVMMoveBasicBlockAfter(bb_met, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_met);
+    if (may_fail) {
+        LLVMBasicBlockRef bb_again = zf_cg_block(cg, "again"), bb_well = zf_cg_block(cg, "shared_well");
+        LLVMValueRef v_bad = zf_cg_not(cg, zf_lower_none_failed(lower));
+        if (chunk->counted) v_bad = zf_cg_or(cg, v_bad, took_too_many(chunk, v_left));
+        zf_cg_cond_br(cg, zf_simt_any(lower, v_bad), bb_again, bb_well);
+        zf_cg_enter(cg, bb_again);
+        zf_lower_clear(lower);
+        LLVMBuildStore(cg->builder, v_left, chunk->v_work);
+        make(region);
+        zf_cg_br(cg, bb_well);
+        LLVMMoveBasicBlockAfter(bb_well, zf_cg_here(cg));
+        zf_cg_enter(cg, bb_well);
+    }
+    zf_chunk_meet(chunk);
+}
+
+void zf_simt_warp_chunks(zf_lower *lower) {
+    zf_cg *cg = lower->cg;
+    lower->v_leads = zf_cg_icmp(cg, LLVMIntEQ, zf_simt_lane(lower), zf_cg_i32(cg, 0));
+    zf_lower_chunks(lower);
+}
