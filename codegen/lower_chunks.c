@@ -99,6 +99,7 @@ void zf_chunk_store(zf_chunk *chunk, zf_cg_value value, LLVMValueRef v_index) {
     zf_lower *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_stored = NULL;
+    if (chunk->retraces) return;
     v_index = zf_cg_add(cg, chunk->v_start, v_index);
     if (lower->v_leads != NULL && chunk->v_share == NULL) { // all threads of a warp have it
         LLVMBasicBlockRef bb_store = zf_cg_block(cg, "leads");

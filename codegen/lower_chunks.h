@@ -50,6 +50,7 @@ typedef struct zf_chunk {
     LLVMBasicBlockRef bb_stop;
     // ---- of a warp that walks it (simt_warp.c)
     LLVMValueRef v_share; ///< i64: of the elements of a region only those of this lane are built; NULL: all
+    bool retraces;        ///< elements are built for their checks alone, and not stored
     bool counted;         ///< v_work was changed
     // ---- of lanes that walk it together
     bool together;         ///< v_states are slots of the thread's own lane, and positions the same for all
@@ -92,8 +93,8 @@ LLVMValueRef zf_chunk_claim(zf_cg *cg, zf_cg_frame *frame, const zf_chunk_stream
 bool zf_chunk_next(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out);
 
 // ---- simt_warp.c ----
-/// Builds a region's elements by make(region): each lane those of v_share; where one of them fails, all lanes the same from the
-/// region's begin on, so that the failure is that of one thread.
+/// Builds a region's elements by make(region): each lane those of v_share; where one of them fails, all lanes go through them
+/// from the first one on, so that the failure is that of one thread.
 void zf_chunk_share(zf_chunk *chunk, void (*make)(void *region), void *region);
 /// Of v_count elements (i64) how many a lane makes, and which is the one of its turn v_turn.
 LLVMValueRef zf_chunk_share_turns(zf_chunk *chunk, LLVMValueRef v_count);

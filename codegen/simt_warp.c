@@ -3,7 +3,7 @@
 // first lane stores. Local arrays each thread has for itself.
 //
 // What a program reads of `out` other lanes have stored: they meet behind every `emit`. An element that fails must not lead its
-// lane away from the others, so it only ends that lane's share; then all make the region again as one thread does, and find the
+// lane away from the others, so it only ends that lane's share; then all go through the elements as one thread does, and find the
 // failure that comes first.
 #include "codegen/lower_chunks.h"
 #include "codegen/simt.h"
@@ -32,9 +32,12 @@ void zf_chunk_meet(zf_chunk *chunk) {
 static LLVMValueRef took_too_many(zf_chunk *chunk, LLVMValueRef v_left) {
     zf_lower *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_own = zf_cg_sub(cg, v_left, LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, ""));
-    LLVMValueRef v_all = zf_simt_scan_warp(lower, v_own, zf_simt_lane(lower));
-    v_all = zf_simt_shuffle(lower, v_all, zf_cg_i32(cg, ZF_WARP - 1));
+    LLVMValueRef v_all = zf_cg_sub(cg, v_left, LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, ""));
+    LLVMValueRef v_lane = zf_simt_lane(lower);
+    for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
+        LLVMValueRef v_other = LLVMBuildXor(cg->builder, v_lane, zf_cg_i32(cg, step), "");
+        v_all = zf_cg_add(cg, v_all, zf_simt_shuffle(lower, v_all, v_other));
+    }
     LLVMBuildStore(cg->builder, zf_cg_sub(cg, v_left, v_all), chunk->v_work);
     return zf_cg_icmp(cg, LLVMIntUGT, v_all, v_left);
 }
@@ -62,7 +65,9 @@ void zf_chunk_share(zf_chunk *chunk, void (*make)(void *region), void *region) {
         zf_cg_enter(cg, bb_again);
         zf_lower_clear(lower);
         LLVMBuildStore(cg->builder, v_left, chunk->v_work);
+        chunk->retraces = true;
         make(region);
+        chunk->retraces = false;
         zf_cg_br(cg, bb_well);
         LLVMMoveBasicBlockAfter(bb_well, zf_cg_here(cg));
         zf_cg_enter(cg, bb_well);

@@ -269,6 +269,19 @@ class Explaining(Case):
         for words, has in [(["ptx"], ".target sm_"), (["ptx", "--target", "nvptx"], ".target sm_"), (["asm"], ".text"), (["asm", "--target", "emu"], ".text")]:
             self.assertIn(has, self.good("explain", "--emit", *words, program))
 
+    def test_who_walks_chunks(self):
+        program = self.file("t.zf", "algorithm copied(src: u8[] per chunk) -> u8[] non_parallel(chunk = 100) {\n    decode { emit k in 0..out.len: src[k]; }\n"
+                                    "}\ntable t { a: u8 = copied; }\n")
+        for words, says in [([], "by a warp a chunk: its lanes share"), (["--chunk-threads", "1"], "by a thread a chunk: as asked"), (["--chunk-threads", "32"], "by a warp a chunk: its")]:
+            self.assertIn(says, self.good("explain", "--target", "nvptx", *words, program))
+            report = json.loads(self.good("explain", "--json", "--target", "nvptx", *words, program))
+            self.assertEqual(report["columns"][0]["kernels"][0]["by_warp"], "warp" in says)
+            ptx = self.good("explain", "--emit", "ptx", *words, program)
+            self.assertIn(".maxntid 128," if "warp" in says else ".maxntid 64,", ptx)
+        self.assertNotIn("walked", self.good("explain", program))
+        for value in ("0", "2", "33", "x"):
+            self.bad(2, "explain", "--chunk-threads", value, program, says="--chunk-threads takes one of 1|32")
+
     def test_values_that_params_cannot_have(self):
         program = self.file("t.zf", "table t { a: i32 = bitpack; }\n")
         for value in ("33", "99", "-1", "18446744073709551615"):

@@ -147,6 +147,10 @@ static const gpu_column columns[] = {
     {"lanes_bits", 64, two_bits, false},
     {"lanes_pairs", 32, walking, false},
     {"chunks_u8", 8, bytes_in_runs, false},
+    {"chunks_matches", 8, bytes_in_runs, false},
+    {"chunks_runs", 32, in_runs, false},
+    {"chunks_varints", 64, walking, false},
+    {"chunks_ranges", 32, in_runs, false},
     // Not in `forms`: small in the file, however large in memory.
     {"thin_u8", 8, two_bits, false},
     {"thin_i64", 64, four_bits, false},

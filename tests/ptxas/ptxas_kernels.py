@@ -32,7 +32,7 @@ SPILLS_APART = 64  # bytes, of kernels that spill already
 PARTS = 4  # runs of ptxas an architecture
 TEXT_BYTES = 2048  # in which a warp puts strings together (codegen/simt_text.c)
 WORDS_BYTES = 4096 + 32  # in which a warp puts the bytes of groups together (codegen/simt_words.c)
-FORMS = ("map", "scan", "text", "patches", "groups", "words", "lanes", "sequential")  # those of docs/gpu.md; text: scans that copy strings
+FORMS = ("map", "scan", "text", "patches", "groups", "words", "lanes", "warp", "sequential")  # those of docs/gpu.md; text: scans that copy strings
 
 faults = []
 
@@ -96,12 +96,12 @@ def without_lines(ptx):
 def form_of(body, ptx):
     shared = set(re.findall(r"shared_\d+", body))
     sizes = {int(size) for name, size in re.findall(r"\.shared .*\b(shared_\d+)\[(\d+)\]", ptx) if name in shared}
-    if "vote.sync.ballot" in body:
-        return "lanes"
     if sizes == {TEXT_BYTES}:
         return "text"
     if sizes == {WORDS_BYTES}:
         return "words"
+    if "vote.sync.ballot" in body and ".maxntid 32," not in body:  # a thread block is a warp where strings are a column
+        return "warp" if ".maxntid 128," in body else "lanes"
     if shared:  # heads of groups are bits that are set; exceptions need sums of sizes alone
         return "groups" if re.search(r"atom\S*\.shared", body) else "patches"
     if "shfl.sync" in body:
