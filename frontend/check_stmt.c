@@ -98,7 +98,7 @@ static void check_array(zf_checker *ck, const zf_ast_stmt *ast) {
             enter_poison(ck, ast);
             return;
         }
-        bool encode = ck->body == ZF_IN_ENCODE;
+        bool encode = ck->body == ZF_IN_ENCODE || ck->body == ZF_IN_FUNCTION; // alone it is nobody's yet
         uint64_t limit = encode ? ZF_ENCODE_ARRAYS_LIMIT : ZF_DECODE_ARRAYS_LIMIT;
         uint64_t bytes = length > limit ? limit + 1 : length * zf_kind_size(type.kind);
         ck->array_bytes += bytes;
