@@ -75,6 +75,14 @@ static const struct {
     {"i16", "pfor(rle(bitpack, bitpack), bitpack, delta(rle))"},
     {"f64", "alp(ints: delta(zigzag(bitpack)), gaps: bitpack)"},
     {"u32", "pfor(values: delta(rle(bitpack, bitpack)), gaps: rle(bitpack, bitpack))"},
+    {"u8", "fsst_groups(codes: bitpack, sample: 1024)"},
+    {"u8", "rle(values: fsst_groups(symbols: fsst_symbols, sample: 512), counts: bitpack)"},
+    {"u64", "fsst_symbols(sizes: rle(bitpack, bitpack))"},
+    {"i64", "bitpack(packed: u64[] = fsst_symbols)"},
+    {"string", "strings(lengths: bitpack, bytes: fsst_groups(sample: 1024))"},
+    {"string", "strings(lengths: bitpack, bytes: fsst(sample: 1024, chunk: 300))"},
+    {"string", "dictionary(codes: bitpack, entries: strings(bytes: fsst(sample: 512)))"},
+    {"string?", "nullable(values: strings(bytes: fsst(sample: 512, chunk: 50)))"},
 };
 
 enum { FAMILIES = sizeof families / sizeof families[0] };

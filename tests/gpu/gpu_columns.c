@@ -103,6 +103,14 @@ static uint64_t uneven(uint64_t row) { // half of them one value
     uint64_t value = gpu_mix(row);
     return value & 1 ? 7 : value >> 1 & (value >> 9 & 63);
 }
+/// Pieces of a text, and now and then a byte that is in none.
+static uint64_t prose(uint64_t row) {
+    static const char text[] = "the quick requests sleep furiously above the carefully ironic deposits; pending accounts "
+                               "haggle blithely along the final packages. regular, express theodolites cajole quickly";
+    enum { PIECE = 24 };
+    if (gpu_mix(row) % 64 == 0) return gpu_mix(row + 1) & 255;
+    return (uint8_t)text[gpu_mix(row / PIECE) % (sizeof text - PIECE) + row % PIECE];
+}
 /// In each block of 4096 rows every fourth row of 32 has numbers, and the next three count on from them.
 static uint64_t steps_of_lanes(uint64_t row) {
     uint64_t in = row % 4096, k = in / 32 % 4;
@@ -140,6 +148,7 @@ static const gpu_column columns[] = {
     {"patches_i32", 32, narrow_or_not, true},
     {"map_blocks", 32, narrow_or_not, false},
     {"groups_empty", 32, set, true},
+    {"groups_fsst", 8, prose, true},
     {"lanes_tans", 8, uneven, false},
     {"lanes_rans", 8, uneven, false},
     {"lanes_packed", 8, two_bits, false},
@@ -151,6 +160,7 @@ static const gpu_column columns[] = {
     {"chunks_runs", 32, in_runs, false},
     {"chunks_varints", 64, walking, false},
     {"chunks_ranges", 32, in_runs, false},
+    {"chunks_fsst", 8, prose, false},
     // Not in `forms`: small in the file, however large in memory.
     {"thin_u8", 8, two_bits, false},
     {"thin_i64", 64, four_bits, false},

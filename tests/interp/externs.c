@@ -5,7 +5,6 @@ const interp_extern interp_test_externs[] = {
     {"lz4", externs_lz4},
     {"snappy", externs_snappy},
     {"deflate", externs_deflate},
-    {"fsst", externs_fsst},
     {"fsst_tiles", externs_fsst_tiles},
     {"orc_rle1", externs_orc_rle1},
     {"orc_rle2", externs_orc_rle2},

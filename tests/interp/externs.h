@@ -10,7 +10,6 @@ extern const size_t interp_test_extern_count;
 void externs_lz4(interp_extern_call *call);
 void externs_snappy(interp_extern_call *call);
 void externs_deflate(interp_extern_call *call);
-void externs_fsst(interp_extern_call *call);
 void externs_fsst_tiles(interp_extern_call *call);
 void externs_orc_rle1(interp_extern_call *call);
 void externs_orc_rle2(interp_extern_call *call);

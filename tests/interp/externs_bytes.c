@@ -1,5 +1,5 @@
-// LZ4, Snappy and Deflate blocks (greedy matches by a hash of four bytes), and FSST with the commonest pieces as
-// symbols.
+// LZ4, Snappy and Deflate blocks (greedy matches by a hash of four bytes), and tiles of FSST with the
+// commonest pieces as symbols.
 #include <string.h>
 
 #include "tests/interp/externs.h"
@@ -231,8 +231,6 @@ void externs_deflate(interp_extern_call *call) {
 
 // ---- FSST -----------------------------------------------------------------------------------------------------
 
-enum { CODES, SYMBOLS, LENGTHS, LITERALS };
-
 typedef struct symbols {
     uint64_t value[256];
     uint8_t length[256];
@@ -275,42 +273,12 @@ static unsigned code_at(const symbols *s, const uint8_t *bytes, uint64_t left) {
     return best;
 }
 
-static void push_symbols(interp_extern_call *call, const symbols *s) {
-    for (unsigned k = 0; k < 256; k++) {
-        interp_stream_push(call->streams[SYMBOLS], s->value[k]);
-        interp_stream_push(call->streams[LENGTHS], s->length[k]);
-    }
-}
-
-static void fsst_range(interp_stream *codes, interp_stream *literals, const symbols *s, const uint8_t *bytes, uint64_t size) {
+static void fsst_range(interp_stream *codes, const symbols *s, const uint8_t *bytes, uint64_t size) {
     for (uint64_t at = 0; at < size;) {
         unsigned code = code_at(s, bytes + at, size - at);
         interp_stream_push(codes, code);
-        if (code == 255) interp_stream_push(literals, bytes[at]);
+        if (code == 255) interp_stream_push(codes, bytes[at]);
         at += code == 255 ? 1 : s->length[code];
-    }
-}
-
-static void fsst_groups(interp_extern_call *call) {
-    symbols s;
-    choose_symbols(&s, interp_stream_bytes(call->x), interp_stream_count(call->x), 255);
-    push_symbols(call, &s);
-    fsst_range(call->streams[CODES], call->streams[LITERALS], &s, interp_stream_bytes(call->x), interp_stream_count(call->x));
-}
-
-void externs_fsst(interp_extern_call *call) {
-    const uint8_t *bytes = interp_stream_bytes(call->x);
-    uint64_t n = interp_stream_count(call->x);
-    symbols s;
-    if (call->inst->pattern == ZF_GROUP_PARALLEL) { // the same codes with the literals apart
-        fsst_groups(call);
-        return;
-    }
-    choose_symbols(&s, bytes, n, 255);
-    push_symbols(call, &s);
-    for (uint64_t from = 0; from < n; from = chunk_end(call, from)) {
-        interp_extern_chunk(call);
-        fsst_range(call->streams[CODES], call->streams[CODES], &s, bytes + from, chunk_end(call, from) - from);
     }
 }
 
@@ -330,7 +298,7 @@ void externs_fsst_tiles(interp_extern_call *call) {
         for (unsigned t = 0; t < TILES; t++) {
             tiles[t] = interp_stream_new(call->in, zf_type_of(ZF_K_U8));
             uint64_t end = chunk_end(call, from);
-            fsst_range(tiles[t], tiles[t], &s, bytes + from, end - from);
+            fsst_range(tiles[t], &s, bytes + from, end - from);
             from = end;
             uint64_t need = (interp_stream_count(tiles[t]) + 3) / 4;
             if (need > rows) rows = need;

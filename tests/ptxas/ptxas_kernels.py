@@ -78,7 +78,8 @@ def variants():
     for column in report["columns"]:
         yield column["column"], "general", ()
         if column["shaping"]:
-            values = (SHAPING[name.split(".")[-1]] for name in column["shaping"])
+            names = [name.split(".")[-1] for name in column["shaping"]]
+            values = (APART.get((column["column"], name), SHAPING[name]) for name in names)
             yield column["column"], "special", ("--shaping", ",".join(map(str, values)))
 
 
