@@ -79,7 +79,7 @@ def variants():
         yield column["column"], "general", ()
         if column["shaping"]:
             names = [name.split(".")[-1] for name in column["shaping"]]
-            values = (APART.get((column["column"], name), SHAPING[name]) for name in names)
+            values = (SHAPING[name] for name in names)
             yield column["column"], "special", ("--shaping", ",".join(map(str, values)))
 
 
