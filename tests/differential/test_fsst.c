@@ -58,28 +58,28 @@ static void check_block(const char *what, const char *table, interp *in, const i
 
 enum { CODES, SYMBOLS, LENGTHS, STREAMS };
 
-/// A block over streams as they are; with `literals` those of groups.
-static interp_block block_of(interp_stored *streams, uint32_t count, uint64_t *counts, interp_directory *directories,
+/// A block over streams as they are: of chunks, of which there is one, or of groups.
+static interp_block block_of(interp_stored *streams, bool chunked, uint64_t *counts, interp_directory *directories,
                              uint64_t rows) {
     static const uint64_t start = 0, sample = 65536;
     counts[0] = rows;
-    memset(directories, 0, (count + 1) * sizeof *directories);
-    for (uint32_t s = 0; s < count; s++) counts[s + 1] = streams[s].elements;
-    if (count == STREAMS) directories[1] = (interp_directory){.starts = &start, .count = 1};
+    memset(directories, 0, (STREAMS + 1) * sizeof *directories);
+    for (uint32_t s = 0; s < STREAMS; s++) counts[s + 1] = streams[s].elements;
+    if (chunked) directories[1] = (interp_directory){.starts = &start, .count = 1};
     return (interp_block){.params = &sample,
                           .param_count = 1,
                           .streams = streams,
-                          .stream_count = count,
+                          .stream_count = STREAMS,
                           .counts = counts,
-                          .directories = count == STREAMS ? directories : NULL,
-                          .edge_count = count + 1};
+                          .directories = chunked ? directories : NULL,
+                          .edge_count = STREAMS + 1};
 }
 
 static void check_vector(const char *name, const uint8_t *table, size_t table_size, const uint8_t *codes, size_t count,
                          const void *text, size_t size) {
     fsst_plain_table known;
-    uint8_t again[600], apart[600], literals[600], symbols[256 * 8] = {0}, lengths[256];
-    size_t kept = 0, escaped = 0;
+    uint8_t again[600], symbols[256 * 8] = {0}, lengths[256];
+    bool for_groups = true; // without an escaped 255
     CHECK(fsst_plain_import(table, table_size, &known), "%s: the table cannot be read", name);
     CHECK(fsst_plain_decode(&known, codes, count, again, sizeof again, 1, NULL) == size && memcmp(again, text, size) == 0,
           "%s: the vector itself is wrong", name);
@@ -88,25 +88,20 @@ static void check_vector(const char *name, const uint8_t *table, size_t table_si
         memcpy(symbols + 8 * k, known.bytes[k], known.length[k]);
         lengths[k] = known.length[k];
     }
-    for (size_t at = 0; at < count; at++) { // the same with the literals in a stream of their own
-        apart[kept++] = codes[at];
-        if (codes[at] == 255) literals[escaped++] = codes[++at];
+    for (size_t at = 0; at < count; at++) {
+        if (codes[at] == 255) for_groups = codes[++at] != 255 && for_groups;
     }
     interp_stored stored = {.bytes = codes, .size = count, .elements = count};
     interp_stored of_symbols = {.bytes = symbols, .size = sizeof symbols, .elements = 256};
     interp_stored of_lengths = {.bytes = lengths, .size = sizeof lengths, .elements = 256};
-    interp_stored chunks[STREAMS] = {stored, of_symbols, of_lengths};
-    interp_stored groups[STREAMS + 1] = {{.bytes = apart, .size = kept, .elements = kept},
-                                         {.bytes = literals, .size = escaped, .elements = escaped},
-                                         of_symbols,
-                                         of_lengths};
-    uint64_t counts[STREAMS + 2];
-    interp_directory directories[STREAMS + 2];
+    interp_stored streams[STREAMS] = {stored, of_symbols, of_lengths};
+    uint64_t counts[STREAMS + 1];
+    interp_directory directories[STREAMS + 1];
     interp *in = interp_create(NULL);
-    interp_block block = block_of(chunks, STREAMS, counts, directories, size);
+    interp_block block = block_of(streams, true, counts, directories, size);
     check_block(name, "whole", in, &block, text, size);
-    block = block_of(groups, STREAMS + 1, counts, directories, size);
-    check_block(name, "groups", in, &block, text, size);
+    block = block_of(streams, false, counts, directories, size);
+    if (for_groups) check_block(name, "groups", in, &block, text, size);
     interp_destroy(in);
 }
 
@@ -131,20 +126,7 @@ static fsst_plain_table table_from(const uint8_t *symbols, const uint8_t *length
     return table;
 }
 
-/// Codes with the literals behind their escapes, in memory that the caller frees.
-static uint8_t *joined(const uint8_t *codes, size_t count, const uint8_t *literals, size_t escaped, size_t *size) {
-    uint8_t *all = malloc(count + escaped + 1);
-    size_t used = 0;
-    *size = 0;
-    for (size_t k = 0; k < count; k++) {
-        all[(*size)++] = codes[k];
-        if (codes[k] == 255 && used < escaped) all[(*size)++] = literals[used++];
-    }
-    CHECK(used == escaped, "%zu literals, %zu of them are used", escaped, used);
-    return all;
-}
-
-/// Encodes a text with both encoders, and decodes the streams by the plain decoder. Returns bytes of codes and literals.
+/// Encodes a text with both encoders, and decodes the streams by the plain decoder. Returns bytes of codes.
 static size_t check_ours(const char *what, const char *table, const uint8_t *text, size_t size) {
     interp_options options = {.no_verify = true};
     interp *in = interp_create(&options);
@@ -157,23 +139,21 @@ static size_t check_ours(const char *what, const char *table, const uint8_t *tex
           message.data != NULL ? message.data : "");
     zf_text_free(&message);
     if (encoded == DIFF_ENCODED) {
-        bool groups = block.stream_count == STREAMS + 1;
-        const interp_stored *literals = groups ? &block.streams[1] : &(interp_stored){0}, *rest = block.streams + groups;
-        fsst_plain_table known = table_from(rest[SYMBOLS].bytes, rest[LENGTHS].bytes);
-        uint8_t *codes = joined(block.streams[CODES].bytes, block.streams[CODES].size, literals->bytes, literals->size, &count);
+        const uint8_t *codes = block.streams[CODES].bytes;
+        fsst_plain_table known = table_from(block.streams[SYMBOLS].bytes, block.streams[LENGTHS].bytes);
+        count = block.streams[CODES].size;
         uint64_t chunk = column_of(table)->codec->alternatives[0]->chunk_size;
         uint8_t *again = malloc(size + 1);
         size_t *marks = calloc(size + 2, sizeof *marks);
         size_t made = fsst_plain_decode(&known, codes, count, again, size, chunk != 0 ? chunk : 1, marks);
         CHECK(made == size && memcmp(again, text, size) == 0, "%s, %s: the streams are another text", what, table);
         CHECK(block.params[0] >= 512, "%s, %s: a sample of %llu", what, table, (unsigned long long)block.params[0]);
-        for (uint64_t c = 0; !groups && c * chunk < size; c++)
+        for (uint64_t c = 0; c * chunk < size && block.directories != NULL && block.directories[1].count > 0; c++)
             CHECK(block.directories[1].starts[c] == marks[c], "%s, %s: chunk %llu begins elsewhere", what, table,
                   (unsigned long long)c);
         check_block(what, table, in, &block, text, size);
         free(marks);
         free(again);
-        free(codes);
     }
     interp_destroy(in);
     return count;
@@ -181,7 +161,7 @@ static size_t check_ours(const char *what, const char *table, const uint8_t *tex
 
 static uint8_t made_text[6000];
 
-/// What a text is made of, and what may become of it: bytes of codes and literals, in hundredths of the text. Chunks that cut
+/// What a text is made of, and what may become of it: bytes of codes, in hundredths of the text. Chunks that cut
 /// symbols take more.
 static const struct {
     const char *name;
@@ -265,25 +245,20 @@ static double check_file(const char *name, const char *table, uint8_t *text, siz
     CHECK(status == ZF_OK, "%s, %s: %s: %s (%s)", name, table, error.code, error.message, error.place);
     if (status == ZF_OK) {
         uint8_t *again = aligned_alloc(64, size / 64 * 64 + 64), *work = aligned_alloc(64, sizes.workspace / 64 * 64 + 64);
-        const uint8_t *bytes[STREAMS + 1] = {0};
+        const uint8_t *bytes[STREAMS] = {0};
         for (uint32_t s = 0; s < view.shape->stored_count; s++) {
             stored += view.streams[s].bytes;
-            if (s <= STREAMS) bytes[s] = view.base + view.streams[s].offset;
+            if (s < STREAMS) bytes[s] = view.base + view.streams[s].offset;
         }
         for (uint32_t t = 0; t < view.shape->tree_count; t++) {
             for (uint32_t f = 0; f < view.shape->trees[t].field_count; f++)
                 stored += view.seeks[t].entries * view.seeks[t].widths[f];
         }
-        if (view.shape->stored_count <= STREAMS + 1) { // the table as it is
-            bool groups = view.shape->stored_count == STREAMS + 1;
-            fsst_plain_table known = table_from(bytes[SYMBOLS + groups], bytes[LENGTHS + groups]);
-            size_t count = 0;
-            uint8_t *codes =
-                joined(bytes[0], view.streams[0].bytes, groups ? bytes[1] : NULL, groups ? view.streams[1].bytes : 0, &count);
+        if (view.shape->stored_count == STREAMS) { // the table as it is
+            fsst_plain_table known = table_from(bytes[SYMBOLS], bytes[LENGTHS]);
             memset(again, 0xa5, size);
-            size_t made = fsst_plain_decode(&known, codes, count, again, size, 1, NULL);
+            size_t made = fsst_plain_decode(&known, bytes[CODES], view.streams[CODES].bytes, again, size, 1, NULL);
             CHECK(made == size && memcmp(again, text, size) == 0, "%s, %s: the streams are another text", name, table);
-            free(codes);
         }
         for (int d = 0; d < 2; d++) {
             zf_decode_buffers buffers = {.values = again, .workspace = work};
