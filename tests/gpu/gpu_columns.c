@@ -151,6 +151,7 @@ static const gpu_column columns[] = {
     {"groups_fsst", 8, prose, true},
     {"lanes_tans", 8, uneven, false},
     {"lanes_rans", 8, uneven, false},
+    {"lanes_huffman", 8, uneven, false},
     {"lanes_packed", 8, two_bits, false},
     {"lanes_steps", 16, steps_of_lanes, false},
     {"lanes_bits", 64, two_bits, false},
