@@ -24,6 +24,7 @@ def choices(*texts):
 ANS = choices("ans s0 @256K", "ans s0 @1M", "ans s0 @64K", "ans s1 @256K", "ans s1 @64K")
 TANS = "tans(slots: tans_slots(tans_symbols))"
 RANS = "rans(slots: rans_slots)"
+RANS_8 = "rans(slots: rans_slots, bits: 8)"
 HUFFMAN = "huffman(slots: huffman_table)"
 FSST = "fsst(symbols: fsst_symbols, lengths: rle)"
 FSST_GROUPS = "fsst_groups(symbols: fsst_symbols, lengths: rle)"
@@ -32,13 +33,13 @@ FSST_GROUPS = "fsst_groups(symbols: fsst_symbols, lengths: rle)"
 # must not be left out where time runs short.
 LANES = {
     "symbols3": {
-        "ours": {"tans": TANS, "bitpack over tans": f"bitpack(packed: u8[] = {TANS})", "rans": RANS, "huffman": HUFFMAN,
+        "ours": {"tans": TANS, "bitpack over tans": f"bitpack(packed: u8[] = {TANS})", "rans": RANS, "rans, 8 bits": RANS_8, "huffman": HUFFMAN,
                  "tans, log 8": TANS[:-1] + ", log: 8)",
                  "bitpack over tans, log 8": f"bitpack(packed: u8[] = {TANS[:-1]}, log: 8))", "bitpack": "bitpack"},
         "nvcomp": ANS + choices("bitcomp u8 @64K", "cascaded u8 asym all L3 @64K", "gdeflate L1 @64K", "zstd @64K"),
     },
     "symbols64": {
-        "ours": {"tans": TANS, "rans": RANS, "huffman": HUFFMAN},
+        "ours": {"tans": TANS, "rans": RANS, "rans, 8 bits": RANS_8, "huffman": HUFFMAN},
         "nvcomp": ANS + choices("gdeflate L1 @64K", "zstd @64K"),
     },
     "l_comment": {
@@ -56,7 +57,7 @@ LANES = {
         "nvcomp": ANS[:3] + choices("snappy @32K", "gdeflate L1 @64K", "zstd @64K", "deflate L4 @64K"),
     },
     "corpora": {
-        "ours": {"fsst": FSST, "huffman": HUFFMAN, "tans": TANS},
+        "ours": {"fsst": FSST, "fsst_groups": FSST_GROUPS, "huffman": HUFFMAN, "tans": TANS},
         "nvcomp": ANS[:3] + choices("snappy @32K", "lz4 i8 @16K", "gdeflate L1 @64K", "zstd @64K"),
     },
 }
