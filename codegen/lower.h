@@ -75,7 +75,7 @@ struct zf_lower {
     struct zf_chunk *chunk; ///< that is being walked (lower_chunks.h): a check that fails leaves it; NULL: failures are noted
     // ---- of kernels of accelerators (simt.h)
     bool one_by_one;                     ///< no strips: one thread walks a tile, element by element
-    bool one_warp;                       ///< what threads do together is done by a warp: of the thread block, or of its one warp
+    bool one_warp;                       ///< thread blocks are one warp
     LLVMValueRef *v_tables;              ///< per edge: all of it in shared memory, or NULL; NULL: none is there (simt_tables.h)
     LLVMValueRef *v_seeks;               ///< two a seek field, at the tile's begin and at its end; NULL: loaded where wanted
     LLVMValueRef v_block;                ///< number of the block in its unit (i64), which failures name; NULL: there is one

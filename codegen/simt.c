@@ -21,6 +21,7 @@ enum {
     FEW_REGISTERS = 40,
     MORE_REGISTERS = 64,
     SEGMENT_REGISTERS = 64,
+    WORDS_REGISTERS = 64,
     TEXT_REGISTERS = 96,
     GATHER_REGISTERS = 96,
     FEW_STREAMS = 3
@@ -115,7 +116,12 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
     uint32_t shared;
     if (kernel->domain == ZF_DOMAIN_GROUPS && steps.expansions == 1 && !steps.scans && zf_simt_words_span(kernel->tile) > 0 &&
         ((kernel->sink >= 0 && zf_lower_string_access(plan, kernel) != NULL) || zf_lower_is_numbers(plan, kernel)))
-        return zf_simt_words_shape(plan, kernel);
+        return (zf_simt_shape){.form = ZF_SIMT_WORDS,
+                               .threads = ZF_WARP,
+                               .tiles = 1,
+                               .span = zf_simt_words_span(kernel->tile),
+                               .shared_bytes = zf_simt_words_bytes(),
+                               .registers = WORDS_REGISTERS};
     if (steps.expansions > 0 && kernel->tile % row == 0 && zf_simt_tree_fits(plan, kernel, &shared) &&
         shared + text <= MOST_SHARED) {
         // Of several stages a warp makes a tile: most of what it does is done for groups, which are few, before any output is
@@ -391,19 +397,15 @@ static void make_hard(zf_cg *cg, const zf_lower_input *input, const zf_kernel *k
     lower.one_by_one = true;
     LLVMBasicBlockRef bb_first = open_function(&lower, v_function, name, shape, v_args);
     LLVMBasicBlockRef bb_one = zf_cg_block(cg, "one_thread");
-    bool is_lanes = shape->form == ZF_SIMT_LANES, by_warps = is_lanes || shape->form == ZF_SIMT_WORDS; // each has its tiles
-    LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntEQ, by_warps ? zf_simt_lane(&lower) : lower.v_thread, zf_cg_i32(cg, 0));
+    bool is_lanes = shape->form == ZF_SIMT_LANES; // each warp has a tile
+    LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntEQ, is_lanes ? zf_simt_lane(&lower) : lower.v_thread, zf_cg_i32(cg, 0));
     zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_mine, "one thread of the block"), bb_one, lower.bb_leave);
     zf_cg_enter(cg, bb_one);
     if (is_lanes) {
         lower.v_begin = zf_cg_add(cg, lower.v_tile, zf_simt_warp(&lower));
         lower.v_end = zf_cg_add(cg, lower.v_begin, zf_cg_i64(cg, 1));
     } else if (shape->form == ZF_SIMT_WORDS) {
-        uint32_t span = zf_simt_words_warp(shape);
-        if (shape->threads > ZF_WARP)
-            lower.v_tile = zf_cg_add(cg, lower.v_tile, zf_cg_mul(cg, zf_simt_warp(&lower), zf_cg_i64(cg, span)));
-        lower.v_begin = lower.v_tile;
-        lower.v_end = zf_simt_words_stop(&lower, span);
+        lower.v_end = zf_simt_words_stop(&lower, shape->span);
     }
     cg->target->lower[kernel->domain](&lower);
     close_function(&lower, bb_first);
@@ -426,7 +428,7 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
         return;
     }
     zf_simt_shape shape = zf_simt_shape_of(input->plan, kernel);
-    lower.one_warp = shape.threads == ZF_WARP || shape.form == ZF_SIMT_WORDS;
+    lower.one_warp = shape.threads == ZF_WARP;
     char name[24], hard_name[32];
     zf_lower_kernel_name(kernel->index, name);
     snprintf(hard_name, sizeof hard_name, "%s_hard", name);

@@ -60,11 +60,10 @@ void zf_simt_ahead_begin(zf_simt_ahead *a, zf_lower *lower, uint32_t edge, LLVMV
     zf_simt_barrier_warp(lower, "rows before what reads them");
 }
 
-LLVMValueRef zf_simt_ahead_read(zf_simt_ahead *a, LLVMValueRef v_before, LLVMValueRef *v_exists) {
+LLVMValueRef zf_simt_ahead_read(zf_simt_ahead *a, LLVMValueRef v_before) {
     zf_cg *cg = a->lower->cg;
     LLVMTypeRef ty = zf_cg_type(cg, a->type);
     LLVMValueRef v_at = zf_cg_add(cg, LLVMBuildLoad2(cg->builder, cg->ty_i32, a->v_at, ""), v_before);
-    *v_exists = zf_cg_icmp(cg, LLVMIntULT, v_at, a->v_stop);
     LLVMValueRef v_place = zf_cg_mask(cg, v_at, zf_cg_i32(cg, ROWS * a->row - 1), "elements of a ring");
     v_place = zf_cg_resize(cg, v_place, cg->ty_i64, false);
     return zf_cg_load(cg, ty, zf_cg_at(cg, ty, a->v_ring, v_place), zf_kind_size(a->type.kind));
@@ -102,4 +101,8 @@ void zf_simt_ahead_settle(zf_simt_ahead *a) {
     if (a->reads > 0) ask(a);
 }
 
-void zf_simt_ahead_end(zf_simt_ahead *a) { await(a, 0); }
+LLVMValueRef zf_simt_ahead_end(zf_simt_ahead *a) {
+    zf_cg *cg = a->lower->cg;
+    await(a, 0);
+    return zf_cg_icmp(cg, LLVMIntUGT, LLVMBuildLoad2(cg->builder, cg->ty_i32, a->v_at, ""), a->v_stop);
+}

@@ -26,14 +26,14 @@ enum { ZF_SIMT_AHEAD_BYTES = 4 * 16 * ZF_WARP };
 /// Begins at element `v_first` (i64) of an edge in memory; there are `v_count` (i64) from there on. One a kernel at most.
 void zf_simt_ahead_begin(zf_simt_ahead *ahead, zf_lower *lower, uint32_t edge, LLVMValueRef v_ring, LLVMValueRef v_first,
                          LLVMValueRef v_count);
-/// Element v_before (i32, less than 32) from the position on; *v_exists (i1): whether there is one. What does not exist is 0 or
-/// any.
-LLVMValueRef zf_simt_ahead_read(zf_simt_ahead *ahead, LLVMValueRef v_before, LLVMValueRef *v_exists);
+/// Element v_before (i32, less than 32) from the position on. What does not exist is any: the end tells.
+LLVMValueRef zf_simt_ahead_read(zf_simt_ahead *ahead, LLVMValueRef v_before);
 /// Moves on by v_count (i32, at most 32) elements, the same for all lanes. `straight`: what is built runs in any case after what
 /// was built before, so that some moves share a question for the next row; zf_simt_ahead_settle asks for the last of them.
 void zf_simt_ahead_move(zf_simt_ahead *ahead, LLVMValueRef v_count, bool straight);
 void zf_simt_ahead_settle(zf_simt_ahead *ahead);
-/// Before the kernel ends: nothing is under way any more.
-void zf_simt_ahead_end(zf_simt_ahead *ahead);
+/// Before the kernel ends: nothing is under way any more. Whether the position has passed the end (i1): positions only grow, so
+/// it has where any read did.
+LLVMValueRef zf_simt_ahead_end(zf_simt_ahead *ahead);
 
 #endif

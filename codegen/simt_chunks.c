@@ -347,11 +347,9 @@ static void find_parts(walk *w) {
 bool zf_chunk_next(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out) {
     walk *w = walk_of(frame);
     if (w->ahead_slot != expr->port->slot) return false;
-    LLVMValueRef v_reads = and_both(cg, w->chunk.v_when, w->chunk.v_exists), v_before, v_all, v_exists;
+    LLVMValueRef v_reads = and_both(cg, w->chunk.v_when, w->chunk.v_exists), v_before, v_all;
     amounts(w, zf_cg_i64(cg, 1), v_reads, &v_before, &v_all);
-    *out = zf_cg_scalar(expr->port->type, zf_simt_ahead_read(&w->ahead, v_before, &v_exists));
-    if (v_reads != NULL) v_exists = zf_cg_or(cg, v_exists, zf_cg_not(cg, v_reads));
-    zf_cg_check(cg, zf_cg_frame_env(frame), v_exists, 2, expr->span, expr);
+    *out = zf_cg_scalar(expr->port->type, zf_simt_ahead_read(&w->ahead, v_before));
     zf_simt_ahead_move(&w->ahead, v_all, w->in_batch && !w->in_branch);
     return true;
 }
@@ -547,7 +545,13 @@ void zf_simt_chunks(zf_lower *lower, const zf_simt_shape *shape) {
         v_made = zf_cg_phi2(cg, cg->ty_i64, v_made, bb_before, v_all, bb_made);
     }
     make_rows(&w, v_made);
-    if (w.ahead_slot != UINT32_MAX) zf_simt_ahead_end(&w.ahead);
+    if (w.ahead_slot != UINT32_MAX) {
+        LLVMValueRef v_behind = zf_simt_ahead_end(&w.ahead);
+        if (!zf_cg_site(cg, ZF_SITE_CHECK, "V02, of all that was read ahead")) {
+            v_behind = zf_cg_or(cg, LLVMBuildLoad2(cg->builder, cg->ty_i1, lower->v_any, ""), v_behind);
+            LLVMBuildStore(cg->builder, v_behind, lower->v_any);
+        }
+    }
     LLVMValueRef v_failed = LLVMBuildLoad2(cg->builder, cg->ty_i1, lower->v_any, "");
     LLVMBasicBlockRef bb_failed = zf_cg_block(cg, "chunk_failed");
     v_failed = zf_cg_icmp(cg, LLVMIntNE, zf_simt_ballot(lower, v_failed), zf_cg_i32(cg, 0));

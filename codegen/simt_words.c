@@ -12,22 +12,19 @@
 #include "codegen/simt_words.h"
 
 #include "codegen/cg_frame.h"
-#include "codegen/simt_tables.h"
 #include "codegen/simt_text.h"
 
 enum {
-    EACH = 8,                 // strings that a lane brings, at most: of those in memory
-    STRINGS = 4,              // four, since each takes five words until it is put
-    CHUNK = 16,               // bytes that a lane stores at once
-    PIECE = 16,               // bytes of a string that are moved at once
-    SHORT = 64,               // of a string: a lane puts it alone
-    MORE_BIT = 20,            // of sums of lengths, behind those: how many lanes have a string of several pieces,
-    LONG_BIT = 26,            // and above, a long one
-    MOST = 1 << 12,           // bytes that a warp makes
-    MOST_GROUPS = 1 << 28,    // that they touch
-    MARKS = MOST / 256,       // states between their tiles, at most
-    STAGE = MOST + 2 * CHUNK, // of shared memory
-    WARPS = 8,                // that share tables
+    EACH = 8,              // strings that a lane brings, at most: of those in memory
+    STRINGS = 4,           // four, since each takes five words until it is put
+    CHUNK = 16,            // bytes that a lane stores at once
+    PIECE = 16,            // bytes of a string that are moved at once
+    SHORT = 64,            // of a string: a lane puts it alone
+    MORE_BIT = 20,         // of sums of lengths, behind those: how many lanes have a string of several pieces,
+    LONG_BIT = 26,         // and above, a long one
+    MOST = 1 << 12,        // bytes that a warp makes
+    MOST_GROUPS = 1 << 28, // that they touch
+    MARKS = MOST / 256,    // states between their tiles, at most
 };
 
 typedef struct words {
@@ -50,18 +47,7 @@ typedef struct words {
 
 uint32_t zf_simt_words_span(uint32_t tile) { return tile > MOST ? 0 : MOST / tile; }
 
-zf_simt_shape zf_simt_words_shape(const zf_plan *plan, const zf_kernel *kernel) {
-    uint32_t tables = zf_lower_string_access(plan, kernel) != NULL ? 0 : zf_simt_tables_bytes(plan, kernel);
-    uint32_t warps = tables > 0 ? WARPS : 1;
-    return (zf_simt_shape){.form = ZF_SIMT_WORDS,
-                           .threads = warps * ZF_WARP,
-                           .tiles = 1,
-                           .span = warps * zf_simt_words_span(kernel->tile),
-                           .shared_bytes = tables + warps * STAGE,
-                           .registers = 64};
-}
-
-uint32_t zf_simt_words_warp(const zf_simt_shape *shape) { return shape->span / (shape->threads / ZF_WARP); }
+uint32_t zf_simt_words_bytes(void) { return MOST + 2 * CHUNK; }
 
 static void note_bad(words *w, LLVMValueRef v_bad, const char *what) {
     zf_cg *cg = w->lower->cg;
@@ -634,35 +620,19 @@ static void find_bytes(words *w, uint32_t span) {
     w->v_lead = zf_cg_and(cg, zf_cg_resize(cg, v_address, cg->ty_i32, false), zf_cg_i32(cg, CHUNK - 1));
 }
 
-/// Several warps: tables for all of them, and tiles and a stage for each.
-static void share(words *w, uint32_t threads, uint32_t span) {
-    zf_lower *lower = w->lower;
-    zf_cg *cg = lower->cg;
-    zf_simt_tables_make(lower, threads);
-    LLVMValueRef v_warp = zf_simt_warp(lower);
-    lower->v_tile = zf_cg_add(cg, lower->v_tile, zf_cg_mul(cg, v_warp, zf_cg_i64(cg, span)));
-    w->v_stage = zf_cg_at(cg, cg->ty_i8, w->v_stage, zf_cg_mul(cg, v_warp, zf_cg_i64(cg, STAGE)));
-    LLVMBasicBlockRef bb_tiles = zf_cg_block(cg, "warp_tiles");
-    LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntULT, lower->v_tile, lower->v_tiles);
-    zf_cg_cond_br(cg, zf_cg_within(cg, v_is, "tiles of the block"), bb_tiles, lower->bb_leave);
-    zf_cg_enter(cg, bb_tiles);
-}
-
 void zf_simt_words(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     words w = {.lower = lower, .access = zf_lower_string_access(lower->plan, lower->kernel), .v_lane = zf_simt_lane(lower)};
     w.each = w.access != NULL ? STRINGS : EACH;
-    uint32_t warps = shape->threads / ZF_WARP, span = zf_simt_words_warp(shape);
-    w.v_stage = cg->target->simt->shared(cg, shape->shared_bytes - warps * STAGE, warps * STAGE);
+    w.v_stage = cg->target->simt->shared(cg, 0, shape->shared_bytes);
     w.v_bad = zf_cg_alloca(cg, cg->ty_i1, "bad");
-    w.marks = span - 1;
+    w.marks = shape->span - 1;
     w.v_here = zf_cg_alloca(cg, cg->ty_i32, "here");
     for (unsigned k = 0; k < w.each; k++) {
         w.v_sources[k] = zf_cg_alloca(cg, cg->ty_i64, "source");
         w.v_lengths[k] = zf_cg_alloca(cg, cg->ty_i64, "length");
     }
-    if (warps > 1) share(&w, shape->threads, span);
-    find_bytes(&w, span);
+    find_bytes(&w, shape->span);
     zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
     LLVMValueRef v_groups = zf_cg_resize(cg, zf_cg_eval_body(cg, &env.env, &env.env.inst->groups).v, cg->ty_i64, false);
     cg->v_guard = NULL;
