@@ -1,7 +1,6 @@
 // Groups that are strings: element j of group g is byte j of a string that g alone says, as in a list of words, or of a number
-// of eight bytes, as in a table of short symbols. A warp makes
-// several tiles of the bytes together: row by row its lanes find the strings of 32 * C groups and put them into shared memory,
-// from where they are stored 16 bytes a lane at a time.
+// of eight bytes, as in a table of short symbols. A warp makes several tiles of the bytes together: row by row its lanes find the
+// strings of 32 * C groups and put them into shared memory, from where they are stored 16 bytes a lane at a time.
 //
 // A string is taken in pieces of sixteen bytes, which are moved to where they go by one shift, and go into the stage by atomic
 // or: neighbours share words. Short ones are put by their lane, of a long one all lanes put pieces.
