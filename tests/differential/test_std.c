@@ -129,7 +129,7 @@ static void run_column(run *r, const zf_column *column, unsigned number) {
                       .spec = diff_program_spec(&r->program),
                       .column = column,
                       .exact_nans = true,
-                      .full_groups = true,
+                      .full_groups = strstr(column->codec_text, "fsst_groups") == NULL, // an escape is an empty group
                       .tally = &r->tally},
               narrow = wide;
     uint64_t before = r->encoded;
