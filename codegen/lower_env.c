@@ -67,9 +67,8 @@ static LLVMValueRef check(zf_cg *cg, zf_cg_env *cg_env, LLVMValueRef v_ok, unsig
         zf_cg_unsupported(cg, span, "the plan has no check V%02u here", violation);
         return v_ok;
     }
-    if (env->lower->chunk != NULL && cg->unchecked) return NULL;
     if (env->lower->chunk != NULL) {
-        zf_chunk_stop_unless(env->lower, v_ok, (uint32_t)number);
+        if (!cg->unchecked) zf_chunk_stop_unless(env->lower, v_ok, (uint32_t)number);
         return NULL;
     }
     if (cg->unchecked) { // then operands are harmless of their own, but where an element is made up

@@ -545,17 +545,13 @@ void zf_simt_chunks(zf_lower *lower, const zf_simt_shape *shape) {
         v_made = zf_cg_phi2(cg, cg->ty_i64, v_made, bb_before, v_all, bb_made);
     }
     make_rows(&w, v_made);
+    LLVMValueRef v_failed = LLVMBuildLoad2(cg->builder, cg->ty_i1, lower->v_any, "");
     if (w.ahead_slot != UINT32_MAX) {
         LLVMValueRef v_behind = zf_simt_ahead_end(&w.ahead);
-        if (!zf_cg_site(cg, ZF_SITE_CHECK, "V02, of all that was read ahead")) {
-            v_behind = zf_cg_or(cg, LLVMBuildLoad2(cg->builder, cg->ty_i1, lower->v_any, ""), v_behind);
-            LLVMBuildStore(cg->builder, v_behind, lower->v_any);
-        }
+        if (!zf_cg_site(cg, ZF_SITE_CHECK, "V02, of all that was read ahead")) v_failed = zf_cg_or(cg, v_failed, v_behind);
     }
-    LLVMValueRef v_failed = LLVMBuildLoad2(cg->builder, cg->ty_i1, lower->v_any, "");
     LLVMBasicBlockRef bb_failed = zf_cg_block(cg, "chunk_failed");
-    v_failed = zf_cg_icmp(cg, LLVMIntNE, zf_simt_ballot(lower, v_failed), zf_cg_i32(cg, 0));
-    zf_cg_cond_br(cg, v_failed, bb_failed, lower->bb_leave);
+    zf_cg_cond_br(cg, zf_simt_any(lower, v_failed), bb_failed, lower->bb_leave);
     zf_cg_enter(cg, bb_failed);
     zf_simt_call_hard(lower);
 }

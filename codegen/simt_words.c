@@ -44,9 +44,9 @@ typedef struct words {
     LLVMValueRef v_mark_g[MARKS], v_mark_o[MARKS];
 } words;
 
-uint32_t zf_simt_words_span(uint32_t tile) { return tile > MOST ? 0 : MOST / tile; }
-
 uint32_t zf_simt_words_bytes(void) { return MOST + 2 * CHUNK; }
+
+uint32_t zf_simt_words_span(uint32_t tile) { return tile > MOST ? 0 : MOST / tile; }
 
 static void note_bad(words *w, LLVMValueRef v_bad, const char *what) {
     zf_cg *cg = w->lower->cg;
