@@ -182,6 +182,8 @@ LLVMValueRef zf_cg_words_bits(zf_cg *cg, LLVMValueRef v_from, LLVMValueRef v_shi
                               bool msb);
 /// The lowest v_count (0..=64) bits set.
 LLVMValueRef zf_cg_low_mask(zf_cg *cg, LLVMValueRef v_count, uint64_t count_limit);
+/// A mask of the lowest v_count bytes (i32, 0 to 8) of eight.
+LLVMValueRef zf_cg_low_bytes(zf_cg *cg, LLVMValueRef v_count);
 
 // ---- Context (cg_context.c) -----------------------------------------------------------------------------------
 

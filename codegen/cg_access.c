@@ -74,23 +74,29 @@ static zf_cg_value text_element(zf_cg *cg, const zf_cg_seq *seq, LLVMValueRef v_
     return value;
 }
 
-/// V05: an element must lie in its port's range. The bounds may name params.
-static zf_cg_value check_range(zf_cg *cg, zf_cg_env *env, const zf_port *port, zf_cg_value value, const zf_expr *access) {
-    zf_span span = access == NULL ? port->span : access->span;
-    if (!port->has_range || !zf_kind_is_integer(value.type.kind) || hoisted(cg, env, 5, span, access)) return value;
-    LLVMValueRef v_ok = NULL, v_safe = NULL;
+LLVMValueRef zf_cg_in_range(zf_cg *cg, zf_cg_env *env, const zf_port *port, zf_cg_value value, LLVMValueRef *v_safe) {
+    LLVMValueRef v_ok = NULL;
+    *v_safe = NULL;
     for (unsigned side = 0; side < 2; side++) {
         const zf_expr *bound = side == 0 ? port->lo : port->hi;
         if (bound == NULL) continue;
         LLVMValueRef v_bound = zf_cg_eval_expr(cg, env, NULL, bound, NULL, 0).v;
-        if (v_bound == NULL) return value;
+        if (v_bound == NULL) return NULL;
         bool is_signed = zf_kind_is_signed(value.type.kind);
         LLVMIntPredicate predicate = side == 0 ? (is_signed ? LLVMIntSGE : LLVMIntUGE) : (is_signed ? LLVMIntSLE : LLVMIntULE);
         v_bound = zf_cg_resize(cg, v_bound, LLVMTypeOf(value.v), zf_kind_is_signed(bound->type.kind));
         LLVMValueRef v = zf_cg_icmp(cg, predicate, value.v, v_bound);
         v_ok = v_ok == NULL ? v : zf_cg_and(cg, v_ok, v);
-        if (v_safe == NULL) v_safe = v_bound;
+        if (*v_safe == NULL) *v_safe = v_bound;
     }
+    return v_ok;
+}
+
+/// V05: an element must lie in its port's range.
+static zf_cg_value check_range(zf_cg *cg, zf_cg_env *env, const zf_port *port, zf_cg_value value, const zf_expr *access) {
+    zf_span span = access == NULL ? port->span : access->span;
+    if (!port->has_range || !zf_kind_is_integer(value.type.kind) || hoisted(cg, env, 5, span, access)) return value;
+    LLVMValueRef v_safe, v_ok = zf_cg_in_range(cg, env, port, value, &v_safe);
     if (v_ok == NULL) return value;
     v_ok = zf_cg_check(cg, env, v_ok, 5, span, access);
     // Later proofs rely on the range, so what failed becomes a value within it.
@@ -142,6 +148,14 @@ static LLVMValueRef clamp(zf_cg *cg, LLVMValueRef v_at, LLVMValueRef v_most) {
     return zf_cg_resize(cg, v_at, cg->ty_i64, false);
 }
 
+// Whether a stream has an element for every number of an index's type, so that no guard has to hold.
+static bool has_all(const zf_cg_seq *seq, const zf_expr *index) {
+    const zf_expr *inner = zf_expr_uncast(index);
+    if (seq->kind != ZF_CG_SEQ_PORT || seq->v_start != NULL || !seq->port->fixed || zf_kind_is_signed(inner->type.kind))
+        return false;
+    return zf_kind_bits(inner->type.kind) <= 16 && seq->port->length->range.lo >= (zf_int128)1 << zf_kind_bits(inner->type.kind);
+}
+
 zf_cg_value zf_cg_index(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
     zf_cg_value a = zf_cg_expr(cg, frame, expr->a);
     LLVMValueRef v_index = index_value(cg, frame, expr->b), v_ok = NULL;
@@ -162,7 +176,8 @@ zf_cg_value zf_cg_index(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
             return zf_cg_seq_element(cg, frame->env, &a.seq, v_index, expr);
         }
     }
-    v_index = checked(cg, frame, expr, v_ok, v_index, zf_cg_i64(cg, 0));
+    // Of a table with an element at every index of the type any may be read.
+    if (!expr->proved || !has_all(&a.seq, expr->b)) v_index = checked(cg, frame, expr, v_ok, v_index, zf_cg_i64(cg, 0));
     return zf_cg_seq_element(cg, frame->env, &a.seq, v_index, expr);
 }
 

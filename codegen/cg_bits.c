@@ -20,6 +20,12 @@ LLVMValueRef zf_cg_low_mask(zf_cg *cg, LLVMValueRef v_count, uint64_t count_limi
     return zf_cg_select(cg, zf_cg_apart(cg, ZF_SITE_MASK, v_none, "no bits"), zf_cg_i64(cg, 0), v_mask);
 }
 
+LLVMValueRef zf_cg_low_bytes(zf_cg *cg, LLVMValueRef v_count) {
+    LLVMValueRef v_half = zf_cg_resize(cg, LLVMBuildShl(cg->builder, v_count, zf_cg_i32(cg, 2), ""), cg->ty_i64, false);
+    LLVMValueRef v_above = LLVMBuildShl(cg->builder, zf_cg_i64(cg, UINT64_MAX), v_half, ""); // a shift by 64 is none
+    return LLVMBuildNot(cg->builder, LLVMBuildShl(cg->builder, v_above, v_half, ""), "");
+}
+
 static LLVMValueRef load_word(zf_cg *cg, LLVMValueRef v_pointer, bool msb) {
     LLVMValueRef v = zf_cg_load(cg, cg->ty_i64, v_pointer, 1);
     if (!msb) return v;

@@ -98,6 +98,9 @@ zf_cg_value zf_cg_slice(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
 zf_cg_value zf_cg_bits(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
 /// Makes a check count only under the guard; returns what the caller must select a harmless operand by, or NULL.
 LLVMValueRef zf_cg_check(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned violation, zf_span span, const zf_expr *at);
+/// Whether an element lies in its port's range, whose bounds may name params (i1), and *v_safe, a value that does; NULL: any
+/// does.
+LLVMValueRef zf_cg_in_range(zf_cg *cg, zf_cg_env *env, const zf_port *port, zf_cg_value value, LLVMValueRef *v_safe);
 /// A string as pointer (LLVM value) and length; only of strings in memory.
 LLVMValueRef zf_cg_text_pointer(zf_cg *cg, const zf_cg_seq *seq);
 

@@ -77,6 +77,7 @@ struct zf_lower {
     bool one_by_one;                     ///< no strips: one thread walks a tile, element by element
     bool one_warp;                       ///< thread blocks are one warp
     LLVMValueRef *v_tables;              ///< per edge: all of it in shared memory, or NULL; NULL: none is there (simt_tables.h)
+    bool tables_checked;                 ///< elements of v_tables lie in their streams' ranges
     LLVMValueRef *v_seeks;               ///< two a seek field, at the tile's begin and at its end; NULL: loaded where wanted
     LLVMValueRef v_block;                ///< number of the block in its unit (i64), which failures name; NULL: there is one
     LLVMValueRef v_row_begin, v_row_end; ///< only elements in between are stored at v_sink; NULL: all

@@ -49,11 +49,19 @@ static int32_t number_of(const zf_lower_env *env, unsigned violation, zf_span sp
     return zf_plan_check(env->lower->plan, env->node, span, violation);
 }
 
+static bool is_of_checked_table(const zf_lower_env *env, const zf_expr *at) {
+    const zf_lower *lower = env->lower;
+    if (!lower->tables_checked || lower->v_tables == NULL || at == NULL || at->kind != ZF_X_INDEX || at->a->kind != ZF_X_STREAM)
+        return false;
+    return env->node == lower->kernel->root && lower->v_tables[zf_lower_edge(lower, env->node, at->a->port)->index] != NULL;
+}
+
 static bool is_hoisted(zf_cg *cg, zf_cg_env *cg_env, unsigned violation, zf_span span, const zf_expr *at) {
     (void)cg;
     zf_lower_env *env = env_of(cg_env);
     if (violation == 5) {
         if (number_of(env, violation, span, at) < 0) return true; // the producer's range proves it
+        if (is_of_checked_table(env, at)) return true;
         return env->strip != NULL && env->strip->walk != NULL && zf_lower_pulled_here(env, at);
     }
     if (violation != 1 || at == NULL) return false;
@@ -178,6 +186,14 @@ bool zf_lower_is_index(const zf_lower_env *env, const zf_expr *expr) {
     return false;
 }
 
+// Whether an access takes the element before the environment's own.
+static bool is_one_before(const zf_lower_env *env, const zf_expr *access) {
+    if (access == NULL || access->kind != ZF_X_INDEX || access->a->kind != ZF_X_STREAM || access->b->kind != ZF_X_BINARY)
+        return false;
+    const zf_expr *index = access->b;
+    return index->op == ZF_OP_SUB && zf_lower_is_index(env, index->a) && index->b->kind == ZF_X_CONST && index->b->bits == 1;
+}
+
 static LLVMValueRef own_index(const zf_lower_env *env) { return env->v_g != NULL ? env->v_g : env->v_i; }
 
 // Index (or bit) 0 where the environment stands for nothing: then no hoisted check has vouched for any other.
@@ -234,6 +250,8 @@ static zf_cg_value element(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LL
         bool plain = !edge->type.nullable && edge->type.kind != ZF_K_STRING;
         if (vouched && env->near != NULL && plain && !is_bool) return zf_simt_near_element(lower, env->near, edge->index);
         if (vouched && env->lanes != NULL && plain) return zf_simt_lane_element(lower, env->lanes, env->lane_k, edge->index);
+        if (env->lanes != NULL && env->lane_k > 0 && plain && !is_bool && is_one_before(env, access) && along_groups(env, port))
+            return zf_simt_lane_element(lower, env->lanes, env->lane_k - 1, edge->index);
         return zf_lower_load(lower, edge->index, tame(cg, env, v_index));
     }
     bool is_group = lower->graph->nodes[edge->producer].inst->pattern == ZF_GROUP_PARALLEL;

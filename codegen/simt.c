@@ -1,4 +1,5 @@
 // What SIMT kernels begin with: block, tile, pointers; and what their forms share.
+#include "codegen/simt_span.h"
 #include "codegen/simt_text.h"
 #include "codegen/simt_tree.h"
 #include "codegen/simt_words.h"
@@ -114,8 +115,9 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
     if (kernel->by_warp) return zf_simt_warp_shape(kernel);
     if (zf_simt_lanes_fit(plan, kernel)) return zf_simt_lanes_shape(plan, kernel);
     uint32_t shared;
-    if (kernel->domain == ZF_DOMAIN_GROUPS && steps.expansions == 1 && !steps.scans && zf_simt_words_span(kernel->tile) > 0 &&
-        ((kernel->sink >= 0 && zf_lower_string_access(plan, kernel) != NULL) || zf_lower_is_numbers(plan, kernel)))
+    bool one_level = kernel->domain == ZF_DOMAIN_GROUPS && steps.expansions == 1 && !steps.scans;
+    if (one_level && zf_lower_is_numbers(plan, kernel)) return zf_simt_numbers_shape(plan, kernel);
+    if (one_level && zf_simt_words_span(kernel->tile) > 0 && kernel->sink >= 0 && zf_lower_string_access(plan, kernel) != NULL)
         return (zf_simt_shape){.form = ZF_SIMT_WORDS,
                                .threads = ZF_WARP,
                                .tiles = 1,
@@ -397,15 +399,20 @@ static void make_hard(zf_cg *cg, const zf_lower_input *input, const zf_kernel *k
     lower.one_by_one = true;
     LLVMBasicBlockRef bb_first = open_function(&lower, v_function, name, shape, v_args);
     LLVMBasicBlockRef bb_one = zf_cg_block(cg, "one_thread");
-    bool is_lanes = shape->form == ZF_SIMT_LANES; // each warp has a tile
-    LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntEQ, is_lanes ? zf_simt_lane(&lower) : lower.v_thread, zf_cg_i32(cg, 0));
+    bool is_lanes = shape->form == ZF_SIMT_LANES, by_warps = is_lanes || shape->form == ZF_SIMT_NUMBERS; // each has its tiles
+    LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntEQ, by_warps ? zf_simt_lane(&lower) : lower.v_thread, zf_cg_i32(cg, 0));
     zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_mine, "one thread of the block"), bb_one, lower.bb_leave);
     zf_cg_enter(cg, bb_one);
     if (is_lanes) {
         lower.v_begin = zf_cg_add(cg, lower.v_tile, zf_simt_warp(&lower));
         lower.v_end = zf_cg_add(cg, lower.v_begin, zf_cg_i64(cg, 1));
     } else if (shape->form == ZF_SIMT_WORDS) {
-        lower.v_end = zf_simt_words_stop(&lower, shape->span);
+        lower.v_end = zf_simt_span_stop(&lower, shape->span);
+    } else if (shape->form == ZF_SIMT_NUMBERS) {
+        uint32_t tiles = zf_simt_numbers_tiles(shape);
+        lower.v_tile = zf_cg_add(cg, lower.v_tile, zf_cg_mul(cg, zf_simt_warp(&lower), zf_cg_i64(cg, tiles)));
+        lower.v_begin = lower.v_tile;
+        lower.v_end = zf_simt_span_stop(&lower, tiles);
     }
     cg->target->lower[kernel->domain](&lower);
     close_function(&lower, bb_first);
@@ -428,7 +435,7 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
         return;
     }
     zf_simt_shape shape = zf_simt_shape_of(input->plan, kernel);
-    lower.one_warp = shape.threads == ZF_WARP;
+    lower.one_warp = shape.threads == ZF_WARP || shape.form == ZF_SIMT_NUMBERS; // whose warps meet for the tables alone
     char name[24], hard_name[32];
     zf_lower_kernel_name(kernel->index, name);
     snprintf(hard_name, sizeof hard_name, "%s_hard", name);
@@ -436,8 +443,8 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
     lower.type = zf_simt_type_of(input->plan, kernel);
     lower.one_by_one = true;
     LLVMValueRef v_body = make_function(&lower, name, v_args);
-    bool has_hard =
-        shape.form == ZF_SIMT_WORDS || shape.form == ZF_SIMT_LANES || (shape.form == ZF_SIMT_GROUPS && shape.threads == ZF_WARP);
+    bool has_hard = shape.form == ZF_SIMT_WORDS || shape.form == ZF_SIMT_NUMBERS || shape.form == ZF_SIMT_LANES ||
+                    (shape.form == ZF_SIMT_GROUPS && shape.threads == ZF_WARP);
     if (has_hard) {
         LLVMValueRef v_none[ARGS];
         lower.v_hard = make_function(&lower, hard_name, v_none);
@@ -454,6 +461,7 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
     case ZF_SIMT_GROUPS: zf_simt_groups(&lower, &shape); break;
     case ZF_SIMT_PATCHES: zf_simt_patches(&lower, &shape); break;
     case ZF_SIMT_WORDS: zf_simt_words(&lower, &shape); break;
+    case ZF_SIMT_NUMBERS: zf_simt_numbers(&lower, &shape); break;
     case ZF_SIMT_LANES: zf_simt_chunks(&lower, &shape); break;
     case ZF_SIMT_WARP: zf_simt_warp_chunks(&lower); break;
     case ZF_SIMT_SEQUENTIAL: cg->target->lower[kernel->domain](&lower); break;

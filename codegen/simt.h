@@ -23,6 +23,7 @@ typedef enum zf_simt_form {
     ZF_SIMT_PATCHES,    ///< a thread block a tile of outputs: a map, and then the elements of groups that are exceptions to it
                         ///< (simt_patches.c)
     ZF_SIMT_WORDS,      ///< a warp several tiles of bytes, whose groups are strings (simt_words.c)
+    ZF_SIMT_NUMBERS,    ///< a warp several tiles of bytes, whose groups are the bytes of a number (simt_numbers.c)
     ZF_SIMT_LANES,      ///< a warp a chunk, whose elements are made by lanes (simt_chunks.c)
     ZF_SIMT_WARP,       ///< a warp a chunk, whose threads share what is emitted over ranges (simt_warp.c)
     ZF_SIMT_SEQUENTIAL, ///< a thread a tile, as on the host: what the other forms do not do
@@ -70,6 +71,7 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_patches(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_words(zf_lower *lower, const zf_simt_shape *shape);
+void zf_simt_numbers(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_chunks(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_warp_chunks(zf_lower *lower);
 /// How a kernel of chunks is run that has by_warp.
@@ -77,6 +79,10 @@ zf_simt_shape zf_simt_warp_shape(const zf_kernel *kernel);
 /// Whether the lanes of a kernel's chunks can be those of a warp, and how they are run then.
 bool zf_simt_lanes_fit(const zf_plan *plan, const zf_kernel *kernel);
 zf_simt_shape zf_simt_lanes_shape(const zf_plan *plan, const zf_kernel *kernel);
+/// How groups that are the bytes of a number are run (zf_lower_is_numbers).
+zf_simt_shape zf_simt_numbers_shape(const zf_plan *plan, const zf_kernel *kernel);
+/// Of a thread block's tiles, those that a warp makes.
+uint32_t zf_simt_numbers_tiles(const zf_simt_shape *shape);
 /// Whether the groups of a kernel are a map but for the last elements of each.
 bool zf_simt_is_patched(const zf_plan *plan, const zf_kernel *kernel);
 
@@ -236,6 +242,7 @@ typedef struct zf_simt_lanes {
     LLVMValueRef v_base, v_near; ///< not NULL: v_first is their sum, v_base (i64) the same for all threads and a multiple of
                                  ///< `count` too, v_near (i32) not far from 0
     unsigned count;
+    bool by_words; ///< elements of fewer bytes than a word are loaded by words
     zf_simt_stage stage;
 } zf_simt_lanes;
 zf_simt_lanes zf_simt_lanes_begin(zf_lower *lower, LLVMValueRef v_first, unsigned count);

@@ -248,7 +248,17 @@ zf_cg_value zf_simt_lane_element(zf_lower *lower, zf_simt_lanes *lanes, unsigned
         unsigned size = zf_kind_size(type.kind);
         LLVMTypeRef ty = zf_cg_type(cg, type);
         LLVMValueRef v_from = zf_cg_at(cg, ty, v_pointer, lanes->v_first);
-        load_vectors(cg, ty, size, v_from, lanes->count, power_of_two_in((uint64_t)size * lanes->count, 16), w->v_words);
+        unsigned bytes = size * lanes->count, align = power_of_two_in(bytes, 16);
+        if (lanes->by_words && size < 4 && bytes % 4 == 0 && bytes <= 4 * MOST_WORDS) {
+            LLVMValueRef v_words[MOST_WORDS];
+            load_vectors(cg, cg->ty_i32, 4, v_from, bytes / 4, align, v_words);
+            for (unsigned e = 0; e < lanes->count; e++) {
+                LLVMValueRef v_shift = zf_cg_i32(cg, 8 * (e * size % 4));
+                w->v_words[e] = zf_cg_resize(cg, LLVMBuildLShr(cg->builder, v_words[e * size / 4], v_shift, ""), ty, false);
+            }
+        } else {
+            load_vectors(cg, ty, size, v_from, lanes->count, align, w->v_words);
+        }
         from_loads(cg, &lanes->stage, bb_before);
     }
     return zf_cg_scalar(type, w->v_words[k]);

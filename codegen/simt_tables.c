@@ -2,6 +2,8 @@
 // much more than it reads for them.
 #include "codegen/simt_tables.h"
 
+#include "codegen/cg_frame.h"
+
 enum {
     MOST_BYTES = 16384, ///< of one
     MOST = 2,           ///< in a kernel
@@ -81,4 +83,47 @@ void zf_simt_tables_make(zf_lower *lower, unsigned threads) {
     }
     lower->v_tables = v_tables;
     if (!zf_cg_site(cg, ZF_SITE_BARRIER, "tables before what reads them")) cg->target->simt->barrier(cg);
+}
+
+// Whether the lane's elements of a table, of all its threads' 32, lie in the stream's range.
+static LLVMValueRef is_in_range(zf_lower *lower, zf_lower_env *env, const zf_port *port, LLVMValueRef v_table, uint32_t bytes) {
+    zf_cg *cg = lower->cg;
+    uint32_t size = zf_kind_size(port->type.kind);
+    LLVMValueRef v_ok = zf_cg_alloca(cg, cg->ty_i1, "in_range"), v_lanes = zf_cg_i64(cg, ZF_WARP);
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, true), v_ok);
+    LLVMValueRef v_count = zf_lower_count(lower, zf_lower_edge(lower, env->node, port)->index);
+    v_count = zf_cg_clamp(cg, v_count, zf_cg_i64(cg, bytes / size), "elements of a table");
+    LLVMValueRef v_turns = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_count, zf_cg_i64(cg, ZF_WARP - 1)), v_lanes, "");
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_turns, "table_check");
+    LLVMValueRef v_at = zf_cg_mul(cg, loop.v_i, v_lanes);
+    v_at = zf_cg_add(cg, v_at, zf_cg_resize(cg, zf_simt_lane(lower), cg->ty_i64, false));
+    LLVMBasicBlockRef bb_entry = zf_cg_block(cg, "entry_check");
+    LLVMValueRef v_is = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_at, v_count), "elements of a table");
+    zf_cg_cond_br(cg, v_is, bb_entry, loop.bb_next);
+    zf_cg_enter(cg, bb_entry);
+    LLVMTypeRef ty = zf_cg_type(cg, port->type);
+    zf_cg_value value = zf_cg_scalar(port->type, zf_cg_load(cg, ty, zf_cg_at(cg, ty, v_table, v_at), size));
+    LLVMValueRef v_safe, v_in = zf_cg_in_range(cg, &env->env, port, value, &v_safe);
+    LLVMValueRef v_all = LLVMBuildLoad2(cg->builder, cg->ty_i1, v_ok, "");
+    if (v_in != NULL) LLVMBuildStore(cg->builder, zf_cg_and(cg, v_all, v_in), v_ok);
+    zf_cg_loop_end(cg, &loop);
+    return LLVMBuildLoad2(cg->builder, cg->ty_i1, v_ok, "");
+}
+
+LLVMValueRef zf_simt_tables_check(zf_lower *lower) {
+    zf_cg *cg = lower->cg;
+    const zf_graph_node *node = &lower->graph->nodes[lower->kernel->root];
+    LLVMValueRef v_ok = zf_cg_i1(cg, true);
+    for (uint32_t s = 0; lower->v_tables != NULL && s < node->inst->stream_count; s++) {
+        const zf_port *port = node->inst->streams[s];
+        LLVMValueRef v_table = lower->v_tables[node->inputs[s]];
+        bool checked = port->has_range && zf_plan_check(lower->plan, node->index, port->span, 5) >= 0;
+        if (v_table == NULL || !checked || cg->unchecked) continue;
+        zf_lower_env env = zf_lower_env_make(lower, node->index);
+        v_ok = zf_cg_and(cg, v_ok, is_in_range(lower, &env, port, v_table, bytes_of(lower->plan, node, s)));
+    }
+    lower->tables_checked = true;
+    if (zf_cg_site(cg, ZF_SITE_CHECK, "V05, of a table")) return zf_cg_i1(cg, true);
+    return zf_cg_not(cg, zf_simt_any(lower, zf_cg_not(cg, v_ok)));
 }

@@ -8,8 +8,5 @@
 uint32_t zf_simt_words_bytes(void);
 /// Tiles of that many bytes that a warp makes together; 0: one is too large.
 uint32_t zf_simt_words_span(uint32_t tile);
-/// Behind the last of the tiles from lower->v_tile on that one thread makes where they are not as they should be: up to the first
-/// that ends in a group before the one that it begins in, which the launcher has left out, and all behind it.
-LLVMValueRef zf_simt_words_stop(zf_lower *lower, uint32_t span);
 
 #endif

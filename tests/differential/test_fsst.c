@@ -116,6 +116,48 @@ static void test_vectors(void) {
 #undef VECTOR
 }
 
+// ---- Damaged tables -------------------------------------------------------------------------------------------
+
+/// A block whose table has another length for one code, which its codes have or not: interpreter and generated code must say
+/// the same of it. The block's rows are as many as its sizes with that length say, or with the former one.
+static void check_damage(uint8_t code, uint8_t length, bool used, bool counted, diff_verdict wanted) {
+    uint8_t symbols[256 * 8], lengths[256], codes[600]; // a tile, which needs no state
+    uint64_t size = 0, counts[STREAMS + 1];
+    for (unsigned k = 0; k < sizeof symbols; k++) symbols[k] = (uint8_t)(k * 7 + 1); // also behind the ends
+    for (unsigned k = 0; k < sizeof lengths; k++) lengths[k] = (uint8_t)(1 + k % 8);
+    for (unsigned k = 0; k < sizeof codes; k++) {
+        codes[k] = (uint8_t)(k * 37 % 255);
+        if (codes[k] == code && !used) codes[k] = (uint8_t)(code ^ 1);
+        size += counted && codes[k] == code ? length : lengths[codes[k]];
+    }
+    lengths[code] = length;
+    interp_stored streams[STREAMS] = {{.bytes = codes, .size = sizeof codes, .elements = sizeof codes},
+                                      {.bytes = symbols, .size = sizeof symbols, .elements = 256},
+                                      {.bytes = lengths, .size = sizeof lengths, .elements = 256}};
+    interp_directory directories[STREAMS + 1];
+    interp *in = interp_create(NULL);
+    interp_block block = block_of(streams, false, counts, directories, size);
+    diff_case c = {.machine = &machine, .spec = diff_program_spec(&program), .column = column_of("groups"), .tally = &tally};
+    zf_text message = {0};
+    diff_verdict verdict = diff_check_block(&c, in, &block, size, &message);
+    CHECK(verdict == wanted, "length %u of code %u, which is %s: %s: %s", length, code, used ? "there" : "not there",
+          diff_verdict_name(verdict), message.data != NULL ? message.data : "");
+    zf_text_free(&message);
+    diff_case_close(&c);
+    interp_destroy(in);
+}
+
+static void test_damage(void) {
+    static const uint8_t damaged[] = {0, 9, 64, 255};
+    for (size_t k = 0; k < sizeof damaged; k++) {
+        check_damage(100, damaged[k], true, true, DIFF_SAME_VIOLATION);
+        check_damage(100, damaged[k], true, false, DIFF_SAME_VIOLATION);
+        check_damage(100, damaged[k], false, false, DIFF_SAME_BYTES); // nobody asks for it
+    }
+    check_damage(17, 3, true, false, DIFF_SAME_VIOLATION);
+    check_damage(17, 3, true, true, DIFF_SAME_BYTES);
+}
+
 // ---- Written by us --------------------------------------------------------------------------------------------
 
 /// A table from streams as they are stored, little-endian.
@@ -316,6 +358,7 @@ int main(int count, char **arguments) {
         test_files(directory);
     } else {
         test_vectors();
+        test_damage();
         test_ours();
     }
     diff_program_close(&program);

@@ -31,8 +31,9 @@ SHAPING = {"width": 7, "digits": 2, "log": 11, "bits": 8, "back": 1283, "k": 2} 
 SPILLS_APART = 64  # bytes, of kernels that spill already
 PARTS = 4  # runs of ptxas an architecture
 TEXT_BYTES = 2048  # in which a warp puts strings together (codegen/simt_text.c)
-WORDS_BYTES = 4096 + 32  # in which a warp puts the bytes of groups together (codegen/simt_words.c)
-FORMS = ("map", "scan", "text", "patches", "groups", "words", "lanes", "warp", "sequential")  # those of docs/gpu.md; text: scans that copy strings
+WORDS_BYTES = 4096 + 32  # in which a warp puts strings of groups together (codegen/simt_words.c)
+NUMBERS_BYTES = 4 * (2048 + 32)  # in which four warps put numbers together (codegen/simt_numbers.c), behind their tables
+FORMS = ("map", "scan", "text", "patches", "groups", "words", "numbers", "lanes", "warp", "sequential")  # those of docs/gpu.md; text: scans that copy strings
 
 faults = []
 
@@ -101,6 +102,8 @@ def form_of(body, ptx):
         return "text"
     if sizes == {WORDS_BYTES}:
         return "words"
+    if NUMBERS_BYTES in sizes:
+        return "numbers"
     if "vote.sync.ballot" in body and ".maxntid 32," not in body:  # a thread block is a warp where strings are a column
         return "warp" if ".maxntid 128," in body else "lanes"
     if shared:  # heads of groups are bits that are set; exceptions need sums of sizes alone

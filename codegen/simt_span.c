@@ -1,0 +1,347 @@
+// Several tiles of groups that a warp makes together: where they lie, their groups row by row, and whether the file's states are
+// met on the way. Strings (simt_words.c) and numbers (simt_numbers.c) differ in what a group is, and in how it is put in place.
+#include "codegen/simt_span.h"
+
+#include "codegen/cg_frame.h"
+
+enum {
+    MOST_GROUPS = 1 << 28, // that a span touches
+};
+
+void zf_simt_span_note(zf_simt_span *s, LLVMValueRef v_bad, const char *what) {
+    zf_cg *cg = s->lower->cg;
+    if (zf_cg_site(cg, ZF_SITE_CHECK, what)) return;
+    LLVMBuildStore(cg->builder, zf_cg_or(cg, LLVMBuildLoad2(cg->builder, cg->ty_i1, s->v_bad, ""), v_bad), s->v_bad);
+}
+
+static LLVMValueRef low_half(zf_cg *cg, LLVMValueRef v) { return zf_cg_resize(cg, v, cg->ty_i32, false); }
+
+// ---- Loops of 32 bits -----------------------------------------------------------------------------------------
+
+void zf_turns_begin(zf_cg *cg, zf_turns *t, LLVMValueRef v_begin, uint32_t step, LLVMValueRef v_stop, const char *name) {
+    LLVMBasicBlockRef bb_before = zf_cg_here(cg);
+    t->bb_body = zf_cg_block(cg, name);
+    t->bb_end = zf_cg_block(cg, "turns_end");
+    t->v_step = zf_cg_i32(cg, step);
+    t->v_stop = v_stop;
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_begin, v_stop), t->bb_body, t->bb_end);
+    zf_cg_enter(cg, t->bb_body);
+    t->v_i = LLVMBuildPhi(cg->builder, cg->ty_i32, "turn");
+    LLVMAddIncoming(t->v_i, &v_begin, &bb_before, 1);
+}
+
+void zf_turns_end(zf_cg *cg, zf_turns *t) {
+    LLVMBasicBlockRef bb_last = zf_cg_here(cg);
+    LLVMValueRef v_next = zf_cg_add(cg, t->v_i, t->v_step);
+    LLVMAddIncoming(t->v_i, &v_next, &bb_last, 1);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, t->v_stop), t->bb_body, t->bb_end);
+    LLVMMoveBasicBlockAfter(t->bb_end, bb_last);
+    zf_cg_enter(cg, t->bb_end);
+}
+
+// ---- The groups of a row --------------------------------------------------------------------------------------
+
+// A lane's groups, all of which the block has: what they read is loaded together.
+static void take_whole(zf_simt_span *s, LLVMValueRef v_first) {
+    zf_lower *lower = s->lower;
+    zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, s->each);
+    lanes.by_words = s->by_words;
+    for (unsigned k = 0; k < s->each; k++) {
+        zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
+        env.v_g = env.v_i;
+        env.v_i = NULL;
+        s->take(s, &env, k);
+    }
+    zf_simt_lanes_end(lower, &lanes);
+}
+
+// Those that the tiles have, one by one.
+static void take_some(zf_simt_span *s, LLVMValueRef v_first) {
+    zf_lower *lower = s->lower;
+    zf_cg *cg = lower->cg;
+    for (unsigned k = 0; k < s->each; k++) {
+        LLVMBasicBlockRef bb_one = zf_cg_block(cg, "group"), bb_next = zf_cg_block(cg, "group_next");
+        LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), s->v_sources[k]);
+        LLVMBuildStore(cg->builder, LLVMConstNull(s->ty_length), s->v_lengths[k]);
+        zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+        env.v_g = zf_cg_add(cg, v_first, zf_cg_i64(cg, k));
+        LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, env.v_g, s->v_end);
+        zf_cg_cond_br(cg, zf_cg_within(cg, v_exists, "groups that exist"), bb_one, bb_next);
+        zf_cg_enter(cg, bb_one);
+        s->take(s, &env, k);
+        zf_cg_br(cg, bb_next);
+        zf_cg_enter(cg, bb_next);
+    }
+}
+
+// Of groups of other tiles nothing is taken, of the first and the last one a part. `v_number`: the lane's first group, counted
+// from the tiles' first (i32).
+static void cut_edges(zf_simt_span *s, LLVMValueRef v_number) {
+    zf_lower *lower = s->lower;
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_zero = LLVMConstNull(s->ty_length), v_last = zf_cg_sub(cg, s->v_count, zf_cg_i32(cg, 1));
+    LLVMValueRef v_o0 = zf_cg_resize(cg, s->v_o0, s->ty_length, false), v_o1 = zf_cg_resize(cg, s->v_o1, s->ty_length, false);
+    LLVMValueRef v_stored = zf_cg_icmp(cg, LLVMIntNE, lower->v_tile, zf_cg_i64(cg, 0)),
+                 v_inside = zf_cg_icmp(cg, LLVMIntNE, v_o1, v_zero);
+    for (unsigned k = 0; k < s->each; k++) {
+        LLVMValueRef v_k = zf_cg_add(cg, v_number, zf_cg_i32(cg, k));
+        LLVMValueRef v_size = LLVMBuildLoad2(cg->builder, s->ty_length, s->v_lengths[k], "");
+        LLVMValueRef v_is_first = zf_cg_icmp(cg, LLVMIntEQ, v_k, zf_cg_i32(cg, 0));
+        LLVMValueRef v_cut = zf_cg_and(cg, v_inside, zf_cg_icmp(cg, LLVMIntEQ, v_k, v_last));
+        zf_simt_span_note(s, zf_cg_and(cg, v_cut, zf_cg_icmp(cg, LLVMIntUGE, v_o1, v_size)),
+                          "the tile's end inside its last group");
+        LLVMValueRef v_stop = zf_cg_select(cg, v_cut, v_o1, v_size), v_from = zf_cg_select(cg, v_is_first, v_o0, v_zero);
+        LLVMValueRef v_behind = zf_cg_and(cg, v_is_first, zf_cg_icmp(cg, LLVMIntUGE, v_from, v_stop));
+        zf_simt_span_note(s, zf_cg_and(cg, v_stored, v_behind), "the tile's begin inside its first group");
+        v_from = zf_cg_umin(cg, v_from, v_stop);
+        LLVMValueRef v_ours = zf_cg_icmp(cg, LLVMIntULT, v_k, s->v_count);
+        v_ours = zf_cg_within(cg, v_ours, "groups of tiles before and behind");
+        LLVMBuildStore(cg->builder, zf_cg_select(cg, v_ours, zf_cg_sub(cg, v_stop, v_from), v_zero), s->v_lengths[k]);
+        LLVMValueRef v_source = LLVMBuildLoad2(cg->builder, cg->ty_i64, s->v_sources[k], "");
+        LLVMBuildStore(cg->builder, s->cut(s, v_source, v_from), s->v_sources[k]);
+    }
+}
+
+void zf_simt_span_take(zf_simt_span *s, zf_span_row *r, LLVMValueRef v_row) {
+    zf_cg *cg = s->lower->cg;
+    LLVMBasicBlockRef bb_whole = zf_cg_block(cg, "groups_whole"), bb_some = zf_cg_block(cg, "groups_some"),
+                      bb_taken = zf_cg_block(cg, "groups_taken"), bb_edges = zf_cg_block(cg, "groups_edges"),
+                      bb_cut = zf_cg_block(cg, "groups_cut");
+    LLVMValueRef v_each = zf_cg_i32(cg, s->each), v_near = zf_cg_mul(cg, v_row, zf_cg_i32(cg, ZF_WARP * s->each));
+    v_near = zf_cg_add(cg, v_near, zf_cg_mul(cg, s->v_lane, v_each));
+    LLVMValueRef v_first = zf_cg_add(cg, s->v_base, zf_cg_resize(cg, v_near, cg->ty_i64, false));
+    LLVMValueRef v_number = zf_cg_sub(cg, v_near, low_half(cg, zf_cg_sub(cg, s->v_g0, s->v_base)));
+    r->v_first = v_number;
+    LLVMValueRef v_whole = zf_cg_icmp(cg, LLVMIntULE, zf_cg_add(cg, v_near, v_each), s->v_left);
+    zf_cg_cond_br(cg, zf_cg_within(cg, v_whole, "groups behind the block's last"), bb_whole, bb_some);
+    zf_cg_enter(cg, bb_whole);
+    take_whole(s, v_first);
+    zf_cg_br(cg, bb_taken);
+    zf_cg_enter(cg, bb_some);
+    take_some(s, v_first);
+    zf_cg_br(cg, bb_taken);
+    zf_cg_enter(cg, bb_taken);
+    // Behind the first group, and before the last.
+    LLVMValueRef v_away = zf_cg_sub(cg, v_number, zf_cg_i32(cg, 1));
+    LLVMValueRef v_between = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_away, s->v_between), "groups between first and last");
+    zf_cg_cond_br(cg, v_between, bb_cut, bb_edges);
+    zf_cg_enter(cg, bb_edges);
+    cut_edges(s, v_number);
+    zf_cg_br(cg, bb_cut);
+    zf_cg_enter(cg, bb_cut);
+}
+
+// A state between tiles must be of a group that has the byte where the next one begins.
+static void check_mark(zf_simt_span *s, const zf_span_row *r, LLVMValueRef v_here, unsigned mark) {
+    zf_cg *cg = s->lower->cg;
+    LLVMValueRef v_k = zf_cg_sub(cg, s->v_mark_g[mark], r->v_first), v_length = r->v_lengths[0];
+    LLVMBasicBlockRef bb_mine = zf_cg_block(cg, "mark"), bb_next = zf_cg_block(cg, "mark_next");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_k, zf_cg_i32(cg, s->each)), bb_mine, bb_next);
+    zf_cg_enter(cg, bb_mine);
+    LLVMValueRef v_begin = zf_cg_add(cg, v_here, r->v_before), v_next = v_begin;
+    for (unsigned k = 1; k < s->each; k++) {
+        LLVMValueRef v_behind = zf_cg_icmp(cg, LLVMIntUGE, v_k, zf_cg_i32(cg, k));
+        v_next = zf_cg_add(cg, v_next, r->v_lengths[k - 1]);
+        v_begin = zf_cg_select(cg, v_behind, v_next, v_begin);
+        v_length = zf_cg_select(cg, v_behind, r->v_lengths[k], v_length);
+    }
+    LLVMValueRef v_at = zf_cg_add(cg, v_begin, s->v_mark_o[mark]);
+    LLVMValueRef v_there = zf_cg_icmp(cg, LLVMIntEQ, v_at, zf_cg_i32(cg, (mark + 1) * s->lower->kernel->tile));
+    LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntULT, s->v_mark_o[mark], v_length);
+    zf_simt_span_note(s, zf_cg_not(cg, zf_cg_and(cg, v_there, v_has)), "states between the tiles");
+    zf_cg_br(cg, bb_next);
+    zf_cg_enter(cg, bb_next);
+}
+
+void zf_simt_span_fits_begin(zf_simt_span *s, const zf_span_row *r, LLVMBasicBlockRef *bb_done, LLVMValueRef *v_here) {
+    zf_cg *cg = s->lower->cg;
+    *v_here = LLVMBuildLoad2(cg->builder, cg->ty_i32, s->v_here, "");
+    LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntULE, r->v_total, zf_cg_sub(cg, s->v_size, *v_here));
+    zf_simt_span_note(s, zf_cg_not(cg, v_fits), "bytes behind the tile");
+    for (unsigned m = 0; m + 1 < s->tiles; m++) check_mark(s, r, *v_here, m);
+    LLVMBasicBlockRef bb_put = zf_cg_block(cg, "row_fits");
+    *bb_done = zf_cg_block(cg, "row_done");
+    zf_cg_cond_br(cg, zf_cg_within(cg, v_fits, "rows that fit into the tile"), bb_put, *bb_done); // all lanes the same
+    zf_cg_enter(cg, bb_put);
+}
+
+void zf_simt_span_fits_end(zf_simt_span *s, const zf_span_row *r, LLVMBasicBlockRef bb_done, LLVMValueRef v_here) {
+    zf_cg *cg = s->lower->cg;
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_here, r->v_total), s->v_here);
+    zf_cg_br(cg, bb_done);
+    zf_cg_enter(cg, bb_done);
+}
+
+// ---- The tiles ------------------------------------------------------------------------------------------------
+
+// Each lane looks at one of the states between the tiles, of which there are `v_states`, and tells the others.
+static void find_marks(zf_simt_span *s, LLVMValueRef v_first, LLVMValueRef v_states, uint32_t field_g, uint32_t field_o) {
+    zf_lower *lower = s->lower;
+    zf_cg *cg = lower->cg;
+    if (s->tiles == 1) return;
+    LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_lane = zf_cg_resize(cg, s->v_lane, cg->ty_i64, false);
+    LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntULT, v_lane, v_states);
+    v_has = zf_cg_holds(cg, ZF_SITE_MASK, v_has, "lanes that have a state between tiles");
+    lower->v_tile = zf_cg_add(cg, v_first, zf_cg_select(cg, v_has, v_lane, v_zero));
+    LLVMValueRef v_g = zf_simt_seek_next(lower, field_g, v_zero), v_o = zf_simt_seek_next(lower, field_o, v_zero);
+    LLVMValueRef v_number = zf_cg_sub(cg, v_g, s->v_g0);
+    LLVMValueRef v_from = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_number, v_zero), s->v_o0, v_zero);
+    v_o = zf_cg_sub(cg, v_o, v_from); // of the first group a part is taken
+    LLVMValueRef v_outside = zf_cg_icmp(cg, LLVMIntUGE, v_number, zf_cg_sub(cg, s->v_end, s->v_g0));
+    v_outside = zf_cg_or(cg, v_outside, zf_cg_icmp(cg, LLVMIntUGE, v_o, zf_cg_i64(cg, UINT64_C(1) << 31)));
+    zf_simt_span_note(s, zf_cg_and(cg, v_has, v_outside), "states between the tiles outside their groups");
+    LLVMValueRef v_none = zf_cg_i32(cg, 2 * MOST_GROUPS); // no lane has that group
+    v_number = zf_cg_select(cg, v_has, low_half(cg, v_number), v_none);
+    v_o = low_half(cg, v_o);
+    for (unsigned m = 0; m + 1 < s->tiles; m++) {
+        s->v_mark_g[m] = zf_simt_shuffle(lower, v_number, zf_cg_i32(cg, m));
+        s->v_mark_o[m] = zf_simt_shuffle(lower, v_o, zf_cg_i32(cg, m));
+    }
+}
+
+// Where the tiles lie among the groups; none where the states cannot be.
+static void find_ends(zf_simt_span *s) {
+    zf_lower *lower = s->lower;
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_first = lower->v_tile, v_groups = s->v_groups;
+    uint32_t field_g = zf_lower_root_field(lower, ZF_SEEK_GROUP), field_o = zf_lower_root_field(lower, ZF_SEEK_OFFSET);
+    s->v_g0 = zf_simt_seek(lower, field_g, v_zero);
+    s->v_o0 = zf_simt_seek(lower, field_o, v_zero);
+    LLVMValueRef v_states = zf_cg_sub(cg, s->v_number, zf_cg_i64(cg, 1)); // between two tiles
+    lower->v_tile = zf_cg_add(cg, v_first, v_states);
+    LLVMValueRef v_g1 = zf_simt_seek_next(lower, field_g, v_groups); // the last tile ends behind the last group
+    s->v_o1 = zf_simt_seek_next(lower, field_o, v_zero);
+    LLVMValueRef v_inside = zf_cg_icmp(cg, LLVMIntNE, s->v_o1, v_zero);
+    s->v_end = zf_cg_add(cg, v_g1, zf_cg_resize(cg, v_inside, cg->ty_i64, false));
+    LLVMValueRef v_whole = zf_cg_icmp(cg, LLVMIntULE, v_g1, v_groups), v_few = zf_cg_icmp(cg, LLVMIntULE, s->v_end, v_groups),
+                 v_ordered = zf_cg_icmp(cg, LLVMIntULE, s->v_g0, s->v_end);
+    LLVMValueRef v_ok = zf_cg_and(cg, v_whole, zf_cg_holds(cg, ZF_SITE_CHECK, v_few, "groups that the tile touches"));
+    v_ok = zf_cg_and(cg, v_ok, zf_cg_holds(cg, ZF_SITE_CHECK, v_ordered, "the tile's first group before its last"));
+    // Rows are numbered by 32 bits. More groups without bytes may be there, but one thread can take those, too.
+    v_ok = zf_cg_and(cg, v_ok, zf_cg_icmp(cg, LLVMIntULT, zf_cg_sub(cg, s->v_end, s->v_g0), zf_cg_i64(cg, MOST_GROUPS)));
+    if (s->longest < UINT64_MAX) {
+        LLVMValueRef v_longest = zf_cg_i64(cg, s->longest), v_far = zf_cg_icmp(cg, LLVMIntUGT, s->v_o0, v_longest);
+        v_far = zf_cg_or(cg, v_far, zf_cg_icmp(cg, LLVMIntUGT, s->v_o1, v_longest));
+        v_ok = zf_cg_and(cg, v_ok, zf_cg_holds(cg, ZF_SITE_CHECK, zf_cg_not(cg, v_far), "states inside groups"));
+    }
+    if (s->v_refused != NULL) v_ok = zf_cg_and(cg, v_ok, zf_cg_not(cg, s->v_refused));
+    LLVMBuildStore(cg->builder, zf_cg_not(cg, v_ok), s->v_bad);
+    s->v_g0 = zf_cg_select(cg, v_ok, s->v_g0, v_zero);
+    s->v_end = zf_cg_select(cg, v_ok, s->v_end, v_zero);
+    s->v_count = low_half(cg, zf_cg_sub(cg, s->v_end, s->v_g0));
+    LLVMValueRef v_most = zf_cg_i32(cg, s->each + 1), v_many = zf_cg_icmp(cg, LLVMIntUGT, s->v_count, v_most);
+    s->v_between = zf_cg_select(cg, v_many, zf_cg_sub(cg, s->v_count, v_most), zf_cg_i32(cg, 0));
+    find_marks(s, v_first, v_states, field_g, field_o);
+    lower->v_tile = v_first;
+}
+
+// Which bytes: of tiles v_tile on, as many as there are of `span`.
+static void find_bytes(zf_simt_span *s) {
+    zf_lower *lower = s->lower;
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_count = zf_lower_count(lower, lower->kernel->edge), v_tile = zf_cg_i64(cg, lower->kernel->tile);
+    LLVMValueRef v_left = zf_cg_sub(cg, lower->v_tiles, lower->v_tile);
+    s->v_number = zf_cg_clamp(cg, zf_cg_i64(cg, s->tiles), v_left, "tiles of the block");
+    s->v_lo = zf_cg_umin(cg, zf_cg_mul(cg, lower->v_tile, v_tile), v_count);
+    LLVMValueRef v_hi = zf_cg_mul(cg, zf_cg_add(cg, lower->v_tile, s->v_number), v_tile);
+    v_hi = zf_cg_clamp(cg, v_hi, v_count, "end of the tiles");
+    s->v_size = zf_cg_resize(cg, zf_cg_sub(cg, v_hi, s->v_lo), cg->ty_i32, false);
+    LLVMValueRef v_to = zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, s->v_lo);
+    LLVMValueRef v_address = LLVMBuildPtrToInt(cg->builder, v_to, cg->ty_i64, "");
+    s->v_lead = zf_cg_and(cg, zf_cg_resize(cg, v_address, cg->ty_i32, false), zf_cg_i32(cg, ZF_SPAN_CHUNK - 1));
+}
+
+void zf_simt_span_begin(zf_simt_span *s) {
+    zf_lower *lower = s->lower;
+    zf_cg *cg = lower->cg;
+    s->v_lane = zf_simt_lane(lower);
+    s->v_bad = zf_cg_alloca(cg, cg->ty_i1, "bad");
+    s->v_here = zf_cg_alloca(cg, cg->ty_i32, "here");
+    for (unsigned k = 0; k < s->each; k++) {
+        s->v_sources[k] = zf_cg_alloca(cg, cg->ty_i64, "source");
+        s->v_lengths[k] = zf_cg_alloca(cg, s->ty_length, "length");
+    }
+    find_bytes(s);
+    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+    s->v_groups = zf_cg_resize(cg, zf_cg_eval_body(cg, &env.env, &env.env.inst->groups).v, cg->ty_i64, false);
+    cg->v_guard = NULL;
+    find_ends(s);
+    LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), s->v_here);
+}
+
+void zf_simt_span_rows_begin(zf_simt_span *s, zf_cg_loop *loop) {
+    zf_cg *cg = s->lower->cg;
+    // Lanes begin at multiples of what they take, so that their loads are aligned.
+    s->v_base = zf_cg_and(cg, s->v_g0, zf_cg_i64(cg, ~(uint64_t)(s->each - 1)));
+    LLVMValueRef v_left = zf_cg_sub(cg, s->v_groups, s->v_base), v_most = zf_cg_i64(cg, 2 * MOST_GROUPS);
+    s->v_left = low_half(cg, zf_cg_umin(cg, v_left, v_most));
+    LLVMValueRef v_touched = low_half(cg, zf_cg_sub(cg, s->v_end, s->v_base)), v_row = zf_cg_i32(cg, ZF_WARP * s->each);
+    LLVMValueRef v_rows = zf_cg_add(cg, v_touched, zf_cg_i32(cg, ZF_WARP * s->each - 1));
+    v_rows = LLVMBuildUDiv(cg->builder, v_rows, v_row, "");
+    v_rows = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntULT, s->v_g0, s->v_end), v_rows, zf_cg_i32(cg, 0));
+    zf_cg_loop_begin(cg, loop, zf_cg_i32(cg, 0), v_rows, "row");
+}
+
+void zf_simt_span_end(zf_simt_span *s, LLVMBasicBlockRef *bb_made) {
+    zf_lower *lower = s->lower;
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_sum = LLVMBuildLoad2(cg->builder, cg->ty_i32, s->v_here, "");
+    zf_simt_span_note(s, zf_cg_icmp(cg, LLVMIntNE, v_sum, s->v_size), "sum of the sizes");
+    LLVMValueRef v_bad = LLVMBuildLoad2(cg->builder, cg->ty_i1, s->v_bad, "");
+    v_bad = zf_simt_any(lower, zf_cg_or(cg, v_bad, zf_cg_not(cg, zf_lower_none_failed(lower))));
+    LLVMBasicBlockRef bb_bad = zf_cg_block(cg, "tiles_bad"), bb_well = zf_cg_block(cg, "tiles_well");
+    *bb_made = zf_cg_block(cg, "tiles_made");
+    zf_cg_cond_br(cg, v_bad, bb_bad, bb_well);
+    zf_cg_enter(cg, bb_bad);
+    zf_simt_call_hard(lower);
+    zf_cg_br(cg, *bb_made);
+    zf_cg_enter(cg, bb_well);
+}
+
+// How many of the tiles' bytes lie before one of the block (i32).
+static LLVMValueRef bytes_before(const zf_simt_span *s, LLVMValueRef v_byte, LLVMValueRef v_size) {
+    zf_cg *cg = s->lower->cg;
+    LLVMValueRef v_behind = zf_cg_icmp(cg, LLVMIntUGT, v_byte, s->v_lo);
+    LLVMValueRef v_away = zf_cg_select(cg, v_behind, zf_cg_sub(cg, v_byte, s->v_lo), zf_cg_i64(cg, 0));
+    return low_half(cg, zf_cg_umin(cg, v_away, v_size));
+}
+
+LLVMValueRef zf_simt_span_wanted(zf_simt_span *s, LLVMValueRef *v_begin, LLVMValueRef *v_end) {
+    zf_lower *lower = s->lower;
+    zf_cg *cg = lower->cg;
+    *v_begin = s->v_lead;
+    *v_end = zf_cg_add(cg, s->v_lead, s->v_size);
+    if (lower->v_row_begin != NULL) { // only these have a place
+        LLVMValueRef v_size = zf_cg_resize(cg, s->v_size, cg->ty_i64, false);
+        *v_begin = zf_cg_add(cg, s->v_lead, bytes_before(s, lower->v_row_begin, v_size));
+        *v_end = zf_cg_add(cg, s->v_lead, bytes_before(s, lower->v_row_end, v_size));
+    }
+    return zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, zf_cg_sub(cg, s->v_lo, zf_cg_resize(cg, s->v_lead, cg->ty_i64, false)));
+}
+
+LLVMValueRef zf_simt_span_stop(zf_lower *lower, uint32_t span) {
+    zf_cg *cg = lower->cg;
+    uint32_t field = zf_lower_root_field(lower, ZF_SEEK_GROUP);
+    LLVMValueRef v_one = zf_cg_i64(cg, 1), v_end = zf_cg_alloca(cg, cg->ty_i64, "stop");
+    LLVMValueRef v_most = zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, span));
+    v_most = zf_cg_clamp(cg, v_most, lower->v_tiles, "tiles of the block");
+    LLVMBasicBlockRef bb_next = zf_cg_block(cg, "tile_next"), bb_follows = zf_cg_block(cg, "tile_follows"),
+                      bb_compare = zf_cg_block(cg, "tile_compare"), bb_more = zf_cg_block(cg, "tile_more"),
+                      bb_end = zf_cg_block(cg, "tiles_end");
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, lower->v_tile, v_one), v_end);
+    zf_cg_br(cg, bb_next);
+    zf_cg_enter(cg, bb_next);
+    LLVMValueRef v_at = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_end, ""), v_after = zf_cg_add(cg, v_at, v_one);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_at, v_most), bb_follows, bb_end);
+    zf_cg_enter(cg, bb_follows);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_after, lower->v_tiles), bb_compare, bb_more);
+    zf_cg_enter(cg, bb_compare);
+    LLVMValueRef v_begins = zf_lower_seek_entry(lower, field, zf_cg_sub(cg, v_at, v_one)),
+                 v_ends = zf_lower_seek_entry(lower, field, v_at);
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_ends, v_begins), bb_end, bb_more);
+    zf_cg_enter(cg, bb_more);
+    LLVMBuildStore(cg->builder, v_after, v_end);
+    zf_cg_br(cg, bb_next);
+    zf_cg_enter(cg, bb_end);
+    return LLVMBuildLoad2(cg->builder, cg->ty_i64, v_end, "");
+}

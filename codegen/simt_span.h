@@ -1,0 +1,85 @@
+// Spans: what a warp makes of several tiles of groups together, whose elements are bytes. Where they lie among the groups, the
+// states between them, and the groups of a row, 32 lanes of `each` groups, one row after the other.
+#ifndef ZF_CODEGEN_SIMT_SPAN_H
+#define ZF_CODEGEN_SIMT_SPAN_H
+
+#include "codegen/simt.h"
+
+enum {
+    ZF_SPAN_EACH = 8,   ///< groups that a lane takes in a row, at most
+    ZF_SPAN_TILES = 16, ///< tiles of a span, at most
+    ZF_SPAN_CHUNK = 16, ///< bytes that a lane stores at once
+};
+
+typedef struct zf_simt_span zf_simt_span;
+struct zf_simt_span {
+    zf_lower *lower;
+    unsigned each;         ///< groups that a lane takes in a row, a power of two
+    uint32_t tiles;        ///< of the span
+    LLVMTypeRef ty_length; ///< of lengths: i64, or i32 where a group has so few elements
+    bool by_words;         ///< what groups read of small elements is loaded by words
+    uint64_t longest;      ///< elements of a group; a state further inside one is bad
+    /// Stores a group's v_sources[k] and v_lengths[k]; `env` says which.
+    void (*take)(zf_simt_span *, zf_lower_env *env, unsigned k);
+    /// A group's source from element v_from on (of ty_length).
+    LLVMValueRef (*cut)(zf_simt_span *, LLVMValueRef v_source, LLVMValueRef v_from);
+
+    LLVMValueRef v_refused; ///< i1, the same for all lanes: no group may be taken; NULL: they may
+
+    LLVMValueRef v_lane;
+    LLVMValueRef v_groups;                // i64: of the block
+    LLVMValueRef v_number;                // i64: tiles
+    LLVMValueRef v_base, v_left;          // the first row's first group (i64), and groups of the block from there on (i32)
+    LLVMValueRef v_lo, v_size;            // their first byte (i64), and bytes (i32)
+    LLVMValueRef v_lead;                  // i32: bytes of the first chunk before them, so that chunks are aligned where they go
+    LLVMValueRef v_g0, v_o0, v_end, v_o1; // groups g0..end, of the first from o0 on, of the last up to o1 (0: all)
+    LLVMValueRef v_count, v_between; // i32: groups; first groups of lanes all of whose groups lie between the first and the last
+    LLVMValueRef v_bad;              // slot (i1): something is wrong
+    LLVMValueRef v_here;             // slot (i32): bytes so far
+    LLVMValueRef v_sources[ZF_SPAN_EACH]; // slots (i64): where strings lie, or the numbers
+    LLVMValueRef v_lengths[ZF_SPAN_EACH]; // slots (ty_length): their bytes
+    // The states between the tiles: byte mark_o (i32) of what is taken of group g0 + mark_g (i32).
+    LLVMValueRef v_mark_g[ZF_SPAN_TILES], v_mark_o[ZF_SPAN_TILES];
+};
+
+/// Finds where the tiles from lower->v_tile on lie; none of their groups is taken where the states cannot be. `tiles` and what
+/// stands before it are filled in.
+void zf_simt_span_begin(zf_simt_span *span);
+/// Notes that something is wrong where v_bad (i1) holds.
+void zf_simt_span_note(zf_simt_span *span, LLVMValueRef v_bad, const char *what);
+
+/// A row's groups, lane by lane, and what follows from their lengths.
+typedef struct zf_span_row {
+    LLVMValueRef v_first;                                          ///< i32: the lane's first group, counted from g0
+    LLVMValueRef v_sources[ZF_SPAN_EACH], v_lengths[ZF_SPAN_EACH]; ///< i64, i32
+    LLVMValueRef v_before, v_total;                                ///< i32: bytes before the lane's, of all
+} zf_span_row;
+/// Loop over the rows.
+void zf_simt_span_rows_begin(zf_simt_span *span, zf_cg_loop *loop);
+/// Takes the groups of row v_row (i32): v_sources and v_lengths of the span, cut to what the tiles have.
+void zf_simt_span_take(zf_simt_span *span, zf_span_row *row, LLVMValueRef v_row);
+/// With lengths and sums in hand: goes on where the row fits into the tiles (all lanes the same), after it compared the states
+/// between them; zf_simt_span_fits_end counts its bytes.
+void zf_simt_span_fits_begin(zf_simt_span *span, const zf_span_row *row, LLVMBasicBlockRef *bb_done, LLVMValueRef *v_here);
+void zf_simt_span_fits_end(zf_simt_span *span, const zf_span_row *row, LLVMBasicBlockRef bb_done, LLVMValueRef v_here);
+/// Behind the rows: goes on in *bb_well where all is as it should be, and has one thread make the tiles where it is not. Both go
+/// to *bb_made.
+void zf_simt_span_end(zf_simt_span *span, LLVMBasicBlockRef *bb_made);
+
+/// Bytes of the span's chunks that are wanted: from *v_begin to *v_end (i32), counted as the chunks are, and where byte 0 of the
+/// first chunk goes.
+LLVMValueRef zf_simt_span_wanted(zf_simt_span *span, LLVMValueRef *v_begin, LLVMValueRef *v_end);
+
+/// Loops of 32 bits: for v_i from v_begin on in steps, below v_stop (i32, both below 2^31).
+typedef struct zf_turns {
+    LLVMBasicBlockRef bb_body, bb_end;
+    LLVMValueRef v_i, v_step, v_stop;
+} zf_turns;
+void zf_turns_begin(zf_cg *cg, zf_turns *turns, LLVMValueRef v_begin, uint32_t step, LLVMValueRef v_stop, const char *name);
+void zf_turns_end(zf_cg *cg, zf_turns *turns);
+
+/// Behind the last of the tiles from lower->v_tile on that one thread makes where they are not as they should be: up to the first
+/// that ends in a group before the one that it begins in, which the launcher has left out, and all behind it.
+LLVMValueRef zf_simt_span_stop(zf_lower *lower, uint32_t tiles);
+
+#endif
