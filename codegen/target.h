@@ -16,7 +16,7 @@ typedef struct zf_lower_input zf_lower_input;
 
 /// What a SIMT lowering asks of its target: the primitives by which threads of a block know and meet each other. Values are i32
 /// unless said otherwise. One table per target; the lowerings in simt_*.c ask for nothing else. What may be NULL (funnel,
-/// add_up, permute, copy_ahead) nvptx alone has: there the emulator runs other code than a GPU.
+/// add_up, permute, copy_ahead, prefetch) nvptx alone has: there the emulator runs other code than a GPU.
 typedef struct zf_simt_ops {
     unsigned global_space; ///< address space of the kernel's pointers
     bool takes_thread;     ///< the kernel's first argument is the emulator's thread
@@ -40,6 +40,8 @@ typedef struct zf_simt_ops {
     /// `pending` of the thread's copies are under way. May be NULL, both: a load and a store.
     void (*copy_ahead)(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from);
     void (*await_copies)(zf_cg *cg, uint32_t pending);
+    /// Wishes that what lies at an address of global memory be brought nearer, for a load that comes later; may be NULL.
+    void (*prefetch)(zf_cg *cg, LLVMValueRef v_from);
     bool keeps_lines; ///< the back end says in its text which line of the `.zf` text an instruction is of
     /// A value (i32 or i64) plus that of the lane `distance` below in the warp, or alone where there is none; may be NULL: it is
     /// made of shuffles.

@@ -135,6 +135,12 @@ static void await_copies(zf_cg *cg, uint32_t pending) {
     assembly(cg, text, "~{memory}", NULL, NULL, 0);
 }
 
+static void prefetch(zf_cg *cg, LLVMValueRef v_from) {
+    LLVMTypeRef type = cg->ty_i64;
+    LLVMValueRef v_arg = LLVMBuildPtrToInt(cg->builder, v_from, cg->ty_i64, "");
+    assembly(cg, "prefetch.global.L2 [$0];", "l", &type, &v_arg, 1);
+}
+
 static LLVMValueRef permute(zf_cg *cg, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector) {
     LLVMValueRef v_args[3] = {v_low, v_high, v_selector};
     return zf_cg_intrinsic(cg, "llvm.nvvm.prmt", NULL, 0, v_args, 3);
@@ -175,6 +181,7 @@ const zf_simt_ops zf_nvptx_simt_ops = {
     .permute = permute,
     .copy_ahead = copy_ahead,
     .await_copies = await_copies,
+    .prefetch = prefetch,
     .keeps_lines = true,
     .add_up = add_up,
 };
