@@ -52,7 +52,7 @@ LANES = {
                      f"strings(bitpack, words(tokens: bitpack(packed: u8[] = {RANS}), entries: strings(bitpack)))",
                  "words over bitpack over tans":
                      f"strings(bitpack, words(tokens: bitpack(packed: u8[] = {TANS}), entries: strings(bitpack)))",
-                 "strings over fsst": f"strings(lengths: bitpack, bytes: {FSST})",
+                 "strings over fsst_groups": f"strings(lengths: bitpack, bytes: {FSST_GROUPS})",
                  "strings over huffman": f"strings(lengths: bitpack, bytes: {HUFFMAN})"},
         "nvcomp": ANS[:3] + choices("snappy @32K", "gdeflate L1 @64K", "zstd @64K", "deflate L4 @64K"),
     },
@@ -108,7 +108,7 @@ NUMBERED = {
 # What a kernel does: containers of LANES (data, name), or generators of `zfc bench`.
 CHECKED = (
     ("lanes", "symbols3", "tans"), ("lanes", "symbols64", "tans"), ("lanes", "symbols3", "rans"), ("lanes", "symbols3", "bitpack over tans"),
-    ("lanes", "l_comment", "huffman"), ("lanes", "l_comment", "fsst"),
+    ("lanes", "l_comment", "huffman"), ("numbers", "l_comment", "fsst_groups"),
     ("words", "o_comment", "words over bitpack"),
     ("map", "", "bitpack-7-u32"), ("map", "", "dictionary-12-i32"), ("groups", "", "rle-random16-i32"), ("scan", "", "delta-5-i64"),
 )
