@@ -72,7 +72,7 @@ static zf_status build_module(void *user, LLVMModuleRef module, zf_error *error)
     bool lines = cg.target->simt != NULL && b->part != PART_CHECKS && !b->no_lines;
     if (lines) zf_cg_lines_begin(&cg, name_of_text(b));
     for (uint32_t k = 0; b->part != PART_CHECKS && k < input.plan->kernel_count; k++) {
-        cg.target->kernel(&cg, &input, &input.plan->kernels[k]);
+        if (!zf_plan_leaves_out(input.plan, input.shaping, k)) cg.target->kernel(&cg, &input, &input.plan->kernels[k]);
     }
     if (lines) b->files = zf_cg_lines_files(&cg);
     if (lines) zf_cg_lines_end(&cg, cg.target->simt->keeps_lines);
@@ -98,13 +98,14 @@ static zf_status load_here(decoder *d, struct zf_decoder_code *code, building *b
         .name = module_name(d), .key = "", .build = build_module, .user = b, .symbols = symbols, .symbol_count = count + 1};
     zf_status status = zf_jit_load(zf_compiler_jit(d->compiler), &request, addresses, &code->loaded, error);
     for (uint32_t k = 0; k < count && status == ZF_OK && b->part != PART_CHECKS; k++) {
-        if (addresses[k] == NULL) status = zf_raise(error, ZF_E_INTERNAL, "the code of kernel %u is missing", k);
+        bool none = zf_plan_leaves_out(d->base.plan, code->shaping, k);
+        if (addresses[k] == NULL && !none) status = zf_raise(error, ZF_E_INTERNAL, "the code of kernel %u is missing", k);
     }
     free(symbols);
     return status;
 }
 
-static zf_abi_simt_kernel *launchable(const decoder *d, char (*names)[24]) {
+static zf_abi_simt_kernel *launchable(const decoder *d, const uint64_t *shaping, char (*names)[24]) {
     const zf_plan *plan = d->base.plan;
     zf_abi_simt_kernel *kernels = calloc(plan->kernel_count + 1u, sizeof(*kernels));
     for (uint32_t k = 0; k < plan->kernel_count && kernels != NULL; k++) {
@@ -113,7 +114,9 @@ static zf_abi_simt_kernel *launchable(const decoder *d, char (*names)[24]) {
                                           .threads = shape.threads,
                                           .tiles = shape.tiles,
                                           .shared_bytes = shape.shared_bytes,
-                                          .span = shape.span};
+                                          .span = shape.span,
+                                          .to_column = zf_plan_unpacks(plan, shaping, k) > 0};
+        if (zf_plan_leaves_out(plan, shaping, k)) kernels[k].threads = 0;
     }
     return kernels;
 }
@@ -132,7 +135,7 @@ static zf_status assemble(decoder *d, building *b, zf_text *image, zf_error *err
 // What accelerators launch.
 static zf_status describe_kernels(decoder *d, struct zf_decoder_code *code, building *b, char (*names)[24], void **addresses,
                                   zf_error *error) {
-    zf_abi_simt_kernel *kernels = launchable(d, names);
+    zf_abi_simt_kernel *kernels = launchable(d, b->shaping, names);
     bool emulated = d->target.family == ZF_TARGET_EMU;
     code->names = names;
     code->code.simt = kernels;
@@ -296,7 +299,7 @@ zf_status zf_decoder_export(zf_decoder *base, const uint64_t *shaping, const cha
         char(*names)[24] = calloc(base->plan->kernel_count + 1u, sizeof(*names));
         for (uint32_t k = 0; k < base->plan->kernel_count && names != NULL; k++) zf_lower_kernel_name(k, names[k]);
         out->names = names;
-        out->simt = names != NULL ? launchable(d, names) : NULL;
+        out->simt = names != NULL ? launchable(d, shaping, names) : NULL;
         if (out->simt == NULL) status = out_of_memory(error);
     }
     zf_arena_destroy(b.arena);

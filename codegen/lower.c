@@ -192,17 +192,7 @@ LLVMValueRef zf_lower_word(zf_lower *lower, zf_abi_slot_kind kind, uint32_t a, u
 LLVMValueRef zf_lower_count(zf_lower *lower, uint32_t edge) { return zf_lower_word(lower, ZF_SLOT_COUNT, edge, 0); }
 
 bool zf_lower_param_known(const zf_lower *lower, uint32_t node, const zf_port *port, uint64_t *bits) {
-    const zf_graph_node *at = &lower->graph->nodes[node];
-    if (at->codec->param_given[port->slot]) {
-        *bits = at->codec->param_bits[port->slot];
-        return true;
-    }
-    for (uint32_t k = 0; lower->input->shaping != NULL && k < lower->plan->shaping_count; k++) {
-        if (lower->plan->shaping[k] != at->first_param + port->slot) continue;
-        *bits = lower->input->shaping[k];
-        return true;
-    }
-    return false;
+    return zf_plan_param_known(lower->plan, lower->input->shaping, node, port, bits);
 }
 
 // ---- Failures -------------------------------------------------------------------------------------------------

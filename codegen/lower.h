@@ -86,6 +86,8 @@ struct zf_lower {
     LLVMValueRef v_leads;       ///< i1: a warp walks the tile, and this thread stores and reports for it; NULL: it walks alone
     LLVMValueRef v_hard;        ///< a function of the kernel's arguments that makes the tile by one thread; or NULL
     LLVMBasicBlockRef bb_leave; ///< the end of the kernel
+    uint32_t unpacks;           ///< elements of the column that an element holds, which are stored in its place; 0: it is stored
+    LLVMValueRef v_unpacked;    ///< i64: the bits of the one that is being made of it
 };
 
 /// The surroundings of one body. Indices are u64.
@@ -336,6 +338,13 @@ void zf_lower_deliver_begin(zf_lower *lower, const zf_lower_tiles *tiles);
 /// False where the type is delivered as its elements alone.
 bool zf_lower_deliver(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index);
 void zf_lower_deliver_end(zf_lower *lower, const zf_lower_tiles *tiles);
+/// Stores the elements of the column that element v_index of the kernel (below its count) holds, those that are wanted, one after
+/// the other. What fails is reported here as the column's kernel would, or (lower->v_any) noted. (lower_unpack.c)
+void zf_lower_unpack(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index);
+/// Element v_index of the column, made of v_bits (i64) and of what else it takes.
+zf_cg_value zf_lower_unpacked(zf_lower *lower, LLVMValueRef v_bits, LLVMValueRef v_index);
+/// The bits of an element of the column.
+uint32_t zf_lower_unpacked_width(const zf_lower *lower);
 /// Whether a value is what the kernel stores; reports what it is not.
 bool zf_lower_can_deliver(zf_lower *lower, const zf_cg_value *value);
 /// Element `v_index` of a work buffer: a string as where its bytes are, and a byte that says whether there is a value.

@@ -109,6 +109,8 @@ void zf_chunk_store(zf_chunk *chunk, zf_cg_value value, LLVMValueRef v_index) {
     }
     if (chunk->v_byte != NULL)
         zf_lower_store_bit(lower, value, v_index, chunk->v_byte);
+    else if (lower->unpacks > 0)
+        zf_lower_unpack(lower, value, v_index);
     else
         zf_lower_store(lower, value, lower->v_sink, v_index);
     if (bb_stored == NULL) return;

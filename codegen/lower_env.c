@@ -286,6 +286,7 @@ static LLVMValueRef bits(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVM
     zf_lower_env *env = env_of(cg_env);
     zf_lower *lower = env->lower;
     const zf_graph_edge *edge = zf_lower_edge(env->lower, env->node, port);
+    if (lower->unpacks > 0 && edge->index == lower->kernel->edge) return lower->v_unpacked;
     if (!zf_lower_in_memory(lower, edge->index)) {
         zf_cg_unsupported(cg, access->span, "bits of a stream that is not in memory");
         return zf_cg_i64(cg, 0);

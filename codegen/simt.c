@@ -335,6 +335,10 @@ static void open_block(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef
             lower->v_byte_begin = head_word(cg, v_head, ZF_SIMT_BYTE_BEGIN);
             lower->v_byte_end = head_word(cg, v_head, ZF_SIMT_BYTE_END);
         }
+    } else if (lower->unpacks > 0) { // the column's elements, which rows are wanted of
+        lower->v_sink = zf_cg_at_sink(cg, cg->ty_i8, v_args[ARG_OUT], head_word(cg, v_head, ZF_SIMT_OUT));
+        lower->v_row_begin = head_word(cg, v_head, ZF_SIMT_ROW_BEGIN);
+        lower->v_row_end = head_word(cg, v_head, ZF_SIMT_ROW_END);
     } else if (zf_plan_goes_to_column(plan, kernel->sink)) { // the column's characters, those that have a place
         lower->v_sink = zf_cg_at_sink(cg, cg->ty_i8, v_args[ARG_OUT], head_word(cg, v_head, ZF_SIMT_OUT));
         lower->v_row_begin = head_word(cg, v_head, ZF_SIMT_BYTE_BEGIN);
@@ -392,6 +396,7 @@ static void make_hard(zf_cg *cg, const zf_lower_input *input, const zf_kernel *k
                       const zf_simt_shape *shape) {
     zf_lower lower;
     zf_lower_init(&lower, cg, input, kernel);
+    lower.unpacks = zf_plan_unpacks(input->plan, input->shaping, kernel->index);
     LLVMValueRef v_args[ARGS];
     unsigned shift = cg->target->simt->takes_thread ? 1 : 0;
     for (unsigned k = 0; k < ARGS; k++) v_args[k] = LLVMGetParam(v_function, k + shift);
@@ -436,6 +441,7 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
     }
     zf_simt_shape shape = zf_simt_shape_of(input->plan, kernel);
     lower.one_warp = shape.threads == ZF_WARP || shape.form == ZF_SIMT_NUMBERS; // whose warps meet for the tables alone
+    lower.unpacks = zf_plan_unpacks(input->plan, input->shaping, kernel->index);
     char name[24], hard_name[32];
     zf_lower_kernel_name(kernel->index, name);
     snprintf(hard_name, sizeof hard_name, "%s_hard", name);
@@ -489,9 +495,11 @@ zf_simt_tile zf_simt_tile_of(zf_lower *lower) {
     else
         tile.v_whole = zf_cg_within(cg, tile.v_whole, "output aligned for vectors");
     if (lower->v_row_begin != NULL) {
-        LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGE, tile.v_lo, lower->v_row_begin);
+        LLVMValueRef v_each = zf_cg_i64(cg, lower->unpacks > 0 ? lower->unpacks : 1);
+        LLVMValueRef v_first = zf_cg_mul(cg, tile.v_lo, v_each), v_behind = zf_cg_mul(cg, tile.v_hi, v_each);
+        LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGE, v_first, lower->v_row_begin);
         tile.v_whole = zf_cg_and(cg, tile.v_whole, zf_cg_within(cg, v_begun, "tile behind the first wanted row"));
-        LLVMValueRef v_wanted = zf_cg_icmp(cg, LLVMIntULE, tile.v_hi, lower->v_row_end);
+        LLVMValueRef v_wanted = zf_cg_icmp(cg, LLVMIntULE, v_behind, lower->v_row_end);
         tile.v_whole = zf_cg_and(cg, tile.v_whole, zf_cg_within(cg, v_wanted, "tile before the last wanted row"));
     }
     return tile;

@@ -117,6 +117,15 @@ void zf_simt_seek_together(zf_lower *lower);
 /// Wishes that a loop be unrolled, so that the loads of several rounds are under way together.
 void zf_simt_unroll(zf_cg *cg, const zf_cg_loop *loop, unsigned times);
 
+// ---- Rows of a coder's lanes (simt_rows.c) ----
+
+/// Consecutive rows (at most 4) that zf_simt_store_rows takes: a lane has an element of each.
+unsigned zf_simt_rows_together(const zf_lower *lower);
+/// Whether whole tiles begin where it may store.
+bool zf_simt_rows_fit(const zf_lower *lower);
+/// Stores them, from element v_from (i64) of the kernel on, a multiple of ZF_WARP beyond a tile's first: all are wanted.
+void zf_simt_store_rows(zf_lower *lower, LLVMValueRef v_lane, LLVMValueRef v_from, const zf_cg_value *values);
+
 // ---- Storing (simt_store.c) ----
 
 /// Whether a kernel stores the bytes of strings.

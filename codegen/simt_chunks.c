@@ -372,71 +372,11 @@ static zf_cg_value make(walk *w, LLVMValueRef v_row) {
     return value;
 }
 
-/// What a lane has of consecutive rows, as bytes of a word, becomes bytes of consecutive lanes of one row: lanes exchange with
-/// the one whose number differs by `distance`. Even ones (by that bit) keep what `even` says, others what `odd` does.
-static LLVMValueRef exchange(walk *w, LLVMValueRef v, uint32_t distance, uint32_t even, uint32_t odd) {
-    zf_lower *lower = w->chunk.env.lower;
-    zf_cg *cg = lower->cg;
-    LLVMValueRef v_step = zf_cg_i32(cg, distance);
-    LLVMValueRef v_other = zf_simt_shuffle(lower, v, LLVMBuildXor(cg->builder, w->v_lane, v_step, ""));
-    LLVMValueRef v_is_even = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_and(cg, w->v_lane, v_step), zf_cg_i32(cg, 0));
-    return zf_simt_permute(lower, v, v_other, zf_cg_select(cg, v_is_even, zf_cg_i32(cg, even), zf_cg_i32(cg, odd)));
-}
-
-/// The word (i32) of which an element is a part, and the first of its bytes: what was cut out of a word need not be cut out
-/// again.
-static LLVMValueRef word_of(zf_cg *cg, LLVMValueRef v, uint32_t size, uint32_t *byte) {
-    *byte = 0;
-    LLVMValueRef v_wide = LLVMIsATruncInst(v) != NULL ? LLVMGetOperand(v, 0) : v;
-    uint32_t bits = LLVMGetIntTypeWidth(LLVMTypeOf(v_wide));
-    if (bits > 32) return zf_cg_resize(cg, v, cg->ty_i32, false);
-    if (LLVMIsABinaryOperator(v_wide) != NULL && LLVMGetInstructionOpcode(v_wide) == LLVMLShr) {
-        LLVMValueRef v_count = LLVMGetOperand(v_wide, 1);
-        uint64_t count = LLVMIsAConstantInt(v_count) != NULL ? LLVMConstIntGetZExtValue(v_count) : 1;
-        if (count % 8 == 0 && count / 8 + size <= bits / 8) {
-            *byte = (uint32_t)count / 8;
-            v_wide = LLVMGetOperand(v_wide, 0);
-        }
-    }
-    return zf_cg_resize(cg, v_wide, cg->ty_i32, false);
-}
-
-/// Two elements of at most two bytes, one behind the other, in the low bytes of a word.
-static LLVMValueRef join(zf_lower *lower, const zf_cg_value *values, uint32_t size) {
-    uint32_t low, high, selector = 0;
-    LLVMValueRef v_low = word_of(lower->cg, zf_lower_memory_form(lower, values[0]), size, &low);
-    LLVMValueRef v_high = word_of(lower->cg, zf_lower_memory_form(lower, values[1]), size, &high);
-    for (uint32_t k = 0; k < size; k++) selector |= (low + k) << 4 * k | (4 + high + k) << 4 * (size + k);
-    return zf_simt_permute(lower, v_low, v_high, zf_cg_i32(lower->cg, selector));
-}
-
-/// Stores rows v_row.. of whole words: `count` of them, 4 of bytes or 2 of halves, or one of larger elements.
-static void store_rows(walk *w, LLVMValueRef v_row, const zf_cg_value *values) {
-    zf_lower *lower = w->chunk.env.lower;
-    zf_cg *cg = lower->cg;
-    unsigned size = zf_kind_size(lower->type.kind), count = size < 4 ? 4 / size : 1;
-    LLVMTypeRef ty = zf_cg_memory_type(cg, lower->type);
-    LLVMValueRef v_from = zf_cg_add(cg, w->chunk.v_start, zf_cg_mul(cg, v_row, zf_cg_i64(cg, ZF_WARP)));
-    LLVMValueRef v_lane = w->v_lane, v_to = zf_cg_at_sink(cg, ty, lower->v_sink, v_from);
-    if (count == 1) {
-        zf_cg_store(cg, zf_lower_memory_form(lower, values[0]), zf_cg_at_sink(cg, ty, v_to, w->chunk.v_lane), size);
-        return;
-    }
-    LLVMValueRef v_word = join(lower, values, size);
-    if (size == 1) v_word = zf_simt_permute(lower, v_word, join(lower, values + 2, size), zf_cg_i32(cg, 0x5410));
-    if (size == 1) v_word = exchange(w, v_word, 1, 0x6240, 0x3715);
-    v_word = exchange(w, v_word, 2 / size, 0x5410, 0x3276);
-    // Lane l has word l / count of row l % count.
-    LLVMValueRef v_of = zf_cg_mul(cg, zf_cg_and(cg, v_lane, zf_cg_i32(cg, count - 1)), zf_cg_i32(cg, ZF_WARP / count));
-    v_of = zf_cg_add(cg, v_of, LLVMBuildUDiv(cg->builder, v_lane, zf_cg_i32(cg, count), ""));
-    zf_cg_store(cg, v_word, zf_cg_at_sink(cg, cg->ty_i32, v_to, zf_cg_resize(cg, v_of, cg->ty_i64, false)), 4);
-}
-
 /// Rows of a chunk that all exist, BATCH at a time; returns how many were made.
 static LLVMValueRef make_batches(walk *w, LLVMValueRef v_rows) {
     zf_lower *lower = w->chunk.env.lower;
     zf_cg *cg = lower->cg;
-    unsigned size = zf_kind_size(lower->type.kind), together = size < 4 ? 4 / size : 1;
+    unsigned together = zf_simt_rows_together(lower);
     LLVMValueRef v_batch = zf_cg_i64(cg, BATCH), v_batches = LLVMBuildUDiv(cg->builder, v_rows, v_batch, "");
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_batches, "rows");
@@ -446,7 +386,9 @@ static LLVMValueRef make_batches(walk *w, LLVMValueRef v_rows) {
     for (w->row = 0; w->row < BATCH; w->row++) {
         LLVMValueRef v_row = zf_cg_add(cg, v_first, zf_cg_i64(cg, w->row));
         values[w->row % together] = make(w, v_row);
-        if ((w->row + 1) % together == 0) store_rows(w, zf_cg_sub(cg, v_row, zf_cg_i64(cg, together - 1)), values);
+        if ((w->row + 1) % together > 0) continue;
+        LLVMValueRef v_from = zf_cg_mul(cg, zf_cg_sub(cg, v_row, zf_cg_i64(cg, together - 1)), zf_cg_i64(cg, ZF_WARP));
+        zf_simt_store_rows(lower, w->v_lane, zf_cg_add(cg, w->chunk.v_start, v_from), values);
     }
     w->in_batch = false;
     if (w->ahead_slot != UINT32_MAX) zf_simt_ahead_settle(&w->ahead);
@@ -471,7 +413,10 @@ static void make_rows(walk *w, LLVMValueRef v_from) {
     LLVMBasicBlockRef bb_store = zf_cg_block(cg, "store"), bb_stored = zf_cg_block(cg, "row_stored");
     zf_cg_cond_br(cg, chunk->v_exists, bb_store, bb_stored);
     zf_cg_enter(cg, bb_store);
-    zf_lower_store_element(lower, value, lower->v_sink, zf_cg_add(cg, chunk->v_start, v_i));
+    if (lower->unpacks > 0)
+        zf_lower_unpack(lower, value, zf_cg_add(cg, chunk->v_start, v_i));
+    else
+        zf_lower_store_element(lower, value, lower->v_sink, zf_cg_add(cg, chunk->v_start, v_i));
     zf_cg_br(cg, bb_stored);
     zf_cg_enter(cg, bb_stored);
     chunk->v_exists = NULL;
@@ -515,7 +460,7 @@ void zf_simt_chunks(zf_lower *lower, const zf_simt_shape *shape) {
     LLVMValueRef v_chunks = zf_lower_chunk_count(lower, node->index);
     LLVMBasicBlockRef bb_chunk = zf_cg_block(cg, "chunk");
     LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntULT, lower->v_tile, v_chunks);
-    if (lower->v_row_end != NULL) {
+    if (lower->v_row_end != NULL && lower->unpacks == 0) { // what holds elements is made whether they are wanted or not
         LLVMValueRef v_begin = zf_cg_mul(cg, lower->v_tile, zf_cg_i64(cg, lower->kernel->tile));
         v_is = zf_cg_and(cg, v_is, zf_cg_icmp(cg, LLVMIntULT, v_begin, lower->v_row_end));
     }
@@ -532,8 +477,7 @@ void zf_simt_chunks(zf_lower *lower, const zf_simt_shape *shape) {
     chunk->v_lane = zf_cg_resize(cg, v_lane, cg->ty_i64, false);
     make_states(&w);
     LLVMValueRef v_made = zf_cg_i64(cg, 0);
-    bool words = lower->kernel->tile * (uint64_t)zf_kind_size(lower->type.kind) % 4 == 0;
-    if (node->inst->lanes == ZF_WARP && words) {
+    if (node->inst->lanes == ZF_WARP && zf_simt_rows_fit(lower)) {
         LLVMBasicBlockRef bb_whole = zf_cg_block(cg, "whole"), bb_rest = zf_cg_block(cg, "rest"), bb_before = zf_cg_here(cg);
         zf_cg_cond_br(cg, tile.v_whole, bb_whole, bb_rest);
         zf_cg_enter(cg, bb_whole);

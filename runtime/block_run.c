@@ -84,6 +84,17 @@ zf_status zf_plan_fits(const zf_abi_plan *plan, const zf_shape *shape, zf_error 
     return ZF_OK;
 }
 
+bool zf_one_stores_column(const zf_abi_plan *plan, const zf_abi_simt_kernel *kernels) {
+    uint32_t stores = 0;
+    for (uint32_t k = 0; k < plan->kernel_count; k++) {
+        int32_t sink = plan->kernels[k].sink;
+        if (sink < 0 ? kernels[k].to_column != 0 : kernels[k].threads == 0) return false;
+        if (kernels[k].to_column != 0 && plan->works[sink].characters != 0) return false;
+        stores += sink < 0 ? kernels[k].threads != 0 : kernels[k].to_column;
+    }
+    return stores == 1;
+}
+
 // ---- Work memory ----------------------------------------------------------------------------------------------
 
 /// Takes the next piece of work memory. Returns where it starts; a sum that does not fit sticks at UINT64_MAX.

@@ -13,6 +13,9 @@ enum {
 /// fault of a provider gives ZF1901 and not a stray access.
 zf_status zf_plan_fits(const zf_abi_plan *plan, const zf_shape *shape, zf_error *error);
 
+/// Whether in code for an accelerator one kernel stores the column, and the others what the plan says.
+bool zf_one_stores_column(const zf_abi_plan *plan, const zf_abi_simt_kernel *kernels);
+
 /// Bytes of work memory for a block with these element counts per edge: descriptor words, work buffers, and room for the
 /// two tiles that a range of rows cuts.
 zf_status zf_plan_work_bytes(const zf_abi_plan *plan, const zf_shape *shape, const uint64_t *counts, uint64_t *bytes,

@@ -50,7 +50,8 @@ static const zf_abi_code *known_for(const zf_code_book *book, const zf_abi_plan 
 static void remember(zf_code_book *book, const zf_abi_plan *plan, uint64_t *values, const zf_abi_code *code) {
     bool seen = false;
     for (const zf_known_code *k = book->known; k != NULL && !seen; k = k->next) seen = k->code == code;
-    if (!seen) book->kernel_variants += plan->kernel_count;
+    for (uint32_t k = 0; !seen && k < plan->kernel_count; k++)
+        book->kernel_variants += code->simt == NULL || code->simt[k].threads != 0;
     zf_known_code *entry = !seen || book->known_count < MOST_KNOWN ? malloc(sizeof *entry) : NULL;
     if (entry == NULL) {
         free(values);

@@ -140,6 +140,7 @@ static zf_status make_code(zf_cuda *cuda, const zf_abi_plan *plan, const zf_abi_
     ZF_TRY(load_image(cuda, code, &out->module, error));
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         const char *name = code->simt[k].name;
+        if (code->simt[k].threads == 0) continue; // another one stores the column
         zf_cu_result result = cuda->driver->module_function(&out->kernels[k].function, out->module, name);
         if (result == ZF_CU_NOT_FOUND)
             return zf_raise(error, ZF_E_INTERNAL, "the code for device `cuda:%u` has no kernel %.128s", cuda->index, name);

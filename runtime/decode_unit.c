@@ -83,6 +83,14 @@ static zf_status run_host_check(const zf_units *units, const zf_unit_block *bloc
     return zf_report_failure(&what, failure, error);
 }
 
+/// Whether a kernel of the code stores the column in place of what work buffer `work` would hold.
+static bool is_left_out(const zf_unit_block *block, uint32_t work) {
+    for (uint32_t k = 0; k < block->plan->kernel_count; k++) {
+        if (block->plan->kernels[k].sink == (int32_t)work && block->code->simt[k].to_column) return true;
+    }
+    return false;
+}
+
 /// Fills the descriptor, but for what depends on the block's place in its unit.
 static zf_status describe(const zf_units *units, uint64_t number, zf_unit_block *block, const zf_block_view *view,
                           zf_error *error) {
@@ -108,13 +116,14 @@ static zf_status describe(const zf_units *units, uint64_t number, zf_unit_block 
     for (uint32_t i = 0; i < plan->slot_count; i++) words[ZF_SIMT_HEAD + i] = zf_slot_value(&plan->slots[i], view);
     for (uint32_t w = 0; w < plan->work_count; w++) {
         uint64_t bytes = zf_work_buffer_bytes(&plan->works[w], view->counts[plan->works[w].edge]);
-        if (plan->works[w].characters) bytes = 0;
+        if (plan->works[w].characters || is_left_out(block, w)) bytes = 0;
         words[ZF_SIMT_HEAD + plan->slot_count + w] = block->work_bytes;
         if (!zf_align_up(bytes, ALIGNMENT, &bytes) || __builtin_add_overflow(block->work_bytes, bytes, &block->work_bytes))
             return zf_raise(error, ZF_E_TOO_LARGE, "the work memory of a block is larger than can be addressed");
     }
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         const zf_abi_kernel *kernel = &plan->kernels[k];
+        if (block->code->simt[k].threads == 0) continue;
         block->tiles[k] = (zf_unit_tiles){0, zf_tile_count(kernel, view)};
         if (kernel->sink >= 0 || view->rows == 0) continue;
         uint64_t first = begin / kernel->tile, last = (end - 1) / kernel->tile;
@@ -132,6 +141,7 @@ static zf_status check_view(zf_units *units, uint64_t number, zf_unit_block *blo
     block->first_row = view->first_row;
     ZF_TRY(zf_seeks_fit(block->plan, view, true, where, error));
     if (block->code == NULL) ZF_TRY(zf_code_book_find(&units->book, provider, block->plan, view, &block->code, error));
+    if (block->code->simt == NULL) return zf_raise(error, ZF_E_INTERNAL, "the source of code gave no kernels for the device");
     ZF_TRY(describe(units, number, block, view, error));
     ZF_TRY(run_host_check(units, block, view, where, error));
     return cut_backwards(block, view, error);
@@ -212,12 +222,13 @@ static zf_status copy_blocks(zf_units *units, zf_error *error) {
 
 // ---- Grouping -------------------------------------------------------------------------------------------------
 
-/// Exactly one kernel may make the column: a descriptor has one first tile.
-static zf_status check_plan(const zf_abi_plan *plan, zf_error *error) {
+/// Exactly one kernel may make the column, since a descriptor has one first tile, and one store it.
+static zf_status check_plan(const zf_abi_plan *plan, const zf_abi_code *code, zf_error *error) {
     uint32_t makers = 0;
     for (uint32_t k = 0; k < plan->kernel_count; k++) makers += plan->kernels[k].sink < 0;
-    if (makers == 1) return ZF_OK;
-    return zf_raise(error, ZF_E_INTERNAL, "the code's plan makes the column with %u kernels", makers);
+    if (makers != 1) return zf_raise(error, ZF_E_INTERNAL, "the code's plan makes the column with %u kernels", makers);
+    if (zf_one_stores_column(plan, code->simt)) return ZF_OK;
+    return zf_raise(error, ZF_E_INTERNAL, "in the code not just one kernel stores the column");
 }
 
 static bool has_room(const zf_units *units, const zf_unit *unit, const zf_unit_block *block) {
@@ -246,7 +257,7 @@ static zf_status new_unit(zf_units *units, const zf_unit_block *block, zf_unit *
     unit->firsts = calloc((size_t)kernels + 1, sizeof *unit->firsts);
     unit->even = calloc((size_t)kernels + 1, sizeof *unit->even);
     if (unit->tiles == NULL || unit->firsts == NULL || unit->even == NULL) return no_memory(error);
-    ZF_TRY(check_plan(unit->plan, error));
+    ZF_TRY(check_plan(unit->plan, unit->code, error));
     units->words += kernels;
     *out = unit;
     double begin = zf_clock_seconds();
@@ -437,7 +448,8 @@ static void count(zf_units *units) {
     units->stats.compile_seconds = units->selection.plan_seconds + units->book.seconds;
     for (uint64_t b = 0; b < blocks; b++) {
         units->stats.bytes_read += units->blocks[b].bytes;
-        uint64_t kernels = units->blocks[b].plan->kernel_count;
+        uint64_t kernels = 0;
+        for (uint32_t k = 0; k < units->blocks[b].plan->kernel_count; k++) kernels += units->blocks[b].code->simt[k].threads != 0;
         if (kernels > units->stats.kernels) units->stats.kernels = kernels;
     }
 }

@@ -58,7 +58,7 @@ static zf_status launch_unit(zf_units *units, const zf_unit *unit, void *stream,
     const zf_abi_plan *plan = unit->plan;
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         int32_t sink = plan->kernels[k].sink;
-        bool column = sink < 0 || plan->works[sink].characters;
+        bool column = sink < 0 || plan->works[sink].characters || unit->code->simt[k].to_column;
         zf_simt_args args = {.base = memory->workspace + unit->at_stored,
                              .blocks = memory->workspace + unit->at_tables,
                              .first = memory->workspace + unit->at_tables + unit->firsts[k],

@@ -110,6 +110,7 @@ static void free_code(zf_accelerator_code *code) {
 }
 
 static zf_status check_kernel(const zf_abi_simt_kernel *kernel, zf_error *error) {
+    if (kernel->threads == 0) return ZF_OK; // there is none
     if (kernel->emulated == NULL)
         return zf_raise(error, ZF_E_INTERNAL, "kernel `%s` was not made for the emulator", kernel->name);
     bool threads = kernel->threads > 0 && kernel->threads % ZF_EMU_WARP == 0 && kernel->threads <= ZF_EMU_THREADS_MOST;
@@ -234,7 +235,7 @@ static zf_status launch(zf_accelerator *self, void *stream, zf_accelerator_code 
                         const zf_simt_args *args, zf_error *error) {
     (void)stream;
     emulator *emu = (emulator *)self;
-    if (kernel >= code->count || groups == 0 || groups > ZF_SIMT_MOST_TILES || args->block_count == 0 ||
+    if (kernel >= code->count || code->kernels[kernel].threads == 0 || groups == 0 || groups > ZF_SIMT_MOST_TILES || args->block_count == 0 ||
         args->block_count > ZF_SIMT_MOST_BLOCKS) {
         return zf_raise(error, ZF_E_INTERNAL, "a launch of kernel %u with %u thread blocks for %u blocks", kernel, groups,
                         args->block_count);

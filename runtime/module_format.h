@@ -9,7 +9,7 @@
 #include "runtime/container.h"
 #include "zipflow/abi.h"
 
-#define ZF_MODULE_VERSION 3u
+#define ZF_MODULE_VERSION 4u
 #define ZF_MODULE_MAGIC "\x89ZFM\r\n\x1a\n"
 
 enum {

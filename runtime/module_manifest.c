@@ -194,13 +194,14 @@ static void code_code(coder *c, const zf_abi_plan *plan, zf_module_code *code) {
         code->kernels = place;
         return;
     }
-    zf_abi_simt_kernel *kernel = list(c, code->simt, plan->kernel_count, sizeof *kernel, 20);
+    zf_abi_simt_kernel *kernel = list(c, code->simt, plan->kernel_count, sizeof *kernel, 24);
     for (uint32_t k = 0; k < plan->kernel_count && kernel != NULL; k++) {
         name(c, &kernel[k].name);
         u32(c, &kernel[k].threads);
         u32(c, &kernel[k].tiles);
         u32(c, &kernel[k].shared_bytes);
         u32(c, &kernel[k].span);
+        kernel[k].to_column = choice(c, kernel[k].to_column, 1);
     }
     code->simt = kernel;
     u64(c, &code->image);
@@ -267,12 +268,14 @@ static const char *code_fault(const zf_module_content *content, const zf_abi_pla
             continue;
         }
         const zf_abi_simt_kernel *kernel = &code->simt[k];
+        if (plan->kernels[k].sink < 0 && kernel->threads == 0) continue; // another one stores the column
         if (kernel->name[0] == 0 || kernel->threads == 0 || kernel->threads % 32 != 0 || kernel->threads > 1024 ||
             kernel->tiles == 0) {
             return "a kernel that cannot be launched";
         }
     }
     if (plan->target.family == ZF_TARGET_HOST) return NULL;
+    if (!zf_one_stores_column(plan, code->simt)) return "code in which not just one kernel stores the column";
     if (code->image_bytes == 0 || code->image > content->image_bytes || code->image_bytes > content->image_bytes - code->image)
         return "PTX outside the images";
     return content->images[code->image + code->image_bytes - 1] == 0 ? NULL : "PTX that does not end in a zero byte";

@@ -6,8 +6,7 @@
 
 enum { DEPTH_LIMIT = 32 };
 
-/// What an expression stands for: through names, calls of functions without statements, and casts that keep unsigned values.
-static const zf_expr *meant(const zf_expr *e) {
+const zf_expr *zf_expr_meant(const zf_expr *e) {
     for (unsigned depth = 0; e != NULL && depth < DEPTH_LIMIT; depth++) {
         const zf_local *local = e->kind == ZF_X_LOCAL ? e->local : NULL;
         if (e->effect) return e;
@@ -27,15 +26,15 @@ static const zf_expr *meant(const zf_expr *e) {
 
 /// The stream that an expression takes one element of, at the local `at`; NULL: it is nothing of the kind.
 static const zf_port *element_at(const zf_expr *e, const zf_local *at) {
-    e = meant(e);
+    e = zf_expr_meant(e);
     if (e->kind != ZF_X_INDEX || e->a->kind != ZF_X_STREAM) return NULL;
-    const zf_expr *index = meant(e->b);
+    const zf_expr *index = zf_expr_meant(e->b);
     return index->kind == ZF_X_LOCAL && index->local == at ? e->a->port : NULL;
 }
 
 /// The sum of one stream's elements before the output's own, whose terms have 32 bits at most: no block can make it wrap.
 static const zf_reduce *sum_before(const zf_inst *inst, const zf_expr *e, const zf_port **lengths) {
-    e = meant(e);
+    e = zf_expr_meant(e);
     if (e->kind != ZF_X_REDUCE) return NULL;
     const zf_reduce *sum = e->reduce;
     if (sum->form != ZF_R_SCAN || sum->op != ZF_RED_SUM || sum->inclusive || sum->binder_count != 1) return NULL;
@@ -48,11 +47,11 @@ static const zf_reduce *sum_before(const zf_inst *inst, const zf_expr *e, const 
 const zf_reduce *zf_characters_start(const zf_inst *inst, const zf_port **characters) {
     if (inst->pattern != ZF_FULLY_PARALLEL || inst->domain_i == NULL) return NULL;
     if (inst->decode.stmts != NULL || inst->decode.value == NULL || inst->decode.returns_inside) return NULL;
-    const zf_expr *row = meant(inst->decode.value);
+    const zf_expr *row = zf_expr_meant(inst->decode.value);
     if (row->kind != ZF_X_SLICE || row->a->kind != ZF_X_STREAM || row->c == NULL) return NULL;
     const zf_port *lengths;
     const zf_reduce *start = sum_before(inst, row->b, &lengths);
-    const zf_expr *end = meant(row->c);
+    const zf_expr *end = zf_expr_meant(row->c);
     if (start == NULL || end->kind != ZF_X_BINARY || end->op != ZF_OP_ADD || end->type.kind != ZF_K_U64) return NULL;
     const zf_port *same;
     const zf_reduce *again = sum_before(inst, end->a, &same);

@@ -139,6 +139,38 @@ static uint32_t reads_of(const zf_plan *plan, const zf_sites *sites, const zf_ke
     return zf_kernel_reads(plan, sites, kernel, *reads, count);
 }
 
+/// The kernel whose elements may hold the column's; NULL: there is none.
+static const zf_kernel *packing_kernel(const zf_plan *plan) {
+    for (uint32_t w = 0; w < plan->work_count; w++) {
+        if (plan->works[w].packed != NULL) return &plan->kernels[plan->works[w].kernel];
+    }
+    return NULL;
+}
+
+/// "width is 1, 2, 4 or 8": of the param by which `kernel`, a packing one, stores the column's elements.
+static void put_widths(const zf_plan *plan, const zf_kernel *kernel, zf_text *out, bool named, const char *last) {
+    const zf_work *work = &plan->works[kernel->sink];
+    const zf_graph_node *node = &plan->graph->nodes[plan->graph->edges[work->edge].consumer];
+    uint64_t widths[64];
+    uint32_t count = 0;
+    for (uint64_t width = 1; width <= 64; width++) {
+        bool given = node->codec->param_given[work->packed->slot] && node->codec->param_bits[work->packed->slot] != width;
+        bool inside = (zf_int128)width >= work->packed->range.lo && (zf_int128)width <= work->packed->range.hi;
+        if (!given && inside && zf_work_unpacks(work, width) > 0) widths[count++] = width;
+    }
+    if (named) zf_text_printf(out, "%s is ", param_path(plan->graph, node->first_param + work->packed->slot));
+    for (uint32_t k = 0; k < count; k++)
+        zf_text_printf(out, "%s%llu", k == 0 ? "" : k + 1 == count ? last : ", ", (unsigned long long)widths[k]);
+}
+
+static void text_unpacking(const zf_plan *plan, const zf_kernel *kernel, zf_text *out) {
+    const zf_kernel *packing = packing_kernel(plan);
+    if (packing == NULL || (kernel != packing && kernel->sink >= 0)) return;
+    zf_text_puts(out, kernel == packing ? "\n    stores  the column's elements, where " : "\n    absent  where ");
+    put_widths(plan, packing, out, true, " or ");
+    if (kernel != packing) zf_text_printf(out, ": kernel %u stores the column", packing->index);
+}
+
 static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_kernel *kernel, zf_text *out) {
     const zf_graph *graph = plan->graph;
     zf_text_printf(out, "  kernel %u: %s -> %s%s\n", kernel->index, domain_names[kernel->domain],
@@ -148,6 +180,7 @@ static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
         zf_text_printf(out, "%s%s", n == 0 ? "" : ", ", graph->nodes[kernel->nodes[n]].inst->name);
     }
     if (zf_plan_goes_to_column(plan, kernel->sink)) zf_text_puts(out, "\n    stores  the column's characters");
+    text_unpacking(plan, kernel, out);
     zf_text_puts(out, "\n    steps   ");
     for (uint32_t s = 0; s < kernel->step_count; s++) {
         const zf_step *step = &kernel->steps[s];
@@ -208,6 +241,11 @@ void zf_explain_text(const zf_graph *graph, const zf_plan *plan, zf_text *out) {
         zf_text_puts(out, " for each tuple of (");
         put_shaping(plan, out, plain_put);
         zf_text_puts(out, ")");
+    }
+    const zf_kernel *packing = packing_kernel(plan);
+    if (packing != NULL) {
+        zf_text_printf(out, "; %u where ", plan->kernel_count - 1);
+        put_widths(plan, packing, out, true, " or ");
     }
     zf_text_puts(out, "\nlimit: at least ");
     put_column_limit(graph, out);
@@ -292,6 +330,12 @@ static void json_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
     key(out, "makes", graph->edges[kernel->edge].path);
     zf_text_printf(out, ", \"prefix_sums\": %s, ", kernel->prefix != NULL ? "true" : "false");
     key(out, "into", kernel->sink < 0 || zf_plan_goes_to_column(plan, kernel->sink) ? "column" : "work");
+    const zf_kernel *packing = packing_kernel(plan);
+    if (packing != NULL && (kernel == packing || kernel->sink < 0)) {
+        zf_text_printf(out, ", \"%s\": [", kernel == packing ? "unpacks_at" : "absent_at");
+        put_widths(plan, packing, out, false, ", ");
+        zf_text_puts(out, "]");
+    }
     zf_text_puts(out, ", \"fused\": [");
     for (uint32_t n = 0; n < kernel->node_count; n++) {
         if (n > 0) zf_text_puts(out, ", ");

@@ -387,7 +387,9 @@ zf_plan *zf_plan_build(zf_arena *arena, const zf_graph *graph, const zf_plan_opt
     if (!make_trees(&p)) return NULL;
     zf_plan_find_characters(plan);
     make_slots(&p);
-    return zf_plan_add_checks(plan, p.sites, diags) ? plan : NULL;
+    if (!zf_plan_add_checks(plan, p.sites, diags)) return NULL;
+    if (!options->materialise_all) zf_plan_find_packed(plan);
+    return plan;
 }
 
 int32_t zf_plan_slot(const zf_plan *plan, zf_abi_slot_kind kind, uint32_t a, uint32_t b) {

@@ -108,6 +108,9 @@ typedef struct zf_work {
     /// stands where the state of the column's bytes does. Accelerators have no such buffer: what makes it stores into the column,
     /// and what makes the column only says where rows begin.
     const zf_reduce *start;
+    /// Not NULL, on accelerators: its elements hold the column's, side by side, in so many bits each as this param of the edge's
+    /// consumer says. Code that knows the param may store the column's elements as it makes the buffer's (zf_plan_unpacks).
+    const zf_port *packed;
 } zf_work;
 
 typedef struct zf_plan {
@@ -155,6 +158,15 @@ const zf_expr *zf_prefix_access(const zf_reduce *prefix);
 const zf_work *zf_plan_characters(const zf_plan *plan);
 /// Whether what would go into work buffer `work` (-1: none) goes into the column at once: its characters, on accelerators.
 bool zf_plan_goes_to_column(const zf_plan *plan, int32_t work);
+/// Elements of the column that each element made by `kernel` holds, where code for these shaping values (NULL: the general form)
+/// has it store those, in place of what it makes; 0: it stores what it makes. At most one kernel of a plan does so.
+uint32_t zf_plan_unpacks(const zf_plan *plan, const uint64_t *shaping, uint32_t kernel);
+/// Whether code for them has no such kernel, since another one stores what it would make.
+bool zf_plan_leaves_out(const zf_plan *plan, const uint64_t *shaping, uint32_t kernel);
+/// The same for a buffer whose `packed` has the value `width`: elements of the column in each of its own, or 0.
+uint32_t zf_work_unpacks(const zf_work *work, uint64_t width);
+/// The known value of a param: given by the codec, or among `shaping`. False where code does not know it.
+bool zf_plan_param_known(const zf_plan *plan, const uint64_t *shaping, uint32_t node, const zf_port *port, uint64_t *bits);
 /// The work buffer with the prefix sums of a reduction of a node, or -1.
 int32_t zf_plan_prefix_work(const zf_plan *plan, uint32_t node, const zf_reduce *prefix);
 

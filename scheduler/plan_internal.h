@@ -51,11 +51,19 @@ bool zf_edge_gives_strings(const zf_graph_edge *edge);
 /// Whether a node makes a column of strings: its tiles follow each other in the column's bytes, so it keeps where they begin.
 bool zf_delivers_strings(const zf_graph *graph, uint32_t node);
 
+/// What an expression stands for: through names, calls of functions without statements, and casts that keep unsigned values.
+/// (characters.c)
+const zf_expr *zf_expr_meant(const zf_expr *e);
 /// Where a row begins in `*characters`, a stream of which the rows of an instance are consecutive slices, from its first byte on;
 /// NULL for other instances. (characters.c)
 const zf_reduce *zf_characters_start(const zf_inst *inst, const zf_port **characters);
 /// Marks the work buffer that holds the column's characters, if there is one.
 void zf_plan_find_characters(zf_plan *plan);
+
+/// What zf_work.packed of a buffer is to be, once the plan's checks are known. (unpacking.c)
+const zf_port *zf_work_packs(const zf_plan *plan, uint32_t work);
+/// Marks the work buffer whose elements hold the column's, if there is one.
+void zf_plan_find_packed(zf_plan *plan);
 
 /// The input edge of `node` over whose elements the prefix sums of a reduction run: the one stream that its term takes at the
 /// binder. -1 when there is no such stream, or more than one.

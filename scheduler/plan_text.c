@@ -9,7 +9,8 @@
 //
 // `scan 2.0/1` is scan 0 of node 2 along level 1, `expand 3/0>1` the groups of node 3, which are level 1, along level 0; a site
 // is the number of a place that may fail in a node's bodies, in the order written. A work buffer of `characters 0` holds those of
-// the column; scan 0 of node 0 says where rows begin.
+// the column; scan 0 of node 0 says where rows begin. One that is `packed 1` holds its elements, in so many bits each as param 1
+// of the node says that reads it.
 #include <string.h>
 
 #include "patterns/reader.h"
@@ -75,6 +76,7 @@ void zf_plan_print(const zf_plan *plan, zf_text *out) {
         zf_text_printf(out, "work %u edge %u %s kernel %u", w, work->edge, zf_type_name(plan->arena, work->type), work->kernel);
         if (work->prefix != NULL) zf_text_printf(out, " prefix sums %u", work->prefix->index);
         if (work->start != NULL) zf_text_printf(out, " characters %u", work->start->index);
+        if (work->packed != NULL) zf_text_printf(out, " packed %u", work->packed->slot);
         zf_text_puts(out, "\n");
     }
     for (uint32_t t = 0; t < plan->tree_count; t++) {
@@ -238,6 +240,11 @@ static void read_work(plan_reader *in) {
         if (!r->failed) work->prefix = find_scan(in, plan->kernels[work->kernel].root, index);
     }
     if (zf_reader_accept(r, "characters")) work->start = find_scan(in, 0, zf_reader_number(r, RECORD_LIMIT));
+    int32_t consumer = in->graph->edges[work->edge].consumer;
+    if (consumer < 0 || !zf_reader_accept(r, "packed")) return;
+    const zf_inst *inst = in->graph->nodes[consumer].inst;
+    uint32_t slot = zf_reader_number(r, inst->param_count);
+    if (!r->failed) work->packed = inst->params[slot];
 }
 
 static void read_tree(plan_reader *in) {

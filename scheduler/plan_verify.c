@@ -281,6 +281,8 @@ bool zf_plan_verify(const zf_plan *plan, zf_text *reason) {
                    (start != NULL && start->index == plan->works[w].start->index && !plan->graph->edges[0].type.nullable &&
                     plan->works[w].prefix == NULL && root->inputs[characters->slot] == plan->works[w].edge),
                "work buffer %u does not hold the column's characters", w);
+        DEMAND(plan->works[w].packed == NULL || plan->works[w].packed == zf_work_packs(plan, w),
+               "work buffer %u does not hold the column's elements", w);
     }
     return verify_words(plan, reason) && verify_checks(plan, sites, reason);
 }

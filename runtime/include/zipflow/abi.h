@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define ZF_ABI_VERSION 7
+#define ZF_ABI_VERSION 8
 
 /// A word of a block's descriptor: 64 bits each, filled by the launcher from the block's header. Numbers (of params, stored
 /// streams, edges, trees) are those of docs/format.md.
@@ -161,7 +161,7 @@ typedef struct zf_abi_code {
 //   const uint32_t *first    of this kernel: first tile of block b in this launch at [b], the number of tiles at [block_count];
 //                            where the kernel has a span, spans in place of tiles
 //   const uint8_t *work      work buffers, aligned to 256
-//   uint8_t *out             the column, or (kernels with a sink that is no column's characters) the same as `work`
+//   uint8_t *out             the column, or (kernels with a sink that do not store there) the same as `work`
 //   uint8_t *validity        nullable columns: a bit a row
 //   int64_t *offsets         string columns, whose bytes are `out`: where rows begin and end
 //   uint64_t *failure        one word, ZF_ABI_NO_FAILURE before: block << 48 | position << 16 | check, the smallest wins. Those
@@ -194,13 +194,16 @@ typedef enum zf_simt_word {
 
 typedef struct zf_abi_simt_kernel {
     const char *name; ///< the entry in the image
-    uint32_t threads; ///< of a thread block, a multiple of 32
+    uint32_t threads; ///< of a thread block, a multiple of 32; 0: there is no such kernel, since another one stores the column
     uint32_t tiles;   ///< of a thread block
     /// Emulated: runs one thread up to its end; `thread` is the emulator's. NULL in other images.
     void (*emulated)(void *thread, const uint8_t *base, const uint64_t *blocks, const uint32_t *first, const uint8_t *work,
                      uint8_t *out, uint8_t *validity, int64_t *offsets, uint64_t *failure, uint32_t block_count, uint32_t even);
-    uint32_t shared_bytes;    ///< emulated: of shared memory that the kernel wants; else the image says it
-    uint32_t span;            ///< tiles of one block that a thread block makes; 0: `tiles`. Kernels with a sink
+    uint32_t shared_bytes; ///< emulated: of shared memory that the kernel wants; else the image says it
+    uint32_t span;         ///< tiles of one block that a thread block makes; 0: `tiles`. Kernels with a sink
+    /// Kernels with a sink: 1: what it makes holds the column's elements, and it stores those, so `out` is the column and the
+    /// work buffer is not there. Then the kernel without a sink has no threads.
+    uint32_t to_column;
     const char *const *files; ///< emulated: what ZF_ABI_PLACE_FILE gives, from 1, or NULL
 } zf_abi_simt_kernel;
 
