@@ -235,8 +235,8 @@ static zf_status launch(zf_accelerator *self, void *stream, zf_accelerator_code 
                         const zf_simt_args *args, zf_error *error) {
     (void)stream;
     emulator *emu = (emulator *)self;
-    if (kernel >= code->count || code->kernels[kernel].threads == 0 || groups == 0 || groups > ZF_SIMT_MOST_TILES || args->block_count == 0 ||
-        args->block_count > ZF_SIMT_MOST_BLOCKS) {
+    if (kernel >= code->count || code->kernels[kernel].threads == 0 || groups == 0 || groups > ZF_SIMT_MOST_TILES ||
+        args->block_count == 0 || args->block_count > ZF_SIMT_MOST_BLOCKS) {
         return zf_raise(error, ZF_E_INTERNAL, "a launch of kernel %u with %u thread blocks for %u blocks", kernel, groups,
                         args->block_count);
     }
