@@ -88,6 +88,8 @@ struct zf_lower {
     LLVMBasicBlockRef bb_leave; ///< the end of the kernel
     uint32_t unpacks;           ///< elements of the column that an element holds, which are stored in its place; 0: it is stored
     LLVMValueRef v_unpacked;    ///< i64: the bits of the one that is being made of it
+    LLVMValueRef v_nibbles;     ///< shared memory: what four bits become; NULL: that is not known ahead (simt_nibbles.c)
+    LLVMValueRef v_bad_nibbles; ///< i32: bits of those for which a check fails; NULL: none can
 };
 
 /// The surroundings of one body. Indices are u64.

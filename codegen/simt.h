@@ -126,6 +126,13 @@ bool zf_simt_rows_fit(const zf_lower *lower);
 /// Stores them, from element v_from (i64) of the kernel on, a multiple of ZF_WARP beyond a tile's first: all are wanted.
 void zf_simt_store_rows(zf_lower *lower, LLVMValueRef v_lane, LLVMValueRef v_from, const zf_cg_value *values);
 
+// ---- What four bits of a coder's element become (simt_nibbles.c) ----
+
+/// Bytes of shared memory that it takes where the column's elements follow from their bits alone; else 0.
+uint32_t zf_simt_nibbles_bytes(const zf_plan *plan, const zf_kernel *kernel);
+/// All threads of the block make it there, from `offset` on, and meet.
+void zf_simt_nibbles_make(zf_lower *lower, uint32_t offset);
+
 // ---- Storing (simt_store.c) ----
 
 /// Whether a kernel stores the bytes of strings.

@@ -316,6 +316,7 @@ static uint32_t ahead_of(const zf_plan *plan, const zf_kernel *kernel) {
 zf_simt_shape zf_simt_lanes_shape(const zf_plan *plan, const zf_kernel *kernel) {
     uint32_t bytes = zf_simt_tables_bytes(plan, kernel), slot = ahead_of(plan, kernel);
     if (slot != UINT32_MAX) bytes += WARPS * ZF_SIMT_AHEAD_BYTES;
+    bytes += zf_simt_nibbles_bytes(plan, kernel);
     return (zf_simt_shape){
         .form = ZF_SIMT_LANES, .threads = WARPS * ZF_WARP, .tiles = 1, .span = WARPS, .shared_bytes = bytes, .registers = 64};
 }
@@ -456,6 +457,7 @@ void zf_simt_chunks(zf_lower *lower, const zf_simt_shape *shape) {
         LLVMValueRef v_rings = cg->target->simt->shared(cg, tables, WARPS * each);
         w.v_ring = zf_cg_at(cg, cg->ty_i8, v_rings, zf_cg_mul(cg, zf_simt_warp(lower), zf_cg_i64(cg, each)));
     }
+    zf_simt_nibbles_make(lower, shape->shared_bytes - zf_simt_nibbles_bytes(lower->plan, lower->kernel));
     lower->v_tile = zf_cg_add(cg, lower->v_tile, zf_simt_warp(lower));
     LLVMValueRef v_chunks = zf_lower_chunk_count(lower, node->index);
     LLVMBasicBlockRef bb_chunk = zf_cg_block(cg, "chunk");

@@ -1,10 +1,10 @@
 // Storing rows that the lanes of a coder made, a lane an element of each: they are turned around by shuffles, so that a lane has
 // neighbours of one row, and stores as many of them at once as it can. Where these hold elements of the column, it stores those
 // (zf_plan_unpacks): so few rows are turned around as make 16 bytes a lane.
+#include "codegen/simt_rows.h"
 #include "codegen/cg_frame.h"
-#include "codegen/simt.h"
 
-enum { MOST_ROWS = 4, MOST_WORDS = 64 };
+enum { MOST_ROWS = 4, MOST_WORDS = 128 };
 
 // ---- Turning rows around --------------------------------------------------------------------------------------
 
@@ -71,11 +71,9 @@ static LLVMValueRef place_of(zf_cg *cg, LLVMValueRef v_lane, unsigned rows) {
 
 static zf_type column_type(const zf_lower *lower) { return lower->graph->edges[0].type; }
 
-/// Of `base + packed.bits(..) as T`, in either order, what is added: a param or a constant. *is_sum: it is of that form; NULL is
-/// 0.
-static const zf_expr *added(const zf_lower *lower, bool *is_sum) {
-    const zf_kernel *last = &lower->plan->kernels[lower->plan->kernel_count - 1];
-    const zf_body *body = &lower->graph->nodes[last->root].inst->decode;
+const zf_expr *zf_simt_sum_of(const zf_plan *plan, bool *is_sum) {
+    const zf_kernel *last = &plan->kernels[plan->kernel_count - 1];
+    const zf_body *body = &plan->graph->nodes[last->root].inst->decode;
     const zf_expr *value = body->value;
     *is_sum = false;
     if (last->node_count > 1 || body->stmts != NULL || value == NULL || !zf_kind_is_integer(value->type.kind)) return NULL;
@@ -150,7 +148,7 @@ static unsigned make_words(zf_lower *lower, LLVMValueRef v, unsigned bytes, LLVM
     zf_cg *cg = lower->cg;
     uint32_t width = zf_lower_unpacked_width(lower), size = zf_kind_size(column_type(lower).kind);
     bool is_sum;
-    const zf_expr *other = added(lower, &is_sum);
+    const zf_expr *other = zf_simt_sum_of(lower->plan, &is_sum);
     if (!is_sum || size > 2 || width > 8 || bytes > 4 || bytes * 8 / width < 4) return 0;
     v = zf_cg_resize(cg, v, cg->ty_i32, false);
     LLVMValueRef v_bytes[8];
@@ -199,13 +197,13 @@ static unsigned make_elements(zf_lower *lower, LLVMValueRef v, unsigned count, L
 
 /// A lane's elements of the column: `bytes` of them altogether at v_to, which is aligned to 16 or as many as there are.
 static void store_words(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef *v_words, unsigned count, unsigned bytes) {
-    LLVMTypeRef ty = LLVMTypeOf(v_words[0]);
-    unsigned size = bytes / count, together = 16 / size < count ? 16 / size : count;
     if (bytes < 4) {
         LLVMTypeRef ty_all = LLVMIntTypeInContext(cg->context, 8 * bytes);
         zf_cg_store(cg, zf_cg_resize(cg, v_words[0], ty_all, false), v_to, bytes);
         return;
     }
+    LLVMTypeRef ty = LLVMTypeOf(v_words[0]);
+    unsigned size = bytes / count, together = 16 / size < count ? 16 / size : count;
     for (unsigned k = 0; k < count; k += together) {
         LLVMValueRef v = LLVMGetPoison(LLVMVectorType(ty, together));
         for (unsigned e = 0; e < together; e++) v = LLVMBuildInsertElement(cg->builder, v, v_words[k + e], zf_cg_i32(cg, e), "");
@@ -250,6 +248,7 @@ void zf_simt_store_rows(zf_lower *lower, LLVMValueRef v_lane, LLVMValueRef v_fro
     v_to = zf_cg_at_sink(cg, ty, v_to, zf_cg_mul(cg, v_place, v_each));
     LLVMValueRef v_first = zf_cg_mul(cg, zf_cg_add(cg, v_from, v_place), v_each);
     unsigned words = make_words(lower, v, rows * zf_kind_size(lower->type.kind), v_words);
+    if (words == 0) words = zf_simt_nibbles_words(lower, v, rows * zf_kind_bits(lower->type.kind), v_words);
     if (words == 0) words = make_elements(lower, v, count, v_first, v_words);
     store_words(cg, v_to, v_words, words, rows * bytes_each(lower));
 }

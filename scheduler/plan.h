@@ -163,6 +163,8 @@ bool zf_plan_goes_to_column(const zf_plan *plan, int32_t work);
 uint32_t zf_plan_unpacks(const zf_plan *plan, const uint64_t *shaping, uint32_t kernel);
 /// Whether code for them has no such kernel, since another one stores what it would make.
 bool zf_plan_leaves_out(const zf_plan *plan, const uint64_t *shaping, uint32_t kernel);
+/// Whether an element of the column follows from its bits in such a buffer alone: its index has no part in it.
+bool zf_plan_packs_alone(const zf_plan *plan, int32_t work);
 /// The same for a buffer whose `packed` has the value `width`: elements of the column in each of its own, or 0.
 uint32_t zf_work_unpacks(const zf_work *work, uint64_t width);
 /// The known value of a param: given by the codec, or among `shaping`. False where code does not know it.

@@ -8,7 +8,7 @@
 #include "patterns/decision.h"
 #include "scheduler/plan_internal.h"
 
-enum { MOST_EXPRESSIONS = 100 }; ///< of an element of the column: a lane makes hundreds of them one behind the other
+enum { MOST_EXPRESSIONS = 40 }; ///< of an element of the column: a lane makes hundreds of them one behind the other
 
 /// How a body uses a stream.
 typedef struct uses {
@@ -149,6 +149,34 @@ const zf_port *zf_work_packs(const zf_plan *plan, uint32_t w) {
     uses of = uses_of(plan, (uint32_t)edge->consumer, edge->port, see_bits);
     if (of.other || !of.hoisted || !is_along(plan, (uint32_t)edge->consumer)) return NULL;
     return is_light(plan, 0) ? of.width : NULL;
+}
+
+/// Of a node that makes the column's elements at the same index: whether that index is used for nothing else.
+typedef struct index_uses {
+    const zf_plan *plan;
+    uint32_t node;
+    const zf_port *below; ///< the stream along which its elements are made
+    bool other;
+} index_uses;
+
+static bool see_index(zf_visitor *visitor, zf_expr *expr) {
+    index_uses *found = visitor->user;
+    const zf_inst *inst = found->plan->graph->nodes[found->node].inst;
+    bool takes = expr->kind == ZF_X_INDEX || expr->kind == ZF_X_BITS;
+    if (takes && expr->a->kind == ZF_X_STREAM && expr->a->port == found->below) return false;
+    if (expr->kind == ZF_X_LOCAL && expr->local == inst->domain_i) found->other = true;
+    return true;
+}
+
+bool zf_plan_packs_alone(const zf_plan *plan, int32_t work) {
+    const zf_graph_edge *edge = &plan->graph->edges[plan->works[work].edge];
+    for (;;) {
+        index_uses found = {.plan = plan, .node = (uint32_t)edge->consumer, .below = edge->port};
+        zf_visitor visitor = {.user = &found, .expr = see_index};
+        zf_visit_body(&visitor, (zf_body *)(uintptr_t)&plan->graph->nodes[found.node].inst->decode); // only looks
+        if (found.other || found.node == 0) return !found.other;
+        edge = &plan->graph->edges[plan->graph->nodes[found.node].output];
+    }
 }
 
 void zf_plan_find_packed(zf_plan *plan) {

@@ -153,6 +153,8 @@ static const gpu_column columns[] = {
     {"lanes_rans", 8, uneven, false},
     {"lanes_huffman", 8, uneven, false},
     {"lanes_packed", 8, two_bits, false},
+    {"lanes_packed_i32", 32, four_bits, false},
+    {"lanes_looked_up", 8, flag, false},
     {"lanes_steps", 16, steps_of_lanes, false},
     {"lanes_bits", 64, two_bits, false},
     {"lanes_pairs", 32, walking, false},
