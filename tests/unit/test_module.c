@@ -18,7 +18,7 @@
 
 typedef unsigned long long ull;
 
-enum { BLOCK = 4096, MOST_ROWS = 3 * BLOCK + 1, COLUMNS = 8 };
+enum { BLOCK = 4096, MOST_ROWS = 3 * BLOCK + 1, COLUMNS = 9, CODED = 8 };
 
 static const char text[] =
     "codec keys: i64 = delta_stride(start: delta(rle(bitpack, bitpack)), stride: bitpack, count: bitpack);\n"
@@ -31,6 +31,7 @@ static const char text[] =
     "    nests:  i64    = rle(values: keys, counts: bitpack);\n"
     "    either: i32    = rle(bitpack, bitpack) | bitpack | plain;\n"
     "    bits:   bool   = plain;\n"
+    "    coded:  u8     = bitpack(packed: u8[] = rans);\n"
     "}\n"
     "table other { widths: u32 = bitpack; }\n";
 
@@ -38,12 +39,12 @@ static uint32_t widths[MOST_ROWS];
 static int32_t dates[MOST_ROWS], runs[MOST_ROWS], either[MOST_ROWS];
 static int64_t steps[MOST_ROWS], nests[MOST_ROWS];
 static double prices[MOST_ROWS];
-static uint8_t bits[MOST_ROWS];
-static const zf_encode_column columns[COLUMNS] = {{.name = "widths", .values = widths}, {.name = "dates", .values = dates},
-                                                  {.name = "steps", .values = steps},   {.name = "prices", .values = prices},
-                                                  {.name = "runs", .values = runs},     {.name = "nests", .values = nests},
-                                                  {.name = "either", .values = either}, {.name = "bits", .values = bits}};
-static const size_t sizes[COLUMNS] = {4, 4, 8, 8, 4, 8, 4, 0}; ///< of an element; 0: bits
+static uint8_t bits[MOST_ROWS], coded[MOST_ROWS];
+static const zf_encode_column columns[COLUMNS] = {
+    {.name = "widths", .values = widths}, {.name = "dates", .values = dates}, {.name = "steps", .values = steps},
+    {.name = "prices", .values = prices}, {.name = "runs", .values = runs},   {.name = "nests", .values = nests},
+    {.name = "either", .values = either}, {.name = "bits", .values = bits},   {.name = "coded", .values = coded}};
+static const size_t sizes[COLUMNS] = {4, 4, 8, 8, 4, 8, 4, 0, 1}; ///< of an element; 0: bits
 
 static void fill(void) {
     for (uint64_t i = 0; i < MOST_ROWS; i++) {
@@ -56,6 +57,7 @@ static void fill(void) {
         nests[i] = (int64_t)(i / 20 * 4 + i / 5 % 4);
         either[i] = (int32_t)(block == 1 ? k / 100 : k * 40503 % 977); // runs in one block
         bits[i] = (uint8_t)(k * 31 % 7 < 3);
+        coded[i] = (uint8_t)(k * 31 % 7 % (block == 0 ? 3 : block == 1 ? 7 : 2)); // of 2 bits, 3 bits, 1 bit, none
     }
 }
 
@@ -277,6 +279,62 @@ static void only_later_gpus(zf_module_content *content) {
         for (uint32_t p = 0; p < content->tables[0].columns[c].plan_count; p++)
             content->tables[0].columns[c].plans[p].abi.target.arch += 100;
     }
+}
+
+/// The code of a tuple whose coder stores the column itself: it is without the last kernel.
+static const zf_module_code *storing(const zf_module_plan *plan) {
+    uint32_t last = plan->abi.kernel_count - 1;
+    for (uint32_t k = 0; k < plan->code_count && plan->abi.target.family == ZF_TARGET_NVPTX; k++) {
+        if (plan->codes[k].simt[last].threads == 0) return &plan->codes[k];
+    }
+    return NULL;
+}
+
+/// What a module's code says of the column's kernels is looked at when it is written, and again when it is read.
+static void spoil_storing(unsigned way) {
+    zf_module *module = NULL;
+    zf_error error = {0};
+    zf_text written = {0};
+    demand(zf_module_look(place("special.zfm"), &module, &error), &error);
+    zf_module_content content = *zf_module_content_of(module);
+    const zf_module_column *column = &content.tables[0].columns[CODED];
+    for (uint32_t p = 0; p < column->plan_count; p++) {
+        const zf_module_code *code = storing(&column->plans[p]);
+        if (code == NULL) continue;
+        uint32_t last = column->plans[p].abi.kernel_count - 1;
+        zf_abi_simt_kernel *kernels = (zf_abi_simt_kernel *)(uintptr_t)code->simt;
+        if (way == 0) kernels[last - 1].to_column = 0; // nobody stores it
+        if (way == 1) kernels[last].threads = 256;     // two do
+        if (way == 2) kernels[last].to_column = 1;
+        if (way == 3) kernels[last - 1].threads = 0;
+    }
+    bool good = zf_module_write(&content, &written, &error) == ZF_OK;
+    CHECK(way < 4 ? !good && strcmp(error.code, "ZF1901") == 0 : good, "%u: %s %s", way, error.code, error.message);
+    zf_text_free(&written);
+    zf_module_close(module);
+}
+
+static void test_storing(void) {
+    zf_module *module = NULL;
+    zf_error error;
+    unsigned plans = 0, codes = 0;
+    demand(zf_module_look(place("special.zfm"), &module, &error), &error);
+    const zf_module_column *column = &zf_module_content_of(module)->tables[0].columns[CODED];
+    for (uint32_t p = 0; p < column->plan_count; p++) {
+        const zf_module_plan *plan = &column->plans[p];
+        if (plan->abi.target.family != ZF_TARGET_NVPTX) continue;
+        plans++;
+        uint32_t last = plan->abi.kernel_count - 1;
+        for (uint32_t k = 0; k < plan->code_count; k++) {
+            bool stores = plan->codes[k].simt[last - 1].to_column != 0;
+            CHECK(stores == (plan->codes[k].simt[last].threads == 0), "code %u: stored by two kernels, or by none", k);
+            CHECK(k > 0 || !stores, "the general form knows a width");
+            codes += stores;
+        }
+    }
+    CHECK(plans == 2 && codes == 4, "%u of %u plans' codes are without the last kernel", codes, plans); // of 2 bits and 1
+    zf_module_close(module);
+    for (unsigned way = 0; way <= 4; way++) spoil_storing(way);
 }
 
 static void test_several(void) {
@@ -589,6 +647,8 @@ static void test_gpu(void) {
                 CHECK(stats.launches > 0 && fake->launches - before == stats.launches, "%u launches", fake->launches - before);
                 CHECK(strstr(fake->newest, gpus[g].target) != NULL, "%s on %d.%d: no %s", columns[c].name, gpus[g].major,
                       gpus[g].minor, gpus[g].target);
+                // By code of its own the coder's kernel stores the blocks of 2 bits and of 1, without one that unpacks.
+                if (c == CODED) CHECK(stats.launches == (special ? 6u : 2u), "%llu launches", (ull)stats.launches);
                 if (c == 0) CHECK(stats.kernel_variants == (special ? 4u : 1u), "%llu variants", (ull)stats.kernel_variants);
             }
             zf_container_close(container);
@@ -615,6 +675,7 @@ int main(void) {
     start();
     test_columns();
     test_which();
+    test_storing();
     test_several();
     test_refused();
     test_mutated();
