@@ -607,6 +607,7 @@ zf_checked_body zf_ck_function_body(zf_checker *ck, const zf_ast_expr *value, co
     zf_checked_body body = {0};
     zf_stmt **tail = ck->tail;
     bool was_dead = ck->env.dead;
+    uint32_t errors = ck->spec->diags.errors;
     ck->tail = &body.stmts;
     bool ends = false;
     frame->returned = (zf_env){.dead = true};
@@ -627,10 +628,12 @@ zf_checked_body zf_ck_function_body(zf_checker *ck, const zf_ast_expr *value, co
     ck->env.dead = was_dead;
     if (!frame->result_known) frame->result = zf_type_of(ZF_K_NONE), frame->result_known = true;
     bool wants = frame->result.kind != ZF_K_NONE && frame->result.kind != ZF_K_ERROR;
-    if (wants && value == NULL && !ends && !ck->too_large) {
-        zf_ck_error(ck, ZF_D_NO_VALUE, span, "`%s` may end without a value", frame->name);
+    body.returns_inside = frame->returns > 0;
+    bool never = ends && body.value == NULL && !body.returns_inside; // a loop without an end, say
+    if (wants && value == NULL && (!ends || never) && !ck->too_large) {
+        const char *text = never ? "`%s` never returns a value" : "`%s` may end without a value";
+        if (!never || ck->spec->diags.errors == errors) zf_ck_error(ck, ZF_D_NO_VALUE, span, text, frame->name);
         frame->result = zf_type_of(ZF_K_ERROR);
     }
-    body.returns_inside = frame->returns > 0;
     return body;
 }
