@@ -3,7 +3,8 @@ followed here over the source's values, with algorithms written a second time, w
 
     stream_bytes.py ZFC ROOT [--data DIRECTORY] [--columns NAMES]     (default: scale factor 0.01, every column; 77: no tpchgen-cli)
 
-Of columns under rans the entropy of their bytes is what is implied. The difference may be 2%, or 64 bytes of what is tiny.
+Of columns under rans the entropy of their bytes is what is implied. The difference may be 2%, or 64 bytes of what is tiny. `words` looks
+for entries that are better than words as they are: these are what is implied at most, of 512 KiB of text a tenth less; at least a third.
 """
 
 import argparse
@@ -171,7 +172,8 @@ def check(zfc, root, text, table, wanted, tree):
             first = block["first_row"]
             expected += implied(nest, values[first : first + block["rows"]], SIZES.get(column["type"]))
         stream, seek = column["bytes"]["stream"], column["bytes"].get("seek", 0)
-        good = abs(stream - expected) <= max(64, 0.02 * expected) and len(values) == column["rows"]
+        searched = "words(" in column["codec"] and expected / 3 <= stream <= expected * (1 if column["plain_bytes"] < 1 << 19 else 0.9)
+        good = (searched or "words(" not in column["codec"] and abs(stream - expected) <= max(64, 0.02 * expected)) and len(values) == column["rows"]
         small = len(values) < 4096 or seek <= max(0.1 * column["stored_bytes"], 0.002 * column["plain_bytes"])
         print(f"{name:<16} stream {stream:>11}, implied {expected:>13.0f} ({100 * (stream / max(1, expected) - 1):+.2f}%), seek {seek:>8}, "
               f"stored {column['stored_bytes']:>11}, plain {column['plain_bytes']:>11}, ratio {column['ratio']:>8.2f}"
