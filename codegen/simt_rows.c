@@ -71,17 +71,25 @@ static LLVMValueRef place_of(zf_cg *cg, LLVMValueRef v_lane, unsigned rows) {
 
 static zf_type column_type(const zf_lower *lower) { return lower->graph->edges[0].type; }
 
+/// Whether an expression is bits of the stream, of which conversions leave the low `bits` bits as they are.
+static bool is_bits(const zf_expr *e, uint32_t bits) {
+    while (e->kind == ZF_X_CAST && zf_kind_is_integer(e->type.kind) && (zf_kind_bits(e->type.kind) >= bits || zf_cast_keeps(e)))
+        e = e->a;
+    return e->kind == ZF_X_BITS;
+}
+
 const zf_expr *zf_simt_sum_of(const zf_plan *plan, bool *is_sum) {
     const zf_kernel *last = &plan->kernels[plan->kernel_count - 1];
     const zf_body *body = &plan->graph->nodes[last->root].inst->decode;
     const zf_expr *value = body->value;
     *is_sum = false;
     if (last->node_count > 1 || body->stmts != NULL || value == NULL || !zf_kind_is_integer(value->type.kind)) return NULL;
-    *is_sum = zf_expr_uncast(value)->kind == ZF_X_BITS;
+    uint32_t bits = zf_kind_bits(value->type.kind);
+    *is_sum = is_bits(value, bits);
     if (*is_sum || value->kind != ZF_X_BINARY || value->op != ZF_OP_ADD) return NULL;
-    bool first = zf_expr_uncast(value->a)->kind == ZF_X_BITS;
+    bool first = is_bits(value->a, bits);
     const zf_expr *other = first ? value->b : value->a;
-    *is_sum = (first || zf_expr_uncast(value->b)->kind == ZF_X_BITS) && (other->kind == ZF_X_PARAM || other->kind == ZF_X_CONST);
+    *is_sum = (first || is_bits(value->b, bits)) && (other->kind == ZF_X_PARAM || other->kind == ZF_X_CONST);
     return *is_sum ? other : NULL;
 }
 

@@ -46,16 +46,6 @@ bool zf_expr_same(const zf_expr *a, const zf_expr *b) {
     }
 }
 
-/// Looks through casts that keep the value.
-static const zf_expr *uncast(const zf_expr *expr) {
-    while (expr->kind == ZF_X_CAST && zf_kind_is_integer(expr->type.kind) &&
-           (zf_kind_is_integer(expr->a->type.kind) || expr->a->type.kind == ZF_K_BOOL) &&
-           zf_interval_within(expr->a->range, zf_interval_of_kind(expr->type.kind))) {
-        expr = expr->a;
-    }
-    return expr;
-}
-
 /// True where the operation cannot have wrapped, so that its value is that of the integers.
 static bool is_exact(const zf_expr *expr) {
     zf_interval b = expr->b == NULL ? expr->a->range : expr->b->range;
@@ -63,8 +53,8 @@ static bool is_exact(const zf_expr *expr) {
 }
 
 bool zf_expr_same_value(const zf_expr *a, const zf_expr *b) {
-    a = uncast(a);
-    b = uncast(b);
+    a = zf_expr_kept(a);
+    b = zf_expr_kept(b);
     bool integers = zf_kind_is_integer(a->type.kind) && zf_kind_is_integer(b->type.kind) && !a->is_seq && !b->is_seq;
     if (integers && zf_interval_is_const(a->range) && zf_interval_is_const(b->range)) return a->range.lo == b->range.lo;
     if (zf_expr_same(a, b)) return true;
@@ -276,7 +266,7 @@ void zf_facts_learn(zf_checker *ck, const zf_expr *expr, zf_interval range) {
     if (news && zf_fact_stable(ck, expr)) push_fact(ck, (zf_fact){.kind = ZF_FACT_RANGE, .a = expr, .range = narrow});
 
     // What follows for the operands.
-    if (expr->kind == ZF_X_CAST && uncast(expr) != expr) zf_facts_learn(ck, expr->a, narrow);
+    if (expr->kind == ZF_X_CAST && zf_expr_kept(expr) != expr) zf_facts_learn(ck, expr->a, narrow);
     if (expr->kind != ZF_X_BINARY || !is_integer(expr)) return;
     zf_interval b = expr->b->range, a = expr->a->range;
     switch (expr->op) {
@@ -313,13 +303,13 @@ static void learn_not(zf_checker *ck, const zf_expr *expr, zf_int128 value) {
         zf_facts_learn(ck, expr, (zf_interval){known.lo, value - 1});
     } else if (known.lo < value && value < known.hi) {
         if (zf_fact_stable(ck, expr)) push_fact(ck, (zf_fact){.kind = ZF_FACT_NOT, .a = expr, .range = zf_interval_const(value)});
-        if (expr->kind == ZF_X_CAST && uncast(expr) != expr) learn_not(ck, expr->a, value);
+        if (expr->kind == ZF_X_CAST && zf_expr_kept(expr) != expr) learn_not(ck, expr->a, value);
     }
 }
 
 void zf_facts_relate(zf_checker *ck, const zf_expr *a, const zf_expr *b, bool strict) {
-    a = uncast(a);
-    b = uncast(b);
+    a = zf_expr_kept(a);
+    b = zf_expr_kept(b);
     if (a->kind == ZF_X_CONST || b->kind == ZF_X_CONST || !zf_fact_stable(ck, a) || !zf_fact_stable(ck, b)) return;
     push_fact(ck, (zf_fact){.kind = strict ? ZF_FACT_LESS : ZF_FACT_LESS_EQUAL, .a = a, .b = b});
 }
@@ -433,7 +423,7 @@ static bool below_by_operand(const zf_checker *ck, const zf_expr *a, const zf_ex
     case ZF_OP_ADD: {
         // (x - d) + y < x where d <= x and y < d: the window of a match
         for (int side = 0; side < 2; side++) {
-            const zf_expr *base = uncast(side == 0 ? a->a : a->b), *offset = side == 0 ? a->b : a->a;
+            const zf_expr *base = zf_expr_kept(side == 0 ? a->a : a->b), *offset = side == 0 ? a->b : a->a;
             if (base->kind != ZF_X_BINARY || base->op != ZF_OP_SUB || base->range.lo < 0) continue;
             if (!below(ck, base->b, base->a, false, depth - 1)) continue;
             if (below(ck, offset, base->b, true, depth - 1) && below(ck, base->a, b, false, depth - 1)) return true;
@@ -458,8 +448,8 @@ static bool below_into_operand(const zf_checker *ck, const zf_expr *a, const zf_
 }
 
 static bool below(const zf_checker *ck, const zf_expr *a, const zf_expr *b, bool strict, int depth) {
-    a = uncast(a);
-    b = uncast(b);
+    a = zf_expr_kept(a);
+    b = zf_expr_kept(b);
     zf_interval ra = refine_by(ck->env.facts, a, a->range), rb = refine_by(ck->env.facts, b, b->range);
     if (strict ? ra.hi < rb.lo : ra.hi <= rb.lo) return true;
     if (depth <= 0) return false;
@@ -472,7 +462,7 @@ static bool below(const zf_checker *ck, const zf_expr *a, const zf_expr *b, bool
     FOR_FACTS(fact, ck->env.facts, left) {
         if ((fact->kind != ZF_FACT_LESS && fact->kind != ZF_FACT_LESS_EQUAL) || !zf_expr_same_value(fact->a, a)) continue;
         bool rest_strict = strict && fact->kind == ZF_FACT_LESS_EQUAL;
-        const zf_expr *middle = uncast(fact->b);
+        const zf_expr *middle = zf_expr_kept(fact->b);
         if (zf_expr_same_value(middle, b) ? !rest_strict : depth > 1 && below(ck, middle, b, rest_strict, depth - 2)) return true;
     }
     return below_by_operand(ck, a, b, strict, depth) || below_into_operand(ck, a, b, strict, depth);

@@ -199,9 +199,23 @@ struct zf_expr {
     const zf_table_const *table;
 };
 
-/// What is converted, below all conversions around it.
+/// What is converted, below all conversions around it: those may make another number of it.
 static inline const zf_expr *zf_expr_uncast(const zf_expr *expr) {
     while (expr->kind == ZF_X_CAST) expr = expr->a;
+    return expr;
+}
+
+/// Whether a conversion (CAST) of an integer or a bool leaves every value that can come to it there as it is.
+static inline bool zf_cast_keeps(const zf_expr *cast) {
+    zf_kind from = cast->a->type.kind;
+    return zf_kind_is_integer(cast->type.kind) && (zf_kind_is_integer(from) || from == ZF_K_BOOL) &&
+           zf_interval_within(cast->a->range, zf_interval_of_kind(cast->type.kind));
+}
+
+/// What is converted, below the conversions around it that keep it: the same number. What is known at a place goes into that, so
+/// where a guard does not hold it may be another one.
+static inline const zf_expr *zf_expr_kept(const zf_expr *expr) {
+    while (expr->kind == ZF_X_CAST && zf_cast_keeps(expr)) expr = expr->a;
     return expr;
 }
 

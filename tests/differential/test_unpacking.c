@@ -15,7 +15,7 @@ typedef unsigned long long ull;
 enum { ROUNDS = 16 }; ///< rows that a warp makes without asking whether they exist
 
 /// A coder of elements of 16, 32 and 64 bits, and parents: of lookups that are checked, of bits that are asked for twice or the
-/// other way around, with another stream at the same index, with a check of its own.
+/// other way around, with another stream at the same index, with a check of its own, of bits that are signed or are not.
 static const char program[] =
     "algorithm steps<T: unsigned>(first: T[] per chunk) -> T[] non_parallel(chunk = 512, lanes = 32) {\n"
     "    decode(i) = first.next() ^ (i % 7) as T;\n"
@@ -45,6 +45,29 @@ static const char program[] =
     "algorithm nibbles(packed: u8[], param width: u8 in 0..=8 = 4) -> u8[] fully_parallel {\n"
     "    decode(i) = packed.bits(i * width, width) as u8 + 11;\n"
     "    encode(x) { for v in x { packed.push_bits(v - 11 & 15, 4); } }\n"
+    "}\n"
+    "algorithm narrow(packed: u8[], param width: u8 in 0..=8, param base: i16) -> i16[] fully_parallel {\n"
+    "    decode(i) = base + (packed.bits(i * width, width) as i8) as i16;\n"
+    "    encode(x) {\n"
+    "        base = min(x);\n"
+    "        width = 0;\n"
+    "        for v in x { width = max(width, bit_width((v as i64 - base as i64) as u64)); }\n"
+    "        if width == 8 { base = (base as i64 + 128) as i16; }\n"
+    "        for v in x { packed.push_bits((v as i64 - base as i64) as u64 & 255, width); }\n"
+    "    }\n"
+    "}\n"
+    "algorithm signs(packed: u8[], param width: u8 in 0..=8) -> i16[] fully_parallel {\n"
+    "    decode(i) = packed.bits(i * width, width) as i8 as i16;\n"
+    "    encode(x) { width = 8; for v in x { packed.push_bits(v as u64 & 255, width); } }\n"
+    "}\n"
+    "algorithm by_bytes(packed: u8[], param width: u8 in 0..=8, param base: i16) -> i16[] fully_parallel {\n"
+    "    decode(i) = (packed.bits(i * width, width) as u8) as i16 + base;\n"
+    "    encode(x) {\n"
+    "        base = min(x);\n"
+    "        width = 0;\n"
+    "        for v in x { width = max(width, bit_width((v as i64 - base as i64) as u64)); }\n"
+    "        for v in x { packed.push_bits((v as i64 - base as i64) as u64, width); }\n"
+    "    }\n"
     "}\n"
     "algorithm high_first(packed: u8[], param width: u8 in 0..=8) -> u8[] fully_parallel {\n"
     "    decode(i) = packed.bits_msb(i * width, width) as u8;\n"
@@ -88,6 +111,9 @@ static const struct {
     {"beside_i32", "i32", "beside(packed: tans(chunk: 512), low: bitpack)", "1248", 8, true, -1},
     {"both_coded", "i32", "beside(packed: tans(chunk: 512), low: bitpack(packed: u8[] = tans(chunk: 512)))", "12", 0, true, 0},
     {"wary_u8", "u8", "wary(packed: tans(chunk: 512))", "1248", 8, true, -1},
+    {"narrow_i16", "i16", "narrow(packed: tans(chunk: 512))", "1248", 8, true, -1},
+    {"signs_i16", "i16", "signs(packed: tans(chunk: 512))", "8", 8, true, 65536 - 128},
+    {"by_bytes_i16", "i16", "by_bytes(packed: tans(chunk: 512))", "1248", 8, true, -1},
     {"high_first", "u8", "high_first(packed: tans(chunk: 512))", "8", 8, false, -1},
     {"twice", "u8", "twice(packed: tans(chunk: 512))", "8", 8, false, 0},
     {"scanned", "i32", "delta(bitpack(packed: u8[] = tans(chunk: 512)))", "24", 8, false, -1},
