@@ -440,7 +440,7 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
         return;
     }
     zf_simt_shape shape = zf_simt_shape_of(input->plan, kernel);
-    lower.one_warp = shape.threads == ZF_WARP || shape.form == ZF_SIMT_NUMBERS; // whose warps meet for the tables alone
+    lower.one_warp = shape.threads == ZF_WARP;
     lower.unpacks = zf_plan_unpacks(input->plan, input->shaping, kernel->index);
     char name[24], hard_name[32];
     zf_lower_kernel_name(kernel->index, name);

@@ -24,12 +24,11 @@ enum {
 
 typedef struct numbers {
     zf_simt_span span;
-    LLVMValueRef v_stage;        // the warp's
-    LLVMValueRef v_begin, v_end; // i32: bytes that are wanted, counted from the first chunk's begin
-    LLVMValueRef v_base;         // where byte 0 of that chunk goes
-    LLVMValueRef v_stored;       // slot (i32): bytes of chunks that were stored, the place of the stage's first
-    LLVMValueRef v_rest;         // slot (i32): bytes that remained in the stage, fewer than a chunk
-    LLVMValueRef v_word;         // slot (i32): the last of its words, where it is not whole; zeros behind the bytes
+    LLVMValueRef v_stage; // the warp's
+    zf_span_wanted wanted;
+    LLVMValueRef v_stored; // slot (i32): bytes of chunks that were stored, the place of the stage's first
+    LLVMValueRef v_rest;   // slot (i32): bytes that remained in the stage, fewer than a chunk
+    LLVMValueRef v_word;   // slot (i32): the last of its words, where it is not whole; zeros behind the bytes
 } numbers;
 
 static uint32_t warp_tiles(uint32_t tile) {
@@ -138,45 +137,19 @@ static void put_numbers(numbers *n, const zf_span_row *r, LLVMValueRef *v_place,
     }
 }
 
-// Stores bytes *v_from .. v_to of the stage, of chunk v_chunk (both bytes, i32) only what is wanted.
-static void store_chunk(numbers *n, LLVMValueRef v_chunk, LLVMValueRef v_stop) {
-    zf_cg *cg = n->span.lower->cg;
-    LLVMValueRef v_stored = LLVMBuildLoad2(cg->builder, cg->ty_i32, n->v_stored, "");
-    LLVMValueRef v_from = zf_cg_add(cg, v_stored, v_chunk), v_to = zf_cg_add(cg, v_stored, v_stop);
-    LLVMBasicBlockRef bb_whole = zf_cg_block(cg, "chunk_whole"), bb_part = zf_cg_block(cg, "chunk_part"),
-                      bb_done = zf_cg_block(cg, "chunk_stored");
-    LLVMValueRef v_begun = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntUGE, v_from, n->v_begin), "bytes before the tiles"),
-                 v_ended = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULE, v_to, n->v_end), "bytes behind the tiles");
-    LLVMValueRef v_whole = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_sub(cg, v_stop, v_chunk), zf_cg_i32(cg, ZF_SPAN_CHUNK));
-    zf_cg_cond_br(cg, zf_cg_and(cg, v_whole, zf_cg_and(cg, v_begun, v_ended)), bb_whole, bb_part);
-    zf_cg_enter(cg, bb_whole);
-    LLVMTypeRef ty = LLVMVectorType(cg->ty_i32, ZF_SPAN_CHUNK / 4);
-    LLVMValueRef v_at = zf_cg_at_sink(cg, cg->ty_i8, n->v_base, zf_cg_resize(cg, v_from, cg->ty_i64, false));
-    zf_cg_store(cg, zf_cg_load(cg, ty, stage_at(n, v_chunk), ZF_SPAN_CHUNK), v_at, ZF_SPAN_CHUNK);
-    zf_cg_br(cg, bb_done);
-    zf_cg_enter(cg, bb_part);
-    zf_turns bytes;
-    LLVMValueRef v_first = zf_cg_select(cg, v_begun, v_from, n->v_begin);
-    zf_turns_begin(cg, &bytes, v_first, 1, zf_cg_umin(cg, v_to, n->v_end), "chunk_byte");
-    v_at = zf_cg_at_sink(cg, cg->ty_i8, n->v_base, zf_cg_resize(cg, bytes.v_i, cg->ty_i64, false));
-    zf_cg_store(cg, zf_cg_load(cg, cg->ty_i8, stage_at(n, zf_cg_sub(cg, bytes.v_i, v_stored)), 1), v_at, 1);
-    zf_turns_end(cg, &bytes);
-    zf_cg_br(cg, bb_done);
-    zf_cg_enter(cg, bb_done);
-}
-
 // Stores the whole chunks of the stage's first v_end bytes; what remains of them moves to the front.
 static void store_row(numbers *n, LLVMValueRef v_end) {
     zf_cg *cg = n->span.lower->cg;
     LLVMValueRef v_chunk = zf_cg_i32(cg, ZF_SPAN_CHUNK), v_lane = n->span.v_lane;
     LLVMValueRef v_whole = zf_cg_and(cg, v_end, zf_cg_i32(cg, ~(uint32_t)(ZF_SPAN_CHUNK - 1)));
+    LLVMValueRef v_stored = LLVMBuildLoad2(cg->builder, cg->ty_i32, n->v_stored, "");
     zf_turns chunks;
     zf_turns_begin(cg, &chunks, zf_cg_mul(cg, v_lane, v_chunk), ZF_WARP * ZF_SPAN_CHUNK, v_whole, "stage_store");
-    store_chunk(n, chunks.v_i, zf_cg_add(cg, chunks.v_i, v_chunk));
+    zf_simt_span_store(&n->span, &n->wanted, stage_at(n, chunks.v_i), zf_cg_add(cg, v_stored, chunks.v_i));
     zf_turns_end(cg, &chunks);
     LLVMTypeRef ty = LLVMVectorType(cg->ty_i32, ZF_SPAN_CHUNK / 4);
     LLVMValueRef v_rest = zf_cg_load(cg, ty, stage_at(n, v_whole), ZF_SPAN_CHUNK);
-    zf_simt_barrier(n->span.lower, "the stage was stored");
+    zf_simt_barrier_warp(n->span.lower, "the stage was stored");
     LLVMBasicBlockRef bb_move = zf_cg_block(cg, "rest"), bb_moved = zf_cg_block(cg, "rest_moved");
     LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_lane, zf_cg_i32(cg, 0));
     zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_first, "the lane that moves what remains"), bb_move, bb_moved);
@@ -184,9 +157,8 @@ static void store_row(numbers *n, LLVMValueRef v_end) {
     zf_cg_store(cg, v_rest, n->v_stage, ZF_SPAN_CHUNK);
     zf_cg_br(cg, bb_moved);
     zf_cg_enter(cg, bb_moved);
-    zf_simt_barrier(n->span.lower, "what remains is in front");
+    zf_simt_barrier_warp(n->span.lower, "what remains is in front");
     LLVMValueRef v_in = LLVMBuildLShr(cg->builder, zf_cg_sub(cg, v_end, v_whole), zf_cg_i32(cg, 2), "");
-    LLVMValueRef v_stored = LLVMBuildLoad2(cg->builder, cg->ty_i32, n->v_stored, "");
     LLVMBuildStore(cg->builder, LLVMBuildExtractElement(cg->builder, v_rest, v_in, ""), n->v_word);
     LLVMBuildStore(cg->builder, zf_cg_sub(cg, v_end, v_whole), n->v_rest);
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_stored, v_whole), n->v_stored);
@@ -202,9 +174,9 @@ static void put_row(numbers *n, const zf_span_row *r) {
     // The row's last word has no lane that stores it.
     store_where(cg, v_first, v_zero, word_at(n, v_end));
     put_numbers(n, r, &v_place, &v_word);
-    zf_simt_barrier(lower, "whole words are stored");
+    zf_simt_barrier_warp(lower, "whole words are stored");
     LLVMBuildAtomicRMW(cg->builder, LLVMAtomicRMWBinOpOr, word_at(n, v_place), v_word, LLVMAtomicOrderingMonotonic, 0);
-    zf_simt_barrier(lower, "words are whole");
+    zf_simt_barrier_warp(lower, "words are whole");
     store_row(n, v_end);
 }
 
@@ -242,8 +214,8 @@ static void find_warp(numbers *n, const zf_simt_shape *shape) {
     n->v_stage = zf_cg_at(cg, cg->ty_i8, v_stages, zf_cg_mul(cg, v_warp, zf_cg_i64(cg, STAGE)));
     lower->v_tile = zf_cg_add(cg, lower->v_tile, zf_cg_mul(cg, v_warp, zf_cg_i64(cg, n->span.tiles)));
     LLVMBasicBlockRef bb_tiles = zf_cg_block(cg, "warp_tiles");
-    LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntULT, lower->v_tile, lower->v_tiles);
-    zf_cg_cond_br(cg, zf_cg_within(cg, v_is, "tiles of the block"), bb_tiles, lower->bb_leave);
+    LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntULT, lower->v_tile, zf_simt_span_tiles(lower));
+    zf_cg_cond_br(cg, zf_cg_within(cg, v_is, "tiles of the block that are wanted"), bb_tiles, lower->bb_leave);
     zf_cg_enter(cg, bb_tiles);
 }
 
@@ -261,7 +233,7 @@ void zf_simt_numbers(zf_lower *lower, const zf_simt_shape *shape) {
     find_warp(&n, shape);
     n.span.v_refused = zf_cg_not(cg, zf_simt_tables_check(lower));
     zf_simt_span_begin(&n.span);
-    n.v_base = zf_simt_span_wanted(&n.span, &n.v_begin, &n.v_end);
+    n.wanted = zf_simt_span_wanted(&n.span);
     n.v_stored = zf_cg_alloca(cg, cg->ty_i32, "stored");
     n.v_rest = zf_cg_alloca(cg, cg->ty_i32, "rest");
     n.v_word = zf_cg_alloca(cg, cg->ty_i32, "word");
@@ -279,7 +251,7 @@ void zf_simt_numbers(zf_lower *lower, const zf_simt_shape *shape) {
     LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, n.span.v_lane, zf_cg_i32(cg, 0));
     zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_first, "the lane that stores what remains"), bb_last, bb_made);
     zf_cg_enter(cg, bb_last);
-    store_chunk(&n, zf_cg_i32(cg, 0), LLVMBuildLoad2(cg->builder, cg->ty_i32, n.v_rest, ""));
+    zf_simt_span_store(&n.span, &n.wanted, n.v_stage, LLVMBuildLoad2(cg->builder, cg->ty_i32, n.v_stored, ""));
     zf_cg_br(cg, bb_made);
     zf_cg_enter(cg, bb_made);
 }

@@ -235,12 +235,22 @@ static void find_ends(zf_simt_span *s) {
     lower->v_tile = v_first;
 }
 
+LLVMValueRef zf_simt_span_tiles(zf_lower *lower) {
+    zf_cg *cg = lower->cg;
+    if (lower->kernel->sink >= 0 || lower->v_row_end == NULL) return lower->v_tiles;
+    LLVMValueRef v_tile = zf_cg_i64(cg, lower->kernel->tile), v_one = zf_cg_i64(cg, 1);
+    LLVMValueRef v_end = zf_cg_add(cg, lower->v_row_end, zf_cg_i64(cg, lower->kernel->tile - 1));
+    v_end = LLVMBuildUDiv(cg->builder, v_end, v_tile, "");
+    v_end = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_end, zf_cg_i64(cg, 0)), v_one, v_end); // of an empty block
+    return zf_cg_umin(cg, lower->v_tiles, v_end);
+}
+
 // Which bytes: of tiles v_tile on, as many as there are of `span`.
 static void find_bytes(zf_simt_span *s) {
     zf_lower *lower = s->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_count = zf_lower_count(lower, lower->kernel->edge), v_tile = zf_cg_i64(cg, lower->kernel->tile);
-    LLVMValueRef v_left = zf_cg_sub(cg, lower->v_tiles, lower->v_tile);
+    LLVMValueRef v_left = zf_cg_sub(cg, zf_simt_span_tiles(lower), lower->v_tile);
     s->v_number = zf_cg_clamp(cg, zf_cg_i64(cg, s->tiles), v_left, "tiles of the block");
     s->v_lo = zf_cg_umin(cg, zf_cg_mul(cg, lower->v_tile, v_tile), v_count);
     LLVMValueRef v_hi = zf_cg_mul(cg, zf_cg_add(cg, lower->v_tile, s->v_number), v_tile);
@@ -306,17 +316,43 @@ static LLVMValueRef bytes_before(const zf_simt_span *s, LLVMValueRef v_byte, LLV
     return low_half(cg, zf_cg_umin(cg, v_away, v_size));
 }
 
-LLVMValueRef zf_simt_span_wanted(zf_simt_span *s, LLVMValueRef *v_begin, LLVMValueRef *v_end) {
+zf_span_wanted zf_simt_span_wanted(zf_simt_span *s) {
     zf_lower *lower = s->lower;
     zf_cg *cg = lower->cg;
-    *v_begin = s->v_lead;
-    *v_end = zf_cg_add(cg, s->v_lead, s->v_size);
+    zf_span_wanted wanted = {.v_begin = s->v_lead, .v_end = zf_cg_add(cg, s->v_lead, s->v_size)};
     if (lower->v_row_begin != NULL) { // only these have a place
         LLVMValueRef v_size = zf_cg_resize(cg, s->v_size, cg->ty_i64, false);
-        *v_begin = zf_cg_add(cg, s->v_lead, bytes_before(s, lower->v_row_begin, v_size));
-        *v_end = zf_cg_add(cg, s->v_lead, bytes_before(s, lower->v_row_end, v_size));
+        wanted.v_begin = zf_cg_add(cg, s->v_lead, bytes_before(s, lower->v_row_begin, v_size));
+        wanted.v_end = zf_cg_add(cg, s->v_lead, bytes_before(s, lower->v_row_end, v_size));
     }
-    return zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, zf_cg_sub(cg, s->v_lo, zf_cg_resize(cg, s->v_lead, cg->ty_i64, false)));
+    LLVMValueRef v_first = zf_cg_sub(cg, s->v_lo, zf_cg_resize(cg, s->v_lead, cg->ty_i64, false));
+    wanted.v_base = zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_first);
+    return wanted;
+}
+
+void zf_simt_span_store(zf_simt_span *s, const zf_span_wanted *wanted, LLVMValueRef v_chunk, LLVMValueRef v_at) {
+    zf_cg *cg = s->lower->cg;
+    LLVMTypeRef ty = LLVMVectorType(cg->ty_i32, ZF_SPAN_CHUNK / 4);
+    LLVMBasicBlockRef bb_whole = zf_cg_block(cg, "chunk_whole"), bb_part = zf_cg_block(cg, "chunk_part"),
+                      bb_stored = zf_cg_block(cg, "chunk_stored");
+    LLVMValueRef v_after = zf_cg_add(cg, v_at, zf_cg_i32(cg, ZF_SPAN_CHUNK));
+    LLVMValueRef v_begun = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntUGE, v_at, wanted->v_begin), "bytes before the tiles"),
+                 v_ended = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULE, v_after, wanted->v_end), "bytes behind the tiles");
+    zf_cg_cond_br(cg, zf_cg_and(cg, v_begun, v_ended), bb_whole, bb_part);
+    zf_cg_enter(cg, bb_whole);
+    LLVMValueRef v_to = zf_cg_at_sink(cg, cg->ty_i8, wanted->v_base, zf_cg_resize(cg, v_at, cg->ty_i64, false));
+    zf_cg_store(cg, zf_cg_load(cg, ty, v_chunk, ZF_SPAN_CHUNK), v_to, ZF_SPAN_CHUNK);
+    zf_cg_br(cg, bb_stored);
+    zf_cg_enter(cg, bb_part);
+    zf_turns bytes;
+    LLVMValueRef v_first = zf_cg_select(cg, v_begun, v_at, wanted->v_begin);
+    zf_turns_begin(cg, &bytes, v_first, 1, zf_cg_umin(cg, v_after, wanted->v_end), "chunk_byte");
+    LLVMValueRef v_from = zf_cg_resize(cg, zf_cg_sub(cg, bytes.v_i, v_at), cg->ty_i64, false);
+    v_to = zf_cg_at_sink(cg, cg->ty_i8, wanted->v_base, zf_cg_resize(cg, bytes.v_i, cg->ty_i64, false));
+    zf_cg_store(cg, zf_cg_load(cg, cg->ty_i8, zf_cg_at(cg, cg->ty_i8, v_chunk, v_from), 1), v_to, 1);
+    zf_turns_end(cg, &bytes);
+    zf_cg_br(cg, bb_stored);
+    zf_cg_enter(cg, bb_stored);
 }
 
 LLVMValueRef zf_simt_span_stop(zf_lower *lower, uint32_t span) {
@@ -324,7 +360,7 @@ LLVMValueRef zf_simt_span_stop(zf_lower *lower, uint32_t span) {
     uint32_t field = zf_lower_root_field(lower, ZF_SEEK_GROUP);
     LLVMValueRef v_one = zf_cg_i64(cg, 1), v_end = zf_cg_alloca(cg, cg->ty_i64, "stop");
     LLVMValueRef v_most = zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, span));
-    v_most = zf_cg_clamp(cg, v_most, lower->v_tiles, "tiles of the block");
+    v_most = zf_cg_clamp(cg, v_most, zf_simt_span_tiles(lower), "tiles of the block");
     LLVMBasicBlockRef bb_next = zf_cg_block(cg, "tile_next"), bb_follows = zf_cg_block(cg, "tile_follows"),
                       bb_compare = zf_cg_block(cg, "tile_compare"), bb_more = zf_cg_block(cg, "tile_more"),
                       bb_end = zf_cg_block(cg, "tiles_end");

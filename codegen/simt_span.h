@@ -11,8 +11,10 @@ enum {
     ZF_SPAN_CHUNK = 16, ///< bytes that a lane stores at once
 };
 
+/// What a form says, what zf_simt_span_begin and zf_simt_span_rows_begin find, and what the groups of a row are put into.
 typedef struct zf_simt_span zf_simt_span;
 struct zf_simt_span {
+    // ---- Set by the form
     zf_lower *lower;
     unsigned each;         ///< groups that a lane takes in a row, a power of two
     uint32_t tiles;        ///< of the span
@@ -23,27 +25,31 @@ struct zf_simt_span {
     void (*take)(zf_simt_span *, zf_lower_env *env, unsigned k);
     /// A group's source from element v_from on (of ty_length).
     LLVMValueRef (*cut)(zf_simt_span *, LLVMValueRef v_source, LLVMValueRef v_from);
-
     LLVMValueRef v_refused; ///< i1, the same for all lanes: no group may be taken; NULL: they may
 
+    // ---- Found by zf_simt_span_begin
     LLVMValueRef v_lane;
-    LLVMValueRef v_groups;                // i64: of the block
-    LLVMValueRef v_number;                // i64: tiles
-    LLVMValueRef v_base, v_left;          // the first row's first group (i64), and groups of the block from there on (i32)
-    LLVMValueRef v_lo, v_size;            // their first byte (i64), and bytes (i32)
-    LLVMValueRef v_lead;                  // i32: bytes of the first chunk before them, so that chunks are aligned where they go
-    LLVMValueRef v_g0, v_o0, v_end, v_o1; // groups g0..end, of the first from o0 on, of the last up to o1 (0: all)
-    LLVMValueRef v_count, v_between; // i32: groups; first groups of lanes all of whose groups lie between the first and the last
-    LLVMValueRef v_bad;              // slot (i1): something is wrong
-    LLVMValueRef v_here;             // slot (i32): bytes so far
-    LLVMValueRef v_sources[ZF_SPAN_EACH]; // slots (i64): where strings lie, or the numbers
-    LLVMValueRef v_lengths[ZF_SPAN_EACH]; // slots (ty_length): their bytes
-    // The states between the tiles: byte mark_o (i32) of what is taken of group g0 + mark_g (i32).
+    LLVMValueRef v_groups;                ///< i64: of the block
+    LLVMValueRef v_number;                ///< i64: tiles that the span has
+    LLVMValueRef v_lo, v_size;            ///< their first byte (i64), and bytes (i32)
+    LLVMValueRef v_lead;                  ///< i32: bytes of the first chunk before them, so that chunks are aligned where they go
+    LLVMValueRef v_g0, v_o0, v_end, v_o1; ///< groups g0..end, of the first from o0 on, of the last up to o1 (0: all)
+    LLVMValueRef v_count;                 ///< i32: of these groups
+    LLVMValueRef v_between;               ///< i32: first groups of lanes all of whose groups lie between the first and the last
+    /// The states between the tiles: byte mark_o (i32) of what is taken of group g0 + mark_g (i32).
     LLVMValueRef v_mark_g[ZF_SPAN_TILES], v_mark_o[ZF_SPAN_TILES];
+
+    // ---- Found by zf_simt_span_rows_begin
+    LLVMValueRef v_base, v_left; ///< the first row's first group (i64), and groups of the block from there on (i32)
+
+    // ---- Slots
+    LLVMValueRef v_bad;                   ///< i1: something is wrong
+    LLVMValueRef v_here;                  ///< i32: bytes so far
+    LLVMValueRef v_sources[ZF_SPAN_EACH]; ///< i64: where strings lie, or the numbers
+    LLVMValueRef v_lengths[ZF_SPAN_EACH]; ///< ty_length: their bytes
 };
 
-/// Finds where the tiles from lower->v_tile on lie; none of their groups is taken where the states cannot be. `tiles` and what
-/// stands before it are filled in.
+/// Finds where the tiles from lower->v_tile on lie; none of their groups is taken where the states cannot be.
 void zf_simt_span_begin(zf_simt_span *span);
 /// Notes that something is wrong where v_bad (i1) holds.
 void zf_simt_span_note(zf_simt_span *span, LLVMValueRef v_bad, const char *what);
@@ -66,9 +72,17 @@ void zf_simt_span_fits_end(zf_simt_span *span, const zf_span_row *row, LLVMBasic
 /// to *bb_made.
 void zf_simt_span_end(zf_simt_span *span, LLVMBasicBlockRef *bb_made);
 
-/// Bytes of the span's chunks that are wanted: from *v_begin to *v_end (i32), counted as the chunks are, and where byte 0 of the
-/// first chunk goes.
-LLVMValueRef zf_simt_span_wanted(zf_simt_span *span, LLVMValueRef *v_begin, LLVMValueRef *v_end);
+/// Bytes of the span that have a place: v_begin..v_end (i32), counted from its first chunk's begin, which goes to v_base.
+typedef struct zf_span_wanted {
+    LLVMValueRef v_begin, v_end, v_base;
+} zf_span_wanted;
+zf_span_wanted zf_simt_span_wanted(zf_simt_span *span);
+/// Stores the chunk at v_chunk (shared memory, aligned), whose first byte is number v_at (i32) as these are counted: what of it
+/// is wanted.
+void zf_simt_span_store(zf_simt_span *span, const zf_span_wanted *wanted, LLVMValueRef v_chunk, LLVMValueRef v_at);
+
+/// Tiles of the block that spans are made of (i64): a column's up to the last that is wanted, so that the rest may be damaged.
+LLVMValueRef zf_simt_span_tiles(zf_lower *lower);
 
 /// Loops of 32 bits: for v_i from v_begin on in steps, below v_stop (i32, both below 2^31).
 typedef struct zf_turns {

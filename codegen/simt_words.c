@@ -288,30 +288,10 @@ static void clear_stage(words *w) {
 
 static void store_stage(words *w) {
     zf_cg *cg = w->span.lower->cg;
-    LLVMTypeRef ty = LLVMVectorType(cg->ty_i32, ZF_SPAN_CHUNK / 4);
-    LLVMValueRef v_begin, v_end, v_base = zf_simt_span_wanted(&w->span, &v_begin, &v_end);
+    zf_span_wanted wanted = zf_simt_span_wanted(&w->span);
     zf_turns chunks;
     chunks_begin(w, &chunks, "stage_store");
-    LLVMValueRef v_after = zf_cg_add(cg, chunks.v_i, zf_cg_i32(cg, ZF_SPAN_CHUNK));
-    LLVMBasicBlockRef bb_whole = zf_cg_block(cg, "chunk_whole"), bb_part = zf_cg_block(cg, "chunk_part"),
-                      bb_stored = zf_cg_block(cg, "chunk_stored");
-    LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGE, chunks.v_i, v_begin), v_ended = zf_cg_icmp(cg, LLVMIntULE, v_after, v_end);
-    zf_cg_cond_br(
-        cg,
-        zf_cg_and(cg, zf_cg_within(cg, v_begun, "bytes before the tiles"), zf_cg_within(cg, v_ended, "bytes behind the tiles")),
-        bb_whole, bb_part);
-    zf_cg_enter(cg, bb_whole);
-    LLVMValueRef v_to = zf_cg_at_sink(cg, cg->ty_i8, v_base, zf_cg_resize(cg, chunks.v_i, cg->ty_i64, false));
-    zf_cg_store(cg, zf_cg_load(cg, ty, stage_at(w, chunks.v_i), ZF_SPAN_CHUNK), v_to, ZF_SPAN_CHUNK);
-    zf_cg_br(cg, bb_stored);
-    zf_cg_enter(cg, bb_part);
-    zf_turns bytes;
-    zf_turns_begin(cg, &bytes, zf_cg_select(cg, v_begun, chunks.v_i, v_begin), 1, zf_cg_umin(cg, v_after, v_end), "chunk_byte");
-    v_to = zf_cg_at_sink(cg, cg->ty_i8, v_base, zf_cg_resize(cg, bytes.v_i, cg->ty_i64, false));
-    zf_cg_store(cg, zf_cg_load(cg, cg->ty_i8, stage_at(w, bytes.v_i), 1), v_to, 1);
-    zf_turns_end(cg, &bytes);
-    zf_cg_br(cg, bb_stored);
-    zf_cg_enter(cg, bb_stored);
+    zf_simt_span_store(&w->span, &wanted, stage_at(w, chunks.v_i), chunks.v_i);
     zf_turns_end(cg, &chunks);
 }
 

@@ -147,7 +147,48 @@ static void check_damage(uint8_t code, uint8_t length, bool used, bool counted, 
     interp_destroy(in);
 }
 
+/// A block of many tiles, in one of which a code stands for more bytes than it did when the states were recorded: that tile says
+/// so, and one before it in the same span, decoded alone, does not.
+static void check_beside(uint64_t guilty, uint64_t innocent) {
+    enum { CODE_COUNT = 40960, TILE = 4096 };
+    static uint8_t symbols[256 * 8], lengths[256], codes[CODE_COUNT], damaged[CODE_COUNT];
+    for (unsigned k = 0; k < sizeof lengths; k++) lengths[k] = (uint8_t)(1 + k % 2);
+    for (unsigned k = 0; k < CODE_COUNT; k++) codes[k] = 2; // a byte each, so that row r is of code r
+    for (unsigned k = 0; k < sizeof symbols; k++) symbols[k] = (uint8_t)(k * 7 + 1);
+    memcpy(damaged, codes, sizeof codes);
+    damaged[guilty * TILE + 100] = 3;
+    uint64_t counts[2][STREAMS + 1];
+    interp_directory directories[2][STREAMS + 1];
+    interp_stored streams[2][STREAMS];
+    interp_block blocks[2];
+    interp *in = interp_create(NULL);
+    for (unsigned b = 0; b < 2; b++) {
+        streams[b][CODES] = (interp_stored){.bytes = b == 0 ? codes : damaged, .size = CODE_COUNT, .elements = CODE_COUNT};
+        streams[b][SYMBOLS] = (interp_stored){.bytes = symbols, .size = sizeof symbols, .elements = 256};
+        streams[b][LENGTHS] = (interp_stored){.bytes = lengths, .size = sizeof lengths, .elements = 256};
+        blocks[b] = block_of(streams[b], false, counts[b], directories[b], CODE_COUNT);
+    }
+    diff_case c = {.machine = &machine,
+                   .spec = diff_program_spec(&program),
+                   .column = column_of("groups"),
+                   .tally = &tally,
+                   .undamaged = &blocks[0],
+                   .neighbour = true,
+                   .guilty = guilty * TILE,
+                   .innocent = innocent * TILE};
+    zf_text message = {0};
+    diff_verdict verdict = diff_check_block(&c, in, &blocks[1], CODE_COUNT, &message);
+    CHECK(verdict == DIFF_SAME_VIOLATION, "tile %llu beside %llu: %s: %s", (unsigned long long)innocent,
+          (unsigned long long)guilty, diff_verdict_name(verdict), message.data != NULL ? message.data : "");
+    zf_text_free(&message);
+    diff_case_close(&c);
+    interp_destroy(in);
+}
+
 static void test_damage(void) {
+    check_beside(1, 0);
+    check_beside(3, 0);
+    check_beside(9, 8);
     static const uint8_t damaged[] = {0, 9, 64, 255};
     for (size_t k = 0; k < sizeof damaged; k++) {
         check_damage(100, damaged[k], true, true, DIFF_SAME_VIOLATION);

@@ -102,7 +102,7 @@ def form_of(body, ptx):
         return "text"
     if sizes == {WORDS_BYTES}:
         return "words"
-    if NUMBERS_BYTES in sizes:
+    if NUMBERS_BYTES in sizes and ".maxntid 128," in body:
         return "numbers"
     if "vote.sync.ballot" in body and ".maxntid 32," not in body:  # a thread block is a warp where strings are a column
         return "warp" if ".maxntid 128," in body else "lanes"
