@@ -207,6 +207,15 @@ static LLVMValueRef groups_ok(zf_lower *lower, zf_lower_env *env) {
     return zf_cg_icmp(cg, LLVMIntULE, zf_cg_eval_body(cg, &env->env, &env->env.inst->groups).v, v_most);
 }
 
+// Goes on where nothing has failed yet.
+static void go_on(zf_lower *lower, LLVMBasicBlockRef bb_report, const char *name) {
+    zf_cg *cg = lower->cg;
+    LLVMBasicBlockRef bb_next = zf_cg_block(cg, name);
+    LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower->v_fail, "");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE)), bb_next, bb_report);
+    zf_cg_enter(cg, bb_next);
+}
+
 void zf_lower_checks(zf_cg *cg, const zf_lower_input *input) {
     uint32_t count;
     zf_once_check *checks = zf_once_checks(cg->arena, input->plan, &count);
@@ -214,31 +223,38 @@ void zf_lower_checks(zf_cg *cg, const zf_lower_input *input) {
     zf_lower lower;
     zf_lower_init(&lower, cg, input, NULL);
     LLVMBasicBlockRef bb_first = zf_lower_open(&lower, ZF_LOWER_CHECK_NAME);
-    // First what the proofs behind the accesses rest on. The smallest number is reported, so it is cleared between the two.
+    // First the ranges of params, one after the other: what else is checked is computed from them, by divisions and shifts that
+    // mean nothing outside. Then what the proofs behind the accesses rest on. Of each the smallest number is reported.
+    LLVMBasicBlockRef bb_report = zf_cg_block(cg, "report");
     for (uint32_t k = 0; k < count; k++) {
+        if (checks[k].check.violation != 20) continue;
         zf_lower_env env = zf_lower_env_make(&lower, checks[k].check.node);
-        LLVMValueRef v_ok = checks[k].check.violation == 20   ? param_ok(&lower, &env, checks[k].port)
-                            : checks[k].check.violation == 21 ? length_ok(&lower, &env, checks[k].port)
+        LLVMValueRef v_ok = param_ok(&lower, &env, checks[k].port); // each end of the range is a check
+        cg->v_guard = NULL;
+        zf_lower_fail(&lower, zf_cg_not(cg, v_ok), input->plan->check_count + k);
+        go_on(&lower, bb_report, "param_good");
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        if (checks[k].check.violation == 20) continue;
+        zf_lower_env env = zf_lower_env_make(&lower, checks[k].check.node);
+        LLVMValueRef v_ok = checks[k].check.violation == 21   ? length_ok(&lower, &env, checks[k].port)
                             : checks[k].check.violation == 10 ? steps_ok(&lower, &env, &checks[k].steps)
                                                               : groups_ok(&lower, &env);
         cg->v_guard = NULL;
         uint32_t number = input->plan->check_count + k;
         switch (checks[k].check.violation) {
-        case 20: zf_lower_fail(&lower, zf_cg_not(cg, v_ok), number); break; // each end of the range is a check
         case 21: zf_lower_check(&lower, zf_cg_not(cg, v_ok), number, "V21"); break;
         case 10: zf_lower_check(&lower, zf_cg_not(cg, v_ok), number, "V10, all elements"); break;
         default: zf_lower_check(&lower, zf_cg_not(cg, v_ok), number, "V25"); break;
         }
     }
-    LLVMValueRef v_fail = LLVMBuildLoad2(cg->builder, cg->ty_i32, lower.v_fail, "");
-    LLVMBasicBlockRef bb_accesses = zf_cg_block(cg, "accesses"), bb_report = zf_cg_block(cg, "report");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntEQ, v_fail, zf_cg_i32(cg, ZF_NO_FAILURE)), bb_accesses, bb_report);
-    zf_cg_enter(cg, bb_accesses);
+    go_on(&lower, bb_report, "accesses");
     for (uint32_t k = 0; k < input->plan->hoisted_count; k++) {
         if (!checked_before(input->plan, k)) check_access(&lower, &input->plan->hoisted[k]);
         cg->v_guard = NULL;
     }
     zf_cg_br(cg, bb_report);
+    LLVMMoveBasicBlockAfter(bb_report, LLVMGetLastBasicBlock(cg->function));
     zf_cg_enter(cg, bb_report);
     zf_lower_report(&lower, zf_cg_i64(cg, 0));
     zf_lower_close(&lower, ZF_LOWER_CHECK_NAME, bb_first);

@@ -280,8 +280,9 @@ static bool damage_lane(interp *in, const zf_graph *graph, unsigned d, interp_bl
     if (d == 0) return empty_block(in, block);
     if (d <= EDGES) return shorten_edge(in, graph, d - 1, block);
     d -= 1 + EDGES;
-    if (d >= block->param_count) return false;
-    diff_set_param(in, block, d, UINT64_MAX);
+    // Outside any range; and by so much that a shift by it is none, though the type may have it.
+    if (d >= 2 * block->param_count) return false;
+    diff_set_param(in, block, d / 2, d % 2 == 0 ? UINT64_MAX : block->params[d / 2] + 64);
     return true;
 }
 
