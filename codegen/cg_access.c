@@ -148,9 +148,12 @@ static LLVMValueRef clamp(zf_cg *cg, LLVMValueRef v_at, LLVMValueRef v_most) {
     return zf_cg_resize(cg, v_at, cg->ty_i64, false);
 }
 
-// Whether a stream has an element for every number of an index's type, so that no guard has to hold.
+// Whether a stream has an element for every number of an index's type, so that no guard has to hold: below conversions that make
+// no number larger, of whatever number.
 static bool has_all(const zf_cg_seq *seq, const zf_expr *index) {
-    const zf_expr *inner = zf_expr_uncast(index);
+    const zf_expr *inner = index;
+    while (inner->kind == ZF_X_CAST && zf_kind_is_unsigned(inner->type.kind) && zf_kind_is_unsigned(inner->a->type.kind))
+        inner = inner->a;
     if (seq->kind != ZF_CG_SEQ_PORT || seq->v_start != NULL || !seq->port->fixed || zf_kind_is_signed(inner->type.kind))
         return false;
     return zf_kind_bits(inner->type.kind) <= 16 && seq->port->length->range.lo >= (zf_int128)1 << zf_kind_bits(inner->type.kind);

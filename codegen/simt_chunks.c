@@ -206,7 +206,7 @@ typedef enum row_condition { ROW_NONE, ROW_UNKNOWN, ROW_KNOWN } row_condition;
 
 static bool constant_value(const walk *w, const zf_expr *expr, uint64_t *out) {
     const zf_chunk *chunk = &w->chunk;
-    expr = zf_expr_uncast(expr);
+    expr = zf_expr_kept(expr);
     if (expr->kind == ZF_X_PARAM) return zf_lower_param_known(chunk->env.lower, chunk->env.node, expr->port, out);
     *out = expr->bits;
     return expr->kind == ZF_X_CONST;
@@ -221,9 +221,9 @@ static bool is_row_number(const walk *w, const zf_expr *expr) {
 static row_condition condition_of_row(const walk *w, const zf_expr *expr, bool *out) {
     uint64_t every, rest;
     if (expr->kind != ZF_X_BINARY || expr->op != ZF_OP_EQ || !constant_value(w, expr->b, &rest)) return ROW_NONE;
-    const zf_expr *rem = zf_expr_uncast(expr->a);
+    const zf_expr *rem = zf_expr_kept(expr->a);
     if (rem->kind != ZF_X_BINARY || rem->op != ZF_OP_REM || !is_row_number(w, rem->a)) return ROW_NONE;
-    const zf_expr *divisor = zf_expr_uncast(rem->b);
+    const zf_expr *divisor = zf_expr_kept(rem->b);
     if (divisor->kind != ZF_X_CONST && divisor->kind != ZF_X_PARAM) return ROW_NONE;
     if (!w->in_batch || !constant_value(w, divisor, &every) || every == 0 || BATCH % every != 0) return ROW_UNKNOWN;
     *out = w->row % every == rest;

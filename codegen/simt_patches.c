@@ -59,7 +59,7 @@ static bool along(const zf_expr *e, zf_local_kind domain, bool harmless, unsigne
 }
 
 static bool is_place(const zf_expr *e) {
-    e = zf_expr_uncast(e);
+    e = zf_expr_kept(e);
     return e->kind == ZF_X_LOCAL && e->local->kind == ZF_L_DOMAIN_J;
 }
 
