@@ -311,8 +311,7 @@ def measure_nvcomp(s, report, label, plain, wanted):
     """`plain`: an array. A row for each way to decode of each choice."""
     if s.worker is None:
         return
-    path = s.tree / "plain.bin"
-    path = path.with_name(f"{re.sub('[^A-Za-z0-9_]', '_', label)}.plain")
+    path = s.tree / f"{re.sub('[^A-Za-z0-9_]', '_', label)}.plain"
     bytes_of(plain).tofile(path)
     for choice in wanted:
         what = {"data": label, "by": "nvcomp", "codec": " ".join([choice[0], *choice[1]]), "chunk_bytes": choice[2]}
