@@ -10,8 +10,9 @@
 #include "codegen/lower.h"
 
 enum {
-    ZF_WARP = 32,       ///< threads of a warp
-    ZF_NEIGHBOURS = 16, ///< contiguous elements that a thread makes together, at most: 16 bytes of them
+    ZF_WARP = 32,               ///< threads of a warp
+    ZF_SIMT_SHARED = 48 * 1024, ///< bytes of shared memory that a thread block may have without a launch's asking for more
+    ZF_NEIGHBOURS = 16,         ///< contiguous elements that a thread makes together, at most: 16 bytes of them
 };
 
 /// How a kernel is run.
@@ -79,6 +80,8 @@ zf_simt_shape zf_simt_warp_shape(const zf_kernel *kernel);
 /// Whether the lanes of a kernel's chunks can be those of a warp, and how they are run then.
 bool zf_simt_lanes_fit(const zf_plan *plan, const zf_kernel *kernel);
 zf_simt_shape zf_simt_lanes_shape(const zf_plan *plan, const zf_kernel *kernel);
+/// Bytes of shared memory that they take beside tables.
+uint32_t zf_simt_lanes_bytes(const zf_plan *plan, const zf_kernel *kernel);
 /// How groups that are the bytes of a number are run (zf_lower_is_numbers).
 zf_simt_shape zf_simt_numbers_shape(const zf_plan *plan, const zf_kernel *kernel);
 /// Of a thread block's tiles, those that a warp makes.
@@ -128,7 +131,8 @@ void zf_simt_store_rows(zf_lower *lower, LLVMValueRef v_lane, LLVMValueRef v_fro
 
 // ---- What four bits of a coder's element become (simt_nibbles.c) ----
 
-/// Bytes of shared memory that it takes where the column's elements follow from their bits alone; else 0.
+/// Bytes of shared memory that it takes where the column's elements follow from their bits alone, whatever the width: reserved in
+/// all code of such a kernel, also where none is made (no width is known, or it is above 4). Else 0.
 uint32_t zf_simt_nibbles_bytes(const zf_plan *plan, const zf_kernel *kernel);
 /// All threads of the block make it there, from `offset` on, and meet.
 void zf_simt_nibbles_make(zf_lower *lower, uint32_t offset);

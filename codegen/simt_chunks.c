@@ -313,10 +313,13 @@ static uint32_t ahead_of(const zf_plan *plan, const zf_kernel *kernel) {
     return UINT32_MAX;
 }
 
+uint32_t zf_simt_lanes_bytes(const zf_plan *plan, const zf_kernel *kernel) {
+    uint32_t rings = ahead_of(plan, kernel) != UINT32_MAX ? WARPS * ZF_SIMT_AHEAD_BYTES : 0;
+    return rings + zf_simt_nibbles_bytes(plan, kernel);
+}
+
 zf_simt_shape zf_simt_lanes_shape(const zf_plan *plan, const zf_kernel *kernel) {
-    uint32_t bytes = zf_simt_tables_bytes(plan, kernel), slot = ahead_of(plan, kernel);
-    if (slot != UINT32_MAX) bytes += WARPS * ZF_SIMT_AHEAD_BYTES;
-    bytes += zf_simt_nibbles_bytes(plan, kernel);
+    uint32_t bytes = zf_simt_tables_bytes(plan, kernel) + zf_simt_lanes_bytes(plan, kernel);
     return (zf_simt_shape){
         .form = ZF_SIMT_LANES, .threads = WARPS * ZF_WARP, .tiles = 1, .span = WARPS, .shared_bytes = bytes, .registers = 64};
 }

@@ -7,6 +7,7 @@
 enum {
     MOST_BYTES = 16384, ///< of one
     MOST = 2,           ///< in a kernel
+    OF_OTHERS = ZF_SIMT_SHARED - MOST * MOST_BYTES,
 };
 
 /// Whether an element can be made that nobody asked for: it lies in memory, or is an expression in which nothing is checked.
@@ -23,7 +24,7 @@ static bool can_be_made(const zf_plan *plan, uint32_t edge) {
     return true;
 }
 
-/// Bytes that a stream takes, at most, or 0 where it is no table.
+/// Bytes that a stream takes as a table, at most, or 0 where it can be none.
 static uint32_t bytes_of(const zf_plan *plan, const zf_graph_node *node, uint32_t slot) {
     const zf_port *port = node->inst->streams[slot];
     if (port->per_chunk || !port->fixed || !zf_type_storable(port->type) || port->type.kind == ZF_K_BOOL) return 0;
@@ -34,16 +35,32 @@ static uint32_t bytes_of(const zf_plan *plan, const zf_graph_node *node, uint32_
     return (uint32_t)((uint64_t)length.hi * size + 15) / 16 * 16;
 }
 
-uint32_t zf_simt_tables_bytes(const zf_plan *plan, const zf_kernel *kernel) {
-    const zf_graph_node *node = &plan->graph->nodes[kernel->root];
-    uint32_t all = 0, count = 0;
-    for (uint32_t s = 0; s < node->inst->stream_count && count < MOST; s++) {
-        uint32_t bytes = bytes_of(plan, node, s);
-        all += bytes;
-        count += bytes > 0;
-    }
-    return all;
+/// Which streams of a kernel's root are tables, and what each takes.
+typedef struct tables {
+    uint32_t count, bytes; ///< of all
+    uint32_t slots[MOST], sizes[MOST];
+} tables;
+
+/// What a thread block may have for tables: of chunks what lanes leave. Other forms get by with what two tables leave.
+static uint32_t room_of(const zf_plan *plan, const zf_kernel *kernel) {
+    return ZF_SIMT_SHARED - (kernel->domain == ZF_DOMAIN_CHUNKS ? zf_simt_lanes_bytes(plan, kernel) : OF_OTHERS);
 }
+
+static tables tables_of(const zf_plan *plan, const zf_kernel *kernel) {
+    const zf_graph_node *node = &plan->graph->nodes[kernel->root];
+    tables found = {0};
+    uint32_t room = room_of(plan, kernel);
+    for (uint32_t s = 0; s < node->inst->stream_count && found.count < MOST; s++) {
+        uint32_t bytes = bytes_of(plan, node, s);
+        if (bytes == 0 || found.bytes + bytes > room) continue;
+        found.slots[found.count] = s;
+        found.sizes[found.count++] = bytes;
+        found.bytes += bytes;
+    }
+    return found;
+}
+
+uint32_t zf_simt_tables_bytes(const zf_plan *plan, const zf_kernel *kernel) { return tables_of(plan, kernel).bytes; }
 
 static void make_table(zf_lower *lower, zf_lower_env *env, const zf_port *port, LLVMValueRef v_table, uint32_t bytes,
                        unsigned threads) {
@@ -70,16 +87,13 @@ void zf_simt_tables_make(zf_lower *lower, unsigned threads) {
     zf_cg *cg = lower->cg;
     const zf_graph_node *node = &lower->graph->nodes[lower->kernel->root];
     LLVMValueRef *v_tables = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, lower->graph->edge_count + 1);
-    uint32_t all = zf_simt_tables_bytes(lower->plan, lower->kernel);
-    if (all == 0) return;
-    for (uint32_t s = 0, offset = 0; s < node->inst->stream_count && offset < all; s++) {
-        uint32_t bytes = bytes_of(lower->plan, node, s);
-        if (bytes == 0) continue;
+    tables found = tables_of(lower->plan, lower->kernel);
+    if (found.count == 0) return;
+    for (uint32_t k = 0, offset = 0; k < found.count; offset += found.sizes[k++]) {
         zf_lower_env env = zf_lower_env_make(lower, node->index);
-        LLVMValueRef v_table = cg->target->simt->shared(cg, offset, bytes);
-        make_table(lower, &env, node->inst->streams[s], v_table, bytes, threads);
-        v_tables[node->inputs[s]] = v_table;
-        offset += bytes;
+        LLVMValueRef v_table = cg->target->simt->shared(cg, offset, found.sizes[k]);
+        make_table(lower, &env, node->inst->streams[found.slots[k]], v_table, found.sizes[k], threads);
+        v_tables[node->inputs[found.slots[k]]] = v_table;
     }
     lower->v_tables = v_tables;
     if (!zf_cg_site(cg, ZF_SITE_BARRIER, "tables before what reads them")) cg->target->simt->barrier(cg);

@@ -13,7 +13,8 @@
 
 #include "runtime/accelerator.h"
 
-enum { ZF_EMU_WARP = 32, ZF_EMU_THREADS_MOST = 1024, ZF_EMU_SHARED_MOST = 227 * 1024 };
+/// A thread block has no more shared memory than code for a GPU may declare.
+enum { ZF_EMU_WARP = 32, ZF_EMU_THREADS_MOST = 1024, ZF_EMU_SHARED_MOST = 48 * 1024 };
 
 typedef enum zf_emu_access { ZF_EMU_LOAD, ZF_EMU_STORE, ZF_EMU_ATOMIC } zf_emu_access;
 

@@ -15,7 +15,8 @@ typedef unsigned long long ull;
 enum { ROUNDS = 16 }; ///< rows that a warp makes without asking whether they exist
 
 /// A coder of elements of 16, 32 and 64 bits, and parents: of lookups that are checked, of bits that are asked for twice or the
-/// other way around, with another stream at the same index, with a check of its own, of bits that are signed or are not.
+/// other way around, with another stream at the same index, with a check of its own, of bits that are signed or are not; a
+/// coder whose tables, words that are read ahead and four bits' elements take more shared memory than there is.
 static const char program[] =
     "algorithm steps<T: unsigned>(first: T[] per chunk) -> T[] non_parallel(chunk = 512, lanes = 32) {\n"
     "    decode(i) = first.next() ^ (i % 7) as T;\n"
@@ -69,6 +70,13 @@ static const char program[] =
     "        for v in x { packed.push_bits((v as i64 - base as i64) as u64, width); }\n"
     "    }\n"
     "}\n"
+    "algorithm two_tables(words: u16[] per chunk, lo: u32[4096], hi: u32[4096]) -> u8[] non_parallel(chunk = 512, lanes = 32) {\n"
+    "    decode(i) { let w = words.next(); return (lo[w & 4095] + hi[w >> 4]) as u8; }\n"
+    "    encode(x) {\n"
+    "        for k in 0..4096 { lo.push(0); hi.push(k as u32); }\n"
+    "        for c in chunks(x) { for v in c { words.push((v as u16) << 4); } }\n"
+    "    }\n"
+    "}\n"
     "algorithm high_first(packed: u8[], param width: u8 in 0..=8) -> u8[] fully_parallel {\n"
     "    decode(i) = packed.bits_msb(i * width, width) as u8;\n"
     "    encode(x) {\n"
@@ -108,6 +116,7 @@ static const struct {
     {"floats", "f64", "float2int(bitpack(packed: u8[] = tans(chunk: 512)))", "1248", 8, true, 1000},
     {"looked_up", "u8", "dictionary(codes: bitpack(packed: u8[] = tans(chunk: 512)))", "1248", 8, true, -1},
     {"looked_up_i64", "i64", "dictionary(codes: bitpack(packed: u8[] = tans(chunk: 512)))", "124", 8, true, -1},
+    {"much_shared", "i64", "dictionary(codes: bitpack(packed: u8[] = two_tables))", "124", 8, true, -1},
     {"beside_i32", "i32", "beside(packed: tans(chunk: 512), low: bitpack)", "1248", 8, true, -1},
     {"both_coded", "i32", "beside(packed: tans(chunk: 512), low: bitpack(packed: u8[] = tans(chunk: 512)))", "12", 0, true, 0},
     {"wary_u8", "u8", "wary(packed: tans(chunk: 512))", "1248", 8, true, -1},
