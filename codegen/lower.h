@@ -330,7 +330,8 @@ void zf_lower_store_strip_bits(zf_lower *lower, LLVMValueRef v_bytes, LLVMValueR
 void zf_lower_store_tile_bits(zf_lower *lower, LLVMValueRef v_bytes, LLVMValueRef v_lo, LLVMValueRef v_hi);
 /// The same for a bitmap whose bit 0 is that of element 0.
 void zf_lower_pack_bits(zf_lower *lower, LLVMValueRef v_bitmap, LLVMValueRef v_bytes, LLVMValueRef v_lo, LLVMValueRef v_hi);
-LLVMValueRef zf_lower_memory_form(zf_lower *lower, zf_cg_value value);
+/// What is stored for a value as an element of `type`: of bool a byte.
+LLVMValueRef zf_lower_memory_form(zf_lower *lower, zf_type type, zf_cg_value value);
 /// True when the kernel stores its elements as bits, through the functions above. Nullable booleans are bits, too, but those are
 /// seen to by zf_lower_store.
 bool zf_lower_stores_bits(const zf_lower *lower);

@@ -1,13 +1,13 @@
 // Storing what a kernel makes: elements as they are, booleans as bits.
 #include "codegen/lower.h"
 
-LLVMValueRef zf_lower_memory_form(zf_lower *lower, zf_cg_value value) {
+LLVMValueRef zf_lower_memory_form(zf_lower *lower, zf_type type, zf_cg_value value) {
     zf_cg *cg = lower->cg;
     if (value.v == NULL || value.is_seq || value.type.nullable) {
         zf_cg_unsupported(cg, lower->graph->column->span, "only plain values can be stored");
-        return LLVMConstNull(zf_cg_memory_type(cg, lower->type));
+        return LLVMConstNull(zf_cg_memory_type(cg, type));
     }
-    return lower->type.kind == ZF_K_BOOL ? zf_cg_resize(cg, value.v, cg->ty_i8, false) : value.v;
+    return type.kind == ZF_K_BOOL ? zf_cg_resize(cg, value.v, cg->ty_i8, false) : value.v;
 }
 
 bool zf_lower_stores_bits(const zf_lower *lower) { return lower->type.kind == ZF_K_BOOL && !lower->type.nullable; }
@@ -27,7 +27,7 @@ LLVMValueRef zf_lower_row_wanted(zf_lower *lower, LLVMValueRef v_index, LLVMValu
 void zf_lower_store_element(zf_lower *lower, zf_cg_value value, LLVMValueRef v_at, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     LLVMTypeRef ty = zf_cg_memory_type(cg, lower->type);
-    LLVMValueRef v = zf_lower_memory_form(lower, value);
+    LLVMValueRef v = zf_lower_memory_form(lower, lower->type, value);
     LLVMBasicBlockRef bb_stored = NULL;
     if (lower->v_row_begin != NULL && v_at == lower->v_sink) { // rows outside the wanted ones have no place
         LLVMBasicBlockRef bb_store = zf_cg_block(cg, "wanted");
@@ -42,7 +42,7 @@ void zf_lower_store_element(zf_lower *lower, zf_cg_value value, LLVMValueRef v_a
 }
 
 void zf_lower_store_bit(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index, LLVMValueRef v_byte) {
-    zf_lower_append_bit(lower, lower->v_sink, zf_lower_memory_form(lower, value), v_index, v_byte);
+    zf_lower_append_bit(lower, lower->v_sink, zf_lower_memory_form(lower, lower->type, value), v_index, v_byte);
 }
 
 void zf_lower_append_bit(zf_lower *lower, LLVMValueRef v_bitmap, LLVMValueRef v_bit, LLVMValueRef v_index, LLVMValueRef v_byte) {

@@ -25,8 +25,9 @@ zf_cg_value zf_lower_unpacked(zf_lower *lower, LLVMValueRef v_bits, LLVMValueRef
 void zf_lower_unpack(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     uint32_t width = zf_lower_unpacked_width(lower);
-    zf_type type = lower->type;
-    LLVMValueRef v_failure = lower->v_failure, v_word = zf_cg_resize(cg, zf_lower_memory_form(lower, value), cg->ty_i64, false);
+    zf_type type = lower->graph->edges[0].type;
+    LLVMValueRef v_failure = lower->v_failure,
+                 v_word = zf_cg_resize(cg, zf_lower_memory_form(lower, lower->type, value), cg->ty_i64, false);
     LLVMValueRef v_each = zf_cg_i64(cg, lower->unpacks), v_first = zf_cg_mul(cg, v_index, v_each);
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_each, "unpack");
@@ -37,10 +38,8 @@ void zf_lower_unpack(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index) {
     LLVMValueRef v_bits = LLVMBuildLShr(cg->builder, v_word, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, width)), "");
     v_bits = zf_cg_mask(cg, v_bits, zf_cg_low_mask(cg, zf_cg_i64(cg, width), 64), "bits of an element");
     zf_cg_value element = zf_lower_unpacked(lower, v_bits, v_at);
-    lower->type = lower->graph->edges[0].type;
-    LLVMValueRef v_to = zf_cg_at_sink(cg, zf_cg_memory_type(cg, lower->type), lower->v_sink, v_at);
-    zf_cg_store(cg, zf_lower_memory_form(lower, element), v_to, zf_kind_size(lower->type.kind));
-    lower->type = type;
+    LLVMValueRef v_to = zf_cg_at_sink(cg, zf_cg_memory_type(cg, type), lower->v_sink, v_at);
+    zf_cg_store(cg, zf_lower_memory_form(lower, type, element), v_to, zf_kind_size(type.kind));
     if (lower->v_any == NULL) {
         int64_t away = (int64_t)columns_kernel(lower)->index - lower->kernel->index;
         lower->v_failure = zf_cg_at_sink(cg, cg->ty_i64, v_failure, zf_cg_i64(cg, (uint64_t)away));

@@ -82,7 +82,7 @@ static void cut_tile(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_sh
     zf_cg_loop bits;
     LLVMValueRef v_bits_end = zf_cg_clamp(cg, zf_cg_add(cg, v_first, zf_cg_i64(cg, 8)), tile->v_hi, "bits of the last byte");
     zf_cg_loop_begin(cg, &bits, v_first, v_bits_end, "bit");
-    LLVMValueRef v_bit = zf_lower_memory_form(lower, single(lower, bits.v_i));
+    LLVMValueRef v_bit = zf_lower_memory_form(lower, lower->type, single(lower, bits.v_i));
     LLVMValueRef v_shift = zf_cg_resize(cg, zf_cg_sub(cg, bits.v_i, v_first), cg->ty_i8, false);
     LLVMValueRef v_old = LLVMBuildLoad2(cg->builder, cg->ty_i8, v_byte, "");
     LLVMBuildStore(cg->builder, zf_cg_or(cg, v_old, LLVMBuildShl(cg->builder, v_bit, v_shift, "")), v_byte);

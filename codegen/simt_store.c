@@ -39,7 +39,7 @@ static void store_elements(zf_lower *lower, const zf_cg_value *values, unsigned 
     if (lower->type.kind == ZF_K_BOOL) {
         LLVMValueRef v_byte = LLVMConstNull(cg->ty_i8);
         for (unsigned k = 0; k < count; k++) {
-            v_byte = zf_cg_or(cg, v_byte, bit_of(lower, zf_lower_memory_form(lower, plain(values[k])), k));
+            v_byte = zf_cg_or(cg, v_byte, bit_of(lower, zf_lower_memory_form(lower, lower->type, plain(values[k])), k));
         }
         store_bits(lower, v_byte, v_index);
         return;
@@ -49,10 +49,11 @@ static void store_elements(zf_lower *lower, const zf_cg_value *values, unsigned 
     LLVMTypeRef ty_word = each > 1 ? cg->ty_i32 : ty;
     LLVMValueRef v = LLVMGetPoison(LLVMVectorType(ty_word, count / each));
     for (unsigned k = 0; k < count; k += each) {
-        LLVMValueRef v_word = zf_lower_memory_form(lower, plain(values[k]));
+        LLVMValueRef v_word = zf_lower_memory_form(lower, lower->type, plain(values[k]));
         if (each > 1) v_word = zf_cg_resize(cg, v_word, cg->ty_i32, false);
         for (unsigned e = 1; e < each; e++) {
-            LLVMValueRef v_next = zf_cg_resize(cg, zf_lower_memory_form(lower, plain(values[k + e])), cg->ty_i32, false);
+            LLVMValueRef v_next =
+                zf_cg_resize(cg, zf_lower_memory_form(lower, lower->type, plain(values[k + e])), cg->ty_i32, false);
             v_word = zf_cg_or(cg, v_word, LLVMBuildShl(cg->builder, v_next, zf_cg_i32(cg, e * 8 * size), ""));
         }
         v = LLVMBuildInsertElement(cg->builder, v, v_word, zf_cg_i32(cg, k / each), "");
@@ -332,7 +333,7 @@ void zf_simt_cut_store(zf_lower *lower, const zf_simt_cut *cut, unsigned k, zf_c
         // what was reported
     } else if (cut->v_byte != NULL) {
         LLVMValueRef v_others = LLVMBuildLoad2(cg->builder, cg->ty_i8, cut->v_byte, "");
-        LLVMValueRef v_bit = bit_of(lower, zf_lower_memory_form(lower, plain(value)), k);
+        LLVMValueRef v_bit = bit_of(lower, zf_lower_memory_form(lower, lower->type, plain(value)), k);
         LLVMBuildStore(cg->builder, zf_cg_or(cg, v_others, v_bit), cut->v_byte);
     } else if (cut->strings != NULL) {
         LLVMBuildStore(cg->builder, zf_lower_text_address(lower, &value), cut->strings[k].v_source);
