@@ -1,5 +1,5 @@
 // A kernel's functions, its arguments, and what holds for a whole block or tile.
-#include "codegen/simt.h"
+#include "codegen/lower.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -272,7 +272,8 @@ void zf_lower_tiles_begin(zf_lower *lower, zf_lower_tiles *tiles, uint32_t edge)
     LLVMValueRef v_at = LLVMBuildLShr(cg->builder, v_known, zf_cg_i64(cg, 16), "");
     LLVMBasicBlockRef bb_work = zf_cg_block(cg, "work");
     v_known = zf_cg_icmp(cg, LLVMIntULT, v_at, position_in_unit(lower, tiles->v_lo));
-    if (lower->v_leads != NULL) v_known = zf_simt_any(lower, v_known); // its threads look at different times
+    if (lower->v_leads != NULL) // its threads look at different times
+        v_known = zf_cg_icmp(cg, LLVMIntNE, cg->target->simt->ballot(cg, v_known), zf_cg_i32(cg, 0));
     zf_cg_cond_br(cg, v_known, tiles->loop.bb_next, bb_work);
     zf_cg_enter(cg, bb_work);
     zf_lower_clear(lower);

@@ -16,7 +16,7 @@ typedef struct zf_lower_input zf_lower_input;
 
 /// What a SIMT lowering asks of its target: the primitives by which threads of a block know and meet each other. Values are i32
 /// unless said otherwise. One table per target; the lowerings in simt_*.c ask for nothing else. What may be NULL (funnel,
-/// add_up, permute, copy_ahead, prefetch) nvptx alone has: there the emulator runs other code than a GPU.
+/// permute, copy_ahead, await_copies, prefetch, add_up) nvptx alone has: there the emulator runs other code than a GPU.
 typedef struct zf_simt_ops {
     unsigned global_space; ///< address space of the kernel's pointers
     bool takes_thread;     ///< the kernel's first argument is the emulator's thread
