@@ -429,6 +429,15 @@ static void test_canaries(void) {
     }
 }
 
+/// What a kernel that wants so much shared memory is loaded with.
+static zf_status load_sharing(machine *m, uint32_t bytes, zf_error *error) {
+    zf_abi_simt_kernel simt = {.name = "k", .threads = THREADS, .tiles = 1, .emulated = copy, .shared_bytes = bytes};
+    zf_abi_plan plan = {.kernel_count = 1};
+    zf_abi_code code = {.simt = &simt};
+    zf_accelerator_code *loaded = NULL;
+    return m->emu->ops->load(m->emu, &plan, &code, &loaded, error);
+}
+
 static void test_misuse(void) {
     machine m = start(1);
     zf_error error;
@@ -438,6 +447,8 @@ static void test_misuse(void) {
     CHECK(run(&m, copy, 33, &error) == ZF_ERR_INTERNAL, "33 threads");
     CHECK(run(&m, copy, 2048, &error) == ZF_ERR_INTERNAL, "2048 threads");
     CHECK(run(&m, NULL, 32, &error) == ZF_ERR_INTERNAL && strstr(error.message, "not made for"), "%s", error.message);
+    CHECK(load_sharing(&m, 48 * 1024, &error) == ZF_OK, "%s", error.message);
+    CHECK(load_sharing(&m, 48 * 1024 + 16, &error) == ZF_ERR_INTERNAL, "more shared memory than code for a GPU may declare");
     CHECK(ops->allocate(m.emu, UINT64_MAX - 100, &address, &error) == ZF_ERR_DEVICE && strcmp(error.code, "ZF1108") == 0, "%s",
           error.code);
     CHECK(ops->copy_in(m.emu, NULL, m.out + ELEMENTS * 4 - 4, bytes, 8, &error) == ZF_ERR_USAGE, "a copy beyond the end");
