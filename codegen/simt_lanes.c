@@ -252,10 +252,9 @@ zf_cg_value zf_simt_lane_element(zf_lower *lower, zf_simt_lanes *lanes, unsigned
         if (lanes->by_words && size < 4 && bytes % 4 == 0 && bytes <= 4 * MOST_WORDS) {
             LLVMValueRef v_words[MOST_WORDS];
             load_vectors(cg, cg->ty_i32, 4, v_from, bytes / 4, align, v_words);
-            if (cg->target->simt->prefetch != NULL) { // what the lane loads in the next row
-                LLVMValueRef v_next = zf_cg_add(cg, lanes->v_first, zf_cg_i64(cg, ZF_WARP * lanes->count));
-                v_next = zf_cg_umin(cg, v_next, zf_cg_last(cg, zf_lower_count(lower, edge)));
-                cg->target->simt->prefetch(cg, zf_cg_at(cg, ty, v_pointer, v_next));
+            if (cg->target->simt->prefetch != NULL) {
+                LLVMValueRef v_ahead = zf_cg_resize(cg, lanes->v_ahead, cg->ty_i64, false);
+                cg->target->simt->prefetch(cg, zf_cg_at(cg, ty, v_from, v_ahead));
             }
             for (unsigned e = 0; e < lanes->count; e++) {
                 LLVMValueRef v_shift = zf_cg_i32(cg, 8 * (e * size % 4));

@@ -19,7 +19,7 @@ enum {
     WARPS = 4,                                            // that share tables
     SPAN = 16384,                                         // bytes that a warp makes, where tiles are no larger
     STAGE = ZF_WARP * EACH * LONGEST + 2 * ZF_SPAN_CHUNK, // of shared memory, a warp: a row and what remained of the one before
-    REGISTERS = 64,
+    REGISTERS = 72,
 };
 
 typedef struct numbers {

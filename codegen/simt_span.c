@@ -42,10 +42,11 @@ void zf_turns_end(zf_cg *cg, zf_turns *t) {
 // ---- The groups of a row --------------------------------------------------------------------------------------
 
 // A lane's groups, all of which the block has: what they read is loaded together.
-static void take_whole(zf_simt_span *s, LLVMValueRef v_first) {
+static void take_whole(zf_simt_span *s, LLVMValueRef v_first, LLVMValueRef v_ahead) {
     zf_lower *lower = s->lower;
     zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, s->each);
     lanes.by_words = s->by_words;
+    lanes.v_ahead = v_ahead;
     for (unsigned k = 0; k < s->each; k++) {
         zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
         env.v_g = env.v_i;
@@ -80,9 +81,7 @@ static void cut_edges(zf_simt_span *s, LLVMValueRef v_number) {
     zf_lower *lower = s->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_zero = LLVMConstNull(s->ty_length), v_last = zf_cg_sub(cg, s->v_count, zf_cg_i32(cg, 1));
-    LLVMValueRef v_o0 = zf_cg_resize(cg, s->v_o0, s->ty_length, false), v_o1 = zf_cg_resize(cg, s->v_o1, s->ty_length, false);
-    LLVMValueRef v_stored = zf_cg_icmp(cg, LLVMIntNE, lower->v_tile, zf_cg_i64(cg, 0)),
-                 v_inside = zf_cg_icmp(cg, LLVMIntNE, v_o1, v_zero);
+    LLVMValueRef v_o0 = s->v_o0, v_o1 = s->v_o1, v_inside = zf_cg_icmp(cg, LLVMIntNE, v_o1, v_zero);
     for (unsigned k = 0; k < s->each; k++) {
         LLVMValueRef v_k = zf_cg_add(cg, v_number, zf_cg_i32(cg, k));
         LLVMValueRef v_size = LLVMBuildLoad2(cg->builder, s->ty_length, s->v_lengths[k], "");
@@ -92,7 +91,7 @@ static void cut_edges(zf_simt_span *s, LLVMValueRef v_number) {
                           "the tile's end inside its last group");
         LLVMValueRef v_stop = zf_cg_select(cg, v_cut, v_o1, v_size), v_from = zf_cg_select(cg, v_is_first, v_o0, v_zero);
         LLVMValueRef v_behind = zf_cg_and(cg, v_is_first, zf_cg_icmp(cg, LLVMIntUGE, v_from, v_stop));
-        zf_simt_span_note(s, zf_cg_and(cg, v_stored, v_behind), "the tile's begin inside its first group");
+        zf_simt_span_note(s, zf_cg_and(cg, s->v_begins_stored, v_behind), "the tile's begin inside its first group");
         v_from = zf_cg_umin(cg, v_from, v_stop);
         LLVMValueRef v_ours = zf_cg_icmp(cg, LLVMIntULT, v_k, s->v_count);
         v_ours = zf_cg_within(cg, v_ours, "groups of tiles before and behind");
@@ -112,10 +111,14 @@ void zf_simt_span_take(zf_simt_span *s, zf_span_row *r, LLVMValueRef v_row) {
     LLVMValueRef v_first = zf_cg_add(cg, s->v_base, zf_cg_resize(cg, v_near, cg->ty_i64, false));
     LLVMValueRef v_number = zf_cg_sub(cg, v_near, low_half(cg, zf_cg_sub(cg, s->v_g0, s->v_base)));
     r->v_first = v_number;
+    r->v_begin = zf_cg_sub(cg, v_number, zf_cg_mul(cg, s->v_lane, v_each));
     LLVMValueRef v_whole = zf_cg_icmp(cg, LLVMIntULE, zf_cg_add(cg, v_near, v_each), s->v_left);
     zf_cg_cond_br(cg, zf_cg_within(cg, v_whole, "groups behind the block's last"), bb_whole, bb_some);
     zf_cg_enter(cg, bb_whole);
-    take_whole(s, v_first);
+    // The lane's groups in the next row, where there are any.
+    LLVMValueRef v_row_size = zf_cg_i32(cg, ZF_WARP * s->each), v_next = zf_cg_add(cg, v_near, v_row_size);
+    LLVMValueRef v_has_next = zf_cg_icmp(cg, LLVMIntULT, v_next, s->v_left);
+    take_whole(s, v_first, zf_cg_select(cg, v_has_next, v_row_size, zf_cg_i32(cg, 0)));
     zf_cg_br(cg, bb_taken);
     zf_cg_enter(cg, bb_some);
     take_some(s, v_first);
@@ -131,26 +134,79 @@ void zf_simt_span_take(zf_simt_span *s, zf_span_row *r, LLVMValueRef v_row) {
     zf_cg_enter(cg, bb_cut);
 }
 
-// A state between tiles must be of a group that has the byte where the next one begins.
-static void check_mark(zf_simt_span *s, const zf_span_row *r, LLVMValueRef v_here, unsigned mark) {
+enum { NIBBLES = 8 }; // of a word: as many lengths below 16
+
+static LLVMValueRef nibble_bit(zf_cg *cg, LLVMValueRef v_k) { return LLVMBuildShl(cg->builder, v_k, zf_cg_i32(cg, 2), ""); }
+
+// Lengths of a lane's groups, four bits each, where they are so short and few: a word instead of eight stays in registers.
+static LLVMValueRef pack_lengths(const zf_simt_span *s, const zf_span_row *r) {
     zf_cg *cg = s->lower->cg;
-    LLVMValueRef v_k = zf_cg_sub(cg, s->v_mark_g[mark], r->v_first), v_length = r->v_lengths[0];
-    LLVMBasicBlockRef bb_mine = zf_cg_block(cg, "mark"), bb_next = zf_cg_block(cg, "mark_next");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_k, zf_cg_i32(cg, s->each)), bb_mine, bb_next);
-    zf_cg_enter(cg, bb_mine);
-    LLVMValueRef v_begin = zf_cg_add(cg, v_here, r->v_before), v_next = v_begin;
+    if (s->longest >= 16 || s->each > NIBBLES) return NULL;
+    LLVMValueRef v = r->v_lengths[0];
+    for (unsigned k = 1; k < s->each; k++)
+        v = zf_cg_or(cg, v, LLVMBuildShl(cg->builder, r->v_lengths[k], zf_cg_i32(cg, 4 * k), ""));
+    return v;
+}
+
+// Elements of the lane's groups before group v_k of it (i32, one that it has), and of that group.
+static LLVMValueRef elements_before(const zf_simt_span *s, const zf_span_row *r, LLVMValueRef v_packed, LLVMValueRef v_k,
+                                    LLVMValueRef *v_length) {
+    zf_cg *cg = s->lower->cg;
+    LLVMBuilderRef b = cg->builder;
+    LLVMValueRef v_sum = zf_cg_i32(cg, 0), v_next = v_sum;
+    if (v_packed != NULL) {
+        LLVMValueRef v_bit = nibble_bit(cg, v_k), v_four = zf_cg_i32(cg, 4), v_bytes = zf_cg_i32(cg, 0x0f0f0f0f);
+        LLVMValueRef v_above = LLVMBuildShl(b, zf_cg_i32(cg, UINT32_MAX), v_bit, "");
+        LLVMValueRef v_below = zf_cg_and(cg, v_packed, LLVMBuildNot(b, v_above, ""));
+        *v_length = zf_cg_and(cg, LLVMBuildLShr(b, v_packed, v_bit, ""), zf_cg_i32(cg, 15));
+        v_sum = zf_cg_and(cg, LLVMBuildLShr(b, v_below, v_four, ""), v_bytes);
+        v_sum = zf_cg_add(cg, zf_cg_and(cg, v_below, v_bytes), v_sum); // of two each, in bytes
+        return LLVMBuildLShr(b, zf_cg_mul(cg, v_sum, zf_cg_i32(cg, 0x01010101)), zf_cg_i32(cg, 24), "");
+    }
+    *v_length = r->v_lengths[0];
     for (unsigned k = 1; k < s->each; k++) {
         LLVMValueRef v_behind = zf_cg_icmp(cg, LLVMIntUGE, v_k, zf_cg_i32(cg, k));
         v_next = zf_cg_add(cg, v_next, r->v_lengths[k - 1]);
-        v_begin = zf_cg_select(cg, v_behind, v_next, v_begin);
-        v_length = zf_cg_select(cg, v_behind, r->v_lengths[k], v_length);
+        v_sum = zf_cg_select(cg, v_behind, v_next, v_sum);
+        *v_length = zf_cg_select(cg, v_behind, r->v_lengths[k], *v_length);
     }
-    LLVMValueRef v_at = zf_cg_add(cg, v_begin, s->v_mark_o[mark]);
-    LLVMValueRef v_there = zf_cg_icmp(cg, LLVMIntEQ, v_at, zf_cg_i32(cg, (mark + 1) * s->lower->kernel->tile));
-    LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntULT, s->v_mark_o[mark], v_length);
+    return v_sum;
+}
+
+// A state between tiles must be of a group that has the byte where the next one begins.
+static void check_mark(zf_simt_span *s, const zf_span_row *r, LLVMValueRef v_here, LLVMValueRef v_packed, LLVMValueRef v_mark) {
+    zf_cg *cg = s->lower->cg;
+    LLVMValueRef v_g = zf_simt_shuffle(s->lower, s->v_mark_g, v_mark), v_o = zf_simt_shuffle(s->lower, s->v_mark_o, v_mark);
+    LLVMValueRef v_k = zf_cg_sub(cg, v_g, r->v_first), v_length;
+    LLVMBasicBlockRef bb_mine = zf_cg_block(cg, "mark"), bb_next = zf_cg_block(cg, "mark_next");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_k, zf_cg_i32(cg, s->each)), bb_mine, bb_next);
+    zf_cg_enter(cg, bb_mine);
+    LLVMValueRef v_at = elements_before(s, r, v_packed, v_k, &v_length);
+    v_at = zf_cg_add(cg, zf_cg_add(cg, zf_cg_add(cg, v_here, r->v_before), v_at), v_o);
+    LLVMValueRef v_tile = zf_cg_mul(cg, zf_cg_add(cg, v_mark, zf_cg_i32(cg, 1)), zf_cg_i32(cg, s->lower->kernel->tile));
+    LLVMValueRef v_there = zf_cg_icmp(cg, LLVMIntEQ, v_at, v_tile), v_has = zf_cg_icmp(cg, LLVMIntULT, v_o, v_length);
     zf_simt_span_note(s, zf_cg_not(cg, zf_cg_and(cg, v_there, v_has)), "states between the tiles");
     zf_cg_br(cg, bb_next);
     zf_cg_enter(cg, bb_next);
+}
+
+// Those of the row; few rows have one.
+static void check_marks(zf_simt_span *s, const zf_span_row *r, LLVMValueRef v_here) {
+    zf_lower *lower = s->lower;
+    zf_cg *cg = lower->cg;
+    if (s->tiles == 1 || zf_cg_site(cg, ZF_SITE_CHECK, "states between the tiles of a row")) return;
+    LLVMBasicBlockRef bb_check = zf_cg_block(cg, "marks"), bb_checked = zf_cg_block(cg, "marks_checked");
+    LLVMValueRef v_away = zf_cg_sub(cg, s->v_mark_g, r->v_begin);
+    LLVMValueRef v_here_is = zf_cg_icmp(cg, LLVMIntULT, v_away, zf_cg_i32(cg, ZF_WARP * s->each));
+    zf_cg_cond_br(cg, zf_simt_any(lower, v_here_is), bb_check, bb_checked);
+    zf_cg_enter(cg, bb_check);
+    LLVMValueRef v_packed = pack_lengths(s, r);
+    zf_turns marks;
+    zf_turns_begin(cg, &marks, zf_cg_i32(cg, 0), 1, zf_cg_i32(cg, s->tiles - 1), "mark_of_row");
+    check_mark(s, r, v_here, v_packed, marks.v_i);
+    zf_turns_end(cg, &marks);
+    zf_cg_br(cg, bb_checked);
+    zf_cg_enter(cg, bb_checked);
 }
 
 void zf_simt_span_fits_begin(zf_simt_span *s, const zf_span_row *r, LLVMBasicBlockRef *bb_done, LLVMValueRef *v_here) {
@@ -158,7 +214,7 @@ void zf_simt_span_fits_begin(zf_simt_span *s, const zf_span_row *r, LLVMBasicBlo
     *v_here = LLVMBuildLoad2(cg->builder, cg->ty_i32, s->v_here, "");
     LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntULE, r->v_total, zf_cg_sub(cg, s->v_size, *v_here));
     zf_simt_span_note(s, zf_cg_not(cg, v_fits), "bytes behind the tile");
-    for (unsigned m = 0; m + 1 < s->tiles; m++) check_mark(s, r, *v_here, m);
+    check_marks(s, r, *v_here);
     LLVMBasicBlockRef bb_put = zf_cg_block(cg, "row_fits");
     *bb_done = zf_cg_block(cg, "row_done");
     zf_cg_cond_br(cg, zf_cg_within(cg, v_fits, "rows that fit into the tile"), bb_put, *bb_done); // all lanes the same
@@ -174,7 +230,7 @@ void zf_simt_span_fits_end(zf_simt_span *s, const zf_span_row *r, LLVMBasicBlock
 
 // ---- The tiles ------------------------------------------------------------------------------------------------
 
-// Each lane looks at one of the states between the tiles, of which there are `v_states`, and tells the others.
+// Each lane looks at one of the states between the tiles, of which there are `v_states`.
 static void find_marks(zf_simt_span *s, LLVMValueRef v_first, LLVMValueRef v_states, uint32_t field_g, uint32_t field_o) {
     zf_lower *lower = s->lower;
     zf_cg *cg = lower->cg;
@@ -191,12 +247,8 @@ static void find_marks(zf_simt_span *s, LLVMValueRef v_first, LLVMValueRef v_sta
     v_outside = zf_cg_or(cg, v_outside, zf_cg_icmp(cg, LLVMIntUGE, v_o, zf_cg_i64(cg, UINT64_C(1) << 31)));
     zf_simt_span_note(s, zf_cg_and(cg, v_has, v_outside), "states between the tiles outside their groups");
     LLVMValueRef v_none = zf_cg_i32(cg, 2 * MOST_GROUPS); // no lane has that group
-    v_number = zf_cg_select(cg, v_has, low_half(cg, v_number), v_none);
-    v_o = low_half(cg, v_o);
-    for (unsigned m = 0; m + 1 < s->tiles; m++) {
-        s->v_mark_g[m] = zf_simt_shuffle(lower, v_number, zf_cg_i32(cg, m));
-        s->v_mark_o[m] = zf_simt_shuffle(lower, v_o, zf_cg_i32(cg, m));
-    }
+    s->v_mark_g = zf_cg_select(cg, v_has, low_half(cg, v_number), v_none);
+    s->v_mark_o = low_half(cg, v_o);
 }
 
 // Where the tiles lie among the groups; none where the states cannot be.
@@ -233,6 +285,9 @@ static void find_ends(zf_simt_span *s) {
     s->v_between = zf_cg_select(cg, v_many, zf_cg_sub(cg, s->v_count, v_most), zf_cg_i32(cg, 0));
     find_marks(s, v_first, v_states, field_g, field_o);
     lower->v_tile = v_first;
+    s->v_begins_stored = zf_cg_icmp(cg, LLVMIntNE, v_first, v_zero);
+    s->v_o0 = zf_cg_resize(cg, s->v_o0, s->ty_length, false);
+    s->v_o1 = zf_cg_resize(cg, s->v_o1, s->ty_length, false);
 }
 
 LLVMValueRef zf_simt_span_tiles(zf_lower *lower) {

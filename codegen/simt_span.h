@@ -29,15 +29,17 @@ struct zf_simt_span {
 
     // ---- Found by zf_simt_span_begin
     LLVMValueRef v_lane;
-    LLVMValueRef v_groups;                ///< i64: of the block
-    LLVMValueRef v_number;                ///< i64: tiles that the span has
-    LLVMValueRef v_lo, v_size;            ///< their first byte (i64), and bytes (i32)
-    LLVMValueRef v_lead;                  ///< i32: bytes of the first chunk before them, so that chunks are aligned where they go
-    LLVMValueRef v_g0, v_o0, v_end, v_o1; ///< groups g0..end, of the first from o0 on, of the last up to o1 (0: all)
-    LLVMValueRef v_count;                 ///< i32: of these groups
-    LLVMValueRef v_between;               ///< i32: first groups of lanes all of whose groups lie between the first and the last
-    /// The states between the tiles: byte mark_o (i32) of what is taken of group g0 + mark_g (i32).
-    LLVMValueRef v_mark_g[ZF_SPAN_TILES], v_mark_o[ZF_SPAN_TILES];
+    LLVMValueRef v_groups;        ///< i64: of the block
+    LLVMValueRef v_number;        ///< i64: tiles that the span has
+    LLVMValueRef v_lo, v_size;    ///< their first byte (i64), and bytes (i32)
+    LLVMValueRef v_lead;          ///< i32: bytes of the first chunk before them, so that chunks are aligned where they go
+    LLVMValueRef v_g0, v_end;     ///< i64: groups g0..end,
+    LLVMValueRef v_o0, v_o1;      ///< ty_length: of the first from o0 on, of the last up to o1 (0: all)
+    LLVMValueRef v_begins_stored; ///< i1: g0 and o0 are a state of the file, and not the block's begin
+    LLVMValueRef v_count;         ///< i32: of these groups
+    LLVMValueRef v_between;       ///< i32: first groups of lanes all of whose groups lie between the first and the last
+    /// The states between the tiles, one a lane: byte mark_o (i32) of what is taken of group g0 + mark_g (i32).
+    LLVMValueRef v_mark_g, v_mark_o;
 
     // ---- Found by zf_simt_span_rows_begin
     LLVMValueRef v_base, v_left; ///< the first row's first group (i64), and groups of the block from there on (i32)
@@ -56,6 +58,7 @@ void zf_simt_span_note(zf_simt_span *span, LLVMValueRef v_bad, const char *what)
 
 /// A row's groups, lane by lane, and what follows from their lengths.
 typedef struct zf_span_row {
+    LLVMValueRef v_begin;                                          ///< i32: the row's first group, counted from g0
     LLVMValueRef v_first;                                          ///< i32: the lane's first group, counted from g0
     LLVMValueRef v_sources[ZF_SPAN_EACH], v_lengths[ZF_SPAN_EACH]; ///< i64, i32
     LLVMValueRef v_before, v_total;                                ///< i32: bytes before the lane's, of all
