@@ -607,6 +607,7 @@ zf_checked_body zf_ck_function_body(zf_checker *ck, const zf_ast_expr *value, co
     zf_checked_body body = {0};
     zf_stmt **tail = ck->tail;
     bool was_dead = ck->env.dead;
+    uint32_t errors = ck->spec->diags.errors;
     ck->tail = &body.stmts;
     bool ends = false;
     frame->returned = (zf_env){.dead = true};
@@ -631,8 +632,10 @@ zf_checked_body zf_ck_function_body(zf_checker *ck, const zf_ast_expr *value, co
     bool never = ends && body.value == NULL && !body.returns_inside; // a loop without an end, say
     if (wants && value == NULL && (!ends || never) && !ck->too_large) {
         const char *text = never ? "`%s` never returns a value" : "`%s` may end without a value";
-        // What else is wrong, a body cut off where it nests too deeply, say, may be why it never does.
-        if (!never || ck->spec->diags.errors == 0) zf_ck_error(ck, ZF_D_NO_VALUE, span, text, frame->name);
+        // What else is wrong may be why it never does: in it, or that it was cut off where it nests too deeply.
+        const zf_diag *first = zf_diags_first_error(&ck->spec->diags);
+        bool why = ck->spec->diags.errors != errors || (first != NULL && first->code == ZF_D_TOO_DEEP);
+        if (!never || !why) zf_ck_error(ck, ZF_D_NO_VALUE, span, text, frame->name);
         frame->result = zf_type_of(ZF_K_ERROR);
     }
     return body;
