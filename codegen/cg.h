@@ -182,6 +182,9 @@ LLVMValueRef zf_cg_words_bits(zf_cg *cg, LLVMValueRef v_from, LLVMValueRef v_shi
                               bool msb);
 /// The lowest v_count (0..=64) bits set.
 LLVMValueRef zf_cg_low_mask(zf_cg *cg, LLVMValueRef v_count, uint64_t count_limit);
+/// The halves of an i64, as i32; the low one of any integer.
+LLVMValueRef zf_cg_low_half(zf_cg *cg, LLVMValueRef v);
+LLVMValueRef zf_cg_high_half(zf_cg *cg, LLVMValueRef v);
 /// A mask of the lowest v_count bytes (i32, 0 to 8) of eight.
 LLVMValueRef zf_cg_low_bytes(zf_cg *cg, LLVMValueRef v_count);
 

@@ -20,6 +20,12 @@ LLVMValueRef zf_cg_low_mask(zf_cg *cg, LLVMValueRef v_count, uint64_t count_limi
     return zf_cg_select(cg, zf_cg_apart(cg, ZF_SITE_MASK, v_none, "no bits"), zf_cg_i64(cg, 0), v_mask);
 }
 
+LLVMValueRef zf_cg_low_half(zf_cg *cg, LLVMValueRef v) { return zf_cg_resize(cg, v, cg->ty_i32, false); }
+
+LLVMValueRef zf_cg_high_half(zf_cg *cg, LLVMValueRef v) {
+    return zf_cg_low_half(cg, LLVMBuildLShr(cg->builder, v, zf_cg_i64(cg, 32), ""));
+}
+
 LLVMValueRef zf_cg_low_bytes(zf_cg *cg, LLVMValueRef v_count) {
     LLVMValueRef v_half = zf_cg_resize(cg, LLVMBuildShl(cg->builder, v_count, zf_cg_i32(cg, 2), ""), cg->ty_i64, false);
     LLVMValueRef v_above = LLVMBuildShl(cg->builder, zf_cg_i64(cg, UINT64_MAX), v_half, ""); // a shift by 64 is none

@@ -47,12 +47,6 @@ zf_simt_shape zf_simt_numbers_shape(const zf_plan *plan, const zf_kernel *kernel
 
 uint32_t zf_simt_numbers_tiles(const zf_simt_shape *shape) { return shape->span / WARPS; }
 
-static LLVMValueRef low_half(zf_cg *cg, LLVMValueRef v) { return zf_cg_resize(cg, v, cg->ty_i32, false); }
-
-static LLVMValueRef high_half(zf_cg *cg, LLVMValueRef v) {
-    return low_half(cg, LLVMBuildLShr(cg->builder, v, zf_cg_i64(cg, 32), ""));
-}
-
 // ---- Groups ---------------------------------------------------------------------------------------------------
 
 // The bytes (i64, the first lowest) that an expression gives for j = 0, 1, ...; `size` says how many are taken.
@@ -82,7 +76,7 @@ static void take(zf_simt_span *s, zf_lower_env *env, unsigned k) {
     cg->v_guard = NULL;
     env->v_j = zf_cg_i64(cg, 0);
     LLVMBuildStore(cg->builder, number(cg, env, env->env.inst->decode.value, env->env.inst->size.value), s->v_sources[k]);
-    LLVMBuildStore(cg->builder, low_half(cg, v_size), s->v_lengths[k]);
+    LLVMBuildStore(cg->builder, zf_cg_low_half(cg, v_size), s->v_lengths[k]);
     cg->v_guard = NULL;
 }
 
@@ -119,7 +113,7 @@ static void put_numbers(numbers *n, const zf_span_row *r, LLVMValueRef *v_place,
     zf_cg *cg = n->span.lower->cg;
     LLVMValueRef v_zero = zf_cg_i32(cg, 0), v_three = zf_cg_i32(cg, 3);
     for (unsigned k = 0; k < EACH; k++) {
-        LLVMValueRef v_low = low_half(cg, r->v_sources[k]), v_high = high_half(cg, r->v_sources[k]);
+        LLVMValueRef v_low = zf_cg_low_half(cg, r->v_sources[k]), v_high = zf_cg_high_half(cg, r->v_sources[k]);
         LLVMValueRef v_up = LLVMBuildShl(cg->builder, *v_place, v_three, ""); // modulo 32
         LLVMValueRef v_words[3] = {zf_cg_or(cg, *v_word, zf_cg_funnel(cg, true, v_low, v_zero, v_up)),
                                    zf_cg_funnel(cg, true, v_high, v_low, v_up), zf_cg_funnel(cg, true, v_zero, v_high, v_up)};

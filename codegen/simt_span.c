@@ -14,8 +14,6 @@ void zf_simt_span_note(zf_simt_span *s, LLVMValueRef v_bad, const char *what) {
     LLVMBuildStore(cg->builder, zf_cg_or(cg, LLVMBuildLoad2(cg->builder, cg->ty_i1, s->v_bad, ""), v_bad), s->v_bad);
 }
 
-static LLVMValueRef low_half(zf_cg *cg, LLVMValueRef v) { return zf_cg_resize(cg, v, cg->ty_i32, false); }
-
 // ---- Loops of 32 bits -----------------------------------------------------------------------------------------
 
 void zf_turns_begin(zf_cg *cg, zf_turns *t, LLVMValueRef v_begin, uint32_t step, LLVMValueRef v_stop, const char *name) {
@@ -109,7 +107,7 @@ void zf_simt_span_take(zf_simt_span *s, zf_span_row *r, LLVMValueRef v_row) {
     LLVMValueRef v_each = zf_cg_i32(cg, s->each), v_near = zf_cg_mul(cg, v_row, zf_cg_i32(cg, ZF_WARP * s->each));
     v_near = zf_cg_add(cg, v_near, zf_cg_mul(cg, s->v_lane, v_each));
     LLVMValueRef v_first = zf_cg_add(cg, s->v_base, zf_cg_resize(cg, v_near, cg->ty_i64, false));
-    LLVMValueRef v_number = zf_cg_sub(cg, v_near, low_half(cg, zf_cg_sub(cg, s->v_g0, s->v_base)));
+    LLVMValueRef v_number = zf_cg_sub(cg, v_near, zf_cg_low_half(cg, zf_cg_sub(cg, s->v_g0, s->v_base)));
     r->v_first = v_number;
     r->v_begin = zf_cg_sub(cg, v_number, zf_cg_mul(cg, s->v_lane, v_each));
     LLVMValueRef v_whole = zf_cg_icmp(cg, LLVMIntULE, zf_cg_add(cg, v_near, v_each), s->v_left);
@@ -247,8 +245,8 @@ static void find_marks(zf_simt_span *s, LLVMValueRef v_first, LLVMValueRef v_sta
     v_outside = zf_cg_or(cg, v_outside, zf_cg_icmp(cg, LLVMIntUGE, v_o, zf_cg_i64(cg, UINT64_C(1) << 31)));
     zf_simt_span_note(s, zf_cg_and(cg, v_has, v_outside), "states between the tiles outside their groups");
     LLVMValueRef v_none = zf_cg_i32(cg, 2 * MOST_GROUPS); // no lane has that group
-    s->v_mark_g = zf_cg_select(cg, v_has, low_half(cg, v_number), v_none);
-    s->v_mark_o = low_half(cg, v_o);
+    s->v_mark_g = zf_cg_select(cg, v_has, zf_cg_low_half(cg, v_number), v_none);
+    s->v_mark_o = zf_cg_low_half(cg, v_o);
 }
 
 // Where the tiles lie among the groups; none where the states cannot be.
@@ -280,7 +278,7 @@ static void find_ends(zf_simt_span *s) {
     LLVMBuildStore(cg->builder, zf_cg_not(cg, v_ok), s->v_bad);
     s->v_g0 = zf_cg_select(cg, v_ok, s->v_g0, v_zero);
     s->v_end = zf_cg_select(cg, v_ok, s->v_end, v_zero);
-    s->v_count = low_half(cg, zf_cg_sub(cg, s->v_end, s->v_g0));
+    s->v_count = zf_cg_low_half(cg, zf_cg_sub(cg, s->v_end, s->v_g0));
     LLVMValueRef v_most = zf_cg_i32(cg, s->each + 1), v_many = zf_cg_icmp(cg, LLVMIntUGT, s->v_count, v_most);
     s->v_between = zf_cg_select(cg, v_many, zf_cg_sub(cg, s->v_count, v_most), zf_cg_i32(cg, 0));
     find_marks(s, v_first, v_states, field_g, field_o);
@@ -339,8 +337,8 @@ void zf_simt_span_rows_begin(zf_simt_span *s, zf_cg_loop *loop) {
     // Lanes begin at multiples of what they take, so that their loads are aligned.
     s->v_base = zf_cg_and(cg, s->v_g0, zf_cg_i64(cg, ~(uint64_t)(s->each - 1)));
     LLVMValueRef v_left = zf_cg_sub(cg, s->v_groups, s->v_base), v_most = zf_cg_i64(cg, 2 * MOST_GROUPS);
-    s->v_left = low_half(cg, zf_cg_umin(cg, v_left, v_most));
-    LLVMValueRef v_touched = low_half(cg, zf_cg_sub(cg, s->v_end, s->v_base)), v_row = zf_cg_i32(cg, ZF_WARP * s->each);
+    s->v_left = zf_cg_low_half(cg, zf_cg_umin(cg, v_left, v_most));
+    LLVMValueRef v_touched = zf_cg_low_half(cg, zf_cg_sub(cg, s->v_end, s->v_base)), v_row = zf_cg_i32(cg, ZF_WARP * s->each);
     LLVMValueRef v_rows = zf_cg_add(cg, v_touched, zf_cg_i32(cg, ZF_WARP * s->each - 1));
     v_rows = LLVMBuildUDiv(cg->builder, v_rows, v_row, "");
     v_rows = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntULT, s->v_g0, s->v_end), v_rows, zf_cg_i32(cg, 0));
@@ -368,7 +366,7 @@ static LLVMValueRef bytes_before(const zf_simt_span *s, LLVMValueRef v_byte, LLV
     zf_cg *cg = s->lower->cg;
     LLVMValueRef v_behind = zf_cg_icmp(cg, LLVMIntUGT, v_byte, s->v_lo);
     LLVMValueRef v_away = zf_cg_select(cg, v_behind, zf_cg_sub(cg, v_byte, s->v_lo), zf_cg_i64(cg, 0));
-    return low_half(cg, zf_cg_umin(cg, v_away, v_size));
+    return zf_cg_low_half(cg, zf_cg_umin(cg, v_away, v_size));
 }
 
 zf_span_wanted zf_simt_span_wanted(zf_simt_span *s) {

@@ -62,25 +62,37 @@ static tables tables_of(const zf_plan *plan, const zf_kernel *kernel) {
 
 uint32_t zf_simt_tables_bytes(const zf_plan *plan, const zf_kernel *kernel) { return tables_of(plan, kernel).bytes; }
 
+/// A loop over a table's elements, of which each of `threads` threads has every `threads`th.
+typedef struct entries {
+    zf_cg_loop loop;
+    LLVMValueRef v_at; // i64
+} entries;
+
+// Goes on where there is an element v_at; `v_mine` (i32) is the thread's first.
+static void entries_begin(entries *e, zf_lower *lower, const zf_lower_env *env, const zf_port *port, uint32_t bytes,
+                          LLVMValueRef v_mine, unsigned threads, const char *name) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_threads = zf_cg_i64(cg, threads);
+    LLVMValueRef v_count = zf_lower_count(lower, zf_lower_edge(lower, env->node, port)->index);
+    v_count = zf_cg_clamp(cg, v_count, zf_cg_i64(cg, bytes / zf_kind_size(port->type.kind)), "elements of a table");
+    LLVMValueRef v_turns = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_count, zf_cg_i64(cg, threads - 1)), v_threads, "");
+    zf_cg_loop_begin(cg, &e->loop, zf_cg_i64(cg, 0), v_turns, name);
+    e->v_at = zf_cg_mul(cg, e->loop.v_i, v_threads);
+    e->v_at = zf_cg_add(cg, e->v_at, zf_cg_resize(cg, v_mine, cg->ty_i64, false));
+    LLVMBasicBlockRef bb_entry = zf_cg_block(cg, "entry");
+    LLVMValueRef v_is = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, e->v_at, v_count), "elements of a table");
+    zf_cg_cond_br(cg, v_is, bb_entry, e->loop.bb_next);
+    zf_cg_enter(cg, bb_entry);
+}
+
 static void make_table(zf_lower *lower, zf_lower_env *env, const zf_port *port, LLVMValueRef v_table, uint32_t bytes,
                        unsigned threads) {
     zf_cg *cg = lower->cg;
-    uint32_t size = zf_kind_size(port->type.kind);
-    LLVMValueRef v_threads = zf_cg_i64(cg, threads);
-    LLVMValueRef v_count = zf_lower_count(lower, zf_lower_edge(lower, env->node, port)->index);
-    v_count = zf_cg_clamp(cg, v_count, zf_cg_i64(cg, bytes / size), "elements of a table");
-    LLVMValueRef v_turns = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_count, zf_cg_i64(cg, threads - 1)), v_threads, "");
-    zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_turns, "table");
-    LLVMValueRef v_at = zf_cg_mul(cg, loop.v_i, v_threads);
-    v_at = zf_cg_add(cg, v_at, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false));
-    LLVMBasicBlockRef bb_entry = zf_cg_block(cg, "entry");
-    LLVMValueRef v_is = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_at, v_count), "elements of a table");
-    zf_cg_cond_br(cg, v_is, bb_entry, loop.bb_next);
-    zf_cg_enter(cg, bb_entry);
-    LLVMValueRef v = env->env.element(cg, &env->env, port, v_at, NULL).v;
-    zf_cg_store(cg, v, zf_cg_at(cg, zf_cg_type(cg, port->type), v_table, v_at), size);
-    zf_cg_loop_end(cg, &loop);
+    entries e;
+    entries_begin(&e, lower, env, port, bytes, lower->v_thread, threads, "table");
+    LLVMValueRef v = env->env.element(cg, &env->env, port, e.v_at, NULL).v;
+    zf_cg_store(cg, v, zf_cg_at(cg, zf_cg_type(cg, port->type), v_table, e.v_at), zf_kind_size(port->type.kind));
+    zf_cg_loop_end(cg, &e.loop);
 }
 
 void zf_simt_tables_make(zf_lower *lower, unsigned threads) {
@@ -99,29 +111,19 @@ void zf_simt_tables_make(zf_lower *lower, unsigned threads) {
     if (!zf_cg_site(cg, ZF_SITE_BARRIER, "tables before what reads them")) cg->target->simt->barrier(cg);
 }
 
-// Whether the lane's elements of a table, of all its threads' 32, lie in the stream's range.
+// Whether the lane's elements of a table, every 32nd, lie in the stream's range.
 static LLVMValueRef is_in_range(zf_lower *lower, zf_lower_env *env, const zf_port *port, LLVMValueRef v_table, uint32_t bytes) {
     zf_cg *cg = lower->cg;
-    uint32_t size = zf_kind_size(port->type.kind);
-    LLVMValueRef v_ok = zf_cg_alloca(cg, cg->ty_i1, "in_range"), v_lanes = zf_cg_i64(cg, ZF_WARP);
-    LLVMBuildStore(cg->builder, zf_cg_i1(cg, true), v_ok);
-    LLVMValueRef v_count = zf_lower_count(lower, zf_lower_edge(lower, env->node, port)->index);
-    v_count = zf_cg_clamp(cg, v_count, zf_cg_i64(cg, bytes / size), "elements of a table");
-    LLVMValueRef v_turns = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_count, zf_cg_i64(cg, ZF_WARP - 1)), v_lanes, "");
-    zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_turns, "table_check");
-    LLVMValueRef v_at = zf_cg_mul(cg, loop.v_i, v_lanes);
-    v_at = zf_cg_add(cg, v_at, zf_cg_resize(cg, zf_simt_lane(lower), cg->ty_i64, false));
-    LLVMBasicBlockRef bb_entry = zf_cg_block(cg, "entry_check");
-    LLVMValueRef v_is = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_at, v_count), "elements of a table");
-    zf_cg_cond_br(cg, v_is, bb_entry, loop.bb_next);
-    zf_cg_enter(cg, bb_entry);
     LLVMTypeRef ty = zf_cg_type(cg, port->type);
-    zf_cg_value value = zf_cg_scalar(port->type, zf_cg_load(cg, ty, zf_cg_at(cg, ty, v_table, v_at), size));
-    LLVMValueRef v_safe, v_in = zf_cg_in_range(cg, &env->env, port, value, &v_safe);
+    LLVMValueRef v_ok = zf_cg_alloca(cg, cg->ty_i1, "in_range");
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, true), v_ok);
+    entries e;
+    entries_begin(&e, lower, env, port, bytes, zf_simt_lane(lower), ZF_WARP, "table_check");
+    LLVMValueRef v = zf_cg_load(cg, ty, zf_cg_at(cg, ty, v_table, e.v_at), zf_kind_size(port->type.kind));
+    LLVMValueRef v_safe, v_in = zf_cg_in_range(cg, &env->env, port, zf_cg_scalar(port->type, v), &v_safe);
     LLVMValueRef v_all = LLVMBuildLoad2(cg->builder, cg->ty_i1, v_ok, "");
     if (v_in != NULL) LLVMBuildStore(cg->builder, zf_cg_and(cg, v_all, v_in), v_ok);
-    zf_cg_loop_end(cg, &loop);
+    zf_cg_loop_end(cg, &e.loop);
     return LLVMBuildLoad2(cg->builder, cg->ty_i1, v_ok, "");
 }
 

@@ -33,8 +33,6 @@ uint32_t zf_simt_words_bytes(void) { return MOST + 2 * ZF_SPAN_CHUNK; }
 
 uint32_t zf_simt_words_span(uint32_t tile) { return tile > MOST || tile < MOST / ZF_SPAN_TILES ? 0 : MOST / tile; }
 
-static LLVMValueRef low_half(zf_cg *cg, LLVMValueRef v) { return zf_cg_resize(cg, v, cg->ty_i32, false); }
-
 // ---- The strings of a row -------------------------------------------------------------------------------------
 
 // The string of a group and its size; `env` says where.
@@ -66,10 +64,6 @@ typedef struct row {
     zf_span_row in;
     LLVMValueRef v_more, v_long; // i1: whether any lane has a string of several pieces, a long one
 } row;
-
-static LLVMValueRef high_half(zf_cg *cg, LLVMValueRef v) {
-    return low_half(cg, LLVMBuildLShr(cg->builder, v, zf_cg_i64(cg, 32), ""));
-}
 
 static LLVMValueRef both_halves(zf_cg *cg, LLVMValueRef v_low, LLVMValueRef v_high) {
     LLVMValueRef v_up = LLVMBuildShl(cg->builder, zf_cg_resize(cg, v_high, cg->ty_i64, false), zf_cg_i64(cg, 32), "");
@@ -117,14 +111,14 @@ static LLVMValueRef more_than(zf_cg *cg, LLVMValueRef v, uint32_t bytes) {
 static void put_piece(words *w, LLVMValueRef v_source, LLVMValueRef v_count, LLVMValueRef v_place) {
     zf_cg *cg = w->span.lower->cg;
     LLVMBuilderRef b = cg->builder;
-    LLVMValueRef v_three = zf_cg_i32(cg, 3), v_eight = zf_cg_i32(cg, 8), v_from = low_half(cg, v_source);
+    LLVMValueRef v_three = zf_cg_i32(cg, 3), v_eight = zf_cg_i32(cg, 8), v_from = zf_cg_low_half(cg, v_source);
     LLVMValueRef v_aligned = zf_cg_and(cg, v_source, zf_cg_i64(cg, ~UINT64_C(7)));
     LLVMValueRef v_read = zf_cg_add(cg, zf_cg_and(cg, v_from, zf_cg_i32(cg, 7)), v_count); // bytes from there on
     LLVMValueRef v_words[6], v_shift = LLVMBuildShl(b, v_from, v_three, "");               // modulo 32
     for (unsigned k = 0; k < 3; k++) {
         LLVMValueRef v = load_eight(cg, v_aligned, k, k < 2 ? NULL : more_than(cg, v_read, 16));
-        v_words[2 * k] = low_half(cg, v);
-        v_words[2 * k + 1] = high_half(cg, v);
+        v_words[2 * k] = zf_cg_low_half(cg, v);
+        v_words[2 * k + 1] = zf_cg_high_half(cg, v);
     }
     LLVMValueRef v_odd = zf_cg_icmp(cg, LLVMIntNE, zf_cg_and(cg, v_from, zf_cg_i32(cg, 4)), zf_cg_i32(cg, 0));
     for (unsigned k = 0; k < 5; k++) v_words[k] = zf_cg_select(cg, v_odd, v_words[k + 1], v_words[k]);
@@ -137,16 +131,16 @@ static void put_piece(words *w, LLVMValueRef v_source, LLVMValueRef v_count, LLV
     // Its place is 0 to 3 bytes into a word: up to five words.
     LLVMValueRef v_in = zf_cg_and(cg, v_place, v_three), v_stop = zf_cg_add(cg, v_in, v_count);
     LLVMValueRef v_up = zf_cg_resize(cg, LLVMBuildShl(b, v_in, v_three, ""), cg->ty_i64, false);
-    LLVMValueRef v_middle = both_halves(cg, high_half(cg, v_low), low_half(cg, v_high));
-    LLVMValueRef v_last = both_halves(cg, high_half(cg, v_high), zf_cg_i32(cg, 0));
+    LLVMValueRef v_middle = both_halves(cg, zf_cg_high_half(cg, v_low), zf_cg_low_half(cg, v_high));
+    LLVMValueRef v_last = both_halves(cg, zf_cg_high_half(cg, v_high), zf_cg_i32(cg, 0));
     LLVMValueRef v_byte = zf_cg_resize(cg, zf_cg_and(cg, v_place, zf_cg_i32(cg, ~UINT32_C(3))), cg->ty_i64, false);
     v_byte = zf_cg_at(cg, cg->ty_i8, w->v_stage, v_byte);
     v_low = LLVMBuildShl(b, v_low, v_up, "");
-    or_word(w, v_byte, 0, low_half(cg, v_low), NULL);
-    or_word(w, v_byte, 1, high_half(cg, v_low), NULL);
-    or_word(w, v_byte, 2, high_half(cg, LLVMBuildShl(b, v_middle, v_up, "")), NULL);
-    or_word(w, v_byte, 3, high_half(cg, LLVMBuildShl(b, v_high, v_up, "")), more_than(cg, v_stop, 12));
-    or_word(w, v_byte, 4, high_half(cg, LLVMBuildShl(b, v_last, v_up, "")), more_than(cg, v_stop, 16));
+    or_word(w, v_byte, 0, zf_cg_low_half(cg, v_low), NULL);
+    or_word(w, v_byte, 1, zf_cg_high_half(cg, v_low), NULL);
+    or_word(w, v_byte, 2, zf_cg_high_half(cg, LLVMBuildShl(b, v_middle, v_up, "")), NULL);
+    or_word(w, v_byte, 3, zf_cg_high_half(cg, LLVMBuildShl(b, v_high, v_up, "")), more_than(cg, v_stop, 12));
+    or_word(w, v_byte, 4, zf_cg_high_half(cg, LLVMBuildShl(b, v_last, v_up, "")), more_than(cg, v_stop, 16));
 }
 
 // Pieces v_from, v_from + step, ... (bytes, i32) of a string of v_length bytes.
@@ -240,7 +234,7 @@ static void add_up(words *w, row *r) {
         LLVMValueRef v_over = zf_cg_icmp(cg, LLVMIntUGT, v_length, zf_cg_i64(cg, MOST));
         zf_simt_span_note(&w->span, v_over, "strings that are longer than the tiles");
         r->in.v_sources[k] = LLVMBuildLoad2(cg->builder, cg->ty_i64, w->span.v_sources[k], "");
-        r->in.v_lengths[k] = zf_cg_select(cg, v_over, zf_cg_i32(cg, 0), low_half(cg, v_length));
+        r->in.v_lengths[k] = zf_cg_select(cg, v_over, zf_cg_i32(cg, 0), zf_cg_low_half(cg, v_length));
         v_own = zf_cg_add(cg, v_own, r->in.v_lengths[k]);
     }
     v_own = zf_cg_or(cg, v_own, zf_cg_or(cg, flag(w, r, PIECE, MORE_BIT), flag(w, r, SHORT, LONG_BIT)));
