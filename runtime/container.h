@@ -151,6 +151,9 @@ ZF_PRIVATE_API void zf_block_view_free(zf_block_view *view);
 /// Block `block` of a column, checked.
 ZF_PRIVATE_API zf_status zf_container_block(zf_container *container, size_t column, uint64_t block, bool checksum,
                                             zf_block_view *out, zf_error *error);
+/// The same for a block, which exists, whose bytes were read to `stored`.
+zf_status zf_container_block_at(zf_container *container, size_t column, uint64_t block, const uint8_t *stored, bool checksum,
+                                zf_block_view *out, zf_error *error);
 /// The canonical unit that the file carries.
 ZF_PRIVATE_API const char *zf_container_unit(const zf_container *container, size_t *length);
 

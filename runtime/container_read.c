@@ -327,12 +327,19 @@ zf_status zf_container_block(zf_container *c, size_t column, uint64_t block, boo
     if (column >= c->index.column_count || block >= c->index.columns[column].block_count) {
         return zf_raise(error, ZF_E_INTERNAL, "block %llu of column %zu does not exist", (ull)block, column);
     }
+    const uint8_t *stored = c->map + c->index.columns[column].blocks[block].offset;
+    return zf_container_block_at(c, column, block, stored, checksum, out, error);
+}
+
+zf_status zf_container_block_at(zf_container *c, size_t column, uint64_t block, const uint8_t *stored, bool checksum,
+                                zf_block_view *out, zf_error *error) {
+    *out = (zf_block_view){0};
     const zf_index_column *entry = &c->index.columns[column];
     const zf_index_block *at = &entry->blocks[block];
     char place[256];
     snprintf(place, sizeof place, "%s: column %.80s, block %llu", zf_container_short_path(c), entry->name, (ull)block);
     ZF_TRY(zf_container_unchanged(c, error)); // a map of a file that was cut gives a signal where it is touched
-    ZF_TRY(zf_block_check(&entry->shapes[at->shape].shape, c->map + at->offset, at->bytes, checksum, place, out, error));
+    ZF_TRY(zf_block_check(&entry->shapes[at->shape].shape, stored, at->bytes, checksum, place, out, error));
     out->file_offset = at->offset;
     out->first_row = at->first_row;
     zf_status status = check_against_index(entry, at, out, place, error);

@@ -174,7 +174,7 @@ static void decode_block(void *user, uint64_t index, unsigned worker) {
     zf_error error;
     zf_block_view view;
     zf_selection_where(&j->selection, block, where);
-    zf_status status = zf_selection_block(&j->selection, block, &view, &error);
+    zf_status status = zf_selection_block(&j->selection, block, NULL, &view, &error);
     if (status == ZF_OK) {
         status = run_block(j, block, worker, &view, where, &error);
         zf_block_view_free(&view);

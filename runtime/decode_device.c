@@ -22,16 +22,16 @@ static zf_status run(zf_units *units, const zf_decode_buffers *buffers, zf_units
     free(words);
     if (status == ZF_OK) status = zf_units_fetch(units, NULL, memory, buffers, error);
     zf_error changed;
-    if (zf_container_unchanged(units->selection.container, &changed) == ZF_OK) return status;
+    if (zf_container_unchanged(units->column->selection.container, &changed) == ZF_OK) return status;
     if (error != NULL) *error = changed;
     return changed.status;
 }
 
 static zf_status check_buffers(const zf_units *units, const zf_decode_buffers *buffers, zf_error *error) {
     const char *missing = NULL;
-    if (buffers == NULL || (buffers->values == NULL && units->out_bytes > 0))
+    if (buffers == NULL || (buffers->values == NULL && units->column->out_bytes > 0))
         missing = "values";
-    else if (buffers->offsets == NULL && units->is_text)
+    else if (buffers->offsets == NULL && units->column->is_text)
         missing = "offsets";
     else if (buffers->validity == NULL && units->sizes.validity > 0)
         missing = "validity";
@@ -44,11 +44,11 @@ zf_status zf_decode_on(zf_accelerator *accelerator, zf_container *container, siz
     zf_units_memory memory = {0};
     ZF_TRY(zf_units_make(container, column, options, NULL, accelerator, &units, error));
     zf_status status = ZF_OK;
-    bool any = units->selection.begin < units->selection.end;
-    if (any || units->is_text) status = check_buffers(units, buffers, error);
+    bool any = units->column->selection.begin < units->column->selection.end;
+    if (any || units->column->is_text) status = check_buffers(units, buffers, error);
     if (status == ZF_OK && any)
         status = run(units, buffers, &memory, error);
-    else if (status == ZF_OK && units->is_text)
+    else if (status == ZF_OK && units->column->is_text)
         buffers->offsets[0] = 0;
     if (stats != NULL) *stats = zf_units_stats(units);
     zf_units_release(units, &memory);
@@ -121,7 +121,7 @@ static zf_status queue(zf_prepared *prepared, void *stream, const zf_device_buff
                         needed[i].name, (unsigned long long)needed[i].alignment, (unsigned long long)needed[i].bytes);
     }
     // A map of a file that was cut gives a signal where it is touched.
-    ZF_TRY(zf_container_unchanged(prepared->units->selection.container, error));
+    ZF_TRY(zf_container_unchanged(prepared->units->column->selection.container, error));
     zf_units_memory memory = {.values = buffers->values,
                               .workspace = buffers->workspace,
                               .offsets = buffers->offsets,
@@ -156,6 +156,6 @@ zf_status zf_decode_status(const zf_prepared *prepared, zf_decode_stats *stats, 
         return prepared->failure.status;
     }
     if (prepared->words == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_status comes after zf_decode_async");
-    ZF_TRY(zf_container_unchanged(prepared->units->selection.container, error));
+    ZF_TRY(zf_container_unchanged(prepared->units->column->selection.container, error));
     return zf_units_status(prepared->units, prepared->words, error);
 }

@@ -9,8 +9,8 @@ zf_status zf_units_allocate(const zf_units *units, zf_units_memory *memory, zf_e
     const zf_accelerator_ops *ops = units->accelerator->ops;
     const zf_units_sizes *sizes = &units->sizes;
     ZF_TRY(ops->allocate(units->accelerator, sizes->values, &memory->values, error));
-    if (units->is_text) ZF_TRY(ops->allocate(units->accelerator, sizes->offsets, &memory->offsets, error));
-    if (units->nullable) ZF_TRY(ops->allocate(units->accelerator, sizes->validity, &memory->validity, error));
+    if (units->column->is_text) ZF_TRY(ops->allocate(units->accelerator, sizes->offsets, &memory->offsets, error));
+    if (units->column->nullable) ZF_TRY(ops->allocate(units->accelerator, sizes->validity, &memory->validity, error));
     return ops->allocate(units->accelerator, sizes->workspace, &memory->workspace, error);
 }
 
@@ -25,7 +25,8 @@ void zf_units_release(const zf_units *units, zf_units_memory *memory) {
 /// Bits of a bitmap on the device, from bit `skip` on, to bit 0 of `to`; bits behind them become 0.
 static zf_status fetch_bits(const zf_units *units, void *stream, uint64_t from, uint64_t skip, uint8_t *to, zf_error *error) {
     const zf_accelerator_ops *ops = units->accelerator->ops;
-    uint64_t rows = units->selection.end - units->selection.begin, first = skip / 8, bytes = (skip + rows + 7) / 8 - first;
+    uint64_t rows = units->column->selection.end - units->column->selection.begin, first = skip / 8,
+             bytes = (skip + rows + 7) / 8 - first;
     uint8_t *bitmap = malloc(bytes + 1);
     if (bitmap == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for %llu bytes", (unsigned long long)bytes);
     zf_status status = ops->copy_out(units->accelerator, stream, bitmap, from + first, bytes, error);
@@ -38,9 +39,9 @@ static zf_status fetch_bits(const zf_units *units, void *stream, uint64_t from, 
 static zf_status fetch_text(const zf_units *units, void *stream, const zf_units_memory *memory, const zf_decode_buffers *to,
                             zf_error *error) {
     const zf_accelerator_ops *ops = units->accelerator->ops;
-    uint64_t rows = units->selection.end - units->selection.begin;
+    uint64_t rows = units->column->selection.end - units->column->selection.begin;
     ZF_TRY(ops->copy_out(units->accelerator, stream, to->offsets, memory->offsets, (rows + 1) * sizeof(int64_t), error));
-    ZF_TRY(ops->copy_out(units->accelerator, stream, to->values, memory->values, units->text.total, error));
+    ZF_TRY(ops->copy_out(units->accelerator, stream, to->values, memory->values, units->column->text.total, error));
     ZF_TRY(ops->wait(units->accelerator, stream, error));
     zf_text_cut(to->values, to->offsets, rows);
     return ZF_OK;
@@ -49,10 +50,10 @@ static zf_status fetch_text(const zf_units *units, void *stream, const zf_units_
 zf_status zf_units_fetch(const zf_units *units, void *stream, const zf_units_memory *memory, const zf_decode_buffers *to,
                          zf_error *error) {
     const zf_accelerator_ops *ops = units->accelerator->ops;
-    const zf_selection *s = &units->selection;
+    const zf_selection *s = &units->column->selection;
     const zf_units_sizes *sizes = &units->sizes;
-    if (units->nullable) ZF_TRY(fetch_bits(units, stream, memory->validity, sizes->validity_skip, to->validity, error));
-    if (units->is_text) return fetch_text(units, stream, memory, to, error);
+    if (units->column->nullable) ZF_TRY(fetch_bits(units, stream, memory->validity, sizes->validity_skip, to->validity, error));
+    if (units->column->is_text) return fetch_text(units, stream, memory, to, error);
     if (s->bits == 1) return fetch_bits(units, stream, memory->values, sizes->skip, to->values, error);
     uint64_t bytes = (s->end - s->begin) * (s->bits / 8); // fits: there is memory for them
     ZF_TRY(ops->copy_out(units->accelerator, stream, to->values, memory->values + sizes->skip, bytes, error));

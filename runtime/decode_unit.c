@@ -17,12 +17,10 @@
 typedef unsigned long long ull;
 
 enum { ALIGNMENT = 256, GAP = 256 }; ///< between pieces of memory, so that what leaves one does not end in the next
-#define UNIT_BYTES (UINT64_C(1) << 30)
 
 static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the tables of a launch"); }
 
-/// Words of a block's descriptor.
-static uint64_t words_of(const zf_abi_plan *plan) { return ZF_SIMT_HEAD + (uint64_t)plan->slot_count + plan->work_count; }
+uint64_t zf_unit_words(const zf_abi_plan *plan) { return ZF_SIMT_HEAD + (uint64_t)plan->slot_count + plan->work_count; }
 
 // ---- One block ------------------------------------------------------------------------------------------------
 
@@ -79,7 +77,7 @@ static zf_status run_host_check(const zf_units *units, const zf_unit_block *bloc
                        .shape = view->shape,
                        .first_row = view->first_row,
                        .where = where,
-                       .file = zf_selection_file(&units->selection)};
+                       .file = zf_selection_file(&units->column->selection)};
     return zf_report_failure(&what, failure, error);
 }
 
@@ -94,22 +92,22 @@ static bool is_left_out(const zf_unit_block *block, uint32_t work) {
 /// Fills the descriptor, but for what depends on the block's place in its unit.
 static zf_status describe(const zf_units *units, uint64_t number, zf_unit_block *block, const zf_block_view *view,
                           zf_error *error) {
-    const zf_selection *s = &units->selection;
+    const zf_selection *s = &units->column->selection;
     const zf_abi_plan *plan = block->plan;
-    block->words = calloc(words_of(plan), sizeof *block->words);
+    block->words = calloc(zf_unit_words(plan), sizeof *block->words);
     block->tiles = calloc((size_t)plan->kernel_count + 1, sizeof *block->tiles);
     if (block->words == NULL || block->tiles == NULL) return no_memory(error);
     uint64_t *words = block->words, begin = s->begin > view->first_row ? s->begin - view->first_row : 0, end = view->rows;
     if (s->end - view->first_row < end) end = s->end - view->first_row;
-    bool whole = units->whole;
+    bool whole = units->column->whole;
     uint64_t from = whole ? s->first_block * s->column->rows_per_block : s->begin;    // row of the output's first element
     words[ZF_SIMT_OUT] = (view->first_row - from) * (s->bits == 1 ? 1 : s->bits / 8); // modulo 2^64
     if (s->bits == 1) words[ZF_SIMT_OUT] /= 8;
-    if (units->nullable) words[ZF_SIMT_VALIDITY] = (view->first_row - s->first_block * s->column->rows_per_block) / 8;
-    if (units->is_text && s->begin < s->end) {
-        words[ZF_SIMT_OUT] = words[ZF_SIMT_OFFSET_BASE] = units->text.bases[number - s->first_block];
+    if (units->column->nullable) words[ZF_SIMT_VALIDITY] = (view->first_row - s->first_block * s->column->rows_per_block) / 8;
+    if (units->column->is_text && s->begin < s->end) {
+        words[ZF_SIMT_OUT] = words[ZF_SIMT_OFFSET_BASE] = units->column->text.bases[number - s->first_block];
         words[ZF_SIMT_OFFSETS] = (view->first_row - s->begin) * sizeof(int64_t); // modulo 2^64
-        zf_text_extent_block(s, &units->text, number, &words[ZF_SIMT_BYTE_BEGIN], &words[ZF_SIMT_BYTE_END]);
+        zf_text_extent_block(s, &units->column->text, number, &words[ZF_SIMT_BYTE_BEGIN], &words[ZF_SIMT_BYTE_END]);
     }
     words[ZF_SIMT_ROW_BEGIN] = whole ? 0 : begin;
     words[ZF_SIMT_ROW_END] = whole ? view->rows : end;
@@ -140,20 +138,23 @@ static zf_status check_view(zf_units *units, uint64_t number, zf_unit_block *blo
     block->bytes = view->bytes;
     block->first_row = view->first_row;
     ZF_TRY(zf_seeks_fit(block->plan, view, true, where, error));
-    if (block->code == NULL) ZF_TRY(zf_code_book_find(&units->book, provider, block->plan, view, &block->code, error));
+    if (block->code == NULL) ZF_TRY(zf_code_book_find(&units->column->book, provider, block->plan, view, &block->code, error));
     if (block->code->simt == NULL) return zf_raise(error, ZF_E_INTERNAL, "the source of code gave no kernels for the device");
     ZF_TRY(describe(units, number, block, view, error));
     ZF_TRY(run_host_check(units, block, view, where, error));
     return cut_backwards(block, view, error);
 }
 
-static zf_status check_block(zf_units *units, uint64_t index, zf_error *error) {
-    const zf_selection *s = &units->selection;
-    uint64_t number = s->first_block + index;
+/// `stored`: where the bytes of the units' first block are, and behind them those of the others as in the file; NULL: in the map.
+static zf_status check_block(zf_units *units, const uint8_t *stored, uint64_t index, zf_error *error) {
+    const zf_selection *s = &units->column->selection;
+    uint64_t number = units->first_block + index;
+    const zf_index_block *blocks = s->column->blocks;
+    const uint8_t *at = stored != NULL ? stored + (blocks[number].offset - blocks[units->first_block].offset) : NULL;
     char where[ZF_WHERE_BYTES];
     zf_block_view view;
     zf_selection_where(s, number, where);
-    ZF_TRY(zf_selection_block(s, number, &view, error));
+    ZF_TRY(zf_selection_block(s, number, at, &view, error));
     uint32_t shape = s->column->blocks[number].shape;
     units->blocks[index].plan = s->plans[shape];
     zf_status status = check_view(units, number, &units->blocks[index], &view, &s->providers[shape], where, error);
@@ -163,6 +164,7 @@ static zf_status check_block(zf_units *units, uint64_t index, zf_error *error) {
 
 typedef struct checking {
     zf_units *units;
+    const uint8_t *stored;
     pthread_mutex_t lock;
     atomic_uint_fast64_t failed; ///< least index of a block that failed
     zf_status status;
@@ -174,7 +176,7 @@ static void check_one(void *user, uint64_t index, unsigned worker) {
     checking *c = user;
     zf_error error;
     if (index > atomic_load(&c->failed)) return;
-    zf_status status = check_block(c->units, index, &error);
+    zf_status status = check_block(c->units, c->stored, index, &error);
     if (status == ZF_OK) return;
     pthread_mutex_lock(&c->lock);
     if (index < atomic_load(&c->failed)) {
@@ -185,26 +187,25 @@ static void check_one(void *user, uint64_t index, unsigned worker) {
     pthread_mutex_unlock(&c->lock);
 }
 
-static zf_status check_blocks(zf_units *units, unsigned threads, zf_error *error) {
-    uint64_t count = units->selection.last_block - units->selection.first_block;
-    checking c = {.units = units, .status = ZF_OK, .error = error};
+static zf_status check_blocks(zf_units *units, const uint8_t *stored, unsigned threads, zf_error *error) {
+    checking c = {.units = units, .stored = stored, .status = ZF_OK, .error = error};
     atomic_init(&c.failed, UINT64_MAX);
     pthread_mutex_init(&c.lock, NULL);
-    zf_parallel_for(threads, count, check_one, &c);
+    zf_parallel_for(threads, units->block_count, check_one, &c);
     pthread_mutex_destroy(&c.lock);
     // A file that changed meanwhile explains every other failure.
     zf_error changed;
-    if (c.status == ZF_OK || zf_container_unchanged(units->selection.container, &changed) == ZF_OK) return c.status;
+    if (c.status == ZF_OK || zf_container_unchanged(units->column->selection.container, &changed) == ZF_OK) return c.status;
     if (error != NULL) *error = changed;
     return changed.status;
 }
 
 /// Further copies of all blocks, each with its own descriptor.
 static zf_status copy_blocks(zf_units *units, zf_error *error) {
-    for (uint64_t i = units->block_count; i < units->block_count * units->options.copies; i++) {
+    for (uint64_t i = units->block_count; i < units->block_count * units->column->options.copies; i++) {
         const zf_unit_block *from = &units->blocks[i % units->block_count];
         zf_unit_block *to = &units->blocks[i];
-        size_t words = words_of(from->plan);
+        size_t words = zf_unit_words(from->plan);
         size_t kernels = (size_t)from->plan->kernel_count + 1;
         *to = *from;
         to->words = malloc(words * sizeof *to->words);
@@ -212,7 +213,7 @@ static zf_status copy_blocks(zf_units *units, zf_error *error) {
         if (to->words == NULL || to->tiles == NULL) return no_memory(error);
         memcpy(to->words, from->words, words * sizeof *to->words);
         memcpy(to->tiles, from->tiles, kernels * sizeof *to->tiles);
-        uint64_t away = i / units->block_count * units->options.copy_stride;
+        uint64_t away = i / units->block_count * units->column->options.copy_stride;
         to->words[ZF_SIMT_OUT] += away;
         to->words[ZF_SIMT_OFFSETS] += away;
         to->words[ZF_SIMT_VALIDITY] += away;
@@ -232,10 +233,10 @@ static zf_status check_plan(const zf_abi_plan *plan, const zf_abi_code *code, zf
 }
 
 static bool has_room(const zf_units *units, const zf_unit *unit, const zf_unit_block *block) {
-    if (unit->block_count >= units->options.unit_blocks) return false;
+    if (unit->block_count >= units->column->options.unit_blocks) return false;
     uint64_t bytes = unit->stored_bytes + unit->work_bytes, more;
     if (__builtin_add_overflow(block->bytes, block->work_bytes, &more)) return false;
-    if (bytes > units->options.unit_bytes || more > units->options.unit_bytes - bytes) return false;
+    if (bytes > units->column->options.unit_bytes || more > units->column->options.unit_bytes - bytes) return false;
     for (uint32_t k = 0; k < unit->plan->kernel_count; k++) {
         if (block->tiles[k].count > ZF_SIMT_MOST_TILES - unit->tiles[k]) return false;
     }
@@ -298,7 +299,7 @@ static zf_status add_block(zf_units *units, uint64_t index, zf_error *error) {
         unit->tiles[k] += turns_of(block, k);
         if (unit->tiles[k] > ZF_SIMT_MOST_TILES) // of this block alone
             return zf_raise(error, ZF_E_TOO_LARGE, "block %llu has %llu tiles, more than a launch can have",
-                            (ull)(units->selection.first_block + index % units->block_count), (ull)unit->tiles[k]);
+                            (ull)(units->first_block + index % units->block_count), (ull)unit->tiles[k]);
     }
     return ZF_OK;
 }
@@ -317,7 +318,7 @@ static uint32_t even_tiles(const zf_units *units, const zf_unit *unit, uint32_t 
 
 static zf_status make_tables(zf_units *units, zf_unit *unit, zf_error *error) {
     const zf_abi_plan *plan = unit->plan;
-    uint64_t row = words_of(plan) * 8, at = row * unit->block_count, stored = 0, work = 0;
+    uint64_t row = zf_unit_words(plan) * 8, at = row * unit->block_count, stored = 0, work = 0;
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         unit->firsts[k] = at;
         at += (4 * ((uint64_t)unit->block_count + 1) + 7) / 8 * 8;
@@ -347,63 +348,11 @@ static zf_status make_tables(zf_units *units, zf_unit *unit, zf_error *error) {
     return ZF_OK;
 }
 
-/// Takes the next piece of memory; false when it cannot be addressed.
-static bool place(uint64_t *next, uint64_t bytes, uint64_t *at) {
+bool zf_unit_place(uint64_t *next, uint64_t bytes, uint64_t *at) {
     *at = *next;
     uint64_t end;
     return !__builtin_add_overflow(*next, bytes, &end) && !__builtin_add_overflow(end, (uint64_t)GAP, &end) &&
            zf_align_up(end, ALIGNMENT, next);
-}
-
-/// Rows of the wanted blocks: bitmaps have a place for all of them.
-static uint64_t whole_rows(const zf_selection *s) {
-    uint64_t first = s->first_block * s->column->rows_per_block, last = s->column->rows_per_block * s->last_block;
-    if (s->first_block == s->last_block) return 0;
-    return (last > s->rows ? s->rows : last) - first;
-}
-
-static uint64_t rows_before(const zf_selection *s) {
-    return s->first_block == s->last_block ? 0 : s->begin - s->first_block * s->column->rows_per_block;
-}
-
-static zf_status too_large(const zf_units *units, zf_error *error) {
-    return zf_raise(error, ZF_E_TOO_LARGE, "column %.128s is larger than can be addressed", units->selection.column->name);
-}
-
-/// `bytes` so often as there are copies.
-static bool repeat(const zf_units *units, uint64_t *bytes) {
-    uint64_t copied;
-    return !__builtin_mul_overflow(units->options.copies - 1, units->options.copy_stride, &copied) &&
-           !__builtin_add_overflow(*bytes, copied, bytes);
-}
-
-/// Bytes of what comes out.
-static zf_status size_outputs(zf_units *units, zf_error *error) {
-    const zf_selection *s = &units->selection;
-    zf_units_sizes *sizes = &units->sizes;
-    uint64_t rows = s->end - s->begin;
-    bool fits = true;
-    if (units->is_text) {
-        units->out_bytes = units->text.total;
-        fits = zf_elements_bytes(rows + 1, 64, &sizes->offsets);
-    } else if (s->bits == 1) {
-        sizes->skip = rows_before(s);
-        fits = zf_elements_bytes(whole_rows(s), 1, &units->out_bytes);
-    } else if (units->whole) {
-        sizes->skip = rows_before(s) * (s->bits / 8); // fits where the whole rows do
-        fits = zf_elements_bytes(whole_rows(s), s->bits, &units->out_bytes);
-    } else {
-        sizes->skip = s->begin * (s->bits / 8) % ALIGNMENT;
-        fits = zf_elements_bytes(rows, s->bits, &units->out_bytes);
-    }
-    if (units->nullable) {
-        sizes->validity_skip = rows_before(s);
-        fits = fits && zf_elements_bytes(whole_rows(s), 1, &sizes->validity);
-    }
-    fits = fits && repeat(units, &units->out_bytes) && repeat(units, &sizes->offsets) && repeat(units, &sizes->validity);
-    uint64_t before = units->whole ? 0 : sizes->skip;
-    fits = fits && !__builtin_add_overflow(units->out_bytes, before, &sizes->values);
-    return fits ? ZF_OK : too_large(units, error);
 }
 
 /// Whether units have memory of their own: where they are to, and where they need no more than one may.
@@ -413,30 +362,34 @@ static bool are_apart(const zf_units *units) {
     for (uint32_t u = 0; fits && u < units->unit_count; u++) {
         const zf_unit *unit = &units->units[u];
         fits = !__builtin_add_overflow(bytes, unit->stored_bytes, &bytes) &&
-               !__builtin_add_overflow(bytes, unit->work_bytes, &bytes) && bytes <= units->options.unit_bytes;
+               !__builtin_add_overflow(bytes, unit->work_bytes, &bytes) && bytes <= units->column->options.unit_bytes;
     }
-    return fits || units->options.resident;
+    return fits || units->column->options.resident;
 }
 
 /// Places of all units in the workspace and in the staging memory, behind the failure words in both.
 static zf_status lay_out(zf_units *units, bool apart, zf_error *error) {
     uint64_t words, device = 0, most = 0, staging = 0;
-    bool fits = place(&device, units->words * UINT64_C(8), &words) && place(&staging, units->words * UINT64_C(8), &words);
+    bool fits =
+        zf_unit_place(&device, units->words * UINT64_C(8), &words) && zf_unit_place(&staging, units->words * UINT64_C(8), &words);
     uint64_t start = device;
     most = device;
     for (uint32_t u = 0; fits && u < units->unit_count; u++) {
         zf_unit *unit = &units->units[u];
         if (!apart) device = start; // on a stream a unit is done before the next one's bytes come
-        fits = place(&device, unit->table_bytes, &unit->at_tables) && place(&device, unit->stored_bytes, &unit->at_stored) &&
-               place(&device, unit->work_bytes, &unit->at_work);
+        fits = zf_unit_place(&device, unit->table_bytes, &unit->at_tables) &&
+               zf_unit_place(&device, unit->stored_bytes, &unit->at_stored) &&
+               zf_unit_place(&device, unit->work_bytes, &unit->at_work);
         if (device > most) most = device;
-        fits = fits && place(&staging, unit->table_bytes, &unit->staged_tables) &&
-               place(&staging, unit->stored_bytes, &unit->staged_blocks);
+        fits = fits && zf_unit_place(&staging, unit->table_bytes, &unit->staged_tables) &&
+               zf_unit_place(&staging, unit->stored_bytes, &unit->staged_blocks);
         units->sizes.stored += unit->stored_bytes;
     }
     units->sizes.workspace = most;
     units->sizes.staging = staging;
-    return fits ? ZF_OK : too_large(units, error);
+    if (fits) return ZF_OK;
+    return zf_raise(error, ZF_E_TOO_LARGE, "column %.128s is larger than can be addressed",
+                    units->column->selection.column->name);
 }
 
 // ---- All ------------------------------------------------------------------------------------------------------
@@ -444,8 +397,8 @@ static zf_status lay_out(zf_units *units, bool apart, zf_error *error) {
 static void count(zf_units *units) {
     uint64_t blocks = units->block_count;
     units->stats.blocks_read = blocks;
-    units->stats.kernel_variants = units->book.kernel_variants;
-    units->stats.compile_seconds = units->selection.plan_seconds + units->book.seconds;
+    units->stats.kernel_variants = units->column->book.kernel_variants;
+    units->stats.compile_seconds = units->column->selection.plan_seconds + units->column->book.seconds;
     for (uint64_t b = 0; b < blocks; b++) {
         units->stats.bytes_read += units->blocks[b].bytes;
         uint64_t kernels = 0;
@@ -456,43 +409,14 @@ static void count(zf_units *units) {
 
 /// Everything behind the checks of blocks.
 static zf_status arrange(zf_units *units, zf_error *error) {
-    ZF_TRY(size_outputs(units, error));
     ZF_TRY(copy_blocks(units, error));
-    for (uint64_t b = 0; b < units->block_count * units->options.copies; b++) ZF_TRY(add_block(units, b, error));
+    for (uint64_t b = 0; b < units->block_count * units->column->options.copies; b++) ZF_TRY(add_block(units, b, error));
     for (uint32_t u = 0; u < units->unit_count; u++) ZF_TRY(make_tables(units, &units->units[u], error));
     count(units);
     bool apart = are_apart(units);
     ZF_TRY(lay_out(units, apart, error));
     if (apart && units->unit_count > 1) zf_side_streams_open(&units->side, units->accelerator, units->unit_count - 1);
     return ZF_OK;
-}
-
-static zf_units *new_units(zf_accelerator *accelerator, const zf_units_options *options) {
-    zf_units *units = calloc(1, sizeof *units);
-    if (units == NULL) return NULL;
-    units->accelerator = accelerator;
-    if (options != NULL) units->options = *options;
-    if (units->options.unit_bytes == 0) units->options.unit_bytes = UNIT_BYTES;
-    if (units->options.unit_blocks == 0 || units->options.unit_blocks > ZF_SIMT_MOST_BLOCKS)
-        units->options.unit_blocks = ZF_SIMT_MOST_BLOCKS;
-    if (units->options.copies == 0) units->options.copies = 1;
-    return units;
-}
-
-static bool rereads(const zf_abi_plan *plan) {
-    for (uint32_t k = 0; plan != NULL && k < plan->kernel_count; k++) {
-        if (plan->kernels[k].sink < 0 && plan->kernels[k].rereads) return true;
-    }
-    return false;
-}
-
-static zf_status allocate_blocks(zf_units *units, zf_error *error) {
-    uint64_t count = units->selection.last_block - units->selection.first_block, room;
-    if (__builtin_mul_overflow(count, (uint64_t)units->options.copies, &room) || room > SIZE_MAX / sizeof *units->blocks - 1)
-        return zf_raise(error, ZF_E_TOO_LARGE, "%llu blocks are more than can be addressed", (ull)count);
-    units->block_count = count;
-    units->blocks = calloc(room + 1, sizeof *units->blocks);
-    return units->blocks != NULL ? ZF_OK : no_memory(error);
 }
 
 /// Hands the units over, or frees them.
@@ -504,66 +428,63 @@ static zf_status finish(zf_units *units, zf_status status, zf_units **out) {
     return status;
 }
 
-zf_status zf_units_make(zf_container *container, size_t column, const zf_decode_options *options,
-                        const zf_units_options *unit_options, zf_accelerator *accelerator, zf_units **out, zf_error *error) {
-    *out = NULL;
-    zf_units *units = new_units(accelerator, unit_options);
-    if (units == NULL) return no_memory(error);
-    zf_status status =
-        zf_selection_make(container, column, options, accelerator->ops->target(accelerator), &units->selection, error);
-    zf_code_book_init(&units->book);
-    units->book.general = units->options.general;
-    if (status == ZF_OK) {
-        units->is_text = units->selection.column->type.element == ZF_STRING;
-        units->nullable = units->selection.column->type.nullable;
-        units->whole = units->selection.bits == 1;
-        for (uint32_t s = 0; s < units->selection.column->shape_count; s++)
-            units->whole = units->whole || rereads(units->selection.plans[s]);
-        status = allocate_blocks(units, error);
+/// Units without a block checked. Also after a failure they free the column, with `owns`.
+static zf_status new_units(zf_units_column *column, bool owns, uint64_t first, uint64_t count, zf_units **out, zf_error *error) {
+    uint64_t room;
+    zf_units *units = calloc(1, sizeof *units);
+    if (units == NULL) {
+        if (owns) zf_units_column_free(column);
+        return no_memory(error);
     }
-    if (status == ZF_OK && units->is_text) status = zf_text_extent_make(&units->selection, &units->text, error);
-    if (status == ZF_OK) {
-        unsigned threads = zf_context_threads(container->context, options != NULL ? options->threads : 0);
-        status = check_blocks(units, threads, error);
-    }
+    units->column = column;
+    units->owns_column = owns;
+    units->accelerator = column->accelerator;
+    units->first_block = column->selection.first_block + first;
+    units->sizes = column->sizes;
+    zf_status status = ZF_OK;
+    if (__builtin_mul_overflow(count, (uint64_t)column->options.copies, &room) || room > SIZE_MAX / sizeof *units->blocks - 1)
+        status = zf_raise(error, ZF_E_TOO_LARGE, "%llu blocks are more than can be addressed", (ull)count);
+    if (status == ZF_OK && (units->blocks = calloc(room + 1, sizeof *units->blocks)) == NULL) status = no_memory(error);
+    if (status == ZF_OK) units->block_count = count;
+    return finish(units, status, out);
+}
+
+static zf_status make_part(zf_units_column *column, bool owns, uint64_t first, uint64_t last, const uint8_t *stored,
+                           unsigned threads, zf_units **out, zf_error *error) {
+    zf_units *units;
+    ZF_TRY(new_units(column, owns, first, last - first, &units, error));
+    zf_status status = check_blocks(units, stored, threads, error);
     if (status == ZF_OK) status = arrange(units, error);
     return finish(units, status, out);
+}
+
+zf_status zf_units_make(zf_container *container, size_t number, const zf_decode_options *options,
+                        const zf_units_options *unit_options, zf_accelerator *accelerator, zf_units **out, zf_error *error) {
+    *out = NULL;
+    zf_units_column *column;
+    ZF_TRY(zf_units_column_make(container, number, options, unit_options, accelerator, &column, error));
+    unsigned threads = zf_context_threads(container->context, options != NULL ? options->threads : 0);
+    return make_part(column, true, 0, zf_units_column_blocks(column), NULL, threads, out, error);
+}
+
+zf_status zf_units_make_part(zf_units_column *column, uint64_t first, uint64_t last, const uint8_t *stored, zf_units **out,
+                             zf_error *error) {
+    *out = NULL;
+    return make_part(column, false, first, last, stored, 1, out, error);
 }
 
 zf_status zf_units_make_block(const zf_block_view *view, const zf_abi_plan *plan, const zf_abi_code *code, uint64_t begin,
                               uint64_t end, zf_accelerator *accelerator, zf_units **out, zf_error *error) {
     *out = NULL;
-    zf_units *units = new_units(accelerator, NULL);
-    if (units == NULL) return no_memory(error);
-    bool none = begin == end && view->rows != 0;
-    units->own_shape.shape = *view->shape;
-    units->own_column = (zf_index_column){.name = "",
-                                          .rows_per_block = view->rows,
-                                          .shapes = &units->own_shape,
-                                          .blocks = &units->own_block,
-                                          .shape_count = 1,
-                                          .block_count = 1};
-    units->selection = (zf_selection){.column = &units->own_column,
-                                      .rows = view->rows,
-                                      .bits = zf_element_bits(view->shape->edges[0].type),
-                                      .begin = begin,
-                                      .end = end,
-                                      .last_block = none ? 0 : 1};
-    zf_code_book_init(&units->book);
-    units->is_text = view->shape->edges[0].type == ZF_STRING;
-    units->nullable = view->shape->edges[0].nullable;
-    units->whole = units->selection.bits == 1 || rereads(plan);
-    zf_status status = zf_plan_fits(plan, view->shape, error);
-    if (status == ZF_OK && view->first_row != 0)
-        status = zf_raise(error, ZF_E_INTERNAL, "a block in memory begins at row %llu of its column", (ull)view->first_row);
-    if (status == ZF_OK && (begin > end || end > view->rows))
-        status = zf_raise(error, ZF_E_INTERNAL, "rows %llu..%llu of a block of %llu", (ull)begin, (ull)end, (ull)view->rows);
-    if (status == ZF_OK) status = allocate_blocks(units, error);
-    if (status == ZF_OK && !none) {
+    zf_units_column *column;
+    ZF_TRY(zf_units_column_of_block(view, plan, begin, end, accelerator, &column, error));
+    zf_units *units;
+    ZF_TRY(new_units(column, true, 0, zf_units_column_blocks(column), &units, error));
+    zf_status status = ZF_OK;
+    if (units->block_count > 0) {
         units->blocks[0].plan = plan;
         units->blocks[0].code = code;
-        if (units->is_text) status = zf_text_extent_block_make(plan, view, begin, end, &units->text, error);
-        if (status == ZF_OK) status = check_view(units, 0, &units->blocks[0], view, NULL, "block", error);
+        status = check_view(units, 0, &units->blocks[0], view, NULL, "block", error);
     }
     if (status == ZF_OK) status = arrange(units, error);
     return finish(units, status, out);
@@ -571,7 +492,7 @@ zf_status zf_units_make_block(const zf_block_view *view, const zf_abi_plan *plan
 
 void zf_units_free(zf_units *units) {
     if (units == NULL) return;
-    uint64_t blocks = units->blocks != NULL ? units->block_count * units->options.copies : 0;
+    uint64_t blocks = units->blocks != NULL ? units->block_count * units->column->options.copies : 0;
     for (uint64_t b = 0; b < blocks; b++) {
         free(units->blocks[b].words);
         free(units->blocks[b].tiles);
@@ -587,9 +508,7 @@ void zf_units_free(zf_units *units) {
     zf_side_streams_close(&units->side);
     free(units->blocks);
     free(units->units);
-    zf_code_book_free(&units->book);
-    zf_selection_free(&units->selection);
-    zf_text_extent_free(&units->text);
+    if (units->owns_column) zf_units_column_free(units->column);
     free(units);
 }
 

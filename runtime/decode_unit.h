@@ -13,6 +13,7 @@
 #include "runtime/accelerator.h"
 
 typedef struct zf_units zf_units;
+typedef struct zf_units_column zf_units_column; ///< rows of a column, of whose blocks units can be made apart
 
 /// Zeroes mean the defaults.
 typedef struct zf_units_options {
@@ -47,8 +48,24 @@ typedef struct zf_units_memory {
     void *staging;              ///< NULL: copies come from the file's pages, and may wait
 } zf_units_memory;
 
-/// Selects the rows, checks every block on the host, gets its code and loads it. The container must stay open as long as the
-/// units are used. `options` and `unit_options` may be NULL.
+/// Selects the rows and gets plans for their blocks, which are not read (of strings two are: where wanted rows begin and end).
+/// Its units store into one output. The container must stay open as long as it is used. Options may be NULL.
+ZF_PRIVATE_API zf_status zf_units_column_make(zf_container *container, size_t column, const zf_decode_options *options,
+                                              const zf_units_options *unit_options, zf_accelerator *accelerator,
+                                              zf_units_column **out, zf_error *error);
+ZF_PRIVATE_API void zf_units_column_free(zf_units_column *column);
+/// Of what comes out alone: workspace and staging are 0.
+ZF_PRIVATE_API zf_units_sizes zf_units_column_sizes(const zf_units_column *column);
+/// How many blocks have rows wanted.
+ZF_PRIVATE_API uint64_t zf_units_column_blocks(const zf_units_column *column);
+/// Units of blocks first..last of those, in the caller's thread; several threads may make parts of a column at once. `stored`,
+/// where not NULL, is where the bytes first.offset .. last.offset + last.bytes of the file are: memory that must live as long as
+/// the units may be uploaded. The column must outlive its parts.
+ZF_PRIVATE_API zf_status zf_units_make_part(zf_units_column *column, uint64_t first, uint64_t last, const uint8_t *stored,
+                                            zf_units **out, zf_error *error);
+
+/// All of that at once: selects the rows, checks every block on the host, gets its code and loads it. The container must stay
+/// open as long as the units are used. `options` and `unit_options` may be NULL.
 ZF_PRIVATE_API zf_status zf_units_make(zf_container *container, size_t column, const zf_decode_options *options,
                                        const zf_units_options *unit_options, zf_accelerator *accelerator, zf_units **out,
                                        zf_error *error);

@@ -1,4 +1,4 @@
-// Units inside: made by decode_unit.c, queued by decode_unit_run.c.
+// Units inside: a column's rows wanted (decode_column.c), units of their blocks (decode_unit.c), queued by decode_unit_run.c.
 #ifndef ZF_RUNTIME_DECODE_UNIT_INTERNAL_H
 #define ZF_RUNTIME_DECODE_UNIT_INTERNAL_H
 
@@ -46,7 +46,7 @@ typedef struct zf_unit {
     uint64_t staged_tables, staged_blocks; ///< from the staging memory's start: where they stand before they are copied
 } zf_unit;
 
-struct zf_units {
+struct zf_units_column {
     zf_selection selection;
     bool is_text, nullable;
     bool whole;          ///< blocks are stored whole, whatever rows are wanted: bits, and what a kernel reads again
@@ -54,18 +54,35 @@ struct zf_units {
     zf_units_options options;
     zf_accelerator *accelerator;
     zf_code_book book;
-    zf_unit_block *blocks; ///< of the range, as often as there are copies
-    uint64_t block_count;  ///< of the range
-    zf_unit *units;
-    uint32_t unit_count, unit_room, words;
-    zf_side_streams side; ///< for units that have memory of their own
-    zf_units_sizes sizes;
-    uint64_t out_bytes; ///< of the rows wanted, from `skip` on; booleans: of whole blocks
-    zf_decode_stats stats;
+    zf_units_sizes sizes; ///< of what comes out
+    uint64_t out_bytes;   ///< of the rows wanted, from `skip` on; booleans: of whole blocks
     // Of a block in memory, which no index describes.
     zf_index_column own_column;
     zf_index_shape own_shape;
     zf_index_block own_block;
 };
+
+struct zf_units {
+    zf_units_column *column;
+    bool owns_column; ///< made for these units alone
+    zf_accelerator *accelerator;
+    uint64_t first_block;  ///< of the container's column
+    zf_unit_block *blocks; ///< as often as there are copies
+    uint64_t block_count;
+    zf_unit *units;
+    uint32_t unit_count, unit_room, words;
+    zf_side_streams side; ///< for units that have memory of their own
+    zf_units_sizes sizes;
+    zf_decode_stats stats;
+};
+
+/// Words of a block's descriptor.
+uint64_t zf_unit_words(const zf_abi_plan *plan);
+/// Takes the next piece of memory of a unit, with a gap behind it; false when it cannot be addressed.
+bool zf_unit_place(uint64_t *next, uint64_t bytes, uint64_t *at);
+
+/// The column that a block in memory is, for code that is at hand.
+zf_status zf_units_column_of_block(const zf_block_view *view, const zf_abi_plan *plan, uint64_t begin, uint64_t end,
+                                   zf_accelerator *accelerator, zf_units_column **out, zf_error *error);
 
 #endif

@@ -10,7 +10,8 @@ enum { POSITION_BITS = 32, CHECK_BITS = 16 };
 
 zf_status zf_units_start(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error) {
     const zf_accelerator_ops *ops = units->accelerator->ops;
-    if (units->is_text && units->selection.begin == units->selection.end) // no row says where the first begins
+    if (units->column->is_text &&
+        units->column->selection.begin == units->column->selection.end) // no row says where the first begins
         ZF_TRY(ops->fill(units->accelerator, stream, memory->offsets, 0, sizeof(int64_t), error));
     if (units->words == 0) return ZF_OK;
     return ops->fill(units->accelerator, stream, memory->workspace, 0xff, units->words * UINT64_C(8), error);
@@ -72,8 +73,8 @@ static zf_status launch_unit(zf_units *units, const zf_unit *unit, void *stream,
                              .blocks_bytes = unit->firsts[0],
                              .first_bytes = 4 * ((uint64_t)unit->block_count + 1),
                              .work_bytes = unit->work_bytes};
-        args.out = column ? memory->values + (units->whole ? 0 : units->sizes.skip) : args.work;
-        args.out_bytes = column ? units->out_bytes : args.work_bytes;
+        args.out = column ? memory->values + (units->column->whole ? 0 : units->sizes.skip) : args.work;
+        args.out_bytes = column ? units->column->out_bytes : args.work_bytes;
         if (column) {
             args.validity = memory->validity;
             args.validity_bytes = units->sizes.validity;
@@ -158,8 +159,8 @@ zf_status zf_units_status(const zf_units *units, const uint64_t *words, zf_error
         }
     }
     if (unit == NULL) return ZF_OK;
-    const zf_selection *s = &units->selection;
-    uint64_t number = s->first_block + least % units->block_count;
+    const zf_selection *s = &units->column->selection;
+    uint64_t number = units->first_block + least % units->block_count;
     char where[ZF_WHERE_BYTES];
     zf_selection_where(s, number, where);
     zf_failure what = {.plan = unit->plan,

@@ -119,8 +119,9 @@ const char *zf_selection_file(const zf_selection *selection) {
     return selection->container != NULL ? zf_container_short_path(selection->container) : NULL;
 }
 
-zf_status zf_selection_block(const zf_selection *s, uint64_t block, zf_block_view *out, zf_error *error) {
-    zf_status status = zf_container_block(s->container, s->column_number, block, s->checksums, out, error);
+zf_status zf_selection_block(const zf_selection *s, uint64_t block, const uint8_t *stored, zf_block_view *out, zf_error *error) {
+    if (stored == NULL) stored = s->container->map + s->column->blocks[block].offset;
+    zf_status status = zf_container_block_at(s->container, s->column_number, block, stored, s->checksums, out, error);
     if (status == ZF_OK || out->refused == NULL) return status;
     uint32_t shape = s->column->blocks[block].shape;
     zf_failure what = {.plan = s->plans[shape], .file = zf_selection_file(s)};

@@ -26,8 +26,10 @@ void zf_selection_free(zf_selection *selection);
 /// "lines.zfd: column a, block 3": how errors name a block.
 enum { ZF_WHERE_BYTES = 256 };
 void zf_selection_where(const zf_selection *selection, uint64_t block, char where[ZF_WHERE_BYTES]);
-/// Such a block, checked. What is wrong with it is told with the line of the program, where it has one.
-zf_status zf_selection_block(const zf_selection *selection, uint64_t block, zf_block_view *out, zf_error *error);
+/// Such a block, checked, whose bytes are at `stored`, or, with NULL, in the mapped file. What is wrong with it is told with the
+/// line of the program, where it has one.
+zf_status zf_selection_block(const zf_selection *selection, uint64_t block, const uint8_t *stored, zf_block_view *out,
+                             zf_error *error);
 /// What the text of the codecs is called there, or NULL.
 const char *zf_selection_file(const zf_selection *selection);
 

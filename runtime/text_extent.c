@@ -108,7 +108,7 @@ static zf_status look(const zf_selection *s, uint64_t block, zf_text_extent *out
     char where[ZF_WHERE_BYTES];
     zf_block_view view;
     zf_selection_where(s, block, where);
-    ZF_TRY(zf_selection_block(s, block, &view, error));
+    ZF_TRY(zf_selection_block(s, block, NULL, &view, error));
     zf_failure what = {.plan = plan, .where = where, .file = zf_selection_file(s)};
     zf_status status = look_at(&what, &view, begin, end, out, error);
     zf_block_view_free(&view);
