@@ -1,0 +1,128 @@
+// In which order pieces of columns are read, copied over the link and decoded, and when each of them will be done.
+//
+// Three machines stand in a row: readers fill a pinned ring in the host's memory, one link copies to a ring in the device's
+// memory, and streams decode there. Every job passes them in the same order (a permutation flow shop). Nothing here reads a
+// clock, allocates or keeps state: the same arguments give the same result. Times are seconds, sizes bytes. A job is named by its
+// index in the caller's array; an order is a permutation of these indices.
+//
+// Memory: functions that need some take `scratch`, aligned to 8 bytes, of at least `zf_order_scratch_bytes` bytes; what it holds
+// afterwards means nothing. No two arguments may overlap.
+// Errors: every function looks at the whole problem first, and writes nothing but `*bad` when it refuses. `bad` may be NULL.
+#ifndef ZF_SCHEDULER_ORDER_ORDER_H
+#define ZF_SCHEDULER_ORDER_ORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/// Why a call was refused, and what `*bad` is then.
+typedef enum zf_order_status {
+    ZF_ORDER_OK = 0,
+    ZF_ORDER_TIME,     ///< a time is negative, infinite or not a number (bad: the job), or all together overflow (bad: `count`)
+    ZF_ORDER_GROUP,    ///< a job's group is not below `groups` (bad: the job)
+    ZF_ORDER_STAGING,  ///< a job is larger than the device's ring (bad: the job)
+    ZF_ORDER_RING,     ///< a job is larger than the host's ring (bad: the job)
+    ZF_ORDER_MACHINES, ///< `readers` or `streams` is 0 or above ZF_ORDER_MOST_MACHINES (bad: `count`)
+    ZF_ORDER_NOT_ONE,  ///< not a permutation: an index is missing or twice (bad: the position)
+    ZF_ORDER_SCRATCH,  ///< `scratch` is too small or not aligned (bad: `count`)
+} zf_order_status;
+
+enum { ZF_ORDER_MOST_MACHINES = 256 };
+
+/// What a ring's size is when there is no limit. (It is still a ring of that many bytes.)
+#define ZF_ORDER_UNBOUNDED UINT64_MAX
+
+/// One piece that is copied by one call.
+typedef struct zf_order_job {
+    double read;      ///< from a file or pageable memory into the host's ring; 0: it lies in pinned memory already
+    double copy;      ///< over the link, which does one copy at a time
+    double decode;    ///< on a stream of the device
+    uint64_t staging; ///< bytes of the device's ring that it holds from the beginning of its copy to the end of its decode
+    uint64_t ring;    ///< bytes of the host's ring that it holds from the beginning of its read to the end of its copy
+    uint32_t group;   ///< its column, from 0
+} zf_order_job;
+
+/// Jobs, and what they share. The library keeps no pointer to it.
+///
+/// Both rings are used first in, first out, in the order of the jobs: a piece lies in one run of bytes behind the one before it,
+/// or at 0 where it would pass the end, and waits until every piece that it would overwrite, and all before them, have been
+/// released. A piece of 0 bytes waits for nobody. Sizes are taken as they are: round them up first where alignment wants it.
+typedef struct zf_order_problem {
+    const zf_order_job *jobs;
+    uint32_t count;
+    uint32_t groups;  ///< columns; every job's group is below it
+    uint64_t staging; ///< bytes of the device's ring
+    uint64_t ring;    ///< bytes of the host's ring
+    uint32_t readers; ///< reads at once, each as fast as if it were alone: at least 1
+    uint32_t streams; ///< decodes at once, each as fast as if it were alone: at least 1
+} zf_order_problem;
+
+/// Bytes of scratch for so many jobs, whatever their limits; SIZE_MAX when that does not fit.
+size_t zf_order_scratch_bytes(uint32_t count);
+
+/// Whether the problem can be ordered at all. The other functions ask the same first.
+zf_order_status zf_order_check(const zf_order_problem *problem, uint32_t *bad);
+
+// ---- Orders ---------------------------------------------------------------------------------------------------
+
+/// As given: order[k] = k. `order` has `count` entries.
+void zf_order_fifo(uint32_t count, uint32_t *order);
+
+/// Johnson's rule for two machines, copy then decode: first the jobs that are copied in less time than they are decoded, by
+/// growing copy, then the others by shrinking decode. No order ends earlier where reads are 0, one stream decodes and the rings
+/// are unbounded; what differs from that is ignored. Among equals those of a lower group come first, then those of a lower index,
+/// so that equal pieces of a column stay together and in order. O(count log count) comparisons.
+/// (S. M. Johnson, "Optimal two- and three-stage production schedules with setup times included", 1954; section 3.3 of the
+/// paper.)
+zf_order_status zf_order_johnson(const zf_order_problem *problem, void *scratch, size_t scratch_bytes, uint32_t *order,
+                                 uint32_t *bad);
+
+// ---- What comes of an order -----------------------------------------------------------------------------------
+
+/// When a job is where, in seconds from the beginning of all, and where its bytes lie.
+typedef struct zf_order_times {
+    double read_begin, read_end;
+    double copy_begin, copy_end;
+    double decode_begin, decode_end;
+    uint64_t staging_at;    ///< its place in the device's ring; 0 where it has no bytes there
+    uint64_t ring_at;       ///< its place in the host's ring, alike
+    uint32_t staging_after; ///< its copy waits until so many jobs, from the order's first, are decoded
+    uint32_t ring_after;    ///< its read waits until so many jobs, from the order's first, are copied
+    uint32_t reader;        ///< which reader; 0 where `read` is 0
+    uint32_t stream;        ///< which stream
+} zf_order_times;
+
+/// The whole of it. While the link is not busy before its last copy it waits, for one of two reasons.
+typedef struct zf_order_summary {
+    double makespan;                          ///< the end of the last decode
+    double read_busy, copy_busy, decode_busy; ///< of all readers, of the link, of all streams
+    double copy_starved;                      ///< the link waited for bytes of the host: for a read
+    double copy_blocked;                      ///< the bytes were there and the device's ring was full
+} zf_order_summary;
+
+/// Follows an order. Each machine takes the jobs in that order, as soon as it may:
+///   a read begins when a reader is free, the one before it has begun, and the host's ring has room;
+///   a copy begins when its read has ended, the link is free, and the device's ring has room;
+///   a decode begins when its copy has ended and a stream is free: the one that is free first, the lowest of equals.
+/// `times`: `count` entries by index of the job, or NULL. `ready`: when the last job of each group is decoded, `groups` entries,
+/// 0 for a group without jobs; or NULL. O(count (readers + streams)).
+zf_order_status zf_order_simulate(const zf_order_problem *problem, const uint32_t *order, void *scratch, size_t scratch_bytes,
+                                  zf_order_times *times, double *ready, zf_order_summary *summary, uint32_t *bad);
+
+/// Times before which no order can end, up to the rounding of sums (1e-15 of them a job).
+typedef struct zf_order_bounds {
+    double read;    ///< all reads spread over the readers, and the least copy and decode behind one
+    double copy;    ///< all copies, the least read before one and the least decode behind one
+    double decode;  ///< all decodes spread over the streams, and the least read and copy before one
+    double job;     ///< the longest job alone
+    double staging; ///< bytes times seconds for which they are held in the device's ring, over its size, and the least read
+    double ring;    ///< the same of the host's ring, and the least decode
+    double pair; ///< Johnson's optimum of two machines that follow each other, where both are single, and the third's least time
+    double makespan; ///< the largest of them
+} zf_order_bounds;
+
+/// O(count log count).
+zf_order_status zf_order_bound(const zf_order_problem *problem, void *scratch, size_t scratch_bytes, zf_order_bounds *bounds,
+                               uint32_t *bad);
+
+#endif

@@ -1,0 +1,26 @@
+// What the parts of the library share: scratch memory, keys of the sort, the run of a simulation.
+#ifndef ZF_SCHEDULER_ORDER_INTERNAL_H
+#define ZF_SCHEDULER_ORDER_INTERNAL_H
+
+#include "scheduler/order/order.h"
+
+/// The caller's memory, shared out. Entries are `count` each unless said.
+typedef struct zf_order_room {
+    double *before, *behind;  ///< keys: the time on the first and on the second of two machines
+    double *copied, *decoded; ///< by position: when it, and all before it, were copied and decoded
+    uint64_t *staging, *ring; ///< `taken` of the rings
+    uint32_t *order, *merge;  ///< an order, and the other half of the sort
+} zf_order_room;
+
+/// How every function begins: the problem is checked, scratch memory shared out.
+zf_order_status zf_order_enter(const zf_order_problem *problem, void *scratch, size_t scratch_bytes, zf_order_room *room,
+                               uint32_t *bad);
+
+/// Johnson's order of the keys `before` and `behind` into `order`.
+void zf_order_sort(const zf_order_job *jobs, uint32_t count, const zf_order_room *room, uint32_t *order);
+
+/// Follows an order that is known to be one, of a problem that was checked. `times` and `ready` may be NULL.
+void zf_order_follow(const zf_order_problem *problem, const uint32_t *order, const zf_order_room *room, zf_order_times *times,
+                     double *ready, zf_order_summary *summary);
+
+#endif

@@ -1,0 +1,52 @@
+// Orders made by sorting.
+#include "scheduler/order/order_internal.h"
+
+void zf_order_fifo(uint32_t count, uint32_t *order) {
+    for (uint32_t i = 0; i < count; i++) order[i] = i;
+}
+
+/// Whether job `a` must come before job `b`, by Johnson's rule and then by group and index: a total order, so that the sort
+/// need not be stable for its result to be the only one.
+static bool precedes(const zf_order_job *jobs, const zf_order_room *room, uint32_t a, uint32_t b) {
+    bool a_grows = room->before[a] < room->behind[a], b_grows = room->before[b] < room->behind[b];
+    if (a_grows != b_grows) return a_grows;
+    double a_key = a_grows ? room->before[a] : room->behind[b], b_key = a_grows ? room->before[b] : room->behind[a];
+    if (a_key < b_key) return true;
+    if (a_key > b_key) return false;
+    return jobs[a].group != jobs[b].group ? jobs[a].group < jobs[b].group : a < b;
+}
+
+void zf_order_sort(const zf_order_job *jobs, uint32_t count, const zf_order_room *room, uint32_t *order) {
+    uint32_t *from = order, *to = room->merge;
+    zf_order_fifo(count, from);
+    for (uint64_t width = 1; width < count; width *= 2) {
+        for (uint64_t begin = 0; begin < count; begin += 2 * width) {
+            uint64_t middle = begin + width < count ? begin + width : count;
+            uint64_t end = middle + width < count ? middle + width : count;
+            uint64_t a = begin, b = middle;
+            for (uint64_t k = begin; k < end; k++) {
+                bool left = a < middle && (b == end || !precedes(jobs, room, from[b], from[a]));
+                to[k] = left ? from[a++] : from[b++];
+            }
+        }
+        uint32_t *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != order) {
+        for (uint32_t k = 0; k < count; k++) order[k] = from[k];
+    }
+}
+
+zf_order_status zf_order_johnson(const zf_order_problem *problem, void *scratch, size_t scratch_bytes, uint32_t *order,
+                                 uint32_t *bad) {
+    zf_order_room room;
+    zf_order_status status = zf_order_enter(problem, scratch, scratch_bytes, &room, bad);
+    if (status != ZF_ORDER_OK) return status;
+    for (uint32_t i = 0; i < problem->count; i++) {
+        room.before[i] = problem->jobs[i].copy;
+        room.behind[i] = problem->jobs[i].decode;
+    }
+    zf_order_sort(problem->jobs, problem->count, &room, order);
+    return ZF_ORDER_OK;
+}
