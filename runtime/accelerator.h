@@ -66,6 +66,7 @@ typedef struct zf_accelerator_ops {
     void (*event_close)(zf_accelerator *self, void *event);
     zf_status (*event_note)(zf_accelerator *self, void *stream, void *event, zf_error *error);
     zf_status (*stream_follow)(zf_accelerator *self, void *stream, void *event, zf_error *error);
+    zf_status (*event_wait)(zf_accelerator *self, void *event, zf_error *error); ///< until it happened
     zf_status (*event_seconds)(zf_accelerator *self, void *from, void *to, double *seconds, zf_error *error);
 } zf_accelerator_ops;
 

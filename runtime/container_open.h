@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include "runtime/accelerator.h"
 #include "runtime/container_index.h"
 
 struct zf_container {
@@ -11,6 +12,9 @@ struct zf_container {
     char *path;
     int fd;
     const uint8_t *map; ///< the whole file
+    bool loaded;        ///< `map` lies in `memory`: the file is not read any more
+    void *memory;       ///< of `pinned`, or with NULL there of the heap
+    zf_accelerator *pinned;
     uint64_t size;
     struct timespec written; ///< time of the last change when it was opened
     zf_arena *arena;         ///< the index as read
@@ -18,6 +22,9 @@ struct zf_container {
     zf_unit_identity identity; ///< of the index's unit
     uint64_t index_offset, index_bytes;
 };
+
+/// Frees what zf_container_load brought.
+void zf_container_unload(zf_container *container);
 
 /// The path for places in errors: the end of a long one, since the file's name is what tells.
 const char *zf_container_short_path(const zf_container *container);

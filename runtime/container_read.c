@@ -159,7 +159,10 @@ zf_status zf_container_open(zf_context *context, const char *path, zf_container 
 void zf_container_close(zf_container *c) {
     if (c == NULL) return;
     if (c->map != NULL) zf_context_forget(c->context, c);
-    if (c->map != NULL) munmap((void *)(uintptr_t)c->map, c->size);
+    if (c->loaded)
+        zf_container_unload(c);
+    else if (c->map != NULL)
+        munmap((void *)(uintptr_t)c->map, c->size);
     if (c->fd >= 0) close(c->fd);
     if (c->arena != NULL) zf_arena_destroy(c->arena);
     free(c->path);
@@ -277,6 +280,7 @@ bool zf_column_type_same(zf_column_type a, zf_column_type b) {
 
 zf_status zf_container_unchanged(const zf_container *c, zf_error *error) {
     struct stat now;
+    if (c->loaded) return ZF_OK;
     if (fstat(c->fd, &now) != 0) return zf_raise_system(error, ZF_E_READ_FAILED, "look at", c->path, errno);
     if ((uint64_t)now.st_size == c->size && now.st_mtim.tv_sec == c->written.tv_sec &&
         now.st_mtim.tv_nsec == c->written.tv_nsec) {

@@ -195,6 +195,12 @@ static zf_status stream_follow(zf_accelerator *self, void *stream, void *event, 
     return leave(cuda, cuda->driver->stream_follow(stream, event, 0), "ordering streams", error);
 }
 
+static zf_status event_wait(zf_accelerator *self, void *event, zf_error *error) {
+    zf_cuda *cuda = of(self);
+    ZF_TRY(zf_cuda_enter(cuda, error));
+    return leave(cuda, cuda->driver->event_wait(event), "waiting for an event", error);
+}
+
 static zf_status event_seconds(zf_accelerator *self, void *from, void *to, double *seconds, zf_error *error) {
     zf_cuda *cuda = of(self);
     float milliseconds = 0;
@@ -230,6 +236,7 @@ static const zf_accelerator_ops operations = {
     .event_close = event_close,
     .event_note = event_note,
     .stream_follow = stream_follow,
+    .event_wait = event_wait,
     .event_seconds = event_seconds,
 };
 

@@ -10,6 +10,7 @@
 #include "runtime/code_book.h"
 #include "runtime/context.h"
 #include "runtime/decode_device.h"
+#include "runtime/decode_host.h"
 #include "runtime/device.h"
 #include "runtime/element.h"
 #include "runtime/error_codes.h"
@@ -37,7 +38,8 @@ typedef struct job {
     int64_t *offsets;  ///< strings: of row begin
     uint8_t *work;
     zf_code_book book;
-    pthread_mutex_t lock; ///< guards what follows
+    const zf_decode_watch *watch; ///< NULL: nobody
+    pthread_mutex_t lock;         ///< guards what follows
     zf_error *error;
     zf_status status;
     atomic_uint_fast64_t failed; ///< least index of a block that failed
@@ -165,28 +167,34 @@ static zf_status run_block(job *j, uint64_t block, unsigned worker, const zf_blo
     return status;
 }
 
-static void decode_block(void *user, uint64_t index, unsigned worker) {
-    job *j = user;
-    // Blocks behind a failed one are left out; those before it go on, so that the first failure is always the one reported.
-    if (index > atomic_load(&j->failed)) return;
-    uint64_t block = j->selection.first_block + index;
+static zf_status decode_block(job *j, uint64_t block, unsigned worker, zf_error *error) {
     char where[ZF_WHERE_BYTES];
-    zf_error error;
     zf_block_view view;
     zf_selection_where(&j->selection, block, where);
-    zf_status status = zf_selection_block(&j->selection, block, NULL, &view, &error);
-    if (status == ZF_OK) {
-        status = run_block(j, block, worker, &view, where, &error);
-        zf_block_view_free(&view);
+    if (j->watch != NULL) ZF_TRY(j->watch->before(j->watch->user, block, error));
+    ZF_TRY(zf_selection_block(&j->selection, block, NULL, &view, error));
+    zf_status status = run_block(j, block, worker, &view, where, error);
+    zf_block_view_free(&view);
+    return status;
+}
+
+static void decode_index(void *user, uint64_t index, unsigned worker) {
+    job *j = user;
+    uint64_t block = j->selection.first_block + index;
+    zf_error error;
+    zf_status status = ZF_OK;
+    // Blocks behind a failed one are left out; those before it go on, so that the first failure is always the one reported.
+    if (index <= atomic_load(&j->failed)) status = decode_block(j, block, worker, &error);
+    if (status != ZF_OK) {
+        pthread_mutex_lock(&j->lock);
+        if (index < atomic_load(&j->failed)) {
+            atomic_store(&j->failed, index);
+            j->status = status;
+            if (j->error != NULL) *j->error = error;
+        }
+        pthread_mutex_unlock(&j->lock);
     }
-    if (status == ZF_OK) return;
-    pthread_mutex_lock(&j->lock);
-    if (index < atomic_load(&j->failed)) {
-        atomic_store(&j->failed, index);
-        j->status = status;
-        if (j->error != NULL) *j->error = error;
-    }
-    pthread_mutex_unlock(&j->lock);
+    if (j->watch != NULL) j->watch->after(j->watch->user, block);
 }
 
 static zf_status check_buffers(const zf_decode_sizes *sizes, const zf_decode_buffers *buffers, zf_error *error) {
@@ -236,7 +244,7 @@ static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *err
     atomic_init(&j->failed, UINT64_MAX);
     pthread_mutex_init(&j->lock, NULL);
     zf_code_book_init(&j->book);
-    zf_parallel_for(j->workers, j->selection.last_block - j->selection.first_block, decode_block, j);
+    zf_parallel_for(j->workers, j->selection.last_block - j->selection.first_block, decode_index, j);
     zf_status status = j->status;
     if (status == ZF_OK) status = j->device.ops->finish(j->state, error);
     // A file that changed meanwhile explains every other failure, and spoils a result without one.
@@ -258,11 +266,13 @@ static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *err
 }
 
 static zf_status decode_on_host(zf_container *container, size_t column, const zf_device *device, const zf_decode_options *options,
-                                const zf_decode_buffers *buffers, zf_decode_stats *stats, zf_error *error) {
+                                const zf_decode_watch *watch, const zf_decode_buffers *buffers, zf_decode_stats *stats,
+                                zf_error *error) {
     job j;
     zf_decode_sizes sizes;
     zf_status status = prepare(&j, container, column, options, error);
     j.device = *device;
+    j.watch = watch;
     if (status == ZF_OK) status = sizes_of(&j, &sizes, error);
     if (status == ZF_OK) status = check_buffers(&sizes, buffers, error);
     if (status == ZF_OK && j.selection.begin < j.selection.end)
@@ -272,6 +282,12 @@ static zf_status decode_on_host(zf_container *container, size_t column, const zf
     *stats = j.stats;
     job_free(&j);
     return status;
+}
+
+zf_status zf_decode_watched(zf_container *container, size_t column, const zf_device *device, const zf_decode_options *options,
+                            const zf_decode_watch *watch, const zf_decode_buffers *buffers, zf_error *error) {
+    zf_decode_stats stats = {0};
+    return decode_on_host(container, column, device, options, watch, buffers, &stats, error);
 }
 
 zf_status zf_decode(zf_container *container, size_t column, const char *device, const zf_decode_options *options,
@@ -284,7 +300,7 @@ zf_status zf_decode(zf_container *container, size_t column, const char *device, 
     ZF_TRY(zf_device_find(container->context, device != NULL ? device : "auto", &chosen, error));
     zf_status status;
     if (chosen.ops->start == NULL) {
-        status = decode_on_host(container, column, &chosen, options, buffers, &ours, error);
+        status = decode_on_host(container, column, &chosen, options, NULL, buffers, &ours, error);
     } else {
         status = zf_device_accelerator(container->context, &chosen, &accelerator, error);
         if (status == ZF_OK) status = zf_decode_on(accelerator, container, column, options, buffers, &ours, error);

@@ -5,57 +5,69 @@
 #include "runtime/decode_unit_internal.h"
 #include "runtime/error_codes.h"
 
-zf_status zf_units_allocate(const zf_units *units, zf_units_memory *memory, zf_error *error) {
-    const zf_accelerator_ops *ops = units->accelerator->ops;
-    const zf_units_sizes *sizes = &units->sizes;
-    ZF_TRY(ops->allocate(units->accelerator, sizes->values, &memory->values, error));
-    if (units->column->is_text) ZF_TRY(ops->allocate(units->accelerator, sizes->offsets, &memory->offsets, error));
-    if (units->column->nullable) ZF_TRY(ops->allocate(units->accelerator, sizes->validity, &memory->validity, error));
-    return ops->allocate(units->accelerator, sizes->workspace, &memory->workspace, error);
+zf_status zf_units_column_allocate(const zf_units_column *column, zf_units_memory *memory, zf_error *error) {
+    const zf_accelerator_ops *ops = column->accelerator->ops;
+    const zf_units_sizes *sizes = &column->sizes;
+    ZF_TRY(ops->allocate(column->accelerator, sizes->values, &memory->values, error));
+    if (column->is_text) ZF_TRY(ops->allocate(column->accelerator, sizes->offsets, &memory->offsets, error));
+    if (column->nullable) ZF_TRY(ops->allocate(column->accelerator, sizes->validity, &memory->validity, error));
+    return ZF_OK;
 }
 
-void zf_units_release(const zf_units *units, zf_units_memory *memory) {
+zf_status zf_units_allocate(const zf_units *units, zf_units_memory *memory, zf_error *error) {
+    ZF_TRY(zf_units_column_allocate(units->column, memory, error));
+    return units->accelerator->ops->allocate(units->accelerator, units->sizes.workspace, &memory->workspace, error);
+}
+
+void zf_units_column_release(const zf_units_column *column, zf_units_memory *memory) {
     uint64_t *all[] = {&memory->values, &memory->offsets, &memory->validity, &memory->workspace};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        if (*all[i] != 0) units->accelerator->ops->release(units->accelerator, *all[i]);
+        if (*all[i] != 0) column->accelerator->ops->release(column->accelerator, *all[i]);
         *all[i] = 0;
     }
 }
 
+void zf_units_release(const zf_units *units, zf_units_memory *memory) { zf_units_column_release(units->column, memory); }
+
 /// Bits of a bitmap on the device, from bit `skip` on, to bit 0 of `to`; bits behind them become 0.
-static zf_status fetch_bits(const zf_units *units, void *stream, uint64_t from, uint64_t skip, uint8_t *to, zf_error *error) {
-    const zf_accelerator_ops *ops = units->accelerator->ops;
-    uint64_t rows = units->column->selection.end - units->column->selection.begin, first = skip / 8,
-             bytes = (skip + rows + 7) / 8 - first;
+static zf_status fetch_bits(const zf_units_column *column, void *stream, uint64_t from, uint64_t skip, uint8_t *to,
+                            zf_error *error) {
+    const zf_accelerator_ops *ops = column->accelerator->ops;
+    uint64_t rows = column->selection.end - column->selection.begin, first = skip / 8, bytes = (skip + rows + 7) / 8 - first;
     uint8_t *bitmap = malloc(bytes + 1);
     if (bitmap == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for %llu bytes", (unsigned long long)bytes);
-    zf_status status = ops->copy_out(units->accelerator, stream, bitmap, from + first, bytes, error);
-    if (status == ZF_OK) status = ops->wait(units->accelerator, stream, error);
+    zf_status status = ops->copy_out(column->accelerator, stream, bitmap, from + first, bytes, error);
+    if (status == ZF_OK) status = ops->wait(column->accelerator, stream, error);
     if (status == ZF_OK) zf_place_bits(to, 0, bitmap, skip % 8, rows);
     free(bitmap);
     return status;
 }
 
-static zf_status fetch_text(const zf_units *units, void *stream, const zf_units_memory *memory, const zf_decode_buffers *to,
-                            zf_error *error) {
-    const zf_accelerator_ops *ops = units->accelerator->ops;
-    uint64_t rows = units->column->selection.end - units->column->selection.begin;
-    ZF_TRY(ops->copy_out(units->accelerator, stream, to->offsets, memory->offsets, (rows + 1) * sizeof(int64_t), error));
-    ZF_TRY(ops->copy_out(units->accelerator, stream, to->values, memory->values, units->column->text.total, error));
-    ZF_TRY(ops->wait(units->accelerator, stream, error));
+static zf_status fetch_text(const zf_units_column *column, void *stream, const zf_units_memory *memory,
+                            const zf_decode_buffers *to, zf_error *error) {
+    const zf_accelerator_ops *ops = column->accelerator->ops;
+    uint64_t rows = column->selection.end - column->selection.begin;
+    ZF_TRY(ops->copy_out(column->accelerator, stream, to->offsets, memory->offsets, (rows + 1) * sizeof(int64_t), error));
+    ZF_TRY(ops->copy_out(column->accelerator, stream, to->values, memory->values, column->text.total, error));
+    ZF_TRY(ops->wait(column->accelerator, stream, error));
     zf_text_cut(to->values, to->offsets, rows);
     return ZF_OK;
 }
 
+zf_status zf_units_column_fetch(const zf_units_column *column, void *stream, const zf_units_memory *memory,
+                                const zf_decode_buffers *to, zf_error *error) {
+    const zf_accelerator_ops *ops = column->accelerator->ops;
+    const zf_selection *s = &column->selection;
+    const zf_units_sizes *sizes = &column->sizes;
+    if (column->nullable) ZF_TRY(fetch_bits(column, stream, memory->validity, sizes->validity_skip, to->validity, error));
+    if (column->is_text) return fetch_text(column, stream, memory, to, error);
+    if (s->bits == 1) return fetch_bits(column, stream, memory->values, sizes->skip, to->values, error);
+    uint64_t bytes = (s->end - s->begin) * (s->bits / 8); // fits: there is memory for them
+    ZF_TRY(ops->copy_out(column->accelerator, stream, to->values, memory->values + sizes->skip, bytes, error));
+    return ops->wait(column->accelerator, stream, error);
+}
+
 zf_status zf_units_fetch(const zf_units *units, void *stream, const zf_units_memory *memory, const zf_decode_buffers *to,
                          zf_error *error) {
-    const zf_accelerator_ops *ops = units->accelerator->ops;
-    const zf_selection *s = &units->column->selection;
-    const zf_units_sizes *sizes = &units->sizes;
-    if (units->column->nullable) ZF_TRY(fetch_bits(units, stream, memory->validity, sizes->validity_skip, to->validity, error));
-    if (units->column->is_text) return fetch_text(units, stream, memory, to, error);
-    if (s->bits == 1) return fetch_bits(units, stream, memory->values, sizes->skip, to->values, error);
-    uint64_t bytes = (s->end - s->begin) * (s->bits / 8); // fits: there is memory for them
-    ZF_TRY(ops->copy_out(units->accelerator, stream, to->values, memory->values + sizes->skip, bytes, error));
-    return ops->wait(units->accelerator, stream, error);
+    return zf_units_column_fetch(units->column, stream, memory, to, error);
 }

@@ -22,6 +22,13 @@ static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEM
 
 uint64_t zf_unit_words(const zf_abi_plan *plan) { return ZF_SIMT_HEAD + (uint64_t)plan->slot_count + plan->work_count; }
 
+bool zf_unit_place(uint64_t *next, uint64_t bytes, uint64_t *at) {
+    *at = *next;
+    uint64_t end;
+    return !__builtin_add_overflow(*next, bytes, &end) && !__builtin_add_overflow(end, (uint64_t)GAP, &end) &&
+           zf_align_up(end, ALIGNMENT, next);
+}
+
 // ---- One block ------------------------------------------------------------------------------------------------
 
 static uint64_t load_entry(const uint8_t *at, unsigned width) {
@@ -232,6 +239,27 @@ static zf_status check_plan(const zf_abi_plan *plan, const zf_abi_code *code, zf
     return zf_raise(error, ZF_E_INTERNAL, "in the code not just one kernel stores the column");
 }
 
+zf_status zf_units_block_bounds(const zf_units_column *column, uint64_t block, zf_units_bounds *out, zf_error *error) {
+    const zf_selection *s = &column->selection;
+    const zf_index_block *entry = &s->column->blocks[s->first_block + block];
+    const zf_abi_plan *plan = s->plans[entry->shape];
+    uint64_t work = 0, next = 0, at;
+    bool fits = true;
+    for (uint32_t w = 0; w < plan->work_count; w++) {
+        uint64_t bytes = zf_work_buffer_bytes(&plan->works[w], s->column->shapes[entry->shape].most[plan->works[w].edge]);
+        if (plan->works[w].characters) bytes = 0;
+        fits = fits && zf_align_up(bytes, ALIGNMENT, &bytes) && !__builtin_add_overflow(work, bytes, &work);
+    }
+    out->words = plan->kernel_count;
+    out->tables = zf_unit_words(plan) * 8 + UINT64_C(16) * plan->kernel_count; // of a unit of this block alone
+    // Failure words; tables; blocks; work.
+    fits = fits && zf_unit_place(&next, out->words * 8, &at) && zf_unit_place(&next, out->tables, &at) &&
+           zf_unit_place(&next, entry->bytes, &at) && zf_unit_place(&next, work, &at);
+    out->workspace = next;
+    if (fits) return ZF_OK;
+    return zf_raise(error, ZF_E_TOO_LARGE, "column %.128s is larger than can be addressed", s->column->name);
+}
+
 static bool has_room(const zf_units *units, const zf_unit *unit, const zf_unit_block *block) {
     if (unit->block_count >= units->column->options.unit_blocks) return false;
     uint64_t bytes = unit->stored_bytes + unit->work_bytes, more;
@@ -348,13 +376,6 @@ static zf_status make_tables(zf_units *units, zf_unit *unit, zf_error *error) {
     return ZF_OK;
 }
 
-bool zf_unit_place(uint64_t *next, uint64_t bytes, uint64_t *at) {
-    *at = *next;
-    uint64_t end;
-    return !__builtin_add_overflow(*next, bytes, &end) && !__builtin_add_overflow(end, (uint64_t)GAP, &end) &&
-           zf_align_up(end, ALIGNMENT, next);
-}
-
 /// Whether units have memory of their own: where they are to, and where they need no more than one may.
 static bool are_apart(const zf_units *units) {
     uint64_t bytes = 0;
@@ -384,6 +405,8 @@ static zf_status lay_out(zf_units *units, bool apart, zf_error *error) {
         fits = fits && zf_unit_place(&staging, unit->table_bytes, &unit->staged_tables) &&
                zf_unit_place(&staging, unit->stored_bytes, &unit->staged_blocks);
         units->sizes.stored += unit->stored_bytes;
+        unit->tables_at = units->sizes.tables;
+        units->sizes.tables += unit->table_bytes; // less than all that is staged
     }
     units->sizes.workspace = most;
     units->sizes.staging = staging;
@@ -415,7 +438,8 @@ static zf_status arrange(zf_units *units, zf_error *error) {
     count(units);
     bool apart = are_apart(units);
     ZF_TRY(lay_out(units, apart, error));
-    if (apart && units->unit_count > 1) zf_side_streams_open(&units->side, units->accelerator, units->unit_count - 1);
+    if (apart && units->owns_column && units->unit_count > 1)
+        zf_side_streams_open(&units->side, units->accelerator, units->unit_count - 1);
     return ZF_OK;
 }
 

@@ -38,6 +38,7 @@ typedef struct zf_units_sizes {
     uint64_t validity_skip; ///< bits before the first row wanted
     uint64_t workspace;     ///< device: all else, aligned to 256
     uint64_t staging;       ///< host: what goes in, and the failure words that come out
+    uint64_t tables;        ///< host: what goes in but for blocks
     uint64_t stored;        ///< bytes of blocks among what goes in
 } zf_units_sizes;
 
@@ -46,6 +47,8 @@ typedef struct zf_units_memory {
     uint64_t values, workspace; ///< addresses of the device
     uint64_t offsets, validity; ///< where the column has them
     void *staging;              ///< NULL: copies come from the file's pages, and may wait
+    /// With `staging` NULL: blocks are copied from where they are, and the tables from here, `sizes.tables` bytes aligned to 8.
+    void *tables;
 } zf_units_memory;
 
 /// Selects the rows and gets plans for their blocks, which are not read (of strings two are: where wanted rows begin and end).
@@ -58,6 +61,15 @@ ZF_PRIVATE_API void zf_units_column_free(zf_units_column *column);
 ZF_PRIVATE_API zf_units_sizes zf_units_column_sizes(const zf_units_column *column);
 /// How many blocks have rows wanted.
 ZF_PRIVATE_API uint64_t zf_units_column_blocks(const zf_units_column *column);
+
+/// What units of some blocks of a column need at most.
+typedef struct zf_units_bounds {
+    uint64_t workspace, tables; ///< as in zf_units_sizes
+    uint64_t words;
+} zf_units_bounds;
+/// Of block `block`, the first wanted being 0; those of several blocks are at most their sums. ZF1404 where they are too large.
+ZF_PRIVATE_API zf_status zf_units_block_bounds(const zf_units_column *column, uint64_t block, zf_units_bounds *out,
+                                               zf_error *error);
 /// Units of blocks first..last of those, in the caller's thread; several threads may make parts of a column at once. `stored`,
 /// where not NULL, is where the bytes first.offset .. last.offset + last.bytes of the file are: memory that must live as long as
 /// the units may be uploaded. The column must outlive its parts.
@@ -102,8 +114,13 @@ ZF_PRIVATE_API zf_status zf_units_status(const zf_units *units, const uint64_t *
 /// Allocates what the units need on the device, but for `staging`. What there is must be released, also after a failure.
 ZF_PRIVATE_API zf_status zf_units_allocate(const zf_units *units, zf_units_memory *memory, zf_error *error);
 ZF_PRIVATE_API void zf_units_release(const zf_units *units, zf_units_memory *memory);
+/// The same for what comes out of a column alone.
+ZF_PRIVATE_API zf_status zf_units_column_allocate(const zf_units_column *column, zf_units_memory *memory, zf_error *error);
+ZF_PRIVATE_API void zf_units_column_release(const zf_units_column *column, zf_units_memory *memory);
 /// Copies the rows wanted, which were decoded without a failure, to buffers as zf_decode fills them; waits for `stream`. With
 /// `copies`, those of the first.
+ZF_PRIVATE_API zf_status zf_units_column_fetch(const zf_units_column *column, void *stream, const zf_units_memory *memory,
+                                               const zf_decode_buffers *to, zf_error *error);
 ZF_PRIVATE_API zf_status zf_units_fetch(const zf_units *units, void *stream, const zf_units_memory *memory,
                                         const zf_decode_buffers *to, zf_error *error);
 

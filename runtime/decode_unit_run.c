@@ -39,7 +39,9 @@ static zf_status upload_unit(const zf_units *units, const zf_unit *unit, void *s
     const zf_accelerator_ops *ops = units->accelerator->ops;
     if (memory->staging != NULL) return upload_staged(units, unit, stream, memory, error);
     uint64_t to = memory->workspace + unit->at_stored;
-    ZF_TRY(ops->copy_in(units->accelerator, stream, memory->workspace + unit->at_tables, unit->tables, unit->table_bytes, error));
+    const uint8_t *tables = unit->tables;
+    if (memory->tables != NULL) tables = memcpy((uint8_t *)memory->tables + unit->tables_at, unit->tables, unit->table_bytes);
+    ZF_TRY(ops->copy_in(units->accelerator, stream, memory->workspace + unit->at_tables, tables, unit->table_bytes, error));
     for (uint32_t b = 0, next; b < unit->block_count; b = next) {
         // Blocks that follow each other in the file go in one copy.
         const zf_unit_block *block = &units->blocks[unit->blocks[b]];

@@ -69,6 +69,9 @@ zf_status zf_device_find(const zf_context *context, const char *name, zf_device 
 /// The accelerator behind a device that has `start`: started on first use, kept by the context. Any thread.
 zf_status zf_device_accelerator(zf_context *context, const zf_device *device, zf_accelerator **out, zf_error *error);
 
+/// How fast the device was seen to be (runtime/pipeline/rates.h); kept by the context. NULL: no memory.
+struct zf_rates *zf_device_rates(zf_context *context, const zf_device *device);
+
 extern const zf_device_ops zf_device_cpu;
 extern const zf_device_ops zf_device_emu;
 extern const zf_device_ops zf_device_cuda;

@@ -303,6 +303,11 @@ static zf_status stream_follow(zf_accelerator *self, void *stream, void *event, 
     return ZF_OK;
 }
 
+static zf_status event_wait(zf_accelerator *self, void *event, zf_error *error) {
+    (void)event; // it happened when it was noted
+    return wait_for(self, NULL, error);
+}
+
 static zf_status event_seconds(zf_accelerator *self, void *from, void *to, double *seconds, zf_error *error) {
     (void)self, (void)error;
     const struct timespec *a = from, *b = to;
@@ -332,6 +337,7 @@ static const zf_accelerator_ops operations = {
     .event_close = event_close,
     .event_note = event_note,
     .stream_follow = stream_follow,
+    .event_wait = event_wait,
     .event_seconds = event_seconds,
 };
 

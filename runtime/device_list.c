@@ -7,6 +7,7 @@
 #include "runtime/context.h"
 #include "runtime/device.h"
 #include "runtime/error_codes.h"
+#include "runtime/pipeline/rates.h"
 
 /// A device as it was found, with the memory of its strings.
 typedef struct found_device {
@@ -15,6 +16,7 @@ typedef struct found_device {
     zf_text name, description, reason;
     zf_accelerator *accelerator; ///< NULL until it is used
     bool starting;               ///< by a thread, without the lock
+    zf_rates *rates;             ///< NULL until somebody asks
     struct found_device *next;
 } found_device;
 
@@ -55,6 +57,7 @@ static void free_devices(found_device *found) {
     for (found_device *next; found != NULL; found = next) {
         next = found->next;
         if (found->accelerator != NULL) found->device.ops->stop(found->accelerator);
+        zf_rates_free(found->rates);
         zf_text_free(&found->name);
         zf_text_free(&found->description);
         zf_text_free(&found->reason);
@@ -263,4 +266,14 @@ zf_status zf_device_accelerator(zf_context *context, const zf_device *device, zf
     *out = found->accelerator;
     pthread_mutex_unlock(&list->lock);
     return status;
+}
+
+zf_rates *zf_device_rates(zf_context *context, const zf_device *device) {
+    zf_device_list *list = zf_context_devices(context);
+    pthread_mutex_lock(&list->lock);
+    found_device *found = entry_at(list, device->entry);
+    if (found->rates == NULL) found->rates = zf_rates_create();
+    zf_rates *rates = found->rates;
+    pthread_mutex_unlock(&list->lock);
+    return rates;
 }

@@ -10,7 +10,7 @@ awk '
 BEGIN {
     # What each part may include, as regular expressions: ours | headers of others.
     part("scheduler/order", "scheduler/order/", "-")
-    part("runtime",         "runtime/|scheduler/order/order[.]h$|zipflow/(zipflow|abi)[.]h", "xxhash[.]h")
+    part("runtime",         "runtime/|scheduler/order/order[.]h$|zipflow/(zipflow|abi|pipeline)[.]h", "xxhash[.]h")
     part("frontend",        "runtime/base/|frontend/[^/]+$|zipflow/zipflow[.]h|(parser|lexer)[.]h", "sha256[.]h")
     part("patterns",        "runtime/base/|frontend/[^/]+$|patterns/|zipflow/zipflow[.]h", "-")
     part("scheduler",       "runtime/base/|frontend/[^/]+$|patterns/|scheduler/|zipflow/(zipflow|abi)[.]h", "-")

@@ -1,0 +1,143 @@
+// zipflow: many columns over the link and through the decoder, reading, copying and decoding overlapped.
+//
+// A *pipeline* owns what that takes: memory of the host and of the device of stated size, streams, threads. A *batch* is a set of
+// columns (or rows of them) of one or several containers, cut into *transfer units*: runs of blocks that are read, copied and
+// decoded together. Batches are started, go through the pipeline one behind the other, and tell when each column is there, so
+// that whoever wants it need not wait for the rest:
+//
+//   zf_pipeline_create     memory, streams and threads
+//   zf_pipeline_sizes      how much memory a column needs where it goes to
+//   zf_batch_create        cuts columns into units, gets their code, puts the units in order
+//   zf_batch_start         begins, and returns
+//   zf_batch_wait          until a column is there; or zf_batch_follow: until a stream may go on with it
+//   zf_batch_free, zf_pipeline_free
+//
+// The order is Johnson's (S. M. Johnson, "Optimal two- and three-stage production schedules with setup times included", 1954):
+// the link and the decoder are two machines, units are jobs. Times are estimated from the index and from what earlier units took.
+//
+// On devices with memory of their own a unit is read into memory of the host that the device copies from, checked there, copied
+// on one stream and decoded on others; only events order the streams. On the CPU blocks are read ahead of the threads that
+// decode them. Between zf_batch_start and the end of the batch nothing is allocated on the device and nothing pinned.
+#ifndef ZIPFLOW_PIPELINE_H
+#define ZIPFLOW_PIPELINE_H
+
+#include "zipflow/zipflow.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct zf_pipeline zf_pipeline;
+typedef struct zf_batch zf_batch;
+
+/// In which order transfer units go.
+typedef enum zf_pipeline_order {
+    ZF_PIPELINE_JOHNSON, ///< by Johnson's rule, improved where memory is scarce
+    ZF_PIPELINE_GIVEN,   ///< first in, first out: columns as the batch has them, their rows from first to last
+    ZF_PIPELINE_APART,   ///< the same without any overlap, for comparisons: a unit is read when the one before is decoded
+} zf_pipeline_order;
+
+/// How to make a pipeline. Zeroes mean the defaults.
+typedef struct zf_pipeline_options {
+    zf_pipeline_order order;
+    /// Bytes of the device for units between the begin of their copy and the end of their decode; 0: 512 MiB. Not used on the
+    /// CPU.
+    uint64_t device_staging;
+    /// Bytes of pinned memory of the host for units between the begin of their reading and the end of their copy; 0: 256 MiB. On
+    /// the CPU: how far reading may be ahead of decoding.
+    uint64_t host_staging;
+    /// The caller's memory in place of the pipeline's, of those sizes, to be kept until zf_pipeline_free: an address of the
+    /// device aligned to 256, and pinned memory of the host aligned to 4096. 0 and NULL: the pipeline allocates.
+    uint64_t device_memory;
+    void *host_memory;
+    uint64_t unit_bytes; ///< stored bytes of a unit; 0: 16 MiB, which a PCIe link needs to be at 99% of its rate
+    unsigned readers;    ///< threads that read and check; 0: the context's threads; more than 64 count as 64
+    unsigned streams;    ///< streams that decode, 1 to 8; 0: 4
+} zf_pipeline_options;
+
+/// Makes a pipeline for device `device` ("auto", or a name that zf_device_get gives); `options` may be NULL. On a device with
+/// memory of its own the link is measured once. The context must outlive it.
+ZF_API zf_status zf_pipeline_create(zf_context *context, const char *device, const zf_pipeline_options *options,
+                                    zf_pipeline **out, zf_error *error);
+/// Its batches must be freed before.
+ZF_API void zf_pipeline_free(zf_pipeline *pipeline);
+
+/// A column, or rows of it, and where they go. Either `host` is filled, on any device, or, with `on_device`, the addresses of
+/// the device's memory (`workspace` and `staging` are the pipeline's and not read).
+typedef struct zf_pipeline_request {
+    zf_container *container;
+    size_t column;
+    zf_decode_options options; ///< rows and checksums; `threads` is not read
+    bool on_device;
+    zf_decode_buffers host;
+    zf_device_buffers device;
+} zf_pipeline_request;
+
+/// Bytes of the destination. `host` is filled for requests into memory of the host, `device` for those with `on_device`, where
+/// `workspace` and `staging` are 0. Buffers of the request are not read. `host.workspace` is wanted on the CPU alone.
+typedef struct zf_pipeline_sizes {
+    zf_decode_sizes host;
+    zf_device_sizes device;
+} zf_pipeline_sizes;
+ZF_API zf_status zf_pipeline_request_sizes(zf_pipeline *pipeline, const zf_pipeline_request *request, zf_pipeline_sizes *out,
+                                           zf_error *error);
+
+/// Makes a batch: reads the index, gets and compiles plans, orders the units. Blocks are not read (of a range of rows of strings
+/// two are). Requests into memory of the host get memory of a GPU for their rows here. Containers and buffers must stay until
+/// the batch is freed. A column of which one block is larger than the pipeline's memory is ZF_ERR_MEMORY (ZF1114).
+ZF_API zf_status zf_batch_create(zf_pipeline *pipeline, const zf_pipeline_request *requests, size_t count, zf_batch **out,
+                                 zf_error *error);
+/// Begins, behind the batches that were started before. May be called again once all columns were waited for: the same columns go
+/// again.
+ZF_API zf_status zf_batch_start(zf_batch *batch, zf_error *error);
+/// Waits until column `request` is where it should be, or failed: then the error is that of its first block that is at fault.
+/// Other columns go on. ZF1115 where the batch was cancelled before this column was done. Any thread.
+ZF_API zf_status zf_batch_wait(zf_batch *batch, size_t request, zf_error *error);
+/// The same for a stream of the caller (CUDA: a CUstream of the primary context): what is queued on it behind this call runs when
+/// the column is there. Waits until the last unit was queued, not until it is done. Whether kernels found a fault is known from
+/// zf_batch_wait only. Requests with `on_device` only.
+ZF_API zf_status zf_batch_follow(zf_batch *batch, size_t request, void *stream, zf_error *error);
+/// Units that were not queued yet will not be. Any thread; does not wait.
+ZF_API void zf_batch_cancel(zf_batch *batch);
+/// Cancels what is under way, waits for what was queued, and frees.
+ZF_API void zf_batch_free(zf_batch *batch);
+
+/// When a unit was, or is thought to be, read (checked included), copied and decoded: seconds since zf_batch_start. Begin and end
+/// are equal where there was nothing to do; NAN where it did not happen or is not known.
+typedef struct zf_unit_times {
+    double read_begin, read_end, copy_begin, copy_end, decode_begin, decode_end;
+} zf_unit_times;
+
+/// A transfer unit of a batch.
+typedef struct zf_batch_unit {
+    size_t request;
+    uint64_t first_row, rows; ///< of the column: whole blocks
+    uint64_t blocks, stored_bytes, plain_bytes;
+    zf_unit_times predicted; ///< when the batch was made
+    zf_unit_times measured;  ///< when it went through last
+} zf_batch_unit;
+
+/// What is known of a batch.
+typedef struct zf_batch_info {
+    size_t units;
+    uint64_t stored_bytes, plain_bytes;
+    double predicted_seconds; ///< until the last unit is decoded
+    double bound_seconds;     ///< no order could be done sooner with these estimates
+    double measured_seconds;  ///< from zf_batch_start until all columns were done; NAN before
+    double link_rate;         ///< bytes a second, as estimated
+} zf_batch_info;
+
+ZF_API zf_status zf_batch_describe(const zf_batch *batch, zf_batch_info *out, zf_error *error);
+/// Unit `index`, in the order in which they go. While a batch is under way its times are not read.
+ZF_API zf_status zf_batch_unit_get(const zf_batch *batch, size_t index, zf_batch_unit *out, zf_error *error);
+/// When a column was done, seconds since zf_batch_start; NAN before.
+ZF_API double zf_batch_ready_seconds(const zf_batch *batch, size_t request);
+
+/// Writes the times of the last run, which must be over, as Chrome's trace events (JSON; Perfetto and chrome://tracing open it):
+/// a track for reading, for copies and for each decode stream, with a slice a unit. Whole or not at all.
+ZF_API zf_status zf_batch_write_trace(const zf_batch *batch, const char *path, zf_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,216 @@
+// In which order a batch's units go, by estimates; and what a run shows of them.
+#include <math.h>
+#include <stdlib.h>
+
+#include "runtime/container_open.h"
+#include "runtime/error_codes.h"
+#include "runtime/pipeline/pipeline_internal.h"
+#include "scheduler/order/order.h"
+
+typedef unsigned long long ull;
+
+/// Seconds that a copy, or the launches of a unit, take whatever its size.
+static const double COPY_COST = 6e-6, DECODE_COST = 8e-6;
+/// Plain bytes a second of a codec that was never run: on an accelerator, on the CPU by a thread.
+static const double UNKNOWN_DEVICE = 600e9, UNKNOWN_HOST = 2e9;
+
+// ---- Estimates ------------------------------------------------------------------------------------------------
+
+static double decode_rate(const zf_batch *batch, const zf_requested *request) {
+    const zf_pipeline *p = batch->pipeline;
+    double otherwise = UNKNOWN_DEVICE;
+    if (p->accelerator == NULL) otherwise = UNKNOWN_HOST * zf_context_threads(p->context, 0);
+    return zf_rates_decode(p->rates, request->codec, otherwise);
+}
+
+/// On the CPU what comes before decoding is reading: it takes the link's place.
+static void estimate(const zf_batch *batch, zf_order_job *jobs) {
+    const zf_pipeline *p = batch->pipeline;
+    bool host = p->accelerator == NULL;
+    double read = zf_rates_read(p->rates), link = zf_rates_link(p->rates, NULL);
+    for (size_t i = 0; i < batch->count; i++) {
+        const zf_transfer *t = &batch->transfers[i];
+        const zf_requested *request = &batch->requests[t->request];
+        bool in_memory = request->given.container->loaded;
+        double reading = in_memory ? 0 : (double)t->file_bytes / read;
+        jobs[i] =
+            (zf_order_job){.read = host ? 0 : reading,
+                           .copy = host ? reading : COPY_COST + (double)t->described.stored_bytes / link,
+                           .decode = (host ? 0 : DECODE_COST) + (double)t->described.plain_bytes / decode_rate(batch, request),
+                           .staging = host ? t->file_bytes : t->device_bytes,
+                           .ring = host ? 0 : t->host_bytes,
+                           .group = t->request};
+    }
+}
+
+static zf_order_problem problem_of(const zf_batch *batch, const zf_order_job *jobs) {
+    const zf_pipeline *p = batch->pipeline;
+    bool host = p->accelerator == NULL;
+    return (zf_order_problem){.jobs = jobs,
+                              .count = (uint32_t)batch->count,
+                              .groups = (uint32_t)batch->request_count,
+                              .staging = host ? ZF_ORDER_UNBOUNDED : p->options.device_staging,
+                              .ring = host ? ZF_ORDER_UNBOUNDED : p->options.host_staging,
+                              .readers = host ? 1 : p->options.readers,
+                              .streams = 1}; // decodes share the device: side by side they are no faster
+}
+
+// ---- Order ----------------------------------------------------------------------------------------------------
+
+/// On the CPU columns are decoded one behind the other: columns in the order in which their first units come, by Johnson's rule
+/// over whole columns.
+static zf_order_status order_columns(const zf_batch *batch, const zf_order_problem *units, void *scratch, size_t bytes,
+                                     uint32_t *order, uint32_t *bad) {
+    size_t columns = batch->request_count;
+    zf_order_job *jobs = calloc(columns + 1, sizeof *jobs);
+    uint32_t *of_columns = calloc(columns + 1, sizeof *of_columns);
+    zf_order_status status = ZF_ORDER_SCRATCH;
+    if (jobs != NULL && of_columns != NULL) {
+        for (uint32_t c = 0; c < columns; c++) jobs[c].group = c;
+        for (uint32_t i = 0; i < units->count; i++) {
+            jobs[units->jobs[i].group].copy += units->jobs[i].copy;
+            jobs[units->jobs[i].group].decode += units->jobs[i].decode;
+        }
+        zf_order_problem problem = *units;
+        problem.jobs = jobs;
+        problem.count = (uint32_t)columns;
+        status = zf_order_johnson(&problem, scratch, bytes, of_columns, bad);
+        uint32_t next = 0;
+        for (uint32_t c = 0; status == ZF_ORDER_OK && c < columns; c++) {
+            for (uint32_t i = 0; i < units->count; i++) {
+                if (units->jobs[i].group == of_columns[c]) order[next++] = i;
+            }
+        }
+    }
+    free(jobs);
+    free(of_columns);
+    return status;
+}
+
+static zf_order_status choose(const zf_batch *batch, const zf_order_problem *problem, void *scratch, size_t bytes,
+                              uint32_t *order, uint32_t *bad) {
+    if (batch->pipeline->options.order != ZF_PIPELINE_JOHNSON) {
+        zf_order_fifo(problem->count, order);
+        return ZF_ORDER_OK;
+    }
+    if (batch->pipeline->accelerator == NULL) return order_columns(batch, problem, scratch, bytes, order, bad);
+    return zf_order_johnson(problem, scratch, bytes, order, bad);
+}
+
+/// What would be without overlap: one unit behind the other.
+static void apart(const zf_order_problem *problem, const uint32_t *order, zf_order_times *times, zf_order_summary *summary) {
+    double now = 0;
+    for (uint32_t k = 0; k < problem->count; k++) {
+        const zf_order_job *job = &problem->jobs[order[k]];
+        zf_order_times *t = &times[order[k]];
+        t->read_begin = now;
+        t->read_end = t->copy_begin = now += job->read;
+        t->copy_end = t->decode_begin = now += job->copy;
+        t->decode_end = now += job->decode;
+    }
+    summary->makespan = now;
+}
+
+static void put_in_order(zf_batch *batch, const uint32_t *order, const zf_order_times *times) {
+    bool host = batch->pipeline->accelerator == NULL;
+    for (size_t k = 0; k < batch->count; k++) {
+        zf_transfer *transfer = &batch->transfers[order[k]];
+        const zf_order_times *t = &times[order[k]];
+        zf_unit_times *predicted = &transfer->described.predicted;
+        *predicted = (zf_unit_times){t->read_begin, t->read_end, t->copy_begin, t->copy_end, t->decode_begin, t->decode_end};
+        if (host) {
+            predicted->read_begin = t->copy_begin;
+            predicted->read_end = predicted->copy_begin = t->copy_end;
+        }
+        batch->order[k] = transfer;
+    }
+}
+
+zf_status zf_batch_order(zf_batch *batch, zf_error *error) {
+    if (batch->count > UINT32_MAX / 2) return zf_raise(error, ZF_E_TOO_LARGE, "%zu units are too many", batch->count);
+    size_t columns = batch->request_count > batch->count ? batch->request_count : batch->count;
+    size_t bytes = zf_order_scratch_bytes((uint32_t)columns);
+    void *scratch = bytes != SIZE_MAX ? malloc(bytes + 8) : NULL;
+    zf_order_job *jobs = calloc(batch->count + 1, sizeof *jobs);
+    zf_order_times *times = calloc(batch->count + 1, sizeof *times);
+    uint32_t *order = calloc(batch->count + 1, sizeof *order), bad = 0;
+    zf_status status = ZF_OK;
+    if (scratch == NULL || jobs == NULL || times == NULL || order == NULL) {
+        status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for the order of a batch");
+    } else {
+        zf_order_summary summary = {0};
+        zf_order_bounds bounds = {0};
+        estimate(batch, jobs);
+        zf_order_problem problem = problem_of(batch, jobs);
+        zf_order_status ordered = choose(batch, &problem, scratch, bytes, order, &bad);
+        if (ordered == ZF_ORDER_OK && batch->pipeline->options.order == ZF_PIPELINE_APART)
+            apart(&problem, order, times, &summary);
+        else if (ordered == ZF_ORDER_OK)
+            ordered = zf_order_simulate(&problem, order, scratch, bytes, times, NULL, &summary, &bad);
+        if (ordered == ZF_ORDER_OK) ordered = zf_order_bound(&problem, scratch, bytes, &bounds, &bad);
+        if (ordered != ZF_ORDER_OK) // sizes were compared when units were cut, and estimates are finite
+            status = zf_raise(error, ZF_E_INTERNAL, "unit %u of a batch cannot be ordered (%d)", bad, (int)ordered);
+        batch->info.predicted_seconds = summary.makespan;
+        batch->info.bound_seconds = bounds.makespan;
+        batch->info.link_rate = zf_rates_link(batch->pipeline->rates, NULL);
+        if (status == ZF_OK) put_in_order(batch, order, times);
+    }
+    free(scratch);
+    free(jobs);
+    free(times);
+    free(order);
+    return status;
+}
+
+// ---- What a run shows -----------------------------------------------------------------------------------------
+
+static int by_decode_begin(const void *a, const void *b) {
+    const zf_unit_times *x = *(const zf_unit_times *const *)a, *y = *(const zf_unit_times *const *)b;
+    return x->decode_begin < y->decode_begin ? -1 : x->decode_begin > y->decode_begin;
+}
+
+/// How much of the time that decodes took, added up, the device was decoding at all: several run side by side.
+static double share(const zf_batch *batch) {
+    const zf_unit_times **times = calloc(batch->count + 1, sizeof *times);
+    size_t count = 0;
+    double sum = 0, covered = 0, end = -INFINITY;
+    if (times == NULL) return 1;
+    for (size_t i = 0; i < batch->count; i++) {
+        if (!isnan(batch->transfers[i].described.measured.decode_end)) times[count++] = &batch->transfers[i].described.measured;
+    }
+    qsort(times, count, sizeof *times, by_decode_begin);
+    for (size_t i = 0; i < count; i++) {
+        double begin = times[i]->decode_begin;
+        sum += times[i]->decode_end - begin;
+        if (begin < end) begin = end;
+        if (times[i]->decode_end > begin) covered += times[i]->decode_end - begin;
+        if (times[i]->decode_end > end) end = times[i]->decode_end;
+    }
+    free(times);
+    return sum > 0 ? covered / sum : 1;
+}
+
+void zf_batch_learn(zf_batch *batch) {
+    zf_pipeline *p = batch->pipeline;
+    double copied = 0, copying = 0, read = 0, reading = 0, part = share(batch);
+    for (size_t r = 0; r < batch->request_count; r++) {
+        const zf_requested *request = &batch->requests[r];
+        double decoded = 0, decoding = 0;
+        for (size_t u = 0; u < request->units; u++) {
+            const zf_batch_unit *unit = &request->of_blocks[u].described;
+            const zf_unit_times *t = &unit->measured;
+            if (!isnan(t->read_end) && !request->given.container->loaded) {
+                read += (double)request->of_blocks[u].file_bytes;
+                reading += t->read_end - t->read_begin;
+            }
+            if (isnan(t->decode_end) || unit->blocks == 0) continue;
+            copied += (double)unit->stored_bytes;
+            copying += t->copy_end - t->copy_begin - COPY_COST;
+            decoded += (double)unit->plain_bytes;
+            decoding += (t->decode_end - t->decode_begin) * part - (p->accelerator != NULL ? DECODE_COST : 0);
+        }
+        if (decoding > 0) zf_rates_decode_seen(p->rates, request->codec, decoded / decoding);
+    }
+    if (reading > 0) zf_rates_read_seen(p->rates, read / reading);
+    if (copying > 0 && p->accelerator != NULL) zf_rates_link_seen(p->rates, copied / copying);
+}

@@ -1,0 +1,156 @@
+// A pipeline: its memory, streams and threads.
+#include <signal.h>
+#include <stdlib.h>
+
+#include "runtime/base/pool.h"
+#include "runtime/context.h"
+#include "runtime/error_codes.h"
+#include "runtime/pipeline/pipeline_internal.h"
+
+typedef unsigned long long ull;
+
+#define MIB (UINT64_C(1) << 20)
+
+/// Fills in what was left at 0, and checks the rest.
+static zf_status resolve(zf_pipeline *p, const zf_pipeline_options *given, zf_error *error) {
+    zf_pipeline_options *o = &p->options;
+    if (given != NULL) *o = *given;
+    if ((unsigned)o->order > ZF_PIPELINE_APART) return zf_raise(error, ZF_E_ARGUMENT, "there is no order %d", (int)o->order);
+    if (o->streams > ZF_PIPELINE_MOST_STREAMS)
+        return zf_raise(error, ZF_E_ARGUMENT, "%u streams: there can be %d", o->streams, ZF_PIPELINE_MOST_STREAMS);
+    if (o->device_memory % ZF_PIPELINE_DEVICE_ALIGNMENT != 0 || (uintptr_t)o->host_memory % ZF_PIPELINE_ALIGNMENT != 0)
+        return zf_raise(error, ZF_E_BUFFER, "the memory of a pipeline is not aligned: to %d of the device, to %d of the host",
+                        ZF_PIPELINE_DEVICE_ALIGNMENT, ZF_PIPELINE_ALIGNMENT);
+    if ((o->device_memory != 0 && o->device_staging == 0) || (o->host_memory != NULL && o->host_staging == 0))
+        return zf_raise(error, ZF_E_ARGUMENT, "memory for a pipeline without its size");
+    if (o->device_staging == 0) o->device_staging = 512 * MIB;
+    if (o->host_staging == 0) o->host_staging = 256 * MIB;
+    if (o->unit_bytes == 0) o->unit_bytes = 16 * MIB;
+    if (o->streams == 0) o->streams = 4;
+    o->readers = zf_context_threads(p->context, o->readers);
+    if (o->readers > ZF_PIPELINE_MOST_READERS) o->readers = ZF_PIPELINE_MOST_READERS;
+    return ZF_OK;
+}
+
+/// Copies from the host's memory to the device's, timed: the link's rate.
+static zf_status measure_link(zf_pipeline *p, zf_error *error) {
+    const zf_accelerator_ops *ops = p->accelerator->ops;
+    uint64_t bytes = 16 * MIB;
+    double seconds = 0;
+    void *events[2] = {NULL, NULL};
+    bool known;
+    zf_rates_link(p->rates, &known);
+    if (known) return ZF_OK;
+    if (bytes > p->options.host_staging) bytes = p->options.host_staging;
+    if (bytes > p->options.device_staging) bytes = p->options.device_staging;
+    zf_status status = ops->event_open(p->accelerator, true, &events[0], error);
+    if (status == ZF_OK) status = ops->event_open(p->accelerator, true, &events[1], error);
+    for (int i = 0; i < 2 && status == ZF_OK; i++) { // the first may wait for what was never used
+        status = ops->event_note(p->accelerator, p->copies, events[0], error);
+        if (status == ZF_OK) status = ops->copy_in(p->accelerator, p->copies, p->device_at, p->host, bytes, error);
+        if (status == ZF_OK) status = ops->event_note(p->accelerator, p->copies, events[1], error);
+        if (status == ZF_OK) status = ops->event_seconds(p->accelerator, events[0], events[1], &seconds, error);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (events[i] != NULL) ops->event_close(p->accelerator, events[i]);
+    }
+    if (status == ZF_OK && seconds > 0) zf_rates_link_seen(p->rates, (double)bytes / seconds);
+    return status;
+}
+
+static zf_status open_accelerator(zf_pipeline *p, zf_error *error) {
+    ZF_TRY(zf_device_accelerator(p->context, &p->device, &p->accelerator, error));
+    zf_accelerator *a = p->accelerator;
+    p->host = p->options.host_memory;
+    p->device_at = p->options.device_memory;
+    if (p->host == NULL) {
+        ZF_TRY(a->ops->host_allocate(a, p->options.host_staging + ZF_PIPELINE_ALIGNMENT, &p->host_allocated, error));
+        uintptr_t at = (uintptr_t)p->host_allocated;
+        p->host = (uint8_t *)p->host_allocated + (ZF_PIPELINE_ALIGNMENT - at % ZF_PIPELINE_ALIGNMENT) % ZF_PIPELINE_ALIGNMENT;
+    }
+    if (p->device_at == 0) ZF_TRY(a->ops->allocate(a, p->options.device_staging, &p->device_at, error));
+    p->host_ring.bytes = p->options.host_staging;
+    p->device_ring.bytes = p->options.device_staging;
+    ZF_TRY(a->ops->stream_open(a, &p->copies, error));
+    ZF_TRY(a->ops->stream_open(a, &p->clock, error));
+    ZF_TRY(a->ops->stream_open(a, &p->delivery, error));
+    for (unsigned s = 0; s < p->options.streams; s++) ZF_TRY(a->ops->stream_open(a, &p->decodes[s], error));
+    return measure_link(p, error);
+}
+
+static void close_accelerator(zf_pipeline *p) {
+    zf_accelerator *a = p->accelerator;
+    if (a == NULL) return;
+    for (unsigned s = 0; s < ZF_PIPELINE_MOST_STREAMS; s++) {
+        if (p->decodes[s] != NULL) a->ops->stream_close(a, p->decodes[s]);
+    }
+    void *streams[] = {p->copies, p->clock, p->delivery};
+    for (unsigned s = 0; s < 3; s++) {
+        if (streams[s] != NULL) a->ops->stream_close(a, streams[s]);
+    }
+    if (p->host_allocated != NULL) a->ops->host_release(a, p->host_allocated);
+    if (p->device_at != 0 && p->options.device_memory == 0) a->ops->release(a, p->device_at);
+}
+
+/// Starts a thread that takes no signals.
+static zf_status start(zf_pipeline *p, void *(*body)(void *), zf_error *error) {
+    sigset_t all, before;
+    sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failure = pthread_create(&p->threads[p->thread_count], NULL, body, p);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failure != 0) return zf_raise(error, ZF_E_NO_MEMORY, "no thread for a pipeline could be started");
+    p->thread_count++;
+    return ZF_OK;
+}
+
+static zf_status start_all(zf_pipeline *p, zf_error *error) {
+    void *(*const accelerator[])(void *) = {zf_pipeline_feeder, zf_pipeline_releaser, zf_pipeline_finisher,
+                                            zf_pipeline_deliverer};
+    bool host = p->accelerator == NULL;
+    if (host) ZF_TRY(start(p, zf_pipeline_host_decoder, error));
+    for (unsigned i = 0; !host && i < sizeof accelerator / sizeof *accelerator; i++) ZF_TRY(start(p, accelerator[i], error));
+    for (unsigned i = 0; i < p->options.readers; i++)
+        ZF_TRY(start(p, host ? zf_pipeline_host_reader : zf_pipeline_reader, error));
+    return ZF_OK;
+}
+
+zf_status zf_pipeline_create(zf_context *context, const char *device, const zf_pipeline_options *options, zf_pipeline **out,
+                             zf_error *error) {
+    if (out != NULL) *out = NULL;
+    if (context == NULL || out == NULL)
+        return zf_raise(error, ZF_E_ARGUMENT, "zf_pipeline_create needs a context and a place for the pipeline");
+    zf_pipeline *p = calloc(1, sizeof *p);
+    if (p == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a pipeline");
+    p->context = context;
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->changed, NULL);
+    zf_status status = resolve(p, options, error);
+    if (status == ZF_OK) status = zf_device_find(context, device != NULL ? device : "auto", &p->device, error);
+    if (status == ZF_OK && (p->rates = zf_device_rates(context, &p->device)) == NULL)
+        status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a pipeline");
+    if (status == ZF_OK && p->device.ops->start != NULL) status = open_accelerator(p, error);
+    if (status == ZF_OK) status = start_all(p, error);
+    if (status == ZF_OK)
+        *out = p;
+    else
+        zf_pipeline_free(p);
+    return status;
+}
+
+void zf_pipeline_free(zf_pipeline *p) {
+    if (p == NULL) return;
+    pthread_mutex_lock(&p->lock);
+    p->stop = true;
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->lock);
+    for (unsigned i = 0; i < p->thread_count; i++) pthread_join(p->threads[i], NULL);
+    close_accelerator(p);
+    pthread_cond_destroy(&p->changed);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}

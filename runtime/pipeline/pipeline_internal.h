@@ -1,0 +1,163 @@
+// The pipeline inside. A transfer unit goes from queue to queue; each queue has its threads:
+//
+//   accelerators: to_read (readers) -> to_queue (feeder) -> to_release (releaser), to_finish (finisher); requests into memory of
+//   the host go on to to_deliver (deliverer)
+//   the CPU: to_read (readers) -> the column's decode, column by column (decoder)
+//
+// All queues, rings and states are guarded by the pipeline's lock, and whoever changes one of them wakes all.
+#ifndef ZF_RUNTIME_PIPELINE_INTERNAL_H
+#define ZF_RUNTIME_PIPELINE_INTERNAL_H
+
+#include <pthread.h>
+
+#include "runtime/decode_unit.h"
+#include "runtime/device.h"
+#include "runtime/pipeline/rates.h"
+#include "runtime/pipeline/ring.h"
+#include "zipflow/pipeline.h"
+
+enum {
+    ZF_PIPELINE_MOST_READERS = 64,
+    ZF_PIPELINE_MOST_STREAMS = 8,
+    ZF_PIPELINE_ALIGNMENT = 4096,
+    ZF_PIPELINE_DEVICE_ALIGNMENT = 256
+};
+
+typedef struct zf_transfer zf_transfer;
+typedef struct zf_requested zf_requested;
+
+/// Places in queues: a unit can be in one of each kind.
+typedef enum zf_stage { ZF_STAGE_READ, ZF_STAGE_QUEUE, ZF_STAGE_RELEASE, ZF_STAGE_FINISH, ZF_STAGE_HELD, ZF_STAGES } zf_stage;
+
+typedef struct zf_transfer_queue {
+    zf_transfer *first, *last;
+} zf_transfer_queue;
+
+/// Events of a unit, on devices with streams.
+enum { ZF_COPY_BEGIN, ZF_COPY_END, ZF_DECODE_BEGIN, ZF_DECODE_END, ZF_TRANSFER_EVENTS };
+
+/// A transfer unit.
+struct zf_transfer {
+    zf_batch *batch;
+    uint32_t request;
+    uint64_t first, last;             ///< of the blocks that have rows wanted, the first is 0
+    uint64_t file_offset, file_bytes; ///< its run of bytes
+    uint64_t host_bytes, device_bytes, table_bytes;
+    uint32_t word_room;
+    zf_batch_unit described;
+    zf_transfer *next[ZF_STAGES];
+    // while it goes
+    bool read;   ///< or left out
+    bool queued; ///< its events will happen
+    bool held;   ///< memory of the device, as far as the host knows
+    uint64_t host_at, host_end, device_end;
+    zf_units *units; ///< NULL: left out, or failed
+    uint64_t *words; ///< pinned: its failure words
+    void *events[ZF_TRANSFER_EVENTS];
+    uint64_t blocks_left; ///< the CPU: blocks not decoded yet
+    bool over;            ///< the CPU
+};
+
+/// A column of a batch.
+struct zf_requested {
+    zf_pipeline_request given;
+    zf_units_column *column; ///< accelerators
+    zf_units_memory memory;  ///< where its rows go there
+    uint64_t codec;          ///< for rates
+    size_t units;            ///< how many it has
+    uint64_t first_block;    ///< the CPU: of the container's column
+    zf_transfer *of_blocks;  ///< the CPU: its units, by their rows
+    // while it goes
+    size_t left, unqueued;
+    bool done;
+    bool left_out;   ///< a unit was, because the batch was cancelled
+    uint64_t failed; ///< block of the first failure; UINT64_MAX
+    zf_status status;
+    zf_error error;
+    double ready; ///< clock; 0: not yet
+    zf_transfer *last_on[ZF_PIPELINE_MOST_STREAMS];
+    zf_requested *next; ///< to deliver, or to decode
+    zf_batch *batch;
+};
+
+typedef struct zf_requested_queue {
+    zf_requested *first, *last;
+} zf_requested_queue;
+
+struct zf_pipeline {
+    zf_context *context;
+    zf_device device;
+    zf_accelerator *accelerator; ///< NULL: the CPU
+    zf_pipeline_options options; ///< without zeroes
+    zf_rates *rates;
+    void *host_allocated; ///< NULL: the caller's
+    uint8_t *host;        ///< aligned
+    uint64_t device_at;
+    void *copies, *clock, *delivery, *decodes[ZF_PIPELINE_MOST_STREAMS];
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool stop;
+    uint64_t under_way; ///< units between to_read and their end
+    uint64_t ahead;     ///< the CPU: bytes read and not decoded
+    zf_ring host_ring, device_ring;
+    zf_transfer_queue queues[ZF_STAGES];
+    zf_requested_queue to_deliver, to_decode;
+    uint32_t turn; ///< of the decode streams
+    pthread_t threads[ZF_PIPELINE_MOST_READERS + 4];
+    unsigned thread_count;
+};
+
+struct zf_batch {
+    zf_pipeline *pipeline;
+    zf_requested *requests;
+    size_t request_count;
+    zf_transfer *transfers; ///< as they were cut
+    zf_transfer **order;
+    size_t count;
+    uint64_t *words; ///< pinned: failure words of all units
+    void *base;      ///< event at the start
+    size_t requests_left;
+    bool started; ///< once
+    bool cancelled;
+    double begun, ended; ///< clock
+    zf_batch_info info;
+};
+
+// ---- Queues: under the lock -----------------------------------------------------------------------------------
+
+void zf_transfer_push(zf_pipeline *pipeline, zf_stage stage, zf_transfer *transfer);
+zf_transfer *zf_transfer_pop(zf_pipeline *pipeline, zf_stage stage);
+void zf_requested_push(zf_requested_queue *queue, zf_requested *request);
+zf_requested *zf_requested_pop(zf_requested_queue *queue);
+
+/// Whether a unit need not be decoded: its batch was cancelled, or a block before it failed. Under the lock.
+bool zf_transfer_unwanted(const zf_transfer *transfer);
+/// Notes a failure of the column, of which that of the first block counts. Under the lock.
+void zf_requested_failed(zf_requested *request, uint64_t block, zf_status status, const zf_error *error);
+/// A unit is over: so may be its column, and its batch. Under the lock. True: nobody else will touch the column, and its rows
+/// have to be delivered, or zf_requested_done called.
+bool zf_transfer_over(zf_transfer *transfer);
+/// A column is over. Under the lock.
+void zf_requested_done(zf_requested *request);
+/// The file may have changed meanwhile, which explains every other failure. Without the lock.
+void zf_requested_check_file(zf_requested *request);
+
+// ---- Threads --------------------------------------------------------------------------------------------------
+
+/// Bodies, with the pipeline as their argument.
+void *zf_pipeline_reader(void *pipeline);
+void *zf_pipeline_feeder(void *pipeline);
+void *zf_pipeline_releaser(void *pipeline);
+void *zf_pipeline_finisher(void *pipeline);
+void *zf_pipeline_deliverer(void *pipeline);
+void *zf_pipeline_host_reader(void *pipeline);
+void *zf_pipeline_host_decoder(void *pipeline);
+
+// ---- Order ----------------------------------------------------------------------------------------------------
+
+/// Estimates times of all units and puts them in order.
+zf_status zf_batch_order(zf_batch *batch, zf_error *error);
+/// What the run that is over has shown of the device. Without the lock.
+void zf_batch_learn(zf_batch *batch);
+
+#endif

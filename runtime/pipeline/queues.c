@@ -1,0 +1,79 @@
+// Queues, and what becomes of a column: all under the pipeline's lock.
+#include <math.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/container_open.h"
+#include "runtime/error_codes.h"
+#include "runtime/pipeline/pipeline_internal.h"
+
+void zf_transfer_push(zf_pipeline *pipeline, zf_stage stage, zf_transfer *transfer) {
+    zf_transfer_queue *queue = &pipeline->queues[stage];
+    transfer->next[stage] = NULL;
+    if (queue->last != NULL)
+        queue->last->next[stage] = transfer;
+    else
+        queue->first = transfer;
+    queue->last = transfer;
+}
+
+zf_transfer *zf_transfer_pop(zf_pipeline *pipeline, zf_stage stage) {
+    zf_transfer_queue *queue = &pipeline->queues[stage];
+    zf_transfer *transfer = queue->first;
+    queue->first = transfer->next[stage];
+    if (queue->first == NULL) queue->last = NULL;
+    return transfer;
+}
+
+void zf_requested_push(zf_requested_queue *queue, zf_requested *request) {
+    request->next = NULL;
+    if (queue->last != NULL)
+        queue->last->next = request;
+    else
+        queue->first = request;
+    queue->last = request;
+}
+
+zf_requested *zf_requested_pop(zf_requested_queue *queue) {
+    zf_requested *request = queue->first;
+    queue->first = request->next;
+    if (queue->first == NULL) queue->last = NULL;
+    return request;
+}
+
+bool zf_transfer_unwanted(const zf_transfer *transfer) {
+    const zf_requested *request = &transfer->batch->requests[transfer->request];
+    return transfer->batch->cancelled || transfer->first > request->failed;
+}
+
+void zf_requested_failed(zf_requested *request, uint64_t block, zf_status status, const zf_error *error) {
+    if (block >= request->failed) return;
+    request->failed = block;
+    request->status = status;
+    request->error = *error;
+}
+
+bool zf_transfer_over(zf_transfer *transfer) {
+    zf_requested *request = &transfer->batch->requests[transfer->request];
+    transfer->batch->pipeline->under_way--;
+    return --request->left == 0;
+}
+
+void zf_requested_done(zf_requested *request) {
+    zf_batch *batch = request->batch;
+    if (request->status == ZF_OK && request->left_out) {
+        request->status = zf_raise(&request->error, ZF_E_CANCELLED, "column %.128s was cancelled before it was decoded",
+                                   request->given.container->index.columns[request->given.column].name);
+        zf_fail_place(&request->error, request->status, "%s", zf_container_short_path(request->given.container));
+    }
+    request->ready = zf_clock_seconds();
+    request->done = true;
+    if (--batch->requests_left == 0) batch->ended = request->ready;
+    pthread_cond_broadcast(&batch->pipeline->changed);
+}
+
+void zf_requested_check_file(zf_requested *request) {
+    zf_error changed;
+    if (zf_container_unchanged(request->given.container, &changed) == ZF_OK) return;
+    request->status = changed.status;
+    request->error = changed;
+}

@@ -1,0 +1,92 @@
+// A run as Chrome's trace events.
+#include <math.h>
+#include <string.h>
+
+#include "runtime/base/text.h"
+#include "runtime/container_open.h"
+#include "runtime/error_codes.h"
+#include "runtime/output_file.h"
+#include "runtime/pipeline/pipeline_internal.h"
+
+/// A text in JSON's quotes. Names of columns are identifiers; paths may be anything.
+static void put_string(zf_text *out, const char *text) {
+    zf_text_puts(out, "\"");
+    for (; *text != 0; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\')
+            zf_text_printf(out, "\\%c", c);
+        else if (c < 0x20 || c >= 0x7f)
+            zf_text_printf(out, "\\u%04x", c); // bytes of other encodings as Latin-1
+        else
+            zf_text_printf(out, "%c", c);
+    }
+    zf_text_puts(out, "\"");
+}
+
+enum { TRACK_READ = 1, TRACK_COPY = 2, TRACK_DECODE = 3, TRACK_READY = 4 };
+
+/// One slice; microseconds, as the format wants.
+static void put_slice(zf_text *out, const zf_batch *batch, const zf_transfer *transfer, size_t number, int track,
+                      const char *what, double begin, double end) {
+    const zf_requested *request = &batch->requests[transfer->request];
+    const zf_index_column *column = &request->given.container->index.columns[request->given.column];
+    if (isnan(begin) || isnan(end) || end < begin) return;
+    zf_text_printf(out, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"cat\":\"%s\",\"name\":", track,
+                   begin * 1e6, (end - begin) * 1e6, what);
+    put_string(out, column->name);
+    zf_text_puts(out, ",\"args\":{\"file\":");
+    put_string(out, request->given.container->path);
+    zf_text_printf(out, ",\"unit\":%zu,\"first_row\":%llu,\"rows\":%llu,\"stored_bytes\":%llu,\"plain_bytes\":%llu}}", number,
+                   (unsigned long long)transfer->described.first_row, (unsigned long long)transfer->described.rows,
+                   (unsigned long long)transfer->described.stored_bytes, (unsigned long long)transfer->described.plain_bytes);
+}
+
+static void put_track(zf_text *out, int track, const char *name) {
+    zf_text_printf(out, ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}", track,
+                   name);
+    zf_text_printf(out, ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%d}}",
+                   track, track);
+}
+
+static void put_all(zf_text *out, const zf_batch *batch) {
+    bool host = batch->pipeline->accelerator == NULL;
+    zf_text_puts(out, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
+    zf_text_puts(out, "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"zipflow pipeline\"}}");
+    put_track(out, TRACK_READ, host ? "read" : "read and check");
+    if (!host) put_track(out, TRACK_COPY, "copy");
+    put_track(out, TRACK_DECODE, "decode");
+    put_track(out, TRACK_READY, "columns ready");
+    for (size_t k = 0; k < batch->count; k++) {
+        const zf_transfer *t = batch->order[k];
+        const zf_unit_times *m = &t->described.measured;
+        put_slice(out, batch, t, k, TRACK_READ, "read", m->read_begin, m->read_end);
+        if (!host) put_slice(out, batch, t, k, TRACK_COPY, "copy", m->copy_begin, m->copy_end);
+        put_slice(out, batch, t, k, TRACK_DECODE, "decode", m->decode_begin, m->decode_end);
+    }
+    for (size_t r = 0; r < batch->request_count; r++) {
+        const zf_requested *request = &batch->requests[r];
+        zf_text_printf(out, ",\n{\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"name\":", TRACK_READY,
+                       (request->ready - batch->begun) * 1e6);
+        put_string(out, request->given.container->index.columns[request->given.column].name);
+        zf_text_puts(out, "}");
+    }
+    zf_text_puts(out, "\n]}\n");
+}
+
+zf_status zf_batch_write_trace(const zf_batch *batch, const char *path, zf_error *error) {
+    if (batch == NULL || path == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_batch_write_trace needs a batch and a path");
+    pthread_mutex_lock(&batch->pipeline->lock);
+    bool over = batch->started && batch->requests_left == 0;
+    pthread_mutex_unlock(&batch->pipeline->lock);
+    if (!over) return zf_raise(error, ZF_E_ARGUMENT, "a batch has a trace when it is over");
+    zf_text text = {0};
+    zf_output_file *file = NULL;
+    put_all(&text, batch);
+    zf_status status = text.failed ? zf_raise(error, ZF_E_NO_MEMORY, "no memory for a trace") : ZF_OK;
+    if (status == ZF_OK) status = zf_output_create(path, (zf_output_options){.overwrite = true}, &file, error);
+    if (status == ZF_OK) status = zf_output_write(file, 0, text.data, text.length, error);
+    if (status == ZF_OK) status = zf_output_commit(file, error);
+    zf_output_free(file);
+    zf_text_free(&text);
+    return status;
+}
