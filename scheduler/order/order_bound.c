@@ -23,8 +23,8 @@ static void put(load *on, double time, double head, double tail) {
 static double least(const load *of, uint32_t machines) { return of->busy > 0 ? of->head + of->busy / machines + of->tail : 0; }
 
 /// Johnson's optimum of the two machines whose keys are in `room`.
-static double optimum(const zf_order_problem *problem, const zf_order_room *room) {
-    zf_order_sort(problem->jobs, problem->count, room, room->order);
+static double optimum(const zf_order_problem *problem, const zf_order_room *room, uint64_t *comparisons) {
+    *comparisons += zf_order_sort(problem->jobs, problem->count, room, room->order);
     double first = 0, second = 0;
     for (uint32_t k = 0; k < problem->count; k++) {
         first += room->before[room->order[k]];
@@ -33,11 +33,7 @@ static double optimum(const zf_order_problem *problem, const zf_order_room *room
     return second;
 }
 
-zf_order_status zf_order_bound(const zf_order_problem *problem, void *scratch, size_t scratch_bytes, zf_order_bounds *bounds,
-                               uint32_t *bad) {
-    zf_order_room room;
-    zf_order_status status = zf_order_enter(problem, scratch, scratch_bytes, &room, bad);
-    if (status != ZF_ORDER_OK) return status;
+zf_order_bounds zf_order_bounds_of(const zf_order_problem *problem, const zf_order_room *room, uint64_t *comparisons) {
     load read = nothing, copy = nothing, decode = nothing, staging = nothing, ring = nothing, pair = nothing;
     zf_order_bounds found = {0};
     for (uint32_t i = 0; i < problem->count; i++) {
@@ -60,20 +56,28 @@ zf_order_status zf_order_bound(const zf_order_problem *problem, void *scratch, s
     found.ring = least(&ring, 1);
     if (problem->count > 0 && problem->streams == 1) {
         for (uint32_t i = 0; i < problem->count; i++) {
-            room.before[i] = problem->jobs[i].copy;
-            room.behind[i] = problem->jobs[i].decode;
+            room->before[i] = problem->jobs[i].copy;
+            room->behind[i] = problem->jobs[i].decode;
         }
-        found.pair = pair.head + optimum(problem, &room);
+        found.pair = pair.head + optimum(problem, room, comparisons);
     }
     if (problem->count > 0 && problem->readers == 1) {
         for (uint32_t i = 0; i < problem->count; i++) {
-            room.before[i] = problem->jobs[i].read;
-            room.behind[i] = problem->jobs[i].copy;
+            room->before[i] = problem->jobs[i].read;
+            room->behind[i] = problem->jobs[i].copy;
         }
-        found.pair = larger(found.pair, optimum(problem, &room) + pair.tail);
+        found.pair = larger(found.pair, optimum(problem, room, comparisons) + pair.tail);
     }
     double most = larger(larger(found.read, found.copy), larger(found.decode, found.job));
     found.makespan = larger(larger(most, found.pair), larger(found.staging, found.ring));
-    *bounds = found;
-    return ZF_ORDER_OK;
+    return found;
+}
+
+zf_order_status zf_order_bound(const zf_order_problem *problem, void *scratch, size_t scratch_bytes, zf_order_bounds *bounds,
+                               uint32_t *bad) {
+    zf_order_room room;
+    uint64_t comparisons = 0;
+    zf_order_status status = zf_order_enter(problem, scratch, scratch_bytes, &room, bad);
+    if (status == ZF_ORDER_OK) *bounds = zf_order_bounds_of(problem, &room, &comparisons);
+    return status;
 }

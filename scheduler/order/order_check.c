@@ -36,7 +36,7 @@ zf_order_status zf_order_check(const zf_order_problem *problem, uint32_t *bad) {
 }
 
 /// Bytes a job: the entries of `zf_order_room`.
-enum { WIDE = 6 * 8, NARROW = 2 * 4 };
+enum { WIDE = 6 * 8, NARROW = 3 * 4 };
 
 size_t zf_order_scratch_bytes(uint32_t count) {
     uint64_t bytes = (uint64_t)count * (WIDE + NARROW);
@@ -61,6 +61,7 @@ zf_order_status zf_order_enter(const zf_order_problem *problem, void *scratch, s
     room->staging = (uint64_t *)(room->decoded + count);
     room->ring = room->staging + count;
     room->order = (uint32_t *)(room->ring + count);
-    room->merge = room->order + count;
+    room->sorted = room->order + count;
+    room->merge = room->sorted + count;
     return ZF_ORDER_OK;
 }

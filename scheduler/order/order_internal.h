@@ -9,15 +9,22 @@ typedef struct zf_order_room {
     double *before, *behind;  ///< keys: the time on the first and on the second of two machines
     double *copied, *decoded; ///< by position: when it, and all before it, were copied and decoded
     uint64_t *staging, *ring; ///< `taken` of the rings
-    uint32_t *order, *merge;  ///< an order, and the other half of the sort
+    uint32_t *order, *sorted; ///< orders
+    uint32_t *merge;          ///< the other half of a sort
 } zf_order_room;
 
 /// How every function begins: the problem is checked, scratch memory shared out.
 zf_order_status zf_order_enter(const zf_order_problem *problem, void *scratch, size_t scratch_bytes, zf_order_room *room,
                                uint32_t *bad);
 
-/// Johnson's order of the keys `before` and `behind` into `order`.
-void zf_order_sort(const zf_order_job *jobs, uint32_t count, const zf_order_room *room, uint32_t *order);
+/// Whether a job belongs to the first half of Johnson's order of the keys `before` and `behind`.
+static inline bool zf_order_grows(const zf_order_room *room, uint32_t job) { return room->before[job] < room->behind[job]; }
+
+/// Johnson's order of the keys `before` and `behind` into `order`, which is not `merge`. Gives the number of comparisons.
+uint64_t zf_order_sort(const zf_order_job *jobs, uint32_t count, const zf_order_room *room, uint32_t *order);
+
+/// Bounds of a problem that was checked. Uses the keys, `order` and `merge`. Adds to `comparisons`.
+zf_order_bounds zf_order_bounds_of(const zf_order_problem *problem, const zf_order_room *room, uint64_t *comparisons);
 
 /// Follows an order that is known to be one, of a problem that was checked. `times` and `ready` may be NULL.
 void zf_order_follow(const zf_order_problem *problem, const uint32_t *order, const zf_order_room *room, zf_order_times *times,

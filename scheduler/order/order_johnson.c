@@ -8,7 +8,7 @@ void zf_order_fifo(uint32_t count, uint32_t *order) {
 /// Whether job `a` must come before job `b`, by Johnson's rule and then by group and index: a total order, so that the sort
 /// need not be stable for its result to be the only one.
 static bool precedes(const zf_order_job *jobs, const zf_order_room *room, uint32_t a, uint32_t b) {
-    bool a_grows = room->before[a] < room->behind[a], b_grows = room->before[b] < room->behind[b];
+    bool a_grows = zf_order_grows(room, a), b_grows = zf_order_grows(room, b);
     if (a_grows != b_grows) return a_grows;
     double a_key = a_grows ? room->before[a] : room->behind[b], b_key = a_grows ? room->before[b] : room->behind[a];
     if (a_key < b_key) return true;
@@ -16,8 +16,9 @@ static bool precedes(const zf_order_job *jobs, const zf_order_room *room, uint32
     return jobs[a].group != jobs[b].group ? jobs[a].group < jobs[b].group : a < b;
 }
 
-void zf_order_sort(const zf_order_job *jobs, uint32_t count, const zf_order_room *room, uint32_t *order) {
+uint64_t zf_order_sort(const zf_order_job *jobs, uint32_t count, const zf_order_room *room, uint32_t *order) {
     uint32_t *from = order, *to = room->merge;
+    uint64_t comparisons = 0;
     zf_order_fifo(count, from);
     for (uint64_t width = 1; width < count; width *= 2) {
         for (uint64_t begin = 0; begin < count; begin += 2 * width) {
@@ -25,7 +26,11 @@ void zf_order_sort(const zf_order_job *jobs, uint32_t count, const zf_order_room
             uint64_t end = middle + width < count ? middle + width : count;
             uint64_t a = begin, b = middle;
             for (uint64_t k = begin; k < end; k++) {
-                bool left = a < middle && (b == end || !precedes(jobs, room, from[b], from[a]));
+                bool left = b == end;
+                if (a < middle && b < end) {
+                    left = !precedes(jobs, room, from[b], from[a]);
+                    comparisons++;
+                }
                 to[k] = left ? from[a++] : from[b++];
             }
         }
@@ -36,6 +41,7 @@ void zf_order_sort(const zf_order_job *jobs, uint32_t count, const zf_order_room
     if (from != order) {
         for (uint32_t k = 0; k < count; k++) order[k] = from[k];
     }
+    return comparisons;
 }
 
 zf_order_status zf_order_johnson(const zf_order_problem *problem, void *scratch, size_t scratch_bytes, uint32_t *order,

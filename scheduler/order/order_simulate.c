@@ -85,6 +85,7 @@ void zf_order_follow(const zf_order_problem *problem, const uint32_t *order, con
         decoded = later(decoded, decode_end);
         room->decoded[k] = decoded;
 
+        sum.mean_end += decode_end / problem->count;
         sum.read_busy += job->read;
         sum.copy_busy += job->copy;
         sum.decode_busy += job->decode;

@@ -163,7 +163,7 @@ static void compare(const zf_order_problem *problem, const uint32_t *order, uint
     progress wanted[ORDER_MOST];
     zf_order_times times[ORDER_MOST];
     zf_order_summary summary;
-    double ready[3], ready_wanted[3] = {0}, makespan = 0, busy[3] = {0}, waits = 0;
+    double ready[3], ready_wanted[3] = {0}, makespan = 0, busy[3] = {0}, waits = 0, ends = 0;
     uint32_t bad = 0;
     memset(times, 0xA5, sizeof times);
     memset(&summary, 0xA5, sizeof summary);
@@ -182,6 +182,7 @@ static void compare(const zf_order_problem *problem, const uint32_t *order, uint
               w->read_begin, w->read_end, w->copy_begin, w->copy_end, w->decode_begin, w->decode_end, w->staging_after);
         if (w->decode_end > makespan) makespan = w->decode_end;
         if (w->decode_end > ready_wanted[job->group]) ready_wanted[job->group] = w->decode_end;
+        ends += w->decode_end;
         busy[0] += job->read;
         busy[1] += job->copy;
         busy[2] += job->decode;
@@ -189,6 +190,8 @@ static void compare(const zf_order_problem *problem, const uint32_t *order, uint
     }
     CHECK(summary.makespan == makespan, "round %u: %g, not %g", round, summary.makespan, makespan);
     CHECK(summary.read_busy == busy[0] && summary.copy_busy == busy[1] && summary.decode_busy == busy[2], "round %u", round);
+    ends = ends / problem->count - summary.mean_end;
+    CHECK(ends < 1e-9 && -ends < 1e-9, "round %u: the mean is %g off", round, ends);
     double both = summary.copy_starved + summary.copy_blocked;
     CHECK(summary.copy_starved >= 0 && summary.copy_blocked >= 0 && both - waits < 1e-9 && waits - both < 1e-9,
           "round %u: waits %g, not %g", round, both, waits);
