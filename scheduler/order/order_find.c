@@ -145,6 +145,10 @@ zf_order_status zf_order_find(const zf_order_problem *problem, uint64_t steps, v
     zf_order_status status = zf_order_enter(problem, scratch, scratch_bytes, &room, bad);
     if (status != ZF_ORDER_OK) return status;
     uint32_t count = problem->count;
+    if (count == 0) {
+        *found = (zf_order_found){0};
+        return ZF_ORDER_OK;
+    }
     finding in = {.problem = problem, .room = &room, .steps = steps, .order = order};
     in.found.bound = zf_order_bounds_of(problem, &room, &in.found.comparisons).makespan;
     bool reads = false;
@@ -156,10 +160,14 @@ zf_order_status zf_order_find(const zf_order_problem *problem, uint64_t steps, v
     in.found.comparisons += zf_order_sort(problem->jobs, count, &room, order);
     zf_order_summary summary = follow(&in, order);
     keep(&in, &summary, ZF_ORDER_BY_JOHNSON);
-    if (count > 0) {
-        zf_order_fifo(count, room.order);
-        try_order(&in, room.order, ZF_ORDER_BY_FIFO);
+    in.found.comparisons += zf_order_by_columns(problem, &room, room.order);
+    zf_order_summary whole = follow(&in, room.order);
+    if (whole.makespan * (1 - worth) <= summary.makespan && memcmp(order, room.order, count * sizeof *order) != 0) {
+        keep(&in, &whole, ZF_ORDER_BY_COLUMNS);
+        memcpy(order, room.order, count * sizeof *order);
     }
+    zf_order_fifo(count, room.order);
+    try_order(&in, room.order, ZF_ORDER_BY_FIFO);
     // Without reads the first pair alone says something.
     for (int pair = 0; pair < (reads ? 4 : 1) && goes_on(&in); pair++) {
         make_pair(problem, pair, &room);

@@ -23,6 +23,9 @@ static inline bool zf_order_grows(const zf_order_room *room, uint32_t job) { ret
 /// Johnson's order of the keys `before` and `behind` into `order`, which is not `merge`. Gives the number of comparisons.
 uint64_t zf_order_sort(const zf_order_job *jobs, uint32_t count, const zf_order_room *room, uint32_t *order);
 
+/// Johnson's order of whole columns. Uses the keys, `sorted` and `merge`; `order` is neither. Gives the number of comparisons.
+uint64_t zf_order_by_columns(const zf_order_problem *problem, const zf_order_room *room, uint32_t *order);
+
 /// Bounds of a problem that was checked. Uses the keys, `order` and `merge`. Adds to `comparisons`.
 zf_order_bounds zf_order_bounds_of(const zf_order_problem *problem, const zf_order_room *room, uint64_t *comparisons);
 

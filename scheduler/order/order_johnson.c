@@ -56,3 +56,30 @@ zf_order_status zf_order_johnson(const zf_order_problem *problem, void *scratch,
     zf_order_sort(problem->jobs, problem->count, &room, order);
     return ZF_ORDER_OK;
 }
+
+uint64_t zf_order_by_columns(const zf_order_problem *problem, const zf_order_room *room, uint32_t *order) {
+    uint32_t count = problem->count, *sorted = room->sorted;
+    for (uint32_t i = 0; i < count; i++) room->before[i] = room->behind[i] = 0;
+    uint64_t comparisons = zf_order_sort(problem->jobs, count, room, sorted); // among equals: by group, then as given
+    for (uint32_t begin = 0, end = 0; begin < count; begin = end) {
+        double copied = 0, decoded = 0, lead = 0;
+        for (; end < count && problem->jobs[sorted[end]].group == problem->jobs[sorted[begin]].group; end++) {
+            copied += problem->jobs[sorted[end]].copy;
+            if (copied - decoded > lead) lead = copied - decoded;
+            decoded += problem->jobs[sorted[end]].decode;
+        }
+        for (uint32_t k = begin; k < end; k++) {
+            room->before[sorted[k]] = lead;
+            room->behind[sorted[k]] = lead - copied + decoded;
+        }
+    }
+    return comparisons + zf_order_sort(problem->jobs, count, room, order);
+}
+
+zf_order_status zf_order_columns(const zf_order_problem *problem, void *scratch, size_t scratch_bytes, uint32_t *order,
+                                 uint32_t *bad) {
+    zf_order_room room;
+    zf_order_status status = zf_order_enter(problem, scratch, scratch_bytes, &room, bad);
+    if (status == ZF_ORDER_OK) zf_order_by_columns(problem, &room, order);
+    return status;
+}

@@ -70,6 +70,52 @@ static void is_optimal(void) {
     }
 }
 
+/// Whether jobs of a group stand together, in the order in which they are given.
+static bool is_whole(const zf_order_job *jobs, const uint32_t *order, uint32_t count) {
+    for (uint32_t k = 1; k < count; k++) {
+        if (jobs[order[k]].group == jobs[order[k - 1]].group) {
+            if (order[k] < order[k - 1]) return false;
+            continue;
+        }
+        for (uint32_t before = 0; before < k; before++) {
+            if (jobs[order[before]].group == jobs[order[k]].group) return false;
+        }
+    }
+    return true;
+}
+
+/// No order in which columns stay whole ends earlier than that of the rule for them.
+static void columns_are_optimal(void) {
+    zf_order_job jobs[ORDER_MOST];
+    order_seed = 4;
+    for (uint32_t round = 0; round < 2000 / ORDER_PART; round++) {
+        uint32_t count = order_below(ORDER_MOST), order[ORDER_MOST], columns[5], groups = 1 + order_below(5);
+        order_jobs((order_kind)(round % ORDER_KINDS), false, jobs, count);
+        for (uint32_t i = 0; i < count; i++) jobs[i].group = 1000000 * order_below(groups);
+        zf_order_problem problem = order_problem(jobs, count);
+        problem.groups = UINT32_MAX;
+        size_t bytes;
+        void *scratch = order_scratch(count, &bytes);
+        zf_order_status status = zf_order_columns(&problem, scratch, bytes, order, NULL);
+        free(scratch);
+        CHECK(status == ZF_ORDER_OK && order_is_one(order, count), "round %u: status %d", round, status);
+        CHECK(is_whole(jobs, order, count), "round %u: not whole", round);
+        double found = makespan_of(&problem, order), best = DBL_MAX;
+        zf_order_fifo(groups, columns);
+        do {
+            uint32_t next = 0;
+            for (uint32_t c = 0; c < groups; c++) {
+                for (uint32_t i = 0; i < count; i++) {
+                    if (jobs[i].group == 1000000 * columns[c]) order[next++] = i;
+                }
+            }
+            double makespan = makespan_of(&problem, order);
+            if (makespan < best) best = makespan;
+        } while (order_next(columns, groups));
+        CHECK(fabs(found - best) <= 1e-14 * best, "round %u, %u jobs: %.17g, the best is %.17g", round, count, found, best);
+    }
+}
+
 /// No bound is above the best order, on three machines and with small rings; without rings each is reached by some problem.
 static void bounds_hold(void) {
     zf_order_job jobs[ORDER_MOST];
@@ -163,7 +209,7 @@ static void known_orders(void) {
 static void refused(const char *what, const zf_order_problem *problem, zf_order_status wanted, uint32_t at) {
     size_t bytes;
     void *scratch = order_scratch(problem->count, &bytes);
-    uint32_t order[ORDER_MOST], untouched[ORDER_MOST], bad[4] = {99, 99, 99, 99};
+    uint32_t order[ORDER_MOST], untouched[ORDER_MOST], bad[5] = {99, 99, 99, 99, 99};
     memset(untouched, 0xA5, sizeof untouched);
     memcpy(order, untouched, sizeof order);
     zf_order_summary summary = {.makespan = -7};
@@ -172,8 +218,9 @@ static void refused(const char *what, const zf_order_problem *problem, zf_order_
     zf_order_fifo(problem->count, fifo);
     zf_order_status got[] = {zf_order_check(problem, &bad[0]), zf_order_johnson(problem, scratch, bytes, order, &bad[1]),
                              zf_order_simulate(problem, fifo, scratch, bytes, NULL, NULL, &summary, &bad[2]),
-                             zf_order_bound(problem, scratch, bytes, &bounds, &bad[3])};
-    for (int f = 0; f < 4; f++) {
+                             zf_order_bound(problem, scratch, bytes, &bounds, &bad[3]),
+                             zf_order_columns(problem, scratch, bytes, order, &bad[4])};
+    for (int f = 0; f < 5; f++) {
         CHECK(got[f] == wanted, "%s: function %d says %d", what, f, got[f]);
         CHECK(bad[f] == at, "%s: function %d names %u", what, f, bad[f]);
     }
@@ -246,6 +293,7 @@ static void nothing(void) {
     double ready[3] = {-7, -7, -7};
     CHECK(zf_order_scratch_bytes(0) == 0, "scratch for nothing");
     CHECK(zf_order_johnson(&problem, NULL, 0, NULL, NULL) == ZF_ORDER_OK, "order");
+    CHECK(zf_order_columns(&problem, NULL, 0, NULL, NULL) == ZF_ORDER_OK, "columns");
     CHECK(zf_order_simulate(&problem, NULL, NULL, 0, NULL, ready, &summary, NULL) == ZF_ORDER_OK && summary.makespan == 0,
           "times");
     CHECK(ready[0] == 0 && ready[1] == 0 && ready[2] == 0, "groups without jobs are ready at once");
@@ -254,6 +302,7 @@ static void nothing(void) {
 
 int main(void) {
     is_optimal();
+    columns_are_optimal();
     known_orders();
     bounds_hold();
     refusals();
