@@ -80,8 +80,8 @@ zf_order_status zf_order_johnson(const zf_order_problem *problem, void *scratch,
 /// Johnson's rule over whole columns: the jobs of a group stay together, as given, and no order of the groups ends earlier where
 /// reads are 0, one stream decodes and the rings are unbounded. A row of jobs counts as one job of two machines that may overlap:
 /// its first time is how long decoding must wait for it to run without a break, its second how long decoding goes on behind its
-/// last copy. (Kurisu, 1976.) Columns are ready earlier on the mean than in Johnson's order, which mixes pieces of different
-/// columns, and all a little later. O(count log count).
+/// last copy. (Mitten, 1959: machines that overlap; Kurisu, 1976: rows of jobs.) Columns are ready earlier on the mean than in
+/// Johnson's order, which mixes pieces of different columns, and all a little later. O(count log count).
 zf_order_status zf_order_columns(const zf_order_problem *problem, void *scratch, size_t scratch_bytes, uint32_t *order,
                                  uint32_t *bad);
 
@@ -111,10 +111,10 @@ enum { ZF_ORDER_MOST_SEARCHED = 256 }; ///< more jobs are not moved one by one
 /// replaces the best so far when it ends at least a thousandth earlier: Johnson's order, or that of whole columns if it ends at
 /// most a thousandth later; FIFO; Johnson's rule on pairs made of the three machines (Campbell, Dudek, Smith, 1970); their halves
 /// mixed, so that what is copied and not yet decoded stays below some measure; then swaps and moves of single jobs, which also
-/// stay when nothing ends later and pieces are decoded a thousandth earlier on the mean. It ends when the bound says that nothing
-/// is left to gain, or before `steps` jobs would be exceeded; the first two candidates are always tried. So it is Johnson's order
-/// where that is optimal, ends no later than 1.001 times FIFO, and depends on the arguments alone. The README has figures: what
-/// `steps` cost, and what they bring.
+/// stay when nothing ends later and pieces are decoded a thousandth earlier on the mean. It ends when the bound says that less
+/// than a thousandth is left to gain, or before `steps` simulated jobs would be exceeded; the first three candidates are always
+/// tried. So it ends no later than 1.0011 times any of these three, and depends on the arguments alone. 20,000 steps take a third
+/// of a millisecond; all candidates without the search take 43 steps a job. The README says what they bring.
 zf_order_status zf_order_find(const zf_order_problem *problem, uint64_t steps, void *scratch, size_t scratch_bytes,
                               uint32_t *order, zf_order_found *found, uint32_t *bad);
 
