@@ -11,9 +11,10 @@ struct zf_container {
     zf_context *context;
     char *path;
     int fd;
-    const uint8_t *map; ///< the whole file
-    bool loaded;        ///< `map` lies in `memory`: the file is not read any more
-    void *memory;       ///< of `pinned`, or with NULL there of the heap
+    _Atomic int direct_fd; ///< runtime/pipeline/read_file.c; 0: not opened, -1: cannot be
+    const uint8_t *map;    ///< the whole file
+    bool loaded;           ///< `map` lies in `memory`: the file is not read any more
+    void *memory;          ///< of `pinned`, or with NULL there of the heap
     zf_accelerator *pinned;
     uint64_t size;
     struct timespec written; ///< time of the last change when it was opened

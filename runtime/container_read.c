@@ -163,6 +163,7 @@ void zf_container_close(zf_container *c) {
         zf_container_unload(c);
     else if (c->map != NULL)
         munmap((void *)(uintptr_t)c->map, c->size);
+    if (c->direct_fd > 0) close(c->direct_fd);
     if (c->fd >= 0) close(c->fd);
     if (c->arena != NULL) zf_arena_destroy(c->arena);
     free(c->path);

@@ -251,10 +251,10 @@ zf_status zf_units_block_bounds(const zf_units_column *column, uint64_t block, z
         fits = fits && zf_align_up(bytes, ALIGNMENT, &bytes) && !__builtin_add_overflow(work, bytes, &work);
     }
     out->words = plan->kernel_count;
-    out->tables = zf_unit_words(plan) * 8 + UINT64_C(16) * plan->kernel_count; // of a unit of this block alone
-    // Failure words; tables; blocks; work.
-    fits = fits && zf_unit_place(&next, out->words * 8, &at) && zf_unit_place(&next, out->tables, &at) &&
-           zf_unit_place(&next, entry->bytes, &at) && zf_unit_place(&next, work, &at);
+    uint64_t tables = zf_unit_words(plan) * 8 + UINT64_C(16) * plan->kernel_count; // of a unit of this block alone
+    fits = fits && zf_unit_place(&next, out->words * 8, &at) && zf_unit_place(&next, tables, &at);
+    out->head = next;
+    fits = fits && zf_unit_place(&next, entry->bytes, &at) && zf_unit_place(&next, work, &at);
     out->workspace = next;
     if (fits) return ZF_OK;
     return zf_raise(error, ZF_E_TOO_LARGE, "column %.128s is larger than can be addressed", s->column->name);
@@ -395,18 +395,20 @@ static zf_status lay_out(zf_units *units, bool apart, zf_error *error) {
         zf_unit_place(&device, units->words * UINT64_C(8), &words) && zf_unit_place(&staging, units->words * UINT64_C(8), &words);
     uint64_t start = device;
     most = device;
+    // Of a part the tables of all units come first.
+    for (uint32_t u = 0; fits && !units->owns_column && u < units->unit_count; u++)
+        fits = zf_unit_place(&device, units->units[u].table_bytes, &units->units[u].at_tables);
+    units->sizes.head = device;
     for (uint32_t u = 0; fits && u < units->unit_count; u++) {
         zf_unit *unit = &units->units[u];
         if (!apart) device = start; // on a stream a unit is done before the next one's bytes come
-        fits = zf_unit_place(&device, unit->table_bytes, &unit->at_tables) &&
-               zf_unit_place(&device, unit->stored_bytes, &unit->at_stored) &&
+        if (units->owns_column) fits = zf_unit_place(&device, unit->table_bytes, &unit->at_tables);
+        fits = fits && zf_unit_place(&device, unit->stored_bytes, &unit->at_stored) &&
                zf_unit_place(&device, unit->work_bytes, &unit->at_work);
         if (device > most) most = device;
         fits = fits && zf_unit_place(&staging, unit->table_bytes, &unit->staged_tables) &&
                zf_unit_place(&staging, unit->stored_bytes, &unit->staged_blocks);
         units->sizes.stored += unit->stored_bytes;
-        unit->tables_at = units->sizes.tables;
-        units->sizes.tables += unit->table_bytes; // less than all that is staged
     }
     units->sizes.workspace = most;
     units->sizes.staging = staging;
@@ -420,8 +422,10 @@ static zf_status lay_out(zf_units *units, bool apart, zf_error *error) {
 static void count(zf_units *units) {
     uint64_t blocks = units->block_count;
     units->stats.blocks_read = blocks;
-    units->stats.kernel_variants = units->column->book.kernel_variants;
-    units->stats.compile_seconds = units->column->selection.plan_seconds + units->column->book.seconds;
+    if (units->owns_column) { // else others may ask the book just now
+        units->stats.kernel_variants = units->column->book.kernel_variants;
+        units->stats.compile_seconds = units->column->selection.plan_seconds + units->column->book.seconds;
+    }
     for (uint64_t b = 0; b < blocks; b++) {
         units->stats.bytes_read += units->blocks[b].bytes;
         uint64_t kernels = 0;

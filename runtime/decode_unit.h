@@ -38,7 +38,7 @@ typedef struct zf_units_sizes {
     uint64_t validity_skip; ///< bits before the first row wanted
     uint64_t workspace;     ///< device: all else, aligned to 256
     uint64_t staging;       ///< host: what goes in, and the failure words that come out
-    uint64_t tables;        ///< host: what goes in but for blocks
+    uint64_t head;          ///< parts: what lies before their blocks in the workspace, failure words and tables
     uint64_t stored;        ///< bytes of blocks among what goes in
 } zf_units_sizes;
 
@@ -47,8 +47,6 @@ typedef struct zf_units_memory {
     uint64_t values, workspace; ///< addresses of the device
     uint64_t offsets, validity; ///< where the column has them
     void *staging;              ///< NULL: copies come from the file's pages, and may wait
-    /// With `staging` NULL: blocks are copied from where they are, and the tables from here, `sizes.tables` bytes aligned to 8.
-    void *tables;
 } zf_units_memory;
 
 /// Selects the rows and gets plans for their blocks, which are not read (of strings two are: where wanted rows begin and end).
@@ -64,7 +62,7 @@ ZF_PRIVATE_API uint64_t zf_units_column_blocks(const zf_units_column *column);
 
 /// What units of some blocks of a column need at most.
 typedef struct zf_units_bounds {
-    uint64_t workspace, tables; ///< as in zf_units_sizes
+    uint64_t workspace, head; ///< as in zf_units_sizes
     uint64_t words;
 } zf_units_bounds;
 /// Of block `block`, the first wanted being 0; those of several blocks are at most their sums. ZF1404 where they are too large.
@@ -75,6 +73,16 @@ ZF_PRIVATE_API zf_status zf_units_block_bounds(const zf_units_column *column, ui
 /// the units may be uploaded. The column must outlive its parts.
 ZF_PRIVATE_API zf_status zf_units_make_part(zf_units_column *column, uint64_t first, uint64_t last, const uint8_t *stored,
                                             zf_units **out, zf_error *error);
+
+/// Of a part: writes its failure words, as they are at first, and its tables, `sizes.head` bytes. They go to the workspace's
+/// start, and need not be followed by zf_units_start then.
+ZF_PRIVATE_API void zf_units_write_head(const zf_units *units, uint8_t *to);
+/// Queues the copies of a part's blocks from where they are.
+ZF_PRIVATE_API zf_status zf_units_upload_blocks(const zf_units *units, void *stream, const zf_units_memory *memory,
+                                                zf_error *error);
+/// Whether a part's blocks follow each other on the device as they do in the file, right behind the head: then one copy brings
+/// the head, written right before the first block's bytes, and all of them: `sizes.head + sizes.stored` bytes.
+ZF_PRIVATE_API bool zf_units_is_run(const zf_units *units);
 
 /// All of that at once: selects the rows, checks every block on the host, gets its code and loads it. The container must stay
 /// open as long as the units are used. `options` and `unit_options` may be NULL.

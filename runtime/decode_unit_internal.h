@@ -43,7 +43,6 @@ typedef struct zf_unit {
     uint64_t *firsts; ///< per kernel: byte of the tables where its first tiles stand
     uint32_t *even;   ///< per kernel
     uint64_t at_tables, at_stored, at_work;
-    uint64_t tables_at;                    ///< where its tables stand among those of all units, where they alone are staged
     uint64_t staged_tables, staged_blocks; ///< from the staging memory's start: where they stand before they are copied
 } zf_unit;
 

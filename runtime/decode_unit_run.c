@@ -34,14 +34,11 @@ static zf_status upload_staged(const zf_units *units, const zf_unit *unit, void 
     return ops->copy_in(units->accelerator, stream, memory->workspace + unit->at_stored, stored, at, error);
 }
 
-static zf_status upload_unit(const zf_units *units, const zf_unit *unit, void *stream, const zf_units_memory *memory,
-                             zf_error *error) {
+/// Blocks go from where they are.
+static zf_status upload_blocks(const zf_units *units, const zf_unit *unit, void *stream, const zf_units_memory *memory,
+                               zf_error *error) {
     const zf_accelerator_ops *ops = units->accelerator->ops;
-    if (memory->staging != NULL) return upload_staged(units, unit, stream, memory, error);
     uint64_t to = memory->workspace + unit->at_stored;
-    const uint8_t *tables = unit->tables;
-    if (memory->tables != NULL) tables = memcpy((uint8_t *)memory->tables + unit->tables_at, unit->tables, unit->table_bytes);
-    ZF_TRY(ops->copy_in(units->accelerator, stream, memory->workspace + unit->at_tables, tables, unit->table_bytes, error));
     for (uint32_t b = 0, next; b < unit->block_count; b = next) {
         // Blocks that follow each other in the file go in one copy.
         const zf_unit_block *block = &units->blocks[unit->blocks[b]];
@@ -56,6 +53,38 @@ static zf_status upload_unit(const zf_units *units, const zf_unit *unit, void *s
     }
     return ZF_OK;
 }
+
+static zf_status upload_unit(const zf_units *units, const zf_unit *unit, void *stream, const zf_units_memory *memory,
+                             zf_error *error) {
+    const zf_accelerator_ops *ops = units->accelerator->ops;
+    if (memory->staging != NULL) return upload_staged(units, unit, stream, memory, error);
+    ZF_TRY(ops->copy_in(units->accelerator, stream, memory->workspace + unit->at_tables, unit->tables, unit->table_bytes, error));
+    return upload_blocks(units, unit, stream, memory, error);
+}
+
+// ---- Parts ----------------------------------------------------------------------------------------------------
+
+void zf_units_write_head(const zf_units *units, uint8_t *to) {
+    memset(to, 0, units->sizes.head);
+    memset(to, 0xff, units->words * UINT64_C(8));
+    for (uint32_t u = 0; u < units->unit_count; u++)
+        memcpy(to + units->units[u].at_tables, units->units[u].tables, units->units[u].table_bytes);
+}
+
+zf_status zf_units_upload_blocks(const zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error) {
+    for (uint32_t u = 0; u < units->unit_count; u++) ZF_TRY(upload_blocks(units, &units->units[u], stream, memory, error));
+    return ZF_OK;
+}
+
+bool zf_units_is_run(const zf_units *units) {
+    if (units->unit_count != 1) return false;
+    for (uint64_t b = 1; b < units->block_count; b++) {
+        if (units->blocks[b].stored != units->blocks[b - 1].stored + units->blocks[b - 1].bytes) return false;
+    }
+    return units->units[0].at_stored == units->sizes.head;
+}
+
+// ---- Launches -------------------------------------------------------------------------------------------------
 
 static zf_status launch_unit(zf_units *units, const zf_unit *unit, void *stream, const zf_units_memory *memory, zf_error *error) {
     const zf_abi_plan *plan = unit->plan;

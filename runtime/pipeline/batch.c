@@ -117,10 +117,13 @@ typedef struct span {
     zf_units_bounds bounds;
 } span;
 
-static uint64_t ring_bytes(const zf_requested *request, const span *s) {
-    uint64_t tables = (s->bounds.tables + 255) / 256 * 256;
-    uint64_t bytes = tables + (request->given.container->loaded ? 0 : s->bytes);
+static uint64_t whole_pages(uint64_t bytes) {
     return (bytes + ZF_PIPELINE_ALIGNMENT - 1) / ZF_PIPELINE_ALIGNMENT * ZF_PIPELINE_ALIGNMENT;
+}
+
+static uint64_t ring_bytes(const zf_requested *request, const span *s) {
+    uint64_t file = request->given.container->loaded ? 0 : s->offset % ZF_PIPELINE_ALIGNMENT + s->bytes; // whole pages
+    return whole_pages(s->bounds.head) + whole_pages(file);
 }
 
 static zf_status too_large(const zf_requested *request, uint64_t block, const char *memory, uint64_t bytes, uint64_t all,
@@ -155,7 +158,7 @@ static zf_status extend(const zf_requested *request, const zf_index_block *block
         zf_units_bounds more;
         ZF_TRY(zf_units_block_bounds(request->column, index, &more, error));
         if (__builtin_add_overflow(s->bounds.workspace, more.workspace, &s->bounds.workspace)) s->bounds.workspace = UINT64_MAX;
-        s->bounds.tables += more.tables;
+        s->bounds.head += more.head;
         s->bounds.words += more.words;
     }
     if (s->blocks++ == 0) {
@@ -183,7 +186,7 @@ static zf_status add_transfer(zf_batch *batch, size_t *room, uint32_t request, u
     transfer->file_bytes = s->bytes;
     transfer->host_bytes = ring_bytes(&batch->requests[request], s);
     if (transfer->host_bytes == 0) transfer->host_bytes = ZF_PIPELINE_ALIGNMENT;
-    transfer->table_bytes = (s->bounds.tables + 255) / 256 * 256;
+    transfer->head_bytes = whole_pages(s->bounds.head);
     transfer->device_bytes = s->blocks > 0 ? s->bounds.workspace : ZF_PIPELINE_DEVICE_ALIGNMENT; // without blocks: a gap
     transfer->word_room = (uint32_t)s->bounds.words;
     transfer->described = s->described;

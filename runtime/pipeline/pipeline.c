@@ -59,7 +59,6 @@ static zf_status measure_link(zf_pipeline *p, zf_error *error) {
 }
 
 static zf_status open_accelerator(zf_pipeline *p, zf_error *error) {
-    ZF_TRY(zf_device_accelerator(p->context, &p->device, &p->accelerator, error));
     zf_accelerator *a = p->accelerator;
     p->host = p->options.host_memory;
     p->device_at = p->options.device_memory;
@@ -119,27 +118,41 @@ static zf_status start_all(zf_pipeline *p, zf_error *error) {
     return ZF_OK;
 }
 
-zf_status zf_pipeline_create(zf_context *context, const char *device, const zf_pipeline_options *options, zf_pipeline **out,
-                             zf_error *error) {
-    if (out != NULL) *out = NULL;
-    if (context == NULL || out == NULL)
-        return zf_raise(error, ZF_E_ARGUMENT, "zf_pipeline_create needs a context and a place for the pipeline");
+static zf_status create(zf_context *context, const char *device, zf_accelerator *accelerator, const zf_pipeline_options *options,
+                        zf_pipeline **out, zf_error *error) {
     zf_pipeline *p = calloc(1, sizeof *p);
     if (p == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a pipeline");
     p->context = context;
+    p->accelerator = accelerator;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->changed, NULL);
     zf_status status = resolve(p, options, error);
     if (status == ZF_OK) status = zf_device_find(context, device != NULL ? device : "auto", &p->device, error);
     if (status == ZF_OK && (p->rates = zf_device_rates(context, &p->device)) == NULL)
         status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a pipeline");
-    if (status == ZF_OK && p->device.ops->start != NULL) status = open_accelerator(p, error);
+    if (status == ZF_OK && accelerator == NULL && p->device.ops->start != NULL)
+        status = zf_device_accelerator(context, &p->device, &p->accelerator, error);
+    if (status == ZF_OK && p->accelerator != NULL) status = open_accelerator(p, error);
     if (status == ZF_OK) status = start_all(p, error);
     if (status == ZF_OK)
         *out = p;
     else
         zf_pipeline_free(p);
     return status;
+}
+
+zf_status zf_pipeline_create_on(zf_context *context, const char *device, zf_accelerator *accelerator,
+                                const zf_pipeline_options *options, zf_pipeline **out, zf_error *error) {
+    *out = NULL;
+    return create(context, device, accelerator, options, out, error);
+}
+
+zf_status zf_pipeline_create(zf_context *context, const char *device, const zf_pipeline_options *options, zf_pipeline **out,
+                             zf_error *error) {
+    if (out != NULL) *out = NULL;
+    if (context == NULL || out == NULL)
+        return zf_raise(error, ZF_E_ARGUMENT, "zf_pipeline_create needs a context and a place for the pipeline");
+    return create(context, device, NULL, options, out, error);
 }
 
 void zf_pipeline_free(zf_pipeline *p) {

@@ -40,9 +40,10 @@ enum { ZF_COPY_BEGIN, ZF_COPY_END, ZF_DECODE_BEGIN, ZF_DECODE_END, ZF_TRANSFER_E
 struct zf_transfer {
     zf_batch *batch;
     uint32_t request;
-    uint64_t first, last;             ///< of the blocks that have rows wanted, the first is 0
-    uint64_t file_offset, file_bytes; ///< its run of bytes
-    uint64_t host_bytes, device_bytes, table_bytes;
+    uint64_t first, last;              ///< of the blocks that have rows wanted, the first is 0
+    uint64_t file_offset, file_bytes;  ///< its run of bytes
+    uint64_t host_bytes, device_bytes; ///< what it takes of the rings
+    uint64_t head_bytes;               ///< of `host_bytes`: room for the head, before the bytes of the file
     uint32_t word_room;
     zf_batch_unit described;
     zf_transfer *next[ZF_STAGES];
@@ -52,6 +53,8 @@ struct zf_transfer {
     bool held;   ///< memory of the device, as far as the host knows
     uint64_t host_at, host_end, device_end;
     zf_units *units; ///< NULL: left out, or failed
+    uint8_t *head;   ///< in the host's ring: failure words as they are at first, and tables
+    bool joined;     ///< the bytes of the file follow it: both go in one copy
     uint64_t *words; ///< pinned: its failure words
     void *events[ZF_TRANSFER_EVENTS];
     uint64_t blocks_left; ///< the CPU: blocks not decoded yet
@@ -122,6 +125,10 @@ struct zf_batch {
     double begun, ended; ///< clock
     zf_batch_info info;
 };
+
+/// A pipeline of another accelerator than the device's own, for which the device's plans and code are: for tests.
+ZF_PRIVATE_API zf_status zf_pipeline_create_on(zf_context *context, const char *device, zf_accelerator *accelerator,
+                                               const zf_pipeline_options *options, zf_pipeline **out, zf_error *error);
 
 // ---- Queues: under the lock -----------------------------------------------------------------------------------
 

@@ -1,36 +1,16 @@
 // How units go through an accelerator: threads that read and check, one that queues, and some that wait for the device.
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "runtime/base/clock.h"
 #include "runtime/container_open.h"
 #include "runtime/error_codes.h"
 #include "runtime/pipeline/pipeline_internal.h"
+#include "runtime/pipeline/read_file.h"
 
 static zf_requested *request_of(const zf_transfer *transfer) { return &transfer->batch->requests[transfer->request]; }
 
 // ---- Reading and checking -------------------------------------------------------------------------------------
-
-/// Reads the unit's run of the file to its place in the host's ring.
-static zf_status read_bytes(const zf_transfer *transfer, uint8_t *to, zf_error *error) {
-    const zf_container *container = request_of(transfer)->given.container;
-    uint64_t offset = transfer->file_offset, left = transfer->file_bytes;
-    while (left > 0) {
-        ssize_t got = pread(container->fd, to, left < (1u << 30) ? left : 1u << 30, (off_t)offset);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return zf_raise_system(error, ZF_E_READ_FAILED, "read", container->path, errno);
-        if (got == 0) {
-            zf_status status = zf_raise(error, ZF_E_FILE_CHANGED, "the file became shorter while it was read");
-            return zf_fail_place(error, status, "%s: byte %llu", container->path, (unsigned long long)offset);
-        }
-        to += got;
-        offset += (uint64_t)got;
-        left -= (uint64_t)got;
-    }
-    return ZF_OK;
-}
 
 /// Brings the unit's bytes into pinned memory, unless they are there, and checks its blocks.
 static zf_status prepare(zf_pipeline *p, zf_transfer *transfer, zf_error *error) {
@@ -38,15 +18,19 @@ static zf_status prepare(zf_pipeline *p, zf_transfer *transfer, zf_error *error)
     uint8_t *slot = p->host + transfer->host_at;
     const uint8_t *stored = NULL;
     if (!request->given.container->loaded && transfer->file_bytes > 0) {
-        uint8_t *to = slot + transfer->table_bytes;
-        ZF_TRY(read_bytes(transfer, to, error));
+        uint8_t *to = slot + transfer->head_bytes + transfer->file_offset % ZF_PIPELINE_ALIGNMENT; // as direct reads want it
+        ZF_TRY(zf_read_file(request->given.container, transfer->file_offset, transfer->file_bytes, to, error));
         stored = to;
     }
     ZF_TRY(zf_units_make_part(request->column, transfer->first, transfer->last, stored, &transfer->units, error));
     zf_units_sizes sizes = zf_units_sizes_of(transfer->units);
-    if (sizes.workspace <= transfer->device_bytes && sizes.tables <= transfer->table_bytes &&
-        zf_units_words(transfer->units) <= transfer->word_room)
+    if (sizes.workspace <= transfer->device_bytes && (sizes.head <= transfer->head_bytes || transfer->first == transfer->last) &&
+        zf_units_words(transfer->units) <= transfer->word_room) {
+        transfer->joined = stored != NULL && zf_units_is_run(transfer->units);
+        transfer->head = transfer->joined ? (uint8_t *)(uintptr_t)stored - sizes.head : slot;
+        if (transfer->first != transfer->last) zf_units_write_head(transfer->units, transfer->head);
         return ZF_OK;
+    }
     return zf_raise(error, ZF_E_INTERNAL, "a transfer unit needs more memory than was thought: %llu of %llu bytes",
                     (unsigned long long)sizes.workspace, (unsigned long long)transfer->device_bytes);
 }
@@ -99,6 +83,13 @@ void *zf_pipeline_reader(void *pipeline) {
 
 // ---- Queueing -------------------------------------------------------------------------------------------------
 
+/// The memory of the oldest unit that has some may be used again. Under the lock.
+static void give_back_oldest(zf_pipeline *p) {
+    zf_transfer *oldest = zf_transfer_pop(p, ZF_STAGE_HELD);
+    oldest->held = false;
+    zf_ring_release(&p->device_ring, oldest->device_end);
+}
+
 /// Takes memory of the device. Where it is still in use the stream of copies waits, not this thread. With the lock: a unit whose
 /// event is waited for must not end, and be freed, meanwhile.
 static zf_status hold(zf_pipeline *p, zf_transfer *transfer, uint64_t *at, zf_error *error) {
@@ -106,10 +97,9 @@ static zf_status hold(zf_pipeline *p, zf_transfer *transfer, uint64_t *at, zf_er
     pthread_mutex_lock(&p->lock);
     while (status == ZF_OK &&
            !zf_ring_reserve(&p->device_ring, zf_units_sizes_of(transfer->units).workspace, at, &transfer->device_end)) {
-        zf_transfer *oldest = zf_transfer_pop(p, ZF_STAGE_HELD);
-        oldest->held = false;
+        zf_transfer *oldest = p->queues[ZF_STAGE_HELD].first;
         status = p->accelerator->ops->stream_follow(p->accelerator, p->copies, oldest->events[ZF_DECODE_END], error);
-        zf_ring_release(&p->device_ring, oldest->device_end);
+        if (status == ZF_OK) give_back_oldest(p);
     }
     if (status == ZF_OK) {
         transfer->held = true;
@@ -133,17 +123,32 @@ static void unhold_newest(zf_pipeline *p, zf_transfer *transfer) {
     transfer->held = false;
 }
 
+/// The blocks, and with them the head where both are in one piece.
 static zf_status queue_copy(zf_pipeline *p, zf_transfer *transfer, const zf_units_memory *memory, zf_error *error) {
-    const zf_accelerator_ops *ops = p->accelerator->ops;
-    ZF_TRY(ops->event_note(p->accelerator, p->copies, transfer->events[ZF_COPY_BEGIN], error));
-    ZF_TRY(zf_units_start(transfer->units, p->copies, memory, error));
-    ZF_TRY(zf_units_upload(transfer->units, p->copies, memory, error));
-    return ops->event_note(p->accelerator, p->copies, transfer->events[ZF_COPY_END], error);
+    zf_accelerator *a = p->accelerator;
+    zf_units_sizes sizes = zf_units_sizes_of(transfer->units);
+    ZF_TRY(a->ops->event_note(a, p->copies, transfer->events[ZF_COPY_BEGIN], error));
+    if (transfer->joined)
+        ZF_TRY(a->ops->copy_in(a, p->copies, memory->workspace, transfer->head, sizes.head + sizes.stored, error));
+    else
+        ZF_TRY(zf_units_upload_blocks(transfer->units, p->copies, memory, error));
+    return a->ops->event_note(a, p->copies, transfer->events[ZF_COPY_END], error);
+}
+
+/// A head of its own goes on the stream that decodes, so that the link's stream has nothing but large copies, and behind what
+/// the memory was used for before.
+static zf_status queue_head(zf_pipeline *p, zf_transfer *transfer, void *stream, const zf_units_memory *memory, zf_error *error) {
+    zf_accelerator *a = p->accelerator;
+    if (transfer->joined) return ZF_OK;
+    ZF_TRY(a->ops->stream_follow(a, stream, transfer->events[ZF_COPY_BEGIN], error));
+    if (transfer->first == transfer->last) return zf_units_start(transfer->units, stream, memory, error);
+    return a->ops->copy_in(a, stream, memory->workspace, transfer->head, zf_units_sizes_of(transfer->units).head, error);
 }
 
 static zf_status queue_decode(zf_pipeline *p, zf_transfer *transfer, void *stream, const zf_units_memory *memory,
                               zf_error *error) {
     const zf_accelerator_ops *ops = p->accelerator->ops;
+    ZF_TRY(queue_head(p, transfer, stream, memory, error));
     ZF_TRY(ops->stream_follow(p->accelerator, stream, transfer->events[ZF_COPY_END], error));
     ZF_TRY(ops->event_note(p->accelerator, stream, transfer->events[ZF_DECODE_BEGIN], error));
     ZF_TRY(zf_units_launch(transfer->units, stream, memory, error));
@@ -155,7 +160,6 @@ static zf_status queue_decode(zf_pipeline *p, zf_transfer *transfer, void *strea
 static zf_status queue_unit(zf_pipeline *p, zf_transfer *transfer, unsigned turn, zf_error *error) {
     zf_units_memory memory = request_of(transfer)->memory;
     uint64_t at = 0;
-    memory.tables = p->host + transfer->host_at;
     ZF_TRY(hold(p, transfer, &at, error));
     memory.workspace = p->device_at + at;
     zf_status status = queue_copy(p, transfer, &memory, error);
@@ -206,7 +210,7 @@ void *zf_pipeline_feeder(void *pipeline) {
 
 // ---- Waiting --------------------------------------------------------------------------------------------------
 
-/// Gives the host's memory back when a unit was copied.
+/// Gives the host's memory back when all that lay there was copied.
 void *zf_pipeline_releaser(void *pipeline) {
     zf_pipeline *p = pipeline;
     pthread_mutex_lock(&p->lock);
@@ -221,7 +225,11 @@ void *zf_pipeline_releaser(void *pipeline) {
         pthread_mutex_unlock(&p->lock);
         zf_error error;
         zf_status status = ZF_OK;
-        if (transfer->queued) status = p->accelerator->ops->event_wait(p->accelerator, transfer->events[ZF_COPY_END], &error);
+        if (transfer->queued) {
+            // A head of its own is copied before the decode begins.
+            void *copied = transfer->events[transfer->joined ? ZF_COPY_END : ZF_DECODE_BEGIN];
+            status = p->accelerator->ops->event_wait(p->accelerator, copied, &error);
+        }
         pthread_mutex_lock(&p->lock);
         if (status != ZF_OK) zf_requested_failed(request_of(transfer), transfer->first, status, &error);
         if (transfer->host_end != 0) zf_ring_release(&p->host_ring, transfer->host_end);
@@ -266,11 +274,7 @@ void *zf_pipeline_finisher(void *pipeline) {
         pthread_mutex_lock(&p->lock);
         zf_requested *request = request_of(transfer);
         if (status != ZF_OK) zf_requested_failed(request, transfer->first, status, &error);
-        if (transfer->held) {
-            zf_transfer_pop(p, ZF_STAGE_HELD); // the oldest: units are finished as they were queued
-            zf_ring_release(&p->device_ring, transfer->device_end);
-            transfer->held = false;
-        }
+        if (transfer->held) give_back_oldest(p); // it is that: units are finished as they were queued
         if (zf_transfer_over(transfer)) zf_requested_push(&p->to_deliver, request);
         pthread_cond_broadcast(&p->changed);
     }

@@ -2,9 +2,10 @@
 #ifndef ZF_TESTS_CHECK_H
 #define ZF_TESTS_CHECK_H
 
+#include <stdatomic.h>
 #include <stdio.h>
 
-static int check_failures, check_count;
+static atomic_int check_failures, check_count; // tests may check from several threads
 
 #define CHECK(condition, ...)                                                                                                    \
     do {                                                                                                                         \

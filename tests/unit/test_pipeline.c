@@ -456,7 +456,7 @@ static void test_refusals(void) {
           "memory without a size");
     // A block does not fit: of the device, of the host.
     static const zf_pipeline_options small[] = {{.device_staging = 8192, .host_staging = 1 << 20},
-                                                {.device_staging = 1 << 20, .host_staging = 8192}};
+                                                {.device_staging = 1 << 20, .host_staging = 16384}};
     for (size_t k = 0; k < 2; k++) {
         asking a = {.pipeline = make("emu", &small[k])};
         zf_batch *batch = NULL;

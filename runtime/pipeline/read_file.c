@@ -1,0 +1,69 @@
+#include "runtime/pipeline/read_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "runtime/error_codes.h"
+
+/// Bytes of one call, of the page cache and past it.
+enum { PAGE = 4096, CACHED_MOST = 1 << 20, DIRECT_MOST = 8 << 20 };
+
+/// Of a container that cannot be read past the page cache; 0: not tried yet.
+enum { NO_DIRECT = -1 };
+
+/// The same file, opened for reading past the page cache, or NO_DIRECT.
+static int direct_of(zf_container *container) {
+    int known = atomic_load(&container->direct_fd);
+    if (known != 0) return known;
+    char name[64];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", container->fd); // whatever its path names by now
+    int opened = open(name, O_RDONLY | O_CLOEXEC | O_DIRECT);
+    if (opened <= 0) opened = NO_DIRECT;
+    if (atomic_compare_exchange_strong(&container->direct_fd, &known, opened)) return opened;
+    if (opened > 0) close(opened); // another thread was first
+    return known;
+}
+
+/// Bytes that were copied from the page cache; 0: the next one is not there, or nobody knows.
+static uint64_t read_cached(const zf_container *container, uint64_t at, uint64_t bytes, uint8_t *to) {
+    struct iovec part = {to, bytes < CACHED_MOST ? bytes : CACHED_MOST};
+    ssize_t got = preadv2(container->fd, &part, 1, (off_t)at, RWF_NOWAIT);
+    return got > 0 ? (uint64_t)got : 0;
+}
+
+/// Bytes that were read past the page cache, in whole pages around those wanted; 0: that cannot be.
+static uint64_t read_direct(zf_container *container, uint64_t at, uint64_t bytes, uint8_t *to) {
+    uint64_t before = at % PAGE, window = (before + bytes + PAGE - 1) / PAGE * PAGE;
+    int fd = direct_of(container);
+    if (fd == NO_DIRECT) return 0;
+    if (window > DIRECT_MOST) window = DIRECT_MOST;
+    ssize_t got = pread(fd, to - before, window, (off_t)(at - before));
+    if (got <= (ssize_t)before) return 0;
+    uint64_t there = (uint64_t)got - before;
+    return there < bytes ? there : bytes;
+}
+
+zf_status zf_read_file(zf_container *container, uint64_t offset, uint64_t bytes, uint8_t *to, zf_error *error) {
+    while (bytes > 0) {
+        uint64_t got = read_cached(container, offset, bytes, to);
+        if (got == 0) got = read_direct(container, offset, bytes, to);
+        if (got == 0) {
+            ssize_t plain = pread(container->fd, to, bytes < CACHED_MOST ? bytes : CACHED_MOST, (off_t)offset);
+            if (plain < 0 && errno == EINTR) continue;
+            if (plain < 0) return zf_raise_system(error, ZF_E_READ_FAILED, "read", container->path, errno);
+            if (plain == 0) {
+                zf_status status = zf_raise(error, ZF_E_FILE_CHANGED, "the file became shorter while it was read");
+                return zf_fail_place(error, status, "%s: byte %llu", container->path, (unsigned long long)offset);
+            }
+            got = (uint64_t)plain;
+        }
+        to += got;
+        offset += got;
+        bytes -= got;
+    }
+    return ZF_OK;
+}

@@ -1,0 +1,215 @@
+// Links: zipflow-runtime
+// The pipeline on an accelerator whose streams run by themselves and late, as a GPU's do: what must wait for what, with memory
+// that is used again and again; that nothing is allocated nor a stream waited for on the way; and calls that fail, each in turn.
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/device.h"
+#include "runtime/pipeline/pipeline_internal.h"
+#include "tests/support/late_accelerator.h"
+#include "tests/support/walk_simt.h"
+#include "tests/unit/check.h"
+
+typedef unsigned long long ull;
+
+enum { BLOCK = 4096, ROWS = 50000, COLUMNS = 4 };
+
+static char directory[64] = "/tmp/zipflow-test-XXXXXX";
+static zf_context *context;
+static zf_accelerator *emu;
+
+static const char *path_of(const char *name) {
+    static char path[256];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    return path;
+}
+
+static zf_container *open_written(void) {
+    zf_error error = {0};
+    zf_container *container = NULL;
+    CHECK(walk_write(path_of("a.zfd"), ROWS, BLOCK, true, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_container_open(context, path_of("a.zfd"), &container, &error) == ZF_OK, "%s %s", error.message, error.place);
+    if (container == NULL) abort();
+    return container;
+}
+
+/// The batch's columns: numbers and booleans in turn, into the device's memory or the host's.
+typedef struct columns {
+    late l;
+    zf_container *container;
+    zf_pipeline *pipeline;
+    zf_pipeline_request requests[COLUMNS];
+    zf_batch *batch;
+    uint64_t bytes[COLUMNS];
+    uint8_t *values[COLUMNS];
+} columns;
+
+static void begin(columns *c, unsigned delay, const zf_pipeline_options *options, bool on_device) {
+    zf_error error = {0};
+    *c = (columns){.container = open_written()};
+    late_begin(&c->l, emu, delay);
+    CHECK(zf_pipeline_create_on(context, "emu", &c->l.base, options, &c->pipeline, &error) == ZF_OK, "%s", error.message);
+    if (c->pipeline == NULL) abort();
+    for (size_t i = 0; i < COLUMNS; i++) {
+        c->requests[i] = (zf_pipeline_request){.container = c->container, .column = i % 2, .on_device = on_device};
+        c->bytes[i] = i % 2 == 0 ? ROWS * 4 : (ROWS + 7) / 8;
+        c->values[i] = aligned_alloc(256, (c->bytes[i] + 255) / 256 * 256);
+        if (on_device) {
+            zf_pipeline_sizes sizes;
+            zf_status status = zf_pipeline_request_sizes(c->pipeline, &c->requests[i], &sizes, &error);
+            if (status == ZF_OK) status = emu->ops->allocate(emu, sizes.device.values, &c->requests[i].device.values, &error);
+            CHECK(status == ZF_OK, "%s", error.message);
+        } else {
+            c->requests[i].host.values = c->values[i];
+        }
+    }
+    CHECK(zf_batch_create(c->pipeline, c->requests, COLUMNS, &c->batch, &error) == ZF_OK, "%s", error.message);
+    if (c->batch == NULL) abort();
+}
+
+static void end(columns *c) {
+    zf_batch_free(c->batch);
+    zf_pipeline_free(c->pipeline);
+    for (size_t i = 0; i < COLUMNS; i++) {
+        if (c->requests[i].on_device) emu->ops->release(emu, c->requests[i].device.values);
+        free(c->values[i]);
+    }
+    late_end(&c->l);
+    zf_container_close(c->container);
+}
+
+/// Fills what a batch will fill with something else.
+static void poison(columns *c) {
+    zf_error error;
+    for (size_t i = 0; i < COLUMNS; i++) {
+        memset(c->values[i], 0xcd, c->bytes[i]);
+        if (c->requests[i].on_device)
+            CHECK(emu->ops->fill(emu, NULL, c->requests[i].device.values, 0xcd, c->bytes[i], &error) == ZF_OK, "%s",
+                  error.message);
+    }
+}
+
+static uint64_t wrong_rows(const columns *c, size_t i) {
+    uint64_t wrong = 0;
+    for (uint64_t r = 0; r < ROWS; r++) {
+        uint32_t value;
+        if (i % 2 == 0) {
+            memcpy(&value, c->values[i] + r * 4, 4);
+            wrong += value != walk_value(r);
+        } else {
+            wrong += (c->values[i][r / 8] >> (r % 8) & 1) != walk_bit(r);
+        }
+    }
+    return wrong;
+}
+
+// ---- Order of streams -----------------------------------------------------------------------------------------
+
+static void test_order(void) {
+    static const zf_pipeline_options kinds[] = {
+        {.device_staging = 64 << 10, .host_staging = 64 << 10, .readers = 2, .streams = 1},
+        {.device_staging = 100 << 10, .host_staging = 100 << 10, .readers = 3, .streams = 3},
+        {.device_staging = 400 << 10, .host_staging = 64 << 10, .readers = 1, .streams = 8},
+        {.device_staging = 64 << 10, .host_staging = 400 << 10, .readers = 2, .streams = 2, .order = ZF_PIPELINE_GIVEN},
+        {.device_staging = 100 << 10, .host_staging = 100 << 10, .readers = 2, .streams = 2, .order = ZF_PIPELINE_APART},
+    };
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        for (unsigned variant = 0; variant < 4; variant++) {
+            columns c;
+            zf_error error = {0};
+            bool on_device = variant % 2 == 1;
+            begin(&c, 60, &kinds[k], on_device);
+            if (variant >= 2) { // pinned: blocks and tables go in copies of their own
+                zf_batch_free(c.batch);
+                c.batch = NULL;
+                CHECK(zf_container_load(c.container, "emu", &error) == ZF_OK, "%s", error.message);
+                CHECK(zf_batch_create(c.pipeline, c.requests, COLUMNS, &c.batch, &error) == ZF_OK, "%s", error.message);
+            }
+            for (unsigned round = 0; round < 2; round++) {
+                poison(&c);
+                unsigned allocated = atomic_load(&c.l.allocated), waited = atomic_load(&c.l.waited);
+                CHECK(zf_batch_start(c.batch, &error) == ZF_OK, "%s", error.message);
+                if (on_device) { // a consumer's stream goes on when a column is there, not before
+                    void *consumer;
+                    allocated++;
+                    CHECK(c.l.ops.stream_open(&c.l.base, &consumer, &error) == ZF_OK, "a stream");
+                    for (size_t i = 0; i < COLUMNS; i++) {
+                        CHECK(zf_batch_follow(c.batch, i, consumer, &error) == ZF_OK, "%s", error.message);
+                        c.l.ops.copy_out(&c.l.base, consumer, c.values[i], c.requests[i].device.values, c.bytes[i], &error);
+                    }
+                    CHECK(atomic_load(&c.l.waited) == waited, "something waited for a stream");
+                    c.l.ops.wait(&c.l.base, consumer, &error);
+                    c.l.ops.stream_close(&c.l.base, consumer);
+                }
+                for (size_t i = 0; i < COLUMNS; i++) {
+                    CHECK(zf_batch_wait(c.batch, i, &error) == ZF_OK, "%s %s", error.code, error.message);
+                    CHECK(wrong_rows(&c, i) == 0, "kind %zu variant %u round %u: %llu rows of %zu are wrong", k, variant, round,
+                          (ull)wrong_rows(&c, i), i);
+                }
+                CHECK(atomic_load(&c.l.allocated) == allocated, "%u allocations", atomic_load(&c.l.allocated) - allocated);
+                CHECK(atomic_load(&c.l.failed_inside) == 0, "%u calls failed when they ran", atomic_load(&c.l.failed_inside));
+            }
+            end(&c);
+        }
+    }
+}
+
+// ---- Calls that fail ------------------------------------------------------------------------------------------
+
+/// Each call that the pipeline queues fails once: its column has the driver's error, the others are whole, and the next run is.
+static void test_failing(void) {
+    static const zf_pipeline_options options = {
+        .device_staging = 100 << 10, .host_staging = 100 << 10, .readers = 2, .streams = 2};
+    columns c;
+    unsigned failures = 0;
+    begin(&c, 0, &options, true);
+    for (long call = 0;; call++) {
+        zf_error error = {0};
+        unsigned failed = 0;
+        poison(&c);
+        atomic_store(&c.l.fail_in, call);
+        zf_status started = zf_batch_start(c.batch, &error);
+        if (started != ZF_OK) {
+            CHECK(call == 0 && strcmp(error.code, "ZF1110") == 0, "%s %s", error.code, error.message);
+            atomic_store(&c.l.fail_in, -1);
+            failures++;
+            continue;
+        }
+        for (size_t i = 0; i < COLUMNS; i++) {
+            zf_status status = zf_batch_wait(c.batch, i, &error);
+            if (status != ZF_OK) {
+                failed++;
+                CHECK(strcmp(error.code, "ZF1110") == 0, "%s %s", error.code, error.message);
+                continue;
+            }
+            emu->ops->copy_out(emu, NULL, c.values[i], c.requests[i].device.values, c.bytes[i], &error);
+            CHECK(wrong_rows(&c, i) == 0, "call %ld failed: %llu rows of %zu are wrong", call, (ull)wrong_rows(&c, i), i);
+        }
+        bool all = atomic_load(&c.l.fail_in) >= 0; // it never came to that
+        atomic_store(&c.l.fail_in, -1);
+        CHECK(failed == (all ? 0 : 1), "call %ld failed and %u columns did", call, failed);
+        failures += failed;
+        if (all) break;
+    }
+    CHECK(failures > 40, "%u calls failed", failures);
+    end(&c);
+}
+
+int main(void) {
+    if (mkdtemp(directory) == NULL) return 1;
+    zf_abi_provider provider = simt_provider();
+    zf_error error;
+    zf_device device;
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error) == ZF_OK, "%s",
+          error.message);
+    CHECK(zf_context_set_provider(context, &provider, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_device_find(context, "emu", &device, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_device_accelerator(context, &device, &emu, &error) == ZF_OK, "%s", error.message);
+    test_order();
+    test_failing();
+    zf_context_free(context);
+    unlink(path_of("a.zfd"));
+    CHECK(rmdir(directory) == 0, "something was left in %s", directory);
+    return check_result();
+}
