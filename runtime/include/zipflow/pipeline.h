@@ -32,7 +32,7 @@ typedef struct zf_batch zf_batch;
 
 /// In which order transfer units go.
 typedef enum zf_pipeline_order {
-    ZF_PIPELINE_JOHNSON, ///< by Johnson's rule, improved where memory is scarce
+    ZF_PIPELINE_JOHNSON, ///< by Johnson's rule, and better where it is not the best (scheduler/order)
     ZF_PIPELINE_GIVEN,   ///< first in, first out: columns as the batch has them, their rows from first to last
     ZF_PIPELINE_APART,   ///< the same without any overlap, for comparisons: a unit is read when the one before is decoded
 } zf_pipeline_order;
