@@ -19,9 +19,10 @@ typedef struct zf_fake_cuda {
     void (*called)(const char *symbol); ///< told of every call, but for those that only ask; NULL: nobody
     // What it saw.
     unsigned depth_errors; ///< calls that want a context and had none
-    unsigned inits, compilations, loads, unloads, launches, allocations, retained;
+    unsigned inits, compilations, loads, unloads, allocations, retained;
+    _Atomic unsigned launches;
     const char *newest; ///< text of the module that was loaded last
-    int pushed;         ///< contexts of this thread's stack, all threads together
+    _Atomic int pushed; ///< contexts of this thread's stack, all threads together
 } zf_fake_cuda;
 
 #endif

@@ -2,6 +2,7 @@
 // What the path of an asynchronous decode asks of CUDA's driver: copies, launches and one fill, on the caller's stream; nothing
 // that allocates or waits. And launches do not grow with the blocks. With the compiler's own PTX, and a driver that is none.
 #include <ftw.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 #include "tests/support/scratch.h"
 #include "tests/unit/check.h"
 #include "zipflow/compile.h"
+#include "zipflow/pipeline.h"
 
 typedef unsigned long long ull;
 
@@ -38,13 +40,16 @@ static struct {
     unsigned count;
 } calls[SYMBOLS];
 static unsigned call_count;
+static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void note_call(const char *symbol) {
+    pthread_mutex_lock(&calls_lock);
     unsigned k = 0;
     while (k < call_count && strcmp(calls[k].symbol, symbol) != 0) k++;
     if (k == SYMBOLS) abort();
     if (k == call_count) calls[call_count++].symbol = symbol;
     calls[k].count++;
+    pthread_mutex_unlock(&calls_lock);
 }
 
 static unsigned calls_of(const char *symbol) {
@@ -260,6 +265,59 @@ static void test_rejected(zf_program *program) {
     }
 }
 
+// ---- The pipeline -----------------------------------------------------------------------------------------------
+
+/// What a batch asks the driver for between its start and its end: copies, launches, events. Nothing that allocates or gives
+/// back, nor waits for a stream, the context or the device. From a file, and from pinned memory.
+static void test_pipeline(zf_container *container) {
+    static const char *const allowed[] = {"cuCtxPushCurrent_v2", "cuMemcpyHtoDAsync_v2", "cuStreamWaitEvent",
+                                          "cuEventRecord",       "cuLaunchKernel",       "cuMemcpyDtoHAsync_v2",
+                                          "cuEventSynchronize",  "cuEventElapsedTime"};
+    zf_pipeline_options options = {.device_staging = 1 << 20, .host_staging = 1 << 20, .readers = 2, .unit_bytes = 40000};
+    zf_error error = {0};
+    zf_pipeline *pipeline = NULL;
+    CHECK(zf_pipeline_create(context, "cuda", &options, &pipeline, &error) == ZF_OK, "%s %s", error.code, error.message);
+    if (pipeline == NULL) exit(check_result());
+    for (unsigned loaded = 0; loaded < 2; loaded++) {
+        zf_pipeline_request requests[COLUMNS] = {{.container = container}};
+        zf_batch *batch = NULL;
+        zf_batch_info info = {0};
+        if (loaded) CHECK(zf_container_load(container, "cuda", &error) == ZF_OK, "%s", error.message);
+        for (size_t c = 0; c < COLUMNS; c++) {
+            zf_pipeline_sizes sizes = {0};
+            requests[c] = (zf_pipeline_request){.container = container, .column = c, .on_device = true};
+            zf_status status = zf_pipeline_request_sizes(pipeline, &requests[c], &sizes, &error);
+            if (status == ZF_OK) status = gpu->ops->allocate(gpu, sizes.device.values, &requests[c].device.values, &error);
+            CHECK(status == ZF_OK, "%s %s", error.code, error.message);
+        }
+        CHECK(zf_batch_create(pipeline, requests, COLUMNS, &batch, &error) == ZF_OK, "%s %s", error.code, error.message);
+        if (batch == NULL) exit(check_result());
+        for (unsigned round = 0; round < 2; round++) {
+            if (round == 1) start_counting(); // before that code is loaded
+            CHECK(zf_batch_start(batch, &error) == ZF_OK, "%s", error.message);
+            for (size_t c = 0; c < COLUMNS; c++) {
+                CHECK(zf_batch_follow(batch, c, NULL, &error) == ZF_OK, "%s", error.message);
+                CHECK(zf_batch_wait(batch, c, &error) == ZF_OK, "%s %s", error.code, error.message);
+            }
+            fake->called = NULL;
+        }
+        for (unsigned k = 0; k < call_count; k++) {
+            bool good = false;
+            for (size_t a = 0; a < sizeof allowed / sizeof allowed[0]; a++)
+                good = good || strcmp(calls[k].symbol, allowed[a]) == 0;
+            CHECK(good, "the pipeline calls %s %u times", calls[k].symbol, calls[k].count);
+        }
+        CHECK(zf_batch_describe(batch, &info, &error) == ZF_OK && info.units > COLUMNS, "%zu units", info.units);
+        // From a file one copy brings a unit, else its tables come apart.
+        CHECK(calls_of("cuMemcpyHtoDAsync_v2") == info.units * (loaded + 1u) && calls_of("cuLaunchKernel") >= info.units,
+              "%u copies and %u launches of %zu units", calls_of("cuMemcpyHtoDAsync_v2"), calls_of("cuLaunchKernel"), info.units);
+        zf_batch_free(batch);
+        for (size_t c = 0; c < COLUMNS; c++) gpu->ops->release(gpu, requests[c].device.values);
+    }
+    zf_pipeline_free(pipeline);
+    CHECK(fake->depth_errors == 0, "%u calls without a context", fake->depth_errors);
+}
+
 // ---- The cache of compiled code -------------------------------------------------------------------------------
 
 enum { FILES_MOST = 16 };
@@ -353,6 +411,7 @@ int main(void) {
         decode_to_host(many);
         test_half_queued(one);
         test_refused(one);
+        test_pipeline(many);
         zf_container_close(one);
         zf_container_close(many);
         test_cache(place("one.zfd"));
