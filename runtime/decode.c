@@ -285,9 +285,9 @@ static zf_status decode_on_host(zf_container *container, size_t column, const zf
 }
 
 zf_status zf_decode_watched(zf_container *container, size_t column, const zf_device *device, const zf_decode_options *options,
-                            const zf_decode_watch *watch, const zf_decode_buffers *buffers, zf_error *error) {
-    zf_decode_stats stats = {0};
-    return decode_on_host(container, column, device, options, watch, buffers, &stats, error);
+                            const zf_decode_watch *watch, const zf_decode_buffers *buffers, zf_decode_stats *stats,
+                            zf_error *error) {
+    return decode_on_host(container, column, device, options, watch, buffers, stats, error);
 }
 
 zf_status zf_decode(zf_container *container, size_t column, const char *device, const zf_decode_options *options,

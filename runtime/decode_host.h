@@ -15,6 +15,7 @@ typedef struct zf_decode_watch {
 
 /// zf_decode on a device that is no accelerator.
 zf_status zf_decode_watched(zf_container *container, size_t column, const zf_device *device, const zf_decode_options *options,
-                            const zf_decode_watch *watch, const zf_decode_buffers *buffers, zf_error *error);
+                            const zf_decode_watch *watch, const zf_decode_buffers *buffers, zf_decode_stats *stats,
+                            zf_error *error);
 
 #endif

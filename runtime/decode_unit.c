@@ -422,10 +422,11 @@ static zf_status lay_out(zf_units *units, bool apart, zf_error *error) {
 static void count(zf_units *units) {
     uint64_t blocks = units->block_count;
     units->stats.blocks_read = blocks;
-    if (units->owns_column) { // else others may ask the book just now
-        units->stats.kernel_variants = units->column->book.kernel_variants;
-        units->stats.compile_seconds = units->column->selection.plan_seconds + units->column->book.seconds;
-    }
+    zf_code_book *book = &units->column->book; // other parts of the column may be asking for code
+    pthread_mutex_lock(&book->lock);
+    units->stats.kernel_variants = book->kernel_variants;
+    units->stats.compile_seconds = units->column->selection.plan_seconds + book->seconds;
+    pthread_mutex_unlock(&book->lock);
     for (uint64_t b = 0; b < blocks; b++) {
         units->stats.bytes_read += units->blocks[b].bytes;
         uint64_t kernels = 0;

@@ -341,6 +341,7 @@ static void reset(zf_batch *batch) {
         request->status = ZF_OK;
         request->error = (zf_error){0};
         request->ready = 0;
+        request->stats = (zf_decode_stats){0};
         memset(request->last_on, 0, sizeof request->last_on);
     }
     for (size_t i = 0; i < batch->count; i++) {
@@ -457,6 +458,17 @@ zf_status zf_batch_unit_get(const zf_batch *batch, size_t index, zf_batch_unit *
     *out = batch->order[index]->described;
     if (!over) out->measured = (zf_unit_times){NAN, NAN, NAN, NAN, NAN, NAN};
     return ZF_OK;
+}
+
+zf_status zf_batch_stats(const zf_batch *batch, size_t request, zf_decode_stats *out, zf_error *error) {
+    if (batch == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_batch_stats needs a batch and a place");
+    pthread_mutex_lock(&batch->pipeline->lock);
+    zf_status status = check_started(batch, request, error);
+    if (status == ZF_OK && !batch->requests[request].done)
+        status = zf_raise(error, ZF_E_ARGUMENT, "request %zu is under way: wait for it first", request);
+    if (status == ZF_OK) *out = batch->requests[request].stats;
+    pthread_mutex_unlock(&batch->pipeline->lock);
+    return status;
 }
 
 double zf_batch_ready_seconds(const zf_batch *batch, size_t request) {

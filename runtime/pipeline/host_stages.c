@@ -139,7 +139,8 @@ void *zf_pipeline_host_decoder(void *pipeline) {
         zf_decode_options options = given->options;
         zf_error error;
         options.threads = 0;
-        zf_status status = zf_decode_watched(given->container, given->column, &p->device, &options, &watch, &given->host, &error);
+        zf_status status = zf_decode_watched(given->container, given->column, &p->device, &options, &watch, &given->host,
+                                             &request->stats, &error);
         pthread_mutex_lock(&p->lock);
         if (status != ZF_OK) zf_requested_failed(request, 0, status, &error);
         for (size_t u = 0; u < request->units; u++) { // what was not begun: the decode failed as a whole

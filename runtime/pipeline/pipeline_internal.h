@@ -78,6 +78,7 @@ struct zf_requested {
     zf_status status;
     zf_error error;
     double ready; ///< clock; 0: not yet
+    zf_decode_stats stats;
     zf_transfer *last_on[ZF_PIPELINE_MOST_STREAMS];
     zf_requested *next; ///< to deliver, or to decode
     zf_batch *batch;

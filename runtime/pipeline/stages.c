@@ -250,6 +250,19 @@ static zf_status take_times(zf_pipeline *p, zf_transfer *transfer, zf_error *err
     return ZF_OK;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/// A column's, with one more unit. Kernels, and what it took to compile them, are the column's: the last unit knows most of them.
+static void add_stats(zf_decode_stats *all, const zf_decode_stats *unit) {
+    all->blocks_read += unit->blocks_read;
+    all->bytes_read += unit->bytes_read;
+    all->launches += unit->launches;
+    all->kernels = larger(all->kernels, unit->kernels);
+    all->kernel_variants = larger(all->kernel_variants, unit->kernel_variants);
+    all->load_seconds += unit->load_seconds;
+    if (unit->compile_seconds > all->compile_seconds) all->compile_seconds = unit->compile_seconds;
+}
+
 void *zf_pipeline_finisher(void *pipeline) {
     zf_pipeline *p = pipeline;
     pthread_mutex_lock(&p->lock);
@@ -269,10 +282,12 @@ void *zf_pipeline_finisher(void *pipeline) {
             if (status == ZF_OK) status = take_times(p, transfer, &error);
             if (status == ZF_OK) status = zf_units_status(transfer->units, transfer->words, &error);
         }
+        zf_decode_stats did = transfer->units != NULL ? zf_units_stats(transfer->units) : (zf_decode_stats){0};
         zf_units_free(transfer->units);
         transfer->units = NULL;
         pthread_mutex_lock(&p->lock);
         zf_requested *request = request_of(transfer);
+        if (transfer->queued) add_stats(&request->stats, &did);
         if (status != ZF_OK) zf_requested_failed(request, transfer->first, status, &error);
         if (transfer->held) give_back_oldest(p); // it is that: units are finished as they were queued
         if (zf_transfer_over(transfer)) zf_requested_push(&p->to_deliver, request);

@@ -170,6 +170,25 @@ static void run_all(zf_batch *batch, asking *a) {
     }
 }
 
+/// What a batch says that it did for each column is what zf_decode says; only launches may be more, for there are more units.
+static void check_stats(const zf_batch *batch, const asking *a, const char *device) {
+    zf_error error = {0};
+    zf_decode_stats ours, alone;
+    for (size_t i = 0; i < a->count; i++) {
+        const zf_pipeline_request *r = &a->requests[i];
+        CHECK(zf_batch_stats(batch, i, &ours, &error) == ZF_OK, "%s", error.message);
+        CHECK(zf_decode(r->container, r->column, device, &r->options, &r->host, &alone, &error) == ZF_OK, "%s", error.message);
+        CHECK(ours.blocks_read == alone.blocks_read && ours.bytes_read == alone.bytes_read && ours.kernels == alone.kernels &&
+                  ours.kernel_variants == alone.kernel_variants && ours.launches >= alone.launches &&
+                  ours.launches <= alone.launches * (alone.blocks_read + 1),
+              "request %zu: %llu blocks, %llu bytes, %llu kernels, %llu variants, %llu launches; alone %llu, %llu, %llu, %llu, "
+              "%llu",
+              i, (ull)ours.blocks_read, (ull)ours.bytes_read, (ull)ours.kernels, (ull)ours.kernel_variants, (ull)ours.launches,
+              (ull)alone.blocks_read, (ull)alone.bytes_read, (ull)alone.kernels, (ull)alone.kernel_variants, (ull)alone.launches);
+    }
+    CHECK(zf_batch_stats(batch, a->count, &ours, &error) == ZF_ERR_USAGE, "a request beyond the last");
+}
+
 static void ask_for_much(asking *a, zf_container *one, zf_container *two, zf_container *none) {
     ask(a, one, 0, 0, 70000);
     ask(a, one, 1, 0, 70000);
@@ -210,6 +229,7 @@ static void test_batches(void) {
                 for (unsigned round = 0; round < 2; round++) {
                     run_all(batch, &a);
                     check_units(batch, &a, kinds[k].order, d == 0);
+                    check_stats(batch, &a, devices[d]);
                 }
                 zf_batch_free(batch);
                 forget(&a);
@@ -258,6 +278,7 @@ static void test_on_device(void) {
     CHECK(zf_batch_create(pipeline, &request, 1, &batch, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_batch_follow(batch, 0, NULL, &error) == ZF_ERR_USAGE, "a batch that was not started");
     CHECK(zf_batch_wait(batch, 0, &error) == ZF_ERR_USAGE, "a batch that was not started");
+    CHECK(zf_batch_stats(batch, 0, &(zf_decode_stats){0}, &error) == ZF_ERR_USAGE, "a batch that was not started");
     CHECK(isnan(zf_batch_ready_seconds(batch, 0)) && isnan(zf_batch_ready_seconds(batch, 1)), "when it was ready");
     CHECK(zf_batch_start(batch, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_batch_follow(batch, 0, NULL, &error) == ZF_OK, "%s", error.message);

@@ -132,6 +132,9 @@ ZF_API zf_status zf_batch_describe(const zf_batch *batch, zf_batch_info *out, zf
 ZF_API zf_status zf_batch_unit_get(const zf_batch *batch, size_t index, zf_batch_unit *out, zf_error *error);
 /// When a column was done, seconds since zf_batch_start; NAN before.
 ZF_API double zf_batch_ready_seconds(const zf_batch *batch, size_t request);
+/// What the last run did for a column, which must be over. Blocks that were left out behind a failure are not counted. Seconds
+/// are of all threads that prepared units, added up; those of compiling count from the making of the batch.
+ZF_API zf_status zf_batch_stats(const zf_batch *batch, size_t request, zf_decode_stats *out, zf_error *error);
 
 /// Writes the times of the last run, which must be over, as Chrome's trace events (JSON; Perfetto and chrome://tracing open it):
 /// a track for reading, for copies and for each decode stream, with a slice a unit. Whole or not at all.
