@@ -1,5 +1,6 @@
 #include "frontend/driver/decoded.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,5 +101,30 @@ size_t *zf_selected_columns(zf_container *container, const char *names, size_t *
     if (select_named(container, names, selected, count, error) == ZF_OK) return selected;
     free(selected);
     *count = 0; // the names before the bad one are not columns to go on with
+    return NULL;
+}
+
+const char *zf_rows_option(const char *text, zf_decode_options *out) {
+    static const char *const form = "--rows wants A..B with A at most B";
+    unsigned long long begin = 0, end = UINT64_MAX;
+    char *at = (char *)(uintptr_t)text;
+    errno = 0;
+    if (*at != '.') {
+        if (*at < '0' || *at > '9') return form;
+        begin = strtoull(at, &at, 10);
+    }
+    if (at[0] != '.' || at[1] != '.') return form;
+    at += 2;
+    if (*at) {
+        if (*at < '0' || *at > '9') return form;
+        end = strtoull(at, &at, 10);
+    }
+    // The largest number stands for an end that was not given.
+    if (!*at && (errno == ERANGE || (end == UINT64_MAX && at[-1] != '.') || begin == UINT64_MAX))
+        return "--rows: numbers of rows are below 2^64 - 1";
+    if (*at || end < begin) return form;
+    out->some_rows = true;
+    out->row_begin = begin;
+    out->row_count = end == UINT64_MAX ? UINT64_MAX : end - begin;
     return NULL;
 }

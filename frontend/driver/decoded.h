@@ -35,4 +35,7 @@ void zf_decoded_free(zf_decoded *decoded);
 /// frees, or NULL, and no columns, after filling `error`.
 size_t *zf_selected_columns(zf_container *container, const char *names, size_t *count, zf_error *error);
 
+/// What an option `--rows` says: "A..B", either end open. NULL, or what is wrong with it.
+const char *zf_rows_option(const char *text, zf_decode_options *out);
+
 #endif

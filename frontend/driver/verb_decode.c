@@ -11,32 +11,6 @@
 #include "frontend/driver/watch.h"
 #include "frontend/driver/write_columns.h"
 
-// "A..B", either end open. NULL, or what is wrong with it.
-static const char *read_rows(const char *text, zf_decode_options *out) {
-    static const char *const form = "--rows wants A..B with A at most B";
-    unsigned long long begin = 0, end = UINT64_MAX;
-    char *at = (char *)(uintptr_t)text;
-    errno = 0;
-    if (*at != '.') {
-        if (*at < '0' || *at > '9') return form;
-        begin = strtoull(at, &at, 10);
-    }
-    if (at[0] != '.' || at[1] != '.') return form;
-    at += 2;
-    if (*at) {
-        if (*at < '0' || *at > '9') return form;
-        end = strtoull(at, &at, 10);
-    }
-    // The largest number stands for an end that was not given.
-    if (!*at && (errno == ERANGE || (end == UINT64_MAX && at[-1] != '.') || begin == UINT64_MAX))
-        return "--rows: numbers of rows are below 2^64 - 1";
-    if (*at || end < begin) return form;
-    out->some_rows = true;
-    out->row_begin = begin;
-    out->row_count = end == UINT64_MAX ? UINT64_MAX : end - begin;
-    return NULL;
-}
-
 typedef struct job {
     zf_context *context;
     zf_container *container;
@@ -174,7 +148,7 @@ int zf_run_decode(zf_arguments *arguments) {
     if (!j.format) j.format = "raw";
     zf_decode_options options = {0};
     const char *rows = zf_argument(arguments, "rows");
-    const char *wrong = rows ? read_rows(rows, &options) : NULL;
+    const char *wrong = rows ? zf_rows_option(rows, &options) : NULL;
     if (wrong) {
         fprintf(stderr, "zfc decode: %s, not `%s`\n", wrong, rows);
         return EXIT_BAD_USAGE;

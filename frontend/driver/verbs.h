@@ -19,7 +19,7 @@ typedef struct zf_option {
     const char *help;
 } zf_option;
 
-enum { MOST_VERB_OPTIONS = 16, MOST_GIVEN = 256 };
+enum { MOST_VERB_OPTIONS = 28, MOST_GIVEN = 256 };
 
 typedef struct zf_arguments zf_arguments;
 
@@ -67,6 +67,7 @@ int zf_run_encode(zf_arguments *arguments);
 int zf_run_compile(zf_arguments *arguments);
 int zf_run_decode(zf_arguments *arguments);
 int zf_run_verify(zf_arguments *arguments);
+int zf_run_pipeline(zf_arguments *arguments);
 int zf_run_inspect(zf_arguments *arguments);
 int zf_run_bench(zf_arguments *arguments);
 int zf_run_devices(zf_arguments *arguments);

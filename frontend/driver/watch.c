@@ -4,25 +4,34 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "frontend/driver/verbs.h"
 #include "runtime/container_open.h"
 
-// A signal has no argument to find these by. A fault's handler runs on whichever thread touched the map, which only kernels do,
-// and nothing here changes while kernels run. The handler of an end runs on the main thread alone, which makes it wait
-// (zf_watch_pause) while it changes what the handler reads.
-static struct {
-    const char *verb;
-    pthread_t main;
-    _Atomic(const char *) directory;
-    _Atomic(const zf_outputs *) outputs;
-    _Atomic(const uint8_t *) map; ///< stored last: who sees it sees the three below
+/// A container's file in memory, and what is said when it is cut.
+typedef struct watched {
+    const uint8_t *map;
     uint64_t size;
     char message[1024];
     size_t length;
-} watch;
+    struct watched *next;
+} watched;
+
+// A signal has no argument to find these by. A fault's handler runs on whichever thread touched the map, while the main one may
+// be opening outputs: it holds `changing` meanwhile (zf_watch_pause), which handlers wait for. The handler of an end runs on the
+// main thread alone, where that signal is blocked in between.
+static struct {
+    const char *verb;
+    pthread_t main;
+    atomic_flag changing;
+    _Atomic(const char *) directory;
+    _Atomic(const zf_outputs *) outputs;
+    _Atomic(watched *) containers;
+} watch = {.changing = ATOMIC_FLAG_INIT};
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 enum { END_COUNT = sizeof ends / sizeof ends[0] };
@@ -32,8 +41,13 @@ static void fill_ends(sigset_t *set) {
     for (size_t i = 0; i < END_COUNT; i++) sigaddset(set, ends[i]);
 }
 
-/// Only what POSIX allows in a handler.
+static void begin_change(void) {
+    while (atomic_flag_test_and_set(&watch.changing)) nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+}
+
+/// Only what POSIX allows in a handler. It ends the process, so nobody may change anything afterwards.
 static void clean_up(void) {
+    begin_change();
     const zf_outputs *outputs = atomic_load(&watch.outputs);
     for (size_t i = 0; outputs && i < outputs->count; i++) zf_output_abandon(outputs->files[i]);
     const char *directory = atomic_load(&watch.directory);
@@ -42,13 +56,15 @@ static void clean_up(void) {
 
 static void on_fault(int number, siginfo_t *info, void *machine) {
     (void)machine;
-    const uint8_t *at = info->si_addr, *map = atomic_load(&watch.map);
-    if (map == NULL || at < map || at >= map + watch.size) {
+    const uint8_t *at = info->si_addr;
+    const watched *file = atomic_load(&watch.containers);
+    while (file != NULL && (at < file->map || at >= file->map + file->size)) file = file->next;
+    if (file == NULL) {
         signal(number, SIG_DFL); // not a container's: the instruction runs again, and ends the program as it would have
         return;
     }
     clean_up();
-    if (write(STDERR_FILENO, watch.message, watch.length) < 0) _exit(EXIT_BAD_INPUT); // there is nobody left to tell
+    if (write(STDERR_FILENO, file->message, file->length) < 0) _exit(EXIT_BAD_INPUT); // there is nobody left to tell
     _exit(EXIT_BAD_INPUT);
 }
 
@@ -71,15 +87,24 @@ void zf_watch_start(const char *verb) {
 }
 
 void zf_watch_container(const zf_container *container) {
-    atomic_store(&watch.map, NULL);
-    if (container == NULL) return;
-    int length = snprintf(watch.message, sizeof watch.message,
+    if (container == NULL) {
+        for (watched *file = atomic_exchange(&watch.containers, NULL), *next; file != NULL; file = next) {
+            next = file->next;
+            free(file);
+        }
+        return;
+    }
+    watched *file = calloc(1, sizeof *file);
+    if (file == NULL) return; // then a file that is cut ends the program with a signal
+    int length = snprintf(file->message, sizeof file->message,
                           "zfc %s: error[ZF1208]: the file became shorter while it was read\n  at: %.800s\n"
                           "  hint: decode it when nobody writes to it\n",
                           watch.verb ? watch.verb : "", zf_container_short_path(container));
-    watch.length = (size_t)length < sizeof watch.message ? (size_t)length : sizeof watch.message - 1;
-    watch.size = container->size;
-    atomic_store(&watch.map, container->map);
+    file->length = (size_t)length < sizeof file->message ? (size_t)length : sizeof file->message - 1;
+    file->size = container->size;
+    file->map = container->map;
+    file->next = atomic_load(&watch.containers);
+    atomic_store(&watch.containers, file);
 }
 
 /// Ends are watched for while there is something to clean up.
@@ -107,6 +132,10 @@ void zf_watch_pause(sigset_t *before) {
     sigset_t set;
     fill_ends(&set);
     pthread_sigmask(SIG_BLOCK, &set, before);
+    begin_change();
 }
 
-void zf_watch_resume(const sigset_t *before) { pthread_sigmask(SIG_SETMASK, before, NULL); }
+void zf_watch_resume(const sigset_t *before) {
+    atomic_flag_clear(&watch.changing);
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}

@@ -11,13 +11,15 @@
 
 /// Once, before anything is read. `verb` stands in the message.
 void zf_watch_start(const char *verb);
-/// From now on a fault within this container's file ends zfc with ZF1208 and the exit status 1. NULL: before it is closed.
+/// From now on a fault within this container's file, too, ends zfc with ZF1208 and the exit status 1. NULL: of none any more,
+/// before they are closed and while nothing reads them.
 void zf_watch_container(const zf_container *container);
 /// What an end by such a fault, by SIGINT, SIGTERM or SIGHUP must clean up: outputs that may have temporary names, and a
 /// directory that was made for them (it goes if it is empty). NULL: none.
 void zf_watch_outputs(const zf_outputs *outputs);
 void zf_watch_directory(const char *directory);
-/// On the main thread: those three signals wait in between, since what they clean up is being changed.
+/// On the main thread: those three signals, and threads that meet a fault, wait in between, since what they clean up is being
+/// changed.
 void zf_watch_pause(sigset_t *before);
 void zf_watch_resume(const sigset_t *before);
 

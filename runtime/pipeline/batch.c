@@ -368,6 +368,7 @@ zf_status zf_batch_start(zf_batch *batch, zf_error *error) {
     if (status == ZF_OK) {
         reset(batch);
         batch->started = true;
+        batch->runs++;
         batch->begun = batch->ended = zf_clock_seconds();
         const zf_requested *before = NULL;
         for (size_t i = 0; i < batch->count; i++) {

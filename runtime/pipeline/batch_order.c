@@ -167,6 +167,7 @@ static double share(const zf_batch *batch) {
 void zf_batch_learn(zf_batch *batch) {
     zf_pipeline *p = batch->pipeline;
     double copied = 0, copying = 0, read = 0, reading = 0, part = share(batch);
+    bool first = batch->runs == 1;
     for (size_t r = 0; r < batch->request_count; r++) {
         const zf_requested *request = &batch->requests[r];
         double decoded = 0, decoding = 0;
@@ -183,8 +184,8 @@ void zf_batch_learn(zf_batch *batch) {
             decoded += (double)unit->plain_bytes;
             decoding += (t->decode_end - t->decode_begin) * part - (p->accelerator != NULL ? DECODE_COST : 0);
         }
-        if (decoding > 0) zf_rates_decode_seen(p->rates, request->codec, decoded / decoding);
+        if (decoding > 0) zf_rates_decode_seen(p->rates, request->codec, decoded / decoding, first);
     }
-    if (reading > 0) zf_rates_read_seen(p->rates, read / reading);
+    if (reading > 0) zf_rates_read_seen(p->rates, read / reading, first);
     if (copying > 0 && p->accelerator != NULL) zf_rates_link_seen(p->rates, copied / copying);
 }

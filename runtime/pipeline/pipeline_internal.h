@@ -122,6 +122,7 @@ struct zf_batch {
     void *base;      ///< event at the start
     size_t requests_left;
     bool started; ///< once
+    uint64_t runs;
     bool cancelled;
     double begun, ended; ///< clock
     zf_batch_info info;

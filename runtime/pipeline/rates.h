@@ -20,9 +20,10 @@ double zf_rates_read(zf_rates *rates);
 /// Plain bytes of a codec; `codec` is any number that tells codecs apart. Of one that was not met: `otherwise`.
 double zf_rates_decode(zf_rates *rates, uint64_t codec, double otherwise);
 
-/// What a run has shown. Rates move towards it by half.
+/// What a run has shown. Rates move towards it by half. In the `first` run of a batch readers and decoders may have waited for
+/// code: what it shows is replaced, not moved, by what a later one does.
 void zf_rates_link_seen(zf_rates *rates, double rate);
-void zf_rates_read_seen(zf_rates *rates, double rate);
-void zf_rates_decode_seen(zf_rates *rates, uint64_t codec, double rate);
+void zf_rates_read_seen(zf_rates *rates, double rate, bool first);
+void zf_rates_decode_seen(zf_rates *rates, uint64_t codec, double rate, bool first);
 
 #endif

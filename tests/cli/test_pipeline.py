@@ -1,0 +1,259 @@
+"""zfc pipeline: columns of several containers, on the CPU and on the emulated GPU; plans, traces, charts. Usage: test_pipeline.py ZFC [unittest arguments]"""
+
+import json
+import re
+import sys
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+sys.dont_write_bytecode = True
+import zfc_case  # noqa: E402
+
+ROWS = {"t": 30001, "u": 12000}
+DEVICES = ("cpu", "emu")
+LITTLE = ["--device-staging", 1 << 22, "--host-staging", 1 << 22]  # the emulator fills what it gives
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Case(zfc_case.Case):
+    PROGRAM = """table t {
+    a: i32 = bitpack;
+    b: i64? = nullable(values: delta(bitpack));
+    s: string = strings(lengths: bitpack);
+    f: bool = plain;
+}
+"""
+    OTHER = "table u { x: i32 = delta(bitpack); a: u8 = rle(values: bitpack, counts: bitpack); }\n"
+
+    def setUp(self):
+        super().setUp()
+        self.programs = [self.file("t.zf", self.PROGRAM), self.file("u.zf", self.OTHER)]
+        texts = [self.file("t.csv", "a,b,s,f\n" + "".join(f"{i * 7919 % 1000},{'' if i % 5 == 0 else i * 3},{'xyz' * (i % 7)},"
+                                                          f"{'true' if i % 3 else 'false'}\n" for i in range(ROWS["t"]))),
+                 self.file("u.csv", "x,a\n" + "".join(f"{i * 2},{i // 100 % 7}\n" for i in range(ROWS["u"])))]
+        self.files = []
+        for program, text in zip(self.programs, texts):
+            self.files.append(program.with_suffix(".zfd"))
+            self.good("encode", "-q", "-c", program, "--rows-per-block", 4096, "-o", self.files[-1], text)
+
+    def report(self, *words, status=0):
+        result = self.zfc("pipeline", "--json", *LITTLE, *words)
+        self.assertEqual(result.returncode, status, result.stderr)
+        return json.loads(result.stdout)
+
+    def damage(self, path, column, block):
+        """Changes a byte within a block."""
+        columns = json.loads(self.good("inspect", "--json", path))["columns"]
+        entry = next(c for c in columns if c["column"] == column)["blocks"][block]
+        content = bytearray(path.read_bytes())
+        content[entry["offset"] + 3] ^= 0x40
+        path.write_bytes(content)
+
+
+class Runs(Case):
+    def check(self, report, device, names):
+        self.assertEqual((report["device"], report["to"]), (device, "device" if device == "emu" else "host"))
+        self.assertEqual([(c["table"], c["column"]) for c in report["columns"]], names)
+        for key in ("stored_bytes", "plain_bytes"):
+            for k, column in enumerate(report["columns"]):
+                self.assertEqual(column[key], sum(unit[key] for unit in report["units"] if unit["column"] == k))
+            self.assertEqual(report[key], sum(c[key] for c in report["columns"]))
+        for column in report["columns"]:
+            self.assertIs(column["good"], True)
+            self.assertTrue(0 < column["ready_seconds"] <= report["seconds"] + 1e-6, column)
+            self.assertAlmostEqual(column["ratio"], column["plain_bytes"] / column["stored_bytes"], places=6)
+        self.assertTrue(0 < report["bound_seconds"] <= report["predicted_seconds"] * (1 + 1e-9))
+        self.assertTrue(report["best_seconds"] <= report["median_seconds"] and report["seconds"] in report["runs"])
+        self.assertAlmostEqual(report["gb_per_second"] * report["median_seconds"] * 1e9 / report["plain_bytes"], 1, places=6)
+        self.assertEqual(report["link_bytes_per_second"] is None, device == "cpu")
+
+    def test_columns_of_several_files_are_those_of_a_decode(self):
+        all_of_them = [("t", "a"), ("t", "b"), ("t", "s"), ("t", "f"), ("u", "x"), ("u", "a")]
+        for device in DEVICES:
+            for words in ([], ["--load", "--repeat", 3], ["--order", "given", "--unit", 1, "--readers", 1, "--streams", 1],
+                          ["--order", "apart", "--to", "host", "--threads", 2],
+                          ["--device-staging", 400000, "--host-staging", 200000, "--readers", 3, "--streams", 8, "--no-cache"]):
+                report = self.report("--verify", "--device", device, *words, *self.files)
+                if "--to" in words:
+                    self.assertEqual(report["to"], "host")
+                    report["to"] = "device" if device == "emu" else "host"
+                self.check(report, device, all_of_them)
+                self.assertEqual(len(report["runs"]), 3 if "--repeat" in words else 1)
+                self.assertEqual(report["loaded"], "--load" in words)
+                self.assertEqual(report["order"], words[1] if "--order" in words else "johnson")
+                self.assertEqual(len(report["units"]) > 30, "--unit" in words) # a block each, or a column
+
+    def test_rows_and_columns(self):
+        for device in DEVICES:
+            for rows, first, end in [("..", 0, ROWS["t"]), ("4095..4097", 0, 8192), ("5001..9000", 4096, 12288), ("29000..", 28672, ROWS["t"])]:
+                report = self.report("--verify", "--device", device, "--rows", rows, "--columns", "s,b,f", self.files[0])
+                self.check(report, device, [("t", "s"), ("t", "b"), ("t", "f")])
+                for k in range(3):
+                    units = [u for u in report["units"] if u["column"] == k]
+                    self.assertEqual(min(u["first_row"] for u in units), first)
+                    self.assertEqual(max(u["first_row"] + u["rows"] for u in units), end)
+            # A name is looked for in every file: `a` is in both, `x` in one.
+            self.check(self.report("--verify", "--device", device, "--columns", "x,a", *self.files), device, [("t", "a"), ("u", "x"), ("u", "a")])
+            report = self.report("--verify", "--device", device, "--rows", "17..17", *self.files)
+            self.assertEqual((report["plain_bytes"], {c["rows"] for c in report["columns"]}), (0, {0}))
+
+    def test_the_table(self):
+        for device in DEVICES:
+            text = self.good("pipeline", "--device", device, *LITTLE, "--repeat", 2, *self.files)
+            for label in ("t.a", "u.a", "all that are ready"):
+                self.assertRegex(text, rf"(?m)^{re.escape(label)} +[0-9.]+ k?M?B +[0-9.]+ k?M?B +[0-9.]+ +[0-9.]+ ms$")
+            self.assertRegex(text, r"(?m)^of 2 runs: best [0-9.]+ ms, median [0-9.]+ ms, last [0-9.]+ ms$")
+            self.assertRegex(text, r"(?m)^[0-9.]+ GB/s of plain bytes; predicted [0-9.]+ ms, at least [0-9.]+ ms in any order$")
+            self.assertIn(f"device {device}, to memory of the {'device' if device == 'emu' else 'host'}, order johnson, 6 units", text)
+            self.assertEqual(self.good("pipeline", "-q", *LITTLE, "--device", device, *self.files), "")
+        self.assertRegex(self.good("pipeline", self.files[0]), r"(?m)^a  ")
+
+    def test_modules(self):
+        module = self.dir / "t.zfm"
+        self.good("compile", "-q", "--target", "host", "-o", module, self.files[0])
+        report = self.report("--verify", "--module", module, self.files[0])
+        self.check(report, "cpu", [("t", name) for name in "absf"])
+        # What the module has no code for fails; the others go on.
+        report = json.loads(self.bad(1, "pipeline", "--json", "--module", module, *self.files, says=["ZF1407", "column x"]).stdout)
+        self.assertEqual([c["good"] for c in report["columns"]], [True] * 4 + [False] * 2)
+
+
+class Failures(Case):
+    def test_a_damaged_block_in_the_middle(self):
+        self.damage(self.files[0], "s", 3)
+        self.damage(self.files[1], "x", 1)
+        for device in DEVICES:
+            for order in ("johnson", "given", "apart"):
+                words = ["--device", device, "--order", order, "--unit", 20000, *LITTLE, *self.files]
+                result = self.bad(1, "pipeline", "--json", "--verify", *words, says=["column s, block 3", "column x, block 1"])
+                self.assertEqual(result.stderr.count("error["), 2)
+                columns = json.loads(result.stdout)["columns"]
+                self.assertEqual([c["good"] for c in columns], [True, True, False, True, False, True])
+                for column in columns:
+                    self.assertEqual(column["good"], "error" not in column)
+                self.assertIn("block 3", columns[2]["error"]["place"])
+                # Told once, however often it runs.
+                result = self.bad(1, "pipeline", "--repeat", 2, *words)
+                self.assertEqual(result.stderr.count("error["), 2)
+                self.assertRegex(result.stdout, r"(?m)^t\.s .* failed$")
+                self.assertRegex(result.stdout, r"(?m)^t\.a .* ms$")
+        self.good("pipeline", "--rows", "..12288", "--columns", "a,s", "--verify", self.files[0]) # before the damage
+
+    def test_usage(self):
+        file = self.files[0]
+        for words, says in [(["--plan", "--trace", "x"], "--plan decodes nothing"), (["--plan", "--verify"], "--plan decodes nothing"),
+                            (["--plan", "--repeat", 2], "--plan decodes nothing"), (["--trace", "x", "--svg", "x"], "the same file"),
+                            (["--rows", "5..2"], "A at most B"), (["--readers", 65], "from 1 to 64"), (["--streams", 9], "from 1 to 8"),
+                            (["--unit", 0], "--unit wants"), (["--device-staging", "1k"], "--device-staging wants"), (["--repeat", 0], "--repeat wants"),
+                            (["--order", "best"], "johnson|given|apart"), (["--to", "nowhere"], "device|host"),
+                            (["--to", "device", "--device", "cpu"], "no memory of its own"), (["--columns", "q"], "ZF1105"), (["--columns", "a,a"], "twice"),
+                            (["--columns", ",a"], "empty name")]:
+            self.bad(2, "pipeline", *words, file, says=says)
+        self.bad(2, "pipeline", "--columns", "a,nope", *self.files, says=["ZF2003", "`nope`"])
+        self.bad(3, "pipeline", "--device", "cuda:9", file)
+        self.bad(1, "pipeline", "--device", "emu", "--device-staging", 100, file, says=["ZF1114", "block 0"])
+        self.bad(1, "pipeline", self.dir / "none.zfd", file, says="none.zfd")
+        report = json.loads(self.bad(2, "pipeline", "--json", "--rows", "20000..", *self.files, says=["ZF1106", "column x"]).stdout)
+        self.assertEqual([c["good"] for c in report["columns"]], [True] * 4 + [False] * 2)
+
+    def test_outputs_are_whole_or_not_there(self):
+        kept, file = self.file("kept", "mine"), self.files[0]
+        for option in ("--trace", "--svg"):
+            self.bad(1, "pipeline", option, kept, file, says=["ZF1501", "exists already"])
+            self.assertEqual(kept.read_text(), "mine")
+            for input_ in self.files:
+                self.bad(2, "pipeline", "-f", option, input_, *self.files, says=["ZF2014", "also an input"])
+            self.bad(1, "pipeline", option, self.dir / "none" / "x", file)
+            self.good("pipeline", "-q", "-f", option, kept, file)
+            self.assertNotEqual(kept.read_text(), "mine")
+            kept.write_text("mine")
+        self.bad(1, "pipeline", "--trace", self.dir / "new", "--svg", kept, file, says="ZF1501")
+        self.assertFalse((self.dir / "new").exists())
+        self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["kept", "t.csv", "t.zf", "t.zfd", "u.csv", "u.zf", "u.zfd"])
+
+
+class Pictures(Case):
+    def test_a_trace(self):
+        for device in DEVICES:
+            path = self.dir / f"{device}.json"
+            report = self.report("--device", device, "--unit", 20000, "--repeat", 1, "--trace", path, *self.files)
+            events = json.loads(path.read_text())["traceEvents"]
+            tracks = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+            self.assertEqual("copy" in tracks.values(), device == "emu")
+            slices = [e for e in events if e["ph"] == "X"]
+            for e in slices:
+                self.assertIn(e["args"]["file"], map(str, self.files))
+                self.assertTrue(e["ts"] >= 0 and e["dur"] >= 0)
+            for kind in set(tracks.values()) & {"copy", "decode"}:
+                mine = [e for e in slices if tracks[e["tid"]] == kind]
+                self.assertEqual(sorted(e["args"]["unit"] for e in mine), list(range(len(report["units"]))))
+            copies = sorted((e["ts"], e["ts"] + e["dur"]) for e in slices if e["cat"] == "copy")
+            self.assertTrue(all(before[1] <= after[0] + 0.01 for before, after in zip(copies, copies[1:])), copies)
+
+    def test_a_plan_is_what_a_run_does(self):
+        for device in DEVICES:
+            for order in ("johnson", "given", "apart"):
+                words = ["--device", device, "--order", order, "--unit", 20000, *LITTLE, *self.files]
+                planned, run = self.report("--plan", *words), self.report(*words)
+                key = lambda unit: (unit["column"], unit["first_row"], unit["rows"])
+                # On the emulated GPU Johnson's order follows from the link, which is measured each time.
+                self.assertEqual(sorted(map(key, planned["units"])), sorted(map(key, run["units"])))
+                same = device == "cpu" or order != "johnson"
+                if same:
+                    self.assertEqual([key(u) for u in planned["units"]], [key(u) for u in run["units"]])
+                self.assertTrue(all(u["measured"] is None for u in planned["units"]))
+                self.assertTrue(all(u["measured"]["decode"][1] > 0 for u in run["units"]))
+                self.assertEqual({c["good"] for c in planned["columns"]}, {None})
+                self.assertEqual((planned["seconds"], planned["runs"]), (None, []))
+                for times in ("predicted", "measured"):
+                    begins = [u[times]["decode"][0] for u in run["units"]]
+                    if device == "emu" or order == "apart":
+                        self.assertEqual(begins, sorted(begins), "units did not go in their order")
+                if order == "given":
+                    self.assertEqual([key(u) for u in planned["units"]], sorted(key(u) for u in planned["units"]))
+                lines = self.good("pipeline", "--plan", *words).splitlines()
+                self.assertEqual(len(lines), len(planned["units"]) + 2)
+                seen = [tuple(line.split()[:3]) for line in lines[1:-1]]
+                wanted = [(f"{planned['columns'][u['column']]['table']}.{u['name']}", f"{u['first_row']}..{u['first_row'] + u['rows']}")
+                          for u in planned["units"]]
+                self.assertEqual([number for number, _, _ in seen], [str(k + 1) for k in range(len(wanted))])
+                self.assertEqual([(label, rows) for _, label, rows in (seen if same else sorted(seen, key=lambda s: s[1:]))],
+                                 wanted if same else sorted(wanted))
+                ends = [float(line.rsplit("..", 1)[1]) for line in lines[1:-1]]
+                self.assertEqual(ends, sorted(ends))
+                self.assertRegex(lines[-1], rf"^predicted {ends[-1]:.3f} ms, at least [0-9.]+ ms in any order$")
+        self.damage(self.files[0], "s", 3)
+        self.good("pipeline", "--plan", *self.files) # nothing of it is decoded
+
+    def test_a_chart(self):
+        for device in DEVICES:
+            for more in (["--plan"], []):
+                path = self.dir / f"{device}{len(more)}.svg"
+                report = self.report("--device", device, "--unit", 20000, "--svg", path, *more, *self.files)
+                root = ElementTree.parse(path).getroot()
+                self.assertEqual(root.tag, SVG + "svg")
+                text = path.read_text()
+                self.assertNotIn("href", text)
+                self.assertIn("prefers-color-scheme: dark", text)
+                self.assertIn("as predicted" if more else "as measured", text)
+                tracks = {g.get("id"): g.findall(SVG + "rect") for g in root.findall(SVG + "g")}
+                times = "predicted" if more else "measured"
+                for kind in ("read", "copy", "decode"):
+                    bars = [u for u in report["units"] if u[times][kind][1] > u[times][kind][0]]
+                    self.assertEqual(len(tracks.get(kind, [])), len(bars), kind)
+                self.assertEqual("copy" in tracks, device == "emu")
+                width, height = (float(root.get(k)) for k in ("width", "height"))
+                colours = {}
+                for bar in (bar for bars in tracks.values() for bar in bars):
+                    x, y, w, h = (float(bar.get(k)) for k in ("x", "y", "width", "height"))
+                    self.assertTrue(0 <= x and x + w <= width and 0 <= y and y + h <= height, bar.attrib)
+                    colours.setdefault(bar.find(SVG + "title").text.split(",")[0], set()).add(bar.get("fill"))
+                self.assertTrue(all(len(c) == 1 for c in colours.values()) and len(set().union(*colours.values())) == 6, colours)
+                legend = [t.text for t in root.findall(SVG + "text")]
+                for label in ("t.a", "t.b", "t.s", "t.f", "u.x", "u.a"):
+                    self.assertIn(label, legend)
+
+
+if __name__ == "__main__":
+    del sys.argv[1]
+    unittest.main()
