@@ -155,6 +155,22 @@ def columns(s):
     return json.loads(result.read_text())
 
 
+def query(s):
+    """examples/query: the device's kernels give the answers of the CPU's loops, which tests compare with DuckDB's."""
+    s.has("query")
+    if s.device.startswith("cuda"):
+        s.has("query.ptx")
+    container, answers = s.data / "query.zfd", {}
+    s.run("zfc", "encode", "-q", "-c", PACK / "examples/query/lineitem.zf", "-o", container, s.data / "lineitem.csv")
+    for name, begins, least in (("q1", "l_returnflag|", 5), ("q6", "revenue", 2)):
+        answers[name] = s.run("query", name, container, "cpu").splitlines()
+        if len(answers[name]) < least or not answers[name][0].startswith(begins):
+            raise Failed(f"{name} on the CPU printed no answer", answers)
+        if s.run("query", name, container, s.device).splitlines() != answers[name]:
+            raise Failed(f"{name}: the device's answer is not the CPU's", answers)
+    return answers
+
+
 def modules(s):
     """Columns that GPUs take through modules, general and specialised, by a program without LLVM: the bytes that the CPU's JIT gives."""
     s.has("gpu_module")
@@ -323,6 +339,7 @@ STEPS = (
     ("differential_kernels", unit("differential_kernels")),
     ("tpch", tpch),
     ("columns", columns),
+    ("query", query),
     ("modules", modules),
     ("rows", rows),
     ("first_decode", first_decode),

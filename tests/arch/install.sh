@@ -67,6 +67,10 @@ if [ -e "$build/lib/libzipflow-compile.so" ]; then
     "$prefix/bin/zfc" encode -q --no-cache -c "$tree/t.zf" -o "$tree/t.zfd" "$tree/t.csv" || exit 1
     "$cmake" -S "$hello" -B "$tree/hello" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix" > "$tree/log" 2>&1 &&
         "$cmake" --build "$tree/hello" >> "$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
+    "$cmake" -S "$hello/../query" -B "$tree/query" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix" -DNVCC=NVCC-NOTFOUND > "$tree/log" 2>&1 &&
+        "$cmake" --build "$tree/query" >> "$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
+    "$tree/query/query" q6 "$tree/t.zfd" 2> "$tree/error" && { echo "a query found columns that are not there"; exit 1; }
+    grep -q 'ZF1105' "$tree/error" || { cat "$tree/error"; exit 1; }
     "$prefix/bin/zfc" compile -q --no-cache --target host -o "$tree/t.zfm" "$tree/t.zf" || exit 1
     "$tree/hello/hello" "$tree/t.zfd" key "$tree/t.zfm" > "$tree/out" && tail -n 1 "$tree/out" | grep -qx 7 || { cat "$tree/out"; exit 1; }
     "$cmake" -S "$tree/wants" -B "$tree/wants/build" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix" > "$tree/log" 2>&1 &&

@@ -17,7 +17,7 @@ sys.dont_write_bytecode = True
 import gpu_test  # noqa: E402
 
 PROGRAMS = ("zfc", "test_cuda", "test_runtime", "test_provider", "gpu_sizes", "gpu_mutated", "gpu_states", "gpu_lies", "gpu_streams", "gpu_large", "gpu_module",
-            "zf-differential", "differential_kernels", "tpchgen-cli", "compute-sanitizer", "ldd")
+            "zf-differential", "differential_kernels", "query", "query.ptx", "tpchgen-cli", "compute-sanitizer", "ldd")
 # Steps that believe a program's exit status, and look at nothing else.
 BELIEVING = {"test_cuda", "test_runtime", "test_provider", "differential_kernels", "tpch", "memcheck", "racecheck"}
 # What any program prints, and steps for which that is good.

@@ -106,6 +106,7 @@ FUNCTION(cuDeviceGetAttribute, false, int *value, int attribute, zf_cu_device de
     *value = attribute == ZF_CU_DEVICE_CAPABILITY_MAJOR   ? fake.major
              : attribute == ZF_CU_DEVICE_CAPABILITY_MINOR ? fake.minor
              : attribute == ZF_CU_DEVICE_COMPUTE_MODE     ? fake.mode
+             : fake.multiprocessors != 0                  ? fake.multiprocessors
                                                           : 132;
     return ZF_CU_SUCCESS;
 }
@@ -320,6 +321,13 @@ FUNCTION(cuModuleLoadDataEx, true, zf_cu_module *module, const void *image, unsi
     fake.newest = modules->text;
     fake.loads++;
     return ZF_CU_SUCCESS;
+}
+
+/// For programs of others (examples/query), which ask nothing of the assembler.
+FUNCTION(cuModuleLoadData, true, zf_cu_module *module, const void *image) {
+    int option = ZF_CU_JIT_LINE_INFO;
+    void *value = &option;
+    return cuModuleLoadDataEx(module, image, 1, &option, &value);
 }
 
 FUNCTION(cuModuleUnload, true, zf_cu_module module) {

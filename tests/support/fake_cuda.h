@@ -8,6 +8,7 @@
 typedef struct zf_fake_cuda {
     // How it behaves.
     int version, devices, major, minor, mode;
+    int multiprocessors; ///< 0: 132
     zf_cu_result init_result;
     size_t total, free;  ///< memory of the device; `free` goes down and up
     const char *failing; ///< the symbol whose next call fails with `result`; NULL: none
