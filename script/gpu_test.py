@@ -282,6 +282,7 @@ SANITIZED = {
     "mutated_general": lambda s: ["gpu_mutated", "--device", s.device, "--count", s.options.sanitized, "--general", 1, "--canary", 0,
                                   "--slow", 0],
     "streams": lambda s: ["gpu_streams", "--device", s.device, "--rounds", 2, "--rows", 140000, "--canary", 0],
+    "pipeline": lambda s: ["gpu_pipeline", "--device", s.device, "--rows", 200000, "--rounds", 1],
     "differential": lambda s: ["zf-differential", "--from", 1, "--count", max(4, s.options.sanitized // 20)],
     "differential_kernels": lambda s: ["differential_kernels"],
 }
@@ -335,6 +336,7 @@ STEPS = (
     ("states", gpu_program("gpu_states", (), ())),
     ("lies", gpu_program("gpu_lies", (), ())),
     ("streams", gpu_program("gpu_streams", ("--rounds", 50, "--rows", 500000, "--plug", 256 << 20), ("--rounds", 4, "--rows", 140000))),
+    ("pipeline", gpu_program("gpu_pipeline", ("--rows", 3000000), ("--rows", 200000, "--rounds", 1))),
     ("differential", differential),
     ("differential_kernels", unit("differential_kernels")),
     ("tpch", tpch),

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/gpu/damaged_state.h"
 #include "tests/gpu/gpu_decode.h"
-#include "tests/hostile/mutate.h"
+#include "tests/unit/check.h"
 
 typedef unsigned long long ull;
 
@@ -34,36 +35,6 @@ static void must(zf_status status, const zf_error *error, const char *what) {
     if (status == ZF_OK) return;
     CHECK(false, "%s: %s %s (%s)", what, error->code, error->message, error->place);
     exit(check_result());
-}
-
-// ---- Files ----------------------------------------------------------------------------------------------------
-
-typedef struct seek_part {
-    size_t column;
-    uint64_t offset;
-} seek_part;
-
-static void note_seek(void *user, const zf_container_part *part) {
-    seek_part *wanted = user;
-    if (strcmp(part->kind, "seek") == 0 && part->column == (int64_t)wanted->column && part->block == 1 && part->bytes > 9)
-        wanted->offset = part->offset;
-}
-
-/// A copy of the file in which a seek state of a column is another.
-static void write_damaged(const char *path, zf_container *container, const char *to) {
-    zf_error error;
-    mutated m;
-    seek_part part = {0};
-    must(zf_container_find(container, jobs_columns[DAMAGED], &part.column, &error), &error, "finding a column");
-    must(zf_container_account(container, note_seek, &part, &error), &error, "the file's parts");
-    CHECK(part.offset != 0, "%s has no seek states in block 1", jobs_columns[DAMAGED]);
-    CHECK(mutate_read(path, &m), "%s cannot be read, or has more than %d blocks", path, MUTATE_BLOCKS);
-    if (check_failures > 0) exit(check_result());
-    m.bytes[part.offset + 9] ^= 1;
-    mutate_repair(&m);
-    close(open(to, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-    mutate_write(to, m.bytes, m.size);
-    mutate_free(&m);
 }
 
 // ---- A decode -------------------------------------------------------------------------------------------------
@@ -208,7 +179,7 @@ int main(int argc, char **argv) {
         snprintf(paths[k], sizeof paths[k], "%s", gpu_machine_path(&machine, k == 0 ? "good.zfd" : "bad.zfd"));
     must(gpu_encode(&machine, "forms", rows, (rows / BLOCKS + 4095) / 4096 * 4096, 0, paths[0], &error), &error, "encoding");
     zf_container *good = gpu_model_open(&machine, paths[0]), *bad = NULL;
-    write_damaged(paths[0], good, paths[1]);
+    gpu_write_damaged(paths[0], good, jobs_columns[DAMAGED], paths[1]);
     must(zf_container_open(machine.context, paths[1], &bad, &error), &error, paths[1]);
     for (int k = 0; k < JOBS; k++) open_job(&jobs[k], k == DAMAGED ? bad : good, jobs_columns[k]);
     must(ops->stream_open(machine.accelerator, &clock_stream, &error), &error, "a stream");
