@@ -480,7 +480,7 @@ static zf_status new_units(zf_units_column *column, bool owns, uint64_t first, u
 
 static zf_status make_part(zf_units_column *column, bool owns, uint64_t first, uint64_t last, const uint8_t *stored,
                            unsigned threads, zf_units **out, zf_error *error) {
-    zf_units *units;
+    zf_units *units = NULL;
     ZF_TRY(new_units(column, owns, first, last - first, &units, error));
     zf_status status = check_blocks(units, stored, threads, error);
     if (status == ZF_OK) status = arrange(units, error);
@@ -507,7 +507,7 @@ zf_status zf_units_make_block(const zf_block_view *view, const zf_abi_plan *plan
     *out = NULL;
     zf_units_column *column;
     ZF_TRY(zf_units_column_of_block(view, plan, begin, end, accelerator, &column, error));
-    zf_units *units;
+    zf_units *units = NULL;
     ZF_TRY(new_units(column, true, 0, zf_units_column_blocks(column), &units, error));
     zf_status status = ZF_OK;
     if (units->block_count > 0) {
