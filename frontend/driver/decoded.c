@@ -25,16 +25,18 @@ zf_status zf_start_device(zf_context *context, const char *name, double *seconds
     return ZF_OK;
 }
 
-zf_status zf_decode_column(zf_context *context, zf_container *container, size_t column, const char *device,
-                           const zf_decode_options *options, uint64_t repeat, zf_decoded *out, zf_error *error) {
+zf_status zf_decoded_describe(zf_container *container, size_t column, const zf_decode_options *options, zf_decoded *out,
+                              zf_error *error) {
     *out = (zf_decoded){0};
-    double start = zf_seconds();
     ZF_TRY(zf_container_column(container, column, &out->info, error));
     ZF_TRY(zf_decode_size(container, column, options, &out->sizes, error));
-    ZF_TRY(zf_start_device(context, device, &out->waited.device, error));
     out->rows = out->info.rows;
     if (options->some_rows)
         out->rows = options->row_count == UINT64_MAX ? out->info.rows - options->row_begin : options->row_count;
+    return ZF_OK;
+}
+
+zf_status zf_decoded_allocate(zf_decoded *out, zf_error *error) {
     out->buffers.values = allocate(out->sizes.values);
     out->buffers.workspace = allocate(out->sizes.workspace);
     if (out->info.type.element == ZF_STRING) out->buffers.offsets = allocate(out->sizes.offsets);
@@ -44,6 +46,15 @@ zf_status zf_decode_column(zf_context *context, zf_container *container, size_t 
         return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for column `%s`: %zu bytes", out->info.name,
                        out->sizes.values);
     }
+    return ZF_OK;
+}
+
+zf_status zf_decode_column(zf_context *context, zf_container *container, size_t column, const char *device,
+                           const zf_decode_options *options, uint64_t repeat, zf_decoded *out, zf_error *error) {
+    double start = zf_seconds();
+    ZF_TRY(zf_decoded_describe(container, column, options, out, error));
+    ZF_TRY(zf_start_device(context, device, &out->waited.device, error));
+    ZF_TRY(zf_decoded_allocate(out, error));
     for (uint64_t run = 0; run == 0 || run < repeat; run++) {
         double begin = zf_seconds();
         ZF_TRY(zf_decode(container, column, device, options, &out->buffers, &out->stats, error));

@@ -26,6 +26,11 @@ typedef struct zf_decoded {
 /// Starts the device, so that the time this takes is told apart.
 zf_status zf_start_device(zf_context *context, const char *name, double *seconds, zf_error *error);
 
+/// Facts, sizes and rows of a column that is to be decoded, and nothing else of `out`.
+zf_status zf_decoded_describe(zf_container *container, size_t column, const zf_decode_options *options, zf_decoded *out,
+                              zf_error *error);
+/// Buffers of those sizes. Free them with zf_decoded_free, also after a failure.
+zf_status zf_decoded_allocate(zf_decoded *out, zf_error *error);
 /// Allocates, decodes `repeat` times (at least once). Free with zf_decoded_free.
 zf_status zf_decode_column(zf_context *context, zf_container *container, size_t column, const char *device,
                            const zf_decode_options *options, uint64_t repeat, zf_decoded *out, zf_error *error);

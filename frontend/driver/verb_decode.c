@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "frontend/driver/decode_ahead.h"
 #include "frontend/driver/decoded.h"
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/output.h"
@@ -53,22 +54,56 @@ static zf_status tell(const job *j, const zf_decoded *column, zf_error *error) {
     return ZF_OK;
 }
 
+/// Bytes of two columns that are in memory at once: while one is written, the next is decoded. Larger ones follow each other.
+static const uint64_t AHEAD_MOST = UINT64_C(1) << 30;
+
+static uint64_t bytes_of(const zf_decode_sizes *sizes) { return (uint64_t)sizes->values + sizes->offsets + sizes->validity; }
+
+/// Whether column number `next` may be decoded while `column` is still in memory. Of one whose size cannot be asked it is told
+/// why when it is begun.
+static bool goes_ahead(const job *j, const zf_decoded *column, size_t next) {
+    zf_decode_sizes sizes;
+    zf_error error;
+    if (zf_decode_size(j->container, j->columns[next], j->options, &sizes, &error) != ZF_OK) return true;
+    return bytes_of(&column->sizes) <= AHEAD_MOST && bytes_of(&sizes) <= AHEAD_MOST - bytes_of(&column->sizes);
+}
+
+/// Waits for column number `index`, begins with the next one, and writes it.
+static zf_status decode_next(const job *j, zf_ahead *ahead, size_t index, zf_outputs *outputs, zf_error *error) {
+    zf_decoded column;
+    zf_error failure;
+    bool is_last = index + 1 == j->count;
+    zf_status status = zf_ahead_end(ahead, &column, error), next = ZF_OK;
+    bool early = status == ZF_OK && !is_last && goes_ahead(j, &column, index + 1);
+    if (early) next = zf_ahead_begin(ahead, j->columns[index + 1], &failure);
+    if (status == ZF_OK && strcmp(j->format, "npy") == 0)
+        status = zf_write_npy(j->directory, &column, outputs, error);
+    else if (status == ZF_OK)
+        status = zf_write_raw(j->directory, &column, outputs, error);
+    if (status == ZF_OK) status = tell(j, &column, error);
+    zf_decoded_free(&column);
+    if (status == ZF_OK && !is_last && !early) next = zf_ahead_begin(ahead, j->columns[index + 1], &failure);
+    if (status != ZF_OK || next == ZF_OK) return status;
+    *error = failure;
+    return next;
+}
+
 /// No file gets its name before the last column was decoded: a name in the directory stands for a whole decode.
 static zf_status decode_files(const job *j, zf_error *error) {
     zf_outputs outputs = {.overwrite = j->overwrite, .read = j->read};
-    zf_watch_outputs(&outputs);
+    zf_ahead ahead = {.context = j->context, .container = j->container, .device = j->device, .options = j->options};
     zf_status status = ZF_OK;
-    zf_allow_many_files();
     for (size_t i = 0; i < j->count && status == ZF_OK; i++) {
-        zf_decoded column;
-        status = zf_decode_column(j->context, j->container, j->columns[i], j->device, j->options, 1, &column, error);
-        if (status == ZF_OK && strcmp(j->format, "npy") == 0)
-            status = zf_write_npy(j->directory, &column, &outputs, error);
-        else if (status == ZF_OK)
-            status = zf_write_raw(j->directory, &column, &outputs, error);
-        if (status == ZF_OK) status = tell(j, &column, error);
-        zf_decoded_free(&column);
+        zf_column_info info;
+        status = zf_container_column(j->container, j->columns[i], &info, error);
+        if (status == ZF_OK && info.stored_bytes > ahead.stored_most) ahead.stored_most = info.stored_bytes;
+        if (status == ZF_OK && info.plain_bytes > ahead.plain_most) ahead.plain_most = info.plain_bytes;
     }
+    zf_watch_outputs(&outputs);
+    zf_allow_many_files();
+    if (status == ZF_OK && j->count > 0) status = zf_ahead_begin(&ahead, j->columns[0], error);
+    for (size_t i = 0; i < j->count && status == ZF_OK; i++) status = decode_next(j, &ahead, i, &outputs, error);
+    zf_ahead_close(&ahead);
     if (status == ZF_OK) status = zf_outputs_commit(&outputs, error);
     zf_outputs_free(&outputs);
     zf_watch_outputs(NULL);

@@ -140,7 +140,9 @@ const zf_verb zf_verbs[] = {
      "Raw files are named `COLUMN.TYPE`: `l_orderkey.i64`; dates `.date32`, timestamps `.timestamp`, decimals `.decimal` (i64), "
      "booleans `.bool` (a bitmap); strings `.offsets` (i64, rows + 1) and `.bytes`; nullable columns also `.valid` (a bitmap, "
      "least significant bit first). `--format csv` writes one file named after the table. "
-     "Files get their names when every column is decoded: after an error none is there.",
+     "Files get their names when every column is decoded: after an error none is there. While a column is written the next one "
+     "is "
+     "decoded, where both together have at most 1 GiB (not for csv, which is made of slices of rows).",
      1,
      1,
      zf_run_decode,

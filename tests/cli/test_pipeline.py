@@ -1,5 +1,6 @@
-"""zfc pipeline: columns of several containers, on the CPU and on the emulated GPU; plans, traces, charts. Usage: test_pipeline.py ZFC [unittest arguments]"""
+"""zfc pipeline, and decodes that go through a pipeline: columns of several containers, on the CPU and on the emulated GPU; plans, traces, charts. Usage: test_pipeline.py ZFC [unittest arguments]"""
 
+import array
 import json
 import re
 import sys
@@ -41,12 +42,13 @@ class Case(zfc_case.Case):
         self.assertEqual(result.returncode, status, result.stderr)
         return json.loads(result.stdout)
 
-    def damage(self, path, column, block):
-        """Changes a byte within a block."""
+    def damage(self, path, **blocks):
+        """Changes a byte within a block of each column that is named."""
         columns = json.loads(self.good("inspect", "--json", path))["columns"]
-        entry = next(c for c in columns if c["column"] == column)["blocks"][block]
         content = bytearray(path.read_bytes())
-        content[entry["offset"] + 3] ^= 0x40
+        for column, block in blocks.items():
+            entry = next(c for c in columns if c["column"] == column)["blocks"][block]
+            content[entry["offset"] + 3] ^= 0x40
         path.write_bytes(content)
 
 
@@ -120,8 +122,8 @@ class Runs(Case):
 
 class Failures(Case):
     def test_a_damaged_block_in_the_middle(self):
-        self.damage(self.files[0], "s", 3)
-        self.damage(self.files[1], "x", 1)
+        self.damage(self.files[0], s=3)
+        self.damage(self.files[1], x=1)
         for device in DEVICES:
             for order in ("johnson", "given", "apart"):
                 words = ["--device", device, "--order", order, "--unit", 20000, *LITTLE, *self.files]
@@ -170,6 +172,42 @@ class Failures(Case):
         self.bad(1, "pipeline", "--trace", self.dir / "new", "--svg", kept, file, says="ZF1501")
         self.assertFalse((self.dir / "new").exists())
         self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["kept", "t.csv", "t.zf", "t.zfd", "u.csv", "u.zf", "u.zfd"])
+
+
+class DecodesThatAreAhead(Case):
+    """`zfc decode` decodes a column while it writes the one before."""
+
+    def test_the_first_bad_column_is_told_of_and_nothing_is_left(self):
+        self.damage(self.files[0], b=2, f=1)
+        for device in DEVICES:
+            for columns, says in (("a,b,s,f", "column b, block 2"), ("a,s,f,b", "column f, block 1"), ("b", "column b, block 2")):
+                for form in ("raw", "npy"):
+                    result = self.bad(1, "decode", "--device", device, "--format", form, "--columns", columns, "-o", self.dir / "out", self.files[0], says=says)
+                    self.assertEqual(result.stderr.count("error["), 1)
+                    told = [line.split()[0] for line in result.stdout.splitlines()]
+                    self.assertEqual(told, columns.split(",")[:columns.split(",").index(says[7])])
+                    self.assertFalse((self.dir / "out").exists())
+            self.good("decode", "-q", "--device", device, "--columns", "a,s", "-o", self.dir / device, self.files[0])
+
+    def test_an_output_that_is_in_the_way(self):
+        """What cannot be written ends the decode, with the next column under way."""
+        out = self.dir / "out"
+        for device in DEVICES:
+            out.mkdir(exist_ok=True)
+            self.file("out/a.i32", "mine")
+            self.bad(1, "decode", "--device", device, "-o", out, self.files[0], says=["ZF1501", "a.i32"])
+            self.assertEqual([p.name for p in out.iterdir()], ["a.i32"])
+
+    def test_a_block_larger_than_the_pipelines_memory(self):
+        rows = 4096 * 2100
+        values = {"a": array.array("Q", range(rows)), "b": array.array("I", (i % 1000 for i in range(rows)))}
+        inputs = [f"{name}={self.file(name + '.raw', value.tobytes())}" for name, value in values.items()]
+        program = self.file("large.zf", "table large { a: u64 = plain; b: u32 = bitpack; }\n")
+        self.good("encode", "-q", "-c", program, "--rows-per-block", rows, "-o", self.dir / "large.zfd", *inputs)
+        self.bad(1, "pipeline", "--device", "emu", "--host-staging", 1 << 26, self.dir / "large.zfd", says="ZF1114")
+        self.good("decode", "-q", "--device", "emu", "-o", self.dir / "out", self.dir / "large.zfd")
+        self.assertEqual((self.dir / "out" / "a.u64").read_bytes(), values["a"].tobytes())
+        self.assertEqual((self.dir / "out" / "b.u32").read_bytes(), values["b"].tobytes())
 
 
 class Pictures(Case):
@@ -222,7 +260,7 @@ class Pictures(Case):
                 ends = [float(line.rsplit("..", 1)[1]) for line in lines[1:-1]]
                 self.assertEqual(ends, sorted(ends))
                 self.assertRegex(lines[-1], rf"^predicted {ends[-1]:.3f} ms, at least [0-9.]+ ms in any order$")
-        self.damage(self.files[0], "s", 3)
+        self.damage(self.files[0], s=3)
         self.good("pipeline", "--plan", *self.files) # nothing of it is decoded
 
     def test_a_chart(self):
