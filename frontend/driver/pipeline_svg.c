@@ -54,13 +54,13 @@ static void put_text(zf_text *out, const char *text) {
     }
 }
 
-/// Hues a golden angle apart, in three shades: neighbours differ however many there are.
+/// Hues a golden angle apart, in three shades in turn: of few columns no two are alike.
 static void put_colour(zf_text *out, size_t column) {
     static const int shades[] = {52, 42, 62};
-    zf_text_printf(out, "hsl(%.0f 60%% %d%%)", fmod((double)column * 137.508, 360), shades[column / 8 % 3]);
+    zf_text_printf(out, "hsl(%.0f 60%% %d%%)", fmod((double)column * 137.508, 360), shades[column % 3]);
 }
 
-static double x_of(const chart *c, double seconds) { return LEFT + seconds / c->end * (WIDTH - LEFT - RIGHT); }
+static double x_of(const chart *c, double seconds) { return (double)LEFT + seconds / c->end * (double)(WIDTH - LEFT - RIGHT); }
 
 // ---- What is drawn --------------------------------------------------------------------------------------------
 
