@@ -1,0 +1,498 @@
+// How long sets of columns take from compressed bytes in the host's memory to rows in a device's: copied raw, and through
+// pipelines in several orders, in one process. queries.py runs it and makes the report.
+//
+//   tpch_measure [--device D] [--repeats N] [--orders johnson,given,apart] [--host-staging BYTES] [--device-staging BYTES]
+//                [--unit-bytes BYTES] [--streams N] SETS FILE.zfd...
+//
+// SETS has a line for each: its name, and columns as TABLE.COLUMN. JSON goes to standard output. What every order leaves in every
+// column is compared with a decode on the CPU; memory is poisoned before. The exit status is 0 when all was right.
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/device.h"
+#include "zipflow/compile.h"
+#include "zipflow/pipeline.h"
+
+enum { MOST_COLUMNS = 256, MOST_OF_SET = 64, MOST_FILES = 32, MOST_REPEATS = 100, POISON = 0xa5, LINE = 8192 };
+
+/// A column, and its rows as a decode on the CPU gives them, in memory that the device copies from at full speed.
+typedef struct column {
+    char name[128]; ///< TABLE.COLUMN
+    zf_container *container;
+    size_t index;
+    zf_column_info info;
+    zf_decode_sizes sizes;
+    uint8_t *values;
+    int64_t *offsets;
+    uint64_t raw_offsets; ///< bytes that offsets would take raw: four each
+} column;
+
+/// Where a column of a set goes: memory of the device, or of the host where the device has none.
+typedef struct target {
+    uint64_t values, offsets; ///< addresses
+    void *host_values, *host_workspace;
+    int64_t *host_offsets;
+} target;
+
+typedef struct bench {
+    const char *device_name;
+    unsigned repeats;
+    zf_pipeline_options options;
+    zf_context *context;
+    zf_compiler *compiler;
+    zf_device device;
+    zf_accelerator *accelerator; ///< NULL: the device is the CPU
+    void *stream;
+    zf_container *containers[MOST_FILES];
+    size_t container_count;
+    column columns[MOST_COLUMNS];
+    size_t column_count;
+    void *kept[2 * MOST_COLUMNS + 2]; ///< memory of the host, to be given back
+    size_t kept_count;
+    zf_pipeline *pipelines[3]; ///< by zf_pipeline_order; NULL: not wanted
+    uint8_t *landing;          ///< as large as the largest part of any column
+    bool wrong;
+} bench;
+
+static const char *const order_names[] = {"johnson", "given", "apart"};
+
+static double seconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static zf_status no_memory(zf_error *error) {
+    *error = (zf_error){.status = ZF_ERR_MEMORY, .code = "bench", .message = "no memory"};
+    return ZF_ERR_MEMORY;
+}
+
+static void print_text(const char *text) {
+    putchar('"');
+    for (; *text != 0; text++) {
+        if (*text == '"' || *text == '\\') putchar('\\');
+        if ((unsigned char)*text >= ' ') putchar(*text);
+    }
+    putchar('"');
+}
+
+static void print_error(const zf_error *error) {
+    char text[900];
+    snprintf(text, sizeof text, "%s: %s (%s)", error->code, error->message, error->place);
+    printf("\"verified\": false, \"message\": ");
+    print_text(text);
+}
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void print_times(const char *name, double *times, unsigned count) {
+    qsort(times, count, sizeof *times, by_size);
+    double median = count % 2 == 1 ? times[count / 2] : (times[count / 2 - 1] + times[count / 2]) / 2;
+    printf("\"%s\": {\"median\": %.9f, \"least\": %.9f, \"most\": %.9f}", name, median, times[0], times[count - 1]);
+}
+
+// ---- Columns --------------------------------------------------------------------------------------------------
+
+/// Memory of the host, aligned to 64: that which the device copies from, where there is one. It lives as long as the bench.
+static zf_status host_memory(bench *b, uint64_t bytes, void **out, zf_error *error) {
+    void **kept = &b->kept[b->kept_count];
+    zf_status status = ZF_OK;
+    if (b->accelerator != NULL)
+        status = b->accelerator->ops->host_allocate(b->accelerator, bytes + 64, kept, error);
+    else if ((*kept = malloc(bytes + 64)) == NULL)
+        status = no_memory(error);
+    if (status != ZF_OK) return status;
+    b->kept_count++;
+    *out = (uint8_t *)*kept + (64 - (uintptr_t)*kept % 64) % 64;
+    return ZF_OK;
+}
+
+/// Decodes a column on the CPU.
+static zf_status read_column(bench *b, column *c, zf_error *error) {
+    void *values, *offsets, *workspace = NULL;
+    zf_status status = zf_container_column(c->container, c->index, &c->info, error);
+    if (status == ZF_OK) status = zf_decode_size(c->container, c->index, NULL, &c->sizes, error);
+    if (status == ZF_OK) status = host_memory(b, c->sizes.values, &values, error);
+    if (status == ZF_OK) status = host_memory(b, c->sizes.offsets, &offsets, error);
+    if (status != ZF_OK) return status;
+    c->values = values;
+    c->offsets = offsets;
+    c->raw_offsets = c->sizes.offsets / 2;
+    if (c->sizes.workspace > 0 && (workspace = aligned_alloc(64, c->sizes.workspace / 64 * 64 + 64)) == NULL)
+        return no_memory(error);
+    zf_decode_buffers buffers = {.values = values, .offsets = offsets, .workspace = workspace};
+    status = zf_decode(c->container, c->index, "cpu", NULL, &buffers, NULL, error);
+    free(workspace);
+    return status;
+}
+
+/// The column of that name, read when it is first asked for. NULL after saying why not.
+static column *find_column(bench *b, const char *name, zf_error *error) {
+    for (size_t i = 0; i < b->column_count; i++) {
+        if (strcmp(b->columns[i].name, name) == 0) return &b->columns[i];
+    }
+    *error = (zf_error){.status = ZF_ERR_USAGE, .code = "bench", .message = "no file has such a column, or there are too many"};
+    snprintf(error->place, sizeof error->place, "%s", name);
+    const char *point = strchr(name, '.');
+    if (point == NULL || b->column_count == MOST_COLUMNS) return NULL;
+    column *c = &b->columns[b->column_count];
+    *c = (column){0};
+    snprintf(c->name, sizeof c->name, "%s", name);
+    for (size_t i = 0; i < b->container_count; i++) {
+        const char *table = zf_container_table(b->containers[i]);
+        if (strlen(table) != (size_t)(point - name) || strncmp(table, name, strlen(table)) != 0) continue;
+        c->container = b->containers[i];
+        if (zf_container_find(c->container, point + 1, &c->index, error) != ZF_OK || read_column(b, c, error) != ZF_OK)
+            return NULL;
+        b->column_count++;
+        return c;
+    }
+    return NULL;
+}
+
+// ---- Where rows go --------------------------------------------------------------------------------------------
+
+static void targets_free(bench *b, target *targets, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (targets[i].values != 0) b->accelerator->ops->release(b->accelerator, targets[i].values);
+        if (targets[i].offsets != 0) b->accelerator->ops->release(b->accelerator, targets[i].offsets);
+        free(targets[i].host_values);
+        free(targets[i].host_workspace);
+        free(targets[i].host_offsets);
+    }
+}
+
+/// Memory for a column's rows, and a request that has them go there.
+static zf_status make_target(bench *b, const column *c, zf_pipeline *pipeline, target *t, zf_pipeline_request *request,
+                             zf_error *error) {
+    zf_pipeline_sizes sizes;
+    *request = (zf_pipeline_request){.container = c->container, .column = c->index, .on_device = b->accelerator != NULL};
+    zf_status status = zf_pipeline_request_sizes(pipeline, request, &sizes, error);
+    if (status != ZF_OK) return status;
+    if (b->accelerator != NULL) {
+        status = b->accelerator->ops->allocate(b->accelerator, sizes.device.values + 256, &t->values, error);
+        if (status == ZF_OK && sizes.device.offsets > 0)
+            status = b->accelerator->ops->allocate(b->accelerator, sizes.device.offsets + 256, &t->offsets, error);
+        request->device = (zf_device_buffers){.values = t->values, .offsets = t->offsets};
+        return status;
+    }
+    t->host_values = aligned_alloc(64, sizes.host.values / 64 * 64 + 64);
+    t->host_offsets = aligned_alloc(64, sizes.host.offsets / 64 * 64 + 64);
+    t->host_workspace = aligned_alloc(64, sizes.host.workspace / 64 * 64 + 64);
+    if (t->host_values == NULL || t->host_offsets == NULL || t->host_workspace == NULL) return no_memory(error);
+    request->host = (zf_decode_buffers){.values = t->host_values, .offsets = t->host_offsets, .workspace = t->host_workspace};
+    return ZF_OK;
+}
+
+static zf_status fill_targets(bench *b, column **columns, const target *targets, size_t count, zf_error *error) {
+    zf_status status = ZF_OK;
+    for (size_t i = 0; i < count && status == ZF_OK; i++) {
+        const zf_decode_sizes *sizes = &columns[i]->sizes;
+        if (b->accelerator == NULL) {
+            memset(targets[i].host_values, POISON, sizes->values);
+            memset(targets[i].host_offsets, POISON, sizes->offsets);
+            continue;
+        }
+        const zf_accelerator_ops *ops = b->accelerator->ops;
+        status = ops->fill(b->accelerator, b->stream, targets[i].values, POISON, sizes->values, error);
+        if (status == ZF_OK && sizes->offsets > 0)
+            status = ops->fill(b->accelerator, b->stream, targets[i].offsets, POISON, sizes->offsets, error);
+    }
+    return status == ZF_OK && b->accelerator != NULL ? b->accelerator->ops->wait(b->accelerator, b->stream, error) : status;
+}
+
+/// Compares a part of a column with what it should be.
+static zf_status compare(bench *b, const column *c, const char *part, uint64_t address, const void *host, const void *wanted,
+                         uint64_t bytes, zf_error *error) {
+    zf_status status = ZF_OK;
+    if (bytes == 0) return ZF_OK;
+    if (b->accelerator != NULL) {
+        status = b->accelerator->ops->copy_out(b->accelerator, b->stream, b->landing, address, bytes, error);
+        if (status == ZF_OK) status = b->accelerator->ops->wait(b->accelerator, b->stream, error);
+        host = b->landing;
+    }
+    if (status != ZF_OK || memcmp(host, wanted, bytes) == 0) return status;
+    *error = (zf_error){.status = ZF_ERR_INTERNAL, .code = "bench"};
+    snprintf(error->message, sizeof error->message, "%s differs from a decode on the CPU", part);
+    snprintf(error->place, sizeof error->place, "%s", c->name);
+    return error->status;
+}
+
+static zf_status compare_all(bench *b, column **columns, const target *targets, size_t count, zf_error *error) {
+    zf_status status = ZF_OK;
+    for (size_t i = 0; i < count && status == ZF_OK; i++) {
+        const column *c = columns[i];
+        status = compare(b, c, "values", targets[i].values, targets[i].host_values, c->values, c->sizes.values, error);
+        if (status == ZF_OK)
+            status = compare(b, c, "offsets", targets[i].offsets, targets[i].host_offsets, c->offsets, c->sizes.offsets, error);
+    }
+    return status;
+}
+
+// ---- Measuring a set ------------------------------------------------------------------------------------------
+
+/// Copies plain rows, from the call of the first copy to the end of the last. Offsets of strings count as four bytes each.
+static zf_status measure_raw(bench *b, column **columns, const target *targets, size_t count, zf_error *error) {
+    double times[MOST_REPEATS + 1];
+    zf_status status = ZF_OK;
+    const zf_accelerator_ops *ops = b->accelerator->ops;
+    for (unsigned r = 0; r <= b->repeats && status == ZF_OK; r++) { // the first does not count
+        double begin = seconds_now();
+        for (size_t i = 0; i < count && status == ZF_OK; i++) {
+            status =
+                ops->copy_in(b->accelerator, b->stream, targets[i].values, columns[i]->values, columns[i]->sizes.values, error);
+            if (status == ZF_OK && columns[i]->raw_offsets > 0)
+                status = ops->copy_in(b->accelerator, b->stream, targets[i].offsets, columns[i]->offsets, columns[i]->raw_offsets,
+                                      error);
+        }
+        if (status == ZF_OK) status = ops->wait(b->accelerator, b->stream, error);
+        times[r] = seconds_now() - begin;
+    }
+    if (status != ZF_OK) return status;
+    print_times("raw_seconds", times + 1, b->repeats);
+    printf(",\n   ");
+    return ZF_OK;
+}
+
+static zf_status wait_all(zf_batch *batch, size_t count, zf_error *error) {
+    zf_status status = ZF_OK;
+    for (size_t i = 0; i < count; i++) { // all of them, whatever becomes of one: then the batch is over
+        zf_error one;
+        zf_status of_one = zf_batch_wait(batch, i, &one);
+        if (of_one != ZF_OK && status == ZF_OK) {
+            status = of_one;
+            *error = one;
+        }
+    }
+    return status;
+}
+
+/// What a run showed: for each column its copies, its decodes, and when it was there.
+static zf_status print_run(const zf_batch *batch, column **columns, size_t count, zf_error *error) {
+    double copies[MOST_OF_SET] = {0}, decodes[MOST_OF_SET] = {0};
+    zf_batch_info info;
+    zf_status status = zf_batch_describe(batch, &info, error);
+    for (size_t u = 0; u < info.units && status == ZF_OK; u++) {
+        zf_batch_unit unit;
+        status = zf_batch_unit_get(batch, u, &unit, error);
+        if (status != ZF_OK) break;
+        double copy = unit.measured.copy_end - unit.measured.copy_begin,
+               decode = unit.measured.decode_end - unit.measured.decode_begin;
+        copies[unit.request] += isnan(copy) ? 0 : copy;
+        decodes[unit.request] += isnan(decode) ? 0 : decode;
+    }
+    if (status != ZF_OK) return status;
+    printf("\"units\": %zu, \"predicted_seconds\": %.9f, \"bound_seconds\": %.9f, \"link_rate\": %.0f, \"columns\": [",
+           info.units, isnan(info.predicted_seconds) ? 0 : info.predicted_seconds,
+           isnan(info.bound_seconds) ? 0 : info.bound_seconds, isnan(info.link_rate) ? 0 : info.link_rate);
+    for (size_t i = 0; i < count; i++) {
+        printf("%s{\"column\": \"%s\", \"copy_seconds\": %.9f, \"decode_seconds\": %.9f, \"ready_seconds\": %.9f}",
+               i > 0 ? ", " : "", columns[i]->name, copies[i], decodes[i], zf_batch_ready_seconds(batch, i));
+    }
+    printf("]");
+    return ZF_OK;
+}
+
+/// A set in one order: poisoned, run and compared; run `repeats` times, and compared again.
+static zf_status measure_order(bench *b, unsigned order, column **columns, const target *targets, zf_pipeline_request *requests,
+                               size_t count, zf_error *error) {
+    double times[MOST_REPEATS];
+    zf_batch *batch;
+    zf_status status = zf_batch_create(b->pipelines[order], requests, count, &batch, error);
+    for (unsigned pass = 0; pass < 2 && status == ZF_OK; pass++) {
+        status = fill_targets(b, columns, targets, count, error);
+        for (unsigned r = 0; r < (pass == 0 ? 1 : b->repeats) && status == ZF_OK; r++) {
+            zf_batch_info info;
+            status = zf_batch_start(batch, error);
+            if (status == ZF_OK) status = wait_all(batch, count, error);
+            if (status == ZF_OK) status = zf_batch_describe(batch, &info, error);
+            if (status == ZF_OK) times[r] = info.measured_seconds;
+        }
+        if (status == ZF_OK) status = compare_all(b, columns, targets, count, error);
+        // The first run has taught the pipeline how fast decoders are: the order is made anew.
+        if (pass == 0 && status == ZF_OK) {
+            zf_batch_free(batch);
+            status = zf_batch_create(b->pipelines[order], requests, count, &batch, error);
+        }
+    }
+    if (status == ZF_OK) {
+        printf("\"%s\": {", order_names[order]);
+        print_times("seconds", times, b->repeats);
+        printf(", ");
+        status = print_run(batch, columns, count, error);
+        printf("}, ");
+    }
+    zf_batch_free(batch);
+    return status;
+}
+
+static zf_status measure_columns(bench *b, column **columns, size_t count, zf_error *error) {
+    target targets[MOST_OF_SET] = {0};
+    zf_pipeline_request requests[MOST_OF_SET];
+    zf_pipeline *any = NULL;
+    zf_status status = ZF_OK;
+    for (unsigned o = 0; o < 3; o++) any = any != NULL ? any : b->pipelines[o];
+    for (size_t i = 0; i < count && status == ZF_OK; i++)
+        status = make_target(b, columns[i], any, &targets[i], &requests[i], error);
+    if (status == ZF_OK && b->accelerator != NULL) status = measure_raw(b, columns, targets, count, error);
+    for (unsigned o = 0; o < 3 && status == ZF_OK; o++) {
+        if (b->pipelines[o] != NULL) status = measure_order(b, o, columns, targets, requests, count, error);
+    }
+    targets_free(b, targets, count);
+    return status;
+}
+
+/// A line of SETS.
+static void measure_set(bench *b, char *line, bool first) {
+    zf_error error = {0};
+    column *columns[MOST_OF_SET];
+    uint64_t plain = 0, raw = 0, stored = 0;
+    size_t count = 0;
+    char *rest, *name = strtok_r(line, " \n", &rest), *word;
+    zf_status status = ZF_OK;
+    while (status == ZF_OK && (word = strtok_r(NULL, " \n", &rest)) != NULL) {
+        column *c = count < MOST_OF_SET ? find_column(b, word, &error) : NULL;
+        if (c == NULL) status = error.status != ZF_OK ? error.status : ZF_ERR_USAGE;
+        if (c == NULL) break;
+        columns[count++] = c;
+        plain += c->sizes.values + c->sizes.offsets;
+        raw += c->sizes.values + c->raw_offsets;
+        stored += c->info.stored_bytes;
+    }
+    printf("%s\n  {\"set\": \"%s\", \"plain_bytes\": %" PRIu64 ", \"raw_bytes\": %" PRIu64 ", \"stored_bytes\": %" PRIu64
+           ",\n   ",
+           first ? "" : ",", name, plain, raw, stored);
+    uint64_t most = 1;
+    for (size_t i = 0; i < b->column_count; i++) {
+        const zf_decode_sizes *sizes = &b->columns[i].sizes;
+        uint64_t larger = sizes->values > sizes->offsets ? sizes->values : sizes->offsets;
+        most = larger > most ? larger : most;
+    }
+    void *landing = NULL;
+    if (status == ZF_OK && b->accelerator != NULL)
+        status = b->accelerator->ops->host_allocate(b->accelerator, most, &landing, &error);
+    b->landing = landing;
+    if (status == ZF_OK) status = measure_columns(b, columns, count, &error);
+    if (landing != NULL) b->accelerator->ops->host_release(b->accelerator, landing);
+    if (status == ZF_OK)
+        printf("\"verified\": true}");
+    else
+        print_error(&error), printf("}");
+    b->wrong = b->wrong || status != ZF_OK;
+    fflush(stdout);
+}
+
+// ---- The program ----------------------------------------------------------------------------------------------
+
+static bool read_options(bench *b, int argc, char **argv, int *at, const char **orders) {
+    for (*at = 1; *at + 1 < argc && strncmp(argv[*at], "--", 2) == 0; *at += 2) {
+        const char *name = argv[*at] + 2, *value = argv[*at + 1];
+        unsigned long long number = strtoull(value, NULL, 10);
+        if (strcmp(name, "device") == 0)
+            b->device_name = value;
+        else if (strcmp(name, "orders") == 0)
+            *orders = value;
+        else if (strcmp(name, "repeats") == 0)
+            b->repeats = (unsigned)number;
+        else if (strcmp(name, "host-staging") == 0)
+            b->options.host_staging = number;
+        else if (strcmp(name, "device-staging") == 0)
+            b->options.device_staging = number;
+        else if (strcmp(name, "unit-bytes") == 0)
+            b->options.unit_bytes = number;
+        else if (strcmp(name, "streams") == 0)
+            b->options.streams = (unsigned)number;
+        else
+            return false;
+    }
+    return argc - *at >= 2 && argc - *at - 1 <= MOST_FILES && b->repeats >= 1 && b->repeats <= MOST_REPEATS;
+}
+
+static zf_status open_all(bench *b, const char *orders, char **files, int count, zf_error *error) {
+    zf_status status = zf_context_create(NULL, &b->context, error);
+    if (status == ZF_OK) status = zf_compiler_create(b->context, NULL, &b->compiler, error);
+    if (status == ZF_OK) status = zf_device_find(b->context, b->device_name, &b->device, error);
+    if (status == ZF_OK && b->device.ops->start != NULL) {
+        status = zf_device_accelerator(b->context, &b->device, &b->accelerator, error);
+        if (status == ZF_OK) status = b->accelerator->ops->stream_open(b->accelerator, &b->stream, error);
+    }
+    for (int i = 0; i < count && status == ZF_OK; i++) {
+        status = zf_container_open(b->context, files[i], &b->containers[i], error);
+        if (status != ZF_OK) break;
+        b->container_count++;
+        status = zf_container_load(b->containers[i], b->device_name, error);
+    }
+    for (unsigned o = 0; o < 3 && status == ZF_OK; o++) {
+        if (strstr(orders, order_names[o]) == NULL) continue;
+        b->options.order = (zf_pipeline_order)o;
+        status = zf_pipeline_create(b->context, b->device_name, &b->options, &b->pipelines[o], error);
+    }
+    return status;
+}
+
+static void print_columns(const bench *b) {
+    printf("\n ],\n \"columns\": [");
+    for (size_t i = 0; i < b->column_count; i++) {
+        const column *c = &b->columns[i];
+        printf("%s\n  {\"column\": \"%s\", \"type\": \"%s\", \"rows\": %" PRIu64 ", \"plain_bytes\": %" PRIu64
+               ", \"raw_bytes\": %" PRIu64 ", \"stored_bytes\": %" PRIu64 ", \"codec\": ",
+               i > 0 ? "," : "", c->name, c->info.type_name, c->info.rows, (uint64_t)(c->sizes.values + c->sizes.offsets),
+               (uint64_t)c->sizes.values + c->raw_offsets, c->info.stored_bytes);
+        print_text(c->info.codec);
+        printf("}");
+    }
+    printf("\n ]}\n");
+}
+
+int main(int argc, char **argv) {
+    static bench b = {.device_name = "cuda", .repeats = 5};
+    const char *orders = "johnson,given,apart";
+    char line[LINE];
+    zf_error error = {0};
+    int at;
+    if (!read_options(&b, argc, argv, &at, &orders)) {
+        fprintf(stderr, "usage: tpch_measure [--device D] [--repeats N] [--orders O,O] [--host-staging N] [--device-staging N]\n"
+                        "                    [--unit-bytes N] [--streams N] SETS FILE.zfd...\n");
+        return 2;
+    }
+    FILE *sets = fopen(argv[at], "r");
+    if (sets == NULL) return fprintf(stderr, "tpch_measure: %s cannot be read\n", argv[at]), 2;
+    if (open_all(&b, orders, argv + at + 1, argc - at - 1, &error) != ZF_OK) {
+        fprintf(stderr, "tpch_measure: %s: %s\n  at: %s\n", error.code, error.message, error.place);
+        return (int)error.status;
+    }
+    zf_device_info info = {0};
+    for (size_t i = 0; i < zf_device_count(b.context); i++) {
+        zf_device_info one;
+        if (zf_device_get(b.context, i, &one, NULL) == ZF_OK && strcmp(one.name, b.device_name) == 0) info = one;
+    }
+    printf("{\"version\": \"%s\", \"device\": {\"name\": \"%s\", \"description\": ", zf_version(), b.device_name);
+    print_text(info.description != NULL ? info.description : "");
+    printf("}, \"repeats\": %u, \"sets\": [", b.repeats);
+    for (bool first = true; fgets(line, sizeof line, sets) != NULL;) {
+        if (line[0] == '\n' || line[0] == '#') continue;
+        measure_set(&b, line, first);
+        first = false;
+    }
+    fclose(sets);
+    print_columns(&b);
+    for (unsigned o = 0; o < 3; o++) zf_pipeline_free(b.pipelines[o]);
+    for (size_t i = 0; i < b.kept_count; i++) {
+        if (b.accelerator != NULL)
+            b.accelerator->ops->host_release(b.accelerator, b.kept[i]);
+        else
+            free(b.kept[i]);
+    }
+    if (b.accelerator != NULL) b.accelerator->ops->stream_close(b.accelerator, b.stream);
+    for (size_t i = 0; i < b.container_count; i++) zf_container_close(b.containers[i]);
+    zf_compiler_free(b.compiler);
+    zf_context_free(b.context);
+    return b.wrong;
+}

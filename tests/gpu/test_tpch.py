@@ -1,0 +1,173 @@
+"""bench/tpch at a tiny scale: the columns of the queries, pipelines on the CPU and on the emulated GPU, nvCOMP's part with libraries that stand
+for the driver and for nvCOMP, and that what is wrong is told. 77: there is no numpy, pyarrow or tpchgen-cli.
+
+    test_tpch.py ROOT ZFC MEASURE FAKE_GPU FAKE_NVCOMP
+"""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+ROOT, ZFC, MEASURE, GPU, NVCOMP = (pathlib.Path(word).resolve() for word in sys.argv[1:])
+BENCH = ROOT / "bench/tpch"
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(BENCH))
+try:
+    import numpy as np
+    import pyarrow.parquet  # noqa: F401
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+import plots  # noqa: E402
+import queries  # noqa: E402
+import tables  # noqa: E402
+
+GENERATOR = ROOT / ".venv/bin/tpchgen-cli"
+SETS = "q1,q13,q22,table2"
+SIZES = {"i32": 4, "i64": 8, "f64": 8, "u8": 1, "date32": 4}
+
+
+def check(what, *said):
+    if not what:
+        print("FAILED:", *said)
+        sys.exit(1)
+
+
+def run(tree, *words, faults=""):
+    """Runs the bench. Returns its exit status, the report, and what it printed."""
+    os.environ["FAKE_NVCOMP"] = faults
+    printed = io.StringIO()
+    shutil.rmtree(tree / "out", ignore_errors=True)
+    sys.argv = ["queries.py", "--zfc", str(ZFC), "--measure", str(MEASURE), "--tpchgen", str(GENERATOR), "--data", str(tree / "data"), "--out",
+                str(tree / "out"), "--scale", "0.001", "--repeats", "2", "--unit-bytes", "16384", "--small-staging", "1000000", *map(str, words)]
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        code = queries.main()
+    path = tree / "out/queries.json"
+    text = path.read_text() if path.exists() else "{}"
+    check(str(tree) not in text, "the report names a directory of this machine")
+    return code, json.loads(text), printed.getvalue()
+
+
+def what_columns_take(tree, report):
+    """Bytes of a set, from the files of plain rows."""
+    declared = tables.declared()
+    for row in report["results"]:
+        plain = raw = 0
+        for column in row["columns"]:
+            table, _, name = column.partition(".")
+            kind, _ = declared[table][name]
+            files = [tree / f"data/sf0.001/{column}{ending}" for ending in ((".bytes", ".offsets") if kind == "string" else ("",))]
+            sizes = [f.stat().st_size for f in files]
+            plain, raw = plain + sum(sizes), raw + sizes[0] + sum(sizes[1:]) // 2
+        check((row["plain_bytes"], row["raw_bytes"]) == (plain, raw), row["set"], row["plain_bytes"], row["raw_bytes"], plain, raw)
+        stored = sum(c["stored_bytes"] for c in report["columns"] if c["column"] in row["columns"])
+        check(row["stored_bytes"] == stored and abs(row["ratio"] - raw / stored) < 1e-9, row["set"], row["stored_bytes"], stored)
+
+
+def good(tree, device, *words, only=SETS):
+    code, report, printed = run(tree, "--device", device, "--only", only, *words)
+    check(code == 0 and all(r["verified"] for r in report["results"]), device, code, printed)
+    check([r["set"] for r in report["results"]] == only.split(",") and report["device"]["name"] == device, report)
+    methods = {"apart", "given", "johnson", "small"} | ({"raw"} if device != "cpu" else set()) | ({"nvcomp"} if words else set())
+    for row in report["results"]:
+        check(set(row["seconds"]) == methods, device, row["set"], row["seconds"])
+        check(sorted(row["order"]) == sorted(row["columns"]) and row["units"] >= len(row["columns"]), row)
+        check(row["decode_bound"] > 0 and all(t["least"] <= t["median"] <= t["most"] for t in row["seconds"].values()), row)
+        beside = row["johnson_beside"]["apart"] * row["seconds"]["johnson"]["median"]
+        check(abs(beside / row["seconds"]["apart"]["median"] - 1) < 1e-9, row)
+    what_columns_take(tree, report)
+    found = report["results"]
+    check(len(plots.table(report).splitlines()) == 2 + len(found) and printed.startswith("| set |"), printed)
+    for name, text in plots.plots(report).items():
+        drawn = xml.etree.ElementTree.fromstring(text)
+        bars = [e for e in drawn.iter() if e.tag.endswith("rect") and len(e)]
+        groups, series = sum(r["set"] != "table2" for r in found), len(methods - {"small"})
+        check(len(bars) == groups * {"times.svg": series, "speedups.svg": series - 1, "bounds.svg": 3}[name], name, len(bars))
+    return report
+
+
+def damage(tree):
+    """A container that is damaged is told; other sets are measured."""
+    path = next((tree / "data/sf0.001").glob("customer.*.zfd"))
+    kept = path.read_bytes()
+    path.write_bytes(kept[: len(kept) // 2] + bytes([kept[len(kept) // 2] ^ 1]) + kept[len(kept) // 2 + 1 :])
+    code, report, printed = run(tree, "--device", "cpu", "--only", "q6,q10")
+    path.write_bytes(kept)
+    verified = {r["set"]: r["verified"] for r in report["results"]}
+    check(code == 1 and verified == {"q6": True, "q10": False} and "customer" in printed, code, verified, printed)
+
+
+def wrong_rows(tree):
+    """An encoder whose rows are not the source's is told before anything is measured."""
+    data = tree / "data/sf0.001"
+    source, timing = data / "region.r_regionkey", next(data.glob("region.*.json"), None)
+    if timing is not None:
+        timing.unlink()
+    run(tree, "--device", "cpu", "--only", "q2")  # encodes region
+    next(data.glob("region.*.json")).unlink()
+    kept, real = source.read_bytes(), queries.tables.inputs
+    changed = tree / "changed"
+    changed.write_bytes(bytes(reversed(kept)))
+    queries.tables.inputs = lambda directory, table, columns: [w.replace(str(source), str(changed)) for w in real(directory, table, columns)]
+    code, _, printed = run(tree, "--device", "cpu", "--only", "q2")
+    queries.tables.inputs = real
+    check(code == 1 and "region.r_regionkey: a decode on the CPU differs from the source" in printed, code, printed)
+
+
+def peer(tree):
+    """nvCOMP's part: on a slow link everything that compresses is decoded, and what is wrong is told."""
+    report = good(tree, "cpu", "--libcuda", GPU, "--nvcomp", NVCOMP, "--sample", "20000")
+    check(report["nvcomp"]["nvcomp"]["version"] == 6000 and {p["part"] for p in report["nvcomp"]["parts"]} >= {"orders.o_comment.bytes", "orders.o_comment.offsets"}, report["nvcomp"])
+    script = ("import sys; sys.path.insert(0, sys.argv.pop(1)); import nvcomp_pipeline as n; n.Bench.link_rate = lambda self: 1e5; "
+              "n.STREAMS = 3; sys.exit(n.main())")
+    words = [sys.executable, "-c", script, BENCH, GPU, NVCOMP, tree / "data/sf0.001", tree / "data/sf0.001/sets", 2, 60, 20000, 4000]
+    for faults, verified in (("", True), ("ANS:wrong,Cascaded:wrong,Bitcomp:wrong,Snappy:wrong,Gdeflate:wrong,LZ4:wrong,Zstd:wrong,Deflate:wrong", None)):
+        result = subprocess.run([str(w) for w in words], capture_output=True, text=True, env={**os.environ, "FAKE_NVCOMP": faults})
+        found = json.loads(result.stdout)
+        packed = [p for p in found["parts"] if p["codec"] != "copied as it is"]
+        if verified is None:  # no candidate is right: all is copied
+            check(result.returncode == 0 and not packed and all("wrong" in t.get("message", "") for p in found["parts"] for t in p["tried"]), result)
+            continue
+        check(result.returncode == 0 and len(packed) >= 3, result.stderr, found["parts"])
+        check(all(p["stored_bytes"] < p["plain_bytes"] for p in packed), packed)
+        check(all(s["verified"] for s in found["sets"]) and any(s["units"] > 100 and s["decode_bound_seconds"] > 0 for s in found["sets"]), found["sets"])
+    # What is wrong only once it is pipelined, as it is not what was tried.
+    script = script.replace("n.STREAMS = 3;", "n.STREAMS = 3; c = n.Bench.choose; n.Bench.choose = lambda s, p, *w: (c(s, p, *w), p.packed.__setitem__(slice(0, 9), 7));")
+    words[2] = script
+    result = subprocess.run([str(w) for w in words], capture_output=True, text=True, env={**os.environ, "FAKE_NVCOMP": ""})
+    found = json.loads(result.stdout)
+    check(result.returncode == 1 and not any(s["verified"] for s in found["sets"]), result.stderr, found["sets"])
+
+
+def main():
+    if not GENERATOR.exists():
+        print("skipped: there is no tpchgen-cli")
+        return 77
+    planned = subprocess.run([sys.executable, BENCH / "columns.py", "--check"], capture_output=True, text=True)
+    check(planned.returncode in (0, 77), planned.stdout, planned.stderr)
+    print(f"columns of the queries: {planned.stdout.strip() or 'what plans read'}")
+    sets = queries.sets_of(())
+    check(len(sets) == 23 and len(sets["table2"]) == 24, sets)
+    check({c for columns in sets.values() for c in columns} == {f"{t}.{c}" for t, columns in tables.declared().items() for c in columns}, "tables.zf")
+    check(plots.nice(7) == 1 and plots.nice(11) == 2 and plots.nice(0.3) == 0.05 and np.isclose(plots.nice(47), 5), "steps of an axis")
+    with tempfile.TemporaryDirectory(prefix="zf-tpch-") as name:
+        tree = pathlib.Path(name)
+        peer(tree)
+        print("peer: good", flush=True)
+        good(tree, "emu", only="q6,q22")
+        print("emu: good", flush=True)
+        damage(tree)
+        wrong_rows(tree)
+    print("good")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
