@@ -11,6 +11,7 @@ typedef struct zf_index_block {
     uint64_t plain_bytes;
     uint64_t checksum; ///< as in the block's header
     uint32_t shape;
+    bool sound; ///< its bytes in memory were compared with the checksum (zf_container_load)
 } zf_index_block;
 
 /// A shape with what holds for all blocks of it.

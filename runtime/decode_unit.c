@@ -171,7 +171,6 @@ static zf_status check_block(zf_units *units, const uint8_t *stored, uint64_t in
 
 typedef struct checking {
     zf_units *units;
-    const uint8_t *stored;
     pthread_mutex_t lock;
     atomic_uint_fast64_t failed; ///< least index of a block that failed
     zf_status status;
@@ -183,7 +182,7 @@ static void check_one(void *user, uint64_t index, unsigned worker) {
     checking *c = user;
     zf_error error;
     if (index > atomic_load(&c->failed)) return;
-    zf_status status = check_block(c->units, c->stored, index, &error);
+    zf_status status = check_block(c->units, NULL, index, &error);
     if (status == ZF_OK) return;
     pthread_mutex_lock(&c->lock);
     if (index < atomic_load(&c->failed)) {
@@ -194,8 +193,8 @@ static void check_one(void *user, uint64_t index, unsigned worker) {
     pthread_mutex_unlock(&c->lock);
 }
 
-static zf_status check_blocks(zf_units *units, const uint8_t *stored, unsigned threads, zf_error *error) {
-    checking c = {.units = units, .stored = stored, .status = ZF_OK, .error = error};
+static zf_status check_blocks(zf_units *units, unsigned threads, zf_error *error) {
+    checking c = {.units = units, .status = ZF_OK, .error = error};
     atomic_init(&c.failed, UINT64_MAX);
     pthread_mutex_init(&c.lock, NULL);
     zf_parallel_for(threads, units->block_count, check_one, &c);
@@ -478,29 +477,29 @@ static zf_status new_units(zf_units_column *column, bool owns, uint64_t first, u
     return finish(units, status, out);
 }
 
-static zf_status make_part(zf_units_column *column, bool owns, uint64_t first, uint64_t last, const uint8_t *stored,
-                           unsigned threads, zf_units **out, zf_error *error) {
-    zf_units *units = NULL;
-    ZF_TRY(new_units(column, owns, first, last - first, &units, error));
-    zf_status status = check_blocks(units, stored, threads, error);
-    if (status == ZF_OK) status = arrange(units, error);
-    return finish(units, status, out);
-}
-
 zf_status zf_units_make(zf_container *container, size_t number, const zf_decode_options *options,
                         const zf_units_options *unit_options, zf_accelerator *accelerator, zf_units **out, zf_error *error) {
     *out = NULL;
     zf_units_column *column;
     ZF_TRY(zf_units_column_make(container, number, options, unit_options, accelerator, &column, error));
     unsigned threads = zf_context_threads(container->context, options != NULL ? options->threads : 0);
-    return make_part(column, true, 0, zf_units_column_blocks(column), NULL, threads, out, error);
+    zf_units *units = NULL;
+    ZF_TRY(new_units(column, true, 0, zf_units_column_blocks(column), &units, error));
+    zf_status status = check_blocks(units, threads, error);
+    if (status == ZF_OK) status = arrange(units, error);
+    return finish(units, status, out);
 }
 
-zf_status zf_units_make_part(zf_units_column *column, uint64_t first, uint64_t last, const uint8_t *stored, zf_units **out,
-                             zf_error *error) {
+zf_status zf_units_part_begin(zf_units_column *column, uint64_t first, uint64_t last, zf_units **out, zf_error *error) {
     *out = NULL;
-    return make_part(column, false, first, last, stored, 1, out, error);
+    return new_units(column, false, first, last - first, out, error);
 }
+
+zf_status zf_units_part_check(zf_units *units, uint64_t index, const uint8_t *stored, zf_error *error) {
+    return check_block(units, stored, index, error);
+}
+
+zf_status zf_units_part_end(zf_units *units, zf_error *error) { return arrange(units, error); }
 
 zf_status zf_units_make_block(const zf_block_view *view, const zf_abi_plan *plan, const zf_abi_code *code, uint64_t begin,
                               uint64_t end, zf_accelerator *accelerator, zf_units **out, zf_error *error) {

@@ -68,11 +68,16 @@ typedef struct zf_units_bounds {
 /// Of block `block`, the first wanted being 0; those of several blocks are at most their sums. ZF1404 where they are too large.
 ZF_PRIVATE_API zf_status zf_units_block_bounds(const zf_units_column *column, uint64_t block, zf_units_bounds *out,
                                                zf_error *error);
-/// Units of blocks first..last of those, in the caller's thread; several threads may make parts of a column at once. `stored`,
-/// where not NULL, is where the bytes first.offset .. last.offset + last.bytes of the file are: memory that must live as long as
-/// the units may be uploaded. The column must outlive its parts.
-ZF_PRIVATE_API zf_status zf_units_make_part(zf_units_column *column, uint64_t first, uint64_t last, const uint8_t *stored,
-                                            zf_units **out, zf_error *error);
+/// Units of blocks first..last of those, a *part*, to be freed by zf_units_free, also where one of the next two fails. The column
+/// must outlive it.
+ZF_PRIVATE_API zf_status zf_units_part_begin(zf_units_column *column, uint64_t first, uint64_t last, zf_units **out,
+                                             zf_error *error);
+/// Checks a block of a part, the first being 0: each must be, once. Several threads may check different ones, of one part and of
+/// others. `stored`, where not NULL, is where the bytes of the part's first block are, and behind them those of the others as in
+/// the file: memory that must live as long as the part may be uploaded.
+ZF_PRIVATE_API zf_status zf_units_part_check(zf_units *units, uint64_t index, const uint8_t *stored, zf_error *error);
+/// Arranges a part, when its blocks are checked.
+ZF_PRIVATE_API zf_status zf_units_part_end(zf_units *units, zf_error *error);
 
 /// Of a part: writes its failure words, as they are at first, and its tables, `sizes.head` bytes. They go to the workspace's
 /// start, and need not be followed by zf_units_start then.

@@ -294,6 +294,7 @@ zf_status zf_batch_create(zf_pipeline *pipeline, const zf_pipeline_request *requ
     zf_batch *batch = calloc(1, sizeof *batch);
     if (batch == NULL) return no_memory(error);
     batch->pipeline = pipeline;
+    zf_pipeline_learn(pipeline);
     zf_status status = make(batch, requests, count, error);
     if (status == ZF_OK)
         *out = batch;
@@ -308,8 +309,13 @@ void zf_batch_free(zf_batch *batch) {
     zf_accelerator *a = p->accelerator;
     pthread_mutex_lock(&p->lock);
     batch->cancelled = true;
-    pthread_cond_broadcast(&p->changed);
-    while (batch->requests_left > 0) pthread_cond_wait(&p->changed, &p->lock);
+    zf_pipeline_wake_all(p, ZF_WORK_READ);
+    zf_pipeline_wake_all(p, ZF_WORK_ANY);
+    while (batch->requests_left > 0) zf_pipeline_sleep(p, ZF_WORK_ANY);
+    pthread_mutex_unlock(&p->lock);
+    zf_pipeline_learn(p);
+    pthread_mutex_lock(&p->lock);
+    while (batch->learning) zf_pipeline_sleep(p, ZF_WORK_ANY);
     pthread_mutex_unlock(&p->lock);
     for (size_t i = 0; a != NULL && i < batch->count; i++) {
         for (unsigned e = 0; e < ZF_TRANSFER_EVENTS; e++) {
@@ -346,7 +352,7 @@ static void reset(zf_batch *batch) {
     }
     for (size_t i = 0; i < batch->count; i++) {
         zf_transfer *transfer = &batch->transfers[i];
-        transfer->read = transfer->queued = transfer->held = transfer->over = false;
+        transfer->read = transfer->queued = transfer->held = transfer->over = transfer->cut_short = false;
         transfer->host_end = 0;
         transfer->blocks_left = transfer->last - transfer->first;
         transfer->described.measured = (zf_unit_times){NAN, NAN, NAN, NAN, NAN, NAN};
@@ -359,8 +365,9 @@ zf_status zf_batch_start(zf_batch *batch, zf_error *error) {
     if (batch == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_batch_start needs a batch");
     zf_pipeline *p = batch->pipeline;
     zf_status status = ZF_OK;
+    zf_pipeline_learn(p);
     pthread_mutex_lock(&p->lock);
-    if (batch->requests_left > 0) {
+    if (batch->requests_left > 0 || batch->learning) {
         status = zf_raise(error, ZF_E_ARGUMENT, "the batch is under way: wait for all of its columns first");
     } else if (batch->request_count > 0 && p->accelerator != NULL) {
         status = p->accelerator->ops->event_note(p->accelerator, p->clock, batch->base, error);
@@ -378,7 +385,7 @@ zf_status zf_batch_start(zf_batch *batch, zf_error *error) {
             if (p->accelerator == NULL && request != before) zf_requested_push(&p->to_decode, request);
             before = request;
         }
-        pthread_cond_broadcast(&p->changed);
+        zf_pipeline_wake_all(p, p->accelerator != NULL ? ZF_WORK_READ : ZF_WORK_ANY);
     }
     pthread_mutex_unlock(&p->lock);
     return status;
@@ -398,7 +405,7 @@ zf_status zf_batch_wait(zf_batch *batch, size_t request, zf_error *error) {
     zf_status status = check_started(batch, request, error);
     if (status == ZF_OK) {
         const zf_requested *r = &batch->requests[request];
-        while (!r->done) pthread_cond_wait(&p->changed, &p->lock);
+        while (!r->done) zf_pipeline_sleep(p, ZF_WORK_ANY);
         status = r->status;
         if (status != ZF_OK && error != NULL) *error = r->error;
     }
@@ -414,7 +421,7 @@ zf_status zf_batch_follow(zf_batch *batch, size_t request, void *stream, zf_erro
     const zf_requested *r = &batch->requests[request];
     if (status == ZF_OK && !r->given.on_device)
         status = zf_raise(error, ZF_E_ARGUMENT, "a stream can follow requests with `on_device` only");
-    while (status == ZF_OK && r->unqueued > 0) pthread_cond_wait(&p->changed, &p->lock);
+    while (status == ZF_OK && r->unqueued > 0) zf_pipeline_sleep(p, ZF_WORK_ANY);
     for (unsigned s = 0; status == ZF_OK && s < p->options.streams; s++) {
         if (r->last_on[s] == NULL) continue;
         status = p->accelerator->ops->stream_follow(p->accelerator, stream, r->last_on[s]->events[ZF_DECODE_END], error);
@@ -431,14 +438,17 @@ void zf_batch_cancel(zf_batch *batch) {
     if (batch == NULL) return;
     pthread_mutex_lock(&batch->pipeline->lock);
     batch->cancelled = true;
-    pthread_cond_broadcast(&batch->pipeline->changed);
+    zf_pipeline_wake_all(batch->pipeline, ZF_WORK_READ);
+    zf_pipeline_wake_all(batch->pipeline, ZF_WORK_ANY);
     pthread_mutex_unlock(&batch->pipeline->lock);
 }
 
 // ---- What is known --------------------------------------------------------------------------------------------
 
-static bool is_over(const zf_batch *batch) {
+bool zf_batch_is_over(const zf_batch *batch) {
+    zf_pipeline_learn(batch->pipeline);
     pthread_mutex_lock(&batch->pipeline->lock);
+    while (batch->learning) zf_pipeline_sleep(batch->pipeline, ZF_WORK_ANY);
     bool over = batch->started && batch->requests_left == 0;
     pthread_mutex_unlock(&batch->pipeline->lock);
     return over;
@@ -447,7 +457,7 @@ static bool is_over(const zf_batch *batch) {
 zf_status zf_batch_describe(const zf_batch *batch, zf_batch_info *out, zf_error *error) {
     if (batch == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_batch_describe needs a batch and a place");
     *out = batch->info;
-    out->measured_seconds = is_over(batch) ? batch->ended - batch->begun : NAN;
+    out->measured_seconds = zf_batch_is_over(batch) ? batch->ended - batch->begun : NAN;
     return ZF_OK;
 }
 
@@ -455,7 +465,7 @@ zf_status zf_batch_unit_get(const zf_batch *batch, size_t index, zf_batch_unit *
     if (batch == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_batch_unit_get needs a batch and a place");
     if (index >= batch->count)
         return zf_raise(error, ZF_E_ARGUMENT, "there is no unit %zu: the batch has %zu", index, batch->count);
-    bool over = is_over(batch);
+    bool over = zf_batch_is_over(batch);
     *out = batch->order[index]->described;
     if (!over) out->measured = (zf_unit_times){NAN, NAN, NAN, NAN, NAN, NAN};
     return ZF_OK;

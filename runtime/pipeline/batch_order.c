@@ -164,7 +164,19 @@ static double share(const zf_batch *batch) {
     return sum > 0 ? covered / sum : 1;
 }
 
-void zf_batch_learn(zf_batch *batch) {
+/// When a unit's events happened, since the batch's start.
+static void take_times(const zf_pipeline *p, zf_transfer *transfer) {
+    zf_unit_times *times = &transfer->described.measured;
+    double *to[ZF_TRANSFER_EVENTS] = {&times->copy_begin, &times->copy_end, &times->decode_begin, &times->decode_end};
+    for (unsigned e = 0; e < ZF_TRANSFER_EVENTS; e++) {
+        zf_status status =
+            p->accelerator->ops->event_seconds(p->accelerator, transfer->batch->base, transfer->events[e], to[e], NULL);
+        if (status != ZF_OK) *to[e] = NAN; // the device is gone, which who waited was told
+    }
+}
+
+/// What the batch's times say of rates.
+static void learn(const zf_batch *batch) {
     zf_pipeline *p = batch->pipeline;
     double copied = 0, copying = 0, read = 0, reading = 0, part = share(batch);
     bool first = batch->runs == 1;
@@ -188,4 +200,22 @@ void zf_batch_learn(zf_batch *batch) {
     }
     if (reading > 0) zf_rates_read_seen(p->rates, read / reading, first);
     if (copying > 0 && p->accelerator != NULL) zf_rates_link_seen(p->rates, copied / copying);
+}
+
+void zf_pipeline_learn(zf_pipeline *p) {
+    pthread_mutex_lock(&p->lock);
+    while (p->unlearned != NULL) {
+        zf_batch *batch = p->unlearned;
+        p->unlearned = batch->next_unlearned;
+        batch->learning = true;
+        pthread_mutex_unlock(&p->lock);
+        for (size_t i = 0; p->accelerator != NULL && i < batch->count; i++) {
+            if (batch->transfers[i].queued) take_times(p, &batch->transfers[i]);
+        }
+        learn(batch);
+        pthread_mutex_lock(&p->lock);
+        batch->learning = false;
+        zf_pipeline_wake_all(p, ZF_WORK_ANY);
+    }
+    pthread_mutex_unlock(&p->lock);
 }

@@ -39,7 +39,7 @@ static void end_if_over(zf_pipeline *p, zf_transfer *transfer) {
     transfer->over = true;
     p->ahead -= transfer->file_bytes;
     zf_transfer_over(transfer);
-    pthread_cond_broadcast(&p->changed);
+    zf_pipeline_wake_all(p, ZF_WORK_ANY);
 }
 
 static bool may_begin(const zf_pipeline *p, const zf_transfer *transfer) {
@@ -55,7 +55,7 @@ void *zf_pipeline_host_reader(void *pipeline) {
         zf_transfer *transfer = p->queues[ZF_STAGE_READ].first;
         if (transfer == NULL && p->stop) break;
         if (transfer == NULL || !may_begin(p, transfer)) {
-            pthread_cond_wait(&p->changed, &p->lock);
+            zf_pipeline_sleep(p, ZF_WORK_ANY);
             continue;
         }
         zf_transfer_pop(p, ZF_STAGE_READ);
@@ -74,7 +74,7 @@ void *zf_pipeline_host_reader(void *pipeline) {
         pthread_mutex_lock(&p->lock);
         transfer->read = true;
         end_if_over(p, transfer);
-        pthread_cond_broadcast(&p->changed);
+        zf_pipeline_wake_all(p, ZF_WORK_ANY);
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;
@@ -102,7 +102,7 @@ static zf_status before_block(void *user, uint64_t block, zf_error *error) {
     zf_pipeline *p = request->batch->pipeline;
     zf_transfer *transfer = unit_of(request, block);
     pthread_mutex_lock(&p->lock);
-    while (!transfer->read) pthread_cond_wait(&p->changed, &p->lock);
+    while (!transfer->read) zf_pipeline_sleep(p, ZF_WORK_ANY);
     bool cancelled = request->batch->cancelled;
     if (cancelled) request->left_out = true;
     if (isnan(transfer->described.measured.decode_begin))
@@ -128,12 +128,11 @@ void *zf_pipeline_host_decoder(void *pipeline) {
     for (;;) {
         if (p->to_decode.first == NULL && p->stop) break;
         if (p->to_decode.first == NULL) {
-            pthread_cond_wait(&p->changed, &p->lock);
+            zf_pipeline_sleep(p, ZF_WORK_ANY);
             continue;
         }
         zf_requested *request = zf_requested_pop(&p->to_decode);
         const zf_pipeline_request *given = &request->given;
-        bool last = request->batch->requests_left == 1; // nobody else counts them
         pthread_mutex_unlock(&p->lock);
         zf_decode_watch watch = {request, before_block, after_block};
         zf_decode_options options = given->options;
@@ -147,10 +146,7 @@ void *zf_pipeline_host_decoder(void *pipeline) {
             request->of_blocks[u].blocks_left = 0;
             end_if_over(p, &request->of_blocks[u]);
         }
-        while (request->left > 0) pthread_cond_wait(&p->changed, &p->lock);
-        pthread_mutex_unlock(&p->lock);
-        if (last) zf_batch_learn(request->batch);
-        pthread_mutex_lock(&p->lock);
+        while (request->left > 0) zf_pipeline_sleep(p, ZF_WORK_ANY);
         if (request->left_out) request->status = ZF_OK; // that it was cancelled is told of the column
         zf_requested_done(request);
     }

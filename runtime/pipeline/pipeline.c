@@ -125,7 +125,7 @@ static zf_status create(zf_context *context, const char *device, zf_accelerator 
     p->context = context;
     p->accelerator = accelerator;
     pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->changed, NULL);
+    for (unsigned w = 0; w < ZF_WORKS; w++) pthread_cond_init(&p->work[w], NULL);
     zf_status status = resolve(p, options, error);
     if (status == ZF_OK) status = zf_device_find(context, device != NULL ? device : "auto", &p->device, error);
     if (status == ZF_OK && (p->rates = zf_device_rates(context, &p->device)) == NULL)
@@ -159,11 +159,11 @@ void zf_pipeline_free(zf_pipeline *p) {
     if (p == NULL) return;
     pthread_mutex_lock(&p->lock);
     p->stop = true;
-    pthread_cond_broadcast(&p->changed);
+    for (unsigned w = 0; w < ZF_WORKS; w++) zf_pipeline_wake_all(p, w);
     pthread_mutex_unlock(&p->lock);
     for (unsigned i = 0; i < p->thread_count; i++) pthread_join(p->threads[i], NULL);
     close_accelerator(p);
-    pthread_cond_destroy(&p->changed);
+    for (unsigned w = 0; w < ZF_WORKS; w++) pthread_cond_destroy(&p->work[w]);
     pthread_mutex_destroy(&p->lock);
     free(p);
 }

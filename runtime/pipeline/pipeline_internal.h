@@ -4,7 +4,7 @@
 //   the host go on to to_deliver (deliverer)
 //   the CPU: to_read (readers) -> the column's decode, column by column (decoder)
 //
-// All queues, rings and states are guarded by the pipeline's lock, and whoever changes one of them wakes all.
+// All queues, rings and states are guarded by the pipeline's lock; whoever changes one of them wakes who may wait for that.
 #ifndef ZF_RUNTIME_PIPELINE_INTERNAL_H
 #define ZF_RUNTIME_PIPELINE_INTERNAL_H
 
@@ -27,7 +27,26 @@ typedef struct zf_transfer zf_transfer;
 typedef struct zf_requested zf_requested;
 
 /// Places in queues: a unit can be in one of each kind.
-typedef enum zf_stage { ZF_STAGE_READ, ZF_STAGE_QUEUE, ZF_STAGE_RELEASE, ZF_STAGE_FINISH, ZF_STAGE_HELD, ZF_STAGES } zf_stage;
+typedef enum zf_stage {
+    ZF_STAGE_READ,
+    ZF_STAGE_CHECK,
+    ZF_STAGE_QUEUE,
+    ZF_STAGE_RELEASE,
+    ZF_STAGE_FINISH,
+    ZF_STAGE_HELD,
+    ZF_STAGES
+} zf_stage;
+
+/// What threads wait for. The CPU's all wait for ZF_WORK_ANY, as do callers.
+typedef enum zf_pipeline_work {
+    ZF_WORK_ANY,
+    ZF_WORK_READ,
+    ZF_WORK_QUEUE,
+    ZF_WORK_RELEASE,
+    ZF_WORK_FINISH,
+    ZF_WORK_DELIVER,
+    ZF_WORKS
+} zf_pipeline_work;
 
 typedef struct zf_transfer_queue {
     zf_transfer *first, *last;
@@ -48,9 +67,12 @@ struct zf_transfer {
     zf_batch_unit described;
     zf_transfer *next[ZF_STAGES];
     // while it goes
-    bool read;   ///< or left out
-    bool queued; ///< its events will happen
-    bool held;   ///< memory of the device, as far as the host knows
+    bool read;                   ///< or left out
+    uint64_t claimed, unchecked; ///< blocks that were taken to be read and checked; that are not done
+    bool cut_short;              ///< a block was left out: the batch was cancelled
+    const uint8_t *stored;       ///< its bytes of the file in the host's ring; NULL: they lie in pinned memory
+    bool queued;                 ///< its events will happen
+    bool held;                   ///< memory of the device, as far as the host knows
     uint64_t host_at, host_end, device_end;
     zf_units *units; ///< NULL: left out, or failed
     uint8_t *head;   ///< in the host's ring: failure words as they are at first, and tables
@@ -99,7 +121,8 @@ struct zf_pipeline {
     uint64_t device_at;
     void *copies, *clock, *delivery, *decodes[ZF_PIPELINE_MOST_STREAMS];
     pthread_mutex_t lock;
-    pthread_cond_t changed;
+    pthread_cond_t work[ZF_WORKS];
+    zf_batch *unlearned; ///< batches that are over, of which zf_batch_learn has not been told
     bool stop;
     uint64_t under_way; ///< units between to_read and their end
     uint64_t ahead;     ///< the CPU: bytes read and not decoded
@@ -124,6 +147,8 @@ struct zf_batch {
     bool started; ///< once
     uint64_t runs;
     bool cancelled;
+    bool learning; ///< by a thread, without the lock
+    zf_batch *next_unlearned;
     double begun, ended; ///< clock
     zf_batch_info info;
 };
@@ -131,6 +156,12 @@ struct zf_batch {
 /// A pipeline of another accelerator than the device's own, for which the device's plans and code are: for tests.
 ZF_PRIVATE_API zf_status zf_pipeline_create_on(zf_context *context, const char *device, zf_accelerator *accelerator,
                                                const zf_pipeline_options *options, zf_pipeline **out, zf_error *error);
+
+/// Wakes one thread, or all, that waits for this. Under the lock.
+void zf_pipeline_wake(zf_pipeline *pipeline, zf_pipeline_work work);
+void zf_pipeline_wake_all(zf_pipeline *pipeline, zf_pipeline_work work);
+/// Leaves the lock until somebody wakes who waits for this.
+void zf_pipeline_sleep(zf_pipeline *pipeline, zf_pipeline_work work);
 
 // ---- Queues: under the lock -----------------------------------------------------------------------------------
 
@@ -166,7 +197,10 @@ void *zf_pipeline_host_decoder(void *pipeline);
 
 /// Estimates times of all units and puts them in order.
 zf_status zf_batch_order(zf_batch *batch, zf_error *error);
-/// What the run that is over has shown of the device. Without the lock.
-void zf_batch_learn(zf_batch *batch);
+/// Takes the times of events, and what they show of the device, of all batches of the pipeline that are over. That is not done
+/// when a batch ends, since somebody waits for it then. Without the lock.
+void zf_pipeline_learn(zf_pipeline *pipeline);
+/// Whether a batch ran and does not now; its times are taken then. Without the lock.
+bool zf_batch_is_over(const zf_batch *batch);
 
 #endif

@@ -6,6 +6,10 @@
 #include "runtime/error_codes.h"
 #include "runtime/pipeline/pipeline_internal.h"
 
+void zf_pipeline_wake(zf_pipeline *p, zf_pipeline_work work) { pthread_cond_signal(&p->work[work]); }
+void zf_pipeline_wake_all(zf_pipeline *p, zf_pipeline_work work) { pthread_cond_broadcast(&p->work[work]); }
+void zf_pipeline_sleep(zf_pipeline *p, zf_pipeline_work work) { pthread_cond_wait(&p->work[work], &p->lock); }
+
 void zf_transfer_push(zf_pipeline *pipeline, zf_stage stage, zf_transfer *transfer) {
     zf_transfer_queue *queue = &pipeline->queues[stage];
     transfer->next[stage] = NULL;
@@ -67,8 +71,12 @@ void zf_requested_done(zf_requested *request) {
     }
     request->ready = zf_clock_seconds();
     request->done = true;
-    if (--batch->requests_left == 0) batch->ended = request->ready;
-    pthread_cond_broadcast(&batch->pipeline->changed);
+    if (--batch->requests_left == 0) {
+        batch->ended = request->ready;
+        batch->next_unlearned = batch->pipeline->unlearned;
+        batch->pipeline->unlearned = batch;
+    }
+    zf_pipeline_wake_all(batch->pipeline, ZF_WORK_ANY);
 }
 
 void zf_requested_check_file(zf_requested *request) {

@@ -1,4 +1,4 @@
-// How units go through an accelerator: threads that read and check, one that queues, and some that wait for the device.
+// How units that were read go through an accelerator: a thread that queues, and some that wait for the device.
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,80 +6,8 @@
 #include "runtime/container_open.h"
 #include "runtime/error_codes.h"
 #include "runtime/pipeline/pipeline_internal.h"
-#include "runtime/pipeline/read_file.h"
 
 static zf_requested *request_of(const zf_transfer *transfer) { return &transfer->batch->requests[transfer->request]; }
-
-// ---- Reading and checking -------------------------------------------------------------------------------------
-
-/// Brings the unit's bytes into pinned memory, unless they are there, and checks its blocks.
-static zf_status prepare(zf_pipeline *p, zf_transfer *transfer, zf_error *error) {
-    zf_requested *request = request_of(transfer);
-    uint8_t *slot = p->host + transfer->host_at;
-    const uint8_t *stored = NULL;
-    if (!request->given.container->loaded && transfer->file_bytes > 0) {
-        uint8_t *to = slot + transfer->head_bytes + transfer->file_offset % ZF_PIPELINE_ALIGNMENT; // as direct reads want it
-        ZF_TRY(zf_read_file(request->given.container, transfer->file_offset, transfer->file_bytes, to, error));
-        stored = to;
-    }
-    ZF_TRY(zf_units_make_part(request->column, transfer->first, transfer->last, stored, &transfer->units, error));
-    zf_units_sizes sizes = zf_units_sizes_of(transfer->units);
-    if (sizes.workspace <= transfer->device_bytes && (sizes.head <= transfer->head_bytes || transfer->first == transfer->last) &&
-        zf_units_words(transfer->units) <= transfer->word_room) {
-        transfer->joined = stored != NULL && zf_units_is_run(transfer->units);
-        transfer->head = transfer->joined ? (uint8_t *)(uintptr_t)stored - sizes.head : slot;
-        if (transfer->first != transfer->last) zf_units_write_head(transfer->units, transfer->head);
-        return ZF_OK;
-    }
-    return zf_raise(error, ZF_E_INTERNAL, "a transfer unit needs more memory than was thought: %llu of %llu bytes",
-                    (unsigned long long)sizes.workspace, (unsigned long long)transfer->device_bytes);
-}
-
-/// Whether the next unit may begin: there is room for it in the host's memory, and, without overlap, no other is under way.
-/// Takes the room. Under the lock.
-static bool may_begin(zf_pipeline *p, zf_transfer *transfer) {
-    transfer->host_end = 0;
-    if (p->options.order == ZF_PIPELINE_APART && p->under_way > 0) return false;
-    if (zf_transfer_unwanted(transfer)) return true;
-    return zf_ring_reserve(&p->host_ring, transfer->host_bytes, &transfer->host_at, &transfer->host_end);
-}
-
-void *zf_pipeline_reader(void *pipeline) {
-    zf_pipeline *p = pipeline;
-    pthread_mutex_lock(&p->lock);
-    for (;;) {
-        zf_transfer *transfer = p->queues[ZF_STAGE_READ].first;
-        if (transfer == NULL && p->stop) break;
-        if (transfer == NULL || !may_begin(p, transfer)) {
-            pthread_cond_wait(&p->changed, &p->lock);
-            continue;
-        }
-        zf_transfer_pop(p, ZF_STAGE_READ);
-        zf_transfer_push(p, ZF_STAGE_QUEUE, transfer);
-        p->under_way++;
-        bool wanted = transfer->host_end != 0;
-        pthread_cond_broadcast(&p->changed); // the next unit may be another reader's
-        pthread_mutex_unlock(&p->lock);
-        zf_error error;
-        zf_status status = ZF_OK;
-        double begin = zf_clock_seconds() - transfer->batch->begun;
-        if (wanted) status = prepare(p, transfer, &error);
-        if (status != ZF_OK) {
-            zf_units_free(transfer->units);
-            transfer->units = NULL;
-        }
-        if (wanted) {
-            transfer->described.measured.read_begin = begin;
-            transfer->described.measured.read_end = zf_clock_seconds() - transfer->batch->begun;
-        }
-        pthread_mutex_lock(&p->lock);
-        if (status != ZF_OK) zf_requested_failed(request_of(transfer), transfer->first, status, &error);
-        transfer->read = true;
-        pthread_cond_broadcast(&p->changed);
-    }
-    pthread_mutex_unlock(&p->lock);
-    return NULL;
-}
 
 // ---- Queueing -------------------------------------------------------------------------------------------------
 
@@ -180,7 +108,7 @@ void *zf_pipeline_feeder(void *pipeline) {
         zf_transfer *transfer = p->queues[ZF_STAGE_QUEUE].first;
         if (transfer == NULL && p->stop) break;
         if (transfer == NULL || !transfer->read) {
-            pthread_cond_wait(&p->changed, &p->lock);
+            zf_pipeline_sleep(p, ZF_WORK_QUEUE);
             continue;
         }
         zf_transfer_pop(p, ZF_STAGE_QUEUE);
@@ -202,7 +130,8 @@ void *zf_pipeline_feeder(void *pipeline) {
         }
         request->unqueued--;
         zf_transfer_push(p, ZF_STAGE_RELEASE, transfer);
-        pthread_cond_broadcast(&p->changed);
+        zf_pipeline_wake(p, ZF_WORK_RELEASE);
+        if (request->unqueued == 0) zf_pipeline_wake_all(p, ZF_WORK_ANY);
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;
@@ -218,7 +147,7 @@ void *zf_pipeline_releaser(void *pipeline) {
         zf_transfer *transfer = p->queues[ZF_STAGE_RELEASE].first;
         if (transfer == NULL && p->stop) break;
         if (transfer == NULL) {
-            pthread_cond_wait(&p->changed, &p->lock);
+            zf_pipeline_sleep(p, ZF_WORK_RELEASE);
             continue;
         }
         zf_transfer_pop(p, ZF_STAGE_RELEASE);
@@ -232,22 +161,15 @@ void *zf_pipeline_releaser(void *pipeline) {
         }
         pthread_mutex_lock(&p->lock);
         if (status != ZF_OK) zf_requested_failed(request_of(transfer), transfer->first, status, &error);
-        if (transfer->host_end != 0) zf_ring_release(&p->host_ring, transfer->host_end);
+        if (transfer->host_end != 0) {
+            zf_ring_release(&p->host_ring, transfer->host_end);
+            zf_pipeline_wake_all(p, ZF_WORK_READ);
+        }
         zf_transfer_push(p, ZF_STAGE_FINISH, transfer);
-        pthread_cond_broadcast(&p->changed);
+        zf_pipeline_wake(p, ZF_WORK_FINISH);
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;
-}
-
-/// When a unit's events happened, since the batch's start.
-static zf_status take_times(zf_pipeline *p, zf_transfer *transfer, zf_error *error) {
-    zf_unit_times *times = &transfer->described.measured;
-    double *to[ZF_TRANSFER_EVENTS] = {&times->copy_begin, &times->copy_end, &times->decode_begin, &times->decode_end};
-    for (unsigned e = 0; e < ZF_TRANSFER_EVENTS; e++) {
-        ZF_TRY(p->accelerator->ops->event_seconds(p->accelerator, transfer->batch->base, transfer->events[e], to[e], error));
-    }
-    return ZF_OK;
 }
 
 static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -263,6 +185,20 @@ static void add_stats(zf_decode_stats *all, const zf_decode_stats *unit) {
     if (unit->compile_seconds > all->compile_seconds) all->compile_seconds = unit->compile_seconds;
 }
 
+/// The column's last unit is over, and so is the column, but for its rows' way to the host. Under the lock, which it leaves.
+static void end_column(zf_pipeline *p, zf_requested *request) {
+    bool whole = request->status == ZF_OK && !request->left_out;
+    if (whole && !request->given.on_device) {
+        zf_requested_push(&p->to_deliver, request);
+        zf_pipeline_wake(p, ZF_WORK_DELIVER);
+        return;
+    }
+    pthread_mutex_unlock(&p->lock);
+    zf_requested_check_file(request);
+    pthread_mutex_lock(&p->lock);
+    zf_requested_done(request);
+}
+
 void *zf_pipeline_finisher(void *pipeline) {
     zf_pipeline *p = pipeline;
     pthread_mutex_lock(&p->lock);
@@ -270,28 +206,30 @@ void *zf_pipeline_finisher(void *pipeline) {
         zf_transfer *transfer = p->queues[ZF_STAGE_FINISH].first;
         if (transfer == NULL && p->stop) break;
         if (transfer == NULL) {
-            pthread_cond_wait(&p->changed, &p->lock);
+            zf_pipeline_sleep(p, ZF_WORK_FINISH);
             continue;
         }
         zf_transfer_pop(p, ZF_STAGE_FINISH);
         pthread_mutex_unlock(&p->lock);
         zf_error error;
         zf_status status = ZF_OK;
+        zf_units *units = transfer->units;
+        zf_decode_stats did = {0};
         if (transfer->queued) {
             status = p->accelerator->ops->event_wait(p->accelerator, transfer->events[ZF_DECODE_END], &error);
-            if (status == ZF_OK) status = take_times(p, transfer, &error);
-            if (status == ZF_OK) status = zf_units_status(transfer->units, transfer->words, &error);
+            if (status == ZF_OK) status = zf_units_status(units, transfer->words, &error);
+            did = zf_units_stats(units);
         }
-        zf_decode_stats did = transfer->units != NULL ? zf_units_stats(transfer->units) : (zf_decode_stats){0};
-        zf_units_free(transfer->units);
+        zf_units_free(units); // before the column may be
         transfer->units = NULL;
         pthread_mutex_lock(&p->lock);
         zf_requested *request = request_of(transfer);
         if (transfer->queued) add_stats(&request->stats, &did);
         if (status != ZF_OK) zf_requested_failed(request, transfer->first, status, &error);
         if (transfer->held) give_back_oldest(p); // it is that: units are finished as they were queued
-        if (zf_transfer_over(transfer)) zf_requested_push(&p->to_deliver, request);
-        pthread_cond_broadcast(&p->changed);
+        bool last = zf_transfer_over(transfer);
+        if (p->options.order == ZF_PIPELINE_APART) zf_pipeline_wake_all(p, ZF_WORK_READ);
+        if (last) end_column(p, request);
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;
@@ -299,25 +237,21 @@ void *zf_pipeline_finisher(void *pipeline) {
 
 // ---- Delivering -----------------------------------------------------------------------------------------------
 
-/// Ends columns, and brings rows that are wanted in the host's memory there.
+/// Brings rows that are wanted in the host's memory there.
 void *zf_pipeline_deliverer(void *pipeline) {
     zf_pipeline *p = pipeline;
     pthread_mutex_lock(&p->lock);
     for (;;) {
         if (p->to_deliver.first == NULL && p->stop) break;
         if (p->to_deliver.first == NULL) {
-            pthread_cond_wait(&p->changed, &p->lock);
+            zf_pipeline_sleep(p, ZF_WORK_DELIVER);
             continue;
         }
         zf_requested *request = zf_requested_pop(&p->to_deliver);
-        bool whole = request->status == ZF_OK && !request->left_out;
-        bool last = request->batch->requests_left == 1; // nobody else counts them
         pthread_mutex_unlock(&p->lock);
-        if (whole && !request->given.on_device)
-            request->status =
-                zf_units_column_fetch(request->column, p->delivery, &request->memory, &request->given.host, &request->error);
+        request->status =
+            zf_units_column_fetch(request->column, p->delivery, &request->memory, &request->given.host, &request->error);
         zf_requested_check_file(request);
-        if (last) zf_batch_learn(request->batch);
         pthread_mutex_lock(&p->lock);
         zf_requested_done(request);
     }

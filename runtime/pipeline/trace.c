@@ -75,10 +75,7 @@ static void put_all(zf_text *out, const zf_batch *batch) {
 
 zf_status zf_batch_write_trace(const zf_batch *batch, const char *path, zf_error *error) {
     if (batch == NULL || path == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_batch_write_trace needs a batch and a path");
-    pthread_mutex_lock(&batch->pipeline->lock);
-    bool over = batch->started && batch->requests_left == 0;
-    pthread_mutex_unlock(&batch->pipeline->lock);
-    if (!over) return zf_raise(error, ZF_E_ARGUMENT, "a batch has a trace when it is over");
+    if (!zf_batch_is_over(batch)) return zf_raise(error, ZF_E_ARGUMENT, "a batch has a trace when it is over");
     zf_text text = {0};
     zf_output_file *file = NULL;
     put_all(&text, batch);

@@ -149,7 +149,8 @@ ZF_API zf_status zf_container_open(zf_context *context, const char *path, zf_con
 ZF_API void zf_container_close(zf_container *container);
 /// Reads all of an open container's file into memory of the host, from which device `device` ("auto", or a name that
 /// zf_device_get gives) copies at full speed: pinned memory for a GPU. What decodes it later neither reads nor looks at the file,
-/// which may change. No decode of it may be under way or prepared. Once only.
+/// which may change, nor compares blocks with their checksums, which is done here; a block that is damaged is told of by what
+/// decodes it. No decode of it may be under way or prepared. Once only; after an error it can only be closed.
 ZF_API zf_status zf_container_load(zf_container *container, const char *device, zf_error *error);
 /// Of an open container; strings live as long as it. NULL has no path, no table, and 0 of everything.
 ZF_API const char *zf_container_path(const zf_container *container);
