@@ -125,8 +125,8 @@ class Failures(Case):
         self.damage(self.files[0], s=3)
         self.damage(self.files[1], x=1)
         for device in DEVICES:
-            for order in ("johnson", "given", "apart"):
-                words = ["--device", device, "--order", order, "--unit", 20000, *LITTLE, *self.files]
+            for more in (["johnson"], ["given", "--load"], ["apart"]):
+                words = ["--device", device, "--unit", 20000, *LITTLE, "--order", *more, *self.files]
                 result = self.bad(1, "pipeline", "--json", "--verify", *words, says=["column s, block 3", "column x, block 1"])
                 self.assertEqual(result.stderr.count("error["), 2)
                 columns = json.loads(result.stdout)["columns"]

@@ -230,7 +230,7 @@ static void test_batches(void) {
                 for (unsigned round = 0; round < 2; round++) {
                     run_all(batch, &a);
                     check_units(batch, &a, kinds[k].order, d == 0);
-                    check_stats(batch, &a, devices[d]);
+                    if (!loaded && round == 1) check_stats(batch, &a, devices[d]);
                 }
                 zf_batch_free(batch);
                 forget(&a);
