@@ -2,10 +2,11 @@
 // pipelines in several orders, in one process. queries.py runs it and makes the report.
 //
 //   tpch_measure [--device D] [--repeats N] [--orders johnson,given,apart] [--host-staging BYTES] [--device-staging BYTES]
-//                [--unit-bytes BYTES] [--streams N] SETS FILE.zfd...
+//                [--unit-bytes BYTES] [--streams N] [--source DIRECTORY] SETS FILE.zfd...
 //
 // SETS has a line for each: its name, and columns as TABLE.COLUMN. JSON goes to standard output. What every order leaves in every
-// column is compared with a decode on the CPU; memory is poisoned before. The exit status is 0 when all was right.
+// column is compared with a decode on the CPU, and that with files of plain rows in DIRECTORY (tables.py); memory is poisoned
+// before. The exit status is 0 when all was right.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ typedef struct target {
 } target;
 
 typedef struct bench {
-    const char *device_name;
+    const char *device_name, *source;
     unsigned repeats;
     zf_pipeline_options options;
     zf_context *context;
@@ -114,6 +115,28 @@ static zf_status host_memory(bench *b, uint64_t bytes, void **out, zf_error *err
     return ZF_OK;
 }
 
+/// Compares a part of a column with the file that it was made from.
+static zf_status compare_source(const bench *b, const column *c, const char *ending, const void *part, uint64_t bytes,
+                                zf_error *error) {
+    char path[1024], piece[1 << 16];
+    const uint8_t *at = part;
+    uint64_t left = bytes;
+    size_t got;
+    snprintf(path, sizeof path, "%s/%s%s", b->source, c->name, ending);
+    FILE *file = fopen(path, "rb");
+    bool same = file != NULL;
+    while (same && (got = fread(piece, 1, sizeof piece, file)) > 0) {
+        same = got <= left && memcmp(piece, at, got) == 0;
+        at += got;
+        left -= got;
+    }
+    if (file != NULL) fclose(file);
+    if (same && left == 0) return ZF_OK;
+    *error = (zf_error){.status = ZF_ERR_INPUT, .code = "bench", .message = "a decode on the CPU differs from the source"};
+    snprintf(error->place, sizeof error->place, "%s%s", c->name, ending);
+    return error->status;
+}
+
 /// Decodes a column on the CPU.
 static zf_status read_column(bench *b, column *c, zf_error *error) {
     void *values, *offsets, *workspace = NULL;
@@ -130,7 +153,10 @@ static zf_status read_column(bench *b, column *c, zf_error *error) {
     zf_decode_buffers buffers = {.values = values, .offsets = offsets, .workspace = workspace};
     status = zf_decode(c->container, c->index, "cpu", NULL, &buffers, NULL, error);
     free(workspace);
-    return status;
+    if (status != ZF_OK || b->source == NULL) return status;
+    if (c->sizes.offsets == 0) return compare_source(b, c, "", values, c->sizes.values, error);
+    status = compare_source(b, c, ".bytes", values, c->sizes.values, error);
+    return status == ZF_OK ? compare_source(b, c, ".offsets", offsets, c->sizes.offsets, error) : status;
 }
 
 /// The column of that name, read when it is first asked for. NULL after saying why not.
@@ -397,6 +423,8 @@ static bool read_options(bench *b, int argc, char **argv, int *at, const char **
         unsigned long long number = strtoull(value, NULL, 10);
         if (strcmp(name, "device") == 0)
             b->device_name = value;
+        else if (strcmp(name, "source") == 0)
+            b->source = value;
         else if (strcmp(name, "orders") == 0)
             *orders = value;
         else if (strcmp(name, "repeats") == 0)
@@ -459,7 +487,7 @@ int main(int argc, char **argv) {
     int at;
     if (!read_options(&b, argc, argv, &at, &orders)) {
         fprintf(stderr, "usage: tpch_measure [--device D] [--repeats N] [--orders O,O] [--host-staging N] [--device-staging N]\n"
-                        "                    [--unit-bytes N] [--streams N] SETS FILE.zfd...\n");
+                        "                    [--unit-bytes N] [--streams N] [--source DIRECTORY] SETS FILE.zfd...\n");
         return 2;
     }
     FILE *sets = fopen(argv[at], "r");

@@ -15,7 +15,6 @@ import pathlib
 import subprocess
 import sys
 import tarfile
-import tempfile
 import time
 
 sys.dont_write_bytecode = True
@@ -76,7 +75,7 @@ class Session:
             raise Failed(f"{pathlib.Path(words[0]).name} was stopped after {limit:.0f} s") from None
         self.log.write(f"$ {' '.join(words)}\n{result.stderr}[{result.returncode}, {time.monotonic() - begin:.2f} s]\n")
         self.log.flush()
-        if result.returncode not in codes:
+        if result.returncode not in codes or not result.stdout and result.returncode != 0:
             raise Failed(" | ".join(result.stderr.strip().splitlines()[-4:]) or f"{words[0]} gave {result.returncode}")
         return result.stdout
 
@@ -88,7 +87,7 @@ def sets_of(only):
 
 
 def encode(s, table, columns):
-    """The container of a table, made where there is none of this program, and compared with the source; and what that took."""
+    """The container of a table, made where there is none of this program; and what that took."""
     text = (HERE / "tables.zf").read_bytes()
     path = s.data / f"{table}.{hashlib.sha256(text).hexdigest()[:8]}.zfd"
     timing = path.with_suffix(".json")
@@ -96,13 +95,6 @@ def encode(s, table, columns):
         begin = time.monotonic()
         s.run(s.zfc, "encode", "-q", "-f", "-c", f"{HERE / 'tables.zf'}:{table}", "-o", path, *tables.inputs(s.data, table, columns))
         seconds = time.monotonic() - begin
-        with tempfile.TemporaryDirectory(dir=s.tree) as out:
-            s.run(s.zfc, "decode", "-q", "-f", "--device", "cpu", "-o", out, path)
-            for name, (kind, _) in columns.items():
-                for ending in (".offsets", ".bytes") if kind == "string" else ("",):
-                    mine = next(pathlib.Path(out).glob(f"{name}{ending or '.*'}"))
-                    if mine.read_bytes() != (s.data / f"{table}.{name}{ending}").read_bytes():
-                        raise Failed(f"{table}.{name}: a decode on the CPU differs from the source")
         timing.write_text(json.dumps({"seconds": seconds, "bytes": path.stat().st_size}))
     return path, json.loads(timing.read_text())
 
@@ -177,7 +169,7 @@ def bench(s):
         report["encoded"][table] = timing
     listed = s.data / "sets"
     listed.write_text("".join(f"{name} {' '.join(columns)}\n" for name, columns in sets.items()))
-    found, ours = measure(s, listed, containers, unit_bytes=options.unit_bytes)
+    found, ours = measure(s, listed, containers, unit_bytes=options.unit_bytes, source=s.data)
     report |= {k: found[k] for k in ("version", "device", "repeats")} | {"columns": found["columns"]}
     small, theirs = {}, {}
     if options.small_staging:
