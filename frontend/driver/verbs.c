@@ -40,7 +40,7 @@ static const zf_option
     host_staging =
         {"host-staging", 0, "BYTES", NULL,
          "pinned memory for units on their way to the device; on the CPU how far reading may be ahead (default: 256 MiB)"},
-    unit = {"unit", 0, "BYTES", NULL, "stored bytes of a unit, at least a block (default: 16 MiB)"},
+    unit = {"unit", 0, "BYTES", NULL, "stored bytes of a unit, at least a block (default: 32 MiB)"},
     readers = {"readers", 0, "N", NULL, "threads that read and check, at most 64 (default: as many as --threads)"},
     streams = {"streams", 0, "N", NULL, "streams that decode, at most 8 (default: 4)"},
     load = {"load", 0, NULL, NULL, "read the containers into (pinned) memory of the host first: no reading is timed"},

@@ -25,7 +25,7 @@ static zf_status resolve(zf_pipeline *p, const zf_pipeline_options *given, zf_er
         return zf_raise(error, ZF_E_ARGUMENT, "memory for a pipeline without its size");
     if (o->device_staging == 0) o->device_staging = 512 * MIB;
     if (o->host_staging == 0) o->host_staging = 256 * MIB;
-    if (o->unit_bytes == 0) o->unit_bytes = 16 * MIB;
+    if (o->unit_bytes == 0) o->unit_bytes = 32 * MIB;
     if (o->streams == 0) o->streams = 4;
     o->readers = zf_context_threads(p->context, o->readers);
     if (o->readers > ZF_PIPELINE_MOST_READERS) o->readers = ZF_PIPELINE_MOST_READERS;

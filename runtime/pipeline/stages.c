@@ -51,32 +51,26 @@ static void unhold_newest(zf_pipeline *p, zf_transfer *transfer) {
     transfer->held = false;
 }
 
-/// The blocks, and with them the head where both are in one piece.
+/// The head and the blocks, in one piece where they are. A head of its own goes on the same stream: on another one it would wait
+/// until the link has nothing else to do, since a GPU's copies are not taken in turn from streams (measured on an H200).
 static zf_status queue_copy(zf_pipeline *p, zf_transfer *transfer, const zf_units_memory *memory, zf_error *error) {
     zf_accelerator *a = p->accelerator;
     zf_units_sizes sizes = zf_units_sizes_of(transfer->units);
     ZF_TRY(a->ops->event_note(a, p->copies, transfer->events[ZF_COPY_BEGIN], error));
-    if (transfer->joined)
+    if (transfer->first == transfer->last) {
+        ZF_TRY(zf_units_start(transfer->units, p->copies, memory, error));
+    } else if (transfer->joined) {
         ZF_TRY(a->ops->copy_in(a, p->copies, memory->workspace, transfer->head, sizes.head + sizes.stored, error));
-    else
+    } else {
+        ZF_TRY(a->ops->copy_in(a, p->copies, memory->workspace, transfer->head, sizes.head, error));
         ZF_TRY(zf_units_upload_blocks(transfer->units, p->copies, memory, error));
+    }
     return a->ops->event_note(a, p->copies, transfer->events[ZF_COPY_END], error);
-}
-
-/// A head of its own goes on the stream that decodes, so that the link's stream has nothing but large copies, and behind what
-/// the memory was used for before.
-static zf_status queue_head(zf_pipeline *p, zf_transfer *transfer, void *stream, const zf_units_memory *memory, zf_error *error) {
-    zf_accelerator *a = p->accelerator;
-    if (transfer->joined) return ZF_OK;
-    ZF_TRY(a->ops->stream_follow(a, stream, transfer->events[ZF_COPY_BEGIN], error));
-    if (transfer->first == transfer->last) return zf_units_start(transfer->units, stream, memory, error);
-    return a->ops->copy_in(a, stream, memory->workspace, transfer->head, zf_units_sizes_of(transfer->units).head, error);
 }
 
 static zf_status queue_decode(zf_pipeline *p, zf_transfer *transfer, void *stream, const zf_units_memory *memory,
                               zf_error *error) {
     const zf_accelerator_ops *ops = p->accelerator->ops;
-    ZF_TRY(queue_head(p, transfer, stream, memory, error));
     ZF_TRY(ops->stream_follow(p->accelerator, stream, transfer->events[ZF_COPY_END], error));
     ZF_TRY(ops->event_note(p->accelerator, stream, transfer->events[ZF_DECODE_BEGIN], error));
     ZF_TRY(zf_units_launch(transfer->units, stream, memory, error));
@@ -154,11 +148,7 @@ void *zf_pipeline_releaser(void *pipeline) {
         pthread_mutex_unlock(&p->lock);
         zf_error error;
         zf_status status = ZF_OK;
-        if (transfer->queued) {
-            // A head of its own is copied before the decode begins.
-            void *copied = transfer->events[transfer->joined ? ZF_COPY_END : ZF_DECODE_BEGIN];
-            status = p->accelerator->ops->event_wait(p->accelerator, copied, &error);
-        }
+        if (transfer->queued) status = p->accelerator->ops->event_wait(p->accelerator, transfer->events[ZF_COPY_END], &error);
         pthread_mutex_lock(&p->lock);
         if (status != ZF_OK) zf_requested_failed(request_of(transfer), transfer->first, status, &error);
         if (transfer->host_end != 0) {

@@ -50,7 +50,7 @@ typedef struct zf_pipeline_options {
     /// device aligned to 256, and pinned memory of the host aligned to 4096. 0 and NULL: the pipeline allocates.
     uint64_t device_memory;
     void *host_memory;
-    uint64_t unit_bytes; ///< stored bytes of a unit; 0: 16 MiB, which a PCIe link needs to be at 99% of its rate
+    uint64_t unit_bytes; ///< stored bytes of a unit; 0: 32 MiB, of which a link hardly notices where one ends
     unsigned readers;    ///< threads that read and check; 0: the context's threads; more than 64 count as 64
     unsigned streams;    ///< streams that decode, 1 to 8; 0: 4
 } zf_pipeline_options;
