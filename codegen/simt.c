@@ -122,7 +122,7 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
                                .threads = ZF_WARP,
                                .tiles = 1,
                                .span = zf_simt_words_span(kernel->tile),
-                               .shared_bytes = zf_simt_words_bytes(),
+                               .shared_bytes = zf_simt_words_bytes(kernel->tile),
                                .registers = WORDS_REGISTERS};
     if (steps.expansions > 0 && kernel->tile % row == 0 && zf_simt_tree_fits(plan, kernel, &shared) &&
         shared + text <= MOST_SHARED) {
@@ -656,16 +656,31 @@ LLVMValueRef zf_simt_scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_l
 
 LLVMValueRef zf_simt_most_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane) { return scan_warp(lower, v, v_lane, true); }
 
-void zf_simt_unroll(zf_cg *cg, const zf_cg_loop *loop, unsigned times) {
-    const char name[] = "llvm.loop.unroll.count";
-    LLVMMetadataRef parts[2] = {LLVMMDStringInContext2(cg->context, name, sizeof(name) - 1),
+// A number of times that LLVM is to do something with a loop.
+static LLVMMetadataRef wish(zf_cg *cg, const char *name, unsigned times) {
+    LLVMMetadataRef parts[2] = {LLVMMDStringInContext2(cg->context, name, strlen(name)),
                                 LLVMValueAsMetadata(zf_cg_i32(cg, times))};
-    LLVMMetadataRef self = LLVMTemporaryMDNode(cg->context, NULL, 0);
-    LLVMMetadataRef wishes[2] = {self, LLVMMDNodeInContext2(cg->context, parts, 2)};
-    LLVMMetadataRef node = LLVMMDNodeInContext2(cg->context, wishes, 2);
+    return LLVMMDNodeInContext2(cg->context, parts, 2);
+}
+
+// Says at the end of the loop's last block what wishes[1] on wish.
+static void tell_loop(zf_cg *cg, LLVMBasicBlockRef bb_last, LLVMMetadataRef *wishes, unsigned count) {
+    LLVMMetadataRef self = wishes[0] = LLVMTemporaryMDNode(cg->context, NULL, 0);
+    LLVMMetadataRef node = LLVMMDNodeInContext2(cg->context, wishes, count);
     LLVMMetadataReplaceAllUsesWith(self, node); // names itself: so it is this loop's alone
     unsigned kind = LLVMGetMDKindIDInContext(cg->context, "llvm.loop", 9);
-    LLVMSetMetadata(LLVMGetBasicBlockTerminator(loop->bb_next), kind, LLVMMetadataAsValue(cg->context, node));
+    LLVMSetMetadata(LLVMGetBasicBlockTerminator(bb_last), kind, LLVMMetadataAsValue(cg->context, node));
+}
+
+void zf_simt_unroll(zf_cg *cg, const zf_cg_loop *loop, unsigned times) {
+    LLVMMetadataRef wishes[2] = {NULL, wish(cg, "llvm.loop.unroll.count", times)};
+    tell_loop(cg, loop->bb_next, wishes, 2);
+}
+
+void zf_simt_keep_loop(zf_cg *cg, LLVMBasicBlockRef bb_last) {
+    LLVMMetadataRef wishes[4] = {NULL, wish(cg, "llvm.loop.unroll.count", 1), wish(cg, "llvm.loop.vectorize.width", 1),
+                                 wish(cg, "llvm.loop.interleave.count", 1)};
+    tell_loop(cg, bb_last, wishes, 4);
 }
 
 LLVMValueRef zf_simt_shuffle(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane) {

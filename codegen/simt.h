@@ -119,6 +119,8 @@ LLVMValueRef zf_simt_seek_next(zf_lower *lower, uint32_t field, LLVMValueRef v_f
 void zf_simt_seek_together(zf_lower *lower);
 /// Wishes that a loop be unrolled, so that the loads of several rounds are under way together.
 void zf_simt_unroll(zf_cg *cg, const zf_cg_loop *loop, unsigned times);
+/// Wishes that the loop whose last block is bb_last be neither unrolled nor made to do several rounds at once.
+void zf_simt_keep_loop(zf_cg *cg, LLVMBasicBlockRef bb_last);
 
 // ---- Rows of a coder's lanes (simt_rows.c) ----
 

@@ -19,6 +19,7 @@ enum {
     WARPS = 4,                                            // that share tables
     SPAN = 16384,                                         // bytes that a warp makes, where tiles are no larger
     STAGE = ZF_WARP * EACH * LONGEST + 2 * ZF_SPAN_CHUNK, // of shared memory, a warp: a row and what remained of the one before
+    WARP_WORDS = 4 * WARPS,                               // of shared memory: what each found in the tables
     REGISTERS = 72,
 };
 
@@ -26,9 +27,7 @@ typedef struct numbers {
     zf_simt_span span;
     LLVMValueRef v_stage; // the warp's
     zf_span_wanted wanted;
-    LLVMValueRef v_stored; // slot (i32): bytes of chunks that were stored, the place of the stage's first
-    LLVMValueRef v_rest;   // slot (i32): bytes that remained in the stage, fewer than a chunk
-    LLVMValueRef v_word;   // slot (i32): the last of its words, where it is not whole; zeros behind the bytes
+    LLVMValueRef v_word; // slot (i32): the last word of what remained, where it is not whole; zeros behind the bytes
 } numbers;
 
 static uint32_t warp_tiles(uint32_t tile) {
@@ -36,12 +35,14 @@ static uint32_t warp_tiles(uint32_t tile) {
     return tiles < ZF_SPAN_TILES ? tiles : ZF_SPAN_TILES;
 }
 
+static uint32_t kept_bytes(const zf_kernel *kernel) { return zf_simt_span_kept_bytes(warp_tiles(kernel->tile)); }
+
 zf_simt_shape zf_simt_numbers_shape(const zf_plan *plan, const zf_kernel *kernel) {
     return (zf_simt_shape){.form = ZF_SIMT_NUMBERS,
                            .threads = WARPS * ZF_WARP,
                            .tiles = 1,
                            .span = WARPS * warp_tiles(kernel->tile),
-                           .shared_bytes = zf_simt_tables_bytes(plan, kernel) + WARPS * STAGE,
+                           .shared_bytes = zf_simt_tables_bytes(plan, kernel) + WARPS * (STAGE + kept_bytes(kernel)) + WARP_WORDS,
                            .registers = REGISTERS};
 }
 
@@ -131,18 +132,24 @@ static void put_numbers(numbers *n, const zf_span_row *r, LLVMValueRef *v_place,
     }
 }
 
-// Stores the whole chunks of the stage's first v_end bytes; what remains of them moves to the front.
-static void store_row(numbers *n, LLVMValueRef v_end) {
+// Of v_here bytes (the lead counted with them) whole chunks were stored, and the rest remained in the stage.
+static LLVMValueRef stored_of(zf_cg *cg, LLVMValueRef v_here) {
+    return zf_cg_and(cg, v_here, zf_cg_i32(cg, ~(uint32_t)(ZF_SPAN_CHUNK - 1)));
+}
+
+// Stores the whole chunks of the stage's first v_end bytes, behind v_stored; what remains of them moves to the front.
+static void store_row(numbers *n, LLVMValueRef v_stored, LLVMValueRef v_end) {
     zf_cg *cg = n->span.lower->cg;
     LLVMValueRef v_chunk = zf_cg_i32(cg, ZF_SPAN_CHUNK), v_lane = n->span.v_lane;
-    LLVMValueRef v_whole = zf_cg_and(cg, v_end, zf_cg_i32(cg, ~(uint32_t)(ZF_SPAN_CHUNK - 1)));
-    LLVMValueRef v_stored = LLVMBuildLoad2(cg->builder, cg->ty_i32, n->v_stored, "");
+    LLVMValueRef v_whole = stored_of(cg, v_end);
     zf_turns chunks;
     zf_turns_begin(cg, &chunks, zf_cg_mul(cg, v_lane, v_chunk), ZF_WARP * ZF_SPAN_CHUNK, v_whole, "stage_store");
     zf_simt_span_store(&n->span, &n->wanted, stage_at(n, chunks.v_i), zf_cg_add(cg, v_stored, chunks.v_i));
     zf_turns_end(cg, &chunks);
     LLVMTypeRef ty = LLVMVectorType(cg->ty_i32, ZF_SPAN_CHUNK / 4);
     LLVMValueRef v_rest = zf_cg_load(cg, ty, stage_at(n, v_whole), ZF_SPAN_CHUNK);
+    // Read again: a word of v_rest by number would go through memory of the thread.
+    LLVMValueRef v_word = zf_cg_load(cg, cg->ty_i32, word_at(n, v_end), 4);
     zf_simt_barrier_warp(n->span.lower, "the stage was stored");
     LLVMBasicBlockRef bb_move = zf_cg_block(cg, "rest"), bb_moved = zf_cg_block(cg, "rest_moved");
     LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_lane, zf_cg_i32(cg, 0));
@@ -152,16 +159,13 @@ static void store_row(numbers *n, LLVMValueRef v_end) {
     zf_cg_br(cg, bb_moved);
     zf_cg_enter(cg, bb_moved);
     zf_simt_barrier_warp(n->span.lower, "what remains is in front");
-    LLVMValueRef v_in = LLVMBuildLShr(cg->builder, zf_cg_sub(cg, v_end, v_whole), zf_cg_i32(cg, 2), "");
-    LLVMBuildStore(cg->builder, LLVMBuildExtractElement(cg->builder, v_rest, v_in, ""), n->v_word);
-    LLVMBuildStore(cg->builder, zf_cg_sub(cg, v_end, v_whole), n->v_rest);
-    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_stored, v_whole), n->v_stored);
+    LLVMBuildStore(cg->builder, v_word, n->v_word);
 }
 
-static void put_row(numbers *n, const zf_span_row *r) {
+static void put_row(numbers *n, const zf_span_row *r, LLVMValueRef v_here) {
     zf_lower *lower = n->span.lower;
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_zero = zf_cg_i32(cg, 0), v_rest = LLVMBuildLoad2(cg->builder, cg->ty_i32, n->v_rest, "");
+    LLVMValueRef v_zero = zf_cg_i32(cg, 0), v_stored = stored_of(cg, v_here), v_rest = zf_cg_sub(cg, v_here, v_stored);
     LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, n->span.v_lane, v_zero), v_end = zf_cg_add(cg, v_rest, r->v_total);
     LLVMValueRef v_word = zf_cg_select(cg, v_first, LLVMBuildLoad2(cg->builder, cg->ty_i32, n->v_word, ""), v_zero);
     LLVMValueRef v_place = zf_cg_add(cg, v_rest, r->v_before);
@@ -171,16 +175,17 @@ static void put_row(numbers *n, const zf_span_row *r) {
     zf_simt_barrier_warp(lower, "whole words are stored");
     LLVMBuildAtomicRMW(cg->builder, LLVMAtomicRMWBinOpOr, word_at(n, v_place), v_word, LLVMAtomicOrderingMonotonic, 0);
     zf_simt_barrier_warp(lower, "words are whole");
-    store_row(n, v_end);
+    store_row(n, v_stored, v_end);
 }
 
-// ---- A row ----------------------------------------------------------------------------------------------------
+// ---- The rows -------------------------------------------------------------------------------------------------
 
-static void make_row(numbers *n, LLVMValueRef v_row) {
+static void make_rows(numbers *n) {
     zf_lower *lower = n->span.lower;
     zf_cg *cg = lower->cg;
     zf_span_row r;
-    zf_simt_span_take(&n->span, &r, v_row);
+    zf_simt_span_rows_begin(&n->span);
+    zf_simt_span_take(&n->span);
     LLVMValueRef v_own = zf_cg_i32(cg, 0);
     for (unsigned k = 0; k < EACH; k++) {
         r.v_sources[k] = LLVMBuildLoad2(cg->builder, cg->ty_i64, n->span.v_sources[k], "");
@@ -190,22 +195,22 @@ static void make_row(numbers *n, LLVMValueRef v_row) {
     LLVMValueRef v_up = zf_simt_scan_warp(lower, v_own, n->span.v_lane);
     r.v_total = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, ZF_WARP - 1));
     r.v_before = zf_cg_sub(cg, v_up, v_own);
-    LLVMBasicBlockRef bb_done;
-    LLVMValueRef v_here;
-    zf_simt_span_fits_begin(&n->span, &r, &bb_done, &v_here);
-    put_row(n, &r);
-    zf_simt_span_fits_end(&n->span, &r, bb_done, v_here);
+    LLVMValueRef v_here = zf_simt_span_fits(&n->span, &r);
+    put_row(n, &r, v_here);
+    zf_simt_span_rows_end(&n->span, &r, v_here);
 }
 
 // ---- The tiles ------------------------------------------------------------------------------------------------
 
 // Each warp has its tiles of the thread block's, and its stage behind the tables.
-static void find_warp(numbers *n, const zf_simt_shape *shape) {
+static void find_warp(numbers *n) {
     zf_lower *lower = n->span.lower;
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_warp = zf_simt_warp(lower),
-                 v_stages = cg->target->simt->shared(cg, shape->shared_bytes - WARPS * STAGE, WARPS * STAGE);
+    uint32_t kept = kept_bytes(lower->kernel), at = zf_simt_tables_bytes(lower->plan, lower->kernel);
+    LLVMValueRef v_warp = zf_simt_warp(lower), v_stages = cg->target->simt->shared(cg, at, WARPS * STAGE),
+                 v_kept = cg->target->simt->shared(cg, at + WARPS * STAGE, WARPS * kept);
     n->v_stage = zf_cg_at(cg, cg->ty_i8, v_stages, zf_cg_mul(cg, v_warp, zf_cg_i64(cg, STAGE)));
+    n->span.v_kept = zf_cg_at(cg, cg->ty_i8, v_kept, zf_cg_mul(cg, v_warp, zf_cg_i64(cg, kept)));
     lower->v_tile = zf_cg_add(cg, lower->v_tile, zf_cg_mul(cg, v_warp, zf_cg_i64(cg, n->span.tiles)));
     LLVMBasicBlockRef bb_tiles = zf_cg_block(cg, "warp_tiles");
     LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntULT, lower->v_tile, zf_simt_span_tiles(lower));
@@ -223,29 +228,22 @@ void zf_simt_numbers(zf_lower *lower, const zf_simt_shape *shape) {
                           .by_words = true,
                           .take = take,
                           .cut = cut}};
-    zf_simt_tables_make(lower, shape->threads);
-    find_warp(&n, shape);
-    n.span.v_refused = zf_cg_not(cg, zf_simt_tables_check(lower));
+    LLVMValueRef v_warps = cg->target->simt->shared(cg, shape->shared_bytes - WARP_WORDS, WARP_WORDS);
+    n.span.v_refused = zf_cg_not(cg, zf_simt_tables_make_checked(lower, shape->threads, v_warps));
+    find_warp(&n);
     zf_simt_span_begin(&n.span);
     n.wanted = zf_simt_span_wanted(&n.span);
-    n.v_stored = zf_cg_alloca(cg, cg->ty_i32, "stored");
-    n.v_rest = zf_cg_alloca(cg, cg->ty_i32, "rest");
     n.v_word = zf_cg_alloca(cg, cg->ty_i32, "word");
-    LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), n.v_stored);
-    LLVMBuildStore(cg->builder, n.span.v_lead, n.v_rest);
     LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), n.v_word);
-    zf_cg_loop loop;
-    zf_simt_span_rows_begin(&n.span, &loop);
-    make_row(&n, loop.v_i);
-    zf_cg_loop_end(cg, &loop);
-    zf_simt_unroll(cg, &loop, 1);
+    make_rows(&n);
     LLVMBasicBlockRef bb_made;
     zf_simt_span_end(&n.span, &bb_made);
     LLVMBasicBlockRef bb_last = zf_cg_block(cg, "last_chunk");
     LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, n.span.v_lane, zf_cg_i32(cg, 0));
     zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_first, "the lane that stores what remains"), bb_last, bb_made);
     zf_cg_enter(cg, bb_last);
-    zf_simt_span_store(&n.span, &n.wanted, n.v_stage, LLVMBuildLoad2(cg->builder, cg->ty_i32, n.v_stored, ""));
+    LLVMValueRef v_here = LLVMBuildLoad2(cg->builder, cg->ty_i32, n.span.v_here, "");
+    zf_simt_span_store(&n.span, &n.wanted, n.v_stage, stored_of(cg, v_here));
     zf_cg_br(cg, bb_made);
     zf_cg_enter(cg, bb_made);
 }

@@ -29,7 +29,9 @@ typedef struct words {
     LLVMValueRef v_stage;
 } words;
 
-uint32_t zf_simt_words_bytes(void) { return MOST + 2 * ZF_SPAN_CHUNK; }
+enum { STAGE = MOST + 2 * ZF_SPAN_CHUNK };
+
+uint32_t zf_simt_words_bytes(uint32_t tile) { return STAGE + zf_simt_span_kept_bytes(zf_simt_words_span(tile)); }
 
 uint32_t zf_simt_words_span(uint32_t tile) { return tile > MOST || tile < MOST / ZF_SPAN_TILES ? 0 : MOST / tile; }
 
@@ -200,7 +202,7 @@ static void put_row(words *w, const row *r, LLVMValueRef v_here) {
     zf_lower *lower = w->span.lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_places[STRINGS], v_zero = zf_cg_i32(cg, 0);
-    v_places[0] = zf_cg_add(cg, zf_cg_add(cg, w->span.v_lead, v_here), r->in.v_before);
+    v_places[0] = zf_cg_add(cg, v_here, r->in.v_before);
     for (unsigned k = 1; k < STRINGS; k++) v_places[k] = zf_cg_add(cg, v_places[k - 1], r->in.v_lengths[k - 1]);
     // Where there is no string the last words before the block's slots are read.
     LLVMValueRef v_some = LLVMBuildPtrToInt(cg->builder, lower->v_slots, cg->ty_i64, "");
@@ -214,7 +216,7 @@ static void put_row(words *w, const row *r, LLVMValueRef v_here) {
     put_where(w, r, v_places, r->v_long, put_long);
 }
 
-// ---- A row ----------------------------------------------------------------------------------------------------
+// ---- The rows -------------------------------------------------------------------------------------------------
 
 // 1 at a bit where any of a lane's strings is longer.
 static LLVMValueRef flag(words *w, const row *r, uint32_t bytes, uint32_t bit) {
@@ -246,15 +248,14 @@ static void add_up(words *w, row *r) {
     r->v_long = more_than(cg, v_all, (UINT32_C(1) << LONG_BIT) - 1);
 }
 
-static void make_row(words *w, LLVMValueRef v_row) {
+static void make_rows(words *w) {
     row r;
-    LLVMBasicBlockRef bb_done;
-    LLVMValueRef v_here;
-    zf_simt_span_take(&w->span, &r.in, v_row);
+    zf_simt_span_rows_begin(&w->span);
+    zf_simt_span_take(&w->span);
     add_up(w, &r);
-    zf_simt_span_fits_begin(&w->span, &r.in, &bb_done, &v_here);
+    LLVMValueRef v_here = zf_simt_span_fits(&w->span, &r.in);
     put_row(w, &r, v_here);
-    zf_simt_span_fits_end(&w->span, &r.in, bb_done, v_here);
+    zf_simt_span_rows_end(&w->span, &r.in, v_here);
 }
 
 // ---- The stage ------------------------------------------------------------------------------------------------
@@ -301,14 +302,11 @@ void zf_simt_words(zf_lower *lower, const zf_simt_shape *shape) {
                             .longest = UINT64_MAX,
                             .take = take,
                             .cut = cut};
-    w.v_stage = cg->target->simt->shared(cg, 0, shape->shared_bytes);
+    w.v_stage = cg->target->simt->shared(cg, 0, STAGE);
+    w.span.v_kept = cg->target->simt->shared(cg, STAGE, shape->shared_bytes - STAGE);
     zf_simt_span_begin(&w.span);
     clear_stage(&w);
-    zf_cg_loop loop;
-    zf_simt_span_rows_begin(&w.span, &loop);
-    make_row(&w, loop.v_i);
-    zf_cg_loop_end(cg, &loop);
-    zf_simt_unroll(cg, &loop, 1);
+    make_rows(&w);
     LLVMBasicBlockRef bb_made;
     zf_simt_span_end(&w.span, &bb_made);
     zf_simt_barrier(lower, "strings are put together");

@@ -5,7 +5,7 @@
 #include "codegen/simt.h"
 
 /// Shared memory that a warp takes.
-uint32_t zf_simt_words_bytes(void);
+uint32_t zf_simt_words_bytes(uint32_t tile);
 /// Tiles of that many bytes that a warp makes together; 0: one is too large.
 uint32_t zf_simt_words_span(uint32_t tile);
 

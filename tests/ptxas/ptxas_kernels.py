@@ -32,7 +32,7 @@ SPILLS_APART = 64  # bytes, of kernels that spill already
 PARTS = 4  # runs of ptxas an architecture
 TEXT_BYTES = 2048  # in which a warp puts strings together (codegen/simt_text.c)
 WORDS_BYTES = 4096 + 32  # in which a warp puts strings of groups together (codegen/simt_words.c)
-NUMBERS_BYTES = 4 * (2048 + 32)  # in which four warps put numbers together (codegen/simt_numbers.c), behind their tables
+NUMBERS_BYTES = 4 * (2048 + 32)  # in which four warps put numbers together (codegen/simt_numbers.c), beside their tables
 FORMS = ("map", "scan", "text", "patches", "groups", "words", "numbers", "lanes", "warp", "sequential")  # those of docs/gpu.md; text: scans that copy strings
 
 faults = []
@@ -100,7 +100,7 @@ def form_of(body, ptx):
     sizes = {int(size) for name, size in re.findall(r"\.shared .*\b(shared_\d+)\[(\d+)\]", ptx) if name in shared}
     if sizes == {TEXT_BYTES}:
         return "text"
-    if sizes == {WORDS_BYTES}:
+    if WORDS_BYTES in sizes and ".maxntid 32," in body:
         return "words"
     if NUMBERS_BYTES in sizes and ".maxntid 128," in body:
         return "numbers"
