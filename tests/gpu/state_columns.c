@@ -35,6 +35,13 @@ static int64_t amounts(uint64_t row) {
 static int64_t members(uint64_t row) { return gpu_mix(row) % 9 == 0; }
 static int64_t pieces(uint64_t row) { return (int64_t)(gpu_mix(row / 6) % 20); }
 
+static int64_t noise(uint64_t row) { return (int64_t)(gpu_mix(row) % 256); }
+static int64_t speech(uint64_t row) {
+    static const char words[] = "packages sleep furiously above pending deposits, and accounts haggle; ";
+    return words[(row / 29 * 13 + row % 29) % (sizeof words - 1)];
+}
+static int64_t spelled(uint64_t row) { return (row + 4) / 8 % 10 == 4 ? "sequence"[(row + 4) % 8] : noise(row); }
+
 static int64_t flags(uint64_t row) { return "ANRXY"[gpu_mix(row) % 5]; }
 
 static int text(uint64_t row, char *out) {
@@ -65,7 +72,8 @@ static const struct {
     {"members", 0, members, NULL, NULL},   {"texts", 0, NULL, text, NULL},     {"kinds", 0, NULL, kind, NULL},
     {"repeated", 0, NULL, repeated, NULL}, {"prose", 0, NULL, prose, NULL},    {"gone", 4, runs, NULL, some},
     {"sparse", 8, walk, NULL, stretches},  {"names", 0, NULL, repeated, some}, {"pieces", 1, pieces, NULL, NULL},
-    {"coded", 1, gaps, NULL, NULL},        {"flags", 1, flags, NULL, NULL},
+    {"coded", 1, gaps, NULL, NULL},        {"noise", 1, noise, NULL, NULL},    {"speech", 1, speech, NULL, NULL},
+    {"spelled", 1, spelled, NULL, NULL},   {"flags", 1, flags, NULL, NULL},
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
