@@ -142,6 +142,8 @@ def peer(tree):
         check(result.returncode == 0 and len(packed) >= 3, result.stderr, found["parts"])
         check(all(p["stored_bytes"] < p["plain_bytes"] for p in packed), packed)
         check(all(s["verified"] for s in found["sets"]) and any(s["units"] > 100 and s["decode_bound_seconds"] > 0 for s in found["sets"]), found["sets"])
+    late = subprocess.run([str(w) for w in words[:9] + [0] + words[10:]], capture_output=True, text=True, env={**os.environ, "FAKE_NVCOMP": ""})
+    check(late.returncode == 1 and all("time is used up" in s["message"] for s in json.loads(late.stdout)["sets"]), late.stdout, late.stderr)
     # What is wrong only once it is pipelined, as it is not what was tried.
     script = script.replace("n.STREAMS = 3;", "n.STREAMS = 3; c = n.Bench.choose; n.Bench.choose = lambda s, p, *w: (c(s, p, *w), p.packed.__setitem__(slice(0, 9), 7));")
     words[2] = script
