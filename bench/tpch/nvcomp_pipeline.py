@@ -1,5 +1,5 @@
 """The sets of queries.py by nvCOMP, pipelined as zipflow pipelines them: copies on a stream of their own, decodes on four, units of at most
-16 MiB of compressed bytes in Johnson's order. For every array the codec with the least max(time on the link, time of decoding).
+UNIT_BYTES of compressed bytes in Johnson's order. For every array the codec with the least max(time on the link, time of decoding).
 
     nvcomp_pipeline.py LIBCUDA LIBNVCOMP DIRECTORY SETS REPEATS SECONDS SAMPLE_BYTES UNIT_BYTES
 

@@ -179,7 +179,7 @@ def bench(s):
         try:
             library = library_from(options.nvcomp, s.tree)
             said = s.run(sys.executable, HERE / "nvcomp_pipeline.py", options.libcuda, library, s.data, listed, options.repeats,
-                         s.end - time.monotonic(), options.sample, options.unit_bytes or 1 << 24, codes=(0, 1))
+                         s.end - time.monotonic(), options.sample, options.unit_bytes or 1 << 25, codes=(0, 1))
             peer = json.loads(said)
             theirs = {row["set"]: row for row in peer.pop("sets")}
             report["nvcomp"] = peer
