@@ -26,17 +26,25 @@ static void on_fatal(const char *reason) {
     longjmp(target->jump, 1);
 }
 
-// LLVM 19 vectorises a conditional division of values that stay the same wrongly where it keeps it conditional: it divides once,
-// if the first lane's condition holds, and gives the others what no one computed. So it is told to make divisors harmless
-// instead.
-static void divide_without_condition(void) {
-    static const char *const words[] = {"zipflow", "-force-widen-divrem-via-safe-divisor=true"};
-    LLVMParseCommandLineOptions(2, words, NULL);
+static void set_options(void) {
+    static const char *const words[] = {
+        "zipflow",
+        // LLVM 19 vectorises a conditional division of values that stay the same wrongly where it keeps it conditional: it
+        // divides once, if the first lane's condition holds, and gives the others what no one computed. So it is told to make
+        // divisors harmless instead.
+        "-force-widen-divrem-via-safe-divisor=true",
+#ifdef ZF_SANITIZE
+        // Generated code hands no address of its own frame to anyone beyond the call. So it needs no second stack on which frames
+        // outlive their calls, which each thread of the emulated GPU would get of its own, and lose at its end.
+        "-asan-use-after-return=never",
+#endif
+    };
+    LLVMParseCommandLineOptions(sizeof words / sizeof words[0], words, NULL);
 }
 
 static void start(void) {
     LLVMInstallFatalErrorHandler(on_fatal);
-    divide_without_condition();
+    set_options();
     LLVMInitializeNativeTarget();
     LLVMInitializeNativeAsmPrinter();
     LLVMInitializeNativeAsmParser();

@@ -91,7 +91,7 @@ static void enter(void *user) {
     zf_emu_thread_state *thread = user;
     zf_emu_block *block = thread->block;
     zf_fiber *fiber = &block->fibers[thread->number];
-    zf_fiber_entered(fiber);
+    zf_fiber_entered(fiber, &block->host);
     const zf_simt_args *args = block->launch->args;
     block->launch->kernel->emulated(thread, (const uint8_t *)(uintptr_t)args->base, (const uint64_t *)(uintptr_t)args->blocks,
                                     (const uint32_t *)(uintptr_t)args->first, (const uint8_t *)(uintptr_t)args->work,
@@ -228,7 +228,7 @@ static void check_shared(zf_emu_thread_state *thread, uint64_t begin, uint32_t b
     zf_emu_block *block = thread->block;
     zf_emu_when now = {(uint16_t)thread->number, block->time, block->warp_times[thread->number / ZF_EMU_WARP]};
     for (uint32_t i = 0; i < bytes; i++) {
-        int other = zf_emu_race(&block->shadow[begin + i], (zf_emu_access)access, &now);
+        int other = zf_emu_race(&block->shadow[begin + i], (zf_emu_access)access, now);
         if (other >= 0) {
             FAULT(thread, line, "races with thread %d: it %s byte %llu of shared memory, and no barrier orders the two", other,
                   verb_of(access), (ull)(begin + i));

@@ -10,7 +10,6 @@
 #include "runtime/error_codes.h"
 
 #if defined(ZF_SANITIZE)
-#include <pthread.h>
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
@@ -113,18 +112,7 @@ void zf_fiber_stacks_free(zf_fiber *fibers, unsigned count) {
     munmap(fibers[0].stack - page, (STACK_BYTES + page) * count);
 }
 
-void zf_fiber_host(zf_fiber *host) {
-    *host = (zf_fiber){0};
-#if defined(ZF_SANITIZE)
-    pthread_attr_t attributes;
-    void *stack = NULL;
-    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
-        pthread_attr_getstack(&attributes, &stack, &host->bytes);
-        pthread_attr_destroy(&attributes);
-    }
-    host->stack = stack;
-#endif
-}
+void zf_fiber_host(zf_fiber *host) { *host = (zf_fiber){0}; }
 
 void zf_fiber_start(zf_fiber *fiber, void (*entry)(void *user), void *user) {
 #if defined(ZF_SANITIZE)
@@ -136,11 +124,14 @@ void zf_fiber_start(zf_fiber *fiber, void (*entry)(void *user), void *user) {
     fiber->sp = fresh_stack(fiber->stack + fiber->bytes, entry, user);
 }
 
-void zf_fiber_entered(zf_fiber *self) {
+void zf_fiber_entered(zf_fiber *self, zf_fiber *host) {
 #if defined(ZF_SANITIZE)
-    __sanitizer_finish_switch_fiber(self->fake, NULL, NULL);
+    const void *stack;
+    __sanitizer_finish_switch_fiber(self->fake, &stack, &host->bytes);
+    host->stack = (uint8_t *)(uintptr_t)stack;
 #else
     (void)self;
+    (void)host;
 #endif
 }
 

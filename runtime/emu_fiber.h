@@ -29,7 +29,7 @@ void zf_fiber_start(zf_fiber *fiber, void (*entry)(void *user), void *user);
 void zf_fiber_switch(zf_fiber *from, zf_fiber *to, bool last);
 /// The last thing that an entry calls.
 void zf_fiber_end(zf_fiber *self, zf_fiber *to);
-/// The first thing that a started fiber calls.
-void zf_fiber_entered(zf_fiber *self);
+/// The first thing that a started fiber calls. `host` is who switched to it.
+void zf_fiber_entered(zf_fiber *self, zf_fiber *host);
 
 #endif

@@ -50,8 +50,9 @@ typedef struct zf_emu_when {
     uint32_t warp_time;
 } zf_emu_when;
 
-/// Notes an access, and returns a thread that it races with, or -1.
-int zf_emu_race(zf_emu_shadow *byte, zf_emu_access access, const zf_emu_when *now);
+/// Notes an access, and returns a thread that it races with, or -1. `now` is a value, so that no caller has it in memory: threads
+/// whose functions have nothing there need no second stack from AddressSanitizer.
+int zf_emu_race(zf_emu_shadow *byte, zf_emu_access access, zf_emu_when now);
 
 // ---- A thread block -------------------------------------------------------------------------------------------
 
