@@ -4,6 +4,7 @@ is zfc's path."""
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -11,6 +12,8 @@ import unittest
 
 ZFC = sys.argv[1]
 os.environ["MALLOC_PERTURB_"] = "90"  # memory begins as bytes of 0xa5: what a decode leaves out shows
+for number in (signal.SIGINT, signal.SIGHUP):  # who runs the tests may ignore them, as a shell has it for what it runs in the background
+    signal.signal(number, signal.SIG_DFL)
 
 
 class Case(unittest.TestCase):
