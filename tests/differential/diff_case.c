@@ -459,9 +459,23 @@ static uint64_t *shaping_of(const diff_comparing *k) {
     return shaping;
 }
 
+// The host's general code at -O0 records states, and is not compared.
+static diff_verdict take_recorder(diff_comparing *k) {
+    zf_error error = {0};
+    k->level = 0;
+    k->recorder = diff_decoder_for(k->c, k->level, k->block->branches, k->block->branch_count, &error);
+    if (k->recorder == NULL)
+        return error.status == ZF_ERR_UNSUPPORTED ? unsupported(k, &error) : diff_differ(k, "no decoder", error.message);
+    if (zf_decoder_code_for(k->recorder, NULL, &k->recorder_code, &error) != ZF_OK)
+        return diff_differ(k, "no recorder", error.message);
+    return DIFF_SAME_BYTES;
+}
+
 static diff_verdict run_forms(diff_comparing *k) {
     diff_verdict verdict = DIFF_SAME_BYTES;
-    for (k->level = 0; k->level < DIFF_FORMS; k->level++) {
+    if (k->c->gpu_alone) verdict = take_recorder(k);
+    if (verdict != DIFF_SAME_BYTES) return verdict;
+    for (k->level = k->c->gpu_alone ? DIFF_GPU : 0; k->level < DIFF_FORMS; k->level++) {
         if (k->level == DIFF_LEVELS - 1 && k->c->undamaged != NULL) continue; // the same checks as at -O0
         k->order = data_below(&k->random, 8);
         zf_error error = {0};
@@ -490,17 +504,15 @@ diff_verdict diff_check_form(diff_case *c, const diff_expected *e, const diff_fo
                         .random = {seed},
                         .message = message,
                         .same_number = true};
-    zf_error error = {0};
-    for (unsigned pass = form->level == DIFF_GPU ? 0 : 1; pass < 2; pass++) {
-        k.level = pass == 0 ? 0 : form->level;
-        k.decoder = diff_decoder_for(c, k.level, e->block.branches, e->block.branch_count, &error);
-        if (k.decoder == NULL)
-            return error.status == ZF_ERR_UNSUPPORTED ? unsupported(&k, &error) : diff_differ(&k, "no decoder", "");
-        if (pass == 1) break;
-        k.recorder = k.decoder;
-        if (zf_decoder_code_for(k.decoder, NULL, &k.recorder_code, &error) != ZF_OK)
-            return diff_differ(&k, "no recorder", error.message);
+    if (form->level == DIFF_GPU) {
+        diff_verdict recorder = take_recorder(&k);
+        if (recorder != DIFF_SAME_BYTES) return recorder;
     }
+    zf_error error = {0};
+    k.level = form->level;
+    k.decoder = diff_decoder_for(c, k.level, e->block.branches, e->block.branch_count, &error);
+    if (k.decoder == NULL)
+        return error.status == ZF_ERR_UNSUPPORTED ? unsupported(&k, &error) : diff_differ(&k, "no decoder", "");
     k.order = data_below(&k.random, 8);
     uint64_t *shaping = form->special ? shaping_of(&k) : NULL;
     diff_verdict verdict = run_code(&k, shaping);

@@ -1,6 +1,8 @@
 // Chunks and lanes: the programs of chunks.zf, and coders of the library, at sizes around their chunks, on every distribution,
 // whole, in ranges and damaged, are by generated code what the interpreter says.
-// Arguments: [--every N] names of tables (all without). Of the damages of a block every N-th is tried, others in other blocks.
+// Arguments: [--every N] [--warps] names of tables (all without). Of the damages of a block every N-th is tried, others in other
+// blocks. With --warps accelerators alone, of the programs whose chunks a warp can walk: the host's code does not depend on who
+// does, nor do encoders, nor others' kernels, and a run without has them all.
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,15 +18,16 @@ typedef struct run {
     diff_machine machine;
     diff_program program;
     diff_tally tally;
-    uint64_t taken, refused, damaged, files;
+    uint64_t columns, taken, refused, damaged, files;
     unsigned every;
+    bool warps;
 } run;
 
 /// The block that the interpreter and the compiled encoders make of the data. False where they refuse it.
 static bool encode(run *r, const zf_column *column, interp *in, const interp_stream *plain, const char *what,
                    interp_block *block) {
     zf_text message = {0};
-    if (diff_chunk_foreign(column)) {
+    if (r->warps || diff_chunk_foreign(column)) {
         interp_tree *tree;
         interp_report report;
         if (interp_encode(in, column, plain, &tree, &report) != INTERP_OK) return false;
@@ -89,11 +92,33 @@ static void run_file(run *r, const zf_column *column, data_shape shape) {
     interp_destroy(in);
 }
 
+/// Whether a warp walks chunks of the column on the machine's GPU.
+static bool has_warps(diff_case *c) {
+    static const uint8_t first[64]; // of all alternatives
+    zf_error error = {0};
+    CHECK(c->column->choice_count <= sizeof first, "%s has too many choices", c->column->table->name);
+    const zf_decoder *decoder = diff_decoder_for(c, DIFF_GPU, first, c->column->choice_count, &error);
+    CHECK(decoder != NULL || error.status == ZF_ERR_UNSUPPORTED, "%s: %s", c->column->table->name, error.message);
+    bool some = false;
+    for (uint32_t k = 0; decoder != NULL && k < decoder->plan->kernel_count; k++)
+        some = some || decoder->plan->kernels[k].by_warp;
+    return some;
+}
+
 static void run_column(run *r, const zf_column *column, unsigned number) {
-    diff_case c = {
-        .machine = &r->machine, .spec = diff_program_spec(&r->program), .column = column, .exact_nans = true, .tally = &r->tally};
+    diff_case c = {.machine = &r->machine,
+                   .spec = diff_program_spec(&r->program),
+                   .column = column,
+                   .exact_nans = true,
+                   .gpu_alone = r->warps,
+                   .tally = &r->tally};
     uint64_t before = r->taken;
     char place[64];
+    if (r->warps && !has_warps(&c)) {
+        diff_case_close(&c);
+        return;
+    }
+    r->columns++;
     snprintf(place, sizeof place, "differential_chunks %s", column->table->name);
     diff_set_case(place);
     for (unsigned k = 0; k < DIFF_CHUNK_TRIALS; k++) {
@@ -101,7 +126,7 @@ static void run_column(run *r, const zf_column *column, unsigned number) {
         if (diff_chunk_trial_of(column, number, k, &t)) run_case(r, &c, &t);
     }
     CHECK(r->taken > before, "%s took nothing at all", column->table->name);
-    if (!diff_chunk_foreign(column)) run_file(r, column, (data_shape)(number % DATA_SHAPES));
+    if (!r->warps && !diff_chunk_foreign(column)) run_file(r, column, (data_shape)(number % DATA_SHAPES));
     diff_case_close(&c);
 }
 
@@ -110,9 +135,13 @@ int main(int count, char **names) {
     zf_text message = {0};
     int first = 1;
     r->every = 1;
-    if (count > 2 && strcmp(names[1], "--every") == 0) {
-        r->every = (unsigned)strtoul(names[2], NULL, 10);
-        first = 3;
+    if (count > first + 1 && strcmp(names[first], "--every") == 0) {
+        r->every = (unsigned)strtoul(names[first + 1], NULL, 10);
+        first += 2;
+    }
+    if (count > first && strcmp(names[first], "--warps") == 0) {
+        r->warps = true;
+        first++;
     }
     CHECK(r->every > 0, "--every 0");
     if (r->every == 0) return check_result();
@@ -126,9 +155,11 @@ int main(int count, char **names) {
         for (int k = first; k < count; k++) wanted = wanted || strcmp(names[k], t->name) == 0;
         if (wanted) run_column(r, t->columns, number);
     }
-    printf("%llu blocks taken, %llu refused, %llu damaged; %llu files; %llu runs, %llu elements, %llu ranges; violations",
-           (ull)r->taken, (ull)r->refused, (ull)r->damaged, (ull)r->files, (ull)r->tally.runs, (ull)r->tally.elements,
-           (ull)r->tally.ranges);
+    CHECK(r->columns > 0, "no program was run");
+    printf("%llu programs; %llu blocks taken, %llu refused, %llu damaged; %llu files; %llu runs, %llu elements, %llu ranges; "
+           "violations",
+           (ull)r->columns, (ull)r->taken, (ull)r->refused, (ull)r->damaged, (ull)r->files, (ull)r->tally.runs,
+           (ull)r->tally.elements, (ull)r->tally.ranges);
     for (unsigned v = 0; v < 32; v++)
         if (r->tally.violations[v] > 0) printf(" V%02u: %llu", v, (ull)r->tally.violations[v]);
     printf("; same number %llu, same place %llu of %llu\n", (ull)r->tally.same_number, (ull)r->tally.same_place,
