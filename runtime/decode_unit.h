@@ -46,6 +46,7 @@ typedef struct zf_units_sizes {
 typedef struct zf_units_memory {
     uint64_t values, workspace; ///< addresses of the device
     uint64_t offsets, validity; ///< where the column has them
+    uint64_t head;              ///< parts: where failure words and tables lie; 0: at the workspace's start
     void *staging;              ///< NULL: copies come from the file's pages, and may wait
 } zf_units_memory;
 
@@ -82,6 +83,8 @@ ZF_PRIVATE_API zf_status zf_units_part_end(zf_units *units, zf_error *error);
 /// Of a part: writes its failure words, as they are at first, and its tables, `sizes.head` bytes. They go to the workspace's
 /// start, and need not be followed by zf_units_start then.
 ZF_PRIVATE_API void zf_units_write_head(const zf_units *units, uint8_t *to);
+/// Before a part is launched once more: what it did and took is counted anew.
+ZF_PRIVATE_API void zf_units_restart(zf_units *units);
 /// Queues the copies of a part's blocks from where they are.
 ZF_PRIVATE_API zf_status zf_units_upload_blocks(const zf_units *units, void *stream, const zf_units_memory *memory,
                                                 zf_error *error);

@@ -8,13 +8,16 @@
 
 enum { POSITION_BITS = 32, CHECK_BITS = 16 };
 
+/// Where failure words and tables lie.
+static uint64_t head_of(const zf_units_memory *memory) { return memory->head != 0 ? memory->head : memory->workspace; }
+
 zf_status zf_units_start(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error) {
     const zf_accelerator_ops *ops = units->accelerator->ops;
     if (units->column->is_text &&
         units->column->selection.begin == units->column->selection.end) // no row says where the first begins
         ZF_TRY(ops->fill(units->accelerator, stream, memory->offsets, 0, sizeof(int64_t), error));
     if (units->words == 0) return ZF_OK;
-    return ops->fill(units->accelerator, stream, memory->workspace, 0xff, units->words * UINT64_C(8), error);
+    return ops->fill(units->accelerator, stream, head_of(memory), 0xff, units->words * UINT64_C(8), error);
 }
 
 /// Tables and blocks are gathered in the staging memory and go in two copies.
@@ -76,6 +79,11 @@ zf_status zf_units_upload_blocks(const zf_units *units, void *stream, const zf_u
     return ZF_OK;
 }
 
+void zf_units_restart(zf_units *units) {
+    units->stats.launches = 0;
+    units->stats.load_seconds = units->stats.compile_seconds = 0;
+}
+
 bool zf_units_is_run(const zf_units *units) {
     if (units->unit_count != 1) return false;
     for (uint64_t b = 1; b < units->block_count; b++) {
@@ -92,11 +100,11 @@ static zf_status launch_unit(zf_units *units, const zf_unit *unit, void *stream,
         int32_t sink = plan->kernels[k].sink;
         bool column = sink < 0 || plan->works[sink].characters || unit->code->simt[k].to_column;
         zf_simt_args args = {.base = memory->workspace + unit->at_stored,
-                             .blocks = memory->workspace + unit->at_tables,
-                             .first = memory->workspace + unit->at_tables + unit->firsts[k],
+                             .blocks = head_of(memory) + unit->at_tables,
+                             .first = head_of(memory) + unit->at_tables + unit->firsts[k],
                              .work = memory->workspace + unit->at_work,
-                             .failure = memory->workspace + (unit->first_word + k) * UINT64_C(8),
-                             .failures = memory->workspace + unit->first_word * UINT64_C(8),
+                             .failure = head_of(memory) + (unit->first_word + k) * UINT64_C(8),
+                             .failures = head_of(memory) + unit->first_word * UINT64_C(8),
                              .failures_bytes = plan->kernel_count * UINT64_C(8),
                              .block_count = unit->block_count,
                              .even = unit->even[k],
@@ -144,8 +152,7 @@ zf_status zf_units_launch(zf_units *units, void *stream, const zf_units_memory *
 zf_status zf_units_end(zf_units *units, void *stream, const zf_units_memory *memory, uint64_t *words, zf_error *error) {
     if (units->words == 0) return ZF_OK;
     void *to = words != NULL ? (void *)words : memory->staging;
-    return units->accelerator->ops->copy_out(units->accelerator, stream, to, memory->workspace, units->words * UINT64_C(8),
-                                             error);
+    return units->accelerator->ops->copy_out(units->accelerator, stream, to, head_of(memory), units->words * UINT64_C(8), error);
 }
 
 zf_status zf_units_enqueue(zf_units *units, void *stream, const zf_units_memory *memory, uint64_t *words, zf_error *error) {

@@ -252,12 +252,23 @@ static zf_status open_transfers(zf_batch *batch, zf_error *error) {
     for (size_t i = 0; i < batch->count; i++) words += batch->transfers[i].word_room;
     ZF_TRY(a->ops->host_allocate(a, (words + 1) * sizeof *batch->words, &memory, error));
     batch->words = memory;
+    uint64_t heads = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        const zf_transfer *transfer = &batch->transfers[i];
+        if (batch->requests[transfer->request].given.container->loaded) heads += transfer->head_bytes;
+    }
+    if (heads > 0) ZF_TRY(a->ops->allocate(a, heads, &batch->heads, error));
+    heads = 0;
     ZF_TRY(a->ops->event_open(a, true, &batch->base, error));
     words = 0;
     for (size_t i = 0; i < batch->count; i++) {
         zf_transfer *transfer = &batch->transfers[i];
         transfer->words = batch->words + words;
         words += transfer->word_room;
+        if (batch->requests[transfer->request].given.container->loaded && transfer->first != transfer->last) {
+            transfer->head_at = batch->heads + heads;
+            heads += transfer->head_bytes;
+        }
         for (unsigned e = 0; e < ZF_TRANSFER_EVENTS; e++) ZF_TRY(a->ops->event_open(a, true, &transfer->events[e], error));
     }
     return ZF_OK;
@@ -322,6 +333,8 @@ void zf_batch_free(zf_batch *batch) {
             if (batch->transfers[i].events[e] != NULL) a->ops->event_close(a, batch->transfers[i].events[e]);
         }
     }
+    for (size_t i = 0; i < batch->count; i++) zf_units_free(batch->transfers[i].units);
+    if (batch->heads != 0) a->ops->release(a, batch->heads);
     if (batch->base != NULL) a->ops->event_close(a, batch->base);
     if (batch->words != NULL) a->ops->host_release(a, batch->words);
     for (size_t r = 0; r < batch->request_count; r++) {

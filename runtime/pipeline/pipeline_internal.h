@@ -74,10 +74,12 @@ struct zf_transfer {
     bool queued;                 ///< its events will happen
     bool held;                   ///< memory of the device, as far as the host knows
     uint64_t host_at, host_end, device_end;
-    zf_units *units; ///< NULL: left out, or failed
-    uint8_t *head;   ///< in the host's ring: failure words as they are at first, and tables
-    bool joined;     ///< the bytes of the file follow it: both go in one copy
-    uint64_t *words; ///< pinned: its failure words
+    zf_units *units;  ///< NULL: left out, or failed
+    uint8_t *head;    ///< in the host's ring: failure words as they are at first, and tables
+    uint64_t head_at; ///< of a loaded container: memory of the device where its head stays from one run to the next; else 0
+    bool head_there;  ///< it does: the unit was checked and decoded before
+    bool joined;      ///< the bytes of the file follow it: both go in one copy
+    uint64_t *words;  ///< pinned: its failure words
     void *events[ZF_TRANSFER_EVENTS];
     uint64_t blocks_left; ///< the CPU: blocks not decoded yet
     bool over;            ///< the CPU
@@ -142,6 +144,7 @@ struct zf_batch {
     zf_transfer **order;
     size_t count;
     uint64_t *words; ///< pinned: failure words of all units
+    uint64_t heads;  ///< memory of the device for those that stay; 0: none do
     void *base;      ///< event at the start
     size_t requests_left;
     bool started; ///< once

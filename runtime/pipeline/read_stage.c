@@ -96,6 +96,12 @@ static void begin_unit(zf_pipeline *p, zf_transfer *transfer) {
     // As direct reads want it: as far from a multiple of 4096 as in the file.
     uint8_t *to = (uint8_t *)p->host + transfer->host_at + transfer->head_bytes + transfer->file_offset % ZF_PIPELINE_ALIGNMENT;
     transfer->stored = loaded ? NULL : to;
+    if (transfer->head_there) { // in memory and on the device nothing of it has changed
+        zf_units_restart(transfer->units);
+        transfer->described.measured.read_end = transfer->described.measured.read_begin;
+        end_unit(p, transfer);
+        return;
+    }
     transfer->claimed = 0;
     transfer->unchecked = transfer->last - transfer->first;
     zf_error error;

@@ -62,7 +62,7 @@ static zf_status queue_copy(zf_pipeline *p, zf_transfer *transfer, const zf_unit
     } else if (transfer->joined) {
         ZF_TRY(a->ops->copy_in(a, p->copies, memory->workspace, transfer->head, sizes.head + sizes.stored, error));
     } else {
-        ZF_TRY(a->ops->copy_in(a, p->copies, memory->workspace, transfer->head, sizes.head, error));
+        if (!transfer->head_there) ZF_TRY(a->ops->copy_in(a, p->copies, memory->head, transfer->head, sizes.head, error));
         ZF_TRY(zf_units_upload_blocks(transfer->units, p->copies, memory, error));
     }
     return a->ops->event_note(a, p->copies, transfer->events[ZF_COPY_END], error);
@@ -73,6 +73,7 @@ static zf_status queue_decode(zf_pipeline *p, zf_transfer *transfer, void *strea
     const zf_accelerator_ops *ops = p->accelerator->ops;
     ZF_TRY(ops->stream_follow(p->accelerator, stream, transfer->events[ZF_COPY_END], error));
     ZF_TRY(ops->event_note(p->accelerator, stream, transfer->events[ZF_DECODE_BEGIN], error));
+    if (transfer->head_there) ZF_TRY(zf_units_start(transfer->units, stream, memory, error));
     ZF_TRY(zf_units_launch(transfer->units, stream, memory, error));
     ZF_TRY(zf_units_end(transfer->units, stream, memory, transfer->words, error));
     return ops->event_note(p->accelerator, stream, transfer->events[ZF_DECODE_END], error);
@@ -84,6 +85,7 @@ static zf_status queue_unit(zf_pipeline *p, zf_transfer *transfer, unsigned turn
     uint64_t at = 0;
     ZF_TRY(hold(p, transfer, &at, error));
     memory.workspace = p->device_at + at;
+    memory.head = transfer->head_at != 0 ? transfer->head_at : memory.workspace;
     zf_status status = queue_copy(p, transfer, &memory, error);
     if (status == ZF_OK) status = queue_decode(p, transfer, p->decodes[turn], &memory, error);
     if (status == ZF_OK) return ZF_OK;
@@ -210,8 +212,12 @@ void *zf_pipeline_finisher(void *pipeline) {
             if (status == ZF_OK) status = zf_units_status(units, transfer->words, &error);
             did = zf_units_stats(units);
         }
-        zf_units_free(units); // before the column may be
-        transfer->units = NULL;
+        // What lies in memory for good is checked once. Without that a unit goes before its column may.
+        transfer->head_there = transfer->head_at != 0 && transfer->queued && status == ZF_OK;
+        if (!transfer->head_there) {
+            zf_units_free(units);
+            transfer->units = NULL;
+        }
         pthread_mutex_lock(&p->lock);
         zf_requested *request = request_of(transfer);
         if (transfer->queued) add_stats(&request->stats, &did);

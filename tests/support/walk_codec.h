@@ -219,39 +219,51 @@ static inline void walk_free(zf_block_data *data, void *bytes) {
 /// Changes what an encoder gave for a block, before it is laid out. May be NULL.
 typedef void (*walk_damage)(size_t column, uint64_t block, zf_block_data *data);
 
-/// Writes a container "t" with columns "walk" (branches alternate by block) and "bits".
-static inline zf_status walk_write_damaged(const char *path, uint64_t rows, uint64_t rows_per_block, bool overwrite,
+/// Writes block `block` of a column.
+static inline zf_status walk_write_block(zf_writer *writer, size_t column, uint64_t block, uint64_t rows, uint64_t rows_per_block,
+                                         walk_damage damage, zf_error *error) {
+    uint64_t first = block * rows_per_block, now = rows - first < rows_per_block ? rows - first : rows_per_block, size = 0;
+    uint32_t shape = 0, branch = block % 2;
+    void *bytes = NULL;
+    zf_block_data data = {0};
+    zf_status status = zf_writer_shape(writer, column, column == 0 ? &walk_shapes[branch] : &bits_shape, &shape, error);
+    if (status == ZF_OK) {
+        status = column == 0 ? walk_layout(branch, shape, first, now, &bytes, &size, &data, error)
+                             : bits_layout(shape, first, now, &bytes, &size, &data, error);
+    }
+    if (status == ZF_OK && damage != NULL) {
+        damage(column, block, &data);
+        free(bytes);
+        status = zf_block_layout(column == 0 ? &walk_shapes[branch] : &bits_shape, &data, &bytes, &size, error);
+    }
+    if (status == ZF_OK) status = zf_writer_block(writer, column, shape, bytes, size, &data, error);
+    walk_free(&data, bytes);
+    return status;
+}
+
+/// Writes a container "t" with columns "walk" (branches alternate by block) and "bits", block by block, or (`apart`) one column
+/// behind the other, as encoders do.
+static inline zf_status walk_write_ordered(const char *path, uint64_t rows, uint64_t rows_per_block, bool overwrite, bool apart,
                                            walk_damage damage, zf_error *error) {
     const zf_writer_column columns[] = {
         {"walk", {.element = ZF_U32}, "u32", "walk(plain | double)", rows_per_block},
         {"bits", {.element = ZF_BOOL}, "bool", "bits", rows_per_block},
     };
     zf_writer *writer;
+    uint64_t blocks = (rows + rows_per_block - 1) / rows_per_block;
     zf_status status = zf_writer_create(path, overwrite, "t", "zf 1;\ntable t { }\n", rows, columns, 2, &writer, error);
-    for (uint64_t first = 0, block = 0; status == ZF_OK && first < rows; first += rows_per_block, block++) {
-        uint64_t now = rows - first < rows_per_block ? rows - first : rows_per_block;
-        for (size_t column = 0; column < 2 && status == ZF_OK; column++) {
-            uint32_t shape = 0, branch = block % 2;
-            void *bytes = NULL;
-            uint64_t size = 0;
-            zf_block_data data = {0};
-            status = zf_writer_shape(writer, column, column == 0 ? &walk_shapes[branch] : &bits_shape, &shape, error);
-            if (status == ZF_OK) {
-                status = column == 0 ? walk_layout(branch, shape, first, now, &bytes, &size, &data, error)
-                                     : bits_layout(shape, first, now, &bytes, &size, &data, error);
-            }
-            if (status == ZF_OK && damage != NULL) {
-                damage(column, block, &data);
-                free(bytes);
-                status = zf_block_layout(column == 0 ? &walk_shapes[branch] : &bits_shape, &data, &bytes, &size, error);
-            }
-            if (status == ZF_OK) status = zf_writer_block(writer, column, shape, bytes, size, &data, error);
-            walk_free(&data, bytes);
-        }
+    for (uint64_t i = 0; status == ZF_OK && i < 2 * blocks; i++) {
+        size_t column = apart ? i / blocks : i % 2;
+        status = walk_write_block(writer, column, apart ? i % blocks : i / 2, rows, rows_per_block, damage, error);
     }
     if (status == ZF_OK) status = zf_writer_finish(writer, error);
     zf_writer_free(writer);
     return status;
+}
+
+static inline zf_status walk_write_damaged(const char *path, uint64_t rows, uint64_t rows_per_block, bool overwrite,
+                                           walk_damage damage, zf_error *error) {
+    return walk_write_ordered(path, rows, rows_per_block, overwrite, false, damage, error);
 }
 
 static inline zf_status walk_write(const char *path, uint64_t rows, uint64_t rows_per_block, bool overwrite, zf_error *error) {

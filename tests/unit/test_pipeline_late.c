@@ -28,7 +28,7 @@ static const char *path_of(const char *name) {
 static zf_container *open_written(void) {
     zf_error error = {0};
     zf_container *container = NULL;
-    CHECK(walk_write(path_of("a.zfd"), ROWS, BLOCK, true, &error) == ZF_OK, "%s", error.message);
+    CHECK(walk_write_ordered(path_of("a.zfd"), ROWS, BLOCK, true, true, NULL, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_container_open(context, path_of("a.zfd"), &container, &error) == ZF_OK, "%s %s", error.message, error.place);
     if (container == NULL) abort();
     return container;
@@ -112,6 +112,7 @@ static void test_order(void) {
         {.device_staging = 100 << 10, .host_staging = 100 << 10, .readers = 3, .streams = 3},
         {.device_staging = 400 << 10, .host_staging = 64 << 10, .readers = 1, .streams = 8},
         {.device_staging = 64 << 10, .host_staging = 400 << 10, .readers = 2, .streams = 2, .order = ZF_PIPELINE_GIVEN},
+        {.device_staging = 400 << 10, .host_staging = 400 << 10, .readers = 2, .streams = 2},
         {.device_staging = 100 << 10, .host_staging = 100 << 10, .readers = 2, .streams = 2, .order = ZF_PIPELINE_APART},
     };
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
