@@ -161,6 +161,8 @@ def query(s):
     if s.device.startswith("cuda"):
         s.has("query.ptx")
     container, answers = s.data / "query.zfd", {}
+    if not (s.data / "lineitem.csv").exists():
+        raise Skipped("there is no lineitem.csv: the step `tpch` makes it")
     s.run("zfc", "encode", "-q", "-c", PACK / "examples/query/lineitem.zf", "-o", container, s.data / "lineitem.csv")
     for name, begins, least in (("q1", "l_returnflag|", 5), ("q6", "revenue", 2)):
         answers[name] = s.run("query", name, container, "cpu").splitlines()

@@ -44,7 +44,8 @@ def make_pack(pack, says):
     (pack / "examples/tpch/tpch.zf").write_text("table orders {\n}\n")
     # The step `columns` leaves containers, which the steps after it would make, and no results.
     (pack / "script/demo_table.py").write_text("import pathlib, sys\n" + "".join(
-        f"(pathlib.Path(sys.argv[2]) / '{table}.numbers.zfd').write_text('')\n" for table in gpu_test.TABLES))
+        f"(pathlib.Path(sys.argv[2]) / '{table}.{ending}').write_text('')\n" for table in gpu_test.TABLES
+        for ending in ("numbers.zfd", "csv")))
 
 
 def run(says):
