@@ -152,6 +152,21 @@ def checks(records):
     return path, record, table(("form", "column", "GB/s", "without checks", "cost"), rows)
 
 
+def pipeline(records):
+    found = records.newest("h200", lambda r: r.get("bench") == "tpch queries" and r.get("scale", 0) >= 10)
+    if not found:
+        return None
+    path, record = found
+    rows = []
+    for r in (r for r in record["results"] if "seconds" in r and r.get("verified")):
+        times = (f"{1e3 * r['seconds'][m]['median']:.2f}" if m in r["seconds"] else "" for m in ("raw", "nvcomp", "apart", "given", "johnson", "small"))
+        bounds = (f"{1e3 * r[b]:.2f}" for b in ("copy_bound", "decode_bound"))
+        beside = (f"{r['johnson_beside'][m]:.2f}" if m in r["johnson_beside"] else "" for m in ("raw", "nvcomp"))
+        rows.append([r["set"], str(len(r["columns"])), f"{r['raw_bytes'] / 1e6:.0f}", ratio(r), *times, *bounds, *beside])
+    return path, record, table(("set", "columns", "MB raw", "ratio", "raw", "nvCOMP", "apart", "FIFO", "Johnson", "64 MiB staging", "copies alone",
+                                "decodes alone", "sooner than raw", "than nvCOMP"), rows)
+
+
 def cpu(records):
     found = records.newest("cpu", lambda r: r.get("bench") == "decode")
     if not found:
@@ -162,7 +177,7 @@ def cpu(records):
     return path, record, table(("column", "codec", "ratio", "GB/s", "of memcpy"), rows)
 
 
-TABLES = {f.__name__: f for f in (forms, made, tpch, lanes, table2, checks, cpu)}
+TABLES = {f.__name__: f for f in (forms, made, tpch, lanes, table2, checks, pipeline, cpu)}
 
 
 def page(root):

@@ -56,12 +56,14 @@ class Session:
         self.tree = pathlib.Path(options.data).resolve()
         self.data = self.tree / f"sf{options.scale:g}"
         self.data.mkdir(parents=True, exist_ok=True)
+        self.commit = "unknown"
         if options.zfc:
             self.zfc, self.measure, self.generator = (pathlib.Path(p).resolve() for p in (options.zfc, options.measure, options.tpchgen))
         else:
             with tarfile.open(options.pack) as archive:
                 archive.extractall(self.tree, filter="data")
             self.zfc, self.measure, self.generator = (self.tree / "zipflow-pack/bin" / p for p in ("zfc", "tpch_measure", "tpchgen-cli"))
+            self.commit = (self.tree / "zipflow-pack/COMMIT").read_text(encoding="utf-8").strip()
 
     def run(self, *words, codes=(0,)):
         words, begin = [str(w) for w in words], time.monotonic()
@@ -170,7 +172,7 @@ def bench(s):
     listed = s.data / "sets"
     listed.write_text("".join(f"{name} {' '.join(columns)}\n" for name, columns in sets.items()))
     found, ours = measure(s, listed, containers, unit_bytes=options.unit_bytes, source=s.data)
-    report |= {k: found[k] for k in ("version", "device", "repeats")} | {"columns": found["columns"]}
+    report |= {k: found[k] for k in ("version", "device", "repeats")} | {"commit": s.commit, "columns": found["columns"]}
     small, theirs = {}, {}
     if options.small_staging:
         small = measure(s, listed, containers, unit_bytes=options.unit_bytes, orders="johnson", host_staging=options.small_staging,
