@@ -23,7 +23,7 @@ typedef struct zf_fake_cuda {
     unsigned inits, compilations, loads, unloads, allocations, retained;
     _Atomic unsigned launches;
     const char *newest; ///< text of the module that was loaded last
-    _Atomic int pushed; ///< contexts of this thread's stack, all threads together
+    int pushed;         ///< changed by atomic operations: contexts of this thread's stack, all threads together
 } zf_fake_cuda;
 
 #endif
