@@ -30,9 +30,7 @@ static void *run(void *pointer) {
     }
 }
 
-/// Threads that are made between this and setting `before` again take no signals but those of their own faults: the handlers of
-/// an application run on its threads.
-static void block_signals(sigset_t *before) {
+void zf_block_signals(sigset_t *before) {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
     sigset_t set;
     sigfillset(&set);
@@ -52,7 +50,7 @@ void zf_parallel_for(unsigned threads, uint64_t count, void (*work)(void *user, 
     member members[ZF_THREADS_MOST];
     unsigned started = 1;
     sigset_t before;
-    block_signals(&before);
+    zf_block_signals(&before);
     for (; started < threads; started++) {
         members[started] = (member){.loop = &l, .worker = started};
         // A thread that cannot be had is no error: the others do its work.

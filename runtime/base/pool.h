@@ -2,6 +2,7 @@
 #ifndef ZF_BASE_POOL_H
 #define ZF_BASE_POOL_H
 
+#include <signal.h>
 #include <stdint.h>
 
 #include "zipflow/zipflow.h"
@@ -13,6 +14,10 @@ enum { ZF_THREADS_MOST = 256 };
 /// `worker` is below `threads`. Indices are handed out in order. Returns when all are done. With one thread nothing is started.
 /// Threads that are started block all signals but those of faults.
 void zf_parallel_for(unsigned threads, uint64_t count, void (*work)(void *user, uint64_t index, unsigned worker), void *user);
+
+/// Threads that are made between this and setting `before` again take no signals but those of their own faults: the handlers of
+/// an application run on its threads.
+void zf_block_signals(sigset_t *before);
 
 /// Cores that this process may use.
 unsigned zf_usable_cores(void);

@@ -65,7 +65,7 @@ void *zf_pipeline_host_reader(void *pipeline) {
         pthread_mutex_unlock(&p->lock);
         double begun = transfer->batch->begun, begin = zf_clock_seconds() - begun;
         if (wanted) {
-            bring(transfer->batch->requests[transfer->request].given.container, transfer->file_offset, transfer->file_bytes);
+            bring(zf_transfer_request(transfer)->given.container, transfer->file_offset, transfer->file_bytes);
             transfer->described.measured.read_begin = begin;
             transfer->described.measured.read_end = zf_clock_seconds() - begun;
             transfer->described.measured.copy_begin = transfer->described.measured.copy_end =

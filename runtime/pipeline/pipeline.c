@@ -1,5 +1,4 @@
 // A pipeline: its memory, streams and threads.
-#include <signal.h>
 #include <stdlib.h>
 
 #include "runtime/base/pool.h"
@@ -93,13 +92,8 @@ static void close_accelerator(zf_pipeline *p) {
 
 /// Starts a thread that takes no signals.
 static zf_status start(zf_pipeline *p, void *(*body)(void *), zf_error *error) {
-    sigset_t all, before;
-    sigfillset(&all);
-    sigdelset(&all, SIGSEGV);
-    sigdelset(&all, SIGBUS);
-    sigdelset(&all, SIGFPE);
-    sigdelset(&all, SIGILL);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigset_t before;
+    zf_block_signals(&before);
     int failure = pthread_create(&p->threads[p->thread_count], NULL, body, p);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failure != 0) return zf_raise(error, ZF_E_NO_MEMORY, "no thread for a pipeline could be started");

@@ -173,6 +173,11 @@ zf_transfer *zf_transfer_pop(zf_pipeline *pipeline, zf_stage stage);
 void zf_requested_push(zf_requested_queue *queue, zf_requested *request);
 zf_requested *zf_requested_pop(zf_requested_queue *queue);
 
+/// The column that a unit is of.
+static inline zf_requested *zf_transfer_request(const zf_transfer *transfer) {
+    return &transfer->batch->requests[transfer->request];
+}
+
 /// Whether a unit need not be decoded: its batch was cancelled, or a block before it failed. Under the lock.
 bool zf_transfer_unwanted(const zf_transfer *transfer);
 /// Notes a failure of the column, of which that of the first block counts. Under the lock.
@@ -182,7 +187,8 @@ void zf_requested_failed(zf_requested *request, uint64_t block, zf_status status
 bool zf_transfer_over(zf_transfer *transfer);
 /// A column is over. Under the lock.
 void zf_requested_done(zf_requested *request);
-/// The file may have changed meanwhile, which explains every other failure. Without the lock.
+/// The file may have changed meanwhile, which explains every other failure. Without the lock,
+/// which it takes to say so.
 void zf_requested_check_file(zf_requested *request);
 
 // ---- Threads --------------------------------------------------------------------------------------------------

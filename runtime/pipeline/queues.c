@@ -1,6 +1,4 @@
 // Queues, and what becomes of a column: all under the pipeline's lock.
-#include <math.h>
-
 #include "runtime/base/clock.h"
 #include "runtime/container_open.h"
 #include "runtime/error_codes.h"
@@ -45,7 +43,7 @@ zf_requested *zf_requested_pop(zf_requested_queue *queue) {
 }
 
 bool zf_transfer_unwanted(const zf_transfer *transfer) {
-    const zf_requested *request = &transfer->batch->requests[transfer->request];
+    const zf_requested *request = zf_transfer_request(transfer);
     return transfer->batch->cancelled || transfer->first > request->failed;
 }
 
@@ -57,7 +55,7 @@ void zf_requested_failed(zf_requested *request, uint64_t block, zf_status status
 }
 
 bool zf_transfer_over(zf_transfer *transfer) {
-    zf_requested *request = &transfer->batch->requests[transfer->request];
+    zf_requested *request = zf_transfer_request(transfer);
     transfer->batch->pipeline->under_way--;
     return --request->left == 0;
 }
@@ -82,6 +80,8 @@ void zf_requested_done(zf_requested *request) {
 void zf_requested_check_file(zf_requested *request) {
     zf_error changed;
     if (zf_container_unchanged(request->given.container, &changed) == ZF_OK) return;
+    pthread_mutex_lock(&request->batch->pipeline->lock); // zf_batch_follow may look
     request->status = changed.status;
     request->error = changed;
+    pthread_mutex_unlock(&request->batch->pipeline->lock);
 }

@@ -1,7 +1,5 @@
 // How units come into the host's pinned memory and are checked: block by block, by all readers, so that the first unit is ready
 // soon.
-#include <math.h>
-#include <stdlib.h>
 
 #include "runtime/base/clock.h"
 #include "runtime/container_open.h"
@@ -10,13 +8,11 @@
 #include "runtime/pipeline/pipeline_internal.h"
 #include "runtime/pipeline/read_file.h"
 
-static zf_requested *request_of(const zf_transfer *transfer) { return &transfer->batch->requests[transfer->request]; }
-
 // ---- A block --------------------------------------------------------------------------------------------------
 
 /// Reads a block to its place in the host's ring, unless it lies in pinned memory, and checks it.
 static zf_status read_block(const zf_transfer *transfer, uint64_t index, zf_error *error) {
-    const zf_selection *s = &request_of(transfer)->column->selection;
+    const zf_selection *s = &zf_transfer_request(transfer)->column->selection;
     const zf_index_block *block = &s->column->blocks[s->first_block + transfer->first + index];
     // Pages that two blocks share may be read twice, with the same bytes.
     if (transfer->stored != NULL) {
@@ -40,8 +36,7 @@ static zf_status end_reading(const zf_pipeline *p, zf_transfer *transfer, zf_err
         return zf_raise(error, ZF_E_INTERNAL, "a transfer unit needs more memory than was thought: %llu of %llu bytes",
                         (unsigned long long)sizes.workspace, (unsigned long long)transfer->device_bytes);
     transfer->joined = transfer->stored != NULL && zf_units_is_run(transfer->units);
-    transfer->head =
-        transfer->joined ? (uint8_t *)(uintptr_t)transfer->stored - sizes.head : (uint8_t *)p->host + transfer->host_at;
+    transfer->head = transfer->joined ? (uint8_t *)(uintptr_t)transfer->stored - sizes.head : p->host + transfer->host_at;
     if (!none) zf_units_write_head(transfer->units, transfer->head);
     return ZF_OK;
 }
@@ -65,7 +60,7 @@ static void end_unit(zf_pipeline *p, zf_transfer *transfer) {
 
 /// What is left when no block is: without the lock, which the caller has and gets back.
 static void finish_unit(zf_pipeline *p, zf_transfer *transfer) {
-    zf_requested *request = request_of(transfer);
+    zf_requested *request = zf_transfer_request(transfer);
     bool failed = request->failed < transfer->last || transfer->cut_short; // a block of it, or one before
     zf_error error;
     zf_status status = ZF_OK;
@@ -83,7 +78,7 @@ static void finish_unit(zf_pipeline *p, zf_transfer *transfer) {
 
 /// Takes a unit in hand. Under the lock, which it leaves meanwhile.
 static void begin_unit(zf_pipeline *p, zf_transfer *transfer) {
-    zf_requested *request = request_of(transfer);
+    zf_requested *request = zf_transfer_request(transfer);
     zf_transfer_pop(p, ZF_STAGE_READ);
     zf_transfer_push(p, ZF_STAGE_QUEUE, transfer);
     p->under_way++;
@@ -94,7 +89,7 @@ static void begin_unit(zf_pipeline *p, zf_transfer *transfer) {
     transfer->described.measured.read_begin = zf_clock_seconds() - transfer->batch->begun;
     bool loaded = request->given.container->loaded || transfer->first == transfer->last;
     // As direct reads want it: as far from a multiple of 4096 as in the file.
-    uint8_t *to = (uint8_t *)p->host + transfer->host_at + transfer->head_bytes + transfer->file_offset % ZF_PIPELINE_ALIGNMENT;
+    uint8_t *to = p->host + transfer->host_at + transfer->head_bytes + transfer->file_offset % ZF_PIPELINE_ALIGNMENT;
     transfer->stored = loaded ? NULL : to;
     if (transfer->head_there) { // in memory and on the device nothing of it has changed
         zf_units_restart(transfer->units);
@@ -119,7 +114,7 @@ static void begin_unit(zf_pipeline *p, zf_transfer *transfer) {
 
 /// Reads and checks a block of the oldest unit that has one left. Under the lock, which it leaves meanwhile.
 static void do_block(zf_pipeline *p, zf_transfer *transfer) {
-    zf_requested *request = request_of(transfer);
+    zf_requested *request = zf_transfer_request(transfer);
     uint64_t index = transfer->claimed++;
     if (transfer->claimed == transfer->last - transfer->first) zf_transfer_pop(p, ZF_STAGE_CHECK);
     // Behind a failed block none is wanted, nor when the batch was cancelled; those before it are.

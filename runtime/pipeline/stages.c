@@ -1,13 +1,9 @@
 // How units that were read go through an accelerator: a thread that queues, and some that wait for the device.
-#include <stdlib.h>
-#include <string.h>
 
 #include "runtime/base/clock.h"
 #include "runtime/container_open.h"
 #include "runtime/error_codes.h"
 #include "runtime/pipeline/pipeline_internal.h"
-
-static zf_requested *request_of(const zf_transfer *transfer) { return &transfer->batch->requests[transfer->request]; }
 
 // ---- Queueing -------------------------------------------------------------------------------------------------
 
@@ -81,7 +77,7 @@ static zf_status queue_decode(zf_pipeline *p, zf_transfer *transfer, void *strea
 
 /// Queues all of a unit. After a failure nothing of it is under way.
 static zf_status queue_unit(zf_pipeline *p, zf_transfer *transfer, unsigned turn, zf_error *error) {
-    zf_units_memory memory = request_of(transfer)->memory;
+    zf_units_memory memory = zf_transfer_request(transfer)->memory;
     uint64_t at = 0;
     ZF_TRY(hold(p, transfer, &at, error));
     memory.workspace = p->device_at + at;
@@ -115,7 +111,7 @@ void *zf_pipeline_feeder(void *pipeline) {
         unsigned turn = p->turn;
         if (wanted) status = queue_unit(p, transfer, turn, &error);
         pthread_mutex_lock(&p->lock);
-        zf_requested *request = request_of(transfer);
+        zf_requested *request = zf_transfer_request(transfer);
         transfer->queued = wanted && status == ZF_OK;
         if (status != ZF_OK) zf_requested_failed(request, transfer->first, status, &error);
         if (transfer->queued) {
@@ -152,7 +148,7 @@ void *zf_pipeline_releaser(void *pipeline) {
         zf_status status = ZF_OK;
         if (transfer->queued) status = p->accelerator->ops->event_wait(p->accelerator, transfer->events[ZF_COPY_END], &error);
         pthread_mutex_lock(&p->lock);
-        if (status != ZF_OK) zf_requested_failed(request_of(transfer), transfer->first, status, &error);
+        if (status != ZF_OK) zf_requested_failed(zf_transfer_request(transfer), transfer->first, status, &error);
         if (transfer->host_end != 0) {
             zf_ring_release(&p->host_ring, transfer->host_end);
             zf_pipeline_wake_all(p, ZF_WORK_READ);
@@ -219,7 +215,7 @@ void *zf_pipeline_finisher(void *pipeline) {
             transfer->units = NULL;
         }
         pthread_mutex_lock(&p->lock);
-        zf_requested *request = request_of(transfer);
+        zf_requested *request = zf_transfer_request(transfer);
         if (transfer->queued) add_stats(&request->stats, &did);
         if (status != ZF_OK) zf_requested_failed(request, transfer->first, status, &error);
         if (transfer->held) give_back_oldest(p); // it is that: units are finished as they were queued
