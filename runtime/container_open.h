@@ -32,5 +32,10 @@ const char *zf_container_short_path(const zf_container *container);
 
 /// Whether the file is still as it was when it was opened: ZF_OK, or ZF1208.
 zf_status zf_container_unchanged(const zf_container *container, zf_error *error);
+/// What work on the file came to, of which `status` (and, where it failed, `*error`) is known: where the file has changed
+/// meanwhile, ZF1208, which explains every other failure and spoils a result without one; else `status`.
+zf_status zf_container_explain(const zf_container *container, zf_status status, zf_error *error);
+/// Reads a part of the file. ZF1208 where it ends before. Any thread.
+zf_status zf_container_read_at(const zf_container *container, uint64_t offset, uint8_t *to, uint64_t size, zf_error *error);
 
 #endif

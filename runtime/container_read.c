@@ -24,12 +24,12 @@ typedef unsigned long long ull;
 
 // ---- Opening --------------------------------------------------------------------------------------------------
 
-static zf_status read_at(const zf_container *c, uint64_t offset, uint8_t *to, uint64_t size, zf_error *error) {
+zf_status zf_container_read_at(const zf_container *c, uint64_t offset, uint8_t *to, uint64_t size, zf_error *error) {
     while (size > 0) {
         ssize_t got = pread(c->fd, to, size < (1u << 30) ? size : 1u << 30, (off_t)offset);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return zf_raise_system(error, ZF_E_READ_FAILED, "read", c->path, errno);
-        if (got == 0) return REFUSE(c, ZF_E_FILE_CHANGED, offset, "the file became shorter while it was opened");
+        if (got == 0) return REFUSE(c, ZF_E_FILE_CHANGED, offset, "the file became shorter while it was read");
         to += got;
         offset += (uint64_t)got;
         size -= (uint64_t)got;
@@ -54,7 +54,7 @@ static zf_status open_file(zf_container *c, zf_error *error) {
 static zf_status read_header(const zf_container *c, zf_error *error) {
     uint8_t header[ZF_FORMAT_HEADER_BYTES];
     uint64_t size = c->size < sizeof header ? c->size : sizeof header;
-    ZF_TRY(read_at(c, 0, header, size, error));
+    ZF_TRY(zf_container_read_at(c, 0, header, size, error));
     if (size >= 8 && memcmp(header, ZF_MODULE_MAGIC, 8) == 0) {
         zf_status status = REFUSE(c, ZF_E_NOT_A_CONTAINER, 0, "%.256s is a module, not a container", c->path);
         return zf_fail_hint(error, status, "zfc takes modules with --module, beside the .zfd file that they decode");
@@ -83,7 +83,7 @@ static zf_status read_footer(zf_container *c, uint64_t *checksum, zf_error *erro
         return REFUSE(c, ZF_E_CONTAINER_CUT, c->size, "the file ends before its footer");
     }
     uint64_t at = c->size - sizeof footer;
-    ZF_TRY(read_at(c, at, footer, sizeof footer, error));
+    ZF_TRY(zf_container_read_at(c, at, footer, sizeof footer, error));
     if (memcmp(footer + 56, ZF_FORMAT_END_MAGIC, 8) != 0) {
         return REFUSE(c, ZF_E_CONTAINER_CUT, c->size - 8, "the file was cut short, or has bytes behind its end");
     }
@@ -113,7 +113,7 @@ static zf_status read_index(zf_container *c, uint64_t checksum, zf_error *error)
     c->arena = zf_arena_create();
     zf_status status = ZF_OK;
     if (bytes == NULL || c->arena == NULL) status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for the index");
-    if (status == ZF_OK) status = read_at(c, c->index_offset, bytes, c->index_bytes, error);
+    if (status == ZF_OK) status = zf_container_read_at(c, c->index_offset, bytes, c->index_bytes, error);
     if (status == ZF_OK && XXH3_64bits(bytes, c->index_bytes) != checksum) {
         status = REFUSE(c, ZF_E_INDEX_CHECKSUM, c->index_offset, "the index's checksum does not match");
     }
@@ -293,6 +293,11 @@ zf_status zf_container_unchanged(const zf_container *c, zf_error *error) {
                                       (ull)c->size, (ull)now.st_size);
     zf_fail_place(error, status, "%s", c->path);
     return zf_fail_hint(error, status, "open it again");
+}
+
+zf_status zf_container_explain(const zf_container *c, zf_status status, zf_error *error) {
+    zf_status changed = zf_container_unchanged(c, error);
+    return changed != ZF_OK ? changed : status;
 }
 
 /// What the index says of a block must be what the block says, and its shape must promise enough room for it.

@@ -247,12 +247,7 @@ static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *err
     zf_parallel_for(j->workers, j->selection.last_block - j->selection.first_block, decode_index, j);
     zf_status status = j->status;
     if (status == ZF_OK) status = j->device.ops->finish(j->state, error);
-    // A file that changed meanwhile explains every other failure, and spoils a result without one.
-    zf_error changed;
-    if (zf_container_unchanged(j->selection.container, &changed) != ZF_OK) {
-        status = changed.status;
-        if (error != NULL) *error = changed;
-    }
+    status = zf_container_explain(j->selection.container, status, error);
     if (status == ZF_OK && j->is_text) zf_text_cut(buffers->values, buffers->offsets, j->selection.end - j->selection.begin);
     uint64_t rows = j->selection.end - j->selection.begin; // of bitmaps, row `begin` to bit 0
     if (status == ZF_OK && j->shift != 0) zf_place_bits(buffers->values, 0, j->out, j->lead, rows);

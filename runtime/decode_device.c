@@ -21,10 +21,7 @@ static zf_status run(zf_units *units, const zf_decode_buffers *buffers, zf_units
     if (status == ZF_OK) status = zf_units_status(units, words, error);
     free(words);
     if (status == ZF_OK) status = zf_units_fetch(units, NULL, memory, buffers, error);
-    zf_error changed;
-    if (zf_container_unchanged(units->column->selection.container, &changed) == ZF_OK) return status;
-    if (error != NULL) *error = changed;
-    return changed.status;
+    return zf_container_explain(units->column->selection.container, status, error);
 }
 
 static zf_status check_buffers(const zf_units *units, const zf_decode_buffers *buffers, zf_error *error) {

@@ -199,11 +199,7 @@ static zf_status check_blocks(zf_units *units, unsigned threads, zf_error *error
     pthread_mutex_init(&c.lock, NULL);
     zf_parallel_for(threads, units->block_count, check_one, &c);
     pthread_mutex_destroy(&c.lock);
-    // A file that changed meanwhile explains every other failure.
-    zf_error changed;
-    if (c.status == ZF_OK || zf_container_unchanged(units->column->selection.container, &changed) == ZF_OK) return c.status;
-    if (error != NULL) *error = changed;
-    return changed.status;
+    return c.status == ZF_OK ? ZF_OK : zf_container_explain(units->column->selection.container, c.status, error);
 }
 
 /// Further copies of all blocks, each with its own descriptor.

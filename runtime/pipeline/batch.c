@@ -6,6 +6,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
+#include "runtime/container_format.h"
 #include "runtime/container_open.h"
 #include "runtime/decode_unit_internal.h"
 #include "runtime/error_codes.h"
@@ -117,9 +118,7 @@ typedef struct span {
     zf_units_bounds bounds;
 } span;
 
-static uint64_t whole_pages(uint64_t bytes) {
-    return (bytes + ZF_PIPELINE_ALIGNMENT - 1) / ZF_PIPELINE_ALIGNMENT * ZF_PIPELINE_ALIGNMENT;
-}
+static uint64_t whole_pages(uint64_t bytes) { return zf_align_up(bytes, ZF_PIPELINE_ALIGNMENT, &bytes) ? bytes : UINT64_MAX; }
 
 static uint64_t ring_bytes(const zf_requested *request, const span *s) {
     uint64_t file = request->given.container->loaded ? 0 : s->offset % ZF_PIPELINE_ALIGNMENT + s->bytes; // whole pages

@@ -1,13 +1,12 @@
 #include "runtime/pipeline/read_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "runtime/error_codes.h"
+#include "runtime/base/error.h"
 
 /// Bytes of one call, of the page cache and past it.
 enum { PAGE = 4096, CACHED_MOST = 1 << 20, DIRECT_MOST = 8 << 20 };
@@ -52,14 +51,8 @@ zf_status zf_read_file(zf_container *container, uint64_t offset, uint64_t bytes,
         uint64_t got = read_cached(container, offset, bytes, to);
         if (got == 0) got = read_direct(container, offset, bytes, to);
         if (got == 0) {
-            ssize_t plain = pread(container->fd, to, bytes < CACHED_MOST ? bytes : CACHED_MOST, (off_t)offset);
-            if (plain < 0 && errno == EINTR) continue;
-            if (plain < 0) return zf_raise_system(error, ZF_E_READ_FAILED, "read", container->path, errno);
-            if (plain == 0) {
-                zf_status status = zf_raise(error, ZF_E_FILE_CHANGED, "the file became shorter while it was read");
-                return zf_fail_place(error, status, "%s: byte %llu", container->path, (unsigned long long)offset);
-            }
-            got = (uint64_t)plain;
+            got = bytes < CACHED_MOST ? bytes : CACHED_MOST;
+            ZF_TRY(zf_container_read_at(container, offset, to, got, error));
         }
         to += got;
         offset += got;

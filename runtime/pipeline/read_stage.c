@@ -20,10 +20,7 @@ static zf_status read_block(const zf_transfer *transfer, uint64_t index, zf_erro
         ZF_TRY(zf_read_file(s->container, block->offset, block->bytes, to, error));
     }
     zf_status status = zf_units_part_check(transfer->units, index, transfer->stored, error);
-    zf_error changed; // explains every other failure
-    if (status == ZF_OK || zf_container_unchanged(s->container, &changed) == ZF_OK) return status;
-    *error = changed;
-    return changed.status;
+    return status == ZF_OK ? ZF_OK : zf_container_explain(s->container, status, error);
 }
 
 /// When all blocks are checked.
