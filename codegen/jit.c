@@ -120,7 +120,7 @@ zf_status zf_jit_create(const zf_jit_options *options, zf_jit **out, zf_error *e
         zf_jit_free(jit);
         return status;
     }
-    if (options->cache_dir != NULL && options->cache_dir[0] != 0) jit->cache = zf_cache_open(options->cache_dir);
+    if (options->cache_dir != NULL && options->cache_dir[0] != 0) jit->cache = zf_cache_open(options->cache_dir, "kernels");
     *out = jit;
     return ZF_OK;
 }

@@ -268,12 +268,32 @@ zf_status zf_device_accelerator(zf_context *context, const zf_device *device, zf
     return status;
 }
 
+/// Without the lock, since a file is read. Where the host decodes, its rates are those of so many threads.
+static zf_rates *make_rates(zf_context *context, const found_device *found) {
+    zf_text description = {0};
+    zf_text_puts(&description, found->info.description);
+    if (found->device.ops->start == NULL || found->info.emulated)
+        zf_text_printf(&description, ", %u threads", zf_context_threads(context, 0));
+    zf_rates *rates = description.failed ? NULL : zf_rates_create(context, found->info.name, description.data);
+    zf_text_free(&description);
+    return rates;
+}
+
 zf_rates *zf_device_rates(zf_context *context, const zf_device *device) {
     zf_device_list *list = zf_context_devices(context);
     pthread_mutex_lock(&list->lock);
     found_device *found = entry_at(list, device->entry);
-    if (found->rates == NULL) found->rates = zf_rates_create();
     zf_rates *rates = found->rates;
     pthread_mutex_unlock(&list->lock);
+    if (rates != NULL) return rates;
+    zf_rates *made = make_rates(context, found);
+    pthread_mutex_lock(&list->lock);
+    if (found->rates == NULL) {
+        found->rates = made;
+        made = NULL;
+    }
+    rates = found->rates;
+    pthread_mutex_unlock(&list->lock);
+    zf_rates_free(made); // another thread was first
     return rates;
 }

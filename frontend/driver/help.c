@@ -61,7 +61,8 @@ static const struct {
     const char *name, *meaning;
 } variables[] = {
     {"ZIPFLOW_STD", "where the library `std.zf` lies (else beside the program)"},
-    {"ZIPFLOW_CACHE_DIR", "the cache of compiled kernels: an absolute path, or empty for none; ignored in setuid programs"},
+    {"ZIPFLOW_CACHE_DIR",
+     "the cache of compiled kernels and measured rates: an absolute path, or empty for none; ignored in setuid programs"},
     {"XDG_CACHE_HOME`, `HOME", "where that cache is without `ZIPFLOW_CACHE_DIR`, as said above"},
     {"ZIPFLOW_OPTIMISE", "LLVM's level for kernels, 0 to 3 (else 3): for those who look for faults of code generation"},
     {"ZIPFLOW_EMU_SEED", "the order of threads on the emulated GPU: 0 (as without it) by number, other numbers shuffle"},
@@ -76,7 +77,8 @@ static const struct {
 void zf_print_manual(FILE *out) {
     fprintf(out, "# zfc\n\nThis page is what `zfc manual` prints; a test compares them.\n\n"
                  "Exit status: 0; 1 bad input; 2 bad usage; 3 no such device, or it failed. Errors go to standard error, "
-                 "results to standard output.\nThe cache of compiled kernels is in `$ZIPFLOW_CACHE_DIR`, else "
+                 "results to standard output.\nThe cache of compiled kernels, and of how fast devices were seen to be, is in "
+                 "`$ZIPFLOW_CACHE_DIR`, else "
                  "`$XDG_CACHE_HOME/zipflow`, else `~/.cache/zipflow`; a variable that is no absolute path is ignored, and an "
                  "empty `$ZIPFLOW_CACHE_DIR` means no cache. What a GPU's driver makes of PTX is not in it: "
                  "the driver has a cache of its own, `$CUDA_CACHE_PATH`.\n");

@@ -60,7 +60,7 @@ static const zf_option
     module = {"module", 0, "FILE.zfm", NULL, "take code from this module, and compile nothing; up to 16 times"},
     targets = {"target", 0, "TARGETS", NULL, "what code is for: `host`, `nvptx` or both, separated by a comma (default: both)"},
     cpu = {"cpu", 0, "LEVEL", "x86-64-v2|x86-64-v3|x86-64-v4", "the least CPU that native code runs on (default: x86-64-v3)"},
-    no_cache = {"no-cache", 0, NULL, NULL, "neither read nor write the cache of compiled kernels"};
+    no_cache = {"no-cache", 0, NULL, NULL, "neither read nor write the cache of compiled kernels and measured rates"};
 
 const zf_verb zf_verbs[] = {
     {"check",

@@ -38,17 +38,16 @@ static bool make_directories(char *path) {
     }
 }
 
-int zf_cache_open(const char *directory) {
-    size_t length = strlen(directory);
-    char *path = malloc(length + sizeof("/kernels"));
+int zf_cache_open(const char *directory, const char *part) {
+    size_t length = strlen(directory) + strlen(part) + sizeof("/");
+    char *path = malloc(length);
     if (path == NULL) return -1;
-    memcpy(path, directory, length);
-    memcpy(path + length, "/kernels", sizeof("/kernels"));
+    snprintf(path, length, "%s/%s", directory, part);
     int fd = make_directories(path) ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
     free(path);
     if (fd < 0) return -1;
     struct stat facts;
-    // What lies here will be run, so nobody else may be able to put it there.
+    // Code that lies here will be run, so nobody else may be able to put it there.
     if (fstat(fd, &facts) != 0 || facts.st_uid != geteuid() || (facts.st_mode & 077) != 0) {
         close(fd);
         return -1;
@@ -80,18 +79,50 @@ static uint64_t checksum_of(const void *key, size_t key_length, const void *obje
     return XXH3_64bits_withSeed(object, size, XXH3_64bits(key, key_length));
 }
 
+/// Opens a file of ours for reading, a regular one. -1: there is none, or, with `*there`, it is another kind of thing.
+static int open_file(int directory, const char *name, uint64_t *size, bool *there) {
+    int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); // a pipe must not hang here
+    *there = fd >= 0 || errno != ENOENT;
+    struct stat facts;
+    if (fd < 0) return -1;
+    if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid()) {
+        *size = (uint64_t)facts.st_size;
+        return fd;
+    }
+    close(fd);
+    return -1;
+}
+
+zf_cache_answer zf_cache_read(int directory, const char *name, size_t most, void **bytes, size_t *size) {
+    uint64_t length = 0;
+    bool there;
+    int fd = open_file(directory, name, &length, &there);
+    if (fd < 0) return there ? ZF_CACHE_DAMAGED : ZF_CACHE_NONE;
+    char *text = length <= most ? malloc((size_t)length + 1) : NULL;
+    bool good = text != NULL && read_all(fd, text, (size_t)length);
+    close(fd);
+    if (!good) {
+        free(text);
+        return ZF_CACHE_DAMAGED;
+    }
+    text[length] = 0;
+    *bytes = text;
+    *size = (size_t)length;
+    return ZF_CACHE_FOUND;
+}
+
 zf_cache_answer zf_cache_find(int directory, const void *key, size_t key_length, void **object, size_t *size) {
     char name[NAME_LENGTH];
     name_of(key, key_length, name);
-    int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); // a pipe must not hang here
-    if (fd < 0) return ZF_CACHE_NONE;
+    uint64_t file_size = 0;
+    bool there;
+    int fd = open_file(directory, name, &file_size, &there);
+    if (fd < 0) return there ? ZF_CACHE_DAMAGED : ZF_CACHE_NONE;
     entry_head head;
-    struct stat facts;
     char *bytes = NULL;
     zf_cache_answer answer = ZF_CACHE_DAMAGED;
-    if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_uid != geteuid()) goto done;
     if (!read_all(fd, &head, sizeof(head)) || memcmp(head.magic, entry_magic, sizeof(entry_magic)) != 0) goto done;
-    uint64_t rest = (uint64_t)facts.st_size - sizeof(head);
+    uint64_t rest = file_size - sizeof(head);
     if (head.key_length != key_length || rest < key_length || head.size != rest - key_length) goto done;
     bytes = malloc((size_t)rest + 1);
     if (bytes == NULL || !read_all(fd, bytes, (size_t)rest)) goto done;
@@ -123,16 +154,23 @@ static int open_temporary(int directory, char temporary[TEMPORARY_LENGTH]) {
     return -1;
 }
 
-bool zf_cache_keep(int directory, const void *key, size_t key_length, const void *object, size_t size) {
-    char name[NAME_LENGTH], temporary[TEMPORARY_LENGTH];
-    name_of(key, key_length, name);
+bool zf_cache_write(int directory, const char *name, const zf_cache_piece *pieces, size_t count) {
+    char temporary[TEMPORARY_LENGTH];
     int fd = open_temporary(directory, temporary);
     if (fd < 0) return false;
-    entry_head head = {.key_length = key_length, .size = size, .checksum = checksum_of(key, key_length, object, size)};
-    memcpy(head.magic, entry_magic, sizeof(entry_magic));
-    bool written = write_all(fd, &head, sizeof(head)) && write_all(fd, key, key_length) && write_all(fd, object, size);
+    bool written = true;
+    for (size_t i = 0; i < count && written; i++) written = write_all(fd, pieces[i].bytes, pieces[i].size);
     written = close(fd) == 0 && written;
     if (written && renameat(directory, temporary, directory, name) == 0) return true;
     unlinkat(directory, temporary, 0);
     return false;
+}
+
+bool zf_cache_keep(int directory, const void *key, size_t key_length, const void *object, size_t size) {
+    char name[NAME_LENGTH];
+    entry_head head = {.key_length = key_length, .size = size, .checksum = checksum_of(key, key_length, object, size)};
+    name_of(key, key_length, name);
+    memcpy(head.magic, entry_magic, sizeof(entry_magic));
+    const zf_cache_piece pieces[] = {{&head, sizeof head}, {key, key_length}, {object, size}};
+    return zf_cache_write(directory, name, pieces, sizeof pieces / sizeof *pieces);
 }

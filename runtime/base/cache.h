@@ -1,6 +1,9 @@
-// The cache of compiled code (objects of the host; what a GPU's driver makes of PTX, the driver keeps): a directory of files, one
-// per key. An entry holds its whole key, so two keys never share one, and a checksum, so a damaged one is as good as none.
-// Everything here may fail without harm: then the code is compiled again.
+// What is kept from one process to the next: directories of files, each written whole or not at all. Everything here may fail
+// without harm: then what would lie there is made again.
+//
+// In `kernels` lies compiled code (objects of the host; what a GPU's driver makes of PTX, the driver keeps), a file a key. An
+// entry holds its whole key, so two keys never share one, and a checksum, so a damaged one is as good as none. In `rates` lies
+// how fast devices were seen to be (runtime/pipeline/rates_file.c).
 #ifndef ZF_BASE_CACHE_H
 #define ZF_BASE_CACHE_H
 
@@ -13,14 +16,26 @@ typedef enum zf_cache_answer {
     ZF_CACHE_FOUND,
 } zf_cache_answer;
 
-/// Opens `directory`/kernels, made with mode 0700 (and its parents) where missing. Returns a descriptor, or -1 when it cannot be
+/// Opens `directory`/`part`, made with mode 0700 (and its parents) where missing. Returns a descriptor, or -1 when it cannot be
 /// used: it is not ours, or others may write to it. Close it with close().
-int zf_cache_open(const char *directory);
+int zf_cache_open(const char *directory, const char *part);
+
+/// Reads a file whole. On ZF_CACHE_FOUND `*bytes` is memory that the caller frees, with a 0 behind the `*size` bytes. One that
+/// has more than `most` bytes, is not ours or no regular file is as good as damaged.
+zf_cache_answer zf_cache_read(int directory, const char *name, size_t most, void **bytes, size_t *size);
+
+typedef struct zf_cache_piece {
+    const void *bytes;
+    size_t size;
+} zf_cache_piece;
+
+/// Writes a file of these pieces, under a temporary name, and renames it: readers see it whole or not at all.
+bool zf_cache_write(int directory, const char *name, const zf_cache_piece *pieces, size_t count);
 
 /// Finds the object of a key. On ZF_CACHE_FOUND `*object` is memory that the caller frees.
 zf_cache_answer zf_cache_find(int directory, const void *key, size_t key_length, void **object, size_t *size);
 
-/// Keeps an object: written under a temporary name and renamed, so that readers see it whole or not at all.
+/// Keeps an object.
 bool zf_cache_keep(int directory, const void *key, size_t key_length, const void *object, size_t size);
 
 #endif

@@ -101,10 +101,10 @@ static zf_status open_request(zf_batch *batch, zf_requested *request, zf_error *
     }
     const zf_index_column *column = column_of(request);
     zf_text key = {0};
-    zf_text_printf(&key, "%s\n%s", column->type_name, column->codec);
+    zf_text_printf(&key, "%s: %s", column->type_name, column->codec);
+    request->codec_name = key.data;
     if (key.failed) return no_memory(error);
     request->codec = XXH3_64bits(key.data, key.length);
-    zf_text_free(&key);
     return ZF_OK;
 }
 
@@ -327,6 +327,7 @@ void zf_batch_free(zf_batch *batch) {
     pthread_mutex_lock(&p->lock);
     while (batch->learning) zf_pipeline_sleep(p, ZF_WORK_ANY);
     pthread_mutex_unlock(&p->lock);
+    zf_rates_keep(p->rates, false);
     for (size_t i = 0; a != NULL && i < batch->count; i++) {
         for (unsigned e = 0; e < ZF_TRANSFER_EVENTS; e++) {
             if (batch->transfers[i].events[e] != NULL) a->ops->event_close(a, batch->transfers[i].events[e]);
@@ -340,6 +341,7 @@ void zf_batch_free(zf_batch *batch) {
         zf_requested *request = &batch->requests[r];
         if (request->column != NULL && !request->given.on_device) zf_units_column_release(request->column, &request->memory);
         zf_units_column_free(request->column);
+        free(request->codec_name);
     }
     free(batch->requests);
     free(batch->transfers);

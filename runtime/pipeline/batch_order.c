@@ -196,7 +196,7 @@ static void learn(const zf_batch *batch) {
             decoded += (double)unit->plain_bytes;
             decoding += (t->decode_end - t->decode_begin) * part - (p->accelerator != NULL ? DECODE_COST : 0);
         }
-        if (decoding > 0) zf_rates_decode_seen(p->rates, request->codec, decoded / decoding, first);
+        if (decoding > 0) zf_rates_decode_seen(p->rates, request->codec, request->codec_name, decoded / decoding, first);
     }
     if (reading > 0) zf_rates_read_seen(p->rates, read / reading, first);
     if (copying > 0 && p->accelerator != NULL) zf_rates_link_seen(p->rates, copied / copying);

@@ -157,6 +157,7 @@ void zf_pipeline_free(zf_pipeline *p) {
     pthread_mutex_unlock(&p->lock);
     for (unsigned i = 0; i < p->thread_count; i++) pthread_join(p->threads[i], NULL);
     close_accelerator(p);
+    if (p->rates != NULL) zf_rates_keep(p->rates, true);
     for (unsigned w = 0; w < ZF_WORKS; w++) pthread_cond_destroy(&p->work[w]);
     pthread_mutex_destroy(&p->lock);
     free(p);

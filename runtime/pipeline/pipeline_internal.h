@@ -91,6 +91,7 @@ struct zf_requested {
     zf_units_column *column; ///< accelerators
     zf_units_memory memory;  ///< where its rows go there
     uint64_t codec;          ///< for rates
+    char *codec_name;        ///< of which `codec` is made
     size_t units;            ///< how many it has
     uint64_t first_block;    ///< the CPU: of the container's column
     zf_transfer *of_blocks;  ///< the CPU: its units, by their rows

@@ -1,15 +1,24 @@
-// How fast a device's link and its decoders are: guessed at first, measured since. Kept with the device for as long as its
-// context lives.
+// How fast a device's link and its decoders are: guessed at first, measured since. They live as long as the context, and what
+// they came to is kept in the cache's directory, a file a device, from which the next context begins.
 #ifndef ZF_RUNTIME_PIPELINE_RATES_H
 #define ZF_RUNTIME_PIPELINE_RATES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/context.h"
+
 typedef struct zf_rates zf_rates;
 
-zf_rates *zf_rates_create(void); ///< NULL: no memory
+/// Begins with what was kept of the device, if there is a cache. `name` is the device's, `description` tells it from others of
+/// that name, and from itself with another driver: a line of text. NULL: no memory.
+zf_rates *zf_rates_create(zf_context *context, const char *name, const char *description);
 void zf_rates_free(zf_rates *rates);
+
+/// Keeps what was seen since it was kept last, if the context has a cache, together with what other processes have kept
+/// meanwhile. Where that cannot be, nothing is lost but this. Without `now` only the 1st, 2nd, 4th, 8th ... call that has news
+/// writes: so a process that never ends well is not without trace, and one that has many batches does not write after each.
+void zf_rates_keep(zf_rates *rates, bool now);
 
 // All in bytes a second; any thread.
 
@@ -21,9 +30,10 @@ double zf_rates_read(zf_rates *rates);
 double zf_rates_decode(zf_rates *rates, uint64_t codec, double otherwise);
 
 /// What a run has shown. Rates move towards it by half. In the `first` run of a batch readers and decoders may have waited for
-/// code: what it shows is replaced, not moved, by what a later one does.
+/// code, which makes it slower: what it shows is replaced, not moved, by what a later one does, and itself moves that upwards
+/// alone. `name` is the codec's, for people.
 void zf_rates_link_seen(zf_rates *rates, double rate);
 void zf_rates_read_seen(zf_rates *rates, double rate, bool first);
-void zf_rates_decode_seen(zf_rates *rates, uint64_t codec, double rate, bool first);
+void zf_rates_decode_seen(zf_rates *rates, uint64_t codec, const char *name, double rate, bool first);
 
 #endif

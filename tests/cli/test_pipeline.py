@@ -2,8 +2,13 @@
 
 import array
 import json
+import os
+import pathlib
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 
@@ -14,6 +19,14 @@ ROWS = {"t": 30001, "u": 12000}
 DEVICES = ("cpu", "emu")
 LITTLE = ["--device-staging", 1 << 22, "--host-staging", 1 << 22]  # the emulator fills what it gives
 SVG = "{http://www.w3.org/2000/svg}"
+
+
+def setUpModule():
+    """A cache of the module's own: rates that it keeps are those of its own runs."""
+    global CACHE
+    CACHE = pathlib.Path(tempfile.mkdtemp(prefix="zfc-test-cache-"))
+    unittest.addModuleCleanup(shutil.rmtree, CACHE)
+    os.environ["ZIPFLOW_CACHE_DIR"] = str(CACHE)
 
 
 class Case(zfc_case.Case):
@@ -41,6 +54,13 @@ class Case(zfc_case.Case):
         result = self.zfc("pipeline", "--json", *LITTLE, *words)
         self.assertEqual(result.returncode, status, result.stderr)
         return json.loads(result.stdout)
+
+    def no_rates(self):
+        """None are known, and none will be kept, since a file is in the way."""
+        rates = CACHE / "rates"
+        shutil.rmtree(rates, ignore_errors=True)
+        rates.write_text("mine")
+        self.addCleanup(lambda: rates.is_file() and rates.unlink())
 
     def damage(self, path, **blocks):
         """Changes a byte within a block of each column that is named."""
@@ -210,6 +230,109 @@ class DecodesThatAreAhead(Case):
         self.assertEqual((self.dir / "out" / "b.u32").read_bytes(), values["b"].tobytes())
 
 
+class Rates(Case):
+    """What one process has seen, another predicts from."""
+
+    def setUp(self):
+        super().setUp()
+        shutil.rmtree(CACHE / "rates", ignore_errors=True)
+
+    def kept(self, device):
+        """The one file that is kept of a device: its path, and what its lines say, by what they begin with."""
+        path, = (CACHE / "rates").glob(f"{device}-*.txt")
+        rates = {}
+        for line in path.read_text().splitlines()[2:-1]:
+            words = line.replace(" first ", " ").split(" ", 3)
+            rates[words[3] if words[0] == "decode" else words[0]] = int(words[1])
+        return path, rates
+
+    def plan(self, device, *words):
+        """Of each column the predicted seconds of its only unit, and the link's rate."""
+        report = self.report("--plan", "--device", device, *words, *self.files)
+        self.assertEqual(len(report["units"]), 6)
+        times = {(u["column"], u["name"]): u["predicted"]["decode"][1] - u["predicted"]["decode"][0] for u in report["units"]}
+        return times, report["link_bytes_per_second"]
+
+    def expected(self, device, rates):
+        report = self.report("--plan", "--device", device, *self.files)
+        return {(u["column"], u["name"]): u["plain_bytes"] / rates[f"{c['type']}: {c['codec']}"[:63]] + (8e-6 if device == "emu" else 0)
+                for u in report["units"] for c in [report["columns"][u["column"]]]}
+
+    def assert_close(self, a, b):
+        self.assertEqual(a.keys(), b.keys())
+        for key in a:
+            self.assertAlmostEqual(a[key] / b[key], 1, places=4, msg=key)
+
+    def test_the_second_process_predicts_from_the_first(self):
+        for device in DEVICES:
+            guessed, _ = self.plan(device)
+            self.good("pipeline", "-q", "--device", device, *LITTLE, *self.files)
+            path, rates = self.kept(device)
+            self.assertLess(path.stat().st_size, 2000)
+            planned, link = self.plan(device)
+            self.assert_close(planned, self.expected(device, rates))
+            self.assert_close({"link": link or 1}, {"link": rates.get("link", 1)})
+            self.assertEqual(device == "emu", "link" in rates)
+            self.assertTrue(all(abs(planned[key] / guessed[key] - 1) > 0.01 for key in planned), (planned, guessed))
+            before = path.read_bytes()
+            self.assertEqual(self.plan(device), (planned, link)) # a plan decodes nothing, and learns nothing
+            self.assertEqual(path.read_bytes(), before)
+            # Refined: a later process, with runs that need not wait for code.
+            self.good("pipeline", "-q", "--repeat", 2, "--device", device, *LITTLE, *self.files)
+            _, refined = self.kept(device)
+            self.assertEqual(refined.keys(), rates.keys())
+            self.assertNotEqual(refined, rates)
+            self.assertNotIn(" first ", path.read_text())
+            self.assert_close(self.plan(device)[0], self.expected(device, refined))
+            path.unlink()
+            self.assert_close(self.plan(device)[0], guessed)
+
+    def test_no_cache_no_rates(self):
+        for device in DEVICES:
+            words = ["pipeline", "-q", "--device", device, *LITTLE, *self.files]
+            self.good(*words)
+            path, _ = self.kept(device)
+            before, planned = path.read_bytes(), self.plan(device)
+            self.good(*words, "--no-cache")
+            self.assertEqual(path.read_bytes(), before)
+            guessed = self.plan(device, "--no-cache")
+            self.assertNotEqual(guessed[0], planned[0])
+            path.unlink()
+            self.good(*words, "--no-cache")
+            self.good(*words, env={**os.environ, "ZIPFLOW_CACHE_DIR": ""})
+            self.assertFalse(path.exists())
+
+    def test_what_cannot_be_used_is_as_none(self):
+        device = "cpu"
+        guessed = self.plan(device)
+        words = ["pipeline", "--device", device, *LITTLE, "--verify", *self.files]
+        self.good(*words)
+        path, _ = self.kept(device)
+        whole = path.read_bytes()
+        for content in (b"", whole[:-1], whole[:100], whole.replace(b"read ", b"read 1"), b"\xff" * 3000, whole + b"\n", b"0" * (1 << 20)):
+            path.write_bytes(content)
+            self.assertEqual(self.plan(device), guessed, content[:100])
+            result = self.zfc(*words)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertNotEqual(self.plan(device), guessed) # written again
+        self.no_rates()
+        for _ in range(2):
+            result = self.zfc(*words)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertEqual(self.plan(device), guessed)
+        self.assertEqual((CACHE / "rates").read_text(), "mine")
+
+    def test_several_processes_at_once(self):
+        for device in DEVICES:
+            words = [zfc_case.ZFC, "pipeline", "-q", "--verify", "--repeat", 2, "--device", device, *LITTLE, *self.files]
+            running = [subprocess.Popen([*map(str, words)], stderr=subprocess.PIPE) for _ in range(4)]
+            for process in running:
+                self.assertEqual(process.communicate()[1], b"")
+                self.assertEqual(process.returncode, 0)
+            self.assertEqual([p.name[:4] for p in (CACHE / "rates").iterdir() if p.name.startswith(device)], [f"{device}-"])
+            self.assert_close(self.plan(device)[0], self.expected(device, self.kept(device)[1]))
+
+
 class Pictures(Case):
     def test_a_trace(self):
         for device in DEVICES:
@@ -229,6 +352,7 @@ class Pictures(Case):
             self.assertTrue(all(before[1] <= after[0] + 0.01 for before, after in zip(copies, copies[1:])), copies)
 
     def test_a_plan_is_what_a_run_does(self):
+        self.no_rates() # which a run would change
         for device in DEVICES:
             for order in ("johnson", "given", "apart"):
                 words = ["--device", device, "--order", order, "--unit", 20000, *LITTLE, *self.files]

@@ -275,7 +275,7 @@ static void test_cache(void) {
 static void test_files_of_others(void) {
     static const char key[] = "a shared key", object[] = "an object", theirs[] = "half of an object";
     char name[64], path[512], bytes[64];
-    int fd = zf_cache_open(directory);
+    int fd = zf_cache_open(directory, "kernels");
     CHECK(fd >= 0, "the cache does not open");
     int before = count_entries(path, sizeof path);
     for (int phase = 0; phase < 2; phase++) {
@@ -303,7 +303,7 @@ static void test_files_of_others(void) {
 }
 
 static void test_entries(void) {
-    int fd = zf_cache_open(directory);
+    int fd = zf_cache_open(directory, "kernels");
     CHECK(fd >= 0, "the cache does not open");
     static const char key[] = "a key", object[] = "an object that is long enough to be damaged in many places";
     CHECK(zf_cache_keep(fd, key, sizeof(key), object, sizeof(object)), "not kept");
@@ -377,13 +377,13 @@ static void test_distrust(void) {
     char path[512];
     snprintf(path, sizeof(path), "%s/kernels", directory);
     CHECK(chmod(path, 0770) == 0, "chmod");
-    CHECK(zf_cache_open(directory) < 0, "a directory that others may write to is used");
+    CHECK(zf_cache_open(directory, "kernels") < 0, "a directory that others may write to is used");
     plan p = {.add = 11};
     zf_jit *jit = make(directory, 3);
     CHECK(ask(jit, &p, "key one", NULL) == 111 && zf_jit_get_stats(jit).compiled == 1, "works without the cache");
     zf_jit_free(jit);
     CHECK(chmod(path, 0700) == 0, "chmod");
-    CHECK(zf_cache_open("/proc/nowhere") < 0, "a directory that cannot be made");
+    CHECK(zf_cache_open("/proc/nowhere", "kernels") < 0, "a directory that cannot be made");
     jit = make("/proc/nowhere", 3);
     CHECK(ask(jit, &p, "key one", NULL) == 111, "works where there can be no cache");
     zf_jit_free(jit);
@@ -392,7 +392,7 @@ static void test_distrust(void) {
     snprintf(link, sizeof(link), "%s/linked", directory);
     CHECK(mkdir(target, 0700) == 0 && mkdir(link, 0700) == 0, "mkdir");
     snprintf(path, sizeof(path), "%s/kernels", link);
-    CHECK(symlink(target, path) == 0 && zf_cache_open(link) < 0, "a link in place of the directory is followed");
+    CHECK(symlink(target, path) == 0 && zf_cache_open(link, "kernels") < 0, "a link in place of the directory is followed");
 }
 
 static void remove_all(const char *path) {

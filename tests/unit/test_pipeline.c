@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "runtime/device.h"
-#include "runtime/pipeline/rates.h"
 #include "tests/support/walk_simt.h"
 #include "tests/unit/check.h"
 #include "zipflow/pipeline.h"
@@ -548,27 +547,6 @@ static void test_refusals(void) {
     zf_container_close(container);
 }
 
-// ---- Rates ----------------------------------------------------------------------------------------------------
-
-/// Rates move by half, but what only first runs have shown gives way to what a later one shows.
-static void test_rates(void) {
-    static const struct {
-        double seen;
-        bool first;
-        double then;
-    } steps[] = {{100, true, 100},   {200, true, 150},  {1000, false, 1000},   {2000, true, 1500},
-                 {500, false, 1000}, {-1, false, 1000}, {INFINITY, true, 1000}};
-    zf_rates *rates = zf_rates_create();
-    CHECK(zf_rates_decode(rates, 7, 42) == 42, "a codec that was not met");
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        zf_rates_decode_seen(rates, 7, steps[i].seen, steps[i].first);
-        zf_rates_read_seen(rates, steps[i].seen, steps[i].first);
-        CHECK(zf_rates_decode(rates, 7, 42) == steps[i].then && zf_rates_read(rates) == steps[i].then, "step %zu: %g and %g", i,
-              zf_rates_decode(rates, 7, 42), zf_rates_read(rates));
-    }
-    zf_rates_free(rates);
-}
-
 // ---- Trace ----------------------------------------------------------------------------------------------------
 
 static void test_trace(void) {
@@ -614,7 +592,6 @@ int main(void) {
     test_many();
     test_cancel();
     test_refusals();
-    test_rates();
     test_trace();
     zf_context_free(context);
     unlink(path_of("a.zfd"));

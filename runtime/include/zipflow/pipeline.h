@@ -56,7 +56,8 @@ typedef struct zf_pipeline_options {
 } zf_pipeline_options;
 
 /// Makes a pipeline for device `device` ("auto", or a name that zf_device_get gives); `options` may be NULL. On a device with
-/// memory of its own the link is measured once. The context must outlive it.
+/// memory of its own the link is measured, unless that was done before: rates are kept in the context's cache. The context must
+/// outlive it.
 ZF_API zf_status zf_pipeline_create(zf_context *context, const char *device, const zf_pipeline_options *options,
                                     zf_pipeline **out, zf_error *error);
 /// Its batches must be freed before.
