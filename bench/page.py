@@ -11,6 +11,11 @@ import pathlib
 import re
 import sys
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "tpch"))
+import encoding as encoding_of_tpch  # noqa: E402
+import from_files  # noqa: E402
+
 TABLE2 = ("l_orderkey", "o_orderkey", "l_partkey", "l_suppkey", "o_custkey", "l_extendedprice", "l_discount", "l_tax", "o_totalprice", "l_shipdate",
           "l_commitdate", "l_receiptdate", "o_orderdate", "l_returnflag", "l_linestatus", "l_quantity", "l_shipinstruct", "l_shipinstruct, numbered",
           "l_shipmode", "l_shipmode, numbered", "o_shippriority", "o_comment", "ps_partkey", "ps_suppkey", "ps_availqty", "ps_supplycost")
@@ -167,6 +172,27 @@ def pipeline(records):
                                 "decodes alone", "sooner than raw", "than nvCOMP"), rows)
 
 
+def queries_with(records, part):
+    return records.newest("h200", lambda r: r.get("bench") == "tpch queries" and r.get("scale", 0) >= 10 and r.get(part))
+
+
+def files(records):
+    found = queries_with(records, "files")
+    return found and (*found, table(from_files.HEADS, from_files.cells(found[1]["files"])))
+
+
+def encoding(records):
+    found = queries_with(records, "encoding")
+    if not found:
+        return None
+    part = found[1]["encoding"]
+    rows = [[c["column"], f"`{c['codec']}`", f"{c['plain_bytes'] / 1e6:.0f}", f"{c['plain_bytes'] / c['stored_bytes']:.2f}", f"{c['encode_seconds']:.1f}",
+             f"{c['verify_seconds']:.1f}"] for c in part["columns"]]
+    heads = ("column", "codec", "MB", "ratio", "encoding, s of one thread", "checking")
+    said = encoding_of_tpch.line(part)
+    return (*found, f"{said[0].upper()}{said[1:]}.\n\n{table(heads, rows)}")
+
+
 def cpu(records):
     found = records.newest("cpu", lambda r: r.get("bench") == "decode")
     if not found:
@@ -177,7 +203,7 @@ def cpu(records):
     return path, record, table(("column", "codec", "ratio", "GB/s", "of memcpy"), rows)
 
 
-TABLES = {f.__name__: f for f in (forms, made, tpch, lanes, table2, checks, pipeline, cpu)}
+TABLES = {f.__name__: f for f in (forms, made, tpch, lanes, table2, checks, pipeline, files, encoding, cpu)}
 
 
 def page(root):

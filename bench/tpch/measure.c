@@ -2,11 +2,15 @@
 // pipelines in several orders, in one process. queries.py runs it and makes the report.
 //
 //   tpch_measure [--device D] [--repeats N] [--orders johnson,given,apart] [--host-staging BYTES] [--device-staging BYTES]
-//                [--unit-bytes BYTES] [--streams N] [--source DIRECTORY] SETS FILE.zfd...
+//                [--unit-bytes BYTES] [--streams N] [--source DIRECTORY] [--files DIRECTORY [--piece-bytes N] [--seconds S]] SETS
+//                FILE.zfd...
 //
 // SETS has a line for each: its name, and columns as TABLE.COLUMN. JSON goes to standard output. What every order leaves in every
 // column is compared with a decode on the CPU, and that with files of plain rows in DIRECTORY (tables.py); memory is poisoned
 // before. The exit status is 0 when all was right.
+//
+// With --files containers are not brought into memory before: a set is read from them, and from the files of plain rows, in the
+// ways of measure_files.c, of which none is begun after S seconds; `cp` copies to --files' DIRECTORY.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,65 +18,24 @@
 #include <string.h>
 #include <time.h>
 
-#include "runtime/device.h"
-#include "zipflow/compile.h"
-#include "zipflow/pipeline.h"
+#include "bench/tpch/measure.h"
 
-enum { MOST_COLUMNS = 256, MOST_OF_SET = 64, MOST_FILES = 32, MOST_REPEATS = 100, POISON = 0xa5, LINE = 8192 };
-
-/// A column, and its rows as a decode on the CPU gives them, in memory that the device copies from at full speed.
-typedef struct column {
-    char name[128]; ///< TABLE.COLUMN
-    zf_container *container;
-    size_t index;
-    zf_column_info info;
-    zf_decode_sizes sizes;
-    uint8_t *values;
-    int64_t *offsets;
-    uint64_t raw_offsets; ///< bytes that offsets would take raw: four each
-} column;
-
-/// Where a column of a set goes: memory of the device, or of the host where the device has none.
-typedef struct target {
-    uint64_t values, offsets; ///< addresses
-    void *host_values, *host_workspace;
-    int64_t *host_offsets;
-} target;
-
-typedef struct bench {
-    const char *device_name, *source;
-    unsigned repeats;
-    zf_pipeline_options options;
-    zf_context *context;
-    zf_compiler *compiler;
-    zf_device device;
-    zf_accelerator *accelerator; ///< NULL: the device is the CPU
-    void *stream;
-    zf_container *containers[MOST_FILES];
-    size_t container_count;
-    column columns[MOST_COLUMNS];
-    size_t column_count;
-    void *kept[2 * MOST_COLUMNS + 2]; ///< memory of the host, to be given back
-    size_t kept_count;
-    zf_pipeline *pipelines[3]; ///< by zf_pipeline_order; NULL: not wanted
-    uint8_t *landing;          ///< as large as the largest part of any column
-    bool wrong;
-} bench;
+enum { LINE = 8192 };
 
 static const char *const order_names[] = {"johnson", "given", "apart"};
 
-static double seconds_now(void) {
+double seconds_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static zf_status no_memory(zf_error *error) {
+zf_status no_memory(zf_error *error) {
     *error = (zf_error){.status = ZF_ERR_MEMORY, .code = "bench", .message = "no memory"};
     return ZF_ERR_MEMORY;
 }
 
-static void print_text(const char *text) {
+void print_text(const char *text) {
     putchar('"');
     for (; *text != 0; text++) {
         if (*text == '"' || *text == '\\') putchar('\\');
@@ -93,7 +56,7 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static void print_times(const char *name, double *times, unsigned count) {
+void print_times(const char *name, double *times, unsigned count) {
     qsort(times, count, sizeof *times, by_size);
     double median = count % 2 == 1 ? times[count / 2] : (times[count / 2 - 1] + times[count / 2]) / 2;
     printf("\"%s\": {\"median\": %.9f, \"least\": %.9f, \"most\": %.9f}", name, median, times[0], times[count - 1]);
@@ -217,7 +180,7 @@ static zf_status make_target(bench *b, const column *c, zf_pipeline *pipeline, t
     return ZF_OK;
 }
 
-static zf_status fill_targets(bench *b, column **columns, const target *targets, size_t count, zf_error *error) {
+zf_status fill_targets(bench *b, column **columns, const target *targets, size_t count, zf_error *error) {
     zf_status status = ZF_OK;
     for (size_t i = 0; i < count && status == ZF_OK; i++) {
         const zf_decode_sizes *sizes = &columns[i]->sizes;
@@ -235,8 +198,8 @@ static zf_status fill_targets(bench *b, column **columns, const target *targets,
 }
 
 /// Compares a part of a column with what it should be.
-static zf_status compare(bench *b, const column *c, const char *part, uint64_t address, const void *host, const void *wanted,
-                         uint64_t bytes, zf_error *error) {
+zf_status compare(bench *b, const column *c, const char *part, uint64_t address, const void *host, const void *wanted,
+                  uint64_t bytes, zf_error *error) {
     zf_status status = ZF_OK;
     if (bytes == 0) return ZF_OK;
     if (b->accelerator != NULL) {
@@ -251,7 +214,7 @@ static zf_status compare(bench *b, const column *c, const char *part, uint64_t a
     return error->status;
 }
 
-static zf_status compare_all(bench *b, column **columns, const target *targets, size_t count, zf_error *error) {
+zf_status compare_all(bench *b, column **columns, const target *targets, size_t count, zf_error *error) {
     zf_status status = ZF_OK;
     for (size_t i = 0; i < count && status == ZF_OK; i++) {
         const column *c = columns[i];
@@ -265,7 +228,7 @@ static zf_status compare_all(bench *b, column **columns, const target *targets, 
 // ---- Measuring a set ------------------------------------------------------------------------------------------
 
 /// Copies plain rows, from the call of the first copy to the end of the last. Offsets of strings count as four bytes each.
-static zf_status measure_raw(bench *b, column **columns, const target *targets, size_t count, zf_error *error) {
+zf_status measure_raw(bench *b, column **columns, const target *targets, size_t count, zf_error *error) {
     double times[MOST_REPEATS + 1];
     zf_status status = ZF_OK;
     const zf_accelerator_ops *ops = b->accelerator->ops;
@@ -287,7 +250,7 @@ static zf_status measure_raw(bench *b, column **columns, const target *targets, 
     return ZF_OK;
 }
 
-static zf_status wait_all(zf_batch *batch, size_t count, zf_error *error) {
+zf_status wait_all(zf_batch *batch, size_t count, zf_error *error) {
     zf_status status = ZF_OK;
     for (size_t i = 0; i < count; i++) { // all of them, whatever becomes of one: then the batch is over
         zf_error one;
@@ -368,7 +331,8 @@ static zf_status measure_columns(bench *b, column **columns, size_t count, zf_er
     for (size_t i = 0; i < count && status == ZF_OK; i++)
         status = make_target(b, columns[i], any, &targets[i], &requests[i], error);
     if (status == ZF_OK && b->accelerator != NULL) status = measure_raw(b, columns, targets, count, error);
-    for (unsigned o = 0; o < 3 && status == ZF_OK; o++) {
+    if (status == ZF_OK && b->sink != NULL) status = measure_files(b, columns, targets, requests, count, error);
+    for (unsigned o = 0; o < 3 && status == ZF_OK && b->sink == NULL; o++) {
         if (b->pipelines[o] != NULL) status = measure_order(b, o, columns, targets, requests, count, error);
     }
     targets_free(b, targets, count);
@@ -435,12 +399,19 @@ static bool read_options(bench *b, int argc, char **argv, int *at, const char **
             b->options.device_staging = number;
         else if (strcmp(name, "unit-bytes") == 0)
             b->options.unit_bytes = number;
+        else if (strcmp(name, "files") == 0)
+            b->sink = value;
+        else if (strcmp(name, "piece-bytes") == 0)
+            b->piece_bytes = number;
+        else if (strcmp(name, "seconds") == 0)
+            b->end = seconds_now() + strtod(value, NULL);
         else if (strcmp(name, "streams") == 0)
             b->options.streams = (unsigned)number;
         else
             return false;
     }
-    return argc - *at >= 2 && argc - *at - 1 <= MOST_FILES && b->repeats >= 1 && b->repeats <= MOST_REPEATS;
+    return argc - *at >= 2 && argc - *at - 1 <= MOST_FILES && b->repeats >= 1 && b->repeats <= MOST_REPEATS &&
+           b->piece_bytes > 0 && b->piece_bytes % 4096 == 0;
 }
 
 static zf_status open_all(bench *b, const char *orders, char **files, int count, zf_error *error) {
@@ -455,7 +426,7 @@ static zf_status open_all(bench *b, const char *orders, char **files, int count,
         status = zf_container_open(b->context, files[i], &b->containers[i], error);
         if (status != ZF_OK) break;
         b->container_count++;
-        status = zf_container_load(b->containers[i], b->device_name, error);
+        if (b->sink == NULL) status = zf_container_load(b->containers[i], b->device_name, error);
     }
     for (unsigned o = 0; o < 3 && status == ZF_OK; o++) {
         if (strstr(orders, order_names[o]) == NULL) continue;
@@ -480,14 +451,15 @@ static void print_columns(const bench *b) {
 }
 
 int main(int argc, char **argv) {
-    static bench b = {.device_name = "cuda", .repeats = 5};
+    static bench b = {.device_name = "cuda", .repeats = 5, .piece_bytes = 4 << 20, .end = INFINITY};
     const char *orders = "johnson,given,apart";
     char line[LINE];
     zf_error error = {0};
     int at;
     if (!read_options(&b, argc, argv, &at, &orders)) {
         fprintf(stderr, "usage: tpch_measure [--device D] [--repeats N] [--orders O,O] [--host-staging N] [--device-staging N]\n"
-                        "                    [--unit-bytes N] [--streams N] [--source DIRECTORY] SETS FILE.zfd...\n");
+                        "                    [--unit-bytes N] [--streams N] [--source DIRECTORY]\n"
+                        "                    [--files DIRECTORY [--piece-bytes N] [--seconds S]] SETS FILE.zfd...\n");
         return 2;
     }
     FILE *sets = fopen(argv[at], "r");

@@ -23,6 +23,8 @@ ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(HERE.parent / "peers"), str(ROOT / "script")]
 
 import choices  # noqa: E402
+import encoding  # noqa: E402
+import from_files  # noqa: E402
 import tables  # noqa: E402
 from gpu_test import machine, unplaced  # noqa: E402
 from nvcomp_batched import library_from  # noqa: E402
@@ -152,6 +154,15 @@ def summary(rows):
             **({"over_bound_most": max(r["over_bound"] for r in good)} if good and all("over_bound" in r for r in good) else {})}
 
 
+def parts_of(options, sets):
+    """What is measured besides: {name: function of the session and the containers}."""
+    from_sets = {name: sets[name] for name in options.from_files.split(",") if name in sets}
+    parts = {"encoding": lambda s, _: encoding.measured(s)} if any(c.startswith("lineitem.") for columns in sets.values() for c in columns) else {}
+    if from_sets:
+        parts["files"] = lambda s, containers: from_files.measured(s, from_sets, containers)
+    return {name: part for name, part in parts.items() if name not in options.without.split(",")}
+
+
 def bench(s):
     options, failed = s.options, []
     sets = sets_of({n for n in options.only.split(",") if n})
@@ -162,7 +173,8 @@ def bench(s):
               "command": " ".join(["bench/tpch/queries.py", *[unplaced(w) for w in sys.argv[1:]]]), "machine": machine(), "counted": COUNTED,
               "scale": options.scale, "small_staging": options.small_staging, "load_before": os.getloadavg()[0]}
     begin = time.monotonic()
-    tables.make(s.generator, s.data, options.scale, wanted)
+    also = parts_of(options, sets)
+    tables.make(s.generator, s.data, options.scale, {**wanted, "lineitem": encoding.columns()} if "encoding" in also else wanted)
     report["made_seconds"] = time.monotonic() - begin
     containers, report["encoded"] = [], {}
     for table, columns in wanted.items():
@@ -177,6 +189,12 @@ def bench(s):
     if options.small_staging:
         small = measure(s, listed, containers, unit_bytes=options.unit_bytes, orders="johnson", host_staging=options.small_staging,
                         device_staging=options.small_staging)[1]
+    for name, part in also.items():  # before nvCOMP's, which takes the time that is left
+        try:
+            report[name] = part(s, containers)
+        except (Failed, KeyError, ValueError, OSError) as why:
+            failed.append(f"{name}: {why}")
+    failed += [f"{r['set']} from files: {r.get('message')}" for r in report.get("files", {}).get("results", []) if not r["verified"]]
     if options.nvcomp:
         try:
             library = library_from(options.nvcomp, s.tree)
@@ -212,6 +230,12 @@ def main():
     parser.add_argument("--small-staging", default=64 << 20, type=int, help="staging of one more run, in bytes, of host and of device each; 0: none (default: 64 MiB)")
     parser.add_argument("--sample", default=1 << 26, type=int, help="bytes of an array that nvCOMP's codecs are tried on (default: 64 MiB)")
     parser.add_argument("--only", default="", help="only these sets: q1 to q22, table2, separated by commas")
+    parser.add_argument("--without", default="", help="leave out: encoding, files, or both with a comma")
+    parser.add_argument("--from-files", default="table2,q1", help="sets that are measured from files, too (default: table2,q1)")
+    parser.add_argument("--file-seconds", default=40, type=float, help="seconds after which no way from files is begun (default: 40)")
+    parser.add_argument("--file-repeats", default=5, type=int, help="runs from files that count; cold at most 3 (default: 5)")
+    parser.add_argument("--piece-bytes", default=0, type=int, help="bytes of a read of plain rows, a multiple of 4096 (default: 4 MiB)")
+    parser.add_argument("--sink", default="/dev/shm", help="directory that `cp` copies to (default: /dev/shm)")
     parser.add_argument("--budget", default=570, type=float, help="seconds for everything (default: 570)")
     options = parser.parse_args()
     if options.zfc and not options.measure:
@@ -228,6 +252,10 @@ def main():
 
     print(plots.table(report))
     print(json.dumps(report["summary"]))
+    if "files" in report:
+        print(from_files.table(report["files"]))
+    if "encoding" in report:
+        print(encoding.line(report["encoding"]))
     for why in report["failed"] + [f"{r['set']}: {r.get('message') or r['nvcomp']['message']}" for r in report["results"] if not r["verified"]]:
         print(f"queries: {why}", file=sys.stderr)
     return 0 if good else 1

@@ -63,15 +63,17 @@ def make(generator, directory, scale, wanted):
     directory.mkdir(parents=True, exist_ok=True)
     for table, columns in wanted.items():
         done = directory / f"{table}.done"
-        if done.exists():
+        there = done.read_text().split() if done.exists() else []
+        missing = {name: how for name, how in columns.items() if name not in there}
+        if not missing:
             continue
         subprocess.run([generator, "parquet", "-s", str(scale), "--tables", table, "--output-dir", directory], check=True, capture_output=True)
         source = directory / f"{table}.parquet"
-        for name, (kind, numbered) in columns.items():
+        for name, (kind, numbered) in missing.items():
             for ending, array in plain(pyarrow.parquet.read_table(source, columns=[name]).column(0), kind, numbered).items():
                 np.ascontiguousarray(array).tofile(directory / f"{table}.{name}{ending}")
         source.unlink()
-        done.write_text("")
+        done.write_text(" ".join([*there, *missing]))
 
 
 def inputs(directory, table, columns):

@@ -55,6 +55,28 @@ MADE = {
         ["| lanes | tans (symbols3) | 1200 | 1260 | 5.0% |", "| map | bitpack-7-u32 | 3000 | 2990 | -0.3% |"], []),
 }
 
+
+
+def queries(**part):
+    return {"bench": "tpch queries", "date": "2999-01-01T00:00:00Z", "commit": "abc", "scale": 10.0, "device": {"description": "a GPU"}, "results": [], **part}
+
+
+def way(seconds, amount):
+    return {"runs": 3, "bytes": amount, "seconds": {"median": seconds}}
+
+
+MADE["files"] = (queries(files={"results": [
+    {"set": "q1", "verified": True, "doubtful": ["raw_cold"], "ways": {
+        "zipflow_memory": way(0.01, 4e8), "zipflow_warm": way(0.02, 4e8), "zipflow_cold": way(0.4, 4e8), "raw_warm": way(0.05, 2e9), "raw_cold": way(1, 2e9)}},
+    {"set": "q2", "verified": False, "message": "no"}]}),
+    ["| q1 | zipflow | 400 | 10.00 (40.0) | 20.00 (20.0) | 400.00 (1.0) |  |", "| q1 | plain rows | 2000 |  | 50.00 (40.0) | 1000.00? (2.0) |  |"],
+    ["q2", "`cp`"])
+MADE["encoding"] = (queries(encoding={
+    "table": "lineitem", "rows": 60000000, "threads": 16, "seconds": 20.0, "source_bytes": 8e9, "file_bytes": 2e9, "gb_per_second": 0.4, "columns": [
+        {"column": "l_tax", "codec": "c(d)", "type": "f64", "plain_bytes": 480e6, "stored_bytes": 30e6, "encode_seconds": 4.04, "verify_seconds": 1}]}),
+    ["Encoded lineitem, 60000000 rows of 1 columns, 8.00 GB, with 16 threads in 20.0 s (0.40 GB/s) to 2.00 GB.", "| l_tax | `c(d)` | 480 | 16.00 | 4.0 | 1.0 |"],
+    [])
+
 agrees = page(ROOT, "--check")
 check(agrees.returncode == 0, agrees.stdout, agrees.stderr)
 with tempfile.TemporaryDirectory() as place:

@@ -25,6 +25,8 @@ try:
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
+import encoding  # noqa: E402
+import from_files  # noqa: E402
 import plots  # noqa: E402
 import queries  # noqa: E402
 import tables  # noqa: E402
@@ -46,7 +48,8 @@ def run(tree, *words, faults=""):
     printed = io.StringIO()
     shutil.rmtree(tree / "out", ignore_errors=True)
     sys.argv = ["queries.py", "--zfc", str(ZFC), "--measure", str(MEASURE), "--tpchgen", str(GENERATOR), "--data", str(tree / "data"), "--out",
-                str(tree / "out"), "--scale", "0.001", "--repeats", "2", "--unit-bytes", "16384", "--small-staging", "1000000", *map(str, words)]
+                str(tree / "out"), "--scale", "0.001", "--repeats", "2", "--unit-bytes", "16384", "--small-staging", "1000000", "--piece-bytes", "8192",
+                "--file-repeats", "3", *map(str, words)]
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         code = queries.main()
     path = tree / "out/queries.json"
@@ -71,11 +74,65 @@ def what_columns_take(tree, report):
         check(row["stored_bytes"] == stored and abs(row["ratio"] - raw / stored) < 1e-9, row["set"], row["stored_bytes"], stored)
 
 
+def parts_besides(tree, report, device, printed):
+    """What is read from files, and how long encoding takes."""
+    data = tree / "data/sf0.001"
+    rows = {r["set"]: r for r in report["results"]}
+    wanted = {w for _, ways in from_files.WAYS for w in ways if w} - ({"raw_memory"} if device == "cpu" else set())
+    for row in report["files"]["results"]:
+        ways = row["ways"]
+        check(row["verified"] and set(ways) | set(row["left_out"]) == wanted and not set(ways) & set(row["left_out"]), device, row)
+        check(set(row["left_out"]) == (set() if row["set"] == "table2" else {"cp_warm", "cp_cold"}), row["left_out"])
+        # Files that live in memory alone cannot be cold, which is said.
+        disk = subprocess.run(["stat", "-f", "-c", "%T", data], capture_output=True, text=True).stdout.strip() in ("ext2/ext3", "xfs", "btrfs")
+        check(set(row["doubtful"]) in ((set(),) if disk else (set(), {w for w in ways if "_cold" in w})), disk, row["doubtful"])
+        for name, way in ways.items():
+            read = way["bytes"]
+            if name.startswith("raw"):
+                check(read == rows[row["set"]]["raw_bytes"], name, read)
+            elif name.startswith("cp"):
+                files = {column.partition(".")[0] for column in rows[row["set"]]["columns"]}
+                check(read == sum(next(data.glob(f"{f}.????????.zfd")).stat().st_size for f in files), name, read)
+            else:  # without what the index has of a column
+                check(0.5 < read / row["stored_bytes"] < 1 and read == ways["zipflow_warm"]["bytes"], name, read, row["stored_bytes"])
+            check(way["runs"] == (None if name == "raw_memory" else 3) and way["seconds"]["least"] > 0, name, way)
+            check(name.endswith("memory") or 0 <= way["resident"] <= 1, name, way)
+            if "?" not in printed:
+                check(f"{1e3 * way['seconds']['median']:.2f} ({read / way['seconds']['median'] / 1e9:.1f})" in printed, name, way, printed)
+        check(abs(row["beside"]["raw_cold"] * ways["zipflow_cold"]["seconds"]["median"] / ways["raw_cold"]["seconds"]["median"] - 1) < 1e-9, row["beside"])
+    part = report["encoding"]
+    sizes = {name: sum((data / f"lineitem.{name}{e}").stat().st_size for e in ((".bytes", ".offsets") if kind == "string" else ("",)))
+             for name, (kind, _) in encoding.columns().items()}
+    check(len(sizes) == 16 and part["source_bytes"] == sum(sizes.values()) and abs(part["gb_per_second"] * part["seconds"] * 1e9 / part["source_bytes"] - 1) < 1e-9, part)
+    offsets = {"l_comment": 8 * (part["rows"] + 1)}
+    check({c["column"]: c["plain_bytes"] + offsets.get(c["column"], 0) for c in part["columns"]} == sizes, part, sizes)
+    codecs = {c["column"]: c["codec"] for c in part["columns"]}
+    stored = {c["column"].partition(".")[2]: c["codec"] for c in report["columns"] if c["column"].startswith("lineitem.")}
+    check(codecs["l_comment"].startswith("strings(") and all(codecs[name] == codec for name, codec in stored.items()), codecs, stored)
+    check(part["rows"] == sizes["l_linenumber"] // 4 and part["threads"] == 16 and part["seconds"] > 0, part)
+    check(part["file_bytes"] > sum(c["stored_bytes"] for c in part["columns"]) > 0 and encoding.line(part) in printed, part, printed)
+
+
+def left_out(tree):
+    """Parts that are not wanted, or for which there is no time; what is not as the name of a way says."""
+    code, report, _ = run(tree, "--device", "cpu", "--only", "q6", "--without", "files,encoding")
+    check(code == 0 and "files" not in report and "encoding" not in report, report)
+    code, report, _ = run(tree, "--device", "cpu", "--only", "q6", "--from-files", "q6,q1", "--file-seconds", "0.000001")
+    found = report["files"]["results"]
+    check(code == 0 and [r["set"] for r in found] == ["q6"] and found[0]["ways"] == {} and "encoding" in report, found)
+    check(set(found[0]["left_out"].values()) == {"the time was used up", "the files have other columns, too"}, found)
+    code, report, printed = run(tree, "--device", "cpu", "--only", "q6", "--from-files", "q6", "--sink", "/nowhere")
+    check(code == 1 and not report["files"]["results"][0]["verified"] and "q6 from files: " in printed and "encoding" in report, printed)
+    for name, resident, wanted in (("raw_cold", 0.02, True), ("raw_cold", 0.0, False), ("raw_cold", None, True), ("cp_warm", 0.9, True), ("cp_warm", 1.0, False),
+                                   ("zipflow_warm_small", 0.5, True), ("zipflow_memory", None, False)):
+        check(from_files.doubtful(name, {"resident": resident}) == wanted, name, resident)
+
+
 def good(tree, device, *words, only=SETS):
     code, report, printed = run(tree, "--device", device, "--only", only, *words)
     check(code == 0 and all(r["verified"] for r in report["results"]), device, code, printed)
     check([r["set"] for r in report["results"]] == only.split(",") and report["device"]["name"] == device, report)
-    methods = {"apart", "given", "johnson", "small"} | ({"raw"} if device != "cpu" else set()) | ({"nvcomp"} if words else set())
+    methods = {"apart", "given", "johnson", "small"} | ({"raw"} if device != "cpu" else set()) | ({"nvcomp"} if "--nvcomp" in words else set())
     for row in report["results"]:
         check(set(row["seconds"]) == methods, device, row["set"], row["seconds"])
         check(sorted(row["order"]) == sorted(row["columns"]) and row["units"] >= len(row["columns"]), row)
@@ -83,6 +140,8 @@ def good(tree, device, *words, only=SETS):
         beside = row["johnson_beside"]["apart"] * row["seconds"]["johnson"]["median"]
         check(abs(beside / row["seconds"]["apart"]["median"] - 1) < 1e-9, row)
     what_columns_take(tree, report)
+    if "--without" not in words:
+        parts_besides(tree, report, device, printed)
     found = report["results"]
     check(len(plots.table(report).splitlines()) == 2 + len(found) and printed.startswith("| set |"), printed)
     for name, text in plots.plots(report).items():
@@ -101,10 +160,13 @@ def damage(tree):
     kept = path.read_bytes()
     for at, told in ((block["offset"] + block["streams"][0]["offset"], "c_acctbal"), (9, "customer")):
         path.write_bytes(kept[:at] + bytes([kept[at] ^ 1]) + kept[at + 1 :])
-        code, report, printed = run(tree, "--device", "cpu", "--only", "q6,q10")
+        code, report, printed = run(tree, "--device", "cpu", "--only", "q6,q10", "--from-files", "q6,q10", "--without", "encoding")
+        from_file = {r["set"]: r for r in report.get("files", {}).get("results", [])}
         verified = {r["set"]: r["verified"] for r in report.get("results", [])}
         check(code == 1 and verified in ({}, {"q6": True, "q10": False}) and told in printed and "ZF1" in printed, code, verified, printed)
         check((verified == {}) == (at == 9), at, verified)
+        if verified:
+            check(from_file["q6"]["verified"] and not from_file["q10"]["verified"] and told in from_file["q10"]["message"], from_file)
     path.write_bytes(kept)
 
 
@@ -127,7 +189,8 @@ def wrong_rows(tree):
 
 def peer(tree):
     """nvCOMP's part: on a slow link everything that compresses is decoded, and what is wrong is told."""
-    report = good(tree, "cpu", "--libcuda", GPU, "--nvcomp", NVCOMP, "--sample", "20000")
+    report = good(tree, "cpu", "--libcuda", GPU, "--nvcomp", NVCOMP, "--sample", "20000", "--without", "encoding,files")
+    check(not (tree / "data/sf0.001/lineitem.l_comment.bytes").exists(), "what only encoding wants was made")
     check(report["nvcomp"]["nvcomp"]["version"] == 6000 and {p["part"] for p in report["nvcomp"]["parts"]} >= {"orders.o_comment.bytes", "orders.o_comment.offsets"}, report["nvcomp"])
     script = ("import sys; sys.path.insert(0, sys.argv.pop(1)); import nvcomp_pipeline as n; n.Bench.link_rate = lambda self: 1e5; "
               "n.STREAMS = 3; sys.exit(n.main())")
@@ -167,8 +230,11 @@ def main():
         tree = pathlib.Path(name)
         peer(tree)
         print("peer: good", flush=True)
-        good(tree, "emu", only="q6,q22")
+        good(tree, "emu", "--from-files", "q6", only="q6,q22")
         print("emu: good", flush=True)
+        good(tree, "cpu", only="q1,table2")
+        print("cpu, files and encoding: good", flush=True)
+        left_out(tree)
         damage(tree)
         wrong_rows(tree)
     print("good")
