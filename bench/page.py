@@ -15,6 +15,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "tpch"))
 import encoding as encoding_of_tpch  # noqa: E402
 import from_files  # noqa: E402
+import links as simulation  # noqa: E402
 
 TABLE2 = ("l_orderkey", "o_orderkey", "l_partkey", "l_suppkey", "o_custkey", "l_extendedprice", "l_discount", "l_tax", "o_totalprice", "l_shipdate",
           "l_commitdate", "l_receiptdate", "o_orderdate", "l_returnflag", "l_linestatus", "l_quantity", "l_shipinstruct", "l_shipinstruct, numbered",
@@ -193,6 +194,14 @@ def encoding(records):
     return (*found, f"{said[0].upper()}{said[1:]}.\n\n{table(heads, rows)}")
 
 
+def links(records):
+    found = queries_with(records, "links")
+    if not found:
+        return None
+    path, record = found
+    return path, record, f"{table(*simulation.table(record['links']))}\n\n{simulation.said(record['links'])}"
+
+
 def cpu(records):
     found = records.newest("cpu", lambda r: r.get("bench") == "decode")
     if not found:
@@ -203,7 +212,7 @@ def cpu(records):
     return path, record, table(("column", "codec", "ratio", "GB/s", "of memcpy"), rows)
 
 
-TABLES = {f.__name__: f for f in (forms, made, tpch, lanes, table2, checks, pipeline, files, encoding, cpu)}
+TABLES = {f.__name__: f for f in (forms, made, tpch, lanes, table2, checks, pipeline, links, files, encoding, cpu)}
 
 
 def page(root):

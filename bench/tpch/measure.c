@@ -7,7 +7,8 @@
 //
 // SETS has a line for each: its name, and columns as TABLE.COLUMN. JSON goes to standard output. What every order leaves in every
 // column is compared with a decode on the CPU, and that with files of plain rows in DIRECTORY (tables.py); memory is poisoned
-// before. The exit status is 0 when all was right.
+// before. Of each order's units it tells what `unit_fields` names, in the order in which they went: links.py makes a model of
+// that. The exit status is 0 when all was right.
 //
 // With --files containers are not brought into memory before: a set is read from them, and from the files of plain rows, in the
 // ways of measure_files.c, of which none is begun after S seconds; `cp` copies to --files' DIRECTORY.
@@ -21,8 +22,17 @@
 #include "bench/tpch/measure.h"
 
 enum { LINE = 8192 };
+enum { DEVICE_STAGING = 512 << 20 }; // the pipeline's default, to be told
 
 static const char *const order_names[] = {"johnson", "given", "apart"};
+
+/// What is told of a unit: its column's place in the set, bytes of the file, of rows and of the device's staging; seconds that
+/// were expected; medians of what runs took (hand over: from the end of the copy to the begin of the decode); and when it all
+/// happened, in seconds since the start, in the run that took the median.
+static const char unit_fields[] =
+    "[\"column\", \"first_row\", \"stored_bytes\", \"plain_bytes\", \"device_bytes\", "
+    "\"expected_read\", \"expected_copy\", \"expected_decode\", \"copy\", \"hand_over\", \"decode\", "
+    "\"copy_begin\", \"copy_end\", \"decode_begin\", \"decode_end\"]";
 
 double seconds_now(void) {
     struct timespec now;
@@ -56,10 +66,15 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/// Sorts them.
+static double median(double *values, unsigned count) {
+    qsort(values, count, sizeof *values, by_size);
+    return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
 void print_times(const char *name, double *times, unsigned count) {
-    qsort(times, count, sizeof *times, by_size);
-    double median = count % 2 == 1 ? times[count / 2] : (times[count / 2 - 1] + times[count / 2]) / 2;
-    printf("\"%s\": {\"median\": %.9f, \"least\": %.9f, \"most\": %.9f}", name, median, times[0], times[count - 1]);
+    double middle = median(times, count);
+    printf("\"%s\": {\"median\": %.9f, \"least\": %.9f, \"most\": %.9f}", name, middle, times[0], times[count - 1]);
 }
 
 // ---- Columns --------------------------------------------------------------------------------------------------
@@ -289,35 +304,105 @@ static zf_status print_run(const zf_batch *batch, column **columns, size_t count
     return ZF_OK;
 }
 
+// ---- Units ----------------------------------------------------------------------------------------------------
+
+/// The runs of a batch that count.
+typedef struct runs {
+    double seconds[MOST_REPEATS];
+    zf_unit_times *times; ///< run by run, those of all units in their order
+    size_t units;
+} runs;
+
+/// Run `r` is over.
+static zf_status keep_run(runs *all, const zf_batch *batch, unsigned r, zf_error *error) {
+    zf_batch_info info;
+    zf_status status = zf_batch_describe(batch, &info, error);
+    all->seconds[r] = info.measured_seconds;
+    for (size_t u = 0; u < all->units && status == ZF_OK; u++) {
+        zf_batch_unit unit;
+        status = zf_batch_unit_get(batch, u, &unit, error);
+        if (status == ZF_OK) all->times[r * all->units + u] = unit.measured;
+    }
+    return status;
+}
+
+/// The run that took the median; of an even number, the faster one of the two.
+static unsigned median_run(const double *seconds, unsigned count) {
+    double sorted[MOST_REPEATS];
+    memcpy(sorted, seconds, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, by_size);
+    unsigned r = 0;
+    while (seconds[r] != sorted[(count - 1) / 2]) r++;
+    return r;
+}
+
+static zf_status print_units(const runs *all, const zf_batch *batch, unsigned count, zf_error *error) {
+    unsigned middle = median_run(all->seconds, count);
+    printf(", \"run_seconds\": %.9f, \"of_units\": [", all->seconds[middle]);
+    for (size_t u = 0; u < all->units; u++) {
+        double copies[MOST_REPEATS], hands[MOST_REPEATS], decodes[MOST_REPEATS];
+        zf_batch_unit unit;
+        zf_status status = zf_batch_unit_get(batch, u, &unit, error);
+        if (status != ZF_OK) return status;
+        for (unsigned r = 0; r < count; r++) {
+            const zf_unit_times *t = &all->times[r * all->units + u];
+            copies[r] = t->copy_end - t->copy_begin;
+            hands[r] = t->decode_begin - t->copy_end;
+            decodes[r] = t->decode_end - t->decode_begin;
+        }
+        const zf_unit_times *p = &unit.predicted, *t = &all->times[middle * all->units + u];
+        printf("%s\n    [%zu, %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %.12f, %.12f, %.12f", u > 0 ? "," : "",
+               unit.request, unit.first_row, unit.stored_bytes, unit.plain_bytes, unit.device_bytes, p->read_end - p->read_begin,
+               p->copy_end - p->copy_begin, p->decode_end - p->decode_begin);
+        printf(", %.9f, %.9f, %.9f, %.9f, %.9f, %.9f, %.9f]", median(copies, count), median(hands, count), median(decodes, count),
+               t->copy_begin, t->copy_end, t->decode_begin, t->decode_end);
+    }
+    printf("]");
+    return ZF_OK;
+}
+
 /// A set in one order: poisoned, run and compared; run `repeats` times, and compared again.
-static zf_status measure_order(bench *b, unsigned order, column **columns, const target *targets, zf_pipeline_request *requests,
-                               size_t count, zf_error *error) {
-    double times[MOST_REPEATS];
-    zf_batch *batch;
-    zf_status status = zf_batch_create(b->pipelines[order], requests, count, &batch, error);
+static zf_status run_order(bench *b, unsigned order, column **columns, const target *targets, zf_pipeline_request *requests,
+                           size_t count, runs *all, zf_batch **batch, zf_error *error) {
+    zf_status status = zf_batch_create(b->pipelines[order], requests, count, batch, error);
     for (unsigned pass = 0; pass < 2 && status == ZF_OK; pass++) {
         status = fill_targets(b, columns, targets, count, error);
         for (unsigned r = 0; r < (pass == 0 ? 1 : b->repeats) && status == ZF_OK; r++) {
-            zf_batch_info info;
-            status = zf_batch_start(batch, error);
-            if (status == ZF_OK) status = wait_all(batch, count, error);
-            if (status == ZF_OK) status = zf_batch_describe(batch, &info, error);
-            if (status == ZF_OK) times[r] = info.measured_seconds;
+            status = zf_batch_start(*batch, error);
+            if (status == ZF_OK) status = wait_all(*batch, count, error);
+            if (status == ZF_OK && pass == 1) status = keep_run(all, *batch, r, error);
         }
         if (status == ZF_OK) status = compare_all(b, columns, targets, count, error);
+        if (pass == 1 || status != ZF_OK) break;
         // The first run has taught the pipeline how fast decoders are: the order is made anew.
-        if (pass == 0 && status == ZF_OK) {
-            zf_batch_free(batch);
-            status = zf_batch_create(b->pipelines[order], requests, count, &batch, error);
-        }
+        zf_batch_info info;
+        zf_batch_free(*batch);
+        status = zf_batch_create(b->pipelines[order], requests, count, batch, error);
+        if (status == ZF_OK) status = zf_batch_describe(*batch, &info, error);
+        if (status != ZF_OK) break;
+        all->units = info.units;
+        all->times = calloc(b->repeats * info.units + 1, sizeof *all->times);
+        if (all->times == NULL) status = no_memory(error);
     }
+    return status;
+}
+
+static zf_status measure_order(bench *b, unsigned order, column **columns, const target *targets, zf_pipeline_request *requests,
+                               size_t count, zf_error *error) {
+    runs all = {0};
+    zf_batch *batch = NULL;
+    zf_status status = run_order(b, order, columns, targets, requests, count, &all, &batch, error);
     if (status == ZF_OK) {
+        double times[MOST_REPEATS];
+        memcpy(times, all.seconds, sizeof times);
         printf("\"%s\": {", order_names[order]);
         print_times("seconds", times, b->repeats);
         printf(", ");
         status = print_run(batch, columns, count, error);
-        printf("}, ");
+        if (status == ZF_OK && b->accelerator != NULL) status = print_units(&all, batch, b->repeats, error);
+        printf("},\n   ");
     }
+    free(all.times);
     zf_batch_free(batch);
     return status;
 }
@@ -451,7 +536,8 @@ static void print_columns(const bench *b) {
 }
 
 int main(int argc, char **argv) {
-    static bench b = {.device_name = "cuda", .repeats = 5, .piece_bytes = 4 << 20, .end = INFINITY};
+    static bench b = {
+        .device_name = "cuda", .repeats = 5, .piece_bytes = 4 << 20, .end = INFINITY, .options.device_staging = DEVICE_STAGING};
     const char *orders = "johnson,given,apart";
     char line[LINE];
     zf_error error = {0};
@@ -475,7 +561,8 @@ int main(int argc, char **argv) {
     }
     printf("{\"version\": \"%s\", \"device\": {\"name\": \"%s\", \"description\": ", zf_version(), b.device_name);
     print_text(info.description != NULL ? info.description : "");
-    printf("}, \"repeats\": %u, \"sets\": [", b.repeats);
+    printf("}, \"repeats\": %u, \"device_staging\": %" PRIu64 ",\n \"unit_fields\": %s,\n \"sets\": [", b.repeats,
+           b.options.device_staging, unit_fields);
     for (bool first = true; fgets(line, sizeof line, sets) != NULL;) {
         if (line[0] == '\n' || line[0] == '#') continue;
         measure_set(&b, line, first);

@@ -1,7 +1,7 @@
 """Tables and plots of what queries.py found.
 
     plots.py QUERIES.json               prints the table, as Markdown
-    plots.py QUERIES.json DIRECTORY     writes times.svg, speedups.svg, bounds.svg there
+    plots.py QUERIES.json DIRECTORY     writes times.svg, speedups.svg, bounds.svg there, and gains.svg where links were simulated
 """
 
 import json
@@ -9,8 +9,10 @@ import math
 import pathlib
 import sys
 
-COLOURS = {"raw": "#9a9a9a", "nvcomp": "#76b900", "apart": "#c6dbef", "given": "#6baed6", "johnson": "#08519c", "copy bound": "#fdae6b", "decode bound": "#a1d99b"}
+COLOURS = {"raw": "#9a9a9a", "nvcomp": "#76b900", "apart": "#c6dbef", "given": "#6baed6", "johnson": "#08519c", "copy bound": "#fdae6b", "decode bound": "#a1d99b",
+           "measured": "#000000", "here": "#666666", "pcie3": "#deebf7", "pcie4": "#9ecae1", "pcie5": "#4292c6", "c2c": "#084594"}
 LABELS = {"raw": "raw", "nvcomp": "nvCOMP, pipelined", "apart": "zipflow, no overlap", "given": "zipflow, FIFO", "johnson": "zipflow, Johnson"}
+NAMES = LABELS | {"here": "simulated, here", "pcie3": "PCIe 3 x16", "pcie4": "PCIe 4 x16", "pcie5": "PCIe 5 x16", "c2c": "NVLink-C2C"}
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 1100, 320, 60, 40, 40
 
 
@@ -64,14 +66,23 @@ def bars(title, unit, groups, series, line=None):
             if one in values:
                 x, y = LEFT + x_of * (g + 0.1) + k * wide, y_of(values[one])
                 out.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{TOP + room - y:.1f}" fill="{COLOURS[one]}">'
-                           f"<title>{name}, {LABELS.get(one, one)}: {values[one]:.4g}</title></rect>")
+                           f"<title>{name}, {NAMES.get(one, one)}: {values[one]:.4g}</title></rect>")
         out.append(f'<text x="{LEFT + x_of * (g + 0.5):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{name}</text>')
     if line is not None:
         out.append(f'<line x1="{LEFT}" y1="{y_of(line):.1f}" x2="{WIDTH - 10}" y2="{y_of(line):.1f}" stroke="black"/>')
     for k, one in enumerate(series):
         out.append(f'<rect x="{LEFT + 150 * k}" y="24" width="10" height="10" fill="{COLOURS[one]}"/>'
-                   f'<text x="{LEFT + 14 + 150 * k}" y="33">{LABELS.get(one, one)}</text>')
+                   f'<text x="{LEFT + 14 + 150 * k}" y="33">{NAMES.get(one, one)}</text>')
     return "\n".join(out) + "\n</svg>\n"
+
+
+def gains(links):
+    """FIFO beside Johnson's order: as measured, and by simulation on each link."""
+    groups = {row["set"]: {"measured": row["gain_measured"]} for row in links["check"]["sets"]}
+    for key, link in links["links"].items():
+        for row in link["sets"]:
+            groups[row["set"]][key] = row["gain"]
+    return bars("How many times sooner Johnson's order is than FIFO: measured here, and by simulation", "times", groups, ["measured", *links["links"]], 1)
 
 
 def plots(report):
@@ -82,9 +93,10 @@ def plots(report):
     base = "raw" if "raw" in methods else "apart"
     speedups = {name: {m: values[base] / values[m] for m in values if m != base} for name, values in times.items()}
     bounds = {r["set"]: {"copy bound": 1e3 * r.get("copy_bound", 0), "decode bound": 1e3 * r["decode_bound"], "johnson": times[r["set"]]["johnson"]} for r in rows}
-    return {"times.svg": bars("Columns of TPC-H's queries, from the host's memory to rows in the device's", "ms", times, methods),
+    found = {"times.svg": bars("Columns of TPC-H's queries, from the host's memory to rows in the device's", "ms", times, methods),
             "speedups.svg": bars(f"The same, how many times sooner than {LABELS[base]}", "times", speedups, [m for m in methods if m != base], 1),
             "bounds.svg": bars("Johnson's order beside what no order can beat", "ms", bounds, ["copy bound", "decode bound", "johnson"])}
+    return found | ({"gains.svg": gains(report["links"])} if report.get("links") else {})
 
 
 def main():

@@ -25,6 +25,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "peers"), str(ROOT / "script")]
 import choices  # noqa: E402
 import encoding  # noqa: E402
 import from_files  # noqa: E402
+import links  # noqa: E402
 import tables  # noqa: E402
 from gpu_test import machine, unplaced  # noqa: E402
 from nvcomp_batched import library_from  # noqa: E402
@@ -61,10 +62,12 @@ class Session:
         self.commit = "unknown"
         if options.zfc:
             self.zfc, self.measure, self.generator = (pathlib.Path(p).resolve() for p in (options.zfc, options.measure, options.tpchgen))
+            self.links = pathlib.Path(options.links or self.zfc.parent / "tpch_links").resolve()
         else:
             with tarfile.open(options.pack) as archive:
                 archive.extractall(self.tree, filter="data")
             self.zfc, self.measure, self.generator = (self.tree / "zipflow-pack/bin" / p for p in ("zfc", "tpch_measure", "tpchgen-cli"))
+            self.links = self.tree / "zipflow-pack/bin/tpch_links"
             self.commit = (self.tree / "zipflow-pack/COMMIT").read_text(encoding="utf-8").strip()
 
     def run(self, *words, codes=(0,)):
@@ -210,6 +213,11 @@ def bench(s):
     rows = [merged(name, columns, ours[name], small.get(name), theirs.get(name), link_rate) for name, columns in sets.items()]
     report |= {"link_rate": link_rate, "seconds": time.monotonic() - begin, "load_after": os.getloadavg()[0], "failed": failed,
                "summary": summary(rows), "results": rows}
+    try:
+        simulated = links.simulate(s.links, links.measured(found), found["device_staging"])
+        report |= {"links": simulated} if simulated else {}
+    except (OSError, ValueError) as why:
+        failed.append(f"links: {why}")
     return report, not failed and all(r["verified"] for r in rows)
 
 
@@ -218,6 +226,7 @@ def main():
     parser.add_argument("--pack", default=ROOT / "build/zipflow-pack.tar.xz", help="archive of script/pack (default: build/zipflow-pack.tar.xz)")
     parser.add_argument("--zfc", help="a zfc, instead of the archive's; then also:")
     parser.add_argument("--measure", help="tpch_measure (default: beside zfc)")
+    parser.add_argument("--links", help="tpch_links (default: beside zfc)")
     parser.add_argument("--tpchgen", default=str(ROOT / ".venv/bin/tpchgen-cli"), help="the generator of TPC-H")
     parser.add_argument("--nvcomp", help="libnvcomp.so.6, the same with .xz behind it, or a wheel of nvidia-libnvcomp; none: no peer")
     parser.add_argument("--libcuda", default="libcuda.so.1", help="CUDA's driver (default: libcuda.so.1)")
@@ -256,6 +265,8 @@ def main():
         print(from_files.table(report["files"]))
     if "encoding" in report:
         print(encoding.line(report["encoding"]))
+    if "links" in report:
+        print(links.markdown(report["links"]))
     for why in report["failed"] + [f"{r['set']}: {r.get('message') or r['nvcomp']['message']}" for r in report["results"] if not r["verified"]]:
         print(f"queries: {why}", file=sys.stderr)
     return 0 if good else 1

@@ -191,6 +191,7 @@ static zf_status add_transfer(zf_batch *batch, size_t *room, uint32_t request, u
     transfer->described = s->described;
     transfer->described.request = request;
     transfer->described.blocks = s->blocks;
+    transfer->described.device_bytes = transfer->device_bytes;
     transfer->described.measured = (zf_unit_times){NAN, NAN, NAN, NAN, NAN, NAN};
     batch->requests[request].units++;
     batch->info.stored_bytes += s->described.stored_bytes;

@@ -53,6 +53,15 @@ MADE = {
         row("zipflow", "symbols3", "tans", "t", 5, 1200.2, form="lanes", gb_per_second_without=1260, cost_percent=4.96),
         row("zipflow", "bitpack-7-u32", "bitpack-7-u32", "bitpack", 5, 3000, form="map", gb_per_second_without=2990, cost_percent=-0.3)]),
         ["| lanes | tans (symbols3) | 1200 | 1260 | 5.0% |", "| map | bitpack-7-u32 | 3000 | 2990 | -0.3% |"], []),
+    "links": ({"bench": "tpch queries", "scale": 10, "date": "2999-01-01T00:00:00Z", "device": {"description": "a GPU"}, "results": [], "links": {
+        "parameters": {"bytes_per_second": 5.5e10, "copy": 2e-6, "gap": 1e-6, "queue": 4e-5, "start": 1e-4, "hand_over": 1e-5, "end": 4e-5, "beside": 0.12},
+        "check": {"error_percent": {"given": {"mean": 1.5, "most": 2}, "johnson": {"mean": 2.5, "most": 4}}, "slower": ["q2"], "gain_mean": 0.99, "sets": [
+            {"set": "q2", "given": {"error_percent": -2}, "johnson": {"error_percent": 1}, "gain_measured": 0.9}]},
+        "links": {key: {"name": name, "bytes_per_second": 1e10, "gain_mean": gain, "sets": [{"set": "q2", "johnson": 0.00125, "gain": gain}]}
+                  for key, name, gain in (("here", "here", 0.95), ("pcie3", "PCIe 3", 1.002))}}},
+        ["| set | model, FIFO | model, Johnson | gain, measured | gain, model | PCIe 3 |", "| q2 | -2.0% | +1.0% | -10.0% | -5.0% | 1.25 ms, +0.2% |",
+         "| mean | 1.5% | 2.5% | -1.0% | -5.0% | +0.2% |", "slower than FIFO here in: q2.", "55.0 GB/s and 3.0 us besides, longer by 12%", "40.0 us to queue a unit",
+         "150.0 us a set", "2.5% on the mean and 4.0% at most for Johnson's", "PCIe 3 10.0."], ["here |"]),
 }
 
 

@@ -1,7 +1,7 @@
 """bench/tpch at a tiny scale: the columns of the queries, pipelines on the CPU and on the emulated GPU, nvCOMP's part with libraries that stand
 for the driver and for nvCOMP, and that what is wrong is told. 77: there is no numpy, pyarrow or tpchgen-cli.
 
-    test_tpch.py ROOT ZFC MEASURE FAKE_GPU FAKE_NVCOMP
+    test_tpch.py ROOT ZFC MEASURE LINKS FAKE_GPU FAKE_NVCOMP
 """
 
 import contextlib
@@ -15,7 +15,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
-ROOT, ZFC, MEASURE, GPU, NVCOMP = (pathlib.Path(word).resolve() for word in sys.argv[1:])
+ROOT, ZFC, MEASURE, LINKS, GPU, NVCOMP = (pathlib.Path(word).resolve() for word in sys.argv[1:])
 BENCH = ROOT / "bench/tpch"
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(BENCH))
@@ -27,6 +27,7 @@ except ImportError as missing:
     sys.exit(77)
 import encoding  # noqa: E402
 import from_files  # noqa: E402
+import links_checks  # noqa: E402
 import plots  # noqa: E402
 import queries  # noqa: E402
 import tables  # noqa: E402
@@ -47,9 +48,9 @@ def run(tree, *words, faults=""):
     os.environ["FAKE_NVCOMP"] = faults
     printed = io.StringIO()
     shutil.rmtree(tree / "out", ignore_errors=True)
-    sys.argv = ["queries.py", "--zfc", str(ZFC), "--measure", str(MEASURE), "--tpchgen", str(GENERATOR), "--data", str(tree / "data"), "--out",
-                str(tree / "out"), "--scale", "0.001", "--repeats", "2", "--unit-bytes", "16384", "--small-staging", "1000000", "--piece-bytes", "8192",
-                "--file-repeats", "3", *map(str, words)]
+    sys.argv = ["queries.py", "--zfc", str(ZFC), "--measure", str(MEASURE), "--links", str(LINKS), "--tpchgen", str(GENERATOR), "--data",
+                str(tree / "data"), "--out", str(tree / "out"), "--scale", "0.001", "--repeats", "2", "--unit-bytes", "16384", "--small-staging", "1000000",
+                "--piece-bytes", "8192", "--file-repeats", "3", *map(str, words)]
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         code = queries.main()
     path = tree / "out/queries.json"
@@ -148,7 +149,9 @@ def good(tree, device, *words, only=SETS):
         drawn = xml.etree.ElementTree.fromstring(text)
         bars = [e for e in drawn.iter() if e.tag.endswith("rect") and len(e)]
         groups, series = sum(r["set"] != "table2" for r in found), len(methods - {"small"})
-        check(len(bars) == groups * {"times.svg": series, "speedups.svg": series - 1, "bounds.svg": 3}[name], name, len(bars))
+        wanted = groups * {"times.svg": series, "speedups.svg": series - 1, "bounds.svg": 3}.get(name, 0) or len(found) * 6
+        check(len(bars) == wanted, name, len(bars))
+    check(("links" in report) == (device != "cpu") and ("gains.svg" in plots.plots(report)) == ("links" in report), device, "links")
     return report
 
 
@@ -226,11 +229,14 @@ def main():
     check(len(sets) == 23 and len(sets["table2"]) == 24, sets)
     check({c for columns in sets.values() for c in columns} == {f"{t}.{c}" for t, columns in tables.declared().items() for c in columns}, "tables.zf")
     check(plots.nice(7) == 1 and plots.nice(11) == 2 and plots.nice(0.3) == 0.05 and np.isclose(plots.nice(47), 5), "steps of an axis")
+    links_checks.all_of(LINKS)
+    print("links: good", flush=True)
     with tempfile.TemporaryDirectory(prefix="zf-tpch-") as name:
         tree = pathlib.Path(name)
         peer(tree)
         print("peer: good", flush=True)
-        good(tree, "emu", "--from-files", "q6", only="q6,q22")
+        report = good(tree, "emu", "--from-files", "q6", only="q6,q22")
+        links_checks.report(LINKS, tree / "out/queries.json", report, links_checks.blocks(ZFC, (tree / "data/sf0.001").glob("*.zfd")))
         print("emu: good", flush=True)
         good(tree, "cpu", only="q1,table2")
         print("cpu, files and encoding: good", flush=True)

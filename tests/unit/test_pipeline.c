@@ -135,6 +135,8 @@ static void check_units(const zf_batch *batch, const asking *a, zf_pipeline_orde
         CHECK(zf_batch_unit_get(batch, i, &unit, &error) == ZF_OK, "%s", error.message);
         rows[unit.request] += unit.rows;
         if (unit.blocks == 0) continue;
+        CHECK(host ? unit.device_bytes == 0 : unit.device_bytes >= unit.stored_bytes, "unit %zu takes %llu bytes of the device",
+              i, (ull)unit.device_bytes);
         const zf_unit_times *all[] = {&unit.measured, &unit.predicted};
         for (size_t k = 0; k < 2; k++) {
             const zf_unit_times *t = all[k];

@@ -114,6 +114,7 @@ typedef struct zf_batch_unit {
     size_t request;
     uint64_t first_row, rows; ///< of the column: whole blocks
     uint64_t blocks, stored_bytes, plain_bytes;
+    uint64_t device_bytes;   ///< of the pipeline's memory there, from the begin of its copy to the end of its decode; CPU: 0
     zf_unit_times predicted; ///< when the batch was made
     zf_unit_times measured;  ///< when it went through last
 } zf_batch_unit;

@@ -1,0 +1,261 @@
+"""What Johnson's order brings on links that are not here: a model of the machine, made of what runs showed and checked against them.
+
+    links.py QUERIES.json TPCH_LINKS      makes `links` of a report anew, from the units that it has, and prints the table
+
+queries.py does the same with what it has measured. tpch_links (links.c) orders and simulates, by the library that orders pipelines' batches.
+"""
+
+import collections
+import json
+import math
+import pathlib
+import subprocess
+import sys
+
+LINKS = {
+    "pcie3": ("PCIe 3 x16", 13.8e9, "a quarter of PCIe 5's: each generation doubles the rate of its lanes and keeps their code, 128 of 130 bits"),
+    "pcie4": ("PCIe 4 x16", 27.6e9, "half of PCIe 5's"),
+    "pcie5": ("PCIe 5 x16", 55.2e9, "raw copies from pinned memory to an H200, bench/results/h200/2026-11-23-pipeline.json"),
+    "c2c": ("NVLink-C2C", 375e9, "from the host's to the GPU's memory of a GH200, of 450 nominal: Schieffer et al., \"Harnessing Integrated CPU-GPU System "
+                                 "Memory for HPC: a first look into Grace Hopper\", 2024"),
+}
+COUNTED = {
+    "parameters": "bytes_per_second, copy: of copies alone (`apart`), the line that fits seconds over bytes best, errors relative to seconds. hand_over: from "
+                  "a copy's end to its decode's begin, median. The rest is of overlapped runs in the order of the query (`given`): start: until the first copy "
+                  "begins; end: from the last decode's end until the host knows; medians. queue: what the host takes to queue a unit: by each copy that the "
+                  "link waited for, and the units before it, the least; 0: there was none. gap: from a copy's end to the next one's begin where the link did "
+                  "not wait, median. beside: how many seconds longer copies took a second of decoding beside them. Nothing is taken from runs in Johnson's "
+                  "order",
+    "model": "a unit's copy takes copy + gap + bytes by the link's rate, those of a set longer by `beside` of what its decodes take, but no more than if "
+             "something were decoded all the time; its decode what it took alone; it is queued `queue` behind the one before. start, hand_over and end come "
+             "to the whole. Other links change the rate alone: not what a copy costs besides, nor the host, the GPU's memory or the units' size",
+    "johnson": "the order that a pipeline would choose by what it expects of units, after one run; on other links with the link's rate in its expectations",
+    "same_order": "whether that is the order in which the batch went here",
+    "gain": "seconds in the order of the query by those in Johnson's, both whole",
+    "bound": "no order could take less, if the model holds",
+    "slower": "sets where Johnson's fastest run took more than the median run in the order of the query",
+}
+FIELDS = ("column", "stored_bytes", "plain_bytes", "device_bytes", "expected_read", "expected_copy", "expected_decode", "copy", "hand_over", "decode",
+          "copy_begin", "copy_end", "decode_begin", "decode_end", "johnson_position")
+WHOLE = {"column", "stored_bytes", "plain_bytes", "device_bytes", "johnson_position"}  # the others are seconds, in reports microseconds
+Unit = collections.namedtuple("Unit", FIELDS)
+IDLE = 5e-6  # a link that is idle for longer between two copies waits for the host: else they are 1 to 4 us apart on an H200
+MANY = 4  # units before such a one, from which on they say how fast the host queues
+
+
+# ---- What was measured ------------------------------------------------------------------------------------------------
+
+
+def to_text(unit):
+    return " ".join(str(v) if name in WHOLE else f"{1e6 * v:.6f}".rstrip("0").rstrip(".") for name, v in zip(FIELDS, unit))
+
+
+def from_text(text):
+    return Unit(*(int(word) if name in WHOLE else float(word) / 1e6 for name, word in zip(FIELDS, text.split())))
+
+
+def units_of(row, fields):
+    """The units of a set as tpch_measure tells them, in the order of the query: alone, overlapped, and where Johnson's order has them."""
+    orders = {order: [dict(zip(fields, unit)) for unit in row[order]["of_units"]] for order in ("apart", "given", "johnson")}
+    places = {(unit["column"], unit["first_row"]): position for position, unit in enumerate(orders["johnson"])}
+    out = []
+    for alone, beside in zip(orders["apart"], orders["given"]):
+        place = places[alone["column"], alone["first_row"]]
+        expected = orders["johnson"][place]
+        found = {name: expected[name] for name in FIELDS[:7]} | {name: alone[name] for name in ("copy", "hand_over", "decode")}
+        out.append(Unit(**found, **{name: beside[name] for name in FIELDS[10:14]}, johnson_position=place))
+    return out
+
+
+def measured(found):
+    """What the model is made of, from what tpch_measure printed: {set: ...}. Sets without it are left out."""
+    return {row["set"]: {"expected_link_rate": row["johnson"]["link_rate"], "run_seconds": row["given"]["run_seconds"],
+                         "seconds": {order: row[order]["seconds"] for order in ("given", "johnson")},
+                         "units": [to_text(unit) for unit in units_of(row, found["unit_fields"])]}
+            for row in found["sets"] if row["verified"] and all("of_units" in row.get(o, {}) for o in ("apart", "given", "johnson"))}
+
+
+# ---- The model --------------------------------------------------------------------------------------------------------
+
+
+def median(values):
+    values = sorted(values)
+    half = len(values) // 2
+    return (values[half] + values[~half]) / 2 if values else 0.0
+
+
+def line(points):
+    """(constant, slope), not negative, of the line through [(x, y)] of which the errors relative to y are least."""
+    weights = [1 / y**2 for _, y in points]
+    total, x, y = sum(weights), sum(w * p[0] for w, p in zip(weights, points)), sum(w * p[1] for w, p in zip(weights, points))
+    xx, xy = (sum(w * p[0] * p[k] for w, p in zip(weights, points)) for k in (0, 1))
+    room = total * xx - x * x
+    slope = (total * xy - x * y) / room if room > 1e-9 * total * xx else 0.0
+    constant = (y - slope * x) / total
+    return (constant, slope) if slope > 0 and constant >= 0 else (0.0, xy / xx)
+
+
+def joined(spans):
+    """The same time in spans that do not touch."""
+    out = []
+    for begin, end in sorted(spans):
+        if out and begin <= out[-1][1]:
+            out[-1][1] = max(out[-1][1], end)
+        else:
+            out.append([begin, end])
+    return out
+
+
+def parameters(sets):
+    """Of {set: (units, seconds of the run that they are of)}."""
+    everything = [unit for units, _ in sets.values() for unit in units]
+    constant, slope = line([(u.stored_bytes, u.copy) for u in everything if u.copy > 0])
+    longer = decoded = 0.0
+    for units, _ in sets.values():
+        decodes = joined((u.decode_begin, u.decode_end) for u in units)
+        for u in units:
+            longer += u.copy_end - u.copy_begin - constant - slope * u.stored_bytes
+            decoded += sum(max(0.0, min(end, u.copy_end) - max(begin, u.copy_begin)) for begin, end in decodes)
+    gaps, queue = [], [math.inf]
+    for units, _ in sets.values():
+        for k in range(1, len(units)):
+            idle = units[k].copy_begin - units[k - 1].copy_end
+            if idle <= IDLE:
+                gaps.append(idle)
+            elif k >= MANY:
+                queue.append((units[k].copy_begin - units[0].copy_begin) / k)
+    return {"bytes_per_second": 1 / slope, "copy": constant, "hand_over": median(u.hand_over for u in everything),
+            "start": median(units[0].copy_begin for units, _ in sets.values()),
+            "gap": median(gaps),
+            "end": median(seconds - max(u.decode_end for u in units) for units, seconds in sets.values()),
+            "queue": min(queue) if len(queue) > 1 else 0.0, "beside": min(max(0.0, longer / decoded), 0.9) if decoded > 0 else 0.0}
+
+
+def constant_of(model):
+    """Seconds of a set besides what is simulated, where the first unit waits until it is queued, too."""
+    return model["start"] - model["queue"] + model["hand_over"] + model["end"]
+
+
+def problem(name, units, model, staging, rate, expected_rate, expected_rate_here):
+    """What tpch_links reads: a set over a link of `rate` bytes a second, of which the pipeline expects `expected_rate`, and here expected another."""
+    copies = [model["copy"] + u.stored_bytes / rate for u in units]
+    beside = model["beside"]
+    longer = min(1 + beside * sum(u.decode for u in units) / sum(copies), 1 / (1 - beside)) if sum(copies) > 0 else 1.0
+    lines = [f"problem {name} {staging} {1 + max(u.column for u in units)}"]
+    for u, copy in zip(units, copies):
+        expected = max(0.0, u.expected_copy - u.stored_bytes / expected_rate_here + u.stored_bytes / expected_rate)
+        copy = copy * longer + model["gap"]
+        lines.append(f"unit {u.column} {u.device_bytes} {u.expected_read:.12f} {expected:.12f} {u.expected_decode:.12f} {model['queue']:.12f} {copy:.12f} "
+                     f"{u.decode:.12f}")
+    return "\n".join(lines) + "\n"
+
+
+def solve(program, problems):
+    """{name: what tpch_links says of it}."""
+    said = subprocess.run([str(program)], input="".join(problems), capture_output=True, text=True)
+    if said.returncode != 0:
+        raise ValueError(f"tpch_links: {said.stderr.strip()}")
+    return {row["problem"]: row for row in json.loads(said.stdout)["problems"]}
+
+
+def mean(values):
+    values = list(values)
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
+
+
+def of_check(name, one, given, johnson, order):
+    """The model's seconds beside those that were measured."""
+    row = {"same_order": [u.johnson_position for u in one["read"]] == sorted(range(len(order)), key=order.__getitem__)}
+    for method, seconds in (("given", given), ("johnson", johnson)):
+        here = one["seconds"][method]["median"]
+        row[method] = {"predicted": seconds, "measured": here, "error_percent": 100 * (seconds / here - 1)}
+    medians = {method: times["median"] for method, times in one["seconds"].items()}
+    return {"set": name, **row, "gain_predicted": given / johnson, "gain_measured": medians["given"] / medians["johnson"]}
+
+
+def simulate(program, sets, staging):
+    """`links` of a report, of what `measured` gave; None where nothing was."""
+    sets = {name: one | {"read": [from_text(text) for text in one["units"]]} for name, one in sets.items()}
+    if not sets:
+        return None
+    model = parameters({name: (one["read"], one["run_seconds"]) for name, one in sets.items()})
+    rates = {"here": model["bytes_per_second"], **{key: rate for key, (_, rate, _) in LINKS.items()}}
+    problems = [problem(f"{key}/{name}", one["read"], model, staging, rate, one["expected_link_rate"] * rate / rates["here"], one["expected_link_rate"])
+                for key, rate in rates.items() for name, one in sets.items()]
+    found, rest = solve(program, problems), constant_of(model)
+    checks, links = [], {}
+    for key, rate in rates.items():
+        rows = []
+        for name, one in sets.items():
+            of = found[f"{key}/{name}"]
+            given, johnson, bound = (rest + seconds for seconds in (of["given"]["seconds"], of["johnson"]["seconds"], of["bound"]))
+            rows.append({"set": name, "given": given, "johnson": johnson, "gain": given / johnson, "bound": bound, "rule": of["rule"]})
+            if key == "here":
+                checks.append(of_check(name, one, given, johnson, of["order"]))
+        title, _, source = LINKS.get(key, ("here", 0, "as measured here"))
+        links[key] = {"name": title, "bytes_per_second": rate, "source": source, "gain_mean": mean(r["gain"] for r in rows if r["set"] != "table2"),
+                      "sets": rows}
+    errors = {method: [abs(row[method]["error_percent"]) for row in checks] for method in ("given", "johnson")}
+    return {"counted": COUNTED, "parameters": model, "device_staging": staging,
+            "check": {"error_percent": {method: {"mean": sum(e) / len(e), "most": max(e)} for method, e in errors.items()},
+                      "slower": [name for name, one in sets.items() if one["seconds"]["johnson"]["least"] > one["seconds"]["given"]["median"]],
+                      "gain_mean": mean(row["gain_measured"] for row in checks if row["set"] != "table2"), "sets": checks},
+            "links": links, "unit_fields": FIELDS, "measured": {name: {k: v for k, v in one.items() if k != "read"} for name, one in sets.items()}}
+
+
+# ---- Tables -----------------------------------------------------------------------------------------------------------
+
+
+def percent(gain):
+    return f"{100 * (gain - 1):+.1f}%"
+
+
+def table(links):
+    """(heads, rows): for each set the model's error, what Johnson's order gained here, and milliseconds and gain on each link."""
+    others = {key: link for key, link in links["links"].items() if key != "here"}
+    heads = ["set", "model, FIFO", "model, Johnson", "gain, measured", "gain, model", *(link["name"] for link in others.values())]
+    here = {row["set"]: row for row in links["links"]["here"]["sets"]}
+    there = {key: {row["set"]: row for row in link["sets"]} for key, link in others.items()}
+    rows = [[row["set"], *(f"{row[m]['error_percent']:+.1f}%" for m in ("given", "johnson")), percent(row["gain_measured"]),
+             percent(here[row["set"]]["gain"]),
+             *(f"{1e3 * there[key][row['set']]['johnson']:.2f} ms, {percent(there[key][row['set']]['gain'])}" for key in others)]
+            for row in links["check"]["sets"]]
+    errors = links["check"]["error_percent"]
+    if links["check"]["gain_mean"] is not None:
+        rows.append(["mean", *(f"{errors[m]['mean']:.1f}%" for m in ("given", "johnson")), percent(links["check"]["gain_mean"]),
+                     percent(links["links"]["here"]["gain_mean"]), *(percent(link["gain_mean"]) for link in others.values())])
+    return heads, rows
+
+
+def said(links):
+    """The model in some sentences."""
+    p, errors, slower = links["parameters"], links["check"]["error_percent"], links["check"]["slower"]
+    rates = ", ".join(f"{link['name']} {link['bytes_per_second'] / 1e9:.1f}" for key, link in links["links"].items() if key != "here")
+    given, johnson = (f"{errors[method]['mean']:.1f}% on the mean and {errors[method]['most']:.1f}% at most" for method in ("given", "johnson"))
+    constants = {"cost": p["copy"] + p["gap"], "queue": p["queue"], "set": p["start"] + p["hand_over"] + p["end"]}
+    us = {name: f"{1e6 * value:.1f} us" for name, value in constants.items()}
+    return (f"Beyond noise, Johnson's order was slower than FIFO here in: {', '.join(slower) or 'none'}. The model: copies at "
+            f"{p['bytes_per_second'] / 1e9:.1f} GB/s and {us['cost']} besides, longer by {100 * p['beside']:.0f}% of what is decoded beside them; "
+            f"{us['queue']} to queue a unit; {us['set']} a set for its start and end. It is off by {given} for FIFO, by {johnson} for Johnson's order. "
+            f"Effective GB/s of the links: {rates}.")
+
+
+def markdown(links):
+    heads, rows = table(links)
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, ["---"] * len(heads), *rows)) + f"\n\n{said(links)}"
+
+
+def main():
+    path = pathlib.Path(sys.argv[1])
+    report = json.loads(path.read_text())
+    if "links" not in report:
+        print("links: the report has no units", file=sys.stderr)
+        return 1
+    report["links"] = simulate(sys.argv[2], report["links"]["measured"], report["links"]["device_staging"])
+    path.write_text(json.dumps(report, indent=1) + "\n")
+    print(markdown(report["links"]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

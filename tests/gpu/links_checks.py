@@ -1,0 +1,228 @@
+"""What test_tpch.py asks of bench/tpch's simulation of links: of tpch_links, of the model, and of a report."""
+
+import json
+import math
+import subprocess
+import sys
+
+import links
+
+FOREVER = 2**64 - 1
+
+
+def check(what, *said):
+    if not what:
+        raise SystemExit(f"FAILED: {' '.join(map(str, said))}")
+
+
+def near(a, b, error=1e-6):
+    return math.isclose(a, b, rel_tol=error, abs_tol=1e-9)
+
+
+# ---- The program ------------------------------------------------------------------------------------------------------
+
+
+def ask(program, *problems):
+    """Of (name, staging, columns, rows of units)."""
+    text = [f"problem {name} {staging} {columns}\n" + "".join(f"unit {row}\n" for row in rows) for name, staging, columns, rows in problems]
+    return links.solve(program, text)
+
+
+def seconds(found):
+    return [round(found[method]["seconds"], 9) for method in ("given", "johnson")]
+
+
+def programs(program):
+    """Small problems with known answers, and what cannot be read."""
+    found = ask(program, ("order", FOREVER, 2, ["0 1 0 3 1 0 3 1", "1 1 0 1 3 0 1 3"]), ("misled", FOREVER, 2, ["0 1 0 1 3 0 3 1", "1 1 0 3 1 0 1 3"]),
+                ("reads", FOREVER, 2, ["0 1 9 1 3 0 3 1", "1 1 1 4 1 0 1 3"]),
+                ("decodes", 9, 1, ["0 1 0 0 2 0 0 2", "0 1 0 0 3 0 0 3"]), ("copies", 9, 1, ["0 1 0 2 0 0 2 0", "0 1 0 3 0 0 3 0"]),
+                ("queued", 99, 1, ["0 1 0 1 1 2 1 1"] * 3), ("full", 10, 1, ["0 10 0 1 3 0 1 3"] * 2), ("room", 20, 1, ["0 10 0 1 3 0 1 3"] * 2),
+                ("whole", FOREVER, 2, [f"{c} 1 0 1 {d} 0 1 {d}" for c, d in ((0, .010), (0, .012), (1, .011), (1, .013))]), ("nothing", 1, 1, []))
+    check(seconds(found["order"]) == [7, 5] and found["order"]["order"] == [1, 0] and near(found["order"]["bound"], 5), found["order"])
+    check(seconds(found["misled"]) == [7, 7] and found["misled"]["order"] == [0, 1], "what is expected decides, what is real counts", found["misled"])
+    check(found["reads"]["order"] == [1, 0], "what reading is expected to take decides, too", found["reads"])
+    check(seconds(found["decodes"]) == [5, 5] and seconds(found["copies"]) == [5, 5] and seconds(found["nothing"]) == [0, 0], found)
+    check(seconds(found["queued"]) == [8, 8] and seconds(found["full"]) == [8, 8] and seconds(found["room"]) == [7, 7], found)
+    check(near(found["full"]["given"]["copy_blocked"], 3) and near(found["queued"]["given"]["copy_starved"], 4), found["full"], found["queued"])
+    check(found["whole"]["rule"] == "columns" and found["whole"]["order"] in ([0, 1, 2, 3], [2, 3, 0, 1]), "columns stay whole", found["whole"])
+    for wrong, told in (("unit 0 1 0 1 1 0 1 1\n", "line 1"), ("problem a 1\n", "line 1"), ("problem a 9 1\nunit 0 1 0 1 1 0 1\n", "line 2"),
+                        ("problem a 9 1\nunit 0 10 0 1 1 0 1 1\n", "a cannot"), ("problem b 9 1\nunit 1 1 0 1 1 0 1 1\n", "b cannot")):
+        said = subprocess.run([program], input=wrong, capture_output=True, text=True)
+        check(said.returncode == 2 and told in said.stderr, wrong, said)
+
+
+# ---- The model --------------------------------------------------------------------------------------------------------
+
+
+class Machine:
+    """Another simulation, from event to event: what a machine of which all is known would show."""
+
+    rate, copy, gap, queue, hand_over, start, end, beside = 50e9, 3e-6, 1e-6, 30e-6, 9e-6, 90e-6, 40e-6, 0.12
+
+    def times(self, units, order):
+        """[(copy begin, copy end, decode begin, decode end)] by unit, and when all is done."""
+        out, decodes, copied = [None] * len(units), [], -1.0
+        for k, place in enumerate(order):
+            begin = max(self.start + k * self.queue, copied + self.gap)
+            work, now = self.copy + units[place][1] / self.rate, begin
+            for first, last in [*decodes, (math.inf, math.inf)]:
+                alone = min(work, max(0.0, first - now))  # until it begins; then slowed until it ends
+                now, work = now + alone, work - alone
+                slowed = min(work, max(0.0, last - max(now, first)) * (1 - self.beside)) if work > 0 else 0.0
+                now, work = now + slowed / (1 - self.beside), work - slowed
+            copied = now
+            decode = max(copied + self.hand_over, decodes[-1][1] if decodes else 0.0)
+            decodes.append((decode, decode + units[place][2]))
+            out[place] = (begin, copied, *decodes[-1])
+        return out, decodes[-1][1] + self.end
+
+    def measured(self, units, link=50e9):
+        """A set as links.measured gives it, of [(column, bytes, decode seconds)]: Johnson's order is the reverse."""
+        order = range(len(units))
+        given, all_given = self.times(units, order)
+        _, all_johnson = self.times(units, order[::-1])
+        alone = [self.copy + size / self.rate for _, size, _ in units]
+        rows = [links.Unit(c, size, 4 * size, size, 0.0, 5e-6 + size / link, decode, alone[k], self.hand_over, decode, *times, len(units) - 1 - k)
+                for k, ((c, size, decode), times) in enumerate(zip(units, given))]
+        of = {"given": all_given, "johnson": all_johnson}
+        return {"expected_link_rate": link, "run_seconds": all_given, "seconds": {o: {"median": s, "least": 0.99 * s, "most": s} for o, s in of.items()},
+                "units": [links.to_text(row) for row in rows]}
+
+
+def all_of(program):
+    programs(program)
+    parts()
+    models(program)
+    other_links(program)
+    errors_of_the_model(program)
+
+
+def models(program):
+    """The model finds what such a machine is made of, and what it takes."""
+    machine = Machine()
+    growing = [(c, 5_000_000, 1e-6 * (10 + c)) for c in range(9)]  # Johnson's order is the reverse
+    sets = {"large": machine.measured([(0, 30_000_000, 200e-6)] * 6 + [(1, 25_000_000, 60e-6)] * 6),
+            "small": machine.measured([(c, 500 + c, 15e-6) for c in range(9)]), "gaps": machine.measured([(0, 2_000_000, 1e-6)] * 20),
+            "mixed": machine.measured([(0, 500_000, 300e-6)] * 4 + [(1, 9_000_000, 1e-6)] * 4),
+            "close": machine.measured([(c, 5_000_000, 1e-6 * (19 - c)) for c in range(9)]), "table2": machine.measured(growing)}
+    found = links.simulate(program, sets, FOREVER)
+    p = found["parameters"]
+    wanted = {"bytes_per_second": machine.rate,
+              **{name: getattr(machine, name) for name in ("copy", "gap", "queue", "hand_over", "start", "end", "beside")}}
+    check(set(p) == set(wanted) and all(near(p[name], value, 1e-3) for name, value in wanted.items()), p, wanted)
+    rows = {row["set"]: row for row in found["check"]["sets"]}
+    check(found["check"]["error_percent"]["given"]["most"] < 1 and abs(rows["table2"]["johnson"]["error_percent"]) < 1, "seconds", rows)
+    check([rows[name]["same_order"] for name in ("large", "table2")] == [False, True], "orders", rows)
+    slower = [name for name, one in sets.items() if one["seconds"]["johnson"]["least"] > one["seconds"]["given"]["median"]]
+    check(found["check"]["slower"] == slower and slower and "close" not in slower and rows["close"]["gain_measured"] < 1, rows, slower)
+    # A link without limits on a machine without constants: all that is left is decoding.
+    nothing = dict.fromkeys(wanted, 0.0)
+    for name, one in sets.items():
+        units = [links.from_text(text) for text in one["units"]]
+        check([links.to_text(unit) for unit in units] == one["units"], name)
+        of = links.solve(program, [links.problem(name, units, nothing, FOREVER, 1e30, 1e30, 50e9)])[name]
+        total = sum(u.decode for u in units)
+        check(near(of["given"]["seconds"], total) and near(of["johnson"]["seconds"], total) and near(of["bound"], total), name, of, total)
+        slow = links.solve(program, [links.problem(name, units, nothing, FOREVER, 1e3, 1e3, 50e9)])[name]
+        copied, last = sum(u.stored_bytes for u in units) / 1e3, units[-1].decode
+        check(near(slow["given"]["seconds"], copied + last), name, slow, copied)
+    check(links.simulate(program, {}, FOREVER) is None, "no set")
+
+
+def parts():
+    """What parameters are made with."""
+    points = [(0, 2e-6), (10**6, 21e-6), (10**7, 250e-6), (10**9, 30e-3)]
+
+    def error(constant, slope):
+        return sum(((y - constant - slope * x) / y) ** 2 for x, y in points)
+
+    constant, slope = links.line(points)
+    check(all(error(constant, slope) < min(error(constant * k, slope), error(constant, slope * k)) for k in (0.999, 1.001)), "a line", constant, slope)
+    check(links.line([(1, 1.0), (2, 4.0)])[0] == 0 and links.line([(5, 10.0)]) == (0, 2) and links.line([(1, 2.0), (2, 1.0)])[0] == 0, "lines through 0")
+    check(links.joined([(6, 7), (1, 2), (0, 5), (4, 5.5)]) == [[0, 5.5], [6, 7]] and links.median([3, 1, 2]) == 2 and links.median([]) == 0, "spans")
+
+    def behind(begins, copy):  # units that begin then, each with a copy that takes so many microseconds
+        return [links.Unit(0, 10, 10, 10, 0, 1, 1, 1e-6, 0, 1e-6, 1e-6 * b, 1e-6 * (b + copy), 1, 2, 0) for b in begins]
+
+    # The first copy was late; another set's link waited once, long after the host had queued all.
+    found = links.parameters({"a": (behind((100, 108, 150, 190, 230, 270), 1), 3), "b": (behind((100, 702, 1304, 1906, 2508, 3120), 600), 3)})
+    check(near(found["queue"], 32.5e-6) and near(found["gap"], 2e-6), found)
+    check(links.parameters({"b": (behind((100, 702, 1304), 600), 3)})["queue"] == 0, "nobody waited for the host")
+
+
+def other_links(program):
+    """On another link the pipeline expects other copies, and the order is another one."""
+    one = Machine().measured([(0, 4_000_000, 60e-6), (1, 2_000_000, 30e-6)])
+    found = links.simulate(program, {"q1": one}, FOREVER)["links"]
+    check(near(found["here"]["gain_mean"], 1) and found["c2c"]["gain_mean"] > 1.01, found["here"], found["c2c"])
+    units = [links.from_text(text) for text in one["units"]]
+    rows = links.problem("q1", units, dict.fromkeys(("copy", "gap", "queue", "beside"), 0), 7, 1e9, 2e9, 50e9).splitlines()
+    slowed = links.problem("q1", units, dict.fromkeys(("copy", "gap", "queue"), 0) | {"beside": 0.2}, 7, 1e12, 2e9, 50e9).splitlines()
+    check([near(float(row.split()[7]), u.stored_bytes / 1e12 / 0.8) for row, u in zip(slowed[1:], units)] == [True] * 2, "decoding all the time", slowed)
+    check(rows[0] == "problem q1 7 2" and [float(w) for w in rows[1].split()[4:]] == [5e-6 + 2e-3, 60e-6, 0, 4e-3, 60e-6], rows)
+
+
+def errors_of_the_model(program):
+    """Where expectations are right, Johnson's order is the library's own here, too, and its time is predicted."""
+    machine = Machine()
+    units = [(c, 2_000_000 * (1 + c % 5), 10e-6 * (1 + 7 * c % 11)) for c in range(20)]
+    one = machine.measured(units)
+    order = links.simulate(program, {"q1": one}, FOREVER)["links"]["here"]
+    read = [links.from_text(text) for text in one["units"]]
+    asked = links.solve(program, [links.problem("q1", read, links.parameters({"q1": (read, one["run_seconds"])}), FOREVER, 50e9, 50e9, 50e9)])["q1"]["order"]
+    _, real = machine.times(units, asked)
+    check(near(order["sets"][0]["johnson"], real, 0.01), "Johnson's order", order, real)
+
+
+# ---- A report ---------------------------------------------------------------------------------------------------------
+
+
+def blocks(zfc, containers):
+    """Bytes of all blocks of a column, stored and plain: {TABLE.COLUMN: ...}."""
+    out = {}
+    for path in containers:
+        file = json.loads(subprocess.run([zfc, "inspect", "--json", path], capture_output=True, text=True, check=True).stdout)
+        for column in file["columns"]:
+            out[f"{file['table']}.{column['column']}"] = (sum(block["bytes"] for block in column["blocks"]), column["plain_bytes"])
+    return out
+
+
+def report(program, path, found, stored):
+    """Units add up to the columns' blocks; orders are those of the batches; figures agree with each other; it can be made anew."""
+    simulated, rows = found["links"], {row["set"]: row for row in found["results"]}
+    check(set(simulated["measured"]) == set(rows) and simulated["unit_fields"] == list(links.FIELDS), simulated["measured"].keys())
+    for name, one in simulated["measured"].items():
+        units, row = [links.from_text(text) for text in one["units"]], rows[name]
+        check(len(units) == row["units"] and [u.column for u in units] == sorted(u.column for u in units), name)
+        for c, column in enumerate(row["columns"]):
+            mine = [u for u in units if u.column == c]
+            check((sum(u.stored_bytes for u in mine), sum(u.plain_bytes for u in mine)) == stored[column], name, column, mine, stored[column])
+        check(sorted(u.johnson_position for u in units) == list(range(len(units))), name, "positions")
+        check(all(0 < u.device_bytes <= simulated["device_staging"] and u.expected_copy > 0 and u.expected_decode > 0 for u in units), name, units)
+        check(all(u.copy > 0 and u.decode > 0 and u.hand_over >= 0 for u in units), name, units)
+        check(all(0 < u.copy_begin <= u.copy_end <= u.decode_begin <= u.decode_end < one["run_seconds"] for u in units), name, units)
+        check(one["seconds"] == {order: row["seconds"][order] for order in ("given", "johnson")}, name)
+    for row in simulated["check"]["sets"]:
+        check(row["same_order"], "another order than the batch's", row)
+        for method in ("given", "johnson"):
+            of = row[method]
+            check(of["measured"] == rows[row["set"]]["seconds"][method]["median"], row)
+            check(near(of["predicted"], of["measured"] * (1 + of["error_percent"] / 100)), row)
+        check(near(row["gain_measured"], rows[row["set"]]["johnson_beside"]["given"]), row)
+    check(list(simulated["links"]) == ["here", "pcie3", "pcie4", "pcie5", "c2c"], simulated["links"].keys())
+    for key, link in simulated["links"].items():
+        queries = [r["gain"] for r in link["sets"] if r["set"] != "table2"]
+        check(near(link["gain_mean"] or 1, math.prod(queries) ** (1 / max(1, len(queries)))), key)
+        for r in link["sets"]:
+            check(r["bound"] <= 1.0000001 * min(r["given"], r["johnson"]) and near(r["gain"], r["given"] / r["johnson"]), key, r)
+    slower = [name for name, row in rows.items() if row["seconds"]["johnson"]["least"] > row["seconds"]["given"]["median"]]
+    check(simulated["check"]["slower"] == slower, simulated["check"]["slower"], slower)
+    rates = [link["bytes_per_second"] for key, link in simulated["links"].items() if key != "here"]
+    check(rates == sorted(rates) and near(rates[1], 2 * rates[0]) and near(rates[2], 4 * rates[0]), rates)
+    slow, fast = ({r["set"]: r for r in simulated["links"][key]["sets"]} for key in ("pcie3", "c2c"))
+    check(all(fast[name]["given"] <= slow[name]["given"] + 1e-12 for name in rows), "a faster link")
+    anew = subprocess.run([sys.executable, links.__file__, path, program], capture_output=True, text=True)
+    check(anew.returncode == 0 and json.loads(path.read_text()) == found, "made anew it is another one", anew)
+    said = anew.stdout.splitlines()
+    check(len(said) == len(rows) + 5 and "PCIe 4 x16" in said[0] and all("FIFO" in said[k] for k in (0, -1)), said)
