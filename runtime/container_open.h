@@ -6,6 +6,7 @@
 
 #include "runtime/accelerator.h"
 #include "runtime/container_index.h"
+#include "runtime/host_pages.h"
 
 struct zf_container {
     zf_context *context;
@@ -14,8 +15,7 @@ struct zf_container {
     _Atomic int direct_fd; ///< runtime/pipeline/read_file.c; 0: not opened, -1: cannot be
     const uint8_t *map;    ///< the whole file
     bool loaded;           ///< `map` lies in `memory`: the file is not read any more
-    void *memory;          ///< of `pinned`, or with NULL there of the heap
-    zf_accelerator *pinned;
+    zf_host_pages memory;
     uint64_t size;
     struct timespec written; ///< time of the last change when it was opened
     zf_arena *arena;         ///< the index as read

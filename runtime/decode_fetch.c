@@ -5,29 +5,22 @@
 #include "runtime/decode_unit_internal.h"
 #include "runtime/error_codes.h"
 
-zf_status zf_units_column_allocate(const zf_units_column *column, zf_units_memory *memory, zf_error *error) {
-    const zf_accelerator_ops *ops = column->accelerator->ops;
-    const zf_units_sizes *sizes = &column->sizes;
-    ZF_TRY(ops->allocate(column->accelerator, sizes->values, &memory->values, error));
-    if (column->is_text) ZF_TRY(ops->allocate(column->accelerator, sizes->offsets, &memory->offsets, error));
-    if (column->nullable) ZF_TRY(ops->allocate(column->accelerator, sizes->validity, &memory->validity, error));
-    return ZF_OK;
-}
-
 zf_status zf_units_allocate(const zf_units *units, zf_units_memory *memory, zf_error *error) {
-    ZF_TRY(zf_units_column_allocate(units->column, memory, error));
-    return units->accelerator->ops->allocate(units->accelerator, units->sizes.workspace, &memory->workspace, error);
+    const zf_accelerator_ops *ops = units->accelerator->ops;
+    const zf_units_sizes *sizes = &units->column->sizes;
+    ZF_TRY(ops->allocate(units->accelerator, sizes->values, &memory->values, error));
+    if (units->column->is_text) ZF_TRY(ops->allocate(units->accelerator, sizes->offsets, &memory->offsets, error));
+    if (units->column->nullable) ZF_TRY(ops->allocate(units->accelerator, sizes->validity, &memory->validity, error));
+    return ops->allocate(units->accelerator, units->sizes.workspace, &memory->workspace, error);
 }
 
-void zf_units_column_release(const zf_units_column *column, zf_units_memory *memory) {
+void zf_units_release(const zf_units *units, zf_units_memory *memory) {
     uint64_t *all[] = {&memory->values, &memory->offsets, &memory->validity, &memory->workspace};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        if (*all[i] != 0) column->accelerator->ops->release(column->accelerator, *all[i]);
+        if (*all[i] != 0) units->accelerator->ops->release(units->accelerator, *all[i]);
         *all[i] = 0;
     }
 }
-
-void zf_units_release(const zf_units *units, zf_units_memory *memory) { zf_units_column_release(units->column, memory); }
 
 /// Bits of a bitmap on the device, from bit `skip` on, to bit 0 of `to`; bits behind them become 0.
 static zf_status fetch_bits(const zf_units_column *column, void *stream, uint64_t from, uint64_t skip, uint8_t *to,

@@ -130,9 +130,6 @@ ZF_PRIVATE_API zf_status zf_units_status(const zf_units *units, const uint64_t *
 /// Allocates what the units need on the device, but for `staging`. What there is must be released, also after a failure.
 ZF_PRIVATE_API zf_status zf_units_allocate(const zf_units *units, zf_units_memory *memory, zf_error *error);
 ZF_PRIVATE_API void zf_units_release(const zf_units *units, zf_units_memory *memory);
-/// The same for what comes out of a column alone.
-ZF_PRIVATE_API zf_status zf_units_column_allocate(const zf_units_column *column, zf_units_memory *memory, zf_error *error);
-ZF_PRIVATE_API void zf_units_column_release(const zf_units_column *column, zf_units_memory *memory);
 /// Copies the rows wanted, which were decoded without a failure, to buffers as zf_decode fills them; waits for `stream`. With
 /// `copies`, those of the first.
 ZF_PRIVATE_API zf_status zf_units_column_fetch(const zf_units_column *column, void *stream, const zf_units_memory *memory,

@@ -80,6 +80,29 @@ static zf_status check_buffers(const zf_requested *request, zf_error *error) {
     return ZF_OK;
 }
 
+/// Memory of the device for rows that go to the host.
+static zf_status take_rows(zf_requested *request, zf_error *error) {
+    const zf_pipeline *p = request->batch->pipeline;
+    zf_units_sizes sizes = zf_units_column_sizes(request->column);
+    const struct {
+        const char *what;
+        bool wanted;
+        uint64_t bytes, *to;
+    } parts[] = {{"values", true, sizes.values, &request->memory.values},
+                 {"offsets", request->column->is_text, sizes.offsets, &request->memory.offsets},
+                 {"validity", request->column->nullable, sizes.validity, &request->memory.validity}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (!parts[i].wanted) continue;
+        zf_status status =
+            zf_device_part_take(p->accelerator, &p->options.allocator, parts[i].bytes, parts[i].what, &request->rows[i], error);
+        if (status != ZF_OK)
+            return zf_fail_place(error, status, "%s: column %s", zf_container_short_path(request->given.container),
+                                 column_of(request)->name);
+        *parts[i].to = request->rows[i].address;
+    }
+    return ZF_OK;
+}
+
 /// Everything of a request but its units.
 static zf_status open_request(zf_batch *batch, zf_requested *request, zf_error *error) {
     zf_pipeline *p = batch->pipeline;
@@ -96,7 +119,7 @@ static zf_status open_request(zf_batch *batch, zf_requested *request, zf_error *
                                                 .offsets = request->given.device.offsets,
                                                 .validity = request->given.device.validity};
         } else {
-            ZF_TRY(zf_units_column_allocate(request->column, &request->memory, error));
+            ZF_TRY(take_rows(request, error));
         }
     }
     const zf_index_column *column = column_of(request);
@@ -246,27 +269,26 @@ static zf_status cut(zf_batch *batch, size_t *room, uint32_t number, zf_error *e
 /// What units need of an accelerator: events, and memory for their failure words.
 static zf_status open_transfers(zf_batch *batch, zf_error *error) {
     zf_accelerator *a = batch->pipeline->accelerator;
+    const zf_pipeline_allocator *allocator = &batch->pipeline->options.allocator;
     uint64_t words = 0;
-    void *memory = NULL;
     if (a == NULL) return ZF_OK;
     for (size_t i = 0; i < batch->count; i++) words += batch->transfers[i].word_room;
-    ZF_TRY(a->ops->host_allocate(a, (words + 1) * sizeof *batch->words, &memory, error));
-    batch->words = memory;
+    ZF_TRY(zf_pinned_part_take(a, allocator, (words + 1) * sizeof(uint64_t), "a batch's failure words", &batch->words, error));
     uint64_t heads = 0;
     for (size_t i = 0; i < batch->count; i++) {
         const zf_transfer *transfer = &batch->transfers[i];
         if (batch->requests[transfer->request].given.container->loaded) heads += transfer->head_bytes;
     }
-    if (heads > 0) ZF_TRY(a->ops->allocate(a, heads, &batch->heads, error));
+    if (heads > 0) ZF_TRY(zf_device_part_take(a, allocator, heads, "a batch's tables", &batch->heads, error));
     heads = 0;
     ZF_TRY(a->ops->event_open(a, true, &batch->base, error));
     words = 0;
     for (size_t i = 0; i < batch->count; i++) {
         zf_transfer *transfer = &batch->transfers[i];
-        transfer->words = batch->words + words;
+        transfer->words = (uint64_t *)(void *)batch->words.at + words;
         words += transfer->word_room;
         if (batch->requests[transfer->request].given.container->loaded && transfer->first != transfer->last) {
-            transfer->head_at = batch->heads + heads;
+            transfer->head_at = batch->heads.address + heads;
             heads += transfer->head_bytes;
         }
         for (unsigned e = 0; e < ZF_TRANSFER_EVENTS; e++) ZF_TRY(a->ops->event_open(a, true, &transfer->events[e], error));
@@ -318,6 +340,7 @@ void zf_batch_free(zf_batch *batch) {
     if (batch == NULL) return;
     zf_pipeline *p = batch->pipeline;
     zf_accelerator *a = p->accelerator;
+    const zf_pipeline_allocator *allocator = &p->options.allocator;
     pthread_mutex_lock(&p->lock);
     batch->cancelled = true;
     zf_pipeline_wake_all(p, ZF_WORK_READ);
@@ -335,12 +358,13 @@ void zf_batch_free(zf_batch *batch) {
         }
     }
     for (size_t i = 0; i < batch->count; i++) zf_units_free(batch->transfers[i].units);
-    if (batch->heads != 0) a->ops->release(a, batch->heads);
+    zf_device_part_give(a, allocator, &batch->heads);
     if (batch->base != NULL) a->ops->event_close(a, batch->base);
-    if (batch->words != NULL) a->ops->host_release(a, batch->words);
+    zf_pinned_part_give(allocator, &batch->words);
     for (size_t r = 0; r < batch->request_count; r++) {
         zf_requested *request = &batch->requests[r];
-        if (request->column != NULL && !request->given.on_device) zf_units_column_release(request->column, &request->memory);
+        for (unsigned i = 0; i < sizeof request->rows / sizeof *request->rows; i++)
+            zf_device_part_give(a, allocator, &request->rows[i]);
         zf_units_column_free(request->column);
         free(request->codec_name);
     }

@@ -22,6 +22,7 @@ static zf_status resolve(zf_pipeline *p, const zf_pipeline_options *given, zf_er
                         ZF_PIPELINE_DEVICE_ALIGNMENT, ZF_PIPELINE_ALIGNMENT);
     if ((o->device_memory != 0 && o->device_staging == 0) || (o->host_memory != NULL && o->host_staging == 0))
         return zf_raise(error, ZF_E_ARGUMENT, "memory for a pipeline without its size");
+    ZF_TRY(zf_allocator_check(&o->allocator, error));
     if (o->device_staging == 0) o->device_staging = 512 * MIB;
     if (o->host_staging == 0) o->host_staging = 256 * MIB;
     if (o->unit_bytes == 0) o->unit_bytes = 32 * MIB;
@@ -61,12 +62,15 @@ static zf_status open_accelerator(zf_pipeline *p, zf_error *error) {
     zf_accelerator *a = p->accelerator;
     p->host = p->options.host_memory;
     p->device_at = p->options.device_memory;
+    const zf_pipeline_allocator *allocator = &p->options.allocator;
     if (p->host == NULL) {
-        ZF_TRY(a->ops->host_allocate(a, p->options.host_staging + ZF_PIPELINE_ALIGNMENT, &p->host_allocated, error));
-        uintptr_t at = (uintptr_t)p->host_allocated;
-        p->host = (uint8_t *)p->host_allocated + (ZF_PIPELINE_ALIGNMENT - at % ZF_PIPELINE_ALIGNMENT) % ZF_PIPELINE_ALIGNMENT;
+        ZF_TRY(zf_pinned_part_take(a, allocator, p->options.host_staging, "a pipeline's staging", &p->host_part, error));
+        p->host = p->host_part.at;
     }
-    if (p->device_at == 0) ZF_TRY(a->ops->allocate(a, p->options.device_staging, &p->device_at, error));
+    if (p->device_at == 0) {
+        ZF_TRY(zf_device_part_take(a, allocator, p->options.device_staging, "a pipeline's staging", &p->device_part, error));
+        p->device_at = p->device_part.address;
+    }
     p->host_ring.bytes = p->options.host_staging;
     p->device_ring.bytes = p->options.device_staging;
     ZF_TRY(a->ops->stream_open(a, &p->copies, error));
@@ -86,8 +90,8 @@ static void close_accelerator(zf_pipeline *p) {
     for (unsigned s = 0; s < 3; s++) {
         if (streams[s] != NULL) a->ops->stream_close(a, streams[s]);
     }
-    if (p->host_allocated != NULL) a->ops->host_release(a, p->host_allocated);
-    if (p->device_at != 0 && p->options.device_memory == 0) a->ops->release(a, p->device_at);
+    zf_pinned_part_give(&p->options.allocator, &p->host_part);
+    zf_device_part_give(a, &p->options.allocator, &p->device_part);
 }
 
 /// Starts a thread that takes no signals.

@@ -12,6 +12,7 @@
 
 #include "runtime/decode_unit.h"
 #include "runtime/device.h"
+#include "runtime/pipeline/allocations.h"
 #include "runtime/pipeline/rates.h"
 #include "runtime/pipeline/ring.h"
 #include "zipflow/pipeline.h"
@@ -19,7 +20,7 @@
 enum {
     ZF_PIPELINE_MOST_READERS = 64,
     ZF_PIPELINE_MOST_STREAMS = 8,
-    ZF_PIPELINE_ALIGNMENT = 4096,
+    ZF_PIPELINE_ALIGNMENT = ZF_HOST_PAGE,
     ZF_PIPELINE_DEVICE_ALIGNMENT = 256
 };
 
@@ -90,6 +91,7 @@ struct zf_requested {
     zf_pipeline_request given;
     zf_units_column *column; ///< accelerators
     zf_units_memory memory;  ///< where its rows go there
+    zf_device_part rows[3];  ///< of that, what was taken for them: requests into memory of the host
     uint64_t codec;          ///< for rates
     char *codec_name;        ///< of which `codec` is made
     size_t units;            ///< how many it has
@@ -119,8 +121,9 @@ struct zf_pipeline {
     zf_accelerator *accelerator; ///< NULL: the CPU
     zf_pipeline_options options; ///< without zeroes
     zf_rates *rates;
-    void *host_allocated; ///< NULL: the caller's
-    uint8_t *host;        ///< aligned
+    zf_pinned_part host_part; ///< empty: the caller's
+    zf_device_part device_part;
+    uint8_t *host; ///< aligned
     uint64_t device_at;
     void *copies, *clock, *delivery, *decodes[ZF_PIPELINE_MOST_STREAMS];
     pthread_mutex_t lock;
@@ -144,9 +147,9 @@ struct zf_batch {
     zf_transfer *transfers; ///< as they were cut
     zf_transfer **order;
     size_t count;
-    uint64_t *words; ///< pinned: failure words of all units
-    uint64_t heads;  ///< memory of the device for those that stay; 0: none do
-    void *base;      ///< event at the start
+    zf_pinned_part words; ///< failure words of all units
+    zf_device_part heads; ///< for those that stay
+    void *base;           ///< event at the start
     size_t requests_left;
     bool started; ///< once
     uint64_t runs;

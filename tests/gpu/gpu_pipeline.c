@@ -119,6 +119,40 @@ static zf_pipeline_options little(void) {
     return (zf_pipeline_options){.device_staging = bytes, .host_staging = bytes, .streams = 3};
 }
 
+// ---- Memory of the caller -------------------------------------------------------------------------------------
+
+static uint64_t lent, lendings; ///< bytes that are lent just now, and how often some were
+
+static uint64_t lend_device(void *user, uint64_t bytes, uint64_t alignment) {
+    uint64_t address = 0;
+    zf_error error;
+    (void)user, (void)alignment;
+    must(machine.accelerator->ops->allocate(machine.accelerator, bytes, &address, &error), &error, "memory");
+    __atomic_fetch_add(&lent, bytes, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&lendings, 1, __ATOMIC_RELAXED);
+    return address;
+}
+
+static void end_device(void *user, uint64_t address, uint64_t bytes) {
+    (void)user;
+    machine.accelerator->ops->release(machine.accelerator, address);
+    __atomic_fetch_sub(&lent, bytes, __ATOMIC_RELAXED);
+}
+
+/// Of the heap: a device copies from there, too, only slower.
+static void *lend_host(void *user, uint64_t bytes, uint64_t alignment) {
+    (void)user;
+    __atomic_fetch_add(&lent, bytes, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&lendings, 1, __ATOMIC_RELAXED);
+    return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
+static void end_host(void *user, void *at, uint64_t bytes) {
+    (void)user;
+    free(at);
+    __atomic_fetch_sub(&lent, bytes, __ATOMIC_RELAXED);
+}
+
 // ---- Tests ----------------------------------------------------------------------------------------------------
 
 static void test_all(zf_container *container, const zf_pipeline_options *options, bool on_device) {
@@ -260,6 +294,10 @@ int main(int argc, char **argv) {
     must(zf_container_load(good, device, &error), &error, "loading");
     test_all(good, NULL, false);
     test_all(good, &few, true);
+    zf_pipeline_options lending = little();
+    lending.allocator = (zf_pipeline_allocator){NULL, lend_device, end_device, lend_host, end_host};
+    test_all(good, &lending, false);
+    CHECK(lendings > 4 && lent == 0, "%llu pieces were lent, %llu bytes still are", (ull)lendings, (ull)lent);
     test_several(good);
     test_no_memory(good);
     printf("{\"program\": \"gpu_pipeline\", \"device\": \"%s\", \"rows\": %llu, \"batches\": %llu, \"units\": %llu, "

@@ -37,6 +37,27 @@ typedef enum zf_pipeline_order {
     ZF_PIPELINE_APART,   ///< the same without any overlap, for comparisons: a unit is read when the one before is decoded
 } zf_pipeline_order;
 
+/// Functions of the caller that give and take the memory that pipelines and batches use of a device with memory of its own, in
+/// place of the device's driver: staging, failure words and tables of batches, and for requests into memory of the host memory of
+/// the device for their rows. Both functions of a pair, or neither (then the driver gives that kind). Streams, events and code
+/// are the driver's in any case, and so is what zf_container_load brings. Not used on the CPU.
+///
+/// They are called by threads that are within zf_pipeline_create, zf_pipeline_free, zf_batch_create and zf_batch_free, and in no
+/// other call: a batch that is made allocates nothing any more. Where several threads make or free batches at once they are
+/// called at once. No lock is held and no context made current (CUDA: the caller's allocator sees to that itself); they must not
+/// call into the pipeline. What they give must be usable on any stream when they return: an allocator whose memory is ordered by
+/// a stream waits for that stream first. When memory is given back nothing that was queued uses it any more, on any stream.
+typedef struct zf_pipeline_allocator {
+    void *user; ///< given to each function
+    /// `bytes` (at least 1) of the device's memory: its address, a multiple of `alignment` (a power of two; 256). 0: there is
+    /// none, and what was to be made fails with ZF_ERR_MEMORY (ZF1116) and gives back what it has.
+    uint64_t (*device_allocate)(void *user, uint64_t bytes, uint64_t alignment);
+    void (*device_free)(void *user, uint64_t address, uint64_t bytes); ///< each address once, with its size
+    /// The same of memory of the host that the device copies from at full speed, pinned for CUDA; `alignment` is 4096.
+    void *(*host_allocate)(void *user, uint64_t bytes, uint64_t alignment);
+    void (*host_free)(void *user, void *at, uint64_t bytes);
+} zf_pipeline_allocator;
+
 /// How to make a pipeline. Zeroes mean the defaults.
 typedef struct zf_pipeline_options {
     zf_pipeline_order order;
@@ -50,9 +71,10 @@ typedef struct zf_pipeline_options {
     /// device aligned to 256, and pinned memory of the host aligned to 4096. 0 and NULL: the pipeline allocates.
     uint64_t device_memory;
     void *host_memory;
-    uint64_t unit_bytes; ///< stored bytes of a unit; 0: 32 MiB, of which a link hardly notices where one ends
-    unsigned readers;    ///< threads that read and check; 0: the context's threads; more than 64 count as 64
-    unsigned streams;    ///< streams that decode, 1 to 8; 0: 4
+    zf_pipeline_allocator allocator; ///< for all other memory, of the pipeline's batches too; copied
+    uint64_t unit_bytes;             ///< stored bytes of a unit; 0: 32 MiB, of which a link hardly notices where one ends
+    unsigned readers;                ///< threads that read and check; 0: the context's threads; more than 64 count as 64
+    unsigned streams;                ///< streams that decode, 1 to 8; 0: 4
 } zf_pipeline_options;
 
 /// Makes a pipeline for device `device` ("auto", or a name that zf_device_get gives); `options` may be NULL. On a device with
@@ -84,8 +106,9 @@ ZF_API zf_status zf_pipeline_request_sizes(zf_pipeline *pipeline, const zf_pipel
                                            zf_error *error);
 
 /// Makes a batch: reads the index, gets and compiles plans, orders the units. Blocks are not read (of a range of rows of strings
-/// two are). Requests into memory of the host get memory of a GPU for their rows here. Containers and buffers must stay until
-/// the batch is freed. A column of which one block is larger than the pipeline's memory is ZF_ERR_MEMORY (ZF1114).
+/// two are). Requests into memory of the host get memory of a GPU for their rows here, and nothing is allocated later. Containers
+/// and buffers must stay until the batch is freed. A column of which one block is larger than the pipeline's memory is
+/// ZF_ERR_MEMORY (ZF1114).
 ZF_API zf_status zf_batch_create(zf_pipeline *pipeline, const zf_pipeline_request *requests, size_t count, zf_batch **out,
                                  zf_error *error);
 /// Begins, behind the batches that were started before. May be called again once all columns were waited for: the same columns go
