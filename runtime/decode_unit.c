@@ -351,7 +351,7 @@ static zf_status make_tables(zf_units *units, zf_unit *unit, zf_error *error) {
     if (unit->tables == NULL) return no_memory(error);
     for (uint32_t b = 0; b < unit->block_count; b++) {
         zf_unit_block *block = &units->blocks[unit->blocks[b]];
-        block->words[ZF_SIMT_BASE] = stored / ALIGNMENT;
+        block->words[ZF_SIMT_BASE] = (units->owns_column ? stored : block->at) / ALIGNMENT;
         for (uint32_t w = 0; w < plan->work_count; w++) block->words[ZF_SIMT_HEAD + plan->slot_count + w] += work;
         memcpy(unit->tables + row * b, block->words, row);
         stored += block->bytes;
@@ -383,6 +383,24 @@ static bool are_apart(const zf_units *units) {
     return fits || units->column->options.resident;
 }
 
+/// Of a part the tables of all units come first, then all blocks as they lie in the file, whatever units they are of: one copy
+/// brings them.
+static bool place_part(zf_units *units, uint64_t *next) {
+    bool fits = true;
+    uint64_t at = 0;
+    for (uint32_t u = 0; fits && u < units->unit_count; u++)
+        fits = zf_unit_place(next, units->units[u].table_bytes, &units->units[u].at_tables);
+    units->sizes.head = *next;
+    const zf_unit_block *last = units->block_count > 0 ? &units->blocks[units->block_count - 1] : NULL;
+    uint64_t bytes = last != NULL ? last->at + last->bytes : 0;
+    fits = fits && zf_unit_place(next, bytes, &at);
+    for (uint32_t u = 0; u < units->unit_count; u++) {
+        units->units[u].at_stored = at;
+        units->units[u].base_bytes = bytes;
+    }
+    return fits;
+}
+
 /// Places of all units in the workspace and in the staging memory, behind the failure words in both.
 static zf_status lay_out(zf_units *units, bool apart, zf_error *error) {
     uint64_t words, device = 0, most = 0, staging = 0;
@@ -390,16 +408,16 @@ static zf_status lay_out(zf_units *units, bool apart, zf_error *error) {
         zf_unit_place(&device, units->words * UINT64_C(8), &words) && zf_unit_place(&staging, units->words * UINT64_C(8), &words);
     uint64_t start = device;
     most = device;
-    // Of a part the tables of all units come first.
-    for (uint32_t u = 0; fits && !units->owns_column && u < units->unit_count; u++)
-        fits = zf_unit_place(&device, units->units[u].table_bytes, &units->units[u].at_tables);
-    units->sizes.head = device;
+    if (!units->owns_column) fits = fits && place_part(units, &device);
     for (uint32_t u = 0; fits && u < units->unit_count; u++) {
         zf_unit *unit = &units->units[u];
         if (!apart) device = start; // on a stream a unit is done before the next one's bytes come
-        if (units->owns_column) fits = zf_unit_place(&device, unit->table_bytes, &unit->at_tables);
-        fits = fits && zf_unit_place(&device, unit->stored_bytes, &unit->at_stored) &&
-               zf_unit_place(&device, unit->work_bytes, &unit->at_work);
+        if (units->owns_column) {
+            unit->base_bytes = unit->stored_bytes;
+            fits = zf_unit_place(&device, unit->table_bytes, &unit->at_tables) &&
+                   zf_unit_place(&device, unit->stored_bytes, &unit->at_stored);
+        }
+        fits = fits && zf_unit_place(&device, unit->work_bytes, &unit->at_work);
         if (device > most) most = device;
         fits = fits && zf_unit_place(&staging, unit->table_bytes, &unit->staged_tables) &&
                zf_unit_place(&staging, unit->stored_bytes, &unit->staged_blocks);
@@ -430,8 +448,20 @@ static void count(zf_units *units) {
     }
 }
 
+/// Where the blocks of a part lie from its first one.
+static zf_status follow_blocks(zf_units *units, zf_error *error) {
+    for (uint64_t b = 0; b < units->block_count; b++) {
+        zf_unit_block *block = &units->blocks[b];
+        block->at = b == 0 ? 0 : block[-1].at + block[-1].bytes;
+        if (block->stored != units->blocks[0].stored + block->at)
+            return zf_raise(error, ZF_E_INTERNAL, "block %llu of a part does not follow the one before", (ull)b);
+    }
+    return ZF_OK;
+}
+
 /// Everything behind the checks of blocks.
 static zf_status arrange(zf_units *units, zf_error *error) {
+    if (!units->owns_column) ZF_TRY(follow_blocks(units, error));
     ZF_TRY(copy_blocks(units, error));
     for (uint64_t b = 0; b < units->block_count * units->column->options.copies; b++) ZF_TRY(add_block(units, b, error));
     for (uint32_t u = 0; u < units->unit_count; u++) ZF_TRY(make_tables(units, &units->units[u], error));

@@ -73,9 +73,9 @@ ZF_PRIVATE_API zf_status zf_units_block_bounds(const zf_units_column *column, ui
 /// must outlive it.
 ZF_PRIVATE_API zf_status zf_units_part_begin(zf_units_column *column, uint64_t first, uint64_t last, zf_units **out,
                                              zf_error *error);
-/// Checks a block of a part, the first being 0: each must be, once. Several threads may check different ones, of one part and of
-/// others. `stored`, where not NULL, is where the bytes of the part's first block are, and behind them those of the others as in
-/// the file: memory that must live as long as the part may be uploaded.
+/// Checks a block of a part, the first being 0: each must be, once, and they must follow each other in the file. Several threads
+/// may check different ones, of one part and of others. `stored`, where not NULL, is where the bytes of the part's first block
+/// are, and behind them those of the others as in the file: memory that must live as long as the part may be uploaded.
 ZF_PRIVATE_API zf_status zf_units_part_check(zf_units *units, uint64_t index, const uint8_t *stored, zf_error *error);
 /// Arranges a part, when its blocks are checked.
 ZF_PRIVATE_API zf_status zf_units_part_end(zf_units *units, zf_error *error);
@@ -85,12 +85,11 @@ ZF_PRIVATE_API zf_status zf_units_part_end(zf_units *units, zf_error *error);
 ZF_PRIVATE_API void zf_units_write_head(const zf_units *units, uint8_t *to);
 /// Before a part is launched once more: what it did and took is counted anew.
 ZF_PRIVATE_API void zf_units_restart(zf_units *units);
-/// Queues the copies of a part's blocks from where they are.
+/// Queues the copy of a part's blocks from where they are, behind each other as in the file: so they lie on the device too, right
+/// behind the head. Where the head was written right before the first one, one copy of `sizes.head + sizes.stored` bytes brings
+/// both.
 ZF_PRIVATE_API zf_status zf_units_upload_blocks(const zf_units *units, void *stream, const zf_units_memory *memory,
                                                 zf_error *error);
-/// Whether a part's blocks follow each other on the device as they do in the file, right behind the head: then one copy brings
-/// the head, written right before the first block's bytes, and all of them: `sizes.head + sizes.stored` bytes.
-ZF_PRIVATE_API bool zf_units_is_run(const zf_units *units);
 
 /// All of that at once: selects the rows, checks every block on the host, gets its code and loads it. The container must stay
 /// open as long as the units are used. `options` and `unit_options` may be NULL.

@@ -19,6 +19,7 @@ typedef struct zf_unit_block {
     const zf_abi_code *code;
     const uint8_t *stored; ///< its bytes in the mapped file
     uint64_t bytes;        ///< a multiple of 256
+    uint64_t at;           ///< of a part: how far its bytes are from those of the part's first block
     uint64_t first_row;
     uint64_t work_bytes;  ///< a multiple of 256
     uint64_t *words;      ///< ZF_SIMT_HEAD, the plan's slots, an offset a work buffer (from the block's work memory)
@@ -34,7 +35,8 @@ typedef struct zf_unit {
     uint64_t *blocks; ///< indices into zf_units.blocks, in order
     uint32_t block_count, block_room;
     uint64_t stored_bytes, work_bytes;
-    uint64_t *tiles; ///< per kernel, of all blocks: what a launch counts
+    uint64_t base_bytes; ///< that lie where the unit's kernels read: its own, or those of the whole part
+    uint64_t *tiles;     ///< per kernel, of all blocks: what a launch counts
     bool full;
     uint32_t first_word; ///< of its failure words
     // Laid out: the tables in host memory, and where things stand from the workspace's start.

@@ -75,21 +75,15 @@ void zf_units_write_head(const zf_units *units, uint8_t *to) {
 }
 
 zf_status zf_units_upload_blocks(const zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error) {
-    for (uint32_t u = 0; u < units->unit_count; u++) ZF_TRY(upload_blocks(units, &units->units[u], stream, memory, error));
-    return ZF_OK;
+    if (units->unit_count == 0) return ZF_OK;
+    const zf_unit *any = &units->units[0]; // blocks of all units lie together
+    return units->accelerator->ops->copy_in(units->accelerator, stream, memory->workspace + any->at_stored,
+                                            units->blocks[0].stored, any->base_bytes, error);
 }
 
 void zf_units_restart(zf_units *units) {
     units->stats.launches = 0;
     units->stats.load_seconds = units->stats.compile_seconds = 0;
-}
-
-bool zf_units_is_run(const zf_units *units) {
-    if (units->unit_count != 1) return false;
-    for (uint64_t b = 1; b < units->block_count; b++) {
-        if (units->blocks[b].stored != units->blocks[b - 1].stored + units->blocks[b - 1].bytes) return false;
-    }
-    return units->units[0].at_stored == units->sizes.head;
 }
 
 // ---- Launches -------------------------------------------------------------------------------------------------
@@ -108,7 +102,7 @@ static zf_status launch_unit(zf_units *units, const zf_unit *unit, void *stream,
                              .failures_bytes = plan->kernel_count * UINT64_C(8),
                              .block_count = unit->block_count,
                              .even = unit->even[k],
-                             .base_bytes = unit->stored_bytes,
+                             .base_bytes = unit->base_bytes,
                              .blocks_bytes = unit->firsts[0],
                              .first_bytes = 4 * ((uint64_t)unit->block_count + 1),
                              .work_bytes = unit->work_bytes};

@@ -42,7 +42,7 @@ static const zf_option
          "pinned memory for units on their way to the device; on the CPU how far reading may be ahead (default: 256 MiB)"},
     unit = {"unit", 0, "BYTES", NULL, "stored bytes of a unit, at least a block (default: 32 MiB)"},
     readers = {"readers", 0, "N", NULL, "threads that read and check, at most 64 (default: as many as --threads)"},
-    streams = {"streams", 0, "N", NULL, "streams that decode, at most 8 (default: 4)"},
+    streams = {"streams", 0, "N", NULL, "streams that decode, at most 8 (default: 2)"},
     load = {"load", 0, NULL, NULL, "read the containers into (pinned) memory of the host first: no reading is timed"},
     pipeline_repeat = {"repeat", 0, "N", NULL,
                        "after two runs that do not count run N times, ordered by what those have shown of the device"},

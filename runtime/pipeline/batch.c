@@ -424,7 +424,11 @@ zf_status zf_batch_start(zf_batch *batch, zf_error *error) {
             if (p->accelerator == NULL && request != before) zf_requested_push(&p->to_decode, request);
             before = request;
         }
-        zf_pipeline_wake_all(p, p->accelerator != NULL ? ZF_WORK_READ : ZF_WORK_ANY);
+        if (p->accelerator != NULL) {
+            zf_pipeline_begin_kept(p);
+            zf_pipeline_feed_now(p);
+        }
+        if (p->queues[ZF_STAGE_READ].first != NULL) zf_pipeline_wake_all(p, p->accelerator != NULL ? ZF_WORK_READ : ZF_WORK_ANY);
     }
     pthread_mutex_unlock(&p->lock);
     return status;

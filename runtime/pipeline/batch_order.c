@@ -9,8 +9,10 @@
 
 typedef unsigned long long ull;
 
-/// Seconds that a copy, or the launches of a unit, take whatever its size.
-static const double COPY_COST = 6e-6, DECODE_COST = 8e-6;
+/// Seconds that a copy, or the launches of a unit, take whatever its size (an H200: what queueing them takes the host).
+static const double COPY_COST = 5e-6, DECODE_COST = 12e-6;
+/// A decode says something of its codec's rate where it takes this many times as long.
+static const double TELLING = 4;
 /// Plain bytes a second of a codec that was never run: on an accelerator, on the CPU by a thread.
 static const double UNKNOWN_DEVICE = 600e9, UNKNOWN_HOST = 2e9;
 
@@ -164,14 +166,34 @@ static double share(const zf_batch *batch) {
     return sum > 0 ? covered / sum : 1;
 }
 
-/// When a unit's events happened, since the batch's start.
-static void take_times(const zf_pipeline *p, zf_transfer *transfer) {
-    zf_unit_times *times = &transfer->described.measured;
-    double *to[ZF_TRANSFER_EVENTS] = {&times->copy_begin, &times->copy_end, &times->decode_begin, &times->decode_end};
-    for (unsigned e = 0; e < ZF_TRANSFER_EVENTS; e++) {
-        zf_status status =
-            p->accelerator->ops->event_seconds(p->accelerator, transfer->batch->base, transfer->events[e], to[e], NULL);
-        if (status != ZF_OK) *to[e] = NAN; // the device is gone, which who waited was told
+static double event_seconds(const zf_pipeline *p, const zf_transfer *transfer, unsigned event) {
+    double seconds;
+    zf_status status =
+        p->accelerator->ops->event_seconds(p->accelerator, transfer->batch->base, transfer->events[event], &seconds, NULL);
+    return status == ZF_OK ? seconds : NAN; // the device is gone, which who waited was told
+}
+
+static double later(double a, double b) { return a > b || isnan(b) ? a : b; }
+
+/// When the events of all units happened, since the batch's start. A copy begins behind the one before it, when it was queued, or
+/// where it has an event; a decode behind its copy and the decode before it on its stream.
+static void take_times(const zf_batch *batch) {
+    const zf_pipeline *p = batch->pipeline;
+    double copied = NAN, decoded[ZF_PIPELINE_MOST_STREAMS];
+    for (unsigned s = 0; s < ZF_PIPELINE_MOST_STREAMS; s++) decoded[s] = NAN;
+    for (size_t k = 0; k < batch->count; k++) {
+        zf_transfer *transfer = batch->order[k];
+        zf_unit_times *times = &transfer->described.measured;
+        double *before = &decoded[transfer->stream];
+        if (!transfer->queued) continue;
+        times->copy_end = event_seconds(p, transfer, ZF_COPY_END);
+        times->decode_end = event_seconds(p, transfer, ZF_DECODE_END);
+        times->copy_begin = transfer->waited ? event_seconds(p, transfer, ZF_COPY_BEGIN) : later(transfer->queued_at, copied);
+        times->decode_begin = later(times->copy_end, *before);
+        if (times->copy_begin > times->copy_end) times->copy_begin = times->copy_end; // two clocks
+        if (times->decode_begin > times->decode_end) times->decode_begin = times->decode_end;
+        copied = times->copy_end;
+        *before = times->decode_end;
     }
 }
 
@@ -182,7 +204,7 @@ static void learn(const zf_batch *batch) {
     bool first = batch->runs == 1;
     for (size_t r = 0; r < batch->request_count; r++) {
         const zf_requested *request = &batch->requests[r];
-        double decoded = 0, decoding = 0;
+        double decoded = 0, decoding = 0, least = 0;
         for (size_t u = 0; u < request->units; u++) {
             const zf_batch_unit *unit = &request->of_blocks[u].described;
             const zf_unit_times *t = &unit->measured;
@@ -195,8 +217,9 @@ static void learn(const zf_batch *batch) {
             copying += t->copy_end - t->copy_begin - COPY_COST;
             decoded += (double)unit->plain_bytes;
             decoding += (t->decode_end - t->decode_begin) * part - (p->accelerator != NULL ? DECODE_COST : 0);
+            least += p->accelerator != NULL ? TELLING * DECODE_COST : 0;
         }
-        if (decoding > 0) zf_rates_decode_seen(p->rates, request->codec, request->codec_name, decoded / decoding, first);
+        if (decoding > least) zf_rates_decode_seen(p->rates, request->codec, request->codec_name, decoded / decoding, first);
     }
     if (reading > 0) zf_rates_read_seen(p->rates, read / reading, first);
     if (copying > 0 && p->accelerator != NULL) zf_rates_link_seen(p->rates, copied / copying);
@@ -209,9 +232,7 @@ void zf_pipeline_learn(zf_pipeline *p) {
         p->unlearned = batch->next_unlearned;
         batch->learning = true;
         pthread_mutex_unlock(&p->lock);
-        for (size_t i = 0; p->accelerator != NULL && i < batch->count; i++) {
-            if (batch->transfers[i].queued) take_times(p, &batch->transfers[i]);
-        }
+        if (p->accelerator != NULL) take_times(batch);
         learn(batch);
         pthread_mutex_lock(&p->lock);
         batch->learning = false;

@@ -26,7 +26,7 @@ static zf_status resolve(zf_pipeline *p, const zf_pipeline_options *given, zf_er
     if (o->device_staging == 0) o->device_staging = 512 * MIB;
     if (o->host_staging == 0) o->host_staging = 256 * MIB;
     if (o->unit_bytes == 0) o->unit_bytes = 32 * MIB;
-    if (o->streams == 0) o->streams = 4;
+    if (o->streams == 0) o->streams = 2;
     o->readers = zf_context_threads(p->context, o->readers);
     if (o->readers > ZF_PIPELINE_MOST_READERS) o->readers = ZF_PIPELINE_MOST_READERS;
     return ZF_OK;

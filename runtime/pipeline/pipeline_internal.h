@@ -53,8 +53,9 @@ typedef struct zf_transfer_queue {
     zf_transfer *first, *last;
 } zf_transfer_queue;
 
-/// Events of a unit, on devices with streams.
-enum { ZF_COPY_BEGIN, ZF_COPY_END, ZF_DECODE_BEGIN, ZF_DECODE_END, ZF_TRANSFER_EVENTS };
+/// Events of a unit, on devices with streams. A copy begins when the one before it ends, or when it was queued, unless it waits
+/// for memory; then the first event says when.
+enum { ZF_COPY_BEGIN, ZF_COPY_END, ZF_DECODE_END, ZF_TRANSFER_EVENTS };
 
 /// A transfer unit.
 struct zf_transfer {
@@ -73,8 +74,11 @@ struct zf_transfer {
     bool cut_short;              ///< a block was left out: the batch was cancelled
     const uint8_t *stored;       ///< its bytes of the file in the host's ring; NULL: they lie in pinned memory
     bool queued;                 ///< its events will happen
+    bool waited;                 ///< its copy for memory: it has an event where that began
+    double queued_at;            ///< its copy, in seconds since the batch's start
+    uint32_t stream;             ///< of `decodes`
     bool held;                   ///< memory of the device, as far as the host knows
-    uint64_t host_at, host_end, device_end;
+    uint64_t host_at, host_end, device_at, device_end;
     zf_units *units;  ///< NULL: left out, or failed
     uint8_t *head;    ///< in the host's ring: failure words as they are at first, and tables
     uint64_t head_at; ///< of a loaded container: memory of the device where its head stays from one run to the next; else 0
@@ -111,6 +115,17 @@ struct zf_requested {
     zf_batch *batch;
 };
 
+/// Copies may be queued before the decodes of this many units, and of these many bytes: the link shall have work while small
+/// units, of which each call takes longer than they do, are queued.
+enum { ZF_PIPELINE_MOST_AHEAD = 16, ZF_PIPELINE_BYTES_AHEAD = 8 << 20 };
+
+/// Units of which the copies were queued, and the decodes were not, the oldest at `first`.
+typedef struct zf_copied_units {
+    zf_transfer *units[ZF_PIPELINE_MOST_AHEAD];
+    unsigned first, count;
+    uint64_t bytes; ///< stored
+} zf_copied_units;
+
 typedef struct zf_requested_queue {
     zf_requested *first, *last;
 } zf_requested_queue;
@@ -136,6 +151,10 @@ struct zf_pipeline {
     zf_transfer_queue queues[ZF_STAGES];
     zf_requested_queue to_deliver, to_decode;
     uint32_t turn; ///< of the decode streams
+    bool feeding;  ///< a thread is queueing: it alone touches `copied`, and queues on streams
+    zf_copied_units copied;
+    uint64_t in_flight; ///< stored bytes of units that were queued, and of which nobody has seen the end
+    uint32_t releasing; ///< units that the releaser has, or will have: those behind them go to the finisher by way of it
     pthread_t threads[ZF_PIPELINE_MOST_READERS + 4];
     unsigned thread_count;
 };
@@ -194,6 +213,13 @@ void zf_requested_done(zf_requested *request);
 /// The file may have changed meanwhile, which explains every other failure. Without the lock,
 /// which it takes to say so.
 void zf_requested_check_file(zf_requested *request);
+
+/// Units that are next to be read, and of which nothing has to be: they and their heads are where they were in an earlier run.
+/// They may be queued at once. Under the lock.
+void zf_pipeline_begin_kept(zf_pipeline *pipeline);
+/// Queues copies that can be, unless another thread does, so that the link need not wait for the feeder to wake. Under the lock,
+/// which it leaves meanwhile.
+void zf_pipeline_feed_now(zf_pipeline *pipeline);
 
 // ---- Threads --------------------------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ static zf_status end_reading(const zf_pipeline *p, zf_transfer *transfer, zf_err
         zf_units_words(transfer->units) > transfer->word_room)
         return zf_raise(error, ZF_E_INTERNAL, "a transfer unit needs more memory than was thought: %llu of %llu bytes",
                         (unsigned long long)sizes.workspace, (unsigned long long)transfer->device_bytes);
-    transfer->joined = transfer->stored != NULL && zf_units_is_run(transfer->units);
+    transfer->joined = transfer->stored != NULL;
     transfer->head = transfer->joined ? (uint8_t *)(uintptr_t)transfer->stored - sizes.head : p->host + transfer->host_at;
     if (!none) zf_units_write_head(transfer->units, transfer->head);
     return ZF_OK;
@@ -45,7 +45,7 @@ static zf_status end_reading(const zf_pipeline *p, zf_transfer *transfer, zf_err
 static bool may_begin(zf_pipeline *p, zf_transfer *transfer) {
     transfer->host_end = 0;
     if (p->options.order == ZF_PIPELINE_APART && p->under_way > 0) return false;
-    if (zf_transfer_unwanted(transfer)) return true;
+    if (transfer->head_there || zf_transfer_unwanted(transfer)) return true;
     return zf_ring_reserve(&p->host_ring, transfer->host_bytes, &transfer->host_at, &transfer->host_end);
 }
 
@@ -79,21 +79,20 @@ static void begin_unit(zf_pipeline *p, zf_transfer *transfer) {
     zf_transfer_pop(p, ZF_STAGE_READ);
     zf_transfer_push(p, ZF_STAGE_QUEUE, transfer);
     p->under_way++;
-    if (transfer->host_end == 0) { // left out
+    double now = zf_clock_seconds() - transfer->batch->begun;
+    if (transfer->head_there) { // in memory and on the device nothing of it has changed
+        zf_units_restart(transfer->units);
+        transfer->described.measured.read_begin = transfer->described.measured.read_end = now;
+    }
+    if (transfer->host_end == 0) { // that, or left out
         end_unit(p, transfer);
         return;
     }
-    transfer->described.measured.read_begin = zf_clock_seconds() - transfer->batch->begun;
+    transfer->described.measured.read_begin = now;
     bool loaded = request->given.container->loaded || transfer->first == transfer->last;
     // As direct reads want it: as far from a multiple of 4096 as in the file.
     uint8_t *to = p->host + transfer->host_at + transfer->head_bytes + transfer->file_offset % ZF_PIPELINE_ALIGNMENT;
     transfer->stored = loaded ? NULL : to;
-    if (transfer->head_there) { // in memory and on the device nothing of it has changed
-        zf_units_restart(transfer->units);
-        transfer->described.measured.read_end = transfer->described.measured.read_begin;
-        end_unit(p, transfer);
-        return;
-    }
     transfer->claimed = 0;
     transfer->unchecked = transfer->last - transfer->first;
     zf_error error;
@@ -106,6 +105,14 @@ static void begin_unit(zf_pipeline *p, zf_transfer *transfer) {
     } else {
         zf_transfer_push(p, ZF_STAGE_CHECK, transfer);
         zf_pipeline_wake_all(p, ZF_WORK_READ);
+    }
+}
+
+void zf_pipeline_begin_kept(zf_pipeline *p) {
+    for (;;) {
+        zf_transfer *next = p->queues[ZF_STAGE_READ].first;
+        if (next == NULL || !next->head_there || !may_begin(p, next)) return;
+        begin_unit(p, next);
     }
 }
 

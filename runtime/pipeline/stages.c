@@ -14,116 +14,171 @@ static void give_back_oldest(zf_pipeline *p) {
     zf_ring_release(&p->device_ring, oldest->device_end);
 }
 
-/// Takes memory of the device. Where it is still in use the stream of copies waits, not this thread. With the lock: a unit whose
-/// event is waited for must not end, and be freed, meanwhile.
-static zf_status hold(zf_pipeline *p, zf_transfer *transfer, uint64_t *at, zf_error *error) {
+static void decode_oldest(zf_pipeline *p);
+
+/// Takes memory of the device. Where it is still in use the stream of copies waits, not this thread. With the lock, which it may
+/// leave: a unit whose event is waited for must not end, and be freed, meanwhile.
+static zf_status hold(zf_pipeline *p, zf_transfer *transfer, zf_error *error) {
     zf_status status = ZF_OK;
-    pthread_mutex_lock(&p->lock);
-    while (status == ZF_OK &&
-           !zf_ring_reserve(&p->device_ring, zf_units_sizes_of(transfer->units).workspace, at, &transfer->device_end)) {
+    uint64_t bytes = zf_units_sizes_of(transfer->units).workspace;
+    transfer->waited = false;
+    while (!zf_ring_reserve(&p->device_ring, bytes, &transfer->device_at, &transfer->device_end)) {
         zf_transfer *oldest = p->queues[ZF_STAGE_HELD].first;
+        if (p->copied.count > 0 && p->copied.units[p->copied.first] == oldest) { // its event is still to be noted
+            decode_oldest(p);
+            continue;
+        }
         status = p->accelerator->ops->stream_follow(p->accelerator, p->copies, oldest->events[ZF_DECODE_END], error);
-        if (status == ZF_OK) give_back_oldest(p);
+        if (status != ZF_OK) return status;
+        transfer->waited = true;
+        give_back_oldest(p);
     }
-    if (status == ZF_OK) {
-        transfer->held = true;
-        zf_transfer_push(p, ZF_STAGE_HELD, transfer);
-    }
-    pthread_mutex_unlock(&p->lock);
-    return status;
+    transfer->held = true;
+    zf_transfer_push(p, ZF_STAGE_HELD, transfer);
+    return ZF_OK;
 }
 
-/// Nobody uses the memory of the newest unit that has some: there was a failure. Under the lock.
-static void unhold_newest(zf_pipeline *p, zf_transfer *transfer) {
-    zf_transfer_queue *queue = &p->queues[ZF_STAGE_HELD];
-    zf_transfer *before = NULL;
-    for (zf_transfer *t = queue->first; t != transfer; t = t->next[ZF_STAGE_HELD]) before = t;
-    if (before != NULL)
-        before->next[ZF_STAGE_HELD] = NULL;
-    else
-        queue->first = NULL;
-    queue->last = before;
-    p->device_ring.head = before != NULL ? before->device_end : p->device_ring.tail;
-    transfer->held = false;
+static zf_units_memory memory_of(const zf_pipeline *p, const zf_transfer *transfer) {
+    zf_units_memory memory = zf_transfer_request(transfer)->memory;
+    memory.workspace = p->device_at + transfer->device_at;
+    memory.head = transfer->head_at != 0 ? transfer->head_at : memory.workspace;
+    return memory;
 }
 
 /// The head and the blocks, in one piece where they are. A head of its own goes on the same stream: on another one it would wait
 /// until the link has nothing else to do, since a GPU's copies are not taken in turn from streams (measured on an H200).
-static zf_status queue_copy(zf_pipeline *p, zf_transfer *transfer, const zf_units_memory *memory, zf_error *error) {
+static zf_status queue_copy(zf_pipeline *p, zf_transfer *transfer, zf_error *error) {
     zf_accelerator *a = p->accelerator;
+    zf_units_memory memory = memory_of(p, transfer);
     zf_units_sizes sizes = zf_units_sizes_of(transfer->units);
-    ZF_TRY(a->ops->event_note(a, p->copies, transfer->events[ZF_COPY_BEGIN], error));
+    transfer->queued_at = zf_clock_seconds() - transfer->batch->begun;
+    if (transfer->waited) ZF_TRY(a->ops->event_note(a, p->copies, transfer->events[ZF_COPY_BEGIN], error));
     if (transfer->first == transfer->last) {
-        ZF_TRY(zf_units_start(transfer->units, p->copies, memory, error));
+        ZF_TRY(zf_units_start(transfer->units, p->copies, &memory, error));
     } else if (transfer->joined) {
-        ZF_TRY(a->ops->copy_in(a, p->copies, memory->workspace, transfer->head, sizes.head + sizes.stored, error));
+        ZF_TRY(a->ops->copy_in(a, p->copies, memory.workspace, transfer->head, sizes.head + sizes.stored, error));
     } else {
-        if (!transfer->head_there) ZF_TRY(a->ops->copy_in(a, p->copies, memory->head, transfer->head, sizes.head, error));
-        ZF_TRY(zf_units_upload_blocks(transfer->units, p->copies, memory, error));
+        if (!transfer->head_there) ZF_TRY(a->ops->copy_in(a, p->copies, memory.head, transfer->head, sizes.head, error));
+        ZF_TRY(zf_units_upload_blocks(transfer->units, p->copies, &memory, error));
     }
     return a->ops->event_note(a, p->copies, transfer->events[ZF_COPY_END], error);
 }
 
-static zf_status queue_decode(zf_pipeline *p, zf_transfer *transfer, void *stream, const zf_units_memory *memory,
-                              zf_error *error) {
+/// A head that is there has failure words that say nothing: an earlier run left them so.
+static zf_status queue_decode(zf_pipeline *p, zf_transfer *transfer, zf_error *error) {
     const zf_accelerator_ops *ops = p->accelerator->ops;
+    zf_units_memory memory = memory_of(p, transfer);
+    void *stream = p->decodes[transfer->stream];
     ZF_TRY(ops->stream_follow(p->accelerator, stream, transfer->events[ZF_COPY_END], error));
-    ZF_TRY(ops->event_note(p->accelerator, stream, transfer->events[ZF_DECODE_BEGIN], error));
-    if (transfer->head_there) ZF_TRY(zf_units_start(transfer->units, stream, memory, error));
-    ZF_TRY(zf_units_launch(transfer->units, stream, memory, error));
-    ZF_TRY(zf_units_end(transfer->units, stream, memory, transfer->words, error));
+    ZF_TRY(zf_units_launch(transfer->units, stream, &memory, error));
+    ZF_TRY(zf_units_end(transfer->units, stream, &memory, transfer->words, error));
     return ops->event_note(p->accelerator, stream, transfer->events[ZF_DECODE_END], error);
 }
 
-/// Queues all of a unit. After a failure nothing of it is under way.
-static zf_status queue_unit(zf_pipeline *p, zf_transfer *transfer, unsigned turn, zf_error *error) {
-    zf_units_memory memory = zf_transfer_request(transfer)->memory;
-    uint64_t at = 0;
-    ZF_TRY(hold(p, transfer, &at, error));
-    memory.workspace = p->device_at + at;
-    memory.head = transfer->head_at != 0 ? transfer->head_at : memory.workspace;
-    zf_status status = queue_copy(p, transfer, &memory, error);
-    if (status == ZF_OK) status = queue_decode(p, transfer, p->decodes[turn], &memory, error);
-    if (status == ZF_OK) return ZF_OK;
-    p->accelerator->ops->wait(p->accelerator, p->copies, NULL);
-    p->accelerator->ops->wait(p->accelerator, p->decodes[turn], NULL);
-    pthread_mutex_lock(&p->lock);
-    unhold_newest(p, transfer);
+/// A unit is queued, or will not be. Of one that failed nothing is under way. Its memory is given back in its turn. Under the
+/// lock.
+static void end_queueing(zf_pipeline *p, zf_transfer *transfer, bool wanted, zf_status status, const zf_error *error) {
+    zf_requested *request = zf_transfer_request(transfer);
+    transfer->queued = wanted && status == ZF_OK;
+    if (transfer->queued) p->in_flight += transfer->described.stored_bytes;
+    if (status != ZF_OK) zf_requested_failed(request, transfer->first, status, error);
+    if (transfer->queued)
+        request->last_on[transfer->stream] = transfer;
+    else if (transfer->batch->cancelled)
+        request->left_out = true;
+    request->unqueued--;
+    bool release = transfer->host_end != 0 || p->releasing > 0; // units stay in order
+    if (release) p->releasing++;
+    zf_transfer_push(p, release ? ZF_STAGE_RELEASE : ZF_STAGE_FINISH, transfer);
+    zf_pipeline_wake(p, release ? ZF_WORK_RELEASE : ZF_WORK_FINISH);
+    if (request->unqueued == 0) zf_pipeline_wake_all(p, ZF_WORK_ANY);
+}
+
+/// Queues the decode of the unit whose copy was queued first. With the lock, which it leaves meanwhile.
+static void decode_oldest(zf_pipeline *p) {
+    zf_copied_units *copied = &p->copied;
+    zf_transfer *transfer = copied->units[copied->first];
+    zf_error error;
+    copied->first = (copied->first + 1) % ZF_PIPELINE_MOST_AHEAD;
+    copied->count--;
+    copied->bytes -= transfer->described.stored_bytes;
+    transfer->stream = p->turn;
+    p->turn = (p->turn + 1) % p->options.streams;
     pthread_mutex_unlock(&p->lock);
-    return status;
+    zf_status status = queue_decode(p, transfer, &error);
+    if (status != ZF_OK) {
+        p->accelerator->ops->wait(p->accelerator, p->copies, NULL);
+        p->accelerator->ops->wait(p->accelerator, p->decodes[transfer->stream], NULL);
+    }
+    pthread_mutex_lock(&p->lock);
+    end_queueing(p, transfer, true, status, &error);
+}
+
+/// Queues the copy of a unit that was read. With the lock, which it leaves meanwhile.
+static void copy_next(zf_pipeline *p, zf_transfer *transfer) {
+    zf_copied_units *copied = &p->copied;
+    zf_error error;
+    zf_status status = ZF_OK;
+    zf_transfer_pop(p, ZF_STAGE_QUEUE);
+    bool wanted = transfer->units != NULL && !zf_transfer_unwanted(transfer);
+    if (wanted) status = hold(p, transfer, &error);
+    if (wanted && status == ZF_OK) {
+        pthread_mutex_unlock(&p->lock);
+        status = queue_copy(p, transfer, &error);
+        if (status != ZF_OK) p->accelerator->ops->wait(p->accelerator, p->copies, NULL);
+        pthread_mutex_lock(&p->lock);
+    }
+    if (wanted && status == ZF_OK) {
+        copied->units[(copied->first + copied->count++) % ZF_PIPELINE_MOST_AHEAD] = transfer;
+        copied->bytes += transfer->described.stored_bytes;
+        return;
+    }
+    while (copied->count > 0) decode_oldest(p); // units stay in order
+    end_queueing(p, transfer, wanted, status, &error);
+}
+
+/// Work that waits in a device's queues costs the link some of its rate (an H200: up to a twentieth), so no more than two units'
+/// bytes are queued at a time, and what one more has.
+static uint64_t most_in_flight(const zf_pipeline *p) { return 2 * p->options.unit_bytes; }
+
+/// The unit whose copy may be queued next; NULL: none yet. Under the lock.
+static zf_transfer *next_to_copy(const zf_pipeline *p) {
+    const zf_copied_units *copied = &p->copied;
+    zf_transfer *next = p->queues[ZF_STAGE_QUEUE].first;
+    if (next == NULL || !next->read || copied->count == ZF_PIPELINE_MOST_AHEAD || copied->bytes >= ZF_PIPELINE_BYTES_AHEAD)
+        return NULL;
+    return p->in_flight + copied->bytes < most_in_flight(p) ? next : NULL;
+}
+
+void zf_pipeline_feed_now(zf_pipeline *p) {
+    if (p->feeding) return;
+    p->feeding = true;
+    for (zf_transfer *next; (next = next_to_copy(p)) != NULL;) copy_next(p, next);
+    p->feeding = false;
+    zf_pipeline_wake(p, ZF_WORK_QUEUE);
+}
+
+/// Queues a copy or a decode. Under the lock, which it leaves meanwhile. False: there is nothing that could be.
+static bool feed(zf_pipeline *p) {
+    if (p->feeding) return false;
+    zf_transfer *next = next_to_copy(p);
+    if (next == NULL && p->copied.count == 0) return false;
+    p->feeding = true;
+    if (next != NULL)
+        copy_next(p, next);
+    else
+        decode_oldest(p);
+    p->feeding = false;
+    return true;
 }
 
 void *zf_pipeline_feeder(void *pipeline) {
     zf_pipeline *p = pipeline;
     pthread_mutex_lock(&p->lock);
     for (;;) {
-        zf_transfer *transfer = p->queues[ZF_STAGE_QUEUE].first;
-        if (transfer == NULL && p->stop) break;
-        if (transfer == NULL || !transfer->read) {
-            zf_pipeline_sleep(p, ZF_WORK_QUEUE);
-            continue;
-        }
-        zf_transfer_pop(p, ZF_STAGE_QUEUE);
-        bool wanted = transfer->units != NULL && !zf_transfer_unwanted(transfer);
-        pthread_mutex_unlock(&p->lock);
-        zf_error error;
-        zf_status status = ZF_OK;
-        unsigned turn = p->turn;
-        if (wanted) status = queue_unit(p, transfer, turn, &error);
-        pthread_mutex_lock(&p->lock);
-        zf_requested *request = zf_transfer_request(transfer);
-        transfer->queued = wanted && status == ZF_OK;
-        if (status != ZF_OK) zf_requested_failed(request, transfer->first, status, &error);
-        if (transfer->queued) {
-            request->last_on[turn] = transfer;
-            p->turn = (turn + 1) % p->options.streams;
-        } else if (transfer->batch->cancelled) {
-            request->left_out = true;
-        }
-        request->unqueued--;
-        zf_transfer_push(p, ZF_STAGE_RELEASE, transfer);
-        zf_pipeline_wake(p, ZF_WORK_RELEASE);
-        if (request->unqueued == 0) zf_pipeline_wake_all(p, ZF_WORK_ANY);
+        if (feed(p)) continue;
+        if (p->queues[ZF_STAGE_QUEUE].first == NULL && p->stop) break;
+        zf_pipeline_sleep(p, ZF_WORK_QUEUE);
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;
@@ -146,9 +201,11 @@ void *zf_pipeline_releaser(void *pipeline) {
         pthread_mutex_unlock(&p->lock);
         zf_error error;
         zf_status status = ZF_OK;
-        if (transfer->queued) status = p->accelerator->ops->event_wait(p->accelerator, transfer->events[ZF_COPY_END], &error);
+        if (transfer->queued && transfer->host_end != 0)
+            status = p->accelerator->ops->event_wait(p->accelerator, transfer->events[ZF_COPY_END], &error);
         pthread_mutex_lock(&p->lock);
         if (status != ZF_OK) zf_requested_failed(zf_transfer_request(transfer), transfer->first, status, &error);
+        p->releasing--;
         if (transfer->host_end != 0) {
             zf_ring_release(&p->host_ring, transfer->host_end);
             zf_pipeline_wake_all(p, ZF_WORK_READ);
@@ -216,7 +273,11 @@ void *zf_pipeline_finisher(void *pipeline) {
         }
         pthread_mutex_lock(&p->lock);
         zf_requested *request = zf_transfer_request(transfer);
-        if (transfer->queued) add_stats(&request->stats, &did);
+        if (transfer->queued) {
+            add_stats(&request->stats, &did);
+            p->in_flight -= transfer->described.stored_bytes;
+            zf_pipeline_wake(p, ZF_WORK_QUEUE);
+        }
         if (status != ZF_OK) zf_requested_failed(request, transfer->first, status, &error);
         if (transfer->held) give_back_oldest(p); // it is that: units are finished as they were queued
         bool last = zf_transfer_over(transfer);

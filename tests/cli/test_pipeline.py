@@ -255,7 +255,7 @@ class Rates(Case):
 
     def expected(self, device, rates):
         report = self.report("--plan", "--device", device, *self.files)
-        return {(u["column"], u["name"]): u["plain_bytes"] / rates[f"{c['type']}: {c['codec']}"[:63]] + (8e-6 if device == "emu" else 0)
+        return {(u["column"], u["name"]): u["plain_bytes"] / rates[f"{c['type']}: {c['codec']}"[:63]] + (12e-6 if device == "emu" else 0)
                 for u in report["units"] for c in [report["columns"][u["column"]]]}
 
     def assert_close(self, a, b):

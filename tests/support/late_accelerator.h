@@ -42,6 +42,8 @@ typedef struct late {
     atomic_uint waited;           ///< calls that wait for a stream
     atomic_long fail_in;          ///< so many calls that queue until one fails; negative: none
     atomic_uint failed_inside;    ///< calls that failed when they ran, which they must not
+    atomic_uint copies, launches; ///< calls that queue these, since somebody set them to 0
+    atomic_uint ahead;            ///< of the copies, those before the first launch
     struct late_stream *standard; ///< what NULL names
 } late;
 
@@ -151,7 +153,10 @@ static inline void late_host_release(zf_accelerator *self, void *at) {
 static inline zf_status late_in(zf_accelerator *self, void *stream, uint64_t to, const void *from, uint64_t bytes,
                                 zf_error *error) {
     late_call call = {.kind = LATE_IN, .device = to, .host = (void *)(uintptr_t)from, .bytes = bytes};
-    return late_queue((late *)self, stream, &call, true, error);
+    late *l = (late *)self;
+    atomic_fetch_add(&l->copies, 1);
+    if (atomic_load(&l->launches) == 0) atomic_fetch_add(&l->ahead, 1);
+    return late_queue(l, stream, &call, true, error);
 }
 static inline zf_status late_out(zf_accelerator *self, void *stream, void *to, uint64_t from, uint64_t bytes, zf_error *error) {
     late_call call = {.kind = LATE_OUT, .device = from, .host = to, .bytes = bytes};
@@ -170,6 +175,7 @@ static inline zf_status late_load(zf_accelerator *self, const zf_abi_plan *plan,
 static inline zf_status late_launch(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel,
                                     uint32_t groups, const zf_simt_args *args, zf_error *error) {
     late_call call = {.kind = LATE_LAUNCH, .code = code, .kernel = kernel, .groups = groups, .args = *args};
+    atomic_fetch_add(&((late *)self)->launches, 1);
     return late_queue((late *)self, stream, &call, true, error);
 }
 static inline zf_status late_event_wait(zf_accelerator *self, void *event, zf_error *error) {

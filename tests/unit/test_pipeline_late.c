@@ -138,7 +138,11 @@ static void test_order(void) {
                 CHECK(zf_batch_create(c.pipeline, c.requests, COLUMNS, &c.batch, &error) == ZF_OK, "%s", error.message);
             }
             for (unsigned round = 0; round < 2; round++) {
+                zf_batch_info info = {0};
                 poison(&c);
+                atomic_store(&c.l.copies, 0);
+                atomic_store(&c.l.launches, 0);
+                atomic_store(&c.l.ahead, 0);
                 unsigned allocated = atomic_load(&c.l.allocated), waited = atomic_load(&c.l.waited);
                 CHECK(zf_batch_start(c.batch, &error) == ZF_OK, "%s", error.message);
                 if (on_device) { // a consumer's stream goes on when a column is there, not before
@@ -158,6 +162,14 @@ static void test_order(void) {
                     CHECK(wrong_rows(&c, i) == 0, "kind %zu variant %u round %u: %llu rows of %zu are wrong", k, variant, round,
                           (ull)wrong_rows(&c, i), i);
                 }
+                // Blocks of two codes take turns in each unit; one copy brings a unit all the same, but for tables of what was
+                // loaded.
+                CHECK(zf_batch_describe(c.batch, &info, &error) == ZF_OK, "%s", error.message);
+                unsigned copies = (unsigned)info.units * (variant >= 2 && round == 0 ? 2 : 1);
+                CHECK(atomic_load(&c.l.copies) == copies, "%u copies of %zu units", atomic_load(&c.l.copies), info.units);
+                // What is there already goes ahead of the first decode, where there is memory.
+                if (variant >= 2 && round == 1 && kinds[k].device_staging >= 400 << 10 && kinds[k].order == ZF_PIPELINE_JOHNSON)
+                    CHECK(atomic_load(&c.l.ahead) > 1, "kind %zu: %u copies before a launch", k, atomic_load(&c.l.ahead));
                 CHECK(atomic_load(&c.l.allocated) == allocated, "%u allocations", atomic_load(&c.l.allocated) - allocated);
                 CHECK(atomic_load(&c.l.failed_inside) == 0, "%u calls failed when they ran", atomic_load(&c.l.failed_inside));
             }
@@ -169,12 +181,19 @@ static void test_order(void) {
 // ---- Calls that fail ------------------------------------------------------------------------------------------
 
 /// Each call that the pipeline queues fails once: its column has the driver's error, the others are whole, and the next run is.
-static void test_failing(void) {
+static void test_failing(bool loaded) {
     static const zf_pipeline_options options = {
         .device_staging = 100 << 10, .host_staging = 100 << 10, .readers = 2, .streams = 2};
     columns c;
     unsigned failures = 0;
     begin(&c, 0, &options, true);
+    if (loaded) {
+        zf_error error;
+        zf_batch_free(c.batch);
+        c.batch = NULL;
+        CHECK(zf_container_load(c.container, "emu", &error) == ZF_OK, "%s", error.message);
+        CHECK(zf_batch_create(c.pipeline, c.requests, COLUMNS, &c.batch, &error) == ZF_OK, "%s", error.message);
+    }
     for (long call = 0;; call += FEW ? 8 : 1) {
         zf_error error = {0};
         unsigned failed = 0;
@@ -218,7 +237,8 @@ int main(void) {
     CHECK(zf_device_find(context, "emu", &device, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_device_accelerator(context, &device, &emu, &error) == ZF_OK, "%s", error.message);
     test_order();
-    test_failing();
+    test_failing(false);
+    test_failing(true);
     zf_context_free(context);
     unlink(path_of("a.zfd"));
     CHECK(rmdir(directory) == 0, "something was left in %s", directory);

@@ -74,7 +74,7 @@ typedef struct zf_pipeline_options {
     zf_pipeline_allocator allocator; ///< for all other memory, of the pipeline's batches too; copied
     uint64_t unit_bytes;             ///< stored bytes of a unit; 0: 32 MiB, of which a link hardly notices where one ends
     unsigned readers;                ///< threads that read and check; 0: the context's threads; more than 64 count as 64
-    unsigned streams;                ///< streams that decode, 1 to 8; 0: 4
+    unsigned streams;                ///< streams that decode, 1 to 8; 0: 2, of which copies hardly notice that they wait
 } zf_pipeline_options;
 
 /// Makes a pipeline for device `device` ("auto", or a name that zf_device_get gives); `options` may be NULL. On a device with
