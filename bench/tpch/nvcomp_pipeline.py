@@ -1,4 +1,4 @@
-"""The sets of queries.py by nvCOMP, pipelined as zipflow pipelines them: copies on a stream of their own, decodes on four, units of at most
+"""The sets of queries.py by nvCOMP, pipelined as zipflow pipelines them: copies on a stream of their own, decodes on two or four, whichever is sooner, units of at most
 UNIT_BYTES of compressed bytes in Johnson's order. For every array the codec with the least max(time on the link, time of decoding).
 
     nvcomp_pipeline.py LIBCUDA LIBNVCOMP DIRECTORY SETS REPEATS SECONDS SAMPLE_BYTES UNIT_BYTES
@@ -24,7 +24,7 @@ import tables  # noqa: E402
 from cuda_driver import CudaError, Driver, Memory  # noqa: E402
 from nvcomp_batched import NAMES, POISON, Nvcomp, NvcompError, Tables, bad_statuses, compress, measure, options_of, u64  # noqa: E402
 
-STREAMS = 4
+STREAMS = (2, 4)  # that decode: both are tried, since copies may become slower where more streams wait for them
 # By the kind of an array; those of choices.TABLE2 for a column come before.
 GENERAL = {
     "i32": choices.choices("cascaded i32 asym all L3 @64K", "cascaded i32 asym all L3 @32K", "bitcomp i32 @32K", "bitcomp u32 sparse @256K", "ans s0 @64K"),
@@ -70,7 +70,7 @@ class Bench:
     def __init__(self, libcuda, libnvcomp, unit_bytes):
         self.driver = Driver(libcuda)
         self.memory, self.library, self.unit_bytes = Memory(self.driver), Nvcomp(libnvcomp), unit_bytes
-        self.streams = [self.handle("cuStreamCreate", ctypes.c_uint(1)) for _ in range(1 + STREAMS)]  # the first copies
+        self.streams = [self.handle("cuStreamCreate", ctypes.c_uint(1)) for _ in range(1 + max(STREAMS))]  # the first copies
         self.events = []
         self.pinned = []  # kept: numpy's arrays do not
         self.link = self.link_rate()
@@ -159,15 +159,15 @@ class Bench:
         opts = options_of(part.choice[0], part.choice[1])[1][part.decoder]
         return self.library.work(part.choice[0], "Decompress", last - first, part.choice[2], opts, part.plain.nbytes), opts
 
-    def calls(self, parts):
-        """What a run asks the driver and nvCOMP for, in order: (function, arguments) each, made beforehand."""
+    def calls(self, parts, streams):
+        """What a run asks the driver and nvCOMP for, in order: (function, arguments) each, made beforehand. `streams` decode."""
         jobs = [(part, unit, unit[2] / self.link, unit[3] / part.decode_rate if unit[3] else 0.0) for part in parts for unit in self.units(part)]
         front = sorted((j for j in jobs if j[2] < j[3]), key=lambda j: j[2])
         jobs = front + sorted((j for j in jobs if j[2] >= j[3]), key=lambda j: -j[3])  # Johnson's rule
         while len(self.events) < len(jobs):
             self.events.append(self.handle("cuEventCreate", ctypes.c_uint(2)))
         work = max([self.work_of(part, first, last)[0] for part, (first, last, _, plain), _, _ in jobs if plain] or [0])
-        rooms = [self.memory.need(f"work {s}", work + 16) for s in range(STREAMS)]
+        rooms = [self.memory.need(f"work {s}", work + 16) for s in range(streams)]
         driver, made = self.driver.library, []
         for k, (part, (first, last, size, plain), _, _) in enumerate(jobs):
             begin = int(part.offsets[first]) if plain else first
@@ -175,14 +175,14 @@ class Bench:
             made.append((driver.cuMemcpyHtoDAsync_v2, (u64(to + begin), ctypes.c_void_p(part.packed.ctypes.data + begin), ctypes.c_size_t(size), self.streams[0])))
             if not plain:
                 continue
-            stream, (room, opts) = self.streams[1 + k % STREAMS], self.work_of(part, first, last)
+            stream, (room, opts) = self.streams[1 + k % streams], self.work_of(part, first, last)
             tables_at = [u64(at + 8 * first) for at in (part.sources, part.lengths, part.capacities, part.got)]
             # Statuses have 32 bits.
             rest = [u64(part.targets + 8 * first), opts, u64(part.status + 4 * first), stream]
             made.append((driver.cuEventRecord, (self.events[k], self.streams[0])))
             made.append((driver.cuStreamWaitEvent, (stream, self.events[k], ctypes.c_uint(0))))
             made.append((getattr(self.library.library, f"nvcompBatched{NAMES[part.choice[0]]}DecompressAsync"),
-                         (*tables_at, ctypes.c_size_t(last - first), u64(rooms[k % STREAMS]), ctypes.c_size_t(room), *rest)))
+                         (*tables_at, ctypes.c_size_t(last - first), u64(rooms[k % streams]), ctypes.c_size_t(room), *rest)))
         return made, jobs
 
     def check(self, parts):
@@ -210,25 +210,33 @@ class Bench:
             raise NvcompError(f"call {next(k for k, r in enumerate(results) if r)} of {len(made)} gave {max(results)}")
         return end - begin, asked - begin
 
+    def times(self, parts, made, repeats):
+        """Seconds of each run, and what the host took of them. Outputs are poisoned before the first run and the last, and checked after."""
+        times = []
+        for k in range(2 + repeats):
+            if k in (0, 1 + repeats):
+                for part in parts:
+                    self.driver.fill(part.out, POISON, part.plain.nbytes)
+                    if part.choice is not None:
+                        self.driver.fill(part.status, 0xFF, 4 * len(part.bytes_of))
+                self.driver.wait()
+            times.append(self.run(made))
+            if k in (0, 1 + repeats):
+                self.check(parts)
+        return tuple(zip(*times[1:]))
+
     def measure_set(self, name, parts, repeats):
         try:
             for number, part in enumerate(parts):
                 self.place(number, part)
-            made, jobs = self.calls(parts)
-            times = []
-            for k in range(2 + repeats):
-                if k in (0, 1 + repeats):
-                    for part in parts:
-                        self.driver.fill(part.out, POISON, part.plain.nbytes)
-                        if part.choice is not None:
-                            self.driver.fill(part.status, 0xFF, 4 * len(part.bytes_of))
-                    self.driver.wait()
-                times.append(self.run(made))
-                if k in (0, 1 + repeats):
-                    self.check(parts)
-            seconds, asked = zip(*times[1:])
+            tried = {}
+            for streams in STREAMS:
+                made, jobs = self.calls(parts, streams)
+                tried[streams] = self.times(parts, made, repeats)
+            streams = min(tried, key=lambda n: np.median(tried[n][0]))
+            seconds, asked = tried[streams]
             stored = sum(part.stored() for part in parts)
-            return {"set": name, "plain_bytes": sum(p.plain.nbytes for p in parts), "stored_bytes": stored, "units": len(jobs),
+            return {"set": name, "plain_bytes": sum(p.plain.nbytes for p in parts), "stored_bytes": stored, "units": len(jobs), "streams": streams,
                     "seconds": {"median": float(np.median(seconds)), "least": min(seconds), "most": max(seconds)},
                     "host_seconds": float(np.median(asked)), "copy_bound_seconds": stored / self.link,
                     "decode_bound_seconds": sum(j[3] for j in jobs), "verified": True}

@@ -196,7 +196,7 @@ def peer(tree):
     check(not (tree / "data/sf0.001/lineitem.l_comment.bytes").exists(), "what only encoding wants was made")
     check(report["nvcomp"]["nvcomp"]["version"] == 6000 and {p["part"] for p in report["nvcomp"]["parts"]} >= {"orders.o_comment.bytes", "orders.o_comment.offsets"}, report["nvcomp"])
     script = ("import sys; sys.path.insert(0, sys.argv.pop(1)); import nvcomp_pipeline as n; n.Bench.link_rate = lambda self: 1e5; "
-              "n.STREAMS = 3; sys.exit(n.main())")
+              "n.STREAMS = (1, 3); sys.exit(n.main())")
     words = [sys.executable, "-c", script, BENCH, GPU, NVCOMP, tree / "data/sf0.001", tree / "data/sf0.001/sets", 2, 60, 20000, 4000]
     for faults, verified in (("", True), ("ANS:wrong,Cascaded:wrong,Bitcomp:wrong,Snappy:wrong,Gdeflate:wrong,LZ4:wrong,Zstd:wrong,Deflate:wrong", None)):
         result = subprocess.run([str(w) for w in words], capture_output=True, text=True, env={**os.environ, "FAKE_NVCOMP": faults})
@@ -211,7 +211,7 @@ def peer(tree):
     late = subprocess.run([str(w) for w in words[:9] + [0] + words[10:]], capture_output=True, text=True, env={**os.environ, "FAKE_NVCOMP": ""})
     check(late.returncode == 1 and all("time is used up" in s["message"] for s in json.loads(late.stdout)["sets"]), late.stdout, late.stderr)
     # What is wrong only once it is pipelined, as it is not what was tried.
-    script = script.replace("n.STREAMS = 3;", "n.STREAMS = 3; c = n.Bench.choose; n.Bench.choose = lambda s, p, *w: (c(s, p, *w), p.packed.__setitem__(slice(0, 9), 7));")
+    script = script.replace("n.STREAMS = (1, 3);", "n.STREAMS = (1, 3); c = n.Bench.choose; n.Bench.choose = lambda s, p, *w: (c(s, p, *w), p.packed.__setitem__(slice(0, 9), 7));")
     words[2] = script
     result = subprocess.run([str(w) for w in words], capture_output=True, text=True, env={**os.environ, "FAKE_NVCOMP": ""})
     found = json.loads(result.stdout)
