@@ -1,8 +1,10 @@
 #include "runtime/pipeline/read_file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -27,10 +29,21 @@ static int direct_of(zf_container *container) {
     return known;
 }
 
-/// Bytes that were copied from the page cache; 0: the next one is not there, or nobody knows.
+/// Whether the page cache has this byte. To ask by reading would not do: where a page is missing, even a read that must not wait
+/// has the kernel bring it and what lies behind it, which would then be read twice.
+static bool is_cached(const zf_container *container, uint64_t at) {
+    unsigned char there = 1; // where nobody tells, reading does
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    return mincore((void *)(uintptr_t)(container->map + at / page * page), 1, &there) != 0 || (there & 1) != 0;
+}
+
+/// Bytes that were copied from the page cache; 0: the first one is not there.
 static uint64_t read_cached(const zf_container *container, uint64_t at, uint64_t bytes, uint8_t *to) {
+    if (!is_cached(container, at)) return 0;
     struct iovec part = {to, bytes < CACHED_MOST ? bytes : CACHED_MOST};
     ssize_t got = preadv2(container->fd, &part, 1, (off_t)at, RWF_NOWAIT);
+    // Where a file system cannot read without waiting, the first page at least is there.
+    if (got < 0 && errno == EOPNOTSUPP) got = pread(container->fd, to, part.iov_len, (off_t)at);
     return got > 0 ? (uint64_t)got : 0;
 }
 
