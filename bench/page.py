@@ -202,6 +202,22 @@ def links(records):
     return path, record, f"{table(*simulation.table(record['links']))}\n\n{simulation.said(record['links'])}"
 
 
+def copies(records):
+    """Units over the link: a row a size of unit and number of streams that wait, a column a depth of the queue."""
+    found = records.newest("h200", lambda r: r.get("bench", "").startswith("copies in units"))
+    if found is None:
+        return None
+    path, record = found
+    depths = sorted({r["ahead"] for r in record["rows"] if r["streams"]}, key=lambda d: d or 1 << 30)
+    cells = {}
+    for r in record["rows"]:
+        cells.setdefault((r["unit_bytes"], r["streams"]), {})[r["ahead"]] = r["gb_per_second"]
+    rows = [[f"{unit >> 20} MiB", str(streams or "none"), *[f"{of.get(d if streams else 0, 0):.1f}" if streams or d == 0 else "" for d in depths]]
+            for (unit, streams), of in cells.items()]
+    heads = ["unit", "streams that wait", *[f"{d} units queued" if d else "all queued" for d in depths]]
+    return path, record, table(heads, rows)
+
+
 def cpu(records):
     found = records.newest("cpu", lambda r: r.get("bench") == "decode")
     if not found:
@@ -212,7 +228,7 @@ def cpu(records):
     return path, record, table(("column", "codec", "ratio", "GB/s", "of memcpy"), rows)
 
 
-TABLES = {f.__name__: f for f in (forms, made, tpch, lanes, table2, checks, pipeline, links, files, encoding, cpu)}
+TABLES = {f.__name__: f for f in (forms, made, tpch, lanes, table2, checks, pipeline, copies, links, files, encoding, cpu)}
 
 
 def page(root):
