@@ -12,7 +12,7 @@ struct zf_container {
     zf_context *context;
     char *path;
     int fd;
-    _Atomic int direct_fd; ///< runtime/pipeline/read_file.c; 0: not opened, -1: cannot be
+    _Atomic int direct_fd; ///< runtime/read_file.c; 0: not opened, -1: cannot be
     const uint8_t *map;    ///< the whole file
     bool loaded;           ///< `map` lies in `memory`: the file is not read any more
     zf_host_pages memory;

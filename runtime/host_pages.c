@@ -2,12 +2,13 @@
 
 #include <stdlib.h>
 
+#include "runtime/container_format.h"
 #include "runtime/error_codes.h"
 
 zf_status zf_host_pages_allocate(zf_accelerator *accelerator, uint64_t bytes, zf_host_pages *out, zf_error *error) {
     uint64_t room;
     *out = (zf_host_pages){.owner = accelerator};
-    bool fits = !__builtin_add_overflow(bytes, (uint64_t)ZF_HOST_PAGE, &room);
+    bool fits = zf_align_up(bytes, ZF_HOST_PAGE, &room) && !__builtin_add_overflow(room, (uint64_t)ZF_HOST_PAGE, &room);
     if (fits && accelerator != NULL)
         ZF_TRY(accelerator->ops->host_allocate(accelerator, room, &out->allocated, error));
     else if (fits)

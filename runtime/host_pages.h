@@ -12,7 +12,8 @@ typedef struct zf_host_pages {
     zf_accelerator *owner; ///< NULL: of the heap
 } zf_host_pages;
 
-/// Pinned memory of an accelerator, or with NULL memory of the heap; its errors where there is none.
+/// Pinned memory of an accelerator, or with NULL memory of the heap; its errors where there is none. All of the page in which the
+/// last byte lies may be written to.
 zf_status zf_host_pages_allocate(zf_accelerator *accelerator, uint64_t bytes, zf_host_pages *out, zf_error *error);
 void zf_host_pages_free(zf_host_pages *pages);
 

@@ -6,7 +6,7 @@
 #include "runtime/decode_unit_internal.h"
 #include "runtime/error_codes.h"
 #include "runtime/pipeline/pipeline_internal.h"
-#include "runtime/pipeline/read_file.h"
+#include "runtime/read_file.h"
 
 // ---- A block --------------------------------------------------------------------------------------------------
 

@@ -119,6 +119,20 @@ class Runs(Case):
             report = self.report("--verify", "--device", device, "--rows", "17..17", *self.files)
             self.assertEqual((report["plain_bytes"], {c["rows"] for c in report["columns"]}), (0, {0}))
 
+    def test_files_are_loaded_whole(self):
+        """Of several chunks, and of sizes that end anywhere in a page: from the page cache, past it, and of both."""
+        for rows in (1 << 20, (1 << 20) - 4095, 2621440, 5 << 10):
+            raw = self.file("a.raw", array.array("Q", (i * 0x9e3779b97f4a7c15 & (1 << 64) - 1 for i in range(rows))).tobytes())
+            program, path = self.file("large.zf", "table large { a: u64 = plain; }\n"), self.dir / "large.zfd"
+            self.good("encode", "-q", "-f", "-c", program, "--rows-per-block", 40960, "-o", path, f"a={raw}")
+            for cold in (None, (0, 0), (4 << 20, 9 << 20)):
+                if cold:
+                    with open(path, "rb") as file:
+                        os.fsync(file.fileno())
+                        os.posix_fadvise(file.fileno(), *cold, os.POSIX_FADV_DONTNEED)
+                self.check(self.report("--load", "--verify", "--device", "cpu", path), "cpu", [("large", "a")])
+        self.good("pipeline", "-q", "--load", "--verify", "--device", "emu", path)
+
     def test_the_table(self):
         for device in DEVICES:
             text = self.good("pipeline", "--device", device, *LITTLE, "--repeat", 2, *self.files)

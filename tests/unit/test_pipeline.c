@@ -1,10 +1,12 @@
 // Links: zipflow-runtime
 // The pipeline on the CPU and on the emulated GPU, with hand-written kernels: several containers, ranges of rows, memory far
 // smaller than the data, damaged blocks in the middle, cancelling, several batches and pipelines at once.
+#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runtime/device.h"
@@ -402,6 +404,27 @@ static void test_changed(void) {
     }
 }
 
+/// Nor is a file loaded that has changed since it was opened.
+static void test_changed_before_loading(void) {
+    for (size_t d = 0; d < 2; d++) {
+        for (unsigned kind = 0; kind < 3; kind++) {
+            zf_error error = {0};
+            zf_container *container = open_written("a.zfd", 70000, NULL);
+            uint64_t bytes = zf_container_bytes(container);
+            if (kind == 0) CHECK(truncate(path_of("a.zfd"), (off_t)bytes - 5000) == 0, "truncate");
+            if (kind == 1) CHECK(truncate(path_of("a.zfd"), 0) == 0, "truncate");
+            if (kind == 2) {
+                static const struct timespec other[2] = {{1, 0}, {1, 0}}; // clocks of file systems are slow
+                damage_checksum("a.zfd");
+                CHECK(utimensat(AT_FDCWD, path_of("a.zfd"), other, 0) == 0, "times");
+            }
+            CHECK(zf_container_load(container, devices[d], &error) == ZF_ERR_INPUT && strcmp(error.code, "ZF1208") == 0,
+                  "kind %u: %s %s", kind, error.code, error.message);
+            zf_container_close(container);
+        }
+    }
+}
+
 // ---- Several, and cancelling ----------------------------------------------------------------------------------
 
 typedef struct many {
@@ -591,6 +614,7 @@ int main(void) {
     test_damage();
     test_damaged_and_loaded();
     test_changed();
+    test_changed_before_loading();
     test_many();
     test_cancel();
     test_refusals();

@@ -1,6 +1,6 @@
-// Reading runs of a container's file into pinned memory.
-#ifndef ZF_RUNTIME_PIPELINE_READ_FILE_H
-#define ZF_RUNTIME_PIPELINE_READ_FILE_H
+// Reading runs of a container's file into whole pages of memory.
+#ifndef ZF_RUNTIME_READ_FILE_H
+#define ZF_RUNTIME_READ_FILE_H
 
 #include "runtime/container_open.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/pipeline/read_file.h"
+#include "runtime/read_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
