@@ -126,7 +126,7 @@ def parameters(sets):
                 queue.append((units[k].copy_begin - units[0].copy_begin) / k)
     return {"bytes_per_second": 1 / slope, "copy": constant, "hand_over": median(u.hand_over for u in everything),
             "start": median(units[0].copy_begin for units, _ in sets.values()),
-            "gap": median(gaps),
+            "gap": max(0.0, median(gaps)),
             "end": median(seconds - max(u.decode_end for u in units) for units, seconds in sets.values()),
             "queue": min(queue) if len(queue) > 1 else 0.0, "beside": min(max(0.0, longer / decoded), 0.9) if decoded > 0 else 0.0}
 
@@ -154,7 +154,7 @@ def solve(program, problems):
     """{name: what tpch_links says of it}."""
     said = subprocess.run([str(program)], input="".join(problems), capture_output=True, text=True)
     if said.returncode != 0:
-        raise ValueError(f"tpch_links: {said.stderr.strip()}")
+        raise ValueError(said.stderr.strip())
     return {row["problem"]: row for row in json.loads(said.stdout)["problems"]}
 
 
@@ -201,6 +201,15 @@ def simulate(program, sets, staging):
                       "slower": [name for name, one in sets.items() if one["seconds"]["johnson"]["least"] > one["seconds"]["given"]["median"]],
                       "gain_mean": mean(row["gain_measured"] for row in checks if row["set"] != "table2"), "sets": checks},
             "links": links, "unit_fields": FIELDS, "measured": {name: {k: v for k, v in one.items() if k != "read"} for name, one in sets.items()}}
+
+
+def part(program, found):
+    """What tpch_measure printed as a part of a report, {} where it has nothing of the kind; and what went wrong."""
+    try:
+        simulated = simulate(program, measured(found), found["device_staging"])
+    except (OSError, ValueError) as why:
+        return {}, [f"links: {why}"]
+    return {"links": simulated} if simulated else {}, []
 
 
 # ---- Tables -----------------------------------------------------------------------------------------------------------
