@@ -36,21 +36,22 @@ static void problem_free(problem *p) {
 }
 
 static bool problem_begin(problem *p, const char *line) {
-    uint64_t staging;
+    uint64_t expected, real;
     uint32_t groups;
-    p->expected.count = 0;
-    if (sscanf(line, "problem %127s %" SCNu64 " %" SCNu32, p->name, &staging, &groups) != 3) return false;
+    if (sscanf(line, "problem %127s %" SCNu32 " %" SCNu64 " %" SCNu64, p->name, &groups, &expected, &real) != 4) return false;
     // Streams decode side by side, which takes as long as one after another: they share the device (batch_order.c).
-    p->expected = p->real =
-        (zf_order_problem){.groups = groups, .staging = staging, .ring = ZF_ORDER_UNBOUNDED, .readers = 1, .streams = 1};
+    p->expected =
+        (zf_order_problem){.groups = groups, .staging = expected, .ring = ZF_ORDER_UNBOUNDED, .readers = 1, .streams = 1};
+    p->real = p->expected;
+    p->real.staging = real;
     return true;
 }
 
 static bool problem_add(problem *p, const char *line) {
     uint32_t count = p->expected.count, more = p->room > 0 ? 2 * p->room : 64;
-    zf_order_job expected = {0}, real;
-    if (sscanf(line, "unit %" SCNu32 " %" SCNu64 " %lf %lf %lf %lf %lf %lf", &expected.group, &expected.staging, &expected.read,
-               &expected.copy, &expected.decode, &real.read, &real.copy, &real.decode) != 8)
+    zf_order_job expected = {0}, real = {0};
+    if (sscanf(line, "unit %" SCNu32 " %" SCNu64 " %lf %lf %lf %" SCNu64 " %lf %lf %lf", &expected.group, &expected.staging,
+               &expected.read, &expected.copy, &expected.decode, &real.staging, &real.read, &real.copy, &real.decode) != 9)
         return false;
     for (unsigned k = 0; k < 2 && count == p->room; k++) {
         zf_order_job *grown = realloc(p->jobs[k], more * sizeof *grown);
@@ -60,8 +61,6 @@ static bool problem_add(problem *p, const char *line) {
     if (count == p->room) p->room = more;
     p->jobs[0][count] = expected;
     real.group = expected.group;
-    real.staging = expected.staging;
-    real.ring = 0;
     p->jobs[1][count] = real;
     p->expected.jobs = p->jobs[0];
     p->real.jobs = p->jobs[1];

@@ -20,15 +20,18 @@ LINKS = {
                                  "Memory for HPC: a first look into Grace Hopper\", 2024"),
 }
 COUNTED = {
-    "parameters": "bytes_per_second, copy: of copies alone (`apart`), the line that fits seconds over bytes best, errors relative to seconds. hand_over: from "
-                  "a copy's end to its decode's begin, median. The rest is of overlapped runs in the order of the query (`given`): start: until the first copy "
-                  "begins; end: from the last decode's end until the host knows; medians. queue: what the host takes to queue a unit: by each copy that the "
-                  "link waited for, and the units before it, the least; 0: there was none. gap: from a copy's end to the next one's begin where the link did "
-                  "not wait, median. beside: how many seconds longer copies took a second of decoding beside them. Nothing is taken from runs in Johnson's "
-                  "order",
-    "model": "a unit's copy takes copy + gap + bytes by the link's rate, those of a set longer by `beside` of what its decodes take, but no more than if "
-             "something were decoded all the time; its decode what it took alone; it is queued `queue` behind the one before. start, hand_over and end come "
-             "to the whole. Other links change the rate alone: not what a copy costs besides, nor the host, the GPU's memory or the units' size",
+    "parameters": "bytes_per_second: the slope of the line that fits seconds over bytes of copies alone (`apart`) best, errors relative to seconds. The "
+                  "rest is of overlapped runs in the order of the query (`given`). copy, beside: what a copy takes besides its bytes, from the end of the one "
+                  "before, and how much longer it takes a second of decoding beside it: the plane that fits copies best that the link did not wait for. "
+                  "queue: what the host takes to queue a unit: by each copy that the link waited for, and the units before it, the least; 0: there was none. "
+                  "start: until the first copy begins to move bytes; end: from the last decode's end until the host knows; medians. hand_over: what a "
+                  "decode alone waits, from the end of its copy on, while others would go on: that for which the model's whole times are closest. Nothing "
+                  "is of runs in Johnson's order",
+    "model": "a unit's copy takes copy + bytes by the link's rate, those of a set longer by `beside` of what its decodes take, but no more than if something "
+             "were decoded all the time; its decode what it took alone, from the end of its copy, without hand_over; it is queued `queue` behind the one "
+             "before, and copied when what is before it and not decoded leaves room, in the staging and in what the pipeline has under way (IN_FLIGHT). "
+             "start, hand_over and end come to the whole. Other links change the rate alone: not what a copy costs besides, nor the host, the GPU or "
+             "the units' size",
     "johnson": "the order that a pipeline would choose by what it expects of units, after one run; on other links with the link's rate in its expectations",
     "same_order": "whether that is the order in which the batch went here",
     "gain": "seconds in the order of the query by those in Johnson's, both whole",
@@ -39,6 +42,8 @@ FIELDS = ("column", "stored_bytes", "plain_bytes", "device_bytes", "expected_rea
           "copy_begin", "copy_end", "decode_begin", "decode_end", "johnson_position")
 WHOLE = {"column", "stored_bytes", "plain_bytes", "device_bytes", "johnson_position"}  # the others are seconds, in reports microseconds
 Unit = collections.namedtuple("Unit", FIELDS)
+IN_FLIGHT = 3  # units' bytes that are queued and not decoded: two, and what one more has (runtime/pipeline/stages.c, most_in_flight)
+HAND_OVERS = [1e-6 * k for k in range(21)]  # of which one is chosen
 IDLE = 5e-6  # a link that is idle for longer between two copies waits for the host: else they are 1 to 4 us apart on an H200
 MANY = 4  # units before such a one, from which on they say how fast the host queues
 
@@ -85,14 +90,18 @@ def median(values):
 
 
 def line(points):
-    """(constant, slope), not negative, of the line through [(x, y)] of which the errors relative to y are least."""
-    weights = [1 / y**2 for _, y in points]
-    total, x, y = sum(weights), sum(w * p[0] for w, p in zip(weights, points)), sum(w * p[1] for w, p in zip(weights, points))
-    xx, xy = (sum(w * p[0] * p[k] for w, p in zip(weights, points)) for k in (0, 1))
+    """(constant, slope), not negative, of the line through [(x, y, weight)] for which the squares of the errors in y, weighted, are least."""
+    total, x, y = (sum(w * v for v, w in of) for of in zip(*(((1, w), (x, w), (y, w)) for x, y, w in points)))
+    xx, xy = sum(w * x * x for x, _, w in points), sum(w * x * y for x, y, w in points)
     room = total * xx - x * x
-    slope = (total * xy - x * y) / room if room > 1e-9 * total * xx else 0.0
+    if room <= 1e-9 * total * xx:
+        return (0.0, max(0.0, xy / xx)) if xx > 0 else (max(0.0, y / total), 0.0)
+    slope = (total * xy - x * y) / room
     constant = (y - slope * x) / total
-    return (constant, slope) if slope > 0 and constant >= 0 else (0.0, xy / xx)
+    if slope > 0 and constant >= 0:
+        return constant, slope
+    return max(((max(0.0, y / total), 0.0), (0.0, max(0.0, xy / xx))),
+               key=lambda found: -sum(w * (y - found[0] - found[1] * x) ** 2 for x, y, w in points))
 
 
 def joined(spans):
@@ -106,29 +115,32 @@ def joined(spans):
     return out
 
 
+def copies_of(units):
+    """[(unit, seconds from the end of the copy before, of which something was decoded)] where the link did not wait, and where it did:
+    [seconds that the host took a unit until then]."""
+    decodes, busy, waited = joined((u.decode_begin, u.decode_end) for u in units), [], []
+    for k in range(1, len(units)):
+        before, end = units[k - 1].copy_end, units[k].copy_end
+        if units[k].copy_begin - before <= IDLE:
+            busy.append((units[k], end - before, sum(max(0.0, min(last, end) - max(first, before)) for first, last in decodes)))
+        elif k >= MANY:
+            waited.append((units[k].copy_begin - units[0].copy_begin) / k)
+    return busy, waited
+
+
 def parameters(sets):
-    """Of {set: (units, seconds of the run that they are of)}."""
-    everything = [unit for units, _ in sets.values() for unit in units]
-    constant, slope = line([(u.stored_bytes, u.copy) for u in everything if u.copy > 0])
-    longer = decoded = 0.0
-    for units, _ in sets.values():
-        decodes = joined((u.decode_begin, u.decode_end) for u in units)
-        for u in units:
-            longer += u.copy_end - u.copy_begin - constant - slope * u.stored_bytes
-            decoded += sum(max(0.0, min(end, u.copy_end) - max(begin, u.copy_begin)) for begin, end in decodes)
-    gaps, queue = [], [math.inf]
-    for units, _ in sets.values():
-        for k in range(1, len(units)):
-            idle = units[k].copy_begin - units[k - 1].copy_end
-            if idle <= IDLE:
-                gaps.append(idle)
-            elif k >= MANY:
-                queue.append((units[k].copy_begin - units[0].copy_begin) / k)
-    return {"bytes_per_second": 1 / slope, "copy": constant, "hand_over": median(u.hand_over for u in everything),
-            "start": median(units[0].copy_begin for units, _ in sets.values()),
-            "gap": max(0.0, median(gaps)),
-            "end": median(seconds - max(u.decode_end for u in units) for units, seconds in sets.values()),
-            "queue": min(queue) if len(queue) > 1 else 0.0, "beside": min(max(0.0, longer / decoded), 0.9) if decoded > 0 else 0.0}
+    """All but hand_over, of {set: (units, seconds of the run that they are of)}."""
+    alone = [(u.stored_bytes, u.copy, 1 / u.copy**2) for units, _ in sets.values() for u in units if u.copy > 0]
+    constant, slope = line(alone)
+    if slope == 0:  # copies so small that more bytes do not take longer
+        constant, slope = 0.0, sum(seconds for _, seconds, _ in alone) / sum(size for size, _, _ in alone)
+    found = [copies_of(units) for units, _ in sets.values()]
+    busy = [(beside, seconds - slope * u.stored_bytes, 1 / seconds**2) for copies, _ in found for u, seconds, beside in copies if seconds > 0]
+    copy, beside = line(busy) if busy else (constant, 0.0)
+    return {"bytes_per_second": 1 / slope, "copy": copy, "beside": min(beside, 0.9),
+            "queue": min((seconds for _, waited in found for seconds in waited), default=0.0),
+            "start": median(units[0].copy_end - copy - slope * units[0].stored_bytes for units, _ in sets.values()),
+            "end": median(seconds - max(u.decode_end for u in units) for units, seconds in sets.values()), "hand_over": 0.0}
 
 
 def constant_of(model):
@@ -136,17 +148,19 @@ def constant_of(model):
     return model["start"] - model["queue"] + model["hand_over"] + model["end"]
 
 
-def problem(name, units, model, staging, rate, expected_rate, expected_rate_here):
-    """What tpch_links reads: a set over a link of `rate` bytes a second, of which the pipeline expects `expected_rate`, and here expected another."""
-    copies = [model["copy"] + u.stored_bytes / rate for u in units]
+def problem(name, units, model, room, rate, expected_rate, expected_rate_here):
+    """What tpch_links reads: a set over a link of `rate` bytes a second, of which the pipeline expects `expected_rate`, and here expected another; `room`
+    is the staging's bytes and those of a unit."""
+    staging, most = room[0], IN_FLIGHT * room[1]
+    copies, decodes = [model["copy"] + u.stored_bytes / rate for u in units], [max(0.0, u.hand_over + u.decode - model["hand_over"]) for u in units]
     beside = model["beside"]
-    longer = min(1 + beside * sum(u.decode for u in units) / sum(copies), 1 / (1 - beside)) if sum(copies) > 0 else 1.0
-    lines = [f"problem {name} {staging} {1 + max(u.column for u in units)}"]
-    for u, copy in zip(units, copies):
+    longer = min(1 + beside * sum(decodes) / sum(copies), 1 / (1 - beside)) if sum(copies) > 0 else 1.0
+    lines = [f"problem {name} {1 + max(u.column for u in units)} {staging} {most}"]
+    for u, copy, decode in zip(units, copies, decodes):
         expected = max(0.0, u.expected_copy - u.stored_bytes / expected_rate_here + u.stored_bytes / expected_rate)
-        copy = copy * longer + model["gap"]
-        lines.append(f"unit {u.column} {u.device_bytes} {u.expected_read:.12f} {expected:.12f} {u.expected_decode:.12f} {model['queue']:.12f} {copy:.12f} "
-                     f"{u.decode:.12f}")
+        held = max(min(u.stored_bytes, most), -(-u.device_bytes * most // staging))  # what holds of both
+        lines.append(f"unit {u.column} {u.device_bytes} {u.expected_read:.12f} {expected:.12f} {u.expected_decode:.12f} "
+                     f"{held} {model['queue']:.12f} {copy * longer:.12f} {decode:.12f}")
     return "\n".join(lines) + "\n"
 
 
@@ -173,14 +187,28 @@ def of_check(name, one, given, johnson, order):
     return {"set": name, **row, "gain_predicted": given / johnson, "gain_measured": medians["given"] / medians["johnson"]}
 
 
-def simulate(program, sets, staging):
+def with_hand_over(program, sets, model, room):
+    """The model, with that hand_over for which FIFO's times are closest to those that were measured."""
+    models = {str(k): model | {"hand_over": seconds} for k, seconds in enumerate(HAND_OVERS)}
+    found = solve(program, [problem(f"{key}/{name}", one["read"], of, room, of["bytes_per_second"], one["expected_link_rate"], one["expected_link_rate"])
+                            for key, of in models.items() for name, one in sets.items()])
+
+    def error(key):
+        return sum(abs((constant_of(models[key]) + found[f"{key}/{name}"]["given"]["seconds"]) / one["seconds"]["given"]["median"] - 1)
+                   for name, one in sets.items())
+
+    return models[min(models, key=lambda key: (round(error(key), 6), int(key)))]
+
+
+def simulate(program, sets, staging, unit_bytes):
     """`links` of a report, of what `measured` gave; None where nothing was."""
     sets = {name: one | {"read": [from_text(text) for text in one["units"]]} for name, one in sets.items()}
     if not sets:
         return None
-    model = parameters({name: (one["read"], one["run_seconds"]) for name, one in sets.items()})
+    room = (staging, unit_bytes)
+    model = with_hand_over(program, sets, parameters({name: (one["read"], one["run_seconds"]) for name, one in sets.items()}), room)
     rates = {"here": model["bytes_per_second"], **{key: rate for key, (_, rate, _) in LINKS.items()}}
-    problems = [problem(f"{key}/{name}", one["read"], model, staging, rate, one["expected_link_rate"] * rate / rates["here"], one["expected_link_rate"])
+    problems = [problem(f"{key}/{name}", one["read"], model, room, rate, one["expected_link_rate"] * rate / rates["here"], one["expected_link_rate"])
                 for key, rate in rates.items() for name, one in sets.items()]
     found, rest = solve(program, problems), constant_of(model)
     checks, links = [], {}
@@ -196,7 +224,7 @@ def simulate(program, sets, staging):
         links[key] = {"name": title, "bytes_per_second": rate, "source": source, "gain_mean": mean(r["gain"] for r in rows if r["set"] != "table2"),
                       "sets": rows}
     errors = {method: [abs(row[method]["error_percent"]) for row in checks] for method in ("given", "johnson")}
-    return {"counted": COUNTED, "parameters": model, "device_staging": staging,
+    return {"counted": COUNTED, "parameters": model, "device_staging": staging, "unit_bytes": unit_bytes,
             "check": {"error_percent": {method: {"mean": sum(e) / len(e), "most": max(e)} for method, e in errors.items()},
                       "slower": [name for name, one in sets.items() if one["seconds"]["johnson"]["least"] > one["seconds"]["given"]["median"]],
                       "gain_mean": mean(row["gain_measured"] for row in checks if row["set"] != "table2"), "sets": checks},
@@ -206,7 +234,7 @@ def simulate(program, sets, staging):
 def part(program, found):
     """What tpch_measure printed as a part of a report, {} where it has nothing of the kind; and what went wrong."""
     try:
-        simulated = simulate(program, measured(found), found["device_staging"])
+        simulated = simulate(program, measured(found), found["device_staging"], found["unit_bytes"])
     except (OSError, ValueError) as why:
         return {}, [f"links: {why}"]
     return {"links": simulated} if simulated else {}, []
@@ -241,7 +269,7 @@ def said(links):
     p, errors, slower = links["parameters"], links["check"]["error_percent"], links["check"]["slower"]
     rates = ", ".join(f"{link['name']} {link['bytes_per_second'] / 1e9:.1f}" for key, link in links["links"].items() if key != "here")
     given, johnson = (f"{errors[method]['mean']:.1f}% on the mean and {errors[method]['most']:.1f}% at most" for method in ("given", "johnson"))
-    constants = {"cost": p["copy"] + p["gap"], "queue": p["queue"], "set": p["start"] + p["hand_over"] + p["end"]}
+    constants = {"cost": p["copy"], "queue": p["queue"], "set": p["start"] + p["hand_over"] + p["end"]}
     us = {name: f"{1e6 * value:.1f} us" for name, value in constants.items()}
     return (f"Beyond noise, Johnson's order was slower than FIFO here in: {', '.join(slower) or 'none'}. The model: copies at "
             f"{p['bytes_per_second'] / 1e9:.1f} GB/s and {us['cost']} besides, longer by {100 * p['beside']:.0f}% of what is decoded beside them; "
@@ -260,7 +288,7 @@ def main():
     if "links" not in report:
         print("links: the report has no units", file=sys.stderr)
         return 1
-    report["links"] = simulate(sys.argv[2], report["links"]["measured"], report["links"]["device_staging"])
+    report["links"] = simulate(sys.argv[2], *(report["links"][name] for name in ("measured", "device_staging", "unit_bytes")))
     path.write_text(json.dumps(report, indent=1) + "\n")
     print(markdown(report["links"]))
     return 0

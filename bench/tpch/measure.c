@@ -22,7 +22,7 @@
 #include "bench/tpch/measure.h"
 
 enum { LINE = 8192 };
-enum { DEVICE_STAGING = 512 << 20 }; // the pipeline's default, to be told
+enum { DEVICE_STAGING = 512 << 20, UNIT_BYTES = 32 << 20 }; // the pipeline's defaults, to be told
 
 static const char *const order_names[] = {"johnson", "given", "apart"};
 
@@ -536,8 +536,11 @@ static void print_columns(const bench *b) {
 }
 
 int main(int argc, char **argv) {
-    static bench b = {
-        .device_name = "cuda", .repeats = 5, .piece_bytes = 4 << 20, .end = INFINITY, .options.device_staging = DEVICE_STAGING};
+    static bench b = {.device_name = "cuda",
+                      .repeats = 5,
+                      .piece_bytes = 4 << 20,
+                      .end = INFINITY,
+                      .options = {.device_staging = DEVICE_STAGING, .unit_bytes = UNIT_BYTES}};
     const char *orders = "johnson,given,apart";
     char line[LINE];
     zf_error error = {0};
@@ -561,8 +564,9 @@ int main(int argc, char **argv) {
     }
     printf("{\"version\": \"%s\", \"device\": {\"name\": \"%s\", \"description\": ", zf_version(), b.device_name);
     print_text(info.description != NULL ? info.description : "");
-    printf("}, \"repeats\": %u, \"device_staging\": %" PRIu64 ",\n \"unit_fields\": %s,\n \"sets\": [", b.repeats,
-           b.options.device_staging, unit_fields);
+    printf("}, \"repeats\": %u, \"device_staging\": %" PRIu64 ", \"unit_bytes\": %" PRIu64
+           ",\n \"unit_fields\": %s,\n \"sets\": [",
+           b.repeats, b.options.device_staging, b.options.unit_bytes, unit_fields);
     for (bool first = true; fgets(line, sizeof line, sets) != NULL;) {
         if (line[0] == '\n' || line[0] == '#') continue;
         measure_set(&b, line, first);

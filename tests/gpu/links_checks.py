@@ -8,6 +8,7 @@ import sys
 import links
 
 FOREVER = 2**64 - 1
+ROOM = (FOREVER, 2**40)  # staging, and a unit, without limits
 
 
 def check(what, *said):
@@ -23,8 +24,12 @@ def near(a, b, error=1e-6):
 
 
 def ask(program, *problems):
-    """Of (name, staging, columns, rows of units)."""
-    text = [f"problem {name} {staging} {columns}\n" + "".join(f"unit {row}\n" for row in rows) for name, staging, columns, rows in problems]
+    """Of (name, staging, columns, rows of units: of a column, what it holds, and seconds that are expected and real)."""
+    text = []
+    for name, staging, columns, rows in problems:
+        text.append(f"problem {name} {columns} {FOREVER} {staging}\n")
+        for column, held, *seconds in (row.split() for row in rows):
+            text.append(f"unit {column} 1 {' '.join(seconds[:3])} {held} {' '.join(seconds[3:])}\n")
     return links.solve(program, text)
 
 
@@ -46,8 +51,9 @@ def programs(program):
     check(seconds(found["queued"]) == [8, 8] and seconds(found["full"]) == [8, 8] and seconds(found["room"]) == [7, 7], found)
     check(near(found["full"]["given"]["copy_blocked"], 3) and near(found["queued"]["given"]["copy_starved"], 4), found["full"], found["queued"])
     check(found["whole"]["rule"] == "columns" and found["whole"]["order"] in ([0, 1, 2, 3], [2, 3, 0, 1]), "columns stay whole", found["whole"])
-    for wrong, told in (("unit 0 1 0 1 1 0 1 1\n", "line 1"), ("problem a 1\n", "line 1"), ("problem a 9 1\nunit 0 1 0 1 1 0 1\n", "line 2"),
-                        ("problem a 9 1\nunit 0 10 0 1 1 0 1 1\n", "a cannot"), ("problem b 9 1\nunit 1 1 0 1 1 0 1 1\n", "b cannot")):
+    for wrong, told in (("unit 0 1 0 1 1 1 0 1 1\n", "line 1"), ("problem a 1 9\n", "line 1"), ("problem a 1 9 9\nunit 0 1 0 1 1 1 0 1\n", "line 2"),
+                        ("problem a 1 9 99\nunit 0 10 0 1 1 1 0 1 1\n", "a cannot"), ("problem a 1 99 9\nunit 0 1 0 1 1 10 0 1 1\n", "a cannot"),
+                        ("problem b 1 9 9\nunit 1 1 0 1 1 1 0 1 1\n", "b cannot")):
         said = subprocess.run([program], input=wrong, capture_output=True, text=True)
         check(said.returncode == 2 and told in said.stderr, wrong, said)
 
@@ -106,41 +112,46 @@ def models(program):
     sets = {"large": machine.measured([(0, 30_000_000, 200e-6)] * 6 + [(1, 25_000_000, 60e-6)] * 6),
             "small": machine.measured([(c, 500 + c, 15e-6) for c in range(9)]), "gaps": machine.measured([(0, 2_000_000, 1e-6)] * 20),
             "mixed": machine.measured([(0, 500_000, 300e-6)] * 4 + [(1, 9_000_000, 1e-6)] * 4),
+            "decoder": machine.measured([(0, 600_000, 200e-6)] * 10),
             "close": machine.measured([(c, 5_000_000, 1e-6 * (19 - c)) for c in range(9)]), "table2": machine.measured(growing)}
-    found = links.simulate(program, sets, FOREVER)
+    found = links.simulate(program, sets, *ROOM)
     p = found["parameters"]
-    wanted = {"bytes_per_second": machine.rate,
-              **{name: getattr(machine, name) for name in ("copy", "gap", "queue", "hand_over", "start", "end", "beside")}}
-    check(set(p) == set(wanted) and all(near(p[name], value, 1e-3) for name, value in wanted.items()), p, wanted)
+    wanted = {"bytes_per_second": machine.rate, "copy": machine.copy + machine.gap, "start": machine.start - machine.gap,
+              **{name: getattr(machine, name) for name in ("queue", "hand_over", "end", "beside")}}
+    check(set(p) == set(wanted) and all(near(p[name], value, 5e-3) for name, value in wanted.items()), p, wanted)
     rows = {row["set"]: row for row in found["check"]["sets"]}
     check(found["check"]["error_percent"]["given"]["most"] < 1 and abs(rows["table2"]["johnson"]["error_percent"]) < 1, "seconds", rows)
     check([rows[name]["same_order"] for name in ("large", "table2")] == [False, True], "orders", rows)
     slower = [name for name, one in sets.items() if one["seconds"]["johnson"]["least"] > one["seconds"]["given"]["median"]]
     check(found["check"]["slower"] == slower and slower and "close" not in slower and rows["close"]["gain_measured"] < 1, rows, slower)
     # A link without limits on a machine without constants: all that is left is decoding.
-    nothing = dict.fromkeys(wanted, 0.0)
+    nothing = dict.fromkeys(wanted, 0.0) | {"hand_over": machine.hand_over}
     for name, one in sets.items():
         units = [links.from_text(text) for text in one["units"]]
         check([links.to_text(unit) for unit in units] == one["units"], name)
-        of = links.solve(program, [links.problem(name, units, nothing, FOREVER, 1e30, 1e30, 50e9)])[name]
+        of = links.solve(program, [links.problem(name, units, nothing, ROOM, 1e30, 1e30, 50e9)])[name]
         total = sum(u.decode for u in units)
         check(near(of["given"]["seconds"], total) and near(of["johnson"]["seconds"], total) and near(of["bound"], total), name, of, total)
-        slow = links.solve(program, [links.problem(name, units, nothing, FOREVER, 1e3, 1e3, 50e9)])[name]
+        slow = links.solve(program, [links.problem(name, units, nothing, ROOM, 1e3, 1e3, 50e9)])[name]
         copied, last = sum(u.stored_bytes for u in units) / 1e3, units[-1].decode
         check(near(slow["given"]["seconds"], copied + last), name, slow, copied)
-    check(links.simulate(program, {}, FOREVER) is None, "no set")
+    check(links.simulate(program, {}, *ROOM) is None, "no set")
 
 
 def parts():
     """What parameters are made with."""
-    points = [(0, 2e-6), (10**6, 21e-6), (10**7, 250e-6), (10**9, 30e-3)]
+    points = [(x, y, 1 / y**2) for x, y in ((0, 2e-6), (10**6, 21e-6), (10**7, 250e-6), (10**9, 30e-3))]
 
-    def error(constant, slope):
-        return sum(((y - constant - slope * x) / y) ** 2 for x, y in points)
+    def error(constant, slope, points=points):
+        return sum(w * (y - constant - slope * x) ** 2 for x, y, w in points)
 
     constant, slope = links.line(points)
     check(all(error(constant, slope) < min(error(constant * k, slope), error(constant, slope * k)) for k in (0.999, 1.001)), "a line", constant, slope)
-    check(links.line([(1, 1.0), (2, 4.0)])[0] == 0 and links.line([(5, 10.0)]) == (0, 2) and links.line([(1, 2.0), (2, 1.0)])[0] == 0, "lines through 0")
+    for values in (((1, 1.0), (2, 4.0)), ((1, 2.0), (2, 1.0)), ((0, -1), (1, 5), (2, 7)), ((0, 1), (1, -9))):  # the best line has a negative part
+        few = [(x, y, 1.0) for x, y in values]
+        best = min(((c / 50, k / 50) for c in range(200) for k in range(300)), key=lambda at: error(*at, few))
+        check(max(abs(a - b) for a, b in zip(links.line(few), best)) < 0.03, values, links.line(few), best)
+    check(links.line([(5, 10.0, 1)]) == (0, 2) and links.line([(0, 3.0, 1)]) == (3, 0), "one point")
     check(links.joined([(6, 7), (1, 2), (0, 5), (4, 5.5)]) == [[0, 5.5], [6, 7]] and links.median([3, 1, 2]) == 2 and links.median([]) == 0, "spans")
 
     def behind(begins, copy):  # units that begin then, each with a copy that takes so many microseconds
@@ -148,8 +159,10 @@ def parts():
 
     # The first copy was late; another set's link waited once, long after the host had queued all.
     found = links.parameters({"a": (behind((100, 108, 150, 190, 230, 270), 1), 3), "b": (behind((100, 702, 1304, 1906, 2508, 3120), 600), 3)})
-    check(near(found["queue"], 32.5e-6) and near(found["gap"], 2e-6), found)
+    check(near(found["queue"], 32.5e-6) and near(found["copy"], 602e-6, 0.01), found)
     check(links.parameters({"b": (behind((100, 702, 1304), 600), 3)})["queue"] == 0, "nobody waited for the host")
+    tiny = [unit._replace(stored_bytes=size, copy=seconds) for unit, size, seconds in zip(behind((1, 9), 1), (10, 30), (5e-6, 3e-6))]
+    check(near(links.parameters({"a": (tiny, 3)})["bytes_per_second"], 5e6), "more bytes that took less")
 
 
 def parts_of_a_report(program):
@@ -167,7 +180,7 @@ def parts_of_a_report(program):
     good = {"set": "a", "verified": True, "apart": alone, "given": as_given, "johnson": order(((1, 0), (0, 0), (0, 8)), 9)}
     sets = [good, {**good, "set": "b", "verified": False}, {"set": "c", "verified": True, "given": as_given, "johnson": as_given},
             {"set": "d", "verified": True, "apart": {}, "given": {}, "johnson": {}}]
-    found = {"sets": sets, "unit_fields": fields, "device_staging": 1000}
+    found = {"sets": sets, "unit_fields": fields, "device_staging": 1000, "unit_bytes": 200}
     simulated, wrong = links.part(program, found)
     check(wrong == [] and list(simulated["links"]["measured"]) == ["a"], simulated, wrong)
     units = [links.from_text(text) for text in simulated["links"]["measured"]["a"]["units"]]
@@ -182,13 +195,18 @@ def parts_of_a_report(program):
 def other_links(program):
     """On another link the pipeline expects other copies, and the order is another one."""
     one = Machine().measured([(0, 4_000_000, 60e-6), (1, 2_000_000, 30e-6)])
-    found = links.simulate(program, {"q1": one}, FOREVER)["links"]
+    found = links.simulate(program, {"q1": one}, *ROOM)["links"]
     check(near(found["here"]["gain_mean"], 1) and found["c2c"]["gain_mean"] > 1.01, found["here"], found["c2c"])
     units = [links.from_text(text) for text in one["units"]]
-    rows = links.problem("q1", units, dict.fromkeys(("copy", "gap", "queue", "beside"), 0), 7, 1e9, 2e9, 50e9).splitlines()
-    slowed = links.problem("q1", units, dict.fromkeys(("copy", "gap", "queue"), 0) | {"beside": 0.2}, 7, 1e12, 2e9, 50e9).splitlines()
-    check([near(float(row.split()[7]), u.stored_bytes / 1e12 / 0.8) for row, u in zip(slowed[1:], units)] == [True] * 2, "decoding all the time", slowed)
-    check(rows[0] == "problem q1 7 2" and [float(w) for w in rows[1].split()[4:]] == [5e-6 + 2e-3, 60e-6, 0, 4e-3, 60e-6], rows)
+    none = dict.fromkeys(("copy", "queue", "beside", "hand_over"), 0)
+    rows = links.problem("q1", units, none | {"copy": 1e-3, "queue": 2e-3, "hand_over": 4e-6}, ROOM, 1e9, 2e9, 50e9).splitlines()
+    check(rows[0] == f"problem q1 2 {FOREVER} {links.IN_FLIGHT * 2**40}" and rows[1].split()[1:3] == ["0", "4000000"], rows)
+    check([float(w) for w in rows[1].split()[3:]] == [0, 5e-6 + 2e-3, 60e-6, 4000000, 2e-3, 5e-3, 65e-6], rows)
+    slowed = links.problem("q1", units, none | {"beside": 0.2}, ROOM, 1e12, 2e9, 50e9).splitlines()
+    check([near(float(row.split()[8]), u.stored_bytes / 1e12 / 0.8) for row, u in zip(slowed[1:], units)] == [True] * 2, "decoding all the time", slowed)
+    # What a unit holds is the larger of its part of the staging and its part of what may be under way.
+    held = [links.problem("q1", units[:1], none, room, 1e9, 2e9, 50e9).split()[11] for room in ((8_000_000, 10**6), (40_000_000, 10**7), (4_000_000, 10**9))]
+    check(held == [str(3 * 10**6), "4000000", str(3 * 10**9)], held)
 
 
 def errors_of_the_model(program):
@@ -196,9 +214,9 @@ def errors_of_the_model(program):
     machine = Machine()
     units = [(c, 2_000_000 * (1 + c % 5), 10e-6 * (1 + 7 * c % 11)) for c in range(20)]
     one = machine.measured(units)
-    order = links.simulate(program, {"q1": one}, FOREVER)["links"]["here"]
+    order = links.simulate(program, {"q1": one}, *ROOM)["links"]["here"]
     read = [links.from_text(text) for text in one["units"]]
-    asked = links.solve(program, [links.problem("q1", read, links.parameters({"q1": (read, one["run_seconds"])}), FOREVER, 50e9, 50e9, 50e9)])["q1"]["order"]
+    asked = links.solve(program, [links.problem("q1", read, links.parameters({"q1": (read, one["run_seconds"])}), ROOM, 50e9, 50e9, 50e9)])["q1"]["order"]
     _, real = machine.times(units, asked)
     check(near(order["sets"][0]["johnson"], real, 0.01), "Johnson's order", order, real)
 
