@@ -12,6 +12,9 @@ static const char head_format[] =
     "zipflow %s, format 1: how fast a device was seen to be. Whoever removes this file has it measured anew.\n"
     "device %s\n";
 
+/// Bytes a second: no rate is kept that is faster.
+static const uint64_t RATE_MOST = UINT64_C(1000000000000000000);
+
 // ---- The table ------------------------------------------------------------------------------------------------
 
 zf_codec_rate *zf_rates_table_find(zf_rates_table *table, uint64_t codec) {
@@ -38,7 +41,7 @@ zf_codec_rate *zf_rates_table_add(zf_rates_table *table, uint64_t codec, const c
 /// A line's begin: what it is of, and the rate in whole bytes a second. False, and nothing: there is none, or none to be
 /// believed.
 static bool print_rate(const char *what, const zf_seen_rate *rate, zf_text *out) {
-    if (!(rate->value >= 1 && rate->value <= ZF_RATES_MOST * 1e9)) return false;
+    if (!(rate->value >= 1 && rate->value <= (double)RATE_MOST)) return false;
     zf_text_printf(out, "%s %llu%s", what, (ull)rate->value, rate->first ? " first" : "");
     return true;
 }
@@ -69,11 +72,11 @@ static bool take(cursor *c, const char *word) {
 }
 
 static bool take_rate(cursor *c, zf_seen_rate *out) {
-    uint64_t value = 0, most = (uint64_t)ZF_RATES_MOST * 1000000000;
+    uint64_t value = 0;
     const char *begin = c->at;
     for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++) {
         value = value * 10 + (uint64_t)(*c->at - '0');
-        if (value > most) return false;
+        if (value > RATE_MOST) return false;
     }
     if (c->at == begin || value == 0) return false;
     *out = (zf_seen_rate){.value = (double)value, .first = take(c, " first")};

@@ -8,10 +8,9 @@
 #include "runtime/base/text.h"
 
 enum {
-    ZF_RATES_CODECS = 1024,            ///< most codecs that are remembered; beyond them the oldest is forgotten
-    ZF_RATES_NAME = 64,                ///< bytes of a codec's name, with its 0
-    ZF_RATES_FILE_BYTES = 256 << 10,   ///< no text of rates has more
-    ZF_RATES_MOST = 1000 * 1000 * 1000 ///< GB/s: no rate is kept that is faster
+    ZF_RATES_CODECS = 1024,         ///< most codecs that are remembered; beyond them the oldest is forgotten
+    ZF_RATES_NAME = 64,             ///< bytes of a codec's name, with its 0
+    ZF_RATES_FILE_BYTES = 256 << 10 ///< no text of rates has more
 };
 
 /// Bytes a second.
