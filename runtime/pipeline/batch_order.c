@@ -170,7 +170,8 @@ static double event_seconds(const zf_pipeline *p, const zf_transfer *transfer, u
     double seconds;
     zf_status status =
         p->accelerator->ops->event_seconds(p->accelerator, transfer->batch->base, transfer->events[event], &seconds, NULL);
-    return status == ZF_OK ? seconds : NAN; // the device is gone, which who waited was told
+    if (status != ZF_OK) return NAN;  // the device is gone, which who waited was told
+    return seconds > 0 ? seconds : 0; // a copy may go before the device notes the batch's start, on another stream
 }
 
 static double later(double a, double b) { return a > b || isnan(b) ? a : b; }
