@@ -1,8 +1,8 @@
 // Checking a block: every number of its header against its size and shape, before anything is read at an offset from it.
 // The header is copied first, so that what was checked is what is used, even where the file changes under the map.
 #include <stdlib.h>
-#include <xxhash.h>
 
+#include "runtime/base/checksum.h"
 #include "runtime/container_format.h"
 #include "runtime/element.h"
 #include "runtime/error_codes.h"
@@ -238,7 +238,7 @@ zf_status zf_block_check(const zf_shape *shape, const void *bytes, uint64_t size
     uint64_t placed = 0;
     zf_status status = check_fixed(&c, memory, size, out);
     if (status == ZF_OK && checksum) {
-        uint64_t sum = XXH3_64bits((const uint8_t *)bytes + 8, size - 8);
+        uint64_t sum = zf_checksum((const uint8_t *)bytes + 8, size - 8);
         if (sum != zf_load64(memory)) {
             status = REFUSE(&c, ZF_E_V24, "V24: the block's checksum is %016llx, its bytes give %016llx", (ull)zf_load64(memory),
                             (ull)sum);

@@ -1,7 +1,7 @@
 // Laying out a block: header, streams, seek fields, exactly as they stand in the file.
 #include <stdlib.h>
-#include <xxhash.h>
 
+#include "runtime/base/checksum.h"
 #include "runtime/container_format.h"
 #include "runtime/element.h"
 #include "runtime/error_codes.h"
@@ -140,7 +140,7 @@ zf_status zf_block_layout(const zf_shape *shape, const zf_block_data *block, voi
             if (width > 0) store_field(out + zf_load64(field), seek->values + f * seek->entries, seek->entries, width);
         }
     }
-    zf_store64(out, XXH3_64bits(out + 8, total - 8));
+    zf_store64(out, zf_checksum(out + 8, total - 8));
     *bytes = out;
     *size = total;
     out = NULL;

@@ -2,8 +2,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <xxhash.h>
 
+#include "runtime/base/checksum.h"
 #include "runtime/base/pool.h"
 #include "runtime/container_format.h"
 #include "runtime/container_open.h"
@@ -64,7 +64,7 @@ static void sum_block(void *user, uint64_t index, unsigned worker) {
     zf_index_block *block = s->blocks[index];
     const uint8_t *bytes = s->container->map + block->offset;
     (void)worker;
-    block->sound = XXH3_64bits(bytes + 8, block->bytes - 8) == block->checksum && zf_load64(bytes) == block->checksum;
+    block->sound = zf_checksum(bytes + 8, block->bytes - 8) == block->checksum && zf_load64(bytes) == block->checksum;
 }
 
 /// Compares all blocks with their checksums: what decodes them later need not. Those that are damaged are told of by who does.
