@@ -287,7 +287,8 @@ class Rates(Case):
             self.assert_close(planned, self.expected(device, rates))
             self.assert_close({"link": link or 1}, {"link": rates.get("link", 1)})
             self.assertEqual(device == "emu", "link" in rates)
-            self.assertTrue(all(abs(planned[key] / guessed[key] - 1) > 0.01 for key in planned), (planned, guessed))
+            differ = sum(abs(planned[key] / guessed[key] - 1) > 0.01 for key in planned) # a guess may be right, most are not
+            self.assertGreater(differ, 3, (planned, guessed))
             before = path.read_bytes()
             self.assertEqual(self.plan(device), (planned, link)) # a plan decodes nothing, and learns nothing
             self.assertEqual(path.read_bytes(), before)
