@@ -88,6 +88,7 @@ bool zf_space_before(zf_spacing *s, const zf_canonical_token *now, const zf_cano
     if (is_one_of(b, ")]") && s->depth > 0) s->depth--;
 
     if (a.word && b->word) return true;
+    if (is_dots(&a) && a.length == 2 && *b->text == '=') return true; // an open range before a default: `..=` is another token
     if (is_dots(&a) || is_dots(b)) return false;
     if (generics && (is_one_of(&a, "<>") || is_one_of(b, "<>"))) return false;
     if (is_one_of(&a, "([.!~") || is_one_of(b, ")],;.")) return false;

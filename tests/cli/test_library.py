@@ -100,6 +100,88 @@ class Exceptions(Case):
         self.assertLess(stored(column), (sum(flags) + 1) * 9 / 8 + 8)  # 9 bits a gap
 
 
+class Digits(Case):
+    """split, multiples, interleave, numerals."""
+    CODED = "tans(slots: tans_slots(tans_symbols))"
+
+    def test_split_takes_the_logarithm_of_what_there_is(self):
+        chosen = random.Random(5)
+        counts = {"even": [chosen.randrange(100000) for _ in range(200000)], "steep": [int(chosen.expovariate(1e-4)) for _ in range(200000)],
+                  "thirds": [3 * chosen.randrange(60000) + chosen.choice([1, 2]) for _ in range(200000)]}
+        nest = f"split({self.CODED}, bitpack)"
+        shown = self.round_trip({name: array.array("I", values).tobytes() for name, values in counts.items()},
+                                {"even": ("u32", nest), "steep": ("u32", nest), "thirds": ("u32", f"split(by: 3, high: u32[] = {nest}, low: bitpack)")})
+        entropy = {"even": math.log2(100000), "steep": math.log2(math.e * 1e4), "thirds": math.log2(120000)}
+        for name, bits in entropy.items():
+            self.assertLess(8 * stored(shown[name]) / 200000, bits + 0.25, name)
+            self.assertGreater(8 * stored(shown[name]) / 200000, bits - 0.05, name)
+        self.assertEqual({block["params"]["radix"] for block in shown["thirds"]["blocks"]}, {3})
+        self.assertEqual({block["params"]["radix"] for block in shown["even"]["blocks"]}, {512})
+
+    def test_split_of_whole_ranges(self):
+        for kind, form, ends in (("u8", "B", (0, 255)), ("i16", "h", (-2**15, 2**15 - 1)), ("i64", "q", (-2**63, 2**63 - 1)), ("u64", "Q", (0, 2**64 - 1))):
+            chosen = random.Random(6)
+            values = [*ends, *(chosen.randint(*ends) for _ in range(5000))]
+            shown = self.round_trip({"c": array.array(form, values).tobytes()}, {"c": (kind, "split")})
+            self.assertEqual(shown["c"]["blocks"][0]["params"]["radix"], 2 ** (8 * array.array(form).itemsize - 8))
+        # 200 is no radix of an i8's digits but of its distances; 256 and 512 are none; a byte has no 10923 upper digits.
+        program, values = {"c": ("i8", "split(by: 200)")}, array.array("b", range(-128, 128)).tobytes()
+        self.assertEqual(self.round_trip({"c": values}, program)["c"]["blocks"][0]["params"]["radix"], 200)
+        for kind, by, data in (("i8", 256, values), ("u8", 512, values), ("i16", 6, array.array("h", range(-2**15, 2**15)).tobytes())):
+            (self.dir / "c.raw").write_bytes(data)
+            self.bad(1, "encode", "-q", "-f", "-c", self.file("by.zf", f"table t {{ c: {kind} = split(by: {by}); }}\n"), "-o", self.dir / "by.zfd",
+                     f"c={self.dir / 'c.raw'}", says=["ZF0602", "too large"])
+
+    def test_multiples_of_prices(self):
+        chosen = random.Random(7)
+        prices = chosen.sample(range(900, 4000), 300)
+        amounts = [chosen.choice(prices) * chosen.randint(1, 12) for _ in range(60000)]
+        small = [10, 12, 20, 36, 12]
+        shown = self.round_trip({"c": array.array("q", amounts).tobytes()}, {"c": ("i64", "multiples(times: bitpack, codes: bitpack, most: 12)")})
+        entries = self.elements(shown["c"], "entries")
+        self.assertLessEqual(entries, 330)  # some amounts have another price's divisors, too
+        self.assertLess(8 * stored(shown["c"]) / 60000, 4 + 9 + 0.3)
+        shown = self.round_trip({"c": array.array("q", small).tobytes()}, {"c": ("i64", "multiples(most: 3)")})
+        self.assertEqual(self.elements(shown["c"], "entries"), 2)
+        for most in (1, 2, 255):
+            self.round_trip({"c": array.array("i", [0, 7, 0, 14, 14, 21]).tobytes()}, {"c": ("i32", f"multiples(most: {most})")})
+        for kind, form, values in (("i32", "i", [-1, 5]), ("i64", "q", [160] * 10), ("u64", "Q", [2**63] * 3)):
+            (self.dir / "c.raw").write_bytes(array.array(form, values).tobytes())
+            self.bad(1, "encode", "-q", "-f", "-c", self.file("m.zf", f"table t {{ c: {kind} = multiples; }}\n"), "-o", self.dir / "m.zfd",
+                     f"c={self.dir / 'c.raw'}", says=["ZF0602", "too large for so few"])
+        self.round_trip({"c": array.array("q", [159] * 10).tobytes()}, {"c": ("i64", "multiples")})
+
+    def test_interleave_finds_progressions(self):
+        for rows in (0, 1, 3, 4, 5, 4095, 4096, 4097, 20002):
+            values = [row % 4 * 25000 + row // 4 for row in range(rows)]
+            shown = self.round_trip({"c": array.array("i", values).tobytes()}, {"c": ("i32", "interleave(n: 4, values: delta_stride)")})
+            self.assertLessEqual(self.elements(shown["c"], "values.start"), 4)
+
+    def test_numerals(self):
+        chosen = random.Random(8)
+        texts = {"name": [f"Customer#{row + 1:09}" for row in range(9000)],
+                 "phone": [f"{chosen.randint(10, 34)}-{chosen.randint(100, 999)}-{chosen.randint(100, 999)}-{chosen.randint(1000, 9999)}" for _ in range(9000)],
+                 "wide": [f"<{chosen.randrange(10**18):018}>" for _ in range(9000)], "same": ["always"] * 9000, "empty": [""] * 9000}
+        source = self.file("n.csv", ",".join(texts) + "\n" + "".join(",".join(row) + "\n" for row in zip(*texts.values())))
+        program = self.file("n.zf", "table t { name: string = strings(bitpack, numerals(delta_stride)); phone: string = strings(bitpack, numerals(bitpack));"
+                            " wide: string = strings(bitpack, numerals); same: string = strings(bitpack, numerals(bitpack));"
+                            " empty: string = strings(bitpack, numerals | plain); }\n")
+        container = self.dir / "n.zfd"
+        self.good("encode", "-q", "-c", program, "-o", container, "--rows-per-block", 4096, source)
+        for device in ("cpu", "emu"):
+            self.good("decode", "-q", "-f", "--device", device, "-o", self.dir / "out", container)
+            for name, rows in texts.items():
+                self.assertEqual((self.dir / f"out/{name}.bytes").read_bytes().decode(), "".join(rows), device)
+        shown = {column["column"]: column for column in json.loads(self.good("inspect", "--json", container))["columns"]}
+        self.assertEqual(self.elements(shown["name"], "bytes.numbers.start"), 3)  # one in each block
+        self.assertEqual({block["params"]["bytes.numbers.width"] for block in shown["phone"]["blocks"]}, {38})
+        for rows, why in ((["ab", "a"], "different lengths"), (["a1", "b1"], "something else than digits"), (["", "a"], "different lengths"),
+                          (["0" * 19, "1" * 19], "too many places")):
+            source = self.file("bad.csv", "c\n" + "".join(f'"{row}"\n' for row in rows))
+            self.bad(1, "encode", "-q", "-f", "-c", self.file("bad.zf", "table t { c: string = strings(bitpack, numerals); }\n"), "-o", self.dir / "bad.zfd",
+                     source, says=["ZF0602", why])
+
+
 def decimals(values):
     """The least bits that a number of digits and 64 bits and a gap of 16 an exception give: what alp aims at."""
     def bits(d):

@@ -84,6 +84,18 @@ static const struct {
     {"string", "strings(lengths: bitpack, bytes: fsst(sample: 1024, chunk: 300))"},
     {"string", "dictionary(codes: bitpack, entries: strings(bytes: fsst(sample: 512)))"},
     {"string?", "nullable(values: strings(bytes: fsst(sample: 512, chunk: 50)))"},
+    {INTEGERS, "split"},
+    {"u32 i64", "split(high: u16[] = bitpack, low: bitpack)"},
+    {"i32", "delta(split(high: tans(slots: tans_slots(tans_symbols), chunk: 700), low: bitpack))"},
+    {"i16 u64", "split(by: 3, high: u64[] = split(plain, bitpack), low: bitpack)"},
+    {"i8 u16 i32 u64", "multiples"},
+    {"i64", "multiples(times: bitpack, codes: bitpack, entries: delta(rle(bitpack, bitpack)), most: 9)"},
+    {"u8 i32 f64 bool", "interleave"},
+    {"i64", "interleave(n: 5, values: delta_stride(bitpack, bitpack, bitpack))"},
+    {"string", "strings(lengths: bitpack, bytes: numerals(numbers: bitpack))"},
+    {"string", "strings(bytes: numerals(numbers: delta_stride))"},
+    {"u8", "numerals"},
+    {"string?", "interleave(n: 3, values: nullable(values: strings(bitpack, bitpack)))"},
 };
 
 enum { FAMILIES = sizeof families / sizeof families[0] };

@@ -42,6 +42,8 @@ static const struct {
     {"delta_stride", INTEGERS, {{"start", SAME}, {"stride", SAME}, {"count", AS_U32}}},
     {"dictionary", ANY, {{"codes", AS_U32}, {"entries", SAME}}},
     {"byte_stream_split", NUMBERS, {{"bytes", AS_U8}}},
+    {"split", INTEGERS, {{"high", AS_U8}, {"low", UNSIGNED}}},
+    {"interleave", ANY, {{"values", SAME}}},
     {"float2int", FLOATS, {{"ints", AS_I64}}},
     {"alp", FLOATS, {{"ints", AS_I64}, {"gaps", AS_U32}, {"exceptions", SAME}}},
     {"pfor", INTEGERS, {{"values", SAME}, {"gaps", AS_U32}, {"exceptions", SAME}}},

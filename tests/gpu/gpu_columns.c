@@ -47,6 +47,8 @@ static uint64_t price(uint64_t row) {
     memcpy(&bits, &value, 8);
     return bits;
 }
+static uint64_t amounts(uint64_t row) { return (900 + gpu_mix(row) % 50 * 7) * (1 + gpu_mix(row + 1) % 20); }
+static uint64_t tracks(uint64_t row) { return row % 5 * 100000 + row / 5 * (row % 5 + 1); }
 static uint64_t price_or_not(uint64_t row) { // one in a hundred is no decimal fraction
     double value = (double)(gpu_mix(row) >> 11) * 0x1p-53;
     uint64_t bits;
@@ -129,6 +131,10 @@ static const gpu_column columns[] = {
     {"map_flag", 8, flag, false},
     {"map_f32", 32, fraction, false},
     {"map_bool", 1, rare, false},
+    {"map_multiples", 64, amounts, false},
+    {"map_interleave", 32, tracks, false},
+    {"map_split", 64, price, false},
+    {"scan_split", 64, medium, false},
     {"scan_i32", 32, climbing, false},
     {"scan_i64", 64, walking, false},
     {"scan_u8", 8, turning, false},
