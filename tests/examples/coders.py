@@ -99,11 +99,11 @@ def read_rans(streams, params, rows):
 
 def read_tans(streams, params, rows):
     size, freqs, rows_of = 1 << params["log"], numbers("H", streams["slots.entries.freqs"]), {}
-    step, at = size // 2 + size // 8 + 3, 0
+    at = 0
     for s in range(256):
-        for y in range(freqs[s], 2 * freqs[s]):
-            rows_of[at * step % size] = s, y
-            at += 1
+        places = sorted(int(f"{place:0{params['log']}b}"[::-1], 2) for place in range(at, at + freqs[s]))
+        rows_of.update((row, (s, freqs[s] + k)) for k, row in enumerate(places))
+        at += freqs[s]
     words, states, out = iter(numbers("I", streams["words"])), iter(numbers("H", streams["states"])), bytearray()
     for count in chunks(rows):
         x, lanes = [size + next(states) for _ in range(LANES)], [Lane(words, params["k"]) for _ in range(LANES)]
