@@ -197,7 +197,7 @@ static void decode_index(void *user, uint64_t index, unsigned worker) {
     if (j->watch != NULL) j->watch->after(j->watch->user, block);
 }
 
-static zf_status check_buffers(const zf_decode_sizes *sizes, const zf_decode_buffers *buffers, zf_error *error) {
+zf_status zf_decode_check_buffers(const zf_decode_sizes *sizes, const zf_decode_buffers *buffers, zf_error *error) {
     if (buffers == NULL) return zf_raise(error, ZF_E_BUFFER, "decoding needs buffers");
     const struct {
         const char *name;
@@ -269,7 +269,7 @@ static zf_status decode_on_host(zf_container *container, size_t column, const zf
     j.device = *device;
     j.watch = watch;
     if (status == ZF_OK) status = sizes_of(&j, &sizes, error);
-    if (status == ZF_OK) status = check_buffers(&sizes, buffers, error);
+    if (status == ZF_OK) status = zf_decode_check_buffers(&sizes, buffers, error);
     if (status == ZF_OK && j.selection.begin < j.selection.end)
         status = run_job(&j, buffers, error);
     else if (status == ZF_OK && j.is_text)

@@ -23,7 +23,7 @@ typedef struct bench {
     uint64_t bytes;
     unsigned repeats;
     uint8_t *source, *landing; ///< pinned
-    uint64_t to, out; ///< memory of the device: for all bytes; for what a stream makes of a unit, GROWS times the largest
+    uint64_t to, out;          ///< memory of the device: for all bytes; for each stream GROWS times the largest unit
     void *copies, *decodes[MOST_STREAMS], *events[MOST_UNITS];
 } bench;
 
@@ -55,7 +55,9 @@ static zf_status run(const bench *b, const measured_case *c, double *seconds, zf
         void *stream = b->decodes[k % c->streams];
         uint64_t grown = bytes < largest_unit(b) ? bytes : largest_unit(b);
         status = b->ops->stream_follow(b->accelerator, stream, b->events[k], error);
-        if (status == ZF_OK) status = b->ops->fill(b->accelerator, stream, b->out, 1, GROWS * grown, error);
+        if (status == ZF_OK)
+            status =
+                b->ops->fill(b->accelerator, stream, b->out + k % c->streams * GROWS * largest_unit(b), 1, GROWS * grown, error);
     }
     if (status == ZF_OK) status = b->ops->wait(b->accelerator, b->copies, error);
     *seconds = seconds_now() - begin;
@@ -130,7 +132,7 @@ static zf_status open_all(bench *b, zf_error *error) {
         b->source[i] = (uint8_t)(x >> i % 8 * 8);
     }
     status = b->ops->allocate(b->accelerator, b->bytes, &b->to, error);
-    if (status == ZF_OK) status = b->ops->allocate(b->accelerator, GROWS * largest_unit(b), &b->out, error);
+    if (status == ZF_OK) status = b->ops->allocate(b->accelerator, MOST_STREAMS * GROWS * largest_unit(b), &b->out, error);
     if (status == ZF_OK) status = b->ops->stream_open(b->accelerator, &b->copies, error);
     for (unsigned s = 0; s < MOST_STREAMS && status == ZF_OK; s++)
         status = b->ops->stream_open(b->accelerator, &b->decodes[s], error);

@@ -42,7 +42,7 @@ FIELDS = ("column", "stored_bytes", "plain_bytes", "device_bytes", "expected_rea
           "copy_begin", "copy_end", "decode_begin", "decode_end", "johnson_position")
 WHOLE = {"column", "stored_bytes", "plain_bytes", "device_bytes", "johnson_position"}  # the others are seconds, in reports microseconds
 Unit = collections.namedtuple("Unit", FIELDS)
-IN_FLIGHT = 3  # units' bytes that are queued and not decoded: two, and what one more has (runtime/pipeline/stages.c, most_in_flight)
+IN_FLIGHT = 64 << 20  # bytes that are queued and not decoded, or two units where those are larger (runtime/pipeline/stages.c, most_in_flight)
 HAND_OVERS = [1e-6 * k for k in range(21)]  # of which one is chosen
 IDLE = 5e-6  # a link that is idle for longer between two copies waits for the host: else they are 1 to 4 us apart on an H200
 MANY = 4  # units before such a one, from which on they say how fast the host queues
@@ -151,7 +151,7 @@ def constant_of(model):
 def problem(name, units, model, room, rate, expected_rate, expected_rate_here):
     """What tpch_links reads: a set over a link of `rate` bytes a second, of which the pipeline expects `expected_rate`, and here expected another; `room`
     is the staging's bytes and those of a unit."""
-    staging, most = room[0], IN_FLIGHT * room[1]
+    staging, most = room[0], max(IN_FLIGHT, 2 * room[1]) + room[1]  # one more unit may begin
     copies, decodes = [model["copy"] + u.stored_bytes / rate for u in units], [max(0.0, u.hand_over + u.decode - model["hand_over"]) for u in units]
     beside = model["beside"]
     longer = min(1 + beside * sum(decodes) / sum(copies), 1 / (1 - beside)) if sum(copies) > 0 else 1.0

@@ -246,6 +246,10 @@ int main(int argc, char **argv) {
     }
     r.query = argv[1][1] == '1' ? 1 : 6;
     r.device = argc > 3 ? argv[3] : "cpu";
+    if (strcmp(r.device, "cpu") != 0 && strcmp(r.device, "emu") != 0 && strcmp(r.device, "cuda") != 0) {
+        fprintf(stderr, "query: DEVICE is cpu, emu or cuda, the first GPU, not %s\n", r.device);
+        return ZF_ERR_USAGE;
+    }
     zf_status status = open_all(&r, argv[2], &error);
     if (status == ZF_OK) status = run_steps(&r, &error);
     if (status == ZF_OK) status = print_answer(&r, &error);

@@ -8,6 +8,7 @@
 #include "runtime/base/text.h"
 #include "runtime/container_format.h"
 #include "runtime/container_open.h"
+#include "runtime/decode_host.h"
 #include "runtime/decode_unit_internal.h"
 #include "runtime/error_codes.h"
 #include "runtime/pipeline/pipeline_internal.h"
@@ -18,6 +19,11 @@ static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEM
 
 static const zf_index_column *column_of(const zf_requested *request) {
     return &request->given.container->index.columns[request->given.column];
+}
+
+static zf_status name_column(const zf_requested *request, zf_status status, zf_error *error) {
+    return zf_fail_place(error, status, "%s: column %s", zf_container_short_path(request->given.container),
+                         column_of(request)->name);
 }
 
 // ---- What a column needs --------------------------------------------------------------------------------------
@@ -74,8 +80,7 @@ static zf_status check_buffers(const zf_requested *request, zf_error *error) {
         if (needed[i].bytes == 0 || (needed[i].at != 0 && (!on_device || needed[i].at % 256 == 0))) continue;
         zf_status status = zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is missing%s", needed[i].name,
                                     on_device ? ", or not aligned to 256 bytes" : "");
-        return zf_fail_place(error, status, "%s: column %s", zf_container_short_path(request->given.container),
-                             column_of(request)->name);
+        return name_column(request, status, error);
     }
     return ZF_OK;
 }
@@ -95,9 +100,7 @@ static zf_status take_rows(zf_requested *request, zf_error *error) {
         if (!parts[i].wanted) continue;
         zf_status status =
             zf_device_part_take(p->accelerator, &p->options.allocator, parts[i].bytes, parts[i].what, &request->rows[i], error);
-        if (status != ZF_OK)
-            return zf_fail_place(error, status, "%s: column %s", zf_container_short_path(request->given.container),
-                                 column_of(request)->name);
+        if (status != ZF_OK) return name_column(request, status, error);
         *parts[i].to = request->rows[i].address;
     }
     return ZF_OK;
@@ -111,6 +114,8 @@ static zf_status open_request(zf_batch *batch, zf_requested *request, zf_error *
     if (p->accelerator == NULL) {
         zf_decode_sizes sizes; // says whether there are such rows
         ZF_TRY(zf_decode_size(request->given.container, request->given.column, &request->given.options, &sizes, error));
+        zf_status status = zf_decode_check_buffers(&sizes, &request->given.host, error);
+        if (status != ZF_OK) return name_column(request, status, error);
     } else {
         ZF_TRY(make_column(p, &request->given, &request->column, error));
         ZF_TRY(check_buffers(request, error));
@@ -215,7 +220,7 @@ static zf_status add_transfer(zf_batch *batch, size_t *room, uint32_t request, u
     transfer->described.request = request;
     transfer->described.blocks = s->blocks;
     transfer->described.device_bytes = transfer->device_bytes;
-    transfer->described.measured = (zf_unit_times){NAN, NAN, NAN, NAN, NAN, NAN};
+    transfer->measured = (zf_unit_times){NAN, NAN, NAN, NAN, NAN, NAN};
     batch->requests[request].units++;
     batch->info.stored_bytes += s->described.stored_bytes;
     batch->info.plain_bytes += s->described.plain_bytes;
@@ -394,7 +399,7 @@ static void reset(zf_batch *batch) {
         transfer->read = transfer->queued = transfer->held = transfer->over = transfer->cut_short = false;
         transfer->host_end = 0;
         transfer->blocks_left = transfer->last - transfer->first;
-        transfer->described.measured = (zf_unit_times){NAN, NAN, NAN, NAN, NAN, NAN};
+        transfer->measured = (zf_unit_times){NAN, NAN, NAN, NAN, NAN, NAN};
     }
     batch->requests_left = batch->request_count;
     batch->cancelled = false;
@@ -406,7 +411,8 @@ zf_status zf_batch_start(zf_batch *batch, zf_error *error) {
     zf_status status = ZF_OK;
     zf_pipeline_learn(p);
     pthread_mutex_lock(&p->lock);
-    if (batch->requests_left > 0 || batch->learning) {
+    while (batch->learning) zf_pipeline_sleep(p, ZF_WORK_ANY); // another thread may be
+    if (batch->requests_left > 0) {
         status = zf_raise(error, ZF_E_ARGUMENT, "the batch is under way: wait for all of its columns first");
     } else if (batch->request_count > 0 && p->accelerator != NULL) {
         status = p->accelerator->ops->event_note(p->accelerator, p->clock, batch->base, error);
@@ -472,6 +478,8 @@ zf_status zf_batch_follow(zf_batch *batch, size_t request, void *stream, zf_erro
     if (status == ZF_OK && r->status != ZF_OK) {
         status = r->status;
         if (error != NULL) *error = r->error;
+    } else if (status == ZF_OK && r->left_out) {
+        status = zf_requested_cancelled(r, error);
     }
     pthread_mutex_unlock(&p->lock);
     return status;
@@ -510,7 +518,7 @@ zf_status zf_batch_unit_get(const zf_batch *batch, size_t index, zf_batch_unit *
         return zf_raise(error, ZF_E_ARGUMENT, "there is no unit %zu: the batch has %zu", index, batch->count);
     bool over = zf_batch_is_over(batch);
     *out = batch->order[index]->described;
-    if (!over) out->measured = (zf_unit_times){NAN, NAN, NAN, NAN, NAN, NAN};
+    out->measured = over ? batch->order[index]->measured : (zf_unit_times){NAN, NAN, NAN, NAN, NAN, NAN};
     return ZF_OK;
 }
 

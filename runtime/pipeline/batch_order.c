@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "runtime/container_open.h"
+#include "runtime/decode_unit_internal.h"
 #include "runtime/error_codes.h"
 #include "runtime/pipeline/pipeline_internal.h"
 #include "scheduler/order/order.h"
@@ -11,7 +12,7 @@ typedef unsigned long long ull;
 
 /// Seconds that a copy, or the launches of a unit, take whatever its size (an H200: what queueing them takes the host).
 static const double COPY_COST = 5e-6, DECODE_COST = 12e-6;
-/// A decode says something of its codec's rate where it takes this many times as long.
+/// A copy says something of the link's rate, a decode of its codec's, where it takes this many times as long.
 static const double TELLING = 4;
 /// Plain bytes a second of a codec that was never run: on an accelerator, on the CPU by a thread.
 static const double UNKNOWN_DEVICE = 600e9, UNKNOWN_HOST = 2e9;
@@ -53,7 +54,7 @@ static zf_order_problem problem_of(const zf_batch *batch, const zf_order_job *jo
                               .groups = (uint32_t)batch->request_count,
                               .staging = host ? ZF_ORDER_UNBOUNDED : p->options.device_staging,
                               .ring = host ? ZF_ORDER_UNBOUNDED : p->options.host_staging,
-                              .readers = host ? 1 : p->options.readers,
+                              .readers = 1,  // that stands for all: their rate is that of all together
                               .streams = 1}; // decodes share the device: side by side they are no faster
 }
 
@@ -152,7 +153,7 @@ static double share(const zf_batch *batch) {
     double sum = 0, covered = 0, end = -INFINITY;
     if (times == NULL) return 1;
     for (size_t i = 0; i < batch->count; i++) {
-        if (!isnan(batch->transfers[i].described.measured.decode_end)) times[count++] = &batch->transfers[i].described.measured;
+        if (!isnan(batch->transfers[i].measured.decode_end)) times[count++] = &batch->transfers[i].measured;
     }
     qsort(times, count, sizeof *times, by_decode_begin);
     for (size_t i = 0; i < count; i++) {
@@ -184,7 +185,7 @@ static void take_times(const zf_batch *batch) {
     for (unsigned s = 0; s < ZF_PIPELINE_MOST_STREAMS; s++) decoded[s] = NAN;
     for (size_t k = 0; k < batch->count; k++) {
         zf_transfer *transfer = batch->order[k];
-        zf_unit_times *times = &transfer->described.measured;
+        zf_unit_times *times = &transfer->measured;
         double *before = &decoded[transfer->stream];
         if (!transfer->queued) continue;
         times->copy_end = event_seconds(p, transfer, ZF_COPY_END);
@@ -198,32 +199,60 @@ static void take_times(const zf_batch *batch) {
     }
 }
 
-/// What the batch's times say of rates.
-static void learn(const zf_batch *batch) {
-    zf_pipeline *p = batch->pipeline;
-    double copied = 0, copying = 0, read = 0, reading = 0, part = share(batch);
-    bool first = batch->runs == 1;
+/// Whether the run spent much of its time on getting code, for which readers and decoders wait.
+static bool waited_for_code(const zf_batch *batch) {
+    double seconds = 0;
+    if (batch->runs > 1) return false;
     for (size_t r = 0; r < batch->request_count; r++) {
         const zf_requested *request = &batch->requests[r];
-        double decoded = 0, decoding = 0, least = 0;
-        for (size_t u = 0; u < request->units; u++) {
-            const zf_batch_unit *unit = &request->of_blocks[u].described;
-            const zf_unit_times *t = &unit->measured;
-            if (!isnan(t->read_end) && !request->given.container->loaded) {
-                read += (double)request->of_blocks[u].file_bytes;
-                reading += t->read_end - t->read_begin;
-            }
-            if (isnan(t->decode_end) || unit->blocks == 0) continue;
-            copied += (double)unit->stored_bytes;
-            copying += t->copy_end - t->copy_begin - COPY_COST;
-            decoded += (double)unit->plain_bytes;
-            decoding += (t->decode_end - t->decode_begin) * part - (p->accelerator != NULL ? DECODE_COST : 0);
-            least += p->accelerator != NULL ? TELLING * DECODE_COST : 0;
-        }
-        if (decoding > least) zf_rates_decode_seen(p->rates, request->codec, request->codec_name, decoded / decoding, first);
+        double compiling = request->stats.compile_seconds; // plans of accelerators were made with the batch
+        if (request->column != NULL) compiling -= request->column->selection.plan_seconds;
+        seconds += request->stats.load_seconds + (compiling > 0 ? compiling : 0);
     }
+    return seconds > (batch->ended - batch->begun) / 16;
+}
+
+/// What a column's copies and decodes say of rates. Units that take little more than what any of them costs say nothing.
+static void learn_device(const zf_batch *batch, const zf_requested *request, double part, bool first) {
+    const zf_pipeline *p = batch->pipeline;
+    bool host = p->accelerator == NULL;
+    double copied = 0, copying = 0, decoded = 0, decoding = 0, least = 0;
+    for (size_t u = 0; u < request->units; u++) {
+        const zf_transfer *transfer = &request->of_blocks[u];
+        const zf_unit_times *t = &transfer->measured;
+        if (isnan(t->decode_end) || transfer->described.blocks == 0) continue;
+        double copy = t->copy_end - t->copy_begin;
+        if (copy > TELLING * COPY_COST) {
+            copied += (double)transfer->described.stored_bytes;
+            copying += copy - COPY_COST;
+        }
+        decoded += (double)transfer->described.plain_bytes;
+        decoding += (t->decode_end - t->decode_begin) * part - (host ? 0 : DECODE_COST);
+        least += host ? 0 : TELLING * DECODE_COST;
+    }
+    if (decoding > least) zf_rates_decode_seen(p->rates, request->codec, request->codec_name, decoded / decoding, first);
+    if (copying > 0 && !host) zf_rates_link_seen(p->rates, copied / copying);
+}
+
+/// What the batch's times say of rates. Columns that failed or were cancelled did not do all that was asked of them.
+static void learn(const zf_batch *batch) {
+    zf_pipeline *p = batch->pipeline;
+    double read = 0, reading = 0, part = share(batch);
+    bool first = waited_for_code(batch);
+    for (size_t r = 0; r < batch->request_count; r++) {
+        const zf_requested *request = &batch->requests[r];
+        if (request->status != ZF_OK) continue;
+        learn_device(batch, request, part, first);
+        for (size_t u = 0; u < request->units && !request->given.container->loaded; u++) {
+            const zf_transfer *transfer = &request->of_blocks[u];
+            if (isnan(transfer->measured.read_end)) continue;
+            read += (double)transfer->file_bytes;
+            reading += transfer->measured.read_end - transfer->measured.read_begin;
+        }
+    }
+    // Of an accelerator's unit all readers read blocks, on the CPU each one reads a unit.
+    if (p->accelerator == NULL) read *= p->options.readers;
     if (reading > 0) zf_rates_read_seen(p->rates, read / reading, first);
-    if (copying > 0 && p->accelerator != NULL) zf_rates_link_seen(p->rates, copied / copying);
 }
 
 void zf_pipeline_learn(zf_pipeline *p) {

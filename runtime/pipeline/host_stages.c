@@ -66,10 +66,9 @@ void *zf_pipeline_host_reader(void *pipeline) {
         double begun = transfer->batch->begun, begin = zf_clock_seconds() - begun;
         if (wanted) {
             bring(zf_transfer_request(transfer)->given.container, transfer->file_offset, transfer->file_bytes);
-            transfer->described.measured.read_begin = begin;
-            transfer->described.measured.read_end = zf_clock_seconds() - begun;
-            transfer->described.measured.copy_begin = transfer->described.measured.copy_end =
-                transfer->described.measured.read_end;
+            transfer->measured.read_begin = begin;
+            transfer->measured.read_end = zf_clock_seconds() - begun;
+            transfer->measured.copy_begin = transfer->measured.copy_end = transfer->measured.read_end;
         }
         pthread_mutex_lock(&p->lock);
         transfer->read = true;
@@ -105,8 +104,7 @@ static zf_status before_block(void *user, uint64_t block, zf_error *error) {
     while (!transfer->read) zf_pipeline_sleep(p, ZF_WORK_ANY);
     bool cancelled = request->batch->cancelled;
     if (cancelled) request->left_out = true;
-    if (isnan(transfer->described.measured.decode_begin))
-        transfer->described.measured.decode_begin = zf_clock_seconds() - request->batch->begun;
+    if (isnan(transfer->measured.decode_begin)) transfer->measured.decode_begin = zf_clock_seconds() - request->batch->begun;
     pthread_mutex_unlock(&p->lock);
     return cancelled ? zf_raise(error, ZF_E_CANCELLED, "the batch was cancelled") : ZF_OK;
 }
@@ -116,7 +114,7 @@ static void after_block(void *user, uint64_t block) {
     zf_pipeline *p = request->batch->pipeline;
     zf_transfer *transfer = unit_of(request, block);
     pthread_mutex_lock(&p->lock);
-    transfer->described.measured.decode_end = zf_clock_seconds() - request->batch->begun;
+    transfer->measured.decode_end = zf_clock_seconds() - request->batch->begun;
     transfer->blocks_left--;
     end_if_over(p, transfer);
     pthread_mutex_unlock(&p->lock);

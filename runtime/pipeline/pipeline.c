@@ -51,6 +51,7 @@ static zf_status measure_link(zf_pipeline *p, zf_error *error) {
         if (status == ZF_OK) status = ops->event_note(p->accelerator, p->copies, events[1], error);
         if (status == ZF_OK) status = ops->event_seconds(p->accelerator, events[0], events[1], &seconds, error);
     }
+    if (status != ZF_OK) ops->wait(p->accelerator, p->copies, NULL); // a copy may be under way to memory that will be given back
     for (int i = 0; i < 2; i++) {
         if (events[i] != NULL) ops->event_close(p->accelerator, events[i]);
     }

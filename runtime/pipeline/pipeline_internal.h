@@ -1,10 +1,11 @@
-// The pipeline inside. A transfer unit goes from queue to queue; each queue has its threads:
+// The pipeline inside. A transfer unit goes from queue to queue (zf_stage); each queue has its threads:
 //
-//   accelerators: to_read (readers) -> to_queue (feeder) -> to_release (releaser), to_finish (finisher); requests into memory of
-//   the host go on to to_deliver (deliverer)
-//   the CPU: to_read (readers) -> the column's decode, column by column (decoder)
+//   accelerators: READ, CHECK (readers) -> QUEUE (feeder) -> RELEASE (releaser) -> FINISH (finisher); requests into memory of the
+//   host go on to `to_deliver` (deliverer)
+//   the CPU: READ (readers) -> the column's decode, column by column (decoder)
 //
-// All queues, rings and states are guarded by the pipeline's lock; whoever changes one of them wakes who may wait for that.
+// All queues and rings, and of units and columns what says how far they are, are guarded by the pipeline's lock; whoever changes
+// one of them wakes who may wait for that. A unit's `units`, `head`, `measured` belong to the thread that has the unit in hand.
 #ifndef ZF_RUNTIME_PIPELINE_INTERNAL_H
 #define ZF_RUNTIME_PIPELINE_INTERNAL_H
 
@@ -66,7 +67,8 @@ struct zf_transfer {
     uint64_t host_bytes, device_bytes; ///< what it takes of the rings
     uint64_t head_bytes;               ///< of `host_bytes`: room for the head, before the bytes of the file
     uint32_t word_room;
-    zf_batch_unit described;
+    zf_batch_unit described; ///< but for `measured`; nothing of it changes once the batch was made
+    zf_unit_times measured;  ///< in the last run; read when the batch is over
     zf_transfer *next[ZF_STAGES];
     // while it goes
     bool read;                   ///< or left out
@@ -143,7 +145,7 @@ struct zf_pipeline {
     void *copies, *clock, *delivery, *decodes[ZF_PIPELINE_MOST_STREAMS];
     pthread_mutex_t lock;
     pthread_cond_t work[ZF_WORKS];
-    zf_batch *unlearned; ///< batches that are over, of which zf_batch_learn has not been told
+    zf_batch *unlearned; ///< batches that are over, of which zf_pipeline_learn has not been told
     bool stop;
     uint64_t under_way; ///< units between to_read and their end
     uint64_t ahead;     ///< the CPU: bytes read and not decoded
@@ -208,6 +210,8 @@ void zf_requested_failed(zf_requested *request, uint64_t block, zf_status status
 /// A unit is over: so may be its column, and its batch. Under the lock. True: nobody else will touch the column, and its rows
 /// have to be delivered, or zf_requested_done called.
 bool zf_transfer_over(zf_transfer *transfer);
+/// The error of a column of which units were left out because its batch was cancelled.
+zf_status zf_requested_cancelled(const zf_requested *request, zf_error *error);
 /// A column is over. Under the lock.
 void zf_requested_done(zf_requested *request);
 /// The file may have changed meanwhile, which explains every other failure. Without the lock,

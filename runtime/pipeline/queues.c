@@ -60,13 +60,15 @@ bool zf_transfer_over(zf_transfer *transfer) {
     return --request->left == 0;
 }
 
+zf_status zf_requested_cancelled(const zf_requested *request, zf_error *error) {
+    zf_status status = zf_raise(error, ZF_E_CANCELLED, "column %.128s was cancelled before it was decoded",
+                                request->given.container->index.columns[request->given.column].name);
+    return zf_fail_place(error, status, "%s", zf_container_short_path(request->given.container));
+}
+
 void zf_requested_done(zf_requested *request) {
     zf_batch *batch = request->batch;
-    if (request->status == ZF_OK && request->left_out) {
-        request->status = zf_raise(&request->error, ZF_E_CANCELLED, "column %.128s was cancelled before it was decoded",
-                                   request->given.container->index.columns[request->given.column].name);
-        zf_fail_place(&request->error, request->status, "%s", zf_container_short_path(request->given.container));
-    }
+    if (request->status == ZF_OK && request->left_out) request->status = zf_requested_cancelled(request, &request->error);
     request->ready = zf_clock_seconds();
     request->done = true;
     if (--batch->requests_left == 0) {

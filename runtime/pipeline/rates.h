@@ -24,14 +24,14 @@ void zf_rates_keep(zf_rates *rates, bool now);
 
 /// Stored bytes over the link. `known`: it was measured.
 double zf_rates_link(zf_rates *rates, bool *known);
-/// Stored bytes into memory of the host, of one reader.
+/// Stored bytes into memory of the host, of all readers together.
 double zf_rates_read(zf_rates *rates);
 /// Plain bytes of a codec; `codec` is any number that tells codecs apart. Of one that was not met: `otherwise`.
 double zf_rates_decode(zf_rates *rates, uint64_t codec, double otherwise);
 
-/// What a run has shown. Rates move towards it by half. In the `first` run of a batch readers and decoders may have waited for
-/// code, which makes it slower: what it shows is replaced, not moved, by what a later one does, and itself moves that upwards
-/// alone. `name` is the codec's, for people.
+/// What a run has shown. Rates move towards it by half. In a `first` run readers and decoders waited for code, which makes it
+/// slower: what it shows is replaced, not moved, by what another one does, and itself moves that upwards alone. `name` is the
+/// codec's, for people.
 void zf_rates_link_seen(zf_rates *rates, double rate);
 void zf_rates_read_seen(zf_rates *rates, double rate, bool first);
 void zf_rates_decode_seen(zf_rates *rates, uint64_t codec, const char *name, double rate, bool first);

@@ -67,7 +67,7 @@ static void finish_unit(zf_pipeline *p, zf_transfer *transfer) {
         zf_units_free(transfer->units);
         transfer->units = NULL;
     }
-    transfer->described.measured.read_end = zf_clock_seconds() - transfer->batch->begun;
+    transfer->measured.read_end = zf_clock_seconds() - transfer->batch->begun;
     pthread_mutex_lock(&p->lock);
     if (status != ZF_OK) zf_requested_failed(request, transfer->first, status, &error);
     end_unit(p, transfer);
@@ -82,13 +82,13 @@ static void begin_unit(zf_pipeline *p, zf_transfer *transfer) {
     double now = zf_clock_seconds() - transfer->batch->begun;
     if (transfer->head_there) { // in memory and on the device nothing of it has changed
         zf_units_restart(transfer->units);
-        transfer->described.measured.read_begin = transfer->described.measured.read_end = now;
+        transfer->measured.read_begin = transfer->measured.read_end = now;
     }
     if (transfer->host_end == 0) { // that, or left out
         end_unit(p, transfer);
         return;
     }
-    transfer->described.measured.read_begin = now;
+    transfer->measured.read_begin = now;
     bool loaded = request->given.container->loaded || transfer->first == transfer->last;
     // As direct reads want it: as far from a multiple of 4096 as in the file.
     uint8_t *to = p->host + transfer->host_at + transfer->head_bytes + transfer->file_offset % ZF_PIPELINE_ALIGNMENT;

@@ -137,9 +137,13 @@ static void copy_next(zf_pipeline *p, zf_transfer *transfer) {
     end_queueing(p, transfer, wanted, status, &error);
 }
 
-/// Work that waits in a device's queues costs the link some of its rate (an H200: up to a twentieth), so no more than two units'
-/// bytes are queued at a time, and what one more has.
-static uint64_t most_in_flight(const zf_pipeline *p) { return 2 * p->options.unit_bytes; }
+/// Work that waits in a device's queues costs the link some of its rate (seen on an H200), so no more bytes than these are queued
+/// at a time, and what one more unit has: a millisecond of a fast link, or two units where those are larger.
+static uint64_t most_in_flight(const zf_pipeline *p) {
+    const uint64_t enough = UINT64_C(64) << 20;
+    uint64_t unit = p->options.unit_bytes;
+    return unit <= enough / 2 ? enough : unit > UINT64_MAX / 2 ? UINT64_MAX : 2 * unit;
+}
 
 /// The unit whose copy may be queued next; NULL: none yet. Under the lock.
 static zf_transfer *next_to_copy(const zf_pipeline *p) {

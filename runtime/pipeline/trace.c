@@ -58,7 +58,7 @@ static void put_all(zf_text *out, const zf_batch *batch) {
     put_track(out, TRACK_READY, "columns ready");
     for (size_t k = 0; k < batch->count; k++) {
         const zf_transfer *t = batch->order[k];
-        const zf_unit_times *m = &t->described.measured;
+        const zf_unit_times *m = &t->measured;
         put_slice(out, batch, t, k, TRACK_READ, "read", m->read_begin, m->read_end);
         if (!host) put_slice(out, batch, t, k, TRACK_COPY, "copy", m->copy_begin, m->copy_end);
         put_slice(out, batch, t, k, TRACK_DECODE, "decode", m->decode_begin, m->decode_end);

@@ -273,7 +273,7 @@ static void test_pipeline(zf_container *container) {
     static const char *const allowed[] = {"cuCtxPushCurrent_v2", "cuMemcpyHtoDAsync_v2", "cuStreamWaitEvent",
                                           "cuEventRecord",       "cuLaunchKernel",       "cuMemcpyDtoHAsync_v2",
                                           "cuEventSynchronize",  "cuEventElapsedTime"};
-    zf_pipeline_options options = {.device_staging = 1 << 20, .host_staging = 1 << 20, .readers = 2, .unit_bytes = 40000};
+    zf_pipeline_options options = {.device_staging = 64 << 20, .host_staging = 16 << 20, .readers = 2, .unit_bytes = 40000};
     zf_error error = {0};
     zf_pipeline *pipeline = NULL;
     CHECK(zf_pipeline_create(context, "cuda", &options, &pipeline, &error) == ZF_OK, "%s %s", error.code, error.message);

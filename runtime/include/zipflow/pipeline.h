@@ -6,7 +6,7 @@
 // that whoever wants it need not wait for the rest:
 //
 //   zf_pipeline_create     memory, streams and threads
-//   zf_pipeline_sizes      how much memory a column needs where it goes to
+//   zf_pipeline_request_sizes  how much memory a column needs where it goes to
 //   zf_batch_create        cuts columns into units, gets their code, puts the units in order
 //   zf_batch_start         begins, and returns
 //   zf_batch_wait          until a column is there; or zf_batch_follow: until a stream may go on with it
@@ -82,7 +82,8 @@ typedef struct zf_pipeline_options {
 /// outlive it.
 ZF_API zf_status zf_pipeline_create(zf_context *context, const char *device, const zf_pipeline_options *options,
                                     zf_pipeline **out, zf_error *error);
-/// Its batches must be freed before.
+/// Its batches must be freed before. Rates that were measured are written to the context's cache here, and now and then by
+/// zf_batch_free.
 ZF_API void zf_pipeline_free(zf_pipeline *pipeline);
 
 /// A column, or rows of it, and where they go. Either `host` is filled, on any device, or, with `on_device`, the addresses of
@@ -96,8 +97,9 @@ typedef struct zf_pipeline_request {
     zf_device_buffers device;
 } zf_pipeline_request;
 
-/// Bytes of the destination. `host` is filled for requests into memory of the host, `device` for those with `on_device`, where
-/// `workspace` and `staging` are 0. Buffers of the request are not read. `host.workspace` is wanted on the CPU alone.
+/// Bytes of the destination. Makes plans, and of a range of rows of strings reads two blocks. `host` is filled for requests into
+/// memory of the host, `device` for those with `on_device`, where `workspace` and `staging` are 0. Buffers of the request are not
+/// read. `host.workspace` is wanted on the CPU alone.
 typedef struct zf_pipeline_sizes {
     zf_decode_sizes host;
     zf_device_sizes device;
@@ -112,14 +114,19 @@ ZF_API zf_status zf_pipeline_request_sizes(zf_pipeline *pipeline, const zf_pipel
 ZF_API zf_status zf_batch_create(zf_pipeline *pipeline, const zf_pipeline_request *requests, size_t count, zf_batch **out,
                                  zf_error *error);
 /// Begins, behind the batches that were started before. May be called again once all columns were waited for: the same columns go
-/// again.
+/// again. Memory of the device that requests name is written by the pipeline's own streams from now on: nothing that the caller
+/// has queued may still use it, since those streams wait for none of the caller's. (Where kernels that follow the last run read
+/// it, wait for them; memory of a pool that is ordered by a stream wants that stream waited for.) A cancel before this call is
+/// forgotten. Units that are at hand already, of a batch that ran before, are queued by the calling thread, which takes some
+/// microseconds each.
 ZF_API zf_status zf_batch_start(zf_batch *batch, zf_error *error);
 /// Waits until column `request` is where it should be, or failed: then the error is that of its first block that is at fault.
 /// Other columns go on. ZF1115 where the batch was cancelled before this column was done. Any thread.
 ZF_API zf_status zf_batch_wait(zf_batch *batch, size_t request, zf_error *error);
 /// The same for a stream of the caller (CUDA: a CUstream of the primary context): what is queued on it behind this call runs when
-/// the column is there. Waits until the last unit was queued, not until it is done. Whether kernels found a fault is known from
-/// zf_batch_wait only. Requests with `on_device` only.
+/// the column is there. Waits until the column's last unit was queued, not until it is done; since little is queued at a time
+/// that is about a millisecond before. Whether kernels found a fault is known from zf_batch_wait only; ZF1115 where units were
+/// left out because the batch was cancelled. Requests with `on_device` only.
 ZF_API zf_status zf_batch_follow(zf_batch *batch, size_t request, void *stream, zf_error *error);
 /// Units that were not queued yet will not be. Any thread; does not wait.
 ZF_API void zf_batch_cancel(zf_batch *batch);
@@ -162,7 +169,7 @@ ZF_API double zf_batch_ready_seconds(const zf_batch *batch, size_t request);
 ZF_API zf_status zf_batch_stats(const zf_batch *batch, size_t request, zf_decode_stats *out, zf_error *error);
 
 /// Writes the times of the last run, which must be over, as Chrome's trace events (JSON; Perfetto and chrome://tracing open it):
-/// a track for reading, for copies and for each decode stream, with a slice a unit. Whole or not at all.
+/// tracks for reading, for copies and for decodes, with a slice a unit, and marks where columns were done. Whole or not at all.
 ZF_API zf_status zf_batch_write_trace(const zf_batch *batch, const char *path, zf_error *error);
 
 #ifdef __cplusplus
