@@ -161,6 +161,7 @@ zf_status zf_block_work_bytes(const zf_abi_plan *plan, const zf_block_view *view
 // ---- Kernels --------------------------------------------------------------------------------------------------
 
 void zf_copy_bits(uint8_t *to, uint64_t to_bit, const uint8_t *from, uint64_t from_bit, uint64_t count) {
+    if (count == 0) return; // there may be no memory then
     to += to_bit / 8;
     from += from_bit / 8;
     to_bit %= 8;

@@ -283,6 +283,13 @@ static zf_status run(piping *p, double *seconds, zf_error *error) {
     return ZF_OK;
 }
 
+static bool some_failed(const piping *p) {
+    for (size_t i = 0; i < p->count; i++) {
+        if (p->columns[i].asked && p->columns[i].failed) return true;
+    }
+    return false;
+}
+
 static zf_status spoil(piping *p, zf_error *error) {
     for (size_t r = 0; r < p->request_count; r++)
         ZF_TRY(zf_pipe_spoil(&p->memory, &p->of_request[r]->sizes, &p->requests[r], error));
@@ -302,7 +309,9 @@ static zf_status run_all(piping *p, zf_error *error) {
     for (uint64_t i = 0; i < runs && p->exit_status != EXIT_BAD_DEVICE; i++) {
         if (p->verify && i + 1 == runs) ZF_TRY(spoil(p, error));
         ZF_TRY(run(p, &p->runs[i], error));
+        if (i > 0 && some_failed(p)) break; // its time says nothing
         p->run_count++;
+        if (some_failed(p)) break;
     }
     for (size_t i = 0; i < p->count && p->verify; i++) {
         zf_piped *c = &p->columns[i];

@@ -30,7 +30,7 @@ zf_status zf_device_part_take(zf_accelerator *accelerator, const zf_pipeline_all
     if (out->address != 0 && out->address % ZF_PIPELINE_DEVICE_ALIGNMENT == 0) return ZF_OK;
     uint64_t given = out->address;
     zf_device_part_give(accelerator, allocator, out);
-    return refused("memory of the device", bytes, what, given, ZF_PIPELINE_DEVICE_ALIGNMENT, error);
+    return refused("memory of the device", bytes != 0 ? bytes : 1, what, given, ZF_PIPELINE_DEVICE_ALIGNMENT, error);
 }
 
 void zf_device_part_give(zf_accelerator *accelerator, const zf_pipeline_allocator *allocator, zf_device_part *part) {

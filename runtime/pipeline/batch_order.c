@@ -14,6 +14,8 @@ typedef unsigned long long ull;
 static const double COPY_COST = 5e-6, DECODE_COST = 12e-6;
 /// A copy says something of the link's rate, a decode of its codec's, where it takes this many times as long.
 static const double TELLING = 4;
+/// Bytes from which on reading or decoding them says something: of fewer, what any unit costs is most.
+static const double LEAST_BYTES = 1024;
 /// Plain bytes a second of a codec that was never run: on an accelerator, on the CPU by a thread.
 static const double UNKNOWN_DEVICE = 600e9, UNKNOWN_HOST = 2e9;
 
@@ -230,7 +232,8 @@ static void learn_device(const zf_batch *batch, const zf_requested *request, dou
         decoding += (t->decode_end - t->decode_begin) * part - (host ? 0 : DECODE_COST);
         least += host ? 0 : TELLING * DECODE_COST;
     }
-    if (decoding > least) zf_rates_decode_seen(p->rates, request->codec, request->codec_name, decoded / decoding, first);
+    if (decoding > least && decoded >= LEAST_BYTES)
+        zf_rates_decode_seen(p->rates, request->codec, request->codec_name, decoded / decoding, first);
     if (copying > 0 && !host) zf_rates_link_seen(p->rates, copied / copying);
 }
 
@@ -252,7 +255,7 @@ static void learn(const zf_batch *batch) {
     }
     // Of an accelerator's unit all readers read blocks, on the CPU each one reads a unit.
     if (p->accelerator == NULL) read *= p->options.readers;
-    if (reading > 0) zf_rates_read_seen(p->rates, read / reading, first);
+    if (reading > 0 && read >= LEAST_BYTES) zf_rates_read_seen(p->rates, read / reading, first);
 }
 
 void zf_pipeline_learn(zf_pipeline *p) {

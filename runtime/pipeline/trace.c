@@ -1,5 +1,6 @@
 // A run as Chrome's trace events.
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "runtime/base/text.h"
@@ -23,7 +24,15 @@ static void put_string(zf_text *out, const char *text) {
     zf_text_puts(out, "\"");
 }
 
-enum { TRACK_READ = 1, TRACK_COPY = 2, TRACK_DECODE = 3, TRACK_READY = 4 };
+/// Tracks; one whose slices may overlap has lanes, since viewers drop slices that begin within another and end behind it.
+enum { TRACK_READ = 1, TRACK_COPY = 100, TRACK_DECODE = 200, TRACK_READY = 300, MOST_LANES = 64 };
+
+typedef struct lanes {
+    int track;
+    const char *name;
+    unsigned count;
+    double ends[MOST_LANES];
+} lanes;
 
 /// One slice; microseconds, as the format wants.
 static void put_slice(zf_text *out, const zf_batch *batch, const zf_transfer *transfer, size_t number, int track,
@@ -48,20 +57,37 @@ static void put_track(zf_text *out, int track, const char *name) {
                    track, track);
 }
 
+/// The track of a slice: the first lane that is free when it begins; where none is, the last one.
+static int lane_of(zf_text *out, lanes *of, double begin, double end) {
+    unsigned lane = 0;
+    if (isnan(begin) || isnan(end)) return of->track;
+    while (lane < of->count && of->ends[lane] > begin) lane++;
+    if (lane == of->count && lane < MOST_LANES) {
+        char name[64];
+        snprintf(name, sizeof name, lane == 0 ? "%s" : "%s, %u", of->name, lane + 1);
+        put_track(out, of->track + (int)lane, name);
+        of->count++;
+    }
+    if (lane == MOST_LANES) lane--;
+    of->ends[lane] = end;
+    return of->track + (int)lane;
+}
+
 static void put_all(zf_text *out, const zf_batch *batch) {
     bool host = batch->pipeline->accelerator == NULL;
     zf_text_puts(out, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
     zf_text_puts(out, "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"zipflow pipeline\"}}");
-    put_track(out, TRACK_READ, host ? "read" : "read and check");
     if (!host) put_track(out, TRACK_COPY, "copy");
-    put_track(out, TRACK_DECODE, "decode");
-    put_track(out, TRACK_READY, "columns ready");
+    put_track(out, TRACK_READY, "columns done");
+    lanes reads = {.track = TRACK_READ, .name = host ? "read" : "read and check"},
+          decodes = {.track = TRACK_DECODE, .name = "decode"};
     for (size_t k = 0; k < batch->count; k++) {
         const zf_transfer *t = batch->order[k];
         const zf_unit_times *m = &t->measured;
-        put_slice(out, batch, t, k, TRACK_READ, "read", m->read_begin, m->read_end);
+        put_slice(out, batch, t, k, lane_of(out, &reads, m->read_begin, m->read_end), "read", m->read_begin, m->read_end);
         if (!host) put_slice(out, batch, t, k, TRACK_COPY, "copy", m->copy_begin, m->copy_end);
-        put_slice(out, batch, t, k, TRACK_DECODE, "decode", m->decode_begin, m->decode_end);
+        put_slice(out, batch, t, k, lane_of(out, &decodes, m->decode_begin, m->decode_end), "decode", m->decode_begin,
+                  m->decode_end);
     }
     for (size_t r = 0; r < batch->request_count; r++) {
         const zf_requested *request = &batch->requests[r];

@@ -79,7 +79,7 @@ typedef struct zf_pipeline_options {
 
 /// Makes a pipeline for device `device` ("auto", or a name that zf_device_get gives); `options` may be NULL. On a device with
 /// memory of its own the link is measured, unless that was done before: rates are kept in the context's cache. The context must
-/// outlive it.
+/// outlive it. (The emulator takes part in all of it but memory of the caller's: that it cannot use.)
 ZF_API zf_status zf_pipeline_create(zf_context *context, const char *device, const zf_pipeline_options *options,
                                     zf_pipeline **out, zf_error *error);
 /// Its batches must be freed before. Rates that were measured are written to the context's cache here, and now and then by
