@@ -200,13 +200,15 @@ def other_links(program):
     units = [links.from_text(text) for text in one["units"]]
     none = dict.fromkeys(("copy", "queue", "beside", "hand_over"), 0)
     rows = links.problem("q1", units, none | {"copy": 1e-3, "queue": 2e-3, "hand_over": 4e-6}, ROOM, 1e9, 2e9, 50e9).splitlines()
-    check(rows[0] == f"problem q1 2 {FOREVER} {links.IN_FLIGHT * 2**40}" and rows[1].split()[1:3] == ["0", "4000000"], rows)
+    check(rows[0] == f"problem q1 2 {FOREVER} {3 * 2**40}" and rows[1].split()[1:3] == ["0", "4000000"], rows)
+    small = links.problem("q1", units, none, (ROOM[0], 1 << 20), 1e9, 2e9, 50e9).splitlines()
+    check(small[0].split()[-1] == str(65 << 20), "units that are small: 64 MiB, and one more", small)
     check([float(w) for w in rows[1].split()[3:]] == [0, 5e-6 + 2e-3, 60e-6, 4000000, 2e-3, 5e-3, 65e-6], rows)
     slowed = links.problem("q1", units, none | {"beside": 0.2}, ROOM, 1e12, 2e9, 50e9).splitlines()
     check([near(float(row.split()[8]), u.stored_bytes / 1e12 / 0.8) for row, u in zip(slowed[1:], units)] == [True] * 2, "decoding all the time", slowed)
     # What a unit holds is the larger of its part of the staging and its part of what may be under way.
-    held = [links.problem("q1", units[:1], none, room, 1e9, 2e9, 50e9).split()[11] for room in ((8_000_000, 10**6), (40_000_000, 10**7), (4_000_000, 10**9))]
-    check(held == [str(3 * 10**6), "4000000", str(3 * 10**9)], held)
+    held = [links.problem("q1", units[:1], none, room, 1e9, 2e9, 50e9).split()[11] for room in ((8_000_000, 10**6), (4 * 10**9, 10**7), (4_000_000, 10**9))]
+    check(held == [str(((64 << 20) + 10**6) // 2), "4000000", str(3 * 10**9)], held)
 
 
 def errors_of_the_model(program):
