@@ -125,12 +125,21 @@ zf_status zf_jit_create(const zf_jit_options *options, zf_jit **out, zf_error *e
     return ZF_OK;
 }
 
+/// Takes out of the session what is loaded, if anything. A tracker that is only released moves what it tracks to another one, and
+/// LLVM 19 then reads memory that it has freed, where its table of what is linked grows by that.
+static void take_out(zf_jit_code *code) {
+    if (code->tracker == NULL) return;
+    LLVMConsumeError(LLVMOrcResourceTrackerRemove(code->tracker));
+    LLVMOrcReleaseResourceTracker(code->tracker);
+    code->tracker = NULL;
+}
+
 void zf_jit_free(zf_jit *jit) {
     if (jit == NULL) return;
     bool dead = atomic_load(&jit->dead);
     for (zf_jit_code *code = jit->all; code != NULL;) {
         zf_jit_code *next = code->next;
-        if (code->tracker != NULL && !dead) LLVMOrcReleaseResourceTracker(code->tracker);
+        if (!dead) take_out(code);
         free(code);
         code = next;
     }
@@ -418,11 +427,7 @@ static zf_status take_library(zf_jit *jit, zf_jit_code **out, zf_error *error) {
 
 void zf_jit_unload(zf_jit *jit, zf_jit_code *code) {
     if (code == NULL || atomic_load(&jit->dead)) return; // zf_jit_free has a list of all
-    if (code->tracker != NULL) {
-        LLVMConsumeError(LLVMOrcResourceTrackerRemove(code->tracker));
-        LLVMOrcReleaseResourceTracker(code->tracker);
-        code->tracker = NULL;
-    }
+    take_out(code);
     pthread_mutex_lock(&jit->lock);
     code->next_free = jit->free;
     jit->free = code;

@@ -23,7 +23,8 @@ enum {
     EXHAUSTIVE_CHECK = 320 / LESS,   ///< bytes of files whose every change goes through all stages
     SAMPLE_SYNTAX = 900 / LESS,      ///< changes of a larger file that are parsed
     SAMPLE_CHECK = 180 / LESS,       ///< changes of a larger file that go through all stages
-    SAMPLE_COMPILED = 60,            ///< programs that are compiled in all
+    SAMPLE_COMPILED = 60 / LESS,     ///< programs that are compiled in all
+    COMPILE_ONE_OF = 8 / LESS,       ///< changes of tables that could be compiled: as many whatever else is left out
     ROWS = 700,
     ONE_CHANGE_SECONDS = 5, ///< of the processor, instrumented
     HANG_SECONDS = 120,     ///< of the wall: nothing takes as long unless it never ends
@@ -295,7 +296,8 @@ static void attack(const char *path, const char *text, size_t length) {
         bool parses = kind < BYTES && (syntax == 0 || random_number() % (length * BYTES) < syntax);
         bool checks = check == 0 || random_number() % (length * CHANGES) < check * 2;
         if (kind >= BYTES && !exhaustive) checks = random_number() % (length * CHANGES) < SAMPLE_CHECK;
-        bool compiles = has_table && kind >= SET && (exhaustive || random_number() % 8 == 0) && compiled < SAMPLE_COMPILED;
+        bool compiles =
+            has_table && kind >= SET && (exhaustive || random_number() % COMPILE_ONE_OF == 0) && compiled < SAMPLE_COMPILED;
         checks = checks && (share == 1 || random_number() % share == 0);
         if (parses || checks) try_one(path, text, length, kind, at, checks, no_std, compiles);
     }

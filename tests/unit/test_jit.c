@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -222,6 +223,26 @@ static void test_threads(void) {
     zf_jit_free(jit);
 }
 
+/// What is loaded when the compiler goes is unmapped, however many pieces there are. Where that was left to LLVM 19, from some
+/// number on it lost pieces, or ended the process: it reads its table's old memory where a piece makes the table grow.
+static void test_freed_while_loaded(void) {
+    enum { MOST = 64 };
+    for (int count = 1; count <= MOST; count++) {
+        zf_jit *jit = make(NULL, 0);
+        plan p = {.add = 1};
+        zf_jit_request request = request_of(&p, NULL);
+        void *pieces[MOST][2];
+        for (int i = 0; i < count; i++) CHECK(zf_jit_load(jit, &request, pieces[i], NULL, NULL) == ZF_OK, "piece %d", i);
+        zf_jit_free(jit);
+        int mapped = 0;
+        for (int i = 0; i < count; i++) {
+            unsigned char resident;
+            mapped += mincore((void *)((uintptr_t)pieces[i][0] & ~(uintptr_t)4095), 4096, &resident) == 0;
+        }
+        CHECK(mapped == 0, "%d of %d pieces are still mapped", mapped, count);
+    }
+}
+
 // ---- The cache ------------------------------------------------------------------------------------------------
 
 static char directory[64];
@@ -410,6 +431,7 @@ int main(void) {
     test_failures();
     __lsan_enable();
     test_threads();
+    test_freed_while_loaded();
     test_files_of_others();
     test_cache();
     test_entries();
