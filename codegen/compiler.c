@@ -79,6 +79,8 @@ struct zf_fault_sites *zf_compiler_sites(const zf_compiler *compiler) { return c
 void zf_compiler_set_sites(zf_compiler *compiler, struct zf_fault_sites *sites) { compiler->sites = sites; }
 bool zf_compiler_unchecked(const zf_compiler *compiler) { return compiler->unchecked; }
 void zf_compiler_set_unchecked(zf_compiler *compiler, bool unchecked) { compiler->unchecked = unchecked; }
+bool zf_compiler_unfused(const zf_compiler *compiler) { return compiler->unfused; }
+void zf_compiler_set_unfused(zf_compiler *compiler, bool unfused) { compiler->unfused = unfused; }
 const zf_compiler_options *zf_compiler_options_of(const zf_compiler *compiler) { return &compiler->options; }
 
 // Static texts, made once: LLVM says its version in numbers only, and the targets are a table.

@@ -205,6 +205,7 @@ static zf_status build(decoder *d, const zf_column *column, const uint8_t *branc
     }
     options.target = zf_cg_target_of(target)->name;
     options.chunk_threads = zf_compiler_options_of(d->compiler)->chunk_threads;
+    options.materialise_all = zf_compiler_unfused(d->compiler);
     d->base.plan = zf_plan_build(d->arena, d->base.graph, &options, &diags);
     if (d->base.plan == NULL) return zf_program_error(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error);
     ZF_TRY(verify(d, error));

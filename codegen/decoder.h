@@ -64,6 +64,12 @@ void zf_compiler_set_sites(zf_compiler *compiler, struct zf_fault_sites *sites);
 bool zf_compiler_unchecked(const zf_compiler *compiler);
 void zf_compiler_set_unchecked(zf_compiler *compiler, bool unchecked);
 
+/// Gives every stage of decoders that are made from now on a kernel of its own, whose elements lie in memory before the next one
+/// takes them, so that what fusing is worth can be measured. Such plans have a seek tree for each ordered stage: files that were
+/// written for fused ones fit where they have no more than one such stage. For one thread at a time.
+bool zf_compiler_unfused(const zf_compiler *compiler);
+void zf_compiler_set_unfused(zf_compiler *compiler, bool unfused);
+
 /// The C functions that compiled encode bodies call: for zf_jit_options.symbols (encode_symbols.c).
 /// Fills `out` (may be NULL) and returns how many there are.
 size_t zf_encode_symbols(zf_jit_symbol *out);

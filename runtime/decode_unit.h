@@ -114,6 +114,9 @@ ZF_PRIVATE_API zf_decode_stats zf_units_stats(const zf_units *units);
 ZF_PRIVATE_API zf_status zf_units_start(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error);
 ZF_PRIVATE_API zf_status zf_units_upload(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error);
 ZF_PRIVATE_API zf_status zf_units_launch(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error);
+/// One kernel of each unit that has so many, the first being 0: for measurements. Kernels before it must have run.
+ZF_PRIVATE_API zf_status zf_units_launch_kernel(zf_units *units, uint32_t kernel, void *stream, const zf_units_memory *memory,
+                                                zf_error *error);
 ZF_PRIVATE_API zf_status zf_units_end(zf_units *units, void *stream, const zf_units_memory *memory, uint64_t *words,
                                       zf_error *error);
 ZF_PRIVATE_API uint32_t zf_units_words(const zf_units *units);

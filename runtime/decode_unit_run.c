@@ -88,9 +88,14 @@ void zf_units_restart(zf_units *units) {
 
 // ---- Launches -------------------------------------------------------------------------------------------------
 
-static zf_status launch_unit(zf_units *units, const zf_unit *unit, void *stream, const zf_units_memory *memory, zf_error *error) {
+enum { ALL_KERNELS = UINT32_MAX };
+
+/// Launches kernel `only` of a unit, or all.
+static zf_status launch_unit(zf_units *units, const zf_unit *unit, uint32_t only, void *stream, const zf_units_memory *memory,
+                             zf_error *error) {
     const zf_abi_plan *plan = unit->plan;
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
+        if (only != ALL_KERNELS && k != only) continue;
         int32_t sink = plan->kernels[k].sink;
         bool column = sink < 0 || plan->works[sink].characters || unit->code->simt[k].to_column;
         zf_simt_args args = {.base = memory->workspace + unit->at_stored,
@@ -127,20 +132,25 @@ zf_status zf_units_upload(zf_units *units, void *stream, const zf_units_memory *
     return ZF_OK;
 }
 
-/// The kernels of all units, with `upload` each behind its bytes. Without streams of their own they follow each other.
-static zf_status run_units(zf_units *units, bool upload, void *stream, const zf_units_memory *memory, zf_error *error) {
+/// The kernels of all units, or one of each, with `upload` behind its bytes. Without streams of their own they follow each other.
+static zf_status run_units(zf_units *units, bool upload, uint32_t only, void *stream, const zf_units_memory *memory,
+                           zf_error *error) {
     zf_status status = zf_side_streams_fork(&units->side, stream, error);
     for (uint32_t u = 0; status == ZF_OK && u < units->unit_count; u++) {
         void *own = zf_side_stream(&units->side, u, stream);
         if (upload) status = upload_unit(units, &units->units[u], own, memory, error);
-        if (status == ZF_OK) status = launch_unit(units, &units->units[u], own, memory, error);
+        if (status == ZF_OK) status = launch_unit(units, &units->units[u], only, own, memory, error);
     }
     zf_status joined = zf_side_streams_join(&units->side, stream, status == ZF_OK ? error : NULL);
     return status != ZF_OK ? status : joined;
 }
 
 zf_status zf_units_launch(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error) {
-    return run_units(units, false, stream, memory, error);
+    return run_units(units, false, ALL_KERNELS, stream, memory, error);
+}
+
+zf_status zf_units_launch_kernel(zf_units *units, uint32_t kernel, void *stream, const zf_units_memory *memory, zf_error *error) {
+    return run_units(units, false, kernel, stream, memory, error);
 }
 
 zf_status zf_units_end(zf_units *units, void *stream, const zf_units_memory *memory, uint64_t *words, zf_error *error) {
@@ -151,7 +161,7 @@ zf_status zf_units_end(zf_units *units, void *stream, const zf_units_memory *mem
 
 zf_status zf_units_enqueue(zf_units *units, void *stream, const zf_units_memory *memory, uint64_t *words, zf_error *error) {
     ZF_TRY(zf_units_start(units, stream, memory, error));
-    ZF_TRY(run_units(units, true, stream, memory, error));
+    ZF_TRY(run_units(units, true, ALL_KERNELS, stream, memory, error));
     return zf_units_end(units, stream, memory, words, error);
 }
 

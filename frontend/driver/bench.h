@@ -18,6 +18,7 @@ typedef struct zf_bench_options {
     unsigned repeats, threads;
     bool checksums, general;
     bool unchecked; ///< kernels without checks of what streams hold: `context` has a compiler that makes such
+    bool unfused;   ///< a kernel a stage: `context` has a compiler that makes such. Each kernel is timed alone, besides
 } zf_bench_options;
 
 /// A block of the column, and where it lies.
@@ -78,6 +79,8 @@ struct zf_bench_device {
     zf_status (*prepare)(void *self, const zf_bench_work *work, void **prepared, uint64_t *kernels, zf_error *error);
     /// A round. It may still run on return; then `stop` also reports what fails.
     zf_status (*decode)(void *self, void *prepared, zf_error *error);
+    /// Of a round kernel `kernel` alone, those before it having run. NULL: this device cannot tell kernels apart.
+    zf_status (*decode_kernel)(void *self, void *prepared, uint32_t kernel, zf_error *error);
     void (*finish)(void *self, void *prepared); ///< undoes `prepare`; NULL is taken
 };
 
@@ -97,6 +100,7 @@ enum {
     ZF_BENCH_REPEATS_LEAST = 5,
     ZF_BENCH_REPEATS_MOST = 1001,
     ZF_BENCH_COPIES_MOST = 4096, ///< of a column, to fill the buffers
+    ZF_BENCH_KERNELS_MOST = 16,  ///< that are timed alone; those of larger plans are not
 };
 
 /// A column's plain data from elsewhere: what decoding must give. `bytes` are all of zf_decode_sizes but the workspace: offsets
@@ -115,6 +119,10 @@ typedef struct zf_bench_result {
     uint64_t read_bytes;  ///< stored bytes read in a round: streams and seek states; whole blocks with checksums
     double decode_median, decode_least, decode_most; ///< seconds a round
     double copy_median, copy_least, copy_most;       ///< of the device's copy of as many plain bytes
+    uint32_t timed_kernels;                          ///< `unfused`: how many kernels were timed alone; 0: none
+    struct {
+        double median, least, most; ///< seconds a round
+    } kernel_times[ZF_BENCH_KERNELS_MOST];
 } zf_bench_result;
 
 /// Measures a column of an open container, and compares every byte of every round with `plain`. A difference is

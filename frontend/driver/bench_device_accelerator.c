@@ -130,6 +130,14 @@ static zf_status decode(void *self, void *prepared, zf_error *error) {
     return zf_units_launch(m->units, m->stream, &m->memory, error);
 }
 
+static zf_status decode_kernel(void *self, void *prepared, uint32_t kernel, zf_error *error) {
+    measured *m = self;
+    (void)prepared;
+    m->decoding = true;
+    if (kernel == 0) ZF_TRY(zf_units_start(m->units, m->stream, &m->memory, error));
+    return zf_units_launch_kernel(m->units, kernel, m->stream, &m->memory, error);
+}
+
 static void finish(void *self, void *prepared) {
     measured *m = self;
     if (prepared == NULL) return;
@@ -160,6 +168,7 @@ static void finish(void *self, void *prepared) {
         .copy_bytes = copy_bytes,                                                                                                \
         .prepare = prepare,                                                                                                      \
         .decode = decode,                                                                                                        \
+        .decode_kernel = decode_kernel,                                                                                          \
         .finish = finish,                                                                                                        \
     }
 const zf_bench_device zf_bench_device_cuda = ROW("cuda", 8);

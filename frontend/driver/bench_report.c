@@ -30,6 +30,7 @@ static zf_device_info device_info(const zf_bench_options *options) {
 void zf_bench_print_head(const zf_bench_options *o) {
     zf_device_info info = device_info(o);
     printf("%s: %s, %u core%s\n", info.name, info.description, info.cores, info.cores == 1 ? "" : "s");
+    if (o->unfused) printf("every stage has a kernel of its own: what is measured here is not what decodes\n");
     if (o->unchecked) printf("kernels have no checks of what streams hold: what is measured here is not what decodes\n");
     printf("%u thread%s, checksums %s, medians of %u; copy is %s, limit the bytes that a copy reads and writes a second\n\n",
            o->threads, o->threads == 1 ? "" : "s", o->checksums ? "included" : "left out", o->repeats, o->device->copy);
@@ -49,7 +50,7 @@ void zf_bench_print_row(const char *name, const zf_bench_result *r) {
 
 static json_t *what_is_counted(void) {
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "seconds",
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "seconds",
         "of a round: the blocks of the column decoded `repeated` times, each time from stored bytes and to a place of its own; "
         "one "
         "round warms up, then copy and decode take turns",
@@ -60,6 +61,7 @@ static json_t *what_is_counted(void) {
         "fraction_of_limit",
         "(read_bytes + plain_bytes) a second by the copy's bytes a second, of which it reads one half and writes the other; work "
         "buffers between kernels do not count",
+        "kernel_seconds", "with --unfused: of each kernel of a round, by a clock of its own, in rounds of their own",
         "read_bytes", "streams and seek states of a round, each byte once; with checksums whole blocks", "verified",
         "every byte of every round was compared with `compared_with`; buffers are poisoned before each");
 }
@@ -84,13 +86,15 @@ json_t *zf_bench_json(const zf_bench_options *o, const zf_arguments *arguments) 
     struct tm parts;
     if (gmtime_r(&now, &parts) != NULL) strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
     zf_device_info info = device_info(o);
-    json_t *report = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o*, s:{s:s, s:s, s:i, s:I}, s:f, s:i, s:i, s:I, s:b, s:b, s:b, s:s, s:[]}", "bench",
-        "decode", "date", date, "version", zf_version(), "commit", ZF_COMMIT, "llvm", zf_compiler_llvm_version(), "command",
-        zf_json_text(command.data != NULL ? command.data : ""), "counted", what_is_counted(), "device", "name", info.name,
-        "description", info.description, "cores", (int)info.cores, "memory", (json_int_t)info.memory, "load_before", load,
-        "threads", (int)o->threads, "repeats", (int)o->repeats, "bytes", (json_int_t)o->bytes, "checksums", (int)o->checksums,
-        "general_kernels", (int)o->general, "unchecked_kernels", (int)o->unchecked, "copy", o->device->copy, "results");
+    json_t *report =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o*, s:{s:s, s:s, s:i, s:I}, s:f, s:i, s:i, s:I, s:b, s:b, s:b, s:b, s:s, "
+                  "s:[]}",
+                  "bench", "decode", "date", date, "version", zf_version(), "commit", ZF_COMMIT, "llvm",
+                  zf_compiler_llvm_version(), "command", zf_json_text(command.data != NULL ? command.data : ""), "counted",
+                  what_is_counted(), "device", "name", info.name, "description", info.description, "cores", (int)info.cores,
+                  "memory", (json_int_t)info.memory, "load_before", load, "threads", (int)o->threads, "repeats", (int)o->repeats,
+                  "bytes", (json_int_t)o->bytes, "checksums", (int)o->checksums, "general_kernels", (int)o->general,
+                  "unchecked_kernels", (int)o->unchecked, "unfused_kernels", (int)o->unfused, "copy", o->device->copy, "results");
     zf_text_free(&command);
     return report;
 }
@@ -112,6 +116,13 @@ zf_status zf_bench_json_add(json_t *report, const char *source, const char *name
     if (item != NULL && r->info.type.element == ZF_STRING) {
         uint64_t characters = zf_characters(r->info.type.nullable, r->info.rows, r->info.plain_bytes) * r->copies;
         json_object_set_new(item, "characters_gb_per_second", json_real(per_second(characters, r->decode_median)));
+    }
+    if (item != NULL && r->timed_kernels > 0) {
+        json_t *times = json_array();
+        for (uint32_t k = 0; k < r->timed_kernels; k++)
+            json_array_append_new(times, json_pack("{s:f, s:f, s:f}", "median", r->kernel_times[k].median, "least",
+                                                   r->kernel_times[k].least, "most", r->kernel_times[k].most));
+        json_object_set_new(item, "kernel_seconds", times);
     }
     return zf_json_append(json_object_get(report, "results"), item, error);
 }

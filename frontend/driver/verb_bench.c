@@ -130,6 +130,8 @@ static int read_options(const zf_arguments *arguments, zf_bench_options *out) {
     out->checksums = zf_argument(arguments, "checksums") != NULL;
     out->general = zf_argument(arguments, "general") != NULL;
     out->unchecked = zf_argument(arguments, "unchecked") != NULL;
+    out->unfused = zf_argument(arguments, "unfused") != NULL;
+    if (out->unfused && zf_argument(arguments, "module")) return usage("--unfused compiles: a module's kernels are as they are");
     if (out->unchecked && zf_argument(arguments, "module")) return usage("--unchecked compiles: a module's code has its checks");
     return EXIT_GOOD;
 }
@@ -151,6 +153,7 @@ int zf_run_bench(zf_arguments *arguments) {
     b.options.context = b.session.context;
     b.options.threads = b.session.threads != 0 ? b.session.threads : 1;
     bool as_json = zf_argument(arguments, "json") != NULL;
+    if (b.options.unfused) zf_compiler_set_unfused(b.session.compiler, true);
     if (b.options.unchecked) zf_compiler_set_unchecked(b.session.compiler, true);
     if (find_device(&b, zf_argument(arguments, "device"), &error) != ZF_OK) {
         b.exit_status = zf_report("bench", &error);

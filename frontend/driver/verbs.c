@@ -57,6 +57,7 @@ static const zf_option
     checksums = {"checksums", 0, NULL, NULL, "also verify the blocks' checksums within the time"},
     general = {"general", 0, NULL, NULL, "kernels for all shaping values instead of those made for the block's"},
     unchecked = {"unchecked", 0, NULL, NULL, "kernels without checks of what streams hold, to see what those cost"},
+    unfused = {"unfused", 0, NULL, NULL, "a kernel for every stage, each timed alone, too, to see what fusing is worth"},
     module = {"module", 0, "FILE.zfm", NULL, "take code from this module, and compile nothing; up to 16 times"},
     targets = {"target", 0, "TARGETS", NULL, "what code is for: `host`, `nvptx` or both, separated by a comma (default: both)"},
     cpu = {"cpu", 0, "LEVEL", "x86-64-v2|x86-64-v3|x86-64-v4", "the least CPU that native code runs on (default: x86-64-v3)"},
@@ -209,11 +210,15 @@ const zf_verb zf_verbs[] = {
      "what "
      "is timed comes from the module; what it is compared with is compiled all the same. With `--unchecked` kernels believe "
      "their "
-     "streams: nothing else makes such kernels, each file is decoded with checks before, and the report says so.",
+     "streams: nothing else makes such kernels, each file is decoded with checks before, and the report says so. With "
+     "`--unfused` "
+     "every stage is a kernel that leaves its elements in memory for the next: files fit whose columns have at most one stage "
+     "that "
+     "keeps a state.",
      0,
      -1,
      zf_run_bench,
-     {&columns, &generate, &bench_bytes, &repeats, &bench_threads, &device, &module, &checksums, &general, &unchecked,
+     {&columns, &generate, &bench_bytes, &repeats, &bench_threads, &device, &module, &checksums, &general, &unchecked, &unfused,
       &chunk_threads, &json, &verbose, &no_cache, NULL}},
     {"inspect",
      "IN.zfd|IN.zfm",

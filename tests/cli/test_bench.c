@@ -50,13 +50,18 @@ static zf_status decode_fake(void *self, void *prepared, zf_error *error) {
     return ZF_OK;
 }
 
+static zf_status decode_kernel_fake(void *self, void *prepared, uint32_t kernel, zf_error *error) {
+    CHECK(kernel == 0, "the plan has no kernel %u", kernel);
+    return decode_fake(self, prepared, error);
+}
+
 static void finish_fake(void *self, void *prepared) {
     (void)self;
     zf_bench_device_cpu.finish(fake.cpu, prepared);
 }
 
-/// Copy and decode in turn; the first of each is the warm-up.
-static const double times[2 * (REPEATS + 1)] = {100, 900, 5, 30, 1, 80, 6, 20, 2, 10, 9, 70, 4, 60};
+/// Copy and decode in turn, then the kernel alone; the first of each is the warm-up.
+static const double times[3 * (REPEATS + 1)] = {100, 900, 5, 30, 1, 80, 6, 20, 2, 10, 9, 70, 4, 60, 700, 13, 18, 11, 16, 12, 19};
 
 static zf_status stop_fake(void *self, zf_bench_clock *clock, double *seconds, zf_error *error) {
     (void)self, (void)clock;
@@ -91,6 +96,8 @@ static void write_file(void) {
     remove(source);
 }
 
+static bool apart; ///< kernels are timed alone, too
+
 static zf_status measure(fault what, unsigned round, uint64_t at, const zf_bench_plain *plain, zf_bench_result *result,
                          zf_error *error) {
     zf_bench_device device = zf_bench_device_cpu;
@@ -99,6 +106,7 @@ static zf_status measure(fault what, unsigned round, uint64_t at, const zf_bench
     device.prepare = prepare_fake;
     device.decode = decode_fake;
     device.finish = finish_fake;
+    device.decode_kernel = decode_kernel_fake;
     device.stop = stop_fake;
     fake.fault = what;
     fake.fault_round = round;
@@ -112,6 +120,7 @@ static zf_status measure(fault what, unsigned round, uint64_t at, const zf_bench
     CHECK(zf_container_open(context, file, &container, error) == ZF_OK, "%s", error->message);
     zf_bench_options options = {.context = context, .device = &device, .bytes = COPIES * sizeof values - 1, .repeats = REPEATS};
     options.threads = 2;
+    options.unfused = apart;
     zf_status status = zf_bench_column(container, 0, &options, plain, result, error);
     zf_container_close(container);
     zf_compiler_free(compiler);
@@ -128,6 +137,7 @@ static void test_figures(const zf_bench_plain *plain) {
     CHECK(r.copies == COPIES && r.blocks == 3 && r.kernels == 1, "%d copies", (int)r.copies);
     CHECK(r.plain_bytes == COPIES * sizeof values, "%d", (int)r.plain_bytes);
     // Blocks of 4096, 4096 and 1808 values of 13 bits, in words of 32.
+    CHECK(r.timed_kernels == 0, "%u kernels are timed alone", r.timed_kernels);
     CHECK(r.read_bytes == COPIES * (6656 + 6656 + 2940), "%d", (int)r.read_bytes);
 }
 
@@ -152,6 +162,21 @@ static void test_faults(const zf_bench_plain *plain) {
     CHECK(measure(NONE, 0, 0, &shorter, &r, &error) == ZF_ERR_INTERNAL && strcmp(error.code, "ZF2019") == 0, "%s", error.message);
 }
 
+static void test_kernels(const zf_bench_plain *plain) {
+    zf_error error = {0};
+    zf_bench_result r;
+    apart = true;
+    CHECK(measure(NONE, 0, 0, plain, &r, &error) == ZF_OK, "%s", error.message);
+    CHECK(r.timed_kernels == 1 && r.decode_median == 45, "%u kernels", r.timed_kernels);
+    CHECK(r.kernel_times[0].median == 14.5 && r.kernel_times[0].least == 11 && r.kernel_times[0].most == 19, "%f %f %f",
+          r.kernel_times[0].median, r.kernel_times[0].least, r.kernel_times[0].most);
+    for (unsigned round = REPEATS + 1; round < 2 * (REPEATS + 1); round++) {
+        CHECK(measure(FLIP, round, 7, plain, &r, &error) == ZF_ERR_INTERNAL, "round %u is not compared", round);
+        CHECK(measure(NOTHING, round, 0, plain, &r, &error) == ZF_ERR_INTERNAL, "round %u decodes nothing", round);
+    }
+    apart = false;
+}
+
 static void test_reference(void) {
     zf_error error = {0};
     zf_bench_plain plain = {0};
@@ -165,6 +190,7 @@ int main(void) {
     zf_bench_plain plain = {(uint8_t *)values, sizeof values, "a test"};
     test_figures(&plain);
     test_faults(&plain);
+    test_kernels(&plain);
     test_reference();
     remove(file);
     *strrchr(file, '/') = 0;

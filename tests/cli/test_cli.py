@@ -580,6 +580,30 @@ class Bench(Case):
         container.write_bytes(data)
         self.bad(1, "ZF1324", "bench", "--unchecked", "--columns", "id", "--device", "emu", "--repeats", "5", "--bytes", "1", container)
 
+    def test_unfused(self):
+        """A kernel a stage, whose bytes are the same; accelerators time each alone. Of trees the file says how they were cut."""
+        names = "dictionary-4-i32,float2int,rle-4-i32,delta-5-i32"
+        kernels = {"dictionary-4-i32": 2, "float2int-20-f64": 2, "rle-4-i32": 3, "delta-5-i32": 2}
+        for device in ("emu", "cpu"):
+            for more in [(), ("--unfused",), ("--unfused", "--general")]:
+                report = self.report("--device", device, "--bytes", "60000", *more, "--generate", names)
+                self.assertEqual(report["unfused_kernels"], bool(more))
+                self.assertEqual({r["column"]: r["kernels"] for r in report["results"]}, kernels if more else dict.fromkeys(kernels, 1))
+                for result in report["results"]:
+                    self.check(result, 60000)
+                    times = result.get("kernel_seconds", [])
+                    self.assertEqual(len(times), result["kernels"] if more and device == "emu" else 0)
+                    self.assertTrue(all(0 < t["least"] <= t["median"] <= t["most"] for t in times))
+        program = self.dir / "nests.zf"
+        program.write_text('import "std.zf"; table t { runs: i32 = rle(bitpack, bitpack); tree: i32 = delta(rle(bitpack, bitpack)); }\n')
+        (self.dir / "x").write_bytes(b"".join(bytes([k // 7 % 5, 0, 0, 0]) for k in range(9000)))
+        container = self.dir / "nests.zfd"
+        self.good("encode", "-q", "-c", program, "-o", container, f"runs={self.dir}/x", f"tree={self.dir}/x")
+        self.assertIn("not what decodes", self.good("bench", "--unfused", "--columns", "runs", "--repeats", "5", "--bytes", "1", container))
+        self.bad(1, "ZF1207", "bench", "--unfused", "--columns", "tree", "--device", "emu", "--repeats", "5", "--bytes", "1", container)
+        self.bad(2, "a module's kernels are as they are", "bench", "--unfused", "--module", self.dir / "t.zfm", container)
+        self.bad(2, "--unfused", "decode", "--unfused", "-o", self.dir / "out", container)
+
     def test_checksums_read_whole_blocks(self):
         container = self.encode(make_rows(5000))
         read = [self.report("--columns", "id", "--bytes", "1", *more, container)["results"][0]["read_bytes"] for more in ((), ("--checksums",))]
