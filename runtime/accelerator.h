@@ -61,7 +61,8 @@ typedef struct zf_accelerator_ops {
 
     /// An event: `event_note` queues that it happen, and what is queued later on a stream that was told to `stream_follow` it
     /// happens after what was queued before that note. Of one that is `timed` the time is taken, by the device's clock:
-    /// `event_seconds` waits for `to`, and gives the time from one event to the other.
+    /// `event_seconds` waits for `to`, and gives the time from one event to the other. An event may be closed while streams still
+    /// follow it, as CUDA allows: they wait for what was noted all the same.
     zf_status (*event_open)(zf_accelerator *self, bool timed, void **event, zf_error *error);
     void (*event_close)(zf_accelerator *self, void *event);
     zf_status (*event_note)(zf_accelerator *self, void *stream, void *event, zf_error *error);

@@ -254,8 +254,8 @@ static void learn(const zf_batch *batch) {
         }
     }
     // Of an accelerator's unit all readers read blocks, on the CPU each one reads a unit.
-    if (p->accelerator == NULL) read *= p->options.readers;
-    if (reading > 0 && read >= LEAST_BYTES) zf_rates_read_seen(p->rates, read / reading, first);
+    double at_once = p->accelerator == NULL ? p->options.readers : 1;
+    if (reading > 0 && read >= LEAST_BYTES) zf_rates_read_seen(p->rates, read * at_once / reading, first);
 }
 
 void zf_pipeline_learn(zf_pipeline *p) {

@@ -1,6 +1,7 @@
 // An accelerator that does things late, as a GPU does: calls are queued on streams, each of which is a thread that runs them in
 // order, after random delays, on another accelerator (the emulator). Copies read and write the host's memory when they run, so
-// memory that is used again too soon shows as wrong data. It counts what is allocated, and can fail a call.
+// memory that is used again too soon shows as wrong data. As with CUDA, a stream that is closed still runs what is queued there,
+// and an event that is closed may still be followed. It counts what is allocated, and can fail a call.
 #ifndef ZF_TESTS_LATE_ACCELERATOR_H
 #define ZF_TESTS_LATE_ACCELERATOR_H
 
@@ -15,6 +16,7 @@
 typedef struct late_event {
     uint64_t noted, done;
     struct timespec at;
+    struct late_event *next; ///< of those that were closed
 } late_event;
 
 typedef enum late_kind { LATE_IN, LATE_OUT, LATE_FILL, LATE_LAUNCH, LATE_NOTE, LATE_FOLLOW, LATE_END } late_kind;
@@ -38,6 +40,7 @@ typedef struct late {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     unsigned delay;               ///< most microseconds before every fourth call or so runs; 0: none
+    atomic_uint copy_delay;       ///< microseconds before each copy runs
     atomic_uint allocated;        ///< calls that allocate: memory, streams, events
     atomic_uint waited;           ///< calls that wait for a stream
     atomic_long fail_in;          ///< so many calls that queue until one fails; negative: none
@@ -45,6 +48,8 @@ typedef struct late {
     atomic_uint copies, launches; ///< calls that queue these, since somebody set them to 0
     atomic_uint ahead;            ///< of the copies, those before the first launch
     struct late_stream *standard; ///< what NULL names
+    struct late_stream *closed;   ///< streams, until the end
+    late_event *closed_events;    ///< the same: streams may still follow them
 } late;
 
 typedef struct late_stream {
@@ -53,7 +58,13 @@ typedef struct late_stream {
     pthread_cond_t queued;
     late_call *first, *last;
     unsigned seed;
+    struct late_stream *next; ///< of those that were closed
 } late_stream;
+
+static inline void late_sleep(unsigned microseconds) {
+    struct timespec pause = {microseconds / 1000000, (long)(microseconds % 1000000) * 1000};
+    if (microseconds > 0) nanosleep(&pause, NULL);
+}
 
 static inline void late_run(late *l, const late_call *call) {
     zf_error error;
@@ -92,10 +103,8 @@ static inline void *late_work(void *user) {
         late_call *call = stream->first;
         pthread_mutex_unlock(&l->lock);
         if (call->kind == LATE_END) break;
-        if (l->delay > 0 && rand_r(&stream->seed) % 4 == 0) {
-            struct timespec pause = {0, (long)((unsigned)rand_r(&stream->seed) % l->delay) * 1000};
-            nanosleep(&pause, NULL);
-        }
+        if (l->delay > 0 && rand_r(&stream->seed) % 4 == 0) late_sleep((unsigned)rand_r(&stream->seed) % l->delay);
+        if (call->kind == LATE_IN || call->kind == LATE_OUT) late_sleep(atomic_load(&l->copy_delay));
         late_run(l, call);
         pthread_mutex_lock(&l->lock);
         stream->first = call->next;
@@ -211,12 +220,14 @@ static inline zf_status late_stream_open(zf_accelerator *self, void **stream, zf
     return ZF_OK;
 }
 static inline void late_stream_close(zf_accelerator *self, void *stream) {
+    late *l = (late *)self;
     late_stream *s = stream;
     late_call end = {.kind = LATE_END};
-    late_queue((late *)self, stream, &end, false, NULL);
-    pthread_join(s->thread, NULL);
-    pthread_cond_destroy(&s->queued);
-    free(s);
+    late_queue(l, stream, &end, false, NULL);
+    pthread_mutex_lock(&l->lock);
+    s->next = l->closed;
+    l->closed = s;
+    pthread_mutex_unlock(&l->lock);
 }
 static inline zf_status late_event_open(zf_accelerator *self, bool timed, void **event, zf_error *error) {
     (void)timed, (void)error;
@@ -225,8 +236,12 @@ static inline zf_status late_event_open(zf_accelerator *self, bool timed, void *
     return ZF_OK;
 }
 static inline void late_event_close(zf_accelerator *self, void *event) {
-    (void)self;
-    free(event);
+    late *l = (late *)self;
+    late_event *e = event;
+    pthread_mutex_lock(&l->lock);
+    e->next = l->closed_events;
+    l->closed_events = e;
+    pthread_mutex_unlock(&l->lock);
 }
 static inline zf_status late_event_note(zf_accelerator *self, void *stream, void *event, zf_error *error) {
     late_call call = {.kind = LATE_NOTE, .event = event};
@@ -274,8 +289,21 @@ static inline void late_begin(late *l, zf_accelerator *inner, unsigned delay) {
     l->standard = late_stream_new(l);
 }
 
+/// Runs what is still queued on streams, all of which must be closed.
 static inline void late_end(late *l) {
     late_stream_close(&l->base, l->standard);
+    while (l->closed != NULL) {
+        late_stream *stream = l->closed;
+        l->closed = stream->next;
+        pthread_join(stream->thread, NULL);
+        pthread_cond_destroy(&stream->queued);
+        free(stream);
+    }
+    while (l->closed_events != NULL) {
+        late_event *event = l->closed_events;
+        l->closed_events = event->next;
+        free(event);
+    }
     pthread_cond_destroy(&l->changed);
     pthread_mutex_destroy(&l->lock);
 }

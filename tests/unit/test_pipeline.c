@@ -601,6 +601,30 @@ static void test_trace(void) {
     }
 }
 
+// ---- Sizes ----------------------------------------------------------------------------------------------------
+
+/// However large units may be, something is queued: twice such a size is no number of bytes any more.
+static void test_units_of_any_size(void) {
+    static const uint64_t sizes[] = {UINT64_C(1) << 62, UINT64_C(1) << 63, UINT64_MAX};
+    for (size_t d = 0; d < 2; d++) {
+        zf_container *container = open_written("a.zfd", 70000, NULL);
+        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+            zf_pipeline_options options = {.device_staging = 4 << 20, .host_staging = 4 << 20, .unit_bytes = sizes[k]};
+            asking a = {.pipeline = make(devices[d], &options)};
+            ask(&a, container, 0, 0, 70000);
+            ask(&a, container, 1, 0, 70000);
+            zf_batch *batch = batch_of(&a);
+            alarm(100); // else it would wait for ever
+            run_all(batch, &a);
+            alarm(0);
+            zf_batch_free(batch);
+            forget(&a);
+            zf_pipeline_free(a.pipeline);
+        }
+        zf_container_close(container);
+    }
+}
+
 int main(void) {
     if (mkdtemp(directory) == NULL) return 1;
     zf_abi_provider provider = simt_provider();
@@ -618,6 +642,7 @@ int main(void) {
     test_cancel();
     test_refusals();
     test_trace();
+    test_units_of_any_size();
     zf_context_free(context);
     unlink(path_of("a.zfd"));
     unlink(path_of("b.zfd"));

@@ -1,0 +1,419 @@
+// Links: zipflow-runtime
+// Several threads share a pipeline, and each starts, follows, waits for, cancels, starts again and frees batches of its own: no
+// start is refused, every column is whole or says that it was cancelled, nothing is left. On the CPU; on the emulated GPU, and
+// with kernels that do nothing, by streams that run late. Built with ThreadSanitizer, which cannot follow the emulator's fibers,
+// the second is left out.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/device.h"
+#include "runtime/pipeline/pipeline_internal.h"
+#include "tests/support/late_accelerator.h"
+#include "tests/support/null_accelerator.h"
+#include "tests/support/scratch.h"
+#include "tests/support/walk_simt.h"
+#include "tests/unit/check.h"
+
+typedef unsigned long long ull;
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define FEW 1
+#endif
+#if __has_feature(thread_sanitizer)
+#define NO_FIBERS 1
+#endif
+#endif
+#ifdef __SANITIZE_THREAD__
+#define NO_FIBERS 1
+#endif
+#ifndef FEW
+#define FEW 0
+#endif
+#ifndef NO_FIBERS
+#define NO_FIBERS 0
+#endif
+
+enum { BLOCK = 4096, ROWS = 40000, COLUMNS = 4, THREADS = 4, POISON = 0xcd };
+
+static zf_context *context;
+static zf_accelerator *emu;
+static null_accelerator null;
+
+typedef enum place_kind { CPU, EMULATED, NOTHING } place_kind;
+
+/// A pipeline that threads share, its device, and two containers: the second is loaded.
+typedef struct shared {
+    place_kind kind;
+    late l;
+    zf_accelerator *inner; ///< of `l`
+    zf_pipeline *pipeline;
+    zf_container *containers[2];
+    unsigned rounds;
+    atomic_uint whole, cancelled; ///< columns
+} shared;
+
+static zf_container *open_written(const char *name) {
+    zf_error error = {0};
+    zf_container *container = NULL;
+    CHECK(walk_write_ordered(place(name), ROWS, BLOCK, true, true, NULL, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_container_open(context, place(name), &container, &error) == ZF_OK, "%s %s", error.message, error.place);
+    if (container == NULL) abort();
+    return container;
+}
+
+static void begin(shared *s, place_kind kind, unsigned delay, const zf_pipeline_options *options) {
+    zf_error error = {0};
+    zf_status status;
+    *s = (shared){.kind = kind, .inner = kind == EMULATED ? emu : &null.base};
+    if (kind == CPU) {
+        status = zf_pipeline_create(context, "cpu", options, &s->pipeline, &error);
+    } else {
+        late_begin(&s->l, s->inner, delay);
+        status = zf_pipeline_create_on(context, "emu", &s->l.base, options, &s->pipeline, &error);
+    }
+    CHECK(status == ZF_OK, "%s", error.message);
+    if (s->pipeline == NULL) abort();
+    s->containers[0] = open_written("a.zfd");
+    s->containers[1] = open_written("b.zfd");
+    CHECK(zf_container_load(s->containers[1], kind == CPU ? "cpu" : "emu", &error) == ZF_OK, "%s", error.message);
+}
+
+/// After all batches were freed.
+static void end(shared *s) {
+    const zf_pipeline *p = s->pipeline;
+    CHECK(p->under_way == 0 && p->in_flight == 0 && p->ahead == 0 && p->releasing == 0 && p->copied.count == 0 &&
+              p->to_deliver.first == NULL && p->to_decode.first == NULL && p->unlearned == NULL,
+          "%llu units and %llu bytes are left", (ull)p->under_way, (ull)p->in_flight);
+    for (unsigned q = 0; q < ZF_STAGES; q++) CHECK(p->queues[q].first == NULL, "queue %u is not empty", q);
+    CHECK(p->host_ring.head == p->host_ring.tail && p->device_ring.head == p->device_ring.tail, "memory is held");
+    zf_pipeline_free(s->pipeline);
+    if (s->kind != CPU) {
+        late_end(&s->l);
+        CHECK(atomic_load(&s->l.failed_inside) == 0, "%u calls failed when they ran", atomic_load(&s->l.failed_inside));
+    }
+    for (unsigned i = 0; i < 2; i++) zf_container_close(s->containers[i]);
+}
+
+// ---- A thread's columns -------------------------------------------------------------------------------------------
+
+typedef struct columns {
+    shared *s;
+    zf_pipeline_request requests[COLUMNS];
+    uint64_t bytes[COLUMNS];
+    uint8_t *values[COLUMNS];
+    zf_batch *batch; ///< NULL: none
+} columns;
+
+/// Numbers and booleans of both containers; the first two go to the device's memory where there is some.
+static void take_columns(columns *c, shared *s, unsigned first) {
+    zf_error error = {0};
+    *c = (columns){.s = s};
+    for (size_t i = 0; i < COLUMNS; i++) {
+        zf_pipeline_request *request = &c->requests[i];
+        *request = (zf_pipeline_request){.container = s->containers[(first + i / 2) % 2], .column = i % 2};
+        request->on_device = s->kind != CPU && i < 2;
+        c->bytes[i] = i % 2 == 0 ? ROWS * 4 : (ROWS + 7) / 8;
+        c->values[i] = aligned_alloc(256, (c->bytes[i] + 255) / 256 * 256);
+        zf_pipeline_sizes sizes;
+        CHECK(zf_pipeline_request_sizes(s->pipeline, request, &sizes, &error) == ZF_OK, "%s", error.message);
+        if (request->on_device)
+            CHECK(s->inner->ops->allocate(s->inner, sizes.device.values, &request->device.values, &error) == ZF_OK, "%s",
+                  error.message);
+        else
+            request->host.values = c->values[i];
+        if (sizes.host.workspace > 0) request->host.workspace = aligned_alloc(64, (sizes.host.workspace + 63) / 64 * 64);
+    }
+}
+
+static void drop_columns(columns *c) {
+    zf_batch_free(c->batch);
+    for (size_t i = 0; i < COLUMNS; i++) {
+        if (c->requests[i].on_device) c->s->inner->ops->release(c->s->inner, c->requests[i].device.values);
+        free(c->requests[i].host.workspace);
+        free(c->values[i]);
+    }
+}
+
+static void poison(columns *c) {
+    zf_error error;
+    for (size_t i = 0; i < COLUMNS; i++) {
+        memset(c->values[i], POISON, c->bytes[i]);
+        if (c->requests[i].on_device)
+            c->s->inner->ops->fill(c->s->inner, NULL, c->requests[i].device.values, POISON, c->bytes[i], &error);
+    }
+}
+
+static void make_batch(columns *c) {
+    zf_error error = {0};
+    if (c->batch == NULL)
+        CHECK(zf_batch_create(c->s->pipeline, c->requests, COLUMNS, &c->batch, &error) == ZF_OK, "%s", error.message);
+    if (c->batch == NULL) abort();
+}
+
+/// A column that was waited for with success: its rows.
+static void check_rows(columns *c, size_t i) {
+    zf_error error = {0};
+    uint64_t wrong = 0;
+    if (c->s->kind == NOTHING) return;
+    if (c->requests[i].on_device) emu->ops->copy_out(emu, NULL, c->values[i], c->requests[i].device.values, c->bytes[i], &error);
+    for (uint64_t r = 0; r < ROWS; r++) {
+        uint32_t value;
+        memcpy(&value, c->values[i] + (i % 2 == 0 ? r * 4 : 0), 4);
+        wrong += i % 2 == 0 ? value != walk_value(r) : (c->values[i][r / 8] >> (r % 8) & 1) != walk_bit(r);
+    }
+    CHECK(wrong == 0, "%llu rows of column %zu are wrong", (ull)wrong, i);
+}
+
+/// Waits for all columns. `followed[i]`: what zf_batch_follow said after a cancel; negative: it was not asked.
+static void wait_for_all(columns *c, const int *followed) {
+    for (size_t i = COLUMNS; i-- > 0;) {
+        zf_error error = {0};
+        zf_status status = zf_batch_wait(c->batch, i, &error);
+        CHECK(status == ZF_OK || strcmp(error.code, "ZF1115") == 0, "column %zu: %s %s", i, error.code, error.message);
+        if (followed[i] >= 0)
+            CHECK((int)status == followed[i], "column %zu: a follow said %d, the wait %d", i, followed[i], (int)status);
+        atomic_fetch_add(status == ZF_OK ? &c->s->whole : &c->s->cancelled, 1);
+        if (status == ZF_OK) check_rows(c, i);
+    }
+}
+
+// ---- Many threads -------------------------------------------------------------------------------------------------
+
+static const int nobody_followed[COLUMNS] = {-1, -1, -1, -1};
+
+/// Streams follow columns of a batch that runs or was cancelled.
+static void follow_all(columns *c, int *followed) {
+    zf_accelerator *a = &c->s->l.base;
+    zf_error error = {0};
+    void *stream;
+    if (c->s->kind == CPU) return;
+    CHECK(a->ops->stream_open(a, &stream, &error) == ZF_OK, "a stream");
+    for (size_t i = 0; i < COLUMNS; i++) {
+        if (!c->requests[i].on_device) continue;
+        zf_status status = zf_batch_follow(c->batch, i, stream, &error);
+        CHECK(status == ZF_OK || strcmp(error.code, "ZF1115") == 0, "%s %s", error.code, error.message);
+        followed[i] = (int)status;
+    }
+    a->ops->stream_close(a, stream);
+}
+
+static void look_at_units(columns *c) {
+    zf_error error;
+    zf_batch_info info;
+    CHECK(zf_batch_describe(c->batch, &info, &error) == ZF_OK, "%s", error.message);
+    for (unsigned k = 0; k < 20; k++) {
+        for (size_t u = 0; u < info.units; u++) {
+            zf_batch_unit unit = {0};
+            CHECK(zf_batch_unit_get(c->batch, u, &unit, &error) == ZF_OK && unit.blocks > 0 && unit.request < COLUMNS, "unit %zu",
+                  u);
+        }
+        (void)zf_batch_ready_seconds(c->batch, k % COLUMNS);
+    }
+}
+
+typedef struct worker {
+    shared *s;
+    unsigned number;
+} worker;
+
+static void *work(void *user) {
+    const worker *w = user;
+    unsigned seed = w->number * 77 + 1;
+    columns c;
+    take_columns(&c, w->s, w->number);
+    for (unsigned round = 0; round < w->s->rounds; round++) {
+        zf_error error = {0};
+        int followed[COLUMNS] = {-1, -1, -1, -1};
+        make_batch(&c);
+        poison(&c);
+        zf_status status = zf_batch_start(c.batch, &error);
+        CHECK(status == ZF_OK, "a batch whose columns were all waited for: %s", error.message);
+        if (status != ZF_OK) continue;
+        unsigned what = (unsigned)rand_r(&seed) % 8;
+        if (what <= 3) late_sleep((unsigned)rand_r(&seed) % 400);
+        if (what == 0) { // half way
+            zf_batch_free(c.batch);
+            c.batch = NULL;
+            continue;
+        }
+        if (what <= 3) zf_batch_cancel(c.batch);
+        if (what >= 2 && what <= 4) follow_all(&c, followed);
+        if (what >= 3 && what <= 6) look_at_units(&c);
+        wait_for_all(&c, followed);
+        if (what == 6) look_at_units(&c);
+    }
+    drop_columns(&c);
+    return NULL;
+}
+
+static zf_status slow_seconds(zf_accelerator *self, void *from, void *to, double *seconds, zf_error *error) {
+    late_sleep(20); // who learns of a batch takes a while
+    return late_seconds(self, from, to, seconds, error);
+}
+
+static void test_threads(place_kind kind, unsigned rounds) {
+    static const zf_pipeline_options options = {
+        .device_staging = 100 << 10, .host_staging = 100 << 10, .readers = 2, .streams = 3, .unit_bytes = 40000};
+    shared s;
+    pthread_t threads[THREADS];
+    worker workers[THREADS];
+    begin(&s, kind, 60, &options);
+    s.rounds = rounds;
+    if (kind != CPU) s.l.ops.event_seconds = slow_seconds;
+    for (unsigned t = 0; t < THREADS; t++) {
+        workers[t] = (worker){&s, t};
+        CHECK(pthread_create(&threads[t], NULL, work, &workers[t]) == 0, "a thread");
+    }
+    for (unsigned t = 0; t < THREADS; t++) pthread_join(threads[t], NULL);
+    CHECK(atomic_load(&s.whole) > 0 && atomic_load(&s.cancelled) > 0, "%u columns whole, %u cancelled", atomic_load(&s.whole),
+          atomic_load(&s.cancelled));
+    end(&s);
+}
+
+// ---- Exactly ------------------------------------------------------------------------------------------------------
+
+/// A start while another thread learns of the batch's last run waits for that; one while the batch runs is refused.
+static struct {
+    atomic_uint entered;
+    atomic_bool hold;
+} learner;
+
+static zf_status held_seconds(zf_accelerator *self, void *from, void *to, double *seconds, zf_error *error) {
+    if (atomic_fetch_add(&learner.entered, 1) == 0 && atomic_load(&learner.hold)) late_sleep(50000);
+    return late_seconds(self, from, to, seconds, error);
+}
+
+static void *describe(void *user) {
+    zf_batch_info info;
+    zf_error error;
+    CHECK(zf_batch_describe(user, &info, &error) == ZF_OK, "%s", error.message);
+    return NULL;
+}
+
+static void test_start(void) {
+    static const zf_pipeline_options options = {.device_staging = 1 << 20, .host_staging = 64 << 10, .readers = 2};
+    zf_error error = {0};
+    zf_batch_unit unit;
+    zf_batch_info info;
+    pthread_t other;
+    shared s;
+    columns c, others;
+    begin(&s, NOTHING, 0, &options);
+    s.l.ops.event_seconds = held_seconds;
+    take_columns(&c, &s, 0);
+    take_columns(&others, &s, 1);
+    make_batch(&c);
+    make_batch(&others);
+    atomic_store(&s.l.copy_delay, 5000); // the host's memory has room for some units only: the batch is under way
+    CHECK(zf_batch_start(c.batch, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_batch_start(c.batch, &error) == ZF_ERR_USAGE && strstr(error.message, "under way") != NULL, "started twice: %s",
+          error.message);
+    for (bool read = false; !read; late_sleep(50)) {
+        pthread_mutex_lock(&s.pipeline->lock);
+        read = c.batch->order[0]->read;
+        pthread_mutex_unlock(&s.pipeline->lock);
+    }
+    CHECK(zf_batch_unit_get(c.batch, 0, &unit, &error) == ZF_OK && isnan(unit.measured.read_end),
+          "the times of a batch that runs");
+    CHECK(zf_batch_describe(c.batch, &info, &error) == ZF_OK && isnan(info.measured_seconds), "the time of a batch that runs");
+    wait_for_all(&c, nobody_followed);
+    atomic_store(&s.l.copy_delay, 0);
+    atomic_store(&learner.entered, 0);
+    atomic_store(&learner.hold, true);
+    CHECK(pthread_create(&other, NULL, describe, others.batch) == 0, "a thread");
+    while (atomic_load(&learner.entered) == 0) late_sleep(100);
+    CHECK(zf_batch_start(c.batch, &error) == ZF_OK, "while another thread learns: %s", error.message);
+    wait_for_all(&c, nobody_followed);
+    pthread_join(other, NULL);
+    drop_columns(&c);
+    drop_columns(&others);
+    end(&s);
+}
+
+/// What a stream may follow of a batch that was cancelled is what a wait says: columns of which units were left out are not
+/// there.
+static void test_follow_of_cancelled(void) {
+    static const zf_pipeline_options options = {
+        .order = ZF_PIPELINE_GIVEN, .device_staging = 64 << 10, .host_staging = 64 << 10, .readers = 2, .unit_bytes = 20000};
+    shared s;
+    columns c;
+    begin(&s, NOTHING, 0, &options);
+    take_columns(&c, &s, 0);
+    make_batch(&c);
+    atomic_store(&s.l.copy_delay, 3000);
+    for (unsigned round = 0; round < 8; round++) {
+        zf_error error = {0};
+        int followed[COLUMNS] = {-1, -1, -1, -1};
+        CHECK(zf_batch_start(c.batch, &error) == ZF_OK, "%s", error.message);
+        late_sleep(round * 2000);
+        zf_batch_cancel(c.batch);
+        follow_all(&c, followed);
+        wait_for_all(&c, followed);
+    }
+    CHECK(atomic_load(&s.cancelled) > 0, "nothing was cancelled");
+    drop_columns(&c);
+    end(&s);
+}
+
+/// A batch is over, or cancelled, and freed, while the copies of another wait in a stream for the memory that it had.
+static void test_freed_before(place_kind kind) {
+    static const zf_pipeline_options options = {
+        .device_staging = 64 << 10, .host_staging = 256 << 10, .readers = 2, .streams = 2, .unit_bytes = 20000};
+    shared s;
+    columns c, then;
+    begin(&s, kind, 0, &options);
+    take_columns(&c, &s, 0);
+    take_columns(&then, &s, 1);
+    atomic_store(&s.l.copy_delay, FEW ? 500 : 1000);
+    for (unsigned how = 0; how < 6; how++) { // waited for, cancelled, freed; the other at its first start, and again
+        zf_error error = {0};
+        make_batch(&c);
+        make_batch(&then);
+        poison(&c);
+        poison(&then);
+        CHECK(zf_batch_start(c.batch, &error) == ZF_OK && zf_batch_start(then.batch, &error) == ZF_OK, "%s", error.message);
+        if (how % 3 != 0) late_sleep(2000);
+        if (how % 3 == 1) zf_batch_cancel(c.batch);
+        if (how % 3 != 2) wait_for_all(&c, nobody_followed);
+        zf_batch_free(c.batch);
+        c.batch = NULL;
+        for (size_t i = 0; i < COLUMNS; i++) {
+            CHECK(zf_batch_wait(then.batch, i, &error) == ZF_OK, "%s %s", error.code, error.message);
+            check_rows(&then, i);
+        }
+        if (how == 2) { // itself half way
+            CHECK(zf_batch_start(then.batch, &error) == ZF_OK, "%s", error.message);
+            late_sleep(2000);
+            zf_batch_free(then.batch);
+            then.batch = NULL;
+        }
+    }
+    drop_columns(&c);
+    drop_columns(&then);
+    end(&s);
+}
+
+int main(void) {
+    zf_abi_provider provider = simt_provider();
+    zf_error error = {0};
+    zf_device device;
+    if (!scratch_begin("threads")) return 1;
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error) == ZF_OK, "%s",
+          error.message);
+    CHECK(zf_context_set_provider(context, &provider, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_device_find(context, "emu", &device, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_device_accelerator(context, &device, &emu, &error) == ZF_OK, "%s", error.message);
+    null_begin(&null, emu);
+    test_start();
+    test_follow_of_cancelled();
+    test_freed_before(NOTHING);
+    if (!NO_FIBERS) test_freed_before(EMULATED);
+    test_threads(NOTHING, FEW ? 30 : 60);
+    test_threads(CPU, FEW ? 60 : 200);
+    if (!NO_FIBERS) test_threads(EMULATED, FEW ? 4 : 12);
+    zf_context_free(context);
+    scratch_remove(scratch);
+    return check_result();
+}
