@@ -1,0 +1,64 @@
+// The space, and what is known of times before they are measured: how many thread blocks a multiprocessor holds.
+#include "scheduler/tune/tune_internal.h"
+
+enum {
+    REGISTERS_TOGETHER = 256, // are given to a warp
+    SHARED_TOGETHER = 128,    // bytes that are given to a thread block
+    SHARED_OWN = 1024,        // and that the system takes of each
+};
+
+zf_tune_point zf_tune_default(const zf_tune_space *space) {
+    zf_tune_point point = {{0}};
+    for (uint32_t a = 0; a < space->axis_count; a++) point.at[a] = (uint8_t)space->axes[a].otherwise;
+    return point;
+}
+
+bool zf_tune_same(const zf_tune_point *a, const zf_tune_point *b) {
+    for (uint32_t k = 0; k < ZF_TUNE_AXES; k++) {
+        if (a->at[k] != b->at[k]) return false;
+    }
+    return true;
+}
+
+bool zf_tune_combination(const zf_tune_space *space, uint32_t number, zf_tune_point *out) {
+    *out = (zf_tune_point){{0}};
+    for (uint32_t a = 0; a < space->axis_count; a++) {
+        if (space->axes[a].count == 0) continue;
+        out->at[a] = (uint8_t)(number % space->axes[a].count);
+        number /= space->axes[a].count;
+    }
+    return number == 0;
+}
+
+uint32_t zf_tune_value(const zf_tune_space *space, const zf_tune_point *point, zf_tune_role role, uint32_t otherwise) {
+    for (uint32_t a = 0; a < space->axis_count; a++) {
+        const zf_tune_axis *axis = &space->axes[a];
+        if (axis->role == role && axis->count > 0) return axis->values[point->at[a]];
+    }
+    return otherwise;
+}
+
+static uint32_t round_up(uint32_t n, uint32_t to) { return (n + to - 1) / to * to; }
+
+static uint32_t less(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+uint32_t zf_tune_blocks(const zf_tune_machine *machine, uint32_t threads, uint32_t registers, uint32_t shared) {
+    if (machine->warp == 0 || machine->threads == 0 || threads == 0) return 0;
+    uint32_t warps = (threads + machine->warp - 1) / machine->warp;
+    uint32_t blocks = machine->threads / (warps * machine->warp);
+    if (machine->blocks > 0) blocks = less(blocks, machine->blocks);
+    if (machine->registers > 0 && registers > 0)
+        blocks = less(blocks, machine->registers / (warps * round_up(registers * machine->warp, REGISTERS_TOGETHER)));
+    if (machine->shared_bytes > 0)
+        blocks = less(blocks, machine->shared_bytes / (round_up(shared, SHARED_TOGETHER) + SHARED_OWN));
+    return blocks;
+}
+
+uint32_t zf_tune_warps(const zf_tune_search *search, const zf_tune_try *seen, const zf_tune_point *point) {
+    const zf_tune_machine *machine = &search->space.machine;
+    uint32_t threads = zf_tune_value(&search->space, point, ZF_TUNE_THREADS, 0), registers = seen->reading.registers;
+    uint32_t bound = zf_tune_value(&search->space, point, ZF_TUNE_REGISTERS, 0);
+    if (machine->warp == 0 || threads == 0 || registers == 0) return ZF_TUNE_UNKNOWN;
+    if (bound > 0 && bound < registers) registers = bound;
+    return zf_tune_blocks(machine, threads, registers, seen->reading.shared) * ((threads + machine->warp - 1) / machine->warp);
+}

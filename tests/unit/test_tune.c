@@ -1,0 +1,285 @@
+// Links: zipflow-tune m
+// The search against tables of times that are made up: what memory and occupancy make of kernels, with noise, with cliffs, with
+// plateaus, with a model that is wrong. The best of each table is known, since all of its combinations are looked at.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/tune/tune.h"
+#include "tests/unit/check.h"
+
+enum { TABLES = 400 };
+
+static const zf_tune_machine MACHINE = {.registers = 65536, .threads = 2048, .blocks = 32, .shared_bytes = 233472, .warp = 32};
+
+static uint64_t next_random(uint64_t *state) {
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return *state >> 33;
+}
+
+/// From `least` to below `most`.
+static double between(uint64_t *state, double least, double most) {
+    return least + (most - least) * (double)next_random(state) / 2147483648.0;
+}
+
+typedef enum table_kind { SMOOTH, CLIFF, PLATEAU, FLAT, WRONG_MODEL, WRONG_BOUND, FAILING, KINDS } table_kind;
+static const char *const kind_names[] = {"smooth", "cliff", "plateau", "flat", "wrong model", "wrong bound", "failing"};
+
+/// A kernel that is made up.
+typedef struct made {
+    table_kind kind;
+    zf_tune_space space;
+    double base;           ///< seconds that memory allows
+    double best_s, best_l; ///< powers of two
+    double curve_s, curve_l, tilt;
+    uint32_t registers, shared;
+    double want;     ///< warps from which on more do not help
+    double per_warp; ///< how much it loses with none
+    double spill;    ///< of each part of its registers that it lacks
+    double noise;
+    uint64_t state; ///< of the noise
+    uint32_t measured;
+} made;
+
+static double log_of(uint32_t value) { return log2(value > 0 ? value : 1); }
+
+/// The true time; 0: it cannot run.
+static double time_of(const made *m, const zf_tune_point *point) {
+    uint32_t threads = zf_tune_value(&m->space, point, ZF_TUNE_THREADS, 32),
+             l = zf_tune_value(&m->space, point, ZF_TUNE_VECTORS, 1);
+    uint32_t bound = zf_tune_value(&m->space, point, ZF_TUNE_REGISTERS, 0), way = zf_tune_value(&m->space, point, ZF_TUNE_WAY, 1);
+    uint32_t registers = m->registers + (l > 4 ? 2 * l : 0), has = bound > 0 && bound < registers ? bound : registers;
+    double ds = log_of(threads) - m->best_s, dl = log_of(l) - m->best_l;
+    double shape = 1 + m->curve_s * ds * ds + m->curve_l * dl * dl + m->tilt * fabs(ds + dl) / 10;
+    if (m->kind == PLATEAU) { // all the same up to some value, and faster from there on
+        shape = 1 + (log_of(threads) < m->best_s ? 4 * m->curve_s : 0) + (log_of(l) < m->best_l ? 4 * m->curve_l : 0);
+    }
+    if (m->kind == FLAT) shape = 1;
+    uint32_t blocks = zf_tune_blocks(&MACHINE, threads, has, m->shared), warps = blocks * (threads / 32);
+    if (blocks == 0) return 0;
+    if (m->kind == FAILING && threads > 512 && l > 2) return 0;
+    double lack = warps < m->want ? (m->want - warps) / m->want : 0;
+    if (m->kind == WRONG_MODEL) lack = warps > m->want ? (warps - m->want) / 64 : 0; // more warps are slower
+    double spilled = has < registers ? (double)(registers - has) / registers : 0;
+    return m->base * shape * (1 + m->per_warp * lack) * (1 + m->spill * spilled) * (way == 32 ? 1.3 : 1);
+}
+
+static bool is_legal(const void *user, const zf_tune_point *point) {
+    const made *m = user;
+    uint32_t threads = zf_tune_value(&m->space, point, ZF_TUNE_THREADS, 32);
+    return threads * zf_tune_value(&m->space, point, ZF_TUNE_REGISTERS, 0) <= 65536;
+}
+
+static void add_axis(zf_tune_space *space, zf_tune_role role, const uint32_t *values, uint32_t count, uint32_t otherwise) {
+    zf_tune_axis *axis = &space->axes[space->axis_count++];
+    *axis = (zf_tune_axis){.role = role, .count = count, .otherwise = otherwise};
+    memcpy(axis->values, values, count * sizeof *values);
+}
+
+static void make(made *m, table_kind kind, uint64_t seed) {
+    static const uint32_t l[] = {1, 2, 4, 8, 16}, threads[] = {32, 64, 128, 256, 512, 1024},
+                          registers[] = {0, 32, 40, 48, 56, 64, 72, 80, 96, 112, 128, 160, 192, 224, 255}, ways[] = {1, 32};
+    uint64_t state = seed * 77 + (uint64_t)kind;
+    for (int k = 0; k < 3; k++) next_random(&state);
+    *m = (made){.kind = kind, .state = seed};
+    uint64_t r = next_random(&state);
+    if (r % 3 != 0) add_axis(&m->space, ZF_TUNE_VECTORS, l, 5, 2);
+    add_axis(&m->space, ZF_TUNE_THREADS, threads, 6, 1 + (uint32_t)(r / 3 % 3));
+    add_axis(&m->space, ZF_TUNE_REGISTERS, registers, 15, 0);
+    if (r / 9 % 4 == 0) add_axis(&m->space, ZF_TUNE_WAY, ways, 2, (uint32_t)(r / 36 % 2));
+    m->base = between(&state, 1e-4, 1e-3);
+    m->best_s = floor(
+        between(&state, 5, kind == SMOOTH || kind == PLATEAU ? 11 : 9)); // where nothing else counts, small blocks are better
+    m->best_l = floor(between(&state, 0, 5));
+    m->curve_s = between(&state, 0.005, 0.08);
+    m->curve_l = between(&state, 0.002, 0.05);
+    m->tilt = between(&state, 0, 0.3);
+    m->registers = (uint32_t)between(&state, 20, kind == CLIFF ? 130 : 48);
+    m->shared = (uint32_t)between(&state, 0, kind == CLIFF ? 24000 : 4000);
+    m->want = between(&state, 16, 56);
+    m->per_warp = kind == CLIFF || kind == WRONG_MODEL ? between(&state, 0.5, 2) : between(&state, 0, 0.5);
+    m->spill = between(&state, 0.1, 2);
+    m->noise = between(&state, 0, 0.006); // both ways
+    m->space.legal = is_legal;
+    m->space.user = m;
+    m->space.machine = MACHINE;
+    m->space.least_seconds = m->base * between(&state, 0.9, 1);
+    if (kind == WRONG_BOUND)
+        m->space.least_seconds = m->base * (seed % 2 == 0 ? between(&state, 0.3, 0.7) : between(&state, 2, 4));
+    m->space.has_known = seed % 3 == 0;
+    for (uint32_t a = 0; a < m->space.axis_count; a++)
+        m->space.known.at[a] = (uint8_t)(next_random(&state) % m->space.axes[a].count);
+}
+
+static bool measure(void *user, const zf_tune_point *point, zf_tune_reading *out, double *spent) {
+    made *m = user;
+    double seconds = time_of(m, point);
+    m->measured++;
+    *spent += 0.2;
+    uint32_t bound = zf_tune_value(&m->space, point, ZF_TUNE_REGISTERS, 0),
+             l = zf_tune_value(&m->space, point, ZF_TUNE_VECTORS, 1);
+    uint32_t registers = m->registers + (l > 4 ? 2 * l : 0);
+    *out = (zf_tune_reading){.ran = seconds > 0, .seconds = seconds * (1 + between(&m->state, -m->noise, m->noise))};
+    out->registers = bound > 0 && bound < registers ? bound : registers;
+    out->local = out->registers < registers ? 16 : 0;
+    out->shared = m->shared;
+    out->blocks = zf_tune_blocks(&MACHINE, zf_tune_value(&m->space, point, ZF_TUNE_THREADS, 32), out->registers, m->shared);
+    return true;
+}
+
+static double best_of(const made *m) {
+    double best = HUGE_VAL;
+    zf_tune_point point;
+    for (uint32_t k = 0; zf_tune_combination(&m->space, k, &point); k++) {
+        double seconds = is_legal(m, &point) ? time_of(m, &point) : 0;
+        if (seconds > 0 && seconds < best) best = seconds;
+    }
+    return best;
+}
+
+static zf_tune_search search; // large
+
+/// One table; returns how much of the best was reached.
+static double search_table(made *m, const zf_tune_options *options, uint32_t *probes) {
+    zf_tune_begin(&search, &m->space, options);
+    zf_tune_result result = zf_tune_run(&search, measure, m);
+    zf_tune_point first = zf_tune_default(&m->space);
+    double by_default = time_of(m, &first), found = time_of(m, &result.best);
+    CHECK(result.readings == m->measured, "%u readings, %u told", m->measured, result.readings);
+    CHECK(by_default == 0 || (result.found && found <= by_default), "%s: %g, by default %g", kind_names[m->kind], found,
+          by_default);
+    CHECK(!result.found || is_legal(m, &result.best), "what was found is not legal");
+    for (uint32_t t = 0; t < search.count; t++) {
+        CHECK(is_legal(m, &search.tries[t].point), "a probe is not legal");
+        CHECK(search.tries[t].why != NULL, "a probe without a reason");
+        for (uint32_t k = 0; k < t; k++) CHECK(!zf_tune_same(&search.tries[t].point, &search.tries[k].point), "probed twice");
+    }
+    for (uint32_t t = 1; t < search.count; t++) { // but for what is known of others, and more vectors, which take more registers
+        if (search.tries[t].reading.ran || m->kind == FAILING) continue;
+        bool threads = strcmp(search.tries[t].why, "more threads a block") == 0;
+        CHECK(!threads, "a probe of which the model knew that it has no room");
+    }
+    *probes = result.probes;
+    return found > 0 ? best_of(m) / found : 0;
+}
+
+/// How much of a kind's tables must be searched to 97% of their best. Memory, occupancy and a bad bound are what the search is
+/// made for; of the others more than one valley, or a model that misleads, may keep it from the best.
+static const double shares[] = {
+    [SMOOTH] = 0.95, [CLIFF] = 0.8, [PLATEAU] = 0.8, [FLAT] = 1, [FAILING] = 0.95, [WRONG_MODEL] = 0.8, [WRONG_BOUND] = 0.95};
+
+static void test_kinds(void) {
+    double all_probes = 0;
+    for (int kind = 0; kind < KINDS; kind++) {
+        double least = 1, sum = 0, probes = 0, readings = 0;
+        uint32_t most = 0, good = 0;
+        for (uint64_t seed = 1; seed <= TABLES; seed++) {
+            made m;
+            uint32_t count;
+            make(&m, (table_kind)kind, seed);
+            double part = search_table(&m, NULL, &count);
+            if (part < least) least = part;
+            good += part >= 0.97;
+            sum += part;
+            probes += count;
+            readings += m.measured;
+            if (count > most) most = count;
+        }
+        printf("%-12s %.3f of the best on the mean, %.2f at least, %.0f%% of tables to 0.97; %.1f probes, %u at most, %.1f "
+               "readings\n",
+               kind_names[kind], sum / TABLES, least, 100.0 * good / TABLES, probes / TABLES, most, readings / TABLES);
+        CHECK(sum / TABLES >= 0.97, "%s", kind_names[kind]);
+        CHECK(good >= shares[kind] * TABLES, "%s: %u good", kind_names[kind], good);
+        CHECK(probes / TABLES < 10 && most <= 16, "%s: %g probes, %u", kind_names[kind], probes / TABLES, most);
+        all_probes += probes;
+    }
+    printf("%.2f probes on the mean\n", all_probes / TABLES / KINDS);
+}
+
+// ---- Bounds ---------------------------------------------------------------------------------------------------
+
+static void test_budget(void) {
+    for (uint64_t seed = 1; seed <= TABLES; seed++) {
+        made m;
+        uint32_t probes;
+        make(&m, (table_kind)(seed % KINDS), seed);
+        zf_tune_options options = {.probes = 1 + (uint32_t)(seed % 9)};
+        search_table(&m, &options, &probes);
+        bool known = m.space.has_known && options.probes == 1; // it is tried whatever else is
+        CHECK(probes <= options.probes + (known ? 1 : 0), "%u probes of %u", probes, options.probes);
+        make(&m, (table_kind)(seed % KINDS), seed);
+        options = (zf_tune_options){.seconds = 0.2 * (double)(1 + seed % 9) + 0.01}; // a measurement is 0.2
+        search_table(&m, &options, &probes);
+        bool second = m.space.has_known && seed % 9 == 0;
+        CHECK(search.spent <= options.seconds + (second ? 0.2 : 0), "%g seconds of %g", search.spent, options.seconds);
+    }
+}
+
+/// The same answers, the same questions.
+static void test_determined(void) {
+    static zf_tune_search before;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        made m;
+        uint32_t probes;
+        make(&m, CLIFF, seed);
+        search_table(&m, NULL, &probes);
+        memcpy(&before, &search, sizeof search);
+        make(&m, CLIFF, seed);
+        search_table(&m, NULL, &probes);
+        CHECK(before.count == search.count && before.readings == search.readings, "another search");
+        for (uint32_t t = 0; t < search.count; t++)
+            CHECK(zf_tune_same(&before.tries[t].point, &search.tries[t].point), "probe %u is another", t);
+    }
+}
+
+static void test_asking(void) {
+    made m;
+    zf_tune_point first, again;
+    make(&m, SMOOTH, 1);
+    zf_tune_begin(&search, &m.space, NULL);
+    CHECK(zf_tune_next(&search, &first) && zf_tune_next(&search, &again), "nothing to measure");
+    zf_tune_point wanted = zf_tune_default(&m.space);
+    CHECK(zf_tune_same(&first, &wanted) && zf_tune_same(&first, &again), "the default comes first, until it is told");
+    CHECK(strcmp(zf_tune_reason(&search), "as it is by default") == 0, "%s", zf_tune_reason(&search));
+    zf_tune_tell(&search, &(zf_tune_reading){.ran = false}, 0);
+    zf_tune_tell(&search, &(zf_tune_reading){.ran = true, .seconds = 1}, 0); // nobody asked
+    CHECK(search.count == 1 && search.readings == 1, "%u", search.count);
+    if (m.space.has_known) zf_tune_next(&search, &again), zf_tune_tell(&search, &(zf_tune_reading){.ran = false}, 0);
+    CHECK(!zf_tune_next(&search, &again), "what does not run has no neighbours");
+    zf_tune_result result = zf_tune_result_of(&search);
+    CHECK(!result.found && zf_tune_same(&result.best, &wanted), "something was found");
+    CHECK(strcmp(result.ended, "nothing runs") == 0, "%s", result.ended);
+}
+
+/// A kernel with nothing to choose, and one whose own number of vectors is one of those to choose.
+static void test_small_spaces(void) {
+    made m = {.base = 1, .best_s = 5, .registers = 20, .curve_l = 0.1, .best_l = 1};
+    uint32_t probes;
+    CHECK(search_table(&m, NULL, &probes) == 1 && probes == 1, "%u probes", probes);
+    static const uint32_t own[] = {0, 1, 2, 4};
+    add_axis(&m.space, ZF_TUNE_VECTORS, own, 4, 0); // 0 is as fast as 1
+    m.measured = 0;
+    CHECK(search_table(&m, NULL, &probes) == 1 && probes == 4, "%u probes", probes);
+    CHECK(zf_tune_value(&m.space, &(zf_tune_point){{2}}, ZF_TUNE_VECTORS, 9) == 2, "value");
+    CHECK(zf_tune_value(&m.space, &(zf_tune_point){{2}}, ZF_TUNE_WAY, 9) == 9, "no axis");
+}
+
+static void test_blocks(void) {
+    CHECK(zf_tune_blocks(&MACHINE, 128, 32, 0) == 16, "2048 threads are 16 blocks of 128");
+    CHECK(zf_tune_blocks(&MACHINE, 32, 16, 0) == 32, "no more than 32");
+    CHECK(zf_tune_blocks(&MACHINE, 256, 64, 0) == 4, "registers: %u", zf_tune_blocks(&MACHINE, 256, 64, 0));
+    CHECK(zf_tune_blocks(&MACHINE, 256, 65, 0) == 3, "they are given to a warp by 256");
+    CHECK(zf_tune_blocks(&MACHINE, 1024, 65, 0) == 0, "too many");
+    CHECK(zf_tune_blocks(&MACHINE, 128, 32, 48 * 1024 - 1024) == 4, "shared memory, of which a block costs 1 KiB more");
+    CHECK(zf_tune_blocks(&(zf_tune_machine){0}, 128, 32, 0) == 0, "nothing is known");
+}
+
+int main(void) {
+    test_kinds();
+    test_budget();
+    test_determined();
+    test_asking();
+    test_small_spaces();
+    test_blocks();
+    return check_result();
+}
