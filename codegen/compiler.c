@@ -37,6 +37,14 @@ static void release(zf_compiler *compiler) {
     free(compiler);
 }
 
+static zf_status read_choices(const char *text, zf_choices *out, zf_error *error) {
+    zf_text message = {0};
+    bool good = zf_choices_read(text, out, &message);
+    if (!good) zf_raise(error, ZF_E_ARGUMENT, "choices: %s", message.data != NULL ? message.data : "");
+    zf_text_free(&message);
+    return good ? ZF_OK : ZF_ERR_USAGE;
+}
+
 zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *options, zf_compiler **out, zf_error *error) {
     if (out != NULL) *out = NULL;
     if (context == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_compiler_create needs a context and a place");
@@ -46,11 +54,15 @@ zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *opt
     if (options != NULL && options->chunk_threads > 1 && options->chunk_threads != 32) {
         return zf_raise(error, ZF_E_ARGUMENT, "chunk_threads is 0 (the default), 1 or 32, not %u", options->chunk_threads);
     }
+    zf_choices choices = {0};
+    if (options != NULL && options->choices != NULL) ZF_TRY(read_choices(options->choices, &choices, error));
     zf_compiler *compiler = calloc(1, sizeof(*compiler));
     if (compiler == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
     compiler->context = context;
     pthread_mutex_init(&compiler->lock, NULL);
     if (options != NULL) compiler->options = *options;
+    compiler->options.choices = NULL; // the caller's; `choices` has what it says
+    compiler->choices = choices;
     if (compiler->options.std_dir != NULL) compiler->options.std_dir = compiler->std_dir = strdup(compiler->options.std_dir);
     bool copied = compiler->std_dir != NULL || options == NULL || options->std_dir == NULL;
     zf_status status = copied ? make_jit(compiler, error) : zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
@@ -81,6 +93,12 @@ bool zf_compiler_unchecked(const zf_compiler *compiler) { return compiler->unche
 void zf_compiler_set_unchecked(zf_compiler *compiler, bool unchecked) { compiler->unchecked = unchecked; }
 bool zf_compiler_unfused(const zf_compiler *compiler) { return compiler->unfused; }
 void zf_compiler_set_unfused(zf_compiler *compiler, bool unfused) { compiler->unfused = unfused; }
+const zf_choices *zf_compiler_choices(const zf_compiler *compiler) {
+    return compiler->choices.count > 0 ? &compiler->choices : NULL;
+}
+void zf_compiler_set_choices(zf_compiler *compiler, const zf_choices *choices) {
+    compiler->choices = choices != NULL ? *choices : (zf_choices){0};
+}
 const zf_compiler_options *zf_compiler_options_of(const zf_compiler *compiler) { return &compiler->options; }
 
 // Static texts, made once: LLVM says its version in numbers only, and the targets are a table.

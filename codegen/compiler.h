@@ -16,6 +16,7 @@ struct zf_compiler {
     struct zf_fault_sites *sites; ///< the fault switch; NULL: none
     bool unchecked;               ///< kernels have no checks: zf_compiler_set_unchecked
     bool unfused;                 ///< a kernel a stage: zf_compiler_set_unfused
+    zf_choices choices;           ///< for all plans
 };
 
 /// The source of code for containers (provider.c).

@@ -6,6 +6,7 @@
 #include "codegen/decoder_internal.h"
 #include "codegen/lower.h"
 #include "codegen/program.h"
+#include "codegen/simt_choices.h"
 #include "runtime/error_codes.h"
 
 static zf_status out_of_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for generated code"); }
@@ -206,8 +207,10 @@ static zf_status build(decoder *d, const zf_column *column, const uint8_t *branc
     options.target = zf_cg_target_of(target)->name;
     options.chunk_threads = zf_compiler_options_of(d->compiler)->chunk_threads;
     options.materialise_all = zf_compiler_unfused(d->compiler);
+    options.choices = zf_compiler_choices(d->compiler);
     d->base.plan = zf_plan_build(d->arena, d->base.graph, &options, &diags);
     if (d->base.plan == NULL) return zf_program_error(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error);
+    ZF_TRY(zf_choices_check(d->base.plan, options.choices, error));
     ZF_TRY(verify(d, error));
     ZF_TRY(bound_steps(d, error));
     describe_plan(d);
@@ -247,15 +250,18 @@ zf_status zf_decoder_create_for(zf_compiler *compiler, zf_spec *spec, const zf_c
                                 size_t branch_count, zf_abi_target target, const zf_shape *shape, zf_decoder **out,
                                 zf_error *error) {
     zf_plan_options options = {.seek_interval = shape != NULL ? zf_shape_interval(shape) : 0};
-    ZF_TRY(zf_decoder_create(compiler, spec, column, branches, branch_count, target, options.seek_interval, out, error));
-    if (shape == NULL || zf_shape_matches(shape, &(*out)->shape)) return ZF_OK;
+    zf_status status =
+        zf_decoder_create(compiler, spec, column, branches, branch_count, target, options.seek_interval, out, error);
+    // Kernels that were chosen for may be those of the other plan, which has more of them.
+    bool perhaps = status == ZF_OK || zf_compiler_choices(compiler) != NULL;
+    if (shape == NULL || !perhaps || (status == ZF_OK && zf_shape_matches(shape, &(*out)->shape))) return status;
     zf_decoder *apart = NULL;
     options.ordered_apart = true;
-    if (create(compiler, column, branches, branch_count, target, options, &apart, NULL) != ZF_OK) return ZF_OK;
+    if (create(compiler, column, branches, branch_count, target, options, &apart, NULL) != ZF_OK) return status;
     bool fits = zf_shape_matches(shape, &apart->shape);
     zf_decoder_free(fits ? *out : apart);
     if (fits) *out = apart;
-    return ZF_OK;
+    return fits ? ZF_OK : status;
 }
 
 void zf_decoder_free(zf_decoder *base) {

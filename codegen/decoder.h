@@ -70,6 +70,11 @@ void zf_compiler_set_unchecked(zf_compiler *compiler, bool unchecked);
 bool zf_compiler_unfused(const zf_compiler *compiler);
 void zf_compiler_set_unfused(zf_compiler *compiler, bool unfused);
 
+/// What decoders that are made from now on choose for the kernels of accelerators: at first what zf_compiler_options says. NULL:
+/// nothing. For one thread at a time.
+const zf_choices *zf_compiler_choices(const zf_compiler *compiler);
+void zf_compiler_set_choices(zf_compiler *compiler, const zf_choices *choices);
+
 /// The C functions that compiled encode bodies call: for zf_jit_options.symbols (encode_symbols.c).
 /// Fills `out` (may be NULL) and returns how many there are.
 size_t zf_encode_symbols(zf_jit_symbol *out);

@@ -25,7 +25,8 @@ enum {
     TEXT_REGISTERS = 96,
     WORDS_REGISTERS = 64,
     GATHER_REGISTERS = 96,
-    FEW_STREAMS = 3
+    FEW_STREAMS = 3,
+    SEQUENTIAL_THREADS = 64,
 };
 
 // Registers a thread of a tree's kernel, a warp a thread block: as few as let run the blocks for which there is shared memory (of
@@ -86,7 +87,8 @@ static uint32_t streams_read(const zf_plan *plan, const zf_kernel *kernel) {
     return count;
 }
 
-zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
+// What follows from the plan but for a choice of registers, which each form has.
+static zf_simt_shape shape_of_form(const zf_plan *plan, const zf_kernel *kernel) {
     zf_type type = zf_simt_type_of(plan, kernel);
     uint32_t lanes = zf_simt_lane_count(type), row = ZF_WARP * lanes;
     running_steps steps = running_of(plan, kernel);
@@ -138,7 +140,14 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
                                             : alone ? MORE_REGISTERS
                                                     : tree_registers(kernel, shared + text)};
     }
-    return (zf_simt_shape){.form = ZF_SIMT_SEQUENTIAL, .threads = 64, .tiles = 64};
+    uint32_t threads = zf_choice_value(&kernel->choice, ZF_CHOICE_THREADS, SEQUENTIAL_THREADS);
+    return (zf_simt_shape){.form = ZF_SIMT_SEQUENTIAL, .threads = threads, .tiles = threads};
+}
+
+zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
+    zf_simt_shape shape = shape_of_form(plan, kernel);
+    shape.registers = zf_choice_value(&kernel->choice, ZF_CHOICE_REGISTERS, shape.registers);
+    return shape;
 }
 
 // ---- The kernel's function ------------------------------------------------------------------------------------

@@ -386,6 +386,8 @@ static void check_end(row *r) {
 // Rows of strings are long to make, and so are those of trees. Layouts of segments say in the data how wide their codes are: four
 // rows of them take 150 registers. Of nullable values, which are gathered, fewer at once are faster, since more warps run.
 static unsigned batch_of(const zf_lower *lower, const zf_simt_tree *tree) {
+    const zf_choice *choice = &lower->kernel->choice;
+    if (tree == NULL && zf_is_chosen(choice, ZF_CHOICE_L)) return choice->values[ZF_CHOICE_L];
     if (lower->type.kind == ZF_K_STRING || tree != NULL) return 1;
     if (lower->running_count > 0 && lower->runnings[0].reduce->form == ZF_R_SEGMENTED) return 2;
     if (!lower->type.nullable) return ZF_SIMT_BATCH;
@@ -444,7 +446,8 @@ static LLVMValueRef make_batches(row *rows, LLVMValueRef v_whole, LLVMValueRef v
 static LLVMValueRef make_tallies(row *rows, zf_simt_tally *tally, LLVMValueRef v_whole, LLVMValueRef v_row_size) {
     zf_lower *lower = rows->lower;
     zf_cg *cg = lower->cg;
-    unsigned each = ZF_WARP / rows->lanes, batch = rows->lanes <= 4 ? ZF_SIMT_BATCH : 1; // more take too many registers
+    unsigned each = ZF_WARP / rows->lanes; // a choice of L divides it; of many lanes more rows take too many registers
+    unsigned batch = zf_choice_value(&lower->kernel->choice, ZF_CHOICE_L, rows->lanes <= 4 ? ZF_SIMT_BATCH : 1);
     LLVMValueRef v_each = zf_cg_i64(cg, each), v_done = zf_cg_alloca(cg, cg->ty_i64, "done");
     LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), v_done);
     zf_cg_loop loop, inner;

@@ -188,6 +188,10 @@ static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
     }
     zf_text_printf(out, "\n    tile    %u outputs, <L,S,C> = <%u,%u,%u>", kernel->tile, kernel->geometry.l, kernel->geometry.s,
                    kernel->geometry.c);
+    if (kernel->choice.chosen != 0) {
+        zf_text_puts(out, ", chosen: ");
+        zf_choice_print(&kernel->choice, out);
+    }
     if (kernel->domain == ZF_DOMAIN_CHUNKS) {
         zf_text_printf(out, "; chunks of %u", (unsigned)graph->nodes[kernel->root].codec->chunk_size);
         if (kernel->tree >= 0) {
@@ -322,6 +326,15 @@ static void json_reads(const zf_plan *plan, const zf_traffic *reads, uint32_t co
     zf_text_puts(out, "]");
 }
 
+static void json_choice(const zf_choice *choice, zf_text *out) {
+    zf_text_puts(out, "\"chosen\": {");
+    for (unsigned k = 0, count = 0; k < ZF_CHOICE_KINDS; k++) {
+        if (!zf_is_chosen(choice, (zf_choice_kind)k)) continue;
+        zf_text_printf(out, "%s\"%s\": %u", count++ == 0 ? "" : ", ", zf_choice_names[k], choice->values[k]);
+    }
+    zf_text_puts(out, "}, ");
+}
+
 static void json_kernel(const zf_plan *plan, const zf_sites *sites, const zf_kernel *kernel, zf_text *out) {
     const zf_graph *graph = plan->graph;
     zf_text_printf(out, "{\"kernel\": %u, ", kernel->index);
@@ -353,6 +366,7 @@ static void json_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
                    "], \"tile\": %u, \"geometry\": {\"l\": %u, \"s\": %u, \"c\": %u}, \"by_warp\": %s, \"seek_fields\": %u, ",
                    kernel->tile, kernel->geometry.l, kernel->geometry.s, kernel->geometry.c, kernel->by_warp ? "true" : "false",
                    kernel->tree >= 0 ? plan->trees[kernel->tree].field_count : 0);
+    json_choice(&kernel->choice, out);
     zf_traffic *reads;
     uint32_t count = reads_of(plan, sites, kernel, &reads);
     json_reads(plan, reads, count, out);

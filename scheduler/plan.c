@@ -152,6 +152,8 @@ static zf_kernel *add_kernel(planner *p, uint32_t root, uint32_t edge) {
     kernel->sink = -1;
     kernel->tree = -1;
     kernel->end_check = -1;
+    const zf_choice *choice = zf_choices_find(p->options->choices, kernel->index);
+    if (choice != NULL && strcmp(p->plan->target, "host") != 0) kernel->choice = *choice;
     return kernel;
 }
 
@@ -172,19 +174,32 @@ static void gather_nodes(planner *p, uint32_t n, uint32_t *nodes, uint32_t *coun
     }
 }
 
-static void set_geometry(planner *p, zf_kernel *kernel, bool ordered) {
-    kernel->geometry = *zf_geometry_default(p->plan->target, kernel->domain, ordered && kernel->domain == ZF_DOMAIN_ELEMENTS);
-    if (kernel->geometry.c == 0) { // elements that make 16 bytes; booleans that make one
-        zf_type type = kernel->prefix != NULL ? kernel->prefix->term->type : p->graph->edges[kernel->edge].type;
+bool zf_kernel_is_ordered(const zf_plan *plan, const zf_kernel *kernel) {
+    return kernel->prefix != NULL || kernel->step_count > 1 || zf_delivers_strings(plan->graph, kernel->root);
+}
+
+zf_geometry zf_kernel_default_geometry(const zf_plan *plan, const zf_kernel *kernel) {
+    bool scan = kernel->domain == ZF_DOMAIN_ELEMENTS && zf_kernel_is_ordered(plan, kernel);
+    zf_geometry geometry = *zf_geometry_default(plan->target, kernel->domain, scan);
+    if (geometry.c == 0) { // elements that make 16 bytes; booleans that make one
+        zf_type type = kernel->prefix != NULL ? kernel->prefix->term->type : plan->graph->edges[kernel->edge].type;
         unsigned size = zf_kind_size(type.kind);
-        kernel->geometry.c = type.kind == ZF_K_BOOL || size == 0 ? 8 : 16 / size;
+        geometry.c = type.kind == ZF_K_BOOL || size == 0 ? 8 : 16 / size;
     }
+    return geometry;
+}
+
+static void set_geometry(planner *p, zf_kernel *kernel) {
+    kernel->geometry = zf_kernel_default_geometry(p->plan, kernel);
+    kernel->geometry.l = zf_choice_value(&kernel->choice, ZF_CHOICE_L, kernel->geometry.l);
+    kernel->geometry.s = zf_choice_value(&kernel->choice, ZF_CHOICE_THREADS, kernel->geometry.s);
     // What keeps a state is tiled by its seek interval, whatever the geometry of the loop inside; chunks are tiles of their own.
-    if (kernel->domain == ZF_DOMAIN_CHUNKS) {
+    if (kernel->domain == ZF_DOMAIN_CHUNKS)
         kernel->tile = zf_chunk_tile(p->graph, kernel->root);
-        return;
-    }
-    kernel->tile = ordered ? p->interval : kernel->geometry.l * kernel->geometry.s * kernel->geometry.c;
+    else if (zf_kernel_is_ordered(p->plan, kernel))
+        kernel->tile = p->interval;
+    else
+        kernel->tile = kernel->geometry.l * kernel->geometry.s * kernel->geometry.c;
 }
 
 static void make_prefix_kernel(planner *p, const zf_graph_node *node, const zf_reduce *reduce) {
@@ -201,11 +216,15 @@ static void make_prefix_kernel(planner *p, const zf_graph_node *node, const zf_r
         gather_nodes(p, (uint32_t)edge->producer, kernel->nodes, &kernel->node_count);
     }
     add_work(p, kernel, reduce->term->type, reduce);
-    set_geometry(p, kernel, true);
+    set_geometry(p, kernel);
 }
 
-static bool walked_by_warp(const planner *p, const zf_graph_node *node) {
-    uint32_t asked = p->options->chunk_threads;
+bool zf_kernel_can_be_shared(const zf_plan *plan, const zf_kernel *kernel) {
+    return kernel->domain == ZF_DOMAIN_CHUNKS && zf_chunk_can_be_shared(&plan->graph->nodes[kernel->root]);
+}
+
+static bool walked_by_warp(const planner *p, const zf_kernel *kernel, const zf_graph_node *node) {
+    uint32_t asked = zf_choice_value(&kernel->choice, ZF_CHOICE_WALK, p->options->chunk_threads);
     if (strcmp(p->plan->target, "host") == 0 || !zf_chunk_can_be_shared(node)) return false;
     return asked == 0 ? zf_chunk_emits_ranges(node) : asked > 1;
 }
@@ -239,10 +258,10 @@ static void make_kernels(planner *p, uint32_t root, uint32_t edge) {
     kernel->nodes = nodes;
     kernel->node_count = node_count;
     kernel->store_first = node->inst->reads_out;
-    kernel->by_warp = walked_by_warp(p, node);
+    kernel->by_warp = walked_by_warp(p, kernel, node);
     zf_kernel_make_steps(p->plan, p->sites, kernel);
     if (edge != 0) add_work(p, kernel, p->graph->edges[edge].type, NULL);
-    set_geometry(p, kernel, kernel->step_count > 1 || zf_delivers_strings(p->graph, root));
+    set_geometry(p, kernel);
 }
 
 // ---- Seek trees -----------------------------------------------------------------------------------------------

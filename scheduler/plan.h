@@ -4,6 +4,7 @@
 #define ZF_SCHEDULER_PLAN_H
 
 #include "patterns/graph.h"
+#include "scheduler/choices.h"
 #include "zipflow/abi.h"
 
 typedef enum zf_domain { ZF_DOMAIN_ELEMENTS, ZF_DOMAIN_GROUPS, ZF_DOMAIN_CHUNKS } zf_domain;
@@ -81,10 +82,11 @@ typedef struct zf_kernel {
     uint32_t level_count;
     uint32_t *nodes; ///< all nodes that it evaluates, root first, in pre-order
     uint32_t node_count;
-    int32_t tree;  ///< number of the seek tree, or -1 when it needs no state
-    uint32_t tile; ///< outputs a tile: A for ordered ones, whole chunks for those of chunks
-    zf_geometry geometry;
-    bool store_first;  ///< the body reads `out`
+    int32_t tree;         ///< number of the seek tree, or -1 when it needs no state
+    uint32_t tile;        ///< outputs a tile: A for ordered ones, whole chunks for those of chunks
+    zf_geometry geometry; ///< the default but for what was chosen
+    zf_choice choice;     ///< of an accelerator
+    bool store_first;     ///< the body reads `out`
     bool by_warp;      ///< of chunks, on accelerators: a warp walks each, and its lanes share what an `emit` over a range makes
     int32_t end_check; ///< number of its V09, or -1: `tree` is -1
 } zf_kernel;
@@ -133,9 +135,10 @@ typedef struct zf_plan_options {
     const char *target; ///< "host"
     uint32_t
         chunk_threads; ///< of an accelerator, that walk a chunk without lanes: 1, 32 where a warp can; 0: as its emits suggest
-    uint32_t seek_interval; ///< A; 0: 4096, or 1024 where the column is a scan
-    bool materialise_all;   ///< fuse nothing that may be materialised: for tests, and to see what fusing is worth
-    bool ordered_apart;     ///< a kernel and a seek tree for every ordered stage: how files were written before trees were fused
+    const zf_choices *choices; ///< of kernels of accelerators; NULL: none. Whether they are legal says codegen/simt_choices.h
+    uint32_t seek_interval;    ///< A; 0: 4096, or 1024 where the column is a scan
+    bool materialise_all;      ///< fuse nothing that may be materialised: for tests, and to see what fusing is worth
+    bool ordered_apart; ///< a kernel and a seek tree for every ordered stage: how files were written before trees were fused
 } zf_plan_options;
 
 /// Cuts a graph. NULL with diagnostics (ZF08xx) where the target does not lower a form or a limit is passed.
@@ -143,6 +146,10 @@ zf_plan *zf_plan_build(zf_arena *arena, const zf_graph *graph, const zf_plan_opt
 void zf_plan_print(const zf_plan *plan, zf_text *out);
 zf_plan *zf_plan_read(zf_arena *arena, const zf_graph *graph, const char *text, zf_text *message);
 bool zf_plan_verify(const zf_plan *plan, zf_text *reason);
+/// The geometry of a kernel for which nothing was chosen.
+zf_geometry zf_kernel_default_geometry(const zf_plan *plan, const zf_kernel *kernel);
+/// Whether the lanes of a warp can share what a kernel of chunks emits.
+bool zf_kernel_can_be_shared(const zf_plan *plan, const zf_kernel *kernel);
 
 /// Index of a descriptor word, or -1 when the plan has none of that kind.
 int32_t zf_plan_slot(const zf_plan *plan, zf_abi_slot_kind kind, uint32_t a, uint32_t b);

@@ -46,6 +46,8 @@ bool zf_chunk_can_be_shared(const zf_graph_node *node);
 bool zf_chunk_emits_ranges(const zf_graph_node *node);
 /// Why its kernel has by_warp as it has.
 const char *zf_chunk_walk_reason(const zf_graph_node *node, bool by_warp);
+/// Whether a kernel's tiles are as long as the seek interval, whatever its geometry. (plan.c)
+bool zf_kernel_is_ordered(const zf_plan *plan, const zf_kernel *kernel);
 /// Whether strings may be slices of this edge's elements, which must lie in memory for that.
 bool zf_edge_gives_strings(const zf_graph_edge *edge);
 /// Whether a node makes a column of strings: its tiles follow each other in the column's bytes, so it keeps where they begin.

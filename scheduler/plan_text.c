@@ -8,7 +8,8 @@
 //   edge 1 work 0: fused steps one level deep: materialised
 //
 // `scan 2.0/1` is scan 0 of node 2 along level 1, `expand 3/0>1` the groups of node 3, which are level 1, along level 0; a site
-// is the number of a place that may fail in a node's bodies, in the order written. A work buffer of `characters 0` holds those of
+// is the number of a place that may fail in a node's bodies, in the order written. Behind the geometry stands what was chosen for
+// the kernel, `chosen [L 8, THREADS 128]`, where anything was. A work buffer of `characters 0` holds those of
 // the column; scan 0 of node 0 says where rows begin. One that is `packed 1` holds its elements, in so many bits each as param 1
 // of the node says that reads it.
 #include <string.h>
@@ -58,8 +59,14 @@ static void print_kernel(const zf_kernel *kernel, zf_text *out) {
     }
     zf_text_puts(out, "], nodes [");
     for (uint32_t n = 0; n < kernel->node_count; n++) zf_text_printf(out, "%s%u", n == 0 ? "" : " ", kernel->nodes[n]);
-    zf_text_printf(out, "], tree %d, tile %u, geometry [%u %u %u], end %d%s%s\n", kernel->tree, kernel->tile, kernel->geometry.l,
-                   kernel->geometry.s, kernel->geometry.c, kernel->end_check, kernel->store_first ? ", store first" : "",
+    zf_text_printf(out, "], tree %d, tile %u, geometry [%u %u %u]", kernel->tree, kernel->tile, kernel->geometry.l,
+                   kernel->geometry.s, kernel->geometry.c);
+    if (kernel->choice.chosen != 0) {
+        zf_text_puts(out, ", chosen [");
+        zf_choice_print(&kernel->choice, out);
+        zf_text_puts(out, "]");
+    }
+    zf_text_printf(out, ", end %d%s%s\n", kernel->end_check, kernel->store_first ? ", store first" : "",
                    kernel->by_warp ? ", by warp" : "");
 }
 
@@ -163,6 +170,16 @@ static void read_number(plan_reader *in, uint32_t expected) {
     if (!in->r.failed && number != expected) zf_reader_fail(&in->r, "number %u where %u comes next", number, expected);
 }
 
+static void read_choice(zf_reader *r, zf_choice *choice) {
+    do {
+        zf_choice_kind kind = zf_reader_choice(r, zf_choice_names, ZF_CHOICE_KINDS, "a choice");
+        if (!r->failed && zf_is_chosen(choice, kind)) zf_reader_fail(r, "%s is chosen twice", zf_choice_names[kind]);
+        uint32_t value = zf_reader_number(r, ZF_CHOICE_MOST + 1);
+        if (!r->failed) zf_choose(choice, kind, value);
+    } while (zf_reader_accept(r, ","));
+    zf_reader_expect(r, "]");
+}
+
 static void read_kernel(plan_reader *in) {
     zf_reader *r = &in->r;
     zf_plan *plan = in->plan;
@@ -218,7 +235,9 @@ static void read_kernel(plan_reader *in) {
     kernel->geometry.l = zf_reader_number(r, UINT32_MAX);
     kernel->geometry.s = zf_reader_number(r, UINT32_MAX);
     kernel->geometry.c = zf_reader_number(r, UINT32_MAX);
-    zf_reader_expect(r, "], end");
+    zf_reader_expect(r, "]");
+    if (zf_reader_accept(r, ", chosen [")) read_choice(r, &kernel->choice);
+    zf_reader_expect(r, ", end");
     kernel->end_check = (int32_t)zf_reader_integer(r, -1, ZF_CHECK_LIMIT - 1);
     kernel->store_first = zf_reader_accept(r, ", store first");
     kernel->by_warp = zf_reader_accept(r, ", by warp");

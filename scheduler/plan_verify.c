@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "patterns/decision.h"
+#include "scheduler/geometry.h"
 #include "scheduler/plan_internal.h"
 
 #define DEMAND(condition, ...)                                                                                                   \
@@ -153,6 +154,29 @@ static bool verify_tree(const zf_plan *plan, const zf_sites *sites, const zf_ker
     return true;
 }
 
+/// What was chosen for a kernel is what it has, and nothing else differs from the default.
+static bool verify_choice(const zf_plan *plan, const zf_kernel *kernel, zf_text *reason) {
+    const zf_choice *choice = &kernel->choice;
+    const zf_geometry *is = &kernel->geometry;
+    uint32_t k = kernel->index;
+    DEMAND(zf_target_known(plan->target), "there is no target `%s`", plan->target);
+    zf_geometry must = zf_kernel_default_geometry(plan, kernel);
+    DEMAND(choice->chosen >> ZF_CHOICE_KINDS == 0, "kernel %u: no such choices", k);
+    DEMAND(choice->chosen == 0 || strcmp(plan->target, "host") != 0, "kernel %u: the host's kernels have no choices", k);
+    for (unsigned c = 0; c < ZF_CHOICE_KINDS; c++) {
+        bool most = !zf_is_chosen(choice, (zf_choice_kind)c) || choice->values[c] <= ZF_CHOICE_MOST;
+        DEMAND(most, "kernel %u: %s is more than %d", k, zf_choice_names[c], ZF_CHOICE_MOST);
+    }
+    DEMAND(is->l == zf_choice_value(choice, ZF_CHOICE_L, must.l) && is->s == zf_choice_value(choice, ZF_CHOICE_THREADS, must.s) &&
+               is->c == must.c,
+           "kernel %u: another geometry than what was chosen and the default say", k);
+    bool ordered = kernel->domain == ZF_DOMAIN_CHUNKS || zf_kernel_is_ordered(plan, kernel);
+    DEMAND(ordered || kernel->tile == is->l * is->s * is->c, "kernel %u: tiles of %u are not its geometry's", k, kernel->tile);
+    DEMAND(!zf_is_chosen(choice, ZF_CHOICE_WALK) || kernel->by_warp == (choice->values[ZF_CHOICE_WALK] > 1),
+           "kernel %u: its chunks are walked by others than was chosen", k);
+    return true;
+}
+
 static bool verify_kernel(const zf_plan *plan, const zf_sites *all_sites, uint32_t k, zf_text *reason) {
     const zf_graph *graph = plan->graph;
     const zf_kernel *kernel = &plan->kernels[k];
@@ -197,7 +221,8 @@ static bool verify_kernel(const zf_plan *plan, const zf_sites *all_sites, uint32
     uint32_t at = 0;
     if (!verify_nodes(plan, kernel, kernel->root, &at, reason)) return false;
     DEMAND(at == kernel->node_count, "kernel %u: %u nodes, but %u are inlined", k, kernel->node_count, at);
-    return verify_steps(plan, all_sites, kernel, reason) && verify_tree(plan, all_sites, kernel, reason);
+    return verify_choice(plan, kernel, reason) && verify_steps(plan, all_sites, kernel, reason) &&
+           verify_tree(plan, all_sites, kernel, reason);
 }
 
 static bool verify_words(const zf_plan *plan, zf_text *reason) {

@@ -119,7 +119,7 @@ unsigned zf_chunk_threads(const zf_arguments *arguments) {
 }
 
 static zf_status make_compiler(const zf_arguments *arguments, zf_session *session, zf_error *error) {
-    zf_compiler_options options = {.chunk_threads = zf_chunk_threads(arguments)};
+    zf_compiler_options options = {.chunk_threads = zf_chunk_threads(arguments), .choices = zf_argument(arguments, "choose")};
 #ifdef ZF_SANITIZE
     options.sanitize = true; // this build has the sanitizer's runtime, so generated code is watched too
 #endif
@@ -155,6 +155,9 @@ bool zf_session_open(const zf_arguments *arguments, zf_session *session, int *st
         return false;
     }
     zf_status opened = load_modules(arguments, session, &error);
+    if (opened == ZF_OK && session->module_count > 0 && zf_argument(arguments, "choose") != NULL)
+        opened =
+            zf_fail(&error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--choose is for the compiler: a module's code is as it was made");
     if (opened == ZF_OK && session->module_count == 0) opened = make_compiler(arguments, session, &error);
     if (opened == ZF_OK) return true;
     *status = zf_report(arguments->verb->name, &error);

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/decoder.h"
 #include "codegen/emit.h"
 #include "codegen/program.h"
+#include "codegen/simt_choices.h"
 #include "codegen/target.h"
 #include "frontend/codec.h"
 #include "frontend/driver/driver_codes.h"
@@ -82,18 +84,23 @@ static void tell_alternatives(zf_spec *spec, const zf_codec_choice *choice, cons
 }
 
 // One column under its first alternatives.
-static void explain_column(zf_spec *spec, const zf_column *column, const char *stage, const zf_plan_options *options,
-                           zf_text *out) {
+static zf_status explain_column(zf_spec *spec, const zf_column *column, const char *stage, const zf_plan_options *options,
+                                zf_text *out, zf_error *error) {
     zf_arena *arena = zf_spec_arena(spec);
     uint8_t *branches = ZF_NEW_ARRAY(arena, uint8_t, column->choice_count + 1);
     zf_graph *graph = zf_graph_build(arena, column, branches);
-    if (!graph) return;
+    if (!graph) return ZF_OK;
     if (stage && strcmp(stage, "graph") == 0) {
         zf_graph_print(graph, out);
-        return;
+        return ZF_OK;
     }
     zf_plan *plan = zf_plan_build(arena, graph, options, zf_spec_diags(spec));
-    if (stage && strcmp(stage, "plan") == 0) {
+    if (plan) ZF_TRY(zf_choices_check(plan, options->choices, error));
+    if (stage && strcmp(stage, "choices") == 0) {
+        if (plan) zf_choices_text(plan, out);
+    } else if (stage && strcmp(stage, "choices json") == 0) {
+        if (plan) zf_choices_json(plan, out);
+    } else if (stage && strcmp(stage, "plan") == 0) {
         if (plan) zf_plan_print(plan, out);
     } else if (stage && strcmp(stage, "json") == 0) {
         zf_explain_json(graph, plan, out);
@@ -101,12 +108,22 @@ static void explain_column(zf_spec *spec, const zf_column *column, const char *s
         if (column->choice_count > 0) tell_alternatives(spec, column->codec, column->name, out);
         zf_explain_text(graph, plan, out);
     }
+    return ZF_OK;
 }
 
 // `--target` and `--shaping`: what code and plan are for.
 static bool read_emit(const zf_arguments *arguments, const char *stage, zf_emit_options *out, uint64_t shaping[64]) {
     const char *family = zf_argument(arguments, "target"), *values = zf_argument(arguments, "shaping");
-    if (!family && stage && strcmp(stage, "ptx") == 0) family = "nvptx";
+    bool of_kernels = zf_argument(arguments, "choices") || zf_argument(arguments, "choose");
+    if (!family && (of_kernels || (stage && strcmp(stage, "ptx") == 0))) family = "nvptx";
+    if (of_kernels && strcmp(family, "host") == 0) {
+        fprintf(stderr, "zfc explain: choices are for kernels of GPUs: --target nvptx or emu\n");
+        return false;
+    }
+    if (stage && zf_argument(arguments, "choices")) {
+        fprintf(stderr, "zfc explain: --choices goes without --emit\n");
+        return false;
+    }
     bool nvptx = family && strcmp(family, "nvptx") == 0;
     if (stage && strcmp(stage, "ptx") == 0 && !nvptx) {
         fprintf(stderr, "zfc explain: PTX is of the target nvptx: for %s give --emit asm, or --target nvptx\n", family);
@@ -158,7 +175,11 @@ static int explain(const zf_arguments *arguments, const zf_session *session, zf_
                             .no_lines = zf_argument(arguments, "no-lines") != NULL,
                             .shaping = shaping};
     if (!read_emit(arguments, stage, &emit, shaping)) return EXIT_BAD_USAGE;
-    zf_plan_options options = {.target = zf_cg_target_of(emit.target)->name, .chunk_threads = zf_chunk_threads(arguments)};
+    zf_plan_options options = {.target = zf_cg_target_of(emit.target)->name,
+                               .chunk_threads = zf_chunk_threads(arguments),
+                               .choices = zf_compiler_choices(session->compiler)};
+    const char *shown = as_json ? "json" : stage;
+    if (zf_argument(arguments, "choices")) shown = as_json ? "choices json" : "choices";
     zf_text text = {0};
     zf_error error;
     zf_status status = ZF_OK;
@@ -171,7 +192,7 @@ static int explain(const zf_arguments *arguments, const zf_session *session, zf_
         if (code)
             status = zf_emit_code(session->compiler, program, column, &emit, &text, &error);
         else
-            explain_column(spec, column, as_json ? "json" : stage, &options, &text);
+            status = explain_column(spec, column, shown, &options, &text, &error);
         if (!as_json && what->table && column->next) zf_text_puts(&text, "\n");
     }
     if (as_json) zf_text_puts(&text, "]}\n");

@@ -17,6 +17,10 @@ static const zf_option
     chunk_threads =
         {"chunk-threads", 0, "N", "1|32",
          "threads of a GPU that walk a chunk of a program without lanes together (default: 32 where it emits ranges)"},
+    choose = {"choose", 0, "CHOICES", NULL,
+              "how kernels of GPUs are lowered: KERNEL:NAME=VALUE,NAME=VALUE,KERNEL:..., of what `zfc explain --choices` lists "
+              "(default: nothing is chosen)"},
+    choices = {"choices", 0, NULL, NULL, "list the kernels of a GPU, and what `--choose` may say of each"},
     program_text = {"program", 0, NULL, NULL, "print the program that the file carries, and nothing else"},
     no_lines = {"no-lines", 0, NULL, NULL, "code of GPU kernels without the lines of the program that it came from"},
     codec = {"codec", 'c', "FILE[:TABLE]", NULL, "the program, and the table when it has several"},
@@ -89,11 +93,11 @@ const zf_verb zf_verbs[] = {
      "Shows, for every column (or the codec) named: its graph with the access and capability of each edge and what follows "
      "from them, the kernels, the bytes that an element costs, and the checks that stay. Of a column with alternatives the first "
      "is shown. `--emit` prints a stage of the "
-     "compilation instead.",
+     "compilation instead, `--choices` what is free of the kernels of a GPU.",
      1,
      1,
      zf_run_explain,
-     {&json, &emit, &target, &arch, &shaping, &no_lines, &chunk_threads, &no_cache, NULL}},
+     {&json, &emit, &choices, &target, &arch, &shaping, &no_lines, &chunk_threads, &choose, &no_cache, NULL}},
     {"encode",
      "INPUT...",
      "encode tables",
@@ -147,8 +151,8 @@ const zf_verb zf_verbs[] = {
      1,
      1,
      zf_run_decode,
-     {&output, &columns, &rows, &device, &module, &chunk_threads, &format_output, &force, &threads, &json, &quiet, &verbose,
-      &no_cache, NULL}},
+     {&output, &columns, &rows, &device, &module, &chunk_threads, &choose, &format_output, &force, &threads, &json, &quiet,
+      &verbose, &no_cache, NULL}},
     {"verify",
      "IN.zfd",
      "decode everything and check it",
@@ -219,7 +223,7 @@ const zf_verb zf_verbs[] = {
      -1,
      zf_run_bench,
      {&columns, &generate, &bench_bytes, &repeats, &bench_threads, &device, &module, &checksums, &general, &unchecked, &unfused,
-      &chunk_threads, &json, &verbose, &no_cache, NULL}},
+      &chunk_threads, &choose, &json, &verbose, &no_cache, NULL}},
     {"inspect",
      "IN.zfd|IN.zfm",
      "show what a container holds, byte by byte, or what a module does",

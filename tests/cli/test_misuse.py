@@ -282,6 +282,50 @@ class Explaining(Case):
         for value in ("0", "2", "33", "x"):
             self.bad(2, "explain", "--chunk-threads", value, program, says="--chunk-threads takes one of 1|32")
 
+    def test_choices(self):
+        program = self.file("t.zf", "table t { a: i32 = bitpack; b: i32 = rle; }\n")
+        listed = self.good("explain", "--choices", program)
+        self.assertIn("a, target nvptx\n  kernel 0: bitpack<i32, u32> (map)\n    L          1, 2, 4, 8, 16 (default 4)\n", listed)
+        self.assertIn("\nb, target nvptx\n  kernel 0: rle<i32> (groups)\n", listed)
+        report = json.loads(self.good("explain", "--choices", "--json", "--target", "emu", program))
+        self.assertEqual([(column["column"], column["target"], column["kernels"][0]["form"]) for column in report["columns"]],
+                         [("a", "emu", "map"), ("b", "emu", "groups")])
+        self.assertEqual(report["columns"][0]["kernels"][0]["choices"]["THREADS"], {"values": [32, 64, 128, 256, 512, 1024], "default": 256})
+        choose = ("--choose", "0:L=8,threads=128")
+        self.assertIn("(map), chosen: L 8, THREADS 128\n", self.good("explain", "--choices", *choose, f"{program}:t.a"))
+        self.assertIn("geometry [8 128 4], chosen [L 8, THREADS 128]", self.good("explain", "--emit", "plan", *choose, f"{program}:t.a"))
+        self.assertIn("tile    4096 outputs, <L,S,C> = <8,128,4>, chosen: L 8, THREADS 128", self.good("explain", *choose, f"{program}:t.a"))
+        self.assertEqual(json.loads(self.good("explain", "--json", *choose, f"{program}:t.a"))["columns"][0]["kernels"][0]["chosen"],
+                         {"L": 8, "THREADS": 128})
+        self.assertIn(".maxntid 128,", self.good("explain", "--emit", "ptx", *choose, f"{program}:t.a"))
+        self.assertIn(".maxnreg 48", self.good("explain", "--emit", "ptx", "--choose", "0:REGISTERS=48", f"{program}:t.a"))
+        for text, says in [("L=8", "is of no kernel"), ("0:M=8", "is no choice"), ("0:L=8x", "is no number"), ("0:L=3", "L cannot be 3, only 1, 2, 4, 8 or 16"),
+                           ("7:L=8", "there is no kernel 7"), ("0:THREADS=1024,REGISTERS=255", "do not fit")]:
+            for more in ([], ["--emit", "ptx"], ["--emit", "plan"], ["--choices"]):
+                self.assertEqual(self.bad(2, "explain", *more, "--choose", text, f"{program}:t.a", says=says).stdout, "")
+        for words in (["--choices"], ["--choose", "0:L=4"]):
+            self.bad(2, "explain", "--target", "host", *words, program, says="choices are for kernels of GPUs")
+        self.bad(2, "explain", "--choices", "--emit", "plan", program, says="--choices goes without --emit")
+        self.bad(2, "explain", "--choose", "0:L=8", program, says="column `b`: kernel 0 (groups): L cannot be 8, there is nothing to choose")
+        # Decoding by kernels that were chosen, and by those of the CPU, of which nothing is.
+        values = self.file("t.csv", "a,b\n" + "".join(f"{k * 7919 % 1000},{k // 50}\n" for k in range(5000)))
+        container = self.dir / "t.zfd"
+        self.good("encode", "-c", program, "-o", container, values)
+        plain = self.decoded(container, "cpu")
+        self.assertEqual(self.decoded(container, "cpu", "--choose", "0:L=3"), plain)
+        for text in ("0:THREADS=32", "0:THREADS=1024,REGISTERS=40"):
+            self.assertEqual(self.decoded(container, "emu", "--choose", text), plain)
+        self.bad(2, "decode", "-f", "-o", self.dir / "out", "--device", "emu", "--choose", "0:L=1", container, says="L cannot be 1")
+        self.good("bench", "--device", "emu", "--repeats", "5", "--bytes", "1", "--columns", "a", "--choose", "0:L=16,THREADS=64", container)
+        module = self.dir / "t.zfm"
+        self.good("compile", "-q", "-o", module, container)
+        self.bad(2, "decode", "-f", "-o", self.dir / "out", "--module", module, "--choose", "0:THREADS=32", container, says="--choose is for the compiler")
+
+    def decoded(self, container, device, *words):
+        out = self.dir / "out"
+        self.good("decode", "-q", "-f", "-o", out, "--device", device, *words, container)
+        return [(out / name).read_bytes() for name in ("a.i32", "b.i32")]
+
     def test_values_that_params_cannot_have(self):
         program = self.file("t.zf", "table t { a: i32 = bitpack; }\n")
         for value in ("33", "99", "-1", "18446744073709551615"):

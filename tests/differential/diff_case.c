@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/differential/diff_choose.h"
 #include "tests/differential/diff_text.h"
 
 typedef unsigned long long ull;
@@ -32,6 +33,16 @@ zf_decoder *diff_decoder_for(diff_case *c, unsigned level, const uint8_t *branch
     if (zf_decoder_create(diff_compiler(c->machine, level), c->spec, c->column, branches, branch_count,
                           diff_target(c->machine, level), c->seek_interval, &decoder, error) != ZF_OK)
         return NULL;
+    if (level == DIFF_GPU && c->machine->choosing != NULL) { // again, with choices that its kernels may have
+        zf_choices choices;
+        diff_choose(c->machine->choosing, decoder->plan, &choices);
+        zf_decoder_free(decoder);
+        zf_compiler_set_choices(diff_compiler(c->machine, level), &choices);
+        zf_status status = zf_decoder_create(diff_compiler(c->machine, level), c->spec, c->column, branches, branch_count,
+                                             diff_target(c->machine, level), c->seek_interval, &decoder, error);
+        zf_compiler_set_choices(diff_compiler(c->machine, level), NULL);
+        if (status != ZF_OK) return NULL;
+    }
     diff_decoder *d = calloc(1, sizeof *d);
     *d = (diff_decoder){.level = level, .branches = calloc(1, branch_count + 1u), .decoder = decoder, .next = c->decoders};
     if (branch_count > 0) memcpy(d->branches, branches, branch_count);

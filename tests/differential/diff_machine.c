@@ -13,6 +13,7 @@
 #include "runtime/device.h"
 #include "runtime/element.h"
 #include "runtime/text_extent.h"
+#include "tests/differential/diff_choose.h"
 #include "tests/differential/diff_spread.h"
 #include "tests/interp/interp_internal.h"
 #include "tests/support/kernel_block.h"
@@ -62,6 +63,7 @@ bool diff_machine_open(diff_machine *m, const char *std_dir, zf_text *message) {
         diff_machine_close(m);
         return false;
     }
+    if (getenv("ZF_TEST_CHOICES") != NULL) m->choosing = diff_choosing_make(strtoull(getenv("ZF_TEST_CHOICES"), NULL, 10));
     zf_error error = {0};
     if (open_gpu(m, &error) == ZF_OK) return true;
     zf_text_printf(message, "%s: %s", error.code, error.message);
@@ -71,6 +73,7 @@ bool diff_machine_open(diff_machine *m, const char *std_dir, zf_text *message) {
 
 void diff_machine_close(diff_machine *m) {
     if (m->emulated) zf_emu_free(m->gpu);
+    free(m->choosing);
     for (unsigned k = 0; k < DIFF_LEVELS; k++) {
         zf_compiler_free(m->compilers[k]);
         zf_context_free(m->contexts[k]);

@@ -16,7 +16,8 @@ typedef struct diff_machine {
     zf_context *contexts[DIFF_LEVELS];
     zf_compiler *compilers[DIFF_LEVELS];
     zf_accelerator *gpu;
-    bool emulated; ///< the machine's own; else the first context's
+    bool emulated;                  ///< the machine's own; else the first context's
+    struct diff_choosing *choosing; ///< NULL: GPU kernels are as they are by default (diff_choose.c)
 } diff_machine;
 
 /// The compiler and the target of a form.
@@ -24,6 +25,7 @@ zf_compiler *diff_compiler(const diff_machine *m, unsigned form);
 zf_abi_target diff_target(const diff_machine *m, unsigned form);
 
 /// With the library of `std_dir`; NULL: the source tree's. ZF_TEST_CHUNK_THREADS is its zf_compiler_options.chunk_threads.
+/// ZF_TEST_CHOICES, a number: GPU kernels have choices, others for each number.
 bool diff_machine_open(diff_machine *m, const char *std_dir, zf_text *message);
 void diff_machine_close(diff_machine *m);
 const char *diff_level_name(unsigned form); ///< "-O0"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/differential/diff_choose.h"
 #include "tests/differential/diff_columns.h"
 #include "tests/differential/diff_file.h"
 #include "tests/differential/diff_text.h"
@@ -175,6 +176,12 @@ int main(int count, char **arguments) {
     printf("%llu blocks encoded, %llu refused, %llu with other branches, %llu damaged; %llu files; %llu runs, %llu elements\n",
            (ull)r->encoded, (ull)r->refused, (ull)r->other, (ull)r->damaged, (ull)r->files, (ull)r->tally.runs,
            (ull)r->tally.elements);
+    if (r->machine.choosing != NULL) {
+        zf_text seen = {0};
+        CHECK(diff_choosing_all(r->machine.choosing, &seen), "not all choices were tried:\n%s", seen.data);
+        printf("%s", seen.data);
+        zf_text_free(&seen);
+    }
     diff_program_close(&r->program);
     diff_machine_close(&r->machine);
     zf_text_free(&text);

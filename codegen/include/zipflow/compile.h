@@ -23,6 +23,10 @@ typedef struct zf_compiler_options {
     /// Threads of a GPU that walk a chunk of a program without lanes: 1, or 32, a warp, which shares what is emitted over ranges
     /// (wherever it can: booleans share bytes); 0: as the program's emits suggest.
     unsigned chunk_threads;
+    /// How kernels of GPUs are lowered, of each column that is decoded: KERNEL:NAME=VALUE,NAME=VALUE,...,KERNEL:..., such as
+    /// "0:THREADS=128,L=8,1:REGISTERS=40". `zfc explain --choices` lists the kernels of a column and what each may have; a column
+    /// that has no such kernel, or whose kernel may not have it, is not decoded (ZF_ERR_USAGE). NULL: all by default.
+    const char *choices;
     bool sanitize; ///< instrument generated host code with AddressSanitizer (the process must have its runtime)
 } zf_compiler_options;
 

@@ -1,0 +1,212 @@
+#include "codegen/simt_choices.h"
+
+#include <string.h>
+
+#include "runtime/error_codes.h"
+
+enum {
+    THREADS_MOST = 1024,     // of a thread block
+    REGISTERS_FILE = 65536,  // of a multiprocessor, which a thread block must fit in
+    REGISTERS_TOGETHER = 8,  // are given to a thread
+    COUNTED_ROWS_LANES = 32, // rows times lanes of a tally, which counts 1,024 bits
+};
+
+static const char *const form_names[] = {
+    [ZF_SIMT_MAP] = "map",         [ZF_SIMT_SCAN] = "scan",   [ZF_SIMT_GROUPS] = "groups",
+    [ZF_SIMT_PATCHES] = "patches", [ZF_SIMT_WORDS] = "words", [ZF_SIMT_NUMBERS] = "numbers",
+    [ZF_SIMT_LANES] = "lanes",     [ZF_SIMT_WARP] = "warp",   [ZF_SIMT_SEQUENTIAL] = "sequential",
+};
+
+const char *zf_simt_form_name(zf_simt_form form) { return form_names[form]; }
+
+static void allow(zf_choice_space *space, zf_choice_kind kind, uint32_t value) {
+    if (space->counts[kind] < ZF_CHOICE_VALUES) space->values[kind][space->counts[kind]++] = value;
+}
+
+// Powers of two.
+static void allow_powers(zf_choice_space *space, zf_choice_kind kind, uint32_t least, uint32_t most) {
+    for (uint32_t value = least; value <= most; value *= 2) allow(space, kind, value);
+}
+
+// More threads than make a tile's outputs in one row would have nothing to do.
+static uint32_t threads_of_tile(const zf_kernel *kernel, uint32_t otherwise) {
+    uint32_t most = THREADS_MOST;
+    while (most > otherwise && most * kernel->geometry.c > kernel->tile) most /= 2;
+    return most;
+}
+
+static void allow_threads(zf_choice_space *space, const zf_kernel *kernel, const zf_simt_shape *shape) {
+    switch (shape->form) {
+    case ZF_SIMT_MAP:
+    case ZF_SIMT_WARP:
+    case ZF_SIMT_SEQUENTIAL: allow_powers(space, ZF_CHOICE_THREADS, ZF_WARP, THREADS_MOST); return;
+    case ZF_SIMT_SCAN: // of strings a warp has the thread block's shared memory
+        allow_powers(space, ZF_CHOICE_THREADS, ZF_WARP,
+                     shape->shared_bytes > 0 || shape->threads == ZF_WARP ? ZF_WARP : THREADS_MOST);
+        return;
+    case ZF_SIMT_GROUPS: // of several stages a warp makes a tile
+        if (shape->threads == ZF_WARP)
+            allow(space, ZF_CHOICE_THREADS, ZF_WARP);
+        else
+            allow_powers(space, ZF_CHOICE_THREADS, ZF_WARP, threads_of_tile(kernel, shape->threads));
+        return;
+    case ZF_SIMT_PATCHES: allow_powers(space, ZF_CHOICE_THREADS, ZF_WARP, threads_of_tile(kernel, shape->threads)); return;
+    case ZF_SIMT_WORDS: // share shared memory in a way that is laid out for so many
+    case ZF_SIMT_NUMBERS:
+    case ZF_SIMT_LANES: allow(space, ZF_CHOICE_THREADS, shape->threads); return;
+    }
+}
+
+void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_space *out) {
+    static const uint32_t registers[] = {0, 32, 40, 48, 56, 64, 72, 80, 96, 112, 128, 160, 192, 224, 255};
+    zf_kernel bare = *kernel; // as it is where nothing is chosen; that decides about no tile of what is ordered
+    bare.choice = (zf_choice){0};
+    bare.geometry = zf_kernel_default_geometry(plan, kernel);
+    zf_simt_shape shape = zf_simt_shape_of(plan, &bare);
+    zf_type type = zf_simt_type_of(plan, kernel);
+    *out = (zf_choice_space){.kernel = kernel->index, .form = shape.form};
+    allow_threads(out, &bare, &shape);
+    zf_choose(&out->otherwise, ZF_CHOICE_THREADS, shape.threads);
+    for (unsigned k = 0; k < sizeof registers / sizeof *registers; k++) allow(out, ZF_CHOICE_REGISTERS, registers[k]);
+    zf_choose(&out->otherwise, ZF_CHOICE_REGISTERS, shape.registers);
+    if (shape.form == ZF_SIMT_MAP) {
+        allow_powers(out, ZF_CHOICE_L, 1, 16);
+        zf_choose(&out->otherwise, ZF_CHOICE_L, bare.geometry.l);
+    }
+    // How many rows are best by default follows from what is scanned. Rows of strings are made one by one; of counted bits so
+    // many are known at once.
+    if (shape.form == ZF_SIMT_SCAN && type.kind != ZF_K_STRING) {
+        uint32_t rows = COUNTED_ROWS_LANES / zf_simt_lane_count(type);
+        allow_powers(out, ZF_CHOICE_L, 1, rows < ZF_SIMT_BATCH ? rows : ZF_SIMT_BATCH);
+    }
+    if (zf_kernel_can_be_shared(plan, kernel)) {
+        allow(out, ZF_CHOICE_WALK, 1);
+        allow(out, ZF_CHOICE_WALK, ZF_WARP);
+        if (!zf_is_chosen(&kernel->choice, ZF_CHOICE_WALK))
+            zf_choose(&out->otherwise, ZF_CHOICE_WALK, kernel->by_warp ? ZF_WARP : 1);
+    }
+}
+
+static bool is_allowed(const zf_choice_space *space, zf_choice_kind kind, uint32_t value, zf_text *reason) {
+    for (uint32_t k = 0; k < space->counts[kind]; k++) {
+        if (space->values[kind][k] == value) return true;
+    }
+    if (reason == NULL) return false;
+    zf_text_printf(reason, "kernel %u (%s): %s cannot be %u", space->kernel, form_names[space->form], zf_choice_names[kind],
+                   value);
+    if (space->counts[kind] == 0) zf_text_puts(reason, ", there is nothing to choose");
+    for (uint32_t k = 0; k < space->counts[kind]; k++) {
+        zf_text_printf(reason, "%s%u", k == 0 ? ", only " : k + 1 == space->counts[kind] ? " or " : ", ", space->values[kind][k]);
+    }
+    return false;
+}
+
+bool zf_choice_is_legal(const zf_choice_space *space, const zf_choice *choice, zf_text *reason) {
+    zf_choice all = space->otherwise;
+    for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
+        if (!zf_is_chosen(choice, (zf_choice_kind)k)) continue;
+        if (!is_allowed(space, (zf_choice_kind)k, choice->values[k], reason)) return false;
+        zf_choose(&all, (zf_choice_kind)k, choice->values[k]);
+    }
+    uint32_t threads = all.values[ZF_CHOICE_THREADS], registers = all.values[ZF_CHOICE_REGISTERS];
+    uint32_t given = (registers + REGISTERS_TOGETHER - 1) / REGISTERS_TOGETHER * REGISTERS_TOGETHER;
+    if (threads * given <= REGISTERS_FILE) return true;
+    if (reason != NULL) {
+        zf_text_printf(reason, "kernel %u (%s): %u threads of %u registers do not fit into the %d of a multiprocessor",
+                       space->kernel, form_names[space->form], threads, registers, REGISTERS_FILE);
+    }
+    return false;
+}
+
+bool zf_choice_combination(const zf_choice_space *space, uint32_t number, zf_choice *out) {
+    *out = (zf_choice){0};
+    for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
+        if (space->counts[k] == 0) continue;
+        zf_choose(out, (zf_choice_kind)k, space->values[k][number % space->counts[k]]);
+        number /= space->counts[k];
+    }
+    return number == 0;
+}
+
+bool zf_choices_are_legal(const zf_plan *plan, const zf_choices *choices, zf_text *reason) {
+    if (choices == NULL || choices->count == 0 || strcmp(plan->target, "host") == 0) return true;
+    for (uint32_t k = 0; k < choices->count; k++) {
+        if (choices->kernels[k] < plan->kernel_count) continue;
+        zf_text_printf(reason, "there is no kernel %u: there %s %u, numbered from 0", choices->kernels[k],
+                       plan->kernel_count == 1 ? "is" : "are", plan->kernel_count);
+        return false;
+    }
+    for (uint32_t k = 0; k < plan->kernel_count; k++) {
+        zf_choice_space space;
+        zf_choice_space_of(plan, &plan->kernels[k], &space);
+        if (!zf_choice_is_legal(&space, &plan->kernels[k].choice, reason)) return false;
+    }
+    return true;
+}
+
+zf_status zf_choices_check(const zf_plan *plan, const zf_choices *choices, zf_error *error) {
+    zf_text reason = {0};
+    bool legal = zf_choices_are_legal(plan, choices, &reason);
+    if (!legal) {
+        zf_raise(error, ZF_E_ARGUMENT, "column `%s`: %s", plan->graph->column->name, reason.data != NULL ? reason.data : "");
+        zf_fail_hint(error, ZF_ERR_USAGE, "`zfc explain --choices` lists what each kernel may have");
+    }
+    zf_text_free(&reason);
+    return legal ? ZF_OK : ZF_ERR_USAGE;
+}
+
+// ---- Listings ---------------------------------------------------------------------------------------------------
+
+static void put_values(const zf_choice_space *space, unsigned kind, zf_text *out) {
+    for (uint32_t v = 0; v < space->counts[kind]; v++) zf_text_printf(out, "%s%u", v == 0 ? "" : ", ", space->values[kind][v]);
+}
+
+void zf_choices_text(const zf_plan *plan, zf_text *out) {
+    zf_text_printf(out, "%s, target %s\n", plan->graph->column->name, plan->target);
+    for (uint32_t k = 0; k < plan->kernel_count; k++) {
+        const zf_kernel *kernel = &plan->kernels[k];
+        zf_choice_space space;
+        zf_choice_space_of(plan, kernel, &space);
+        zf_text_printf(out, "  kernel %u: %s (%s)", k, plan->graph->nodes[kernel->root].inst->name, form_names[space.form]);
+        if (kernel->choice.chosen != 0) {
+            zf_text_puts(out, ", chosen: ");
+            zf_choice_print(&kernel->choice, out);
+        }
+        zf_text_puts(out, "\n");
+        for (unsigned kind = 0; kind < ZF_CHOICE_KINDS; kind++) {
+            if (space.counts[kind] == 0) continue;
+            zf_text_printf(out, "    %-9s  ", zf_choice_names[kind]);
+            put_values(&space, kind, out);
+            if (zf_is_chosen(&space.otherwise, (zf_choice_kind)kind))
+                zf_text_printf(out, " (default %u)", space.otherwise.values[kind]);
+            zf_text_puts(out, "\n");
+        }
+    }
+}
+
+void zf_choices_json(const zf_plan *plan, zf_text *out) {
+    zf_text_puts(out, "{\"column\": ");
+    zf_text_json(out, plan->graph->column->name);
+    zf_text_printf(out, ", \"target\": \"%s\", \"kernels\": [", plan->target);
+    for (uint32_t k = 0; k < plan->kernel_count; k++) {
+        const zf_kernel *kernel = &plan->kernels[k];
+        zf_choice_space space;
+        zf_choice_space_of(plan, kernel, &space);
+        zf_text_printf(out, "%s{\"kernel\": %u, \"algorithm\": ", k == 0 ? "" : ", ", k);
+        zf_text_json(out, plan->graph->nodes[kernel->root].inst->name);
+        zf_text_printf(out, ", \"form\": \"%s\", \"choices\": {", form_names[space.form]);
+        const char *between = "";
+        for (unsigned kind = 0; kind < ZF_CHOICE_KINDS; kind++) {
+            if (space.counts[kind] == 0) continue;
+            zf_text_printf(out, "%s\"%s\": {\"values\": [", between, zf_choice_names[kind]);
+            put_values(&space, kind, out);
+            zf_text_puts(out, "]");
+            if (zf_is_chosen(&space.otherwise, (zf_choice_kind)kind))
+                zf_text_printf(out, ", \"default\": %u", space.otherwise.values[kind]);
+            zf_text_puts(out, "}");
+            between = ", ";
+        }
+        zf_text_puts(out, "}}");
+    }
+    zf_text_puts(out, "]}");
+}

@@ -1,0 +1,37 @@
+// Which choices (scheduler/choices.h) the kernels of accelerators have. This is the one place that says so: what comes from a
+// person, and what a search tries, are both asked here. Every legal choice makes the same bytes and the same errors.
+#ifndef ZF_CODEGEN_SIMT_CHOICES_H
+#define ZF_CODEGEN_SIMT_CHOICES_H
+
+#include "codegen/simt.h"
+#include "runtime/base/error.h"
+
+enum { ZF_CHOICE_VALUES = 16 };
+
+/// The values that a kernel may have, by kind, ascending. Not all of their combinations are legal: zf_choice_is_legal.
+typedef struct zf_choice_space {
+    uint32_t kernel;
+    zf_simt_form form;
+    uint32_t counts[ZF_CHOICE_KINDS]; ///< 0: the form has no such choice
+    uint32_t values[ZF_CHOICE_KINDS][ZF_CHOICE_VALUES];
+    zf_choice otherwise; ///< what is where nothing is chosen; of kinds that are not in it the code decides case by case
+} zf_choice_space;
+
+/// "map"
+const char *zf_simt_form_name(zf_simt_form form);
+/// Of a kernel of a plan for an accelerator, whatever is chosen for it: but for WALK, which decides about the form.
+void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_space *out);
+/// Whether a kernel may be lowered so; if not, why is appended to `reason` (NULL: not wanted).
+bool zf_choice_is_legal(const zf_choice_space *space, const zf_choice *choice, zf_text *reason);
+/// Choice `number` of all combinations of the space's values, each kind chosen, legal or not; false behind the last.
+bool zf_choice_combination(const zf_choice_space *space, uint32_t number, zf_choice *out);
+/// Whether all kernels of a plan made with `choices` may be lowered so, and they are of kernels that it has. With nothing chosen
+/// for the host's: code for it is made as if nothing were.
+bool zf_choices_are_legal(const zf_plan *plan, const zf_choices *choices, zf_text *reason);
+/// The same, ZF_ERR_USAGE naming the column where they may not.
+zf_status zf_choices_check(const zf_plan *plan, const zf_choices *choices, zf_error *error);
+/// Lists the kernels of a plan for an accelerator, and what may be chosen for each: text, or an object of JSON.
+void zf_choices_text(const zf_plan *plan, zf_text *out);
+void zf_choices_json(const zf_plan *plan, zf_text *out);
+
+#endif

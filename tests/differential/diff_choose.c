@@ -1,0 +1,68 @@
+#include "tests/differential/diff_choose.h"
+
+#include <stdlib.h>
+
+enum { FORMS = ZF_SIMT_SEQUENTIAL + 1 };
+
+struct diff_choosing {
+    uint32_t next[FORMS]; // kernels of the form that were met, from the seed on
+    uint32_t chosen[FORMS][ZF_CHOICE_KINDS][ZF_CHOICE_MOST + 1];
+    bool possible[FORMS][ZF_CHOICE_KINDS][ZF_CHOICE_MOST + 1];
+};
+
+diff_choosing *diff_choosing_make(uint64_t seed) {
+    diff_choosing *choosing = calloc(1, sizeof *choosing);
+    for (unsigned f = 0; f < FORMS; f++) choosing->next[f] = (uint32_t)seed * 5;
+    return choosing;
+}
+
+void diff_choose(diff_choosing *choosing, const zf_plan *plan, zf_choices *out) {
+    *out = (zf_choices){0};
+    for (uint32_t k = 0; k < plan->kernel_count && k < ZF_CHOICES_KERNELS; k++) {
+        zf_choice_space space;
+        zf_choice_space_of(plan, &plan->kernels[k], &space);
+        zf_choice choice;
+        do { // THREADS by turns, and L beside them so that in time all pairs come by
+            bool free = space.counts[ZF_CHOICE_L] > 1 || space.counts[ZF_CHOICE_THREADS] > 1;
+            uint32_t number = choosing->next[space.form], threads = space.counts[ZF_CHOICE_THREADS];
+            if (free) choosing->next[space.form]++;
+            choice = (zf_choice){0};
+            for (unsigned c = 0; c < ZF_CHOICE_KINDS; c++) {
+                uint32_t count = space.counts[c], turn = c == ZF_CHOICE_THREADS ? number : number + number / threads;
+                if (count > 0 && c != ZF_CHOICE_REGISTERS) zf_choose(&choice, (zf_choice_kind)c, space.values[c][turn % count]);
+            }
+        } while (!zf_choice_is_legal(&space, &choice, NULL));
+        for (unsigned c = 0; c < ZF_CHOICE_KINDS; c++) {
+            if (!zf_is_chosen(&choice, (zf_choice_kind)c) || space.counts[c] == 1) continue;
+            choosing->chosen[space.form][c][choice.values[c]]++;
+            for (uint32_t v = 0; v < space.counts[c]; v++) choosing->possible[space.form][c][space.values[c][v]] = true;
+        }
+        out->kernels[out->count] = k;
+        out->of[out->count++] = choice;
+    }
+}
+
+// One kind of one form. With less than two kernels a value nothing is demanded.
+static bool all_values(const bool *possible, const uint32_t *chosen, const char *form, const char *name, zf_text *out) {
+    uint32_t values = 0, kernels = 0, tried = 0;
+    for (uint32_t v = 0; v <= ZF_CHOICE_MOST; v++) {
+        if (!possible[v]) continue;
+        if (values++ == 0) zf_text_printf(out, "%s %s:", form, name);
+        zf_text_printf(out, " %u (%u)", v, chosen[v]);
+        kernels += chosen[v];
+        tried += chosen[v] > 0;
+    }
+    if (values > 0) zf_text_puts(out, "\n");
+    return kernels < 2 * values || tried == values;
+}
+
+bool diff_choosing_all(const diff_choosing *choosing, zf_text *out) {
+    bool all = true;
+    for (unsigned f = 0; f < FORMS; f++) {
+        for (unsigned c = 0; c < ZF_CHOICE_KINDS; c++) {
+            const char *form = zf_simt_form_name((zf_simt_form)f);
+            all = all_values(choosing->possible[f][c], choosing->chosen[f][c], form, zf_choice_names[c], out) && all;
+        }
+    }
+    return all;
+}

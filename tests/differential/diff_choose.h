@@ -1,0 +1,18 @@
+// Choices (codegen/simt_choices.h) for the kernels of a plan, one legal combination after the other, so that all values of a form
+// come by where it has enough kernels.
+#ifndef ZF_TESTS_DIFFERENTIAL_DIFF_CHOOSE_H
+#define ZF_TESTS_DIFFERENTIAL_DIFF_CHOOSE_H
+
+#include "codegen/simt_choices.h"
+
+typedef struct diff_choosing diff_choosing;
+
+/// Others for each `seed`. Release with free.
+diff_choosing *diff_choosing_make(uint64_t seed);
+/// Chooses for every kernel of a plan made with none. REGISTERS are left: what they change only an assembler sees.
+void diff_choose(diff_choosing *choosing, const zf_plan *plan, zf_choices *out);
+/// Whether every value that was possible was chosen for some kernel, of each form that has more than one; lists them, with how
+/// often.
+bool diff_choosing_all(const diff_choosing *choosing, zf_text *out);
+
+#endif
