@@ -22,6 +22,7 @@ static zf_status make_jit(zf_compiler *compiler, zf_error *error) {
     zf_jit_options options = {.optimise = level,
                               .sanitize = compiler->options.sanitize,
                               .cache_dir = zf_context_cache_dir(compiler->context),
+                              .passes = zf_context_passes(compiler->context),
                               .symbols = symbols,
                               .symbol_count = count};
     zf_status status = zf_jit_create(&options, &compiler->jit, error);

@@ -3,14 +3,16 @@
 #include "codegen/program.h"
 #include "runtime/error_codes.h"
 
-zf_status zf_container_text_read(const char *text, size_t length, const char *path, const char *table_name, zf_spec **spec,
-                                 const zf_table **table, zf_error *error) {
-    zf_spec_options options = {.no_std = true};
+zf_status zf_container_text_read(const char *text, size_t length, const char *path, const char *table_name, zf_passes *passes,
+                                 zf_spec **spec, const zf_table **table, zf_error *error) {
+    zf_spec_options options = {.no_std = true, .passes = passes};
     zf_text lines = {0};
     *table = NULL;
     *spec = zf_spec_create(&options);
     if (*spec == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container's codecs");
+    unsigned pass = zf_pass_begin(passes, ZF_PASS_PARSE);
     zf_lay_out_text(text, length, &lines);
+    zf_pass_end(passes, pass);
     bool no_memory = lines.failed;
     bool good = !no_memory && zf_spec_add_text(*spec, path, lines.length > 0 ? lines.data : "", lines.length);
     zf_text_free(&lines);

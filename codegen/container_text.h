@@ -7,9 +7,10 @@
 #include "runtime/container.h"
 
 /// Lays out a canonical text, parses and checks it, without std, and finds its table. `path` names it in errors, whose status is
-/// ZF_ERR_INPUT where it is damaged. The caller destroys `*spec`, also after a failure, if it is not NULL.
-zf_status zf_container_text_read(const char *text, size_t length, const char *path, const char *table_name, zf_spec **spec,
-                                 const zf_table **table, zf_error *error);
+/// ZF_ERR_INPUT where it is damaged. `passes`: where time is noted, or NULL. The caller destroys `*spec`, also after a failure,
+/// if it is not NULL.
+zf_status zf_container_text_read(const char *text, size_t length, const char *path, const char *table_name, zf_passes *passes,
+                                 zf_spec **spec, const zf_table **table, zf_error *error);
 
 /// A type of a program as containers have it.
 zf_column_type zf_column_type_of(zf_type type);

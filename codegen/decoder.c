@@ -7,6 +7,7 @@
 #include "codegen/lower.h"
 #include "codegen/program.h"
 #include "codegen/simt_choices.h"
+#include "runtime/context.h"
 #include "runtime/error_codes.h"
 
 static zf_status out_of_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for generated code"); }
@@ -200,7 +201,10 @@ static zf_status build(decoder *d, const zf_column *column, const uint8_t *branc
     zf_diags_init(&diags, d->arena);
     uint8_t *copy = ZF_NEW_ARRAY(d->arena, uint8_t, branch_count + 1);
     if (branch_count > 0) memcpy(copy, branches, branch_count);
+    zf_passes *passes = zf_context_passes(zf_compiler_context(d->compiler));
+    unsigned pass = zf_pass_begin(passes, ZF_PASS_GRAPH);
     if (branch_count == column->choice_count) d->base.graph = zf_graph_build(d->arena, column, copy);
+    zf_pass_end(passes, pass);
     if (d->base.graph == NULL) {
         return zf_raise(error, ZF_E_ARGUMENT, "column `%s` has no such vector of branches", column->name);
     }
@@ -229,7 +233,10 @@ static zf_status create(zf_compiler *compiler, const zf_column *column, const ui
     pthread_mutex_init(&d->lock, NULL);
     pthread_cond_init(&d->changed, NULL);
     d->arena = zf_arena_create();
+    zf_passes *passes = zf_context_passes(zf_compiler_context(compiler));
+    unsigned pass = zf_pass_begin(passes, ZF_PASS_PLAN);
     zf_status status = d->arena == NULL ? out_of_memory(error) : build(d, column, branches, branch_count, target, options, error);
+    zf_pass_end(passes, pass);
     if (status != ZF_OK) {
         zf_decoder_free(&d->base);
         return status;

@@ -202,7 +202,10 @@ static void run_block(void *user, uint64_t index, unsigned worker) {
     while (block >= t->jobs[c].blocks) block -= t->jobs[c++].blocks;
     zf_encode_result result = {0};
     zf_error error = {0};
+    zf_passes *passes = zf_context_passes(zf_compiler_context(t->jobs[c].program->compiler));
+    unsigned pass = zf_pass_begin(passes, ZF_PASS_ENCODE);
     zf_status status = stopped(t) ? ZF_OK : zf_encode_block_run(&t->jobs[c], block, &result, &error);
+    zf_pass_end(passes, pass);
     write_in_turn(t, index, &t->jobs[c], &result, status, &error);
     zf_encode_result_free(&result);
 }

@@ -37,6 +37,7 @@ struct zf_jit {
     bool sanitize;
     zf_text identity; ///< of compiler and machine: how every cache key begins
     int cache;        ///< descriptor, or -1
+    zf_passes *passes;
     zf_jit_symbol *symbols;
     size_t symbol_count, implied_count; ///< the implied ones first; their names are static
     pthread_mutex_t lock;               ///< of what follows
@@ -88,12 +89,12 @@ static zf_status start_session(void *user, zf_error *error) {
     return ZF_OK;
 }
 
-zf_status zf_jit_create(const zf_jit_options *options, zf_jit **out, zf_error *error) {
-    *out = NULL;
+static zf_status create(const zf_jit_options *options, zf_jit **out, zf_error *error) {
     zf_cg_llvm_start();
     zf_jit *jit = calloc(1, sizeof(*jit));
     if (jit == NULL) return out_of_memory(error);
     jit->cache = -1;
+    jit->passes = options->passes;
     jit->level = options->optimise > 3 ? 3 : options->optimise;
     jit->sanitize = options->sanitize;
     size_t implied_count;
@@ -123,6 +124,14 @@ zf_status zf_jit_create(const zf_jit_options *options, zf_jit **out, zf_error *e
     if (options->cache_dir != NULL && options->cache_dir[0] != 0) jit->cache = zf_cache_open(options->cache_dir, "kernels");
     *out = jit;
     return ZF_OK;
+}
+
+zf_status zf_jit_create(const zf_jit_options *options, zf_jit **out, zf_error *error) {
+    *out = NULL;
+    unsigned pass = zf_pass_begin(options->passes, ZF_PASS_LLVM);
+    zf_status status = create(options, out, error);
+    zf_pass_end(options->passes, pass);
+    return status;
 }
 
 /// Takes out of the session what is loaded, if anything. A tracker that is only released moves what it tracks to another one, and
@@ -238,34 +247,20 @@ static bool make_key(compilation *c) {
     return !c->key.failed;
 }
 
-static bool find_object(compilation *c) {
+static void find_object(compilation *c) {
     void *bytes;
     size_t size;
     zf_cache_answer answer = zf_cache_find(c->jit->cache, c->key.data, c->key.length, &bytes, &size);
     if (answer == ZF_CACHE_DAMAGED) atomic_fetch_add(&c->jit->damaged, 1);
-    if (answer != ZF_CACHE_FOUND) return false;
+    if (answer != ZF_CACHE_FOUND) return;
     c->object = LLVMCreateMemoryBufferWithMemoryRangeCopy(bytes, size, c->request->name);
     free(bytes);
     atomic_fetch_add(&c->jit->cached, 1);
-    return true;
 }
 
-static zf_status compile(void *user, zf_error *error) {
-    compilation *c = user;
-    zf_jit *jit = c->jit;
-    ZF_TRY(c->request->build(c->request->user, c->module, error));
-    for (LLVMValueRef f = LLVMGetFirstFunction(c->module); f != NULL; f = LLVMGetNextFunction(f)) {
-        add_attribute(c->context, f, "nounwind");
-        if (LLVMCountBasicBlocks(f) > 0 && is_sanitized(c)) add_attribute(c->context, f, "sanitize_address");
-    }
-    bool keep = make_key(c);
-    if (keep && find_object(c)) return ZF_OK;
-    ZF_TRY(verify(c, error));
-    if (c->text != NULL && c->stage == ZF_JIT_IR) {
-        print_module(c);
-        return ZF_OK;
-    }
-    unsigned level = jit->level;
+/// From the module that was built to one that code is made of.
+static zf_status optimise(compilation *c, zf_error *error) {
+    unsigned level = c->jit->level;
     if (level > 0 && is_large(c->module)) {
         level = 0;
         LLVMDisposeTargetMachine(c->machine);
@@ -278,33 +273,79 @@ static zf_status compile(void *user, zf_error *error) {
     LLVMPassBuilderOptionsSetSLPVectorization(options, 0); // loops are what we vectorise; this takes long and finds little
     LLVMErrorRef failure = LLVMRunPasses(c->module, passes, c->machine, options);
     LLVMDisposePassBuilderOptions(options);
-    ZF_TRY(zf_cg_llvm_error(failure, "optimisation failed", error));
-    if (c->text != NULL && c->stage == ZF_JIT_OPTIMISED) {
-        print_module(c);
-        return ZF_OK;
-    }
+    return zf_cg_llvm_error(failure, "optimisation failed", error);
+}
+
+/// An object, or text where that is wanted.
+static zf_status emit(compilation *c, LLVMMemoryBufferRef *out, zf_error *error) {
     char *message = NULL;
-    LLVMMemoryBufferRef result = NULL;
     LLVMCodeGenFileType type = c->text != NULL || c->assembly ? LLVMAssemblyFile : LLVMObjectFile;
-    if (LLVMTargetMachineEmitToMemoryBuffer(c->machine, c->module, type, &message, &result)) {
+    if (LLVMTargetMachineEmitToMemoryBuffer(c->machine, c->module, type, &message, out)) {
         zf_raise(error, ZF_E_LLVM, "no machine code for %s: %s", c->request->name, message);
         LLVMDisposeMessage(message);
         return ZF_ERR_INTERNAL;
     }
     const zf_cg_target *target = c->request->target;
-    if (type == LLVMAssemblyFile && target != NULL && target->tidy != NULL) {
-        zf_text tidied = {0};
-        target->tidy(LLVMGetBufferStart(result), LLVMGetBufferSize(result), &tidied);
-        bool good = !tidied.failed && tidied.length > 0;
-        LLVMDisposeMemoryBuffer(result);
-        if (good) result = LLVMCreateMemoryBufferWithMemoryRangeCopy(tidied.data, tidied.length, c->request->name);
-        zf_text_free(&tidied);
-        if (!good) return out_of_memory(error);
+    if (type != LLVMAssemblyFile || target == NULL || target->tidy == NULL) return ZF_OK;
+    zf_text tidied = {0};
+    target->tidy(LLVMGetBufferStart(*out), LLVMGetBufferSize(*out), &tidied);
+    bool good = !tidied.failed && tidied.length > 0;
+    LLVMDisposeMemoryBuffer(*out);
+    if (good) *out = LLVMCreateMemoryBufferWithMemoryRangeCopy(tidied.data, tidied.length, c->request->name);
+    zf_text_free(&tidied);
+    return good ? ZF_OK : out_of_memory(error);
+}
+
+/// A stage of a compilation, noted as a pass. Where LLVM ends one by a jump, compile_alone ends it.
+static zf_status pass(compilation *c, zf_pass name, zf_status (*stage)(compilation *c, zf_error *error), zf_error *error) {
+    unsigned began = zf_pass_begin(c->jit->passes, name);
+    zf_status status = stage(c, error);
+    zf_pass_end(c->jit->passes, began);
+    return status;
+}
+
+static zf_status build(compilation *c, zf_error *error) { return c->request->build(c->request->user, c->module, error); }
+
+/// Whether the object is to be kept under c->key; c->object where it was there already.
+static bool look_in_cache(compilation *c) {
+    unsigned began = zf_pass_begin(c->jit->passes, ZF_PASS_FIND);
+    bool keep = make_key(c);
+    if (keep) find_object(c);
+    zf_pass_end(c->jit->passes, began);
+    return keep;
+}
+
+static zf_status compile(void *user, zf_error *error) {
+    compilation *c = user;
+    zf_jit *jit = c->jit;
+    ZF_TRY(pass(c, ZF_PASS_LOWER, build, error));
+    for (LLVMValueRef f = LLVMGetFirstFunction(c->module); f != NULL; f = LLVMGetNextFunction(f)) {
+        add_attribute(c->context, f, "nounwind");
+        if (LLVMCountBasicBlocks(f) > 0 && is_sanitized(c)) add_attribute(c->context, f, "sanitize_address");
     }
+    bool keep = look_in_cache(c);
+    if (c->object != NULL) return ZF_OK;
+    ZF_TRY(pass(c, ZF_PASS_OPTIMISE, verify, error));
+    if (c->text != NULL && c->stage == ZF_JIT_IR) {
+        print_module(c);
+        return ZF_OK;
+    }
+    ZF_TRY(pass(c, ZF_PASS_OPTIMISE, optimise, error));
+    if (c->text != NULL && c->stage == ZF_JIT_OPTIMISED) {
+        print_module(c);
+        return ZF_OK;
+    }
+    LLVMMemoryBufferRef result = NULL;
+    unsigned began = zf_pass_begin(jit->passes, ZF_PASS_EMIT);
+    zf_status status = emit(c, &result, error);
+    zf_pass_end(jit->passes, began);
+    if (status != ZF_OK) return status;
     if (c->text == NULL) {
         c->object = result;
         atomic_fetch_add(&jit->compiled, 1);
+        began = zf_pass_begin(jit->passes, ZF_PASS_KEEP);
         if (keep) zf_cache_keep(jit->cache, c->key.data, c->key.length, LLVMGetBufferStart(result), LLVMGetBufferSize(result));
+        zf_pass_end(jit->passes, began);
         return ZF_OK;
     }
     zf_text_add(c->text, LLVMGetBufferStart(result), LLVMGetBufferSize(result));
@@ -313,7 +354,7 @@ static zf_status compile(void *user, zf_error *error) {
 }
 
 // Runs `compile` in a context of its own. After a fatal error nothing of LLVM's is touched again.
-static zf_status compile_alone(compilation *c, zf_error *error) {
+static zf_status compile_apart(compilation *c, zf_error *error) {
     ZF_TRY(make_machine(c, c->jit->level, &c->machine, error));
     c->context = LLVMContextCreate();
     zf_cg_watch(c->context, &c->diagnostic);
@@ -339,6 +380,13 @@ static zf_status compile_alone(compilation *c, zf_error *error) {
         c->object = NULL;
     }
     if (status != ZF_OK && error != NULL) *error = inner;
+    return status;
+}
+
+static zf_status compile_alone(compilation *c, zf_error *error) {
+    unsigned began = zf_pass_begin(c->jit->passes, ZF_PASS_LLVM);
+    zf_status status = compile_apart(c, error);
+    zf_pass_end(c->jit->passes, began);
     return status;
 }
 
@@ -517,12 +565,14 @@ zf_status zf_jit_load(zf_jit *jit, const zf_jit_request *request, void **address
     linking l = {.jit = jit, .request = request, .addresses = addresses};
     ZF_TRY(obtain(jit, request, &l.object, error));
     zf_error inner = {0};
+    unsigned began = zf_pass_begin(jit->passes, ZF_PASS_LINK);
     zf_status status = take_library(jit, &l.code, &inner);
     if (status == ZF_OK) {
         status = zf_cg_guard(link_object, &l, &inner);
         // The session is everyone's, and its state is unknown now.
         if (status != ZF_OK && zf_error_is(&inner, ZF_E_LLVM_FATAL)) atomic_store(&jit->dead, true);
     }
+    zf_pass_end(jit->passes, began);
     if (status == ZF_OK) {
         if (out != NULL) *out = l.code;
         return ZF_OK;

@@ -7,6 +7,7 @@
 #include <llvm-c/TargetMachine.h>
 
 #include "runtime/base/error.h"
+#include "runtime/base/passes.h"
 #include "runtime/base/text.h"
 #include "zipflow/abi.h"
 
@@ -23,6 +24,7 @@ typedef struct zf_jit_options {
     unsigned optimise;            ///< level of passes and code generation, 0..3
     bool sanitize;                ///< every function is instrumented with AddressSanitizer, whose runtime the process must have
     const char *cache_dir;        ///< NULL or "": no disk cache. Copied
+    zf_passes *passes;            ///< where time is noted; NULL: nowhere
     const zf_jit_symbol *symbols; ///< besides memcpy, memmove, memset, memcmp. Copied
     size_t symbol_count;
 } zf_jit_options;

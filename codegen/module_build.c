@@ -10,6 +10,7 @@
 #include "codegen/branches.h"
 #include "codegen/container_text.h"
 #include "codegen/program.h"
+#include "runtime/context.h"
 #include "runtime/error_codes.h"
 #include "runtime/output_file.h"
 
@@ -249,7 +250,8 @@ static zf_status add_column(const building *t, const zf_column *column, zf_modul
 static zf_status add_table(building *t, const char *name, const char *path, const char *text, size_t length, zf_module_table *out,
                            zf_error *error) {
     const zf_table *table;
-    ZF_TRY(zf_container_text_read(text, length, path, name, &t->spec, &table, error));
+    ZF_TRY(zf_container_text_read(text, length, path, name, zf_context_passes(zf_compiler_context(t->b->compiler)), &t->spec,
+                                  &table, error));
     out->name = t->name = table->name;
     out->text = zf_unit_identify(text, length);
     out->columns = ZF_NEW_ARRAY(t->b->arena, zf_module_column, table->column_count + 1u);

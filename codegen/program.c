@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "codegen/decoder.h"
+#include "runtime/context.h"
 #include "runtime/error_codes.h"
 
 zf_status zf_program_error(const zf_diag *diag, zf_status status, zf_error *error) {
@@ -44,7 +45,8 @@ zf_status zf_program_load(zf_compiler *compiler, const char *path, zf_program **
         return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a lock");
     }
     program->compiler = compiler;
-    zf_spec_options options = {.std_dir = zf_compiler_options_of(compiler)->std_dir};
+    zf_spec_options options = {.std_dir = zf_compiler_options_of(compiler)->std_dir,
+                               .passes = zf_context_passes(zf_compiler_context(compiler))};
     program->spec = zf_spec_create(&options);
     if (program->spec == NULL) {
         zf_program_free(program);

@@ -8,6 +8,7 @@
 
 #include "codegen/compiler.h"
 #include "codegen/container_text.h"
+#include "runtime/context.h"
 #include "runtime/error_codes.h"
 
 typedef struct known_decoder {
@@ -61,11 +62,11 @@ static known_container *know(zf_compiler *compiler, zf_container *container) {
 
 // ---- The container's text -------------------------------------------------------------------------------------
 
-static zf_status parse(known_container *known, zf_error *error) {
+static zf_status parse(const zf_compiler *compiler, known_container *known, zf_error *error) {
     size_t length;
     const char *unit = zf_container_unit(known->container, &length);
     return zf_container_text_read(unit, length, zf_container_path(known->container), zf_container_table(known->container),
-                                  &known->spec, &known->table, error);
+                                  zf_context_passes(compiler->context), &known->spec, &known->table, error);
 }
 
 static zf_status find_column(known_container *known, size_t number, const zf_column **out, zf_error *error) {
@@ -116,7 +117,7 @@ static zf_status check_shape(const known_container *known, size_t number, const 
 static zf_status plan_locked(zf_compiler *compiler, known_container *known, size_t number, const uint8_t *branches,
                              size_t branch_count, zf_abi_target target, zf_decoder **out, zf_error *error) {
     if (!known->parsed) {
-        known->status = parse(known, &known->error);
+        known->status = parse(compiler, known, &known->error);
         known->parsed = true;
     }
     if (known->status != ZF_OK) {

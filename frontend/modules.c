@@ -68,7 +68,9 @@ static zf_source *make_source(zf_spec *spec, const char *path, const char *text,
 /// Reads the file at `real_path`, which diagnostics call `path`. NULL after reporting.
 static zf_source *read_source(zf_spec *spec, const char *path, const char *real_path, zf_span at) {
     zf_text bytes = {0};
+    unsigned pass = zf_pass_begin(spec->options.passes, ZF_PASS_READ);
     const char *reason = read_file(real_path, &bytes);
+    zf_pass_end(spec->options.passes, pass);
     if (reason == NULL) return make_source(spec, path, bytes.data, bytes.length, &bytes);
     zf_text_free(&bytes);
     zf_diag_error(&spec->diags, ZF_D_IMPORT_FAILED, at, "cannot read `%s`: %s", path, reason);

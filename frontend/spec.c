@@ -32,6 +32,14 @@ void zf_spec_destroy(zf_spec *spec) {
 zf_arena *zf_spec_arena(zf_spec *spec) { return spec->arena; }
 zf_diags *zf_spec_diags(zf_spec *spec) { return &spec->diags; }
 
+/// Guarded, and noted as a pass.
+static bool timed(zf_spec *spec, zf_pass name, bool (*work)(zf_spec *spec, void *data), void *data) {
+    unsigned pass = zf_pass_begin(spec->options.passes, name);
+    bool good = zf_guarded(spec, work, data);
+    zf_pass_end(spec->options.passes, pass);
+    return good;
+}
+
 bool zf_guarded(zf_spec *spec, bool (*work)(zf_spec *spec, void *data), void *data) {
     if (spec->escape != NULL) return work(spec, data);
     jmp_buf here;
@@ -67,10 +75,10 @@ static bool add(zf_spec *spec, void *data) {
     return module != NULL && spec->diags.errors == errors;
 }
 
-bool zf_spec_add_file(zf_spec *spec, const char *path) { return zf_guarded(spec, add, &(addition){.name = path}); }
+bool zf_spec_add_file(zf_spec *spec, const char *path) { return timed(spec, ZF_PASS_PARSE, add, &(addition){.name = path}); }
 
 bool zf_spec_add_text(zf_spec *spec, const char *name, const char *text, size_t length) {
-    return zf_guarded(spec, add, &(addition){.name = name, .text = text, .length = length});
+    return timed(spec, ZF_PASS_PARSE, add, &(addition){.name = name, .text = text, .length = length});
 }
 
 // ---- Syntax alone ---------------------------------------------------------------------------------------------
@@ -158,7 +166,7 @@ static bool check_all(zf_spec *spec, void *data) {
     return spec->diags.errors == 0;
 }
 
-bool zf_spec_check(zf_spec *spec) { return zf_guarded(spec, check_all, NULL); }
+bool zf_spec_check(zf_spec *spec) { return timed(spec, ZF_PASS_CHECK, check_all, NULL); }
 
 // ---- Finding --------------------------------------------------------------------------------------------------
 

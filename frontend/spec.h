@@ -13,6 +13,7 @@
 #include "frontend/ast.h"
 #include "frontend/diag.h"
 #include "frontend/type.h"
+#include "runtime/base/passes.h"
 
 typedef struct zf_expr zf_expr;
 typedef struct zf_stmt zf_stmt;
@@ -407,6 +408,7 @@ typedef struct zf_codec {
 typedef struct zf_spec_options {
     const char *std_dir; ///< NULL: beside the program, as zf_find_std found it
     bool notes;          ///< also give notes (ZF0490)
+    zf_passes *passes;   ///< where time is noted; NULL: nowhere
     bool no_std;         ///< texts stand alone: std is not visible and `import` is an error (texts found in files)
 } zf_spec_options;
 

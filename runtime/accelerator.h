@@ -7,6 +7,8 @@
 #ifndef ZF_RUNTIME_ACCELERATOR_H
 #define ZF_RUNTIME_ACCELERATOR_H
 
+#include <stdatomic.h>
+
 #include "runtime/container.h"
 #include "zipflow/abi.h"
 
@@ -74,6 +76,7 @@ typedef struct zf_accelerator_ops {
 /// First member of every accelerator.
 struct zf_accelerator {
     const zf_accelerator_ops *ops;
+    atomic_bool copied, launched; ///< once: what comes first takes longer, and is a pass of its own (runtime/base/passes.h)
 };
 
 #endif

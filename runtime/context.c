@@ -17,6 +17,7 @@ struct zf_context {
     void *log_user;
     char *cache_dir;
     unsigned threads;
+    zf_passes *passes; ///< where time is noted; NULL: nowhere
     zf_device_list *devices;
     pthread_mutex_t log_lock; ///< one call of the log at a time; recursive, since the callback may come back here
     bool is_logging;          ///< under log_lock: the thread that holds it is within the callback
@@ -88,6 +89,10 @@ void zf_context_free(zf_context *context) {
 }
 
 zf_device_list *zf_context_devices(const zf_context *context) { return context->devices; }
+
+void zf_context_set_passes(zf_context *context, zf_passes *passes) { context->passes = passes; }
+
+zf_passes *zf_context_passes(const zf_context *context) { return context->passes; }
 
 const char *zf_context_cache_dir(const zf_context *context) { return context->cache_dir; }
 

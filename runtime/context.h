@@ -2,10 +2,16 @@
 #ifndef ZF_RUNTIME_CONTEXT_H
 #define ZF_RUNTIME_CONTEXT_H
 
+#include "runtime/base/passes.h"
 #include "runtime/base/private.h"
 #include "zipflow/abi.h"
 
 typedef struct zf_device_list zf_device_list;
+
+/// Where time goes is noted in `passes` (the caller's, which must outlive the context), from now on; NULL: nowhere. Before
+/// anything else is done with the context.
+ZF_PRIVATE_API void zf_context_set_passes(zf_context *context, zf_passes *passes);
+ZF_PRIVATE_API zf_passes *zf_context_passes(const zf_context *context);
 
 /// The directory of the code cache, or "" when there is none. It may not exist yet. Lives as long as the context.
 ZF_PRIVATE_API const char *zf_context_cache_dir(const zf_context *context);

@@ -184,7 +184,10 @@ static void decode_index(void *user, uint64_t index, unsigned worker) {
     zf_error error;
     zf_status status = ZF_OK;
     // Blocks behind a failed one are left out; those before it go on, so that the first failure is always the one reported.
+    zf_passes *passes = zf_context_passes(j->selection.container->context);
+    unsigned pass = zf_pass_begin(passes, ZF_PASS_DECODE);
     if (index <= atomic_load(&j->failed)) status = decode_block(j, block, worker, &error);
+    zf_pass_end(passes, pass);
     if (status != ZF_OK) {
         pthread_mutex_lock(&j->lock);
         if (index < atomic_load(&j->failed)) {

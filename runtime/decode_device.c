@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "runtime/block_run.h"
+#include "runtime/context.h"
 #include "runtime/decode_device.h"
 #include "runtime/decode_unit_internal.h"
 #include "runtime/device.h"
@@ -35,8 +36,8 @@ static zf_status check_buffers(const zf_units *units, const zf_decode_buffers *b
     return missing == NULL ? ZF_OK : zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is missing", missing);
 }
 
-zf_status zf_decode_on(zf_accelerator *accelerator, zf_container *container, size_t column, const zf_decode_options *options,
-                       const zf_decode_buffers *buffers, zf_decode_stats *stats, zf_error *error) {
+static zf_status decode_on(zf_accelerator *accelerator, zf_container *container, size_t column, const zf_decode_options *options,
+                           const zf_decode_buffers *buffers, zf_decode_stats *stats, zf_error *error) {
     zf_units *units = NULL;
     zf_units_memory memory = {0};
     ZF_TRY(zf_units_make(container, column, options, NULL, accelerator, &units, error));
@@ -50,6 +51,15 @@ zf_status zf_decode_on(zf_accelerator *accelerator, zf_container *container, siz
     if (stats != NULL) *stats = zf_units_stats(units);
     zf_units_release(units, &memory);
     zf_units_free(units);
+    return status;
+}
+
+zf_status zf_decode_on(zf_accelerator *accelerator, zf_container *container, size_t column, const zf_decode_options *options,
+                       const zf_decode_buffers *buffers, zf_decode_stats *stats, zf_error *error) {
+    zf_passes *passes = zf_context_passes(container->context);
+    unsigned pass = zf_pass_begin(passes, ZF_PASS_DECODE);
+    zf_status status = decode_on(accelerator, container, column, options, buffers, stats, error);
+    zf_pass_end(passes, pass);
     return status;
 }
 

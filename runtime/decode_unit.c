@@ -20,6 +20,11 @@ enum { ALIGNMENT = 256, GAP = 256 }; ///< between pieces of memory, so that what
 
 static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the tables of a launch"); }
 
+zf_passes *zf_units_passes(const zf_units *units) {
+    const zf_container *container = units->column->selection.container;
+    return container != NULL ? zf_context_passes(container->context) : NULL;
+}
+
 uint64_t zf_unit_words(const zf_abi_plan *plan) { return ZF_SIMT_HEAD + (uint64_t)plan->slot_count + plan->work_count; }
 
 bool zf_unit_place(uint64_t *next, uint64_t bytes, uint64_t *at) {
@@ -161,11 +166,15 @@ static zf_status check_block(zf_units *units, const uint8_t *stored, uint64_t in
     char where[ZF_WHERE_BYTES];
     zf_block_view view;
     zf_selection_where(s, number, where);
-    ZF_TRY(zf_selection_block(s, number, at, &view, error));
-    uint32_t shape = s->column->blocks[number].shape;
-    units->blocks[index].plan = s->plans[shape];
-    zf_status status = check_view(units, number, &units->blocks[index], &view, &s->providers[shape], where, error);
-    zf_block_view_free(&view);
+    unsigned pass = zf_pass_begin(zf_units_passes(units), ZF_PASS_DECODE);
+    zf_status status = zf_selection_block(s, number, at, &view, error);
+    if (status == ZF_OK) {
+        uint32_t shape = s->column->blocks[number].shape;
+        units->blocks[index].plan = s->plans[shape];
+        status = check_view(units, number, &units->blocks[index], &view, &s->providers[shape], where, error);
+        zf_block_view_free(&view);
+    }
+    zf_pass_end(zf_units_passes(units), pass);
     return status;
 }
 
@@ -284,9 +293,12 @@ static zf_status new_unit(zf_units *units, const zf_unit_block *block, zf_unit *
     ZF_TRY(check_plan(unit->plan, unit->code, error));
     units->words += kernels;
     *out = unit;
+    zf_passes *passes = zf_units_passes(units);
+    unsigned pass = zf_pass_begin(passes, ZF_PASS_LOAD);
     double begin = zf_clock_seconds();
     zf_status status = units->accelerator->ops->load(units->accelerator, unit->plan, unit->code, &unit->loaded, error);
     units->stats.load_seconds += zf_clock_seconds() - begin;
+    zf_pass_end(passes, pass);
     return status;
 }
 

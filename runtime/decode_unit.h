@@ -11,6 +11,7 @@
 #define ZF_RUNTIME_DECODE_UNIT_H
 
 #include "runtime/accelerator.h"
+#include "runtime/base/passes.h"
 
 typedef struct zf_units zf_units;
 typedef struct zf_units_column zf_units_column; ///< rows of a column, of whose blocks units can be made apart
@@ -138,5 +139,9 @@ ZF_PRIVATE_API zf_status zf_units_column_fetch(const zf_units_column *column, vo
                                                const zf_decode_buffers *to, zf_error *error);
 ZF_PRIVATE_API zf_status zf_units_fetch(const zf_units *units, void *stream, const zf_units_memory *memory,
                                         const zf_decode_buffers *to, zf_error *error);
+
+/// Where the time of a copy or a launch is noted if it is the device's first, which `done`, one of its accelerator's, says from
+/// then on. NULL: nowhere.
+zf_passes *zf_units_first(const zf_units *units, atomic_bool *done);
 
 #endif

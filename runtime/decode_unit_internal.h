@@ -2,6 +2,7 @@
 #ifndef ZF_RUNTIME_DECODE_UNIT_INTERNAL_H
 #define ZF_RUNTIME_DECODE_UNIT_INTERNAL_H
 
+#include "runtime/base/passes.h"
 #include "runtime/code_book.h"
 #include "runtime/decode_unit.h"
 #include "runtime/selection.h"
@@ -86,5 +87,8 @@ bool zf_unit_place(uint64_t *next, uint64_t bytes, uint64_t *at);
 /// The column that a block in memory is, for code that is at hand.
 zf_status zf_units_column_of_block(const zf_block_view *view, const zf_abi_plan *plan, uint64_t begin, uint64_t end,
                                    zf_accelerator *accelerator, zf_units_column **out, zf_error *error);
+
+/// Where time is noted; NULL: nowhere, as for blocks of no container.
+zf_passes *zf_units_passes(const zf_units *units);
 
 #endif

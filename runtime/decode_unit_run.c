@@ -57,12 +57,26 @@ static zf_status upload_blocks(const zf_units *units, const zf_unit *unit, void 
     return ZF_OK;
 }
 
-static zf_status upload_unit(const zf_units *units, const zf_unit *unit, void *stream, const zf_units_memory *memory,
-                             zf_error *error) {
+static zf_status copy_unit(const zf_units *units, const zf_unit *unit, void *stream, const zf_units_memory *memory,
+                           zf_error *error) {
     const zf_accelerator_ops *ops = units->accelerator->ops;
     if (memory->staging != NULL) return upload_staged(units, unit, stream, memory, error);
     ZF_TRY(ops->copy_in(units->accelerator, stream, memory->workspace + unit->at_tables, unit->tables, unit->table_bytes, error));
     return upload_blocks(units, unit, stream, memory, error);
+}
+
+zf_passes *zf_units_first(const zf_units *units, atomic_bool *done) {
+    if (atomic_load_explicit(done, memory_order_relaxed) || atomic_exchange(done, true)) return NULL;
+    return zf_units_passes(units);
+}
+
+static zf_status upload_unit(const zf_units *units, const zf_unit *unit, void *stream, const zf_units_memory *memory,
+                             zf_error *error) {
+    zf_passes *passes = zf_units_first(units, &units->accelerator->copied);
+    unsigned pass = zf_pass_begin(passes, ZF_PASS_FIRST_COPY);
+    zf_status status = copy_unit(units, unit, stream, memory, error);
+    zf_pass_end(passes, pass);
+    return status;
 }
 
 // ---- Parts ----------------------------------------------------------------------------------------------------
@@ -121,7 +135,12 @@ static zf_status launch_unit(zf_units *units, const zf_unit *unit, uint32_t only
         }
         uint64_t tiles = unit->code->simt[k].tiles, groups = (unit->tiles[k] + tiles - 1) / tiles;
         if (groups == 0) continue;
-        ZF_TRY(units->accelerator->ops->launch(units->accelerator, stream, unit->loaded, k, (uint32_t)groups, &args, error));
+        zf_passes *passes = zf_units_first(units, &units->accelerator->launched);
+        unsigned pass = zf_pass_begin(passes, ZF_PASS_FIRST_LAUNCH);
+        zf_status status =
+            units->accelerator->ops->launch(units->accelerator, stream, unit->loaded, k, (uint32_t)groups, &args, error);
+        zf_pass_end(passes, pass);
+        ZF_TRY(status);
         units->stats.launches++;
     }
     return ZF_OK;

@@ -124,7 +124,7 @@ static bool has_looked(const zf_device_list *list, const char *name) {
 
 /// Looks for devices until the kind of that name was looked for; NULL: for all. Under the lock, which it leaves meanwhile. False:
 /// there was no memory for the next kind, which is looked for again when somebody asks again.
-static bool look(zf_device_list *list, const char *name) {
+static bool look(zf_device_list *list, const char *name, zf_passes *passes) {
     bool good = true;
     while (good && !has_looked(list, name)) {
         if (list->looking) {
@@ -135,7 +135,9 @@ static bool look(zf_device_list *list, const char *name) {
         found_kind found;
         list->looking = true;
         pthread_mutex_unlock(&list->lock);
+        unsigned pass = zf_pass_begin(passes, ZF_PASS_START);
         good = find_kind(list->kinds[kind], kind, begin, &found);
+        zf_pass_end(passes, pass);
         pthread_mutex_lock(&list->lock);
         list->looking = false;
         if (good) {
@@ -162,7 +164,7 @@ size_t zf_device_count(const zf_context *context) {
     if (context == NULL) return 0;
     zf_device_list *list = zf_context_devices(context);
     pthread_mutex_lock(&list->lock);
-    look(list, NULL);
+    look(list, NULL, zf_context_passes(context));
     size_t count = list->count;
     pthread_mutex_unlock(&list->lock);
     return count;
@@ -172,7 +174,7 @@ zf_status zf_device_get(const zf_context *context, size_t index, zf_device_info 
     if (context == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_device_get needs a context and a place");
     zf_device_list *list = zf_context_devices(context);
     pthread_mutex_lock(&list->lock);
-    bool good = look(list, NULL);
+    bool good = look(list, NULL, zf_context_passes(context));
     const found_device *found = entry_at(list, index);
     size_t count = list->count;
     if (found != NULL) *out = found->info;
@@ -230,7 +232,7 @@ zf_status zf_device_find(const zf_context *context, const char *name, zf_device 
         return zf_fail_hint(error, status, "`zfc devices` lists them");
     }
     pthread_mutex_lock(&list->lock);
-    bool good = look(list, strcmp(name, "auto") == 0 ? NULL : name);
+    bool good = look(list, strcmp(name, "auto") == 0 ? NULL : name, zf_context_passes(context));
     const found_device *chosen = choose(list, name); // what is found stays until the context is freed
     if (chosen == NULL) chosen = none_of_kind(list, name);
     pthread_mutex_unlock(&list->lock);
@@ -257,7 +259,9 @@ zf_status zf_device_accelerator(zf_context *context, const zf_device *device, zf
         zf_accelerator *started = NULL;
         found->starting = true;
         pthread_mutex_unlock(&list->lock);
+        unsigned pass = zf_pass_begin(zf_context_passes(context), ZF_PASS_START);
         status = device->ops->start(context, shared, device->index, &started, error);
+        zf_pass_end(zf_context_passes(context), pass);
         pthread_mutex_lock(&list->lock);
         found->accelerator = started;
         found->starting = false;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "frontend/driver/report.h"
+#include "frontend/driver/time_passes.h"
 #include "frontend/driver/watch.h"
 
 // What was printed must have arrived: a full disk behind a redirection is an error, too. Some may have been written long ago.
@@ -63,6 +64,10 @@ int main(int count, char **words) {
     }
     zf_arguments arguments;
     if (!zf_arguments_read(verb, count - 2, words + 2, &arguments)) return EXIT_BAD_USAGE;
+    if (zf_argument(&arguments, "time-passes")) arguments.passes = zf_passes_create();
     zf_watch_start(verb->name);
-    return finish(verb->name, verb->run(&arguments));
+    int status = verb->run(&arguments);
+    zf_time_passes_print(arguments.passes, zf_argument(&arguments, "json") != NULL, stderr);
+    zf_passes_free(arguments.passes);
+    return finish(verb->name, status);
 }

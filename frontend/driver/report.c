@@ -9,6 +9,7 @@
 #include "frontend/driver/driver_codes.h"
 #include "runtime/base/error.h"
 #include "runtime/base/pool.h"
+#include "runtime/context.h"
 #include "runtime/error_codes.h"
 
 bool zf_colour(FILE *stream) {
@@ -154,6 +155,7 @@ bool zf_session_open(const zf_arguments *arguments, zf_session *session, int *st
         *status = zf_report(arguments->verb->name, &error);
         return false;
     }
+    zf_context_set_passes(session->context, arguments->passes);
     zf_status opened = load_modules(arguments, session, &error);
     if (opened == ZF_OK && session->module_count > 0 && zf_argument(arguments, "choose") != NULL)
         opened =

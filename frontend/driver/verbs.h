@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "runtime/base/passes.h"
+
 /// Exit statuses.
 enum { EXIT_GOOD = 0, EXIT_BAD_INPUT = 1, EXIT_BAD_USAGE = 2, EXIT_BAD_DEVICE = 3 };
 
@@ -41,6 +43,7 @@ struct zf_arguments {
     int given_count;
     char **operands;
     int operand_count;
+    zf_passes *passes; ///< with --time-passes, else NULL
 };
 
 extern const zf_verb zf_verbs[];

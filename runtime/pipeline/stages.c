@@ -47,7 +47,7 @@ static zf_units_memory memory_of(const zf_pipeline *p, const zf_transfer *transf
 
 /// The head and the blocks, in one piece where they are. A head of its own goes on the same stream: on another one it would wait
 /// until the link has nothing else to do, since a GPU's copies are not taken in turn from streams (measured on an H200).
-static zf_status queue_copy(zf_pipeline *p, zf_transfer *transfer, zf_error *error) {
+static zf_status copy_parts(zf_pipeline *p, zf_transfer *transfer, zf_error *error) {
     zf_accelerator *a = p->accelerator;
     zf_units_memory memory = memory_of(p, transfer);
     zf_units_sizes sizes = zf_units_sizes_of(transfer->units);
@@ -62,6 +62,14 @@ static zf_status queue_copy(zf_pipeline *p, zf_transfer *transfer, zf_error *err
         ZF_TRY(zf_units_upload_blocks(transfer->units, p->copies, &memory, error));
     }
     return a->ops->event_note(a, p->copies, transfer->events[ZF_COPY_END], error);
+}
+
+static zf_status queue_copy(zf_pipeline *p, zf_transfer *transfer, zf_error *error) {
+    zf_passes *passes = zf_units_first(transfer->units, &p->accelerator->copied);
+    unsigned pass = zf_pass_begin(passes, ZF_PASS_FIRST_COPY);
+    zf_status status = copy_parts(p, transfer, error);
+    zf_pass_end(passes, pass);
+    return status;
 }
 
 /// A head that is there has failure words that say nothing: an earlier run left them so.
