@@ -86,8 +86,8 @@ static zf_order_status solve(const problem *p, uint64_t steps, bool first) {
         zf_order_fifo(count, given);
         status = zf_order_find(&p->expected, steps, scratch, bytes, found, &how, &bad);
     }
-    if (status == ZF_ORDER_OK) status = zf_order_simulate(&p->real, given, scratch, bytes, NULL, NULL, &of_given, &bad);
-    if (status == ZF_ORDER_OK) status = zf_order_simulate(&p->real, found, scratch, bytes, NULL, NULL, &of_found, &bad);
+    if (status == ZF_ORDER_OK) status = zf_order_simulate(&p->real, given, scratch, bytes, NULL, &of_given, &bad);
+    if (status == ZF_ORDER_OK) status = zf_order_simulate(&p->real, found, scratch, bytes, NULL, &of_found, &bad);
     if (status == ZF_ORDER_OK) status = zf_order_bound(&p->real, scratch, bytes, &bounds, &bad);
     if (status == ZF_ORDER_OK) {
         printf("%s\n  {\"problem\": \"%s\", ", first ? "" : ",", p->name);

@@ -125,7 +125,7 @@ zf_status zf_batch_order(zf_batch *batch, zf_error *error) {
         if (ordered == ZF_ORDER_OK && batch->pipeline->options.order == ZF_PIPELINE_APART)
             apart(&problem, order, times, &summary);
         else if (ordered == ZF_ORDER_OK)
-            ordered = zf_order_simulate(&problem, order, scratch, bytes, times, NULL, &summary, &bad);
+            ordered = zf_order_simulate(&problem, order, scratch, bytes, times, &summary, &bad);
         if (ordered == ZF_ORDER_OK) ordered = zf_order_bound(&problem, scratch, bytes, &bounds, &bad);
         if (ordered != ZF_ORDER_OK) // sizes were compared when units were cut, and estimates are finite
             status = zf_raise(error, ZF_E_INTERNAL, "unit %u of a batch cannot be ordered (%d)", bad, (int)ordered);

@@ -60,9 +60,6 @@ typedef struct zf_order_problem {
 /// Bytes of scratch for so many jobs, whatever their limits; SIZE_MAX when that does not fit.
 size_t zf_order_scratch_bytes(uint32_t count);
 
-/// Whether the problem can be ordered at all. The other functions ask the same first.
-zf_order_status zf_order_check(const zf_order_problem *problem, uint32_t *bad);
-
 // ---- Orders ---------------------------------------------------------------------------------------------------
 
 /// As given: order[k] = k. `order` has `count` entries.
@@ -120,36 +117,28 @@ zf_order_status zf_order_find(const zf_order_problem *problem, uint64_t steps, v
 
 // ---- What comes of an order -----------------------------------------------------------------------------------
 
-/// When a job is where, in seconds from the beginning of all, and where its bytes lie.
+/// When a job is where, in seconds from the beginning of all.
 typedef struct zf_order_times {
     double read_begin, read_end;
     double copy_begin, copy_end;
     double decode_begin, decode_end;
-    uint64_t staging_at;    ///< its place in the device's ring; 0 where it has no bytes there
-    uint64_t ring_at;       ///< its place in the host's ring, alike
-    uint32_t staging_after; ///< its copy waits until so many jobs, from the order's first, are decoded
-    uint32_t ring_after;    ///< its read waits until so many jobs, from the order's first, are copied
-    uint32_t reader;        ///< which reader; 0 where `read` is 0
-    uint32_t stream;        ///< which stream
 } zf_order_times;
 
 /// The whole of it. While the link is not busy before its last copy it waits, for one of two reasons.
 typedef struct zf_order_summary {
-    double makespan;                          ///< the end of the last decode
-    double mean_end;                          ///< of the ends of all decodes: how long a piece is awaited
-    double read_busy, copy_busy, decode_busy; ///< of all readers, of the link, of all streams
-    double copy_starved;                      ///< the link waited for bytes of the host: for a read
-    double copy_blocked;                      ///< the bytes were there and the device's ring was full
+    double makespan;     ///< the end of the last decode
+    double mean_end;     ///< of the ends of all decodes: how long a piece is awaited
+    double copy_starved; ///< the link waited for bytes of the host: for a read
+    double copy_blocked; ///< the bytes were there and the device's ring was full
 } zf_order_summary;
 
 /// Follows an order. Each machine takes the jobs in that order, as soon as it may:
 ///   a read begins when a reader is free, the one before it has begun, and the host's ring has room;
 ///   a copy begins when its read has ended, the link is free, and the device's ring has room;
 ///   a decode begins when its copy has ended and a stream is free: the one that is free first, the lowest of equals.
-/// `times`: `count` entries by index of the job, or NULL. `ready`: when the last job of each group is decoded, `groups` entries,
-/// 0 for a group without jobs; or NULL. O(count (readers + streams)).
+/// `times`: `count` entries by index of the job, or NULL. O(count (readers + streams)).
 zf_order_status zf_order_simulate(const zf_order_problem *problem, const uint32_t *order, void *scratch, size_t scratch_bytes,
-                                  zf_order_times *times, double *ready, zf_order_summary *summary, uint32_t *bad);
+                                  zf_order_times *times, zf_order_summary *summary, uint32_t *bad);
 
 /// Times before which no order can end, up to the rounding of sums (1e-15 of them a job).
 typedef struct zf_order_bounds {

@@ -6,7 +6,7 @@
 /// Not of what is no number. Half of the largest: a schedule's sums, rounded elsewhere than those here, must not overflow either.
 static bool is_time(double seconds) { return seconds >= 0 && seconds <= DBL_MAX / 2; }
 
-zf_order_status zf_order_check(const zf_order_problem *problem, uint32_t *bad) {
+static zf_order_status check(const zf_order_problem *problem, uint32_t *bad) {
     uint32_t nowhere;
     if (bad == NULL) bad = &nowhere;
     *bad = problem->count;
@@ -46,7 +46,7 @@ size_t zf_order_scratch_bytes(uint32_t count) {
 zf_order_status zf_order_enter(const zf_order_problem *problem, void *scratch, size_t scratch_bytes, zf_order_room *room,
                                uint32_t *bad) {
     uint32_t count = problem->count;
-    zf_order_status status = zf_order_check(problem, bad);
+    zf_order_status status = check(problem, bad);
     if (status != ZF_ORDER_OK) return status;
     size_t wanted = zf_order_scratch_bytes(count);
     if (wanted == SIZE_MAX || scratch_bytes < wanted || (uintptr_t)scratch % 8 != 0) {

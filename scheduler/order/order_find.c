@@ -28,7 +28,7 @@ static bool goes_on(const finding *in) {
 
 static zf_order_summary follow(finding *in, const uint32_t *order) {
     zf_order_summary summary;
-    zf_order_follow(in->problem, order, in->room, NULL, NULL, &summary);
+    zf_order_follow(in->problem, order, in->room, NULL, &summary);
     in->found.steps += in->problem->count;
     return summary;
 }

@@ -13,7 +13,7 @@ typedef struct zf_order_room {
     uint32_t *merge;          ///< the other half of a sort
 } zf_order_room;
 
-/// How every function begins: the problem is checked, scratch memory shared out.
+/// How every function begins: whether the problem can be ordered at all, and scratch memory shared out.
 zf_order_status zf_order_enter(const zf_order_problem *problem, void *scratch, size_t scratch_bytes, zf_order_room *room,
                                uint32_t *bad);
 
@@ -29,8 +29,8 @@ uint64_t zf_order_by_columns(const zf_order_problem *problem, const zf_order_roo
 /// Bounds of a problem that was checked. Uses the keys, `order` and `merge`. Adds to `comparisons`.
 zf_order_bounds zf_order_bounds_of(const zf_order_problem *problem, const zf_order_room *room, uint64_t *comparisons);
 
-/// Follows an order that is known to be one, of a problem that was checked. `times` and `ready` may be NULL.
+/// Follows an order that is known to be one, of a problem that was checked. `times` may be NULL.
 void zf_order_follow(const zf_order_problem *problem, const uint32_t *order, const zf_order_room *room, zf_order_times *times,
-                     double *ready, zf_order_summary *summary);
+                     zf_order_summary *summary);
 
 #endif

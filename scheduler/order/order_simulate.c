@@ -11,17 +11,13 @@ typedef struct lap {
     uint64_t *taken;
 } lap;
 
-typedef struct piece {
-    uint64_t at;    ///< where it lies
-    uint32_t after; ///< how many positions must have been released before it is written
-} piece;
-
 static void release(lap *of) { of->used -= of->taken[of->tail++]; }
 
-/// Gives the next position, which is `now`, its bytes. No more than `size` of them are asked for.
-static piece take(lap *of, uint32_t now, uint64_t bytes) {
+/// Gives the next position, which is `now`, its bytes, of which no more than `size` are asked for: how many positions must have
+/// been released before it is written.
+static uint32_t take(lap *of, uint32_t now, uint64_t bytes) {
     of->taken[now] = 0;
-    if (bytes == 0) return (piece){0};
+    if (bytes == 0) return 0;
     if (bytes > of->size - of->head) {
         // What is left at the end goes to the piece before it, which is not yet released, and is released with that. What still
         // lies there is of the lap before: it must go, because this piece overwrites the first of this lap, which came later.
@@ -32,12 +28,11 @@ static piece take(lap *of, uint32_t now, uint64_t bytes) {
         of->head = 0;
     }
     while (of->tail < now && bytes > of->size - of->used) release(of);
-    piece given = {of->head, of->tail};
     of->taken[now] = bytes;
     of->used += bytes;
     of->head += bytes;
     of->last = now;
-    return given;
+    return of->tail;
 }
 
 /// The machine that is free first, the lowest of equals.
@@ -52,18 +47,17 @@ static uint32_t first_free(const double *free_at, uint32_t count) {
 static double later(double a, double b) { return a > b ? a : b; }
 
 void zf_order_follow(const zf_order_problem *problem, const uint32_t *order, const zf_order_room *room, zf_order_times *times,
-                     double *ready, zf_order_summary *summary) {
+                     zf_order_summary *summary) {
     double reader_free[ZF_ORDER_MOST_MACHINES] = {0}, stream_free[ZF_ORDER_MOST_MACHINES] = {0};
     lap staging = {.size = problem->staging, .taken = room->staging}, ring = {.size = problem->ring, .taken = room->ring};
     zf_order_summary sum = {0};
     double read_begin = 0, link_free = 0, decoded = 0;
-    for (uint32_t g = 0; ready != NULL && g < problem->groups; g++) ready[g] = 0;
     for (uint32_t k = 0; k < problem->count; k++) {
         const zf_order_job *job = &problem->jobs[order[k]];
-        piece on_host = take(&ring, k, job->ring), on_device = take(&staging, k, job->staging);
+        uint32_t after_copy = take(&ring, k, job->ring), after_decode = take(&staging, k, job->staging);
 
         uint32_t reader = 0;
-        if (on_host.after > 0) read_begin = later(read_begin, room->copied[on_host.after - 1]);
+        if (after_copy > 0) read_begin = later(read_begin, room->copied[after_copy - 1]);
         if (job->read > 0) {
             reader = first_free(reader_free, problem->readers);
             read_begin = later(read_begin, reader_free[reader]);
@@ -72,7 +66,7 @@ void zf_order_follow(const zf_order_problem *problem, const uint32_t *order, con
         if (job->read > 0) reader_free[reader] = read_end;
 
         double there = later(read_end, link_free);
-        double copy_begin = on_device.after > 0 ? later(there, room->decoded[on_device.after - 1]) : there;
+        double copy_begin = after_decode > 0 ? later(there, room->decoded[after_decode - 1]) : there;
         double copy_end = copy_begin + job->copy;
         sum.copy_starved += there - link_free;
         sum.copy_blocked += copy_begin - there;
@@ -86,21 +80,15 @@ void zf_order_follow(const zf_order_problem *problem, const uint32_t *order, con
         room->decoded[k] = decoded;
 
         sum.mean_end += decode_end / problem->count;
-        sum.read_busy += job->read;
-        sum.copy_busy += job->copy;
-        sum.decode_busy += job->decode;
-        if (ready != NULL) ready[job->group] = later(ready[job->group], decode_end);
-        if (times != NULL) {
-            times[order[k]] = (zf_order_times){read_begin,   read_end,   copy_begin,      copy_end,      decode_begin, decode_end,
-                                               on_device.at, on_host.at, on_device.after, on_host.after, reader,       stream};
-        }
+        if (times != NULL)
+            times[order[k]] = (zf_order_times){read_begin, read_end, copy_begin, copy_end, decode_begin, decode_end};
     }
     sum.makespan = decoded;
     *summary = sum;
 }
 
 zf_order_status zf_order_simulate(const zf_order_problem *problem, const uint32_t *order, void *scratch, size_t scratch_bytes,
-                                  zf_order_times *times, double *ready, zf_order_summary *summary, uint32_t *bad) {
+                                  zf_order_times *times, zf_order_summary *summary, uint32_t *bad) {
     zf_order_room room;
     zf_order_status status = zf_order_enter(problem, scratch, scratch_bytes, &room, bad);
     if (status != ZF_ORDER_OK) return status;
@@ -112,6 +100,6 @@ zf_order_status zf_order_simulate(const zf_order_problem *problem, const uint32_
             return ZF_ORDER_NOT_ONE;
         }
     }
-    zf_order_follow(problem, order, &room, times, ready, summary);
+    zf_order_follow(problem, order, &room, times, summary);
     return ZF_ORDER_OK;
 }

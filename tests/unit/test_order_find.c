@@ -77,7 +77,7 @@ static double makespan_of(const zf_order_problem *problem, const uint32_t *order
     size_t bytes;
     void *scratch = order_scratch(problem->count, &bytes);
     zf_order_summary summary = {.makespan = -1};
-    zf_order_status status = zf_order_simulate(problem, order, scratch, bytes, NULL, NULL, &summary, NULL);
+    zf_order_status status = zf_order_simulate(problem, order, scratch, bytes, NULL, &summary, NULL);
     CHECK(status == ZF_ORDER_OK, "status %d", status);
     free(scratch);
     return summary.makespan;
@@ -130,7 +130,7 @@ static void against_all(void) {
             zf_order_fifo(count, order);
             do {
                 zf_order_summary summary;
-                if (zf_order_simulate(&problem, order, scratch, bytes, NULL, NULL, &summary, NULL) != ZF_ORDER_OK) abort();
+                if (zf_order_simulate(&problem, order, scratch, bytes, NULL, &summary, NULL) != ZF_ORDER_OK) abort();
                 if (fifo == 0) fifo = best = summary.makespan;
                 if (summary.makespan < best) best = summary.makespan;
             } while (order_next(order, count));
@@ -256,7 +256,7 @@ static void sooner_ready(void) {
         for (uint32_t round = 0; round < 200 / ORDER_PART; round++) {
             zf_order_job jobs[MANY];
             uint32_t order[MANY];
-            double ready[20];
+            zf_order_times times[MANY];
             zf_order_problem problem = columns(PINNED, jobs, counts[c]);
             problem.staging = ZF_ORDER_UNBOUNDED;
             size_t bytes;
@@ -266,10 +266,12 @@ static void sooner_ready(void) {
                 zf_order_status status = whole ? zf_order_columns(&problem, scratch, bytes, order, NULL)
                                                : zf_order_johnson(&problem, scratch, bytes, order, NULL);
                 zf_order_summary summary = {0};
-                if (status == ZF_ORDER_OK)
-                    status = zf_order_simulate(&problem, order, scratch, bytes, NULL, ready, &summary, NULL);
+                if (status == ZF_ORDER_OK) status = zf_order_simulate(&problem, order, scratch, bytes, times, &summary, NULL);
                 CHECK(status == ZF_ORDER_OK, "round %u: %d", round, status);
-                double sum = 0, filled = 0;
+                double sum = 0, filled = 0, ready[20] = {0}; // of each column, when its last piece is decoded
+                for (uint32_t j = 0; j < counts[c]; j++) {
+                    if (times[j].decode_end > ready[jobs[j].group]) ready[jobs[j].group] = times[j].decode_end;
+                }
                 for (uint32_t g = 0; g < problem.groups; g++) {
                     sum += ready[g];
                     filled += ready[g] > 0;
