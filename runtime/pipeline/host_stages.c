@@ -123,13 +123,7 @@ static void after_block(void *user, uint64_t block) {
 void *zf_pipeline_host_decoder(void *pipeline) {
     zf_pipeline *p = pipeline;
     pthread_mutex_lock(&p->lock);
-    for (;;) {
-        if (p->to_decode.first == NULL && p->stop) break;
-        if (p->to_decode.first == NULL) {
-            zf_pipeline_sleep(p, ZF_WORK_ANY);
-            continue;
-        }
-        zf_requested *request = zf_requested_pop(&p->to_decode);
+    for (zf_requested *request; (request = zf_requested_await(p, &p->to_decode, ZF_WORK_ANY)) != NULL;) {
         const zf_pipeline_request *given = &request->given;
         pthread_mutex_unlock(&p->lock);
         zf_decode_watch watch = {request, before_block, after_block};

@@ -17,11 +17,6 @@ static zf_status resolve(zf_pipeline *p, const zf_pipeline_options *given, zf_er
     if ((unsigned)o->order > ZF_PIPELINE_APART) return zf_raise(error, ZF_E_ARGUMENT, "there is no order %d", (int)o->order);
     if (o->streams > ZF_PIPELINE_MOST_STREAMS)
         return zf_raise(error, ZF_E_ARGUMENT, "%u streams: there can be %d", o->streams, ZF_PIPELINE_MOST_STREAMS);
-    if (o->device_memory % ZF_PIPELINE_DEVICE_ALIGNMENT != 0 || (uintptr_t)o->host_memory % ZF_PIPELINE_ALIGNMENT != 0)
-        return zf_raise(error, ZF_E_BUFFER, "the memory of a pipeline is not aligned: to %d of the device, to %d of the host",
-                        ZF_PIPELINE_DEVICE_ALIGNMENT, ZF_PIPELINE_ALIGNMENT);
-    if ((o->device_memory != 0 && o->device_staging == 0) || (o->host_memory != NULL && o->host_staging == 0))
-        return zf_raise(error, ZF_E_ARGUMENT, "memory for a pipeline without its size");
     ZF_TRY(zf_allocator_check(&o->allocator, error));
     if (o->device_staging == 0) o->device_staging = 512 * MIB;
     if (o->host_staging == 0) o->host_staging = 256 * MIB;
@@ -47,7 +42,7 @@ static zf_status measure_link(zf_pipeline *p, zf_error *error) {
     if (status == ZF_OK) status = ops->event_open(p->accelerator, true, &events[1], error);
     for (int i = 0; i < 2 && status == ZF_OK; i++) { // the first may wait for what was never used
         status = ops->event_note(p->accelerator, p->copies, events[0], error);
-        if (status == ZF_OK) status = ops->copy_in(p->accelerator, p->copies, p->device_at, p->host, bytes, error);
+        if (status == ZF_OK) status = ops->copy_in(p->accelerator, p->copies, p->staging.address, p->host.at, bytes, error);
         if (status == ZF_OK) status = ops->event_note(p->accelerator, p->copies, events[1], error);
         if (status == ZF_OK) status = ops->event_seconds(p->accelerator, events[0], events[1], &seconds, error);
     }
@@ -61,17 +56,9 @@ static zf_status measure_link(zf_pipeline *p, zf_error *error) {
 
 static zf_status open_accelerator(zf_pipeline *p, zf_error *error) {
     zf_accelerator *a = p->accelerator;
-    p->host = p->options.host_memory;
-    p->device_at = p->options.device_memory;
     const zf_pipeline_allocator *allocator = &p->options.allocator;
-    if (p->host == NULL) {
-        ZF_TRY(zf_pinned_part_take(a, allocator, p->options.host_staging, "a pipeline's staging", &p->host_part, error));
-        p->host = p->host_part.at;
-    }
-    if (p->device_at == 0) {
-        ZF_TRY(zf_device_part_take(a, allocator, p->options.device_staging, "a pipeline's staging", &p->device_part, error));
-        p->device_at = p->device_part.address;
-    }
+    ZF_TRY(zf_pinned_part_take(a, allocator, p->options.host_staging, "a pipeline's staging", &p->host, error));
+    ZF_TRY(zf_device_part_take(a, allocator, p->options.device_staging, "a pipeline's staging", &p->staging, error));
     p->host_ring.bytes = p->options.host_staging;
     p->device_ring.bytes = p->options.device_staging;
     ZF_TRY(a->ops->stream_open(a, &p->copies, error));
@@ -91,8 +78,8 @@ static void close_accelerator(zf_pipeline *p) {
     for (unsigned s = 0; s < 3; s++) {
         if (streams[s] != NULL) a->ops->stream_close(a, streams[s]);
     }
-    zf_pinned_part_give(&p->options.allocator, &p->host_part);
-    zf_device_part_give(a, &p->options.allocator, &p->device_part);
+    zf_pinned_part_give(&p->options.allocator, &p->host);
+    zf_device_part_give(a, &p->options.allocator, &p->staging);
 }
 
 /// Starts a thread that takes no signals.

@@ -138,10 +138,8 @@ struct zf_pipeline {
     zf_accelerator *accelerator; ///< NULL: the CPU
     zf_pipeline_options options; ///< without zeroes
     zf_rates *rates;
-    zf_pinned_part host_part; ///< empty: the caller's
-    zf_device_part device_part;
-    uint8_t *host; ///< aligned
-    uint64_t device_at;
+    zf_pinned_part host; ///< what the rings are of
+    zf_device_part staging;
     void *copies, *clock, *delivery, *decodes[ZF_PIPELINE_MOST_STREAMS];
     pthread_mutex_t lock;
     pthread_cond_t work[ZF_WORKS];
@@ -152,8 +150,9 @@ struct zf_pipeline {
     zf_ring host_ring, device_ring;
     zf_transfer_queue queues[ZF_STAGES];
     zf_requested_queue to_deliver, to_decode;
-    uint32_t turn; ///< of the decode streams
-    bool feeding;  ///< a thread is queueing: it alone touches `copied`, and queues on streams
+    uint32_t turn;         ///< of the decode streams
+    zf_transfer *followed; ///< its event is about to be followed, without the lock: it must not end meanwhile
+    bool feeding;          ///< a thread is queueing: it alone touches `copied`, and queues on streams
     zf_copied_units copied;
     uint64_t in_flight; ///< stored bytes of units that were queued, and of which nobody has seen the end
     uint32_t releasing; ///< units that the releaser has, or will have: those behind them go to the finisher by way of it
@@ -175,7 +174,8 @@ struct zf_batch {
     bool started; ///< once
     uint64_t runs;
     bool cancelled;
-    bool learning; ///< by a thread, without the lock
+    bool in_hand;   ///< a thread learns of it, or starts it, without the lock
+    bool unlearned; ///< it is in the pipeline's list
     zf_batch *next_unlearned;
     double begun, ended; ///< clock
     zf_batch_info info;
@@ -190,13 +190,16 @@ void zf_pipeline_wake(zf_pipeline *pipeline, zf_pipeline_work work);
 void zf_pipeline_wake_all(zf_pipeline *pipeline, zf_pipeline_work work);
 /// Leaves the lock until somebody wakes who waits for this.
 void zf_pipeline_sleep(zf_pipeline *pipeline, zf_pipeline_work work);
+// The device's driver is never called with the lock, since its calls may wait for room in its own queues.
 
 // ---- Queues: under the lock -----------------------------------------------------------------------------------
 
 void zf_transfer_push(zf_pipeline *pipeline, zf_stage stage, zf_transfer *transfer);
 zf_transfer *zf_transfer_pop(zf_pipeline *pipeline, zf_stage stage);
 void zf_requested_push(zf_requested_queue *queue, zf_requested *request);
-zf_requested *zf_requested_pop(zf_requested_queue *queue);
+/// The next of a queue, whose thread waits for `work`; NULL: there is none, and the pipeline stops. Leaves the lock meanwhile.
+zf_transfer *zf_transfer_await(zf_pipeline *pipeline, zf_stage stage, zf_pipeline_work work);
+zf_requested *zf_requested_await(zf_pipeline *pipeline, zf_requested_queue *queue, zf_pipeline_work work);
 
 /// The column that a unit is of.
 static inline zf_requested *zf_transfer_request(const zf_transfer *transfer) {
@@ -243,6 +246,8 @@ zf_status zf_batch_order(zf_batch *batch, zf_error *error);
 /// Takes the times of events, and what they show of the device, of all batches of the pipeline that are over. That is not done
 /// when a batch ends, since somebody waits for it then. Without the lock.
 void zf_pipeline_learn(zf_pipeline *pipeline);
+/// Takes the lock when no thread has the batch in hand, and no run of it that is over is still to be learnt of.
+void zf_batch_lock_learnt(const zf_batch *batch);
 /// Whether a batch ran and does not now; its times are taken then. Without the lock.
 bool zf_batch_is_over(const zf_batch *batch);
 

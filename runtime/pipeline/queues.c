@@ -35,8 +35,15 @@ void zf_requested_push(zf_requested_queue *queue, zf_requested *request) {
     queue->last = request;
 }
 
-zf_requested *zf_requested_pop(zf_requested_queue *queue) {
+zf_transfer *zf_transfer_await(zf_pipeline *p, zf_stage stage, zf_pipeline_work work) {
+    while (p->queues[stage].first == NULL && !p->stop) zf_pipeline_sleep(p, work);
+    return p->queues[stage].first != NULL ? zf_transfer_pop(p, stage) : NULL;
+}
+
+zf_requested *zf_requested_await(zf_pipeline *p, zf_requested_queue *queue, zf_pipeline_work work) {
+    while (queue->first == NULL && !p->stop) zf_pipeline_sleep(p, work);
     zf_requested *request = queue->first;
+    if (request == NULL) return NULL;
     queue->first = request->next;
     if (queue->first == NULL) queue->last = NULL;
     return request;
@@ -73,6 +80,7 @@ void zf_requested_done(zf_requested *request) {
     request->done = true;
     if (--batch->requests_left == 0) {
         batch->ended = request->ready;
+        batch->unlearned = true;
         batch->next_unlearned = batch->pipeline->unlearned;
         batch->pipeline->unlearned = batch;
     }

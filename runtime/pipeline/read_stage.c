@@ -33,7 +33,7 @@ static zf_status end_reading(const zf_pipeline *p, zf_transfer *transfer, zf_err
         return zf_raise(error, ZF_E_INTERNAL, "a transfer unit needs more memory than was thought: %llu of %llu bytes",
                         (unsigned long long)sizes.workspace, (unsigned long long)transfer->device_bytes);
     transfer->joined = transfer->stored != NULL;
-    transfer->head = transfer->joined ? (uint8_t *)(uintptr_t)transfer->stored - sizes.head : p->host + transfer->host_at;
+    transfer->head = transfer->joined ? (uint8_t *)(uintptr_t)transfer->stored - sizes.head : p->host.at + transfer->host_at;
     if (!none) zf_units_write_head(transfer->units, transfer->head);
     return ZF_OK;
 }
@@ -91,7 +91,7 @@ static void begin_unit(zf_pipeline *p, zf_transfer *transfer) {
     transfer->measured.read_begin = now;
     bool loaded = request->given.container->loaded || transfer->first == transfer->last;
     // As direct reads want it: as far from a multiple of 4096 as in the file.
-    uint8_t *to = p->host + transfer->host_at + transfer->head_bytes + transfer->file_offset % ZF_PIPELINE_ALIGNMENT;
+    uint8_t *to = p->host.at + transfer->host_at + transfer->head_bytes + transfer->file_offset % ZF_PIPELINE_ALIGNMENT;
     transfer->stored = loaded ? NULL : to;
     transfer->claimed = 0;
     transfer->unchecked = transfer->last - transfer->first;

@@ -16,8 +16,8 @@ static void give_back_oldest(zf_pipeline *p) {
 
 static void decode_oldest(zf_pipeline *p);
 
-/// Takes memory of the device. Where it is still in use the stream of copies waits, not this thread. With the lock, which it may
-/// leave: a unit whose event is waited for must not end, and be freed, meanwhile.
+/// Takes memory of the device. Where it is still in use the stream of copies waits, not this thread. With the lock, which it
+/// leaves meanwhile.
 static zf_status hold(zf_pipeline *p, zf_transfer *transfer, zf_error *error) {
     zf_status status = ZF_OK;
     uint64_t bytes = zf_units_sizes_of(transfer->units).workspace;
@@ -28,7 +28,12 @@ static zf_status hold(zf_pipeline *p, zf_transfer *transfer, zf_error *error) {
             decode_oldest(p);
             continue;
         }
+        p->followed = oldest;
+        pthread_mutex_unlock(&p->lock);
         status = p->accelerator->ops->stream_follow(p->accelerator, p->copies, oldest->events[ZF_DECODE_END], error);
+        pthread_mutex_lock(&p->lock);
+        p->followed = NULL;
+        zf_pipeline_wake(p, ZF_WORK_FINISH);
         if (status != ZF_OK) return status;
         transfer->waited = true;
         give_back_oldest(p);
@@ -40,7 +45,7 @@ static zf_status hold(zf_pipeline *p, zf_transfer *transfer, zf_error *error) {
 
 static zf_units_memory memory_of(const zf_pipeline *p, const zf_transfer *transfer) {
     zf_units_memory memory = zf_transfer_request(transfer)->memory;
-    memory.workspace = p->device_at + transfer->device_at;
+    memory.workspace = p->staging.address + transfer->device_at;
     memory.head = transfer->head_at != 0 ? transfer->head_at : memory.workspace;
     return memory;
 }
@@ -202,14 +207,7 @@ void *zf_pipeline_feeder(void *pipeline) {
 void *zf_pipeline_releaser(void *pipeline) {
     zf_pipeline *p = pipeline;
     pthread_mutex_lock(&p->lock);
-    for (;;) {
-        zf_transfer *transfer = p->queues[ZF_STAGE_RELEASE].first;
-        if (transfer == NULL && p->stop) break;
-        if (transfer == NULL) {
-            zf_pipeline_sleep(p, ZF_WORK_RELEASE);
-            continue;
-        }
-        zf_transfer_pop(p, ZF_STAGE_RELEASE);
+    for (zf_transfer *transfer; (transfer = zf_transfer_await(p, ZF_STAGE_RELEASE, ZF_WORK_RELEASE)) != NULL;) {
         pthread_mutex_unlock(&p->lock);
         zf_error error;
         zf_status status = ZF_OK;
@@ -259,14 +257,7 @@ static void end_column(zf_pipeline *p, zf_requested *request) {
 void *zf_pipeline_finisher(void *pipeline) {
     zf_pipeline *p = pipeline;
     pthread_mutex_lock(&p->lock);
-    for (;;) {
-        zf_transfer *transfer = p->queues[ZF_STAGE_FINISH].first;
-        if (transfer == NULL && p->stop) break;
-        if (transfer == NULL) {
-            zf_pipeline_sleep(p, ZF_WORK_FINISH);
-            continue;
-        }
-        zf_transfer_pop(p, ZF_STAGE_FINISH);
+    for (zf_transfer *transfer; (transfer = zf_transfer_await(p, ZF_STAGE_FINISH, ZF_WORK_FINISH)) != NULL;) {
         pthread_mutex_unlock(&p->lock);
         zf_error error;
         zf_status status = ZF_OK;
@@ -284,6 +275,7 @@ void *zf_pipeline_finisher(void *pipeline) {
             transfer->units = NULL;
         }
         pthread_mutex_lock(&p->lock);
+        while (p->followed == transfer) zf_pipeline_sleep(p, ZF_WORK_FINISH);
         zf_requested *request = zf_transfer_request(transfer);
         if (transfer->queued) {
             add_stats(&request->stats, &did);
@@ -306,13 +298,7 @@ void *zf_pipeline_finisher(void *pipeline) {
 void *zf_pipeline_deliverer(void *pipeline) {
     zf_pipeline *p = pipeline;
     pthread_mutex_lock(&p->lock);
-    for (;;) {
-        if (p->to_deliver.first == NULL && p->stop) break;
-        if (p->to_deliver.first == NULL) {
-            zf_pipeline_sleep(p, ZF_WORK_DELIVER);
-            continue;
-        }
-        zf_requested *request = zf_requested_pop(&p->to_deliver);
+    for (zf_requested *request; (request = zf_requested_await(p, &p->to_deliver, ZF_WORK_DELIVER)) != NULL;) {
         pthread_mutex_unlock(&p->lock);
         request->status =
             zf_units_column_fetch(request->column, p->delivery, &request->memory, &request->given.host, &request->error);

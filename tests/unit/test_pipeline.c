@@ -261,12 +261,7 @@ static zf_accelerator *emulator(void) {
 static void test_on_device(void) {
     zf_accelerator *emu = emulator();
     zf_error error = {0};
-    uint64_t staging = 0;
-    void *host = NULL;
-    CHECK(emu->ops->allocate(emu, 1 << 20, &staging, &error) == ZF_OK, "%s", error.message);
-    host = aligned_alloc(4096, 1 << 20);
-    zf_pipeline_options options = {
-        .device_staging = 1 << 20, .host_staging = 1 << 20, .device_memory = staging, .host_memory = host};
+    zf_pipeline_options options = {.device_staging = 1 << 20, .host_staging = 1 << 20};
     zf_pipeline *pipeline = make("emu", &options);
     zf_container *container = open_written("a.zfd", 70000, NULL);
     zf_pipeline_request request = {.container = container, .on_device = true};
@@ -299,8 +294,6 @@ static void test_on_device(void) {
     zf_batch_free(batch);
     zf_pipeline_free(pipeline);
     emu->ops->release(emu, request.device.values);
-    emu->ops->release(emu, staging);
-    free(host);
     zf_container_close(container);
 }
 
@@ -523,11 +516,6 @@ static void test_refusals(void) {
     CHECK(zf_pipeline_create(context, "nowhere", NULL, &pipeline, &error) == ZF_ERR_DEVICE && pipeline == NULL, "no device");
     CHECK(zf_pipeline_create(context, "cpu", &(zf_pipeline_options){.streams = 9}, &pipeline, &error) == ZF_ERR_USAGE, "streams");
     CHECK(zf_pipeline_create(context, "cpu", &(zf_pipeline_options){.order = 7}, &pipeline, &error) == ZF_ERR_USAGE, "order");
-    CHECK(zf_pipeline_create(context, "emu", &(zf_pipeline_options){.device_memory = 4097, .device_staging = 1}, &pipeline,
-                             &error) == ZF_ERR_USAGE,
-          "memory that is not aligned");
-    CHECK(zf_pipeline_create(context, "emu", &(zf_pipeline_options){.device_memory = 4096}, &pipeline, &error) == ZF_ERR_USAGE,
-          "memory without a size");
     // A block does not fit: of the device, of the host.
     static const zf_pipeline_options small[] = {{.device_staging = 8192, .host_staging = 1 << 20},
                                                 {.device_staging = 1 << 20, .host_staging = 16384}};

@@ -107,7 +107,7 @@ static known learn_of(made_pipeline *m, const made_run *run) {
     }
     m->pipeline.unlearned = &batch;
     zf_pipeline_learn(&m->pipeline);
-    CHECK(m->pipeline.unlearned == NULL && !batch.learning, "it was not learnt of");
+    CHECK(m->pipeline.unlearned == NULL && !batch.in_hand, "it was not learnt of");
     free(container);
     return known_of(m->pipeline.rates, CODEC);
 }

@@ -357,8 +357,13 @@ static void test_follow_of_cancelled(void) {
     end(&s);
 }
 
+static zf_status slow_follow(zf_accelerator *self, void *stream, void *event, zf_error *error) {
+    late_sleep(3000); // what is to be followed happens meanwhile
+    return late_follow(self, stream, event, error);
+}
+
 /// A batch is over, or cancelled, and freed, while the copies of another wait in a stream for the memory that it had.
-static void test_freed_before(place_kind kind) {
+static void test_freed_before(place_kind kind, bool slowly) {
     static const zf_pipeline_options options = {
         .device_staging = 64 << 10, .host_staging = 256 << 10, .readers = 2, .streams = 2, .unit_bytes = 20000};
     shared s;
@@ -367,6 +372,7 @@ static void test_freed_before(place_kind kind) {
     take_columns(&c, &s, 0);
     take_columns(&then, &s, 1);
     atomic_store(&s.l.copy_delay, FEW ? 500 : 1000);
+    if (slowly) s.l.ops.stream_follow = slow_follow;
     for (unsigned how = 0; how < 6; how++) { // waited for, cancelled, freed; the other at its first start, and again
         zf_error error = {0};
         make_batch(&c);
@@ -395,6 +401,107 @@ static void test_freed_before(place_kind kind) {
     end(&s);
 }
 
+/// A batch is started again and again without a wait for its columns: where that is taken, its last run was over, and learnt of.
+static void test_start_without_wait(void) {
+    static const zf_pipeline_options options = {.device_staging = 256 << 10, .host_staging = 256 << 10, .readers = 2};
+    static const unsigned rounds[] = {[CPU] = FEW ? 200 : 1000, [NOTHING] = FEW ? 50 : 200};
+    for (unsigned which = 0; which < 2; which++) {
+        place_kind kind = which == 0 ? CPU : NOTHING;
+        shared s;
+        columns c;
+        begin(&s, kind, 0, &options);
+        take_columns(&c, &s, 0);
+        make_batch(&c);
+        for (unsigned round = 0; round < rounds[kind]; round++) {
+            zf_error error = {0};
+            while (zf_batch_start(c.batch, &error) != ZF_OK) {
+                if (strstr(error.message, "under way") == NULL) CHECK(false, "%s", error.message);
+            }
+        }
+        wait_for_all(&c, nobody_followed);
+        drop_columns(&c);
+        end(&s);
+    }
+}
+
+/// The pipeline's lock is free when the driver is called: some of its calls wait.
+static struct {
+    zf_pipeline *pipeline; ///< NULL: none is looked at
+    atomic_uint looked, held;
+} locks;
+
+static void look_at_lock(void) {
+    struct timespec until;
+    if (locks.pipeline == NULL || atomic_load(&locks.held) > 0) return;
+    atomic_fetch_add(&locks.looked, 1);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 20; // others hold it shortly, this thread itself for ever
+    if (pthread_mutex_timedlock(&locks.pipeline->lock, &until) == 0)
+        pthread_mutex_unlock(&locks.pipeline->lock);
+    else
+        atomic_fetch_add(&locks.held, 1);
+}
+
+static zf_status looking_in(zf_accelerator *self, void *stream, uint64_t to, const void *from, uint64_t bytes, zf_error *error) {
+    look_at_lock();
+    return late_in(self, stream, to, from, bytes, error);
+}
+static zf_status looking_out(zf_accelerator *self, void *stream, void *to, uint64_t from, uint64_t bytes, zf_error *error) {
+    look_at_lock();
+    return late_out(self, stream, to, from, bytes, error);
+}
+static zf_status looking_launch(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel, uint32_t groups,
+                                const zf_simt_args *args, zf_error *error) {
+    look_at_lock();
+    return late_launch(self, stream, code, kernel, groups, args, error);
+}
+static zf_status looking_note(zf_accelerator *self, void *stream, void *event, zf_error *error) {
+    look_at_lock();
+    return late_event_note(self, stream, event, error);
+}
+static zf_status looking_follow(zf_accelerator *self, void *stream, void *event, zf_error *error) {
+    look_at_lock();
+    return late_follow(self, stream, event, error);
+}
+static zf_status looking_wait(zf_accelerator *self, void *event, zf_error *error) {
+    look_at_lock();
+    return late_event_wait(self, event, error);
+}
+static zf_status looking_seconds(zf_accelerator *self, void *from, void *to, double *seconds, zf_error *error) {
+    look_at_lock();
+    return late_seconds(self, from, to, seconds, error);
+}
+static void looking_close(zf_accelerator *self, void *event) {
+    look_at_lock();
+    late_event_close(self, event);
+}
+
+static void test_lock(void) {
+    static const zf_pipeline_options options = {
+        .device_staging = 64 << 10, .host_staging = 256 << 10, .readers = 2, .streams = 2, .unit_bytes = 20000};
+    zf_error error = {0};
+    shared s;
+    columns c;
+    begin(&s, NOTHING, 0, &options);
+    s.l.ops.copy_in = looking_in, s.l.ops.copy_out = looking_out, s.l.ops.launch = looking_launch;
+    s.l.ops.event_note = looking_note, s.l.ops.stream_follow = looking_follow, s.l.ops.event_wait = looking_wait;
+    s.l.ops.event_seconds = looking_seconds, s.l.ops.event_close = looking_close;
+    take_columns(&c, &s, 0);
+    locks.pipeline = s.pipeline;
+    make_batch(&c);
+    for (unsigned round = 0; round < 3; round++) { // the second column was loaded: its units are at hand in later runs
+        int followed[COLUMNS] = {-1, -1, -1, -1};
+        CHECK(zf_batch_start(c.batch, &error) == ZF_OK, "%s", error.message);
+        follow_all(&c, followed);
+        wait_for_all(&c, followed);
+    }
+    drop_columns(&c);
+    locks.pipeline = NULL;
+    CHECK(atomic_load(&locks.looked) > 50 && atomic_load(&locks.held) == 0, "of %u calls %u with the lock",
+          atomic_load(&locks.looked), atomic_load(&locks.held));
+    end(&s);
+}
+
 int main(void) {
     zf_abi_provider provider = simt_provider();
     zf_error error = {0};
@@ -407,9 +514,12 @@ int main(void) {
     CHECK(zf_device_accelerator(context, &device, &emu, &error) == ZF_OK, "%s", error.message);
     null_begin(&null, emu);
     test_start();
+    test_start_without_wait();
+    test_lock();
     test_follow_of_cancelled();
-    test_freed_before(NOTHING);
-    if (!NO_FIBERS) test_freed_before(EMULATED);
+    test_freed_before(NOTHING, false);
+    test_freed_before(NOTHING, true);
+    if (!NO_FIBERS) test_freed_before(EMULATED, false);
     test_threads(NOTHING, FEW ? 30 : 60);
     test_threads(CPU, FEW ? 60 : 200);
     if (!NO_FIBERS) test_threads(EMULATED, FEW ? 4 : 12);

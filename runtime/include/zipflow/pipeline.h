@@ -15,6 +15,18 @@
 // The order is Johnson's (S. M. Johnson, "Optimal two- and three-stage production schedules with setup times included", 1954):
 // the link and the decoder are two machines, units are jobs. Times are estimated from the index and from what earlier units took.
 //
+// Threads: a pipeline has its readers, and four more on devices with memory of their own: one queues, one waits for copies, one
+// for decodes, one brings rows to the host. They wait as the device's driver does. CUDA's spins or yields by default, which keeps
+// up to three processors busy while a batch is under way. The pipeline leaves that so: events that block tell later that they
+// happened, by an interrupt, while small batches take less than a millisecond, and how a context waits is for the application to
+// say, which it shares its primary context with (cuDevicePrimaryCtxSetFlags, CU_CTX_SCHED_BLOCKING_SYNC). Nothing of the driver
+// is called under a lock that other callers wait for.
+//
+// What a batch's run shows of rates is not worked out by these threads, for who waits for columns waits for them, but by the next
+// caller of zf_batch_create, zf_batch_start, zf_batch_describe, zf_batch_unit_get, zf_batch_write_trace or zf_batch_free of any
+// batch of the pipeline: two calls of the driver a unit that went, once a run. A caller that needs the batch which another is at
+// waits.
+//
 // On devices with memory of their own a unit is read into memory of the host that the device copies from, checked there, copied
 // on one stream and decoded on others; only events order the streams. On the CPU blocks are read ahead of the threads that
 // decode them. Between zf_batch_start and the end of the batch nothing is allocated on the device and nothing pinned.
@@ -67,11 +79,7 @@ typedef struct zf_pipeline_options {
     /// Bytes of pinned memory of the host for units between the begin of their reading and the end of their copy; 0: 256 MiB. On
     /// the CPU: how far reading may be ahead of decoding.
     uint64_t host_staging;
-    /// The caller's memory in place of the pipeline's, of those sizes, to be kept until zf_pipeline_free: an address of the
-    /// device aligned to 256, and pinned memory of the host aligned to 4096. 0 and NULL: the pipeline allocates.
-    uint64_t device_memory;
-    void *host_memory;
-    zf_pipeline_allocator allocator; ///< for all other memory, of the pipeline's batches too; copied
+    zf_pipeline_allocator allocator; ///< gives all of that, and what the pipeline's batches need; copied
     uint64_t unit_bytes;             ///< stored bytes of a unit; 0: 32 MiB, of which a link hardly notices where one ends
     unsigned readers;                ///< threads that read and check; 0: the context's threads; more than 64 count as 64
     unsigned streams;                ///< streams that decode, 1 to 8; 0: 2, of which copies hardly notice that they wait

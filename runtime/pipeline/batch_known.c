@@ -1,0 +1,47 @@
+// What is known of a batch: what was thought of it, and what came of its last run.
+#include <math.h>
+
+#include "runtime/pipeline/batch_parts.h"
+
+bool zf_batch_is_over(const zf_batch *batch) {
+    zf_batch_lock_learnt(batch);
+    bool over = batch->started && batch->requests_left == 0;
+    pthread_mutex_unlock(&batch->pipeline->lock);
+    return over;
+}
+
+zf_status zf_batch_describe(const zf_batch *batch, zf_batch_info *out, zf_error *error) {
+    if (batch == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_batch_describe needs a batch and a place");
+    *out = batch->info;
+    out->measured_seconds = zf_batch_is_over(batch) ? batch->ended - batch->begun : NAN;
+    return ZF_OK;
+}
+
+zf_status zf_batch_unit_get(const zf_batch *batch, size_t index, zf_batch_unit *out, zf_error *error) {
+    if (batch == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_batch_unit_get needs a batch and a place");
+    if (index >= batch->count)
+        return zf_raise(error, ZF_E_ARGUMENT, "there is no unit %zu: the batch has %zu", index, batch->count);
+    bool over = zf_batch_is_over(batch);
+    *out = batch->order[index]->described;
+    out->measured = over ? batch->order[index]->measured : (zf_unit_times){NAN, NAN, NAN, NAN, NAN, NAN};
+    return ZF_OK;
+}
+
+zf_status zf_batch_stats(const zf_batch *batch, size_t request, zf_decode_stats *out, zf_error *error) {
+    if (batch == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_batch_stats needs a batch and a place");
+    pthread_mutex_lock(&batch->pipeline->lock);
+    zf_status status = zf_batch_check_started(batch, request, error);
+    if (status == ZF_OK && !batch->requests[request].done)
+        status = zf_raise(error, ZF_E_ARGUMENT, "request %zu is under way: wait for it first", request);
+    if (status == ZF_OK) *out = batch->requests[request].stats;
+    pthread_mutex_unlock(&batch->pipeline->lock);
+    return status;
+}
+
+double zf_batch_ready_seconds(const zf_batch *batch, size_t request) {
+    if (batch == NULL || request >= batch->request_count) return NAN;
+    pthread_mutex_lock(&batch->pipeline->lock);
+    double seconds = batch->requests[request].done ? batch->requests[request].ready - batch->begun : NAN;
+    pthread_mutex_unlock(&batch->pipeline->lock);
+    return seconds;
+}
