@@ -12,10 +12,11 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "tpch"))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent / "tpch"), str(pathlib.Path(__file__).resolve().parent / "speed")]
 import encoding as encoding_of_tpch  # noqa: E402
 import from_files  # noqa: E402
 import links as simulation  # noqa: E402
+import speed_tables as of_speed  # noqa: E402
 
 TABLE2 = ("l_orderkey", "o_orderkey", "l_partkey", "l_suppkey", "o_custkey", "l_extendedprice", "l_discount", "l_tax", "o_totalprice", "l_shipdate",
           "l_commitdate", "l_receiptdate", "o_orderdate", "l_returnflag", "l_linestatus", "l_quantity", "l_shipinstruct", "l_shipinstruct, numbered",
@@ -127,13 +128,13 @@ def choice(row):
 
 
 def table2(records):
-    found = records.newest("h200", lambda r: r.get("bench") == "peers table2")
+    found = records.newest("h200", lambda r: r.get("bench") == "peers table2" or of_part(r, "table2"))
     if not found:
         return None
     path, record = found
-    rows = []
+    measured, rows = [r for r in record["results"] if r.get("part", "table2") == "table2"], []
     for name in TABLE2:
-        mine, theirs = good(record["results"], data=name, by="zipflow"), good(record["results"], data=name, by="nvcomp")
+        mine, theirs = good(measured, data=name, by="zipflow"), good(measured, data=name, by="nvcomp")
         paper = next((r for r in mine if r["name"] in ("the paper's", "bitpack")), None)
         ours = next((r for r in mine if r["name"] == "ours"), None)
         if paper is None:
@@ -146,6 +147,41 @@ def table2(records):
         rows.append(row)
     heads = ("column", "ratio", "kernels", "GB/s", "of the limit", "ours: ratio, GB/s", "nvCOMP, the fastest", "nvCOMP, the smallest")
     return path, record, table(heads, rows)
+
+
+def of_part(record, *parts):
+    """Good rows of bench/speed's parts."""
+    return [r for r in record.get("results", []) if r.get("verified") and r.get("part") in parts] if record.get("bench") == "speed" else []
+
+
+def newest_of_part(records, part, devices=("h200",)):
+    found = [records.newest(device, lambda r: of_part(r, part)) for device in devices]
+    return max((f for f in found if f), key=lambda pair: pair[1]["date"], default=None)
+
+
+def at_the_limit(records):
+    """What bench/speed found on the GPU; each part is of the newest record that has it."""
+    parts = {part: newest_of_part(records, part) for part in ("work", "rle", "table2", "fusion", "ans", "bitpack", "configurations")}
+    parts = {part: found for part, found in parts.items() if found}
+    if not parts:
+        return None
+    rows = [r for part, (_, record) in parts.items() for r in of_part(record, part)]
+    path, record = max(parts.values(), key=lambda pair: pair[1]["date"])
+    others = sorted({origin(*found) for found in parts.values()} - {origin(path, record)})
+    said = [f"Parts of it: {text}" for text in others]
+    for title, section in of_speed.SECTIONS:
+        made_of = section(rows)
+        said += [f"**{title}**", table(*made_of)] if made_of else []
+    link = records.newest("h200", lambda r: r.get("bench") == "tpch queries" and r.get("link_rate"))
+    made_of = link and of_speed.beside_nvcomp(rows, link[1]["link_rate"])
+    if made_of:
+        said += ["**Columns of table 2, to copy and to decode**", made_of[2], table(*made_of[:2])]
+    return path, record, "\n\n".join(said)
+
+
+def ratios(records):
+    found = newest_of_part(records, "ratios", ("cpu", "h200"))
+    return found and (*found, table(*of_speed.ratios(of_part(found[1], "ratios"))))
 
 
 def checks(records):
@@ -228,7 +264,7 @@ def cpu(records):
     return path, record, table(("column", "codec", "ratio", "GB/s", "of memcpy"), rows)
 
 
-TABLES = {f.__name__: f for f in (forms, made, tpch, lanes, table2, checks, pipeline, copies, links, files, encoding, cpu)}
+TABLES = {f.__name__: f for f in (forms, made, tpch, lanes, at_the_limit, table2, ratios, checks, pipeline, copies, links, files, encoding, cpu)}
 
 
 def page(root):

@@ -155,7 +155,8 @@ class Report:
         self.save()
         what = f"{row.get('data', '')} {row['by']} {row.get('name') or row.get('codec', '')} {row.get('decoder', '')}"
         size = f" {row['chunk_bytes'] >> 10}K" if "chunk_bytes" in row else ""
-        good = f"{row['ratio']:8.2f} {row['gb_per_second']:9.1f} GB/s" if row.get("verified") else row.get("message", "")
+        speed = f" {row['gb_per_second']:9.1f} GB/s" if "gb_per_second" in row else ""
+        good = f"{row['ratio']:8.2f}{speed}" if row.get("verified") else row.get("message", "")
         print(f"{what + size:<72} {good}", flush=True)
 
     def fail(self, why, **row):
@@ -399,15 +400,15 @@ def part_lanes(s, report):
         measure_nvcomp(s, report, name, plain, choices.LANES[name]["nvcomp"])
 
 
-def table2_program(path, only_marked):
-    """A program of examples/tpch with the columns of table 2 alone, and {table: {column: type}} of them."""
+def table2_program(path, only_marked, wants):
+    """A program of examples/tpch with the columns of table 2 alone that are wanted, and {table: {column: type}} of them."""
     kept, tables, table = [], {}, None
     for line in path.read_text().splitlines():
         begins, column = re.match(r"table (\w+) \{", line), re.match(r"\s+(\w+):\s+(\w+)\s*=", line)
         if begins:
             table = begins[1]
         if table is not None and column:
-            if only_marked and "table 2" not in line:
+            if only_marked and "table 2" not in line or not wants(column[1]):
                 continue
             tables.setdefault(table, {})[column[1]] = column[2]
         kept.append(line)
@@ -427,8 +428,8 @@ def decoded_files(columns, arrays):
 
 def part_table2(s, report):
     report.head["scale"] = s.options.scale
-    programs = {"the paper's": table2_program(ROOT / "examples/tpch/tpch.zf", True),
-                "ours": table2_program(ROOT / "examples/tpch/tpch_ours.zf", False)}
+    programs = {"the paper's": table2_program(ROOT / "examples/tpch/tpch.zf", True, s.options.wants),
+                "ours": table2_program(ROOT / "examples/tpch/tpch_ours.zf", False, s.options.wants)}
     jobs, wanted, sources = {}, [], {}
     for table, columns in programs["the paper's"][1].items():
         try:
@@ -440,7 +441,7 @@ def part_table2(s, report):
             for table in (t for t in tables if t in sources):
                 jobs[nest, table] = pool.submit(encode, s, f"{table}_{'ours' if nest == 'ours' else 'paper'}", text, table,
                                                 [s.tree / "tpch" / f"{table}.csv"], decoded_files(tables[table], sources[table]))
-        for column in choices.NUMBERED if "lineitem" in sources else ():
+        for column in (c for c in choices.NUMBERED if c in sources.get("lineitem", ())):
             jobs["numbered", column] = pool.submit(encode_numbered, s, column, sources["lineitem"])
         containers = []
         for (nest, table), job in jobs.items():

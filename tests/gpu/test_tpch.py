@@ -228,7 +228,7 @@ def main():
     sets = queries.sets_of(())
     check(len(sets) == 23 and len(sets["table2"]) == 24, sets)
     check({c for columns in sets.values() for c in columns} == {f"{t}.{c}" for t, columns in tables.declared().items() for c in columns}, "tables.zf")
-    check(plots.nice(7) == 1 and plots.nice(11) == 2 and plots.nice(0.3) == 0.05 and np.isclose(plots.nice(47), 5), "steps of an axis")
+    check(plots.charts.nice(7) == 1 and plots.charts.nice(11) == 2 and plots.charts.nice(0.3) == 0.05 and np.isclose(plots.charts.nice(47), 5), "steps of an axis")
     links_checks.all_of(LINKS)
     print("links: good", flush=True)
     with tempfile.TemporaryDirectory(prefix="zf-tpch-") as name:

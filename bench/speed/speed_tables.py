@@ -1,0 +1,171 @@
+"""What speed.py found, as tables: each function takes rows, and gives heads and cells, or None where there are none.
+
+`wanted` stands beside what was measured where there is a criterion.
+"""
+
+import math
+
+WIDTHS_A_ROW = 8
+
+
+def speed(row):
+    return row.get("characters_gb_per_second") or row["gb_per_second"]
+
+
+def percent(part):
+    return f"{100 * part:.0f}%"
+
+
+def mean(values):
+    values = list(values)
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
+
+
+def fastest(rows, least=1.05):
+    """nvCOMP's row that decodes fastest, of those that compress."""
+    return max((r for r in rows if r["by"] == "nvcomp" and r["ratio"] > least), key=speed, default=None)
+
+
+def peer_cell(row):
+    return f"{row['codec']}: {row['ratio']:.2f}, {speed(row):.0f}" if row else ""
+
+
+def work(rows):
+    """Every row with a criterion but those of `rle`."""
+    of_data = {}
+    for row in rows:
+        of_data.setdefault((row["part"], row["data"]), []).append(row)
+    cells = []
+    for row in rows:
+        if row["part"] == "rle" or not ("at_least" in row or "characters_at_least" in row):
+            continue
+        wanted = percent(row["at_least"]) if "at_least" in row else f"{row['characters_at_least']} GB/s"
+        name = row["data"] if row["part"] != "work" or row["data"] == row["name"] else f"{row['data']}, {row['name']}"
+        cells.append([name, f"`{row['codec']}`", f"{row['ratio']:.2f}", f"{speed(row):.0f}", percent(row["fraction_of_limit"]), wanted,
+                      peer_cell(fastest(of_data[row["part"], row["data"]]))])
+    return (("data", "codec", "ratio", "GB/s", "of the limit", "wanted", "nvCOMP, the fastest: ratio, GB/s"), cells) if cells else None
+
+
+def rle(rows):
+    """A row for each way to be long and type, and the means."""
+    rows = [r for r in rows if r["part"] == "rle"]
+    cells, fractions = [], {"rle": [], "rle over bitpack": []}
+    for data in dict.fromkeys(r["data"] for r in rows):
+        mine = {r["family"]: r for r in rows if r["data"] == data and r["by"] == "zipflow"}
+        line = [data]
+        for family in fractions:
+            row = mine.get(family)
+            fractions[family] += [row["fraction_of_limit"]] if row else []
+            line += [f"{row['gb_per_second']:.0f}", percent(row["fraction_of_limit"])] if row else ["", ""]
+        wanted = mine.get("rle", {}).get("at_least")
+        cells.append([*line[:3], percent(wanted) if wanted else "", *line[3:], peer_cell(fastest([r for r in rows if r["data"] == data]))])
+    if not cells:
+        return None
+    plain, packed = (percent(sum(of) / len(of)) if of else "" for of in fractions.values())
+    cells.append(["mean", "", plain, "88%", "", f"{packed} (wanted: 80%)" if packed else "", ""])
+    return ("runs", "plain streams: GB/s", "of the limit", "wanted", "over bitpacks: GB/s", "of the limit", "nvCOMP, the fastest: ratio, GB/s"), cells
+
+
+def widths(rows):
+    found = {int(r["data"].split()[0]): r["fraction_of_limit"] for r in rows if r["part"] == "bitpack" and r["by"] == "zipflow"}
+    if not found:
+        return None
+    cells = [[f"{at} to {at + WIDTHS_A_ROW - 1}", *[percent(found[w]) if w in found else "" for w in range(at, at + WIDTHS_A_ROW)]]
+             for at in range(1, 65, WIDTHS_A_ROW)]
+    return ("bits of an i64", *[""] * WIDTHS_A_ROW), cells
+
+
+def entropy(rows):
+    rows = [r for r in rows if r["part"] == "ans" and "volume" not in r]
+    cells = []
+    for data in dict.fromkeys(r["data"] for r in rows):
+        mine = {r["codec"].split("(")[0]: r for r in rows if r["data"] == data and r["by"] == "zipflow"}
+        cells.append([data, *[f"{mine[c]['ratio']:.2f}, {mine[c]['gb_per_second']:.0f}" if c in mine else "" for c in ("tans", "rans")],
+                      peer_cell(fastest([r for r in rows if r["data"] == data], 0))])
+    return (("frequencies", "tans: ratio, GB/s", "rans: ratio, GB/s", "nvCOMP, the fastest: ratio, GB/s"), cells) if cells else None
+
+
+def chunks(rows):
+    rows = [r for r in rows if r["part"] == "ans" and "volume" in r]
+    volumes = sorted({r["volume"] for r in rows})
+    if not rows:
+        return None
+    cells = []
+    for name in dict.fromkeys(r["name"] for r in rows if r["by"] == "zipflow"):
+        of = {r["volume"]: r for r in rows if r.get("name") == name}
+        cells.append([" ".join(name.split()[-2:]), *[f"{of[v]['ratio']:.2f}, {of[v]['gb_per_second']:.0f}" if v in of else "" for v in volumes]])
+    cells.append(["nvCOMP, the fastest", *[peer_cell(fastest([r for r in rows if r["volume"] == v], 0)) for v in volumes]])
+    return ("tans, chunks of", *[f"{v / (1 << 20):g} MiB: ratio, GB/s" for v in volumes]), cells
+
+
+def fusion(rows):
+    cells = []
+    for r in (r for r in rows if r["part"] == "fusion"):
+        each = ", ".join(percent(k["fraction_of_limit"]) for k in r["kernels_unfused"])
+        cells.append([f"{r['name']}, {r['data']}", f"{r['gb_per_second']:.0f}", f"{r['gb_per_second_unfused']:.0f}", f"{r['speedup']:.2f}",
+                      f"{r['speedup_at_least']:.2f}", f"{r['predicted']:.2f}", f"{r['paper']:.2f}", each])
+    heads = ("nest", "fused: GB/s", "a kernel a stage: GB/s", "times as fast", "wanted", "by the bytes", "in the paper", "unfused kernels, of their own limits")
+    return (heads, cells) if cells else None
+
+
+def configurations(rows):
+    rows = [r for r in rows if r["part"] == "configurations"]
+    names = list(dict.fromkeys(r["configuration"] for r in rows))
+    cells = []
+    for name in dict.fromkeys(r["name"] for r in rows):
+        of = {r["configuration"]: r for r in rows if r["name"] == name}
+        cells.append([name, *[f"{of[c]['gb_per_second']:.0f}, {percent(of[c]['normalised'])}" if c in of else "" for c in names]])
+    return (("row", *[f"{c}: GB/s, of the first" for c in names]), cells) if cells else None
+
+
+def whole(row, link):
+    """Seconds a plain byte takes over a link of so many bytes a second, and to be decoded."""
+    return 1 / row["ratio"] / link + 1 / speed(row) / 1e9
+
+
+def beside_nvcomp(rows, link):
+    """Columns of table 2: of both sides what is soonest copied and decoded. Also the sentence of the means."""
+    rows, cells, gains, ratios = [r for r in rows if r["part"] == "table2"], [], [], []
+    for data in dict.fromkeys(r["data"] for r in rows):
+        mine, theirs = (min((r for r in rows if r["data"] == data and r["by"] == by), key=lambda r: whole(r, link), default=None) for by in ("zipflow", "nvcomp"))
+        if mine is None or theirs is None:
+            continue
+        gains.append(speed(mine) / speed(theirs))
+        ratios.append(mine["ratio"] / theirs["ratio"])
+        cells.append([data, f"`{mine['codec']}`", f"{mine['ratio']:.2f}, {speed(mine):.0f}, {1e12 * whole(mine, link):.1f}",
+                      f"{theirs['codec']}: {theirs['ratio']:.2f}, {speed(theirs):.0f}, {1e12 * whole(theirs, link):.1f}",
+                      f"{whole(theirs, link) / whole(mine, link):.2f}"])
+    if not cells:
+        return None
+    heads = ("column", "codec", "ratio, GB/s, ms a GB to copy and decode", "nvCOMP, the soonest: the same", "times sooner")
+    said = (f"Over a link of {link / 1e9:.1f} GB/s. Geometric means beside nvCOMP: {mean(gains):.2f} times as fast to decode (wanted: 2.5), "
+            f"{mean(ratios):.2f} times the ratio (wanted: 1.3).")
+    return heads, cells, said
+
+
+def ratios(rows):
+    """Columns of table 2: what everybody stores."""
+    rows = [r for r in rows if r["part"] == "ratios"]
+    others = list(dict.fromkeys(r["by"] for r in rows if r["by"] != "zipflow"))
+    cells, beside = [], {by: [] for by in others}
+    for data in dict.fromkeys(r["data"] for r in rows):
+        mine = {r["name"]: r for r in rows if r["data"] == data and r["by"] == "zipflow"}
+        theirs = {r["by"]: r for r in rows if r["data"] == data and r["by"] != "zipflow"}
+        paper = mine.get("the paper's") or mine.get("bitpack")
+        best = max(mine.values(), key=lambda r: r["ratio"], default=None)
+        if best is None:
+            continue
+        for by, row in theirs.items():
+            beside[by].append(best["ratio"] / row["ratio"])
+        cells.append([data, f"{best['plain_bytes'] / 1e6:.1f}", f"{paper['ratio']:.2f}" if paper else "", f"{mine['ours']['ratio']:.2f}" if "ours" in mine else "",
+                      *[f"{theirs[by]['ratio']:.2f} ({theirs[by]['codec'].split(',')[0]})" if by in theirs else "" for by in others]])
+    if not cells:
+        return None
+    cells.append(["geometric mean of what zipflow's better nest is beside it", "", "", "", *[f"{mean(beside[by]):.2f}" if beside[by] else "" for by in others]])
+    return ("column", "MB", "the paper's nest", "ours", *others), cells
+
+
+# What a page shows of the parts, with what it says above each table.
+SECTIONS = (("What is wanted, and what was reached", work), ("Runs (the paper's figure 13)", rle), ("Bit-packing, parts of the limit (figure 12)", widths),
+            ("Entropy coders (figure 14)", entropy), ("Chunks, three symbols, 1 : 2 : 1 (figure 15)", chunks), ("Fusion (figure 18)", fusion),
+            ("Configurations (figure 22)", configurations))

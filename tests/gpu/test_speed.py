@@ -1,0 +1,196 @@
+"""bench/speed on the emulated GPU and the CPU, with libraries that stand for driver and nvCOMP: each part in small, what its figures are made of, what
+fails, its plots and its tables.
+
+    test_speed.py ROOT ZFC FAKE_GPU FAKE_NVCOMP
+"""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+ROOT, ZFC, GPU, NVCOMP = sys.argv[1:]
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(pathlib.Path(ROOT) / "bench"), str(pathlib.Path(ROOT) / "bench/speed")]
+try:
+    import numpy as np
+    import pyarrow  # noqa: F401
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+GENERATOR = pathlib.Path(ROOT) / ".venv/bin/tpchgen-cli"
+if not GENERATOR.exists() and not shutil.which("tpchgen-cli"):
+    print("skipped: there is no tpchgen-cli")
+    sys.exit(77)
+import cases  # noqa: E402
+import made  # noqa: E402
+import page  # noqa: E402
+import speed  # noqa: E402
+import speed_plots  # noqa: E402
+import speed_tables  # noqa: E402
+
+
+def check(what, *said):
+    if not what:
+        print("FAILED:", *said)
+        sys.exit(1)
+
+
+def run(parts, columns, *words, device="cpu"):
+    """Runs parts of it. Returns the exit status, the report, and what was printed."""
+    printed = io.StringIO()
+    with tempfile.TemporaryDirectory() as out, contextlib.redirect_stdout(printed):
+        sys.argv = ["speed.py", "--only", parts, "--columns", ";".join(columns), "--zfc", ZFC, "--tpchgen", str(GENERATOR) if GENERATOR.exists() else "tpchgen-cli",
+                    "--device", device, "--libcuda", GPU, "--out", out, "--bytes", "80000", "--made", "40000", "--scale", "0.001", "--repeats", "5", *words]
+        code = speed.main()
+        files = sorted(p.name for p in pathlib.Path(out).iterdir())
+        text = (pathlib.Path(out) / "speed.json").read_text()
+    check(files == ["log.txt", "speed.json"], files)
+    check("zf-speed-" not in text, "the report names a directory of this machine")
+    return code, json.loads(text), printed.getvalue()
+
+
+def same(found, wanted):
+    return abs(found / wanted - 1) < 1e-6  # `zfc bench` prints nine digits
+
+
+def data():
+    """Every made column at several sizes; runs are as long as their names say."""
+    for case in (*cases.CASES, *cases.chunks()):
+        for rows in (1, 2, 1023, 5000):
+            arrays = case.make(rows)
+            kind = case.kind.rstrip("?")
+            check(set(arrays) == {kind} | ({"valid"} if "?" in case.kind else set()), case.name, arrays)
+            check(len(arrays[kind]) == rows and arrays[kind].dtype == made.TYPES[kind], case.name, rows)
+            check(all(np.array_equal(arrays[e], case.make(rows)[e]) for e in arrays), case.name, "is another one each time")
+    names = [case.name for case in (*cases.CASES, *cases.chunks())]
+    check(len(set(names)) == len(names) and set(cases.AT_LEAST) <= set(names) and len(made.RUNS) == 14, "names")
+    for name, lengths in made.RUNS.items():
+        values = made.runs("u32", lengths)(100000)["u32"]
+        ends = np.flatnonzero(np.diff(values)) + 1
+        found = np.diff(np.concatenate([[0], ends, [len(values)]]))
+        check(np.array_equal(found, made.cut(lengths(100000), 100000)) and found.sum() == 100000, name, "neighbours are one run")
+        kind, _, most = name.partition("-")
+        if kind == "even" and "+" not in name:
+            check(set(found[:-1]) == {int(most)}, name)
+        if kind == "random" and "+" not in name:
+            check(found.max() <= int(most) and len(np.unique(found)) > 0.8 * int(most), name)
+    outlier = made.cut(made.outlier(100000), 100000)
+    check(set(np.unique(outlier[:-1])) == {1, 1024}, "outlier")
+    for width in (1, 7, 64):
+        values = made.bits("u64", width)(50000)["u64"]
+        check(int(values.max()).bit_length() == width, width)
+    alone = made.hundredths(0)(9000)["f64"]
+    odd = np.mean(np.round(made.hundredths(3)(9000)["f64"] * 100) / 100 != made.hundredths(3)(9000)["f64"])
+    check(np.array_equal(np.round(alone * 100) / 100, alone) and 0.02 < odd < 0.04, odd)
+
+
+def on_the_emulator():
+    """Rows of made columns; fusion, whose kernels are timed alone; configurations."""
+    names = ["bitpack-7-u32", "alp-1-f64", "nullable-bitpack-10-i32", "even-4, u32", "even-4, u32, over bitpacks", "l_shipdate", "l_orderkey"]
+    with tempfile.TemporaryDirectory() as tree:
+        chosen = pathlib.Path(tree) / "configurations.json"
+        chosen.write_text(json.dumps({"native": {"bitpack-7-u32": ""}, "other": {"bitpack-7-u32": "0:THREADS=128"}}))
+        code, report, printed = run("work,rle,fusion,configurations", names, "--configurations", str(chosen), device="emu")
+    rows = {r["name"]: r for r in report["results"] if r["part"] != "configurations"}
+    check(code == 0 and all(r["verified"] for r in report["results"]) and len(rows) == 7, printed)
+    native, other = (r for r in report["results"] if r["part"] == "configurations")
+    check((native["configuration"], native["normalised"], other["configuration"], other["choices"]) == ("native", 1, "other", "0:THREADS=128"), native, other)
+    check(same(other["normalised"], other["gb_per_second"] / native["gb_per_second"]) and other["fraction_of_limit"] > 0, other)
+    check(report["device"]["name"] == "emu" and report["commit"] and report["command"].startswith("bench/speed/speed.py --only"), report)
+    check([rows[n].get("at_least") for n in names[:5]] == [.91, .85, .85, .86, None], rows)
+    check(rows["even-4, u32, over bitpacks"]["family"] == "rle over bitpack" and rows["even-4, u32, over bitpacks"]["data"] == "even-4, u32", rows)
+    check(3 < rows["even-4, u32, over bitpacks"]["ratio"] / rows["even-4, u32"]["ratio"] < 4, rows)
+    for name in ("dictionary over bitpack", "rle over bitpack"):
+        row = rows[name]
+        moved, bare = sum(k["bytes"] for k in row["kernels_unfused"]), row["read_bytes"] + row["plain_bytes"]
+        check(same(row["speedup"], row["seconds_unfused"] / row["seconds_fused"]) and row["kernels"] == 1 and len(row["kernels_unfused"]) == 2, row)
+        check(same(row["predicted"], moved / bare) and all(k["seconds"] > 0 and k["fraction_of_limit"] > 0 for k in row["kernels_unfused"]), row)
+        between = (moved - bare) // 2  # what is written, and read again
+        if "dictionary" in name:
+            check(between == row["plain_bytes"], "a code of four bytes for each date of four", row)
+        else:  # an order has 1 to 7 lines, a count of four bytes each, beside their keys of eight
+            check(row["plain_bytes"] / 8 / 7 * 4 < between < row["plain_bytes"] / 8 * 4 and between % 4 == 0, row)
+    shown(report, {"fusion.svg", "rle-u32.svg", "configurations.svg"})
+    check(speed_tables.configurations(report["results"])[1][0][1].endswith(" 100%"), "configurations")
+    heads, lines = speed_tables.work(report["results"])
+    check([line[5] for line in lines] == ["91%", "85%", "85%"] and heads[5] == "wanted", lines)
+    check([line[3] for line in speed_tables.rle(report["results"])[1]] == ["86%", "88%"], "means")
+
+
+def beside_peers():
+    """nvCOMP on the same bytes; volumes; configurations; what is not known is left out, what fails is a row."""
+    known = cases.CASES
+    cases.CASES = (*known, cases.Case("work", "none", "of tomorrow", "u32", "tomorrow", made.bits("u32", 7)))
+    with tempfile.TemporaryDirectory() as tree:
+        chosen = pathlib.Path(tree) / "configurations.json"
+        chosen.write_text(json.dumps({"native": {"bitpack-7-u32": ""}, "none": {"bitpack-7-u32": "0:NOTHING=7"}}))
+        names = ["bitpack-7-u32", "of tomorrow", "8 bits", "1 : 2 : 1, over tans", "1 : 2 : 1, over tans in chunks of 4 KiB"]
+        code, report, printed = run("work,bitpack,ans,configurations", names, "--nvcomp", NVCOMP, "--configurations", str(chosen))
+    cases.CASES = known
+    check([r["name"] for r in report["left_out"]] == ["of tomorrow"], report["left_out"], printed)
+    bad = [r for r in report["results"] if not r["verified"]]
+    check(code == 1 and [(r["part"], r["configuration"]) for r in bad] == [("configurations", "none")], printed)
+    theirs = [r for r in report["results"] if r["by"] == "nvcomp"]
+    check({(r["part"], r["data"]) for r in theirs} == {("work", "bitpack-7-u32"), ("bitpack", "8 bits"), ("ans", "1 : 2 : 1")}, theirs)
+    check({r["column_plain_bytes"] for r in theirs if "volume" not in r} == {40000}, theirs)
+    volumes = {(r["by"], r["volume"]): r["plain_bytes"] for r in report["results"] if "volume" in r}
+    check({v for _, v in volumes} == {625, 5000, 80000} and all(v <= plain < v + 40000 for (_, v), plain in volumes.items()), volumes)
+    shown(report, {"bitpack.svg", "ans.svg", "chunks.svg", "configurations.svg"})
+    check(speed_tables.widths(report["results"])[1][0][-1].endswith("%") and len(speed_tables.chunks(report["results"])[1]) == 2, "tables")
+
+
+def columns():
+    """Columns of table 2: speeds, and what others store."""
+    names = ["l_shipdate", "o_shippriority", "l_shipmode", "l_shipmode, numbered"]
+    code, report, printed = run("table2,ratios", names, "--nvcomp", NVCOMP)
+    check(code == 0, printed)
+    check([r["at_least"] for r in report["results"] if "at_least" in r] == [.92], printed)
+    stored = {(r["data"], r["by"], r["name"]): r for r in report["results"] if r["part"] == "ratios"}
+    check({by for _, by, _ in stored} >= {"zipflow", "Parquet", "Parquet, zstd 9"}, sorted(stored))
+    for (name, by, nest), row in stored.items():
+        check(same(row["ratio"], row["plain_bytes"] / row["stored_bytes"]), row)
+        ours = next(r for r in report["results"] if r["part"] == "table2" and r["data"] == name and r["by"] == "zipflow")
+        check(row["plain_bytes"] == ours["column_plain_bytes"], name, by, row, ours)
+        twin = [r for r in report["results"] if r["part"] == "table2" and r["data"] == name and r.get("name") == nest]
+        check(by != "zipflow" or same(twin[0]["ratio"], row["ratio"]), row)
+    shown(report, {"ratios.svg", "table2.svg"})
+    heads, lines = speed_tables.ratios([r for r in report["results"] if r["part"] == "ratios"])
+    check(len(lines) == 5 and lines[0][0] == "l_shipdate" and heads[4] == "Parquet", lines)
+    heads, lines, said = speed_tables.beside_nvcomp(report["results"], 50e9)
+    check("Geometric means" in said and len(lines) == 4, said)
+    row = next(r for r in report["results"] if r["part"] == "table2")
+    check(same(speed_tables.whole(row, 50e9), (row["column_stored_bytes"] / 50e9 + row["decode_seconds"]["median"] / row["repeated"]) / row["column_plain_bytes"]),
+          "seconds to copy and decode")
+    on_a_page(report)
+
+
+def shown(report, wanted):
+    """Its plots are SVG."""
+    found = speed_plots.plots(report)
+    check(set(found) == wanted, set(found), wanted)
+    for name, text in found.items():
+        xml.etree.ElementTree.fromstring(text)
+        check("nan" not in text and text.count("<title>") > 0, name)
+
+
+def on_a_page(report):
+    """A page takes each part from the newest record that has it."""
+    older = {**report, "date": "2020-01-01", "results": [r for r in report["results"] if r["part"] == "table2"]}
+    records = page.Records(pathlib.Path("/nonexistent"))
+    check(page.at_the_limit(records) is None and page.ratios(records) is None, "a page without records")
+    records.all = [(pathlib.Path("bench/results/h200/a.json"), older), (pathlib.Path("bench/results/cpu/b.json"), {**report, "date": "2020-01-02"})]
+    check("l_shipdate" in page.at_the_limit(records)[2] and "92%" in page.at_the_limit(records)[2], page.at_the_limit(records))
+    check(page.ratios(records)[0].name == "b.json" and "Parquet" in page.ratios(records)[2], "ratios")
+    check("l_shipdate" in page.table2(records)[2], page.table2(records))
+
+
+os.environ["FAKE_NVCOMP"] = ""
+for test in (data, on_the_emulator, beside_peers, columns):
+    test()
+    print(f"{test.__name__}: good")
