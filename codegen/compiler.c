@@ -34,6 +34,9 @@ static void release(zf_compiler *compiler) {
     zf_provider_free(compiler);
     zf_jit_free(compiler->jit);
     pthread_mutex_destroy(&compiler->lock);
+    zf_tuned_free(&compiler->shipped);
+    zf_tuned_free(&compiler->kept);
+    free(compiler->kept_of);
     free(compiler->std_dir);
     free(compiler);
 }
@@ -62,11 +65,13 @@ zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *opt
     compiler->context = context;
     pthread_mutex_init(&compiler->lock, NULL);
     if (options != NULL) compiler->options = *options;
-    compiler->options.choices = NULL; // the caller's; `choices` has what it says
+    compiler->options.choices = compiler->options.tuned = NULL; // the caller's; `choices` and `shipped` have what they say
     compiler->choices = choices;
     if (compiler->options.std_dir != NULL) compiler->options.std_dir = compiler->std_dir = strdup(compiler->options.std_dir);
     bool copied = compiler->std_dir != NULL || options == NULL || options->std_dir == NULL;
     zf_status status = copied ? make_jit(compiler, error) : zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
+    if (status == ZF_OK && options != NULL && options->tuned != NULL)
+        status = zf_tuned_read(options->tuned, &compiler->shipped, error);
     if (status == ZF_OK) {
         zf_abi_provider provider = zf_provider_of(compiler);
         status = zf_context_set_provider(context, &provider, error);
@@ -99,6 +104,20 @@ const zf_choices *zf_compiler_choices(const zf_compiler *compiler) {
 }
 void zf_compiler_set_choices(zf_compiler *compiler, const zf_choices *choices) {
     compiler->choices = choices != NULL ? *choices : (zf_choices){0};
+}
+const zf_tuned_device *zf_compiler_tuned(zf_compiler *compiler, zf_abi_target target) {
+    zf_device_info info;
+    if (compiler->options.untuned || compiler->choices.count > 0 || target.family == ZF_TARGET_HOST) return NULL;
+    if (!zf_context_device_for(compiler->context, target, &info)) return NULL;
+    if (compiler->shipped.count > 0) return zf_tuned_find(&compiler->shipped, info.description);
+    pthread_mutex_lock(&compiler->lock);
+    if (compiler->kept_of == NULL) {
+        compiler->kept_of = strdup(info.description);
+        if (compiler->kept_of != NULL) zf_tuned_kept(compiler->context, info.description, &compiler->kept);
+    }
+    bool same = compiler->kept_of != NULL && strcmp(compiler->kept_of, info.description) == 0;
+    pthread_mutex_unlock(&compiler->lock);
+    return same ? zf_tuned_find(&compiler->kept, info.description) : NULL;
 }
 const zf_compiler_options *zf_compiler_options_of(const zf_compiler *compiler) { return &compiler->options; }
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "codegen/decoder.h"
+#include "codegen/tuned.h"
 
 struct zf_compiler {
     zf_context *context;
@@ -17,6 +18,9 @@ struct zf_compiler {
     bool unchecked;               ///< kernels have no checks: zf_compiler_set_unchecked
     bool unfused;                 ///< a kernel a stage: zf_compiler_set_unfused
     zf_choices choices;           ///< for all plans
+    zf_tuned shipped;             ///< zf_compiler_options.tuned
+    zf_tuned kept;                ///< in the cache, of `kept_of`, and read once. Guarded by `lock`
+    char *kept_of;                ///< description of a device; NULL: none was met
 };
 
 /// The source of code for containers (provider.c).

@@ -7,6 +7,7 @@
 #include "codegen/lower.h"
 #include "codegen/program.h"
 #include "codegen/simt_choices.h"
+#include "codegen/tuned.h"
 #include "runtime/context.h"
 #include "runtime/error_codes.h"
 
@@ -192,8 +193,25 @@ static zf_status bound_steps(const decoder *d, zf_error *error) {
     return ZF_OK;
 }
 
-static zf_status build(decoder *d, const zf_column *column, const uint8_t *branches, size_t branch_count, zf_abi_target target,
-                       zf_plan_options options, zf_error *error) {
+/// The plan, with what is known to be best for its kernels on the device that wants them, for blocks of these params.
+static void make_plan(decoder *d, zf_plan_options *options, const zf_decoder_params *params, zf_diags *diags) {
+    d->base.plan = zf_plan_build(d->arena, d->base.graph, options, diags);
+    if (d->base.plan == NULL || params == NULL || params->count != d->base.graph->param_count || options->choices != NULL) return;
+    const zf_tuned_device *tuned = zf_compiler_tuned(d->compiler, d->target);
+    zf_choices *choices = tuned != NULL ? ZF_NEW(d->arena, zf_choices) : NULL;
+    if (choices == NULL || !zf_tuned_choose(tuned, d->base.plan, params->values, choices)) return;
+    options->choices = choices;
+    zf_context_log(zf_compiler_context(d->compiler), ZF_LOG_DEBUG, "column %s: %u of %u kernels are lowered as was found best",
+                   d->base.graph->column->name, choices->count, d->base.plan->kernel_count);
+    const zf_plan *chosen = zf_plan_build(d->arena, d->base.graph, options, diags);
+    if (chosen != NULL && zf_choices_are_legal(chosen, choices, NULL))
+        d->base.plan = chosen;
+    else
+        options->choices = NULL;
+}
+
+static zf_status build(decoder *d, const zf_column *column, const uint8_t *branches, size_t branch_count,
+                       const zf_decoder_params *params, zf_plan_options options, zf_error *error) {
     jmp_buf escape;
     if (setjmp(escape) != 0) return out_of_memory(error);
     zf_arena_set_escape(d->arena, &escape);
@@ -208,11 +226,11 @@ static zf_status build(decoder *d, const zf_column *column, const uint8_t *branc
     if (d->base.graph == NULL) {
         return zf_raise(error, ZF_E_ARGUMENT, "column `%s` has no such vector of branches", column->name);
     }
-    options.target = zf_cg_target_of(target)->name;
+    options.target = zf_cg_target_of(d->target)->name;
     options.chunk_threads = zf_compiler_options_of(d->compiler)->chunk_threads;
     options.materialise_all = zf_compiler_unfused(d->compiler);
     options.choices = zf_compiler_choices(d->compiler);
-    d->base.plan = zf_plan_build(d->arena, d->base.graph, &options, &diags);
+    make_plan(d, &options, params, &diags);
     if (d->base.plan == NULL) return zf_program_error(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error);
     ZF_TRY(zf_choices_check(d->base.plan, options.choices, error));
     ZF_TRY(verify(d, error));
@@ -224,7 +242,8 @@ static zf_status build(decoder *d, const zf_column *column, const uint8_t *branc
 }
 
 static zf_status create(zf_compiler *compiler, const zf_column *column, const uint8_t *branches, size_t branch_count,
-                        zf_abi_target target, zf_plan_options options, zf_decoder **out, zf_error *error) {
+                        const zf_decoder_params *params, zf_abi_target target, zf_plan_options options, zf_decoder **out,
+                        zf_error *error) {
     *out = NULL;
     decoder *d = calloc(1, sizeof(*d));
     if (d == NULL) return out_of_memory(error);
@@ -235,7 +254,7 @@ static zf_status create(zf_compiler *compiler, const zf_column *column, const ui
     d->arena = zf_arena_create();
     zf_passes *passes = zf_context_passes(zf_compiler_context(compiler));
     unsigned pass = zf_pass_begin(passes, ZF_PASS_PLAN);
-    zf_status status = d->arena == NULL ? out_of_memory(error) : build(d, column, branches, branch_count, target, options, error);
+    zf_status status = d->arena == NULL ? out_of_memory(error) : build(d, column, branches, branch_count, params, options, error);
     zf_pass_end(passes, pass);
     if (status != ZF_OK) {
         zf_decoder_free(&d->base);
@@ -249,22 +268,22 @@ zf_status zf_decoder_create(zf_compiler *compiler, zf_spec *spec, const zf_colum
                             size_t branch_count, zf_abi_target target, uint32_t seek_interval, zf_decoder **out,
                             zf_error *error) {
     (void)spec; // holds the column and must outlive the decoder
-    return create(compiler, column, branches, branch_count, target, (zf_plan_options){.seek_interval = seek_interval}, out,
+    return create(compiler, column, branches, branch_count, NULL, target, (zf_plan_options){.seek_interval = seek_interval}, out,
                   error);
 }
 
 zf_status zf_decoder_create_for(zf_compiler *compiler, zf_spec *spec, const zf_column *column, const uint8_t *branches,
-                                size_t branch_count, zf_abi_target target, const zf_shape *shape, zf_decoder **out,
-                                zf_error *error) {
+                                size_t branch_count, zf_abi_target target, const zf_shape *shape, const zf_decoder_params *params,
+                                zf_decoder **out, zf_error *error) {
     zf_plan_options options = {.seek_interval = shape != NULL ? zf_shape_interval(shape) : 0};
-    zf_status status =
-        zf_decoder_create(compiler, spec, column, branches, branch_count, target, options.seek_interval, out, error);
+    (void)spec;
+    zf_status status = create(compiler, column, branches, branch_count, params, target, options, out, error);
     // Kernels that were chosen for may be those of the other plan, which has more of them.
     bool perhaps = status == ZF_OK || zf_compiler_choices(compiler) != NULL;
     if (shape == NULL || !perhaps || (status == ZF_OK && zf_shape_matches(shape, &(*out)->shape))) return status;
     zf_decoder *apart = NULL;
     options.ordered_apart = true;
-    if (create(compiler, column, branches, branch_count, target, options, &apart, NULL) != ZF_OK) return status;
+    if (create(compiler, column, branches, branch_count, params, target, options, &apart, NULL) != ZF_OK) return status;
     bool fits = zf_shape_matches(shape, &apart->shape);
     zf_decoder_free(fits ? *out : apart);
     if (fits) *out = apart;

@@ -21,12 +21,19 @@ typedef struct zf_decoder {
 /// (ZF08xx) where a form is not lowered, ZF_ERR_USAGE where a branch does not exist.
 zf_status zf_decoder_create(zf_compiler *compiler, zf_spec *spec, const zf_column *column, const uint8_t *branches,
                             size_t branch_count, zf_abi_target target, uint32_t seek_interval, zf_decoder **out, zf_error *error);
+/// All params of a block.
+typedef struct zf_decoder_params {
+    const uint64_t *values;
+    uint32_t count;
+} zf_decoder_params;
+
 /// The same for blocks of a file, whose `shape` for these branches says how the plan was cut: with which seek interval, and
 /// whether every ordered stage is a tree of its own, as earlier versions wrote them. NULL: as zf_decoder_create without an
-/// interval. Where the shape is neither, the decoder has another one: compare.
+/// interval. Where the shape is neither, the decoder has another one: compare. `params` are those of one of the blocks, by which
+/// what was found of kernels is looked up; NULL: it is not.
 zf_status zf_decoder_create_for(zf_compiler *compiler, zf_spec *spec, const zf_column *column, const uint8_t *branches,
-                                size_t branch_count, zf_abi_target target, const zf_shape *shape, zf_decoder **out,
-                                zf_error *error);
+                                size_t branch_count, zf_abi_target target, const zf_shape *shape, const zf_decoder_params *params,
+                                zf_decoder **out, zf_error *error);
 void zf_decoder_free(zf_decoder *decoder);
 
 /// Code for the shaping values (in the order of abi.shaping), or the general form when NULL: compiled on first use, then kept.
@@ -74,6 +81,10 @@ void zf_compiler_set_unfused(zf_compiler *compiler, bool unfused);
 /// nothing. For one thread at a time.
 const zf_choices *zf_compiler_choices(const zf_compiler *compiler);
 void zf_compiler_set_choices(zf_compiler *compiler, const zf_choices *choices);
+
+/// What was found of kernels of the device that wants code for a target (tuned.h): in the file that the options name, or else in
+/// the cache. NULL: nothing, or it is not wanted, or choices were made by the above. It lives as long as the compiler.
+const struct zf_tuned_device *zf_compiler_tuned(zf_compiler *compiler, zf_abi_target target);
 
 /// The C functions that compiled encode bodies call: for zf_jit_options.symbols (encode_symbols.c).
 /// Fills `out` (may be NULL) and returns how many there are.

@@ -152,7 +152,7 @@ static zf_status add_vector(const building *t, const zf_column *column, size_t n
         zf_decoder *decoder;
         zf_error failure = {0};
         zf_status status = zf_decoder_create_for(t->b->compiler, t->spec, column, branches, column->choice_count, targets[k],
-                                                 shape, &decoder, &failure);
+                                                 shape, NULL, &decoder, &failure);
         if (status == ZF_ERR_UNSUPPORTED) {
             reasons[k] = failure;
             continue;

@@ -113,6 +113,22 @@ static zf_status check_shape(const known_container *known, size_t number, const 
     return zf_fail_place(error, ZF_ERR_INPUT, "%s", zf_container_path(known->container));
 }
 
+/// The first of a column's first blocks of a shape, whose params say which kernels that were tuned theirs are. Only where there
+/// are such is a block looked at.
+static bool find_block(zf_compiler *compiler, zf_container *container, size_t column, const zf_shape *shape, zf_abi_target target,
+                       zf_block_view *out) {
+    enum { LOOKED_AT = 64 };
+    zf_column_info info;
+    if (shape == NULL || zf_compiler_tuned(compiler, target) == NULL) return false;
+    if (zf_container_column(container, column, &info, NULL) != ZF_OK) return false;
+    for (uint64_t b = 0; b < info.blocks && b < LOOKED_AT; b++) {
+        if (zf_container_block(container, column, b, false, out, NULL) != ZF_OK) return false;
+        if (out->shape == shape) return true;
+        zf_block_view_free(out);
+    }
+    return false;
+}
+
 // With the container's lock held.
 static zf_status plan_locked(zf_compiler *compiler, known_container *known, size_t number, const uint8_t *branches,
                              size_t branch_count, zf_abi_target target, zf_decoder **out, zf_error *error) {
@@ -134,8 +150,12 @@ static zf_status plan_locked(zf_compiler *compiler, known_container *known, size
     known_decoder *entry = calloc(1, sizeof(*entry));
     if (entry == NULL) return out_of_memory(error);
     entry->column = number;
-    zf_status status =
-        zf_decoder_create_for(compiler, known->spec, column, branches, branch_count, target, shape, &entry->decoder, error);
+    zf_block_view block;
+    bool has_block = find_block(compiler, known->container, number, shape, target, &block);
+    zf_decoder_params params = has_block ? (zf_decoder_params){block.params, shape->param_count} : (zf_decoder_params){0};
+    zf_status status = zf_decoder_create_for(compiler, known->spec, column, branches, branch_count, target, shape,
+                                             has_block ? &params : NULL, &entry->decoder, error);
+    if (has_block) zf_block_view_free(&block);
     if (status == ZF_OK) status = check_shape(known, number, column, entry->decoder, error);
     if (status != ZF_OK) {
         if (entry->decoder != NULL) zf_decoder_free(entry->decoder);

@@ -19,6 +19,9 @@ ZF_PRIVATE_API const char *zf_context_cache_dir(const zf_context *context);
 /// The context's devices (runtime/device.h).
 zf_device_list *zf_context_devices(const zf_context *context);
 
+/// What is known of the context's first started device that wants code for a target. False: none is started.
+ZF_PRIVATE_API bool zf_context_device_for(const zf_context *context, zf_abi_target target, zf_device_info *out);
+
 /// Threads to use: `wanted`, or the context's number when 0. At least 1.
 ZF_PRIVATE_API unsigned zf_context_threads(const zf_context *context, unsigned wanted);
 

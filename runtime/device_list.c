@@ -272,6 +272,20 @@ zf_status zf_device_accelerator(zf_context *context, const zf_device *device, zf
     return status;
 }
 
+bool zf_context_device_for(const zf_context *context, zf_abi_target target, zf_device_info *out) {
+    zf_device_list *list = zf_context_devices(context);
+    bool found = false;
+    pthread_mutex_lock(&list->lock);
+    for (const found_device *one = list->first; one != NULL && !found; one = one->next) {
+        if (one->accelerator == NULL) continue;
+        zf_abi_target own = one->accelerator->ops->target(one->accelerator);
+        found = own.family == target.family && own.arch == target.arch;
+        if (found) *out = one->info;
+    }
+    pthread_mutex_unlock(&list->lock);
+    return found;
+}
+
 /// Without the lock, since a file is read. Where the host decodes, its rates are those of so many threads.
 static zf_rates *make_rates(zf_context *context, const found_device *found) {
     zf_text description = {0};

@@ -1,0 +1,65 @@
+// How kernels were found to be lowered best: a table by GPU and shape of kernel (kernel_shape.h), as text in the cache's
+// directory
+// (`tuned/`, a file a GPU and driver), and in files that are shipped. It says how fast kernels run and nothing of what they make;
+// a choice that a kernel may not have is left out.
+//
+//   zipflow tuned kernels, format 1
+//   device NVIDIA H200, compute capability 9.0, driver for CUDA 13.0
+//   kernel map i32: bitpack<i32, u32>(u32); 16
+//     choice L=8,THREADS=128
+//     seconds 0.000123 default 0.000150 probes 9
+//
+// `choice default` is one that was searched and stayed. Lines behind `device` are of that GPU, until the next one; empty lines
+// and those that begin with `#` say nothing.
+#ifndef ZF_CODEGEN_TUNED_H
+#define ZF_CODEGEN_TUNED_H
+
+#include "runtime/container.h"
+#include "scheduler/plan.h"
+
+typedef struct zf_tuned_kernel {
+    char *shape;
+    zf_choice choice;          ///< nothing: as by default
+    double seconds, otherwise; ///< of the kernel as it was measured, and by default; 0: not known
+    uint32_t probes;
+} zf_tuned_kernel;
+
+/// What was found on one GPU.
+typedef struct zf_tuned_device {
+    char *description; ///< a line: as zf_device_info has it
+    zf_tuned_kernel *kernels;
+    size_t count;
+} zf_tuned_device;
+
+typedef struct zf_tuned {
+    zf_tuned_device *devices;
+    size_t count;
+} zf_tuned;
+
+void zf_tuned_free(zf_tuned *tuned);
+void zf_tuned_print(const zf_tuned *tuned, zf_text *out);
+/// False, an empty table, and what is wrong in `message`: "line 3: ...".
+bool zf_tuned_parse(const char *text, size_t length, zf_tuned *out, zf_text *message);
+/// Puts a kernel in, in place of one of the same shape. False: no memory.
+bool zf_tuned_set(zf_tuned *tuned, const char *device, const zf_tuned_kernel *kernel);
+
+/// What is known of a GPU of that description, or of the same model behind another driver; NULL: nothing.
+const zf_tuned_device *zf_tuned_find(const zf_tuned *tuned, const char *description);
+/// The kernel of that shape; NULL: none.
+const zf_tuned_kernel *zf_tuned_kernel_of(const zf_tuned_device *device, const char *shape);
+/// The one whose shape is nearest, of at least one form; NULL: none.
+const zf_tuned_kernel *zf_tuned_nearest(const zf_tuned_device *device, const char *shape);
+/// What is known of the kernels of a plan made without choices, for a block of these params. False: nothing that differs from the
+/// default and that its kernels may have.
+bool zf_tuned_choose(const zf_tuned_device *device, const zf_plan *plan, const uint64_t *params, zf_choices *out);
+
+/// Reads a file that is shipped: ZF_ERR_IO, or ZF_ERR_INPUT with the line that is wrong.
+zf_status zf_tuned_read(const char *path, zf_tuned *out, zf_error *error);
+/// What is kept in the context's cache for a GPU: nothing where that cannot be read or used, which is logged.
+void zf_tuned_kept(zf_context *context, const char *description, zf_tuned *out);
+/// Keeps kernels of a GPU, beside those that are kept already. False: there is no cache, or it cannot be written.
+bool zf_tuned_keep(zf_context *context, const zf_tuned_device *device);
+/// The file that is kept, from the cache's directory on: "tuned/0123456789abcdef.txt".
+void zf_tuned_file_name(const char *description, char out[40]);
+
+#endif

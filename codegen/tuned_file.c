@@ -1,0 +1,216 @@
+// The table of tuned kernels as text, and where it is kept.
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "codegen/tuned.h"
+#include "runtime/base/cache.h"
+#include "runtime/context.h"
+#include "runtime/error_codes.h"
+
+enum { FILE_MOST = 16 << 20 }; ///< bytes
+
+static const char head[] = "zipflow tuned kernels, format 1", part[] = "tuned";
+
+// ---- Writing --------------------------------------------------------------------------------------------------
+
+static void print_choice(const zf_choice *choice, zf_text *out) {
+    const char *between = "";
+    if (choice->chosen == 0) zf_text_puts(out, "default");
+    for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
+        if (!zf_is_chosen(choice, (zf_choice_kind)k)) continue;
+        zf_text_printf(out, "%s%s=%u", between, zf_choice_names[k], choice->values[k]);
+        between = ",";
+    }
+}
+
+void zf_tuned_print(const zf_tuned *tuned, zf_text *out) {
+    zf_text_printf(out, "%s\n", head);
+    for (size_t d = 0; d < tuned->count; d++) {
+        const zf_tuned_device *device = &tuned->devices[d];
+        zf_text_printf(out, "device %s\n", device->description);
+        for (size_t k = 0; k < device->count; k++) {
+            const zf_tuned_kernel *kernel = &device->kernels[k];
+            zf_text_printf(out, "kernel %s\n  choice ", kernel->shape);
+            print_choice(&kernel->choice, out);
+            zf_text_printf(out, "\n  seconds %.6g default %.6g probes %u\n", kernel->seconds, kernel->otherwise, kernel->probes);
+        }
+    }
+}
+
+// ---- Reading --------------------------------------------------------------------------------------------------
+
+typedef struct reading {
+    zf_tuned *out;
+    const char *device; ///< of the lines that are read; NULL: none was named
+    zf_tuned_kernel kernel;
+    bool open, chosen; ///< a kernel was begun; it has its choice
+    zf_text *message;
+} reading;
+
+static bool wrong(reading *r, const char *what) {
+    zf_text_puts(r->message, what);
+    return false;
+}
+
+static bool finish_kernel(reading *r) {
+    if (!r->open) return true;
+    if (!r->chosen) return wrong(r, "the kernel before has no `choice`");
+    r->open = false;
+    return zf_tuned_set(r->out, r->device, &r->kernel) || wrong(r, "no memory");
+}
+
+static bool read_choice(reading *r, const char *text) {
+    zf_choices choices = {0};
+    r->chosen = true;
+    if (strcmp(text, "default") == 0) return true;
+    char buffer[256];
+    int length = snprintf(buffer, sizeof buffer, "0:%s", text);
+    if (length < 0 || (size_t)length >= sizeof buffer) return wrong(r, "a choice is no longer than 250 bytes");
+    zf_text ignored = {0}; // it names a kernel, which the line does not
+    bool good = zf_choices_read(buffer, &choices, &ignored) && choices.count == 1;
+    zf_text_free(&ignored);
+    if (!good) return wrong(r, "this is no choice, NAME=VALUE,NAME=VALUE, as `zfc explain --choices` lists them");
+    r->kernel.choice = choices.of[0];
+    return true;
+}
+
+/// A line without its leading blanks. `text` stays while the kernel is open.
+static bool read_line(reading *r, char *text) {
+    char after;
+    if (strncmp(text, "device ", 7) == 0) {
+        if (!finish_kernel(r)) return false;
+        r->device = text + 7;
+        return *r->device != 0 || wrong(r, "no device is named");
+    }
+    if (r->device == NULL) return wrong(r, "`device` comes before its kernels");
+    if (strncmp(text, "kernel ", 7) == 0) {
+        if (!finish_kernel(r)) return false;
+        r->kernel = (zf_tuned_kernel){.shape = text + 7};
+        r->open = true;
+        r->chosen = false;
+        return *r->kernel.shape != 0 || wrong(r, "no kernel is named");
+    }
+    if (!r->open) return wrong(r, "`kernel` comes before what is said of it");
+    if (strncmp(text, "choice ", 7) == 0) return r->chosen ? wrong(r, "a second `choice` of a kernel") : read_choice(r, text + 7);
+    if (strncmp(text, "seconds ", 8) == 0) {
+        zf_tuned_kernel *k = &r->kernel;
+        int count = sscanf(text, "seconds %lf default %lf probes %u%c", &k->seconds, &k->otherwise, &k->probes, &after);
+        bool good = count == 3 && isfinite(k->seconds) && isfinite(k->otherwise) && k->seconds >= 0 && k->otherwise >= 0;
+        return good || wrong(r, "this is not `seconds S default S probes N`");
+    }
+    return wrong(r, "a line begins with `device`, `kernel`, `choice` or `seconds`");
+}
+
+bool zf_tuned_parse(const char *text, size_t length, zf_tuned *out, zf_text *message) {
+    *out = (zf_tuned){0};
+    zf_text why = {0};
+    reading r = {.out = out, .message = &why};
+    char *copy = malloc(length + 1), *next;
+    bool good = copy != NULL || wrong(&r, "no memory");
+    unsigned number = 0;
+    if (copy != NULL) {
+        memcpy(copy, text, length);
+        copy[length] = 0;
+        if (strlen(copy) != length) good = wrong(&r, "this is no text");
+    }
+    for (char *line = copy; good && line != NULL; line = next) {
+        number++;
+        next = strchr(line, '\n');
+        if (next != NULL) *next++ = 0;
+        if (number == 1) {
+            good = strcmp(line, head) == 0 || wrong(&r, "the first line is not `zipflow tuned kernels, format 1`");
+            continue;
+        }
+        line += strspn(line, " \t");
+        size_t end = strlen(line);
+        while (end > 0 && strchr(" \t\r", line[end - 1]) != NULL) line[--end] = 0;
+        if (end > 0 && *line != '#') good = read_line(&r, line);
+    }
+    good = good && finish_kernel(&r);
+    if (!good) zf_text_printf(message, "line %u: %s", number, why.data != NULL ? why.data : "no memory");
+    if (!good) zf_tuned_free(out);
+    zf_text_free(&why);
+    free(copy);
+    return good;
+}
+
+zf_status zf_tuned_read(const char *path, zf_tuned *out, zf_error *error) {
+    *out = (zf_tuned){0};
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return zf_raise(error, ZF_E_OPEN_FAILED, "%.256s cannot be opened: %s", path, strerror(errno));
+    zf_text text = {0}, message = {0};
+    char bytes[4096];
+    for (size_t got; text.length <= FILE_MOST && (got = fread(bytes, 1, sizeof bytes, file)) > 0;) zf_text_add(&text, bytes, got);
+    bool failed = ferror(file) != 0;
+    fclose(file);
+    zf_status status = ZF_OK;
+    if (failed)
+        status = zf_raise(error, ZF_E_READ_FAILED, "%.256s cannot be read", path);
+    else if (text.failed)
+        status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for %.256s", path);
+    else if (text.length > FILE_MOST)
+        status = zf_raise(error, ZF_E_TUNED, "%.256s is larger than tuned kernels can be", path);
+    else if (!zf_tuned_parse(text.data != NULL ? text.data : "", text.length, out, &message))
+        status = zf_raise(error, ZF_E_TUNED, "%.256s, %s", path, message.data != NULL ? message.data : "");
+    zf_text_free(&text);
+    zf_text_free(&message);
+    return status;
+}
+
+// ---- Keeping --------------------------------------------------------------------------------------------------
+
+void zf_tuned_file_name(const char *description, char out[40]) {
+    snprintf(out, 40, "%016llx.txt", (unsigned long long)XXH3_64bits(description, strlen(description)));
+}
+
+static int open_directory(const zf_context *context) {
+    const char *cache = zf_context_cache_dir(context);
+    return cache[0] != 0 ? zf_cache_open(cache, part) : -1;
+}
+
+static void read_kept(zf_context *context, int directory, const char *name, zf_tuned *out) {
+    void *text = NULL;
+    size_t length = 0;
+    zf_text message = {0};
+    zf_cache_answer answer = zf_cache_read(directory, name, FILE_MOST, &text, &length);
+    bool good = answer == ZF_CACHE_FOUND && zf_tuned_parse(text, length, out, &message);
+    if (answer != ZF_CACHE_NONE && !good)
+        zf_context_log(context, ZF_LOG_WARNING, "%s/%s/%s cannot be used: kernels are as by default (%s)",
+                       zf_context_cache_dir(context), part, name, message.data != NULL ? message.data : "it cannot be read");
+    zf_text_free(&message);
+    free(text);
+}
+
+void zf_tuned_kept(zf_context *context, const char *description, zf_tuned *out) {
+    char name[40];
+    *out = (zf_tuned){0};
+    int directory = open_directory(context);
+    if (directory < 0) return;
+    zf_tuned_file_name(description, name);
+    read_kept(context, directory, name, out);
+    close(directory);
+}
+
+bool zf_tuned_keep(zf_context *context, const zf_tuned_device *device) {
+    char name[40];
+    int directory = open_directory(context);
+    if (directory < 0) return false;
+    zf_tuned all;
+    zf_text text = {0};
+    zf_tuned_kept(context, device->description, &all);
+    bool good = true;
+    for (size_t k = 0; k < device->count; k++) good = zf_tuned_set(&all, device->description, &device->kernels[k]) && good;
+    zf_tuned_print(&all, &text);
+    zf_tuned_file_name(device->description, name);
+    zf_cache_piece piece = {text.data, text.length};
+    good = good && !text.failed && zf_cache_write(directory, name, &piece, 1);
+    zf_text_free(&text);
+    zf_tuned_free(&all);
+    close(directory);
+    return good;
+}

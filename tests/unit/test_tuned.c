@@ -1,0 +1,271 @@
+// Links: zipflow-codegen zipflow-scheduler zipflow-patterns zipflow-frontend zipflow-runtime
+// Tables of tuned kernels: their text, what is wrong with others, which kernel is nearest, keeping them; and that compilers lower
+// kernels of the GPU that a table is of as it says, and others, and what it may not say, as by default.
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "codegen/compiler.h"
+#include "codegen/kernel_shape.h"
+#include "runtime/context.h"
+#include "runtime/device.h"
+#include "tests/unit/check.h"
+
+static char directory[64], file[128];
+
+static const char good[] = "zipflow tuned kernels, format 1\n"
+                           "device GPU one, driver for CUDA 13.0\n"
+                           "kernel map i32: bitpack<i32, u32>(u32); 16\n"
+                           "  choice L=8,THREADS=128\n"
+                           "  seconds 0.000123 default 0.00015 probes 9\n"
+                           "kernel map i32: bitpack<i32, u32>(u32); 8\n"
+                           "  choice default\n"
+                           "  seconds 0 default 0 probes 3\n"
+                           "device GPU two\n"
+                           "kernel scan i32: delta<i32>(i32); tile 1024\n"
+                           "  choice THREADS=64\n"
+                           "  seconds 1e-05 default 2e-05 probes 4\n";
+
+// ---- Text -----------------------------------------------------------------------------------------------------
+
+static void test_text(void) {
+    zf_tuned tuned;
+    zf_text message = {0}, text = {0};
+    CHECK(zf_tuned_parse(good, strlen(good), &tuned, &message), "%s", message.data);
+    zf_tuned_print(&tuned, &text);
+    CHECK(text.data != NULL && strcmp(text.data, good) == 0, "%s", text.data);
+    zf_text_free(&text);
+    const zf_tuned_device *one = zf_tuned_find(&tuned, "GPU one, driver for CUDA 13.0");
+    CHECK(one != NULL && one->count == 2, "GPU one");
+    CHECK(zf_tuned_find(&tuned, "GPU one, driver for CUDA 12.4") == one, "another driver");
+    CHECK(zf_tuned_find(&tuned, "GPU on") == NULL && zf_tuned_find(&tuned, "GPU one and more") == NULL, "another GPU");
+    const zf_tuned_kernel *kernel = zf_tuned_kernel_of(one, "map i32: bitpack<i32, u32>(u32); 16");
+    CHECK(kernel != NULL && zf_choice_value(&kernel->choice, ZF_CHOICE_L, 0) == 8 && kernel->probes == 9, "kernel");
+    CHECK(zf_tuned_kernel_of(one, "map i32: bitpack<i32, u32>(u32); 32") == NULL, "no such kernel");
+    CHECK(zf_tuned_kernel_of(NULL, "map") == NULL && zf_tuned_nearest(NULL, "map") == NULL, "no device");
+    CHECK(zf_tuned_nearest(one, "map i32: bitpack<i32, u32>(u32); 32") == kernel, "another class");
+    CHECK(zf_tuned_nearest(one, "map u8: other<u8>(u8);") == kernel, "another algorithm");
+    CHECK(zf_tuned_nearest(one, "scan i32: delta<i32>(i32); tile 1024") == NULL, "another form");
+    zf_tuned_kernel changed = *kernel;
+    changed.probes = 10;
+    CHECK(zf_tuned_set(&tuned, one->description, &changed) && one->count == 2, "it replaces");
+    CHECK(zf_tuned_kernel_of(one, kernel->shape)->probes == 10, "it was replaced");
+    zf_tuned_free(&tuned);
+    const char blank[] = "zipflow tuned kernels, format 1\r\n\n# a remark\n device G\r\n\tkernel k\n choice default\n";
+    CHECK(!zf_tuned_parse(blank, strlen(blank), &tuned, &message), "the first line is as it is");
+    const char blanks[] = "zipflow tuned kernels, format 1\n\n# a remark\n device G \r\n\tkernel k\n choice default";
+    CHECK(zf_tuned_parse(blanks, strlen(blanks), &tuned, &message) && tuned.count == 1 && tuned.devices[0].count == 1, "blanks");
+    CHECK(tuned.count == 1 && strcmp(tuned.devices[0].description, "G") == 0, "blanks at the end");
+    zf_tuned_free(&tuned);
+    zf_text_free(&message);
+}
+
+static void test_wrong(void) {
+#define HEAD "zipflow tuned kernels, format 1\n"
+    static const struct {
+        const char *text, *says;
+    } cases[] = {{"", "line 1: the first line is not `zipflow tuned kernels, format 1`"},
+                 {"zipflow tuned kernels, format 2\n", "line 1: the first"},
+                 {HEAD "kernel k\n", "line 2: `device` comes before"},
+                 {HEAD "device\n", "line 2: `device` comes before"},
+                 {HEAD "device G\nchoice L=8\n", "line 3: `kernel` comes before"},
+                 {HEAD "device G\nkernel k\nkernel l\n", "line 4: the kernel before has no `choice`"},
+                 {HEAD "device G\nkernel k", "line 3: the kernel before has no `choice`"},
+                 {HEAD "device G\nkernel k\nchoice L=8\nchoice L=4\n", "line 5: a second"},
+                 {HEAD "device G\nkernel k\nchoice L=8,1:L=4\n", "line 4: this is no choice"},
+                 {HEAD "device G\nkernel k\nchoice SIZE=4\n", "line 4: this is no choice"},
+                 {HEAD "device G\nkernel k\nchoice\n", "line 4: a line begins with"},
+                 {HEAD "device G\nkernel k\nchoice L=8\nseconds 1 default 2\n", "line 5: this is not"},
+                 {HEAD "device G\nkernel k\nchoice L=8\nseconds -1 default 2 probes 3\n", "line 5: this is not"},
+                 {HEAD "device G\nkernel k\nchoice L=8\nseconds nan default 2 probes 3\n", "line 5: this is not"},
+                 {HEAD "device G\nkernel k\nchoice L=8\nseconds 1 default 2 probes 3 4\n", "line 5: this is not"},
+                 {HEAD "device G\nwarps 3\n", "line 3: `kernel` comes before"}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        zf_tuned tuned;
+        zf_text message = {0};
+        CHECK(!zf_tuned_parse(cases[k].text, strlen(cases[k].text), &tuned, &message), "case %zu is read", k);
+        CHECK(message.data != NULL && strncmp(message.data, cases[k].says, strlen(cases[k].says)) == 0, "case %zu: %s", k,
+              message.data);
+        CHECK(tuned.count == 0 && tuned.devices == NULL, "case %zu leaves something", k);
+        zf_text_free(&message);
+    }
+    zf_tuned tuned;
+    zf_text message = {0};
+    CHECK(!zf_tuned_parse(good, sizeof good, &tuned, &message), "a zero byte");
+    zf_text_free(&message);
+}
+
+static void test_nearness(void) {
+    const char *shape = "map i32: dictionary<i32, u8>(bitpack<u8, u32>(u32), i32); 4";
+    CHECK(zf_kernel_shape_nearness(shape, shape) == 5, "the same");
+    CHECK(zf_kernel_shape_nearness(shape, "map i32: dictionary<i32, u8>(bitpack<u8, u32>(u32), i32); 8") == 4, "class");
+    CHECK(zf_kernel_shape_nearness(shape, "map i32: dictionary<i32, u8>(u8, i32);") == 3, "its streams");
+    CHECK(zf_kernel_shape_nearness(shape, "map i32: bitpack<i32, u32>(u32); 4") == 2, "algorithm");
+    CHECK(zf_kernel_shape_nearness(shape, "map i64: dictionary<i64, u8>(bitpack<u8, u32>(u32), i64); 4") == 1, "type");
+    CHECK(zf_kernel_shape_nearness(shape, "scan i32: dictionary<i32, u8>(u8, i32);") == 0, "form");
+}
+
+// ---- Compilers ------------------------------------------------------------------------------------------------
+
+enum { ROWS = 8192 };
+
+static void write_container(void) {
+    static int32_t values[ROWS];
+    for (int k = 0; k < ROWS; k++) values[k] = k * 7 % 1000;
+    char source[128];
+    snprintf(source, sizeof source, "%s/t.zf", directory);
+    snprintf(file, sizeof file, "%s/t.zfd", directory);
+    FILE *f = fopen(source, "w");
+    fputs("table t { a: i32 = bitpack; b: i32 = delta(bitpack); }\n", f);
+    fclose(f);
+    zf_context *context = NULL;
+    zf_compiler *compiler = NULL;
+    zf_program *program = NULL;
+    zf_error error = {0};
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
+    zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
+    CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_program_load(compiler, source, &program, &error) == ZF_OK, "%s", error.message);
+    zf_encode_column columns[2] = {{.name = "a", .values = values}, {.name = "b", .values = values}};
+    zf_encode_options encoding = {.rows_per_block = 4096, .overwrite = true};
+    CHECK(zf_encode(program, "t", columns, 2, ROWS, &encoding, file, NULL, &error) == ZF_OK, "%s", error.message);
+    zf_program_free(program);
+    zf_compiler_free(compiler);
+    zf_context_free(context);
+}
+
+typedef struct seen {
+    zf_choice choice; ///< of the column's kernel
+    char shape[128], device[256];
+    bool decoded;
+} seen;
+
+/// What a compiler of these options makes of a column on the emulated GPU.
+static seen look(const char *cache, zf_compiler_options options, size_t column) {
+    seen out = {.decoded = false};
+    zf_context *context = NULL;
+    zf_compiler *compiler = NULL;
+    zf_container *container = NULL;
+    zf_error error = {0};
+    zf_device device;
+    zf_accelerator *accelerator;
+    zf_abi_provider provider;
+    const zf_abi_plan *abi = NULL;
+    zf_text shape = {0};
+    options.std_dir = ZF_SOURCE_DIR "/dsl/std";
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = cache}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_container_open(context, file, &container, &error) == ZF_OK, "%s", error.message);
+    zf_abi_target target = {.family = ZF_TARGET_EMU};
+    zf_device_info info;
+    CHECK(!zf_context_device_for(context, target, &info), "no device is started yet");
+    CHECK(zf_device_find(context, "emu", &device, &error) == ZF_OK &&
+              zf_device_accelerator(context, &device, &accelerator, &error) == ZF_OK,
+          "%s", error.message);
+    CHECK(zf_context_device_for(context, target, &info), "it is started now");
+    CHECK(!zf_context_device_for(context, (zf_abi_target){.family = ZF_TARGET_NVPTX, .arch = 90}, &info), "another target");
+    snprintf(out.device, sizeof out.device, "%s", info.description);
+    CHECK(zf_context_plan(context, container, column, NULL, 0, target, &provider, &abi, &error) == ZF_OK, "%s", error.message);
+    const zf_decoder *decoder = abi->provider_data;
+    zf_block_view block;
+    CHECK(zf_container_block(container, column, 0, true, &block, &error) == ZF_OK, "%s", error.message);
+    zf_plan bare = *decoder->plan;
+    zf_kernel kernel = bare.kernels[0];
+    out.choice = kernel.choice;
+    kernel.choice = (zf_choice){0};
+    kernel.geometry = zf_kernel_default_geometry(&bare, &kernel);
+    if (column == 0) kernel.tile = kernel.geometry.l * kernel.geometry.s * kernel.geometry.c;
+    zf_kernel_shape_print(&bare, &kernel, block.params, &shape);
+    snprintf(out.shape, sizeof out.shape, "%s", shape.data);
+    zf_block_view_free(&block);
+    zf_text_free(&shape);
+    static int32_t values[ROWS + 64];
+    memset(values, 0xa5, sizeof values);
+    zf_decode_buffers buffers = {.values = values};
+    CHECK(zf_decode(container, column, "emu", NULL, &buffers, NULL, &error) == ZF_OK, "%s", error.message);
+    out.decoded = true;
+    for (int k = 0; k < ROWS; k++) out.decoded = out.decoded && values[k] == k * 7 % 1000;
+    zf_container_close(container);
+    zf_compiler_free(compiler);
+    zf_context_free(context);
+    CHECK(out.decoded, "column %zu is another", column);
+    return out;
+}
+
+static void write_tuned(const char *path, const char *device, const char *shape, const char *choice) {
+    FILE *f = fopen(path, "w");
+    fprintf(f, HEAD "device %s\nkernel %s\nchoice %s\n", device, shape, choice);
+    fclose(f);
+}
+
+static void test_compilers(void) {
+    char path[128], cache[128];
+    snprintf(path, sizeof path, "%s/tuned.txt", directory);
+    snprintf(cache, sizeof cache, "%s/cache", directory);
+    seen first = look("", (zf_compiler_options){0}, 0), scan = look("", (zf_compiler_options){0}, 1);
+    CHECK(first.choice.chosen == 0 && scan.choice.chosen == 0, "nothing is known");
+    CHECK(strcmp(first.shape, "map i32: bitpack<i32, u32>(u32); 16") == 0, "%s", first.shape);
+    CHECK(strncmp(scan.shape, "scan i32: delta<i32", 19) == 0 && strstr(scan.shape, "; 16 tile 1024") != NULL, "%s", scan.shape);
+    write_tuned(path, first.device, first.shape, "L=8,THREADS=64");
+    zf_compiler_options shipped = {.tuned = path};
+    seen tuned = look("", shipped, 0);
+    CHECK(zf_choice_value(&tuned.choice, ZF_CHOICE_L, 0) == 8 && zf_choice_value(&tuned.choice, ZF_CHOICE_THREADS, 0) == 64, "%x",
+          tuned.choice.chosen);
+    CHECK(look("", shipped, 1).choice.chosen == 0, "another kernel");
+    shipped.untuned = true;
+    CHECK(look("", shipped, 0).choice.chosen == 0, "they are not wanted");
+    shipped = (zf_compiler_options){.tuned = path, .choices = "0:THREADS=32"};
+    tuned = look("", shipped, 0);
+    CHECK(tuned.choice.chosen == 1u << ZF_CHOICE_THREADS && tuned.choice.values[ZF_CHOICE_THREADS] == 32, "what is asked for");
+    shipped = (zf_compiler_options){.tuned = path};
+    write_tuned(path, first.device, first.shape, "L=3");
+    CHECK(look("", shipped, 0).choice.chosen == 0, "what it may not have");
+    write_tuned(path, "another GPU", first.shape, "L=8");
+    CHECK(look("", shipped, 0).choice.chosen == 0, "another GPU's");
+    // Kept in the cache, beside what is there; a damaged file is as good as none.
+    zf_context *context = NULL;
+    zf_error error = {0};
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = cache}, &context, &error) == ZF_OK, "%s", error.message);
+    zf_tuned_kernel kernels[2] = {{.shape = first.shape}, {.shape = scan.shape}};
+    zf_choose(&kernels[0].choice, ZF_CHOICE_L, 2);
+    zf_choose(&kernels[1].choice, ZF_CHOICE_L, 1);
+    for (int k = 0; k < 2; k++) {
+        zf_tuned_device device = {.description = first.device, .kernels = &kernels[k], .count = 1};
+        CHECK(zf_tuned_keep(context, &device), "it is kept");
+    }
+    zf_context_free(context);
+    for (size_t k = 0; k < 2; k++) {
+        tuned = look(cache, (zf_compiler_options){0}, k);
+        CHECK(zf_choice_value(&tuned.choice, ZF_CHOICE_L, 0) == 2 - k, "column %zu: %x", k, tuned.choice.chosen);
+    }
+    char name[40], kept[256];
+    zf_tuned_file_name(first.device, name);
+    snprintf(kept, sizeof kept, "%s/tuned/%s", cache, name);
+    FILE *f = fopen(kept, "a");
+    CHECK(f != NULL, "%s", kept);
+    fputs("choice L=2\n", f);
+    fclose(f);
+    CHECK(look(cache, (zf_compiler_options){0}, 0).choice.chosen == 0, "it is damaged");
+    // Files that cannot be used.
+    zf_compiler *compiler = NULL;
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_compiler_create(context, &(zf_compiler_options){.tuned = kept}, &compiler, &error) == ZF_ERR_INPUT &&
+              strstr(error.message, "line ") != NULL,
+          "%s", error.message);
+    CHECK(zf_compiler_create(context, &(zf_compiler_options){.tuned = "/nowhere/at/all"}, &compiler, &error) == ZF_ERR_IO, "%s",
+          error.message);
+    zf_context_free(context);
+}
+
+int main(void) {
+    snprintf(directory, sizeof directory, "/tmp/zf_tuned_XXXXXX");
+    if (mkdtemp(directory) == NULL) return 1;
+    test_text();
+    test_wrong();
+    test_nearness();
+    write_container();
+    test_compilers();
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", directory);
+    return system(command) == 0 ? check_result() : 1;
+}
