@@ -25,6 +25,20 @@ typedef struct zf_simt_args {
     uint64_t failures, failures_bytes;
 } zf_simt_args;
 
+/// What a device's driver made of a kernel.
+typedef struct zf_kernel_facts {
+    uint32_t threads;   ///< of a thread block; 0: code has no such kernel
+    uint32_t registers; ///< of a thread
+    uint32_t local;     ///< bytes of a thread that registers have no room for
+    uint32_t shared;    ///< bytes of a thread block
+    uint32_t blocks;    ///< thread blocks that a multiprocessor holds at once
+} zf_kernel_facts;
+
+/// What a multiprocessor has.
+typedef struct zf_multiprocessor_facts {
+    uint32_t count, registers, threads, blocks, shared, warp; ///< `shared`: bytes, for all of its thread blocks
+} zf_multiprocessor_facts;
+
 typedef struct zf_accelerator_ops {
     const char *name;
 
@@ -53,6 +67,10 @@ typedef struct zf_accelerator_ops {
     /// Queues kernel `kernel` of the plan with `groups` thread blocks.
     zf_status (*launch)(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel, uint32_t groups,
                         const zf_simt_args *args, zf_error *error);
+    /// What the driver says of a kernel, and of the device. NULL where nothing is known of either.
+    zf_status (*kernel_facts)(zf_accelerator *self, zf_accelerator_code *code, uint32_t kernel, zf_kernel_facts *out,
+                              zf_error *error);
+    zf_status (*multiprocessor_facts)(zf_accelerator *self, zf_multiprocessor_facts *out, zf_error *error);
     /// Waits for the stream. A fault of a kernel that was launched before is reported here at the latest.
     zf_status (*wait)(zf_accelerator *self, void *stream, zf_error *error);
 

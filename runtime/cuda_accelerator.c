@@ -216,6 +216,27 @@ static zf_status event_seconds(zf_accelerator *self, void *from, void *to, doubl
 
 // ---- The accelerator ------------------------------------------------------------------------------------------
 
+static zf_status multiprocessor_facts(zf_accelerator *self, zf_multiprocessor_facts *out, zf_error *error) {
+    zf_cuda *cuda = (zf_cuda *)self;
+    const struct {
+        int attribute;
+        uint32_t *to;
+    } facts[] = {{ZF_CU_DEVICE_MULTIPROCESSORS, &out->count},
+                 {ZF_CU_DEVICE_MULTIPROCESSOR_REGISTERS, &out->registers},
+                 {ZF_CU_DEVICE_MULTIPROCESSOR_THREADS, &out->threads},
+                 {ZF_CU_DEVICE_MULTIPROCESSOR_BLOCKS, &out->blocks},
+                 {ZF_CU_DEVICE_MULTIPROCESSOR_SHARED_BYTES, &out->shared},
+                 {ZF_CU_DEVICE_WARP, &out->warp}};
+    *out = (zf_multiprocessor_facts){0};
+    for (size_t f = 0; f < sizeof facts / sizeof *facts; f++) {
+        int value = 0;
+        zf_cu_result result = cuda->driver->device_attribute(&value, facts[f].attribute, cuda->device);
+        ZF_TRY(zf_cuda_check(cuda, result, "asking for what a multiprocessor has", error));
+        *facts[f].to = value > 0 ? (uint32_t)value : 0;
+    }
+    return ZF_OK;
+}
+
 static const zf_accelerator_ops operations = {
     .name = "cuda",
     .target = target,
@@ -229,6 +250,8 @@ static const zf_accelerator_ops operations = {
     .fill = fill,
     .load = zf_cuda_load,
     .launch = zf_cuda_launch,
+    .kernel_facts = zf_cuda_kernel_facts,
+    .multiprocessor_facts = multiprocessor_facts,
     .wait = wait_for,
     .stream_open = stream_open,
     .stream_close = stream_close,

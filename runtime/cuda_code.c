@@ -220,6 +220,25 @@ void zf_cuda_unload(zf_cuda *cuda, bool current) {
     }
 }
 
+zf_status zf_cuda_kernel_facts(zf_accelerator *self, zf_accelerator_code *code, uint32_t kernel, zf_kernel_facts *out,
+                               zf_error *error) {
+    zf_cuda *cuda = (zf_cuda *)self;
+    const zf_cuda_driver *d = cuda->driver;
+    *out = (zf_kernel_facts){0};
+    if (kernel >= code->count || code->kernels[kernel].threads == 0) return ZF_OK;
+    zf_cu_function function = code->kernels[kernel].function;
+    uint32_t threads = code->kernels[kernel].threads;
+    int registers = 0, local = 0, shared = 0, blocks = 0;
+    ZF_TRY(zf_cuda_enter(cuda, error));
+    zf_cu_result result = d->function_attribute(&registers, ZF_CU_FUNCTION_REGISTERS, function);
+    if (result == ZF_CU_SUCCESS) result = d->function_attribute(&local, ZF_CU_FUNCTION_LOCAL_BYTES, function);
+    if (result == ZF_CU_SUCCESS) result = d->function_attribute(&shared, ZF_CU_FUNCTION_SHARED_BYTES, function);
+    if (result == ZF_CU_SUCCESS) result = d->occupancy(&blocks, function, (int)threads, 0);
+    zf_cuda_leave(cuda);
+    *out = (zf_kernel_facts){threads, (uint32_t)registers, (uint32_t)local, (uint32_t)shared, (uint32_t)blocks};
+    return zf_cuda_check(cuda, result, "asking for a kernel's registers", error);
+}
+
 // ---- Launches -------------------------------------------------------------------------------------------------
 
 zf_status zf_cuda_launch(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel, uint32_t groups,

@@ -53,7 +53,12 @@ enum {
 };
 
 enum { // attributes of a device
+    ZF_CU_DEVICE_WARP = 10,
     ZF_CU_DEVICE_MULTIPROCESSORS = 16,
+    ZF_CU_DEVICE_MULTIPROCESSOR_THREADS = 39,
+    ZF_CU_DEVICE_MULTIPROCESSOR_SHARED_BYTES = 81,
+    ZF_CU_DEVICE_MULTIPROCESSOR_REGISTERS = 82,
+    ZF_CU_DEVICE_MULTIPROCESSOR_BLOCKS = 106,
     ZF_CU_DEVICE_COMPUTE_MODE = 20,
     ZF_CU_DEVICE_CAPABILITY_MAJOR = 75,
     ZF_CU_DEVICE_CAPABILITY_MINOR = 76,
@@ -113,6 +118,8 @@ enum { ZF_CU_VERSION_LEAST = 11080 };
       (zf_cu_module * module, const void *image, unsigned count, int *options, void **values))                                   \
     X(module_unload, "cuModuleUnload", (zf_cu_module module))                                                                    \
     X(function_attribute, "cuFuncGetAttribute", (int *value, int attribute, zf_cu_function function))                            \
+    X(occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor",                                                                  \
+      (int *blocks, zf_cu_function function, int threads, size_t shared_bytes))                                                  \
     X(module_function, "cuModuleGetFunction", (zf_cu_function * function, zf_cu_module module, const char *name))                \
     X(launch, "cuLaunchKernel",                                                                                                  \
       (zf_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,           \

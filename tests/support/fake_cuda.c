@@ -354,8 +354,16 @@ FUNCTION(cuModuleGetFunction, true, zf_cu_function *function, zf_cu_module modul
 }
 
 FUNCTION(cuFuncGetAttribute, true, int *value, int attribute, zf_cu_function function) {
-    (void)attribute, (void)function;
-    *value = 0;
+    (void)function;
+    *value = attribute == ZF_CU_FUNCTION_REGISTERS ? 32 : 0;
+    return ZF_CU_SUCCESS;
+}
+
+FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor, true, int *blocks, zf_cu_function function, int threads,
+         size_t shared_bytes) {
+    BEGIN(cuOccupancyMaxActiveBlocksPerMultiprocessor, true);
+    (void)function, (void)shared_bytes;
+    *blocks = 2048 / threads;
     return ZF_CU_SUCCESS;
 }
 

@@ -27,8 +27,8 @@ typedef struct zf_compiler_options {
     /// "0:THREADS=128,L=8,1:REGISTERS=40". `zfc explain --choices` lists the kernels of a column and what each may have; a column
     /// that has no such kernel, or whose kernel may not have it, is not decoded (ZF_ERR_USAGE). NULL: all by default.
     const char *choices;
-    /// A file of kernels that `zfc tune -o` found to be best lowered so, used on GPUs of that model in place of what is kept in the
-    /// context's cache. It says nothing of what kernels make: what it has of none, or may not have, is by default.
+    /// A file of kernels that `zfc tune -o` found to be best lowered so, used on GPUs of that model in place of what is kept in
+    /// the context's cache. It says nothing of what kernels make: what it has of none, or may not have, is by default.
     const char *tuned;
     bool untuned;  ///< neither that nor what is kept is used
     bool sanitize; ///< instrument generated host code with AddressSanitizer (the process must have its runtime)

@@ -1,0 +1,134 @@
+#include "runtime/kernel_clock.h"
+
+#include <stdlib.h>
+
+#include "runtime/decode_unit_internal.h"
+#include "runtime/error_codes.h"
+
+enum { RUNS_MOST = 15, COPIES = 9 };
+
+typedef struct kernel_clock {
+    zf_accelerator *accelerator;
+    void *stream;
+    void *events[2];
+} kernel_clock;
+
+static zf_status open_clock(kernel_clock *clock, zf_accelerator *accelerator, void *stream, zf_error *error) {
+    *clock = (kernel_clock){.accelerator = accelerator, .stream = stream};
+    ZF_TRY(accelerator->ops->event_open(accelerator, true, &clock->events[0], error));
+    zf_status status = accelerator->ops->event_open(accelerator, true, &clock->events[1], error);
+    if (status != ZF_OK) accelerator->ops->event_close(accelerator, clock->events[0]);
+    return status;
+}
+
+static void close_clock(kernel_clock *clock) {
+    for (int e = 0; e < 2; e++) clock->accelerator->ops->event_close(clock->accelerator, clock->events[e]);
+}
+
+static zf_status note(kernel_clock *clock, int event, zf_error *error) {
+    return clock->accelerator->ops->event_note(clock->accelerator, clock->stream, clock->events[event], error);
+}
+
+static zf_status elapsed(kernel_clock *clock, double *seconds, zf_error *error) {
+    return clock->accelerator->ops->event_seconds(clock->accelerator, clock->events[0], clock->events[1], seconds, error);
+}
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *times, unsigned count) {
+    qsort(times, count, sizeof *times, by_size);
+    return (times[(count - 1) / 2] + times[count / 2]) / 2;
+}
+
+static zf_status time_kernel(zf_units *units, uint32_t kernel, kernel_clock *clock, const zf_units_memory *memory, unsigned warm,
+                             unsigned runs, double *out, zf_error *error) {
+    double times[RUNS_MOST];
+    for (unsigned r = 0; r < warm; r++) ZF_TRY(zf_units_launch_kernel(units, kernel, clock->stream, memory, error));
+    for (unsigned r = 0; r < runs; r++) {
+        ZF_TRY(note(clock, 0, error));
+        ZF_TRY(zf_units_launch_kernel(units, kernel, clock->stream, memory, error));
+        ZF_TRY(note(clock, 1, error));
+        ZF_TRY(elapsed(clock, &times[r], error));
+    }
+    *out = median(times, runs);
+    return ZF_OK;
+}
+
+static zf_status look_at_kernel(const zf_units *units, uint32_t kernel, zf_kernel_facts *out, zf_error *error) {
+    const zf_accelerator_ops *ops = units->accelerator->ops;
+    for (uint32_t u = 0; u < units->unit_count; u++) { // units of other params have other code: the first that has the kernel
+        const zf_unit *unit = &units->units[u];
+        if (kernel >= unit->plan->kernel_count || unit->code->simt[kernel].threads == 0) continue;
+        out->threads = unit->code->simt[kernel].threads;
+        return ops->kernel_facts != NULL ? ops->kernel_facts(units->accelerator, unit->loaded, kernel, out, error) : ZF_OK;
+    }
+    return ZF_OK;
+}
+
+static zf_status check(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error) {
+    uint64_t *words = malloc(((size_t)zf_units_words(units) + 1) * sizeof *words);
+    if (words == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for what kernels report");
+    zf_status status = zf_units_end(units, stream, memory, words, error);
+    zf_status waited = units->accelerator->ops->wait(units->accelerator, stream, status == ZF_OK ? error : NULL);
+    if (status == ZF_OK) status = waited;
+    if (status == ZF_OK) status = zf_units_status(units, words, error);
+    free(words);
+    return status;
+}
+
+zf_status zf_units_time_kernels(zf_units *units, void *stream, const zf_units_memory *memory, uint8_t poison, unsigned warm,
+                                unsigned runs, zf_kernel_time *out, uint32_t count, zf_error *error) {
+    zf_accelerator *accelerator = units->accelerator;
+    uint64_t values = zf_units_sizes_of(units).values;
+    if (runs < 1 || runs > RUNS_MOST) return zf_raise(error, ZF_E_ARGUMENT, "a kernel is timed 1 to %d times", RUNS_MOST);
+    ZF_TRY(accelerator->ops->fill(accelerator, stream, memory->values, poison, values, error));
+    ZF_TRY(zf_units_start(units, stream, memory, error));
+    kernel_clock clock;
+    ZF_TRY(open_clock(&clock, accelerator, stream, error));
+    zf_status status = ZF_OK;
+    for (uint32_t k = 0; k < count && status == ZF_OK; k++) {
+        out[k] = (zf_kernel_time){0};
+        status = look_at_kernel(units, k, &out[k].facts, error);
+        if (status == ZF_OK && out[k].facts.threads > 0)
+            status = time_kernel(units, k, &clock, memory, warm, runs, &out[k].seconds, error);
+    }
+    zf_status good = check(units, stream, memory, status == ZF_OK ? error : NULL); // also waits for what was launched
+    close_clock(&clock);
+    return status != ZF_OK ? status : good;
+}
+
+static zf_status time_copies(zf_accelerator *accelerator, kernel_clock *clock, const uint64_t at[2], uint64_t bytes, double *rate,
+                             zf_error *error) {
+    const zf_accelerator_ops *ops = accelerator->ops;
+    double times[COPIES];
+    for (int e = 0; e < 2; e++) ZF_TRY(ops->fill(accelerator, clock->stream, at[e], 1, bytes, error));
+    ZF_TRY(ops->copy_within(accelerator, clock->stream, at[1], at[0], bytes, error));
+    for (unsigned r = 0; r < COPIES; r++) {
+        ZF_TRY(note(clock, 0, error));
+        ZF_TRY(ops->copy_within(accelerator, clock->stream, at[1], at[0], bytes, error));
+        ZF_TRY(note(clock, 1, error));
+        ZF_TRY(elapsed(clock, &times[r], error));
+    }
+    double seconds = median(times, COPIES);
+    *rate = seconds > 0 ? 2 * (double)bytes / seconds : 0;
+    return ops->wait(accelerator, clock->stream, error);
+}
+
+zf_status zf_accelerator_copy_rate(zf_accelerator *accelerator, void *stream, uint64_t bytes, double *rate, zf_error *error) {
+    const zf_accelerator_ops *ops = accelerator->ops;
+    uint64_t at[2] = {0};
+    kernel_clock clock;
+    *rate = 0;
+    ZF_TRY(open_clock(&clock, accelerator, stream, error));
+    zf_status status = ops->allocate(accelerator, bytes, &at[0], error);
+    if (status == ZF_OK) status = ops->allocate(accelerator, bytes, &at[1], error);
+    if (status == ZF_OK) status = time_copies(accelerator, &clock, at, bytes, rate, error);
+    for (int e = 0; e < 2; e++) {
+        if (at[e] != 0) ops->release(accelerator, at[e]);
+    }
+    close_clock(&clock);
+    return status;
+}
