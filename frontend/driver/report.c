@@ -120,7 +120,13 @@ unsigned zf_chunk_threads(const zf_arguments *arguments) {
 }
 
 static zf_status make_compiler(const zf_arguments *arguments, zf_session *session, zf_error *error) {
-    zf_compiler_options options = {.chunk_threads = zf_chunk_threads(arguments), .choices = zf_argument(arguments, "choose")};
+    zf_compiler_options options = {.chunk_threads = zf_chunk_threads(arguments),
+                                   .choices = zf_argument(arguments, "choose"),
+                                   .untuned = zf_argument(arguments, "untuned") != NULL};
+    if (strcmp(arguments->verb->name, "tune") == 0)
+        options.untuned = true; // what is measured beside others is what is so by default
+    else
+        options.tuned = zf_argument(arguments, "tuned");
 #ifdef ZF_SANITIZE
     options.sanitize = true; // this build has the sanitizer's runtime, so generated code is watched too
 #endif
@@ -160,6 +166,9 @@ bool zf_session_open(const zf_arguments *arguments, zf_session *session, int *st
     if (opened == ZF_OK && session->module_count > 0 && zf_argument(arguments, "choose") != NULL)
         opened =
             zf_fail(&error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--choose is for the compiler: a module's code is as it was made");
+    if (opened == ZF_OK && session->module_count > 0 && zf_argument(arguments, "tuned") != NULL)
+        opened =
+            zf_fail(&error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--tuned is for the compiler: a module's code is as it was made");
     if (opened == ZF_OK && session->module_count == 0) opened = make_compiler(arguments, session, &error);
     if (opened == ZF_OK) return true;
     *status = zf_report(arguments->verb->name, &error);

@@ -1,6 +1,6 @@
-// Tuning a column: its kernels are searched side by side. In a round each search says what it wants measured, one compilation makes
-// all of that, and every kernel is timed alone. What is timed are copies of one block of the column, so that the GPU's caches hold
-// none of it, and its rows are compared with what the kernels make by default.
+// Tuning a column: its kernels are searched side by side. In a round each search says what it wants measured, one compilation
+// makes all of that, and every kernel is timed alone. What is timed are copies of one block of the column, so that the GPU's
+// caches hold none of it, and its rows are compared with what the kernels make by default.
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ enum { COPIES_MOST = 4096, REGISTERS_AXIS = ZF_CHOICE_REGISTERS };
 static const uint8_t POISON[2] = {0x5a, 0xa5}; // of the default and of others, so that what both leave out differs
 
 /// One kernel's turn.
-typedef struct turn {
+typedef struct kernel_turn {
     size_t kernel; ///< of the tuning
     bool searched; ///< false: it stays as `best` has it
     zf_tune_search search;
@@ -27,7 +27,7 @@ typedef struct turn {
     zf_tune_point point;   ///< what it asks for
     zf_choice best;
     zf_choice_space choices;
-} turn;
+} kernel_turn;
 
 typedef struct tuner {
     const zf_tuning_options *options;
@@ -38,7 +38,7 @@ typedef struct tuner {
     zf_container *container; ///< whose plan has no choices
     zf_block_view block;
     const zf_plan *plan;
-    turn *turns; ///< a kernel of the plan each
+    kernel_turn *turns; ///< a kernel of the plan each
     zf_decode_options rows;
     zf_units_options units;
     zf_decoded expected, made;
@@ -98,22 +98,22 @@ static zf_status measure(tuner *t, const zf_choices *choices, zf_kernel_time *ti
 
 /// Whether a failure says that choices cannot run, and not that something else is wrong.
 static bool is_of_choices(const zf_error *error) {
-    return zf_error_is(error, ZF_E_DEVICE_CALL) || zf_error_is(error, ZF_E_CODE_REJECTED) || error->status == ZF_ERR_UNSUPPORTED ||
-           error->status == ZF_ERR_USAGE;
+    return zf_error_is(error, ZF_E_DEVICE_CALL) || zf_error_is(error, ZF_E_CODE_REJECTED) ||
+           error->status == ZF_ERR_UNSUPPORTED || error->status == ZF_ERR_USAGE;
 }
 
 // ---- Rounds ---------------------------------------------------------------------------------------------------
 
-static zf_tuning_kernel *kernel_of(const tuner *t, const turn *turn) { return &t->tuning->kernels[turn->kernel]; }
+static zf_tuning_kernel *kernel_of(const tuner *t, const kernel_turn *turn) { return &t->tuning->kernels[turn->kernel]; }
 
 static bool is_legal(const void *user, const zf_tune_point *point) {
-    const turn *turn = user;
+    const kernel_turn *turn = user;
     zf_choice choice = zf_tuning_choice(&turn->search.space, point);
     return zf_choice_is_legal(&turn->choices, &choice, NULL);
 }
 
 /// Of all combinations those that can differ: bounds on registers only below what the same kernel takes without another one.
-static bool next_of_all(tuner *t, turn *turn, zf_tune_point *out) {
+static bool next_of_all(tuner *t, kernel_turn *turn, zf_tune_point *out) {
     const zf_tune_space *space = &turn->search.space;
     const zf_tune_axis *axis = &space->axes[REGISTERS_AXIS];
     for (; turn->pass < 2; turn->pass++, turn->number = 0) {
@@ -133,7 +133,7 @@ static bool next_of_all(tuner *t, turn *turn, zf_tune_point *out) {
     return false;
 }
 
-static bool ask(tuner *t, turn *turn) {
+static bool ask(tuner *t, kernel_turn *turn) {
     if (!turn->searched) return false;
     if (t->options->exhaustive) return next_of_all(t, turn, &turn->point);
     return zf_tune_next(&turn->search, &turn->point);
@@ -143,7 +143,7 @@ static bool ask(tuner *t, turn *turn) {
 static void choose(const tuner *t, uint32_t only, zf_choices *out) {
     *out = (zf_choices){0};
     for (uint32_t k = 0; k < t->plan->kernel_count && out->count < ZF_CHOICES_KERNELS; k++) {
-        const turn *turn = &t->turns[k];
+        const kernel_turn *turn = &t->turns[k];
         bool asks = turn->asks && (only == UINT32_MAX || only == k);
         zf_choice choice = asks ? zf_tuning_choice(&turn->search.space, &turn->point) : turn->best;
         if (choice.chosen == 0) continue;
@@ -152,7 +152,7 @@ static void choose(const tuner *t, uint32_t only, zf_choices *out) {
     }
 }
 
-static void say(const tuner *t, const turn *turn, const zf_tune_reading *reading) {
+static void say(const tuner *t, const kernel_turn *turn, const zf_tune_reading *reading) {
     if (t->options->told == NULL) return;
     zf_text text = {0};
     zf_tuning_point_text(&turn->search.space, &turn->point, &text);
@@ -167,7 +167,7 @@ static void say(const tuner *t, const turn *turn, const zf_tune_reading *reading
     zf_text_free(&text);
 }
 
-static zf_status tell(tuner *t, turn *turn, const zf_kernel_time *time, zf_error *error) {
+static zf_status tell(tuner *t, kernel_turn *turn, const zf_kernel_time *time, zf_error *error) {
     zf_tune_reading reading = {0};
     if (time != NULL) {
         const zf_kernel_facts *facts = &time->facts;
@@ -200,7 +200,7 @@ static zf_status round_of(tuner *t, uint32_t asking, zf_kernel_time *times, zf_e
         return status;
     }
     for (uint32_t k = 0; k < t->plan->kernel_count; k++) {
-        turn *turn = &t->turns[k];
+        kernel_turn *turn = &t->turns[k];
         if (!turn->asks) continue;
         bool alone = can;
         if (!can && asking > 1) {
@@ -269,7 +269,7 @@ static const zf_tuning_kernel *tuned_before(const tuner *t, const char *shape) {
 
 static zf_status begin_turn(tuner *t, uint32_t k, char *shape, zf_error *error) {
     const zf_tuning_options *o = t->options;
-    turn *turn = &t->turns[k];
+    kernel_turn *turn = &t->turns[k];
     zf_choice_space_of(t->plan, &t->plan->kernels[k], &turn->choices);
     const zf_tuning_kernel *before = tuned_before(t, shape);
     if (before != NULL) {
@@ -317,14 +317,15 @@ static zf_status begin_turns(tuner *t, zf_error *error) {
 }
 
 /// What comes out of all measurements: the search's result, or the fastest of all.
-static void finish_turn(tuner *t, turn *turn) {
+static void finish_turn(tuner *t, kernel_turn *turn) {
     if (!turn->searched) return;
     zf_tuning_kernel *kernel = kernel_of(t, turn);
     kernel->space.legal = NULL;
     kernel->space.user = NULL;
     kernel->result = zf_tune_result_of(&turn->search);
     if (!t->options->exhaustive) return;
-    kernel->result = (zf_tune_result){.best = zf_tune_default(&kernel->space), .probes = kernel->count, .readings = kernel->count};
+    kernel->result =
+        (zf_tune_result){.best = zf_tune_default(&kernel->space), .probes = kernel->count, .readings = kernel->count};
     kernel->result.ended = "all were measured";
     for (uint32_t k = 0; k < kernel->count; k++) {
         const zf_tune_try *seen = &kernel->tries[k];
@@ -342,8 +343,7 @@ static void finish_turn(tuner *t, turn *turn) {
 static zf_status arrange(tuner *t, zf_error *error) {
     const zf_tuning_options *o = t->options;
     uint64_t rows = t->block.rows < o->rows ? t->block.rows : o->rows;
-    t->rows = (zf_decode_options){
-        .some_rows = true, .row_begin = t->block.first_row, .row_count = rows, .skip_checksums = true};
+    t->rows = (zf_decode_options){.some_rows = true, .row_begin = t->block.first_row, .row_count = rows, .skip_checksums = true};
     t->units = (zf_units_options){.unit_bytes = UINT64_C(1) << 60, .resident = true, .copies = 1};
     zf_units_column *column = NULL;
     ZF_TRY(zf_units_column_make(t->container, t->column, &t->rows, &t->units, o->accelerator, &column, error));

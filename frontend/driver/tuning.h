@@ -33,8 +33,8 @@ zf_status zf_tuning_note(zf_tuning_kernel *kernel, const zf_tune_point *point, c
                          zf_error *error);
 const zf_tune_try *zf_tuning_find(const zf_tuning_kernel *kernel, const zf_tune_point *point);
 
-/// The axes of a kernel's choices. What is so by default is left out of choices that are made of points, unless another way to walk
-/// is chosen, on which defaults depend.
+/// The axes of a kernel's choices. What is so by default is left out of choices that are made of points, unless another way to
+/// walk is chosen, on which defaults depend.
 void zf_tuning_axes(const zf_choice_space *choices, zf_tune_space *out);
 zf_choice zf_tuning_choice(const zf_tune_space *space, const zf_tune_point *point);
 /// The other way; false where the space has no such value.
@@ -55,10 +55,10 @@ typedef struct zf_tuning_options {
     uint64_t bytes;        ///< of plain data that a measurement makes, at least
     uint64_t rows;         ///< of a block that are used, at most
     unsigned warm, runs;
-    uint32_t probes;    ///< most of a kernel; 0: the search's own
-    double seconds;     ///< for the column; 0: no bound
-    bool exhaustive;    ///< every combination is measured
-    FILE *told;         ///< where each probe is told of; NULL: nowhere
+    uint32_t probes; ///< most of a kernel; 0: the search's own
+    double seconds;  ///< for the column; 0: no bound
+    bool exhaustive; ///< every combination is measured
+    FILE *told;      ///< where each probe is told of; NULL: nowhere
 } zf_tuning_options;
 
 /// Tunes the kernels of a column, for each vector of alternatives that its blocks took, and adds them to `tuning`. A choice that

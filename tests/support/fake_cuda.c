@@ -103,11 +103,16 @@ FUNCTION(cuDeviceGetName, false, char *name, int room, zf_cu_device device) {
 FUNCTION(cuDeviceGetAttribute, false, int *value, int attribute, zf_cu_device device) {
     BEGIN(cuDeviceGetAttribute, false);
     (void)device;
-    *value = attribute == ZF_CU_DEVICE_CAPABILITY_MAJOR   ? fake.major
-             : attribute == ZF_CU_DEVICE_CAPABILITY_MINOR ? fake.minor
-             : attribute == ZF_CU_DEVICE_COMPUTE_MODE     ? fake.mode
-             : fake.multiprocessors != 0                  ? fake.multiprocessors
-                                                          : 132;
+    *value = attribute == ZF_CU_DEVICE_CAPABILITY_MAJOR              ? fake.major
+             : attribute == ZF_CU_DEVICE_CAPABILITY_MINOR            ? fake.minor
+             : attribute == ZF_CU_DEVICE_COMPUTE_MODE                ? fake.mode
+             : attribute == ZF_CU_DEVICE_WARP                        ? 32
+             : attribute == ZF_CU_DEVICE_MULTIPROCESSOR_REGISTERS    ? 65536
+             : attribute == ZF_CU_DEVICE_MULTIPROCESSOR_THREADS      ? 2048
+             : attribute == ZF_CU_DEVICE_MULTIPROCESSOR_BLOCKS       ? 24
+             : attribute == ZF_CU_DEVICE_MULTIPROCESSOR_SHARED_BYTES ? 100 << 10
+             : fake.multiprocessors != 0                             ? fake.multiprocessors
+                                                                     : 132;
     return ZF_CU_SUCCESS;
 }
 

@@ -1,0 +1,218 @@
+// What was measured of kernels, as JSON: the space of each, and the seconds of each combination that was tried. With every
+// combination (`zfc tune --exhaustive --json`) a record says how good a search is: it can be searched again without a GPU.
+#include <stdlib.h>
+#include <string.h>
+
+#include "frontend/driver/driver_codes.h"
+#include "frontend/driver/tuning.h"
+
+// ---- Writing --------------------------------------------------------------------------------------------------
+
+static json_t *point_json(const zf_tune_space *space, const zf_tune_point *point) {
+    json_t *out = json_object();
+    for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
+        const zf_tune_axis *axis = &space->axes[k];
+        if (axis->count > 0) json_object_set_new(out, zf_choice_names[k], json_integer(axis->values[point->at[k]]));
+    }
+    return out;
+}
+
+static json_t *axes_json(const zf_tune_space *space) {
+    json_t *out = json_object();
+    for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
+        const zf_tune_axis *axis = &space->axes[k];
+        if (axis->count == 0) continue;
+        json_t *values = json_array();
+        for (uint32_t v = 0; v < axis->count; v++) json_array_append_new(values, json_integer(axis->values[v]));
+        json_object_set_new(out, zf_choice_names[k], values);
+    }
+    return out;
+}
+
+static json_t *try_json(const zf_tune_space *space, const zf_tune_try *seen) {
+    json_t *seconds = json_array();
+    for (uint32_t r = 0; r < seen->count; r++) json_array_append_new(seconds, json_real(seen->seconds[r]));
+    const zf_tune_reading *is = &seen->reading;
+    return json_pack("{s:o, s:b, s:o, s:i, s:i, s:i, s:i, s:s}", "choice", point_json(space, &seen->point), "runs", (int)is->ran,
+                     "seconds", seconds, "registers", (int)is->registers, "local_bytes", (int)is->local, "shared_bytes",
+                     (int)is->shared, "blocks_at_once", (int)is->blocks, "why", seen->why != NULL ? seen->why : "");
+}
+
+static json_t *kernel_json(const zf_tuning_kernel *kernel) {
+    const zf_tune_space *space = &kernel->space;
+    const zf_tune_result *result = &kernel->result;
+    zf_tune_point first = zf_tune_default(space);
+    json_t *tries = json_array();
+    for (uint32_t t = 0; t < kernel->count; t++) json_array_append_new(tries, try_json(space, &kernel->tries[t]));
+    return json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i}, s:f, s:o, s:o, s:f, s:f, s:i, s:i, s:s}",
+                     "column", zf_json_text(kernel->column), "kernel", (int)kernel->number, "shape", zf_json_text(kernel->shape),
+                     "space", axes_json(space), "default", point_json(space, &first), "known",
+                     space->has_known ? point_json(space, &space->known) : json_null(), "multiprocessor", "registers",
+                     (int)space->machine.registers, "threads", (int)space->machine.threads, "blocks", (int)space->machine.blocks,
+                     "shared_bytes", (int)space->machine.shared_bytes, "warp", (int)space->machine.warp, "least_seconds",
+                     space->least_seconds, "measured", tries, "best", point_json(space, &result->best), "seconds",
+                     result->seconds, "default_seconds", result->default_seconds, "probes", (int)result->probes, "readings",
+                     (int)result->readings, "ended", result->ended);
+}
+
+json_t *zf_tuning_json(const zf_tuning *tuning) {
+    json_t *kernels = json_array();
+    for (size_t k = 0; k < tuning->count; k++) json_array_append_new(kernels, kernel_json(&tuning->kernels[k]));
+    return kernels;
+}
+
+// ---- Reading --------------------------------------------------------------------------------------------------
+
+static bool read_axes(const json_t *from, const json_t *defaults, zf_tune_space *out) {
+    for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
+        const json_t *values = json_object_get(from, zf_choice_names[k]);
+        size_t count = json_array_size(values);
+        if (values == NULL) continue;
+        if (!json_is_array(values) || count == 0 || count > ZF_TUNE_VALUES) return false;
+        zf_tune_axis *axis = &out->axes[k];
+        axis->count = (uint32_t)count;
+        for (size_t v = 0; v < count; v++) {
+            json_int_t value = json_integer_value(json_array_get(values, v));
+            if (value < 0 || value > ZF_CHOICE_MOST || (v > 0 && value <= axis->values[v - 1])) return false;
+            axis->values[v] = (uint32_t)value;
+        }
+        json_int_t by_default = json_integer_value(json_object_get(defaults, zf_choice_names[k]));
+        while (axis->otherwise < count && axis->values[axis->otherwise] != by_default) axis->otherwise++;
+        if (axis->otherwise == count) return false;
+    }
+    return true;
+}
+
+static bool read_point(const zf_tune_space *space, const json_t *from, zf_tune_point *out) {
+    *out = (zf_tune_point){{0}};
+    for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
+        const zf_tune_axis *axis = &space->axes[k];
+        const json_t *value = json_object_get(from, zf_choice_names[k]);
+        if (axis->count == 0) continue;
+        while (out->at[k] < axis->count && axis->values[out->at[k]] != json_integer_value(value)) out->at[k]++;
+        if (!json_is_integer(value) || out->at[k] == axis->count) return false;
+    }
+    return true;
+}
+
+static uint32_t number(const json_t *from, const char *name) {
+    json_int_t value = json_integer_value(json_object_get(from, name));
+    return value > 0 && value <= UINT32_MAX ? (uint32_t)value : 0;
+}
+
+static bool read_try(zf_tuning_kernel *kernel, const json_t *from) {
+    zf_tune_point point;
+    const json_t *seconds = json_object_get(from, "seconds");
+    if (!read_point(&kernel->space, json_object_get(from, "choice"), &point) || !json_is_array(seconds)) return false;
+    zf_tune_reading reading = {.registers = number(from, "registers"),
+                               .local = number(from, "local_bytes"),
+                               .shared = number(from, "shared_bytes"),
+                               .blocks = number(from, "blocks_at_once")};
+    reading.ran = json_is_true(json_object_get(from, "runs"));
+    if (reading.ran && json_array_size(seconds) == 0) return false;
+    for (size_t r = 0; r == 0 || r < json_array_size(seconds); r++) {
+        reading.seconds = json_real_value(json_array_get(seconds, r));
+        if (reading.ran && !(reading.seconds > 0)) return false;
+        if (zf_tuning_note(kernel, &point, &reading, "", NULL) != ZF_OK) return false;
+    }
+    return true;
+}
+
+static bool read_kernel(zf_tuning *tuning, const json_t *from) {
+    zf_tuning_kernel *kernel = zf_tuning_add(tuning, NULL);
+    const char *column = json_string_value(json_object_get(from, "column")),
+               *shape = json_string_value(json_object_get(from, "shape"));
+    const json_t *tries = json_object_get(from, "measured"), *machine = json_object_get(from, "multiprocessor"),
+                 *known = json_object_get(from, "known");
+    if (kernel == NULL || column == NULL || shape == NULL || !json_is_array(tries)) return false;
+    kernel->column = strdup(column);
+    kernel->shape = strdup(shape);
+    kernel->number = number(from, "kernel");
+    zf_tuning_axes(&(zf_choice_space){0}, &kernel->space);
+    if (kernel->column == NULL || kernel->shape == NULL ||
+        !read_axes(json_object_get(from, "space"), json_object_get(from, "default"), &kernel->space))
+        return false;
+    kernel->space.machine = (zf_tune_machine){number(machine, "registers"), number(machine, "threads"), number(machine, "blocks"),
+                                              number(machine, "shared_bytes"), number(machine, "warp")};
+    kernel->space.least_seconds = json_number_value(json_object_get(from, "least_seconds"));
+    if (json_is_object(known)) kernel->space.has_known = read_point(&kernel->space, known, &kernel->space.known);
+    for (size_t t = 0; t < json_array_size(tries); t++) {
+        if (!read_try(kernel, json_array_get(tries, t))) return false;
+    }
+    return kernel->count > 0;
+}
+
+zf_status zf_tuning_read(const char *path, zf_tuning *out, zf_error *error) {
+    json_error_t why;
+    *out = (zf_tuning){0};
+    json_t *record = json_load_file(path, 0, &why);
+    if (record == NULL) return zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "%.256s: %s (line %d)", path, why.text, why.line);
+    const json_t *kernels = json_object_get(record, "kernels");
+    zf_status status = ZF_OK;
+    if (!json_is_array(kernels))
+        status = zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "%.256s is no record of `zfc tune`", path);
+    for (size_t k = 0; status == ZF_OK && k < json_array_size(kernels); k++) {
+        if (!read_kernel(out, json_array_get(kernels, k)))
+            status =
+                zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "%.256s: kernel %zu of the record contradicts itself", path, k);
+    }
+    json_decref(record);
+    return status;
+}
+
+// ---- Replaying ------------------------------------------------------------------------------------------------
+
+typedef struct replay {
+    const zf_tuning_kernel *kernel;
+    uint32_t *asked; ///< readings of each try that were given
+} replay;
+
+/// What was measured of a combination: a bound on registers that code does not come to changes nothing.
+static const zf_tune_try *recorded(const zf_tuning_kernel *kernel, const zf_tune_point *point) {
+    const zf_tune_try *seen = zf_tuning_find(kernel, point);
+    const zf_tune_axis *axis = &kernel->space.axes[ZF_CHOICE_REGISTERS];
+    if (seen != NULL || axis->count == 0) return seen;
+    zf_tune_point free = *point;
+    free.at[ZF_CHOICE_REGISTERS] = (uint8_t)axis->otherwise;
+    seen = zf_tuning_find(kernel, &free);
+    uint32_t value = axis->values[point->at[ZF_CHOICE_REGISTERS]];
+    bool same = seen != NULL && axis->values[axis->otherwise] == 0 && value >= seen->reading.registers;
+    return same && seen->reading.registers > 0 ? seen : NULL;
+}
+
+static bool is_recorded(const void *user, const zf_tune_point *point) {
+    return recorded(((const replay *)user)->kernel, point) != NULL;
+}
+
+static bool answer(void *user, const zf_tune_point *point, zf_tune_reading *out, double *spent) {
+    const replay *r = user;
+    const zf_tune_try *seen = recorded(r->kernel, point);
+    (void)spent;
+    if (seen == NULL) return false;
+    uint32_t *asked = &r->asked[seen - r->kernel->tries];
+    *out = seen->reading;
+    if (seen->count > 0) out->seconds = seen->seconds[(*asked)++ % seen->count];
+    return true;
+}
+
+zf_tune_result zf_tuning_replay(const zf_tuning_kernel *kernel, uint32_t probes, double *best) {
+    static const char nothing[] = "no memory";
+    zf_tune_result result = {.ended = nothing};
+    zf_tune_search *search = malloc(sizeof *search);
+    replay r = {.kernel = kernel, .asked = calloc(kernel->count + 1u, sizeof *r.asked)};
+    *best = 0;
+    for (uint32_t t = 0; t < kernel->count; t++) {
+        const zf_tune_reading *seen = &kernel->tries[t].reading;
+        if (seen->ran && (*best == 0 || seen->seconds < *best)) *best = seen->seconds;
+    }
+    if (search != NULL && r.asked != NULL) {
+        zf_tune_space space = kernel->space;
+        space.legal = is_recorded;
+        space.user = &r;
+        zf_tune_begin(search, &space, &(zf_tune_options){.probes = probes});
+        result = zf_tune_run(search, answer, &r);
+    }
+    free(search);
+    free(r.asked);
+    return result;
+}

@@ -1,0 +1,313 @@
+// zfc tune: kernels measured on a device under the choices that a search asks for; what was fastest is kept, shipped, shown.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "frontend/driver/commit.h"
+#include "frontend/driver/decoded.h"
+#include "frontend/driver/driver_codes.h"
+#include "frontend/driver/output.h"
+#include "frontend/driver/tuning.h"
+#include "frontend/driver/watch.h"
+#include "runtime/kernel_clock.h"
+
+enum {
+    WARM = 4, // untimed runs: a GPU that waited takes a while to reach its clock
+    RUNS = 7,
+    COPY_BYTES = 256 << 20,
+    EMULATED_ROWS = 8192,
+};
+
+typedef struct tune_session {
+    zf_session session;
+    zf_device device;
+    zf_tuning_options options;
+    zf_tuned known; ///< kept, and shipped ones over that
+    zf_tuning tuning;
+    double budget; ///< seconds for all; 0: no bound
+    double begun;
+} tune_session;
+
+static int usage(const char *message) {
+    fprintf(stderr, "zfc tune: %s\n  see: zfc tune --help\n", message);
+    return EXIT_BAD_USAGE;
+}
+
+/// "5s", "500ms", "2m", or seconds.
+static bool read_seconds(const char *text, double *out) {
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || !isfinite(value) || value <= 0) return false;
+    double unit = strcmp(end, "") == 0 || strcmp(end, "s") == 0 ? 1
+                  : strcmp(end, "ms") == 0                      ? 1e-3
+                  : strcmp(end, "m") == 0                       ? 60
+                                                                : 0;
+    *out = value * unit;
+    return unit > 0;
+}
+
+// ---- Opening --------------------------------------------------------------------------------------------------
+
+static zf_status add_all(zf_tuned *to, const zf_tuned_device *from, const char *description, zf_error *error) {
+    for (size_t k = 0; from != NULL && k < from->count; k++) {
+        if (!zf_tuned_set(to, description, &from->kernels[k]))
+            return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for tuned kernels");
+    }
+    return ZF_OK;
+}
+
+/// What was found before: in the cache, and in the file that --tuned names.
+static zf_status read_known(tune_session *t, const char *path, zf_error *error) {
+    zf_tuned_kept(t->session.context, t->options.info.description, &t->known);
+    if (path == NULL) return ZF_OK;
+    zf_tuned shipped;
+    ZF_TRY(zf_tuned_read(path, &shipped, error));
+    zf_status status =
+        add_all(&t->known, zf_tuned_find(&shipped, t->options.info.description), t->options.info.description, error);
+    zf_tuned_free(&shipped);
+    return status;
+}
+
+static zf_status find_info(tune_session *t, zf_error *error) {
+    size_t count = zf_device_count(t->session.context);
+    for (size_t k = 0; k < count; k++) {
+        ZF_TRY(zf_device_get(t->session.context, k, &t->options.info, error));
+        if (k == t->device.entry) break;
+    }
+    return ZF_OK;
+}
+
+static zf_status open_device(tune_session *t, const char *name, zf_error *error) {
+    zf_tuning_options *o = &t->options;
+    o->context = t->session.context;
+    o->compiler = t->session.compiler;
+    ZF_TRY(zf_device_find(o->context, name != NULL ? name : "auto", &t->device, error));
+    if (t->device.ops->start == NULL) {
+        zf_fail(error, ZF_ERR_USAGE, ZFC_NOT_MEASURED, "kernels of device `%s` have no choices: GPUs' have", t->device.ops->name);
+        return zf_fail_hint(error, ZF_ERR_USAGE, "name a GPU by --device; `zfc devices` lists them");
+    }
+    ZF_TRY(find_info(t, error));
+    ZF_TRY(zf_device_accelerator(o->context, &t->device, &o->accelerator, error));
+    const zf_accelerator_ops *ops = o->accelerator->ops;
+    if (ops->multiprocessor_facts != NULL) ZF_TRY(ops->multiprocessor_facts(o->accelerator, &o->processor, error));
+    ZF_TRY(ops->stream_open(o->accelerator, &o->stream, error));
+    bool emulated = o->info.emulated;
+    o->warm = emulated ? 0 : WARM;
+    o->runs = emulated ? 1 : RUNS;
+    o->rows = emulated ? EMULATED_ROWS : UINT64_MAX;
+    if (emulated) o->bytes = 1;
+    if (emulated) return ZF_OK; // its copies say nothing of its kernels
+    return zf_accelerator_copy_rate(o->accelerator, o->stream, COPY_BYTES, &t->tuning.copy_rate, error);
+}
+
+static void close_all(tune_session *t) {
+    if (t->options.stream != NULL) t->options.accelerator->ops->stream_close(t->options.accelerator, t->options.stream);
+    zf_tuned_free(&t->known);
+    zf_tuning_free(&t->tuning);
+    zf_session_close(&t->session);
+}
+
+// ---- What is found --------------------------------------------------------------------------------------------
+
+static zf_tuned_kernel as_tuned(const zf_tuning_kernel *kernel) {
+    return (zf_tuned_kernel){.shape = kernel->shape,
+                             .choice = zf_tuning_choice(&kernel->space, &kernel->result.best),
+                             .seconds = kernel->result.seconds,
+                             .otherwise = kernel->result.default_seconds,
+                             .probes = kernel->result.probes};
+}
+
+/// Writes what was found to a file that can be shipped, and keeps it; times of an emulator are kept nowhere.
+static zf_status keep(tune_session *t, const char *path, bool overwrite, zf_error *error) {
+    zf_tuned found = {0};
+    zf_status status = ZF_OK;
+    for (size_t k = 0; k < t->tuning.count && status == ZF_OK; k++) {
+        if (!t->tuning.kernels[k].result.found) continue;
+        zf_tuned_kernel kernel = as_tuned(&t->tuning.kernels[k]);
+        if (!zf_tuned_set(&found, t->options.info.description, &kernel))
+            status = zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for tuned kernels");
+    }
+    zf_text text = {0};
+    if (status == ZF_OK && path != NULL) {
+        zf_tuned_print(&found, &text);
+        status = text.failed ? zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for tuned kernels")
+                             : zf_write_file(path, text.data, text.length, overwrite, error);
+    }
+    zf_text_free(&text);
+    if (status == ZF_OK && !t->options.info.emulated && found.count > 0 &&
+        !zf_tuned_keep(t->session.context, &found.devices[0]) && path == NULL)
+        fprintf(stderr,
+                "zfc tune: what was found is not kept: there is no cache, or it cannot be written (-o FILE writes a file)\n");
+    zf_tuned_free(&found);
+    return status;
+}
+
+static void print_table(const tune_session *t) {
+    printf("%-20s %-34s %12s %12s %7s %7s %9s  %s\n", "column, kernel", "choice", "default us", "tuned us", "faster", "probes",
+           "of copy", "ended because");
+    for (size_t k = 0; k < t->tuning.count; k++) {
+        const zf_tuning_kernel *kernel = &t->tuning.kernels[k];
+        const zf_tune_result *r = &kernel->result;
+        zf_text choice = {0};
+        char name[64], of_copy[16] = "-";
+        snprintf(name, sizeof name, "%.40s %u", kernel->column, kernel->number);
+        zf_tuning_point_text(&kernel->space, &r->best, &choice);
+        if (r->found && kernel->space.least_seconds > 0)
+            snprintf(of_copy, sizeof of_copy, "%.0f%%", 100 * kernel->space.least_seconds / r->seconds);
+        if (r->found)
+            printf("%-20s %-34s %12.2f %12.2f %6.2fx %7u %9s  %s\n", name, choice.data, r->default_seconds * 1e6,
+                   r->seconds * 1e6, r->default_seconds / r->seconds, r->probes, of_copy, r->ended);
+        else
+            printf("%-20s nothing was measured: code has no such kernel, or it cannot run\n", name);
+        zf_text_free(&choice);
+    }
+    if (t->options.info.emulated) printf("these are times of an emulator: they say nothing of a GPU, and are not kept\n");
+}
+
+static zf_status print_json(const tune_session *t, zf_error *error) {
+    char date[32] = "";
+    time_t now = time(NULL);
+    struct tm parts;
+    if (gmtime_r(&now, &parts) != NULL) strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    const zf_device_info *info = &t->options.info;
+    json_t *report = json_pack(
+        "{s:s, s:s, s:s, s:s, s:{s:s, s:s, s:b, s:i, s:I}, s:b, s:f, s:I, s:i, s:f, s:s, s:o}", "tune", "kernels", "date", date,
+        "version", zf_version(), "commit", ZF_COMMIT, "device", "name", info->name, "description", info->description, "emulated",
+        (int)info->emulated, "cores", (int)info->cores, "memory", (json_int_t)info->memory, "exhaustive",
+        (int)t->options.exhaustive, "copy_bytes_per_second", t->tuning.copy_rate, "bytes", (json_int_t)t->options.bytes, "runs",
+        (int)t->options.runs, "total_seconds", zf_seconds() - t->begun, "counted",
+        "`seconds`: of one launch of the kernel alone, a median of `runs`, over copies of a block's rows; `least_seconds`: its "
+        "bytes, "
+        "each once, at the speed of a copy; `total_seconds`: all that the command took, compiling included",
+        "kernels", zf_tuning_json(&t->tuning));
+    zf_status status = zf_json_print(report, error);
+    json_decref(report);
+    return status;
+}
+
+// ---- Tuning ---------------------------------------------------------------------------------------------------
+
+static zf_status tune_container(tune_session *t, const char *path, const char *names, size_t later, zf_error *error) {
+    zf_container *container = NULL;
+    size_t count = 0;
+    ZF_TRY(zf_container_open(t->session.context, path, &container, error));
+    size_t *selected = zf_selected_columns(container, names, &count, error);
+    zf_status status = selected != NULL ? ZF_OK : error->status;
+    zf_watch_container(container);
+    for (size_t k = 0; k < count && status == ZF_OK; k++) {
+        double left = t->begun + t->budget - zf_seconds();
+        if (t->budget > 0 && left <= 0) break;
+        t->options.seconds = t->budget > 0 ? left / (double)(count - k + later) : 0; // shared by the columns to come
+        status = zf_tune_column(&t->options, path, selected[k], &t->tuning, error);
+    }
+    zf_watch_container(NULL);
+    free(selected);
+    zf_container_close(container);
+    return status;
+}
+
+static zf_status show(const tune_session *t, zf_error *error) {
+    char name[40];
+    const char *description = t->options.info.description;
+    zf_tuned_file_name(description, name);
+    printf("%s: %s\n", t->options.info.name, description);
+    const zf_tuned_device *device = zf_tuned_find(&t->known, description);
+    if (device == NULL) {
+        printf("nothing is known of its kernels: `zfc tune FILE.zfd` finds it, in tuned/%s of the cache\n", name);
+        return ZF_OK;
+    }
+    zf_text text = {0};
+    zf_tuned only = {.devices = (zf_tuned_device *)(uintptr_t)device, .count = 1};
+    zf_tuned_print(&only, &text);
+    bool good = !text.failed && fwrite(text.data, 1, text.length, stdout) == text.length;
+    zf_text_free(&text);
+    return good ? ZF_OK : zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "the table cannot be written");
+}
+
+static zf_status tune_all(tune_session *t, const zf_arguments *arguments, zf_error *error) {
+    for (int k = 0; k < arguments->operand_count; k++) {
+        size_t later = (size_t)(arguments->operand_count - 1 - k);
+        ZF_TRY(tune_container(t, arguments->operands[k], zf_argument(arguments, "columns"), later, error));
+    }
+    ZF_TRY(keep(t, zf_argument(arguments, "output"), zf_argument(arguments, "force") != NULL, error));
+    if (zf_argument(arguments, "json") != NULL) return print_json(t, error);
+    print_table(t);
+    return ZF_OK;
+}
+
+// ---- Replaying ------------------------------------------------------------------------------------------------
+
+static int replay(const char *path, uint32_t probes, bool as_json) {
+    zf_tuning tuning;
+    zf_error error = {0};
+    zf_status status = zf_tuning_read(path, &tuning, &error);
+    double all_probes = 0, parts = 0, least = 1, by_default = 0;
+    uint32_t counted = 0;
+    json_t *kernels = json_array();
+    for (size_t k = 0; status == ZF_OK && k < tuning.count; k++) {
+        const zf_tuning_kernel *kernel = &tuning.kernels[k];
+        double best;
+        zf_tune_result r = zf_tuning_replay(kernel, probes, &best);
+        if (!r.found) continue;
+        double part = best / r.seconds;
+        counted++;
+        all_probes += r.probes;
+        parts += part;
+        by_default += best / r.default_seconds;
+        if (part < least) least = part;
+        zf_text choice = {0};
+        zf_tuning_point_text(&kernel->space, &r.best, &choice);
+        if (!as_json)
+            printf("%-20s %u  %5.1f%% of the best of %u with %s, %u probes: %s\n", kernel->column, kernel->number, 100 * part,
+                   kernel->count, choice.data, r.probes, r.ended);
+        json_array_append_new(kernels,
+                              json_pack("{s:o, s:i, s:s, s:f, s:f, s:i, s:i}", "column", zf_json_text(kernel->column), "kernel",
+                                        (int)kernel->number, "choice", choice.data, "part_of_best", part, "default_part_of_best",
+                                        best / r.default_seconds, "probes", (int)r.probes, "combinations", (int)kernel->count));
+        zf_text_free(&choice);
+    }
+    double n = counted > 0 ? counted : 1;
+    if (status == ZF_OK && as_json) {
+        json_t *report = json_pack("{s:o, s:i, s:f, s:f, s:f, s:f}", "replayed", zf_json_text(path), "count", (int)counted,
+                                   "mean_part_of_best", parts / n, "least_part_of_best", least, "default_mean_part_of_best",
+                                   by_default / n, "mean_probes", all_probes / n);
+        json_object_set(report, "kernels", kernels);
+        status = zf_json_print(report, &error);
+        json_decref(report);
+    } else if (status == ZF_OK) {
+        printf("%u kernels: %.1f%% of the best on the mean, %.1f%% at least, %.1f probes on the mean\n", counted, 100 * parts / n,
+               100 * least, all_probes / n);
+    }
+    json_decref(kernels);
+    zf_tuning_free(&tuning);
+    return status == ZF_OK ? EXIT_GOOD : zf_report("tune", &error);
+}
+
+// ---- The verb -------------------------------------------------------------------------------------------------
+
+int zf_run_tune(zf_arguments *arguments) {
+    tune_session t = {.begun = zf_seconds()};
+    uint64_t probes;
+    int status;
+    const char *budget = zf_argument(arguments, "budget"), *record = zf_argument(arguments, "replay");
+    bool shows = zf_argument(arguments, "show") != NULL, as_json = zf_argument(arguments, "json") != NULL;
+    if (budget != NULL && !read_seconds(budget, &t.budget)) return usage("--budget wants a time, such as 5s, 500ms or 2m");
+    if (!zf_argument_number(arguments, "probes", 1, ZF_TUNE_PROBES_MOST, 0, &probes)) return EXIT_BAD_USAGE;
+    if (!zf_argument_number(arguments, "bytes", 1, UINT64_C(1) << 40, 512 << 20, &t.options.bytes)) return EXIT_BAD_USAGE;
+    if ((arguments->operand_count == 0) != (shows || record != NULL)) return usage("what? Give containers, --show or --replay");
+    if (zf_argument(arguments, "columns") && arguments->operand_count != 1) return usage("--columns goes with one container");
+    if (record != NULL) return replay(record, (uint32_t)probes, as_json);
+    t.options.probes = (uint32_t)probes;
+    t.options.exhaustive = zf_argument(arguments, "exhaustive") != NULL;
+    t.options.known = &t.known;
+    if (!zf_session_open(arguments, &t.session, &status)) return status;
+    if (t.session.verbose) t.options.told = stderr;
+    zf_error error = {0};
+    zf_status done = open_device(&t, zf_argument(arguments, "device"), &error);
+    if (done == ZF_OK) done = read_known(&t, zf_argument(arguments, "tuned"), &error);
+    if (done == ZF_OK) done = shows ? show(&t, &error) : tune_all(&t, arguments, &error);
+    status = done == ZF_OK ? EXIT_GOOD : zf_report("tune", &error);
+    close_all(&t);
+    return status;
+}

@@ -1,0 +1,184 @@
+"""zfc tune: kernels searched on the emulated GPU, files of what was found, records, replaying them. Usage: test_tune.py ZFC [unittest arguments]"""
+
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+import zfc_case  # noqa: E402
+
+HEAD = "zipflow tuned kernels, format 1\n"
+ROWS = 9000
+MACHINE = {"registers": 65536, "threads": 2048, "blocks": 32, "shared_bytes": 233472, "warp": 32}
+
+
+def setUpModule():
+    """A cache of the module's own."""
+    global CACHE
+    CACHE = pathlib.Path(tempfile.mkdtemp(prefix="zfc-test-cache-"))
+    unittest.addModuleCleanup(shutil.rmtree, CACHE)
+    os.environ["ZIPFLOW_CACHE_DIR"] = str(CACHE)
+
+
+class Tune(zfc_case.Case):
+    PROGRAM = """table t {
+    a: i32 = bitpack;
+    b: i64 = rle(values: delta(bitpack), counts: bitpack);
+    c: i32? = nullable(values: delta(bitpack));
+    s: string = strings(lengths: bitpack);
+    e: u8 = bitpack(packed: u8[] = rans) | plain;
+}
+"""
+
+    def setUp(self):
+        super().setUp()
+        program = self.file("t.zf", self.PROGRAM)
+        lines = ["a,b,c,s,e"]
+        for k in range(ROWS):
+            lines.append(f"{k * 7919 % 5000},{k // 5 * 3},{'' if k % 11 == 0 else k},text{k % 90},{(k * 31 >> 3) % 3 + 60}")
+        text = self.file("t.csv", "\n".join(lines) + "\n")
+        self.container = self.dir / "t.zfd"
+        self.good("encode", "-c", program, "-o", self.container, "--rows-per-block", 4096, text)
+
+    def tune(self, *words):
+        return self.good("tune", self.container, "--device", "emu", *words)
+
+    def test_found_is_what_decodes(self):
+        """Each kind of kernel is searched; what was found decodes to the same, and only where it is asked for."""
+        found = self.dir / "found.txt"
+        table = self.tune("-o", found, "--probes", 6)
+        self.assertIn("say nothing of a GPU", table)
+        text = found.read_text()
+        self.assertTrue(text.startswith(HEAD + "device a GPU emulated on the CPU"), text)
+        for form in ("map i32: bitpack", "groups i64: rle", "scan string: strings"):
+            self.assertIn(f"kernel {form}", text)
+        self.good("decode", self.container, "--device", "cpu", "-o", self.dir / "cpu")
+        # A search may leave everything as it is: what it may say is said for it.
+        chosen = text.replace("choice default", "choice REGISTERS=64").replace("REGISTERS=64", "THREADS=32")
+        self.file("chosen.txt", chosen)
+        for name in (found, self.dir / "chosen.txt"):
+            out = self.dir / f"emu-{name.stem}"
+            result = self.zfc("decode", self.container, "--device", "emu", "--tuned", name, "-v", "-o", out)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            if name.stem == "chosen":
+                self.assertIn("kernels are lowered as was found best", result.stderr)
+            for path in sorted((self.dir / "cpu").iterdir()):
+                self.assertEqual(path.read_bytes(), (out / path.name).read_bytes(), path.name)
+        result = self.zfc("decode", self.container, "--device", "emu", "--tuned", self.dir / "chosen.txt", "--untuned", "-v", "-o",
+                          self.dir / "untuned")
+        self.assertNotIn("found best", result.stderr)
+        self.assertEqual(list(CACHE.glob("tuned/*")), [], "times of an emulator are kept")
+        self.bad(1, "tune", self.container, "--device", "emu", "--columns", "a", "-o", found, says="exists already")
+        self.tune("--columns", "a", "--probes", 1, "-o", found, "-f")
+        self.assertEqual(found.read_text().count("kernel "), 1)
+
+    def test_record(self):
+        record = json.loads(self.tune("--columns", "a,b", "--json", "--probes", 3))
+        self.assertEqual([record["tune"], record["exhaustive"], record["device"]["emulated"]], ["kernels", False, True])
+        self.assertEqual([k["column"] for k in record["kernels"]], ["a", "b"])
+        for kernel in record["kernels"]:
+            self.assertLessEqual(kernel["probes"], 3)
+            self.assertEqual(kernel["measured"][0]["choice"], kernel["default"])
+            self.assertEqual(kernel["measured"][0]["why"], "as it is by default")
+            self.assertEqual(len(kernel["measured"]), kernel["probes"])
+            self.assertEqual(sum(len(m["seconds"]) for m in kernel["measured"]), kernel["readings"])
+            for measured in kernel["measured"]:
+                self.assertTrue(measured["runs"] and all(s > 0 for s in measured["seconds"]), measured)
+                for name, value in measured["choice"].items():
+                    self.assertIn(value, kernel["space"][name])
+
+    def test_exhaustive(self):
+        """Every combination that can differ, once; a search that asks the record finds nothing that is not there."""
+        text = self.tune("--columns", "a", "--exhaustive", "--json")
+        record = json.loads(text)
+        (kernel,) = record["kernels"]
+        choices = [tuple(m["choice"].items()) for m in kernel["measured"]]
+        self.assertEqual(len(choices), len(set(choices)))
+        self.assertEqual(len(choices), len(kernel["space"]["L"]) * len(kernel["space"]["THREADS"]))
+        self.assertEqual(kernel["seconds"], min(m["seconds"][0] for m in kernel["measured"]))
+        path = self.file("record.json", text)
+        self.assertIn("1 kernels: ", self.good("tune", "--replay", path))
+        replayed = json.loads(self.good("tune", "--replay", path, "--json", "--probes", 4))
+        self.assertLessEqual(replayed["mean_probes"], 4)
+        self.assertTrue(0 < replayed["mean_part_of_best"] <= 1)
+
+    def kernel(self, name, seconds, registers, limit):
+        """A record of a map: `seconds` of L, threads and registers that it has."""
+        threads, vectors = [32, 64, 128, 256, 512, 1024], [1, 2, 4, 8, 16]
+        bounds = [0, 32, 40, 48, 56, 64, 72, 80, 96, 112, 128, 160, 192, 224, 255]
+        measured = []
+        for t in threads:
+            for l in vectors:
+                taken = registers(l)
+                for r in bounds:
+                    if r != 0 and r >= taken or t * r > 65536:
+                        continue
+                    has = min(taken, r or 255)
+                    blocks = min(32, 2048 // t, 65536 // (t * ((has + 7) // 8 * 8)))
+                    runs = blocks > 0
+                    measured.append({"choice": {"L": l, "THREADS": t, "REGISTERS": r}, "runs": runs, "registers": has, "local_bytes": 0,
+                                     "shared_bytes": 0, "blocks_at_once": blocks, "why": "each",
+                                     "seconds": [seconds(l, t, taken, has, blocks * t / 2048)] if runs else []})
+        return {"column": name, "kernel": 0, "shape": "map i32: made;", "space": {"L": vectors, "THREADS": threads, "REGISTERS": bounds},
+                "default": {"L": 4, "THREADS": 256, "REGISTERS": 0}, "known": None, "multiprocessor": MACHINE, "least_seconds": limit,
+                "measured": measured}
+
+    def test_replay(self):
+        """Kernels as GPUs have them: at the limit; small blocks win; many vectors win, for more registers; few registers win."""
+        us = 1e-6
+        kernels = [
+            self.kernel("limit", lambda l, t, taken, has, part: 101 * us * (1 + 0.3 * (part < 0.5)), lambda l: 24 + l, 100 * us),
+            self.kernel("blocks", lambda l, t, taken, has, part: us * (110 + t / 8), lambda l: 30, 100 * us),
+            self.kernel("vectors", lambda l, t, taken, has, part: us * (90 + 80 / l + 20 * (1 - part) + (taken - has)), lambda l: 20 + 2 * l,
+                        60 * us),
+            self.kernel("registers", lambda l, t, taken, has, part: us * (100 + 150 * (1 - part) + (taken - has) / 4), lambda l: 62, 60 * us),
+        ]
+        path = self.file("made.json", json.dumps({"tune": "kernels", "kernels": kernels}))
+        replayed = json.loads(self.good("tune", "--replay", path, "--json"))
+        self.assertEqual(replayed["count"], 4)
+        self.assertGreaterEqual(replayed["least_part_of_best"], 0.97, replayed)
+        self.assertLess(replayed["mean_probes"], 10, replayed)
+        by_name = {k["column"]: k for k in replayed["kernels"]}
+        self.assertEqual([by_name["limit"]["probes"], by_name["limit"]["choice"]], [1, "default"])
+        self.assertIn("REGISTERS=", by_name["registers"]["choice"])
+        self.assertLess(replayed["default_mean_part_of_best"], replayed["mean_part_of_best"])
+
+    def test_bounds(self):
+        self.assertIn("ended because", self.tune("--budget", "1ms"))
+        record = json.loads(self.tune("--columns", "a", "--budget", "2m", "--probes", 2, "--json"))
+        self.assertEqual(record["kernels"][0]["ended"], "no more probes")
+        for budget in ("5x", "-1", "0", "inf"):
+            self.bad(2, "tune", self.container, "--device", "emu", f"--budget={budget}", says="--budget wants a time")
+        self.bad(2, "tune", self.container, "--probes", 65, says="1 to 64")
+
+    def test_show(self):
+        self.assertIn("nothing is known of its kernels", self.good("tune", "--show", "--device", "emu"))
+        found = self.dir / "found.txt"
+        self.tune("--columns", "a", "--probes", 1, "-o", found)
+        shown = self.good("tune", "--show", "--device", "emu", "--tuned", found)
+        self.assertIn(found.read_text().split("\n", 2)[2], shown)
+        self.file("other.txt", found.read_text().replace("device a GPU", "device another GPU"))
+        self.assertIn("nothing is known", self.good("tune", "--show", "--device", "emu", "--tuned", self.dir / "other.txt"))
+
+    def test_misuse(self):
+        self.bad(2, "tune", says="what? Give containers")
+        self.bad(2, "tune", self.container, "--show", says="what? Give containers")
+        self.bad(2, "tune", self.container, "--device", "cpu", says=["have no choices", "--device"])
+        self.bad(2, "tune", self.container, self.container, "--columns", "a", says="one container")
+        self.bad(1, "tune", self.dir / "none.zfd", "--device", "emu", says="none.zfd")
+        wrong = self.file("wrong.txt", HEAD + "device G\nkernel k\nchoice SIZE=3\n")
+        for words in (["decode", self.container, "-o", self.dir / "x"], ["verify", self.container], ["tune", "--show"]):
+            self.bad(1, *words, "--device", "emu", "--tuned", wrong, says=["ZF1217", "line 4"])
+        self.bad(1, "tune", "--replay", wrong, says="wrong.txt")
+        self.bad(1, "tune", "--replay", self.file("empty.json", "{}"), says="no record")
+        lies = {"kernels": [{"column": "a", "shape": "s", "space": {"L": [1, 2]}, "default": {"L": 3}, "measured": []}]}
+        self.bad(1, "tune", "--replay", self.file("lies.json", json.dumps(lies)), says="contradicts itself")
+
+
+if __name__ == "__main__":
+    del sys.argv[1]
+    unittest.main()
