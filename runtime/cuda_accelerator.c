@@ -278,7 +278,7 @@ zf_status zf_cuda_create(zf_context *owner, const zf_cuda_driver *driver, unsign
     *out = NULL;
     zf_cuda *cuda = calloc(1, sizeof *cuda);
     if (cuda == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a device");
-    *cuda = (zf_cuda){.base = {&operations}, .driver = driver, .owner = owner, .index = index};
+    *cuda = (zf_cuda){.base = {.ops = &operations}, .driver = driver, .owner = owner, .index = index};
     zf_status status = open_gpu(cuda, error);
     if (status != ZF_OK) {
         free(cuda);
