@@ -39,6 +39,7 @@ typedef struct building {
     zf_arena *arena;
     module_part part;
     bool no_lines;
+    bool compiled;            ///< out: some of it was not in the cache
     bool exported;            ///< into a module, whose code is checked whatever else is
     const char *const *files; ///< out: what the kernels' places mean, in the arena
 } building;
@@ -94,8 +95,13 @@ static zf_status load_here(decoder *d, struct zf_decoder_code *code, building *b
     if (symbols == NULL) return out_of_memory(error);
     for (uint32_t k = 0; k < count; k++) symbols[k] = names[k];
     symbols[count] = ZF_LOWER_CHECK_NAME;
-    zf_jit_request request = {
-        .name = module_name(d), .key = "", .build = build_module, .user = b, .symbols = symbols, .symbol_count = count + 1};
+    zf_jit_request request = {.name = module_name(d),
+                              .key = "",
+                              .build = build_module,
+                              .user = b,
+                              .compiled = &b->compiled,
+                              .symbols = symbols,
+                              .symbol_count = count + 1};
     zf_status status = zf_jit_load(zf_compiler_jit(d->compiler), &request, addresses, &code->loaded, error);
     for (uint32_t k = 0; k < count && status == ZF_OK && b->part != PART_CHECKS; k++) {
         bool none = zf_plan_leaves_out(d->base.plan, code->shaping, k);
@@ -127,6 +133,7 @@ static zf_status assemble(decoder *d, building *b, zf_text *image, zf_error *err
                               .key = "",
                               .build = build_module,
                               .user = b,
+                              .compiled = &b->compiled,
                               .target = zf_cg_target_of(d->target),
                               .abi_target = d->target};
     return zf_jit_assemble(zf_compiler_jit(d->compiler), &request, image, error);
@@ -178,6 +185,7 @@ static zf_status compile(decoder *d, struct zf_decoder_code *code, zf_error *err
         status = describe_kernels(d, code, &b, names, addresses, error);
         names = NULL; // the code has them
     }
+    code->code.origin = b.compiled ? ZF_CODE_COMPILED : ZF_CODE_CACHED;
 done:
     if (b.arena != NULL) zf_arena_destroy(b.arena);
     free(names);

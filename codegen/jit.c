@@ -343,6 +343,7 @@ static zf_status compile(void *user, zf_error *error) {
     if (c->text == NULL) {
         c->object = result;
         atomic_fetch_add(&jit->compiled, 1);
+        if (c->request->compiled != NULL) *c->request->compiled = true;
         began = zf_pass_begin(jit->passes, ZF_PASS_KEEP);
         if (keep) zf_cache_keep(jit->cache, c->key.data, c->key.length, LLVMGetBufferStart(result), LLVMGetBufferSize(result));
         zf_pass_end(jit->passes, began);

@@ -45,6 +45,7 @@ typedef struct zf_jit_request {
     /// does not return.
     zf_status (*build)(void *user, LLVMModuleRef module, zf_error *error);
     void *user;
+    bool *compiled;                    ///< may be NULL: set where the object was not in the cache, else left as it is
     const char *const *symbols;        ///< names of functions to look up
     const struct zf_cg_target *target; ///< NULL: the machine at hand
     const char *cpu; ///< without a target: a level of CPUs, "x86-64-v3"; the object is for any such machine, and is not loaded

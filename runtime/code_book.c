@@ -52,6 +52,9 @@ static void remember(zf_code_book *book, const zf_abi_plan *plan, uint64_t *valu
     for (const zf_known_code *k = book->known; k != NULL && !seen; k = k->next) seen = k->code == code;
     for (uint32_t k = 0; !seen && k < plan->kernel_count; k++)
         book->kernel_variants += code->simt == NULL || code->simt[k].threads != 0;
+    book->codes += !seen;
+    book->compiled += !seen && code->origin == ZF_CODE_COMPILED;
+    book->cached += !seen && code->origin == ZF_CODE_CACHED;
     zf_known_code *entry = !seen || book->known_count < MOST_KNOWN ? malloc(sizeof *entry) : NULL;
     if (entry == NULL) {
         free(values);

@@ -14,6 +14,7 @@ typedef struct zf_code_book {
     zf_known_code *known;
     unsigned known_count;
     uint64_t kernel_variants; ///< distinct kernels: those of each code that was given
+    uint64_t codes, compiled, cached;
     unsigned asking;          ///< threads that the provider serves just now
     double asked_at, seconds; ///< since when it serves any; how long it has, threads side by side counted once
 } zf_code_book;

@@ -256,6 +256,9 @@ static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *err
     if (status == ZF_OK && j->shift != 0) zf_place_bits(buffers->values, 0, j->out, j->lead, rows);
     if (status == ZF_OK && j->lead != 0 && j->validity != NULL) zf_place_bits(buffers->validity, 0, j->validity, j->lead, rows);
     j->stats.kernel_variants = j->book.kernel_variants;
+    j->stats.codes = j->book.codes;
+    j->stats.compiled = j->book.compiled;
+    j->stats.cached = j->book.cached;
     j->stats.compile_seconds = j->selection.plan_seconds + j->book.seconds;
     zf_code_book_free(&j->book);
     pthread_mutex_destroy(&j->lock);

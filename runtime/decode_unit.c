@@ -450,6 +450,9 @@ static void count(zf_units *units) {
     zf_code_book *book = &units->column->book; // other parts of the column may be asking for code
     pthread_mutex_lock(&book->lock);
     units->stats.kernel_variants = book->kernel_variants;
+    units->stats.codes = book->codes;
+    units->stats.compiled = book->compiled;
+    units->stats.cached = book->cached;
     units->stats.compile_seconds = units->column->selection.plan_seconds + book->seconds;
     pthread_mutex_unlock(&book->lock);
     for (uint64_t b = 0; b < blocks; b++) {

@@ -119,6 +119,8 @@ typedef struct zf_bench_result {
     uint64_t read_bytes;  ///< stored bytes read in a round: streams and seek states; whole blocks with checksums
     double decode_median, decode_least, decode_most; ///< seconds a round
     double copy_median, copy_least, copy_most;       ///< of the device's copy of as many plain bytes
+    zf_code_stats code;                              ///< got before; nothing where kernels are for all values
+    double device_seconds;                           ///< of starting it, where that was not done before
     uint32_t timed_kernels;                          ///< `unfused`: how many kernels were timed alone; 0: none
     struct {
         double median, least, most; ///< seconds a round

@@ -209,9 +209,17 @@ zf_status zf_bench_column(zf_container *container, size_t column, const zf_bench
         return zf_fail(error, ZF_ERR_INTERNAL, ZFC_BENCH_DIFFERS, "column `%s` has %zu bytes, and %llu in %s", w->info.name,
                        (size_t)bytes, (ull)plain->bytes, plain->origin);
     }
+    double begin = zf_seconds();
     ZF_TRY(s.device->open(options->context, &options->chosen, options->threads, &s.self, error));
+    out->device_seconds = zf_seconds() - begin;
     zf_status status = read_blocks(&s, error);
     if (status == ZF_OK) status = place(&s, plain, error);
+    if (status == ZF_OK && !options->general) { // else `prepare` gets another one
+        const zf_code_request request = {.container = container, .column = column};
+        zf_device_info device;
+        status = zf_device_get(options->context, options->chosen.entry, &device, error);
+        if (status == ZF_OK) status = zf_code_obtain(options->context, device.name, &request, 1, 0, NULL, &out->code, error);
+    }
     if (status == ZF_OK) status = s.device->prepare(s.self, w, &s.prepared, &out->kernels, error);
     if (status == ZF_OK) status = run_rounds(&s, plain, out, error);
     if (status == ZF_OK && options->unfused && s.device->decode_kernel != NULL && out->kernels <= ZF_BENCH_KERNELS_MOST)

@@ -5,6 +5,7 @@
 
 #include "frontend/driver/bench.h"
 #include "frontend/driver/commit.h"
+#include "frontend/driver/first_byte.h"
 #include "runtime/base/text.h"
 #include "runtime/block_run.h"
 
@@ -113,6 +114,7 @@ zf_status zf_bench_json_add(json_t *report, const char *source, const char *name
         r->copy_median, "least", r->copy_least, "most", r->copy_most, "gb_per_second", f.gigabytes, "copy_gb_per_second",
         f.copy_gigabytes, "percent_of_copy", f.percent_of_copy, "fraction_of_limit", f.fraction, "verified", 1, "compared_with",
         plain->origin);
+    if (item != NULL) json_object_set_new(item, "before_first_byte", zf_before_json(r->device_seconds, &r->code));
     if (item != NULL && r->info.type.element == ZF_STRING) {
         uint64_t characters = zf_characters(r->info.type.nullable, r->info.rows, r->info.plain_bytes) * r->copies;
         json_object_set_new(item, "characters_gb_per_second", json_real(per_second(characters, r->decode_median)));

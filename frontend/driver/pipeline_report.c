@@ -75,6 +75,7 @@ void zf_pipe_print_table(const zf_pipe_view *view) {
            view->info.units, view->info.units == 1 ? "" : "s");
     if (view->has_link) printf(", link %s/s", zf_bytes_text((uint64_t)view->info.link_rate, text));
     putchar('\n');
+    zf_before_print(view->before);
 }
 
 // ---- JSON -----------------------------------------------------------------------------------------------------
@@ -125,12 +126,14 @@ zf_status zf_pipe_print_json(const zf_pipe_view *view, zf_error *error) {
     }
     for (size_t i = 0; i < view->run_count && status == ZF_OK; i++) status = zf_json_append(runs, number(view->runs[i]), error);
     json_t *report = json_pack(
-        "{s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "device", view->device, "to",
+        "{s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o}", "device", view->device, "to",
         view->on_device ? "device" : "host", "order", view->order, "loaded", view->loaded, "seconds", number(seconds.last),
         "best_seconds", number(seconds.best), "median_seconds", number(seconds.median), "runs", runs, "gb_per_second",
         number((double)plain / seconds.median / 1e9), "predicted_seconds", number(view->info.predicted_seconds), "bound_seconds",
         number(view->info.bound_seconds), "link_bytes_per_second", view->has_link ? number(view->info.link_rate) : json_null(),
-        "stored_bytes", (json_int_t)stored, "plain_bytes", (json_int_t)plain, "columns", columns, "units", units);
+        "stored_bytes", (json_int_t)stored, "plain_bytes", (json_int_t)plain, "before_first_byte",
+        view->planned ? json_null() : zf_before_json(view->before->device, &view->before->all), "columns", columns, "units",
+        units);
     if (status == ZF_OK) status = zf_json_print(report, error);
     json_decref(report);
     return status;

@@ -2,6 +2,7 @@
 #ifndef ZF_DRIVER_PIPELINING_H
 #define ZF_DRIVER_PIPELINING_H
 
+#include "frontend/driver/first_byte.h"
 #include "frontend/driver/report.h"
 #include "runtime/accelerator.h"
 #include "zipflow/pipeline.h"
@@ -51,8 +52,9 @@ typedef struct zf_pipe_view {
     size_t requests;
     const char *device, *order;
     bool on_device, loaded;
-    bool has_link;      ///< the device has memory of its own
-    bool planned;       ///< nothing was run
+    bool has_link; ///< the device has memory of its own
+    bool planned;  ///< nothing was run
+    const zf_before *before;
     const double *runs; ///< seconds of the runs that count
     size_t run_count;
 } zf_pipe_view;

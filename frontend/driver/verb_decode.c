@@ -8,6 +8,7 @@
 #include "frontend/driver/decode_ahead.h"
 #include "frontend/driver/decoded.h"
 #include "frontend/driver/driver_codes.h"
+#include "frontend/driver/first_byte.h"
 #include "frontend/driver/output.h"
 #include "frontend/driver/watch.h"
 #include "frontend/driver/write_columns.h"
@@ -22,33 +23,46 @@ typedef struct job {
     const zf_files_read *read; ///< the container, and the modules
     bool overwrite, json, quiet, verbose;
     json_t *report;
+    zf_before before;
 } job;
 
-static zf_status tell(const job *j, const zf_decoded *column, zf_error *error) {
-    char bytes[32];
+/// What was waited for before the column's first byte, of which its decode waited for a part itself.
+static zf_waited waited_for(const job *j, size_t index, const zf_decoded *column) {
+    zf_waited w = column->waited;
+    w.device += index == 0 ? j->before.device : 0;
+    w.compile += j->before.each[index].compile_seconds;
+    w.load += j->before.each[index].load_seconds;
+    return w;
+}
+
+/// Of column number `index` of the job.
+static zf_status tell(const job *j, size_t index, const zf_decoded *column, zf_error *error) {
+    char bytes[32], temper[64];
     double gigabytes = column->seconds > 0 ? (double)column->sizes.values / column->seconds / 1e9 : 0;
-    const zf_waited *w = &column->waited;
+    const zf_waited waited = waited_for(j, index, column), *w = &waited;
+    const zf_code_stats code = {.codes = column->stats.codes, .compiled = column->stats.compiled, .cached = column->stats.cached};
     double all = w->device + w->compile + w->load + w->decode;
     if (j->json) {
-        return zf_json_append(j->report,
-                              json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:{s:f, s:f, s:f, s:f, s:f}}",
-                                        "column", column->info.name, "type", column->info.type_name, "rows",
-                                        (json_int_t)column->rows, "bytes", (json_int_t)column->sizes.values, "kernels",
-                                        (json_int_t)column->stats.kernels, "launches", (json_int_t)column->stats.launches,
-                                        "kernel_variants", (json_int_t)column->stats.kernel_variants, "blocks_read",
-                                        (json_int_t)column->stats.blocks_read, "bytes_read", (json_int_t)column->stats.bytes_read,
-                                        "seconds", column->seconds, "waited", "all", all, "device", w->device, "compile",
-                                        w->compile, "load", w->load, "decode", w->decode),
-                              error);
+        return zf_json_append(
+            j->report,
+            json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:{s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I}}", "column",
+                      column->info.name, "type", column->info.type_name, "rows", (json_int_t)column->rows, "bytes",
+                      (json_int_t)column->sizes.values, "kernels", (json_int_t)column->stats.kernels, "launches",
+                      (json_int_t)column->stats.launches, "kernel_variants", (json_int_t)column->stats.kernel_variants,
+                      "blocks_read", (json_int_t)column->stats.blocks_read, "bytes_read", (json_int_t)column->stats.bytes_read,
+                      "seconds", column->seconds, "waited", "all", all, "device", w->device, "compile", w->compile, "load",
+                      w->load, "decode", w->decode, "codes", (json_int_t)code.codes, "compiled", (json_int_t)code.compiled,
+                      "cached", (json_int_t)code.cached),
+            error);
     }
     if (!j->quiet) {
         printf("%-18s %12llu rows %10s  %llu kernel%s  %.2f GB/s\n", column->info.name, (unsigned long long)column->rows,
                zf_bytes_text(column->sizes.values, bytes), (unsigned long long)column->stats.kernels,
                column->stats.kernels == 1 ? "" : "s", gigabytes);
         if (j->verbose) {
-            printf("%-18s waited %.3f s: %.3f for the device to start, %.3f compiling, %.3f for it to load the code, %.3f "
+            printf("%-18s waited %.3f s: %.3f for the device to start, %.3f compiling (%s), %.3f for it to load the code, %.3f "
                    "decoding\n",
-                   "", all, w->device, w->compile, w->load, w->decode);
+                   "", all, w->device, w->compile, zf_code_temper(&code, temper), w->load, w->decode);
         }
     }
     return ZF_OK;
@@ -80,7 +94,7 @@ static zf_status decode_next(const job *j, zf_ahead *ahead, size_t index, zf_out
         status = zf_write_npy(j->directory, &column, outputs, error);
     else if (status == ZF_OK)
         status = zf_write_raw(j->directory, &column, outputs, error);
-    if (status == ZF_OK) status = tell(j, &column, error);
+    if (status == ZF_OK) status = tell(j, index, &column, error);
     zf_decoded_free(&column);
     if (status == ZF_OK && !is_last && !early) next = zf_ahead_begin(ahead, j->columns[index + 1], &failure);
     if (status != ZF_OK || next == ZF_OK) return status;
@@ -222,13 +236,18 @@ int zf_run_decode(zf_arguments *arguments) {
     if (status == ZF_OK && !made && number != EEXIST) {
         status = zf_fail(&error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "cannot make directory %s: %s", j.directory, strerror(number));
     }
+    if (status == ZF_OK)
+        status = zf_before_columns(j.context, j.container, j.columns, j.count, j.device, &options, &j.before, &error);
     if (status == ZF_OK) status = strcmp(j.format, "csv") == 0 ? decode_text(&j, &error) : decode_files(&j, &error);
+    bool listed = !j.quiet && !j.json && strcmp(j.format, "csv") != 0;
+    if (status == ZF_OK && listed) zf_before_print(&j.before);
     if (status == ZF_OK && j.json) status = zf_json_print(j.report, &error);
     if (status != ZF_OK) exit_status = zf_report("decode", &error);
     if (status != ZF_OK && made) rmdir(j.directory); // only if it is empty
     if (made) zf_watch_directory(NULL);
     zf_files_free(&read);
     json_decref(j.report);
+    zf_before_free(&j.before);
     free(selected);
     zf_watch_container(NULL);
     zf_container_close(j.container);

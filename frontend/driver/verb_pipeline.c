@@ -31,6 +31,7 @@ typedef struct piping {
     const zf_piped **of_request;
     size_t request_count;
     zf_batch *batch;
+    zf_before before;
     double *runs;
     size_t run_count;
     int exit_status;
@@ -248,6 +249,18 @@ static zf_status make_requests(piping *p, zf_error *error) {
     return ZF_OK;
 }
 
+/// Code of all columns, side by side, before anything is timed.
+static zf_status get_code(piping *p, zf_error *error) {
+    zf_code_request *requests = calloc(p->count + 1, sizeof *requests);
+    if (requests == NULL) return no_memory(error);
+    for (size_t i = 0; i < p->count; i++)
+        requests[i] = (zf_code_request){p->columns[i].container, p->columns[i].column, p->decode_options};
+    const char *device = p->device != NULL ? p->device : "auto";
+    zf_status status = zf_before_get(p->session.context, device, requests, p->count, p->session.threads, &p->before, error);
+    free(requests);
+    return status;
+}
+
 static zf_status make_batch(piping *p, zf_error *error) {
     zf_batch_free(p->batch);
     p->batch = NULL;
@@ -351,6 +364,7 @@ static zf_status tell(const piping *p, zf_error *error) {
                          .has_link = p->memory.accelerator != NULL,
                          .loaded = p->load,
                          .planned = p->plan,
+                         .before = &p->before,
                          .runs = p->runs,
                          .run_count = p->run_count};
     ZF_TRY(zf_batch_describe(p->batch, &view.info, error));
@@ -367,6 +381,7 @@ static zf_status tell(const piping *p, zf_error *error) {
 static zf_status go(piping *p, zf_error *error) {
     ZF_TRY(open_files(p, error));
     ZF_TRY(select_columns(p, error));
+    if (!p->plan) ZF_TRY(get_code(p, error)); // a plan wants none
     ZF_TRY(open_device(p, error));
     ZF_TRY(make_requests(p, error));
     ZF_TRY(make_batch(p, error));
@@ -382,6 +397,7 @@ static void close_all(piping *p) {
     zf_watch_container(NULL);
     for (size_t c = 0; c < p->container_count; c++) zf_container_close(p->containers[c]);
     zf_files_free(&p->read);
+    zf_before_free(&p->before);
     free(p->containers);
     free(p->columns);
     free(p->requests);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "frontend/driver/decoded.h"
+#include "frontend/driver/first_byte.h"
 #include "frontend/driver/watch.h"
 #include "runtime/device.h"
 
@@ -85,8 +86,12 @@ int zf_run_verify(zf_arguments *arguments) {
     if (open_all(arguments, &session, device, &container, &selected, &count, &error) != ZF_OK)
         exit_status = zf_report("verify", &error);
     zf_watch_container(container);
+    zf_decode_options options = {.threads = session.threads};
+    zf_before before = {0};
+    if (selected && zf_before_columns(session.context, container, selected, count, device, &options, &before, &error) != ZF_OK)
+        exit_status = zf_report("verify", &error);
+    zf_before_free(&before);
     for (; looked < count && exit_status != EXIT_BAD_DEVICE; looked++) {
-        zf_decode_options options = {.threads = session.threads};
         zf_decoded column;
         zf_status status =
             zf_decode_column(session.context, container, selected[looked], device, &options, repeat, &column, &error);

@@ -181,8 +181,9 @@ const zf_verb zf_verbs[] = {
      "Columns are cut into units, runs of blocks, which go through the pipeline of the library (docs/pipeline.md) into memory. "
      "Shows when each column was there, and what all took beside what was predicted and the least that any order could take. "
      "Bytes are those of the blocks that have rows wanted. Names of `--columns` are looked for in every container. What comes "
-     "before the first byte is read, such as getting code from the compiler, is not timed, but code for params that only blocks "
-     "tell is got during the first run: for figures give `--repeat`. A column that fails is told of with its place, and leaves "
+     "before the first byte is read, the device's start and code, is told apart from the runs; code for params that only blocks "
+     "far into a column tell is got during the first run: for figures give `--repeat`. A column that fails is told of with its "
+     "place, and leaves "
      "the others as they are.",
      1,
      -1,

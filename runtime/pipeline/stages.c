@@ -236,6 +236,9 @@ static void add_stats(zf_decode_stats *all, const zf_decode_stats *unit) {
     all->launches += unit->launches;
     all->kernels = larger(all->kernels, unit->kernels);
     all->kernel_variants = larger(all->kernel_variants, unit->kernel_variants);
+    all->codes = larger(all->codes, unit->codes);
+    all->compiled = larger(all->compiled, unit->compiled);
+    all->cached = larger(all->cached, unit->cached);
     all->load_seconds += unit->load_seconds;
     if (unit->compile_seconds > all->compile_seconds) all->compile_seconds = unit->compile_seconds;
 }

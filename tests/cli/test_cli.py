@@ -199,7 +199,9 @@ class RoundTrips(Case):
                 for c in report:  # what was waited for: the parts are the whole, and the decode's own time is within
                     parts = [c["waited"][k] for k in ("device", "compile", "load", "decode")]
                     self.assertAlmostEqual(c["waited"]["all"], sum(parts), places=6)
-                    self.assertTrue(min(parts) >= 0 and c["waited"]["all"] >= c["seconds"] > c["waited"]["compile"] > 0, c)
+                    self.assertTrue(min(parts) >= 0 and c["waited"]["all"] >= c["seconds"] > 0 < c["waited"]["compile"], c)
+                    codes = [c["waited"][k] for k in ("codes", "compiled", "cached")]
+                    self.assertTrue(codes[0] == codes[1] + codes[2] > 0, c)
             for column, (count, variants, blocks) in launches["emu"].items():
                 self.assertEqual(count, variants, column)
                 self.assertEqual(blocks, launches["cpu"][column][2])

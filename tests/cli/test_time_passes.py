@@ -138,5 +138,62 @@ class Passes(Case):
         self.assertIn("parsing", result.stderr)
 
 
+class FirstByte(Case):
+    """What comes before the first byte, told apart from decoding."""
+
+    def test_cold_and_cached(self):
+        path = self.encode()
+        for how, environment in (("cold", {"ZIPFLOW_CACHE_DIR": str(self.dir / "new")}), ("cached", {"ZIPFLOW_CACHE_DIR": str(self.dir / "new")}),
+                                 ("cold", {"ZIPFLOW_CACHE_DIR": ""})):
+            self.environment.update(environment)
+            out = self.run_zfc("decode", "-f", "-v", "--device", "cpu", "-o", self.dir / "out", path).stdout
+            self.assertRegex(out, r"(?m)^before the first byte: device \d+\.\d ms, code \d+\.\d ms \(" + how + r"\), loading it \d+\.\d ms$")
+            self.assertRegex(out, r"(?m)\d compiling \(" + how + r"\), ")
+        module = self.dir / "m.zfm"
+        self.run_zfc("compile", "-q", "-f", "--target", "host", "-o", module, path)
+        self.assertIn("(at hand)", self.run_zfc("decode", "-f", "--device", "cpu", "--module", module, "-o", self.dir / "out", path).stdout)
+
+    def test_reports(self):
+        path = self.encode()
+        for device in ("cpu", "emu"):
+            for verb in (("pipeline", path), ("bench", "--bytes", 4096, "--repeats", 5, path)):
+                for turn in ("cold", "cached"):
+                    if turn == "cold":
+                        for at in (self.dir / "cache").rglob("*"):
+                            at.unlink() if at.is_file() else None
+                    said = json.loads(self.run_zfc(*verb, "--json", "--device", device).stdout)
+                    for before in [r["before_first_byte"] for r in said.get("results", [said])]:
+                        self.assertEqual(before["codes"], before["compiled"] + before["cached"])
+                        self.assertGreater(before["compiled" if turn == "cold" else "cached"], 0, (device, verb, turn))
+                        self.assertGreater(before["compile"], 0)
+                        self.assertGreaterEqual(min(before["device"], before["load"]), 0)
+            said = json.loads(self.run_zfc("bench", "--json", "--general", "--bytes", 4096, "--repeats", 5, "--device", device, path).stdout)
+            self.assertEqual({r["before_first_byte"]["codes"] for r in said["results"]}, {0}, "kernels for all values are got otherwise")
+        self.assertIsNone(json.loads(self.run_zfc("pipeline", "--plan", "--json", path).stdout)["before_first_byte"])
+
+    def test_threads_change_nothing(self):
+        """Files, modules and errors are the same whatever the number of threads that compile."""
+        path = self.encode()
+        outputs, modules = [], []
+        for threads in (1, 2, 8):
+            out, module = self.dir / f"out{threads}", self.dir / f"m{threads}.zfm"
+            self.run_zfc("decode", "-q", "--no-cache", "--threads", threads, "--device", "cpu", "-o", out, path)
+            outputs.append({p.name: p.read_bytes() for p in sorted(out.iterdir())})
+            self.run_zfc("compile", "-q", "--no-cache", "--threads", threads, "-o", module, path)
+            modules.append(module.read_bytes())
+        self.assertEqual(outputs[0], outputs[1])
+        self.assertEqual(outputs[0], outputs[2])
+        self.assertTrue(modules[0] == modules[1] == modules[2], "modules differ")
+        data = bytearray(path.read_bytes())
+        for at in range(300, len(data) - 4000, 512):  # blocks of all columns
+            data[at] ^= 0x10
+        bad, said = self.file("bad.zfd", bytes(data)), set()
+        for threads in (1, 2, 8):
+            result = self.zfc("decode", "-q", "--no-cache", "--threads", threads, "--device", "cpu", "-o", self.dir / "no", bad, env=self.environment)
+            self.assertEqual(result.returncode, 1)
+            said.add(result.stderr)
+        self.assertEqual(len(said), 1, said)
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0]])

@@ -140,6 +140,13 @@ typedef struct zf_abi_plan {
     zf_abi_target target;
 } zf_abi_plan;
 
+/// How a process got code.
+typedef enum zf_abi_origin {
+    ZF_CODE_GIVEN,    ///< as from a module, which has it
+    ZF_CODE_COMPILED, ///< some of it at least
+    ZF_CODE_CACHED,   ///< found in the cache on disk
+} zf_abi_origin;
+
 /// The code for one tuple of shaping values, or for all (the general form). Lives as long as its plan.
 typedef struct zf_abi_code {
     const zf_abi_kernel_fn *kernels;       ///< HOST: plan->kernel_count
@@ -148,6 +155,7 @@ typedef struct zf_abi_code {
     uint32_t image_kind;                   ///< zf_abi_image_kind
     const void *image;                     ///< PTX ends in a zero byte
     size_t image_bytes;
+    uint32_t origin; ///< zf_abi_origin
 } zf_abi_code;
 
 // ---- Kernels of accelerators ----------------------------------------------------------------------------------

@@ -212,6 +212,9 @@ typedef struct zf_decode_stats {
     uint64_t launches;        ///< kernel launches; on the CPU one covers a block, elsewhere all blocks with the same code
     uint64_t kernel_variants; ///< distinct kernels: tuples of shaping values times the plan's kernels
     double compile_seconds;   ///< within the call, until the source of code gave code: compiled, or from the cache
+    uint64_t codes;           ///< distinct ones that the source of code gave: one a tuple of shaping values and branches
+    uint64_t compiled;        ///< of these, compiled by this process, now or before
+    uint64_t cached;          ///< of these, found in the cache on disk by this process
     double load_seconds;      ///< then until the device had loaded it; a GPU's driver compiles PTX here, or has it in its cache
 } zf_decode_stats;
 
@@ -227,6 +230,31 @@ ZF_API zf_status zf_decode_size(zf_container *container, size_t column, const zf
 /// them was written. Devices with memory of their own allocate there and do not use `workspace`. `stats` may be NULL.
 ZF_API zf_status zf_decode(zf_container *container, size_t column, const char *device, const zf_decode_options *options,
                            const zf_decode_buffers *buffers, zf_decode_stats *stats, zf_error *error);
+
+// ---- Code ahead of decodes ------------------------------------------------------------------------------------
+//
+// A decode gets its code when it meets the first block that needs it. Whoever decodes many columns waits less by getting the code
+// of all of them before, over several threads; that is also how what comes before the first byte is told from decoding.
+
+typedef struct zf_code_request {
+    zf_container *container;
+    size_t column;
+    zf_decode_options options; ///< of the decode to come: its rows. Others do not matter
+} zf_code_request;
+
+typedef struct zf_code_stats {
+    uint64_t codes, compiled, cached; ///< as in zf_decode_stats
+    double compile_seconds; ///< until the source of code gave it; of one request that of all threads, of all together the
+                            ///< time in which any thread waited
+    double load_seconds;    ///< the same of loading it to the device, which is done side by side with the former
+} zf_code_stats;
+
+/// Gets the code that decodes of these requests will want on a device, and loads it there, on up to `threads` threads (0: the
+/// context's number). Of a column with more than 256 blocks so many are looked at. Decodes that follow find it. What cannot be
+/// had is no error here but of the decode that wants it: which errors there are, and which comes first, does not depend on this
+/// call. `each` (may be NULL) has room for as many as there are requests, `all` may be NULL.
+ZF_API zf_status zf_code_obtain(zf_context *context, const char *device, const zf_code_request *requests, size_t request_count,
+                                unsigned threads, zf_code_stats *each, zf_code_stats *all, zf_error *error);
 
 // ---- Decoding into a device's memory --------------------------------------------------------------------------
 //
