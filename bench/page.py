@@ -264,7 +264,32 @@ def cpu(records):
     return path, record, table(("column", "codec", "ratio", "GB/s", "of memcpy"), rows)
 
 
-TABLES = {f.__name__: f for f in (forms, made, tpch, lanes, at_the_limit, table2, ratios, checks, pipeline, copies, links, files, encoding, cpu)}
+def before_first_byte(records, device):
+    found = records.newest(device, lambda r: r.get("bench") == "first byte")
+    if not found:
+        return None
+    path, record = found
+    rows = []
+    for r in record["columns"] + record["tables"]:
+        cold, cached = r["cold"], r["cached"]
+        text = cached.get("program.parse", 0) + cached.get("program.check", 0)
+        rows.append([r.get("column") or f"{r['table']}, {r['columns']} columns, {r['threads']} thread{'s' if r['threads'] > 1 else ''}",
+                     *[f"{ms:.1f}" for ms in (cold["before"], cold["processor"], cold.get("code.optimise", 0), cold.get("code.emit", 0), cold["device"],
+                                              cold["load"], cached["before"], cached["processor"], text, cached["load"])]])
+    heads = ("column", "cold", "processors", "LLVM's passes", "instructions", "device", "loading", "cached", "processors", "text", "loading")
+    loads = f"load {record['load_before']} before and {record.get('load_after', '?')} after; {record['cores']} cores"
+    return path, record, f"A process that does nothing: {record['start']:.1f} ms; {loads}.\n\n{table(heads, rows)}"
+
+
+def first_byte(records):
+    return before_first_byte(records, "cpu")
+
+
+def first_byte_gpu(records):
+    return before_first_byte(records, "h200")
+
+
+TABLES = {f.__name__: f for f in (forms, made, tpch, lanes, at_the_limit, table2, ratios, checks, pipeline, copies, links, files, encoding, cpu, first_byte, first_byte_gpu)}
 
 
 def page(root):

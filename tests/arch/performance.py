@@ -86,6 +86,15 @@ MADE["encoding"] = (queries(encoding={
     ["Encoded lineitem, 60000000 rows of 1 columns, 8.00 GB, with 16 threads in 20.0 s (0.40 GB/s) to 2.00 GB.", "| l_tax | `c(d)` | 480 | 16.00 | 4.0 | 1.0 |"],
     [])
 
+MADE["first_byte_gpu"] = ({"bench": "first byte", "date": "2999-01-01T00:00:00Z", "commit": "abc", "device": {"description": "a GPU"}, "start": 12.34, "cores": 2,
+                          "load_before": 0.5, "load_after": 0.7, "columns": [
+    {"table": "orders", "column": "o_x", "cold": {"before": 100.04, "processor": 90, "code.optimise": 50, "code.emit": 30, "device": 5, "load": 20},
+     "cached": {"before": 10, "processor": 9, "program.parse": 1.5, "program.check": 2.5, "device": 5, "load": 0.1}}],
+    "tables": [{"table": "orders", "columns": 6, "threads": 2, "cold": {"before": 300, "processor": 500, "device": 0, "load": 0},
+                "cached": {"before": 20, "processor": 19, "device": 0, "load": 0}}]},
+    ["A process that does nothing: 12.3 ms; load 0.5 before and 0.7 after; 2 cores.",
+     "| o_x | 100.0 | 90.0 | 50.0 | 30.0 | 5.0 | 20.0 | 10.0 | 9.0 | 4.0 | 0.1 |", "| orders, 6 columns, 2 threads | 300.0 |"], [])
+
 agrees = page(ROOT, "--check")
 check(agrees.returncode == 0, agrees.stdout, agrees.stderr)
 with tempfile.TemporaryDirectory() as place:
