@@ -102,7 +102,7 @@ void zf_units_restart(zf_units *units) {
 
 // ---- Launches -------------------------------------------------------------------------------------------------
 
-enum { ALL_KERNELS = UINT32_MAX };
+static const uint32_t ALL_KERNELS = UINT32_MAX; // an enumerator would be an int
 
 /// Launches kernel `only` of a unit, or all.
 static zf_status launch_unit(zf_units *units, const zf_unit *unit, uint32_t only, void *stream, const zf_units_memory *memory,
