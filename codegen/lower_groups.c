@@ -10,6 +10,10 @@
 #include "codegen/cg_frame.h"
 #include "codegen/lower.h"
 
+// What a vector of a group's elements has, and of groups that are all short: a store of 64 bytes nearly always touches two lines
+// of a cache, which for runs of two takes as long as all else.
+enum { VECTOR_BYTES = 64, SHORT_BYTES = 16 };
+
 typedef struct pulled {
     uint32_t edge;
     zf_type type;
@@ -29,6 +33,7 @@ typedef struct zf_walk {
     filling fast, slow;
     LLVMValueRef v_start, v_first, v_end; // of the strip: first group, a multiple of 64; the part of it that is walked
     LLVMValueRef v_sizes;                 // buffer, i64
+    LLVMValueRef v_longest;               // slot, i64: the largest of those sizes, or more
     pulled *pulled;
 } walk;
 
@@ -39,6 +44,9 @@ typedef struct state {
 
 static LLVMValueRef get(zf_cg *cg, LLVMValueRef v_slot) { return LLVMBuildLoad2(cg->builder, cg->ty_i64, v_slot, ""); }
 static void set(zf_cg *cg, LLVMValueRef v_slot, LLVMValueRef v) { LLVMBuildStore(cg->builder, v, v_slot); }
+static LLVMValueRef larger(zf_cg *cg, LLVMValueRef a, LLVMValueRef b) {
+    return zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, a, b), a, b);
+}
 
 // ---- Buffers of a strip ---------------------------------------------------------------------------------------
 
@@ -76,6 +84,7 @@ static void fill_one_way(walk *w, filling *f, const zf_expr *access, LLVMValueRe
     LLVMTypeRef ty = zf_cg_memory_type(cg, value.type);
     LLVMValueRef v = value.type.kind == ZF_K_BOOL ? zf_cg_resize(cg, value.v, cg->ty_i8, false) : value.v;
     LLVMBuildStore(cg->builder, v, zf_cg_at(cg, ty, v_buffer, loop.v_i));
+    if (access == NULL && w->v_longest != NULL) set(cg, w->v_longest, larger(cg, get(cg, w->v_longest), v));
     cg->v_guard = NULL;
     zf_cg_loop_end(cg, &loop);
     f->bb = zf_cg_here(cg);
@@ -219,6 +228,29 @@ static void emit_string(zf_lower *lower, zf_strip *strip, const zf_expr *access,
     zf_lower_copy_text(lower, v_to, v_from, v_n, zf_cg_sub(cg, v_hi, v_pos));
 }
 
+static bool is_emitted_by_vectors(const zf_lower *lower, const sink *to) {
+    return to->v_from != NULL || zf_lower_string_access(lower->plan, lower->kernel) == NULL;
+}
+
+// A vector of `lanes` elements from element o of group g, stored from v_at. What lies beyond the `left` that the group has is
+// nobody's element: it may be stored, but not fail, nor read what only proofs allow.
+static void emit_vector(zf_lower *lower, zf_strip *strip, const sink *to, LLVMValueRef v_g, LLVMValueRef v_o, LLVMValueRef v_left,
+                        LLVMValueRef v_at, unsigned lanes) {
+    zf_cg *cg = lower->cg;
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, lanes), "lane");
+    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+    env.strip = strip;
+    env.v_g = v_g;
+    env.v_j = zf_cg_add(cg, v_o, loop.v_i);
+    env.v_i = zf_cg_add(cg, v_at, loop.v_i);
+    cg->v_guard = zf_cg_icmp(cg, LLVMIntULT, loop.v_i, v_left);
+    zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
+    cg->v_guard = NULL;
+    store_element(lower, to, value, env.v_i);
+    zf_cg_loop_end(cg, &loop);
+}
+
 // Elements o .. o + n of group g at position pos, a vector at a time.
 static void emit_group(zf_lower *lower, zf_strip *strip, const sink *to, LLVMValueRef v_g, LLVMValueRef v_o, LLVMValueRef v_n,
                        LLVMValueRef v_pos, LLVMValueRef v_hi) {
@@ -228,8 +260,8 @@ static void emit_group(zf_lower *lower, zf_strip *strip, const sink *to, LLVMVal
         emit_string(lower, strip, access, v_g, v_o, v_n, v_pos, v_hi);
         return;
     }
-    unsigned size = zf_kind_size(lower->type.kind);
-    LLVMValueRef v_lanes = zf_cg_i64(cg, 64 / size), v_zero = zf_cg_i64(cg, 0);
+    unsigned lanes = VECTOR_BYTES / zf_kind_size(lower->type.kind);
+    LLVMValueRef v_lanes = zf_cg_i64(cg, lanes), v_zero = zf_cg_i64(cg, 0);
     LLVMBasicBlockRef bb_before = zf_cg_here(cg), bb_part = zf_cg_block(cg, "part"), bb_more = zf_cg_block(cg, "part_next");
     LLVMBasicBlockRef bb_room = zf_cg_block(cg, "room"), bb_tight = zf_cg_block(cg, "tight"),
                       bb_end = zf_cg_block(cg, "group_end");
@@ -241,24 +273,24 @@ static void emit_group(zf_lower *lower, zf_strip *strip, const sink *to, LLVMVal
     LLVMValueRef v_left = zf_cg_sub(cg, v_n, v_c);
     LLVMValueRef v_room = zf_cg_icmp(cg, LLVMIntULE, v_lanes, zf_cg_sub(cg, v_hi, v_at));
     v_room = zf_cg_within(cg, v_room, "room for a vector in the tile");
+    LLVMValueRef v_first = zf_cg_add(cg, v_o, v_c);
     zf_cg_cond_br(cg, v_room, bb_room, bb_tight);
-    for (unsigned way = 0; way < 2; way++) {
-        zf_cg_enter(cg, way == 0 ? bb_room : bb_tight);
-        zf_cg_loop loop;
-        zf_cg_loop_begin(cg, &loop, v_zero, way == 0 ? v_lanes : v_left, "lane");
-        zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
-        env.strip = strip;
-        env.v_g = v_g;
-        env.v_j = zf_cg_add(cg, zf_cg_add(cg, v_o, v_c), loop.v_i);
-        env.v_i = zf_cg_add(cg, v_at, loop.v_i);
-        // What lies beyond the group is nobody's element: it may be stored, but not fail, nor read what only proofs allow.
-        if (way == 0) cg->v_guard = zf_cg_icmp(cg, LLVMIntULT, loop.v_i, v_left);
-        zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
-        cg->v_guard = NULL;
-        store_element(lower, to, value, env.v_i);
-        zf_cg_loop_end(cg, &loop);
-        zf_cg_br(cg, way == 0 ? bb_more : bb_end); // tight: nothing is left
-    }
+    zf_cg_enter(cg, bb_room);
+    emit_vector(lower, strip, to, v_g, v_first, v_left, v_at, lanes);
+    zf_cg_br(cg, bb_more);
+    zf_cg_enter(cg, bb_tight);
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, v_zero, v_left, "lane");
+    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+    env.strip = strip;
+    env.v_g = v_g;
+    env.v_j = zf_cg_add(cg, v_first, loop.v_i);
+    env.v_i = zf_cg_add(cg, v_at, loop.v_i);
+    zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
+    cg->v_guard = NULL;
+    store_element(lower, to, value, env.v_i);
+    zf_cg_loop_end(cg, &loop);
+    zf_cg_br(cg, bb_end); // nothing is left
     zf_cg_enter(cg, bb_more);
     LLVMValueRef v_next = zf_cg_add(cg, v_c, v_lanes);
     LLVMAddIncoming(v_c, &v_next, &bb_more, 1);
@@ -327,7 +359,75 @@ static void visit_group(zf_lower *lower, zf_strip *strip, const visit *v, LLVMVa
     set(cg, v->at.v_g, zf_cg_add(cg, v_g, zf_cg_i64(cg, 1)));
 }
 
+// Takes all of group g as one vector of so many lanes, where it has elements and no more than that, the walk stands before it,
+// and the tile has room for two vectors: whole short groups, without a question that another group would answer differently. Goes
+// on to bb_done, or to a block where none of that was done, which it leaves open.
+static void visit_short(zf_lower *lower, zf_strip *strip, const visit *v, LLVMValueRef v_g, LLVMValueRef v_size, unsigned lanes,
+                        LLVMBasicBlockRef bb_done) {
+    zf_cg *cg = lower->cg;
+    LLVMBasicBlockRef bb_short = zf_cg_block(cg, "short"), bb_other = zf_cg_block(cg, "other");
+    LLVMValueRef v_pos = get(cg, v->at.v_pos), v_one = zf_cg_i64(cg, 1), v_zero = zf_cg_i64(cg, 0);
+    LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntULT, zf_cg_sub(cg, v_size, v_one), zf_cg_i64(cg, lanes));
+    LLVMValueRef v_room = zf_cg_icmp(cg, LLVMIntULE, zf_cg_add(cg, v_pos, zf_cg_i64(cg, 2 * lanes)), v->tiles->v_hi);
+    LLVMValueRef v_whole = zf_cg_icmp(cg, LLVMIntEQ, get(cg, v->at.v_o), v_zero);
+    v_fits = zf_cg_and(cg, zf_cg_within(cg, v_fits, "groups of at most a vector"),
+                       zf_cg_within(cg, v_room, "room for two vectors in the tile"));
+    zf_cg_cond_br(cg, zf_cg_and(cg, v_fits, v_whole), bb_short, bb_other);
+    zf_cg_enter(cg, bb_short);
+    emit_vector(lower, strip, v->to, v_g, v_zero, v_size, v_pos, lanes);
+    set(cg, v->at.v_pos, zf_cg_add(cg, v_pos, v_size));
+    set(cg, v->at.v_g, zf_cg_add(cg, v_g, v_one));
+    zf_cg_br(cg, bb_done);
+    zf_cg_enter(cg, bb_other);
+}
+
 // ---- The walk of a tile ---------------------------------------------------------------------------------------
+
+// The groups of a strip whose sizes are known. Where no group of the strip is longer than a few elements, by vectors of a few, up
+// to the first group that is not taken so.
+static void visit_strip(walk *w, const visit *v) {
+    zf_lower *lower = w->lower;
+    zf_cg *cg = lower->cg;
+    unsigned size = zf_kind_size(lower->type.kind);
+    bool by_vectors = w->v_longest != NULL;
+    LLVMBasicBlockRef bb_end = zf_cg_block(cg, "strip_end");
+    LLVMValueRef v_from = w->v_first;
+    if (by_vectors) {
+        LLVMBasicBlockRef bb_few = zf_cg_block(cg, "few"), bb_next = zf_cg_block(cg, "few_next"),
+                          bb_many = zf_cg_block(cg, "many");
+        LLVMValueRef v_few = zf_cg_i64(cg, SHORT_BYTES / size);
+        LLVMBasicBlockRef bb_before = zf_cg_here(cg);
+        zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULE, get(cg, w->v_longest), v_few), bb_few, bb_many);
+        zf_cg_enter(cg, bb_few);
+        LLVMValueRef v_k = LLVMBuildPhi(cg->builder, cg->ty_i64, "k");
+        zf_strip here = {.v_start = w->v_start, .v_k = v_k, .walk = w};
+        LLVMValueRef v_size = get(cg, zf_cg_at(cg, cg->ty_i64, w->v_sizes, v_k));
+        visit_short(lower, &here, v, zf_cg_add(cg, w->v_start, v_k), v_size, SHORT_BYTES / size, bb_next);
+        LLVMBasicBlockRef bb_other = zf_cg_here(cg);
+        zf_cg_br(cg, bb_many);
+        zf_cg_enter(cg, bb_next);
+        LLVMValueRef v_next = zf_cg_add(cg, v_k, zf_cg_i64(cg, 1));
+        LLVMValueRef v_begins[2] = {w->v_first, v_next}, v_rests[2] = {w->v_first, v_k};
+        LLVMAddIncoming(v_k, v_begins, (LLVMBasicBlockRef[]){bb_before, bb_next}, 2);
+        zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, w->v_end), bb_few, bb_end);
+        zf_cg_enter(cg, bb_many);
+        v_from = LLVMBuildPhi(cg->builder, cg->ty_i64, "rest");
+        LLVMAddIncoming(v_from, v_rests, (LLVMBasicBlockRef[]){bb_before, bb_other}, 2);
+    }
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, v_from, w->v_end, "group");
+    zf_strip here = {.v_start = w->v_start, .v_k = loop.v_i, .walk = w};
+    LLVMValueRef v_g = zf_cg_add(cg, w->v_start, loop.v_i);
+    LLVMValueRef v_size = get(cg, zf_cg_at(cg, cg->ty_i64, w->v_sizes, loop.v_i));
+    LLVMBasicBlockRef bb_done = zf_cg_block(cg, "visited");
+    if (by_vectors) visit_short(lower, &here, v, v_g, v_size, VECTOR_BYTES / size, bb_done);
+    visit_group(lower, &here, v, v_g, v_size);
+    zf_cg_br(cg, bb_done);
+    zf_cg_enter(cg, bb_done);
+    zf_cg_loop_end(cg, &loop);
+    zf_cg_br(cg, bb_end);
+    zf_cg_enter(cg, bb_end);
+}
 
 // By strips of groups, up to group v_end.
 static void walk_strips(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
@@ -336,6 +436,7 @@ static void walk_strips(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
     LLVMBasicBlockRef bb_walk = zf_cg_block(cg, "walk"), bb_more = zf_cg_block(cg, "groups_next");
     LLVMValueRef v_strip_size = zf_cg_i64(cg, ZF_STRIP);
     walk w = {.lower = lower};
+    if (is_emitted_by_vectors(lower, v->to)) w.v_longest = zf_cg_alloca(cg, cg->ty_i64, "longest");
     zf_cg_br(cg, bb_more);
     zf_cg_enter(cg, bb_strip);
     LLVMValueRef v_g = get(cg, v->at.v_g);
@@ -347,6 +448,7 @@ static void walk_strips(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
     v_whole = zf_cg_within(cg, v_whole, "strips all of whose groups exist");
     LLVMValueRef v_readable = zf_cg_icmp(cg, LLVMIntULT, w.v_start, v_limit);
     v_whole = zf_cg_and(cg, v_whole, v_readable);
+    if (w.v_longest != NULL) set(cg, w.v_longest, zf_cg_i64(cg, 0));
     zf_cg_cond_br(cg, v_whole, bb_fast, bb_slow);
     zf_cg_enter(cg, bb_fast);
     w.fast = (filling){.strip = zf_strip_begin(lower, w.v_start, true), .whole = true};
@@ -359,12 +461,7 @@ static void walk_strips(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
     fill_one_way(&w, &w.fast, NULL, w.v_sizes);
     fill_one_way(&w, &w.slow, NULL, w.v_sizes);
 
-    zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, w.v_first, w.v_end, "group");
-    zf_strip here = {.v_start = w.v_start, .v_k = loop.v_i, .walk = &w};
-    LLVMValueRef v_size = get(cg, zf_cg_at(cg, cg->ty_i64, w.v_sizes, loop.v_i));
-    visit_group(lower, &here, v, zf_cg_add(cg, w.v_start, loop.v_i), v_size);
-    zf_cg_loop_end(cg, &loop);
+    visit_strip(&w, v);
     zf_cg_br(cg, bb_more);
 
     LLVMBasicBlockRef bb_end = zf_cg_block(cg, "groups_end");
@@ -392,7 +489,12 @@ static void walk_scanning(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
     env.v_g = v_g;
     LLVMValueRef v_size = zf_cg_eval_body(cg, &env.env, &env.env.inst->size).v;
     cg->v_guard = NULL;
+    LLVMBasicBlockRef bb_done = zf_cg_block(cg, "visited");
+    bool by_vectors = !zf_lower_level_has_steps(lower, 0) && !lower->one_by_one && is_emitted_by_vectors(lower, v->to);
+    if (by_vectors) visit_short(lower, NULL, v, v_g, v_size, VECTOR_BYTES / zf_kind_size(lower->type.kind), bb_done);
     visit_group(lower, NULL, v, v_g, v_size);
+    zf_cg_br(cg, bb_done);
+    zf_cg_enter(cg, bb_done);
     zf_lower_level_next(lower, 1, v_g);
     zf_cg_br(cg, bb_more);
     zf_cg_enter(cg, bb_more);
