@@ -123,6 +123,8 @@ struct zf_cg_env {
     /// True when `check` would emit nothing for this access, because it was hoisted: spares computing its operand. May be NULL.
     bool (*hoisted)(zf_cg *cg, zf_cg_env *env, unsigned violation, zf_span span, const zf_expr *at);
 
+    /// An element, and the check of its index, that the environment makes in its own way; else false. May be NULL.
+    bool (*look_up)(zf_cg *cg, zf_cg_env *env, const zf_expr *access, zf_cg_value *out);
     /// Value of a matched reduction (SCAN, SEGMENTED, PREFIX). The environment may lower it as a plain loop by returning false.
     bool (*reduce)(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out);
     /// Expressions and statements that only this environment knows (cursors, pushes, emits, ...): false when it does not.

@@ -71,7 +71,9 @@ struct zf_lower {
     uint32_t running_count;
     zf_expansion *expansions; ///< its groups, but for a root that is walked group by group (lower_groups.c)
     uint32_t expansion_count;
-    LLVMValueRef v_groups;  ///< of the root, where it is walked group by group
+    LLVMValueRef v_groups;       ///< of the root, where it is walked group by group
+    bool tables_are_small;       ///< what is being built may take streams for tables of a register (lower_lookup.c), which
+    LLVMValueRef v_small_tables; ///< i1: they then are; NULL: there are none
     struct zf_chunk *chunk; ///< that is being walked (lower_chunks.h): a check that fails leaves it; NULL: failures are noted
     // ---- of kernels of accelerators (simt.h)
     bool one_by_one;                     ///< no strips: one thread walks a tile, element by element
@@ -224,12 +226,20 @@ struct zf_strip {
     bool unpacks;               ///< false: bits are read one by one
     LLVMBasicBlockRef bb_loops; ///< where the stage goes on to
     struct zf_staged *staged;
+    LLVMBasicBlockRef bb_first_ahead,
+        bb_ahead; ///< NULL, or they run between the stage and those loops; the last is open likewise
+    struct zf_looked_up *looked_up;
     struct zf_walk *walk; ///< not NULL: elements at g come from the buffers of lower_groups.c
 };
 
 /// Starts a strip: branches to a new stage block, and continues in a block that follows it.
 zf_strip zf_strip_begin(zf_lower *lower, LLVMValueRef v_start, bool unpacks);
 void zf_strip_end(zf_lower *lower, zf_strip *strip); ///< closes the stage
+/// Goes to where loops stand that run ahead of the strip's own; keep where they end in strip->bb_ahead.
+void zf_strip_ahead(zf_cg *cg, zf_strip *strip);
+/// The element of an access whose index is another than the strip's, made for all of the strip ahead; false: not of this kind
+/// (lower_lookup.c).
+bool zf_lower_look_up(zf_cg *cg, zf_cg_env *env, const zf_expr *access, zf_cg_value *out);
 /// The bits of an access for element v_k, if they can be unpacked by vectors: at = index * stride + from, `count` of them.
 LLVMValueRef zf_strip_bits(zf_lower *lower, zf_strip *strip, uint32_t edge, uint64_t stride, uint64_t from, uint64_t count);
 /// Is `expr` index * stride + from with both known?

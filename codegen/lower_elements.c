@@ -31,7 +31,7 @@ LLVMValueRef zf_lower_whole_strips(zf_lower *lower, const zf_lower_tiles *tiles)
     return zf_cg_umin(cg, v_strips, v_most);
 }
 
-static void strips(zf_lower *lower, LLVMValueRef v_lo, LLVMValueRef v_count) {
+static void some_strips(zf_lower *lower, LLVMValueRef v_lo, LLVMValueRef v_count) {
     zf_cg *cg = lower->cg;
     bool is_bool = zf_lower_stores_bits(lower);
     LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_bytes = NULL;
@@ -56,6 +56,31 @@ static void strips(zf_lower *lower, LLVMValueRef v_lo, LLVMValueRef v_count) {
     if (is_bool) zf_lower_store_strip_bits(lower, v_bytes, v_start);
     zf_strip_end(lower, &strip);
     zf_cg_loop_end(cg, &outer);
+}
+
+// The same for tables that fit in a register, where there are any, and for others.
+static void strips(zf_lower *lower, LLVMValueRef v_lo, LLVMValueRef v_count) {
+    zf_cg *cg = lower->cg;
+    LLVMBasicBlockRef bb_before = zf_cg_here(cg), bb_small = zf_cg_block(cg, "small_tables");
+    zf_cg_enter(cg, bb_small);
+    lower->tables_are_small = true;
+    some_strips(lower, v_lo, v_count);
+    lower->tables_are_small = false;
+    LLVMBasicBlockRef bb_made = zf_cg_here(cg);
+    zf_cg_enter(cg, bb_before);
+    if (lower->v_small_tables == NULL) {
+        zf_cg_br(cg, bb_small);
+        zf_cg_enter(cg, bb_made);
+        return;
+    }
+    LLVMBasicBlockRef bb_large = zf_cg_block(cg, "large_tables"), bb_done = zf_cg_block(cg, "tables_done");
+    zf_cg_cond_br(cg, lower->v_small_tables, bb_small, bb_large);
+    zf_cg_enter(cg, bb_large);
+    some_strips(lower, v_lo, v_count);
+    zf_cg_br(cg, bb_done);
+    zf_cg_enter(cg, bb_made);
+    zf_cg_br(cg, bb_done);
+    zf_cg_enter(cg, bb_done);
 }
 
 // Makes and stores one element. `v_byte`: the byte of bits so far, where bits are stored; else NULL.

@@ -396,6 +396,7 @@ zf_lower_env zf_lower_env_make(zf_lower *lower, uint32_t node) {
                 .length = length,
                 .check = check,
                 .hoisted = is_hoisted,
+                .look_up = zf_lower_look_up,
                 .reduce = reduce},
         .lower = lower,
         .node = node,

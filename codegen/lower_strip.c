@@ -239,10 +239,19 @@ zf_strip zf_strip_begin(zf_lower *lower, LLVMValueRef v_start, bool unpacks) {
     return strip;
 }
 
+void zf_strip_ahead(zf_cg *cg, zf_strip *strip) {
+    if (strip->bb_ahead == NULL) strip->bb_ahead = strip->bb_first_ahead = zf_cg_block(cg, "ahead");
+    zf_cg_enter(cg, strip->bb_ahead);
+}
+
 void zf_strip_end(zf_lower *lower, zf_strip *strip) {
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_before = zf_cg_here(cg);
     zf_cg_enter(cg, strip->bb_stage);
-    zf_cg_br(cg, strip->bb_loops);
+    zf_cg_br(cg, strip->bb_ahead != NULL ? strip->bb_first_ahead : strip->bb_loops);
+    if (strip->bb_ahead != NULL) {
+        zf_cg_enter(cg, strip->bb_ahead);
+        zf_cg_br(cg, strip->bb_loops);
+    }
     zf_cg_enter(cg, bb_before);
 }
