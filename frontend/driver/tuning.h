@@ -42,6 +42,11 @@ bool zf_tuning_point(const zf_tune_space *space, const zf_choice *choice, zf_tun
 /// "L=8,THREADS=128"; "default".
 void zf_tuning_point_text(const zf_tune_space *space, const zf_tune_point *point, zf_text *out);
 
+// ---- Columns of a program without data (tune_made.c) ------------------------------------------------------------
+
+/// Makes `rows` rows of every column of a program's table (FILE.zf or FILE.zf:TABLE) and encodes them to `path`.
+zf_status zf_tuning_make(zf_compiler *compiler, const char *name, uint64_t rows, const char *path, zf_error *error);
+
 // ---- A column (tune_column.c) ---------------------------------------------------------------------------------
 
 typedef struct zf_tuning_options {

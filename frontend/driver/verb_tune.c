@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "frontend/driver/commit.h"
 #include "frontend/driver/decoded.h"
@@ -17,6 +18,7 @@ enum {
     RUNS = 7,
     COPY_BYTES = 256 << 20,
     EMULATED_ROWS = 8192,
+    MADE_ROWS = 1 << 21, // of programs without data: a block of 16 MiB where an element has 8 bytes
 };
 
 typedef struct tune_session {
@@ -207,6 +209,29 @@ static zf_status tune_container(tune_session *t, const char *path, const char *n
     return status;
 }
 
+/// Whether an operand is a program: FILE.zf or FILE.zf:TABLE.
+static bool is_program(const char *operand) {
+    const char *at = strstr(operand, ".zf");
+    return at != NULL && (at[3] == 0 || at[3] == ':');
+}
+
+/// A program is tuned by columns that are made up, in a file that goes again.
+static zf_status tune_program(tune_session *t, const char *name, const char *columns, size_t later, zf_error *error) {
+    char directory[256], path[300];
+    const char *parent = getenv("TMPDIR");
+    int length = snprintf(directory, sizeof directory, "%s/zfc-tune-XXXXXX", parent && *parent ? parent : "/tmp");
+    if (length < 0 || (size_t)length >= sizeof directory || mkdtemp(directory) == NULL)
+        return zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "no directory can be made in %.200s",
+                       parent && *parent ? parent : "/tmp");
+    snprintf(path, sizeof path, "%s/made.zfd", directory);
+    uint64_t rows = t->options.rows < MADE_ROWS ? t->options.rows : MADE_ROWS;
+    zf_status status = zf_tuning_make(t->session.compiler, name, rows, path, error);
+    if (status == ZF_OK) status = tune_container(t, path, columns, later, error);
+    remove(path);
+    rmdir(directory);
+    return status;
+}
+
 static zf_status show(const tune_session *t, zf_error *error) {
     char name[40];
     const char *description = t->options.info.description;
@@ -228,7 +253,11 @@ static zf_status show(const tune_session *t, zf_error *error) {
 static zf_status tune_all(tune_session *t, const zf_arguments *arguments, zf_error *error) {
     for (int k = 0; k < arguments->operand_count; k++) {
         size_t later = (size_t)(arguments->operand_count - 1 - k);
-        ZF_TRY(tune_container(t, arguments->operands[k], zf_argument(arguments, "columns"), later, error));
+        const char *operand = arguments->operands[k], *columns = zf_argument(arguments, "columns");
+        if (is_program(operand))
+            ZF_TRY(tune_program(t, operand, columns, later, error));
+        else
+            ZF_TRY(tune_container(t, operand, columns, later, error));
     }
     ZF_TRY(keep(t, zf_argument(arguments, "output"), zf_argument(arguments, "force") != NULL, error));
     if (zf_argument(arguments, "json") != NULL) return print_json(t, error);

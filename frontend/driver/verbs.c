@@ -218,13 +218,14 @@ const zf_verb zf_verbs[] = {
      {&columns, &generate,      &bench_bytes, &repeats, &bench_threads, &device, &module,  &checksums,   &general,  &unchecked,
       &unfused, &chunk_threads, &tuned,       &untuned, &choose,        &json,   &verbose, &time_passes, &no_cache, NULL}},
     {"tune",
-     "[IN.zfd...]",
+     "[IN.zfd|FILE.zf[:TABLE]...]",
      "find how the kernels of columns are lowered best on a GPU",
      "Measures the kernels of each column on the device as by default, and then as a search wants them: with more or fewer "
      "vectors a thread, threads, registers, and other ways to walk chunks. A combination is compiled, each kernel is timed "
      "alone over copies of a block's rows, and the rows are compared with those by default. What is fastest is kept for the GPU, "
      "its "
-     "driver and the shape of the kernel, and is what all later decodes of such kernels use (docs/tuning.md). With `-v` each "
+     "driver and the shape of the kernel, and is what all later decodes of such kernels use (docs/tuning.md). Of a program, "
+     "columns are made up: short runs of small numbers, texts of few words. With `-v` each "
      "measurement is told. The emulated GPU is for trying the command: its times say nothing, and are not kept.",
      0,
      -1,

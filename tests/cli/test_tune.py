@@ -155,6 +155,24 @@ class Tune(zfc_case.Case):
             self.bad(2, "tune", self.container, "--device", "emu", f"--budget={budget}", says="--budget wants a time")
         self.bad(2, "tune", self.container, "--probes", 65, says="1 to 64")
 
+    def test_programs(self):
+        """Columns of every type are made up for a program, and nothing is left of them."""
+        self.file("types.zf", """table t { a: u8 = bitpack; b: f32 = float2int(bitpack); c: bool = plain; d: date32 = delta(bitpack); e: i16? = nullable(values: plain);
+    f: string = dictionary(codes: bitpack, entries: strings); g: decimal(15, 2) = rle(bitpack, bitpack); }
+table u { x: u64 = rle(values: bitpack, counts: bitpack); }
+""")
+        temporary = self.dir / "tmp"
+        temporary.mkdir()
+        words = ["--device", "emu", "--probes", 1, "--json"]
+        env = {**os.environ, "TMPDIR": str(temporary)}
+        record = json.loads(self.good("tune", f"{self.dir}/types.zf:t", *words, env=env))
+        self.assertEqual({k["column"] for k in record["kernels"]}, set("abcdefg"))
+        self.assertEqual(len(json.loads(self.good("tune", f"{self.dir}/types.zf:u", *words, env=env))["kernels"]), 1)
+        self.bad(1, "tune", f"{self.dir}/types.zf", *words, env=env, says="name one: FILE:TABLE")
+        self.bad(1, "tune", f"{self.dir}/types.zf:v", *words, env=env, says="no table `v`")
+        self.bad(1, "tune", self.file("narrow.zf", "table t { a: i32 = pack3; }\n"), *words, env=env, says="pack3")
+        self.assertEqual(list(temporary.iterdir()), [])
+
     def test_show(self):
         self.assertIn("nothing is known of its kernels", self.good("tune", "--show", "--device", "emu"))
         found = self.dir / "found.txt"

@@ -8,7 +8,7 @@
 #include "scheduler/tune/tune.h"
 #include "tests/unit/check.h"
 
-enum { TABLES = 400 };
+static const uint32_t TABLES = 400;
 
 static const zf_tune_machine MACHINE = {.registers = 65536, .threads = 2048, .blocks = 32, .shared_bytes = 233472, .warp = 32};
 
@@ -193,7 +193,7 @@ static void test_kinds(void) {
         CHECK(probes / TABLES < 10 && most <= 16, "%s: %g probes, %u", kind_names[kind], probes / TABLES, most);
         all_probes += probes;
     }
-    printf("%.2f probes on the mean\n", all_probes / TABLES / KINDS);
+    printf("%.2f probes on the mean\n", all_probes / TABLES / (double)KINDS);
 }
 
 // ---- Bounds ---------------------------------------------------------------------------------------------------
