@@ -273,7 +273,8 @@ static zf_status begin_turn(tuner *t, uint32_t k, char *shape, zf_error *error) 
     zf_choice_space_of(t->plan, &t->plan->kernels[k], &turn->choices);
     const zf_tuning_kernel *before = tuned_before(t, shape);
     if (before != NULL) {
-        turn->best = zf_tuning_choice(&before->space, &before->result.best);
+        zf_choice choice = zf_tuning_choice(&before->space, &before->result.best);
+        if (zf_choice_is_legal(&turn->choices, &choice, NULL)) turn->best = choice;
         free(shape);
         return ZF_OK;
     }
