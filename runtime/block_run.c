@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/pool.h"
 #include "runtime/container_format.h"
 #include "runtime/element.h"
@@ -209,20 +210,40 @@ static void run_batch(void *user, uint64_t index, unsigned worker) {
     }
 }
 
-/// Runs tiles begin..end and returns the least failure word.
+// What is worth a hand-over to another thread, in elements; how many of those a thread must have for its start to be worth it
+// whatever they cost. Otherwise, what must be left for it: a thread's start and end took 30 us where half a million elements were
+// unpacked in as much.
+enum { BATCH_ELEMENTS = 65536, BATCHES_UNASKED = 16 };
+static const double seconds_of_a_thread = 100e-6;
+
+// Runs a first batch on the caller's thread, and says how many threads what is left is worth.
+static unsigned threads_worth(launch *l, uint64_t batch, unsigned threads) {
+    double before = zf_clock_thread_seconds();
+    l->batch = batch;
+    run_batch(l, 0, 0);
+    l->begin += batch;
+    double each = (zf_clock_thread_seconds() - before) / (double)batch;
+    double worth = each * (double)(l->end - l->begin) / seconds_of_a_thread;
+    return worth < threads - 1 ? 1 + (unsigned)worth : threads;
+}
+
+/// Runs tiles begin..end and returns the least failure word. Of a few elements the first ones tell whether the others are worth
+/// starting threads: kernels differ a hundredfold in what an element costs.
 static uint64_t launch_tiles(const zf_abi_args *args, zf_abi_kernel_fn kernel, uint64_t begin, uint64_t end, uint32_t tile,
                              unsigned threads) {
     if (begin >= end) return ZF_ABI_NO_FAILURE;
-    uint64_t tiles = end - begin, batch = tiles;
-    if (threads > 1) {
-        // Enough batches to even out, each with enough elements to be worth a hand-over.
-        uint64_t least = tile < 65536 ? 65536 / tile : 1;
-        batch = tiles / (threads * UINT64_C(8));
-        if (batch < least) batch = least;
-    }
-    launch l = {.args = args, .kernel = kernel, .begin = begin, .end = end, .batch = batch};
+    launch l = {.args = args, .kernel = kernel, .begin = begin, .end = end};
     atomic_init(&l.failure, ZF_ABI_NO_FAILURE);
-    zf_parallel_for(threads, (tiles + batch - 1) / batch, run_batch, &l);
+    uint64_t least = tile < BATCH_ELEMENTS ? BATCH_ELEMENTS / tile : 1;
+    if (threads > 1 && end - begin <= least) threads = 1;
+    if (threads > 1 && (end - begin) / threads < least * BATCHES_UNASKED) threads = threads_worth(&l, (least + 3) / 4, threads);
+    uint64_t tiles = l.end - l.begin;
+    l.batch = tiles;
+    if (threads > 1) { // enough batches to even out, each with enough elements to be worth a hand-over
+        l.batch = tiles / (threads * UINT64_C(8));
+        if (l.batch < least) l.batch = least;
+    }
+    zf_parallel_for(threads, (tiles + l.batch - 1) / l.batch, run_batch, &l);
     return atomic_load(&l.failure);
 }
 

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/pool.h"
 #include "runtime/block_run.h"
 #include "runtime/context.h"
@@ -501,15 +502,83 @@ static void test_threads_in_a_block(void) {
     CHECK(walk_layout(1, 0, 0, ROWS, &bytes, &size, &data, &error) == ZF_OK, "%s", error.message);
     uint64_t *states = (uint64_t *)(uintptr_t)data.seeks[0].values;
     walk_free(&(zf_block_data){0}, bytes);
-    states[400]++, states[1000]++, states[2000]++;
-    CHECK(zf_block_layout(&walk_shapes[1], &data, &bytes, &size, &error) == ZF_OK, "%s", error.message);
-    CHECK(zf_block_check(&walk_shapes[1], bytes, size, true, "x", &view, &error) == ZF_OK, "%s", error.message);
-    for (unsigned round = 0; round < 8; round++) {
-        CHECK(run_walk(&view, 1, ZF_ABI_DECODE, NULL, out, 4, &error) == ZF_ERR_INPUT, "lying states");
-        CHECK(strstr(error.place, "row 102400,") != NULL, "%s", error.place);
+    states[1000]++, states[2000]++;
+    static const uint32_t firsts[] = {400, 50}; // that in the batch which runs alone is the last to be added
+    for (size_t k = 0; k < sizeof firsts / sizeof firsts[0]; k++) {
+        char place[32];
+        snprintf(place, sizeof place, "row %u,", firsts[k] * WALK_INTERVAL);
+        states[firsts[k]]++;
+        CHECK(zf_block_layout(&walk_shapes[1], &data, &bytes, &size, &error) == ZF_OK, "%s", error.message);
+        CHECK(zf_block_check(&walk_shapes[1], bytes, size, true, "x", &view, &error) == ZF_OK, "%s", error.message);
+        for (unsigned round = 0; round < 8; round++) {
+            CHECK(run_walk(&view, 1, ZF_ABI_DECODE, NULL, out, 4, &error) == ZF_ERR_INPUT, "lying states");
+            CHECK(strstr(error.place, place) != NULL, "%s, not %s", error.place, place);
+        }
+        zf_block_view_free(&view);
+        walk_free(&(zf_block_data){0}, bytes);
+    }
+    bytes = NULL;
+    walk_free(&data, bytes);
+    free(out);
+}
+
+// Who calls a kernel, which decodes nothing.
+static struct {
+    pthread_t caller;
+    bool slow; ///< of the first batch, which the caller runs alone; then the caller waits for another thread
+    atomic_uint others;
+} watched;
+
+static void run_watched(const zf_abi_args *args, uint64_t begin, uint64_t end) {
+    (void)args, (void)end;
+    double start = zf_clock_seconds();
+    if (!pthread_equal(pthread_self(), watched.caller)) {
+        atomic_fetch_add(&watched.others, 1);
+    } else if (watched.slow && begin == 0) {
+        for (double used = zf_clock_thread_seconds(); zf_clock_thread_seconds() - used < 0.01;) continue;
+    } else if (!watched.slow && begin > 0) {
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); // long enough to see others, if there were any
+    } else if (watched.slow) {
+        while (atomic_load(&watched.others) == 0 && zf_clock_seconds() - start < 20) sched_yield();
+    }
+}
+
+/// Threads are started where what is left behind a first batch is worth it, and not for a few elements that cost nothing.
+static void test_threads_worth_their_start(void) {
+    enum { ROWS = 600000 };
+    zf_error error = {0};
+    zf_block_data data;
+    zf_block_view view;
+    void *bytes = NULL;
+    uint64_t size = 0, work_bytes = 0;
+    uint32_t *out = malloc(ROWS * sizeof *out);
+    CHECK(walk_layout(0, 0, 0, ROWS, &bytes, &size, &data, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_block_check(&walk_shapes[0], bytes, size, true, "x", &view, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_block_work_bytes(&walk_plans[0], &view, &work_bytes, &error) == ZF_OK, "%s", error.message);
+    void *work = aligned_alloc(64, (work_bytes + 63) / 64 * 64 + 64);
+    zf_abi_code code = walk_codes[0];
+    zf_abi_kernel_fn kernels[] = {run_watched};
+    code.kernels = kernels;
+    zf_block_run run = {.plan = &walk_plans[0],
+                        .code = &code,
+                        .view = &view,
+                        .element = ZF_U32,
+                        .out = out,
+                        .end = ROWS,
+                        .work = work,
+                        .mode = ZF_ABI_DECODE,
+                        .threads = 4};
+    watched.caller = pthread_self();
+    for (unsigned slow = 0; slow < 2; slow++) {
+        watched.slow = slow != 0;
+        atomic_store(&watched.others, 0);
+        CHECK(zf_block_run_cpu(&run, &error) == ZF_OK, "%s", error.message);
+        unsigned elsewhere = atomic_load(&watched.others);
+        CHECK((elsewhere > 0) == (slow != 0), "%u batches by other threads, %s", elsewhere, slow ? "slow" : "fast");
     }
     zf_block_view_free(&view);
     walk_free(&data, bytes);
+    free(work);
     free(out);
 }
 
@@ -654,6 +723,7 @@ int main(void) {
     test_readers(context);
     test_violations();
     test_threads_in_a_block();
+    test_threads_worth_their_start();
     test_bits_of_a_block();
     test_many_blocks(context);
     test_code_at_once();
