@@ -116,7 +116,9 @@ static void write_container(void) {
     snprintf(source, sizeof source, "%s/t.zf", directory);
     snprintf(file, sizeof file, "%s/t.zfd", directory);
     FILE *f = fopen(source, "w");
-    fputs("table t { a: i32 = bitpack; b: i32 = delta(bitpack); }\n", f);
+    fputs(
+        "table t { a: i32 = bitpack; b: i32 = delta(bitpack); c: i32 = dictionary(codes: bitpack, entries: delta(bitpack)); }\n",
+        f);
     fclose(f);
     zf_context *context = NULL;
     zf_compiler *compiler = NULL;
@@ -126,9 +128,10 @@ static void write_container(void) {
     zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
     CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_program_load(compiler, source, &program, &error) == ZF_OK, "%s", error.message);
-    zf_encode_column columns[2] = {{.name = "a", .values = values}, {.name = "b", .values = values}};
+    zf_encode_column columns[3] = {
+        {.name = "a", .values = values}, {.name = "b", .values = values}, {.name = "c", .values = values}};
     zf_encode_options encoding = {.rows_per_block = 4096, .overwrite = true};
-    CHECK(zf_encode(program, "t", columns, 2, ROWS, &encoding, file, NULL, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_encode(program, "t", columns, 3, ROWS, &encoding, file, NULL, &error) == ZF_OK, "%s", error.message);
     zf_program_free(program);
     zf_compiler_free(compiler);
     zf_context_free(context);
@@ -140,8 +143,8 @@ typedef struct seen {
     bool decoded;
 } seen;
 
-/// What a compiler of these options makes of a column on the emulated GPU.
-static seen look(const char *cache, zf_compiler_options options, size_t column) {
+/// What a compiler of these options makes of a column on the emulated GPU: of kernel `number` of its plan, a map or not.
+static seen look_at(const char *cache, zf_compiler_options options, size_t column, uint32_t number, bool map) {
     seen out = {.decoded = false};
     zf_context *context = NULL;
     zf_compiler *compiler = NULL;
@@ -170,11 +173,12 @@ static seen look(const char *cache, zf_compiler_options options, size_t column) 
     zf_block_view block;
     CHECK(zf_container_block(container, column, 0, true, &block, &error) == ZF_OK, "%s", error.message);
     zf_plan bare = *decoder->plan;
-    zf_kernel kernel = bare.kernels[0];
+    CHECK(bare.kernel_count > number, "column %zu has %u kernels", column, bare.kernel_count);
+    zf_kernel kernel = bare.kernels[number];
     out.choice = kernel.choice;
     kernel.choice = (zf_choice){0};
     kernel.geometry = zf_kernel_default_geometry(&bare, &kernel);
-    if (column == 0) kernel.tile = kernel.geometry.l * kernel.geometry.s * kernel.geometry.c;
+    if (map) kernel.tile = kernel.geometry.l * kernel.geometry.s * kernel.geometry.c;
     zf_kernel_shape_print(&bare, &kernel, block.params, &shape);
     snprintf(out.shape, sizeof out.shape, "%s", shape.data);
     zf_block_view_free(&block);
@@ -192,10 +196,30 @@ static seen look(const char *cache, zf_compiler_options options, size_t column) 
     return out;
 }
 
+static seen look(const char *cache, zf_compiler_options options, size_t column) {
+    return look_at(cache, options, column, 0, column == 0);
+}
+
 static void write_tuned(const char *path, const char *device, const char *shape, const char *choice) {
     FILE *f = fopen(path, "w");
     fprintf(f, HEAD "device %s\nkernel %s\nchoice %s\n", device, shape, choice);
     fclose(f);
+}
+
+/// Of a column's two kernels what one may not have is left out, and not what the other may.
+static void test_two_kernels(void) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/two.txt", directory);
+    zf_compiler_options options = {.tuned = path};
+    seen entries = look_at("", (zf_compiler_options){0}, 2, 0, false), codes = look_at("", (zf_compiler_options){0}, 2, 1, true);
+    CHECK(strncmp(codes.shape, "map i32: dictionary<i32>(bitpack", 32) == 0 && strstr(codes.shape, "work i32") != NULL, "%s",
+          codes.shape);
+    write_tuned(path, codes.device, codes.shape, "L=8");
+    FILE *f = fopen(path, "a");
+    fprintf(f, "kernel %s\nchoice L=3\n", entries.shape);
+    fclose(f);
+    CHECK(look_at("", options, 2, 0, false).choice.chosen == 0, "what it may not have");
+    CHECK(look_at("", options, 2, 1, true).choice.chosen == 1u << ZF_CHOICE_L, "the other kernel");
 }
 
 static void test_compilers(void) {
@@ -265,6 +289,7 @@ int main(void) {
     test_nearness();
     write_container();
     test_compilers();
+    test_two_kernels();
     char command[128];
     snprintf(command, sizeof command, "rm -rf %s", directory);
     return system(command) == 0 ? check_result() : 1;
