@@ -114,9 +114,14 @@ static zf_status start_jobs(zf_program *program, const zf_table *table, uint64_t
         job->rows = rows;
         job->rows_per_block = rows_per_block(job->column, &job->data, rows, options);
         job->blocks = (rows + job->rows_per_block - 1) / job->rows_per_block;
-        ZF_TRY(zf_program_compile(program, job->column->codec, error));
     }
-    return ZF_OK;
+    const zf_codec_choice **choices = calloc(table->column_count + 1u, sizeof *choices);
+    if (choices == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a table's columns");
+    for (size_t c = 0; c < table->column_count; c++) choices[c] = jobs[c].column->codec;
+    unsigned threads = zf_context_threads(zf_compiler_context(program->compiler), options != NULL ? options->threads : 0);
+    zf_status status = zf_program_compile(program, choices, table->column_count, threads, error);
+    free(choices);
+    return status;
 }
 
 static zf_status make_writer(zf_program *program, const zf_table *table, uint64_t rows, const zf_encode_options *options,

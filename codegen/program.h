@@ -36,8 +36,10 @@ struct zf_program {
 /// The program's spec: what zfc explains.
 static inline zf_spec *zf_program_spec(zf_program *program) { return program->spec; }
 
-/// Compiles the encode bodies of every instance below a choice, all alternatives included, once per program.
-zf_status zf_program_compile(zf_program *program, const zf_codec_choice *choice, zf_error *error);
+/// Compiles the encode bodies of every instance below some choices, all alternatives included, once per program, on up to
+/// `threads` threads. Of several failures the first in the order of choices is told.
+zf_status zf_program_compile(zf_program *program, const zf_codec_choice *const *choices, size_t count, unsigned threads,
+                             zf_error *error);
 /// The encoder of an instance, after zf_program_compile; NULL when it was never compiled.
 const zf_encoder *zf_program_encoder(zf_program *program, const zf_inst *inst);
 

@@ -174,16 +174,20 @@ class FirstByte(Case):
     def test_threads_change_nothing(self):
         """Files, modules and errors are the same whatever the number of threads that compile."""
         path = self.encode()
-        outputs, modules = [], []
+        outputs, modules, encoded = [], [], []
         for threads in (1, 2, 8):
             out, module = self.dir / f"out{threads}", self.dir / f"m{threads}.zfm"
             self.run_zfc("decode", "-q", "--no-cache", "--threads", threads, "--device", "cpu", "-o", out, path)
             outputs.append({p.name: p.read_bytes() for p in sorted(out.iterdir())})
             self.run_zfc("compile", "-q", "--no-cache", "--threads", threads, "-o", module, path)
             modules.append(module.read_bytes())
+            again = self.dir / f"t{threads}.zfd"
+            self.run_zfc("encode", "-q", "--no-cache", "--threads", threads, "-c", self.program, "-o", again, self.text)
+            encoded.append(again.read_bytes())
         self.assertEqual(outputs[0], outputs[1])
         self.assertEqual(outputs[0], outputs[2])
         self.assertTrue(modules[0] == modules[1] == modules[2], "modules differ")
+        self.assertEqual(set(encoded), {path.read_bytes()}, "files differ")
         data = bytearray(path.read_bytes())
         for at in range(300, len(data) - 4000, 512):  # blocks of all columns
             data[at] ^= 0x10

@@ -16,6 +16,10 @@ static void __lsan_disable(void) {}
 static void __lsan_enable(void) {}
 #endif
 
+static zf_status compile_one(zf_program *program, const zf_codec_choice *choice, zf_error *error) {
+    return zf_program_compile(program, &choice, 1, 1, error);
+}
+
 // How LLVM itself gives up: llvm::report_fatal_error(const char *, bool). C has no other name for it.
 _Noreturn void zf_test_give_up(const char *reason, bool crash_report) __asm__("_ZN4llvm18report_fatal_errorEPKcb");
 
@@ -78,16 +82,16 @@ int main(void) {
     zf_compiler *compiler = NULL;
     zf_program *program = load(&compiler);
     const zf_column *first = zf_spec_tables(program->spec)->columns, *second = first->next;
-    CHECK(zf_program_compile(program, first->codec, &error) == ZF_OK, "%s %s", error.code, error.message);
+    CHECK(compile_one(program, first->codec, &error) == ZF_OK, "%s %s", error.code, error.message);
 
     give_up = true;
-    refuses(zf_program_compile(program, second->codec, &error), &error, "the call inside which it happened", "a test wants it");
+    refuses(compile_one(program, second->codec, &error), &error, "the call inside which it happened", "a test wants it");
     give_up = false;
 
     for (int again = 0; again < 3; again++) { // there is no way back
-        refuses(zf_program_compile(program, second->codec, &error), &error, "a later call", "gave up earlier");
+        refuses(compile_one(program, second->codec, &error), &error, "a later call", "gave up earlier");
     }
-    CHECK(zf_program_compile(program, second->codec, NULL) == ZF_ERR_INTERNAL, "without a place for the error");
+    CHECK(compile_one(program, second->codec, NULL) == ZF_ERR_INTERNAL, "without a place for the error");
     encode_some(program, first); // what was linked before is code like any other
     zf_program *other = NULL;
     zf_status status = zf_program_load(compiler, ZF_SOURCE_DIR "/tests/unit/intern.zf", &other, &error);
@@ -101,7 +105,7 @@ int main(void) {
         }
         refuses(zf_encode(other, "t", columns, count, 0, NULL, "/tmp/zf-no-such.zfd", NULL, &error), &error, "zf_encode",
                 "gave up earlier");
-        refuses(zf_program_compile(other, zf_spec_tables(other->spec)->columns->codec, &error), &error, "another program",
+        refuses(compile_one(other, zf_spec_tables(other->spec)->columns->codec, &error), &error, "another program",
                 "gave up earlier");
     }
     zf_program_free(other);
@@ -112,7 +116,7 @@ int main(void) {
     zf_compiler *fresh = NULL; // what ended was one compiler, not the process
     program = load(&fresh);
     first = zf_spec_tables(program->spec)->columns;
-    CHECK(zf_program_compile(program, first->codec, &error) == ZF_OK, "%s %s", error.code, error.message);
+    CHECK(compile_one(program, first->codec, &error) == ZF_OK, "%s %s", error.code, error.message);
     encode_some(program, first);
     zf_program_free(program);
     zf_compiler_free(fresh);
