@@ -161,7 +161,7 @@ def newest_of_part(records, part, devices=("h200",)):
 
 def at_the_limit(records):
     """What bench/speed found on the GPU; each part is of the newest record that has it."""
-    parts = {part: newest_of_part(records, part) for part in ("work", "rle", "table2", "fusion", "ans", "bitpack", "configurations")}
+    parts = {part: newest_of_part(records, part) for part in ("work", "rle", "table2", "fusion", "ans", "bitpack", "tuning", "configurations")}
     parts = {part: found for part, found in parts.items() if found}
     if not parts:
         return None

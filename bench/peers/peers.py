@@ -71,6 +71,7 @@ class Session:
         self.environment = dict(os.environ, ZIPFLOW_CACHE_DIR=str(tree / "cache"), TMPDIR=str(tree))
         self.zfc, self.generator = self.programs()
         self.worker = None
+        self.before = None  # a function of containers that are about to be measured
         self.reader = "pyarrow"  # of texts
         self.tables = {}  # of TPC-H: {name: {column: {ending: array}}}
 
@@ -156,7 +157,8 @@ class Report:
         what = f"{row.get('data', '')} {row['by']} {row.get('name') or row.get('codec', '')} {row.get('decoder', '')}"
         size = f" {row['chunk_bytes'] >> 10}K" if "chunk_bytes" in row else ""
         speed = f" {row['gb_per_second']:9.1f} GB/s" if "gb_per_second" in row else ""
-        good = f"{row['ratio']:8.2f}{speed}" if row.get("verified") else row.get("message", "")
+        ratio = f"{row['ratio']:8.2f}" if "ratio" in row else ""
+        good = ratio + speed if row.get("verified") else row.get("message", "")
         print(f"{what + size:<72} {good}", flush=True)
 
     def fail(self, why, **row):
@@ -226,6 +228,8 @@ def take(report, row, name, label):
 def bench_each(s, report, containers, wanted):
     """Measures containers, all in one process, and those columns that it did not measure once more alone. `wanted`: (container,
     column, name, label)."""
+    if s.before is not None:
+        s.before(list(dict.fromkeys(container for container, *_ in wanted)))
     try:
         found = bench(s, report, containers, limit=30 + 10 * len(wanted))
     except Failed as why:

@@ -26,6 +26,7 @@ import numpy as np  # noqa: E402
 import cases  # noqa: E402
 import peers  # noqa: E402
 import ratios  # noqa: E402
+import tuning  # noqa: E402
 from gpu_test import unplaced  # noqa: E402
 from peers import Failed, Unknown  # noqa: E402
 
@@ -39,7 +40,9 @@ COUNTED = {
     "predicted": "the bytes that unfused kernels read and write by those that the fused one does",
     "kernels_unfused": "each kernel alone: bytes that it reads and writes, median seconds, and their quotient by that of a copy",
     "normalised": "of `configurations`: GB/s by those of the configuration that is named first",
-    "table2_of": "plain_bytes and stored_bytes are the column's; what is counted of others stands in bench/speed/README.md",
+    "tuned": "what `zfc tune` did before containers were measured: seconds, kernels that it searched, probes; it keeps what it finds for what comes after",
+    "part_of_best": "of a search, by what was measured of all combinations: the best time by that of what was found",
+    "untuned_part": "GB/s of kernels as they are without results by those of tuned ones",
 }
 
 
@@ -58,7 +61,7 @@ class Report(peers.Report):
 
     def add(self, row):
         row = {"part": self.part, **row}
-        if row["by"] == "zipflow" and row.get("verified") and self.part not in ("configurations", "fusion", "ratios"):
+        if row["by"] == "zipflow" and row.get("verified") and self.part in ("work", "rle", "table2", "ans", "bitpack"):
             row |= criterion(row)
         super().add(row)
 
@@ -248,6 +251,8 @@ def part_fusion(s, report):
             continue
         try:
             container = column_of(s, nest)
+            if s.before is not None:
+                s.before([container])
             found = [peers.bench(s, report, [*more, container])[str(container), nest.column] for more in ((), ("--unfused",))]
             bad = [r for r in found if not r.get("verified")]
             if bad:
@@ -289,9 +294,10 @@ def part_configurations(s, report):
 
 # ---- All ------------------------------------------------------------------------------------------------------------
 
-# In the order in which they run; nvCOMP's rows of parts that give some come behind all of these.
+# In the order in which they run; nvCOMP's rows of parts that give some come before LAST, which take longest and have least to do with it.
 PARTS = {"work": part_work, "rle": part_rle, "fusion": part_fusion, "table2": part_table2, "ans": part_ans, "bitpack": part_bitpack,
-         "configurations": part_configurations, "ratios": ratios.part}
+         "configurations": part_configurations, "tuning": tuning.part, "ratios": ratios.part}
+LAST = ("tuning", "ratios")
 
 
 def run_part(s, report, part, function):
@@ -321,6 +327,7 @@ def options_of():
     parser.add_argument("--repeats", default=9, type=int, help="rounds of `zfc bench` that count (default: 9)")
     parser.add_argument("--scale", default=1.0, type=float, help="scale factor of TPC-H (default: 1)")
     parser.add_argument("--configurations", help="JSON: {configuration: {row of --columns: choices as zfc --choose takes them, or nothing}}")
+    parser.add_argument("--tune", default=10, type=float, help="seconds to tune the kernels of a container before it is measured; 0: not (default: 10)")
     parser.add_argument("--patience", default=20, type=float, help="seconds for one of nvCOMP's rows (default: 20)")
     parser.add_argument("--budget", default=570, type=float, help="seconds for everything (default: 570)")
     options = parser.parse_args()
@@ -345,17 +352,19 @@ def main():
                 print(f"no nvCOMP: {why}")
                 good = False
         report, later = Report(s), []
+        tuning.prepare(s, report)
         report.part = "start"
         try:  # what is measured, and on what, stands in the report also where no part tells
             report.learn(json.loads(s.run(s.zfc, "bench", "--json", f"--device={options.device}", "--bytes=1", "--repeats=5", "--generate=bitpack-1-u32")))
         except (Failed, ValueError) as why:
             report.fail(why, by="zipflow", name="bench")
-        for part, function in PARTS.items():
-            if part in options.parts:
-                later += run_part(s, report, part, function)
+        for part in (p for p in PARTS if p in options.parts and p not in LAST):
+            later += run_part(s, report, part, PARTS[part])
         for part, data, make, wanted in later if s.worker is not None else ():
             report.part = part
             peers.measure_nvcomp(s, report, data, make(), wanted)
+        for part in (p for p in LAST if p in options.parts):
+            run_part(s, report, part, PARTS[part])
         report.save()
         if s.worker is not None:
             s.worker.stop()

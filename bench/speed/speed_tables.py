@@ -104,8 +104,23 @@ def fusion(rows):
         each = ", ".join(percent(k["fraction_of_limit"]) for k in r["kernels_unfused"])
         cells.append([f"{r['name']}, {r['data']}", f"{r['gb_per_second']:.0f}", f"{r['gb_per_second_unfused']:.0f}", f"{r['speedup']:.2f}",
                       f"{r['speedup_at_least']:.2f}", f"{r['predicted']:.2f}", f"{r['paper']:.2f}", each])
-    heads = ("nest", "fused: GB/s", "a kernel a stage: GB/s", "times as fast", "wanted", "by the bytes", "in the paper", "unfused kernels, of their own limits")
+    heads = ("nest", "fused: GB/s", "a kernel a stage: GB/s", "times as fast", "wanted", "by the bytes", "in the paper", "unfused kernels, of their own limits (wanted: 85%)")
     return (heads, cells) if cells else None
+
+
+def tuning(rows):
+    """What searches took, and what kernels are without their results."""
+    cells = []
+    for r in (r for r in rows if r["part"] == "tuning"):
+        if "part_of_best" in r:
+            cells.append([f"{r['data']}, kernel {r['kernel']}: {r['name']}", f"{percent(r['part_of_best'])}, {r['probes']} probes of {r['combinations']}",
+                          percent(r["part_at_least"])])
+        elif "untuned_part" in r:
+            cells.append([f"{r['data']}: {r['name']}, of the tuned speed", percent(r["untuned_part"]), percent(r["part_at_least"])])
+        else:
+            cells.append([f"{r['data']}: {r['name']} from nothing, {r['kernels']} kernels", f"{r['seconds']:.1f} s, {r['mean_probes']:.1f} probes a kernel",
+                          f"{r['seconds_at_most']} s, {r['probes_at_most']}"])
+    return (("what", "measured", "wanted"), cells) if cells else None
 
 
 def configurations(rows):
@@ -168,4 +183,4 @@ def ratios(rows):
 # What a page shows of the parts, with what it says above each table.
 SECTIONS = (("What is wanted, and what was reached", work), ("Runs (the paper's figure 13)", rle), ("Bit-packing, parts of the limit (figure 12)", widths),
             ("Entropy coders (figure 14)", entropy), ("Chunks, three symbols, 1 : 2 : 1 (figure 15)", chunks), ("Fusion (figure 18)", fusion),
-            ("Configurations (figure 22)", configurations))
+            ("Tuning (table 3)", tuning), ("Configurations (figure 22)", configurations))

@@ -46,7 +46,7 @@ def run(parts, columns, *words, device="cpu"):
     printed = io.StringIO()
     with tempfile.TemporaryDirectory() as out, contextlib.redirect_stdout(printed):
         sys.argv = ["speed.py", "--only", parts, "--columns", ";".join(columns), "--zfc", ZFC, "--tpchgen", str(GENERATOR) if GENERATOR.exists() else "tpchgen-cli",
-                    "--device", device, "--libcuda", GPU, "--out", out, "--bytes", "80000", "--made", "40000", "--scale", "0.001", "--repeats", "5", *words]
+                    "--device", device, "--libcuda", GPU, "--out", out, "--bytes", "80000", "--made", "40000", "--scale", "0.001", "--repeats", "5", "--tune", "0", *words]
         code = speed.main()
         files = sorted(p.name for p in pathlib.Path(out).iterdir())
         text = (pathlib.Path(out) / "speed.json").read_text()
@@ -170,6 +170,23 @@ def columns():
     on_a_page(report)
 
 
+def search():
+    """Kernels are tuned before they are measured, and what that brings, where the program can."""
+    code, report, printed = run("rle,tuning", ["even-4, u32", "o_shippriority", "bitpack-3-u8"], "--tune", "1", device="emu")
+    check(code == 0 and all(r["verified"] for r in report["results"]), printed)
+    rows = [r for r in report["results"] if r["part"] == "tuning"]
+    if report["left_out"]:
+        check(not rows and "tuned" not in report and report["left_out"][0]["why"] == "this program cannot tune on this device", report["left_out"])
+        return
+    check([(t["kernels"] > 0, t["container"][:3]) for t in report["tuned"]] == [(True, "rle")], report["tuned"])
+    names = ["tuning", "without results", "without results, mean", "search beside all combinations"]
+    check([r["name"] for r in rows] == names, rows)
+    check(rows[0]["kernels"] == 1 and 0 < rows[0]["mean_probes"] <= 16, rows[0])
+    check(same(rows[1]["untuned_part"], rows[1]["gb_per_second_untuned"] / rows[1]["gb_per_second"]) and same(rows[2]["untuned_part"], rows[1]["untuned_part"]), rows)
+    check(all(0 < r["part_of_best"] <= 1 and r["probes"] <= r["combinations"] for r in rows[3:]), rows)
+    check([line[2] for line in speed_tables.tuning(rows)[1]] == ["60 s, 10", "80%", "90%", "97%"], speed_tables.tuning(rows))
+
+
 def shown(report, wanted):
     """Its plots are SVG."""
     found = speed_plots.plots(report)
@@ -184,13 +201,14 @@ def on_a_page(report):
     older = {**report, "date": "2020-01-01", "results": [r for r in report["results"] if r["part"] == "table2"]}
     records = page.Records(pathlib.Path("/nonexistent"))
     check(page.at_the_limit(records) is None and page.ratios(records) is None, "a page without records")
-    records.all = [(pathlib.Path("bench/results/h200/a.json"), older), (pathlib.Path("bench/results/cpu/b.json"), {**report, "date": "2020-01-02"})]
+    measured = {**report, "date": "2020-01-01", "results": [r for r in report["results"] if r["part"] == "ratios"]}
+    records.all = [(pathlib.Path("bench/results/h200/a.json"), older), (pathlib.Path("bench/results/h200/c.json"), measured), (pathlib.Path("bench/results/cpu/b.json"), {**report, "date": "2020-01-02"})]
     check("l_shipdate" in page.at_the_limit(records)[2] and "92%" in page.at_the_limit(records)[2], page.at_the_limit(records))
     check(page.ratios(records)[0].name == "b.json" and "Parquet" in page.ratios(records)[2], "ratios")
     check("l_shipdate" in page.table2(records)[2], page.table2(records))
 
 
 os.environ["FAKE_NVCOMP"] = ""
-for test in (data, on_the_emulator, beside_peers, columns):
+for test in (data, on_the_emulator, beside_peers, columns, search):
     test()
     print(f"{test.__name__}: good")

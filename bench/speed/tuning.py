@@ -1,0 +1,128 @@
+"""What tuning costs and brings (the paper's table 3), and tuning before containers are measured. A program without `zfc tune` is measured as it is."""
+
+import json
+import pathlib
+import sys
+
+sys.dont_write_bytecode = True
+import cases  # noqa: E402
+import peers  # noqa: E402
+from peers import Failed  # noqa: E402
+
+WANTED = {"total_seconds": 60, "mean_probes": 10, "part_of_best": .97, "untuned_part": .80, "untuned_mean": .90}
+# What is searched in all combinations: rows of cases.py, and columns of table 2.
+EXHAUSTIVE = ("bitpack-3-u8", "random-16, u32", "1 : 2 : 1, over tans")
+COLUMNS = {"lineitem": ("l_shipdate", "l_orderkey")}
+SECONDS = 40  # for all combinations of a column
+
+
+def known(s):
+    """Whether the program can tune; it says so on the device at hand."""
+    try:
+        s.run(s.zfc, "tune", "--show", f"--device={s.options.device}")
+        return True
+    except Failed as why:
+        s.note(f"no tuning: {why}")
+        return False
+
+
+def tune(s, containers, *words, seconds):
+    """What `zfc tune --json` prints."""
+    return json.loads(s.run(s.zfc, "tune", "--json", f"--device={s.options.device}", f"--bytes={s.options.bytes}", *words, *containers,
+                            limit=60 + 2 * seconds))
+
+
+def told(found):
+    """Of a report of `zfc tune`, what is kept."""
+    probes = [k["probes"] for k in found["kernels"]]
+    return {"seconds": found["total_seconds"], "kernels": len(probes), "mean_probes": sum(probes) / max(1, len(probes))}
+
+
+def prepare(s, report):
+    """From now on containers are tuned once before they are measured."""
+    if s.options.tune <= 0 or not known(s):
+        return
+    report.head["tuned"], done = [], set()
+
+    def before(containers):
+        new = [c for c in containers if c not in done]
+        done.update(new)
+        for container in new:
+            try:
+                found = tune(s, [container], f"--budget={s.options.tune}s", seconds=s.options.tune)
+                report.head["tuned"].append({"container": pathlib.PurePath(container).name, **told(found)})
+            except (Failed, KeyError, ValueError) as why:
+                report.fail(why, data=pathlib.PurePath(container).name, by="zipflow", name="tune")
+
+    s.before = before
+
+
+def table2(s):
+    """Containers of the columns of table 2 in the paper's nests, and their columns."""
+    text, tables = peers.table2_program(pathlib.Path(peers.ROOT) / "examples/tpch/tpch.zf", True, s.options.wants)
+    made = {}
+    for table, columns in tables.items():
+        sources = peers.decoded_files(columns, s.tpch(table, columns))
+        made[peers.encode(s, f"{table}_tuned", text, table, [s.tree / "tpch" / f"{table}.csv"], sources)] = list(columns)
+    return made
+
+
+def exhaustively(s, report, container, column, label):
+    """All combinations of a column's kernels, and the search over what was measured of them."""
+    record = s.tree / f"{column}.tuning.json"
+    try:
+        found = tune(s, [container], "--exhaustive", f"--budget={SECONDS}s", f"--columns={column}", seconds=SECONDS)
+        record.write_text(json.dumps(found))
+        again = json.loads(s.run(s.zfc, "tune", "--json", "--replay", record))
+        for kernel in again["kernels"]:
+            report.add({"data": label, "by": "zipflow", "name": "search beside all combinations", "kernel": kernel["kernel"],
+                        "part_of_best": kernel["part_of_best"], "part_at_least": WANTED["part_of_best"], "untuned_part_of_best": kernel["default_part_of_best"],
+                        "probes": kernel["probes"], "combinations": kernel["combinations"], "choices": kernel["choice"], "verified": True})
+    except (Failed, KeyError, ValueError) as why:
+        report.fail(why, data=label, by="zipflow", name="search beside all combinations")
+
+
+def part(s, report):
+    if not known(s):
+        report.leave_out("this program cannot tune on this device", part="tuning")
+        return []
+    kept, s.environment = s.environment, {**s.environment, "ZIPFLOW_CACHE_DIR": str(s.tree / "nothing")}  # what was found before is not there
+    try:
+        return searched(s, report)
+    finally:
+        s.environment = kept
+
+
+def searched(s, report):
+    made = table2(s)
+    if made:
+        found = tune(s, list(made), seconds=300)
+        report.add({"data": "table 2", "by": "zipflow", "name": "tuning", **told(found), "seconds_at_most": WANTED["total_seconds"],
+                    "probes_at_most": WANTED["mean_probes"], "verified": True})
+    parts = []
+    for path, columns in made.items():
+        rows = [peers.bench(s, report, [*more, path]) for more in (("--untuned",), ())]
+        for column in columns:
+            cold, tuned = (r.get((str(path), column), {}) for r in rows)
+            if not (cold.get("verified") and tuned.get("verified")):
+                report.fail(cold.get("message") or tuned.get("message", "not measured"), data=column, by="zipflow", name="without results")
+                continue
+            parts.append(cold["gb_per_second"] / tuned["gb_per_second"])
+            report.add({"data": column, "by": "zipflow", "name": "without results", "codec": tuned["codec"], "ratio": tuned["ratio"],
+                        "gb_per_second": tuned["gb_per_second"], "gb_per_second_untuned": cold["gb_per_second"], "untuned_part": parts[-1],
+                        "part_at_least": WANTED["untuned_part"], "verified": True})
+    if parts:
+        report.add({"data": "table 2", "by": "zipflow", "name": "without results, mean", "untuned_part": sum(parts) / len(parts),
+                    "part_at_least": WANTED["untuned_mean"], "verified": True})
+    for path, columns in made.items():
+        for column in (c for c in columns if c in COLUMNS.get(pathlib.PurePath(path).name.split("_")[0], ())):
+            exhaustively(s, report, path, column, column)
+    for case in (c for c in cases.CASES if c.name in EXHAUSTIVE and s.options.wants(c.name)):
+        rows = max(1, s.options.made // 4)
+        arrays = case.make(rows)
+        ending, array = next(iter(arrays.items()))
+        source = s.tree / f"tuning.{ending}"
+        array.tofile(source)
+        program = f'import "std.zf"; table t {{ c: {case.kind} = {case.codec}; }}\n'
+        exhaustively(s, report, peers.encode(s, "tuning", program, "t", [f"c={source}"], {f"c.{ending}": array}), "c", case.data())
+    return []
