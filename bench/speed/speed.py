@@ -251,8 +251,9 @@ def part_fusion(s, report):
             continue
         try:
             container = column_of(s, nest)
-            if s.before is not None:
+            if s.before is not None:  # both sides are tuned
                 s.before([container])
+                s.before([container], "--unfused")
             found = [peers.bench(s, report, [*more, container])[str(container), nest.column] for more in ((), ("--unfused",))]
             bad = [r for r in found if not r.get("verified")]
             if bad:
@@ -302,6 +303,9 @@ LAST = ("tuning", "ratios")
 
 def run_part(s, report, part, function):
     report.part, begin, first = part, time.monotonic(), len(report.rows)
+    if s.left() <= 0:
+        report.leave_out("the time is used up (--budget)", part=part)
+        return []
     try:
         found = function(s, report)
     except Exception as why:  # of a part: the others run
@@ -324,7 +328,7 @@ def options_of():
     parser.add_argument("--out", default="speed", help="directory for the results (default: speed)")
     parser.add_argument("--bytes", default=1 << 30, type=int, help="bytes of plain data that a measurement decodes (default: 1 GiB)")
     parser.add_argument("--made", default=1 << 24, type=int, help="bytes of a made column before it is repeated (default: 16 MiB)")
-    parser.add_argument("--repeats", default=9, type=int, help="rounds of `zfc bench` that count (default: 9)")
+    parser.add_argument("--repeats", default=5, type=int, help="rounds of `zfc bench` that count (default: 5)")
     parser.add_argument("--scale", default=1.0, type=float, help="scale factor of TPC-H (default: 1)")
     parser.add_argument("--configurations", help="JSON: {configuration: {row of --columns: choices as zfc --choose takes them, or nothing}}")
     parser.add_argument("--tune", default=10, type=float, help="seconds to tune the kernels of a container before it is measured; 0: not (default: 10)")
@@ -362,9 +366,14 @@ def main():
             later += run_part(s, report, part, PARTS[part])
         for part, data, make, wanted in later if s.worker is not None else ():
             report.part = part
-            peers.measure_nvcomp(s, report, data, make(), wanted)
+            if s.left() > 0:
+                peers.measure_nvcomp(s, report, data, make(), wanted)
+            else:
+                report.leave_out("the time is used up (--budget)", part=part, data=data, name="nvCOMP")
+                good = False
         for part in (p for p in LAST if p in options.parts):
             run_part(s, report, part, PARTS[part])
+        good = good and not any(row["why"].startswith("the time") for row in report.left_out)
         report.save()
         if s.worker is not None:
             s.worker.stop()

@@ -44,13 +44,13 @@ def prepare(s, report):
         return
     report.head["tuned"], done = [], set()
 
-    def before(containers):
-        new = [c for c in containers if c not in done]
-        done.update(new)
+    def before(containers, *words):
+        new = [c for c in containers if (c, *words) not in done]
+        done.update((c, *words) for c in new)
         for container in new:
             try:
-                found = tune(s, [container], f"--budget={s.options.tune}s", seconds=s.options.tune)
-                report.head["tuned"].append({"container": pathlib.PurePath(container).name, **told(found)})
+                found = tune(s, [container], *words, f"--budget={s.options.tune}s", seconds=s.options.tune)
+                report.head["tuned"].append({"container": pathlib.PurePath(container).name, **told(found), **({"options": list(words)} if words else {})})
             except (Failed, KeyError, ValueError) as why:
                 report.fail(why, data=pathlib.PurePath(container).name, by="zipflow", name="tune")
 

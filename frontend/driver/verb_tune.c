@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "codegen/decoder.h"
 #include "frontend/driver/commit.h"
 #include "frontend/driver/decoded.h"
 #include "frontend/driver/driver_codes.h"
@@ -332,6 +333,7 @@ int zf_run_tune(zf_arguments *arguments) {
     t.options.known = &t.known;
     if (!zf_session_open(arguments, &t.session, &status)) return status;
     if (t.session.verbose) t.options.told = stderr;
+    if (zf_argument(arguments, "unfused") != NULL) zf_compiler_set_unfused(t.session.compiler, true);
     zf_error error = {0};
     zf_status done = open_device(&t, zf_argument(arguments, "device"), &error);
     if (done == ZF_OK) done = read_known(&t, zf_argument(arguments, "tuned"), &error);

@@ -48,6 +48,21 @@ class Tune(zfc_case.Case):
     def tune(self, *words):
         return self.good("tune", self.container, "--device", "emu", *words)
 
+    def test_unfused(self):
+        """Kernels of a stage each have shapes of their own, which are what `bench --unfused` uses."""
+        program = self.file("d.zf", "table t {\n    d: i32 = dictionary(bitpack);\n}\n")
+        text = self.file("d.csv", "d\n" + "".join(f"{k * 7919 % 50}\n" for k in range(ROWS)))
+        container = self.dir / "d.zfd"
+        self.good("encode", "-c", program, "-o", container, text)
+        kernels = {}
+        for more in ((), ("--unfused",)):
+            found = self.dir / f"found{len(more)}.txt"
+            self.good("tune", container, "--device", "emu", "--probes", 2, "-o", found, *more)
+            kernels[more] = [line.partition(": ")[2] for line in found.read_text().splitlines() if line.startswith("kernel ")]
+        self.assertEqual([len(of) for of in kernels.values()], [1, 2], kernels)
+        self.assertTrue(all("work" in of or of.startswith("bitpack") for of in kernels[("--unfused",)]), kernels)
+        self.assertNotIn("work", kernels[()][0])
+
     def test_found_is_what_decodes(self):
         """Each kind of kernel is searched; what was found decodes to the same, and only where it is asked for."""
         found = self.dir / "found.txt"

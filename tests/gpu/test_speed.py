@@ -141,6 +141,8 @@ def beside_peers():
     check({r["column_plain_bytes"] for r in theirs if "volume" not in r} == {40000}, theirs)
     volumes = {(r["by"], r["volume"]): r["plain_bytes"] for r in report["results"] if "volume" in r}
     check({v for _, v in volumes} == {625, 5000, 80000} and all(v <= plain < v + 40000 for (_, v), plain in volumes.items()), volumes)
+    code, late, printed = run("work,ratios", ["bitpack-7-u32"], "--budget", "0")
+    check(code == 1 and [r["part"] for r in late["left_out"]] == ["work", "ratios"] and not any(r["verified"] for r in late["results"]), printed)
     shown(report, {"bitpack.svg", "ans.svg", "chunks.svg", "configurations.svg"})
     check(speed_tables.widths(report["results"])[1][0][-1].endswith("%") and len(speed_tables.chunks(report["results"])[1]) == 2, "tables")
 
@@ -172,19 +174,22 @@ def columns():
 
 def search():
     """Kernels are tuned before they are measured, and what that brings, where the program can."""
-    code, report, printed = run("rle,tuning", ["even-4, u32", "o_shippriority", "bitpack-3-u8"], "--tune", "1", device="emu")
+    code, report, printed = run("rle,fusion,tuning", ["l_extendedprice", "even-4, u32", "o_shippriority", "bitpack-3-u8"], "--tune", "1", device="emu")
     check(code == 0 and all(r["verified"] for r in report["results"]), printed)
     rows = [r for r in report["results"] if r["part"] == "tuning"]
     if report["left_out"]:
         check(not rows and "tuned" not in report and report["left_out"][0]["why"] == "this program cannot tune on this device", report["left_out"])
         return
-    check([(t["kernels"] > 0, t["container"][:3]) for t in report["tuned"]] == [(True, "rle")], report["tuned"])
-    names = ["tuning", "without results", "without results, mean", "search beside all combinations"]
+    check([(t["kernels"], t["container"][:3], t.get("options")) for t in report["tuned"]] ==
+          [(1, "rle", None), (1, "fus", None), (2, "fus", ["--unfused"])], report["tuned"])
+    check([r["name"] for r in report["results"] if r["part"] == "fusion"] == ["float2int over bitpack"], report)
+    names = ["tuning", *["without results"] * 2, "without results, mean", "search beside all combinations"]
     check([r["name"] for r in rows] == names, rows)
-    check(rows[0]["kernels"] == 1 and 0 < rows[0]["mean_probes"] <= 16, rows[0])
-    check(same(rows[1]["untuned_part"], rows[1]["gb_per_second_untuned"] / rows[1]["gb_per_second"]) and same(rows[2]["untuned_part"], rows[1]["untuned_part"]), rows)
-    check(all(0 < r["part_of_best"] <= 1 and r["probes"] <= r["combinations"] for r in rows[3:]), rows)
-    check([line[2] for line in speed_tables.tuning(rows)[1]] == ["60 s, 10", "80%", "90%", "97%"], speed_tables.tuning(rows))
+    check(rows[0]["kernels"] == 2 and 0 < rows[0]["mean_probes"] <= 16, rows[0])
+    check(same(rows[1]["untuned_part"], rows[1]["gb_per_second_untuned"] / rows[1]["gb_per_second"]), rows)
+    check(same(rows[3]["untuned_part"], (rows[1]["untuned_part"] + rows[2]["untuned_part"]) / 2), rows)
+    check(all(0 < r["part_of_best"] <= 1 and r["probes"] <= r["combinations"] for r in rows[4:]), rows)
+    check([line[2] for line in speed_tables.tuning(rows)[1]] == ["60 s, 10", "80%", "80%", "90%", "97%"], speed_tables.tuning(rows))
 
 
 def shown(report, wanted):
