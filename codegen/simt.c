@@ -48,6 +48,10 @@ unsigned zf_simt_lane_count(zf_type type) {
     return type.kind == ZF_K_BOOL || size == 0 ? 8 : 16 / size;
 }
 
+unsigned zf_simt_together(const zf_lower *lower) {
+    return zf_choice_value(&lower->kernel->choice, ZF_CHOICE_C, zf_simt_lane_count(lower->type));
+}
+
 bool zf_simt_scans(const zf_plan *plan, const zf_kernel *kernel, const zf_reduce *reduce) {
     if (reduce->form == ZF_R_SEGMENTED &&
         !zf_simt_segments_fit(kernel, reduce, zf_simt_lane_count(zf_simt_type_of(plan, kernel))))

@@ -43,6 +43,8 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel);
 
 /// Elements that a thread stores at once: 16 bytes of them; 8 booleans.
 unsigned zf_simt_lane_count(zf_type type);
+/// Those that a thread of a map, of patches and of groups makes together: as many, or fewer, as was chosen.
+unsigned zf_simt_together(const zf_lower *lower);
 /// The type of what a kernel stores.
 zf_type zf_simt_type_of(const zf_plan *plan, const zf_kernel *kernel);
 /// Whether a warp makes this scan along the outputs, row by row: the operation must be associative.

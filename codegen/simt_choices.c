@@ -9,6 +9,8 @@ enum {
     REGISTERS_FILE = 65536,  // of a multiprocessor, which a thread block must fit in
     REGISTERS_TOGETHER = 8,  // are given to a thread
     COUNTED_ROWS_LANES = 32, // rows times lanes of a tally, which counts 1,024 bits
+    LEAST_TILE = 64,         // outputs: whole words of bits, of columns of booleans and of validity
+    LEAST_STORED = 4,        // bytes that a thread stores at once: a warp fills lines of 128 bytes then, as it does with 16
 };
 
 static const char *const form_names[] = {
@@ -57,6 +59,18 @@ static void allow_threads(zf_choice_space *space, const zf_kernel *kernel, const
     }
 }
 
+// Fewer neighbours a thread are words of the stream that a warp reads side by side; more of them share what finds them. Booleans
+// share bytes, and validity and strings are brought together by warps that have as many lanes as they have.
+static void allow_together(zf_choice_space *space, zf_type type, const zf_simt_shape *shape) {
+    bool shared = shape->form == ZF_SIMT_GROUPS && shape->threads > ZF_WARP; // else a warp makes the tile, by windows
+    if (shape->form != ZF_SIMT_MAP && shape->form != ZF_SIMT_PATCHES && !shared) return;
+    uint32_t size = zf_kind_size(type.kind), most = zf_simt_lane_count(type),
+             least = size < LEAST_STORED ? LEAST_STORED / size : 1;
+    if (type.nullable || type.kind == ZF_K_BOOL || type.kind == ZF_K_STRING) least = most;
+    allow_powers(space, ZF_CHOICE_C, least, most);
+    zf_choose(&space->otherwise, ZF_CHOICE_C, most);
+}
+
 void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_space *out) {
     static const uint32_t registers[] = {0, 32, 40, 48, 56, 64, 72, 80, 96, 112, 128, 160, 192, 224, 255};
     zf_kernel bare = *kernel; // as it is where nothing is chosen; that decides about no tile of what is ordered
@@ -66,6 +80,7 @@ void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_
     zf_type type = zf_simt_type_of(plan, kernel);
     *out = (zf_choice_space){.kernel = kernel->index, .form = shape.form};
     allow_threads(out, &bare, &shape);
+    allow_together(out, type, &shape);
     zf_choose(&out->otherwise, ZF_CHOICE_THREADS, shape.threads);
     for (unsigned k = 0; k < sizeof registers / sizeof *registers; k++) allow(out, ZF_CHOICE_REGISTERS, registers[k]);
     zf_choose(&out->otherwise, ZF_CHOICE_REGISTERS, shape.registers);
@@ -109,6 +124,13 @@ bool zf_choice_is_legal(const zf_choice_space *space, const zf_choice *choice, z
         zf_choose(&all, (zf_choice_kind)k, choice->values[k]);
     }
     uint32_t threads = all.values[ZF_CHOICE_THREADS], registers = all.values[ZF_CHOICE_REGISTERS];
+    uint32_t tile = all.values[ZF_CHOICE_L] * threads * all.values[ZF_CHOICE_C];
+    if (space->form == ZF_SIMT_MAP && tile < LEAST_TILE) {
+        if (reason != NULL) {
+            zf_text_printf(reason, "kernel %u (map): a tile of %u outputs has less than %d", space->kernel, tile, LEAST_TILE);
+        }
+        return false;
+    }
     uint32_t given = (registers + REGISTERS_TOGETHER - 1) / REGISTERS_TOGETHER * REGISTERS_TOGETHER;
     if (threads * given <= REGISTERS_FILE) return true;
     if (reason != NULL) {

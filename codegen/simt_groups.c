@@ -96,7 +96,7 @@ static void cut_rows(zf_simt_heads *t, LLVMValueRef v_from, uint32_t row, unsign
 // ---- The tile -------------------------------------------------------------------------------------------------
 
 void zf_simt_groups_outputs(zf_simt_heads *t) {
-    unsigned count = zf_simt_lane_count(t->lower->type);
+    unsigned count = zf_simt_together(t->lower);
     uint32_t row = t->shape->threads * count;
     LLVMValueRef v_rows = whole_rows(t, row, count);
     cut_rows(t, v_rows, row, count);

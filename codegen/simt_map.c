@@ -1,4 +1,5 @@
-// Maps: a thread block makes a tile, every thread C contiguous elements at a time, stored as 16 bytes. A tile that is not whole
+// Maps: a thread block makes a tile, every thread C contiguous elements at a time, stored as 16 bytes (or as
+// fewer, where so was chosen). A tile that is not whole
 // (the block's last, or one that a range of rows cuts) is made element by element, a thread taking every S-th. A thread that met
 // a failed check in a whole tile goes through its elements again one by one: there failures find their place.
 #include "codegen/simt.h"
@@ -10,7 +11,7 @@ static LLVMValueRef whole_tile(zf_lower *lower, const zf_simt_tile *tile, const 
     zf_cg *cg = lower->cg;
     LLVMValueRef v_any = zf_cg_alloca(cg, cg->ty_i1, "any");
     LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), v_any);
-    unsigned count = zf_simt_lane_count(lower->type);
+    unsigned count = zf_simt_together(lower);
     uint32_t step = shape->threads * count;
     // No edge of a block has more than 2^32 elements, and a step begins at a multiple of its size: said here by masks, so that
     // what bodies make of indices takes 32 bits, and what they ask of a thread's own place is the same in every step.
@@ -99,7 +100,7 @@ static void cut_tile(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_sh
 // The elements that this thread made in whole_tile, one by one: which of them failed.
 static void report_again(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
-    unsigned count = zf_simt_lane_count(lower->type);
+    unsigned count = zf_simt_together(lower);
     uint32_t step = shape->threads * count;
     LLVMValueRef v_thread = zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false);
     LLVMValueRef v_mine = zf_cg_add(cg, tile->v_lo, zf_cg_mul(cg, v_thread, zf_cg_i64(cg, count)));
@@ -130,7 +131,7 @@ void zf_simt_map(zf_lower *lower, const zf_simt_shape *shape) {
     uint64_t each = cg->emitted - before;
     zf_cg_br(cg, lower->bb_leave);
     zf_cg_enter(cg, bb_whole);
-    if (each * zf_simt_lane_count(lower->type) > MOST_EMITTED) {
+    if (each * zf_simt_together(lower) > MOST_EMITTED) {
         zf_cg_br(cg, bb_cut);
         zf_cg_enter(cg, zf_cg_block(cg, "never"));
         return;

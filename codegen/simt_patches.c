@@ -101,7 +101,7 @@ bool zf_simt_is_patched(const zf_plan *plan, const zf_kernel *kernel) {
 static void regular_outputs(zf_simt_tree *tree, const patched *p) {
     zf_lower *lower = tree->lower;
     zf_cg *cg = lower->cg;
-    unsigned count = zf_simt_lane_count(lower->type);
+    unsigned count = zf_simt_together(lower);
     uint32_t row = tree->shape->threads * count;
     LLVMValueRef v_size = zf_cg_sub(cg, tree->tile->v_hi, tree->tile->v_lo), v_row = zf_cg_i64(cg, row);
     LLVMValueRef v_whole = LLVMBuildUDiv(cg->builder, v_size, v_row, "");

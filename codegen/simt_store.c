@@ -58,7 +58,7 @@ static void store_elements(zf_lower *lower, const zf_cg_value *values, unsigned 
         }
         v = LLVMBuildInsertElement(cg->builder, v, v_word, zf_cg_i32(cg, k / each), "");
     }
-    zf_cg_store(cg, v, zf_cg_at_sink(cg, ty, lower->v_sink, v_index), 16);
+    zf_cg_store(cg, v, zf_cg_at_sink(cg, ty, lower->v_sink, v_index), count * size); // 16, or fewer where C was chosen
 }
 
 // ---- Validity -------------------------------------------------------------------------------------------------

@@ -193,6 +193,7 @@ static void set_geometry(planner *p, zf_kernel *kernel) {
     kernel->geometry = zf_kernel_default_geometry(p->plan, kernel);
     kernel->geometry.l = zf_choice_value(&kernel->choice, ZF_CHOICE_L, kernel->geometry.l);
     kernel->geometry.s = zf_choice_value(&kernel->choice, ZF_CHOICE_THREADS, kernel->geometry.s);
+    kernel->geometry.c = zf_choice_value(&kernel->choice, ZF_CHOICE_C, kernel->geometry.c);
     // What keeps a state is tiled by its seek interval, whatever the geometry of the loop inside; chunks are tiles of their own.
     if (kernel->domain == ZF_DOMAIN_CHUNKS)
         kernel->tile = zf_chunk_tile(p->graph, kernel->root);

@@ -168,7 +168,7 @@ static bool verify_choice(const zf_plan *plan, const zf_kernel *kernel, zf_text 
         DEMAND(most, "kernel %u: %s is more than %d", k, zf_choice_names[c], ZF_CHOICE_MOST);
     }
     DEMAND(is->l == zf_choice_value(choice, ZF_CHOICE_L, must.l) && is->s == zf_choice_value(choice, ZF_CHOICE_THREADS, must.s) &&
-               is->c == must.c,
+               is->c == zf_choice_value(choice, ZF_CHOICE_C, must.c),
            "kernel %u: another geometry than what was chosen and the default say", k);
     bool ordered = kernel->domain == ZF_DOMAIN_CHUNKS || zf_kernel_is_ordered(plan, kernel);
     DEMAND(ordered || kernel->tile == is->l * is->s * is->c, "kernel %u: tiles of %u are not its geometry's", k, kernel->tile);

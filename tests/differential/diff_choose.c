@@ -22,13 +22,13 @@ void diff_choose(diff_choosing *choosing, const zf_plan *plan, zf_choices *out) 
         zf_choice_space space;
         zf_choice_space_of(plan, &plan->kernels[k], &space);
         zf_choice choice;
-        do { // THREADS by turns, and L beside them so that in time all pairs come by
-            bool free = space.counts[ZF_CHOICE_L] > 1 || space.counts[ZF_CHOICE_THREADS] > 1;
+        do { // THREADS by turns, and the others beside them so that in time all pairs come by
+            bool free = space.counts[ZF_CHOICE_L] > 1 || space.counts[ZF_CHOICE_C] > 1 || space.counts[ZF_CHOICE_THREADS] > 1;
             uint32_t number = choosing->next[space.form], threads = space.counts[ZF_CHOICE_THREADS];
             if (free) choosing->next[space.form]++;
             choice = (zf_choice){0};
             for (unsigned c = 0; c < ZF_CHOICE_KINDS; c++) {
-                uint32_t count = space.counts[c], turn = c == ZF_CHOICE_THREADS ? number : number + number / threads;
+                uint32_t count = space.counts[c], turn = c == ZF_CHOICE_THREADS ? number : number + number / threads * (c + 1);
                 if (count > 0 && c != ZF_CHOICE_REGISTERS) zf_choose(&choice, (zf_choice_kind)c, space.values[c][turn % count]);
             }
         } while (!zf_choice_is_legal(&space, &choice, NULL));

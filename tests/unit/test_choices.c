@@ -45,7 +45,7 @@ static void check_texts(void) {
         {"4097:L=8", "begins with no number"},
         {"99999999999999999999:L=8", "begins with no number"},
         {"0:", "`0:` is no choice"},
-        {"0:L", "is no choice: one is NAME=VALUE, NAME is L, THREADS, REGISTERS or WALK"},
+        {"0:L", "is no choice: one is NAME=VALUE, NAME is L, C, THREADS, REGISTERS or WALK"},
         {"0:=8", "is no choice"},
         {"0:LL=8", "is no choice"},
         {"0: L=8", "is no choice"},
@@ -115,6 +115,17 @@ static const refused answers[] = {
     {"packed", "0:THREADS=1024,REGISTERS=64", NULL},
     {"packed", "0:THREADS=1024,REGISTERS=72", "1024 threads of 72 registers do not fit into the 65536 of a multiprocessor"},
     {"packed", "0:REGISTERS=255", NULL}, // of 256 threads: exactly all
+    {"packed", "0:C=2,L=1,THREADS=32", NULL},
+    {"packed", "0:C=1,L=1,THREADS=32", "kernel 0 (map): a tile of 32 outputs has less than 64"},
+    {"packed", "0:C=8", "C cannot be 8, only 1, 2 or 4"},
+    {"packed", "0:C=3", "C cannot be 3"},
+    {"bytes", "0:C=4", NULL},
+    {"bytes", "0:C=2", "C cannot be 2, only 4, 8 or 16"},
+    {"bits", "0:C=8", NULL},
+    {"bits", "0:C=4", "C cannot be 4, only 8"},
+    {"groups", "0:C=1", NULL},
+    {"tree", "0:C=2", "C cannot be 2, there is nothing to choose"},
+    {"scan", "0:C=2", "C cannot be 2, there is nothing to choose"},
     {"groups", "0:THREADS=32", NULL},
     {"groups", "0:THREADS=1024", NULL},
     {"groups", "0:L=4", "kernel 0 (groups): L cannot be 4, there is nothing to choose"},
@@ -150,11 +161,11 @@ static void check_answer(const zf_spec *spec, const refused *r, const char *targ
 
 /// What was chosen is in the plan, and its text has it; another geometry than what was chosen is refused.
 static void check_plan_text(const zf_column *column) {
-    planned p = make_plan(column, "nvptx", "0:L=8,THREADS=128,REGISTERS=40"), bare = make_plan(column, "nvptx", NULL);
+    planned p = make_plan(column, "nvptx", "0:L=8,THREADS=128,REGISTERS=40,C=2"), bare = make_plan(column, "nvptx", NULL);
     zf_text text = {0}, again = {0}, reason = {0};
     zf_plan_print(p.plan, &text);
-    CHECK(strstr(text.data, ", geometry [8 128 4], chosen [L 8, THREADS 128, REGISTERS 40], end") != NULL, "%s", text.data);
-    CHECK(p.plan->kernels[0].tile == 8 * 128 * 4, "a tile of %u", p.plan->kernels[0].tile);
+    CHECK(strstr(text.data, ", geometry [8 128 2], chosen [L 8, C 2, THREADS 128, REGISTERS 40], end") != NULL, "%s", text.data);
+    CHECK(p.plan->kernels[0].tile == 8 * 128 * 2, "a tile of %u", p.plan->kernels[0].tile);
     zf_plan *read = zf_plan_read(p.arena, p.graph, text.data, &reason);
     CHECK(read != NULL && zf_plan_verify(read, &reason), "read back: %s", reason.data);
     if (read != NULL) zf_plan_print(read, &again);
@@ -163,10 +174,8 @@ static void check_plan_text(const zf_column *column) {
     zf_plan_print(bare.plan, &again);
     CHECK(strstr(again.data, "chosen") == NULL, "something is chosen:\n%s", again.data);
     // Texts that are wrong.
-    static const char *const wrong[][2] = {{"[L 8, THREADS 128", "[L 8, L 128"},
-                                           {"[L 8, THREADS 128", "[ROWS 8, THREADS 128"},
-                                           {"[L 8, THREADS 128", "[L 8; THREADS 128"},
-                                           {"[L 8, THREADS 128", "[L 5000, THREADS 128"}};
+    static const char *const wrong[][2] = {
+        {"[L 8, C 2", "[L 8, L 2"}, {"[L 8, C 2", "[ROWS 8, C 2"}, {"[L 8, C 2", "[L 8; C 2"}, {"[L 8, C 2", "[L 5000, C 2"}};
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
         zf_text damaged = {0};
         const char *at = strstr(text.data, wrong[k][0]);
@@ -258,6 +267,7 @@ static void check_listing(const zf_column *column) {
     zf_choices_json(p.plan, &json);
     CHECK(strstr(text.data,
                  "packed, target nvptx\n  kernel 0: bitpack<u32, u32> (map)\n    L          1, 2, 4, 8, 16 (default 4)\n"
+                 "    C          1, 2, 4 (default 4)\n"
                  "    THREADS    32, 64, 128, 256, 512, 1024 (default 256)\n    REGISTERS  0, 32, ") == text.data,
           "%s", text.data);
     CHECK(
