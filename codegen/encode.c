@@ -6,6 +6,7 @@
 #include "codegen/container_text.h"
 #include "codegen/encode_block.h"
 #include "runtime/base/pool.h"
+#include "runtime/container_format.h"
 #include "runtime/context.h"
 #include "runtime/error_codes.h"
 
@@ -89,7 +90,10 @@ static zf_status match_columns(const zf_table *table, const zf_encode_column *co
 }
 
 static zf_status check_options(const zf_encode_options *options, zf_error *error) {
-    if (options == NULL || options->rows_per_block == 0) return ZF_OK;
+    if (options == NULL) return ZF_OK;
+    if (options->seek_interval != 0 && !zf_tree_interval_valid(false, options->seek_interval))
+        return usage(error, "a seek interval is a power of two from 256 to 65536%s", "");
+    if (options->rows_per_block == 0) return ZF_OK;
     if (options->rows_per_block % BLOCK_ROWS_UNIT == 0 && options->rows_per_block <= 1ull << 31) return ZF_OK;
     return usage(error, "rows per block must be a multiple of 4096, at most 2^31%s", "");
 }
@@ -112,6 +116,7 @@ static zf_status start_jobs(zf_program *program, const zf_table *table, uint64_t
         zf_encode_job *job = &jobs[c];
         job->program = program;
         job->rows = rows;
+        job->seek_interval = options != NULL ? options->seek_interval : 0;
         job->rows_per_block = rows_per_block(job->column, &job->data, rows, options);
         job->blocks = (rows + job->rows_per_block - 1) / job->rows_per_block;
     }

@@ -19,6 +19,7 @@ typedef struct zf_encode_job {
     size_t index; ///< of the column in its table
     zf_encode_column data;
     uint64_t rows, rows_per_block, blocks;
+    uint32_t seek_interval; ///< 0: the default
     zf_writer *writer;
 } zf_encode_job;
 

@@ -96,14 +96,15 @@ const char *zf_program_diagnostics(zf_program *program, zf_diagnostic_form form)
     return result;
 }
 
-zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, const uint8_t *branches, zf_decoder **out,
-                                 zf_error *error) {
+zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, const uint8_t *branches, uint32_t seek_interval,
+                                 zf_decoder **out, zf_error *error) {
     size_t count = column->choice_count;
     *out = NULL;
     pthread_mutex_lock(&program->lock);
     zf_status status = ZF_OK;
     zf_program_decoder *entry = program->decoders;
-    while (entry != NULL && (entry->column != column || (count > 0 && memcmp(entry->branches, branches, count) != 0))) {
+    while (entry != NULL && (entry->column != column || entry->seek_interval != seek_interval ||
+                             (count > 0 && memcmp(entry->branches, branches, count) != 0))) {
         entry = entry->next;
     }
     if (entry == NULL) {
@@ -113,7 +114,7 @@ zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, c
             status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a decoder");
         } else {
             if (count > 0) memcpy(copy, branches, count);
-            status = zf_decoder_create(program->compiler, program->spec, column, copy, count, (zf_abi_target){0}, 0,
+            status = zf_decoder_create(program->compiler, program->spec, column, copy, count, (zf_abi_target){0}, seek_interval,
                                        &entry->decoder, error);
         }
         if (status != ZF_OK) {
@@ -122,6 +123,7 @@ zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, c
             entry = NULL;
         } else {
             entry->column = column;
+            entry->seek_interval = seek_interval;
             entry->branches = copy;
             entry->next = program->decoders;
             program->decoders = entry;

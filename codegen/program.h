@@ -19,6 +19,7 @@ typedef struct zf_encoder {
 typedef struct zf_program_decoder {
     const zf_column *column;
     uint8_t *branches;
+    uint32_t seek_interval; ///< 0: the default
     struct zf_decoder *decoder;
     struct zf_program_decoder *next;
 } zf_program_decoder;
@@ -43,9 +44,10 @@ zf_status zf_program_compile(zf_program *program, const zf_codec_choice *const *
 /// The encoder of an instance, after zf_program_compile; NULL when it was never compiled.
 const zf_encoder *zf_program_encoder(zf_program *program, const zf_inst *inst);
 
-/// Finds or makes the decoder of a column for a vector of branches (its choice_count bytes). Any thread.
-zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, const uint8_t *branches, struct zf_decoder **out,
-                                 zf_error *error);
+/// Finds or makes the decoder of a column for a vector of branches (its choice_count bytes), with states every `seek_interval`
+/// elements (0: the default). Any thread.
+zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, const uint8_t *branches, uint32_t seek_interval,
+                                 struct zf_decoder **out, zf_error *error);
 
 /// Fills `*error` from a diagnostic: code, message, place, hint.
 zf_status zf_program_error(const zf_diag *diag, zf_status status, zf_error *error);

@@ -185,6 +185,8 @@ int zf_run_encode(zf_arguments *arguments) {
     zf_encode_options options = {.overwrite = zf_argument(arguments, "force") != NULL};
     if (!zf_argument_number(arguments, "rows-per-block", ZF_ROWS_MULTIPLE, ZF_ROWS_PER_BLOCK_MOST, 0, &options.rows_per_block))
         return EXIT_BAD_USAGE;
+    const char *interval = zf_argument(arguments, "seek-interval"); // one of those that the option takes
+    if (interval) options.seek_interval = (unsigned)strtoul(interval, NULL, 10);
     int status = check_output(path, options.overwrite);
     if (status != EXIT_GOOD) return status;
     zf_session session;

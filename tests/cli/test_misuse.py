@@ -321,10 +321,34 @@ class Explaining(Case):
         self.good("compile", "-q", "-o", module, container)
         self.bad(2, "decode", "-f", "-o", self.dir / "out", "--module", module, "--choose", "0:THREADS=32", container, says="--choose is for the compiler")
 
-    def decoded(self, container, device, *words):
+    def test_seek_intervals(self):
+        """Whatever A a file was written with, devices decode it, whole and in part, and `inspect` says it."""
+        program = self.file("t.zf", "table t { a: i32 = delta(bitpack); b: i32 = delta(rle(bitpack, bitpack)); c: u8 = rle; }\n")
+        rows = 70000
+        values = self.file("t.csv", "a,b,c\n" + "".join(f"{k * k % 5003},{k // 50 * 3},{k // 20 % 7}\n" for k in range(rows)))
+        container, other, sizes = self.dir / "t.zfd", self.dir / "other.zfd", {}
+        self.good("encode", "-c", program, "-o", container, values)
+        names = ("a.i32", "b.i32", "c.u8")
+        plain = self.decoded(container, "cpu", names=names)
+        for interval in (256, 512, 4096, 65536):
+            self.good("encode", "-f", "-c", program, "--seek-interval", interval, "-o", other, values)
+            sizes[interval] = other.stat().st_size
+            self.assertEqual(self.decoded(other, "cpu", names=names), plain)
+            self.assertEqual(self.decoded(other, "emu", names=names), plain)
+            begin, end = interval - 1, interval + 1000
+            cut = [column[begin * size:end * size] for column, size in zip(plain, (4, 4, 1))]
+            self.assertEqual(self.decoded(other, "emu", "--rows", f"{begin}..{end}", names=names), cut)
+            report = json.loads(self.good("inspect", "--json", other))
+            found = {state["interval"] for column in report["columns"] for block in column["blocks"] for state in block["seek"]}
+            self.assertEqual(found, {interval})
+        self.assertEqual(sorted(sizes, key=sizes.get, reverse=True), sorted(sizes))
+        for value in ("0", "128", "1000", "131072", "x"):
+            self.bad(2, "encode", "-f", "-c", program, "--seek-interval", value, "-o", other, values, says="--seek-interval takes one of 256|512|")
+
+    def decoded(self, container, device, *words, names=("a.i32", "b.i32")):
         out = self.dir / "out"
         self.good("decode", "-q", "-f", "-o", out, "--device", device, *words, container)
-        return [(out / name).read_bytes() for name in ("a.i32", "b.i32")]
+        return [(out / name).read_bytes() for name in names]
 
     def test_values_that_params_cannot_have(self):
         program = self.file("t.zf", "table t { a: i32 = bitpack; }\n")

@@ -414,6 +414,43 @@ static void test_usage(void) {
     zf_program_free(program);
 }
 
+/// One program writes files with states at different distances, one after the other: each has its own.
+static void test_seek_intervals(void) {
+    enum { ROWS = 40000 };
+    static int32_t values[ROWS];
+    for (int32_t k = 0; k < ROWS; k++) values[k] = k / 7 * 3;
+    zf_error error = {0};
+    zf_program *program = load("table t { c: i32 = delta(bitpack); }", &error);
+    if (program == NULL) return;
+    zf_encode_column column = {.name = "c", .values = values};
+    zf_encode_options options = {.overwrite = true};
+    char path[256];
+    snprintf(path, sizeof path, "%s", path_of("apart.zfd"));
+    static const struct {
+        unsigned asked;
+        uint32_t expected; ///< 0: refused
+    } rows[] = {{0, 1024},  {256, 256}, {65536, 65536}, {0, 1024}, {1024, 1024},
+                {512, 512}, {128, 0},   {131072, 0},    {1000, 0}, {1, 0}};
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        options.seek_interval = rows[k].asked;
+        zf_status status = zf_encode(program, NULL, &column, 1, ROWS, &options, path, NULL, &error);
+        CHECK(status == (rows[k].expected == 0 ? ZF_ERR_USAGE : ZF_OK), "%u: %s", rows[k].asked, error.message);
+        if (status != ZF_OK) continue;
+        zf_container *container = NULL;
+        zf_block_view view;
+        status = zf_container_open(context, path, &container, &error);
+        if (status == ZF_OK) status = zf_container_block(container, 0, 0, true, &view, &error);
+        CHECK(status == ZF_OK, "%u: %s", rows[k].asked, error.message);
+        if (status == ZF_OK) {
+            CHECK(view.seeks[0].interval == rows[k].expected && view.seeks[0].entries == (ROWS - 1) / rows[k].expected,
+                  "%u: %llu states every %u", rows[k].asked, (unsigned long long)view.seeks[0].entries, view.seeks[0].interval);
+            zf_block_view_free(&view);
+        }
+        zf_container_close(container);
+    }
+    zf_program_free(program);
+}
+
 static bool stop_after_one(void *user, uint64_t done, uint64_t blocks) {
     CHECK(blocks == 3, "%" PRIu64 " blocks", blocks);
     *(uint64_t *)user = done;
@@ -516,6 +553,7 @@ int main(void) {
         test_failures();
         test_alternatives();
         test_usage();
+        test_seek_intervals();
         test_stopping();
         test_unsupported();
         test_offsets();

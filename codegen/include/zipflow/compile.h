@@ -64,8 +64,12 @@ typedef struct zf_encode_column {
 
 typedef struct zf_encode_options {
     uint64_t rows_per_block; ///< 0: 16 MiB of plain data; otherwise a multiple of 4096
-    unsigned threads;        ///< 0: the context's
-    bool overwrite;          ///< replace an existing file
+    /// Elements between the states that ordered stages keep, with which decoding begins in the middle: a power of two from 256 to
+    /// 65536; 0: 4096, or 1024 where the column is a scan. Fewer states are fewer stored bytes; how fast a GPU decodes depends on
+    /// it.
+    unsigned seek_interval;
+    unsigned threads; ///< 0: the context's
+    bool overwrite;   ///< replace an existing file
     /// Called after every block, from one thread at a time; false stops the encoding with ZF_ERR_USAGE. May be NULL.
     bool (*progress)(void *user, uint64_t blocks_done, uint64_t blocks);
     void *progress_user;
