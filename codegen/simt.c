@@ -1,5 +1,6 @@
 // What SIMT kernels begin with: block, tile, pointers; and what their forms share.
 #include "codegen/simt_span.h"
+#include "codegen/simt_staging.h"
 #include "codegen/simt_text.h"
 #include "codegen/simt_tree.h"
 #include "codegen/simt_words.h"
@@ -100,7 +101,11 @@ static zf_simt_shape shape_of_form(const zf_plan *plan, const zf_kernel *kernel)
     uint32_t text = copies ? zf_simt_text_bytes() : 0;
     if (kernel->domain == ZF_DOMAIN_ELEMENTS && kernel->prefix == NULL && steps.expansions == 0) {
         bool alone = !type.nullable && type.kind != ZF_K_STRING; // elements that need no other lane's
-        if (!steps.scans && alone) return (zf_simt_shape){.form = ZF_SIMT_MAP, .threads = kernel->geometry.s, .tiles = 1};
+        if (!steps.scans && alone) {
+            zf_simt_stage_way way = (zf_simt_stage_way)zf_choice_value(&kernel->choice, ZF_CHOICE_STAGE, ZF_STAGE_NONE);
+            uint32_t bytes = zf_simt_staging_bytes(way, kernel->geometry.l, kernel->geometry.s);
+            return (zf_simt_shape){.form = ZF_SIMT_MAP, .threads = kernel->geometry.s, .tiles = 1, .shared_bytes = bytes};
+        }
         if (steps.warp && kernel->tile % row == 0 && is_text)
             return (zf_simt_shape){.form = ZF_SIMT_SCAN,
                                    .threads = ZF_WARP,

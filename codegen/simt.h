@@ -266,8 +266,10 @@ typedef struct zf_simt_lanes {
     LLVMValueRef v_base, v_near; ///< not NULL: v_first is their sum, v_base (i64) the same for all threads and a multiple of
                                  ///< `count` too, v_near (i32) not far from 0
     unsigned count;
-    bool by_words;        ///< elements of fewer bytes than a word are loaded by words,
-    LLVMValueRef v_ahead; ///< and those so many elements (i32) further on are prefetched
+    struct zf_simt_staging *staging; ///< NULL: nothing is staged (simt_staging.h)
+    LLVMValueRef v_staged;           ///< i64: v_first, counted from the first that is staged with it
+    bool by_words;                   ///< elements of fewer bytes than a word are loaded by words,
+    LLVMValueRef v_ahead;            ///< and those so many elements (i32) further on are prefetched
     zf_simt_stage stage;
 } zf_simt_lanes;
 zf_simt_lanes zf_simt_lanes_begin(zf_lower *lower, LLVMValueRef v_first, unsigned count);

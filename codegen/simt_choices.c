@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "codegen/simt_staging.h"
 #include "runtime/error_codes.h"
 
 enum {
@@ -59,6 +60,17 @@ static void allow_threads(zf_choice_space *space, const zf_kernel *kernel, const
     }
 }
 
+// Whether a kernel's elements take bits of a stream whose places are known, so that they may be staged.
+static bool takes_bits(const zf_plan *plan, const zf_kernel *kernel) {
+    for (uint32_t h = 0; h < plan->hoisted_count; h++) {
+        if (plan->hoisted[h].access->kind != ZF_X_BITS) continue;
+        for (uint32_t n = 0; n < kernel->node_count; n++) {
+            if (kernel->nodes[n] == plan->hoisted[h].node) return true;
+        }
+    }
+    return false;
+}
+
 // Fewer neighbours a thread are words of the stream that a warp reads side by side; more of them share what finds them. Booleans
 // share bytes, and validity and strings are brought together by warps that have as many lanes as they have.
 static void allow_together(zf_choice_space *space, zf_type type, const zf_simt_shape *shape) {
@@ -87,6 +99,8 @@ void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_
     if (shape.form == ZF_SIMT_MAP) {
         allow_powers(out, ZF_CHOICE_L, 1, 16);
         zf_choose(&out->otherwise, ZF_CHOICE_L, bare.geometry.l);
+        for (uint32_t way = 0; way < (takes_bits(plan, kernel) ? ZF_STAGE_WAYS : 1); way++) allow(out, ZF_CHOICE_STAGE, way);
+        zf_choose(&out->otherwise, ZF_CHOICE_STAGE, ZF_STAGE_NONE);
     }
     // How many rows are best by default follows from what is scanned. Rows of strings are made one by one; of counted bits so
     // many are known at once.
@@ -128,6 +142,14 @@ bool zf_choice_is_legal(const zf_choice_space *space, const zf_choice *choice, z
     if (space->form == ZF_SIMT_MAP && tile < LEAST_TILE) {
         if (reason != NULL) {
             zf_text_printf(reason, "kernel %u (map): a tile of %u outputs has less than %d", space->kernel, tile, LEAST_TILE);
+        }
+        return false;
+    }
+    uint32_t way = all.values[ZF_CHOICE_STAGE], together = way == ZF_STAGE_STEPS ? tile / all.values[ZF_CHOICE_L] : tile;
+    if (space->form == ZF_SIMT_MAP && way != ZF_STAGE_NONE && together < ZF_STAGED_OUTPUTS) {
+        if (reason != NULL) {
+            zf_text_printf(reason, "kernel %u (map): the words of %u outputs are no whole pieces, those of %d are", space->kernel,
+                           together, ZF_STAGED_OUTPUTS);
         }
         return false;
     }

@@ -3,7 +3,7 @@
 //
 // Bits: the words that hold the bits of all lanes are loaded once and shifted so that lane 0's begin at bit 0; every lane then
 // takes its bits by constant shifts.
-#include "codegen/simt.h"
+#include "codegen/simt_staging.h"
 
 enum { MOST_WORDS = 40 };
 
@@ -133,10 +133,10 @@ static LLVMValueRef lane_word(zf_lower *lower, const zf_simt_lanes *lanes, LLVMV
     return zf_cg_at(cg, cg->ty_i32, v_start, v_word);
 }
 
-static void load_window(zf_lower *lower, zf_simt_lanes *lanes, window *w) {
+// Loads what w says of the bits that lie at v_pointer, from lane 0's number v_first on.
+static void load_words(zf_lower *lower, const zf_simt_lanes *lanes, window *w, LLVMValueRef v_pointer) {
     zf_cg *cg = lower->cg;
-    LLVMValueRef v_pointer = zf_lower_pointer(lower, w->edge), v_shift = NULL;
-    LLVMBasicBlockRef bb_before = to_loads(cg, &lanes->stage);
+    LLVMValueRef v_shift = NULL;
     uint64_t span = (lanes->count - 1) * w->stride + w->count; // bits of all lanes
     if (lanes->count * w->stride % 32 == 0) {                  // lane 0 is always at the same bit of a word
         w->at = (unsigned)(w->from % 32);
@@ -163,6 +163,19 @@ static void load_window(zf_lower *lower, zf_simt_lanes *lanes, window *w) {
             w->v_words[k] = zf_cg_funnel(cg, false, v_next, v_loaded[k], v_shift);
         }
         w->v_words[words] = zf_cg_i32(cg, 0);
+    }
+}
+
+static void load_window(zf_lower *lower, zf_simt_lanes *lanes, window *w) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_pointer = zf_lower_pointer(lower, w->edge);
+    LLVMBasicBlockRef bb_before = to_loads(cg, &lanes->stage);
+    LLVMValueRef v_staged = zf_simt_staged_bits(lanes->staging, w->edge, w->stride, w->from, w->count);
+    if (v_staged != NULL) {
+        zf_simt_lanes from = {.v_first = lanes->v_staged, .count = lanes->count};
+        load_words(lower, &from, w, v_staged);
+    } else {
+        load_words(lower, lanes, w, v_pointer);
     }
     from_loads(cg, &lanes->stage, bb_before);
 }

@@ -2,7 +2,7 @@
 // fewer, where so was chosen). A tile that is not whole
 // (the block's last, or one that a range of rows cuts) is made element by element, a thread taking every S-th. A thread that met
 // a failed check in a whole tile goes through its elements again one by one: there failures find their place.
-#include "codegen/simt.h"
+#include "codegen/simt_staging.h"
 
 enum { MOST_EMITTED = 1500 }; // expressions of all lanes of one thread: beyond it, one by one
 
@@ -19,11 +19,18 @@ static LLVMValueRef whole_tile(zf_lower *lower, const zf_simt_tile *tile, const 
     LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false), zf_cg_i64(cg, count));
     v_mine = zf_cg_and(cg, v_mine, zf_cg_i64(cg, step - 1));
     lower->v_any = v_any;
+    zf_simt_staging staging;
+    zf_simt_staging_begin(&staging, lower, shape, v_begin, step);
     zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, lower->kernel->tile / step), "step");
+    LLVMValueRef v_steps = zf_cg_i64(cg, lower->kernel->tile / step);
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_steps, "step");
+    zf_simt_staging_step(&staging, loop.v_i, v_steps);
     LLVMValueRef v_done = zf_cg_and(cg, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, step)), zf_cg_i64(cg, lower->kernel->tile - 1));
     LLVMValueRef v_first = zf_cg_or(cg, zf_cg_or(cg, v_begin, v_done), v_mine);
+    LLVMValueRef v_staged = staging.way == ZF_STAGE_TILE ? zf_cg_or(cg, v_done, v_mine) : v_mine;
     zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, count);
+    lanes.staging = &staging;
+    lanes.v_staged = v_staged;
     zf_cg_value values[ZF_NEIGHBOURS];
     for (unsigned k = 0; k < count; k++) {
         zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
@@ -32,7 +39,9 @@ static LLVMValueRef whole_tile(zf_lower *lower, const zf_simt_tile *tile, const 
     }
     zf_simt_store_vector(lower, values, count, v_first);
     zf_simt_lanes_end(lower, &lanes);
+    zf_simt_staging_step_end(&staging);
     zf_cg_loop_end(cg, &loop);
+    zf_simt_staging_end(&staging);
     lower->v_any = NULL;
     return LLVMBuildLoad2(cg->builder, cg->ty_i1, v_any, "");
 }

@@ -35,6 +35,13 @@ WORDS_BYTES = 4096 + 32  # in which a warp puts strings of groups together (code
 NUMBERS_BYTES = 4 * (2048 + 32)  # in which four warps put numbers together (codegen/simt_numbers.c), beside their tables
 FORMS = ("map", "scan", "text", "patches", "groups", "words", "numbers", "lanes", "warp", "sequential")  # those of docs/gpu.md; text: scans that copy strings
 
+# Ways to lower that somebody may choose (`zfc explain --choices`), where they make code of another kind: columns, and choices.
+MAPS = ("bitpack_u8", "bitpack_i64", "dictionary_bitpack_u8", "dictionary_bitpack_i32", "float2int_bitpack_f64")
+CHOSEN = [(MAPS, ("0:STAGE=1", "0:STAGE=2,L=8,THREADS=128", "0:STAGE=1,L=16,THREADS=1024,REGISTERS=32")),
+          (("bitpack_u8", "dictionary_bitpack_u8", "rle_u8", "rle_bitpack_u8"), ("0:C=4", "0:C=8,THREADS=512")),
+          (("pfor_bitpack_i64", "rle_i64"), ("0:C=1,THREADS=32", "0:THREADS=128")),
+          (("delta_bitpack_i32", "gpu_dfor_i32"), ("0:L=1,THREADS=1024,REGISTERS=32", "0:L=4,THREADS=128"))]
+
 faults = []
 
 
@@ -82,6 +89,15 @@ def variants():
             names = [name.split(".")[-1] for name in column["shaping"]]
             values = (SHAPING[name] for name in names)
             yield column["column"], "special", ("--shaping", ",".join(map(str, values)))
+
+
+def chosen_variants(specialised):
+    """The columns of CHOSEN, with the values that `specialised` has compiled in."""
+    words = {column: shaping for column, form, shaping in specialised if form == "special"}
+    for columns, choices in CHOSEN:
+        for column in columns:
+            for text in choices:
+                yield column, text, (*words.get(column, ()), "--choose", text)
 
 
 def ptx_of(variant, arch, *more):
@@ -264,6 +280,18 @@ def main():
                   for arch, share in shares(archs, all_variants)}
         used = use_all(pool, ptxas, directory, wanted)
         plain = use_all(pool, ptxas, directory, {90: list(plain90.items())}, lines=False)
+        chosen = list(chosen_variants(all_variants))
+        for arch in (80, 90, archs[-1]):
+            group = list(zip(chosen, pool.map(lambda variant, arch=arch: ptx_of(variant, 90 if arch >= 90 else 80), chosen)))
+            made = use_all(pool, ptxas, directory, {arch: group})
+            check_limits(made)
+            missing = {f"{column}.0 {text}" for column, text, _ in chosen} - set(made[arch])
+            if missing:
+                fault(f"sm_{arch}: ptxas says nothing of {', '.join(sorted(missing))}")
+            if arch == 90:
+                staged = [name for name, use in made[90].items() if "STAGE" in name and use.shared == 0]
+                if staged or not all("cp.async" in ptx for variant, ptx in group if "STAGE" in variant[1]):
+                    fault(f"nothing is staged: {', '.join(staged)}")
         for variant in all_variants:
             ptx = ptx90[variant]
             if "\t.loc\t" not in ptx or "\t.loc\t" in plain90[variant] or re.search(r"^\.target.*debug", ptx, re.M):

@@ -1,0 +1,156 @@
+#include "codegen/simt_staging.h"
+
+enum {
+    PIECE = 16,  // bytes that a thread copies at once
+    BEHIND = 16, // bytes behind a buffer, of which lanes read whole words
+    STREAMS = 2, // of as many bits as the output has: room for so many
+};
+
+typedef struct zf_simt_staged {
+    uint32_t edge;
+    uint64_t stride;
+    uint64_t bytes; // of what is staged at once
+    LLVMValueRef v_buffers, v_stream;
+    struct zf_simt_staged *next;
+} staged;
+
+uint32_t zf_simt_staging_bytes(zf_simt_stage_way way, uint32_t steps, uint32_t threads) {
+    uint32_t buffers = way == ZF_STAGE_TILE ? steps : 2, bytes = STREAMS * (buffers * threads * PIECE + BEHIND);
+    return way == ZF_STAGE_NONE ? 0 : bytes < ZF_SIMT_SHARED ? bytes : ZF_SIMT_SHARED;
+}
+
+void zf_simt_staging_begin(zf_simt_staging *s, zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef v_begin, uint32_t step) {
+    zf_cg *cg = lower->cg;
+    zf_simt_stage_way way = (zf_simt_stage_way)zf_choice_value(&lower->kernel->choice, ZF_CHOICE_STAGE, ZF_STAGE_NONE);
+    *s =
+        (zf_simt_staging){.lower = lower, .way = way, .threads = shape->threads, .room = shape->shared_bytes, .v_begin = v_begin};
+    if (way == ZF_STAGE_NONE) return;
+    s->outputs = way == ZF_STAGE_TILE ? lower->kernel->tile : step;
+    s->bb_before = zf_cg_block(cg, "stage");
+    s->bb_ready = zf_cg_block(cg, "staged");
+    zf_cg_br(cg, s->bb_before);
+    zf_cg_enter(cg, s->bb_ready);
+}
+
+void zf_simt_staging_step(zf_simt_staging *s, LLVMValueRef v_step, LLVMValueRef v_steps) {
+    if (s->way != ZF_STAGE_STEPS) return;
+    zf_cg *cg = s->lower->cg;
+    s->v_step = v_step;
+    s->v_steps = v_steps;
+    s->bb_fetch = zf_cg_block(cg, "stage_step");
+    s->bb_fetched = zf_cg_block(cg, "staged_step");
+    zf_cg_br(cg, s->bb_fetch);
+    zf_cg_enter(cg, s->bb_fetched);
+}
+
+// Waits until at most `pending` rounds of this thread's copies are under way, and for the others', where they shall be seen.
+static void await(const zf_simt_staging *s, uint32_t pending, bool seen) {
+    zf_cg *cg = s->lower->cg;
+    if (cg->target->simt->await_copies != NULL) cg->target->simt->await_copies(cg, pending);
+    if (seen) zf_simt_barrier(s->lower, "staged words before what takes them");
+}
+
+void zf_simt_staging_step_end(zf_simt_staging *s) {
+    if (s->way != ZF_STAGE_STEPS) return;
+    zf_cg *cg = s->lower->cg;
+    if (s->streams != NULL) zf_simt_barrier(s->lower, "staged words before others in their place");
+    LLVMBasicBlockRef bb_before = zf_cg_here(cg);
+    zf_cg_enter(cg, s->bb_fetch);
+    if (s->streams != NULL) await(s, 1, true); // all but the next step's
+    zf_cg_br(cg, s->bb_fetched);
+    zf_cg_enter(cg, bb_before);
+}
+
+void zf_simt_staging_end(zf_simt_staging *s) {
+    if (s->way == ZF_STAGE_NONE) return;
+    zf_cg *cg = s->lower->cg;
+    LLVMBasicBlockRef bb_before = zf_cg_here(cg);
+    zf_cg_enter(cg, s->bb_before);
+    if (s->streams != NULL) await(s, s->way == ZF_STAGE_TILE ? 0 : 1, s->way == ZF_STAGE_TILE); // steps wait themselves
+    zf_cg_br(cg, s->bb_ready);
+    zf_cg_enter(cg, bb_before);
+}
+
+static void copy_piece(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from, LLVMValueRef v_piece) {
+    LLVMTypeRef ty = LLVMVectorType(cg->ty_i32, PIECE / 4);
+    v_to = zf_cg_at(cg, ty, v_to, v_piece);
+    v_from = zf_cg_at(cg, ty, v_from, v_piece);
+    if (cg->target->simt->copy_ahead != NULL)
+        cg->target->simt->copy_ahead(cg, v_to, v_from);
+    else
+        zf_cg_store(cg, zf_cg_load(cg, ty, v_from, PIECE), v_to, PIECE);
+}
+
+// Has the thread block copy what outputs v_first (i64) on read to a buffer. All of them exist, and so do their bits.
+static void copy(const zf_simt_staging *s, const staged *stream, LLVMValueRef v_first, LLVMValueRef v_to) {
+    zf_cg *cg = s->lower->cg;
+    LLVMValueRef v_eighths = LLVMBuildLShr(cg->builder, v_first, zf_cg_i64(cg, 3), "");
+    LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i8, stream->v_stream, zf_cg_mul(cg, v_eighths, zf_cg_i64(cg, stream->stride)));
+    LLVMValueRef v_thread = zf_cg_resize(cg, s->lower->v_thread, cg->ty_i64, false);
+    uint64_t pieces = stream->bytes / PIECE, rounds = pieces / s->threads, rest = pieces % s->threads;
+    if (rounds > 0) {
+        zf_cg_loop loop;
+        zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, rounds), "piece");
+        copy_piece(cg, v_to, v_from, zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, s->threads)), v_thread));
+        zf_cg_loop_end(cg, &loop);
+    }
+    if (rest == 0) return;
+    LLVMBasicBlockRef bb_rest = zf_cg_block(cg, "piece_last"), bb_done = zf_cg_block(cg, "pieces");
+    LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntULT, v_thread, zf_cg_i64(cg, rest));
+    zf_cg_cond_br(cg, zf_cg_within(cg, v_has, "pieces of the last round"), bb_rest, bb_done);
+    zf_cg_enter(cg, bb_rest);
+    copy_piece(cg, v_to, v_from, zf_cg_add(cg, zf_cg_i64(cg, rounds * s->threads), v_thread));
+    zf_cg_br(cg, bb_done);
+    zf_cg_enter(cg, bb_done);
+}
+
+static LLVMValueRef buffer_of(const zf_simt_staging *s, const staged *stream, LLVMValueRef v_step) {
+    zf_cg *cg = s->lower->cg;
+    if (s->way == ZF_STAGE_TILE) return stream->v_buffers;
+    LLVMValueRef v_odd = zf_cg_mask(cg, v_step, zf_cg_i64(cg, 1), "buffer of the step");
+    return zf_cg_at(cg, cg->ty_i8, stream->v_buffers, zf_cg_mul(cg, v_odd, zf_cg_i64(cg, stream->bytes)));
+}
+
+// Copies the first of it before all steps, and in each step what the next one takes; `room`: bytes of its buffers.
+static void make_copies(zf_simt_staging *s, staged *stream, uint32_t room) {
+    zf_cg *cg = s->lower->cg;
+    LLVMBasicBlockRef bb_here = zf_cg_here(cg);
+    zf_cg_enter(cg, s->bb_before);
+    stream->v_buffers = cg->target->simt->shared(cg, s->used, room);
+    s->used += room;
+    copy(s, stream, s->v_begin, stream->v_buffers);
+    s->bb_before = zf_cg_here(cg);
+    if (s->way == ZF_STAGE_STEPS) {
+        zf_cg_enter(cg, s->bb_fetch);
+        LLVMValueRef v_next = zf_cg_add(cg, s->v_step, zf_cg_i64(cg, 1));
+        LLVMBasicBlockRef bb_more = zf_cg_block(cg, "stage_next"), bb_last = zf_cg_block(cg, "stage_last");
+        zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, s->v_steps), "steps that follow"), bb_more,
+                      bb_last);
+        zf_cg_enter(cg, bb_more);
+        LLVMValueRef v_first = zf_cg_add(cg, s->v_begin, zf_cg_mul(cg, v_next, zf_cg_i64(cg, s->outputs)));
+        copy(s, stream, v_first, buffer_of(s, stream, v_next));
+        zf_cg_br(cg, bb_last);
+        zf_cg_enter(cg, bb_last);
+        s->bb_fetch = zf_cg_here(cg);
+    }
+    zf_cg_enter(cg, bb_here);
+}
+
+LLVMValueRef zf_simt_staged_bits(zf_simt_staging *s, uint32_t edge, uint64_t stride, uint64_t from, uint64_t count) {
+    if (s == NULL || s->way == ZF_STAGE_NONE || stride == 0) return NULL;
+    // Of an element's bits the last ones that nobody takes may not be there: as many as may be read behind any stream.
+    if (from + count > stride || stride - from - count > 64 || s->outputs % ZF_STAGED_OUTPUTS != 0) return NULL;
+    staged *stream = s->streams;
+    while (stream != NULL && (stream->edge != edge || stream->stride != stride)) stream = stream->next;
+    if (stream == NULL) {
+        zf_cg *cg = s->lower->cg;
+        uint64_t bytes = s->outputs / 8 * stride, all = bytes * (s->way == ZF_STAGE_TILE ? 1 : 2) + BEHIND;
+        if (all > s->room - s->used) return NULL;
+        stream = ZF_NEW(cg->arena, staged);
+        *stream = (staged){.edge = edge, .stride = stride, .bytes = bytes, .next = s->streams};
+        stream->v_stream = zf_lower_pointer(s->lower, edge);
+        s->streams = stream;
+        make_copies(s, stream, (uint32_t)all);
+    }
+    return buffer_of(s, stream, s->v_step);
+}
