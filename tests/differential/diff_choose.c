@@ -7,7 +7,6 @@ enum { FORMS = ZF_SIMT_SEQUENTIAL + 1 };
 struct diff_choosing {
     uint32_t next[FORMS]; // kernels of the form that were met, from the seed on
     uint32_t chosen[FORMS][ZF_CHOICE_KINDS][ZF_CHOICE_MOST + 1];
-    bool possible[FORMS][ZF_CHOICE_KINDS][ZF_CHOICE_MOST + 1];
 };
 
 diff_choosing *diff_choosing_make(uint64_t seed) {
@@ -35,34 +34,24 @@ void diff_choose(diff_choosing *choosing, const zf_plan *plan, zf_choices *out) 
         for (unsigned c = 0; c < ZF_CHOICE_KINDS; c++) {
             if (!zf_is_chosen(&choice, (zf_choice_kind)c) || space.counts[c] == 1) continue;
             choosing->chosen[space.form][c][choice.values[c]]++;
-            for (uint32_t v = 0; v < space.counts[c]; v++) choosing->possible[space.form][c][space.values[c][v]] = true;
         }
         out->kernels[out->count] = k;
         out->of[out->count++] = choice;
     }
 }
 
-// One kind of one form. With less than two kernels a value nothing is demanded.
-static bool all_values(const bool *possible, const uint32_t *chosen, const char *form, const char *name, zf_text *out) {
-    uint32_t values = 0, kernels = 0, tried = 0;
-    for (uint32_t v = 0; v <= ZF_CHOICE_MOST; v++) {
-        if (!possible[v]) continue;
-        if (values++ == 0) zf_text_printf(out, "%s %s:", form, name);
-        zf_text_printf(out, " %u (%u)", v, chosen[v]);
-        kernels += chosen[v];
-        tried += chosen[v] > 0;
-    }
-    if (values > 0) zf_text_puts(out, "\n");
-    return kernels < 2 * values || tried == values;
-}
-
-bool diff_choosing_all(const diff_choosing *choosing, zf_text *out) {
-    bool all = true;
+void diff_choosing_list(const diff_choosing *choosing, zf_text *out) {
     for (unsigned f = 0; f < FORMS; f++) {
         for (unsigned c = 0; c < ZF_CHOICE_KINDS; c++) {
-            const char *form = zf_simt_form_name((zf_simt_form)f);
-            all = all_values(choosing->possible[f][c], choosing->chosen[f][c], form, zf_choice_names[c], out) && all;
+            bool any = false;
+            for (uint32_t v = 0; v <= ZF_CHOICE_MOST; v++) {
+                uint32_t times = choosing->chosen[f][c][v];
+                if (times == 0) continue;
+                if (!any) zf_text_printf(out, "%s %s:", zf_simt_form_name((zf_simt_form)f), zf_choice_names[c]);
+                zf_text_printf(out, " %u (%u)", v, times);
+                any = true;
+            }
+            if (any) zf_text_puts(out, "\n");
         }
     }
-    return all;
 }
