@@ -5,10 +5,9 @@
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/tuning.h"
 
-static const zf_tune_role roles[ZF_CHOICE_KINDS] = {[ZF_CHOICE_L] = ZF_TUNE_VECTORS,
-                                                    [ZF_CHOICE_THREADS] = ZF_TUNE_THREADS,
-                                                    [ZF_CHOICE_REGISTERS] = ZF_TUNE_REGISTERS,
-                                                    [ZF_CHOICE_WALK] = ZF_TUNE_WAY};
+static const zf_tune_role roles[ZF_CHOICE_KINDS] = {
+    [ZF_CHOICE_L] = ZF_TUNE_VECTORS,           [ZF_CHOICE_C] = ZF_TUNE_VECTORS, [ZF_CHOICE_THREADS] = ZF_TUNE_THREADS,
+    [ZF_CHOICE_REGISTERS] = ZF_TUNE_REGISTERS, [ZF_CHOICE_WALK] = ZF_TUNE_WAY,  [ZF_CHOICE_STAGE] = ZF_TUNE_WAY};
 _Static_assert((int)ZF_CHOICE_KINDS <= (int)ZF_TUNE_AXES && (int)ZF_CHOICE_VALUES + 1 <= (int)ZF_TUNE_VALUES, "an axis a choice");
 
 static zf_status no_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory"); }
