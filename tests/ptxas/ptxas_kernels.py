@@ -37,8 +37,8 @@ FORMS = ("map", "scan", "text", "patches", "groups", "words", "numbers", "lanes"
 
 # Ways to lower that somebody may choose (`zfc explain --choices`), where they make code of another kind: columns, and choices.
 MAPS = ("bitpack_u8", "bitpack_i64", "dictionary_bitpack_u8", "dictionary_bitpack_i32", "float2int_bitpack_f64")
-CHOSEN = [(MAPS, ("0:STAGE=1", "0:STAGE=2,L=8,THREADS=128", "0:STAGE=1,L=16,THREADS=1024,REGISTERS=32")),
-          (("bitpack_u8", "dictionary_bitpack_u8", "rle_u8", "rle_bitpack_u8"), ("0:C=4", "0:C=8,THREADS=512")),
+CHOSEN = [(MAPS, ("0:STAGE=1", "0:STAGE=2,L=8,THREADS=128", "0:STAGE=1,L=2,THREADS=1024,REGISTERS=32")),
+          (("bitpack_u8", "dictionary_bitpack_u8", "rle_u8", "rle_bitpack_u8"), ("0:C=4", "0:C=8,THREADS=256")),
           (("pfor_bitpack_i64", "rle_i64"), ("0:C=1,THREADS=32", "0:THREADS=128")),
           (("delta_bitpack_i32", "gpu_dfor_i32"), ("0:L=1,THREADS=1024,REGISTERS=32", "0:L=4,THREADS=128"))]
 
