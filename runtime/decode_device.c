@@ -25,25 +25,13 @@ static zf_status run(zf_units *units, const zf_decode_buffers *buffers, zf_units
     return zf_container_explain(units->column->selection.container, status, error);
 }
 
-static zf_status check_buffers(const zf_units *units, const zf_decode_buffers *buffers, zf_error *error) {
-    const char *missing = NULL;
-    if (buffers == NULL || (buffers->values == NULL && units->column->out_bytes > 0))
-        missing = "values";
-    else if (buffers->offsets == NULL && units->column->is_text)
-        missing = "offsets";
-    else if (buffers->validity == NULL && units->sizes.validity > 0)
-        missing = "validity";
-    return missing == NULL ? ZF_OK : zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is missing", missing);
-}
-
 static zf_status decode_on(zf_accelerator *accelerator, zf_container *container, size_t column, const zf_decode_options *options,
                            const zf_decode_buffers *buffers, zf_decode_stats *stats, zf_error *error) {
     zf_units *units = NULL;
     zf_units_memory memory = {0};
     ZF_TRY(zf_units_make(container, column, options, NULL, accelerator, &units, error));
-    zf_status status = ZF_OK;
     bool any = units->column->selection.begin < units->column->selection.end;
-    if (any || units->column->is_text) status = check_buffers(units, buffers, error);
+    zf_status status = zf_units_column_check(units->column, buffers, error);
     if (status == ZF_OK && any)
         status = run(units, buffers, &memory, error);
     else if (status == ZF_OK && units->column->is_text)

@@ -2,7 +2,9 @@
 #include <stdlib.h>
 
 #include "runtime/block_run.h"
+#include "runtime/decode_host.h"
 #include "runtime/decode_unit_internal.h"
+#include "runtime/element.h"
 #include "runtime/error_codes.h"
 
 zf_status zf_units_allocate(const zf_units *units, zf_units_memory *memory, zf_error *error) {
@@ -20,6 +22,15 @@ void zf_units_release(const zf_units *units, zf_units_memory *memory) {
         if (*all[i] != 0) units->accelerator->ops->release(units->accelerator, *all[i]);
         *all[i] = 0;
     }
+}
+
+zf_status zf_units_column_check(const zf_units_column *column, const zf_decode_buffers *to, zf_error *error) {
+    uint64_t rows = column->selection.end - column->selection.begin; // what they take fits: what the device makes is no less
+    zf_decode_sizes sizes = {.values = column->text.total};
+    if (!column->is_text) zf_elements_bytes(rows, column->selection.bits, &sizes.values);
+    if (column->is_text) zf_elements_bytes(rows + 1, 64, &sizes.offsets);
+    if (column->nullable) zf_elements_bytes(rows, 1, &sizes.validity);
+    return zf_decode_check_buffers(&sizes, to, error);
 }
 
 /// Bits of a bitmap on the device, from bit `skip` on, to bit 0 of `to`; bits behind them become 0.

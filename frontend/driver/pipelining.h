@@ -12,8 +12,8 @@ typedef struct zf_piped {
     zf_container *container;
     size_t column;
     zf_column_info info;
-    char label[160];                    ///< its name; of several containers with the table's before it
-    uint64_t rows;                      ///< that are wanted
+    char label[160]; ///< its name; of several containers with the table's before it, or the file's where that is no other's
+    uint64_t rows;   ///< that are wanted
     uint64_t stored_bytes, plain_bytes; ///< of the blocks that have such rows
     bool failed;
     zf_error error; ///< of one that failed

@@ -188,6 +188,32 @@ static zf_status add_columns(piping *p, zf_container *container, const size_t *s
     return ZF_OK;
 }
 
+/// Columns of one name, in tables of one name, are told by their files: by name, or by path where names are the same, of which
+/// the end is shown where it is long.
+static zf_status tell_apart(piping *p, zf_error *error) {
+    bool *same = calloc(p->count + 1, sizeof *same);
+    if (same == NULL) return no_memory(error);
+    for (unsigned whole = 0; whole < 2; whole++) {
+        for (size_t i = 0; i < p->count; i++) {
+            same[i] = false;
+            for (size_t k = 0; k < p->count && !same[i]; k++)
+                same[i] =
+                    p->columns[k].container != p->columns[i].container && strcmp(p->columns[k].label, p->columns[i].label) == 0;
+        }
+        for (size_t i = 0; i < p->count; i++) {
+            zf_piped *c = &p->columns[i];
+            const char *path = zf_container_path(c->container), *name = strrchr(path, '/');
+            if (whole == 0 && name != NULL) path = name + 1;
+            size_t length = strlen(path), most = sizeof c->label / 2;
+            if (same[i])
+                snprintf(c->label, sizeof c->label, "%s%s:%s", length > most ? "..." : "",
+                         length > most ? path + length - most : path, c->info.name);
+        }
+    }
+    free(same);
+    return ZF_OK;
+}
+
 static zf_status select_columns(piping *p, zf_error *error) {
     ZF_TRY(check_names(p, error));
     char *wanted = p->names != NULL ? malloc(strlen(p->names) + 2) : NULL;
@@ -204,7 +230,7 @@ static zf_status select_columns(piping *p, zf_error *error) {
         free(selected);
     }
     free(wanted);
-    return status;
+    return status == ZF_OK ? tell_apart(p, error) : status;
 }
 
 // ---- The batch ------------------------------------------------------------------------------------------------

@@ -49,22 +49,20 @@ zf_status zf_pipeline_request_sizes(zf_pipeline *p, const zf_pipeline_request *r
     return ZF_OK;
 }
 
-static zf_status check_buffers(const zf_requested *request, zf_error *error) {
+/// Memory of the device, which requests name.
+static zf_status check_device(const zf_requested *request, zf_error *error) {
     zf_units_sizes sizes = zf_units_column_sizes(request->column);
     const zf_device_buffers *device = &request->given.device;
-    const zf_decode_buffers *host = &request->given.host;
-    bool on_device = request->given.on_device;
     const struct {
         const char *name;
         uint64_t at, bytes;
-    } needed[] = {{"values", on_device ? device->values : (uint64_t)(uintptr_t)host->values, sizes.values},
-                  {"offsets", on_device ? device->offsets : (uint64_t)(uintptr_t)host->offsets, sizes.offsets},
-                  {"validity", on_device ? device->validity : (uint64_t)(uintptr_t)host->validity, sizes.validity}};
+    } needed[] = {{"values", device->values, sizes.values},
+                  {"offsets", device->offsets, sizes.offsets},
+                  {"validity", device->validity, sizes.validity}};
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
-        if (needed[i].bytes == 0 || (needed[i].at != 0 && (!on_device || needed[i].at % 256 == 0))) continue;
-        zf_status status = zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is missing%s", needed[i].name,
-                                    on_device ? ", or not aligned to 256 bytes" : "");
-        return name_column(request, status, error);
+        if (needed[i].bytes == 0 || (needed[i].at != 0 && needed[i].at % ZF_PIPELINE_DEVICE_ALIGNMENT == 0)) continue;
+        return zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is missing, or not aligned to %d bytes", needed[i].name,
+                        ZF_PIPELINE_DEVICE_ALIGNMENT);
     }
     return ZF_OK;
 }
@@ -101,7 +99,10 @@ zf_status zf_requested_open(zf_batch *batch, zf_requested *request, zf_error *er
         if (status != ZF_OK) return name_column(request, status, error);
     } else {
         ZF_TRY(make_column(p, &request->given, &request->column, error));
-        ZF_TRY(check_buffers(request, error));
+        const zf_decode_buffers *host = &request->given.host;
+        zf_status status =
+            request->given.on_device ? check_device(request, error) : zf_units_column_check(request->column, host, error);
+        if (status != ZF_OK) return name_column(request, status, error);
         if (request->given.on_device) {
             request->memory = (zf_units_memory){.values = request->given.device.values,
                                                 .offsets = request->given.device.offsets,

@@ -144,6 +144,23 @@ class Runs(Case):
             self.assertEqual(self.good("pipeline", "-q", *LITTLE, "--device", device, *self.files), "")
         self.assertRegex(self.good("pipeline", self.files[0]), r"(?m)^a  ")
 
+    def test_columns_of_one_name(self):
+        """Are told by their files, where tables are of one name, too; by their paths where files are."""
+        below = self.dir / "below"
+        below.mkdir()
+        other, same = self.dir / "other.zfd", below / "u.zfd"
+        for copy in (other, same):
+            shutil.copy(self.files[1], copy)
+        for files, labels in (((self.files[1], other), ("u.zfd:x", "u.zfd:a", "other.zfd:x", "other.zfd:a")),
+                              ((self.files[0], other, self.files[1]), ("t.a", "t.b", "other.zfd:a", "u.zfd:a")),
+                              ((self.files[1], same, other), (f"{self.files[1]}:a", f"{same}:a", f"{same}:x", "other.zfd:a"))):
+            text = self.good("pipeline", "--device", "cpu", *files)
+            plan = self.good("pipeline", "--device", "cpu", "--plan", *files)
+            for label in labels:
+                label = label if len(label) < 80 else "..." + label.rpartition(":")[0][-80:] + label[-2:]
+                self.assertRegex(text, rf"(?m)^{re.escape(label)} ")
+                self.assertRegex(plan, rf"(?m)^ +[0-9]+ +{re.escape(label)} ")
+
     def test_modules(self):
         module = self.dir / "t.zfm"
         self.good("compile", "-q", "--target", "host", "-o", module, self.files[0])

@@ -13,7 +13,10 @@ typedef struct gpu_column {
     const char *name;
     unsigned bits;                   ///< an element decoded; booleans: 1
     uint64_t (*value)(uint64_t row); ///< its bits
-    bool groups;                     ///< its kernels make tiles of groups
+    bool groups;                     ///< its kernels, or those of a coder's table, make tiles of groups
+    /// Rows of a coder's chunk above which stands a map that looks its elements up: a GPU looks up those that are wanted as it
+    /// stores them, the CPU all of a chunk. 0: what is not wanted is checked alike.
+    uint64_t looked_up;
 } gpu_column;
 
 /// All columns of the table `forms`, in its order.

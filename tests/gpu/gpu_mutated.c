@@ -57,12 +57,15 @@ static size_t place_bytes(const char *place) {
     return end != NULL ? (size_t)(end - place) : strlen(place);
 }
 
-/// Whether a violation is of a row that is not wanted: a CPU makes chunks whole, and tells of other rows that depend on them.
-static bool elsewhere(const zf_error *error, const zf_decode_options *options) {
+/// Whether a GPU need not tell of a violation: it is of a row that is not wanted, of a chunk that has wanted ones, whose elements
+/// are looked up where they are stored. The CPU makes such chunks whole.
+static bool elsewhere(const gpu_column *column, const zf_error *error, const zf_decode_options *options) {
     const char *row = strstr(error->place, ", row ");
-    if (row == NULL || !options->some_rows) return false;
-    uint64_t at = strtoull(row + strlen(", row "), NULL, 10);
-    return at < options->row_begin || at - options->row_begin >= options->row_count;
+    if (row == NULL || !options->some_rows || column->looked_up == 0 || strcmp(error->code, "ZF1301") != 0) return false;
+    uint64_t at = strtoull(row + strlen(", row "), NULL, 10), end = options->row_begin + options->row_count;
+    if (at >= options->row_begin && at < end) return false;
+    uint64_t first = at / BLOCK * BLOCK + at % BLOCK / column->looked_up * column->looked_up, last = first + column->looked_up;
+    return options->row_begin < last && end > first;
 }
 
 /// Whether both say the same. Of several violations of one tile of groups the devices may meet another one first
@@ -246,8 +249,9 @@ static bool compare(zf_container *container, size_t column, ull number) {
     tally.launched += there.launches > 0;
     if (values == NULL) {
         check_whole("cpu", &error, number);
-        CHECK(there.status != ZF_OK || elsewhere(&error, &options), "%llu: column %s decodes, where the CPU says: %s %s (%s)",
-              number, info.name, error.code, error.message, error.place);
+        CHECK(there.status != ZF_OK || elsewhere(&columns[column], &error, &options),
+              "%llu: rows %llu.. (%llu) of column %s decode, where the CPU says: %s %s (%s)", number, (ull)options.row_begin,
+              (ull)options.row_count, info.name, error.code, error.message, error.place);
         tally.refused += there.launches == 0;
         tally.failed += there.launches > 0;
     } else {

@@ -556,6 +556,20 @@ static void test_refusals(void) {
     zf_batch_free(NULL);
     zf_pipeline_free(pipeline);
     zf_pipeline_free(NULL);
+    for (size_t d = 0; d < 2; d++) { // every device asks the same of the host's memory
+        asking a = {.pipeline = make(devices[d], NULL)};
+        ask(&a, container, 0, 0, 70000);
+        void *good = a.requests[0].host.values;
+        for (unsigned k = 0; k < 2; k++) {
+            a.requests[0].host.values = k == 0 ? NULL : (uint8_t *)good + 8;
+            CHECK(zf_batch_create(a.pipeline, a.requests, 1, &batch, &error) == ZF_ERR_USAGE && batch == NULL &&
+                      strcmp(error.code, "ZF1107") == 0 && strstr(error.place, "column walk") != NULL &&
+                      strstr(error.message, k == 0 ? "`values` is missing" : "`values` is not aligned to 64 bytes") != NULL,
+                  "%s: %s %s at %s", devices[d], error.code, error.message, error.place);
+        }
+        forget(&a);
+        zf_pipeline_free(a.pipeline);
+    }
     zf_container_close(container);
 }
 
