@@ -14,9 +14,9 @@ typedef struct gpu_column {
     unsigned bits;                   ///< an element decoded; booleans: 1
     uint64_t (*value)(uint64_t row); ///< its bits
     bool groups;                     ///< its kernels, or those of a coder's table, make tiles of groups
-    /// Rows of a coder's chunk above which stands a map that looks its elements up: a GPU looks up those that are wanted as it
-    /// stores them, the CPU all of a chunk. 0: what is not wanted is checked alike.
-    uint64_t looked_up;
+    /// Its rows are checked one by one, and a device may check fewer of those that are not wanted than the CPU does, which makes
+    /// tiles of 4096 rows whole: the device's are smaller, or elements are looked up as a coder's kernel stores them.
+    bool fewer_checked;
 } gpu_column;
 
 /// All columns of the table `forms`, in its order.

@@ -57,15 +57,15 @@ static size_t place_bytes(const char *place) {
     return end != NULL ? (size_t)(end - place) : strlen(place);
 }
 
-/// Whether a GPU need not tell of a violation: it is of a row that is not wanted, of a chunk that has wanted ones, whose elements
-/// are looked up where they are stored. The CPU makes such chunks whole.
+/// Whether a device need not tell of a violation (docs/gpu.md): the column's rows are checked one by one, and this one, which is
+/// not wanted, lies in a tile of the CPU's with rows that are.
 static bool elsewhere(const gpu_column *column, const zf_error *error, const zf_decode_options *options) {
+    const uint64_t tile = 4096; // and so is a block
     const char *row = strstr(error->place, ", row ");
-    if (row == NULL || !options->some_rows || column->looked_up == 0 || strcmp(error->code, "ZF1301") != 0) return false;
+    if (row == NULL || !options->some_rows || !column->fewer_checked || strcmp(error->code, "ZF1301") != 0) return false;
     uint64_t at = strtoull(row + strlen(", row "), NULL, 10), end = options->row_begin + options->row_count;
-    if (at >= options->row_begin && at < end) return false;
-    uint64_t first = at / BLOCK * BLOCK + at % BLOCK / column->looked_up * column->looked_up, last = first + column->looked_up;
-    return options->row_begin < last && end > first;
+    bool wanted = at >= options->row_begin && at < end;
+    return !wanted && options->row_begin < at / tile * tile + tile && end > at / tile * tile;
 }
 
 /// Whether both say the same. Of several violations of one tile of groups the devices may meet another one first

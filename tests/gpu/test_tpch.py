@@ -33,7 +33,7 @@ import queries  # noqa: E402
 import tables  # noqa: E402
 
 GENERATOR = ROOT / ".venv/bin/tpchgen-cli"
-SETS = "q1,q13,q22,table2"
+SETS = "q1,q13,q22"
 SIZES = {"i32": 4, "i64": 8, "f64": 8, "u8": 1, "date32": 4}
 
 
@@ -176,18 +176,16 @@ def damage(tree):
 def wrong_rows(tree):
     """An encoder whose rows are not the source's is told before anything is measured."""
     data = tree / "data/sf0.001"
-    source, timing = data / "region.r_regionkey", next(data.glob("region.*.json"), None)
-    if timing is not None:
-        timing.unlink()
-    run(tree, "--device", "cpu", "--only", "q2")  # encodes region
-    next(data.glob("region.*.json")).unlink()  # to be encoded again
+    source = data / "customer.c_acctbal"
+    for timing in data.glob("customer.*.json"):
+        timing.unlink()  # to be encoded again
     kept, real = source.read_bytes(), queries.tables.inputs
     changed = tree / "changed"
-    changed.write_bytes(bytes(reversed(kept)))
+    changed.write_bytes(np.frombuffer(kept, "f8")[::-1].tobytes())
     queries.tables.inputs = lambda directory, table, columns: [w.replace(str(source), str(changed)) for w in real(directory, table, columns)]
-    code, _, printed = run(tree, "--device", "cpu", "--only", "q2")
+    code, _, printed = run(tree, "--device", "cpu", "--only", "q22", "--without", "files,encoding")
     queries.tables.inputs = real
-    check(code == 1 and "a decode on the CPU differs from the source (region.r_regionkey)" in printed, code, printed)
+    check(code == 1 and "a decode on the CPU differs from the source (customer.c_acctbal)" in printed, code, printed)
 
 
 def peer(tree):
@@ -197,7 +195,7 @@ def peer(tree):
     check(report["nvcomp"]["nvcomp"]["version"] == 6000 and {p["part"] for p in report["nvcomp"]["parts"]} >= {"orders.o_comment.bytes", "orders.o_comment.offsets"}, report["nvcomp"])
     script = ("import sys; sys.path.insert(0, sys.argv.pop(1)); import nvcomp_pipeline as n; n.Bench.link_rate = lambda self: 1e5; "
               "n.STREAMS = (1, 3); sys.exit(n.main())")
-    words = [sys.executable, "-c", script, BENCH, GPU, NVCOMP, tree / "data/sf0.001", tree / "data/sf0.001/sets", 2, 60, 20000, 4000]
+    words = [sys.executable, "-c", script, BENCH, GPU, NVCOMP, tree / "data/sf0.001", tree / "data/sf0.001/sets", 2, 60, 20000, 2000]
     for faults, verified in (("", True), ("ANS:wrong,Cascaded:wrong,Bitcomp:wrong,Snappy:wrong,Gdeflate:wrong,LZ4:wrong,Zstd:wrong,Deflate:wrong", None)):
         result = subprocess.run([str(w) for w in words], capture_output=True, text=True, env={**os.environ, "FAKE_NVCOMP": faults})
         found = json.loads(result.stdout)
