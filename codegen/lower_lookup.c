@@ -81,7 +81,9 @@ static LLVMValueRef make_indices(zf_lower_env *env, const zf_expr *access, LLVMV
     here.strip = strip;
     strip->v_k = loop.v_i;
     here.v_i = zf_cg_add(cg, strip->v_start, loop.v_i);
+    env->lower->tables_are_small = false; // a table of indices is read here: this loop stands where its own would
     zf_cg_value index = zf_cg_eval_expr(cg, &here.env, &here.env.inst->decode, access->b, NULL, 0);
+    env->lower->tables_are_small = true;
     LLVMValueRef v = index.v;
     if (!access->proved && !here.env.hoisted(cg, &here.env, 1, access->span, access)) {
         LLVMValueRef v_held = zf_cg_check(cg, &here.env, is_within(cg, index, v_length), 1, access->span, access);
