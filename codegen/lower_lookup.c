@@ -42,6 +42,8 @@ static bool is_alone(const zf_lower_env *env, const zf_expr *e, unsigned depth) 
 static bool applies(const zf_lower_env *env, const zf_expr *access) {
     const zf_lower *lower = env->lower;
     if (!lower->tables_are_small || env->strip == NULL || env->strip->walk != NULL) return false;
+    // Ahead it is made for every element: not what stands behind a branch, which some do not come to.
+    if (zf_cg_here(lower->cg) != LLVMGetInstructionParent(env->strip->v_k)) return false;
     if (lower->cg->v_guard != NULL || env->v_counts != NULL || env->v_alive != NULL || env->v_g != NULL || env->binder != NULL)
         return false;
     if (access->a->kind != ZF_X_STREAM || zf_lower_is_index(env, access->b)) return false;
