@@ -41,6 +41,8 @@ static bool is_alone(const zf_lower_env *env, const zf_expr *e, unsigned depth) 
 
 static bool applies(const zf_lower_env *env, const zf_expr *access) {
     const zf_lower *lower = env->lower;
+    if (lower->running_count > 0)
+        return false; // the values of scans, which an index may be made of, are made in the strip's loops
     if (!lower->tables_are_small || env->strip == NULL || env->strip->walk != NULL) return false;
     // Ahead it is made for every element: not what stands behind a branch, which some do not come to.
     if (zf_cg_here(lower->cg) != LLVMGetInstructionParent(env->strip->v_k)) return false;
@@ -86,11 +88,11 @@ static LLVMValueRef make_indices(zf_lower_env *env, const zf_expr *access, LLVMV
     env->lower->tables_are_small = false; // a table of indices is read here: this loop stands where its own would
     zf_cg_value index = zf_cg_eval_expr(cg, &here.env, &here.env.inst->decode, access->b, NULL, 0);
     env->lower->tables_are_small = true;
-    LLVMValueRef v = index.v;
+    LLVMValueRef v = index.v, v_held = cg->v_guard; // what proved the index may not have held
     if (!access->proved && !here.env.hoisted(cg, &here.env, 1, access->span, access)) {
-        LLVMValueRef v_held = zf_cg_check(cg, &here.env, is_within(cg, index, v_length), 1, access->span, access);
-        if (v_held != NULL) v = zf_cg_select(cg, v_held, v, LLVMConstNull(LLVMTypeOf(v)));
+        v_held = zf_cg_check(cg, &here.env, is_within(cg, index, v_length), 1, access->span, access);
     }
+    if (v_held != NULL) v = zf_cg_select(cg, v_held, v, LLVMConstNull(LLVMTypeOf(v)));
     cg->v_guard = NULL;
     zf_cg_store(cg, zf_cg_resize(cg, v, cg->ty_i32, false), zf_cg_at(cg, cg->ty_i32, v_indices, loop.v_i), 4);
     zf_cg_loop_end(cg, &loop);
