@@ -48,7 +48,7 @@ typedef struct zf_accelerator_ops {
     /// Memory of the device, aligned to 256. ZF_ERR_DEVICE with the sizes wanted and free where there is not enough.
     zf_status (*allocate)(zf_accelerator *self, uint64_t bytes, uint64_t *address, zf_error *error);
     void (*release)(zf_accelerator *self, uint64_t address);
-    /// Memory of the host that the device copies from and to at full speed.
+    /// Memory of the host that the device copies from and to at full speed, aligned to 64 at least.
     zf_status (*host_allocate)(zf_accelerator *self, uint64_t bytes, void **at, zf_error *error);
     void (*host_release)(zf_accelerator *self, void *at);
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "runtime/base/pool.h"
+#include "runtime/container_format.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
 #include "runtime/emu_internal.h"
@@ -44,7 +45,8 @@ static void release(zf_accelerator *self, uint64_t address) { zf_emu_release(&((
 
 static zf_status host_allocate(zf_accelerator *self, uint64_t bytes, void **at, zf_error *error) {
     (void)self;
-    *at = malloc(bytes != 0 ? bytes : 1);
+    uint64_t room;
+    *at = zf_align_up(bytes != 0 ? bytes : 1, 64, &room) ? aligned_alloc(64, room) : NULL;
     return *at != NULL ? ZF_OK : zf_raise(error, ZF_E_NO_MEMORY, "no memory for %llu bytes", (unsigned long long)bytes);
 }
 
