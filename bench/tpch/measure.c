@@ -361,20 +361,23 @@ static zf_status print_units(const runs *all, const zf_batch *batch, unsigned co
     return ZF_OK;
 }
 
+/// Runs before those that count: the first gets code, the second shows how fast it is.
+enum { WARM_UPS = 2 };
+
 /// A set in one order: poisoned, run and compared; run `repeats` times, and compared again.
 static zf_status run_order(bench *b, unsigned order, column **columns, const target *targets, zf_pipeline_request *requests,
                            size_t count, runs *all, zf_batch **batch, zf_error *error) {
     zf_status status = zf_batch_create(b->pipelines[order], requests, count, batch, error);
     for (unsigned pass = 0; pass < 2 && status == ZF_OK; pass++) {
         status = fill_targets(b, columns, targets, count, error);
-        for (unsigned r = 0; r < (pass == 0 ? 1 : b->repeats) && status == ZF_OK; r++) {
+        for (unsigned r = 0; r < (pass == 0 ? WARM_UPS : b->repeats) && status == ZF_OK; r++) {
             status = zf_batch_start(*batch, error);
             if (status == ZF_OK) status = wait_all(*batch, count, error);
             if (status == ZF_OK && pass == 1) status = keep_run(all, *batch, r, error);
         }
         if (status == ZF_OK) status = compare_all(b, columns, targets, count, error);
         if (pass == 1 || status != ZF_OK) break;
-        // The first run has taught the pipeline how fast decoders are: the order is made anew.
+        // That has taught the pipeline how fast decoders are: the order is made anew.
         zf_batch_info info;
         zf_batch_free(*batch);
         status = zf_batch_create(b->pipelines[order], requests, count, batch, error);

@@ -10,29 +10,45 @@ static const double TELLING = 4;
 /// Bytes from which on reading or decoding them says something: of fewer, what any unit costs is most.
 static const double LEAST_BYTES = 1024;
 
-static int by_decode_begin(const void *a, const void *b) {
-    const zf_unit_times *x = *(const zf_unit_times *const *)a, *y = *(const zf_unit_times *const *)b;
-    return x->decode_begin < y->decode_begin ? -1 : x->decode_begin > y->decode_begin;
+static double later(double a, double b) { return a > b || isnan(b) ? a : b; }
+
+/// Since when a unit's decode was all that was waited for. In a run that gets code, launches wait for the driver while other
+/// threads load: that was no decoding.
+static double decoding_since(const zf_transfer *transfer, bool first) {
+    const zf_unit_times *t = &transfer->measured;
+    double begin = first ? later(t->decode_begin, transfer->launched_at) : t->decode_begin;
+    return begin < t->decode_end ? begin : t->decode_end;
+}
+
+typedef struct interval {
+    double begin, end;
+} interval;
+
+static int by_begin(const void *a, const void *b) {
+    const interval *x = a, *y = b;
+    return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
 /// How much of the time that decodes took, added up, the device was decoding at all: several run side by side.
-static double share(const zf_batch *batch) {
-    const zf_unit_times **times = calloc(batch->count + 1, sizeof *times);
+static double share(const zf_batch *batch, bool first) {
+    interval *decodes = calloc(batch->count + 1, sizeof *decodes);
     size_t count = 0;
     double sum = 0, covered = 0, end = -INFINITY;
-    if (times == NULL) return 1;
+    if (decodes == NULL) return 1;
     for (size_t i = 0; i < batch->count; i++) {
-        if (!isnan(batch->transfers[i].measured.decode_end)) times[count++] = &batch->transfers[i].measured;
+        const zf_transfer *transfer = &batch->transfers[i];
+        if (isnan(transfer->measured.decode_end)) continue;
+        decodes[count++] = (interval){decoding_since(transfer, first), transfer->measured.decode_end};
     }
-    qsort(times, count, sizeof *times, by_decode_begin);
+    qsort(decodes, count, sizeof *decodes, by_begin);
     for (size_t i = 0; i < count; i++) {
-        double begin = times[i]->decode_begin;
-        sum += times[i]->decode_end - begin;
+        double begin = decodes[i].begin;
+        sum += decodes[i].end - begin;
         if (begin < end) begin = end;
-        if (times[i]->decode_end > begin) covered += times[i]->decode_end - begin;
-        if (times[i]->decode_end > end) end = times[i]->decode_end;
+        if (decodes[i].end > begin) covered += decodes[i].end - begin;
+        if (decodes[i].end > end) end = decodes[i].end;
     }
-    free(times);
+    free(decodes);
     return sum > 0 ? covered / sum : 1;
 }
 
@@ -43,8 +59,6 @@ static double event_seconds(const zf_pipeline *p, const zf_transfer *transfer, u
     if (status != ZF_OK) return NAN;  // the device is gone, which who waited was told
     return seconds > 0 ? seconds : 0; // a copy may go before the device notes the batch's start, on another stream
 }
-
-static double later(double a, double b) { return a > b || isnan(b) ? a : b; }
 
 /// When the events of all units happened, since the batch's start. A copy begins behind the one before it, when it was queued, or
 /// where it has an event; a decode behind its copy and the decode before it on its stream.
@@ -81,10 +95,11 @@ static bool waited_for_code(const zf_batch *batch) {
     return seconds > (batch->ended - batch->begun) / 16;
 }
 
-/// What a column's copies and decodes say of rates. Units that take little more than what any of them costs say nothing.
+/// What a column's copies and decodes say of rates. Units that take little more than what any of them costs say nothing. Copies
+/// of a run that gets code wait for the driver, too: they say nothing of a link whose rate is known.
 static void learn_device(const zf_batch *batch, const zf_requested *request, double part, bool first) {
     const zf_pipeline *p = batch->pipeline;
-    bool host = p->accelerator == NULL;
+    bool host = p->accelerator == NULL, link_known;
     double copied = 0, copying = 0, decoded = 0, decoding = 0, least = 0;
     for (size_t u = 0; u < request->units; u++) {
         const zf_transfer *transfer = &request->of_blocks[u];
@@ -96,19 +111,20 @@ static void learn_device(const zf_batch *batch, const zf_requested *request, dou
             copying += copy - ZF_COPY_COST;
         }
         decoded += (double)transfer->described.plain_bytes;
-        decoding += (t->decode_end - t->decode_begin) * part - (host ? 0 : ZF_DECODE_COST);
+        decoding += (t->decode_end - decoding_since(transfer, first)) * part - (host ? 0 : ZF_DECODE_COST);
         least += host ? 0 : TELLING * ZF_DECODE_COST;
     }
     if (decoding > least && decoded >= LEAST_BYTES)
         zf_rates_decode_seen(p->rates, request->codec, request->codec_name, decoded / decoding, first);
-    if (copying > 0 && !host) zf_rates_link_seen(p->rates, copied / copying);
+    zf_rates_link(p->rates, &link_known);
+    if (copying > 0 && !host && !(first && link_known)) zf_rates_link_seen(p->rates, copied / copying);
 }
 
 /// What the batch's times say of rates. Columns that failed or were cancelled did not do all that was asked of them.
 static void learn(const zf_batch *batch) {
     zf_pipeline *p = batch->pipeline;
-    double read = 0, reading = 0, part = share(batch);
     bool first = waited_for_code(batch);
+    double read = 0, reading = 0, part = share(batch, first);
     for (size_t r = 0; r < batch->request_count; r++) {
         const zf_requested *request = &batch->requests[r];
         if (request->status != ZF_OK) continue;

@@ -78,6 +78,7 @@ struct zf_transfer {
     bool queued;                 ///< its events will happen
     bool waited;                 ///< its copy for memory: it has an event where that began
     double queued_at;            ///< its copy, in seconds since the batch's start
+    double launched_at;          ///< its decode: when the driver had taken that
     uint32_t stream;             ///< of `decodes`
     bool held;                   ///< memory of the device, as far as the host knows
     uint64_t host_at, host_end, device_at, device_end;

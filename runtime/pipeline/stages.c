@@ -84,6 +84,7 @@ static zf_status queue_decode(zf_pipeline *p, zf_transfer *transfer, zf_error *e
     void *stream = p->decodes[transfer->stream];
     ZF_TRY(ops->stream_follow(p->accelerator, stream, transfer->events[ZF_COPY_END], error));
     ZF_TRY(zf_units_launch(transfer->units, stream, &memory, error));
+    transfer->launched_at = zf_clock_seconds() - transfer->batch->begun;
     ZF_TRY(zf_units_end(transfer->units, stream, &memory, transfer->words, error));
     return ops->event_note(p->accelerator, stream, transfer->events[ZF_DECODE_END], error);
 }

@@ -33,6 +33,7 @@ typedef struct made_run {
     double stored, plain; ///< bytes of each unit; its bytes of the file are its stored ones
     double read, copy;    ///< seconds that each unit took
     double decode[2];     ///< of each unit; they begin together, when the last copy ended
+    double launched[2];   ///< of each unit, when the driver had taken its launches
     unsigned units;
     double code; ///< seconds of the run that went for code
     uint64_t runs;
@@ -93,6 +94,7 @@ static known learn_of(made_pipeline *m, const made_run *run) {
     for (unsigned u = 0; u < run->units; u++) {
         zf_transfer *t = &units[u];
         *t = (zf_transfer){.batch = &batch, .last = 1, .file_bytes = (uint64_t)run->stored, .queued = true, .stream = u};
+        t->launched_at = run->launched[u];
         t->described = (zf_batch_unit){.blocks = 1, .stored_bytes = (uint64_t)run->stored, .plain_bytes = (uint64_t)run->plain};
         t->measured = (zf_unit_times){0, run->read, NAN, NAN, NAN, NAN};
         at[u][ZF_COPY_END] = (u + 1) * run->copy;
@@ -215,6 +217,33 @@ static void test_first_runs(void) {
     }
 }
 
+/// While code is loaded the driver takes launches late, and copies wait for it: neither is what a decoder or a link takes.
+static void test_late_launches(void) {
+    const double copied = 2e-3, late = 0.2;
+    made_run run = {.stored = 1e8, .plain = 4e8, .read = 0.01, .copy = copied, .units = 1, .runs = 1, .code = 0.5};
+    made_pipeline m;
+    made_begin(&m, false, 1, "device");
+    run.decode[0] = late + 1e-3 + DECODE_COST, run.launched[0] = copied + late;
+    known k = learn_of(&m, &run);
+    CHECK(about(k.decode, 4e11), "%g", k.decode);
+    double link = k.link;
+    run.copy *= 10, run.launched[0] *= 10, // copies, too, waited
+        run.decode[0] = run.launched[0] - run.copy + 1e-3 + DECODE_COST;
+    k = learn_of(&m, &run);
+    CHECK(k.link == link && about(k.decode, 4e11), "a link of %g is known as %g; %g", link, k.link, k.decode);
+    run.decode[0] = 1e-3; // it was over before the driver's call: that says nothing
+    k = learn_of(&m, &run);
+    CHECK(about(k.decode, 4e11), "%g", k.decode);
+    run.units = 2, run.copy = copied; // on two streams: late together, then side by side
+    for (unsigned u = 0; u < 2; u++) run.launched[u] = 2 * copied + late, run.decode[u] = late + 2e-3 + 2 * DECODE_COST;
+    k = learn_of(&m, &run);
+    CHECK(about(k.decode, 4e11), "%g", k.decode);
+    run.runs = 2; // with its code loaded a decode takes what it takes, and a copy, too
+    k = learn_of(&m, &run);
+    CHECK(k.decode < 3e11 && k.link != link, "%g %g", k.decode, k.link);
+    made_end(&m);
+}
+
 // ---- Real ones ----------------------------------------------------------------------------------------------------
 
 enum { BLOCK = 4096, ROWS = 400000 };
@@ -317,6 +346,7 @@ int main(void) {
     test_side_by_side();
     test_what_says_nothing();
     test_first_runs();
+    test_late_launches();
     test_real("cpu");
     test_real("emu");
     zf_context_free(context);
