@@ -32,16 +32,17 @@ COUNTED = {
              "before, and copied when what is before it and not decoded leaves room, in the staging and in what the pipeline has under way (IN_FLIGHT). "
              "start, hand_over and end come to the whole. Other links change the rate alone: not what a copy costs besides, nor the host, the GPU or "
              "the units' size",
-    "johnson": "the order that a pipeline would choose by what it expects of units, after one run; on other links with the link's rate in its expectations",
+    "johnson": "the order that a pipeline would choose by what it expects of units, after two runs; on other links with the link's rate in its expectations",
     "same_order": "whether that is the order in which the batch went here",
     "gain": "seconds in the order of the query by those in Johnson's, both whole",
     "bound": "no order could take less, if the model holds",
     "slower": "sets where Johnson's fastest run took more than the median run in the order of the query",
 }
 FIELDS = ("column", "stored_bytes", "plain_bytes", "device_bytes", "expected_read", "expected_copy", "expected_decode", "copy", "hand_over", "decode",
-          "copy_begin", "copy_end", "decode_begin", "decode_end", "johnson_position")
+          "copy_begin", "copy_end", "decode_begin", "decode_end", "johnson_position",
+          "johnson_copy_begin", "johnson_copy_end", "johnson_decode_begin", "johnson_decode_end")
 WHOLE = {"column", "stored_bytes", "plain_bytes", "device_bytes", "johnson_position"}  # the others are seconds, in reports microseconds
-Unit = collections.namedtuple("Unit", FIELDS)
+Unit = collections.namedtuple("Unit", FIELDS, defaults=(0.0,) * 4)  # Johnson's times are told, and not for the model
 IN_FLIGHT = 64 << 20  # bytes that are queued and not decoded, or two units where those are larger (runtime/pipeline/stages.c, most_in_flight)
 HAND_OVERS = [1e-6 * k for k in range(21)]  # of which one is chosen
 IDLE = 5e-6  # a link that is idle for longer between two copies waits for the host: else they are 1 to 4 us apart on an H200
@@ -68,7 +69,8 @@ def units_of(row, fields):
         place = places[alone["column"], alone["first_row"]]
         expected = orders["johnson"][place]
         found = {name: expected[name] for name in FIELDS[:7]} | {name: alone[name] for name in ("copy", "hand_over", "decode")}
-        out.append(Unit(**found, **{name: beside[name] for name in FIELDS[10:14]}, johnson_position=place))
+        out.append(Unit(**found, **{name: beside[name] for name in FIELDS[10:14]}, johnson_position=place,
+                        **{f"johnson_{name}": expected[name] for name in FIELDS[10:14]}))
     return out
 
 

@@ -306,22 +306,54 @@ static zf_status print_run(const zf_batch *batch, column **columns, size_t count
 
 // ---- Units ----------------------------------------------------------------------------------------------------
 
-/// The runs of a batch that count.
+/// The runs of an order that count.
 typedef struct runs {
     double seconds[MOST_REPEATS];
-    zf_unit_times *times; ///< run by run, those of all units in their order
+    unsigned count;
+    zf_batch_unit *first; ///< the units as the first batch had them: later ones may have them in another order
+    zf_unit_times *times; ///< run by run, those of all units, in the order of `first`
     size_t units;
+    zf_batch *batch; ///< the last one
 } runs;
 
-/// Run `r` is over.
-static zf_status keep_run(runs *all, const zf_batch *batch, unsigned r, zf_error *error) {
+static void runs_free(runs *all) {
+    free(all->first);
+    free(all->times);
+    zf_batch_free(all->batch);
+}
+
+/// A unit's place in the order of the first batch; `guess` is where it is if nothing moved.
+static size_t place_of(const runs *all, const zf_batch_unit *unit, size_t guess) {
+    for (size_t k = 0; k < all->units; k++) {
+        size_t at = (guess + k) % all->units;
+        if (all->first[at].request == unit->request && all->first[at].first_row == unit->first_row) return at;
+    }
+    return guess;
+}
+
+/// The batch of the first round was made.
+static zf_status note_units(bench *b, runs *all, zf_error *error) {
     zf_batch_info info;
-    zf_status status = zf_batch_describe(batch, &info, error);
+    zf_status status = zf_batch_describe(all->batch, &info, error);
+    if (status != ZF_OK) return status;
+    all->units = info.units;
+    all->first = calloc(info.units + 1, sizeof *all->first);
+    all->times = calloc(b->repeats * info.units + 1, sizeof *all->times);
+    if (all->first == NULL || all->times == NULL) return no_memory(error);
+    for (size_t u = 0; u < info.units && status == ZF_OK; u++) status = zf_batch_unit_get(all->batch, u, &all->first[u], error);
+    return status;
+}
+
+/// A run is over.
+static zf_status keep_run(runs *all, zf_error *error) {
+    zf_batch_info info;
+    unsigned r = all->count++;
+    zf_status status = zf_batch_describe(all->batch, &info, error);
     all->seconds[r] = info.measured_seconds;
     for (size_t u = 0; u < all->units && status == ZF_OK; u++) {
         zf_batch_unit unit;
-        status = zf_batch_unit_get(batch, u, &unit, error);
-        if (status == ZF_OK) all->times[r * all->units + u] = unit.measured;
+        status = zf_batch_unit_get(all->batch, u, &unit, error);
+        if (status == ZF_OK) all->times[r * all->units + place_of(all, &unit, u)] = unit.measured;
     }
     return status;
 }
@@ -336,77 +368,110 @@ static unsigned median_run(const double *seconds, unsigned count) {
     return r;
 }
 
-static zf_status print_units(const runs *all, const zf_batch *batch, unsigned count, zf_error *error) {
-    unsigned middle = median_run(all->seconds, count);
+static zf_status print_units(const runs *all, zf_error *error) {
+    unsigned middle = median_run(all->seconds, all->count);
     printf(", \"run_seconds\": %.9f, \"of_units\": [", all->seconds[middle]);
     for (size_t u = 0; u < all->units; u++) {
         double copies[MOST_REPEATS], hands[MOST_REPEATS], decodes[MOST_REPEATS];
         zf_batch_unit unit;
-        zf_status status = zf_batch_unit_get(batch, u, &unit, error);
+        zf_status status = zf_batch_unit_get(all->batch, u, &unit, error);
         if (status != ZF_OK) return status;
-        for (unsigned r = 0; r < count; r++) {
-            const zf_unit_times *t = &all->times[r * all->units + u];
+        const zf_unit_times *times = all->times + place_of(all, &unit, u);
+        for (unsigned r = 0; r < all->count; r++) {
+            const zf_unit_times *t = &times[r * all->units];
             copies[r] = t->copy_end - t->copy_begin;
             hands[r] = t->decode_begin - t->copy_end;
             decodes[r] = t->decode_end - t->decode_begin;
         }
-        const zf_unit_times *p = &unit.predicted, *t = &all->times[middle * all->units + u];
+        const zf_unit_times *p = &unit.predicted, *t = &times[middle * all->units];
         printf("%s\n    [%zu, %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %.12f, %.12f, %.12f", u > 0 ? "," : "",
                unit.request, unit.first_row, unit.stored_bytes, unit.plain_bytes, unit.device_bytes, p->read_end - p->read_begin,
                p->copy_end - p->copy_begin, p->decode_end - p->decode_begin);
-        printf(", %.9f, %.9f, %.9f, %.9f, %.9f, %.9f, %.9f]", median(copies, count), median(hands, count), median(decodes, count),
-               t->copy_begin, t->copy_end, t->decode_begin, t->decode_end);
+        printf(", %.9f, %.9f, %.9f, %.9f, %.9f, %.9f, %.9f]", median(copies, all->count), median(hands, all->count),
+               median(decodes, all->count), t->copy_begin, t->copy_end, t->decode_begin, t->decode_end);
     }
     printf("]");
     return ZF_OK;
 }
 
-/// Runs before those that count: the first gets code, the second shows how fast it is.
-enum { WARM_UPS = 2 };
+// ---- Orders ---------------------------------------------------------------------------------------------------
 
-/// A set in one order: poisoned, run and compared; run `repeats` times, and compared again.
-static zf_status run_order(bench *b, unsigned order, column **columns, const target *targets, zf_pipeline_request *requests,
-                           size_t count, runs *all, zf_batch **batch, zf_error *error) {
-    zf_status status = zf_batch_create(b->pipelines[order], requests, count, batch, error);
-    for (unsigned pass = 0; pass < 2 && status == ZF_OK; pass++) {
-        status = fill_targets(b, columns, targets, count, error);
-        for (unsigned r = 0; r < (pass == 0 ? WARM_UPS : b->repeats) && status == ZF_OK; r++) {
-            status = zf_batch_start(*batch, error);
-            if (status == ZF_OK) status = wait_all(*batch, count, error);
-            if (status == ZF_OK && pass == 1) status = keep_run(all, *batch, r, error);
-        }
-        if (status == ZF_OK) status = compare_all(b, columns, targets, count, error);
-        if (pass == 1 || status != ZF_OK) break;
-        // That has taught the pipeline how fast decoders are: the order is made anew.
-        zf_batch_info info;
-        zf_batch_free(*batch);
-        status = zf_batch_create(b->pipelines[order], requests, count, batch, error);
-        if (status == ZF_OK) status = zf_batch_describe(*batch, &info, error);
-        if (status != ZF_OK) break;
-        all->units = info.units;
-        all->times = calloc(b->repeats * info.units + 1, sizeof *all->times);
-        if (all->times == NULL) status = no_memory(error);
-    }
+enum {
+    ORDERS = 3,
+    WARM_UPS = 2, ///< runs before those that count: the first gets code, the second shows how fast it is
+    ROUNDS = 3    ///< in which orders take turns, each with a batch of its own: what one batch has by chance is not an order's
+};
+
+/// A set that is to be brought somewhere.
+typedef struct job {
+    column **columns;
+    target *targets;
+    zf_pipeline_request *requests;
+    size_t count;
+} job;
+
+static zf_status run_once(const job *j, zf_batch *batch, zf_error *error) {
+    zf_status status = zf_batch_start(batch, error);
+    return status == ZF_OK ? wait_all(batch, j->count, error) : status;
+}
+
+/// Poisoned, run and compared: that teaches the pipeline how fast decoders are.
+static zf_status warm_up(bench *b, unsigned order, const job *j, zf_error *error) {
+    zf_batch *batch = NULL;
+    zf_status status = zf_batch_create(b->pipelines[order], j->requests, j->count, &batch, error);
+    if (status == ZF_OK) status = fill_targets(b, j->columns, j->targets, j->count, error);
+    for (unsigned r = 0; r < WARM_UPS && status == ZF_OK; r++) status = run_once(j, batch, error);
+    if (status == ZF_OK) status = compare_all(b, j->columns, j->targets, j->count, error);
+    zf_batch_free(batch);
     return status;
 }
 
-static zf_status measure_order(bench *b, unsigned order, column **columns, const target *targets, zf_pipeline_request *requests,
-                               size_t count, zf_error *error) {
-    runs all = {0};
-    zf_batch *batch = NULL;
-    zf_status status = run_order(b, order, columns, targets, requests, count, &all, &batch, error);
-    if (status == ZF_OK) {
-        double times[MOST_REPEATS];
-        memcpy(times, all.seconds, sizeof times);
-        printf("\"%s\": {", order_names[order]);
-        print_times("seconds", times, b->repeats);
-        printf(", ");
-        status = print_run(batch, columns, count, error);
-        if (status == ZF_OK && b->accelerator != NULL) status = print_units(&all, batch, b->repeats, error);
-        printf("},\n   ");
+/// A batch of its own, run once, since what stays on the device comes there then, and for its part of `repeats`. The last round
+/// is poisoned before, and compared.
+static zf_status run_round(bench *b, unsigned order, unsigned round, const job *j, runs *all, zf_error *error) {
+    unsigned wanted = b->repeats * (round + 1) / ROUNDS - b->repeats * round / ROUNDS;
+    bool last = round + 1 == ROUNDS;
+    if (wanted == 0) return ZF_OK; // never the last
+    zf_batch_free(all->batch);
+    all->batch = NULL;
+    zf_status status = zf_batch_create(b->pipelines[order], j->requests, j->count, &all->batch, error);
+    if (status == ZF_OK && all->first == NULL) status = note_units(b, all, error);
+    if (status == ZF_OK && last) status = fill_targets(b, j->columns, j->targets, j->count, error);
+    if (status == ZF_OK) status = run_once(j, all->batch, error);
+    for (unsigned r = 0; r < wanted && status == ZF_OK; r++) {
+        status = run_once(j, all->batch, error);
+        if (status == ZF_OK) status = keep_run(all, error);
     }
-    free(all.times);
-    zf_batch_free(batch);
+    return status == ZF_OK && last ? compare_all(b, j->columns, j->targets, j->count, error) : status;
+}
+
+static zf_status print_order(const bench *b, unsigned order, const job *j, const runs *all, zf_error *error) {
+    double times[MOST_REPEATS];
+    memcpy(times, all->seconds, sizeof times);
+    printf("\"%s\": {", order_names[order]);
+    print_times("seconds", times, all->count);
+    printf(", ");
+    zf_status status = print_run(all->batch, j->columns, j->count, error);
+    if (status == ZF_OK && b->accelerator != NULL) status = print_units(all, error);
+    printf("},\n   ");
+    return status;
+}
+
+static zf_status measure_orders(bench *b, const job *j, zf_error *error) {
+    runs all[ORDERS] = {0};
+    zf_status status = ZF_OK;
+    for (unsigned o = 0; o < ORDERS && status == ZF_OK; o++) {
+        if (b->pipelines[o] != NULL) status = warm_up(b, o, j, error);
+    }
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        for (unsigned o = 0; o < ORDERS && status == ZF_OK; o++) {
+            if (b->pipelines[o] != NULL) status = run_round(b, o, round, j, &all[o], error);
+        }
+    }
+    for (unsigned o = 0; o < ORDERS; o++) {
+        if (b->pipelines[o] != NULL && status == ZF_OK) status = print_order(b, o, j, &all[o], error);
+        runs_free(&all[o]);
+    }
     return status;
 }
 
@@ -415,14 +480,13 @@ static zf_status measure_columns(bench *b, column **columns, size_t count, zf_er
     zf_pipeline_request requests[MOST_OF_SET];
     zf_pipeline *any = NULL;
     zf_status status = ZF_OK;
-    for (unsigned o = 0; o < 3; o++) any = any != NULL ? any : b->pipelines[o];
+    for (unsigned o = 0; o < ORDERS; o++) any = any != NULL ? any : b->pipelines[o];
     for (size_t i = 0; i < count && status == ZF_OK; i++)
         status = make_target(b, columns[i], any, &targets[i], &requests[i], error);
     if (status == ZF_OK && b->accelerator != NULL) status = measure_raw(b, columns, targets, count, error);
     if (status == ZF_OK && b->sink != NULL) status = measure_files(b, columns, targets, requests, count, error);
-    for (unsigned o = 0; o < 3 && status == ZF_OK && b->sink == NULL; o++) {
-        if (b->pipelines[o] != NULL) status = measure_order(b, o, columns, targets, requests, count, error);
-    }
+    job j = {columns, targets, requests, count};
+    if (status == ZF_OK && b->sink == NULL) status = measure_orders(b, &j, error);
     targets_free(b, targets, count);
     return status;
 }
@@ -516,7 +580,7 @@ static zf_status open_all(bench *b, const char *orders, char **files, int count,
         b->container_count++;
         if (b->sink == NULL) status = zf_container_load(b->containers[i], b->device_name, error);
     }
-    for (unsigned o = 0; o < 3 && status == ZF_OK; o++) {
+    for (unsigned o = 0; o < ORDERS && status == ZF_OK; o++) {
         if (strstr(orders, order_names[o]) == NULL) continue;
         b->options.order = (zf_pipeline_order)o;
         status = zf_pipeline_create(b->context, b->device_name, &b->options, &b->pipelines[o], error);
@@ -577,7 +641,7 @@ int main(int argc, char **argv) {
     }
     fclose(sets);
     print_columns(&b);
-    for (unsigned o = 0; o < 3; o++) zf_pipeline_free(b.pipelines[o]);
+    for (unsigned o = 0; o < ORDERS; o++) zf_pipeline_free(b.pipelines[o]);
     for (size_t i = 0; i < b.kept_count; i++) {
         if (b.accelerator != NULL)
             b.accelerator->ops->host_release(b.accelerator, b.kept[i]);
