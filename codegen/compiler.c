@@ -2,6 +2,7 @@
 #include "codegen/compiler.h"
 
 #include <llvm-c/Core.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +36,12 @@ static void release(zf_compiler *compiler) {
     zf_jit_free(compiler->jit);
     pthread_mutex_destroy(&compiler->lock);
     zf_tuned_free(&compiler->shipped);
-    zf_tuned_free(&compiler->kept);
-    free(compiler->kept_of);
+    for (zf_kept_tuned *kept = compiler->kept, *next; kept != NULL; kept = next) {
+        next = kept->next;
+        zf_tuned_free(&kept->table);
+        free(kept->device);
+        free(kept);
+    }
     free(compiler->std_dir);
     free(compiler);
 }
@@ -88,6 +93,7 @@ void zf_compiler_free(zf_compiler *compiler) {
     zf_abi_provider current;
     if (zf_context_provider(compiler->context, &current) && current.self == compiler)
         zf_context_set_provider(compiler->context, NULL, NULL);
+    zf_compiler_log_noted(compiler);
     release(compiler);
 }
 
@@ -105,20 +111,93 @@ const zf_choices *zf_compiler_choices(const zf_compiler *compiler) {
 void zf_compiler_set_choices(zf_compiler *compiler, const zf_choices *choices) {
     compiler->choices = choices != NULL ? *choices : (zf_choices){0};
 }
+
+// ---- What is logged ---------------------------------------------------------------------------------------------
+
+// Who logs may use the library, and close containers: so lines wait until no lock of ours is held.
+void zf_compiler_note(zf_compiler *compiler, zf_log_level level, const char *format, ...) {
+    zf_text text = {0};
+    zf_noted *noted = calloc(1, sizeof *noted);
+    va_list values;
+    va_start(values, format);
+    zf_text_vprintf(&text, format, values);
+    va_end(values);
+    if (noted == NULL || text.failed) { // a line less
+        zf_text_free(&text);
+        free(noted);
+        return;
+    }
+    *noted = (zf_noted){.level = level, .text = text.data};
+    pthread_mutex_lock(&compiler->lock);
+    zf_noted **last = &compiler->noted;
+    while (*last != NULL) last = &(*last)->next;
+    *last = noted;
+    pthread_mutex_unlock(&compiler->lock);
+}
+
+void zf_compiler_log_noted(zf_compiler *compiler) {
+    pthread_mutex_lock(&compiler->lock);
+    zf_noted *noted = compiler->noted;
+    compiler->noted = NULL;
+    pthread_mutex_unlock(&compiler->lock);
+    while (noted != NULL) {
+        zf_noted *next = noted->next;
+        zf_context_log(compiler->context, noted->level, "%s", noted->text);
+        free(noted->text);
+        free(noted);
+        noted = next;
+    }
+}
+
+// ---- What was found best ----------------------------------------------------------------------------------------
+
+static zf_kept_tuned *find_kept(const zf_compiler *compiler, const char *device) {
+    zf_kept_tuned *kept = compiler->kept;
+    while (kept != NULL && strcmp(kept->device, device) != 0) kept = kept->next;
+    return kept;
+}
+
+/// Reads what is kept of a device, without a lock; of two threads that do so one's stays. NULL: no memory.
+static zf_kept_tuned *read_kept(zf_compiler *compiler, const char *device) {
+    zf_kept_tuned *made = calloc(1, sizeof *made), *known;
+    zf_text message = {0};
+    if (made != NULL) made->device = strdup(device);
+    if (made == NULL || made->device == NULL) {
+        free(made);
+        return NULL;
+    }
+    if (!zf_tuned_kept(compiler->context, device, &made->table, &message))
+        zf_compiler_note(compiler, ZF_LOG_WARNING, "%s: kernels are as by default",
+                         message.data != NULL ? message.data : "no memory");
+    zf_text_free(&message);
+    pthread_mutex_lock(&compiler->lock);
+    known = find_kept(compiler, device);
+    if (known == NULL) {
+        made->next = compiler->kept;
+        compiler->kept = known = made;
+        made = NULL;
+    }
+    pthread_mutex_unlock(&compiler->lock);
+    if (made != NULL) {
+        zf_tuned_free(&made->table);
+        free(made->device);
+        free(made);
+    }
+    return known;
+}
+
 const zf_tuned_device *zf_compiler_tuned(zf_compiler *compiler, zf_abi_target target) {
     zf_device_info info;
     if (compiler->options.untuned || compiler->choices.count > 0 || target.family == ZF_TARGET_HOST) return NULL;
     if (!zf_context_device_for(compiler->context, target, &info)) return NULL;
     if (compiler->shipped.count > 0) return zf_tuned_find(&compiler->shipped, info.description);
     pthread_mutex_lock(&compiler->lock);
-    if (compiler->kept_of == NULL) {
-        compiler->kept_of = strdup(info.description);
-        if (compiler->kept_of != NULL) zf_tuned_kept(compiler->context, info.description, &compiler->kept);
-    }
-    bool same = compiler->kept_of != NULL && strcmp(compiler->kept_of, info.description) == 0;
+    const zf_kept_tuned *kept = find_kept(compiler, info.description);
     pthread_mutex_unlock(&compiler->lock);
-    return same ? zf_tuned_find(&compiler->kept, info.description) : NULL;
+    if (kept == NULL) kept = read_kept(compiler, info.description);
+    return kept != NULL ? zf_tuned_find(&kept->table, info.description) : NULL;
 }
+
 const zf_compiler_options *zf_compiler_options_of(const zf_compiler *compiler) { return &compiler->options; }
 
 // Static texts, made once: LLVM says its version in numbers only, and the targets are a table.

@@ -86,6 +86,11 @@ void zf_compiler_set_choices(zf_compiler *compiler, const zf_choices *choices);
 /// the cache. NULL: nothing, or it is not wanted, or choices were made by the above. It lives as long as the compiler.
 const struct zf_tuned_device *zf_compiler_tuned(zf_compiler *compiler, zf_abi_target target);
 
+/// Has a line logged once no lock of the compiler is held: who logs may use the library.
+void zf_compiler_note(zf_compiler *compiler, zf_log_level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/// Logs what was noted. Called without locks.
+void zf_compiler_log_noted(zf_compiler *compiler);
+
 /// The C functions that compiled encode bodies call: for zf_jit_options.symbols (encode_symbols.c).
 /// Fills `out` (may be NULL) and returns how many there are.
 size_t zf_encode_symbols(zf_jit_symbol *out);

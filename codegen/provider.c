@@ -180,6 +180,7 @@ static zf_status plan(void *self, zf_container *container, size_t column, const 
     pthread_mutex_lock(&known->lock);
     zf_status status = plan_locked(compiler, known, column, branches, branch_count, target, &decoder, error);
     pthread_mutex_unlock(&known->lock);
+    zf_compiler_log_noted(compiler);
     if (status == ZF_OK) *out = &decoder->abi;
     return status;
 }

@@ -7,7 +7,7 @@
 //   device NVIDIA H200, compute capability 9.0, driver for CUDA 13.0
 //   kernel map i32: bitpack<i32, u32>(u32); 16
 //     choice L=8,THREADS=128
-//     seconds 0.000123 default 0.000150 probes 9
+//     nanoseconds 123000 default 150000 probes 9
 //
 // `choice default` is one that was searched and stayed. Lines behind `device` are of that GPU, until the next one; empty lines
 // and those that begin with `#` say nothing.
@@ -55,9 +55,11 @@ bool zf_tuned_choose(const zf_tuned_device *device, const zf_plan *plan, const u
 
 /// Reads a file that is shipped: ZF_ERR_IO, or ZF_ERR_INPUT with the line that is wrong.
 zf_status zf_tuned_read(const char *path, zf_tuned *out, zf_error *error);
-/// What is kept in the context's cache for a GPU: nothing where that cannot be read or used, which is logged.
-void zf_tuned_kept(zf_context *context, const char *description, zf_tuned *out);
-/// Keeps kernels of a GPU, beside those that are kept already. False: there is no cache, or it cannot be written.
+/// What is kept in the context's cache for a GPU; none is an empty table. False, an empty table, and which file and what of it in
+/// `message`: it cannot be read or used.
+bool zf_tuned_kept(zf_context *context, const char *description, zf_tuned *out, zf_text *message);
+/// Keeps kernels of a GPU, beside those that are kept already, also by another process meanwhile. What is kept and cannot be used
+/// is put aside as NAME.bad, which is logged. False: there is no cache, or it cannot be written.
 bool zf_tuned_keep(zf_context *context, const zf_tuned_device *device);
 /// The file that is kept, from the cache's directory on: "tuned/0123456789abcdef.txt".
 void zf_tuned_file_name(const char *description, char out[40]);

@@ -1,9 +1,9 @@
 // The table of tuned kernels as text, and where it is kept.
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -12,7 +12,7 @@
 #include "runtime/context.h"
 #include "runtime/error_codes.h"
 
-enum { FILE_MOST = 16 << 20 }; ///< bytes
+enum { FILE_MOST = 1 << 20 }; ///< bytes: thousands of kernels
 
 static const char head[] = "zipflow tuned kernels, format 1", part[] = "tuned";
 
@@ -28,6 +28,9 @@ static void print_choice(const zf_choice *choice, zf_text *out) {
     }
 }
 
+// Whole numbers, which look the same in every locale.
+static unsigned long long nanoseconds(double seconds) { return (unsigned long long)(seconds * 1e9 + 0.5); }
+
 void zf_tuned_print(const zf_tuned *tuned, zf_text *out) {
     zf_text_printf(out, "%s\n", head);
     for (size_t d = 0; d < tuned->count; d++) {
@@ -37,7 +40,8 @@ void zf_tuned_print(const zf_tuned *tuned, zf_text *out) {
             const zf_tuned_kernel *kernel = &device->kernels[k];
             zf_text_printf(out, "kernel %s\n  choice ", kernel->shape);
             print_choice(&kernel->choice, out);
-            zf_text_printf(out, "\n  seconds %.6g default %.6g probes %u\n", kernel->seconds, kernel->otherwise, kernel->probes);
+            zf_text_printf(out, "\n  nanoseconds %llu default %llu probes %u\n", nanoseconds(kernel->seconds),
+                           nanoseconds(kernel->otherwise), kernel->probes);
         }
     }
 }
@@ -79,9 +83,29 @@ static bool read_choice(reading *r, const char *text) {
     return true;
 }
 
+/// A word and a number behind it, of at most 18 digits.
+static bool take_number(const char **at, const char *word, uint64_t *out) {
+    size_t length = strlen(word), digits = 0;
+    if (strncmp(*at, word, length) != 0) return false;
+    *at += length;
+    *out = 0;
+    for (; **at >= '0' && **at <= '9' && digits < 18; digits++) *out = *out * 10 + (uint64_t)(*(*at)++ - '0');
+    return digits > 0;
+}
+
+static bool read_times(zf_tuned_kernel *kernel, const char *text) {
+    uint64_t best, otherwise, probes;
+    bool good = take_number(&text, "nanoseconds ", &best) && take_number(&text, " default ", &otherwise) &&
+                take_number(&text, " probes ", &probes) && *text == 0 && probes <= UINT32_MAX;
+    if (!good) return false;
+    kernel->seconds = (double)best / 1e9;
+    kernel->otherwise = (double)otherwise / 1e9;
+    kernel->probes = (uint32_t)probes;
+    return true;
+}
+
 /// A line without its leading blanks. `text` stays while the kernel is open.
 static bool read_line(reading *r, char *text) {
-    char after;
     if (strncmp(text, "device ", 7) == 0) {
         if (!finish_kernel(r)) return false;
         r->device = text + 7;
@@ -97,13 +121,9 @@ static bool read_line(reading *r, char *text) {
     }
     if (!r->open) return wrong(r, "`kernel` comes before what is said of it");
     if (strncmp(text, "choice ", 7) == 0) return r->chosen ? wrong(r, "a second `choice` of a kernel") : read_choice(r, text + 7);
-    if (strncmp(text, "seconds ", 8) == 0) {
-        zf_tuned_kernel *k = &r->kernel;
-        int count = sscanf(text, "seconds %lf default %lf probes %u%c", &k->seconds, &k->otherwise, &k->probes, &after);
-        bool good = count == 3 && isfinite(k->seconds) && isfinite(k->otherwise) && k->seconds >= 0 && k->otherwise >= 0;
-        return good || wrong(r, "this is not `seconds S default S probes N`");
-    }
-    return wrong(r, "a line begins with `device`, `kernel`, `choice` or `seconds`");
+    if (strncmp(text, "nanoseconds ", 12) == 0)
+        return read_times(&r->kernel, text) || wrong(r, "this is not `nanoseconds N default N probes N`");
+    return wrong(r, "a line begins with `device`, `kernel`, `choice` or `nanoseconds`");
 }
 
 bool zf_tuned_parse(const char *text, size_t length, zf_tuned *out, zf_text *message) {
@@ -173,44 +193,57 @@ static int open_directory(const zf_context *context) {
     return cache[0] != 0 ? zf_cache_open(cache, part) : -1;
 }
 
-static void read_kept(zf_context *context, int directory, const char *name, zf_tuned *out) {
+/// False: there is something that cannot be used; `message` says what.
+static bool read_kept(zf_context *context, int directory, const char *name, zf_tuned *out, zf_text *message) {
     void *text = NULL;
     size_t length = 0;
-    zf_text message = {0};
+    zf_text why = {0};
+    *out = (zf_tuned){0};
     zf_cache_answer answer = zf_cache_read(directory, name, FILE_MOST, &text, &length);
-    bool good = answer == ZF_CACHE_FOUND && zf_tuned_parse(text, length, out, &message);
-    if (answer != ZF_CACHE_NONE && !good)
-        zf_context_log(context, ZF_LOG_WARNING, "%s/%s/%s cannot be used: kernels are as by default (%s)",
-                       zf_context_cache_dir(context), part, name, message.data != NULL ? message.data : "it cannot be read");
-    zf_text_free(&message);
+    bool good = answer == ZF_CACHE_NONE || (answer == ZF_CACHE_FOUND && zf_tuned_parse(text, length, out, &why));
+    if (!good)
+        zf_text_printf(message, "%s/%s/%s cannot be used, %s", zf_context_cache_dir(context), part, name,
+                       why.data != NULL ? why.data : "it cannot be read");
+    zf_text_free(&why);
     free(text);
+    return good;
 }
 
-void zf_tuned_kept(zf_context *context, const char *description, zf_tuned *out) {
+bool zf_tuned_kept(zf_context *context, const char *description, zf_tuned *out, zf_text *message) {
     char name[40];
     *out = (zf_tuned){0};
     int directory = open_directory(context);
-    if (directory < 0) return;
+    if (directory < 0) return true;
     zf_tuned_file_name(description, name);
-    read_kept(context, directory, name, out);
+    bool good = read_kept(context, directory, name, out, message);
     close(directory);
+    return good;
+}
+
+/// What cannot be used is put aside, and not written over: somebody may mend it.
+static bool put_aside(int directory, const char *name) {
+    char aside[48];
+    snprintf(aside, sizeof aside, "%s.bad", name);
+    return renameat(directory, name, directory, aside) == 0;
 }
 
 bool zf_tuned_keep(zf_context *context, const zf_tuned_device *device) {
     char name[40];
     int directory = open_directory(context);
     if (directory < 0) return false;
-    zf_tuned all;
-    zf_text text = {0};
-    zf_tuned_kept(context, device->description, &all);
-    bool good = true;
-    for (size_t k = 0; k < device->count; k++) good = zf_tuned_set(&all, device->description, &device->kernels[k]) && good;
-    zf_tuned_print(&all, &text);
+    zf_tuned all = {0};
+    zf_text text = {0}, message = {0};
     zf_tuned_file_name(device->description, name);
+    bool good = flock(directory, LOCK_EX) == 0; // of two that add kernels one reads what the other wrote; closing ends it
+    good = good && (read_kept(context, directory, name, &all, &message) || put_aside(directory, name));
+    for (size_t k = 0; k < device->count && good; k++) good = zf_tuned_set(&all, device->description, &device->kernels[k]);
+    if (good) zf_tuned_print(&all, &text);
     zf_cache_piece piece = {text.data, text.length};
     good = good && !text.failed && zf_cache_write(directory, name, &piece, 1);
+    close(directory);
+    if (message.data != NULL) zf_context_log(context, ZF_LOG_WARNING, "%s: it is %s.bad now", message.data, name);
+    zf_text_free(&message);
     zf_text_free(&text);
     zf_tuned_free(&all);
-    close(directory);
     return good;
 }

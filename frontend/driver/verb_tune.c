@@ -12,6 +12,7 @@
 #include "frontend/driver/output.h"
 #include "frontend/driver/tuning.h"
 #include "frontend/driver/watch.h"
+#include "runtime/context.h"
 #include "runtime/kernel_clock.h"
 
 enum {
@@ -62,7 +63,10 @@ static zf_status add_all(zf_tuned *to, const zf_tuned_device *from, const char *
 
 /// What was found before: in the cache, and in the file that --tuned names.
 static zf_status read_known(tune_session *t, const char *path, zf_error *error) {
-    zf_tuned_kept(t->session.context, t->options.info.description, &t->known);
+    zf_text message = {0};
+    if (!zf_tuned_kept(t->session.context, t->options.info.description, &t->known, &message))
+        zf_context_log(t->session.context, ZF_LOG_WARNING, "%s", message.data != NULL ? message.data : "no memory");
+    zf_text_free(&message);
     if (path == NULL) return ZF_OK;
     zf_tuned shipped;
     ZF_TRY(zf_tuned_read(path, &shipped, error));

@@ -17,14 +17,14 @@ static const char good[] = "zipflow tuned kernels, format 1\n"
                            "device GPU one, driver for CUDA 13.0\n"
                            "kernel map i32: bitpack<i32, u32>(u32); 16\n"
                            "  choice L=8,THREADS=128\n"
-                           "  seconds 0.000123 default 0.00015 probes 9\n"
+                           "  nanoseconds 123000 default 150000 probes 9\n"
                            "kernel map i32: bitpack<i32, u32>(u32); 8\n"
                            "  choice default\n"
-                           "  seconds 0 default 0 probes 3\n"
+                           "  nanoseconds 0 default 0 probes 3\n"
                            "device GPU two\n"
                            "kernel scan i32: delta<i32>(i32); tile 1024\n"
                            "  choice THREADS=64\n"
-                           "  seconds 1e-05 default 2e-05 probes 4\n";
+                           "  nanoseconds 10000 default 20000 probes 4\n";
 
 // ---- Text -----------------------------------------------------------------------------------------------------
 
@@ -75,10 +75,12 @@ static void test_wrong(void) {
                  {HEAD "device G\nkernel k\nchoice L=8,1:L=4\n", "line 4: this is no choice"},
                  {HEAD "device G\nkernel k\nchoice SIZE=4\n", "line 4: this is no choice"},
                  {HEAD "device G\nkernel k\nchoice\n", "line 4: a line begins with"},
-                 {HEAD "device G\nkernel k\nchoice L=8\nseconds 1 default 2\n", "line 5: this is not"},
-                 {HEAD "device G\nkernel k\nchoice L=8\nseconds -1 default 2 probes 3\n", "line 5: this is not"},
-                 {HEAD "device G\nkernel k\nchoice L=8\nseconds nan default 2 probes 3\n", "line 5: this is not"},
-                 {HEAD "device G\nkernel k\nchoice L=8\nseconds 1 default 2 probes 3 4\n", "line 5: this is not"},
+                 {HEAD "device G\nkernel k\nchoice L=8\nnanoseconds 1 default 2\n", "line 5: this is not"},
+                 {HEAD "device G\nkernel k\nchoice L=8\nnanoseconds -1 default 2 probes 3\n", "line 5: this is not"},
+                 {HEAD "device G\nkernel k\nchoice L=8\nnanoseconds 1.5 default 2 probes 3\n", "line 5: this is not"},
+                 {HEAD "device G\nkernel k\nchoice L=8\nnanoseconds 1 default 2 probes 3 4\n", "line 5: this is not"},
+                 {HEAD "device G\nkernel k\nchoice L=8\nnanoseconds 1 default 2 probes -1\n", "line 5: this is not"},
+                 {HEAD "device G\nkernel k\nchoice L=8\nnanoseconds 1234567890123456789 default 2 probes 1\n", "line 5: this is"},
                  {HEAD "device G\nwarps 3\n", "line 3: `kernel` comes before"}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         zf_tuned tuned;
@@ -137,6 +139,21 @@ static void write_container(void) {
     zf_context_free(context);
 }
 
+/// Lines that were logged; each has a container opened and closed, as whoever logs may do.
+static unsigned warnings, logged;
+static zf_context *of_log;
+static void on_log(void *user, zf_log_level level, const char *line) {
+    static bool within;
+    (void)user;
+    logged++;
+    warnings += level == ZF_LOG_WARNING && strstr(line, "/tuned/") != NULL;
+    if (within || of_log == NULL) return;
+    within = true;
+    zf_container *container = NULL;
+    if (zf_container_open(of_log, file, &container, NULL) == ZF_OK) zf_container_close(container);
+    within = false;
+}
+
 typedef struct seen {
     zf_choice choice; ///< of the column's kernel
     char shape[128], device[256];
@@ -156,8 +173,10 @@ static seen look_at(const char *cache, zf_compiler_options options, size_t colum
     const zf_abi_plan *abi = NULL;
     zf_text shape = {0};
     options.std_dir = ZF_SOURCE_DIR "/dsl/std";
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = cache}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = cache, .log = on_log}, &context, &error) == ZF_OK, "%s",
+          error.message);
     CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
+    of_log = context;
     CHECK(zf_container_open(context, file, &container, &error) == ZF_OK, "%s", error.message);
     zf_abi_target target = {.family = ZF_TARGET_EMU};
     zf_device_info info;
@@ -191,6 +210,7 @@ static seen look_at(const char *cache, zf_compiler_options options, size_t colum
     for (int k = 0; k < ROWS; k++) out.decoded = out.decoded && values[k] == k * 7 % 1000;
     zf_container_close(container);
     zf_compiler_free(compiler);
+    of_log = NULL;
     zf_context_free(context);
     CHECK(out.decoded, "column %zu is another", column);
     return out;
@@ -220,6 +240,21 @@ static void test_two_kernels(void) {
     fclose(f);
     CHECK(look_at("", options, 2, 0, false).choice.chosen == 0, "what it may not have");
     CHECK(look_at("", options, 2, 1, true).choice.chosen == 1u << ZF_CHOICE_L, "the other kernel");
+}
+
+/// What cannot be used is put aside when more is kept, and not lost.
+static void test_put_aside(const char *cache, const char *kept, char *gpu, zf_tuned_kernel *kernel) {
+    char aside[300];
+    zf_context *context = NULL;
+    zf_error error = {0};
+    snprintf(aside, sizeof aside, "%s.bad", kept);
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = cache}, &context, &error) == ZF_OK, "%s", error.message);
+    zf_tuned_device device = {.description = gpu, .kernels = kernel, .count = 1};
+    CHECK(access(aside, F_OK) != 0 && zf_tuned_keep(context, &device) && access(aside, F_OK) == 0, "it is put aside");
+    zf_context_free(context);
+    seen then = look(cache, (zf_compiler_options){0}, 0);
+    CHECK(zf_choice_value(&then.choice, ZF_CHOICE_L, 0) == 2, "what was kept then");
+    CHECK(rename(aside, kept) == 0, "%s", aside);
 }
 
 static void test_compilers(void) {
@@ -269,7 +304,10 @@ static void test_compilers(void) {
     CHECK(f != NULL, "%s", kept);
     fputs("choice L=2\n", f);
     fclose(f);
+    warnings = logged = 0;
     CHECK(look(cache, (zf_compiler_options){0}, 0).choice.chosen == 0, "it is damaged");
+    CHECK(warnings == 1 && logged >= 1, "%u warnings of %u lines", warnings, logged);
+    test_put_aside(cache, kept, first.device, &kernels[0]);
     // Files that cannot be used.
     zf_compiler *compiler = NULL;
     CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
