@@ -9,7 +9,9 @@
 #include "frontend/driver/commit.h"
 #include "frontend/driver/decoded.h"
 #include "frontend/driver/driver_codes.h"
+#include "frontend/driver/files_read.h"
 #include "frontend/driver/output.h"
+#include "frontend/driver/program.h"
 #include "frontend/driver/tuning.h"
 #include "frontend/driver/watch.h"
 #include "runtime/context.h"
@@ -318,6 +320,26 @@ static int replay(const char *path, uint32_t probes, bool as_json) {
     return status == ZF_OK ? EXIT_GOOD : zf_report("tune", &error);
 }
 
+// ---- The output ---------------------------------------------------------------------------------------------------
+
+/// ZF2014 where --output is a container, a program or a table that is to be read.
+static zf_status guard_inputs(const zf_arguments *arguments, zf_error *error) {
+    const char *output = zf_argument(arguments, "output"), *shipped = zf_argument(arguments, "tuned");
+    zf_files_read read = {0};
+    zf_status status = output != NULL && shipped != NULL ? zf_files_note(&read, shipped, error) : ZF_OK;
+    for (int k = 0; k < arguments->operand_count && output != NULL && status == ZF_OK; k++) {
+        zf_program_name name;
+        const char *operand = arguments->operands[k];
+        if (is_program(operand) && !zf_program_name_read("tune", operand, &name))
+            status = zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "%.256s is no program", operand);
+        else
+            status = zf_files_note(&read, is_program(operand) ? name.path : operand, error);
+    }
+    if (status == ZF_OK && output != NULL) status = zf_files_guard(&read, output, error);
+    zf_files_free(&read);
+    return status;
+}
+
 // ---- The verb -------------------------------------------------------------------------------------------------
 
 int zf_run_tune(zf_arguments *arguments) {
@@ -339,7 +361,8 @@ int zf_run_tune(zf_arguments *arguments) {
     if (t.session.verbose) t.options.told = stderr;
     if (zf_argument(arguments, "unfused") != NULL) zf_compiler_set_unfused(t.session.compiler, true);
     zf_error error = {0};
-    zf_status done = open_device(&t, zf_argument(arguments, "device"), &error);
+    zf_status done = guard_inputs(arguments, &error);
+    if (done == ZF_OK) done = open_device(&t, zf_argument(arguments, "device"), &error);
     if (done == ZF_OK) done = read_known(&t, zf_argument(arguments, "tuned"), &error);
     if (done == ZF_OK) done = shows ? show(&t, &error) : tune_all(&t, arguments, &error);
     status = done == ZF_OK ? EXIT_GOOD : zf_report("tune", &error);

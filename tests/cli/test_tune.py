@@ -93,6 +93,17 @@ class Tune(zfc_case.Case):
         self.tune("--columns", "a", "--probes", 1, "-o", found, "-f")
         self.assertEqual(found.read_text().count("kernel "), 1)
 
+    def test_inputs_are_no_outputs(self):
+        """Not with -f, nor by another name."""
+        program, table = self.file("p.zf", "table t {\n    a: i32 = bitpack;\n}\n"), self.file("known.txt", HEAD + "device somebody's\n")
+        link = self.dir / "link.zfd"
+        link.symlink_to(self.container)
+        for read in (self.container, program, table):
+            before, words = pathlib.Path(read).read_bytes(), [program if read == program else self.container, "--tuned", table]
+            for output in [read] + [link] * (read == self.container):
+                self.bad(2, "tune", *words, "--device", "emu", "--probes", 1, "-f", "-o", output, says="is also an input")
+            self.assertEqual(pathlib.Path(read).read_bytes(), before, read)
+
     def test_record(self):
         record = json.loads(self.tune("--columns", "a,b", "--json", "--probes", 3))
         self.assertEqual([record["tune"], record["exhaustive"], record["device"]["emulated"]], ["kernels", False, True])
