@@ -99,12 +99,17 @@ static zf_decoder *find(const known_container *known, size_t column, const uint8
 
 // Generated code takes element types and numbering from the text, the runtime checks blocks by the file's shape: a file in
 // which the two differ must not be decoded.
-static zf_status check_shape(const known_container *known, size_t number, const zf_column *column, const zf_decoder *decoder,
-                             zf_error *error) {
+static zf_status check_shape(const zf_compiler *compiler, const known_container *known, size_t number, const zf_column *column,
+                             const zf_decoder *decoder, zf_error *error) {
     const zf_shape *own = &decoder->shape;
     const zf_shape *shape = zf_container_shape_for(known->container, number, own->branches, own->branch_count);
     if (shape != NULL) {
         if (zf_shape_matches(shape, own)) return ZF_OK;
+        if (zf_compiler_unfused(compiler)) {
+            zf_raise(error, ZF_E_ARGUMENT, "column `%s` cannot be decoded by a kernel a stage: more than one keeps a state",
+                     column->name);
+            return zf_fail_place(error, ZF_ERR_USAGE, "%s: column %s", zf_container_path(known->container), column->name);
+        }
         zf_raise(error, ZF_E_INDEX_CONTENT, "the index describes the streams of column `%s` otherwise than its codec does",
                  column->name);
         return zf_fail_place(error, ZF_ERR_INPUT, "%s: column %s", zf_container_path(known->container), column->name);
@@ -156,7 +161,7 @@ static zf_status plan_locked(zf_compiler *compiler, known_container *known, size
     zf_status status = zf_decoder_create_for(compiler, known->spec, column, branches, branch_count, target, shape,
                                              has_block ? &params : NULL, &entry->decoder, error);
     if (has_block) zf_block_view_free(&block);
-    if (status == ZF_OK) status = check_shape(known, number, column, entry->decoder, error);
+    if (status == ZF_OK) status = check_shape(compiler, known, number, column, entry->decoder, error);
     if (status != ZF_OK) {
         if (entry->decoder != NULL) zf_decoder_free(entry->decoder);
         free(entry);
