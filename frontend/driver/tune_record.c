@@ -95,19 +95,26 @@ static bool read_point(const zf_tune_space *space, const json_t *from, zf_tune_p
     return true;
 }
 
-static uint32_t number(const json_t *from, const char *name) {
+// More than any GPU has.
+enum { COUNT_MOST = 1 << 16, WARP_MOST = 1 << 10, REGISTERS_MOST = 1 << 20, BYTES_MOST = 1 << 30 };
+
+/// What an object says of a name, 0 where it says nothing; nothing is good that is below 0 or above `most`.
+static uint32_t number(const json_t *from, const char *name, json_int_t most, bool *good) {
     json_int_t value = json_integer_value(json_object_get(from, name));
-    return value > 0 && value <= UINT32_MAX ? (uint32_t)value : 0;
+    *good = *good && value >= 0 && value <= most;
+    return *good ? (uint32_t)value : 0;
 }
 
 static bool read_try(zf_tuning_kernel *kernel, const json_t *from) {
     zf_tune_point point;
     const json_t *seconds = json_object_get(from, "seconds");
     if (!read_point(&kernel->space, json_object_get(from, "choice"), &point) || !json_is_array(seconds)) return false;
-    zf_tune_reading reading = {.registers = number(from, "registers"),
-                               .local = number(from, "local_bytes"),
-                               .shared = number(from, "shared_bytes"),
-                               .blocks = number(from, "blocks_at_once")};
+    bool good = true;
+    zf_tune_reading reading = {.registers = number(from, "registers", COUNT_MOST, &good),
+                               .local = number(from, "local_bytes", BYTES_MOST, &good),
+                               .shared = number(from, "shared_bytes", BYTES_MOST, &good),
+                               .blocks = number(from, "blocks_at_once", COUNT_MOST, &good)};
+    if (!good) return false;
     reading.ran = json_is_true(json_object_get(from, "runs"));
     if (reading.ran && json_array_size(seconds) == 0) return false;
     for (size_t r = 0; r == 0 || r < json_array_size(seconds); r++) {
@@ -127,13 +134,17 @@ static bool read_kernel(zf_tuning *tuning, const json_t *from) {
     if (kernel == NULL || column == NULL || shape == NULL || !json_is_array(tries)) return false;
     kernel->column = strdup(column);
     kernel->shape = strdup(shape);
-    kernel->number = number(from, "kernel");
+    bool good = true;
+    kernel->number = number(from, "kernel", INT32_MAX, &good);
     zf_tuning_axes(&(zf_choice_space){0}, &kernel->space);
     if (kernel->column == NULL || kernel->shape == NULL ||
         !read_axes(json_object_get(from, "space"), json_object_get(from, "default"), &kernel->space))
         return false;
-    kernel->space.machine = (zf_tune_machine){number(machine, "registers"), number(machine, "threads"), number(machine, "blocks"),
-                                              number(machine, "shared_bytes"), number(machine, "warp")};
+    kernel->space.machine =
+        (zf_tune_machine){number(machine, "registers", REGISTERS_MOST, &good), number(machine, "threads", COUNT_MOST, &good),
+                          number(machine, "blocks", COUNT_MOST, &good), number(machine, "shared_bytes", BYTES_MOST, &good),
+                          number(machine, "warp", WARP_MOST, &good)};
+    if (!good) return false;
     kernel->space.least_seconds = json_number_value(json_object_get(from, "least_seconds"));
     if (json_is_object(known)) kernel->space.has_known = read_point(&kernel->space, known, &kernel->space.known);
     for (size_t t = 0; t < json_array_size(tries); t++) {

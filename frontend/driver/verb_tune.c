@@ -286,11 +286,11 @@ static int replay(const char *path, uint32_t probes, bool as_json) {
         double best;
         zf_tune_result r = zf_tuning_replay(kernel, probes, &best);
         if (!r.found) continue;
-        double part = best / r.seconds;
+        double part = best / r.seconds, first = r.default_seconds > 0 ? best / r.default_seconds : 0; // 0: it cannot run
         counted++;
         all_probes += r.probes;
         parts += part;
-        by_default += best / r.default_seconds;
+        by_default += first;
         if (part < least) least = part;
         zf_text choice = {0};
         zf_tuning_point_text(&kernel->space, &r.best, &choice);
@@ -300,7 +300,7 @@ static int replay(const char *path, uint32_t probes, bool as_json) {
         json_array_append_new(kernels,
                               json_pack("{s:o, s:i, s:s, s:f, s:f, s:i, s:i}", "column", zf_json_text(kernel->column), "kernel",
                                         (int)kernel->number, "choice", choice.data, "part_of_best", part, "default_part_of_best",
-                                        best / r.default_seconds, "probes", (int)r.probes, "combinations", (int)kernel->count));
+                                        first, "probes", (int)r.probes, "combinations", (int)kernel->count));
         zf_text_free(&choice);
     }
     double n = counted > 0 ? counted : 1;

@@ -38,20 +38,25 @@ uint32_t zf_tune_value(const zf_tune_space *space, const zf_tune_point *point, z
     return otherwise;
 }
 
-static uint32_t round_up(uint32_t n, uint32_t to) { return (n + to - 1) / to * to; }
+// In 64 bits: what a record says of a machine may be anything.
+static uint64_t round_up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 
-static uint32_t less(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static uint64_t warps_of(const zf_tune_machine *machine, uint32_t threads) {
+    return ((uint64_t)threads + machine->warp - 1) / machine->warp;
+}
+
+static uint64_t less(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 uint32_t zf_tune_blocks(const zf_tune_machine *machine, uint32_t threads, uint32_t registers, uint32_t shared) {
     if (machine->warp == 0 || machine->threads == 0 || threads == 0) return 0;
-    uint32_t warps = (threads + machine->warp - 1) / machine->warp;
-    uint32_t blocks = machine->threads / (warps * machine->warp);
+    uint64_t warps = warps_of(machine, threads);
+    uint64_t blocks = machine->threads / (warps * machine->warp);
     if (machine->blocks > 0) blocks = less(blocks, machine->blocks);
     if (machine->registers > 0 && registers > 0)
-        blocks = less(blocks, machine->registers / (warps * round_up(registers * machine->warp, REGISTERS_TOGETHER)));
+        blocks = less(blocks, machine->registers / round_up((uint64_t)registers * machine->warp, REGISTERS_TOGETHER) / warps);
     if (machine->shared_bytes > 0)
         blocks = less(blocks, machine->shared_bytes / (round_up(shared, SHARED_TOGETHER) + SHARED_OWN));
-    return blocks;
+    return (uint32_t)blocks;
 }
 
 uint32_t zf_tune_warps(const zf_tune_search *search, const zf_tune_try *seen, const zf_tune_point *point) {
@@ -60,5 +65,5 @@ uint32_t zf_tune_warps(const zf_tune_search *search, const zf_tune_try *seen, co
     uint32_t bound = zf_tune_value(&search->space, point, ZF_TUNE_REGISTERS, 0);
     if (machine->warp == 0 || threads == 0 || registers == 0) return ZF_TUNE_UNKNOWN;
     if (bound > 0 && bound < registers) registers = bound;
-    return zf_tune_blocks(machine, threads, registers, seen->reading.shared) * ((threads + machine->warp - 1) / machine->warp);
+    return (uint32_t)(zf_tune_blocks(machine, threads, registers, seen->reading.shared) * warps_of(machine, threads));
 }

@@ -179,6 +179,19 @@ class Tune(zfc_case.Case):
         self.assertIn("REGISTERS=", by_name["registers"]["choice"])
         self.assertLess(replayed["default_mean_part_of_best"], replayed["mean_part_of_best"])
 
+    def test_replay_without_default(self):
+        """What cannot run as it is by default is nothing of the best by default."""
+        kernel = self.kernel("a", lambda l, t, taken, has, part: 1e-4 * (1 + t / 100), lambda l: 30, 1e-5)
+        kernel["known"] = {"L": 4, "THREADS": 128, "REGISTERS": 0}
+        for measured in kernel["measured"]:
+            if measured["choice"] == kernel["default"]:
+                measured.update(runs=False, seconds=[])
+        path = self.file("none.json", json.dumps({"tune": "kernels", "kernels": [kernel]}))
+        replayed = json.loads(self.good("tune", "--replay", path, "--json"))
+        self.assertEqual([replayed["count"], replayed["default_mean_part_of_best"]], [1, 0])
+        self.assertEqual(replayed["kernels"][0]["default_part_of_best"], 0)
+        self.assertGreater(replayed["least_part_of_best"], 0.9)
+
     def test_bounds(self):
         self.assertIn("ended because", self.tune("--budget", "1ms"))
         record = json.loads(self.tune("--columns", "a", "--budget", "2m", "--probes", 2, "--json"))
@@ -240,6 +253,14 @@ table u { x: u64 = rle(values: bitpack, counts: bitpack); }
         self.bad(1, "tune", "--replay", self.file("empty.json", "{}"), says="no record")
         lies = {"kernels": [{"column": "a", "shape": "s", "space": {"L": [1, 2]}, "default": {"L": 3}, "measured": []}]}
         self.bad(1, "tune", "--replay", self.file("lies.json", json.dumps(lies)), says="contradicts itself")
+        # Numbers that no GPU has, with which no room can be counted.
+        for where, name, value in [(None, "warp", 4294967295), (None, "warp", 1025), (None, "registers", -1), (0, "registers", 134217728),
+                                   (0, "shared_bytes", 4294967295), (0, "registers", 65537)]:
+            kernel = self.kernel("a", lambda l, t, taken, has, part: 1e-4 * (1 + t / 100), lambda l: 30, 1e-5)
+            kernel["multiprocessor"] = dict(MACHINE)
+            (kernel["multiprocessor"] if where is None else kernel["measured"][where])[name] = value
+            path = self.file("far.json", json.dumps({"tune": "kernels", "kernels": [kernel]}))
+            self.bad(1, "tune", "--replay", path, says="contradicts itself")
 
 
 if __name__ == "__main__":

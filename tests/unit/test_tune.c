@@ -272,6 +272,11 @@ static void test_blocks(void) {
     CHECK(zf_tune_blocks(&MACHINE, 1024, 65, 0) == 0, "too many");
     CHECK(zf_tune_blocks(&MACHINE, 128, 32, 48 * 1024 - 1024) == 4, "shared memory, of which a block costs 1 KiB more");
     CHECK(zf_tune_blocks(&(zf_tune_machine){0}, 128, 32, 0) == 0, "nothing is known");
+    zf_tune_machine wide = MACHINE; // none of these is a machine's, but a record may say them
+    wide.warp = UINT32_MAX;
+    CHECK(zf_tune_blocks(&wide, 128, 32, 0) == 0, "a warp of all threads");
+    CHECK(zf_tune_blocks(&MACHINE, 128, 1u << 27, 0) == 0 && zf_tune_blocks(&MACHINE, 128, UINT32_MAX, 0) == 0, "registers");
+    CHECK(zf_tune_blocks(&MACHINE, UINT32_MAX, 32, 0) == 0 && zf_tune_blocks(&MACHINE, 128, 32, UINT32_MAX) == 0, "of all else");
 }
 
 int main(void) {
