@@ -15,6 +15,7 @@
 
 enum { COPIES_MOST = 4096, REGISTERS_AXIS = ZF_CHOICE_REGISTERS };
 
+static const char no_more_time[] = "no more time";
 static const uint8_t POISON[2] = {0x5a, 0xa5}; // of the default and of others, so that what both leave out differs
 
 /// One kernel's turn.
@@ -24,6 +25,7 @@ typedef struct kernel_turn {
     zf_tune_search search;
     uint32_t number, pass; ///< exhaustive: the next combination, first those with the default's registers
     bool asks;             ///< in this round
+    bool late;             ///< it would, but the time is over
     zf_tune_point point;   ///< what it asks for
     zf_choice best;
     zf_choice_space choices;
@@ -43,7 +45,7 @@ typedef struct tuner {
     zf_units_options units;
     zf_decoded expected, made;
     bool has_expected;
-    double begun;
+    double begun; ///< of the column
 } tuner;
 
 static zf_status no_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory"); }
@@ -116,11 +118,16 @@ static bool is_legal(const void *user, const zf_tune_point *point) {
 static bool next_of_all(tuner *t, kernel_turn *turn, zf_tune_point *out) {
     const zf_tune_space *space = &turn->search.space;
     const zf_tune_axis *axis = &space->axes[REGISTERS_AXIS];
+    zf_tune_point by_default = zf_tune_default(space);
+    if (kernel_of(t, turn)->count == 0) { // first, since all else is compared with it, however little time there is
+        *out = by_default;
+        return true;
+    }
     for (; turn->pass < 2; turn->pass++, turn->number = 0) {
         while (zf_tune_combination(space, turn->number, out)) {
             turn->number++;
             bool first = out->at[REGISTERS_AXIS] == axis->otherwise;
-            if (first != (turn->pass == 0) || !is_legal(turn, out)) continue;
+            if (first != (turn->pass == 0) || zf_tune_same(out, &by_default) || !is_legal(turn, out)) continue;
             zf_tune_point same = *out;
             same.at[REGISTERS_AXIS] = (uint8_t)axis->otherwise;
             const zf_tune_try *seen = zf_tuning_find(kernel_of(t, turn), &same);
@@ -133,10 +140,13 @@ static bool next_of_all(tuner *t, kernel_turn *turn, zf_tune_point *out) {
     return false;
 }
 
+static bool is_late(const tuner *t) { return t->options->seconds > 0 && zf_clock_seconds() - t->begun >= t->options->seconds; }
+
 static bool ask(tuner *t, kernel_turn *turn) {
     if (!turn->searched) return false;
-    if (t->options->exhaustive) return next_of_all(t, turn, &turn->point);
-    return zf_tune_next(&turn->search, &turn->point);
+    bool more = t->options->exhaustive ? next_of_all(t, turn, &turn->point) : zf_tune_next(&turn->search, &turn->point);
+    turn->late = more && kernel_of(t, turn)->count > 0 && is_late(t);
+    return more && !turn->late;
 }
 
 /// What all kernels are to be: those that ask as they ask, or only the one of number `only`, and the others as is best so far.
@@ -295,7 +305,8 @@ static zf_status begin_turn(tuner *t, uint32_t k, char *shape, zf_error *error) 
         space.least_seconds = bytes_of(t, &t->plan->kernels[k]) * t->units.copies / t->tuning->copy_rate;
     const zf_tuned_kernel *near = zf_tuned_nearest(zf_tuned_find(o->known, o->info.description), shape);
     space.has_known = near != NULL && near->choice.chosen != 0 && zf_tuning_point(&space, &near->choice, &space.known);
-    zf_tune_begin(&turn->search, &space, &(zf_tune_options){.probes = o->probes, .seconds = o->seconds});
+    double spent = zf_clock_seconds() - t->begun;
+    zf_tune_begin(&turn->search, &space, &(zf_tune_options){.probes = o->probes, .seconds = o->seconds, .spent = spent});
     turn->kernel = t->tuning->count - 1;
     turn->searched = true;
     kernel->space = space;
@@ -324,10 +335,11 @@ static void finish_turn(tuner *t, kernel_turn *turn) {
     kernel->space.legal = NULL;
     kernel->space.user = NULL;
     kernel->result = zf_tune_result_of(&turn->search);
+    if (turn->late && turn->search.ended == NULL) kernel->result.ended = no_more_time;
     if (!t->options->exhaustive) return;
     kernel->result =
         (zf_tune_result){.best = zf_tune_default(&kernel->space), .probes = kernel->count, .readings = kernel->count};
-    kernel->result.ended = "all were measured";
+    kernel->result.ended = turn->late ? no_more_time : "all were measured";
     for (uint32_t k = 0; k < kernel->count; k++) {
         const zf_tune_try *seen = &kernel->tries[k];
         if (!seen->reading.ran) continue;
@@ -381,7 +393,6 @@ static zf_status tune_shape(tuner *t, const zf_shape *shape, uint64_t blocks, zf
     zf_abi_provider provider;
     const zf_abi_plan *abi = NULL;
     zf_abi_target target = t->options->accelerator->ops->target(t->options->accelerator);
-    t->begun = zf_clock_seconds();
     zf_status status = zf_context_plan(t->options->context, t->container, t->column, shape->branches, shape->branch_count, target,
                                        &provider, &abi, error);
     if (status == ZF_OK) {
@@ -401,12 +412,12 @@ static zf_status tune_shape(tuner *t, const zf_shape *shape, uint64_t blocks, zf
 }
 
 zf_status zf_tune_column(const zf_tuning_options *options, const char *path, size_t column, zf_tuning *tuning, zf_error *error) {
-    tuner t = {.options = options, .tuning = tuning, .path = path, .column = column};
+    tuner t = {.options = options, .tuning = tuning, .path = path, .column = column, .begun = zf_clock_seconds()};
     zf_column_info info;
     ZF_TRY(zf_container_open(options->context, path, &t.container, error));
     zf_status status = zf_container_column(t.container, column, &info, error);
     if (status == ZF_OK) t.name = info.name;
-    for (size_t s = 0; status == ZF_OK && s < zf_container_shapes(t.container, column); s++)
+    for (size_t s = 0; status == ZF_OK && s < zf_container_shapes(t.container, column) && (s == 0 || !is_late(&t)); s++)
         status = tune_shape(&t, zf_container_shape(t.container, column, s), info.blocks, error);
     zf_container_close(t.container);
     return status;

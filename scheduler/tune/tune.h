@@ -72,6 +72,7 @@ typedef struct zf_tune_reading {
 typedef struct zf_tune_options {
     uint32_t probes; ///< at most; 0: 16
     double seconds;  ///< at most, as the caller counts them; 0: no bound
+    double spent;    ///< of those, before the search began
     double noise;    ///< times that differ by less (as a part) may be the same; 0: 0.01
 } zf_tune_options;
 
@@ -112,7 +113,7 @@ void zf_tune_begin(zf_tune_search *search, const zf_tune_space *space, const zf_
 /// What to measure next, perhaps something that was measured before; false: nothing, the search is over. Until it is told the
 /// answer is the same.
 bool zf_tune_next(zf_tune_search *search, zf_tune_point *out);
-/// What was seen of it. `spent`: seconds since the search began, compiling included.
+/// What was seen of it. `spent`: of the seconds that a search may take all so far, compiling included.
 void zf_tune_tell(zf_tune_search *search, const zf_tune_reading *reading, double spent);
 /// The best so far: the default, unless something was faster by more than noise.
 zf_tune_result zf_tune_result_of(const zf_tune_search *search);

@@ -19,6 +19,7 @@ void zf_tune_begin(zf_tune_search *search, const zf_tune_space *space, const zf_
     if (search->options.probes == 0) search->options.probes = PROBES;
     if (search->options.probes > ZF_TUNE_PROBES_MOST) search->options.probes = ZF_TUNE_PROBES_MOST;
     if (!(search->options.noise > 0)) search->options.noise = NOISE;
+    search->spent = search->options.spent;
     search->moved = search->asked_axis = ZF_TUNE_AXES;
 }
 
@@ -69,12 +70,7 @@ static bool at_the_least(const zf_tune_search *search) {
     return seconds <= least * (1 + NEAR_LEAST) && seconds >= least * (1 - BELOW_LEAST);
 }
 
-static bool ask_first(zf_tune_search *search) {
-    zf_tune_point first = zf_tune_default(&search->space);
-    if (search->count == 0) {
-        ask_new(search, &first, "as it is by default");
-        return true;
-    }
+static bool ask_known(zf_tune_search *search) {
     bool again = search->space.has_known && zf_tune_find(search, &search->space.known) == NULL;
     bool legal = search->space.legal == NULL || search->space.legal(search->space.user, &search->space.known);
     if (again && legal && !at_the_least(search)) {
@@ -111,14 +107,19 @@ static bool settle(zf_tune_search *search) {
 }
 
 static bool decide(zf_tune_search *search) {
-    if (ask_first(search)) return true;
     uint32_t best = fastest(search);
     zf_tune_point next;
+    if (search->count == 0) {
+        next = zf_tune_default(&search->space);
+        ask_new(search, &next, "as it is by default");
+        return true;
+    }
     if (search->ended == NULL) {
         if (search->options.seconds > 0 && search->spent + search->longest > search->options.seconds) {
             search->ended = "no more time";
             return false;
         }
+        if (search->count < search->options.probes && ask_known(search)) return true;
         if (best == search->count) {
             search->ended = "nothing runs";
         } else if (at_the_least(search)) {

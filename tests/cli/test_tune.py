@@ -193,7 +193,17 @@ class Tune(zfc_case.Case):
         self.assertGreater(replayed["least_part_of_best"], 0.9)
 
     def test_bounds(self):
-        self.assertIn("ended because", self.tune("--budget", "1ms"))
+        for words in ((), ("--exhaustive",)):
+            record = json.loads(self.tune("--budget", "300ms", "--json", *words))
+            self.assertIn("no more time", {k["ended"] for k in record["kernels"]}, record)
+            self.assertLess(record["total_seconds"], 5)  # all of it takes many times as long
+            for kernel in record["kernels"]:
+                self.assertEqual(kernel["measured"][0]["choice"], kernel["default"])
+                self.assertGreater(kernel["default_seconds"], 0)
+        record = json.loads(self.tune("--columns", "a", "--budget", "1ms", "--json"))
+        self.assertLessEqual({(k["ended"], k["probes"]) for k in record["kernels"]}, {("no more time", 1)})
+        record = json.loads(self.tune("--columns", "a", "--budget", "1ms", "--json", "--exhaustive"))
+        self.assertLessEqual({(k["ended"], k["probes"]) for k in record["kernels"]}, {("no more time", 1)})
         record = json.loads(self.tune("--columns", "a", "--budget", "2m", "--probes", 2, "--json"))
         self.assertEqual(record["kernels"][0]["ended"], "no more probes")
         for budget in ("5x", "-1", "0", "inf"):
