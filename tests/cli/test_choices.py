@@ -1,13 +1,17 @@
 """Kernels lowered in every way that may be chosen: columns of all forms give the bytes that the CPU gives, whole and in part, under
-every value of every choice, beside changing values of the others. The emulated GPU watches each access.
+every value of every choice, beside changing values of the others; damaged rows fail in the same way, but for those that nobody wanted.
+The emulated GPU watches each access.
 
-Usage: test_choices.py ZFC"""
+Usage: test_choices.py ZFC PATCH_CONTAINER"""
 
 import json
+import subprocess
 import sys
 import unittest
 
 from zfc_case import Case
+
+PATCH = sys.argv[2]
 
 PROGRAM = """\
 table t {
@@ -89,5 +93,55 @@ class Choices(Case):
         self.assertGreaterEqual(forms, {"map", "scan", "groups", "patches"})
 
 
+class Damaged(Case):
+    """A code that no entry has, in row 5000 of the one block, its checksum right."""
+
+    ENTRIES, ROW = 200, 5000  # codes are bytes
+    CHOICES = [(), ("--choose", "0:L=1,THREADS=32"), ("--choose", "0:C=1,L=2,THREADS=512"), ("--choose", "0:L=16,THREADS=1024")]  # tiles to 65,536 rows
+
+    def setUp(self):
+        super().setUp()
+        rows = [k if k < self.ENTRIES else k * 31 % self.ENTRIES for k in range(ROWS)]
+        marked = [11, 77, 13, 99, 150, 3, 8, 1]
+        rows[self.ROW - 4:self.ROW + 4] = marked
+        program = self.file("t.zf", "table t { c: u32 = dictionary(codes: bitpack); }\n")
+        self.container, good = self.dir / "t.zfd", self.dir / "good.zfd"
+        self.good("encode", "-q", "-c", program, "-o", good, "--rows-per-block", 1 << 15, self.file("t.csv", "c\n" + "".join(f"{v}\n" for v in rows)))
+        self.container.write_bytes(good.read_bytes())
+        subprocess.run([PATCH, self.container, bytes(marked).hex(), bytes([*marked[:4], 255, *marked[5:]]).hex(), "blocks"], check=True)
+        self.rows = b"".join(v.to_bytes(4, "little") for v in rows)
+
+    def decode(self, choice, *words):
+        """The exit status; rows of a good run; what a bad one says."""
+        out = self.dir / "out"
+        result = self.zfc("decode", "-q", "-f", "-o", out, "--device", "emu", *choice, *words, self.container)
+        found = b"".join(path.read_bytes() for path in out.iterdir()) if result.returncode == 0 else b""
+        return result.returncode, found, result.stderr
+
+    def test_wanted_rows(self):
+        """Whole columns, and ranges that have the row, fail alike whatever is chosen."""
+        for words in ((), ("--rows", "4990..5010"), ("--rows", "5000..5001")):
+            found = {self.decode(choice, *words) for choice in self.CHOICES}
+            self.assertEqual(len(found), 1, found)
+            status, _, said = found.pop()
+            self.assertEqual(status, 1, said)
+            self.assertIn("V01", said)
+            self.assertIn(str(self.ROW), said)
+
+    def test_rows_that_nobody_wants(self):
+        """Of others in a tile that has wanted rows, a choice may notice it, since the tile is what is chosen: then it is this error,
+        else all wanted rows are right."""
+        wanted = self.decode((), "--rows", "5000..5001")[1:]
+        noticed = []
+        for choice in self.CHOICES:
+            for begin, end in ((0, 100), (4995, 5000), (5001, 5002), (10000, ROWS)):
+                status, *found = self.decode(choice, "--rows", f"{begin}..{end}")
+                noticed.append(status != 0)
+                self.assertEqual(found, list(wanted) if status != 0 else [self.rows[4 * begin:4 * end], ""], (choice, begin, end))
+        self.assertEqual(set(noticed), {False, True}, "these choices show both")
+        self.assertEqual(noticed[:1], [False], "the tile of row 100 without choices")
+        self.assertEqual(noticed[-4:], [True] * 4, "one tile for the block")
+
+
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
