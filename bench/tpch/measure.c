@@ -322,13 +322,17 @@ static void runs_free(runs *all) {
     zf_batch_free(all->batch);
 }
 
-/// A unit's place in the order of the first batch; `guess` is where it is if nothing moved.
-static size_t place_of(const runs *all, const zf_batch_unit *unit, size_t guess) {
+/// A unit's place in the order of the first batch; `guess` is where it is if nothing moved. A unit that the first batch had not
+/// is an error: its times would be told as those of another.
+static zf_status place_of(const runs *all, const zf_batch_unit *unit, size_t guess, size_t *place, zf_error *error) {
     for (size_t k = 0; k < all->units; k++) {
-        size_t at = (guess + k) % all->units;
-        if (all->first[at].request == unit->request && all->first[at].first_row == unit->first_row) return at;
+        *place = (guess + k) % all->units;
+        if (all->first[*place].request == unit->request && all->first[*place].first_row == unit->first_row) return ZF_OK;
     }
-    return guess;
+    *error = (zf_error){.status = ZF_ERR_INTERNAL, .code = "bench"};
+    snprintf(error->message, sizeof error->message, "column %zu of the set has no unit from row %" PRIu64 " in the first round",
+             unit->request, unit->first_row);
+    return error->status;
 }
 
 /// The batch of the first round was made.
@@ -349,11 +353,19 @@ static zf_status keep_run(runs *all, zf_error *error) {
     zf_batch_info info;
     unsigned r = all->count++;
     zf_status status = zf_batch_describe(all->batch, &info, error);
+    if (status != ZF_OK) return status;
+    if (info.units != all->units) {
+        *error = (zf_error){.status = ZF_ERR_INTERNAL, .code = "bench"};
+        snprintf(error->message, sizeof error->message, "%zu units, where the first round had %zu", info.units, all->units);
+        return error->status;
+    }
     all->seconds[r] = info.measured_seconds;
     for (size_t u = 0; u < all->units && status == ZF_OK; u++) {
+        size_t place;
         zf_batch_unit unit;
         status = zf_batch_unit_get(all->batch, u, &unit, error);
-        if (status == ZF_OK) all->times[r * all->units + place_of(all, &unit, u)] = unit.measured;
+        if (status == ZF_OK) status = place_of(all, &unit, u, &place, error);
+        if (status == ZF_OK) all->times[r * all->units + place] = unit.measured;
     }
     return status;
 }
@@ -373,10 +385,12 @@ static zf_status print_units(const runs *all, zf_error *error) {
     printf(", \"run_seconds\": %.9f, \"of_units\": [", all->seconds[middle]);
     for (size_t u = 0; u < all->units; u++) {
         double copies[MOST_REPEATS], hands[MOST_REPEATS], decodes[MOST_REPEATS];
+        size_t place;
         zf_batch_unit unit;
         zf_status status = zf_batch_unit_get(all->batch, u, &unit, error);
+        if (status == ZF_OK) status = place_of(all, &unit, u, &place, error);
         if (status != ZF_OK) return status;
-        const zf_unit_times *times = all->times + place_of(all, &unit, u);
+        const zf_unit_times *times = all->times + place;
         for (unsigned r = 0; r < all->count; r++) {
             const zf_unit_times *t = &times[r * all->units];
             copies[r] = t->copy_end - t->copy_begin;
@@ -426,8 +440,8 @@ static zf_status warm_up(bench *b, unsigned order, const job *j, zf_error *error
     return status;
 }
 
-/// A batch of its own, run once, since what stays on the device comes there then, and for its part of `repeats`. The last round
-/// is poisoned before, and compared.
+/// A batch of its own, run once, since what stays on the device comes there then, and for its part of `repeats`. In the last
+/// round the columns are poisoned between that run and those that count, and compared: what is there then, runs that count wrote.
 static zf_status run_round(bench *b, unsigned order, unsigned round, const job *j, runs *all, zf_error *error) {
     unsigned wanted = b->repeats * (round + 1) / ROUNDS - b->repeats * round / ROUNDS;
     bool last = round + 1 == ROUNDS;
@@ -436,8 +450,8 @@ static zf_status run_round(bench *b, unsigned order, unsigned round, const job *
     all->batch = NULL;
     zf_status status = zf_batch_create(b->pipelines[order], j->requests, j->count, &all->batch, error);
     if (status == ZF_OK && all->first == NULL) status = note_units(b, all, error);
-    if (status == ZF_OK && last) status = fill_targets(b, j->columns, j->targets, j->count, error);
     if (status == ZF_OK) status = run_once(j, all->batch, error);
+    if (status == ZF_OK && last) status = fill_targets(b, j->columns, j->targets, j->count, error);
     for (unsigned r = 0; r < wanted && status == ZF_OK; r++) {
         status = run_once(j, all->batch, error);
         if (status == ZF_OK) status = keep_run(all, error);
