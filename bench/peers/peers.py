@@ -50,7 +50,11 @@ COUNTED = {
 
 
 class Failed(Exception):
-    """What was to be measured was not, and why."""
+    """What was to be measured was not, and why; the status of the program that said so, if one did."""
+
+    def __init__(self, why, code=None):
+        super().__init__(why)
+        self.code = code
 
 
 class Unknown(Failed):
@@ -103,7 +107,7 @@ class Session:
             raise Failed(f"{words[1]} was stopped after {limit:.0f} s") from None
         self.note(f"$ {' '.join(words)}\n{result.stderr}[{result.returncode}, {time.monotonic() - begin:.2f} s]")
         if result.returncode not in codes:
-            raise Failed(" | ".join(result.stderr.strip().splitlines()[-4:]) or f"{words[1]} gave {result.returncode}")
+            raise Failed(" | ".join(result.stderr.strip().splitlines()[-4:]) or f"{words[1]} gave {result.returncode}", result.returncode)
         return result.stdout
 
     def tpch(self, table, columns):

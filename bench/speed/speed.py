@@ -356,8 +356,8 @@ def main():
                 print(f"no nvCOMP: {why}")
                 good = False
         report, later = Report(s), []
-        tuning.prepare(s, report)
         report.part = "start"
+        tuning.prepare(s, report)
         try:  # what is measured, and on what, stands in the report also where no part tells
             report.learn(json.loads(s.run(s.zfc, "bench", "--json", f"--device={options.device}", "--bytes=1", "--repeats=5", "--generate=bitpack-1-u32")))
         except (Failed, ValueError) as why:

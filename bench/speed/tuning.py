@@ -13,17 +13,20 @@ WANTED = {"total_seconds": 60, "mean_probes": 10, "part_of_best": .97, "untuned_
 # What is searched in all combinations: rows of cases.py, and columns of table 2.
 EXHAUSTIVE = ("bitpack-3-u8", "random-16, u32", "1 : 2 : 1, over tans")
 COLUMNS = {"lineitem": ("l_shipdate", "l_orderkey")}
+CANNOT = ("zfc: no verb `tune`", "have no choices: GPUs' have")  # an older program; a device
 SECONDS = 40  # for all combinations of a column
 
 
 def known(s):
-    """Whether the program can tune; it says so on the device at hand."""
+    """Whether the program can tune on the device at hand. It cannot if it says so, by the status of wrong words and one of CANNOT; all else is an error."""
     try:
         s.run(s.zfc, "tune", "--show", f"--device={s.options.device}")
         return True
     except Failed as why:
-        s.note(f"no tuning: {why}")
-        return False
+        if why.code == 2 and any(text in str(why) for text in CANNOT):
+            s.note(f"no tuning: {why}")
+            return False
+        raise
 
 
 def tune(s, containers, *words, seconds):
@@ -40,7 +43,13 @@ def told(found):
 
 def prepare(s, report):
     """From now on containers are tuned once before they are measured."""
-    if s.options.tune <= 0 or not known(s):
+    if s.options.tune <= 0:
+        return
+    try:
+        if not known(s):
+            return
+    except Failed as why:
+        report.fail(why, by="zipflow", name="tune")
         return
     report.head["tuned"], done = [], set()
 

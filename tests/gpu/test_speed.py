@@ -4,6 +4,7 @@ fails, its plots and its tables.
     test_speed.py ROOT ZFC FAKE_GPU FAKE_NVCOMP
 """
 
+import argparse
 import contextlib
 import io
 import json
@@ -30,9 +31,11 @@ if not GENERATOR.exists() and not shutil.which("tpchgen-cli"):
 import cases  # noqa: E402
 import made  # noqa: E402
 import page  # noqa: E402
+import peers  # noqa: E402
 import speed  # noqa: E402
 import speed_plots  # noqa: E402
 import speed_tables  # noqa: E402
+import tuning  # noqa: E402
 
 
 def check(what, *said):
@@ -172,14 +175,48 @@ def columns():
     on_a_page(report)
 
 
+def who_can_tune():
+    """A program or a device without tuning says so; whatever else ends badly is an error, and stands in the report."""
+    def stand_in(tree, text):
+        program = pathlib.Path(tree) / "zfc"
+        program.write_text(f"#!/bin/sh\n{text}\n")
+        program.chmod(0o755)
+        return peers.Session(argparse.Namespace(out=tree, budget=60, zfc=program, tpchgen="", device="emu", tune=1), pathlib.Path(tree))
+
+    rows = []
+    report = argparse.Namespace(head={}, fail=lambda why, **row: rows.append(str(why)))
+    lacks = "echo 'zfc: no verb `tune`' >&2; "
+    wrong = ["echo 'zfc tune: what?' >&2; exit 2", lacks + "exit 1", "kill -ABRT $$", lacks + "kill -ABRT $$"]
+    for text, wanted in [("exit 0", True), (lacks + "exit 2", False), *((w, None) for w in wrong)]:
+        with tempfile.TemporaryDirectory() as tree:
+            s = stand_in(tree, text)
+            try:
+                found = tuning.known(s)
+            except peers.Failed:
+                found = None
+            check(found == wanted, text, found)
+            tuning.prepare(s, report)
+            check((s.before is not None) == (wanted is True), text)
+            s.log.close()
+    check(len(rows) == len(wrong) and "zfc tune: what?" in rows[0], rows)
+    with tempfile.TemporaryDirectory() as tree:  # what zfc itself says
+        s = stand_in(tree, f"exec {pathlib.Path(ZFC).resolve()} \"$@\"")
+        check(tuning.known(s), "on the emulated GPU")
+        s.options.device = "cpu"
+        check(not tuning.known(s), "on the CPU")
+        try:
+            s.run(s.zfc, "tuna")
+        except peers.Failed as why:
+            check(why.code == 2 and tuning.CANNOT[0].replace("tune", "tuna") in str(why), why)
+        s.log.close()
+
+
 def search():
-    """Kernels are tuned before they are measured, and what that brings, where the program can."""
+    """Kernels are tuned before they are measured, and what that brings."""
     code, report, printed = run("rle,fusion,tuning", ["l_extendedprice", "even-4, u32", "o_shippriority", "bitpack-3-u8"], "--tune", "1", device="emu")
     check(code == 0 and all(r["verified"] for r in report["results"]), printed)
     rows = [r for r in report["results"] if r["part"] == "tuning"]
-    if report["left_out"]:
-        check(not rows and "tuned" not in report and report["left_out"][0]["why"] == "this program cannot tune on this device", report["left_out"])
-        return
+    check(not report["left_out"], report["left_out"])
     check([(t["kernels"], t["container"][:3], t.get("options")) for t in report["tuned"]] ==
           [(1, "rle", None), (1, "fus", None), (2, "fus", ["--unfused"])], report["tuned"])
     check([r["name"] for r in report["results"] if r["part"] == "fusion"] == ["float2int over bitpack"], report)
@@ -214,6 +251,6 @@ def on_a_page(report):
 
 
 os.environ["FAKE_NVCOMP"] = ""
-for test in (data, on_the_emulator, beside_peers, columns, search):
+for test in (data, on_the_emulator, beside_peers, columns, who_can_tune, search):
     test()
     print(f"{test.__name__}: good")
