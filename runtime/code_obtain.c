@@ -157,7 +157,8 @@ static zf_status obtain_all(obtaining *o, size_t requests, unsigned threads, pie
     size_t pieces = 0;
     double began = begin(o, &o->compiling);
     piece **last = first;
-    for (size_t r = 0; r < requests; r++) {
+    zf_status status = ZF_OK;
+    for (size_t r = 0; r < requests && status == ZF_OK; r++) {
         zf_decode_options options = o->requests[r].options;
         options.skip_checksums = true; // only params are read
         double since = zf_clock_seconds();
@@ -165,10 +166,11 @@ static zf_status obtain_all(obtaining *o, size_t requests, unsigned threads, pie
         zf_error reason;
         // A column without plans, too, is for its decode to tell of.
         if (zf_selection_make(o->requests[r].container, o->requests[r].column, &options, target, s, &reason) == ZF_OK)
-            ZF_TRY(find_pieces(r, s, &last, error));
+            status = find_pieces(r, s, &last, error);
         o->each[r].compile_seconds += zf_clock_seconds() - since;
     }
     end(&o->compiling, began);
+    if (status != ZF_OK) return status;
     for (const piece *p = *first; p != NULL; p = p->next) pieces++;
     o->pieces = calloc(pieces + 1, sizeof(piece *));
     if (o->pieces == NULL) return no_memory(error);
@@ -192,6 +194,7 @@ static zf_status check(const zf_context *context, const zf_code_request *request
 zf_status zf_code_obtain(zf_context *context, const char *device, const zf_code_request *requests, size_t request_count,
                          unsigned threads, zf_code_stats *each, zf_code_stats *all, zf_error *error) {
     if (all != NULL) *all = (zf_code_stats){0};
+    for (size_t r = 0; r < request_count && each != NULL; r++) each[r] = (zf_code_stats){0};
     ZF_TRY(check(context, requests, request_count, error));
     zf_device chosen;
     obtaining o = {.context = context, .requests = requests};

@@ -144,6 +144,11 @@ static void test_rows(void) {
     CHECK(zf_code_obtain(w.context, "cpu", &request, 1, 0, NULL, &all, &error) == ZF_OK && all.codes == 0,
           "no rows want no code");
     CHECK(zf_code_obtain(w.context, "cpu", NULL, 0, 0, NULL, &all, &error) == ZF_OK && all.codes == 0, "nothing is wanted");
+    zf_code_request twice[] = {{.container = w.container, .column = 1}, {.container = w.container, .column = 1}};
+    zf_code_stats each[2];
+    CHECK(zf_code_obtain(w.context, "cpu", twice, 2, 0, each, &all, &error) == ZF_OK && each[0].codes == 1 &&
+              each[1].codes == 1 && all.codes == 2,
+          "counted request by request: %llu", (ull)all.codes);
     CHECK(zf_code_obtain(w.context, "cpu", &request, 1, 0, NULL, NULL, NULL) == ZF_OK, "nobody asks what it took");
     close_world(&w);
 }
@@ -181,9 +186,16 @@ static void test_errors(void) {
     CHECK(zf_code_obtain(w.context, "cpu", NULL, 1, 0, NULL, NULL, &error) == ZF_ERR_USAGE, "%s", error.message);
     CHECK(zf_code_obtain(w.context, "cpu", &(zf_code_request){0}, 1, 0, NULL, NULL, &error) == ZF_ERR_USAGE, "%s", error.message);
     CHECK(zf_code_obtain(other.context, "cpu", &request, 1, 0, NULL, NULL, &error) == ZF_ERR_USAGE, "%s", error.message);
-    CHECK(zf_code_obtain(w.context, "abacus", &request, 1, 0, NULL, NULL, &error) != ZF_OK &&
+    zf_code_stats stats[2], zero = {0}; // each and all
+    memset(stats, 0xa5, sizeof stats);
+    CHECK(zf_code_obtain(w.context, "abacus", &request, 1, 0, &stats[0], &stats[1], &error) != ZF_OK &&
               zf_error_is(&error, ZF_E_UNKNOWN_DEVICE),
           "%s", error.message);
+    CHECK(memcmp(&stats[0], &zero, sizeof zero) == 0 && memcmp(&stats[1], &zero, sizeof zero) == 0, "no such device");
+    memset(stats, 0xa5, sizeof stats);
+    CHECK(zf_code_obtain(other.context, "cpu", &request, 1, 0, &stats[0], &stats[1], &error) == ZF_ERR_USAGE, "%s",
+          error.message);
+    CHECK(memcmp(&stats[0], &zero, sizeof zero) == 0 && memcmp(&stats[1], &zero, sizeof zero) == 0, "another context");
     close_world(&other);
     close_world(&w);
 }

@@ -252,7 +252,8 @@ typedef struct zf_code_stats {
 /// Gets the code that decodes of these requests will want on a device, and loads it there, on up to `threads` threads (0: the
 /// context's number). Of a column with more than 256 blocks so many are looked at. Decodes that follow find it. What cannot be
 /// had is no error here but of the decode that wants it: which errors there are, and which comes first, does not depend on this
-/// call. `each` (may be NULL) has room for as many as there are requests, `all` may be NULL.
+/// call. `each` (may be NULL) has room for as many as there are requests, `all` may be NULL; where arguments or the device are
+/// wrong they are zero. Codes are counted request by request: those of a column that is requested twice are twice in `all`.
 ZF_API zf_status zf_code_obtain(zf_context *context, const char *device, const zf_code_request *requests, size_t request_count,
                                 unsigned threads, zf_code_stats *each, zf_code_stats *all, zf_error *error);
 
