@@ -82,9 +82,14 @@ static zf_status check(zf_units *units, void *stream, const zf_units_memory *mem
 zf_status zf_units_time_kernels(zf_units *units, void *stream, const zf_units_memory *memory, uint8_t poison, unsigned warm,
                                 unsigned runs, zf_kernel_time *out, uint32_t count, zf_error *error) {
     zf_accelerator *accelerator = units->accelerator;
-    uint64_t values = zf_units_sizes_of(units).values;
+    zf_units_sizes sizes = zf_units_sizes_of(units);
     if (runs < 1 || runs > RUNS_MOST) return zf_raise(error, ZF_E_ARGUMENT, "a kernel is timed 1 to %d times", RUNS_MOST);
-    ZF_TRY(accelerator->ops->fill(accelerator, stream, memory->values, poison, values, error));
+    const uint64_t outputs[][2] = {
+        {memory->values, sizes.values}, {memory->offsets, sizes.offsets}, {memory->validity, sizes.validity}};
+    for (int k = 0; k < 3; k++) {
+        if (outputs[k][0] != 0 && outputs[k][1] > 0)
+            ZF_TRY(accelerator->ops->fill(accelerator, stream, outputs[k][0], poison, outputs[k][1], error));
+    }
     ZF_TRY(zf_units_start(units, stream, memory, error));
     kernel_clock clock;
     ZF_TRY(open_clock(&clock, accelerator, stream, error));
