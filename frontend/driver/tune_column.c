@@ -329,11 +329,15 @@ static zf_status begin_turns(tuner *t, zf_error *error) {
 }
 
 /// What comes out of all measurements: the search's result, or the fastest of all.
-static void finish_turn(tuner *t, kernel_turn *turn) {
+static void finish_turn(tuner *t, kernel_turn *turn, bool good) {
     if (!turn->searched) return;
     zf_tuning_kernel *kernel = kernel_of(t, turn);
     kernel->space.legal = NULL;
     kernel->space.user = NULL;
+    if (!good) { // of a column that failed nothing is found
+        kernel->result = (zf_tune_result){.best = zf_tune_default(&kernel->space), .ended = "it failed"};
+        return;
+    }
     kernel->result = zf_tune_result_of(&turn->search);
     if (turn->late && turn->search.ended == NULL) kernel->result.ended = no_more_time;
     if (!t->options->exhaustive) return;
@@ -401,7 +405,7 @@ static zf_status tune_shape(tuner *t, const zf_shape *shape, uint64_t blocks, zf
     }
     if (status == ZF_OK) status = begin_turns(t, error);
     if (status == ZF_OK) status = rounds(t, error);
-    for (uint32_t k = 0; t->turns != NULL && k < t->plan->kernel_count; k++) finish_turn(t, &t->turns[k]);
+    for (uint32_t k = 0; t->turns != NULL && k < t->plan->kernel_count; k++) finish_turn(t, &t->turns[k], status == ZF_OK);
     free(t->turns);
     t->turns = NULL;
     zf_block_view_free(&t->block);

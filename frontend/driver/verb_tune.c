@@ -106,8 +106,7 @@ static zf_status open_device(tune_session *t, const char *name, zf_error *error)
     o->runs = emulated ? 1 : RUNS;
     o->rows = emulated ? EMULATED_ROWS : UINT64_MAX;
     if (emulated) o->bytes = 1;
-    if (emulated) return ZF_OK; // its copies say nothing of its kernels
-    return zf_accelerator_copy_rate(o->accelerator, o->stream, COPY_BYTES, &t->tuning.copy_rate, error);
+    return ZF_OK;
 }
 
 static void close_all(tune_session *t) {
@@ -127,8 +126,9 @@ static zf_tuned_kernel as_tuned(const zf_tuning_kernel *kernel) {
                              .probes = kernel->result.probes};
 }
 
-/// Writes what was found to a file that can be shipped, and keeps it; times of an emulator are kept nowhere.
-static zf_status keep(tune_session *t, const char *path, bool overwrite, zf_error *error) {
+/// Keeps what was found, and writes it to a file that can be shipped; times of an emulator are kept nowhere. Not `all`: something
+/// failed, and nothing is written where nothing was found before.
+static zf_status keep(tune_session *t, const char *path, bool overwrite, bool all, zf_error *error) {
     zf_tuned found = {0};
     zf_status status = ZF_OK;
     for (size_t k = 0; k < t->tuning.count && status == ZF_OK; k++) {
@@ -137,17 +137,17 @@ static zf_status keep(tune_session *t, const char *path, bool overwrite, zf_erro
         if (!zf_tuned_set(&found, t->options.info.description, &kernel))
             status = zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for tuned kernels");
     }
+    if (status == ZF_OK && !t->options.info.emulated && found.count > 0 &&
+        !zf_tuned_keep(t->session.context, &found.devices[0]) && path == NULL)
+        fprintf(stderr,
+                "zfc tune: what was found is not kept: there is no cache, or it cannot be written (-o FILE writes a file)\n");
     zf_text text = {0};
-    if (status == ZF_OK && path != NULL) {
+    if (status == ZF_OK && path != NULL && (all || found.count > 0)) {
         zf_tuned_print(&found, &text);
         status = text.failed ? zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for tuned kernels")
                              : zf_write_file(path, text.data, text.length, overwrite, error);
     }
     zf_text_free(&text);
-    if (status == ZF_OK && !t->options.info.emulated && found.count > 0 &&
-        !zf_tuned_keep(t->session.context, &found.devices[0]) && path == NULL)
-        fprintf(stderr,
-                "zfc tune: what was found is not kept: there is no cache, or it cannot be written (-o FILE writes a file)\n");
     zf_tuned_free(&found);
     return status;
 }
@@ -218,8 +218,12 @@ static zf_status tune_container(tune_session *t, const char *path, const char *n
 
 /// Whether an operand is a program: FILE.zf or FILE.zf:TABLE.
 static bool is_program(const char *operand) {
-    const char *at = strstr(operand, ".zf");
-    return at != NULL && (at[3] == 0 || at[3] == ':');
+    const char *slash = strrchr(operand, '/'), *at = slash != NULL ? slash : operand;
+    while ((at = strstr(at, ".zf")) != NULL) {
+        at += strlen(".zf");
+        if (*at == 0 || *at == ':') return true;
+    }
+    return false;
 }
 
 /// A program is tuned by columns that are made up, in a file that goes again.
@@ -257,7 +261,10 @@ static zf_status show(const tune_session *t, zf_error *error) {
     return good ? ZF_OK : zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "the table cannot be written");
 }
 
-static zf_status tune_all(tune_session *t, const zf_arguments *arguments, zf_error *error) {
+static zf_status tune_operands(tune_session *t, const zf_arguments *arguments, zf_error *error) {
+    zf_tuning_options *o = &t->options;
+    if (!o->info.emulated) // whose copies say nothing of its kernels
+        ZF_TRY(zf_accelerator_copy_rate(o->accelerator, o->stream, COPY_BYTES, &t->tuning.copy_rate, error));
     for (int k = 0; k < arguments->operand_count; k++) {
         size_t later = (size_t)(arguments->operand_count - 1 - k);
         const char *operand = arguments->operands[k], *columns = zf_argument(arguments, "columns");
@@ -266,10 +273,24 @@ static zf_status tune_all(tune_session *t, const zf_arguments *arguments, zf_err
         else
             ZF_TRY(tune_container(t, operand, columns, later, error));
     }
-    ZF_TRY(keep(t, zf_argument(arguments, "output"), zf_argument(arguments, "force") != NULL, error));
-    if (zf_argument(arguments, "json") != NULL) return print_json(t, error);
-    print_table(t);
     return ZF_OK;
+}
+
+/// What took minutes to measure is kept, and shown, also where something fails later.
+static zf_status tune_all(tune_session *t, const zf_arguments *arguments, zf_error *error) {
+    zf_error later = {0};
+    zf_status status = tune_operands(t, arguments, error);
+    bool measured = status == ZF_OK;
+    zf_status kept =
+        keep(t, zf_argument(arguments, "output"), zf_argument(arguments, "force") != NULL, measured, measured ? error : &later);
+    if (measured) status = kept;
+    if (!measured) return status;
+    if (zf_argument(arguments, "json") == NULL) {
+        print_table(t);
+        return status;
+    }
+    zf_status printed = print_json(t, status == ZF_OK ? error : &later);
+    return status == ZF_OK ? printed : status;
 }
 
 // ---- Replaying ------------------------------------------------------------------------------------------------
@@ -354,6 +375,9 @@ int zf_run_tune(zf_arguments *arguments) {
     if ((arguments->operand_count == 0) != (shows || record != NULL)) return usage("what? Give containers, --show or --replay");
     if (zf_argument(arguments, "columns") && arguments->operand_count != 1) return usage("--columns goes with one container");
     if (record != NULL) return replay(record, (uint32_t)probes, as_json);
+    const char *output = zf_argument(arguments, "output");
+    if (output != NULL && zf_argument(arguments, "force") == NULL && access(output, F_OK) == 0)
+        return zf_report_exists("tune", output); // before all is measured
     t.options.probes = (uint32_t)probes;
     t.options.exhaustive = zf_argument(arguments, "exhaustive") != NULL;
     t.options.known = &t.known;

@@ -179,6 +179,19 @@ class Tune(zfc_case.Case):
         self.assertIn("REGISTERS=", by_name["registers"]["choice"])
         self.assertLess(replayed["default_mean_part_of_best"], replayed["mean_part_of_best"])
 
+    def test_failing_late(self):
+        """What was found before something fails is written; an output that exists is found before all."""
+        found = self.dir / "found.txt"
+        cut = self.file("cut.zfd", self.container.read_bytes()[:-40])
+        self.bad(1, "tune", self.container, cut, "--device", "emu", "--probes", 1, "-o", found, says="cut.zfd")
+        self.assertIn("kernel map i32: bitpack", found.read_text())
+        self.bad(1, "tune", cut, "--device", "emu", "-o", self.dir / "nothing.txt", says="cut.zfd")
+        self.assertFalse((self.dir / "nothing.txt").exists())
+        result = self.bad(1, "tune", self.container, "--device", "emu", "-v", "-o", found, says="exists already")
+        self.assertNotIn("as it is by default", result.stderr)
+        result = self.bad(1, "tune", self.container, "--device", "emu", "--probes", 1, "-o", self.dir / "none" / "f.txt", says="none/f.txt")
+        self.assertIn("ended because", result.stdout)
+
     def test_replay_without_default(self):
         """What cannot run as it is by default is nothing of the best by default."""
         kernel = self.kernel("a", lambda l, t, taken, has, part: 1e-4 * (1 + t / 100), lambda l: 30, 1e-5)
@@ -227,6 +240,13 @@ table u { x: u64 = rle(values: bitpack, counts: bitpack); }
         self.bad(1, "tune", f"{self.dir}/types.zf:v", *words, env=env, says="no table `v`")
         self.bad(1, "tune", self.file("narrow.zf", "table t { a: i32 = pack3; }\n"), *words, env=env, says="pack3")
         self.assertEqual(list(temporary.iterdir()), [])
+        (self.dir / "my.zf.d").mkdir()
+        program = self.dir / "my.zf.d" / "t.zfx.zf"
+        program.write_text("table t { a: i32 = bitpack; }\n")
+        self.assertEqual(len(json.loads(self.good("tune", f"{program}:t", *words, env=env))["kernels"]), 1)
+        container = self.dir / "my.zf.d" / "t.zfd"
+        shutil.copy(self.container, container)
+        self.assertGreater(len(json.loads(self.good("tune", container, *words, env=env))["kernels"]), 1)
 
     def test_bench(self):
         """bench/tuning.py does all that it does on a GPU."""
