@@ -231,15 +231,25 @@ static zf_status tune_program(tune_session *t, const char *name, const char *col
     char directory[256], path[300];
     const char *parent = getenv("TMPDIR");
     int length = snprintf(directory, sizeof directory, "%s/zfc-tune-XXXXXX", parent && *parent ? parent : "/tmp");
-    if (length < 0 || (size_t)length >= sizeof directory || mkdtemp(directory) == NULL)
+    sigset_t before;
+    zf_watch_pause(&before);
+    bool made = length >= 0 && (size_t)length < sizeof directory && mkdtemp(directory) != NULL;
+    if (made) {
+        snprintf(path, sizeof path, "%s/made.zfd", directory);
+        zf_watch_directory(directory);
+        zf_watch_file(path);
+    }
+    zf_watch_resume(&before);
+    if (!made)
         return zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "no directory can be made in %.200s",
                        parent && *parent ? parent : "/tmp");
-    snprintf(path, sizeof path, "%s/made.zfd", directory);
     uint64_t rows = t->options.rows < MADE_ROWS ? t->options.rows : MADE_ROWS;
     zf_status status = zf_tuning_make(t->session.compiler, name, rows, path, error);
     if (status == ZF_OK) status = tune_container(t, path, columns, later, error);
     remove(path);
     rmdir(directory);
+    zf_watch_file(NULL);
+    zf_watch_directory(NULL);
     return status;
 }
 

@@ -28,7 +28,7 @@ static struct {
     const char *verb;
     pthread_t main;
     atomic_flag changing;
-    _Atomic(const char *) directory;
+    _Atomic(const char *) directory, file;
     _Atomic(const zf_outputs *) outputs;
     _Atomic(watched *) containers;
 } watch = {.changing = ATOMIC_FLAG_INIT};
@@ -50,7 +50,8 @@ static void clean_up(void) {
     begin_change();
     const zf_outputs *outputs = atomic_load(&watch.outputs);
     for (size_t i = 0; outputs && i < outputs->count; i++) zf_output_abandon(outputs->files[i]);
-    const char *directory = atomic_load(&watch.directory);
+    const char *directory = atomic_load(&watch.directory), *file = atomic_load(&watch.file);
+    if (file) unlink(file);
     if (directory) rmdir(directory); // only if it is empty
 }
 
@@ -109,7 +110,7 @@ void zf_watch_container(const zf_container *container) {
 
 /// Ends are watched for while there is something to clean up.
 static void watch_ends(void) {
-    bool needed = atomic_load(&watch.outputs) || atomic_load(&watch.directory);
+    bool needed = atomic_load(&watch.outputs) || atomic_load(&watch.directory) || atomic_load(&watch.file);
     struct sigaction action = {.sa_handler = needed ? on_end : SIG_DFL, .sa_flags = SA_RESTART}, before;
     fill_ends(&action.sa_mask);
     for (size_t i = 0; i < END_COUNT; i++) {
@@ -125,6 +126,11 @@ void zf_watch_outputs(const zf_outputs *outputs) {
 
 void zf_watch_directory(const char *directory) {
     atomic_store(&watch.directory, directory);
+    watch_ends();
+}
+
+void zf_watch_file(const char *path) {
+    atomic_store(&watch.file, path);
     watch_ends();
 }
 

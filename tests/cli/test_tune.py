@@ -5,9 +5,11 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -178,6 +180,22 @@ class Tune(zfc_case.Case):
         self.assertEqual([by_name["limit"]["probes"], by_name["limit"]["choice"]], [1, "default"])
         self.assertIn("REGISTERS=", by_name["registers"]["choice"])
         self.assertLess(replayed["default_mean_part_of_best"], replayed["mean_part_of_best"])
+
+    def test_interrupted(self):
+        """Nothing is left of the columns that are made for a program."""
+        program = self.file("p.zf", self.PROGRAM)
+        temporary = self.dir / "tmp"
+        temporary.mkdir()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = subprocess.Popen([zfc_case.ZFC, "tune", f"{program}:t", "--device", "emu", "--exhaustive"], stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(temporary)})
+            end = time.monotonic() + 60
+            while not list(temporary.glob("*/made.zfd")) and process.poll() is None and time.monotonic() < end:
+                time.sleep(0.001)
+            process.send_signal(number)
+            process.wait(timeout=60)
+            self.assertEqual(process.returncode, -number)
+            self.assertEqual(list(temporary.iterdir()), [])
 
     def test_failing_late(self):
         """What was found before something fails is written; an output that exists is found before all."""
