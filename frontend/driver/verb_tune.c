@@ -356,18 +356,21 @@ static int replay(const char *path, uint32_t probes, bool as_json) {
 /// ZF2014 where --output is a container, a program or a table that is to be read.
 static zf_status guard_inputs(const zf_arguments *arguments, zf_error *error) {
     const char *output = zf_argument(arguments, "output"), *shipped = zf_argument(arguments, "tuned");
+    if (output == NULL) return ZF_OK;
     zf_files_read read = {0};
-    zf_status status = output != NULL && shipped != NULL ? zf_files_note(&read, shipped, error) : ZF_OK;
-    for (int k = 0; k < arguments->operand_count && output != NULL && status == ZF_OK; k++) {
-        zf_program_name name;
+    zf_program_name *names = calloc((size_t)arguments->operand_count + 1, sizeof *names); // which `read` refers to
+    if (names == NULL) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for names of files");
+    zf_status status = shipped != NULL ? zf_files_note(&read, shipped, error) : ZF_OK;
+    for (int k = 0; k < arguments->operand_count && status == ZF_OK; k++) {
         const char *operand = arguments->operands[k];
-        if (is_program(operand) && !zf_program_name_read("tune", operand, &name))
+        if (is_program(operand) && !zf_program_name_read("tune", operand, &names[k]))
             status = zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "%.256s is no program", operand);
         else
-            status = zf_files_note(&read, is_program(operand) ? name.path : operand, error);
+            status = zf_files_note(&read, is_program(operand) ? names[k].path : operand, error);
     }
-    if (status == ZF_OK && output != NULL) status = zf_files_guard(&read, output, error);
+    if (status == ZF_OK) status = zf_files_guard(&read, output, error);
     zf_files_free(&read);
+    free(names);
     return status;
 }
 
