@@ -531,15 +531,20 @@ def part_checks(s, report):
 PARTS = {"lanes": part_lanes, "table2": part_table2, "checks": part_checks}
 
 
-def main():
-    parser = argparse.ArgumentParser(prog="peers.py", description="Measures zipflow and nvCOMP on the same bytes.")
-    parser.add_argument("parts", nargs="*", help="lanes, table2, checks (default: all)")
+def add_programs(parser):
+    """Options that say what is measured, on which device."""
     parser.add_argument("--pack", default=ROOT / "build/zipflow-pack.tar.xz", help="archive of script/pack (default: build/zipflow-pack.tar.xz)")
     parser.add_argument("--zfc", help="a zfc, instead of the archive's")
     parser.add_argument("--tpchgen", default=str(ROOT / ".venv/bin/tpchgen-cli"), help="with --zfc: the generator of TPC-H")
     parser.add_argument("--nvcomp", help="libnvcomp.so.6, the same with .xz behind it, or a wheel of nvidia-libnvcomp; none: no peer")
     parser.add_argument("--libcuda", default="libcuda.so.1", help="CUDA's driver (default: libcuda.so.1)")
     parser.add_argument("--device", default="cuda", help="what zfc --device takes (default: cuda)")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="peers.py", description="Measures zipflow and nvCOMP on the same bytes.")
+    parser.add_argument("parts", nargs="*", help="lanes, table2, checks (default: all)")
+    add_programs(parser)
     parser.add_argument("--out", default="peers", help="directory for the results (default: peers)")
     parser.add_argument("--bytes", default=1 << 29, type=int, help="bytes of plain data that a measurement decodes (default: 512 MiB)")
     parser.add_argument("--made", default=1 << 26, type=int, help="bytes of a column of `lanes` before it is repeated (default: 64 MiB)")

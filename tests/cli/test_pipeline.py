@@ -3,12 +3,10 @@
 import array
 import json
 import os
-import pathlib
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 
@@ -24,9 +22,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def setUpModule():
     """A cache of the module's own: rates that it keeps are those of its own runs."""
     global CACHE
-    CACHE = pathlib.Path(tempfile.mkdtemp(prefix="zfc-test-cache-"))
-    unittest.addModuleCleanup(shutil.rmtree, CACHE)
-    os.environ["ZIPFLOW_CACHE_DIR"] = str(CACHE)
+    CACHE = zfc_case.cache_of_module()
 
 
 class Case(zfc_case.Case):

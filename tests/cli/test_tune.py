@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
@@ -23,9 +22,7 @@ MACHINE = {"registers": 65536, "threads": 2048, "blocks": 32, "shared_bytes": 23
 def setUpModule():
     """A cache of the module's own."""
     global CACHE
-    CACHE = pathlib.Path(tempfile.mkdtemp(prefix="zfc-test-cache-"))
-    unittest.addModuleCleanup(shutil.rmtree, CACHE)
-    os.environ["ZIPFLOW_CACHE_DIR"] = str(CACHE)
+    CACHE = zfc_case.cache_of_module()
 
 
 class Tune(zfc_case.Case):

@@ -16,6 +16,14 @@ for number in (signal.SIGINT, signal.SIGHUP):  # who runs the tests may ignore t
     signal.signal(number, signal.SIG_DFL)
 
 
+def cache_of_module():
+    """For setUpModule: a cache of the module's own, which goes with it."""
+    cache = pathlib.Path(tempfile.mkdtemp(prefix="zfc-test-cache-"))
+    unittest.addModuleCleanup(shutil.rmtree, cache)
+    os.environ["ZIPFLOW_CACHE_DIR"] = str(cache)
+    return cache
+
+
 class Case(unittest.TestCase):
     SECONDS = 300  # that a run may take, unless it says otherwise
 

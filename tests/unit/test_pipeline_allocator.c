@@ -10,6 +10,7 @@
 #include "runtime/pipeline/pipeline_internal.h"
 #include "tests/support/late_accelerator.h"
 #include "tests/support/scratch.h"
+#include "tests/support/short_strings.h"
 #include "tests/unit/check.h"
 #include "zipflow/compile.h"
 
@@ -127,11 +128,8 @@ static uint32_t numbers[ROWS];
 
 /// Columns of every kind: numbers, booleans, strings that may be null.
 static void write_file(zf_compiler *compiler) {
+    short_strings_fill(ROWS, characters, offsets, validity);
     for (uint64_t r = 0; r < ROWS; r++) {
-        uint64_t length = r % 7 == 6 ? 0 : r % 4; // every seventh is null
-        memset(characters + offsets[r], 'a' + (int)(r % 26), length);
-        offsets[r + 1] = offsets[r] + (int64_t)length;
-        if (r % 7 != 6) validity[r / 8] |= (uint8_t)(1u << r % 8);
         flags[r] = r % 3 == 0;
         if (flags[r]) packed[r / 8] |= (uint8_t)(1u << r % 8);
         numbers[r] = (uint32_t)(r * 7919 % 1000);

@@ -8,6 +8,7 @@
 #include "runtime/pipeline/pipeline_internal.h"
 #include "tests/support/late_accelerator.h"
 #include "tests/support/scratch.h"
+#include "tests/support/short_strings.h"
 #include "tests/unit/check.h"
 #include "zipflow/compile.h"
 
@@ -116,12 +117,7 @@ static int64_t offsets[ROWS + 1];
 static uint8_t validity[(ROWS + 7) / 8];
 
 static void write_file(zf_compiler *compiler) {
-    for (uint64_t r = 0; r < ROWS; r++) {
-        uint64_t length = r % 7 == 6 ? 0 : r % 4; // every seventh is null
-        memset(characters + offsets[r], 'a' + (int)(r % 26), length);
-        offsets[r + 1] = offsets[r] + (int64_t)length;
-        if (r % 7 != 6) validity[r / 8] |= (uint8_t)(1u << r % 8);
-    }
+    short_strings_fill(ROWS, characters, offsets, validity);
     FILE *source = fopen(place("t.zf"), "w");
     fputs("table t { s: string? = nullable(values: strings); }\n", source);
     fclose(source);
