@@ -23,6 +23,7 @@
 
 enum { LINE = 8192 };
 enum { DEVICE_STAGING = 512 << 20, UNIT_BYTES = 32 << 20 }; // the pipeline's defaults, to be told
+enum { HOST_STAGING = 64 << 20 };                           // of containers in memory only heads come there
 
 static const char *const order_names[] = {"johnson", "given", "apart"};
 
@@ -313,13 +314,22 @@ typedef struct runs {
     zf_batch_unit *first; ///< the units as the first batch had them: later ones may have them in another order
     zf_unit_times *times; ///< run by run, those of all units, in the order of `first`
     size_t units;
-    zf_batch *batch; ///< the last one
+    zf_pipeline *pipeline; ///< of the round that is under way
+    zf_batch *batch;
 } runs;
 
+static void end_round(runs *all) {
+    zf_batch_free(all->batch);
+    zf_pipeline_free(all->pipeline);
+    all->batch = NULL;
+    all->pipeline = NULL;
+}
+
 static void runs_free(runs *all) {
+    end_round(all);
     free(all->first);
     free(all->times);
-    zf_batch_free(all->batch);
+    *all = (runs){0};
 }
 
 /// A unit's place in the order of the first batch; `guess` is where it is if nothing moved. A unit that the first batch had not
@@ -361,7 +371,7 @@ static zf_status keep_run(runs *all, zf_error *error) {
     }
     all->seconds[r] = info.measured_seconds;
     for (size_t u = 0; u < all->units && status == ZF_OK; u++) {
-        size_t place;
+        size_t place = 0;
         zf_batch_unit unit;
         status = zf_batch_unit_get(all->batch, u, &unit, error);
         if (status == ZF_OK) status = place_of(all, &unit, u, &place, error);
@@ -385,7 +395,7 @@ static zf_status print_units(const runs *all, zf_error *error) {
     printf(", \"run_seconds\": %.9f, \"of_units\": [", all->seconds[middle]);
     for (size_t u = 0; u < all->units; u++) {
         double copies[MOST_REPEATS], hands[MOST_REPEATS], decodes[MOST_REPEATS];
-        size_t place;
+        size_t place = 0;
         zf_batch_unit unit;
         zf_status status = zf_batch_unit_get(all->batch, u, &unit, error);
         if (status == ZF_OK) status = place_of(all, &unit, u, &place, error);
@@ -429,26 +439,34 @@ static zf_status run_once(const job *j, zf_batch *batch, zf_error *error) {
     return status == ZF_OK ? wait_all(batch, j->count, error) : status;
 }
 
-/// Poisoned, run and compared: that teaches the pipeline how fast decoders are.
+static zf_status open_pipeline(const bench *b, unsigned order, zf_pipeline **out, zf_error *error) {
+    zf_pipeline_options options = b->options;
+    options.order = (zf_pipeline_order)order;
+    return zf_pipeline_create(b->context, b->device_name, &options, out, error);
+}
+
+/// Poisoned, run and compared: that teaches how fast decoders are.
 static zf_status warm_up(bench *b, unsigned order, const job *j, zf_error *error) {
-    zf_batch *batch = NULL;
-    zf_status status = zf_batch_create(b->pipelines[order], j->requests, j->count, &batch, error);
+    runs all = {0};
+    zf_status status = open_pipeline(b, order, &all.pipeline, error);
+    if (status == ZF_OK) status = zf_batch_create(all.pipeline, j->requests, j->count, &all.batch, error);
     if (status == ZF_OK) status = fill_targets(b, j->columns, j->targets, j->count, error);
-    for (unsigned r = 0; r < WARM_UPS && status == ZF_OK; r++) status = run_once(j, batch, error);
+    for (unsigned r = 0; r < WARM_UPS && status == ZF_OK; r++) status = run_once(j, all.batch, error);
     if (status == ZF_OK) status = compare_all(b, j->columns, j->targets, j->count, error);
-    zf_batch_free(batch);
+    runs_free(&all);
     return status;
 }
 
-/// A batch of its own, run once, since what stays on the device comes there then, and for its part of `repeats`. In the last
-/// round the columns are poisoned between that run and those that count, and compared: what is there then, runs that count wrote.
+/// A pipeline and a batch of its own, so that where their memory and streams happen to be is another chance each round, and no
+/// other order's are there; run once, since what stays on the device comes there then, and for its part of `repeats`. In the
+/// last round the columns are poisoned between that run and those that count, and compared: what is there then, runs that count
+/// wrote.
 static zf_status run_round(bench *b, unsigned order, unsigned round, const job *j, runs *all, zf_error *error) {
     unsigned wanted = b->repeats * (round + 1) / ROUNDS - b->repeats * round / ROUNDS;
     bool last = round + 1 == ROUNDS;
     if (wanted == 0) return ZF_OK; // never the last
-    zf_batch_free(all->batch);
-    all->batch = NULL;
-    zf_status status = zf_batch_create(b->pipelines[order], j->requests, j->count, &all->batch, error);
+    zf_status status = open_pipeline(b, order, &all->pipeline, error);
+    if (status == ZF_OK) status = zf_batch_create(all->pipeline, j->requests, j->count, &all->batch, error);
     if (status == ZF_OK && all->first == NULL) status = note_units(b, all, error);
     if (status == ZF_OK) status = run_once(j, all->batch, error);
     if (status == ZF_OK && last) status = fill_targets(b, j->columns, j->targets, j->count, error);
@@ -464,39 +482,47 @@ static zf_status print_order(const bench *b, unsigned order, const job *j, const
     memcpy(times, all->seconds, sizeof times);
     printf("\"%s\": {", order_names[order]);
     print_times("seconds", times, all->count);
-    printf(", ");
+    printf(", \"runs\": [");
+    for (unsigned r = 0; r < all->count; r++) printf("%s%.9f", r > 0 ? ", " : "", all->seconds[r]);
+    printf("], ");
     zf_status status = print_run(all->batch, j->columns, j->count, error);
     if (status == ZF_OK && b->accelerator != NULL) status = print_units(all, error);
     printf("},\n   ");
     return status;
 }
 
+/// Orders take turns. Only one has a pipeline at a time.
 static zf_status measure_orders(bench *b, const job *j, zf_error *error) {
     runs all[ORDERS] = {0};
     zf_status status = ZF_OK;
     for (unsigned o = 0; o < ORDERS && status == ZF_OK; o++) {
-        if (b->pipelines[o] != NULL) status = warm_up(b, o, j, error);
+        if (b->wanted[o]) status = warm_up(b, o, j, error);
     }
     for (unsigned round = 0; round < ROUNDS; round++) {
         for (unsigned o = 0; o < ORDERS && status == ZF_OK; o++) {
-            if (b->pipelines[o] != NULL) status = run_round(b, o, round, j, &all[o], error);
+            if (b->wanted[o]) status = run_round(b, o, round, j, &all[o], error);
+            if (b->wanted[o] && round + 1 == ROUNDS && status == ZF_OK) status = print_order(b, o, j, &all[o], error);
+            end_round(&all[o]);
         }
     }
-    for (unsigned o = 0; o < ORDERS; o++) {
-        if (b->pipelines[o] != NULL && status == ZF_OK) status = print_order(b, o, j, &all[o], error);
-        runs_free(&all[o]);
-    }
+    for (unsigned o = 0; o < ORDERS; o++) runs_free(&all[o]);
+    return status;
+}
+
+static zf_status make_targets(bench *b, column **columns, size_t count, target *targets, zf_pipeline_request *requests,
+                              zf_error *error) {
+    zf_pipeline *pipeline = NULL;
+    zf_status status = open_pipeline(b, ZF_PIPELINE_JOHNSON, &pipeline, error);
+    for (size_t i = 0; i < count && status == ZF_OK; i++)
+        status = make_target(b, columns[i], pipeline, &targets[i], &requests[i], error);
+    zf_pipeline_free(pipeline);
     return status;
 }
 
 static zf_status measure_columns(bench *b, column **columns, size_t count, zf_error *error) {
     target targets[MOST_OF_SET] = {0};
     zf_pipeline_request requests[MOST_OF_SET];
-    zf_pipeline *any = NULL;
-    zf_status status = ZF_OK;
-    for (unsigned o = 0; o < ORDERS; o++) any = any != NULL ? any : b->pipelines[o];
-    for (size_t i = 0; i < count && status == ZF_OK; i++)
-        status = make_target(b, columns[i], any, &targets[i], &requests[i], error);
+    zf_status status = make_targets(b, columns, count, targets, requests, error);
     if (status == ZF_OK && b->accelerator != NULL) status = measure_raw(b, columns, targets, count, error);
     if (status == ZF_OK && b->sink != NULL) status = measure_files(b, columns, targets, requests, count, error);
     job j = {columns, targets, requests, count};
@@ -594,11 +620,8 @@ static zf_status open_all(bench *b, const char *orders, char **files, int count,
         b->container_count++;
         if (b->sink == NULL) status = zf_container_load(b->containers[i], b->device_name, error);
     }
-    for (unsigned o = 0; o < ORDERS && status == ZF_OK; o++) {
-        if (strstr(orders, order_names[o]) == NULL) continue;
-        b->options.order = (zf_pipeline_order)o;
-        status = zf_pipeline_create(b->context, b->device_name, &b->options, &b->pipelines[o], error);
-    }
+    for (unsigned o = 0; o < ORDERS; o++) b->wanted[o] = strstr(orders, order_names[o]) != NULL;
+    if (b->sink == NULL && b->options.host_staging == 0) b->options.host_staging = HOST_STAGING;
     return status;
 }
 
@@ -655,7 +678,6 @@ int main(int argc, char **argv) {
     }
     fclose(sets);
     print_columns(&b);
-    for (unsigned o = 0; o < ORDERS; o++) zf_pipeline_free(b.pipelines[o]);
     for (size_t i = 0; i < b.kept_count; i++) {
         if (b.accelerator != NULL)
             b.accelerator->ops->host_release(b.accelerator, b.kept[i]);

@@ -45,8 +45,8 @@ typedef struct bench {
     size_t column_count;
     void *kept[2 * MOST_COLUMNS + 2]; ///< memory of the host, to be given back
     size_t kept_count;
-    zf_pipeline *pipelines[3]; ///< by zf_pipeline_order; NULL: not wanted
-    uint8_t *landing;          ///< as large as the largest part of any column
+    bool wanted[3];   ///< by zf_pipeline_order
+    uint8_t *landing; ///< as large as the largest part of any column
     bool wrong;
 } bench;
 

@@ -41,8 +41,8 @@ typedef struct files {
     uint64_t range_bytes, raw_bytes, file_bytes;
     uint8_t *landing;
     uint64_t landing_bytes;
-    zf_pipeline *small;
-    zf_batch *batch; ///< of `batch_of`
+    zf_pipeline *pipeline, *small; ///< with the default staging of the host, and with SMALL_STAGING
+    zf_batch *batch;               ///< of `batch_of`
     origin batch_of;
     char sink[1100]; ///< directory that `cp` copies to
 } files;
@@ -165,14 +165,14 @@ static zf_status make_batch(files *f, origin from, zf_error *error) {
     }
     zf_pipeline_options options = f->b->options;
     options.order = ZF_PIPELINE_JOHNSON;
-    options.host_staging = SMALL_STAGING;
-    if (status == ZF_OK && from == FROM_FILES_SMALL && f->small == NULL)
-        status = zf_pipeline_create(f->b->context, f->b->device_name, &options, &f->small, error);
-    zf_pipeline *pipeline = from == FROM_FILES_SMALL ? f->small : f->b->pipelines[ZF_PIPELINE_JOHNSON];
+    zf_pipeline **pipeline = from == FROM_FILES_SMALL ? &f->small : &f->pipeline;
+    if (from == FROM_FILES_SMALL) options.host_staging = SMALL_STAGING;
+    if (status == ZF_OK && *pipeline == NULL)
+        status = zf_pipeline_create(f->b->context, f->b->device_name, &options, pipeline, error);
     for (int pass = 0; pass < 2 && status == ZF_OK; pass++) { // the first brings code and rates
         zf_batch_free(f->batch);
         f->batch = NULL;
-        status = zf_batch_create(pipeline, requests, f->count, &f->batch, error);
+        status = zf_batch_create(*pipeline, requests, f->count, &f->batch, error);
         if (pass == 0 && status == ZF_OK) status = zf_batch_start(f->batch, error);
         if (pass == 0 && status == ZF_OK) status = wait_all(f->batch, f->count, error);
     }
@@ -387,6 +387,7 @@ static zf_status measure_all(files *f, zf_error *error) {
 
 static void close_all(files *f) {
     zf_batch_free(f->batch);
+    zf_pipeline_free(f->pipeline);
     zf_pipeline_free(f->small);
     read_ring_close(&f->ring);
     if (f->sink[0] != 0) {

@@ -33,7 +33,8 @@ from nvcomp_batched import library_from  # noqa: E402
 ORDERS = ("apart", "given", "johnson")
 COUNTED = {
     "seconds": "by the host's clock, from the call that begins to the end of the last decode (raw: of the last copy); medians. Compressed "
-               "bytes, and for raw the plain ones, lie in pinned memory; rows end in the device's. Code is compiled and loaded before",
+               "bytes, and for raw the plain ones, lie in pinned memory; rows end in the device's. Code is compiled and loaded before. Orders "
+               "take turns, three times, each turn with a pipeline of its own, which is the only one then; `runs`: as they came",
     "raw": "plain rows, column after column; offsets of strings count as four bytes a row, while zipflow writes eight",
     "apart": "zipflow, a transfer unit after the other without overlap", "given": "zipflow, columns in the order of the query, overlapped",
     "johnson": "zipflow, in Johnson's order, overlapped", "small": "the same with less staging, see `small_staging`",
@@ -120,7 +121,7 @@ def merged(name, columns, ours, small, theirs, link_rate):
         return {**row, "message": ours["message"]}
     row |= {k: ours[k] for k in ("plain_bytes", "raw_bytes", "stored_bytes")}
     row["ratio"] = ours["raw_bytes"] / ours["stored_bytes"]
-    times = {order: ours[order]["seconds"] for order in ORDERS if order in ours}
+    times = {order: ours[order]["seconds"] | {"runs": ours[order]["runs"]} for order in ORDERS if order in ours}
     row |= {"units": ours["johnson"]["units"], "predicted": ours["johnson"]["predicted_seconds"],
             "order": [c["column"] for c in sorted(ours["johnson"]["columns"], key=lambda c: c["ready_seconds"])],
             "decode_bound": sum(c["decode_seconds"] for c in ours["apart"]["columns"]), "of_columns": ours["apart"]["columns"]}
