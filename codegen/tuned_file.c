@@ -9,6 +9,7 @@
 
 #include "codegen/tuned.h"
 #include "runtime/base/cache.h"
+#include "runtime/base/read_whole.h"
 #include "runtime/context.h"
 #include "runtime/error_codes.h"
 
@@ -161,21 +162,20 @@ bool zf_tuned_parse(const char *text, size_t length, zf_tuned *out, zf_text *mes
 
 zf_status zf_tuned_read(const char *path, zf_tuned *out, zf_error *error) {
     *out = (zf_tuned){0};
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) return zf_raise(error, ZF_E_OPEN_FAILED, "%.256s cannot be opened: %s", path, strerror(errno));
+    const char *reason;
+    int file = zf_regular_open(path, &reason);
+    if (file < 0) return zf_raise(error, ZF_E_OPEN_FAILED, "%.256s cannot be opened: %s", path, reason);
     zf_text text = {0}, message = {0};
-    char bytes[4096];
-    for (size_t got; text.length <= FILE_MOST && (got = fread(bytes, 1, sizeof bytes, file)) > 0;) zf_text_add(&text, bytes, got);
-    bool failed = ferror(file) != 0;
-    fclose(file);
+    int failed = zf_read_whole(file, FILE_MOST, &text);
+    close(file);
     zf_status status = ZF_OK;
-    if (failed)
-        status = zf_raise(error, ZF_E_READ_FAILED, "%.256s cannot be read", path);
-    else if (text.failed)
+    if (failed == ENOMEM)
         status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for %.256s", path);
-    else if (text.length > FILE_MOST)
+    else if (failed == EFBIG)
         status = zf_raise(error, ZF_E_TUNED, "%.256s is larger than tuned kernels can be", path);
-    else if (!zf_tuned_parse(text.data != NULL ? text.data : "", text.length, out, &message))
+    else if (failed != 0)
+        status = zf_raise(error, ZF_E_READ_FAILED, "%.256s cannot be read: %s", path, strerror(failed));
+    else if (!zf_tuned_parse(text.data, text.length, out, &message))
         status = zf_raise(error, ZF_E_TUNED, "%.256s, %s", path, message.data != NULL ? message.data : "");
     zf_text_free(&text);
     zf_text_free(&message);

@@ -1,43 +1,27 @@
 // Files as modules: reading, parsing, imports, and the clashes that imports can bring.
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "frontend/spec_internal.h"
+#include "runtime/base/read_whole.h"
 
 /// Imports nest at most this deep: loading recurses.
 enum { IMPORT_DEPTH = 64 };
 
 // ---- Reading --------------------------------------------------------------------------------------------------
 
-/// Reads a file whole. NULL, or the reason why it cannot be read.
+/// Reads a file whole. NULL, or the reason why it cannot be read. Where there is no memory `out` says so.
 static const char *read_file(const char *path, zf_text *out) {
-    struct stat info;
-    if (stat(path, &info) != 0) return strerror(errno);
-    if (S_ISDIR(info.st_mode)) return "it is a directory";
-    // Nothing may make us wait, as a pipe or a device would: an import is found in a text, which may be anyone's.
-    if (!S_ISREG(info.st_mode)) return "it is not a regular file";
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // should it have become a pipe since
-    if (file < 0) return strerror(errno);
-    const char *reason = NULL;
-    char buffer[65536];
-    for (;;) {
-        ssize_t count = read(file, buffer, sizeof buffer);
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) reason = strerror(errno);
-        if (count <= 0) break;
-        if (out->length + (size_t)count > ZF_SOURCE_LIMIT) {
-            reason = "it is larger than 16 MiB";
-            break;
-        }
-        zf_text_add(out, buffer, (size_t)count);
-    }
+    const char *reason;
+    int file = zf_regular_open(path, &reason); // an import is found in a text, which may be anyone's: nothing may make us wait
+    if (file < 0) return reason;
+    int failed = zf_read_whole(file, ZF_SOURCE_LIMIT, out);
     close(file);
-    return reason;
+    if (failed == 0 || failed == ENOMEM) return NULL;
+    return failed == EFBIG ? "it is larger than 16 MiB" : strerror(failed);
 }
 
 /// Copies a text into the arena. `owned` is freed whether or not there is memory.

@@ -1,50 +1,32 @@
 // Raw little-endian files and .npy arrays into columns.
 #include <errno.h>
-#include <limits.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/table_data.h"
 #include "frontend/driver/values.h"
+#include "runtime/base/read_whole.h"
 
+/// A file's bytes; elements begin at `offset`.
 typedef struct bytes {
-    char *data;
-    size_t size, offset; // elements begin at offset
+    zf_text text;
+    size_t offset;
 } bytes;
 
 static zf_status read_whole(const char *path, bytes *out, zf_error *error) {
-    FILE *file = fopen(path, "rb");
-    if (!file) return zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "cannot read %s: %s", path, strerror(errno));
-    size_t capacity = 1 << 16;
-    *out = (bytes){.data = malloc(capacity)};
-    zf_status status = out->data ? ZF_OK : ZF_ERR_MEMORY;
-    int reason = 0; // of a read that failed: what follows may change it
-    while (status == ZF_OK) {
-        size_t count = fread(out->data + out->size, 1, capacity - out->size, file);
-        reason = errno;
-        out->size += count;
-        if (count == 0 || ferror(file)) break;
-        if (out->size == capacity) {
-            char *more = capacity <= SIZE_MAX / 2 ? realloc(out->data, capacity * 2) : NULL;
-            if (more)
-                out->data = more;
-            else
-                status = ZF_ERR_MEMORY;
-            capacity *= 2;
-        }
-    }
-    if (status != ZF_OK)
-        zf_fail(error, status, ZFC_NO_MEMORY, "no memory to read %s", path);
-    else if (ferror(file))
-        status = zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_READ, "cannot read %s: %s", path, strerror(reason));
-    fclose(file);
-    if (status != ZF_OK) {
-        free(out->data);
-        *out = (bytes){0};
-    }
-    return status;
+    *out = (bytes){0};
+    int file = open(path, O_RDONLY | O_CLOEXEC); // which may be a pipe
+    if (file < 0) return zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "cannot read %s: %s", path, strerror(errno));
+    int failed = zf_read_whole(file, SIZE_MAX, &out->text);
+    close(file);
+    if (failed == 0) return ZF_OK;
+    zf_text_free(&out->text);
+    if (failed == ENOMEM) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory to read %s", path);
+    return zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_READ, "cannot read %s: %s", path, strerror(failed));
 }
 
 // ---- .npy: "\x93NUMPY", version, length of the header, a Python dictionary as text ----
@@ -83,15 +65,15 @@ static zf_status wrong_npy_type(zf_error *error, const char *path, zf_column_typ
 }
 
 static zf_status skip_npy_header(const char *path, zf_column_type type, bytes *file, zf_error *error) {
-    if (file->size < 12) return bad_npy(error, path, "the file is cut short");
-    unsigned char major = (unsigned char)file->data[6];
-    const unsigned char *at = (const unsigned char *)file->data + 8;
+    if (file->text.length < 12) return bad_npy(error, path, "the file is cut short");
+    unsigned char major = (unsigned char)file->text.data[6];
+    const unsigned char *at = (const unsigned char *)file->text.data + 8;
     size_t length = major == 1 ? at[0] + 256u * at[1] : at[0] + 256u * at[1] + 65536u * at[2] + 16777216u * at[3];
     size_t begin = major == 1 ? 10 : 12;
     if (major < 1 || major > 3) return bad_npy(error, path, "an unknown version of the .npy format");
-    if (length > file->size - begin || length > 65536) return bad_npy(error, path, "the file is cut short");
+    if (length > file->text.length - begin || length > 65536) return bad_npy(error, path, "the file is cut short");
     char header[65537];
-    memcpy(header, file->data + begin, length);
+    memcpy(header, file->text.data + begin, length);
     header[length] = 0;
     const char *order = npy_value(header, "'fortran_order'"), *shape = npy_value(header, "'shape'"),
                *descr = npy_value(header, "'descr'");
@@ -106,7 +88,7 @@ static zf_status skip_npy_header(const char *path, zf_column_type type, bytes *f
         return bad_npy(error, path, "an array that has not one dimension");
     }
     file->offset = begin + length;
-    if (count != (file->size - file->offset) / zf_element_size(type.element))
+    if (count != (file->text.length - file->offset) / zf_element_size(type.element))
         return bad_npy(error, path, "shape and size of the file differ");
     return ZF_OK;
 }
@@ -119,18 +101,18 @@ static bool ends_with(const char *name, size_t length, const char *end) {
 }
 
 static zf_status take_values(zf_column_data *column, const char *path, bytes *file, zf_error *error) {
-    if (file->size >= 6 && memcmp(file->data, "\x93NUMPY", 6) == 0) {
+    if (file->text.length >= 6 && memcmp(file->text.data, "\x93NUMPY", 6) == 0) {
         ZF_TRY(skip_npy_header(path, column->type, file, error));
     } else if (ends_with(path, strlen(path), ".npy")) {
         bad_npy(error, path, "the file is called .npy and does not begin as one");
         return zf_fail_hint(error, ZF_ERR_INPUT, "raw elements are read from a file of another name");
     }
-    size_t size = zf_element_size(column->type.element), length = file->size - file->offset;
+    size_t size = zf_element_size(column->type.element), length = file->text.length - file->offset;
     if (size > 0 && length % size != 0) {
         zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE, "%zu bytes hold no whole number of elements of %zu bytes", length, size);
         return zf_fail_place(error, ZF_ERR_INPUT, "%s: byte %zu", path, file->offset + length / size * size);
     }
-    const char *data = file->data + file->offset;
+    const char *data = file->text.data + file->offset;
     for (size_t i = 0; column->type.element == ZF_BOOL && i < length; i++) {
         if ((unsigned char)data[i] > 1) {
             zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_FIELD, "a boolean of column `%s` that is %u, not 0 or 1", column->name,
@@ -150,12 +132,12 @@ static zf_status take_values(zf_column_data *column, const char *path, bytes *fi
 }
 
 static zf_status take_offsets(zf_column_data *column, const char *path, const bytes *file, zf_error *error) {
-    if (file->size % 8 != 0 || file->size == 0)
+    if (file->text.length % 8 != 0 || file->text.length == 0)
         return zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE, "%s: offsets are rows + 1 numbers of 8 bytes", path);
-    column->rows = file->size / 8 - 1;
-    column->offsets = malloc(file->size);
+    column->rows = file->text.length / 8 - 1;
+    column->offsets = malloc(file->text.length);
     if (!column->offsets) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for %s", path);
-    memcpy(column->offsets, file->data, file->size);
+    memcpy(column->offsets, file->text.data, file->text.length);
     return ZF_OK;
 }
 
@@ -201,11 +183,11 @@ zf_status zf_read_raw(const char *what, size_t name_length, const char *path, zf
     bytes file = {0};
     ZF_TRY(read_whole(path, &file, error));
     if (is_valid) {
-        column->validity = (uint8_t *)file.data; // the bitmap keeps the memory
-        column->raw_valid_bytes = file.size;
+        column->validity = (uint8_t *)file.text.data; // the bitmap keeps the memory
+        column->raw_valid_bytes = file.text.length;
         return ZF_OK;
     }
     zf_status status = is_offsets ? take_offsets(column, path, &file, error) : take_values(column, path, &file, error);
-    free(file.data);
+    zf_text_free(&file.text);
     return status;
 }
