@@ -63,8 +63,16 @@ zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *opt
     if (options != NULL && options->chunk_threads > 1 && options->chunk_threads != 32) {
         return zf_raise(error, ZF_E_ARGUMENT, "chunk_threads is 0 (the default), 1 or 32, not %u", options->chunk_threads);
     }
+    if (options != NULL && options->tuned != NULL && options->untuned)
+        return zf_raise(error, ZF_E_ARGUMENT, "`tuned` names a file, and `untuned` leaves it aside: give one of them");
     zf_choices choices = {0};
     if (options != NULL && options->choices != NULL) ZF_TRY(read_choices(options->choices, &choices, error));
+    for (uint32_t k = 0; k < choices.count && options->chunk_threads > 0; k++) {
+        if (zf_is_chosen(&choices.of[k], ZF_CHOICE_WALK))
+            return zf_raise(error, ZF_E_ARGUMENT,
+                            "WALK of kernel %u and `chunk_threads` both say who walks chunks: give one of them",
+                            choices.kernels[k]);
+    }
     zf_compiler *compiler = calloc(1, sizeof(*compiler));
     if (compiler == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
     compiler->context = context;

@@ -201,8 +201,8 @@ static void make_plan(decoder *d, zf_plan_options *options, const zf_decoder_par
     zf_choices *choices = tuned != NULL ? ZF_NEW(d->arena, zf_choices) : NULL;
     if (choices == NULL || !zf_tuned_choose(tuned, d->base.plan, params->values, choices)) return;
     options->choices = choices;
-    zf_compiler_note(d->compiler, ZF_LOG_DEBUG, "column %s: %u of %u kernels are lowered as was found best",
-                     d->base.graph->column->name, choices->count, d->base.plan->kernel_count);
+    zf_compiler_note(d->compiler, ZF_LOG_DEBUG, "column %s: %u of %u kernels are lowered as was found best on %s",
+                     d->base.graph->column->name, choices->count, d->base.plan->kernel_count, tuned->description);
     const zf_plan *chosen = zf_plan_build(d->arena, d->base.graph, options, diags);
     if (chosen != NULL && zf_choices_are_legal(chosen, choices, NULL))
         d->base.plan = chosen;

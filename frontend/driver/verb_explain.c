@@ -208,6 +208,10 @@ int zf_run_explain(zf_arguments *arguments) {
     zf_program_name name;
     if (!zf_program_name_read("explain", arguments->operands[0], &name)) return EXIT_BAD_USAGE;
     const char *stage = zf_argument(arguments, "emit");
+    if (stage && zf_argument(arguments, "json")) {
+        fprintf(stderr, "zfc explain: --json goes without --emit: a stage is text of its own\n");
+        return EXIT_BAD_USAGE;
+    }
     zf_session session;
     int status;
     if (!zf_session_open(arguments, &session, &status)) return status;

@@ -268,6 +268,8 @@ class Explaining(Case):
             self.assertEqual(self.bad(2, "explain", *words, program, says=says).stdout, "")
         for words, has in [(["ptx"], ".target sm_"), (["ptx", "--target", "nvptx"], ".target sm_"), (["asm"], ".text"), (["asm", "--target", "emu"], ".text")]:
             self.assertIn(has, self.good("explain", "--emit", *words, program))
+        for stage in ("ast", "spec", "graph", "plan", "llvm", "ptx"):  # which are no JSON
+            self.assertEqual(self.bad(2, "explain", "--json", "--emit", stage, program, says="--json goes without --emit").stdout, "")
 
     def test_who_walks_chunks(self):
         program = self.file("t.zf", "algorithm copied(src: u8[] per chunk) -> u8[] non_parallel(chunk = 100) {\n    decode { emit k in 0..out.len: src[k]; }\n"
@@ -281,6 +283,9 @@ class Explaining(Case):
         self.assertNotIn("walked", self.good("explain", program))
         for value in ("0", "2", "33", "x"):
             self.bad(2, "explain", "--chunk-threads", value, program, says="--chunk-threads takes one of 1|32")
+        for choose in ("0:WALK=1", "0:THREADS=64,WALK=32"):
+            self.bad(2, "explain", "--target", "nvptx", "--chunk-threads", "1", "--choose", choose, program, says=["ZF1101", "both say who walks chunks"])
+        self.good("explain", "--target", "nvptx", "--chunk-threads", "1", "--choose", "0:THREADS=64", program)
 
     def test_choices(self):
         program = self.file("t.zf", "table t { a: i32 = bitpack; b: i32 = rle; }\n")

@@ -257,6 +257,24 @@ static void test_put_aside(const char *cache, const char *kept, char *gpu, zf_tu
     CHECK(rename(aside, kept) == 0, "%s", aside);
 }
 
+static void test_contradictions(const char *path) {
+    zf_context *context = NULL;
+    zf_compiler *compiler = NULL;
+    zf_error error = {0};
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
+    zf_compiler_options both[] = {{.tuned = path, .untuned = true},
+                                  {.choices = "0:THREADS=64,1:WALK=1", .chunk_threads = 1},
+                                  {.choices = "0:WALK=32", .chunk_threads = 1}};
+    for (size_t k = 0; k < sizeof both / sizeof *both; k++) {
+        CHECK(zf_compiler_create(context, &both[k], &compiler, &error) == ZF_ERR_USAGE && compiler == NULL, "options %zu", k);
+        CHECK(strstr(error.message, "give one of them") != NULL, "%s", error.message);
+    }
+    zf_compiler_options chosen = {.choices = "0:THREADS=64", .chunk_threads = 1};
+    CHECK(zf_compiler_create(context, &chosen, &compiler, &error) == ZF_OK, "%s", error.message);
+    zf_compiler_free(compiler);
+    zf_context_free(context);
+}
+
 static void test_compilers(void) {
     char path[128], cache[128];
     snprintf(path, sizeof path, "%s/tuned.txt", directory);
@@ -271,8 +289,8 @@ static void test_compilers(void) {
     CHECK(zf_choice_value(&tuned.choice, ZF_CHOICE_L, 0) == 8 && zf_choice_value(&tuned.choice, ZF_CHOICE_THREADS, 0) == 64, "%x",
           tuned.choice.chosen);
     CHECK(look("", shipped, 1).choice.chosen == 0, "another kernel");
-    shipped.untuned = true;
-    CHECK(look("", shipped, 0).choice.chosen == 0, "they are not wanted");
+    CHECK(look("", (zf_compiler_options){.untuned = true}, 0).choice.chosen == 0, "they are not wanted");
+    test_contradictions(path);
     shipped = (zf_compiler_options){.tuned = path, .choices = "0:THREADS=32"};
     tuned = look("", shipped, 0);
     CHECK(tuned.choice.chosen == 1u << ZF_CHOICE_THREADS && tuned.choice.values[ZF_CHOICE_THREADS] == 32, "what is asked for");

@@ -21,7 +21,7 @@ typedef struct zf_compiler_options {
     unsigned optimise;   ///< 0: the default (3); 1..4 stand for -O0 .. -O3
     bool general_only;   ///< never specialise on shaping values
     /// Threads of a GPU that walk a chunk of a program without lanes: 1, or 32, a warp, which shares what is emitted over ranges
-    /// (wherever it can: booleans share bytes); 0: as the program's emits suggest.
+    /// (wherever it can: booleans share bytes); 0: as the program's emits suggest. Not beside a WALK in `choices`.
     unsigned chunk_threads;
     /// How kernels of GPUs are lowered, of each column that is decoded: KERNEL:NAME=VALUE,NAME=VALUE,...,KERNEL:..., such as
     /// "0:THREADS=128,L=8,1:REGISTERS=40". `zfc explain --choices` lists the kernels of a column and what each may have; a column
@@ -30,7 +30,7 @@ typedef struct zf_compiler_options {
     /// A file of kernels that `zfc tune -o` found to be best lowered so, used on GPUs of that model in place of what is kept in
     /// the context's cache. It says nothing of what kernels make: what it has of none, or may not have, is by default.
     const char *tuned;
-    bool untuned;  ///< neither that nor what is kept is used
+    bool untuned;  ///< what is kept is not used either; not beside `tuned`
     bool sanitize; ///< instrument generated host code with AddressSanitizer (the process must have its runtime)
 } zf_compiler_options;
 
