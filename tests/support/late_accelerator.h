@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "runtime/accelerator.h"
 #include "runtime/base/error.h"
+#include "tests/support/accelerator_ops.h"
 
 typedef struct late_event {
     uint64_t noted, done;
@@ -265,26 +265,11 @@ static inline void late_begin(late *l, zf_accelerator *inner, unsigned delay) {
     atomic_init(&l->fail_in, -1);
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->changed, NULL);
-    l->ops = (zf_accelerator_ops){.name = "late",
-                                  .target = late_target,
-                                  .allocate = late_allocate,
-                                  .release = late_release,
-                                  .host_allocate = late_host_allocate,
-                                  .host_release = late_host_release,
-                                  .copy_in = late_in,
-                                  .copy_out = late_out,
-                                  .fill = late_fill,
-                                  .load = late_load,
-                                  .launch = late_launch,
-                                  .wait = late_wait,
-                                  .stream_open = late_stream_open,
-                                  .stream_close = late_stream_close,
-                                  .event_open = late_event_open,
-                                  .event_close = late_event_close,
-                                  .event_note = late_event_note,
-                                  .event_wait = late_event_wait,
-                                  .stream_follow = late_follow,
-                                  .event_seconds = late_seconds};
+    l->ops = (zf_accelerator_ops){ACCELERATOR_OPS(late),           .wait = late_wait,
+                                  .stream_open = late_stream_open, .stream_close = late_stream_close,
+                                  .event_open = late_event_open,   .event_close = late_event_close,
+                                  .event_note = late_event_note,   .event_wait = late_event_wait,
+                                  .stream_follow = late_follow,    .event_seconds = late_seconds};
     l->base.ops = &l->ops;
     l->standard = late_stream_new(l);
 }

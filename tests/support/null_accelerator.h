@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/accelerator.h"
+#include "tests/support/accelerator_ops.h"
 
 typedef struct null_accelerator {
     zf_accelerator base;
@@ -70,17 +70,7 @@ static inline zf_status null_launch(zf_accelerator *self, void *stream, zf_accel
 /// For code of the same kind as `other` wants.
 static inline void null_begin(null_accelerator *null, zf_accelerator *other) {
     *null = (null_accelerator){.target = other->ops->target(other)};
-    null->ops = (zf_accelerator_ops){.name = "null",
-                                     .target = null_target,
-                                     .allocate = null_allocate,
-                                     .release = null_release,
-                                     .host_allocate = null_host_allocate,
-                                     .host_release = null_host_release,
-                                     .copy_in = null_in,
-                                     .copy_out = null_out,
-                                     .fill = null_fill,
-                                     .load = null_load,
-                                     .launch = null_launch};
+    null->ops = (zf_accelerator_ops){ACCELERATOR_OPS(null)};
     null->base.ops = &null->ops;
 }
 

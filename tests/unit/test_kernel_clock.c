@@ -1,11 +1,13 @@
 // Links: zipflow-codegen zipflow-scheduler zipflow-patterns zipflow-frontend zipflow-runtime
-// Timing kernels: the whole output is poisoned before any of them runs, so that what one leaves out shows.
+// Timing kernels: the whole output is poisoned before any of them runs, so that what one leaves out shows. Timing copies: each is
+// of all bytes, the median counts, and what was allocated is released, also after a failure.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "runtime/emu.h"
 #include "runtime/kernel_clock.h"
+#include "tests/support/null_accelerator.h"
 #include "tests/unit/check.h"
 #include "zipflow/compile.h"
 
@@ -50,7 +52,112 @@ static void test_poison(zf_container *container, uint8_t poison) {
     zf_emu_free(emu);
 }
 
+// ---- Copies ---------------------------------------------------------------------------------------------------
+
+/// An accelerator whose clock says what it is told. Memory that it gives is poisoned.
+typedef struct copying {
+    null_accelerator null;
+    unsigned notes, copies, filled, waited; ///< calls so far; `notes` says what the two events hold: begin, end, begin, ...
+    unsigned read;                          ///< times that were read
+    unsigned open, held;                    ///< events, and memory, that are not given back
+    unsigned fail_at, calls;                ///< the call that fails, of those that may, from 1; 0: none
+    bool copied;                            ///< since the last note
+    uint64_t bytes;
+} copying;
+
+static const double TIMES[9] = {9, 1, 8, 2, 5, 3, 7, 4, 6};
+
+static zf_status may_fail(copying *c, zf_error *error) {
+    return ++c->calls == c->fail_at ? zf_fail(error, ZF_ERR_DEVICE, "ZF1110", "a call that was to fail") : ZF_OK;
+}
+static zf_status copying_allocate(zf_accelerator *self, uint64_t bytes, uint64_t *address, zf_error *error) {
+    copying *c = (copying *)self;
+    ZF_TRY(may_fail(c, error));
+    c->held++;
+    return null_allocate(self, bytes, address, error);
+}
+static void copying_release(zf_accelerator *self, uint64_t address) {
+    ((copying *)self)->held--;
+    null_release(self, address);
+}
+static zf_status copying_fill(zf_accelerator *self, void *stream, uint64_t to, uint8_t byte, uint64_t bytes, zf_error *error) {
+    copying *c = (copying *)self;
+    c->filled++;
+    CHECK(bytes == c->bytes && c->copies == 0, "%llu bytes are filled", (unsigned long long)bytes);
+    ZF_TRY(may_fail(c, error));
+    return null_fill(self, stream, to, byte, bytes, error);
+}
+static zf_status copying_within(zf_accelerator *self, void *stream, uint64_t to, uint64_t from, uint64_t bytes, zf_error *error) {
+    copying *c = (copying *)self;
+    CHECK(bytes == c->bytes && to != from && c->filled == 2, "a copy of %llu bytes", (unsigned long long)bytes);
+    c->copies++;
+    c->copied = true;
+    ZF_TRY(may_fail(c, error));
+    return null_in(self, stream, to, (const void *)(uintptr_t)from, bytes, error);
+}
+static zf_status copying_event_open(zf_accelerator *self, bool timed, void **event, zf_error *error) {
+    copying *c = (copying *)self;
+    CHECK(timed, "its time is wanted");
+    ZF_TRY(may_fail(c, error));
+    *event = malloc(1);
+    c->open++;
+    return ZF_OK;
+}
+static void copying_event_close(zf_accelerator *self, void *event) {
+    ((copying *)self)->open--;
+    free(event);
+}
+static zf_status copying_event_note(zf_accelerator *self, void *stream, void *event, zf_error *error) {
+    copying *c = (copying *)self;
+    (void)stream, (void)event;
+    CHECK(c->copies > 0 && (c->notes % 2 == 0 || c->copied), "a copy lies between two events, and one before all");
+    c->copied = false;
+    c->notes++;
+    return may_fail(c, error);
+}
+static zf_status copying_event_seconds(zf_accelerator *self, void *from, void *to, double *seconds, zf_error *error) {
+    copying *c = (copying *)self;
+    CHECK(from != to && c->notes % 2 == 0 && c->read < 9, "a time is read");
+    *seconds = TIMES[c->read++ % 9];
+    return may_fail(c, error);
+}
+static zf_status copying_wait(zf_accelerator *self, void *stream, zf_error *error) {
+    (void)stream;
+    ((copying *)self)->waited++;
+    return may_fail((copying *)self, error);
+}
+
+static zf_status copy_rate(copying *c, unsigned fail_at, double *rate) {
+    zf_error error = {0};
+    *c = (copying){.bytes = 4096 * 3, .fail_at = fail_at};
+    c->null.ops = (zf_accelerator_ops){.name = "copying",
+                                       .allocate = copying_allocate,
+                                       .release = copying_release,
+                                       .fill = copying_fill,
+                                       .copy_within = copying_within,
+                                       .wait = copying_wait,
+                                       .event_open = copying_event_open,
+                                       .event_close = copying_event_close,
+                                       .event_note = copying_event_note,
+                                       .event_seconds = copying_event_seconds};
+    c->null.base.ops = &c->null.ops;
+    zf_status status = zf_accelerator_copy_rate(&c->null.base, NULL, c->bytes, rate, &error);
+    CHECK((status == ZF_OK) == (error.status == ZF_OK), "an error is told of as one");
+    CHECK(c->open == 0 && c->held == 0, "%u events and %u pieces of memory are left", c->open, c->held);
+    return status;
+}
+
+static void test_copy_rate(void) {
+    copying c;
+    double rate = -1;
+    CHECK(copy_rate(&c, 0, &rate) == ZF_OK, "it is measured");
+    CHECK(rate == 2 * 4096 * 3 / 5.0, "%g bytes a second: read and written ones, in the median of the times", rate);
+    CHECK(c.copies == 10 && c.read == 9 && c.waited == 1, "%u copies, %u times", c.copies, c.read);
+    for (unsigned k = 1, calls = c.calls; k <= calls; k++) CHECK(copy_rate(&c, k, &rate) == ZF_ERR_DEVICE, "call %u fails", k);
+}
+
 int main(void) {
+    test_copy_rate();
     char directory[64] = "/tmp/zf_clock_XXXXXX", source[96], file[96];
     CHECK(mkdtemp(directory) != NULL, "no directory");
     snprintf(source, sizeof source, "%s/t.zf", directory);
