@@ -379,13 +379,15 @@ static zf_status arrange(tuner *t, zf_error *error) {
     return ZF_OK;
 }
 
-/// The first block of a shape; whether there is one. The caller frees the view.
+/// The first block of a shape, whose checksum is right, since what is measured would otherwise be of a block that nothing
+/// decodes; whether there is one. The caller frees the view.
 static zf_status find_block(tuner *t, const zf_shape *shape, uint64_t blocks, bool *found, zf_error *error) {
     *found = false;
     for (uint64_t b = 0; b < blocks && !*found; b++) {
         ZF_TRY(zf_container_block(t->container, t->column, b, false, &t->block, error));
         *found = t->block.shape == shape && t->block.rows > 0;
-        if (!*found) zf_block_view_free(&t->block);
+        zf_block_view_free(&t->block);
+        if (*found) ZF_TRY(zf_container_block(t->container, t->column, b, true, &t->block, error));
     }
     return ZF_OK;
 }

@@ -17,6 +17,15 @@ static json_t *point_json(const zf_tune_space *space, const zf_tune_point *point
     return out;
 }
 
+json_t *zf_tuning_choice_json(const zf_choice *choice) {
+    json_t *out = json_object();
+    for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
+        if (zf_is_chosen(choice, (zf_choice_kind)k))
+            json_object_set_new(out, zf_choice_names[k], json_integer(choice->values[k]));
+    }
+    return out;
+}
+
 static json_t *axes_json(const zf_tune_space *space) {
     json_t *out = json_object();
     for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {

@@ -72,6 +72,8 @@ zf_status zf_tune_column(const zf_tuning_options *options, const char *path, siz
 
 // ---- Records (tune_record.c) ----------------------------------------------------------------------------------
 
+/// {"L": 8, "THREADS": 128}: what is chosen. NULL: no memory.
+json_t *zf_tuning_choice_json(const zf_choice *choice);
 /// What was measured, as JSON. NULL: no memory.
 json_t *zf_tuning_json(const zf_tuning *tuning);
 /// Reads the kernels of a record.

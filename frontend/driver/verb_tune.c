@@ -40,11 +40,13 @@ static int usage(const char *message) {
     return EXIT_BAD_USAGE;
 }
 
-/// "5s", "500ms", "2m", or seconds.
+/// "5s", "500ms", "2m", or seconds: digits, perhaps with a point among them, and a unit, and none of what else strtod takes.
 static bool read_seconds(const char *text, double *out) {
-    char *end;
-    double value = strtod(text, &end);
-    if (end == text || !isfinite(value) || value <= 0) return false;
+    static const char digits[] = "0123456789";
+    const char *end = text + strspn(text, digits);
+    if (end > text && end[0] == '.' && end[1] >= '0' && end[1] <= '9') end += 1 + strspn(end + 1, digits);
+    double value = end > text ? strtod(text, NULL) : 0;
+    if (!isfinite(value) || value <= 0) return false;
     double unit = strcmp(end, "") == 0 || strcmp(end, "s") == 0 ? 1
                   : strcmp(end, "ms") == 0                      ? 1e-3
                   : strcmp(end, "m") == 0                       ? 60
@@ -153,6 +155,7 @@ static zf_status keep(tune_session *t, const char *path, bool overwrite, bool al
 }
 
 static void print_table(const tune_session *t) {
+    printf("%s: %s\n", t->options.info.name, t->options.info.description);
     printf("%-20s %-34s %12s %12s %7s %7s %9s  %s\n", "column, kernel", "choice", "default us", "tuned us", "faster", "probes",
            "of copy", "ended because");
     for (size_t k = 0; k < t->tuning.count; k++) {
@@ -253,10 +256,29 @@ static zf_status tune_program(tune_session *t, const char *name, const char *col
     return status;
 }
 
-static zf_status show(const tune_session *t, zf_error *error) {
+static zf_status show_json(const tune_session *t, const zf_tuned_device *device, const char *name, zf_error *error) {
+    const zf_device_info *info = &t->options.info;
+    json_t *kernels = json_array();
+    for (size_t k = 0; device != NULL && k < device->count; k++) {
+        const zf_tuned_kernel *kernel = &device->kernels[k];
+        json_array_append_new(kernels, json_pack("{s:o, s:o, s:f, s:f, s:i}", "shape", zf_json_text(kernel->shape), "choice",
+                                                 zf_tuning_choice_json(&kernel->choice), "seconds", kernel->seconds,
+                                                 "default_seconds", kernel->otherwise, "probes", (int)kernel->probes));
+    }
+    json_t *report = json_pack("{s:s, s:{s:s, s:o, s:b}, s:o?, s:s, s:o}", "tune", "known", "device", "name", info->name,
+                               "description", zf_json_text(info->description), "emulated", (int)info->emulated, "known_of",
+                               device != NULL ? zf_json_text(device->description) : NULL, "file", name, "kernels", kernels);
+    zf_status status = zf_json_print(report, error);
+    json_decref(report);
+    return status;
+}
+
+/// What is known of the device, or of its model behind another driver.
+static zf_status show(const tune_session *t, bool as_json, zf_error *error) {
     char name[40];
     const char *description = t->options.info.description;
     zf_tuned_file_name(description, name);
+    if (as_json) return show_json(t, zf_tuned_find(&t->known, description), name, error);
     printf("%s: %s\n", t->options.info.name, description);
     const zf_tuned_device *device = zf_tuned_find(&t->known, description);
     if (device == NULL) {
@@ -376,7 +398,25 @@ static zf_status guard_inputs(const zf_arguments *arguments, zf_error *error) {
 
 // ---- The verb -------------------------------------------------------------------------------------------------
 
+static bool is_among(const char *name, const char *const *names) {
+    while (*names != NULL && strcmp(*names, name) != 0) names++;
+    return *names != NULL;
+}
+
+/// Whether all options are of those that say something beside --`name`.
+static bool goes_with(const char *name, const char *const *others, const zf_arguments *arguments) {
+    for (int k = 0; k < arguments->given_count; k++) {
+        const char *given = arguments->given[k].option->name;
+        if (strcmp(given, name) == 0 || is_among(given, others)) continue;
+        fprintf(stderr, "zfc tune: --%s measures nothing: --%s does not go with it\n  see: zfc tune --help\n", name, given);
+        return false;
+    }
+    return true;
+}
+
 int zf_run_tune(zf_arguments *arguments) {
+    static const char *const shown[] = {"device", "tuned", "json", "threads", "verbose", "time-passes", "no-cache", NULL};
+    static const char *const replayed[] = {"probes", "json", "verbose", "time-passes", "threads", "no-cache", NULL};
     tune_session t = {.begun = zf_seconds()};
     uint64_t probes;
     int status;
@@ -386,6 +426,8 @@ int zf_run_tune(zf_arguments *arguments) {
     if (!zf_argument_number(arguments, "probes", 1, ZF_TUNE_PROBES_MOST, 0, &probes)) return EXIT_BAD_USAGE;
     if (!zf_argument_number(arguments, "bytes", 1, UINT64_C(1) << 40, 512 << 20, &t.options.bytes)) return EXIT_BAD_USAGE;
     if ((arguments->operand_count == 0) != (shows || record != NULL)) return usage("what? Give containers, --show or --replay");
+    if (shows && !goes_with("show", shown, arguments)) return EXIT_BAD_USAGE;
+    if (record != NULL && !goes_with("replay", replayed, arguments)) return EXIT_BAD_USAGE;
     if (zf_argument(arguments, "columns") && arguments->operand_count != 1) return usage("--columns goes with one container");
     if (record != NULL) return replay(record, (uint32_t)probes, as_json);
     const char *output = zf_argument(arguments, "output");
@@ -401,7 +443,7 @@ int zf_run_tune(zf_arguments *arguments) {
     zf_status done = guard_inputs(arguments, &error);
     if (done == ZF_OK) done = open_device(&t, zf_argument(arguments, "device"), &error);
     if (done == ZF_OK) done = read_known(&t, zf_argument(arguments, "tuned"), &error);
-    if (done == ZF_OK) done = shows ? show(&t, &error) : tune_all(&t, arguments, &error);
+    if (done == ZF_OK) done = shows ? show(&t, as_json, &error) : tune_all(&t, arguments, &error);
     status = done == ZF_OK ? EXIT_GOOD : zf_report("tune", &error);
     close_all(&t);
     return status;

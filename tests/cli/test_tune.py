@@ -68,6 +68,7 @@ class Tune(zfc_case.Case):
         found = self.dir / "found.txt"
         table = self.tune("-o", found, "--probes", 6)
         self.assertIn("say nothing of a GPU", table)
+        self.assertTrue(table.startswith("emu: a GPU emulated on the CPU"), table)
         text = found.read_text()
         self.assertTrue(text.startswith(HEAD + "device a GPU emulated on the CPU"), text)
         for form in ("map i32: bitpack", "groups i64: rle", "scan string: strings"):
@@ -81,12 +82,11 @@ class Tune(zfc_case.Case):
             result = self.zfc("decode", self.container, "--device", "emu", "--tuned", name, "-v", "-o", out)
             self.assertEqual(result.returncode, 0, result.stderr)
             if name.stem == "chosen":
-                self.assertIn("kernels are lowered as was found best", result.stderr)
+                self.assertIn("kernels are lowered as was found best on a GPU emulated on the CPU", result.stderr)
             for path in sorted((self.dir / "cpu").iterdir()):
                 self.assertEqual(path.read_bytes(), (out / path.name).read_bytes(), path.name)
-        result = self.zfc("decode", self.container, "--device", "emu", "--tuned", self.dir / "chosen.txt", "--untuned", "-v", "-o",
-                          self.dir / "untuned")
-        self.assertNotIn("found best", result.stderr)
+        self.bad(2, "decode", self.container, "--device", "emu", "--tuned", self.dir / "chosen.txt", "--untuned", "-o", self.dir / "untuned",
+                 says=["ZF1101", "`untuned` leaves it aside"])
         self.assertEqual(list(CACHE.glob("tuned/*")), [], "times of an emulator are kept")
         self.bad(1, "tune", self.container, "--device", "emu", "--columns", "a", "-o", found, says="exists already")
         self.tune("--columns", "a", "--probes", 1, "-o", found, "-f")
@@ -234,7 +234,7 @@ class Tune(zfc_case.Case):
         self.assertLessEqual({(k["ended"], k["probes"]) for k in record["kernels"]}, {("no more time", 1)})
         record = json.loads(self.tune("--columns", "a", "--budget", "2m", "--probes", 2, "--json"))
         self.assertEqual(record["kernels"][0]["ended"], "no more probes")
-        for budget in ("5x", "-1", "0", "inf"):
+        for budget in ("5x", "-1", "0", "inf", "nan", "0x5", "0x5s", "1e1", "+5", " 5s", "5 s", "5.", ".5", "0.0s", "9" * 400, "s"):
             self.bad(2, "tune", self.container, "--device", "emu", f"--budget={budget}", says="--budget wants a time")
         self.bad(2, "tune", self.container, "--probes", 65, says="1 to 64")
 
@@ -284,10 +284,48 @@ table u { x: u64 = rle(values: bitpack, counts: bitpack); }
         self.assertIn(found.read_text().split("\n", 2)[2], shown)
         self.file("other.txt", found.read_text().replace("device a GPU", "device another GPU"))
         self.assertIn("nothing is known", self.good("tune", "--show", "--device", "emu", "--tuned", self.dir / "other.txt"))
+        known = json.loads(self.good("tune", "--show", "--json", "--device", "emu", "--tuned", found))
+        (kernel,) = known["kernels"]
+        lines = found.read_text().splitlines()
+        self.assertEqual(["kernel " + kernel["shape"], kernel["probes"], known["device"]["name"]], [lines[2], 1, "emu"])
+        self.assertEqual(known["known_of"], lines[1].removeprefix("device "))
+        self.assertEqual(["  choice default", {}], [lines[3], kernel["choice"]])
+        self.assertGreater(kernel["seconds"], 0)
+        self.file("chosen.txt", found.read_text().replace("choice default", "choice L=2,THREADS=32"))
+        known = json.loads(self.good("tune", "--show", "--json", "--device", "emu", "--tuned", self.dir / "chosen.txt"))
+        self.assertEqual(known["kernels"][0]["choice"], {"L": 2, "THREADS": 32})
+        known = json.loads(self.good("tune", "--show", "--json", "--device", "emu"))
+        self.assertEqual([known["kernels"], known["known_of"]], [[], None])
+
+    def test_damaged_block(self):
+        """Blocks whose checksums are wrong are not measured; what was found of columns before is kept."""
+        (block,) = [c["blocks"][0] for c in json.loads(self.good("inspect", "--json", self.container))["columns"] if c["column"] == "b"]
+        stream = max(block["streams"], key=lambda s: s["bytes"])  # of which all bytes mean something, and none contradicts itself
+        damaged, found = self.dir / "damaged.zfd", self.dir / "found.txt"
+        data = bytearray(self.container.read_bytes())
+        data[block["offset"] + stream["offset"] + stream["bytes"] // 2] ^= 1
+        damaged.write_bytes(data)
+        self.bad(1, "tune", damaged, "--device", "emu", "--columns", "a,b", "--probes", 1, "-o", found,
+                 says=["ZF1324", f"{damaged}: column b, block 0", "checksum"])
+        self.assertEqual(found.read_text().count("kernel "), 1)
+
+    def test_pipes(self):
+        """A file of results is a regular one: nobody waits for a pipe."""
+        pipe = self.dir / "pipe.txt"
+        os.mkfifo(pipe)
+        for words in (["tune", "--show"], ["decode", self.container, "-o", self.dir / "x"]):
+            self.bad(1, *words, "--device", "emu", "--tuned", pipe, says=[str(pipe), "it is not a regular file"], timeout=60)
+            self.bad(1, *words, "--device", "emu", "--tuned", self.dir, says="it is a directory", timeout=60)
 
     def test_misuse(self):
         self.bad(2, "tune", says="what? Give containers")
         self.bad(2, "tune", self.container, "--show", says="what? Give containers")
+        out = self.dir / "out.txt"
+        for word in (["-o", out], ["--budget", "5s"], ["--probes", 3], ["--exhaustive"], ["--replay", "x.json"], ["-f"], ["--unfused"]):
+            self.bad(2, "tune", "--show", "--device", "emu", *word, says="--show measures nothing: --")
+        for word in (["-o", out], ["--device", "emu"], ["--tuned", "x.txt"], ["--bytes", 1]):
+            self.bad(2, "tune", "--replay", "x.json", *word, says="--replay measures nothing: --")
+        self.assertFalse(out.exists())
         self.bad(2, "tune", self.container, "--device", "cpu", says=["have no choices", "--device"])
         self.bad(2, "tune", self.container, self.container, "--columns", "a", says="one container")
         self.bad(1, "tune", self.dir / "none.zfd", "--device", "emu", says="none.zfd")
