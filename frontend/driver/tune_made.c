@@ -9,7 +9,7 @@
 #include "codegen/program.h"
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/program.h"
-#include "frontend/driver/tuning.h"
+#include "frontend/driver/tune.h"
 #include "runtime/element.h"
 
 enum { RUN = 5, KINDS = 1000, NULLS = 11, WORDS = 16, WORD_BYTES = 16 };
@@ -112,7 +112,7 @@ static zf_status encode(zf_program *program, const char *name, uint64_t rows, co
     return status;
 }
 
-zf_status zf_tuning_make(zf_compiler *compiler, const char *name, uint64_t rows, const char *path, zf_error *error) {
+zf_status zf_tune_make(zf_compiler *compiler, const char *name, uint64_t rows, const char *path, zf_error *error) {
     zf_program_name what;
     if (!zf_program_name_read("tune", name, &what))
         return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "`%.256s` names no program", name);

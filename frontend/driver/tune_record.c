@@ -4,20 +4,20 @@
 #include <string.h>
 
 #include "frontend/driver/driver_codes.h"
-#include "frontend/driver/tuning.h"
+#include "frontend/driver/tune.h"
 
 // ---- Writing --------------------------------------------------------------------------------------------------
 
-static json_t *point_json(const zf_tune_space *space, const zf_tune_point *point) {
+static json_t *point_json(const zf_search_space *space, const zf_search_point *point) {
     json_t *out = json_object();
     for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
-        const zf_tune_axis *axis = &space->axes[k];
+        const zf_search_axis *axis = &space->axes[k];
         if (axis->count > 0) json_object_set_new(out, zf_choice_names[k], json_integer(axis->values[point->at[k]]));
     }
     return out;
 }
 
-json_t *zf_tuning_choice_json(const zf_choice *choice) {
+json_t *zf_tune_choice_json(const zf_choice *choice) {
     json_t *out = json_object();
     for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
         if (zf_is_chosen(choice, (zf_choice_kind)k))
@@ -26,10 +26,10 @@ json_t *zf_tuning_choice_json(const zf_choice *choice) {
     return out;
 }
 
-static json_t *axes_json(const zf_tune_space *space) {
+static json_t *axes_json(const zf_search_space *space) {
     json_t *out = json_object();
     for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
-        const zf_tune_axis *axis = &space->axes[k];
+        const zf_search_axis *axis = &space->axes[k];
         if (axis->count == 0) continue;
         json_t *values = json_array();
         for (uint32_t v = 0; v < axis->count; v++) json_array_append_new(values, json_integer(axis->values[v]));
@@ -38,19 +38,19 @@ static json_t *axes_json(const zf_tune_space *space) {
     return out;
 }
 
-static json_t *try_json(const zf_tune_space *space, const zf_tune_try *seen) {
+static json_t *try_json(const zf_search_space *space, const zf_search_try *seen) {
     json_t *seconds = json_array();
     for (uint32_t r = 0; r < seen->count; r++) json_array_append_new(seconds, json_real(seen->seconds[r]));
-    const zf_tune_reading *is = &seen->reading;
+    const zf_search_reading *is = &seen->reading;
     return json_pack("{s:o, s:b, s:o, s:i, s:i, s:i, s:i, s:s}", "choice", point_json(space, &seen->point), "runs", (int)is->ran,
                      "seconds", seconds, "registers", (int)is->registers, "local_bytes", (int)is->local, "shared_bytes",
                      (int)is->shared, "blocks_at_once", (int)is->blocks, "why", seen->why != NULL ? seen->why : "");
 }
 
-static json_t *kernel_json(const zf_tuning_kernel *kernel) {
-    const zf_tune_space *space = &kernel->space;
-    const zf_tune_result *result = &kernel->result;
-    zf_tune_point first = zf_tune_default(space);
+static json_t *kernel_json(const zf_tune_kernel *kernel) {
+    const zf_search_space *space = &kernel->space;
+    const zf_search_result *result = &kernel->result;
+    zf_search_point first = zf_search_default(space);
     json_t *tries = json_array();
     for (uint32_t t = 0; t < kernel->count; t++) json_array_append_new(tries, try_json(space, &kernel->tries[t]));
     return json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i}, s:f, s:o, s:o, s:f, s:f, s:i, s:i, s:s}",
@@ -64,21 +64,21 @@ static json_t *kernel_json(const zf_tuning_kernel *kernel) {
                      (int)result->readings, "ended", result->ended);
 }
 
-json_t *zf_tuning_json(const zf_tuning *tuning) {
+json_t *zf_tune_record_json(const zf_tune_record *record) {
     json_t *kernels = json_array();
-    for (size_t k = 0; k < tuning->count; k++) json_array_append_new(kernels, kernel_json(&tuning->kernels[k]));
+    for (size_t k = 0; k < record->count; k++) json_array_append_new(kernels, kernel_json(&record->kernels[k]));
     return kernels;
 }
 
 // ---- Reading --------------------------------------------------------------------------------------------------
 
-static bool read_axes(const json_t *from, const json_t *defaults, zf_tune_space *out) {
+static bool read_axes(const json_t *from, const json_t *defaults, zf_search_space *out) {
     for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
         const json_t *values = json_object_get(from, zf_choice_names[k]);
         size_t count = json_array_size(values);
         if (values == NULL) continue;
-        if (!json_is_array(values) || count == 0 || count > ZF_TUNE_VALUES) return false;
-        zf_tune_axis *axis = &out->axes[k];
+        if (!json_is_array(values) || count == 0 || count > ZF_SEARCH_VALUES) return false;
+        zf_search_axis *axis = &out->axes[k];
         axis->count = (uint32_t)count;
         for (size_t v = 0; v < count; v++) {
             json_int_t value = json_integer_value(json_array_get(values, v));
@@ -92,10 +92,10 @@ static bool read_axes(const json_t *from, const json_t *defaults, zf_tune_space 
     return true;
 }
 
-static bool read_point(const zf_tune_space *space, const json_t *from, zf_tune_point *out) {
-    *out = (zf_tune_point){{0}};
+static bool read_point(const zf_search_space *space, const json_t *from, zf_search_point *out) {
+    *out = (zf_search_point){{0}};
     for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
-        const zf_tune_axis *axis = &space->axes[k];
+        const zf_search_axis *axis = &space->axes[k];
         const json_t *value = json_object_get(from, zf_choice_names[k]);
         if (axis->count == 0) continue;
         while (out->at[k] < axis->count && axis->values[out->at[k]] != json_integer_value(value)) out->at[k]++;
@@ -114,28 +114,28 @@ static uint32_t number(const json_t *from, const char *name, json_int_t most, bo
     return *good ? (uint32_t)value : 0;
 }
 
-static bool read_try(zf_tuning_kernel *kernel, const json_t *from) {
-    zf_tune_point point;
+static bool read_try(zf_tune_kernel *kernel, const json_t *from) {
+    zf_search_point point;
     const json_t *seconds = json_object_get(from, "seconds");
     if (!read_point(&kernel->space, json_object_get(from, "choice"), &point) || !json_is_array(seconds)) return false;
     bool good = true;
-    zf_tune_reading reading = {.registers = number(from, "registers", COUNT_MOST, &good),
-                               .local = number(from, "local_bytes", BYTES_MOST, &good),
-                               .shared = number(from, "shared_bytes", BYTES_MOST, &good),
-                               .blocks = number(from, "blocks_at_once", COUNT_MOST, &good)};
+    zf_search_reading reading = {.registers = number(from, "registers", COUNT_MOST, &good),
+                                 .local = number(from, "local_bytes", BYTES_MOST, &good),
+                                 .shared = number(from, "shared_bytes", BYTES_MOST, &good),
+                                 .blocks = number(from, "blocks_at_once", COUNT_MOST, &good)};
     if (!good) return false;
     reading.ran = json_is_true(json_object_get(from, "runs"));
     if (reading.ran && json_array_size(seconds) == 0) return false;
     for (size_t r = 0; r == 0 || r < json_array_size(seconds); r++) {
         reading.seconds = json_real_value(json_array_get(seconds, r));
         if (reading.ran && !(reading.seconds > 0)) return false;
-        if (zf_tuning_note(kernel, &point, &reading, "", NULL) != ZF_OK) return false;
+        if (zf_tune_note(kernel, &point, &reading, "", NULL) != ZF_OK) return false;
     }
     return true;
 }
 
-static bool read_kernel(zf_tuning *tuning, const json_t *from) {
-    zf_tuning_kernel *kernel = zf_tuning_add(tuning, NULL);
+static bool read_kernel(zf_tune_record *record, const json_t *from) {
+    zf_tune_kernel *kernel = zf_tune_record_add(record, NULL);
     const char *column = json_string_value(json_object_get(from, "column")),
                *shape = json_string_value(json_object_get(from, "shape"));
     const json_t *tries = json_object_get(from, "measured"), *machine = json_object_get(from, "multiprocessor"),
@@ -145,14 +145,14 @@ static bool read_kernel(zf_tuning *tuning, const json_t *from) {
     kernel->shape = strdup(shape);
     bool good = true;
     kernel->number = number(from, "kernel", INT32_MAX, &good);
-    zf_tuning_axes(&(zf_choice_space){0}, &kernel->space);
+    zf_tune_axes(&(zf_choice_space){0}, &kernel->space);
     if (kernel->column == NULL || kernel->shape == NULL ||
         !read_axes(json_object_get(from, "space"), json_object_get(from, "default"), &kernel->space))
         return false;
     kernel->space.machine =
-        (zf_tune_machine){number(machine, "registers", REGISTERS_MOST, &good), number(machine, "threads", COUNT_MOST, &good),
-                          number(machine, "blocks", COUNT_MOST, &good), number(machine, "shared_bytes", BYTES_MOST, &good),
-                          number(machine, "warp", WARP_MOST, &good)};
+        (zf_search_machine){number(machine, "registers", REGISTERS_MOST, &good), number(machine, "threads", COUNT_MOST, &good),
+                            number(machine, "blocks", COUNT_MOST, &good), number(machine, "shared_bytes", BYTES_MOST, &good),
+                            number(machine, "warp", WARP_MOST, &good)};
     if (!good) return false;
     kernel->space.least_seconds = json_number_value(json_object_get(from, "least_seconds"));
     if (json_is_object(known)) kernel->space.has_known = read_point(&kernel->space, known, &kernel->space.known);
@@ -162,9 +162,9 @@ static bool read_kernel(zf_tuning *tuning, const json_t *from) {
     return kernel->count > 0;
 }
 
-zf_status zf_tuning_read(const char *path, zf_tuning *out, zf_error *error) {
+zf_status zf_tune_record_read(const char *path, zf_tune_record *out, zf_error *error) {
     json_error_t why;
-    *out = (zf_tuning){0};
+    *out = (zf_tune_record){0};
     json_t *record = json_load_file(path, 0, &why);
     if (record == NULL) return zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "%.256s: %s (line %d)", path, why.text, why.line);
     const json_t *kernels = json_object_get(record, "kernels");
@@ -183,30 +183,30 @@ zf_status zf_tuning_read(const char *path, zf_tuning *out, zf_error *error) {
 // ---- Replaying ------------------------------------------------------------------------------------------------
 
 typedef struct replay {
-    const zf_tuning_kernel *kernel;
+    const zf_tune_kernel *kernel;
     uint32_t *asked; ///< readings of each try that were given
 } replay;
 
 /// What was measured of a combination: a bound on registers that code does not come to changes nothing.
-static const zf_tune_try *recorded(const zf_tuning_kernel *kernel, const zf_tune_point *point) {
-    const zf_tune_try *seen = zf_tuning_find(kernel, point);
-    const zf_tune_axis *axis = &kernel->space.axes[ZF_CHOICE_REGISTERS];
+static const zf_search_try *recorded(const zf_tune_kernel *kernel, const zf_search_point *point) {
+    const zf_search_try *seen = zf_tune_find(kernel, point);
+    const zf_search_axis *axis = &kernel->space.axes[ZF_CHOICE_REGISTERS];
     if (seen != NULL || axis->count == 0) return seen;
-    zf_tune_point free = *point;
+    zf_search_point free = *point;
     free.at[ZF_CHOICE_REGISTERS] = (uint8_t)axis->otherwise;
-    seen = zf_tuning_find(kernel, &free);
+    seen = zf_tune_find(kernel, &free);
     uint32_t value = axis->values[point->at[ZF_CHOICE_REGISTERS]];
     bool same = seen != NULL && axis->values[axis->otherwise] == 0 && value >= seen->reading.registers;
     return same && seen->reading.registers > 0 ? seen : NULL;
 }
 
-static bool is_recorded(const void *user, const zf_tune_point *point) {
+static bool is_recorded(const void *user, const zf_search_point *point) {
     return recorded(((const replay *)user)->kernel, point) != NULL;
 }
 
-static bool answer(void *user, const zf_tune_point *point, zf_tune_reading *out, double *spent) {
+static bool answer(void *user, const zf_search_point *point, zf_search_reading *out, double *spent) {
     const replay *r = user;
-    const zf_tune_try *seen = recorded(r->kernel, point);
+    const zf_search_try *seen = recorded(r->kernel, point);
     (void)spent;
     if (seen == NULL) return false;
     uint32_t *asked = &r->asked[seen - r->kernel->tries];
@@ -215,22 +215,22 @@ static bool answer(void *user, const zf_tune_point *point, zf_tune_reading *out,
     return true;
 }
 
-zf_tune_result zf_tuning_replay(const zf_tuning_kernel *kernel, uint32_t probes, double *best) {
+zf_search_result zf_tune_replay(const zf_tune_kernel *kernel, uint32_t probes, double *best) {
     static const char nothing[] = "no memory";
-    zf_tune_result result = {.ended = nothing};
-    zf_tune_search *search = malloc(sizeof *search);
+    zf_search_result result = {.ended = nothing};
+    zf_search *search = malloc(sizeof *search);
     replay r = {.kernel = kernel, .asked = calloc(kernel->count + 1u, sizeof *r.asked)};
     *best = 0;
     for (uint32_t t = 0; t < kernel->count; t++) {
-        const zf_tune_reading *seen = &kernel->tries[t].reading;
+        const zf_search_reading *seen = &kernel->tries[t].reading;
         if (seen->ran && (*best == 0 || seen->seconds < *best)) *best = seen->seconds;
     }
     if (search != NULL && r.asked != NULL) {
-        zf_tune_space space = kernel->space;
+        zf_search_space space = kernel->space;
         space.legal = is_recorded;
         space.user = &r;
-        zf_tune_begin(search, &space, &(zf_tune_options){.probes = probes});
-        result = zf_tune_run(search, answer, &r);
+        zf_search_begin(search, &space, &(zf_search_options){.probes = probes});
+        result = zf_search_run(search, answer, &r);
     }
     free(search);
     free(r.asked);

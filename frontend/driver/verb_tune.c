@@ -12,7 +12,7 @@
 #include "frontend/driver/files_read.h"
 #include "frontend/driver/output.h"
 #include "frontend/driver/program.h"
-#include "frontend/driver/tuning.h"
+#include "frontend/driver/tune.h"
 #include "frontend/driver/watch.h"
 #include "runtime/context.h"
 #include "runtime/kernel_clock.h"
@@ -28,9 +28,9 @@ enum {
 typedef struct tune_session {
     zf_session session;
     zf_device device;
-    zf_tuning_options options;
+    zf_tune_options options;
     zf_tuned known; ///< kept, and shipped ones over that
-    zf_tuning tuning;
+    zf_tune_record record;
     double budget; ///< seconds for all; 0: no bound
     double begun;
 } tune_session;
@@ -90,7 +90,7 @@ static zf_status find_info(tune_session *t, zf_error *error) {
 }
 
 static zf_status open_device(tune_session *t, const char *name, zf_error *error) {
-    zf_tuning_options *o = &t->options;
+    zf_tune_options *o = &t->options;
     o->context = t->session.context;
     o->compiler = t->session.compiler;
     ZF_TRY(zf_device_find(o->context, name != NULL ? name : "auto", &t->device, error));
@@ -114,15 +114,15 @@ static zf_status open_device(tune_session *t, const char *name, zf_error *error)
 static void close_all(tune_session *t) {
     if (t->options.stream != NULL) t->options.accelerator->ops->stream_close(t->options.accelerator, t->options.stream);
     zf_tuned_free(&t->known);
-    zf_tuning_free(&t->tuning);
+    zf_tune_record_free(&t->record);
     zf_session_close(&t->session);
 }
 
 // ---- What is found --------------------------------------------------------------------------------------------
 
-static zf_tuned_kernel as_tuned(const zf_tuning_kernel *kernel) {
+static zf_tuned_kernel as_tuned(const zf_tune_kernel *kernel) {
     return (zf_tuned_kernel){.shape = kernel->shape,
-                             .choice = zf_tuning_choice(&kernel->space, &kernel->result.best),
+                             .choice = zf_tune_choice(&kernel->space, &kernel->result.best),
                              .seconds = kernel->result.seconds,
                              .otherwise = kernel->result.default_seconds,
                              .probes = kernel->result.probes};
@@ -133,9 +133,9 @@ static zf_tuned_kernel as_tuned(const zf_tuning_kernel *kernel) {
 static zf_status keep(tune_session *t, const char *path, bool overwrite, bool all, zf_error *error) {
     zf_tuned found = {0};
     zf_status status = ZF_OK;
-    for (size_t k = 0; k < t->tuning.count && status == ZF_OK; k++) {
-        if (!t->tuning.kernels[k].result.found) continue;
-        zf_tuned_kernel kernel = as_tuned(&t->tuning.kernels[k]);
+    for (size_t k = 0; k < t->record.count && status == ZF_OK; k++) {
+        if (!t->record.kernels[k].result.found) continue;
+        zf_tuned_kernel kernel = as_tuned(&t->record.kernels[k]);
         if (!zf_tuned_set(&found, t->options.info.description, &kernel))
             status = zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for tuned kernels");
     }
@@ -158,13 +158,13 @@ static void print_table(const tune_session *t) {
     printf("%s: %s\n", t->options.info.name, t->options.info.description);
     printf("%-20s %-34s %12s %12s %7s %7s %9s  %s\n", "column, kernel", "choice", "default us", "tuned us", "faster", "probes",
            "of copy", "ended because");
-    for (size_t k = 0; k < t->tuning.count; k++) {
-        const zf_tuning_kernel *kernel = &t->tuning.kernels[k];
-        const zf_tune_result *r = &kernel->result;
+    for (size_t k = 0; k < t->record.count; k++) {
+        const zf_tune_kernel *kernel = &t->record.kernels[k];
+        const zf_search_result *r = &kernel->result;
         zf_text choice = {0};
         char name[64], of_copy[16] = "-";
         snprintf(name, sizeof name, "%.40s %u", kernel->column, kernel->number);
-        zf_tuning_point_text(&kernel->space, &r->best, &choice);
+        zf_tune_point_text(&kernel->space, &r->best, &choice);
         if (r->found && kernel->space.least_seconds > 0)
             snprintf(of_copy, sizeof of_copy, "%.0f%%", 100 * kernel->space.least_seconds / r->seconds);
         if (r->found)
@@ -187,12 +187,12 @@ static zf_status print_json(const tune_session *t, zf_error *error) {
         "{s:s, s:s, s:s, s:s, s:{s:s, s:s, s:b, s:i, s:I}, s:b, s:f, s:I, s:i, s:f, s:s, s:o}", "tune", "kernels", "date", date,
         "version", zf_version(), "commit", ZF_COMMIT, "device", "name", info->name, "description", info->description, "emulated",
         (int)info->emulated, "cores", (int)info->cores, "memory", (json_int_t)info->memory, "exhaustive",
-        (int)t->options.exhaustive, "copy_bytes_per_second", t->tuning.copy_rate, "bytes", (json_int_t)t->options.bytes, "runs",
+        (int)t->options.exhaustive, "copy_bytes_per_second", t->record.copy_rate, "bytes", (json_int_t)t->options.bytes, "runs",
         (int)t->options.runs, "total_seconds", zf_seconds() - t->begun, "counted",
         "`seconds`: of one launch of the kernel alone, a median of `runs`, over copies of a block's rows; `least_seconds`: its "
         "bytes, "
         "each once, at the speed of a copy; `total_seconds`: all that the command took, compiling included",
-        "kernels", zf_tuning_json(&t->tuning));
+        "kernels", zf_tune_record_json(&t->record));
     zf_status status = zf_json_print(report, error);
     json_decref(report);
     return status;
@@ -211,7 +211,7 @@ static zf_status tune_container(tune_session *t, const char *path, const char *n
         double left = t->begun + t->budget - zf_seconds();
         if (t->budget > 0 && left <= 0) break;
         t->options.seconds = t->budget > 0 ? left / (double)(count - k + later) : 0; // shared by the columns to come
-        status = zf_tune_column(&t->options, path, selected[k], &t->tuning, error);
+        status = zf_tune_column(&t->options, path, selected[k], &t->record, error);
     }
     zf_watch_container(NULL);
     free(selected);
@@ -247,7 +247,7 @@ static zf_status tune_program(tune_session *t, const char *name, const char *col
         return zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "no directory can be made in %.200s",
                        parent && *parent ? parent : "/tmp");
     uint64_t rows = t->options.rows < MADE_ROWS ? t->options.rows : MADE_ROWS;
-    zf_status status = zf_tuning_make(t->session.compiler, name, rows, path, error);
+    zf_status status = zf_tune_make(t->session.compiler, name, rows, path, error);
     if (status == ZF_OK) status = tune_container(t, path, columns, later, error);
     remove(path);
     rmdir(directory);
@@ -262,7 +262,7 @@ static zf_status show_json(const tune_session *t, const zf_tuned_device *device,
     for (size_t k = 0; device != NULL && k < device->count; k++) {
         const zf_tuned_kernel *kernel = &device->kernels[k];
         json_array_append_new(kernels, json_pack("{s:o, s:o, s:f, s:f, s:i}", "shape", zf_json_text(kernel->shape), "choice",
-                                                 zf_tuning_choice_json(&kernel->choice), "seconds", kernel->seconds,
+                                                 zf_tune_choice_json(&kernel->choice), "seconds", kernel->seconds,
                                                  "default_seconds", kernel->otherwise, "probes", (int)kernel->probes));
     }
     json_t *report = json_pack("{s:s, s:{s:s, s:o, s:b}, s:o?, s:s, s:o}", "tune", "known", "device", "name", info->name,
@@ -294,9 +294,9 @@ static zf_status show(const tune_session *t, bool as_json, zf_error *error) {
 }
 
 static zf_status tune_operands(tune_session *t, const zf_arguments *arguments, zf_error *error) {
-    zf_tuning_options *o = &t->options;
+    zf_tune_options *o = &t->options;
     if (!o->info.emulated) // whose copies say nothing of its kernels
-        ZF_TRY(zf_accelerator_copy_rate(o->accelerator, o->stream, COPY_BYTES, &t->tuning.copy_rate, error));
+        ZF_TRY(zf_accelerator_copy_rate(o->accelerator, o->stream, COPY_BYTES, &t->record.copy_rate, error));
     for (int k = 0; k < arguments->operand_count; k++) {
         size_t later = (size_t)(arguments->operand_count - 1 - k);
         const char *operand = arguments->operands[k], *columns = zf_argument(arguments, "columns");
@@ -328,16 +328,16 @@ static zf_status tune_all(tune_session *t, const zf_arguments *arguments, zf_err
 // ---- Replaying ------------------------------------------------------------------------------------------------
 
 static int replay(const char *path, uint32_t probes, bool as_json) {
-    zf_tuning tuning;
+    zf_tune_record record;
     zf_error error = {0};
-    zf_status status = zf_tuning_read(path, &tuning, &error);
+    zf_status status = zf_tune_record_read(path, &record, &error);
     double all_probes = 0, parts = 0, least = 1, by_default = 0;
     uint32_t counted = 0;
     json_t *kernels = json_array();
-    for (size_t k = 0; status == ZF_OK && k < tuning.count; k++) {
-        const zf_tuning_kernel *kernel = &tuning.kernels[k];
+    for (size_t k = 0; status == ZF_OK && k < record.count; k++) {
+        const zf_tune_kernel *kernel = &record.kernels[k];
         double best;
-        zf_tune_result r = zf_tuning_replay(kernel, probes, &best);
+        zf_search_result r = zf_tune_replay(kernel, probes, &best);
         if (!r.found) continue;
         double part = best / r.seconds, first = r.default_seconds > 0 ? best / r.default_seconds : 0; // 0: it cannot run
         counted++;
@@ -346,7 +346,7 @@ static int replay(const char *path, uint32_t probes, bool as_json) {
         by_default += first;
         if (part < least) least = part;
         zf_text choice = {0};
-        zf_tuning_point_text(&kernel->space, &r.best, &choice);
+        zf_tune_point_text(&kernel->space, &r.best, &choice);
         if (!as_json)
             printf("%-20s %u  %5.1f%% of the best of %u with %s, %u probes: %s\n", kernel->column, kernel->number, 100 * part,
                    kernel->count, choice.data, r.probes, r.ended);
@@ -369,7 +369,7 @@ static int replay(const char *path, uint32_t probes, bool as_json) {
                100 * least, all_probes / n);
     }
     json_decref(kernels);
-    zf_tuning_free(&tuning);
+    zf_tune_record_free(&record);
     return status == ZF_OK ? EXIT_GOOD : zf_report("tune", &error);
 }
 
@@ -423,7 +423,7 @@ int zf_run_tune(zf_arguments *arguments) {
     const char *budget = zf_argument(arguments, "budget"), *record = zf_argument(arguments, "replay");
     bool shows = zf_argument(arguments, "show") != NULL, as_json = zf_argument(arguments, "json") != NULL;
     if (budget != NULL && !read_seconds(budget, &t.budget)) return usage("--budget wants a time, such as 5s, 500ms or 2m");
-    if (!zf_argument_number(arguments, "probes", 1, ZF_TUNE_PROBES_MOST, 0, &probes)) return EXIT_BAD_USAGE;
+    if (!zf_argument_number(arguments, "probes", 1, ZF_SEARCH_PROBES_MOST, 0, &probes)) return EXIT_BAD_USAGE;
     if (!zf_argument_number(arguments, "bytes", 1, UINT64_C(1) << 40, 512 << 20, &t.options.bytes)) return EXIT_BAD_USAGE;
     if ((arguments->operand_count == 0) != (shows || record != NULL)) return usage("what? Give containers, --show or --replay");
     if (shows && !goes_with("show", shown, arguments)) return EXIT_BAD_USAGE;

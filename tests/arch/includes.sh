@@ -1,6 +1,6 @@
 #!/bin/sh
 # Includes run one way: scheduler/order <- runtime <- frontend <- patterns <- scheduler <- codegen <- frontend/driver. The first is a
-# leaf, of which its users see one header; scheduler/tune is another. Only codegen includes LLVM; only runtime/device_cuda* and
+# leaf, of which its users see one header; scheduler/search is another. Only codegen includes LLVM; only runtime/device_cuda* and
 # runtime/cuda_* know CUDA, and nobody needs its headers. Headers of others are those of the table, libc's and the system's.
 # Usage: includes.sh ROOT
 cd "$1" || exit 2
@@ -10,7 +10,7 @@ awk '
 BEGIN {
     # What each part may include, as regular expressions: ours | headers of others.
     part("scheduler/order", "scheduler/order/", "-")
-    part("scheduler/tune",  "scheduler/tune/", "-")
+    part("scheduler/search",  "scheduler/search/", "-")
     part("runtime",         "runtime/|scheduler/order/order[.]h$|zipflow/(zipflow|abi|pipeline)[.]h", "xxhash[.]h")
     part("frontend",        "runtime/base/|frontend/[^/]+$|zipflow/zipflow[.]h|(parser|lexer)[.]h", "sha256[.]h")
     part("patterns",        "runtime/base/|frontend/[^/]+$|patterns/|zipflow/zipflow[.]h", "-")

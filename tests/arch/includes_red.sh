@@ -6,7 +6,7 @@ trap 'rm -rf "$tree"' EXIT
 status=0
 while read -r file include; do
     rm -rf "${tree:?}"/*
-    mkdir -p "$tree/runtime/base" "$tree/frontend/driver" "$tree/patterns" "$tree/scheduler/order" "$tree/scheduler/tune" "$tree/codegen"
+    mkdir -p "$tree/runtime/base" "$tree/frontend/driver" "$tree/patterns" "$tree/scheduler/order" "$tree/scheduler/search" "$tree/codegen"
     echo "#include $include" > "$tree/$file"
     if sh "$1/includes.sh" "$tree" few > /dev/null; then
         echo "$file with $include was not noticed"
@@ -18,8 +18,8 @@ runtime/base/a.h "codegen/cg.h"
 scheduler/order/a.c "runtime/base/arena.h"
 scheduler/order/a.c "scheduler/plan.h"
 scheduler/order/a.c "zipflow/zipflow.h"
-scheduler/tune/a.c "runtime/base/text.h"
-scheduler/tune/a.c "scheduler/choices.h"
+scheduler/search/a.c "runtime/base/text.h"
+scheduler/search/a.c "scheduler/choices.h"
 runtime/a.c "scheduler/order/order_internal.h"
 runtime/a.c "scheduler/plan.h"
 runtime/a.c <llvm-c/Core.h>

@@ -263,19 +263,6 @@ table u { x: u64 = rle(values: bitpack, counts: bitpack); }
         shutil.copy(self.container, container)
         self.assertGreater(len(json.loads(self.good("tune", container, *words, env=env))["kernels"]), 1)
 
-    def test_bench(self):
-        """bench/tuning.py does all that it does on a GPU."""
-        out = self.dir / "out.json"
-        script = pathlib.Path(__file__).resolve().parents[2] / "bench" / "tuning.py"
-        result = subprocess.run([sys.executable, script, zfc_case.ZFC, self.container, "--device", "emu", "--bytes", "1", "--budget", "4s",
-                                 "--exhaustive", f"{self.container}:b", "--out", out], capture_output=True, text=True, timeout=self.SECONDS)
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        made = json.loads(out.read_text())
-        self.assertTrue(made["summary"]["decoded_alike"])
-        self.assertGreater(made["summary"]["kernels"], 0)
-        self.assertEqual([len(made["exhaustive"]), len(made["replays"]), made["replays"][0]["count"]], [1, 1, 1])
-        self.assertTrue(made["exhaustive"][0]["exhaustive"] and made["found"].startswith(HEAD))
-
     def test_show(self):
         self.assertIn("nothing is known of its kernels", self.good("tune", "--show", "--device", "emu"))
         found = self.dir / "found.txt"

@@ -1,5 +1,5 @@
 // The space, and what is known of times before they are measured: how many thread blocks a multiprocessor holds.
-#include "scheduler/tune/tune_internal.h"
+#include "scheduler/search/search_internal.h"
 
 enum {
     REGISTERS_TOGETHER = 256, // are given to a warp
@@ -7,21 +7,21 @@ enum {
     SHARED_OWN = 1024,        // and that the system takes of each
 };
 
-zf_tune_point zf_tune_default(const zf_tune_space *space) {
-    zf_tune_point point = {{0}};
+zf_search_point zf_search_default(const zf_search_space *space) {
+    zf_search_point point = {{0}};
     for (uint32_t a = 0; a < space->axis_count; a++) point.at[a] = (uint8_t)space->axes[a].otherwise;
     return point;
 }
 
-bool zf_tune_same(const zf_tune_point *a, const zf_tune_point *b) {
-    for (uint32_t k = 0; k < ZF_TUNE_AXES; k++) {
+bool zf_search_same(const zf_search_point *a, const zf_search_point *b) {
+    for (uint32_t k = 0; k < ZF_SEARCH_AXES; k++) {
         if (a->at[k] != b->at[k]) return false;
     }
     return true;
 }
 
-bool zf_tune_combination(const zf_tune_space *space, uint32_t number, zf_tune_point *out) {
-    *out = (zf_tune_point){{0}};
+bool zf_search_combination(const zf_search_space *space, uint32_t number, zf_search_point *out) {
+    *out = (zf_search_point){{0}};
     for (uint32_t a = 0; a < space->axis_count; a++) {
         if (space->axes[a].count == 0) continue;
         out->at[a] = (uint8_t)(number % space->axes[a].count);
@@ -30,9 +30,9 @@ bool zf_tune_combination(const zf_tune_space *space, uint32_t number, zf_tune_po
     return number == 0;
 }
 
-uint32_t zf_tune_value(const zf_tune_space *space, const zf_tune_point *point, zf_tune_role role, uint32_t otherwise) {
+uint32_t zf_search_value(const zf_search_space *space, const zf_search_point *point, zf_search_role role, uint32_t otherwise) {
     for (uint32_t a = 0; a < space->axis_count; a++) {
-        const zf_tune_axis *axis = &space->axes[a];
+        const zf_search_axis *axis = &space->axes[a];
         if (axis->role == role && axis->count > 0) return axis->values[point->at[a]];
     }
     return otherwise;
@@ -41,13 +41,13 @@ uint32_t zf_tune_value(const zf_tune_space *space, const zf_tune_point *point, z
 // In 64 bits: what a record says of a machine may be anything.
 static uint64_t round_up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 
-static uint64_t warps_of(const zf_tune_machine *machine, uint32_t threads) {
+static uint64_t warps_of(const zf_search_machine *machine, uint32_t threads) {
     return ((uint64_t)threads + machine->warp - 1) / machine->warp;
 }
 
 static uint64_t less(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-uint32_t zf_tune_blocks(const zf_tune_machine *machine, uint32_t threads, uint32_t registers, uint32_t shared) {
+uint32_t zf_search_blocks(const zf_search_machine *machine, uint32_t threads, uint32_t registers, uint32_t shared) {
     if (machine->warp == 0 || machine->threads == 0 || threads == 0) return 0;
     uint64_t warps = warps_of(machine, threads);
     uint64_t blocks = machine->threads / (warps * machine->warp);
@@ -59,11 +59,11 @@ uint32_t zf_tune_blocks(const zf_tune_machine *machine, uint32_t threads, uint32
     return (uint32_t)blocks;
 }
 
-uint32_t zf_tune_warps(const zf_tune_search *search, const zf_tune_try *seen, const zf_tune_point *point) {
-    const zf_tune_machine *machine = &search->space.machine;
-    uint32_t threads = zf_tune_value(&search->space, point, ZF_TUNE_THREADS, 0), registers = seen->reading.registers;
-    uint32_t bound = zf_tune_value(&search->space, point, ZF_TUNE_REGISTERS, 0);
-    if (machine->warp == 0 || threads == 0 || registers == 0) return ZF_TUNE_UNKNOWN;
+uint32_t zf_search_warps(const zf_search *search, const zf_search_try *seen, const zf_search_point *point) {
+    const zf_search_machine *machine = &search->space.machine;
+    uint32_t threads = zf_search_value(&search->space, point, ZF_SEARCH_THREADS, 0), registers = seen->reading.registers;
+    uint32_t bound = zf_search_value(&search->space, point, ZF_SEARCH_REGISTERS, 0);
+    if (machine->warp == 0 || threads == 0 || registers == 0) return ZF_SEARCH_UNKNOWN;
     if (bound > 0 && bound < registers) registers = bound;
-    return (uint32_t)(zf_tune_blocks(machine, threads, registers, seen->reading.shared) * warps_of(machine, threads));
+    return (uint32_t)(zf_search_blocks(machine, threads, registers, seen->reading.shared) * warps_of(machine, threads));
 }

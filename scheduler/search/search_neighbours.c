@@ -1,5 +1,5 @@
 // Where to go from the best so far: one axis at a time, first along the one that led there.
-#include "scheduler/tune/tune_internal.h"
+#include "scheduler/search/search_internal.h"
 
 enum {
     PLATEAU = 2, // steps over what is as fast as the centre
@@ -7,25 +7,25 @@ enum {
 };
 
 typedef struct around {
-    const zf_tune_search *search;
-    const zf_tune_try *centre;
+    const zf_search *search;
+    const zf_search_try *centre;
     uint32_t axis;
-    zf_tune_point out;
+    zf_search_point out;
 } around;
 
-static bool is_legal(const around *n, const zf_tune_point *point) {
-    const zf_tune_space *space = &n->search->space;
+static bool is_legal(const around *n, const zf_search_point *point) {
+    const zf_search_space *space = &n->search->space;
     return space->legal == NULL || space->legal(space->user, point);
 }
 
 /// The centre with another value on the axis. A bound on registers that code does not come to is dropped: it changes nothing,
 /// and may forbid what is legal without.
-static zf_tune_point moved(const around *n, uint32_t to) {
-    const zf_tune_space *space = &n->search->space;
-    zf_tune_point point = n->centre->point;
+static zf_search_point moved(const around *n, uint32_t to) {
+    const zf_search_space *space = &n->search->space;
+    zf_search_point point = n->centre->point;
     for (uint32_t a = 0; a < space->axis_count; a++) {
-        const zf_tune_axis *axis = &space->axes[a];
-        if (axis->role != ZF_TUNE_REGISTERS || axis->count == 0 || axis->values[0] != 0) continue;
+        const zf_search_axis *axis = &space->axes[a];
+        if (axis->role != ZF_SEARCH_REGISTERS || axis->count == 0 || axis->values[0] != 0) continue;
         uint32_t seen = n->centre->reading.registers;
         if (seen > 0 && seen < axis->values[point.at[a]]) point.at[a] = 0;
     }
@@ -33,22 +33,24 @@ static zf_tune_point moved(const around *n, uint32_t to) {
     return point;
 }
 
-static bool is_slow(const around *n, const zf_tune_try *seen) {
-    return !seen->reading.ran || !zf_tune_near(n->search, seen->reading.seconds, n->centre->reading.seconds);
+static bool is_slow(const around *n, const zf_search_try *seen) {
+    return !seen->reading.ran || !zf_search_near(n->search, seen->reading.seconds, n->centre->reading.seconds);
 }
 
 /// Whether not even one thread block has room, by what code of the centre takes.
-static bool has_no_room(const around *n, const zf_tune_point *point) { return zf_tune_warps(n->search, n->centre, point) == 0; }
+static bool has_no_room(const around *n, const zf_search_point *point) {
+    return zf_search_warps(n->search, n->centre, point) == 0;
+}
 
 /// The next combination that is worth a probe in one direction along the axis.
 static bool step(around *n, int direction) {
-    const zf_tune_axis *axis = &n->search->space.axes[n->axis];
-    int first = axis->role == ZF_TUNE_VECTORS && axis->values[0] == 0 ? 1 : 0; // the kernel's own has no place in the order
+    const zf_search_axis *axis = &n->search->space.axes[n->axis];
+    int first = axis->role == ZF_SEARCH_VECTORS && axis->values[0] == 0 ? 1 : 0; // the kernel's own has no place in the order
     uint32_t passed = 0;
     for (int at = n->centre->point.at[n->axis] + direction; at >= first && at < (int)axis->count; at += direction) {
-        zf_tune_point point = moved(n, (uint32_t)at);
+        zf_search_point point = moved(n, (uint32_t)at);
         if (!is_legal(n, &point) || has_no_room(n, &point)) continue;
-        const zf_tune_try *seen = zf_tune_find(n->search, &point);
+        const zf_search_try *seen = zf_search_find(n->search, &point);
         n->out = point;
         if (seen == NULL) return true;
         if (is_slow(n, seen) || ++passed > PLATEAU) return false;
@@ -58,15 +60,15 @@ static bool step(around *n, int direction) {
 
 /// Of an axis in order: the direction first in which more warps run, or, as many, the one that is better more often.
 static bool along(around *n, const char **why) {
-    const zf_tune_axis *axis = &n->search->space.axes[n->axis];
-    bool threads = axis->role == ZF_TUNE_THREADS;
+    const zf_search_axis *axis = &n->search->space.axes[n->axis];
+    bool threads = axis->role == ZF_SEARCH_THREADS;
     around up = *n, down = *n;
     bool may_up = step(&up, 1), may_down = step(&down, -1);
     if (!may_up && !may_down) return false;
     bool first_up = !threads;
     if (may_up && may_down && threads) {
-        uint32_t more = zf_tune_warps(n->search, n->centre, &up.out), fewer = zf_tune_warps(n->search, n->centre, &down.out);
-        first_up = more != ZF_TUNE_UNKNOWN && fewer != ZF_TUNE_UNKNOWN && more > fewer;
+        uint32_t more = zf_search_warps(n->search, n->centre, &up.out), fewer = zf_search_warps(n->search, n->centre, &down.out);
+        first_up = more != ZF_SEARCH_UNKNOWN && fewer != ZF_SEARCH_UNKNOWN && more > fewer;
     }
     bool goes_up = may_up && (first_up || !may_down);
     n->out = goes_up ? up.out : down.out;
@@ -77,12 +79,12 @@ static bool along(around *n, const char **why) {
 
 /// From the kernel's own number of vectors, which is one of those in order: the largest ones.
 static bool from_own(around *n, const char **why) {
-    const zf_tune_axis *axis = &n->search->space.axes[n->axis];
+    const zf_search_axis *axis = &n->search->space.axes[n->axis];
     uint32_t tried = 0;
     for (uint32_t at = axis->count; at-- > 1 && tried < OWN_MOST;) {
-        zf_tune_point point = moved(n, at);
+        zf_search_point point = moved(n, at);
         if (!is_legal(n, &point)) continue;
-        if (zf_tune_find(n->search, &point) != NULL) {
+        if (zf_search_find(n->search, &point) != NULL) {
             tried++;
             continue;
         }
@@ -96,24 +98,24 @@ static bool from_own(around *n, const char **why) {
 /// The next bound on registers that lets more thread blocks run at once; none below half of what code takes, which would live
 /// in memory. Where a bound holds already and something has no room: none at all.
 static bool bound(around *n, const char **why) {
-    const zf_tune_search *search = n->search;
-    const zf_tune_axis *axis = &search->space.axes[n->axis];
-    const zf_tune_reading *seen = &n->centre->reading;
+    const zf_search *search = n->search;
+    const zf_search_axis *axis = &search->space.axes[n->axis];
+    const zf_search_reading *seen = &n->centre->reading;
     uint32_t now = axis->values[n->centre->point.at[n->axis]];
-    uint32_t warps = zf_tune_warps(search, n->centre, &n->centre->point);
-    if (warps == ZF_TUNE_UNKNOWN) return false;
+    uint32_t warps = zf_search_warps(search, n->centre, &n->centre->point);
+    if (warps == ZF_SEARCH_UNKNOWN) return false;
     if (now > 0 && seen->local > 0 && axis->values[0] == 0) {
-        zf_tune_point point = moved(n, 0);
+        zf_search_point point = moved(n, 0);
         n->out = point;
         *why = "registers without a bound, since some have no room";
-        if (zf_tune_find(search, &point) == NULL && is_legal(n, &point)) return true;
+        if (zf_search_find(search, &point) == NULL && is_legal(n, &point)) return true;
     }
     for (uint32_t at = axis->count; at-- > 0;) {
         uint32_t value = axis->values[at];
         if (value == 0 || value >= seen->registers || 2 * value < seen->registers) continue;
-        zf_tune_point point = moved(n, at);
-        if (zf_tune_warps(search, n->centre, &point) <= warps || !is_legal(n, &point)) continue;
-        if (zf_tune_find(search, &point) != NULL) return false; // it was not faster, so fewer are not either
+        zf_search_point point = moved(n, at);
+        if (zf_search_warps(search, n->centre, &point) <= warps || !is_legal(n, &point)) continue;
+        if (zf_search_find(search, &point) != NULL) return false; // it was not faster, so fewer are not either
         n->out = point;
         *why = "fewer registers, so that more thread blocks run at once";
         return true;
@@ -123,13 +125,13 @@ static bool bound(around *n, const char **why) {
 
 /// Whether two probes differed in this axis alone, and one of them had that value.
 static bool is_compared(const around *n, uint32_t value) {
-    const zf_tune_search *search = n->search;
+    const zf_search *search = n->search;
     for (uint32_t t = 0; t < search->count; t++) {
-        zf_tune_point point = search->tries[t].point;
+        zf_search_point point = search->tries[t].point;
         if (point.at[n->axis] != value) continue;
         for (uint32_t at = 0; at < search->space.axes[n->axis].count; at++) {
             point.at[n->axis] = (uint8_t)at;
-            if (at != value && zf_tune_find(search, &point) != NULL) return true;
+            if (at != value && zf_search_find(search, &point) != NULL) return true;
         }
     }
     return false;
@@ -137,37 +139,37 @@ static bool is_compared(const around *n, uint32_t value) {
 
 /// Each other way is compared once, wherever that is.
 static bool other_way(around *n, const char **why) {
-    const zf_tune_axis *axis = &n->search->space.axes[n->axis];
+    const zf_search_axis *axis = &n->search->space.axes[n->axis];
     *why = "another way to walk";
     for (uint32_t at = 0; at < axis->count; at++) {
         n->out = moved(n, at);
-        bool is_new = zf_tune_find(n->search, &n->out) == NULL && !is_compared(n, at);
+        bool is_new = zf_search_find(n->search, &n->out) == NULL && !is_compared(n, at);
         if (is_new && is_legal(n, &n->out)) return true;
     }
     return false;
 }
 
 static bool on_axis(around *n, const char **why) {
-    const zf_tune_axis *axis = &n->search->space.axes[n->axis];
+    const zf_search_axis *axis = &n->search->space.axes[n->axis];
     if (axis->count < 2) return false;
     switch (axis->role) {
-    case ZF_TUNE_WAY: return other_way(n, why);
-    case ZF_TUNE_REGISTERS: return bound(n, why);
-    case ZF_TUNE_VECTORS:
+    case ZF_SEARCH_WAY: return other_way(n, why);
+    case ZF_SEARCH_REGISTERS: return bound(n, why);
+    case ZF_SEARCH_VECTORS:
         if (axis->values[0] == 0 && n->centre->point.at[n->axis] == 0) return from_own(n, why);
         return along(n, why);
-    case ZF_TUNE_THREADS: break;
+    case ZF_SEARCH_THREADS: break;
     }
     return along(n, why);
 }
 
 /// Axes in the order in which they are gone along: other ways first, since all else depends on them; then what led here.
-static uint32_t rank_of(const zf_tune_search *search, uint32_t axis) {
-    if (search->space.axes[axis].role == ZF_TUNE_WAY) return 0;
+static uint32_t rank_of(const zf_search *search, uint32_t axis) {
+    if (search->space.axes[axis].role == ZF_SEARCH_WAY) return 0;
     return axis == search->moved ? 1 : 2;
 }
 
-bool zf_tune_neighbour(const zf_tune_search *search, zf_tune_point *out, uint32_t *axis, const char **why) {
+bool zf_search_neighbour(const zf_search *search, zf_search_point *out, uint32_t *axis, const char **why) {
     around n = {.search = search, .centre = &search->tries[search->centre]};
     for (uint32_t rank = 0; rank <= 2; rank++) {
         for (n.axis = 0; n.axis < search->space.axis_count; n.axis++) {

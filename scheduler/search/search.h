@@ -6,134 +6,134 @@
 // It begins where the kernel is by default, goes to what was best for the nearest kernel that is known, and from the best so far
 // along one axis at a time, as long as it gets faster. What bounds it: that memory allows no more, a model of how many threads
 // run at once, probes, and seconds.
-#ifndef ZF_SCHEDULER_TUNE_TUNE_H
-#define ZF_SCHEDULER_TUNE_TUNE_H
+#ifndef ZF_SCHEDULER_SEARCH_TUNE_H
+#define ZF_SCHEDULER_SEARCH_TUNE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
-    ZF_TUNE_AXES = 8,
-    ZF_TUNE_VALUES = 18,
-    ZF_TUNE_PROBES_MOST = 64, ///< that a search may make
-    ZF_TUNE_READINGS = 5,     ///< of one probe, at most
+    ZF_SEARCH_AXES = 8,
+    ZF_SEARCH_VALUES = 18,
+    ZF_SEARCH_PROBES_MOST = 64, ///< that a search may make
+    ZF_SEARCH_READINGS = 5,     ///< of one probe, at most
 };
 
 /// What an axis is, which says how times may depend on it and what the model knows of it.
-typedef enum zf_tune_role {
-    ZF_TUNE_VECTORS,   ///< L: vectors of a thread, rows under way together. Times have one minimum along it, nearly
-    ZF_TUNE_THREADS,   ///< S: of a thread block. The same; what runs at once depends on it
-    ZF_TUNE_REGISTERS, ///< of a thread, at most; 0: no bound. Only bounds below what code takes change it
-    ZF_TUNE_WAY,       ///< values without an order
-} zf_tune_role;
+typedef enum zf_search_role {
+    ZF_SEARCH_VECTORS,   ///< L: vectors of a thread, rows under way together. Times have one minimum along it, nearly
+    ZF_SEARCH_THREADS,   ///< S: of a thread block. The same; what runs at once depends on it
+    ZF_SEARCH_REGISTERS, ///< of a thread, at most; 0: no bound. Only bounds below what code takes change it
+    ZF_SEARCH_WAY,       ///< values without an order
+} zf_search_role;
 
-typedef struct zf_tune_axis {
-    zf_tune_role role;
-    uint32_t count;                  ///< 0: there is no such axis
-    uint32_t values[ZF_TUNE_VALUES]; ///< ascending. Of VECTORS a first value 0 is the kernel's own, whatever that is
-    uint32_t otherwise;              ///< index of the default
-} zf_tune_axis;
+typedef struct zf_search_axis {
+    zf_search_role role;
+    uint32_t count;                    ///< 0: there is no such axis
+    uint32_t values[ZF_SEARCH_VALUES]; ///< ascending. Of VECTORS a first value 0 is the kernel's own, whatever that is
+    uint32_t otherwise;                ///< index of the default
+} zf_search_axis;
 
 /// A combination: an index for each axis; 0 for those that are not.
-typedef struct zf_tune_point {
-    uint8_t at[ZF_TUNE_AXES];
-} zf_tune_point;
+typedef struct zf_search_point {
+    uint8_t at[ZF_SEARCH_AXES];
+} zf_search_point;
 
 /// What a multiprocessor has. Zeroes: not known, so that the model says nothing.
-typedef struct zf_tune_machine {
+typedef struct zf_search_machine {
     uint32_t registers, threads, blocks;
     uint32_t shared_bytes; ///< for all of its thread blocks
     uint32_t warp;         ///< threads
-} zf_tune_machine;
+} zf_search_machine;
 
-typedef struct zf_tune_space {
+typedef struct zf_search_space {
     uint32_t axis_count;
-    zf_tune_axis axes[ZF_TUNE_AXES];
+    zf_search_axis axes[ZF_SEARCH_AXES];
     /// Whether a combination may be tried. NULL: all may.
-    bool (*legal)(const void *user, const zf_tune_point *point);
+    bool (*legal)(const void *user, const zf_search_point *point);
     const void *user;
     bool has_known;
-    zf_tune_point known; ///< best for the nearest kernel that was searched before
-    zf_tune_machine machine;
+    zf_search_point known; ///< best for the nearest kernel that was searched before
+    zf_search_machine machine;
     double least_seconds; ///< the bytes that the kernel reads and writes at the speed of a copy; 0: not known
-} zf_tune_space;
+} zf_search_space;
 
 /// What was seen of one combination. Zeroes but for `ran` and `seconds`: not known.
-typedef struct zf_tune_reading {
+typedef struct zf_search_reading {
     bool ran;           ///< false: it cannot run, or not be compiled
     double seconds;     ///< that the kernel took: a median of several runs
     uint32_t registers; ///< of a thread
     uint32_t shared;    ///< bytes of shared memory of a thread block
     uint32_t local;     ///< bytes of a thread that registers had no room for
     uint32_t blocks;    ///< thread blocks that a multiprocessor holds at once
-} zf_tune_reading;
+} zf_search_reading;
 
-typedef struct zf_tune_options {
+typedef struct zf_search_options {
     uint32_t probes; ///< at most; 0: 16
     double seconds;  ///< at most, as the caller counts them; 0: no bound
     double spent;    ///< of those, before the search began
     double noise;    ///< times that differ by less (as a part) may be the same; 0: 0.01
-} zf_tune_options;
+} zf_search_options;
 
 /// A probe that was made.
-typedef struct zf_tune_try {
-    zf_tune_point point;
-    zf_tune_reading reading; ///< the first one; `seconds` is the median of all
-    double seconds[ZF_TUNE_READINGS];
+typedef struct zf_search_try {
+    zf_search_point point;
+    zf_search_reading reading; ///< the first one; `seconds` is the median of all
+    double seconds[ZF_SEARCH_READINGS];
     uint32_t count;  ///< readings
     const char *why; ///< static: "twice the threads"
-} zf_tune_try;
+} zf_search_try;
 
-typedef struct zf_tune_search {
-    zf_tune_space space;
-    zf_tune_options options;
-    zf_tune_try tries[ZF_TUNE_PROBES_MOST];
+typedef struct zf_search {
+    zf_search_space space;
+    zf_search_options options;
+    zf_search_try tries[ZF_SEARCH_PROBES_MOST];
     uint32_t count;             ///< probes made
     uint32_t readings;          ///< measurements, repeated ones too
     uint32_t centre;            ///< try around which is searched
-    uint32_t moved, asked_axis; ///< axes that led there, and to what was asked for last; ZF_TUNE_AXES: none
+    uint32_t moved, asked_axis; ///< axes that led there, and to what was asked for last; ZF_SEARCH_AXES: none
     uint32_t asked;             ///< try that the next reading is of; `count`: of a new one
-    zf_tune_point next;
+    zf_search_point next;
     const char *why;
     double spent, longest; ///< seconds, as told; of one reading
     bool pending, over;
     const char *ended; ///< static: why there is nothing more to try; NULL while there is
-} zf_tune_search;
+} zf_search;
 
-typedef struct zf_tune_result {
+typedef struct zf_search_result {
     bool found; ///< something ran
-    zf_tune_point best;
+    zf_search_point best;
     double seconds, default_seconds; ///< medians; 0: it did not run
     uint32_t probes, readings;
     const char *ended;
-} zf_tune_result;
+} zf_search_result;
 
-void zf_tune_begin(zf_tune_search *search, const zf_tune_space *space, const zf_tune_options *options);
+void zf_search_begin(zf_search *search, const zf_search_space *space, const zf_search_options *options);
 /// What to measure next, perhaps something that was measured before; false: nothing, the search is over. Until it is told the
 /// answer is the same.
-bool zf_tune_next(zf_tune_search *search, zf_tune_point *out);
+bool zf_search_next(zf_search *search, zf_search_point *out);
 /// What was seen of it. `spent`: of the seconds that a search may take all so far, compiling included.
-void zf_tune_tell(zf_tune_search *search, const zf_tune_reading *reading, double spent);
+void zf_search_tell(zf_search *search, const zf_search_reading *reading, double spent);
 /// The best so far: the default, unless something was faster by more than noise.
-zf_tune_result zf_tune_result_of(const zf_tune_search *search);
-/// Why what zf_tune_next gave is to be measured. Static.
-const char *zf_tune_reason(const zf_tune_search *search);
+zf_search_result zf_search_result_of(const zf_search *search);
+/// Why what zf_search_next gave is to be measured. Static.
+const char *zf_search_reason(const zf_search *search);
 
 /// A whole search with somebody who measures: false from `measure` ends it early.
-typedef bool (*zf_tune_measure)(void *user, const zf_tune_point *point, zf_tune_reading *out, double *spent);
-zf_tune_result zf_tune_run(zf_tune_search *search, zf_tune_measure measure, void *user);
+typedef bool (*zf_search_measure)(void *user, const zf_search_point *point, zf_search_reading *out, double *spent);
+zf_search_result zf_search_run(zf_search *search, zf_search_measure measure, void *user);
 
 // ---- The space and the model ----------------------------------------------------------------------------------
 
-zf_tune_point zf_tune_default(const zf_tune_space *space);
-bool zf_tune_same(const zf_tune_point *a, const zf_tune_point *b);
+zf_search_point zf_search_default(const zf_search_space *space);
+bool zf_search_same(const zf_search_point *a, const zf_search_point *b);
 /// Combination `number` of all, legal or not; false behind the last.
-bool zf_tune_combination(const zf_tune_space *space, uint32_t number, zf_tune_point *out);
+bool zf_search_combination(const zf_search_space *space, uint32_t number, zf_search_point *out);
 /// The value of the first axis of that role, or `otherwise` where there is none.
-uint32_t zf_tune_value(const zf_tune_space *space, const zf_tune_point *point, zf_tune_role role, uint32_t otherwise);
+uint32_t zf_search_value(const zf_search_space *space, const zf_search_point *point, zf_search_role role, uint32_t otherwise);
 /// Thread blocks that a multiprocessor holds at once, of so many threads with so many registers and bytes of shared memory each.
 /// 0: none, or the machine is not known.
-uint32_t zf_tune_blocks(const zf_tune_machine *machine, uint32_t threads, uint32_t registers, uint32_t shared);
+uint32_t zf_search_blocks(const zf_search_machine *machine, uint32_t threads, uint32_t registers, uint32_t shared);
 
 #endif

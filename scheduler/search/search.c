@@ -1,5 +1,5 @@
 // What to measure next, and what comes of it.
-#include "scheduler/tune/tune_internal.h"
+#include "scheduler/search/search_internal.h"
 
 #include <string.h>
 
@@ -12,34 +12,34 @@ static const double NOISE = 0.01,
                     // How near to what memory allows is near enough; and how far below it shows that it was wrong.
     NEAR_LEAST = 0.015, BELOW_LEAST = 0.03;
 
-void zf_tune_begin(zf_tune_search *search, const zf_tune_space *space, const zf_tune_options *options) {
+void zf_search_begin(zf_search *search, const zf_search_space *space, const zf_search_options *options) {
     memset(search, 0, sizeof *search);
     search->space = *space;
     if (options != NULL) search->options = *options;
     if (search->options.probes == 0) search->options.probes = PROBES;
-    if (search->options.probes > ZF_TUNE_PROBES_MOST) search->options.probes = ZF_TUNE_PROBES_MOST;
+    if (search->options.probes > ZF_SEARCH_PROBES_MOST) search->options.probes = ZF_SEARCH_PROBES_MOST;
     if (!(search->options.noise > 0)) search->options.noise = NOISE;
     search->spent = search->options.spent;
-    search->moved = search->asked_axis = ZF_TUNE_AXES;
+    search->moved = search->asked_axis = ZF_SEARCH_AXES;
 }
 
-const zf_tune_try *zf_tune_find(const zf_tune_search *search, const zf_tune_point *point) {
+const zf_search_try *zf_search_find(const zf_search *search, const zf_search_point *point) {
     for (uint32_t t = 0; t < search->count; t++) {
-        if (zf_tune_same(&search->tries[t].point, point)) return &search->tries[t];
+        if (zf_search_same(&search->tries[t].point, point)) return &search->tries[t];
     }
     return NULL;
 }
 
-bool zf_tune_near(const zf_tune_search *search, double a, double b) {
+bool zf_search_near(const zf_search *search, double a, double b) {
     double least = a < b ? a : b, most = a < b ? b : a;
     return most <= least * (1 + search->options.noise);
 }
 
 /// The try with the least time, or `count` where none ran.
-static uint32_t fastest(const zf_tune_search *search) {
+static uint32_t fastest(const zf_search *search) {
     uint32_t best = search->count;
     for (uint32_t t = 0; t < search->count; t++) {
-        const zf_tune_reading *seen = &search->tries[t].reading;
+        const zf_search_reading *seen = &search->tries[t].reading;
         if (seen->ran && (best == search->count || seen->seconds < search->tries[best].reading.seconds)) best = t;
     }
     return best;
@@ -47,14 +47,14 @@ static uint32_t fastest(const zf_tune_search *search) {
 
 // ---- What next ------------------------------------------------------------------------------------------------
 
-static void ask_new(zf_tune_search *search, const zf_tune_point *point, const char *why) {
+static void ask_new(zf_search *search, const zf_search_point *point, const char *why) {
     search->asked = search->count;
     search->next = *point;
     search->why = why;
     search->pending = true;
 }
 
-static void ask_again(zf_tune_search *search, uint32_t number) {
+static void ask_again(zf_search *search, uint32_t number) {
     search->asked = number;
     search->next = search->tries[number].point;
     search->why = "again: it may be no faster than others";
@@ -62,7 +62,7 @@ static void ask_again(zf_tune_search *search, uint32_t number) {
 }
 
 /// Whether memory allows hardly more than the centre takes. What was faster than that shows that the bound is none.
-static bool at_the_least(const zf_tune_search *search) {
+static bool at_the_least(const zf_search *search) {
     double least = search->space.least_seconds;
     uint32_t best = fastest(search);
     if (!(least > 0) || best == search->count) return false;
@@ -70,8 +70,8 @@ static bool at_the_least(const zf_tune_search *search) {
     return seconds <= least * (1 + NEAR_LEAST) && seconds >= least * (1 - BELOW_LEAST);
 }
 
-static bool ask_known(zf_tune_search *search) {
-    bool again = search->space.has_known && zf_tune_find(search, &search->space.known) == NULL;
+static bool ask_known(zf_search *search) {
+    bool again = search->space.has_known && zf_search_find(search, &search->space.known) == NULL;
     bool legal = search->space.legal == NULL || search->space.legal(search->space.user, &search->space.known);
     if (again && legal && !at_the_least(search)) {
         ask_new(search, &search->space.known, "best for the nearest kernel that is known");
@@ -82,17 +82,17 @@ static bool ask_known(zf_tune_search *search) {
 
 /// The default and what was fastest, and what is hardly slower than that, once more each where it matters: where the default is
 /// as fast it is taken, and nothing else need be told apart.
-static bool settle(zf_tune_search *search) {
+static bool settle(zf_search *search) {
     uint32_t best = fastest(search);
-    if (best == search->count || search->readings >= search->options.probes + ZF_TUNE_PROBES_MOST / 4) return false;
-    const zf_tune_try *first = &search->tries[0];
+    if (best == search->count || search->readings >= search->options.probes + ZF_SEARCH_PROBES_MOST / 4) return false;
+    const zf_search_try *first = &search->tries[0];
     double least = search->tries[best].reading.seconds, noise = search->options.noise;
-    if (best == 0 || (first->reading.ran && zf_tune_near(search, first->reading.seconds, least))) return false;
+    if (best == 0 || (first->reading.ran && zf_search_near(search, first->reading.seconds, least))) return false;
     bool close = first->reading.ran && first->reading.seconds <= least * (1 + 3 * noise);
     uint32_t again = search->count;
     for (uint32_t t = 0; t < search->count; t++) {
-        const zf_tune_try *seen = &search->tries[t];
-        bool rival = seen->reading.ran && zf_tune_near(search, seen->reading.seconds, least);
+        const zf_search_try *seen = &search->tries[t];
+        bool rival = seen->reading.ran && zf_search_near(search, seen->reading.seconds, least);
         if (t == best || (t == 0 && close)) rival = true;
         if (!rival || seen->count >= SETTLED) continue;
         if (again == search->count || seen->count < search->tries[again].count) again = t;
@@ -100,17 +100,17 @@ static bool settle(zf_tune_search *search) {
     // The best alone, far from the default, needs no second reading.
     uint32_t rivals = 0;
     for (uint32_t t = 0; t < search->count; t++)
-        rivals += t != best && search->tries[t].reading.ran && zf_tune_near(search, search->tries[t].reading.seconds, least);
+        rivals += t != best && search->tries[t].reading.ran && zf_search_near(search, search->tries[t].reading.seconds, least);
     if (again == search->count || (rivals == 0 && !close)) return false;
     ask_again(search, again);
     return true;
 }
 
-static bool decide(zf_tune_search *search) {
+static bool decide(zf_search *search) {
     uint32_t best = fastest(search);
-    zf_tune_point next;
+    zf_search_point next;
     if (search->count == 0) {
-        next = zf_tune_default(&search->space);
+        next = zf_search_default(&search->space);
         ask_new(search, &next, "as it is by default");
         return true;
     }
@@ -126,7 +126,7 @@ static bool decide(zf_tune_search *search) {
             search->ended = "memory allows no more";
         } else if (search->count >= search->options.probes) {
             search->ended = "no more probes";
-        } else if (zf_tune_neighbour(search, &next, &search->asked_axis, &search->why)) {
+        } else if (zf_search_neighbour(search, &next, &search->asked_axis, &search->why)) {
             ask_new(search, &next, search->why);
             return true;
         } else {
@@ -137,70 +137,70 @@ static bool decide(zf_tune_search *search) {
     return time && settle(search);
 }
 
-bool zf_tune_next(zf_tune_search *search, zf_tune_point *out) {
+bool zf_search_next(zf_search *search, zf_search_point *out) {
     if (!search->pending && !search->over && !decide(search)) search->over = true;
     if (search->over) return false;
     *out = search->next;
     return true;
 }
 
-const char *zf_tune_reason(const zf_tune_search *search) { return search->why != NULL ? search->why : ""; }
+const char *zf_search_reason(const zf_search *search) { return search->why != NULL ? search->why : ""; }
 
 // ---- What was seen --------------------------------------------------------------------------------------------
 
-static void add_reading(zf_tune_try *seen, double seconds) {
-    if (seen->count == ZF_TUNE_READINGS) return;
+static void add_reading(zf_search_try *seen, double seconds) {
+    if (seen->count == ZF_SEARCH_READINGS) return;
     uint32_t at = seen->count++;
     for (; at > 0 && seen->seconds[at - 1] > seconds; at--) seen->seconds[at] = seen->seconds[at - 1];
     seen->seconds[at] = seconds;
     seen->reading.seconds = (seen->seconds[(seen->count - 1) / 2] + seen->seconds[seen->count / 2]) / 2;
 }
 
-void zf_tune_tell(zf_tune_search *search, const zf_tune_reading *reading, double spent) {
+void zf_search_tell(zf_search *search, const zf_search_reading *reading, double spent) {
     if (!search->pending) return;
     search->pending = false;
     double took = spent - search->spent;
     if (took > search->longest) search->longest = took;
     search->spent = spent;
     search->readings++;
-    zf_tune_try *seen = &search->tries[search->asked];
+    zf_search_try *seen = &search->tries[search->asked];
     bool is_new = search->asked == search->count;
     if (is_new) {
-        *seen = (zf_tune_try){.point = search->next, .reading = *reading, .why = search->why};
+        *seen = (zf_search_try){.point = search->next, .reading = *reading, .why = search->why};
         search->count++;
     }
     if (!(reading->seconds > 0)) seen->reading.ran = false;
     if (!seen->reading.ran) return;
     add_reading(seen, reading->seconds);
     if (!is_new) return;
-    const zf_tune_try *centre = &search->tries[search->centre];
+    const zf_search_try *centre = &search->tries[search->centre];
     bool better = !centre->reading.ran || seen->reading.seconds * (1 + search->options.noise) < centre->reading.seconds;
     if (!better) return;
     search->centre = search->asked;
     search->moved = search->asked_axis;
 }
 
-zf_tune_result zf_tune_result_of(const zf_tune_search *search) {
-    zf_tune_result result = {.best = zf_tune_default(&search->space), .probes = search->count, .readings = search->readings};
+zf_search_result zf_search_result_of(const zf_search *search) {
+    zf_search_result result = {.best = zf_search_default(&search->space), .probes = search->count, .readings = search->readings};
     result.ended = search->ended != NULL ? search->ended : "it was stopped";
     uint32_t best = fastest(search);
     if (best == search->count) return result;
-    const zf_tune_try *first = &search->tries[0];
+    const zf_search_try *first = &search->tries[0];
     if (first->reading.ran) result.default_seconds = first->reading.seconds;
-    if (first->reading.ran && zf_tune_near(search, first->reading.seconds, search->tries[best].reading.seconds)) best = 0;
+    if (first->reading.ran && zf_search_near(search, first->reading.seconds, search->tries[best].reading.seconds)) best = 0;
     result.found = true;
     result.best = search->tries[best].point;
     result.seconds = search->tries[best].reading.seconds;
     return result;
 }
 
-zf_tune_result zf_tune_run(zf_tune_search *search, zf_tune_measure measure, void *user) {
-    zf_tune_point point;
-    while (zf_tune_next(search, &point)) {
-        zf_tune_reading reading = {0};
+zf_search_result zf_search_run(zf_search *search, zf_search_measure measure, void *user) {
+    zf_search_point point;
+    while (zf_search_next(search, &point)) {
+        zf_search_reading reading = {0};
         double spent = search->spent;
         if (!measure(user, &point, &reading, &spent)) break;
-        zf_tune_tell(search, &reading, spent);
+        zf_search_tell(search, &reading, spent);
     }
-    return zf_tune_result_of(search);
+    return zf_search_result_of(search);
 }

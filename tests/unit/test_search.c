@@ -1,16 +1,16 @@
-// Links: zipflow-tune m
+// Links: zipflow-search m
 // The search against tables of times that are made up: what memory and occupancy make of kernels, with noise, with cliffs, with
 // plateaus, with a model that is wrong. The best of each table is known, since all of its combinations are looked at.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/tune/tune.h"
+#include "scheduler/search/search.h"
 #include "tests/unit/check.h"
 
 static const uint32_t TABLES = 400;
 
-static const zf_tune_machine MACHINE = {.registers = 65536, .threads = 2048, .blocks = 32, .shared_bytes = 233472, .warp = 32};
+static const zf_search_machine MACHINE = {.registers = 65536, .threads = 2048, .blocks = 32, .shared_bytes = 233472, .warp = 32};
 
 static uint64_t next_random(uint64_t *state) {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -28,7 +28,7 @@ static const char *const kind_names[] = {"smooth", "cliff", "plateau", "flat", "
 /// A kernel that is made up.
 typedef struct made {
     table_kind kind;
-    zf_tune_space space;
+    zf_search_space space;
     double base;           ///< seconds that memory allows
     double best_s, best_l; ///< powers of two
     double curve_s, curve_l, tilt;
@@ -44,10 +44,11 @@ typedef struct made {
 static double log_of(uint32_t value) { return log2(value > 0 ? value : 1); }
 
 /// The true time; 0: it cannot run.
-static double time_of(const made *m, const zf_tune_point *point) {
-    uint32_t threads = zf_tune_value(&m->space, point, ZF_TUNE_THREADS, 32),
-             l = zf_tune_value(&m->space, point, ZF_TUNE_VECTORS, 1);
-    uint32_t bound = zf_tune_value(&m->space, point, ZF_TUNE_REGISTERS, 0), way = zf_tune_value(&m->space, point, ZF_TUNE_WAY, 1);
+static double time_of(const made *m, const zf_search_point *point) {
+    uint32_t threads = zf_search_value(&m->space, point, ZF_SEARCH_THREADS, 32),
+             l = zf_search_value(&m->space, point, ZF_SEARCH_VECTORS, 1);
+    uint32_t bound = zf_search_value(&m->space, point, ZF_SEARCH_REGISTERS, 0),
+             way = zf_search_value(&m->space, point, ZF_SEARCH_WAY, 1);
     uint32_t registers = m->registers + (l > 4 ? 2 * l : 0), has = bound > 0 && bound < registers ? bound : registers;
     double ds = log_of(threads) - m->best_s, dl = log_of(l) - m->best_l;
     double shape = 1 + m->curve_s * ds * ds + m->curve_l * dl * dl + m->tilt * fabs(ds + dl) / 10;
@@ -55,7 +56,7 @@ static double time_of(const made *m, const zf_tune_point *point) {
         shape = 1 + (log_of(threads) < m->best_s ? 4 * m->curve_s : 0) + (log_of(l) < m->best_l ? 4 * m->curve_l : 0);
     }
     if (m->kind == FLAT) shape = 1;
-    uint32_t blocks = zf_tune_blocks(&MACHINE, threads, has, m->shared), warps = blocks * (threads / 32);
+    uint32_t blocks = zf_search_blocks(&MACHINE, threads, has, m->shared), warps = blocks * (threads / 32);
     if (blocks == 0) return 0;
     if (m->kind == FAILING && threads > 512 && l > 2) return 0;
     double lack = warps < m->want ? (m->want - warps) / m->want : 0;
@@ -64,15 +65,15 @@ static double time_of(const made *m, const zf_tune_point *point) {
     return m->base * shape * (1 + m->per_warp * lack) * (1 + m->spill * spilled) * (way == 32 ? 1.3 : 1);
 }
 
-static bool is_legal(const void *user, const zf_tune_point *point) {
+static bool is_legal(const void *user, const zf_search_point *point) {
     const made *m = user;
-    uint32_t threads = zf_tune_value(&m->space, point, ZF_TUNE_THREADS, 32);
-    return threads * zf_tune_value(&m->space, point, ZF_TUNE_REGISTERS, 0) <= 65536;
+    uint32_t threads = zf_search_value(&m->space, point, ZF_SEARCH_THREADS, 32);
+    return threads * zf_search_value(&m->space, point, ZF_SEARCH_REGISTERS, 0) <= 65536;
 }
 
-static void add_axis(zf_tune_space *space, zf_tune_role role, const uint32_t *values, uint32_t count, uint32_t otherwise) {
-    zf_tune_axis *axis = &space->axes[space->axis_count++];
-    *axis = (zf_tune_axis){.role = role, .count = count, .otherwise = otherwise};
+static void add_axis(zf_search_space *space, zf_search_role role, const uint32_t *values, uint32_t count, uint32_t otherwise) {
+    zf_search_axis *axis = &space->axes[space->axis_count++];
+    *axis = (zf_search_axis){.role = role, .count = count, .otherwise = otherwise};
     memcpy(axis->values, values, count * sizeof *values);
 }
 
@@ -83,10 +84,10 @@ static void make(made *m, table_kind kind, uint64_t seed) {
     for (int k = 0; k < 3; k++) next_random(&state);
     *m = (made){.kind = kind, .state = seed};
     uint64_t r = next_random(&state);
-    if (r % 3 != 0) add_axis(&m->space, ZF_TUNE_VECTORS, l, 5, 2);
-    add_axis(&m->space, ZF_TUNE_THREADS, threads, 6, 1 + (uint32_t)(r / 3 % 3));
-    add_axis(&m->space, ZF_TUNE_REGISTERS, registers, 15, 0);
-    if (r / 9 % 4 == 0) add_axis(&m->space, ZF_TUNE_WAY, ways, 2, (uint32_t)(r / 36 % 2));
+    if (r % 3 != 0) add_axis(&m->space, ZF_SEARCH_VECTORS, l, 5, 2);
+    add_axis(&m->space, ZF_SEARCH_THREADS, threads, 6, 1 + (uint32_t)(r / 3 % 3));
+    add_axis(&m->space, ZF_SEARCH_REGISTERS, registers, 15, 0);
+    if (r / 9 % 4 == 0) add_axis(&m->space, ZF_SEARCH_WAY, ways, 2, (uint32_t)(r / 36 % 2));
     m->base = between(&state, 1e-4, 1e-3);
     m->best_s = floor(
         between(&state, 5, kind == SMOOTH || kind == PLATEAU ? 11 : 9)); // where nothing else counts, small blocks are better
@@ -111,39 +112,39 @@ static void make(made *m, table_kind kind, uint64_t seed) {
         m->space.known.at[a] = (uint8_t)(next_random(&state) % m->space.axes[a].count);
 }
 
-static bool measure(void *user, const zf_tune_point *point, zf_tune_reading *out, double *spent) {
+static bool measure(void *user, const zf_search_point *point, zf_search_reading *out, double *spent) {
     made *m = user;
     double seconds = time_of(m, point);
     m->measured++;
     *spent += 0.2;
-    uint32_t bound = zf_tune_value(&m->space, point, ZF_TUNE_REGISTERS, 0),
-             l = zf_tune_value(&m->space, point, ZF_TUNE_VECTORS, 1);
+    uint32_t bound = zf_search_value(&m->space, point, ZF_SEARCH_REGISTERS, 0),
+             l = zf_search_value(&m->space, point, ZF_SEARCH_VECTORS, 1);
     uint32_t registers = m->registers + (l > 4 ? 2 * l : 0);
-    *out = (zf_tune_reading){.ran = seconds > 0, .seconds = seconds * (1 + between(&m->state, -m->noise, m->noise))};
+    *out = (zf_search_reading){.ran = seconds > 0, .seconds = seconds * (1 + between(&m->state, -m->noise, m->noise))};
     out->registers = bound > 0 && bound < registers ? bound : registers;
     out->local = out->registers < registers ? 16 : 0;
     out->shared = m->shared;
-    out->blocks = zf_tune_blocks(&MACHINE, zf_tune_value(&m->space, point, ZF_TUNE_THREADS, 32), out->registers, m->shared);
+    out->blocks = zf_search_blocks(&MACHINE, zf_search_value(&m->space, point, ZF_SEARCH_THREADS, 32), out->registers, m->shared);
     return true;
 }
 
 static double best_of(const made *m) {
     double best = HUGE_VAL;
-    zf_tune_point point;
-    for (uint32_t k = 0; zf_tune_combination(&m->space, k, &point); k++) {
+    zf_search_point point;
+    for (uint32_t k = 0; zf_search_combination(&m->space, k, &point); k++) {
         double seconds = is_legal(m, &point) ? time_of(m, &point) : 0;
         if (seconds > 0 && seconds < best) best = seconds;
     }
     return best;
 }
 
-static zf_tune_search search; // large
+static zf_search search; // large
 
 /// One table; returns how much of the best was reached.
-static double search_table(made *m, const zf_tune_options *options, uint32_t *probes) {
-    zf_tune_begin(&search, &m->space, options);
-    zf_tune_result result = zf_tune_run(&search, measure, m);
-    zf_tune_point first = zf_tune_default(&m->space);
+static double search_table(made *m, const zf_search_options *options, uint32_t *probes) {
+    zf_search_begin(&search, &m->space, options);
+    zf_search_result result = zf_search_run(&search, measure, m);
+    zf_search_point first = zf_search_default(&m->space);
     double by_default = time_of(m, &first), found = time_of(m, &result.best);
     CHECK(result.readings == m->measured, "%u readings, %u told", m->measured, result.readings);
     CHECK(by_default == 0 || (result.found && found <= by_default), "%s: %g, by default %g", kind_names[m->kind], found,
@@ -152,7 +153,7 @@ static double search_table(made *m, const zf_tune_options *options, uint32_t *pr
     for (uint32_t t = 0; t < search.count; t++) {
         CHECK(is_legal(m, &search.tries[t].point), "a probe is not legal");
         CHECK(search.tries[t].why != NULL, "a probe without a reason");
-        for (uint32_t k = 0; k < t; k++) CHECK(!zf_tune_same(&search.tries[t].point, &search.tries[k].point), "probed twice");
+        for (uint32_t k = 0; k < t; k++) CHECK(!zf_search_same(&search.tries[t].point, &search.tries[k].point), "probed twice");
     }
     for (uint32_t t = 1; t < search.count; t++) { // but for what is known of others, and more vectors, which take more registers
         if (search.tries[t].reading.ran || m->kind == FAILING) continue;
@@ -203,11 +204,11 @@ static void test_budget(void) {
         made m;
         uint32_t probes;
         make(&m, (table_kind)(seed % KINDS), seed);
-        zf_tune_options options = {.probes = 1 + (uint32_t)(seed % 9)};
+        zf_search_options options = {.probes = 1 + (uint32_t)(seed % 9)};
         search_table(&m, &options, &probes);
         CHECK(probes <= options.probes, "%u probes of %u", probes, options.probes);
         make(&m, (table_kind)(seed % KINDS), seed);
-        options = (zf_tune_options){.seconds = 0.2 * (double)(1 + seed % 9) + 0.01}; // a measurement is 0.2
+        options = (zf_search_options){.seconds = 0.2 * (double)(1 + seed % 9) + 0.01}; // a measurement is 0.2
         search_table(&m, &options, &probes);
         CHECK(search.spent <= options.seconds, "%g seconds of %g", search.spent, options.seconds);
         make(&m, (table_kind)(seed % KINDS), seed);
@@ -221,7 +222,7 @@ static void test_budget(void) {
 
 /// The same answers, the same questions.
 static void test_determined(void) {
-    static zf_tune_search before;
+    static zf_search before;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         made m;
         uint32_t probes;
@@ -232,26 +233,26 @@ static void test_determined(void) {
         search_table(&m, NULL, &probes);
         CHECK(before.count == search.count && before.readings == search.readings, "another search");
         for (uint32_t t = 0; t < search.count; t++)
-            CHECK(zf_tune_same(&before.tries[t].point, &search.tries[t].point), "probe %u is another", t);
+            CHECK(zf_search_same(&before.tries[t].point, &search.tries[t].point), "probe %u is another", t);
     }
 }
 
 static void test_asking(void) {
     made m;
-    zf_tune_point first, again;
+    zf_search_point first, again;
     make(&m, SMOOTH, 1);
-    zf_tune_begin(&search, &m.space, NULL);
-    CHECK(zf_tune_next(&search, &first) && zf_tune_next(&search, &again), "nothing to measure");
-    zf_tune_point wanted = zf_tune_default(&m.space);
-    CHECK(zf_tune_same(&first, &wanted) && zf_tune_same(&first, &again), "the default comes first, until it is told");
-    CHECK(strcmp(zf_tune_reason(&search), "as it is by default") == 0, "%s", zf_tune_reason(&search));
-    zf_tune_tell(&search, &(zf_tune_reading){.ran = false}, 0);
-    zf_tune_tell(&search, &(zf_tune_reading){.ran = true, .seconds = 1}, 0); // nobody asked
+    zf_search_begin(&search, &m.space, NULL);
+    CHECK(zf_search_next(&search, &first) && zf_search_next(&search, &again), "nothing to measure");
+    zf_search_point wanted = zf_search_default(&m.space);
+    CHECK(zf_search_same(&first, &wanted) && zf_search_same(&first, &again), "the default comes first, until it is told");
+    CHECK(strcmp(zf_search_reason(&search), "as it is by default") == 0, "%s", zf_search_reason(&search));
+    zf_search_tell(&search, &(zf_search_reading){.ran = false}, 0);
+    zf_search_tell(&search, &(zf_search_reading){.ran = true, .seconds = 1}, 0); // nobody asked
     CHECK(search.count == 1 && search.readings == 1, "%u", search.count);
-    if (m.space.has_known) zf_tune_next(&search, &again), zf_tune_tell(&search, &(zf_tune_reading){.ran = false}, 0);
-    CHECK(!zf_tune_next(&search, &again), "what does not run has no neighbours");
-    zf_tune_result result = zf_tune_result_of(&search);
-    CHECK(!result.found && zf_tune_same(&result.best, &wanted), "something was found");
+    if (m.space.has_known) zf_search_next(&search, &again), zf_search_tell(&search, &(zf_search_reading){.ran = false}, 0);
+    CHECK(!zf_search_next(&search, &again), "what does not run has no neighbours");
+    zf_search_result result = zf_search_result_of(&search);
+    CHECK(!result.found && zf_search_same(&result.best, &wanted), "something was found");
     CHECK(strcmp(result.ended, "nothing runs") == 0, "%s", result.ended);
 }
 
@@ -261,26 +262,27 @@ static void test_small_spaces(void) {
     uint32_t probes;
     CHECK(search_table(&m, NULL, &probes) == 1 && probes == 1, "%u probes", probes);
     static const uint32_t own[] = {0, 1, 2, 4};
-    add_axis(&m.space, ZF_TUNE_VECTORS, own, 4, 0); // 0 is as fast as 1
+    add_axis(&m.space, ZF_SEARCH_VECTORS, own, 4, 0); // 0 is as fast as 1
     m.measured = 0;
     CHECK(search_table(&m, NULL, &probes) == 1 && probes == 4, "%u probes", probes);
-    CHECK(zf_tune_value(&m.space, &(zf_tune_point){{2}}, ZF_TUNE_VECTORS, 9) == 2, "value");
-    CHECK(zf_tune_value(&m.space, &(zf_tune_point){{2}}, ZF_TUNE_WAY, 9) == 9, "no axis");
+    CHECK(zf_search_value(&m.space, &(zf_search_point){{2}}, ZF_SEARCH_VECTORS, 9) == 2, "value");
+    CHECK(zf_search_value(&m.space, &(zf_search_point){{2}}, ZF_SEARCH_WAY, 9) == 9, "no axis");
 }
 
 static void test_blocks(void) {
-    CHECK(zf_tune_blocks(&MACHINE, 128, 32, 0) == 16, "2048 threads are 16 blocks of 128");
-    CHECK(zf_tune_blocks(&MACHINE, 32, 16, 0) == 32, "no more than 32");
-    CHECK(zf_tune_blocks(&MACHINE, 256, 64, 0) == 4, "registers: %u", zf_tune_blocks(&MACHINE, 256, 64, 0));
-    CHECK(zf_tune_blocks(&MACHINE, 256, 65, 0) == 3, "they are given to a warp by 256");
-    CHECK(zf_tune_blocks(&MACHINE, 1024, 65, 0) == 0, "too many");
-    CHECK(zf_tune_blocks(&MACHINE, 128, 32, 48 * 1024 - 1024) == 4, "shared memory, of which a block costs 1 KiB more");
-    CHECK(zf_tune_blocks(&(zf_tune_machine){0}, 128, 32, 0) == 0, "nothing is known");
-    zf_tune_machine wide = MACHINE; // none of these is a machine's, but a record may say them
+    CHECK(zf_search_blocks(&MACHINE, 128, 32, 0) == 16, "2048 threads are 16 blocks of 128");
+    CHECK(zf_search_blocks(&MACHINE, 32, 16, 0) == 32, "no more than 32");
+    CHECK(zf_search_blocks(&MACHINE, 256, 64, 0) == 4, "registers: %u", zf_search_blocks(&MACHINE, 256, 64, 0));
+    CHECK(zf_search_blocks(&MACHINE, 256, 65, 0) == 3, "they are given to a warp by 256");
+    CHECK(zf_search_blocks(&MACHINE, 1024, 65, 0) == 0, "too many");
+    CHECK(zf_search_blocks(&MACHINE, 128, 32, 48 * 1024 - 1024) == 4, "shared memory, of which a block costs 1 KiB more");
+    CHECK(zf_search_blocks(&(zf_search_machine){0}, 128, 32, 0) == 0, "nothing is known");
+    zf_search_machine wide = MACHINE; // none of these is a machine's, but a record may say them
     wide.warp = UINT32_MAX;
-    CHECK(zf_tune_blocks(&wide, 128, 32, 0) == 0, "a warp of all threads");
-    CHECK(zf_tune_blocks(&MACHINE, 128, 1u << 27, 0) == 0 && zf_tune_blocks(&MACHINE, 128, UINT32_MAX, 0) == 0, "registers");
-    CHECK(zf_tune_blocks(&MACHINE, UINT32_MAX, 32, 0) == 0 && zf_tune_blocks(&MACHINE, 128, 32, UINT32_MAX) == 0, "of all else");
+    CHECK(zf_search_blocks(&wide, 128, 32, 0) == 0, "a warp of all threads");
+    CHECK(zf_search_blocks(&MACHINE, 128, 1u << 27, 0) == 0 && zf_search_blocks(&MACHINE, 128, UINT32_MAX, 0) == 0, "registers");
+    CHECK(zf_search_blocks(&MACHINE, UINT32_MAX, 32, 0) == 0 && zf_search_blocks(&MACHINE, 128, 32, UINT32_MAX) == 0,
+          "of all else");
 }
 
 int main(void) {

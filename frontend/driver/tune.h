@@ -1,0 +1,117 @@
+// What `zfc tune` is made of: the kernels of a column, each with its space and its search; measuring what their searches ask for;
+// records of that.
+#ifndef ZF_DRIVER_TUNE_H
+#define ZF_DRIVER_TUNE_H
+
+#include "codegen/simt_choices.h"
+#include "codegen/tuned.h"
+#include "frontend/driver/decoded.h"
+#include "frontend/driver/report.h"
+#include "runtime/device.h"
+#include "runtime/kernel_clock.h"
+#include "scheduler/search/search.h"
+
+// ---- A kernel (tune_kernel.c) ---------------------------------------------------------------------------------
+
+typedef struct zf_tune_kernel {
+    char *column, *shape;  ///< NULL: it was tuned before, with another column
+    uint32_t number;       ///< in its plan
+    zf_search_space space; ///< axis k is choice k
+    zf_search_try *tries;  ///< all that was measured, in order
+    uint32_t count;
+    zf_search_result result;
+} zf_tune_kernel;
+
+typedef struct zf_tune_record {
+    zf_tune_kernel *kernels;
+    size_t count;
+    double copy_rate; ///< bytes a second, read and written ones; 0: not measured
+} zf_tune_record;
+
+void zf_tune_record_free(zf_tune_record *record);
+zf_tune_kernel *zf_tune_record_add(zf_tune_record *record, zf_error *error);
+/// Notes a measurement; of a combination that was noted another reading.
+zf_status zf_tune_note(zf_tune_kernel *kernel, const zf_search_point *point, const zf_search_reading *reading, const char *why,
+                       zf_error *error);
+const zf_search_try *zf_tune_find(const zf_tune_kernel *kernel, const zf_search_point *point);
+
+/// The axes of a kernel's choices. What is so by default is left out of choices that are made of points, unless another way to
+/// walk is chosen, on which defaults depend.
+void zf_tune_axes(const zf_choice_space *choices, zf_search_space *out);
+zf_choice zf_tune_choice(const zf_search_space *space, const zf_search_point *point);
+/// The other way; false where the space has no such value.
+bool zf_tune_point(const zf_search_space *space, const zf_choice *choice, zf_search_point *out);
+/// "L=8,THREADS=128"; "default".
+void zf_tune_point_text(const zf_search_space *space, const zf_search_point *point, zf_text *out);
+
+// ---- Columns of a program without data (tune_made.c) ------------------------------------------------------------
+
+/// Makes `rows` rows of every column of a program's table (FILE.zf or FILE.zf:TABLE) and encodes them to `path`.
+zf_status zf_tune_make(zf_compiler *compiler, const char *name, uint64_t rows, const char *path, zf_error *error);
+
+// ---- What is asked for -----------------------------------------------------------------------------------------
+
+typedef struct zf_tune_options {
+    zf_context *context;
+    zf_compiler *compiler;
+    zf_accelerator *accelerator;
+    void *stream;
+    zf_device_info info;
+    zf_multiprocessor_facts processor;
+    const zf_tuned *known; ///< what was found before
+    uint64_t bytes;        ///< of plain data that a measurement makes, at least
+    uint64_t rows;         ///< of a block that are used, at most
+    unsigned warm, runs;
+    uint32_t probes; ///< most of a kernel; 0: the search's own
+    double seconds;  ///< for the column; 0: no bound
+    bool exhaustive; ///< every combination is measured
+    FILE *told;      ///< where each probe is told of; NULL: nowhere
+} zf_tune_options;
+
+// ---- The block of a column that is measured (tune_block.c) ------------------------------------------------------
+
+typedef struct zf_tune_block {
+    const zf_tune_options *options;
+    const char *path;
+    size_t column;
+    const char *name;        ///< the column's
+    zf_container *container; ///< whose plan has no choices
+    zf_block_view view;
+    const zf_plan *plan;
+    zf_decode_options rows;
+    zf_units_options units;
+    zf_decoded expected, made; ///< the rows by default, and as they were made last
+    bool has_expected;
+} zf_tune_block;
+
+/// Finds the first block of a shape, among so many; where there is none, `found` says so. What the options, the path, the column
+/// and the container are is said before. To be freed also after an error, and then used again.
+zf_status zf_tune_block_find(zf_tune_block *block, const zf_shape *shape, uint64_t blocks, bool *found, zf_error *error);
+void zf_tune_block_free(zf_tune_block *block);
+/// Times each kernel of the plan, lowered as is chosen, the first time by default, and compares the rows with those: others are
+/// an error.
+zf_status zf_tune_block_time(zf_tune_block *block, const zf_choices *choices, zf_kernel_time *times, zf_error *error);
+/// Whether an error of that says that choices cannot run, and not that the default cannot, or that something else is wrong.
+bool zf_tune_block_may_go_on(const zf_tune_block *block, const zf_error *error);
+/// Bytes that a kernel reads and writes in a measurement, each once.
+double zf_tune_block_bytes(const zf_tune_block *block, const zf_kernel *kernel);
+
+// ---- A column (tune_column.c) ---------------------------------------------------------------------------------
+
+/// Tunes the kernels of a column, for each vector of alternatives that its blocks took, and adds them to `record`. A choice that
+/// makes other bytes than the default is an error.
+zf_status zf_tune_column(const zf_tune_options *options, const char *path, size_t column, zf_tune_record *record,
+                         zf_error *error);
+
+// ---- Records (tune_record.c) ----------------------------------------------------------------------------------
+
+/// {"L": 8, "THREADS": 128}: what is chosen. NULL: no memory.
+json_t *zf_tune_choice_json(const zf_choice *choice);
+/// What was measured, as JSON. NULL: no memory.
+json_t *zf_tune_record_json(const zf_tune_record *record);
+/// Reads the kernels of a record.
+zf_status zf_tune_record_read(const char *path, zf_tune_record *out, zf_error *error);
+/// Searches a recorded kernel again, which asks the record in place of a GPU. `best`: seconds of the fastest combination there.
+zf_search_result zf_tune_replay(const zf_tune_kernel *kernel, uint32_t probes, double *best);
+
+#endif

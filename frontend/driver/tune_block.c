@@ -1,0 +1,156 @@
+// The block of a column that stands for it where kernels are measured: copies of it, so that the GPU's caches hold none, whose
+// rows are compared with what the kernels make by default; and the bytes that a kernel reads and writes of it.
+#include <string.h>
+
+#include "codegen/decoder.h"
+#include "frontend/driver/driver_codes.h"
+#include "frontend/driver/tune.h"
+#include "runtime/error_codes.h"
+
+enum { COPIES_MOST = 4096 };
+
+static const uint8_t POISON[2] = {0x5a, 0xa5}; // of the default and of others, so that what both leave out differs
+
+// ---- Finding it -----------------------------------------------------------------------------------------------
+
+/// The first block of a shape, whose checksum is right, since what is measured would otherwise be of a block that nothing
+/// decodes; whether there is one.
+static zf_status find_view(zf_tune_block *b, const zf_shape *shape, uint64_t blocks, bool *found, zf_error *error) {
+    *found = false;
+    for (uint64_t k = 0; k < blocks && !*found; k++) {
+        ZF_TRY(zf_container_block(b->container, b->column, k, false, &b->view, error));
+        *found = b->view.shape == shape && b->view.rows > 0;
+        zf_block_view_free(&b->view);
+        if (*found) ZF_TRY(zf_container_block(b->container, b->column, k, true, &b->view, error));
+    }
+    return ZF_OK;
+}
+
+static zf_status find_plan(zf_tune_block *b, const zf_shape *shape, zf_error *error) {
+    const zf_tune_options *o = b->options;
+    zf_abi_provider provider;
+    const zf_abi_plan *abi = NULL;
+    ZF_TRY(zf_context_plan(o->context, b->container, b->column, shape->branches, shape->branch_count,
+                           o->accelerator->ops->target(o->accelerator), &provider, &abi, error));
+    b->plan = ((const zf_decoder *)abi->provider_data)->plan;
+    return ZF_OK;
+}
+
+/// Which rows are measured, and how often.
+static zf_status arrange(zf_tune_block *b, zf_error *error) {
+    const zf_tune_options *o = b->options;
+    uint64_t rows = b->view.rows < o->rows ? b->view.rows : o->rows;
+    b->rows = (zf_decode_options){.some_rows = true, .row_begin = b->view.first_row, .row_count = rows, .skip_checksums = true};
+    b->units = (zf_units_options){.unit_bytes = UINT64_C(1) << 60, .resident = true, .copies = 1};
+    zf_units_column *column = NULL;
+    ZF_TRY(zf_units_column_make(b->container, b->column, &b->rows, &b->units, o->accelerator, &column, error));
+    zf_units_sizes sizes = zf_units_column_sizes(column);
+    zf_units_column_free(column);
+    uint64_t most = sizes.values > sizes.offsets ? sizes.values : sizes.offsets;
+    if (sizes.validity > most) most = sizes.validity;
+    b->units.copy_stride = (most + 255) / 256 * 256;
+    uint64_t wanted = o->bytes / (most + 1) + 1;
+    b->units.copies = (uint32_t)(wanted < COPIES_MOST ? wanted : COPIES_MOST);
+    zf_decoded *buffers[] = {&b->expected, &b->made};
+    for (int k = 0; k < 2; k++) {
+        ZF_TRY(zf_decoded_describe(b->container, b->column, &b->rows, buffers[k], error));
+        ZF_TRY(zf_decoded_allocate(buffers[k], error));
+    }
+    return ZF_OK;
+}
+
+zf_status zf_tune_block_find(zf_tune_block *b, const zf_shape *shape, uint64_t blocks, bool *found, zf_error *error) {
+    ZF_TRY(find_view(b, shape, blocks, found, error));
+    if (!*found) return ZF_OK;
+    ZF_TRY(find_plan(b, shape, error));
+    return arrange(b, error);
+}
+
+void zf_tune_block_free(zf_tune_block *b) {
+    zf_block_view_free(&b->view);
+    zf_decoded_free(&b->expected);
+    zf_decoded_free(&b->made);
+    b->has_expected = false;
+}
+
+// ---- Measuring ------------------------------------------------------------------------------------------------
+
+static zf_status compare(zf_tune_block *b, zf_units *units, const zf_units_memory *memory, zf_error *error) {
+    zf_decoded *to = b->has_expected ? &b->made : &b->expected;
+    ZF_TRY(zf_units_fetch(units, b->options->stream, memory, &to->buffers, error));
+    if (!b->has_expected) {
+        b->has_expected = true;
+        return ZF_OK;
+    }
+    const zf_decode_sizes *sizes = &to->sizes;
+    const zf_decode_buffers *made = &b->made.buffers, *expected = &b->expected.buffers;
+    uint64_t values = sizes->offsets > 0 ? (uint64_t)expected->offsets[to->rows] : sizes->values;
+    bool same = sizes->offsets == 0 || memcmp(made->offsets, expected->offsets, sizes->offsets) == 0;
+    same = same && memcmp(made->values, expected->values, values) == 0;
+    same = same && (sizes->validity == 0 || memcmp(made->validity, expected->validity, sizes->validity) == 0);
+    if (same) return ZF_OK;
+    return zf_fail(error, ZF_ERR_INTERNAL, ZFC_BENCH_DIFFERS, "column %s: what was timed makes other bytes than the default",
+                   b->name);
+}
+
+static zf_status run(zf_tune_block *b, zf_container *container, zf_kernel_time *times, zf_error *error) {
+    const zf_tune_options *o = b->options;
+    zf_units *units = NULL;
+    zf_units_memory memory = {0};
+    ZF_TRY(zf_units_make(container, b->column, &b->rows, &b->units, o->accelerator, &units, error));
+    zf_status status = zf_units_allocate(units, &memory, error);
+    if (status == ZF_OK) status = zf_units_upload(units, o->stream, &memory, error);
+    if (status == ZF_OK)
+        status = zf_units_time_kernels(units, o->stream, &memory, POISON[b->has_expected], o->warm, o->runs, times,
+                                       b->plan->kernel_count, error);
+    if (status == ZF_OK) status = compare(b, units, &memory, error);
+    o->accelerator->ops->wait(o->accelerator, o->stream, NULL); // what failed may have left something under way
+    zf_units_release(units, &memory);
+    zf_units_free(units);
+    return status;
+}
+
+zf_status zf_tune_block_time(zf_tune_block *b, const zf_choices *choices, zf_kernel_time *times, zf_error *error) {
+    zf_container *container = NULL; // of its own, whose plans are made for the choices
+    ZF_TRY(zf_container_open(b->options->context, b->path, &container, error));
+    zf_compiler_set_choices(b->options->compiler, choices->count > 0 ? choices : NULL);
+    zf_status status = run(b, container, times, error);
+    zf_compiler_set_choices(b->options->compiler, NULL);
+    zf_container_close(container);
+    return status;
+}
+
+bool zf_tune_block_may_go_on(const zf_tune_block *b, const zf_error *error) {
+    bool of_choices = zf_error_is(error, ZF_E_DEVICE_CALL) || zf_error_is(error, ZF_E_CODE_REJECTED) ||
+                      error->status == ZF_ERR_UNSUPPORTED || error->status == ZF_ERR_USAGE;
+    return b->has_expected && of_choices;
+}
+
+// ---- Its bytes ------------------------------------------------------------------------------------------------
+
+static double bytes_of_edge(const zf_tune_block *b, uint32_t edge) {
+    zf_type type = b->plan->graph->edges[edge].type;
+    return (double)b->view.counts[edge] * (zf_kind_bits(type.kind) + (type.nullable ? 1 : 0)) / 8;
+}
+
+static double bytes_of_one(const zf_tune_block *b, const zf_kernel *kernel) {
+    const zf_graph *graph = b->plan->graph;
+    bool column = kernel->sink < 0 || zf_plan_goes_to_column(b->plan, kernel->sink);
+    double bytes = column ? (double)b->view.plain_bytes : bytes_of_edge(b, kernel->edge);
+    for (uint32_t n = 0; n < kernel->node_count; n++) {
+        const zf_graph_node *node = &graph->nodes[kernel->nodes[n]];
+        for (uint32_t s = 0; s < node->inst->stream_count; s++) {
+            const zf_graph_edge *edge = &graph->edges[node->inputs[s]];
+            if (edge->access == ZF_ACCESS_NONE) continue;
+            if (edge->stored >= 0) bytes += (double)b->view.streams[edge->stored].bytes;
+            int32_t work = b->plan->edge_work[edge->index];
+            if (work >= 0 && !zf_plan_goes_to_column(b->plan, work)) bytes += bytes_of_edge(b, edge->index);
+        }
+    }
+    if (kernel->tree < 0) return bytes;
+    for (uint32_t f = 0; f < b->view.shape->trees[kernel->tree].field_count; f++)
+        bytes += (double)b->view.seeks[kernel->tree].entries * b->view.seeks[kernel->tree].widths[f];
+    return bytes;
+}
+
+double zf_tune_block_bytes(const zf_tune_block *b, const zf_kernel *kernel) { return bytes_of_one(b, kernel) * b->units.copies; }
