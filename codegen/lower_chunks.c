@@ -2,6 +2,7 @@
 // starts, which the directory says, to its last output. Lanes are one after the other here: that is what the language means by
 // them.
 #include "codegen/lower_chunks.h"
+#include "codegen/simt.h"
 
 #include <string.h>
 
@@ -174,6 +175,26 @@ static bool statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
 
 // ---- A chunk --------------------------------------------------------------------------------------------------
 
+/// Entry v_entry of a field of the directory where there is one (v_has), else v_else. Threads that walk a chunk alike load all
+/// entries of all fields side by side.
+static LLVMValueRef directory_entry(zf_lower *lower, uint32_t field, LLVMValueRef v_has, LLVMValueRef v_entry,
+                                    LLVMValueRef v_else) {
+    zf_cg *cg = lower->cg;
+    if (lower->v_leads != NULL) {
+        LLVMValueRef v = zf_simt_seek_entry(lower, field, zf_cg_select(cg, v_has, v_entry, zf_cg_i64(cg, 0)));
+        return zf_cg_select(cg, v_has, v, v_else);
+    }
+    LLVMValueRef v_slot = zf_cg_alloca(cg, cg->ty_i64, "first");
+    LLVMBasicBlockRef bb_entry = zf_cg_block(cg, "directory"), bb_known = zf_cg_block(cg, "placed");
+    LLVMBuildStore(cg->builder, v_else, v_slot);
+    zf_cg_cond_br(cg, v_has, bb_entry, bb_known);
+    zf_cg_enter(cg, bb_entry);
+    LLVMBuildStore(cg->builder, zf_lower_seek_entry(lower, field, v_entry), v_slot);
+    zf_cg_br(cg, bb_known);
+    zf_cg_enter(cg, bb_known);
+    return LLVMBuildLoad2(cg->builder, cg->ty_i64, v_slot, "");
+}
+
 /// The chunk's part of a stream. The directory was checked on the host; that it is so again costs nothing beside a chunk, and
 /// then nothing outside the stream is read whatever became of the file since.
 static void place_stream(zf_chunk *chunk, zf_chunk_stream *s, LLVMValueRef v_chunks) {
@@ -189,25 +210,11 @@ static void place_stream(zf_chunk *chunk, zf_chunk_stream *s, LLVMValueRef v_chu
         const zf_seek_tree *tree = &lower->plan->trees[lower->kernel->tree];
         uint32_t field = 0;
         while (field + 1 < tree->field_count && tree->fields[field].stream != s->port->slot) field++;
-        LLVMValueRef v_slot = zf_cg_alloca(cg, cg->ty_i64, "first");
-        LLVMValueRef v_after = zf_cg_add(cg, chunk->v_number, v_one);
-        for (unsigned end = 0; end < 2; end++) { // entry c - 1 is where chunk c starts
-            LLVMBasicBlockRef bb_entry = zf_cg_block(cg, "directory"), bb_known = zf_cg_block(cg, "placed");
-            LLVMValueRef v_inner =
-                end == 0 ? zf_cg_icmp(cg, LLVMIntNE, chunk->v_number, v_zero) : zf_cg_icmp(cg, LLVMIntULT, v_after, v_chunks);
-            LLVMBuildStore(cg->builder, end == 0 ? v_zero : v_all, v_slot);
-            zf_cg_cond_br(cg, v_inner, bb_entry, bb_known);
-            zf_cg_enter(cg, bb_entry);
-            LLVMValueRef v_entry = end == 0 ? zf_cg_sub(cg, chunk->v_number, v_one) : chunk->v_number;
-            LLVMBuildStore(cg->builder, zf_lower_seek_entry(lower, field, v_entry), v_slot);
-            zf_cg_br(cg, bb_known);
-            zf_cg_enter(cg, bb_known);
-            LLVMValueRef v = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_slot, "");
-            if (end == 0)
-                s->v_first = v;
-            else
-                v_end = v;
-        }
+        LLVMValueRef v_after = zf_cg_add(cg, chunk->v_number, v_one); // entry c - 1 is where chunk c starts
+        LLVMValueRef v_later = zf_cg_icmp(cg, LLVMIntNE, chunk->v_number, v_zero);
+        LLVMValueRef v_inner = zf_cg_icmp(cg, LLVMIntULT, v_after, v_chunks);
+        s->v_first = directory_entry(lower, field, v_later, zf_cg_sub(cg, chunk->v_number, v_one), v_zero);
+        v_end = directory_entry(lower, field, v_inner, chunk->v_number, v_all);
     }
     s->v_first = zf_cg_umin(cg, s->v_first, v_all);
     v_end = zf_cg_umin(cg, v_end, v_all);

@@ -93,16 +93,36 @@ LLVMValueRef zf_chunk_claim(zf_cg *cg, zf_cg_frame *frame, const zf_chunk_stream
 bool zf_chunk_next(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out);
 
 // ---- simt_warp.c ----
-/// Builds a region's elements by make(region): each lane those of v_share; where one of them fails, all lanes go through them
-/// from the first one on, so that the failure is that of one thread.
-void zf_chunk_share(zf_chunk *chunk, void (*make)(void *region), void *region);
+/// Builds a region by share(region): each lane what v_share says; where one of them fails, all lanes go through all of it by
+/// walk(region), so that the failure is that of one thread. Before the lanes part, v_alike iterations (i64; NULL: none) are
+/// counted for all of them together.
+void zf_chunk_share(zf_chunk *chunk, LLVMValueRef v_alike, void (*share)(void *region), void (*walk)(void *region), void *region);
 /// Of v_count elements (i64) how many a lane makes, and which is the one of its turn v_turn.
 LLVMValueRef zf_chunk_share_turns(zf_chunk *chunk, LLVMValueRef v_count);
 LLVMValueRef zf_chunk_share_index(zf_chunk *chunk, LLVMValueRef v_turn);
 /// What lanes stored can be read by all of them from here on, where the program reads it.
 void zf_chunk_meet(zf_chunk *chunk);
 
+// ---- simt_regions.c ----
+/// Measures and makes a region (zf_chunk_region) over two binders, whose values of the first one, and then whose elements, the
+/// lanes of a warp share. To be called by zf_chunk_share.
+void zf_chunk_share_rows(void *region);
+
 // ---- lower_emit.c ----
+/// An `emit` over ranges.
+typedef struct zf_chunk_region {
+    zf_cg *cg;
+    zf_cg_frame *frame;
+    const zf_stmt *stmt;
+    LLVMValueRef v_pos;         ///< out.pos before it
+    LLVMValueRef v_lo, v_count; ///< values of the first binder
+    LLVMValueRef v_at;          ///< over two: slot: behind what was measured, or made, so far
+} zf_chunk_region;
+/// Of a binder: how many values it has (UINT64_MAX where there are 2^64), and one of them.
+LLVMValueRef zf_chunk_region_size(zf_cg *cg, const zf_cg_range *range);
+void zf_chunk_region_bind(const zf_chunk_region *region, const zf_binder *binder, LLVMValueRef v);
+/// V03 unless there is room for v_more elements behind v_pos.
+void zf_chunk_region_room(const zf_chunk_region *region, LLVMValueRef v_pos, LLVMValueRef v_more);
 void zf_chunk_emit(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt);
 void zf_chunk_emit_region(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt);
 /// A scan over the binder of the region.

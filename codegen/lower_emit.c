@@ -8,7 +8,6 @@ static LLVMValueRef position(zf_cg *cg, const zf_chunk *chunk) {
     return LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_pos, "");
 }
 
-/// V03 unless there is room for v_more elements behind v_pos.
 static void check_room(zf_cg *cg, zf_chunk *chunk, LLVMValueRef v_pos, LLVMValueRef v_more, const zf_stmt *stmt) {
     LLVMValueRef v_left = zf_cg_sub(cg, chunk->v_count, v_pos);
     zf_cg_check(cg, &chunk->env.env, zf_cg_icmp(cg, LLVMIntULE, v_more, v_left), 3, stmt->span, NULL);
@@ -75,8 +74,7 @@ bool zf_chunk_reduce(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_v
 
 // ---- Regions --------------------------------------------------------------------------------------------------
 
-/// Values of a range, UINT64_MAX where there are 2^64.
-static LLVMValueRef size_of(zf_cg *cg, const zf_cg_range *range) {
+LLVMValueRef zf_chunk_region_size(zf_cg *cg, const zf_cg_range *range) {
     LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_one = zf_cg_i64(cg, 1), v = zf_cg_sub(cg, range->v_hi, range->v_lo);
     LLVMValueRef v_some = zf_cg_icmp(cg, range->inclusive ? LLVMIntULE : LLVMIntULT, range->v_lo, range->v_hi);
     if (range->inclusive) {
@@ -86,68 +84,64 @@ static LLVMValueRef size_of(zf_cg *cg, const zf_cg_range *range) {
     return zf_cg_select(cg, v_some, v, v_zero);
 }
 
-static void bind(zf_cg *cg, zf_cg_frame *frame, const zf_binder *binder, LLVMValueRef v) {
+void zf_chunk_region_bind(const zf_chunk_region *region, const zf_binder *binder, LLVMValueRef v) {
     zf_cg_value value = zf_cg_scalar(zf_type_of(ZF_K_U64), v);
-    zf_cg_bind(cg, frame, binder->local, &value);
+    zf_cg_bind(region->cg, region->frame, binder->local, &value);
 }
 
-/// An `emit` over ranges.
-typedef struct region {
-    zf_cg *cg;
-    zf_cg_frame *frame;
-    const zf_stmt *stmt;
-    LLVMValueRef v_pos;         ///< out.pos before it
-    LLVMValueRef v_lo, v_count; ///< values of the first binder
-} region;
+static zf_chunk *chunk_of(const zf_chunk_region *r) { return zf_chunk_of(zf_cg_frame_env(r->frame)); }
 
-static zf_chunk *chunk_of(const region *r) { return zf_chunk_of(zf_cg_frame_env(r->frame)); }
+void zf_chunk_region_room(const zf_chunk_region *region, LLVMValueRef v_pos, LLVMValueRef v_more) {
+    check_room(region->cg, chunk_of(region), v_pos, v_more, region->stmt);
+}
 
 /// Over one binder: checks the room, and returns how many elements there are.
-static LLVMValueRef measure(region *r) {
+static LLVMValueRef measure(zf_chunk_region *r) {
     zf_cg_range range = zf_cg_range_make(r->cg, r->frame, &r->stmt->reduce->binders[0]);
     r->v_lo = range.v_lo;
-    r->v_count = size_of(r->cg, &range);
-    check_room(r->cg, chunk_of(r), r->v_pos, r->v_count, r->stmt);
+    r->v_count = zf_chunk_region_size(r->cg, &range);
+    zf_chunk_region_room(r, r->v_pos, r->v_count);
     return r->v_count;
 }
 
-/// Over two: all sizes first.
-static LLVMValueRef measure_nested(region *r) {
-    zf_cg *cg = r->cg;
-    zf_chunk *chunk = chunk_of(r);
-    const zf_binder *outer = &r->stmt->reduce->binders[0], *inner = &r->stmt->reduce->binders[1];
-    LLVMValueRef v_at = zf_cg_alloca(cg, cg->ty_i64, "at");
-    zf_cg_range range = zf_cg_range_make(cg, r->frame, outer);
+/// Over two: the values of the first.
+static void measure_rows(zf_chunk_region *r) {
+    zf_cg_range range = zf_cg_range_make(r->cg, r->frame, &r->stmt->reduce->binders[0]);
     r->v_lo = range.v_lo;
-    r->v_count = size_of(cg, &range);
+    r->v_count = zf_chunk_region_size(r->cg, &range);
+}
+
+/// All sizes first.
+static void measure_nested(zf_chunk_region *r) {
+    zf_cg *cg = r->cg;
+    const zf_binder *outer = &r->stmt->reduce->binders[0], *inner = &r->stmt->reduce->binders[1];
     zf_cg_loop rows;
-    LLVMBuildStore(cg->builder, r->v_pos, v_at);
+    LLVMBuildStore(cg->builder, r->v_pos, r->v_at);
     zf_cg_loop_begin(cg, &rows, zf_cg_i64(cg, 0), r->v_count, "room");
-    zf_chunk_work(cg, &chunk->env.env, zf_cg_i64(cg, 1), r->stmt->span); // inner ranges may all be empty
-    bind(cg, r->frame, outer, zf_cg_add(cg, r->v_lo, rows.v_i));
+    zf_chunk_work(cg, &chunk_of(r)->env.env, zf_cg_i64(cg, 1), r->stmt->span); // inner ranges may all be empty
+    zf_chunk_region_bind(r, outer, zf_cg_add(cg, r->v_lo, rows.v_i));
     zf_cg_range ends = zf_cg_range_make(cg, r->frame, inner);
-    LLVMValueRef v_to = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_at, ""), v_more = size_of(cg, &ends);
-    check_room(cg, chunk, v_to, v_more, r->stmt);
-    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_to, v_more), v_at);
+    LLVMValueRef v_to = LLVMBuildLoad2(cg->builder, cg->ty_i64, r->v_at, ""), v_more = zf_chunk_region_size(cg, &ends);
+    zf_chunk_region_room(r, v_to, v_more);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_to, v_more), r->v_at);
     zf_cg_loop_end(cg, &rows);
-    return zf_cg_sub(cg, LLVMBuildLoad2(cg->builder, cg->ty_i64, v_at, ""), r->v_pos);
 }
 
 /// The elements of v_count values of a binder from v_lo on, at v_to.
-static void make_range(region *r, const zf_binder *binder, LLVMValueRef v_lo, LLVMValueRef v_count, LLVMValueRef v_to) {
+static void make_range(zf_chunk_region *r, const zf_binder *binder, LLVMValueRef v_lo, LLVMValueRef v_count, LLVMValueRef v_to) {
     zf_cg *cg = r->cg;
     zf_chunk *chunk = chunk_of(r);
     bool shared = chunk->v_share != NULL;
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), shared ? zf_chunk_share_turns(chunk, v_count) : v_count, "emit");
     LLVMValueRef v_k = shared ? zf_chunk_share_index(chunk, loop.v_i) : loop.v_i;
-    bind(cg, r->frame, binder, zf_cg_add(cg, v_lo, v_k));
+    zf_chunk_region_bind(r, binder, zf_cg_add(cg, v_lo, v_k));
     zf_chunk_store(chunk, zf_cg_expr(cg, r->frame, r->stmt->reduce->term), zf_cg_add(cg, v_to, v_k));
     zf_cg_loop_end(cg, &loop);
 }
 
 static void make_elements(void *user) {
-    region *r = user;
+    zf_chunk_region *r = user;
     zf_chunk *chunk = chunk_of(r);
     zf_visitor visitor = {.user = chunk, .expr = note_scan};
     chunk->scans = NULL;
@@ -156,31 +150,43 @@ static void make_elements(void *user) {
     chunk->scans = NULL;
 }
 
-static void make_nested_elements(void *user) {
-    region *r = user;
+static void make_nested_elements(zf_chunk_region *r) {
     zf_cg *cg = r->cg;
     const zf_binder *outer = &r->stmt->reduce->binders[0], *inner = &r->stmt->reduce->binders[1];
-    LLVMValueRef v_at = zf_cg_alloca(cg, cg->ty_i64, "at");
     zf_cg_loop rows;
-    LLVMBuildStore(cg->builder, r->v_pos, v_at);
+    LLVMBuildStore(cg->builder, r->v_pos, r->v_at);
     zf_cg_loop_begin(cg, &rows, zf_cg_i64(cg, 0), r->v_count, "emit");
-    bind(cg, r->frame, outer, zf_cg_add(cg, r->v_lo, rows.v_i));
+    zf_chunk_region_bind(r, outer, zf_cg_add(cg, r->v_lo, rows.v_i));
     zf_cg_range ends = zf_cg_range_make(cg, r->frame, inner);
-    LLVMValueRef v_to = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_at, ""), v_more = size_of(cg, &ends);
+    LLVMValueRef v_to = LLVMBuildLoad2(cg->builder, cg->ty_i64, r->v_at, ""), v_more = zf_chunk_region_size(cg, &ends);
     make_range(r, inner, ends.v_lo, v_more, v_to);
-    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_to, v_more), v_at);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_to, v_more), r->v_at);
     zf_cg_loop_end(cg, &rows);
+}
+
+static void walk_nested(void *user) {
+    measure_nested(user);
+    make_nested_elements(user);
 }
 
 void zf_chunk_emit_region(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
-    region r = {.cg = cg, .frame = frame, .stmt = stmt, .v_pos = position(cg, chunk)};
-    bool nested = stmt->reduce->binder_count > 1;
-    void (*make)(void *) = nested ? make_nested_elements : make_elements;
-    LLVMValueRef v_count = nested ? measure_nested(&r) : measure(&r);
-    if (chunk->env.lower->v_leads != NULL)
-        zf_chunk_share(chunk, make, &r);
+    zf_chunk_region r = {.cg = cg, .frame = frame, .stmt = stmt, .v_pos = position(cg, chunk)};
+    bool shared = chunk->env.lower->v_leads != NULL;
+    if (stmt->reduce->binder_count > 1) {
+        r.v_at = zf_cg_alloca(cg, cg->ty_i64, "at");
+        measure_rows(&r);
+        if (shared)
+            zf_chunk_share(chunk, r.v_count, zf_chunk_share_rows, walk_nested, &r);
+        else
+            walk_nested(&r);
+        LLVMBuildStore(cg->builder, LLVMBuildLoad2(cg->builder, cg->ty_i64, r.v_at, ""), chunk->v_pos);
+        return;
+    }
+    LLVMValueRef v_count = measure(&r);
+    if (shared)
+        zf_chunk_share(chunk, NULL, make_elements, make_elements, &r);
     else
-        make(&r);
+        make_elements(&r);
     LLVMBuildStore(cg->builder, zf_cg_add(cg, r.v_pos, v_count), chunk->v_pos);
 }

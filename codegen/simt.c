@@ -537,7 +537,7 @@ static LLVMValueRef load_entry(zf_lower *lower, LLVMValueRef v_offset, LLVMValue
     return zf_cg_mask(cg, v, zf_cg_low_mask(cg, LLVMBuildShl(cg->builder, v_width, v_three, ""), 64), "bytes of a seek state");
 }
 
-static LLVMValueRef seek_entry(zf_lower *lower, uint32_t field, LLVMValueRef v_entry) {
+LLVMValueRef zf_simt_seek_entry(zf_lower *lower, uint32_t field, LLVMValueRef v_entry) {
     uint32_t tree = (uint32_t)lower->kernel->tree;
     LLVMValueRef v_offset = zf_lower_word(lower, ZF_SLOT_SEEK_OFFSET, tree, field);
     LLVMValueRef v_width = zf_lower_word(lower, ZF_SLOT_SEEK_WIDTH, tree, field);
@@ -562,13 +562,13 @@ static LLVMValueRef entry_behind(zf_lower *lower, LLVMValueRef *v_more) {
 
 LLVMValueRef zf_simt_seek(zf_lower *lower, uint32_t field, LLVMValueRef v_initial) {
     LLVMValueRef v_first, v_entry = entry_before(lower, &v_first);
-    LLVMValueRef v = lower->v_seeks != NULL ? lower->v_seeks[2 * field] : seek_entry(lower, field, v_entry);
+    LLVMValueRef v = lower->v_seeks != NULL ? lower->v_seeks[2 * field] : zf_simt_seek_entry(lower, field, v_entry);
     return zf_cg_select(lower->cg, v_first, v_initial, v);
 }
 
 LLVMValueRef zf_simt_seek_next(zf_lower *lower, uint32_t field, LLVMValueRef v_final) {
     LLVMValueRef v_more, v_entry = entry_behind(lower, &v_more);
-    LLVMValueRef v = lower->v_seeks != NULL ? lower->v_seeks[2 * field + 1] : seek_entry(lower, field, v_entry);
+    LLVMValueRef v = lower->v_seeks != NULL ? lower->v_seeks[2 * field + 1] : zf_simt_seek_entry(lower, field, v_entry);
     return zf_cg_select(lower->cg, v_more, v, v_final);
 }
 
@@ -610,6 +610,16 @@ LLVMValueRef zf_simt_ballot(zf_lower *lower, LLVMValueRef v) { return lower->cg-
 
 LLVMValueRef zf_simt_any(zf_lower *lower, LLVMValueRef v) {
     return zf_cg_icmp(lower->cg, LLVMIntNE, zf_simt_ballot(lower, v), zf_cg_i32(lower->cg, 0));
+}
+
+LLVMValueRef zf_simt_join(zf_lower *lower, LLVMValueRef v) {
+    zf_cg *cg = lower->cg;
+    if (cg->target->simt->join != NULL) return cg->target->simt->join(cg, v);
+    for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
+        LLVMValueRef v_other = LLVMBuildXor(cg->builder, zf_simt_lane(lower), zf_cg_i32(cg, step), "");
+        v = zf_cg_or(cg, v, zf_simt_shuffle(lower, v, v_other));
+    }
+    return v;
 }
 
 LLVMValueRef zf_simt_permute(zf_lower *lower, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector) {

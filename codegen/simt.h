@@ -117,6 +117,8 @@ zf_simt_tile zf_simt_tile_of(zf_lower *lower);
 /// A field of the tree's state at the tile's beginning (v_initial: of the first tile), and at its end (v_final: of the last).
 LLVMValueRef zf_simt_seek(zf_lower *lower, uint32_t field, LLVMValueRef v_initial);
 LLVMValueRef zf_simt_seek_next(zf_lower *lower, uint32_t field, LLVMValueRef v_final);
+/// An entry of a field, where there is one, without a branch; else what stands there, which can be read.
+LLVMValueRef zf_simt_seek_entry(zf_lower *lower, uint32_t field, LLVMValueRef v_entry);
 /// Loads all fields at both ends, each by a lane of its own, for where the warp's threads are of one tile.
 void zf_simt_seek_together(zf_lower *lower);
 /// Wishes that a loop be unrolled, so that the loads of several rounds are under way together.
@@ -187,6 +189,8 @@ LLVMValueRef zf_simt_warp(zf_lower *lower); ///< of this thread in its block (i6
 LLVMValueRef zf_simt_ballot(zf_lower *lower, LLVMValueRef v);
 /// Whether v (i1) holds for any of them (i1).
 LLVMValueRef zf_simt_any(zf_lower *lower, LLVMValueRef v);
+/// The or of a word (i32) of all lanes of the warp.
+LLVMValueRef zf_simt_join(zf_lower *lower, LLVMValueRef v);
 /// Four bytes (i32) of eight, v_low's first: byte k is the one whose number is in bits 4k..4k + 3 of v_selector.
 LLVMValueRef zf_simt_permute(zf_lower *lower, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector);
 /// The lane `step` before this one; below lane 0 one from above, whose value nobody takes.

@@ -1,6 +1,6 @@
 // Chunks that a warp walks: all its threads do the same, so they agree about every branch, and what they read is read for all at
-// once. Only the elements of an `emit` over a range are shared: of 32 lanes each makes every 32nd. What is emitted one by one the
-// first lane stores. Local arrays each thread has for itself.
+// once. Only the elements of an `emit` over a range are shared: of 32 lanes each makes every 32nd; over two ranges the values of
+// the first one, too (simt_regions.c). What is emitted one by one the first lane stores. Local arrays each thread has for itself.
 //
 // What a program reads of `out` other lanes have stored: they meet behind every `emit`. An element that fails must not lead its
 // lane away from the others, so it only ends that lane's share; then all go through the elements as one thread does, and find the
@@ -28,10 +28,11 @@ void zf_chunk_meet(zf_chunk *chunk) {
     if (chunk->inst->reads_out) zf_simt_barrier_warp(chunk->env.lower, "what was emitted before what reads it");
 }
 
-/// Whether the lanes took more iterations together than v_left (i64), which the chunk had; what is left is v_work for all.
-static LLVMValueRef took_too_many(zf_chunk *chunk, LLVMValueRef v_left) {
+/// Whether the lanes took more iterations together than the chunk had (v_had: a slot); what is left is v_work for all.
+static LLVMValueRef took_too_many(zf_chunk *chunk, LLVMValueRef v_had) {
     zf_lower *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
+    LLVMValueRef v_left = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_had, "");
     LLVMValueRef v_all = zf_cg_sub(cg, v_left, LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, ""));
     LLVMValueRef v_lane = zf_simt_lane(lower);
     for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
@@ -42,15 +43,22 @@ static LLVMValueRef took_too_many(zf_chunk *chunk, LLVMValueRef v_left) {
     return zf_cg_icmp(cg, LLVMIntUGT, v_all, v_left);
 }
 
-void zf_chunk_share(zf_chunk *chunk, void (*make)(void *region), void *region) {
+void zf_chunk_share(zf_chunk *chunk, LLVMValueRef v_alike, void (*share)(void *region), void (*walk)(void *region),
+                    void *region) {
     zf_lower *lower = chunk->env.lower;
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_stop = chunk->bb_stop, bb_met = zf_cg_block(cg, "shared");
     LLVMValueRef v_left = LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, "");
-    chunk->counted = false;
+    LLVMValueRef v_had = zf_cg_alloca(cg, cg->ty_i64, "had");
+    LLVMBuildStore(cg->builder, v_left, v_had);
     chunk->bb_stop = bb_met;
+    if (v_alike != NULL) {
+        zf_chunk_work(cg, &chunk->env.env, v_alike, ((zf_chunk_region *)region)->stmt->span);
+        LLVMBuildStore(cg->builder, LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, ""), v_had);
+    }
+    chunk->counted = false;
     chunk->v_share = zf_cg_resize(cg, zf_simt_lane(lower), cg->ty_i64, false);
-    make(region);
+    share(region);
     chunk->v_share = NULL;
     chunk->bb_stop = bb_stop;
     bool may_fail = LLVMGetFirstUse(LLVMBasicBlockAsValue(bb_met)) != NULL;
@@ -60,13 +68,13 @@ void zf_chunk_share(zf_chunk *chunk, void (*make)(void *region), void *region) {
     if (may_fail) {
         LLVMBasicBlockRef bb_again = zf_cg_block(cg, "again"), bb_well = zf_cg_block(cg, "shared_well");
         LLVMValueRef v_bad = zf_cg_not(cg, zf_lower_none_failed(lower));
-        if (chunk->counted) v_bad = zf_cg_or(cg, v_bad, took_too_many(chunk, v_left));
+        if (chunk->counted) v_bad = zf_cg_or(cg, v_bad, took_too_many(chunk, v_had));
         zf_cg_cond_br(cg, zf_simt_any(lower, v_bad), bb_again, bb_well);
         zf_cg_enter(cg, bb_again);
         zf_lower_clear(lower);
         LLVMBuildStore(cg->builder, v_left, chunk->v_work);
         chunk->retraces = true;
-        make(region);
+        walk(region);
         chunk->retraces = false;
         zf_cg_br(cg, bb_well);
         LLVMMoveBasicBlockAfter(bb_well, zf_cg_here(cg));

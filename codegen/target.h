@@ -16,7 +16,7 @@ typedef struct zf_lower_input zf_lower_input;
 
 /// What a SIMT lowering asks of its target: the primitives by which threads of a block know and meet each other. Values are i32
 /// unless said otherwise. One table per target; the lowerings in simt_*.c ask for nothing else. What may be NULL (funnel,
-/// permute, copy_ahead, await_copies, prefetch, add_up) nvptx alone has: there the emulator runs other code than a GPU.
+/// join, permute, copy_ahead, await_copies, prefetch, add_up) nvptx alone has: there the emulator runs other code than a GPU.
 typedef struct zf_simt_ops {
     unsigned global_space; ///< address space of the kernel's pointers
     bool takes_thread;     ///< the kernel's first argument is the emulator's thread
@@ -34,6 +34,8 @@ typedef struct zf_simt_ops {
     LLVMValueRef (*funnel)(zf_cg *cg, bool left, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift);
     /// The lanes of the warp for which v_value (i1) holds, as bits.
     LLVMValueRef (*ballot)(zf_cg *cg, LLVMValueRef v_value);
+    /// The or of the words of all lanes of the warp; may be NULL: it is made of shuffles.
+    LLVMValueRef (*join)(zf_cg *cg, LLVMValueRef v_value);
     /// Bytes of two words by number, as zf_simt_permute has it; may be NULL: shifts and masks.
     LLVMValueRef (*permute)(zf_cg *cg, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector);
     /// Copies 16 bytes, aligned so, from global to shared memory some time before `await_copies`, which waits until at most

@@ -114,6 +114,11 @@ static LLVMValueRef ballot(zf_cg *cg, LLVMValueRef v_value) {
     return zf_cg_intrinsic(cg, "llvm.nvvm.vote.ballot.sync", NULL, 0, v_args, 2);
 }
 
+static LLVMValueRef join(zf_cg *cg, LLVMValueRef v_value) {
+    LLVMValueRef v_args[2] = {v_value, zf_cg_i32(cg, UINT32_MAX)};
+    return zf_cg_intrinsic(cg, "llvm.nvvm.redux.sync.or", NULL, 0, v_args, 2);
+}
+
 static void assembly(zf_cg *cg, const char *text, const char *constraints, LLVMTypeRef *types, LLVMValueRef *v_args,
                      unsigned count) {
     LLVMTypeRef ty = LLVMFunctionType(cg->ty_void, types, count, 0);
@@ -178,6 +183,7 @@ const zf_simt_ops zf_nvptx_simt_ops = {
     .shuffle = shuffle,
     .funnel = funnel,
     .ballot = ballot,
+    .join = join,
     .permute = permute,
     .copy_ahead = copy_ahead,
     .await_copies = await_copies,

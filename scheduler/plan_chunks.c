@@ -31,11 +31,20 @@ static bool see_scan(zf_visitor *visitor, zf_expr *expr) {
     return !*found;
 }
 
+// Values of a binder, at most.
+static zf_int128 most_of(const zf_binder *binder) {
+    zf_int128 most = binder->hi->range.hi - binder->lo->range.lo + (binder->inclusive ? 1 : 0);
+    return most > 0 ? most : 0;
+}
+
 static bool see_region(zf_visitor *visitor, zf_stmt *stmt) {
     bool *found = visitor->user, scans = false;
-    if (stmt->kind != ZF_S_EMIT_REGION || stmt->reduce->binder_count > 1) return !*found;
-    const zf_binder *binder = &stmt->reduce->binders[0];
-    zf_int128 most = binder->hi->range.hi - binder->lo->range.lo + (binder->inclusive ? 1 : 0);
+    if (stmt->kind != ZF_S_EMIT_REGION) return !*found;
+    zf_int128 most = 1;
+    for (uint32_t k = 0; k < stmt->reduce->binder_count; k++) {
+        zf_int128 each = most_of(&stmt->reduce->binders[k]);
+        most = each > FEW_ELEMENTS ? each : most > FEW_ELEMENTS ? most : most * each; // no product of large ones
+    }
     zf_visitor in_term = {.user = &scans, .expr = see_scan};
     zf_visit_expr(&in_term, stmt->reduce->term);
     *found = *found || (most > FEW_ELEMENTS && !scans);

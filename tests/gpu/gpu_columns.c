@@ -169,6 +169,7 @@ static const gpu_column columns[] = {
     {"chunks_runs", 32, in_runs, false, false},
     {"chunks_varints", 64, walking, false, false},
     {"chunks_ranges", 32, in_runs, false, false},
+    {"chunks_rows", 16, walking, false, false},
     {"chunks_fsst", 8, prose, false, false},
     // Not in `forms`: small in the file, however large in memory.
     {"thin_u8", 8, two_bits, false, false},

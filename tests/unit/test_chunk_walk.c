@@ -65,7 +65,7 @@ int main(void) {
             if (t == 2) check_refused(c, "emu");
         }
     }
-    CHECK(seen == 11, "%u columns of chunk_walk.zf", seen);
+    CHECK(seen == 12, "%u columns of chunk_walk.zf", seen);
     zf_spec_destroy(spec);
     return check_result();
 }
