@@ -110,6 +110,7 @@ static zf_status create(zf_context *context, const char *device, zf_accelerator 
     if (p == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a pipeline");
     p->context = context;
     p->accelerator = accelerator;
+    p->large = ZF_PIPELINE_BYTES_AHEAD;
     pthread_mutex_init(&p->lock, NULL);
     for (unsigned w = 0; w < ZF_WORKS; w++) pthread_cond_init(&p->work[w], NULL);
     zf_status status = resolve(p, options, error);

@@ -118,8 +118,8 @@ struct zf_requested {
     zf_batch *batch;
 };
 
-/// Copies may be queued before the decodes of this many units, and of these many bytes: the link shall have work while small
-/// units, of which each call takes longer than they do, are queued.
+/// Copies may be queued before the decodes of this many units, and of these many bytes behind the oldest: the link shall have
+/// work while small units, of which each call takes longer than they do, are queued.
 enum { ZF_PIPELINE_MOST_AHEAD = 16, ZF_PIPELINE_BYTES_AHEAD = 8 << 20 };
 
 /// Units of which the copies were queued, and the decodes were not, the oldest at `first`.
@@ -155,6 +155,7 @@ struct zf_pipeline {
     zf_transfer *followed; ///< its event is about to be followed, without the lock: it must not end meanwhile
     bool feeding;          ///< a thread is queueing: it alone touches `copied`, and queues on streams
     zf_copied_units copied;
+    uint64_t large;     ///< stored bytes from which on the decode of a unit may wait for its copy (stages.c); tests make it less
     uint64_t in_flight; ///< stored bytes of units that were queued, and of which nobody has seen the end
     uint32_t releasing; ///< units that the releaser has, or will have: those behind them go to the finisher by way of it
     pthread_t threads[ZF_PIPELINE_MOST_READERS + 4];

@@ -502,6 +502,55 @@ static void test_lock(void) {
     end(&s);
 }
 
+/// Decodes that were queued, and those of which the copy had not ended then.
+static struct {
+    const zf_pipeline *pipeline;
+    atomic_uint queued, early;
+} decodes;
+
+static zf_status counting_follow(zf_accelerator *self, void *stream, void *event, zf_error *error) {
+    const zf_pipeline *p = decodes.pipeline;
+    for (unsigned d = 0; d < p->options.streams; d++) {
+        if (stream != p->decodes[d]) continue;
+        const late_event *copied = event;
+        late *l = (late *)self;
+        pthread_mutex_lock(&l->lock);
+        atomic_fetch_add(&decodes.early, copied->done < copied->noted);
+        pthread_mutex_unlock(&l->lock);
+        atomic_fetch_add(&decodes.queued, 1);
+    }
+    return late_follow(self, stream, event, error);
+}
+
+/// Of large units at hand the decodes are queued when their copies have ended, but for the last's; of small ones before.
+static void test_queued_late(void) {
+    static const zf_pipeline_options options = {.streams = 2, .unit_bytes = 20000};
+    for (unsigned large = 0; large < 2; large++) {
+        zf_error error = {0};
+        shared s;
+        columns c;
+        begin(&s, NOTHING, 0, &options);
+        s.l.ops.stream_follow = counting_follow;
+        take_columns(&c, &s, 0);
+        for (size_t i = 0; i < COLUMNS; i++) c.requests[i].container = s.containers[1]; // which was loaded
+        decodes.pipeline = s.pipeline;
+        if (large) s.pipeline->large = 1;
+        make_batch(&c);
+        for (unsigned round = 0; round < 2; round++) { // the first is checked and so is not at hand
+            atomic_store(&decodes.queued, 0);
+            atomic_store(&decodes.early, 0);
+            atomic_store(&s.l.copy_delay, round == 0 ? 0 : 3000);
+            CHECK(zf_batch_start(c.batch, &error) == ZF_OK, "%s", error.message);
+            wait_for_all(&c, nobody_followed);
+        }
+        unsigned queued = atomic_load(&decodes.queued), early = atomic_load(&decodes.early);
+        CHECK(queued > 8 && (large ? early <= 1 : early > queued / 2), "of %u decodes of %s units %u were queued early", queued,
+              large ? "large" : "small", early);
+        drop_columns(&c);
+        end(&s);
+    }
+}
+
 int main(void) {
     zf_abi_provider provider = simt_provider();
     zf_error error = {0};
@@ -516,6 +565,7 @@ int main(void) {
     test_start();
     test_start_without_wait();
     test_lock();
+    test_queued_late();
     test_follow_of_cancelled();
     test_freed_before(NOTHING, false);
     test_freed_before(NOTHING, true);
