@@ -95,27 +95,58 @@ static bool waited_for_code(const zf_batch *batch) {
     return seconds > (batch->ended - batch->begun) / 16;
 }
 
+/// Decodes of a column's units.
+typedef struct seen_decodes {
+    double bytes, seconds; ///< all of them
+    unsigned count;
+} seen_decodes;
+
+/// Of an accelerator: the seconds that a unit takes besides its bytes, by units of which some have at most half of the bytes of
+/// those that have most; 0: there are none.
+static double decode_cost(const seen_decodes *small, const seen_decodes *large) {
+    if (small->count == 0 || large->count == 0) return 0;
+    double few = small->bytes / small->count, short_time = small->seconds / small->count;
+    double many = large->bytes / large->count, long_time = large->seconds / large->count;
+    double each = (long_time - short_time) / (many - few), cost = short_time - (each > 0 ? each * few : 0);
+    double most = 0.9 * (short_time < long_time ? short_time : long_time); // something goes to the bytes
+    if (cost > most) cost = most;
+    return cost > ZF_DECODE_COST ? cost : ZF_DECODE_COST;
+}
+
 /// What a column's copies and decodes say of rates. Units that take little more than what any of them costs say nothing. Copies
 /// of a run that gets code wait for the driver, too: they say nothing of a link whose rate is known.
 static void learn_device(const zf_batch *batch, const zf_requested *request, double part, bool first) {
     const zf_pipeline *p = batch->pipeline;
     bool host = p->accelerator == NULL, link_known;
-    double copied = 0, copying = 0, decoded = 0, decoding = 0, least = 0;
+    double copied = 0, copying = 0, most = 0, known;
+    seen_decodes all = {0}, small = {0}, large = {0};
+    for (size_t u = 0; u < request->units; u++) {
+        double bytes = (double)request->of_blocks[u].described.plain_bytes;
+        most = bytes > most ? bytes : most;
+    }
     for (size_t u = 0; u < request->units; u++) {
         const zf_transfer *transfer = &request->of_blocks[u];
         const zf_unit_times *t = &transfer->measured;
         if (isnan(t->decode_end) || transfer->described.blocks == 0) continue;
-        double copy = t->copy_end - t->copy_begin;
+        double copy = t->copy_end - t->copy_begin, bytes = (double)transfer->described.plain_bytes;
         if (copy > TELLING * ZF_COPY_COST) {
             copied += (double)transfer->described.stored_bytes;
             copying += copy - ZF_COPY_COST;
         }
-        decoded += (double)transfer->described.plain_bytes;
-        decoding += (t->decode_end - decoding_since(transfer, first)) * part - (host ? 0 : ZF_DECODE_COST);
-        least += host ? 0 : TELLING * ZF_DECODE_COST;
+        seen_decodes *kinds[] = {&all, bytes <= most / 2 ? &small : bytes > most * 3 / 4 ? &large : NULL};
+        for (unsigned k = 0; k < 2 && kinds[k] != NULL; k++) {
+            kinds[k]->bytes += bytes;
+            kinds[k]->seconds += (t->decode_end - decoding_since(transfer, first)) * part;
+            kinds[k]->count++;
+        }
     }
-    if (decoding > least && decoded >= LEAST_BYTES)
-        zf_rates_decode_seen(p->rates, request->codec, request->codec_name, decoded / decoding, first);
+    zf_rates_decode(p->rates, request->codec, 0, &known);
+    double cost = host || first ? 0 : decode_cost(&small, &large);
+    double besides = host ? 0 : cost > 0 ? cost : known > 0 && !first ? known : ZF_DECODE_COST;
+    double decoding = all.seconds - besides * all.count;
+    if (decoding < all.seconds / 10) decoding = all.seconds / 10;
+    if (all.seconds > (host ? 0 : (TELLING + 1) * ZF_DECODE_COST * all.count) && all.bytes >= LEAST_BYTES)
+        zf_rates_decode_seen(p->rates, request->codec, request->codec_name, all.bytes / decoding, cost, first);
     zf_rates_link(p->rates, &link_known);
     if (copying > 0 && !host && !(first && link_known)) zf_rates_link_seen(p->rates, copied / copying);
 }

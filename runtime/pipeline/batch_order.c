@@ -10,11 +10,16 @@ static const double UNKNOWN_DEVICE = 600e9, UNKNOWN_HOST = 2e9;
 
 // ---- Estimates ------------------------------------------------------------------------------------------------
 
-static double decode_rate(const zf_batch *batch, const zf_requested *request) {
-    const zf_pipeline *p = batch->pipeline;
-    double otherwise = UNKNOWN_DEVICE;
+static double decode_seconds(const zf_transfer *transfer) {
+    const zf_pipeline *p = transfer->batch->pipeline;
+    double otherwise = UNKNOWN_DEVICE, cost;
     if (p->accelerator == NULL) otherwise = UNKNOWN_HOST * zf_context_threads(p->context, 0);
-    return zf_rates_decode(p->rates, request->codec, otherwise);
+    double rate = zf_rates_decode(p->rates, zf_transfer_request(transfer)->codec, otherwise, &cost);
+    if (p->accelerator == NULL)
+        cost = 0;
+    else if (cost == 0)
+        cost = ZF_DECODE_COST;
+    return cost + (double)transfer->described.plain_bytes / rate;
 }
 
 /// On the CPU what comes before decoding is reading: it takes the link's place.
@@ -27,13 +32,12 @@ static void estimate(const zf_batch *batch, zf_order_job *jobs) {
         const zf_requested *request = &batch->requests[t->request];
         bool in_memory = request->given.container->loaded;
         double reading = in_memory ? 0 : (double)t->file_bytes / read;
-        jobs[i] =
-            (zf_order_job){.read = host ? 0 : reading,
-                           .copy = host ? reading : ZF_COPY_COST + (double)t->described.stored_bytes / link,
-                           .decode = (host ? 0 : ZF_DECODE_COST) + (double)t->described.plain_bytes / decode_rate(batch, request),
-                           .staging = host ? t->file_bytes : t->device_bytes,
-                           .ring = host ? 0 : t->host_bytes,
-                           .group = t->request};
+        jobs[i] = (zf_order_job){.read = host ? 0 : reading,
+                                 .copy = host ? reading : ZF_COPY_COST + (double)t->described.stored_bytes / link,
+                                 .decode = decode_seconds(t),
+                                 .staging = host ? t->file_bytes : t->device_bytes,
+                                 .ring = host ? 0 : t->host_bytes,
+                                 .group = t->request};
     }
 }
 

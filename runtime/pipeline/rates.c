@@ -56,7 +56,9 @@ static void merge(zf_rates_table *ours, const zf_rates_table *theirs) {
         const zf_codec_rate *c = &theirs->codecs[i];
         zf_codec_rate *mine = zf_rates_table_find(ours, c->codec);
         if (mine == NULL && ours->count < ZF_RATES_CODECS) mine = zf_rates_table_add(ours, c->codec, c->name);
-        if (mine != NULL) merge_rate(&mine->rate, &c->rate);
+        if (mine == NULL) continue;
+        merge_rate(&mine->rate, &c->rate);
+        if (mine->cost == 0 || !mine->rate.here) mine->cost = c->cost;
     }
 }
 
@@ -151,10 +153,11 @@ double zf_rates_read(zf_rates *rates) {
     return rate > 0 ? rate : READ;
 }
 
-double zf_rates_decode(zf_rates *rates, uint64_t codec, double otherwise) {
+double zf_rates_decode(zf_rates *rates, uint64_t codec, double otherwise, double *cost) {
     pthread_mutex_lock(&rates->lock);
     const zf_codec_rate *known = zf_rates_table_find(&rates->table, codec);
     double rate = known != NULL ? known->rate.value : otherwise;
+    *cost = known != NULL ? known->cost : 0;
     pthread_mutex_unlock(&rates->lock);
     return rate;
 }
@@ -181,11 +184,12 @@ void zf_rates_read_seen(zf_rates *rates, double rate, bool first) {
     pthread_mutex_unlock(&rates->lock);
 }
 
-void zf_rates_decode_seen(zf_rates *rates, uint64_t codec, const char *name, double rate, bool first) {
+void zf_rates_decode_seen(zf_rates *rates, uint64_t codec, const char *name, double rate, double cost, bool first) {
     if (!(rate > 0) || isinf(rate)) return;
     pthread_mutex_lock(&rates->lock);
     zf_codec_rate *known = zf_rates_table_find(&rates->table, codec);
     if (known == NULL) known = zf_rates_table_add(&rates->table, codec, name);
     move(rates, &known->rate, rate, first);
+    if (!first && cost > 0 && !isinf(cost)) known->cost = known->cost > 0 ? (known->cost + cost) / 2 : cost;
     pthread_mutex_unlock(&rates->lock);
 }

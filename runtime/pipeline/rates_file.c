@@ -14,6 +14,8 @@ static const char head_format[] =
 
 /// Bytes a second: no rate is kept that is faster.
 static const uint64_t RATE_MOST = UINT64_C(1000000000000000000);
+/// Nanoseconds: no unit is believed to cost more besides its bytes.
+static const uint64_t COST_MOST = UINT64_C(1000000000);
 
 // ---- The table ------------------------------------------------------------------------------------------------
 
@@ -52,7 +54,10 @@ void zf_rates_table_print(const zf_rates_table *table, const char *device, zf_te
     if (print_rate("read", &table->read, out)) zf_text_puts(out, "\n");
     for (uint32_t k = 0; k < table->count; k++) { // the oldest first
         const zf_codec_rate *c = &table->codecs[table->count < ZF_RATES_CODECS ? k : (table->next + k) % ZF_RATES_CODECS];
-        if (print_rate("decode", &c->rate, out)) zf_text_printf(out, " %016llx %s\n", (ull)c->codec, c->name);
+        if (!print_rate("decode", &c->rate, out)) continue;
+        double cost = c->cost * 1e9;
+        if (cost >= 1 && cost <= (double)COST_MOST) zf_text_printf(out, " besides %llu", (ull)cost);
+        zf_text_printf(out, " %016llx %s\n", (ull)c->codec, c->name);
     }
     if (!out->failed) zf_text_printf(out, "sum %016llx\n", (ull)XXH3_64bits(out->data, out->length));
 }
@@ -71,14 +76,20 @@ static bool take(cursor *c, const char *word) {
     return true;
 }
 
-static bool take_rate(cursor *c, zf_seen_rate *out) {
-    uint64_t value = 0;
+/// 1 to `most`.
+static bool take_number(cursor *c, uint64_t most, uint64_t *out) {
     const char *begin = c->at;
+    *out = 0;
     for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++) {
-        value = value * 10 + (uint64_t)(*c->at - '0');
-        if (value > RATE_MOST) return false;
+        *out = *out * 10 + (uint64_t)(*c->at - '0');
+        if (*out > most) return false;
     }
-    if (c->at == begin || value == 0) return false;
+    return c->at != begin && *out > 0;
+}
+
+static bool take_rate(cursor *c, zf_seen_rate *out) {
+    uint64_t value;
+    if (!take_number(c, RATE_MOST, &value)) return false;
     *out = (zf_seen_rate){.value = (double)value, .first = take(c, " first")};
     return true;
 }
@@ -96,13 +107,17 @@ static bool take_hex(cursor *c, uint64_t *out) {
 
 static bool take_codec(cursor *c, zf_rates_table *table) {
     zf_seen_rate rate;
-    uint64_t codec;
+    uint64_t codec, cost = 0;
     char name[ZF_RATES_NAME];
-    if (!take_rate(c, &rate) || !take(c, " ") || !take_hex(c, &codec) || !take(c, " ")) return false;
+    if (!take_rate(c, &rate) || (take(c, " besides ") && !take_number(c, COST_MOST, &cost)) || !take(c, " ") ||
+        !take_hex(c, &codec) || !take(c, " "))
+        return false;
     const char *newline = memchr(c->at, '\n', (size_t)(c->end - c->at));
     if (newline == NULL || newline - c->at >= ZF_RATES_NAME || zf_rates_table_find(table, codec) != NULL) return false;
     snprintf(name, sizeof name, "%.*s", (int)(newline - c->at), c->at);
-    zf_rates_table_add(table, codec, name)->rate = rate;
+    zf_codec_rate *added = zf_rates_table_add(table, codec, name);
+    added->rate = rate;
+    added->cost = (double)cost / 1e9;
     c->at = newline;
     return true;
 }

@@ -24,6 +24,7 @@ typedef struct zf_codec_rate {
     uint64_t codec;
     char name[ZF_RATES_NAME]; ///< for people: its type and text, as far as there is room
     zf_seen_rate rate;
+    double cost; ///< seconds of a unit besides; 0: not measured. As text, whole nanoseconds
 } zf_codec_rate;
 
 typedef struct zf_rates_table {

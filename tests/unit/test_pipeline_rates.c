@@ -15,13 +15,16 @@ static zf_context *context;
 
 typedef struct known {
     double link, read, decode; ///< bytes a second
+    double cost;               ///< of a unit's decode besides, in seconds
 } known;
 
 enum { CODEC = 7 };
 static const double NEVER_SEEN = 1;
 
 static known known_of(zf_rates *rates, uint64_t codec) {
-    return (known){zf_rates_link(rates, NULL), zf_rates_read(rates), zf_rates_decode(rates, codec, NEVER_SEEN)};
+    known k = {.link = zf_rates_link(rates, NULL), .read = zf_rates_read(rates)};
+    k.decode = zf_rates_decode(rates, codec, NEVER_SEEN, &k.cost);
+    return k;
 }
 
 static bool about(double a, double b) { return fabs(a - b) <= 1e-6 * fabs(b); }
@@ -31,6 +34,7 @@ static bool about(double a, double b) { return fabs(a - b) <= 1e-6 * fabs(b); }
 /// A run of a batch with one column of up to two units.
 typedef struct made_run {
     double stored, plain; ///< bytes of each unit; its bytes of the file are its stored ones
+    double plain_second;  ///< of the second one; 0: as many
     double read, copy;    ///< seconds that each unit took
     double decode[2];     ///< of each unit; they begin together, when the last copy ended
     double launched[2];   ///< of each unit, when the driver had taken its launches
@@ -39,6 +43,7 @@ typedef struct made_run {
     uint64_t runs;
     zf_status status; ///< of the column
     bool loaded;
+    bool behind; ///< the second unit is decoded behind the first, not beside it
 } made_run;
 
 static zf_status made_seconds(zf_accelerator *self, void *from, void *to, double *seconds, zf_error *error) {
@@ -96,9 +101,11 @@ static known learn_of(made_pipeline *m, const made_run *run) {
         *t = (zf_transfer){.batch = &batch, .last = 1, .file_bytes = (uint64_t)run->stored, .queued = true, .stream = u};
         t->launched_at = run->launched[u];
         t->described = (zf_batch_unit){.blocks = 1, .stored_bytes = (uint64_t)run->stored, .plain_bytes = (uint64_t)run->plain};
+        if (u == 1 && run->plain_second > 0) t->described.plain_bytes = (uint64_t)run->plain_second;
+        if (run->behind) t->stream = 0;
         t->measured = (zf_unit_times){0, run->read, NAN, NAN, NAN, NAN};
         at[u][ZF_COPY_END] = (u + 1) * run->copy;
-        at[u][ZF_DECODE_END] = copied + run->decode[u];
+        at[u][ZF_DECODE_END] = copied + run->decode[u] + (run->behind && u == 1 ? run->decode[0] : 0);
         for (unsigned e = 0; e < ZF_TRANSFER_EVENTS; e++) t->events[e] = &at[u][e];
         if (m->pipeline.accelerator == NULL) { // which takes the times itself
             t->measured.copy_begin = t->measured.copy_end = t->measured.decode_begin = run->read;
@@ -140,6 +147,50 @@ static void test_both_ways(void) {
     k = learn_of(&m, &fast);
     CHECK(k.link == before.link && about(k.read, 3e10) && about(k.decode, 4e8 / (1e-3 + DECODE_COST)), "%g %g %g", k.link, k.read,
           k.decode);
+    made_end(&m);
+}
+
+/// What a decode costs besides its bytes shows where a column has units of many and of few: half way to each run's, but for first
+/// runs. Rates are of what goes beyond it.
+static void test_cost(void) {
+    static const made_run run = {.stored = 1e8,
+                                 .plain = 4e8,
+                                 .plain_second = 1e8,
+                                 .read = 0.01,
+                                 .copy = 2e-3,
+                                 .decode = {1e-3 + 80e-6, 0.25e-3 + 80e-6},
+                                 .units = 2,
+                                 .runs = 2,
+                                 .behind = true};
+    made_run first = run, other = run, single = run, flat = run, steep = run;
+    made_pipeline m;
+    known k;
+    made_begin(&m, false, 3, "cost");
+    first.runs = 1, first.code = 1;
+    k = learn_of(&m, &first);
+    CHECK(k.cost == 0 && k.decode > NEVER_SEEN, "%g", k.cost);
+    k = learn_of(&m, &run);
+    CHECK(about(k.cost, 80e-6) && about(k.decode, 4e11), "%g %g", k.cost, k.decode);
+    other.decode[0] += 40e-6, other.decode[1] += 40e-6;
+    k = learn_of(&m, &other);
+    CHECK(about(k.cost, 100e-6) && about(k.decode, 4e11), "%g %g", k.cost, k.decode);
+    single.units = 1, single.behind = false, single.decode[0] = 1e-3 + 100e-6; // says nothing of it, and is told by what is known
+    k = learn_of(&m, &single);
+    CHECK(about(k.cost, 100e-6) && about(k.decode, 4e11), "%g %g", k.cost, k.decode);
+    made_end(&m);
+    made_begin(&m, false, 3, "flat"); // as much for few bytes: nine tenths at most
+    flat.decode[0] = flat.decode[1] = 1e-3;
+    k = learn_of(&m, &flat);
+    CHECK(about(k.cost, 0.9e-3) && about(k.decode, 5e8 / 0.2e-3), "%g %g", k.cost, k.decode);
+    made_end(&m);
+    made_begin(&m, false, 3, "steep"); // less for few than by their bytes: what launching costs, at least
+    steep.decode[1] = 0.1e-3;
+    k = learn_of(&m, &steep);
+    CHECK(about(k.cost, DECODE_COST), "%g", k.cost);
+    made_end(&m);
+    made_begin(&m, true, 3, "no launches");
+    k = learn_of(&m, &run);
+    CHECK(k.cost == 0, "%g", k.cost);
     made_end(&m);
 }
 
@@ -343,6 +394,7 @@ int main(void) {
           error.message);
     CHECK(zf_context_set_provider(context, &provider, &error) == ZF_OK, "%s", error.message);
     test_both_ways();
+    test_cost();
     test_side_by_side();
     test_what_says_nothing();
     test_first_runs();

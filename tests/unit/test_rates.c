@@ -56,6 +56,11 @@ static void remove_all(const char *path) {
     CHECK(system(command) == 0, "%s", command);
 }
 
+static double decode_rate(zf_rates *rates, uint64_t codec, double otherwise) {
+    double cost;
+    return zf_rates_decode(rates, codec, otherwise, &cost);
+}
+
 // ---- Moving ---------------------------------------------------------------------------------------------------
 
 /// Rates move by half; what only first runs have shown gives way to what a later one shows, which they move upwards alone.
@@ -67,12 +72,12 @@ static void test_moving(void) {
     } steps[] = {{100, true, 100},   {200, true, 150},  {1000, false, 1000}, {2000, true, 1500},    {100, true, 1500},
                  {500, false, 1000}, {-1, false, 1000}, {NAN, false, 1000},  {INFINITY, true, 1000}};
     holder h = hold("", "moving");
-    CHECK(zf_rates_decode(h.rates, 7, 42) == 42, "a codec that was not met");
+    CHECK(decode_rate(h.rates, 7, 42) == 42, "a codec that was not met");
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        zf_rates_decode_seen(h.rates, 7, "seven", steps[i].seen, steps[i].first);
+        zf_rates_decode_seen(h.rates, 7, "seven", steps[i].seen, 0, steps[i].first);
         zf_rates_read_seen(h.rates, steps[i].seen, steps[i].first);
-        CHECK(zf_rates_decode(h.rates, 7, 42) == steps[i].then && zf_rates_read(h.rates) == steps[i].then, "step %zu: %g and %g",
-              i, zf_rates_decode(h.rates, 7, 42), zf_rates_read(h.rates));
+        CHECK(decode_rate(h.rates, 7, 42) == steps[i].then && zf_rates_read(h.rates) == steps[i].then, "step %zu: %g and %g", i,
+              decode_rate(h.rates, 7, 42), zf_rates_read(h.rates));
     }
     zf_rates_keep(h.rates, true);
     drop(&h);
@@ -93,7 +98,7 @@ static bool same_tables(const zf_rates_table *a, const zf_rates_table *b) {
                 a->link.first == b->link.first && a->read.first == b->read.first;
     for (uint32_t i = 0; same && i < a->count; i++) {
         const zf_codec_rate *x = &a->codecs[(a->next + i) % a->count], *y = &b->codecs[(b->next + i) % b->count];
-        same = x->codec == y->codec && x->rate.value == y->rate.value && x->rate.first == y->rate.first &&
+        same = x->codec == y->codec && x->rate.value == y->rate.value && x->rate.first == y->rate.first && x->cost == y->cost &&
                strcmp(x->name, y->name) == 0;
     }
     return same;
@@ -110,9 +115,12 @@ static void test_text(void) {
         memset(table, 0, sizeof *table);
         table->link = (zf_seen_rate){.value = 53e9};
         table->read = (zf_seen_rate){.value = count == 0 ? 0 : 7, .first = count > 0};
-        for (uint32_t i = 0; i < count; i++)
-            zf_rates_table_add(table, i * UINT64_C(0x9e3779b97f4a7c15), i % 2 ? "u32: a\n\tb\x1b\xff" : "i64: bitpack")->rate =
-                (zf_seen_rate){.value = 1 + i * 1e9, .first = i % 3 == 0};
+        for (uint32_t i = 0; i < count; i++) {
+            const char *name = i % 2 ? "u32: a\n\tb\x1b\xff" : "i64: bitpack";
+            zf_codec_rate *added = zf_rates_table_add(table, i * UINT64_C(0x9e3779b97f4a7c15), name);
+            added->rate = (zf_seen_rate){.value = 1 + i * 1e9, .first = i % 3 == 0};
+            added->cost = i % 4 == 1 ? 7e-5 : i % 4 == 2 ? 1 : 0;
+        }
         zf_rates_table_print(table, device, &text);
         CHECK(text.length < ZF_RATES_FILE_BYTES, "%zu bytes", text.length);
         CHECK(zf_rates_table_parse(text.data, text.length, device, back) && same_tables(table, back), "%u codecs", count);
@@ -158,6 +166,11 @@ static void test_lines(void) {
         {"decode 5 0123456789abcdef u8: plain\n", true},
         {"decode 5 first 0123456789abcdef u8: plain\n", true},
         {"decode 5 0123456789abcdef \n", true},
+        {"decode 5 besides 70000 0123456789abcdef u8\n", true},
+        {"decode 5 first besides 1000000000 0123456789abcdef u8\n", true},
+        {"decode 5 besides 1000000001 0123456789abcdef u8\n", false},
+        {"decode 5 besides 0 0123456789abcdef u8\n", false},
+        {"decode 5 besides 0123456789abcdef u8\n", false},
         {"decode 5 0123456789abcdef", false},
         {"decode 5 0123456789abcdeg u8\n", false},
         {"decode 5 0123456789ABCDEF u8\n", false},
@@ -220,29 +233,28 @@ static void test_keeping(void) {
     zf_rates_keep(a.rates, true);
     CHECK(kept_file()[0] == 0, "there was nothing to keep");
     zf_rates_link_seen(a.rates, 5e9);
-    zf_rates_decode_seen(a.rates, 1, "one", 100e9, true);
-    zf_rates_decode_seen(a.rates, 3, "three", 10e9, true);
+    zf_rates_decode_seen(a.rates, 1, "one", 100e9, 0, true);
+    zf_rates_decode_seen(a.rates, 3, "three", 10e9, 0, true);
     zf_rates_keep(a.rates, true);
     struct stat facts;
     CHECK(stat(kept_file(), &facts) == 0 && (facts.st_mode & 0777) == 0600, "%s", kept_file());
     // What two contexts see stays, whoever is the last to write; of what both saw, what runs with code at hand have shown.
-    zf_rates_decode_seen(b.rates, 2, "two", 200e9, false);
-    zf_rates_decode_seen(b.rates, 3, "three", 30e9, false);
+    zf_rates_decode_seen(b.rates, 2, "two", 200e9, 0, false);
+    zf_rates_decode_seen(b.rates, 3, "three", 30e9, 0, false);
     zf_rates_keep(b.rates, true);
     zf_rates_read_seen(a.rates, 8e9, false);
-    zf_rates_decode_seen(a.rates, 3, "three", 12e9, true);
+    zf_rates_decode_seen(a.rates, 3, "three", 12e9, 0, true);
     zf_rates_keep(a.rates, true);
     holder c = hold(cache, "some model");
     CHECK(zf_rates_link(c.rates, &known) == 5e9 && known && zf_rates_read(c.rates) == 8e9, "%g, %g", zf_rates_link(c.rates, NULL),
           zf_rates_read(c.rates));
-    CHECK(zf_rates_decode(c.rates, 1, 0) == 100e9 && zf_rates_decode(c.rates, 2, 0) == 200e9 &&
-              zf_rates_decode(c.rates, 3, 0) == 30e9,
-          "%g, %g, %g", zf_rates_decode(c.rates, 1, 0), zf_rates_decode(c.rates, 2, 0), zf_rates_decode(c.rates, 3, 0));
+    CHECK(decode_rate(c.rates, 1, 0) == 100e9 && decode_rate(c.rates, 2, 0) == 200e9 && decode_rate(c.rates, 3, 0) == 30e9,
+          "%g, %g, %g", decode_rate(c.rates, 1, 0), decode_rate(c.rates, 2, 0), decode_rate(c.rates, 3, 0));
     // They go on from there: a first run's gives way, the others move by half.
-    zf_rates_decode_seen(c.rates, 1, "one", 300e9, false);
-    zf_rates_decode_seen(c.rates, 2, "two", 300e9, false);
-    CHECK(zf_rates_decode(c.rates, 1, 0) == 300e9 && zf_rates_decode(c.rates, 2, 0) == 250e9, "%g, %g",
-          zf_rates_decode(c.rates, 1, 0), zf_rates_decode(c.rates, 2, 0));
+    zf_rates_decode_seen(c.rates, 1, "one", 300e9, 0, false);
+    zf_rates_decode_seen(c.rates, 2, "two", 300e9, 0, false);
+    CHECK(decode_rate(c.rates, 1, 0) == 300e9 && decode_rate(c.rates, 2, 0) == 250e9, "%g, %g", decode_rate(c.rates, 1, 0),
+          decode_rate(c.rates, 2, 0));
     other = hold(cache, "some model, another driver");
     zf_rates_link(other.rates, &known);
     CHECK(!known, "another driver's");
@@ -389,7 +401,7 @@ static void test_at_once(void) {
         complaints = 0;
         holder h = hold(cache, "at once");
         for (unsigned round = 0; round < ROUNDS; round++) {
-            zf_rates_decode_seen(h.rates, p * ROUNDS + round, "some codec", 1e9 * (p + 1), false);
+            zf_rates_decode_seen(h.rates, p * ROUNDS + round, "some codec", 1e9 * (p + 1), 0, false);
             zf_rates_keep(h.rates, true);
         }
         drop(&h);
@@ -403,7 +415,7 @@ static void test_at_once(void) {
     holder h = hold(cache, "at once");
     unsigned there = 0;
     for (unsigned codec = 0; codec < PROCESSES * ROUNDS; codec++)
-        there += zf_rates_decode(h.rates, codec, 0) == 1e9 * (codec / ROUNDS + 1);
+        there += decode_rate(h.rates, codec, 0) == 1e9 * (codec / ROUNDS + 1);
     CHECK(there >= ROUNDS, "%u codecs of %d are there", there, PROCESSES * ROUNDS); // the last to write had all of its own
     drop(&h);
     remove_all(cache);
