@@ -116,15 +116,15 @@ void diff_columns_families(zf_text *out) {
     }
 }
 
-bool diff_columns_sampled(unsigned number, unsigned every) {
+bool diff_columns_sampled(unsigned number, sample wanted) {
     for (unsigned f = 0; f < FAMILIES; f++) {
         unsigned types = 0;
         for (const char *at = families[f].types; *at != 0; at = next_type(at)) types++;
-        unsigned first = f % (types < every ? types : every); // less than both: the family has it
-        if (number < types) return number % every == first;
+        unsigned each = types < wanted.every ? types : wanted.every; // so that the family has the first
+        if (number < types) return number % wanted.every == (f + wanted.turn) % each;
         number -= types;
     }
-    return number % every == 0;
+    return sample_has(wanted, number);
 }
 
 /// A codec, or columns: words look for entries in a smaller sample, which is what takes the interpreter long.

@@ -6,12 +6,13 @@
 #include <stdbool.h>
 
 #include "runtime/base/text.h"
+#include "tests/support/sample.h"
 
 /// Every algorithm with every type that it takes, and nests of two and more.
 void diff_columns_families(zf_text *out);
-/// Whether a sample of one column in `every` has the one of this number, of all that a program of families, then others, has: of
-/// each family at least one type, so that no algorithm is left out; the types rotate from family to family.
-bool diff_columns_sampled(unsigned number, unsigned every);
+/// Whether a sample has the column of this number, of all that a program of families, then others, has: of each family at least
+/// one type, so that no algorithm is left out; the types rotate from family to family, and from turn to turn.
+bool diff_columns_sampled(unsigned number, sample wanted);
 /// The columns of examples/tpch/tpch.zf, of those with one type and codec the first; gives how many there are.
 unsigned diff_columns_tpch(zf_text *out);
 /// Random nests, always the same.

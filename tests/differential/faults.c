@@ -476,7 +476,7 @@ static bool wanted(const zf_table *table, unsigned number) {
     for (int k = 0; k < given->table_count; k++)
         if (strcmp(given->tables[k], table->name) == 0) return true;
     if (given->table_count > 0) return false;
-    return given->chunks ? number % given->every == 0 : diff_columns_sampled(number, given->every);
+    return given->chunks ? number % given->every == 0 : diff_columns_sampled(number, (sample){.every = given->every});
 }
 
 static bool open_program(const diff_machine *machine, diff_program *program, zf_text *message) {

@@ -1,8 +1,9 @@
 // Chunks and lanes: the programs of chunks.zf, and coders of the library, at sizes around their chunks, on every distribution,
 // whole, in ranges and damaged, are by generated code what the interpreter says.
-// Arguments: [--every N] [--warps] names of tables (all without). Of the damages of a block every N-th is tried, others in other
-// blocks. With --warps accelerators alone, of the programs whose chunks a warp can walk: the host's code does not depend on who
-// does, nor do encoders, nor others' kernels, and a run without has them all.
+// Arguments: [--every SAMPLE] [--programs SAMPLE] [--warps] names of tables (all without). Of the damages of a block the sample
+// (4:1: one in four, at turn 1) is tried, others in other blocks; of the programs another. With --warps accelerators alone, of
+// the programs whose chunks a warp can walk: the host's code does not depend on who does, nor do encoders, nor others' kernels,
+// and a run without has them all.
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "tests/differential/diff_encode.h"
 #include "tests/differential/diff_file.h"
 #include "tests/interp/externs.h"
+#include "tests/support/sample.h"
 #include "tests/unit/check.h"
 
 typedef unsigned long long ull;
@@ -19,7 +21,7 @@ typedef struct run {
     diff_program program;
     diff_tally tally;
     uint64_t columns, taken, refused, damaged, files;
-    unsigned every;
+    sample damages, programs;
     bool warps;
 } run;
 
@@ -62,7 +64,7 @@ static void run_case(run *r, diff_case *c, const diff_chunk_trial *t) {
         c->undamaged = &block;
         for (unsigned d = 0; d < diff_chunk_damages(t, &block); d++) {
             interp_block damaged = block;
-            if ((d + r->taken) % r->every != 0) continue;
+            if (!sample_has(r->damages, (unsigned)(d + r->taken))) continue;
             if (!diff_chunk_damage(in, c->column, t, d, &damaged)) continue;
             check_block(r, c, in, &damaged, t->seed + d, what, false);
         }
@@ -134,24 +136,25 @@ int main(int count, char **names) {
     run *r = calloc(1, sizeof *r);
     zf_text message = {0};
     int first = 1;
-    r->every = 1;
-    if (count > first + 1 && strcmp(names[first], "--every") == 0) {
-        r->every = (unsigned)strtoul(names[first + 1], NULL, 10);
-        first += 2;
+    r->damages = r->programs = (sample){.every = 1};
+    for (; count > first + 1; first += 2) {
+        sample *read = strcmp(names[first], "--every") == 0      ? &r->damages
+                       : strcmp(names[first], "--programs") == 0 ? &r->programs
+                                                                 : NULL;
+        if (read == NULL) break;
+        if (!sample_read(names[first + 1], read)) return 2;
     }
     if (count > first && strcmp(names[first], "--warps") == 0) {
         r->warps = true;
         first++;
     }
-    CHECK(r->every > 0, "--every 0");
-    if (r->every == 0) return check_result();
     bool good = diff_machine_open(&r->machine, NULL, &message) &&
                 diff_program_open_file(&r->machine, DIFF_CHUNKS_FILE, &r->program, &message);
     CHECK(good, "%s", message.data != NULL ? message.data : "chunks.zf has errors");
     if (!good) return check_result();
     unsigned number = 0;
     for (const zf_table *t = zf_spec_tables(diff_program_spec(&r->program)); t != NULL; t = t->next, number++) {
-        bool wanted = count == first;
+        bool wanted = count == first && sample_has(r->programs, number);
         for (int k = first; k < count; k++) wanted = wanted || strcmp(names[k], t->name) == 0;
         if (wanted) run_column(r, t->columns, number);
     }

@@ -1,7 +1,7 @@
 // Every algorithm of the library, with every type that it takes, and nests of them: at sizes around every edge, on every
 // distribution, what is encoded and decoded by generated code at -O0 and -O3 is what the interpreter says.
-// Arguments: part, parts (which of the columns to run), every (one column in so many, with each algorithm; 1: all); then names of
-// columns to run besides.
+// Arguments: part, parts (which of the columns to run), sample (3:1: one column in three, with each algorithm, at turn 1; 1:
+// all); then names of columns to run besides.
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,8 +156,8 @@ static void run_column(run *r, const zf_column *column, unsigned number) {
 int main(int count, char **arguments) {
     unsigned part = count > 2 ? (unsigned)strtoul(arguments[1], NULL, 10) : 0;
     unsigned parts = count > 2 ? (unsigned)strtoul(arguments[2], NULL, 10) : 1;
-    unsigned every = count > 3 ? (unsigned)strtoul(arguments[3], NULL, 10) : 1;
-    if (parts == 0 || every == 0) return 2;
+    sample columns = {.every = 1};
+    if (parts == 0 || (count > 3 && !sample_read(arguments[3], &columns))) return 2;
     run *r = calloc(1, sizeof *r);
     zf_text text = {0}, message = {0};
     diff_columns_families(&text);
@@ -169,7 +169,7 @@ int main(int count, char **arguments) {
     if (!good) return check_result();
     unsigned number = 0, chosen = 0;
     for (const zf_table *table = zf_spec_tables(diff_program_spec(&r->program)); table != NULL; table = table->next, number++) {
-        bool wanted = diff_columns_sampled(number, every) && chosen++ % parts == part;
+        bool wanted = diff_columns_sampled(number, columns) && chosen++ % parts == part;
         for (int k = 4; k < count; k++) wanted = wanted || strcmp(arguments[k], table->name) == 0;
         if (wanted) run_column(r, table->columns, number);
     }

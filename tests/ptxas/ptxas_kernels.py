@@ -1,10 +1,11 @@
 """Every kernel of kernels.zf through ptxas, for every architecture from 8.0 on that this ptxas knows: it must be assembled, have
 static shared memory within the limit, and registers and spills about as kernels.json has them.
 
-Usage: ptxas_kernels.py ZFC SOURCE_DIR [--all | --write]
+Usage: ptxas_kernels.py ZFC SOURCE_DIR [--all | --write | --turn N]
 
-All kernels are assembled for 8.0, 9.0 and the newest architecture; the others share the kernels among them, to be done in half a
-minute. --all: all kernels for all. --write: the same, and renews kernels.json.
+All kernels are assembled for 9.0; the other architectures share a third of them among themselves, to be done in half a minute, and
+a quarter is compared with itself without lines. At each turn others are. --all: all kernels for all. --write: the same, and renews
+kernels.json.
 
 ptxas is $PTXAS, or the one in PATH, or in /usr/local/cuda/bin. Exit status 77 when there is none.
 """
@@ -23,6 +24,9 @@ import tempfile
 ZFC, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 WRITE = "--write" in sys.argv[3:]
 ALL = WRITE or "--all" in sys.argv[3:]
+TURN = int(sys.argv[sys.argv.index("--turn") + 1]) if "--turn" in sys.argv[3:] else 0
+PLAIN_EACH = 1 if ALL else 4  # one in so many variants is assembled without lines, too
+SHARED_EACH = 3  # of the variants that architectures share, one in so many is assembled
 HERE = SOURCE / "tests/ptxas"
 PROGRAM, RECORD = HERE / "kernels.zf", HERE / "kernels.json"
 SHARED_MOST = 48 * 1024  # static shared memory of a thread block, on every architecture
@@ -177,9 +181,10 @@ def assemble(ptxas, arch, group, directory, lines=True):
 
 def shares(archs, variants):
     """Which variants are assembled for which architecture."""
-    others = [arch for arch in archs if arch not in (80, 90, archs[-1]) and not ALL]
+    others = [arch for arch in archs if arch != 90 and not ALL]
     for arch in archs:
-        yield arch, variants[others.index(arch)::len(others)] if arch in others else variants
+        each = SHARED_EACH * len(others)
+        yield arch, variants[(others.index(arch) + TURN) % each::each] if arch in others else variants
 
 
 def use_all(pool, ptxas, directory, wanted, lines=True):
@@ -272,16 +277,21 @@ def main():
     threads = os.cpu_count() or 1
     with tempfile.TemporaryDirectory() as directory, concurrent.futures.ThreadPoolExecutor(threads) as pool:
         all_variants = list(variants())
-        texts = [pool.map(lambda variant, words=words: ptx_of(variant, *words), all_variants) for words in ((80,), (90,), (90, "--no-lines"))]
-        ptx80, ptx90, plain90 = (dict(zip(all_variants, made)) for made in texts)
+        shared = dict(shares(archs, all_variants))
+        before = {variant for arch, share in shared.items() if arch < 90 for variant in share}
+        compared = all_variants[TURN % PLAIN_EACH::PLAIN_EACH]
+        texts = {}
+        for words, chosen in (((80,), [v for v in all_variants if v in before]), ((90,), all_variants), ((90, "--no-lines"), compared)):
+            texts[words] = chosen, pool.map(lambda variant, words=words: ptx_of(variant, *words), chosen)
+        ptx80, ptx90, plain90 = (dict(zip(*made)) for made in texts.values())
         kernels = [kernel for variant in all_variants for kernel in kernels_of(variant, ptx90[variant])]
         names = {variant: [kernel.name for kernel in kernels_of(variant, ptx90[variant])] for variant in all_variants}
         wanted = {arch: [(variant, (ptx90 if arch >= 90 else ptx80)[variant]) for variant in share]
-                  for arch, share in shares(archs, all_variants)}
+                  for arch, share in shared.items()}
         used = use_all(pool, ptxas, directory, wanted)
         plain = use_all(pool, ptxas, directory, {90: list(plain90.items())}, lines=False)
         chosen = list(chosen_variants(all_variants))
-        for arch in (80, 90, archs[-1]):
+        for arch in (80, 90, archs[-1]) if ALL else (90,) if TURN % 3 == 0 else (90, (80, archs[-1])[TURN % 3 - 1]):
             group = list(zip(chosen, pool.map(lambda variant, arch=arch: ptx_of(variant, 90 if arch >= 90 else 80), chosen)))
             made = use_all(pool, ptxas, directory, {arch: group})
             check_limits(made)
@@ -294,9 +304,10 @@ def main():
                     fault(f"nothing is staged: {', '.join(staged)}")
         for variant in all_variants:
             ptx = ptx90[variant]
-            if "\t.loc\t" not in ptx or "\t.loc\t" in plain90[variant] or re.search(r"^\.target.*debug", ptx, re.M):
+            plain_ptx = plain90.get(variant)
+            if "\t.loc\t" not in ptx or "\t.loc\t" in (plain_ptx or "") or re.search(r"^\.target.*debug", ptx, re.M):
                 fault(f"{variant[0]} {variant[1]}: lines, or a debug target, where they must not be, or none where they must")
-            if without_lines(ptx) != without_lines(plain90[variant]):
+            if plain_ptx is not None and without_lines(ptx) != without_lines(plain_ptx):
                 fault(f"{variant[0]} {variant[1]}: another code with lines than without")
         for arch, group in wanted.items():
             silent = {name for variant, _ in group for name in names[variant]} - set(used[arch])
@@ -304,9 +315,9 @@ def main():
                 fault(f"sm_{arch}: ptxas says nothing of {', '.join(sorted(silent))}")
     check_coverage(kernels)
     check_limits(used)
-    for kernel in kernels:
-        if used[90].get(kernel.name) != plain[90].get(kernel.name):
-            fault(f"{kernel.name}: {used[90].get(kernel.name)} with lines, {plain[90].get(kernel.name)} without")
+    for name in [name for variant in compared for name in names[variant]]:
+        if used[90].get(name) != plain[90].get(name):
+            fault(f"{name}: {used[90].get(name)} with lines, {plain[90].get(name)} without")
     if WRITE and not faults:
         write_record(used, kernels, version)
     elif not WRITE:

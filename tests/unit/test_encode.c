@@ -545,6 +545,9 @@ int main(void) {
     snprintf(cache, sizeof cache, "%s/cache", root); // cold: every run compiles, but each kernel once
     zf_context_options options = {.cache_dir = cache, .threads = 2};
     zf_compiler_options compile = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
+#ifdef ZF_SANITIZE
+    compile.optimise = 1; // LLVM at -O3 takes most of the time; the differential tests have both levels
+#endif
     CHECK(zf_context_create(&options, &context, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_compiler_create(context, &compile, &compiler, &error) == ZF_OK, "%s", error.message);
     if (check_failures == 0) {

@@ -175,6 +175,9 @@ int main(int count, char **names) {
     zf_program *program = NULL;
     zf_context_options options = {.cache_dir = "", .threads = 1};
     zf_compiler_options compile = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
+#ifdef ZF_SANITIZE
+    compile.optimise = 1; // LLVM at -O3 takes most of the time; the differential tests have both levels
+#endif
     CHECK(zf_context_create(&options, &context, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_compiler_create(context, &compile, &compiler, &error) == ZF_OK, "%s", error.message);
     if (check_failures > 0) return check_result();
