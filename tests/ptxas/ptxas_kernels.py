@@ -3,7 +3,7 @@ static shared memory within the limit, and registers and spills about as kernels
 
 Usage: ptxas_kernels.py ZFC SOURCE_DIR [--all | --write | --turn N]
 
-All kernels are assembled for 9.0; the other architectures share a third of them among themselves, to be done in half a minute, and
+All kernels are assembled for 9.0; the other architectures share a third of them among themselves, to be done in about a minute, and
 a quarter is compared with itself without lines. At each turn others are. --all: all kernels for all. --write: the same, and renews
 kernels.json.
 
