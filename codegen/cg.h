@@ -28,8 +28,9 @@ struct zf_cg {
     zf_arena *arena;            ///< of this code generation
     zf_diags *diags;            ///< where ZF0804 goes; may be NULL: only `failed` is set then
     bool failed;
-    bool aligned_loads;           ///< the target wants loads aligned to their size
-    bool unchecked;               ///< kernels believe what a file says: to measure what checks cost (zf_compiler_set_unchecked)
+    bool aligned_loads; ///< the target wants loads aligned to their size
+    bool same_again;    ///< what is loaded from global memory does not change while the kernel runs: LLVM may not load it twice
+    bool unchecked;     ///< kernels believe what a file says: to measure what checks cost (zf_compiler_set_unchecked)
     struct zf_fault_sites *sites; ///< counts what could be left out (cg_sites.h); NULL: nothing is
     LLVMTypeRef ty_void, ty_i1, ty_i8, ty_i16, ty_i32, ty_i64, ty_i128, ty_f32, ty_f64, ty_ptr;
     /// What must hold for the code being emitted to count, or NULL: always. Both arms of a conditional may be evaluated and one
@@ -39,11 +40,12 @@ struct zf_cg {
     uint64_t emitted;  ///< against hostile input (ZF0805)
     uint64_t unrolled; ///< times that what is being emitted is emitted, by reductions around it that are unrolled; 0: once
     uint64_t stack;    ///< bytes of local arrays of the function being built; zf_cg_begin_function resets it
-    struct zf_cg_array *arrays;       ///< SIMT: the function's local arrays, which bodies use one after the other
-    uint32_t nested;                  ///< bodies that are being evaluated, one within the other
-    struct zf_cg_table_entry *tables; ///< constant tables of the module (zf_cg_table)
-    uint32_t meetings;                ///< emulator: barriers and shuffles emitted into the module; each has its number
-    struct zf_cg_lines *lines;        ///< places in the `.zf` text (cg_lines.h); NULL: none
+    struct zf_cg_array *arrays;         ///< SIMT: the function's local arrays, which bodies use one after the other
+    uint32_t nested;                    ///< bodies that are being evaluated, one within the other
+    struct zf_cg_table_entry *tables;   ///< constant tables of the module (zf_cg_table)
+    uint32_t meetings;                  ///< emulator: barriers and shuffles emitted into the module; each has its number
+    struct zf_cg_neighbour *neighbours; ///< of the function being built (zf_cg_neighbour)
+    struct zf_cg_lines *lines;          ///< places in the `.zf` text (cg_lines.h); NULL: none
 };
 
 // ---- Values ---------------------------------------------------------------------------------------------------
@@ -106,6 +108,9 @@ struct zf_cg_env {
     /// `v_count` (u64, 0..64) bits of a stored stream from bit `v_at`, as u64, checked likewise. `access` is the BITS expression.
     LLVMValueRef (*bits)(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef v_at, LLVMValueRef v_count,
                          const zf_expr *access);
+    /// The same from bit v_near (i32) of those that begin with word v_word (i64), of 32 bits. May be NULL.
+    LLVMValueRef (*bits_near)(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef v_word, LLVMValueRef v_near,
+                              LLVMValueRef v_count, const zf_expr *access);
     /// Where the elements of a stream of u8 lie, one after the other: strings are slices of it. *v_from and *v_to (u64), checked,
     /// are the slice's ends; where the environment stands for nothing they become 0.
     LLVMValueRef (*slice)(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef *v_from, LLVMValueRef *v_to);
@@ -160,6 +165,13 @@ zf_cg_env *zf_cg_frame_env(zf_cg_frame *frame);
 LLVMValueRef zf_cg_reduce_combine(zf_cg *cg, zf_reduce_op op, zf_type type, LLVMValueRef v_a, LLVMValueRef v_b);
 /// What a reduction of nothing gives; for min and max this is 0 as well, so the first element must be told apart.
 LLVMValueRef zf_cg_reduce_empty(zf_cg *cg, zf_reduce_op op, zf_type type);
+
+/// Tells that v (i64) is v_base + v_k, where v_base is a multiple of `count` and v_k less than that: divided by a multiple of
+/// `count` all such v are the same, and so it is lowered.
+void zf_cg_neighbour(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_base, LLVMValueRef v_k, uint64_t count);
+/// v / v_by or v % v_by, of naturals.
+LLVMValueRef zf_cg_quotient(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_by);
+LLVMValueRef zf_cg_remainder(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_by);
 
 /// Element `v_index` of a sequence. No check.
 zf_cg_value zf_cg_seq_element(zf_cg *cg, zf_cg_env *env, const zf_cg_seq *seq, LLVMValueRef v_index, const zf_expr *access);

@@ -226,12 +226,32 @@ static LLVMValueRef clamp_bit(zf_cg *cg, LLVMValueRef v_at, LLVMValueRef v_total
     return zf_cg_or(cg, LLVMBuildShl(cg->builder, v_word, v_five, ""), zf_cg_and(cg, v_at, zf_cg_i64(cg, 31)));
 }
 
+// Bits of a stream whose place has parts; NULL, with nothing emitted: `expr` is to be lowered as it stands.
+static LLVMValueRef bits_near(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, const zf_cg_seq *seq, uint64_t limit) {
+    zf_cg_env *env = frame->env;
+    zf_cg_bit_place place;
+    if (env->bits_near == NULL || seq->kind != ZF_CG_SEQ_PORT || seq->v_start != NULL || element_bits(seq->type) > 32)
+        return NULL;
+    if (expr->proved || expr->c->range.hi > 64 || hoisted(cg, env, 1, expr->span, expr)) return NULL;
+    if (!zf_cg_bit_place_of(cg, frame, expr->b, &place)) return NULL;
+    LLVMValueRef v_count = index_value(cg, frame, expr->c), v_size = zf_cg_i64(cg, element_bits(seq->type));
+    LLVMValueRef v_total = zf_cg_mul(cg, zf_cg_seq_length(cg, env, seq), v_size);
+    LLVMValueRef v_ok = zf_cg_bit_place_fits(cg, &place, v_total, v_count);
+    if (zf_cg_check(cg, env, v_ok, 1, expr->span, expr) != NULL) {
+        zf_cg_bit_place_clamp(cg, &place);
+        v_count = zf_cg_clamp(cg, v_count, zf_cg_i64(cg, limit), "bits of failed checks");
+    }
+    return env->bits_near(cg, env, seq->port, place.v_word, place.v_near, v_count, expr);
+}
+
 zf_cg_value zf_cg_bits(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
     zf_cg_value a = zf_cg_expr(cg, frame, expr->a);
+    uint64_t limit = expr->c->range.hi < 64 && expr->c->range.lo >= 0 ? (uint64_t)expr->c->range.hi : 64;
+    LLVMValueRef v_found = bits_near(cg, frame, expr, &a.seq, limit);
+    if (v_found != NULL) return zf_cg_scalar(zf_type_of(ZF_K_U64), v_found);
     LLVMValueRef v_at = index_value(cg, frame, expr->b), v_count = index_value(cg, frame, expr->c), v_ok = NULL;
     LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_size = zf_cg_i64(cg, element_bits(a.seq.type)), v_total = NULL;
     zf_type result = zf_type_of(ZF_K_U64);
-    uint64_t limit = expr->c->range.hi < 64 && expr->c->range.lo >= 0 ? (uint64_t)expr->c->range.hi : 64;
     if (!expr->proved && !hoisted(cg, frame->env, 1, expr->span, expr)) {
         v_total = zf_cg_mul(cg, zf_cg_seq_length(cg, frame->env, &a.seq), v_size);
         LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntULE, v_count, v_total);

@@ -16,6 +16,40 @@ zf_cg_value zf_cg_unary(zf_cg *cg, const zf_expr *expr, zf_cg_value a) {
 
 // ---- Division -------------------------------------------------------------------------------------------------
 
+struct zf_cg_neighbour {
+    LLVMValueRef v, v_base, v_k;
+    uint64_t count;
+    struct zf_cg_neighbour *next;
+};
+
+void zf_cg_neighbour(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_base, LLVMValueRef v_k, uint64_t count) {
+    struct zf_cg_neighbour *n = ZF_NEW(cg->arena, struct zf_cg_neighbour);
+    *n = (struct zf_cg_neighbour){.v = v, .v_base = v_base, .v_k = v_k, .count = count, .next = cg->neighbours};
+    cg->neighbours = n;
+}
+
+// What v is known to be, where division by v_by makes no difference to its neighbours.
+static const struct zf_cg_neighbour *neighbour_of(const zf_cg *cg, LLVMValueRef v, LLVMValueRef v_by) {
+    if (!LLVMIsAConstantInt(v_by)) return NULL;
+    const struct zf_cg_neighbour *n = cg->neighbours;
+    while (n != NULL && n->v != v) n = n->next;
+    return n != NULL && LLVMConstIntGetZExtValue(v_by) % n->count == 0 ? n : NULL;
+}
+
+LLVMValueRef zf_cg_quotient(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_by) {
+    const struct zf_cg_neighbour *n = neighbour_of(cg, v, v_by);
+    return LLVMBuildUDiv(cg->builder, n != NULL ? n->v_base : v, v_by, "");
+}
+
+LLVMValueRef zf_cg_remainder(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_by) {
+    const struct zf_cg_neighbour *n = neighbour_of(cg, v, v_by);
+    if (n == NULL) return LLVMBuildURem(cg->builder, v, v_by, "");
+    LLVMValueRef v_base = LLVMBuildURem(cg->builder, n->v_base, v_by, "");
+    LLVMValueRef v_rest = LLVMBuildNUWAdd(cg->builder, v_base, n->v_k, "");
+    zf_cg_neighbour(cg, v_rest, v_base, n->v_k, n->count);
+    return v_rest;
+}
+
 static LLVMValueRef divide(zf_cg *cg, zf_cg_frame *frame, const zf_cg_operation *operation, zf_cg_value a, zf_cg_value b) {
     bool is_signed = zf_kind_is_signed(a.type.kind), rem = operation->op == ZF_OP_REM;
     LLVMValueRef v_one = zf_cg_const(cg, a.type, 1), v_b = b.v;
@@ -27,7 +61,7 @@ static LLVMValueRef divide(zf_cg *cg, zf_cg_frame *frame, const zf_cg_operation 
     } else if (cg->v_guard != NULL && !LLVMIsAConstantInt(v_b)) {
         v_b = zf_cg_select(cg, cg->v_guard, v_b, v_one);
     }
-    if (!is_signed) return rem ? LLVMBuildURem(cg->builder, a.v, v_b, "") : LLVMBuildUDiv(cg->builder, a.v, v_b, "");
+    if (!is_signed) return rem ? zf_cg_remainder(cg, a.v, v_b) : zf_cg_quotient(cg, a.v, v_b);
     // MIN / -1 is MIN and MIN % -1 is 0; the hardware traps. A divisor of -1 is taken apart whatever the dividend is.
     bool constant = LLVMIsAConstantInt(v_b) != NULL && LLVMConstIntGetSExtValue(v_b) != -1;
     if ((operation->no_overflow && cg->v_guard == NULL) || constant) {

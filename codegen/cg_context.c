@@ -4,6 +4,7 @@
 #include "codegen/cg_emit.h"
 #include "codegen/cg_frame.h"
 #include "codegen/cg_lines.h"
+#include "codegen/target.h"
 
 struct zf_cg_table_entry {
     const zf_table_const *table;
@@ -133,11 +134,19 @@ LLVMValueRef zf_cg_to_word(zf_cg *cg, zf_type type, LLVMValueRef v) {
     return zf_cg_resize(cg, v, cg->ty_i64, false);
 }
 
+void zf_cg_mark_same(zf_cg *cg, LLVMValueRef v_load, LLVMValueRef v_pointer) {
+    unsigned space = cg->target != NULL && cg->target->simt != NULL ? cg->target->simt->global_space : 0;
+    if (space == 0 || LLVMGetPointerAddressSpace(LLVMTypeOf(v_pointer)) != space) return;
+    LLVMMetadataRef node = LLVMMDNodeInContext2(cg->context, NULL, 0);
+    LLVMSetMetadata(v_load, LLVMGetMDKindIDInContext(cg->context, "invariant.load", 14), LLVMMetadataAsValue(cg->context, node));
+}
+
 void zf_cg_begin_function(zf_cg *cg, LLVMValueRef v_function) {
     cg->function = v_function;
     cg->v_guard = NULL;
     cg->stack = 0;
     cg->arrays = NULL;
+    cg->neighbours = NULL;
     cg->nested = 0;
 }
 

@@ -51,9 +51,13 @@ static inline LLVMValueRef zf_cg_phi2(zf_cg *cg, LLVMTypeRef ty, LLVMValueRef a,
     return v_phi;
 }
 
+/// Says that a load from global memory would always load the same (cg_context.c).
+void zf_cg_mark_same(zf_cg *cg, LLVMValueRef v_load, LLVMValueRef v_pointer);
+
 static inline LLVMValueRef zf_cg_load(zf_cg *cg, LLVMTypeRef ty, LLVMValueRef v_pointer, unsigned align) {
     LLVMValueRef v = LLVMBuildLoad2(cg->builder, ty, v_pointer, "");
     LLVMSetAlignment(v, align);
+    if (cg->same_again) zf_cg_mark_same(cg, v, v_pointer);
     return v;
 }
 static inline LLVMValueRef zf_cg_store(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_pointer, unsigned align) {

@@ -96,6 +96,24 @@ LLVMValueRef zf_cg_equal(zf_cg *cg, const zf_cg_value *a, const zf_cg_value *b, 
 zf_cg_value zf_cg_index(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr); // cg_access.c
 zf_cg_value zf_cg_slice(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
 zf_cg_value zf_cg_bits(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
+
+// ---- Bits that lie near a word that data say (cg_places.c) ----
+
+/// Bit v_near (i32) of those that begin with word v_word (i64), of 32 bits, of a stream.
+typedef struct zf_cg_bit_place {
+    LLVMValueRef v_word, v_near;
+    LLVMValueRef v_last; ///< word (i32) of the stream's end
+    LLVMValueRef v_room; ///< i32: bits from there on, or from v_word, up to a limit far beyond v_near
+} zf_cg_bit_place;
+/// Takes the place of bits (a natural) apart. False, with nothing emitted: it has no such parts.
+bool zf_cg_bit_place_of(zf_cg *cg, zf_cg_frame *frame, const zf_expr *at, zf_cg_bit_place *out);
+/// Whether the place of some bits that an expression reads has them.
+bool zf_cg_bit_place_in(const zf_expr *expr);
+/// Whether v_count (u64, at most 64) bits lie there in a stream of v_total (i1).
+LLVMValueRef zf_cg_bit_place_fits(zf_cg *cg, zf_cg_bit_place *place, LLVMValueRef v_total, LLVMValueRef v_count);
+/// Moves it into the stream, or to its end, where it is not; after zf_cg_bit_place_fits.
+void zf_cg_bit_place_clamp(zf_cg *cg, zf_cg_bit_place *place);
+
 /// Makes a check count only under the guard; returns what the caller must select a harmless operand by, or NULL.
 LLVMValueRef zf_cg_check(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned violation, zf_span span, const zf_expr *at);
 /// Whether an element lies in its port's range, whose bounds may name params (i1), and *v_safe, a value that does; NULL: any

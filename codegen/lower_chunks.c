@@ -310,6 +310,7 @@ void zf_chunk_open(zf_lower *lower, zf_chunk *chunk) {
     env->length = length;
     env->element = element;
     env->bits = bits;
+    env->bits_near = NULL; // what a chunk reads begins where its part of the stream does
     env->out = out_bit;
     env->work = zf_chunk_work;
     env->reduce = zf_chunk_reduce;

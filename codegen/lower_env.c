@@ -311,6 +311,22 @@ static LLVMValueRef bits(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVM
     return zf_cg_load_bits(cg, zf_lower_pointer(lower, edge->index), v_at, v_count, limit, access->msb);
 }
 
+static LLVMValueRef bits_near(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVMValueRef v_word, LLVMValueRef v_near,
+                              LLVMValueRef v_count, const zf_expr *access) {
+    zf_lower_env *env = env_of(cg_env);
+    const zf_graph_edge *edge = zf_lower_edge(env->lower, env->node, port);
+    if (!zf_lower_in_memory(env->lower, edge->index) || (env->lower->unpacks > 0 && edge->index == env->lower->kernel->edge)) {
+        LLVMValueRef v_at = LLVMBuildShl(cg->builder, v_word, zf_cg_i64(cg, 5), "");
+        return bits(cg, cg_env, port, zf_cg_add(cg, v_at, zf_cg_resize(cg, v_near, cg->ty_i64, false)), v_count, access);
+    }
+    uint64_t limit = access->c->range.lo >= 0 && access->c->range.hi < 64 ? (uint64_t)access->c->range.hi : 64;
+    if (env->v_alive != NULL) v_near = zf_cg_select(cg, env->v_alive, v_near, zf_cg_i32(cg, 0));
+    LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i32, zf_lower_pointer(env->lower, edge->index), tame(cg, env, v_word));
+    LLVMValueRef v_index = LLVMBuildLShr(cg->builder, v_near, zf_cg_i32(cg, 5), "");
+    v_from = zf_cg_at(cg, cg->ty_i32, v_from, zf_cg_resize(cg, v_index, cg->ty_i64, false));
+    return zf_cg_words_bits(cg, v_from, v_near, v_count, limit, access->msb);
+}
+
 static LLVMValueRef slice(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVMValueRef *v_from, LLVMValueRef *v_to) {
     zf_lower_env *env = env_of(cg_env);
     const zf_graph_edge *edge = zf_lower_edge(env->lower, env->node, port);
@@ -392,6 +408,7 @@ zf_lower_env zf_lower_env_make(zf_lower *lower, uint32_t node) {
                 .domain = domain,
                 .element = element,
                 .bits = bits,
+                .bits_near = lower->cg->aligned_loads ? bits_near : NULL,
                 .slice = slice,
                 .length = length,
                 .check = check,

@@ -27,7 +27,7 @@ zf_running *zf_lower_scan_find(zf_lower *lower, uint32_t node, const zf_reduce *
 
 // A segment begins at multiples of `segment`; its first `skip` indices do not take part.
 LLVMValueRef zf_lower_in_segment(zf_cg *cg, const zf_reduce *reduce, LLVMValueRef v_index) {
-    return LLVMBuildURem(cg->builder, v_index, zf_cg_i64(cg, reduce->segment), "");
+    return zf_cg_remainder(cg, v_index, zf_cg_i64(cg, reduce->segment));
 }
 
 static bool has_first(const zf_reduce *reduce) { return reduce->op == ZF_RED_MIN || reduce->op == ZF_RED_MAX; }
@@ -99,6 +99,10 @@ static LLVMValueRef minded_term(zf_lower_env *env, const zf_reduce *reduce, LLVM
 
 LLVMValueRef zf_lower_scan_term(zf_lower_env *env, const zf_reduce *reduce, LLVMValueRef v_index) {
     mind_segment(env->lower->cg, reduce, v_index);
+    return eval_term(env, reduce, v_index).v;
+}
+
+LLVMValueRef zf_lower_scan_own_term(zf_lower_env *env, const zf_reduce *reduce, LLVMValueRef v_index) {
     return eval_term(env, reduce, v_index).v;
 }
 

@@ -2,12 +2,14 @@
 // terms, the warp combines the lanes' totals by shuffles, and the running value goes on to the next row. The tile starts from the
 // state that the file holds and must end in the next one. Rows of trees are the same; their elements also find the groups that
 // they are in (simt_tree.c).
+#include "codegen/cg_frame.h"
 #include "codegen/cg_lines.h"
 #include "codegen/simt_tally.h"
 #include "codegen/simt_text.h"
 #include "codegen/simt_tree.h"
 
 #include "codegen/lower_scan.h"
+#include "frontend/walk.h"
 
 // What a lane knows of one scan in the row that is being made.
 typedef struct row_scan {
@@ -27,6 +29,7 @@ typedef struct row {
     row_scan *scans;
     uint32_t scan_count; // those along the outputs
     unsigned lanes;
+    bool segmented;                // its scans begin anew within a tile
     const zf_simt_tally *tally;    // what the only scan sums up; NULL: anything
     LLVMValueRef v_bits, v_before; // of the tally in this row
     LLVMValueRef v_lane;           // i32
@@ -140,10 +143,41 @@ static void stand_at(const row *r, unsigned k, zf_lower_env *env, zf_simt_spot *
     env->spot = spot;
 }
 
+// Whether the terms of a lane that belong to no value are its first ones where it begins a segment, and none else: then one that
+// does can be made in their place, so that all of the lane's are made alike.
+static bool moves_terms(const row *r, const zf_reduce *reduce) {
+    return r->segmented && r->tree == NULL && reduce->inclusive && reduce->skip < r->lanes && reduce->segment % r->lanes == 0 &&
+           zf_cg_bit_place_in(reduce->term);
+}
+
+// The term of a segment at this lane's element `k`, of terms that move.
+static LLVMValueRef moved_term(row *r, zf_simt_lanes *lanes, const zf_running *running, unsigned k) {
+    zf_lower *lower = r->lower;
+    zf_cg *cg = lower->cg;
+    const zf_reduce *reduce = running->reduce;
+    zf_lower_env env = zf_simt_lane_env(lower, running->node, lanes, k);
+    LLVMValueRef v_index = env.v_i, v_k = zf_cg_i64(cg, k);
+    if (k < reduce->skip) {
+        LLVMValueRef v_place = zf_lower_in_segment(cg, reduce, r->v_first), v_skip = zf_cg_i64(cg, reduce->skip);
+        v_k = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_place, zf_cg_i64(cg, 0)), v_skip, v_k);
+        env.v_i = zf_cg_add(cg, r->v_first, v_k);
+        env.lanes = NULL; // which have what is read at the element's own index
+    }
+    zf_cg_neighbour(cg, env.v_i, r->v_first, v_k, r->lanes);
+    LLVMValueRef v = zf_lower_scan_own_term(&env, reduce, env.v_i);
+    return k < reduce->skip ? zf_simt_segment_term(cg, running, v_index, v) : v;
+}
+
 // All lanes' terms of a scan, where all of them exist. Scans before it are made: a term may take their values.
 static void whole_terms(row *r, zf_simt_lanes *lanes, uint32_t s) {
     zf_lower *lower = r->lower;
-    for (unsigned k = 0; k < r->lanes; k++) {
+    bool moves = moves_terms(r, r->scans[s].running->reduce);
+    for (unsigned k = 0; k < r->lanes && moves; k++) {
+        set_values(r, k, zf_cg_add(lower->cg, r->v_first, zf_cg_i64(lower->cg, k)), s);
+        LLVMBuildStore(lower->cg->builder, moved_term(r, lanes, r->scans[s].running, k), r->scans[s].v_terms[k]);
+        lower->cg->v_guard = NULL;
+    }
+    for (unsigned k = 0; k < r->lanes && !moves; k++) {
         zf_lower_env env = zf_simt_lane_env(lower, r->scans[s].running->node, lanes, k);
         zf_simt_spot spot;
         stand_at(r, k, &env, &spot);
@@ -290,6 +324,7 @@ static void whole_elements(row *r, zf_simt_lanes *lanes, zf_cg_value *values) {
             if (r->scans[s].count != NULL) r->scans[s].running->counted = &r->scans[s].count->lanes[k];
         }
         zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, lanes, k);
+        if (r->segmented) zf_cg_neighbour(lower->cg, env.v_i, r->v_first, zf_cg_i64(lower->cg, k), r->lanes);
         set_values(r, k, env.v_i, r->scan_count);
         values[k] = element(r, k, &env);
     }
@@ -312,14 +347,71 @@ static void some_elements(row *r) {
     zf_simt_cut_end(lower, &cut);
 }
 
+// ---- What elements read beside a scan -------------------------------------------------------------------------
+
+static bool see_reduce(zf_visitor *visitor, zf_expr *expr) {
+    bool *found = visitor->user;
+    *found = *found || (expr->kind == ZF_X_REDUCE && expr->reduce->form != ZF_R_LOOP) || expr->effect;
+    return !*found;
+}
+
+typedef struct ahead {
+    row *r;
+    zf_simt_lanes *lanes;
+} ahead;
+
+// No failure is noted twice.
+static LLVMValueRef only_hold(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned violation, zf_span span, const zf_expr *at) {
+    (void)cg, (void)env, (void)violation, (void)span, (void)at;
+    return v_ok;
+}
+
+// Loads an element that does not depend on a scan: where it is loaded again, LLVM finds that it is there.
+static bool load_ahead(zf_visitor *visitor, zf_expr *expr) {
+    const ahead *a = visitor->user;
+    zf_lower *lower = a->r->lower;
+    bool depends = false;
+    zf_visitor in_expr = {.user = &depends, .expr = see_reduce};
+    zf_visit_expr(&in_expr, expr);
+    if (expr->kind == ZF_X_REDUCE || expr->kind == ZF_X_CALL) return false; // what they bind has no value here
+    if (expr->kind != ZF_X_INDEX || depends) return true;
+    zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, a->lanes, 0);
+    zf_cg_neighbour(lower->cg, env.v_i, a->r->v_first, zf_cg_i64(lower->cg, 0), a->r->lanes);
+    env.env.check = only_hold;
+    zf_cg_eval_expr(lower->cg, &env.env, &env.env.inst->decode, expr, NULL, 0);
+    lower->cg->v_guard = NULL;
+    return false;
+}
+
+// What the elements of a row read beside the value of a segmented scan is under way while its terms are combined: no load is
+// moved over a shuffle. A lane's first element stands for all.
+static void elements_ahead(row *r, zf_simt_lanes *lanes) {
+    zf_lower *lower = r->lower;
+    zf_body *body = (zf_body *)(uintptr_t)&lower->graph->nodes[lower->kernel->root].inst->decode; // only looks
+    ahead a = {.r = r, .lanes = lanes};
+    zf_visitor visitor = {.user = &a, .expr = load_ahead};
+    lower->cg->same_again = r->segmented;
+    if (r->segmented && r->tree == NULL) zf_visit_expr(&visitor, body->value);
+    lower->cg->same_again = false;
+}
+
 // ---- The tile -------------------------------------------------------------------------------------------------
 
 static void place_lane(row *r, LLVMValueRef v_row, LLVMValueRef v_row_size) {
     zf_cg *cg = r->lower->cg;
     LLVMValueRef v_lane = zf_cg_resize(cg, r->v_lane, cg->ty_i64, false), v_from = zf_cg_mul(cg, v_row, v_row_size);
     LLVMValueRef v_mine = zf_cg_mul(cg, v_lane, zf_cg_i64(cg, r->lanes));
+    uint32_t tile = r->lower->kernel->tile;
     r->v_begin = zf_cg_add(cg, r->tile->v_begin, v_from);
     r->v_first = zf_cg_add(cg, r->v_begin, v_mine);
+    if (r->segmented && (tile & (tile - 1)) == 0) {
+        // No edge of a block has more than 2^32 elements: where a lane is takes 32 bits, and so does what bodies make of it.
+        LLVMTypeRef ty = cg->ty_i32;
+        LLVMValueRef v_place = zf_cg_and(cg, zf_cg_resize(cg, v_from, ty, false), zf_cg_i32(cg, tile - 1));
+        v_place = zf_cg_or(cg, zf_cg_and(cg, zf_cg_resize(cg, r->tile->v_begin, ty, false), zf_cg_i32(cg, ~(tile - 1))), v_place);
+        r->v_begin = zf_cg_resize(cg, v_place, cg->ty_i64, false);
+        r->v_first = zf_cg_resize(cg, zf_cg_or(cg, v_place, zf_cg_resize(cg, v_mine, ty, false)), cg->ty_i64, false);
+    }
     r->v_place = zf_cg_resize(cg, zf_cg_add(cg, v_from, v_mine), cg->ty_i32, false);
     r->found = NULL;
 }
@@ -344,6 +436,7 @@ static void whole_rows(row *rows, unsigned count) {
     }
     for (unsigned r = 0; r < count && rows->tally != NULL; r++) take_tally(&rows[r], &lanes[r]);
     for (uint32_t s = 0; s < rows->scan_count && rows->tally == NULL; s++) {
+        for (unsigned r = 0; r < count && s == 0; r++) elements_ahead(&rows[r], &lanes[r]);
         for (unsigned r = 0; r < count; r++) whole_terms(&rows[r], &lanes[r], s);
         combine_rows(rows, count, s);
     }
@@ -352,7 +445,9 @@ static void whole_rows(row *rows, unsigned count) {
     zf_cg_value values[ZF_SIMT_BATCH][ZF_NEIGHBOURS];
     bool apart = lower->type.nullable;
     for (unsigned r = 0; r < count; r++) {
+        lower->cg->same_again = rows[r].segmented;
         whole_elements(&rows[r], &lanes[r], values[r]);
+        lower->cg->same_again = false;
         if (!apart) zf_simt_store_vector(lower, values[r], rows[r].lanes, rows[r].v_first);
     }
     for (unsigned r = 0; r < count && apart; r++) zf_simt_store_vector(lower, values[r], rows[r].lanes, rows[r].v_first);
@@ -383,13 +478,14 @@ static void check_end(row *r) {
     }
 }
 
-// Rows of strings are long to make, and so are those of trees. Layouts of segments say in the data how wide their codes are: four
-// rows of them take 150 registers. Of nullable values, which are gathered, fewer at once are faster, since more warps run.
+// Rows of strings are long to make, and so are those of trees. Layouts of segments say in the data how wide their codes are: two
+// rows of them take 80 registers. Of nullable values, which are gathered, fewer at once are faster, since more warps run.
 static unsigned batch_of(const zf_lower *lower, const zf_simt_tree *tree) {
     const zf_choice *choice = &lower->kernel->choice;
     if (tree == NULL && zf_is_chosen(choice, ZF_CHOICE_L)) return choice->values[ZF_CHOICE_L];
     if (lower->type.kind == ZF_K_STRING || tree != NULL) return 1;
-    if (lower->running_count > 0 && lower->runnings[0].reduce->form == ZF_R_SEGMENTED) return 2;
+    if (lower->running_count > 0 && lower->runnings[0].reduce->form == ZF_R_SEGMENTED)
+        return zf_cg_bit_place_in(lower->runnings[0].reduce->term) ? 1 : 2;
     if (!lower->type.nullable) return ZF_SIMT_BATCH;
     return lower->kernel->node_count > 1 || zf_simt_lane_count(lower->type) > 8 ? 1 : 2;
 }
@@ -481,6 +577,7 @@ void zf_simt_rows(zf_lower *lower, const zf_simt_tile *tile, zf_simt_tree *tree)
     row r = {.lower = lower, .tile = tile, .tree = tree, .lanes = zf_simt_lane_count(lower->type)};
     r.v_lane = zf_simt_lane(lower);
     open_scans(&r);
+    for (uint32_t s = 0; s < r.scan_count; s++) r.segmented |= r.scans[s].running->reduce->form == ZF_R_SEGMENTED;
     zf_simt_tally tally;
     bool counts = tree == NULL && r.scan_count == 1 && r.scans[0].count != NULL && lower->type.kind != ZF_K_STRING;
     if (counts && zf_simt_tally_of(lower, r.scans[0].running, r.lanes, &tally)) r.tally = &tally;
