@@ -660,22 +660,27 @@ bool zf_simt_adds_up(zf_lower *lower, LLVMTypeRef ty) {
     return LLVMGetIntTypeWidth(ty) == 32 || LLVMGetIntTypeWidth(ty) == 64;
 }
 
-static LLVMValueRef scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane, bool most) {
+// What a lane and those up to `step` before it have together, of `v` that each knows of itself and those less than `step` before.
+static LLVMValueRef scan_step(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane, uint32_t step, bool most) {
     zf_cg *cg = lower->cg;
-    bool adds_up = !most && zf_simt_adds_up(lower, LLVMTypeOf(v));
-    for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
-        if (adds_up) {
-            v = cg->target->simt->add_up(cg, v, step);
-            continue;
-        }
-        LLVMValueRef v_from = zf_simt_lane_before(lower, v_lane, step);
-        LLVMValueRef v_other = zf_simt_shuffle(lower, v, v_from);
-        LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntUGE, v_lane, zf_cg_i32(cg, step));
-        v_has = zf_cg_holds(cg, ZF_SITE_MASK, v_has, "lanes that have one before them");
-        v_other = zf_cg_select(cg, v_has, v_other, LLVMConstNull(LLVMTypeOf(v)));
-        v = most ? zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_other, v), v_other, v) : zf_cg_add(cg, v, v_other);
-    }
+    if (!most && zf_simt_adds_up(lower, LLVMTypeOf(v))) return cg->target->simt->add_up(cg, v, step);
+    LLVMValueRef v_from = zf_simt_lane_before(lower, v_lane, step);
+    LLVMValueRef v_other = zf_simt_shuffle(lower, v, v_from);
+    LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntUGE, v_lane, zf_cg_i32(cg, step));
+    v_has = zf_cg_holds(cg, ZF_SITE_MASK, v_has, "lanes that have one before them");
+    v_other = zf_cg_select(cg, v_has, v_other, LLVMConstNull(LLVMTypeOf(v)));
+    return most ? zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_other, v), v_other, v) : zf_cg_add(cg, v, v_other);
+}
+
+static LLVMValueRef scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane, bool most) {
+    for (uint32_t step = 1; step < ZF_WARP; step *= 2) v = scan_step(lower, v, v_lane, step, most);
     return v;
+}
+
+void zf_simt_scan_rows(zf_lower *lower, LLVMValueRef v_lane, unsigned count, LLVMValueRef *v_rows) {
+    for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
+        for (unsigned r = 0; r < count; r++) v_rows[r] = scan_step(lower, v_rows[r], v_lane, step, false);
+    }
 }
 
 LLVMValueRef zf_simt_scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane) {

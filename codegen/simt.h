@@ -182,6 +182,8 @@ void zf_simt_cut_end(zf_lower *lower, const zf_simt_cut *cut);
 bool zf_simt_adds_up(zf_lower *lower, LLVMTypeRef ty);
 /// Sum (i32 or i64), or largest (i32, unsigned), of the values of the warp's lanes up to this one.
 LLVMValueRef zf_simt_scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane);
+/// The same of `count` values side by side, each in place.
+void zf_simt_scan_rows(zf_lower *lower, LLVMValueRef v_lane, unsigned count, LLVMValueRef *v_rows);
 LLVMValueRef zf_simt_most_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane);
 LLVMValueRef zf_simt_lane(zf_lower *lower); ///< of this thread in its warp
 LLVMValueRef zf_simt_warp(zf_lower *lower); ///< of this thread in its block (i64)

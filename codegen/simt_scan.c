@@ -4,9 +4,12 @@
 // they are in (simt_tree.c).
 #include "codegen/cg_frame.h"
 #include "codegen/cg_lines.h"
+#include "codegen/simt_split.h"
 #include "codegen/simt_tally.h"
 #include "codegen/simt_text.h"
 #include "codegen/simt_tree.h"
+
+#include <string.h>
 
 #include "codegen/lower_scan.h"
 #include "frontend/walk.h"
@@ -15,6 +18,8 @@
 typedef struct row_scan {
     zf_running *running;
     LLVMValueRef v_terms[ZF_NEIGHBOURS]; // slots
+    bool is_split;                       // the terms in them are also in `split`
+    zf_simt_split split[ZF_NEIGHBOURS];
     LLVMValueRef v_identity;
     LLVMValueRef v_next;  ///< the state that the file has at the tile's end, as a word; NULL: it has none
     LLVMValueRef v_end;   // first index whose term nobody wants
@@ -171,20 +176,24 @@ static LLVMValueRef moved_term(row *r, zf_simt_lanes *lanes, const zf_running *r
 // All lanes' terms of a scan, where all of them exist. Scans before it are made: a term may take their values.
 static void whole_terms(row *r, zf_simt_lanes *lanes, uint32_t s) {
     zf_lower *lower = r->lower;
-    bool moves = moves_terms(r, r->scans[s].running->reduce);
+    row_scan *scan = &r->scans[s];
+    bool moves = moves_terms(r, scan->running->reduce);
     for (unsigned k = 0; k < r->lanes && moves; k++) {
         set_values(r, k, zf_cg_add(lower->cg, r->v_first, zf_cg_i64(lower->cg, k)), s);
-        LLVMBuildStore(lower->cg->builder, moved_term(r, lanes, r->scans[s].running, k), r->scans[s].v_terms[k]);
+        LLVMBuildStore(lower->cg->builder, moved_term(r, lanes, scan->running, k), scan->v_terms[k]);
         lower->cg->v_guard = NULL;
     }
+    scan->is_split = !moves;
     for (unsigned k = 0; k < r->lanes && !moves; k++) {
-        zf_lower_env env = zf_simt_lane_env(lower, r->scans[s].running->node, lanes, k);
+        zf_lower_env env = zf_simt_lane_env(lower, scan->running->node, lanes, k);
         zf_simt_spot spot;
         stand_at(r, k, &env, &spot);
         set_values(r, k, env.v_i, s);
-        LLVMValueRef v = zf_lower_scan_term(&env, r->scans[s].running->reduce, env.v_i);
-        v = zf_simt_segment_term(lower->cg, r->scans[s].running, env.v_i, v);
-        LLVMBuildStore(lower->cg->builder, v, r->scans[s].v_terms[k]);
+        LLVMValueRef v = zf_lower_scan_term(&env, scan->running->reduce, env.v_i);
+        v = zf_simt_segment_term(lower->cg, scan->running, env.v_i, v);
+        LLVMBuildStore(lower->cg->builder, v, scan->v_terms[k]);
+        scan->is_split = scan->is_split && zf_simt_split_term(lower, scan->running, r->lanes, v, &scan->split[k]);
+        scan->is_split = scan->is_split && scan->split[k].v_same == scan->split[0].v_same;
     }
 }
 
@@ -192,8 +201,9 @@ static void whole_terms(row *r, zf_simt_lanes *lanes, uint32_t s) {
 static void some_terms(row *r, uint32_t s) {
     zf_lower *lower = r->lower;
     zf_cg *cg = lower->cg;
-    const row_scan *scan = &r->scans[s];
+    row_scan *scan = &r->scans[s];
     LLVMValueRef v_end = scan->v_end;
+    scan->is_split = false;
     for (unsigned k = 0; k < r->lanes; k++) {
         LLVMBasicBlockRef bb_term = zf_cg_block(cg, "term"), bb_next = zf_cg_block(cg, "term_next");
         LLVMValueRef v_index = zf_cg_add(cg, r->v_first, zf_cg_i64(cg, k));
@@ -214,6 +224,23 @@ static void some_terms(row *r, uint32_t s) {
 
 // ---- Combining ------------------------------------------------------------------------------------------------
 
+// The same where all terms are split.
+static bool combine_split(row *rows, unsigned count, uint32_t number) {
+    zf_simt_split terms[ZF_SIMT_BATCH][ZF_NEIGHBOURS];
+    LLVMValueRef v_values[ZF_SIMT_BATCH][ZF_NEIGHBOURS];
+    for (unsigned r = 0; r < count; r++) {
+        const row_scan *scan = &rows[r].scans[number];
+        if (!scan->is_split || scan->split[0].v_same != rows->scans[number].split[0].v_same) return false;
+        memcpy(terms[r], scan->split, sizeof scan->split);
+    }
+    zf_simt_split_combine(rows->lower, rows->scans[number].running, rows->lanes, rows->v_lane, count, terms, v_values);
+    for (unsigned r = 0; r < count; r++) {
+        for (unsigned k = 0; k < rows->lanes; k++)
+            LLVMBuildStore(rows->lower->cg->builder, v_values[r][k], rows[r].scans[number].v_terms[k]);
+    }
+    return true;
+}
+
 // Turns the terms of `count` consecutive rows into the scan's values at each element, and moves the running value behind them.
 // Shuffles of different rows stand side by side: each takes its time.
 static void combine_rows(row *rows, unsigned count, uint32_t number) {
@@ -222,6 +249,10 @@ static void combine_rows(row *rows, unsigned count, uint32_t number) {
     LLVMMetadataRef outside = zf_cg_lines_enter(cg, running->reduce->term->span);
     LLVMTypeRef ty = zf_cg_type(cg, running->type);
     bool segmented = running->reduce->form == ZF_R_SEGMENTED;
+    if (combine_split(rows, count, number)) {
+        zf_cg_lines_leave(cg, outside);
+        return;
+    }
     LLVMValueRef v_begins[ZF_SIMT_BATCH] = {NULL};
     LLVMValueRef v_sums[ZF_SIMT_BATCH][ZF_NEIGHBOURS], v_own[ZF_SIMT_BATCH] = {NULL}, v_before[ZF_SIMT_BATCH];
     for (unsigned r = 0; r < count; r++) {
@@ -429,6 +460,8 @@ static void whole_rows(row *rows, unsigned count) {
     zf_simt_lanes lanes[ZF_SIMT_BATCH];
     for (unsigned r = 0; r < count; r++) {
         lanes[r] = zf_simt_lanes_begin(lower, rows[r].v_first, rows[r].lanes);
+        lanes[r].v_base = rows->tile->v_begin;
+        lanes[r].v_near = rows[r].v_place;
         if (rows->tally != NULL) zf_simt_lanes_know_bits(lower, &lanes[r], rows->tally->edge, rows[r].v_bits);
     }
     for (unsigned r = 0; r < count && rows->tree != NULL; r++) {
