@@ -1,4 +1,6 @@
 // Operators, conversions and primitives on values: language.md section 4, operation by operation.
+#include <math.h>
+
 #include "codegen/cg_emit.h"
 #include "codegen/cg_frame.h"
 #include "codegen/target.h"
@@ -168,21 +170,44 @@ static LLVMValueRef compare(zf_cg *cg, zf_op op, zf_cg_value a, zf_cg_value b, b
 
 // ---- Division of floats ---------------------------------------------------------------------------------------
 
+// Y of y = Y * 2^b, Y odd; y is a positive normal number.
+static uint64_t odd_part(double y) {
+    int exponent;
+    uint64_t odd = (uint64_t)ldexp(frexp(y, &exponent), 53);
+    while (odd % 2 == 0) odd /= 2;
+    return odd;
+}
+
 // x / y for a known y and an x that was an integer, where multiplying and adding in one rounding is quick and dividing is not.
-// With r = 1 / y rounded to nearest and q within one unit in the last place of the quotient, q + (x - q * y) * r is the
-// quotient rounded to nearest (Markstein 1990): the first step makes q so good, the second the result. Nothing overflows or
-// becomes subnormal: 1 <= |x| < 2^64 (or x is 0) and y is of moderate size.
+// Nothing overflows or becomes subnormal: 1 <= |x| < 2^64 (or x is 0) and y is of moderate size.
+//
+// x * h + x * l, of which h and l together are 1 / y, is wrong by less than 2^-104 of it before it is rounded. So it becomes what
+// the quotient becomes, unless a number halfway between two others lies as near. But with x = X * 2^a, X of 53 bits, and
+// y = Y * 2^b, Y odd, a number halfway is M * 2^c, M odd and of 54 bits; X * 2^s and M * Y differ by 1 at least (they are not
+// the same, since M * Y is odd and longer than X). So none is nearer than 2^-54 / Y of the quotient, and Y may have 48 bits
+// (Brisebarre, Muller, "Correctly rounded multiplication by arbitrary precision constants", IEEE Transactions on Computers 57,
+// 2008).
+//
+// For any other y: with r = 1 / y rounded to nearest and q within one unit in the last place of the quotient, q + (x - q * y) * r
+// is the quotient rounded to nearest (Markstein 1990): the first step makes q so good, the second the result.
 static bool divide_by_known(zf_cg *cg, zf_cg_value a, zf_cg_value b, LLVMValueRef *out) {
+    enum { MOST_BITS = 48 };
     const zf_cg_target *target = cg->target;
     if (target == NULL || target->simt == NULL || a.type.kind != ZF_K_F64 || !LLVMIsAConstantFP(b.v)) return false;
     if (!LLVMIsASIToFPInst(a.v) && !LLVMIsAUIToFPInst(a.v)) return false;
     LLVMBool lossy;
     double y = LLVMConstRealGetDouble(b.v, &lossy);
-    double size = y < 0 ? -y : y;
+    double size = y < 0 ? -y : y, r = 1.0 / y;
     if (lossy || !(size > 1e-100 && size < 1e100)) return false;
     LLVMTypeRef ty = cg->ty_f64;
-    LLVMValueRef v_r = LLVMConstReal(ty, 1.0 / y), v_minus_y = LLVMConstReal(ty, -y);
-    LLVMValueRef v_q = LLVMBuildFMul(cg->builder, a.v, v_r, "");
+    LLVMValueRef v_r = LLVMConstReal(ty, r);
+    if (y > 0 && odd_part(y) >> MOST_BITS == 0) { // of a negative one 0 would lose its sign
+        LLVMValueRef v_low = LLVMConstReal(ty, fma(-y, r, 1.0) / y);
+        LLVMValueRef v_sum[3] = {a.v, v_r, LLVMBuildFMul(cg->builder, a.v, v_low, "")};
+        *out = zf_cg_intrinsic(cg, "llvm.fma", &ty, 1, v_sum, 3);
+        return true;
+    }
+    LLVMValueRef v_minus_y = LLVMConstReal(ty, -y), v_q = LLVMBuildFMul(cg->builder, a.v, v_r, "");
     for (int step = 0; step < 2; step++) {
         LLVMValueRef v_left[3] = {v_q, v_minus_y, a.v};
         LLVMValueRef v_rest = zf_cg_intrinsic(cg, "llvm.fma", &ty, 1, v_left, 3);

@@ -70,6 +70,10 @@ static uint64_t rare(uint64_t row) { return gpu_mix(row) % 3 == 0; }
 static uint64_t climbing(uint64_t row) { return row * 5 + gpu_mix(row) % 5; }
 static uint64_t walking(uint64_t row) { return gpu_mix(row) % 1000 - 500; }
 static uint64_t turning(uint64_t row) { return row * 7 + gpu_mix(row) % 3; }
+/// Differences of a base and, of 1000, 999 times as many bits as the sums of a row of a warp have room for in 32 bits; with a bit
+/// more they have not.
+static uint64_t full(uint64_t row) { return ((UINT64_C(1) << 26) - 1) * (row - row / 1000) - row * 1000003; }
+static uint64_t over(uint64_t row) { return row * 77 + ((UINT64_C(1) << 27) - 1) * (row - row / 1000); }
 static uint64_t in_runs(uint64_t row) {
     uint64_t place;
     return gpu_mix(run_of(row, &place)) % 1000;
@@ -138,6 +142,8 @@ static const gpu_column columns[] = {
     {"scan_i32", 32, climbing, false, false},
     {"scan_i64", 64, walking, false, false},
     {"scan_u8", 8, turning, false, false},
+    {"scan_full", 64, full, false, false},
+    {"scan_over", 64, over, false, false},
     {"groups_i32", 32, in_runs, true, false},
     {"groups_i64", 64, in_runs, true, false},
     {"groups_bool", 1, bits_in_runs, true, false},
@@ -152,6 +158,7 @@ static const gpu_column columns[] = {
     {"sequential_i32", 32, walking, false, false},
     {"patches_f64", 64, price_or_not, true, false},
     {"patches_i32", 32, narrow_or_not, true, false},
+    {"patches_tails", 64, wide, true, false},
     {"map_blocks", 32, narrow_or_not, false, false},
     {"groups_empty", 32, set, true, false},
     {"groups_fsst", 8, prose, true, false},
