@@ -122,7 +122,11 @@ static zf_simt_shape shape_of_form(const zf_plan *plan, const zf_kernel *kernel)
         }
     }
     if (zf_simt_is_patched(plan, kernel))
-        return (zf_simt_shape){.form = ZF_SIMT_PATCHES, .threads = kernel->geometry.s, .tiles = 1, .shared_bytes = ZF_SIMT_SUMS};
+        return (zf_simt_shape){.form = ZF_SIMT_PATCHES,
+                               .threads = kernel->geometry.s,
+                               .tiles = 1,
+                               .shared_bytes = ZF_SIMT_SUMS,
+                               .registers = MORE_REGISTERS};
     if (kernel->by_warp) return zf_simt_warp_shape(kernel);
     if (zf_simt_lanes_fit(plan, kernel)) return zf_simt_lanes_shape(plan, kernel);
     uint32_t shared;

@@ -666,13 +666,18 @@ void zf_simt_heads_tables(zf_simt_heads *t, uint32_t at) {
 
 // ---- Finding --------------------------------------------------------------------------------------------------
 
-LLVMValueRef zf_simt_heads_offset(const zf_simt_heads *t, const zf_simt_place *place) {
+// What is in front of the first of some neighbours in its group: the tile may begin inside the group whose head is its first
+// element.
+static LLVMValueRef first_offset(const zf_simt_heads *t, const zf_simt_place *place, LLVMValueRef v_head) {
     zf_cg *cg = t->lower->cg;
     LLVMTypeRef ty = t->near_offsets ? cg->ty_i32 : cg->ty_i64;
-    LLVMValueRef v_in = zf_cg_resize(cg, zf_cg_sub(cg, place->v_q, place->v_head), ty, false);
+    LLVMValueRef v_in = zf_cg_resize(cg, zf_cg_sub(cg, place->v_q, v_head), ty, false);
     LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, place->v_rank, zf_cg_i32(cg, 0));
-    v_in = zf_cg_add(cg, v_in, zf_cg_select(cg, v_first, zf_cg_resize(cg, t->v_o0, ty, false), LLVMConstNull(ty)));
-    return zf_cg_resize(cg, v_in, cg->ty_i64, false);
+    return zf_cg_add(cg, v_in, zf_cg_select(cg, v_first, zf_cg_resize(cg, t->v_o0, ty, false), LLVMConstNull(ty)));
+}
+
+LLVMValueRef zf_simt_heads_offset(const zf_simt_heads *t, const zf_simt_place *place) {
+    return zf_cg_resize(t->lower->cg, place->v_offset, t->lower->cg->ty_i64, false);
 }
 
 // A group that arrays have, whatever its place was.
@@ -701,17 +706,22 @@ void zf_simt_heads_find(zf_simt_heads *t, LLVMValueRef v_q, unsigned count, zf_s
     }
     LLVMValueRef v_own = zf_cg_add(cg, zf_cg_sub(cg, v_q, v_bit), highest_bit(cg, v_below));
     LLVMValueRef v_found = zf_cg_holds(cg, ZF_SITE_MASK, zf_cg_icmp(cg, LLVMIntNE, v_below, v_zero), "heads in the same word");
-    places[0].v_head = zf_cg_select(cg, v_found, v_own, v_before);
-    if (!t->never_empty) places[0].v_rank = rank_at(t, zf_cg_resize(cg, places[0].v_head, cg->ty_i64, false));
-    LLVMValueRef v_here = LLVMBuildLShr(cg->builder, v_bits, v_bit, "");
+    LLVMValueRef v_head = zf_cg_select(cg, v_found, v_own, v_before);
+    if (!t->never_empty) places[0].v_rank = rank_at(t, zf_cg_resize(cg, v_head, cg->ty_i64, false));
     // Those after the first are a few more at most: for so many arrays have room behind.
     places[0].v_rank = in_room(t, places[0].v_rank);
     for (unsigned k = 0; k < count; k++) {
         places[k].v_q = zf_cg_add(cg, v_q, zf_cg_i32(cg, k));
-        if (k == 0) continue;
-        LLVMValueRef v_begins = zf_cg_and(cg, LLVMBuildLShr(cg->builder, v_here, zf_cg_i32(cg, k), ""), v_one);
+        if (k == 0) {
+            places[0].v_offset = first_offset(t, &places[0], v_head);
+            continue;
+        }
+        LLVMValueRef v_begins =
+            zf_cg_and(cg, LLVMBuildLShr(cg->builder, v_bits, zf_cg_add(cg, v_bit, zf_cg_i32(cg, k)), ""), v_one);
         LLVMValueRef v_set = zf_cg_icmp(cg, LLVMIntNE, v_begins, v_zero);
-        places[k].v_head = zf_cg_select(cg, v_set, places[k].v_q, places[k - 1].v_head);
+        LLVMTypeRef ty = LLVMTypeOf(places[0].v_offset);
+        LLVMValueRef v_further = zf_cg_add(cg, places[k - 1].v_offset, LLVMConstInt(ty, 1, 0));
+        places[k].v_offset = zf_cg_select(cg, v_set, LLVMConstNull(ty), v_further);
         if (t->never_empty) {
             places[k].v_rank = zf_cg_add(cg, places[k - 1].v_rank, v_begins);
         } else {

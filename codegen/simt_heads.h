@@ -18,7 +18,7 @@ typedef struct zf_simt_heads {
     unsigned head_bytes;                   ///< of an entry of v_heads
     unsigned each;                         ///< groups that a thread takes together, a power of two
     uint32_t room;                         ///< less than this is any place's group; UINT32_MAX: that needs not be made sure of
-    bool near_offsets;                     ///< v_o0 is less than 2^30
+    bool near_offsets;                     ///< v_o0 is less than 2^30, or no group has 2^32 elements
     bool counted;                          ///< zf_simt_heads_count was asked for: elements can be found
     bool pulls_sizes;                      ///< of another stage
     bool uses_j;                           ///< a body asks for the place in the group
@@ -39,9 +39,10 @@ typedef struct zf_simt_heads {
     LLVMValueRef v_bad;    ///< slot (i1): the states lie
 } zf_simt_heads;
 
-/// One element: its place in the tile, its group (counted from g0), and where that group's head is. i32.
+/// One element: its place in the tile and its group (counted from g0), both i32, and what is in front of it in its group (i64, or
+/// i32 of near_offsets).
 typedef struct zf_simt_place {
-    LLVMValueRef v_q, v_rank, v_head;
+    LLVMValueRef v_q, v_rank, v_offset;
 } zf_simt_place;
 
 /// Groups that a thread takes together, usually and at most.
@@ -71,7 +72,7 @@ LLVMValueRef zf_simt_heads_mark(zf_simt_heads *t);
 LLVMValueRef zf_simt_heads_fit(zf_simt_heads *t, LLVMValueRef v_total);
 /// Counts what stands before each word, when all heads are marked.
 void zf_simt_heads_count(zf_simt_heads *t);
-/// What is in front of an element in its group (i64): the tile may begin inside the group whose head is its first element.
+/// What is in front of an element in its group, as i64.
 LLVMValueRef zf_simt_heads_offset(const zf_simt_heads *t, const zf_simt_place *place);
 /// The places of `count` elements from v_q on, which lie in one word of bits.
 void zf_simt_heads_find(zf_simt_heads *t, LLVMValueRef v_q, unsigned count, zf_simt_place *places);

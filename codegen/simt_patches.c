@@ -97,6 +97,8 @@ bool zf_simt_is_patched(const zf_plan *plan, const zf_kernel *kernel) {
 
 // ---- Regular elements -----------------------------------------------------------------------------------------
 
+enum { ROWS = 4 }; // whose loads are under way together: with more, registers would be for fewer warps
+
 // All outputs as if none were an exception, C contiguous ones a thread.
 static void regular_outputs(zf_simt_tree *tree, const patched *p) {
     zf_lower *lower = tree->lower;
@@ -123,6 +125,7 @@ static void regular_outputs(zf_simt_tree *tree, const patched *p) {
     zf_simt_lanes_end(lower, &lanes);
     zf_simt_store_vector(lower, values, count, zf_cg_add(cg, tree->tile->v_lo, v_from));
     zf_cg_loop_end(cg, &loop);
+    zf_simt_unroll(cg, &loop, ROWS);
 
     // What is left, one by one.
     zf_cg_loop_begin(cg, &loop, v_whole, v_rows, "row_cut");
@@ -145,46 +148,107 @@ static void regular_outputs(zf_simt_tree *tree, const patched *p) {
 
 // ---- Exceptions -----------------------------------------------------------------------------------------------
 
-// Those of group v_g, of whose elements the tile has v_size from place v_at on.
-static void patch_group(zf_simt_heads *t, const patched *p, LLVMValueRef v_g, LLVMValueRef v_size, LLVMValueRef v_at) {
+// A group's exceptions in the tile: its elements from v_from to v_size there, of which the first is at place v_at of the tile.
+typedef struct exceptions {
+    LLVMValueRef v_g, v_offset;        // i64; v_offset: elements of the group before the tile
+    LLVMValueRef v_from, v_size, v_at; // i32
+    LLVMValueRef v_some;               // i1
+} exceptions;
+
+// Of group v_g, of whose elements the tile has v_size (i32) from place v_at (i32) on.
+static exceptions find_exceptions(zf_simt_heads *t, const patched *p, LLVMValueRef v_g, LLVMValueRef v_size, LLVMValueRef v_at) {
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
-    LLVMBasicBlockRef bb_some = zf_cg_block(cg, "group_some"), bb_next = zf_cg_block(cg, "group_next");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_size, zf_cg_i32(cg, 0)), bb_some, bb_next);
-    zf_cg_enter(cg, bb_some);
     LLVMValueRef v_begins = zf_cg_icmp(cg, LLVMIntEQ, v_g, t->v_g0);
-    LLVMValueRef v_offset = zf_cg_select(cg, v_begins, t->v_o0, zf_cg_i64(cg, 0));
+    exceptions e = {.v_g = v_g, .v_offset = zf_cg_select(cg, v_begins, t->v_o0, zf_cg_i64(cg, 0))};
     zf_lower_env env = zf_lower_env_make(lower, t->node);
     env.v_g = v_g;
     LLVMValueRef v_from = zf_cg_eval_expr(cg, &env.env, &env.env.inst->decode, p->from, NULL, 0).v;
     v_from = zf_cg_resize(cg, v_from, cg->ty_i64, false);
-    v_from = zf_cg_sub(cg, v_from, zf_cg_umin(cg, v_from, v_offset)); // elements of the tile before the first exception
+    v_from = zf_cg_sub(cg, v_from, zf_cg_umin(cg, v_from, e.v_offset)); // elements of the tile before the first exception
     cg->v_guard = NULL;
     LLVMValueRef v_room = zf_cg_sub(cg, t->v_length, zf_cg_umin(cg, v_at, t->v_length));
-    v_size = zf_cg_resize(cg, zf_cg_clamp(cg, v_size, v_room, "exceptions inside the tile"), cg->ty_i64, false);
-    zf_cg_loop loop;
-    zf_cg_loop_begin(cg, &loop, zf_cg_umin(cg, v_from, v_size), v_size, "exception");
-    env.v_j = zf_cg_add(cg, v_offset, loop.v_i);
-    LLVMValueRef v_place = zf_cg_add(cg, zf_cg_resize(cg, v_at, cg->ty_i64, false), loop.v_i);
-    env.v_i = zf_cg_add(cg, t->tree->tile->v_lo, v_place);
+    e.v_size = zf_cg_clamp(cg, v_size, v_room, "exceptions inside the tile");
+    e.v_from = zf_cg_umin(cg, v_from, zf_cg_resize(cg, e.v_size, cg->ty_i64, false));
+    e.v_from = zf_cg_resize(cg, e.v_from, cg->ty_i32, false);
+    e.v_at = v_at;
+    e.v_some = zf_cg_icmp(cg, LLVMIntULT, e.v_from, e.v_size);
+    return e;
+}
+
+// The element at place v_in (i32) of the group's in the tile; its failed checks count where v_counts (i1; NULL: always).
+static zf_cg_value exception(zf_simt_heads *t, const patched *p, const exceptions *e, LLVMValueRef v_in, LLVMValueRef v_counts,
+                             LLVMValueRef *v_index) {
+    zf_cg *cg = t->lower->cg;
+    zf_lower_env env = zf_lower_env_make(t->lower, t->node);
+    LLVMValueRef v_place = zf_cg_add(cg, e->v_at, v_in);
+    if (v_counts != NULL) v_place = zf_cg_select(cg, v_counts, v_place, zf_cg_i32(cg, 0));
+    *v_index = zf_cg_add(cg, t->tree->tile->v_lo, zf_cg_resize(cg, v_place, cg->ty_i64, false));
+    env.v_g = e->v_g;
+    env.v_j = zf_cg_add(cg, e->v_offset, zf_cg_resize(cg, v_in, cg->ty_i64, false));
+    env.v_i = *v_index;
+    env.v_counts = v_counts;
     env.env.decided = p->at;
     env.env.decided_so = !p->regular;
     zf_cg_value value = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
     cg->v_guard = NULL;
-    zf_lower_store_element(lower, value, lower->v_sink, env.v_i);
-    zf_cg_loop_end(cg, &loop);
-    zf_simt_unroll(cg, &loop, 1);
-    zf_cg_br(cg, bb_next);
-    zf_cg_enter(cg, bb_next);
+    return value;
 }
 
+// Those behind the first.
+static void patch_rest(zf_simt_heads *t, const patched *p, const exceptions *e) {
+    zf_cg *cg = t->lower->cg;
+    LLVMValueRef v_index, v_next = zf_cg_add(cg, e->v_from, zf_cg_resize(cg, e->v_some, cg->ty_i32, false));
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, v_next, e->v_size, "exception");
+    zf_cg_value value = exception(t, p, e, loop.v_i, NULL, &v_index);
+    zf_lower_store_element(t->lower, value, t->lower->v_sink, v_index);
+    zf_cg_loop_end(cg, &loop);
+    zf_simt_unroll(cg, &loop, 1);
+}
+
+// Most groups have one exception: those of all of a thread's are read before the first is stored, so that their loads are under
+// way together. Of groups that are not in the tile one that is stands for them.
 static void patch_groups(zf_simt_heads *t, const void *context, LLVMValueRef v_first, const LLVMValueRef *v_sizes,
                          LLVMValueRef v_at) {
     zf_cg *cg = t->lower->cg;
+    const patched *p = context;
+    LLVMBasicBlockRef bb_some = zf_cg_block(cg, "groups_some"), bb_next = zf_cg_block(cg, "groups_next");
+    LLVMValueRef v_here[ZF_SIMT_GROUPS_MOST], v_any = zf_cg_i1(cg, false), v_more = v_any, v_stand_in = v_first;
+    for (unsigned k = t->each; k-- > 0;) {
+        v_here[k] = zf_cg_icmp(cg, LLVMIntNE, v_sizes[k], zf_cg_i32(cg, 0));
+        v_stand_in = zf_cg_select(cg, v_here[k], zf_cg_add(cg, v_first, zf_cg_i64(cg, k)), v_stand_in);
+        v_any = zf_cg_or(cg, v_any, v_here[k]);
+    }
+    zf_cg_cond_br(cg, v_any, bb_some, bb_next);
+    zf_cg_enter(cg, bb_some);
+    exceptions found[ZF_SIMT_GROUPS_MOST];
+    zf_cg_value values[ZF_SIMT_GROUPS_MOST];
+    LLVMValueRef v_indices[ZF_SIMT_GROUPS_MOST];
     for (unsigned k = 0; k < t->each; k++) {
-        patch_group(t, context, zf_cg_add(cg, v_first, zf_cg_i64(cg, k)), v_sizes[k], v_at);
+        LLVMValueRef v_g = zf_cg_select(cg, v_here[k], zf_cg_add(cg, v_first, zf_cg_i64(cg, k)), v_stand_in);
+        found[k] = find_exceptions(t, p, v_g, v_sizes[k], v_at);
         v_at = zf_cg_add(cg, v_at, v_sizes[k]);
     }
+    for (unsigned k = 0; k < t->each; k++) {
+        values[k] = exception(t, p, &found[k], found[k].v_from, found[k].v_some, &v_indices[k]);
+        LLVMValueRef v_second = zf_cg_add(cg, found[k].v_from, zf_cg_i32(cg, 1));
+        v_more = zf_cg_or(cg, v_more, zf_cg_icmp(cg, LLVMIntULT, v_second, found[k].v_size));
+    }
+    for (unsigned k = 0; k < t->each; k++) {
+        LLVMBasicBlockRef bb_store = zf_cg_block(cg, "exception_store"), bb_stored = zf_cg_block(cg, "exception_stored");
+        zf_cg_cond_br(cg, found[k].v_some, bb_store, bb_stored);
+        zf_cg_enter(cg, bb_store);
+        zf_lower_store_element(t->lower, values[k], t->lower->v_sink, v_indices[k]);
+        zf_cg_br(cg, bb_stored);
+        zf_cg_enter(cg, bb_stored);
+    }
+    LLVMBasicBlockRef bb_more = zf_cg_block(cg, "exceptions_more");
+    zf_cg_cond_br(cg, v_more, bb_more, bb_next);
+    zf_cg_enter(cg, bb_more);
+    for (unsigned k = 0; k < t->each; k++) patch_rest(t, p, &found[k]);
+    zf_cg_br(cg, bb_next);
+    zf_cg_enter(cg, bb_next);
 }
 
 // ---- The tile -------------------------------------------------------------------------------------------------

@@ -21,6 +21,12 @@ static bool never_empty(const zf_plan *plan, uint32_t node) {
     return size->value != NULL && !size->returns_inside && size->value->range.lo >= 1;
 }
 
+// Whether no group of a node can have 2^32 elements. An offset that is more is a state that lies: then nothing is made.
+static bool few_elements(const zf_plan *plan, uint32_t node) {
+    const zf_body *size = &plan->graph->nodes[node].inst->size;
+    return size->value != NULL && !size->returns_inside && size->value->range.lo >= 0 && size->value->range.hi <= UINT32_MAX;
+}
+
 // Scans along groups leave their values in shared memory; those along the outputs are made with these.
 static bool scans_side_by_side(const zf_plan *plan, const zf_kernel *kernel, const zf_step *step) {
     if (step->level == 0) return zf_simt_scans(plan, kernel, step->reduce);
@@ -281,7 +287,7 @@ zf_simt_found *zf_simt_found_along(zf_simt_tree *tree, uint32_t level, LLVMValue
             LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntULE, places[k].v_q, v_last);
             places[k].v_q = zf_cg_select(cg, v_has, places[k].v_q, places[k - 1].v_q);
             places[k].v_rank = zf_cg_select(cg, v_has, places[k].v_rank, places[k - 1].v_rank);
-            places[k].v_head = zf_cg_select(cg, v_has, places[k].v_head, places[k - 1].v_head);
+            places[k].v_offset = zf_cg_select(cg, v_has, places[k].v_offset, places[k - 1].v_offset);
         }
         for (unsigned k = 0; k < count; k++) found->neighbours.v_ranks[k] = places[k].v_rank;
         zf_simt_neighbours_begin(tree->lower, &found->neighbours);
@@ -525,8 +531,8 @@ static void find_stages(zf_simt_tree *tree, LLVMValueRef *v_hard) {
         LLVMValueRef v_length = zf_cg_sub(cg, v_to, v_from);
         t->v_length = zf_cg_resize(cg, v_length, cg->ty_i32, false);
         LLVMValueRef v_number = zf_cg_sub(cg, t->v_end, t->v_g0), v_most = zf_cg_i64(cg, INT32_MAX / 2);
-        t->near_offsets = lower->v_hard != NULL;
-        if (t->near_offsets) *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, t->v_o0, v_most));
+        t->near_offsets = lower->v_hard != NULL || few_elements(lower->plan, t->node);
+        if (lower->v_hard != NULL) *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, t->v_o0, v_most));
         if (t->head_bytes == ZF_SIMT_FEW_BYTES)
             *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, v_number, zf_cg_i64(cg, ZF_SIMT_MOST_GROUPS)));
         if (t->step->level > 0) *v_hard = zf_cg_or(cg, *v_hard, zf_cg_icmp(cg, LLVMIntUGT, v_length, zf_cg_i64(cg, t->tile)));
