@@ -225,6 +225,7 @@ typedef struct zf_simt_near {
     LLVMValueRef v_base, v_rank;
     zf_simt_neighbours *neighbours; ///< v_rank is number `k` of these; NULL: it stands alone
     unsigned k;
+    struct zf_simt_fetch *fetch; ///< of indices near v_base; NULL: none
 } zf_simt_near;
 /// Bits index * stride + from .. + count of the edge's stream, or NULL where that is too wide.
 LLVMValueRef zf_simt_near_bits(zf_lower *lower, const zf_simt_near *near, uint32_t edge, uint64_t stride, uint64_t from,
@@ -272,6 +273,7 @@ typedef struct zf_simt_lanes {
     LLVMValueRef v_base, v_near; ///< not NULL: v_first is their sum, v_base (i64) the same for all threads and a multiple of
                                  ///< `count` too, v_near (i32) not far from 0
     unsigned count;
+    struct zf_simt_fetch *fetch;     ///< of indices near v_base; NULL: none (simt_fetch.h)
     struct zf_simt_staging *staging; ///< NULL: nothing is staged (simt_staging.h)
     LLVMValueRef v_staged;           ///< i64: v_first, counted from the first that is staged with it
     bool by_words;                   ///< elements of fewer bytes than a word are loaded by words,

@@ -108,6 +108,11 @@ void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_
         uint32_t rows = COUNTED_ROWS_LANES / zf_simt_lane_count(type);
         allow_powers(out, ZF_CHOICE_L, 1, rows < ZF_SIMT_BATCH ? rows : ZF_SIMT_BATCH);
     }
+    bool by_rows = shape.form == ZF_SIMT_SCAN && type.kind != ZF_K_STRING;
+    if (by_rows || shape.form == ZF_SIMT_PATCHES || (shape.form == ZF_SIMT_GROUPS && shape.threads > ZF_WARP)) {
+        for (uint32_t ahead = 0; ahead < 2; ahead++) allow(out, ZF_CHOICE_AHEAD, ahead);
+        zf_choose(&out->otherwise, ZF_CHOICE_AHEAD, 0);
+    }
     if (zf_kernel_can_be_shared(plan, kernel)) {
         allow(out, ZF_CHOICE_WALK, 1);
         allow(out, ZF_CHOICE_WALK, ZF_WARP);

@@ -62,7 +62,7 @@ void zf_simt_count_begin(zf_lower *lower, zf_simt_count *count, unsigned lanes, 
         count->neighbours.v_ranks[k] = v_rank;
         count->neighbours.v_places[k] = v_place; // of which distances are small whatever the bits say
         *at = (zf_simt_counted){.edge = count->edge, .v_place = v_place, .v_room = count->exist ? NULL : count->v_room};
-        at->near = (zf_simt_near){count->v_base, v_rank, &count->neighbours, k};
+        at->near = (zf_simt_near){count->v_base, v_rank, &count->neighbours, k, NULL};
     }
     zf_simt_neighbours_begin(lower, &count->neighbours);
 }

@@ -7,7 +7,7 @@ zf_cg_value zf_simt_groups_output(zf_simt_heads *t, const zf_simt_place *p, zf_s
     zf_cg *cg = lower->cg;
     zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
     env.v_g = zf_cg_add(cg, t->v_g0, zf_cg_resize(cg, p->v_rank, cg->ty_i64, false));
-    zf_simt_near near = {t->v_g0, p->v_rank, t->never_empty ? neighbours : NULL, k};
+    zf_simt_near near = {t->v_g0, p->v_rank, t->never_empty ? neighbours : NULL, k, t->fetch};
     if (t->head_bytes <= ZF_SIMT_FEW_BYTES) env.near = &near; // else a tile may have any number of groups
     env.v_j = zf_simt_heads_offset(t, p);
     env.v_i = zf_cg_add(cg, t->tree->tile->v_lo, zf_cg_resize(cg, p->v_q, cg->ty_i64, false));
@@ -60,8 +60,12 @@ static LLVMValueRef whole_rows(zf_simt_heads *t, uint32_t row, unsigned count) {
     zf_cg_loop_begin(cg, &loop, zf_cg_i32(cg, 0), v_rounds, "row");
     zf_simt_place places[ZF_SIMT_RING_ROWS][ZF_NEIGHBOURS];
     LLVMValueRef v_first = zf_cg_mul(cg, loop.v_i, zf_cg_i32(cg, together));
-    for (unsigned r = 0; r < together; r++)
-        zf_simt_heads_find(t, first_output(t, zf_cg_add(cg, v_first, zf_cg_i32(cg, r)), row, count), count, places[r]);
+    LLVMValueRef v_in = zf_cg_mul(cg, lower->v_thread, zf_cg_i32(cg, count)); // rows are whole words: each has a warp or more
+    for (unsigned r = 0; r < together; r++) {
+        LLVMValueRef v_words =
+            LLVMBuildNUWMul(cg->builder, zf_cg_add(cg, v_first, zf_cg_i32(cg, r)), zf_cg_i32(cg, row / 32), "");
+        zf_simt_heads_find_row(t, v_words, v_in, count, places[r]);
+    }
     if (windows)
         zf_simt_rings_fill(t, v_made, zf_simt_shuffle(lower, places[together - 1][count - 1].v_rank, zf_cg_i32(cg, ZF_WARP - 1)));
     for (unsigned r = 0; r < together; r++) make_row(t, places[r], count);

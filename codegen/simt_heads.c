@@ -9,7 +9,10 @@
 
 #include "codegen/simt_tree.h"
 
-enum { WORDS_EACH = 4 };
+enum {
+    WORDS_EACH = 4,
+    FEW = 4, // neighbours
+};
 
 static void note_bad(zf_simt_heads *t, LLVMValueRef v_bad) {
     zf_cg *cg = t->lower->cg;
@@ -147,6 +150,7 @@ static void take_lanes(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
     zf_simt_lanes lanes = zf_simt_lanes_begin(lower, group_at(t, v_near), t->each);
+    lanes.fetch = t->fetch;
     if (LLVMTypeOf(v_near) == cg->ty_i32) {
         lanes.v_base = t->v_begin;
         lanes.v_near = v_near;
@@ -178,7 +182,7 @@ static void pull_lanes(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef
     for (unsigned k = 0; k < t->each; k++) {
         zf_lower_env env = zf_lower_env_make(lower, t->node);
         zf_simt_spot spot = {.tree = t->tree, .v_g = neighbours.v_ranks[k], .found_g = found, .k = k, .exact = true};
-        zf_simt_near near = {t->v_begin, neighbours.v_ranks[k], &neighbours, k};
+        zf_simt_near near = {t->v_begin, neighbours.v_ranks[k], &neighbours, k, NULL};
         spot.in_arrays_g = true;
         env.v_g = group_at(t, neighbours.v_ranks[k]);
         env.spot = &spot;
@@ -666,14 +670,12 @@ void zf_simt_heads_tables(zf_simt_heads *t, uint32_t at) {
 
 // ---- Finding --------------------------------------------------------------------------------------------------
 
-// What is in front of the first of some neighbours in its group: the tile may begin inside the group whose head is its first
-// element.
-static LLVMValueRef first_offset(const zf_simt_heads *t, const zf_simt_place *place, LLVMValueRef v_head) {
+// What is in front of an element of the group in which the tile begins, beside what the tile has of it; else 0. Of the type of
+// offsets.
+static LLVMValueRef before_tile(const zf_simt_heads *t, LLVMValueRef v_rank, LLVMTypeRef ty) {
     zf_cg *cg = t->lower->cg;
-    LLVMTypeRef ty = t->near_offsets ? cg->ty_i32 : cg->ty_i64;
-    LLVMValueRef v_in = zf_cg_resize(cg, zf_cg_sub(cg, place->v_q, v_head), ty, false);
-    LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, place->v_rank, zf_cg_i32(cg, 0));
-    return zf_cg_add(cg, v_in, zf_cg_select(cg, v_first, zf_cg_resize(cg, t->v_o0, ty, false), LLVMConstNull(ty)));
+    LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, v_rank, zf_cg_i32(cg, 0));
+    return zf_cg_select(cg, v_first, zf_cg_resize(cg, t->v_o0, ty, false), LLVMConstNull(ty));
 }
 
 LLVMValueRef zf_simt_heads_offset(const zf_simt_heads *t, const zf_simt_place *place) {
@@ -686,47 +688,65 @@ static LLVMValueRef in_room(const zf_simt_heads *t, LLVMValueRef v_rank) {
     return zf_cg_clamp(t->lower->cg, v_rank, zf_cg_i32(t->lower->cg, t->room - 1), "groups that arrays have");
 }
 
-// The groups of `count` outputs from v_q on, which lie in one word of bits: the first's is found; of each other it is that of the
+// An element's word of bits (i64), and where it is in it (i32).
+typedef struct spot {
+    LLVMValueRef v_q, v_word, v_bit;
+} spot;
+
+// The groups of `count` outputs from one on, which lie in one word of bits: the first's is found; of each other it is that of the
 // one before, or the next.
-void zf_simt_heads_find(zf_simt_heads *t, LLVMValueRef v_q, unsigned count, zf_simt_place *places) {
+static void find(zf_simt_heads *t, const spot *at, unsigned count, zf_simt_place *places) {
     zf_cg *cg = t->lower->cg;
-    LLVMValueRef v_one = zf_cg_i32(cg, 1), v_zero = zf_cg_i32(cg, 0);
-    LLVMValueRef v_q64 = zf_cg_resize(cg, v_q, cg->ty_i64, false);
-    LLVMValueRef v_word = LLVMBuildLShr(cg->builder, v_q64, zf_cg_i64(cg, 5), "");
-    LLVMValueRef v_both = zf_cg_load(cg, LLVMVectorType(cg->ty_i32, 2), word_at(t, v_word), 8);
+    LLVMValueRef v_one = zf_cg_i32(cg, 1), v_zero = zf_cg_i32(cg, 0), v_q = at->v_q, v_bit = at->v_bit;
+    LLVMValueRef v_both = zf_cg_load(cg, LLVMVectorType(cg->ty_i32, 2), word_at(t, at->v_word), 8);
     LLVMValueRef v_bits = LLVMBuildExtractElement(cg->builder, v_both, v_zero, "");
     LLVMValueRef v_before = LLVMBuildExtractElement(cg->builder, v_both, v_one, "");
-    LLVMValueRef v_bit = zf_cg_and(cg, v_q, zf_cg_i32(cg, 31));
     LLVMValueRef v_upto = zf_cg_sub(cg, LLVMBuildShl(cg->builder, zf_cg_i32(cg, 2), v_bit, ""), v_one);
     LLVMValueRef v_below = zf_cg_mask(cg, v_bits, v_upto, "heads up to the output");
     if (t->never_empty) {
         LLVMTypeRef ty = cg->ty_i32;
         places[0].v_rank = zf_cg_add(cg, v_before, zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_below, 1));
-        v_before = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_places, v_word), 4);
+        v_before = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, t->v_places, at->v_word), 4);
     }
-    LLVMValueRef v_own = zf_cg_add(cg, zf_cg_sub(cg, v_q, v_bit), highest_bit(cg, v_below));
     LLVMValueRef v_found = zf_cg_holds(cg, ZF_SITE_MASK, zf_cg_icmp(cg, LLVMIntNE, v_below, v_zero), "heads in the same word");
-    LLVMValueRef v_head = zf_cg_select(cg, v_found, v_own, v_before);
-    if (!t->never_empty) places[0].v_rank = rank_at(t, zf_cg_resize(cg, v_head, cg->ty_i64, false));
+    LLVMValueRef v_behind = zf_cg_sub(cg, v_bit, highest_bit(cg, v_below)); // the head
+    v_behind = zf_cg_select(cg, v_found, v_behind, zf_cg_sub(cg, v_q, v_before));
+    if (!t->never_empty) places[0].v_rank = rank_at(t, zf_cg_resize(cg, zf_cg_sub(cg, v_q, v_behind), cg->ty_i64, false));
     // Those after the first are a few more at most: for so many arrays have room behind.
+    places[0].v_q = v_q;
     places[0].v_rank = in_room(t, places[0].v_rank);
-    for (unsigned k = 0; k < count; k++) {
+    LLVMTypeRef ty = t->near_offsets ? cg->ty_i32 : cg->ty_i64;
+    places[0].v_offset = zf_cg_add(cg, zf_cg_resize(cg, v_behind, ty, false), before_tile(t, places[0].v_rank, ty));
+    for (unsigned k = 1; k < count; k++) {
         places[k].v_q = zf_cg_add(cg, v_q, zf_cg_i32(cg, k));
-        if (k == 0) {
-            places[0].v_offset = first_offset(t, &places[0], v_head);
-            continue;
-        }
-        LLVMValueRef v_begins =
-            zf_cg_and(cg, LLVMBuildLShr(cg->builder, v_bits, zf_cg_add(cg, v_bit, zf_cg_i32(cg, k)), ""), v_one);
+        LLVMValueRef v_away = zf_cg_add(cg, v_bit, zf_cg_i32(cg, k)), v_begins;
+        if (count > FEW) // how far each is would take a register of its own
+            v_begins = LLVMBuildLShr(cg->builder, LLVMBuildLShr(cg->builder, v_bits, v_bit, ""), zf_cg_i32(cg, k), "");
+        else
+            v_begins = LLVMBuildLShr(cg->builder, v_bits, v_away, "");
+        v_begins = zf_cg_and(cg, v_begins, v_one);
         LLVMValueRef v_set = zf_cg_icmp(cg, LLVMIntNE, v_begins, v_zero);
-        LLVMTypeRef ty = LLVMTypeOf(places[0].v_offset);
         LLVMValueRef v_further = zf_cg_add(cg, places[k - 1].v_offset, LLVMConstInt(ty, 1, 0));
         places[k].v_offset = zf_cg_select(cg, v_set, LLVMConstNull(ty), v_further);
         if (t->never_empty) {
             places[k].v_rank = zf_cg_add(cg, places[k - 1].v_rank, v_begins);
         } else {
-            LLVMValueRef v_own_rank = in_room(t, rank_at(t, zf_cg_add(cg, v_q64, zf_cg_i64(cg, k))));
+            LLVMValueRef v_own_rank = in_room(t, rank_at(t, zf_cg_resize(cg, places[k].v_q, cg->ty_i64, false)));
             places[k].v_rank = zf_cg_select(cg, v_set, v_own_rank, places[k - 1].v_rank);
         }
     }
+}
+
+void zf_simt_heads_find(zf_simt_heads *t, LLVMValueRef v_q, unsigned count, zf_simt_place *places) {
+    zf_cg *cg = t->lower->cg;
+    LLVMValueRef v_word = LLVMBuildLShr(cg->builder, zf_cg_resize(cg, v_q, cg->ty_i64, false), zf_cg_i64(cg, 5), "");
+    find(t, &(spot){v_q, v_word, zf_cg_and(cg, v_q, zf_cg_i32(cg, 31))}, count, places);
+}
+
+void zf_simt_heads_find_row(zf_simt_heads *t, LLVMValueRef v_words, LLVMValueRef v_in, unsigned count, zf_simt_place *places) {
+    zf_cg *cg = t->lower->cg;
+    LLVMBuilderRef b = cg->builder;
+    LLVMValueRef v_five = zf_cg_i32(cg, 5), v_word = LLVMBuildNUWAdd(b, v_words, LLVMBuildLShr(b, v_in, v_five, ""), "");
+    LLVMValueRef v_q = zf_cg_add(cg, LLVMBuildShl(b, v_words, v_five, ""), v_in);
+    find(t, &(spot){v_q, zf_cg_resize(cg, v_word, cg->ty_i64, false), zf_cg_and(cg, v_in, zf_cg_i32(cg, 31))}, count, places);
 }

@@ -3,7 +3,7 @@
 #ifndef ZF_CODEGEN_SIMT_HEADS_H
 #define ZF_CODEGEN_SIMT_HEADS_H
 
-#include "codegen/simt.h"
+#include "codegen/simt_fetch.h"
 
 /// Indices and counts are i64 values, places in the tile i32.
 typedef struct zf_simt_heads {
@@ -37,6 +37,7 @@ typedef struct zf_simt_heads {
     LLVMValueRef v_heads;  ///< shared: the group of each head, counted from g0; only where groups may be empty
     LLVMValueRef v_sums;   ///< shared: of warps, two sets
     LLVMValueRef v_bad;    ///< slot (i1): the states lie
+    zf_simt_fetch *fetch;  ///< of the tile's groups; NULL: none
 } zf_simt_heads;
 
 /// One element: its place in the tile and its group (counted from g0), both i32, and what is in front of it in its group (i64, or
@@ -76,5 +77,8 @@ void zf_simt_heads_count(zf_simt_heads *t);
 LLVMValueRef zf_simt_heads_offset(const zf_simt_heads *t, const zf_simt_place *place);
 /// The places of `count` elements from v_q on, which lie in one word of bits.
 void zf_simt_heads_find(zf_simt_heads *t, LLVMValueRef v_q, unsigned count, zf_simt_place *places);
+/// The same of place v_in (i32) in a row that begins `v_words` (i32) words of bits behind the tile's first: of rows that are made
+/// one after the other all but the words is the same.
+void zf_simt_heads_find_row(zf_simt_heads *t, LLVMValueRef v_words, LLVMValueRef v_in, unsigned count, zf_simt_place *places);
 
 #endif

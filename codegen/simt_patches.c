@@ -97,7 +97,8 @@ bool zf_simt_is_patched(const zf_plan *plan, const zf_kernel *kernel) {
 
 // ---- Regular elements -----------------------------------------------------------------------------------------
 
-enum { ROWS = 4 }; // whose loads are under way together: with more, registers would be for fewer warps
+enum { GROUPS_OF = 16 }; // elements a group, or more: for so many a tile asks ahead
+enum { ROWS = 4 };       // whose loads are under way together: with more, registers would be for fewer warps
 
 // All outputs as if none were an exception, C contiguous ones a thread.
 static void regular_outputs(zf_simt_tree *tree, const patched *p) {
@@ -110,10 +111,13 @@ static void regular_outputs(zf_simt_tree *tree, const patched *p) {
     v_whole = zf_cg_select(cg, tree->tile->v_whole, v_whole, zf_cg_i64(cg, 0));
     LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_size, zf_cg_i64(cg, row - 1)), v_row, "");
     LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false), zf_cg_i64(cg, count));
+    zf_simt_fetch fetch;
+    zf_simt_fetch_begin(&fetch, lower, lower->v_thread, tree->shape->threads, tree->tile->v_lo, v_size, lower->kernel->tile);
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_whole, "row");
     LLVMValueRef v_from = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, v_row), v_mine);
     zf_simt_lanes lanes = zf_simt_lanes_begin(lower, zf_cg_add(cg, tree->tile->v_lo, v_from), count);
+    lanes.fetch = &fetch;
     zf_cg_value values[ZF_NEIGHBOURS];
     for (unsigned k = 0; k < count; k++) {
         zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
@@ -126,6 +130,7 @@ static void regular_outputs(zf_simt_tree *tree, const patched *p) {
     zf_simt_store_vector(lower, values, count, zf_cg_add(cg, tree->tile->v_lo, v_from));
     zf_cg_loop_end(cg, &loop);
     zf_simt_unroll(cg, &loop, ROWS);
+    zf_simt_fetch_end(&fetch);
 
     // What is left, one by one.
     zf_cg_loop_begin(cg, &loop, v_whole, v_rows, "row_cut");
@@ -251,6 +256,18 @@ static void patch_groups(zf_simt_heads *t, const void *context, LLVMValueRef v_f
     zf_cg_enter(cg, bb_next);
 }
 
+// Asks for what exceptions are of.
+static void ask_for_exceptions(zf_simt_heads *t) {
+    zf_lower *lower = t->lower;
+    const zf_graph_node *node = &lower->graph->nodes[t->node];
+    for (uint32_t s = 0; s < node->inst->stream_count; s++) {
+        const zf_graph_edge *edge = &lower->graph->edges[node->inputs[s]];
+        uint32_t size = zf_kind_size(zf_type_strip(edge->type).kind);
+        if (edge->access == ZF_ACCESS_ALIGNED_G && zf_lower_in_memory(lower, node->inputs[s]) && !edge->type.nullable)
+            zf_simt_fetch_edge(t->fetch, node->inputs[s], zf_lower_pointer(lower, node->inputs[s]), 8 * (uint64_t)size);
+    }
+}
+
 // ---- The tile -------------------------------------------------------------------------------------------------
 
 void zf_simt_patches(zf_lower *lower, const zf_simt_shape *shape) {
@@ -271,8 +288,14 @@ void zf_simt_patches(zf_lower *lower, const zf_simt_shape *shape) {
     t.v_length = zf_cg_resize(cg, zf_cg_sub(cg, tile.v_hi, tile.v_lo), cg->ty_i32, false);
     zf_simt_heads_count_groups(&t);
     zf_simt_heads_ends(&t, NULL, NULL);
+    zf_simt_fetch fetch;
+    zf_simt_fetch_begin(&fetch, lower, lower->v_thread, shape->threads, t.v_g0, zf_cg_sub(cg, t.v_end, t.v_g0),
+                        t.tile / GROUPS_OF);
+    t.fetch = &fetch;
+    ask_for_exceptions(&t);
     regular_outputs(&tree, &p);
     zf_simt_barrier(lower, "elements before what replaces some");
     zf_simt_heads_fit(&t, zf_simt_heads_walk(&t, patch_groups, &p));
+    zf_simt_fetch_end(&fetch);
     zf_lower_report(lower, tile.v_lo);
 }

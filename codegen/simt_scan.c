@@ -29,6 +29,7 @@ typedef struct row_scan {
 typedef struct row {
     zf_lower *lower;
     const zf_simt_tile *tile;
+    zf_simt_fetch *fetch;
     zf_simt_tree *tree;   // stages that elements take from; NULL: none
     zf_simt_found *found; // where this lane's elements are in those along the outputs; NULL: not found yet
     row_scan *scans;
@@ -462,6 +463,7 @@ static void whole_rows(row *rows, unsigned count) {
         lanes[r] = zf_simt_lanes_begin(lower, rows[r].v_first, rows[r].lanes);
         lanes[r].v_base = rows->tile->v_begin;
         lanes[r].v_near = rows[r].v_place;
+        lanes[r].fetch = rows->fetch;
         if (rows->tally != NULL) zf_simt_lanes_know_bits(lower, &lanes[r], rows->tally->edge, rows[r].v_bits);
     }
     for (unsigned r = 0; r < count && rows->tree != NULL; r++) {
@@ -607,8 +609,11 @@ void zf_simt_rows(zf_lower *lower, const zf_simt_tile *tile, zf_simt_tree *tree)
     zf_cg *cg = lower->cg;
     LLVMValueRef v_one = zf_cg_i64(cg, 1);
     row rows[ZF_SIMT_BATCH];
-    row r = {.lower = lower, .tile = tile, .tree = tree, .lanes = zf_simt_lane_count(lower->type)};
+    zf_simt_fetch fetch;
+    row r = {.lower = lower, .tile = tile, .fetch = &fetch, .tree = tree, .lanes = zf_simt_lane_count(lower->type)};
     r.v_lane = zf_simt_lane(lower);
+    zf_simt_fetch_begin(&fetch, lower, r.v_lane, ZF_WARP, tile->v_begin, zf_cg_sub(cg, tile->v_hi, tile->v_lo),
+                        lower->kernel->tile);
     open_scans(&r);
     for (uint32_t s = 0; s < r.scan_count; s++) r.segmented |= r.scans[s].running->reduce->form == ZF_R_SEGMENTED;
     zf_simt_tally tally;
@@ -647,6 +652,7 @@ void zf_simt_rows(zf_lower *lower, const zf_simt_tile *tile, zf_simt_tree *tree)
     some_row(&rows[0]);
     zf_cg_loop_end(cg, &loop);
     zf_simt_unroll(cg, &loop, 1);
+    zf_simt_fetch_end(&fetch);
     check_end(&r);
 }
 

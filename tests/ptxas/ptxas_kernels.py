@@ -44,7 +44,8 @@ MAPS = ("bitpack_u8", "bitpack_i64", "dictionary_bitpack_u8", "dictionary_bitpac
 CHOSEN = [(MAPS, ("0:STAGE=1", "0:STAGE=2,L=8,THREADS=128", "0:STAGE=1,L=2,THREADS=1024,REGISTERS=32")),
           (("bitpack_u8", "dictionary_bitpack_u8", "rle_u8", "rle_bitpack_u8"), ("0:C=4", "0:C=8,THREADS=256")),
           (("pfor_bitpack_i64", "rle_i64"), ("0:C=1,THREADS=32", "0:THREADS=128")),
-          (("delta_bitpack_i32", "gpu_dfor_i32"), ("0:L=1,THREADS=1024,REGISTERS=32", "0:L=4,THREADS=128"))]
+          (("delta_bitpack_i32", "gpu_dfor_i32"), ("0:L=1,THREADS=1024,REGISTERS=32", "0:L=4,THREADS=128")),
+          (("delta_bitpack_i64", "delta_stride_bitpack_i64", "rle_i64", "alp_bitpack_f64"), ("0:AHEAD=1", "0:AHEAD=1,THREADS=32"))]
 
 faults = []
 
@@ -302,6 +303,8 @@ def main():
                 staged = [name for name, use in made[90].items() if "STAGE" in name and use.shared == 0]
                 if staged or not all("cp.async" in ptx for variant, ptx in group if "STAGE" in variant[1]):
                     fault(f"nothing is staged: {', '.join(staged)}")
+                if not all("prefetch.global" in ptx for variant, ptx in group if "AHEAD" in variant[1]):
+                    fault("nothing is asked for ahead")
         for variant in all_variants:
             ptx = ptx90[variant]
             plain_ptx = plain90.get(variant)

@@ -1,0 +1,28 @@
+// What a tile will read of streams by index, asked for from memory before its first element is made (the choice AHEAD).
+#ifndef ZF_CODEGEN_SIMT_FETCH_H
+#define ZF_CODEGEN_SIMT_FETCH_H
+
+#include "codegen/simt.h"
+
+enum { ZF_FETCH_EDGES = 8 }; ///< that are asked for at most
+
+/// Which elements of streams a tile reads: v_count (i64) from v_base (i64) on, of all threads that make it the same.
+typedef struct zf_simt_fetch {
+    zf_lower *lower;
+    LLVMBasicBlockRef bb_ask, bb_behind; ///< NULL: nothing is asked for
+    LLVMValueRef v_base, v_count;
+    uint64_t most;         ///< elements that are asked for at most
+    LLVMValueRef v_thread; ///< i32: of `threads` that share the asking
+    uint32_t threads;
+    uint32_t edge_count, edges[ZF_FETCH_EDGES];
+} zf_simt_fetch;
+
+/// Begins where the asking is to stand; what is asked for is known when the code behind it is built, which zf_simt_fetch_end
+/// follows. Does nothing where it was not chosen, or the target cannot. `most`: of v_count, which the data decide.
+void zf_simt_fetch_begin(zf_simt_fetch *fetch, zf_lower *lower, LLVMValueRef v_thread, uint32_t threads, LLVMValueRef v_base,
+                         LLVMValueRef v_count, uint64_t most);
+/// Asks for the elements of an edge, `bits` each, which lie at v_pointer; once an edge. `fetch` may be NULL.
+void zf_simt_fetch_edge(zf_simt_fetch *fetch, uint32_t edge, LLVMValueRef v_pointer, uint64_t bits);
+void zf_simt_fetch_end(zf_simt_fetch *fetch);
+
+#endif
