@@ -202,7 +202,7 @@ static seen look_at(const char *cache, zf_compiler_options options, size_t colum
     snprintf(out.shape, sizeof out.shape, "%s", shape.data);
     zf_block_view_free(&block);
     zf_text_free(&shape);
-    static int32_t values[ROWS + 64];
+    static _Alignas(64) int32_t values[ROWS + 64]; // as buffers of devices are
     memset(values, 0xa5, sizeof values);
     zf_decode_buffers buffers = {.values = values};
     CHECK(zf_decode(container, column, "emu", NULL, &buffers, NULL, &error) == ZF_OK, "%s", error.message);
