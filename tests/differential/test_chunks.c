@@ -86,8 +86,9 @@ static void run_file(run *r, const zf_column *column, data_shape shape) {
         r->files++;
         CHECK(diff_file_same(&file, plain), "%s: the file gives other elements", column->table->name);
     } else {
-        CHECK(strstr(message.data, "ZF0602") != NULL, "%s, %s: a file: %s", column->table->name, data_shape_name(shape),
-              message.data);
+        // The encoder refuses what it cannot hold, and blocks of so many chunks that their loops might take too long.
+        bool refused = strstr(message.data, "ZF0602") != NULL || strstr(message.data, "ZF1310: V10: ") != NULL;
+        CHECK(refused, "%s, %s: a file: %s", column->table->name, data_shape_name(shape), message.data);
     }
     diff_file_free(&file);
     zf_text_free(&message);
