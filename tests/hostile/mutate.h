@@ -13,7 +13,7 @@
 #include "runtime/container_format.h"
 #include "tests/unit/check.h"
 
-enum { MUTATE_BLOCKS = 256 };
+enum { MUTATE_BLOCKS = 1024 };
 
 /// A file, and a copy of it to change. `blocks` and `rows` are the places of blocks and of their rows in the index.
 typedef struct mutated {
