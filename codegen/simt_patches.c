@@ -181,13 +181,12 @@ static exceptions find_exceptions(zf_simt_heads *t, const patched *p, LLVMValueR
     return e;
 }
 
-// The element at place v_in (i32) of the group's in the tile; its failed checks count where v_counts (i1; NULL: always).
+// The exception at place v_in (i32) of the group's in the tile; its failed checks count where v_counts (i1; NULL: always).
 static zf_cg_value exception(zf_simt_heads *t, const patched *p, const exceptions *e, LLVMValueRef v_in, LLVMValueRef v_counts,
                              LLVMValueRef *v_index) {
     zf_cg *cg = t->lower->cg;
     zf_lower_env env = zf_lower_env_make(t->lower, t->node);
     LLVMValueRef v_place = zf_cg_add(cg, e->v_at, v_in);
-    if (v_counts != NULL) v_place = zf_cg_select(cg, v_counts, v_place, zf_cg_i32(cg, 0));
     *v_index = zf_cg_add(cg, t->tree->tile->v_lo, zf_cg_resize(cg, v_place, cg->ty_i64, false));
     env.v_g = e->v_g;
     env.v_j = zf_cg_add(cg, e->v_offset, zf_cg_resize(cg, v_in, cg->ty_i64, false));
@@ -212,6 +211,31 @@ static void patch_rest(zf_simt_heads *t, const patched *p, const exceptions *e) 
     zf_simt_unroll(cg, &loop, 1);
 }
 
+static void stand_in(zf_cg *cg, LLVMValueRef v_some, LLVMValueRef v_theirs, LLVMValueRef *v_ours) {
+    *v_ours = zf_cg_select(cg, v_some, v_theirs, *v_ours);
+}
+
+// For a group without exceptions the first one of another stands in: only of an exception is true what its accesses and divisions
+// rely on. *v_any (i1): there is one.
+static void stand_for(zf_cg *cg, const exceptions *found, unsigned count, exceptions *firsts, LLVMValueRef *v_any) {
+    exceptions any = found[0];
+    *v_any = found[0].v_some;
+    for (unsigned k = 1; k < count; k++) {
+        stand_in(cg, found[k].v_some, found[k].v_g, &any.v_g);
+        stand_in(cg, found[k].v_some, found[k].v_offset, &any.v_offset);
+        stand_in(cg, found[k].v_some, found[k].v_from, &any.v_from);
+        stand_in(cg, found[k].v_some, found[k].v_at, &any.v_at);
+        *v_any = zf_cg_or(cg, *v_any, found[k].v_some);
+    }
+    for (unsigned k = 0; k < count; k++) {
+        firsts[k] = any;
+        stand_in(cg, found[k].v_some, found[k].v_g, &firsts[k].v_g);
+        stand_in(cg, found[k].v_some, found[k].v_offset, &firsts[k].v_offset);
+        stand_in(cg, found[k].v_some, found[k].v_from, &firsts[k].v_from);
+        stand_in(cg, found[k].v_some, found[k].v_at, &firsts[k].v_at);
+    }
+}
+
 // Most groups have one exception: those of all of a thread's are read before the first is stored, so that their loads are under
 // way together. Of groups that are not in the tile one that is stands for them.
 static void patch_groups(zf_simt_heads *t, const void *context, LLVMValueRef v_first, const LLVMValueRef *v_sizes,
@@ -227,7 +251,7 @@ static void patch_groups(zf_simt_heads *t, const void *context, LLVMValueRef v_f
     }
     zf_cg_cond_br(cg, v_any, bb_some, bb_next);
     zf_cg_enter(cg, bb_some);
-    exceptions found[ZF_SIMT_GROUPS_MOST];
+    exceptions found[ZF_SIMT_GROUPS_MOST], firsts[ZF_SIMT_GROUPS_MOST];
     zf_cg_value values[ZF_SIMT_GROUPS_MOST];
     LLVMValueRef v_indices[ZF_SIMT_GROUPS_MOST];
     for (unsigned k = 0; k < t->each; k++) {
@@ -235,8 +259,12 @@ static void patch_groups(zf_simt_heads *t, const void *context, LLVMValueRef v_f
         found[k] = find_exceptions(t, p, v_g, v_sizes[k], v_at);
         v_at = zf_cg_add(cg, v_at, v_sizes[k]);
     }
+    LLVMBasicBlockRef bb_first = zf_cg_block(cg, "exceptions_first");
+    stand_for(cg, found, t->each, firsts, &v_any);
+    zf_cg_cond_br(cg, v_any, bb_first, bb_next);
+    zf_cg_enter(cg, bb_first);
     for (unsigned k = 0; k < t->each; k++) {
-        values[k] = exception(t, p, &found[k], found[k].v_from, found[k].v_some, &v_indices[k]);
+        values[k] = exception(t, p, &firsts[k], firsts[k].v_from, found[k].v_some, &v_indices[k]);
         LLVMValueRef v_second = zf_cg_add(cg, found[k].v_from, zf_cg_i32(cg, 1));
         v_more = zf_cg_or(cg, v_more, zf_cg_icmp(cg, LLVMIntULT, v_second, found[k].v_size));
     }

@@ -80,7 +80,15 @@ static void measure_row(row_batch *b) {
     zf_cg_enter(cg, bb_row);
     chunk->bb_stop = bb_done;
     zf_chunk_region_bind(region, b->outer, zf_cg_add(cg, region->v_lo, v_number));
+    bool counted = chunk->counted;
+    chunk->counted = false;
+    LLVMValueRef v_had = LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, "");
     zf_cg_range range = zf_cg_range_make(cg, region->frame, b->inner);
+    if (chunk->counted) { // one thread makes it twice: to measure the row, and to make its elements
+        LLVMValueRef v_took = zf_cg_sub(cg, v_had, LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, ""));
+        zf_chunk_work(cg, &chunk->env.env, v_took, region->stmt->span);
+    }
+    chunk->counted = chunk->counted || counted;
     LLVMValueRef v_size = zf_chunk_region_size(cg, &range);
     zf_chunk_region_room(region, region->v_pos, v_size); // so sums of sizes do not wrap
     LLVMBuildStore(cg->builder, zf_cg_resize(cg, v_size, cg->ty_i32, false), b->v_size);

@@ -379,54 +379,6 @@ static void some_elements(row *r) {
     zf_simt_cut_end(lower, &cut);
 }
 
-// ---- What elements read beside a scan -------------------------------------------------------------------------
-
-static bool see_reduce(zf_visitor *visitor, zf_expr *expr) {
-    bool *found = visitor->user;
-    *found = *found || (expr->kind == ZF_X_REDUCE && expr->reduce->form != ZF_R_LOOP) || expr->effect;
-    return !*found;
-}
-
-typedef struct ahead {
-    row *r;
-    zf_simt_lanes *lanes;
-} ahead;
-
-// No failure is noted twice.
-static LLVMValueRef only_hold(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_ok, unsigned violation, zf_span span, const zf_expr *at) {
-    (void)cg, (void)env, (void)violation, (void)span, (void)at;
-    return v_ok;
-}
-
-// Loads an element that does not depend on a scan: where it is loaded again, LLVM finds that it is there.
-static bool load_ahead(zf_visitor *visitor, zf_expr *expr) {
-    const ahead *a = visitor->user;
-    zf_lower *lower = a->r->lower;
-    bool depends = false;
-    zf_visitor in_expr = {.user = &depends, .expr = see_reduce};
-    zf_visit_expr(&in_expr, expr);
-    if (expr->kind == ZF_X_REDUCE || expr->kind == ZF_X_CALL) return false; // what they bind has no value here
-    if (expr->kind != ZF_X_INDEX || depends) return true;
-    zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, a->lanes, 0);
-    zf_cg_neighbour(lower->cg, env.v_i, a->r->v_first, zf_cg_i64(lower->cg, 0), a->r->lanes);
-    env.env.check = only_hold;
-    zf_cg_eval_expr(lower->cg, &env.env, &env.env.inst->decode, expr, NULL, 0);
-    lower->cg->v_guard = NULL;
-    return false;
-}
-
-// What the elements of a row read beside the value of a segmented scan is under way while its terms are combined: no load is
-// moved over a shuffle. A lane's first element stands for all.
-static void elements_ahead(row *r, zf_simt_lanes *lanes) {
-    zf_lower *lower = r->lower;
-    zf_body *body = (zf_body *)(uintptr_t)&lower->graph->nodes[lower->kernel->root].inst->decode; // only looks
-    ahead a = {.r = r, .lanes = lanes};
-    zf_visitor visitor = {.user = &a, .expr = load_ahead};
-    lower->cg->same_again = r->segmented;
-    if (r->segmented && r->tree == NULL) zf_visit_expr(&visitor, body->value);
-    lower->cg->same_again = false;
-}
-
 // ---- The tile -------------------------------------------------------------------------------------------------
 
 static void place_lane(row *r, LLVMValueRef v_row, LLVMValueRef v_row_size) {
@@ -471,7 +423,6 @@ static void whole_rows(row *rows, unsigned count) {
     }
     for (unsigned r = 0; r < count && rows->tally != NULL; r++) take_tally(&rows[r], &lanes[r]);
     for (uint32_t s = 0; s < rows->scan_count && rows->tally == NULL; s++) {
-        for (unsigned r = 0; r < count && s == 0; r++) elements_ahead(&rows[r], &lanes[r]);
         for (unsigned r = 0; r < count; r++) whole_terms(&rows[r], &lanes[r], s);
         combine_rows(rows, count, s);
     }

@@ -20,7 +20,7 @@ static const char *read_file(const char *path, zf_text *out) {
     if (file < 0) return reason;
     int failed = zf_read_whole(file, ZF_SOURCE_LIMIT, out);
     close(file);
-    if (failed == 0 || failed == ENOMEM) return NULL;
+    if (failed == 0 || out->failed) return NULL;
     return failed == EFBIG ? "it is larger than 16 MiB" : strerror(failed);
 }
 

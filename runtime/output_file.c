@@ -45,7 +45,8 @@ static zf_status check_target(zf_output_file *file, zf_error *error) {
     if (fstatat(file->directory, file->name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
         return errno == ENOENT ? ZF_OK : zf_raise_system(error, ZF_E_CREATE_FAILED, "look at", file->path, errno);
     }
-    if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
+    // A link that leads to nothing with a name, a pipe perhaps, is no file that could be replaced.
+    if (!S_ISREG(status.st_mode) && (file->overwrite || !S_ISLNK(status.st_mode))) {
         zf_status failure = zf_raise(error, ZF_E_EXISTS, "%.256s exists and is no file", file->path);
         return zf_fail_place(error, failure, "%s", file->path);
     }

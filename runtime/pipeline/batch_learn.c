@@ -102,14 +102,13 @@ typedef struct seen_decodes {
 } seen_decodes;
 
 /// Of an accelerator: the seconds that a unit takes besides its bytes, by units of which some have at most half of the bytes of
-/// those that have most; 0: there are none.
+/// those that have most; 0: there are none, or those of more bytes took no longer, which says nothing.
 static double decode_cost(const seen_decodes *small, const seen_decodes *large) {
     if (small->count == 0 || large->count == 0) return 0;
     double few = small->bytes / small->count, short_time = small->seconds / small->count;
     double many = large->bytes / large->count, long_time = large->seconds / large->count;
-    double each = (long_time - short_time) / (many - few), cost = short_time - (each > 0 ? each * few : 0);
-    double most = 0.9 * (short_time < long_time ? short_time : long_time); // something goes to the bytes
-    if (cost > most) cost = most;
+    if (long_time <= short_time) return 0;
+    double cost = short_time - (long_time - short_time) / (many - few) * few;
     return cost > ZF_DECODE_COST ? cost : ZF_DECODE_COST;
 }
 
@@ -141,7 +140,8 @@ static void learn_device(const zf_batch *batch, const zf_requested *request, dou
         }
     }
     zf_rates_decode(p->rates, request->codec, 0, &known);
-    double cost = host || first ? 0 : decode_cost(&small, &large);
+    double cost = host || first ? 0 : decode_cost(&small, &large), mean = all.count > 0 ? all.seconds / all.count : 0;
+    if (cost == 0 && !host && !first && known > mean) cost = mean; // no unit costs more than it takes
     double besides = host ? 0 : cost > 0 ? cost : known > 0 && !first ? known : ZF_DECODE_COST;
     double decoding = all.seconds - besides * all.count;
     if (decoding < all.seconds / 10) decoding = all.seconds / 10;

@@ -9,7 +9,7 @@
 typedef unsigned long long ull;
 
 static const char head_format[] =
-    "zipflow %s, format 1: how fast a device was seen to be. Whoever removes this file has it measured anew.\n"
+    "zipflow %s, format 2: how fast a device was seen to be. Whoever removes this file has it measured anew.\n"
     "device %s\n";
 
 /// Bytes a second: no rate is kept that is faster.

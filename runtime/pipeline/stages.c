@@ -184,8 +184,8 @@ void zf_pipeline_feed_now(zf_pipeline *p) {
 
 /// Kernels that wait for a copy in a device's queues may cost the copies before it some of the link's rate (seen on an H200: up
 /// to 3% for each of two units). So the decode of a large unit is queued when its copy has ended, where that of another large one
-/// keeps the link at work meanwhile. What small ones wait for is the host, which queues them ahead. With the lock, which it
-/// leaves meanwhile. A failure is the device's: queueing meets it again.
+/// keeps the link at work meanwhile and staging has room for it. What small ones wait for is the host, which queues them ahead.
+/// With the lock, which it leaves meanwhile. A failure is the device's: queueing meets it again.
 static void await_copy(zf_pipeline *p) {
     const zf_copied_units *copied = &p->copied;
     for (unsigned k = 0; k < 2; k++) {

@@ -6,8 +6,8 @@
 // It begins where the kernel is by default, goes to what was best for the nearest kernel that is known, and from the best so far
 // along one axis at a time, as long as it gets faster. What bounds it: that memory allows no more, a model of how many threads
 // run at once, probes, and seconds.
-#ifndef ZF_SCHEDULER_SEARCH_TUNE_H
-#define ZF_SCHEDULER_SEARCH_TUNE_H
+#ifndef ZF_SCHEDULER_SEARCH_SEARCH_H
+#define ZF_SCHEDULER_SEARCH_SEARCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

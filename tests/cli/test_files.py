@@ -46,6 +46,17 @@ class OutputsThatAreInputs(Case):
             self.assertEqual(path.read_bytes(), content)
         self.encode(program, self.dir / "t.zfd", source)
 
+    def test_links_to_what_has_no_name_stay(self):
+        """A link to a pipe, as /dev/stdout may be, or to nothing is no file that could be replaced."""
+        program = self.file("t.zf", "table t { a: i32 = bitpack; }\n")
+        source = self.file("t.csv", "a\n1\n2\n")
+        for target in ("/proc/self/fd/1", "nowhere"):
+            link = self.dir / "link"
+            link.symlink_to(target)
+            self.encode(program, link, source, status=1, says=["ZF1501", "is no file"])
+            self.assertEqual(os.readlink(link), target)
+            link.unlink()
+
     def test_decode_spares_the_container(self):
         program = self.file("t.zf", "table t { a: i32 = bitpack; }\n")
         source = self.file("t.csv", "a\n1\n2\n")

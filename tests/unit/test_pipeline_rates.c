@@ -178,15 +178,21 @@ static void test_cost(void) {
     k = learn_of(&m, &single);
     CHECK(about(k.cost, 100e-6) && about(k.decode, 4e11), "%g %g", k.cost, k.decode);
     made_end(&m);
-    made_begin(&m, false, 3, "flat"); // as much for few bytes: nine tenths at most
+    made_begin(&m, false, 3, "flat"); // as much for few bytes: chance
     flat.decode[0] = flat.decode[1] = 1e-3;
     k = learn_of(&m, &flat);
-    CHECK(about(k.cost, 0.9e-3) && about(k.decode, 5e8 / 0.2e-3), "%g %g", k.cost, k.decode);
+    CHECK(k.cost == 0 && about(k.decode, 5e8 / (2e-3 - 2 * DECODE_COST)), "%g %g", k.cost, k.decode);
     made_end(&m);
     made_begin(&m, false, 3, "steep"); // less for few than by their bytes: what launching costs, at least
     steep.decode[1] = 0.1e-3;
     k = learn_of(&m, &steep);
     CHECK(about(k.cost, DECODE_COST), "%g", k.cost);
+    made_end(&m);
+    made_begin(&m, false, 3, "less"); // a unit that takes less than was thought: so it cannot cost that
+    learn_of(&m, &other);
+    single.decode[0] = 30e-6, single.plain = 1e7;
+    k = learn_of(&m, &single);
+    CHECK(about(k.cost, (120e-6 + 30e-6) / 2), "%g", k.cost);
     made_end(&m);
     made_begin(&m, true, 3, "no launches");
     k = learn_of(&m, &run);
