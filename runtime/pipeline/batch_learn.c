@@ -141,11 +141,13 @@ static void learn_device(const zf_batch *batch, const zf_requested *request, dou
     }
     zf_rates_decode(p->rates, request->codec, 0, &known);
     double cost = host || first ? 0 : decode_cost(&small, &large), mean = all.count > 0 ? all.seconds / all.count : 0;
-    if (cost == 0 && !host && !first && known > mean) cost = mean; // no unit costs more than it takes
+    bool less = cost == 0 && !host && !first && known > mean; // no unit costs more than it takes
+    if (less) cost = mean / 2;
     double besides = host ? 0 : cost > 0 ? cost : known > 0 && !first ? known : ZF_DECODE_COST;
     double decoding = all.seconds - besides * all.count;
     if (decoding < all.seconds / 10) decoding = all.seconds / 10;
-    if (all.seconds > (host ? 0 : (TELLING + 1) * ZF_DECODE_COST * all.count) && all.bytes >= LEAST_BYTES)
+    bool tells = all.seconds > (host ? 0 : (TELLING + 1) * ZF_DECODE_COST * all.count);
+    if ((tells || less) && all.bytes >= LEAST_BYTES)
         zf_rates_decode_seen(p->rates, request->codec, request->codec_name, all.bytes / decoding, cost, first);
     zf_rates_link(p->rates, &link_known);
     if (copying > 0 && !host && !(first && link_known)) zf_rates_link_seen(p->rates, copied / copying);
