@@ -211,8 +211,12 @@ static void patch_rest(zf_simt_heads *t, const patched *p, const exceptions *e) 
     zf_simt_unroll(cg, &loop, 1);
 }
 
-static void stand_in(zf_cg *cg, LLVMValueRef v_some, LLVMValueRef v_theirs, LLVMValueRef *v_ours) {
-    *v_ours = zf_cg_select(cg, v_some, v_theirs, *v_ours);
+// Makes the first exception of `ours` that of `theirs` where they have one.
+static void stand_in(zf_cg *cg, const exceptions *theirs, exceptions *ours) {
+    ours->v_g = zf_cg_select(cg, theirs->v_some, theirs->v_g, ours->v_g);
+    ours->v_offset = zf_cg_select(cg, theirs->v_some, theirs->v_offset, ours->v_offset);
+    ours->v_from = zf_cg_select(cg, theirs->v_some, theirs->v_from, ours->v_from);
+    ours->v_at = zf_cg_select(cg, theirs->v_some, theirs->v_at, ours->v_at);
 }
 
 // For a group without exceptions the first one of another stands in: only of an exception is true what its accesses and divisions
@@ -221,18 +225,12 @@ static void stand_for(zf_cg *cg, const exceptions *found, unsigned count, except
     exceptions any = found[0];
     *v_any = found[0].v_some;
     for (unsigned k = 1; k < count; k++) {
-        stand_in(cg, found[k].v_some, found[k].v_g, &any.v_g);
-        stand_in(cg, found[k].v_some, found[k].v_offset, &any.v_offset);
-        stand_in(cg, found[k].v_some, found[k].v_from, &any.v_from);
-        stand_in(cg, found[k].v_some, found[k].v_at, &any.v_at);
+        stand_in(cg, &found[k], &any);
         *v_any = zf_cg_or(cg, *v_any, found[k].v_some);
     }
     for (unsigned k = 0; k < count; k++) {
         firsts[k] = any;
-        stand_in(cg, found[k].v_some, found[k].v_g, &firsts[k].v_g);
-        stand_in(cg, found[k].v_some, found[k].v_offset, &firsts[k].v_offset);
-        stand_in(cg, found[k].v_some, found[k].v_from, &firsts[k].v_from);
-        stand_in(cg, found[k].v_some, found[k].v_at, &firsts[k].v_at);
+        stand_in(cg, &found[k], &firsts[k]);
     }
 }
 

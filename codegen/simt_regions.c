@@ -47,22 +47,38 @@ static LLVMTypeRef word_type(const row_batch *b) {
     return bits <= 32 ? b->cg->ty_i32 : b->cg->ty_i64;
 }
 
+// The iterations that a part of the chunk took, where it has any.
+typedef struct taken {
+    bool counted; ///< whether any were before
+    LLVMValueRef v_had;
+} taken;
+
+static taken take_begin(row_batch *b) {
+    zf_chunk *chunk = b->chunk;
+    taken t = {chunk->counted, LLVMBuildLoad2(b->cg->builder, b->cg->ty_i64, chunk->v_work, "")};
+    chunk->counted = false;
+    return t;
+}
+
+// What it took counts `v_times` (i64) more.
+static void take_again(row_batch *b, const taken *t, LLVMValueRef v_times) {
+    zf_cg *cg = b->cg;
+    zf_chunk *chunk = b->chunk;
+    if (chunk->counted) { // what is left is less than 2^40, a row of a chunk at most 2^24
+        LLVMValueRef v_took = zf_cg_sub(cg, t->v_had, LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, ""));
+        zf_chunk_work(cg, &chunk->env.env, zf_cg_mul(cg, v_took, v_times), b->region->stmt->span);
+    }
+    chunk->counted = chunk->counted || t->counted;
+}
+
 // The row's element, of whose checks and iterations there are as many as it has elements.
 static void make_own(row_batch *b, LLVMValueRef v_size) {
     zf_cg *cg = b->cg;
-    zf_chunk *chunk = b->chunk;
-    bool counted = chunk->counted;
-    chunk->counted = false;
-    LLVMValueRef v_had = LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, "");
+    taken t = take_begin(b);
     zf_cg_value value = zf_cg_expr(cg, b->region->frame, b->region->stmt->reduce->term);
     LLVMValueRef v_word = zf_cg_resize(cg, zf_cg_to_word(cg, value.type, value.v), word_type(b), false);
     LLVMBuildStore(cg->builder, v_word, b->v_own);
-    if (chunk->counted) { // what is left is less than 2^40, a row of a chunk at most 2^24
-        LLVMValueRef v_took = zf_cg_sub(cg, v_had, LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, ""));
-        LLVMValueRef v_others = zf_cg_sub(cg, v_size, zf_cg_i64(cg, 1));
-        zf_chunk_work(cg, &chunk->env.env, zf_cg_mul(cg, v_took, v_others), b->region->stmt->span);
-    }
-    chunk->counted = chunk->counted || counted;
+    take_again(b, &t, zf_cg_sub(cg, v_size, zf_cg_i64(cg, 1)));
 }
 
 // This lane's row; a lane that has none is one of size 0. What fails ends the row, not the lane.
@@ -80,15 +96,9 @@ static void measure_row(row_batch *b) {
     zf_cg_enter(cg, bb_row);
     chunk->bb_stop = bb_done;
     zf_chunk_region_bind(region, b->outer, zf_cg_add(cg, region->v_lo, v_number));
-    bool counted = chunk->counted;
-    chunk->counted = false;
-    LLVMValueRef v_had = LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, "");
+    taken t = take_begin(b);
     zf_cg_range range = zf_cg_range_make(cg, region->frame, b->inner);
-    if (chunk->counted) { // one thread makes it twice: to measure the row, and to make its elements
-        LLVMValueRef v_took = zf_cg_sub(cg, v_had, LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, ""));
-        zf_chunk_work(cg, &chunk->env.env, v_took, region->stmt->span);
-    }
-    chunk->counted = chunk->counted || counted;
+    take_again(b, &t, zf_cg_i64(cg, 1)); // one thread makes it twice: to measure the row, and to make its elements
     LLVMValueRef v_size = zf_chunk_region_size(cg, &range);
     zf_chunk_region_room(region, region->v_pos, v_size); // so sums of sizes do not wrap
     LLVMBuildStore(cg->builder, zf_cg_resize(cg, v_size, cg->ty_i32, false), b->v_size);

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "codegen/lower_scan.h"
-#include "frontend/walk.h"
 
 // What a lane knows of one scan in the row that is being made.
 typedef struct row_scan {
