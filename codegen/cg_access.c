@@ -148,6 +148,46 @@ static LLVMValueRef clamp(zf_cg *cg, LLVMValueRef v_at, LLVMValueRef v_most) {
     return zf_cg_resize(cg, v_at, cg->ty_i64, false);
 }
 
+/// An i32 of which `v` (i64) is the value plus *more, a small constant; NULL where none is known.
+static LLVMValueRef narrowed(zf_cg *cg, LLVMValueRef v, uint64_t *more) {
+    enum { MOST_MORE = 1 << 16 };
+    *more = 0;
+    if (LLVMIsAZExtInst(v) != NULL) {
+        LLVMValueRef v_small = LLVMGetOperand(v, 0);
+        return LLVMGetIntTypeWidth(LLVMTypeOf(v_small)) <= 32 ? zf_cg_resize(cg, v_small, cg->ty_i32, false) : NULL;
+    }
+    if (LLVMIsABinaryOperator(v) == NULL) return NULL;
+    uint64_t inner;
+    LLVMValueRef v_a = LLVMGetOperand(v, 0), v_b = LLVMGetOperand(v, 1), v_small;
+    if (LLVMGetInstructionOpcode(v) == LLVMUDiv && LLVMIsAConstantInt(v_b) && LLVMConstIntGetZExtValue(v_b) <= UINT32_MAX) {
+        v_small = narrowed(cg, v_a, &inner);
+        if (v_small == NULL || inner != 0 || LLVMConstIntGetZExtValue(v_b) == 0) return NULL;
+        return LLVMBuildUDiv(cg->builder, v_small, zf_cg_i32(cg, (uint32_t)LLVMConstIntGetZExtValue(v_b)), "");
+    }
+    if (LLVMGetInstructionOpcode(v) != LLVMAdd) return NULL;
+    if (LLVMIsAConstantInt(v_a)) {
+        LLVMValueRef v_swap = v_a;
+        v_a = v_b;
+        v_b = v_swap;
+    }
+    if (!LLVMIsAConstantInt(v_b) || LLVMConstIntGetZExtValue(v_b) > MOST_MORE) return NULL;
+    v_small = narrowed(cg, v_a, &inner);
+    if (inner != 0) return NULL;
+    *more = LLVMConstIntGetZExtValue(v_b);
+    return v_small;
+}
+
+LLVMValueRef zf_cg_below(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_limit) {
+    uint64_t more;
+    LLVMValueRef v_small = cg->narrows ? narrowed(cg, v, &more) : NULL;
+    if (v_small == NULL) return zf_cg_icmp(cg, LLVMIntULT, v, v_limit);
+    // All but one comparison of 32 bits is about the limit alone, which is the block's.
+    LLVMValueRef v_more = zf_cg_i64(cg, more), v_some = zf_cg_icmp(cg, LLVMIntUGT, v_limit, v_more);
+    LLVMValueRef v_last = zf_cg_sub(cg, zf_cg_sub(cg, v_limit, v_more), zf_cg_i64(cg, 1));
+    v_last = zf_cg_resize(cg, zf_cg_umin(cg, v_last, zf_cg_i64(cg, UINT32_MAX)), cg->ty_i32, false);
+    return zf_cg_and(cg, v_some, zf_cg_icmp(cg, LLVMIntULE, v_small, v_last));
+}
+
 // Whether a stream has an element for every number of an index's type, so that no guard has to hold: below conversions that make
 // no number larger, of whatever number.
 static bool has_all(const zf_cg_seq *seq, const zf_expr *index) {
@@ -174,7 +214,7 @@ zf_cg_value zf_cg_index(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
     }
     if (!expr->proved && !hoisted(cg, frame->env, 1, expr->span, expr)) {
         LLVMValueRef v_length = zf_cg_seq_length(cg, frame->env, &a.seq);
-        v_ok = zf_cg_icmp(cg, LLVMIntULT, v_index, v_length);
+        v_ok = zf_cg_below(cg, v_index, v_length);
         if (clamps(cg)) {
             LLVMValueRef v_held = zf_cg_check(cg, frame->env, v_ok, 1, expr->span, expr);
             // Without checks only what was made up for an element that is not there may lie outside.

@@ -94,6 +94,9 @@ zf_cg_value zf_cg_select_value(zf_cg *cg, LLVMValueRef v_if, const zf_cg_value *
 LLVMValueRef zf_cg_equal(zf_cg *cg, const zf_cg_value *a, const zf_cg_value *b, bool by_bits);
 
 zf_cg_value zf_cg_index(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr); // cg_access.c
+/// v < v_limit (i64 both): where v is known to be a number of 32 bits, and the kernel wants it (zf_cg.narrows), by comparing so
+/// many.
+LLVMValueRef zf_cg_below(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_limit);
 zf_cg_value zf_cg_slice(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
 zf_cg_value zf_cg_bits(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
 

@@ -15,6 +15,7 @@
 
 #include "codegen/cg_error.h"
 #include "codegen/identity.h"
+#include "codegen/simt_order.h"
 #include "codegen/target.h"
 #include "runtime/base/cache.h"
 #include "runtime/error_codes.h"
@@ -273,6 +274,7 @@ static zf_status optimise(compilation *c, zf_error *error) {
     LLVMPassBuilderOptionsSetSLPVectorization(options, 0); // loops are what we vectorise; this takes long and finds little
     LLVMErrorRef failure = LLVMRunPasses(c->module, passes, c->machine, options);
     LLVMDisposePassBuilderOptions(options);
+    if (failure == NULL) zf_simt_order_loads(c->module);
     return zf_cg_llvm_error(failure, "optimisation failed", error);
 }
 

@@ -239,6 +239,18 @@ static LLVMValueRef bytes_of(zf_cg *cg, const zf_chunk_stream *s) {
     return LLVMBuildLShr(cg->builder, zf_cg_add(cg, s->v_length, zf_cg_i64(cg, 7)), zf_cg_i64(cg, 3), "");
 }
 
+/// Has the lanes of a warp that walks the chunk ask for the first bytes of its part of a stream: programs read how much there is
+/// before they read it. Asked for all streams at once, their entries of the directory are loaded at once, too.
+static void ask_for_stream(zf_chunk *chunk, const zf_chunk_stream *s) {
+    enum { PIECE = 64 };
+    zf_lower *lower = chunk->env.lower;
+    zf_cg *cg = lower->cg;
+    if (lower->v_leads == NULL || s->v_bit == NULL || cg->target->simt->prefetch == NULL) return;
+    LLVMValueRef v_away = zf_cg_mul(cg, zf_cg_resize(cg, zf_simt_lane(lower), cg->ty_i64, false), zf_cg_i64(cg, PIECE));
+    LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i8, s->v_bytes, LLVMBuildLShr(cg->builder, s->v_bit, zf_cg_i64(cg, 3), ""));
+    cg->target->simt->prefetch(cg, zf_cg_at(cg, cg->ty_i8, v_from, zf_cg_umin(cg, v_away, bytes_of(cg, s))));
+}
+
 void zf_chunk_begin(zf_chunk *chunk, LLVMValueRef v_outputs, LLVMValueRef v_chunks) {
     enum { WORK_EACH = 64 }; // iterations for every byte read and element made
     zf_cg *cg = chunk->env.lower->cg;
@@ -251,6 +263,9 @@ void zf_chunk_begin(zf_chunk *chunk, LLVMValueRef v_outputs, LLVMValueRef v_chun
         if (chunk->streams[s].port == NULL) continue;
         place_stream(chunk, &chunk->streams[s], v_chunks);
         v_work = zf_cg_add(cg, v_work, bytes_of(cg, &chunk->streams[s]));
+    }
+    for (uint32_t s = 0; s < chunk->inst->stream_count; s++) {
+        if (chunk->streams[s].port != NULL) ask_for_stream(chunk, &chunk->streams[s]);
     }
     v_work = zf_cg_add(cg, zf_cg_mul(cg, v_work, zf_cg_i64(cg, WORK_EACH)), zf_cg_i64(cg, ZF_CHUNK_WORK));
     LLVMBuildStore(cg->builder, v_work, chunk->v_work);

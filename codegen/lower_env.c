@@ -4,6 +4,8 @@
 #include "codegen/lower_chunks.h"
 #include "codegen/simt_tree.h"
 
+enum { FURTHER = 256 }; // bytes: about as many as two rows of a warp take
+
 static zf_lower_env *env_of(zf_cg_env *env) { return (zf_lower_env *)env; }
 
 static const zf_graph_node *node_of(const zf_lower_env *env) { return &env->lower->graph->nodes[env->node]; }
@@ -311,6 +313,15 @@ static LLVMValueRef bits(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVM
     return zf_cg_load_bits(cg, zf_lower_pointer(lower, edge->index), v_at, v_count, limit, access->msb);
 }
 
+// Whether the rows of a scan ask for what they will take further on (the choice AHEAD): the last of a lane's neighbours does.
+static bool asks_further(const zf_lower_env *env) {
+    const zf_lower *lower = env->lower;
+    const zf_cg_target *target = lower->cg->target;
+    if (target == NULL || target->simt == NULL || target->simt->prefetch == NULL || lower->running_count == 0) return false;
+    if (env->lanes == NULL || env->lane_k + 1 < env->lanes->count) return false;
+    return zf_choice_value(&lower->kernel->choice, ZF_CHOICE_AHEAD, 0) != 0;
+}
+
 static LLVMValueRef bits_near(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVMValueRef v_word, LLVMValueRef v_near,
                               LLVMValueRef v_count, const zf_expr *access) {
     zf_lower_env *env = env_of(cg_env);
@@ -324,6 +335,7 @@ static LLVMValueRef bits_near(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port,
     LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i32, zf_lower_pointer(env->lower, edge->index), tame(cg, env, v_word));
     LLVMValueRef v_index = LLVMBuildLShr(cg->builder, v_near, zf_cg_i32(cg, 5), "");
     v_from = zf_cg_at(cg, cg->ty_i32, v_from, zf_cg_resize(cg, v_index, cg->ty_i64, false));
+    if (asks_further(env)) cg->target->simt->prefetch(cg, zf_cg_byte_at(cg, v_from, FURTHER));
     return zf_cg_words_bits(cg, v_from, v_near, v_count, limit, access->msb);
 }
 

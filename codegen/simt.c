@@ -1,4 +1,6 @@
 // What SIMT kernels begin with: block, tile, pointers; and what their forms share.
+#include "codegen/simt_choices.h"
+#include "codegen/simt_lookup.h"
 #include "codegen/simt_span.h"
 #include "codegen/simt_staging.h"
 #include "codegen/simt_text.h"
@@ -18,16 +20,20 @@
 // a third than the 70 that ptxas takes (rle over bitpacks on an H200). Kernels that read more streams, or make 16 outputs at
 // once, get more. Nullable values are gathered, four rows at once, by as many loads under way: with less than 96 registers ptxas
 // makes one row after the other (56 to 68% of the limit for f64 over float2int). Segments were fastest with 64.
+// Maps that copy tables were fastest with 32, all eight thread blocks running, and what they read asked for before: dictionary
+// over bitpack of 12 bits at 93% of the limit, 92 with 40 registers, 90 not asked for, 84 without tables.
 enum {
     MOST_SHARED = 40960,
     FEW_REGISTERS = 40,
     MORE_REGISTERS = 64,
     SEGMENT_REGISTERS = 64,
+    AHEAD_REGISTERS = 48, // hold the loads of four steps of a map, not the 61 that ptxas takes
     TEXT_REGISTERS = 96,
     WORDS_REGISTERS = 64,
     GATHER_REGISTERS = 96,
     FEW_STREAMS = 3,
     SEQUENTIAL_THREADS = 64,
+    LOOKUP_REGISTERS = 32,
 };
 
 // Registers a thread of a tree's kernel, a warp a thread block: as few as let run the blocks for which there is shared memory (of
@@ -92,7 +98,7 @@ static uint32_t streams_read(const zf_plan *plan, const zf_kernel *kernel) {
     return count;
 }
 
-// What follows from the plan but for a choice of registers, which each form has.
+// What follows from the plan but for choices that are alike for all forms.
 static zf_simt_shape shape_of_form(const zf_plan *plan, const zf_kernel *kernel) {
     zf_type type = zf_simt_type_of(plan, kernel);
     uint32_t lanes = zf_simt_lane_count(type), row = ZF_WARP * lanes;
@@ -102,9 +108,17 @@ static zf_simt_shape shape_of_form(const zf_plan *plan, const zf_kernel *kernel)
     if (kernel->domain == ZF_DOMAIN_ELEMENTS && kernel->prefix == NULL && steps.expansions == 0) {
         bool alone = !type.nullable && type.kind != ZF_K_STRING; // elements that need no other lane's
         if (!steps.scans && alone) {
-            zf_simt_stage_way way = (zf_simt_stage_way)zf_choice_value(&kernel->choice, ZF_CHOICE_STAGE, ZF_STAGE_NONE);
-            uint32_t bytes = zf_simt_staging_bytes(way, kernel->geometry.l, kernel->geometry.s);
-            return (zf_simt_shape){.form = ZF_SIMT_MAP, .threads = kernel->geometry.s, .tiles = 1, .shared_bytes = bytes};
+            uint32_t bytes = zf_simt_staging_bytes(kernel);
+            bool looks_up = zf_simt_looks_up(plan, kernel);
+            bool ahead = zf_choice_value(&kernel->choice, ZF_CHOICE_AHEAD, 0) != 0 && zf_simt_takes_places(plan, kernel);
+            return (zf_simt_shape){.form = ZF_SIMT_MAP,
+                                   .threads = kernel->geometry.s,
+                                   .tiles = 1,
+                                   .shared_bytes = bytes + zf_simt_lookup_bytes(plan, kernel, bytes),
+                                   .registers = ahead                    ? AHEAD_REGISTERS
+                                                : looks_up && lanes <= 4 ? LOOKUP_REGISTERS
+                                                                         : 0,
+                                   .ahead = looks_up};
         }
         if (steps.warp && kernel->tile % row == 0 && is_text)
             return (zf_simt_shape){.form = ZF_SIMT_SCAN,
@@ -113,21 +127,19 @@ static zf_simt_shape shape_of_form(const zf_plan *plan, const zf_kernel *kernel)
                                    .shared_bytes = text,
                                    .registers = copies ? TEXT_REGISTERS : MORE_REGISTERS};
         if (steps.warp && kernel->tile % row == 0) {
+            uint32_t warps = kernel->geometry.s / ZF_WARP, size = zf_kind_size(type.kind);
+            zf_simt_stage_way way = (zf_simt_stage_way)zf_choice_value(&kernel->choice, ZF_CHOICE_STAGE, ZF_STAGE_NONE);
             return (zf_simt_shape){.form = ZF_SIMT_SCAN,
                                    .threads = kernel->geometry.s,
-                                   .tiles = kernel->geometry.s / ZF_WARP,
+                                   .tiles = warps,
+                                   .shared_bytes = zf_simt_staging_warp_bytes(way, kernel->tile, size, warps),
                                    .registers = steps.segmented               ? SEGMENT_REGISTERS
                                                 : type.nullable && lanes <= 4 ? GATHER_REGISTERS
                                                                               : 0};
         }
     }
-    if (zf_simt_is_patched(plan, kernel))
-        return (zf_simt_shape){.form = ZF_SIMT_PATCHES,
-                               .threads = kernel->geometry.s,
-                               .tiles = 1,
-                               .shared_bytes = ZF_SIMT_SUMS,
-                               .registers = MORE_REGISTERS};
-    if (kernel->by_warp) return zf_simt_warp_shape(kernel);
+    if (zf_simt_is_patched(plan, kernel)) return zf_simt_patches_shape(plan, kernel);
+    if (kernel->by_warp) return zf_simt_warp_shape(plan, kernel);
     if (zf_simt_lanes_fit(plan, kernel)) return zf_simt_lanes_shape(plan, kernel);
     uint32_t shared;
     bool one_level = kernel->domain == ZF_DOMAIN_GROUPS && steps.expansions == 1 && !steps.scans;
@@ -160,6 +172,7 @@ static zf_simt_shape shape_of_form(const zf_plan *plan, const zf_kernel *kernel)
 zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
     zf_simt_shape shape = shape_of_form(plan, kernel);
     shape.registers = zf_choice_value(&kernel->choice, ZF_CHOICE_REGISTERS, shape.registers);
+    shape.ahead = zf_choice_value(&kernel->choice, ZF_CHOICE_AHEAD, shape.ahead) != 0;
     return shape;
 }
 
@@ -454,6 +467,7 @@ void zf_simt_call_hard(zf_lower *lower) {
 }
 
 void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel) {
+    cg->narrows = zf_simt_takes_places(input->plan, kernel);
     zf_lower lower;
     zf_lower_init(&lower, cg, input, kernel);
     const zf_simt_ops *ops = cg->target->simt;

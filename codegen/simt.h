@@ -36,6 +36,7 @@ typedef struct zf_simt_shape {
     uint32_t span;           ///< tiles of one block that it makes together instead; 0: `tiles`, of any blocks
     uint32_t shared_bytes;
     uint32_t registers; ///< that a thread should do with, so that more of them run at once; 0: as many as it likes
+    bool ahead;         ///< what a tile reads is asked for from memory before its first element is made (simt_fetch.h)
 } zf_simt_shape;
 
 /// The form and size of a kernel's thread blocks; follows from the plan alone.
@@ -77,8 +78,10 @@ void zf_simt_words(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_numbers(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_chunks(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_warp_chunks(zf_lower *lower);
+/// Whether each row of a region over two ranges has one element, which all its places are copies of (simt_regions.c).
+bool zf_simt_rows_alike(const zf_reduce *reduce);
 /// How a kernel of chunks is run that has by_warp.
-zf_simt_shape zf_simt_warp_shape(const zf_kernel *kernel);
+zf_simt_shape zf_simt_warp_shape(const zf_plan *plan, const zf_kernel *kernel);
 /// Whether the lanes of a kernel's chunks can be those of a warp, and how they are run then.
 bool zf_simt_lanes_fit(const zf_plan *plan, const zf_kernel *kernel);
 zf_simt_shape zf_simt_lanes_shape(const zf_plan *plan, const zf_kernel *kernel);
@@ -90,6 +93,10 @@ zf_simt_shape zf_simt_numbers_shape(const zf_plan *plan, const zf_kernel *kernel
 uint32_t zf_simt_numbers_tiles(const zf_simt_shape *shape);
 /// Whether the groups of a kernel are a map but for the last elements of each.
 bool zf_simt_is_patched(const zf_plan *plan, const zf_kernel *kernel);
+/// Whether a tile's exceptions fit into shared memory; and the way that is taken where STAGE is not chosen.
+bool zf_simt_patches_fit(const zf_plan *plan, const zf_kernel *kernel);
+uint32_t zf_simt_patches_staged(const zf_plan *plan, const zf_kernel *kernel);
+zf_simt_shape zf_simt_patches_shape(const zf_plan *plan, const zf_kernel *kernel);
 
 // ---- Segmented scans (simt_segments.c) ----
 

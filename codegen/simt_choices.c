@@ -2,7 +2,10 @@
 
 #include <string.h>
 
+#include "codegen/cg_frame.h"
+#include "codegen/simt_lookup.h"
 #include "codegen/simt_staging.h"
+#include "frontend/walk.h"
 #include "runtime/error_codes.h"
 
 enum {
@@ -11,6 +14,8 @@ enum {
     REGISTERS_TOGETHER = 8,  // are given to a thread
     COUNTED_ROWS_LANES = 32, // rows times lanes of a tally, which counts 1,024 bits
     LEAST_TILE = 64,         // outputs: whole words of bits, of columns of booleans and of validity
+    TABLE_LEAST = 4,         // KiB of shared memory,
+    TABLE_MOST = 32,         // likewise
     LEAST_STORED = 4,        // bytes that a thread stores at once: a warp fills lines of 128 bytes then, as it does with 16
 };
 
@@ -71,6 +76,21 @@ static bool takes_bits(const zf_plan *plan, const zf_kernel *kernel) {
     return false;
 }
 
+static bool see_place(zf_visitor *visitor, zf_expr *expr) {
+    bool *found = visitor->user;
+    *found = *found || (expr->kind == ZF_X_BITS && zf_cg_bit_place_in(expr));
+    return !*found;
+}
+
+bool zf_simt_takes_places(const zf_plan *plan, const zf_kernel *kernel) {
+    bool found = false;
+    zf_visitor visitor = {.user = &found, .expr = see_place};
+    for (uint32_t n = 0; n < kernel->node_count; n++) {
+        zf_visit_body(&visitor, (zf_body *)(uintptr_t)&plan->graph->nodes[kernel->nodes[n]].inst->decode); // only looks
+    }
+    return found;
+}
+
 // Fewer neighbours a thread are words of the stream that a warp reads side by side; more of them share what finds them. Booleans
 // share bytes, and validity and strings are brought together by warps that have as many lanes as they have.
 static void allow_together(zf_choice_space *space, zf_type type, const zf_simt_shape *shape) {
@@ -101,6 +121,16 @@ void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_
         zf_choose(&out->otherwise, ZF_CHOICE_L, bare.geometry.l);
         for (uint32_t way = 0; way < (takes_bits(plan, kernel) ? ZF_STAGE_WAYS : 1); way++) allow(out, ZF_CHOICE_STAGE, way);
         zf_choose(&out->otherwise, ZF_CHOICE_STAGE, ZF_STAGE_NONE);
+        if (zf_simt_looks_up(plan, kernel)) {
+            allow(out, ZF_CHOICE_TABLE, 0);
+            allow_powers(out, ZF_CHOICE_TABLE, TABLE_LEAST, TABLE_MOST);
+            zf_choose(&out->otherwise, ZF_CHOICE_TABLE, ZF_LOOKUP_DEFAULT);
+        }
+    }
+    if (shape.form == ZF_SIMT_PATCHES) {
+        bool fits = zf_simt_patches_fit(plan, kernel);
+        for (uint32_t way = 0; way < (fits ? 2 : 1); way++) allow(out, ZF_CHOICE_STAGE, way);
+        zf_choose(&out->otherwise, ZF_CHOICE_STAGE, zf_simt_patches_staged(plan, kernel));
     }
     // How many rows are best by default follows from what is scanned. Rows of strings are made one by one; of counted bits so
     // many are known at once.
@@ -109,9 +139,16 @@ void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_
         allow_powers(out, ZF_CHOICE_L, 1, rows < ZF_SIMT_BATCH ? rows : ZF_SIMT_BATCH);
     }
     bool by_rows = shape.form == ZF_SIMT_SCAN && type.kind != ZF_K_STRING;
-    if (by_rows || shape.form == ZF_SIMT_PATCHES || (shape.form == ZF_SIMT_GROUPS && shape.threads > ZF_WARP)) {
+    if (by_rows) { // of a whole tile or not at all: each warp has one
+        for (uint32_t way = 0; way <= (takes_bits(plan, kernel) ? ZF_STAGE_TILE : 0); way++) allow(out, ZF_CHOICE_STAGE, way);
+        zf_choose(&out->otherwise, ZF_CHOICE_STAGE, ZF_STAGE_NONE);
+    }
+    bool by_groups = shape.form == ZF_SIMT_GROUPS && type.kind != ZF_K_STRING;
+    bool looks_up = shape.form == ZF_SIMT_MAP && zf_simt_looks_up(plan, kernel);
+    bool by_places = shape.form == ZF_SIMT_MAP && zf_simt_takes_places(plan, kernel);
+    if (by_rows || looks_up || by_places || by_groups || shape.form == ZF_SIMT_PATCHES) {
         for (uint32_t ahead = 0; ahead < 2; ahead++) allow(out, ZF_CHOICE_AHEAD, ahead);
-        zf_choose(&out->otherwise, ZF_CHOICE_AHEAD, 0);
+        zf_choose(&out->otherwise, ZF_CHOICE_AHEAD, shape.ahead);
     }
     if (zf_kernel_can_be_shared(plan, kernel)) {
         allow(out, ZF_CHOICE_WALK, 1);

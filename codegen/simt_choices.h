@@ -36,4 +36,7 @@ zf_status zf_choices_check(const zf_plan *plan, const zf_choices *choices, zf_er
 void zf_choices_text(const zf_plan *plan, zf_text *out);
 void zf_choices_json(const zf_plan *plan, zf_text *out);
 
+/// Whether a kernel's elements take bits of a stream at places that data say, so that loads wait for loads.
+bool zf_simt_takes_places(const zf_plan *plan, const zf_kernel *kernel);
+
 #endif

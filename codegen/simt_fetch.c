@@ -13,7 +13,7 @@ void zf_simt_fetch_begin(zf_simt_fetch *fetch, zf_lower *lower, LLVMValueRef v_t
     zf_cg *cg = lower->cg;
     *fetch = (zf_simt_fetch){
         .lower = lower, .v_base = v_base, .v_count = v_count, .most = most, .v_thread = v_thread, .threads = threads};
-    if (zf_choice_value(&lower->kernel->choice, ZF_CHOICE_AHEAD, 0) == 0 || cg->target->simt->prefetch == NULL) return;
+    if (!zf_simt_shape_of(lower->plan, lower->kernel).ahead || cg->target->simt->prefetch == NULL) return;
     fetch->bb_ask = zf_cg_block(cg, "ask");
     fetch->bb_behind = zf_cg_block(cg, "asked");
     zf_cg_br(cg, fetch->bb_ask);

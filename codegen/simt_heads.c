@@ -182,7 +182,7 @@ static void pull_lanes(zf_simt_heads *t, LLVMValueRef v_near, const LLVMValueRef
     for (unsigned k = 0; k < t->each; k++) {
         zf_lower_env env = zf_lower_env_make(lower, t->node);
         zf_simt_spot spot = {.tree = t->tree, .v_g = neighbours.v_ranks[k], .found_g = found, .k = k, .exact = true};
-        zf_simt_near near = {t->v_begin, neighbours.v_ranks[k], &neighbours, k, NULL};
+        zf_simt_near near = {t->v_begin, neighbours.v_ranks[k], &neighbours, k, t->fetch};
         spot.in_arrays_g = true;
         env.v_g = group_at(t, neighbours.v_ranks[k]);
         env.spot = &spot;

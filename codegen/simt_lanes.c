@@ -175,6 +175,10 @@ static void load_window(zf_lower *lower, zf_simt_lanes *lanes, window *w) {
     LLVMValueRef v_staged = zf_simt_staged_bits(lanes->staging, w->edge, w->stride, w->from, w->count);
     if (v_staged != NULL) {
         zf_simt_lanes from = {.v_first = lanes->v_staged, .count = lanes->count};
+        if (lanes->staging->v_warp != NULL) {
+            from.v_base = zf_cg_i64(cg, 0);
+            from.v_near = lanes->v_near;
+        }
         load_words(lower, &from, w, v_staged);
     } else {
         load_words(lower, lanes, w, v_pointer);

@@ -2,12 +2,19 @@
 // fewer, where so was chosen). A tile that is not whole
 // (the block's last, or one that a range of rows cuts) is made element by element, a thread taking every S-th. A thread that met
 // a failed check in a whole tile goes through its elements again one by one: there failures find their place.
+#include "codegen/simt_choices.h"
+#include "codegen/simt_fetch.h"
+#include "codegen/simt_lookup.h"
+#include "codegen/simt_order.h"
 #include "codegen/simt_staging.h"
 
-enum { MOST_EMITTED = 1500 }; // expressions of all lanes of one thread: beyond it, one by one
+enum {
+    MOST_EMITTED = 1500, // expressions of all lanes of one thread: beyond it, one by one
+    STEPS_TOGETHER = 4,  // whose loads are asked for before the first one's elements are made, where that is chosen
+};
 
 // Whether any check failed (i1): which one says report_again.
-static LLVMValueRef whole_tile(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_shape *shape) {
+static LLVMValueRef whole_tile(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_shape *shape, zf_simt_fetch *fetch) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_any = zf_cg_alloca(cg, cg->ty_i1, "any");
     LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), v_any);
@@ -30,6 +37,7 @@ static LLVMValueRef whole_tile(zf_lower *lower, const zf_simt_tile *tile, const 
     LLVMValueRef v_staged = staging.way == ZF_STAGE_TILE ? zf_cg_or(cg, v_done, v_mine) : v_mine;
     zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, count);
     lanes.staging = &staging;
+    lanes.fetch = fetch;
     lanes.v_staged = v_staged;
     zf_cg_value values[ZF_NEIGHBOURS];
     for (unsigned k = 0; k < count; k++) {
@@ -41,6 +49,10 @@ static LLVMValueRef whole_tile(zf_lower *lower, const zf_simt_tile *tile, const 
     zf_simt_lanes_end(lower, &lanes);
     zf_simt_staging_step_end(&staging);
     zf_cg_loop_end(cg, &loop);
+    if (zf_choice_value(&lower->kernel->choice, ZF_CHOICE_AHEAD, 0) != 0 && zf_simt_takes_places(lower->plan, lower->kernel)) {
+        zf_simt_unroll(cg, &loop, STEPS_TOGETHER);
+        zf_simt_order_wish(cg->function);
+    }
     zf_simt_staging_end(&staging);
     lower->v_any = NULL;
     return LLVMBuildLoad2(cg->builder, cg->ty_i1, v_any, "");
@@ -126,6 +138,34 @@ static void report_again(zf_lower *lower, const zf_simt_tile *tile, const zf_sim
     zf_simt_unroll(cg, &outer, 1);
 }
 
+// A whole tile, by tables where there are any. Copying those takes as long as memory does: what the tile reads of others can be
+// asked for before.
+static LLVMValueRef whole_by_tables(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_shape *shape) {
+    zf_cg *cg = lower->cg;
+    uint32_t staged = zf_simt_staging_bytes(lower->kernel); // tables lie behind them
+    if (shape->shared_bytes == staged) return whole_tile(lower, tile, shape, NULL);
+    zf_simt_fetch fetch;
+    zf_simt_lookup lookup;
+    uint32_t outputs = lower->kernel->tile;
+    zf_simt_fetch_begin(&fetch, lower, lower->v_thread, shape->threads, tile->v_begin, zf_cg_i64(cg, outputs), outputs);
+    zf_simt_lookup_make(&lookup, lower, shape, staged, shape->shared_bytes - staged);
+    LLVMValueRef v_any = zf_cg_alloca(cg, cg->ty_i1, "any_of_two");
+    LLVMBasicBlockRef bb_by_tables = zf_cg_block(cg, "by_tables"), bb_by_streams = zf_cg_block(cg, "by_streams"),
+                      bb_made = zf_cg_block(cg, "whole_made");
+    zf_cg_cond_br(cg, lookup.v_fits, bb_by_tables, bb_by_streams);
+    zf_cg_enter(cg, bb_by_tables);
+    lower->v_tables = lookup.v_tables;
+    LLVMBuildStore(cg->builder, whole_tile(lower, tile, shape, &fetch), v_any);
+    lower->v_tables = NULL;
+    zf_cg_br(cg, bb_made);
+    zf_cg_enter(cg, bb_by_streams);
+    LLVMBuildStore(cg->builder, whole_tile(lower, tile, shape, &fetch), v_any);
+    zf_cg_br(cg, bb_made);
+    zf_cg_enter(cg, bb_made);
+    zf_simt_fetch_end(&fetch);
+    return LLVMBuildLoad2(cg->builder, cg->ty_i1, v_any, "");
+}
+
 void zf_simt_map(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     zf_simt_tile tile = zf_simt_tile_of(lower);
@@ -146,7 +186,7 @@ void zf_simt_map(zf_lower *lower, const zf_simt_shape *shape) {
         return;
     }
     uint32_t noted = lower->noted;
-    LLVMValueRef v_any = whole_tile(lower, &tile, shape);
+    LLVMValueRef v_any = whole_by_tables(lower, &tile, shape);
     if (lower->noted == noted) return; // nothing can fail
     LLVMBasicBlockRef bb_again = zf_cg_block(cg, "again"), bb_well = zf_cg_block(cg, "well");
     zf_cg_cond_br(cg, v_any, bb_again, bb_well);

@@ -9,7 +9,7 @@
 // second; then all lanes do as one thread does (zf_chunk_share).
 #include "codegen/cg_sites.h"
 #include "codegen/lower_chunks.h"
-#include "codegen/simt.h"
+#include "codegen/simt_marks.h"
 #include "frontend/walk.h"
 
 /// 32 rows, one a lane.
@@ -37,6 +37,12 @@ static bool depends_on(const zf_expr *expr, const zf_local *local) {
     zf_visitor visitor = {.user = &local, .expr = see_binder};
     zf_visit_expr(&visitor, (zf_expr *)(uintptr_t)expr); // only looks
     return local == NULL;
+}
+
+bool zf_simt_rows_alike(const zf_reduce *reduce) {
+    const zf_type type = reduce->term->type;
+    return reduce->binder_count == 2 && !type.nullable && type.kind != ZF_K_STRING &&
+           !depends_on(reduce->term, reduce->binders[1].local);
 }
 
 // ---- Rows -----------------------------------------------------------------------------------------------------
@@ -270,6 +276,22 @@ static void make_elements(row_batch *b, LLVMValueRef v_at) {
     zf_simt_unroll(cg, &loop, 1);
 }
 
+/// Of rows that are kept until all are known: marks these, the first of which begins at v_at (i64). Returns how many elements
+/// they have (i64).
+static LLVMValueRef mark_rows(row_batch *b, zf_simt_marks *marks, LLVMValueRef v_at) {
+    zf_cg *cg = b->cg;
+    LLVMValueRef v_size = LLVMBuildLoad2(cg->builder, cg->ty_i32, b->v_size, ""),
+                 v_up = zf_simt_scan_warp(b->lower, v_size, b->v_lane);
+    LLVMValueRef v_total = zf_cg_resize(cg, zf_simt_shuffle(b->lower, v_up, zf_cg_i32(cg, ZF_WARP - 1)), cg->ty_i64, false);
+    zf_chunk_region_room(b->region, v_at, v_total);
+    LLVMValueRef v_place = zf_cg_add(cg, zf_cg_resize(cg, v_at, cg->ty_i32, false), zf_cg_sub(cg, v_up, v_size));
+    zf_type type = b->region->stmt->reduce->term->type;
+    LLVMValueRef v_own = zf_cg_resize(cg, LLVMBuildLoad2(cg->builder, word_type(b), b->v_own, ""), cg->ty_i64, false);
+    v_own = zf_lower_memory_form(b->lower, b->lower->type, zf_cg_scalar(type, zf_cg_from_word(cg, type, v_own)));
+    zf_simt_marks_add(marks, zf_cg_icmp(cg, LLVMIntNE, v_size, zf_cg_i32(cg, 0)), v_place, v_own);
+    return v_total;
+}
+
 void zf_chunk_share_rows(void *user) {
     zf_chunk_region *region = user;
     zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(region->frame));
@@ -279,8 +301,7 @@ void zf_chunk_share_rows(void *user) {
     row_batch b = {.region = region, .chunk = chunk, .lower = lower, .cg = cg};
     b.outer = &reduce->binders[0];
     b.inner = &reduce->binders[1];
-    b.by_row =
-        !depends_on(reduce->term, b.inner->local) && !reduce->term->type.nullable && reduce->term->type.kind != ZF_K_STRING;
+    b.by_row = zf_simt_rows_alike(reduce);
     b.v_lane = zf_simt_lane(lower);
     b.v_size = zf_cg_alloca(cg, cg->ty_i32, "size");
     b.v_from = zf_cg_alloca(cg, cg->ty_i64, "from");
@@ -292,6 +313,8 @@ void zf_chunk_share_rows(void *user) {
     LLVMValueRef v_batches = LLVMBuildUDiv(cg->builder, v_count, v_warp, "");
     LLVMValueRef v_rest = zf_cg_icmp(cg, LLVMIntNE, zf_cg_and(cg, v_count, zf_cg_i64(cg, ZF_WARP - 1)), zf_cg_i64(cg, 0));
     v_batches = zf_cg_add(cg, v_batches, zf_cg_resize(cg, v_rest, cg->ty_i64, false));
+    zf_simt_marks marks;
+    bool keeps = b.by_row && zf_simt_marks_begin(&marks, chunk);
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_batches, "rows");
     b.v_first = zf_cg_mul(cg, loop.v_i, v_warp);
@@ -299,12 +322,17 @@ void zf_chunk_share_rows(void *user) {
     LLVMBasicBlockRef bb_measured = zf_cg_block(cg, "measured");
     zf_cg_cond_br(cg, zf_simt_any(lower, zf_cg_not(cg, zf_lower_none_failed(lower))), chunk->bb_stop, bb_measured);
     zf_cg_enter(cg, bb_measured);
-    place_rows(&b);
-    LLVMValueRef v_at = LLVMBuildLoad2(cg->builder, cg->ty_i64, region->v_at, "");
-    LLVMValueRef v_total = zf_cg_resize(cg, b.v_total, cg->ty_i64, false);
-    zf_chunk_region_room(region, v_at, v_total);
-    make_elements(&b, v_at);
+    LLVMValueRef v_at = LLVMBuildLoad2(cg->builder, cg->ty_i64, region->v_at, ""), v_total;
+    if (keeps) {
+        v_total = mark_rows(&b, &marks, v_at);
+    } else {
+        place_rows(&b);
+        v_total = zf_cg_resize(cg, b.v_total, cg->ty_i64, false);
+        zf_chunk_region_room(region, v_at, v_total);
+        make_elements(&b, v_at);
+    }
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_at, v_total), region->v_at);
     zf_cg_loop_end(cg, &loop);
     zf_simt_unroll(cg, &loop, 1);
+    if (keeps) zf_simt_marks_store(&marks, region->v_pos, LLVMBuildLoad2(cg->builder, cg->ty_i64, region->v_at, ""));
 }

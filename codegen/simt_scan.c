@@ -5,6 +5,7 @@
 #include "codegen/cg_frame.h"
 #include "codegen/cg_lines.h"
 #include "codegen/simt_split.h"
+#include "codegen/simt_staging.h"
 #include "codegen/simt_tally.h"
 #include "codegen/simt_text.h"
 #include "codegen/simt_tree.h"
@@ -29,6 +30,7 @@ typedef struct row {
     zf_lower *lower;
     const zf_simt_tile *tile;
     zf_simt_fetch *fetch;
+    zf_simt_staging *staging;
     zf_simt_tree *tree;   // stages that elements take from; NULL: none
     zf_simt_found *found; // where this lane's elements are in those along the outputs; NULL: not found yet
     row_scan *scans;
@@ -415,6 +417,7 @@ static void whole_rows(row *rows, unsigned count) {
         lanes[r].v_base = rows->tile->v_begin;
         lanes[r].v_near = rows[r].v_place;
         lanes[r].fetch = rows->fetch;
+        lanes[r].staging = rows->staging;
         if (rows->tally != NULL) zf_simt_lanes_know_bits(lower, &lanes[r], rows->tally->edge, rows[r].v_bits);
     }
     for (unsigned r = 0; r < count && rows->tree != NULL; r++) {
@@ -522,6 +525,33 @@ static LLVMValueRef make_batches(row *rows, LLVMValueRef v_whole, LLVMValueRef v
     return zf_cg_mul(cg, v_batches, v_batch);
 }
 
+// The same of segments, whose layouts are checked much: that something failed is all that is noted, which is a comparison a
+// check. Where anything did, all lanes make the rows once more from the same states on, and note what.
+static LLVMValueRef make_segments(row *rows, LLVMValueRef v_whole, LLVMValueRef v_row_size) {
+    zf_lower *lower = rows->lower;
+    zf_cg *cg = lower->cg;
+    LLVMValueRef *v_accs = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, rows->scan_count + 1);
+    for (uint32_t s = 0; s < rows->scan_count; s++) {
+        const zf_running *running = rows->scans[s].running;
+        v_accs[s] = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, running->type), running->v_acc, "");
+    }
+    uint32_t noted = lower->noted;
+    lower->v_any = zf_cg_alloca(cg, cg->ty_i1, "any");
+    LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), lower->v_any);
+    LLVMValueRef v_made = make_batches(rows, v_whole, v_row_size);
+    LLVMValueRef v_any = LLVMBuildLoad2(cg->builder, cg->ty_i1, lower->v_any, "");
+    lower->v_any = NULL;
+    if (lower->noted == noted) return v_made;
+    LLVMBasicBlockRef bb_again = zf_cg_block(cg, "again"), bb_well = zf_cg_block(cg, "rows_well");
+    zf_cg_cond_br(cg, zf_simt_any(lower, v_any), bb_again, bb_well);
+    zf_cg_enter(cg, bb_again);
+    for (uint32_t s = 0; s < rows->scan_count; s++) LLVMBuildStore(cg->builder, v_accs[s], rows->scans[s].running->v_acc);
+    make_batches(rows, v_whole, v_row_size);
+    zf_cg_br(cg, bb_well);
+    zf_cg_enter(cg, bb_well);
+    return v_made;
+}
+
 // The same where bits are counted for many rows at once. Then it is known before these whether all that they count exists: where
 // it does not, they and those behind them are left.
 static LLVMValueRef make_tallies(row *rows, zf_simt_tally *tally, LLVMValueRef v_whole, LLVMValueRef v_row_size) {
@@ -555,12 +585,15 @@ static LLVMValueRef make_tallies(row *rows, zf_simt_tally *tally, LLVMValueRef v
     return LLVMBuildLoad2(cg->builder, cg->ty_i64, v_done, "");
 }
 
-void zf_simt_rows(zf_lower *lower, const zf_simt_tile *tile, zf_simt_tree *tree) {
+void zf_simt_rows(zf_lower *lower, const zf_simt_shape *shape, const zf_simt_tile *tile, zf_simt_tree *tree) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_one = zf_cg_i64(cg, 1);
     row rows[ZF_SIMT_BATCH];
     zf_simt_fetch fetch;
+    zf_simt_staging staging = {.way = ZF_STAGE_NONE};
     row r = {.lower = lower, .tile = tile, .fetch = &fetch, .tree = tree, .lanes = zf_simt_lane_count(lower->type)};
+    if (tree == NULL) zf_simt_staging_begin_warp(&staging, lower, shape, tile->v_begin);
+    r.staging = &staging;
     r.v_lane = zf_simt_lane(lower);
     zf_simt_fetch_begin(&fetch, lower, r.v_lane, ZF_WARP, tile->v_begin, zf_cg_sub(cg, tile->v_hi, tile->v_lo),
                         lower->kernel->tile);
@@ -594,14 +627,17 @@ void zf_simt_rows(zf_lower *lower, const zf_simt_tile *tile, zf_simt_tree *tree)
     LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntUGT, v_after, tile->v_lo);
     LLVMValueRef v_whole = zf_cg_sub(cg, zf_cg_select(cg, v_some, v_after, tile->v_lo), tile->v_lo);
     v_whole = zf_cg_select(cg, tile->v_whole, LLVMBuildUDiv(cg->builder, v_whole, v_row_size, ""), zf_cg_i64(cg, 0));
-    LLVMValueRef v_made =
-        r.tally != NULL ? make_tallies(rows, &tally, v_whole, v_row_size) : make_batches(rows, v_whole, v_row_size);
+    zf_simt_staging_wait(&staging);
+    LLVMValueRef v_made = r.tally != NULL               ? make_tallies(rows, &tally, v_whole, v_row_size)
+                          : r.segmented && tree == NULL ? make_segments(rows, v_whole, v_row_size)
+                                                        : make_batches(rows, v_whole, v_row_size);
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, v_made, v_rows, "row_cut");
     place_lane(&rows[0], loop.v_i, v_row_size);
     some_row(&rows[0]);
     zf_cg_loop_end(cg, &loop);
     zf_simt_unroll(cg, &loop, 1);
+    zf_simt_staging_end(&staging);
     zf_simt_fetch_end(&fetch);
     check_end(&r);
 }
@@ -610,7 +646,7 @@ void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
     zf_simt_tile tile = zf_simt_tile_of(lower);
     zf_lower_levels_make(lower);
     zf_simt_store_begin(lower, shape, &tile);
-    zf_simt_rows(lower, &tile, NULL);
+    zf_simt_rows(lower, shape, &tile, NULL);
     zf_simt_store_end(lower);
     zf_lower_report(lower, tile.v_lo);
 }

@@ -1,6 +1,6 @@
-// Staging: the packed words that a map's thread block reads, copied to shared memory by whole vectors before its threads take
-// their bits. A lane's bits lie where its elements do, so a warp's loads of them touch few words each, many times; copied, all
-// words are read once, 16 bytes a thread, side by side.
+// Staging: the packed words that a map's thread block reads, or a warp that scans, copied to shared memory by whole vectors
+// before its threads take their bits. A lane's bits lie where its elements do, so a warp's loads of them touch few words each,
+// many times; copied, all words are read once, 16 bytes a thread, side by side.
 #ifndef ZF_CODEGEN_SIMT_STAGING_H
 #define ZF_CODEGEN_SIMT_STAGING_H
 
@@ -14,26 +14,41 @@ typedef enum zf_simt_stage_way {
     ZF_STAGE_WAYS
 } zf_simt_stage_way;
 
-enum { ZF_STAGED_OUTPUTS = 128 }; ///< what is staged at once is of a multiple of so many: whole pieces of 16 bytes, at any width
+enum {
+    ZF_SIMT_PIECE = 16,      ///< bytes that a thread copies at once
+    ZF_STAGED_OUTPUTS = 128, ///< what is staged at once is of a multiple of so many: whole pieces, at any width
+};
 
 typedef struct zf_simt_staging {
     zf_lower *lower;
     zf_simt_stage_way way;
     uint32_t threads;
+    LLVMValueRef v_thread; ///< i32: of them
+    LLVMValueRef v_warp;   ///< i64: which of `warps` the threads are, each with a tile of its own; NULL: all share one
+    uint32_t warps;
     uint32_t outputs;                       ///< that are staged at once
     uint32_t used, room;                    ///< bytes of shared memory
     LLVMValueRef v_begin;                   ///< the tile's first output (i64), a multiple of `outputs`
     LLVMValueRef v_step, v_steps;           ///< number of the step at hand, and how many there are (i64)
     LLVMBasicBlockRef bb_before, bb_ready;  ///< before all steps: open, and what follows it
     LLVMBasicBlockRef bb_fetch, bb_fetched; ///< the same of a step
+    LLVMBasicBlockRef bb_wait;              ///< of warps, behind what may go on while copies are under way
     struct zf_simt_staged *streams;
 } zf_simt_staging;
 
-/// Bytes of shared memory that it may take.
-uint32_t zf_simt_staging_bytes(zf_simt_stage_way way, uint32_t steps, uint32_t threads);
+/// Copies piece v_piece (i64) of v_from, in the GPU's memory, to shared memory: it is there after `await_copies` of the target,
+/// and for other threads behind a barrier.
+void zf_simt_copy_piece(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from, LLVMValueRef v_piece);
+/// Bytes of shared memory that it may take, the first ones; of a map.
+uint32_t zf_simt_staging_bytes(const zf_kernel *kernel);
 /// Around the steps of a tile.
 void zf_simt_staging_begin(zf_simt_staging *s, zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef v_begin, uint32_t step);
 void zf_simt_staging_end(zf_simt_staging *s);
+/// The same where each warp makes a tile (ZF_STAGE_TILE or nothing), some of whose outputs may not exist. Where it goes on only
+/// when what it staged is there, zf_simt_staging_wait stands, before the first step.
+uint32_t zf_simt_staging_warp_bytes(zf_simt_stage_way way, uint32_t tile, uint32_t size, uint32_t warps);
+void zf_simt_staging_begin_warp(zf_simt_staging *s, zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef v_begin);
+void zf_simt_staging_wait(zf_simt_staging *s);
 /// Around the bodies of a step.
 void zf_simt_staging_step(zf_simt_staging *s, LLVMValueRef v_step, LLVMValueRef v_steps);
 void zf_simt_staging_step_end(zf_simt_staging *s);

@@ -211,7 +211,7 @@ zf_cg_value zf_simt_tree_element(const zf_lower_env *env, const zf_graph_edge *e
     if (spot.made && t->ring != NULL) return zf_simt_ring_element(lower, t->ring, spot.v_i);
     for (zf_simt_found *found = vouched && spot.exact ? spot.found : NULL; found != NULL; found = found->next) {
         if (found->stage != t) continue;
-        zf_simt_near near = {t->v_g0, found->places[spot.k].v_rank, t->never_empty ? &found->neighbours : NULL, spot.k, NULL};
+        zf_simt_near near = {t->v_g0, found->places[spot.k].v_rank, t->never_empty ? &found->neighbours : NULL, spot.k, t->fetch};
         return zf_simt_tree_element_at(env, t, &found->places[spot.k], &near, NULL, v_index);
     }
     LLVMValueRef v_has = NULL;
@@ -223,7 +223,7 @@ zf_cg_value zf_simt_tree_element(const zf_lower_env *env, const zf_graph_edge *e
     zf_simt_place place;
     zf_simt_heads_find(t, spot.v_i, 1, &place);
     if (v_has != NULL) place.v_rank = zf_cg_select(cg, v_has, place.v_rank, zf_cg_i32(cg, 0));
-    zf_simt_near near = {t->v_g0, place.v_rank, NULL, 0, NULL};
+    zf_simt_near near = {t->v_g0, place.v_rank, NULL, 0, t->fetch};
     return zf_simt_tree_element_at(env, t, &place, &near, v_has, v_index);
 }
 
@@ -303,6 +303,7 @@ static void make_terms(zf_simt_tree *tree, const zf_running *r, LLVMValueRef v_f
     zf_cg *cg = lower->cg;
     LLVMValueRef v_last = zf_cg_sub(cg, v_have, zf_cg_i32(cg, 1)), v_identity = zf_simt_scan_identity(cg, r);
     LLVMValueRef v_from = zf_cg_umin(cg, v_mine, zf_cg_and(cg, v_last, zf_cg_i32(cg, ~(uint32_t)(EACH - 1))));
+    const zf_simt_heads *above = stage_above(tree, r->level);
     zf_simt_neighbours neighbours = {.count = EACH};
     for (unsigned k = 0; k < EACH; k++) {
         LLVMValueRef v_place = zf_cg_add(cg, v_from, zf_cg_i32(cg, k));
@@ -315,7 +316,7 @@ static void make_terms(zf_simt_tree *tree, const zf_running *r, LLVMValueRef v_f
         LLVMValueRef v_index = zf_cg_add(cg, v_first, zf_cg_resize(cg, v_local, cg->ty_i64, false));
         zf_lower_env env = zf_lower_env_make(lower, r->node);
         zf_simt_spot spot = {.tree = tree, .k = k, .exact = true, .in_arrays_i = true, .in_arrays_g = true};
-        zf_simt_near near = {v_first, v_local, &neighbours, k, NULL};
+        zf_simt_near near = {v_first, v_local, &neighbours, k, above != NULL ? above->fetch : NULL};
         env.spot = &spot;
         env.near = &near;
         if (r->along_groups) {
@@ -554,6 +555,18 @@ static void mark_stage(zf_simt_heads *t, LLVMBasicBlockRef bb_end) {
     zf_simt_barrier(lower, "heads are set");
 }
 
+// What each stage reads by its groups, those that the tile touches, is asked for when they are known.
+static void fetch_groups(zf_simt_tree *tree) {
+    zf_lower *lower = tree->lower;
+    for (uint32_t s = 0; s < tree->stage_count; s++) {
+        zf_simt_heads *t = &tree->stages[s];
+        if (lower->type.kind == ZF_K_STRING) continue;
+        t->fetch = ZF_NEW(lower->cg->arena, zf_simt_fetch);
+        LLVMValueRef v_groups = zf_cg_sub(lower->cg, t->v_end, t->v_g0);
+        zf_simt_fetch_begin(t->fetch, lower, lower->v_thread, tree->shape->threads, t->v_g0, v_groups, t->tile / 2);
+    }
+}
+
 // ---- The tile -------------------------------------------------------------------------------------------------
 
 void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
@@ -575,13 +588,7 @@ void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
         zf_cg_br(cg, lower->bb_leave);
         zf_cg_enter(cg, bb_easy);
     }
-    zf_simt_fetch fetch = {0};
-    zf_simt_heads *alone = zf_simt_tree_root(&tree);
-    if (alone != NULL && tree.stage_count == 1 && lower->running_count == 0) {
-        LLVMValueRef v_groups = zf_cg_sub(cg, alone->v_end, alone->v_g0);
-        zf_simt_fetch_begin(&fetch, lower, lower->v_thread, shape->threads, alone->v_g0, v_groups, alone->tile / 2);
-        alone->fetch = &fetch;
-    }
+    fetch_groups(&tree);
     for (uint32_t s = 0; s < tree.stage_count; s++) zf_simt_heads_clear(&tree.stages[s]);
     if (shape->threads == ZF_WARP) zf_simt_barrier(lower, "bits are clear"); // of several warps sums meet before any mark
     zf_simt_heads *root = NULL;
@@ -601,13 +608,13 @@ void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
         zf_simt_barrier(lower, "heads are counted");
     }
     if (root == NULL) {
-        zf_simt_rows(lower, &tile, &tree);
+        zf_simt_rows(lower, shape, &tile, &tree);
     } else {
         LLVMBasicBlockRef bb_count = zf_cg_block(cg, "count"), bb_outputs = zf_cg_block(cg, "outputs_begin");
         zf_cg_br(cg, bb_count);
         zf_cg_enter(cg, bb_outputs);
         if (scans_outputs(lower->kernel))
-            zf_simt_rows(lower, &tile, &tree);
+            zf_simt_rows(lower, shape, &tile, &tree);
         else
             zf_simt_groups_outputs(root);
         zf_cg_br(cg, bb_end);
@@ -618,7 +625,9 @@ void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
     }
     if (root == NULL) zf_cg_br(cg, bb_end);
     zf_cg_enter(cg, bb_end);
-    zf_simt_fetch_end(&fetch);
+    for (uint32_t s = 0; s < tree.stage_count; s++) {
+        if (tree.stages[s].fetch != NULL) zf_simt_fetch_end(tree.stages[s].fetch);
+    }
     zf_simt_store_end(lower);
     zf_lower_report(lower, tile.v_lo);
 }

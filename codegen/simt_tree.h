@@ -87,7 +87,7 @@ zf_cg_value zf_simt_ring_element(zf_lower *lower, const zf_simt_ring *ring, LLVM
 /// The stage that is the kernel's root; NULL where that is no group algorithm.
 zf_simt_heads *zf_simt_tree_root(const zf_simt_tree *tree);
 /// The rows of a tile, with the scans along its outputs (simt_scan.c). `tree`: the stages that they take from, or NULL.
-void zf_simt_rows(zf_lower *lower, const zf_simt_tile *tile, zf_simt_tree *tree);
+void zf_simt_rows(zf_lower *lower, const zf_simt_shape *shape, const zf_simt_tile *tile, zf_simt_tree *tree);
 /// An output of a root of groups, at its place: number `k` of `neighbours`, or alone (NULL) (simt_groups.c).
 zf_cg_value zf_simt_groups_output(zf_simt_heads *stage, const zf_simt_place *place, zf_simt_neighbours *neighbours, unsigned k);
 /// The outputs of a root of groups, whose heads are marked.

@@ -6,11 +6,15 @@
 // lane away from the others, so it only ends that lane's share; then all go through the elements as one thread does, and find the
 // failure that comes first.
 #include "codegen/lower_chunks.h"
-#include "codegen/simt.h"
+#include "codegen/simt_marks.h"
 
-zf_simt_shape zf_simt_warp_shape(const zf_kernel *kernel) {
-    uint32_t threads = kernel->geometry.s;
-    return (zf_simt_shape){.form = ZF_SIMT_WARP, .threads = threads, .tiles = threads / ZF_WARP};
+enum { REGISTERS = 64 }; // of kernels that keep rows: 32 warps of a multiprocessor run at once then
+
+zf_simt_shape zf_simt_warp_shape(const zf_plan *plan, const zf_kernel *kernel) {
+    uint32_t threads = kernel->geometry.s, tiles = threads / ZF_WARP, bytes = tiles * zf_simt_marks_bytes(plan, kernel);
+    if (bytes > ZF_SIMT_SHARED) bytes = 0;
+    return (zf_simt_shape){
+        .form = ZF_SIMT_WARP, .threads = threads, .tiles = tiles, .shared_bytes = bytes, .registers = bytes > 0 ? REGISTERS : 0};
 }
 
 LLVMValueRef zf_chunk_share_turns(zf_chunk *chunk, LLVMValueRef v_count) { // there is room for them: the sum does not wrap

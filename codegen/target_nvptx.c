@@ -75,12 +75,15 @@ static void kernel(zf_cg *cg, LLVMValueRef v_function, unsigned threads, unsigne
 static LLVMValueRef thread(zf_cg *cg) { return zf_cg_intrinsic(cg, "llvm.nvvm.read.ptx.sreg.tid.x", NULL, 0, NULL, 0); }
 static LLVMValueRef group(zf_cg *cg) { return zf_cg_intrinsic(cg, "llvm.nvvm.read.ptx.sreg.ctaid.x", NULL, 0, NULL, 0); }
 
-// Static shared memory, which the image says itself: one array a call.
+// Static shared memory, which the image says itself: one array for calls of the same place and size. (Kernels that share one have
+// each their own.)
 static LLVMValueRef shared(zf_cg *cg, uint32_t offset, uint32_t bytes) {
     char name[32];
     snprintf(name, sizeof(name), "shared_%u", offset);
     LLVMTypeRef ty = LLVMArrayType2(cg->ty_i8, bytes);
-    LLVMValueRef v = LLVMAddGlobalInAddressSpace(cg->module, ty, name, SHARED);
+    LLVMValueRef v = LLVMGetNamedGlobal(cg->module, name);
+    if (v != NULL && LLVMGlobalGetValueType(v) == ty) return v;
+    v = LLVMAddGlobalInAddressSpace(cg->module, ty, name, SHARED);
     LLVMSetInitializer(v, LLVMGetUndef(ty));
     LLVMSetLinkage(v, LLVMInternalLinkage);
     LLVMSetAlignment(v, 16);

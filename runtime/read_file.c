@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -47,16 +48,21 @@ static uint64_t read_cached(const zf_container *container, uint64_t at, uint64_t
     return got > 0 ? (uint64_t)got : 0;
 }
 
-/// Bytes that were read past the page cache, in whole pages around those wanted; 0: that cannot be.
+/// Bytes that were read past the page cache; 0: that cannot be. Of a page of which not all is wanted the rest goes nowhere:
+/// beside `to` may lie what others have read, and checked.
 static uint64_t read_direct(zf_container *container, uint64_t at, uint64_t bytes, uint8_t *to) {
-    uint64_t before = at % PAGE, window = (before + bytes + PAGE - 1) / PAGE * PAGE;
+    _Alignas(PAGE) uint8_t page[PAGE];
+    uint64_t before = at % PAGE, whole = bytes / PAGE * PAGE;
+    bool in_part = before != 0 || whole == 0;
     int fd = direct_of(container);
     if (fd == NO_DIRECT) return 0;
-    if (window > DIRECT_MOST) window = DIRECT_MOST;
-    ssize_t got = pread(fd, to - before, window, (off_t)(at - before));
+    if (whole > DIRECT_MOST) whole = DIRECT_MOST;
+    ssize_t got = in_part ? pread(fd, page, PAGE, (off_t)(at - before)) : pread(fd, to, whole, (off_t)at);
     if (got <= (ssize_t)before) return 0;
     uint64_t there = (uint64_t)got - before;
-    return there < bytes ? there : bytes;
+    if (there > bytes) there = bytes;
+    if (in_part) memcpy(to, page + before, there);
+    return there;
 }
 
 zf_status zf_read_file(zf_container *container, uint64_t offset, uint64_t bytes, uint8_t *to, zf_error *error) {

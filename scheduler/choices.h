@@ -16,6 +16,7 @@ typedef enum zf_choice_kind {
     ZF_CHOICE_WALK,      ///< threads that walk a chunk without lanes: 1, or 32
     ZF_CHOICE_STAGE,     ///< what of packed words is copied to shared memory at once: zf_simt_stage_way
     ZF_CHOICE_AHEAD,     ///< 1: what a tile reads of streams is asked for from memory before its first element is made
+    ZF_CHOICE_TABLE,     ///< KiB of shared memory for streams that are looked up at indices which data say
     ZF_CHOICE_KINDS
 } zf_choice_kind;
 

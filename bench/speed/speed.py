@@ -38,7 +38,7 @@ COUNTED = {
     "seconds_unfused": "of `zfc bench --unfused`: every stage a kernel that leaves its elements in memory for the next",
     "speedup": "seconds_unfused by seconds_fused, medians", "paper": "the same, as the paper has it on its GPU",
     "predicted": "the bytes that unfused kernels read and write by those that the fused one does",
-    "kernels_unfused": "each kernel alone: bytes that it reads and writes, median seconds, and their quotient by that of a copy",
+    "kernels_unfused": "each kernel: bytes that it reads and writes, median seconds from the end of the one before it, and their quotient by that of a copy",
     "normalised": "of `configurations`: GB/s by those of the configuration that is named first",
     "tuned": "what `zfc tune` did before containers were measured: seconds, kernels that it searched, probes; it keeps what it finds for what comes after",
     "part_of_best": "of a search, by what was measured of all combinations: the best time by that of what was found",

@@ -79,8 +79,9 @@ struct zf_bench_device {
     zf_status (*prepare)(void *self, const zf_bench_work *work, void **prepared, uint64_t *kernels, zf_error *error);
     /// A round. It may still run on return; then `stop` also reports what fails.
     zf_status (*decode)(void *self, void *prepared, zf_error *error);
-    /// Of a round kernel `kernel` alone, those before it having run. NULL: this device cannot tell kernels apart.
-    zf_status (*decode_kernel)(void *self, void *prepared, uint32_t kernel, zf_error *error);
+    /// A round whose `count` kernels have each a time of its own, from the end of the one before it: seconds[k]. Complete on
+    /// return. NULL: this device cannot tell kernels apart.
+    zf_status (*decode_kernels)(void *self, void *prepared, uint32_t count, double *seconds, zf_error *error);
     void (*finish)(void *self, void *prepared); ///< undoes `prepare`; NULL is taken
 };
 

@@ -161,20 +161,16 @@ static zf_status run_rounds(session *s, const zf_bench_plain *plain, zf_bench_re
     return ZF_OK;
 }
 
-/// Rounds in which each kernel has a clock of its own; what they leave is compared, too.
+/// Rounds in which each kernel has a time of its own; what they leave is compared, too.
 static zf_status run_kernels(session *s, const zf_bench_plain *plain, zf_bench_result *out, zf_error *error) {
     const zf_bench_device *d = s->device;
     const zf_bench_work *w = &s->work;
-    double times[ZF_BENCH_KERNELS_MOST][ZF_BENCH_REPEATS_MOST + 1];
+    double times[ZF_BENCH_KERNELS_MOST][ZF_BENCH_REPEATS_MOST + 1], seconds[ZF_BENCH_KERNELS_MOST];
     for (unsigned r = 0; r <= w->options->repeats; r++) { // the first warms up and does not count
         for (unsigned k = 0; k < d->warm; k++) ZF_TRY(d->decode(s->self, s->prepared, error));
         ZF_TRY(d->fill(s->self, w->out, POISON_DECODE, w->plain_stride * w->copies, error));
-        for (uint32_t k = 0; k < out->kernels; k++) {
-            zf_bench_clock clock = {0};
-            ZF_TRY(d->start(s->self, &clock, error));
-            ZF_TRY(d->decode_kernel(s->self, s->prepared, k, error));
-            ZF_TRY(d->stop(s->self, &clock, &times[k][r], error));
-        }
+        ZF_TRY(d->decode_kernels(s->self, s->prepared, (uint32_t)out->kernels, seconds, error));
+        for (uint32_t k = 0; k < out->kernels; k++) times[k][r] = seconds[k];
         ZF_TRY(compare(s, plain, error));
     }
     out->timed_kernels = (uint32_t)out->kernels;
@@ -222,7 +218,7 @@ zf_status zf_bench_column(zf_container *container, size_t column, const zf_bench
     }
     if (status == ZF_OK) status = s.device->prepare(s.self, w, &s.prepared, &out->kernels, error);
     if (status == ZF_OK) status = run_rounds(&s, plain, out, error);
-    if (status == ZF_OK && options->unfused && s.device->decode_kernel != NULL && out->kernels <= ZF_BENCH_KERNELS_MOST)
+    if (status == ZF_OK && options->unfused && s.device->decode_kernels != NULL && out->kernels <= ZF_BENCH_KERNELS_MOST)
         status = run_kernels(&s, plain, out, error);
     out->info = w->info;
     out->blocks = w->block_count;

@@ -83,15 +83,19 @@ static zf_status start(void *self, zf_bench_clock *clock, zf_error *error) {
     return status != ZF_OK ? status : m->ops->event_note(m->accelerator, m->stream, clock->own[0], error);
 }
 
+/// What the kernels of a round report.
+static zf_status read_words(measured *m, zf_error *error) {
+    ZF_TRY(zf_units_end(m->units, m->stream, &m->memory, m->words, error));
+    ZF_TRY(m->ops->wait(m->accelerator, m->stream, error));
+    return zf_units_status(m->units, m->words, error);
+}
+
 static zf_status stop(void *self, zf_bench_clock *clock, double *seconds, zf_error *error) {
     measured *m = self;
     zf_status status = m->ops->event_note(m->accelerator, m->stream, clock->own[1], error);
     if (status == ZF_OK) status = m->ops->event_seconds(m->accelerator, clock->own[0], clock->own[1], seconds, error);
     for (int i = 0; i < 2; i++) m->ops->event_close(m->accelerator, clock->own[i]);
-    if (status != ZF_OK || !m->decoding) return status;
-    ZF_TRY(zf_units_end(m->units, m->stream, &m->memory, m->words, error));
-    ZF_TRY(m->ops->wait(m->accelerator, m->stream, error));
-    return zf_units_status(m->units, m->words, error);
+    return status != ZF_OK || !m->decoding ? status : read_words(m, error);
 }
 
 static zf_status copy_bytes(void *self, void *to, const void *from, size_t bytes, zf_error *error) {
@@ -130,12 +134,34 @@ static zf_status decode(void *self, void *prepared, zf_error *error) {
     return zf_units_launch(m->units, m->stream, &m->memory, error);
 }
 
-static zf_status decode_kernel(void *self, void *prepared, uint32_t kernel, zf_error *error) {
+/// Notes events around each kernel: nothing is waited for in between, so a kernel's time has none of the host's in it as long as
+/// what was queued before keeps the device busy while these are.
+static zf_status queue_kernels(measured *m, void **events, uint32_t count, zf_error *error) {
+    ZF_TRY(zf_units_start(m->units, m->stream, &m->memory, error));
+    ZF_TRY(m->ops->event_note(m->accelerator, m->stream, events[0], error));
+    for (uint32_t k = 0; k < count; k++) {
+        ZF_TRY(zf_units_launch_kernel(m->units, k, m->stream, &m->memory, error));
+        ZF_TRY(m->ops->event_note(m->accelerator, m->stream, events[k + 1], error));
+    }
+    return ZF_OK;
+}
+
+static zf_status decode_kernels(void *self, void *prepared, uint32_t count, double *seconds, zf_error *error) {
     measured *m = self;
     (void)prepared;
-    m->decoding = true;
-    if (kernel == 0) ZF_TRY(zf_units_start(m->units, m->stream, &m->memory, error));
-    return zf_units_launch_kernel(m->units, kernel, m->stream, &m->memory, error);
+    void *events[ZF_BENCH_KERNELS_MOST + 1];
+    uint32_t opened = 0;
+    zf_status status = ZF_OK;
+    while (opened <= count && status == ZF_OK) {
+        status = m->ops->event_open(m->accelerator, true, &events[opened], error);
+        if (status == ZF_OK) opened++;
+    }
+    if (status == ZF_OK) status = queue_kernels(m, events, count, error);
+    for (uint32_t k = 0; k < count && status == ZF_OK; k++)
+        status = m->ops->event_seconds(m->accelerator, events[k], events[k + 1], &seconds[k], error);
+    if (status == ZF_OK) status = read_words(m, error);
+    for (uint32_t k = 0; k < opened; k++) m->ops->event_close(m->accelerator, events[k]);
+    return status;
 }
 
 static void finish(void *self, void *prepared) {
@@ -168,7 +194,7 @@ static void finish(void *self, void *prepared) {
         .copy_bytes = copy_bytes,                                                                                                \
         .prepare = prepare,                                                                                                      \
         .decode = decode,                                                                                                        \
-        .decode_kernel = decode_kernel,                                                                                          \
+        .decode_kernels = decode_kernels,                                                                                        \
         .finish = finish,                                                                                                        \
     }
 const zf_bench_device zf_bench_device_cuda = ROW("cuda", 8);

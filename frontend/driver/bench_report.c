@@ -62,7 +62,10 @@ static json_t *what_is_counted(void) {
         "fraction_of_limit",
         "(read_bytes + plain_bytes) a second by the copy's bytes a second, of which it reads one half and writes the other; work "
         "buffers between kernels do not count",
-        "kernel_seconds", "with --unfused: of each kernel of a round, by a clock of its own, in rounds of their own",
+        "kernel_seconds",
+        "with --unfused: of each kernel of a round, in rounds of their own, from the end of the one before it: the host, which "
+        "queues "
+        "all of them first, has no part in it",
         "read_bytes", "streams and seek states of a round, each byte once; with checksums whole blocks", "verified",
         "every byte of every round was compared with `compared_with`; buffers are poisoned before each");
 }

@@ -5,6 +5,7 @@
 #include "codegen/decoder.h"
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/tune.h"
+#include "frontend/driver/watch.h"
 #include "runtime/error_codes.h"
 
 enum { COPIES_MOST = 4096 };
@@ -113,9 +114,11 @@ static zf_status run(zf_tune_block *b, zf_container *container, zf_kernel_time *
 zf_status zf_tune_block_time(zf_tune_block *b, const zf_choices *choices, zf_kernel_time *times, zf_error *error) {
     zf_container *container = NULL; // of its own, whose plans are made for the choices
     ZF_TRY(zf_container_open(b->options->context, b->path, &container, error));
+    zf_watch_container(container);
     zf_compiler_set_choices(b->options->compiler, choices->count > 0 ? choices : NULL);
     zf_status status = run(b, container, times, error);
     zf_compiler_set_choices(b->options->compiler, NULL);
+    zf_watch_no_more(container);
     zf_container_close(container);
     return status;
 }

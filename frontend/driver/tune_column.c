@@ -6,6 +6,7 @@
 #include "codegen/kernel_shape.h"
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/tune.h"
+#include "frontend/driver/watch.h"
 #include "runtime/base/clock.h"
 
 enum { REGISTERS_AXIS = ZF_CHOICE_REGISTERS };
@@ -284,10 +285,12 @@ zf_status zf_tune_column(const zf_tune_options *options, const char *path, size_
     *block = (zf_tune_block){.options = options, .path = path, .column = column};
     zf_column_info info;
     ZF_TRY(zf_container_open(options->context, path, &block->container, error));
+    zf_watch_container(block->container);
     zf_status status = zf_container_column(block->container, column, &info, error);
     if (status == ZF_OK) block->name = info.name;
     for (size_t s = 0; status == ZF_OK && s < zf_container_shapes(block->container, column) && (s == 0 || !is_late(&t)); s++)
         status = tune_shape(&t, zf_container_shape(block->container, column, s), info.blocks, error);
+    zf_watch_no_more(block->container);
     zf_container_close(block->container);
     return status;
 }

@@ -2,9 +2,11 @@
 // combination (`zfc tune --exhaustive --json`) a record says how good a search is: it can be searched again without a GPU.
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/tune.h"
+#include "runtime/base/read_whole.h"
 
 // ---- Writing --------------------------------------------------------------------------------------------------
 
@@ -162,14 +164,30 @@ static bool read_kernel(zf_tune_record *record, const json_t *from) {
     return kernel->count > 0;
 }
 
-zf_status zf_tune_record_read(const char *path, zf_tune_record *out, zf_error *error) {
+/// The JSON of a regular file.
+static zf_status load(const char *path, json_t **out, zf_error *error) {
+    enum { MOST = 1 << 30 };
+    const char *reason;
     json_error_t why;
+    zf_text text = {0};
+    int file = zf_regular_open(path, &reason);
+    if (file < 0) return zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "%.256s cannot be opened: %s", path, reason);
+    int failed = zf_read_whole(file, MOST, &text);
+    close(file);
+    if (failed == 0) *out = json_loadb(text.data, text.length, 0, &why);
+    zf_text_free(&text);
+    if (failed != 0) return zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "%.256s cannot be read: %s", path, strerror(failed));
+    return *out != NULL ? ZF_OK : zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "%.256s: %s (line %d)", path, why.text, why.line);
+}
+
+zf_status zf_tune_record_read(const char *path, zf_tune_record *out, zf_error *error) {
+    json_t *record = NULL;
     *out = (zf_tune_record){0};
-    json_t *record = json_load_file(path, 0, &why);
-    if (record == NULL) return zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "%.256s: %s (line %d)", path, why.text, why.line);
-    const json_t *kernels = json_object_get(record, "kernels");
+    ZF_TRY(load(path, &record, error));
+    const json_t *kernels = json_object_get(record, "kernels"), *kind = json_object_get(record, "tune");
     zf_status status = ZF_OK;
-    if (!json_is_array(kernels))
+    bool other = json_is_string(kind) && strcmp(json_string_value(kind), "kernels") != 0; // of --show
+    if (other || json_array_size(kernels) == 0)
         status = zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "%.256s is no record of `zfc tune`", path);
     for (size_t k = 0; status == ZF_OK && k < json_array_size(kernels); k++) {
         if (!read_kernel(out, json_array_get(kernels, k)))

@@ -113,7 +113,8 @@ static zf_status open_files(piping *p, zf_error *error) {
     p->containers = calloc((size_t)arguments->operand_count + 1, sizeof *p->containers);
     if (p->containers == NULL) return no_memory(error);
     for (int i = 0; i < arguments->given_count; i++) {
-        if (strcmp(arguments->given[i].option->name, "module") == 0)
+        const char *option = arguments->given[i].option->name;
+        if (strcmp(option, "module") == 0 || strcmp(option, "tuned") == 0)
             ZF_TRY(zf_files_note(&p->read, arguments->given[i].value, error));
     }
     for (int i = 0; i < arguments->operand_count; i++) {
@@ -177,9 +178,8 @@ static zf_status add_columns(piping *p, zf_container *container, const size_t *s
         *c = (zf_piped){.container = container, .column = selected[i], .ready = NAN};
         ZF_TRY(zf_container_column(container, selected[i], &c->info, error));
         c->rows = c->info.rows;
-        if (p->decode_options.some_rows)
-            c->rows = p->decode_options.row_count == UINT64_MAX ? c->info.rows - p->decode_options.row_begin
-                                                                : p->decode_options.row_count;
+        uint64_t begin = p->decode_options.row_begin, behind = c->info.rows > begin ? c->info.rows - begin : 0;
+        if (p->decode_options.some_rows) c->rows = behind < p->decode_options.row_count ? behind : p->decode_options.row_count;
         if (p->container_count > 1)
             snprintf(c->label, sizeof c->label, "%s.%s", zf_container_table(container), c->info.name);
         else

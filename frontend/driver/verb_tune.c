@@ -31,6 +31,8 @@ typedef struct tune_session {
     zf_tune_options options;
     zf_tuned known; ///< kept, and shipped ones over that
     zf_tune_record record;
+    zf_outputs outputs; ///< the file that --output names
+    zf_sink output;
     double budget; ///< seconds for all; 0: no bound
     double begun;
 } tune_session;
@@ -65,17 +67,21 @@ static zf_status add_all(zf_tuned *to, const zf_tuned_device *from, const char *
     return ZF_OK;
 }
 
-/// What was found before: in the cache, and in the file that --tuned names.
-static zf_status read_known(tune_session *t, const char *path, zf_error *error) {
+/// What was found before: in the cache, and in the file that --tuned names. What is kept and damaged is an error where it is to
+/// be shown; a search does without.
+static zf_status read_known(tune_session *t, const char *path, bool shows, zf_error *error) {
     zf_text message = {0};
-    if (!zf_tuned_kept(t->session.context, t->options.info.description, &t->known, &message))
-        zf_context_log(t->session.context, ZF_LOG_WARNING, "%s", message.data != NULL ? message.data : "no memory");
+    zf_status status = ZF_OK;
+    if (!zf_tuned_kept(t->session.context, t->options.info.description, &t->known, &message)) {
+        const char *why = message.data != NULL ? message.data : "no memory";
+        zf_context_log(t->session.context, ZF_LOG_WARNING, "%s", why);
+        if (shows) status = zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "%.900s", why);
+    }
     zf_text_free(&message);
-    if (path == NULL) return ZF_OK;
+    if (path == NULL || status != ZF_OK) return status;
     zf_tuned shipped;
     ZF_TRY(zf_tuned_read(path, &shipped, error));
-    zf_status status =
-        add_all(&t->known, zf_tuned_find(&shipped, t->options.info.description), t->options.info.description, error);
+    status = add_all(&t->known, zf_tuned_find(&shipped, t->options.info.description), t->options.info.description, error);
     zf_tuned_free(&shipped);
     return status;
 }
@@ -111,7 +117,17 @@ static zf_status open_device(tune_session *t, const char *name, zf_error *error)
     return ZF_OK;
 }
 
+/// Before all is measured: where nothing can be written, that is said at once.
+static zf_status open_output(tune_session *t, const char *path, bool overwrite, zf_error *error) {
+    if (path == NULL) return ZF_OK;
+    t->outputs.overwrite = overwrite;
+    zf_watch_outputs(&t->outputs);
+    return zf_outputs_open(&t->outputs, path, &t->output, error);
+}
+
 static void close_all(tune_session *t) {
+    zf_outputs_free(&t->outputs);
+    zf_watch_outputs(NULL);
     if (t->options.stream != NULL) t->options.accelerator->ops->stream_close(t->options.accelerator, t->options.stream);
     zf_tuned_free(&t->known);
     zf_tune_record_free(&t->record);
@@ -130,7 +146,7 @@ static zf_tuned_kernel as_tuned(const zf_tune_kernel *kernel) {
 
 /// Keeps what was found, and writes it to a file that can be shipped; times of an emulator are kept nowhere. Not `all`: something
 /// failed, and nothing is written where nothing was found before.
-static zf_status keep(tune_session *t, const char *path, bool overwrite, bool all, zf_error *error) {
+static zf_status keep(tune_session *t, bool all, zf_error *error) {
     zf_tuned found = {0};
     zf_status status = ZF_OK;
     for (size_t k = 0; k < t->record.count && status == ZF_OK; k++) {
@@ -140,14 +156,15 @@ static zf_status keep(tune_session *t, const char *path, bool overwrite, bool al
             status = zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for tuned kernels");
     }
     if (status == ZF_OK && !t->options.info.emulated && found.count > 0 &&
-        !zf_tuned_keep(t->session.context, &found.devices[0]) && path == NULL)
+        !zf_tuned_keep(t->session.context, &found.devices[0]) && t->output.file == NULL)
         fprintf(stderr,
                 "zfc tune: what was found is not kept: there is no cache, or it cannot be written (-o FILE writes a file)\n");
     zf_text text = {0};
-    if (status == ZF_OK && path != NULL && (all || found.count > 0)) {
+    if (status == ZF_OK && t->output.file != NULL && (all || found.count > 0)) {
         zf_tuned_print(&found, &text);
         status = text.failed ? zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for tuned kernels")
-                             : zf_write_file(path, text.data, text.length, overwrite, error);
+                             : zf_sink_write(&t->output, text.data, text.length, error);
+        if (status == ZF_OK) status = zf_outputs_commit(&t->outputs, error);
     }
     zf_text_free(&text);
     zf_tuned_free(&found);
@@ -311,10 +328,10 @@ static zf_status tune_operands(tune_session *t, const zf_arguments *arguments, z
 /// What took minutes to measure is kept, and shown, also where something fails later.
 static zf_status tune_all(tune_session *t, const zf_arguments *arguments, zf_error *error) {
     zf_error later = {0};
+    ZF_TRY(open_output(t, zf_argument(arguments, "output"), zf_argument(arguments, "force") != NULL, error));
     zf_status status = tune_operands(t, arguments, error);
     bool measured = status == ZF_OK;
-    zf_status kept =
-        keep(t, zf_argument(arguments, "output"), zf_argument(arguments, "force") != NULL, measured, measured ? error : &later);
+    zf_status kept = keep(t, measured, measured ? error : &later);
     if (measured) status = kept;
     if (!measured) return status;
     if (zf_argument(arguments, "json") == NULL) {
@@ -429,10 +446,9 @@ int zf_run_tune(zf_arguments *arguments) {
     if (shows && !goes_with("show", shown, arguments)) return EXIT_BAD_USAGE;
     if (record != NULL && !goes_with("replay", replayed, arguments)) return EXIT_BAD_USAGE;
     if (zf_argument(arguments, "columns") && arguments->operand_count != 1) return usage("--columns goes with one container");
+    if (zf_argument(arguments, "exhaustive") && zf_argument(arguments, "probes"))
+        return usage("--exhaustive measures every combination: --probes does not go with it");
     if (record != NULL) return replay(record, (uint32_t)probes, as_json);
-    const char *output = zf_argument(arguments, "output");
-    if (output != NULL && zf_argument(arguments, "force") == NULL && access(output, F_OK) == 0)
-        return zf_report_exists("tune", output); // before all is measured
     t.options.probes = (uint32_t)probes;
     t.options.exhaustive = zf_argument(arguments, "exhaustive") != NULL;
     t.options.known = &t.known;
@@ -442,7 +458,7 @@ int zf_run_tune(zf_arguments *arguments) {
     zf_error error = {0};
     zf_status done = guard_inputs(arguments, &error);
     if (done == ZF_OK) done = open_device(&t, zf_argument(arguments, "device"), &error);
-    if (done == ZF_OK) done = read_known(&t, zf_argument(arguments, "tuned"), &error);
+    if (done == ZF_OK) done = read_known(&t, zf_argument(arguments, "tuned"), shows, &error);
     if (done == ZF_OK) done = shows ? show(&t, as_json, &error) : tune_all(&t, arguments, &error);
     status = done == ZF_OK ? EXIT_GOOD : zf_report("tune", &error);
     close_all(&t);

@@ -15,7 +15,7 @@
 /// A container's file in memory, and what is said when it is cut.
 typedef struct watched {
     const uint8_t *map;
-    uint64_t size;
+    _Atomic(uint64_t) size; ///< 0: it is watched no more
     char message[1024];
     size_t length;
     struct watched *next;
@@ -33,7 +33,7 @@ static struct {
     _Atomic(watched *) containers;
 } watch = {.changing = ATOMIC_FLAG_INIT};
 
-static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
 enum { END_COUNT = sizeof ends / sizeof ends[0] };
 
 static void fill_ends(sigset_t *set) {
@@ -106,6 +106,12 @@ void zf_watch_container(const zf_container *container) {
     file->map = container->map;
     file->next = atomic_load(&watch.containers);
     atomic_store(&watch.containers, file);
+}
+
+void zf_watch_no_more(const zf_container *container) {
+    for (watched *file = atomic_load(&watch.containers); container != NULL && file != NULL; file = file->next) {
+        if (file->map == container->map && file->size == container->size) file->size = 0;
+    }
 }
 
 /// Ends are watched for while there is something to clean up.

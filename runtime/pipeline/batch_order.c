@@ -120,7 +120,8 @@ zf_status zf_batch_order(zf_batch *batch, zf_error *error) {
         else if (ordered == ZF_ORDER_OK)
             ordered = zf_order_simulate(&problem, order, scratch, bytes, times, &summary, &bad);
         if (ordered == ZF_ORDER_OK) ordered = zf_order_bound(&problem, scratch, bytes, &bounds, &bad);
-        if (ordered != ZF_ORDER_OK) // sizes were compared when units were cut, and estimates are finite
+        if (ordered !=
+            ZF_ORDER_OK) // sizes were compared, of units without blocks with the pipeline's least; estimates are finite
             status = zf_raise(error, ZF_E_INTERNAL, "unit %u of a batch cannot be ordered (%d)", bad, (int)ordered);
         batch->info.predicted_seconds = summary.makespan;
         batch->info.bound_seconds = bounds.makespan;

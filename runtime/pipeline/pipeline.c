@@ -56,6 +56,9 @@ static zf_status measure_link(zf_pipeline *p, zf_error *error) {
 
 static zf_status open_accelerator(zf_pipeline *p, zf_error *error) {
     zf_accelerator *a = p->accelerator;
+    if (p->options.host_staging < ZF_PIPELINE_ALIGNMENT || p->options.device_staging < ZF_PIPELINE_DEVICE_ALIGNMENT)
+        return zf_raise(error, ZF_E_ARGUMENT, "a pipeline's staging has %d bytes of the host and %d of the device at least",
+                        (int)ZF_PIPELINE_ALIGNMENT, (int)ZF_PIPELINE_DEVICE_ALIGNMENT);
     const zf_pipeline_allocator *allocator = &p->options.allocator;
     ZF_TRY(zf_pinned_part_take(a, allocator, p->options.host_staging, "a pipeline's staging", &p->host, error));
     ZF_TRY(zf_device_part_take(a, allocator, p->options.device_staging, "a pipeline's staging", &p->staging, error));

@@ -14,7 +14,6 @@
 static zf_status read_block(const zf_transfer *transfer, uint64_t index, zf_error *error) {
     const zf_selection *s = &zf_transfer_request(transfer)->column->selection;
     const zf_index_block *block = &s->column->blocks[s->first_block + transfer->first + index];
-    // Pages that two blocks share may be read twice, with the same bytes.
     if (transfer->stored != NULL) {
         uint8_t *to = (uint8_t *)(uintptr_t)transfer->stored + (block->offset - transfer->file_offset);
         ZF_TRY(zf_read_file(s->container, block->offset, block->bytes, to, error));

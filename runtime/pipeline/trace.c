@@ -24,6 +24,12 @@ static void put_string(zf_text *out, const char *text) {
     zf_text_puts(out, "\"");
 }
 
+/// Seconds as microseconds with three digits behind the point, which the process's locale has no say in.
+static void put_time(zf_text *out, const char *name, double seconds) {
+    long long ns = llround(seconds * 1e9), size = ns < 0 ? -ns : ns;
+    zf_text_printf(out, ",\"%s\":%s%lld.%03lld", name, ns < 0 ? "-" : "", size / 1000, size % 1000);
+}
+
 /// Tracks; one whose slices may overlap has lanes, since viewers drop slices that begin within another and end behind it.
 enum { TRACK_READ = 1, TRACK_COPY = 100, TRACK_DECODE = 200, TRACK_READY = 300, MOST_LANES = 64 };
 
@@ -40,8 +46,10 @@ static void put_slice(zf_text *out, const zf_batch *batch, const zf_transfer *tr
     const zf_requested *request = &batch->requests[transfer->request];
     const zf_index_column *column = &request->given.container->index.columns[request->given.column];
     if (isnan(begin) || isnan(end) || end < begin) return;
-    zf_text_printf(out, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"cat\":\"%s\",\"name\":", track,
-                   begin * 1e6, (end - begin) * 1e6, what);
+    zf_text_printf(out, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%d", track);
+    put_time(out, "ts", begin);
+    put_time(out, "dur", end - begin);
+    zf_text_printf(out, ",\"cat\":\"%s\",\"name\":", what);
     put_string(out, column->name);
     zf_text_puts(out, ",\"args\":{\"file\":");
     put_string(out, request->given.container->path);
@@ -91,8 +99,9 @@ static void put_all(zf_text *out, const zf_batch *batch) {
     }
     for (size_t r = 0; r < batch->request_count; r++) {
         const zf_requested *request = &batch->requests[r];
-        zf_text_printf(out, ",\n{\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"name\":", TRACK_READY,
-                       (request->ready - batch->begun) * 1e6);
+        zf_text_printf(out, ",\n{\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":%d", TRACK_READY);
+        put_time(out, "ts", request->ready - batch->begun);
+        zf_text_puts(out, ",\"name\":");
         put_string(out, request->given.container->index.columns[request->given.column].name);
         zf_text_puts(out, "}");
     }

@@ -50,11 +50,6 @@ static zf_status decode_fake(void *self, void *prepared, zf_error *error) {
     return ZF_OK;
 }
 
-static zf_status decode_kernel_fake(void *self, void *prepared, uint32_t kernel, zf_error *error) {
-    CHECK(kernel == 0, "the plan has no kernel %u", kernel);
-    return decode_fake(self, prepared, error);
-}
-
 static void finish_fake(void *self, void *prepared) {
     (void)self;
     zf_bench_device_cpu.finish(fake.cpu, prepared);
@@ -68,6 +63,12 @@ static zf_status stop_fake(void *self, zf_bench_clock *clock, double *seconds, z
     if (fake.fault == CLOCK && fake.clock / 2 == fake.fault_round) return zf_fail(error, ZF_ERR_DEVICE, "ZF1104", "it stopped");
     *seconds = times[fake.clock++];
     return ZF_OK;
+}
+
+static zf_status decode_kernels_fake(void *self, void *prepared, uint32_t count, double *seconds, zf_error *error) {
+    CHECK(count == 1, "%u kernels, of one", count);
+    *seconds = times[fake.clock++];
+    return decode_fake(self, prepared, error);
 }
 
 static void write_file(void) {
@@ -106,7 +107,7 @@ static zf_status measure(fault what, unsigned round, uint64_t at, const zf_bench
     device.prepare = prepare_fake;
     device.decode = decode_fake;
     device.finish = finish_fake;
-    device.decode_kernel = decode_kernel_fake;
+    device.decode_kernels = decode_kernels_fake;
     device.stop = stop_fake;
     fake.fault = what;
     fake.fault_round = round;

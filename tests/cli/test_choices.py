@@ -5,6 +5,7 @@ The emulated GPU watches each access.
 Usage: test_choices.py ZFC PATCH_CONTAINER"""
 
 import json
+import re
 import subprocess
 import sys
 import unittest
@@ -14,6 +15,10 @@ from zfc_case import Case
 PATCH = sys.argv[2]
 
 PROGRAM = """\
+algorithm two_tables(high: u16[], low: u16[], hundreds: u32[], ones: u16[]) -> u32[] fully_parallel {
+    decode(i) = hundreds[high[i]] + ones[low[i]] as u32;
+    encode(x) { for v in x { high.push(hundreds.intern(v / 100 * 100) as u16); low.push(ones.intern((v % 100) as u16) as u16); } }
+}
 table t {
     packed: u32 = bitpack;
     bytes: u8 = bitpack;
@@ -21,10 +26,14 @@ table t {
     wide: i64 = bitpack;
     coded: i32 = dictionary(codes: bitpack, entries: plain);
     flags: u8 = dictionary(codes: bitpack);
+    edge: i32 = dictionary(codes: bitpack);
+    made: i32 = dictionary(codes: bitpack, entries: delta(bitpack));
+    pair: u32 = two_tables(high: bitpack, low: bitpack);
     price: f64 = float2int(bitpack);
     bits: bool = dictionary(codes: bitpack);
     scan: i32 = delta(bitpack);
     segments: i32 = gpu_dfor;
+    blocks: i32 = gpu_for;
     runs: i32 = rle(bitpack, bitpack);
     letters: u8 = rle;
     patched: i32 = pfor;
@@ -38,7 +47,8 @@ ROUNDS = 6  # as many as a choice has values, at most
 
 def row(k):
     return [k * 7919 % 90000, k * 31 % 101, k * 17 % 3000 - 1500, k * 104729 % (1 << 33) - 5, k * 13 % 50 * 1000003, k % 3 * 7 + 65,
-            f"{k * 37 % 10007 / 100:.2f}", "true" if k * 5 % 7 < 3 else "false", k * k % 5003, k * 3 - k % 11, k // 37 % 1000, k // 20 % 7 + 97,
+            k % (1024 if k < 8192 else 1025 if k < 16384 else 7) * 4001, k * 31 % 300 * 9, k * 7919 % 90000,  # tables of 4 KiB, and a bit more
+            f"{k * 37 % 10007 / 100:.2f}", "true" if k * 5 % 7 < 3 else "false", k * k % 5003, k * 3 - k % 11, k * k % 1000 << k // 32 % 9, k // 37 % 1000, k // 20 % 7 + 97,
             1 << 30 if k % 97 == 0 else k % 120, k // 50 * 3, "" if k * 11 % 13 < 4 else k % 777]
 
 
@@ -48,7 +58,7 @@ class Choices(Case):
     def setUp(self):
         super().setUp()
         self.program = self.file("t.zf", PROGRAM)
-        names = [line.split(":")[0].strip() for line in PROGRAM.splitlines() if ":" in line]
+        names = [line.split(":")[0].strip() for line in PROGRAM.split("table t {")[1].splitlines() if ":" in line]
         text = ",".join(names) + "\n" + "".join(",".join(map(str, row(k))) + "\n" for k in range(ROWS))
         self.container = self.dir / "t.zfd"
         self.good("encode", "-q", "-c", self.program, "-o", self.container, "--rows-per-block", 8192, self.file("t.csv", text))
@@ -92,12 +102,44 @@ class Choices(Case):
             forms.update(kernel["form"] for kernel in kernels)
         self.assertGreaterEqual(forms, {"map", "scan", "groups", "patches"})
 
+    def test_tables(self):
+        """Tables that are as large as there is room for them, and one element more."""
+        plain = self.decoded("edge", "cpu")
+        for text in ("0:TABLE=4,THREADS=1024", "0:TABLE=4,THREADS=32,L=16", "0:TABLE=4,AHEAD=1", "0:TABLE=8,STAGE=1", "0:TABLE=8,STAGE=2,C=1"):
+            self.assertEqual(self.decoded("edge", "emu", "--choose", text), plain, text)
+
+    def depths(self, *words):
+        """For each block of the code of `blocks` for GPUs how many loads of the block each of its loads waits for, in their order."""
+        waits, found = {}, [[]]
+        for line in self.good("explain", "--emit=llvm", "--target", "nvptx", *words, f"{self.program}:t.blocks").splitlines():
+            if re.match(r"[\w.]+:", line):
+                waits = {}
+                found.append([])
+            made = re.match(r"  (%[\w.]+) = (\w+)(.*)", line)
+            if made is None or made[2] == "phi":
+                continue
+            name, operation, rest = made.groups()
+            depth = max((waits[used] for used in re.findall(r"%[\w.]+", rest) if used in waits), default=0)
+            if operation == "load":
+                found[-1].append(depth)
+            waits[name] = depth + (operation == "load")
+        return found
+
+    def test_order_of_loads(self):
+        """Of four steps of a map those loads go first that wait for the fewest; without the choice each step has its own."""
+        most = max(self.depths("--choose", "0:AHEAD=1"), key=len)
+        self.assertEqual(most, sorted(most))
+        self.assertGreaterEqual(most.count(0), 4, most)
+        self.assertGreaterEqual(most.count(2), 16, most)
+        self.assertLess(max(block.count(2) for block in self.depths("--choose", "0:AHEAD=0")), 16)
+
 
 class Damaged(Case):
     """A code that no entry has, in row 5000 of the one block, its checksum right."""
 
     ENTRIES, ROW = 200, 5000  # codes are bytes
-    CHOICES = [(), ("--choose", "0:L=1,THREADS=32"), ("--choose", "0:C=1,L=2,THREADS=512"), ("--choose", "0:L=16,THREADS=1024")]  # tiles to 65,536 rows
+    CHOICES = [(), ("--choose", "0:L=1,THREADS=32"), ("--choose", "0:C=1,L=2,THREADS=512"), ("--choose", "0:TABLE=0"),
+               ("--choose", "0:L=16,THREADS=1024")]  # tiles to 65,536 rows
 
     def setUp(self):
         super().setUp()

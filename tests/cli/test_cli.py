@@ -582,6 +582,18 @@ class Bench(Case):
         container.write_bytes(data)
         self.bad(1, "ZF1324", "bench", "--unchecked", "--columns", "id", "--device", "emu", "--repeats", "5", "--bytes", "1", container)
 
+    def test_many_blocks(self):
+        """Tiles find their blocks where those have different numbers of them: four and two, of so many that a warp asks once, twice
+        and three times. All are of one width, so of one launch. Every copy's bytes are compared."""
+        (self.dir / "m.zf").write_text('import "std.zf"; table t { c: u8 = delta(bitpack); }')
+        (self.dir / "c").write_bytes(bytes(k * k // 11 & 255 for k in range(5121)))
+        container = self.dir / "m.zfd"
+        self.good("encode", "-q", "-c", self.dir / "m.zf", "-o", container, "--rows-per-block", "4096", f"c={self.dir}/c")
+        for copies in (1, 16, 17, 100, 530):
+            result = self.report("--device", "emu", "--bytes", str(5121 * copies), container)["results"][0]
+            self.check(result, 5121 * copies)
+            self.assertEqual((result["blocks"], result["repeated"], result["before_first_byte"]["codes"]), (2, copies, 1))
+
     def test_unfused(self):
         """A kernel a stage, whose bytes are the same; accelerators time each alone. Of trees the file says how they were cut."""
         names = "dictionary-4-i32,float2int,rle-4-i32,delta-5-i32"

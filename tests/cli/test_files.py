@@ -256,6 +256,13 @@ class ContainersThatAreCut(Case):
         self.cut(4, "decode", "-f", "-o", kept, self.container)
         self.assertEqual(os.listdir(kept), ["mine"])
 
+    def test_tune(self):
+        """The file is opened anew for each measurement: all of these are watched."""
+        found = self.dir / "found.txt"
+        for look in (3, 6, 9, 12):
+            self.cut(look, "tune", "--no-cache", "--device", "emu", "--probes", 6, "-o", found, self.container)
+            self.assertFalse(found.exists())
+
 
 class InterruptedDecodes(Case):
     def test_no_file_of_a_temporary_name_is_left(self):
@@ -264,7 +271,8 @@ class InterruptedDecodes(Case):
         self.encode(program, container, self.file("t.csv", "a,b\n" + "".join(f"{i % 7},{i}\n" for i in range(100000))))
         without_unnamed_files = os.environ | {"LD_PRELOAD": CUT_FILE, "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
         out = self.dir / "out"
-        for number, form, is_there in [(signal.SIGINT, "raw", True), (signal.SIGTERM, "csv", True), (signal.SIGHUP, "npy", False)]:
+        for number, form, is_there in [(signal.SIGINT, "raw", True), (signal.SIGTERM, "csv", True), (signal.SIGHUP, "npy", False),
+                                       (signal.SIGQUIT, "raw", False), (signal.SIGPIPE, "raw", False)]:
             if is_there:
                 out.mkdir()
             words = [zfc_case.ZFC, "decode", "-q", "--no-cache", "--device", "emu", "--format", form, "-o", out, container]

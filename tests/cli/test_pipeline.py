@@ -200,25 +200,31 @@ class Failures(Case):
             self.bad(2, "pipeline", *words, file, says=says)
         self.bad(2, "pipeline", "--columns", "a,nope", *self.files, says=["ZF2003", "`nope`"])
         self.bad(3, "pipeline", "--device", "cuda:9", file)
-        self.bad(1, "pipeline", "--device", "emu", "--device-staging", 100, file, says=["ZF1114", "block 0"])
+        self.bad(1, "pipeline", "--device", "emu", "--device-staging", 300, file, says=["ZF1114", "block 0"])
         self.bad(1, "pipeline", self.dir / "none.zfd", file, says="none.zfd")
         report = json.loads(self.bad(2, "pipeline", "--json", "--rows", "20000..", *self.files, says=["ZF1106", "column x"]).stdout)
         self.assertEqual([c["good"] for c in report["columns"]], [True] * 4 + [False] * 2)
+        self.assertEqual([c["rows"] for c in report["columns"]][4:], [0, 0])
+        for staging in (["--device-staging", 255], ["--host-staging", 4095]):
+            self.bad(2, "pipeline", "--device", "emu", *LITTLE, *staging, "--rows", "17..17", self.files[0], says="4096 bytes of the host and 256 of")
+        least = ["--device-staging", 256, "--host-staging", 4096]
+        self.good("pipeline", "-q", "--device", "emu", *least, "--rows", "17..17", self.files[0])
 
     def test_outputs_are_whole_or_not_there(self):
-        kept, file = self.file("kept", "mine"), self.files[0]
+        kept, file, tuned = self.file("kept", "mine"), self.files[0], self.file("tuned.txt", "zipflow tuned kernels, format 1\n")
         for option in ("--trace", "--svg"):
             self.bad(1, "pipeline", option, kept, file, says=["ZF1501", "exists already"])
             self.assertEqual(kept.read_text(), "mine")
             for input_ in self.files:
                 self.bad(2, "pipeline", "-f", option, input_, *self.files, says=["ZF2014", "also an input"])
+            self.bad(2, "pipeline", "-f", "--device", "emu", "--tuned", tuned, option, tuned, file, says=["ZF2014", "also an input"])
             self.bad(1, "pipeline", option, self.dir / "none" / "x", file)
             self.good("pipeline", "-q", "-f", option, kept, file)
             self.assertNotEqual(kept.read_text(), "mine")
             kept.write_text("mine")
         self.bad(1, "pipeline", "--trace", self.dir / "new", "--svg", kept, file, says="ZF1501")
         self.assertFalse((self.dir / "new").exists())
-        self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["kept", "t.csv", "t.zf", "t.zfd", "u.csv", "u.zf", "u.zfd"])
+        self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["kept", "t.csv", "t.zf", "t.zfd", "tuned.txt", "u.csv", "u.zf", "u.zfd"])
 
 
 class DecodesThatAreAhead(Case):

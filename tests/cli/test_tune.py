@@ -204,8 +204,8 @@ class Tune(zfc_case.Case):
         self.assertFalse((self.dir / "nothing.txt").exists())
         result = self.bad(1, "tune", self.container, "--device", "emu", "-v", "-o", found, says="exists already")
         self.assertNotIn("as it is by default", result.stderr)
-        result = self.bad(1, "tune", self.container, "--device", "emu", "--probes", 1, "-o", self.dir / "none" / "f.txt", says="none/f.txt")
-        self.assertIn("ended because", result.stdout)
+        result = self.bad(1, "tune", self.container, "--device", "emu", "-v", "-o", self.dir / "none" / "f.txt", says="none/f.txt")
+        self.assertNotIn("as it is by default", result.stderr)
 
     def test_replay_without_default(self):
         """What cannot run as it is by default is nothing of the best by default."""
@@ -284,6 +284,17 @@ table u { x: u64 = rle(values: bitpack, counts: bitpack); }
         known = json.loads(self.good("tune", "--show", "--json", "--device", "emu"))
         self.assertEqual([known["kernels"], known["known_of"]], [[], None])
 
+    def test_show_damaged(self):
+        said = self.good("tune", "--show", "--device", "emu")
+        kept = pathlib.Path(os.environ["ZIPFLOW_CACHE_DIR"]) / "tuned" / said.split("tuned/")[1].split()[0]
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text("not a table\n")
+        try:
+            self.bad(1, "tune", "--show", "--device", "emu", says=[kept.name, "cannot be used"])
+            self.good("tune", self.container, "--device", "emu", "--columns", "a", "--probes", 1)
+        finally:
+            kept.unlink(missing_ok=True)
+
     def test_damaged_block(self):
         """Blocks whose checksums are wrong are not measured; what was found of columns before is kept."""
         (block,) = [c["blocks"][0] for c in json.loads(self.good("inspect", "--json", self.container))["columns"] if c["column"] == "b"]
@@ -303,6 +314,8 @@ table u { x: u64 = rle(values: bitpack, counts: bitpack); }
         for words in (["tune", "--show"], ["decode", self.container, "-o", self.dir / "x"]):
             self.bad(1, *words, "--device", "emu", "--tuned", pipe, says=[str(pipe), "it is not a regular file"], timeout=60)
             self.bad(1, *words, "--device", "emu", "--tuned", self.dir, says="it is a directory", timeout=60)
+        self.bad(1, "tune", "--replay", pipe, says=[str(pipe), "it is not a regular file"], timeout=60)
+        self.bad(1, "tune", "--replay", self.dir, says="it is a directory")
 
     def test_misuse(self):
         self.bad(2, "tune", says="what? Give containers")
@@ -315,12 +328,14 @@ table u { x: u64 = rle(values: bitpack, counts: bitpack); }
         self.assertFalse(out.exists())
         self.bad(2, "tune", self.container, "--device", "cpu", says=["have no choices", "--device"])
         self.bad(2, "tune", self.container, self.container, "--columns", "a", says="one container")
+        self.bad(2, "tune", self.container, "--device", "emu", "--exhaustive", "--probes", 3, says="--probes does not go with it")
         self.bad(1, "tune", self.dir / "none.zfd", "--device", "emu", says="none.zfd")
         wrong = self.file("wrong.txt", HEAD + "device G\nkernel k\nchoice SIZE=3\n")
         for words in (["decode", self.container, "-o", self.dir / "x"], ["verify", self.container], ["tune", "--show"]):
             self.bad(1, *words, "--device", "emu", "--tuned", wrong, says=["ZF1217", "line 4"])
         self.bad(1, "tune", "--replay", wrong, says="wrong.txt")
-        self.bad(1, "tune", "--replay", self.file("empty.json", "{}"), says="no record")
+        for text in ("{}", '{"tune": "kernels", "kernels": []}', '{"tune": "known", "kernels": [{}]}'):
+            self.bad(1, "tune", "--replay", self.file("empty.json", text), says="no record")
         lies = {"kernels": [{"column": "a", "shape": "s", "space": {"L": [1, 2]}, "default": {"L": 3}, "measured": []}]}
         self.bad(1, "tune", "--replay", self.file("lies.json", json.dumps(lies)), says="contradicts itself")
         # Numbers that no GPU has, with which no room can be counted.

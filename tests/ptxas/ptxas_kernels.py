@@ -34,18 +34,24 @@ REGISTERS_APART = 8  # registers are given to warps in eights a thread
 SHAPING = {"width": 7, "digits": 2, "log": 11, "bits": 8, "k": 2, "n": 4, "length": 15}  # of the specialised form, by a param's name
 SPILLS_APART = 64  # bytes, of kernels that spill already
 PARTS = 4  # runs of ptxas an architecture
+TABLE_BYTES = 3 * 4096  # of tables that maps look elements up in (codegen/simt_lookup.c)
 TEXT_BYTES = 2048  # in which a warp puts strings together (codegen/simt_text.c)
 WORDS_BYTES = 4096 + 32  # in which a warp puts strings of groups together (codegen/simt_words.c)
+PATCHES_BYTES = [{256, 4096 // 8, 4096 * size} for size in (4, 8)]  # sums, bits and exceptions of a tile (codegen/simt_patches.c)
 NUMBERS_BYTES = 4 * (2048 + 32)  # in which four warps put numbers together (codegen/simt_numbers.c), beside their tables
 FORMS = ("map", "scan", "text", "patches", "groups", "words", "numbers", "lanes", "warp", "sequential")  # those of docs/gpu.md; text: scans that copy strings
 
 # Ways to lower that somebody may choose (`zfc explain --choices`), where they make code of another kind: columns, and choices.
 MAPS = ("bitpack_u8", "bitpack_i64", "dictionary_bitpack_u8", "dictionary_bitpack_i32", "float2int_bitpack_f64")
 CHOSEN = [(MAPS, ("0:STAGE=1", "0:STAGE=2,L=8,THREADS=128", "0:STAGE=1,L=2,THREADS=1024,REGISTERS=32")),
+          (("dictionary_bitpack_i32", "dictionary_bitpack_i64"), ("0:TABLE=0", "0:TABLE=32,THREADS=512,AHEAD=1")),
           (("bitpack_u8", "dictionary_bitpack_u8", "rle_u8", "rle_bitpack_u8"), ("0:C=4", "0:C=8,THREADS=256")),
           (("pfor_bitpack_i64", "rle_i64"), ("0:C=1,THREADS=32", "0:THREADS=128")),
+          (("pfor_bitpack_i32", "alp_bitpack_f64"), ("0:STAGE=0", "0:STAGE=0,THREADS=256")),
           (("delta_bitpack_i32", "gpu_dfor_i32"), ("0:L=1,THREADS=1024,REGISTERS=32", "0:L=4,THREADS=128")),
-          (("delta_bitpack_i64", "delta_stride_bitpack_i64", "rle_i64", "alp_bitpack_f64"), ("0:AHEAD=1", "0:AHEAD=1,THREADS=32"))]
+          (("gpu_for_i32", "gpu_dfor_i32"), ("0:AHEAD=1",)),
+          (("delta_bitpack_i64", "delta_stride_bitpack_i64", "rle_i64", "alp_bitpack_f64"), ("0:AHEAD=1", "0:AHEAD=1,THREADS=32")),
+          (("delta_bitpack_i32", "delta_bitpack_i64"), ("0:STAGE=1", "0:STAGE=1,L=2,THREADS=256"))]
 
 faults = []
 
@@ -119,6 +125,8 @@ def without_lines(ptx):
 def form_of(body, ptx):
     shared = set(re.findall(r"shared_\d+", body))
     sizes = {int(size) for name, size in re.findall(r"\.shared .*\b(shared_\d+)\[(\d+)\]", ptx) if name in shared}
+    if sizes == {TABLE_BYTES}:
+        return "map"
     if sizes == {TEXT_BYTES}:
         return "text"
     if WORDS_BYTES in sizes and ".maxntid 32," in body:
@@ -127,7 +135,9 @@ def form_of(body, ptx):
         return "numbers"
     if "vote.sync.ballot" in body and ".maxntid 32," not in body:  # a thread block is a warp where strings are a column
         return "warp" if ".maxntid 128," in body else "lanes"
-    if shared:  # heads of groups are bits that are set; exceptions need sums of sizes alone
+    if sizes in PATCHES_BYTES:
+        return "patches"
+    if shared:  # heads of groups are bits that are set; exceptions that are stored over others need sums of sizes alone
         return "groups" if re.search(r"atom\S*\.shared", body) else "patches"
     if "shfl.sync" in body:
         return "scan"
@@ -300,10 +310,11 @@ def main():
             if missing:
                 fault(f"sm_{arch}: ptxas says nothing of {', '.join(sorted(missing))}")
             if arch == 90:
-                staged = [name for name, use in made[90].items() if "STAGE" in name and use.shared == 0]
-                if staged or not all("cp.async" in ptx for variant, ptx in group if "STAGE" in variant[1]):
+                staged = [name for name, use in made[90].items() if re.search("STAGE=[12]", name) and use.shared == 0]
+                if staged or not all("cp.async" in ptx for variant, ptx in group if re.search("STAGE=[12]", variant[1])):
                     fault(f"nothing is staged: {', '.join(staged)}")
-                if not all("prefetch.global" in ptx for variant, ptx in group if "AHEAD" in variant[1]):
+                # gpu_for's loads are put in order instead
+                if not all("prefetch.global" in ptx for variant, ptx in group if "AHEAD" in variant[1] and not variant[0].startswith("gpu_for")):
                     fault("nothing is asked for ahead")
         for variant in all_variants:
             ptx = ptx90[variant]

@@ -45,7 +45,7 @@ static void check_texts(void) {
         {"4097:L=8", "begins with no number"},
         {"99999999999999999999:L=8", "begins with no number"},
         {"0:", "`0:` is no choice"},
-        {"0:L", "is no choice: one is NAME=VALUE, NAME is L, C, THREADS, REGISTERS, WALK, STAGE or AHEAD"},
+        {"0:L", "is no choice: one is NAME=VALUE, NAME is L, C, THREADS, REGISTERS, WALK, STAGE, AHEAD or TABLE"},
         {"0:=8", "is no choice"},
         {"0:LL=8", "is no choice"},
         {"0: L=8", "is no choice"},
@@ -125,13 +125,23 @@ static const refused answers[] = {
     {"packed", "0:STAGE=2,L=4,THREADS=32,C=2", "the words of 64 outputs are no whole pieces"},
     {"packed", "0:STAGE=3", "STAGE cannot be 3, only 0, 1 or 2"},
     {"plain", "0:STAGE=1", "STAGE cannot be 1, only 0"},
-    {"scan", "0:STAGE=1", "STAGE cannot be 1, there is nothing to choose"},
+    {"patched", "0:STAGE=0,THREADS=1024", NULL},
+    {"patched", "0:STAGE=2", "kernel 0 (patches): STAGE cannot be 2, only 0 or 1"},
+    {"narrow", "0:STAGE=1", NULL},
+    {"scan", "0:STAGE=1", NULL},
+    {"scan", "0:STAGE=2", "STAGE cannot be 2, only 0 or 1"},
+    {"groups", "0:STAGE=1", "STAGE cannot be 1, there is nothing to choose"},
     {"scan", "0:AHEAD=1", NULL},
     {"segments", "0:AHEAD=1", NULL},
     {"groups", "0:AHEAD=1,THREADS=32", NULL},
     {"groups", "0:AHEAD=2", "AHEAD cannot be 2, only 0 or 1"},
     {"packed", "0:AHEAD=1", "AHEAD cannot be 1, there is nothing to choose"},
-    {"tree", "0:AHEAD=1", "AHEAD cannot be 1, there is nothing to choose"},
+    {"packed", "0:TABLE=4", "TABLE cannot be 4, there is nothing to choose"},
+    {"bits", "0:TABLE=4", "TABLE cannot be 4, there is nothing to choose"},
+    {"looked", "0:TABLE=4,AHEAD=1", NULL},
+    {"looked", "0:TABLE=32,STAGE=2,L=16,THREADS=1024", NULL},
+    {"looked", "0:TABLE=2", "TABLE cannot be 2, only 0, 4, 8, 16 or 32"},
+    {"tree", "0:AHEAD=1", NULL},
     {"bytes", "0:C=4", NULL},
     {"bytes", "0:C=2", "C cannot be 2, only 4, 8 or 16"},
     {"bits", "0:C=8", NULL},
@@ -297,6 +307,32 @@ static void check_listing(const zf_column *column) {
     zf_arena_destroy(p.arena);
 }
 
+// What patches do with their exceptions by default, and whether there is a choice, follows from the size of elements and tiles.
+static void check_staged(const zf_spec *spec) {
+    static const struct {
+        const char *column;
+        uint32_t interval, ways, way, threads;
+    } wanted[] = {
+        {"patched", 0, 2, 1, 256},    {"patched", 256, 2, 1, 64}, {"patched", 2048, 2, 1, 128}, {"patched", 8192, 1, 0, 64},
+        {"patched", 65536, 1, 0, 64}, {"narrow", 0, 2, 0, 64},    {"narrow", 16384, 2, 0, 64},  {"narrow", 32768, 1, 0, 64},
+    };
+    for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++) {
+        const zf_column *column = find_column(spec, "choices", wanted[k].column);
+        if (column == NULL) return;
+        zf_arena *arena = zf_arena_create();
+        zf_plan_options options = {.target = "nvptx", .seek_interval = wanted[k].interval};
+        zf_plan *plan = zf_plan_build(arena, zf_graph_build(arena, column, NULL), &options, NULL);
+        zf_choice_space space;
+        zf_choice_space_of(plan, &plan->kernels[0], &space);
+        const uint32_t *values = space.otherwise.values;
+        CHECK(space.counts[ZF_CHOICE_STAGE] == wanted[k].ways && values[ZF_CHOICE_STAGE] == wanted[k].way &&
+                  values[ZF_CHOICE_AHEAD] == wanted[k].way && values[ZF_CHOICE_THREADS] == wanted[k].threads,
+              "%s, tiles of %u: %u ways, STAGE %u, AHEAD %u, THREADS %u", wanted[k].column, wanted[k].interval,
+              space.counts[ZF_CHOICE_STAGE], values[ZF_CHOICE_STAGE], values[ZF_CHOICE_AHEAD], values[ZF_CHOICE_THREADS]);
+        zf_arena_destroy(arena);
+    }
+}
+
 int main(void) {
     check_texts();
     zf_spec *spec = make_spec(ZF_SOURCE_DIR "/tests/unit/choices.zf", ZF_STD);
@@ -311,6 +347,7 @@ int main(void) {
         check_host(packed);
         check_listing(packed);
     }
+    check_staged(spec);
     for (const zf_column *c = zf_spec_find_table(spec, "choices")->columns; c != NULL; c = c->next) check_combinations(c);
     zf_spec_destroy(spec);
     return check_result();

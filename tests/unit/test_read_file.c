@@ -1,6 +1,6 @@
 // Links: zipflow-runtime
-// Runs of a file into memory, of a file that is in the page cache, is not, or is in parts: all bytes, and nothing beside the
-// pages around them; and that what is read past the page cache does not come into it, and nothing is read twice.
+// Runs of a file into memory, of a file that is in the page cache, is not, or is in parts: all bytes, and nothing beside
+// them; and that what is read past the page cache does not come into it, and nothing is read twice.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -66,11 +66,11 @@ static void read_one(uint64_t offset, uint64_t bytes, int how) {
     CHECK(zf_read_file(&file, offset, bytes, to, &error) == ZF_OK, "%s", error.message);
     CHECK(memcmp(to, content + offset, bytes) == 0, "%d: %llu bytes at %llu", how, (unsigned long long)bytes,
           (unsigned long long)offset);
-    size_t end = GUARD + (before + bytes + PAGE - 1) / PAGE * PAGE;
     bool kept = true;
-    for (size_t i = 0; i < GUARD; i++) kept = kept && memory[i] == POISON;
-    for (size_t i = end; i < room; i++) kept = kept && memory[i] == POISON;
-    CHECK(kept, "%d: memory beside the pages of %llu bytes at %llu", how, (unsigned long long)bytes, (unsigned long long)offset);
+    for (size_t i = 0; i < GUARD + before; i++) kept = kept && memory[i] == POISON;
+    for (size_t i = GUARD + before + bytes; i < room; i++) kept = kept && memory[i] == POISON;
+    CHECK(kept, "%d: memory beside %llu bytes at %llu was written to", how, (unsigned long long)bytes,
+          (unsigned long long)offset);
     free(memory);
 }
 

@@ -73,11 +73,11 @@ typedef struct zf_pipeline_allocator {
 /// How to make a pipeline. Zeroes mean the defaults.
 typedef struct zf_pipeline_options {
     zf_pipeline_order order;
-    /// Bytes of the device for units between the begin of their copy and the end of their decode; 0: 512 MiB. Not used on the
-    /// CPU.
+    /// Bytes of the device for units between the begin of their copy and the end of their decode, at least 256; 0: 512 MiB. Not
+    /// used on the CPU.
     uint64_t device_staging;
-    /// Bytes of pinned memory of the host for units between the begin of their reading and the end of their copy; 0: 256 MiB. On
-    /// the CPU: how far reading may be ahead of decoding.
+    /// Bytes of pinned memory of the host for units between the begin of their reading and the end of their copy, at least 4096;
+    /// 0: 256 MiB. On the CPU: how far reading may be ahead of decoding.
     uint64_t host_staging;
     zf_pipeline_allocator allocator; ///< gives all of that, and what the pipeline's batches need; copied
     uint64_t unit_bytes;             ///< stored bytes of a unit; 0: 32 MiB, of which a link hardly notices where one ends
@@ -128,7 +128,8 @@ ZF_API zf_status zf_batch_create(zf_pipeline *pipeline, const zf_pipeline_reques
 /// forgotten. Units that are at hand already, of a batch that ran before, are queued by the calling thread, which takes some
 /// microseconds each.
 ZF_API zf_status zf_batch_start(zf_batch *batch, zf_error *error);
-/// Waits until column `request` is where it should be, or failed: then the error is that of its first block that is at fault.
+/// Waits until column `request` is where it should be, or failed: then the error is that of its first block that is at fault;
+/// of a transfer unit what is found before decoding (its reads, checksums, structure) is told before what decoding finds.
 /// Other columns go on. ZF1115 where the batch was cancelled before this column was done. Any thread.
 ZF_API zf_status zf_batch_wait(zf_batch *batch, size_t request, zf_error *error);
 /// The same for a stream of the caller (CUDA: a CUstream of the primary context): what is queued on it behind this call runs when

@@ -1,0 +1,12 @@
+// The order of loads in the code of a kernel, after it is optimised (simt_order.c).
+#ifndef ZF_CODEGEN_SIMT_ORDER_H
+#define ZF_CODEGEN_SIMT_ORDER_H
+
+#include <llvm-c/Core.h>
+
+/// Wishes for a function that zf_simt_order_loads order its loads.
+void zf_simt_order_wish(LLVMValueRef v_function);
+/// In each block of the functions that wish it, and in which loads wait for loads, those go first that wait for the fewest.
+void zf_simt_order_loads(LLVMModuleRef module);
+
+#endif
