@@ -40,7 +40,7 @@ COUNTED = {
     "predicted": "the bytes that unfused kernels read and write by those that the fused one does",
     "kernels_unfused": "each kernel: bytes that it reads and writes, median seconds from the end of the one before it, and their quotient by that of a copy",
     "normalised": "of `configurations`: GB/s by those of the configuration that is named first",
-    "tuned": "what `zfc tune` did before containers were measured: seconds, kernels that it searched, probes; it keeps what it finds for what comes after",
+    "tuned": "what `zfc tune` did before containers were measured: seconds, kernels that it searched, probes, and of each kernel what it took in place of the default and their seconds; it keeps what it finds for what comes after",
     "part_of_best": "of a search, by what was measured of all combinations: the best time by that of what was found",
     "untuned_part": "GB/s of kernels as they are without results by those of tuned ones",
 }
@@ -326,7 +326,7 @@ def options_of():
     parser.add_argument("--repeats", default=5, type=int, help="rounds of `zfc bench` that count (default: 5)")
     parser.add_argument("--scale", default=1.0, type=float, help="scale factor of TPC-H (default: 1)")
     parser.add_argument("--configurations", help="JSON: {configuration: {row of --columns: choices as zfc --choose takes them, or nothing}}")
-    parser.add_argument("--tune", default=10, type=float, help="seconds to tune the kernels of a container before it is measured; 0: not (default: 10)")
+    parser.add_argument("--tune", default=30, type=float, help="seconds to tune the kernels of a container before it is measured; 0: not (default: 30)")
     parser.add_argument("--patience", default=20, type=float, help="seconds for one of nvCOMP's rows (default: 20)")
     parser.add_argument("--budget", default=570, type=float, help="seconds for everything (default: 570)")
     options = parser.parse_args()

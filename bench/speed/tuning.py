@@ -37,8 +37,16 @@ def tune(s, containers, *words, seconds):
 
 def told(found):
     """Of a report of `zfc tune`, what is kept."""
-    probes = [k["probes"] for k in found["kernels"]]
-    return {"seconds": found["total_seconds"], "kernels": len(probes), "mean_probes": sum(probes) / max(1, len(probes))}
+    kernels, probes = found["kernels"], [k["probes"] for k in found["kernels"]]
+    each = [{"column": k["column"], "kernel": k["kernel"], "chosen": chosen(k), **{name: k[name] for name in ("default_seconds", "seconds", "probes", "ended")}}
+            for k in kernels]
+    return {"seconds": found["total_seconds"], "kernels": len(probes), "mean_probes": sum(probes) / max(1, len(probes)), "each": each,
+            "left_out": found.get("left_out", [])}
+
+
+def chosen(kernel):
+    """What was found better than the default, as --choose has it; "" is the default."""
+    return ",".join(f"{name}={value}" for name, value in kernel["best"].items() if value != kernel["default"][name])
 
 
 def prepare(s, report):

@@ -33,7 +33,8 @@ typedef struct tune_session {
     zf_tune_record record;
     zf_outputs outputs; ///< the file that --output names
     zf_sink output;
-    double budget; ///< seconds for all; 0: no bound
+    json_t *left_out; ///< names of columns for which no time was left
+    double budget;    ///< seconds for all; 0: no bound
     double begun;
 } tune_session;
 
@@ -131,6 +132,7 @@ static void close_all(tune_session *t) {
     if (t->options.stream != NULL) t->options.accelerator->ops->stream_close(t->options.accelerator, t->options.stream);
     zf_tuned_free(&t->known);
     zf_tune_record_free(&t->record);
+    json_decref(t->left_out);
     zf_session_close(&t->session);
 }
 
@@ -191,6 +193,9 @@ static void print_table(const tune_session *t) {
             printf("%-20s nothing was measured: code has no such kernel, or it cannot run\n", name);
         zf_text_free(&choice);
     }
+    for (size_t k = 0; k < json_array_size(t->left_out); k++)
+        printf("%s%s", k == 0 ? "left out, no more time: " : ", ", json_string_value(json_array_get(t->left_out, k)));
+    if (json_array_size(t->left_out) > 0) printf("\n");
     if (t->options.info.emulated) printf("these are times of an emulator: they say nothing of a GPU, and are not kept\n");
 }
 
@@ -201,21 +206,27 @@ static zf_status print_json(const tune_session *t, zf_error *error) {
     if (gmtime_r(&now, &parts) != NULL) strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
     const zf_device_info *info = &t->options.info;
     json_t *report = json_pack(
-        "{s:s, s:s, s:s, s:s, s:{s:s, s:s, s:b, s:i, s:I}, s:b, s:f, s:I, s:i, s:f, s:s, s:o}", "tune", "kernels", "date", date,
-        "version", zf_version(), "commit", ZF_COMMIT, "device", "name", info->name, "description", info->description, "emulated",
-        (int)info->emulated, "cores", (int)info->cores, "memory", (json_int_t)info->memory, "exhaustive",
+        "{s:s, s:s, s:s, s:s, s:{s:s, s:s, s:b, s:i, s:I}, s:b, s:f, s:I, s:i, s:f, s:s, s:o, s:O}", "tune", "kernels", "date",
+        date, "version", zf_version(), "commit", ZF_COMMIT, "device", "name", info->name, "description", info->description,
+        "emulated", (int)info->emulated, "cores", (int)info->cores, "memory", (json_int_t)info->memory, "exhaustive",
         (int)t->options.exhaustive, "copy_bytes_per_second", t->record.copy_rate, "bytes", (json_int_t)t->options.bytes, "runs",
         (int)t->options.runs, "total_seconds", zf_seconds() - t->begun, "counted",
         "`seconds`: of one launch of the kernel alone, a median of `runs`, over copies of a block's rows; `least_seconds`: its "
         "bytes, "
         "each once, at the speed of a copy; `total_seconds`: all that the command took, compiling included",
-        "kernels", zf_tune_record_json(&t->record));
+        "kernels", zf_tune_record_json(&t->record), "left_out", t->left_out);
     zf_status status = zf_json_print(report, error);
     json_decref(report);
     return status;
 }
 
 // ---- Tuning ---------------------------------------------------------------------------------------------------
+
+static zf_status leave_out(tune_session *t, const zf_container *container, size_t column, zf_error *error) {
+    zf_column_info info;
+    ZF_TRY(zf_container_column(container, column, &info, error));
+    return zf_json_append(t->left_out, zf_json_text(info.name), error);
+}
 
 static zf_status tune_container(tune_session *t, const char *path, const char *names, size_t later, zf_error *error) {
     zf_container *container = NULL;
@@ -226,7 +237,10 @@ static zf_status tune_container(tune_session *t, const char *path, const char *n
     zf_watch_container(container);
     for (size_t k = 0; k < count && status == ZF_OK; k++) {
         double left = t->begun + t->budget - zf_seconds();
-        if (t->budget > 0 && left <= 0) break;
+        if (t->budget > 0 && left <= 0) {
+            status = leave_out(t, container, selected[k], error);
+            continue;
+        }
         t->options.seconds = t->budget > 0 ? left / (double)(count - k + later) : 0; // shared by the columns to come
         status = zf_tune_column(&t->options, path, selected[k], &t->record, error);
     }
@@ -453,6 +467,7 @@ int zf_run_tune(zf_arguments *arguments) {
     t.options.exhaustive = zf_argument(arguments, "exhaustive") != NULL;
     t.options.known = &t.known;
     if (!zf_session_open(arguments, &t.session, &status)) return status;
+    t.left_out = json_array();
     if (t.session.verbose) t.options.told = stderr;
     if (zf_argument(arguments, "unfused") != NULL) zf_compiler_set_unfused(t.session.compiler, true);
     zf_error error = {0};

@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -137,6 +138,18 @@ class Tune(zfc_case.Case):
         self.assertLessEqual(replayed["mean_probes"], 4)
         self.assertTrue(0 < replayed["mean_part_of_best"] <= 1)
 
+    def test_none_of_what_is_by_default(self):
+        """Of what a kernel does by default it is tried without, too, and each combination once."""
+        program = self.file("p.zf", "table t {\n    p: i32 = pfor;\n}\n")
+        text = self.file("p.csv", "p\n" + "".join(f"{1 << 30 if k % 97 == 0 else k % 120}\n" for k in range(ROWS)))
+        container = self.dir / "p.zfd"
+        self.good("encode", "-c", program, "-o", container, text)
+        told = self.zfc("tune", container, "--device", "emu", "-v", "--exhaustive", "--budget", "4s").stderr
+        tried = re.findall(r"^p kernel 0: (\S+)", told, re.M)
+        self.assertEqual(tried[0], "default")
+        self.assertEqual(len(tried), len(set(tried)), tried)
+        self.assertTrue(any("STAGE=0" in words.split(",") for words in tried), tried)
+
     def kernel(self, name, seconds, registers, limit):
         """A record of a map: `seconds` of L, threads and registers that it has."""
         threads, vectors = [32, 64, 128, 256, 512, 1024], [1, 2, 4, 8, 16]
@@ -228,12 +241,16 @@ class Tune(zfc_case.Case):
             for kernel in record["kernels"]:
                 self.assertEqual(kernel["measured"][0]["choice"], kernel["default"])
                 self.assertGreater(kernel["default_seconds"], 0)
+            self.assertEqual(sorted({k["column"] for k in record["kernels"]} | set(record["left_out"])), ["a", "b", "c", "e", "s"])
+        record = json.loads(self.tune("--columns", "a,b,c", "--budget", "1ms", "--json"))
+        self.assertEqual(record["left_out"][-2:], ["b", "c"])
+        self.assertRegex(self.tune("--columns", "a,b,c", "--budget", "1ms"), r"\nleft out, no more time: (a, )?b, c\n")
         record = json.loads(self.tune("--columns", "a", "--budget", "1ms", "--json"))
         self.assertLessEqual({(k["ended"], k["probes"]) for k in record["kernels"]}, {("no more time", 1)})
         record = json.loads(self.tune("--columns", "a", "--budget", "1ms", "--json", "--exhaustive"))
         self.assertLessEqual({(k["ended"], k["probes"]) for k in record["kernels"]}, {("no more time", 1)})
         record = json.loads(self.tune("--columns", "a", "--budget", "2m", "--probes", 2, "--json"))
-        self.assertEqual(record["kernels"][0]["ended"], "no more probes")
+        self.assertEqual((record["kernels"][0]["ended"], record["left_out"]), ("no more probes", []))
         for budget in ("5x", "-1", "0", "inf", "nan", "0x5", "0x5s", "1e1", "+5", " 5s", "5 s", "5.", ".5", "0.0s", "9" * 400, "s"):
             self.bad(2, "tune", self.container, "--device", "emu", f"--budget={budget}", says="--budget wants a time")
         self.bad(2, "tune", self.container, "--probes", 65, says="1 to 64")
