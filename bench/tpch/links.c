@@ -4,12 +4,13 @@
 //
 //   tpch_links [--steps N] < PROBLEMS
 //
-// A problem is a line `problem NAME STAGING COLUMNS` and a line for each of its units, as given:
+// A problem is a line `problem NAME COLUMNS EXPECTED_STAGING STAGING` and a line for each of its units, as given:
 //
-//   unit COLUMN DEVICE_BYTES EXPECTED_READ EXPECTED_COPY EXPECTED_DECODE READ COPY DECODE
+//   unit COLUMN EXPECTED_BYTES EXPECTED_READ EXPECTED_COPY EXPECTED_DECODE BYTES READ COPY DECODE
 //
-// Seconds. What is expected decides the order, as in a pipeline; the rest is what becomes of it: what bringing the unit before
-// the link takes, its copy and its decode. JSON goes to standard output. The exit status is 2 where a problem cannot be read.
+// Bytes of staging on the device, and seconds. What is expected decides the order, as in a pipeline; the rest is what becomes of
+// it: what bringing the unit before the link takes, its copy and its decode. JSON goes to standard output. The exit status is 2
+// where a problem cannot be read.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -39,23 +39,10 @@ void zf_print_path(FILE *out, const char *path) {
     }
 }
 
-/// The bytes of the UTF-8 character at `text`, or 0 where none begins.
-static size_t character(const char *text) {
-    unsigned char first = (unsigned char)text[0];
-    size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
-    for (size_t i = 1; i < length; i++) {
-        if (((unsigned char)text[i] & 0xc0) != 0x80) return 0;
-    }
-    unsigned char second = length > 2 ? (unsigned char)text[1] : 0;
-    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f)) return 0; // too long a form; a surrogate
-    if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) return 0; // too long a form; beyond U+10FFFF
-    return length;
-}
-
 json_t *zf_json_text(const char *text) {
     zf_text clean = {0};
-    for (size_t length; *text; text += length ? length : 1) {
-        length = character(text);
+    for (size_t length, left = strlen(text); left > 0; text += length ? length : 1, left -= length ? length : 1) {
+        length = zf_utf8_length(text, left);
         zf_text_add(&clean, length ? text : "\xef\xbf\xbd", length ? length : 3);
     }
     json_t *json = clean.failed ? NULL : json_stringn(clean.data ? clean.data : "", clean.length);

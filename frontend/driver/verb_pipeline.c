@@ -188,6 +188,23 @@ static zf_status add_columns(piping *p, zf_container *container, const size_t *s
     return ZF_OK;
 }
 
+/// What drives a terminal, does not show on it, or is no text: a question mark in its place.
+static void make_shown(char *text) {
+    char *out = text;
+    for (size_t left = strlen(text); left > 0;) {
+        size_t length = zf_utf8_length(text, left), step = length > 0 ? length : 1;
+        bool shown = length > 0 && zf_utf8_unshown(text, left) == 0;
+        if (shown)
+            memmove(out, text, step);
+        else
+            *out = '?';
+        out += shown ? step : 1;
+        text += step;
+        left -= step;
+    }
+    *out = 0;
+}
+
 /// Columns of one name, in tables of one name, are told by their files: by name, or by path where names are the same, of which
 /// the end is shown where it is long.
 static zf_status tell_apart(piping *p, zf_error *error) {
@@ -205,9 +222,10 @@ static zf_status tell_apart(piping *p, zf_error *error) {
             const char *path = zf_container_path(c->container), *name = strrchr(path, '/');
             if (whole == 0 && name != NULL) path = name + 1;
             size_t length = strlen(path), most = sizeof c->label / 2;
-            if (same[i])
-                snprintf(c->label, sizeof c->label, "%s%s:%s", length > most ? "..." : "",
-                         length > most ? path + length - most : path, c->info.name);
+            if (!same[i]) continue;
+            snprintf(c->label, sizeof c->label, "%s%s:%s", length > most ? "..." : "",
+                     length > most ? path + length - most : path, c->info.name);
+            make_shown(c->label);
         }
     }
     free(same);

@@ -55,8 +55,11 @@ void zf_text_printf(zf_text *text, const char *format, ...) {
 
 void zf_text_json(zf_text *text, const char *string) {
     zf_text_add(text, "\"", 1);
-    for (const char *s = string; *s; s++) {
+    size_t left = strlen(string), length;
+    for (const char *s = string; left > 0; s += length, left -= length) {
         unsigned char c = (unsigned char)*s;
+        bool whole = (length = zf_utf8_length(s, left)) > 0;
+        if (!whole) length = 1;
         switch (c) {
         case '"': zf_text_puts(text, "\\\""); break;
         case '\\': zf_text_puts(text, "\\\\"); break;
@@ -67,7 +70,7 @@ void zf_text_json(zf_text *text, const char *string) {
             if (c < 0x20 || c == 0x7f)
                 zf_text_printf(text, "\\u%04x", c);
             else
-                zf_text_add(text, s, 1);
+                zf_text_add(text, whole ? s : "\xef\xbf\xbd", whole ? length : 3);
         }
     }
     zf_text_add(text, "\"", 1);

@@ -16,7 +16,7 @@ void zf_text_add(zf_text *text, const char *bytes, size_t length);
 void zf_text_puts(zf_text *text, const char *string);
 void zf_text_printf(zf_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void zf_text_vprintf(zf_text *text, const char *format, va_list arguments);
-/// Appends a JSON string literal, quotes included.
+/// Appends a JSON string literal, quotes included; U+FFFD for each byte that is of no UTF-8 character.
 void zf_text_json(zf_text *text, const char *string);
 void zf_text_free(zf_text *text);
 

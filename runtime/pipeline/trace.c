@@ -9,21 +9,6 @@
 #include "runtime/output_file.h"
 #include "runtime/pipeline/pipeline_internal.h"
 
-/// A text in JSON's quotes. Names of columns are identifiers; paths may be anything.
-static void put_string(zf_text *out, const char *text) {
-    zf_text_puts(out, "\"");
-    for (; *text != 0; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            zf_text_printf(out, "\\%c", c);
-        else if (c < 0x20 || c >= 0x7f)
-            zf_text_printf(out, "\\u%04x", c); // bytes of other encodings as Latin-1
-        else
-            zf_text_printf(out, "%c", c);
-    }
-    zf_text_puts(out, "\"");
-}
-
 /// Seconds as microseconds with three digits behind the point, which the process's locale has no say in.
 static void put_time(zf_text *out, const char *name, double seconds) {
     long long ns = llround(seconds * 1e9), size = ns < 0 ? -ns : ns;
@@ -50,9 +35,9 @@ static void put_slice(zf_text *out, const zf_batch *batch, const zf_transfer *tr
     put_time(out, "ts", begin);
     put_time(out, "dur", end - begin);
     zf_text_printf(out, ",\"cat\":\"%s\",\"name\":", what);
-    put_string(out, column->name);
+    zf_text_json(out, column->name);
     zf_text_puts(out, ",\"args\":{\"file\":");
-    put_string(out, request->given.container->path);
+    zf_text_json(out, request->given.container->path);
     zf_text_printf(out, ",\"unit\":%zu,\"first_row\":%llu,\"rows\":%llu,\"stored_bytes\":%llu,\"plain_bytes\":%llu}}", number,
                    (unsigned long long)transfer->described.first_row, (unsigned long long)transfer->described.rows,
                    (unsigned long long)transfer->described.stored_bytes, (unsigned long long)transfer->described.plain_bytes);
@@ -102,7 +87,7 @@ static void put_all(zf_text *out, const zf_batch *batch) {
         zf_text_printf(out, ",\n{\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":%d", TRACK_READY);
         put_time(out, "ts", request->ready - batch->begun);
         zf_text_puts(out, ",\"name\":");
-        put_string(out, request->given.container->index.columns[request->given.column].name);
+        zf_text_json(out, request->given.container->index.columns[request->given.column].name);
         zf_text_puts(out, "}");
     }
     zf_text_puts(out, "\n]}\n");

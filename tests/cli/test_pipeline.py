@@ -388,6 +388,20 @@ class Pictures(Case):
             copies = sorted((e["ts"], e["ts"] + e["dur"]) for e in slices if e["cat"] == "copy")
             self.assertTrue(all(before[1] <= after[0] + 0.01 for before, after in zip(copies, copies[1:])), copies)
 
+    def test_odd_names_of_files(self):
+        """What is no UTF-8, or drives a terminal, reaches neither a trace nor a table as it is."""
+        odd = [self.dir / os.fsdecode(name) for name in (b"\xe9\x1b[7m.zfd", b"\xe8\x1b[7m.zfd")]
+        for path in odd:
+            shutil.copy(self.files[0], path)
+        trace = self.dir / "trace.json"
+        self.good("pipeline", "--device", "cpu", "-q", "--trace", trace, odd[0])
+        files = {e["args"]["file"] for e in json.loads(trace.read_bytes().decode())["traceEvents"] if e["ph"] == "X"}
+        self.assertEqual(files, {f"{self.dir}/\ufffd\x1b[7m.zfd"})
+        for words in ([], ["--plan"]):
+            shown = self.good("pipeline", "--device", "cpu", *words, *odd)
+            self.assertNotIn("\x1b", shown)
+            self.assertIn("??[7m.zfd:a", shown)
+
     def test_a_plan_is_what_a_run_does(self):
         self.no_rates() # which a run would change
         for device in DEVICES:
