@@ -18,8 +18,8 @@
 #define ZFC_NO_MEMORY "ZF2015"        // no memory
 #define ZFC_NULL "ZF2016"             // an empty field of a column that is not nullable
 #define ZFC_OFFSETS "ZF2017"          // string offsets that do not ascend within the bytes
-#define ZFC_NOT_MEASURED "ZF2018"     // what `zfc bench` cannot measure
-#define ZFC_BENCH_DIFFERS "ZF2019"    // `zfc bench` timed kernels whose output is wrong
+#define ZFC_NOT_MEASURED "ZF2018"     // what `zfc bench` or `zfc tune` cannot measure
+#define ZFC_BENCH_DIFFERS "ZF2019"    // `zfc bench` or `zfc tune` timed kernels whose output is wrong
 #define ZFC_PIPELINE_DIFFERS "ZF2020" // `zfc pipeline` brought other bytes than a decode of the column alone
 
 #endif

@@ -42,19 +42,25 @@ void zf_report_names(const char *name, const char *const *names, size_t count) {
     print_names(names, count);
 }
 
-const zf_table *zf_find_table_or_report(const char *verb, const zf_spec *spec, const char *name) {
+void zf_report_no_such(const char *verb, const char *path) {
+    fprintf(stderr, "zfc %s: error[%s]: ", verb, ZFC_NO_SUCH_TABLE);
+    zf_print_path(stderr, path);
+    fprintf(stderr, ": ");
+}
+
+const zf_table *zf_find_table_or_report(const char *verb, const zf_spec *spec, const char *path, const char *name) {
     const zf_table *table = zf_spec_find_table(spec, name);
     if (table) return table;
     const char *names[256];
     size_t count = 0;
     for (const zf_table *t = zf_spec_tables(spec); t && count < 256; t = t->next) names[count++] = t->name;
+    zf_report_no_such(verb, path);
     if (!name) {
-        fprintf(stderr, "zfc %s: error[%s]: the program has %s; name one: FILE:TABLE\n", verb, ZFC_NO_SUCH_TABLE,
-                count ? "several tables" : "no table");
+        fprintf(stderr, "the program has %s; name one: FILE:TABLE\n", count ? "several tables" : "no table");
         print_names(names, count);
         return NULL;
     }
-    fprintf(stderr, "zfc %s: error[%s]: the program has no table `%s`\n", verb, ZFC_NO_SUCH_TABLE, name);
+    fprintf(stderr, "the program has no table `%s`\n", name);
     if (strchr(name, '.')) fprintf(stderr, "  hint: columns cannot be named here: FILE:TABLE\n");
     zf_report_names(name, names, count);
     return NULL;

@@ -15,8 +15,10 @@ typedef struct zf_program_name {
 /// False after printing what is wrong.
 bool zf_program_name_read(const char *verb, const char *text, zf_program_name *out);
 
-/// Finds a table, with a hint of the nearest name. NULL after printing.
-const zf_table *zf_find_table_or_report(const char *verb, const zf_spec *spec, const char *name);
+/// Begins the message that the program in file `path` has no such table or codec.
+void zf_report_no_such(const char *verb, const char *path);
+/// Finds a table of the program in file `path`, with a hint of the nearest name. NULL after printing.
+const zf_table *zf_find_table_or_report(const char *verb, const zf_spec *spec, const char *path, const char *name);
 
 /// ZF2014 where `path`, which is to be written, is a file of the program or one of `inputs` (may be NULL).
 zf_status zf_guard_output(const zf_spec *spec, const zf_files_read *inputs, const char *path, zf_error *error);

@@ -96,12 +96,13 @@ static zf_status make_columns(const zf_table *table, made *m, zf_error *error) {
     return ZF_OK;
 }
 
-static zf_status encode(zf_program *program, const char *name, uint64_t rows, const char *path, zf_error *error) {
-    const zf_table *table = zf_spec_find_table(zf_program_spec(program), name);
-    if (table == NULL && name != NULL)
-        return zf_fail(error, ZF_ERR_INPUT, ZFC_NO_SUCH_TABLE, "the program has no table `%.200s`", name);
+static zf_status encode(zf_program *program, const zf_program_name *of, uint64_t rows, const char *path, zf_error *error) {
+    const zf_table *table = zf_spec_find_table(zf_program_spec(program), of->name);
+    if (table == NULL && of->name != NULL)
+        return zf_fail(error, ZF_ERR_INPUT, ZFC_NO_SUCH_TABLE, "%s: the program has no table `%.200s`", of->path, of->name);
     if (table == NULL)
-        return zf_fail(error, ZF_ERR_INPUT, ZFC_NO_SUCH_TABLE, "the program has several tables, or none: name one: FILE:TABLE");
+        return zf_fail(error, ZF_ERR_INPUT, ZFC_NO_SUCH_TABLE,
+                       "%s: the program has several tables, or none: name one: FILE:TABLE", of->path);
     made m = {.rows = rows};
     zf_status status = make_columns(table, &m, error);
     zf_encode_options options = {.overwrite = true};
@@ -118,7 +119,7 @@ zf_status zf_tune_make(zf_compiler *compiler, const char *name, uint64_t rows, c
         return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "`%.256s` names no program", name);
     zf_program *program = NULL;
     zf_status status = zf_program_load(compiler, what.path, &program, error);
-    if (status == ZF_OK) status = encode(program, what.name, rows, path, error);
+    if (status == ZF_OK) status = encode(program, &what, rows, path, error);
     zf_program_free(program);
     return status;
 }

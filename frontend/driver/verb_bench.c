@@ -114,7 +114,7 @@ static void run_generators(benching *b, const char *names) {
 /// Reads the options; prints what is wrong and returns EXIT_BAD_USAGE.
 static int read_options(const zf_arguments *arguments, zf_bench_options *out) {
     const char *generate = zf_argument(arguments, "generate"), *unknown;
-    if (arguments->operand_count == 0 && !generate) return usage("what? Give containers, or --generate NAMES");
+    if (arguments->operand_count == 0 && !generate) return usage("nothing to measure: give containers, or --generate NAMES");
     if (generate && zf_argument(arguments, "module")) return usage("--generate compiles what it makes: it goes without --module");
     if (zf_argument(arguments, "columns") && arguments->operand_count != 1) return usage("--columns goes with one container");
     if (generate && !zf_generators_select(generate, NULL, NULL, &unknown)) {

@@ -92,7 +92,8 @@ static int compile_program(const zf_session *session, const zf_program_name *nam
     } else {
         const zf_spec *spec = zf_program_spec(program);
         // Without a name all tables are meant, of which there must be one.
-        bool found = name->name || !zf_spec_tables(spec) ? zf_find_table_or_report("compile", spec, name->name) != NULL : true;
+        bool found =
+            name->name || !zf_spec_tables(spec) ? zf_find_table_or_report("compile", spec, name->path, name->name) != NULL : true;
         if (found) status = zf_guard_output(spec, NULL, path, &error);
         if (found && status == ZF_OK) status = zf_module_compile(program, name->name, options, path, stats, &error);
         if (status != ZF_OK)

@@ -199,7 +199,7 @@ int zf_run_encode(zf_arguments *arguments) {
     zf_error error;
     zf_status loaded = zf_program_load(session.compiler, name.path, &program, &error);
     if (loaded == ZF_OK) {
-        const zf_table *table = zf_find_table_or_report("encode", zf_program_spec(program), name.name);
+        const zf_table *table = zf_find_table_or_report("encode", zf_program_spec(program), name.path, name.name);
         status = table ? encode(arguments, &session, program, table, &text, &options, path) : EXIT_BAD_INPUT;
     } else if (program) {
         zf_report_diagnostics(zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);

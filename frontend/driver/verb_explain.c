@@ -18,12 +18,13 @@ typedef struct target {
     const zf_column *column; // this one
 } target;
 
-static int no_such(const zf_spec *spec, const char *name) {
+static int no_such(const zf_spec *spec, const char *path, const char *name) {
     const char *names[512];
     size_t count = 0;
     for (const zf_table *t = zf_spec_tables(spec); t && count < 256; t = t->next) names[count++] = t->name;
     for (const zf_codec *c = zf_spec_codecs(spec); c && count < 512; c = c->next) names[count++] = c->name;
-    fprintf(stderr, "zfc explain: error[%s]: the program has no table, column or codec `%s`\n", ZFC_NO_SUCH_TABLE, name);
+    zf_report_no_such("explain", path);
+    fprintf(stderr, "the program has no table, column or codec `%s`\n", name);
     if (zf_spec_has_algorithm(spec, name)) {
         fprintf(stderr, "  hint: `%s` is an algorithm; name a codec that uses it for a type, such as `codec c: u32 = %s;`\n",
                 name, name);
@@ -43,9 +44,9 @@ static int no_such(const zf_spec *spec, const char *name) {
 }
 
 // TABLE, TABLE.COLUMN or CODEC.
-static int find_target(const zf_spec *spec, const char *name, target *out) {
+static int find_target(const zf_spec *spec, const char *path, const char *name, target *out) {
     if (!name) {
-        out->table = zf_find_table_or_report("explain", spec, NULL);
+        out->table = zf_find_table_or_report("explain", spec, path, NULL);
         return out->table ? EXIT_GOOD : EXIT_BAD_INPUT;
     }
     char table_name[256];
@@ -60,7 +61,7 @@ static int find_target(const zf_spec *spec, const char *name, target *out) {
     for (const zf_column *column = table && dot ? table->columns : NULL; column; column = column->next) {
         if (strcmp(column->name, dot + 1) == 0) out->column = column;
     }
-    return out->table || out->column ? EXIT_GOOD : no_such(spec, name);
+    return out->table || out->column ? EXIT_GOOD : no_such(spec, path, name);
 }
 
 // What is shown is one of several: which, and which others there are. `path` is of the edge that they are for.
@@ -234,7 +235,7 @@ int zf_run_explain(zf_arguments *arguments) {
         zf_report_diagnostics(zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
         status = EXIT_BAD_INPUT;
     } else {
-        status = find_target(zf_program_spec(program), name.name, &what);
+        status = find_target(zf_program_spec(program), name.path, name.name, &what);
         if (status == EXIT_GOOD) status = explain(arguments, &session, program, &what);
     }
     zf_program_free(program);

@@ -456,7 +456,10 @@ int zf_run_tune(zf_arguments *arguments) {
     if (budget != NULL && !read_seconds(budget, &t.budget)) return usage("--budget wants a time, such as 5s, 500ms or 2m");
     if (!zf_argument_number(arguments, "probes", 1, ZF_SEARCH_PROBES_MOST, 0, &probes)) return EXIT_BAD_USAGE;
     if (!zf_argument_number(arguments, "bytes", 1, UINT64_C(1) << 40, 512 << 20, &t.options.bytes)) return EXIT_BAD_USAGE;
-    if ((arguments->operand_count == 0) != (shows || record != NULL)) return usage("what? Give containers, --show or --replay");
+    bool measures = !shows && record == NULL;
+    if (measures && arguments->operand_count == 0)
+        return usage("nothing to measure: give containers or programs, or --show or --replay");
+    if (!measures && arguments->operand_count > 0) return usage("--show and --replay measure nothing: give no containers");
     if (shows && !goes_with("show", shown, arguments)) return EXIT_BAD_USAGE;
     if (record != NULL && !goes_with("replay", replayed, arguments)) return EXIT_BAD_USAGE;
     if (zf_argument(arguments, "columns") && arguments->operand_count != 1) return usage("--columns goes with one container");

@@ -268,7 +268,7 @@ table u { x: u64 = rle(values: bitpack, counts: bitpack); }
         record = json.loads(self.good("tune", f"{self.dir}/types.zf:t", *words, env=env))
         self.assertEqual({k["column"] for k in record["kernels"]}, set("abcdefg"))
         self.assertEqual(len(json.loads(self.good("tune", f"{self.dir}/types.zf:u", *words, env=env))["kernels"]), 1)
-        self.bad(1, "tune", f"{self.dir}/types.zf", *words, env=env, says="name one: FILE:TABLE")
+        self.bad(1, "tune", f"{self.dir}/types.zf", *words, env=env, says=["types.zf: the program has", "name one: FILE:TABLE"])
         self.bad(1, "tune", f"{self.dir}/types.zf:v", *words, env=env, says="no table `v`")
         self.bad(1, "tune", self.file("narrow.zf", "table t { a: i32 = pack3; }\n"), *words, env=env, says="pack3")
         self.assertEqual(list(temporary.iterdir()), [])
@@ -335,8 +335,8 @@ table u { x: u64 = rle(values: bitpack, counts: bitpack); }
         self.bad(1, "tune", "--replay", self.dir, says="it is a directory")
 
     def test_misuse(self):
-        self.bad(2, "tune", says="what? Give containers")
-        self.bad(2, "tune", self.container, "--show", says="what? Give containers")
+        self.bad(2, "tune", says="nothing to measure: give containers or programs")
+        self.bad(2, "tune", self.container, "--show", says="measure nothing: give no containers")
         out = self.dir / "out.txt"
         for word in (["-o", out], ["--budget", "5s"], ["--probes", 3], ["--exhaustive"], ["--replay", "x.json"], ["-f"], ["--unfused"]):
             self.bad(2, "tune", "--show", "--device", "emu", *word, says="--show measures nothing: --")
