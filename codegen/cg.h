@@ -17,6 +17,7 @@
 typedef struct zf_cg zf_cg;
 typedef struct zf_cg_env zf_cg_env;
 typedef struct zf_cg_frame zf_cg_frame;
+typedef struct zf_cg_bit_place zf_cg_bit_place;
 typedef struct zf_cg_target zf_cg_target; ///< operations of a target family: codegen/target.h
 
 struct zf_cg {
@@ -109,9 +110,13 @@ struct zf_cg_env {
     /// `v_count` (u64, 0..64) bits of a stored stream from bit `v_at`, as u64, checked likewise. `access` is the BITS expression.
     LLVMValueRef (*bits)(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef v_at, LLVMValueRef v_count,
                          const zf_expr *access);
-    /// The same from bit v_near (i32) of those that begin with word v_word (i64), of 32 bits. May be NULL.
-    LLVMValueRef (*bits_near)(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef v_word, LLVMValueRef v_near,
+    /// The same at a place that begins with a word of 32 bits. It was checked, and where `moves` it may lie outside of the stream
+    /// all the same: zf_cg_bit_place_clamp moves it. May be NULL.
+    LLVMValueRef (*bits_near)(zf_cg *cg, zf_cg_env *env, const zf_port *port, zf_cg_bit_place *place, bool moves,
                               LLVMValueRef v_count, const zf_expr *access);
+    /// The same, not yet checked: bits that are known to lie in the stream without, or NULL, with nothing emitted. May be NULL.
+    LLVMValueRef (*bits_beside)(zf_cg *cg, zf_cg_env *env, const zf_port *port, const zf_cg_bit_place *place,
+                                LLVMValueRef v_count, const zf_expr *access);
     /// Where the elements of a stream of u8 lie, one after the other: strings are slices of it. *v_from and *v_to (u64), checked,
     /// are the slice's ends; where the environment stands for nothing they become 0.
     LLVMValueRef (*slice)(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef *v_from, LLVMValueRef *v_to);

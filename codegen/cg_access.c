@@ -275,13 +275,13 @@ static LLVMValueRef bits_near(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr
     if (expr->proved || expr->c->range.hi > 64 || hoisted(cg, env, 1, expr->span, expr)) return NULL;
     if (!zf_cg_bit_place_of(cg, frame, expr->b, &place)) return NULL;
     LLVMValueRef v_count = index_value(cg, frame, expr->c), v_size = zf_cg_i64(cg, element_bits(seq->type));
+    LLVMValueRef v_beside = env->bits_beside != NULL ? env->bits_beside(cg, env, seq->port, &place, v_count, expr) : NULL;
+    if (v_beside != NULL) return v_beside;
     LLVMValueRef v_total = zf_cg_mul(cg, zf_cg_seq_length(cg, env, seq), v_size);
     LLVMValueRef v_ok = zf_cg_bit_place_fits(cg, &place, v_total, v_count);
-    if (zf_cg_check(cg, env, v_ok, 1, expr->span, expr) != NULL) {
-        zf_cg_bit_place_clamp(cg, &place);
-        v_count = zf_cg_clamp(cg, v_count, zf_cg_i64(cg, limit), "bits of failed checks");
-    }
-    return env->bits_near(cg, env, seq->port, place.v_word, place.v_near, v_count, expr);
+    bool moves = zf_cg_check(cg, env, v_ok, 1, expr->span, expr) != NULL;
+    if (moves) v_count = zf_cg_clamp(cg, v_count, zf_cg_i64(cg, limit), "bits of failed checks");
+    return env->bits_near(cg, env, seq->port, &place, moves, v_count, expr);
 }
 
 zf_cg_value zf_cg_bits(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {

@@ -103,11 +103,11 @@ zf_cg_value zf_cg_bits(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
 // ---- Bits that lie near a word that data say (cg_places.c) ----
 
 /// Bit v_near (i32) of those that begin with word v_word (i64), of 32 bits, of a stream.
-typedef struct zf_cg_bit_place {
+struct zf_cg_bit_place {
     LLVMValueRef v_word, v_near;
     LLVMValueRef v_last; ///< word (i32) of the stream's end
     LLVMValueRef v_room; ///< i32: bits from there on, or from v_word, up to a limit far beyond v_near
-} zf_cg_bit_place;
+};
 /// Takes the place of bits (a natural) apart. False, with nothing emitted: it has no such parts.
 bool zf_cg_bit_place_of(zf_cg *cg, zf_cg_frame *frame, const zf_expr *at, zf_cg_bit_place *out);
 /// Whether the place of some bits that an expression reads has them.

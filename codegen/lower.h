@@ -108,6 +108,7 @@ struct zf_lower_env {
     const struct zf_simt_near *near; ///< not NULL: the index is near one that is known for the tile (simt.h)
     struct zf_simt_lanes *lanes;     ///< not NULL: the index is element lane_k of these (simt.h)
     unsigned lane_k;
+    struct zf_simt_places *places; ///< not NULL: bits at places that data say may be a neighbour's (simt_places.h)
     LLVMValueRef v_alive; ///< i1, false: the index was made up and stands for nothing, so only index 0 may be read; NULL: true
 };
 
@@ -197,6 +198,9 @@ void zf_lower_tiles_end(zf_lower *lower, zf_lower_tiles *tiles);
 LLVMValueRef zf_lower_whole_strips(zf_lower *lower, const zf_lower_tiles *tiles);
 
 // ---- Environments (lower_env.c) ----
+/// Where rows of a scan ask for what they will take further on (the choice AHEAD), asks for what lies behind v_from; one of a
+/// lane's neighbours does.
+void zf_lower_ask_further(zf_lower *lower, LLVMValueRef v_from);
 zf_lower_env zf_lower_env_make(zf_lower *lower, uint32_t node);
 /// Element `v_index` of an edge that lies in memory: stored, or in a work buffer.
 zf_cg_value zf_lower_load(zf_lower *lower, uint32_t edge, LLVMValueRef v_index);

@@ -2,6 +2,7 @@
 #include "codegen/cg_frame.h"
 #include "codegen/lower.h"
 #include "codegen/lower_chunks.h"
+#include "codegen/simt_places.h"
 #include "codegen/simt_tree.h"
 
 enum { FURTHER = 256 }; // bytes: about as many as two rows of a warp take
@@ -275,6 +276,7 @@ static zf_cg_value element(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LL
         child.near = env->near;
         child.lanes = env->lanes;
         child.lane_k = env->lane_k;
+        child.places = env->places;
     } else if (lower->chunk == NULL) {
         // The index may have been substituted by 0 after a failed check, even where the child has no element 0.
         LLVMValueRef v_some = nonempty(lower, child.node);
@@ -313,29 +315,53 @@ static LLVMValueRef bits(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVM
     return zf_cg_load_bits(cg, zf_lower_pointer(lower, edge->index), v_at, v_count, limit, access->msb);
 }
 
-// Whether the rows of a scan ask for what they will take further on (the choice AHEAD): the last of a lane's neighbours does.
-static bool asks_further(const zf_lower_env *env) {
-    const zf_lower *lower = env->lower;
+void zf_lower_ask_further(zf_lower *lower, LLVMValueRef v_from) {
     const zf_cg_target *target = lower->cg->target;
-    if (target == NULL || target->simt == NULL || target->simt->prefetch == NULL || lower->running_count == 0) return false;
-    if (env->lanes == NULL || env->lane_k + 1 < env->lanes->count) return false;
-    return zf_choice_value(&lower->kernel->choice, ZF_CHOICE_AHEAD, 0) != 0;
+    if (target == NULL || target->simt == NULL || target->simt->prefetch == NULL || lower->running_count == 0) return;
+    if (zf_choice_value(&lower->kernel->choice, ZF_CHOICE_AHEAD, 0) == 0) return;
+    target->simt->prefetch(lower->cg, zf_cg_byte_at(lower->cg, v_from, FURTHER));
 }
 
-static LLVMValueRef bits_near(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVMValueRef v_word, LLVMValueRef v_near,
+static uint64_t most_bits(const zf_expr *access) {
+    return access->c->range.lo >= 0 && access->c->range.hi < 64 ? (uint64_t)access->c->range.hi : 64;
+}
+
+/// Whether bits of an edge at a place that data say may be a neighbour's.
+static bool may_be_beside(const zf_lower_env *env, uint32_t edge, const zf_expr *access) {
+    if (env->places == NULL || !zf_lower_in_memory(env->lower, edge) || env->v_alive != NULL) return false;
+    bool unpacks = env->lower->unpacks > 0 && edge == env->lower->kernel->edge;
+    return !unpacks && most_bits(access) <= 32 && !access->msb;
+}
+
+static LLVMValueRef bits_beside(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, const zf_cg_bit_place *place,
+                                LLVMValueRef v_count, const zf_expr *access) {
+    (void)cg;
+    zf_lower_env *env = env_of(cg_env);
+    const zf_graph_edge *edge = zf_lower_edge(env->lower, env->node, port);
+    return may_be_beside(env, edge->index, access) ? zf_simt_places_take(env, place, v_count, access) : NULL;
+}
+
+static LLVMValueRef bits_near(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, zf_cg_bit_place *place, bool moves,
                               LLVMValueRef v_count, const zf_expr *access) {
     zf_lower_env *env = env_of(cg_env);
     const zf_graph_edge *edge = zf_lower_edge(env->lower, env->node, port);
+    uint64_t limit = most_bits(access);
+    zf_cg_bit_place unmoved = *place;
+    if (moves) zf_cg_bit_place_clamp(cg, place);
+    if (may_be_beside(env, edge->index, access)) {
+        LLVMValueRef v = zf_simt_places_load(env, edge->index, &unmoved, place, v_count, limit, access);
+        if (v != NULL) return v;
+    }
+    LLVMValueRef v_word = place->v_word, v_near = place->v_near;
     if (!zf_lower_in_memory(env->lower, edge->index) || (env->lower->unpacks > 0 && edge->index == env->lower->kernel->edge)) {
         LLVMValueRef v_at = LLVMBuildShl(cg->builder, v_word, zf_cg_i64(cg, 5), "");
         return bits(cg, cg_env, port, zf_cg_add(cg, v_at, zf_cg_resize(cg, v_near, cg->ty_i64, false)), v_count, access);
     }
-    uint64_t limit = access->c->range.lo >= 0 && access->c->range.hi < 64 ? (uint64_t)access->c->range.hi : 64;
     if (env->v_alive != NULL) v_near = zf_cg_select(cg, env->v_alive, v_near, zf_cg_i32(cg, 0));
     LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i32, zf_lower_pointer(env->lower, edge->index), tame(cg, env, v_word));
     LLVMValueRef v_index = LLVMBuildLShr(cg->builder, v_near, zf_cg_i32(cg, 5), "");
     v_from = zf_cg_at(cg, cg->ty_i32, v_from, zf_cg_resize(cg, v_index, cg->ty_i64, false));
-    if (asks_further(env)) cg->target->simt->prefetch(cg, zf_cg_byte_at(cg, v_from, FURTHER));
+    if (env->lanes != NULL && env->lane_k + 1 == env->lanes->count) zf_lower_ask_further(env->lower, v_from);
     return zf_cg_words_bits(cg, v_from, v_near, v_count, limit, access->msb);
 }
 
@@ -421,6 +447,7 @@ zf_lower_env zf_lower_env_make(zf_lower *lower, uint32_t node) {
                 .element = element,
                 .bits = bits,
                 .bits_near = lower->cg->aligned_loads ? bits_near : NULL,
+                .bits_beside = bits_beside,
                 .slice = slice,
                 .length = length,
                 .check = check,

@@ -2,10 +2,12 @@
 // fewer, where so was chosen). A tile that is not whole
 // (the block's last, or one that a range of rows cuts) is made element by element, a thread taking every S-th. A thread that met
 // a failed check in a whole tile goes through its elements again one by one: there failures find their place.
+#include "codegen/cg_frame.h"
 #include "codegen/simt_choices.h"
 #include "codegen/simt_fetch.h"
 #include "codegen/simt_lookup.h"
 #include "codegen/simt_order.h"
+#include "codegen/simt_places.h"
 #include "codegen/simt_staging.h"
 
 enum {
@@ -13,47 +15,120 @@ enum {
     STEPS_TOGETHER = 4,  // whose loads are asked for before the first one's elements are made, where that is chosen
 };
 
+// The whole tile that a thread has steps of.
+typedef struct whole {
+    zf_lower *lower;
+    zf_simt_fetch *fetch;
+    zf_simt_staging staging;
+    LLVMValueRef v_begin, v_mine; ///< of the tile; of this thread in a step
+    unsigned count;               ///< elements of a thread in a step
+    uint32_t step;                ///< elements of all of them
+} whole;
+
+// Steps that are made together.
+typedef struct steps {
+    const whole *of;
+    bool by_places; ///< places of bits, which neighbours share a part of
+    zf_simt_lanes lanes[STEPS_TOGETHER];
+    zf_cg_value values[STEPS_TOGETHER][ZF_NEIGHBOURS];
+} steps;
+
+// Begins `together` steps, from number v_first on.
+static void begin_steps(whole *w, steps *s, LLVMValueRef v_first, uint32_t together) {
+    zf_lower *lower = w->lower;
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_within = zf_cg_i64(cg, lower->kernel->tile - 1);
+    s->of = w;
+    for (uint32_t k = 0; k < together; k++) {
+        LLVMValueRef v_number = k == 0 ? v_first : zf_cg_add(cg, v_first, zf_cg_i64(cg, k));
+        LLVMValueRef v_done = zf_cg_and(cg, zf_cg_mul(cg, v_number, zf_cg_i64(cg, w->step)), v_within);
+        LLVMValueRef v_place = zf_cg_or(cg, zf_cg_or(cg, w->v_begin, v_done), w->v_mine);
+        LLVMValueRef v_staged = w->staging.way == ZF_STAGE_TILE ? zf_cg_or(cg, v_done, w->v_mine) : w->v_mine;
+        s->lanes[k] = zf_simt_lanes_begin(lower, v_place, w->count);
+        s->lanes[k].staging = &w->staging;
+        s->lanes[k].fetch = w->fetch;
+        s->lanes[k].v_staged = v_staged;
+    }
+}
+
+static void make_element(void *user, unsigned step, unsigned k, zf_simt_places *places) {
+    steps *s = user;
+    zf_lower *lower = s->of->lower;
+    zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, &s->lanes[step], k);
+    env.places = places;
+    if (s->by_places) zf_cg_neighbour(lower->cg, env.v_i, s->lanes[step].v_first, zf_cg_i64(lower->cg, k), s->of->count);
+    s->values[step][k] = zf_cg_eval_body(lower->cg, &env.env, &env.env.inst->decode);
+    lower->cg->v_guard = NULL;
+}
+
+static void store_steps(steps *s, uint32_t together) {
+    zf_lower *lower = s->of->lower;
+    for (uint32_t k = 0; k < together; k++) zf_simt_store_vector(lower, s->values[k], s->of->count, s->lanes[k].v_first);
+}
+
+static void end_steps(steps *s, uint32_t together) {
+    for (uint32_t k = 0; k < together; k++) zf_simt_lanes_end(s->of->lower, &s->lanes[k]);
+}
+
+static void one_step(whole *w, LLVMValueRef v_number, bool by_places) {
+    steps s = {.by_places = by_places};
+    begin_steps(w, &s, v_number, 1);
+    for (unsigned k = 0; k < w->count; k++) make_element(&s, 0, k, NULL);
+    store_steps(&s, 1);
+    end_steps(&s, 1);
+}
+
+// Steps whose bits lie at places that data say, from number v_first on: together, where neighbours' lie side by side, else one by
+// one, in a loop, which keeps what it needs out of registers.
+static void steps_by_places(whole *w, LLVMValueRef v_first, uint32_t together) {
+    zf_cg *cg = w->lower->cg;
+    LLVMBasicBlockRef bb_done = zf_cg_block(cg, "steps_done");
+    steps s = {.by_places = true};
+    begin_steps(w, &s, v_first, together);
+    LLVMBasicBlockRef bb_apart = zf_simt_make_beside(w->lower, together, w->count, make_element, &s);
+    store_steps(&s, together);
+    zf_cg_br(cg, bb_done);
+    end_steps(&s, together);
+    zf_cg_enter(cg, bb_apart);
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, together), "step_apart");
+    one_step(w, zf_cg_add(cg, v_first, loop.v_i), true);
+    zf_cg_loop_end(cg, &loop);
+    zf_simt_unroll(cg, &loop, 1);
+    zf_cg_br(cg, bb_done);
+    zf_cg_enter(cg, bb_done);
+}
+
 // Whether any check failed (i1): which one says report_again.
 static LLVMValueRef whole_tile(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_shape *shape, zf_simt_fetch *fetch) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_any = zf_cg_alloca(cg, cg->ty_i1, "any");
     LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), v_any);
-    unsigned count = zf_simt_together(lower);
-    uint32_t step = shape->threads * count;
+    whole w = {.lower = lower, .fetch = fetch, .count = zf_simt_together(lower)};
+    w.step = shape->threads * w.count;
     // No edge of a block has more than 2^32 elements, and a step begins at a multiple of its size: said here by masks, so that
     // what bodies make of indices takes 32 bits, and what they ask of a thread's own place is the same in every step.
-    LLVMValueRef v_begin = zf_cg_and(cg, tile->v_begin, zf_cg_i64(cg, UINT32_MAX & ~(uint64_t)(lower->kernel->tile - 1)));
-    LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false), zf_cg_i64(cg, count));
-    v_mine = zf_cg_and(cg, v_mine, zf_cg_i64(cg, step - 1));
+    w.v_begin = zf_cg_and(cg, tile->v_begin, zf_cg_i64(cg, UINT32_MAX & ~(uint64_t)(lower->kernel->tile - 1)));
+    w.v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false), zf_cg_i64(cg, w.count));
+    w.v_mine = zf_cg_and(cg, w.v_mine, zf_cg_i64(cg, w.step - 1));
     lower->v_any = v_any;
-    zf_simt_staging staging;
-    zf_simt_staging_begin(&staging, lower, shape, v_begin, step);
+    zf_simt_staging_begin(&w.staging, lower, shape, w.v_begin, w.step);
+    bool by_places = zf_simt_takes_places(lower->plan, lower->kernel);
+    bool ahead = by_places && zf_choice_value(&lower->kernel->choice, ZF_CHOICE_AHEAD, 0) != 0;
+    uint32_t count = lower->kernel->tile / w.step, together = 1; // powers of two
+    while (ahead && w.staging.way != ZF_STAGE_STEPS && together < count && together < STEPS_TOGETHER) together *= 2;
+    LLVMValueRef v_count = zf_cg_i64(cg, count / together);
     zf_cg_loop loop;
-    LLVMValueRef v_steps = zf_cg_i64(cg, lower->kernel->tile / step);
-    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_steps, "step");
-    zf_simt_staging_step(&staging, loop.v_i, v_steps);
-    LLVMValueRef v_done = zf_cg_and(cg, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, step)), zf_cg_i64(cg, lower->kernel->tile - 1));
-    LLVMValueRef v_first = zf_cg_or(cg, zf_cg_or(cg, v_begin, v_done), v_mine);
-    LLVMValueRef v_staged = staging.way == ZF_STAGE_TILE ? zf_cg_or(cg, v_done, v_mine) : v_mine;
-    zf_simt_lanes lanes = zf_simt_lanes_begin(lower, v_first, count);
-    lanes.staging = &staging;
-    lanes.fetch = fetch;
-    lanes.v_staged = v_staged;
-    zf_cg_value values[ZF_NEIGHBOURS];
-    for (unsigned k = 0; k < count; k++) {
-        zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, &lanes, k);
-        values[k] = zf_cg_eval_body(cg, &env.env, &env.env.inst->decode);
-        cg->v_guard = NULL;
-    }
-    zf_simt_store_vector(lower, values, count, v_first);
-    zf_simt_lanes_end(lower, &lanes);
-    zf_simt_staging_step_end(&staging);
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_count, "step");
+    zf_simt_staging_step(&w.staging, loop.v_i, v_count);
+    if (by_places)
+        steps_by_places(&w, zf_cg_mul(cg, loop.v_i, zf_cg_i64(cg, together)), together);
+    else
+        one_step(&w, loop.v_i, false);
+    zf_simt_staging_step_end(&w.staging);
     zf_cg_loop_end(cg, &loop);
-    if (zf_choice_value(&lower->kernel->choice, ZF_CHOICE_AHEAD, 0) != 0 && zf_simt_takes_places(lower->plan, lower->kernel)) {
-        zf_simt_unroll(cg, &loop, STEPS_TOGETHER);
-        zf_simt_order_wish(cg->function);
-    }
-    zf_simt_staging_end(&staging);
+    if (ahead) zf_simt_order_wish(cg->function);
+    zf_simt_staging_end(&w.staging);
     lower->v_any = NULL;
     return LLVMBuildLoad2(cg->builder, cg->ty_i1, v_any, "");
 }

@@ -4,6 +4,7 @@
 // they are in (simt_tree.c).
 #include "codegen/cg_frame.h"
 #include "codegen/cg_lines.h"
+#include "codegen/simt_places.h"
 #include "codegen/simt_split.h"
 #include "codegen/simt_staging.h"
 #include "codegen/simt_tally.h"
@@ -158,7 +159,7 @@ static bool moves_terms(const row *r, const zf_reduce *reduce) {
 }
 
 // The term of a segment at this lane's element `k`, of terms that move.
-static LLVMValueRef moved_term(row *r, zf_simt_lanes *lanes, const zf_running *running, unsigned k) {
+static LLVMValueRef moved_term(row *r, zf_simt_lanes *lanes, const zf_running *running, unsigned k, zf_simt_places *places) {
     zf_lower *lower = r->lower;
     zf_cg *cg = lower->cg;
     const zf_reduce *reduce = running->reduce;
@@ -170,6 +171,7 @@ static LLVMValueRef moved_term(row *r, zf_simt_lanes *lanes, const zf_running *r
         env.v_i = zf_cg_add(cg, r->v_first, v_k);
         env.lanes = NULL; // which have what is read at the element's own index
     }
+    env.places = places;
     zf_cg_neighbour(cg, env.v_i, r->v_first, v_k, r->lanes);
     LLVMValueRef v = zf_lower_scan_own_term(&env, reduce, env.v_i);
     return k < reduce->skip ? zf_simt_segment_term(cg, running, v_index, v) : v;
@@ -179,14 +181,8 @@ static LLVMValueRef moved_term(row *r, zf_simt_lanes *lanes, const zf_running *r
 static void whole_terms(row *r, zf_simt_lanes *lanes, uint32_t s) {
     zf_lower *lower = r->lower;
     row_scan *scan = &r->scans[s];
-    bool moves = moves_terms(r, scan->running->reduce);
-    for (unsigned k = 0; k < r->lanes && moves; k++) {
-        set_values(r, k, zf_cg_add(lower->cg, r->v_first, zf_cg_i64(lower->cg, k)), s);
-        LLVMBuildStore(lower->cg->builder, moved_term(r, lanes, scan->running, k), scan->v_terms[k]);
-        lower->cg->v_guard = NULL;
-    }
-    scan->is_split = !moves;
-    for (unsigned k = 0; k < r->lanes && !moves; k++) {
+    scan->is_split = true;
+    for (unsigned k = 0; k < r->lanes; k++) {
         zf_lower_env env = zf_simt_lane_env(lower, scan->running->node, lanes, k);
         zf_simt_spot spot;
         stand_at(r, k, &env, &spot);
@@ -197,6 +193,41 @@ static void whole_terms(row *r, zf_simt_lanes *lanes, uint32_t s) {
         scan->is_split = scan->is_split && zf_simt_split_term(lower, scan->running, r->lanes, v, &scan->split[k]);
         scan->is_split = scan->is_split && scan->split[k].v_same == scan->split[0].v_same;
     }
+}
+
+/// Terms of rows that move, to be made.
+typedef struct moved {
+    row *rows;
+    zf_simt_lanes *lanes;
+    uint32_t scan;
+} moved;
+
+static void make_moved(void *user, unsigned number, unsigned k, zf_simt_places *places) {
+    const moved *m = user;
+    row *r = &m->rows[number];
+    zf_cg *cg = r->lower->cg;
+    row_scan *scan = &r->scans[m->scan];
+    set_values(r, k, zf_cg_add(cg, r->v_first, zf_cg_i64(cg, k)), m->scan);
+    LLVMBuildStore(cg->builder, moved_term(r, &m->lanes[number], scan->running, k, places), scan->v_terms[k]);
+    cg->v_guard = NULL;
+}
+
+// The same of terms that move, of all rows. Where it is noted what failed, each is made for itself.
+static void whole_moved_terms(row *rows, unsigned count, zf_simt_lanes *lanes, uint32_t s) {
+    moved m = {rows, lanes, s};
+    for (unsigned r = 0; r < count; r++) rows[r].scans[s].is_split = false;
+    zf_cg *cg = rows->lower->cg;
+    LLVMBasicBlockRef bb_made = zf_cg_block(cg, "terms_made");
+    if (rows->lower->v_any != NULL) {
+        LLVMBasicBlockRef bb_apart = zf_simt_make_beside(rows->lower, count, rows->lanes, make_moved, &m);
+        zf_cg_br(cg, bb_made);
+        zf_cg_enter(cg, bb_apart);
+    }
+    for (unsigned r = 0; r < count; r++) {
+        for (unsigned k = 0; k < rows->lanes; k++) make_moved(&m, r, k, NULL);
+    }
+    zf_cg_br(cg, bb_made);
+    zf_cg_enter(cg, bb_made);
 }
 
 // Those that exist; the others change nothing.
@@ -425,7 +456,9 @@ static void whole_rows(row *rows, unsigned count) {
     }
     for (unsigned r = 0; r < count && rows->tally != NULL; r++) take_tally(&rows[r], &lanes[r]);
     for (uint32_t s = 0; s < rows->scan_count && rows->tally == NULL; s++) {
-        for (unsigned r = 0; r < count; r++) whole_terms(&rows[r], &lanes[r], s);
+        bool moves = moves_terms(rows, rows->scans[s].running->reduce);
+        if (moves) whole_moved_terms(rows, count, lanes, s);
+        for (unsigned r = 0; r < count && !moves; r++) whole_terms(&rows[r], &lanes[r], s);
         combine_rows(rows, count, s);
     }
     // Storing validity takes shuffles, behind which no load is moved: there all rows' elements are made before the first is
