@@ -34,8 +34,8 @@ void zf_cg_neighbour(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_base, LLVMValueRe
 static const struct zf_cg_neighbour *neighbour_of(const zf_cg *cg, LLVMValueRef v, LLVMValueRef v_by) {
     if (!LLVMIsAConstantInt(v_by)) return NULL;
     const struct zf_cg_neighbour *n = cg->neighbours;
-    while (n != NULL && n->v != v) n = n->next;
-    return n != NULL && LLVMConstIntGetZExtValue(v_by) % n->count == 0 ? n : NULL;
+    while (n != NULL && (n->v != v || LLVMConstIntGetZExtValue(v_by) % n->count != 0)) n = n->next;
+    return n;
 }
 
 LLVMValueRef zf_cg_quotient(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_by) {

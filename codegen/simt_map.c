@@ -85,7 +85,7 @@ static void steps_by_places(whole *w, LLVMValueRef v_first, uint32_t together) {
     LLVMBasicBlockRef bb_done = zf_cg_block(cg, "steps_done");
     steps s = {.by_places = true};
     begin_steps(w, &s, v_first, together);
-    LLVMBasicBlockRef bb_apart = zf_simt_make_beside(w->lower, together, w->count, make_element, &s);
+    LLVMBasicBlockRef bb_apart = zf_simt_make_beside(w->lower, together, w->count, false, make_element, &s);
     store_steps(&s, together);
     zf_cg_br(cg, bb_done);
     end_steps(&s, together);

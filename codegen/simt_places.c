@@ -103,7 +103,17 @@ static LLVMValueRef all_narrow(zf_cg *cg, const zf_simt_places *places, unsigned
     return v_all;
 }
 
-LLVMBasicBlockRef zf_simt_make_beside(zf_lower *lower, unsigned rows, unsigned count, zf_simt_make make, void *user) {
+/// Goes on in `bb_then` where it holds, else in bb_else.
+static void branch(zf_lower *lower, LLVMValueRef v_if, bool whole_warp, LLVMBasicBlockRef bb_then, LLVMBasicBlockRef bb_else) {
+    zf_cg *cg = lower->cg;
+    if (whole_warp)
+        zf_cg_cond_br(cg, zf_simt_any(lower, zf_cg_not(cg, v_if)), bb_else, bb_then);
+    else
+        zf_cg_cond_br(cg, v_if, bb_then, bb_else);
+}
+
+LLVMBasicBlockRef zf_simt_make_beside(zf_lower *lower, unsigned rows, unsigned count, bool whole_warp, zf_simt_make make,
+                                      void *user) {
     zf_cg *cg = lower->cg;
     zf_simt_places places[ZF_SIMT_BATCH] = {{0}};
     for (unsigned r = 0; r < rows; r++) make(user, r, 0, &places[r]);
@@ -115,13 +125,13 @@ LLVMBasicBlockRef zf_simt_make_beside(zf_lower *lower, unsigned rows, unsigned c
     }
     LLVMBasicBlockRef bb_beside = zf_cg_block(cg, "beside"), bb_apart = zf_cg_block(cg, "apart"),
                       bb_made = zf_cg_block(cg, "beside_made");
-    zf_cg_cond_br(cg, v_narrow, bb_beside, bb_apart);
+    branch(lower, v_narrow, whole_warp, bb_beside, bb_apart);
     zf_cg_enter(cg, bb_beside);
     for (unsigned r = 0; r < rows; r++) {
         for (unsigned k = 1; k < count; k++) make(user, r, k, &places[r]);
         if (places[r].v_inside != NULL) v_inside = zf_cg_and(cg, v_inside, places[r].v_inside);
     }
-    zf_cg_cond_br(cg, v_inside, bb_made, bb_apart);
+    branch(lower, v_inside, whole_warp, bb_made, bb_apart);
     zf_cg_enter(cg, bb_made);
     return bb_apart;
 }

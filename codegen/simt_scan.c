@@ -44,6 +44,9 @@ typedef struct row {
     LLVMValueRef v_begin;          // of the row
     LLVMValueRef v_first;          // index of this lane's first element
     LLVMValueRef v_place;          // i32: the same in the tile
+    LLVMValueRef v_batch, v_away;  // of the rows that are made together: where they begin, a multiple of `span`; how far behind
+                                   // v_first is. NULL: there are none
+    uint64_t span;                 // elements of all of them
 } row;
 
 // ---- Shared with scans along groups ---------------------------------------------------------------------------
@@ -177,24 +180,6 @@ static LLVMValueRef moved_term(row *r, zf_simt_lanes *lanes, const zf_running *r
     return k < reduce->skip ? zf_simt_segment_term(cg, running, v_index, v) : v;
 }
 
-// All lanes' terms of a scan, where all of them exist. Scans before it are made: a term may take their values.
-static void whole_terms(row *r, zf_simt_lanes *lanes, uint32_t s) {
-    zf_lower *lower = r->lower;
-    row_scan *scan = &r->scans[s];
-    scan->is_split = true;
-    for (unsigned k = 0; k < r->lanes; k++) {
-        zf_lower_env env = zf_simt_lane_env(lower, scan->running->node, lanes, k);
-        zf_simt_spot spot;
-        stand_at(r, k, &env, &spot);
-        set_values(r, k, env.v_i, s);
-        LLVMValueRef v = zf_lower_scan_term(&env, scan->running->reduce, env.v_i);
-        v = zf_simt_segment_term(lower->cg, scan->running, env.v_i, v);
-        LLVMBuildStore(lower->cg->builder, v, scan->v_terms[k]);
-        scan->is_split = scan->is_split && zf_simt_split_term(lower, scan->running, r->lanes, v, &scan->split[k]);
-        scan->is_split = scan->is_split && scan->split[k].v_same == scan->split[0].v_same;
-    }
-}
-
 /// Terms of rows that move, to be made.
 typedef struct moved {
     row *rows;
@@ -212,22 +197,24 @@ static void make_moved(void *user, unsigned number, unsigned k, zf_simt_places *
     cg->v_guard = NULL;
 }
 
-// The same of terms that move, of all rows. Where it is noted what failed, each is made for itself.
-static void whole_moved_terms(row *rows, unsigned count, zf_simt_lanes *lanes, uint32_t s) {
-    moved m = {rows, lanes, s};
-    for (unsigned r = 0; r < count; r++) rows[r].scans[s].is_split = false;
-    zf_cg *cg = rows->lower->cg;
-    LLVMBasicBlockRef bb_made = zf_cg_block(cg, "terms_made");
-    if (rows->lower->v_any != NULL) {
-        LLVMBasicBlockRef bb_apart = zf_simt_make_beside(rows->lower, count, rows->lanes, make_moved, &m);
-        zf_cg_br(cg, bb_made);
-        zf_cg_enter(cg, bb_apart);
+// All lanes' terms of a scan, where all of them exist. Scans before it are made: a term may take their values.
+static void whole_terms(row *r, zf_simt_lanes *lanes, uint32_t s) {
+    zf_lower *lower = r->lower;
+    row_scan *scan = &r->scans[s];
+    bool moves = moves_terms(r, scan->running->reduce);
+    scan->is_split = !moves;
+    for (unsigned k = 0; k < r->lanes && moves; k++) make_moved(&(moved){r, lanes, s}, 0, k, NULL);
+    for (unsigned k = 0; k < r->lanes && !moves; k++) {
+        zf_lower_env env = zf_simt_lane_env(lower, scan->running->node, lanes, k);
+        zf_simt_spot spot;
+        stand_at(r, k, &env, &spot);
+        set_values(r, k, env.v_i, s);
+        LLVMValueRef v = zf_lower_scan_term(&env, scan->running->reduce, env.v_i);
+        v = zf_simt_segment_term(lower->cg, scan->running, env.v_i, v);
+        LLVMBuildStore(lower->cg->builder, v, scan->v_terms[k]);
+        scan->is_split = scan->is_split && zf_simt_split_term(lower, scan->running, r->lanes, v, &scan->split[k]);
+        scan->is_split = scan->is_split && scan->split[k].v_same == scan->split[0].v_same;
     }
-    for (unsigned r = 0; r < count; r++) {
-        for (unsigned k = 0; k < rows->lanes; k++) make_moved(&m, r, k, NULL);
-    }
-    zf_cg_br(cg, bb_made);
-    zf_cg_enter(cg, bb_made);
 }
 
 // Those that exist; the others change nothing.
@@ -388,7 +375,9 @@ static void whole_elements(row *r, zf_simt_lanes *lanes, zf_cg_value *values) {
             if (r->scans[s].count != NULL) r->scans[s].running->counted = &r->scans[s].count->lanes[k];
         }
         zf_lower_env env = zf_simt_lane_env(lower, lower->kernel->root, lanes, k);
-        if (r->segmented) zf_cg_neighbour(lower->cg, env.v_i, r->v_first, zf_cg_i64(lower->cg, k), r->lanes);
+        LLVMValueRef v_k = zf_cg_i64(lower->cg, k);
+        if (r->segmented) zf_cg_neighbour(lower->cg, env.v_i, r->v_first, v_k, r->lanes);
+        if (r->v_batch != NULL) zf_cg_neighbour(lower->cg, env.v_i, r->v_batch, zf_cg_add(lower->cg, r->v_away, v_k), r->span);
         set_values(r, k, env.v_i, r->scan_count);
         values[k] = element(r, k, &env);
     }
@@ -430,6 +419,7 @@ static void place_lane(row *r, LLVMValueRef v_row, LLVMValueRef v_row_size) {
     }
     r->v_place = zf_cg_resize(cg, zf_cg_add(cg, v_from, v_mine), cg->ty_i32, false);
     r->found = NULL;
+    r->v_batch = NULL;
 }
 
 // The values of the scan whose terms are counted already.
@@ -439,30 +429,24 @@ static void take_tally(row *r, zf_simt_lanes *lanes) {
     for (unsigned k = 0; k < r->lanes; k++) LLVMBuildStore(r->lower->cg->builder, v_values[k], r->scans[0].v_terms[k]);
 }
 
-// Rows all of whose terms and elements exist and are wanted.
-static void whole_rows(row *rows, unsigned count) {
-    zf_lower *lower = rows->lower;
-    zf_simt_lanes lanes[ZF_SIMT_BATCH];
+static void begin_lanes(row *rows, unsigned count, zf_simt_lanes *lanes) {
     for (unsigned r = 0; r < count; r++) {
-        lanes[r] = zf_simt_lanes_begin(lower, rows[r].v_first, rows[r].lanes);
+        lanes[r] = zf_simt_lanes_begin(rows->lower, rows[r].v_first, rows[r].lanes);
         lanes[r].v_base = rows->tile->v_begin;
         lanes[r].v_near = rows[r].v_place;
         lanes[r].fetch = rows->fetch;
         lanes[r].staging = rows->staging;
-        if (rows->tally != NULL) zf_simt_lanes_know_bits(lower, &lanes[r], rows->tally->edge, rows[r].v_bits);
     }
-    for (unsigned r = 0; r < count && rows->tree != NULL; r++) {
-        rows[r].found = zf_simt_found_begin(rows->tree, rows[r].v_place, rows[r].lanes);
-    }
-    for (unsigned r = 0; r < count && rows->tally != NULL; r++) take_tally(&rows[r], &lanes[r]);
-    for (uint32_t s = 0; s < rows->scan_count && rows->tally == NULL; s++) {
-        bool moves = moves_terms(rows, rows->scans[s].running->reduce);
-        if (moves) whole_moved_terms(rows, count, lanes, s);
-        for (unsigned r = 0; r < count && !moves; r++) whole_terms(&rows[r], &lanes[r], s);
-        combine_rows(rows, count, s);
-    }
-    // Storing validity takes shuffles, behind which no load is moved: there all rows' elements are made before the first is
-    // stored.
+}
+
+static void end_lanes(row *rows, unsigned count, zf_simt_lanes *lanes) {
+    for (unsigned r = 0; r < count; r++) zf_simt_lanes_end(rows->lower, &lanes[r]);
+}
+
+// What rows store. Storing validity takes shuffles, behind which no load is moved: there all rows' elements are made before the
+// first is stored.
+static void store_rows(row *rows, unsigned count, zf_simt_lanes *lanes) {
+    zf_lower *lower = rows->lower;
     zf_cg_value values[ZF_SIMT_BATCH][ZF_NEIGHBOURS];
     bool apart = lower->type.nullable;
     for (unsigned r = 0; r < count; r++) {
@@ -472,8 +456,40 @@ static void whole_rows(row *rows, unsigned count) {
         if (!apart) zf_simt_store_vector(lower, values[r], rows[r].lanes, rows[r].v_first);
     }
     for (unsigned r = 0; r < count && apart; r++) zf_simt_store_vector(lower, values[r], rows[r].lanes, rows[r].v_first);
+}
+
+// Rows all of whose terms and elements exist and are wanted.
+static void whole_rows(row *rows, unsigned count) {
+    zf_lower *lower = rows->lower;
+    zf_simt_lanes lanes[ZF_SIMT_BATCH];
+    begin_lanes(rows, count, lanes);
+    for (unsigned r = 0; r < count && rows->tally != NULL; r++)
+        zf_simt_lanes_know_bits(lower, &lanes[r], rows->tally->edge, rows[r].v_bits);
+    for (unsigned r = 0; r < count && rows->tree != NULL; r++) {
+        rows[r].found = zf_simt_found_begin(rows->tree, rows[r].v_place, rows[r].lanes);
+    }
+    for (unsigned r = 0; r < count && rows->tally != NULL; r++) take_tally(&rows[r], &lanes[r]);
+    for (uint32_t s = 0; s < rows->scan_count && rows->tally == NULL; s++) {
+        for (unsigned r = 0; r < count; r++) whole_terms(&rows[r], &lanes[r], s);
+        combine_rows(rows, count, s);
+    }
+    store_rows(rows, count, lanes);
     for (unsigned r = 0; r < count && rows->tree != NULL; r++) zf_simt_found_end(lower, rows[r].found);
-    for (unsigned r = 0; r < count; r++) zf_simt_lanes_end(lower, &lanes[r]);
+    end_lanes(rows, count, lanes);
+}
+
+// The same of the only scan's terms, which move, where a lane's neighbours take their bits from each other's words. Returns the
+// block to which the warp goes where they cannot.
+static LLVMBasicBlockRef whole_rows_beside(row *rows, unsigned count) {
+    zf_simt_lanes lanes[ZF_SIMT_BATCH];
+    moved m = {rows, lanes, 0};
+    begin_lanes(rows, count, lanes);
+    for (unsigned r = 0; r < count; r++) rows[r].scans[0].is_split = false;
+    LLVMBasicBlockRef bb_apart = zf_simt_make_beside(rows->lower, count, rows->lanes, true, make_moved, &m);
+    combine_rows(rows, count, 0);
+    store_rows(rows, count, lanes);
+    end_lanes(rows, count, lanes);
+    return bb_apart;
 }
 
 static void some_row(row *r) {
@@ -536,30 +552,64 @@ static void open_scans(row *r) {
 static void place_rows(row *rows, unsigned count, LLVMValueRef v_from, LLVMValueRef v_row, LLVMValueRef v_row_size) {
     zf_lower *lower = rows->lower;
     zf_cg *cg = lower->cg;
+    uint64_t row_size = (uint64_t)ZF_WARP * rows->lanes;
     for (unsigned k = 0; k < count; k++) {
         LLVMValueRef v_number = zf_cg_add(cg, v_row, zf_cg_i64(cg, k));
         place_lane(&rows[k], zf_cg_add(cg, v_from, v_number), v_row_size);
+        if (rows->segmented && lower->kernel->tile % (count * row_size) == 0) { // the first row's number is a multiple of `count`
+            rows[k].v_batch = rows[0].v_begin;
+            rows[k].v_away = zf_cg_add(cg, zf_cg_sub(cg, rows[k].v_first, rows[k].v_begin), zf_cg_i64(cg, k * row_size));
+            rows[k].span = count * row_size;
+        }
         if (rows->tally == NULL) continue;
         LLVMValueRef v_of_tally = zf_cg_resize(cg, v_number, cg->ty_i32, false);
         rows[k].v_bits = zf_simt_tally_row(lower, rows->tally, rows->v_lane, v_of_tally, &rows[k].v_before);
     }
 }
 
-// Of the first v_whole rows of the tile, which are whole, as many as make full batches; returns how many that was.
-static LLVMValueRef make_batches(row *rows, LLVMValueRef v_whole, LLVMValueRef v_row_size) {
+// Whether the only scan's terms take bits from each other's words. Not where it is noted what failed: there each loads its own.
+static bool goes_beside(const row *rows) {
+    return rows->lower->v_any != NULL && rows->scan_count == 1 && rows->tally == NULL &&
+           moves_terms(rows, rows->scans[0].running->reduce);
+}
+
+// Rows from number v_first on, together where neighbours' bits lie side by side, else one by one.
+static void batch_beside(row *rows, unsigned batch, LLVMValueRef v_first, LLVMValueRef v_row_size) {
     zf_cg *cg = rows->lower->cg;
-    unsigned batch = batch_of(rows->lower, rows->tree);
+    LLVMBasicBlockRef bb_done = zf_cg_block(cg, "batch_done");
+    place_rows(rows, batch, zf_cg_i64(cg, 0), v_first, v_row_size);
+    LLVMBasicBlockRef bb_apart = whole_rows_beside(rows, batch);
+    zf_cg_br(cg, bb_done);
+    zf_cg_enter(cg, bb_apart);
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, batch), "row_apart");
+    place_rows(rows, 1, v_first, loop.v_i, v_row_size);
+    whole_rows(rows, 1);
+    zf_cg_loop_end(cg, &loop);
+    zf_simt_unroll(cg, &loop, 1);
+    zf_cg_br(cg, bb_done);
+    zf_cg_enter(cg, bb_done);
+}
+
+// Of the first v_whole rows of the tile, which are whole, as many as make full batches; returns how many that was.
+static LLVMValueRef make_batches(row *rows, unsigned batch, LLVMValueRef v_whole, LLVMValueRef v_row_size) {
+    zf_cg *cg = rows->lower->cg;
     LLVMValueRef v_batch = zf_cg_i64(cg, batch), v_batches = LLVMBuildUDiv(cg->builder, v_whole, v_batch, "");
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), v_batches, "batch");
-    place_rows(rows, batch, zf_cg_i64(cg, 0), zf_cg_mul(cg, loop.v_i, v_batch), v_row_size);
-    whole_rows(rows, batch);
+    LLVMValueRef v_first = zf_cg_mul(cg, loop.v_i, v_batch);
+    if (goes_beside(rows)) {
+        batch_beside(rows, batch, v_first, v_row_size);
+    } else {
+        place_rows(rows, batch, zf_cg_i64(cg, 0), v_first, v_row_size);
+        whole_rows(rows, batch);
+    }
     zf_cg_loop_end(cg, &loop);
     return zf_cg_mul(cg, v_batches, v_batch);
 }
 
 // The same of segments, whose layouts are checked much: that something failed is all that is noted, which is a comparison a
-// check. Where anything did, all lanes make the rows once more from the same states on, and note what.
+// check. Where anything did, all lanes make those rows once more, one by one from the same states on, and note what.
 static LLVMValueRef make_segments(row *rows, LLVMValueRef v_whole, LLVMValueRef v_row_size) {
     zf_lower *lower = rows->lower;
     zf_cg *cg = lower->cg;
@@ -571,7 +621,7 @@ static LLVMValueRef make_segments(row *rows, LLVMValueRef v_whole, LLVMValueRef 
     uint32_t noted = lower->noted;
     lower->v_any = zf_cg_alloca(cg, cg->ty_i1, "any");
     LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), lower->v_any);
-    LLVMValueRef v_made = make_batches(rows, v_whole, v_row_size);
+    LLVMValueRef v_made = make_batches(rows, batch_of(lower, NULL), v_whole, v_row_size);
     LLVMValueRef v_any = LLVMBuildLoad2(cg->builder, cg->ty_i1, lower->v_any, "");
     lower->v_any = NULL;
     if (lower->noted == noted) return v_made;
@@ -579,7 +629,7 @@ static LLVMValueRef make_segments(row *rows, LLVMValueRef v_whole, LLVMValueRef 
     zf_cg_cond_br(cg, zf_simt_any(lower, v_any), bb_again, bb_well);
     zf_cg_enter(cg, bb_again);
     for (uint32_t s = 0; s < rows->scan_count; s++) LLVMBuildStore(cg->builder, v_accs[s], rows->scans[s].running->v_acc);
-    make_batches(rows, v_whole, v_row_size);
+    make_batches(rows, 1, v_made, v_row_size);
     zf_cg_br(cg, bb_well);
     zf_cg_enter(cg, bb_well);
     return v_made;
@@ -663,7 +713,7 @@ void zf_simt_rows(zf_lower *lower, const zf_simt_shape *shape, const zf_simt_til
     zf_simt_staging_wait(&staging);
     LLVMValueRef v_made = r.tally != NULL               ? make_tallies(rows, &tally, v_whole, v_row_size)
                           : r.segmented && tree == NULL ? make_segments(rows, v_whole, v_row_size)
-                                                        : make_batches(rows, v_whole, v_row_size);
+                                                        : make_batches(rows, batch_of(lower, tree), v_whole, v_row_size);
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, v_made, v_rows, "row_cut");
     place_lane(&rows[0], loop.v_i, v_row_size);
