@@ -505,7 +505,7 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
     case ZF_SIMT_WORDS: zf_simt_words(&lower, &shape); break;
     case ZF_SIMT_NUMBERS: zf_simt_numbers(&lower, &shape); break;
     case ZF_SIMT_LANES: zf_simt_chunks(&lower, &shape); break;
-    case ZF_SIMT_WARP: zf_simt_warp_chunks(&lower); break;
+    case ZF_SIMT_WARP: zf_simt_warp_chunks(&lower, &shape); break;
     case ZF_SIMT_SEQUENTIAL: cg->target->lower[kernel->domain](&lower); break;
     }
     close_function(&lower, bb_first);

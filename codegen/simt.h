@@ -33,7 +33,7 @@ typedef enum zf_simt_form {
 typedef struct zf_simt_shape {
     zf_simt_form form;
     uint32_t threads, tiles; ///< of a thread block
-    uint32_t span;           ///< tiles of one block that it makes together instead; 0: `tiles`, of any blocks
+    uint32_t span;           ///< tiles of one block that stand for each of these; 0: that tile alone
     uint32_t shared_bytes;
     uint32_t registers; ///< that a thread should do with, so that more of them run at once; 0: as many as it likes
     bool ahead;         ///< what a tile reads is asked for from memory before its first element is made (simt_fetch.h)
@@ -51,6 +51,8 @@ zf_type zf_simt_type_of(const zf_plan *plan, const zf_kernel *kernel);
 /// Whether a warp makes this scan along the outputs, row by row: the operation must be associative.
 bool zf_simt_scans(const zf_plan *plan, const zf_kernel *kernel, const zf_reduce *reduce);
 
+// ---- What lanes have of a scan (simt_combine.c) ----
+
 /// What combines with anything to that.
 LLVMValueRef zf_simt_scan_identity(zf_cg *cg, const zf_running *running);
 LLVMValueRef zf_simt_combine(zf_cg *cg, const zf_running *running, LLVMValueRef v_a, LLVMValueRef v_b);
@@ -63,6 +65,9 @@ void zf_simt_combine_rows(zf_lower *lower, const zf_running *running, LLVMValueR
 LLVMValueRef zf_simt_terms(zf_lower *lower, const zf_running *running, LLVMValueRef v_count);
 /// A scan's value at element v_index as bodies have it: before the first there is nothing, which of minima is no value.
 LLVMValueRef zf_simt_scan_value(zf_cg *cg, const zf_running *running, LLVMValueRef v_index, LLVMValueRef v);
+
+// ---- Kernels (simt.c) ----
+
 /// Has the tiles made by one thread (lower->v_hard).
 void zf_simt_call_hard(zf_lower *lower);
 
@@ -77,11 +82,13 @@ void zf_simt_patches(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_words(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_numbers(zf_lower *lower, const zf_simt_shape *shape);
 void zf_simt_chunks(zf_lower *lower, const zf_simt_shape *shape);
-void zf_simt_warp_chunks(zf_lower *lower);
+void zf_simt_warp_chunks(zf_lower *lower, const zf_simt_shape *shape);
 /// Whether each row of a region over two ranges has one element, which all its places are copies of (simt_regions.c).
 bool zf_simt_rows_alike(const zf_reduce *reduce);
 /// How a kernel of chunks is run that has by_warp.
 zf_simt_shape zf_simt_warp_shape(const zf_plan *plan, const zf_kernel *kernel);
+/// Whether its warps may walk several chunks each.
+bool zf_simt_warp_walks_several(const zf_plan *plan, const zf_kernel *kernel);
 /// Whether the lanes of a kernel's chunks can be those of a warp, and how they are run then.
 bool zf_simt_lanes_fit(const zf_plan *plan, const zf_kernel *kernel);
 zf_simt_shape zf_simt_lanes_shape(const zf_plan *plan, const zf_kernel *kernel);

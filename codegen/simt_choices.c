@@ -13,6 +13,7 @@ enum {
     REGISTERS_FILE = 65536,  // of a multiprocessor, which a thread block must fit in
     REGISTERS_TOGETHER = 8,  // are given to a thread
     COUNTED_ROWS_LANES = 32, // rows times lanes of a tally, which counts 1,024 bits
+    CHUNKS_MOST = 8,         // of a warp, one after the other
     LEAST_TILE = 64,         // outputs: whole words of bits, of columns of booleans and of validity
     TABLE_LEAST = 4,         // KiB of shared memory,
     TABLE_MOST = 32,         // likewise
@@ -126,6 +127,10 @@ void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_
             allow_powers(out, ZF_CHOICE_TABLE, TABLE_LEAST, TABLE_MOST);
             zf_choose(&out->otherwise, ZF_CHOICE_TABLE, ZF_LOOKUP_DEFAULT);
         }
+    }
+    if (shape.form == ZF_SIMT_WARP && zf_simt_warp_walks_several(plan, kernel)) {
+        allow_powers(out, ZF_CHOICE_L, 1, CHUNKS_MOST);
+        zf_choose(&out->otherwise, ZF_CHOICE_L, bare.geometry.l);
     }
     if (shape.form == ZF_SIMT_PATCHES) {
         bool fits = zf_simt_patches_fit(plan, kernel);

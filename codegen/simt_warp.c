@@ -7,14 +7,25 @@
 // failure that comes first.
 #include "codegen/lower_chunks.h"
 #include "codegen/simt_marks.h"
+#include "codegen/simt_span.h"
 
 enum { REGISTERS = 64 }; // of kernels that keep rows: 32 warps of a multiprocessor run at once then
+
+bool zf_simt_warp_walks_several(const zf_plan *plan, const zf_kernel *kernel) {
+    zf_type type = zf_simt_type_of(plan, kernel);
+    return !type.nullable && type.kind != ZF_K_BOOL && type.kind != ZF_K_STRING; // whose rows are stored where they are wanted
+}
 
 zf_simt_shape zf_simt_warp_shape(const zf_plan *plan, const zf_kernel *kernel) {
     uint32_t threads = kernel->geometry.s, tiles = threads / ZF_WARP, bytes = tiles * zf_simt_marks_bytes(plan, kernel);
     if (bytes > ZF_SIMT_SHARED) bytes = 0;
-    return (zf_simt_shape){
-        .form = ZF_SIMT_WARP, .threads = threads, .tiles = tiles, .shared_bytes = bytes, .registers = bytes > 0 ? REGISTERS : 0};
+    bool several = zf_simt_warp_walks_several(plan, kernel);
+    return (zf_simt_shape){.form = ZF_SIMT_WARP,
+                           .threads = threads,
+                           .tiles = tiles,
+                           .span = several ? zf_choice_value(&kernel->choice, ZF_CHOICE_L, 1) : 1,
+                           .shared_bytes = bytes,
+                           .registers = bytes > 0 ? REGISTERS : 0};
 }
 
 LLVMValueRef zf_chunk_share_turns(zf_chunk *chunk, LLVMValueRef v_count) { // there is room for them: the sum does not wrap
@@ -87,8 +98,12 @@ void zf_chunk_share(zf_chunk *chunk, LLVMValueRef v_alike, void (*share)(void *r
     zf_chunk_meet(chunk);
 }
 
-void zf_simt_warp_chunks(zf_lower *lower) {
+void zf_simt_warp_chunks(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
+    if (shape->span > 1) {
+        LLVMValueRef v_end = zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, shape->span));
+        lower->v_end = zf_cg_clamp(cg, v_end, zf_simt_span_tiles(lower), "chunks that there are");
+    }
     lower->v_leads = zf_cg_icmp(cg, LLVMIntEQ, zf_simt_lane(lower), zf_cg_i32(cg, 0));
     zf_lower_chunks(lower);
 }

@@ -9,7 +9,8 @@
 #include "runtime/base/text.h"
 
 typedef enum zf_choice_kind {
-    ZF_CHOICE_L,         ///< of maps: vectors that a thread makes; of scans: rows whose shuffles are under way together
+    ZF_CHOICE_L,         ///< of maps: vectors that a thread makes; of scans: rows whose shuffles are under way together; of
+                         ///< chunks that warps walk: how many a warp has
     ZF_CHOICE_C,         ///< neighbours that a thread makes, and stores, together
     ZF_CHOICE_THREADS,   ///< of a thread block: S
     ZF_CHOICE_REGISTERS, ///< of a thread, at most; 0: as many as the assembler likes

@@ -97,6 +97,7 @@ table t {
     blocks: i32 = gpu_for;
     blocks_narrow: i32 = gpu_for;
     runs: i32 = rle(bitpack, bitpack);
+    chunks: i32 = gpu_rfor;
     letters: u8 = rle;
     patched: i32 = pfor;
     tree: i64 = delta(rle(bitpack, bitpack));
@@ -110,7 +111,7 @@ ROUNDS = 6  # as many as a choice has values, at most
 def row(k):
     return [k * 5 % 16, k * 104729 % (1 << k // 60 % 33), k * 7 % 256, k * 11 % 256, k * 7919 % 90000, k * 31 % 101, k * 17 % 3000 - 1500, k * 104729 % (1 << 33) - 5, k * 13 % 50 * 1000003, k % 3 * 7 + 65,
             k % (1024 if k < 8192 else 1025 if k < 16384 else 7) * 4001, k * 31 % 300 * 9, k * 7919 % 90000,  # tables of 4 KiB, and a bit more
-            f"{k * 37 % 10007 / 100:.2f}", "true" if k * 5 % 7 < 3 else "false", k * k % 5003, k * 3 - k % 11, k * 104729 % (1 << 3 + k // 700 % 26), k * k % 1000 << k // 32 % 9, k * 7 % (1 << 4 + k // 300 % 5), k // 37 % 1000, k // 20 % 7 + 97,
+            f"{k * 37 % 10007 / 100:.2f}", "true" if k * 5 % 7 < 3 else "false", k * k % 5003, k * 3 - k % 11, k * 104729 % (1 << 3 + k // 700 % 26), k * k % 1000 << k // 32 % 9, k * 7 % (1 << 4 + k // 300 % 5), k // 37 % 1000, k // 9 * 7919 % 3000, k // 20 % 7 + 97,
             1 << 30 if k % 97 == 0 else k % 120, k // 50 * 3, "" if k * 11 % 13 < 4 else k % 777]
 
 
@@ -162,7 +163,7 @@ class Choices(Case):
                 tried.update(chosen)
             self.assertEqual(tried, wanted, column)
             forms.update(kernel["form"] for kernel in kernels)
-        self.assertGreaterEqual(forms, {"map", "scan", "groups", "patches"})
+        self.assertGreaterEqual(forms, {"map", "scan", "groups", "patches", "warp"})
 
     def test_tables(self):
         """Tables that are as large as there is room for them, and one element more."""
