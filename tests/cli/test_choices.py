@@ -281,5 +281,25 @@ table t { c: u32 = late; }
                 self.bad(1, "decode", "-q", "-f", "-o", self.dir / "out", "--device", device, *words, container, says=["V01", f"row {rows - 2}"])
 
 
+class DamagedChunk(Case):
+    """A chunk that no warp may walk, where a warp walks several: what lies before it is not its concern."""
+
+    def test_rows_before_it(self):
+        rows = [1000000 + k // 9 for k in range(8192)]
+        container = self.dir / "t.zfd"
+        self.good("encode", "-q", "-c", self.file("t.zf", "table t { c: i32 = gpu_rfor; }"), "-o", container,
+                  self.file("t.csv", "c\n" + "".join(f"{v}\n" for v in rows)))
+        head = rows[3 * 512].to_bytes(4, "little")  # of chunk 3: its smallest value, then the width, 57 values in six bits
+        subprocess.run([PATCH, container, (head + bytes([6] * 4)).hex(), (head + bytes([33] * 4)).hex(), "blocks"], check=True)
+        for choice in ((), ("--choose", "0:L=8"), ("--choose", "0:L=8,THREADS=32")):
+            for begin, end in ((0, 1000), (511, 1536)):
+                out = self.dir / "out"
+                self.good("decode", "-q", "-f", "-o", out, "--device", "emu", *choice, "--rows", f"{begin}..{end}", container)
+                (path,) = out.iterdir()
+                self.assertEqual(path.read_bytes(), b"".join(v.to_bytes(4, "little") for v in rows[begin:end]), (choice, begin))
+            for words in (("--rows", "1000..1537"), ()):
+                self.bad(1, "decode", "-q", "-f", "-o", out, "--device", "emu", *choice, *words, container, says="V06")
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
