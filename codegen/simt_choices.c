@@ -156,6 +156,11 @@ void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_
         zf_choose(&out->otherwise, ZF_CHOICE_AHEAD, shape.ahead);
     }
     if (zf_kernel_can_be_shared(plan, kernel)) {
+        if (shape.form == ZF_SIMT_SEQUENTIAL &&
+            zf_simt_warp_walks_several(plan, kernel)) { // of a warp's choices that one is its own
+            allow(out, ZF_CHOICE_L, 1);
+            zf_choose(&out->otherwise, ZF_CHOICE_L, bare.geometry.l);
+        }
         allow(out, ZF_CHOICE_WALK, 1);
         allow(out, ZF_CHOICE_WALK, ZF_WARP);
         if (!zf_is_chosen(&kernel->choice, ZF_CHOICE_WALK))
@@ -189,6 +194,13 @@ bool zf_choice_is_legal(const zf_choice_space *space, const zf_choice *choice, z
     if (space->form == ZF_SIMT_MAP && tile < LEAST_TILE) {
         if (reason != NULL) {
             zf_text_printf(reason, "kernel %u (map): a tile of %u outputs has less than %d", space->kernel, tile, LEAST_TILE);
+        }
+        return false;
+    }
+    if (space->form == ZF_SIMT_WARP && all.values[ZF_CHOICE_WALK] == 1 && all.values[ZF_CHOICE_L] > 1) {
+        if (reason != NULL) {
+            zf_text_printf(reason, "kernel %u (warp): a thread that walks alone (WALK=1) has one chunk, not %u", space->kernel,
+                           all.values[ZF_CHOICE_L]);
         }
         return false;
     }

@@ -160,6 +160,10 @@ static const refused answers[] = {
     {"segments", "0:THREADS=1024,REGISTERS=96", "1024 threads of 96 registers do not fit"},
     {"copied", "0:WALK=1,THREADS=32", NULL},
     {"copied", "0:WALK=2", "kernel 0 (warp): WALK cannot be 2, only 1 or 32"},
+    {"copied", "0:L=8", NULL},
+    {"copied", "0:WALK=1,L=1", NULL},
+    {"copied", "0:WALK=1,L=2", "kernel 0 (sequential): L cannot be 2, only 1"},
+    {"copied", "0:L=16", "kernel 0 (warp): L cannot be 16, only 1, 2, 4 or 8"},
     {"lanes", "0:THREADS=256", NULL},
     {"lanes", "0:THREADS=128", "kernel 0 (lanes): THREADS cannot be 128, only 256"},
 };
