@@ -5,8 +5,11 @@
 #include "runtime/decode_unit_internal.h"
 #include "runtime/pipeline/batch_parts.h"
 
-/// A copy says something of the link's rate, a decode of its codec's, where it takes this many times as long.
+/// A copy says something of the link's rate, a decode of its codec's, where it takes this many times as long as any costs.
 static const double TELLING = 4;
+/// Copies that are shorter than this many times their cost on the mean say no more than that the link is at least so fast: what
+/// they wait for besides is not known well enough.
+static const double LONG = 20;
 /// Bytes from which on reading or decoding them says something: of fewer, what any unit costs is most.
 static const double LEAST_BYTES = 1024;
 
@@ -112,12 +115,18 @@ static double decode_cost(const seen_decodes *small, const seen_decodes *large) 
     return cost > ZF_DECODE_COST ? cost : ZF_DECODE_COST;
 }
 
-/// What a column's copies and decodes say of rates. Units that take little more than what any of them costs say nothing. Copies
-/// of a run that gets code wait for the driver, too: they say nothing of a link whose rate is known.
-static void learn_device(const zf_batch *batch, const zf_requested *request, double part, bool first) {
+/// Copies of a batch's units that say something.
+typedef struct seen_copies {
+    double bytes, seconds; ///< all of them, without what any costs
+    unsigned count;
+} seen_copies;
+
+/// What a column's decodes say of its codec's rate; its copies go to `copies`. Units that take little more than what any of them
+/// costs say nothing, unless they take less than was thought.
+static void learn_column(const zf_batch *batch, const zf_requested *request, double part, bool first, seen_copies *copies) {
     const zf_pipeline *p = batch->pipeline;
-    bool host = p->accelerator == NULL, link_known;
-    double copied = 0, copying = 0, most = 0, known;
+    bool host = p->accelerator == NULL;
+    double most = 0, known;
     seen_decodes all = {0}, small = {0}, large = {0};
     for (size_t u = 0; u < request->units; u++) {
         double bytes = (double)request->of_blocks[u].described.plain_bytes;
@@ -129,8 +138,9 @@ static void learn_device(const zf_batch *batch, const zf_requested *request, dou
         if (isnan(t->decode_end) || transfer->described.blocks == 0) continue;
         double copy = t->copy_end - t->copy_begin, bytes = (double)transfer->described.plain_bytes;
         if (copy > TELLING * ZF_COPY_COST) {
-            copied += (double)transfer->described.stored_bytes;
-            copying += copy - ZF_COPY_COST;
+            copies->bytes += (double)transfer->described.stored_bytes;
+            copies->seconds += copy - ZF_COPY_COST;
+            copies->count++;
         }
         seen_decodes *kinds[] = {&all, bytes <= most / 2 ? &small : bytes > most * 3 / 4 ? &large : NULL};
         for (unsigned k = 0; k < 2 && kinds[k] != NULL; k++) {
@@ -139,7 +149,7 @@ static void learn_device(const zf_batch *batch, const zf_requested *request, dou
             kinds[k]->count++;
         }
     }
-    zf_rates_decode(p->rates, request->codec, 0, &known);
+    double thought = zf_rates_decode(p->rates, request->codec, 0, &known);
     double cost = host || first ? 0 : decode_cost(&small, &large), mean = all.count > 0 ? all.seconds / all.count : 0;
     bool less = cost == 0 && !host && !first && known > mean; // no unit costs more than it takes
     if (less) cost = mean / 2;
@@ -147,10 +157,21 @@ static void learn_device(const zf_batch *batch, const zf_requested *request, dou
     double decoding = all.seconds - besides * all.count;
     if (decoding < all.seconds / 10) decoding = all.seconds / 10;
     bool tells = all.seconds > (host ? 0 : (TELLING + 1) * ZF_DECODE_COST * all.count);
-    if ((tells || less) && all.bytes >= LEAST_BYTES)
+    bool faster = !first && thought > 0 && all.bytes > thought * decoding;
+    if ((tells || less || faster) && all.bytes >= LEAST_BYTES)
         zf_rates_decode_seen(p->rates, request->codec, request->codec_name, all.bytes / decoding, cost, first);
-    zf_rates_link(p->rates, &link_known);
-    if (copying > 0 && !host && !(first && link_known)) zf_rates_link_seen(p->rates, copied / copying);
+}
+
+/// What a batch's copies say of the link. Those of a run that gets code wait for the driver, too: they say nothing of a link
+/// whose rate is known.
+static void learn_link(const zf_batch *batch, const seen_copies *copies, bool first) {
+    const zf_pipeline *p = batch->pipeline;
+    bool known;
+    if (p->accelerator == NULL || !(copies->seconds > 0)) return;
+    double thought = zf_rates_link(p->rates, &known), seen = copies->bytes / copies->seconds;
+    bool brief = copies->seconds < LONG * ZF_COPY_COST * copies->count;
+    if (known && (first || (brief && seen < thought))) return;
+    zf_rates_link_seen(p->rates, seen);
 }
 
 /// What the batch's times say of rates. Columns that failed or were cancelled did not do all that was asked of them.
@@ -158,10 +179,11 @@ static void learn(const zf_batch *batch) {
     zf_pipeline *p = batch->pipeline;
     bool first = waited_for_code(batch);
     double read = 0, reading = 0, part = share(batch, first);
+    seen_copies copies = {0};
     for (size_t r = 0; r < batch->request_count; r++) {
         const zf_requested *request = &batch->requests[r];
         if (request->status != ZF_OK) continue;
-        learn_device(batch, request, part, first);
+        learn_column(batch, request, part, first, &copies);
         for (size_t u = 0; u < request->units && !request->given.container->loaded; u++) {
             const zf_transfer *transfer = &request->of_blocks[u];
             if (isnan(transfer->measured.read_end)) continue;
@@ -169,6 +191,7 @@ static void learn(const zf_batch *batch) {
             reading += transfer->measured.read_end - transfer->measured.read_begin;
         }
     }
+    learn_link(batch, &copies, first);
     // Of an accelerator's unit all readers read blocks, on the CPU each one reads a unit.
     double at_once = p->accelerator == NULL ? p->options.readers : 1;
     if (reading > 0 && read >= LEAST_BYTES) zf_rates_read_seen(p->rates, read * at_once / reading, first);

@@ -43,7 +43,8 @@ typedef struct made_run {
     uint64_t runs;
     zf_status status; ///< of the column
     bool loaded;
-    bool behind; ///< the second unit is decoded behind the first, not beside it
+    bool behind;                           ///< the second unit is decoded behind the first, not beside it
+    double stored_of_other, copy_of_other; ///< the second unit is another column's, and copied behind the first; 0: it is not
 } made_run;
 
 static zf_status made_seconds(zf_accelerator *self, void *from, void *to, double *seconds, zf_error *error) {
@@ -82,10 +83,12 @@ static known learn_of(made_pipeline *m, const made_run *run) {
     double at[2][ZF_TRANSFER_EVENTS], copied = run->units * run->copy;
     zf_transfer units[2], *order[2] = {&units[0], &units[1]};
     zf_container *container = calloc(1, sizeof *container);
+    bool other = run->stored_of_other > 0;
     zf_requested request = {.given = {.container = container}, .codec = CODEC, .codec_name = name, .units = run->units};
+    zf_requested requests[2] = {request, request};
     zf_batch batch = {.pipeline = &m->pipeline,
-                      .requests = &request,
-                      .request_count = 1,
+                      .requests = requests,
+                      .request_count = other ? 2 : 1,
                       .transfers = units,
                       .order = order,
                       .count = run->units,
@@ -93,9 +96,12 @@ static known learn_of(made_pipeline *m, const made_run *run) {
                       .runs = run->runs,
                       .ended = 1};
     container->loaded = run->loaded;
-    request.status = run->status;
-    request.of_blocks = units;
-    request.stats.load_seconds = run->code;
+    for (unsigned r = 0; r < 2; r++) {
+        requests[r].status = run->status;
+        requests[r].of_blocks = &units[r];
+        requests[r].stats.load_seconds = r == 0 ? run->code : 0;
+        if (other) requests[r].units = 1;
+    }
     for (unsigned u = 0; u < run->units; u++) {
         zf_transfer *t = &units[u];
         *t = (zf_transfer){.batch = &batch, .last = 1, .file_bytes = (uint64_t)run->stored, .queued = true, .stream = u};
@@ -103,6 +109,7 @@ static known learn_of(made_pipeline *m, const made_run *run) {
         t->described = (zf_batch_unit){.blocks = 1, .stored_bytes = (uint64_t)run->stored, .plain_bytes = (uint64_t)run->plain};
         if (u == 1 && run->plain_second > 0) t->described.plain_bytes = (uint64_t)run->plain_second;
         if (run->behind) t->stream = 0;
+        if (u == 1 && other) t->described.stored_bytes = (uint64_t)run->stored_of_other;
         t->measured = (zf_unit_times){0, run->read, NAN, NAN, NAN, NAN};
         at[u][ZF_COPY_END] = (u + 1) * run->copy;
         at[u][ZF_DECODE_END] = copied + run->decode[u] + (run->behind && u == 1 ? run->decode[0] : 0);
@@ -110,6 +117,9 @@ static known learn_of(made_pipeline *m, const made_run *run) {
         if (m->pipeline.accelerator == NULL) { // which takes the times itself
             t->measured.copy_begin = t->measured.copy_end = t->measured.decode_begin = run->read;
             t->measured.decode_end = run->read + run->decode[u];
+        } else if (other) {
+            at[u][ZF_COPY_END] = run->copy + (u == 1 ? run->copy_of_other : 0);
+            at[u][ZF_DECODE_END] = at[u][ZF_COPY_END] + run->decode[u];
         } else if (run->units == 2) { // both wait for the last copy
             at[u][ZF_COPY_END] = copied;
         }
@@ -199,6 +209,54 @@ static void test_cost(void) {
     made_begin(&m, true, 3, "no launches");
     k = learn_of(&m, &run);
     CHECK(k.cost == 0, "%g", k.cost);
+    made_end(&m);
+}
+
+/// A first run thought a decoder slow; all that follow are so short that they tell no rate, but that it is not that slow. So with
+/// a link: short copies, which wait for other things besides, lower what is known of it by nothing, whatever comes last in a
+/// batch.
+static void test_short(void) {
+    static const made_run good = {
+        .stored = 1e8, .plain = 4e8, .read = 0.01, .copy = 2e-3 + 5e-6, .decode = {1e-3 + 12e-6}, .units = 1, .runs = 2};
+    made_run first = good, brief = good, two = good;
+    made_pipeline m;
+    made_begin(&m, false, 1, "slow at first");
+    first.plain = 16e6, first.decode[0] = 8e-3, first.runs = 1, first.code = 1;
+    known k = learn_of(&m, &first);
+    CHECK(16e6 / k.decode > 7e-3, "%g", k.decode);
+    brief.plain = 16e6, brief.decode[0] = 27e-6;
+    k = learn_of(&m, &brief);
+    CHECK(16e6 / k.decode + DECODE_COST <= 27.1e-6, "%g", k.decode);
+    double fast = k.decode;
+    brief.decode[0] = 40e-6; // that may be chance
+    k = learn_of(&m, &brief);
+    CHECK(k.decode == fast, "%g %g", k.decode, fast);
+    made_end(&m);
+
+    made_begin(&m, false, 1, "short copies");
+    learn_of(&m, &good);
+    brief.stored = 1e6, brief.copy = 50e-6;
+    k = learn_of(&m, &brief);
+    CHECK(about(k.link, 5e10), "%g", k.link);
+    brief.copy = 15e-6 + COPY_COST; // but above
+    k = learn_of(&m, &brief);
+    CHECK(about(k.link, 5e10), "too short for anything: %g", k.link);
+    brief.copy = 1e6 / 60e9 + COPY_COST;
+    k = learn_of(&m, &brief);
+    CHECK(about(k.link, 5.5e10), "%g", k.link);
+    made_end(&m);
+
+    made_begin(&m, false, 1, "columns together");
+    two.units = 2, two.decode[1] = two.decode[0], two.stored_of_other = 1e6, two.copy_of_other = 125e-6 + COPY_COST;
+    k = learn_of(&m, &two);
+    CHECK(about(k.link, 1.01e8 / (2e-3 + 125e-6)), "%g", k.link);
+    k = learn_of(&m, &two);
+    CHECK(about(k.link, 1.01e8 / (2e-3 + 125e-6)), "%g", k.link);
+    made_end(&m);
+    made_begin(&m, false, 1, "short copies first");
+    brief.copy = 50e-6;
+    k = learn_of(&m, &brief);
+    CHECK(about(k.link, 1e6 / 45e-6), "of a link of which nothing is known: %g", k.link);
     made_end(&m);
 }
 
@@ -404,6 +462,7 @@ int main(void) {
     test_both_ways();
     test_cost();
     test_side_by_side();
+    test_short();
     test_what_says_nothing();
     test_first_runs();
     test_late_launches();
