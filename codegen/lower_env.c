@@ -318,7 +318,7 @@ static LLVMValueRef bits(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LLVM
 void zf_lower_ask_further(zf_lower *lower, LLVMValueRef v_from) {
     const zf_cg_target *target = lower->cg->target;
     if (target == NULL || target->simt == NULL || target->simt->prefetch == NULL || lower->running_count == 0) return;
-    if (zf_choice_value(&lower->kernel->choice, ZF_CHOICE_AHEAD, 0) == 0) return;
+    if (!zf_simt_shape_of(lower->plan, lower->kernel).ahead) return;
     target->simt->prefetch(lower->cg, zf_cg_byte_at(lower->cg, v_from, FURTHER));
 }
 

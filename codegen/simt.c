@@ -18,8 +18,8 @@
 
 // Groups are found by shared memory and shuffles, whose latency only other warps hide: 40 registers a thread were faster by up to
 // a third than the 70 that ptxas takes (rle over bitpacks on an H200). Kernels that read more streams, or make 16 outputs at
-// once, get more. Nullable values are gathered, four rows at once, by as many loads under way: with less than 96 registers ptxas
-// makes one row after the other (56 to 68% of the limit for f64 over float2int). Segments were fastest with 64.
+// once, get more. Nullable values are gathered: from plain streams two rows at once, by as many loads under way, for which there
+// are 96; what is computed of other streams was fastest with so few that more warps run. Segments were fastest with 64.
 // Maps that copy tables were fastest with 32, all eight thread blocks running, and what they read asked for before: dictionary
 // over bitpack of 12 bits at 93% of the limit, 92 with 40 registers, 90 not asked for, 84 without tables.
 enum {
@@ -27,10 +27,11 @@ enum {
     FEW_REGISTERS = 40,
     MORE_REGISTERS = 64,
     SEGMENT_REGISTERS = 64,
-    AHEAD_REGISTERS = 48, // hold the loads of four steps of a map, not the 61 that ptxas takes
+    AHEAD_REGISTERS = 40, // hold the loads of four steps of a map, not the 61 that ptxas takes
     TEXT_REGISTERS = 96,
     WORDS_REGISTERS = 64,
     GATHER_REGISTERS = 96,
+    GATHER_MADE_REGISTERS = 64, // of 4 bytes; wider ones take 8 more
     FEW_STREAMS = 3,
     SEQUENTIAL_THREADS = 64,
     LOOKUP_REGISTERS = 32,
@@ -85,6 +86,11 @@ static running_steps running_of(const zf_plan *plan, const zf_kernel *kernel) {
     return of;
 }
 
+static uint32_t gather_registers(const zf_kernel *kernel, uint32_t lanes) {
+    if (kernel->node_count == 1) return GATHER_REGISTERS;
+    return lanes == 4 ? GATHER_MADE_REGISTERS : GATHER_MADE_REGISTERS + 8;
+}
+
 // Stored streams that a kernel reads.
 static uint32_t streams_read(const zf_plan *plan, const zf_kernel *kernel) {
     uint32_t count = 0;
@@ -110,7 +116,8 @@ static zf_simt_shape shape_of_form(const zf_plan *plan, const zf_kernel *kernel)
         if (!steps.scans && alone) {
             uint32_t bytes = zf_simt_staging_bytes(kernel);
             bool looks_up = zf_simt_looks_up(plan, kernel);
-            bool ahead = zf_choice_value(&kernel->choice, ZF_CHOICE_AHEAD, 0) != 0 && zf_simt_takes_places(plan, kernel);
+            bool places = zf_simt_takes_places(plan, kernel);
+            bool ahead = places && zf_choice_value(&kernel->choice, ZF_CHOICE_AHEAD, 1) != 0;
             return (zf_simt_shape){.form = ZF_SIMT_MAP,
                                    .threads = kernel->geometry.s,
                                    .tiles = 1,
@@ -118,7 +125,7 @@ static zf_simt_shape shape_of_form(const zf_plan *plan, const zf_kernel *kernel)
                                    .registers = ahead                    ? AHEAD_REGISTERS
                                                 : looks_up && lanes <= 4 ? LOOKUP_REGISTERS
                                                                          : 0,
-                                   .ahead = looks_up};
+                                   .ahead = looks_up || places};
         }
         if (steps.warp && kernel->tile % row == 0 && is_text)
             return (zf_simt_shape){.form = ZF_SIMT_SCAN,
@@ -128,14 +135,17 @@ static zf_simt_shape shape_of_form(const zf_plan *plan, const zf_kernel *kernel)
                                    .registers = copies ? TEXT_REGISTERS : MORE_REGISTERS};
         if (steps.warp && kernel->tile % row == 0) {
             uint32_t warps = kernel->geometry.s / ZF_WARP, size = zf_kind_size(type.kind);
-            zf_simt_stage_way way = (zf_simt_stage_way)zf_choice_value(&kernel->choice, ZF_CHOICE_STAGE, ZF_STAGE_NONE);
+            uint32_t usual = zf_simt_takes_bits(plan, kernel) ? ZF_STAGE_TILE : ZF_STAGE_NONE;
+            uint32_t way = zf_choice_value(&kernel->choice, ZF_CHOICE_STAGE, usual);
             return (zf_simt_shape){.form = ZF_SIMT_SCAN,
                                    .threads = kernel->geometry.s,
                                    .tiles = warps,
-                                   .shared_bytes = zf_simt_staging_warp_bytes(way, kernel->tile, size, warps),
+                                   .shared_bytes = zf_simt_staging_warp_bytes((zf_simt_stage_way)way, kernel->tile, size, warps),
+                                   .stage = way,
                                    .registers = steps.segmented               ? SEGMENT_REGISTERS
-                                                : type.nullable && lanes <= 4 ? GATHER_REGISTERS
-                                                                              : 0};
+                                                : type.nullable && lanes <= 4 ? gather_registers(kernel, lanes)
+                                                                              : 0,
+                                   .ahead = steps.segmented && zf_simt_takes_places(plan, kernel)};
         }
     }
     if (zf_simt_is_patched(plan, kernel)) return zf_simt_patches_shape(plan, kernel);
@@ -163,7 +173,8 @@ static zf_simt_shape shape_of_form(const zf_plan *plan, const zf_kernel *kernel)
                                .shared_bytes = shared + text,
                                .registers = few     ? FEW_REGISTERS
                                             : alone ? MORE_REGISTERS
-                                                    : tree_registers(kernel, shared + text)};
+                                                    : tree_registers(kernel, shared + text),
+                               .ahead = alone};
     }
     uint32_t threads = zf_choice_value(&kernel->choice, ZF_CHOICE_THREADS, SEQUENTIAL_THREADS);
     return (zf_simt_shape){.form = ZF_SIMT_SEQUENTIAL, .threads = threads, .tiles = threads};

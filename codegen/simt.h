@@ -35,6 +35,7 @@ typedef struct zf_simt_shape {
     uint32_t threads, tiles; ///< of a thread block
     uint32_t span;           ///< tiles of one block that stand for each of these; 0 or 1: that tile alone
     uint32_t shared_bytes;
+    uint32_t stage;     ///< of a scan, zf_simt_stage_way (simt_staging.h): what each warp copies to shared memory
     uint32_t registers; ///< that a thread should do with, so that more of them run at once; 0: as many as it likes
     bool ahead;         ///< what a tile reads is asked for from memory before its first element is made (simt_fetch.h)
 } zf_simt_shape;

@@ -44,14 +44,13 @@ static uint32_t threads_of_tile(const zf_kernel *kernel, uint32_t otherwise) {
     return most;
 }
 
-static void allow_threads(zf_choice_space *space, const zf_kernel *kernel, const zf_simt_shape *shape) {
+static void allow_threads(zf_choice_space *space, const zf_kernel *kernel, const zf_simt_shape *shape, zf_type type) {
     switch (shape->form) {
     case ZF_SIMT_MAP:
     case ZF_SIMT_WARP:
     case ZF_SIMT_SEQUENTIAL: allow_powers(space, ZF_CHOICE_THREADS, ZF_WARP, THREADS_MOST); return;
     case ZF_SIMT_SCAN: // of strings a warp has the thread block's shared memory
-        allow_powers(space, ZF_CHOICE_THREADS, ZF_WARP,
-                     shape->shared_bytes > 0 || shape->threads == ZF_WARP ? ZF_WARP : THREADS_MOST);
+        allow_powers(space, ZF_CHOICE_THREADS, ZF_WARP, zf_simt_delivers_text(type, kernel) ? ZF_WARP : THREADS_MOST);
         return;
     case ZF_SIMT_GROUPS: // of several stages a warp makes a tile
         if (shape->threads == ZF_WARP)
@@ -64,17 +63,6 @@ static void allow_threads(zf_choice_space *space, const zf_kernel *kernel, const
     case ZF_SIMT_NUMBERS:
     case ZF_SIMT_LANES: allow(space, ZF_CHOICE_THREADS, shape->threads); return;
     }
-}
-
-// Whether a kernel's elements take bits of a stream whose places are known, so that they may be staged.
-static bool takes_bits(const zf_plan *plan, const zf_kernel *kernel) {
-    for (uint32_t h = 0; h < plan->hoisted_count; h++) {
-        if (plan->hoisted[h].access->kind != ZF_X_BITS) continue;
-        for (uint32_t n = 0; n < kernel->node_count; n++) {
-            if (kernel->nodes[n] == plan->hoisted[h].node) return true;
-        }
-    }
-    return false;
 }
 
 static bool see_place(zf_visitor *visitor, zf_expr *expr) {
@@ -112,7 +100,7 @@ void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_
     zf_simt_shape shape = zf_simt_shape_of(plan, &bare);
     zf_type type = zf_simt_type_of(plan, kernel);
     *out = (zf_choice_space){.kernel = kernel->index, .form = shape.form};
-    allow_threads(out, &bare, &shape);
+    allow_threads(out, &bare, &shape, type);
     allow_together(out, type, &shape);
     zf_choose(&out->otherwise, ZF_CHOICE_THREADS, shape.threads);
     for (unsigned k = 0; k < sizeof registers / sizeof *registers; k++) allow(out, ZF_CHOICE_REGISTERS, registers[k]);
@@ -120,7 +108,8 @@ void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_
     if (shape.form == ZF_SIMT_MAP) {
         allow_powers(out, ZF_CHOICE_L, 1, 16);
         zf_choose(&out->otherwise, ZF_CHOICE_L, bare.geometry.l);
-        for (uint32_t way = 0; way < (takes_bits(plan, kernel) ? ZF_STAGE_WAYS : 1); way++) allow(out, ZF_CHOICE_STAGE, way);
+        for (uint32_t way = 0; way < (zf_simt_takes_bits(plan, kernel) ? ZF_STAGE_WAYS : 1); way++)
+            allow(out, ZF_CHOICE_STAGE, way);
         zf_choose(&out->otherwise, ZF_CHOICE_STAGE, ZF_STAGE_NONE);
         if (zf_simt_looks_up(plan, kernel)) {
             allow(out, ZF_CHOICE_TABLE, 0);
@@ -130,7 +119,7 @@ void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_
     }
     if (shape.form == ZF_SIMT_WARP && zf_simt_warp_walks_several(plan, kernel)) {
         allow_powers(out, ZF_CHOICE_L, 1, CHUNKS_MOST);
-        zf_choose(&out->otherwise, ZF_CHOICE_L, bare.geometry.l);
+        zf_choose(&out->otherwise, ZF_CHOICE_L, shape.span);
     }
     if (shape.form == ZF_SIMT_PATCHES) {
         bool fits = zf_simt_patches_fit(plan, kernel);
@@ -145,8 +134,9 @@ void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_
     }
     bool by_rows = shape.form == ZF_SIMT_SCAN && type.kind != ZF_K_STRING;
     if (by_rows) { // of a whole tile or not at all: each warp has one
-        for (uint32_t way = 0; way <= (takes_bits(plan, kernel) ? ZF_STAGE_TILE : 0); way++) allow(out, ZF_CHOICE_STAGE, way);
-        zf_choose(&out->otherwise, ZF_CHOICE_STAGE, ZF_STAGE_NONE);
+        for (uint32_t way = 0; way <= (zf_simt_takes_bits(plan, kernel) ? ZF_STAGE_TILE : 0); way++)
+            allow(out, ZF_CHOICE_STAGE, way);
+        zf_choose(&out->otherwise, ZF_CHOICE_STAGE, shape.stage);
     }
     bool by_groups = shape.form == ZF_SIMT_GROUPS && type.kind != ZF_K_STRING;
     bool looks_up = shape.form == ZF_SIMT_MAP && zf_simt_looks_up(plan, kernel);
@@ -197,10 +187,11 @@ bool zf_choice_is_legal(const zf_choice_space *space, const zf_choice *choice, z
         }
         return false;
     }
-    if (space->form == ZF_SIMT_WARP && all.values[ZF_CHOICE_WALK] == 1 && all.values[ZF_CHOICE_L] > 1) {
+    uint32_t chunks = zf_is_chosen(choice, ZF_CHOICE_L) ? choice->values[ZF_CHOICE_L] : 1; // by default what is legal
+    if (space->form == ZF_SIMT_WARP && all.values[ZF_CHOICE_WALK] == 1 && chunks > 1) {
         if (reason != NULL) {
             zf_text_printf(reason, "kernel %u (warp): a thread that walks alone (WALK=1) has one chunk, not %u", space->kernel,
-                           all.values[ZF_CHOICE_L]);
+                           chunks);
         }
         return false;
     }

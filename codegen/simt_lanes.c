@@ -170,7 +170,7 @@ static void load_words(zf_lower *lower, const zf_simt_lanes *lanes, window *w, L
 static void load_window(zf_lower *lower, zf_simt_lanes *lanes, window *w) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_pointer = zf_lower_pointer(lower, w->edge);
-    zf_simt_fetch_edge(lanes->fetch, w->edge, v_pointer, w->stride);
+    zf_simt_fetch_edge(lanes->fetch, w->edge, v_pointer, w->stride, true);
     LLVMBasicBlockRef bb_before = to_loads(cg, &lanes->stage);
     LLVMValueRef v_staged = zf_simt_staged_bits(lanes->staging, w->edge, w->stride, w->from, w->count);
     if (v_staged != NULL) {
@@ -263,7 +263,7 @@ zf_cg_value zf_simt_lane_element(zf_lower *lower, zf_simt_lanes *lanes, unsigned
     if (w == NULL) {
         w = add(cg, &lanes->stage, &like, lanes->count);
         LLVMValueRef v_pointer = zf_lower_pointer(lower, edge);
-        zf_simt_fetch_edge(lanes->fetch, edge, v_pointer, 8 * (uint64_t)zf_kind_size(type.kind));
+        zf_simt_fetch_edge(lanes->fetch, edge, v_pointer, 8 * (uint64_t)zf_kind_size(type.kind), false);
         LLVMBasicBlockRef bb_before = to_loads(cg, &lanes->stage);
         unsigned size = zf_kind_size(type.kind);
         LLVMTypeRef ty = zf_cg_type(cg, type);
@@ -348,7 +348,7 @@ LLVMValueRef zf_simt_near_bits(zf_lower *lower, const zf_simt_near *near, uint32
     zf_cg *cg = lower->cg;
     if (count == 0) return zf_cg_i64(cg, 0);
     if (count > 64 || stride > 512) return NULL;
-    zf_simt_fetch_edge(near->fetch, edge, zf_lower_pointer(lower, edge), stride);
+    zf_simt_fetch_edge(near->fetch, edge, zf_lower_pointer(lower, edge), stride, true);
     window like = {.edge = edge, .stride = stride, .from = from, .count = count};
     unsigned together = near->neighbours == NULL ? 1 : near->neighbours->count;
     while (together > 1 && (together - 1) * stride + count > 64) together /= 2;
@@ -362,7 +362,7 @@ zf_cg_value zf_simt_near_element(zf_lower *lower, const zf_simt_near *near, uint
     zf_type type = zf_type_strip(lower->graph->edges[edge].type);
     LLVMTypeRef ty = zf_cg_type(cg, type);
     LLVMValueRef v_start = zf_cg_at(cg, ty, zf_lower_pointer(lower, edge), near->v_base);
-    zf_simt_fetch_edge(near->fetch, edge, zf_lower_pointer(lower, edge), 8 * (uint64_t)zf_kind_size(type.kind));
+    zf_simt_fetch_edge(near->fetch, edge, zf_lower_pointer(lower, edge), 8 * (uint64_t)zf_kind_size(type.kind), false);
     LLVMValueRef v_at = zf_cg_at(cg, ty, v_start, zf_cg_resize(cg, near->v_rank, cg->ty_i64, false));
     return zf_cg_scalar(type, zf_cg_load(cg, ty, v_at, zf_kind_size(type.kind)));
 }

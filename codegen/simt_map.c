@@ -114,7 +114,7 @@ static LLVMValueRef whole_tile(zf_lower *lower, const zf_simt_tile *tile, const 
     lower->v_any = v_any;
     zf_simt_staging_begin(&w.staging, lower, shape, w.v_begin, w.step);
     bool by_places = zf_simt_takes_places(lower->plan, lower->kernel);
-    bool ahead = by_places && zf_choice_value(&lower->kernel->choice, ZF_CHOICE_AHEAD, 0) != 0;
+    bool ahead = by_places && shape->ahead;
     uint32_t count = lower->kernel->tile / w.step, together = 1; // powers of two
     while (ahead && w.staging.way != ZF_STAGE_STEPS && together < count && together < STEPS_TOGETHER) together *= 2;
     LLVMValueRef v_count = zf_cg_i64(cg, count / together);

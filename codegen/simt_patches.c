@@ -10,6 +10,7 @@
 // threads of 40 registers reached 83% of the limit, 94% with what they read asked for ahead; with 32 registers 72% of 83%, since
 // ptxas then has rows wait for each other. Elements of one and two bytes have small tiles, and would be chosen one by one.
 enum {
+    THREADS = 64,
     REGISTERS = 64,
     LEAST_STAGED = 4, // bytes of an element
     STAGED_REGISTERS = 40,
@@ -115,7 +116,7 @@ uint32_t zf_simt_patches_staged(const zf_plan *plan, const zf_kernel *kernel) {
 }
 
 zf_simt_shape zf_simt_patches_shape(const zf_plan *plan, const zf_kernel *kernel) {
-    uint32_t usual = zf_simt_patches_staged(plan, kernel), threads = kernel->geometry.s;
+    uint32_t usual = zf_simt_patches_staged(plan, kernel), threads = THREADS;
     uint32_t lanes = zf_simt_lane_count(zf_simt_type_of(plan, kernel));
     zf_simt_shape shape = {.form = ZF_SIMT_PATCHES, .tiles = 1, .shared_bytes = ZF_SIMT_SUMS, .registers = REGISTERS};
     if (zf_choice_value(&kernel->choice, ZF_CHOICE_STAGE, usual) != ZF_STAGE_NONE)
@@ -384,7 +385,7 @@ static void ask_for_exceptions(zf_simt_heads *t) {
         const zf_graph_edge *edge = &lower->graph->edges[node->inputs[s]];
         uint32_t size = zf_kind_size(zf_type_strip(edge->type).kind);
         if (edge->access == ZF_ACCESS_ALIGNED_G && zf_lower_in_memory(lower, node->inputs[s]) && !edge->type.nullable)
-            zf_simt_fetch_edge(t->fetch, node->inputs[s], zf_lower_pointer(lower, node->inputs[s]), 8 * (uint64_t)size);
+            zf_simt_fetch_edge(t->fetch, node->inputs[s], zf_lower_pointer(lower, node->inputs[s]), 8 * (uint64_t)size, false);
     }
 }
 

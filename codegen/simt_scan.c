@@ -423,14 +423,15 @@ static void check_end(row *r) {
     }
 }
 
-// Rows of strings are long to make, and so are those of trees. Layouts of segments say in the data how wide their codes are: two
-// rows of them take 80 registers. Of nullable values, which are gathered, fewer at once are faster, since more warps run.
+// Rows of strings are long to make, and so are those of trees. Layouts of segments say in the data how wide their codes are: rows
+// of them find out together, where their codes are narrow. Of nullable values, which are gathered, fewer at once are faster,
+// since more warps run.
 static unsigned batch_of(const zf_lower *lower, const zf_simt_tree *tree) {
     const zf_choice *choice = &lower->kernel->choice;
     if (tree == NULL && zf_is_chosen(choice, ZF_CHOICE_L)) return choice->values[ZF_CHOICE_L];
     if (lower->type.kind == ZF_K_STRING || tree != NULL) return 1;
     if (lower->running_count > 0 && lower->runnings[0].reduce->form == ZF_R_SEGMENTED)
-        return zf_cg_bit_place_in(lower->runnings[0].reduce->term) ? 1 : 2;
+        return zf_cg_bit_place_in(lower->runnings[0].reduce->term) ? ZF_SIMT_BATCH : 2;
     if (!lower->type.nullable) return ZF_SIMT_BATCH;
     return lower->kernel->node_count > 1 || zf_simt_lane_count(lower->type) > 8 ? 1 : 2;
 }

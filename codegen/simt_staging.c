@@ -17,6 +17,16 @@ static zf_simt_stage_way way_of(const zf_kernel *kernel) {
     return (zf_simt_stage_way)zf_choice_value(&kernel->choice, ZF_CHOICE_STAGE, ZF_STAGE_NONE);
 }
 
+bool zf_simt_takes_bits(const zf_plan *plan, const zf_kernel *kernel) {
+    for (uint32_t h = 0; h < plan->hoisted_count; h++) {
+        if (plan->hoisted[h].access->kind != ZF_X_BITS) continue;
+        for (uint32_t n = 0; n < kernel->node_count; n++) {
+            if (kernel->nodes[n] == plan->hoisted[h].node) return true;
+        }
+    }
+    return false;
+}
+
 uint32_t zf_simt_staging_bytes(const zf_kernel *kernel) {
     zf_simt_stage_way way = way_of(kernel);
     uint32_t buffers = way == ZF_STAGE_TILE ? kernel->geometry.l : 2;
@@ -47,6 +57,7 @@ static void open_before(zf_simt_staging *s) {
 
 void zf_simt_staging_begin_warp(zf_simt_staging *s, zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef v_begin) {
     begin(s, lower, shape, v_begin);
+    s->way = (zf_simt_stage_way)shape->stage;
     if (s->way == ZF_STAGE_NONE) return;
     s->threads = ZF_WARP;
     s->v_thread = zf_simt_lane(lower);

@@ -39,6 +39,8 @@ typedef struct zf_simt_staging {
 /// Copies piece v_piece (i64) of v_from, in the GPU's memory, to shared memory: it is there after `await_copies` of the target,
 /// and for other threads behind a barrier.
 void zf_simt_copy_piece(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from, LLVMValueRef v_piece);
+/// Whether a kernel's elements take bits of a stream whose places are known, so that they may be staged.
+bool zf_simt_takes_bits(const zf_plan *plan, const zf_kernel *kernel);
 /// Bytes of shared memory that it may take, the first ones; of a map.
 uint32_t zf_simt_staging_bytes(const zf_kernel *kernel);
 /// Around the steps of a tile.

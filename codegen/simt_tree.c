@@ -558,21 +558,23 @@ static void mark_stage(zf_simt_heads *t, LLVMBasicBlockRef bb_end) {
 // What each stage reads by its groups, those that the tile touches, is asked for when they are known. Not where groups are short:
 // what they have is read in rows as long as the outputs', and asking for it costs as much as reading it.
 enum {
-    ASKED_LENGTH = 8,      // elements that groups have on the mean at least
-    ASKED_LENGTH_WARP = 2, // of tiles that a warp makes, which has few loads under way
+    ASKED_LENGTH_WARP = 2, // elements that groups of tiles have on the mean which a warp makes, with few loads under way
 };
 
 static void fetch_groups(zf_simt_tree *tree) {
     zf_lower *lower = tree->lower;
     zf_cg *cg = lower->cg;
-    uint32_t least = tree->shape->threads > ZF_WARP ? ASKED_LENGTH : ASKED_LENGTH_WARP;
+    bool alone = tree->shape->threads == ZF_WARP;
     for (uint32_t s = 0; s < tree->stage_count; s++) {
         zf_simt_heads *t = &tree->stages[s];
         if (lower->type.kind == ZF_K_STRING) continue;
         t->fetch = ZF_NEW(lower->cg->arena, zf_simt_fetch);
-        LLVMValueRef v_groups = zf_cg_sub(cg, t->v_end, t->v_g0), v_most = zf_cg_i64(cg, t->tile / least);
-        v_groups = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntULE, v_groups, v_most), v_groups, zf_cg_i64(cg, 0));
-        zf_simt_fetch_begin(t->fetch, lower, lower->v_thread, tree->shape->threads, t->v_g0, v_groups, t->tile / least);
+        uint32_t most = alone ? t->tile / ASKED_LENGTH_WARP : t->tile;
+        LLVMValueRef v_groups = zf_cg_sub(cg, t->v_end, t->v_g0),
+                     v_few = zf_cg_icmp(cg, LLVMIntULE, v_groups, zf_cg_i64(cg, most));
+        v_groups = zf_cg_select(cg, v_few, v_groups, zf_cg_i64(cg, 0));
+        zf_simt_fetch_begin(t->fetch, lower, lower->v_thread, tree->shape->threads, t->v_g0, v_groups, most);
+        if (!alone) zf_simt_fetch_few(t->fetch, t->tile * zf_kind_bits(lower->type.kind));
     }
 }
 

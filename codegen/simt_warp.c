@@ -9,7 +9,10 @@
 #include "codegen/simt_marks.h"
 #include "codegen/simt_span.h"
 
-enum { REGISTERS = 64 }; // of kernels that keep rows: 32 warps of a multiprocessor run at once then
+enum {
+    REGISTERS = 64, // of kernels that keep rows: 32 warps of a multiprocessor run at once then
+    CHUNKS = 2,     // that a warp walks, one after the other
+};
 
 bool zf_simt_warp_walks_several(const zf_plan *plan, const zf_kernel *kernel) {
     zf_type type = zf_simt_type_of(plan, kernel);
@@ -23,7 +26,7 @@ zf_simt_shape zf_simt_warp_shape(const zf_plan *plan, const zf_kernel *kernel) {
     return (zf_simt_shape){.form = ZF_SIMT_WARP,
                            .threads = threads,
                            .tiles = tiles,
-                           .span = several ? zf_choice_value(&kernel->choice, ZF_CHOICE_L, 1) : 1,
+                           .span = several ? zf_choice_value(&kernel->choice, ZF_CHOICE_L, CHUNKS) : 1,
                            .shared_bytes = bytes,
                            .registers = bytes > 0 ? REGISTERS : 0};
 }

@@ -17,13 +17,13 @@ static const row rows[] = {
     {"host", ZF_DOMAIN_CHUNKS, false, {.l = 1, .s = 1, .c = 1}},
     // GPUs: C = 0 stands for as many elements as 16 bytes hold. Small blocks do better than large ones for what is ordered.
     {"nvptx", ZF_DOMAIN_ELEMENTS, false, {.l = 4, .s = 256, .c = 0}},
-    {"nvptx", ZF_DOMAIN_ELEMENTS, true, {.l = 1, .s = 64, .c = 0}},
-    {"nvptx", ZF_DOMAIN_GROUPS, false, {.l = 1, .s = 64, .c = 0}},
-    {"nvptx", ZF_DOMAIN_CHUNKS, false, {.l = 1, .s = 128, .c = 0}},
+    {"nvptx", ZF_DOMAIN_ELEMENTS, true, {.l = 1, .s = 32, .c = 0}},
+    {"nvptx", ZF_DOMAIN_GROUPS, false, {.l = 1, .s = 128, .c = 0}},
+    {"nvptx", ZF_DOMAIN_CHUNKS, false, {.l = 1, .s = 32, .c = 0}},
     {"emu", ZF_DOMAIN_ELEMENTS, false, {.l = 4, .s = 256, .c = 0}},
-    {"emu", ZF_DOMAIN_ELEMENTS, true, {.l = 1, .s = 64, .c = 0}},
-    {"emu", ZF_DOMAIN_GROUPS, false, {.l = 1, .s = 64, .c = 0}},
-    {"emu", ZF_DOMAIN_CHUNKS, false, {.l = 1, .s = 128, .c = 0}},
+    {"emu", ZF_DOMAIN_ELEMENTS, true, {.l = 1, .s = 32, .c = 0}},
+    {"emu", ZF_DOMAIN_GROUPS, false, {.l = 1, .s = 128, .c = 0}},
+    {"emu", ZF_DOMAIN_CHUNKS, false, {.l = 1, .s = 32, .c = 0}},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 

@@ -14,6 +14,7 @@ static const double LONG = 20;
 static const double LEAST_BYTES = 1024;
 
 static double later(double a, double b) { return a > b || isnan(b) ? a : b; }
+static double larger(double a, double b) { return a > b ? a : b; }
 
 /// Since when a unit's decode was all that was waited for. In a run that gets code, launches wait for the driver while other
 /// threads load: that was no decoding.
@@ -151,15 +152,17 @@ static void learn_column(const zf_batch *batch, const zf_requested *request, dou
     }
     double thought = zf_rates_decode(p->rates, request->codec, 0, &known);
     double cost = host || first ? 0 : decode_cost(&small, &large), mean = all.count > 0 ? all.seconds / all.count : 0;
-    bool less = cost == 0 && !host && !first && known > mean; // no unit costs more than it takes
-    if (less) cost = mean / 2;
+    if (cost == 0 && !host && !first && known > mean) cost = mean / 2; // no unit costs more than it takes
     double besides = host ? 0 : cost > 0 ? cost : known > 0 && !first ? known : ZF_DECODE_COST;
     double decoding = all.seconds - besides * all.count;
     if (decoding < all.seconds / 10) decoding = all.seconds / 10;
-    bool tells = all.seconds > (host ? 0 : (TELLING + 1) * ZF_DECODE_COST * all.count);
+    // Of a rate says something what takes long beside what any unit costs, as far as that is known; and what is faster.
+    double usual = host ? 0 : larger((TELLING + 1) * ZF_DECODE_COST, 2 * known);
+    bool tells = all.seconds > usual * all.count;
     bool faster = !first && thought > 0 && all.bytes > thought * decoding;
-    if ((tells || less || faster) && all.bytes >= LEAST_BYTES)
-        zf_rates_decode_seen(p->rates, request->codec, request->codec_name, all.bytes / decoding, cost, first);
+    if ((tells || faster || cost > 0) && all.bytes >= LEAST_BYTES)
+        zf_rates_decode_seen(p->rates, request->codec, request->codec_name, tells || faster ? all.bytes / decoding : 0, cost,
+                             first);
 }
 
 /// What a batch's copies say of the link. Those of a run that gets code wait for the driver, too: they say nothing of a link

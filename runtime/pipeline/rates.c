@@ -185,11 +185,17 @@ void zf_rates_read_seen(zf_rates *rates, double rate, bool first) {
 }
 
 void zf_rates_decode_seen(zf_rates *rates, uint64_t codec, const char *name, double rate, double cost, bool first) {
-    if (!(rate > 0) || isinf(rate)) return;
     pthread_mutex_lock(&rates->lock);
     zf_codec_rate *known = zf_rates_table_find(&rates->table, codec);
-    if (known == NULL) known = zf_rates_table_add(&rates->table, codec, name);
+    if (known == NULL && rate > 0 && !isinf(rate)) known = zf_rates_table_add(&rates->table, codec, name);
+    if (known == NULL) {
+        pthread_mutex_unlock(&rates->lock);
+        return;
+    }
     move(rates, &known->rate, rate, first);
-    if (!first && cost > 0 && !isinf(cost)) known->cost = known->cost > 0 ? (known->cost + cost) / 2 : cost;
+    if (!first && cost > 0 && !isinf(cost)) {
+        known->cost = known->cost > 0 ? (known->cost + cost) / 2 : cost;
+        rates->news = true;
+    }
     pthread_mutex_unlock(&rates->lock);
 }

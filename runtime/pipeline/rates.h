@@ -32,7 +32,8 @@ double zf_rates_decode(zf_rates *rates, uint64_t codec, double otherwise, double
 
 /// What a run has shown. Rates move towards it by half. In a `first` run readers and decoders waited for code, which makes it
 /// slower: what it shows is replaced, not moved, by what another one does, and itself moves that upwards alone. `name` is the
-/// codec's, for people; `cost` is 0 where the run has not shown one, of a first run it does not count.
+/// codec's, for people; `rate` and `cost` are 0 where the run has not shown one; of a first run a cost does not count, nor that
+/// of a codec without a rate.
 void zf_rates_link_seen(zf_rates *rates, double rate);
 void zf_rates_read_seen(zf_rates *rates, double rate, bool first);
 void zf_rates_decode_seen(zf_rates *rates, uint64_t codec, const char *name, double rate, double cost, bool first);

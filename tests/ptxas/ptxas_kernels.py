@@ -34,11 +34,7 @@ REGISTERS_APART = 8  # registers are given to warps in eights a thread
 SHAPING = {"width": 7, "digits": 2, "log": 11, "bits": 8, "k": 2, "n": 4, "length": 15}  # of the specialised form, by a param's name
 SPILLS_APART = 64  # bytes, of kernels that spill already
 PARTS = 4  # runs of ptxas an architecture
-TABLE_BYTES = 3 * 4096  # of tables that maps look elements up in (codegen/simt_lookup.c)
 TEXT_BYTES = 2048  # in which a warp puts strings together (codegen/simt_text.c)
-WORDS_BYTES = 4096 + 32  # in which a warp puts strings of groups together (codegen/simt_words.c)
-PATCHES_BYTES = [{256, 4096 // 8, 4096 * size} for size in (4, 8)]  # sums, bits and exceptions of a tile (codegen/simt_patches.c)
-NUMBERS_BYTES = 4 * (2048 + 32)  # in which four warps put numbers together (codegen/simt_numbers.c), beside their tables
 FORMS = ("map", "scan", "text", "patches", "groups", "words", "numbers", "lanes", "warp", "sequential")  # those of docs/gpu.md; text: scans that copy strings
 
 # Ways to lower that somebody may choose (`zfc explain --choices`), where they make code of another kind: columns, and choices.
@@ -49,9 +45,11 @@ CHOSEN = [(MAPS, ("0:STAGE=1", "0:STAGE=2,L=8,THREADS=128", "0:STAGE=1,L=2,THREA
           (("pfor_bitpack_i64", "rle_i64"), ("0:C=1,THREADS=32", "0:THREADS=128")),
           (("pfor_bitpack_i32", "alp_bitpack_f64"), ("0:STAGE=0", "0:STAGE=0,THREADS=256")),
           (("delta_bitpack_i32", "gpu_dfor_i32"), ("0:L=1,THREADS=1024,REGISTERS=32", "0:L=4,THREADS=128")),
-          (("gpu_for_i32", "gpu_dfor_i32"), ("0:AHEAD=1",)),
-          (("delta_bitpack_i64", "delta_stride_bitpack_i64", "rle_i64", "alp_bitpack_f64"), ("0:AHEAD=1", "0:AHEAD=1,THREADS=32")),
-          (("delta_bitpack_i32", "delta_bitpack_i64"), ("0:STAGE=1", "0:STAGE=1,L=2,THREADS=256"))]
+          (("gpu_for_i32", "gpu_dfor_i32"), ("0:AHEAD=0",)),
+          (("gpu_rfor_i32",), ("0:L=1,THREADS=128", "0:L=8")),
+          (("delta_bitpack_i64",), ("0:AHEAD=1", "0:AHEAD=1,THREADS=64")),
+          (("delta_stride_bitpack_i64", "rle_i64", "alp_bitpack_f64"), ("0:AHEAD=0", "0:AHEAD=1,THREADS=32")),
+          (("delta_bitpack_i32", "delta_bitpack_i64"), ("0:STAGE=0", "0:STAGE=1,L=2,THREADS=256"))]
 
 faults = []
 
@@ -122,31 +120,28 @@ def without_lines(ptx):
     return [line for line in ptx.splitlines() if not directive.match(line)]
 
 
-def form_of(body, ptx):
-    shared = set(re.findall(r"shared_\d+", body))
-    sizes = {int(size) for name, size in re.findall(r"\.shared .*\b(shared_\d+)\[(\d+)\]", ptx) if name in shared}
-    if sizes == {TABLE_BYTES}:
-        return "map"
-    if sizes == {TEXT_BYTES}:
-        return "text"
-    if WORDS_BYTES in sizes and ".maxntid 32," in body:
-        return "words"
-    if NUMBERS_BYTES in sizes and ".maxntid 128," in body:
-        return "numbers"
-    if "vote.sync.ballot" in body and ".maxntid 32," not in body:  # a thread block is a warp where strings are a column
-        return "warp" if ".maxntid 128," in body else "lanes"
-    if sizes in PATCHES_BYTES:
-        return "patches"
-    if shared:  # heads of groups are bits that are set; exceptions that are stored over others need sums of sizes alone
-        return "groups" if re.search(r"atom\S*\.shared", body) else "patches"
-    if "shfl.sync" in body:
-        return "scan"
-    return "map" if ".maxntid 256" in body else "sequential"
+def forms_of(*choices):
+    """{column: how each of its kernels is run}, as the compiler says."""
+    report = json.loads(good(ZFC, "explain", "--choices", "--json", "--target", "nvptx", *choices))
+    return {column["column"]: [kernel["form"] for kernel in column["kernels"]] for column in report["columns"]}
 
 
-def kernels_of(variant, ptx):
-    bodies = re.split(r"\.visible \.entry zf_kernel_", ptx)[1:]
-    return [Kernel(f"{variant[0]}.{k} {variant[1]}", form_of(body, ptx)) for k, body in enumerate(bodies)]
+def forms_of_variants(all_variants):
+    """{variant: the same of its kernels}."""
+    usual = forms_of(f"{PROGRAM}:kernels")
+    return {variant: forms_of("--choose", variant[1], f"{PROGRAM}:kernels.{variant[0]}")[variant[0]] if "--choose" in variant[2] else usual[variant[0]]
+            for variant in all_variants}
+
+
+def kernels_of(variant, ptx, forms):
+    bodies = re.split(r"\.visible \.entry zf_kernel_(?=\d)", ptx)[1:]
+    sizes = dict(re.findall(r"\.shared .*\b(shared_\d+)\[(\d+)\]", ptx))
+    kernels = []
+    for k, body in enumerate(bodies):
+        form = forms[k]
+        copies = {int(sizes[name]) for name in re.findall(r"shared_\d+", body) if name in sizes} == {TEXT_BYTES}
+        kernels.append(Kernel(f"{variant[0]}.{k} {variant[1]}", "text" if form == "scan" and copies else form))
+    return kernels
 
 
 def merged(modules):
@@ -295,8 +290,10 @@ def main():
         for words, chosen in (((80,), [v for v in all_variants if v in before]), ((90,), all_variants), ((90, "--no-lines"), compared)):
             texts[words] = chosen, pool.map(lambda variant, words=words: ptx_of(variant, *words), chosen)
         ptx80, ptx90, plain90 = (dict(zip(*made)) for made in texts.values())
-        kernels = [kernel for variant in all_variants for kernel in kernels_of(variant, ptx90[variant])]
-        names = {variant: [kernel.name for kernel in kernels_of(variant, ptx90[variant])] for variant in all_variants}
+        forms = forms_of_variants(all_variants)
+        kernels_by = {variant: kernels_of(variant, ptx90[variant], forms[variant]) for variant in all_variants}
+        kernels = [kernel for of_variant in kernels_by.values() for kernel in of_variant]
+        names = {variant: [kernel.name for kernel in of_variant] for variant, of_variant in kernels_by.items()}
         wanted = {arch: [(variant, (ptx90 if arch >= 90 else ptx80)[variant]) for variant in share]
                   for arch, share in shared.items()}
         used = use_all(pool, ptxas, directory, wanted)
@@ -314,7 +311,7 @@ def main():
                 if staged or not all("cp.async" in ptx for variant, ptx in group if re.search("STAGE=[12]", variant[1])):
                     fault(f"nothing is staged: {', '.join(staged)}")
                 # gpu_for's loads are put in order instead
-                if not all("prefetch.global" in ptx for variant, ptx in group if "AHEAD" in variant[1] and not variant[0].startswith("gpu_for")):
+                if not all("prefetch.global" in ptx for variant, ptx in group if "AHEAD=1" in variant[1] and not variant[0].startswith("gpu_for")):
                     fault("nothing is asked for ahead")
         for variant in all_variants:
             ptx = ptx90[variant]

@@ -206,6 +206,12 @@ static void test_cost(void) {
     for (unsigned i = 0; i < 8; i++) k = learn_of(&m, &single);
     CHECK(k.cost < 30e-6, "%g", k.cost);
     made_end(&m);
+    made_begin(&m, false, 3, "tiny"); // units so small that they say nothing of the rate, but of the cost
+    known before = learn_of(&m, &other);
+    single.decode[0] = 30e-6, single.plain = 8192;
+    for (unsigned i = 0; i < 8; i++) k = learn_of(&m, &single);
+    CHECK(k.cost < 30e-6 && k.decode == before.decode, "%g, %g for %g", k.cost, k.decode, before.decode);
+    made_end(&m);
     made_begin(&m, true, 3, "no launches");
     k = learn_of(&m, &run);
     CHECK(k.cost == 0, "%g", k.cost);
