@@ -11,7 +11,7 @@
 
 enum {
     REGISTERS = 64, // of kernels that keep rows: 32 warps of a multiprocessor run at once then
-    CHUNKS = 2,     // that a warp walks, one after the other
+    CHUNKS = 4,     // that a warp walks, one after the other
 };
 
 bool zf_simt_warp_walks_several(const zf_plan *plan, const zf_kernel *kernel) {

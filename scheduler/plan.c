@@ -371,6 +371,17 @@ static bool check_lowered(planner *p) {
     return good;
 }
 
+// A warp makes a scan's tile: short tiles keep more of them under way. Of elements of eight bytes in 5 bits each, 512 reached 91%
+// of the limit of an H200, 1024 to 4096 reached 87 and 88, for 0.6% of the ratio.
+static uint32_t usual_interval(const zf_graph *graph) {
+    const zf_inst *root = graph->nodes[0].inst;
+    if (root->pattern != ZF_FULLY_PARALLEL || !zf_inst_has_scan(root)) return ZF_SEEK_INTERVAL_DEFAULT;
+    zf_type type = graph->edges[0].type;
+    bool wide = zf_kind_size(type.kind) == 8 && !type.nullable;
+    for (uint32_t n = 1; n < graph->node_count; n++) wide = wide && graph->nodes[n].inst->pattern == ZF_FULLY_PARALLEL;
+    return wide ? ZF_SEEK_INTERVAL_SCAN_WIDE : ZF_SEEK_INTERVAL_SCAN;
+}
+
 zf_plan *zf_plan_build(zf_arena *arena, const zf_graph *graph, const zf_plan_options *options, zf_diags *diags) {
     static const zf_plan_options defaults = {.target = "host"};
     if (options == NULL) options = &defaults;
@@ -382,10 +393,7 @@ zf_plan *zf_plan_build(zf_arena *arena, const zf_graph *graph, const zf_plan_opt
     plan->edge_reason = ZF_NEW_ARRAY(arena, const char *, graph->edge_count);
     planner p = {.plan = plan, .graph = graph, .options = options, .diags = diags};
     p.interval = options->seek_interval;
-    if (p.interval == 0) { // a warp makes a scan's tile: short tiles keep more of them under way
-        bool scan = graph->nodes[0].inst->pattern == ZF_FULLY_PARALLEL && zf_inst_has_scan(graph->nodes[0].inst);
-        p.interval = scan ? ZF_SEEK_INTERVAL_SCAN : ZF_SEEK_INTERVAL_DEFAULT;
-    }
+    if (p.interval == 0) p.interval = usual_interval(graph);
     p.inlined = ZF_NEW_ARRAY(arena, bool, graph->edge_count);
     p.sites = zf_plan_sites(arena, graph);
     if (!check_options(&p) || !check_lowered(&p)) return NULL;
