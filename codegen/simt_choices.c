@@ -96,6 +96,7 @@ void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_
     static const uint32_t registers[] = {0, 32, 40, 48, 56, 64, 72, 80, 96, 112, 128, 160, 192, 224, 255};
     zf_kernel bare = *kernel; // as it is where nothing is chosen; that decides about no tile of what is ordered
     bare.choice = (zf_choice){0};
+    if (zf_is_chosen(&kernel->choice, ZF_CHOICE_WALK)) bare.by_warp = zf_kernel_is_shared_by_default(plan, kernel);
     bare.geometry = zf_kernel_default_geometry(plan, kernel);
     zf_simt_shape shape = zf_simt_shape_of(plan, &bare);
     zf_type type = zf_simt_type_of(plan, kernel);
@@ -116,10 +117,6 @@ void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_
             allow_powers(out, ZF_CHOICE_TABLE, TABLE_LEAST, TABLE_MOST);
             zf_choose(&out->otherwise, ZF_CHOICE_TABLE, ZF_LOOKUP_DEFAULT);
         }
-    }
-    if (shape.form == ZF_SIMT_WARP && zf_simt_warp_walks_several(plan, kernel)) {
-        allow_powers(out, ZF_CHOICE_L, 1, CHUNKS_MOST);
-        zf_choose(&out->otherwise, ZF_CHOICE_L, shape.span);
     }
     if (shape.form == ZF_SIMT_PATCHES) {
         bool fits = zf_simt_patches_fit(plan, kernel);
@@ -146,15 +143,13 @@ void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_
         zf_choose(&out->otherwise, ZF_CHOICE_AHEAD, shape.ahead);
     }
     if (zf_kernel_can_be_shared(plan, kernel)) {
-        if (shape.form == ZF_SIMT_SEQUENTIAL &&
-            zf_simt_warp_walks_several(plan, kernel)) { // of a warp's choices that one is its own
-            allow(out, ZF_CHOICE_L, 1);
-            zf_choose(&out->otherwise, ZF_CHOICE_L, bare.geometry.l);
+        if (zf_simt_warp_walks_several(plan, kernel)) {
+            allow_powers(out, ZF_CHOICE_L, 1, CHUNKS_MOST);
+            zf_choose(&out->otherwise, ZF_CHOICE_L, bare.by_warp ? shape.span : 1);
         }
         allow(out, ZF_CHOICE_WALK, 1);
         allow(out, ZF_CHOICE_WALK, ZF_WARP);
-        if (!zf_is_chosen(&kernel->choice, ZF_CHOICE_WALK))
-            zf_choose(&out->otherwise, ZF_CHOICE_WALK, kernel->by_warp ? ZF_WARP : 1);
+        zf_choose(&out->otherwise, ZF_CHOICE_WALK, bare.by_warp ? ZF_WARP : 1);
     }
 }
 
@@ -188,10 +183,10 @@ bool zf_choice_is_legal(const zf_choice_space *space, const zf_choice *choice, z
         return false;
     }
     uint32_t chunks = zf_is_chosen(choice, ZF_CHOICE_L) ? choice->values[ZF_CHOICE_L] : 1; // by default what is legal
-    if (space->form == ZF_SIMT_WARP && all.values[ZF_CHOICE_WALK] == 1 && chunks > 1) {
+    if (space->counts[ZF_CHOICE_WALK] > 0 && all.values[ZF_CHOICE_WALK] == 1 && chunks > 1) {
         if (reason != NULL) {
-            zf_text_printf(reason, "kernel %u (warp): a thread that walks alone (WALK=1) has one chunk, not %u", space->kernel,
-                           chunks);
+            zf_text_printf(reason, "kernel %u (%s): a thread that walks alone (WALK=1) has one chunk, not %u", space->kernel,
+                           form_names[space->form], chunks);
         }
         return false;
     }
@@ -210,16 +205,6 @@ bool zf_choice_is_legal(const zf_choice_space *space, const zf_choice *choice, z
                        space->kernel, form_names[space->form], threads, registers, REGISTERS_FILE);
     }
     return false;
-}
-
-bool zf_choice_combination(const zf_choice_space *space, uint32_t number, zf_choice *out) {
-    *out = (zf_choice){0};
-    for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
-        if (space->counts[k] == 0) continue;
-        zf_choose(out, (zf_choice_kind)k, space->values[k][number % space->counts[k]]);
-        number /= space->counts[k];
-    }
-    return number == 0;
 }
 
 bool zf_choices_are_legal(const zf_plan *plan, const zf_choices *choices, zf_text *reason) {

@@ -21,12 +21,10 @@ typedef struct zf_choice_space {
 
 /// "map"
 const char *zf_simt_form_name(zf_simt_form form);
-/// Of a kernel of a plan for an accelerator, whatever is chosen for it: but for WALK, which decides about the form.
+/// Of a kernel of a plan for an accelerator, whatever is chosen for it; its form is the one that it has by default.
 void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_space *out);
 /// Whether a kernel may be lowered so; if not, why is appended to `reason` (NULL: not wanted).
 bool zf_choice_is_legal(const zf_choice_space *space, const zf_choice *choice, zf_text *reason);
-/// Choice `number` of all combinations of the space's values, each kind chosen, legal or not; false behind the last.
-bool zf_choice_combination(const zf_choice_space *space, uint32_t number, zf_choice *out);
 /// Whether all kernels of a plan made with `choices` may be lowered so, and they are of kernels that it has. With nothing chosen
 /// for the host's: code for it is made as if nothing were.
 bool zf_choices_are_legal(const zf_plan *plan, const zf_choices *choices, zf_text *reason);

@@ -224,6 +224,10 @@ bool zf_kernel_can_be_shared(const zf_plan *plan, const zf_kernel *kernel) {
     return kernel->domain == ZF_DOMAIN_CHUNKS && zf_chunk_can_be_shared(&plan->graph->nodes[kernel->root]);
 }
 
+bool zf_kernel_is_shared_by_default(const zf_plan *plan, const zf_kernel *kernel) {
+    return zf_kernel_can_be_shared(plan, kernel) && zf_chunk_emits_ranges(&plan->graph->nodes[kernel->root]);
+}
+
 static bool walked_by_warp(const planner *p, const zf_kernel *kernel, const zf_graph_node *node) {
     uint32_t asked = zf_choice_value(&kernel->choice, ZF_CHOICE_WALK, p->options->chunk_threads);
     if (strcmp(p->plan->target, "host") == 0 || !zf_chunk_can_be_shared(node)) return false;

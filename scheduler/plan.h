@@ -150,6 +150,8 @@ bool zf_plan_verify(const zf_plan *plan, zf_text *reason);
 zf_geometry zf_kernel_default_geometry(const zf_plan *plan, const zf_kernel *kernel);
 /// Whether the lanes of a warp can share what a kernel of chunks emits.
 bool zf_kernel_can_be_shared(const zf_plan *plan, const zf_kernel *kernel);
+/// Whether they do where nobody says who walks a chunk.
+bool zf_kernel_is_shared_by_default(const zf_plan *plan, const zf_kernel *kernel);
 
 /// Index of a descriptor word, or -1 when the plan has none of that kind.
 int32_t zf_plan_slot(const zf_plan *plan, zf_abi_slot_kind kind, uint32_t a, uint32_t b);

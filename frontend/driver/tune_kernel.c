@@ -86,6 +86,7 @@ zf_choice zf_tune_choice(const zf_search_space *space, const zf_search_point *po
     for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
         const zf_search_axis *axis = &space->axes[k];
         if (axis->count == 0 || (!all && point->at[k] == axis->otherwise)) continue;
+        if (k == ZF_CHOICE_L && point->at[k] == axis->otherwise) continue; // how many chunks is usual follows from who walks them
         uint32_t value = axis->values[point->at[k]];
         bool own = value == 0 && point->at[k] == axis->otherwise; // the kernel's own, which has no number
         if (!own || k == ZF_CHOICE_REGISTERS) zf_choose(&choice, (zf_choice_kind)k, value);

@@ -162,7 +162,8 @@ static const refused answers[] = {
     {"copied", "0:WALK=2", "kernel 0 (warp): WALK cannot be 2, only 1 or 32"},
     {"copied", "0:L=8", NULL},
     {"copied", "0:WALK=1,L=1", NULL},
-    {"copied", "0:WALK=1,L=2", "kernel 0 (sequential): L cannot be 2, only 1"},
+    {"copied", "0:WALK=1,L=2", "kernel 0 (warp): a thread that walks alone (WALK=1) has one chunk, not 2"},
+    {"copied", "0:WALK=1,L=16", "kernel 0 (warp): L cannot be 16, only 1, 2, 4 or 8"},
     {"copied", "0:L=16", "kernel 0 (warp): L cannot be 16, only 1, 2, 4 or 8"},
     {"lanes", "0:THREADS=256", NULL},
     {"lanes", "0:THREADS=128", "kernel 0 (lanes): THREADS cannot be 128, only 256"},
@@ -246,7 +247,18 @@ static void check_host(const zf_column *column) {
     zf_arena_destroy(p.arena);
 }
 
-/// All combinations come by once, each legal one makes a plan whose kernel has it, and the rest is refused with a reason.
+/// Choice `number` of all combinations of the space's values, each kind chosen, legal or not.
+static zf_choice combination(const zf_choice_space *space, uint32_t number) {
+    zf_choice choice = {0};
+    for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
+        if (space->counts[k] == 0) continue;
+        zf_choose(&choice, (zf_choice_kind)k, space->values[k][number % space->counts[k]]);
+        number /= space->counts[k];
+    }
+    return choice;
+}
+
+/// Of all combinations each legal one makes a plan whose kernel has it, and the rest is refused with a reason.
 static void check_combinations(const zf_column *column) {
     planned p = make_plan(column, "emu", NULL);
     zf_choice_space space;
@@ -254,18 +266,8 @@ static void check_combinations(const zf_column *column) {
     uint32_t all = 1, count = 0, legal = 0;
     for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) all *= space.counts[k] > 0 ? space.counts[k] : 1;
     zf_choices choices = {.count = 1};
-    uint8_t *seen = calloc(all, 1);
-    while (zf_choice_combination(&space, count, &choices.of[0])) {
-        uint32_t number = 0, each = 1;
-        for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
-            uint32_t v = 0;
-            while (v < space.counts[k] && space.values[k][v] != choices.of[0].values[k]) v++;
-            number += v * each;
-            each *= space.counts[k] > 0 ? space.counts[k] : 1;
-        }
-        CHECK(number < all && seen[number] == 0, "%s: combination %u again", column->name, count);
-        if (number < all) seen[number] = 1;
-        count++;
+    for (; count < all; count++) {
+        choices.of[0] = combination(&space, count);
         zf_text reason = {0};
         bool good = zf_choice_is_legal(&space, &choices.of[0], &reason);
         CHECK(good == (reason.data == NULL), "%s: %s", column->name, reason.data);
@@ -281,8 +283,7 @@ static void check_combinations(const zf_column *column) {
         CHECK(shape.threads == choices.of[0].values[ZF_CHOICE_THREADS], "%s: %u threads", column->name, shape.threads);
         CHECK(shape.registers == choices.of[0].values[ZF_CHOICE_REGISTERS], "%s: %u registers", column->name, shape.registers);
     }
-    CHECK(count == all && legal > 0, "%s: %u of %u combinations, %u legal", column->name, count, all, legal);
-    free(seen);
+    CHECK(legal > 0, "%s: %u combinations, none legal", column->name, all);
     zf_arena_destroy(p.arena);
 }
 
