@@ -52,6 +52,10 @@ int main(int argc, char **argv) {
         for (uint64_t row = 0; row < info.rows && row < 5; row++) print_row(info.type.element, buffers.values, row);
     }
     int result = status == ZF_OK ? 0 : fail(&error);
+    if (status == ZF_OK && (fflush(stdout) != 0 || ferror(stdout))) { // what is printed may come to a full disk
+        fprintf(stderr, "hello: cannot write to standard output\n");
+        result = ZF_ERR_IO;
+    }
     free(buffers.values);
     free(buffers.workspace);
     zf_container_close(container); // in the reverse order; each takes NULL

@@ -71,7 +71,7 @@ typedef struct run {
 } run;
 
 static int complain(const zf_error *error) {
-    fprintf(stderr, "query: %s: %s\n", error->code, error->message);
+    fprintf(stderr, "query: %s%s%s\n", error->code, error->code[0] != 0 ? ": " : "", error->message);
     if (error->place[0] != 0) fprintf(stderr, "  at: %s\n", error->place);
     if (error->hint[0] != 0) fprintf(stderr, "  %s\n", error->hint);
     return (int)error->status;
@@ -79,7 +79,7 @@ static int complain(const zf_error *error) {
 
 /// An error of this program's own: `who` and what is wrong.
 static zf_status refuse(zf_error *error, zf_status status, const char *who, const char *what) {
-    *error = (zf_error){.status = status, .code = "query"};
+    *error = (zf_error){.status = status};
     snprintf(error->message, sizeof error->message, "%s%s%s", who, *who != 0 ? " " : "", what);
     return status;
 }
@@ -259,6 +259,10 @@ int main(int argc, char **argv) {
                 1e3 * zf_batch_ready_seconds(r.batch, r.request_of[which]));
     }
     int result = status == ZF_OK ? 0 : complain(&error);
+    if (status == ZF_OK && (fflush(stdout) != 0 || ferror(stdout))) {
+        fprintf(stderr, "query: the answer cannot be written to standard output\n");
+        result = ZF_ERR_IO;
+    }
     close_all(&r);
     return result;
 }

@@ -23,6 +23,10 @@ printf '%s\n' 'key: i64 = delta(deltas: bitpack), 33334 rows' 1 4 7 10 13 > "$tr
 sed '1s/ = .*, / = CODEC, /' "$tree/out" > "$tree/a"
 sed '1s/ = .*, / = CODEC, /' "$tree/wanted" > "$tree/b"
 cmp "$tree/a" "$tree/b" || { cat "$tree/out"; exit 1; }
+if [ -w /dev/full ]; then
+    "$hello" "$tree/t.zfd" key "$tree/t.zfm" > /dev/full 2> "$tree/error" && { echo "rows that were not written are no failure"; exit 1; }
+    grep -q 'standard output' "$tree/error" || { cat "$tree/error"; exit 1; }
+fi
 "$hello" "$tree/t.zfd" kay "$tree/t.zfm" 2> "$tree/error" && { echo "a column that does not exist was decoded"; exit 1; }
 grep -q 'ZF1105' "$tree/error" && grep -q 'key' "$tree/error" || { cat "$tree/error"; exit 1; }
 "$hello" "$tree/t.csv" key "$tree/t.zfm" 2> "$tree/error" && { echo "a text was opened"; exit 1; }

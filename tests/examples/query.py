@@ -128,6 +128,11 @@ def main():
             strange = made(tree, "strange", [("1.00", "1.00", "0.01", "0.01", *flags, "1995-01-01")])
             good(ZFC, "encode", "-q", "-f", "-c", PROGRAM, "-o", tree / "strange.zfd", strange)
             refuses(1, "flags that TPC-H does not know", "q1", tree / "strange.zfd")
+        if os.access("/dev/full", os.W_OK):
+            for query in ("q1", "q6"):
+                with open("/dev/full", "w", encoding="utf-8") as full:
+                    result = subprocess.run([QUERY, query, container], stdout=full, stderr=subprocess.PIPE, text=True, timeout=300)
+                check(result.returncode == 5 and "cannot be written" in result.stderr, query, result.returncode, result.stderr)
         good(ZFC, "encode", "-q", "-c", f"{ROOT}/examples/tpch/tpch.zf:lineitem", "-o", tree / "f64.zfd", tree / "lineitem.csv")
         refuses(1, "l_quantity has another type", "q6", tree / "f64.zfd")
         (tree / "a.zf").write_text("table t { l_shipdate: date32 = bitpack; }\n")
