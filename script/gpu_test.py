@@ -375,6 +375,14 @@ def machine():
     return facts
 
 
+def needed(path, how):
+    """The path of a file that there must be; `how` to come by it."""
+    path = pathlib.Path(path).resolve()
+    if not path.exists():
+        sys.exit(f"{pathlib.Path(sys.argv[0]).name}: there is no {path}: {how}")
+    return path
+
+
 def unplaced(word):
     """An argument as the report has it: a path from the working directory on, of others the name. Where this machine keeps its
     files is nobody's business."""

@@ -30,7 +30,7 @@ import numpy as np  # noqa: E402
 
 import choices  # noqa: E402
 import data  # noqa: E402
-from gpu_test import machine, unplaced  # noqa: E402
+from gpu_test import machine, needed, unplaced  # noqa: E402
 from nvcomp_batched import library_from  # noqa: E402
 
 COUNTED = {
@@ -81,8 +81,8 @@ class Session:
 
     def programs(self):
         if self.options.zfc:
-            return pathlib.Path(self.options.zfc).resolve(), shutil.which(self.options.tpchgen) or self.options.tpchgen
-        with tarfile.open(self.options.pack) as archive:
+            return needed(self.options.zfc, "--zfc names the program"), shutil.which(self.options.tpchgen) or self.options.tpchgen
+        with tarfile.open(needed(self.options.pack, "script/pack makes it; --zfc does without")) as archive:
             archive.extractall(self.tree, filter="data")
         pack = self.tree / "zipflow-pack"
         return pack / "bin/zfc", pack / "bin/tpchgen-cli"
@@ -102,6 +102,8 @@ class Session:
             raise Failed("the time is used up (--budget)")
         try:
             result = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=limit, env=self.environment, cwd=self.tree)
+        except FileNotFoundError:
+            raise Failed(f"there is no {pathlib.Path(words[0]).name}") from None
         except subprocess.TimeoutExpired:
             self.note(f"$ {' '.join(words)}\n[stopped after {limit:.0f} s]")
             raise Failed(f"{words[1]} was stopped after {limit:.0f} s") from None

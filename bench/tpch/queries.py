@@ -27,7 +27,7 @@ import encoding  # noqa: E402
 import from_files  # noqa: E402
 import links  # noqa: E402
 import tables  # noqa: E402
-from gpu_test import machine, unplaced  # noqa: E402
+from gpu_test import machine, needed, unplaced  # noqa: E402
 from nvcomp_batched import library_from  # noqa: E402
 
 ORDERS = ("apart", "given", "johnson")
@@ -62,10 +62,12 @@ class Session:
         self.data.mkdir(parents=True, exist_ok=True)
         self.commit = "unknown"
         if options.zfc:
-            self.zfc, self.measure, self.generator = (pathlib.Path(p).resolve() for p in (options.zfc, options.measure, options.tpchgen))
-            self.links = pathlib.Path(options.links or self.zfc.parent / "tpch_links").resolve()
+            built = "a build with tests makes it (cmake -DBUILD_TESTING=ON, targets tpch_measure and tpch_links)"
+            self.zfc, self.generator = needed(options.zfc, "--zfc names the program"), pathlib.Path(options.tpchgen).resolve()
+            self.measure = needed(options.measure, built)
+            self.links = needed(options.links or self.zfc.parent / "tpch_links", built)
         else:
-            with tarfile.open(options.pack) as archive:
+            with tarfile.open(needed(options.pack, "script/pack makes it; --zfc does without")) as archive:
                 archive.extractall(self.tree, filter="data")
             self.zfc, self.measure, self.generator = (self.tree / "zipflow-pack/bin" / p for p in ("zfc", "tpch_measure", "tpchgen-cli"))
             self.links = self.tree / "zipflow-pack/bin/tpch_links"
@@ -248,10 +250,13 @@ def main():
     options = parser.parse_args()
     if options.zfc and not options.measure:
         options.measure = pathlib.Path(options.zfc).parent / "tpch_measure"
+    unknown = {n for n in options.only.split(",") if n} - set(sets_of(()))
+    if unknown:
+        parser.error(f"there is no set {', '.join(sorted(unknown))}: they are q1 to q22 and table2")
     session = Session(options)
     try:
         report, good = bench(session)
-    except (Failed, KeyError, ValueError) as why:
+    except (Failed, KeyError, ValueError, OSError) as why:
         print(f"queries: {type(why).__name__}: {why}", file=sys.stderr)
         return 1
     text = json.dumps(report, indent=1).replace(f"{session.tree}/", "")

@@ -129,6 +129,17 @@ def left_out(tree):
         check(from_files.doubtful(name, {"resident": resident}) == wanted, name, resident)
 
 
+def what_is_missing(tree):
+    """Programs that are not there, and sets that nobody knows, are told in a line, before anything is made."""
+    for script, words, said in (("tpch/queries.py", ["--zfc", "nowhere"], "there is no"), ("tpch/queries.py", ["--pack", "nowhere"], "script/pack makes it"),
+                                ("tpch/queries.py", ["--zfc", ZFC, "--measure", "nowhere"], "a build with tests makes it"),
+                                ("tpch/queries.py", ["--zfc", ZFC, "--only", "q6,q99"], "there is no set q99"),
+                                ("speed/speed.py", ["--zfc", "nowhere"], "there is no"), ("speed/speed.py", ["--pack", "nowhere"], "script/pack makes it")):
+        out = tree / "nothing"
+        told = subprocess.run([sys.executable, ROOT / "bench" / script, *map(str, words), "--out", str(out)], capture_output=True, text=True, cwd=tree)
+        check(told.returncode != 0 and said in told.stderr and "Traceback" not in told.stderr, script, words, told.stderr)
+
+
 def good(tree, device, *words, only=SETS):
     code, report, printed = run(tree, "--device", device, "--only", only, *words)
     check(code == 0 and all(r["verified"] for r in report["results"]), device, code, printed)
@@ -231,6 +242,7 @@ def main():
     print("links: good", flush=True)
     with tempfile.TemporaryDirectory(prefix="zf-tpch-") as name:
         tree = pathlib.Path(name)
+        what_is_missing(tree)
         peer(tree)
         print("peer: good", flush=True)
         report = good(tree, "emu", "--from-files", "q6", only="q6,q22")
