@@ -3,17 +3,16 @@
 
 #include "runtime/pipeline/batch_parts.h"
 
-bool zf_batch_is_over(const zf_batch *batch) {
+bool zf_batch_lock_over(const zf_batch *batch) {
     zf_batch_lock_learnt(batch);
-    bool over = batch->started && batch->requests_left == 0;
-    pthread_mutex_unlock(&batch->pipeline->lock);
-    return over;
+    return batch->started && batch->requests_left == 0;
 }
 
 zf_status zf_batch_describe(const zf_batch *batch, zf_batch_info *out, zf_error *error) {
     if (batch == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_batch_describe needs a batch and a place");
     *out = batch->info;
-    out->measured_seconds = zf_batch_is_over(batch) ? batch->ended - batch->begun : NAN;
+    out->measured_seconds = zf_batch_lock_over(batch) ? batch->ended - batch->begun : NAN;
+    pthread_mutex_unlock(&batch->pipeline->lock);
     return ZF_OK;
 }
 
@@ -21,9 +20,10 @@ zf_status zf_batch_unit_get(const zf_batch *batch, size_t index, zf_batch_unit *
     if (batch == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_batch_unit_get needs a batch and a place");
     if (index >= batch->count)
         return zf_raise(error, ZF_E_ARGUMENT, "there is no unit %zu: the batch has %zu", index, batch->count);
-    bool over = zf_batch_is_over(batch);
-    *out = batch->order[index]->described;
-    out->measured = over ? batch->order[index]->measured : (zf_unit_times){NAN, NAN, NAN, NAN, NAN, NAN};
+    const zf_transfer *transfer = batch->order[index];
+    *out = transfer->described;
+    out->measured = zf_batch_lock_over(batch) ? transfer->measured : (zf_unit_times){NAN, NAN, NAN, NAN, NAN, NAN};
+    pthread_mutex_unlock(&batch->pipeline->lock);
     return ZF_OK;
 }
 

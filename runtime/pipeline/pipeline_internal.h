@@ -176,7 +176,7 @@ struct zf_batch {
     bool started; ///< once
     uint64_t runs;
     bool cancelled;
-    bool in_hand;   ///< a thread learns of it, or starts it, without the lock
+    bool in_hand;   ///< a thread learns of it, starts it, or writes of its times, without the lock
     bool unlearned; ///< it is in the pipeline's list
     zf_batch *next_unlearned;
     double begun, ended; ///< clock
@@ -250,7 +250,8 @@ zf_status zf_batch_order(zf_batch *batch, zf_error *error);
 void zf_pipeline_learn(zf_pipeline *pipeline);
 /// Takes the lock when no thread has the batch in hand, and no run of it that is over is still to be learnt of.
 void zf_batch_lock_learnt(const zf_batch *batch);
-/// Whether a batch ran and does not now; its times are taken then. Without the lock.
-bool zf_batch_is_over(const zf_batch *batch);
+/// Takes the lock so. Whether the batch ran and does not now: then its times are taken, and stay until the lock is left, for it
+/// may be started again at once.
+bool zf_batch_lock_over(const zf_batch *batch);
 
 #endif

@@ -424,6 +424,58 @@ static void test_start_without_wait(void) {
     }
 }
 
+/// Times are those of one whole run, or unknown, whoever starts the batch again meanwhile.
+typedef struct looker {
+    zf_batch *batch;
+    atomic_bool stop;
+    unsigned known; ///< looks at a batch that was over
+} looker;
+
+static void *look(void *user) {
+    looker *l = user;
+    while (!atomic_load(&l->stop)) {
+        zf_error error = {0};
+        zf_batch_info info = {0};
+        CHECK(zf_batch_describe(l->batch, &info, &error) == ZF_OK, "%s", error.message);
+        CHECK(isnan(info.measured_seconds) || info.measured_seconds > 0, "a run of %g s", info.measured_seconds);
+        for (size_t u = 0; u < info.units; u++) {
+            zf_batch_unit unit = {0};
+            CHECK(zf_batch_unit_get(l->batch, u, &unit, &error) == ZF_OK, "%s", error.message);
+            const zf_unit_times *t = &unit.measured;
+            int known = !isnan(t->read_begin) + !isnan(t->read_end) + !isnan(t->decode_begin) + !isnan(t->decode_end);
+            CHECK(known == 0 || known == 4, "unit %zu: read %g..%g, decoded %g..%g", u, t->read_begin, t->read_end,
+                  t->decode_begin, t->decode_end);
+            l->known += known == 4;
+        }
+        zf_status status = zf_batch_write_trace(l->batch, place("t.json"), &error);
+        CHECK(status == ZF_OK || strstr(error.message, "when it is over") != NULL, "%s", error.message);
+        l->known += status == ZF_OK;
+    }
+    return NULL;
+}
+
+static void test_looked_at(void) {
+    static const zf_pipeline_options options = {.readers = 2, .unit_bytes = 20000};
+    pthread_t other;
+    shared s;
+    columns c;
+    begin(&s, CPU, 0, &options);
+    take_columns(&c, &s, 1);
+    make_batch(&c);
+    looker l = {.batch = c.batch};
+    CHECK(pthread_create(&other, NULL, look, &l) == 0, "a thread");
+    for (unsigned round = 0; round < (FEW ? 50 : 300); round++) {
+        zf_error error = {0};
+        CHECK(zf_batch_start(c.batch, &error) == ZF_OK, "%s", error.message);
+        wait_for_all(&c, nobody_followed);
+    }
+    atomic_store(&l.stop, true);
+    pthread_join(other, NULL);
+    CHECK(l.known > 0, "no time was ever seen");
+    drop_columns(&c);
+    end(&s);
+}
+
 /// The pipeline's lock is free when the driver is called: some of its calls wait.
 static struct {
     zf_pipeline *pipeline; ///< NULL: none is looked at
@@ -564,6 +616,7 @@ int main(void) {
     null_begin(&null, emu);
     test_start();
     test_start_without_wait();
+    test_looked_at();
     test_lock();
     test_queued_late();
     test_follow_of_cancelled();
