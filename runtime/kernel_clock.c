@@ -79,21 +79,31 @@ static zf_status check(zf_units *units, void *stream, const zf_units_memory *mem
     return status;
 }
 
-zf_status zf_units_time_kernels(zf_units *units, void *stream, const zf_units_memory *memory, uint8_t poison, unsigned warm,
-                                unsigned runs, zf_kernel_time *out, uint32_t count, zf_error *error) {
-    zf_accelerator *accelerator = units->accelerator;
+/// What is queued before the kernels are.
+static zf_status begin(zf_units *units, void *stream, const zf_units_memory *memory, uint8_t poison, zf_error *error) {
+    const zf_accelerator_ops *ops = units->accelerator->ops;
     zf_units_sizes sizes = zf_units_sizes_of(units);
-    if (runs < 1 || runs > RUNS_MOST) return zf_raise(error, ZF_E_ARGUMENT, "a kernel is timed 1 to %d times", RUNS_MOST);
     const uint64_t outputs[][2] = {
         {memory->values, sizes.values}, {memory->offsets, sizes.offsets}, {memory->validity, sizes.validity}};
     for (int k = 0; k < 3; k++) {
         if (outputs[k][0] != 0 && outputs[k][1] > 0)
-            ZF_TRY(accelerator->ops->fill(accelerator, stream, outputs[k][0], poison, outputs[k][1], error));
+            ZF_TRY(ops->fill(units->accelerator, stream, outputs[k][0], poison, outputs[k][1], error));
     }
-    ZF_TRY(zf_units_start(units, stream, memory, error));
+    return zf_units_start(units, stream, memory, error);
+}
+
+zf_status zf_units_time_kernels(zf_units *units, void *stream, const zf_units_memory *memory, uint8_t poison, unsigned warm,
+                                unsigned runs, zf_kernel_time *out, uint32_t count, zf_error *error) {
+    zf_accelerator *accelerator = units->accelerator;
+    if (runs < 1 || runs > RUNS_MOST) return zf_raise(error, ZF_E_ARGUMENT, "a kernel is timed 1 to %d times", RUNS_MOST);
     kernel_clock clock;
     ZF_TRY(open_clock(&clock, accelerator, stream, error));
-    zf_status status = ZF_OK;
+    zf_status status = begin(units, stream, memory, poison, error);
+    if (status != ZF_OK) { // there are no failure words to look at
+        accelerator->ops->wait(accelerator, stream, NULL);
+        close_clock(&clock);
+        return status;
+    }
     for (uint32_t k = 0; k < count && status == ZF_OK; k++) {
         out[k] = (zf_kernel_time){0};
         status = look_at_kernel(units, k, &out[k].facts, error);
@@ -105,8 +115,8 @@ zf_status zf_units_time_kernels(zf_units *units, void *stream, const zf_units_me
     return status != ZF_OK ? status : good;
 }
 
-static zf_status time_copies(zf_accelerator *accelerator, kernel_clock *clock, const uint64_t at[2], uint64_t bytes, double *rate,
-                             zf_error *error) {
+static zf_status queue_copies(zf_accelerator *accelerator, kernel_clock *clock, const uint64_t at[2], uint64_t bytes,
+                              double *rate, zf_error *error) {
     const zf_accelerator_ops *ops = accelerator->ops;
     double times[COPIES];
     for (int e = 0; e < 2; e++) ZF_TRY(ops->fill(accelerator, clock->stream, at[e], 1, bytes, error));
@@ -119,7 +129,15 @@ static zf_status time_copies(zf_accelerator *accelerator, kernel_clock *clock, c
     }
     double seconds = median(times, COPIES);
     *rate = seconds > 0 ? 2 * (double)bytes / seconds : 0;
-    return ops->wait(accelerator, clock->stream, error);
+    return ZF_OK;
+}
+
+/// What was queued is done when this returns, also after a failure: the memory is given back then.
+static zf_status time_copies(zf_accelerator *accelerator, kernel_clock *clock, const uint64_t at[2], uint64_t bytes, double *rate,
+                             zf_error *error) {
+    zf_status status = queue_copies(accelerator, clock, at, bytes, rate, error);
+    zf_status waited = accelerator->ops->wait(accelerator, clock->stream, status == ZF_OK ? error : NULL);
+    return status != ZF_OK ? status : waited;
 }
 
 zf_status zf_accelerator_copy_rate(zf_accelerator *accelerator, void *stream, uint64_t bytes, double *rate, zf_error *error) {

@@ -1,12 +1,14 @@
 // Links: zipflow-codegen zipflow-scheduler zipflow-patterns zipflow-frontend zipflow-runtime
 // Timing kernels: the whole output is poisoned before any of them runs, so that what one leaves out shows. Timing copies: each is
-// of all bytes, the median counts, and what was allocated is released, also after a failure.
+// of all bytes, the median counts, and what was allocated is released, also after a failure. Then nothing that was queued is
+// under way any more.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "runtime/emu.h"
 #include "runtime/kernel_clock.h"
+#include "tests/support/late_accelerator.h"
 #include "tests/support/null_accelerator.h"
 #include "tests/unit/check.h"
 #include "zipflow/compile.h"
@@ -156,8 +158,110 @@ static void test_copy_rate(void) {
     for (unsigned k = 1, calls = c.calls; k <= calls; k++) CHECK(copy_rate(&c, k, &rate) == ZF_ERR_DEVICE, "call %u fails", k);
 }
 
+// ---- What is under way when a call fails ------------------------------------------------------------------------
+
+/// Microseconds that whatever was queued takes to begin, long after the call behind it has failed.
+enum { SLOW = 3000 };
+
+static struct {
+    zf_accelerator_ops ops; ///< of the accelerator on which what was queued runs
+    atomic_uint gone;       ///< what the memory was for is over, or some of it was given back
+    atomic_uint too_late;   ///< calls that ran behind that
+} slow;
+
+static void look_whether_gone(void) {
+    late_sleep(SLOW);
+    atomic_fetch_add(&slow.too_late, atomic_load(&slow.gone) > 0);
+}
+static zf_status slow_fill(zf_accelerator *self, void *stream, uint64_t to, uint8_t byte, uint64_t bytes, zf_error *error) {
+    look_whether_gone();
+    return atomic_load(&slow.gone) > 0 ? ZF_OK : slow.ops.fill(self, stream, to, byte, bytes, error);
+}
+static zf_status slow_in(zf_accelerator *self, void *stream, uint64_t to, const void *from, uint64_t bytes, zf_error *error) {
+    look_whether_gone();
+    return atomic_load(&slow.gone) > 0 ? ZF_OK : slow.ops.copy_in(self, stream, to, from, bytes, error);
+}
+static zf_status slow_launch(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel, uint32_t groups,
+                             const zf_simt_args *args, zf_error *error) {
+    look_whether_gone();
+    return atomic_load(&slow.gone) > 0 ? ZF_OK : slow.ops.launch(self, stream, code, kernel, groups, args, error);
+}
+static void slow_release(zf_accelerator *self, uint64_t address) {
+    atomic_store(&slow.gone, 1);
+    slow.ops.release(self, address);
+}
+static zf_status late_within(zf_accelerator *self, void *stream, uint64_t to, uint64_t from, uint64_t bytes, zf_error *error) {
+    return late_in(self, stream, to, (const void *)(uintptr_t)from, bytes, error); // the memory is the host's
+}
+
+/// Each call that queues fails in turn: what was queued before has run when the memory is given back.
+static void test_late_copies(void) {
+    bool whole = false;
+    unsigned failed = 0;
+    for (long call = 0; !whole && call < 60; call++) {
+        null_accelerator null = {0};
+        late l;
+        double rate;
+        zf_error error = {0};
+        null.ops = (zf_accelerator_ops){ACCELERATOR_OPS(null)};
+        null.base.ops = &null.ops;
+        slow.ops = null.ops;
+        null.ops.fill = slow_fill, null.ops.copy_in = slow_in, null.ops.release = slow_release;
+        atomic_store(&slow.gone, 0);
+        late_begin(&l, &null.base, 0);
+        l.ops.copy_within = late_within;
+        atomic_store(&l.fail_in, call);
+        whole = zf_accelerator_copy_rate(&l.base, NULL, 4096, &rate, &error) == ZF_OK;
+        CHECK(whole || strcmp(error.code, "ZF1110") == 0, "call %ld: %s %s", call, error.code, error.message);
+        failed += !whole;
+        late_end(&l); // what was queued has run
+        CHECK(atomic_exchange(&slow.too_late, 0) == 0, "call %ld fails: its memory is given back too soon", call);
+    }
+    CHECK(whole && failed == 2 + 1 + 9 * 3, "%u calls failed", failed); // fills, a copy, nine between two notes
+}
+
+static void test_late_kernels(zf_container *container) {
+    bool whole = false;
+    unsigned failed = 0;
+    for (long call = 0; !whole && call < 60; call++) {
+        zf_accelerator *emu = NULL;
+        zf_units *units = NULL;
+        zf_units_memory memory = {0};
+        zf_kernel_time times[8];
+        zf_error error = {0};
+        late l;
+        CHECK(zf_emu_create(1, &emu, &error) == ZF_OK, "%s", error.message);
+        const zf_accelerator_ops *before = emu->ops;
+        zf_accelerator_ops ops = slow.ops = *before;
+        late_begin(&l, emu, 0);
+        zf_units_options options = {.resident = true};
+        bool good = zf_units_make(container, 0, NULL, &options, &l.base, &units, &error) == ZF_OK &&
+                    zf_units_allocate(units, &memory, &error) == ZF_OK &&
+                    zf_units_upload(units, NULL, &memory, &error) == ZF_OK && l.ops.wait(&l.base, NULL, &error) == ZF_OK;
+        CHECK(good, "%s (%s)", error.message, error.place);
+        if (!good) exit(check_result());
+        ops.fill = slow_fill, ops.copy_in = slow_in, ops.launch = slow_launch;
+        emu->ops = &ops;
+        atomic_store(&slow.gone, 0);
+        atomic_store(&l.fail_in, call);
+        whole = zf_units_time_kernels(units, NULL, &memory, 0x5a, 1, 1, times, 8, &error) == ZF_OK;
+        CHECK(whole || strcmp(error.code, "ZF1110") == 0, "call %ld: %s %s", call, error.code, error.message);
+        failed += !whole;
+        atomic_store(&slow.gone, 1);
+        late_end(&l);
+        CHECK(atomic_exchange(&slow.too_late, 0) == 0, "call %ld fails, and something is still under way", call);
+        CHECK(atomic_load(&l.failed_inside) == 0, "call %ld: %u calls failed when they ran", call, l.failed_inside);
+        emu->ops = before;
+        zf_units_release(units, &memory);
+        zf_units_free(units);
+        zf_emu_free(emu);
+    }
+    CHECK(whole && failed > 8, "%u calls failed", failed); // fills, tables, kernels between two notes, what they report
+}
+
 int main(void) {
     test_copy_rate();
+    test_late_copies();
     char directory[64] = "/tmp/zf_clock_XXXXXX", source[96], file[96];
     CHECK(mkdtemp(directory) != NULL, "no directory");
     snprintf(source, sizeof source, "%s/t.zf", directory);
@@ -185,6 +289,7 @@ int main(void) {
     if (good) {
         test_poison(container, 0x5a);
         test_poison(container, 0xa5);
+        test_late_kernels(container);
     }
     zf_program_free(loaded);
     zf_container_close(container);
