@@ -49,7 +49,7 @@ static zf_status make(zf_batch *batch, const zf_pipeline_request *requests, size
     batch->order = calloc(batch->count + 1, sizeof *batch->order);
     if (batch->order == NULL) return zf_batch_no_memory(error);
     for (size_t i = 0, r = 0; i < batch->count; i++) { // units of a request lie together
-        for (; r <= batch->transfers[i].request; r++) batch->requests[r].of_blocks = &batch->transfers[i];
+        for (; r <= batch->transfers[i].request; r++) batch->requests[r].transfers = &batch->transfers[i];
         batch->order[i] = &batch->transfers[i];
     }
     ZF_TRY(open_transfers(batch, error));

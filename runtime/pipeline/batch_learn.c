@@ -130,11 +130,11 @@ static void learn_column(const zf_batch *batch, const zf_requested *request, dou
     double most = 0, known;
     seen_decodes all = {0}, small = {0}, large = {0};
     for (size_t u = 0; u < request->units; u++) {
-        double bytes = (double)request->of_blocks[u].described.plain_bytes;
+        double bytes = (double)request->transfers[u].described.plain_bytes;
         most = bytes > most ? bytes : most;
     }
     for (size_t u = 0; u < request->units; u++) {
-        const zf_transfer *transfer = &request->of_blocks[u];
+        const zf_transfer *transfer = &request->transfers[u];
         const zf_unit_times *t = &transfer->measured;
         if (isnan(t->decode_end) || transfer->described.blocks == 0) continue;
         double copy = t->copy_end - t->copy_begin, bytes = (double)transfer->described.plain_bytes;
@@ -188,7 +188,7 @@ static void learn(const zf_batch *batch) {
         if (request->status != ZF_OK) continue;
         learn_column(batch, request, part, first, &copies);
         for (size_t u = 0; u < request->units && !request->given.container->loaded; u++) {
-            const zf_transfer *transfer = &request->of_blocks[u];
+            const zf_transfer *transfer = &request->transfers[u];
             if (isnan(transfer->measured.read_end)) continue;
             read += (double)transfer->file_bytes;
             reading += transfer->measured.read_end - transfer->measured.read_begin;

@@ -87,12 +87,12 @@ static zf_transfer *unit_of(const zf_requested *request, uint64_t block) {
     block -= request->first_block;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (request->of_blocks[middle].first <= block)
+        if (request->transfers[middle].first <= block)
             low = middle;
         else
             high = middle;
     }
-    return &request->of_blocks[low];
+    return &request->transfers[low];
 }
 
 /// Before a block is touched: its unit must have been read.
@@ -135,8 +135,8 @@ void *zf_pipeline_host_decoder(void *pipeline) {
         pthread_mutex_lock(&p->lock);
         if (status != ZF_OK) zf_requested_failed(request, 0, status, &error);
         for (size_t u = 0; u < request->units; u++) { // what was not begun: the decode failed as a whole
-            request->of_blocks[u].blocks_left = 0;
-            end_if_over(p, &request->of_blocks[u]);
+            request->transfers[u].blocks_left = 0;
+            end_if_over(p, &request->transfers[u]);
         }
         while (request->left > 0) zf_pipeline_sleep(p, ZF_WORK_ANY);
         if (request->left_out) request->status = ZF_OK; // that it was cancelled is told of the column

@@ -103,7 +103,7 @@ struct zf_requested {
     char *codec_name;        ///< of which `codec` is made
     size_t units;            ///< how many it has
     uint64_t first_block;    ///< the CPU: of the container's column
-    zf_transfer *of_blocks;  ///< the CPU: its units, by their rows
+    zf_transfer *transfers;  ///< its units, by their rows: of the batch's
     // while it goes
     size_t left, unqueued;
     bool done;

@@ -98,7 +98,7 @@ static known learn_of(made_pipeline *m, const made_run *run) {
     container->loaded = run->loaded;
     for (unsigned r = 0; r < 2; r++) {
         requests[r].status = run->status;
-        requests[r].of_blocks = &units[r];
+        requests[r].transfers = &units[r];
         requests[r].stats.load_seconds = r == 0 ? run->code : 0;
         if (other) requests[r].units = 1;
     }

@@ -15,17 +15,19 @@
 // The order is Johnson's (S. M. Johnson, "Optimal two- and three-stage production schedules with setup times included", 1954):
 // the link and the decoder are two machines, units are jobs. Times are estimated from the index and from what earlier units took.
 //
-// Threads: a pipeline has its readers, and four more on devices with memory of their own: one queues, one waits for copies, one
-// for decodes, one brings rows to the host. They wait as the device's driver does. CUDA's spins or yields by default, which keeps
-// up to three processors busy while a batch is under way. The pipeline leaves that so: events that block tell later that they
-// happened, by an interrupt, while small batches take less than a millisecond, and how a context waits is for the application to
-// say, which it shares its primary context with (cuDevicePrimaryCtxSetFlags, CU_CTX_SCHED_BLOCKING_SYNC). Nothing of the driver
-// is called under a lock that other callers wait for.
+// Threads: a pipeline has its readers, and four more on devices with memory of their own, all of which may wait in the device's
+// driver: the feeder queues copies and decodes, and waits for the copy of a large unit before it queues that one's decode; the
+// releaser waits for copies, whose memory of the host may then be used again; the finisher for decodes, of which it reads what
+// kernels report; the deliverer for rows that it brings to the host. They wait as the driver does. CUDA's spins or yields by
+// default, which keeps up to four processors busy while a batch is under way. The pipeline leaves that so: events that block tell
+// later that they happened, by an interrupt, while small batches take less than a millisecond, and how a context waits is for the
+// application to say, which it shares its primary context with (cuDevicePrimaryCtxSetFlags, CU_CTX_SCHED_BLOCKING_SYNC). Nothing
+// of the driver is called under a lock that other callers wait for.
 //
 // What a batch's run shows of rates is not worked out by these threads, for who waits for columns waits for them, but by the next
 // caller of zf_batch_create, zf_batch_start, zf_batch_describe, zf_batch_unit_get, zf_batch_write_trace or zf_batch_free of any
-// batch of the pipeline: two calls of the driver a unit that went, once a run. A caller that needs the batch which another is at
-// waits.
+// batch of the pipeline: once a run two calls of the driver a unit that went, and a third of one whose copy had to wait for
+// memory of the device. A caller that needs the batch which another is at waits.
 //
 // On devices with memory of their own a unit is read into memory of the host that the device copies from, checked there, copied
 // on one stream and decoded on others; only events order the streams. On the CPU blocks are read ahead of the threads that
