@@ -1,8 +1,11 @@
 // Links: zipflow-runtime
 // The pipeline on an accelerator whose streams run by themselves and late, as a GPU's do: what must wait for what, with memory
-// that is used again and again; that nothing is allocated nor a stream waited for on the way; and calls that fail, each in turn.
+// that is used again and again; that nothing is allocated nor a stream waited for on the way; calls that fail, each in turn,
+// what becomes of copies that are under way then, of later units and of later runs; and a file that changes behind its reading.
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runtime/device.h"
@@ -78,6 +81,16 @@ static void begin(columns *c, unsigned delay, const zf_pipeline_options *options
     if (c->batch == NULL) abort();
 }
 
+/// Loads the container, and makes the batch again.
+static void load(columns *c) {
+    zf_error error = {0};
+    zf_batch_free(c->batch);
+    c->batch = NULL;
+    CHECK(zf_container_load(c->container, "emu", &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_batch_create(c->pipeline, c->requests, COLUMNS, &c->batch, &error) == ZF_OK, "%s", error.message);
+    if (c->batch == NULL) abort();
+}
+
 static void end(columns *c) {
     zf_batch_free(c->batch);
     zf_pipeline_free(c->pipeline);
@@ -131,12 +144,7 @@ static void test_order(void) {
             zf_error error = {0};
             bool on_device = variant % 2 == 1;
             begin(&c, 60, &kinds[k], on_device);
-            if (variant >= 2) { // pinned: blocks and tables go in copies of their own
-                zf_batch_free(c.batch);
-                c.batch = NULL;
-                CHECK(zf_container_load(c.container, "emu", &error) == ZF_OK, "%s", error.message);
-                CHECK(zf_batch_create(c.pipeline, c.requests, COLUMNS, &c.batch, &error) == ZF_OK, "%s", error.message);
-            }
+            if (variant >= 2) load(&c); // pinned: blocks and tables go in copies of their own
             for (unsigned round = 0; round < 2; round++) {
                 zf_batch_info info = {0};
                 poison(&c);
@@ -187,13 +195,7 @@ static void test_failing(bool loaded) {
     columns c;
     unsigned failures = 0;
     begin(&c, 0, &options, true);
-    if (loaded) {
-        zf_error error;
-        zf_batch_free(c.batch);
-        c.batch = NULL;
-        CHECK(zf_container_load(c.container, "emu", &error) == ZF_OK, "%s", error.message);
-        CHECK(zf_batch_create(c.pipeline, c.requests, COLUMNS, &c.batch, &error) == ZF_OK, "%s", error.message);
-    }
+    if (loaded) load(&c);
     for (long call = 0;; call += FEW ? 8 : 1) {
         zf_error error = {0};
         unsigned failed = 0;
@@ -226,6 +228,212 @@ static void test_failing(bool loaded) {
     end(&c);
 }
 
+// ---- Copies that are under way when a call fails ------------------------------------------------------------------
+
+/// What copies were to read when they were queued, on the one stream that copies to the device; they run in that order.
+static struct {
+    zf_accelerator_ops ops;  ///< of the emulator
+    const void *stream;      ///< of copies
+    bool decodes;            ///< calls for decodes fail, not those on that stream
+    long fail_in;            ///< so many of them until one fails; negative: none
+    uint64_t sums[512];      ///< of what they read
+    atomic_uint queued, ran; ///< copies
+    atomic_uint changed;     ///< those that read something else
+} sources;
+
+static uint64_t sum_of(const void *from, uint64_t bytes) {
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < bytes; i++) sum = sum * 31 + ((const uint8_t *)from)[i];
+    return sum;
+}
+static zf_status failing(const void *stream, zf_error *error) {
+    if ((stream == sources.stream) == sources.decodes || sources.fail_in < 0 || sources.fail_in-- > 0) return ZF_OK;
+    return zf_fail(error, ZF_ERR_DEVICE, "ZF1110", "a call that was to fail");
+}
+static zf_status summing_in(zf_accelerator *self, void *stream, uint64_t to, const void *from, uint64_t bytes, zf_error *error) {
+    ZF_TRY(failing(stream, error));
+    unsigned number = atomic_load(&sources.queued);
+    CHECK(stream == sources.stream && number < 512, "a copy on another stream, or too many");
+    sources.sums[number % 512] = sum_of(from, bytes);
+    atomic_fetch_add(&sources.queued, 1);
+    return late_in(self, stream, to, from, bytes, error);
+}
+static zf_status failing_note(zf_accelerator *self, void *stream, void *event, zf_error *error) {
+    if (stream == sources.stream) ZF_TRY(failing(stream, error));
+    return late_event_note(self, stream, event, error);
+}
+static zf_status failing_follow(zf_accelerator *self, void *stream, void *event, zf_error *error) {
+    ZF_TRY(failing(stream, error));
+    return late_follow(self, stream, event, error);
+}
+static zf_status comparing_in(zf_accelerator *self, void *stream, uint64_t to, const void *from, uint64_t bytes,
+                              zf_error *error) {
+    unsigned number = atomic_fetch_add(&sources.ran, 1) % 512;
+    atomic_fetch_add(&sources.changed, sources.sums[number] != sum_of(from, bytes));
+    return sources.ops.copy_in(self, stream, to, from, bytes, error);
+}
+
+/// A unit whose copy was queued, and whose next call fails: its memory of the host is not read into again before the copy ran.
+static void test_failed_behind_copy(bool loaded, bool decodes) {
+    static const zf_pipeline_options options = {
+        .device_staging = 100 << 10, .host_staging = 40 << 10, .readers = 2, .streams = 2, .unit_bytes = 1};
+    const zf_accelerator_ops *before = emu->ops;
+    unsigned failures = 0;
+    for (long call = 0; call < 8; call++) {
+        columns c;
+        zf_error error = {0};
+        begin(&c, 0, &options, true);
+        if (loaded) load(&c);
+        zf_accelerator_ops ops = sources.ops = *before;
+        ops.copy_in = comparing_in;
+        emu->ops = &ops;
+        c.l.ops.copy_in = summing_in;
+        c.l.ops.event_note = failing_note;
+        c.l.ops.stream_follow = failing_follow;
+        atomic_store(&c.l.copy_delay, 2000);
+        atomic_store(&sources.queued, 0);
+        atomic_store(&sources.ran, 0);
+        sources.stream = c.pipeline->copies;
+        sources.decodes = decodes;
+        sources.fail_in = call;
+        poison(&c);
+        CHECK(zf_batch_start(c.batch, &error) == ZF_OK, "%s", error.message);
+        for (size_t i = 0; i < COLUMNS; i++) failures += zf_batch_wait(c.batch, i, &error) != ZF_OK;
+        end(&c);
+        emu->ops = before;
+        CHECK(atomic_load(&sources.queued) == atomic_load(&sources.ran), "copies are left");
+        CHECK(atomic_exchange(&sources.changed, 0) == 0, "call %ld for %s failed, and copies read what was not theirs", call,
+              decodes ? "decodes" : "copies");
+    }
+    CHECK(failures == 8, "%u columns failed", failures);
+}
+
+// ---- What stays on the device from run to run ---------------------------------------------------------------------
+
+/// The first launch behind which a kernel reports a failure; negative: none does.
+static struct {
+    zf_accelerator_ops ops; ///< of the emulator
+    atomic_long fail_in;
+} reports;
+
+static zf_status reporting_launch(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel, uint32_t groups,
+                                  const zf_simt_args *args, zf_error *error) {
+    ZF_TRY(reports.ops.launch(self, stream, code, kernel, groups, args, error));
+    if (atomic_load(&reports.fail_in) < 0 || atomic_fetch_sub(&reports.fail_in, 1) != 0) return ZF_OK;
+    return reports.ops.fill(self, stream, args->failure, 0, sizeof(uint64_t), error); // block 0, position 0, check 0
+}
+
+/// Runs a batch: whether all columns came, and their rows are right.
+static bool run(columns *c) {
+    zf_error error = {0};
+    bool whole = true;
+    poison(c);
+    CHECK(zf_batch_start(c->batch, &error) == ZF_OK, "%s", error.message);
+    for (size_t i = 0; i < COLUMNS; i++) {
+        if (zf_batch_wait(c->batch, i, &error) != ZF_OK) {
+            whole = false;
+            continue;
+        }
+        emu->ops->copy_out(emu, NULL, c->values[i], c->requests[i].device.values, c->bytes[i], &error);
+        CHECK(wrong_rows(c, i) == 0, "%llu rows of %zu are wrong", (ull)wrong_rows(c, i), i);
+    }
+    return whole;
+}
+
+/// A kept unit of which a kernel reports a failure left that on the device: it is brought there anew in the next run.
+static void test_failed_and_kept(void) {
+    static const zf_pipeline_options options = {.readers = 1, .order = ZF_PIPELINE_GIVEN, .unit_bytes = 20000};
+    columns c;
+    zf_error error = {0};
+    begin(&c, 0, &options, true);
+    load(&c);
+    const zf_accelerator_ops *before = emu->ops;
+    zf_accelerator_ops ops = reports.ops = *before;
+    ops.launch = reporting_launch;
+    emu->ops = &ops;
+    atomic_store(&reports.fail_in, -1);
+    CHECK(run(&c), "the first run");
+    atomic_store(&reports.fail_in, 0);
+    CHECK(!run(&c) && zf_batch_wait(c.batch, 0, &error) == ZF_ERR_INPUT, "a failure that a kernel reports");
+    for (unsigned round = 0; round < 2; round++) CHECK(run(&c), "run %u behind the one that failed", round);
+    end(&c);
+    emu->ops = before;
+}
+
+/// A unit that fails ends its column: those behind it, which are at hand and would need no checking, are not decoded.
+static void test_failed_and_left_out(void) {
+    static const zf_pipeline_options options = {.readers = 1, .order = ZF_PIPELINE_APART, .unit_bytes = 20000};
+    columns c;
+    begin(&c, 0, &options, true);
+    load(&c);
+    CHECK(run(&c), "the first run");
+    atomic_store(&c.l.fail_in, 1); // behind the note of the start: the first unit's copy
+    CHECK(!run(&c), "a copy that fails");
+    for (size_t i = 0; i < COLUMNS; i++) {
+        zf_error error = {0};
+        zf_decode_stats stats = {0};
+        CHECK(zf_batch_stats(c.batch, i, &stats, &error) == ZF_OK, "%s", error.message);
+        CHECK((stats.launches == 0) == (i == 0), "column %zu: %llu launches", i, (ull)stats.launches);
+    }
+    atomic_store(&c.l.fail_in, -1);
+    CHECK(run(&c), "the run behind it");
+    end(&c);
+}
+
+/// What a run did is told of that run, also where units are kept from one to the next.
+static void test_stats_of_kept(void) {
+    static const zf_pipeline_options options = {.readers = 1, .unit_bytes = 20000};
+    columns c;
+    zf_decode_stats first[COLUMNS];
+    begin(&c, 0, &options, true);
+    load(&c);
+    for (unsigned round = 0; round < 3; round++) {
+        CHECK(run(&c), "run %u", round);
+        for (size_t i = 0; i < COLUMNS; i++) {
+            zf_error error = {0};
+            zf_decode_stats stats = {0};
+            CHECK(zf_batch_stats(c.batch, i, &stats, &error) == ZF_OK, "%s", error.message);
+            if (round == 0) first[i] = stats;
+            CHECK(stats.launches > 0 && stats.launches == first[i].launches && stats.blocks_read == first[i].blocks_read,
+                  "run %u, column %zu: %llu launches, at first %llu", round, i, (ull)stats.launches, (ull)first[i].launches);
+            CHECK(round == 0 || (stats.load_seconds == 0 && stats.compile_seconds == 0), "run %u gets no code", round);
+        }
+    }
+    end(&c);
+}
+
+// ---- A file that changes ------------------------------------------------------------------------------------------
+
+static struct {
+    const void *stream; ///< on which the first copy to the host says that all was read
+    bool done;
+} touching;
+
+static zf_status touching_out(zf_accelerator *self, void *stream, void *to, uint64_t from, uint64_t bytes, zf_error *error) {
+    static const struct timespec other[2] = {{1, 0}, {1, 0}};
+    if (stream == touching.stream && !touching.done) {
+        touching.done = true;
+        CHECK(utimensat(AT_FDCWD, path_of("a.zfd"), other, 0) == 0, "times");
+    }
+    return late_out(self, stream, to, from, bytes, error);
+}
+
+/// A file that changes when all of it was read, and rows go to the host, or are being decoded where they stay on the device.
+static void test_changed_behind_reading(bool on_device) {
+    static const zf_pipeline_options options = {.readers = 1, .streams = 1, .order = ZF_PIPELINE_GIVEN};
+    columns c;
+    zf_error error = {0};
+    begin(&c, 0, &options, on_device);
+    touching.stream = on_device ? c.pipeline->decodes[0] : c.pipeline->delivery;
+    touching.done = false;
+    c.l.ops.copy_out = touching_out;
+    CHECK(c.batch->requests[0].units == 1, "a column is one unit: all of it was read when it is decoded");
+    CHECK(zf_batch_start(c.batch, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_batch_wait(c.batch, 0, &error) == ZF_ERR_INPUT && strcmp(error.code, "ZF1208") == 0, "on the %s: %s %s",
+          on_device ? "device" : "host", error.code, error.message);
+    end(&c);
+}
+
 int main(void) {
     if (mkdtemp(directory) == NULL) return 1;
     zf_abi_provider provider = simt_provider();
@@ -239,6 +447,12 @@ int main(void) {
     test_order();
     test_failing(false);
     test_failing(true);
+    for (unsigned kind = 0; kind < 4; kind++) test_failed_behind_copy(kind % 2 == 1, kind / 2 == 1);
+    test_failed_and_kept();
+    test_failed_and_left_out();
+    test_stats_of_kept();
+    test_changed_behind_reading(false);
+    test_changed_behind_reading(true);
     zf_context_free(context);
     unlink(path_of("a.zfd"));
     CHECK(rmdir(directory) == 0, "something was left in %s", directory);
