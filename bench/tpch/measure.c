@@ -80,7 +80,7 @@ void print_times(const char *name, double *times, unsigned count) {
 
 // ---- Columns --------------------------------------------------------------------------------------------------
 
-/// Memory of the host, aligned to 64: that which the device copies from, where there is one. It lives as long as the bench.
+/// Memory of the host, aligned to 64: that which the device copies from, where there is one. It lives as long as its column.
 static zf_status host_memory(bench *b, uint64_t bytes, void **out, zf_error *error) {
     void **kept = &b->kept[b->kept_count];
     zf_status status = ZF_OK;
@@ -92,6 +92,17 @@ static zf_status host_memory(bench *b, uint64_t bytes, void **out, zf_error *err
     b->kept_count++;
     *out = (uint8_t *)*kept + (64 - (uintptr_t)*kept % 64) % 64;
     return ZF_OK;
+}
+
+/// Gives back what was taken since there were so many pieces.
+static void give_back(bench *b, size_t before) {
+    while (b->kept_count > before) {
+        void *piece = b->kept[--b->kept_count];
+        if (b->accelerator != NULL)
+            b->accelerator->ops->host_release(b->accelerator, piece);
+        else
+            free(piece);
+    }
 }
 
 /// Compares a part of a column with the file that it was made from.
@@ -154,8 +165,11 @@ static column *find_column(bench *b, const char *name, zf_error *error) {
         const char *table = zf_container_table(b->containers[i]);
         if (strlen(table) != (size_t)(point - name) || strncmp(table, name, strlen(table)) != 0) continue;
         c->container = b->containers[i];
-        if (zf_container_find(c->container, point + 1, &c->index, error) != ZF_OK || read_column(b, c, error) != ZF_OK)
+        size_t before = b->kept_count;
+        if (zf_container_find(c->container, point + 1, &c->index, error) != ZF_OK || read_column(b, c, error) != ZF_OK) {
+            give_back(b, before); // it is read anew where it is asked for again
             return NULL;
+        }
         b->column_count++;
         return c;
     }
@@ -573,7 +587,21 @@ static void measure_set(bench *b, char *line, bool first) {
 
 // ---- The program ----------------------------------------------------------------------------------------------
 
-static bool read_options(bench *b, int argc, char **argv, int *at, const char **orders) {
+/// A list of orders by their whole names; false: it has something else, or nothing.
+static bool read_orders(bench *b, const char *list) {
+    memset(b->wanted, 0, sizeof b->wanted);
+    for (const char *at = list;; at++) {
+        size_t length = strcspn(at, ",");
+        unsigned o = 0;
+        while (o < ORDERS && (strlen(order_names[o]) != length || strncmp(order_names[o], at, length) != 0)) o++;
+        if (o == ORDERS) return false;
+        b->wanted[o] = true;
+        at += length;
+        if (*at == 0) return true;
+    }
+}
+
+static bool read_options(bench *b, int argc, char **argv, int *at) {
     for (*at = 1; *at + 1 < argc && strncmp(argv[*at], "--", 2) == 0; *at += 2) {
         const char *name = argv[*at] + 2, *value = argv[*at + 1];
         unsigned long long number = strtoull(value, NULL, 10);
@@ -581,9 +609,9 @@ static bool read_options(bench *b, int argc, char **argv, int *at, const char **
             b->device_name = value;
         else if (strcmp(name, "source") == 0)
             b->source = value;
-        else if (strcmp(name, "orders") == 0)
-            *orders = value;
-        else if (strcmp(name, "repeats") == 0)
+        else if (strcmp(name, "orders") == 0) {
+            if (!read_orders(b, value)) return false;
+        } else if (strcmp(name, "repeats") == 0)
             b->repeats = (unsigned)number;
         else if (strcmp(name, "host-staging") == 0)
             b->options.host_staging = number;
@@ -606,7 +634,7 @@ static bool read_options(bench *b, int argc, char **argv, int *at, const char **
            b->piece_bytes > 0 && b->piece_bytes % 4096 == 0;
 }
 
-static zf_status open_all(bench *b, const char *orders, char **files, int count, zf_error *error) {
+static zf_status open_all(bench *b, char **files, int count, zf_error *error) {
     zf_status status = zf_context_create(NULL, &b->context, error);
     if (status == ZF_OK) status = zf_compiler_create(b->context, NULL, &b->compiler, error);
     if (status == ZF_OK) status = zf_device_find(b->context, b->device_name, &b->device, error);
@@ -620,7 +648,6 @@ static zf_status open_all(bench *b, const char *orders, char **files, int count,
         b->container_count++;
         if (b->sink == NULL) status = zf_container_load(b->containers[i], b->device_name, error);
     }
-    for (unsigned o = 0; o < ORDERS; o++) b->wanted[o] = strstr(orders, order_names[o]) != NULL;
     if (b->sink == NULL && b->options.host_staging == 0) b->options.host_staging = HOST_STAGING;
     return status;
 }
@@ -644,12 +671,12 @@ int main(int argc, char **argv) {
                       .repeats = 5,
                       .piece_bytes = 4 << 20,
                       .end = INFINITY,
+                      .wanted = {true, true, true},
                       .options = {.device_staging = DEVICE_STAGING, .unit_bytes = UNIT_BYTES}};
-    const char *orders = "johnson,given,apart";
     char line[LINE];
     zf_error error = {0};
     int at;
-    if (!read_options(&b, argc, argv, &at, &orders)) {
+    if (!read_options(&b, argc, argv, &at)) {
         fprintf(stderr, "usage: tpch_measure [--device D] [--repeats N] [--orders O,O] [--host-staging N] [--device-staging N]\n"
                         "                    [--unit-bytes N] [--streams N] [--source DIRECTORY]\n"
                         "                    [--files DIRECTORY [--piece-bytes N] [--seconds S]] SETS FILE.zfd...\n");
@@ -657,7 +684,7 @@ int main(int argc, char **argv) {
     }
     FILE *sets = fopen(argv[at], "r");
     if (sets == NULL) return fprintf(stderr, "tpch_measure: %s cannot be read\n", argv[at]), 2;
-    if (open_all(&b, orders, argv + at + 1, argc - at - 1, &error) != ZF_OK) {
+    if (open_all(&b, argv + at + 1, argc - at - 1, &error) != ZF_OK) {
         fprintf(stderr, "tpch_measure: %s: %s\n  at: %s\n", error.code, error.message, error.place);
         return (int)error.status;
     }
@@ -678,12 +705,7 @@ int main(int argc, char **argv) {
     }
     fclose(sets);
     print_columns(&b);
-    for (size_t i = 0; i < b.kept_count; i++) {
-        if (b.accelerator != NULL)
-            b.accelerator->ops->host_release(b.accelerator, b.kept[i]);
-        else
-            free(b.kept[i]);
-    }
+    give_back(&b, 0);
     if (b.accelerator != NULL) b.accelerator->ops->stream_close(b.accelerator, b.stream);
     for (size_t i = 0; i < b.container_count; i++) zf_container_close(b.containers[i]);
     zf_compiler_free(b.compiler);

@@ -43,7 +43,7 @@ typedef struct bench {
     size_t container_count;
     column columns[MOST_COLUMNS];
     size_t column_count;
-    void *kept[2 * MOST_COLUMNS + 2]; ///< memory of the host, to be given back
+    void *kept[2 * MOST_COLUMNS]; ///< memory of the host, to be given back: values and offsets of each column
     size_t kept_count;
     bool wanted[3];   ///< by zf_pipeline_order
     uint8_t *landing; ///< as large as the largest part of any column

@@ -166,6 +166,24 @@ def good(tree, device, *words, only=SETS):
     return report
 
 
+def measure(tree, *words, lines):
+    """Runs tpch_measure on the CPU. Returns its exit status, and its sets."""
+    sets = tree / "some-sets"
+    sets.write_text("".join(f"{line}\n" for line in lines))
+    found = subprocess.run([MEASURE, "--device", "cpu", "--repeats", "2", *words, sets, *sorted((tree / "data/sf0.001").glob("*.zfd"))], capture_output=True, text=True)
+    return found.returncode, json.loads(found.stdout)["sets"] if found.stdout else found.stderr
+
+
+def orders(tree):
+    """Those that are named are measured; a list that names something else, or nothing, is refused."""
+    for listed in ("johnson", "apart,given", "given,given,johnson,apart"):
+        code, found = measure(tree, "--orders", listed, lines=["q lineitem.l_quantity"])
+        check(code == 0 and found[0]["verified"] and {"apart", "given", "johnson"} & set(found[0]) == set(listed.split(",")), listed, found)
+    for listed in ("", ",", "jonson", "johnson,", ",johnson", "johnson,,given", "johnsongiven", "john", "johnson, given"):
+        code, said = measure(tree, "--orders", listed, lines=["q lineitem.l_quantity"])
+        check(code == 2 and "usage: tpch_measure" in said, listed, code, said)
+
+
 def damage(tree):
     """A block that is damaged is told, and other sets are measured; of a file that cannot be opened is said why."""
     path = next((tree / "data/sf0.001").glob("customer.*.zfd"))
@@ -180,6 +198,8 @@ def damage(tree):
         check(code == 1 and verified in ({}, {"q6": True, "q10": False}) and told in printed and "ZF1" in printed, code, verified, printed)
         check((verified == {}) == (at == 9), at, verified)
         if verified:
+            found = measure(tree, "--orders", "given", lines=[f"q{n} customer.c_acctbal" for n in range(600)])  # more than there may be columns
+            check(found[0] == 1 and len(found[1]) == 600 and all(not r["verified"] and told in r["message"] for r in found[1]), found)
             check(from_file["q6"]["verified"] and not from_file["q10"]["verified"] and told in from_file["q10"]["message"], from_file)
     path.write_bytes(kept)
 
@@ -251,6 +271,7 @@ def main():
         good(tree, "cpu", only="q1,table2")
         print("cpu, files and encoding: good", flush=True)
         left_out(tree)
+        orders(tree)
         damage(tree)
         wrong_rows(tree)
     print("good")
