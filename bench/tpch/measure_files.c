@@ -44,7 +44,8 @@ typedef struct files {
     zf_pipeline *pipeline, *small; ///< with the default staging of the host, and with SMALL_STAGING
     zf_batch *batch;               ///< of `batch_of`
     origin batch_of;
-    char sink[1100]; ///< directory that `cp` copies to
+    uint64_t checked; ///< units that were read and checked, in runs of one kind
+    char sink[1100];  ///< directory that `cp` copies to
 } files;
 
 typedef struct kind {
@@ -145,7 +146,8 @@ static zf_status open_plain(files *f, zf_error *error) {
 
 // ---- Kinds of runs --------------------------------------------------------------------------------------------
 
-/// A batch of the columns from there, that ran once. Loading containers counts for nothing here.
+/// A batch of the columns from there, that ran once: where containers are loaded, units were checked then, and their tables are
+/// on the device. Loading containers counts for nothing here.
 static zf_status make_batch(files *f, origin from, zf_error *error) {
     zf_pipeline_request requests[MOST_OF_SET];
     zf_status status = ZF_OK;
@@ -169,12 +171,12 @@ static zf_status make_batch(files *f, origin from, zf_error *error) {
     if (from == FROM_FILES_SMALL) options.host_staging = SMALL_STAGING;
     if (status == ZF_OK && *pipeline == NULL)
         status = zf_pipeline_create(f->b->context, f->b->device_name, &options, pipeline, error);
-    for (int pass = 0; pass < 2 && status == ZF_OK; pass++) { // the first brings code and rates
+    for (int pass = 0; pass < 2 && status == ZF_OK; pass++) { // the first brings code and rates, the second what stays there
         zf_batch_free(f->batch);
         f->batch = NULL;
         status = zf_batch_create(*pipeline, requests, f->count, &f->batch, error);
-        if (pass == 0 && status == ZF_OK) status = zf_batch_start(f->batch, error);
-        if (pass == 0 && status == ZF_OK) status = wait_all(f->batch, f->count, error);
+        if (status == ZF_OK) status = zf_batch_start(f->batch, error);
+        if (status == ZF_OK) status = wait_all(f->batch, f->count, error);
     }
     return status;
 }
@@ -186,6 +188,11 @@ static zf_status run_pipeline(files *f, const kind *k, double *seconds, zf_error
     if (status == ZF_OK) status = wait_all(f->batch, f->count, error);
     if (status == ZF_OK) status = zf_batch_describe(f->batch, &info, error);
     if (status == ZF_OK) *seconds = info.measured_seconds;
+    for (size_t u = 0; status == ZF_OK && u < info.units; u++) {
+        zf_batch_unit unit;
+        status = zf_batch_unit_get(f->batch, u, &unit, error);
+        if (status == ZF_OK) f->checked += unit.measured.read_end > unit.measured.read_begin;
+    }
     return status;
 }
 
@@ -343,6 +350,7 @@ static zf_status measure_kind(files *f, const kind *k, bool first, zf_error *err
     unsigned count = 0, most = k->cold && f->b->repeats > MOST_COLD ? MOST_COLD : f->b->repeats;
     zf_status status = ZF_OK;
     if (k->run == run_pipeline) status = make_batch(f, k->from, error);
+    f->checked = 0;
     while (count < most && spent < ENOUGH && status == ZF_OK) {
         double resident = 0;
         if (k->from != FROM_MEMORY) status = prepare(f, k, &resident, error);
@@ -357,6 +365,7 @@ static zf_status measure_kind(files *f, const kind *k, bool first, zf_error *err
     if (status != ZF_OK) return status;
     uint64_t bytes = k->plain ? f->raw_bytes : k->run == run_cp ? f->file_bytes : f->range_bytes;
     printf("%s\n     \"%s\": {\"runs\": %u, \"bytes\": %" PRIu64 ", ", first ? "" : ",", k->name, count, bytes);
+    if (k->run == run_pipeline) printf("\"checked_units\": %" PRIu64 ", ", f->checked);
     if (k->from != FROM_MEMORY && !isnan(worst)) printf("\"resident\": %.6f, ", worst);
     print_times("seconds", times, count);
     printf("}");
