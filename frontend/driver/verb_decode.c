@@ -20,7 +20,7 @@ typedef struct job {
     const zf_decode_options *options;
     const size_t *columns;
     size_t count;
-    const zf_files_read *read; ///< the container, and the modules
+    const zf_files_read *read; ///< the container, the modules, and what --tuned names
     bool overwrite, json, quiet, verbose;
     json_t *report;
     zf_before before;
@@ -217,8 +217,9 @@ int zf_run_decode(zf_arguments *arguments) {
     j.read = &read;
     zf_status status = zf_files_note(&read, arguments->operands[0], &error);
     for (int i = 0; i < arguments->given_count && status == ZF_OK; i++) {
-        if (strcmp(arguments->given[i].option->name, "module") != 0) continue;
-        status = zf_files_note(&read, arguments->given[i].value, &error);
+        const char *option = arguments->given[i].option->name;
+        if (strcmp(option, "module") == 0 || strcmp(option, "tuned") == 0)
+            status = zf_files_note(&read, arguments->given[i].value, &error);
     }
     if (status == ZF_OK) status = zf_container_open(session.context, arguments->operands[0], &j.container, &error);
     zf_watch_container(j.container);

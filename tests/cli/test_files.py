@@ -71,6 +71,13 @@ class OutputsThatAreInputs(Case):
             linked.mkdir()
             (linked / name).symlink_to(container)
             self.bad(2, "decode", "-f", "--format", form, "-o", linked, container, says=["ZF2014"])
+            tuned = self.file(f"{form}/tuned.txt", "zipflow tuned kernels, format 1\n")
+            beside = self.dir / f"beside-{form}"
+            beside.mkdir()
+            os.link(tuned, beside / name)
+            self.bad(2, "decode", "-f", "--format", form, "--device", "emu", "--tuned", tuned, "-o", beside, container, says=["ZF2014", "also an input"])
+            self.assertEqual((beside / name).read_bytes(), tuned.read_bytes())
+            tuned.unlink()
             self.assertEqual(container.read_bytes(), before)
             self.assertEqual(sorted(os.listdir(out)), [name])
             self.good("decode", "-q", "-f", "--format", form, "-o", self.dir / f"good-{form}", container)
