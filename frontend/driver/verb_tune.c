@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "codegen/decoder.h"
+#include "codegen/program.h"
 #include "frontend/driver/commit.h"
 #include "frontend/driver/decoded.h"
 #include "frontend/driver/driver_codes.h"
@@ -406,8 +407,18 @@ static int replay(const char *path, uint32_t probes, bool as_json) {
 
 // ---- The output ---------------------------------------------------------------------------------------------------
 
-/// ZF2014 where --output is a container, a program or a table that is to be read.
-static zf_status guard_inputs(const zf_arguments *arguments, zf_error *error) {
+/// ZF2014 where the output is what a program imports. What is wrong with the program is told when it is tuned.
+static zf_status guard_imports(zf_compiler *compiler, const char *path, const char *output, zf_error *error) {
+    zf_program *program = NULL;
+    zf_error wrong;
+    zf_program_load(compiler, path, &program, &wrong);
+    zf_status status = program != NULL ? zf_guard_output(zf_program_spec(program), NULL, output, error) : ZF_OK;
+    zf_program_free(program);
+    return status;
+}
+
+/// ZF2014 where --output is a container, a program, what that imports, or a table that is to be read.
+static zf_status guard_inputs(const tune_session *t, const zf_arguments *arguments, zf_error *error) {
     const char *output = zf_argument(arguments, "output"), *shipped = zf_argument(arguments, "tuned");
     if (output == NULL) return ZF_OK;
     zf_files_read read = {0};
@@ -422,6 +433,9 @@ static zf_status guard_inputs(const zf_arguments *arguments, zf_error *error) {
             status = zf_files_note(&read, is_program(operand) ? names[k].path : operand, error);
     }
     if (status == ZF_OK) status = zf_files_guard(&read, output, error);
+    for (int k = 0; k < arguments->operand_count && status == ZF_OK; k++) {
+        if (is_program(arguments->operands[k])) status = guard_imports(t->session.compiler, names[k].path, output, error);
+    }
     zf_files_free(&read);
     free(names);
     return status;
@@ -474,7 +488,7 @@ int zf_run_tune(zf_arguments *arguments) {
     if (t.session.verbose) t.options.told = stderr;
     if (zf_argument(arguments, "unfused") != NULL) zf_compiler_set_unfused(t.session.compiler, true);
     zf_error error = {0};
-    zf_status done = guard_inputs(arguments, &error);
+    zf_status done = guard_inputs(&t, arguments, &error);
     if (done == ZF_OK) done = open_device(&t, zf_argument(arguments, "device"), &error);
     if (done == ZF_OK) done = read_known(&t, zf_argument(arguments, "tuned"), shows, &error);
     if (done == ZF_OK) done = shows ? show(&t, as_json, &error) : tune_all(&t, arguments, &error);

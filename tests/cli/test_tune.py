@@ -103,6 +103,14 @@ class Tune(zfc_case.Case):
             for output in [read] + [link] * (read == self.container):
                 self.bad(2, "tune", *words, "--device", "emu", "--probes", 1, "-f", "-o", output, says="is also an input")
             self.assertEqual(pathlib.Path(read).read_bytes(), before, read)
+        self.file("inner.zf", "codec c: i32 = bitpack;\n")
+        imported = self.file("imported.zf", 'import "inner.zf";\n')
+        importing = self.file("importing.zf", 'import "imported.zf";\nimport "inner.zf";\ntable t { a: i32 = c; }\n')
+        for read in (imported, self.dir / "inner.zf"):
+            before = read.read_bytes()
+            for operand in (importing, f"{importing}:t"):
+                self.bad(2, "tune", operand, "--device", "emu", "--probes", 1, "-f", "-o", read, says=["ZF2014", "is also an input"])
+            self.assertEqual(read.read_bytes(), before)
 
     def test_record(self):
         record = json.loads(self.tune("--columns", "a,b", "--json", "--probes", 3))
