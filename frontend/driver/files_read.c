@@ -1,6 +1,7 @@
 #include "frontend/driver/files_read.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "frontend/driver/driver_codes.h"
 #include "runtime/error_codes.h"
@@ -48,6 +49,25 @@ zf_status zf_files_unchanged(const zf_files_read *read, zf_error *error) {
         return zf_fail_hint(error, status, "encode it when nobody writes to it");
     }
     return ZF_OK;
+}
+
+/// The directory of a path; false where there is none.
+static bool stat_directory(const char *path, struct stat *out) {
+    const char *slash = strrchr(path, '/');
+    char *directory = slash != NULL ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    bool found = directory != NULL && stat(directory, out) == 0;
+    free(directory);
+    return found;
+}
+
+bool zf_files_same(const char *one, const char *other) {
+    struct stat a, b;
+    bool has_one = stat(one, &a) == 0, has_other = stat(other, &b) == 0;
+    if (has_one || has_other) return has_one && has_other && is_same(&a, &b);
+    const char *one_slash = strrchr(one, '/'), *other_slash = strrchr(other, '/');
+    const char *one_name = one_slash != NULL ? one_slash + 1 : one, *other_name = other_slash != NULL ? other_slash + 1 : other;
+    if (strcmp(one_name, other_name) != 0) return false;
+    return strcmp(one, other) == 0 || (stat_directory(one, &a) && stat_directory(other, &b) && is_same(&a, &b));
 }
 
 void zf_files_free(zf_files_read *read) {

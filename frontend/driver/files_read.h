@@ -22,6 +22,8 @@ zf_status zf_files_note(zf_files_read *read, const char *path, zf_error *error);
 zf_status zf_files_guard(const zf_files_read *read, const char *path, zf_error *error);
 /// After the files were read: ZF1208 when one is another, was written to, or has another size than when it was noted.
 zf_status zf_files_unchanged(const zf_files_read *read, zf_error *error);
+/// Whether two paths are of one file, by whatever name or link; of names that nothing has yet, whether they would be.
+bool zf_files_same(const char *one, const char *other);
 void zf_files_free(zf_files_read *read);
 
 #endif

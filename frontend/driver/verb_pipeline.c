@@ -87,7 +87,6 @@ static int read_options(const zf_arguments *arguments, piping *p) {
     p->verify = zf_argument(arguments, "verify") != NULL;
     if (p->plan && (p->trace || p->verify || p->repeat))
         return usage("--plan decodes nothing: it goes without --trace, --verify and --repeat");
-    if (p->trace && p->svg && strcmp(p->trace, p->svg) == 0) return usage("--trace and --svg name the same file");
     if (!p->device) p->device = "auto";
     if (!p->order) p->order = "johnson";
     p->pipeline_options.order = strcmp(p->order, "given") == 0   ? ZF_PIPELINE_GIVEN
@@ -124,6 +123,8 @@ static zf_status open_files(piping *p, zf_error *error) {
         p->container_count++;
         zf_watch_container(*container);
     }
+    if (p->trace && p->svg && zf_files_same(p->trace, p->svg))
+        return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--trace and --svg name the same file");
     ZF_TRY(check_output(p, p->trace, error));
     return check_output(p, p->svg, error);
 }

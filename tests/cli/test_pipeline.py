@@ -223,6 +223,19 @@ class Failures(Case):
             self.assertNotEqual(kept.read_text(), "mine")
             kept.write_text("mine")
         self.bad(1, "pipeline", "--trace", self.dir / "new", "--svg", kept, file, says="ZF1501")
+        # One file by two names, also one that is not there yet.
+        soft, hard, around = self.dir / "soft", self.dir / "hard", self.dir / "around"
+        soft.symlink_to("kept")
+        os.link(kept, hard)
+        around.symlink_to(".")
+        for other in (soft, hard, f"{self.dir}/./kept", around / "kept", os.path.relpath(kept)):
+            result = self.bad(2, "pipeline", "-f", "--trace", kept, "--svg", other, file, says=["ZF2014", "--trace and --svg name the same file"])
+            self.assertEqual((result.stdout, kept.read_text()), ("", "mine"))
+        for one, other in (("new", "./new"), ("./new", "new"), (self.dir / "new", "around/new")):
+            result = self.bad(2, "pipeline", "--trace", one, "--svg", other, file, cwd=self.dir, says="--trace and --svg name the same file")
+            self.assertEqual(result.stdout, "")
+        for link in (soft, hard, around):
+            link.unlink()
         self.assertFalse((self.dir / "new").exists())
         self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["kept", "t.csv", "t.zf", "t.zfd", "tuned.txt", "u.csv", "u.zf", "u.zfd"])
 
