@@ -31,6 +31,7 @@ typedef struct tuner {
     zf_tune_record *record;
     zf_tune_block block;
     kernel_turn *turns; ///< a kernel of the plan each
+    bool doubted;       ///< other columns' choices are among `best`, and have not run in this column
     double begun;       ///< of the column
 } tuner;
 
@@ -81,13 +82,18 @@ static bool ask(tuner *t, kernel_turn *turn) {
     return more && !turn->late;
 }
 
-/// What all kernels are to be: those that ask as they ask, or only the one of number `only`, and the others as is best so far.
+/// What all kernels are to be: those that ask as they ask, or only the one of number `only`, and the others as is best so far; in
+/// the first measurement by default, so that what all else is compared with owes nothing to other columns.
 static void choose(const tuner *t, uint32_t only, zf_choices *out) {
     *out = (zf_choices){0};
     for (uint32_t k = 0; k < t->block.plan->kernel_count && out->count < ZF_CHOICES_KERNELS; k++) {
         const kernel_turn *turn = &t->turns[k];
         bool asks = turn->asks && (only == UINT32_MAX || only == k);
-        zf_choice choice = asks ? zf_tune_choice(&turn->search.space, &turn->point) : turn->best;
+        zf_choice choice = {0};
+        if (asks)
+            choice = zf_tune_choice(&turn->search.space, &turn->point);
+        else if (t->block.has_expected)
+            choice = turn->best;
         if (choice.chosen == 0) continue;
         out->kernels[out->count] = k;
         out->of[out->count++] = choice;
@@ -131,12 +137,30 @@ static zf_status tell(tuner *t, kernel_turn *turn, const zf_kernel_time *time, z
     return ZF_OK;
 }
 
+/// Measures what all ask for. What was best in other columns may be what cannot run here: then kernels that these have, too, stay
+/// as by default.
+static zf_status time_all(tuner *t, zf_kernel_time *times, zf_error *error) {
+    zf_choices choices;
+    bool first = !t->block.has_expected;
+    choose(t, UINT32_MAX, &choices);
+    zf_status status = zf_tune_block_time(&t->block, &choices, times, error);
+    if (status != ZF_OK && t->doubted && zf_tune_block_may_go_on(&t->block, error)) {
+        for (uint32_t k = 0; k < t->block.plan->kernel_count; k++) {
+            if (!t->turns[k].searched) t->turns[k].best = (zf_choice){0};
+        }
+        t->doubted = false;
+        choose(t, UINT32_MAX, &choices);
+        status = zf_tune_block_time(&t->block, &choices, times, error);
+    }
+    if (status == ZF_OK && !first) t->doubted = false;
+    return status;
+}
+
 /// Measures what all ask for; where that cannot run, what each asks for by itself.
 static zf_status round_of(tuner *t, uint32_t asking, zf_kernel_time *times, zf_error *error) {
     zf_choices choices;
     zf_error failure = {0};
-    choose(t, UINT32_MAX, &choices);
-    zf_status status = zf_tune_block_time(&t->block, &choices, times, &failure);
+    zf_status status = time_all(t, times, &failure);
     bool can = status == ZF_OK;
     if (!can && !zf_tune_block_may_go_on(&t->block, &failure)) {
         *error = failure;
@@ -192,6 +216,7 @@ static zf_status begin_turn(tuner *t, uint32_t k, char *shape, zf_error *error) 
     if (before != NULL) {
         zf_choice choice = zf_tune_choice(&before->space, &before->result.best);
         if (zf_choice_is_legal(&turn->choices, &choice, NULL)) turn->best = choice;
+        t->doubted |= turn->best.chosen != 0;
         free(shape);
         return ZF_OK;
     }
@@ -221,6 +246,7 @@ static zf_status begin_turn(tuner *t, uint32_t k, char *shape, zf_error *error) 
 }
 
 static zf_status begin_turns(tuner *t, zf_error *error) {
+    t->doubted = false;
     t->turns = calloc(t->block.plan->kernel_count + 1u, sizeof *t->turns);
     if (t->turns == NULL) return no_memory(error);
     for (uint32_t k = 0; k < t->block.plan->kernel_count; k++) {
