@@ -14,7 +14,7 @@
 // ---- A kernel (tune_kernel.c) ---------------------------------------------------------------------------------
 
 typedef struct zf_tune_kernel {
-    char *column, *shape;  ///< NULL: it was tuned before, with another column
+    char *column, *shape;
     uint32_t number;       ///< in its plan
     zf_search_space space; ///< axis k is choice k
     zf_search_try *tries;  ///< all that was measured, in order
@@ -112,6 +112,7 @@ json_t *zf_tune_record_json(const zf_tune_record *record);
 /// Reads the kernels of a record.
 zf_status zf_tune_record_read(const char *path, zf_tune_record *out, zf_error *error);
 /// Searches a recorded kernel again, which asks the record in place of a GPU. `best`: seconds of the fastest combination there.
+/// These and the result's are medians of all that the record has of a combination.
 zf_search_result zf_tune_replay(const zf_tune_kernel *kernel, uint32_t probes, double *best);
 
 #endif

@@ -233,6 +233,20 @@ static bool answer(void *user, const zf_search_point *point, zf_search_reading *
     return true;
 }
 
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/// All that was read of a combination, as searches have it: the median. 0: it did not run.
+static double seconds_of(const zf_search_try *seen) {
+    double sorted[ZF_SEARCH_READINGS];
+    if (seen == NULL || !seen->reading.ran || seen->count == 0) return 0;
+    memcpy(sorted, seen->seconds, seen->count * sizeof *sorted);
+    qsort(sorted, seen->count, sizeof *sorted, by_size);
+    return (sorted[(seen->count - 1) / 2] + sorted[seen->count / 2]) / 2;
+}
+
 zf_search_result zf_tune_replay(const zf_tune_kernel *kernel, uint32_t probes, double *best) {
     static const char nothing[] = "no memory";
     zf_search_result result = {.ended = nothing};
@@ -240,8 +254,8 @@ zf_search_result zf_tune_replay(const zf_tune_kernel *kernel, uint32_t probes, d
     replay r = {.kernel = kernel, .asked = calloc(kernel->count + 1u, sizeof *r.asked)};
     *best = 0;
     for (uint32_t t = 0; t < kernel->count; t++) {
-        const zf_search_reading *seen = &kernel->tries[t].reading;
-        if (seen->ran && (*best == 0 || seen->seconds < *best)) *best = seen->seconds;
+        double seconds = seconds_of(&kernel->tries[t]);
+        if (seconds > 0 && (*best == 0 || seconds < *best)) *best = seconds;
     }
     if (search != NULL && r.asked != NULL) {
         zf_search_space space = kernel->space;
@@ -249,6 +263,9 @@ zf_search_result zf_tune_replay(const zf_tune_kernel *kernel, uint32_t probes, d
         space.user = &r;
         zf_search_begin(search, &space, &(zf_search_options){.probes = probes});
         result = zf_search_run(search, answer, &r);
+        zf_search_point first = zf_search_default(&kernel->space); // the search may have asked for some of the readings alone
+        if (result.found) result.seconds = seconds_of(recorded(kernel, &result.best));
+        result.default_seconds = seconds_of(recorded(kernel, &first));
     }
     free(search);
     free(r.asked);

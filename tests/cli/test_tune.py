@@ -199,6 +199,20 @@ class Tune(zfc_case.Case):
         self.assertIn("REGISTERS=", by_name["registers"]["choice"])
         self.assertLess(replayed["default_mean_part_of_best"], replayed["mean_part_of_best"])
 
+    def test_replay_of_several_readings(self):
+        """A reading that was lucky is no best: medians are compared, of the record as of the search."""
+        for readings, other in (([50, 90, 90, 90, 90], 90.5), ([50, 90], 80), ([90, 50, 90, 90, 90], 91), ([100, 90, 80], 95)):
+            kernel = {"column": "a", "kernel": 0, "shape": "map i32: made;", "space": {"L": [2, 8]}, "default": {"L": 8}, "known": None,
+                      "multiprocessor": MACHINE, "least_seconds": 0,
+                      "measured": [{"choice": {"L": l}, "runs": True, "registers": 30, "local_bytes": 0, "shared_bytes": 0, "blocks_at_once": 8,
+                                    "why": "each", "seconds": [s * 1e-6 for s in seconds]} for l, seconds in ((8, [other]), (2, readings))]}
+            replayed = json.loads(self.good("tune", "--replay", self.file("several.json", json.dumps({"tune": "kernels", "kernels": [kernel]})), "--json"))
+            median = (sorted(readings)[len(readings) // 2] + sorted(readings)[(len(readings) - 1) // 2]) / 2
+            best = min(median, other)
+            (kernel,) = replayed["kernels"]
+            self.assertAlmostEqual(kernel["default_part_of_best"], best / other, places=6)
+            self.assertAlmostEqual(kernel["part_of_best"], best / (median if kernel["choice"] == "L=2" else other), places=6)
+
     def test_interrupted(self):
         """Nothing is left of the columns that are made for a program."""
         program = self.file("p.zf", self.PROGRAM)
