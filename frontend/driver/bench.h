@@ -69,7 +69,8 @@ struct zf_bench_device {
     zf_status (*download)(void *self, void *to, const void *from, size_t bytes, zf_error *error);
     zf_status (*fill)(void *self, void *at, int byte, size_t bytes, zf_error *error);
 
-    /// Seconds from `start` until everything that was started in between is complete.
+    /// Seconds from `start` until everything that was started in between is complete. What `start` opens `stop` closes, also
+    /// where something failed in between; a `start` that fails leaves nothing open.
     zf_status (*start)(void *self, zf_bench_clock *clock, zf_error *error);
     zf_status (*stop)(void *self, zf_bench_clock *clock, double *seconds, zf_error *error);
     /// What is timed as the limit, within the device's memory. It may still run on return.

@@ -119,6 +119,13 @@ static zf_status compare(const session *s, const zf_bench_plain *plain, zf_error
     return ZF_OK;
 }
 
+/// Stops the clock also where what it timed failed, whose error is the one that is told.
+static zf_status stop_after(session *s, zf_status status, zf_bench_clock *clock, double *seconds, zf_error *error) {
+    zf_error later;
+    zf_status stopped = s->device->stop(s->self, clock, seconds, status == ZF_OK ? error : &later);
+    return status == ZF_OK ? stopped : status;
+}
+
 /// Copies, then decodes, each to poisoned memory; what was decoded is compared. Untimed runs of the same before, where the
 /// device wants them, go to the same memory: it is poisoned behind them.
 static zf_status run_round(session *s, const zf_bench_plain *plain, double *copy, double *decode, zf_error *error) {
@@ -128,13 +135,13 @@ static zf_status run_round(session *s, const zf_bench_plain *plain, double *copy
     for (unsigned k = 0; k < d->warm; k++) ZF_TRY(d->copy_bytes(s->self, w->out, s->source, s->plain_bytes * w->copies, error));
     ZF_TRY(d->fill(s->self, w->out, POISON_COPY, w->plain_stride * w->copies, error));
     ZF_TRY(d->start(s->self, &clock, error));
-    ZF_TRY(d->copy_bytes(s->self, w->out, s->source, s->plain_bytes * w->copies, error));
-    ZF_TRY(d->stop(s->self, &clock, copy, error));
+    zf_status status = d->copy_bytes(s->self, w->out, s->source, s->plain_bytes * w->copies, error);
+    ZF_TRY(stop_after(s, status, &clock, copy, error));
     for (unsigned k = 0; k < d->warm; k++) ZF_TRY(d->decode(s->self, s->prepared, error));
     ZF_TRY(d->fill(s->self, w->out, POISON_DECODE, w->plain_stride * w->copies, error));
     ZF_TRY(d->start(s->self, &clock, error));
-    ZF_TRY(d->decode(s->self, s->prepared, error));
-    ZF_TRY(d->stop(s->self, &clock, decode, error));
+    status = d->decode(s->self, s->prepared, error);
+    ZF_TRY(stop_after(s, status, &clock, decode, error));
     return compare(s, plain, error);
 }
 
@@ -197,7 +204,10 @@ zf_status zf_bench_column(zf_container *container, size_t column, const zf_bench
     ZF_TRY(zf_container_column(container, column, &w->info, error));
     zf_decode_sizes sizes;
     ZF_TRY(zf_decode_size(container, column, NULL, &sizes, error)); // also refuses types that cannot be delivered
-    if (plain->bytes == 0) return zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_MEASURED, "column `%s` has no rows", w->info.name);
+    if (plain->bytes == 0) {
+        zf_status status = zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_MEASURED, "column `%s` has no rows", w->info.name);
+        return zf_fail_place(error, status, "%s", zf_container_path(container));
+    }
     w->values_at = sizes.offsets;
     w->validity_at = w->values_at + sizes.values;
     uint64_t bytes = w->validity_at + sizes.validity;

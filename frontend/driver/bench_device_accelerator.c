@@ -70,17 +70,23 @@ static zf_status fill(void *self, void *at, int byte, size_t bytes, zf_error *er
     return m->ops->fill(m->accelerator, m->stream, (uint64_t)(uintptr_t)at, (uint8_t)byte, bytes, error);
 }
 
+static void close_events(measured *m, zf_bench_clock *clock, int count) {
+    for (int i = 0; i < count; i++) m->ops->event_close(m->accelerator, clock->own[i]);
+}
+
 static zf_status start(void *self, zf_bench_clock *clock, zf_error *error) {
     measured *m = self;
     m->decoding = false;
-    for (int i = 0; i < 2; i++) {
-        zf_status status = m->ops->event_open(m->accelerator, true, &clock->own[i], error);
-        if (status == ZF_OK) continue;
-        if (i == 1) m->ops->event_close(m->accelerator, clock->own[0]);
-        return status;
+    int opened = 0;
+    zf_status status = ZF_OK;
+    while (status == ZF_OK && opened < 2) {
+        status = m->ops->event_open(m->accelerator, true, &clock->own[opened], error);
+        opened += status == ZF_OK;
     }
-    zf_status status = m->ops->wait(m->accelerator, m->stream, error);
-    return status != ZF_OK ? status : m->ops->event_note(m->accelerator, m->stream, clock->own[0], error);
+    if (status == ZF_OK) status = m->ops->wait(m->accelerator, m->stream, error);
+    if (status == ZF_OK) status = m->ops->event_note(m->accelerator, m->stream, clock->own[0], error);
+    if (status != ZF_OK) close_events(m, clock, opened);
+    return status;
 }
 
 /// What the kernels of a round report.
@@ -94,7 +100,7 @@ static zf_status stop(void *self, zf_bench_clock *clock, double *seconds, zf_err
     measured *m = self;
     zf_status status = m->ops->event_note(m->accelerator, m->stream, clock->own[1], error);
     if (status == ZF_OK) status = m->ops->event_seconds(m->accelerator, clock->own[0], clock->own[1], seconds, error);
-    for (int i = 0; i < 2; i++) m->ops->event_close(m->accelerator, clock->own[i]);
+    close_events(m, clock, 2);
     return status != ZF_OK || !m->decoding ? status : read_words(m, error);
 }
 

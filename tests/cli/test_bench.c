@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "frontend/driver/bench.h"
+#include "runtime/accelerator.h"
 #include "tests/unit/check.h"
 
 enum { ROWS = 10000, BLOCK = 4096, COPIES = 3, REPEATS = 6 };
@@ -12,7 +13,7 @@ enum { ROWS = 10000, BLOCK = 4096, COPIES = 3, REPEATS = 6 };
 static uint32_t values[ROWS];
 static char file[128];
 
-typedef enum fault { NONE, FLIP, NOTHING, CLOCK } fault;
+typedef enum fault { NONE, FLIP, NOTHING, FAIL, CLOCK } fault;
 
 /// What the device does, and how far it is.
 static struct {
@@ -20,6 +21,7 @@ static struct {
     const zf_bench_work *work;
     fault fault;
     unsigned fault_round, round, clock;
+    int running; ///< clocks that were started and not stopped
     uint64_t at; ///< byte of the last copy
 } fake;
 
@@ -44,6 +46,7 @@ static zf_status decode_fake(void *self, void *prepared, zf_error *error) {
     (void)self;
     bool now = fake.round++ == fake.fault_round;
     if (fake.fault == NOTHING && now) return ZF_OK;
+    if (fake.fault == FAIL && now) return zf_fail(error, ZF_ERR_DEVICE, "ZF1105", "it fails");
     ZF_TRY(zf_bench_device_cpu.decode(fake.cpu, prepared, error));
     const zf_bench_work *w = fake.work;
     if (fake.fault == FLIP && now) w->out[(w->copies - 1) * w->plain_stride + fake.at] ^= 0x10;
@@ -58,8 +61,15 @@ static void finish_fake(void *self, void *prepared) {
 /// Copy and decode in turn, then the kernel alone; the first of each is the warm-up.
 static const double times[3 * (REPEATS + 1)] = {100, 900, 5, 30, 1, 80, 6, 20, 2, 10, 9, 70, 4, 60, 700, 13, 18, 11, 16, 12, 19};
 
+static zf_status start_fake(void *self, zf_bench_clock *clock, zf_error *error) {
+    (void)self;
+    fake.running++;
+    return zf_bench_device_cpu.start(fake.cpu, clock, error);
+}
+
 static zf_status stop_fake(void *self, zf_bench_clock *clock, double *seconds, zf_error *error) {
     (void)self, (void)clock;
+    fake.running--;
     if (fake.fault == CLOCK && fake.clock / 2 == fake.fault_round) return zf_fail(error, ZF_ERR_DEVICE, "ZF1104", "it stopped");
     *seconds = times[fake.clock++];
     return ZF_OK;
@@ -108,6 +118,7 @@ static zf_status measure(fault what, unsigned round, uint64_t at, const zf_bench
     device.decode = decode_fake;
     device.finish = finish_fake;
     device.decode_kernels = decode_kernels_fake;
+    device.start = start_fake;
     device.stop = stop_fake;
     fake.fault = what;
     fake.fault_round = round;
@@ -123,6 +134,7 @@ static zf_status measure(fault what, unsigned round, uint64_t at, const zf_bench
     options.threads = 2;
     options.unfused = apart;
     zf_status status = zf_bench_column(container, 0, &options, plain, result, error);
+    CHECK(fake.running == 0, "%d clocks are left", fake.running);
     zf_container_close(container);
     zf_compiler_free(compiler);
     zf_context_free(context);
@@ -157,6 +169,8 @@ static void test_faults(const zf_bench_plain *plain) {
         // What the copy before it left there must not pass for decoded.
         CHECK(measure(NOTHING, round, 0, plain, &r, &error) == ZF_ERR_INTERNAL, "round %u decodes nothing", round);
         CHECK(strcmp(error.code, "ZF2019") == 0, "%s", error.message);
+        CHECK(measure(FAIL, round, 0, plain, &r, &error) == ZF_ERR_DEVICE, "round %u", round);
+        CHECK(strcmp(error.code, "ZF1105") == 0, "%s", error.code);
         CHECK(measure(CLOCK, round, 0, plain, &r, &error) == ZF_ERR_DEVICE, "round %u", round);
     }
     zf_bench_plain shorter = {plain->values, plain->bytes - 4, "a test"};
@@ -178,6 +192,65 @@ static void test_kernels(const zf_bench_plain *plain) {
     apart = false;
 }
 
+// ---- The clock of an accelerator ----
+
+static zf_accelerator_ops failing; ///< the emulator's, of which something fails
+static const zf_accelerator_ops *own;
+static int events, events_most;
+
+static zf_status open_event(zf_accelerator *accelerator, bool timed, void **event, zf_error *error) {
+    if (events == events_most) return zf_fail(error, ZF_ERR_DEVICE, "ZF1105", "no more events");
+    events++;
+    return own->event_open(accelerator, timed, event, error);
+}
+
+static void close_event(zf_accelerator *accelerator, void *event) {
+    events--;
+    own->event_close(accelerator, event);
+}
+
+static zf_status wait_failing(zf_accelerator *accelerator, void *stream, zf_error *error) {
+    (void)accelerator, (void)stream;
+    return zf_fail(error, ZF_ERR_DEVICE, "ZF1105", "it fails");
+}
+
+static zf_status note_failing(zf_accelerator *accelerator, void *stream, void *event, zf_error *error) {
+    (void)event;
+    return wait_failing(accelerator, stream, error);
+}
+
+/// A clock that cannot be started leaves no events, whatever fails; one that was is stopped.
+static void test_events(void) {
+    zf_error error = {0};
+    zf_context *context = NULL;
+    zf_device device;
+    zf_accelerator *accelerator = NULL;
+    void *self = NULL;
+    const zf_bench_device *emu = &zf_bench_device_emu;
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_device_find(context, "emu", &device, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_device_accelerator(context, &device, &accelerator, &error) == ZF_OK, "%s", error.message);
+    own = accelerator->ops;
+    failing = *own;
+    failing.event_open = open_event;
+    failing.event_close = close_event;
+    accelerator->ops = &failing;
+    CHECK(emu->open(context, &device, 1, &self, &error) == ZF_OK, "%s", error.message);
+    for (int k = 0; k <= 4; k++) {
+        zf_bench_clock clock = {0};
+        double seconds;
+        events_most = k < 2 ? k : 2;
+        failing.wait = k == 2 ? wait_failing : own->wait;
+        failing.event_note = k == 3 ? note_failing : own->event_note;
+        CHECK((emu->start(self, &clock, &error) == ZF_OK) == (k == 4), "fault %d", k);
+        if (k == 4) CHECK(emu->stop(self, &clock, &seconds, &error) == ZF_OK, "%s", error.message);
+        CHECK(events == 0, "fault %d leaves %d events", k, events);
+    }
+    emu->close(self);
+    accelerator->ops = own;
+    zf_context_free(context);
+}
+
 static void test_reference(void) {
     zf_error error = {0};
     zf_bench_plain plain = {0};
@@ -192,6 +265,7 @@ int main(void) {
     test_figures(&plain);
     test_faults(&plain);
     test_kernels(&plain);
+    test_events();
     test_reference();
     remove(file);
     *strrchr(file, '/') = 0;
