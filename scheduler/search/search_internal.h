@@ -1,6 +1,6 @@
 // What the parts of the search share.
-#ifndef ZF_SCHEDULER_SEARCH_TUNE_INTERNAL_H
-#define ZF_SCHEDULER_SEARCH_TUNE_INTERNAL_H
+#ifndef ZF_SCHEDULER_SEARCH_SEARCH_INTERNAL_H
+#define ZF_SCHEDULER_SEARCH_SEARCH_INTERNAL_H
 
 #include "scheduler/search/search.h"
 
