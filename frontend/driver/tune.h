@@ -59,7 +59,7 @@ typedef struct zf_tune_options {
     zf_device_info info;
     zf_multiprocessor_facts processor;
     const zf_tuned *known; ///< what was found before
-    uint64_t bytes;        ///< of plain data that a measurement makes, at least
+    uint64_t bytes;        ///< of plain data that a measurement makes, at least; less where 4096 copies of a block are less
     uint64_t rows;         ///< of a block that are used, at most
     unsigned warm, runs;
     uint32_t probes; ///< most of a kernel; 0: the search's own

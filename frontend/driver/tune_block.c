@@ -8,6 +8,7 @@
 #include "frontend/driver/watch.h"
 #include "runtime/error_codes.h"
 
+/// Each has a descriptor of its own: of a block of few rows they would be more than its data, and fill the host's memory.
 enum { COPIES_MOST = 4096 };
 
 static const uint8_t POISON[2] = {0x5a, 0xa5}; // of the default and of others, so that what both leave out differs

@@ -220,14 +220,15 @@ static zf_status begin_turn(tuner *t, uint32_t k, char *shape, zf_error *error) 
         free(shape);
         return ZF_OK;
     }
-    zf_tune_kernel *kernel = zf_tune_record_add(t->record, error);
+    char *column = strdup(t->block.name);
+    zf_tune_kernel *kernel = column != NULL ? zf_tune_record_add(t->record, error) : NULL;
     if (kernel == NULL) {
+        free(column);
         free(shape);
-        return ZF_ERR_MEMORY;
+        return no_memory(error);
     }
     kernel->shape = shape;
-    kernel->column = strdup(t->block.name);
-    if (kernel->column == NULL) return no_memory(error);
+    kernel->column = column;
     kernel->number = k;
     zf_search_space space = {.legal = is_legal, .user = turn};
     zf_tune_axes(&turn->choices, &space);
@@ -314,6 +315,8 @@ zf_status zf_tune_column(const zf_tune_options *options, const char *path, size_
     zf_watch_container(block->container);
     zf_status status = zf_container_column(block->container, column, &info, error);
     if (status == ZF_OK) block->name = info.name;
+    if (status == ZF_OK && options->told != NULL && options->seconds > 0)
+        fprintf(options->told, "%s: at most %.3f s\n", info.name, options->seconds);
     for (size_t s = 0; status == ZF_OK && s < zf_container_shapes(block->container, column) && (s == 0 || !is_late(&t)); s++)
         status = tune_shape(&t, zf_container_shape(block->container, column, s), info.blocks, error);
     zf_watch_no_more(block->container);

@@ -35,6 +35,7 @@ typedef struct tune_session {
     zf_outputs outputs; ///< the file that --output names
     zf_sink output;
     json_t *left_out; ///< names of columns for which no time was left
+    json_t *empty;    ///< containers without rows
     double budget;    ///< seconds for all; 0: no bound
     double begun;
 } tune_session;
@@ -134,6 +135,7 @@ static void close_all(tune_session *t) {
     zf_tuned_free(&t->known);
     zf_tune_record_free(&t->record);
     json_decref(t->left_out);
+    json_decref(t->empty);
     zf_session_close(&t->session);
 }
 
@@ -190,6 +192,8 @@ static void print_table(const tune_session *t) {
         if (r->found)
             printf("%-20s %-34s %12.2f %12.2f %6.2fx %7u %9s  %s\n", name, choice.data, r->default_seconds * 1e6,
                    r->seconds * 1e6, r->default_seconds / r->seconds, r->probes, of_copy, r->ended);
+        else if (r->probes == 0)
+            printf("%-20s nothing was found: %s\n", name, r->ended);
         else
             printf("%-20s nothing was measured: code has no such kernel, or it cannot run\n", name);
         zf_text_free(&choice);
@@ -197,7 +201,12 @@ static void print_table(const tune_session *t) {
     for (size_t k = 0; k < json_array_size(t->left_out); k++)
         printf("%s%s", k == 0 ? "left out, no more time: " : ", ", json_string_value(json_array_get(t->left_out, k)));
     if (json_array_size(t->left_out) > 0) printf("\n");
-    if (t->options.info.emulated) printf("these are times of an emulator: they say nothing of a GPU, and are not kept\n");
+    for (size_t k = 0; k < json_array_size(t->empty); k++) {
+        zf_print_path(stdout, json_string_value(json_array_get(t->empty, k)));
+        printf(" has no rows: there is nothing to measure\n");
+    }
+    if (t->options.info.emulated && t->record.count > 0)
+        printf("these are times of an emulator: they say nothing of a GPU, and are not kept\n");
 }
 
 static zf_status print_json(const tune_session *t, zf_error *error) {
@@ -207,15 +216,15 @@ static zf_status print_json(const tune_session *t, zf_error *error) {
     if (gmtime_r(&now, &parts) != NULL) strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
     const zf_device_info *info = &t->options.info;
     json_t *report = json_pack(
-        "{s:s, s:s, s:s, s:s, s:{s:s, s:s, s:b, s:i, s:I}, s:b, s:f, s:I, s:i, s:f, s:s, s:o, s:O}", "tune", "kernels", "date",
-        date, "version", zf_version(), "commit", ZF_COMMIT, "device", "name", info->name, "description", info->description,
-        "emulated", (int)info->emulated, "cores", (int)info->cores, "memory", (json_int_t)info->memory, "exhaustive",
-        (int)t->options.exhaustive, "copy_bytes_per_second", t->record.copy_rate, "bytes", (json_int_t)t->options.bytes, "runs",
-        (int)t->options.runs, "total_seconds", zf_seconds() - t->begun, "counted",
+        "{s:s, s:s, s:s, s:s, s:{s:s, s:s, s:b, s:i, s:I}, s:b, s:f, s:I, s:i, s:f, s:s, s:o, s:O, s:O}", "tune", "kernels",
+        "date", date, "version", zf_version(), "commit", ZF_COMMIT, "device", "name", info->name, "description",
+        info->description, "emulated", (int)info->emulated, "cores", (int)info->cores, "memory", (json_int_t)info->memory,
+        "exhaustive", (int)t->options.exhaustive, "copy_bytes_per_second", t->record.copy_rate, "bytes",
+        (json_int_t)t->options.bytes, "runs", (int)t->options.runs, "total_seconds", zf_seconds() - t->begun, "counted",
         "`seconds`: of one launch of the kernel alone, a median of `runs`, over copies of a block's rows; `least_seconds`: its "
         "bytes, "
         "each once, at the speed of a copy; `total_seconds`: all that the command took, compiling included",
-        "kernels", zf_tune_record_json(&t->record), "left_out", t->left_out);
+        "kernels", zf_tune_record_json(&t->record), "left_out", t->left_out, "without_rows", t->empty);
     zf_status status = zf_json_print(report, error);
     json_decref(report);
     return status;
@@ -235,6 +244,7 @@ static zf_status tune_container(tune_session *t, const char *path, const char *n
     ZF_TRY(zf_container_open(t->session.context, path, &container, error));
     size_t *selected = zf_selected_columns(container, names, &count, error);
     zf_status status = selected != NULL ? ZF_OK : error->status;
+    if (status == ZF_OK && zf_container_rows(container) == 0) status = zf_json_append(t->empty, zf_json_text(path), error);
     zf_watch_container(container);
     for (size_t k = 0; k < count && status == ZF_OK; k++) {
         double left = t->begun + t->budget - zf_seconds();
@@ -314,7 +324,11 @@ static zf_status show(const tune_session *t, bool as_json, zf_error *error) {
     printf("%s: %s\n", t->options.info.name, description);
     const zf_tuned_device *device = zf_tuned_find(&t->known, description);
     if (device == NULL) {
-        printf("nothing is known of its kernels: `zfc tune FILE.zfd` finds it, in tuned/%s of the cache\n", name);
+        if (t->options.info.emulated)
+            printf(
+                "nothing is known of its kernels: what is found on an emulator is kept nowhere (-o FILE writes it to a file)\n");
+        else
+            printf("nothing is known of its kernels: `zfc tune FILE.zfd` finds it, in tuned/%s of the cache\n", name);
         return ZF_OK;
     }
     zf_text text = {0};
@@ -325,12 +339,44 @@ static zf_status show(const tune_session *t, bool as_json, zf_error *error) {
     return good ? ZF_OK : zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "the table cannot be written");
 }
 
+/// Columns of an operand, among which time is shared. Of what cannot be read it is told when it is tuned: until then it counts as
+/// one.
+static zf_status count_columns(tune_session *t, const char *operand, size_t *out, zf_error *error) {
+    zf_error later;
+    *out = 1;
+    if (!is_program(operand)) {
+        zf_container *container = NULL;
+        if (zf_container_open(t->session.context, operand, &container, &later) != ZF_OK) return ZF_OK;
+        *out = zf_container_columns(container);
+        zf_container_close(container);
+        return ZF_OK;
+    }
+    zf_program_name name;
+    if (!zf_program_name_read("tune", operand, &name))
+        return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "%.256s is no program", operand);
+    zf_program *program = NULL;
+    if (zf_program_load(t->session.compiler, name.path, &program, &later) == ZF_OK) {
+        const zf_table *table = zf_spec_find_table(zf_program_spec(program), name.name);
+        if (table != NULL) *out = table->column_count;
+    }
+    zf_program_free(program);
+    return ZF_OK;
+}
+
 static zf_status tune_operands(tune_session *t, const zf_arguments *arguments, zf_error *error) {
     zf_tune_options *o = &t->options;
+    size_t later = 0, count;
+    for (int k = 1; t->budget > 0 && k < arguments->operand_count; k++) {
+        ZF_TRY(count_columns(t, arguments->operands[k], &count, error));
+        later += count;
+    }
     if (!o->info.emulated) // whose copies say nothing of its kernels
         ZF_TRY(zf_accelerator_copy_rate(o->accelerator, o->stream, COPY_BYTES, &t->record.copy_rate, error));
     for (int k = 0; k < arguments->operand_count; k++) {
-        size_t later = (size_t)(arguments->operand_count - 1 - k);
+        if (t->budget > 0 && k > 0) {
+            ZF_TRY(count_columns(t, arguments->operands[k], &count, error));
+            later -= count < later ? count : later;
+        }
         const char *operand = arguments->operands[k], *columns = zf_argument(arguments, "columns");
         if (is_program(operand))
             ZF_TRY(tune_program(t, operand, columns, later, error));
@@ -348,7 +394,7 @@ static zf_status tune_all(tune_session *t, const zf_arguments *arguments, zf_err
     bool measured = status == ZF_OK;
     zf_status kept = keep(t, measured, measured ? error : &later);
     if (measured) status = kept;
-    if (!measured) return status;
+    if (!measured && t->record.count == 0) return status;
     if (zf_argument(arguments, "json") == NULL) {
         print_table(t);
         return status;
@@ -397,8 +443,8 @@ static int replay(const char *path, uint32_t probes, bool as_json) {
         status = zf_json_print(report, &error);
         json_decref(report);
     } else if (status == ZF_OK) {
-        printf("%u kernels: %.1f%% of the best on the mean, %.1f%% at least, %.1f probes on the mean\n", counted, 100 * parts / n,
-               100 * least, all_probes / n);
+        printf("%u kernel%s: %.1f%% of the best on the mean, %.1f%% at least, %.1f probes on the mean\n", counted,
+               counted == 1 ? "" : "s", 100 * parts / n, 100 * least, all_probes / n);
     }
     json_decref(kernels);
     zf_tune_record_free(&record);
@@ -476,7 +522,8 @@ int zf_run_tune(zf_arguments *arguments) {
     if (!measures && arguments->operand_count > 0) return usage("--show and --replay measure nothing: give no containers");
     if (shows && !goes_with("show", shown, arguments)) return EXIT_BAD_USAGE;
     if (record != NULL && !goes_with("replay", replayed, arguments)) return EXIT_BAD_USAGE;
-    if (zf_argument(arguments, "columns") && arguments->operand_count != 1) return usage("--columns goes with one container");
+    if (zf_argument(arguments, "columns") && arguments->operand_count != 1)
+        return usage("--columns goes with one container or program");
     if (zf_argument(arguments, "exhaustive") && zf_argument(arguments, "probes"))
         return usage("--exhaustive measures every combination: --probes does not go with it");
     if (record != NULL) return replay(record, (uint32_t)probes, as_json);
@@ -485,6 +532,7 @@ int zf_run_tune(zf_arguments *arguments) {
     t.options.known = &t.known;
     if (!zf_session_open(arguments, &t.session, &status)) return status;
     t.left_out = json_array();
+    t.empty = json_array();
     if (t.session.verbose) t.options.told = stderr;
     if (zf_argument(arguments, "unfused") != NULL) zf_compiler_set_unfused(t.session.compiler, true);
     zf_error error = {0};

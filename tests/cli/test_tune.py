@@ -141,7 +141,7 @@ class Tune(zfc_case.Case):
         self.assertEqual(len(choices), len(legal))
         self.assertEqual(kernel["seconds"], min(m["seconds"][0] for m in kernel["measured"]))
         path = self.file("record.json", text)
-        self.assertIn("1 kernels: ", self.good("tune", "--replay", path))
+        self.assertIn("\n1 kernel: ", self.good("tune", "--replay", path))
         replayed = json.loads(self.good("tune", "--replay", path, "--json", "--probes", 4))
         self.assertLessEqual(replayed["mean_probes"], 4)
         self.assertTrue(0 < replayed["mean_part_of_best"] <= 1)
@@ -233,8 +233,12 @@ class Tune(zfc_case.Case):
         """What was found before something fails is written; an output that exists is found before all."""
         found = self.dir / "found.txt"
         cut = self.file("cut.zfd", self.container.read_bytes()[:-40])
-        self.bad(1, "tune", self.container, cut, "--device", "emu", "--probes", 1, "-o", found, says="cut.zfd")
+        result = self.bad(1, "tune", self.container, cut, "--device", "emu", "--probes", 1, "-o", found, says="cut.zfd")
         self.assertIn("kernel map i32: bitpack", found.read_text())
+        self.assertRegex(result.stdout, r"(?m)^a 0 +default +[0-9.]+ ")
+        result = self.bad(1, "tune", self.container, cut, "--device", "emu", "--probes", 1, "--json", says="cut.zfd")
+        self.assertEqual({k["column"] for k in json.loads(result.stdout)["kernels"]}, set("abcse"))
+        self.assertEqual(self.bad(1, "tune", cut, self.container, "--device", "emu", says="cut.zfd").stdout, "")
         self.bad(1, "tune", cut, "--device", "emu", "-o", self.dir / "nothing.txt", says="cut.zfd")
         self.assertFalse((self.dir / "nothing.txt").exists())
         result = self.bad(1, "tune", self.container, "--device", "emu", "-v", "-o", found, says="exists already")
@@ -277,6 +281,31 @@ class Tune(zfc_case.Case):
             self.bad(2, "tune", self.container, "--device", "emu", f"--budget={budget}", says="--budget wants a time")
         self.bad(2, "tune", self.container, "--probes", 65, says="1 to 64")
 
+    def test_time_is_shared_by_all_columns(self):
+        """Also by those of containers and programs that come later; what is no file is told of when its turn comes."""
+        program = self.file("p.zf", "table t {\n    p: i32 = bitpack;\n}\n")
+        container = self.dir / "p.zfd"
+        self.good("encode", "-q", "-c", program, "-o", container, self.file("p.csv", "p\n" + "".join(f"{k % 120}\n" for k in range(ROWS))))
+        cases = [([], 1), ([self.container], 6), ([self.container, container], 7), ([f"{self.dir}/t.zf:t"], 6), ([self.dir / "none.zfd"], 2)]
+        for later, columns in cases:
+            told = self.zfc("tune", container, *later, "--device", "emu", "-v", "--budget", "700ms").stderr
+            most = float(re.search(r"(?m)^p: at most ([0-9.]+) s$", told)[1])
+            self.assertLessEqual(most, 0.7 / columns + 0.0005, told)
+            self.assertGreater(most, 0, told)
+
+    def test_nothing_to_measure(self):
+        """A container without rows is named, and the others are measured."""
+        empty = self.dir / "empty.zfd"
+        self.good("encode", "-q", "-c", self.dir / "t.zf", "-o", empty, self.file("empty.csv", "a,b,c,s,e\n"))
+        says = f"{empty} has no rows: there is nothing to measure\n"
+        text = self.good("tune", empty, "--device", "emu")
+        self.assertTrue(text.endswith(says), text)
+        self.assertIn(says, self.good("tune", empty, self.container, "--device", "emu", "--probes", 1))
+        record = json.loads(self.good("tune", empty, "--device", "emu", "--json"))
+        self.assertEqual([record["kernels"], record["without_rows"]], [[], [str(empty)]])
+        self.assertEqual(json.loads(self.tune("--columns", "a", "--probes", 1, "--json"))["without_rows"], [])
+        self.bad(1, "bench", empty, "--bytes", 1, says=["ZF2018", "has no rows", str(empty)])
+
     def test_programs(self):
         """Columns of every type are made up for a program, and nothing is left of them."""
         self.file("types.zf", """table t { a: u8 = bitpack; b: f32 = float2int(bitpack); c: bool = plain; d: date32 = delta(bitpack); e: i16? = nullable(values: plain);
@@ -303,7 +332,9 @@ table u { x: u64 = rle(values: bitpack, counts: bitpack); }
         self.assertGreater(len(json.loads(self.good("tune", container, *words, env=env))["kernels"]), 1)
 
     def test_show(self):
-        self.assertIn("nothing is known of its kernels", self.good("tune", "--show", "--device", "emu"))
+        text = self.good("tune", "--show", "--device", "emu")
+        self.assertIn("nothing is known of its kernels: what is found on an emulator is kept nowhere", text)
+        self.assertNotIn("of the cache", text)
         found = self.dir / "found.txt"
         self.tune("--columns", "a", "--probes", 1, "-o", found)
         shown = self.good("tune", "--show", "--device", "emu", "--tuned", found)
@@ -324,8 +355,7 @@ table u { x: u64 = rle(values: bitpack, counts: bitpack); }
         self.assertEqual([known["kernels"], known["known_of"]], [[], None])
 
     def test_show_damaged(self):
-        said = self.good("tune", "--show", "--device", "emu")
-        kept = pathlib.Path(os.environ["ZIPFLOW_CACHE_DIR"]) / "tuned" / said.split("tuned/")[1].split()[0]
+        kept = pathlib.Path(os.environ["ZIPFLOW_CACHE_DIR"]) / "tuned" / json.loads(self.good("tune", "--show", "--json", "--device", "emu"))["file"]
         kept.parent.mkdir(exist_ok=True)
         kept.write_text("not a table\n")
         try:
