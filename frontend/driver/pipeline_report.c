@@ -27,13 +27,16 @@ zf_pipe_seconds zf_pipe_seconds_of(const zf_pipe_view *view) {
     return seconds;
 }
 
-void zf_pipe_totals(const zf_pipe_view *view, uint64_t *stored, uint64_t *plain) {
+size_t zf_pipe_totals(const zf_pipe_view *view, uint64_t *stored, uint64_t *plain) {
+    size_t good = 0;
     *stored = *plain = 0;
     for (size_t i = 0; i < view->count; i++) {
         if (view->columns[i].failed) continue;
         *stored += view->columns[i].stored_bytes;
         *plain += view->columns[i].plain_bytes;
+        good++;
     }
+    return good;
 }
 
 static double ratio_of(uint64_t plain, uint64_t stored) { return stored > 0 ? (double)plain / (double)stored : 0; }
@@ -44,6 +47,18 @@ static void print_sizes(int width, const char *label, uint64_t stored, uint64_t 
     char bytes[2][32];
     printf("%-*s %10s %10s %7.2f", width, label, zf_bytes_text(stored, bytes[0]), zf_bytes_text(plain, bytes[1]),
            ratio_of(plain, stored));
+}
+
+static void print_times(const zf_pipe_view *view, int width, uint64_t stored, uint64_t plain) {
+    print_sizes(width, "all that are ready", stored, plain);
+    zf_pipe_seconds seconds = zf_pipe_seconds_of(view);
+    printf(" %9.3f ms\n", seconds.last * 1e3);
+    if (view->run_count > 1)
+        printf("of %zu runs: best %.3f ms, median %.3f ms, last %.3f ms\n", view->run_count, seconds.best * 1e3,
+               seconds.median * 1e3, seconds.last * 1e3);
+    if (plain > 0 && seconds.median > 0) printf("%.2f GB/s of plain bytes; ", (double)plain / seconds.median / 1e9);
+    printf("predicted %.3f ms, at least %.3f ms in any order\n", view->info.predicted_seconds * 1e3,
+           view->info.bound_seconds * 1e3);
 }
 
 void zf_pipe_print_table(const zf_pipe_view *view) {
@@ -62,15 +77,13 @@ void zf_pipe_print_table(const zf_pipe_view *view) {
         else
             printf(" %9.3f ms\n", c->ready * 1e3);
     }
-    zf_pipe_totals(view, &stored, &plain);
-    print_sizes(width, "all that are ready", stored, plain);
-    zf_pipe_seconds seconds = zf_pipe_seconds_of(view);
-    printf(" %9.3f ms\n", seconds.last * 1e3);
-    if (view->run_count > 1)
-        printf("of %zu runs: best %.3f ms, median %.3f ms, last %.3f ms\n", view->run_count, seconds.best * 1e3,
-               seconds.median * 1e3, seconds.last * 1e3);
-    printf("%.2f GB/s of plain bytes; predicted %.3f ms, at least %.3f ms in any order\n", (double)plain / seconds.median / 1e9,
-           view->info.predicted_seconds * 1e3, view->info.bound_seconds * 1e3);
+    size_t good = zf_pipe_totals(view, &stored, &plain);
+    if (good > 0)
+        print_times(view, width, stored, plain);
+    else
+        printf("no column is ready: there is no rate\n");
+    if (view->verified && good > 0)
+        printf("verified: %zu column%s, decoded alone as well, of the same bytes\n", good, good == 1 ? "" : "s");
     printf("device %s, to memory of the %s, order %s, %zu unit%s", view->device, view->on_device ? "device" : "host", view->order,
            view->info.units, view->info.units == 1 ? "" : "s");
     if (view->has_link) printf(", link %s/s", zf_bytes_text((uint64_t)view->info.link_rate, text));
@@ -125,15 +138,16 @@ zf_status zf_pipe_print_json(const zf_pipe_view *view, zf_error *error) {
         if (status == ZF_OK) status = zf_json_append(units, unit_of(view, &unit), error);
     }
     for (size_t i = 0; i < view->run_count && status == ZF_OK; i++) status = zf_json_append(runs, number(view->runs[i]), error);
-    json_t *report = json_pack(
-        "{s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o}", "device", view->device, "to",
-        view->on_device ? "device" : "host", "order", view->order, "loaded", view->loaded, "seconds", number(seconds.last),
-        "best_seconds", number(seconds.best), "median_seconds", number(seconds.median), "runs", runs, "gb_per_second",
-        number((double)plain / seconds.median / 1e9), "predicted_seconds", number(view->info.predicted_seconds), "bound_seconds",
-        number(view->info.bound_seconds), "link_bytes_per_second", view->has_link ? number(view->info.link_rate) : json_null(),
-        "stored_bytes", (json_int_t)stored, "plain_bytes", (json_int_t)plain, "before_first_byte",
-        view->planned ? json_null() : zf_before_json(view->before->device, &view->before->all), "columns", columns, "units",
-        units);
+    json_t *report = json_pack("{s:s, s:s, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o}",
+                               "device", view->device, "to", view->on_device ? "device" : "host", "order", view->order, "loaded",
+                               view->loaded, "verified", view->verified, "seconds", number(seconds.last), "best_seconds",
+                               number(seconds.best), "median_seconds", number(seconds.median), "runs", runs, "gb_per_second",
+                               number((double)plain / seconds.median / 1e9), "predicted_seconds",
+                               number(view->info.predicted_seconds), "bound_seconds", number(view->info.bound_seconds),
+                               "link_bytes_per_second", view->has_link ? number(view->info.link_rate) : json_null(),
+                               "stored_bytes", (json_int_t)stored, "plain_bytes", (json_int_t)plain, "before_first_byte",
+                               view->planned ? json_null() : zf_before_json(view->before->device, &view->before->all), "columns",
+                               columns, "units", units);
     if (status == ZF_OK) status = zf_json_print(report, error);
     json_decref(report);
     return status;

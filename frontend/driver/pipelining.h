@@ -54,9 +54,10 @@ typedef struct zf_pipe_view {
     bool on_device, loaded;
     bool has_link; ///< the device has memory of its own
     bool planned;  ///< nothing was run
+    bool verified; ///< columns that did not fail were decoded alone, too, and compared
     const zf_before *before;
     const double *runs; ///< seconds of the runs that count
-    size_t run_count;
+    size_t run_count;   ///< 0 where no column is good: what such runs took is no time of a decode
 } zf_pipe_view;
 
 /// Seconds of the runs that count.
@@ -66,8 +67,8 @@ typedef struct zf_pipe_seconds {
 /// NANs where nothing was run.
 zf_pipe_seconds zf_pipe_seconds_of(const zf_pipe_view *view);
 
-/// Adds up the columns that did not fail.
-void zf_pipe_totals(const zf_pipe_view *view, uint64_t *stored, uint64_t *plain);
+/// Adds up the columns that did not fail, and counts them.
+size_t zf_pipe_totals(const zf_pipe_view *view, uint64_t *stored, uint64_t *plain);
 
 void zf_pipe_print_table(const zf_pipe_view *view); ///< a line a column, and what all of them took
 zf_status zf_pipe_print_json(const zf_pipe_view *view, zf_error *error);

@@ -348,6 +348,12 @@ static bool some_failed(const piping *p) {
     return false;
 }
 
+static bool some_are_good(const piping *p) {
+    size_t i = 0;
+    while (i < p->count && p->columns[i].failed) i++;
+    return i < p->count;
+}
+
 static zf_status spoil(piping *p, zf_error *error) {
     for (size_t r = 0; r < p->request_count; r++)
         ZF_TRY(zf_pipe_spoil(&p->memory, &p->of_request[r]->sizes, &p->requests[r], error));
@@ -409,9 +415,10 @@ static zf_status tell(const piping *p, zf_error *error) {
                          .has_link = p->memory.accelerator != NULL,
                          .loaded = p->load,
                          .planned = p->plan,
+                         .verified = p->verify,
                          .before = &p->before,
                          .runs = p->runs,
-                         .run_count = p->run_count};
+                         .run_count = some_are_good(p) ? p->run_count : 0};
     ZF_TRY(zf_batch_describe(p->batch, &view.info, error));
     if (zf_argument(p->arguments, "json"))
         ZF_TRY(zf_pipe_print_json(&view, error));

@@ -97,7 +97,7 @@ class Runs(Case):
                     report["to"] = "device" if device == "emu" else "host"
                 self.check(report, device, all_of_them)
                 self.assertEqual(len(report["runs"]), 3 if "--repeat" in words else 1)
-                self.assertEqual(report["loaded"], "--load" in words)
+                self.assertEqual((report["loaded"], report["verified"]), ("--load" in words, True))
                 self.assertEqual(report["order"], words[1] if "--order" in words else "johnson")
                 self.assertEqual(len(report["units"]) > 30, "--unit" in words) # a block each, or a column
 
@@ -137,7 +137,11 @@ class Runs(Case):
             self.assertRegex(text, r"(?m)^of 2 runs: best [0-9.]+ ms, median [0-9.]+ ms, last [0-9.]+ ms$")
             self.assertRegex(text, r"(?m)^[0-9.]+ GB/s of plain bytes; predicted [0-9.]+ ms, at least [0-9.]+ ms in any order$")
             self.assertIn(f"device {device}, to memory of the {'device' if device == 'emu' else 'host'}, order johnson, 6 units", text)
-            self.assertEqual(self.good("pipeline", "-q", *LITTLE, "--device", device, *self.files), "")
+            self.assertNotIn("verified", text)
+            text = self.good("pipeline", "--verify", "--device", device, *LITTLE, *self.files)
+            self.assertIn("\nverified: 6 columns, decoded alone as well, of the same bytes\n", text)
+            self.assertIs(self.report("--device", device, *self.files)["verified"], False)
+            self.assertEqual(self.good("pipeline", "-q", "--verify", *LITTLE, "--device", device, *self.files), "")
         self.assertRegex(self.good("pipeline", self.files[0]), r"(?m)^a  ")
 
     def test_columns_of_one_name(self):
@@ -187,6 +191,24 @@ class Failures(Case):
                 self.assertRegex(result.stdout, r"(?m)^t\.s .* failed$")
                 self.assertRegex(result.stdout, r"(?m)^t\.a .* ms$")
         self.good("pipeline", "--rows", "..12288", "--columns", "a,s", "--verify", self.files[0]) # before the damage
+
+    def test_every_column_is_damaged(self):
+        """There is no rate, and nothing is called ready or verified."""
+        whole = self.files[1].read_bytes()
+        self.damage(self.files[1], x=1, a=1)
+        for device in DEVICES:
+            for more in ([], ["--repeat", 2], ["--verify"]):
+                words = ["--device", device, *LITTLE, *more, self.files[1]]
+                text = self.bad(1, "pipeline", *words, says=["column x, block 1", "column a, block 1"], lacks=["nan", "GB/s of", "all that are ready", "verified"]).stdout
+                self.assertIn("\nno column is ready", text)
+                report = self.report(*words, status=1)
+                self.assertEqual((report["seconds"], report["runs"], report["gb_per_second"], report["plain_bytes"]), (None, [], None, 0))
+        self.files[1].write_bytes(whole)
+        for words in (["--rows", "17..17"], ["--columns", "x"]):
+            result = self.zfc("pipeline", "--device", "cpu", *words, self.files[1])
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertNotIn("nan", result.stdout)
+            self.assertEqual("GB/s of" in result.stdout, "--columns" in words, result.stdout)
 
     def test_usage(self):
         file = self.files[0]
