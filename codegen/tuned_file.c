@@ -137,7 +137,11 @@ bool zf_tuned_parse(const char *text, size_t length, zf_tuned *out, zf_text *mes
     if (copy != NULL) {
         memcpy(copy, text, length);
         copy[length] = 0;
-        if (strlen(copy) != length) good = wrong(&r, "this is no text");
+        size_t valid = strlen(copy);
+        if (valid != length) {
+            for (size_t k = 0; k <= valid; k++) number += k == 0 || copy[k - 1] == '\n';
+            good = wrong(&r, "this is no text");
+        }
     }
     for (char *line = copy; good && line != NULL; line = next) {
         number++;

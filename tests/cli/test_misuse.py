@@ -279,7 +279,7 @@ class Explaining(Case):
             report = json.loads(self.good("explain", "--json", "--target", "nvptx", *words, program))
             self.assertEqual(report["columns"][0]["kernels"][0]["by_warp"], "warp" in says)
             ptx = self.good("explain", "--emit", "ptx", *words, program)
-            self.assertIn(".maxntid 128," if "warp" in says else ".maxntid 64,", ptx)
+            self.assertIn(".maxntid 32," if "warp" in says else ".maxntid 64,", ptx)
         self.assertNotIn("walked", self.good("explain", program))
         for value in ("0", "2", "33", "x"):
             self.bad(2, "explain", "--chunk-threads", value, program, says="--chunk-threads takes one of 1|32")

@@ -94,6 +94,7 @@ static void test_wrong(void) {
     zf_tuned tuned;
     zf_text message = {0};
     CHECK(!zf_tuned_parse(good, sizeof good, &tuned, &message), "a zero byte");
+    CHECK(strstr(message.data, "line 13: this is no text") == message.data, "%s", message.data);
     zf_text_free(&message);
 }
 
