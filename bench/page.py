@@ -252,8 +252,8 @@ def queries_with(records, part):
 
 
 def reached_cold(record):
-    """Whether `cp` of what was dropped from the page cache was reached, which comes late."""
-    return any("cp_cold" in row.get("ways", {}) for row in record.get("files", {}).get("results", []))
+    """Whether something beside zipflow was reached of what was dropped from the page cache, which comes late."""
+    return any({"cp_cold", "raw_cold"} & set(row.get("ways", {})) for row in record.get("files", {}).get("results", []))
 
 
 def files(records):
