@@ -13,10 +13,10 @@
 #include "runtime/emu.h"
 #include "tests/unit/check.h"
 
-enum { ROWS = 10000, COLUMNS = 3 };
+enum { ROWS = 10000, COLUMNS = 4 };
 
 static const char program[] = "table t {\n    a: u32 = dictionary(bitpack);\n    b: i64 = rle(bitpack, bitpack);\n"
-                              "    c: i32 = delta(bitpack);\n}\n";
+                              "    c: i32 = delta(bitpack);\n    d: i32 = delta;\n}\n";
 static uint32_t a[ROWS];
 static int64_t b[ROWS];
 static int32_t c[ROWS];
@@ -45,7 +45,8 @@ static bench start(void) {
     zf_error error = {0};
     zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
     zf_program *loaded = NULL;
-    zf_encode_column columns[COLUMNS] = {{.name = "a", .values = a}, {.name = "b", .values = b}, {.name = "c", .values = c}};
+    zf_encode_column columns[COLUMNS] = {
+        {.name = "a", .values = a}, {.name = "b", .values = b}, {.name = "c", .values = c}, {.name = "d", .values = c}};
     bool good = zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &t.context, &error) == ZF_OK &&
                 zf_compiler_create(t.context, &options, &t.compiler, &error) == ZF_OK &&
                 zf_program_load(t.compiler, t.source, &loaded, &error) == ZF_OK &&
@@ -227,7 +228,9 @@ int main(void) {
     wrong.no_shared = false;
     wrong.instead = stay_away;
     wrong.away = 5, wrong.away_end = 6;
-    expect(&t, "a shuffle that a lane misses", 2, "waits at a shuffle that thread 5 does not come to", "decode(i) = first + sum");
+    expect(&t, "staged words that a lane misses", 2, "waits at a barrier of its warp that thread 5 does not come to",
+           "algorithm delta");
+    expect(&t, "a shuffle that a lane misses", 3, "waits at a shuffle that thread 5 does not come to", "decode(i) = first + sum");
     wrong.away = 32, wrong.away_end = 64; // a whole warp, so that no shuffle misses one of its lanes
     expect(&t, "a barrier that a warp misses", 1, "waits at a barrier that thread 32 does not come to", "algorithm rle");
     wrong.instead = write_first;
