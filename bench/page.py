@@ -227,8 +227,7 @@ def pipeline_said(records, record):
 
 def whole_with_nvcomp(records):
     """The newest run that has nvCOMP's times of every set."""
-    return records.newest("h200", lambda r: r.get("bench") == "tpch queries" and r.get("scale", 0) >= 10 and r["results"] and
-                          all("nvcomp" in row.get("seconds", {}) for row in r["results"])) or (None, None)
+    return queries_that(records, lambda r: r["results"] and all("nvcomp" in row.get("seconds", {}) for row in r["results"])) or (None, None)
 
 
 def pipeline(records):
@@ -247,8 +246,13 @@ def pipeline(records):
     return path, record, f"{table(heads, rows)}\n\n{pipeline_said(records, record)}"
 
 
+def queries_that(records, have):
+    """The newest run of the queries for which `have` says yes."""
+    return records.newest("h200", lambda r: r.get("bench") == "tpch queries" and r.get("scale", 0) >= 10 and have(r))
+
+
 def queries_with(records, part):
-    return records.newest("h200", lambda r: r.get("bench") == "tpch queries" and r.get("scale", 0) >= 10 and r.get(part))
+    return queries_that(records, lambda r: r.get(part))
 
 
 def reached_cold(record):
@@ -257,7 +261,7 @@ def reached_cold(record):
 
 
 def files(records):
-    found = records.newest("h200", lambda r: r.get("bench") == "tpch queries" and r.get("scale", 0) >= 10 and reached_cold(r)) or queries_with(records, "files")
+    found = queries_that(records, reached_cold) or queries_with(records, "files")
     return found and (*found, table(from_files.HEADS, from_files.cells(found[1]["files"])))
 
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/base/median.h"
 #include "runtime/decode_unit_internal.h"
 #include "runtime/error_codes.h"
 
@@ -33,16 +34,6 @@ static zf_status elapsed(kernel_clock *clock, double *seconds, zf_error *error) 
     return clock->accelerator->ops->event_seconds(clock->accelerator, clock->events[0], clock->events[1], seconds, error);
 }
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *times, unsigned count) {
-    qsort(times, count, sizeof *times, by_size);
-    return (times[(count - 1) / 2] + times[count / 2]) / 2;
-}
-
 static zf_status time_kernel(zf_units *units, uint32_t kernel, kernel_clock *clock, const zf_units_memory *memory, unsigned warm,
                              unsigned runs, double *out, zf_error *error) {
     double times[RUNS_MOST];
@@ -53,7 +44,7 @@ static zf_status time_kernel(zf_units *units, uint32_t kernel, kernel_clock *clo
         ZF_TRY(note(clock, 1, error));
         ZF_TRY(elapsed(clock, &times[r], error));
     }
-    *out = median(times, runs);
+    *out = zf_median(times, runs);
     return ZF_OK;
 }
 
@@ -127,7 +118,7 @@ static zf_status queue_copies(zf_accelerator *accelerator, kernel_clock *clock, 
         ZF_TRY(note(clock, 1, error));
         ZF_TRY(elapsed(clock, &times[r], error));
     }
-    double seconds = median(times, COPIES);
+    double seconds = zf_median(times, COPIES);
     *rate = seconds > 0 ? 2 * (double)bytes / seconds : 0;
     return ZF_OK;
 }

@@ -228,10 +228,10 @@ bool zf_kernel_is_shared_by_default(const zf_plan *plan, const zf_kernel *kernel
     return zf_kernel_can_be_shared(plan, kernel) && zf_chunk_emits_ranges(&plan->graph->nodes[kernel->root]);
 }
 
-static bool walked_by_warp(const planner *p, const zf_kernel *kernel, const zf_graph_node *node) {
+static bool walked_by_warp(const planner *p, const zf_kernel *kernel) {
     uint32_t asked = zf_choice_value(&kernel->choice, ZF_CHOICE_WALK, p->options->chunk_threads);
-    if (strcmp(p->plan->target, "host") == 0 || !zf_chunk_can_be_shared(node)) return false;
-    return asked == 0 ? zf_chunk_emits_ranges(node) : asked > 1;
+    if (strcmp(p->plan->target, "host") == 0 || !zf_kernel_can_be_shared(p->plan, kernel)) return false;
+    return asked == 0 ? zf_kernel_is_shared_by_default(p->plan, kernel) : asked > 1;
 }
 
 /// Makes the kernels that a tree needs, then its own. Children come first, in the order of their streams.
@@ -263,7 +263,7 @@ static void make_kernels(planner *p, uint32_t root, uint32_t edge) {
     kernel->nodes = nodes;
     kernel->node_count = node_count;
     kernel->store_first = node->inst->reads_out;
-    kernel->by_warp = walked_by_warp(p, kernel, node);
+    kernel->by_warp = walked_by_warp(p, kernel);
     zf_kernel_make_steps(p->plan, p->sites, kernel);
     if (edge != 0) add_work(p, kernel, p->graph->edges[edge].type, NULL);
     set_geometry(p, kernel);

@@ -6,6 +6,7 @@
 
 #include "frontend/driver/bench.h"
 #include "frontend/driver/driver_codes.h"
+#include "runtime/base/median.h"
 #include "runtime/block_run.h"
 #include "runtime/element.h"
 
@@ -145,14 +146,8 @@ static zf_status run_round(session *s, const zf_bench_plain *plain, double *copy
     return compare(s, plain, error);
 }
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void summarise(double *times, unsigned count, double *median, double *least, double *most) {
-    qsort(times, count, sizeof *times, by_size);
-    *median = (times[(count - 1) / 2] + times[count / 2]) / 2;
+    *median = zf_median(times, count);
     *least = times[0];
     *most = times[count - 1];
 }

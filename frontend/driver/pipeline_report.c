@@ -4,13 +4,9 @@
 #include <string.h>
 
 #include "frontend/driver/pipelining.h"
+#include "runtime/base/median.h"
 
 // ---- Figures --------------------------------------------------------------------------------------------------
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
 
 zf_pipe_seconds zf_pipe_seconds_of(const zf_pipe_view *view) {
     zf_pipe_seconds seconds = {NAN, NAN, NAN};
@@ -21,8 +17,8 @@ zf_pipe_seconds zf_pipe_seconds_of(const zf_pipe_view *view) {
         return seconds;
     }
     memcpy(sorted, view->runs, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, by_value);
-    seconds = (zf_pipe_seconds){view->runs[count - 1], sorted[0], (sorted[count / 2] + sorted[(count - 1) / 2]) / 2};
+    double median = zf_median(sorted, count);
+    seconds = (zf_pipe_seconds){view->runs[count - 1], sorted[0], median};
     free(sorted);
     return seconds;
 }

@@ -6,6 +6,7 @@
 
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/tune.h"
+#include "runtime/base/median.h"
 #include "runtime/base/read_whole.h"
 
 // ---- Writing --------------------------------------------------------------------------------------------------
@@ -233,18 +234,12 @@ static bool answer(void *user, const zf_search_point *point, zf_search_reading *
     return true;
 }
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /// All that was read of a combination, as searches have it: the median. 0: it did not run.
 static double seconds_of(const zf_search_try *seen) {
     double sorted[ZF_SEARCH_READINGS];
     if (seen == NULL || !seen->reading.ran || seen->count == 0) return 0;
     memcpy(sorted, seen->seconds, seen->count * sizeof *sorted);
-    qsort(sorted, seen->count, sizeof *sorted, by_size);
-    return (sorted[(seen->count - 1) / 2] + sorted[seen->count / 2]) / 2;
+    return zf_median(sorted, seen->count);
 }
 
 zf_search_result zf_tune_replay(const zf_tune_kernel *kernel, uint32_t probes, double *best) {

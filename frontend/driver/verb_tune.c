@@ -363,27 +363,28 @@ static zf_status count_columns(tune_session *t, const char *operand, size_t *out
     return ZF_OK;
 }
 
+/// `later`: of each operand, the columns of those behind it.
+static zf_status count_later(tune_session *t, const zf_arguments *arguments, size_t *later, zf_error *error) {
+    if (t->budget <= 0) return ZF_OK;
+    for (int k = 1; k < arguments->operand_count; k++) ZF_TRY(count_columns(t, arguments->operands[k], &later[k - 1], error));
+    for (int k = arguments->operand_count - 1; k > 0; k--) later[k - 1] += later[k];
+    return ZF_OK;
+}
+
 static zf_status tune_operands(tune_session *t, const zf_arguments *arguments, zf_error *error) {
     zf_tune_options *o = &t->options;
-    size_t later = 0, count;
-    for (int k = 1; t->budget > 0 && k < arguments->operand_count; k++) {
-        ZF_TRY(count_columns(t, arguments->operands[k], &count, error));
-        later += count;
-    }
-    if (!o->info.emulated) // whose copies say nothing of its kernels
-        ZF_TRY(zf_accelerator_copy_rate(o->accelerator, o->stream, COPY_BYTES, &t->record.copy_rate, error));
-    for (int k = 0; k < arguments->operand_count; k++) {
-        if (t->budget > 0 && k > 0) {
-            ZF_TRY(count_columns(t, arguments->operands[k], &count, error));
-            later -= count < later ? count : later;
-        }
+    size_t *later = calloc((size_t)arguments->operand_count + 1, sizeof *later);
+    zf_status status = later != NULL ? count_later(t, arguments, later, error)
+                                     : zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for the operands");
+    if (status == ZF_OK && !o->info.emulated) // whose copies say nothing of its kernels
+        status = zf_accelerator_copy_rate(o->accelerator, o->stream, COPY_BYTES, &t->record.copy_rate, error);
+    for (int k = 0; k < arguments->operand_count && status == ZF_OK; k++) {
         const char *operand = arguments->operands[k], *columns = zf_argument(arguments, "columns");
-        if (is_program(operand))
-            ZF_TRY(tune_program(t, operand, columns, later, error));
-        else
-            ZF_TRY(tune_container(t, operand, columns, later, error));
+        status = is_program(operand) ? tune_program(t, operand, columns, later[k], error)
+                                     : tune_container(t, operand, columns, later[k], error);
     }
-    return ZF_OK;
+    free(later);
+    return status;
 }
 
 /// What took minutes to measure is kept, and shown, also where something fails later.

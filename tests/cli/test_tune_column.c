@@ -2,14 +2,12 @@
 // here: what is chosen for a kernel makes it faster.
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "frontend/driver/tune.h"
+#include "tests/support/scratch.h"
 #include "tests/unit/check.h"
 
 enum { ROWS = 9000, SHARED = 1 }; // the kernel that puts nulls in between
-
-static char directory[] = "/tmp/zfc-test-tune-XXXXXX", file[128];
 
 /// What is measured.
 static struct {
@@ -34,11 +32,7 @@ zf_status __wrap_zf_tune_block_time(zf_tune_block *block, const zf_choices *choi
 }
 
 static void write_file(zf_compiler *compiler) {
-    char source[128];
-    CHECK(mkdtemp(directory) != NULL, "no directory");
-    snprintf(source, sizeof source, "%s/t.zf", directory);
-    snprintf(file, sizeof file, "%s/t.zfd", directory);
-    FILE *f = fopen(source, "w");
+    FILE *f = fopen(place("t.zf"), "w");
     fputs("table t { a: u32? = nullable(values: rle(values: bitpack, counts: bitpack));\n"
           "b: u32? = nullable(values: delta(bitpack)); }\n",
           f);
@@ -49,12 +43,11 @@ static void write_file(zf_compiler *compiler) {
     memset(validity, 0xfe, sizeof validity);
     zf_error error = {0};
     zf_program *program = NULL;
-    CHECK(zf_program_load(compiler, source, &program, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_program_load(compiler, place("t.zf"), &program, &error) == ZF_OK, "%s", error.message);
     zf_encode_column columns[] = {{.name = "a", .values = values, .validity = validity},
                                   {.name = "b", .values = values, .validity = validity}};
-    CHECK(zf_encode(program, NULL, columns, 2, ROWS, NULL, file, NULL, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_encode(program, NULL, columns, 2, ROWS, NULL, place("t.zfd"), NULL, &error) == ZF_OK, "%s", error.message);
     zf_program_free(program);
-    remove(source);
 }
 
 static const zf_tune_kernel *find(const zf_tune_record *record, const char *column, size_t nth) {
@@ -68,8 +61,8 @@ static void test_columns(const zf_tune_options *options, size_t refusing) {
     zf_error error = {0};
     zf_tune_record record = {0};
     fake.refusing = refusing;
-    CHECK(zf_tune_column(options, file, 0, &record, &error) == ZF_OK, "%s", error.message);
-    CHECK(zf_tune_column(options, file, 1, &record, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_tune_column(options, place("t.zfd"), 0, &record, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_tune_column(options, place("t.zfd"), 1, &record, &error) == ZF_OK, "%s", error.message);
     const zf_tune_kernel *first = find(&record, "a", SHARED), *own = find(&record, "b", 0);
     CHECK(record.count == 3 && first != NULL && own != NULL && own->number == 0, "%zu kernels", record.count);
     if (first == NULL || own == NULL) return;
@@ -87,6 +80,7 @@ int main(void) {
     zf_compiler *compiler = NULL;
     zf_device device;
     zf_tuned known = {0};
+    if (!scratch_begin("tune-column")) return 1;
     CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
     zf_compiler_options compile = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
     CHECK(zf_compiler_create(context, &compile, &compiler, &error) == ZF_OK, "%s", error.message);
@@ -104,7 +98,6 @@ int main(void) {
     options.accelerator->ops->stream_close(options.accelerator, options.stream);
     zf_compiler_free(compiler);
     zf_context_free(context);
-    remove(file);
-    rmdir(directory);
+    scratch_remove(scratch);
     return check_result();
 }
