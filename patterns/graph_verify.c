@@ -32,9 +32,8 @@ static bool verify_input(const zf_graph *graph, const zf_graph_node *node, uint3
     DEMAND(edge->access == port->access, "edge %u: access %s, but the body's is %s", e, zf_access_name(edge->access),
            zf_access_name(port->access));
     size_t length = strlen(node->path);
-    const char *tail = length == 0 ? edge->path : edge->path + length + 1;
-    DEMAND(strncmp(edge->path, node->path, length) == 0 && (length == 0 || edge->path[length] == '.') &&
-               strcmp(tail, port->name) == 0,
+    bool continues = strncmp(edge->path, node->path, length) == 0 && (length == 0 || edge->path[length] == '.');
+    DEMAND(continues && strcmp(edge->path + length + (length > 0), port->name) == 0,
            "edge %u: path `%s` does not continue `%s` with `%s`", e, edge->path, node->path, port->name);
     if (edge->producer < 0) {
         DEMAND(edge->stored == (int32_t)seen->stored && seen->stored < graph->stored_count,

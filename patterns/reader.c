@@ -49,13 +49,15 @@ void zf_reader_letter(zf_reader *reader, char letter) {
         zf_reader_fail(reader, "expected `%c`", letter);
 }
 
+static bool is_digit(char c) { return c >= '0' && c <= '9'; } // in every locale
+
 int64_t zf_reader_integer(zf_reader *reader, int64_t least, int64_t most) {
     if (reader->failed) return least;
     skip_spaces(reader);
     char *end;
     errno = 0;
     long long value = strtoll(reader->at, &end, 10);
-    if (end == reader->at || errno != 0) {
+    if (!is_digit(reader->at[*reader->at == '-']) || errno != 0) { // else a sign, or what stands in the next line
         zf_reader_fail(reader, "expected a number");
         return least;
     }
@@ -73,7 +75,7 @@ uint64_t zf_reader_u64(zf_reader *reader) {
     char *end;
     errno = 0;
     unsigned long long value = strtoull(reader->at, &end, 10);
-    if (end == reader->at || errno != 0 || *reader->at == '-') {
+    if (!is_digit(*reader->at) || errno != 0) {
         zf_reader_fail(reader, "expected an unsigned number");
         return 0;
     }

@@ -298,6 +298,8 @@ static const char *const broken_rle_rle[][2] = {
     {"tile 4096", "tile 128"},
     {"tile 4096", "tile 0"},
     {"geometry [1 1 1]", "geometry [0 1 1]"},
+    {"geometry [1 1 1]", "geometry [+1 1 1]"},
+    {"geometry [1 1 1]", "geometry [1 1\n1]"},
     {"work 0 edge 3 u32 kernel 0", "work 0 edge 3 u64 kernel 0"},
     {"work 0 edge 3 u32 kernel 0", "work 0 edge 3 u32 kernel 1"},
     {"work 0 edge 3 u32 kernel 0", "work 0 edge 1 u32 kernel 0"},
