@@ -1,5 +1,4 @@
 // A container whose file was read into memory once.
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -20,36 +19,20 @@ static const uint64_t CHUNK = 8 << 20;
 typedef struct reading {
     zf_container *container;
     uint8_t *to;
-    pthread_mutex_t lock; ///< guards what follows
-    uint64_t failed;      ///< first chunk that could not be read
-    zf_status status;
-    zf_error error;
 } reading;
 
-static void read_chunk(void *user, uint64_t index, unsigned worker) {
-    reading *r = user;
+static zf_status read_chunk(void *user, uint64_t index, unsigned worker, zf_error *error) {
+    const reading *r = user;
     uint64_t at = index * CHUNK, left = r->container->size - at;
-    zf_error error;
     (void)worker;
-    zf_status status = zf_read_file(r->container, at, left < CHUNK ? left : CHUNK, r->to + at, &error);
-    if (status == ZF_OK) return;
-    pthread_mutex_lock(&r->lock);
-    if (index < r->failed) {
-        r->failed = index;
-        r->status = status;
-        r->error = error;
-    }
-    pthread_mutex_unlock(&r->lock);
+    return zf_read_file(r->container, at, left < CHUNK ? left : CHUNK, r->to + at, error);
 }
 
 /// By several threads, since a disk is faster so, and so is what the page cache has.
 static zf_status read_all(zf_container *c, uint8_t *to, zf_error *error) {
-    reading r = {.container = c, .to = to, .failed = UINT64_MAX, .status = ZF_OK};
-    pthread_mutex_init(&r.lock, NULL);
-    zf_parallel_for(zf_context_threads(c->context, 0), (c->size + CHUNK - 1) / CHUNK, read_chunk, &r);
-    pthread_mutex_destroy(&r.lock);
-    if (r.status != ZF_OK && error != NULL) *error = r.error;
-    return zf_container_explain(c, r.status, error);
+    reading r = {c, to};
+    uint64_t chunks = (c->size + CHUNK - 1) / CHUNK;
+    return zf_container_explain(c, zf_parallel_try(zf_context_threads(c->context, 0), chunks, read_chunk, &r, error), error);
 }
 
 // ---- Checksums ------------------------------------------------------------------------------------------------

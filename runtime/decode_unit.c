@@ -1,6 +1,5 @@
 // Making units: blocks are checked over the host's threads, grouped by plan and code, and given places in memory.
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,37 +177,14 @@ static zf_status check_block(zf_units *units, const uint8_t *stored, uint64_t in
     return status;
 }
 
-typedef struct checking {
-    zf_units *units;
-    pthread_mutex_t lock;
-    atomic_uint_fast64_t failed; ///< least index of a block that failed
-    zf_status status;
-    zf_error *error;
-} checking;
-
-static void check_one(void *user, uint64_t index, unsigned worker) {
+static zf_status check_one(void *user, uint64_t index, unsigned worker, zf_error *error) {
     (void)worker;
-    checking *c = user;
-    zf_error error;
-    if (index > atomic_load(&c->failed)) return;
-    zf_status status = check_block(c->units, NULL, index, &error);
-    if (status == ZF_OK) return;
-    pthread_mutex_lock(&c->lock);
-    if (index < atomic_load(&c->failed)) {
-        atomic_store(&c->failed, index);
-        c->status = status;
-        if (c->error != NULL) *c->error = error;
-    }
-    pthread_mutex_unlock(&c->lock);
+    return check_block(user, NULL, index, error);
 }
 
 static zf_status check_blocks(zf_units *units, unsigned threads, zf_error *error) {
-    checking c = {.units = units, .status = ZF_OK, .error = error};
-    atomic_init(&c.failed, UINT64_MAX);
-    pthread_mutex_init(&c.lock, NULL);
-    zf_parallel_for(threads, units->block_count, check_one, &c);
-    pthread_mutex_destroy(&c.lock);
-    return c.status == ZF_OK ? ZF_OK : zf_container_explain(units->column->selection.container, c.status, error);
+    zf_status status = zf_parallel_try(threads, units->block_count, check_one, units, error);
+    return status == ZF_OK ? ZF_OK : zf_container_explain(units->column->selection.container, status, error);
 }
 
 /// Further copies of all blocks, each with its own descriptor.

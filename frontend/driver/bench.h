@@ -5,6 +5,7 @@
 
 #include "frontend/driver/report.h"
 #include "runtime/device.h"
+#include "runtime/host_pages.h"
 
 // ---- Devices --------------------------------------------------------------------------------------------------
 
@@ -51,11 +52,13 @@ typedef struct zf_bench_clock {
 /// How to measure on a device: its memory, its clock, the copy that decoding is compared with, and how it decodes.
 /// One row in bench_device.c adds one.
 struct zf_bench_device {
-    const char *name; ///< of its zf_device_ops
-    const char *copy; ///< what the copy is called, for people
-    unsigned warm;    ///< untimed runs before each timed one: a GPU that waited takes a while to reach its clock
-    bool checksums;   ///< they can be verified within the time
-    bool own_blocks;  ///< `prepare` puts the stored blocks into the device's memory; zf_bench_work.stored is NULL
+    const char *name;   ///< of its zf_device_ops
+    const char *copy;   ///< what the copy is called, for people
+    unsigned warm;      ///< untimed runs before each timed one: a GPU that waited takes a while to reach its clock
+    bool checksums;     ///< they can be verified within the time
+    bool own_blocks;    ///< `prepare` puts the stored blocks into the device's memory; zf_bench_work.stored is NULL
+    unsigned comparers; ///< threads, of those that there are, that compare what was decoded. Of a device whose work is the host's
+                        ///< own 1: more would heat and clock its cores otherwise before what is timed
 
     /// `self` is the device's own business. `threads`: host threads that may decode.
     zf_status (*open)(zf_context *context, const zf_device *device, unsigned threads, void **self, zf_error *error);
@@ -67,6 +70,8 @@ struct zf_bench_device {
     /// Between host and device. Complete on return.
     zf_status (*upload)(void *self, void *to, const void *from, size_t bytes, zf_error *error);
     zf_status (*download)(void *self, void *to, const void *from, size_t bytes, zf_error *error);
+    /// Memory of the host to which `download`, which several threads may call, is fastest.
+    zf_status (*land)(void *self, size_t bytes, zf_host_pages *out, zf_error *error);
     zf_status (*fill)(void *self, void *at, int byte, size_t bytes, zf_error *error);
 
     /// Seconds from `start` until everything that was started in between is complete. What `start` opens `stop` closes, also

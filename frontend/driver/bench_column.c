@@ -7,6 +7,7 @@
 #include "frontend/driver/bench.h"
 #include "frontend/driver/driver_codes.h"
 #include "runtime/base/median.h"
+#include "runtime/base/pool.h"
 #include "runtime/block_run.h"
 #include "runtime/element.h"
 
@@ -16,7 +17,7 @@ enum {
     POISON_COPY = 0xa5,
     POISON_DECODE = 0x5a,
     POISON_REFERENCE = 0x96, // another one, so that what both leave out differs
-    STEP = 1 << 20,          // bytes compared at once
+    STEP = 4 << 20,          // bytes compared at once
 };
 
 typedef struct session {
@@ -28,7 +29,8 @@ typedef struct session {
     uint64_t plain_bytes;   ///< of one copy
     uint64_t read_bytes;    ///< of one copy
     uint8_t *source;        ///< of the device: what is copied
-    uint8_t *landing;       ///< of the host, STEP bytes: what is compared
+    unsigned comparers;     ///< threads that compare
+    zf_host_pages landing;  ///< STEP bytes for each of them
 } session;
 
 static uint64_t round_up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
@@ -87,37 +89,51 @@ static zf_status place(session *s, const zf_bench_plain *plain, zf_error *error)
     s->source = memory[1];
     w->out = memory[2];
     if (status != ZF_OK) return status;
-    s->landing = malloc(STEP);
-    if (s->landing == NULL) return no_memory(error);
+    unsigned cores = zf_usable_cores();
+    s->comparers = cores < s->device->comparers ? cores : s->device->comparers;
+    ZF_TRY(s->device->land(s->self, (size_t)s->comparers * STEP, &s->landing, error));
     for (uint64_t c = 0; c < w->copies; c++) {
         for (uint64_t i = 0; i < w->block_count && w->stored != NULL; i++) {
             const zf_bench_block *b = &s->blocks[i];
             uint8_t *to = w->stored + c * w->stored_stride + b->stored;
             ZF_TRY(s->device->upload(s->self, to, b->view.base, b->view.bytes, error));
         }
-        ZF_TRY(s->device->upload(s->self, s->source + c * plain->bytes, plain->values, plain->bytes, error));
+        uint8_t *to = s->source + c * plain->bytes; // the device has it already but for the first time
+        ZF_TRY(c == 0 ? s->device->upload(s->self, to, plain->values, plain->bytes, error)
+                      : s->device->copy_bytes(s->self, to, s->source, plain->bytes, error));
     }
     return ZF_OK;
 }
 
 // ---- A round ----------------------------------------------------------------------------------------------------
 
-/// Compares every copy that was decoded with the plain data.
-static zf_status compare(const session *s, const zf_bench_plain *plain, zf_error *error) {
+typedef struct comparison {
+    const session *session;
+    const zf_bench_plain *plain;
+    uint64_t pieces; ///< of a copy, STEP bytes each but the last
+} comparison;
+
+static zf_status compare_piece(void *user, uint64_t index, unsigned worker, zf_error *error) {
+    const comparison *c = user;
+    const session *s = c->session;
     const zf_bench_work *w = &s->work;
-    for (uint64_t c = 0; c < w->copies; c++) {
-        for (uint64_t at = 0; at < plain->bytes; at += STEP) {
-            uint64_t bytes = plain->bytes - at < STEP ? plain->bytes - at : STEP, k = 0;
-            ZF_TRY(s->device->download(s->self, s->landing, w->out + c * w->plain_stride + at, bytes, error));
-            if (memcmp(s->landing, plain->values + at, bytes) == 0) continue;
-            while (s->landing[k] == plain->values[at + k]) k++;
-            zf_status status =
-                zf_fail(error, ZF_ERR_INTERNAL, ZFC_BENCH_DIFFERS, "what was timed is wrong: byte %llu is %02x, and %02x in %s",
-                        (ull)(at + k), s->landing[k], plain->values[at + k], plain->origin);
-            return zf_fail_place(error, status, "column %s, copy %llu of %llu", w->info.name, (ull)c + 1, (ull)w->copies);
-        }
-    }
-    return ZF_OK;
+    const zf_bench_plain *plain = c->plain;
+    uint64_t copy = index / c->pieces, at = index % c->pieces * STEP;
+    uint64_t bytes = plain->bytes - at < STEP ? plain->bytes - at : STEP, k = 0;
+    uint8_t *landing = s->landing.at + (size_t)worker * STEP;
+    ZF_TRY(s->device->download(s->self, landing, w->out + copy * w->plain_stride + at, bytes, error));
+    if (memcmp(landing, plain->values + at, bytes) == 0) return ZF_OK;
+    while (landing[k] == plain->values[at + k]) k++;
+    zf_status status =
+        zf_fail(error, ZF_ERR_INTERNAL, ZFC_BENCH_DIFFERS, "what was timed is wrong: byte %llu is %02x, and %02x in %s",
+                (ull)(at + k), landing[k], plain->values[at + k], plain->origin);
+    return zf_fail_place(error, status, "column %s, copy %llu of %llu", w->info.name, (ull)copy + 1, (ull)w->copies);
+}
+
+/// Compares every copy that was decoded with the plain data. Of several differences the first is told.
+static zf_status compare(const session *s, const zf_bench_plain *plain, zf_error *error) {
+    comparison c = {s, plain, (plain->bytes + STEP - 1) / STEP};
+    return zf_parallel_try(s->comparers, s->work.copies * c.pieces, compare_piece, &c, error);
 }
 
 /// Stops the clock also where what it timed failed, whose error is the one that is told.
@@ -186,7 +202,7 @@ static void release(session *s) {
     s->device->finish(s->self, s->prepared);
     for (uint64_t i = 0; i < s->work.block_count; i++) zf_block_view_free(&s->blocks[i].view);
     free(s->blocks);
-    free(s->landing);
+    zf_host_pages_free(&s->landing);
     uint8_t *const memory[] = {s->work.stored, s->source, s->work.out};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) s->device->release(s->self, memory[i]);
 }

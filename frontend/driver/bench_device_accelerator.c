@@ -65,6 +65,11 @@ static zf_status download(void *self, void *to, const void *from, size_t bytes, 
     return status != ZF_OK ? status : m->ops->wait(m->accelerator, m->stream, error);
 }
 
+static zf_status land(void *self, size_t bytes, zf_host_pages *out, zf_error *error) {
+    measured *m = self;
+    return zf_host_pages_allocate(m->accelerator, bytes, out, error);
+}
+
 static zf_status fill(void *self, void *at, int byte, size_t bytes, zf_error *error) {
     measured *m = self;
     return m->ops->fill(m->accelerator, m->stream, (uint64_t)(uintptr_t)at, (uint8_t)byte, bytes, error);
@@ -182,18 +187,20 @@ static void finish(void *self, void *prepared) {
     m->memory = (zf_units_memory){0};
 }
 
-#define ROW(device_name, warm_runs)                                                                                              \
+#define ROW(device_name, warm_runs, threads)                                                                                     \
     {                                                                                                                            \
         .name = device_name,                                                                                                     \
         .warm = warm_runs,                                                                                                       \
         .copy = "a copy within the device's memory",                                                                             \
         .own_blocks = true,                                                                                                      \
+        .comparers = threads,                                                                                                    \
         .open = open_device,                                                                                                     \
         .close = close_device,                                                                                                   \
         .allocate = allocate,                                                                                                    \
         .release = release,                                                                                                      \
         .upload = upload,                                                                                                        \
         .download = download,                                                                                                    \
+        .land = land,                                                                                                            \
         .fill = fill,                                                                                                            \
         .start = start,                                                                                                          \
         .stop = stop,                                                                                                            \
@@ -203,5 +210,5 @@ static void finish(void *self, void *prepared) {
         .decode_kernels = decode_kernels,                                                                                        \
         .finish = finish,                                                                                                        \
     }
-const zf_bench_device zf_bench_device_cuda = ROW("cuda", 8);
-const zf_bench_device zf_bench_device_emu = ROW("emu", 0);
+const zf_bench_device zf_bench_device_cuda = ROW("cuda", 8, 8);
+const zf_bench_device zf_bench_device_emu = ROW("emu", 0, 1);

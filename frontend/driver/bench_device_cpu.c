@@ -1,6 +1,5 @@
 // Measuring on the CPU: its memory is the host's, its clock the host's, its copy memcpy on the calling thread. Blocks are shared
 // out to threads as zf_decode does it.
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +61,11 @@ static zf_status move_cpu(void *self, void *to, const void *from, size_t bytes, 
     return ZF_OK;
 }
 
+static zf_status land_cpu(void *self, size_t bytes, zf_host_pages *out, zf_error *error) {
+    (void)self;
+    return zf_host_pages_allocate(NULL, bytes, out, error);
+}
+
 static zf_status fill_cpu(void *self, void *at, int byte, size_t bytes, zf_error *error) {
     (void)self, (void)error;
     memset(at, byte, bytes);
@@ -94,16 +98,12 @@ typedef struct prepared {
     unsigned workers, tile_threads;
     uint8_t *memory; ///< work memory of every worker
     uint64_t memory_bytes;
-    pthread_mutex_t lock; ///< guards what follows
-    zf_status status;
-    zf_error *error;
 } prepared;
 
 static void finish_cpu(void *self, void *user) {
     prepared *p = user;
     (void)self;
     if (p == NULL) return;
-    pthread_mutex_destroy(&p->lock);
     free(p->coded);
     free(p->memory);
     free(p);
@@ -133,7 +133,6 @@ static zf_status prepare_cpu(void *self, const zf_bench_work *work, void **out, 
     *out = p;
     *kernels = 0;
     if (p == NULL) return no_memory(error);
-    pthread_mutex_init(&p->lock, NULL);
     p->work = work;
     p->state = h->state;
     p->coded = calloc(work->block_count + 1, sizeof *p->coded);
@@ -149,7 +148,8 @@ static zf_status prepare_cpu(void *self, const zf_bench_work *work, void **out, 
     return ZF_OK;
 }
 
-static zf_status decode_block(const prepared *p, uint64_t index, unsigned worker, zf_error *error) {
+static zf_status decode_block(void *user, uint64_t index, unsigned worker, zf_error *error) {
+    const prepared *p = user;
     const zf_bench_work *w = p->work;
     uint64_t copy = index / w->block_count, number = index % w->block_count;
     const zf_bench_block *b = &w->blocks[number];
@@ -186,28 +186,16 @@ static zf_status decode_block(const prepared *p, uint64_t index, unsigned worker
     return status;
 }
 
-static void decode_one(void *user, uint64_t index, unsigned worker) {
-    prepared *p = user;
-    zf_error error;
-    zf_status status = decode_block(p, index, worker, &error);
-    if (status == ZF_OK) return;
-    pthread_mutex_lock(&p->lock);
-    if (p->status == ZF_OK && p->error != NULL) *p->error = error;
-    p->status = status;
-    pthread_mutex_unlock(&p->lock);
-}
-
 static zf_status decode_cpu(void *self, void *user, zf_error *error) {
     prepared *p = user;
     (void)self;
-    p->error = error;
-    zf_parallel_for(p->workers, p->work->copies * p->work->block_count, decode_one, p);
-    if (p->status != ZF_OK) return p->status;
+    ZF_TRY(zf_parallel_try(p->workers, p->work->copies * p->work->block_count, decode_block, p, error));
     return zf_device_cpu.finish(p->state, error);
 }
 
 const zf_bench_device zf_bench_device_cpu = {
     .name = "cpu",
+    .comparers = 1,
     .copy = "memcpy on one thread",
     .checksums = true,
     .open = open_cpu,
@@ -216,6 +204,7 @@ const zf_bench_device zf_bench_device_cpu = {
     .release = release_cpu,
     .upload = move_cpu,
     .download = move_cpu,
+    .land = land_cpu,
     .fill = fill_cpu,
     .start = start_cpu,
     .stop = stop_cpu,

@@ -62,6 +62,41 @@ void zf_parallel_for(unsigned threads, uint64_t count, void (*work)(void *user, 
     for (unsigned i = 1; i < started; i++) pthread_join(members[i].thread, NULL);
 }
 
+typedef struct attempt {
+    zf_status (*work)(void *user, uint64_t index, unsigned worker, zf_error *error);
+    void *user;
+    atomic_uint_fast64_t failed; ///< the lowest index that did; UINT64_MAX: none
+    pthread_mutex_t lock;        ///< guards what follows
+    zf_status status;
+    zf_error *error;
+} attempt;
+
+static void try_one(void *user, uint64_t index, unsigned worker) {
+    attempt *a = user;
+    zf_error error;
+    if (index > atomic_load(&a->failed)) return;
+    zf_status status = a->work(a->user, index, worker, &error);
+    if (status == ZF_OK) return;
+    pthread_mutex_lock(&a->lock);
+    if (index < atomic_load(&a->failed)) {
+        atomic_store(&a->failed, index);
+        a->status = status;
+        if (a->error != NULL) *a->error = error;
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
+zf_status zf_parallel_try(unsigned threads, uint64_t count,
+                          zf_status (*work)(void *user, uint64_t index, unsigned worker, zf_error *error), void *user,
+                          zf_error *error) {
+    attempt a = {.work = work, .user = user, .status = ZF_OK, .error = error};
+    atomic_init(&a.failed, UINT64_MAX);
+    pthread_mutex_init(&a.lock, NULL);
+    zf_parallel_for(threads, count, try_one, &a);
+    pthread_mutex_destroy(&a.lock);
+    return a.status;
+}
+
 unsigned zf_usable_cores(void) {
     // The kernel refuses a set that is smaller than its own, whose size depends on the machine.
     for (int most = 1024; most <= 1 << 20; most *= 4) {

@@ -8,12 +8,12 @@
 #include "runtime/accelerator.h"
 #include "tests/unit/check.h"
 
-enum { ROWS = 10000, BLOCK = 4096, COPIES = 3, REPEATS = 6 };
+enum { ROWS = 1060000, BLOCK = 110 * 4096, COPIES = 3, REPEATS = 6, PIECE = 4 << 20 }; // a copy is compared in two pieces
 
 static uint32_t values[ROWS];
 static char file[128];
 
-typedef enum fault { NONE, FLIP, NOTHING, FAIL, CLOCK } fault;
+typedef enum fault { NONE, FLIP, FLIPS, NOTHING, FAIL, CLOCK } fault;
 
 /// What the device does, and how far it is.
 static struct {
@@ -49,7 +49,10 @@ static zf_status decode_fake(void *self, void *prepared, zf_error *error) {
     if (fake.fault == FAIL && now) return zf_fail(error, ZF_ERR_DEVICE, "ZF1105", "it fails");
     ZF_TRY(zf_bench_device_cpu.decode(fake.cpu, prepared, error));
     const zf_bench_work *w = fake.work;
-    if (fake.fault == FLIP && now) w->out[(w->copies - 1) * w->plain_stride + fake.at] ^= 0x10;
+    bool flips = fake.fault == FLIPS && now;
+    if (flips || (fake.fault == FLIP && now)) w->out[(w->copies - 1) * w->plain_stride + fake.at] ^= 0x10;
+    if (flips) w->out[w->plain_stride + fake.at] ^= 0x10;
+    if (flips) w->out[w->plain_stride + sizeof values - 1] ^= 0x10;
     return ZF_OK;
 }
 
@@ -107,7 +110,8 @@ static void write_file(void) {
     remove(source);
 }
 
-static bool apart; ///< kernels are timed alone, too
+static bool apart;         ///< kernels are timed alone, too
+static unsigned comparers; ///< threads that compare
 
 static zf_status measure(fault what, unsigned round, uint64_t at, const zf_bench_plain *plain, zf_bench_result *result,
                          zf_error *error) {
@@ -120,6 +124,7 @@ static zf_status measure(fault what, unsigned round, uint64_t at, const zf_bench
     device.decode_kernels = decode_kernels_fake;
     device.start = start_fake;
     device.stop = stop_fake;
+    device.comparers = comparers;
     fake.fault = what;
     fake.fault_round = round;
     fake.at = at;
@@ -149,23 +154,29 @@ static void test_figures(const zf_bench_plain *plain) {
     CHECK(r.decode_median == 45 && r.decode_least == 10 && r.decode_most == 80, "%f", r.decode_median);
     CHECK(r.copies == COPIES && r.blocks == 3 && r.kernels == 1, "%d copies", (int)r.copies);
     CHECK(r.plain_bytes == COPIES * sizeof values, "%d", (int)r.plain_bytes);
-    // Blocks of 4096, 4096 and 1808 values of 13 bits, in words of 32.
+    // Blocks of values of 13 bits, in words of 32.
     CHECK(r.timed_kernels == 0, "%u kernels are timed alone", r.timed_kernels);
-    CHECK(r.read_bytes == COPIES * (6656 + 6656 + 2940), "%d", (int)r.read_bytes);
+    uint64_t last = ((ROWS - 2 * BLOCK) * UINT64_C(13) + 31) / 32 * 4;
+    CHECK(r.read_bytes == COPIES * (2 * (BLOCK / 32 * UINT64_C(52)) + last), "%d", (int)r.read_bytes);
 }
 
 static void test_faults(const zf_bench_plain *plain) {
     zf_error error;
     zf_bench_result r;
-    const uint64_t places[] = {0, 16383, sizeof values - 1};
+    const uint64_t places[] = {0, 16383, PIECE - 1, PIECE, sizeof values - 1};
     for (unsigned round = 0; round <= REPEATS; round++) {
-        for (size_t k = 0; k < 3; k++) {
+        for (size_t k = 0; k < 5; k++) {
+            comparers = round % 2 == 0 ? 8 : 1;
             CHECK(measure(FLIP, round, places[k], plain, &r, &error) == ZF_ERR_INTERNAL, "round %u is not compared", round);
             char byte[32];
             snprintf(byte, sizeof byte, "byte %d is", (int)places[k]);
             CHECK(strcmp(error.code, "ZF2019") == 0 && strstr(error.message, byte) != NULL, "%s", error.message);
             CHECK(strstr(error.place, "copy 3 of 3") != NULL, "%s", error.place);
         }
+        comparers = 8; // of several differences the first is told
+        CHECK(measure(FLIPS, round, PIECE - 1, plain, &r, &error) == ZF_ERR_INTERNAL, "round %u is not compared", round);
+        CHECK(strstr(error.message, "byte 4194303 is") != NULL && strstr(error.place, "copy 2 of 3") != NULL, "%s",
+              error.message);
         // What the copy before it left there must not pass for decoded.
         CHECK(measure(NOTHING, round, 0, plain, &r, &error) == ZF_ERR_INTERNAL, "round %u decodes nothing", round);
         CHECK(strcmp(error.code, "ZF2019") == 0, "%s", error.message);
@@ -261,6 +272,7 @@ static void test_reference(void) {
 
 int main(void) {
     write_file();
+    comparers = 1;
     zf_bench_plain plain = {(uint8_t *)values, sizeof values, "a test"};
     test_figures(&plain);
     test_faults(&plain);

@@ -93,6 +93,42 @@ static void test_signals_of_workers(void) {
     }
 }
 
+typedef struct failing {
+    uint64_t fail[3];        ///< indices that do
+    uint64_t last;           ///< of them, which waits until another one has failed; UINT64_MAX: none does
+    atomic_uint run, failed; ///< how many were
+} failing;
+
+static zf_status fail_some(void *user, uint64_t index, unsigned worker, zf_error *error) {
+    failing *f = user;
+    (void)worker;
+    atomic_fetch_add(&f->run, 1);
+    for (unsigned k = 0; k < 3; k++) {
+        if (index != f->fail[k]) continue;
+        while (index == f->last && atomic_load(&f->failed) == 0) sched_yield();
+        zf_status status = zf_fail(error, ZF_ERR_INPUT, "ZF0000", "index %d", (int)index);
+        atomic_fetch_add(&f->failed, 1);
+        return status;
+    }
+    return ZF_OK;
+}
+
+/// Of several failures that of the lowest index is told, also where it comes last; what is behind a known one is left out.
+static void test_first_failure(void) {
+    zf_error error;
+    for (unsigned round = 0; round < 50; round++) {
+        failing f = {.fail = {40, 41, 90}, .last = 40};
+        CHECK(zf_parallel_try(4, 100, fail_some, &f, &error) == ZF_ERR_INPUT, "no failure");
+        CHECK(strcmp(error.message, "index 40") == 0 && atomic_load(&f.run) >= 41, "%s", error.message);
+    }
+    failing alone = {.fail = {90, 7, 8}, .last = UINT64_MAX}, none = {.fail = {100, 100, 100}, .last = UINT64_MAX};
+    CHECK(zf_parallel_try(1, 100, fail_some, &alone, NULL) == ZF_ERR_INPUT, "no failure");
+    CHECK(atomic_load(&alone.run) == 8 && atomic_load(&alone.failed) == 1, "%u were run", atomic_load(&alone.run));
+    CHECK(zf_parallel_try(4, 100, fail_some, &none, &error) == ZF_OK && atomic_load(&none.run) == 100, "%u",
+          atomic_load(&none.run));
+    CHECK(zf_parallel_try(4, 0, fail_some, &alone, &error) == ZF_OK, "nothing fails");
+}
+
 static void test_log_within_log(void) {
     zf_error error;
     log_state state = {0};
@@ -714,6 +750,7 @@ int main(void) {
     test_context();
     test_log_within_log();
     test_signals_of_workers();
+    test_first_failure();
     test_devices();
     test_codes();
     test_bits();
