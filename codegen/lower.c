@@ -254,28 +254,45 @@ void zf_lower_report(zf_lower *lower, LLVMValueRef v_position) {
 
 // ---- Tiles ----------------------------------------------------------------------------------------------------
 
-void zf_lower_tiles_begin(zf_lower *lower, zf_lower_tiles *tiles, uint32_t edge) {
+/// Whether something failed before an output (i1): work behind the first failure is for nothing, and in a damaged block it could
+/// add up (V25).
+static LLVMValueRef failed_before(zf_lower *lower, LLVMValueRef v_output) {
     zf_cg *cg = lower->cg;
-    tiles->v_count = zf_lower_count(lower, edge);
-    zf_cg_loop_begin(cg, &tiles->loop, lower->v_begin, lower->v_end, "tile");
-    tiles->v_tile = tiles->loop.v_i;
-    LLVMValueRef v_size = zf_cg_i64(cg, lower->kernel->tile);
-    LLVMValueRef v_lo = zf_cg_mul(cg, tiles->v_tile, v_size);
-    tiles->v_lo = zf_cg_umin(cg, v_lo, tiles->v_count);
-    tiles->v_hi = zf_cg_clamp(cg, zf_cg_add(cg, v_lo, v_size), tiles->v_count, "end of the tile");
-    // Work behind the first failure is for nothing; in a damaged block it could also add up (V25).
     LLVMValueRef v_known = zf_cg_load(cg, cg->ty_i64, lower->v_failure, 8);
     if (cg->target != NULL && cg->target->simt != NULL)
         LLVMSetVolatile(v_known, 1); // NVPTX selects no atomic loads
     else
         LLVMSetOrdering(v_known, LLVMAtomicOrderingMonotonic);
     LLVMValueRef v_at = LLVMBuildLShr(cg->builder, v_known, zf_cg_i64(cg, 16), "");
-    LLVMBasicBlockRef bb_work = zf_cg_block(cg, "work");
-    v_known = zf_cg_icmp(cg, LLVMIntULT, v_at, position_in_unit(lower, tiles->v_lo));
-    if (lower->v_leads != NULL) // its threads look at different times
-        v_known = zf_cg_icmp(cg, LLVMIntNE, cg->target->simt->ballot(cg, v_known), zf_cg_i32(cg, 0));
-    zf_cg_cond_br(cg, v_known, tiles->loop.bb_next, bb_work);
-    zf_cg_enter(cg, bb_work);
+    v_known = zf_cg_icmp(cg, LLVMIntULT, v_at, position_in_unit(lower, v_output));
+    if (lower->v_leads == NULL) return v_known;
+    // Its threads look at different times.
+    return zf_cg_icmp(cg, LLVMIntNE, cg->target->simt->ballot(cg, v_known), zf_cg_i32(cg, 0));
+}
+
+static LLVMValueRef begin_of_tile(zf_lower *lower, const zf_lower_tiles *tiles, LLVMValueRef v_tile) {
+    zf_cg *cg = lower->cg;
+    return zf_cg_umin(cg, zf_cg_mul(cg, v_tile, zf_cg_i64(cg, lower->kernel->tile)), tiles->v_count);
+}
+
+void zf_lower_tiles_begin(zf_lower *lower, zf_lower_tiles *tiles, uint32_t edge) {
+    zf_cg *cg = lower->cg;
+    tiles->v_count = zf_lower_count(lower, edge);
+    LLVMValueRef v_end = lower->v_end;
+    if (lower->v_leads != NULL) { // a warp asks once for its few tiles
+        LLVMValueRef v_failed = failed_before(lower, begin_of_tile(lower, tiles, lower->v_begin));
+        v_end = zf_cg_select(cg, v_failed, lower->v_begin, v_end);
+    }
+    zf_cg_loop_begin(cg, &tiles->loop, lower->v_begin, v_end, "tile");
+    tiles->v_tile = tiles->loop.v_i;
+    tiles->v_lo = begin_of_tile(lower, tiles, tiles->v_tile);
+    LLVMValueRef v_behind = zf_cg_mul(cg, zf_cg_add(cg, tiles->v_tile, zf_cg_i64(cg, 1)), zf_cg_i64(cg, lower->kernel->tile));
+    tiles->v_hi = zf_cg_clamp(cg, v_behind, tiles->v_count, "end of the tile");
+    if (lower->v_leads == NULL) {
+        LLVMBasicBlockRef bb_work = zf_cg_block(cg, "work");
+        zf_cg_cond_br(cg, failed_before(lower, tiles->v_lo), tiles->loop.bb_next, bb_work);
+        zf_cg_enter(cg, bb_work);
+    }
     zf_lower_clear(lower);
     zf_lower_deliver_begin(lower, tiles);
 }

@@ -1,4 +1,5 @@
 // What SIMT kernels begin with: block, tile, pointers; and what their forms share.
+#include "codegen/simt_block.h"
 #include "codegen/simt_choices.h"
 #include "codegen/simt_lookup.h"
 #include "codegen/simt_span.h"
@@ -28,7 +29,7 @@ enum {
     MORE_REGISTERS = 64,
     SEGMENT_REGISTERS = 64,
     AHEAD_REGISTERS = 40, // hold the loads of four steps of a map, not the 61 that ptxas takes
-    TEXT_REGISTERS = 96,
+    TEXT_REGISTERS = 64,
     WORDS_REGISTERS = 64,
     GATHER_REGISTERS = 96,
     GATHER_MADE_REGISTERS = 64, // of 4 bytes; wider ones take 8 more
@@ -165,16 +166,16 @@ static zf_simt_shape shape_of_form(const zf_plan *plan, const zf_kernel *kernel)
         shared + text <= MOST_SHARED) {
         // Of several stages a warp makes a tile: most of what it does is done for groups, which are few, before any output is
         // made.
-        bool alone = steps.expansions == 1 && !steps.scans && kernel->domain == ZF_DOMAIN_GROUPS && !is_text;
-        bool few = alone && streams_read(plan, kernel) <= FEW_STREAMS && lanes <= 8;
+        bool one_stage = steps.expansions == 1 && !steps.scans && kernel->domain == ZF_DOMAIN_GROUPS && !is_text;
+        bool few = one_stage && streams_read(plan, kernel) <= FEW_STREAMS && lanes <= 8;
         return (zf_simt_shape){.form = ZF_SIMT_GROUPS,
-                               .threads = alone ? kernel->geometry.s : ZF_WARP,
+                               .threads = one_stage ? kernel->geometry.s : ZF_WARP,
                                .tiles = 1,
                                .shared_bytes = shared + text,
-                               .registers = few     ? FEW_REGISTERS
-                                            : alone ? MORE_REGISTERS
-                                                    : tree_registers(kernel, shared + text),
-                               .ahead = alone};
+                               .registers = few         ? FEW_REGISTERS
+                                            : one_stage ? MORE_REGISTERS
+                                                        : tree_registers(kernel, shared + text),
+                               .ahead = one_stage};
     }
     uint32_t threads = zf_choice_value(&kernel->choice, ZF_CHOICE_THREADS, SEQUENTIAL_THREADS);
     return (zf_simt_shape){.form = ZF_SIMT_SEQUENTIAL, .threads = threads, .tiles = threads};
@@ -225,49 +226,6 @@ static LLVMValueRef make_function(zf_lower *lower, const char *name, LLVMValueRe
     }
     for (unsigned k = 0; k < ARGS; k++) v_args[k] = LLVMGetParam(v_function, k + shift);
     return v_function;
-}
-
-static LLVMValueRef load_first(zf_cg *cg, LLVMValueRef v_first, LLVMValueRef v_block) {
-    LLVMValueRef v_at = zf_cg_at(cg, cg->ty_i32, v_first, zf_cg_resize(cg, v_block, cg->ty_i64, false));
-    return zf_cg_load(cg, cg->ty_i32, v_at, 4);
-}
-
-// The block of tile *v_tile of the launch: by division where all have as many tiles, else by halving. *v_tile becomes the tile
-// within the block.
-static LLVMValueRef find_block(zf_cg *cg, LLVMValueRef v_first, LLVMValueRef v_count, LLVMValueRef v_even, LLVMValueRef *v_tile) {
-    LLVMValueRef v_one = zf_cg_i32(cg, 1), v_zero = zf_cg_i32(cg, 0);
-    LLVMValueRef v_low = zf_cg_alloca(cg, cg->ty_i32, "low"), v_high = zf_cg_alloca(cg, cg->ty_i32, "high");
-    LLVMValueRef v_begin = zf_cg_alloca(cg, cg->ty_i32, "begin");
-    LLVMBasicBlockRef bb_divide = zf_cg_block(cg, "divide"), bb_start = zf_cg_block(cg, "search_start");
-    LLVMBasicBlockRef bb_search = zf_cg_block(cg, "search"), bb_more = zf_cg_block(cg, "halve");
-    LLVMBasicBlockRef bb_searched = zf_cg_block(cg, "searched"), bb_found = zf_cg_block(cg, "found");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_even, v_zero), bb_divide, bb_start);
-    zf_cg_enter(cg, bb_divide); // no table is read: the tile's data are one load nearer
-    LLVMValueRef v_block = zf_cg_umin(cg, LLVMBuildUDiv(cg->builder, *v_tile, v_even, ""), zf_cg_sub(cg, v_count, v_one));
-    LLVMBuildStore(cg->builder, v_block, v_low);
-    LLVMBuildStore(cg->builder, zf_cg_mul(cg, v_block, v_even), v_begin);
-    zf_cg_br(cg, bb_found);
-    // first[low] <= tile < first[high]
-    zf_cg_enter(cg, bb_start);
-    LLVMBuildStore(cg->builder, v_zero, v_low);
-    LLVMBuildStore(cg->builder, v_count, v_high);
-    zf_cg_br(cg, bb_search);
-    zf_cg_enter(cg, bb_search);
-    LLVMValueRef v_l = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_low, ""),
-                 v_h = LLVMBuildLoad2(cg->builder, cg->ty_i32, v_high, "");
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntUGT, zf_cg_sub(cg, v_h, v_l), v_one), bb_more, bb_searched);
-    zf_cg_enter(cg, bb_more);
-    LLVMValueRef v_middle = zf_cg_add(cg, v_l, LLVMBuildLShr(cg->builder, zf_cg_sub(cg, v_h, v_l), v_one, ""));
-    LLVMValueRef v_right = zf_cg_icmp(cg, LLVMIntULE, load_first(cg, v_first, v_middle), *v_tile);
-    LLVMBuildStore(cg->builder, zf_cg_select(cg, v_right, v_middle, v_l), v_low);
-    LLVMBuildStore(cg->builder, zf_cg_select(cg, v_right, v_h, v_middle), v_high);
-    zf_cg_br(cg, bb_search);
-    zf_cg_enter(cg, bb_searched);
-    LLVMBuildStore(cg->builder, load_first(cg, v_first, v_l), v_begin);
-    zf_cg_br(cg, bb_found);
-    zf_cg_enter(cg, bb_found);
-    *v_tile = zf_cg_sub(cg, *v_tile, LLVMBuildLoad2(cg->builder, cg->ty_i32, v_begin, ""));
-    return LLVMBuildLoad2(cg->builder, cg->ty_i32, v_low, "");
 }
 
 static LLVMValueRef head_word(zf_cg *cg, LLVMValueRef v_block, zf_simt_word word) {
@@ -335,6 +293,7 @@ static void open_block(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef
     zf_cg *cg = lower->cg;
     const zf_plan *plan = lower->plan;
     const zf_kernel *kernel = lower->kernel;
+    const zf_simt_tiles tiles = {v_args[ARG_FIRST], v_args[ARG_BLOCK_COUNT], v_args[ARG_EVEN]};
     lower->v_thread = cg->target->simt->thread(cg);
     LLVMValueRef v_tile = cg->target->simt->group(cg);
     if (shape->tiles > 1) {
@@ -345,12 +304,13 @@ static void open_block(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef
     }
     if (shape->tiles > 1) { // the last thread block may have tiles that do not exist
         LLVMBasicBlockRef bb_exists = zf_cg_block(cg, "exists");
-        LLVMValueRef v_all = load_first(cg, v_args[ARG_FIRST], v_args[ARG_BLOCK_COUNT]);
+        LLVMValueRef v_all = zf_simt_first_tile(cg, &tiles, tiles.v_blocks);
         zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_tile, v_all), "tiles of the launch"), bb_exists,
                       lower->bb_leave);
         zf_cg_enter(cg, bb_exists);
     }
-    LLVMValueRef v_block = find_block(cg, v_args[ARG_FIRST], v_args[ARG_BLOCK_COUNT], v_args[ARG_EVEN], &v_tile);
+    LLVMValueRef v_block =
+        zf_simt_find_block(lower, &tiles, shape->tiles == shape->threads ? ZF_SIMT_OF_THREADS : ZF_SIMT_OF_WARPS, &v_tile);
     v_tile = zf_cg_resize(cg, v_tile, cg->ty_i64, false);
     if (shape->span > 1) v_tile = zf_cg_mul(cg, v_tile, zf_cg_i64(cg, shape->span));
     lower->v_block = zf_cg_resize(cg, v_block, cg->ty_i64, false);

@@ -1,8 +1,9 @@
 // What outputs take of another stage by their group, made once a group instead of once an output.
 //
 // The root's groups that a row of outputs touches are consecutive, and rows follow each other: so a window of elements moves
-// along the groups, as wide as a row and a round. Before a row the warp makes elements, EACH contiguous ones a lane, until the
-// row's last group has its own; an output then takes its value from the window, by the lowest bits of its group.
+// along the groups, as wide as the rows that are made together and a round. Before them the warp makes elements, EACH contiguous
+// ones a lane, until the last group of those rows has its own; an output then takes its value from the window, by the lowest bits
+// of its group.
 #include "codegen/simt_tree.h"
 
 enum { EACH = 4, ROUND = ZF_WARP * EACH };
@@ -17,6 +18,8 @@ uint32_t zf_simt_ring_room(unsigned lanes) {
     while (room < ZF_WARP * lanes * zf_simt_ring_rows(lanes) + ROUND) room *= 2;
     return room;
 }
+
+uint32_t zf_simt_ring_reach(unsigned lanes) { return zf_simt_ring_room(lanes) - ROUND; }
 
 unsigned zf_simt_ring_rows(unsigned lanes) { return lanes <= 4 ? ZF_SIMT_RING_ROWS : 1; }
 

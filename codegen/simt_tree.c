@@ -33,11 +33,12 @@ static bool scans_side_by_side(const zf_plan *plan, const zf_kernel *kernel, con
     return step->reduce->form == ZF_R_SCAN && !zf_kind_is_float(step->reduce->term->type.kind);
 }
 
-// Values of a scan, and elements of a stage, that a tile has room for. Groups beneath groups are fewer.
+// Values of a scan, and elements of a stage, that a tile has room for. Groups beneath groups are fewer. Values of eight bytes are
+// what takes most of the memory: of a 32nd less a multiprocessor holds 28 tiles of a tree of three stages, not 25.
 static uint32_t room_of(const zf_kernel *kernel, const zf_step *step) {
     bool is_scan = step->kind == ZF_STEP_SCAN;
-    uint32_t part = step->level == 0 ? 1 : step->level == 1 ? (is_scan ? 4 : 2) : 8;
-    return (kernel->tile / part + 31) & ~31u; // whole words of bits
+    uint32_t parts = step->level == 0 ? 32 : step->level == 1 ? (is_scan ? 8 : 16) : is_scan ? 3 : 4;
+    return (kernel->tile / 32 * parts + 31) & ~31u; // whole words of bits
 }
 
 // Of a scan's values. Neighbours of a group that is sure to lie in the array may lie behind.
@@ -555,8 +556,9 @@ static void mark_stage(zf_simt_heads *t, LLVMBasicBlockRef bb_end) {
     zf_simt_barrier(lower, "heads are set");
 }
 
-// What each stage reads by its groups, those that the tile touches, is asked for when they are known. Not where groups are short:
-// what they have is read in rows as long as the outputs', and asking for it costs as much as reading it.
+// What each stage reads by its groups, those that the tile touches, is asked for when they are known. Of a tile
+// that a warp makes not where groups are short: what they have is read in rows as long as the outputs', and asking for it costs
+// as much as reading it. Of one that a thread block makes only where they are few beside the outputs (simt_fetch.c).
 enum {
     ASKED_LENGTH_WARP = 2, // elements that groups of tiles have on the mean which a warp makes, with few loads under way
 };
@@ -564,17 +566,17 @@ enum {
 static void fetch_groups(zf_simt_tree *tree) {
     zf_lower *lower = tree->lower;
     zf_cg *cg = lower->cg;
-    bool alone = tree->shape->threads == ZF_WARP;
+    bool by_warp = tree->shape->threads == ZF_WARP;
     for (uint32_t s = 0; s < tree->stage_count; s++) {
         zf_simt_heads *t = &tree->stages[s];
         if (lower->type.kind == ZF_K_STRING) continue;
         t->fetch = ZF_NEW(lower->cg->arena, zf_simt_fetch);
-        uint32_t most = alone ? t->tile / ASKED_LENGTH_WARP : t->tile;
+        uint32_t most = by_warp ? t->tile / ASKED_LENGTH_WARP : t->tile;
         LLVMValueRef v_groups = zf_cg_sub(cg, t->v_end, t->v_g0),
                      v_few = zf_cg_icmp(cg, LLVMIntULE, v_groups, zf_cg_i64(cg, most));
         v_groups = zf_cg_select(cg, v_few, v_groups, zf_cg_i64(cg, 0));
         zf_simt_fetch_begin(t->fetch, lower, lower->v_thread, tree->shape->threads, t->v_g0, v_groups, most);
-        if (!alone) zf_simt_fetch_few(t->fetch, t->tile * zf_kind_bits(lower->type.kind));
+        if (!by_warp) zf_simt_fetch_few(t->fetch, t->tile * zf_kind_bits(lower->type.kind));
     }
 }
 

@@ -6,11 +6,11 @@
 //   zipflow tuned kernels, format 1
 //   device NVIDIA H200, compute capability 9.0, driver for CUDA 13.0
 //   kernel map i32: bitpack<i32, u32>(u32); 16
-//     choice L=8,THREADS=128
+//     choice L=8,C=4,THREADS=128,REGISTERS=0,STAGE=0
 //     nanoseconds 123000 default 150000 probes 9
 //
-// `choice default` is one that was searched and stayed. Lines behind `device` are of that GPU, until the next one; empty lines
-// and those that begin with `#` say nothing.
+// A choice has all that the kernel has, also what is so by default; `choice default` is one that was searched and stayed. Lines
+// behind `device` are of that GPU, until the next one; empty lines and those that begin with `#` say nothing.
 #ifndef ZF_CODEGEN_TUNED_H
 #define ZF_CODEGEN_TUNED_H
 

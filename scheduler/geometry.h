@@ -4,8 +4,15 @@
 
 #include "scheduler/plan.h"
 
-/// The default for a target and domain, where `scan` of elements that a scan runs along; NULL when the target does not exist.
-const zf_geometry *zf_geometry_default(const char *target, zf_domain domain, bool scan);
+/// What the elements of a kernel ask of others.
+typedef enum zf_loop {
+    ZF_LOOP_MAP,    ///< nothing: each is made of what lies at its own index
+    ZF_LOOP_GATHER, ///< likewise, and of elements at indices that data say
+    ZF_LOOP_SCAN,   ///< what scans along them have
+} zf_loop;
+
+/// The default for a target and domain, of elements by their loop; NULL when the target does not exist.
+const zf_geometry *zf_geometry_default(const char *target, zf_domain domain, zf_loop loop);
 
 /// True for a name that some row has.
 bool zf_target_known(const char *target);

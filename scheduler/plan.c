@@ -178,9 +178,21 @@ bool zf_kernel_is_ordered(const zf_plan *plan, const zf_kernel *kernel) {
     return kernel->prefix != NULL || kernel->step_count > 1 || zf_delivers_strings(plan->graph, kernel->root);
 }
 
+static zf_loop loop_of(const zf_plan *plan, const zf_kernel *kernel) {
+    if (kernel->domain != ZF_DOMAIN_ELEMENTS) return ZF_LOOP_MAP;
+    if (zf_kernel_is_ordered(plan, kernel)) return ZF_LOOP_SCAN;
+    for (uint32_t n = 0; n < kernel->node_count; n++) {
+        const zf_inst *inst = plan->graph->nodes[kernel->nodes[n]].inst;
+        for (uint32_t s = 0; s < inst->stream_count; s++) {
+            const zf_port *port = inst->streams[s];
+            if (port->access == ZF_ACCESS_GATHER && !port->bitwise && !port->whole) return ZF_LOOP_GATHER;
+        }
+    }
+    return ZF_LOOP_MAP;
+}
+
 zf_geometry zf_kernel_default_geometry(const zf_plan *plan, const zf_kernel *kernel) {
-    bool scan = kernel->domain == ZF_DOMAIN_ELEMENTS && zf_kernel_is_ordered(plan, kernel);
-    zf_geometry geometry = *zf_geometry_default(plan->target, kernel->domain, scan);
+    zf_geometry geometry = *zf_geometry_default(plan->target, kernel->domain, loop_of(plan, kernel));
     if (geometry.c == 0) { // elements that make 16 bytes; booleans that make one
         zf_type type = kernel->prefix != NULL ? kernel->prefix->term->type : plan->graph->edges[kernel->edge].type;
         unsigned size = zf_kind_size(type.kind);
@@ -375,8 +387,9 @@ static bool check_lowered(planner *p) {
     return good;
 }
 
-// A warp makes a scan's tile: short tiles keep more of them under way. Of elements of eight bytes in 5 bits each, 512 reached 91%
-// of the limit of an H200, 1024 to 4096 reached 87 and 88, for 0.6% of the ratio.
+// A warp makes a scan's tile: short tiles keep more of them under way. Elements of eight bytes in 5 bits each reach 88% of the
+// limit of an H200 with 1024 (bench/results/h200/2026-11-24-speed.json); with 512 three hundredths more, seen once, for 0.6% of
+// the ratio.
 static uint32_t usual_interval(const zf_graph *graph) {
     const zf_inst *root = graph->nodes[0].inst;
     if (root->pattern != ZF_FULLY_PARALLEL || !zf_inst_has_scan(root)) return ZF_SEEK_INTERVAL_DEFAULT;

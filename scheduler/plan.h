@@ -136,7 +136,7 @@ typedef struct zf_plan_options {
     uint32_t
         chunk_threads; ///< of an accelerator, that walk a chunk without lanes: 1, 32 where a warp can; 0: as its emits suggest
     const zf_choices *choices; ///< of kernels of accelerators; NULL: none. Whether they are legal says codegen/simt_choices.h
-    uint32_t seek_interval;    ///< A; 0: 4096, or 1024 where the column is a scan
+    uint32_t seek_interval;    ///< A; 0: what is usual (plan_internal.h)
     bool materialise_all;      ///< fuse nothing that may be materialised: for tests, and to see what fusing is worth
     bool ordered_apart; ///< a kernel and a seek tree for every ordered stage: how files were written before trees were fused
 } zf_plan_options;

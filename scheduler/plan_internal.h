@@ -8,7 +8,7 @@
 enum {
     ZF_SEEK_INTERVAL_DEFAULT = 4096,
     ZF_SEEK_INTERVAL_SCAN = 1024,
-    ZF_SEEK_INTERVAL_SCAN_WIDE = 512, ///< of elements of eight bytes
+    ZF_SEEK_INTERVAL_SCAN_WIDE = 512, ///< of eight-byte elements that are not nullable, over Fully-Parallel algorithms alone
     ZF_SEEK_INTERVAL_LEAST = 256,
     ZF_SEEK_INTERVAL_MOST = 65536,
     ZF_SEEK_STATE_BYTES = 256,        ///< most of a tree's fields (ZF0803)

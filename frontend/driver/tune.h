@@ -39,6 +39,8 @@ const zf_search_try *zf_tune_find(const zf_tune_kernel *kernel, const zf_search_
 /// walk is chosen, on which defaults depend.
 void zf_tune_axes(const zf_choice_space *choices, zf_search_space *out);
 zf_choice zf_tune_choice(const zf_search_space *space, const zf_search_point *point);
+/// What is kept of a point: all that it has, since defaults may be others when it is read; nothing where it is the default.
+zf_choice zf_tune_choice_kept(const zf_search_space *space, const zf_search_point *point);
 /// The other way; false where the space has no such value.
 bool zf_tune_point(const zf_search_space *space, const zf_choice *choice, zf_search_point *out);
 /// "L=8,THREADS=128"; "default".

@@ -79,19 +79,34 @@ void zf_tune_axes(const zf_choice_space *choices, zf_search_space *out) {
     }
 }
 
-zf_choice zf_tune_choice(const zf_search_space *space, const zf_search_point *point) {
-    zf_choice choice = {0};
+// How many chunks one thread walks is no choice: one, whatever is usual where a warp does.
+static bool is_no_choice(const zf_search_space *space, const zf_search_point *point, unsigned kind) {
     const zf_search_axis *walk = &space->axes[ZF_CHOICE_WALK];
-    bool all = walk->count > 0 && point->at[ZF_CHOICE_WALK] != walk->otherwise;
+    bool alone = walk->count > 0 && walk->values[point->at[ZF_CHOICE_WALK]] == 1;
+    return kind == ZF_CHOICE_L && alone && point->at[kind] == space->axes[kind].otherwise;
+}
+
+// `all`: also what is so by default.
+static zf_choice choice_of(const zf_search_space *space, const zf_search_point *point, bool all) {
+    zf_choice choice = {0};
     for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
         const zf_search_axis *axis = &space->axes[k];
-        if (axis->count == 0 || (!all && point->at[k] == axis->otherwise)) continue;
-        if (k == ZF_CHOICE_L && point->at[k] == axis->otherwise) continue; // how many chunks is usual follows from who walks them
+        if (axis->count == 0 || (!all && point->at[k] == axis->otherwise) || is_no_choice(space, point, k)) continue;
         uint32_t value = axis->values[point->at[k]];
-        bool own = value == 0 && point->at[k] == axis->otherwise; // the kernel's own, which has no number
-        if (!own || k == ZF_CHOICE_REGISTERS) zf_choose(&choice, (zf_choice_kind)k, value);
+        bool own = k == ZF_CHOICE_L && value == 0; // of a scan, which has no number
+        if (!own) zf_choose(&choice, (zf_choice_kind)k, value);
     }
     return choice;
+}
+
+zf_choice zf_tune_choice(const zf_search_space *space, const zf_search_point *point) {
+    const zf_search_axis *walk = &space->axes[ZF_CHOICE_WALK];
+    return choice_of(space, point, walk->count > 0 && point->at[ZF_CHOICE_WALK] != walk->otherwise);
+}
+
+zf_choice zf_tune_choice_kept(const zf_search_space *space, const zf_search_point *point) {
+    zf_search_point otherwise = zf_search_default(space);
+    return zf_search_same(point, &otherwise) ? (zf_choice){0} : choice_of(space, point, true);
 }
 
 bool zf_tune_point(const zf_search_space *space, const zf_choice *choice, zf_search_point *out) {

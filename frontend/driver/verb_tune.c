@@ -143,7 +143,7 @@ static void close_all(tune_session *t) {
 
 static zf_tuned_kernel as_tuned(const zf_tune_kernel *kernel) {
     return (zf_tuned_kernel){.shape = kernel->shape,
-                             .choice = zf_tune_choice(&kernel->space, &kernel->result.best),
+                             .choice = zf_tune_choice_kept(&kernel->space, &kernel->result.best),
                              .seconds = kernel->result.seconds,
                              .otherwise = kernel->result.default_seconds,
                              .probes = kernel->result.probes};

@@ -29,7 +29,8 @@ static const zf_option
     delimiter = {"delimiter", 0, "CHAR", NULL, "between the fields of delimited text (default: a comma; `tab` for a tab)"},
     rows_per_block = {"rows-per-block", 0, "N", NULL, "rows of a block, a multiple of 4096 (default: 16 MiB of plain data)"},
     seek_interval = {"seek-interval", 0, "N", "256|512|1024|2048|4096|8192|16384|32768|65536",
-                     "elements between the states that ordered stages keep (default: 4096; of scans 1024)"},
+                     "elements between the states that ordered stages keep (default: 4096; of scans 1024, or 512 of eight-byte "
+                     "elements that nothing but maps is under)"},
     force = {"force", 'f', NULL, NULL, "overwrite what exists"},
     threads = {"threads", 0, "N", NULL, "threads to use (default: one per core)"},
     columns = {"columns", 0, "NAMES", NULL, "only these columns, separated by commas"},

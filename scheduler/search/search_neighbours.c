@@ -2,8 +2,9 @@
 #include "scheduler/search/search_internal.h"
 
 enum {
-    PLATEAU = 2, // steps over what is as fast as the centre
-    OWN_MOST = 2 // values of an axis that are tried from the kernel's own, which is one of them
+    PLATEAU = 2,       // steps over what is as fast as the centre
+    OWN_MOST = 2,      // values of an axis that are tried from the kernel's own, which is one of them
+    REGISTERS_LEFT = 8 // are given together: code that leaves fewer may have wanted more
 };
 
 typedef struct around {
@@ -95,34 +96,6 @@ static bool from_own(around *n, const char **why) {
     return false;
 }
 
-/// The next bound on registers that lets more thread blocks run at once; none below half of what code takes, which would live
-/// in memory. Where a bound holds already and something has no room: none at all.
-static bool bound(around *n, const char **why) {
-    const zf_search *search = n->search;
-    const zf_search_axis *axis = &search->space.axes[n->axis];
-    const zf_search_reading *seen = &n->centre->reading;
-    uint32_t now = axis->values[n->centre->point.at[n->axis]];
-    uint32_t warps = zf_search_warps(search, n->centre, &n->centre->point);
-    if (warps == ZF_SEARCH_UNKNOWN) return false;
-    if (now > 0 && seen->local > 0 && axis->values[0] == 0) {
-        zf_search_point point = moved(n, 0);
-        n->out = point;
-        *why = "registers without a bound, since some have no room";
-        if (zf_search_find(search, &point) == NULL && is_legal(n, &point)) return true;
-    }
-    for (uint32_t at = axis->count; at-- > 0;) {
-        uint32_t value = axis->values[at];
-        if (value == 0 || value >= seen->registers || 2 * value < seen->registers) continue;
-        zf_search_point point = moved(n, at);
-        if (zf_search_warps(search, n->centre, &point) <= warps || !is_legal(n, &point)) continue;
-        if (zf_search_find(search, &point) != NULL) return false; // it was not faster, so fewer are not either
-        n->out = point;
-        *why = "fewer registers, so that more thread blocks run at once";
-        return true;
-    }
-    return false;
-}
-
 /// Whether two probes differed in this axis alone, and one of them had that value.
 static bool is_compared(const around *n, uint32_t value) {
     const zf_search *search = n->search;
@@ -133,6 +106,40 @@ static bool is_compared(const around *n, uint32_t value) {
             point.at[n->axis] = (uint8_t)at;
             if (at != value && zf_search_find(search, &point) != NULL) return true;
         }
+    }
+    return false;
+}
+
+/// Whether code would take more registers than the bound leaves it, which the driver does not say.
+static bool is_bound(const zf_search_reading *seen, uint32_t bound) {
+    return bound > 0 && (seen->local > 0 || seen->registers + REGISTERS_LEFT > bound);
+}
+
+/// The next bound on registers that lets more thread blocks run at once; none below half of what code takes, which would live
+/// in memory. Where a bound holds already: none at all, if some have no room, and the next higher one.
+static bool bound(around *n, const char **why) {
+    const zf_search *search = n->search;
+    const zf_search_axis *axis = &search->space.axes[n->axis];
+    const zf_search_reading *seen = &n->centre->reading;
+    uint32_t is = n->centre->point.at[n->axis], now = axis->values[is];
+    uint32_t warps = zf_search_warps(search, n->centre, &n->centre->point);
+    if (warps == ZF_SEARCH_UNKNOWN) return false;
+    uint32_t looser[] = {seen->local > 0 && axis->values[0] == 0 ? 0 : is, is + 1};
+    for (unsigned k = 0; is_bound(seen, now) && k < 2; k++) {
+        if (looser[k] == is || looser[k] == axis->count || is_compared(n, looser[k])) continue;
+        n->out = moved(n, looser[k]);
+        *why = k == 0 ? "registers without a bound, since some have no room" : "more registers";
+        if (zf_search_find(search, &n->out) == NULL && is_legal(n, &n->out)) return true;
+    }
+    for (uint32_t at = axis->count; at-- > 0;) {
+        uint32_t value = axis->values[at];
+        if (value == 0 || value >= seen->registers || 2 * value < seen->registers) continue;
+        zf_search_point point = moved(n, at);
+        if (zf_search_warps(search, n->centre, &point) <= warps || !is_legal(n, &point)) continue;
+        if (zf_search_find(search, &point) != NULL) return false; // it was not faster, so fewer are not either
+        n->out = point;
+        *why = "fewer registers, so that more thread blocks run at once";
+        return true;
     }
     return false;
 }

@@ -104,6 +104,19 @@ class RoundTrips(Case):
     def test_several_blocks(self):
         self.check_sizes([8191, 8192, 12289], "--rows-per-block", "4096")
 
+    def test_many_blocks_in_a_launch(self):
+        """Blocks of four tiles but the last, which has one, and all of them again: each tile's is found among as many as a warp has lanes, and among more."""
+        program, container = self.file("m.zf", 'import "std.zf";\ntable t { map: u8 = bitpack; scan: u8 = delta(bitpack); }\n'), self.dir / "m.zfd"
+        for blocks in (2, 16, 17, 33, 512, 513, 529):
+            plain = bytes(i * 7 & 15 for i in range(4096 * (blocks - 1) + 5))
+            (self.dir / "plain").write_bytes(plain)
+            inputs = [f"{name}={self.dir / 'plain'}" for name in ("map", "scan")]
+            self.good("encode", "-q", "-f", "-c", f"{program}:t", "-o", container, "--rows-per-block", "4096", "--seek-interval", "1024", *inputs)
+            for column, choice in (("map", "0:L=1,THREADS=64"), ("scan", "0:THREADS=64")):
+                words = ["--device", "emu", "--repeats", "5", "--bytes", len(plain) + 1, "--columns", column, "--choose", choice]
+                result = json.loads(self.good("bench", "--json", *words, container))["results"][0]
+                self.assertEqual((result["blocks"], result["repeated"], result["verified"]), (blocks, 2, True))
+
     def test_row_ranges_equal_slices(self):
         rows = make_rows(10000)
         container = self.encode(rows, "--rows-per-block", "4096")

@@ -290,7 +290,7 @@ class Explaining(Case):
     def test_choices(self):
         program = self.file("t.zf", "table t { a: i32 = bitpack; b: i32 = rle; }\n")
         listed = self.good("explain", "--choices", program)
-        self.assertIn("a, target nvptx\n  kernel 0: bitpack<i32, u32> (map)\n    L          1, 2, 4, 8, 16 (default 4)\n", listed)
+        self.assertIn("a, target nvptx\n  kernel 0: bitpack<i32, u32> (map)\n    L          1, 2, 4, 8, 16 (default 2)\n", listed)
         self.assertIn("\nb, target nvptx\n  kernel 0: rle<i32> (groups)\n", listed)
         report = json.loads(self.good("explain", "--choices", "--json", "--target", "emu", program))
         self.assertEqual([(column["column"], column["target"], column["kernels"][0]["form"]) for column in report["columns"]],

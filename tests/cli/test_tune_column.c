@@ -74,7 +74,47 @@ static void test_columns(const zf_tune_options *options, size_t refusing) {
     zf_tune_record_free(&record);
 }
 
+/// A space of chunks, by default walked by one thread, or by a warp four at a time: whatever may be measured is another choice
+/// at each point, and what is kept of one says all that it has.
+static void test_choices(bool by_warp) {
+    zf_choice_space chunks = {.form = by_warp ? ZF_SIMT_WARP : ZF_SIMT_SEQUENTIAL};
+    static const uint32_t values[][5] = {[ZF_CHOICE_L] = {4, 1, 2, 4, 8},
+                                         [ZF_CHOICE_THREADS] = {2, 32, 64},
+                                         [ZF_CHOICE_REGISTERS] = {2, 0, 64},
+                                         [ZF_CHOICE_WALK] = {2, 1, 32}};
+    for (unsigned k = 0; k <= ZF_CHOICE_WALK; k++) {
+        chunks.counts[k] = values[k][0];
+        for (uint32_t v = 0; v < values[k][0]; v++) chunks.values[k][v] = values[k][v + 1];
+        if (values[k][0] > 0) zf_choose(&chunks.otherwise, (zf_choice_kind)k, chunks.values[k][0]);
+    }
+    if (by_warp) zf_choose(&chunks.otherwise, ZF_CHOICE_WALK, 32);
+    if (by_warp) zf_choose(&chunks.otherwise, ZF_CHOICE_L, 4);
+    zf_search_space space = {0};
+    zf_tune_axes(&chunks, &space);
+    zf_search_point point, other, again, otherwise = zf_search_default(&space);
+    for (uint32_t a = 0; zf_search_combination(&space, a, &point); a++) {
+        zf_choice choice = zf_tune_choice(&space, &point), kept = zf_tune_choice_kept(&space, &point);
+        if (!zf_choice_is_legal(&chunks, &choice, NULL)) continue;
+        CHECK(zf_choice_is_legal(&chunks, &kept, NULL) && zf_tune_point(&space, &kept, &again), "point %u cannot be kept", a);
+        CHECK(zf_search_same(&again, &point), "point %u is kept as another", a);
+        bool alone = point.at[ZF_CHOICE_WALK] == 0 && point.at[ZF_CHOICE_L] == otherwise.at[ZF_CHOICE_L];
+        uint32_t all =
+            1u << ZF_CHOICE_THREADS | 1u << ZF_CHOICE_REGISTERS | 1u << ZF_CHOICE_WALK | (alone ? 0 : 1u << ZF_CHOICE_L);
+        CHECK(kept.chosen == (zf_search_same(&point, &otherwise) ? 0 : all), "of point %u %x is kept", a, kept.chosen);
+        CHECK(alone || choice.chosen == 0 || point.at[ZF_CHOICE_WALK] == space.axes[ZF_CHOICE_WALK].otherwise ||
+                  zf_is_chosen(&choice, ZF_CHOICE_L),
+              "point %u does not say how many chunks a warp walks", a);
+        for (uint32_t b = 0; b < a && zf_search_combination(&space, b, &other); b++) {
+            zf_choice before = zf_tune_choice(&space, &other);
+            if (zf_choice_is_legal(&chunks, &before, NULL))
+                CHECK(memcmp(&before, &choice, sizeof choice) != 0, "points %u and %u are one", b, a);
+        }
+    }
+}
+
 int main(void) {
+    test_choices(false);
+    test_choices(true);
     zf_error error = {0};
     zf_context *context = NULL;
     zf_compiler *compiler = NULL;

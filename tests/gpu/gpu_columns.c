@@ -90,6 +90,8 @@ static uint64_t keys(uint64_t row) { // as l_orderkey
     uint64_t place, run = run_of(row, &place);
     return run / 8 * 32 + run % 8;
 }
+/// By turns another key each row, so that a window has no room for the groups of many rows, and one for eight rows.
+static uint64_t short_runs(uint64_t row) { return (row / 700 % 2 == 0 ? row : row / 8 * 8) * 3; }
 static uint64_t highest(uint64_t row) { // of what came before: climbs, and stays for a while
     uint64_t place;
     return run_of(row, &place) * 11;
@@ -149,6 +151,7 @@ static const gpu_column columns[] = {
     {"groups_bool", 1, bits_in_runs, true, false},
     {"groups_stride", 64, strides, true, false},
     {"nested", 64, keys, true, false},
+    {"nested_short", 64, short_runs, true, false},
     {"chosen", 32, chosen, true, false},
     {"scan_max", 64, highest, false, false},
     {"scan_groups", 64, strides, false, false},

@@ -265,12 +265,17 @@ def check_record(used, kernels, version):
 
 
 def write_record(used, kernels, version):
-    lines = []
+    """Renews the record, and says what spills now and did not: nobody finds that in a diff of all kernels."""
+    known, lines = json.loads(RECORD.read_text()) if RECORD.exists() else {"architectures": [], "kernels": {}}, []
     for kernel in sorted(kernels):
         uses = [by_name[kernel.name] for by_name in used.values()]
         row = {"form": kernel.form, "shared": uses[0].shared, "registers": [use.registers for use in uses],
                "spills": [use.spills for use in uses]}
         lines.append(f"    {json.dumps(kernel.name)}: {json.dumps(row)}")
+        before = dict(zip(known["architectures"], known["kernels"].get(kernel.name, {"spills": []})["spills"]))
+        new = [f"sm_{arch} {use.spills}" for arch, use in zip(used, uses) if use.spills > 0 and before.get(arch, 0) == 0]
+        if new:
+            print(f"{kernel.name} spills, and did not: {', '.join(new)}")
     RECORD.write_text('{\n  "ptxas": ' + json.dumps(version) + ',\n  "shaping": ' + json.dumps(SHAPING) + ',\n  "architectures": '
                       + json.dumps(list(used)) + ',\n  "kernels": {\n' + ",\n".join(lines) + "\n  }\n}\n")
     print(f"{RECORD} was written")

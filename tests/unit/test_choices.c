@@ -294,7 +294,7 @@ static void check_listing(const zf_column *column) {
     zf_choices_text(p.plan, &text);
     zf_choices_json(p.plan, &json);
     CHECK(strstr(text.data,
-                 "packed, target nvptx\n  kernel 0: bitpack<u32, u32> (map)\n    L          1, 2, 4, 8, 16 (default 4)\n"
+                 "packed, target nvptx\n  kernel 0: bitpack<u32, u32> (map)\n    L          1, 2, 4, 8, 16 (default 2)\n"
                  "    C          1, 2, 4 (default 4)\n"
                  "    THREADS    32, 64, 128, 256, 512, 1024 (default 256)\n    REGISTERS  0, 32, ") == text.data,
           "%s", text.data);
@@ -302,7 +302,7 @@ static void check_listing(const zf_column *column) {
         strstr(
             json.data,
             "{\"column\": \"packed\", \"target\": \"nvptx\", \"kernels\": [{\"kernel\": 0, \"algorithm\": \"bitpack<u32, u32>\", "
-            "\"form\": \"map\", \"choices\": {\"L\": {\"values\": [1, 2, 4, 8, 16], \"default\": 4}, ") == json.data,
+            "\"form\": \"map\", \"choices\": {\"L\": {\"values\": [1, 2, 4, 8, 16], \"default\": 2}, ") == json.data,
         "%s", json.data);
     zf_choice_space space;
     zf_choice_space_of(p.plan, &p.plan->kernels[0], &space);

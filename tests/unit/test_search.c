@@ -22,8 +22,9 @@ static double between(uint64_t *state, double least, double most) {
     return least + (most - least) * (double)next_random(state) / 2147483648.0;
 }
 
-typedef enum table_kind { SMOOTH, CLIFF, PLATEAU, FLAT, WRONG_MODEL, WRONG_BOUND, FAILING, KINDS } table_kind;
-static const char *const kind_names[] = {"smooth", "cliff", "plateau", "flat", "wrong model", "wrong bound", "failing"};
+typedef enum table_kind { SMOOTH, CLIFF, PLATEAU, FLAT, WRONG_MODEL, WRONG_BOUND, FAILING, BOUNDED, KINDS } table_kind;
+static const char *const kind_names[] = {"smooth",      "cliff",       "plateau", "flat",
+                                         "wrong model", "wrong bound", "failing", "bounded"};
 
 /// A kernel that is made up.
 typedef struct made {
@@ -80,13 +81,14 @@ static void add_axis(zf_search_space *space, zf_search_role role, const uint32_t
 static void make(made *m, table_kind kind, uint64_t seed) {
     static const uint32_t l[] = {1, 2, 4, 8, 16}, threads[] = {32, 64, 128, 256, 512, 1024},
                           registers[] = {0, 32, 40, 48, 56, 64, 72, 80, 96, 112, 128, 160, 192, 224, 255}, ways[] = {1, 32};
+    bool cliffs = kind == CLIFF || kind == BOUNDED;
     uint64_t state = seed * 77 + (uint64_t)kind;
     for (int k = 0; k < 3; k++) next_random(&state);
     *m = (made){.kind = kind, .state = seed};
     uint64_t r = next_random(&state);
     if (r % 3 != 0) add_axis(&m->space, ZF_SEARCH_VECTORS, l, 5, 2);
     add_axis(&m->space, ZF_SEARCH_THREADS, threads, 6, 1 + (uint32_t)(r / 3 % 3));
-    add_axis(&m->space, ZF_SEARCH_REGISTERS, registers, 15, 0);
+    add_axis(&m->space, ZF_SEARCH_REGISTERS, registers, 15, kind == BOUNDED ? 2 + (uint32_t)(r / 144 % 6) : 0);
     if (r / 9 % 4 == 0) add_axis(&m->space, ZF_SEARCH_WAY, ways, 2, (uint32_t)(r / 36 % 2));
     m->base = between(&state, 1e-4, 1e-3);
     m->best_s = floor(
@@ -95,10 +97,10 @@ static void make(made *m, table_kind kind, uint64_t seed) {
     m->curve_s = between(&state, 0.005, 0.08);
     m->curve_l = between(&state, 0.002, 0.05);
     m->tilt = between(&state, 0, 0.3);
-    m->registers = (uint32_t)between(&state, 20, kind == CLIFF ? 130 : 48);
-    m->shared = (uint32_t)between(&state, 0, kind == CLIFF ? 24000 : 4000);
+    m->registers = (uint32_t)between(&state, 20, cliffs ? 130 : 48);
+    m->shared = (uint32_t)between(&state, 0, cliffs ? 24000 : 4000);
     m->want = between(&state, 16, 56);
-    m->per_warp = kind == CLIFF || kind == WRONG_MODEL ? between(&state, 0.5, 2) : between(&state, 0, 0.5);
+    m->per_warp = cliffs || kind == WRONG_MODEL ? between(&state, 0.5, 2) : between(&state, 0, 0.5);
     m->spill = between(&state, 0.1, 2);
     m->noise = between(&state, 0, 0.006); // both ways
     m->space.legal = is_legal;
@@ -166,8 +168,8 @@ static double search_table(made *m, const zf_search_options *options, uint32_t *
 
 /// How much of a kind's tables must be searched to 97% of their best. Memory, occupancy and a bad bound are what the search is
 /// made for; of the others more than one valley, or a model that misleads, may keep it from the best.
-static const double shares[] = {
-    [SMOOTH] = 0.95, [CLIFF] = 0.8, [PLATEAU] = 0.8, [FLAT] = 1, [FAILING] = 0.95, [WRONG_MODEL] = 0.8, [WRONG_BOUND] = 0.95};
+static const double shares[] = {[SMOOTH] = 0.95,  [CLIFF] = 0.8,       [PLATEAU] = 0.8,      [FLAT] = 1,
+                                [FAILING] = 0.95, [WRONG_MODEL] = 0.8, [WRONG_BOUND] = 0.95, [BOUNDED] = 0.88};
 
 static void test_kinds(void) {
     double all_probes = 0;
@@ -191,10 +193,12 @@ static void test_kinds(void) {
                kind_names[kind], sum / TABLES, least, 100.0 * good / TABLES, probes / TABLES, most, readings / TABLES);
         CHECK(sum / TABLES >= 0.97, "%s", kind_names[kind]);
         CHECK(good >= shares[kind] * TABLES, "%s: %u good", kind_names[kind], good);
-        CHECK(probes / TABLES < 10 && most <= 16, "%s: %g probes, %u", kind_names[kind], probes / TABLES, most);
+        CHECK(probes / TABLES < (kind == BOUNDED ? 11 : 10) && most <= 16, "%s: %g probes, %u", kind_names[kind], probes / TABLES,
+              most);
         all_probes += probes;
     }
     printf("%.2f probes on the mean\n", all_probes / TABLES / (double)KINDS);
+    CHECK(all_probes / TABLES / (double)KINDS < 10, "%g probes", all_probes / TABLES / (double)KINDS);
 }
 
 // ---- Bounds ---------------------------------------------------------------------------------------------------
