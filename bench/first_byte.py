@@ -116,6 +116,8 @@ def main():
     parser.add_argument("--tpchgen", default=str(ROOT / ".venv/bin/tpchgen-cli"))
     parser.add_argument("--out")
     options = parser.parse_args()
+    if shutil.which(options.zfc) is None:
+        parser.error(f"there is no program {options.zfc}")
     bench = Bench(options)
     try:
         load = os.getloadavg()[0]

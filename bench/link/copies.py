@@ -15,7 +15,7 @@ import time
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "script"))
-from gpu_test import machine, unplaced  # noqa: E402
+from gpu_test import machine, needed, unplaced  # noqa: E402
 
 
 def measured(program, options):
@@ -41,7 +41,7 @@ def main():
         report |= measured(options.program, options)
     else:
         with tempfile.TemporaryDirectory() as tree:
-            with tarfile.open(options.pack) as archive:
+            with tarfile.open(needed(options.pack, "script/pack makes it; --program does without")) as archive:
                 archive.extractall(tree, filter="data")
             pack = pathlib.Path(tree) / "zipflow-pack"
             report["commit"] = (pack / "COMMIT").read_text(encoding="utf-8").strip()

@@ -210,9 +210,9 @@ def bytes_of(array):
     return np.ascontiguousarray(array).view(np.uint8).reshape(-1)
 
 
-def bench(s, report, words, limit=120):
-    """Rows of `zfc bench`, good and bad; a report that cannot be read is a failure."""
-    said = s.run(s.zfc, "bench", "--json", f"--device={s.options.device}", f"--bytes={s.options.bytes}", f"--repeats={s.options.repeats}",
+def bench(s, report, words, limit=120, volume=1):
+    """Rows of `zfc bench` of `volume` times --bytes, good and bad; a report that cannot be read is a failure."""
+    said = s.run(s.zfc, "bench", "--json", f"--device={s.options.device}", f"--bytes={volume * s.options.bytes}", f"--repeats={s.options.repeats}",
                  *words, limit=limit, codes=(0, 1))
     try:
         found = json.loads(said)

@@ -254,7 +254,7 @@ def part_fusion(s, report):
             if s.before is not None:  # both sides are tuned
                 s.before([container])
                 s.before([container], "--unfused")
-            found = [peers.bench(s, report, [*more, container])[str(container), nest.column] for more in ((), ("--unfused",))]
+            found = [peers.bench(s, report, [*more, container], volume=nest.volume)[str(container), nest.column] for more in ((), ("--unfused",))]
             bad = [r for r in found if not r.get("verified")]
             if bad:
                 raise Failed(bad[0].get("message", "not measured"))
