@@ -82,6 +82,7 @@ struct zf_lower {
     bool tables_checked;                 ///< elements of v_tables lie in their streams' ranges
     LLVMValueRef *v_seeks;               ///< two a seek field, at the tile's begin and at its end; NULL: loaded where wanted
     LLVMValueRef v_block;                ///< number of the block in its unit (i64), which failures name; NULL: there is one
+    LLVMValueRef v_blocks;               ///< of the unit (i64)
     LLVMValueRef v_row_begin, v_row_end; ///< only elements in between are stored at v_sink; NULL: all
     LLVMValueRef v_thread;               ///< i32
     LLVMValueRef v_tile;                 ///< the tile that this thread works on

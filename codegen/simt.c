@@ -314,6 +314,7 @@ static void open_block(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef
     v_tile = zf_cg_resize(cg, v_tile, cg->ty_i64, false);
     if (shape->span > 1) v_tile = zf_cg_mul(cg, v_tile, zf_cg_i64(cg, shape->span));
     lower->v_block = zf_cg_resize(cg, v_block, cg->ty_i64, false);
+    lower->v_blocks = zf_cg_resize(cg, tiles.v_blocks, cg->ty_i64, false);
     uint64_t words = ZF_SIMT_HEAD + plan->slot_count + (uint64_t)plan->work_count;
     LLVMValueRef v_head = zf_cg_at(cg, cg->ty_i64, v_args[ARG_BLOCKS], zf_cg_mul(cg, lower->v_block, zf_cg_i64(cg, words)));
     leave_failed(lower, v_args[ARG_FAILURE]);

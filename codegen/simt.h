@@ -289,6 +289,7 @@ typedef struct zf_simt_lanes {
                                  ///< `count` too, v_near (i32) not far from 0
     unsigned count;
     struct zf_simt_fetch *fetch;     ///< of indices near v_base; NULL: none (simt_fetch.h)
+    struct zf_simt_later *later;     ///< NULL: nothing is asked for of later tiles (simt_later.h)
     struct zf_simt_staging *staging; ///< NULL: nothing is staged (simt_staging.h)
     LLVMValueRef v_staged;           ///< i64: v_first, counted from the first that is staged with it
     bool by_words;                   ///< elements of fewer bytes than a word are loaded by words,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "codegen/cg_frame.h"
+#include "codegen/simt_later.h"
 #include "codegen/simt_lookup.h"
 #include "codegen/simt_staging.h"
 #include "frontend/walk.h"
@@ -138,7 +139,8 @@ void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_
     bool by_groups = shape.form == ZF_SIMT_GROUPS && type.kind != ZF_K_STRING;
     bool looks_up = shape.form == ZF_SIMT_MAP && zf_simt_looks_up(plan, kernel);
     bool by_places = shape.form == ZF_SIMT_MAP && zf_simt_takes_places(plan, kernel);
-    if (by_rows || looks_up || by_places || by_groups || shape.form == ZF_SIMT_PATCHES) {
+    bool later = shape.form == ZF_SIMT_MAP && zf_simt_later_fits(plan, kernel);
+    if (by_rows || looks_up || by_places || later || by_groups || shape.form == ZF_SIMT_PATCHES) {
         for (uint32_t ahead = 0; ahead < 2; ahead++) allow(out, ZF_CHOICE_AHEAD, ahead);
         zf_choose(&out->otherwise, ZF_CHOICE_AHEAD, shape.ahead);
     }

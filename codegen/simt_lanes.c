@@ -4,6 +4,7 @@
 // Bits: the words that hold the bits of all lanes are loaded once and shifted so that lane 0's begin at bit 0; every lane then
 // takes its bits by constant shifts.
 #include "codegen/simt_fetch.h"
+#include "codegen/simt_later.h"
 #include "codegen/simt_staging.h"
 
 enum { MOST_WORDS = 40 };
@@ -171,6 +172,7 @@ static void load_window(zf_lower *lower, zf_simt_lanes *lanes, window *w) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_pointer = zf_lower_pointer(lower, w->edge);
     zf_simt_fetch_edge(lanes->fetch, w->edge, v_pointer, w->stride, true);
+    zf_simt_later_edge(lanes->later, w->edge, w->stride);
     LLVMBasicBlockRef bb_before = to_loads(cg, &lanes->stage);
     LLVMValueRef v_staged = zf_simt_staged_bits(lanes->staging, w->edge, w->stride, w->from, w->count);
     if (v_staged != NULL) {

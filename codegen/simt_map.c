@@ -5,6 +5,7 @@
 #include "codegen/cg_frame.h"
 #include "codegen/simt_choices.h"
 #include "codegen/simt_fetch.h"
+#include "codegen/simt_later.h"
 #include "codegen/simt_lookup.h"
 #include "codegen/simt_order.h"
 #include "codegen/simt_places.h"
@@ -20,6 +21,7 @@ typedef struct whole {
     zf_lower *lower;
     zf_simt_fetch *fetch;
     zf_simt_staging staging;
+    zf_simt_later later;
     LLVMValueRef v_begin, v_mine; ///< of the tile; of this thread in a step
     unsigned count;               ///< elements of a thread in a step
     uint32_t step;                ///< elements of all of them
@@ -47,6 +49,7 @@ static void begin_steps(whole *w, steps *s, LLVMValueRef v_first, uint32_t toget
         s->lanes[k] = zf_simt_lanes_begin(lower, v_place, w->count);
         s->lanes[k].staging = &w->staging;
         s->lanes[k].fetch = w->fetch;
+        s->lanes[k].later = &w->later;
         s->lanes[k].v_staged = v_staged;
     }
 }
@@ -104,7 +107,7 @@ static LLVMValueRef whole_tile(zf_lower *lower, const zf_simt_tile *tile, const 
     zf_cg *cg = lower->cg;
     LLVMValueRef v_any = zf_cg_alloca(cg, cg->ty_i1, "any");
     LLVMBuildStore(cg->builder, zf_cg_i1(cg, false), v_any);
-    whole w = {.lower = lower, .fetch = fetch, .count = zf_simt_together(lower)};
+    whole w = {.lower = lower, .fetch = fetch, .later = zf_simt_later_begin(lower, shape), .count = zf_simt_together(lower)};
     w.step = shape->threads * w.count;
     // No edge of a block has more than 2^32 elements, and a step begins at a multiple of its size: said here by masks, so that
     // what bodies make of indices takes 32 bits, and what they ask of a thread's own place is the same in every step.
@@ -129,6 +132,7 @@ static LLVMValueRef whole_tile(zf_lower *lower, const zf_simt_tile *tile, const 
     zf_cg_loop_end(cg, &loop);
     if (ahead) zf_simt_order_wish(cg->function);
     zf_simt_staging_end(&w.staging);
+    zf_simt_later_ask(&w.later);
     lower->v_any = NULL;
     return LLVMBuildLoad2(cg->builder, cg->ty_i1, v_any, "");
 }

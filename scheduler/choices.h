@@ -16,7 +16,8 @@ typedef enum zf_choice_kind {
     ZF_CHOICE_REGISTERS, ///< of a thread, at most; 0: as many as the assembler likes
     ZF_CHOICE_WALK,      ///< threads that walk a chunk without lanes: 1, or 32
     ZF_CHOICE_STAGE,     ///< what of packed words is copied to shared memory at once: zf_simt_stage_way
-    ZF_CHOICE_AHEAD,     ///< 1: what a tile reads of streams is asked for from memory before its first element is made
+    ZF_CHOICE_AHEAD,     ///< 1: what a tile reads of streams is asked for from memory before its first element is made; of maps
+                         ///< that take bits at known places: by a tile that is made long before
     ZF_CHOICE_TABLE,     ///< KiB of shared memory for streams that are looked up at indices which data say
     ZF_CHOICE_KINDS
 } zf_choice_kind;

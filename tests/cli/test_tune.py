@@ -135,8 +135,8 @@ class Tune(zfc_case.Case):
         choices = [tuple(m["choice"].items()) for m in kernel["measured"]]
         self.assertEqual(len(choices), len(set(choices)))
         # A tile has at least 64 outputs, and what is staged at once, a tile or a step, 128.
-        space = [kernel["space"][name] for name in ("L", "C", "THREADS", "STAGE")]
-        legal = [way for vectors, each, threads, way in itertools.product(*space)
+        space = [kernel["space"][name] for name in ("L", "C", "THREADS", "STAGE", "AHEAD")]
+        legal = [way for vectors, each, threads, way, _ in itertools.product(*space)
                  if vectors * each * threads >= 64 and (way == 0 or (vectors if way == 1 else 1) * each * threads >= 128)]
         self.assertEqual(len(choices), len(legal))
         self.assertEqual(kernel["seconds"], min(m["seconds"][0] for m in kernel["measured"]))

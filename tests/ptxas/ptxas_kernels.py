@@ -45,6 +45,7 @@ CHOSEN = [(MAPS, ("0:STAGE=1", "0:STAGE=2,L=8,THREADS=128", "0:STAGE=1,L=2,THREA
           (("pfor_bitpack_i64", "rle_i64"), ("0:C=1,THREADS=32", "0:THREADS=128")),
           (("pfor_bitpack_i32", "alp_bitpack_f64"), ("0:STAGE=0", "0:STAGE=0,THREADS=256")),
           (("delta_bitpack_i32", "gpu_dfor_i32"), ("0:L=1,THREADS=1024,REGISTERS=32", "0:L=4,THREADS=128")),
+          (("bitpack_u8", "bitpack_i64", "float2int_bitpack_f64"), ("0:AHEAD=1", "0:AHEAD=1,STAGE=2,L=8,THREADS=128")),
           (("gpu_for_i32", "gpu_dfor_i32"), ("0:AHEAD=0",)),
           (("gpu_rfor_i32",), ("0:L=1,THREADS=128", "0:L=8")),
           (("delta_bitpack_i64",), ("0:AHEAD=1", "0:AHEAD=1,THREADS=64")),
