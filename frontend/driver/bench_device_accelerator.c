@@ -1,5 +1,7 @@
 // Measuring on an accelerator: its memory, its clock, its copy. All copies of the column are decoded by the same launches, as one
-// column as large as all of them would be; resetting and launching are within the time, reading the failure words is not.
+// column as large as all of them would be; resetting and launching are within the time, reading the failure words is not. What is
+// timed is queued behind untimed runs and the poison, without waiting for them: so the device is busy until it begins, and its
+// time has none of the host's in it.
 #include <stdlib.h>
 
 #include "frontend/driver/bench.h"
@@ -88,7 +90,6 @@ static zf_status start(void *self, zf_bench_clock *clock, zf_error *error) {
         status = m->ops->event_open(m->accelerator, true, &clock->own[opened], error);
         opened += status == ZF_OK;
     }
-    if (status == ZF_OK) status = m->ops->wait(m->accelerator, m->stream, error);
     if (status == ZF_OK) status = m->ops->event_note(m->accelerator, m->stream, clock->own[0], error);
     if (status != ZF_OK) close_events(m, clock, opened);
     return status;
