@@ -8,6 +8,7 @@ What is counted stands in each file under `counted`. The exit status is 0 when e
 
 import argparse
 import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
@@ -40,8 +41,8 @@ COUNTED = {
              "offsets or lengths of strings; `ratio_with_sizes` adds 4 bytes a chunk",
     "gb_per_second": "plain bytes written, in units of 1e9, by the median time, from the GPU's memory to its memory; of strings "
                      "zipflow writes offsets, too, and `characters_gb_per_second` counts their characters alone; nvcomp has the characters only",
-    "decode_seconds": "nvcomp: of one call for all chunks, between two events; launches are started while the poisoning before them "
-                      "runs, so that the host's part does not count; untimed calls come before; compressed chunks lie packed, "
+    "decode_seconds": "between two events; launches are queued while untimed calls and the poisoning before them run, so that the "
+                      "host's part does not count; nvcomp: of one call for all chunks; compressed chunks lie packed, "
                       "each 16-byte aligned; every copy of the column is decoded from its own memory to its own",
     "fraction_of_limit": "(bytes read + bytes written) a second by those of a copy in the same process",
     "verified": "zipflow: every byte of every round is compared with an unoptimised decode, and a decode on the CPU with the source. nvcomp: "
@@ -456,35 +457,55 @@ def part_table2(s, report):
         containers = []
         for (nest, table), job in jobs.items():
             numbered = nest == "numbered"
-            columns = [table] if numbered else programs[nest][1][table]
+            columns = list(choices.NUMBERED_OURS) if numbered else programs[nest][1][table]
             try:
                 path = job.result()
             except Exception as why:  # of this container
-                for column in columns:
+                for column in [table] if numbered else columns:
                     report.fail(why, data=column, by="zipflow", name=nest)
                 continue
-            columns = [c for c in columns if s.options.wants(c)]
+            columns = [c for c in columns if s.options.wants(table if numbered else c)]
             containers.append((path, columns))
-            wanted += [(path, c, "bitpack" if numbered else nest, f"{c}, numbered" if numbered else c) for c in columns]
+            wanted += [(path, c, c if numbered else nest, f"{table}, numbered" if numbered else c) for c in columns]
     for path, columns in containers:
-        if columns:
-            bench_each(s, report, ["--columns", ",".join(columns), path], [w for w in wanted if w[0] == path])
+        for volume, some in by_volume(columns):
+            with decoding(s, volume):
+                bench_each(s, report, ["--columns", ",".join(some), path], [w for w in wanted if w[0] == path and w[1] in some])
     rows = [(c, of, v) for of, columns in choices.TABLE2.items() for c, v in columns.items()]
     rows += [(f"{c}, numbered", "lineitem", v) for c, v in choices.NUMBERED.items()]
     for column, table, nv in rows:
         arrays = sources.get(table, {}).get(column)
         if arrays is None or not s.options.wants(column.partition(",")[0]):
             continue
-        measure_nvcomp(s, report, column, arrays["bytes"] if "bytes" in arrays else next(iter(arrays.values())), nv)
+        with decoding(s, choices.VOLUME.get(column, 1)):
+            measure_nvcomp(s, report, column, arrays["bytes"] if "bytes" in arrays else next(iter(arrays.values())), nv)
+
+
+def by_volume(columns):
+    """[(times --bytes, columns)]; first those of which --bytes are decoded."""
+    volumes = sorted({choices.VOLUME.get(c, 1) for c in columns})
+    return [(v, [c for c in columns if choices.VOLUME.get(c, 1) == v]) for v in volumes]
+
+
+@contextlib.contextmanager
+def decoding(s, volume):
+    """Measurements decode `volume` times --bytes."""
+    whole = s.options.bytes
+    s.options.bytes = volume * whole
+    try:
+        yield
+    finally:
+        s.options.bytes = whole
 
 
 def encode_numbered(s, column, arrays):
-    """A container of a column of few strings by their numbers, which `arrays` has from now on, too."""
+    """A container of a column of few strings by their numbers, which `arrays` has from now on, too: a column for each of our codecs."""
     numbers = number_rows(arrays[column]["offsets"], arrays[column]["bytes"])
     numbers.tofile(s.tree / f"{column}.numbers")
     arrays[f"{column}, numbered"] = {"u8": numbers}
-    program = f'import "std.zf"; table t {{ {column}: u8 = bitpack; }}\n'
-    return encode(s, f"{column}_numbered", program, "t", [f"{column}={s.tree / column}.numbers"], {f"{column}.u8": numbers})
+    columns = "".join(f" {name}: u8 = {codec};" for name, codec in choices.NUMBERED_OURS.items())
+    inputs, sources = [f"{name}={s.tree / column}.numbers" for name in choices.NUMBERED_OURS], {f"{name}.u8": numbers for name in choices.NUMBERED_OURS}
+    return encode(s, f"{column}_numbered", f'import "std.zf"; table t {{{columns} }}\n', "t", inputs, sources)
 
 
 def number_rows(offsets, text):

@@ -106,8 +106,8 @@ def ours(s, report, nests, sources):
                 add(report, column, "zipflow", nest, {k: found[column][k] for k in ("codec", "plain_bytes", "stored_bytes")})
     for column in (c for c in peers.choices.NUMBERED if c in sources.get("lineitem", ())):
         path = peers.encode_numbered(s, column, sources["lineitem"])
-        found = json.loads(s.run(s.zfc, "inspect", "--json", path))["columns"][0]
-        add(report, f"{column}, numbered", "zipflow", "bitpack", {k: found[k] for k in ("codec", "plain_bytes", "stored_bytes")})
+        for found in json.loads(s.run(s.zfc, "inspect", "--json", path))["columns"]:
+            add(report, f"{column}, numbered", "zipflow", found["column"], {k: found[k] for k in ("codec", "plain_bytes", "stored_bytes")})
 
 
 def add(report, column, by, name, row):
