@@ -1,6 +1,7 @@
 // What SIMT kernels begin with: block, tile, pointers; and what their forms share.
 #include "codegen/simt_block.h"
 #include "codegen/simt_choices.h"
+#include "codegen/simt_later.h"
 #include "codegen/simt_lookup.h"
 #include "codegen/simt_span.h"
 #include "codegen/simt_staging.h"
@@ -18,30 +19,42 @@
 // ---- Which form -----------------------------------------------------------------------------------------------
 
 // Groups are found by shared memory and shuffles, whose latency only other warps hide: 40 registers a thread were faster by up to
-// a third than the 70 that ptxas takes (rle over bitpacks on an H200). Kernels that read more streams, or make 16 outputs at
-// once, get more. Nullable values are gathered: from plain streams two rows at once, by as many loads under way, for which there
-// are 96; what is computed of other streams was fastest with so few that more warps run. Segments were fastest with 64.
-// Maps that copy tables were fastest with 32, all eight thread blocks running, and what they read asked for before: dictionary
-// over bitpack of 12 bits at 93% of the limit, 92 with 40 registers, 90 not asked for, 84 without tables.
+// a third than the 70 that ptxas takes (rle over bitpacks on an H200). Kernels that read more streams (of three, delta_stride:
+// 81% of the limit with 40, 86 with 56), or make 16 outputs at once, get more. Nullable values are gathered: from plain streams
+// two rows at once, by as many loads under way, for which there are 96; what is computed of other streams was fastest with so few
+// that more warps run. Segments were fastest with 64. Maps that copy tables were fastest with 32, all eight thread blocks
+// running, and what they read asked for before: dictionary over bitpack of 12 bits at 93% of the limit, 92 with 40 registers, 90
+// not asked for, 84 without tables.
 enum {
     MOST_SHARED = 40960,
-    FEW_REGISTERS = 40,
-    MORE_REGISTERS = 64,
+    FEW_REGISTERS = 40,  // of groups of two streams or fewer,
+    SOME_REGISTERS = 56, // of three,
+    MORE_REGISTERS = 64, // of more
     SEGMENT_REGISTERS = 64,
     AHEAD_REGISTERS = 40, // hold the loads of four steps of a map, not the 61 that ptxas takes
     TEXT_REGISTERS = 64,
     WORDS_REGISTERS = 64,
     GATHER_REGISTERS = 96,
     GATHER_MADE_REGISTERS = 64, // of 4 bytes; wider ones take 8 more
-    FEW_STREAMS = 3,
+    FEW_STREAMS = 2,
+    LONG_TILE_REGISTERS = 128,
     SEQUENTIAL_THREADS = 64,
     LOOKUP_REGISTERS = 32,
+    LONG_TILE = 32 << 10, // bytes of outputs
 };
+
+// Whether a tree's tile has so many bytes that few warps keep memory busy: then what each has under way counts for more than how
+// many they are, and the GPU ends with tiles that take half as long. l_orderkey on an H200: 16 warps a multiprocessor, which ask
+// for their groups' words first, 94% of the limit; 32 warps 86, 87 where they ask. Of shorter tiles (ps_partkey) 32 are best.
+static bool has_long_tile(const zf_kernel *kernel, zf_type type) {
+    return kernel->domain == ZF_DOMAIN_GROUPS && type.kind != ZF_K_STRING && kernel->tile * zf_kind_size(type.kind) >= LONG_TILE;
+}
 
 // Registers a thread of a tree's kernel, a warp a thread block: as few as let run the blocks for which there is shared memory (of
 // 228 KiB a block takes one beside its own), and no fewer than are used well. What is there for several warps, and for bodies
 // that ask for the place in a group of the root, most have not.
-static uint32_t tree_registers(const zf_kernel *kernel, uint32_t shared_bytes) {
+static uint32_t tree_registers(const zf_kernel *kernel, zf_type type, uint32_t shared_bytes) {
+    if (has_long_tile(kernel, type)) return LONG_TILE_REGISTERS;
     uint32_t unused = ZF_SIMT_SUMS + kernel->tile / 32 * 4;
     uint32_t blocks = 228 * 1024 / (shared_bytes + 1024 - (unused < shared_bytes ? unused : 0));
     return blocks > 28 ? 64 : blocks > 24 ? 72 : 80;
@@ -126,7 +139,7 @@ static zf_simt_shape shape_of_form(const zf_plan *plan, const zf_kernel *kernel)
                                    .registers = ahead                    ? AHEAD_REGISTERS
                                                 : looks_up && lanes <= 4 ? LOOKUP_REGISTERS
                                                                          : 0,
-                                   .ahead = looks_up || places};
+                                   .ahead = looks_up || places || zf_simt_later_fits(plan, kernel)};
         }
         if (steps.warp && kernel->tile % row == 0 && is_text)
             return (zf_simt_shape){.form = ZF_SIMT_SCAN,
@@ -167,15 +180,17 @@ static zf_simt_shape shape_of_form(const zf_plan *plan, const zf_kernel *kernel)
         // Of several stages a warp makes a tile: most of what it does is done for groups, which are few, before any output is
         // made.
         bool one_stage = steps.expansions == 1 && !steps.scans && kernel->domain == ZF_DOMAIN_GROUPS && !is_text;
-        bool few = one_stage && streams_read(plan, kernel) <= FEW_STREAMS && lanes <= 8;
+        uint32_t streams = streams_read(plan, kernel);
         return (zf_simt_shape){.form = ZF_SIMT_GROUPS,
                                .threads = one_stage ? kernel->geometry.s : ZF_WARP,
                                .tiles = 1,
                                .shared_bytes = shared + text,
-                               .registers = few         ? FEW_REGISTERS
-                                            : one_stage ? MORE_REGISTERS
-                                                        : tree_registers(kernel, shared + text),
-                               .ahead = one_stage};
+                               .registers = !one_stage                   ? tree_registers(kernel, type, shared + text)
+                                            : lanes > 8                  ? MORE_REGISTERS
+                                            : streams <= FEW_STREAMS     ? FEW_REGISTERS
+                                            : streams == FEW_STREAMS + 1 ? SOME_REGISTERS
+                                                                         : MORE_REGISTERS,
+                               .ahead = one_stage || has_long_tile(kernel, type)};
     }
     uint32_t threads = zf_choice_value(&kernel->choice, ZF_CHOICE_THREADS, SEQUENTIAL_THREADS);
     return (zf_simt_shape){.form = ZF_SIMT_SEQUENTIAL, .threads = threads, .tiles = threads};
