@@ -112,7 +112,9 @@ def tuning(rows):
     """What searches took, and what kernels are without their results."""
     cells = []
     for r in (r for r in rows if r["part"] == "tuning"):
-        if "part_of_best" in r:
+        if "configuration" in r:
+            cells.append([f"{r['data']}, kernel {r['kernel']}: {r['name']}, {r['configuration']}", f"{percent(r['part_of_best'])} of {r['combinations']}", ""])
+        elif "part_of_best" in r:
             cells.append([f"{r['data']}, kernel {r['kernel']}: {r['name']}", f"{percent(r['part_of_best'])}, {r['probes']} probes of {r['combinations']}",
                           percent(r["part_at_least"])])
         elif "untuned_part" in r:

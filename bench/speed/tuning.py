@@ -14,7 +14,12 @@ WANTED = {"total_seconds": 60, "mean_probes": 10, "part_of_best": .97, "untuned_
 EXHAUSTIVE = ("bitpack-3-u8", "random-16, u32", "1 : 2 : 1, over tans")
 COLUMNS = {"lineitem": ("l_shipdate", "l_orderkey")}
 CANNOT = ("zfc: no verb `tune`", "have no choices: GPUs' have")  # an older program; a device
-SECONDS = 40  # for all combinations of a column
+# Spaces that are smaller, as those of other kinds of GPUs are: what the best combination in them is worth here. `None` is the default.
+RESTRICTED = {
+    "L, THREADS and C alone": {"STAGE": (0,), "AHEAD": (0,), "REGISTERS": (None,), "TABLE": (None,), "WALK": (None,)},
+    "neither staged nor asked for ahead": {"STAGE": (0,), "AHEAD": (0,)},
+    "thread blocks of at most 128": {"THREADS": (32, 64, 128)},
+}
 
 
 def known(s):
@@ -88,15 +93,32 @@ def exhaustively(s, report, container, column, label):
     """All combinations of a column's kernels, and the search over what was measured of them."""
     record = s.tree / f"{column}.tuning.json"
     try:
-        found = tune(s, [container], "--exhaustive", f"--budget={SECONDS}s", f"--columns={column}", seconds=SECONDS)
+        seconds = s.options.exhaustive
+        found = tune(s, [container], "--exhaustive", f"--budget={seconds}s", f"--columns={column}", seconds=seconds)
         record.write_text(json.dumps(found))
         again = json.loads(s.run(s.zfc, "tune", "--json", "--replay", record))
         for kernel in again["kernels"]:
             report.add({"data": label, "by": "zipflow", "name": "search beside all combinations", "kernel": kernel["kernel"],
                         "part_of_best": kernel["part_of_best"], "part_at_least": WANTED["part_of_best"], "untuned_part_of_best": kernel["default_part_of_best"],
                         "probes": kernel["probes"], "combinations": kernel["combinations"], "choices": kernel["choice"], "verified": True})
+        for kernel in found["kernels"]:
+            restricted(report, kernel, label)
     except (Failed, KeyError, ValueError) as why:
         report.fail(why, data=label, by="zipflow", name="search beside all combinations")
+
+
+def restricted(report, kernel, label):
+    """The best of each smaller space that leaves something out, beside the best of all."""
+    measured = [(min(m["seconds"]), m["choice"]) for m in kernel["measured"] if m["runs"]]
+    for name, space in RESTRICTED.items():
+        allowed = {kind: [kernel["default"][kind] if v is None else v for v in values] for kind, values in space.items() if kind in kernel["default"]}
+        within = [m for m in measured if all(m[1][kind] in values for kind, values in allowed.items())]
+        if not within or len(within) == len(measured):
+            continue
+        best = min(within, key=lambda m: m[0])
+        report.add({"data": label, "by": "zipflow", "name": "the best of fewer choices", "kernel": kernel["kernel"], "configuration": name,
+                    "choices": ",".join(f"{kind}={value}" for kind, value in best[1].items()), "part_of_best": min(measured, key=lambda m: m[0])[0] / best[0],
+                    "combinations": len(within), "verified": True})
 
 
 def part(s, report):

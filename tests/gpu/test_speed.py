@@ -29,6 +29,7 @@ if not GENERATOR.exists() and not shutil.which("tpchgen-cli"):
     print("skipped: there is no tpchgen-cli")
     sys.exit(77)
 import cases  # noqa: E402
+import configurations  # noqa: E402
 import made  # noqa: E402
 import page  # noqa: E402
 import peers  # noqa: E402
@@ -221,12 +222,32 @@ def search():
           [(1, "rle", None), (1, "fus", None), (2, "fus", ["--unfused"])], report["tuned"])
     check([r["name"] for r in report["results"] if r["part"] == "fusion"] == ["float2int over bitpack"], report)
     names = ["tuning", *["without results"] * 2, "without results, mean", "search beside all combinations"]
+    fewer = [r for r in rows if "configuration" in r]
+    check(fewer and fewer == rows[len(names):], rows)
+    for r in fewer:
+        within = tuning.RESTRICTED[r["configuration"]]
+        for kind, value in (text.split("=") for text in r["choices"].split(",")):
+            check(kind not in within or within[kind] == (None,) or int(value) in within[kind], r)
+        check(0 < r["part_of_best"] <= 1 and 0 < r["combinations"] < rows[4]["combinations"], r, rows[4])
+    rows = rows[:len(names)]
     check([r["name"] for r in rows] == names, rows)
     check(rows[0]["kernels"] == 2 and 0 < rows[0]["mean_probes"] <= 16, rows[0])
     check(same(rows[1]["untuned_part"], rows[1]["gb_per_second_untuned"] / rows[1]["gb_per_second"]), rows)
     check(same(rows[3]["untuned_part"], (rows[1]["untuned_part"] + rows[2]["untuned_part"]) / 2), rows)
     check(all(0 < r["part_of_best"] <= 1 and r["probes"] <= r["combinations"] for r in rows[4:]), rows)
-    check([line[2] for line in speed_tables.tuning(rows)[1]] == ["60 s, 10", "80%", "80%", "90%", "97%"], speed_tables.tuning(rows))
+    cells = speed_tables.tuning(rows + fewer)[1]
+    check([line[2] for line in cells] == ["60 s, 10", "80%", "80%", "90%", "97%", *[""] * len(fewer)] and "fewer choices" in cells[-1][0], cells)
+
+
+def of_several_gpus():
+    """What several tuners chose becomes a file of configurations: rows that all have, and of which one chose something else."""
+    def report(gpu, **chosen):
+        rows = [{"by": "zipflow", "verified": True, "source": "w.zfd", "column": f"c{k}", "name": name} for k, name in enumerate(chosen)]
+        each = [{"column": f"c{k}", "kernel": 0, "chosen": text} for k, text in enumerate(chosen.values())]
+        unfused = {"container": "w.zfd", "options": ["--unfused"], "each": [{"column": "c0", "kernel": 0, "chosen": "L=16"}]}
+        return {"device": {"description": f"{gpu}, compute capability 9.0"}, "results": rows, "tuned": [{"container": "w.zfd", "each": each}, unfused]}
+    found = configurations.configurations([report("A", x="L=2", y="L=4", z=""), report("B", x="", y="L=4", z="", more="L=1")])
+    check(found == {"A": {"x": "0:L=2"}, "B": {"x": ""}}, found)
 
 
 def shown(report, wanted):
@@ -251,6 +272,6 @@ def on_a_page(report):
 
 
 os.environ["FAKE_NVCOMP"] = ""
-for test in (data, on_the_emulator, beside_peers, columns, who_can_tune, search):
+for test in (data, on_the_emulator, beside_peers, columns, who_can_tune, search, of_several_gpus):
     test()
     print(f"{test.__name__}: good")
