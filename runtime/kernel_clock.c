@@ -8,44 +8,56 @@
 
 enum { RUNS_MOST = 15, COPIES = 9 };
 
+/// Rounds that are queued one behind the other, an event between each two, and waited for when all are: then the device is never
+/// idle before one begins, and its time has none of the host's in it.
 typedef struct kernel_clock {
     zf_accelerator *accelerator;
     void *stream;
-    void *events[2];
+    void *events[RUNS_MOST + 1];
+    unsigned opened;
 } kernel_clock;
 
-static zf_status open_clock(kernel_clock *clock, zf_accelerator *accelerator, void *stream, zf_error *error) {
-    *clock = (kernel_clock){.accelerator = accelerator, .stream = stream};
-    ZF_TRY(accelerator->ops->event_open(accelerator, true, &clock->events[0], error));
-    zf_status status = accelerator->ops->event_open(accelerator, true, &clock->events[1], error);
-    if (status != ZF_OK) accelerator->ops->event_close(accelerator, clock->events[0]);
-    return status;
-}
-
 static void close_clock(kernel_clock *clock) {
-    for (int e = 0; e < 2; e++) clock->accelerator->ops->event_close(clock->accelerator, clock->events[e]);
+    while (clock->opened > 0) clock->accelerator->ops->event_close(clock->accelerator, clock->events[--clock->opened]);
 }
 
-static zf_status note(kernel_clock *clock, int event, zf_error *error) {
+static zf_status open_clock(kernel_clock *clock, zf_accelerator *accelerator, void *stream, unsigned rounds, zf_error *error) {
+    *clock = (kernel_clock){.accelerator = accelerator, .stream = stream};
+    while (clock->opened <= rounds) {
+        zf_status status = accelerator->ops->event_open(accelerator, true, &clock->events[clock->opened], error);
+        if (status != ZF_OK) {
+            close_clock(clock);
+            return status;
+        }
+        clock->opened++;
+    }
+    return ZF_OK;
+}
+
+/// Before the first round, and behind each.
+static zf_status note(kernel_clock *clock, unsigned event, zf_error *error) {
     return clock->accelerator->ops->event_note(clock->accelerator, clock->stream, clock->events[event], error);
 }
 
-static zf_status elapsed(kernel_clock *clock, double *seconds, zf_error *error) {
-    return clock->accelerator->ops->event_seconds(clock->accelerator, clock->events[0], clock->events[1], seconds, error);
+static zf_status median_of_rounds(kernel_clock *clock, unsigned rounds, double *seconds, zf_error *error) {
+    double times[RUNS_MOST];
+    for (unsigned r = 0; r < rounds; r++) {
+        ZF_TRY(clock->accelerator->ops->event_seconds(clock->accelerator, clock->events[r], clock->events[r + 1], &times[r],
+                                                      error));
+    }
+    *seconds = zf_median(times, rounds);
+    return ZF_OK;
 }
 
 static zf_status time_kernel(zf_units *units, uint32_t kernel, kernel_clock *clock, const zf_units_memory *memory, unsigned warm,
                              unsigned runs, double *out, zf_error *error) {
-    double times[RUNS_MOST];
     for (unsigned r = 0; r < warm; r++) ZF_TRY(zf_units_launch_kernel(units, kernel, clock->stream, memory, error));
+    ZF_TRY(note(clock, 0, error));
     for (unsigned r = 0; r < runs; r++) {
-        ZF_TRY(note(clock, 0, error));
         ZF_TRY(zf_units_launch_kernel(units, kernel, clock->stream, memory, error));
-        ZF_TRY(note(clock, 1, error));
-        ZF_TRY(elapsed(clock, &times[r], error));
+        ZF_TRY(note(clock, r + 1, error));
     }
-    *out = zf_median(times, runs);
-    return ZF_OK;
+    return median_of_rounds(clock, runs, out, error);
 }
 
 static zf_status look_at_kernel(const zf_units *units, uint32_t kernel, zf_kernel_facts *out, zf_error *error) {
@@ -88,7 +100,7 @@ zf_status zf_units_time_kernels(zf_units *units, void *stream, const zf_units_me
     zf_accelerator *accelerator = units->accelerator;
     if (runs < 1 || runs > RUNS_MOST) return zf_raise(error, ZF_E_ARGUMENT, "a kernel is timed 1 to %d times", RUNS_MOST);
     kernel_clock clock;
-    ZF_TRY(open_clock(&clock, accelerator, stream, error));
+    ZF_TRY(open_clock(&clock, accelerator, stream, runs, error));
     zf_status status = begin(units, stream, memory, poison, error);
     if (status != ZF_OK) { // there are no failure words to look at
         accelerator->ops->wait(accelerator, stream, NULL);
@@ -109,16 +121,15 @@ zf_status zf_units_time_kernels(zf_units *units, void *stream, const zf_units_me
 static zf_status queue_copies(zf_accelerator *accelerator, kernel_clock *clock, const uint64_t at[2], uint64_t bytes,
                               double *rate, zf_error *error) {
     const zf_accelerator_ops *ops = accelerator->ops;
-    double times[COPIES];
     for (int e = 0; e < 2; e++) ZF_TRY(ops->fill(accelerator, clock->stream, at[e], 1, bytes, error));
     ZF_TRY(ops->copy_within(accelerator, clock->stream, at[1], at[0], bytes, error));
+    ZF_TRY(note(clock, 0, error));
     for (unsigned r = 0; r < COPIES; r++) {
-        ZF_TRY(note(clock, 0, error));
         ZF_TRY(ops->copy_within(accelerator, clock->stream, at[1], at[0], bytes, error));
-        ZF_TRY(note(clock, 1, error));
-        ZF_TRY(elapsed(clock, &times[r], error));
+        ZF_TRY(note(clock, r + 1, error));
     }
-    double seconds = zf_median(times, COPIES);
+    double seconds;
+    ZF_TRY(median_of_rounds(clock, COPIES, &seconds, error));
     *rate = seconds > 0 ? 2 * (double)bytes / seconds : 0;
     return ZF_OK;
 }
@@ -136,7 +147,7 @@ zf_status zf_accelerator_copy_rate(zf_accelerator *accelerator, void *stream, ui
     uint64_t at[2] = {0};
     kernel_clock clock;
     *rate = 0;
-    ZF_TRY(open_clock(&clock, accelerator, stream, error));
+    ZF_TRY(open_clock(&clock, accelerator, stream, COPIES, error));
     zf_status status = ops->allocate(accelerator, bytes, &at[0], error);
     if (status == ZF_OK) status = ops->allocate(accelerator, bytes, &at[1], error);
     if (status == ZF_OK) status = time_copies(accelerator, &clock, at, bytes, rate, error);

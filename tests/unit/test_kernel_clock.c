@@ -59,11 +59,11 @@ static void test_poison(zf_container *container, uint8_t poison) {
 /// An accelerator whose clock says what it is told. Memory that it gives is poisoned.
 typedef struct copying {
     null_accelerator null;
-    unsigned notes, copies, filled, waited; ///< calls so far; `notes` says what the two events hold: begin, end, begin, ...
+    unsigned notes, copies, filled, waited; ///< calls so far
+    void *noted[10];                        ///< events, as they were noted
     unsigned read;                          ///< times that were read
     unsigned open, held;                    ///< events, and memory, that are not given back
     unsigned fail_at, calls;                ///< the call that fails, of those that may, from 1; 0: none
-    bool copied;                            ///< since the last note
     uint64_t bytes;
 } copying;
 
@@ -93,7 +93,6 @@ static zf_status copying_within(zf_accelerator *self, void *stream, uint64_t to,
     copying *c = (copying *)self;
     CHECK(bytes == c->bytes && to != from && c->filled == 2, "a copy of %llu bytes", (unsigned long long)bytes);
     c->copies++;
-    c->copied = true;
     ZF_TRY(may_fail(c, error));
     return null_in(self, stream, to, (const void *)(uintptr_t)from, bytes, error);
 }
@@ -111,15 +110,16 @@ static void copying_event_close(zf_accelerator *self, void *event) {
 }
 static zf_status copying_event_note(zf_accelerator *self, void *stream, void *event, zf_error *error) {
     copying *c = (copying *)self;
-    (void)stream, (void)event;
-    CHECK(c->copies > 0 && (c->notes % 2 == 0 || c->copied), "a copy lies between two events, and one before all");
-    c->copied = false;
-    c->notes++;
+    (void)stream;
+    CHECK(c->copies == c->notes + 1 && c->notes < 10, "a copy lies between two events, and one before all");
+    CHECK(c->read == 0, "what is waited for was queued before");
+    c->noted[c->notes++ % 10] = event;
     return may_fail(c, error);
 }
 static zf_status copying_event_seconds(zf_accelerator *self, void *from, void *to, double *seconds, zf_error *error) {
     copying *c = (copying *)self;
-    CHECK(from != to && c->notes % 2 == 0 && c->read < 9, "a time is read");
+    CHECK(c->notes == 10 && c->read < 9, "a time is read when all is queued");
+    CHECK(from == c->noted[c->read % 9] && to == c->noted[c->read % 9 + 1], "time %u is that of a copy", c->read);
     *seconds = TIMES[c->read++ % 9];
     return may_fail(c, error);
 }
@@ -217,7 +217,7 @@ static void test_late_copies(void) {
         late_end(&l); // what was queued has run
         CHECK(atomic_exchange(&slow.too_late, 0) == 0, "call %ld fails: its memory is given back too soon", call);
     }
-    CHECK(whole && failed == 2 + 1 + 9 * 3, "%u calls failed", failed); // fills, a copy, nine between two notes
+    CHECK(whole && failed == 2 + 1 + 10 + 9, "%u calls failed", failed); // fills, a copy, notes, what lies between
 }
 
 static void test_late_kernels(zf_container *container) {
