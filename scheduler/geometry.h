@@ -4,14 +4,15 @@
 
 #include "scheduler/plan.h"
 
-/// What the elements of a kernel ask of others.
+/// What the elements of a kernel ask of others, or its groups of memory.
 typedef enum zf_loop {
     ZF_LOOP_MAP,    ///< nothing: each is made of what lies at its own index
     ZF_LOOP_GATHER, ///< likewise, and of elements at indices that data say
     ZF_LOOP_SCAN,   ///< what scans along them have
+    ZF_LOOP_PLAIN,  ///< of groups: elements that lie in memory as they are, for outputs of 4 bytes or fewer
 } zf_loop;
 
-/// The default for a target and domain, of elements by their loop; NULL when the target does not exist.
+/// The default for a target and domain, of elements and groups by their loop; NULL when the target does not exist.
 const zf_geometry *zf_geometry_default(const char *target, zf_domain domain, zf_loop loop);
 
 /// True for a name that some row has.

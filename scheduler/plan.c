@@ -178,7 +178,25 @@ bool zf_kernel_is_ordered(const zf_plan *plan, const zf_kernel *kernel) {
     return kernel->prefix != NULL || kernel->step_count > 1 || zf_delivers_strings(plan->graph, kernel->root);
 }
 
+enum { NARROW = 4 }; // bytes
+
+/// Whether groups of one stage make numbers of few bytes of streams that are not packed.
+static bool is_plain(const zf_plan *plan, const zf_kernel *kernel) {
+    zf_type type = plan->graph->edges[kernel->edge].type;
+    if (type.nullable || type.kind == ZF_K_BOOL || zf_kind_size(type.kind) == 0 || zf_kind_size(type.kind) > NARROW) return false;
+    uint32_t expansions = 0;
+    for (uint32_t s = 0; s < kernel->step_count; s++) expansions += kernel->steps[s].kind == ZF_STEP_EXPAND;
+    for (uint32_t n = 0; n < kernel->node_count; n++) {
+        const zf_inst *inst = plan->graph->nodes[kernel->nodes[n]].inst;
+        for (uint32_t s = 0; s < inst->stream_count; s++) {
+            if (inst->streams[s]->bitwise) return false;
+        }
+    }
+    return expansions == 1;
+}
+
 static zf_loop loop_of(const zf_plan *plan, const zf_kernel *kernel) {
+    if (kernel->domain == ZF_DOMAIN_GROUPS && is_plain(plan, kernel)) return ZF_LOOP_PLAIN;
     if (kernel->domain != ZF_DOMAIN_ELEMENTS) return ZF_LOOP_MAP;
     if (zf_kernel_is_ordered(plan, kernel)) return ZF_LOOP_SCAN;
     for (uint32_t n = 0; n < kernel->node_count; n++) {
