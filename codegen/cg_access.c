@@ -252,6 +252,7 @@ zf_cg_value zf_cg_slice(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
     if (!expr->is_seq && a.seq.kind == ZF_CG_SEQ_MEMORY) value.seq.port = NULL; // a string: its bytes are no elements of a port
     value.seq.v_start = position(cg, &a.seq, v_from);
     value.seq.v_length = zf_cg_sub(cg, v_to, v_from);
+    value.seq.v_handle = NULL;
     return value;
 }
 

@@ -4,13 +4,14 @@
 // column's tile collects bytes and packs them at its end.
 //
 // Strings are handles in a work buffer: where the bytes lie (in a stream, or in another work buffer, which stay where they are as
-// long as the block is decoded) and how many. Those of a column are copied, one behind the other. Where a tile's bytes begin is a
-// field of the seek state like any other, so the next state says where they end, and no length, whatever the data say, leads
-// beyond that.
+// long as the block is decoded) and how many; on accelerators short ones may have their bytes there (simt_handles.h). Those of a
+// column are copied, one behind the other. Where a tile's bytes begin is a field of the seek state like any other, so the next
+// state says where they end, and no length, whatever the data say, leads beyond that.
 //
 // On accelerators this is what one thread does that makes a tile alone; simt_store.c has what a warp does.
 #include "codegen/cg_frame.h"
 #include "codegen/lower.h"
+#include "codegen/simt_handles.h"
 
 static bool to_column(const zf_lower *lower) { return lower->kernel->sink < 0; }
 
@@ -212,6 +213,10 @@ void zf_lower_deliver_begin(zf_lower *lower, const zf_lower_tiles *tiles) {
 void zf_lower_store_handle(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index) {
     zf_cg *cg = lower->cg;
     LLVMValueRef v_at = zf_cg_at(cg, LLVMArrayType2(cg->ty_i64, ZF_HANDLE_BYTES / 8), lower->v_sink, v_index);
+    if (is_simt(lower)) {
+        zf_simt_handle_store(lower, zf_lower_text_address(lower, &value), value.seq.v_length, v_at);
+        return;
+    }
     zf_cg_store(cg, zf_lower_text_address(lower, &value), v_at, 8);
     zf_cg_store(cg, value.seq.v_length, zf_cg_byte_at(cg, v_at, 8), 8);
 }

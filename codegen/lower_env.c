@@ -2,6 +2,7 @@
 #include "codegen/cg_frame.h"
 #include "codegen/lower.h"
 #include "codegen/lower_chunks.h"
+#include "codegen/simt_handles.h"
 #include "codegen/simt_places.h"
 #include "codegen/simt_tree.h"
 
@@ -141,11 +142,8 @@ static zf_cg_value load_value(zf_lower *lower, uint32_t edge, zf_type type, LLVM
         LLVMValueRef v_at = zf_cg_at(cg, ty, v_pointer, v_index);
         zf_cg_value value = {.type = type};
         value.seq = (zf_cg_seq){.kind = ZF_CG_SEQ_MEMORY, .type = zf_type_of(ZF_K_U8)};
-        if (cg->target->simt != NULL) { // in one load: strings are taken in any order
-            LLVMValueRef v_both = zf_cg_load(cg, LLVMVectorType(cg->ty_i64, 2), v_at, ZF_HANDLE_BYTES);
-            LLVMValueRef v_address = LLVMBuildExtractElement(cg->builder, v_both, zf_cg_i32(cg, 0), "");
-            value.seq.v_data = generic(lower, LLVMBuildIntToPtr(cg->builder, v_address, global_pointer(lower), ""));
-            value.seq.v_length = LLVMBuildExtractElement(cg->builder, v_both, zf_cg_i32(cg, 1), "");
+        if (cg->target->simt != NULL) {
+            zf_simt_handle_load(lower, edge, v_at, &value.seq);
             return value;
         }
         value.seq.v_data = generic(lower, zf_cg_load(cg, global_pointer(lower), v_at, 8));

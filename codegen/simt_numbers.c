@@ -81,7 +81,8 @@ static void take(zf_simt_span *s, zf_lower_env *env, unsigned k) {
     cg->v_guard = NULL;
 }
 
-static LLVMValueRef cut(zf_simt_span *s, LLVMValueRef v_source, LLVMValueRef v_from) {
+static LLVMValueRef cut(zf_simt_span *s, unsigned k, LLVMValueRef v_source, LLVMValueRef v_from) {
+    (void)k;
     zf_cg *cg = s->lower->cg;
     LLVMValueRef v_bits = LLVMBuildShl(cg->builder, zf_cg_and(cg, v_from, zf_cg_i32(cg, LONGEST - 1)), zf_cg_i32(cg, 3), "");
     return LLVMBuildLShr(cg->builder, v_source, zf_cg_resize(cg, v_bits, cg->ty_i64, false), "");

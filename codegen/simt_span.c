@@ -121,7 +121,7 @@ static void cut_edges(zf_simt_span *s, LLVMValueRef v_number) {
         v_ours = zf_cg_within(cg, v_ours, "groups of tiles before and behind");
         LLVMBuildStore(cg->builder, zf_cg_select(cg, v_ours, zf_cg_sub(cg, v_stop, v_from), v_zero), s->v_lengths[k]);
         LLVMValueRef v_source = LLVMBuildLoad2(cg->builder, cg->ty_i64, s->v_sources[k], "");
-        LLVMBuildStore(cg->builder, s->cut(s, v_source, v_from), s->v_sources[k]);
+        LLVMBuildStore(cg->builder, s->cut(s, k, v_source, v_from), s->v_sources[k]);
     }
     zf_simt_span_note(s, zf_cg_icmp(cg, LLVMIntULE, v_cut_size, v_o1), "the tile's end inside its last group");
 }

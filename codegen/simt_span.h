@@ -31,8 +31,8 @@ struct zf_simt_span {
     uint64_t longest;      ///< elements of a group; a state further inside one is bad
     /// Stores a group's v_sources[k] and v_lengths[k]; `env` says which.
     void (*take)(zf_simt_span *, zf_lower_env *env, unsigned k);
-    /// A group's source from element v_from on (of ty_length).
-    LLVMValueRef (*cut)(zf_simt_span *, LLVMValueRef v_source, LLVMValueRef v_from);
+    /// A group's source from element v_from on (of ty_length); v_lengths[k] is what is left of it.
+    LLVMValueRef (*cut)(zf_simt_span *, unsigned k, LLVMValueRef v_source, LLVMValueRef v_from);
     LLVMValueRef v_kept;    ///< shared memory of the warp, zf_simt_span_kept_bytes
     LLVMValueRef v_refused; ///< i1, the same for all lanes: no group may be taken; NULL: they may
 

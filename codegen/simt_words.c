@@ -3,7 +3,8 @@
 // shared memory, from where they are stored 16 bytes a lane at a time.
 //
 // A string is taken in pieces of sixteen bytes, which are moved to where they go by one shift, and go into the stage by atomic
-// or: neighbours share words. Short ones are put by their lane, of a long one all lanes put pieces.
+// or: neighbours share words. Those of up to sixteen bytes are in their handles, which are all that is loaded of them: gathers
+// are what such a kernel waits for. Up to SHORT bytes are put by their lane, of a longer string all lanes put pieces.
 //
 // The file says where each tile begins and ends among the groups. All of these states must be met on the way. Where anything is
 // not as it should be nothing is stored, and one thread makes the tiles one by one, as on the host (lower->v_hard): it tells what
@@ -11,6 +12,7 @@
 #include "codegen/simt_words.h"
 
 #include "codegen/cg_frame.h"
+#include "codegen/simt_handles.h"
 #include "codegen/simt_span.h"
 #include "codegen/simt_text.h"
 
@@ -27,6 +29,7 @@ typedef struct words {
     zf_simt_span span;
     const zf_expr *access; // the string
     LLVMValueRef v_stage;
+    LLVMValueRef v_low[STRINGS], v_high[STRINGS]; // slots (i64): the strings' handles
 } words;
 
 enum { STAGE = MOST + 2 * ZF_SPAN_CHUNK };
@@ -52,12 +55,33 @@ static void take(zf_simt_span *s, zf_lower_env *env, unsigned k) {
         zf_simt_span_note(s, v_over, "V01, of a group's string");
         v_size = zf_cg_select(cg, v_over, zf_cg_i64(cg, 0), v_size);
     }
-    LLVMBuildStore(cg->builder, zf_lower_text_address(lower, &text), s->v_sources[k]);
+    LLVMValueRef v_source = zf_lower_text_address(lower, &text), v_low = v_source, v_high = zf_cg_i64(cg, UINT64_MAX);
+    if (text.seq.v_handle != NULL) { // else, and where a group has less than its string, it is taken from where it lies
+        LLVMValueRef v_whole = zf_cg_icmp(cg, LLVMIntEQ, v_size, text.seq.v_length);
+        LLVMValueRef v_first = LLVMBuildExtractElement(cg->builder, text.seq.v_handle, zf_cg_i32(cg, 0), ""),
+                     v_second = LLVMBuildExtractElement(cg->builder, text.seq.v_handle, zf_cg_i32(cg, 1), "");
+        v_low = zf_cg_select(cg, v_whole, v_first, v_low);
+        v_high = zf_cg_select(cg, v_whole, v_second, v_high);
+    }
+    LLVMBuildStore(cg->builder, v_source, s->v_sources[k]);
     LLVMBuildStore(cg->builder, v_size, s->v_lengths[k]);
+    LLVMBuildStore(cg->builder, v_low, w->v_low[k]);
+    LLVMBuildStore(cg->builder, v_high, w->v_high[k]);
 }
 
-static LLVMValueRef cut(zf_simt_span *s, LLVMValueRef v_source, LLVMValueRef v_from) {
-    return zf_cg_add(s->lower->cg, v_source, v_from);
+// A string that is cut is taken from where it lies in memory, as a long one is; one of which all is left stays as it is.
+static LLVMValueRef cut(zf_simt_span *s, unsigned k, LLVMValueRef v_source, LLVMValueRef v_from) {
+    words *w = (words *)s;
+    zf_cg *cg = s->lower->cg;
+    LLVMBuilderRef b = cg->builder;
+    v_source = zf_cg_add(cg, v_source, v_from);
+    LLVMValueRef v_low = LLVMBuildLoad2(b, cg->ty_i64, w->v_low[k], ""), v_high = LLVMBuildLoad2(b, cg->ty_i64, w->v_high[k], "");
+    LLVMValueRef v_length = LLVMBuildLoad2(b, cg->ty_i64, s->v_lengths[k], "");
+    LLVMValueRef v_whole = zf_cg_icmp(cg, LLVMIntEQ, v_length, zf_simt_handle_short_length(cg, v_high));
+    v_whole = zf_cg_and(cg, v_whole, zf_cg_not(cg, zf_simt_handle_is_long(cg, v_high)));
+    LLVMBuildStore(b, zf_cg_select(cg, v_whole, v_low, v_source), w->v_low[k]);
+    LLVMBuildStore(b, zf_cg_select(cg, v_whole, v_high, zf_cg_i64(cg, UINT64_MAX)), w->v_high[k]);
+    return v_source;
 }
 
 // ---- Putting them together ------------------------------------------------------------------------------------
@@ -66,11 +90,6 @@ typedef struct row {
     zf_span_row in;
     LLVMValueRef v_more, v_long; // i1: whether any lane has a string of several pieces, a long one
 } row;
-
-static LLVMValueRef both_halves(zf_cg *cg, LLVMValueRef v_low, LLVMValueRef v_high) {
-    LLVMValueRef v_up = LLVMBuildShl(cg->builder, zf_cg_resize(cg, v_high, cg->ty_i64, false), zf_cg_i64(cg, 32), "");
-    return zf_cg_or(cg, zf_cg_resize(cg, v_low, cg->ty_i64, false), v_up);
-}
 
 // Into word `number` behind a place in the stage, where v_if (NULL: always; most pieces touch three, and a branch costs more).
 static void or_word(words *w, LLVMValueRef v_place, unsigned number, LLVMValueRef v, LLVMValueRef v_if) {
@@ -88,53 +107,20 @@ static void or_word(words *w, LLVMValueRef v_place, unsigned number, LLVMValueRe
     zf_cg_enter(cg, bb_next);
 }
 
-// Eight bytes, number `number` from an address on, or 0 where not v_if (NULL: always).
-static LLVMValueRef load_eight(zf_cg *cg, LLVMValueRef v_address, unsigned number, LLVMValueRef v_if) {
-    LLVMTypeRef ty_pointer = LLVMPointerTypeInContext(cg->context, cg->target->simt->global_space);
-    LLVMValueRef v_pointer = LLVMBuildIntToPtr(cg->builder, v_address, ty_pointer, "");
-    LLVMValueRef v_at = zf_cg_at_sink(cg, cg->ty_i64, v_pointer, zf_cg_i64(cg, number));
-    if (v_if == NULL) return zf_cg_load(cg, cg->ty_i64, v_at, 8);
-    LLVMBasicBlockRef bb_before = zf_cg_here(cg), bb_load = zf_cg_block(cg, "eight"), bb_next = zf_cg_block(cg, "eight_next");
-    zf_cg_cond_br(cg, v_if, bb_load, bb_next);
-    zf_cg_enter(cg, bb_load);
-    LLVMValueRef v = zf_cg_load(cg, cg->ty_i64, v_at, 8);
-    zf_cg_br(cg, bb_next);
-    zf_cg_enter(cg, bb_next);
-    return zf_cg_phi2(cg, cg->ty_i64, zf_cg_i64(cg, 0), bb_before, v, bb_load);
-}
-
 static LLVMValueRef more_than(zf_cg *cg, LLVMValueRef v, uint32_t bytes) {
     return zf_cg_icmp(cg, LLVMIntUGT, v, zf_cg_i32(cg, bytes));
 }
 
-// v_count bytes (i32, 0 to 16) from an address on to byte v_place (i32) of the stage. Sixteen bytes are read from the aligned
-// eight on that have the first, and more where there are: so many can be read behind any string. What lanes gather costs by the
-// load.
-static void put_piece(words *w, LLVMValueRef v_source, LLVMValueRef v_count, LLVMValueRef v_place) {
+// v_count bytes (i32, 0 to 16), 0 behind them, to byte v_place (i32) of the stage.
+static void or_piece(words *w, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_count, LLVMValueRef v_place) {
     zf_cg *cg = w->span.lower->cg;
     LLVMBuilderRef b = cg->builder;
-    LLVMValueRef v_three = zf_cg_i32(cg, 3), v_eight = zf_cg_i32(cg, 8), v_from = zf_cg_low_half(cg, v_source);
-    LLVMValueRef v_aligned = zf_cg_and(cg, v_source, zf_cg_i64(cg, ~UINT64_C(7)));
-    LLVMValueRef v_read = zf_cg_add(cg, zf_cg_and(cg, v_from, zf_cg_i32(cg, 7)), v_count); // bytes from there on
-    LLVMValueRef v_words[6], v_shift = LLVMBuildShl(b, v_from, v_three, "");               // modulo 32
-    for (unsigned k = 0; k < 3; k++) {
-        LLVMValueRef v = load_eight(cg, v_aligned, k, k < 2 ? NULL : more_than(cg, v_read, 16));
-        v_words[2 * k] = zf_cg_low_half(cg, v);
-        v_words[2 * k + 1] = zf_cg_high_half(cg, v);
-    }
-    LLVMValueRef v_odd = zf_cg_icmp(cg, LLVMIntNE, zf_cg_and(cg, v_from, zf_cg_i32(cg, 4)), zf_cg_i32(cg, 0));
-    for (unsigned k = 0; k < 5; k++) v_words[k] = zf_cg_select(cg, v_odd, v_words[k + 1], v_words[k]);
-    LLVMValueRef v_bytes[4];
-    for (unsigned k = 0; k < 4; k++) v_bytes[k] = zf_cg_funnel(cg, false, v_words[k + 1], v_words[k], v_shift);
-    LLVMValueRef v_first = zf_cg_umin(cg, v_count, v_eight), v_rest = zf_cg_sub(cg, v_count, v_first);
-    LLVMValueRef v_low = both_halves(cg, v_bytes[0], v_bytes[1]), v_high = both_halves(cg, v_bytes[2], v_bytes[3]);
-    v_low = zf_cg_mask(cg, v_low, zf_cg_low_bytes(cg, v_first), "bytes of a string's piece");
-    v_high = zf_cg_mask(cg, v_high, zf_cg_low_bytes(cg, v_rest), "bytes of a string's long piece");
+    LLVMValueRef v_three = zf_cg_i32(cg, 3);
     // Its place is 0 to 3 bytes into a word: up to five words.
     LLVMValueRef v_in = zf_cg_and(cg, v_place, v_three), v_stop = zf_cg_add(cg, v_in, v_count);
     LLVMValueRef v_up = zf_cg_resize(cg, LLVMBuildShl(b, v_in, v_three, ""), cg->ty_i64, false);
-    LLVMValueRef v_middle = both_halves(cg, zf_cg_high_half(cg, v_low), zf_cg_low_half(cg, v_high));
-    LLVMValueRef v_last = both_halves(cg, zf_cg_high_half(cg, v_high), zf_cg_i32(cg, 0));
+    LLVMValueRef v_middle = zf_simt_both_halves(cg, zf_cg_high_half(cg, v_low), zf_cg_low_half(cg, v_high));
+    LLVMValueRef v_last = zf_simt_both_halves(cg, zf_cg_high_half(cg, v_high), zf_cg_i32(cg, 0));
     LLVMValueRef v_byte = zf_cg_resize(cg, zf_cg_and(cg, v_place, zf_cg_i32(cg, ~UINT32_C(3))), cg->ty_i64, false);
     v_byte = zf_cg_at(cg, cg->ty_i8, w->v_stage, v_byte);
     v_low = LLVMBuildShl(b, v_low, v_up, "");
@@ -143,6 +129,37 @@ static void put_piece(words *w, LLVMValueRef v_source, LLVMValueRef v_count, LLV
     or_word(w, v_byte, 2, zf_cg_high_half(cg, LLVMBuildShl(b, v_middle, v_up, "")), NULL);
     or_word(w, v_byte, 3, zf_cg_high_half(cg, LLVMBuildShl(b, v_high, v_up, "")), more_than(cg, v_stop, 12));
     or_word(w, v_byte, 4, zf_cg_high_half(cg, LLVMBuildShl(b, v_last, v_up, "")), more_than(cg, v_stop, 16));
+}
+
+// So many from an address on. What lanes gather costs by the load.
+static void put_piece(words *w, LLVMValueRef v_source, LLVMValueRef v_count, LLVMValueRef v_place) {
+    LLVMValueRef v_low, v_high;
+    zf_simt_sixteen(w->span.lower->cg, v_source, v_count, &v_low, &v_high);
+    or_piece(w, v_low, v_high, v_count, v_place);
+}
+
+// The first piece of a string: what its handle has, or, where that is the handle of a long one, from its address on.
+static void put_first(words *w, const row *r, unsigned k, LLVMValueRef v_place) {
+    zf_cg *cg = w->span.lower->cg;
+    LLVMBuilderRef b = cg->builder;
+    LLVMValueRef v_length = r->in.v_lengths[k], v_count = zf_cg_umin(cg, v_length, zf_cg_i32(cg, PIECE)),
+                 v_zero = zf_cg_i64(cg, 0);
+    LLVMValueRef v_low = LLVMBuildLoad2(b, cg->ty_i64, w->v_low[k], ""), v_high = LLVMBuildLoad2(b, cg->ty_i64, w->v_high[k], "");
+    LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntNE, v_length, zf_cg_i32(cg, 0));
+    LLVMValueRef v_long = zf_simt_handle_is_long(cg, v_high);
+    v_low = zf_cg_select(cg, v_is, v_low, v_zero);
+    v_high = zf_cg_select(cg, v_is, zf_simt_handle_short_high(cg, v_high), v_zero);
+    LLVMBasicBlockRef bb_before = zf_cg_here(cg), bb_load = zf_cg_block(cg, "text"), bb_have = zf_cg_block(cg, "text_here");
+    zf_cg_cond_br(cg, zf_cg_and(cg, v_is, v_long), bb_load, bb_have);
+    zf_cg_enter(cg, bb_load);
+    LLVMValueRef v_low_there, v_high_there;
+    zf_simt_sixteen(cg, r->in.v_sources[k], v_count, &v_low_there, &v_high_there);
+    LLVMBasicBlockRef bb_loaded = zf_cg_here(cg);
+    zf_cg_br(cg, bb_have);
+    zf_cg_enter(cg, bb_have);
+    v_low = zf_cg_phi2(cg, cg->ty_i64, v_low, bb_before, v_low_there, bb_loaded);
+    v_high = zf_cg_phi2(cg, cg->ty_i64, v_high, bb_before, v_high_there, bb_loaded);
+    or_piece(w, v_low, v_high, v_count, v_place);
 }
 
 // Pieces v_from, v_from + step, ... (bytes, i32) of a string of v_length bytes.
@@ -199,19 +216,11 @@ static void put_rests(words *w, const row *r, const LLVMValueRef v_places[STRING
 }
 
 static void put_row(words *w, const row *r, LLVMValueRef v_here) {
-    zf_lower *lower = w->span.lower;
-    zf_cg *cg = lower->cg;
-    LLVMValueRef v_places[STRINGS], v_zero = zf_cg_i32(cg, 0);
+    zf_cg *cg = w->span.lower->cg;
+    LLVMValueRef v_places[STRINGS];
     v_places[0] = zf_cg_add(cg, v_here, r->in.v_before);
     for (unsigned k = 1; k < STRINGS; k++) v_places[k] = zf_cg_add(cg, v_places[k - 1], r->in.v_lengths[k - 1]);
-    // Where there is no string the last words before the block's slots are read.
-    LLVMValueRef v_some = LLVMBuildPtrToInt(cg->builder, lower->v_slots, cg->ty_i64, "");
-    v_some = zf_cg_sub(cg, v_some, zf_cg_i64(cg, 16));
-    for (unsigned k = 0; k < STRINGS; k++) {
-        LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntNE, r->in.v_lengths[k], v_zero);
-        LLVMValueRef v_source = zf_cg_select(cg, v_is, r->in.v_sources[k], v_some);
-        put_piece(w, v_source, zf_cg_umin(cg, r->in.v_lengths[k], zf_cg_i32(cg, PIECE)), v_places[k]);
-    }
+    for (unsigned k = 0; k < STRINGS; k++) put_first(w, r, k, v_places[k]);
     put_where(w, r, v_places, r->v_more, put_rests);
     put_where(w, r, v_places, r->v_long, put_long);
 }
@@ -235,7 +244,7 @@ static void add_up(words *w, row *r) {
         LLVMValueRef v_length = LLVMBuildLoad2(cg->builder, cg->ty_i64, w->span.v_lengths[k], "");
         LLVMValueRef v_over = zf_cg_icmp(cg, LLVMIntUGT, v_length, zf_cg_i64(cg, MOST));
         zf_simt_span_note(&w->span, v_over, "strings that are longer than the tiles");
-        r->in.v_sources[k] = LLVMBuildLoad2(cg->builder, cg->ty_i64, w->span.v_sources[k], "");
+        r->in.v_sources[k] = LLVMBuildLoad2(cg->builder, cg->ty_i64, w->v_low[k], ""); // of a long one
         r->in.v_lengths[k] = zf_cg_select(cg, v_over, zf_cg_i32(cg, 0), zf_cg_low_half(cg, v_length));
         v_own = zf_cg_add(cg, v_own, r->in.v_lengths[k]);
     }
@@ -302,6 +311,12 @@ void zf_simt_words(zf_lower *lower, const zf_simt_shape *shape) {
                             .longest = UINT64_MAX,
                             .take = take,
                             .cut = cut};
+    for (unsigned k = 0; k < STRINGS; k++) {
+        w.v_low[k] = zf_cg_alloca(cg, cg->ty_i64, "handle");
+        w.v_high[k] = zf_cg_alloca(cg, cg->ty_i64, "handle");
+        LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), w.v_low[k]);
+        LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), w.v_high[k]);
+    }
     w.v_stage = cg->target->simt->shared(cg, 0, STAGE);
     w.span.v_kept = cg->target->simt->shared(cg, STAGE, shape->shared_bytes - STAGE);
     zf_simt_span_begin(&w.span);

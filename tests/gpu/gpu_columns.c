@@ -119,6 +119,17 @@ static uint64_t prose(uint64_t row) {
     if (gpu_mix(row) % 64 == 0) return gpu_mix(row + 1) & 255;
     return (uint8_t)text[gpu_mix(row / PIECE) % (sizeof text - PIECE) + row % PIECE];
 }
+/// Texts that each end in one of six bytes, of all lengths at which they are treated otherwise; every round begins with another
+/// one.
+static uint64_t texts(uint64_t row) {
+    static const uint16_t sizes[] = {1, 2, 3, 7, 8, 9, 14, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 127, 254, 255, 256, 300};
+    enum { TEXTS = sizeof sizes / sizeof *sizes, ALL = 1596 };
+    uint64_t round = row / ALL, at = row % ALL, k = gpu_mix(round) % TEXTS;
+    for (; at >= sizes[k]; k = (k + 1) % TEXTS) at -= sizes[k];
+    static const uint8_t ends[] = {0, 15, 16, 200, 254, 255};
+    if (at + 1 == sizes[k]) return ends[round % 6];
+    return 17 + gpu_mix(at + 1000 * k + 100000 * (round % 3)) % 183;
+}
 /// In each block of 4096 rows every fourth row of 32 has numbers, and the next three count on from them.
 static uint64_t steps_of_lanes(uint64_t row) {
     uint64_t in = row % 4096, k = in / 32 % 4;
@@ -165,6 +176,9 @@ static const gpu_column columns[] = {
     {"map_blocks", 32, narrow_or_not, false, false},
     {"groups_empty", 32, set, true, false},
     {"groups_fsst", 8, prose, true, false},
+    {"groups_words", 8, prose, true, false},
+    {"groups_texts", 8, texts, true, false},
+    {"groups_heads", 8, texts, true, false},
     {"lanes_tans", 8, uneven, false, false},
     {"lanes_rans", 8, uneven, false, false},
     {"lanes_huffman", 8, uneven, true, false},
