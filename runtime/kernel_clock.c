@@ -8,8 +8,9 @@
 
 enum { RUNS_MOST = 15, COPIES = 9 };
 
-/// Rounds that are queued one behind the other, an event between each two, and waited for when all are: then the device is never
-/// idle before one begins, and its time has none of the host's in it.
+/// Rounds that are queued one behind the other, an event between each two, and waited for when all are: as long as what was
+/// queued before keeps the device busy while the next is, a round's time has none of the host's in it. Rounds that are shorter
+/// than their queueing are measured with it.
 typedef struct kernel_clock {
     zf_accelerator *accelerator;
     void *stream;
@@ -42,8 +43,8 @@ static zf_status note(kernel_clock *clock, unsigned event, zf_error *error) {
 static zf_status median_of_rounds(kernel_clock *clock, unsigned rounds, double *seconds, zf_error *error) {
     double times[RUNS_MOST];
     for (unsigned r = 0; r < rounds; r++) {
-        ZF_TRY(clock->accelerator->ops->event_seconds(clock->accelerator, clock->events[r], clock->events[r + 1], &times[r],
-                                                      error));
+        ZF_TRY(
+            clock->accelerator->ops->event_seconds(clock->accelerator, clock->events[r], clock->events[r + 1], &times[r], error));
     }
     *seconds = zf_median(times, rounds);
     return ZF_OK;

@@ -185,7 +185,10 @@ static bool is_plain(const zf_plan *plan, const zf_kernel *kernel) {
     zf_type type = plan->graph->edges[kernel->edge].type;
     if (type.nullable || type.kind == ZF_K_BOOL || zf_kind_size(type.kind) == 0 || zf_kind_size(type.kind) > NARROW) return false;
     uint32_t expansions = 0;
-    for (uint32_t s = 0; s < kernel->step_count; s++) expansions += kernel->steps[s].kind == ZF_STEP_EXPAND;
+    for (uint32_t s = 0; s < kernel->step_count; s++) {
+        if (kernel->steps[s].kind == ZF_STEP_SCAN) return false;
+        expansions += kernel->steps[s].kind == ZF_STEP_EXPAND;
+    }
     for (uint32_t n = 0; n < kernel->node_count; n++) {
         const zf_inst *inst = plan->graph->nodes[kernel->nodes[n]].inst;
         for (uint32_t s = 0; s < inst->stream_count; s++) {

@@ -10,10 +10,15 @@ import json
 import pathlib
 import sys
 
+sys.dont_write_bytecode = True
+import cases  # noqa: E402
+
+MADE = {case.name for case in cases.CASES}
+
 
 def chosen(report):
     """{row: choices of its kernel, as --choose has them; "" is the default}."""
-    names = {(r["source"], r["column"]): r["name"] for r in report["results"] if r["by"] == "zipflow" and r.get("verified") and "source" in r}
+    names = {(r["source"], r["column"]): r["name"] for r in report["results"] if r["by"] == "zipflow" and r.get("verified") and r.get("name") in MADE and "source" in r}
     found = {}
     for container in report.get("tuned", []):
         for each in container["each"]:
@@ -27,7 +32,10 @@ def chosen(report):
 def configurations(reports):
     by_device = {}
     for report in reports:
-        by_device[report["device"]["description"].partition(",")[0]] = chosen(report)
+        device = report["device"]["description"].partition(",")[0]
+        if device in by_device:
+            sys.exit(f"configurations.py: two reports are of {device}")
+        by_device[device] = chosen(report)
     first = next(iter(by_device.values()))
     rows = [name for name in first if all(name in of for of in by_device.values()) and len({of[name] for of in by_device.values()}) > 1]
     return {device: {name: of[name] for name in rows} for device, of in by_device.items()}

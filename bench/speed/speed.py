@@ -280,6 +280,8 @@ def part_configurations(s, report):
         first = None
         for configuration, chosen in by_name.items():
             words = ["--choose", chosen[name]] if chosen.get(name) else []
+            if not words:  # what is kept of other parts is no default
+                words = ["--untuned"]
             try:
                 row = peers.bench(s, report, [*words, "--columns", column, path], limit=60)[str(path), column]
                 if not row.get("verified"):

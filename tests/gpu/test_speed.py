@@ -246,8 +246,26 @@ def of_several_gpus():
         each = [{"column": f"c{k}", "kernel": 0, "chosen": text} for k, text in enumerate(chosen.values())]
         unfused = {"container": "w.zfd", "options": ["--unfused"], "each": [{"column": "c0", "kernel": 0, "chosen": "L=16"}]}
         return {"device": {"description": f"{gpu}, compute capability 9.0"}, "results": rows, "tuned": [{"container": "w.zfd", "each": each}, unfused]}
-    found = configurations.configurations([report("A", x="L=2", y="L=4", z=""), report("B", x="", y="L=4", z="", more="L=1")])
-    check(found == {"A": {"x": "0:L=2"}, "B": {"x": ""}}, found)
+    one, two, three, other = "bitpack-1-u32", "bitpack-7-u32", "bitpack-3-i64", "the paper's"
+    found = configurations.configurations([report("A", **{one: "L=2", two: "L=4", three: "", other: "L=8"}), report("B", **{one: "", two: "L=4", three: "", "more": "L=1", other: ""})])
+    check(found == {"A": {one: "0:L=2"}, "B": {one: ""}}, found)
+    try:
+        configurations.configurations([report("A", **{one: ""})] * 2)
+        check(False, "two reports of one GPU")
+    except SystemExit as why:
+        check("two reports are of A" in str(why), why)
+
+
+def which_is_compared():
+    """Beside nvCOMP's soonest stands what decodes fastest of ours that are sooner, faster and no larger; else our soonest."""
+    def row(ratio, speed):
+        return {"ratio": ratio, "gb_per_second": speed}
+    theirs = row(2, 1000)
+    large, fast, small = row(1.9, 9000), row(2.1, 3000), row(4, 1500)
+    check(speed_tables.ours_beside([large, fast, small], theirs, 50e9) is fast, "the fastest that is no larger")
+    check(speed_tables.ours_beside([large, small], theirs, 50e9) is small, "the only one")
+    slow = row(8, 900)
+    check(speed_tables.ours_beside([large, slow], theirs, 50e9) is slow, "none is faster and no larger: the soonest")
 
 
 def shown(report, wanted):
@@ -272,6 +290,6 @@ def on_a_page(report):
 
 
 os.environ["FAKE_NVCOMP"] = ""
-for test in (data, on_the_emulator, beside_peers, columns, who_can_tune, search, of_several_gpus):
+for test in (data, on_the_emulator, beside_peers, columns, who_can_tune, search, of_several_gpus, which_is_compared):
     test()
     print(f"{test.__name__}: good")

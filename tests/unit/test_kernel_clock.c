@@ -54,6 +54,63 @@ static void test_poison(zf_container *container, uint8_t poison) {
     zf_emu_free(emu);
 }
 
+// ---- Kernels ------------------------------------------------------------------------------------------------------
+
+/// What is queued of a kernel that runs three times behind two that do not count.
+static struct {
+    zf_accelerator_ops ops;
+    unsigned launches, notes, reads, kernels;
+} queued;
+
+static zf_status queued_launch(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel, uint32_t groups,
+                               const zf_simt_args *args, zf_error *error) {
+    queued.launches++;
+    return queued.ops.launch(self, stream, code, kernel, groups, args, error);
+}
+static zf_status queued_note(zf_accelerator *self, void *stream, void *event, zf_error *error) {
+    CHECK(queued.launches == 2 + queued.notes && queued.reads == 0, "%u launches, then event %u", queued.launches, queued.notes);
+    queued.notes++;
+    return queued.ops.event_note(self, stream, event, error);
+}
+static zf_status queued_seconds(zf_accelerator *self, void *from, void *to, double *seconds, zf_error *error) {
+    static const double told[3] = {9, 1, 5};
+    CHECK(queued.launches == 5 && queued.notes == 4, "a time is read when all is queued");
+    zf_status status = queued.ops.event_seconds(self, from, to, seconds, error);
+    *seconds = told[queued.reads++];
+    if (queued.reads == 3) {
+        queued.launches = queued.notes = queued.reads = 0;
+        queued.kernels++;
+    }
+    return status;
+}
+
+static void test_kernels(zf_container *container) {
+    zf_error error = {0};
+    zf_accelerator *emu = NULL;
+    zf_units *units = NULL;
+    zf_units_memory memory = {0};
+    zf_kernel_time times[8] = {{0}};
+    CHECK(zf_emu_create(1, &emu, &error) == ZF_OK, "%s", error.message);
+    const zf_accelerator_ops *before = emu->ops;
+    zf_accelerator_ops ops = queued.ops = *before;
+    ops.launch = queued_launch, ops.event_note = queued_note, ops.event_seconds = queued_seconds;
+    zf_units_options options = {.resident = true};
+    bool good = zf_units_make(container, 0, NULL, &options, emu, &units, &error) == ZF_OK &&
+                zf_units_allocate(units, &memory, &error) == ZF_OK && zf_units_upload(units, NULL, &memory, &error) == ZF_OK;
+    CHECK(good, "%s (%s)", error.message, error.place);
+    if (!good) exit(check_result());
+    uint32_t kernels = (uint32_t)zf_units_stats(units).kernels;
+    emu->ops = &ops;
+    CHECK(zf_units_time_kernels(units, NULL, &memory, 0x5a, 2, 3, times, kernels, &error) == ZF_OK, "%s", error.message);
+    emu->ops = before;
+    CHECK(queued.kernels > 0, "no kernel was timed");
+    for (uint32_t k = 0; k < kernels; k++)
+        CHECK(times[k].facts.threads == 0 || times[k].seconds == 5, "kernel %u: %g, not the median", k, times[k].seconds);
+    zf_units_release(units, &memory);
+    zf_units_free(units);
+    zf_emu_free(emu);
+}
+
 // ---- Copies ---------------------------------------------------------------------------------------------------
 
 /// An accelerator whose clock says what it is told. Memory that it gives is poisoned.
@@ -289,6 +346,7 @@ int main(void) {
     if (good) {
         test_poison(container, 0x5a);
         test_poison(container, 0xa5);
+        test_kernels(container);
         test_late_kernels(container);
     }
     zf_program_free(loaded);
