@@ -71,10 +71,10 @@ typedef struct zf_cg_seq {
     LLVMValueRef v_start;    ///< i64, NULL: 0
     LLVMValueRef v_length;   ///< i64, elements; NULL only for PORT and OUT taken whole: ask the environment
     LLVMValueRef v_handle;   ///< MEMORY, all of a string that an accelerator loaded from a work buffer: the handle that has its
-                           ///< bytes (simt_handles.h); NULL: any other
-    bool constant;    ///< a constant table: loads from it do not change
-    bool padded;      ///< MEMORY: 16 bytes behind the last element can be read
-    bool column_rows; ///< encode: its elements are rows of the block, row v_start first (what a refusal names)
+                             ///< bytes (simt_handles.h); NULL: any other
+    bool constant;           ///< a constant table: loads from it do not change
+    bool padded;             ///< MEMORY: 16 bytes behind the last element can be read
+    bool column_rows;        ///< encode: its elements are rows of the block, row v_start first (what a refusal names)
 } zf_cg_seq;
 
 /// A value, or a sequence. Registers hold bool as i1, integers as iN, floats as float or double.
