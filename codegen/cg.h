@@ -207,6 +207,8 @@ LLVMValueRef zf_cg_low_mask(zf_cg *cg, LLVMValueRef v_count, uint64_t count_limi
 /// The halves of an i64, as i32; the low one of any integer.
 LLVMValueRef zf_cg_low_half(zf_cg *cg, LLVMValueRef v);
 LLVMValueRef zf_cg_high_half(zf_cg *cg, LLVMValueRef v);
+/// The i64 of two i32.
+LLVMValueRef zf_cg_both_halves(zf_cg *cg, LLVMValueRef v_low, LLVMValueRef v_high);
 /// A mask of the lowest v_count bytes (i32, 0 to 8) of eight.
 LLVMValueRef zf_cg_low_bytes(zf_cg *cg, LLVMValueRef v_count);
 

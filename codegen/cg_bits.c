@@ -26,6 +26,11 @@ LLVMValueRef zf_cg_high_half(zf_cg *cg, LLVMValueRef v) {
     return zf_cg_low_half(cg, LLVMBuildLShr(cg->builder, v, zf_cg_i64(cg, 32), ""));
 }
 
+LLVMValueRef zf_cg_both_halves(zf_cg *cg, LLVMValueRef v_low, LLVMValueRef v_high) {
+    LLVMValueRef v_up = LLVMBuildShl(cg->builder, zf_cg_resize(cg, v_high, cg->ty_i64, false), zf_cg_i64(cg, 32), "");
+    return zf_cg_or(cg, zf_cg_resize(cg, v_low, cg->ty_i64, false), v_up);
+}
+
 LLVMValueRef zf_cg_low_bytes(zf_cg *cg, LLVMValueRef v_count) {
     LLVMValueRef v_half = zf_cg_resize(cg, LLVMBuildShl(cg->builder, v_count, zf_cg_i32(cg, 2), ""), cg->ty_i64, false);
     LLVMValueRef v_above = LLVMBuildShl(cg->builder, zf_cg_i64(cg, UINT64_MAX), v_half, ""); // a shift by 64 is none
@@ -57,9 +62,7 @@ LLVMValueRef zf_cg_words_span(zf_cg *cg, LLVMValueRef v_from, LLVMValueRef v_shi
     }
     LLVMValueRef v = zf_cg_funnel(cg, false, v_words[1], v_words[0], v_shift);
     if (!is_wide) return v;
-    LLVMValueRef v_high = zf_cg_resize(cg, zf_cg_funnel(cg, false, v_words[2], v_words[1], v_shift), cg->ty_i64, false);
-    v_high = LLVMBuildShl(cg->builder, v_high, zf_cg_i64(cg, 32), "");
-    return zf_cg_or(cg, zf_cg_resize(cg, v, cg->ty_i64, false), v_high);
+    return zf_cg_both_halves(cg, v, zf_cg_funnel(cg, false, v_words[2], v_words[1], v_shift));
 }
 
 // The first `count` bits of words whose first bits are the higher ones.

@@ -630,8 +630,7 @@ LLVMValueRef zf_simt_join(zf_lower *lower, LLVMValueRef v) {
 LLVMValueRef zf_simt_permute(zf_lower *lower, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector) {
     zf_cg *cg = lower->cg;
     if (cg->target->simt->permute != NULL) return cg->target->simt->permute(cg, v_low, v_high, v_selector);
-    LLVMValueRef v_all = LLVMBuildShl(cg->builder, zf_cg_resize(cg, v_high, cg->ty_i64, false), zf_cg_i64(cg, 32), ""), v = NULL;
-    v_all = zf_cg_or(cg, v_all, zf_cg_resize(cg, v_low, cg->ty_i64, false));
+    LLVMValueRef v_all = zf_cg_both_halves(cg, v_low, v_high), v = NULL;
     for (uint32_t k = 0; k < 4; k++) {
         LLVMValueRef v_number = zf_cg_and(cg, LLVMBuildLShr(cg->builder, v_selector, zf_cg_i32(cg, 4 * k), ""), zf_cg_i32(cg, 7));
         LLVMValueRef v_shift = LLVMBuildShl(cg->builder, zf_cg_resize(cg, v_number, cg->ty_i64, false), zf_cg_i64(cg, 3), "");
@@ -728,8 +727,5 @@ LLVMValueRef zf_simt_shuffle(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lan
     unsigned bits = LLVMGetIntTypeWidth(ty);
     if (bits <= 32) return zf_cg_resize(cg, ops->shuffle(cg, zf_cg_resize(cg, v, cg->ty_i32, false), v_lane), ty, false);
     LLVMValueRef v_low = ops->shuffle(cg, zf_cg_resize(cg, v, cg->ty_i32, false), v_lane);
-    LLVMValueRef v_high = LLVMBuildLShr(cg->builder, v, zf_cg_i64(cg, 32), "");
-    v_high = ops->shuffle(cg, zf_cg_resize(cg, v_high, cg->ty_i32, false), v_lane);
-    v_high = LLVMBuildShl(cg->builder, zf_cg_resize(cg, v_high, cg->ty_i64, false), zf_cg_i64(cg, 32), "");
-    return zf_cg_or(cg, v_high, zf_cg_resize(cg, v_low, cg->ty_i64, false));
+    return zf_cg_both_halves(cg, v_low, ops->shuffle(cg, zf_cg_high_half(cg, v), v_lane));
 }

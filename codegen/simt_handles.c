@@ -23,11 +23,6 @@ static LLVMValueRef load_eight(zf_cg *cg, LLVMValueRef v_address, unsigned numbe
     return zf_cg_phi2(cg, cg->ty_i64, zf_cg_i64(cg, 0), bb_before, v, bb_load);
 }
 
-LLVMValueRef zf_simt_both_halves(zf_cg *cg, LLVMValueRef v_low, LLVMValueRef v_high) {
-    LLVMValueRef v_up = LLVMBuildShl(cg->builder, zf_cg_resize(cg, v_high, cg->ty_i64, false), zf_cg_i64(cg, 32), "");
-    return zf_cg_or(cg, zf_cg_resize(cg, v_low, cg->ty_i64, false), v_up);
-}
-
 void zf_simt_sixteen(zf_cg *cg, LLVMValueRef v_source, LLVMValueRef v_count, LLVMValueRef *v_low, LLVMValueRef *v_high) {
     LLVMBuilderRef b = cg->builder;
     LLVMValueRef v_three = zf_cg_i32(cg, 3), v_eight = zf_cg_i32(cg, 8), v_from = zf_cg_low_half(cg, v_source);
@@ -45,7 +40,7 @@ void zf_simt_sixteen(zf_cg *cg, LLVMValueRef v_source, LLVMValueRef v_count, LLV
     LLVMValueRef v_bytes[4];
     for (unsigned k = 0; k < 4; k++) v_bytes[k] = zf_cg_funnel(cg, false, v_words[k + 1], v_words[k], v_shift);
     LLVMValueRef v_first = zf_cg_umin(cg, v_count, v_eight), v_rest = zf_cg_sub(cg, v_count, v_first);
-    *v_low = zf_simt_both_halves(cg, v_bytes[0], v_bytes[1]), *v_high = zf_simt_both_halves(cg, v_bytes[2], v_bytes[3]);
+    *v_low = zf_cg_both_halves(cg, v_bytes[0], v_bytes[1]), *v_high = zf_cg_both_halves(cg, v_bytes[2], v_bytes[3]);
     *v_low = zf_cg_mask(cg, *v_low, zf_cg_low_bytes(cg, v_first), "bytes of a string's piece");
     *v_high = zf_cg_mask(cg, *v_high, zf_cg_low_bytes(cg, v_rest), "bytes of a string's long piece");
 }

@@ -26,8 +26,6 @@ LLVMValueRef zf_simt_handle_short_length(zf_cg *cg, LLVMValueRef v_high);
 /// The bytes in the second half of a short one.
 LLVMValueRef zf_simt_handle_short_high(zf_cg *cg, LLVMValueRef v_high);
 
-/// An i64 of two i32.
-LLVMValueRef zf_simt_both_halves(zf_cg *cg, LLVMValueRef v_low, LLVMValueRef v_high);
 /// Up to 16 bytes, v_count (i32), from an address (i64) on, as two halves (i64), 0 behind them. Sixteen bytes are read from the
 /// aligned eight on that have the first, and more where there are: so many can be read behind any string.
 void zf_simt_sixteen(zf_cg *cg, LLVMValueRef v_source, LLVMValueRef v_count, LLVMValueRef *v_low, LLVMValueRef *v_high);

@@ -119,8 +119,8 @@ static void or_piece(words *w, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValu
     // Its place is 0 to 3 bytes into a word: up to five words.
     LLVMValueRef v_in = zf_cg_and(cg, v_place, v_three), v_stop = zf_cg_add(cg, v_in, v_count);
     LLVMValueRef v_up = zf_cg_resize(cg, LLVMBuildShl(b, v_in, v_three, ""), cg->ty_i64, false);
-    LLVMValueRef v_middle = zf_simt_both_halves(cg, zf_cg_high_half(cg, v_low), zf_cg_low_half(cg, v_high));
-    LLVMValueRef v_last = zf_simt_both_halves(cg, zf_cg_high_half(cg, v_high), zf_cg_i32(cg, 0));
+    LLVMValueRef v_middle = zf_cg_both_halves(cg, zf_cg_high_half(cg, v_low), zf_cg_low_half(cg, v_high));
+    LLVMValueRef v_last = zf_cg_both_halves(cg, zf_cg_high_half(cg, v_high), zf_cg_i32(cg, 0));
     LLVMValueRef v_byte = zf_cg_resize(cg, zf_cg_and(cg, v_place, zf_cg_i32(cg, ~UINT32_C(3))), cg->ty_i64, false);
     v_byte = zf_cg_at(cg, cg->ty_i8, w->v_stage, v_byte);
     v_low = LLVMBuildShl(b, v_low, v_up, "");

@@ -279,9 +279,7 @@ def part_configurations(s, report):
     for path, column, name, label in placed:
         first = None
         for configuration, chosen in by_name.items():
-            words = ["--choose", chosen[name]] if chosen.get(name) else []
-            if not words:  # what is kept of other parts is no default
-                words = ["--untuned"]
+            words = ["--choose", chosen[name]] if chosen.get(name) else ["--untuned"]  # what is kept of other parts is no default
             try:
                 row = peers.bench(s, report, [*words, "--columns", column, path], limit=60)[str(path), column]
                 if not row.get("verified"):
