@@ -133,13 +133,6 @@ void zf_lower_kernel_name(uint32_t index, char name[24]);
 void zf_lower_elements(zf_lower *lower);
 void zf_lower_groups(zf_lower *lower);
 void zf_lower_chunks(zf_lower *lower);
-/// The access by which element j of every group is byte j of a string that the group alone says; NULL for other bodies of groups.
-const zf_expr *zf_lower_string_access(const zf_plan *plan, const zf_kernel *kernel);
-/// Whether groups have at most eight bytes each, and element j of a group is byte j, the lowest first, of a number that the group
-/// alone says, or the same byte for all j; conditions of the group may choose between such.
-bool zf_lower_is_numbers(const zf_plan *plan, const zf_kernel *kernel);
-/// The number of which an expression is byte j; NULL for others.
-const zf_expr *zf_lower_byte_of_number(const zf_expr *expr);
 void zf_lower_prefix(zf_lower *lower); ///< prefix sums, from zf_lower_elements (lower_prefix.c)
 
 // ---- Functions (lower.c) ----
@@ -369,7 +362,11 @@ bool zf_lower_can_deliver(zf_lower *lower, const zf_cg_value *value);
 LLVMValueRef zf_lower_text_address(zf_lower *lower, const zf_cg_value *value); ///< i64
 void zf_lower_store_handle(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index);
 void zf_lower_store_valid_byte(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index);
-/// Copies `v_length` bytes, at most `v_room`, and writes at most that many.
+/// Bytes that are copied together on the host, of however few a string has: so many can be read behind any string. What is
+/// written too much is written again.
+enum { ZF_TEXT_STEP = 16 };
+void zf_lower_copy_step(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from);
+/// Copies `v_length` bytes, at most `v_room`, and writes at most that many: on the host by steps where those fit.
 void zf_lower_copy_text(zf_lower *lower, LLVMValueRef v_to, LLVMValueRef v_from, LLVMValueRef v_length, LLVMValueRef v_room);
 /// Where the validity of an edge in a work buffer lies: a byte for each element.
 LLVMValueRef zf_lower_validity_pointer(zf_lower *lower, uint32_t edge);

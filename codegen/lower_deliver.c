@@ -5,8 +5,9 @@
 //
 // Strings are handles in a work buffer: where the bytes lie (in a stream, or in another work buffer, which stay where they are as
 // long as the block is decoded) and how many; on accelerators short ones may have their bytes there (simt_handles.h). Those of a
-// column are copied, one behind the other. Where a tile's bytes begin is a field of the seek state like any other, so the next
-// state says where they end, and no length, whatever the data say, leads beyond that.
+// column are copied, one behind the other, unless they are what an earlier kernel made there. Where a tile's bytes begin is a
+// field of the seek state like any other, so the next state says where they end, and no length, whatever the data say, leads
+// beyond that.
 //
 // On accelerators this is what one thread does that makes a tile alone; simt_store.c has what a warp does.
 #include "codegen/cg_frame.h"
@@ -104,18 +105,28 @@ static void copy_bytes(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from, LLVMVa
     zf_cg_loop_end(cg, &loop);
 }
 
-// Sixteen bytes at a time where what is written too much lies within the room: it is written again. So many can be read behind
-// any string.
+void zf_lower_copy_step(zf_cg *cg, LLVMValueRef v_to, LLVMValueRef v_from) {
+    zf_cg_store(cg, zf_cg_load(cg, cg->ty_i128, v_from, 1), v_to, 1);
+}
+
 void zf_lower_copy_text(zf_lower *lower, LLVMValueRef v_to, LLVMValueRef v_from, LLVMValueRef v_length, LLVMValueRef v_room) {
-    enum { STEP = 16, LONG = 128 };
+    enum { STEP = ZF_TEXT_STEP, LONG = 128 };
     zf_cg *cg = lower->cg;
     if (is_simt(lower)) {
         copy_bytes(cg, v_to, v_from, v_length);
         return;
     }
-    LLVMBasicBlockRef bb_some = zf_cg_block(cg, "text_some"), bb_steps = zf_cg_block(cg, "text_steps"),
+    LLVMBasicBlockRef bb_step = zf_cg_block(cg, "text_short"), bb_other = zf_cg_block(cg, "text_other"),
+                      bb_some = zf_cg_block(cg, "text_some"), bb_steps = zf_cg_block(cg, "text_steps"),
                       bb_exact = zf_cg_block(cg, "text_exact"), bb_done = zf_cg_block(cg, "text_done");
-    LLVMValueRef v_zero = zf_cg_i64(cg, 0);
+    LLVMValueRef v_zero = zf_cg_i64(cg, 0), v_step = zf_cg_i64(cg, STEP);
+    LLVMValueRef v_one = zf_cg_icmp(cg, LLVMIntULT, zf_cg_sub(cg, v_length, zf_cg_i64(cg, 1)), v_step);
+    LLVMValueRef v_fit = zf_cg_icmp(cg, LLVMIntUGE, v_room, v_step);
+    zf_cg_cond_br(cg, zf_cg_and(cg, v_one, zf_cg_within(cg, v_fit, "room for a short string")), bb_step, bb_other);
+    zf_cg_enter(cg, bb_step);
+    zf_lower_copy_step(cg, v_to, v_from);
+    zf_cg_br(cg, bb_done);
+    zf_cg_enter(cg, bb_other);
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_length, v_zero), bb_some, bb_done);
     zf_cg_enter(cg, bb_some);
     LLVMValueRef v_steps = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_length, zf_cg_i64(cg, STEP - 1)), zf_cg_i64(cg, 4), "");
@@ -127,8 +138,7 @@ void zf_lower_copy_text(zf_lower *lower, LLVMValueRef v_to, LLVMValueRef v_from,
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, v_zero, v_steps, "text_step");
     LLVMValueRef v_at = LLVMBuildShl(cg->builder, loop.v_i, zf_cg_i64(cg, 4), "");
-    LLVMValueRef v = zf_cg_load(cg, cg->ty_i128, zf_cg_at(cg, cg->ty_i8, v_from, v_at), 1);
-    zf_cg_store(cg, v, zf_cg_at_sink(cg, cg->ty_i8, v_to, v_at), 1);
+    zf_lower_copy_step(cg, zf_cg_at_sink(cg, cg->ty_i8, v_to, v_at), zf_cg_at(cg, cg->ty_i8, v_from, v_at));
     zf_cg_loop_end(cg, &loop);
     zf_cg_br(cg, bb_done);
     zf_cg_enter(cg, bb_exact);
@@ -172,9 +182,20 @@ static void deliver_text(zf_lower *lower, zf_cg_value value, LLVMValueRef v_inde
     LLVMValueRef v_next = zf_cg_add(cg, v_byte, v_length);
     LLVMBuildStore(cg->builder, v_next, d->v_byte);
     store_offset(lower, v_index, v_byte, v_next);
-    if (is_simt(lower) && zf_plan_characters(lower->plan) != NULL) return; // they are there
+    const zf_work *characters = zf_plan_characters(lower->plan);
+    if (characters != NULL && is_simt(lower)) return; // they are there
+    LLVMBasicBlockRef bb_there = NULL;
+    if (characters != NULL) { // on the host they are where there is no buffer
+        LLVMBasicBlockRef bb_copy = zf_cg_block(cg, "text_elsewhere");
+        bb_there = zf_cg_block(cg, "text_there");
+        zf_cg_cond_br(cg, LLVMBuildIsNull(cg->builder, lower->v_works[characters - lower->plan->works], ""), bb_there, bb_copy);
+        zf_cg_enter(cg, bb_copy);
+    }
     zf_lower_copy_text(lower, zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_byte), zf_cg_text_pointer(cg, &value.seq), v_length,
                        v_room);
+    if (bb_there == NULL) return;
+    zf_cg_br(cg, bb_there);
+    zf_cg_enter(cg, bb_there);
 }
 
 // The bytes end in the next state, those of the last tile with the block's. What failed before is the reason of all that follows.

@@ -136,100 +136,53 @@ static void store_element(zf_lower *lower, const sink *to, zf_cg_value value, LL
 
 // ---- Groups that are strings ----
 
-// Whether an expression may be another for other elements of one group.
-static bool moves(const zf_expr *e, unsigned depth) {
-    if (e == NULL) return false;
-    if (depth > 32 || e->effect) return true;
-    switch (e->kind) {
-    case ZF_X_CONST:
-    case ZF_X_PARAM:
-    case ZF_X_STREAM:
-    case ZF_X_TABLE: return false;
-    case ZF_X_LOCAL:
-        if (e->local->kind == ZF_L_DOMAIN_G) return false;
-        if ((e->local->kind != ZF_L_LET && e->local->kind != ZF_L_FORMAL) || e->local->init == NULL) return true;
-        return moves(e->local->init, depth + 1);
-    case ZF_X_INDEX:
-    case ZF_X_SLICE:
-    case ZF_X_BINARY:
-    case ZF_X_CAST:
-    case ZF_X_COND:
-    case ZF_X_LEN: return moves(e->a, depth + 1) || moves(e->b, depth + 1) || moves(e->c, depth + 1);
-    default: return true;
-    }
+// The string whose bytes groups are; NULL: they are something else, or are not stored where they belong.
+static const zf_expr *string_of(const zf_lower *lower, const sink *to) {
+    return to->v_from == NULL ? zf_group_string(lower->plan, lower->kernel) : NULL;
 }
 
-const zf_expr *zf_lower_string_access(const zf_plan *plan, const zf_kernel *kernel) {
-    const zf_body *decode = &plan->graph->nodes[kernel->root].inst->decode;
-    const zf_expr *e = decode->value;
-    zf_type type = plan->graph->edges[kernel->edge].type;
-    if (type.kind != ZF_K_U8 || type.nullable || decode->stmts != NULL || decode->returns_inside) return NULL;
-    if (e == NULL || e->kind != ZF_X_INDEX || e->a->is_seq || e->a->kind == ZF_X_COND || e->a->type.kind != ZF_K_STRING ||
-        e->a->type.nullable)
-        return NULL;
-    bool by_j = e->b->kind == ZF_X_LOCAL && e->b->local->kind == ZF_L_DOMAIN_J;
-    return by_j && !moves(e->a, 0) ? e : NULL;
-}
-
-// 8 * j, in either order, or j << 3. Of a number's bytes j is at most 7, which every conversion keeps.
-static bool is_bits_before(const zf_expr *e) {
-    const zf_expr *j = zf_expr_uncast(e->a), *eight = e->b;
-    if (e->kind != ZF_X_BINARY) return false;
-    if (e->op == ZF_OP_MUL && e->a->kind == ZF_X_CONST) {
-        j = zf_expr_uncast(e->b);
-        eight = e->a;
-    }
-    if (j->kind != ZF_X_LOCAL || j->local->kind != ZF_L_DOMAIN_J || eight->kind != ZF_X_CONST) return false;
-    return (e->op == ZF_OP_MUL && eight->bits == 8) || (e->op == ZF_OP_SHL && eight->bits == 3);
-}
-
-const zf_expr *zf_lower_byte_of_number(const zf_expr *e) {
-    if (e->kind != ZF_X_CAST || e->type.kind != ZF_K_U8 || e->a->kind != ZF_X_BINARY || e->a->op != ZF_OP_SHR) return NULL;
-    const zf_expr *number = e->a->a;
-    if (zf_kind_is_signed(number->type.kind) || number->type.nullable || !is_bits_before(e->a->b)) return NULL;
-    return moves(number, 0) ? NULL : number;
-}
-
-static bool is_of_number(const zf_expr *e) {
-    if (e->kind == ZF_X_COND) return !moves(e->a, 0) && is_of_number(e->b) && is_of_number(e->c);
-    return zf_lower_byte_of_number(e) != NULL || !moves(e, 0);
-}
-
-bool zf_lower_is_numbers(const zf_plan *plan, const zf_kernel *kernel) {
-    const zf_inst *inst = plan->graph->nodes[kernel->root].inst;
-    const zf_body *decode = &inst->decode, *size = &inst->size;
-    zf_type type = plan->graph->edges[kernel->edge].type;
-    if (type.kind != ZF_K_U8 || type.nullable || decode->stmts != NULL || decode->returns_inside || decode->value == NULL)
-        return false;
-    if (size->value == NULL || size->returns_inside || size->value->range.lo < 0 || size->value->range.hi > 8) return false;
-    return is_of_number(decode->value);
+static LLVMValueRef string_text(zf_lower *lower, zf_strip *strip, const zf_expr *access, LLVMValueRef v_g, LLVMValueRef v_o,
+                                LLVMValueRef v_pos, LLVMValueRef *v_length) {
+    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
+    env.strip = strip;
+    env.v_g = v_g;
+    env.v_j = v_o;
+    env.v_i = v_pos;
+    zf_cg_value text = zf_cg_eval_expr(lower->cg, &env.env, &env.env.inst->decode, access->a, NULL, 0);
+    lower->cg->v_guard = NULL;
+    *v_length = text.seq.v_length;
+    return zf_cg_text_pointer(lower->cg, &text.seq);
 }
 
 // Bytes o .. o + n of group g's string, copied: one check for all of them.
 static void emit_string(zf_lower *lower, zf_strip *strip, const zf_expr *access, LLVMValueRef v_g, LLVMValueRef v_o,
                         LLVMValueRef v_n, LLVMValueRef v_pos, LLVMValueRef v_hi) {
     zf_cg *cg = lower->cg;
-    zf_lower_env env = zf_lower_env_make(lower, lower->kernel->root);
-    env.strip = strip;
-    env.v_g = v_g;
-    env.v_j = v_o;
-    env.v_i = v_pos;
-    zf_cg_value text = zf_cg_eval_expr(cg, &env.env, &env.env.inst->decode, access->a, NULL, 0);
-    cg->v_guard = NULL;
+    LLVMValueRef v_length, v_text = string_text(lower, strip, access, v_g, v_o, v_pos, &v_length);
     if (!access->proved) {
-        LLVMValueRef v_over = zf_cg_icmp(cg, LLVMIntUGT, zf_cg_add(cg, v_o, v_n), text.seq.v_length);
+        LLVMValueRef v_over = zf_cg_icmp(cg, LLVMIntUGT, zf_cg_add(cg, v_o, v_n), v_length);
         int32_t number = zf_plan_check(lower->plan, lower->kernel->root, access->span, 1);
         if (number < 0) zf_cg_unsupported(cg, access->span, "the plan has no check V01 here");
         zf_lower_check(lower, v_over, number < 0 ? 0 : (uint32_t)number, "V01, of a group's string");
         v_n = zf_cg_select(cg, v_over, zf_cg_i64(cg, 0), v_n);
     }
-    LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i8, zf_cg_text_pointer(cg, &text.seq), v_o);
+    LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i8, v_text, v_o);
     LLVMValueRef v_to = zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_pos);
     zf_lower_copy_text(lower, v_to, v_from, v_n, zf_cg_sub(cg, v_hi, v_pos));
 }
 
-static bool is_emitted_by_vectors(const zf_lower *lower, const sink *to) {
-    return to->v_from != NULL || zf_lower_string_access(lower->plan, lower->kernel) == NULL;
+// The first bytes of group g's string, as many as are copied together.
+static void emit_short_string(zf_lower *lower, zf_strip *strip, const zf_expr *access, LLVMValueRef v_g, LLVMValueRef v_pos) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_length, v_text = string_text(lower, strip, access, v_g, zf_cg_i64(cg, 0), v_pos, &v_length);
+    zf_lower_copy_step(cg, zf_cg_at_sink(cg, cg->ty_i8, lower->v_sink, v_pos), v_text);
+}
+
+// Most elements of groups that are stored whole, in so many bytes; of strings a step; 0: groups are stored by element.
+static unsigned lanes_in(const zf_lower *lower, const sink *to, unsigned bytes) {
+    const zf_expr *access = string_of(lower, to);
+    if (access == NULL) return bytes / zf_kind_size(lower->type.kind);
+    return access->proved && lower->cg->target->simt == NULL ? ZF_TEXT_STEP : 0; // where checks fail there may be no string
 }
 
 // A vector of `lanes` elements from element o of group g, stored from v_at. What lies beyond the `left` that the group has is
@@ -255,7 +208,7 @@ static void emit_vector(zf_lower *lower, zf_strip *strip, const sink *to, LLVMVa
 static void emit_group(zf_lower *lower, zf_strip *strip, const sink *to, LLVMValueRef v_g, LLVMValueRef v_o, LLVMValueRef v_n,
                        LLVMValueRef v_pos, LLVMValueRef v_hi) {
     zf_cg *cg = lower->cg;
-    const zf_expr *access = to->v_from == NULL ? zf_lower_string_access(lower->plan, lower->kernel) : NULL;
+    const zf_expr *access = string_of(lower, to);
     if (access != NULL) {
         emit_string(lower, strip, access, v_g, v_o, v_n, v_pos, v_hi);
         return;
@@ -374,7 +327,11 @@ static void visit_short(zf_lower *lower, zf_strip *strip, const visit *v, LLVMVa
                        zf_cg_within(cg, v_room, "room for two vectors in the tile"));
     zf_cg_cond_br(cg, zf_cg_and(cg, v_fits, v_whole), bb_short, bb_other);
     zf_cg_enter(cg, bb_short);
-    emit_vector(lower, strip, v->to, v_g, v_zero, v_size, v_pos, lanes);
+    const zf_expr *access = string_of(lower, v->to);
+    if (access != NULL)
+        emit_short_string(lower, strip, access, v_g, v_pos);
+    else
+        emit_vector(lower, strip, v->to, v_g, v_zero, v_size, v_pos, lanes);
     set(cg, v->at.v_pos, zf_cg_add(cg, v_pos, v_size));
     set(cg, v->at.v_g, zf_cg_add(cg, v_g, v_one));
     zf_cg_br(cg, bb_done);
@@ -388,21 +345,20 @@ static void visit_short(zf_lower *lower, zf_strip *strip, const visit *v, LLVMVa
 static void visit_strip(walk *w, const visit *v) {
     zf_lower *lower = w->lower;
     zf_cg *cg = lower->cg;
-    unsigned size = zf_kind_size(lower->type.kind);
-    bool by_vectors = w->v_longest != NULL;
+    unsigned few = lanes_in(lower, v->to, SHORT_BYTES), most = lanes_in(lower, v->to, VECTOR_BYTES);
     LLVMBasicBlockRef bb_end = zf_cg_block(cg, "strip_end");
     LLVMValueRef v_from = w->v_first;
-    if (by_vectors) {
+    if (few > 0) {
         LLVMBasicBlockRef bb_few = zf_cg_block(cg, "few"), bb_next = zf_cg_block(cg, "few_next"),
                           bb_many = zf_cg_block(cg, "many");
-        LLVMValueRef v_few = zf_cg_i64(cg, SHORT_BYTES / size);
+        LLVMValueRef v_few = zf_cg_i64(cg, few);
         LLVMBasicBlockRef bb_before = zf_cg_here(cg);
         zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULE, get(cg, w->v_longest), v_few), bb_few, bb_many);
         zf_cg_enter(cg, bb_few);
         LLVMValueRef v_k = LLVMBuildPhi(cg->builder, cg->ty_i64, "k");
         zf_strip here = {.v_start = w->v_start, .v_k = v_k, .walk = w};
         LLVMValueRef v_size = get(cg, zf_cg_at(cg, cg->ty_i64, w->v_sizes, v_k));
-        visit_short(lower, &here, v, zf_cg_add(cg, w->v_start, v_k), v_size, SHORT_BYTES / size, bb_next);
+        visit_short(lower, &here, v, zf_cg_add(cg, w->v_start, v_k), v_size, few, bb_next);
         LLVMBasicBlockRef bb_other = zf_cg_here(cg);
         zf_cg_br(cg, bb_many);
         zf_cg_enter(cg, bb_next);
@@ -420,7 +376,7 @@ static void visit_strip(walk *w, const visit *v) {
     LLVMValueRef v_g = zf_cg_add(cg, w->v_start, loop.v_i);
     LLVMValueRef v_size = get(cg, zf_cg_at(cg, cg->ty_i64, w->v_sizes, loop.v_i));
     LLVMBasicBlockRef bb_done = zf_cg_block(cg, "visited");
-    if (by_vectors) visit_short(lower, &here, v, v_g, v_size, VECTOR_BYTES / size, bb_done);
+    if (most > 0) visit_short(lower, &here, v, v_g, v_size, most, bb_done);
     visit_group(lower, &here, v, v_g, v_size);
     zf_cg_br(cg, bb_done);
     zf_cg_enter(cg, bb_done);
@@ -436,7 +392,7 @@ static void walk_strips(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
     LLVMBasicBlockRef bb_walk = zf_cg_block(cg, "walk"), bb_more = zf_cg_block(cg, "groups_next");
     LLVMValueRef v_strip_size = zf_cg_i64(cg, ZF_STRIP);
     walk w = {.lower = lower};
-    if (is_emitted_by_vectors(lower, v->to)) w.v_longest = zf_cg_alloca(cg, cg->ty_i64, "longest");
+    if (lanes_in(lower, v->to, SHORT_BYTES) > 0) w.v_longest = zf_cg_alloca(cg, cg->ty_i64, "longest");
     zf_cg_br(cg, bb_more);
     zf_cg_enter(cg, bb_strip);
     LLVMValueRef v_g = get(cg, v->at.v_g);
@@ -490,8 +446,9 @@ static void walk_scanning(zf_lower *lower, const visit *v, LLVMValueRef v_end) {
     LLVMValueRef v_size = zf_cg_eval_body(cg, &env.env, &env.env.inst->size).v;
     cg->v_guard = NULL;
     LLVMBasicBlockRef bb_done = zf_cg_block(cg, "visited");
-    bool by_vectors = !zf_lower_level_has_steps(lower, 0) && !lower->one_by_one && is_emitted_by_vectors(lower, v->to);
-    if (by_vectors) visit_short(lower, NULL, v, v_g, v_size, VECTOR_BYTES / zf_kind_size(lower->type.kind), bb_done);
+    bool alone = zf_lower_level_has_steps(lower, 0) || lower->one_by_one;
+    unsigned most = alone ? 0 : lanes_in(lower, v->to, VECTOR_BYTES);
+    if (most > 0) visit_short(lower, NULL, v, v_g, v_size, most, bb_done);
     visit_group(lower, NULL, v, v_g, v_size);
     zf_cg_br(cg, bb_done);
     zf_cg_enter(cg, bb_done);

@@ -167,8 +167,8 @@ static zf_simt_shape shape_of_form(const zf_plan *plan, const zf_kernel *kernel)
     if (zf_simt_lanes_fit(plan, kernel)) return zf_simt_lanes_shape(plan, kernel);
     uint32_t shared;
     bool one_level = kernel->domain == ZF_DOMAIN_GROUPS && steps.expansions == 1 && !steps.scans;
-    if (one_level && zf_lower_is_numbers(plan, kernel)) return zf_simt_numbers_shape(plan, kernel);
-    if (one_level && zf_simt_words_span(kernel->tile) > 0 && kernel->sink >= 0 && zf_lower_string_access(plan, kernel) != NULL)
+    if (one_level && zf_group_is_number(plan, kernel)) return zf_simt_numbers_shape(plan, kernel);
+    if (one_level && zf_simt_words_span(kernel->tile) > 0 && kernel->sink >= 0 && zf_group_string(plan, kernel) != NULL)
         return (zf_simt_shape){.form = ZF_SIMT_WORDS,
                                .threads = ZF_WARP,
                                .tiles = 1,

@@ -95,7 +95,7 @@ bool zf_simt_lanes_fit(const zf_plan *plan, const zf_kernel *kernel);
 zf_simt_shape zf_simt_lanes_shape(const zf_plan *plan, const zf_kernel *kernel);
 /// Bytes of shared memory that they take beside tables.
 uint32_t zf_simt_lanes_bytes(const zf_plan *plan, const zf_kernel *kernel);
-/// How groups that are the bytes of a number are run (zf_lower_is_numbers).
+/// How groups that are the bytes of a number are run (zf_group_is_number).
 zf_simt_shape zf_simt_numbers_shape(const zf_plan *plan, const zf_kernel *kernel);
 /// Of a thread block's tiles, those that a warp makes.
 uint32_t zf_simt_numbers_tiles(const zf_simt_shape *shape);

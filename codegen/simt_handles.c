@@ -47,16 +47,8 @@ void zf_simt_sixteen(zf_cg *cg, LLVMValueRef v_source, LLVMValueRef v_count, LLV
 
 // ---- Handles --------------------------------------------------------------------------------------------------
 
-// Whether handles of an edge's strings have the bytes of short ones: where groups take them, which have a string each.
-static bool have_bytes(const zf_plan *plan, uint32_t edge) {
-    for (uint32_t k = 0; k < plan->kernel_count; k++) {
-        const zf_kernel *kernel = &plan->kernels[k];
-        const zf_expr *e = kernel->domain == ZF_DOMAIN_GROUPS ? zf_lower_string_access(plan, kernel) : NULL;
-        if (e == NULL || e->a->kind != ZF_X_INDEX || e->a->a->kind != ZF_X_STREAM) continue;
-        if (plan->graph->nodes[kernel->root].inputs[e->a->a->port->slot] == edge) return true;
-    }
-    return false;
-}
+// Whether handles of an edge's strings, which lie in a work buffer, have the bytes of short ones.
+static bool have_bytes(const zf_plan *plan, uint32_t edge) { return plan->works[plan->edge_work[edge]].short_strings; }
 
 // Whose last byte that is.
 static LLVMValueRef with_last(zf_cg *cg, LLVMValueRef v_high, LLVMValueRef v_last) {

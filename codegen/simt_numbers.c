@@ -65,7 +65,7 @@ static LLVMValueRef number(zf_cg *cg, zf_lower_env *env, const zf_expr *e, const
         cg->v_guard = v_guard;
         return zf_cg_select(cg, v_if, v[0], v[1]);
     }
-    const zf_expr *of = zf_lower_byte_of_number(e);
+    const zf_expr *of = zf_group_byte_of_number(e);
     LLVMValueRef v = zf_cg_eval_expr(cg, &env->env, decode, of != NULL ? of : e, NULL, 0).v;
     v = zf_cg_resize(cg, v, cg->ty_i64, false);
     return of != NULL || size->range.hi <= 1 ? v : zf_cg_mul(cg, v, zf_cg_i64(cg, UINT64_C(0x0101010101010101)));

@@ -303,7 +303,7 @@ static void store_stage(words *w) {
 
 void zf_simt_words(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
-    words w = {.access = zf_lower_string_access(lower->plan, lower->kernel)};
+    words w = {.access = zf_group_string(lower->plan, lower->kernel)};
     w.span = (zf_simt_span){.lower = lower,
                             .each = STRINGS,
                             .tiles = shape->span,

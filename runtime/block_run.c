@@ -51,10 +51,9 @@ static bool kernel_fits(const zf_abi_plan *plan, const zf_abi_kernel *kernel, co
     return !bits || kernel->tile % 8 == 0; // two tiles must not share a byte
 }
 
-/// Only accelerators store a column's characters before its offsets, and those are bytes.
-static bool holds_characters(const zf_abi_plan *plan, const zf_abi_work *work, const zf_shape *shape) {
-    return plan->target.family != ZF_TARGET_HOST && shape->edges[0].type == ZF_STRING && work->element == 1 && work->extra == 0 &&
-           work->nullable == 0;
+/// A column's characters are bytes.
+static bool holds_characters(const zf_abi_work *work, const zf_shape *shape) {
+    return shape->edges[0].type == ZF_STRING && work->element == 1 && work->extra == 0 && work->nullable == 0;
 }
 
 zf_status zf_plan_fits(const zf_abi_plan *plan, const zf_shape *shape, zf_error *error) {
@@ -66,7 +65,7 @@ zf_status zf_plan_fits(const zf_abi_plan *plan, const zf_shape *shape, zf_error 
     for (uint32_t i = 0; i < plan->work_count; i++) {
         if (plan->works[i].edge >= shape->edge_count || plan->works[i].element > WORK_ELEMENT_MOST)
             return misfit(error, "work buffer", i);
-        if (plan->works[i].characters != 0 && !holds_characters(plan, &plan->works[i], shape))
+        if (plan->works[i].characters != 0 && !holds_characters(&plan->works[i], shape))
             return misfit(error, "buffer of characters", i);
     }
     for (uint32_t i = 0; i < plan->tree_count; i++) {
@@ -390,6 +389,14 @@ static zf_status check_run(const zf_block_run *run, zf_error *error) {
     return zf_seeks_fit(run->plan, view, run->mode == ZF_ABI_DECODE, run->where != NULL ? run->where : "block", error);
 }
 
+/// Whether a buffer's bytes can go to the column at once: characters all of which are wanted, as many as the column has.
+static bool goes_to_column(const zf_block_run *run, const zf_abi_work *work) {
+    const zf_block_view *view = run->view;
+    uint64_t all = zf_characters(run->nullable, view->rows, view->plain_bytes), count = view->counts[work->edge];
+    return work->characters != 0 && run->mode == ZF_ABI_DECODE && run->begin == 0 && run->end == view->rows && count > 0 &&
+           count == all && run->byte_begin == 0 && run->byte_end == all;
+}
+
 zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error) {
     ZF_TRY(check_run(run, error));
     const zf_abi_plan *plan = run->plan;
@@ -406,6 +413,10 @@ zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error) {
     for (uint32_t s = 0; s < plan->slot_count; s++) slots[s] = zf_slot_value(&plan->slots[s], view);
     for (uint32_t w = 0; w < plan->work_count; w++) {
         uint64_t count = view->counts[plan->works[w].edge];
+        if (goes_to_column(run, &plan->works[w])) {
+            buffers[w] = NULL;
+            continue;
+        }
         buffers[w] = work + take(&total, zf_work_buffer_bytes(&plan->works[w], count));
         // An index that failed its check becomes 0. Where there is no element 0, what is read must be no address.
         if (count == 0) memset(buffers[w], 0, ZF_FORMAT_PADDING);
@@ -443,7 +454,7 @@ zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error) {
         if (kernel->sink < 0) {
             failure = run_column(&args, run->code->kernels[k], kernel->tile, &o, threads);
         } else {
-            args.out = buffers[kernel->sink];
+            args.out = buffers[kernel->sink] != NULL ? buffers[kernel->sink] : run->out;
             failure = launch_tiles(&args, run->code->kernels[k], 0, args.tiles, kernel->tile, threads);
         }
         run->launches++;

@@ -452,6 +452,7 @@ zf_plan *zf_plan_build(zf_arena *arena, const zf_graph *graph, const zf_plan_opt
     make_kernels(&p, 0, 0);
     if (!make_trees(&p)) return NULL;
     zf_plan_find_characters(plan);
+    zf_plan_find_short_strings(plan);
     make_slots(&p);
     if (!zf_plan_add_checks(plan, p.sites, diags)) return NULL;
     if (!options->materialise_all) zf_plan_find_packed(plan);

@@ -107,12 +107,14 @@ typedef struct zf_work {
     uint32_t kernel;         ///< that makes it
     const zf_reduce *prefix; ///< not NULL: prefix sums, count(edge) + 1 of them
     /// Not NULL: these bytes are the column's characters, in their order, and this scan of node 0 says where each row begins: it
-    /// stands where the state of the column's bytes does. Accelerators have no such buffer: what makes it stores into the column,
-    /// and what makes the column only says where rows begin.
+    /// stands where the state of the column's bytes does. What makes it stores into the column, and what makes the column only
+    /// says where rows begin: on accelerators always, on the host where all characters of a block are wanted.
     const zf_reduce *start;
     /// Not NULL, on accelerators: its elements hold the column's, side by side, in so many bits each as this param of the edge's
     /// consumer says. Code that knows the param may store the column's elements as it makes the buffer's (zf_plan_unpacks).
     const zf_port *packed;
+    /// Of strings, on accelerators: a short one lies in its handle, since groups are made of such strings, one each.
+    bool short_strings;
 } zf_work;
 
 typedef struct zf_plan {
@@ -180,5 +182,14 @@ uint32_t zf_work_unpacks(const zf_work *work, uint64_t width);
 bool zf_plan_param_known(const zf_plan *plan, const uint64_t *shaping, uint32_t node, const zf_port *port, uint64_t *bits);
 /// The work buffer with the prefix sums of a reduction of a node, or -1.
 int32_t zf_plan_prefix_work(const zf_plan *plan, uint32_t node, const zf_reduce *prefix);
+
+// ---- Groups of bytes (group_bytes.c) ----
+/// The access by which element j of every group is byte j of a string that the group alone says; NULL for other bodies of groups.
+const zf_expr *zf_group_string(const zf_plan *plan, const zf_kernel *kernel);
+/// Whether groups have at most eight bytes each, and element j of a group is byte j, the lowest first, of a number that the group
+/// alone says, or the same byte for all j; conditions of the group may choose between such.
+bool zf_group_is_number(const zf_plan *plan, const zf_kernel *kernel);
+/// The number of which an expression is byte j; NULL for others.
+const zf_expr *zf_group_byte_of_number(const zf_expr *expr);
 
 #endif

@@ -68,6 +68,10 @@ const zf_port *zf_work_packs(const zf_plan *plan, uint32_t work);
 /// Marks the work buffer whose elements hold the column's, if there is one.
 void zf_plan_find_packed(zf_plan *plan);
 
+/// What zf_work.short_strings of a buffer is to be, once kernels are known. (group_bytes.c)
+bool zf_work_has_short_strings(const zf_plan *plan, uint32_t work);
+void zf_plan_find_short_strings(zf_plan *plan);
+
 /// The input edge of `node` over whose elements the prefix sums of a reduction run: the one stream that its term takes at the
 /// binder. -1 when there is no such stream, or more than one.
 int32_t zf_prefix_edge(const zf_graph_node *node, const zf_reduce *prefix);

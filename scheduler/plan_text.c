@@ -84,6 +84,7 @@ void zf_plan_print(const zf_plan *plan, zf_text *out) {
         if (work->prefix != NULL) zf_text_printf(out, " prefix sums %u", work->prefix->index);
         if (work->start != NULL) zf_text_printf(out, " characters %u", work->start->index);
         if (work->packed != NULL) zf_text_printf(out, " packed %u", work->packed->slot);
+        if (work->short_strings) zf_text_puts(out, " short strings");
         zf_text_puts(out, "\n");
     }
     for (uint32_t t = 0; t < plan->tree_count; t++) {
@@ -260,10 +261,12 @@ static void read_work(plan_reader *in) {
     }
     if (zf_reader_accept(r, "characters")) work->start = find_scan(in, 0, zf_reader_number(r, RECORD_LIMIT));
     int32_t consumer = in->graph->edges[work->edge].consumer;
-    if (consumer < 0 || !zf_reader_accept(r, "packed")) return;
-    const zf_inst *inst = in->graph->nodes[consumer].inst;
-    uint32_t slot = zf_reader_number(r, inst->param_count);
-    if (!r->failed) work->packed = inst->params[slot];
+    if (consumer >= 0 && zf_reader_accept(r, "packed")) {
+        const zf_inst *inst = in->graph->nodes[consumer].inst;
+        uint32_t slot = zf_reader_number(r, inst->param_count);
+        if (!r->failed) work->packed = inst->params[slot];
+    }
+    work->short_strings = zf_reader_accept(r, "short strings");
 }
 
 static void read_tree(plan_reader *in) {

@@ -308,6 +308,8 @@ bool zf_plan_verify(const zf_plan *plan, zf_text *reason) {
                "work buffer %u does not hold the column's characters", w);
         DEMAND(plan->works[w].packed == NULL || plan->works[w].packed == zf_work_packs(plan, w),
                "work buffer %u does not hold the column's elements", w);
+        DEMAND(plan->works[w].short_strings == zf_work_has_short_strings(plan, w), "work buffer %u %s short strings in handles",
+               w, plan->works[w].short_strings ? "has no" : "has");
     }
     return verify_words(plan, reason) && verify_checks(plan, sites, reason);
 }

@@ -79,8 +79,9 @@ typedef struct zf_abi_work {
     uint32_t element;  ///< bytes an element; 0: bits; strings 16: where the bytes are, and how many
     uint32_t extra;    ///< elements beyond the edge's count
     uint32_t nullable; ///< 1 or 0
-    /// Accelerators: 1: there is no such buffer. Its bytes are the column's characters, so its kernel is given `out` as that of
-    /// the column is, and stores there what has a place.
+    /// 1: its bytes are the column's characters, so its kernel is given `out` as that of the column is. Accelerators have no such
+    /// buffer, and store what has a place. Of a CPU the buffer is NULL where all characters of the block are wanted, and then the
+    /// column's kernel copies none.
     uint32_t characters;
 } zf_abi_work;
 
