@@ -13,12 +13,11 @@ static void check_column(const zf_column *column, const char *target) {
     CHECK(plan != NULL, "%s: no plan for %s", column->name, target);
     if (plan != NULL) {
         const zf_work *work = zf_plan_characters(plan);
-        bool host = strcmp(target, "host") == 0;
         CHECK((work != NULL) == (strncmp(column->name, "yes", 3) == 0), "%s, %s: %s", column->name, target,
               work != NULL ? "characters" : "no characters");
         for (uint32_t w = 0; w < plan->work_count; w++) {
-            CHECK(zf_plan_goes_to_column(plan, (int32_t)w) == (!host && work == &plan->works[w]), "%s, %s: work %u", column->name,
-                  target, w);
+            CHECK(zf_plan_goes_to_column(plan, (int32_t)w) == (work == &plan->works[w]), "%s, %s: work %u", column->name, target,
+                  w);
         }
         CHECK(!zf_plan_goes_to_column(plan, -1), "%s: the column's own", column->name);
     }
