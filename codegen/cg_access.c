@@ -199,12 +199,26 @@ static bool has_all(const zf_cg_seq *seq, const zf_expr *index) {
     return zf_kind_bits(inner->type.kind) <= 16 && seq->port->length->range.lo >= (zf_int128)1 << zf_kind_bits(inner->type.kind);
 }
 
+// Byte v_index of a string where v_held (i1), else 0: without it there may be no string, nor memory where it would be.
+static zf_cg_value text_byte(zf_cg *cg, const zf_cg_seq *seq, LLVMValueRef v_index, LLVMValueRef v_held) {
+    LLVMBasicBlockRef bb_before = zf_cg_here(cg), bb_byte = zf_cg_block(cg, "byte"), bb_done = zf_cg_block(cg, "byte_done");
+    zf_cg_cond_br(cg, v_held, bb_byte, bb_done);
+    zf_cg_enter(cg, bb_byte);
+    zf_cg_value value = memory_element(cg, seq, position(cg, seq, v_index));
+    LLVMBasicBlockRef bb_read = zf_cg_here(cg);
+    zf_cg_br(cg, bb_done);
+    zf_cg_enter(cg, bb_done);
+    value.v = zf_cg_phi2(cg, cg->ty_i8, zf_cg_zero(cg, seq->type), bb_before, value.v, bb_read);
+    return value;
+}
+
 zf_cg_value zf_cg_index(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
     zf_cg_value found;
     if (frame->env->look_up != NULL && frame->env->look_up(cg, frame->env, expr, &found))
         return check_range(cg, frame->env, expr->a->port, found, expr);
     zf_cg_value a = zf_cg_expr(cg, frame, expr->a);
     LLVMValueRef v_index = index_value(cg, frame, expr->b), v_ok = NULL;
+    bool is_text = expr->a->type.kind == ZF_K_STRING && !expr->a->is_seq && a.seq.kind == ZF_CG_SEQ_MEMORY && a.seq.port == NULL;
     if (expr->a->kind == ZF_X_TABLE && LLVMIsAConstantInt(v_index)) { // so that what follows sees the number
         uint64_t at = LLVMConstIntGetZExtValue(v_index);
         const zf_table_const *table = expr->a->table;
@@ -215,12 +229,16 @@ zf_cg_value zf_cg_index(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
     if (!expr->proved && !hoisted(cg, frame->env, 1, expr->span, expr)) {
         LLVMValueRef v_length = zf_cg_seq_length(cg, frame->env, &a.seq);
         v_ok = zf_cg_below(cg, v_index, v_length);
-        if (clamps(cg)) {
+        if (clamps(cg) && !is_text) {
             LLVMValueRef v_held = zf_cg_check(cg, frame->env, v_ok, 1, expr->span, expr);
             // Without checks only what was made up for an element that is not there may lie outside.
             if (!cg->unchecked || v_held != NULL) v_index = clamp(cg, v_index, zf_cg_last(cg, v_length));
             return zf_cg_seq_element(cg, frame->env, &a.seq, v_index, expr);
         }
+    }
+    if (is_text) {
+        LLVMValueRef v_held = v_ok == NULL ? cg->v_guard : zf_cg_check(cg, frame->env, v_ok, 1, expr->span, expr);
+        return v_held != NULL ? text_byte(cg, &a.seq, v_index, v_held) : zf_cg_seq_element(cg, frame->env, &a.seq, v_index, expr);
     }
     // Of a table with an element at every index of the type any may be read.
     if (!expr->proved || !has_all(&a.seq, expr->b)) v_index = checked(cg, frame, expr, v_ok, v_index, zf_cg_i64(cg, 0));

@@ -265,29 +265,28 @@ static zf_status create(zf_compiler *compiler, const zf_column *column, const ui
 }
 
 zf_status zf_decoder_create(zf_compiler *compiler, zf_spec *spec, const zf_column *column, const uint8_t *branches,
-                            size_t branch_count, zf_abi_target target, uint32_t seek_interval, zf_decoder **out,
+                            size_t branch_count, zf_abi_target target, const zf_decoder_states *states, zf_decoder **out,
                             zf_error *error) {
     (void)spec; // holds the column and must outlive the decoder
-    return create(compiler, column, branches, branch_count, NULL, target, (zf_plan_options){.seek_interval = seek_interval}, out,
-                  error);
+    zf_plan_options options = {.target = NULL};
+    if (states != NULL) options = (zf_plan_options){.seek_interval = states->seek_interval, .unfused = states->unfused};
+    return create(compiler, column, branches, branch_count, NULL, target, options, out, error);
 }
 
 zf_status zf_decoder_create_for(zf_compiler *compiler, zf_spec *spec, const zf_column *column, const uint8_t *branches,
                                 size_t branch_count, zf_abi_target target, const zf_shape *shape, const zf_decoder_params *params,
                                 zf_decoder **out, zf_error *error) {
-    zf_plan_options options = {.seek_interval = shape != NULL ? zf_shape_interval(shape) : 0};
     (void)spec;
+    *out = NULL;
+    if (shape == NULL) return create(compiler, column, branches, branch_count, params, target, (zf_plan_options){0}, out, error);
+    uint32_t *edges = calloc(shape->tree_count + 1u, sizeof *edges);
+    if (edges == NULL) return out_of_memory(error);
+    for (uint32_t t = 0; t < shape->tree_count; t++) edges[t] = shape->trees[t].edge;
+    zf_plan_options options = {
+        .seek_interval = zf_shape_interval(shape), .tree_edges = edges, .tree_edge_count = shape->tree_count};
     zf_status status = create(compiler, column, branches, branch_count, params, target, options, out, error);
-    // Kernels that were chosen for may be those of the other plan, which has more of them.
-    bool perhaps = status == ZF_OK || zf_compiler_choices(compiler) != NULL;
-    if (shape == NULL || !perhaps || (status == ZF_OK && zf_shape_matches(shape, &(*out)->shape))) return status;
-    zf_decoder *apart = NULL;
-    options.ordered_apart = true;
-    if (create(compiler, column, branches, branch_count, params, target, options, &apart, NULL) != ZF_OK) return status;
-    bool fits = zf_shape_matches(shape, &apart->shape);
-    zf_decoder_free(fits ? *out : apart);
-    if (fits) *out = apart;
-    return fits ? ZF_OK : status;
+    free(edges);
+    return status;
 }
 
 void zf_decoder_free(zf_decoder *base) {

@@ -17,10 +17,17 @@ typedef struct zf_decoder {
     struct zf_decoder_code *codes; ///< made so far
 } zf_decoder;
 
-/// Builds the graph and the plan for a target; compiles nothing. `spec` holds the column. ZF_ERR_UNSUPPORTED with the diagnostic
-/// (ZF08xx) where a form is not lowered, ZF_ERR_USAGE where a branch does not exist.
+/// Which states a file has.
+typedef struct zf_decoder_states {
+    uint32_t seek_interval; ///< 0: the usual
+    const char *unfused;    ///< zf_plan_options.unfused
+} zf_decoder_states;
+
+/// Builds the graph and the plan for a target; compiles nothing. `spec` holds the column; `states` NULL: the usual ones.
+/// ZF_ERR_UNSUPPORTED with the diagnostic (ZF08xx) where a form is not lowered, ZF_ERR_USAGE where a branch does not exist.
 zf_status zf_decoder_create(zf_compiler *compiler, zf_spec *spec, const zf_column *column, const uint8_t *branches,
-                            size_t branch_count, zf_abi_target target, uint32_t seek_interval, zf_decoder **out, zf_error *error);
+                            size_t branch_count, zf_abi_target target, const zf_decoder_states *states, zf_decoder **out,
+                            zf_error *error);
 /// All params of a block.
 typedef struct zf_decoder_params {
     const uint64_t *values;
@@ -28,8 +35,8 @@ typedef struct zf_decoder_params {
 } zf_decoder_params;
 
 /// The same for blocks of a file, whose `shape` for these branches says how the plan was cut: with which seek interval, and
-/// whether every ordered stage is a tree of its own, as earlier versions wrote them. NULL: as zf_decoder_create without an
-/// interval. Where the shape is neither, the decoder has another one: compare. `params` are those of one of the blocks, by which
+/// which ordered stages have a tree of their own. NULL: the usual. Where no plan has that shape, the decoder has another one:
+/// compare. `params` are those of one of the blocks, by which
 /// what was found of kernels is looked up; NULL: it is not.
 zf_status zf_decoder_create_for(zf_compiler *compiler, zf_spec *spec, const zf_column *column, const uint8_t *branches,
                                 size_t branch_count, zf_abi_target target, const zf_shape *shape, const zf_decoder_params *params,

@@ -40,7 +40,8 @@ zf_status zf_emit_code(zf_compiler *compiler, zf_program *program, const zf_colu
     static const uint8_t first[256]; // all choices take their first alternative
     if (column->choice_count > sizeof(first)) return zf_raise(error, ZF_E_TOO_LARGE, "too many choices to print");
     zf_decoder *decoder;
-    ZF_TRY(zf_decoder_create(compiler, program->spec, column, first, column->choice_count, options->target, 0, &decoder, error));
+    ZF_TRY(
+        zf_decoder_create(compiler, program->spec, column, first, column->choice_count, options->target, NULL, &decoder, error));
     zf_jit_stage stage = options->assembly ? ZF_JIT_ASSEMBLY : ZF_JIT_OPTIMISED;
     zf_status status = check_shaping(decoder->plan, options, column->name, error);
     if (status == ZF_OK) status = zf_decoder_print(decoder, options->shaping, stage, !options->no_lines, out, error);

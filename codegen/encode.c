@@ -5,6 +5,7 @@
 
 #include "codegen/container_text.h"
 #include "codegen/encode_block.h"
+#include "codegen/encode_unfused.h"
 #include "runtime/base/pool.h"
 #include "runtime/container_format.h"
 #include "runtime/context.h"
@@ -117,6 +118,8 @@ static zf_status start_jobs(zf_program *program, const zf_table *table, uint64_t
         job->program = program;
         job->rows = rows;
         job->seek_interval = options != NULL ? options->seek_interval : 0;
+        if (options != NULL) zf_unfused_of_column(options->unfused, job->column, &job->unfused);
+        if (job->unfused.failed) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a column");
         job->rows_per_block = rows_per_block(job->column, &job->data, rows, options);
         job->blocks = (rows + job->rows_per_block - 1) / job->rows_per_block;
     }
@@ -249,6 +252,7 @@ zf_status zf_encode(zf_program *program, const char *table_name, const zf_encode
         return table_name == NULL ? usage(error, "the program has no table, or several: name one%s", "")
                                   : usage(error, "the program has no table `%s`", table_name);
     }
+    if (options != NULL) ZF_TRY(zf_unfused_check(options->unfused, table, error));
     zf_encode_job *jobs = calloc(table->column_count + 1u, sizeof *jobs);
     if (jobs == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a table's columns");
     if (stats != NULL) memset(stats, 0, table->column_count * sizeof *stats);
@@ -263,6 +267,7 @@ zf_status zf_encode(zf_program *program, const char *table_name, const zf_encode
     if (status == ZF_OK) status = run_blocks(program, jobs, table->column_count, options, stats, error);
     if (status == ZF_OK) status = zf_writer_finish(writer, error);
     if (writer != NULL) zf_writer_free(writer);
+    for (size_t c = 0; c < table->column_count; c++) zf_text_free(&jobs[c].unfused);
     free(jobs);
     return status;
 }

@@ -65,7 +65,8 @@ void zf_encode_value_text(const zf_encode_column *data, zf_type type, uint64_t r
 // ---- Decoders -------------------------------------------------------------------------------------------------
 
 zf_status zf_encode_decoder_for(zf_encode_job *job, const uint8_t *branches, zf_encode_decoder *out, zf_error *error) {
-    ZF_TRY(zf_program_decoder_for(job->program, job->column, branches, job->seek_interval, &out->decoder, error));
+    zf_decoder_states states = {.seek_interval = job->seek_interval, .unfused = job->unfused.data};
+    ZF_TRY(zf_program_decoder_for(job->program, job->column, branches, &states, &out->decoder, error));
     return zf_writer_shape(job->writer, job->index, &out->decoder->shape, &out->shape, error);
 }
 

@@ -20,6 +20,7 @@ typedef struct zf_encode_job {
     zf_encode_column data;
     uint64_t rows, rows_per_block, blocks;
     uint32_t seek_interval; ///< 0: the default
+    zf_text unfused;        ///< zf_plan_options.unfused; empty: none
     zf_writer *writer;
 } zf_encode_job;
 

@@ -59,6 +59,14 @@ zf_status zf_program_load(zf_compiler *compiler, const char *path, zf_program **
     return zf_program_error(zf_diags_first_error(zf_spec_diags(program->spec)), ZF_ERR_INPUT, error);
 }
 
+static void free_decoder(zf_program_decoder *entry) {
+    if (entry == NULL) return;
+    zf_decoder_free(entry->decoder);
+    free(entry->unfused);
+    free(entry->branches);
+    free(entry);
+}
+
 void zf_program_free(zf_program *program) {
     if (program == NULL) return;
     while (program->encoders != NULL) {
@@ -69,9 +77,7 @@ void zf_program_free(zf_program *program) {
     while (program->decoders != NULL) {
         zf_program_decoder *entry = program->decoders;
         program->decoders = entry->next;
-        zf_decoder_free(entry->decoder);
-        free(entry->branches);
-        free(entry);
+        free_decoder(entry);
     }
     for (size_t k = 0; k < sizeof program->texts / sizeof program->texts[0]; k++) free(program->texts[k]);
     if (program->spec != NULL) zf_spec_destroy(program->spec);
@@ -96,40 +102,52 @@ const char *zf_program_diagnostics(zf_program *program, zf_diagnostic_form form)
     return result;
 }
 
-zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, const uint8_t *branches, uint32_t seek_interval,
-                                 zf_decoder **out, zf_error *error) {
-    size_t count = column->choice_count;
-    *out = NULL;
-    pthread_mutex_lock(&program->lock);
-    zf_status status = ZF_OK;
+static bool same_text(const char *a, const char *b) { return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0; }
+
+static zf_program_decoder *find_decoder(zf_program *program, const zf_column *column, const uint8_t *branches,
+                                        const zf_decoder_states *states) {
     zf_program_decoder *entry = program->decoders;
-    while (entry != NULL && (entry->column != column || entry->seek_interval != seek_interval ||
-                             (count > 0 && memcmp(entry->branches, branches, count) != 0))) {
+    while (entry != NULL && (entry->column != column || entry->seek_interval != states->seek_interval ||
+                             !same_text(entry->unfused, states->unfused) ||
+                             (column->choice_count > 0 && memcmp(entry->branches, branches, column->choice_count) != 0))) {
         entry = entry->next;
     }
-    if (entry == NULL) {
-        entry = calloc(1, sizeof *entry);
-        uint8_t *copy = calloc(1, count + 1);
-        if (entry == NULL || copy == NULL) {
-            status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a decoder");
-        } else {
-            if (count > 0) memcpy(copy, branches, count);
-            status = zf_decoder_create(program->compiler, program->spec, column, copy, count, (zf_abi_target){0}, seek_interval,
-                                       &entry->decoder, error);
-        }
-        if (status != ZF_OK) {
-            free(entry);
-            free(copy);
-            entry = NULL;
-        } else {
-            entry->column = column;
-            entry->seek_interval = seek_interval;
-            entry->branches = copy;
-            entry->next = program->decoders;
-            program->decoders = entry;
-        }
+    return entry;
+}
+
+static zf_status make_decoder(zf_program *program, const zf_column *column, const uint8_t *branches,
+                              const zf_decoder_states *states, zf_program_decoder **out, zf_error *error) {
+    size_t count = column->choice_count;
+    zf_program_decoder *entry = calloc(1, sizeof *entry);
+    zf_status status = ZF_OK;
+    if (entry != NULL) {
+        *entry = (zf_program_decoder){.column = column, .seek_interval = states->seek_interval};
+        entry->branches = calloc(1, count + 1);
+        entry->unfused = states->unfused != NULL ? strdup(states->unfused) : NULL;
     }
+    if (entry == NULL || entry->branches == NULL || (states->unfused != NULL && entry->unfused == NULL)) {
+        status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a decoder");
+    } else {
+        if (count > 0) memcpy(entry->branches, branches, count);
+        status = zf_decoder_create(program->compiler, program->spec, column, entry->branches, count, (zf_abi_target){0}, states,
+                                   &entry->decoder, error);
+    }
+    if (status != ZF_OK) {
+        free_decoder(entry);
+        return status;
+    }
+    entry->next = program->decoders;
+    program->decoders = *out = entry;
+    return ZF_OK;
+}
+
+zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, const uint8_t *branches,
+                                 const zf_decoder_states *states, zf_decoder **out, zf_error *error) {
+    *out = NULL;
+    pthread_mutex_lock(&program->lock);
+    zf_program_decoder *entry = find_decoder(program, column, branches, states);
+    zf_status status = entry != NULL ? ZF_OK : make_decoder(program, column, branches, states, &entry, error);
     pthread_mutex_unlock(&program->lock);
-    if (entry != NULL) *out = entry->decoder;
+    if (status == ZF_OK) *out = entry->decoder;
     return status;
 }

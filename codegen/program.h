@@ -8,6 +8,8 @@
 #include "frontend/spec.h"
 #include "zipflow/compile.h"
 
+struct zf_decoder_states;
+
 typedef struct zf_encoder {
     const zf_inst *inst;
     zf_encode_fn function; ///< NULL: it has no way to encode
@@ -20,6 +22,7 @@ typedef struct zf_program_decoder {
     const zf_column *column;
     uint8_t *branches;
     uint32_t seek_interval; ///< 0: the default
+    char *unfused;          ///< zf_plan_options.unfused; NULL: none
     struct zf_decoder *decoder;
     struct zf_program_decoder *next;
 } zf_program_decoder;
@@ -44,10 +47,9 @@ zf_status zf_program_compile(zf_program *program, const zf_codec_choice *const *
 /// The encoder of an instance, after zf_program_compile; NULL when it was never compiled.
 const zf_encoder *zf_program_encoder(zf_program *program, const zf_inst *inst);
 
-/// Finds or makes the decoder of a column for a vector of branches (its choice_count bytes), with states every `seek_interval`
-/// elements (0: the default). Any thread.
-zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, const uint8_t *branches, uint32_t seek_interval,
-                                 struct zf_decoder **out, zf_error *error);
+/// Finds or makes the decoder of a column for a vector of branches (its choice_count bytes), with these states. Any thread.
+zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, const uint8_t *branches,
+                                 const struct zf_decoder_states *states, struct zf_decoder **out, zf_error *error);
 
 /// Fills `*error` from a diagnostic: code, message, place, hint.
 zf_status zf_program_error(const zf_diag *diag, zf_status status, zf_error *error);

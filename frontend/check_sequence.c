@@ -29,6 +29,8 @@ zf_interval zf_length_range(const zf_checker *ck, const zf_expr *seq) {
     case ZF_X_TABLE: return zf_interval_const((zf_int128)seq->table->length);
     case ZF_X_SLICE: {
         zf_interval r = {seq->c->range.lo - seq->b->range.hi, seq->c->range.hi - seq->b->range.lo};
+        // A slice whose check failed is empty where that is only noted: nothing is proved with how long it should be.
+        if (!seq->proved) r.lo = 0;
         return zf_interval_meet((zf_interval){r.lo < 0 ? 0 : r.lo, r.hi < 0 ? 0 : r.hi}, any);
     }
     case ZF_X_LOCAL:

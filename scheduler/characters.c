@@ -51,6 +51,7 @@ const zf_reduce *zf_characters_start(const zf_inst *inst, const zf_port **charac
     const zf_reduce *start = sum_before(inst, row->b, &lengths);
     const zf_expr *end = zf_expr_meant(row->c);
     if (start == NULL || end->kind != ZF_X_BINARY || end->op != ZF_OP_ADD || end->type.kind != ZF_K_U64) return NULL;
+    if (row->a->port == lengths) return NULL; // whoever sums them up reads them
     const zf_port *same;
     const zf_reduce *again = sum_before(inst, end->a, &same);
     if (again == NULL || again->index != start->index || same != lengths || element_at(end->b, inst->domain_i) != lengths)

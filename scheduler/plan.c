@@ -96,6 +96,24 @@ bool zf_delivers_strings(const zf_graph *graph, uint32_t node) {
 
 // ---- What is inlined ------------------------------------------------------------------------------------------
 
+/// Whether a list of paths between commas has one.
+static bool lists(const char *list, const char *path) {
+    size_t length = strlen(path);
+    for (const char *at = list; at != NULL; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strcspn(at, ",") == length && memcmp(at, path, length) == 0) return true;
+    }
+    return false;
+}
+
+static bool is_unfused(const planner *p, const zf_graph_edge *edge) {
+    for (uint32_t k = 0; k < p->options->tree_edge_count; k++) {
+        if (p->options->tree_edges[k] == edge->index) return true;
+    }
+    const char *list = p->options->unfused;
+    return list != NULL && (strcmp(list, ZF_UNFUSED_ALL) == 0 || lists(list, edge->path));
+}
+
 /// Decides an edge that has a producer, but for the size of its tree's state.
 static void place(planner *p, const zf_graph_edge *edge) {
     const zf_inst *producer = p->graph->nodes[edge->producer].inst;
@@ -113,8 +131,8 @@ static void place(planner *p, const zf_graph_edge *edge) {
         *reason = "made in chunks: materialised";
     } else if (zf_edge_gives_strings(edge)) {
         *reason = "strings are slices of it: materialised";
-    } else if (edge->decision == ZF_EDGE_FUSED && p->options->ordered_apart && zf_keeps_state(producer)) {
-        *reason = "asked for one ordered stage a kernel: materialised";
+    } else if (edge->decision == ZF_EDGE_FUSED && zf_keeps_state(producer) && is_unfused(p, edge)) {
+        *reason = "asked for a kernel and states of its own: materialised";
     } else if (edge->decision == ZF_EDGE_FUSED && !zf_keeps_state(producer)) {
         *inlined = true;
         *reason = "a map over ordered inputs: an expression of its consumer";

@@ -133,6 +133,8 @@ typedef struct zf_plan {
     uint32_t kernel_count, work_count, tree_count, hoisted_count, check_count, slot_count, shaping_count;
 } zf_plan;
 
+#define ZF_UNFUSED_ALL "all"
+
 typedef struct zf_plan_options {
     const char *target; ///< "host"
     uint32_t
@@ -140,7 +142,12 @@ typedef struct zf_plan_options {
     const zf_choices *choices; ///< of kernels of accelerators; NULL: none. Whether they are legal says codegen/simt_choices.h
     uint32_t seek_interval;    ///< A; 0: what is usual (plan_internal.h)
     bool materialise_all;      ///< fuse nothing that may be materialised: for tests, and to see what fusing is worth
-    bool ordered_apart; ///< a kernel and a seek tree for every ordered stage: how files were written before trees were fused
+    /// Ordered stages that are kernels of their own, with a seek tree each, where they could be steps of what reads them: a
+    /// choice when a file is written. The streams that they make, as paths within the column ("values.start") between commas, or
+    /// "all"; NULL: none. And those that a file says to be, edges with a tree.
+    const char *unfused;
+    const uint32_t *tree_edges;
+    uint32_t tree_edge_count;
 } zf_plan_options;
 
 /// Cuts a graph. NULL with diagnostics (ZF08xx) where the target does not lower a form or a limit is passed.

@@ -187,6 +187,7 @@ int zf_run_encode(zf_arguments *arguments) {
         return EXIT_BAD_USAGE;
     const char *interval = zf_argument(arguments, "seek-interval"); // one of those that the option takes
     if (interval) options.seek_interval = (unsigned)strtoul(interval, NULL, 10);
+    options.unfused = zf_argument(arguments, "unfused");
     int status = check_output(path, options.overwrite);
     if (status != EXIT_GOOD) return status;
     zf_session session;

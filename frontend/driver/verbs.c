@@ -31,6 +31,10 @@ static const zf_option
     seek_interval = {"seek-interval", 0, "N", "256|512|1024|2048|4096|8192|16384|32768|65536",
                      "elements between the states that ordered stages keep (default: 4096; of scans 1024, or 512 of eight-byte "
                      "elements that nothing but maps is under)"},
+    unfused_stages = {"unfused", 0, "STREAMS", NULL,
+                      "ordered stages that get kernels and states of their own, by the streams that they make: "
+                      "COLUMN.STREAM[.STREAM...] between commas, or `all` (default: none; fused ones are faster on GPUs, on CPUs "
+                      "often slower)"},
     force = {"force", 'f', NULL, NULL, "overwrite what exists"},
     threads = {"threads", 0, "N", NULL, "threads to use (default: one per core)"},
     columns = {"columns", 0, "NAMES", NULL, "only these columns, separated by commas"},
@@ -139,8 +143,8 @@ const zf_verb zf_verbs[] = {
      1,
      -1,
      zf_run_encode,
-     {&codec, &output, &header, &delimiter, &rows_per_block, &seek_interval, &force, &threads, &json, &quiet, &verbose,
-      &time_passes, &no_cache, NULL}},
+     {&codec, &output, &header, &delimiter, &rows_per_block, &seek_interval, &unfused_stages, &force, &threads, &json, &quiet,
+      &verbose, &time_passes, &no_cache, NULL}},
     {"compile",
      "FILE[:TABLE]|IN.zfd",
      "compile a module, with which files decode where no compiler is",

@@ -31,7 +31,7 @@ zf_decoder *diff_decoder_for(diff_case *c, unsigned level, const uint8_t *branch
         if (d->level == level && (branch_count == 0 || memcmp(d->branches, branches, branch_count) == 0)) return d->decoder;
     zf_decoder *decoder = NULL;
     if (zf_decoder_create(diff_compiler(c->machine, level), c->spec, c->column, branches, branch_count,
-                          diff_target(c->machine, level), c->seek_interval, &decoder, error) != ZF_OK)
+                          diff_target(c->machine, level), &c->states, &decoder, error) != ZF_OK)
         return NULL;
     if (level == DIFF_GPU && c->machine->choosing != NULL) { // again, with choices that its kernels may have
         zf_choices choices;
@@ -39,7 +39,7 @@ zf_decoder *diff_decoder_for(diff_case *c, unsigned level, const uint8_t *branch
         zf_decoder_free(decoder);
         zf_compiler_set_choices(diff_compiler(c->machine, level), &choices);
         zf_status status = zf_decoder_create(diff_compiler(c->machine, level), c->spec, c->column, branches, branch_count,
-                                             diff_target(c->machine, level), c->seek_interval, &decoder, error);
+                                             diff_target(c->machine, level), &c->states, &decoder, error);
         zf_compiler_set_choices(diff_compiler(c->machine, level), NULL);
         if (status != ZF_OK) return NULL;
     }

@@ -115,7 +115,7 @@ static diff_verdict tell_stage_behind(diff_comparing *k, const diff_records *rec
     const zf_abi_tree *abi = &k->decoder->abi.trees[tree];
     uint64_t entries = records->entries[tree], *groups = records->values[tree] + field * entries, *offsets = groups + entries;
     diff_verdict verdict = DIFF_SAME_BYTES;
-    unsigned told = 0, most = k->c->thorough ? UINT32_MAX : k->c->seek_interval != 0 ? 4 : 1;
+    unsigned told = 0, most = k->c->thorough ? UINT32_MAX : k->c->states.seek_interval != 0 ? 4 : 1;
     uint64_t entry = data_below(&k->random, entries);
     for (uint64_t e = 0; e < entries && told < most && verdict != DIFF_DISAGREE; e++, entry = (entry + 1) % entries) {
         if (offsets[entry] != 0 || groups[entry] == 0) continue;

@@ -42,7 +42,7 @@ typedef struct totals {
     uint64_t failures;
 } totals;
 
-static const char block_mark[] = "---- block ----\n";
+static const char block_mark[] = "---- block ----\n", unfused_mark[] = ", every ordered stage alone";
 
 /// A case as texts: what a seed makes, and what the reducer changes.
 typedef struct made {
@@ -51,7 +51,7 @@ typedef struct made {
     uint64_t seed;
     bool encode; ///< the block is plain data, one stream
     bool as_is;  ///< do not make it smaller
-    uint32_t interval;
+    zf_decoder_states states;
 } made;
 
 // ---- One case -------------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ static diff_case case_of(const made *m, zf_spec *spec) {
     return (diff_case){.machine = m->machine,
                        .spec = spec,
                        .column = column_of(spec),
-                       .seek_interval = m->interval,
+                       .states = m->states,
                        .tuples = 1,
                        .exact_nans = m->encode,
                        .tally = &m->totals->tally};
@@ -163,9 +163,10 @@ static void report(made *m, const char *program, const char *block, const char *
     again.totals = &discarded;
     gen_reduce(program, block, still_differs, &again, REDUCE_TRIES, &small_program, &small_block);
     bool differs = run_texts(&again, small_program.data, small_block.data, &small_message) == DIFFERENT;
-    printf("%s: %s\n---- a file for --case ----\n// %s, seek interval %u\n%s%s%s---- end ----\n",
+    printf("%s: %s\n---- a file for --case ----\n// %s, seek interval %u%s\n%s%s%s---- end ----\n",
            differs ? "made smaller" : "not found again", small_message.data != NULL ? small_message.data : "",
-           m->encode ? "encode" : "decode", m->interval, small_program.data, block_mark, small_block.data);
+           m->encode ? "encode" : "decode", m->states.seek_interval, m->states.unfused != NULL ? unfused_mark : "",
+           small_program.data, block_mark, small_block.data);
     fflush(stdout);
     zf_text_free(&small_program);
     zf_text_free(&small_block);
@@ -187,6 +188,10 @@ static gen_options options_of(uint64_t seed) {
 static uint32_t interval_of(uint64_t seed) {
     static const uint32_t intervals[] = {256, 4096, 512, 256};
     return intervals[seed / 5 % 4];
+}
+
+static zf_decoder_states states_of(uint64_t seed) {
+    return (zf_decoder_states){.seek_interval = interval_of(seed), .unfused = seed / 11 % 4 == 0 ? "all" : NULL};
 }
 
 static void print_block(const interp_block *block, zf_text *out) {
@@ -279,12 +284,8 @@ static void decode_seed(made *m, const char *program, const gen_options *options
 
 static void run_seed(diff_machine *machine, totals *t, uint64_t seed, const command *o) {
     gen_options options = options_of(seed);
-    made m = {.machine = machine,
-              .totals = t,
-              .seed = seed,
-              .interval = interval_of(seed),
-              .encode = options.std_only,
-              .as_is = o->as_is};
+    made m = {
+        .machine = machine, .totals = t, .seed = seed, .states = states_of(seed), .encode = options.std_only, .as_is = o->as_is};
     char repeat[96];
     zf_text program = {0};
     snprintf(repeat, sizeof repeat, "zf-differential --seed %llu --one", (ull)seed);
@@ -399,7 +400,7 @@ static char *read_text(const char *path) {
     return text;
 }
 
-/// A file of one case: "// encode, seek interval 256", the program, a mark, the block.
+/// A file of one case: "// encode, seek interval 256" (and whether ordered stages are alone), the program, a mark, the block.
 static bool run_file(diff_machine *machine, totals *t, const char *path) {
     char *text = read_text(path), *mark = text != NULL ? strstr(text, block_mark) : NULL;
     unsigned interval = 0;
@@ -407,7 +408,9 @@ static bool run_file(diff_machine *machine, totals *t, const char *path) {
     zf_text message = {0};
     outcome result = NOT_RUN;
     if (mark != NULL && sscanf(text + 11, "seek interval %u", &interval) == 1) {
-        made m = {.machine = machine, .totals = t, .seed = 1, .encode = encode, .interval = interval};
+        const char *end = strchr(text, '\n'), *alone = strstr(text, unfused_mark);
+        made m = {.machine = machine, .totals = t, .seed = 1, .encode = encode, .states = {.seek_interval = interval}};
+        if (alone != NULL && alone < end) m.states.unfused = "all";
         *mark = 0;
         result = run_texts(&m, text, mark + strlen(block_mark), &message);
     }

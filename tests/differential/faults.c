@@ -263,7 +263,7 @@ static bool same_code(form_run *f, uint32_t site) {
     zf_decoder *decoder = NULL;
     const diff_machine *m = f->column->machine;
     if (zf_decoder_create(m->compilers[DIFF_LEVELS - 1], f->c.spec, f->c.column, f->branches, f->branch_count,
-                          diff_target(m, f->form.level), 0, &decoder, &error) != ZF_OK)
+                          diff_target(m, f->form.level), NULL, &decoder, &error) != ZF_OK)
         return false;
     bool same = true;
     if (!f->form.special) same = same_text(f, decoder, NULL, site);

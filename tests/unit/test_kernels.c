@@ -63,7 +63,7 @@ static kb_block make(const char *type, const char *codec) {
     zf_error error = {0};
     zf_column *column = zf_spec_resolve_codec(spec, "x", type_named(type), codec);
     if (column == NULL ||
-        zf_decoder_create(compiler, spec, column, NULL, 0, (zf_abi_target){0}, 0, &b.decoder, &error) != ZF_OK) {
+        zf_decoder_create(compiler, spec, column, NULL, 0, (zf_abi_target){0}, NULL, &b.decoder, &error) != ZF_OK) {
         printf("%s: %s %s\n", codec, error.code, error.message);
         abort();
     }

@@ -4,7 +4,7 @@
 #include "tests/unit/compositions.h"
 
 static const zf_plan_options host = {.target = "host"};
-static const zf_plan_options apart = {.target = "host", .ordered_apart = true};
+static const zf_plan_options apart = {.target = "host", .unfused = "all"};
 
 /// Plans a column. NULL after a CHECK.
 static zf_plan *plan_column(zf_arena *arena, const zf_column *column, const zf_plan_options *options) {
@@ -163,7 +163,7 @@ static void check_details(zf_spec *spec) {
     plan = plan_column(arena, find_column(spec, "tests", "dictionary_delta"), &apart);
     if (plan != NULL) {
         CHECK(plan->graph->edges[1].decision == ZF_EDGE_FUSED && plan->edge_work[1] == 0, "materialised, as was asked");
-        CHECK(strstr(plan->edge_reason[1], "one ordered stage a kernel") != NULL, "with a reason: %s", plan->edge_reason[1]);
+        CHECK(strstr(plan->edge_reason[1], "a kernel and states of its own") != NULL, "with a reason: %s", plan->edge_reason[1]);
         CHECK(plan->kernels[1].tree < 0, "a map over a work buffer keeps no state");
     }
     // A scan over groups, over a map, over groups: one state.

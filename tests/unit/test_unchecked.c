@@ -71,7 +71,7 @@ static void test_column(uint32_t k) {
     zf_abi_target target = {.family = ZF_TARGET_NVPTX, .arch = 90};
     uint8_t branches[8] = {0};
     const zf_column *column = zf_spec_tables(spec)->columns;
-    CHECK(zf_decoder_create(compiler, spec, column, branches, column->choice_count, target, 0, &decoder, &error) == ZF_OK,
+    CHECK(zf_decoder_create(compiler, spec, column, branches, column->choice_count, target, NULL, &decoder, &error) == ZF_OK,
           "%s: %s", codec, error.message);
     zf_text with = {0}, without = {0}, again = {0};
     print(decoder, false, &with);

@@ -70,6 +70,11 @@ typedef struct zf_encode_options {
     unsigned seek_interval;
     unsigned threads; ///< 0: the context's
     bool overwrite;   ///< replace an existing file
+    /// Ordered stages that are decoded by kernels of their own into memory, each with states of its own, where they would be
+    /// steps of what reads them: the streams that they make, as "COLUMN.STREAM" or "COLUMN.STREAM.STREAM" between commas, or
+    /// "all"; NULL: none. GPUs decode fused stages faster, CPUs often those that are not. Read during the call alone. A stream
+    /// that no ordered stage makes is ZF_ERR_USAGE.
+    const char *unfused;
     /// Called after every block, from one thread at a time; false stops the encoding with ZF_ERR_USAGE. May be NULL.
     bool (*progress)(void *user, uint64_t blocks_done, uint64_t blocks);
     void *progress_user;
