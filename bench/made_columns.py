@@ -8,7 +8,10 @@ import numpy as np
 
 
 def main():
-    directory, rows = pathlib.Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 4000000
+    words = sys.argv[1:]
+    if len(words) not in (1, 2) or words[0].startswith("-") or not all(w.isdigit() for w in words[1:]):
+        sys.exit(__doc__)
+    directory, rows = pathlib.Path(words[0]), int(words[1]) if len(words) > 1 else 4000000
     directory.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(1)
 

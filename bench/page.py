@@ -356,7 +356,10 @@ def page(root):
 
 
 def main():
-    root = pathlib.Path(sys.argv[1])
+    words = [w for w in sys.argv[1:] if w != "--check"]
+    if len(words) != 1 or words[0].startswith("-") or not (pathlib.Path(words[0]) / "docs/performance.md").is_file():
+        sys.exit("usage: page.py ROOT [--check]     ROOT: the project's directory, which has docs/performance.md")
+    root = pathlib.Path(words[0])
     text, wanted = page(root)
     if "--check" not in sys.argv:
         (root / "docs/performance.md").write_text(wanted)

@@ -81,7 +81,7 @@ static void describe_plan(decoder *d) {
                                                                              : zf_kind_size(work->type.kind),
                                  .extra = work->prefix != NULL ? 1 : 0,
                                  .nullable = work->type.nullable,
-                                 .characters = zf_plan_goes_to_column(plan, (int32_t)w)};
+                                 .characters = zf_plan_may_go_to_column(plan, (int32_t)w)};
     }
     static const zf_abi_field_kind field_kinds[] = {[ZF_SEEK_GROUP] = ZF_FIELD_GROUP,
                                                     [ZF_SEEK_OFFSET] = ZF_FIELD_OFFSET,

@@ -505,10 +505,23 @@ static zf_status prepare(running *r, flat *f, uint32_t *shape, zf_error *error) 
 
 // ---- A block --------------------------------------------------------------------------------------------------
 
+/// Whose tree is made.
+typedef struct block_of {
+    zf_program *program;
+    const char *place; ///< of the block
+} block_of;
+
 static zf_encode_fn find_encoder(void *user, const zf_inst *inst, const char **reason) {
-    const zf_encoder *encoder = zf_program_encoder(user, inst);
+    const block_of *of = user;
+    const zf_encoder *encoder = zf_program_encoder(of->program, inst);
     *reason = encoder == NULL ? "its encoder was not compiled" : encoder->reason;
     return encoder == NULL ? NULL : encoder->function;
+}
+
+static void tell_of_passed(void *user, const zf_encode_refusal *refusal) {
+    const block_of *of = user;
+    zf_context_log(zf_compiler_context(of->program->compiler), ZF_LOG_INFO, "%s: %s; another alternative is taken", of->place,
+                   refusal->reason);
 }
 
 /// Why one alternative refused, with the row and value if they are known.
@@ -593,7 +606,8 @@ zf_status zf_encode_block_run(zf_encode_job *job, uint64_t block, zf_encode_resu
     *out = (zf_encode_result){0};
     snprintf(place, sizeof place, "column %s, block %llu", job->column->name, (ull)block);
     zf_status status = source_of(job, block, &s, error);
-    zf_encode_task task = {.find = find_encoder, .user = job->program};
+    block_of whose = {job->program, place};
+    zf_encode_task task = {.find = find_encoder, .user = &whose, .passed_over = tell_of_passed};
     const zf_codec_choice *choice = job->column->codec;
     uint64_t all = choice->count >= 64 ? UINT64_MAX : (1ull << choice->count) - 1;
     while (status == ZF_OK) {

@@ -326,6 +326,9 @@ static zf_status encode_choice(encoding *e, const zf_codec_choice *choice, const
         zf_encode_tree_free(best);
         return status;
     }
+    for (uint32_t r = refusals; best != NULL && r < e->task->refusal_count && r < ZF_ENCODE_REFUSALS; r++) {
+        if (e->task->passed_over != NULL) e->task->passed_over(e->task->user, &e->task->refusals[r]);
+    }
     if (best != NULL) e->task->refusal_count = refusals; // why others refused does not matter
     *out = best;
     return best != NULL ? ZF_OK : ZF_ERR_INPUT;

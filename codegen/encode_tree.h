@@ -47,7 +47,9 @@ enum { ZF_ENCODE_REFUSALS = 8 };
 typedef struct zf_encode_task {
     zf_encode_find find;
     void *user;
-    uint64_t skip;       ///< alternatives of the root that are not tried, one bit each
+    uint64_t skip; ///< alternatives of the root that are not tried, one bit each
+    /// Told of each refusal that did not matter, since another alternative took the input. May be NULL.
+    void (*passed_over)(void *user, const zf_encode_refusal *refusal);
     zf_encode_hash hash; ///< of intern, given by tests; 0: drawn anew for each body
     // why nothing took the block: a refusal of every alternative, in the order of the codec
     uint32_t refusal_count;                             ///< may be more than are kept

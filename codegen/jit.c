@@ -361,7 +361,7 @@ static zf_status compile_apart(compilation *c, zf_error *error) {
     ZF_TRY(make_machine(c, c->jit->level, &c->machine, error));
     c->context = LLVMContextCreate();
     zf_cg_watch(c->context, &c->diagnostic);
-    c->module = LLVMModuleCreateWithNameInContext(c->request->name, c->context);
+    c->module = LLVMModuleCreateWithNameInContext("zipflow", c->context); // columns of one codec share what is cached
     char *triple = LLVMGetTargetMachineTriple(c->machine);
     LLVMTargetDataRef data = LLVMCreateTargetDataLayout(c->machine);
     LLVMSetTarget(c->module, triple);

@@ -155,7 +155,7 @@ void zf_lower_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ke
     zf_lower_kernel_name(kernel->index, name);
     LLVMBasicBlockRef bb_first = zf_lower_open(&lower, name);
     // Characters go to a buffer, or to the column at once: `out` is either.
-    bool is_out = kernel->sink < 0 || zf_plan_goes_to_column(input->plan, kernel->sink);
+    bool is_out = kernel->sink < 0 || zf_plan_may_go_to_column(input->plan, kernel->sink);
     lower.v_sink = is_out ? lower.v_out : lower.v_works[kernel->sink];
     lower.type = kernel->prefix != NULL ? kernel->prefix->term->type : input->plan->graph->edges[kernel->edge].type;
     lower.one_by_one = lower.type.kind == ZF_K_STRING; // each begins where the one before ends

@@ -361,7 +361,7 @@ static void open_block(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef
         lower->v_sink = zf_cg_at_sink(cg, cg->ty_i8, v_args[ARG_OUT], head_word(cg, v_head, ZF_SIMT_OUT));
         lower->v_row_begin = head_word(cg, v_head, ZF_SIMT_ROW_BEGIN);
         lower->v_row_end = head_word(cg, v_head, ZF_SIMT_ROW_END);
-    } else if (zf_plan_goes_to_column(plan, kernel->sink)) { // the column's characters, those that have a place
+    } else if (zf_plan_may_go_to_column(plan, kernel->sink)) { // the column's characters, those that have a place
         lower->v_sink = zf_cg_at_sink(cg, cg->ty_i8, v_args[ARG_OUT], head_word(cg, v_head, ZF_SIMT_OUT));
         lower->v_row_begin = head_word(cg, v_head, ZF_SIMT_BYTE_BEGIN);
         lower->v_row_end = head_word(cg, v_head, ZF_SIMT_BYTE_END);

@@ -19,16 +19,6 @@ static const char head[] = "zipflow tuned kernels, format 1", part[] = "tuned";
 
 // ---- Writing --------------------------------------------------------------------------------------------------
 
-static void print_choice(const zf_choice *choice, zf_text *out) {
-    const char *between = "";
-    if (choice->chosen == 0) zf_text_puts(out, "default");
-    for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
-        if (!zf_is_chosen(choice, (zf_choice_kind)k)) continue;
-        zf_text_printf(out, "%s%s=%u", between, zf_choice_names[k], choice->values[k]);
-        between = ",";
-    }
-}
-
 // Whole numbers, which look the same in every locale.
 static unsigned long long nanoseconds(double seconds) { return (unsigned long long)(seconds * 1e9 + 0.5); }
 
@@ -40,7 +30,7 @@ void zf_tuned_print(const zf_tuned *tuned, zf_text *out) {
         for (size_t k = 0; k < device->count; k++) {
             const zf_tuned_kernel *kernel = &device->kernels[k];
             zf_text_printf(out, "kernel %s\n  choice ", kernel->shape);
-            print_choice(&kernel->choice, out);
+            zf_choice_text(&kernel->choice, out);
             zf_text_printf(out, "\n  nanoseconds %llu default %llu probes %u\n", nanoseconds(kernel->seconds),
                            nanoseconds(kernel->otherwise), kernel->probes);
         }
@@ -243,7 +233,9 @@ bool zf_tuned_keep(zf_context *context, const zf_tuned_device *device) {
     for (size_t k = 0; k < device->count && good; k++) good = zf_tuned_set(&all, device->description, &device->kernels[k]);
     if (good) zf_tuned_print(&all, &text);
     zf_cache_piece piece = {text.data, text.length};
-    good = good && !text.failed && zf_cache_write(directory, name, &piece, 1);
+    bool fits = text.length <= FILE_MOST; // what is larger would not be read
+    if (good && !fits) zf_context_log(context, ZF_LOG_WARNING, "%s has no room for more kernels: remove some of its lines", name);
+    good = good && fits && !text.failed && zf_cache_write(directory, name, &piece, 1);
     close(directory);
     if (message.data != NULL) zf_context_log(context, ZF_LOG_WARNING, "%s: it is %s.bad now", message.data, name);
     zf_text_free(&message);

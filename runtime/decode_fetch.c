@@ -52,7 +52,9 @@ static zf_status fetch_text(const zf_units_column *column, void *stream, const z
     const zf_accelerator_ops *ops = column->accelerator->ops;
     uint64_t rows = column->selection.end - column->selection.begin;
     ZF_TRY(ops->copy_out(column->accelerator, stream, to->offsets, memory->offsets, (rows + 1) * sizeof(int64_t), error));
-    zf_status status = ops->copy_out(column->accelerator, stream, to->values, memory->values, column->text.total, error);
+    zf_status status = ZF_OK; // where there are no characters there may be no memory for them
+    if (column->text.total > 0)
+        status = ops->copy_out(column->accelerator, stream, to->values, memory->values, column->text.total, error);
     zf_status waited = ops->wait(column->accelerator, stream, status == ZF_OK ? error : NULL); // the first copy is under way
     if (status != ZF_OK || waited != ZF_OK) return status != ZF_OK ? status : waited;
     zf_text_cut(to->values, to->offsets, rows);

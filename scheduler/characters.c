@@ -77,4 +77,4 @@ const zf_work *zf_plan_characters(const zf_plan *plan) {
     return NULL;
 }
 
-bool zf_plan_goes_to_column(const zf_plan *plan, int32_t work) { return work >= 0 && plan->works[work].start != NULL; }
+bool zf_plan_may_go_to_column(const zf_plan *plan, int32_t work) { return work >= 0 && plan->works[work].start != NULL; }

@@ -100,3 +100,13 @@ void zf_choice_print(const zf_choice *choice, zf_text *out) {
         between = ", ";
     }
 }
+
+void zf_choice_text(const zf_choice *choice, zf_text *out) {
+    const char *between = "";
+    if (choice->chosen == 0) zf_text_puts(out, "default");
+    for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
+        if (!zf_is_chosen(choice, (zf_choice_kind)k)) continue;
+        zf_text_printf(out, "%s%s=%u", between, zf_choice_names[k], choice->values[k]);
+        between = ",";
+    }
+}

@@ -56,5 +56,7 @@ const zf_choice *zf_choices_find(const zf_choices *choices, uint32_t number);
 bool zf_choices_read(const char *text, zf_choices *out, zf_text *message);
 /// As the plan's text has them: "L 8, THREADS 128".
 void zf_choice_print(const zf_choice *choice, zf_text *out);
+/// As zf_choices_read takes it behind a kernel's number: "L=4,THREADS=128"; "default" where nothing is chosen.
+void zf_choice_text(const zf_choice *choice, zf_text *out);
 
 #endif

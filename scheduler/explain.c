@@ -40,9 +40,18 @@ static double written_bits(const zf_graph_edge *edge) {
     return zf_kind_bits(edge->type.kind) + (!edge->type.nullable ? 0 : edge->index == 0 ? 1 : 8);
 }
 
+enum { OFFSET_BITS = 64, HANDLE_BITS = 128 }; // of a string of a column, of one in a work buffer
+
 static double sink_bits(const zf_plan *plan, const zf_kernel *kernel) {
     if (kernel->prefix != NULL) return zf_kind_bits(kernel->prefix->term->type.kind);
-    return written_bits(&plan->graph->edges[kernel->edge]);
+    const zf_graph_edge *edge = &plan->graph->edges[kernel->edge];
+    if (edge->type.kind == ZF_K_STRING) return written_bits(edge) + (kernel->sink < 0 ? OFFSET_BITS : HANDLE_BITS);
+    return written_bits(edge);
+}
+
+/// Whether a kernel stores strings of the column, and their characters with them.
+static bool stores_characters(const zf_plan *plan, const zf_kernel *kernel) {
+    return kernel->sink < 0 && plan->graph->edges[kernel->edge].type.kind == ZF_K_STRING && zf_plan_characters(plan) == NULL;
 }
 
 /// The limit of a kernel in elements a second, as a formula over the device's copy bandwidth B.
@@ -58,13 +67,14 @@ static void put_limit(const zf_plan *plan, const zf_kernel *kernel, const zf_tra
         zf_text_puts(out, " + ");
     }
     put_bytes(out, sink_bits(plan, kernel));
-    zf_text_puts(out, ")");
+    zf_text_puts(out, stores_characters(plan, kernel) ? " + characters / elements)" : ")");
 }
 
 /// The limit of the whole column, in which buffers between kernels are no excuse.
 static void put_column_limit(const zf_graph *graph, zf_text *out) {
-    zf_text_puts(out, "(stored bytes + ");
-    put_bytes(out, written_bits(&graph->edges[0]));
+    bool is_text = graph->edges[0].type.kind == ZF_K_STRING;
+    zf_text_puts(out, is_text ? "(stored bytes + characters + " : "(stored bytes + ");
+    put_bytes(out, written_bits(&graph->edges[0]) + (is_text ? OFFSET_BITS : 0));
     zf_text_puts(out, " * elements) / B");
 }
 
@@ -179,7 +189,10 @@ static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
     for (uint32_t n = 0; n < kernel->node_count; n++) {
         zf_text_printf(out, "%s%s", n == 0 ? "" : ", ", graph->nodes[kernel->nodes[n]].inst->name);
     }
-    if (zf_plan_goes_to_column(plan, kernel->sink)) zf_text_puts(out, "\n    stores  the column's characters");
+    if (zf_plan_may_go_to_column(plan, kernel->sink))
+        zf_text_puts(out, strcmp(plan->target, "host") == 0
+                              ? "\n    stores  the column's characters, where all of a block's are wanted; else a buffer"
+                              : "\n    stores  the column's characters");
     text_unpacking(plan, kernel, out);
     zf_text_puts(out, "\n    steps   ");
     for (uint32_t s = 0; s < kernel->step_count; s++) {
@@ -225,7 +238,8 @@ static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
     }
     zf_text_puts(out, "\n    writes  ");
     put_bytes(out, sink_bits(plan, kernel));
-    zf_text_puts(out, " bytes an element\n    limit   ");
+    zf_text_puts(out, stores_characters(plan, kernel) ? " bytes an element, and characters" : " bytes an element");
+    zf_text_puts(out, "\n    limit   ");
     put_limit(plan, kernel, reads, count, out);
     zf_text_puts(out, " elements a second\n");
 }
@@ -342,7 +356,7 @@ static void json_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
     zf_text_puts(out, ", ");
     key(out, "makes", graph->edges[kernel->edge].path);
     zf_text_printf(out, ", \"prefix_sums\": %s, ", kernel->prefix != NULL ? "true" : "false");
-    key(out, "into", kernel->sink < 0 || zf_plan_goes_to_column(plan, kernel->sink) ? "column" : "work");
+    key(out, "into", kernel->sink < 0 || zf_plan_may_go_to_column(plan, kernel->sink) ? "column" : "work");
     const zf_kernel *packing = packing_kernel(plan);
     if (packing != NULL && (kernel == packing || kernel->sink < 0)) {
         zf_text_printf(out, ", \"%s\": [", kernel == packing ? "unpacks_at" : "absent_at");

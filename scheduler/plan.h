@@ -174,9 +174,9 @@ bool zf_plan_is_hoisted(const zf_plan *plan, uint32_t node, const zf_expr *acces
 const zf_expr *zf_prefix_access(const zf_reduce *prefix);
 /// The work buffer whose bytes are the column's characters, or NULL.
 const zf_work *zf_plan_characters(const zf_plan *plan);
-/// Whether what would go into work buffer `work` (-1: none) goes into the column at once: its characters; on the host, where all
-/// of a block's are wanted.
-bool zf_plan_goes_to_column(const zf_plan *plan, int32_t work);
+/// Whether what would go into work buffer `work` (-1: none) goes into the column at once: its characters. On the host only where
+/// all of a block's are wanted.
+bool zf_plan_may_go_to_column(const zf_plan *plan, int32_t work);
 /// Elements of the column that each element made by `kernel` holds, where code for these shaping values (NULL: the general form)
 /// has it store those, in place of what it makes; 0: it stores what it makes. At most one kernel of a plan does so.
 uint32_t zf_plan_unpacks(const zf_plan *plan, const uint64_t *shaping, uint32_t kernel);

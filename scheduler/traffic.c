@@ -125,7 +125,7 @@ static void visit(tally *t, uint32_t n, zf_per per, double factor) {
             visit(t, (uint32_t)edge->producer, joined, factor * r.elements);
             continue;
         }
-        if (zf_plan_goes_to_column(t->plan, work)) continue; // it is there
+        if (zf_plan_may_go_to_column(t->plan, work)) continue; // it is there
         zf_traffic item = {.edge = edge->index, .is_work = work >= 0, .per = joined};
         if (joined != ZF_PER_DATA) {
             item.bits = factor * r.elements * (r.bits ? 1 : zf_kind_bits(edge->type.kind) + (edge->type.nullable ? 8 : 0));

@@ -108,7 +108,6 @@ AT_LEAST = {
     "gpu_for-7-i32": .80, "gpu_dfor-7-i32": .65, "gpu_rfor-16-i32": .50,
     **{case.name: {"even-1": .81, "even-64": .85}.get(case.name.split(", ")[0], .86) for case in CASES if case.family == "rle"},
 }
-MEAN_AT_LEAST = {"rle": .88, "rle over bitpack": .80}
 
 # Columns of table 2, in the paper's nests.
 OF_COLUMNS = {**{c: .92 for c in ("l_shipdate", "l_extendedprice", "l_discount", "l_tax", "o_totalprice", "ps_supplycost")},

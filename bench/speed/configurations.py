@@ -29,6 +29,15 @@ def chosen(report):
     return found
 
 
+def read(path):
+    try:
+        report = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+        report["device"]["description"], report["results"]  # what is asked of it
+    except (OSError, ValueError, KeyError, TypeError) as why:
+        sys.exit(f"configurations.py: {path} is no report of speed.py: {type(why).__name__}: {why}")
+    return report
+
+
 def configurations(reports):
     by_device = {}
     for report in reports:
@@ -44,4 +53,4 @@ def configurations(reports):
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
-    print(json.dumps(configurations([json.loads(pathlib.Path(path).read_text(encoding="utf-8")) for path in sys.argv[1:]]), indent=1))
+    print(json.dumps(configurations([read(path) for path in sys.argv[1:]]), indent=1))

@@ -24,6 +24,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "peers"), str(ROOT / "script")]
 import numpy as np  # noqa: E402
 
 import cases  # noqa: E402
+import criteria  # noqa: E402
 import peers  # noqa: E402
 import ratios  # noqa: E402
 import tuning  # noqa: E402
@@ -56,7 +57,7 @@ class Report(peers.Report):
         self.part, self.columns = "", {}
         super().__init__(session, "speed")
         self.head |= {"bench": "speed", "command": " ".join(["bench/speed/speed.py", *[unplaced(w) for w in sys.argv[1:]]]), "counted": COUNTED,
-                      "made_bytes": session.options.made, "scale": session.options.scale, "mean_at_least": cases.MEAN_AT_LEAST}
+                      "made_bytes": session.options.made, "scale": session.options.scale, "mean_at_least": criteria.MEAN_AT_LEAST}
         self.save()
 
     def add(self, row):
@@ -273,21 +274,22 @@ def part_configurations(s, report):
         report.leave_out("no --configurations", part="configurations")
         return []
     known = {case.name: case for case in cases.CASES}
-    by_name = json.loads(pathlib.Path(s.options.configurations).read_text(encoding="utf-8"))
+    by_name = s.options.by_configuration
     wanted = [known[name] for name in next(iter(by_name.values())) if name in known]
     placed = containers_of(s, report, "configurations", wanted, s.options.made)
     for path, column, name, label in placed:
-        first = None
-        for configuration, chosen in by_name.items():
+        first = None  # GB/s of the configuration that is named first, where it ran
+        for number, (configuration, chosen) in enumerate(by_name.items()):
             words = ["--choose", chosen[name]] if chosen.get(name) else ["--untuned"]  # what is kept of other parts is no default
             try:
                 row = peers.bench(s, report, [*words, "--columns", column, path], limit=60)[str(path), column]
                 if not row.get("verified"):
                     raise Failed(row.get("message", "not measured"))
-                first = first or row["gb_per_second"]
+                first = row["gb_per_second"] if number == 0 else first
+                beside = {"normalised": row["gb_per_second"] / first} if first else {}
                 report.add({"data": label, "by": "zipflow", "name": name, "configuration": configuration, "choices": chosen.get(name, ""),
                             "codec": row["codec"], "ratio": row["ratio"], "gb_per_second": row["gb_per_second"],
-                            "fraction_of_limit": row["fraction_of_limit"], "normalised": row["gb_per_second"] / first, "verified": True})
+                            "fraction_of_limit": row["fraction_of_limit"], "verified": True} | beside)
             except (Failed, KeyError) as why:
                 report.fail(why, data=label, by="zipflow", name=name, configuration=configuration)
     return []
@@ -320,7 +322,7 @@ def options_of():
     parser.add_argument("--only", default="", help="only these parts, separated by commas: " + ", ".join(PARTS))
     parser.add_argument("--columns", default="", help="only these columns or rows, separated by semicolons")
     peers.add_programs(parser)
-    parser.add_argument("--out", default="speed", help="directory for the results (default: speed)")
+    parser.add_argument("--out", default="build/speed", help="directory for the results (default: build/speed)")
     parser.add_argument("--bytes", default=1 << 30, type=int, help="bytes of plain data that a measurement decodes (default: 1 GiB)")
     parser.add_argument("--made", default=1 << 24, type=int, help="bytes of a made column before it is repeated (default: 16 MiB)")
     parser.add_argument("--repeats", default=5, type=int, help="rounds of `zfc bench` that count (default: 5)")
@@ -336,6 +338,13 @@ def options_of():
     for part in options.parts:
         if part not in PARTS:
             parser.error(f"there is no part {part}")
+    if options.configurations:
+        try:
+            options.by_configuration = json.loads(pathlib.Path(options.configurations).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as why:
+            parser.error(f"--configurations {options.configurations}: {why}")
+        if not isinstance(options.by_configuration, dict) or not all(isinstance(c, dict) for c in options.by_configuration.values()):
+            parser.error(f"--configurations {options.configurations} is not what configurations.py writes")
     named = [n for n in options.columns.split(";") if n]
     options.wants = lambda name: not named or name in named
     return options
@@ -374,6 +383,8 @@ def main():
         if s.worker is not None:
             s.worker.stop()
         good = good and report.good()
+    if not report.rows and options.columns:
+        print(f"no row of these parts is named by --columns {options.columns}")
     print(f"== {len(report.rows)} rows in {report.path}")
     return 0 if good else 1
 

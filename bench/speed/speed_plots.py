@@ -12,6 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 import cases  # noqa: E402
 import charts  # noqa: E402
+from rows import fastest, speed  # noqa: E402
 
 NVCOMP = "nvCOMP, fastest"
 COLOURS = {NVCOMP: "#76b900", "nvCOMP, smallest": "#76b900", "limit": "#bbbbbb", "Parquet": "#fdae6b", "Parquet, zstd 9": "#d94801", "DuckDB": "#ffd92f"}
@@ -19,15 +20,6 @@ COLOURS = {NVCOMP: "#76b900", "nvCOMP, smallest": "#76b900", "limit": "#bbbbbb",
 
 def good(report, part, **what):
     return [r for r in report["results"] if r["part"] == part and r.get("verified") and all(r.get(k) == v for k, v in what.items())]
-
-
-def speed(row):
-    return row.get("characters_gb_per_second") or row["gb_per_second"]
-
-
-def fastest(rows, least=1.05):
-    """Of rows that compress."""
-    return max((r for r in rows if r["ratio"] > least), key=speed, default=None)
 
 
 def widths(report):
@@ -143,7 +135,12 @@ def plots(report):
 
 def main():
     words = [w for w in sys.argv[1:] if w != "--png"]
-    report = json.loads(pathlib.Path(words[0]).read_text())
+    if len(words) != 2 or words[0].startswith("-"):
+        sys.exit(__doc__)
+    try:
+        report = json.loads(pathlib.Path(words[0]).read_text())
+    except (OSError, ValueError) as why:
+        sys.exit(f"speed_plots.py: {words[0]} is no report of speed.py: {why}")
     directory = pathlib.Path(words[1])
     directory.mkdir(parents=True, exist_ok=True)
     charts.write(directory, plots(report), "--png" in sys.argv)

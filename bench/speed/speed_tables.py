@@ -3,27 +3,14 @@
 `wanted` stands beside what was measured where there is a criterion.
 """
 
-import math
+from criteria import BESIDE_AT_LEAST, MEAN_AT_LEAST, UNFUSED_AT_LEAST
+from rows import by, fastest, geometric_mean, speed
 
 WIDTHS_A_ROW = 8
 
 
-def speed(row):
-    return row.get("characters_gb_per_second") or row["gb_per_second"]
-
-
 def percent(part):
     return f"{100 * part:.0f}%"
-
-
-def mean(values):
-    values = list(values)
-    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
-
-
-def fastest(rows, least=1.05):
-    """nvCOMP's row that decodes fastest, of those that compress."""
-    return max((r for r in rows if r["by"] == "nvcomp" and r["ratio"] > least), key=speed, default=None)
 
 
 def peer_cell(row):
@@ -42,7 +29,7 @@ def work(rows):
         wanted = percent(row["at_least"]) if "at_least" in row else f"{row['characters_at_least']} GB/s"
         name = row["data"] if row["part"] != "work" or row["data"] == row["name"] else f"{row['data']}, {row['name']}"
         cells.append([name, f"`{row['codec']}`", f"{row['ratio']:.2f}", f"{speed(row):.0f}", percent(row["fraction_of_limit"]), wanted,
-                      peer_cell(fastest(of_data[row["part"], row["data"]]))])
+                      peer_cell(fastest(by(of_data[row["part"], row["data"]], "nvcomp")))])
     return (("data", "codec", "ratio", "GB/s", "of the limit", "wanted", "nvCOMP, the fastest: ratio, GB/s"), cells) if cells else None
 
 
@@ -58,11 +45,12 @@ def rle(rows):
             fractions[family] += [row["fraction_of_limit"]] if row else []
             line += [f"{row['gb_per_second']:.0f}", percent(row["fraction_of_limit"])] if row else ["", ""]
         wanted = mine.get("rle", {}).get("at_least")
-        cells.append([*line[:3], percent(wanted) if wanted else "", *line[3:], peer_cell(fastest([r for r in rows if r["data"] == data]))])
+        cells.append([*line[:3], percent(wanted) if wanted else "", *line[3:], peer_cell(fastest(by([r for r in rows if r["data"] == data], "nvcomp")))])
     if not cells:
         return None
     plain, packed = (percent(sum(of) / len(of)) if of else "" for of in fractions.values())
-    cells.append(["mean", "", plain, "88%", "", f"{packed} (wanted: 80%)" if packed else "", ""])
+    wanted = MEAN_AT_LEAST
+    cells.append(["mean", "", plain, percent(wanted["rle"]), "", f"{packed} (wanted: {percent(wanted['rle over bitpack'])})" if packed else "", ""])
     return ("runs", "plain streams: GB/s", "of the limit", "wanted", "over bitpacks: GB/s", "of the limit", "nvCOMP, the fastest: ratio, GB/s"), cells
 
 
@@ -81,7 +69,7 @@ def entropy(rows):
     for data in dict.fromkeys(r["data"] for r in rows):
         mine = {r["codec"].split("(")[0]: r for r in rows if r["data"] == data and r["by"] == "zipflow"}
         cells.append([data, *[f"{mine[c]['ratio']:.2f}, {mine[c]['gb_per_second']:.0f}" if c in mine else "" for c in ("tans", "rans")],
-                      peer_cell(fastest([r for r in rows if r["data"] == data], 0))])
+                      peer_cell(fastest(by([r for r in rows if r["data"] == data], "nvcomp"), 0))])
     return (("frequencies", "tans: ratio, GB/s", "rans: ratio, GB/s", "nvCOMP, the fastest: ratio, GB/s"), cells) if cells else None
 
 
@@ -94,7 +82,7 @@ def chunks(rows):
     for name in dict.fromkeys(r["name"] for r in rows if r["by"] == "zipflow"):
         of = {r["volume"]: r for r in rows if r.get("name") == name}
         cells.append([" ".join(name.split()[-2:]), *[f"{of[v]['ratio']:.2f}, {of[v]['gb_per_second']:.0f}" if v in of else "" for v in volumes]])
-    cells.append(["nvCOMP, the fastest", *[peer_cell(fastest([r for r in rows if r["volume"] == v], 0)) for v in volumes]])
+    cells.append(["nvCOMP, the fastest", *[peer_cell(fastest(by([r for r in rows if r["volume"] == v], "nvcomp"), 0)) for v in volumes]])
     return ("tans, chunks of", *[f"{v / (1 << 20):g} MiB: ratio, GB/s" for v in volumes]), cells
 
 
@@ -104,7 +92,7 @@ def fusion(rows):
         each = ", ".join(percent(k["fraction_of_limit"]) for k in r["kernels_unfused"])
         cells.append([f"{r['name']}, {r['data']}", f"{r['gb_per_second']:.0f}", f"{r['gb_per_second_unfused']:.0f}", f"{r['speedup']:.2f}",
                       f"{r['speedup_at_least']:.2f}", f"{r['predicted']:.2f}", f"{r['paper']:.2f}", each])
-    heads = ("nest", "fused: GB/s", "a kernel a stage: GB/s", "times as fast", "wanted", "by the bytes", "in the paper", "unfused kernels, of their own limits (wanted: 85%)")
+    heads = ("nest", "fused: GB/s", "a kernel a stage: GB/s", "times as fast", "wanted", "by the bytes", "in the paper", f"unfused kernels, of their own limits (wanted: {percent(UNFUSED_AT_LEAST)})")
     return (heads, cells) if cells else None
 
 
@@ -131,7 +119,7 @@ def configurations(rows):
     cells = []
     for name in dict.fromkeys(r["name"] for r in rows):
         of = {r["configuration"]: r for r in rows if r["name"] == name}
-        cells.append([name, *[f"{of[c]['gb_per_second']:.0f}, {percent(of[c]['normalised'])}" if c in of else "" for c in names]])
+        cells.append([name, *[f"{of[c]['gb_per_second']:.0f}, {percent(of[c]['normalised']) if 'normalised' in of[c] else 'beside none'}" if c in of else "" for c in names]])
     return (("row", *[f"{c}: GB/s, of the first" for c in names]), cells) if cells else None
 
 
@@ -164,8 +152,8 @@ def beside_nvcomp(rows, link):
         return None
     heads = ("column", "codec", "ratio, GB/s, ms a GB to copy and decode", "nvCOMP, the soonest: the same", "times sooner")
     said = (f"Over a link of {link / 1e9:.1f} GB/s. Of nvCOMP's rows of a column the soonest copied and decoded; of ours the one that decodes fastest of those that are "
-            f"sooner, faster and no larger, else the soonest. Geometric means beside nvCOMP: {mean(gains):.2f} times as fast to decode (wanted: 2.5), "
-            f"{mean(ratios):.2f} times the ratio (wanted: 1.3).")
+            f"sooner, faster and no larger, else the soonest. Geometric means beside nvCOMP: {geometric_mean(gains):.2f} times as fast to decode (wanted: {BESIDE_AT_LEAST['speed']}), "
+            f"{geometric_mean(ratios):.2f} times the ratio (wanted: {BESIDE_AT_LEAST['ratio']}).")
     return heads, cells, said
 
 
@@ -187,7 +175,7 @@ def ratios(rows):
                       *[f"{theirs[by]['ratio']:.2f} ({theirs[by]['codec'].split(',')[0]})" if by in theirs else "" for by in others]])
     if not cells:
         return None
-    cells.append(["geometric mean of what zipflow's better nest is beside it", "", "", "", *[f"{mean(beside[by]):.2f}" if beside[by] else "" for by in others]])
+    cells.append(["geometric mean of what zipflow's better nest is beside it", "", "", "", *[f"{geometric_mean(beside[who]):.2f}" if beside[who] else "" for who in others]])
     return ("column", "MB", "the paper's nest", "ours", *others), cells
 
 

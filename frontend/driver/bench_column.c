@@ -215,7 +215,7 @@ zf_status zf_bench_column(zf_container *container, size_t column, const zf_bench
     ZF_TRY(zf_container_column(container, column, &w->info, error));
     zf_decode_sizes sizes;
     ZF_TRY(zf_decode_size(container, column, NULL, &sizes, error)); // also refuses types that cannot be delivered
-    if (plain->bytes == 0) {
+    if (w->info.rows == 0) {
         zf_status status = zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_MEASURED, "column `%s` has no rows", w->info.name);
         return zf_fail_place(error, status, "%s", zf_container_path(container));
     }

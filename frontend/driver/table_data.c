@@ -115,7 +115,8 @@ static zf_status check_offsets(zf_column_data *column, zf_error *error) {
     if (!column->offsets) {
         column->offsets = calloc(1, sizeof *column->offsets);
         if (!column->offsets) return no_memory(error);
-        if (column->used == 0) return ZF_OK;
+        if (column->used == 0 && (column->givers[ZF_PART_VALUES].source == NULL || column->givers[ZF_PART_VALUES].is_text))
+            return ZF_OK;
         zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS, "column `%s` has bytes but no offsets; give %s.offsets=FILE", column->name,
                 column->name);
         return zf_fail_place(error, ZF_ERR_INPUT, "%s", column->givers[ZF_PART_VALUES].source);

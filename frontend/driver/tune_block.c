@@ -132,15 +132,36 @@ bool zf_tune_block_may_go_on(const zf_tune_block *b, const zf_error *error) {
 
 // ---- Its bytes ------------------------------------------------------------------------------------------------
 
+enum { HANDLE_BYTES = 16 }; // zf_abi_work.element of strings
+
+// Of an edge in a work buffer.
 static double bytes_of_edge(const zf_tune_block *b, uint32_t edge) {
     zf_type type = b->plan->graph->edges[edge].type;
-    return (double)b->view.counts[edge] * (zf_kind_bits(type.kind) + (type.nullable ? 1 : 0)) / 8;
+    double each = type.kind == ZF_K_STRING ? 8 * HANDLE_BYTES : zf_kind_bits(type.kind);
+    return (double)b->view.counts[edge] * (each + (type.nullable ? 8 : 0)) / 8;
+}
+
+static double bytes_of_prefix(const zf_tune_block *b, const zf_work *work) {
+    return ((double)b->view.counts[work->edge] + 1) * zf_kind_size(work->type.kind);
+}
+
+static double bytes_written(const zf_tune_block *b, const zf_kernel *kernel) {
+    if (kernel->sink >= 0 && b->plan->works[kernel->sink].prefix != NULL)
+        return bytes_of_prefix(b, &b->plan->works[kernel->sink]);
+    if (kernel->sink >= 0) return bytes_of_edge(b, kernel->edge);
+    double bytes = (double)b->view.plain_bytes;
+    if (b->plan->graph->edges[0].type.kind != ZF_K_STRING) return bytes;
+    double offsets = 8 * ((double)b->view.rows + 1);
+    return zf_plan_characters(b->plan) != NULL ? offsets : bytes + offsets; // an earlier kernel stores the characters
 }
 
 static double bytes_of_one(const zf_tune_block *b, const zf_kernel *kernel) {
     const zf_graph *graph = b->plan->graph;
-    bool column = kernel->sink < 0 || zf_plan_goes_to_column(b->plan, kernel->sink);
-    double bytes = column ? (double)b->view.plain_bytes : bytes_of_edge(b, kernel->edge);
+    double bytes = bytes_written(b, kernel);
+    for (uint32_t w = 0; w < b->plan->work_count && kernel->prefix == NULL; w++) {
+        const zf_work *work = &b->plan->works[w];
+        if (work->prefix != NULL && b->plan->kernels[work->kernel].root == kernel->root) bytes += bytes_of_prefix(b, work);
+    }
     for (uint32_t n = 0; n < kernel->node_count; n++) {
         const zf_graph_node *node = &graph->nodes[kernel->nodes[n]];
         for (uint32_t s = 0; s < node->inst->stream_count; s++) {
@@ -148,7 +169,7 @@ static double bytes_of_one(const zf_tune_block *b, const zf_kernel *kernel) {
             if (edge->access == ZF_ACCESS_NONE) continue;
             if (edge->stored >= 0) bytes += (double)b->view.streams[edge->stored].bytes;
             int32_t work = b->plan->edge_work[edge->index];
-            if (work >= 0 && !zf_plan_goes_to_column(b->plan, work)) bytes += bytes_of_edge(b, edge->index);
+            if (work >= 0 && !zf_plan_may_go_to_column(b->plan, work)) bytes += bytes_of_edge(b, edge->index);
         }
     }
     if (kernel->tree < 0) return bytes;

@@ -6,8 +6,8 @@
 #include "frontend/driver/tune.h"
 
 static const zf_search_role roles[ZF_CHOICE_KINDS] = {
-    [ZF_CHOICE_L] = ZF_SEARCH_VECTORS,           [ZF_CHOICE_C] = ZF_SEARCH_VECTORS, [ZF_CHOICE_THREADS] = ZF_SEARCH_THREADS,
-    [ZF_CHOICE_REGISTERS] = ZF_SEARCH_REGISTERS, [ZF_CHOICE_WALK] = ZF_SEARCH_WAY,  [ZF_CHOICE_STAGE] = ZF_SEARCH_WAY,
+    [ZF_CHOICE_L] = ZF_SEARCH_VECTORS,           [ZF_CHOICE_C] = ZF_SEARCH_ELEMENTS, [ZF_CHOICE_THREADS] = ZF_SEARCH_THREADS,
+    [ZF_CHOICE_REGISTERS] = ZF_SEARCH_REGISTERS, [ZF_CHOICE_WALK] = ZF_SEARCH_WAY,   [ZF_CHOICE_STAGE] = ZF_SEARCH_WAY,
     [ZF_CHOICE_AHEAD] = ZF_SEARCH_WAY,           [ZF_CHOICE_TABLE] = ZF_SEARCH_WAY};
 _Static_assert((int)ZF_CHOICE_KINDS <= (int)ZF_SEARCH_AXES && (int)ZF_CHOICE_VALUES + 1 <= (int)ZF_SEARCH_VALUES,
                "an axis a choice");
@@ -36,17 +36,14 @@ zf_tune_kernel *zf_tune_record_add(zf_tune_record *record, zf_error *error) {
 }
 
 const zf_search_try *zf_tune_find(const zf_tune_kernel *kernel, const zf_search_point *point) {
-    for (uint32_t t = 0; t < kernel->count; t++) {
-        if (zf_search_same(&kernel->tries[t].point, point)) return &kernel->tries[t];
-    }
-    return NULL;
+    return zf_search_find_try(kernel->tries, kernel->count, point);
 }
 
 zf_status zf_tune_note(zf_tune_kernel *kernel, const zf_search_point *point, const zf_search_reading *reading, const char *why,
                        zf_error *error) {
-    uint32_t at = 0;
-    while (at < kernel->count && !zf_search_same(&kernel->tries[at].point, point)) at++;
-    if (at == kernel->count) {
+    const zf_search_try *known = zf_tune_find(kernel, point);
+    uint32_t at = known != NULL ? (uint32_t)(known - kernel->tries) : kernel->count;
+    if (known == NULL) {
         zf_search_try *more = realloc(kernel->tries, (kernel->count + 1) * sizeof *more);
         if (more == NULL) return no_memory(error);
         kernel->tries = more;
@@ -124,11 +121,5 @@ bool zf_tune_point(const zf_search_space *space, const zf_choice *choice, zf_sea
 
 void zf_tune_point_text(const zf_search_space *space, const zf_search_point *point, zf_text *out) {
     zf_choice choice = zf_tune_choice(space, point);
-    const char *between = "";
-    if (choice.chosen == 0) zf_text_puts(out, "default");
-    for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
-        if (!zf_is_chosen(&choice, (zf_choice_kind)k)) continue;
-        zf_text_printf(out, "%s%s=%u", between, zf_choice_names[k], choice.values[k]);
-        between = ",";
-    }
+    zf_choice_text(&choice, out);
 }

@@ -130,7 +130,7 @@ static bool read_try(zf_tune_kernel *kernel, const json_t *from) {
     reading.ran = json_is_true(json_object_get(from, "runs"));
     if (reading.ran && json_array_size(seconds) == 0) return false;
     for (size_t r = 0; r == 0 || r < json_array_size(seconds); r++) {
-        reading.seconds = json_real_value(json_array_get(seconds, r));
+        reading.seconds = json_number_value(json_array_get(seconds, r));
         if (reading.ran && !(reading.seconds > 0)) return false;
         if (zf_tune_note(kernel, &point, &reading, "", NULL) != ZF_OK) return false;
     }

@@ -24,8 +24,12 @@ void zf_search_begin(zf_search *search, const zf_search_space *space, const zf_s
 }
 
 const zf_search_try *zf_search_find(const zf_search *search, const zf_search_point *point) {
-    for (uint32_t t = 0; t < search->count; t++) {
-        if (zf_search_same(&search->tries[t].point, point)) return &search->tries[t];
+    return zf_search_find_try(search->tries, search->count, point);
+}
+
+const zf_search_try *zf_search_find_try(const zf_search_try *tries, uint32_t count, const zf_search_point *point) {
+    for (uint32_t t = 0; t < count; t++) {
+        if (zf_search_same(&tries[t].point, point)) return &tries[t];
     }
     return NULL;
 }

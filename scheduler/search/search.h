@@ -23,6 +23,7 @@ enum {
 /// What an axis is, which says how times may depend on it and what the model knows of it.
 typedef enum zf_search_role {
     ZF_SEARCH_VECTORS,   ///< L: vectors of a thread, rows under way together. Times have one minimum along it, nearly
+    ZF_SEARCH_ELEMENTS,  ///< C: elements that a thread stores together. The same
     ZF_SEARCH_THREADS,   ///< S: of a thread block. The same; what runs at once depends on it
     ZF_SEARCH_REGISTERS, ///< of a thread, at most; 0: no bound. Only bounds below what code takes change it
     ZF_SEARCH_WAY,       ///< values without an order
@@ -30,9 +31,10 @@ typedef enum zf_search_role {
 
 typedef struct zf_search_axis {
     zf_search_role role;
-    uint32_t count;                    ///< 0: there is no such axis
-    uint32_t values[ZF_SEARCH_VALUES]; ///< ascending. Of VECTORS a first value 0 is the kernel's own, whatever that is
-    uint32_t otherwise;                ///< index of the default
+    uint32_t count; ///< 0: there is no such axis
+    uint32_t
+        values[ZF_SEARCH_VALUES]; ///< ascending. Of VECTORS and ELEMENTS a first value 0 is the kernel's own, whatever that is
+    uint32_t otherwise;           ///< index of the default
 } zf_search_axis;
 
 /// A combination: an index for each axis; 0 for those that are not.
@@ -135,5 +137,8 @@ uint32_t zf_search_value(const zf_search_space *space, const zf_search_point *po
 /// Thread blocks that a multiprocessor holds at once, of so many threads with so many registers and bytes of shared memory each.
 /// 0: none, or the machine is not known.
 uint32_t zf_search_blocks(const zf_search_machine *machine, uint32_t threads, uint32_t registers, uint32_t shared);
+
+/// The try at a point among so many; NULL: none is there.
+const zf_search_try *zf_search_find_try(const zf_search_try *tries, uint32_t count, const zf_search_point *point);
 
 #endif

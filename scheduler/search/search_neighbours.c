@@ -46,7 +46,8 @@ static bool has_no_room(const around *n, const zf_search_point *point) {
 /// The next combination that is worth a probe in one direction along the axis.
 static bool step(around *n, int direction) {
     const zf_search_axis *axis = &n->search->space.axes[n->axis];
-    int first = axis->role == ZF_SEARCH_VECTORS && axis->values[0] == 0 ? 1 : 0; // the kernel's own has no place in the order
+    bool has_own = axis->role == ZF_SEARCH_VECTORS || axis->role == ZF_SEARCH_ELEMENTS;
+    int first = has_own && axis->values[0] == 0 ? 1 : 0; // the kernel's own has no place in the order
     uint32_t passed = 0;
     for (int at = n->centre->point.at[n->axis] + direction; at >= first && at < (int)axis->count; at += direction) {
         zf_search_point point = moved(n, (uint32_t)at);
@@ -73,8 +74,12 @@ static bool along(around *n, const char **why) {
     }
     bool goes_up = may_up && (first_up || !may_down);
     n->out = goes_up ? up.out : down.out;
-    *why = threads ? (goes_up ? "more threads a block" : "fewer threads a block")
-                   : (goes_up ? "more vectors a thread" : "fewer vectors a thread");
+    static const char *const reasons[][2] = {
+        [ZF_SEARCH_VECTORS] = {"fewer vectors a thread", "more vectors a thread"},
+        [ZF_SEARCH_ELEMENTS] = {"fewer elements stored together", "more elements stored together"},
+        [ZF_SEARCH_THREADS] = {"fewer threads a block", "more threads a block"},
+    };
+    *why = reasons[axis->role][goes_up];
     return true;
 }
 
@@ -90,7 +95,8 @@ static bool from_own(around *n, const char **why) {
             continue;
         }
         n->out = point;
-        *why = "another number of vectors than the kernel's own";
+        *why = axis->role == ZF_SEARCH_ELEMENTS ? "other elements stored together than the kernel's own"
+                                                : "another number of vectors than the kernel's own";
         return true;
     }
     return false;
@@ -163,6 +169,7 @@ static bool on_axis(around *n, const char **why) {
     case ZF_SEARCH_WAY: return other_way(n, why);
     case ZF_SEARCH_REGISTERS: return bound(n, why);
     case ZF_SEARCH_VECTORS:
+    case ZF_SEARCH_ELEMENTS:
         if (axis->values[0] == 0 && n->centre->point.at[n->axis] == 0) return from_own(n, why);
         return along(n, why);
     case ZF_SEARCH_THREADS: break;

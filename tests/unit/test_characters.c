@@ -16,10 +16,10 @@ static void check_column(const zf_column *column, const char *target) {
         CHECK((work != NULL) == (strncmp(column->name, "yes", 3) == 0), "%s, %s: %s", column->name, target,
               work != NULL ? "characters" : "no characters");
         for (uint32_t w = 0; w < plan->work_count; w++) {
-            CHECK(zf_plan_goes_to_column(plan, (int32_t)w) == (work == &plan->works[w]), "%s, %s: work %u", column->name, target,
-                  w);
+            CHECK(zf_plan_may_go_to_column(plan, (int32_t)w) == (work == &plan->works[w]), "%s, %s: work %u", column->name,
+                  target, w);
         }
-        CHECK(!zf_plan_goes_to_column(plan, -1), "%s: the column's own", column->name);
+        CHECK(!zf_plan_may_go_to_column(plan, -1), "%s: the column's own", column->name);
     }
     zf_arena_destroy(arena);
 }
