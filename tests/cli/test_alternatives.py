@@ -5,6 +5,7 @@ import array
 import csv
 import itertools
 import json
+import os
 import random
 import sys
 import unittest
@@ -230,6 +231,30 @@ algorithm raw(values: string[]) -> string[] fully_parallel { decode(i) = values[
         blocks = json.loads(self.good("inspect", "--json", container))["columns"][0]["blocks"]
         self.assertEqual([block["codec"] for block in blocks], ["wrong", "plain"])
         self.good("verify", "-q", container)
+
+    def test_alternatives_that_fail_are_told(self):
+        """What an alternative refuses, or cannot do, is no error where another takes the block; -v says it."""
+        bad = "algorithm oob(rest: i32[]) -> i32[] fully_parallel { decode(i) = rest[i]; encode(x) { for i in 0..x.len { rest.push(x[i + 1]); } } }\n"
+        self.file("bad.zf", bad + "table t { c: i32 = oob | constant | plain; }\n")
+        source = self.file("t.csv", "c\n1\n2\n")
+        words = ("encode", "-c", self.dir / "bad.zf", "-o", self.dir / "t.zfd", source)
+        said = self.zfc(*words, "-v").stderr
+        self.assertRegex(said, r"column c, block 0: `oob`: encode leaves its bounds: .*; another alternative is taken")
+        self.assertRegex(said, r"column c, block 0: `constant<i32>` refuses: .*; another alternative is taken")
+        self.assertNotIn("alternative", self.zfc(*words, "-f").stderr)
+
+    def test_columns_of_one_codec_share_code(self):
+        self.file("same.zf", "table t { a: i32 = delta(bitpack); bb: i32 = delta(bitpack); ccc: i32 = delta(bitpack); }\n")
+        self.file("one.zf", "table t { a: i32 = delta(bitpack); }\n")
+        kept = []
+        for name in ("one", "same"):
+            cache = self.dir / name
+            env = {**os.environ, "ZIPFLOW_CACHE_DIR": str(cache)}
+            source = self.file("t.csv", "a,bb,ccc\n1,1,1\n2,2,2\n")
+            self.good("encode", "-q", "-f", "-c", self.dir / f"{name}.zf", "-o", self.dir / "t.zfd", source, env=env)
+            kept.append(len(list(cache.rglob("*.zfo"))))
+        self.assertGreater(kept[0], 0)
+        self.assertEqual(kept[0], kept[1])
 
 
 if __name__ == "__main__":

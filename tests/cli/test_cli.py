@@ -342,6 +342,18 @@ class BadInput(Case):
         ]:
             self.assertIn(place, self.encode_text(text, 1, code), text)
 
+    def test_strings_of_no_rows(self):
+        """Characters without offsets are an error however few they are; a text without rows is a table; it cannot be measured."""
+        program = self.file("s.zf", "table s { c: string = strings(bitpack); }\n")
+        out = self.dir / "s.zfd"
+        for content in ("", "x"):
+            self.bad(1, "ZF2017", "encode", "-c", program, "-o", out, f"c.bytes={self.file('bytes', content)}")
+        self.good("encode", "-q", "-c", program, "-o", out, self.file("none.csv", "c\n"))
+        self.bad(1, "ZF2018", "bench", "--device", "cpu", out)
+        text = self.good("explain", program)
+        self.assertIn("limit: at least (stored bytes + characters + 8 * elements) / B seconds", text)
+        self.assertIn("writes  8 bytes an element, and characters\n", text)
+
     def test_each_part_has_one_giver(self):
         """In every order: texts give all parts of a column and add up, raw files one part each, and nothing is given twice."""
         rows = 30000 # beyond what the buffers of a text begin with

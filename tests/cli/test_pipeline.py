@@ -144,6 +144,16 @@ class Runs(Case):
             self.assertEqual(self.good("pipeline", "-q", "--verify", *LITTLE, "--device", device, *self.files), "")
         self.assertRegex(self.good("pipeline", self.files[0]), r"(?m)^a  ")
 
+    def test_no_characters(self):
+        """Rows without a character, all of them or those that are wanted."""
+        program = self.file("s.zf", "table s { c: string = strings(bitpack); n: string? = nullable(values: strings(bitpack)); }\n")
+        for name, rows in (("none", ['"",'] * 100), ("some", ['"",'] * 5000 + ["abc,d"])):
+            path = self.dir / f"{name}.zfd"
+            self.good("encode", "-q", "--rows-per-block", 4096, "-c", program, "-o", path, self.file("s.csv", "c,n\n" + "\n".join(rows) + "\n"))
+            for device in DEVICES:
+                for rows in ("0..100", "50..60"):
+                    self.assertIn("\nverified: 2 columns", self.good("pipeline", "--verify", "--device", device, "--rows", rows, path))
+
     def test_columns_of_one_name(self):
         """Are told by their files, where tables are of one name, too; by their paths where files are."""
         below = self.dir / "below"

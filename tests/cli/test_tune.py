@@ -213,6 +213,15 @@ class Tune(zfc_case.Case):
             self.assertAlmostEqual(kernel["default_part_of_best"], best / other, places=6)
             self.assertAlmostEqual(kernel["part_of_best"], best / (median if kernel["choice"] == "L=2" else other), places=6)
 
+    def test_replay_of_whole_seconds(self):
+        """A number without a fraction is one, too."""
+        measured = [{"choice": {"L": l}, "runs": True, "registers": 30, "local_bytes": 0, "shared_bytes": 0, "blocks_at_once": 8, "why": "each",
+                     "seconds": [seconds]} for l, seconds in ((8, 2), (2, 1))]
+        kernel = {"column": "a", "kernel": 0, "shape": "map i32: made;", "space": {"L": [2, 8]}, "default": {"L": 8}, "known": None,
+                  "multiprocessor": MACHINE, "least_seconds": 0, "measured": measured}
+        replayed = json.loads(self.good("tune", "--replay", self.file("whole.json", json.dumps({"tune": "kernels", "kernels": [kernel]})), "--json"))
+        self.assertEqual(replayed["kernels"][0]["default_part_of_best"], 0.5)
+
     def test_interrupted(self):
         """Nothing is left of the columns that are made for a program."""
         program = self.file("p.zf", self.PROGRAM)

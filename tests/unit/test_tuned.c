@@ -258,6 +258,26 @@ static void test_put_aside(const char *cache, const char *kept, char *gpu, zf_tu
     CHECK(rename(aside, kept) == 0, "%s", aside);
 }
 
+/// More than would be read again is not kept: what is there stays.
+static void test_no_room(zf_context *context) {
+    enum { MANY = 9000 };
+    static char shapes[MANY][160];
+    static zf_tuned_kernel kernels[MANY];
+    for (unsigned k = 0; k < MANY; k++) {
+        snprintf(shapes[k], sizeof shapes[k], "map i32: %0100u; 1", k);
+        kernels[k].shape = shapes[k];
+    }
+    zf_tuned known = {0};
+    zf_text message = {0};
+    char gpu[] = "a GPU that is not here";
+    CHECK(zf_tuned_keep(context, &(zf_tuned_device){.description = gpu, .kernels = kernels, .count = 1}), "one is kept");
+    CHECK(!zf_tuned_keep(context, &(zf_tuned_device){.description = gpu, .kernels = kernels, .count = MANY}), "all are kept");
+    CHECK(zf_tuned_kept(context, gpu, &known, &message) && known.count == 1 && known.devices[0].count == 1, "%s",
+          message.data != NULL ? message.data : "the one is lost");
+    zf_tuned_free(&known);
+    zf_text_free(&message);
+}
+
 static void test_contradictions(const char *path) {
     zf_context *context = NULL;
     zf_compiler *compiler = NULL;
@@ -311,6 +331,7 @@ static void test_compilers(void) {
         zf_tuned_device device = {.description = first.device, .kernels = &kernels[k], .count = 1};
         CHECK(zf_tuned_keep(context, &device), "it is kept");
     }
+    test_no_room(context);
     zf_context_free(context);
     for (size_t k = 0; k < 2; k++) {
         tuned = look(cache, (zf_compiler_options){0}, k);
