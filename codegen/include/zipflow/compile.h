@@ -54,7 +54,8 @@ ZF_API const char *zf_program_diagnostics(zf_program *program, zf_diagnostic_for
 // ---- Encoding -------------------------------------------------------------------------------------------------
 
 /// A column's plain data, in memory. `values` of booleans is one byte each (0 or 1); of strings the characters, with
-/// `offsets` (rows + 1). `validity` (bitmap, bit 0 first) is NULL where nothing is null.
+/// `offsets` (rows + 1). `validity` (bitmap, bit 0 first; 1 is a value, 0 null) is NULL
+/// where nothing is null.
 typedef struct zf_encode_column {
     const char *name;
     const void *values;

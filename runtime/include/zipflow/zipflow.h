@@ -81,6 +81,7 @@ typedef struct zf_context_options {
 
 /// Makes a context; `options` may be NULL. Free it with `zf_context_free` after everything that came from it.
 ZF_API zf_status zf_context_create(const zf_context_options *options, zf_context **out, zf_error *error);
+/// NULL is nothing, here and in every other function of zipflow that frees or closes.
 ZF_API void zf_context_free(zf_context *context);
 
 // ---- Devices --------------------------------------------------------------------------------------------------
@@ -98,6 +99,7 @@ typedef struct zf_device_info {
 
 /// How many devices zf_device_get knows; 0 for NULL.
 ZF_API size_t zf_device_count(const zf_context *context);
+/// Device number `index`, below zf_device_count; others are ZF_ERR_USAGE.
 ZF_API zf_status zf_device_get(const zf_context *context, size_t index, zf_device_info *out, zf_error *error);
 
 // ---- Containers -----------------------------------------------------------------------------------------------
@@ -147,6 +149,8 @@ typedef struct zf_column_info {
 /// the index. Blocks are checked when they are used. The file must not change while it is open; one that is cut shorter
 /// meanwhile gives ZF_ERR_INPUT, never a signal, as long as the change is seen before a block is read.
 ZF_API zf_status zf_container_open(zf_context *context, const char *path, zf_container **out, zf_error *error);
+/// Closes it. No call with it may be under way, nor any decode, batch or prepared decode of its columns be left. Before its
+/// context is freed.
 ZF_API void zf_container_close(zf_container *container);
 /// Reads all of an open container's file into memory of the host, from which device `device` ("auto", or a name that
 /// zf_device_get gives) copies at full speed: pinned memory for a GPU. What decodes it later neither reads nor looks at the file,
@@ -159,6 +163,7 @@ ZF_API const char *zf_container_table(const zf_container *container); ///< name 
 ZF_API uint64_t zf_container_rows(const zf_container *container);
 ZF_API uint64_t zf_container_bytes(const zf_container *container); ///< size of the file
 ZF_API size_t zf_container_columns(const zf_container *container);
+/// Column number `index`, below zf_container_columns; others are ZF_ERR_USAGE. Strings live as long as the container.
 ZF_API zf_status zf_container_column(const zf_container *container, size_t index, zf_column_info *out, zf_error *error);
 /// Index of the column of that name, or ZF_ERR_USAGE with the nearest name as a hint.
 ZF_API zf_status zf_container_find(const zf_container *container, const char *name, size_t *index, zf_error *error);
@@ -190,13 +195,16 @@ typedef struct zf_decode_options {
 
 /// Bytes that the caller must provide. For numbers `values` is rows times the element's size; for booleans
 /// (rows + 7) / 8; for strings `values` holds the characters and `offsets` (rows + 1) * 8; nullable columns also want
-/// `validity`, (rows + 7) / 8. `values` is exact but for a range of rows of a string column, where it is a bound.
+/// `validity`, (rows + 7) / 8. `values` is exact but for a range of rows of a string column, where it is a bound: then the last
+/// offset says how many bytes there are.
 typedef struct zf_decode_sizes {
     size_t values, offsets, validity, workspace;
 } zf_decode_sizes;
 
 /// Where a column is decoded to. Buffers belong to the caller and are at least as large as `zf_decode_sizes` said.
-/// `values` and `workspace` must be aligned to 64 bytes, `offsets` to 8. `workspace` may be NULL where its size is 0.
+/// `values` and `workspace` must be aligned to 64 bytes, `offsets` to 8. `workspace` may be NULL where its size is 0. String k of
+/// the rows that are wanted has bytes offsets[k] .. offsets[k + 1] of `values`; offsets[0] is 0. Bit k of `validity`, the lowest
+/// of a byte first, is 1 where row k has a value, 0 where it is null.
 typedef struct zf_decode_buffers {
     void *values;
     int64_t *offsets;
@@ -225,9 +233,10 @@ typedef struct zf_decode_stats {
 ZF_API zf_status zf_decode_size(zf_container *container, size_t column, const zf_decode_options *options, zf_decode_sizes *out,
                                 zf_error *error);
 
-/// Decodes a column, or some of its rows, on device `device` ("auto", or a name that zf_device_get gives). Returns when the data
-/// is there, in memory of the host whatever the device. On an error the buffers' contents are unspecified, but nothing outside
-/// them was written. Devices with memory of their own allocate there and do not use `workspace`. `stats` may be NULL.
+/// Decodes a column, or some of its rows, on device `device` ("auto", which NULL is too, or a name that zf_device_get gives).
+/// Returns when the data is there, in memory of the host whatever the device. On an error the buffers' contents are unspecified,
+/// but nothing outside them was written. Devices with memory of their own allocate there and do not use `workspace`. `stats` may
+/// be NULL.
 ZF_API zf_status zf_decode(zf_container *container, size_t column, const char *device, const zf_decode_options *options,
                            const zf_decode_buffers *buffers, zf_decode_stats *stats, zf_error *error);
 
@@ -268,7 +277,8 @@ ZF_API zf_status zf_code_obtain(zf_context *context, const char *device, const z
 //   zf_decode_status        what the kernels found
 //   zf_prepared_free
 
-/// A decode that is ready to be queued. Belongs to its caller; its container must stay open. One call at a time may use it.
+/// A decode that is ready to be queued. Belongs to its caller; its container must stay open. One call at a time may use it; what
+/// its calls queued may be under way on several streams at once.
 typedef struct zf_prepared zf_prepared;
 
 /// Bytes for one decode.
@@ -312,7 +322,7 @@ ZF_API zf_status zf_decode_device_size(const zf_prepared *prepared, zf_device_si
 /// zf_decode_status speaks of the last call. After an error part of it may be queued, and zf_decode_status gives that error.
 ///
 /// Parts of it may run on streams of its own, which begin behind what is on `stream`, and which `stream` waits for. They have no
-/// priority, and calls of the same prepared decode that are under way at once share them: one may wait for the other.
+/// priority, and what several calls of the same prepared decode queued shares them: one may wait for the other on the device.
 ZF_API zf_status zf_decode_async(zf_prepared *prepared, void *stream, const zf_device_buffers *buffers, zf_error *error);
 
 /// Once the stream has come past the decode: ZF_OK, or the first violation of the first block that has one, in which case
