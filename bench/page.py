@@ -18,6 +18,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent / "tpch"), str(pathl
 import encoding as encoding_of_tpch  # noqa: E402
 import from_files  # noqa: E402
 import links as simulation  # noqa: E402
+import rows as of_rows  # noqa: E402
 import speed_tables as of_speed  # noqa: E402
 
 TABLE2 = ("l_orderkey", "o_orderkey", "l_partkey", "l_suppkey", "o_custkey", "l_extendedprice", "l_discount", "l_tax", "o_totalprice", "l_shipdate",
@@ -302,13 +303,33 @@ def copies(records):
 
 
 def cpu(records):
-    found = records.newest("cpu", lambda r: r.get("bench") == "decode")
+    found = records.newest("cpu", lambda r: r.get("bench") == "decode" and good(r["results"], source="generated"))
     if not found:
         return None
     path, record = found
     rows = [[r["column"], f"`{r['codec']}`", ratio(r), f"{r['gb_per_second']:.1f}", f"{r['percent_of_copy']:.0f}%"]
             for r in good(record["results"], source="generated")]
     return path, record, table(("column", "codec", "ratio", "GB/s", "of memcpy"), rows)
+
+
+def cpu_columns(records):
+    """Columns of strings, and nests, fused and not, of a record that has both files of a table."""
+    def is_unfused(row):
+        return pathlib.Path(row["source"]).stem.endswith("_unfused")
+
+    found = records.newest("cpu", lambda r: r.get("bench") == "decode" and any(map(is_unfused, r["results"])))
+    if not found:
+        return None
+    path, record = found
+    apart = {r["column"]: r for r in good(record["results"]) if is_unfused(r)}
+    rows = []
+    for r in (r for r in good(record["results"]) if not is_unfused(r)):
+        other = apart.get(r["column"])
+        differs = other is not None and other["kernels"] != r["kernels"]
+        if differs or "characters_gb_per_second" in r:
+            rows.append([r["column"], f"`{r['codec']}`", ratio(r), f"{of_rows.speed(r):.1f}", f"{r['percent_of_copy']:.0f}%",
+                         f"{of_rows.speed(other):.1f}" if differs else ""])
+    return path, record, table(("column", "codec", "ratio", "GB/s; of strings, characters", "of memcpy, offsets too", "GB/s, `--unfused all`"), rows)
 
 
 def before_first_byte(records, device):
@@ -336,7 +357,7 @@ def first_byte_gpu(records):
     return before_first_byte(records, "h200")
 
 
-TABLES = {f.__name__: f for f in (forms, made, tpch, lanes, at_the_limit, table2, ratios, checks, pipeline, copies, links, files, encoding, cpu, first_byte, first_byte_gpu)}
+TABLES = {f.__name__: f for f in (forms, made, tpch, lanes, at_the_limit, table2, ratios, checks, pipeline, copies, links, files, encoding, cpu, cpu_columns, first_byte, first_byte_gpu)}
 
 
 def page(root):

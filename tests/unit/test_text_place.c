@@ -22,12 +22,12 @@ static char text[ROWS * BYTES + 1]; // s00000, s00001, ...
 static int64_t offsets[ROWS + 1];
 static char directory[] = "/tmp/zipflow-test-XXXXXX", source[64], file[64];
 static zf_context *context;
+static zf_compiler *compiler; // it serves the decodes, too
 
 static void write_file(void) {
     for (int k = 0; k < ROWS; k++) snprintf(text + k * BYTES, BYTES + 1, "s%05d", k);
     for (int k = 0; k <= ROWS; k++) offsets[k] = (int64_t)k * BYTES;
     zf_error error = {0};
-    zf_compiler *compiler = NULL;
     zf_program *program = NULL;
     CHECK(mkdtemp(directory) != NULL, "a directory");
     snprintf(source, sizeof source, "%s/t.zf", directory);
@@ -81,6 +81,7 @@ int main(void) {
         CHECK(lies_in_between(container, 1, 0, ROWS, threads), "more characters than the column has, and no buffer");
     }
     zf_container_close(container);
+    zf_compiler_free(compiler);
     zf_context_free(context);
     unlink(source);
     unlink(file);
