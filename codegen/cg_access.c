@@ -130,10 +130,15 @@ static LLVMValueRef index_value(zf_cg *cg, zf_cg_frame *frame, const zf_expr *ex
     return zf_cg_resize(cg, value.v, cg->ty_i64, zf_kind_is_signed(value.type.kind));
 }
 
+/// Whether an access may be made (i1): its check, or, where there is none, the guard that its proof rests on. NULL: it may.
+static LLVMValueRef held(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, LLVMValueRef v_ok) {
+    return v_ok == NULL ? cg->v_guard : zf_cg_check(cg, frame->env, v_ok, 1, expr->span, expr);
+}
+
 /// What an access goes to when its check was noted as failed, or its proof rests on a guard that does not hold: `v_safe`.
 static LLVMValueRef checked(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, LLVMValueRef v_ok, LLVMValueRef v,
                             LLVMValueRef v_safe) {
-    LLVMValueRef v_held = v_ok == NULL ? cg->v_guard : zf_cg_check(cg, frame->env, v_ok, 1, expr->span, expr);
+    LLVMValueRef v_held = held(cg, frame, expr, v_ok);
     return v_held == NULL ? v : zf_cg_select(cg, v_held, v, v_safe);
 }
 
@@ -237,7 +242,7 @@ zf_cg_value zf_cg_index(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
         }
     }
     if (is_text) {
-        LLVMValueRef v_held = v_ok == NULL ? cg->v_guard : zf_cg_check(cg, frame->env, v_ok, 1, expr->span, expr);
+        LLVMValueRef v_held = held(cg, frame, expr, v_ok);
         return v_held != NULL ? text_byte(cg, &a.seq, v_index, v_held) : zf_cg_seq_element(cg, frame->env, &a.seq, v_index, expr);
     }
     // Of a table with an element at every index of the type any may be read.
@@ -254,7 +259,7 @@ zf_cg_value zf_cg_slice(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
         LLVMValueRef v_within = zf_cg_icmp(cg, LLVMIntULE, v_to, zf_cg_seq_length(cg, frame->env, &a.seq));
         v_ok = zf_cg_and(cg, v_within, zf_cg_icmp(cg, LLVMIntULE, v_from, v_to));
     }
-    LLVMValueRef v_held = v_ok == NULL ? cg->v_guard : zf_cg_check(cg, frame->env, v_ok, 1, expr->span, expr);
+    LLVMValueRef v_held = held(cg, frame, expr, v_ok);
     if (v_held != NULL) {
         v_from = zf_cg_select(cg, v_held, v_from, v_zero);
         v_to = zf_cg_select(cg, v_held, v_to, v_zero);
@@ -319,7 +324,7 @@ zf_cg_value zf_cg_bits(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
             v_ok = zf_cg_and(cg, v_ok, zf_cg_icmp(cg, LLVMIntULE, v_count, zf_cg_i64(cg, 64)));
         }
     }
-    LLVMValueRef v_held = v_ok == NULL ? cg->v_guard : zf_cg_check(cg, frame->env, v_ok, 1, expr->span, expr);
+    LLVMValueRef v_held = held(cg, frame, expr, v_ok);
     if (v_held != NULL && v_total != NULL && clamps(cg) && element_bits(a.seq.type) <= 32) {
         v_at = clamp_bit(cg, v_at, v_total);
         v_count = zf_cg_clamp(cg, v_count, zf_cg_i64(cg, limit), "bits of failed checks");

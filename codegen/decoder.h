@@ -36,8 +36,7 @@ typedef struct zf_decoder_params {
 
 /// The same for blocks of a file, whose `shape` for these branches says how the plan was cut: with which seek interval, and
 /// which ordered stages have a tree of their own. NULL: the usual. Where no plan has that shape, the decoder has another one:
-/// compare. `params` are those of one of the blocks, by which
-/// what was found of kernels is looked up; NULL: it is not.
+/// compare. `params` are those of one of the blocks, by which what was found of kernels is looked up; NULL: it is not.
 zf_status zf_decoder_create_for(zf_compiler *compiler, zf_spec *spec, const zf_column *column, const uint8_t *branches,
                                 size_t branch_count, zf_abi_target target, const zf_shape *shape, const zf_decoder_params *params,
                                 zf_decoder **out, zf_error *error);

@@ -92,21 +92,18 @@ bool zf_choices_read(const char *text, zf_choices *out, zf_text *message) {
     }
 }
 
-void zf_choice_print(const zf_choice *choice, zf_text *out) {
+static void print(const zf_choice *choice, const char *sign, const char *separator, zf_text *out) {
     const char *between = "";
     for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
         if (!zf_is_chosen(choice, (zf_choice_kind)k)) continue;
-        zf_text_printf(out, "%s%s %u", between, zf_choice_names[k], choice->values[k]);
-        between = ", ";
+        zf_text_printf(out, "%s%s%s%u", between, zf_choice_names[k], sign, choice->values[k]);
+        between = separator;
     }
 }
 
+void zf_choice_print(const zf_choice *choice, zf_text *out) { print(choice, " ", ", ", out); }
+
 void zf_choice_text(const zf_choice *choice, zf_text *out) {
-    const char *between = "";
     if (choice->chosen == 0) zf_text_puts(out, "default");
-    for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
-        if (!zf_is_chosen(choice, (zf_choice_kind)k)) continue;
-        zf_text_printf(out, "%s%s=%u", between, zf_choice_names[k], choice->values[k]);
-        between = ",";
-    }
+    print(choice, "=", ",", out);
 }
