@@ -193,13 +193,17 @@ static zf_status bound_steps(const decoder *d, zf_error *error) {
     return ZF_OK;
 }
 
-/// The plan, with what is known to be best for its kernels on the device that wants them, for blocks of these params.
-static void make_plan(decoder *d, zf_plan_options *options, const zf_decoder_params *params, zf_diags *diags) {
+static bool is_of_graph(const zf_block_view *block, const zf_graph *graph) {
+    return block->shape->param_count == graph->param_count && block->shape->edge_count == graph->edge_count;
+}
+
+/// The plan, with what is known to be best for its kernels on the device that wants them, for blocks like that one.
+static void make_plan(decoder *d, zf_plan_options *options, const zf_block_view *block, zf_diags *diags) {
     d->base.plan = zf_plan_build(d->arena, d->base.graph, options, diags);
-    if (d->base.plan == NULL || params == NULL || params->count != d->base.graph->param_count || options->choices != NULL) return;
+    if (d->base.plan == NULL || block == NULL || !is_of_graph(block, d->base.graph) || options->choices != NULL) return;
     const zf_tuned_device *tuned = zf_compiler_tuned(d->compiler, d->target);
     zf_choices *choices = tuned != NULL ? ZF_NEW(d->arena, zf_choices) : NULL;
-    if (choices == NULL || !zf_tuned_choose(tuned, d->base.plan, params->values, choices)) return;
+    if (choices == NULL || !zf_tuned_choose(tuned, d->base.plan, block, choices)) return;
     options->choices = choices;
     zf_compiler_note(d->compiler, ZF_LOG_DEBUG, "column %s: %u of %u kernels are lowered as was found best on %s",
                      d->base.graph->column->name, choices->count, d->base.plan->kernel_count, tuned->description);
@@ -211,7 +215,7 @@ static void make_plan(decoder *d, zf_plan_options *options, const zf_decoder_par
 }
 
 static zf_status build(decoder *d, const zf_column *column, const uint8_t *branches, size_t branch_count,
-                       const zf_decoder_params *params, zf_plan_options options, zf_error *error) {
+                       const zf_block_view *block, zf_plan_options options, zf_error *error) {
     jmp_buf escape;
     if (setjmp(escape) != 0) return out_of_memory(error);
     zf_arena_set_escape(d->arena, &escape);
@@ -230,7 +234,7 @@ static zf_status build(decoder *d, const zf_column *column, const uint8_t *branc
     options.chunk_threads = zf_compiler_options_of(d->compiler)->chunk_threads;
     options.materialise_all = zf_compiler_unfused(d->compiler);
     options.choices = zf_compiler_choices(d->compiler);
-    make_plan(d, &options, params, &diags);
+    make_plan(d, &options, block, &diags);
     if (d->base.plan == NULL) return zf_program_error(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error);
     ZF_TRY(zf_choices_check(d->base.plan, options.choices, error));
     ZF_TRY(verify(d, error));
@@ -242,7 +246,7 @@ static zf_status build(decoder *d, const zf_column *column, const uint8_t *branc
 }
 
 static zf_status create(zf_compiler *compiler, const zf_column *column, const uint8_t *branches, size_t branch_count,
-                        const zf_decoder_params *params, zf_abi_target target, zf_plan_options options, zf_decoder **out,
+                        const zf_block_view *block, zf_abi_target target, zf_plan_options options, zf_decoder **out,
                         zf_error *error) {
     *out = NULL;
     decoder *d = calloc(1, sizeof(*d));
@@ -254,7 +258,7 @@ static zf_status create(zf_compiler *compiler, const zf_column *column, const ui
     d->arena = zf_arena_create();
     zf_passes *passes = zf_context_passes(zf_compiler_context(compiler));
     unsigned pass = zf_pass_begin(passes, ZF_PASS_PLAN);
-    zf_status status = d->arena == NULL ? out_of_memory(error) : build(d, column, branches, branch_count, params, options, error);
+    zf_status status = d->arena == NULL ? out_of_memory(error) : build(d, column, branches, branch_count, block, options, error);
     zf_pass_end(passes, pass);
     if (status != ZF_OK) {
         zf_decoder_free(&d->base);
@@ -274,17 +278,17 @@ zf_status zf_decoder_create(zf_compiler *compiler, zf_spec *spec, const zf_colum
 }
 
 zf_status zf_decoder_create_for(zf_compiler *compiler, zf_spec *spec, const zf_column *column, const uint8_t *branches,
-                                size_t branch_count, zf_abi_target target, const zf_shape *shape, const zf_decoder_params *params,
+                                size_t branch_count, zf_abi_target target, const zf_shape *shape, const zf_block_view *block,
                                 zf_decoder **out, zf_error *error) {
     (void)spec;
     *out = NULL;
-    if (shape == NULL) return create(compiler, column, branches, branch_count, params, target, (zf_plan_options){0}, out, error);
+    if (shape == NULL) return create(compiler, column, branches, branch_count, block, target, (zf_plan_options){0}, out, error);
     uint32_t *edges = calloc(shape->tree_count + 1u, sizeof *edges);
     if (edges == NULL) return out_of_memory(error);
     for (uint32_t t = 0; t < shape->tree_count; t++) edges[t] = shape->trees[t].edge;
     zf_plan_options options = {
         .seek_interval = zf_shape_interval(shape), .tree_edges = edges, .tree_edge_count = shape->tree_count};
-    zf_status status = create(compiler, column, branches, branch_count, params, target, options, out, error);
+    zf_status status = create(compiler, column, branches, branch_count, block, target, options, out, error);
     free(edges);
     return status;
 }

@@ -28,17 +28,11 @@ typedef struct zf_decoder_states {
 zf_status zf_decoder_create(zf_compiler *compiler, zf_spec *spec, const zf_column *column, const uint8_t *branches,
                             size_t branch_count, zf_abi_target target, const zf_decoder_states *states, zf_decoder **out,
                             zf_error *error);
-/// All params of a block.
-typedef struct zf_decoder_params {
-    const uint64_t *values;
-    uint32_t count;
-} zf_decoder_params;
-
 /// The same for blocks of a file, whose `shape` for these branches says how the plan was cut: with which seek interval, and
 /// which ordered stages have a tree of their own. NULL: the usual. Where no plan has that shape, the decoder has another one:
-/// compare. `params` are those of one of the blocks, by which what was found of kernels is looked up; NULL: it is not.
+/// compare. By `block`, one of theirs, what was found of kernels is looked up; NULL: it is not.
 zf_status zf_decoder_create_for(zf_compiler *compiler, zf_spec *spec, const zf_column *column, const uint8_t *branches,
-                                size_t branch_count, zf_abi_target target, const zf_shape *shape, const zf_decoder_params *params,
+                                size_t branch_count, zf_abi_target target, const zf_shape *shape, const zf_block_view *block,
                                 zf_decoder **out, zf_error *error);
 void zf_decoder_free(zf_decoder *decoder);
 

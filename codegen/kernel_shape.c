@@ -42,7 +42,27 @@ static bool evaluates(const zf_kernel *kernel, uint32_t node) {
     return false;
 }
 
-void zf_kernel_shape_print(const zf_plan *plan, const zf_kernel *kernel, const uint64_t *params, zf_text *out) {
+/// How many elements a group of the node has on the mean; 0: there is none.
+static uint64_t mean_group(const zf_graph *graph, const zf_graph_node *node, const uint64_t *counts) {
+    for (uint32_t s = 0; s < node->inst->stream_count; s++) {
+        const zf_graph_edge *edge = &graph->edges[node->inputs[s]];
+        uint64_t elements = counts[node->output], groups = counts[edge->index];
+        if (edge->access == ZF_ACCESS_ALIGNED_G) return groups > 0 ? elements / groups + (elements % groups != 0) : 0;
+    }
+    return 0;
+}
+
+static void print_groups(const zf_plan *plan, const zf_kernel *kernel, const uint64_t *counts, zf_text *out) {
+    const char *before = " groups of";
+    for (uint32_t s = 0; s < kernel->step_count; s++) {
+        if (kernel->steps[s].kind != ZF_STEP_EXPAND) continue;
+        uint64_t mean = mean_group(plan->graph, &plan->graph->nodes[kernel->steps[s].node], counts);
+        zf_text_printf(out, "%s %llu", before, (unsigned long long)class_of(mean));
+        before = "";
+    }
+}
+
+void zf_kernel_shape_print(const zf_plan *plan, const zf_kernel *kernel, const zf_block_view *block, zf_text *out) {
     zf_type type = zf_simt_type_of(plan, kernel);
     zf_simt_shape shape = zf_simt_shape_of(plan, kernel);
     zf_text_printf(out, "%s %s%s: ", zf_simt_form_name(shape.form), zf_kind_name(type.kind), type.nullable ? "?" : "");
@@ -52,8 +72,9 @@ void zf_kernel_shape_print(const zf_plan *plan, const zf_kernel *kernel, const u
     for (uint32_t p = 0; p < plan->shaping_count; p++) {
         uint32_t node = 0;
         zf_graph_param(plan->graph, plan->shaping[p], &node);
-        if (evaluates(kernel, node)) zf_text_printf(out, " %llu", (unsigned long long)class_of(params[plan->shaping[p]]));
+        if (evaluates(kernel, node)) zf_text_printf(out, " %llu", (unsigned long long)class_of(block->params[plan->shaping[p]]));
     }
+    print_groups(plan, kernel, block->counts, out);
     bool own = kernel->domain != ZF_DOMAIN_CHUNKS && kernel->tile == kernel->geometry.l * kernel->geometry.s * kernel->geometry.c;
     if (!own) zf_text_printf(out, " tile %u", kernel->tile);
 }

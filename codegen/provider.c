@@ -158,9 +158,8 @@ static zf_status plan_locked(zf_compiler *compiler, known_container *known, size
     entry->column = number;
     zf_block_view block;
     bool has_block = find_block(compiler, known->container, number, shape, target, &block);
-    zf_decoder_params params = has_block ? (zf_decoder_params){block.params, shape->param_count} : (zf_decoder_params){0};
     zf_status status = zf_decoder_create_for(compiler, known->spec, column, branches, branch_count, target, shape,
-                                             has_block ? &params : NULL, &entry->decoder, error);
+                                             has_block ? &block : NULL, &entry->decoder, error);
     if (has_block) zf_block_view_free(&block);
     if (status == ZF_OK) status = check_shape(compiler, known, number, column, entry->decoder, error);
     if (status != ZF_OK) {

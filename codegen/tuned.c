@@ -88,11 +88,11 @@ const zf_tuned_kernel *zf_tuned_nearest(const zf_tuned_device *device, const cha
     return nearest;
 }
 
-bool zf_tuned_choose(const zf_tuned_device *device, const zf_plan *plan, const uint64_t *params, zf_choices *out) {
+bool zf_tuned_choose(const zf_tuned_device *device, const zf_plan *plan, const zf_block_view *block, zf_choices *out) {
     *out = (zf_choices){0};
     for (uint32_t k = 0; k < plan->kernel_count && out->count < ZF_CHOICES_KERNELS; k++) {
         zf_text shape = {0};
-        zf_kernel_shape_print(plan, &plan->kernels[k], params, &shape);
+        zf_kernel_shape_print(plan, &plan->kernels[k], block, &shape);
         const zf_tuned_kernel *known = shape.failed ? NULL : zf_tuned_kernel_of(device, shape.data);
         zf_text_free(&shape);
         if (known == NULL || known->choice.chosen == 0) continue;

@@ -49,9 +49,9 @@ const zf_tuned_device *zf_tuned_find(const zf_tuned *tuned, const char *descript
 const zf_tuned_kernel *zf_tuned_kernel_of(const zf_tuned_device *device, const char *shape);
 /// The one whose shape is nearest, of at least one form; NULL: none.
 const zf_tuned_kernel *zf_tuned_nearest(const zf_tuned_device *device, const char *shape);
-/// What is known of the kernels of a plan made without choices, for a block of these params. False: nothing that differs from the
+/// What is known of the kernels of a plan made without choices, for blocks like that one. False: nothing that differs from the
 /// default and that its kernels may have.
-bool zf_tuned_choose(const zf_tuned_device *device, const zf_plan *plan, const uint64_t *params, zf_choices *out);
+bool zf_tuned_choose(const zf_tuned_device *device, const zf_plan *plan, const zf_block_view *block, zf_choices *out);
 
 /// Reads a file that is shipped: ZF_ERR_IO, or ZF_ERR_INPUT with the line that is wrong.
 zf_status zf_tuned_read(const char *path, zf_tuned *out, zf_error *error);

@@ -89,6 +89,16 @@ def table2(s):
     return made
 
 
+def keep_measured(report, found, label):
+    """Adds what was measured of all combinations to OUT/search.json, which `zfc tune --replay` takes."""
+    path = report.path.with_name("search.json")
+    if not hasattr(report, "measured"):
+        head = {key: report.head[key] for key in ("date", "command", "commit", "device") if key in report.head}
+        report.measured = {"tune": "kernels", **head, "kernels": []}
+    report.measured["kernels"] += [{**kernel, "column": label} for kernel in found["kernels"]]
+    path.write_text(json.dumps(report.measured, separators=(",", ":")) + "\n")
+
+
 def exhaustively(s, report, container, column, label):
     """All combinations of a column's kernels, and the search over what was measured of them."""
     record = s.tree / f"{column}.tuning.json"
@@ -96,6 +106,7 @@ def exhaustively(s, report, container, column, label):
         seconds = s.options.exhaustive
         found = tune(s, [container], "--exhaustive", f"--budget={seconds}s", f"--columns={column}", seconds=seconds)
         record.write_text(json.dumps(found))
+        keep_measured(report, found, label)
         again = json.loads(s.run(s.zfc, "tune", "--json", "--replay", record))
         for kernel in again["kernels"]:
             report.add({"data": label, "by": "zipflow", "name": "search beside all combinations", "kernel": kernel["kernel"],

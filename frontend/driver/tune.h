@@ -30,7 +30,7 @@ typedef struct zf_tune_record {
 
 void zf_tune_record_free(zf_tune_record *record);
 zf_tune_kernel *zf_tune_record_add(zf_tune_record *record, zf_error *error);
-/// Notes a measurement; of a combination that was noted another reading.
+/// Notes a measurement; of a combination that was noted another reading, of all of which its seconds are the median.
 zf_status zf_tune_note(zf_tune_kernel *kernel, const zf_search_point *point, const zf_search_reading *reading, const char *why,
                        zf_error *error);
 const zf_search_try *zf_tune_find(const zf_tune_kernel *kernel, const zf_search_point *point);

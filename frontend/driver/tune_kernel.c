@@ -4,6 +4,7 @@
 
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/tune.h"
+#include "runtime/base/median.h"
 
 static const zf_search_role roles[ZF_CHOICE_KINDS] = {
     [ZF_CHOICE_L] = ZF_SEARCH_VECTORS,           [ZF_CHOICE_C] = ZF_SEARCH_ELEMENTS, [ZF_CHOICE_THREADS] = ZF_SEARCH_THREADS,
@@ -50,7 +51,11 @@ zf_status zf_tune_note(zf_tune_kernel *kernel, const zf_search_point *point, con
         more[kernel->count++] = (zf_search_try){.point = *point, .reading = *reading, .why = why};
     }
     zf_search_try *seen = &kernel->tries[at];
-    if (reading->ran && seen->count < ZF_SEARCH_READINGS) seen->seconds[seen->count++] = reading->seconds;
+    if (!reading->ran || seen->count == ZF_SEARCH_READINGS) return ZF_OK;
+    seen->seconds[seen->count++] = reading->seconds;
+    double sorted[ZF_SEARCH_READINGS];
+    memcpy(sorted, seen->seconds, seen->count * sizeof *sorted);
+    seen->reading.seconds = zf_median(sorted, seen->count);
     return ZF_OK;
 }
 

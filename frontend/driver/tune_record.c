@@ -6,7 +6,6 @@
 
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/tune.h"
-#include "runtime/base/median.h"
 #include "runtime/base/read_whole.h"
 
 // ---- Writing --------------------------------------------------------------------------------------------------
@@ -234,12 +233,9 @@ static bool answer(void *user, const zf_search_point *point, zf_search_reading *
     return true;
 }
 
-/// All that was read of a combination, as searches have it: the median. 0: it did not run.
+/// 0: it did not run.
 static double seconds_of(const zf_search_try *seen) {
-    double sorted[ZF_SEARCH_READINGS];
-    if (seen == NULL || !seen->reading.ran || seen->count == 0) return 0;
-    memcpy(sorted, seen->seconds, seen->count * sizeof *sorted);
-    return zf_median(sorted, seen->count);
+    return seen != NULL && seen->reading.ran && seen->count > 0 ? seen->reading.seconds : 0;
 }
 
 zf_search_result zf_tune_replay(const zf_tune_kernel *kernel, uint32_t probes, double *best) {

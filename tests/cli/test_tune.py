@@ -1,5 +1,6 @@
 """zfc tune: kernels searched on the emulated GPU, files of what was found, records, replaying them. Usage: test_tune.py ZFC [unittest arguments]"""
 
+import collections
 import itertools
 import json
 import os
@@ -7,6 +8,7 @@ import pathlib
 import re
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -128,7 +130,7 @@ class Tune(zfc_case.Case):
                     self.assertIn(value, kernel["space"][name])
 
     def test_exhaustive(self):
-        """Every combination that can differ, once; a search that asks the record finds nothing that is not there."""
+        """Every combination that can differ, once, but the default and the fastest three times; a search that asks the record finds nothing that is not there."""
         text = self.tune("--columns", "a", "--exhaustive", "--json")
         record = json.loads(text)
         (kernel,) = record["kernels"]
@@ -139,7 +141,11 @@ class Tune(zfc_case.Case):
         legal = [way for vectors, each, threads, way, _ in itertools.product(*space)
                  if vectors * each * threads >= 64 and (way == 0 or (vectors if way == 1 else 1) * each * threads >= 128)]
         self.assertEqual(len(choices), len(legal))
-        self.assertEqual(kernel["seconds"], min(m["seconds"][0] for m in kernel["measured"]))
+        medians = [statistics.median(m["seconds"]) for m in kernel["measured"]]
+        self.assertEqual([kernel["seconds"], kernel["default_seconds"]], [min(medians), medians[0]])
+        readings = [len(m["seconds"]) for m in kernel["measured"]]
+        self.assertEqual([readings[0], readings[medians.index(min(medians))], max(readings)], [3, 3, 3])
+        self.assertEqual([kernel["probes"], kernel["readings"]], [len(choices), sum(readings)])
         path = self.file("record.json", text)
         self.assertIn("\n1 kernel: ", self.good("tune", "--replay", path))
         replayed = json.loads(self.good("tune", "--replay", path, "--json", "--probes", 4))
@@ -155,7 +161,8 @@ class Tune(zfc_case.Case):
         told = self.zfc("tune", container, "--device", "emu", "-v", "--exhaustive", "--budget", "4s").stderr
         tried = re.findall(r"^p kernel 0: (\S+)", told, re.M)
         self.assertEqual(tried[0], "default")
-        self.assertEqual(len(tried), len(set(tried)), tried)
+        self.assertLessEqual(max(collections.Counter(tried).values()), 3, tried)
+        self.assertEqual(collections.Counter(tried)["default"], 3, tried)
         self.assertTrue(any("STAGE=0" in words.split(",") for words in tried), tried)
 
     def kernel(self, name, seconds, registers, limit):
@@ -301,6 +308,19 @@ class Tune(zfc_case.Case):
             most = float(re.search(r"(?m)^p: at most ([0-9.]+) s$", told)[1])
             self.assertLessEqual(most, 0.7 / columns + 0.0005, told)
             self.assertGreater(most, 0, told)
+
+    def test_lengths_of_groups(self):
+        """Short runs and long ones are kernels of two shapes; which a file has, its first block says."""
+        program = self.file("r.zf", "table t { a: u32 = rle(plain, plain); b: u32 = rle(plain, plain); c: u32 = rle(plain, plain); }\n")
+        text = self.file("r.csv", "a,b,c\n" + "".join(f"{k // 4},{k // 60},{k // 3}\n" for k in range(ROWS)))
+        container, shape = self.dir / "r.zfd", "groups u32: rle<u32>(plain<u32>(u32), plain<u32>(u32)); groups of {} tile 4096"
+        self.good("encode", "-q", "-c", program, "-o", container, text)
+        record = json.loads(self.good("tune", container, "--device", "emu", "--probes", 1, "--json"))
+        self.assertEqual([(k["column"], k["shape"]) for k in record["kernels"]], [("a", shape.format(4)), ("b", shape.format(64))])
+        table = self.file("runs.txt", f"{HEAD}device {record['device']['description']}\nkernel {shape.format(64)}\n  choice THREADS=128\n"
+                          f"kernel {shape.format(16)}\n  choice THREADS=256\n")
+        told = self.zfc("decode", container, "--device", "emu", "--tuned", table, "-v", "-o", self.dir / "runs").stderr
+        self.assertEqual(re.findall(r"column (\w+): 1 of 1 kernels are lowered as was found best", told), ["b"], told)
 
     def test_nothing_to_measure(self):
         """A container without rows is named, and the others are measured."""

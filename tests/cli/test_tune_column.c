@@ -67,7 +67,8 @@ static void test_columns(const zf_tune_options *options, size_t refusing) {
     CHECK(record.count == 3 && first != NULL && own != NULL && own->number == 0, "%zu kernels", record.count);
     if (first == NULL || own == NULL) return;
     CHECK(!zf_search_same(&first->result.best, &(zf_search_point){{0}}) && first->result.seconds == 2e-3, "nothing was found");
-    CHECK(own->result.found && own->result.default_seconds == 2e-3, "the default took %g s", own->result.default_seconds);
+    double by_default = options->exhaustive ? 2e-4 : 2e-3; // measured again, beside what the other column found
+    CHECK(own->result.found && own->result.default_seconds == by_default, "the default took %g s", own->result.default_seconds);
     CHECK(own->result.seconds == (refusing == 1 ? 1e-3 : 1e-4), "the best took %g s", own->result.seconds);
     CHECK(fake.calls > 2 && fake.shared == (refusing == 1 ? 1 : fake.calls - 1), "%u of %u with what the other column found",
           fake.shared, fake.calls);

@@ -54,7 +54,7 @@ def run(parts, columns, *words, device="cpu"):
         code = speed.main()
         files = sorted(p.name for p in pathlib.Path(out).iterdir())
         text = (pathlib.Path(out) / "speed.json").read_text()
-    check(files == ["log.txt", "speed.json"], files)
+    check(files == ["log.txt", *(["search.json"] if "tuning" in parts else []), "speed.json"], files)
     check("zf-speed-" not in text, "the report names a directory of this machine")
     return code, json.loads(text), printed.getvalue()
 

@@ -199,7 +199,7 @@ static seen look_at(const char *cache, zf_compiler_options options, size_t colum
     kernel.choice = (zf_choice){0};
     kernel.geometry = zf_kernel_default_geometry(&bare, &kernel);
     if (map) kernel.tile = kernel.geometry.l * kernel.geometry.s * kernel.geometry.c;
-    zf_kernel_shape_print(&bare, &kernel, block.params, &shape);
+    zf_kernel_shape_print(&bare, &kernel, &block, &shape);
     snprintf(out.shape, sizeof out.shape, "%s", shape.data);
     zf_block_view_free(&block);
     zf_text_free(&shape);
