@@ -103,7 +103,8 @@ def tuning(rows):
         if "configuration" in r:
             cells.append([f"{r['data']}, kernel {r['kernel']}: {r['name']}, {r['configuration']}", f"{percent(r['part_of_best'])} of {r['combinations']}", ""])
         elif "part_of_best" in r:
-            cells.append([f"{r['data']}, kernel {r['kernel']}: {r['name']}", f"{percent(r['part_of_best'])}, {r['probes']} probes of {r['combinations']}",
+            sample = "" if r.get("all", True) else ", a sample of all"
+            cells.append([f"{r['data']}, kernel {r['kernel']}: {r['name']}", f"{percent(r['part_of_best'])}, {r['probes']} probes of {r['combinations']}{sample}",
                           percent(r["part_at_least"])])
         elif "untuned_part" in r:
             cells.append([f"{r['data']}: {r['name']}, of the tuned speed", percent(r["untuned_part"]), percent(r["part_at_least"])])

@@ -46,6 +46,18 @@ bool zf_tune_point(const zf_search_space *space, const zf_choice *choice, zf_sea
 /// "L=8,THREADS=128"; "default".
 void zf_tune_point_text(const zf_search_space *space, const zf_search_point *point, zf_text *out);
 
+// ---- Every combination (tune_all.c) -----------------------------------------------------------------------------
+
+/// How far it is; zeros at first.
+typedef struct zf_tune_all {
+    uint32_t number, pass;
+} zf_tune_all;
+
+/// The next combination to measure of a kernel, of which what was measured is noted before it is asked again: the default, then
+/// each that can differ once (bounds on registers only where code takes more without), the default and the fastest three times.
+/// False: that was all.
+bool zf_tune_next_of_all(zf_tune_all *all, const zf_tune_kernel *kernel, zf_search_point *out);
+
 // ---- Columns of a program without data (tune_made.c) ------------------------------------------------------------
 
 /// Makes `rows` rows of every column of a program's table (FILE.zf or FILE.zf:TABLE) and encodes them to `path`.

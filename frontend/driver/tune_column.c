@@ -9,11 +9,6 @@
 #include "frontend/driver/watch.h"
 #include "runtime/base/clock.h"
 
-enum {
-    REGISTERS_AXIS = ZF_CHOICE_REGISTERS,
-    SETTLED = 3, // readings that count as one
-};
-
 static const char no_more_time[] = "no more time";
 
 /// One kernel's turn.
@@ -21,7 +16,7 @@ typedef struct kernel_turn {
     size_t kernel; ///< of the record
     bool searched; ///< false: it stays as `best` has it
     zf_search search;
-    uint32_t number, pass; ///< exhaustive: the next combination, first those with the default's registers
+    zf_tune_all all;       ///< exhaustive: where it is
     bool asks;             ///< in this round
     bool late;             ///< it would, but the time is over
     zf_search_point point; ///< what it asks for
@@ -50,56 +45,12 @@ static bool is_legal(const void *user, const zf_search_point *point) {
     return zf_choice_is_legal(&turn->choices, &choice, NULL);
 }
 
-/// What was fastest of all, and the default, once more until both have been measured SETTLED times: of hundreds of readings the
-/// least is too short by chance, and the first may be of a GPU that had waited.
-static bool next_again(const zf_tune_kernel *kernel, zf_search_point *out) {
-    uint32_t best = 0;
-    for (uint32_t t = 1; t < kernel->count; t++) {
-        const zf_search_reading *seen = &kernel->tries[t].reading, *least = &kernel->tries[best].reading;
-        if (seen->ran && (!least->ran || seen->seconds < least->seconds)) best = t;
-    }
-    const uint32_t doubted[] = {best, 0};
-    for (int d = 0; d < 2; d++) {
-        const zf_search_try *seen = &kernel->tries[doubted[d]];
-        if (!seen->reading.ran || seen->count >= SETTLED) continue;
-        *out = seen->point;
-        return true;
-    }
-    return false;
-}
-
-/// Of all combinations those that can differ: bounds on registers only below what the same kernel takes without another one.
-static bool next_of_all(tuner *t, kernel_turn *turn, zf_search_point *out) {
-    const zf_search_space *space = &turn->search.space;
-    const zf_search_axis *axis = &space->axes[REGISTERS_AXIS];
-    zf_search_point by_default = zf_search_default(space);
-    if (kernel_of(t, turn)->count == 0) { // first, since all else is compared with it, however little time there is
-        *out = by_default;
-        return true;
-    }
-    if (next_again(kernel_of(t, turn), out)) return true;
-    for (; turn->pass < 2; turn->pass++, turn->number = 0) {
-        while (zf_search_combination(space, turn->number, out)) {
-            turn->number++;
-            bool first = out->at[REGISTERS_AXIS] == axis->otherwise;
-            if (first != (turn->pass == 0) || zf_search_same(out, &by_default) || !is_legal(turn, out)) continue;
-            zf_search_point same = *out;
-            same.at[REGISTERS_AXIS] = (uint8_t)axis->otherwise;
-            const zf_search_try *seen = zf_tune_find(kernel_of(t, turn), &same);
-            uint32_t value = axis->values[out->at[REGISTERS_AXIS]], bound = axis->values[axis->otherwise];
-            if (first || (seen != NULL && seen->reading.registers > 0 &&
-                          (value == 0 || (bound > 0 && value > bound) ? bound > 0 : value < seen->reading.registers)))
-                return true;
-        }
-    }
-    return false;
-}
-
 static bool is_late(const tuner *t) { return t->options->seconds > 0 && zf_clock_seconds() - t->begun >= t->options->seconds; }
 
 static bool ask(tuner *t, kernel_turn *turn) {
     if (!turn->searched) return false;
-    bool more = t->options->exhaustive ? next_of_all(t, turn, &turn->point) : zf_search_next(&turn->search, &turn->point);
+    bool more = t->options->exhaustive ? zf_tune_next_of_all(&turn->all, kernel_of(t, turn), &turn->point)
+                                       : zf_search_next(&turn->search, &turn->point);
     turn->late = more && kernel_of(t, turn)->count > 0 && is_late(t);
     return more && !turn->late;
 }

@@ -211,10 +211,10 @@ static const zf_search_try *recorded(const zf_tune_kernel *kernel, const zf_sear
     const zf_search_axis *axis = &kernel->space.axes[ZF_CHOICE_REGISTERS];
     if (seen != NULL || axis->count == 0) return seen;
     zf_search_point free = *point;
-    free.at[ZF_CHOICE_REGISTERS] = (uint8_t)axis->otherwise;
+    free.at[ZF_CHOICE_REGISTERS] = 0;
     seen = zf_tune_find(kernel, &free);
     uint32_t value = axis->values[point->at[ZF_CHOICE_REGISTERS]];
-    bool same = seen != NULL && axis->values[axis->otherwise] == 0 && value >= seen->reading.registers;
+    bool same = seen != NULL && axis->values[0] == 0 && value >= seen->reading.registers;
     return same && seen->reading.registers > 0 ? seen : NULL;
 }
 
