@@ -1,7 +1,7 @@
 // A map of few bits reads little beside what it stores, and what it reads waits behind the stores of all that run: memory that
 // turns from stores to a few loads and back does neither at full speed. So one thread block of many asks for the words of as many
 // later tiles, side by side, into the second-level cache: of those tiles that begin when all that are under way are done. Where
-// they are not of this block they are of the next.
+// they are not of this block they are of a later one, by the tiles that this one has: launches have mostly blocks of one size.
 #include "codegen/simt_later.h"
 
 #include "codegen/cg_frame.h"
@@ -101,15 +101,18 @@ void zf_simt_later_ask(const zf_simt_later *later) {
     LLVMValueRef v_none = zf_cg_i64(cg, 0), v_others = zf_cg_i64(cg, together - 1);
     LLVMValueRef v_turn = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_and(cg, lower->v_tile, v_others), v_none);
     zf_cg_cond_br(cg, v_turn, bb_turn, bb_done);
-    zf_cg_enter(cg, bb_turn); // the next block's turns begin where this one's end
+    zf_cg_enter(cg, bb_turn); // a block's turns begin where those of the one before it end
     LLVMValueRef v_turns = zf_cg_and(cg, zf_cg_add(cg, lower->v_tiles, v_others), zf_cg_not(cg, v_others));
     LLVMValueRef v_tile = zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, away));
-    LLVMValueRef v_next = zf_cg_icmp(cg, LLVMIntUGE, v_tile, v_turns);
-    LLVMValueRef v_block = zf_cg_add(cg, lower->v_block, zf_cg_resize(cg, v_next, cg->ty_i64, false));
+    // Tiles of a launch have numbers of 32 bits.
+    LLVMValueRef v_passed = LLVMBuildUDiv(cg->builder, zf_cg_resize(cg, v_tile, cg->ty_i32, false),
+                                          zf_cg_resize(cg, v_turns, cg->ty_i32, false), "");
+    v_passed = zf_cg_resize(cg, v_passed, cg->ty_i64, false);
+    LLVMValueRef v_block = zf_cg_add(cg, lower->v_block, v_passed);
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_block, lower->v_blocks), bb_ask, bb_done);
     zf_cg_enter(cg, bb_ask);
-    wanted w = {.together = together, .v_tile = zf_cg_sub(cg, v_tile, zf_cg_select(cg, v_next, v_turns, v_none))};
-    w.v_slots = zf_cg_at(cg, cg->ty_i64, lower->v_slots, zf_cg_select(cg, v_next, zf_cg_i64(cg, words), v_none));
+    wanted w = {.together = together, .v_tile = zf_cg_sub(cg, v_tile, zf_cg_mul(cg, v_passed, v_turns))};
+    w.v_slots = zf_cg_at(cg, cg->ty_i64, lower->v_slots, zf_cg_mul(cg, v_passed, zf_cg_i64(cg, words)));
     LLVMValueRef v_away = zf_cg_sub(cg, base_of(cg, w.v_slots), base_of(cg, lower->v_slots));
     w.v_base = zf_cg_at(cg, cg->ty_i8, lower->v_base, v_away);
     for (uint32_t k = 0; k < later->edge_count; k++) ask_for(later, later->edges[k], bytes_of_tile(later, k), &w);
