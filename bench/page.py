@@ -162,13 +162,26 @@ def newest_of_part(records, part, devices=("h200",)):
     return max((f for f in found if f), key=lambda pair: pair[1]["date"], default=None)
 
 
+def searches_before(records, newest):
+    """(path, record, rows) of searches of columns that the newest record of `tuning` has not, of the one before it."""
+    def others(record):
+        had = {r["data"] for r in of_part(newest, "tuning")}
+        return [r for r in of_part(record, "tuning") if "part_of_best" in r and r["data"] not in had]
+    found = records.newest("h200", lambda r: r["date"] < newest["date"] and others(r))
+    return (*found, others(found[1])) if found else None
+
+
 def at_the_limit(records):
-    """What bench/speed found on the GPU; each part is of the newest record that has it."""
+    """What bench/speed found on the GPU; each part is of the newest record that has it, but for searches of columns that it has not."""
     parts = {part: newest_of_part(records, part) for part in ("work", "rle", "table2", "fusion", "ans", "bitpack", "tuning", "configurations")}
     parts = {part: found for part, found in parts.items() if found}
     if not parts:
         return None
     rows = [r for part, (_, record) in parts.items() for r in of_part(record, part)]
+    before = searches_before(records, parts["tuning"][1]) if "tuning" in parts else None
+    if before:
+        rows += before[2]
+        parts["tuning, before"] = before[:2]
     path, record = max(parts.values(), key=lambda pair: pair[1]["date"])
     others = sorted({origin(*found) for found in parts.values()} - {origin(path, record)})
     said = [f"Parts of it: {text}" for text in others]

@@ -105,8 +105,8 @@ void zf_simt_later_ask(const zf_simt_later *later) {
     LLVMValueRef v_turns = zf_cg_and(cg, zf_cg_add(cg, lower->v_tiles, v_others), zf_cg_not(cg, v_others));
     LLVMValueRef v_tile = zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, away));
     // Tiles of a launch have numbers of 32 bits.
-    LLVMValueRef v_passed = LLVMBuildUDiv(cg->builder, zf_cg_resize(cg, v_tile, cg->ty_i32, false),
-                                          zf_cg_resize(cg, v_turns, cg->ty_i32, false), "");
+    LLVMValueRef v_passed =
+        LLVMBuildUDiv(cg->builder, zf_cg_resize(cg, v_tile, cg->ty_i32, false), zf_cg_resize(cg, v_turns, cg->ty_i32, false), "");
     v_passed = zf_cg_resize(cg, v_passed, cg->ty_i64, false);
     LLVMValueRef v_block = zf_cg_add(cg, lower->v_block, v_passed);
     zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_block, lower->v_blocks), bb_ask, bb_done);

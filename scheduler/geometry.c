@@ -22,8 +22,8 @@ static const row rows[] = {
     {"nvptx", ZF_DOMAIN_ELEMENTS, ZF_LOOP_GATHER, {.l = 4, .s = 256, .c = 0}},
     {"nvptx", ZF_DOMAIN_ELEMENTS, ZF_LOOP_SCAN, {.l = 1, .s = 32, .c = 0}},
     // Where short groups read as much as they make, and little is computed, each warp more begins the tile once more: runs of 1
-    // to 4 elements of u32 reached 92 to 102% of the limit with 64 threads (2026-11-24-speed.json), 84 to 93% with 128 that asked
-    // ahead (2026-11-24-speed-tuning.json). 64 that ask ahead have not been measured.
+    // to 4 elements of u32 reached 84 to 93% of the limit with 128 threads (2026-11-24-speed-tuning.json), 92 to 97% with 64
+    // (2026-11-25-speed-tuning.json, where tuners take 128 for runs of 16 to 256, which are 3 to 5% faster with them).
     {"nvptx", ZF_DOMAIN_GROUPS, ZF_LOOP_MAP, {.l = 1, .s = 128, .c = 0}},
     {"nvptx", ZF_DOMAIN_GROUPS, ZF_LOOP_PLAIN, {.l = 1, .s = 64, .c = 0}},
     {"nvptx", ZF_DOMAIN_CHUNKS, ZF_LOOP_MAP, {.l = 1, .s = 32, .c = 0}},

@@ -9,6 +9,9 @@ enum {
 };
 
 static const double NOISE = 0.01,
+                    // How much of the noise a step must gain to become the centre: one may be the first of two that gain more
+                    // than the noise together, and what comes out is measured again anyway.
+    MOVES = 0.5,
                     // How near to what memory allows is near enough; and how far below it shows that it was wrong.
     NEAR_LEAST = 0.015, BELOW_LEAST = 0.03;
 
@@ -178,7 +181,7 @@ void zf_search_tell(zf_search *search, const zf_search_reading *reading, double 
     add_reading(seen, reading->seconds);
     if (!is_new) return;
     const zf_search_try *centre = &search->tries[search->centre];
-    bool better = !centre->reading.ran || seen->reading.seconds * (1 + search->options.noise) < centre->reading.seconds;
+    bool better = !centre->reading.ran || seen->reading.seconds * (1 + MOVES * search->options.noise) < centre->reading.seconds;
     if (!better) return;
     search->centre = search->asked;
     search->moved = search->asked_axis;

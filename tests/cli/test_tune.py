@@ -200,7 +200,7 @@ class Tune(zfc_case.Case):
         replayed = json.loads(self.good("tune", "--replay", path, "--json"))
         self.assertEqual(replayed["count"], 4)
         self.assertGreaterEqual(replayed["least_part_of_best"], 0.97, replayed)
-        self.assertLess(replayed["mean_probes"], 10, replayed)
+        self.assertLess(replayed["mean_probes"], 11, replayed)
         by_name = {k["column"]: k for k in replayed["kernels"]}
         self.assertEqual([by_name["limit"]["probes"], by_name["limit"]["choice"]], [1, "default"])
         self.assertIn("REGISTERS=", by_name["registers"]["choice"])
@@ -274,6 +274,15 @@ class Tune(zfc_case.Case):
         self.assertEqual([replayed["count"], replayed["default_mean_part_of_best"]], [1, 0])
         self.assertEqual(replayed["kernels"][0]["default_part_of_best"], 0)
         self.assertGreater(replayed["least_part_of_best"], 0.9)
+
+    def test_records_of_gpus(self):
+        """Kernels of GPUs of which every combination was measured, or a fair sample of them: the search finds one near the best in few probes."""
+        (path,) = (pathlib.Path(__file__).resolve().parents[2] / "bench/results/h200").glob("*[0-9]-search.json")
+        replayed = json.loads(self.good("tune", "--replay", path, "--json"))
+        parts = {k["column"]: [k["part_of_best"], k["default_part_of_best"]] for k in replayed["kernels"]}
+        self.assertGreaterEqual(min(found for found, _ in parts.values()), .97, parts)
+        self.assertLessEqual(replayed["mean_probes"], 10, replayed)
+        self.assertLess(min(default for _, default in parts.values()), .97, "a search that does nothing would pass")
 
     def test_bounds(self):
         for words in ((), ("--exhaustive",)):
