@@ -165,7 +165,7 @@ def newest_of_part(records, part, devices=("h200",)):
 def searches_before(records, newest):
     """(path, record, rows) of searches of columns that the newest record of `tuning` has not, of the one before it."""
     def others(record):
-        had = {r["data"] for r in of_part(newest, "tuning")}
+        had = {r["data"] for r in of_part(newest, "tuning") if "part_of_best" in r}
         return [r for r in of_part(record, "tuning") if "part_of_best" in r and r["data"] not in had]
     found = records.newest("h200", lambda r: r["date"] < newest["date"] and others(r))
     return (*found, others(found[1])) if found else None

@@ -102,6 +102,8 @@ zf_status zf_unfused_check(const char *list, const zf_table *table, zf_error *er
     while ((item = next_item(&at, &length)) != NULL) {
         const zf_column *column = table->columns;
         while (column != NULL && !is_of_column(item, length, column, &path, &path_length)) column = column->next;
+        if (column == NULL && length == 3 && memcmp(item, "all", 3) == 0)
+            return zf_raise(error, ZF_E_ARGUMENT, "`all` stands alone: it leaves nothing to be named beside it");
         if (column == NULL) {
             zf_status status = zf_raise(error, ZF_E_ARGUMENT, "`%.*s` does not begin with a column of table `%s` and a dot",
                                         (int)length, item, table->name);

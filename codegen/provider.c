@@ -119,20 +119,13 @@ static zf_status check_shape(const zf_compiler *compiler, const known_container 
     return zf_fail_place(error, ZF_ERR_INPUT, "%s", zf_container_path(known->container));
 }
 
-/// The first of a column's first blocks of a shape, whose params say which kernels that were tuned theirs are. Only where there
-/// are such is a block looked at.
+/// The first block of a shape, which says which kernels that were tuned are its. Only where there are such is a block looked at.
 static bool find_block(zf_compiler *compiler, zf_container *container, size_t column, const zf_shape *shape, zf_abi_target target,
                        zf_block_view *out) {
-    enum { LOOKED_AT = 64 };
-    zf_column_info info;
+    uint64_t block;
     if (shape == NULL || zf_compiler_tuned(compiler, target) == NULL) return false;
-    if (zf_container_column(container, column, &info, NULL) != ZF_OK) return false;
-    for (uint64_t b = 0; b < info.blocks && b < LOOKED_AT; b++) {
-        if (zf_container_block(container, column, b, false, out, NULL) != ZF_OK) return false;
-        if (out->shape == shape) return true;
-        zf_block_view_free(out);
-    }
-    return false;
+    return zf_container_first_block(container, column, shape, &block) &&
+           zf_container_block(container, column, block, false, out, NULL) == ZF_OK;
 }
 
 // With the container's lock held.

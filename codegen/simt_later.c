@@ -15,6 +15,7 @@ enum {
     UNDER_WAY = 2048,   // threads of a multiprocessor,
     PROCESSORS = 160,   // of which GPUs of compute capability 8.0 to 10.3 have 108 to 160
     MOST_TOGETHER = 64, // tiles that are asked for together
+    MOST_ROUNDS = 16,   // pieces that a thread asks for of an edge in any case: of what is more the beginning
 };
 
 bool zf_simt_later_fits(const zf_plan *plan, const zf_kernel *kernel) {
@@ -22,7 +23,7 @@ bool zf_simt_later_fits(const zf_plan *plan, const zf_kernel *kernel) {
 }
 
 zf_simt_later zf_simt_later_begin(zf_lower *lower, const zf_simt_shape *shape) {
-    bool asks = shape->ahead && lower->cg->target->simt->prefetch != NULL && zf_simt_later_fits(lower->plan, lower->kernel);
+    bool asks = shape->ahead && zf_simt_later_fits(lower->plan, lower->kernel);
     return (zf_simt_later){.lower = lower, .asks = asks, .threads = shape->threads};
 }
 
@@ -65,12 +66,13 @@ static void ask_for(const zf_simt_later *later, uint32_t edge, uint64_t each, co
     LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, cg->ty_i64, false), zf_cg_i64(cg, PIECE));
     LLVMValueRef v_offset = word_of(lower, w->v_slots, ZF_SLOT_OFFSET, (uint32_t)lower->graph->edges[edge].stored);
     LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i8, w->v_base, zf_cg_add(cg, v_offset, zf_cg_add(cg, v_first, v_mine)));
-    for (uint64_t round = 0; round < (bytes + step - 1) / step; round++) {
+    uint64_t rounds = (bytes + step - 1) / step;
+    for (uint64_t round = 0; round < rounds && round < MOST_ROUNDS; round++) {
         LLVMBasicBlockRef bb_piece = zf_cg_block(cg, "later_piece"), bb_next = zf_cg_block(cg, "later_next");
         LLVMValueRef v_at = zf_cg_add(cg, v_mine, zf_cg_i64(cg, round * step));
         zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_at, v_end), bb_piece, bb_next);
         zf_cg_enter(cg, bb_piece);
-        cg->target->simt->prefetch(cg, zf_cg_byte_at(cg, v_from, round * step));
+        cg->target->simt->prefetch_within(cg, zf_cg_byte_at(cg, v_from, round * step));
         zf_cg_br(cg, bb_next);
         zf_cg_enter(cg, bb_next);
     }
@@ -104,7 +106,7 @@ void zf_simt_later_ask(const zf_simt_later *later) {
     zf_cg_enter(cg, bb_turn); // a block's turns begin where those of the one before it end
     LLVMValueRef v_turns = zf_cg_and(cg, zf_cg_add(cg, lower->v_tiles, v_others), zf_cg_not(cg, v_others));
     LLVMValueRef v_tile = zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, away));
-    // Tiles of a launch have numbers of 32 bits.
+    // In 32 bits: a block has at most 2^32 elements and a tile at least 64, so that no sum comes to 2^27.
     LLVMValueRef v_passed =
         LLVMBuildUDiv(cg->builder, zf_cg_resize(cg, v_tile, cg->ty_i32, false), zf_cg_resize(cg, v_turns, cg->ty_i32, false), "");
     v_passed = zf_cg_resize(cg, v_passed, cg->ty_i64, false);

@@ -18,7 +18,7 @@ typedef struct zf_simt_later {
 
 /// Whether a kernel that is a map can ask for later tiles.
 bool zf_simt_later_fits(const zf_plan *plan, const zf_kernel *kernel);
-/// Begins with no edges; nothing is asked for where it was not chosen or the target cannot.
+/// Begins with no edges; nothing is asked for where it was not chosen.
 zf_simt_later zf_simt_later_begin(zf_lower *lower, const zf_simt_shape *shape);
 /// Notes an edge, when bodies that read it are built. `later` may be NULL.
 void zf_simt_later_edge(zf_simt_later *later, uint32_t edge, uint64_t stride);

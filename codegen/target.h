@@ -44,6 +44,8 @@ typedef struct zf_simt_ops {
     void (*await_copies)(zf_cg *cg, uint32_t pending);
     /// Wishes that what lies at an address of global memory be brought nearer, for a load that comes later; may be NULL.
     void (*prefetch)(zf_cg *cg, LLVMValueRef v_from);
+    /// The same of an address that must lie in the launch's memory: the emulator reads it, so that it is checked.
+    void (*prefetch_within)(zf_cg *cg, LLVMValueRef v_from);
     bool keeps_lines; ///< the back end says in its text which line of the `.zf` text an instruction is of
     /// A value (i32 or i64) plus that of the lane `distance` below in the warp, or alone where there is none; may be NULL: it is
     /// made of shuffles.

@@ -122,6 +122,8 @@ static void finish(zf_cg *cg, LLVMValueRef v_function) {
     }
 }
 
+static void prefetch_within(zf_cg *cg, LLVMValueRef v_from) { LLVMSetVolatile(zf_cg_load(cg, cg->ty_i8, v_from, 1), true); }
+
 const zf_simt_ops zf_emu_simt_ops = {
     .takes_thread = true,
     .kernel = kernel,
@@ -132,5 +134,6 @@ const zf_simt_ops zf_emu_simt_ops = {
     .warp_barrier = warp_barrier,
     .shuffle = shuffle,
     .ballot = ballot,
+    .prefetch_within = prefetch_within,
     .finish = finish,
 };

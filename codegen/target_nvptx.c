@@ -191,6 +191,7 @@ const zf_simt_ops zf_nvptx_simt_ops = {
     .copy_ahead = copy_ahead,
     .await_copies = await_copies,
     .prefetch = prefetch,
+    .prefetch_within = prefetch,
     .keeps_lines = true,
     .add_up = add_up,
 };

@@ -167,6 +167,8 @@ zf_unit_identity zf_container_unit_identity(const zf_container *container);
 /// Number of shapes of a column, and one of them.
 ZF_PRIVATE_API size_t zf_container_shapes(const zf_container *container, size_t column);
 ZF_PRIVATE_API const zf_shape *zf_container_shape(const zf_container *container, size_t column, size_t index);
+/// The first block of a column that has that shape, one of the column's, and rows. False: there is none. Reads no block.
+ZF_PRIVATE_API bool zf_container_first_block(const zf_container *container, size_t column, const zf_shape *shape, uint64_t *out);
 /// The shape of a column's blocks under these branches, or NULL: there is one for each vector that occurs.
 ZF_PRIVATE_API const zf_shape *zf_container_shape_for(const zf_container *container, size_t column, const uint8_t *branches,
                                                       size_t branch_count);

@@ -264,6 +264,16 @@ const zf_shape *zf_container_shape(const zf_container *c, size_t column, size_t 
     return &c->index.columns[column].shapes[index].shape;
 }
 
+bool zf_container_first_block(const zf_container *c, size_t column, const zf_shape *shape, uint64_t *out) {
+    const zf_index_column *of = &c->index.columns[column];
+    for (uint64_t b = 0; b < of->block_count; b++) {
+        if (&of->shapes[of->blocks[b].shape].shape != shape || of->blocks[b].rows == 0) continue;
+        *out = b;
+        return true;
+    }
+    return false;
+}
+
 const zf_shape *zf_container_shape_for(const zf_container *c, size_t column, const uint8_t *branches, size_t branch_count) {
     for (size_t s = 0; s < zf_container_shapes(c, column); s++) {
         const zf_shape *shape = &c->index.columns[column].shapes[s].shape;

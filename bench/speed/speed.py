@@ -42,8 +42,8 @@ COUNTED = {
     "kernels_unfused": "each kernel: bytes that it reads and writes, median seconds from the end of the one before it, and their quotient by that of a copy",
     "normalised": "of `configurations`: GB/s by those of the configuration that is named first",
     "tuned": "what `zfc tune` did before containers were measured: seconds, kernels that it searched, probes, and of each kernel what it took in place of the default and their seconds; it keeps what it finds for what comes after",
-    "part_of_best": "of a search that knows nothing: the best time of all combinations by that of what it found, where that was measured among them; medians",
-    "all": "whether there was time for every combination that can differ; else they are a fair sample of them",
+    "part_of_best": "of a search that knows nothing: the best time of all combinations by that of what it found, which is measured among them; medians",
+    "all": "whether there was time for every combination that can differ; else first those with the default's bound on registers come, in an order of which any beginning is a fair sample",
     "untuned_part": "GB/s of kernels as they are without results by those of tuned ones",
 }
 

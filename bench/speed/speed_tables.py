@@ -103,8 +103,8 @@ def tuning(rows):
         if "configuration" in r:
             cells.append([f"{r['data']}, kernel {r['kernel']}: {r['name']}, {r['configuration']}", f"{percent(r['part_of_best'])} of {r['combinations']}", ""])
         elif "part_of_best" in r:
-            sample = "" if r.get("all", True) else ", a sample of all"
-            cells.append([f"{r['data']}, kernel {r['kernel']}: {r['name']}", f"{percent(r['part_of_best'])}, {r['probes']} probes of {r['combinations']}{sample}",
+            how_many = f"{r['combinations']}, all of them" if r.get("all") else f"{r['combinations']} of more" if "all" in r else f"{r['combinations']} that were measured"
+            cells.append([f"{r['data']}, kernel {r['kernel']}: {r['name']}", f"{percent(r['part_of_best'])}, {r['probes']} probes of {how_many}",
                           percent(r["part_at_least"])])
         elif "untuned_part" in r:
             cells.append([f"{r['data']}: {r['name']}, of the tuned speed", percent(r["untuned_part"]), percent(r["part_at_least"])])

@@ -118,11 +118,13 @@ def median(measured):
 
 
 def beside_all(kernel, searched):
-    """What a search found, beside all combinations of the kernel that were measured: its time there, or its own where the budget ended before that one."""
+    """What a search found, beside all combinations of the kernel that were measured; it is one of them, since it was known."""
     ran = [m for m in kernel["measured"] if m["runs"]]
     best = min(median(m) for m in ran)
-    picked = next((median(m) for m in ran if m["choice"] == searched["best"]), searched["seconds"])
-    return {"part_of_best": min(1, best / picked), "part_at_least": WANTED["part_of_best"], "untuned_part_of_best": best / median(kernel["measured"][0]),
+    picked = [median(m) for m in ran if m["choice"] == searched["best"]]
+    if not picked:
+        raise Failed(f"what the search found was not measured again: {searched['best']}")
+    return {"part_of_best": best / picked[0], "part_at_least": WANTED["part_of_best"], "untuned_part_of_best": best / median(kernel["measured"][0]),
             "probes": searched["probes"], "combinations": len(kernel["measured"]), "all": kernel["ended"] == "all were measured",
             "choices": chosen(searched) or "default", "verified": True}
 
@@ -132,8 +134,9 @@ def exhaustively(s, report, container, column, label, part=1):
     try:
         seconds = s.options.exhaustive * part
         with nothing_found(s):
-            searched = tune(s, [container], f"--columns={column}", seconds=seconds)
-            found = tune(s, [container], "--exhaustive", f"--budget={seconds}s", f"--columns={column}", seconds=seconds)
+            picked = pathlib.Path(s.environment["ZIPFLOW_CACHE_DIR"]) / "picked.txt"
+            searched = tune(s, [container], f"--columns={column}", "-o", picked, seconds=seconds)
+            found = tune(s, [container], "--exhaustive", f"--tuned={picked}", f"--budget={seconds}s", f"--columns={column}", seconds=seconds)
         keep_measured(report, found, label)
         for kernel, of_search in zip(found["kernels"], searched["kernels"]):
             report.add({"data": label, "by": "zipflow", "name": "search beside all combinations", "kernel": kernel["kernel"], **beside_all(kernel, of_search)})

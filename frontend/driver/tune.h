@@ -30,10 +30,15 @@ typedef struct zf_tune_record {
 
 void zf_tune_record_free(zf_tune_record *record);
 zf_tune_kernel *zf_tune_record_add(zf_tune_record *record, zf_error *error);
-/// Notes a measurement; of a combination that was noted another reading, of all of which its seconds are the median.
+/// Notes a measurement; of a combination that was noted another reading, of all of which its seconds are the median. One that did
+/// not run once does not run.
 zf_status zf_tune_note(zf_tune_kernel *kernel, const zf_search_point *point, const zf_search_reading *reading, const char *why,
                        zf_error *error);
 const zf_search_try *zf_tune_find(const zf_tune_kernel *kernel, const zf_search_point *point);
+/// What was measured of a lower bound on registers that its code did not come to, with which the point's code is the same; NULL:
+/// nothing. Code without a bound is no such: an assembler that is given one uses what it may (ptxas 13.0 takes 48 registers of
+/// runs of u32 by itself, and 72 where it may take 96).
+const zf_search_try *zf_tune_same_code(const zf_tune_kernel *kernel, const zf_search_point *point);
 
 /// The axes of a kernel's choices. What is so by default is left out of choices that are made of points, unless another way to
 /// walk is chosen, on which defaults depend.
@@ -46,17 +51,17 @@ bool zf_tune_point(const zf_search_space *space, const zf_choice *choice, zf_sea
 /// "L=8,THREADS=128"; "default".
 void zf_tune_point_text(const zf_search_space *space, const zf_search_point *point, zf_text *out);
 
-// ---- Every combination (tune_all.c) -----------------------------------------------------------------------------
+// ---- Every combination (tune_every.c) ---------------------------------------------------------------------------
 
 /// How far it is; zeros at first.
-typedef struct zf_tune_all {
-    uint32_t number, pass;
-} zf_tune_all;
+typedef struct zf_tune_every {
+    uint32_t pass, number;
+} zf_tune_every;
 
-/// The next combination to measure of a kernel, of which what was measured is noted before it is asked again: the default, then
-/// each that can differ once (bounds on registers only where code takes more without), the default and the fastest three times.
-/// False: that was all.
-bool zf_tune_next_of_all(zf_tune_all *all, const zf_tune_kernel *kernel, zf_search_point *out);
+/// The next combination to measure of a kernel, of which what was measured is noted before it is asked again: the default, what
+/// is known, then each that can differ (zf_tune_same_code) once; the default, what is known and the fastest three times. False:
+/// that was all.
+bool zf_tune_every_next(zf_tune_every *every, const zf_tune_kernel *kernel, zf_search_point *out);
 
 // ---- Columns of a program without data (tune_made.c) ------------------------------------------------------------
 
@@ -98,9 +103,9 @@ typedef struct zf_tune_block {
     bool has_expected;
 } zf_tune_block;
 
-/// Finds the first block of a shape, among so many; where there is none, `found` says so. What the options, the path, the column
+/// Finds the first block of a shape; where there is none, `found` says so. What the options, the path, the column
 /// and the container are is said before. To be freed also after an error, and then used again.
-zf_status zf_tune_block_find(zf_tune_block *block, const zf_shape *shape, uint64_t blocks, bool *found, zf_error *error);
+zf_status zf_tune_block_find(zf_tune_block *block, const zf_shape *shape, bool *found, zf_error *error);
 void zf_tune_block_free(zf_tune_block *block);
 /// Times each kernel of the plan, lowered as is chosen, the first time by default, and compares the rows with those: others are
 /// an error.
@@ -125,8 +130,10 @@ json_t *zf_tune_choice_json(const zf_choice *choice);
 json_t *zf_tune_record_json(const zf_tune_record *record);
 /// Reads the kernels of a record.
 zf_status zf_tune_record_read(const char *path, zf_tune_record *out, zf_error *error);
-/// Searches a recorded kernel again, which asks the record in place of a GPU. `best`: seconds of the fastest combination there.
-/// These and the result's are medians of all that the record has of a combination.
-zf_search_result zf_tune_replay(const zf_tune_kernel *kernel, uint32_t probes, double *best);
+
+// ---- Replaying (tune_replay.c) ----------------------------------------------------------------------------------
+
+/// Searches the kernels of a record again and prints how near to the best of them that comes. Returns the exit status.
+int zf_tune_replay_record(const char *path, uint32_t probes, bool as_json);
 
 #endif

@@ -19,15 +19,10 @@ static const uint8_t POISON[2] = {0x5a, 0xa5}; // of the default and of others, 
 
 /// The first block of a shape, whose checksum is right, since what is measured would otherwise be of a block that nothing
 /// decodes; whether there is one.
-static zf_status find_view(zf_tune_block *b, const zf_shape *shape, uint64_t blocks, bool *found, zf_error *error) {
-    *found = false;
-    for (uint64_t k = 0; k < blocks && !*found; k++) {
-        ZF_TRY(zf_container_block(b->container, b->column, k, false, &b->view, error));
-        *found = b->view.shape == shape && b->view.rows > 0;
-        zf_block_view_free(&b->view);
-        if (*found) ZF_TRY(zf_container_block(b->container, b->column, k, true, &b->view, error));
-    }
-    return ZF_OK;
+static zf_status find_view(zf_tune_block *b, const zf_shape *shape, bool *found, zf_error *error) {
+    uint64_t block;
+    *found = zf_container_first_block(b->container, b->column, shape, &block);
+    return *found ? zf_container_block(b->container, b->column, block, true, &b->view, error) : ZF_OK;
 }
 
 static zf_status find_plan(zf_tune_block *b, const zf_shape *shape, zf_error *error) {
@@ -63,8 +58,8 @@ static zf_status arrange(zf_tune_block *b, zf_error *error) {
     return ZF_OK;
 }
 
-zf_status zf_tune_block_find(zf_tune_block *b, const zf_shape *shape, uint64_t blocks, bool *found, zf_error *error) {
-    ZF_TRY(find_view(b, shape, blocks, found, error));
+zf_status zf_tune_block_find(zf_tune_block *b, const zf_shape *shape, bool *found, zf_error *error) {
+    ZF_TRY(find_view(b, shape, found, error));
     if (!*found) return ZF_OK;
     ZF_TRY(find_plan(b, shape, error));
     return arrange(b, error);

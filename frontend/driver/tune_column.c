@@ -16,7 +16,7 @@ typedef struct kernel_turn {
     size_t kernel; ///< of the record
     bool searched; ///< false: it stays as `best` has it
     zf_search search;
-    zf_tune_all all;       ///< exhaustive: where it is
+    zf_tune_every every;   ///< exhaustive: where it is
     bool asks;             ///< in this round
     bool late;             ///< it would, but the time is over
     zf_search_point point; ///< what it asks for
@@ -49,7 +49,7 @@ static bool is_late(const tuner *t) { return t->options->seconds > 0 && zf_clock
 
 static bool ask(tuner *t, kernel_turn *turn) {
     if (!turn->searched) return false;
-    bool more = t->options->exhaustive ? zf_tune_next_of_all(&turn->all, kernel_of(t, turn), &turn->point)
+    bool more = t->options->exhaustive ? zf_tune_every_next(&turn->every, kernel_of(t, turn), &turn->point)
                                        : zf_search_next(&turn->search, &turn->point);
     turn->late = more && kernel_of(t, turn)->count > 0 && is_late(t);
     return more && !turn->late;
@@ -263,9 +263,9 @@ static void finish_turn(tuner *t, kernel_turn *turn, bool good) {
     }
 }
 
-static zf_status tune_shape(tuner *t, const zf_shape *shape, uint64_t blocks, zf_error *error) {
+static zf_status tune_shape(tuner *t, const zf_shape *shape, zf_error *error) {
     bool found = false;
-    zf_status status = zf_tune_block_find(&t->block, shape, blocks, &found, error);
+    zf_status status = zf_tune_block_find(&t->block, shape, &found, error);
     if (status == ZF_OK && found) {
         status = begin_turns(t, error);
         if (status == ZF_OK) status = rounds(t, error);
@@ -291,7 +291,7 @@ zf_status zf_tune_column(const zf_tune_options *options, const char *path, size_
     if (status == ZF_OK && options->told != NULL && options->seconds > 0)
         fprintf(options->told, "%s: at most %.3f s\n", info.name, options->seconds);
     for (size_t s = 0; status == ZF_OK && s < zf_container_shapes(block->container, column) && (s == 0 || !is_late(&t)); s++)
-        status = tune_shape(&t, zf_container_shape(block->container, column, s), info.blocks, error);
+        status = tune_shape(&t, zf_container_shape(block->container, column, s), error);
     zf_watch_no_more(block->container);
     zf_container_close(block->container);
     return status;

@@ -40,6 +40,19 @@ const zf_search_try *zf_tune_find(const zf_tune_kernel *kernel, const zf_search_
     return zf_search_find_try(kernel->tries, kernel->count, point);
 }
 
+const zf_search_try *zf_tune_same_code(const zf_tune_kernel *kernel, const zf_search_point *point) {
+    enum { TOGETHER = 8 }; // registers that are given at once: code that leaves fewer may have wanted more
+    const zf_search_axis *axis = &kernel->space.axes[ZF_CHOICE_REGISTERS];
+    zf_search_point lower = *point;
+    for (uint32_t at = point->at[ZF_CHOICE_REGISTERS]; axis->count > 0 && at-- > 0;) {
+        lower.at[ZF_CHOICE_REGISTERS] = (uint8_t)at;
+        const zf_search_try *seen = axis->values[at] > 0 ? zf_tune_find(kernel, &lower) : NULL;
+        if (seen == NULL || !seen->reading.ran || seen->reading.registers == 0) continue;
+        if (seen->reading.registers + TOGETHER <= axis->values[at]) return seen;
+    }
+    return NULL;
+}
+
 zf_status zf_tune_note(zf_tune_kernel *kernel, const zf_search_point *point, const zf_search_reading *reading, const char *why,
                        zf_error *error) {
     const zf_search_try *known = zf_tune_find(kernel, point);
@@ -51,6 +64,7 @@ zf_status zf_tune_note(zf_tune_kernel *kernel, const zf_search_point *point, con
         more[kernel->count++] = (zf_search_try){.point = *point, .reading = *reading, .why = why};
     }
     zf_search_try *seen = &kernel->tries[at];
+    seen->reading.ran = seen->reading.ran && reading->ran;
     if (!reading->ran || seen->count == ZF_SEARCH_READINGS) return ZF_OK;
     seen->seconds[seen->count++] = reading->seconds;
     double sorted[ZF_SEARCH_READINGS];

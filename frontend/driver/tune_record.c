@@ -1,5 +1,6 @@
 // What was measured of kernels, as JSON: the space of each, and the seconds of each combination that was tried. With every
 // combination (`zfc tune --exhaustive --json`) a record says how good a search is: it can be searched again without a GPU.
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -74,94 +75,156 @@ json_t *zf_tune_record_json(const zf_tune_record *record) {
 
 // ---- Reading --------------------------------------------------------------------------------------------------
 
-static bool read_axes(const json_t *from, const json_t *defaults, zf_search_space *out) {
-    for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
-        const json_t *values = json_object_get(from, zf_choice_names[k]);
-        size_t count = json_array_size(values);
-        if (values == NULL) continue;
-        if (!json_is_array(values) || count == 0 || count > ZF_SEARCH_VALUES) return false;
-        zf_search_axis *axis = &out->axes[k];
-        axis->count = (uint32_t)count;
-        for (size_t v = 0; v < count; v++) {
-            json_int_t value = json_integer_value(json_array_get(values, v));
-            if (value < 0 || value > ZF_CHOICE_MOST || (v > 0 && value <= axis->values[v - 1])) return false;
-            axis->values[v] = (uint32_t)value;
-        }
-        json_int_t by_default = json_integer_value(json_object_get(defaults, zf_choice_names[k]));
-        while (axis->otherwise < count && axis->values[axis->otherwise] != by_default) axis->otherwise++;
-        if (axis->otherwise == count) return false;
+// More than any GPU has, or takes.
+enum { COUNT_MOST = 1 << 16, WARP_MOST = 1 << 10, REGISTERS_MOST = 1 << 20, BYTES_MOST = 1 << 30 };
+static const double SECONDS_LEAST = 1e-12, SECONDS_MOST = 1e6;
+
+/// Where it is in a record, and what is wrong there.
+typedef struct reading {
+    char where[64]; ///< of a kernel: "", or "measured 3: "
+    char what[160]; ///< "" where all is well
+} reading;
+
+__attribute__((format(printf, 2, 3))) static bool wrong(reading *r, const char *format, ...) {
+    va_list arguments;
+    if (r->what[0] != 0) return false; // the first is told
+    int length = snprintf(r->what, sizeof r->what, "%s", r->where);
+    va_start(arguments, format);
+    vsnprintf(r->what + length, sizeof r->what - (size_t)length, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/// An integer that an object must have.
+static uint32_t number(reading *r, const json_t *from, const char *name, json_int_t most) {
+    const json_t *is = json_object_get(from, name);
+    json_int_t value = json_integer_value(is);
+    if (!json_is_integer(is) || value < 0 || value > most) {
+        wrong(r, "`%s` is no number from 0 to %lld", name, (long long)most);
+        return 0;
+    }
+    return (uint32_t)value;
+}
+
+static bool are_seconds(const json_t *is) {
+    return json_is_number(is) && json_number_value(is) >= SECONDS_LEAST && json_number_value(is) <= SECONDS_MOST;
+}
+
+/// A text without what would move a terminal's cursor.
+static char *name_of(reading *r, const json_t *from, const char *name) {
+    const char *text = json_string_value(json_object_get(from, name));
+    bool plain = text != NULL;
+    for (const char *c = text; plain && *c != 0; c++) plain = (unsigned char)*c >= ' ' && *c != 0x7f;
+    if (plain) return strdup(text);
+    wrong(r, "`%s` is no text, or has control characters", name);
+    return NULL;
+}
+
+static bool are_choices(reading *r, const json_t *from, const char *name) {
+    const char *key;
+    json_t *value;
+    if (!json_is_object(from)) return wrong(r, "`%s` is no object", name);
+    json_object_foreach((json_t *)(uintptr_t)from, key, value) {
+        unsigned k = 0;
+        while (k < ZF_CHOICE_KINDS && strcmp(key, zf_choice_names[k]) != 0) k++;
+        if (k == ZF_CHOICE_KINDS) return wrong(r, "`%s`: there is no choice `%.32s`", name, key);
     }
     return true;
 }
 
-static bool read_point(const zf_search_space *space, const json_t *from, zf_search_point *out) {
+static bool read_axis(reading *r, const char *name, const json_t *values, const json_t *by_default, zf_search_axis *out) {
+    size_t count = json_array_size(values);
+    if (!json_is_array(values) || count == 0 || count > ZF_SEARCH_VALUES)
+        return wrong(r, "`space`: %s has no values, or too many", name);
+    out->count = (uint32_t)count;
+    for (size_t v = 0; v < count; v++) {
+        const json_t *is = json_array_get(values, v);
+        json_int_t value = json_integer_value(is);
+        if (!json_is_integer(is) || value < 0 || value > ZF_CHOICE_MOST || (v > 0 && value <= out->values[v - 1]))
+            return wrong(r, "`space`: value %zu of %s is no number above those before it", v, name);
+        out->values[v] = (uint32_t)value;
+    }
+    if (!json_is_integer(by_default)) return wrong(r, "`default` says nothing of %s", name);
+    while (out->otherwise < count && out->values[out->otherwise] != json_integer_value(by_default)) out->otherwise++;
+    return out->otherwise < count || wrong(r, "`default`: %s has no value %lld", name, (long long)json_integer_value(by_default));
+}
+
+static bool read_axes(reading *r, const json_t *from, const json_t *defaults, zf_search_space *out) {
+    if (!are_choices(r, from, "space") || !are_choices(r, defaults, "default")) return false;
+    for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
+        const json_t *values = json_object_get(from, zf_choice_names[k]);
+        if (values != NULL &&
+            !read_axis(r, zf_choice_names[k], values, json_object_get(defaults, zf_choice_names[k]), &out->axes[k]))
+            return false;
+    }
+    return true;
+}
+
+static bool read_point(reading *r, const zf_search_space *space, const json_t *from, const char *name, zf_search_point *out) {
     *out = (zf_search_point){{0}};
+    if (!are_choices(r, from, name)) return false;
     for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
         const zf_search_axis *axis = &space->axes[k];
         const json_t *value = json_object_get(from, zf_choice_names[k]);
         if (axis->count == 0) continue;
         while (out->at[k] < axis->count && axis->values[out->at[k]] != json_integer_value(value)) out->at[k]++;
-        if (!json_is_integer(value) || out->at[k] == axis->count) return false;
+        if (!json_is_integer(value) || out->at[k] == axis->count)
+            return wrong(r, "`%s`: %s is none of `space`", name, zf_choice_names[k]);
     }
     return true;
 }
 
-// More than any GPU has.
-enum { COUNT_MOST = 1 << 16, WARP_MOST = 1 << 10, REGISTERS_MOST = 1 << 20, BYTES_MOST = 1 << 30 };
-
-/// What an object says of a name, 0 where it says nothing; nothing is good that is below 0 or above `most`.
-static uint32_t number(const json_t *from, const char *name, json_int_t most, bool *good) {
-    json_int_t value = json_integer_value(json_object_get(from, name));
-    *good = *good && value >= 0 && value <= most;
-    return *good ? (uint32_t)value : 0;
-}
-
-static bool read_try(zf_tune_kernel *kernel, const json_t *from) {
+static bool read_try(reading *r, zf_tune_kernel *kernel, const json_t *from) {
     zf_search_point point;
-    const json_t *seconds = json_object_get(from, "seconds");
-    if (!read_point(&kernel->space, json_object_get(from, "choice"), &point) || !json_is_array(seconds)) return false;
-    bool good = true;
-    zf_search_reading reading = {.registers = number(from, "registers", COUNT_MOST, &good),
-                                 .local = number(from, "local_bytes", BYTES_MOST, &good),
-                                 .shared = number(from, "shared_bytes", BYTES_MOST, &good),
-                                 .blocks = number(from, "blocks_at_once", COUNT_MOST, &good)};
-    if (!good) return false;
-    reading.ran = json_is_true(json_object_get(from, "runs"));
-    if (reading.ran && json_array_size(seconds) == 0) return false;
-    for (size_t r = 0; r == 0 || r < json_array_size(seconds); r++) {
-        reading.seconds = json_number_value(json_array_get(seconds, r));
-        if (reading.ran && !(reading.seconds > 0)) return false;
-        if (zf_tune_note(kernel, &point, &reading, "", NULL) != ZF_OK) return false;
+    const json_t *seconds = json_object_get(from, "seconds"), *runs = json_object_get(from, "runs");
+    if (!read_point(r, &kernel->space, json_object_get(from, "choice"), "choice", &point)) return false;
+    zf_search_reading is = {.ran = json_is_true(runs),
+                            .registers = number(r, from, "registers", COUNT_MOST),
+                            .local = number(r, from, "local_bytes", BYTES_MOST),
+                            .shared = number(r, from, "shared_bytes", BYTES_MOST),
+                            .blocks = number(r, from, "blocks_at_once", COUNT_MOST)};
+    if (!json_is_boolean(runs)) wrong(r, "`runs` is neither true nor false");
+    if (!json_is_array(seconds) || (is.ran && json_array_size(seconds) == 0)) wrong(r, "`seconds` are no readings");
+    if (r->what[0] != 0) return false;
+    for (size_t s = 0; s == 0 || s < json_array_size(seconds); s++) {
+        is.seconds = json_number_value(json_array_get(seconds, s));
+        if (is.ran && !are_seconds(json_array_get(seconds, s))) return wrong(r, "`seconds`: reading %zu is no time", s);
+        if (zf_tune_note(kernel, &point, &is, "", NULL) != ZF_OK) return wrong(r, "there is no memory for it");
     }
     return true;
 }
 
-static bool read_kernel(zf_tune_record *record, const json_t *from) {
+static bool read_machine(reading *r, const json_t *from, zf_search_machine *out) {
+    if (!json_is_object(from)) return wrong(r, "`multiprocessor` is no object");
+    *out = (zf_search_machine){number(r, from, "registers", REGISTERS_MOST), number(r, from, "threads", COUNT_MOST),
+                               number(r, from, "blocks", COUNT_MOST), number(r, from, "shared_bytes", BYTES_MOST),
+                               number(r, from, "warp", WARP_MOST)};
+    return r->what[0] == 0;
+}
+
+static bool read_kernel(reading *r, zf_tune_record *record, const json_t *from) {
     zf_tune_kernel *kernel = zf_tune_record_add(record, NULL);
-    const char *column = json_string_value(json_object_get(from, "column")),
-               *shape = json_string_value(json_object_get(from, "shape"));
-    const json_t *tries = json_object_get(from, "measured"), *machine = json_object_get(from, "multiprocessor"),
-                 *known = json_object_get(from, "known");
-    if (kernel == NULL || column == NULL || shape == NULL || !json_is_array(tries)) return false;
-    kernel->column = strdup(column);
-    kernel->shape = strdup(shape);
-    bool good = true;
-    kernel->number = number(from, "kernel", INT32_MAX, &good);
+    const json_t *tries = json_object_get(from, "measured"), *known = json_object_get(from, "known");
+    const json_t *least = json_object_get(from, "least_seconds");
+    if (kernel == NULL) return wrong(r, "there is no memory for it");
+    kernel->column = name_of(r, from, "column");
+    kernel->shape = name_of(r, from, "shape");
+    kernel->number = number(r, from, "kernel", INT32_MAX);
     zf_tune_axes(&(zf_choice_space){0}, &kernel->space);
-    if (kernel->column == NULL || kernel->shape == NULL ||
-        !read_axes(json_object_get(from, "space"), json_object_get(from, "default"), &kernel->space))
+    if (r->what[0] != 0 || !read_axes(r, json_object_get(from, "space"), json_object_get(from, "default"), &kernel->space) ||
+        !read_machine(r, json_object_get(from, "multiprocessor"), &kernel->space.machine))
         return false;
-    kernel->space.machine =
-        (zf_search_machine){number(machine, "registers", REGISTERS_MOST, &good), number(machine, "threads", COUNT_MOST, &good),
-                            number(machine, "blocks", COUNT_MOST, &good), number(machine, "shared_bytes", BYTES_MOST, &good),
-                            number(machine, "warp", WARP_MOST, &good)};
-    if (!good) return false;
-    kernel->space.least_seconds = json_number_value(json_object_get(from, "least_seconds"));
-    if (json_is_object(known)) kernel->space.has_known = read_point(&kernel->space, known, &kernel->space.known);
+    kernel->space.least_seconds = json_number_value(least); // 0: it was not known
+    if (!json_is_number(least) || (kernel->space.least_seconds != 0 && !are_seconds(least)))
+        return wrong(r, "`least_seconds` is no time");
+    kernel->space.has_known = json_is_object(known);
+    if (kernel->space.has_known && !read_point(r, &kernel->space, known, "known", &kernel->space.known)) return false;
+    if (!json_is_array(tries) || json_array_size(tries) == 0) return wrong(r, "`measured` has nothing");
     for (size_t t = 0; t < json_array_size(tries); t++) {
-        if (!read_try(kernel, json_array_get(tries, t))) return false;
+        snprintf(r->where, sizeof r->where, "measured %zu: ", t);
+        if (!read_try(r, kernel, json_array_get(tries, t))) return false;
     }
-    return kernel->count > 0;
+    return true;
 }
 
 /// The JSON of a regular file.
@@ -190,75 +253,10 @@ zf_status zf_tune_record_read(const char *path, zf_tune_record *out, zf_error *e
     if (other || json_array_size(kernels) == 0)
         status = zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "%.256s is no record of `zfc tune`", path);
     for (size_t k = 0; status == ZF_OK && k < json_array_size(kernels); k++) {
-        if (!read_kernel(out, json_array_get(kernels, k)))
-            status =
-                zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "%.256s: kernel %zu of the record contradicts itself", path, k);
+        reading r = {.where = ""};
+        if (!read_kernel(&r, out, json_array_get(kernels, k)))
+            status = zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "%.256s: kernel %zu: %s", path, k, r.what);
     }
     json_decref(record);
     return status;
-}
-
-// ---- Replaying ------------------------------------------------------------------------------------------------
-
-typedef struct replay {
-    const zf_tune_kernel *kernel;
-    uint32_t *asked; ///< readings of each try that were given
-} replay;
-
-/// What was measured of a combination: a bound on registers that code does not come to changes nothing.
-static const zf_search_try *recorded(const zf_tune_kernel *kernel, const zf_search_point *point) {
-    const zf_search_try *seen = zf_tune_find(kernel, point);
-    const zf_search_axis *axis = &kernel->space.axes[ZF_CHOICE_REGISTERS];
-    if (seen != NULL || axis->count == 0) return seen;
-    zf_search_point free = *point;
-    free.at[ZF_CHOICE_REGISTERS] = 0;
-    seen = zf_tune_find(kernel, &free);
-    uint32_t value = axis->values[point->at[ZF_CHOICE_REGISTERS]];
-    bool same = seen != NULL && axis->values[0] == 0 && value >= seen->reading.registers;
-    return same && seen->reading.registers > 0 ? seen : NULL;
-}
-
-static bool is_recorded(const void *user, const zf_search_point *point) {
-    return recorded(((const replay *)user)->kernel, point) != NULL;
-}
-
-static bool answer(void *user, const zf_search_point *point, zf_search_reading *out, double *spent) {
-    const replay *r = user;
-    const zf_search_try *seen = recorded(r->kernel, point);
-    (void)spent;
-    if (seen == NULL) return false;
-    uint32_t *asked = &r->asked[seen - r->kernel->tries];
-    *out = seen->reading;
-    if (seen->count > 0) out->seconds = seen->seconds[(*asked)++ % seen->count];
-    return true;
-}
-
-/// 0: it did not run.
-static double seconds_of(const zf_search_try *seen) {
-    return seen != NULL && seen->reading.ran && seen->count > 0 ? seen->reading.seconds : 0;
-}
-
-zf_search_result zf_tune_replay(const zf_tune_kernel *kernel, uint32_t probes, double *best) {
-    static const char nothing[] = "no memory";
-    zf_search_result result = {.ended = nothing};
-    zf_search *search = malloc(sizeof *search);
-    replay r = {.kernel = kernel, .asked = calloc(kernel->count + 1u, sizeof *r.asked)};
-    *best = 0;
-    for (uint32_t t = 0; t < kernel->count; t++) {
-        double seconds = seconds_of(&kernel->tries[t]);
-        if (seconds > 0 && (*best == 0 || seconds < *best)) *best = seconds;
-    }
-    if (search != NULL && r.asked != NULL) {
-        zf_search_space space = kernel->space;
-        space.legal = is_recorded;
-        space.user = &r;
-        zf_search_begin(search, &space, &(zf_search_options){.probes = probes});
-        result = zf_search_run(search, answer, &r);
-        zf_search_point first = zf_search_default(&kernel->space); // the search may have asked for some of the readings alone
-        if (result.found) result.seconds = seconds_of(recorded(kernel, &result.best));
-        result.default_seconds = seconds_of(recorded(kernel, &first));
-    }
-    free(search);
-    free(r.asked);
-    return result;
 }

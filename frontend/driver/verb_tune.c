@@ -308,9 +308,9 @@ static zf_status show_json(const tune_session *t, const zf_tuned_device *device,
                                                  zf_tune_choice_json(&kernel->choice), "seconds", kernel->seconds,
                                                  "default_seconds", kernel->otherwise, "probes", (int)kernel->probes));
     }
-    json_t *report = json_pack("{s:s, s:{s:s, s:o, s:b}, s:o?, s:s, s:o}", "tune", "known", "device", "name", info->name,
-                               "description", zf_json_text(info->description), "emulated", (int)info->emulated, "known_of",
-                               device != NULL ? zf_json_text(device->description) : NULL, "file", name, "kernels", kernels);
+    json_t *report =
+        json_pack("{s:s, s:{s:s, s:o, s:b}, s:s, s:o}", "tune", "known", "device", "name", info->name, "description",
+                  zf_json_text(info->description), "emulated", (int)info->emulated, "file", name, "kernels", kernels);
     zf_status status = zf_json_print(report, error);
     json_decref(report);
     return status;
@@ -409,54 +409,6 @@ static zf_status tune_all(tune_session *t, const zf_arguments *arguments, zf_err
     return status == ZF_OK ? printed : status;
 }
 
-// ---- Replaying ------------------------------------------------------------------------------------------------
-
-static int replay(const char *path, uint32_t probes, bool as_json) {
-    zf_tune_record record;
-    zf_error error = {0};
-    zf_status status = zf_tune_record_read(path, &record, &error);
-    double all_probes = 0, parts = 0, least = 1, by_default = 0;
-    uint32_t counted = 0;
-    json_t *kernels = json_array();
-    for (size_t k = 0; status == ZF_OK && k < record.count; k++) {
-        const zf_tune_kernel *kernel = &record.kernels[k];
-        double best;
-        zf_search_result r = zf_tune_replay(kernel, probes, &best);
-        if (!r.found) continue;
-        double part = best / r.seconds, first = r.default_seconds > 0 ? best / r.default_seconds : 0; // 0: it cannot run
-        counted++;
-        all_probes += r.probes;
-        parts += part;
-        by_default += first;
-        if (part < least) least = part;
-        zf_text choice = {0};
-        zf_tune_point_text(&kernel->space, &r.best, &choice);
-        if (!as_json)
-            printf("%-20s %u  %5.1f%% of the best of %u with %s, %u probes: %s\n", kernel->column, kernel->number, 100 * part,
-                   kernel->count, choice.data, r.probes, r.ended);
-        json_array_append_new(kernels,
-                              json_pack("{s:o, s:i, s:s, s:f, s:f, s:i, s:i}", "column", zf_json_text(kernel->column), "kernel",
-                                        (int)kernel->number, "choice", choice.data, "part_of_best", part, "default_part_of_best",
-                                        first, "probes", (int)r.probes, "combinations", (int)kernel->count));
-        zf_text_free(&choice);
-    }
-    double n = counted > 0 ? counted : 1;
-    if (status == ZF_OK && as_json) {
-        json_t *report = json_pack("{s:o, s:i, s:f, s:f, s:f, s:f}", "replayed", zf_json_text(path), "count", (int)counted,
-                                   "mean_part_of_best", parts / n, "least_part_of_best", least, "default_mean_part_of_best",
-                                   by_default / n, "mean_probes", all_probes / n);
-        json_object_set(report, "kernels", kernels);
-        status = zf_json_print(report, &error);
-        json_decref(report);
-    } else if (status == ZF_OK) {
-        printf("%u kernel%s: %.1f%% of the best on the mean, %.1f%% at least, %.1f probes on the mean\n", counted,
-               counted == 1 ? "" : "s", 100 * parts / n, 100 * least, all_probes / n);
-    }
-    json_decref(kernels);
-    zf_tune_record_free(&record);
-    return status == ZF_OK ? EXIT_GOOD : zf_report("tune", &error);
-}
-
 // ---- The output ---------------------------------------------------------------------------------------------------
 
 /// ZF2014 where the output is what a program imports. What is wrong with the program is told when it is tuned.
@@ -532,7 +484,7 @@ int zf_run_tune(zf_arguments *arguments) {
         return usage("--columns goes with one container or program");
     if (zf_argument(arguments, "exhaustive") && zf_argument(arguments, "probes"))
         return usage("--exhaustive measures every combination: --probes does not go with it");
-    if (record != NULL) return replay(record, (uint32_t)probes, as_json);
+    if (record != NULL) return zf_tune_replay_record(record, (uint32_t)probes, as_json);
     t.options.probes = (uint32_t)probes;
     t.options.exhaustive = zf_argument(arguments, "exhaustive") != NULL;
     t.options.known = &t.known;

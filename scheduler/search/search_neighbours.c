@@ -19,11 +19,13 @@ static bool is_legal(const around *n, const zf_search_point *point) {
     return space->legal == NULL || space->legal(space->user, point);
 }
 
-/// The centre with another value on the axis. A bound on registers that code does not come to is dropped: it changes nothing,
-/// and may forbid what is legal without.
+/// The centre with another value on the axis. A bound on registers that code does not come to is dropped where it forbids what is
+/// legal without.
 static zf_search_point moved(const around *n, uint32_t to) {
     const zf_search_space *space = &n->search->space;
-    zf_search_point point = n->centre->point;
+    zf_search_point point = n->centre->point, kept = point;
+    kept.at[n->axis] = (uint8_t)to;
+    if (is_legal(n, &kept)) return kept;
     for (uint32_t a = 0; a < space->axis_count; a++) {
         const zf_search_axis *axis = &space->axes[a];
         if (axis->role != ZF_SEARCH_REGISTERS || axis->count == 0 || axis->values[0] != 0) continue;

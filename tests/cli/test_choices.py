@@ -301,5 +301,23 @@ class DamagedChunk(Case):
                 self.bad(1, "decode", "-q", "-f", "-o", out, "--device", "emu", *choice, *words, container, says="V06")
 
 
+class LaterTiles(Case):
+    """Maps of bits ask for what later tiles read, which lie in later blocks of the launch; the emulator looks whether they do."""
+
+    def test_many_blocks(self):
+        rows, container = 100 * 4096 + 777, self.dir / "t.zfd"
+        program = self.file("t.zf", 'import "std.zf";\ntable t { a: i32 = bitpack; b: i64 = bitpack; c: f64 = float2int(bitpack); d: u8 = bitpack; }\n')
+        text = self.file("t.csv", "a,b,c,d\n" + "".join(f"{k * 7919 % 5003},{k % 77},{k % 1000 / 100},{k % 13}\n" for k in range(rows)))
+        self.good("encode", "-q", "-c", program, "-o", container, "--rows-per-block", 4096, text)
+        decoded = {}
+        for device, *words in (["cpu"], ["emu"], ["emu", "--choose", "0:THREADS=1024"], ["emu", "--choose", "0:L=16"], ["emu", "--choose", "0:AHEAD=0"]):
+            out = self.dir / "-".join([device, *words]).replace(":", "")
+            self.good("decode", "-q", "-o", out, "--device", device, *words, container)
+            decoded[out.name] = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in out.iterdir()}
+        self.assertEqual(len(decoded["cpu"]), 4)
+        for name, found in decoded.items():
+            self.assertEqual(found, decoded["cpu"], name)
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

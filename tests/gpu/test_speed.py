@@ -235,6 +235,7 @@ def search():
     check(same(rows[1]["untuned_part"], rows[1]["gb_per_second_untuned"] / rows[1]["gb_per_second"]), rows)
     check(same(rows[3]["untuned_part"], (rows[1]["untuned_part"] + rows[2]["untuned_part"]) / 2), rows)
     check(all(0 < r["part_of_best"] <= 1 and r["probes"] <= r["combinations"] for r in rows[4:]), rows)
+    check(all(r["all"] is True for r in rows[4:]), rows)
     cells = speed_tables.tuning(rows + fewer)[1]
     check([line[2] for line in cells] == ["60 s, 10", "80%", "80%", "90%", "97%", *[""] * len(fewer)] and "fewer choices" in cells[-1][0], cells)
 
@@ -287,6 +288,13 @@ def on_a_page(report):
     check("l_shipdate" in page.at_the_limit(records)[2] and "92%" in page.at_the_limit(records)[2], page.at_the_limit(records))
     check(page.ratios(records)[0].name == "b.json" and "Parquet" in page.ratios(records)[2], "ratios")
     check("l_shipdate" in page.table2(records)[2], page.table2(records))
+    searched = lambda data, of, **more: {"part": "tuning", "data": data, "by": "zipflow", "name": "search beside all combinations", "kernel": 0, "part_of_best": of,
+                                         "part_at_least": .97, "probes": 3, "combinations": 9, "verified": True, **more}
+    cold = {"part": "tuning", "data": "one", "by": "zipflow", "name": "without results", "untuned_part": .5, "part_at_least": .8, "verified": True}
+    records.all = [(pathlib.Path("bench/results/h200/old.json"), {**older, "results": [searched("one", .91), searched("two", .92)]}),
+                   (pathlib.Path("bench/results/h200/new.json"), {**older, "date": "2020-01-03", "results": [cold, searched("two", .93, all=False), searched("three", .94, all=True)]})]
+    text = page.at_the_limit(records)[2]  # searches that the newest did not come to are of the one before; "one" was measured there, but not searched
+    check(all(part in text for part in ("91%, 3 probes of 9 that were measured", "93%, 3 probes of 9 of more", "94%, 3 probes of 9, all of them")) and "92%" not in text, text)
 
 
 os.environ["FAKE_NVCOMP"] = ""

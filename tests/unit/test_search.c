@@ -277,7 +277,10 @@ static void test_blocks(void) {
     CHECK(zf_search_blocks(&MACHINE, 128, 32, 0) == 16, "2048 threads are 16 blocks of 128");
     CHECK(zf_search_blocks(&MACHINE, 32, 16, 0) == 32, "no more than 32");
     CHECK(zf_search_blocks(&MACHINE, 256, 64, 0) == 4, "registers: %u", zf_search_blocks(&MACHINE, 256, 64, 0));
-    CHECK(zf_search_blocks(&MACHINE, 256, 65, 0) == 3, "they are given to a warp by 256");
+    zf_search_machine many = MACHINE;
+    many.blocks = 64;
+    CHECK(zf_search_blocks(&many, 32, 61, 0) == 32 && zf_search_blocks(&many, 32, 56, 0) == 36,
+          "they are given to a warp by 256");
     CHECK(zf_search_blocks(&MACHINE, 1024, 65, 0) == 0, "too many");
     CHECK(zf_search_blocks(&MACHINE, 128, 32, 48 * 1024 - 1024) == 4, "shared memory, of which a block costs 1 KiB more");
     CHECK(zf_search_blocks(&(zf_search_machine){0}, 128, 32, 0) == 0, "nothing is known");
@@ -289,7 +292,124 @@ static void test_blocks(void) {
           "of all else");
 }
 
+// ---- One rule each, on tables that are written down ---------------------------------------------------------------
+
+/// What is read of a combination the `time`-th time.
+typedef double (*table)(const zf_search_point *point, uint32_t time);
+
+static zf_search_result search_written(const zf_search_space *space, table seconds, uint32_t registers, uint32_t shared) {
+    zf_search_point point;
+    uint32_t times[8][8] = {{0}};
+    zf_search_begin(&search, space, NULL);
+    while (zf_search_next(&search, &point)) {
+        zf_search_reading reading = {.ran = true, .registers = registers, .shared = shared, .blocks = 1};
+        reading.seconds = seconds(&point, times[point.at[0]][point.at[1]]++);
+        zf_search_tell(&search, &reading, 0);
+    }
+    return zf_search_result_of(&search);
+}
+
+static zf_search_space written_space(uint32_t threads, uint32_t vectors) {
+    static const uint32_t of_threads[] = {32, 64, 128, 256, 512, 1024}, of_vectors[] = {1, 2, 4};
+    zf_search_space space = {.machine = MACHINE};
+    add_axis(&space, ZF_SEARCH_THREADS, of_threads, 6, threads);
+    add_axis(&space, ZF_SEARCH_VECTORS, of_vectors, 3, vectors);
+    return space;
+}
+
+/// Fewer threads gain 0.8%, and more vectors 0.8% again, but only with fewer threads.
+static double in_two_steps(const zf_search_point *point, uint32_t time) {
+    (void)time;
+    bool fewer = point->at[0] == 2, more = point->at[1] == 1;
+    if (fewer) return more ? 0.984 : point->at[1] == 0 ? 0.992 : 1.1;
+    return point->at[0] == 3 && point->at[1] == 0 ? 1 : 1.1;
+}
+
+static void test_steps_within_noise(void) {
+    zf_search_space space = written_space(3, 0);
+    zf_search_result result = search_written(&space, in_two_steps, 32, 0);
+    CHECK(result.best.at[0] == 2 && result.best.at[1] == 1, "a step of less than the noise leads nowhere: %u %u",
+          result.best.at[0], result.best.at[1]);
+}
+
+/// All are alike, but for one reading of one.
+static double too_short_once(const zf_search_point *point, uint32_t time) { return point->at[0] == 2 && time == 0 ? 0.975 : 1; }
+
+static void test_settling(void) {
+    zf_search_space space = written_space(3, 0);
+    zf_search_result result = search_written(&space, too_short_once, 32, 0);
+    zf_search_point otherwise = zf_search_default(&space);
+    CHECK(zf_search_same(&result.best, &otherwise), "one reading decides");
+    CHECK(result.readings > result.probes, "nothing was read again");
+}
+
+static double below_the_bound(const zf_search_point *point, uint32_t time) {
+    (void)time;
+    return point->at[0] == 2 ? 0.8 : 0.96;
+}
+
+static double at_the_bound(const zf_search_point *point, uint32_t time) {
+    (void)time;
+    return point->at[0] == 2 ? 0.8 : 1.01;
+}
+
+static void test_bound_of_memory(void) {
+    zf_search_space space = written_space(3, 0);
+    space.least_seconds = 1;
+    zf_search_result result = search_written(&space, below_the_bound, 32, 0);
+    CHECK(result.best.at[0] == 2, "a bound that was passed by 4%% holds");
+    result = search_written(&space, at_the_bound, 32, 0);
+    CHECK(result.best.at[0] == 3 && result.probes == 1, "%u probes of what is at the bound", result.probes);
+}
+
+static double alike(const zf_search_point *point, uint32_t time) {
+    (void)point;
+    (void)time;
+    return 1;
+}
+
+/// Which number of threads is tried first: where more warps run at once.
+static void test_direction(void) {
+    zf_search_space space = written_space(3, 0);
+    space.axes[1].count = 0;
+    search_written(&space, alike, 72, 0);
+    CHECK(search.tries[1].point.at[0] == 2, "256 threads of 72 registers: 28 warps of 128, 16 of 512");
+    space = written_space(1, 0);
+    space.axes[1].count = 0;
+    search_written(&space, alike, 24, 8192);
+    CHECK(search.tries[1].point.at[0] == 2, "64 threads with 8 KiB: 64 warps of 128, 25 of 32");
+}
+
+static bool has_registers(const void *user, const zf_search_point *point) {
+    const zf_search_space *space = user;
+    return space->axes[0].values[point->at[0]] * space->axes[1].values[point->at[1]] <= 65536;
+}
+
+static double more_threads(const zf_search_point *point, uint32_t time) {
+    (void)time;
+    return point->at[0] == 1 ? 0.5 : 1;
+}
+
+/// A bound that code does not come to forbids what is legal without.
+static void test_dropping_a_bound(void) {
+    static const uint32_t threads[] = {256, 1024}, bounds[] = {0, 128};
+    zf_search_space space = {.machine = MACHINE, .legal = has_registers};
+    add_axis(&space, ZF_SEARCH_THREADS, threads, 2, 0);
+    add_axis(&space, ZF_SEARCH_REGISTERS, bounds, 2, 1);
+    space.user = &space;
+    zf_search_result result = search_written(&space, more_threads, 40, 0);
+    CHECK(result.best.at[0] == 1 && result.best.at[1] == 0, "%u threads", threads[result.best.at[0]]);
+    space.legal = NULL; // nothing forbids it: it stays
+    result = search_written(&space, more_threads, 40, 0);
+    CHECK(result.best.at[0] == 1 && result.best.at[1] == 1, "a bound was dropped");
+}
+
 int main(void) {
+    test_steps_within_noise();
+    test_settling();
+    test_bound_of_memory();
+    test_direction();
+    test_dropping_a_bound();
     test_kinds();
     test_budget();
     test_determined();

@@ -1,0 +1,77 @@
+// Every combination of a kernel that can differ. There may be more of them than there is time: of one bound on registers after
+// the other, that of the default first, they come in an order of which any beginning is a fair sample.
+#include "frontend/driver/tune.h"
+
+enum {
+    REGISTERS = ZF_CHOICE_REGISTERS,
+    SETTLED = 3, // readings that count as one
+};
+
+/// What is compared with all else once more until it was measured SETTLED times: what is fastest, since of hundreds of readings
+/// the least is too short by chance; the default, since the first reading may be of a GPU that had waited; and what is known.
+static bool next_again(const zf_tune_kernel *kernel, zf_search_point *out) {
+    const zf_search_try *best = &kernel->tries[0];
+    for (uint32_t t = 1; t < kernel->count; t++) {
+        const zf_search_try *seen = &kernel->tries[t];
+        if (seen->reading.ran && (!best->reading.ran || seen->reading.seconds < best->reading.seconds)) best = seen;
+    }
+    const zf_search_space *space = &kernel->space;
+    const zf_search_try *doubted[] = {best, &kernel->tries[0], space->has_known ? zf_tune_find(kernel, &space->known) : NULL};
+    for (int d = 0; d < 3; d++) {
+        if (doubted[d] == NULL || !doubted[d]->reading.ran || doubted[d]->count >= SETTLED) continue;
+        *out = doubted[d]->point;
+        return true;
+    }
+    return false;
+}
+
+static uint32_t greatest_common(uint32_t a, uint32_t b) {
+    while (b != 0) {
+        uint32_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static uint32_t size_of(const zf_search_space *space) {
+    uint32_t size = 1;
+    for (uint32_t a = 0; a < space->axis_count; a++) size *= space->axes[a].count > 0 ? space->axes[a].count : 1;
+    return size;
+}
+
+/// Combination `number` in the order of steps by the golden ratio of their number, which come to each once.
+static void shuffled(const zf_search_space *space, uint32_t size, uint32_t number, zf_search_point *out) {
+    uint32_t step = (uint32_t)(size * 0.618) + 1;
+    while (greatest_common(size, step) != 1) step++;
+    zf_search_combination(space, (uint32_t)((uint64_t)number * step % size), out);
+}
+
+/// The place of a bound among those that passes are made of: that of the default, then the others by size.
+static uint32_t bound_of_pass(const zf_search_axis *axis, uint32_t pass) {
+    if (pass == 0) return axis->otherwise;
+    return pass <= axis->otherwise ? pass - 1 : pass;
+}
+
+bool zf_tune_every_next(zf_tune_every *every, const zf_tune_kernel *kernel, zf_search_point *out) {
+    const zf_search_space *space = &kernel->space;
+    const zf_search_axis *bounds = &space->axes[REGISTERS];
+    *out = zf_search_default(space);
+    if (kernel->count == 0) return true; // first, since all else is compared with it, however little time there is
+    if (space->has_known && zf_tune_find(kernel, &space->known) == NULL) {
+        *out = space->known;
+        if (space->legal == NULL || space->legal(space->user, out)) return true;
+    }
+    if (next_again(kernel, out)) return true;
+    bool has_bounds = bounds->count > 0 && kernel->tries[0].reading.registers > 0; // the emulator has no registers
+    uint32_t size = size_of(space), passes = has_bounds ? bounds->count : 1;
+    for (; every->pass < passes; every->pass++, every->number = 0) {
+        while (every->number < size) {
+            shuffled(space, size, every->number++, out);
+            if (bounds->count > 0 && out->at[REGISTERS] != bound_of_pass(bounds, every->pass)) continue;
+            if (zf_tune_find(kernel, out) != NULL || zf_tune_same_code(kernel, out) != NULL) continue;
+            if (space->legal == NULL || space->legal(space->user, out)) return true;
+        }
+    }
+    return false;
+}
