@@ -162,14 +162,11 @@ static bool is_allowed(const zf_choice_space *space, zf_choice_kind kind, uint32
     if (reason == NULL) return false;
     zf_text_printf(reason, "kernel %u (%s): %s cannot be %u", space->kernel, form_names[space->form], zf_choice_names[kind],
                    value);
-    if (space->counts[kind] == 0) {
-        bool others = false;
-        for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
-            if (space->counts[k] == 0) continue;
-            zf_text_printf(reason, "%s%s", others ? ", " : "; what may be chosen is ", zf_choice_names[k]);
-            others = true;
-        }
-        if (!others) zf_text_puts(reason, ", there is nothing to choose");
+    const char *before = ", there is nothing to choose; what it has is ";
+    for (unsigned k = 0; k < ZF_CHOICE_KINDS && space->counts[kind] == 0; k++) {
+        if (space->counts[k] == 0) continue;
+        zf_text_printf(reason, "%s%s", before, zf_choice_names[k]);
+        before = ", ";
     }
     for (uint32_t k = 0; k < space->counts[kind]; k++) {
         zf_text_printf(reason, "%s%u", k == 0 ? ", only " : k + 1 == space->counts[kind] ? " or " : ", ", space->values[kind][k]);
