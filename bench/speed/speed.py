@@ -330,7 +330,7 @@ def options_of():
     parser.add_argument("--scale", default=1.0, type=float, help="scale factor of TPC-H (default: 1)")
     parser.add_argument("--configurations", help="JSON: {configuration: {row of --columns: choices as zfc --choose takes them, or nothing}}")
     parser.add_argument("--tune", default=30, type=float, help="seconds to tune the kernels of a container before it is measured; 0: not (default: 30)")
-    parser.add_argument("--exhaustive", default=40, type=float, help="seconds for all combinations of a column's kernels (default: 40)")
+    parser.add_argument("--exhaustive", default=40, type=float, help="seconds for all combinations of a column's kernels; 0: not (default: 40)")
     parser.add_argument("--patience", default=20, type=float, help="seconds for one of nvCOMP's rows (default: 20)")
     parser.add_argument("--budget", default=570, type=float, help="seconds for everything (default: 570)")
     options = parser.parse_args()
