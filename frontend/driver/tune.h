@@ -35,6 +35,8 @@ zf_tune_kernel *zf_tune_record_add(zf_tune_record *record, zf_error *error);
 zf_status zf_tune_note(zf_tune_kernel *kernel, const zf_search_point *point, const zf_search_reading *reading, const char *why,
                        zf_error *error);
 const zf_search_try *zf_tune_find(const zf_tune_kernel *kernel, const zf_search_point *point);
+/// The one with the least time, or NULL where none ran.
+const zf_search_try *zf_tune_fastest(const zf_tune_kernel *kernel);
 /// What was measured of a lower bound on registers that its code did not come to, with which the point's code is the same; NULL:
 /// nothing. Code without a bound is no such: an assembler that is given one uses what it may (ptxas 13.0 takes 48 registers of
 /// runs of u32 by itself, and 72 where it may take 96).

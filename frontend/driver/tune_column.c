@@ -250,17 +250,13 @@ static void finish_turn(tuner *t, kernel_turn *turn, bool good) {
     if (!t->options->exhaustive) return;
     kernel->result = (zf_search_result){.best = zf_search_default(&kernel->space), .probes = kernel->count};
     kernel->result.ended = turn->late ? no_more_time : "all were measured";
-    for (uint32_t k = 0; k < kernel->count; k++) {
-        const zf_search_try *seen = &kernel->tries[k];
-        kernel->result.readings += seen->count;
-        if (!seen->reading.ran) continue;
-        if (zf_search_same(&seen->point, &kernel->result.best) && kernel->result.default_seconds == 0)
-            kernel->result.default_seconds = seen->reading.seconds;
-        if (kernel->result.found && seen->reading.seconds >= kernel->result.seconds) continue;
-        kernel->result.found = true;
-        kernel->result.seconds = seen->reading.seconds;
-        kernel->result.best = seen->point;
-    }
+    for (uint32_t k = 0; k < kernel->count; k++) kernel->result.readings += kernel->tries[k].count;
+    const zf_search_try *first = zf_tune_find(kernel, &kernel->result.best), *best = zf_tune_fastest(kernel);
+    if (first != NULL && first->reading.ran) kernel->result.default_seconds = first->reading.seconds;
+    if (best == NULL) return;
+    kernel->result.found = true;
+    kernel->result.seconds = best->reading.seconds;
+    kernel->result.best = best->point;
 }
 
 static zf_status tune_shape(tuner *t, const zf_shape *shape, zf_error *error) {

@@ -10,13 +10,9 @@ enum {
 /// What is compared with all else once more until it was measured SETTLED times: what is fastest, since of hundreds of readings
 /// the least is too short by chance; the default, since the first reading may be of a GPU that had waited; and what is known.
 static bool next_again(const zf_tune_kernel *kernel, zf_search_point *out) {
-    const zf_search_try *best = &kernel->tries[0];
-    for (uint32_t t = 1; t < kernel->count; t++) {
-        const zf_search_try *seen = &kernel->tries[t];
-        if (seen->reading.ran && (!best->reading.ran || seen->reading.seconds < best->reading.seconds)) best = seen;
-    }
     const zf_search_space *space = &kernel->space;
-    const zf_search_try *doubted[] = {best, &kernel->tries[0], space->has_known ? zf_tune_find(kernel, &space->known) : NULL};
+    const zf_search_try *doubted[] = {zf_tune_fastest(kernel), &kernel->tries[0],
+                                      space->has_known ? zf_tune_find(kernel, &space->known) : NULL};
     for (int d = 0; d < 3; d++) {
         if (doubted[d] == NULL || !doubted[d]->reading.ran || doubted[d]->count >= SETTLED) continue;
         *out = doubted[d]->point;
@@ -40,11 +36,11 @@ static uint32_t size_of(const zf_search_space *space) {
     return size;
 }
 
-/// Combination `number` in the order of steps by the golden ratio of their number, which come to each once.
-static void shuffled(const zf_search_space *space, uint32_t size, uint32_t number, zf_search_point *out) {
+/// Steps by the golden ratio of how many there are come to each once, and to all parts of them early.
+static uint32_t step_of(uint32_t size) {
     uint32_t step = (uint32_t)(size * 0.618) + 1;
     while (greatest_common(size, step) != 1) step++;
-    zf_search_combination(space, (uint32_t)((uint64_t)number * step % size), out);
+    return step;
 }
 
 /// The place of a bound among those that passes are made of: that of the default, then the others by size.
@@ -64,11 +60,13 @@ bool zf_tune_every_next(zf_tune_every *every, const zf_tune_kernel *kernel, zf_s
     }
     if (next_again(kernel, out)) return true;
     bool has_bounds = bounds->count > 0 && kernel->tries[0].reading.registers > 0; // the emulator has no registers
-    uint32_t size = size_of(space), passes = has_bounds ? bounds->count : 1;
+    zf_search_space others = *space; // all axes but that of bounds, of which each pass has one
+    others.axes[REGISTERS].count = 0;
+    uint32_t size = size_of(&others), step = step_of(size), passes = has_bounds ? bounds->count : 1;
     for (; every->pass < passes; every->pass++, every->number = 0) {
         while (every->number < size) {
-            shuffled(space, size, every->number++, out);
-            if (bounds->count > 0 && out->at[REGISTERS] != bound_of_pass(bounds, every->pass)) continue;
+            zf_search_combination(&others, (uint32_t)((uint64_t)every->number++ * step % size), out);
+            if (bounds->count > 0) out->at[REGISTERS] = (uint8_t)bound_of_pass(bounds, every->pass);
             if (zf_tune_find(kernel, out) != NULL || zf_tune_same_code(kernel, out) != NULL) continue;
             if (space->legal == NULL || space->legal(space->user, out)) return true;
         }

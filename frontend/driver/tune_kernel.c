@@ -40,6 +40,15 @@ const zf_search_try *zf_tune_find(const zf_tune_kernel *kernel, const zf_search_
     return zf_search_find_try(kernel->tries, kernel->count, point);
 }
 
+const zf_search_try *zf_tune_fastest(const zf_tune_kernel *kernel) {
+    const zf_search_try *best = NULL;
+    for (uint32_t t = 0; t < kernel->count; t++) {
+        const zf_search_try *seen = &kernel->tries[t];
+        if (seen->reading.ran && (best == NULL || seen->reading.seconds < best->reading.seconds)) best = seen;
+    }
+    return best;
+}
+
 const zf_search_try *zf_tune_same_code(const zf_tune_kernel *kernel, const zf_search_point *point) {
     enum { TOGETHER = 8 }; // registers that are given at once: code that leaves fewer may have wanted more
     const zf_search_axis *axis = &kernel->space.axes[ZF_CHOICE_REGISTERS];

@@ -43,11 +43,7 @@ static zf_search_result search_again(const zf_tune_kernel *kernel, uint32_t prob
     zf_search_result result = {.ended = nothing};
     zf_search *search = malloc(sizeof *search);
     replay r = {.kernel = kernel, .asked = calloc(kernel->count + 1u, sizeof *r.asked)};
-    *best = 0;
-    for (uint32_t t = 0; t < kernel->count; t++) {
-        double seconds = seconds_of(&kernel->tries[t]);
-        if (seconds > 0 && (*best == 0 || seconds < *best)) *best = seconds;
-    }
+    *best = seconds_of(zf_tune_fastest(kernel));
     if (search != NULL && r.asked != NULL) {
         zf_search_space space = kernel->space;
         space.legal = is_recorded;
