@@ -163,12 +163,17 @@ def newest_of_part(records, part, devices=("h200",)):
 
 
 def searches_before(records, newest):
-    """(path, record, rows) of searches of columns that the newest record of `tuning` has not, of the one before it."""
-    def others(record):
-        had = {r["data"] for r in of_part(newest, "tuning") if "part_of_best" in r}
-        return [r for r in of_part(record, "tuning") if "part_of_best" in r and r["data"] not in had]
-    found = records.newest("h200", lambda r: r["date"] < newest["date"] and others(r))
-    return (*found, others(found[1])) if found else None
+    """(path, record, rows) of each earlier record with searches of columns that none after it has, the newest first."""
+    def rows_of(record):
+        return [r for r in of_part(record, "tuning") if "part_of_best" in r]
+    had = {r["data"] for r in rows_of(newest)}
+    found, before = [], newest["date"]
+    while pair := records.newest("h200", lambda r: r["date"] < before and any(row["data"] not in had for row in rows_of(r))):
+        rows = [r for r in rows_of(pair[1]) if r["data"] not in had]
+        found.append((*pair, rows))
+        had |= {r["data"] for r in rows}
+        before = pair[1]["date"]
+    return found
 
 
 def at_the_limit(records):
@@ -178,10 +183,9 @@ def at_the_limit(records):
     if not parts:
         return None
     rows = [r for part, (_, record) in parts.items() for r in of_part(record, part)]
-    before = searches_before(records, parts["tuning"][1]) if "tuning" in parts else None
-    if before:
-        rows += before[2]
-        parts["tuning, before"] = before[:2]
+    for before, searched, found in searches_before(records, parts["tuning"][1]) if "tuning" in parts else []:
+        rows += found
+        parts[f"tuning, {before}"] = before, searched
     path, record = max(parts.values(), key=lambda pair: pair[1]["date"])
     others = sorted({origin(*found) for found in parts.values()} - {origin(path, record)})
     said = [f"Parts of it: {text}" for text in others]
