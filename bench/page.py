@@ -162,31 +162,42 @@ def newest_of_part(records, part, devices=("h200",)):
     return max((f for f in found if f), key=lambda pair: pair[1]["date"], default=None)
 
 
-def searches_before(records, newest):
-    """(path, record, rows) of each earlier record with searches of columns that none after it has, the newest first."""
+def searches(records):
+    """(path, record, rows) of each record with searches beside all combinations of columns that none after it has, the newest first."""
     def rows_of(record):
         return [r for r in of_part(record, "tuning") if "part_of_best" in r]
-    had = {r["data"] for r in rows_of(newest)}
-    found, before = [], newest["date"]
-    while pair := records.newest("h200", lambda r: r["date"] < before and any(row["data"] not in had for row in rows_of(r))):
-        rows = [r for r in rows_of(pair[1]) if r["data"] not in had]
-        found.append((*pair, rows))
-        had |= {r["data"] for r in rows}
+    had, found, before = set(), [], "9"  # behind all dates
+    while pair := records.newest("h200", lambda r: r["date"] < before and any("all" in row and row["data"] not in had for row in rows_of(r))):
+        now = {r["data"] for r in rows_of(pair[1]) if "all" in r} - had  # older records do not say whether all were measured
+        found.append((*pair, [r for r in rows_of(pair[1]) if r["data"] in now]))
+        had |= now
         before = pair[1]["date"]
     return found
 
 
+def tuning_of_columns(records):
+    """(path, record, rows) of what tuning took and what kernels are without it: of the record with the most columns, of those the newest."""
+    def rows_of(record):
+        return [r for r in of_part(record, "tuning") if "part_of_best" not in r]
+    def columns(record):
+        return sum("untuned_part" in r for r in rows_of(record))
+    most = max((columns(r) for p, r in records.all if p.parent.name == "h200"), default=0)
+    found = records.newest("h200", lambda r: rows_of(r) and columns(r) == most)
+    return (*found, rows_of(found[1])) if found else None
+
+
 def at_the_limit(records):
-    """What bench/speed found on the GPU; each part is of the newest record that has it, but for searches of columns that it has not."""
-    parts = {part: newest_of_part(records, part) for part in ("work", "rle", "table2", "fusion", "ans", "bitpack", "tuning", "configurations")}
+    """What bench/speed found on the GPU; each part is of the newest record that has it; searches are by columns."""
+    parts = {part: newest_of_part(records, part) for part in ("work", "rle", "table2", "fusion", "ans", "bitpack", "configurations")}
     parts = {part: found for part, found in parts.items() if found}
+    rows = [r for part, (_, record) in parts.items() for r in of_part(record, part)]
+    tuned = [found for found in (tuning_of_columns(records), *searches(records)) if found]
+    for number, (*found, rows_of_it) in enumerate(tuned):
+        rows += rows_of_it
+        parts[f"tuning {number}"] = found
     if not parts:
         return None
-    rows = [r for part, (_, record) in parts.items() for r in of_part(record, part)]
-    for before, searched, found in searches_before(records, parts["tuning"][1]) if "tuning" in parts else []:
-        rows += found
-        parts[f"tuning, {before}"] = before, searched
-    path, record = max(parts.values(), key=lambda pair: pair[1]["date"])
+    path, record = next(iter(parts.values()))
     others = sorted({origin(*found) for found in parts.values()} - {origin(path, record)})
     said = [f"Parts of it: {text}" for text in others]
     for title, section in of_speed.SECTIONS:

@@ -104,7 +104,8 @@ def tuning(rows):
             cells.append([f"{r['data']}, kernel {r['kernel']}: {r['name']}, {r['configuration']}", f"{percent(r['part_of_best'])} of {r['combinations']}", ""])
         elif "part_of_best" in r:
             how_many = f"{r['combinations']}, all of them" if r.get("all") else f"{r['combinations']} of more" if "all" in r else f"{r['combinations']} that were measured"
-            cells.append([f"{r['data']}, kernel {r['kernel']}: {r['name']}", f"{percent(r['part_of_best'])}, {r['probes']} probes of {how_many}",
+            below = ", below" if r["part_of_best"] < r["part_at_least"] else ""  # also where it rounds to as much
+            cells.append([f"{r['data']}, kernel {r['kernel']}: {r['name']}", f"{100 * r['part_of_best']:.1f}%{below}, {r['probes']} probes of {how_many}",
                           percent(r["part_at_least"])])
         elif "untuned_part" in r:
             cells.append([f"{r['data']}: {r['name']}, of the tuned speed", percent(r["untuned_part"]), percent(r["part_at_least"])])
