@@ -59,7 +59,9 @@ bool zf_tune_every_next(zf_tune_every *every, const zf_tune_kernel *kernel, zf_s
         if (space->legal == NULL || space->legal(space->user, out)) return true;
     }
     if (next_again(kernel, out)) return true;
-    bool has_bounds = bounds->count > 0 && kernel->tries[0].reading.registers > 0; // the emulator has no registers
+    const zf_search_reading *first =
+        &kernel->tries[0].reading; // of the emulator it has no registers; where it did not run nobody knows
+    bool has_bounds = bounds->count > 0 && !(first->ran && first->registers == 0);
     zf_search_space others = *space; // all axes but that of bounds, of which each pass has one
     others.axes[REGISTERS].count = 0;
     uint32_t size = size_of(&others), step = step_of(size), passes = has_bounds ? bounds->count : 1;
