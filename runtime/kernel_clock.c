@@ -6,7 +6,11 @@
 #include "runtime/decode_unit_internal.h"
 #include "runtime/error_codes.h"
 
-enum { RUNS_MOST = 15, COPIES = 9 };
+enum { RUNS_MOST = 15, COPIES = 9, LAUNCHES_MOST = 64 };
+
+/// A round of a kernel is as many launches as take this long: events tell times of some hundredths of a microsecond apart, and a
+/// launch alone takes a few tenths more or less by chance, which is several hundredths of a kernel of ten microseconds.
+static const double ROUND_SECONDS = 100e-6;
 
 /// Rounds that are queued one behind the other, an event between each two, and waited for when all are: as long as what was
 /// queued before keeps the device busy while the next is, a round's time has none of the host's in it. Rounds that are shorter
@@ -50,15 +54,27 @@ static zf_status median_of_rounds(kernel_clock *clock, unsigned rounds, double *
     return ZF_OK;
 }
 
+static zf_status time_rounds(zf_units *units, uint32_t kernel, kernel_clock *clock, const zf_units_memory *memory,
+                             unsigned launches, unsigned rounds, double *seconds, zf_error *error) {
+    ZF_TRY(note(clock, 0, error));
+    for (unsigned r = 0; r < rounds; r++) {
+        for (unsigned k = 0; k < launches; k++) ZF_TRY(zf_units_launch_kernel(units, kernel, clock->stream, memory, error));
+        ZF_TRY(note(clock, r + 1, error));
+    }
+    ZF_TRY(median_of_rounds(clock, rounds, seconds, error));
+    *seconds /= launches;
+    return ZF_OK;
+}
+
+/// A kernel that is over sooner than a round should be is measured again, with more launches a round.
 static zf_status time_kernel(zf_units *units, uint32_t kernel, kernel_clock *clock, const zf_units_memory *memory, unsigned warm,
                              unsigned runs, double *out, zf_error *error) {
     for (unsigned r = 0; r < warm; r++) ZF_TRY(zf_units_launch_kernel(units, kernel, clock->stream, memory, error));
-    ZF_TRY(note(clock, 0, error));
-    for (unsigned r = 0; r < runs; r++) {
-        ZF_TRY(zf_units_launch_kernel(units, kernel, clock->stream, memory, error));
-        ZF_TRY(note(clock, r + 1, error));
-    }
-    return median_of_rounds(clock, runs, out, error);
+    ZF_TRY(time_rounds(units, kernel, clock, memory, 1, runs, out, error));
+    if (!(*out > 0) || *out > ROUND_SECONDS / 2) return ZF_OK;
+    double launches = ROUND_SECONDS / *out;
+    return time_rounds(units, kernel, clock, memory, launches < LAUNCHES_MOST ? (unsigned)launches : LAUNCHES_MOST, runs, out,
+                       error);
 }
 
 static zf_status look_at_kernel(const zf_units *units, uint32_t kernel, zf_kernel_facts *out, zf_error *error) {

@@ -6,15 +6,16 @@
 #include "runtime/decode_unit.h"
 
 typedef struct zf_kernel_time {
-    double seconds; ///< median of the runs; 0: nothing was launched
+    double seconds; ///< of a launch, the median of the runs; 0: nothing was launched
     zf_kernel_facts facts;
 } zf_kernel_time;
 
 /// Of kernels 0 to count - 1 of units that were uploaded, by the device's clock (the emulator's is the host's: such times say
 /// nothing of a GPU). Each kernel runs `runs` times (1 to 15), behind `warm` times that do not count; those before it have run by
-/// then. All of a kernel's runs are queued before one is waited for. The output is filled with `poison` before all of that. What
-/// kernels report is an error, as zf_units_status has it.
-/// Nothing of it is under way any more when this returns, be that with a failure.
+/// then. All of a kernel's runs are queued before one is waited for. One of less than 50 us is then measured again, in `runs`
+/// rounds of as many launches one behind the other as take 100 us, 64 at most, and its time is a launch's part of a round. The
+/// output is filled with `poison` before all of that. What kernels report is an error, as zf_units_status has it. Nothing of it
+/// is under way any more when this returns, be that with a failure.
 ZF_PRIVATE_API zf_status zf_units_time_kernels(zf_units *units, void *stream, const zf_units_memory *memory, uint8_t poison,
                                                unsigned warm, unsigned runs, zf_kernel_time *out, uint32_t count,
                                                zf_error *error);

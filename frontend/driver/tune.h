@@ -64,6 +64,13 @@ typedef struct zf_tune_every {
 /// is known, then each that can differ (zf_tune_same_code) once; the default, what is known and the fastest three times. False:
 /// that was all.
 bool zf_tune_every_next(zf_tune_every *every, const zf_tune_kernel *kernel, zf_search_point *out);
+/// The next of those that were not measured, as far as is known before others are; `every` stays as it is: `most` at most.
+/// Returns how many.
+uint32_t zf_tune_every_coming(const zf_tune_every *every, const zf_tune_kernel *kernel, zf_search_point *out, uint32_t most);
+
+/// The best of all that were measured so: the default, where nothing is faster by more than noise. Of what was not measured again
+/// nothing counts as faster, since of hundreds of readings the least is too short by chance. NULL: none ran.
+const zf_search_try *zf_tune_every_best(const zf_tune_kernel *kernel);
 
 // ---- Columns of a program without data (tune_made.c) ------------------------------------------------------------
 
@@ -89,7 +96,13 @@ typedef struct zf_tune_options {
     FILE *told;      ///< where each probe is told of; NULL: nowhere
 } zf_tune_options;
 
-// ---- The block of a column that is measured (tune_block.c) ------------------------------------------------------
+// ---- The block of a column that is measured (tune_block.c, tune_lowered.c) --------------------------------------
+
+/// A container whose plan for the block is lowered as is chosen.
+typedef struct zf_tune_lowered {
+    zf_choices choices;
+    zf_container *container;
+} zf_tune_lowered;
 
 typedef struct zf_tune_block {
     const zf_tune_options *options;
@@ -103,6 +116,9 @@ typedef struct zf_tune_block {
     zf_units_options units;
     zf_decoded expected, made; ///< the rows by default, and as they were made last
     bool has_expected;
+    bool waited;            ///< the device did, longer than a measurement takes
+    zf_tune_lowered *ahead; ///< whose code was got, in the order in which it is to be measured
+    uint32_t ahead_count, ahead_used;
 } zf_tune_block;
 
 /// Finds the first block of a shape; where there is none, `found` says so. What the options, the path, the column
@@ -112,8 +128,19 @@ void zf_tune_block_free(zf_tune_block *block);
 /// Times each kernel of the plan, lowered as is chosen, the first time by default, and compares the rows with those: others are
 /// an error.
 zf_status zf_tune_block_time(zf_tune_block *block, const zf_choices *choices, zf_kernel_time *times, zf_error *error);
+/// Compiles and loads, side by side, what is to be measured in that order; what was got before and not measured is dropped.
+/// Nothing is told of: what fails does so again where it is measured.
+void zf_tune_block_get_ahead(zf_tune_block *block, const zf_choices *choices, uint32_t count);
+/// Whether there is something that was got ahead and is still to be measured.
+bool zf_tune_block_is_ahead(const zf_tune_block *block);
 /// Whether an error of that says that choices cannot run, and not that the default cannot, or that something else is wrong.
 bool zf_tune_block_may_go_on(const zf_tune_block *block, const zf_error *error);
+/// A container of its own, whose plan for the block is lowered as is chosen. To be closed by what follows.
+zf_status zf_tune_block_open(const zf_tune_block *block, const zf_choices *choices, zf_container **out, zf_error *error);
+void zf_tune_block_close(zf_container *container);
+/// The one that was got ahead for these choices, which is the caller's from then on; those before it are measured no more. NULL:
+/// it was not.
+zf_container *zf_tune_block_take_ahead(zf_tune_block *block, const zf_choices *choices);
 /// Bytes that a kernel reads and writes in a measurement, each once.
 double zf_tune_block_bytes(const zf_tune_block *block, const zf_kernel *kernel);
 

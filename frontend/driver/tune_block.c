@@ -10,8 +10,9 @@
 
 /// Each has a descriptor of its own: of a block of few rows they would be more than its data, and fill the host's memory.
 enum { COPIES_MOST = 4096 };
-/// So much more often than others the first measurement runs before it counts: the GPU waited while blocks were read.
-enum { FIRST_WARM = 8 };
+/// So much more often than others a measurement runs before it counts where the GPU waited: the first one, while blocks were
+/// read, and those behind code that was got ahead.
+enum { WAITED_WARM = 8 };
 
 static const uint8_t POISON[2] = {0x5a, 0xa5}; // of the default and of others, so that what both leave out differs
 
@@ -61,11 +62,13 @@ static zf_status arrange(zf_tune_block *b, zf_error *error) {
 zf_status zf_tune_block_find(zf_tune_block *b, const zf_shape *shape, bool *found, zf_error *error) {
     ZF_TRY(find_view(b, shape, found, error));
     if (!*found) return ZF_OK;
+    b->waited = true;
     ZF_TRY(find_plan(b, shape, error));
     return arrange(b, error);
 }
 
 void zf_tune_block_free(zf_tune_block *b) {
+    zf_tune_block_get_ahead(b, NULL, 0);
     zf_block_view_free(&b->view);
     zf_decoded_free(&b->expected);
     zf_decoded_free(&b->made);
@@ -99,10 +102,11 @@ static zf_status run(zf_tune_block *b, zf_container *container, zf_kernel_time *
     ZF_TRY(zf_units_make(container, b->column, &b->rows, &b->units, o->accelerator, &units, error));
     zf_status status = zf_units_allocate(units, &memory, error);
     if (status == ZF_OK) status = zf_units_upload(units, o->stream, &memory, error);
+    unsigned warm = b->waited ? WAITED_WARM * o->warm : o->warm;
     if (status == ZF_OK)
-        status =
-            zf_units_time_kernels(units, o->stream, &memory, POISON[b->has_expected],
-                                  b->has_expected ? o->warm : FIRST_WARM * o->warm, o->runs, times, b->plan->kernel_count, error);
+        status = zf_units_time_kernels(units, o->stream, &memory, POISON[b->has_expected], warm, o->runs, times,
+                                       b->plan->kernel_count, error);
+    b->waited = false;
     if (status == ZF_OK) status = compare(b, units, &memory, error);
     o->accelerator->ops->wait(o->accelerator, o->stream, NULL); // what failed may have left something under way
     zf_units_release(units, &memory);
@@ -111,14 +115,10 @@ static zf_status run(zf_tune_block *b, zf_container *container, zf_kernel_time *
 }
 
 zf_status zf_tune_block_time(zf_tune_block *b, const zf_choices *choices, zf_kernel_time *times, zf_error *error) {
-    zf_container *container = NULL; // of its own, whose plans are made for the choices
-    ZF_TRY(zf_container_open(b->options->context, b->path, &container, error));
-    zf_watch_container(container);
-    zf_compiler_set_choices(b->options->compiler, choices->count > 0 ? choices : NULL);
+    zf_container *container = zf_tune_block_take_ahead(b, choices);
+    if (container == NULL) ZF_TRY(zf_tune_block_open(b, choices, &container, error));
     zf_status status = run(b, container, times, error);
-    zf_compiler_set_choices(b->options->compiler, NULL);
-    zf_watch_no_more(container);
-    zf_container_close(container);
+    zf_tune_block_close(container);
     return status;
 }
 

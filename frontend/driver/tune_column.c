@@ -8,6 +8,8 @@
 #include "frontend/driver/tune.h"
 #include "frontend/driver/watch.h"
 #include "runtime/base/clock.h"
+#include "runtime/context.h"
+#include "runtime/error_codes.h"
 
 static const char no_more_time[] = "no more time";
 
@@ -28,9 +30,10 @@ typedef struct tuner {
     const zf_tune_options *options;
     zf_tune_record *record;
     zf_tune_block block;
-    kernel_turn *turns; ///< a kernel of the plan each
-    bool doubted;       ///< other columns' choices are among `best`, and have not run in this column
-    double begun;       ///< of the column
+    kernel_turn *turns; ///< a kernel of the plan each, but those past ZF_CHOICES_KERNELS, for which nothing can be chosen
+    uint32_t turn_count;
+    bool doubted; ///< other columns' choices are among `best`, and have not run in this column
+    double begun; ///< of the column
 } tuner;
 
 static zf_status no_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory"); }
@@ -59,7 +62,7 @@ static bool ask(tuner *t, kernel_turn *turn) {
 /// the first measurement by default, so that what all else is compared with owes nothing to other columns.
 static void choose(const tuner *t, uint32_t only, zf_choices *out) {
     *out = (zf_choices){0};
-    for (uint32_t k = 0; k < t->block.plan->kernel_count && out->count < ZF_CHOICES_KERNELS; k++) {
+    for (uint32_t k = 0; k < t->turn_count; k++) {
         const kernel_turn *turn = &t->turns[k];
         bool asks = turn->asks && (only == UINT32_MAX || only == k);
         zf_choice choice = {0};
@@ -71,6 +74,28 @@ static void choose(const tuner *t, uint32_t only, zf_choices *out) {
         out->kernels[out->count] = k;
         out->of[out->count++] = choice;
     }
+}
+
+enum { AHEAD_MOST = 64, AHEAD_EACH = 2 }; // combinations that are compiled side by side: so many for each thread
+
+/// Of one kernel's combinations that are all measured, the code of those to come, where threads make it side by side. What is
+/// measured again comes in between, and is compiled by itself.
+static void get_ahead(tuner *t, uint32_t asking) {
+    unsigned threads = zf_context_threads(t->options->context, 0);
+    if (!t->options->exhaustive || !t->block.has_expected || asking != 1 || threads < 2 || zf_tune_block_is_ahead(&t->block))
+        return;
+    uint32_t k = 0, most = threads < AHEAD_MOST / AHEAD_EACH ? AHEAD_EACH * threads : AHEAD_MOST;
+    while (!t->turns[k].asks) k++;
+    kernel_turn *turn = &t->turns[k];
+    zf_search_point points[AHEAD_MOST] = {turn->point};
+    uint32_t count = 1 + zf_tune_every_coming(&turn->every, kernel_of(t, turn), points + 1, most - 1);
+    zf_choices *choices = calloc(count, sizeof *choices);
+    for (uint32_t c = count; choices != NULL && c-- > 0;) { // the last is what it asks for now
+        turn->point = points[c];
+        choose(t, UINT32_MAX, &choices[c]);
+    }
+    if (choices != NULL) zf_tune_block_get_ahead(&t->block, choices, count);
+    free(choices);
 }
 
 static void say(const tuner *t, const kernel_turn *turn, const zf_search_reading *reading) {
@@ -118,7 +143,7 @@ static zf_status time_all(tuner *t, zf_kernel_time *times, zf_error *error) {
     choose(t, UINT32_MAX, &choices);
     zf_status status = zf_tune_block_time(&t->block, &choices, times, error);
     if (status != ZF_OK && t->doubted && zf_tune_block_may_go_on(&t->block, error)) {
-        for (uint32_t k = 0; k < t->block.plan->kernel_count; k++) {
+        for (uint32_t k = 0; k < t->turn_count; k++) {
             if (!t->turns[k].searched) t->turns[k].best = (zf_choice){0};
         }
         t->doubted = false;
@@ -129,28 +154,31 @@ static zf_status time_all(tuner *t, zf_kernel_time *times, zf_error *error) {
     return status;
 }
 
+/// What a failure of choices means: ZF_OK, that they cannot run; else it is the column's. What the driver refuses may be refused
+/// from now on, whatever is chosen: then the default is, too.
+static zf_status judge(tuner *t, const zf_error *failure, zf_kernel_time *times, zf_error *error) {
+    if (!zf_tune_block_may_go_on(&t->block, failure)) {
+        *error = *failure;
+        return failure->status;
+    }
+    if (!zf_error_is(failure, ZF_E_DEVICE_CALL)) return ZF_OK;
+    return zf_tune_block_time(&t->block, &(zf_choices){0}, times, error);
+}
+
 /// Measures what all ask for; where that cannot run, what each asks for by itself.
 static zf_status round_of(tuner *t, uint32_t asking, zf_kernel_time *times, zf_error *error) {
     zf_choices choices;
     zf_error failure = {0};
-    zf_status status = time_all(t, times, &failure);
-    bool can = status == ZF_OK;
-    if (!can && !zf_tune_block_may_go_on(&t->block, &failure)) {
-        *error = failure;
-        return status;
-    }
-    for (uint32_t k = 0; k < t->block.plan->kernel_count; k++) {
+    bool can = time_all(t, times, &failure) == ZF_OK;
+    if (!can) ZF_TRY(judge(t, &failure, times, error));
+    for (uint32_t k = 0; k < t->turn_count; k++) {
         kernel_turn *turn = &t->turns[k];
         if (!turn->asks) continue;
         bool alone = can;
         if (!can && asking > 1) {
             choose(t, k, &choices);
-            status = zf_tune_block_time(&t->block, &choices, times, &failure);
-            alone = status == ZF_OK;
-            if (!alone && !zf_tune_block_may_go_on(&t->block, &failure)) {
-                *error = failure;
-                return status;
-            }
+            alone = zf_tune_block_time(&t->block, &choices, times, &failure) == ZF_OK;
+            if (!alone) ZF_TRY(judge(t, &failure, times, error));
         }
         ZF_TRY(tell(t, turn, alone ? &times[k] : NULL, error));
     }
@@ -162,8 +190,9 @@ static zf_status rounds(tuner *t, zf_error *error) {
     zf_status status = times != NULL ? ZF_OK : no_memory(error);
     while (status == ZF_OK) {
         uint32_t asking = 0;
-        for (uint32_t k = 0; k < t->block.plan->kernel_count; k++) asking += t->turns[k].asks = ask(t, &t->turns[k]);
+        for (uint32_t k = 0; k < t->turn_count; k++) asking += t->turns[k].asks = ask(t, &t->turns[k]);
         if (asking == 0) break;
+        get_ahead(t, asking);
         status = round_of(t, asking, times, error);
     }
     free(times);
@@ -221,9 +250,11 @@ static zf_status begin_turn(tuner *t, uint32_t k, char *shape, zf_error *error) 
 
 static zf_status begin_turns(tuner *t, zf_error *error) {
     t->doubted = false;
-    t->turns = calloc(t->block.plan->kernel_count + 1u, sizeof *t->turns);
+    t->turns = calloc(ZF_CHOICES_KERNELS, sizeof *t->turns);
     if (t->turns == NULL) return no_memory(error);
-    for (uint32_t k = 0; k < t->block.plan->kernel_count; k++) {
+    uint32_t kernels = t->block.plan->kernel_count;
+    t->turn_count = kernels < ZF_CHOICES_KERNELS ? kernels : ZF_CHOICES_KERNELS;
+    for (uint32_t k = 0; k < t->turn_count; k++) {
         zf_text shape = {0};
         zf_kernel_shape_print(t->block.plan, &t->block.plan->kernels[k], &t->block.view, &shape);
         if (shape.failed) {
@@ -235,7 +266,7 @@ static zf_status begin_turns(tuner *t, zf_error *error) {
     return ZF_OK;
 }
 
-/// What comes out of all measurements: the search's result, or the fastest of all.
+/// What comes out of all measurements: the search's result, or the best of all.
 static void finish_turn(tuner *t, kernel_turn *turn, bool good) {
     if (!turn->searched) return;
     zf_tune_kernel *kernel = kernel_of(t, turn);
@@ -251,7 +282,7 @@ static void finish_turn(tuner *t, kernel_turn *turn, bool good) {
     kernel->result = (zf_search_result){.best = zf_search_default(&kernel->space), .probes = kernel->count};
     kernel->result.ended = turn->late ? no_more_time : "all were measured";
     for (uint32_t k = 0; k < kernel->count; k++) kernel->result.readings += kernel->tries[k].count;
-    const zf_search_try *first = zf_tune_find(kernel, &kernel->result.best), *best = zf_tune_fastest(kernel);
+    const zf_search_try *first = zf_tune_find(kernel, &kernel->result.best), *best = zf_tune_every_best(kernel);
     if (first != NULL && first->reading.ran) kernel->result.default_seconds = first->reading.seconds;
     if (best == NULL) return;
     kernel->result.found = true;
@@ -265,8 +296,7 @@ static zf_status tune_shape(tuner *t, const zf_shape *shape, zf_error *error) {
     if (status == ZF_OK && found) {
         status = begin_turns(t, error);
         if (status == ZF_OK) status = rounds(t, error);
-        for (uint32_t k = 0; t->turns != NULL && k < t->block.plan->kernel_count; k++)
-            finish_turn(t, &t->turns[k], status == ZF_OK);
+        for (uint32_t k = 0; t->turns != NULL && k < t->turn_count; k++) finish_turn(t, &t->turns[k], status == ZF_OK);
     }
     free(t->turns);
     t->turns = NULL;

@@ -2,19 +2,17 @@
 // the other, that of the default first, they come in an order of which any beginning is a fair sample.
 #include "frontend/driver/tune.h"
 
-enum {
-    REGISTERS = ZF_CHOICE_REGISTERS,
-    SETTLED = 3, // readings that count as one
-};
+enum { REGISTERS = ZF_CHOICE_REGISTERS };
 
-/// What is compared with all else once more until it was measured SETTLED times: what is fastest, since of hundreds of readings
-/// the least is too short by chance; the default, since the first reading may be of a GPU that had waited; and what is known.
+/// What is compared with all else once more until it was measured ZF_SEARCH_SETTLED times: what is fastest, since of hundreds of
+/// readings the least is too short by chance; the default, since the first reading may be of a GPU that had waited; and what is
+/// known.
 static bool next_again(const zf_tune_kernel *kernel, zf_search_point *out) {
     const zf_search_space *space = &kernel->space;
     const zf_search_try *doubted[] = {zf_tune_fastest(kernel), &kernel->tries[0],
                                       space->has_known ? zf_tune_find(kernel, &space->known) : NULL};
     for (int d = 0; d < 3; d++) {
-        if (doubted[d] == NULL || !doubted[d]->reading.ran || doubted[d]->count >= SETTLED) continue;
+        if (doubted[d] == NULL || !doubted[d]->reading.ran || doubted[d]->count >= ZF_SEARCH_SETTLED) continue;
         *out = doubted[d]->point;
         return true;
     }
@@ -49,16 +47,10 @@ static uint32_t bound_of_pass(const zf_search_axis *axis, uint32_t pass) {
     return pass <= axis->otherwise ? pass - 1 : pass;
 }
 
-bool zf_tune_every_next(zf_tune_every *every, const zf_tune_kernel *kernel, zf_search_point *out) {
+/// The next that was not measured, nor is the same code as what was.
+static bool next_new(zf_tune_every *every, const zf_tune_kernel *kernel, zf_search_point *out) {
     const zf_search_space *space = &kernel->space;
     const zf_search_axis *bounds = &space->axes[REGISTERS];
-    *out = zf_search_default(space);
-    if (kernel->count == 0) return true; // first, since all else is compared with it, however little time there is
-    if (space->has_known && zf_tune_find(kernel, &space->known) == NULL) {
-        *out = space->known;
-        if (space->legal == NULL || space->legal(space->user, out)) return true;
-    }
-    if (next_again(kernel, out)) return true;
     const zf_search_reading *first =
         &kernel->tries[0].reading; // of the emulator it has no registers; where it did not run nobody knows
     bool has_bounds = bounds->count > 0 && !(first->ran && first->registers == 0);
@@ -74,4 +66,34 @@ bool zf_tune_every_next(zf_tune_every *every, const zf_tune_kernel *kernel, zf_s
         }
     }
     return false;
+}
+
+bool zf_tune_every_next(zf_tune_every *every, const zf_tune_kernel *kernel, zf_search_point *out) {
+    const zf_search_space *space = &kernel->space;
+    *out = zf_search_default(space);
+    if (kernel->count == 0) return true; // first, since all else is compared with it, however little time there is
+    if (space->has_known && zf_tune_find(kernel, &space->known) == NULL) {
+        *out = space->known;
+        if (space->legal == NULL || space->legal(space->user, out)) return true;
+    }
+    return next_again(kernel, out) || next_new(every, kernel, out);
+}
+
+uint32_t zf_tune_every_coming(const zf_tune_every *every, const zf_tune_kernel *kernel, zf_search_point *out, uint32_t most) {
+    zf_tune_every coming = *every;
+    uint32_t count = 0;
+    while (kernel->count > 0 && count < most && next_new(&coming, kernel, &out[count])) count++;
+    return count;
+}
+
+const zf_search_try *zf_tune_every_best(const zf_tune_kernel *kernel) {
+    const zf_search_try *best = NULL, *first = kernel->count > 0 ? &kernel->tries[0] : NULL;
+    for (uint32_t t = 0; t < kernel->count; t++) {
+        const zf_search_try *seen = &kernel->tries[t];
+        if (!seen->reading.ran || seen->count < ZF_SEARCH_SETTLED) continue;
+        if (best == NULL || seen->reading.seconds < best->reading.seconds) best = seen;
+    }
+    if (first == NULL || !first->reading.ran) return best != NULL ? best : zf_tune_fastest(kernel);
+    bool faster = best != NULL && best->reading.seconds * (1 + zf_search_noise) < first->reading.seconds;
+    return faster ? best : first;
 }

@@ -4,7 +4,6 @@
 
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/tune.h"
-#include "runtime/base/median.h"
 
 static const zf_search_role roles[ZF_CHOICE_KINDS] = {
     [ZF_CHOICE_L] = ZF_SEARCH_VECTORS,           [ZF_CHOICE_C] = ZF_SEARCH_ELEMENTS, [ZF_CHOICE_THREADS] = ZF_SEARCH_THREADS,
@@ -40,24 +39,16 @@ const zf_search_try *zf_tune_find(const zf_tune_kernel *kernel, const zf_search_
     return zf_search_find_try(kernel->tries, kernel->count, point);
 }
 
-const zf_search_try *zf_tune_fastest(const zf_tune_kernel *kernel) {
-    const zf_search_try *best = NULL;
-    for (uint32_t t = 0; t < kernel->count; t++) {
-        const zf_search_try *seen = &kernel->tries[t];
-        if (seen->reading.ran && (best == NULL || seen->reading.seconds < best->reading.seconds)) best = seen;
-    }
-    return best;
-}
+const zf_search_try *zf_tune_fastest(const zf_tune_kernel *kernel) { return zf_search_fastest_try(kernel->tries, kernel->count); }
 
 const zf_search_try *zf_tune_same_code(const zf_tune_kernel *kernel, const zf_search_point *point) {
-    enum { TOGETHER = 8 }; // registers that are given at once: code that leaves fewer may have wanted more
     const zf_search_axis *axis = &kernel->space.axes[ZF_CHOICE_REGISTERS];
     zf_search_point lower = *point;
     for (uint32_t at = point->at[ZF_CHOICE_REGISTERS]; axis->count > 0 && at-- > 0;) {
         lower.at[ZF_CHOICE_REGISTERS] = (uint8_t)at;
         const zf_search_try *seen = axis->values[at] > 0 ? zf_tune_find(kernel, &lower) : NULL;
         if (seen == NULL || !seen->reading.ran || seen->reading.registers == 0) continue;
-        if (seen->reading.registers + TOGETHER <= axis->values[at]) return seen;
+        if (!zf_search_comes_to(&seen->reading, axis->values[at])) return seen;
     }
     return NULL;
 }
@@ -74,11 +65,7 @@ zf_status zf_tune_note(zf_tune_kernel *kernel, const zf_search_point *point, con
     }
     zf_search_try *seen = &kernel->tries[at];
     seen->reading.ran = seen->reading.ran && reading->ran;
-    if (!reading->ran || seen->count == ZF_SEARCH_READINGS) return ZF_OK;
-    seen->seconds[seen->count++] = reading->seconds;
-    double sorted[ZF_SEARCH_READINGS];
-    memcpy(sorted, seen->seconds, seen->count * sizeof *sorted);
-    seen->reading.seconds = zf_median(sorted, seen->count);
+    if (reading->ran) zf_search_add(seen, reading->seconds);
     return ZF_OK;
 }
 

@@ -3,16 +3,14 @@
 
 #include <string.h>
 
-enum {
-    PROBES = 16, // by default
-    SETTLED = 3, // readings of what is within noise of the best
-};
+enum { PROBES = 16 }; // by default
 
-static const double NOISE = 0.01,
-                    // How much of the noise a step must gain to become the centre: one may be the first of two that gain more
+const double zf_search_noise = 0.01;
+
+static const double // How much of the noise a step must gain to become the centre: one may be the first of two that gain more
                     // than the noise together, and what comes out is measured again anyway.
     MOVES = 0.5,
-                    // How near to what memory allows is near enough; and how far below it shows that it was wrong.
+    // How near to what memory allows is near enough; and how far below it shows that it was wrong.
     NEAR_LEAST = 0.015, BELOW_LEAST = 0.03;
 
 void zf_search_begin(zf_search *search, const zf_search_space *space, const zf_search_options *options) {
@@ -21,7 +19,7 @@ void zf_search_begin(zf_search *search, const zf_search_space *space, const zf_s
     if (options != NULL) search->options = *options;
     if (search->options.probes == 0) search->options.probes = PROBES;
     if (search->options.probes > ZF_SEARCH_PROBES_MOST) search->options.probes = ZF_SEARCH_PROBES_MOST;
-    if (!(search->options.noise > 0)) search->options.noise = NOISE;
+    if (!(search->options.noise > 0)) search->options.noise = zf_search_noise;
     search->spent = search->options.spent;
     search->moved = search->asked_axis = ZF_SEARCH_AXES;
 }
@@ -42,14 +40,19 @@ bool zf_search_near(const zf_search *search, double a, double b) {
     return most <= least * (1 + search->options.noise);
 }
 
-/// The try with the least time, or `count` where none ran.
-static uint32_t fastest(const zf_search *search) {
-    uint32_t best = search->count;
-    for (uint32_t t = 0; t < search->count; t++) {
-        const zf_search_reading *seen = &search->tries[t].reading;
-        if (seen->ran && (best == search->count || seen->seconds < search->tries[best].reading.seconds)) best = t;
+const zf_search_try *zf_search_fastest_try(const zf_search_try *tries, uint32_t count) {
+    const zf_search_try *best = NULL;
+    for (uint32_t t = 0; t < count; t++) {
+        const zf_search_reading *seen = &tries[t].reading;
+        if (seen->ran && (best == NULL || seen->seconds < best->reading.seconds)) best = &tries[t];
     }
     return best;
+}
+
+/// The try with the least time, or `count` where none ran.
+static uint32_t fastest(const zf_search *search) {
+    const zf_search_try *best = zf_search_fastest_try(search->tries, search->count);
+    return best != NULL ? (uint32_t)(best - search->tries) : search->count;
 }
 
 // ---- What next ------------------------------------------------------------------------------------------------
@@ -68,7 +71,7 @@ static void ask_again(zf_search *search, uint32_t number) {
     search->pending = true;
 }
 
-/// Whether memory allows hardly more than the centre takes. What was faster than that shows that the bound is none.
+/// Whether memory allows hardly more than the fastest takes. What was faster than that shows that the bound is none.
 static bool at_the_least(const zf_search *search) {
     double least = search->space.least_seconds;
     uint32_t best = fastest(search);
@@ -101,7 +104,7 @@ static bool settle(zf_search *search) {
         const zf_search_try *seen = &search->tries[t];
         bool rival = seen->reading.ran && zf_search_near(search, seen->reading.seconds, least);
         if (t == best || (t == 0 && close)) rival = true;
-        if (!rival || seen->count >= SETTLED) continue;
+        if (!rival || seen->count >= ZF_SEARCH_SETTLED) continue;
         if (again == search->count || seen->count < search->tries[again].count) again = t;
     }
     // The best alone, far from the default, needs no second reading.
@@ -155,12 +158,16 @@ const char *zf_search_reason(const zf_search *search) { return search->why != NU
 
 // ---- What was seen --------------------------------------------------------------------------------------------
 
-static void add_reading(zf_search_try *seen, double seconds) {
+void zf_search_add(zf_search_try *seen, double seconds) {
     if (seen->count == ZF_SEARCH_READINGS) return;
-    uint32_t at = seen->count++;
-    for (; at > 0 && seen->seconds[at - 1] > seconds; at--) seen->seconds[at] = seen->seconds[at - 1];
-    seen->seconds[at] = seconds;
-    seen->reading.seconds = (seen->seconds[(seen->count - 1) / 2] + seen->seconds[seen->count / 2]) / 2;
+    double sorted[ZF_SEARCH_READINGS];
+    seen->seconds[seen->count++] = seconds;
+    for (uint32_t k = 0; k < seen->count; k++) {
+        uint32_t at = k;
+        for (; at > 0 && sorted[at - 1] > seen->seconds[k]; at--) sorted[at] = sorted[at - 1];
+        sorted[at] = seen->seconds[k];
+    }
+    seen->reading.seconds = (sorted[(seen->count - 1) / 2] + sorted[seen->count / 2]) / 2;
 }
 
 void zf_search_tell(zf_search *search, const zf_search_reading *reading, double spent) {
@@ -178,7 +185,7 @@ void zf_search_tell(zf_search *search, const zf_search_reading *reading, double 
     }
     if (!(reading->seconds > 0)) seen->reading.ran = false;
     if (!seen->reading.ran) return;
-    add_reading(seen, reading->seconds);
+    zf_search_add(seen, reading->seconds);
     if (!is_new) return;
     const zf_search_try *centre = &search->tries[search->centre];
     bool better = !centre->reading.ran || seen->reading.seconds * (1 + MOVES * search->options.noise) < centre->reading.seconds;

@@ -18,6 +18,7 @@ enum {
     ZF_SEARCH_VALUES = 18,
     ZF_SEARCH_PROBES_MOST = 64, ///< that a search may make
     ZF_SEARCH_READINGS = 5,     ///< of one probe, at most
+    ZF_SEARCH_SETTLED = 3,      ///< readings after which what is within noise of the best is not measured again
 };
 
 /// What an axis is, which says how times may depend on it and what the model knows of it.
@@ -75,8 +76,10 @@ typedef struct zf_search_options {
     uint32_t probes; ///< at most; 0: 16
     double seconds;  ///< at most, as the caller counts them; 0: no bound
     double spent;    ///< of those, before the search began
-    double noise;    ///< times that differ by less (as a part) may be the same; 0: 0.01
+    double noise;    ///< times that differ by less (as a part) may be the same; 0: zf_search_noise
 } zf_search_options;
+
+extern const double zf_search_noise; ///< of GPUs' clocks: a hundredth
 
 /// A probe that was made.
 typedef struct zf_search_try {
@@ -138,7 +141,16 @@ uint32_t zf_search_value(const zf_search_space *space, const zf_search_point *po
 /// 0: none, or the machine is not known.
 uint32_t zf_search_blocks(const zf_search_machine *machine, uint32_t threads, uint32_t registers, uint32_t shared);
 
+// ---- Tries ------------------------------------------------------------------------------------------------------
+
 /// The try at a point among so many; NULL: none is there.
 const zf_search_try *zf_search_find_try(const zf_search_try *tries, uint32_t count, const zf_search_point *point);
+/// The one among so many that has the least time; NULL: none ran.
+const zf_search_try *zf_search_fastest_try(const zf_search_try *tries, uint32_t count);
+/// Adds a reading of a combination: its seconds are the median of all, of ZF_SEARCH_READINGS at most; further ones are dropped.
+void zf_search_add(zf_search_try *seen, double seconds);
+/// Whether code comes to a bound on registers, so that it would take more if it might. Code that leaves fewer than are given at
+/// once may have wanted them.
+bool zf_search_comes_to(const zf_search_reading *seen, uint32_t bound);
 
 #endif

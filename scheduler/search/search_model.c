@@ -67,3 +67,8 @@ uint32_t zf_search_warps(const zf_search *search, const zf_search_try *seen, con
     if (bound > 0 && bound < registers) registers = bound;
     return (uint32_t)(zf_search_blocks(machine, threads, registers, seen->reading.shared) * warps_of(machine, threads));
 }
+
+bool zf_search_comes_to(const zf_search_reading *seen, uint32_t bound) {
+    enum { TOGETHER = 8 }; // registers that are given to a thread at once
+    return (uint64_t)seen->registers + TOGETHER > bound;
+}

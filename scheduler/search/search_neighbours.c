@@ -2,9 +2,8 @@
 #include "scheduler/search/search_internal.h"
 
 enum {
-    PLATEAU = 2,       // steps over what is as fast as the centre
-    OWN_MOST = 2,      // values of an axis that are tried from the kernel's own, which is one of them
-    REGISTERS_LEFT = 8 // are given together: code that leaves fewer may have wanted more
+    PLATEAU = 2, // steps over what is as fast as the centre
+    OWN_MOST = 2 // values of an axis that are tried from the kernel's own, which is one of them
 };
 
 typedef struct around {
@@ -120,7 +119,7 @@ static bool is_compared(const around *n, uint32_t value) {
 
 /// Whether code would take more registers than the bound leaves it, which the driver does not say.
 static bool is_bound(const zf_search_reading *seen, uint32_t bound) {
-    return bound > 0 && (seen->local > 0 || seen->registers + REGISTERS_LEFT > bound);
+    return bound > 0 && (seen->local > 0 || zf_search_comes_to(seen, bound));
 }
 
 /// The next bound on registers that lets more thread blocks run at once; none below half of what code takes, which would live

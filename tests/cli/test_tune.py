@@ -143,7 +143,8 @@ class Tune(zfc_case.Case):
                  if vectors * each * threads >= 64 and (way == 0 or (vectors if way == 1 else 1) * each * threads >= 128)]
         self.assertEqual(len(choices), len(legal))
         medians = [statistics.median(m["seconds"]) for m in kernel["measured"]]
-        self.assertEqual([kernel["seconds"], kernel["default_seconds"]], [min(medians), medians[0]])
+        best = min(medians) if min(medians) * 1.01 < medians[0] else medians[0]  # the default stays where nothing is faster by more than noise
+        self.assertEqual([kernel["seconds"], kernel["default_seconds"]], [best, medians[0]])
         readings = [len(m["seconds"]) for m in kernel["measured"]]
         self.assertEqual([readings[0], readings[medians.index(min(medians))], max(readings)], [3, 3, 3])
         self.assertEqual([kernel["probes"], kernel["readings"]], [len(choices), sum(readings)])

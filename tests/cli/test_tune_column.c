@@ -1,8 +1,11 @@
 // What kernels of a column are compared with where another column has such a kernel, too, and was tuned before. Times are made up
 // here: what is chosen for a kernel makes it faster.
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/compiler.h"
+#include "codegen/decoder.h"
 #include "frontend/driver/tune.h"
 #include "tests/support/scratch.h"
 #include "tests/unit/check.h"
@@ -13,14 +16,33 @@ enum { ROWS = 9000, SHARED = 1 }; // the kernel that puts nulls in between
 static struct {
     size_t refusing;        ///< the column in which that kernel runs by default only; SIZE_MAX: none
     unsigned calls, shared; ///< measurements of a column, and those of them with something chosen for that kernel
+    bool compiles;          ///< code is got ahead, and not only asked for
+    unsigned ahead;         ///< those whose code was got before
+    unsigned refused[2];    ///< the first measurement that the driver refuses, and the first behind it that it does not; 0: none
 } fake;
+
+zf_status __real_zf_code_obtain(zf_context *context, const char *device, const zf_code_request *requests, size_t count,
+                                unsigned threads, zf_code_stats *each, zf_code_stats *all, zf_error *error);
+zf_status __wrap_zf_code_obtain(zf_context *context, const char *device, const zf_code_request *requests, size_t count,
+                                unsigned threads, zf_code_stats *each, zf_code_stats *all, zf_error *error);
+zf_status __wrap_zf_code_obtain(zf_context *context, const char *device, const zf_code_request *requests, size_t count,
+                                unsigned threads, zf_code_stats *each, zf_code_stats *all, zf_error *error) {
+    return fake.compiles ? __real_zf_code_obtain(context, device, requests, count, threads, each, all, error) : ZF_OK;
+}
+
+zf_status __real_zf_tune_block_time(zf_tune_block *block, const zf_choices *choices, zf_kernel_time *times, zf_error *error);
 
 zf_status __wrap_zf_tune_block_time(zf_tune_block *block, const zf_choices *choices, zf_kernel_time *times, zf_error *error);
 zf_status __wrap_zf_tune_block_time(zf_tune_block *block, const zf_choices *choices, zf_kernel_time *times, zf_error *error) {
     bool chosen[16] = {false};
-    if (!block->has_expected) fake.calls = fake.shared = 0;
+    if (!block->has_expected) fake.calls = fake.shared = fake.ahead = 0;
     for (uint32_t k = 0; k < choices->count; k++) chosen[choices->kernels[k]] = true;
     fake.calls++;
+    if (fake.calls >= fake.refused[0] && fake.calls < fake.refused[1])
+        return zf_fail(error, ZF_ERR_DEVICE, "ZF1110", "measurement %u is refused", fake.calls);
+    zf_container *got = zf_tune_block_take_ahead(block, choices);
+    fake.ahead += got != NULL;
+    zf_tune_block_close(got);
     fake.shared += chosen[SHARED];
     CHECK(block->has_expected || choices->count == 0, "column %zu: the first measurement is not by default", block->column);
     if (block->column == fake.refusing && chosen[SHARED]) return zf_fail(error, ZF_ERR_UNSUPPORTED, "ZF1104", "it does not run");
@@ -72,7 +94,76 @@ static void test_columns(const zf_tune_options *options, size_t refusing) {
     CHECK(own->result.seconds == (refusing == 1 ? 1e-3 : 1e-4), "the best took %g s", own->result.seconds);
     CHECK(fake.calls > 2 && fake.shared == (refusing == 1 ? 1 : fake.calls - 1), "%u of %u with what the other column found",
           fake.shared, fake.calls);
+    CHECK(!options->exhaustive || fake.ahead * 2 > fake.calls, "%u of %u got their code ahead", fake.ahead, fake.calls);
     zf_tune_record_free(&record);
+}
+
+/// What the driver refuses once cannot run; what it refuses from then on is the column's failure, and no result.
+static void test_refused(const zf_tune_options *options) {
+    for (unsigned first = 1; first < 6; first++) {
+        zf_error error = {0};
+        zf_tune_record record = {0};
+        fake.refusing = SIZE_MAX;
+        fake.refused[0] = first, fake.refused[1] = UINT_MAX;
+        CHECK(zf_tune_column(options, place("t.zfd"), 1, &record, &error) == ZF_ERR_DEVICE, "from %u on: no error", first);
+        CHECK(strcmp(error.code, "ZF1110") == 0, "%s %s", error.code, error.message);
+        for (size_t k = 0; k < record.count; k++) CHECK(!record.kernels[k].result.found, "from %u on: something is found", first);
+        zf_tune_record_free(&record);
+        fake.refused[1] = first + 1;
+        zf_status status = zf_tune_column(options, place("t.zfd"), 1, &record, &error);
+        CHECK(status == (first == 1 ? ZF_ERR_DEVICE : ZF_OK), "measurement %u alone: %s", first, error.message);
+        for (size_t k = 0; k < record.count; k++)
+            CHECK(record.kernels[k].result.found == (first > 1), "measurement %u alone: kernel %zu", first, k);
+        zf_tune_record_free(&record);
+    }
+    fake.refused[0] = fake.refused[1] = 0;
+}
+
+// ---- Code that is got ahead -------------------------------------------------------------------------------------
+
+static uint64_t compiled(const zf_tune_options *options) { return zf_jit_get_stats(zf_compiler_jit(options->compiler)).compiled; }
+
+/// Whether measuring so compiles something.
+static bool compiles(zf_tune_block *block, const zf_choices *choices) {
+    zf_kernel_time times[16];
+    zf_error error = {0};
+    uint64_t before = compiled(block->options);
+    zf_status status = __real_zf_tune_block_time(block, choices, times, &error);
+    CHECK(status == ZF_OK, "%s %s", error.code, error.message);
+    CHECK(times[0].seconds > 0 && block->has_expected, "nothing was measured");
+    return compiled(block->options) > before;
+}
+
+static void test_ahead(const zf_tune_options *options) {
+    enum { LANES = 5 };
+    zf_error error = {0};
+    zf_tune_block block = {.options = options, .path = place("t.zfd"), .column = 1, .name = "b"};
+    zf_choices choices[LANES] = {{0}};
+    bool found = false;
+    for (uint32_t c = 1; c < LANES; c++) {
+        choices[c].count = 1;
+        zf_choose(&choices[c].of[0], ZF_CHOICE_THREADS, 32u << (c - 1)); // of the scan; nobody has so few as 2048
+    }
+    choices[4].of[0].values[ZF_CHOICE_THREADS] = 2048;
+    CHECK(zf_container_open(options->context, block.path, &block.container, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_tune_block_find(&block, zf_container_shape(block.container, 1, 0), &found, &error) == ZF_OK && found, "%s",
+          error.message);
+    CHECK(!zf_tune_block_is_ahead(&block) && compiles(&block, &choices[0]), "the default was there");
+    fake.compiles = true;
+    zf_tune_block_get_ahead(&block, choices, LANES);
+    fake.compiles = false;
+    CHECK(zf_tune_block_is_ahead(&block) && !compiles(&block, &choices[0]) && !compiles(&block, &choices[2]), "it was not got");
+    CHECK(zf_tune_block_is_ahead(&block), "what is last is lost");
+    zf_container *none = NULL;
+    CHECK(zf_tune_block_take_ahead(&block, &choices[1]) == NULL, "what was passed over is kept");
+    CHECK(zf_tune_block_open(&block, &choices[4], &none, &error) == ZF_ERR_USAGE && none == NULL, "2048 threads: %s",
+          error.message);
+    zf_tune_block_get_ahead(&block, choices + 3, 1);
+    CHECK(zf_tune_block_take_ahead(&block, &choices[0]) == NULL && zf_tune_block_is_ahead(&block), "others were got");
+    zf_tune_block_get_ahead(&block, NULL, 0);
+    CHECK(!zf_tune_block_is_ahead(&block), "it is not dropped");
+    zf_tune_block_free(&block);
+    zf_container_close(block.container);
 }
 
 /// A space of chunks, by default walked by one thread, or by a warp four at a time: whatever may be measured is another choice
@@ -122,20 +213,25 @@ int main(void) {
     zf_device device;
     zf_tuned known = {0};
     if (!scratch_begin("tune-column")) return 1;
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error) == ZF_OK, "%s",
+          error.message);
     zf_compiler_options compile = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
     CHECK(zf_compiler_create(context, &compile, &compiler, &error) == ZF_OK, "%s", error.message);
     write_file(compiler);
     zf_tune_options options = {.context = context, .compiler = compiler, .known = &known, .bytes = 1, .rows = ROWS, .runs = 1};
     options.info.description = "a test's";
+    options.info.name = "emu";
     options.probes = 4;
     CHECK(zf_device_find(context, "emu", &device, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_device_accelerator(context, &device, &options.accelerator, &error) == ZF_OK, "%s", error.message);
     CHECK(options.accelerator->ops->stream_open(options.accelerator, &options.stream, &error) == ZF_OK, "%s", error.message);
     test_columns(&options, SIZE_MAX);
     test_columns(&options, 1);
+    test_ahead(&options);
+    test_refused(&options);
     options.exhaustive = true;
     test_columns(&options, SIZE_MAX);
+    test_refused(&options);
     options.accelerator->ops->stream_close(options.accelerator, options.stream);
     zf_compiler_free(compiler);
     zf_context_free(context);

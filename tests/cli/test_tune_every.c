@@ -134,7 +134,57 @@ static void test_default_that_cannot_run(void) {
     forget(&m);
 }
 
+/// What is found: nothing that was not measured three times, and not what is faster by less than noise.
+static void test_best(void) {
+    made m = make(0);
+    zf_tune_every every = {0};
+    zf_search_point point;
+    CHECK(zf_tune_every_best(&m.kernel) == NULL, "of nothing there is a best");
+    for (int call = 0; call < 20 && zf_tune_every_next(&every, &m.kernel, &point); call++)
+        note(&m, &point, seconds_of(&m, &point));
+    const zf_search_try *first = &m.kernel.tries[0], *again = zf_tune_every_best(&m.kernel);
+    CHECK(first->count == 3 && again != NULL && again != first && again->count == 3 && again == zf_tune_fastest(&m.kernel),
+          "what was measured again is not the best");
+    uint32_t once = 0;
+    while (once + 1 < m.kernel.count && m.kernel.tries[once].count != 1) once++;
+    m.kernel.tries[once].reading.seconds = 1e-4; // by chance
+    CHECK(zf_tune_fastest(&m.kernel) == &m.kernel.tries[once], "it is not the fastest");
+    CHECK(zf_tune_every_best(&m.kernel) == again, "a single reading is the best");
+    double kept = again->reading.seconds;
+    m.kernel.tries[again - m.kernel.tries].reading.seconds = first->reading.seconds * 0.995;
+    CHECK(zf_tune_every_best(&m.kernel) == first, "what is as fast as the default is the best");
+    m.kernel.tries[again - m.kernel.tries].reading.seconds = kept;
+    m.kernel.tries[0].reading.ran = false;
+    CHECK(zf_tune_every_best(&m.kernel) == again, "the default, which cannot run, stays");
+    forget(&m);
+}
+
+/// What is said to be coming comes, in that order, and nothing changes by saying so.
+static void test_coming(void) {
+    made m = make(2);
+    zf_tune_every every = {0};
+    zf_search_point coming[CALLS_MOST], point;
+    CHECK(zf_tune_every_coming(&every, &m.kernel, coming, 8) == 0, "before the default something comes");
+    uint32_t seen = 0, counted = 0, at = 0;
+    for (uint32_t call = 0; call < CALLS_MOST && zf_tune_every_next(&every, &m.kernel, &point); call++) {
+        bool is_new = zf_tune_find(&m.kernel, &point) == NULL;
+        if (is_new && m.kernel.count > 0) {
+            while (seen > 0 && at < counted && !zf_search_same(&coming[at], &point))
+                at++; // some turn out to be code that was measured
+            CHECK(seen == 0 || at < counted, "try %u was not said to come", m.kernel.count);
+            seen++;
+        }
+        note(&m, &point, seconds_of(&m, &point));
+        if (seen == 1 && counted == 0) counted = zf_tune_every_coming(&every, &m.kernel, coming, CALLS_MOST);
+    }
+    CHECK(counted > 30 * 4 && seen > 30 * 3, "%u came, of %u", seen, counted);
+    CHECK(zf_tune_every_coming(&every, &m.kernel, coming, 8) == 0, "behind the end something comes");
+    forget(&m);
+}
+
 int main(void) {
+    test_best();
+    test_coming();
     for (uint32_t by_default = 0; by_default < 6; by_default++) test_which(by_default);
     test_default_that_cannot_run();
     test_without_registers();

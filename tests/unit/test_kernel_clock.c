@@ -56,9 +56,15 @@ static void test_poison(zf_container *container, uint8_t poison) {
 
 // ---- Kernels ------------------------------------------------------------------------------------------------------
 
-/// What is queued of a kernel that runs three times behind two that do not count.
+enum { RUNS = 3, BEHIND = 2 };
+
+/// What is queued of a kernel that runs three times behind two that do not count, and then, if it is short, in three rounds of
+/// several launches each.
 static struct {
     zf_accelerator_ops ops;
+    double told[2][RUNS]; ///< seconds of the rounds of one launch, and of those of several
+    unsigned several;     ///< launches of a round of those; 0: there are none
+    bool again;           ///< they are under way
     unsigned launches, notes, reads, kernels;
 } queued;
 
@@ -67,24 +73,28 @@ static zf_status queued_launch(zf_accelerator *self, void *stream, zf_accelerato
     queued.launches++;
     return queued.ops.launch(self, stream, code, kernel, groups, args, error);
 }
+static unsigned expected_launches(unsigned notes) { return queued.again ? notes * queued.several : BEHIND + notes; }
 static zf_status queued_note(zf_accelerator *self, void *stream, void *event, zf_error *error) {
-    CHECK(queued.launches == 2 + queued.notes && queued.reads == 0, "%u launches, then event %u", queued.launches, queued.notes);
+    CHECK(queued.launches == expected_launches(queued.notes) && queued.reads == 0, "%u launches, then event %u", queued.launches,
+          queued.notes);
     queued.notes++;
     return queued.ops.event_note(self, stream, event, error);
 }
 static zf_status queued_seconds(zf_accelerator *self, void *from, void *to, double *seconds, zf_error *error) {
-    static const double told[3] = {9, 1, 5};
-    CHECK(queued.launches == 5 && queued.notes == 4, "a time is read when all is queued");
+    CHECK(queued.launches == expected_launches(RUNS) && queued.notes == RUNS + 1, "a time is read when all is queued");
     zf_status status = queued.ops.event_seconds(self, from, to, seconds, error);
-    *seconds = told[queued.reads++];
-    if (queued.reads == 3) {
+    *seconds = queued.told[queued.again][queued.reads++];
+    if (queued.reads == RUNS) {
+        bool more = !queued.again && queued.several > 0;
         queued.launches = queued.notes = queued.reads = 0;
-        queued.kernels++;
+        queued.again = more;
+        queued.kernels += !more;
     }
     return status;
 }
 
-static void test_kernels(zf_container *container) {
+/// Kernels of which a round of one launch has a median of `one` seconds, and those of several, if there are any, of `round`.
+static void test_kernels(zf_container *container, double one, unsigned several, double round, double expected) {
     zf_error error = {0};
     zf_accelerator *emu = NULL;
     zf_units *units = NULL;
@@ -92,7 +102,13 @@ static void test_kernels(zf_container *container) {
     zf_kernel_time times[8] = {{0}};
     CHECK(zf_emu_create(1, &emu, &error) == ZF_OK, "%s", error.message);
     const zf_accelerator_ops *before = emu->ops;
-    zf_accelerator_ops ops = queued.ops = *before;
+    zf_accelerator_ops ops = *before;
+    memset(&queued, 0, sizeof queued);
+    queued.ops = *before;
+    queued.several = several;
+    const double rounds[2] = {one, round};
+    for (int k = 0; k < 2; k++)
+        queued.told[k][0] = 9 * rounds[k], queued.told[k][1] = rounds[k] / 9, queued.told[k][2] = rounds[k];
     ops.launch = queued_launch, ops.event_note = queued_note, ops.event_seconds = queued_seconds;
     zf_units_options options = {.resident = true};
     bool good = zf_units_make(container, 0, NULL, &options, emu, &units, &error) == ZF_OK &&
@@ -101,11 +117,12 @@ static void test_kernels(zf_container *container) {
     if (!good) exit(check_result());
     uint32_t kernels = (uint32_t)zf_units_stats(units).kernels;
     emu->ops = &ops;
-    CHECK(zf_units_time_kernels(units, NULL, &memory, 0x5a, 2, 3, times, kernels, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_units_time_kernels(units, NULL, &memory, 0x5a, BEHIND, RUNS, times, kernels, &error) == ZF_OK, "%s", error.message);
     emu->ops = before;
-    CHECK(queued.kernels > 0, "no kernel was timed");
+    CHECK(queued.kernels > 0 && !queued.again, "no kernel was timed");
     for (uint32_t k = 0; k < kernels; k++)
-        CHECK(times[k].facts.threads == 0 || times[k].seconds == 5, "kernel %u: %g, not the median", k, times[k].seconds);
+        CHECK(times[k].facts.threads == 0 || times[k].seconds == expected, "kernel %u: %g, not %g", k, times[k].seconds,
+              expected);
     zf_units_release(units, &memory);
     zf_units_free(units);
     zf_emu_free(emu);
@@ -346,7 +363,11 @@ int main(void) {
     if (good) {
         test_poison(container, 0x5a);
         test_poison(container, 0xa5);
-        test_kernels(container);
+        test_kernels(container, 5, 0, 0, 5);
+        test_kernels(container, 60e-6, 0, 0, 60e-6);
+        test_kernels(container, 10.5e-6, 9, 90e-6, 90e-6 / 9); // as many as take 100 us
+        test_kernels(container, 1e-7, 64, 6.4e-6, 6.4e-6 / 64);
+        test_kernels(container, 0, 0, 0, 0); // its clock says nothing
         test_late_kernels(container);
     }
     zf_program_free(loaded);
