@@ -249,6 +249,7 @@ static const zf_accelerator_ops operations = {
     .copy_within = copy_within,
     .fill = fill,
     .load = zf_cuda_load,
+    .unload = zf_cuda_unload,
     .launch = zf_cuda_launch,
     .kernel_facts = zf_cuda_kernel_facts,
     .multiprocessor_facts = multiprocessor_facts,
@@ -293,7 +294,7 @@ void zf_cuda_free(zf_accelerator *accelerator) {
     zf_cuda *cuda = (zf_cuda *)accelerator;
     if (cuda == NULL) return;
     bool entered = zf_cuda_enter(cuda, NULL) == ZF_OK;
-    zf_cuda_unload(cuda, entered);
+    zf_cuda_unload_all(cuda, entered);
     if (entered) zf_cuda_leave(cuda);
     cuda->driver->context_release(cuda->device);
     pthread_mutex_destroy(&cuda->lock);

@@ -212,7 +212,19 @@ zf_status zf_cuda_load(zf_accelerator *self, const zf_abi_plan *plan, const zf_a
     return status;
 }
 
-void zf_cuda_unload(zf_cuda *cuda, bool current) {
+void zf_cuda_unload(zf_accelerator *self, zf_accelerator_code *code) {
+    zf_cuda *cuda = (zf_cuda *)self;
+    pthread_mutex_lock(&cuda->lock);
+    zf_accelerator_code **at = &cuda->codes;
+    while (*at != NULL && *at != code) at = &(*at)->next;
+    if (*at != NULL) *at = code->next;
+    pthread_mutex_unlock(&cuda->lock);
+    bool entered = zf_cuda_enter(cuda, NULL) == ZF_OK;
+    free_code(cuda, code, entered);
+    if (entered) zf_cuda_leave(cuda);
+}
+
+void zf_cuda_unload_all(zf_cuda *cuda, bool current) {
     while (cuda->codes != NULL) {
         zf_accelerator_code *code = cuda->codes;
         cuda->codes = code->next;

@@ -40,9 +40,10 @@ zf_status zf_cuda_load(zf_accelerator *self, const zf_abi_plan *plan, const zf_a
 zf_status zf_cuda_launch(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel, uint32_t groups,
                          const zf_simt_args *args, zf_error *error);
 /// zf_accelerator_ops.kernel_facts.
+void zf_cuda_unload(zf_accelerator *self, zf_accelerator_code *code);
 zf_status zf_cuda_kernel_facts(zf_accelerator *self, zf_accelerator_code *code, uint32_t kernel, zf_kernel_facts *out,
                                zf_error *error);
 /// Forgets all code. Its modules are unloaded where the context is current, else they go with it.
-void zf_cuda_unload(zf_cuda *cuda, bool current);
+void zf_cuda_unload_all(zf_cuda *cuda, bool current);
 
 #endif

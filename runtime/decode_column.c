@@ -58,7 +58,9 @@ static zf_status size_outputs(zf_units_column *column, zf_error *error) {
         sizes->validity_skip = rows_before(s);
         fits = fits && zf_elements_bytes(whole_rows(s), 1, &sizes->validity);
     }
-    fits = fits && repeat(column, &column->out_bytes) && repeat(column, &sizes->offsets) && repeat(column, &sizes->validity);
+    fits = fits && repeat(column, &column->out_bytes);
+    fits =
+        fits && (!column->is_text || repeat(column, &sizes->offsets)) && (!column->nullable || repeat(column, &sizes->validity));
     uint64_t before = column->whole ? 0 : sizes->skip;
     fits = fits && !__builtin_add_overflow(column->out_bytes, before, &sizes->values);
     return fits ? ZF_OK : too_large(column, error);

@@ -78,3 +78,12 @@ zf_status zf_units_fetch(const zf_units *units, void *stream, const zf_units_mem
                          zf_error *error) {
     return zf_units_column_fetch(units->column, stream, memory, to, error);
 }
+
+zf_status zf_units_fetch_copy(const zf_units *units, uint32_t copy, void *stream, const zf_units_memory *memory,
+                              const zf_decode_buffers *to, zf_error *error) {
+    uint64_t away = copy * units->column->options.copy_stride;
+    zf_units_memory own = {.values = memory->values + away};
+    if (units->column->is_text) own.offsets = memory->offsets + away;
+    if (units->column->nullable) own.validity = memory->validity + away;
+    return zf_units_column_fetch(units->column, stream, &own, to, error);
+}

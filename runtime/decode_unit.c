@@ -557,6 +557,17 @@ void zf_units_free(zf_units *units) {
     free(units);
 }
 
+void zf_units_unload(zf_units *units) {
+    const zf_accelerator_ops *ops = units->accelerator->ops;
+    for (uint32_t u = 0; u < units->unit_count && ops->unload != NULL; u++) {
+        zf_accelerator_code *code = units->units[u].loaded; // units may share it
+        for (uint32_t v = u; v < units->unit_count; v++) {
+            if (units->units[v].loaded == code) units->units[v].loaded = NULL;
+        }
+        if (code != NULL) ops->unload(units->accelerator, code);
+    }
+}
+
 zf_units_sizes zf_units_sizes_of(const zf_units *units) { return units->sizes; }
 uint32_t zf_units_count(const zf_units *units) { return units->unit_count; }
 uint32_t zf_units_words(const zf_units *units) { return units->words; }

@@ -103,6 +103,8 @@ ZF_PRIVATE_API zf_status zf_units_make_block(const zf_block_view *view, const zf
                                              uint64_t begin, uint64_t end, zf_accelerator *accelerator, zf_units **out,
                                              zf_error *error);
 ZF_PRIVATE_API void zf_units_free(zf_units *units);
+/// Has the device unload the code of units that are about to be freed and are done, where it can. No others may have that code.
+ZF_PRIVATE_API void zf_units_unload(zf_units *units);
 
 ZF_PRIVATE_API zf_units_sizes zf_units_sizes_of(const zf_units *units);
 ZF_PRIVATE_API uint32_t zf_units_count(const zf_units *units);
@@ -141,6 +143,9 @@ ZF_PRIVATE_API zf_status zf_units_column_fetch(const zf_units_column *column, vo
                                                const zf_decode_buffers *to, zf_error *error);
 ZF_PRIVATE_API zf_status zf_units_fetch(const zf_units *units, void *stream, const zf_units_memory *memory,
                                         const zf_decode_buffers *to, zf_error *error);
+/// The same of copy `copy`, of 0 to copies - 1.
+ZF_PRIVATE_API zf_status zf_units_fetch_copy(const zf_units *units, uint32_t copy, void *stream, const zf_units_memory *memory,
+                                             const zf_decode_buffers *to, zf_error *error);
 
 /// Where the time of a copy or a launch is noted if it is the device's first, which `done`, one of its accelerator's, says from
 /// then on. NULL: nowhere.

@@ -159,6 +159,16 @@ static zf_status load(zf_accelerator *self, const zf_abi_plan *plan, const zf_ab
     return found != NULL ? ZF_OK : zf_raise(error, ZF_E_NO_MEMORY, "no memory for code");
 }
 
+static void unload(zf_accelerator *self, zf_accelerator_code *code) {
+    emulator *emu = (emulator *)self;
+    pthread_mutex_lock(&emu->lock);
+    zf_accelerator_code **at = &emu->codes;
+    while (*at != NULL && *at != code) at = &(*at)->next;
+    if (*at != NULL) *at = code->next;
+    pthread_mutex_unlock(&emu->lock);
+    free_code(code);
+}
+
 // ---- Launches -------------------------------------------------------------------------------------------------
 
 static zf_emu_block *take_block(emulator *emu) {
@@ -331,6 +341,7 @@ static const zf_accelerator_ops operations = {
     .copy_within = copy_within,
     .fill = fill,
     .load = load,
+    .unload = unload,
     .launch = launch,
     .wait = wait_for,
     .stream_open = stream_open,

@@ -116,6 +116,8 @@ typedef struct zf_tune_block {
     zf_units_options units;
     zf_decoded expected, made; ///< the rows by default, and as they were made last
     bool has_expected;
+    bool whole;             ///< all copies are compared with those rows, and not three
+    uint32_t compared;      ///< measurements whose rows were
     bool waited;            ///< the device did, longer than a measurement takes
     zf_tune_lowered *ahead; ///< whose code was got, in the order in which it is to be measured
     uint32_t ahead_count, ahead_used;
@@ -125,8 +127,8 @@ typedef struct zf_tune_block {
 /// and the container are is said before. To be freed also after an error, and then used again.
 zf_status zf_tune_block_find(zf_tune_block *block, const zf_shape *shape, bool *found, zf_error *error);
 void zf_tune_block_free(zf_tune_block *block);
-/// Times each kernel of the plan, lowered as is chosen, the first time by default, and compares the rows with those: others are
-/// an error.
+/// Times each kernel of the plan, lowered as is chosen, the first time by default, and compares the rows of three copies with
+/// those, or of all where the block is to be compared whole: others are an error that names the choices, the copy and the byte.
 zf_status zf_tune_block_time(zf_tune_block *block, const zf_choices *choices, zf_kernel_time *times, zf_error *error);
 /// Compiles and loads, side by side, what is to be measured in that order; what was got before and not measured is dropped.
 /// Nothing is told of: what fails does so again where it is measured.
@@ -147,8 +149,9 @@ double zf_tune_block_bytes(const zf_tune_block *block, const zf_kernel *kernel);
 // ---- A column (tune_column.c) ---------------------------------------------------------------------------------
 
 /// Tunes the kernels of a column, for each vector of alternatives that its blocks took, and adds them to `record`. A choice that
-/// makes other bytes than the default is an error.
-zf_status zf_tune_column(const zf_tune_options *options, const char *path, size_t column, zf_tune_record *record,
+/// makes other bytes than the default is an error. A kernel that several of the plan are like is searched once, by the time that
+/// all of them take. `left`: vectors for which no time was left; there is time for the first one in any case.
+zf_status zf_tune_column(const zf_tune_options *options, const char *path, size_t column, zf_tune_record *record, size_t *left,
                          zf_error *error);
 
 // ---- Records (tune_record.c) ----------------------------------------------------------------------------------

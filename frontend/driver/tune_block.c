@@ -77,22 +77,39 @@ void zf_tune_block_free(zf_tune_block *b) {
 
 // ---- Measuring ------------------------------------------------------------------------------------------------
 
-static zf_status compare(zf_tune_block *b, zf_units *units, const zf_units_memory *memory, zf_error *error) {
-    zf_decoded *to = b->has_expected ? &b->made : &b->expected;
-    ZF_TRY(zf_units_fetch(units, b->options->stream, memory, &to->buffers, error));
-    if (!b->has_expected) {
-        b->has_expected = true;
-        return ZF_OK;
-    }
-    const zf_decode_sizes *sizes = &to->sizes;
+static zf_status compare_bytes(const zf_tune_block *b, uint32_t copy, const char *what, const void *made, const void *expected,
+                               uint64_t bytes, zf_error *error) {
+    const uint8_t *is = made, *should = expected;
+    uint64_t at = 0;
+    if (bytes == 0 || memcmp(is, should, bytes) == 0) return ZF_OK;
+    while (is[at] == should[at]) at++;
+    return zf_fail(
+        error, ZF_ERR_INTERNAL, ZFC_BENCH_DIFFERS,
+        "what was timed makes other bytes than the default: byte %llu of the %s of copy %u of %u is %02x, and not %02x",
+        (unsigned long long)at, what, copy + 1, b->units.copies, is[at], should[at]);
+}
+
+static zf_status compare_copy(zf_tune_block *b, uint32_t copy, zf_error *error) {
+    const zf_decode_sizes *sizes = &b->made.sizes;
     const zf_decode_buffers *made = &b->made.buffers, *expected = &b->expected.buffers;
-    uint64_t values = sizes->offsets > 0 ? (uint64_t)expected->offsets[to->rows] : sizes->values;
-    bool same = sizes->offsets == 0 || memcmp(made->offsets, expected->offsets, sizes->offsets) == 0;
-    same = same && memcmp(made->values, expected->values, values) == 0;
-    same = same && (sizes->validity == 0 || memcmp(made->validity, expected->validity, sizes->validity) == 0);
-    if (same) return ZF_OK;
-    return zf_fail(error, ZF_ERR_INTERNAL, ZFC_BENCH_DIFFERS, "column %s: what was timed makes other bytes than the default",
-                   b->name);
+    ZF_TRY(compare_bytes(b, copy, "offsets", made->offsets, expected->offsets, sizes->offsets, error));
+    uint64_t values = sizes->offsets > 0 ? (uint64_t)expected->offsets[b->expected.rows] : sizes->values;
+    ZF_TRY(compare_bytes(b, copy, "values", made->values, expected->values, values, error));
+    return compare_bytes(b, copy, "validity", made->validity, expected->validity, sizes->validity, error);
+}
+
+/// Compares copies with the first one by default: the first, the last and one in between, each time another one, since all of
+/// them take longer than the kernels; or all, of what is to be kept.
+static zf_status compare(zf_tune_block *b, zf_units *units, const zf_units_memory *memory, zf_error *error) {
+    uint32_t copies = b->units.copies, another = b->compared++ % copies;
+    for (uint32_t c = 0; c < copies; c++) {
+        bool first = !b->has_expected;
+        if (!first && !b->whole && c != 0 && c != another && c != copies - 1) continue;
+        ZF_TRY(zf_units_fetch_copy(units, c, b->options->stream, memory, first ? &b->expected.buffers : &b->made.buffers, error));
+        b->has_expected = true;
+        if (!first) ZF_TRY(compare_copy(b, c, error));
+    }
+    return ZF_OK;
 }
 
 static zf_status run(zf_tune_block *b, zf_container *container, zf_kernel_time *times, zf_error *error) {
@@ -110,7 +127,21 @@ static zf_status run(zf_tune_block *b, zf_container *container, zf_kernel_time *
     if (status == ZF_OK) status = compare(b, units, &memory, error);
     o->accelerator->ops->wait(o->accelerator, o->stream, NULL); // what failed may have left something under way
     zf_units_release(units, &memory);
+    zf_units_unload(units); // of a combination that is hardly measured again, of thousands
     zf_units_free(units);
+    return status;
+}
+
+/// Says which combination it was: of thousands nobody finds it again.
+static zf_status name_choices(const zf_tune_block *b, const zf_choices *choices, zf_status status, zf_error *error) {
+    zf_text text = {0};
+    for (uint32_t k = 0; k < choices->count; k++) {
+        zf_text_printf(&text, "%s%u:", k > 0 ? "," : "", choices->kernels[k]);
+        zf_choice_text(&choices->of[k], &text);
+    }
+    const char *chosen = text.data != NULL ? text.data : "nothing";
+    zf_fail_place(error, status, "%s: column %s, by `--choose %.400s`", b->path, b->name, chosen);
+    zf_text_free(&text);
     return status;
 }
 
@@ -119,7 +150,7 @@ zf_status zf_tune_block_time(zf_tune_block *b, const zf_choices *choices, zf_ker
     if (container == NULL) ZF_TRY(zf_tune_block_open(b, choices, &container, error));
     zf_status status = run(b, container, times, error);
     zf_tune_block_close(container);
-    return status;
+    return status == ZF_ERR_INTERNAL ? name_choices(b, choices, status, error) : status;
 }
 
 bool zf_tune_block_may_go_on(const zf_tune_block *b, const zf_error *error) {

@@ -13,10 +13,13 @@
 
 static const char no_more_time[] = "no more time";
 
+static const uint32_t NO_LEADER = UINT32_MAX;
+
 /// One kernel's turn.
 typedef struct kernel_turn {
-    size_t kernel; ///< of the record
-    bool searched; ///< false: it stays as `best` has it
+    size_t kernel;   ///< of the record
+    bool searched;   ///< false: it stays as `best` has it, or is as its leader is
+    uint32_t leader; ///< the first kernel of the plan that has its shape; NO_LEADER: it is that itself
     zf_search search;
     zf_tune_every every;   ///< exhaustive: where it is
     bool asks;             ///< in this round
@@ -63,14 +66,15 @@ static bool ask(tuner *t, kernel_turn *turn) {
 static void choose(const tuner *t, uint32_t only, zf_choices *out) {
     *out = (zf_choices){0};
     for (uint32_t k = 0; k < t->turn_count; k++) {
-        const kernel_turn *turn = &t->turns[k];
-        bool asks = turn->asks && (only == UINT32_MAX || only == k);
+        uint32_t leader = t->turns[k].leader == NO_LEADER ? k : t->turns[k].leader;
+        const kernel_turn *turn = &t->turns[leader];
+        bool asks = turn->asks && (only == UINT32_MAX || only == leader);
         zf_choice choice = {0};
         if (asks)
             choice = zf_tune_choice(&turn->search.space, &turn->point);
         else if (t->block.has_expected)
             choice = turn->best;
-        if (choice.chosen == 0) continue;
+        if (choice.chosen == 0 || !zf_choice_is_legal(&t->turns[k].choices, &choice, NULL)) continue;
         out->kernels[out->count] = k;
         out->of[out->count++] = choice;
     }
@@ -114,12 +118,17 @@ static void say(const tuner *t, const kernel_turn *turn, const zf_search_reading
     zf_text_free(&text);
 }
 
-static zf_status tell(tuner *t, kernel_turn *turn, const zf_kernel_time *time, zf_error *error) {
+/// What was measured of a kernel, and of those that it leads, one behind the other. NULL: it cannot run.
+static zf_status tell(tuner *t, uint32_t k, const zf_kernel_time *times, zf_error *error) {
+    kernel_turn *turn = &t->turns[k];
     zf_search_reading reading = {0};
-    if (time != NULL) {
-        const zf_kernel_facts *facts = &time->facts;
-        reading = (zf_search_reading){.ran = time->seconds > 0,
-                                      .seconds = time->seconds,
+    if (times != NULL) {
+        const zf_kernel_facts *facts = &times[k].facts;
+        double seconds = times[k].seconds;
+        for (uint32_t other = k + 1; other < t->turn_count; other++)
+            if (t->turns[other].leader == k) seconds += times[other].seconds;
+        reading = (zf_search_reading){.ran = times[k].seconds > 0,
+                                      .seconds = seconds,
                                       .registers = facts->registers,
                                       .shared = facts->shared,
                                       .local = facts->local,
@@ -144,7 +153,7 @@ static zf_status time_all(tuner *t, zf_kernel_time *times, zf_error *error) {
     zf_status status = zf_tune_block_time(&t->block, &choices, times, error);
     if (status != ZF_OK && t->doubted && zf_tune_block_may_go_on(&t->block, error)) {
         for (uint32_t k = 0; k < t->turn_count; k++) {
-            if (!t->turns[k].searched) t->turns[k].best = (zf_choice){0};
+            if (!t->turns[k].searched && t->turns[k].leader == NO_LEADER) t->turns[k].best = (zf_choice){0};
         }
         t->doubted = false;
         choose(t, UINT32_MAX, &choices);
@@ -180,7 +189,7 @@ static zf_status round_of(tuner *t, uint32_t asking, zf_kernel_time *times, zf_e
             alone = zf_tune_block_time(&t->block, &choices, times, &failure) == ZF_OK;
             if (!alone) ZF_TRY(judge(t, &failure, times, error));
         }
-        ZF_TRY(tell(t, turn, alone ? &times[k] : NULL, error));
+        ZF_TRY(tell(t, k, alone ? times : NULL, error));
     }
     return ZF_OK;
 }
@@ -210,10 +219,32 @@ static const zf_tune_kernel *tuned_before(const tuner *t, const char *shape) {
     return NULL;
 }
 
+/// The kernel before this one that is searched and has the same shape, by which decodes look choices up.
+static uint32_t leader_of(const tuner *t, uint32_t k, const char *shape) {
+    for (uint32_t first = 0; first < k; first++) {
+        if (t->turns[first].searched && strcmp(kernel_of(t, &t->turns[first])->shape, shape) == 0) return first;
+    }
+    return NO_LEADER;
+}
+
+/// Of its bytes; 0: not known.
+static double least_seconds(const tuner *t, uint32_t k) {
+    double rate = t->record->copy_rate;
+    return rate > 0 ? zf_tune_block_bytes(&t->block, &t->block.plan->kernels[k]) / rate : 0;
+}
+
 static zf_status begin_turn(tuner *t, uint32_t k, char *shape, zf_error *error) {
     const zf_tune_options *o = t->options;
     kernel_turn *turn = &t->turns[k];
     zf_choice_space_of(t->block.plan, &t->block.plan->kernels[k], &turn->choices);
+    turn->leader = leader_of(t, k, shape);
+    if (turn->leader != NO_LEADER) {
+        kernel_turn *leader = &t->turns[turn->leader];
+        leader->search.space.least_seconds += least_seconds(t, k);
+        kernel_of(t, leader)->space.least_seconds = leader->search.space.least_seconds;
+        free(shape);
+        return ZF_OK;
+    }
     const zf_tune_kernel *before = tuned_before(t, shape);
     if (before != NULL) {
         zf_choice choice = zf_tune_choice(&before->space, &before->result.best);
@@ -236,8 +267,7 @@ static zf_status begin_turn(tuner *t, uint32_t k, char *shape, zf_error *error) 
     zf_tune_axes(&turn->choices, &space);
     const zf_multiprocessor_facts *p = &o->processor;
     space.machine = (zf_search_machine){p->registers, p->threads, p->blocks, p->shared, p->warp};
-    if (t->record->copy_rate > 0)
-        space.least_seconds = zf_tune_block_bytes(&t->block, &t->block.plan->kernels[k]) / t->record->copy_rate;
+    space.least_seconds = least_seconds(t, k);
     const zf_tuned_kernel *near = zf_tuned_nearest(zf_tuned_find(o->known, o->info.description), shape);
     space.has_known = near != NULL && near->choice.chosen != 0 && zf_tune_point(&space, &near->choice, &space.known);
     double spent = zf_clock_seconds() - t->begun;
@@ -290,6 +320,24 @@ static void finish_turn(tuner *t, kernel_turn *turn, bool good) {
     kernel->result.best = best->point;
 }
 
+/// What was found together, once more, with all of its rows compared: nothing is kept that makes other bytes anywhere.
+static zf_status check_best(tuner *t, zf_error *error) {
+    for (uint32_t k = 0; k < t->turn_count; k++) {
+        kernel_turn *turn = &t->turns[k];
+        turn->asks = false;
+        if (turn->searched) turn->best = zf_tune_choice(&turn->search.space, &kernel_of(t, turn)->result.best);
+    }
+    zf_choices choices;
+    choose(t, UINT32_MAX, &choices);
+    zf_kernel_time *times = choices.count > 0 ? calloc(t->block.plan->kernel_count + 1u, sizeof *times) : NULL;
+    if (times == NULL) return choices.count > 0 ? no_memory(error) : ZF_OK;
+    t->block.whole = true;
+    zf_status status = zf_tune_block_time(&t->block, &choices, times, error);
+    t->block.whole = false;
+    free(times);
+    return status;
+}
+
 static zf_status tune_shape(tuner *t, const zf_shape *shape, zf_error *error) {
     bool found = false;
     zf_status status = zf_tune_block_find(&t->block, shape, &found, error);
@@ -297,6 +345,8 @@ static zf_status tune_shape(tuner *t, const zf_shape *shape, zf_error *error) {
         status = begin_turns(t, error);
         if (status == ZF_OK) status = rounds(t, error);
         for (uint32_t k = 0; t->turns != NULL && k < t->turn_count; k++) finish_turn(t, &t->turns[k], status == ZF_OK);
+        if (status == ZF_OK) status = check_best(t, error);
+        for (uint32_t k = 0; status != ZF_OK && t->turns != NULL && k < t->turn_count; k++) finish_turn(t, &t->turns[k], false);
     }
     free(t->turns);
     t->turns = NULL;
@@ -304,7 +354,7 @@ static zf_status tune_shape(tuner *t, const zf_shape *shape, zf_error *error) {
     return status;
 }
 
-zf_status zf_tune_column(const zf_tune_options *options, const char *path, size_t column, zf_tune_record *record,
+zf_status zf_tune_column(const zf_tune_options *options, const char *path, size_t column, zf_tune_record *record, size_t *left,
                          zf_error *error) {
     tuner t = {.options = options, .record = record, .begun = zf_clock_seconds()};
     zf_tune_block *block = &t.block;
@@ -316,8 +366,10 @@ zf_status zf_tune_column(const zf_tune_options *options, const char *path, size_
     if (status == ZF_OK) block->name = info.name;
     if (status == ZF_OK && options->told != NULL && options->seconds > 0)
         fprintf(options->told, "%s: at most %.3f s\n", info.name, options->seconds);
-    for (size_t s = 0; status == ZF_OK && s < zf_container_shapes(block->container, column) && (s == 0 || !is_late(&t)); s++)
-        status = tune_shape(&t, zf_container_shape(block->container, column, s), error);
+    size_t shapes = zf_container_shapes(block->container, column), done = 0;
+    for (; status == ZF_OK && done < shapes && (done == 0 || !is_late(&t)); done++)
+        status = tune_shape(&t, zf_container_shape(block->container, column, done), error);
+    *left = status == ZF_OK ? shapes - done : 0;
     zf_watch_no_more(block->container);
     zf_container_close(block->container);
     return status;

@@ -27,6 +27,8 @@ enum {
     MADE_ROWS = 1 << 21, // of programs without data: a block of 16 MiB where an element has 8 bytes
 };
 
+static const double NEARLY_NONE = 1e-6; // seconds, where 0 are as many as wanted
+
 typedef struct tune_session {
     zf_session session;
     zf_device device;
@@ -35,8 +37,9 @@ typedef struct tune_session {
     zf_tune_record record;
     zf_outputs outputs; ///< the file that --output names
     zf_sink output;
-    json_t *left_out; ///< names of columns for which no time was left
+    json_t *left_out; ///< names of columns for which, or for some of whose alternatives, no time was left
     json_t *empty;    ///< containers without rows
+    bool has_bytes;   ///< --bytes says how many are measured
     double budget;    ///< seconds for all; 0: no bound
     double begun;
 } tune_session;
@@ -117,7 +120,7 @@ static zf_status open_device(tune_session *t, const char *name, zf_error *error)
     o->warm = emulated ? 0 : WARM;
     o->runs = emulated ? 1 : RUNS;
     o->rows = emulated ? EMULATED_ROWS : UINT64_MAX;
-    if (emulated) o->bytes = 1;
+    if (emulated && !t->has_bytes) o->bytes = 1;
     return ZF_OK;
 }
 
@@ -233,10 +236,16 @@ static zf_status print_json(const tune_session *t, zf_error *error) {
 
 // ---- Tuning ---------------------------------------------------------------------------------------------------
 
-static zf_status leave_out(tune_session *t, const zf_container *container, size_t column, zf_error *error) {
+/// `vectors`: of alternatives, of a column of which others were measured; 0: none was.
+static zf_status leave_out(tune_session *t, const zf_container *container, size_t column, size_t vectors, zf_error *error) {
     zf_column_info info;
     ZF_TRY(zf_container_column(container, column, &info, error));
-    return zf_json_append(t->left_out, zf_json_text(info.name), error);
+    zf_text text = {0};
+    zf_text_printf(&text, "%s", info.name);
+    if (vectors > 0) zf_text_printf(&text, " (%zu of its vectors of alternatives)", vectors);
+    zf_status status = zf_json_append(t->left_out, text.data != NULL ? zf_json_text(text.data) : NULL, error);
+    zf_text_free(&text);
+    return status;
 }
 
 static zf_status tune_container(tune_session *t, const char *path, const char *names, size_t later, zf_error *error) {
@@ -249,12 +258,15 @@ static zf_status tune_container(tune_session *t, const char *path, const char *n
     zf_watch_container(container);
     for (size_t k = 0; k < count && status == ZF_OK; k++) {
         double left = t->begun + t->budget - zf_seconds();
-        if (t->budget > 0 && left <= 0) {
-            status = leave_out(t, container, selected[k], error);
+        size_t vectors = 0;
+        if (t->budget > 0 && left <= 0 && t->record.count > 0) { // however little there is, something is measured
+            status = leave_out(t, container, selected[k], 0, error);
             continue;
         }
+        if (t->budget > 0 && left < NEARLY_NONE) left = NEARLY_NONE;
         t->options.seconds = t->budget > 0 ? left / (double)(count - k + later) : 0; // shared by the columns to come
-        status = zf_tune_column(&t->options, path, selected[k], &t->record, error);
+        status = zf_tune_column(&t->options, path, selected[k], &t->record, &vectors, error);
+        if (vectors > 0) status = leave_out(t, container, selected[k], vectors, error);
     }
     zf_watch_container(NULL);
     free(selected);
@@ -474,6 +486,7 @@ int zf_run_tune(zf_arguments *arguments) {
     if (budget != NULL && !read_seconds(budget, &t.budget)) return usage("--budget wants a time, such as 5s, 500ms or 2m");
     if (!zf_argument_number(arguments, "probes", 1, ZF_SEARCH_PROBES_MOST, 0, &probes)) return EXIT_BAD_USAGE;
     if (!zf_argument_number(arguments, "bytes", 1, UINT64_C(1) << 40, 512 << 20, &t.options.bytes)) return EXIT_BAD_USAGE;
+    t.has_bytes = zf_argument(arguments, "bytes") != NULL;
     bool measures = !shows && record == NULL;
     if (measures && arguments->operand_count == 0)
         return usage("nothing to measure: give containers or programs, or --show or --replay");

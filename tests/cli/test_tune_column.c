@@ -82,9 +82,10 @@ static const zf_tune_kernel *find(const zf_tune_record *record, const char *colu
 static void test_columns(const zf_tune_options *options, size_t refusing) {
     zf_error error = {0};
     zf_tune_record record = {0};
+    size_t left = 1;
     fake.refusing = refusing;
-    CHECK(zf_tune_column(options, place("t.zfd"), 0, &record, &error) == ZF_OK, "%s", error.message);
-    CHECK(zf_tune_column(options, place("t.zfd"), 1, &record, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_tune_column(options, place("t.zfd"), 0, &record, &left, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_tune_column(options, place("t.zfd"), 1, &record, &left, &error) == ZF_OK, "%s", error.message);
     const zf_tune_kernel *first = find(&record, "a", SHARED), *own = find(&record, "b", 0);
     CHECK(record.count == 3 && first != NULL && own != NULL && own->number == 0, "%zu kernels", record.count);
     if (first == NULL || own == NULL) return;
@@ -103,14 +104,15 @@ static void test_refused(const zf_tune_options *options) {
     for (unsigned first = 1; first < 6; first++) {
         zf_error error = {0};
         zf_tune_record record = {0};
+        size_t left = 1;
         fake.refusing = SIZE_MAX;
         fake.refused[0] = first, fake.refused[1] = UINT_MAX;
-        CHECK(zf_tune_column(options, place("t.zfd"), 1, &record, &error) == ZF_ERR_DEVICE, "from %u on: no error", first);
+        CHECK(zf_tune_column(options, place("t.zfd"), 1, &record, &left, &error) == ZF_ERR_DEVICE, "from %u on: no error", first);
         CHECK(strcmp(error.code, "ZF1110") == 0, "%s %s", error.code, error.message);
         for (size_t k = 0; k < record.count; k++) CHECK(!record.kernels[k].result.found, "from %u on: something is found", first);
         zf_tune_record_free(&record);
         fake.refused[1] = first + 1;
-        zf_status status = zf_tune_column(options, place("t.zfd"), 1, &record, &error);
+        zf_status status = zf_tune_column(options, place("t.zfd"), 1, &record, &left, &error);
         CHECK(status == (first == 1 ? ZF_ERR_DEVICE : ZF_OK), "measurement %u alone: %s", first, error.message);
         for (size_t k = 0; k < record.count; k++)
             CHECK(record.kernels[k].result.found == (first > 1), "measurement %u alone: kernel %zu", first, k);
@@ -162,6 +164,79 @@ static void test_ahead(const zf_tune_options *options) {
     CHECK(zf_tune_block_take_ahead(&block, &choices[0]) == NULL && zf_tune_block_is_ahead(&block), "others were got");
     zf_tune_block_get_ahead(&block, NULL, 0);
     CHECK(!zf_tune_block_is_ahead(&block), "it is not dropped");
+    zf_tune_block_free(&block);
+    zf_container_close(block.container);
+}
+
+// ---- Rows that differ -------------------------------------------------------------------------------------------
+
+enum { COPIES = 5 };
+
+/// A device whose kernels store another byte in one copy, when they are told to.
+static struct {
+    const zf_accelerator_ops *ops;
+    bool lies;
+    uint64_t away; ///< that byte's place behind the output's begin
+} liar;
+
+static zf_status lying_launch(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel, uint32_t groups,
+                              const zf_simt_args *args, zf_error *error) {
+    ZF_TRY(liar.ops->launch(self, stream, code, kernel, groups, args, error));
+    if (!liar.lies || args->out == args->work) return ZF_OK; // it stores what another kernel reads
+    return liar.ops->fill(self, stream, args->out + liar.away, 0xee, 1, error);
+}
+
+/// Measurements until one tells of the byte that is wrong in a copy; `most` + 1: none of them does.
+static unsigned until_told(zf_tune_block *block, uint32_t copy, bool whole, unsigned most) {
+    zf_choices threads = {.count = 1};
+    zf_choose(&threads.of[0], ZF_CHOICE_THREADS, 64);
+    liar.away = copy * block->units.copy_stride + 1;
+    liar.lies = true;
+    block->whole = whole;
+    block->compared = 1;
+    unsigned measured = 1;
+    for (; measured <= most; measured++) {
+        zf_kernel_time times[16];
+        zf_error error = {0};
+        zf_status status = __real_zf_tune_block_time(block, &threads, times, &error);
+        if (status == ZF_OK) continue;
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, "byte 1 of the values of copy %u of %u is ee", copy + 1, block->units.copies);
+        CHECK(strcmp(error.code, "ZF2019") == 0 && strstr(error.message, wanted) != NULL, "%s %s", error.code, error.message);
+        CHECK(strstr(error.place, "column b, by `--choose 0:THREADS=64`") != NULL, "%s", error.place);
+        break;
+    }
+    liar.lies = block->whole = false;
+    return measured;
+}
+
+/// Whichever copy is wrong, some measurement tells, and at once if all of them are compared.
+static void test_copies(const zf_tune_options *options) {
+    zf_error error = {0};
+    zf_tune_options several = *options;
+    several.bytes = (COPIES - 1) * (ROWS * sizeof(uint32_t) + 2);
+    zf_tune_block block = {.options = &several, .path = place("t.zfd"), .column = 1, .name = "b"};
+    bool found = false;
+    CHECK(zf_container_open(options->context, block.path, &block.container, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_tune_block_find(&block, zf_container_shape(block.container, 1, 0), &found, &error) == ZF_OK && found, "%s",
+          error.message);
+    CHECK(block.units.copies == COPIES, "%u copies", block.units.copies);
+    liar.ops = several.accelerator->ops;
+    zf_accelerator_ops ops = *liar.ops;
+    ops.launch = lying_launch;
+    several.accelerator->ops = &ops;
+    zf_kernel_time times[16];
+    liar.lies = true;
+    liar.away = (COPIES - 1) * block.units.copy_stride;
+    CHECK(__real_zf_tune_block_time(&block, &(zf_choices){0}, times, &error) == ZF_ERR_INTERNAL, "the default's copies differ");
+    liar.lies = block.has_expected = false;
+    CHECK(__real_zf_tune_block_time(&block, &(zf_choices){0}, times, &error) == ZF_OK, "%s", error.message);
+    for (uint32_t copy = 0; copy < COPIES; copy++) {
+        unsigned told = until_told(&block, copy, false, COPIES);
+        CHECK(told == (copy == 0 || copy == COPIES - 1 ? 1 : copy), "copy %u is told of by measurement %u", copy, told);
+        CHECK(until_told(&block, copy, true, 1) == 1, "copy %u is not compared", copy);
+    }
+    several.accelerator->ops = liar.ops;
     zf_tune_block_free(&block);
     zf_container_close(block.container);
 }
@@ -228,6 +303,7 @@ int main(void) {
     test_columns(&options, SIZE_MAX);
     test_columns(&options, 1);
     test_ahead(&options);
+    test_copies(&options);
     test_refused(&options);
     options.exhaustive = true;
     test_columns(&options, SIZE_MAX);

@@ -400,6 +400,11 @@ static void test_refused(void) {
     CHECK(gpu->ops->launch(gpu, NULL, loaded, 0, 1, &args, &error) == ZF_ERR_DEVICE, "launched");
     CHECK(strcmp(error.code, "ZF1110") == 0 && strstr(error.hint, "registers") != NULL, "%s %s", error.code, error.hint);
     check_launch(gpu, NULL, loaded);
+    unsigned loads = fake->loads, unloads = fake->unloads;
+    gpu->ops->unload(gpu, loaded);
+    CHECK(fake->unloads == unloads + 1, "code that is not wanted any more was not unloaded");
+    CHECK(gpu->ops->load(gpu, &plan, &code, &loaded, &error) == ZF_OK && fake->loads == loads + 1, "it was not loaded again");
+    check_launch(gpu, NULL, loaded);
     zf_context_free(context);
     CHECK(fake->loads == fake->unloads && fake->retained == 0, "%u modules, %u of them unloaded", fake->loads, fake->unloads);
     CHECK(fake->depth_errors == 0 && fake->pushed == 0, "calls without the context: %u", fake->depth_errors);

@@ -71,7 +71,9 @@ static zf_status run(machine *m, kernel_fn kernel, uint32_t threads, zf_error *e
     CHECK(ops->load(m->emu, &plan, &code, &again, error) == ZF_OK && again == loaded, "the same code was loaded twice");
     status = ops->fill(m->emu, NULL, m->out, 0xee, ELEMENTS * 4, error);
     if (status == ZF_OK) status = ops->launch(m->emu, NULL, loaded, 0, GROUPS, &args, error);
-    return status == ZF_OK ? ops->wait(m->emu, NULL, error) : status;
+    if (status == ZF_OK) status = ops->wait(m->emu, NULL, error);
+    ops->unload(m->emu, loaded); // the next one loads it again
+    return status;
 }
 
 static void stop(machine *m) {
