@@ -54,6 +54,16 @@ static zf_status read_choices(const char *text, zf_choices *out, zf_error *error
     return good ? ZF_OK : ZF_ERR_USAGE;
 }
 
+/// For the log: kernels of a table that are left out, since another version chose for them.
+static void note_unknown(zf_compiler *compiler, const zf_tuned *table, const char *of) {
+    const zf_tuned_kernel *first;
+    size_t count = zf_tuned_unknown(table, &first);
+    if (count == 0) return;
+    zf_compiler_note(compiler, ZF_LOG_DEBUG,
+                     "%s: choices of %zu kernel%s are none of this version's, as %s of `%s`: such kernels are as by default", of,
+                     count, count > 1 ? "s" : "", first->unknown, first->shape);
+}
+
 zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *options, zf_compiler **out, zf_error *error) {
     if (out != NULL) *out = NULL;
     if (context == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_compiler_create needs a context and a place");
@@ -89,11 +99,13 @@ zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *opt
         zf_abi_provider provider = zf_provider_of(compiler);
         status = zf_context_set_provider(context, &provider, error);
     }
-    if (status == ZF_OK)
-        *out = compiler;
-    else
+    if (status != ZF_OK) {
         release(compiler);
-    return status;
+        return status;
+    }
+    if (options != NULL && options->tuned != NULL) note_unknown(compiler, &compiler->shipped, options->tuned);
+    *out = compiler;
+    return ZF_OK;
 }
 
 void zf_compiler_free(zf_compiler *compiler) {
@@ -177,6 +189,7 @@ static zf_kept_tuned *read_kept(zf_compiler *compiler, const char *device) {
     if (!zf_tuned_kept(compiler->context, device, &made->table, &message))
         zf_compiler_note(compiler, ZF_LOG_WARNING, "%s: kernels are as by default",
                          message.data != NULL ? message.data : "no memory");
+    note_unknown(compiler, &made->table, device);
     zf_text_free(&message);
     pthread_mutex_lock(&compiler->lock);
     known = find_kept(compiler, device);

@@ -6,12 +6,18 @@
 #include "codegen/kernel_shape.h"
 #include "codegen/simt_choices.h"
 
-static void free_kernel(zf_tuned_kernel *kernel) { free(kernel->shape); }
+static void free_kernels(zf_tuned_kernel *kernels, size_t count) {
+    for (size_t k = 0; k < count; k++) {
+        free(kernels[k].shape);
+        free(kernels[k].unknown);
+    }
+    free(kernels);
+}
 
 void zf_tuned_free(zf_tuned *tuned) {
     for (size_t d = 0; d < tuned->count; d++) {
-        for (size_t k = 0; k < tuned->devices[d].count; k++) free_kernel(&tuned->devices[d].kernels[k]);
-        free(tuned->devices[d].kernels);
+        free_kernels(tuned->devices[d].kernels, tuned->devices[d].count);
+        free_kernels(tuned->devices[d].others, tuned->devices[d].other_count);
         free(tuned->devices[d].description);
     }
     free(tuned->devices);
@@ -29,24 +35,54 @@ static zf_tuned_device *device_of(zf_tuned *tuned, const char *description) {
     return more[tuned->count].description != NULL ? &more[tuned->count++] : NULL;
 }
 
+static size_t place_of(const zf_tuned_kernel *kernels, size_t count, const char *shape) {
+    size_t at = 0;
+    while (at < count && strcmp(kernels[at].shape, shape) != 0) at++;
+    return at;
+}
+
+static bool put_in(zf_tuned_kernel **kernels, size_t *count, const zf_tuned_kernel *kernel) {
+    size_t at = place_of(*kernels, *count, kernel->shape);
+    zf_tuned_kernel made = *kernel, *more = *kernels;
+    made.shape = at < *count ? more[at].shape : strdup(kernel->shape);
+    made.unknown = kernel->unknown != NULL ? strdup(kernel->unknown) : NULL;
+    bool good = made.shape != NULL && (made.unknown != NULL || kernel->unknown == NULL);
+    if (good && at == *count) {
+        more = realloc(*kernels, (*count + 1) * sizeof *more);
+        good = more != NULL;
+    }
+    if (!good) {
+        if (at == *count) free(made.shape);
+        free(made.unknown);
+        return false;
+    }
+    *kernels = more;
+    if (at == *count)
+        (*count)++;
+    else
+        free(more[at].unknown);
+    more[at] = made;
+    return true;
+}
+
+static void take_out(zf_tuned_kernel *kernels, size_t *count, const char *shape) {
+    size_t at = place_of(kernels, *count, shape);
+    if (at == *count) return;
+    free(kernels[at].shape);
+    free(kernels[at].unknown);
+    memmove(&kernels[at], &kernels[at + 1], (--*count - at) * sizeof *kernels);
+}
+
 bool zf_tuned_set(zf_tuned *tuned, const char *description, const zf_tuned_kernel *kernel) {
     zf_tuned_device *device = device_of(tuned, description);
     if (device == NULL) return false;
-    size_t at = 0;
-    while (at < device->count && strcmp(device->kernels[at].shape, kernel->shape) != 0) at++;
-    char *shape = at < device->count ? device->kernels[at].shape : strdup(kernel->shape);
-    if (shape == NULL) return false;
-    if (at == device->count) {
-        zf_tuned_kernel *more = realloc(device->kernels, (device->count + 1) * sizeof *more);
-        if (more == NULL) {
-            free(shape);
-            return false;
-        }
-        device->kernels = more;
-        device->count++;
+    if (kernel->unknown != NULL) {
+        if (!put_in(&device->others, &device->other_count, kernel)) return false;
+        take_out(device->kernels, &device->count, kernel->shape);
+    } else {
+        if (!put_in(&device->kernels, &device->count, kernel)) return false;
+        take_out(device->others, &device->other_count, kernel->shape);
     }
-    device->kernels[at] = *kernel;
-    device->kernels[at].shape = shape;
     return true;
 }
 
@@ -63,10 +99,21 @@ const zf_tuned_device *zf_tuned_find(const zf_tuned *tuned, const char *descript
     size_t length = model_length(description);
     for (size_t d = 0; d < tuned->count; d++) {
         const char *other = tuned->devices[d].description;
+        if (tuned->devices[d].count == 0) continue; // all that is said of it is for another version
         if (strcmp(other, description) == 0) return &tuned->devices[d];
         if (model_length(other) == length && memcmp(other, description, length) == 0) same_model = &tuned->devices[d];
     }
     return same_model;
+}
+
+size_t zf_tuned_unknown(const zf_tuned *tuned, const zf_tuned_kernel **first) {
+    size_t count = 0;
+    *first = NULL;
+    for (size_t d = 0; d < tuned->count; d++) {
+        if (*first == NULL && tuned->devices[d].other_count > 0) *first = &tuned->devices[d].others[0];
+        count += tuned->devices[d].other_count;
+    }
+    return count;
 }
 
 const zf_tuned_kernel *zf_tuned_kernel_of(const zf_tuned_device *device, const char *shape) {

@@ -20,6 +20,7 @@
 typedef struct zf_tuned_kernel {
     char *shape;
     zf_choice choice;          ///< nothing: as by default
+    char *unknown;             ///< the text of a choice that another version has, and this one does not; NULL: `choice` says it
     double seconds, otherwise; ///< of the kernel as it was measured, and by default; 0: not known
     uint32_t probes;
 } zf_tuned_kernel;
@@ -29,6 +30,8 @@ typedef struct zf_tuned_device {
     char *description; ///< a line: as zf_device_info has it
     zf_tuned_kernel *kernels;
     size_t count;
+    zf_tuned_kernel *others; ///< whose choice is not known here: they are only printed, for versions that know it
+    size_t other_count;
 } zf_tuned_device;
 
 typedef struct zf_tuned {
@@ -40,11 +43,13 @@ void zf_tuned_free(zf_tuned *tuned);
 void zf_tuned_print(const zf_tuned *tuned, zf_text *out);
 /// False, an empty table, and what is wrong in `message`: "line 3: ...".
 bool zf_tuned_parse(const char *text, size_t length, zf_tuned *out, zf_text *message);
-/// Puts a kernel in, in place of one of the same shape. False: no memory.
+/// Puts a kernel in, in place of one of the same shape, known or not. False: no memory.
 bool zf_tuned_set(zf_tuned *tuned, const char *device, const zf_tuned_kernel *kernel);
 
 /// What is known of a GPU of that description, or of the same model behind another driver; NULL: nothing.
 const zf_tuned_device *zf_tuned_find(const zf_tuned *tuned, const char *description);
+/// How many kernels have choices that are not known here; `first` is one of them.
+size_t zf_tuned_unknown(const zf_tuned *tuned, const zf_tuned_kernel **first);
 /// The kernel of that shape; NULL: none.
 const zf_tuned_kernel *zf_tuned_kernel_of(const zf_tuned_device *device, const char *shape);
 /// The one whose shape is nearest, of at least one form; NULL: none.

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/file.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -22,18 +23,23 @@ static const char head[] = "zipflow tuned kernels, format 1", part[] = "tuned";
 // Whole numbers, which look the same in every locale.
 static unsigned long long nanoseconds(double seconds) { return (unsigned long long)(seconds * 1e9 + 0.5); }
 
+static void print_kernel(const zf_tuned_kernel *kernel, zf_text *out) {
+    zf_text_printf(out, "kernel %s\n  choice ", kernel->shape);
+    if (kernel->unknown != NULL)
+        zf_text_puts(out, kernel->unknown);
+    else
+        zf_choice_text(&kernel->choice, out);
+    zf_text_printf(out, "\n  nanoseconds %llu default %llu probes %u\n", nanoseconds(kernel->seconds),
+                   nanoseconds(kernel->otherwise), kernel->probes);
+}
+
 void zf_tuned_print(const zf_tuned *tuned, zf_text *out) {
     zf_text_printf(out, "%s\n", head);
     for (size_t d = 0; d < tuned->count; d++) {
         const zf_tuned_device *device = &tuned->devices[d];
         zf_text_printf(out, "device %s\n", device->description);
-        for (size_t k = 0; k < device->count; k++) {
-            const zf_tuned_kernel *kernel = &device->kernels[k];
-            zf_text_printf(out, "kernel %s\n  choice ", kernel->shape);
-            zf_choice_text(&kernel->choice, out);
-            zf_text_printf(out, "\n  nanoseconds %llu default %llu probes %u\n", nanoseconds(kernel->seconds),
-                           nanoseconds(kernel->otherwise), kernel->probes);
-        }
+        for (size_t k = 0; k < device->count; k++) print_kernel(&device->kernels[k], out);
+        for (size_t k = 0; k < device->other_count; k++) print_kernel(&device->others[k], out);
     }
 }
 
@@ -59,7 +65,24 @@ static bool finish_kernel(reading *r) {
     return zf_tuned_set(r->out, r->device, &r->kernel) || wrong(r, "no memory");
 }
 
-static bool read_choice(reading *r, const char *text) {
+/// Whether a text is NAME=NUMBER,NAME=NUMBER with each name once: if this version has no such choice, another one may.
+static bool is_of_form(const char *text) {
+    for (const char *at = text;; at++) {
+        size_t length = strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+        if (length == 0 || (*at >= '0' && *at <= '9') || at[length] != '=') return false;
+        for (const char *before = text; before < at; before = strchr(before, ',') + 1) {
+            if (strncasecmp(before, at, length + 1) == 0) return false;
+        }
+        at += length + 1;
+        length = strspn(at, "0123456789");
+        at += length;
+        if (length == 0 || (*at != ',' && *at != 0)) return false;
+        if (*at == 0) return true;
+    }
+}
+
+/// `text` stays while the kernel is open.
+static bool read_choice(reading *r, char *text) {
     zf_choices choices = {0};
     r->chosen = true;
     if (strcmp(text, "default") == 0) return true;
@@ -69,8 +92,12 @@ static bool read_choice(reading *r, const char *text) {
     zf_text ignored = {0}; // it names a kernel, which the line does not
     bool good = zf_choices_read(buffer, &choices, &ignored) && choices.count == 1;
     zf_text_free(&ignored);
-    if (!good) return wrong(r, "this is no choice, NAME=VALUE,NAME=VALUE, as `zfc explain --choices` lists them");
-    r->kernel.choice = choices.of[0];
+    if (good)
+        r->kernel.choice = choices.of[0];
+    else if (is_of_form(text))
+        r->kernel.unknown = text;
+    else
+        return wrong(r, "this is no choice, NAME=VALUE,NAME=VALUE, as `zfc explain --choices` lists them");
     return true;
 }
 

@@ -73,7 +73,15 @@ static void test_wrong(void) {
                  {HEAD "device G\nkernel k", "line 3: the kernel before has no `choice`"},
                  {HEAD "device G\nkernel k\nchoice L=8\nchoice L=4\n", "line 5: a second"},
                  {HEAD "device G\nkernel k\nchoice L=8,1:L=4\n", "line 4: this is no choice"},
-                 {HEAD "device G\nkernel k\nchoice SIZE=4\n", "line 4: this is no choice"},
+                 {HEAD "device G\nkernel k\nchoice SIZE\n", "line 4: this is no choice"},
+                 {HEAD "device G\nkernel k\nchoice SIZE=\n", "line 4: this is no choice"},
+                 {HEAD "device G\nkernel k\nchoice SIZE=x\n", "line 4: this is no choice"},
+                 {HEAD "device G\nkernel k\nchoice SIZE=4,\n", "line 4: this is no choice"},
+                 {HEAD "device G\nkernel k\nchoice SIZE=4;L=8\n", "line 4: this is no choice"},
+                 {HEAD "device G\nkernel k\nchoice SIZE=4,L=8,size=5\n", "line 4: this is no choice"},
+                 {HEAD "device G\nkernel k\nchoice 4=4\n", "line 4: this is no choice"},
+                 {HEAD "device G\nkernel k\nchoice =4\n", "line 4: this is no choice"},
+                 {HEAD "device G\nkernel k\nchoice L=8,L=4\n", "line 4: this is no choice"},
                  {HEAD "device G\nkernel k\nchoice\n", "line 4: a line begins with"},
                  {HEAD "device G\nkernel k\nchoice L=8\nnanoseconds 1 default 2\n", "line 5: this is not"},
                  {HEAD "device G\nkernel k\nchoice L=8\nnanoseconds -1 default 2 probes 3\n", "line 5: this is not"},
@@ -95,6 +103,46 @@ static void test_wrong(void) {
     zf_text message = {0};
     CHECK(!zf_tuned_parse(good, sizeof good, &tuned, &message), "a zero byte");
     CHECK(strstr(message.data, "line 13: this is no text") == message.data, "%s", message.data);
+    zf_text_free(&message);
+}
+
+/// Kernels whose choices another version has are left out, each alone, and printed as they were.
+static void test_another_version(void) {
+    static const char text[] = HEAD "device GPU one, driver for CUDA 13.0\n"
+                                    "kernel map i32: a;\n"
+                                    "  choice L=8\n"
+                                    "  nanoseconds 2000 default 3000 probes 9\n"
+                                    "kernel map i32: b;\n"
+                                    "  choice THREADS=32,CLUSTER_2=0\n"
+                                    "  nanoseconds 4000 default 5000 probes 7\n"
+                                    "kernel map i32: c;\n"
+                                    "  choice THREADS=123456789012\n"
+                                    "  nanoseconds 0 default 0 probes 0\n"
+                                    "device GPU one, driver for CUDA 14.0\n"
+                                    "kernel map i32: b;\n"
+                                    "  choice cluster=4\n"
+                                    "  nanoseconds 0 default 0 probes 0\n";
+    zf_tuned tuned;
+    zf_text message = {0}, printed = {0};
+    const zf_tuned_kernel *unknown;
+    bool is_read = zf_tuned_parse(text, strlen(text), &tuned, &message);
+    CHECK(is_read, "%s", message.data);
+    if (!is_read) return;
+    zf_tuned_print(&tuned, &printed);
+    CHECK(printed.data != NULL && strcmp(printed.data, text) == 0, "%s", printed.data);
+    zf_text_free(&printed);
+    CHECK(zf_tuned_unknown(&tuned, &unknown) == 3 && strcmp(unknown->unknown, "THREADS=32,CLUSTER_2=0") == 0, "unknown");
+    const zf_tuned_device *one = zf_tuned_find(&tuned, "GPU one, driver for CUDA 14.0");
+    CHECK(one != NULL && one == zf_tuned_find(&tuned, "GPU one, driver for CUDA 13.0") && one->count == 1, "what is known");
+    CHECK(zf_tuned_kernel_of(one, "map i32: b;") == NULL, "a choice that is not known");
+    // One that is found here takes its place, and the other way round.
+    const char *device = "GPU one, driver for CUDA 13.0";
+    char a[] = "map i32: a;", b[] = "map i32: b;", later[] = "LATER=1";
+    CHECK(zf_tuned_set(&tuned, device, &(zf_tuned_kernel){.shape = b}) && one->count == 2 && one->other_count == 1, "known");
+    for (int k = 0; k < 2; k++)
+        CHECK(zf_tuned_set(&tuned, device, &(zf_tuned_kernel){.shape = a, .unknown = later}) && one->count == 1, "unknown");
+    CHECK(one->other_count == 2 && zf_tuned_kernel_of(one, b) == &one->kernels[0], "places");
+    zf_tuned_free(&tuned);
     zf_text_free(&message);
 }
 
@@ -141,13 +189,14 @@ static void write_container(void) {
 }
 
 /// Lines that were logged; each has a container opened and closed, as whoever logs may do.
-static unsigned warnings, logged;
+static unsigned warnings, logged, left_out;
 static zf_context *of_log;
 static void on_log(void *user, zf_log_level level, const char *line) {
     static bool within;
     (void)user;
     logged++;
     warnings += level == ZF_LOG_WARNING && strstr(line, "/tuned/") != NULL;
+    left_out += level == ZF_LOG_DEBUG && strstr(line, "none of this version's") != NULL;
     if (within || of_log == NULL) return;
     within = true;
     zf_container *container = NULL;
@@ -258,6 +307,29 @@ static void test_put_aside(const char *cache, const char *kept, char *gpu, zf_tu
     CHECK(rename(aside, kept) == 0, "%s", aside);
 }
 
+/// What another version keeps stays when more is kept, and what is known of it counts meanwhile.
+static void test_kept_by_another(const char *cache, const char *kept, const seen *first, zf_tuned_kernel *kernel) {
+    zf_context *context = NULL;
+    zf_error error = {0};
+    char before[512] = {0};
+    FILE *f = fopen(kept, "a");
+    fputs("kernel map i32: of another version;\n  choice CLUSTER=2,L=8\n", f);
+    fclose(f);
+    warnings = left_out = 0;
+    seen then = look(cache, (zf_compiler_options){0}, 0);
+    CHECK(zf_choice_value(&then.choice, ZF_CHOICE_L, 0) == 2, "what is beside it counts");
+    CHECK(warnings == 0 && left_out == 1, "%u warnings, %u lines of what is left out", warnings, left_out);
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = cache}, &context, &error) == ZF_OK, "%s", error.message);
+    zf_tuned_device device = {.description = (char *)(uintptr_t)first->device, .kernels = kernel, .count = 1};
+    CHECK(zf_tuned_keep(context, &device), "more is kept");
+    zf_context_free(context);
+    f = fopen(kept, "r");
+    bool found = false;
+    while (fgets(before, sizeof before, f) != NULL) found = found || strcmp(before, "  choice CLUSTER=2,L=8\n") == 0;
+    fclose(f);
+    CHECK(found, "what another version keeps is lost");
+}
+
 /// More than would be read again is not kept: what is there stays.
 static void test_no_room(zf_context *context) {
     enum { MANY = 9000 };
@@ -316,6 +388,9 @@ static void test_compilers(void) {
     tuned = look("", shipped, 0);
     CHECK(tuned.choice.chosen == 1u << ZF_CHOICE_THREADS && tuned.choice.values[ZF_CHOICE_THREADS] == 32, "what is asked for");
     shipped = (zf_compiler_options){.tuned = path};
+    write_tuned(path, first.device, first.shape, "L=8,CLUSTER=2");
+    left_out = 0;
+    CHECK(look("", shipped, 0).choice.chosen == 0 && left_out == 1, "what another version has");
     write_tuned(path, first.device, first.shape, "L=3");
     CHECK(look("", shipped, 0).choice.chosen == 0, "what it may not have");
     write_tuned(path, "another GPU", first.shape, "L=8");
@@ -340,6 +415,7 @@ static void test_compilers(void) {
     char name[40], kept[256];
     zf_tuned_file_name(first.device, name);
     snprintf(kept, sizeof kept, "%s/tuned/%s", cache, name);
+    test_kept_by_another(cache, kept, &first, &kernels[0]);
     FILE *f = fopen(kept, "a");
     CHECK(f != NULL, "%s", kept);
     fputs("choice L=2\n", f);
@@ -364,6 +440,7 @@ int main(void) {
     if (mkdtemp(directory) == NULL) return 1;
     test_text();
     test_wrong();
+    test_another_version();
     test_nearness();
     write_container();
     test_compilers();
