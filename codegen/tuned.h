@@ -63,8 +63,9 @@ zf_status zf_tuned_read(const char *path, zf_tuned *out, zf_error *error);
 /// What is kept in the context's cache for a GPU; none is an empty table. False, an empty table, and which file and what of it in
 /// `message`: it cannot be read or used.
 bool zf_tuned_kept(zf_context *context, const char *description, zf_tuned *out, zf_text *message);
-/// Keeps kernels of a GPU, beside those that are kept already, also by another process meanwhile. What is kept and cannot be used
-/// is put aside as NAME.bad, which is logged. False: there is no cache, or it cannot be written.
+/// Keeps kernels of a GPU, beside those that are kept already, also by another process meanwhile. What lies there and is no table
+/// is put aside as NAME.bad, NAME.bad.2 and so on up to 4, which is logged. False: there is no cache, it cannot be written, or
+/// what lies there cannot be read and stays as it is, which is logged, too.
 bool zf_tuned_keep(zf_context *context, const zf_tuned_device *device);
 /// The file that is kept, from the cache's directory on: "tuned/0123456789abcdef.txt".
 void zf_tuned_file_name(const char *description, char out[40]);

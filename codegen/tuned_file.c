@@ -1,10 +1,12 @@
 // The table of tuned kernels as text, and where it is kept.
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -14,7 +16,10 @@
 #include "runtime/context.h"
 #include "runtime/error_codes.h"
 
-enum { FILE_MOST = 1 << 20 }; ///< bytes: thousands of kernels
+enum {
+    FILE_MOST = 1 << 20, ///< bytes: thousands of kernels
+    ASIDE_MOST = 4,      ///< files that are no tables and lie beside the one that is
+};
 
 static const char head[] = "zipflow tuned kernels, format 1", part[] = "tuned";
 
@@ -50,6 +55,7 @@ typedef struct reading {
     const char *device; ///< of the lines that are read; NULL: none was named
     zf_tuned_kernel kernel;
     bool open, chosen; ///< a kernel was begun; it has its choice
+    bool no_memory;    ///< which says nothing of the text
     zf_text *message;
 } reading;
 
@@ -58,11 +64,16 @@ static bool wrong(reading *r, const char *what) {
     return false;
 }
 
+static bool no_memory(reading *r) {
+    r->no_memory = true;
+    return wrong(r, "no memory");
+}
+
 static bool finish_kernel(reading *r) {
     if (!r->open) return true;
     if (!r->chosen) return wrong(r, "the kernel before has no `choice`");
     r->open = false;
-    return zf_tuned_set(r->out, r->device, &r->kernel) || wrong(r, "no memory");
+    return zf_tuned_set(r->out, r->device, &r->kernel) || no_memory(r);
 }
 
 /// Whether a text is NAME=NUMBER,NAME=NUMBER with each name once: if this version has no such choice, another one may.
@@ -144,12 +155,13 @@ static bool read_line(reading *r, char *text) {
     return wrong(r, "a line begins with `device`, `kernel`, `choice` or `nanoseconds`");
 }
 
-bool zf_tuned_parse(const char *text, size_t length, zf_tuned *out, zf_text *message) {
+/// As zf_tuned_parse; ZF_ERR_INPUT: the text is wrong, ZF_ERR_MEMORY: it may be good.
+static zf_status parse(const char *text, size_t length, zf_tuned *out, zf_text *message) {
     *out = (zf_tuned){0};
     zf_text why = {0};
     reading r = {.out = out, .message = &why};
     char *copy = malloc(length + 1), *next;
-    bool good = copy != NULL || wrong(&r, "no memory");
+    bool good = copy != NULL || no_memory(&r);
     unsigned number = 0;
     if (copy != NULL) {
         memcpy(copy, text, length);
@@ -178,7 +190,11 @@ bool zf_tuned_parse(const char *text, size_t length, zf_tuned *out, zf_text *mes
     if (!good) zf_tuned_free(out);
     zf_text_free(&why);
     free(copy);
-    return good;
+    return good ? ZF_OK : r.no_memory ? ZF_ERR_MEMORY : ZF_ERR_INPUT;
+}
+
+bool zf_tuned_parse(const char *text, size_t length, zf_tuned *out, zf_text *message) {
+    return parse(text, length, out, message) == ZF_OK;
 }
 
 zf_status zf_tuned_read(const char *path, zf_tuned *out, zf_error *error) {
@@ -189,14 +205,14 @@ zf_status zf_tuned_read(const char *path, zf_tuned *out, zf_error *error) {
     zf_text text = {0}, message = {0};
     int failed = zf_read_whole(file, FILE_MOST, &text);
     close(file);
-    zf_status status = ZF_OK;
-    if (failed == ENOMEM)
+    zf_status status = failed == 0 ? parse(text.data, text.length, out, &message) : ZF_OK;
+    if (failed == ENOMEM || status == ZF_ERR_MEMORY)
         status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for %.256s", path);
     else if (failed == EFBIG)
         status = zf_raise(error, ZF_E_TUNED, "%.256s is larger than tuned kernels can be", path);
     else if (failed != 0)
         status = zf_raise(error, ZF_E_READ_FAILED, "%.256s cannot be read: %s", path, strerror(failed));
-    else if (!zf_tuned_parse(text.data, text.length, out, &message))
+    else if (status != ZF_OK)
         status = zf_raise(error, ZF_E_TUNED, "%.256s, %s", path, message.data != NULL ? message.data : "");
     zf_text_free(&text);
     zf_text_free(&message);
@@ -214,20 +230,27 @@ static int open_directory(const zf_context *context) {
     return cache[0] != 0 ? zf_cache_open(cache, part) : -1;
 }
 
-/// False: there is something that cannot be used; `message` says what.
-static bool read_kept(zf_context *context, int directory, const char *name, zf_tuned *out, zf_text *message) {
+/// What is kept, or nothing. ZF_ERR_INPUT: what lies there is no table; any other error: whether it is one is not known.
+/// `message` says which file it is, and what of it.
+static zf_status read_kept(zf_context *context, int directory, const char *name, zf_tuned *out, zf_text *message) {
     void *text = NULL;
     size_t length = 0;
     zf_text why = {0};
+    zf_status status = ZF_OK;
     *out = (zf_tuned){0};
     zf_cache_answer answer = zf_cache_read(directory, name, FILE_MOST, &text, &length);
-    bool good = answer == ZF_CACHE_NONE || (answer == ZF_CACHE_FOUND && zf_tuned_parse(text, length, out, &why));
-    if (!good)
+    if (answer == ZF_CACHE_FOUND)
+        status = parse(text, length, out, &why);
+    else if (answer == ZF_CACHE_DAMAGED) {
+        status = ZF_ERR_IO;
+        zf_text_printf(&why, "it cannot be read: %s", strerror(errno));
+    }
+    if (status != ZF_OK)
         zf_text_printf(message, "%s/%s/%s cannot be used, %s", zf_context_cache_dir(context), part, name,
-                       why.data != NULL ? why.data : "it cannot be read");
+                       why.data != NULL ? why.data : "no memory");
     zf_text_free(&why);
     free(text);
-    return good;
+    return status;
 }
 
 bool zf_tuned_kept(zf_context *context, const char *description, zf_tuned *out, zf_text *message) {
@@ -236,16 +259,37 @@ bool zf_tuned_kept(zf_context *context, const char *description, zf_tuned *out, 
     int directory = open_directory(context);
     if (directory < 0) return true;
     zf_tuned_file_name(description, name);
-    bool good = read_kept(context, directory, name, out, message);
+    bool good = read_kept(context, directory, name, out, message) == ZF_OK;
     close(directory);
     return good;
 }
 
-/// What cannot be used is put aside, and not written over: somebody may mend it.
-static bool put_aside(int directory, const char *name) {
-    char aside[48];
-    snprintf(aside, sizeof aside, "%s.bad", name);
-    return renameat(directory, name, directory, aside) == 0;
+/// What is no table is put aside, and not written over: somebody may mend it. So it is not put where another one is; where there
+/// are as many as are kept, it stays, to be written over. `message` says what became of it.
+static bool put_aside(int directory, const char *name, zf_text *message) {
+    char aside[56];
+    struct stat facts;
+    for (unsigned k = 1; k <= ASIDE_MOST; k++) {
+        snprintf(aside, sizeof aside, k == 1 ? "%s.bad" : "%s.bad.%u", name, k);
+        if (fstatat(directory, aside, &facts, AT_SYMLINK_NOFOLLOW) == 0) continue; // of two that keep, one has the lock
+        bool good = errno == ENOENT && renameat(directory, name, directory, aside) == 0;
+        if (good)
+            zf_text_printf(message, ": it is %s now", aside);
+        else
+            zf_text_printf(message, ": no more is kept, it cannot be renamed: %s", strerror(errno));
+        return good;
+    }
+    zf_text_printf(message, ": it is lost, since %s.bad and its like are %d already", name, ASIDE_MOST);
+    return true;
+}
+
+/// What is kept already, so that more can be put in. False: it is not known and must stay as it is.
+static bool read_to_add(zf_context *context, int directory, const char *name, zf_tuned *out, zf_text *message) {
+    zf_status status = read_kept(context, directory, name, out, message);
+    if (status == ZF_OK) return true;
+    if (status == ZF_ERR_INPUT) return put_aside(directory, name, message);
+    zf_text_puts(message, ": no more is kept");
+    return false;
 }
 
 bool zf_tuned_keep(zf_context *context, const zf_tuned_device *device) {
@@ -256,17 +300,17 @@ bool zf_tuned_keep(zf_context *context, const zf_tuned_device *device) {
     zf_text text = {0}, message = {0};
     zf_tuned_file_name(device->description, name);
     bool good = flock(directory, LOCK_EX) == 0; // of two that add kernels one reads what the other wrote; closing ends it
-    good = good && (read_kept(context, directory, name, &all, &message) || put_aside(directory, name));
+    good = good && read_to_add(context, directory, name, &all, &message);
     for (size_t k = 0; k < device->count && good; k++) good = zf_tuned_set(&all, device->description, &device->kernels[k]);
     if (good) zf_tuned_print(&all, &text);
     zf_cache_piece piece = {text.data, text.length};
     bool fits = text.length <= FILE_MOST; // what is larger would not be read
+    bool written = good && fits && !text.failed && zf_cache_write(directory, name, &piece, 1);
+    close(directory); // before anything is logged: who logs may keep kernels, too
     if (good && !fits) zf_context_log(context, ZF_LOG_WARNING, "%s has no room for more kernels: remove some of its lines", name);
-    good = good && fits && !text.failed && zf_cache_write(directory, name, &piece, 1);
-    close(directory);
-    if (message.data != NULL) zf_context_log(context, ZF_LOG_WARNING, "%s: it is %s.bad now", message.data, name);
+    if (message.data != NULL) zf_context_log(context, ZF_LOG_WARNING, "%s", message.data);
     zf_text_free(&message);
     zf_text_free(&text);
     zf_tuned_free(&all);
-    return good;
+    return written;
 }

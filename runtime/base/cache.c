@@ -59,6 +59,7 @@ static bool read_all(int fd, void *bytes, size_t size) {
     for (size_t done = 0; done < size;) {
         ssize_t n = read(fd, (char *)bytes + done, size - done);
         if (n < 0 && errno == EINTR) continue;
+        if (n == 0) errno = EIO; // it was longer when it was asked
         if (n <= 0) return false;
         done += (size_t)n;
     }
@@ -79,7 +80,8 @@ static uint64_t checksum_of(const void *key, size_t key_length, const void *obje
     return XXH3_64bits_withSeed(object, size, XXH3_64bits(key, key_length));
 }
 
-/// Opens a file of ours for reading, a regular one. -1: there is none, or, with `*there`, it is another kind of thing.
+/// Opens a file of ours for reading, a regular one. -1: there is none, or, with `*there`, it is another kind of thing (EPERM) or
+/// errno says what it was.
 static int open_file(int directory, const char *name, uint64_t *size, bool *there) {
     int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); // a pipe must not hang here
     *there = fd >= 0 || errno != ENOENT;
@@ -90,6 +92,7 @@ static int open_file(int directory, const char *name, uint64_t *size, bool *ther
         return fd;
     }
     close(fd);
+    errno = EPERM;
     return -1;
 }
 
@@ -100,9 +103,11 @@ zf_cache_answer zf_cache_read(int directory, const char *name, size_t most, void
     if (fd < 0) return there ? ZF_CACHE_DAMAGED : ZF_CACHE_NONE;
     char *text = length <= most ? malloc((size_t)length + 1) : NULL;
     bool good = text != NULL && read_all(fd, text, (size_t)length);
+    int failed = length > most ? EFBIG : text == NULL ? ENOMEM : errno;
     close(fd);
     if (!good) {
         free(text);
+        errno = failed;
         return ZF_CACHE_DAMAGED;
     }
     text[length] = 0;

@@ -22,7 +22,8 @@ typedef enum zf_cache_answer {
 int zf_cache_open(const char *directory, const char *part);
 
 /// Reads a file whole. On ZF_CACHE_FOUND `*bytes` is memory that the caller frees, with a 0 behind the `*size` bytes. One that
-/// has more than `most` bytes, is not ours or no regular file is as good as damaged.
+/// has more than `most` bytes, is not ours or no regular file is as good as damaged; on ZF_CACHE_DAMAGED errno says what it was:
+/// EFBIG, EPERM, or why it could not be read this time.
 zf_cache_answer zf_cache_read(int directory, const char *name, size_t most, void **bytes, size_t *size);
 
 typedef struct zf_cache_piece {

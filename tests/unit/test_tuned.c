@@ -3,6 +3,7 @@
 // kernels of the GPU that a table is of as it says, and others, and what it may not say, as by default.
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "codegen/compiler.h"
@@ -190,12 +191,16 @@ static void write_container(void) {
 
 /// Lines that were logged; each has a container opened and closed, as whoever logs may do.
 static unsigned warnings, logged, left_out;
+static char warning[512]; ///< the last one
 static zf_context *of_log;
 static void on_log(void *user, zf_log_level level, const char *line) {
     static bool within;
     (void)user;
     logged++;
-    warnings += level == ZF_LOG_WARNING && strstr(line, "/tuned/") != NULL;
+    if (level == ZF_LOG_WARNING && strstr(line, "/tuned/") != NULL) {
+        warnings++;
+        snprintf(warning, sizeof warning, "%s", line);
+    }
     left_out += level == ZF_LOG_DEBUG && strstr(line, "none of this version's") != NULL;
     if (within || of_log == NULL) return;
     within = true;
@@ -307,6 +312,104 @@ static void test_put_aside(const char *cache, const char *kept, char *gpu, zf_tu
     CHECK(rename(aside, kept) == 0, "%s", aside);
 }
 
+static bool no_strdup;
+char *__real_strdup(const char *string);
+char *__wrap_strdup(const char *string);
+char *__wrap_strdup(const char *string) { return no_strdup ? NULL : __real_strdup(string); }
+
+static void write_line(const char *path, const char *line) {
+    FILE *f = fopen(path, "w");
+    CHECK(f != NULL, "%s", path);
+    if (f == NULL) return;
+    fprintf(f, "%s\n", line);
+    fclose(f);
+}
+
+/// Whether a file's first line is this one.
+static bool begins(const char *path, const char *line) {
+    char text[128] = "";
+    FILE *f = fopen(path, "r");
+    bool found = f != NULL && fgets(text, sizeof text, f) != NULL && strcspn(text, "\n") == strlen(line) &&
+                 strncmp(text, line, strlen(line)) == 0;
+    if (f != NULL) fclose(f);
+    return found;
+}
+
+/// What cannot be read this time may be good: it stays where it is, and nothing is kept.
+static void test_unreadable(const char *cache) {
+    static const char *const reasons[] = {"Too many open files", "File too large", "no memory"};
+    char gpu[] = "a GPU whose file is not read", shape[] = "map i32: a;", name[40], kept[256], aside[300];
+    zf_tuned_kernel kernel = {.shape = shape};
+    zf_tuned_device device = {.description = gpu, .kernels = &kernel, .count = 1};
+    zf_tuned_file_name(gpu, name);
+    snprintf(kept, sizeof kept, "%s/tuned/%s", cache, name);
+    snprintf(aside, sizeof aside, "%s.bad", kept);
+    zf_context *context = NULL;
+    zf_error error = {0};
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = cache, .log = on_log}, &context, &error) == ZF_OK, "%s",
+          error.message);
+    CHECK(zf_tuned_keep(context, &device), "it is kept");
+    for (size_t k = 0; k < sizeof reasons / sizeof *reasons; k++) {
+        FILE *f = fopen(kept, "r+");
+        fseek(f, 0, SEEK_END);
+        long size = ftell(f);
+        if (k == 1) CHECK(ftruncate(fileno(f), (1 << 20) + 1) == 0, "%s", kept);
+        struct rlimit files, one_more;
+        getrlimit(RLIMIT_NOFILE, &files);
+        one_more = files;
+        int next = dup(0);
+        close(next);
+        one_more.rlim_cur = (rlim_t)next + 1; // the cache's directory
+        if (k == 0) setrlimit(RLIMIT_NOFILE, &one_more);
+        no_strdup = k == 2;
+        warnings = 0;
+        bool keeps = zf_tuned_keep(context, &device);
+        setrlimit(RLIMIT_NOFILE, &files);
+        no_strdup = false;
+        CHECK(!keeps && warnings == 1 && strstr(warning, reasons[k]) != NULL, "%s: %u warnings, %s", reasons[k], warnings,
+              warning);
+        CHECK(strstr(warning, ": no more is kept") != NULL, "%s", warning);
+        CHECK(access(aside, F_OK) != 0, "%s: it is put aside", reasons[k]);
+        CHECK(ftruncate(fileno(f), size) == 0, "%s", kept);
+        fclose(f);
+        CHECK(zf_tuned_keep(context, &device), "%s: it is kept again", reasons[k]);
+    }
+    // The same of a file that is shipped.
+    zf_tuned tuned;
+    no_strdup = true;
+    CHECK(zf_tuned_read(kept, &tuned, &error) == ZF_ERR_MEMORY && tuned.count == 0, "%s", error.message);
+    no_strdup = false;
+    zf_context_free(context);
+}
+
+/// What was put aside before stays so.
+static void test_put_aside_again(const char *cache) {
+    enum { ASIDE = 4 };
+    char gpu[] = "a GPU whose file is damaged often", shape[] = "map i32: a;", name[40], kept[256], aside[300], line[32];
+    zf_tuned_kernel kernel = {.shape = shape};
+    zf_tuned_device device = {.description = gpu, .kernels = &kernel, .count = 1};
+    zf_tuned_file_name(gpu, name);
+    snprintf(kept, sizeof kept, "%s/tuned/%s", cache, name);
+    zf_context *context = NULL;
+    zf_error error = {0};
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = cache, .log = on_log}, &context, &error) == ZF_OK, "%s",
+          error.message);
+    for (int k = 1; k <= ASIDE + 2; k++) {
+        snprintf(line, sizeof line, "incident %d", k);
+        write_line(kept, line);
+        warnings = 0;
+        CHECK(zf_tuned_keep(context, &device) && warnings == 1, "%s: %u warnings", line, warnings);
+        CHECK(strstr(warning, k > ASIDE ? "it is lost" : "it is ") != NULL && strstr(warning, ".txt.bad") != NULL, "%s", warning);
+        CHECK(begins(kept, "zipflow tuned kernels, format 1"), "%s: nothing is kept", line);
+    }
+    for (int k = 1; k <= ASIDE + 1; k++) {
+        snprintf(aside, sizeof aside, k == 1 ? "%s.bad" : "%s.bad.%d", kept, k);
+        snprintf(line, sizeof line, "incident %d", k);
+        CHECK(k <= ASIDE ? begins(aside, line) : access(aside, F_OK) != 0, "%s", aside);
+    }
+    zf_context_free(context);
+}
+
 /// What another version keeps stays when more is kept, and what is known of it counts meanwhile.
 static void test_kept_by_another(const char *cache, const char *kept, const seen *first, zf_tuned_kernel *kernel) {
     zf_context *context = NULL;
@@ -408,6 +511,8 @@ static void test_compilers(void) {
     }
     test_no_room(context);
     zf_context_free(context);
+    test_unreadable(cache);
+    test_put_aside_again(cache);
     for (size_t k = 0; k < 2; k++) {
         tuned = look(cache, (zf_compiler_options){0}, k);
         CHECK(zf_choice_value(&tuned.choice, ZF_CHOICE_L, 0) == 2 - k, "column %zu: %x", k, tuned.choice.chosen);
