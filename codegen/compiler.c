@@ -88,13 +88,13 @@ zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *opt
     compiler->context = context;
     pthread_mutex_init(&compiler->lock, NULL);
     if (options != NULL) compiler->options = *options;
+    compiler->has_shipped = compiler->options.tuned != NULL;
     compiler->options.choices = compiler->options.tuned = NULL; // the caller's; `choices` and `shipped` have what they say
     compiler->choices = choices;
     if (compiler->options.std_dir != NULL) compiler->options.std_dir = compiler->std_dir = strdup(compiler->options.std_dir);
     bool copied = compiler->std_dir != NULL || options == NULL || options->std_dir == NULL;
     zf_status status = copied ? make_jit(compiler, error) : zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
-    if (status == ZF_OK && options != NULL && options->tuned != NULL)
-        status = zf_tuned_read(options->tuned, &compiler->shipped, error);
+    if (status == ZF_OK && compiler->has_shipped) status = zf_tuned_read(options->tuned, &compiler->shipped, error);
     if (status == ZF_OK) {
         zf_abi_provider provider = zf_provider_of(compiler);
         status = zf_context_set_provider(context, &provider, error);
@@ -103,7 +103,7 @@ zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *opt
         release(compiler);
         return status;
     }
-    if (options != NULL && options->tuned != NULL) note_unknown(compiler, &compiler->shipped, options->tuned);
+    if (compiler->has_shipped) note_unknown(compiler, &compiler->shipped, options->tuned);
     *out = compiler;
     return ZF_OK;
 }
@@ -211,7 +211,7 @@ const zf_tuned_device *zf_compiler_tuned(zf_compiler *compiler, zf_abi_target ta
     zf_device_info info;
     if (compiler->options.untuned || compiler->choices.count > 0 || target.family == ZF_TARGET_HOST) return NULL;
     if (!zf_context_device_for(compiler->context, target, &info)) return NULL;
-    if (compiler->shipped.count > 0) return zf_tuned_find(&compiler->shipped, info.description);
+    if (compiler->has_shipped) return zf_tuned_find(&compiler->shipped, info.description);
     pthread_mutex_lock(&compiler->lock);
     const zf_kept_tuned *kept = find_kept(compiler, info.description);
     pthread_mutex_unlock(&compiler->lock);

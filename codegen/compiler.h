@@ -32,7 +32,8 @@ struct zf_compiler {
     bool unchecked;               ///< kernels have no checks: zf_compiler_set_unchecked
     bool unfused;                 ///< a kernel a stage: zf_compiler_set_unfused
     zf_choices choices;           ///< for all plans
-    zf_tuned shipped;             ///< zf_compiler_options.tuned
+    zf_tuned shipped;             ///< zf_compiler_options.tuned, in place of what is kept
+    bool has_shipped;             ///< there is such a file, with kernels or none
     zf_kept_tuned *kept;          ///< of the devices that were met
     zf_noted *noted;              ///< the first of what is to be logged
 };

@@ -1,6 +1,7 @@
 """Files of tuned kernels as users have them: of another version of zipflow, with nothing in them. Usage: test_tuned_files.py ZFC
 [unittest arguments]"""
 
+import json
 import sys
 import unittest
 
@@ -50,6 +51,17 @@ class TunedFiles(zfc_case.Case):
         self.assertNotIn("none of this version's", said)
         self.bad(1, "decode", "-f", "--device", "emu", "--tuned", self.table("tuned.txt", "THREADS=32", "CLUSTER"), "-o", self.dir / "out", self.container,
                  says=["ZF1217", "line 6"])
+
+    def test_without_kernels(self):
+        """A file that has none is in place of what is kept all the same."""
+        kept = CACHE / "tuned" / json.loads(self.good("tune", "--show", "--json", "--device", "emu"))["file"]
+        kept.parent.mkdir(mode=0o700, exist_ok=True)
+        kept.write_bytes(self.table("tuned.txt", "THREADS=32", "THREADS=64").read_bytes())
+        self.addCleanup(kept.unlink)
+        self.assertEqual(self.told()[0], ["a", "b"])
+        self.assertEqual(self.told("--untuned")[0], [])
+        self.assertEqual(self.told("--tuned", self.file("none.txt", HEAD))[0], [])
+        self.assertEqual(self.told("--tuned", self.table("one.txt", "THREADS=32"))[0], ["a"])
 
 
 if __name__ == "__main__":

@@ -517,6 +517,14 @@ static void test_compilers(void) {
         tuned = look(cache, (zf_compiler_options){0}, k);
         CHECK(zf_choice_value(&tuned.choice, ZF_CHOICE_L, 0) == 2 - k, "column %zu: %x", k, tuned.choice.chosen);
     }
+    static const char *const nothing[] = {"", "device another GPU", "# what is kept counts for nothing"};
+    for (size_t k = 0; k < sizeof nothing / sizeof *nothing; k++) {
+        char text[128];
+        snprintf(text, sizeof text, HEAD "%s", nothing[k]);
+        write_line(path, text);
+        CHECK(look(cache, (zf_compiler_options){.tuned = path}, 0).choice.chosen == 0, "`%s` in place of what is kept",
+              nothing[k]);
+    }
     char name[40], kept[256];
     zf_tuned_file_name(first.device, name);
     snprintf(kept, sizeof kept, "%s/tuned/%s", cache, name);
