@@ -205,13 +205,18 @@ static void make_plan(decoder *d, zf_plan_options *options, const zf_block_view 
     zf_choices *choices = tuned != NULL ? ZF_NEW(d->arena, zf_choices) : NULL;
     if (choices == NULL || !zf_tuned_choose(tuned, d->base.plan, block, choices)) return;
     options->choices = choices;
-    zf_compiler_note(d->compiler, ZF_LOG_DEBUG, "column %s: %u of %u kernels are lowered as was found best on %s",
-                     d->base.graph->column->name, choices->count, d->base.plan->kernel_count, tuned->description);
     const zf_plan *chosen = zf_plan_build(d->arena, d->base.graph, options, diags);
-    if (chosen != NULL && zf_choices_are_legal(chosen, choices, NULL))
+    const char *column = d->base.graph->column->name;
+    if (chosen != NULL && zf_choices_are_legal(chosen, choices, NULL)) {
         d->base.plan = chosen;
-    else
+        zf_compiler_note(d->compiler, ZF_LOG_DEBUG, "column %s: %u of %u kernels are lowered as was found best on %s", column,
+                         choices->count, chosen->kernel_count, tuned->description);
+    } else {
         options->choices = NULL;
+        zf_compiler_note(d->compiler, ZF_LOG_DEBUG,
+                         "column %s: its kernels cannot be lowered as was found best on %s: they are as by default", column,
+                         tuned->description);
+    }
 }
 
 static zf_status build(decoder *d, const zf_column *column, const uint8_t *branches, size_t branch_count,

@@ -190,7 +190,7 @@ static void write_container(void) {
 }
 
 /// Lines that were logged; each has a container opened and closed, as whoever logs may do.
-static unsigned warnings, logged, left_out;
+static unsigned warnings, logged, left_out, lowered, not_lowered;
 static char warning[512]; ///< the last one
 static zf_context *of_log;
 static void on_log(void *user, zf_log_level level, const char *line) {
@@ -201,6 +201,8 @@ static void on_log(void *user, zf_log_level level, const char *line) {
         warnings++;
         snprintf(warning, sizeof warning, "%s", line);
     }
+    lowered += level == ZF_LOG_DEBUG && strstr(line, "are lowered as was found best") != NULL;
+    not_lowered += level == ZF_LOG_DEBUG && strstr(line, "cannot be lowered as was found best") != NULL;
     left_out += level == ZF_LOG_DEBUG && strstr(line, "none of this version's") != NULL;
     if (within || of_log == NULL) return;
     within = true;
@@ -312,7 +314,12 @@ static void test_put_aside(const char *cache, const char *kept, char *gpu, zf_tu
     CHECK(rename(aside, kept) == 0, "%s", aside);
 }
 
-static bool no_strdup;
+static bool none_legal, no_strdup;
+bool __real_zf_choices_are_legal(const zf_plan *plan, const zf_choices *choices, zf_text *reason);
+bool __wrap_zf_choices_are_legal(const zf_plan *plan, const zf_choices *choices, zf_text *reason);
+bool __wrap_zf_choices_are_legal(const zf_plan *plan, const zf_choices *choices, zf_text *reason) {
+    return !none_legal && __real_zf_choices_are_legal(plan, choices, reason);
+}
 char *__real_strdup(const char *string);
 char *__wrap_strdup(const char *string);
 char *__wrap_strdup(const char *string) { return no_strdup ? NULL : __real_strdup(string); }
@@ -481,10 +488,17 @@ static void test_compilers(void) {
     CHECK(strncmp(scan.shape, "scan i32: delta<i32", 19) == 0 && strstr(scan.shape, "; 16 tile 1024") != NULL, "%s", scan.shape);
     write_tuned(path, first.device, first.shape, "L=8,THREADS=64");
     zf_compiler_options shipped = {.tuned = path};
+    lowered = not_lowered = 0;
     seen tuned = look("", shipped, 0);
+    CHECK(lowered == 1 && not_lowered == 0, "%u lines that it is so, %u that it is not", lowered, not_lowered);
     CHECK(zf_choice_value(&tuned.choice, ZF_CHOICE_L, 0) == 8 && zf_choice_value(&tuned.choice, ZF_CHOICE_THREADS, 0) == 64, "%x",
           tuned.choice.chosen);
     CHECK(look("", shipped, 1).choice.chosen == 0, "another kernel");
+    none_legal = true;
+    lowered = not_lowered = 0;
+    CHECK(look("", shipped, 0).choice.chosen == 0, "what it may not have after all");
+    CHECK(lowered == 0 && not_lowered == 1, "%u lines that it is so, %u that it is not", lowered, not_lowered);
+    none_legal = false;
     CHECK(look("", (zf_compiler_options){.untuned = true}, 0).choice.chosen == 0, "they are not wanted");
     test_contradictions(path);
     shipped = (zf_compiler_options){.tuned = path, .choices = "0:THREADS=32"};
