@@ -1,7 +1,6 @@
 // How kernels were found to be lowered best: a table by GPU and shape of kernel (kernel_shape.h), as text in the cache's
-// directory
-// (`tuned/`, a file a GPU and driver), and in files that are shipped. It says how fast kernels run and nothing of what they make;
-// a choice that a kernel may not have is left out.
+// directory (`tuned/`, a file a GPU and driver), and in files that are shipped. It says how fast kernels run and nothing of what
+// they make; a choice that a kernel may not have is left out, and so is a kernel with one that this version does not know.
 //
 //   zipflow tuned kernels, format 1
 //   device NVIDIA H200, compute capability 9.0, driver for CUDA 13.0
@@ -10,7 +9,8 @@
 //     nanoseconds 123000 default 150000 probes 9
 //
 // A choice has all that the kernel has, also what is so by default; `choice default` is one that was searched and stayed. Lines
-// behind `device` are of that GPU, until the next one; empty lines and those that begin with `#` say nothing.
+// behind `device` are of that GPU, until the next one; empty lines and those that begin with `#` say nothing. The cache's file
+// may be changed by hand, too; when more is kept it is written anew, without such lines.
 #ifndef ZF_CODEGEN_TUNED_H
 #define ZF_CODEGEN_TUNED_H
 
@@ -67,7 +67,7 @@ bool zf_tuned_kept(zf_context *context, const char *description, zf_tuned *out, 
 /// is put aside as NAME.bad, NAME.bad.2 and so on up to 4, which is logged. False: there is no cache, it cannot be written, or
 /// what lies there cannot be read and stays as it is, which is logged, too.
 bool zf_tuned_keep(zf_context *context, const zf_tuned_device *device);
-/// The file that is kept, from the cache's directory on: "tuned/0123456789abcdef.txt".
+/// The file that is kept, in `tuned` of the cache's directory: "0123456789abcdef.txt".
 void zf_tuned_file_name(const char *description, char out[40]);
 
 #endif
