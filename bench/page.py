@@ -7,10 +7,8 @@ A table stands between `<!-- table: NAME -->` and `<!-- end -->`. Each is of the
 """
 
 import json
-import math
 import pathlib
 import re
-import statistics
 import sys
 
 sys.dont_write_bytecode = True
@@ -57,7 +55,7 @@ def table(heads, rows):
 
 def speed(row):
     """GB/s; of strings that of the characters alone."""
-    return f"{row.get('characters_gb_per_second') or row['gb_per_second']:.0f}"
+    return f"{of_rows.speed(row):.0f}"
 
 
 def ratio(row):
@@ -225,10 +223,6 @@ def checks(records):
     return path, record, table(("form", "column", "GB/s", "without checks", "cost"), rows)
 
 
-def mean(values):
-    return math.exp(statistics.fmean(map(math.log, values)))
-
-
 def of_zipflow(record):
     """Sets whose rows zipflow made right, also where nvCOMP's run was not reached."""
     return [r for r in record["results"] if "seconds" in r and "message" not in r]
@@ -239,7 +233,7 @@ def pipeline_said(records, record):
     rows = of_zipflow(record)
     queries = [r for r in rows if r["set"] != "table2"]
     over = max(1e3 * (r["seconds"]["johnson"]["median"] - 1.05 * max(r["copy_bound"], r["decode_bound"])) for r in queries)
-    raw, ratios = mean(r["johnson_beside"]["raw"] for r in queries), mean(r["ratio"] for r in queries)
+    raw, ratios = (of_rows.geometric_mean(v) for v in ((r["johnson_beside"]["raw"] for r in queries), (r["ratio"] for r in queries)))
     lines = [f"- Each of the {len(queries)} takes at most 1.05 times the larger of its copies alone and its decodes alone, and {max(over, 0):.2f} ms.",
              f"- Geometric means of the {len(queries)}: {raw:.2f} times sooner than raw copies, where the ratios are {ratios:.2f}: {100 * raw / ratios:.1f}% of them."]
     small = [(r["johnson_beside"]["small"], r["set"]) for r in rows if "small" in r["johnson_beside"]]
@@ -249,7 +243,7 @@ def pipeline_said(records, record):
         beside = [r["johnson_beside"]["nvcomp"] for r in of["results"] if r["set"] != "table2" and "nvcomp" in r.get("johnson_beside", {})] if of else []
         where = f"In `{path.name}`, of {of['commit']}: " if path else ""
         if beside and not (path and of is record):
-            lines.append(f"- {where}{mean(beside):.2f} times sooner than nvCOMP on the mean of {len(beside)} queries, "
+            lines.append(f"- {where}{of_rows.geometric_mean(beside):.2f} times sooner than nvCOMP on the mean of {len(beside)} queries, "
                          f"{min(beside):.2f} times at least.")
     return "\n".join(lines)
 
