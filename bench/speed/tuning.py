@@ -129,6 +129,14 @@ def beside_all(kernel, searched):
             "choices": chosen(searched) or "default", "verified": True}
 
 
+def partners(report, exhaustive, searched, label):
+    """[(kernel, the same of the search)] by number and shape: a run may leave kernels out. Those that one of them alone has are left out here."""
+    known = [{(k["kernel"], k["shape"]): k for k in kernels} for kernels in (exhaustive, searched)]
+    for key in (key for of in known for key in of if not all(key in other for other in known)):
+        report.leave_out(f"only one of the two runs has the kernel: {key[1]}", part="tuning", data=label, name="search beside all combinations", kernel=key[0])
+    return [(kernel, known[1][key]) for key, kernel in known[0].items() if key in known[1]]
+
+
 def exhaustively(s, report, container, column, label, part=1):
     """All combinations of a column's kernels, and a search that knows of none."""
     try:
@@ -138,7 +146,7 @@ def exhaustively(s, report, container, column, label, part=1):
             searched = tune(s, [container], f"--columns={column}", "-o", picked, seconds=seconds)
             found = tune(s, [container], "--exhaustive", f"--tuned={picked}", f"--budget={seconds}s", f"--columns={column}", seconds=seconds)
         keep_measured(report, found, label)
-        for kernel, of_search in zip(found["kernels"], searched["kernels"]):
+        for kernel, of_search in partners(report, found["kernels"], searched["kernels"], label):
             report.add({"data": label, "by": "zipflow", "name": "search beside all combinations", "kernel": kernel["kernel"], **beside_all(kernel, of_search)})
             restricted(report, kernel, label)
     except (Failed, KeyError, ValueError) as why:

@@ -242,6 +242,17 @@ def search():
     check([line[2] for line in cells] == ["60 s, 10", "80%", "80%", "90%", "97%", *[""] * len(fewer)] and "fewer choices" in cells[-1][0], cells)
 
 
+def which_kernels_are_partners():
+    """Kernels of two runs belong together by number and shape, wherever they stand; what one run lacks is left out and said."""
+    def kernel(number, shape, of):
+        return {"kernel": number, "shape": shape, "of": of}
+    left = []
+    report = argparse.Namespace(leave_out=lambda why, **row: left.append((row["data"], row["kernel"], str(why))))
+    found = tuning.partners(report, [kernel(0, "a", "all"), kernel(1, "b", "all"), kernel(2, "c", "all")], [kernel(2, "c", "search"), kernel(1, "b", "search"), kernel(0, "z", "search")], "x")
+    check([(a["kernel"], a["of"], b["kernel"], b["of"]) for a, b in found] == [(n, "all", n, "search") for n in (1, 2)], found)
+    check([row[:2] for row in left] == [("x", 0), ("x", 0)] and left[0][2].endswith(": a") and left[1][2].endswith(": z"), left)
+
+
 def of_several_gpus():
     """What several tuners chose becomes a file of configurations: rows that all have, and of which one chose something else."""
     def report(gpu, **chosen):
@@ -306,6 +317,6 @@ def on_a_page(report):
 
 
 os.environ["FAKE_NVCOMP"] = ""
-for test in (data, on_the_emulator, beside_peers, columns, who_can_tune, search, of_several_gpus, which_is_compared):
+for test in (data, on_the_emulator, beside_peers, columns, who_can_tune, search, which_kernels_are_partners, of_several_gpus, which_is_compared):
     test()
     print(f"{test.__name__}: good")
