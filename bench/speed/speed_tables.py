@@ -1,9 +1,9 @@
 """What speed.py found, as tables: each function takes rows, and gives heads and cells, or None where there are none.
 
-`wanted` stands beside what was measured where there is a criterion.
+`wanted` stands beside what was measured where there is a criterion; `against` says where that is missed, also where both round to the same.
 """
 
-from criteria import BESIDE_AT_LEAST, MEAN_AT_LEAST, UNFUSED_AT_LEAST
+from criteria import BESIDE_AT_LEAST, MEAN_AT_LEAST, UNFUSED_AT_LEAST, is_missed, mean_of
 from rows import by, fastest, geometric_mean, speed
 
 WIDTHS_A_ROW = 8
@@ -11,6 +11,16 @@ WIDTHS_A_ROW = 8
 
 def percent(part):
     return f"{100 * part:.0f}%"
+
+
+def against(text, measured, wanted, most=False):
+    """What was measured, as it is printed, and whether what is wanted of it is missed; None: nothing is."""
+    return text + (", above" if most else ", below") if wanted is not None and is_missed(measured, wanted, most) else text
+
+
+def part_against(row, what="fraction_of_limit", wanted="at_least"):
+    """A part of a row beside its criterion."""
+    return against(percent(row[what]), row[what], row.get(wanted))
 
 
 def peer_cell(row):
@@ -28,7 +38,7 @@ def work(rows):
             continue
         wanted = percent(row["at_least"]) if "at_least" in row else f"{row['characters_at_least']} GB/s"
         name = row["data"] if row["part"] != "work" or row["data"] == row["name"] else f"{row['data']}, {row['name']}"
-        cells.append([name, f"`{row['codec']}`", f"{row['ratio']:.2f}", f"{speed(row):.0f}", percent(row["fraction_of_limit"]), wanted,
+        cells.append([name, f"`{row['codec']}`", f"{row['ratio']:.2f}", against(f"{speed(row):.0f}", speed(row), row.get("characters_at_least")), part_against(row), wanted,
                       peer_cell(fastest(by(of_data[row["part"], row["data"]], "nvcomp")))])
     return (("data", "codec", "ratio", "GB/s", "of the limit", "wanted", "nvCOMP, the fastest: ratio, GB/s"), cells) if cells else None
 
@@ -36,20 +46,19 @@ def work(rows):
 def rle(rows):
     """A row for each way to be long and type, and the means."""
     rows = [r for r in rows if r["part"] == "rle"]
-    cells, fractions = [], {"rle": [], "rle over bitpack": []}
+    cells = []
     for data in dict.fromkeys(r["data"] for r in rows):
         mine = {r["family"]: r for r in rows if r["data"] == data and r["by"] == "zipflow"}
         line = [data]
-        for family in fractions:
+        for family in MEAN_AT_LEAST:
             row = mine.get(family)
-            fractions[family] += [row["fraction_of_limit"]] if row else []
-            line += [f"{row['gb_per_second']:.0f}", percent(row["fraction_of_limit"])] if row else ["", ""]
+            line += [f"{row['gb_per_second']:.0f}", part_against(row)] if row else ["", ""]
         wanted = mine.get("rle", {}).get("at_least")
         cells.append([*line[:3], percent(wanted) if wanted else "", *line[3:], peer_cell(fastest(by([r for r in rows if r["data"] == data], "nvcomp")))])
     if not cells:
         return None
-    plain, packed = (percent(sum(of) / len(of)) if of else "" for of in fractions.values())
-    wanted = MEAN_AT_LEAST
+    wanted, means = MEAN_AT_LEAST, {family: mean_of(rows, family) for family in MEAN_AT_LEAST}
+    plain, packed = ("" if mean is None else against(percent(mean), mean, wanted[family]) for family, mean in means.items())
     cells.append(["mean", "", plain, percent(wanted["rle"]), "", f"{packed} (wanted: {percent(wanted['rle over bitpack'])})" if packed else "", ""])
     return ("runs", "plain streams: GB/s", "of the limit", "wanted", "over bitpacks: GB/s", "of the limit", "nvCOMP, the fastest: ratio, GB/s"), cells
 
@@ -89,8 +98,8 @@ def chunks(rows):
 def fusion(rows):
     cells = []
     for r in (r for r in rows if r["part"] == "fusion"):
-        each = ", ".join(percent(k["fraction_of_limit"]) for k in r["kernels_unfused"])
-        cells.append([f"{r['name']}, {r['data']}", f"{r['gb_per_second']:.0f}", f"{r['gb_per_second_unfused']:.0f}", f"{r['speedup']:.2f}",
+        each = ", ".join(against(percent(k["fraction_of_limit"]), k["fraction_of_limit"], UNFUSED_AT_LEAST) for k in r["kernels_unfused"])
+        cells.append([f"{r['name']}, {r['data']}", f"{r['gb_per_second']:.0f}", f"{r['gb_per_second_unfused']:.0f}", against(f"{r['speedup']:.2f}", r["speedup"], r["speedup_at_least"]),
                       f"{r['speedup_at_least']:.2f}", f"{r['predicted']:.2f}", f"{r['paper']:.2f}", each])
     heads = ("nest", "fused: GB/s", "a kernel a stage: GB/s", "times as fast", "wanted", "by the bytes", "in the paper", f"unfused kernels, of their own limits (wanted: {percent(UNFUSED_AT_LEAST)})")
     return (heads, cells) if cells else None
@@ -104,13 +113,15 @@ def tuning(rows):
             cells.append([f"{r['data']}, kernel {r['kernel']}: {r['name']}, {r['configuration']}", f"{percent(r['part_of_best'])} of {r['combinations']}", ""])
         elif "part_of_best" in r:
             how_many = f"{r['combinations']}, all of them" if r.get("all") else f"{r['combinations']} of more" if "all" in r else f"{r['combinations']} that were measured"
-            below = ", below" if r["part_of_best"] < r["part_at_least"] else ""  # also where it rounds to as much
-            cells.append([f"{r['data']}, kernel {r['kernel']}: {r['name']}", f"{100 * r['part_of_best']:.1f}%{below}, {r['probes']} probes of {how_many}",
+            part = against(f"{100 * r['part_of_best']:.1f}%", r["part_of_best"], r["part_at_least"])
+            cells.append([f"{r['data']}, kernel {r['kernel']}: {r['name']}", f"{part}, {r['probes']} probes of {how_many}",
                           percent(r["part_at_least"])])
         elif "untuned_part" in r:
-            cells.append([f"{r['data']}: {r['name']}, of the tuned speed", percent(r["untuned_part"]), percent(r["part_at_least"])])
+            cells.append([f"{r['data']}: {r['name']}, of the tuned speed", part_against(r, "untuned_part", "part_at_least"), percent(r["part_at_least"])])
         else:
-            cells.append([f"{r['data']}: {r['name']} from nothing, {r['kernels']} kernels", f"{r['seconds']:.1f} s, {r['mean_probes']:.1f} probes a kernel",
+            took = [against(f"{r['seconds']:.1f} s", r["seconds"], r["seconds_at_most"], most=True),
+                    against(f"{r['mean_probes']:.1f} probes a kernel", r["mean_probes"], r["probes_at_most"], most=True)]
+            cells.append([f"{r['data']}: {r['name']} from nothing, {r['kernels']} kernels", ", ".join(took),
                           f"{r['seconds_at_most']} s, {r['probes_at_most']}"])
     return (("what", "measured", "wanted"), cells) if cells else None
 
@@ -153,9 +164,10 @@ def beside_nvcomp(rows, link):
     if not cells:
         return None
     heads = ("column", "codec", "ratio, GB/s, ms a GB to copy and decode", "nvCOMP, the soonest: the same", "times sooner")
+    gain, ratio = geometric_mean(gains), geometric_mean(ratios)
     said = (f"Over a link of {link / 1e9:.1f} GB/s. Of nvCOMP's rows of a column the soonest copied and decoded; of ours the one that decodes fastest of those that are "
-            f"sooner, faster and no larger, else the soonest. Geometric means beside nvCOMP: {geometric_mean(gains):.2f} times as fast to decode (wanted: {BESIDE_AT_LEAST['speed']}), "
-            f"{geometric_mean(ratios):.2f} times the ratio (wanted: {BESIDE_AT_LEAST['ratio']}).")
+            f"sooner, faster and no larger, else the soonest. Geometric means beside nvCOMP: {against(f'{gain:.2f} times as fast to decode', gain, BESIDE_AT_LEAST['speed'])} (wanted: {BESIDE_AT_LEAST['speed']}), "
+            f"{against(f'{ratio:.2f} times the ratio', ratio, BESIDE_AT_LEAST['ratio'])} (wanted: {BESIDE_AT_LEAST['ratio']}).")
     return heads, cells, said
 
 

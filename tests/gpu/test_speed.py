@@ -242,6 +242,28 @@ def search():
     check([line[2] for line in cells] == ["60 s, 10", "80%", "80%", "90%", "97%", *[""] * len(fewer)] and "fewer choices" in cells[-1][0], cells)
 
 
+def missed_by_little():
+    """Rows that miss their criteria by so little that both round to the same, and rows that just reach them."""
+    def row(part, data, of, **more):
+        return {"part": part, "data": data, "by": "zipflow", "name": data, "codec": "c", "ratio": 2, "gb_per_second": 99.6, "fraction_of_limit": of, "verified": True, **more}
+    def rows(e):
+        """Below by e, and above where that is it."""
+        return [row("work", "a", .5 - e, at_least=.5), row("work", "b", .9, characters_gb_per_second=800 - e, characters_at_least=800),
+                row("rle", "c", .88 - e, at_least=.88, family="rle"), {**row("rle", "c", .8 - e, family="rle over bitpack"), "name": "c, over bitpacks"},
+                row("fusion", "d", .9, speedup=2.2 - e, speedup_at_least=2.2, predicted=2, paper=2, gb_per_second_unfused=5, kernels_unfused=[{"fraction_of_limit": of} for of in (.9, .85 - e)]),
+                row("tuning", "e", 1, seconds=60 + e, seconds_at_most=60, kernels=3, mean_probes=10 + e, probes_at_most=10), row("tuning", "f", 1, untuned_part=.8 - e, part_at_least=.8),
+                row("tuning", "g", 1, part_of_best=.97 - e, part_at_least=.97, kernel=0, probes=3, combinations=9)]
+    def shown(rows):
+        return [cell for section in (speed_tables.work, speed_tables.rle, speed_tables.fusion, speed_tables.tuning) for line in section(rows)[1] for cell in line]
+    found = [cell for cell in shown(rows(1e-4)) if "below" in cell or "above" in cell]
+    check(found == ["50%, below", "800, below", "88%, below", "88%, below", "80%, below (wanted: 80%)", "2.20, below", "90%, 85%, below", "60.0 s, above, 10.0 probes a kernel, above",
+                    "80%, below", "97.0%, below, 3 probes of 9 that were measured"], found)
+    check(not any("below" in cell or "above" in cell for cell in shown(rows(0))), shown(rows(0)))
+    beside = [{**row("table2", "h", 1), "gb_per_second": 2.4999, "ratio": 1.2999}, {**row("table2", "h", 1), "by": "nvcomp", "gb_per_second": 1, "ratio": 1}]
+    said = speed_tables.beside_nvcomp(beside, 50e9)[2]
+    check("2.50 times as fast to decode, below (wanted: 2.5), 1.30 times the ratio, below (wanted: 1.3)" in said, said)
+
+
 def which_kernels_are_partners():
     """Kernels of two runs belong together by number and shape, wherever they stand; what one run lacks is left out and said."""
     def kernel(number, shape, of):
@@ -317,6 +339,6 @@ def on_a_page(report):
 
 
 os.environ["FAKE_NVCOMP"] = ""
-for test in (data, on_the_emulator, beside_peers, columns, who_can_tune, search, which_kernels_are_partners, of_several_gpus, which_is_compared):
+for test in (data, on_the_emulator, beside_peers, columns, who_can_tune, search, missed_by_little, which_kernels_are_partners, of_several_gpus, which_is_compared):
     test()
     print(f"{test.__name__}: good")
