@@ -47,8 +47,8 @@ def check(what, *said):
 
 def run(parts, columns, *words, device="cpu", searches=True):
     """Runs parts of it. Returns the exit status, the report, and what was printed."""
-    printed = io.StringIO()
-    with tempfile.TemporaryDirectory() as out, contextlib.redirect_stdout(printed):
+    printed, complained = io.StringIO(), io.StringIO()
+    with tempfile.TemporaryDirectory() as out, contextlib.redirect_stdout(printed), contextlib.redirect_stderr(complained):
         sys.argv = ["speed.py", "--only", parts, "--columns", ";".join(columns), "--zfc", ZFC, "--tpchgen", str(GENERATOR) if GENERATOR.exists() else "tpchgen-cli",
                     "--device", device, "--libcuda", GPU, "--out", out, "--bytes", "80000", "--made", "40000", "--scale", "0.001", "--repeats", "5", "--tune", "0", *words]
         code = speed.main()
@@ -56,6 +56,8 @@ def run(parts, columns, *words, device="cpu", searches=True):
         text = (pathlib.Path(out) / "speed.json").read_text()
     check(files == ["log.txt", *(["search.json"] if "tuning" in parts and searches else []), "speed.json"], files)
     check("zf-speed-" not in text, "the report names a directory of this machine")
+    missed = json.loads(text)["missed"]  # also where all is well: the status is not of speeds
+    check(complained.getvalue() == (f"== {len(missed)} criteria are missed: {'; '.join(missed)}\n" if missed else ""), missed, complained.getvalue())
     return code, json.loads(text), printed.getvalue()
 
 
@@ -106,6 +108,7 @@ def on_the_emulator():
     native, other = (r for r in report["results"] if r["part"] == "configurations")
     check((native["configuration"], native["normalised"], other["configuration"], other["choices"]) == ("native", 1, "other", "0:THREADS=128"), native, other)
     check(same(other["normalised"], other["gb_per_second"] / native["gb_per_second"]) and other["fraction_of_limit"] > 0, other)
+    check("work: bitpack-7-u32 (at_least)" in report["missed"] and "rle: rle, mean" in report["missed"], report["missed"])
     check(report["device"]["name"] == "emu" and report["commit"] and report["command"].startswith("bench/speed/speed.py --only"), report)
     check([rows[n].get("at_least") for n in names[:5]] == [.91, .85, .85, .86, None], rows)
     check(rows["even-4, u32, over bitpacks"]["family"] == "rle over bitpack" and rows["even-4, u32, over bitpacks"]["data"] == "even-4, u32", rows)
@@ -259,6 +262,10 @@ def missed_by_little():
     check(found == ["50%, below", "800, below", "88%, below", "88%, below", "80%, below (wanted: 80%)", "2.20, below", "90%, 85%, below", "60.0 s, above, 10.0 probes a kernel, above",
                     "80%, below", "97.0%, below, 3 probes of 9 that were measured"], found)
     check(not any("below" in cell or "above" in cell for cell in shown(rows(0))), shown(rows(0)))
+    check(speed.criteria.missed(rows(1e-4)) == [
+        "work: a (at_least)", "work: b (characters_at_least)", "rle: c (at_least)", "fusion: d (speedup_at_least)", "fusion: d, unfused kernel 1", "tuning: e (seconds_at_most)",
+        "tuning: e (probes_at_most)", "tuning: f (part_at_least)", "tuning: g, kernel 0 (part_at_least)", "rle: rle, mean", "rle: rle over bitpack, mean"], speed.criteria.missed(rows(1e-4)))
+    check(speed.criteria.missed(rows(0)) == [] and speed.criteria.missed([{**r, "verified": False} for r in rows(1)]) == [], "what is reached, what was not measured")
     beside = [{**row("table2", "h", 1), "gb_per_second": 2.4999, "ratio": 1.2999}, {**row("table2", "h", 1), "by": "nvcomp", "gb_per_second": 1, "ratio": 1}]
     said = speed_tables.beside_nvcomp(beside, 50e9)[2]
     check("2.50 times as fast to decode, below (wanted: 2.5), 1.30 times the ratio, below (wanted: 1.3)" in said, said)
