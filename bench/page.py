@@ -3,7 +3,8 @@
     page.py ROOT            renews the tables
     page.py ROOT --check    says whether they agree with the records; the exit status is 1 when they do not
 
-A table stands between `<!-- table: NAME -->` and `<!-- end -->`. Each is of the newest record, by its date, that has what it shows.
+A table stands between `<!-- table: NAME -->` and `<!-- end -->`. Each is of the newest record, by its date, that has what it shows, also where rows of that
+failed: they are in the table, with the beginning of why, and are counted beside means.
 """
 
 import json
@@ -62,12 +63,26 @@ def ratio(row):
     return f"{row['ratio']:.2f}"
 
 
+def codec(row):
+    """The codec; of rows that failed nobody may know it."""
+    return f"`{row['codec']}`" if "codec" in row else ""
+
+
 def limit(row):
     return f"{100 * row['fraction_of_limit']:.0f}%"
 
 
 def good(rows, **what):
-    return [r for r in rows if r.get("verified") and all(r.get(k) == v for k, v in what.items())]
+    return of_rows.good(having(rows, **what))
+
+
+def having(rows, **what):
+    return [r for r in rows if all(r.get(k) == v for k, v in what.items())]
+
+
+def lines_of(rows, width, leading, cells):
+    """Lines of a table: `leading` cells say what a row is, and `cells` what was measured of it, if it was."""
+    return [[*leading(r), *cells(r)] if r.get("verified") else of_rows.failed_cells(width, r, *leading(r)) for r in rows]
 
 
 # ---- Tables: each gives a record and rows, or None ----------------------------------------------------------------------
@@ -75,8 +90,9 @@ def good(rows, **what):
 
 def of_bench(found, first=lambda r: r["column"]):
     path, record = found
-    rows = [[first(r), f"`{r['codec']}`", ratio(r), str(r["kernels"]), speed(r), limit(r)] for r in good(record["results"])]
-    return path, record, table(("column", "codec", "ratio", "kernels", "GB/s", "of the limit"), rows)
+    heads = ("column", "codec", "ratio", "kernels", "GB/s", "of the limit")
+    rows = lines_of(record["results"], len(heads), lambda r: [first(r), codec(r)], lambda r: [ratio(r), str(r["kernels"]), speed(r), limit(r)])
+    return path, record, table(heads, rows)
 
 
 def forms(records):
@@ -90,7 +106,8 @@ def made(records):
 
 
 def columns_of(record):
-    return next((s["result"] for s in record.get("steps", []) if s["step"] == "bench_columns" and s["status"] == "good"), None)
+    step = next((s for s in record.get("steps", []) if s["step"] == "bench_columns" and s["status"] != "skipped"), None)
+    return step and (step.get("result") or {"results": [{"column": "all", "verified": False, "message": step.get("why")}]})
 
 
 def tpch(records):
@@ -107,22 +124,24 @@ def lanes(records):
         found = records.newest("h200", lambda r: r.get("bench") == "decode" and any("tans" in c.get("codec", "") for c in r["results"]))
         return found and of_bench(found)
     path, record = found
-    rows = []
+    heads, rows = ("data", "by", "codec", "ratio", "kernels", "GB/s", "of the limit"), []
     for name, title in DATA.items():
-        mine = good(record["results"], data=name, by="zipflow")
-        theirs = {}
+        mine, theirs = having(record["results"], data=name, by="zipflow"), {}
         for r in good(record["results"], data=name, by="nvcomp"):
             theirs.setdefault(r["codec"].split()[0], []).append(r)
-        rows += [[title, r["name"], f"`{r['codec']}`", ratio(r), str(r["kernels"]), speed(r), limit(r)] for r in mine]
+        rows += lines_of(mine, len(heads), lambda r: [title, r["name"], codec(r)], lambda r: [ratio(r), str(r["kernels"]), speed(r), limit(r)])
         for kind in theirs.values():
             fastest, smallest = max(kind, key=lambda r: r["gb_per_second"]), max(kind, key=lambda r: r["ratio"])
             chosen = [fastest] + ([smallest] if smallest["ratio"] > 1.02 * fastest["ratio"] else [])
             rows += [[title, "nvCOMP", choice(r), ratio(r), "", speed(r), limit(r)] for r in chosen]
-    return path, record, table(("data", "by", "codec", "ratio", "kernels", "GB/s", "of the limit"), rows)
+        rows += [of_rows.failed_cells(len(heads), r, title, "nvCOMP", choice(r)) for r in of_rows.bad(having(record["results"], data=name, by="nvcomp"))]
+    return path, record, "\n\n".join([table(heads, rows), *of_speed.ended(record["results"])])
 
 
 def choice(row):
     """What nvCOMP did."""
+    if "chunk_bytes" not in row:  # it failed before
+        return row.get("codec", "")
     size = row["chunk_bytes"] >> 10
     decoder = ", not validated" if "not validated" in row.get("decoder", "") else ""
     return f"{row['codec']}, {size} KiB{decoder}" if size < 1024 else f"{row['codec']}, {size >> 10} MiB{decoder}"
@@ -135,24 +154,28 @@ def table2(records):
     path, record = found
     measured, rows = [r for r in record["results"] if r.get("part", "table2") == "table2"], []
     for name in TABLE2:
-        mine, theirs = good(measured, data=name, by="zipflow"), good(measured, data=name, by="nvcomp")
-        paper = next((r for r in mine if r["name"] in ("the paper's", "bitpack")), None)
+        mine, theirs = having(measured, data=name, by="zipflow"), good(measured, data=name, by="nvcomp")
+        paper = next((r for r in mine if r["name"] in ("the paper's", "bitpack", "numbered")), None)
         ours = next((r for r in mine if r["name"] == "ours"), None)
         if paper is None:
             continue
         fast = max((r for r in theirs if r["ratio"] > 1.05), key=lambda r: r["gb_per_second"], default=None)
         small = max(theirs, key=lambda r: r["ratio"], default=None)
-        row = [name, ratio(paper), str(paper["kernels"]), speed(paper), limit(paper)]
-        row += [f"{ratio(ours)}, {speed(ours)}"] if ours else [""]
+        row = lines_of([paper], 5, lambda r: [name], lambda r: [ratio(r), str(r["kernels"]), speed(r), limit(r)])[0]
+        row += ["" if ours is None else f"{ratio(ours)}, {speed(ours)}" if ours.get("verified") else of_rows.failure(ours)]
         row += [f"{choice(r)}: {ratio(r)}, {speed(r)}" if r else "" for r in (fast, small)]
+        if failed := of_rows.bad(having(measured, data=name, by="nvcomp")):
+            row[-2] += f"{'; ' if row[-2] else ''}{len(failed)} of {len(failed) + len(theirs)} {of_rows.failure(failed[0])}"
         rows.append(row)
     heads = ("column", "ratio", "kernels", "GB/s", "of the limit", "ours: ratio, GB/s", "nvCOMP, the fastest", "nvCOMP, the smallest")
-    return path, record, table(heads, rows)
+    lacking = [name for name in TABLE2 if not having(measured, data=name, by="zipflow")]
+    said = [f"Not measured there: {', '.join(lacking)}."] if lacking else []
+    return path, record, "\n\n".join([table(heads, rows), *of_speed.ended(measured), *said])
 
 
 def of_part(record, *parts):
-    """Good rows of bench/speed's parts."""
-    return [r for r in record.get("results", []) if r.get("verified") and r.get("part") in parts] if record.get("bench") == "speed" else []
+    """Rows of bench/speed's parts."""
+    return [r for r in record.get("results", []) if r.get("part") in parts] if record.get("bench") == "speed" else []
 
 
 def newest_of_part(records, part, devices=("h200",)):
@@ -160,13 +183,20 @@ def newest_of_part(records, part, devices=("h200",)):
     return max((f for f in found if f), key=lambda pair: pair[1]["date"], default=None)
 
 
+def is_search(row):
+    """Whether it is of what was found beside all combinations."""
+    return "part_of_best" in row or row.get("name") == "search beside all combinations"
+
+
 def searches(records):
-    """(path, record, rows) of each record with searches beside all combinations of columns that none after it has, the newest first."""
+    """(path, record, rows) of each record with searches beside all combinations of columns that none after it has, the newest first. One that failed is one."""
     def rows_of(record):
-        return [r for r in of_part(record, "tuning") if "part_of_best" in r]
+        return [r for r in of_part(record, "tuning") if is_search(r)]
+    def tells(row):
+        return "all" in row or not row.get("verified")  # older records do not say whether all were measured
     had, found, before = set(), [], "9"  # behind all dates
-    while pair := records.newest("h200", lambda r: r["date"] < before and any("all" in row and row["data"] not in had for row in rows_of(r))):
-        now = {r["data"] for r in rows_of(pair[1]) if "all" in r} - had  # older records do not say whether all were measured
+    while pair := records.newest("h200", lambda r: r["date"] < before and any(tells(row) and row["data"] not in had for row in rows_of(r))):
+        now = {r["data"] for r in rows_of(pair[1]) if tells(r)} - had
         found.append((*pair, [r for r in rows_of(pair[1]) if r["data"] in now]))
         had |= now
         before = pair[1]["date"]
@@ -176,7 +206,7 @@ def searches(records):
 def tuning_of_columns(records):
     """(path, record, rows) of what tuning took and what kernels are without it: of the record with the most columns, of those the newest."""
     def rows_of(record):
-        return [r for r in of_part(record, "tuning") if "part_of_best" not in r]
+        return [r for r in of_part(record, "tuning") if not is_search(r)]
     def columns(record):
         return sum("untuned_part" in r for r in rows_of(record))
     most = max((columns(r) for p, r in records.all if p.parent.name == "h200"), default=0)
@@ -201,6 +231,7 @@ def at_the_limit(records):
     for title, section in of_speed.SECTIONS:
         made_of = section(rows)
         said += [f"**{title}**", table(*made_of)] if made_of else []
+    said += of_speed.ended(rows)
     link = records.newest("h200", lambda r: r.get("bench") == "tpch queries" and r.get("link_rate"))
     made_of = link and of_speed.beside_nvcomp(rows, link[1]["link_rate"])
     if made_of:
@@ -218,9 +249,10 @@ def checks(records):
     if not found:
         return None
     path, record = found
-    rows = [[r["form"], r["name"] if r["data"] == r["name"] else f"{r['name']} ({r['data']})", f"{r['gb_per_second']:.0f}",
-             f"{r['gb_per_second_without']:.0f}", f"{r['cost_percent']:.1f}%"] for r in good(record["results"])]
-    return path, record, table(("form", "column", "GB/s", "without checks", "cost"), rows)
+    heads = ("form", "column", "GB/s", "without checks", "cost")
+    rows = lines_of(record["results"], len(heads), lambda r: [r.get("form", ""), r["name"] if r.get("data", r["name"]) == r["name"] else f"{r['name']} ({r['data']})"],
+                    lambda r: [f"{r['gb_per_second']:.0f}", f"{r['gb_per_second_without']:.0f}", f"{r['cost_percent']:.1f}%"])
+    return path, record, table(heads, rows)
 
 
 def of_zipflow(record):
@@ -228,22 +260,31 @@ def of_zipflow(record):
     return [r for r in record["results"] if "seconds" in r and "message" not in r]
 
 
+def not_of_zipflow(record):
+    return [r for r in record["results"] if not ("seconds" in r and "message" not in r)]
+
+
 def pipeline_said(records, record):
     """What a run of the queries' columns shows, in sentences."""
     rows = of_zipflow(record)
     queries = [r for r in rows if r["set"] != "table2"]
+    if not queries:
+        return "None of the queries was measured."
     over = max(1e3 * (r["seconds"]["johnson"]["median"] - 1.05 * max(r["copy_bound"], r["decode_bound"])) for r in queries)
+    failed = [r for r in not_of_zipflow(record) if r["set"] != "table2"]
+    how_many = of_rows.counted(len(queries), len(failed))
     raw, ratios = (of_rows.geometric_mean(v) for v in ((r["johnson_beside"]["raw"] for r in queries), (r["ratio"] for r in queries)))
-    lines = [f"- Each of the {len(queries)} takes at most 1.05 times the larger of its copies alone and its decodes alone, and {max(over, 0):.2f} ms.",
-             f"- Geometric means of the {len(queries)}: {raw:.2f} times sooner than raw copies, where the ratios are {ratios:.2f}: {100 * raw / ratios:.1f}% of them."]
+    lines = [f"- Each of the {len(queries)} that were measured takes at most 1.05 times the larger of its copies alone and its decodes alone, and {max(over, 0):.2f} ms.",
+             f"- Geometric means, {how_many}: {raw:.2f} times sooner than raw copies, where the ratios are {ratios:.2f}: {100 * raw / ratios:.1f}% of them."]
     small = [(r["johnson_beside"]["small"], r["set"]) for r in rows if "small" in r["johnson_beside"]]
     if small:
         lines.append(f"- With 64 MiB of staging it takes at most {100 * (max(small)[0] - 1):.0f}% longer ({max(small)[1]}), with the same rows.")
     for path, of in ((None, record), whole_with_nvcomp(records)):
-        beside = [r["johnson_beside"]["nvcomp"] for r in of["results"] if r["set"] != "table2" and "nvcomp" in r.get("johnson_beside", {})] if of else []
+        theirs = [r for r in of["results"] if r["set"] != "table2"] if of else []
+        beside = [r["johnson_beside"]["nvcomp"] for r in theirs if "nvcomp" in r.get("johnson_beside", {})]
         where = f"In `{path.name}`, of {of['commit']}: " if path else ""
         if beside and not (path and of is record):
-            lines.append(f"- {where}{of_rows.geometric_mean(beside):.2f} times sooner than nvCOMP on the mean of {len(beside)} queries, "
+            lines.append(f"- {where}{of_rows.geometric_mean(beside):.2f} times sooner than nvCOMP on the mean, {of_rows.counted(len(beside), len(theirs) - len(beside), ' queries')}, "
                          f"{min(beside):.2f} times at least.")
     return "\n".join(lines)
 
@@ -253,6 +294,12 @@ def whole_with_nvcomp(records):
     return queries_that(records, lambda r: r["results"] and all("nvcomp" in row.get("seconds", {}) for row in r["results"])) or (None, None)
 
 
+def failed_of(row, what):
+    """Why there is no time of nvCOMP's, where it was tried."""
+    theirs = row.get(what)
+    return of_rows.failure(theirs) if isinstance(theirs, dict) and not theirs.get("verified") else ""
+
+
 def pipeline(records):
     found = queries_with(records, "nvcomp")
     if not found:
@@ -260,12 +307,13 @@ def pipeline(records):
     path, record = found
     rows = []
     for r in of_zipflow(record):
-        times = (f"{1e3 * r['seconds'][m]['median']:.2f}" if m in r["seconds"] else "" for m in ("raw", "nvcomp", "apart", "given", "johnson", "small"))
+        times = (f"{1e3 * r['seconds'][m]['median']:.2f}" if m in r["seconds"] else failed_of(r, m) for m in ("raw", "nvcomp", "apart", "given", "johnson", "small"))
         bounds = (f"{1e3 * r[b]:.2f}" for b in ("copy_bound", "decode_bound"))
         beside = (f"{r['johnson_beside'][m]:.2f}" if m in r["johnson_beside"] else "" for m in ("raw", "nvcomp"))
         rows.append([r["set"], str(len(r["columns"])), f"{r['raw_bytes'] / 1e6:.0f}", ratio(r), *times, *bounds, *beside])
     heads = ("set", "columns", "MB raw", "ratio", "raw", "nvCOMP", "apart", "FIFO", "Johnson", "64 MiB staging", "copies alone", "decodes alone",
              "sooner than raw", "than nvCOMP")
+    rows += [of_rows.failed_cells(len(heads), r, r["set"]) for r in not_of_zipflow(record)]
     return path, record, f"{table(heads, rows)}\n\n{pipeline_said(records, record)}"
 
 
@@ -285,7 +333,11 @@ def reached_cold(record):
 
 def files(records):
     found = queries_that(records, reached_cold) or queries_with(records, "files")
-    return found and (*found, table(from_files.HEADS, from_files.cells(found[1]["files"])))
+    if not found:
+        return None
+    part, heads = found[1]["files"], from_files.HEADS
+    failed = [of_rows.failed_cells(len(heads), r, r["set"]) for r in part["results"] if "ways" not in r or not r.get("verified")]
+    return (*found, table(heads, from_files.cells(part) + failed))
 
 
 def encoding(records):
@@ -325,13 +377,14 @@ def copies(records):
 
 
 def cpu(records):
-    found = records.newest("cpu", lambda r: r.get("bench") == "decode" and good(r["results"], source="generated"))
+    found = records.newest("cpu", lambda r: r.get("bench") == "decode" and having(r["results"], source="generated"))
     if not found:
         return None
     path, record = found
-    rows = [[r["column"], f"`{r['codec']}`", ratio(r), f"{r['gb_per_second']:.1f}", f"{r['percent_of_copy']:.0f}%"]
-            for r in good(record["results"], source="generated")]
-    return path, record, table(("column", "codec", "ratio", "GB/s", "of memcpy"), rows)
+    heads = ("column", "codec", "ratio", "GB/s", "of memcpy")
+    rows = lines_of(having(record["results"], source="generated"), len(heads), lambda r: [r["column"], codec(r)],
+                    lambda r: [ratio(r), f"{r['gb_per_second']:.1f}", f"{r['percent_of_copy']:.0f}%"])
+    return path, record, table(heads, rows)
 
 
 def cpu_columns(records):
@@ -343,15 +396,18 @@ def cpu_columns(records):
     if not found:
         return None
     path, record = found
-    apart = {r["column"]: r for r in good(record["results"]) if is_unfused(r)}
-    rows = []
-    for r in (r for r in good(record["results"]) if not is_unfused(r)):
+    apart = {r["column"]: r for r in record["results"] if is_unfused(r)}
+    heads, rows = ("column", "codec", "ratio", "GB/s; of strings, characters", "of memcpy, offsets too", "GB/s, `--unfused all`"), []
+    for r in (r for r in record["results"] if not is_unfused(r)):
         other = apart.get(r["column"])
+        if bad := of_rows.bad(x for x in (r, other) if x is not None):
+            rows.append(of_rows.failed_cells(len(heads), bad[0], r["column"] + ("" if bad[0] is r else ", `--unfused all`"), codec(r)))
+            continue
         differs = other is not None and other["kernels"] != r["kernels"]
         if differs or "characters_gb_per_second" in r:
             rows.append([r["column"], f"`{r['codec']}`", ratio(r), f"{of_rows.speed(r):.1f}", f"{r['percent_of_copy']:.0f}%",
                          f"{of_rows.speed(other):.1f}" if differs else ""])
-    return path, record, table(("column", "codec", "ratio", "GB/s; of strings, characters", "of memcpy, offsets too", "GB/s, `--unfused all`"), rows)
+    return path, record, table(heads, rows)
 
 
 def before_first_byte(records, device):

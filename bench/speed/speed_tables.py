@@ -1,10 +1,11 @@
-"""What speed.py found, as tables: each function takes rows, and gives heads and cells, or None where there are none.
+"""What speed.py found, as tables: each function takes rows, and gives heads and cells, or None where there are none. Rows that failed are shown as such,
+with the beginning of why, and counted beside means; those that are no row's, but say how a part ended, are the page's (`ended`).
 
 `wanted` stands beside what was measured where there is a criterion; `against` says where that is missed, also where both round to the same.
 """
 
 from criteria import BESIDE_AT_LEAST, MEAN_AT_LEAST, UNFUSED_AT_LEAST, is_missed, mean_of
-from rows import by, fastest, geometric_mean, speed
+from rows import bad, by, counted, failed_cells, failure, fastest, geometric_mean, good, speed
 
 WIDTHS_A_ROW = 8
 
@@ -23,93 +24,129 @@ def part_against(row, what="fraction_of_limit", wanted="at_least"):
     return against(percent(row[what]), row[what], row.get(wanted))
 
 
-def peer_cell(row):
-    return f"{row['codec']}: {row['ratio']:.2f}, {speed(row):.0f}" if row else ""
+def peer_cell(rows, least=1.05):
+    """nvCOMP's fastest of rows, and how many failed."""
+    theirs = by(rows, "nvcomp")
+    row, failed = fastest(theirs, least), bad(theirs)
+    cells = [f"{row['codec']}: {row['ratio']:.2f}, {speed(row):.0f}"] if row else []
+    return "; ".join(cells + ([f"{len(failed)} of {len(theirs)} {failure(failed[0])}"] if failed else []))
+
+
+def of_parts(rows, *parts):
+    """Rows of something that is measured."""
+    return [r for r in rows if r["part"] in parts and "data" in r]
+
+
+def ended(rows):
+    """Of parts that ended early, why: sentences."""
+    return [f"Ended early: {r.get('part', r.get('by'))}, {r['name']}, {failure(r)}." for r in bad(rows) if "data" not in r and "name" in r]
 
 
 def work(rows):
-    """Every row with a criterion but those of `rle`."""
-    of_data = {}
+    """Every row with a criterion but those of `rle`; what failed of `work` is there without one, too."""
+    heads = ("data", "codec", "ratio", "GB/s", "of the limit", "wanted", "nvCOMP, the fastest: ratio, GB/s")
+    rows, of_data = [r for r in rows if "data" in r], {}
     for row in rows:
         of_data.setdefault((row["part"], row["data"]), []).append(row)
     cells = []
     for row in rows:
-        if row["part"] == "rle" or not ("at_least" in row or "characters_at_least" in row):
+        failed = not row.get("verified")
+        if row["part"] == "rle" or not ("at_least" in row or "characters_at_least" in row or (failed and row["part"] == "work" and row["by"] == "zipflow")):
+            continue
+        name = row["data"] if row["part"] != "work" or row["data"] == row["name"] else f"{row['data']}, {row['name']}"
+        if failed:
+            cells.append(failed_cells(len(heads), row, name))
             continue
         wanted = percent(row["at_least"]) if "at_least" in row else f"{row['characters_at_least']} GB/s"
-        name = row["data"] if row["part"] != "work" or row["data"] == row["name"] else f"{row['data']}, {row['name']}"
         cells.append([name, f"`{row['codec']}`", f"{row['ratio']:.2f}", against(f"{speed(row):.0f}", speed(row), row.get("characters_at_least")), part_against(row), wanted,
-                      peer_cell(fastest(by(of_data[row["part"], row["data"]], "nvcomp")))])
-    return (("data", "codec", "ratio", "GB/s", "of the limit", "wanted", "nvCOMP, the fastest: ratio, GB/s"), cells) if cells else None
+                      peer_cell(of_data[row["part"], row["data"]])])
+    return (heads, cells) if cells else None
+
+
+def family_of(row):
+    """Which runs these are; rows that failed did not always say so."""
+    return row.get("family") or ("rle over bitpack" if row["name"].endswith("over bitpacks") else "rle")
+
+
+def of_family(rows, family):
+    rows = [r for r in by(rows, "zipflow") if family_of(r) == family and r["name"] != "tune"]  # containers that were not tuned are measured as they are
+    return counted(len(good(rows)), len(bad(rows)))
 
 
 def rle(rows):
     """A row for each way to be long and type, and the means."""
-    rows = [r for r in rows if r["part"] == "rle"]
-    cells = []
+    rows, cells = of_parts(rows, "rle"), []
     for data in dict.fromkeys(r["data"] for r in rows):
-        mine = {r["family"]: r for r in rows if r["data"] == data and r["by"] == "zipflow"}
+        mine = {family_of(r): r for r in rows if r["data"] == data and r["by"] == "zipflow"}
         line = [data]
         for family in MEAN_AT_LEAST:
             row = mine.get(family)
-            line += [f"{row['gb_per_second']:.0f}", part_against(row)] if row else ["", ""]
+            line += ["", ""] if row is None else [f"{row['gb_per_second']:.0f}", part_against(row)] if row.get("verified") else [failure(row), ""]
         wanted = mine.get("rle", {}).get("at_least")
-        cells.append([*line[:3], percent(wanted) if wanted else "", *line[3:], peer_cell(fastest(by([r for r in rows if r["data"] == data], "nvcomp")))])
+        cells.append([*line[:3], percent(wanted) if wanted else "", *line[3:], peer_cell([r for r in rows if r["data"] == data])])
     if not cells:
         return None
     wanted, means = MEAN_AT_LEAST, {family: mean_of(rows, family) for family in MEAN_AT_LEAST}
-    plain, packed = ("" if mean is None else against(percent(mean), mean, wanted[family]) for family, mean in means.items())
-    cells.append(["mean", "", plain, percent(wanted["rle"]), "", f"{packed} (wanted: {percent(wanted['rle over bitpack'])})" if packed else "", ""])
+    plain, packed = (", ".join([*([against(percent(mean), mean, wanted[family])] if mean is not None else []), of_family(rows, family)]) for family, mean in means.items())
+    cells.append(["mean", "", plain, percent(wanted["rle"]), "", f"{packed} (wanted: {percent(wanted['rle over bitpack'])})", ""])
     return ("runs", "plain streams: GB/s", "of the limit", "wanted", "over bitpacks: GB/s", "of the limit", "nvCOMP, the fastest: ratio, GB/s"), cells
 
 
 def widths(rows):
-    found = {int(r["data"].split()[0]): r["fraction_of_limit"] for r in rows if r["part"] == "bitpack" and r["by"] == "zipflow"}
+    found = {int(r["data"].split()[0]): percent(r["fraction_of_limit"]) if r.get("verified") else failure(r) for r in by(of_parts(rows, "bitpack"), "zipflow")}
     if not found:
         return None
-    cells = [[f"{at} to {at + WIDTHS_A_ROW - 1}", *[percent(found[w]) if w in found else "" for w in range(at, at + WIDTHS_A_ROW)]]
+    cells = [[f"{at} to {at + WIDTHS_A_ROW - 1}", *[found.get(w, "") for w in range(at, at + WIDTHS_A_ROW)]]
              for at in range(1, 65, WIDTHS_A_ROW)]
     return ("bits of an i64", *[""] * WIDTHS_A_ROW), cells
 
 
+def ratio_and_speed(row):
+    return "" if row is None else f"{row['ratio']:.2f}, {row['gb_per_second']:.0f}" if row.get("verified") else failure(row)
+
+
 def entropy(rows):
-    rows = [r for r in rows if r["part"] == "ans" and "volume" not in r]
-    cells = []
+    rows, cells = [r for r in of_parts(rows, "ans") if "volume" not in r], []
     for data in dict.fromkeys(r["data"] for r in rows):
-        mine = {r["codec"].split("(")[0]: r for r in rows if r["data"] == data and r["by"] == "zipflow"}
-        cells.append([data, *[f"{mine[c]['ratio']:.2f}, {mine[c]['gb_per_second']:.0f}" if c in mine else "" for c in ("tans", "rans")],
-                      peer_cell(fastest(by([r for r in rows if r["data"] == data], "nvcomp"), 0))])
+        mine = {r["name"].rpartition(" ")[2]: r for r in rows if r["data"] == data and r["by"] == "zipflow"}
+        cells.append([data, *[ratio_and_speed(mine.get(c)) for c in ("tans", "rans")], peer_cell([r for r in rows if r["data"] == data], 0)])
     return (("frequencies", "tans: ratio, GB/s", "rans: ratio, GB/s", "nvCOMP, the fastest: ratio, GB/s"), cells) if cells else None
 
 
 def chunks(rows):
-    rows = [r for r in rows if r["part"] == "ans" and "volume" in r]
+    rows = [r for r in of_parts(rows, "ans") if "volume" in r]
     volumes = sorted({r["volume"] for r in rows})
     if not rows:
         return None
     cells = []
     for name in dict.fromkeys(r["name"] for r in rows if r["by"] == "zipflow"):
         of = {r["volume"]: r for r in rows if r.get("name") == name}
-        cells.append([" ".join(name.split()[-2:]), *[f"{of[v]['ratio']:.2f}, {of[v]['gb_per_second']:.0f}" if v in of else "" for v in volumes]])
-    cells.append(["nvCOMP, the fastest", *[peer_cell(fastest(by([r for r in rows if r["volume"] == v], "nvcomp"), 0)) for v in volumes]])
+        cells.append([" ".join(name.split()[-2:]), *[ratio_and_speed(of.get(v)) for v in volumes]])
+    cells.append(["nvCOMP, the fastest", *[peer_cell([r for r in rows if r["volume"] == v], 0) for v in volumes]])
     return ("tans, chunks of", *[f"{v / (1 << 20):g} MiB: ratio, GB/s" for v in volumes]), cells
 
 
 def fusion(rows):
+    heads = ("nest", "fused: GB/s", "a kernel a stage: GB/s", "times as fast", "wanted", "by the bytes", "in the paper",
+             f"unfused kernels, of their own limits (wanted: {percent(UNFUSED_AT_LEAST)})")
     cells = []
-    for r in (r for r in rows if r["part"] == "fusion"):
+    for r in of_parts(rows, "fusion"):
+        if not r.get("verified"):
+            cells.append(failed_cells(len(heads), r, f"{r['name']}, {r['data']}"))
+            continue
         each = ", ".join(against(percent(k["fraction_of_limit"]), k["fraction_of_limit"], UNFUSED_AT_LEAST) for k in r["kernels_unfused"])
         cells.append([f"{r['name']}, {r['data']}", f"{r['gb_per_second']:.0f}", f"{r['gb_per_second_unfused']:.0f}", against(f"{r['speedup']:.2f}", r["speedup"], r["speedup_at_least"]),
                       f"{r['speedup_at_least']:.2f}", f"{r['predicted']:.2f}", f"{r['paper']:.2f}", each])
-    heads = ("nest", "fused: GB/s", "a kernel a stage: GB/s", "times as fast", "wanted", "by the bytes", "in the paper", f"unfused kernels, of their own limits (wanted: {percent(UNFUSED_AT_LEAST)})")
     return (heads, cells) if cells else None
 
 
 def tuning(rows):
     """What searches took, and what kernels are without their results."""
-    cells = []
-    for r in (r for r in rows if r["part"] == "tuning"):
-        if "configuration" in r:
+    rows, cells = of_parts(rows, "tuning"), []
+    for r in rows:
+        if not r.get("verified"):
+            cells.append(failed_cells(3, r, f"{r['data']}: {r['name']}"))
+        elif "configuration" in r:
             cells.append([f"{r['data']}, kernel {r['kernel']}: {r['name']}, {r['configuration']}", f"{percent(r['part_of_best'])} of {r['combinations']}", ""])
         elif "part_of_best" in r:
             how_many = f"{r['combinations']}, all of them" if r.get("all") else f"{r['combinations']} of more" if "all" in r else f"{r['combinations']} that were measured"
@@ -117,7 +154,9 @@ def tuning(rows):
             cells.append([f"{r['data']}, kernel {r['kernel']}: {r['name']}", f"{part}, {r['probes']} probes of {how_many}",
                           percent(r["part_at_least"])])
         elif "untuned_part" in r:
-            cells.append([f"{r['data']}: {r['name']}, of the tuned speed", part_against(r, "untuned_part", "part_at_least"), percent(r["part_at_least"])])
+            of = [other for other in rows if other["name"] == "without results"] if "mean" in r["name"] else []
+            how_many = f", {counted(len(good(of)), len(bad(of)))}" if of else ""
+            cells.append([f"{r['data']}: {r['name']}, of the tuned speed", part_against(r, "untuned_part", "part_at_least") + how_many, percent(r["part_at_least"])])
         else:
             took = [against(f"{r['seconds']:.1f} s", r["seconds"], r["seconds_at_most"], most=True),
                     against(f"{r['mean_probes']:.1f} probes a kernel", r["mean_probes"], r["probes_at_most"], most=True)]
@@ -127,12 +166,17 @@ def tuning(rows):
 
 
 def configurations(rows):
-    rows = [r for r in rows if r["part"] == "configurations"]
-    names = list(dict.fromkeys(r["configuration"] for r in rows))
+    def cell(row):
+        if row is None or not row.get("verified"):
+            return failure(row) if row else ""
+        return f"{row['gb_per_second']:.0f}, {percent(row['normalised']) if 'normalised' in row else 'beside none'}"
+
+    rows = of_parts(rows, "configurations")
+    names = list(dict.fromkeys(r["configuration"] for r in rows if "configuration" in r))
     cells = []
     for name in dict.fromkeys(r["name"] for r in rows):
-        of = {r["configuration"]: r for r in rows if r["name"] == name}
-        cells.append([name, *[f"{of[c]['gb_per_second']:.0f}, {percent(of[c]['normalised']) if 'normalised' in of[c] else 'beside none'}" if c in of else "" for c in names]])
+        of = {r.get("configuration"): r for r in rows if r["name"] == name}  # a container that could not be made has none
+        cells.append([name, *[cell(of.get(c, of.get(None))) for c in names]])
     return (("row", *[f"{c}: GB/s, of the first" for c in names]), cells) if cells else None
 
 
@@ -149,10 +193,16 @@ def ours_beside(rows, theirs, link):
 
 def beside_nvcomp(rows, link):
     """Columns of table 2: of nvCOMP's what is soonest copied and decoded, and ours beside it. Also the sentence of the means."""
-    rows, cells, gains, ratios = [r for r in rows if r["part"] == "table2"], [], [], []
+    heads = ("column", "codec", "ratio, GB/s, ms a GB to copy and decode", "nvCOMP, the soonest: the same", "times sooner")
+    rows, cells, gains, ratios, failed = of_parts(rows, "table2"), [], [], [], 0
     for data in dict.fromkeys(r["data"] for r in rows):
-        of = {by: [r for r in rows if r["data"] == data and r["by"] == by] for by in ("zipflow", "nvcomp")}
+        every = {who: by([r for r in rows if r["data"] == data], who) for who in ("zipflow", "nvcomp")}
+        of = {who: good(found) for who, found in every.items()}
         if not of["zipflow"] or not of["nvcomp"]:
+            why = next((bad(found)[0] for who, found in every.items() if found and not of[who]), None)
+            if why and every["nvcomp"]:
+                cells.append(failed_cells(len(heads), why, data))
+                failed += 1
             continue
         theirs = min(of["nvcomp"], key=lambda r: whole(r, link))
         mine = ours_beside(of["zipflow"], theirs, link)
@@ -163,33 +213,43 @@ def beside_nvcomp(rows, link):
                       f"{whole(theirs, link) / whole(mine, link):.2f}"])
     if not cells:
         return None
-    heads = ("column", "codec", "ratio, GB/s, ms a GB to copy and decode", "nvCOMP, the soonest: the same", "times sooner")
+    if not gains:
+        return heads, cells, f"Over a link of {link / 1e9:.1f} GB/s."
     gain, ratio = geometric_mean(gains), geometric_mean(ratios)
     said = (f"Over a link of {link / 1e9:.1f} GB/s. Of nvCOMP's rows of a column the soonest copied and decoded; of ours the one that decodes fastest of those that are "
-            f"sooner, faster and no larger, else the soonest. Geometric means beside nvCOMP: {against(f'{gain:.2f} times as fast to decode', gain, BESIDE_AT_LEAST['speed'])} (wanted: {BESIDE_AT_LEAST['speed']}), "
+            f"sooner, faster and no larger, else the soonest. Geometric means beside nvCOMP, {counted(len(gains), failed, ' columns')}: {against(f'{gain:.2f} times as fast to decode', gain, BESIDE_AT_LEAST['speed'])} (wanted: {BESIDE_AT_LEAST['speed']}), "
             f"{against(f'{ratio:.2f} times the ratio', ratio, BESIDE_AT_LEAST['ratio'])} (wanted: {BESIDE_AT_LEAST['ratio']}).")
     return heads, cells, said
 
 
+def ratio_cell(row, with_codec=False):
+    if row is None or not row.get("verified"):
+        return failure(row) if row else ""
+    return f"{row['ratio']:.2f}" + (f" ({row['codec'].split(',')[0]})" if with_codec else "")
+
+
 def ratios(rows):
     """Columns of table 2: what everybody stores."""
-    rows = [r for r in rows if r["part"] == "ratios"]
+    rows = of_parts(rows, "ratios")
     others = list(dict.fromkeys(r["by"] for r in rows if r["by"] != "zipflow"))
-    cells, beside = [], {by: [] for by in others}
+    cells, beside = [], {who: [] for who in others}
     for data in dict.fromkeys(r["data"] for r in rows):
         mine = {r["name"]: r for r in rows if r["data"] == data and r["by"] == "zipflow"}
         theirs = {r["by"]: r for r in rows if r["data"] == data and r["by"] != "zipflow"}
         paper = mine.get("the paper's") or mine.get("bitpack")
-        best = max(mine.values(), key=lambda r: r["ratio"], default=None)
-        if best is None:
-            continue
-        for by, row in theirs.items():
-            beside[by].append(best["ratio"] / row["ratio"])
-        cells.append([data, f"{best['plain_bytes'] / 1e6:.1f}", f"{paper['ratio']:.2f}" if paper else "", f"{mine['ours']['ratio']:.2f}" if "ours" in mine else "",
-                      *[f"{theirs[by]['ratio']:.2f} ({theirs[by]['codec'].split(',')[0]})" if by in theirs else "" for by in others]])
+        best = max(good(mine.values()), key=lambda r: r["ratio"], default=None)
+        for who, row in theirs.items() if mine else ():
+            beside[who].append(best["ratio"] / row["ratio"] if best and row.get("verified") else None)
+        if mine:
+            cells.append([data, f"{best['plain_bytes'] / 1e6:.1f}" if best else "", ratio_cell(paper), ratio_cell(mine.get("ours")),
+                          *[ratio_cell(theirs.get(who), with_codec=True) for who in others]])
     if not cells:
         return None
-    cells.append(["geometric mean of what zipflow's better nest is beside it", "", "", "", *[f"{geometric_mean(beside[who]):.2f}" if beside[who] else "" for who in others]])
+    means = []
+    for who in others:
+        of = [v for v in beside[who] if v is not None]
+        means.append((f"{geometric_mean(of):.2f}, " if of else "") + counted(len(of), len(beside[who]) - len(of)))
+    cells.append(["geometric mean of what zipflow's better nest is beside it", "", "", "", *means])
     return ("column", "MB", "the paper's nest", "ours", *others), cells
 
 

@@ -30,6 +30,10 @@ def row(by, data, name, codec, ratio, speed, **more):
             "verified": True, **more}
 
 
+def failed(by, data, name, why):
+    return {"by": by, "data": data, "name": name, "verified": False, "message": why}
+
+
 def record(part, rows):
     return {"bench": f"peers {part}", "date": "2999-01-01T00:00:00Z", "commit": "abc", "device": {"description": "a GPU"}, "results": rows}
 
@@ -42,17 +46,23 @@ MADE = {
     "lanes": (record("lanes", [
         row("zipflow", "symbols3", "tans", "tans(x)", 5.19, 1234.4), row("zipflow", "o_comment", "words", "w", 4, 800, characters_gb_per_second=700.2),
         theirs("symbols3", "ans s0", 256, 5.1, 1400, decoder="types named, not validated"), theirs("symbols3", "ans s0", 1024, 5.3, 1300),
-        theirs("symbols3", "zstd", 64, 3.8, 44), {"by": "nvcomp", "data": "symbols3", "codec": "lz4", "verified": False, "message": "no"}]),
+        theirs("symbols3", "zstd", 64, 3.8, 44), {"by": "nvcomp", "data": "symbols3", "codec": "lz4", "verified": False, "message": "no"},
+        failed("zipflow", "l_comment", "huffman", "it | died\nat once"), {"by": "peers.py", "name": "lanes", "verified": False, "message": "KeyError"}]),
         ["three symbols (.25, .5, .25), bytes | tans | `tans(x)` | 5.19 | 1 | 1234 | 50% |", "| nvCOMP | ans s0, 256 KiB, not validated | 5.10 |  | 1400 |",
-         "| nvCOMP | ans s0, 1 MiB | 5.30 |", "| nvCOMP | zstd, 64 KiB |", "| words | `w` | 4.00 | 1 | 700 |"], ["lz4"]),
+         "| nvCOMP | ans s0, 1 MiB | 5.30 |", "| nvCOMP | zstd, 64 KiB |", "| words | `w` | 4.00 | 1 | 700 |",
+         "| three symbols (.25, .5, .25), bytes | nvCOMP | lz4 | failed: no |  |  |  |", "| l_comment, characters | huffman |  | failed: it / died at once |", "Ended early: peers.py, lanes, failed: KeyError."], []),
     "table2": (record("table2", [
         row("zipflow", "l_tax", "the paper's", "float2int(bitpack)", 15.99, 3427), row("zipflow", "l_tax", "ours", "o", 21.5, 1700),
-        theirs("l_tax", "ans s0", 256, 1.88, 1299), theirs("l_tax", "gdeflate L5", 1024, 12.04, 5), theirs("l_tax", "snappy", 32, 1.01, 2000)]),
-        ["| l_tax | 15.99 | 1 | 3427 | 50% | 21.50, 1700 | ans s0, 256 KiB: 1.88, 1299 | gdeflate L5, 1 MiB: 12.04, 5 |"], ["snappy"]),
+        theirs("l_tax", "ans s0", 256, 1.88, 1299), theirs("l_tax", "gdeflate L5", 1024, 12.04, 5), theirs("l_tax", "snappy", 32, 1.01, 2000),
+        failed("zipflow", "l_discount", "the paper's", "wrong bytes"), row("zipflow", "l_quantity", "the paper's", "b", 5, 3000), failed("zipflow", "l_quantity", "ours", "late"),
+        theirs("l_quantity", "ans s0", 256, 3, 1000), {**theirs("l_quantity", "zstd", 64, 1, 1), "verified": False, "message": "stopped after 40 s"}]),
+        ["| l_tax | 15.99 | 1 | 3427 | 50% | 21.50, 1700 | ans s0, 256 KiB: 1.88, 1299 | gdeflate L5, 1 MiB: 12.04, 5 |", "| l_discount | failed: wrong bytes |",
+         "| 50% | failed: late | ans s0, 256 KiB: 3.00, 1000; 1 of 2 failed: stopped after 40 s |", "Not measured there: l_orderkey, o_orderkey,"], ["snappy"]),
     "checks": (record("checks", [
         row("zipflow", "symbols3", "tans", "t", 5, 1200.2, form="lanes", gb_per_second_without=1260, cost_percent=4.96),
-        row("zipflow", "bitpack-7-u32", "bitpack-7-u32", "bitpack", 5, 3000, form="map", gb_per_second_without=2990, cost_percent=-0.3)]),
-        ["| lanes | tans (symbols3) | 1200 | 1260 | 5.0% |", "| map | bitpack-7-u32 | 3000 | 2990 | -0.3% |"], []),
+        row("zipflow", "bitpack-7-u32", "bitpack-7-u32", "bitpack", 5, 3000, form="map", gb_per_second_without=2990, cost_percent=-0.3),
+        {**failed("zipflow", "delta-5-i64", "delta-5-i64", "late"), "form": "scan"}]),
+        ["| scan | delta-5-i64 | failed: late |", "| lanes | tans (symbols3) | 1200 | 1260 | 5.0% |", "| map | bitpack-7-u32 | 3000 | 2990 | -0.3% |"], []),
     "links": ({"bench": "tpch queries", "scale": 10, "date": "2999-01-01T00:00:00Z", "device": {"description": "a GPU"}, "results": [], "links": {
         "parameters": {"bytes_per_second": 5.5e10, "copy": 3e-6, "queue": 4e-5, "start": 1e-4, "hand_over": 1e-5, "end": 4e-5, "beside": 0.12},
         "check": {"error_percent": {"given": {"mean": 1.5, "most": 2}, "johnson": {"mean": 2.5, "most": 4}}, "slower": ["q2"], "gain_mean": 0.99, "sets": [
@@ -84,15 +94,16 @@ MADE["pipeline"] = (queries(nvcomp={"gpu": {}}, results=[
     of_query("q1", 0.0128, {"raw": 3.9, "small": 1.05, "nvcomp": 2.0}), of_query("q2", 0.0125, {"raw": 3.8, "small": 1.02, "nvcomp": 1.5}),
     of_query("q3", 0.0126, {"raw": 3.9, "small": 1.01}, verified=False, nvcomp={"verified": False, "message": "no time"}),
     {"set": "q4", "verified": False, "message": "no"}]),
-    ["| q1 | 2 | 8000 | 4.00 | 49.92 | 25.60 |", "| q3 | 2 | 8000 | 4.00 | 49.14 |  |", "Each of the 3 takes at most", "and 0.20 ms.",
-     "Geometric means of the 3: 3.87 times sooner than raw copies, where the ratios are 4.00: 96.7% of them.", "at most 5% longer (q1)",
-     "- 1.73 times sooner than nvCOMP on the mean of 2 queries, 1.50 times at least.", ".json`, of "], ["| q4 |"])
+    ["| q1 | 2 | 8000 | 4.00 | 49.92 | 25.60 |", "Each of the 3 that were measured takes at most", "and 0.20 ms.",
+     "| q3 | 2 | 8000 | 4.00 | 49.14 | failed: no time |", "| q4 | failed: no |",
+     "Geometric means, of 3 measured, 1 failed: 3.87 times sooner than raw copies, where the ratios are 4.00: 96.7% of them.", "at most 5% longer (q1)",
+     "- 1.73 times sooner than nvCOMP on the mean, of 2 queries measured, 2 failed, 1.50 times at least.", ".json`, of "], [])
 MADE["files"] = (queries(files={"results": [
     {"set": "q1", "verified": True, "doubtful": ["raw_cold"], "ways": {
         "zipflow_memory": way(0.01, 4e8), "zipflow_warm": way(0.02, 4e8), "zipflow_cold": way(0.4, 4e8), "raw_warm": way(0.05, 2e9), "raw_cold": way(1, 2e9)}},
     {"set": "q2", "verified": False, "message": "no"}]}),
-    ["| q1 | zipflow | 400 | 10.00 (40.0) | 20.00 (20.0) | 400.00 (1.0) |  |", "| q1 | plain rows | 2000 |  | 50.00 (40.0) | 1000.00? (2.0) |  |"],
-    ["q2", "`cp`"])
+    ["| q1 | zipflow | 400 | 10.00 (40.0) | 20.00 (20.0) | 400.00 (1.0) |  |", "| q1 | plain rows | 2000 |  | 50.00 (40.0) | 1000.00? (2.0) |  |", "| q2 | failed: no |"],
+    ["`cp`"])
 MADE["encoding"] = (queries(encoding={
     "table": "lineitem", "rows": 60000000, "threads": 16, "seconds": 20.0, "source_bytes": 8e9, "file_bytes": 2e9, "gb_per_second": 0.4, "columns": [
         {"column": "l_tax", "codec": "c(d)", "type": "f64", "plain_bytes": 480e6, "stored_bytes": 30e6, "encode_seconds": 4.04, "verify_seconds": 1}]}),
@@ -132,4 +143,38 @@ with tempfile.TemporaryDirectory() as place:
         table = table[:table.index("<!-- end -->")]
         check(all(w in table for w in wanted) and not any(w in table for w in unwanted) and path.name in table, part, table)
         path.unlink()
+
+
+def broken(rows, which, why="it died"):
+    """The same rows, of which some failed: what is left of them is what they were of."""
+    return [{k: r[k] for k in ("part", "data", "by", "name", "at_least", "family") if k in r} | {"verified": False, "message": why} if which(r) else r for r in rows]
+
+
+def table_of(said, title):
+    """Lines of a part of a page, by what stands above it."""
+    lines = said[said.index(f"**{title}**"):].splitlines()[1:]
+    return lines[:next((k for k, line in enumerate(lines) if line.startswith(("**", "<!-- end"))), None)]
+
+
+with tempfile.TemporaryDirectory() as place:  # a newer record most of which failed: the page says so, and does not show an older one or a short table
+    tree = pathlib.Path(place)
+    shutil.copytree(ROOT / "bench/results", tree / "bench/results")
+    (tree / "docs").mkdir()
+    (tree / PAGE).write_text((ROOT / PAGE).read_text())
+    measured = json.loads((ROOT / "bench/results/h200/2026-11-25-speed.json").read_text())
+    work, runs, fusion, tuning = ([r for r in measured["results"] if r["part"] == part] for part in ("work", "rle", "fusion", "tuning"))
+    searches = json.loads((ROOT / "bench/results/h200/2026-11-25-speed-combinations.json").read_text())
+    search = next(r for r in searches["results"] if r["name"] == "search beside all combinations")
+    rows = [*broken(work, lambda r: r != work[0]), *broken(runs, lambda r: r in [x for x in runs if x["family"] == "rle"][:3]), *broken(fusion, lambda r: True),
+            *broken(tuning, lambda r: r["data"] == "l_tax"), *broken([search], lambda r: True), {"part": "tuning", "by": "speed.py", "name": "tuning", "verified": False, "message": "x" * 99}]
+    (tree / "bench/results/h200/2999-01-01-speed.json").write_text(json.dumps({**measured, "date": "2999-01-01T00:00:00Z", "results": rows}))
+    check(page(tree).returncode == 0, "a record most of which failed")
+    said = (tree / PAGE).read_text()
+    lines = table_of(said, "What is wanted, and what was reached")
+    check(sum("| failed: it died |" in line for line in lines) == len(work) - 1 and any(work[0]["data"] in line and "failed" not in line for line in lines), "\n".join(lines))
+    lines = table_of(said, "Runs (the paper's figure 13)")
+    check(any(line.startswith("| mean |") and "of 25 measured, 3 failed" in line and "of 28 measured (" in line for line in lines) and sum("failed: it died" in line for line in lines) == 3, "\n".join(lines))
+    check(sum("failed: it died" in line for line in table_of(said, "Fusion (figure 18)")) == len(fusion), "fusion")
+    lines = "\n".join(table_of(said, "Tuning (table 3)"))
+    check(f"| {search['data']}: search beside all combinations | failed: it died |" in lines and f"| {search['data']}, kernel" not in lines, lines)
 print("the page agrees with the records")

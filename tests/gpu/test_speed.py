@@ -259,7 +259,7 @@ def missed_by_little():
     def shown(rows):
         return [cell for section in (speed_tables.work, speed_tables.rle, speed_tables.fusion, speed_tables.tuning) for line in section(rows)[1] for cell in line]
     found = [cell for cell in shown(rows(1e-4)) if "below" in cell or "above" in cell]
-    check(found == ["50%, below", "800, below", "88%, below", "88%, below", "80%, below (wanted: 80%)", "2.20, below", "90%, 85%, below", "60.0 s, above, 10.0 probes a kernel, above",
+    check(found == ["50%, below", "800, below", "88%, below", "88%, below, of 1 measured", "80%, below, of 1 measured (wanted: 80%)", "2.20, below", "90%, 85%, below", "60.0 s, above, 10.0 probes a kernel, above",
                     "80%, below", "97.0%, below, 3 probes of 9 that were measured"], found)
     check(not any("below" in cell or "above" in cell for cell in shown(rows(0))), shown(rows(0)))
     check(speed.criteria.missed(rows(1e-4)) == [
@@ -269,6 +269,29 @@ def missed_by_little():
     beside = [{**row("table2", "h", 1), "gb_per_second": 2.4999, "ratio": 1.2999}, {**row("table2", "h", 1), "by": "nvcomp", "gb_per_second": 1, "ratio": 1}]
     said = speed_tables.beside_nvcomp(beside, 50e9)[2]
     check("2.50 times as fast to decode, below (wanted: 2.5), 1.30 times the ratio, below (wanted: 1.3)" in said, said)
+
+
+def what_failed():
+    """Every table shows rows that failed, and counts them beside its means; also rows that name nothing but what they were to be."""
+    def row(part, data, name=None, **more):
+        return {"part": part, "data": data, "by": "zipflow", "name": name or data, "verified": False, "message": "a | b\n c", **more}
+    def lines(section, *rows):
+        return section(list(rows))[1]
+    good = {"codec": "tans(x)", "ratio": 2, "gb_per_second": 10, "fraction_of_limit": .5, "verified": True, "plain_bytes": 2e6}
+    said = "failed: a / b c"
+    check(lines(speed_tables.work, row("work", "w")) == [["w", said, *[""] * 5]], "work")
+    check(lines(speed_tables.work, row("table2", "w", "the paper's", at_least=.9), row("table2", "v", "the paper's")) == [["w", said, *[""] * 5]], "of columns those with a criterion")
+    check(lines(speed_tables.rle, row("rle", "r", "r, over bitpacks"), row("rle", "r", family="rle") | good) == [
+        ["r", "10", "50%", "", said, "", ""], ["mean", "", "50%, below, of 1 measured", "88%", "", "of 0 measured, 1 failed (wanted: 80%)", ""]], "runs")
+    check(lines(speed_tables.widths, row("bitpack", "2 bits"))[0][:3] == ["1 to 8", "", said], "widths")
+    check(lines(speed_tables.entropy, row("ans", "1 : 1", "1 : 1, over rans"), row("ans", "1 : 1", by="nvcomp")) == [["1 : 1", "", said, f"1 of 1 {said}"]], "coders")
+    check(lines(speed_tables.chunks, row("ans", "x", "x, over tans in chunks of 4 KiB", volume=1 << 20))[0] == ["4 KiB", said], "chunks")
+    check(lines(speed_tables.fusion, row("fusion", "c", "n")) == [["n, c", said, *[""] * 6]], "fusion")
+    check(lines(speed_tables.configurations, row("configurations", "c", configuration="A"), row("configurations", "d")) == [["c", said], ["d", said]], "configurations")
+    heads, cells, text = speed_tables.beside_nvcomp([row("table2", "a"), row("table2", "a", by="nvcomp") | good, row("table2", "b") | good, row("table2", "b", by="nvcomp") | good], 1e9)
+    check(cells[0] == ["a", said, "", "", ""] and "of 1 columns measured, 1 failed" in text, text)
+    heads, cells = speed_tables.ratios([row("ratios", "a", "ours") | good, row("ratios", "a", by="P"), row("ratios", "b", "ours"), row("ratios", "b", by="P") | good])
+    check(cells[0] == ["a", "2.0", "", "2.00", said] and cells[1] == ["b", "", "", said, "2.00 (tans(x))"] and cells[2][-1] == "of 0 measured, 2 failed", cells)
 
 
 def which_kernels_are_partners():
@@ -346,6 +369,6 @@ def on_a_page(report):
 
 
 os.environ["FAKE_NVCOMP"] = ""
-for test in (data, on_the_emulator, beside_peers, columns, who_can_tune, search, missed_by_little, which_kernels_are_partners, of_several_gpus, which_is_compared):
+for test in (data, on_the_emulator, beside_peers, columns, who_can_tune, search, missed_by_little, what_failed, which_kernels_are_partners, of_several_gpus, which_is_compared):
     test()
     print(f"{test.__name__}: good")
