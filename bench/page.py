@@ -203,15 +203,23 @@ def searches(records):
     return found
 
 
+def tuning_rows(record):
+    return [r for r in of_part(record, "tuning") if not is_search(r)]
+
+
 def tuning_of_columns(records):
-    """(path, record, rows) of what tuning took and what kernels are without it: of the record with the most columns, of those the newest."""
-    def rows_of(record):
-        return [r for r in of_part(record, "tuning") if not is_search(r)]
-    def columns(record):
-        return sum("untuned_part" in r for r in rows_of(record))
-    most = max((columns(r) for p, r in records.all if p.parent.name == "h200"), default=0)
-    found = records.newest("h200", lambda r: rows_of(r) and columns(r) == most)
-    return (*found, rows_of(found[1])) if found else None
+    """(path, record, rows) of what tuning took and what kernels are without it: of the newest record of any; records of searches alone have none."""
+    found = records.newest("h200", tuning_rows)
+    return (*found, tuning_rows(found[1])) if found else None
+
+
+def columns_not_tuned(records, record):
+    """Columns of which other records of a GPU know what tuning brings, and this one does not."""
+    def columns(rows):
+        return {r["data"] for r in rows if r.get("name") == "without results"}
+    known = set().union(*(columns(tuning_rows(r)) for path, r in records.all if path.parent.name == "h200"))
+    lacking = known - columns(tuning_rows(record))
+    return sorted(lacking, key=lambda name: (TABLE2.index(name) if name in TABLE2 else len(TABLE2), name))
 
 
 def at_the_limit(records):
@@ -219,7 +227,8 @@ def at_the_limit(records):
     parts = {part: newest_of_part(records, part) for part in ("work", "rle", "table2", "fusion", "ans", "bitpack", "configurations")}
     parts = {part: found for part, found in parts.items() if found}
     rows = [r for part, (_, record) in parts.items() for r in of_part(record, part)]
-    tuned = [found for found in (tuning_of_columns(records), *searches(records)) if found]
+    took = tuning_of_columns(records)
+    tuned = [found for found in (took, *searches(records)) if found]
     for number, (*found, rows_of_it) in enumerate(tuned):
         rows += rows_of_it
         parts[f"tuning {number}"] = found
@@ -232,6 +241,8 @@ def at_the_limit(records):
         made_of = section(rows)
         said += [f"**{title}**", table(*made_of)] if made_of else []
     said += of_speed.ended(rows)
+    if took and (lacking := columns_not_tuned(records, took[1])):
+        said.append(f"Without results of tuning, not measured there: {', '.join(lacking)}.")
     link = records.newest("h200", lambda r: r.get("bench") == "tpch queries" and r.get("link_rate"))
     made_of = link and of_speed.beside_nvcomp(rows, link[1]["link_rate"])
     if made_of:

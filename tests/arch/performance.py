@@ -176,5 +176,7 @@ with tempfile.TemporaryDirectory() as place:  # a newer record most of which fai
     check(any(line.startswith("| mean |") and "of 25 measured, 3 failed" in line and "of 28 measured (" in line for line in lines) and sum("failed: it died" in line for line in lines) == 3, "\n".join(lines))
     check(sum("failed: it died" in line for line in table_of(said, "Fusion (figure 18)")) == len(fusion), "fusion")
     lines = "\n".join(table_of(said, "Tuning (table 3)"))
+    check("| l_tax: without results | failed: it died |" in lines and ", of 23 measured, 1 failed | 90% |" in lines, lines)
     check(f"| {search['data']}: search beside all combinations | failed: it died |" in lines and f"| {search['data']}, kernel" not in lines, lines)
+    check("Ended early: tuning, tuning, failed: " + "x" * 60 + "...." in said, "a part that ended early")
 print("the page agrees with the records")
