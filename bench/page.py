@@ -85,7 +85,7 @@ def lines_of(rows, width, leading, cells):
     return [[*leading(r), *cells(r)] if r.get("verified") else of_rows.failed_cells(width, r, *leading(r)) for r in rows]
 
 
-# ---- Tables: each gives a record and rows, or None ----------------------------------------------------------------------
+# ---- Tables: each gives a path and its record, which stand above it (or None twice), and a text; or None ---------------------
 
 
 def of_bench(found, first=lambda r: r["column"]):
@@ -213,41 +213,49 @@ def tuning_of_columns(records):
     return (*found, tuning_rows(found[1])) if found else None
 
 
-def columns_not_tuned(records, record):
-    """Columns of which other records of a GPU know what tuning brings, and this one does not."""
-    def columns(rows):
-        return {r["data"] for r in rows if r.get("name") == "without results"}
-    known = set().union(*(columns(tuning_rows(r)) for path, r in records.all if path.parent.name == "h200"))
-    lacking = known - columns(tuning_rows(record))
-    return sorted(lacking, key=lambda name: (TABLE2.index(name) if name in TABLE2 else len(TABLE2), name))
+def not_measured(records, part, record):
+    """Names of zipflow's rows that some record of a GPU has in this part, and this one does not."""
+    def names(record):
+        rows = tuning_rows(record) if part == "tuning" else of_part(record, part)
+        return {r["data"]: None for r in rows if r["by"] == "zipflow" and "data" in r and r["name"] != "tune"}
+    mine, others = names(record), {}
+    for path, other in records.all:
+        others |= names(other) if path.parent.name == "h200" else {}
+    return [name for name in others if name not in mine]
+
+
+def sources_of(records):
+    """{part of bench/speed: [(path, record, rows)]}: of each the newest record that has it, of searches the newest of each column."""
+    found = {part: newest_of_part(records, part) for part in ("work", "rle", "table2", "fusion", "ans", "bitpack", "configurations")}
+    sources = {part: [(*pair, of_part(pair[1], part))] for part, pair in found.items() if pair}
+    tuned = [source for source in (tuning_of_columns(records), *searches(records)) if source]
+    return sources | ({"tuning": tuned} if tuned else {})
+
+
+def section_of(records, sources, title, section, parts):
+    """A part of the page: of each record that it is made of, what that is, its table, and what is not in that."""
+    of, said = {}, []
+    for path, record, rows in (source for part in parts for source in sources.get(part, ())):
+        of.setdefault(path, (record, []))[1].extend(rows)
+    for number, (path, (record, rows)) in enumerate(of.items()):
+        made_of = section(rows)
+        notes = of_speed.ended(r for r in rows if r["part"] == parts[0])
+        lacking = not_measured(records, parts[0], record) if number == 0 else []  # later ones are of searches, or of columns that have criteria
+        notes += [f"Not measured there: {', '.join(lacking)}."] if lacking else []
+        said += [origin(path, record), *([table(*made_of)] if made_of else []), *notes] if made_of or notes else []
+    return [f"**{title}**", *said] if said else []
 
 
 def at_the_limit(records):
-    """What bench/speed found on the GPU; each part is of the newest record that has it; searches are by columns."""
-    parts = {part: newest_of_part(records, part) for part in ("work", "rle", "table2", "fusion", "ans", "bitpack", "configurations")}
-    parts = {part: found for part, found in parts.items() if found}
-    rows = [r for part, (_, record) in parts.items() for r in of_part(record, part)]
-    took = tuning_of_columns(records)
-    tuned = [found for found in (took, *searches(records)) if found]
-    for number, (*found, rows_of_it) in enumerate(tuned):
-        rows += rows_of_it
-        parts[f"tuning {number}"] = found
-    if not parts:
-        return None
-    path, record = next(iter(parts.values()))
-    others = sorted({origin(*found) for found in parts.values()} - {origin(path, record)})
-    said = [f"Parts of it: {text}" for text in others]
-    for title, section in of_speed.SECTIONS:
-        made_of = section(rows)
-        said += [f"**{title}**", table(*made_of)] if made_of else []
-    said += of_speed.ended(rows)
-    if took and (lacking := columns_not_tuned(records, took[1])):
-        said.append(f"Without results of tuning, not measured there: {', '.join(lacking)}.")
+    """What bench/speed found on the GPU; each part is of the newest record that has it, which stands above its table; searches are by columns."""
+    sources = sources_of(records)
+    said = [text for section in of_speed.SECTIONS for text in section_of(records, sources, *section)]
     link = records.newest("h200", lambda r: r.get("bench") == "tpch queries" and r.get("link_rate"))
-    made_of = link and of_speed.beside_nvcomp(rows, link[1]["link_rate"])
-    if made_of:
-        said += ["**Columns of table 2, to copy and to decode**", made_of[2], table(*made_of[:2])]
-    return path, record, "\n\n".join(said)
+    if link and "table2" in sources:
+        path, record, rows = sources["table2"][0]
+        if made_of := of_speed.beside_nvcomp(rows, link[1]["link_rate"]):
+            said += ["**Columns of table 2, to copy and to decode**", origin(path, record), f"{made_of[2]} The link's rate is of `{link[0].name}`.", table(*made_of[:2])]
+    return (None, None, "\n\n".join(said)) if said else None
 
 
 def ratios(records):
@@ -448,6 +456,8 @@ def first_byte_gpu(records):
 
 TABLES = {f.__name__: f for f in (forms, made, tpch, lanes, at_the_limit, table2, ratios, checks, pipeline, copies, links, files, encoding, cpu, cpu_columns, first_byte, first_byte_gpu)}
 
+LEADS = {"first_byte_gpu": "On a GPU:"}  # what stands above a table, where there is one
+
 
 def page(root):
     """(the page, what it should be)"""
@@ -456,8 +466,9 @@ def page(root):
 
     def renew(match):
         made_of = TABLES[match[1]](records)
-        body = f"{origin(*made_of[:2])}\n\n{made_of[2]}" if made_of else "There is no record of it yet."
-        return f"<!-- table: {match[1]} -->\n\n{body}\n\n<!-- end -->"
+        path, record, text = made_of or (None, None, "")
+        body = "\n\n".join(text for text in (LEADS.get(match[1]) if made_of else None, origin(path, record) if path else None, text) if text)
+        return f"<!-- table: {match[1]} -->\n\n{body}\n\n<!-- end -->" if body else f"<!-- table: {match[1]} -->\n<!-- end -->"
 
     missing = [name for name in TABLES if f"<!-- table: {name} -->" not in text]
     if missing:

@@ -253,7 +253,8 @@ def ratios(rows):
     return ("column", "MB", "the paper's nest", "ours", *others), cells
 
 
-# What a page shows of the parts, with what it says above each table.
-SECTIONS = (("What is wanted, and what was reached", work), ("Runs (the paper's figure 13)", rle), ("Bit-packing, parts of the limit (figure 12)", widths),
-            ("Entropy coders (figure 14)", entropy), ("Chunks, three symbols, 1 : 2 : 1 (figure 15)", chunks), ("Fusion (figure 18)", fusion),
-            ("Tuning (table 3)", tuning), ("Configurations (figure 22)", configurations))
+# What a page shows of the parts: what it says above a table, the table, and the parts that it is of.
+SECTIONS = (("What is wanted, and what was reached", work, ("work", "table2")), ("Runs (the paper's figure 13)", rle, ("rle",)),
+            ("Bit-packing, parts of the limit (figure 12)", widths, ("bitpack",)), ("Entropy coders (figure 14)", entropy, ("ans",)),
+            ("Chunks, three symbols, 1 : 2 : 1 (figure 15)", chunks, ("ans",)), ("Fusion (figure 18)", fusion, ("fusion",)), ("Tuning (table 3)", tuning, ("tuning",)),
+            ("Configurations (figure 22)", configurations, ("configurations",)))

@@ -1,5 +1,6 @@
 """The tables of docs/performance.md are what bench/page.py makes of the records; a figure that was changed, a record that is newer and
-a table that is missing are noticed. Rows of records as bench/peers writes them come out as they should.
+a table that is missing are noticed. Rows of records as bench/peers writes them come out as they should, and so do those that failed. Commits that records
+name are in the repository, or bench/README.md says what they were.
 
 Usage: performance.py ROOT
 """
@@ -117,7 +118,7 @@ MADE["first_byte_gpu"] = ({"bench": "first byte", "date": "2999-01-01T00:00:00Z"
     "tables": [{"table": "orders", "columns": 6, "threads": 2, "cold": {"before": 300, "processor": 500, "device": 0, "load": 0},
                 "cached": {"before": 20, "processor": 19, "device": 0, "load": 0}}]},
     ["A process that does nothing: 12.3 ms; load 0.5 before and 0.7 after; 2 cores.",
-     "| o_x | 100.0 | 90.0 | 50.0 | 30.0 | 5.0 | 20.0 | 10.0 | 9.0 | 4.0 | 0.1 |", "| orders, 6 columns, 2 threads | 300.0 |"], [])
+     "On a GPU:", "| o_x | 100.0 | 90.0 | 50.0 | 30.0 | 5.0 | 20.0 | 10.0 | 9.0 | 4.0 | 0.1 |", "| orders, 6 columns, 2 threads | 300.0 |"], [])
 
 agrees = page(ROOT, "--check")
 check(agrees.returncode == 0, agrees.stdout, agrees.stderr)
@@ -178,5 +179,20 @@ with tempfile.TemporaryDirectory() as place:  # a newer record most of which fai
     lines = "\n".join(table_of(said, "Tuning (table 3)"))
     check("| l_tax: without results | failed: it died |" in lines and ", of 23 measured, 1 failed | 90% |" in lines, lines)
     check(f"| {search['data']}: search beside all combinations | failed: it died |" in lines and f"| {search['data']}, kernel" not in lines, lines)
+    mine = said.index("2999-01-01-speed.json`", said.index("**What is wanted"))  # what is of which record stands beside each table
+    check(mine < said.index("/2026-11-25-speed-beside-nvcomp.json`", mine) < said.index("**Runs"), "two records of one table")
+    check("There is no record" not in said and "On a GPU:" not in said, "a section without a record is left out")
     check("Ended early: tuning, tuning, failed: " + "x" * 60 + "...." in said, "a part that ended early")
+
+
+def git(*words):
+    return subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True)
+
+
+if shutil.which("git") and git("rev-parse", "--is-shallow-repository").stdout.strip() == "false":  # a tree from an archive has no history
+    explained = (ROOT / "bench/README.md").read_text()
+    for path in sorted((ROOT / "bench/results").glob("*/*.json")):
+        commit = json.loads(path.read_text()).get("commit", "").removesuffix("-dirty")
+        check(not commit or commit[:7] in explained or git("cat-file", "-e", f"{commit}^{{commit}}").returncode == 0,
+              f"{path.name} names {commit}, which is not in the repository, nor does bench/README.md say what it was")
 print("the page agrees with the records")

@@ -363,10 +363,17 @@ def on_a_page(report):
                    (pathlib.Path("bench/results/h200/new.json"), {**older, "date": "2020-01-03", "results": [took(8), cold("one", .52), searched("two", .93, all=False), searched("three", .94, all=True)]}),
                    (pathlib.Path("bench/results/h200/last.json"), {**older, "date": "2020-01-04", "results": [searched("six", .98, all=True)]})]
     found = page.at_the_limit(records)
-    text = f"{found[0]}: {found[2]}"  # each column's newest search; what tuning took is of the newest that has any of it, though an older one has more columns
+    text = found[2]  # each column's newest search; what tuning took is of the newest that has any of it, though an older one has more columns
     check(all(part in text for part in ("91.0%, below, 3 probes of 9 of more", "93.0%, below, 3 probes of 9 of more", "94.0%, below, 3 probes of 9, all of them", "95.0%, below", "98.0%, 3 probes")), text)
     check(all(part in text for part in ("from nothing", "8.0 s", "without results", "52%")) and not any(part in text for part in ("7.0 s", "50%", "51%")), text)
-    check("Without results of tuning, not measured there: two." in text, text)
+    check("Not measured there: two." in text, text)
+    parts = text.split("`bench/results/h200/")[1:]  # each record beside what is of it
+    beside = {part.split("`")[0]: part for part in parts}
+    check(list(beside) == ["new.json", "last.json", "old.json", "first.json"] and len(parts) == 4, text)
+    check("| two, kernel 0" in beside["new.json"] and "| three, kernel 0" in beside["new.json"] and "8.0 s" in beside["new.json"] and "| four" not in beside["new.json"], text)
+    check("| six, kernel 0" in beside["last.json"] and "| one, kernel 0" in beside["old.json"] and "| four, kernel 0" in beside["first.json"], text)
+    records.all = records.all[:1]
+    check("Tuning" in page.at_the_limit(records)[2] and page.first_byte_gpu(records) is None, "a page with few records")
     check(not any(part in text for part in ("92.0%", "96.0%", "97.0%")) and all(name in text for name in ("first.json", "new.json", "last.json")), text)
 
 
