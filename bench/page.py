@@ -1,10 +1,10 @@
-"""Writes the tables of docs/performance.md from the records in bench/results.
+"""Writes the tables of docs/performance.md, and README.md's of GPUs, from the records in bench/results.
 
     page.py ROOT            renews the tables
     page.py ROOT --check    says whether they agree with the records; the exit status is 1 when they do not
 
 A table stands between `<!-- table: NAME -->` and `<!-- end -->`. Each is of the newest record, by its date, that has what it shows, also where rows of that
-failed: they are in the table, with the beginning of why, and are counted beside means.
+failed: they are in the table, with the beginning of why, and are counted beside means. What is said of a table's figures is made with it.
 """
 
 import json
@@ -92,7 +92,13 @@ def of_bench(found, first=lambda r: r["column"]):
     path, record = found
     heads = ("column", "codec", "ratio", "kernels", "GB/s", "of the limit")
     rows = lines_of(record["results"], len(heads), lambda r: [first(r), codec(r)], lambda r: [ratio(r), str(r["kernels"]), speed(r), limit(r)])
-    return path, record, table(heads, rows)
+    return path, record, "\n\n".join([table(heads, rows), *farthest(record["results"], first)])
+
+
+def farthest(rows, first, most=5):
+    """A sentence of the rows that are farthest from the limit."""
+    by_limit = sorted(of_rows.good(rows), key=lambda r: r["fraction_of_limit"])[:most]
+    return [f"Farthest from the limit: {', '.join(f'{first(r)} {limit(r)}' for r in by_limit)}."] if by_limit else []
 
 
 def forms(records):
@@ -135,7 +141,22 @@ def lanes(records):
             chosen = [fastest] + ([smallest] if smallest["ratio"] > 1.02 * fastest["ratio"] else [])
             rows += [[title, "nvCOMP", choice(r), ratio(r), "", speed(r), limit(r)] for r in chosen]
         rows += [of_rows.failed_cells(len(heads), r, title, "nvCOMP", choice(r)) for r in of_rows.bad(having(record["results"], data=name, by="nvcomp"))]
-    return path, record, "\n\n".join([table(heads, rows), *of_speed.ended(record["results"])])
+    return path, record, "\n\n".join([table(heads, rows), *lanes_said(record["results"]), *of_speed.ended(record["results"])])
+
+
+def lanes_said(rows):
+    """How much faster than fsst its groups are, and where nvCOMP's fastest is faster than all of ours."""
+    groups, losses = [], []
+    for name, title in DATA.items():
+        mine, theirs = good(rows, data=name, by="zipflow"), good(rows, data=name, by="nvcomp")
+        of = {r["name"]: r for r in mine}
+        if "fsst" in of and "fsst_groups" in of:
+            groups.append(f"{title}, {of_rows.speed(of['fsst_groups']) / of_rows.speed(of['fsst']):.0f}")
+        ours, other = (max(side, key=of_rows.speed, default=None) for side in (mine, theirs))
+        if ours and other and of_rows.speed(other) > of_rows.speed(ours):
+            losses.append(f"{title}: {speed(other)} GB/s at a ratio of {ratio(other)}, `{ours['name']}` {speed(ours)} at {ratio(ours)}")
+    return ([f"How many times as fast `fsst_groups` is as `fsst`: {'; '.join(groups)}."] if groups else []) + \
+           ([f"Where nvCOMP's fastest is faster than all of ours: {'; '.join(losses)}."] if losses else [])
 
 
 def choice(row):
@@ -260,7 +281,16 @@ def at_the_limit(records):
 
 def ratios(records):
     found = newest_of_part(records, "ratios", ("cpu", "h200"))
-    return found and (*found, table(*of_speed.ratios(of_part(found[1], "ratios"))))
+    if not found:
+        return None
+    rows, smaller = of_rows.good(of_part(found[1], "ratios")), []
+    for data in dict.fromkeys(r["data"] for r in rows):
+        of = having(rows, data=data)
+        best = max(of, key=lambda r: r["ratio"])
+        if best["by"] != "zipflow" and having(of, by="zipflow"):
+            smaller.append(f"{data} ({best['by']})")
+    said = f"Smaller elsewhere than in both nests: {', '.join(smaller) or 'none'}."
+    return (*found, "\n\n".join([table(*of_speed.ratios(of_part(found[1], "ratios"))), said, *of_speed.ended(of_part(found[1], "ratios"))]))
 
 
 def checks(records):
@@ -403,7 +433,9 @@ def cpu(records):
     heads = ("column", "codec", "ratio", "GB/s", "of memcpy")
     rows = lines_of(having(record["results"], source="generated"), len(heads), lambda r: [r["column"], codec(r)],
                     lambda r: [ratio(r), f"{r['gb_per_second']:.1f}", f"{r['percent_of_copy']:.0f}%"])
-    return path, record, table(heads, rows)
+    slow = sorted((r for r in good(record["results"], source="generated") if r["percent_of_copy"] < 100), key=lambda r: r["percent_of_copy"])
+    below = ", ".join(f"{r['column']} {r['percent_of_copy']:.1f}%" for r in slow)
+    return path, record, f"{table(heads, rows)}\n\nBelow memcpy: {below or 'none'}."
 
 
 def cpu_columns(records):
@@ -454,43 +486,74 @@ def first_byte_gpu(records):
     return before_first_byte(records, "h200")
 
 
+# README.md's rows: what it calls them, and where they are: in a part of bench/speed, or of lanes, by data and name.
+OF_GPUS = (("7 bits to u32", "work", "bitpack-7-u32", "bitpack-7-u32"), ("25 bits to i64", "work", "bitpack-25-i64", "bitpack-25-i64"),
+           ("l_shipdate (date32)", "table2", "l_shipdate", "the paper's"), ("l_extendedprice (f64)", "table2", "l_extendedprice", "the paper's"),
+           ("5-bit steps to u32", "work", "delta-5-u32", "delta-5-u32"), ("runs of 64 to u32", "rle", "even-64, u32", "even-64, u32, over bitpacks"),
+           ("runs of 2 to u32", "rle", "even-2, u32", "even-2, u32, over bitpacks"), ("short ramps (mean 4) to i64", "work", "delta_stride-4-i64", "delta_stride-4-i64"),
+           ("l_orderkey (i64)", "table2", "l_orderkey", "the paper's"), ("ps_partkey (i32)", "table2", "ps_partkey", "the paper's"),
+           ("i32, a tenth null", "work", "nullable-bitpack-10-i32", "nullable-bitpack-10-i32"), ("hundredths (f64), 1% exceptions", "work", "alp-1-f64", "alp-1-f64"),
+           ("o_comment (string), its characters", "table2", "o_comment", "the paper's"), ("l_shipmode (string), its characters", "table2", "l_shipmode", "the paper's"),
+           ("three symbols (u8), 1 : 2 : 1", "ans", "1 : 2 : 1", "1 : 2 : 1, over tans"), ("64 symbols, p ~ 1/(i+2) (u8)", "lanes", "symbols64", "tans"),
+           ("l_comment's characters", "lanes", "l_comment", "huffman"))
+
+
+def gpu(records):
+    """README.md's table: a few rows of each kind, of the newest records, which are named beside them."""
+    found = {part: newest_of_part(records, part) for part in ("work", "table2", "rle", "ans")}
+    found["lanes"] = records.newest("h200", lambda r: r.get("bench") == "peers lanes")
+    heads, rows, used = ("column", "codec", "ratio", "GB/s of plain output", "of the limit", "record"), [], {}
+    for title, part, data, name in OF_GPUS:
+        if not found[part]:
+            continue
+        path, record = found[part]
+        row = next((r for r in having(record["results"], data=data, by="zipflow", name=name) if r.get("part", part) == part and "volume" not in r), {})
+        used[path] = record
+        cells = lines_of([row], len(heads) - 1, lambda r: [title, re.sub(r"\w+: (?!\w+\[)", "", codec(r))], lambda r: [ratio(r), speed(r), limit(r)])[0]
+        rows.append([*cells, f"[{path.stem}](bench/results/{path.parent.name}/{path.name})"])
+    return (None, None, "\n".join([table(heads, rows), "", *(f"- {origin(*pair)}" for pair in used.items())])) if rows else None
+
+
 TABLES = {f.__name__: f for f in (forms, made, tpch, lanes, at_the_limit, table2, ratios, checks, pipeline, copies, links, files, encoding, cpu, cpu_columns, first_byte, first_byte_gpu)}
 
 LEADS = {"first_byte_gpu": "On a GPU:"}  # what stands above a table, where there is one
 
 
-def page(root):
-    """(the page, what it should be)"""
-    path = root / "docs/performance.md"
-    text, records = path.read_text(), Records(root)
+PAGES = {"docs/performance.md": TABLES, "README.md": {"gpu": gpu}}
+
+
+def page(root, name, records):
+    """(a page, what it should be)"""
+    text, tables = (root / name).read_text(), PAGES[name]
 
     def renew(match):
-        made_of = TABLES[match[1]](records)
-        path, record, text = made_of or (None, None, "")
-        body = "\n\n".join(text for text in (LEADS.get(match[1]) if made_of else None, origin(path, record) if path else None, text) if text)
+        path, record, text = tables[match[1]](records) or (None, None, "")
+        body = "\n\n".join(part for part in (LEADS.get(match[1]) if text else None, origin(path, record) if path else None, text) if part)
         return f"<!-- table: {match[1]} -->\n\n{body}\n\n<!-- end -->" if body else f"<!-- table: {match[1]} -->\n<!-- end -->"
 
-    missing = [name for name in TABLES if f"<!-- table: {name} -->" not in text]
+    missing = [table for table in tables if f"<!-- table: {table} -->" not in text]
     if missing:
-        sys.exit(f"docs/performance.md has no table {', '.join(missing)}")
+        sys.exit(f"{name} has no table {', '.join(missing)}")
     return text, re.sub(r"<!-- table: (\w+) -->.*?<!-- end -->", renew, text, flags=re.DOTALL)
 
 
 def main():
     words = [w for w in sys.argv[1:] if w != "--check"]
-    if len(words) != 1 or words[0].startswith("-") or not (pathlib.Path(words[0]) / "docs/performance.md").is_file():
-        sys.exit("usage: page.py ROOT [--check]     ROOT: the project's directory, which has docs/performance.md")
+    if len(words) != 1 or words[0].startswith("-") or not all((pathlib.Path(words[0]) / name).is_file() for name in PAGES):
+        sys.exit(f"usage: page.py ROOT [--check]     ROOT: the project's directory, which has {' and '.join(PAGES)}")
     root = pathlib.Path(words[0])
-    text, wanted = page(root)
-    if "--check" not in sys.argv:
-        (root / "docs/performance.md").write_text(wanted)
-        return 0
-    if text != wanted:
-        lines = [(a, b) for a, b in zip(text.splitlines(), wanted.splitlines()) if a != b]
-        print("docs/performance.md does not agree with the records: bench/page.py . renews it")
-        for a, b in lines[:3]:
-            print(f"- {a}\n+ {b}")
-    return int(text != wanted)
+    records, status = Records(root), 0
+    pages = {name: page(root, name, records) for name in PAGES}  # all of them before one is written
+    for name, (text, wanted) in pages.items():
+        if "--check" not in sys.argv:
+            (root / name).write_text(wanted)
+        elif text != wanted:
+            lines = [(a, b) for a, b in zip(text.splitlines(), wanted.splitlines()) if a != b]
+            print(f"{name} does not agree with the records: bench/page.py . renews it")
+            for a, b in lines[:3]:
+                print(f"- {a}\n+ {b}")
+            status = 1
+    return status
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The tables of docs/performance.md are what bench/page.py makes of the records; a figure that was changed, a record that is newer and
+"""The tables of docs/performance.md and README.md's of GPUs are what bench/page.py makes of the records; a figure that was changed, a record that is newer and
 a table that is missing are noticed. Rows of records as bench/peers writes them come out as they should, and so do those that failed. Commits that records
 name are in the repository, or bench/README.md says what they were.
 
@@ -91,6 +91,12 @@ def of_query(name, johnson, beside, **more):
             "seconds": {m: {"median": t} for m, t in {"johnson": johnson, **{k: v * johnson for k, v in beside.items()}}.items()}, "johnson_beside": beside, **more}
 
 
+MADE["lanes"][0]["results"] += [row("zipflow", "corpora", "fsst", "f", 1.7, 60), row("zipflow", "corpora", "fsst_groups", "g", 1.7, 900), theirs("corpora", "ans s0", 256, 1.9, 1000)]
+MADE["lanes"][1].extend(["How many times as fast `fsst_groups` is as `fsst`: texts of many kinds, characters, 15.",
+                         "texts of many kinds, characters: 1000 GB/s at a ratio of 1.90, `fsst_groups` 900 at 1.70."])
+MADE["made"] = ({"bench": "decode", "date": "2999-01-01T00:00:00Z", "commit": "abc", "device": {"description": "a GPU"}, "results": [
+    {"column": name, "codec": "c", "ratio": 2, "kernels": 1, "gb_per_second": 9, "fraction_of_limit": of, "verified": True, "source": "made.zfd"} for name, of in (("a", .5), ("b", .25))] + [
+    {"column": "d", "codec": "c", "verified": False, "message": "late", "source": "made.zfd"}]}, ["| d | `c` | failed: late |", "Farthest from the limit: b 25%, a 50%."], [])
 MADE["pipeline"] = (queries(nvcomp={"gpu": {}}, results=[
     of_query("q1", 0.0128, {"raw": 3.9, "small": 1.05, "nvcomp": 2.0}), of_query("q2", 0.0125, {"raw": 3.8, "small": 1.02, "nvcomp": 1.5}),
     of_query("q3", 0.0126, {"raw": 3.9, "small": 1.01}, verified=False, nvcomp={"verified": False, "message": "no time"}),
@@ -126,11 +132,20 @@ with tempfile.TemporaryDirectory() as place:
     tree = pathlib.Path(place)
     shutil.copytree(ROOT / "bench/results", tree / "bench/results")
     (tree / "docs").mkdir()
+    shutil.copy(ROOT / "README.md", tree)
     text = (ROOT / PAGE).read_text()
     at = text.index("| bitpack-7-u32 |")
     digit = next(k for k in range(at + 20, len(text)) if text[k].isdigit())
     (tree / PAGE).write_text(text[:digit] + str(9 - int(text[digit])) + text[digit + 1:])
     check(page(tree, "--check").returncode == 1, "a changed figure is not noticed")
+    (tree / PAGE).write_text(text)
+    check(page(tree, "--check").returncode == 0, "the copied page")
+    readme = (tree / "README.md").read_text()
+    at = readme.index("| 7 bits to u32 | `bitpack` | ") + len("| 7 bits to u32 | `bitpack` | ")
+    (tree / "README.md").write_text(readme[:at] + str(9 - int(readme[at])) + readme[at + 1:])
+    other = page(tree, "--check")
+    check(other.returncode == 1 and other.stdout.startswith("README.md does not agree"), "a changed figure of README.md is not noticed")
+    (tree / "README.md").write_text(readme)
     (tree / PAGE).write_text(text.replace("<!-- table: cpu -->", ""))
     check(page(tree, "--check").returncode == 1, "a table that is missing is not noticed")
     for part, (made, wanted, unwanted) in MADE.items():
@@ -161,6 +176,7 @@ with tempfile.TemporaryDirectory() as place:  # a newer record most of which fai
     tree = pathlib.Path(place)
     shutil.copytree(ROOT / "bench/results", tree / "bench/results")
     (tree / "docs").mkdir()
+    shutil.copy(ROOT / "README.md", tree)
     (tree / PAGE).write_text((ROOT / PAGE).read_text())
     measured = json.loads((ROOT / "bench/results/h200/2026-11-25-speed.json").read_text())
     work, runs, fusion, tuning = ([r for r in measured["results"] if r["part"] == part] for part in ("work", "rle", "fusion", "tuning"))
@@ -168,13 +184,20 @@ with tempfile.TemporaryDirectory() as place:  # a newer record most of which fai
     search = next(r for r in searches["results"] if r["name"] == "search beside all combinations")
     rows = [*broken(work, lambda r: r != work[0]), *broken(runs, lambda r: r in [x for x in runs if x["family"] == "rle"][:3]), *broken(fusion, lambda r: True),
             *broken(tuning, lambda r: r["data"] == "l_tax"), *broken([search], lambda r: True), {"part": "tuning", "by": "speed.py", "name": "tuning", "verified": False, "message": "x" * 99}]
+    runs_of_2 = [r for r in runs if r["name"] == "even-2, u32, over bitpacks"]
+    rows = [r for r in rows if r["name"] != "even-64, u32, over bitpacks"]
     (tree / "bench/results/h200/2999-01-01-speed.json").write_text(json.dumps({**measured, "date": "2999-01-01T00:00:00Z", "results": rows}))
     check(page(tree).returncode == 0, "a record most of which failed")
+    readme, named = (tree / "README.md").read_text(), "| [2999-01-01-speed](bench/results/h200/2999-01-01-speed.json) |"
+    check(f"| 7 bits to u32 |  | failed: it died |  |  {named}" in readme and f"| runs of 64 to u32 |  | failed: not measured |  |  {named}" in readme, readme)
+    check(f"| runs of 2 to u32 | `rle(bitpack, bitpack)` | {runs_of_2[0]['ratio']:.2f} | {runs_of_2[0]['gb_per_second']:.0f} |" in readme, readme)
+    check("- `bench/results/h200/2999-01-01-speed.json`: NVIDIA H200" in readme, readme)
     said = (tree / PAGE).read_text()
     lines = table_of(said, "What is wanted, and what was reached")
     check(sum("| failed: it died |" in line for line in lines) == len(work) - 1 and any(work[0]["data"] in line and "failed" not in line for line in lines), "\n".join(lines))
     lines = table_of(said, "Runs (the paper's figure 13)")
-    check(any(line.startswith("| mean |") and "of 25 measured, 3 failed" in line and "of 28 measured (" in line for line in lines) and sum("failed: it died" in line for line in lines) == 3, "\n".join(lines))
+    check(any(line.startswith("| mean |") and "of 25 measured, 3 failed" in line and "of 27 measured (" in line for line in lines) and sum("failed: it died" in line for line in lines) == 3, "\n".join(lines))
+    check("Not measured there" not in "".join(lines), lines)  # it has another row of that data
     check(sum("failed: it died" in line for line in table_of(said, "Fusion (figure 18)")) == len(fusion), "fusion")
     lines = "\n".join(table_of(said, "Tuning (table 3)"))
     check("| l_tax: without results | failed: it died |" in lines and ", of 23 measured, 1 failed | 90% |" in lines, lines)

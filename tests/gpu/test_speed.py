@@ -352,6 +352,10 @@ def on_a_page(report):
     records.all = [(pathlib.Path("bench/results/h200/a.json"), older), (pathlib.Path("bench/results/h200/c.json"), measured), (pathlib.Path("bench/results/cpu/b.json"), {**report, "date": "2020-01-02"})]
     check("l_shipdate" in page.at_the_limit(records)[2] and "92%" in page.at_the_limit(records)[2], page.at_the_limit(records))
     check(page.ratios(records)[0].name == "b.json" and "Parquet" in page.ratios(records)[2], "ratios")
+    rows = [{"part": "ratios", "data": data, "by": by, "name": by, "codec": "c", "plain_bytes": 9, "ratio": of, "verified": True} for data, by, of in (("a", "zipflow", 2), ("a", "P", 3), ("b", "zipflow", 2), ("b", "P", 1))]
+    records.all.append((pathlib.Path("bench/results/cpu/d.json"), {**report, "date": "2020-01-03", "results": rows}))
+    check("Smaller elsewhere than in both nests: a (P)." in page.ratios(records)[2], page.ratios(records))
+    records.all.pop()
     check("l_shipdate" in page.table2(records)[2], page.table2(records))
     searched = lambda data, of, **more: {"part": "tuning", "data": data, "by": "zipflow", "name": "search beside all combinations", "kernel": 0, "part_of_best": of,
                                          "part_at_least": .97, "probes": 3, "combinations": 9, "verified": True, **more}
