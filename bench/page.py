@@ -173,12 +173,13 @@ def table2(records):
     if not found:
         return None
     path, record = found
-    measured, rows = [r for r in record["results"] if r.get("part", "table2") == "table2"], []
+    measured, rows, lacking = [r for r in record["results"] if r.get("part", "table2") == "table2"], [], []
     for name in TABLE2:
         mine, theirs = having(measured, data=name, by="zipflow"), good(measured, data=name, by="nvcomp")
         paper = next((r for r in mine if r["name"] in ("the paper's", "bitpack", "numbered")), None)
         ours = next((r for r in mine if r["name"] == "ours"), None)
         if paper is None:
+            lacking.append(name)
             continue
         fast = max((r for r in theirs if r["ratio"] > 1.05), key=lambda r: r["gb_per_second"], default=None)
         small = max(theirs, key=lambda r: r["ratio"], default=None)
@@ -189,7 +190,6 @@ def table2(records):
             row[-2] += f"{'; ' if row[-2] else ''}{len(failed)} of {len(failed) + len(theirs)} {of_rows.failure(failed[0])}"
         rows.append(row)
     heads = ("column", "ratio", "kernels", "GB/s", "of the limit", "ours: ratio, GB/s", "nvCOMP, the fastest", "nvCOMP, the smallest")
-    lacking = [name for name in TABLE2 if not having(measured, data=name, by="zipflow")]
     said = [f"Not measured there: {', '.join(lacking)}."] if lacking else []
     return path, record, "\n\n".join([table(heads, rows), *of_speed.ended(measured), *said])
 
@@ -238,7 +238,7 @@ def not_measured(records, part, record):
     """Names of zipflow's rows that some record of a GPU has in this part, and this one does not."""
     def names(record):
         rows = tuning_rows(record) if part == "tuning" else of_part(record, part)
-        return {r["data"]: None for r in rows if r["by"] == "zipflow" and "data" in r and r["name"] != "tune"}
+        return {r["data"]: None for r in rows if r["by"] == "zipflow" and of_speed.is_measured(r)}
     mine, others = names(record), {}
     for path, other in records.all:
         others |= names(other) if path.parent.name == "h200" else {}

@@ -34,18 +34,24 @@ def peer_cell(rows, least=1.05):
 
 def of_parts(rows, *parts):
     """Rows of something that is measured."""
-    return [r for r in rows if r["part"] in parts and "data" in r]
+    return [r for r in rows if r["part"] in parts and is_measured(r)]
+
+
+def is_measured(row):
+    """Not a part that ended, nor a container that could not be tuned and was measured as it is."""
+    return "data" in row and row.get("name") != "tune"
 
 
 def ended(rows):
-    """Of parts that ended early, why: sentences."""
-    return [f"Ended early: {r.get('part', r.get('by'))}, {r['name']}, {failure(r)}." for r in bad(rows) if "data" not in r and "name" in r]
+    """Of parts that ended early, and of containers that were not tuned, why: sentences."""
+    rows = [r for r in bad(rows) if "name" in r and not is_measured(r)]
+    return [f"Not tuned: {r['data']}, {failure(r)}." if "data" in r else f"Ended early: {r.get('part', r.get('by'))}, {r['name']}, {failure(r)}." for r in rows]
 
 
 def work(rows):
     """Every row with a criterion but those of `rle`; what failed of `work` is there without one, too."""
     heads = ("data", "codec", "ratio", "GB/s", "of the limit", "wanted", "nvCOMP, the fastest: ratio, GB/s")
-    rows, of_data = [r for r in rows if "data" in r], {}
+    rows, of_data = [r for r in rows if is_measured(r)], {}
     for row in rows:
         of_data.setdefault((row["part"], row["data"]), []).append(row)
     cells = []
@@ -69,7 +75,7 @@ def family_of(row):
 
 
 def of_family(rows, family):
-    rows = [r for r in by(rows, "zipflow") if family_of(r) == family and r["name"] != "tune"]  # containers that were not tuned are measured as they are
+    rows = [r for r in by(rows, "zipflow") if family_of(r) == family]
     return counted(len(good(rows)), len(bad(rows)))
 
 

@@ -55,7 +55,7 @@ MADE = {
     "table2": (record("table2", [
         row("zipflow", "l_tax", "the paper's", "float2int(bitpack)", 15.99, 3427), row("zipflow", "l_tax", "ours", "o", 21.5, 1700),
         theirs("l_tax", "ans s0", 256, 1.88, 1299), theirs("l_tax", "gdeflate L5", 1024, 12.04, 5), theirs("l_tax", "snappy", 32, 1.01, 2000),
-        failed("zipflow", "l_discount", "the paper's", "wrong bytes"), row("zipflow", "l_quantity", "the paper's", "b", 5, 3000), failed("zipflow", "l_quantity", "ours", "late"),
+        failed("zipflow", "l_discount", "the paper's", "wrong bytes"), row("zipflow", "l_quantity", "the paper's", "b", 5, 3000), failed("zipflow", "l_quantity", "ours", "late"), row("zipflow", "l_orderkey", "ours", "o", 9, 8),
         theirs("l_quantity", "ans s0", 256, 3, 1000), {**theirs("l_quantity", "zstd", 64, 1, 1), "verified": False, "message": "stopped after 40 s"}]),
         ["| l_tax | 15.99 | 1 | 3427 | 50% | 21.50, 1700 | ans s0, 256 KiB: 1.88, 1299 | gdeflate L5, 1 MiB: 12.04, 5 |", "| l_discount | failed: wrong bytes |",
          "| 50% | failed: late | ans s0, 256 KiB: 3.00, 1000; 1 of 2 failed: stopped after 40 s |", "Not measured there: l_orderkey, o_orderkey,"], ["snappy"]),
@@ -183,7 +183,8 @@ with tempfile.TemporaryDirectory() as place:  # a newer record most of which fai
     searches = json.loads((ROOT / "bench/results/h200/2026-11-25-speed-combinations.json").read_text())
     search = next(r for r in searches["results"] if r["name"] == "search beside all combinations")
     rows = [*broken(work, lambda r: r != work[0]), *broken(runs, lambda r: r in [x for x in runs if x["family"] == "rle"][:3]), *broken(fusion, lambda r: True),
-            *broken(tuning, lambda r: r["data"] == "l_tax"), *broken([search], lambda r: True), {"part": "tuning", "by": "speed.py", "name": "tuning", "verified": False, "message": "x" * 99}]
+            *broken(tuning, lambda r: r["data"] == "l_tax"), *broken([search], lambda r: True), {"part": "tuning", "by": "speed.py", "name": "tuning", "verified": False, "message": "x" * 99},
+            {"part": "rle", "by": "zipflow", "data": "rle_1.zfd", "name": "tune", "verified": False, "message": "it hung"}]
     runs_of_2 = [r for r in runs if r["name"] == "even-2, u32, over bitpacks"]
     rows = [r for r in rows if r["name"] != "even-64, u32, over bitpacks"]
     (tree / "bench/results/h200/2999-01-01-speed.json").write_text(json.dumps({**measured, "date": "2999-01-01T00:00:00Z", "results": rows}))
@@ -205,6 +206,7 @@ with tempfile.TemporaryDirectory() as place:  # a newer record most of which fai
     mine = said.index("2999-01-01-speed.json`", said.index("**What is wanted"))  # what is of which record stands beside each table
     check(mine < said.index("/2026-11-25-speed-beside-nvcomp.json`", mine) < said.index("**Runs"), "two records of one table")
     check("There is no record" not in said and "On a GPU:" not in said, "a section without a record is left out")
+    check("Not tuned: rle_1.zfd, failed: it hung." in said and "| rle_1.zfd" not in said, "a container that was not tuned")
     check("Ended early: tuning, tuning, failed: " + "x" * 60 + "...." in said, "a part that ended early")
 
 
