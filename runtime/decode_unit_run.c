@@ -37,22 +37,40 @@ static zf_status upload_staged(const zf_units *units, const zf_unit *unit, void 
     return ops->copy_in(units->accelerator, stream, memory->workspace + unit->at_stored, stored, at, error);
 }
 
-/// Blocks go from where they are.
+/// Of a unit's blocks, those that must be copied from the host: the others are these again, so often and in that order.
+static uint32_t different_blocks(const zf_units *units, const zf_unit *unit) {
+    uint32_t copies = units->column->options.copies, different = unit->block_count / copies;
+    if (different * copies != unit->block_count) return unit->block_count;
+    for (uint32_t b = different; b < unit->block_count; b++) {
+        const zf_unit_block *block = &units->blocks[unit->blocks[b]], *first = &units->blocks[unit->blocks[b % different]];
+        if (block->stored != first->stored || block->bytes != first->bytes) return unit->block_count;
+    }
+    return different;
+}
+
+/// Blocks go from where they are, further copies of them within the device.
 static zf_status upload_blocks(const zf_units *units, const zf_unit *unit, void *stream, const zf_units_memory *memory,
                                zf_error *error) {
     const zf_accelerator_ops *ops = units->accelerator->ops;
-    uint64_t to = memory->workspace + unit->at_stored;
-    for (uint32_t b = 0, next; b < unit->block_count; b = next) {
+    uint64_t from = memory->workspace + unit->at_stored, to = from;
+    uint32_t different = different_blocks(units, unit);
+    for (uint32_t b = 0, next; b < different; b = next) {
         // Blocks that follow each other in the file go in one copy.
         const zf_unit_block *block = &units->blocks[unit->blocks[b]];
         uint64_t bytes = block->bytes;
-        for (next = b + 1; next < unit->block_count; next++) {
+        for (next = b + 1; next < different; next++) {
             const zf_unit_block *other = &units->blocks[unit->blocks[next]];
             if (other->stored != block->stored + bytes) break;
             bytes += other->bytes;
         }
         ZF_TRY(ops->copy_in(units->accelerator, stream, to, block->stored, bytes, error));
         to += bytes;
+    }
+    if (different == unit->block_count) return ZF_OK;
+    uint64_t there = to - from, all = there * units->column->options.copies;
+    for (uint64_t more; there < all; there += more) {
+        more = there < all - there ? there : all - there;
+        ZF_TRY(ops->copy_within(units->accelerator, stream, from + there, from, more, error));
     }
     return ZF_OK;
 }

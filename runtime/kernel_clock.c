@@ -6,7 +6,9 @@
 #include "runtime/decode_unit_internal.h"
 #include "runtime/error_codes.h"
 
-enum { RUNS_MOST = 15, COPIES = 9, LAUNCHES_MOST = 64 };
+enum { RUNS_MOST = 15, COPIES = 9 };
+
+static const unsigned LAUNCHES_MOST = 64;
 
 /// A round of a kernel is as many launches as take this long: events tell times of some hundredths of a microsecond apart, and a
 /// launch alone takes a few tenths more or less by chance, which is several hundredths of a kernel of ten microseconds.

@@ -468,7 +468,7 @@ table u { x: u64 = rle(values: bitpack, counts: bitpack); }
         self.bad(2, "tune", self.container, self.container, "--columns", "a", says="one container")
         self.bad(2, "tune", self.container, "--device", "emu", "--exhaustive", "--probes", 3, says="--probes does not go with it")
         self.bad(1, "tune", self.dir / "none.zfd", "--device", "emu", says="none.zfd")
-        wrong = self.file("wrong.txt", HEAD + "device G\nkernel k\nchoice SIZE=3\n")
+        wrong = self.file("wrong.txt", HEAD + "device G\nkernel k\nchoice SIZE 3\n")
         for words in (["decode", self.container, "-o", self.dir / "x"], ["verify", self.container], ["tune", "--show"]):
             self.bad(1, *words, "--device", "emu", "--tuned", wrong, says=["ZF1217", "line 4"])
         self.bad(1, "tune", "--replay", wrong, says="wrong.txt")

@@ -177,7 +177,13 @@ static struct {
     const zf_accelerator_ops *ops;
     bool lies;
     uint64_t away; ///< that byte's place behind the output's begin
+    uint64_t sent; ///< bytes that came from the host
 } liar;
+
+static zf_status lying_in(zf_accelerator *self, void *stream, uint64_t to, const void *from, uint64_t bytes, zf_error *error) {
+    liar.sent += bytes;
+    return liar.ops->copy_in(self, stream, to, from, bytes, error);
+}
 
 static zf_status lying_launch(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel, uint32_t groups,
                               const zf_simt_args *args, zf_error *error) {
@@ -223,14 +229,17 @@ static void test_copies(const zf_tune_options *options) {
     CHECK(block.units.copies == COPIES, "%u copies", block.units.copies);
     liar.ops = several.accelerator->ops;
     zf_accelerator_ops ops = *liar.ops;
-    ops.launch = lying_launch;
+    ops.launch = lying_launch, ops.copy_in = lying_in;
     several.accelerator->ops = &ops;
     zf_kernel_time times[16];
     liar.lies = true;
     liar.away = (COPIES - 1) * block.units.copy_stride;
     CHECK(__real_zf_tune_block_time(&block, &(zf_choices){0}, times, &error) == ZF_ERR_INTERNAL, "the default's copies differ");
     liar.lies = block.has_expected = false;
+    liar.sent = 0;
     CHECK(__real_zf_tune_block_time(&block, &(zf_choices){0}, times, &error) == ZF_OK, "%s", error.message);
+    CHECK(liar.sent >= block.view.bytes && liar.sent < 2 * block.view.bytes, "%llu bytes came from the host for %llu",
+          (unsigned long long)liar.sent, (unsigned long long)block.view.bytes);
     for (uint32_t copy = 0; copy < COPIES; copy++) {
         unsigned told = until_told(&block, copy, false, COPIES);
         CHECK(told == (copy == 0 || copy == COPIES - 1 ? 1 : copy), "copy %u is told of by measurement %u", copy, told);
