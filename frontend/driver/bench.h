@@ -4,6 +4,7 @@
 #define ZF_DRIVER_BENCH_H
 
 #include "frontend/driver/report.h"
+#include "frontend/driver/scratch.h"
 #include "runtime/device.h"
 #include "runtime/host_pages.h"
 
@@ -154,9 +155,9 @@ bool zf_generators_select(const char *names, bool (*take)(void *user, const zf_g
 const char *zf_generator_name(const zf_generator *generator);
 void zf_generators_print(FILE *out); ///< all names
 
-/// Makes at most `bytes` of plain data (and at most 16 MiB, one block) and encodes them to a container in `directory`. `path` is
-/// that container's. Free `plain->values`.
-zf_status zf_generate(const zf_generator *generator, zf_compiler *compiler, uint64_t bytes, const char *directory, char path[512],
+/// Makes at most `bytes` of plain data (and at most 16 MiB, one block) and encodes them to the scratch directory's container,
+/// in place of one that is there. Free `plain->values`.
+zf_status zf_generate(const zf_generator *generator, zf_compiler *compiler, uint64_t bytes, const zf_scratch *scratch,
                       zf_bench_plain *plain, zf_error *error);
 
 // ---- The report -----------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 
 #include "frontend/driver/bench.h"
 #include "frontend/driver/driver_codes.h"
+#include "frontend/driver/watch.h"
 #include "runtime/base/median.h"
 #include "runtime/base/pool.h"
 #include "runtime/block_run.h"
@@ -256,6 +257,7 @@ zf_status zf_bench_column(zf_container *container, size_t column, const zf_bench
 static zf_status decode_plainly(zf_context *context, const char *path, size_t column, zf_bench_plain *out, zf_error *error) {
     zf_container *container;
     ZF_TRY(zf_container_open(context, path, &container, error));
+    zf_watch_container(container);
     zf_decode_sizes sizes;
     void *parts[4] = {NULL}; // each wants to be aligned
     zf_status status = zf_decode_size(container, column, NULL, &sizes, error);
@@ -282,6 +284,7 @@ static zf_status decode_plainly(zf_context *context, const char *path, size_t co
         memcpy(out->values + sizes.offsets + sizes.values, parts[2], sizes.validity);
     }
     for (int i = 0; i < 4; i++) free(parts[i]);
+    zf_watch_no_more(container);
     zf_container_close(container);
     return status;
 }

@@ -162,25 +162,22 @@ bool zf_generators_select(const char *names, bool (*take)(void *user, const zf_g
     return true;
 }
 
-static zf_status encode(const zf_generator *generator, zf_compiler *compiler, const making *m, const char *directory,
-                        char path[512], zf_error *error) {
-    char text[256], source[512];
+static zf_status encode(const zf_generator *generator, zf_compiler *compiler, const making *m, const zf_scratch *scratch,
+                        zf_error *error) {
+    char text[256];
     int length = snprintf(text, sizeof text, "table generated { values: %s = %s; }\n", zf_element_name(generator->element),
                           generator->codec);
-    snprintf(source, sizeof source, "%s/%s.zf", directory, generator->name);
-    snprintf(path, 512, "%s/%s.zfd", directory, generator->name);
-    ZF_TRY(zf_write_file(source, text, (size_t)length, true, error));
+    ZF_TRY(zf_write_file(scratch->program, text, (size_t)length, true, error));
     zf_program *program = NULL;
-    zf_status status = zf_program_load(compiler, source, &program, error);
+    zf_status status = zf_program_load(compiler, scratch->program, &program, error);
     zf_encode_column column = {.name = "values", .values = m->values};
     zf_encode_options options = {.overwrite = true};
-    if (status == ZF_OK) status = zf_encode(program, NULL, &column, 1, m->count, &options, path, NULL, error);
+    if (status == ZF_OK) status = zf_encode(program, NULL, &column, 1, m->count, &options, scratch->container, NULL, error);
     zf_program_free(program);
-    remove(source);
     return status;
 }
 
-zf_status zf_generate(const zf_generator *generator, zf_compiler *compiler, uint64_t bytes, const char *directory, char path[512],
+zf_status zf_generate(const zf_generator *generator, zf_compiler *compiler, uint64_t bytes, const zf_scratch *scratch,
                       zf_bench_plain *plain, zf_error *error) {
     making m = {.random = UINT64_C(0x9e3779b97f4a7c15), .element = zf_element_bits(generator->element) / 8};
     if (bytes > BLOCK_BYTES) bytes = BLOCK_BYTES;
@@ -189,5 +186,5 @@ zf_status zf_generate(const zf_generator *generator, zf_compiler *compiler, uint
     *plain = (zf_bench_plain){m.values, m.count * m.element, "the generator's data"};
     if (m.values == NULL) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for generated data");
     generator->make(&m, generator->how);
-    return encode(generator, compiler, &m, directory, path, error);
+    return encode(generator, compiler, &m, scratch, error);
 }

@@ -116,10 +116,12 @@ typedef struct zf_tune_block {
     zf_units_options units;
     zf_decoded expected, made; ///< the rows by default, and as they were made last
     bool has_expected;
-    bool whole;             ///< all copies are compared with those rows, and not three
-    uint32_t compared;      ///< measurements whose rows were
-    bool waited;            ///< the device did, longer than a measurement takes
-    zf_tune_lowered *ahead; ///< whose code was got, in the order in which it is to be measured
+    bool whole;               ///< all copies are compared with those rows, and not one
+    zf_units_memory memory;   ///< of the measurement before
+    uint64_t memory_sizes[4]; ///< its values, offsets, validity, workspace
+    uint32_t compared;        ///< measurements whose rows were
+    bool waited;              ///< the device did, longer than a measurement takes
+    zf_tune_lowered *ahead;   ///< whose code was got, in the order in which it is to be measured
     uint32_t ahead_count, ahead_used;
 } zf_tune_block;
 
@@ -127,8 +129,9 @@ typedef struct zf_tune_block {
 /// and the container are is said before. To be freed also after an error, and then used again.
 zf_status zf_tune_block_find(zf_tune_block *block, const zf_shape *shape, bool *found, zf_error *error);
 void zf_tune_block_free(zf_tune_block *block);
-/// Times each kernel of the plan, lowered as is chosen, the first time by default, and compares the rows of three copies with
-/// those, or of all where the block is to be compared whole: others are an error that names the choices, the copy and the byte.
+/// Times each kernel of the plan, lowered as is chosen, the first time by default, and compares the rows of a copy with
+/// those, each time another one, or of all where the block is to be compared whole: others are an error that names the choices,
+/// the copy and the byte.
 zf_status zf_tune_block_time(zf_tune_block *block, const zf_choices *choices, zf_kernel_time *times, zf_error *error);
 /// Compiles and loads, side by side, what is to be measured in that order; what was got before and not measured is dropped.
 /// Nothing is told of: what fails does so again where it is measured.

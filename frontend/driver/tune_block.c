@@ -67,7 +67,18 @@ zf_status zf_tune_block_find(zf_tune_block *b, const zf_shape *shape, bool *foun
     return arrange(b, error);
 }
 
+static void give_memory_back(zf_tune_block *b) {
+    uint64_t *const all[] = {&b->memory.values, &b->memory.offsets, &b->memory.validity, &b->memory.workspace};
+    for (int k = 0; k < 4; k++) {
+        if (*all[k] != 0) b->options->accelerator->ops->release(b->options->accelerator, *all[k]);
+        *all[k] = 0;
+    }
+    memset(b->memory_sizes, 0xff, sizeof b->memory_sizes); // nothing is as large
+}
+
 void zf_tune_block_free(zf_tune_block *b) {
+    if (b->plan != NULL) give_memory_back(b);
+    b->plan = NULL;
     zf_tune_block_get_ahead(b, NULL, 0);
     zf_block_view_free(&b->view);
     zf_decoded_free(&b->expected);
@@ -98,36 +109,46 @@ static zf_status compare_copy(zf_tune_block *b, uint32_t copy, zf_error *error) 
     return compare_bytes(b, copy, "validity", made->validity, expected->validity, sizes->validity, error);
 }
 
-/// Compares copies with the first one by default: the first, the last and one in between, each time another one, since all of
-/// them take longer than the kernels; or all, of what is to be kept.
+/// Compares a copy with the first one by default, each time another one, since all of them take longer than the kernels; or all,
+/// of what is to be kept.
 static zf_status compare(zf_tune_block *b, zf_units *units, const zf_units_memory *memory, zf_error *error) {
-    uint32_t copies = b->units.copies, another = b->compared++ % copies;
+    uint32_t copies = b->units.copies, one = b->compared++ % copies;
+    if (!b->has_expected) ZF_TRY(zf_units_fetch_copy(units, 0, b->options->stream, memory, &b->expected.buffers, error));
+    b->has_expected = true;
     for (uint32_t c = 0; c < copies; c++) {
-        bool first = !b->has_expected;
-        if (!first && !b->whole && c != 0 && c != another && c != copies - 1) continue;
-        ZF_TRY(zf_units_fetch_copy(units, c, b->options->stream, memory, first ? &b->expected.buffers : &b->made.buffers, error));
-        b->has_expected = true;
-        if (!first) ZF_TRY(compare_copy(b, c, error));
+        if (!b->whole && c != one) continue;
+        ZF_TRY(zf_units_fetch_copy(units, c, b->options->stream, memory, &b->made.buffers, error));
+        ZF_TRY(compare_copy(b, c, error));
     }
+    return ZF_OK;
+}
+
+/// The device's memory, of the measurement before where it is as large: to get gigabytes takes longer than to use them.
+static zf_status get_memory(zf_tune_block *b, const zf_units *units, zf_error *error) {
+    zf_units_sizes sizes = zf_units_sizes_of(units);
+    const uint64_t wanted[] = {sizes.values, sizes.offsets, sizes.validity, sizes.workspace};
+    if (memcmp(wanted, b->memory_sizes, sizeof wanted) == 0) return ZF_OK;
+    give_memory_back(b);
+    ZF_TRY(zf_units_allocate(units, &b->memory, error));
+    memcpy(b->memory_sizes, wanted, sizeof wanted);
     return ZF_OK;
 }
 
 static zf_status run(zf_tune_block *b, zf_container *container, zf_kernel_time *times, zf_error *error) {
     const zf_tune_options *o = b->options;
     zf_units *units = NULL;
-    zf_units_memory memory = {0};
+    zf_units_memory *memory = &b->memory;
     ZF_TRY(zf_units_make(container, b->column, &b->rows, &b->units, o->accelerator, &units, error));
-    zf_status status = zf_units_allocate(units, &memory, error);
-    if (status == ZF_OK) status = zf_units_upload(units, o->stream, &memory, error);
+    zf_status status = get_memory(b, units, error);
+    if (status == ZF_OK) status = zf_units_upload(units, o->stream, memory, error);
     unsigned warm = b->waited ? WAITED_WARM * o->warm : o->warm;
     if (status == ZF_OK)
-        status = zf_units_time_kernels(units, o->stream, &memory, POISON[b->has_expected], warm, o->runs, times,
+        status = zf_units_time_kernels(units, o->stream, memory, POISON[b->has_expected], warm, o->runs, times,
                                        b->plan->kernel_count, error);
     b->waited = false;
-    if (status == ZF_OK) status = compare(b, units, &memory, error);
+    if (status == ZF_OK) status = compare(b, units, memory, error);
     o->accelerator->ops->wait(o->accelerator, o->stream, NULL); // what failed may have left something under way
-    zf_units_release(units, &memory);
-    zf_units_unload(units); // of a combination that is hardly measured again, of thousands
+    zf_units_unload(units);                                     // of a combination that is hardly measured again, of thousands
     zf_units_free(units);
     return status;
 }

@@ -12,8 +12,8 @@
 typedef struct benching {
     zf_session session;
     zf_bench_options options;
-    json_t *report;      ///< NULL: a table is printed
-    char directory[256]; ///< of generated containers; "" while there is none
+    json_t *report;     ///< NULL: a table is printed
+    zf_scratch scratch; ///< of generated containers
     int exit_status;
 } benching;
 
@@ -71,29 +71,19 @@ static void run_container(benching *b, const char *path, const char *names) {
 
 // ---- Generators -----------------------------------------------------------------------------------------------
 
-static zf_status make_directory(benching *b, zf_error *error) {
-    const char *parent = getenv("TMPDIR");
-    int length = snprintf(b->directory, sizeof b->directory, "%s/zfc-bench-XXXXXX", parent && *parent ? parent : "/tmp");
-    if (length > 0 && (size_t)length < sizeof b->directory && mkdtemp(b->directory) != NULL) return ZF_OK;
-    b->directory[0] = 0;
-    return zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "no directory can be made in %s", parent && *parent ? parent : "/tmp");
-}
-
 static bool run_generator(void *user, const zf_generator *generator) {
     benching *b = user;
     const char *name = zf_generator_name(generator);
-    char path[512] = "";
     zf_error error;
     zf_bench_plain plain = {0};
     zf_container *container = NULL;
-    zf_status status = zf_generate(generator, b->session.compiler, b->options.bytes, b->directory, path, &plain, &error);
-    if (status == ZF_OK) status = zf_container_open(b->session.context, path, &container, &error);
+    zf_status status = zf_generate(generator, b->session.compiler, b->options.bytes, &b->scratch, &plain, &error);
+    if (status == ZF_OK) status = zf_container_open(b->session.context, b->scratch.container, &container, &error);
     if (status == ZF_OK)
         measure(b, container, 0, "generated", name, &plain);
     else
         fail(b, "generated", name, &error);
     zf_container_close(container);
-    if (path[0] != 0) remove(path);
     free(plain.values);
     return b->exit_status != EXIT_BAD_DEVICE;
 }
@@ -101,12 +91,12 @@ static bool run_generator(void *user, const zf_generator *generator) {
 static void run_generators(benching *b, const char *names) {
     const char *unknown;
     zf_error error;
-    if (make_directory(b, &error) != ZF_OK) {
+    if (zf_scratch_make(&b->scratch, "bench", &error) != ZF_OK) {
         fail(b, "generated", "", &error);
         return;
     }
     zf_generators_select(names, run_generator, b, &unknown);
-    rmdir(b->directory);
+    zf_scratch_remove(&b->scratch);
 }
 
 // ---- The verb -------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@
 #include "frontend/driver/files_read.h"
 #include "frontend/driver/output.h"
 #include "frontend/driver/program.h"
+#include "frontend/driver/scratch.h"
 #include "frontend/driver/tune.h"
 #include "frontend/driver/watch.h"
 #include "runtime/context.h"
@@ -153,9 +154,9 @@ static zf_tuned_kernel as_tuned(const zf_tune_kernel *kernel) {
                              .probes = kernel->result.probes};
 }
 
-/// Keeps what was found, and writes it to a file that can be shipped; times of an emulator are kept nowhere. Not `all`: something
-/// failed, and nothing is written where nothing was found before.
-static zf_status keep(tune_session *t, bool all, zf_error *error) {
+/// Keeps what was found, and writes it to a file that can be shipped, unless that is nothing; times of an emulator are kept
+/// nowhere.
+static zf_status keep(tune_session *t, zf_error *error) {
     zf_tuned found = {0};
     zf_status status = ZF_OK;
     for (size_t k = 0; k < t->record.count && status == ZF_OK; k++) {
@@ -167,9 +168,12 @@ static zf_status keep(tune_session *t, bool all, zf_error *error) {
     if (status == ZF_OK && !t->options.info.emulated && found.count > 0 &&
         !zf_tuned_keep(t->session.context, &found.devices[0]) && t->output.file == NULL)
         fprintf(stderr,
-                "zfc tune: what was found is not kept: there is no cache, or it cannot be written (-o FILE writes a file)\n");
+                "zfc tune: what was found is not kept: there is no cache, or it cannot be read or written (-v says why; -o FILE "
+                "writes a file)\n");
     zf_text text = {0};
-    if (status == ZF_OK && t->output.file != NULL && (all || found.count > 0)) {
+    if (status == ZF_OK && t->output.file != NULL && found.count == 0)
+        fprintf(stderr, "zfc tune: nothing was found, so no file is written\n");
+    if (status == ZF_OK && t->output.file != NULL && found.count > 0) {
         zf_tuned_print(&found, &text);
         status = text.failed ? zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for tuned kernels")
                              : zf_sink_write(&t->output, text.data, text.length, error);
@@ -286,28 +290,12 @@ static bool is_program(const char *operand) {
 
 /// A program is tuned by columns that are made up, in a file that goes again.
 static zf_status tune_program(tune_session *t, const char *name, const char *columns, size_t later, zf_error *error) {
-    char directory[256], path[300];
-    const char *parent = getenv("TMPDIR");
-    int length = snprintf(directory, sizeof directory, "%s/zfc-tune-XXXXXX", parent && *parent ? parent : "/tmp");
-    sigset_t before;
-    zf_watch_pause(&before);
-    bool made = length >= 0 && (size_t)length < sizeof directory && mkdtemp(directory) != NULL;
-    if (made) {
-        snprintf(path, sizeof path, "%s/made.zfd", directory);
-        zf_watch_directory(directory);
-        zf_watch_file(path);
-    }
-    zf_watch_resume(&before);
-    if (!made)
-        return zf_fail(error, ZF_ERR_IO, ZFC_CANNOT_WRITE, "no directory can be made in %.200s",
-                       parent && *parent ? parent : "/tmp");
+    zf_scratch scratch;
+    ZF_TRY(zf_scratch_make(&scratch, "tune", error));
     uint64_t rows = t->options.rows < MADE_ROWS ? t->options.rows : MADE_ROWS;
-    zf_status status = zf_tune_make(t->session.compiler, name, rows, path, error);
-    if (status == ZF_OK) status = tune_container(t, path, columns, later, error);
-    remove(path);
-    rmdir(directory);
-    zf_watch_file(NULL);
-    zf_watch_directory(NULL);
+    zf_status status = zf_tune_make(t->session.compiler, name, rows, scratch.container, error);
+    if (status == ZF_OK) status = tune_container(t, scratch.container, columns, later, error);
+    zf_scratch_remove(&scratch);
     return status;
 }
 
@@ -410,7 +398,7 @@ static zf_status tune_all(tune_session *t, const zf_arguments *arguments, zf_err
     ZF_TRY(open_output(t, zf_argument(arguments, "output"), zf_argument(arguments, "force") != NULL, error));
     zf_status status = tune_operands(t, arguments, error);
     bool measured = status == ZF_OK;
-    zf_status kept = keep(t, measured, measured ? error : &later);
+    zf_status kept = keep(t, measured ? error : &later);
     if (measured) status = kept;
     if (!measured && t->record.count == 0) return status;
     if (zf_argument(arguments, "json") == NULL) {

@@ -28,7 +28,7 @@ static struct {
     const char *verb;
     pthread_t main;
     atomic_flag changing;
-    _Atomic(const char *) directory, file;
+    _Atomic(const char *) directory, files[2];
     _Atomic(const zf_outputs *) outputs;
     _Atomic(watched *) containers;
 } watch = {.changing = ATOMIC_FLAG_INIT};
@@ -50,8 +50,10 @@ static void clean_up(void) {
     begin_change();
     const zf_outputs *outputs = atomic_load(&watch.outputs);
     for (size_t i = 0; outputs && i < outputs->count; i++) zf_output_abandon(outputs->files[i]);
-    const char *directory = atomic_load(&watch.directory), *file = atomic_load(&watch.file);
-    if (file) unlink(file);
+    const char *directory = atomic_load(&watch.directory), *file;
+    for (int k = 0; k < 2; k++) {
+        if ((file = atomic_load(&watch.files[k])) != NULL) unlink(file);
+    }
     if (directory) rmdir(directory); // only if it is empty
 }
 
@@ -116,7 +118,7 @@ void zf_watch_no_more(const zf_container *container) {
 
 /// Ends are watched for while there is something to clean up.
 static void watch_ends(void) {
-    bool needed = atomic_load(&watch.outputs) || atomic_load(&watch.directory) || atomic_load(&watch.file);
+    bool needed = atomic_load(&watch.outputs) || atomic_load(&watch.directory) || atomic_load(&watch.files[0]);
     struct sigaction action = {.sa_handler = needed ? on_end : SIG_DFL, .sa_flags = SA_RESTART}, before;
     fill_ends(&action.sa_mask);
     for (size_t i = 0; i < END_COUNT; i++) {
@@ -135,8 +137,9 @@ void zf_watch_directory(const char *directory) {
     watch_ends();
 }
 
-void zf_watch_file(const char *path) {
-    atomic_store(&watch.file, path);
+void zf_watch_files(const char *first, const char *second) {
+    atomic_store(&watch.files[0], first);
+    atomic_store(&watch.files[1], second);
     watch_ends();
 }
 

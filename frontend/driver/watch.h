@@ -17,11 +17,11 @@ void zf_watch_container(const zf_container *container);
 /// Not of this one any more, which is about to be closed. Nobody reads it. NULL, or one that is not watched: nothing.
 void zf_watch_no_more(const zf_container *container);
 /// What an end by such a fault, by SIGINT, SIGTERM, SIGHUP, SIGQUIT or SIGPIPE must clean up: outputs that may have temporary
-/// names, a directory that was made for them (it goes if it is empty), and a file of no use to anybody else, which may not be
+/// names, a directory that was made for them (it goes if it is empty), and files of no use to anybody else, which may not be
 /// there yet. NULL: none.
 void zf_watch_outputs(const zf_outputs *outputs);
 void zf_watch_directory(const char *directory);
-void zf_watch_file(const char *path);
+void zf_watch_files(const char *first, const char *second);
 /// On the main thread: those signals, and threads that meet a fault, wait in between, since what they clean up is being
 /// changed.
 void zf_watch_pause(sigset_t *before);

@@ -1,5 +1,6 @@
 """What a user gets wrong, and what zfc says then. Usage: test_misuse.py ZFC [unittest arguments]"""
 
+import itertools
 import json
 import os
 import signal
@@ -412,6 +413,30 @@ class Interrupts(Case):
             process.communicate(timeout=60)
             self.assertEqual(process.returncode, -number)
             self.assertFalse(out.exists())
+
+
+    def test_nothing_is_left_of_generated_columns(self):
+        temporary = self.dir / "tmp"
+        temporary.mkdir()
+        for number, what in itertools.product((signal.SIGINT, signal.SIGTERM), ("*/made.zf", "*/made.zfd")):
+            process = subprocess.Popen([ZFC, "bench", "--generate", "bitpack", "--bytes", "10000000", "--device", "emu"], stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(temporary)})
+            end = time.monotonic() + 60
+            while not list(temporary.glob(what)) and process.poll() is None and time.monotonic() < end:
+                time.sleep(0.0005)
+            process.send_signal(number)
+            process.wait(timeout=60)
+            self.assertEqual((process.returncode, list(temporary.iterdir())), (-number, []))
+
+    def test_a_file_that_is_cut_while_it_is_measured(self):
+        whole = self.container(400000, program="table t { a: i32 = bitpack; b: i32 = rle(delta(bitpack), bitpack); }\n").read_bytes()
+        for pause in range(8):
+            path = self.file(f"cut{pause}.zfd", whole)
+            process = subprocess.Popen([ZFC, "bench", "--device", "cpu", "--bytes", "1", "--repeats", "5", path], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            time.sleep(0.02 + 0.015 * pause)
+            os.truncate(path, 0)
+            told = process.communicate(timeout=60)[1]
+            self.assertIn(process.returncode, (0, 1), told)
 
 
 class InEachOthersPlace(Case):

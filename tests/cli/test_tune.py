@@ -261,6 +261,19 @@ class Tune(zfc_case.Case):
             self.assertEqual(process.returncode, -number)
             self.assertEqual(list(temporary.iterdir()), [])
 
+    def test_nothing_found(self):
+        """A file of what was found before stays where nothing is found."""
+        found = self.dir / "kept.txt"
+        self.tune("--columns", "a", "--probes", 1, "-o", found)
+        before = found.read_text()
+        self.assertIn("kernel map i32: bitpack", before)
+        empty = self.dir / "empty.zfd"
+        self.good("encode", "-q", "-c", self.file("empty.zf", "table t { a: i32 = bitpack; }\n"), "-o", empty, self.file("empty.csv", "a\n"))
+        for words in (("-f", "-o", found), ("-o", self.dir / "none.txt")):
+            result = self.zfc("tune", empty, "--device", "emu", *words)
+            self.assertEqual((result.returncode, result.stderr), (0, "zfc tune: nothing was found, so no file is written\n"))
+        self.assertEqual((found.read_text(), (self.dir / "none.txt").exists()), (before, False))
+
     def test_failing_late(self):
         """What was found before something fails is written; an output that exists is found before all."""
         found = self.dir / "found.txt"
