@@ -113,7 +113,7 @@ static void on_field(void *bytes, size_t length, void *user) {
     }
     zf_column_data *column = r->fields[r->at];
     if (column) {
-        const char *reason;
+        const char *reason = NULL;
         zf_status status = zf_column_append_text(column, text, length, unquoted_empty, &reason, r->error);
         if (status != ZF_OK && !reason) {
             r->status = status;
@@ -139,7 +139,7 @@ static void on_field(void *bytes, size_t length, void *user) {
 static void on_blank_line(reader *r) {
     if (r->in_header) return;
     if (r->field_count == 1 && r->fields[0] && r->fields[0]->type.nullable) {
-        const char *reason;
+        const char *reason = NULL;
         r->status = zf_column_append_text(r->fields[0], "", 0, true, &reason, r->error);
     } else if (r->blank_line == 0) {
         r->blank_line = r->line;

@@ -89,11 +89,11 @@ zf_status zf_column_reserve(zf_column_data *column, size_t bytes, bool row, zf_e
 
 zf_status zf_column_append_text(zf_column_data *column, const char *text, size_t length, bool empty_unquoted, const char **reason,
                                 zf_error *error) {
+    *reason = NULL;
     bool is_string = column->type.element == ZF_STRING;
     unsigned size = zf_element_size(column->type.element);
     ZF_TRY(zf_column_reserve(column, is_string ? length : size, true, error));
     bool null = column->type.nullable && length == 0 && empty_unquoted;
-    *reason = NULL;
     if (is_string) {
         if (length > 0) memcpy(column->values + column->used, text, length);
         column->used += length;

@@ -45,7 +45,8 @@ zf_status zf_column_claim(zf_column_data *column, zf_column_part part, const cha
 
 /// Room for `bytes` more bytes of values (and for one more row of offsets or validity, with `row`).
 zf_status zf_column_reserve(zf_column_data *column, size_t bytes, bool row, zf_error *error);
-/// Appends one field of text. `reason` is set and ZF_ERR_INPUT returned, without filling `error`, when it does not parse.
+/// Appends one field of text. `reason` is set and ZF_ERR_INPUT returned, without filling `error`, when it does not parse; after
+/// all else it is NULL.
 zf_status zf_column_append_text(zf_column_data *column, const char *text, size_t length, bool empty_unquoted, const char **reason,
                                 zf_error *error);
 
