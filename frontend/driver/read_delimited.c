@@ -55,8 +55,41 @@ static void add_name(reader *r, const char *name, size_t length) {
     r->fields[r->field_count++] = column;
 }
 
+static bool is_field(const reader *r, const zf_column_data *column) {
+    for (unsigned i = 0; i < r->field_count; i++) {
+        if (r->fields[i] == column) return true;
+    }
+    return false;
+}
+
+// A text that adds to a column adds to all columns that the first text with it gave, and to no others: rows would be torn apart.
+// Inputs are told apart by where their names are: one file may be given twice.
+static zf_status check_overlap(const reader *r) {
+    const zf_column_data *shared = NULL;
+    for (unsigned i = 0; i < r->field_count && !shared; i++) {
+        const zf_column_data *column = r->fields[i];
+        if (column && column->givers[ZF_PART_VALUES].is_text) shared = column;
+    }
+    if (!shared) return ZF_OK;
+    const char *first = shared->givers[ZF_PART_VALUES].source;
+    for (size_t i = 0; i < r->data->count; i++) {
+        const zf_column_data *column = &r->data->columns[i];
+        bool here = is_field(r, column), there = column->givers[ZF_PART_VALUES].source == first;
+        if (here == there) continue;
+        zf_fail(r->error, ZF_ERR_INPUT, ZFC_GIVEN_TWICE,
+                "column `%s` is given twice: by %s and by %s, of which %s alone gives `%s`", shared->name, first, r->path,
+                here ? r->path : first, column->name);
+        return zf_fail_hint(
+            r->error, ZF_ERR_INPUT,
+            "text files with the same columns are parts of a table; others stand side by side, without a column in "
+            "common");
+    }
+    return ZF_OK;
+}
+
 static zf_status claim(reader *r) {
     bool any = false;
+    ZF_TRY(check_overlap(r));
     for (unsigned i = 0; i < r->field_count; i++) {
         zf_column_data *column = r->fields[i];
         if (!column) continue;

@@ -48,7 +48,7 @@ zf_status zf_column_claim(zf_column_data *column, zf_column_part part, const cha
         snprintf(what, sizeof what, parts[part], column->name);
         return zf_fail(error, ZF_ERR_INPUT, ZFC_GIVEN_TWICE, "%s given twice: by %s and by %s", what, giver->source, source);
     }
-    *giver = (zf_part_giver){source, is_text};
+    if (!giver->source) *giver = (zf_part_giver){source, is_text};
     return ZF_OK;
 }
 

@@ -11,7 +11,7 @@ typedef enum zf_column_part { ZF_PART_VALUES, ZF_PART_OFFSETS, ZF_PART_VALIDITY,
 
 /// Who gave a part.
 typedef struct zf_part_giver {
-    const char *source; ///< the input as the user wrote it, or NULL: nobody yet
+    const char *source; ///< the input as the user wrote it, of several texts the first; NULL: nobody yet
     bool is_text;       ///< it is delimited text, and more of it may follow
 } zf_part_giver;
 
@@ -40,7 +40,8 @@ zf_status zf_table_data_create(const zf_table *table, zf_table_data *out, zf_err
 void zf_table_data_free(zf_table_data *data);
 zf_column_data *zf_table_data_find(zf_table_data *data, const char *name, size_t length);
 
-/// Makes `source` the giver of a part; an error where another input gave it. A second text adds to the first.
+/// Makes `source` the giver of a part; an error where another input gave it. A second text adds to the first,
+/// which stays the giver.
 zf_status zf_column_claim(zf_column_data *column, zf_column_part part, const char *source, bool is_text, zf_error *error);
 
 /// Room for `bytes` more bytes of values (and for one more row of offsets or validity, with `row`).

@@ -97,6 +97,30 @@ class Inputs(Case):
         self.encode_bad(1, program, f"s.bytes={content}", says=["ZF2017", f"at: s.bytes={content}"])
         self.encode_bad(1, program, raw, says=["ZF2004", f"at: {raw}"])
 
+    def test_texts_overlap_in_all_columns_or_in_none(self):
+        program = "table t { x: i32 = plain; y: i32 = plain; z: i32? = nullable(values: plain); }"
+        x, y, z = self.file("x.csv", "x\n1\n2\n"), self.file("y.csv", "y\n100\n200\n"), self.file("z.csv", "z\n\n7\n")
+        xy, yx = self.file("xy.csv", "x,other,y\n55,0,5500\n"), self.file("yx.csv", "y,x\n6600,66\n")
+        xyz, three = self.file("xyz.csv", "x,y,z\n1,2,3\n"), self.file("three.csv", "z\n1\n\n3\n")
+        for inputs, column, first, second, more, of in [
+                ((x, xy, y, three), "x", x, xy, xy, "y"), ((xy, x, y, z), "x", xy, x, xy, "y"), ((x, y, xy, z), "x", x, xy, xy, "y"),
+                ((z, y, xy, x), "y", y, xy, xy, "x"), ((xyz, xy), "x", xyz, xy, xyz, "z"), ((x, y, z, xyz), "x", x, xyz, xyz, "y"),
+                ((xyz, xyz, z), "z", xyz, z, xyz, "x"), ((x, x, yx), "x", x, yx, yx, "y")]:
+            self.encode_bad(1, program, *inputs, says=[
+                "ZF2005", f"column `{column}` is given twice: by {first} and by {second}, of which {more} alone gives `{of}`\n", "parts of a table"])
+            self.assertFalse((self.dir / "i.zfd").exists())
+        header = b"{'descr': '<i4', 'fortran_order': False, 'shape': (1,), }\n"
+        array = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header
+        for given in (f"x={self.file(name, begin + struct.pack('<i', 55))}" for name, begin in (("x.raw", b""), ("x.npy", array))):
+            for inputs in ((given, xy, z), (xy, given, z), (x, y, z, given)):
+                self.encode_bad(1, program, *inputs, says=["ZF2005", "column `x` is given twice: by ", given])
+        for inputs, xs, ys in [((x, y, z), (1, 2), (100, 200)), ((z, xy, yx), (55, 66), (5500, 6600)), ((yx, z, xy), (66, 55), (6600, 5500)),
+                               ((xy, xy, yx, three), (55, 55, 66), (5500, 5500, 6600)), ((x, z, y, x, y, z), (1, 2, 1, 2), (100, 200, 100, 200))]:
+            self.good("encode", "-q", "-f", "-c", self.dir / "i.zf", "-o", self.dir / "i.zfd", *inputs)
+            self.good("decode", "-q", "-f", "-o", self.dir / "out", self.dir / "i.zfd")
+            for name, values in (("x", xs), ("y", ys)):
+                self.assertEqual((self.dir / "out" / f"{name}.i32").read_bytes(), struct.pack(f"<{len(values)}i", *values), inputs)
+
     def test_booleans_are_bytes(self):
         program = "table t { b: bool = plain; }"
         self.encode_bad(1, program, f"b={self.file('b.bool', bytes([1, 0, 170]))}",
