@@ -15,6 +15,7 @@
 typedef struct bytes {
     zf_text text;
     size_t offset;
+    bool is_array; ///< of a .npy file
 } bytes;
 
 static zf_status read_whole(const char *path, bytes *out, zf_error *error) {
@@ -51,12 +52,26 @@ static const char *npy_code(zf_column_type type) {
     return codes[type.element];
 }
 
+// What is wanted, and of which type the elements of its array are: those that `zfc decode --format npy` writes.
+typedef struct wanted_array {
+    const char *what;
+    zf_column_type type;
+} wanted_array;
+
+static wanted_array wanted_of(const zf_column_data *column, zf_column_part part) {
+    if (part == ZF_PART_OFFSETS) return (wanted_array){"offsets want", {.element = ZF_I64}};
+    if (part == ZF_PART_VALIDITY) return (wanted_array){"validity wants", {.element = ZF_BOOL}};
+    if (column->type.element == ZF_STRING) return (wanted_array){"the bytes of strings want", {.element = ZF_U8}};
+    return (wanted_array){"the column wants", column->type};
+}
+
 // `code` is the array's type as numpy writes it, such as <i8.
-static zf_status wrong_npy_type(zf_error *error, const char *path, zf_column_type type, const char *code, size_t length) {
+static zf_status wrong_npy_type(zf_error *error, const char *path, const wanted_array *array, const char *code, size_t length) {
+    zf_column_type type = array->type;
     const char *wanted = npy_code(type);
     char what[160], shown[4 * 24 + 1];
     zf_printable(code, length < 24 ? length : 24, shown);
-    snprintf(what, sizeof what, "elements of type %s, but the column wants %c%s", shown, wanted[1] == '1' ? '|' : '<', wanted);
+    snprintf(what, sizeof what, "elements of type %s, but %s %c%s", shown, array->what, wanted[1] == '1' ? '|' : '<', wanted);
     zf_status status = bad_npy(error, path, what);
     if (length < 3 || memcmp(code + 1, "M8", 2) != 0) return status;
     if (type.logical == ZF_LOGICAL_DATE32)
@@ -64,7 +79,7 @@ static zf_status wrong_npy_type(zf_error *error, const char *path, zf_column_typ
     return zf_fail_hint(error, status, "timestamps are microseconds since 1970: a.astype('datetime64[us]').astype('int64')");
 }
 
-static zf_status skip_npy_header(const char *path, zf_column_type type, bytes *file, zf_error *error) {
+static zf_status skip_npy_header(const char *path, const wanted_array *array, bytes *file, zf_error *error) {
     if (file->text.length < 12) return bad_npy(error, path, "the file is cut short");
     unsigned char major = (unsigned char)file->text.data[6];
     const unsigned char *at = (const unsigned char *)file->text.data + 8;
@@ -81,14 +96,15 @@ static zf_status skip_npy_header(const char *path, zf_column_type type, bytes *f
     if (strncmp(descr, "'>", 2) == 0) return bad_npy(error, path, "big-endian elements");
     if (*descr != '\'') return bad_npy(error, path, "an array of records; give each column a file of its own");
     size_t code = strcspn(descr + 1, "'");
-    if (code != 3 || strncmp(descr + 2, npy_code(type), 2) != 0) return wrong_npy_type(error, path, type, descr + 1, code);
+    if (code != 3 || strncmp(descr + 2, npy_code(array->type), 2) != 0)
+        return wrong_npy_type(error, path, array, descr + 1, code);
     char *end;
     unsigned long long count = *shape == '(' ? strtoull(shape + 1, &end, 10) : 0;
     if (*shape != '(' || (end[0] != ',' && end[0] != ')') || (end[0] == ',' && end[1] != ')')) {
         return bad_npy(error, path, "an array that has not one dimension");
     }
     file->offset = begin + length;
-    if (count != (file->text.length - file->offset) / zf_element_size(type.element))
+    if (count != (file->text.length - file->offset) / zf_element_size(array->type.element))
         return bad_npy(error, path, "shape and size of the file differ");
     return ZF_OK;
 }
@@ -100,13 +116,20 @@ static bool ends_with(const char *name, size_t length, const char *end) {
     return length > part && memcmp(name + length - part, end, part) == 0;
 }
 
-static zf_status take_values(zf_column_data *column, const char *path, bytes *file, zf_error *error) {
+// Sets where the elements begin: behind the header of a .npy file.
+static zf_status find_elements(const zf_column_data *column, zf_column_part part, const char *path, bytes *file,
+                               zf_error *error) {
     if (file->text.length >= 6 && memcmp(file->text.data, "\x93NUMPY", 6) == 0) {
-        ZF_TRY(skip_npy_header(path, column->type, file, error));
-    } else if (ends_with(path, strlen(path), ".npy")) {
-        bad_npy(error, path, "the file is called .npy and does not begin as one");
-        return zf_fail_hint(error, ZF_ERR_INPUT, "raw elements are read from a file of another name");
+        wanted_array array = wanted_of(column, part);
+        file->is_array = true;
+        return skip_npy_header(path, &array, file, error);
     }
+    if (!ends_with(path, strlen(path), ".npy")) return ZF_OK;
+    bad_npy(error, path, "the file is called .npy and does not begin as one");
+    return zf_fail_hint(error, ZF_ERR_INPUT, "raw elements are read from a file of another name");
+}
+
+static zf_status take_values(zf_column_data *column, const char *path, const bytes *file, zf_error *error) {
     size_t size = zf_element_size(column->type.element), length = file->text.length - file->offset;
     if (size > 0 && length % size != 0) {
         zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE, "%zu bytes hold no whole number of elements of %zu bytes", length, size);
@@ -132,12 +155,40 @@ static zf_status take_values(zf_column_data *column, const char *path, bytes *fi
 }
 
 static zf_status take_offsets(zf_column_data *column, const char *path, const bytes *file, zf_error *error) {
-    if (file->text.length % 8 != 0 || file->text.length == 0)
+    size_t length = file->text.length - file->offset;
+    if (length % 8 != 0 || length == 0)
         return zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE, "%s: offsets are rows + 1 numbers of 8 bytes", path);
-    column->rows = file->text.length / 8 - 1;
-    column->offsets = malloc(file->text.length);
+    column->rows = length / 8 - 1;
+    column->raw_offsets_at = file->offset;
+    column->offsets = malloc(length);
     if (!column->offsets) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for %s", path);
-    memcpy(column->offsets, file->text.data, file->text.length);
+    memcpy(column->offsets, file->text.data + file->offset, length);
+    return ZF_OK;
+}
+
+// A bitmap is kept, with its memory; an array of booleans becomes one.
+static zf_status take_validity(zf_column_data *column, const char *path, bytes *file, zf_error *error) {
+    if (!file->is_array) {
+        column->validity = (uint8_t *)file->text.data;
+        column->raw_valid_bytes = file->text.length;
+        file->text = (zf_text){0};
+        return ZF_OK;
+    }
+    const uint8_t *rows = (const uint8_t *)file->text.data + file->offset;
+    size_t count = file->text.length - file->offset;
+    column->validity = calloc(count / 8 + 1, 1);
+    if (!column->validity) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for %s", path);
+    column->raw_valid_bytes = (count + 7) / 8;
+    column->valid_is_array = true;
+    column->valid_rows = count;
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i] > 1) {
+            zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_FIELD, "the validity of a row of column `%s` that is %u, not 0 or 1",
+                    column->name, rows[i]);
+            return zf_fail_place(error, ZF_ERR_INPUT, "%s: byte %zu", path, file->offset + i);
+        }
+        column->validity[i / 8] |= (uint8_t)(rows[i] << (i % 8));
+    }
     return ZF_OK;
 }
 
@@ -182,12 +233,13 @@ zf_status zf_read_raw(const char *what, size_t name_length, const char *path, zf
     ZF_TRY(zf_column_claim(column, part, what, false, error));
     bytes file = {0};
     ZF_TRY(read_whole(path, &file, error));
-    if (is_valid) {
-        column->validity = (uint8_t *)file.text.data; // the bitmap keeps the memory
-        column->raw_valid_bytes = file.text.length;
-        return ZF_OK;
-    }
-    zf_status status = is_offsets ? take_offsets(column, path, &file, error) : take_values(column, path, &file, error);
+    zf_status status = find_elements(column, part, path, &file, error);
+    if (status == ZF_OK && is_offsets)
+        status = take_offsets(column, path, &file, error);
+    else if (status == ZF_OK && is_valid)
+        status = take_validity(column, path, &file, error);
+    else if (status == ZF_OK)
+        status = take_values(column, path, &file, error);
     zf_text_free(&file.text);
     return status;
 }

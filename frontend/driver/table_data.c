@@ -129,7 +129,7 @@ static zf_status check_offsets(zf_column_data *column, zf_error *error) {
                     "offset %llu of column `%s` is %lld: offsets ascend from 0 to the %zu bytes", (unsigned long long)i,
                     column->name, (long long)offset, column->used);
             return zf_fail_place(error, ZF_ERR_INPUT, "%s: byte %llu", column->givers[ZF_PART_OFFSETS].source,
-                                 (unsigned long long)i * sizeof offset);
+                                 column->raw_offsets_at + (unsigned long long)i * sizeof offset);
         }
         before = offset;
     }
@@ -174,6 +174,11 @@ zf_status zf_table_data_finish(zf_table_data *data, zf_error *error) {
         ZF_TRY(zf_column_reserve(column, 1, false, error)); // a pointer that is never NULL, also without rows
         if (column->type.element == ZF_STRING) ZF_TRY(check_offsets(column, error));
         const zf_part_giver *validity = &column->givers[ZF_PART_VALIDITY];
+        if (column->valid_is_array && column->valid_rows != column->rows) {
+            return zf_fail(error, ZF_ERR_INPUT, ZFC_ROWS_DIFFER,
+                           "the validity of `%s` (%s) has %llu rows, but the column (%s) has %llu", column->name,
+                           validity->source, (unsigned long long)column->valid_rows, source, (unsigned long long)column->rows);
+        }
         if (validity->source && !validity->is_text && column->raw_valid_bytes != (column->rows + 7) / 8) {
             return zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE,
                            "the validity bitmap of `%s` has %zu bytes, but %llu rows want %llu", column->name,

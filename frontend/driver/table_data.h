@@ -25,7 +25,10 @@ typedef struct zf_column_data {
     int64_t *offsets;       ///< strings: rows + 1
     uint8_t *validity;      ///< nullable: a bitmap
     uint64_t row_capacity;  ///< rows of text that offsets and validity have room for
-    size_t raw_valid_bytes; ///< of a validity bitmap that came as a file
+    size_t raw_valid_bytes; ///< of a validity bitmap that came as a file, or was made of a .npy array
+    bool valid_is_array;    ///< validity came as a .npy array
+    uint64_t valid_rows;    ///< which has so many elements
+    size_t raw_offsets_at;  ///< byte of their file where offsets begin
     zf_part_giver givers[ZF_PART_COUNT];
 } zf_column_data;
 

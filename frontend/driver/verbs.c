@@ -141,7 +141,8 @@ const zf_verb zf_verbs[] = {
      "several columns is left out; of one nullable column it is a null, of another one an error. A raw boolean is one byte, 0 or "
      "1: not the bitmap that `decode` writes, but what it writes as `.npy`. Raw strings "
      "are two files: `COLUMN.offsets=FILE` (i64, rows + 1) and "
-     "`COLUMN.bytes=FILE`; raw nulls `COLUMN.valid=FILE`, a bitmap; what stands in a row that is null is not kept. Every block "
+     "`COLUMN.bytes=FILE`; raw nulls `COLUMN.valid=FILE`, a bitmap; each of them may also be the `.npy` array that `decode` "
+     "writes; what stands in a row that is null is not kept. Every block "
      "is decoded and compared before it is written, "
      "and the file gets its name when it is complete.",
      1,

@@ -3,6 +3,7 @@
 import csv
 import json
 import random
+import shutil
 import struct
 import sys
 import unittest
@@ -19,6 +20,13 @@ def bits(flags):
     for k, flag in enumerate(flags):
         out[k // 8] |= bool(flag) << k % 8
     return bytes(out)
+
+
+def array(descr, elements):
+    """A .npy file of one dimension."""
+    count = len(elements) // int(descr[2:])
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': ({count},), }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + elements
 
 
 class Case(zfc_case.Case):
@@ -61,6 +69,18 @@ class Case(zfc_case.Case):
         self.good("encode", "-q", "-f", "--rows-per-block", 4096, "-c", self.program, "-o", self.container, *inputs)
         self.good("verify", "-q", self.container)
 
+    def come_back_as_arrays(self):
+        """What `decode` writes as .npy can be encoded, and makes the same raw files."""
+        shutil.rmtree(self.dir / "arrays", ignore_errors=True)
+        self.good("decode", "-q", "--format", "npy", "-o", self.dir / "arrays", self.container)
+        self.good("decode", "-q", "-f", "-o", self.dir / "before", self.container)
+        inputs = [f"{path.name[:-len('.npy')]}={path}" for path in (self.dir / "arrays").iterdir()]
+        for given in (inputs, inputs[::-1]):
+            self.encoded(*given)
+            self.good("decode", "-q", "-f", "-o", self.dir / "after", self.container)
+            for path in (self.dir / "before").iterdir():
+                self.assertEqual((self.dir / "after" / path.name).read_bytes(), path.read_bytes(), path.name)
+
     def same_on_emulator(self, ranges=(f"0..{ROWS}", "0..1", "4095..4097", "1003..1004", f"2777..{ROWS - 3}", "5000..5000")):
         """All rows, rows of one tile, of several blocks, none: the files that the emulator gives are the CPU's."""
         for number, rows in enumerate(ranges):
@@ -98,6 +118,12 @@ class Nulls(Case):
         self.good("decode", "-q", "-o", self.dir / "part", "--rows", f"{begin}..{end}", self.container)
         self.assertEqual((self.dir / "part" / "a.valid").read_bytes(), bits(flags[begin:end]))
         self.assertEqual((self.dir / "part" / "a.i32").read_bytes(), zeros[4 * begin:4 * end])
+
+    def test_arrays_come_back(self):
+        rows = self.rows()
+        for count in (0, 1, 8, ROWS):
+            self.encoded(self.write("t.csv", "a,b,d,n", rows[len(rows) - count:]))
+            self.come_back_as_arrays()
 
     def test_no_rows_and_only_nulls(self):
         for count in (0, 1, 8, 4096):
@@ -201,6 +227,39 @@ class Strings(Case):
         self.assertEqual((out / "a.valid").read_bytes(), bits(flags))
         kept = [text if flag else b"" for text, flag in zip(texts, flags)]  # what stands under a null goes
         self.assertEqual((out / "a.bytes").read_bytes(), b"".join(kept))
+
+    def test_arrays_come_back(self):
+        rows = self.rows()
+        for count in (0, 1, 8, ROWS):
+            self.encoded(self.write("t.csv", "a,b,c,d,e", rows[len(rows) - count:]))
+            self.come_back_as_arrays()
+
+    def test_arrays_that_do_not_fit(self):
+        program = self.file("fit.zf", "table t { a: string? = nullable(values: strings); }\n")
+        good = {"offsets": array("<i8", struct.pack("<3q", 0, 3, 6)), "bytes": array("|u1", b"abcdef"), "valid": array("|b1", b"\1\0")}
+        begin = len(good["offsets"]) - 24
+
+        def encode(status=1, says=(), **other):
+            inputs = [f"a.{part}={self.file(f'{part}.npy', content)}" for part, content in {**good, **other}.items()]
+            words = ["encode", "-q", "-f", "-c", program, "-o", self.container, *inputs]
+            return self.bad(status, *words, says=says) if status else self.good(*words)
+
+        encode(0)
+        self.good("decode", "-q", "--format", "csv", "-o", self.dir / "out", self.container)
+        self.assertEqual((self.dir / "out" / "t.csv").read_text(), "a\nabc\n\n")
+        encode(says=["ZF2009", "elements of type <u8, but offsets want <i8\n", "offsets.npy"], offsets=array("<u8", bytes(24)))
+        encode(says=["ZF2009", "elements of type |b1, but the bytes of strings want |u1\n", "bytes.npy"], bytes=array("|b1", bytes(6)))
+        encode(says=["ZF2009", "elements of type |u1, but validity wants |b1\n", "valid.npy"], valid=array("|u1", b"\3"))
+        for rows in (0, 1, 3, 8):
+            encode(says=["ZF2006", f"valid.npy) has {rows} rows, but", "bytes.npy) has 2\n"], valid=array("|b1", b"\1" * rows))
+        encode(says=["ZF2002", "the validity of a row of column `a` that is 2, not 0 or 1", f"valid.npy: byte {len(good['valid']) - 1}\n"],
+               valid=array("|b1", b"\1\2"))
+        encode(says=["ZF2017", "offset 1", f"offsets.npy: byte {begin + 8}\n"], offsets=array("<i8", struct.pack("<3q", 0, 7, 6)))
+        encode(says=["ZF2010", "rows + 1"], offsets=array("<i8", b""))
+        for part in good:
+            encode(says=["ZF2009", "shape and size of the file differ"], **{part: good[part] + bytes(8)})
+            encode(says=["ZF2009", "cut short"], **{part: good[part][:11]})
+            encode(says=["ZF2009", "does not begin as one"], **{part: good[part][begin:]})
 
     def test_no_rows_and_only_nulls(self):
         for count in (0, 1, 4096):
