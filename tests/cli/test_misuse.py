@@ -3,6 +3,8 @@
 import itertools
 import json
 import os
+import pathlib
+import shutil
 import signal
 import struct
 import subprocess
@@ -130,6 +132,27 @@ class Inputs(Case):
         self.good("decode", "-q", "--format", "npy", "-o", self.dir, first)
         self.good("encode", "-q", "-c", self.dir / "i.zf", "-o", second, f"b={self.dir / 'b.npy'}")
         self.assertEqual(first.read_bytes(), second.read_bytes())
+
+
+class Demo(Case):
+    def test_a_scale_is_a_positive_number(self):
+        """`script/demo` looks at its argument before it does anything. Here what it calls first ends it."""
+        root = pathlib.Path(__file__).resolve().parents[2]
+        (self.dir / "script").mkdir()
+        demo = shutil.copy(root / "script/demo", self.dir / "script")
+        self.file("script/bootstrap", "#!/bin/sh\necho begins\nexit 9\n").chmod(0o755)
+
+        def run(*words):
+            return subprocess.run(["bash", demo, *words], cwd="/", capture_output=True, text=True, timeout=60)
+
+        for words in (["--help"], ["-h"], ["abc"], ["-1"], ["0"], ["0.0"], ["1e3"], ["1x"], ["."], ["1\n"], ["../1"], ["1", "2"], ["--scale", "1"]):
+            result = run(*words)
+            self.assertEqual((result.returncode, result.stdout), (2, ""), words)
+            self.assertIn("usage: script/demo [SCALE]", result.stderr, words)
+        for words in ([], ["1"], ["0.01"], ["10"], [".5"]):
+            result = run(*words)
+            self.assertEqual((result.returncode, result.stderr), (9, ""), words)
+            self.assertIn("begins", result.stdout, words)
 
 
 class Pipes(Case):
