@@ -196,6 +196,9 @@ zf_expr *zf_ck_condition(zf_checker *ck, const zf_ast_expr *ast); ///< bool
 zf_expr *zf_ck_sequence(zf_checker *ck, const zf_ast_expr *ast);  ///< a sequence or string, else poison
 zf_expr *zf_ck_unary(zf_checker *ck, zf_op op, zf_expr *a, zf_span span);
 zf_expr *zf_ck_binary(zf_checker *ck, zf_op op, zf_expr *a, zf_expr *b, zf_span span);
+/// What a division of integers with its type and operands can rely on: a divisor that is not 0, a quotient that fits. Notes the
+/// check that stays.
+void zf_ck_judge_division(zf_checker *ck, zf_expr *expr);
 zf_expr *zf_ck_name(zf_checker *ck, const zf_ast_expr *ast);
 zf_expr *zf_ck_use(zf_checker *ck, const zf_bound *bound, zf_span span);
 zf_bound *zf_ck_lookup(zf_checker *ck, zf_name name);

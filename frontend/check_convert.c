@@ -145,12 +145,34 @@ static zf_expr *adapt_constant(zf_checker *ck, zf_expr *expr, zf_type type) {
     return refuse_conversion(ck, expr, type);
 }
 
-/// Gives an untyped tree a type. Trees are not shared before they are typed, so nodes are changed in place.
-static zf_expr *adapt(zf_checker *ck, zf_expr *expr, zf_type type) {
+/// True when an untyped tree calculated in `kind` is its exact value modulo 2^w. Sums, products, shifts to the left and bits
+/// always are; a quotient, a remainder and a shift to the right are where their operands fit.
+static bool keeps_value(const zf_expr *expr, zf_kind kind) {
+    if (expr == NULL || zf_untyped_of(expr->type) == ZF_UNTYPED_NOT) return true;
+    zf_interval all = zf_interval_of_kind(kind);
+    if (expr->kind == ZF_X_CONST) return zf_interval_within(expr->range, all);
+    if (expr->kind == ZF_X_COND) return keeps_value(expr->b, kind) && keeps_value(expr->c, kind);
+    if (!keeps_value(expr->a, kind) || !keeps_value(expr->b, kind)) return false;
+    if (expr->kind != ZF_X_BINARY) return true;
+    if (expr->op == ZF_OP_SHR) return zf_interval_within(expr->a->range, all);
+    if (expr->op != ZF_OP_DIV && expr->op != ZF_OP_REM) return true;
+    return zf_interval_within(expr->a->range, all) && zf_interval_within(expr->b->range, all);
+}
+
+/// The range of a node whose operands have their type and wrap there.
+static zf_interval range_of_operands(const zf_expr *expr) {
+    if (expr->kind == ZF_X_COND) return zf_interval_hull(expr->b->range, expr->c->range);
+    zf_interval b = expr->b != NULL ? expr->b->range : expr->a->range;
+    return zf_range_wrap(zf_range_exact(expr->op, expr->a->range, b, zf_kind_bits(expr->type.kind)), expr->type.kind);
+}
+
+/// Gives an untyped tree a type. Trees are not shared before they are typed, so nodes are changed in place. `keeps` says what
+/// keeps_value() says of the whole tree: without it the ranges of exact values say nothing of those that are calculated.
+static zf_expr *adapt_tree(zf_checker *ck, zf_expr *expr, zf_type type, bool keeps) {
     if (zf_is_poison(expr)) return expr;
     if (type.nullable) {
         if (zf_untyped_of(expr->type) == ZF_UNTYPED_NULL) return zf_ck_node(ck, ZF_X_NULL, type, expr->span);
-        zf_expr *inner = adapt(ck, expr, zf_type_value(type));
+        zf_expr *inner = adapt_tree(ck, expr, zf_type_value(type), keeps);
         if (zf_is_poison(inner)) return inner;
         zf_expr *some = zf_ck_node(ck, ZF_X_SOME, type, expr->span);
         some->a = inner;
@@ -163,22 +185,24 @@ static zf_expr *adapt(zf_checker *ck, zf_expr *expr, zf_type type) {
     if (!zf_kind_is_integer(type.kind) && (divides || !zf_kind_is_float(type.kind))) return refuse_conversion(ck, expr, type);
     zf_interval exact = expr->range;
     if (expr->kind == ZF_X_COND) {
-        expr->b = adapt(ck, expr->b, type);
-        expr->c = adapt(ck, expr->c, type);
+        expr->b = adapt_tree(ck, expr->b, type, keeps);
+        expr->c = adapt_tree(ck, expr->c, type, keeps);
         if (zf_is_poison(expr->b) || zf_is_poison(expr->c)) return zf_ck_poison(ck, expr->span);
     } else {
-        expr->a = adapt(ck, expr->a, type);
+        expr->a = adapt_tree(ck, expr->a, type, keeps);
         if (zf_is_poison(expr->a)) return expr->a;
-        if (expr->b != NULL && zf_untyped_of(expr->b->type) != ZF_UNTYPED_NOT) expr->b = adapt(ck, expr->b, type);
+        if (expr->b != NULL && zf_untyped_of(expr->b->type) != ZF_UNTYPED_NOT) expr->b = adapt_tree(ck, expr->b, type, keeps);
         if (expr->b != NULL && zf_is_poison(expr->b)) return expr->b;
     }
     expr->type = type;
-    expr->range = zf_kind_is_integer(type.kind) ? zf_range_wrap(exact, type.kind) : (zf_interval){0, 0};
-    if (expr->kind == ZF_X_BINARY && zf_kind_is_signed(type.kind)) {
-        expr->nonzero_overflow =
-            expr->b->range.lo > -1 || expr->b->range.hi < -1 || expr->a->range.lo > zf_interval_of_kind(type.kind).lo;
-    }
+    expr->range = (zf_interval){0, 0};
+    if (zf_kind_is_integer(type.kind)) expr->range = keeps ? zf_range_wrap(exact, type.kind) : range_of_operands(expr);
+    if (expr->kind == ZF_X_BINARY && (expr->op == ZF_OP_DIV || expr->op == ZF_OP_REM)) zf_ck_judge_division(ck, expr);
     return expr;
+}
+
+static zf_expr *adapt(zf_checker *ck, zf_expr *expr, zf_type type) {
+    return adapt_tree(ck, expr, type, zf_kind_is_integer(type.kind) && keeps_value(expr, type.kind));
 }
 
 zf_expr *zf_ck_settle(zf_checker *ck, zf_expr *expr) {
@@ -270,10 +294,12 @@ zf_expr *zf_ck_cast(zf_checker *ck, zf_expr *expr, zf_type type, zf_span span) {
     if (zf_is_poison(expr)) return expr;
     if (type.kind == ZF_K_ERROR) return zf_ck_poison(ck, span);
     if (!expr->is_seq && !type.nullable && zf_kind_is_integer(type.kind)) {
-        // An integer literal that fits takes the type; another is the value modulo 2^w, as for any cast.
+        // An integer literal that fits takes the type; another is the value modulo 2^w, as for any cast. So is an expression of
+        // literals with a division whose operands do not fit: in the narrow type its quotient would be another.
         zf_untyped sort = zf_untyped_of(expr->type);
         bool integer = sort == ZF_UNTYPED_INT || sort == ZF_UNTYPED_CHAR;
-        if (integer && zf_interval_within(expr->range, zf_interval_of_kind(type.kind))) return adapt(ck, expr, type);
+        bool fits = integer && zf_interval_within(expr->range, zf_interval_of_kind(type.kind));
+        if (fits && keeps_value(expr, type.kind)) return adapt(ck, expr, type);
     } else if (zf_kind_is_float(type.kind) && zf_untyped_of(expr->type) == ZF_UNTYPED_FLOAT) {
         return adapt(ck, expr, type);
     }

@@ -79,6 +79,14 @@ static zf_expr *report_zero_divisor(zf_checker *ck, const zf_expr *divisor) {
     return zf_ck_poison(ck, divisor->span);
 }
 
+void zf_ck_judge_division(zf_checker *ck, zf_expr *expr) {
+    zf_interval a = expr->a->range, b = expr->b->range;
+    expr->proved = b.lo > 0 || b.hi < 0;
+    zf_int128 least = zf_interval_of_kind(expr->type.kind).lo;
+    expr->nonzero_overflow = zf_kind_is_unsigned(expr->type.kind) || b.lo > -1 || b.hi < -1 || a.lo > least;
+    if (!expr->proved) zf_ck_note_check(ck, expr->b, expr->b, "the divisor may be 0: a check stays");
+}
+
 /// Both sides literals, or made of them: the result stays untyped. Comparisons decide at once or settle.
 static zf_expr *untyped_binary(zf_checker *ck, zf_op op, zf_expr *a, zf_expr *b, zf_span span) {
     if (is_division(op) && zf_interval_is_const(b->range) && b->range.lo == 0) return report_zero_divisor(ck, b);
@@ -99,8 +107,7 @@ static zf_expr *untyped_binary(zf_checker *ck, zf_op op, zf_expr *a, zf_expr *b,
     expr->b = b;
     expr->effect = a->effect || b->effect;
     expr->range = range;
-    expr->proved = is_division(op) && (b->range.lo > 0 || b->range.hi < 0);
-    return expr;
+    return expr; // whether a division is proved hangs on the type that it will have
 }
 
 static zf_expr *make_shift(zf_checker *ck, zf_op op, zf_expr *a, zf_expr *b, zf_span span) {
@@ -233,12 +240,7 @@ static zf_expr *make_arithmetic(zf_checker *ck, zf_op op, zf_expr *a, zf_expr *b
     }
     if (is_division(op)) {
         if (zf_interval_is_const(b->range) && b->range.lo == 0 && !ck->env.dead) return report_zero_divisor(ck, b);
-        expr->proved = b->range.lo > 0 || b->range.hi < 0;
-        zf_int128 least = zf_interval_of_kind(type.kind).lo;
-        expr->nonzero_overflow = zf_kind_is_unsigned(type.kind) || b->range.lo > -1 || b->range.hi < -1 || a->range.lo > least;
-        if (!expr->proved) {
-            zf_ck_note_check(ck, b, b, "the divisor may be 0: a check stays");
-        }
+        zf_ck_judge_division(ck, expr);
     }
     if (a->kind == ZF_X_CONST && b->kind == ZF_X_CONST) {
         uint64_t bits;
