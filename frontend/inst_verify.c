@@ -14,7 +14,7 @@ typedef struct verifier {
     zf_type result; ///< of the innermost call or the body; NONE: no value
     uint32_t loops, depth;
     bool has_return; ///< a RETURN was seen in the innermost call or body
-    zf_text *reason;
+    zf_inst_fault *found;
 } verifier;
 
 enum { VERIFY_DEPTH = 10000 };
@@ -23,12 +23,9 @@ static bool verify_expr(verifier *v, const zf_expr *expr);
 static bool verify_stmts(verifier *v, const zf_stmt *stmt);
 
 static bool fault(verifier *v, zf_span span, const char *what) {
-    zf_text_printf(v->reason, "%s, %s", v->inst->name == NULL ? "?" : v->inst->name, v->where);
-    if (span.source != NULL) {
-        zf_position at = zf_source_position(span.source, span.begin);
-        zf_text_printf(v->reason, " (%s:%u:%u)", span.source->path, at.line, at.column);
-    }
-    zf_text_printf(v->reason, ": %s", what);
+    zf_text_printf(&v->found->reason, "%s, %s", v->inst->name == NULL ? "?" : v->inst->name, v->where);
+    zf_text_printf(&v->found->reason, ": %s", what);
+    v->found->place = span;
     return false;
 }
 
@@ -558,9 +555,8 @@ static bool verify_in_body(verifier *v, const zf_body *body) {
 }
 
 static bool verify_body(const zf_inst *inst, const zf_body *body, bool wanted, zf_body_kind kind, const char *where,
-                        zf_type result, zf_text *reason) {
-    verifier v = {
-        .inst = inst, .where = where, .kind = kind, .result = result, .local_count = body->local_count, .reason = reason};
+                        zf_type result, zf_inst_fault *found) {
+    verifier v = {.inst = inst, .where = where, .kind = kind, .result = result, .local_count = body->local_count, .found = found};
     if (body->present != wanted)
         return fault(&v, (zf_span){0},
                      wanted ? "a body that its pattern wants is missing" : "a body that its pattern does not have");
@@ -572,8 +568,8 @@ static bool verify_body(const zf_inst *inst, const zf_body *body, bool wanted, z
     return ok;
 }
 
-static bool verify_ports(const zf_inst *inst, zf_text *reason) {
-    verifier value = {.inst = inst, .where = "ports", .kind = ZF_IN_CONST, .reason = reason}, *v = &value;
+static bool verify_ports(const zf_inst *inst, zf_inst_fault *found) {
+    verifier value = {.inst = inst, .where = "ports", .kind = ZF_IN_CONST, .found = found}, *v = &value;
     if (inst->stream_count + inst->param_count != inst->port_count)
         return fault(v, (zf_span){0}, "ports that are neither streams nor params");
     for (uint32_t k = 0; k < inst->port_count; k++) {
@@ -605,11 +601,11 @@ static bool verify_ports(const zf_inst *inst, zf_text *reason) {
     return true;
 }
 
-bool zf_inst_verify(const zf_inst *inst, zf_text *reason) {
-    if (!verify_ports(inst, reason)) return false;
+bool zf_inst_verify(const zf_inst *inst, zf_inst_fault *found) {
+    if (!verify_ports(inst, found)) return false;
     bool groups = inst->pattern == ZF_GROUP_PARALLEL, chunks = inst->pattern == ZF_NON_PARALLEL;
     zf_type u64 = zf_type_of(ZF_K_U64), none = zf_type_of(ZF_K_NONE);
-    verifier v = {.inst = inst, .where = "instance", .reason = reason};
+    verifier v = {.inst = inst, .where = "instance", .found = found};
     if (!is_value_type(inst->result)) return fault(&v, (zf_span){0}, "an instance without a result");
     if (chunks && inst->chunk_size == 0) return fault(&v, (zf_span){0}, "chunks without a size");
     if ((groups && (inst->domain_g == NULL || inst->domain_j == NULL)) ||
@@ -617,8 +613,8 @@ bool zf_inst_verify(const zf_inst *inst, zf_text *reason) {
         return fault(&v, (zf_span){0}, "a pattern without its index");
     }
     zf_body_kind kind = !chunks ? ZF_IN_ELEMENT : inst->lanes > 0 ? ZF_IN_LANES : ZF_IN_CHUNK;
-    return verify_body(inst, &inst->groups, groups, ZF_IN_GROUPS, "groups", u64, reason) &&
-           verify_body(inst, &inst->size, groups, ZF_IN_SIZE, "size", u64, reason) &&
-           verify_body(inst, &inst->decode, true, kind, "decode", kind == ZF_IN_CHUNK ? none : inst->result, reason) &&
-           verify_body(inst, &inst->encode, inst->input != NULL, ZF_IN_ENCODE, "encode", none, reason);
+    return verify_body(inst, &inst->groups, groups, ZF_IN_GROUPS, "groups", u64, found) &&
+           verify_body(inst, &inst->size, groups, ZF_IN_SIZE, "size", u64, found) &&
+           verify_body(inst, &inst->decode, true, kind, "decode", kind == ZF_IN_CHUNK ? none : inst->result, found) &&
+           verify_body(inst, &inst->encode, inst->input != NULL, ZF_IN_ENCODE, "encode", none, found);
 }

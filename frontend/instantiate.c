@@ -162,12 +162,14 @@ static zf_inst *make_instance(zf_spec *spec, const zf_algorithm *algorithm, cons
     if (!ck.failed) zf_ck_members(&ck);
     if (ck.failed || ck.too_large || !zf_match_inst(spec, inst)) return NULL;
     // What follows relies on the tree, so a fault of ours must not get further than this.
-    zf_text reason = {0};
-    bool sound = zf_inst_verify(inst, &reason);
-    if (!sound)
-        zf_diag_error(&spec->diags, ZF_D_INTERNAL, algorithm->decl->name_span, "a fault of the compiler: %s",
-                      reason.data == NULL ? "?" : reason.data);
-    zf_text_free(&reason);
+    zf_inst_fault found = {0};
+    bool sound = zf_inst_verify(inst, &found);
+    if (!sound) {
+        zf_span place = found.place.source != NULL ? found.place : algorithm->decl->name_span;
+        zf_diag_error(&spec->diags, ZF_D_INTERNAL, place, "a fault of the compiler: %s",
+                      found.reason.data == NULL ? "?" : found.reason.data);
+    }
+    zf_text_free(&found.reason);
     return sound ? inst : NULL;
 }
 

@@ -461,7 +461,12 @@ void zf_spec_print(zf_spec *spec, zf_text *out);
 void zf_inst_print(const zf_inst *inst, zf_text *out);
 void zf_expr_print(const zf_expr *expr, zf_text *out);
 
-/// Checks the invariants of an instance that later stages rely on. False with a reason.
-bool zf_inst_verify(const zf_inst *inst, zf_text *reason);
+/// What is wrong with an instance. The caller frees the reason.
+typedef struct zf_inst_fault {
+    zf_text reason;
+    zf_span place; ///< no source: the whole instance
+} zf_inst_fault;
+/// Checks the invariants of an instance that later stages rely on. False with the first fault; `found` begins as zeros.
+bool zf_inst_verify(const zf_inst *inst, zf_inst_fault *found);
 
 #endif

@@ -224,14 +224,15 @@ static inline void stages_algorithm(zf_spec *spec, const zf_algorithm *algorithm
     if (algorithm->generic_count > sizeof bindings / sizeof bindings[0]) return;
     for (uint32_t k = 0; k < algorithm->generic_count; k++) bindings[k] = (zf_type){.kind = ZF_K_I16, .nullable = true};
     zf_inst *inst = zf_spec_instantiate(spec, algorithm, bindings, algorithm->decl->name_span);
-    zf_text tree = {0}, reason = {0};
-    zf_text_puts(&reason, "");
+    zf_text tree = {0};
+    zf_inst_fault found = {0};
+    zf_text_puts(&found.reason, "");
     if (inst) {
-        DEMAND(zf_inst_verify(inst, &reason), "%s", reason.data);
+        DEMAND(zf_inst_verify(inst, &found), "%s", found.reason.data);
         zf_inst_print(inst, &tree);
     }
     zf_text_free(&tree);
-    zf_text_free(&reason);
+    zf_text_free(&found.reason);
 }
 
 // ---- Everything -----------------------------------------------------------------------------------------------

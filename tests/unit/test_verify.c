@@ -305,15 +305,39 @@ static bool make(insts *x) {
     return x->map != NULL && x->group != NULL && x->chunk != NULL && x->lanes != NULL;
 }
 
-/// The first fault of any of them, or "".
-static zf_text faults(const insts *x) {
-    zf_text reason = {0};
-    zf_text_puts(&reason, "");
+/// The first fault of any of them, or "" as its reason.
+static zf_inst_fault faults(const insts *x) {
+    zf_inst_fault found = {0};
+    zf_text_puts(&found.reason, "");
     const zf_inst *all[4] = {x->map, x->group, x->chunk, x->lanes};
     bool sound = true;
-    for (int k = 0; k < 4; k++) sound = zf_inst_verify(all[k], &reason) && sound;
-    CHECK(sound == (reason.length == 0), "a fault without a reason, or the reverse");
-    return reason;
+    for (int k = 0; k < 4; k++) {
+        zf_inst_fault one = {0};
+        bool whole = zf_inst_verify(all[k], &one);
+        CHECK(whole == (one.reason.length == 0), "a fault without a reason, or the reverse");
+        if (sound && !whole) {
+            zf_text_free(&found.reason);
+            found = one;
+        } else
+            zf_text_free(&one.reason);
+        sound = sound && whole;
+    }
+    return found;
+}
+
+/// A fault of an expression stands where the expression does.
+static void check_place(void) {
+    insts x = {0};
+    CHECK(make(&x), "the program has errors");
+    false_proof_of_division(&x);
+    zf_inst_fault found = faults(&x);
+    CHECK(found.place.source != NULL, "no place");
+    if (found.place.source != NULL) {
+        zf_position at = zf_source_position(found.place.source, found.place.begin);
+        CHECK(at.line == 5 && at.column == 35, "%u:%u", at.line, at.column);
+    }
+    zf_text_free(&found.reason);
+    zf_spec_destroy(x.spec);
 }
 
 int main(void) {
@@ -321,14 +345,15 @@ int main(void) {
         insts x = {0};
         CHECK(make(&x), "the program has errors");
         if (check_failures > 0) break;
-        zf_text before = faults(&x);
-        CHECK(before.length == 0, "%s", before.data);
+        zf_inst_fault before = faults(&x);
+        CHECK(before.reason.length == 0, "%s", before.reason.data);
         breaks[k].apply(&x);
-        zf_text after = faults(&x);
-        CHECK(after.length > 0, "%s was not found", breaks[k].name);
-        zf_text_free(&before);
-        zf_text_free(&after);
+        zf_inst_fault after = faults(&x);
+        CHECK(after.reason.length > 0, "%s was not found", breaks[k].name);
+        zf_text_free(&before.reason);
+        zf_text_free(&after.reason);
         zf_spec_destroy(x.spec);
     }
+    check_place();
     return check_result();
 }
