@@ -117,7 +117,9 @@ static zf_status create(const zf_jit_options *options, zf_jit **out, zf_error *e
             return out_of_memory(error);
         }
     }
-    zf_status status = zf_cg_guard(start_session, jit, error);
+    bool abandoned;
+    zf_status status = zf_cg_guard(start_session, jit, &abandoned, error);
+    if (abandoned) atomic_store(&jit->dead, true);
     if (status != ZF_OK) {
         zf_jit_free(jit);
         return status;
@@ -137,23 +139,32 @@ zf_status zf_jit_create(const zf_jit_options *options, zf_jit **out, zf_error *e
 
 /// Takes out of the session what is loaded, if anything. A tracker that is only released moves what it tracks to another one, and
 /// LLVM 19 then reads memory that it has freed, where its table of what is linked grows by that.
-static void take_out(zf_jit_code *code) {
-    if (code->tracker == NULL) return;
+static zf_status take_out(void *user, zf_error *error) {
+    (void)error;
+    zf_jit_code *code = user;
+    if (code->tracker == NULL) return ZF_OK;
     LLVMConsumeError(LLVMOrcResourceTrackerRemove(code->tracker));
     LLVMOrcReleaseResourceTracker(code->tracker);
     code->tracker = NULL;
+    return ZF_OK;
+}
+
+static zf_status end_session(void *user, zf_error *error) {
+    zf_jit *jit = user;
+    for (zf_jit_code *code = jit->all; code != NULL; code = code->next) take_out(code, error);
+    if (jit->lljit != NULL) LLVMConsumeError(LLVMOrcDisposeLLJIT(jit->lljit));
+    return ZF_OK;
 }
 
 void zf_jit_free(zf_jit *jit) {
     if (jit == NULL) return;
-    bool dead = atomic_load(&jit->dead);
+    bool abandoned;
+    if (!atomic_load(&jit->dead)) zf_cg_guard(end_session, jit, &abandoned, NULL);
     for (zf_jit_code *code = jit->all; code != NULL;) {
         zf_jit_code *next = code->next;
-        if (!dead) take_out(code);
         free(code);
         code = next;
     }
-    if (jit->lljit != NULL && !dead) LLVMConsumeError(LLVMOrcDisposeLLJIT(jit->lljit));
     if (jit->cache >= 0) close(jit->cache);
     for (size_t k = jit->implied_count; jit->symbols != NULL && k < jit->symbol_count; k++)
         free((void *)(uintptr_t)jit->symbols[k].name);
@@ -356,8 +367,8 @@ static zf_status compile(void *user, zf_error *error) {
     return ZF_OK;
 }
 
-// Runs `compile` in a context of its own. After a fatal error nothing of LLVM's is touched again.
-static zf_status compile_apart(compilation *c, zf_error *error) {
+static zf_status compile_in_context(void *user, zf_error *error) {
+    compilation *c = user;
     ZF_TRY(make_machine(c, c->jit->level, &c->machine, error));
     c->context = LLVMContextCreate();
     zf_cg_watch(c->context, &c->diagnostic);
@@ -368,15 +379,19 @@ static zf_status compile_apart(compilation *c, zf_error *error) {
     LLVMSetModuleDataLayout(c->module, data);
     LLVMDisposeTargetData(data);
     LLVMDisposeMessage(triple);
-    zf_error inner = {0};
-    zf_status status = zf_cg_guard(compile, c, &inner);
-    if (status == ZF_ERR_INTERNAL && zf_error_is(&inner, ZF_E_LLVM_FATAL)) { // abandoned
-        if (error != NULL) *error = inner;
-        return status;
-    }
+    zf_status status = compile(c, error);
     LLVMDisposeModule(c->module);
     LLVMContextDispose(c->context);
     if (c->machine != NULL) LLVMDisposeTargetMachine(c->machine);
+    return status;
+}
+
+// Runs `compile` in a context of its own. After a fatal error nothing of LLVM's is touched again.
+static zf_status compile_apart(compilation *c, zf_error *error) {
+    zf_error inner = {0};
+    bool abandoned;
+    zf_status status = zf_cg_guard(compile_in_context, c, &abandoned, &inner);
+    if (abandoned) c->object = NULL;
     if (status == ZF_OK && c->diagnostic.failed) {
         status = zf_raise(&inner, ZF_E_LLVM, "%s: %s", c->request->name, c->diagnostic.text);
         if (c->object != NULL) LLVMDisposeMemoryBuffer(c->object);
@@ -478,7 +493,12 @@ static zf_status take_library(zf_jit *jit, zf_jit_code **out, zf_error *error) {
 
 void zf_jit_unload(zf_jit *jit, zf_jit_code *code) {
     if (code == NULL || atomic_load(&jit->dead)) return; // zf_jit_free has a list of all
-    take_out(code);
+    bool abandoned;
+    zf_cg_guard(take_out, code, &abandoned, NULL);
+    if (abandoned) {
+        atomic_store(&jit->dead, true);
+        return;
+    }
     pthread_mutex_lock(&jit->lock);
     code->next_free = jit->free;
     jit->free = code;
@@ -553,6 +573,7 @@ typedef struct linking {
 
 static zf_status link_object(void *user, zf_error *error) {
     linking *l = user;
+    ZF_TRY(take_library(l->jit, &l->code, error));
     l->code->tracker = LLVMOrcJITDylibCreateResourceTracker(l->code->library);
     LLVMMemoryBufferRef object = l->object;
     l->object = NULL; // the session owns it from here on
@@ -563,18 +584,16 @@ static zf_status link_object(void *user, zf_error *error) {
 
 zf_status zf_jit_load(zf_jit *jit, const zf_jit_request *request, void **addresses, zf_jit_code **out, zf_error *error) {
     if (out != NULL) *out = NULL;
+    ZF_TRY(zf_cg_let_in(error));
     if (atomic_load(&jit->dead))
         return zf_raise(error, ZF_E_LLVM_FATAL, "LLVM gave up earlier: this compiler makes no more code");
     linking l = {.jit = jit, .request = request, .addresses = addresses};
     ZF_TRY(obtain(jit, request, &l.object, error));
     zf_error inner = {0};
     unsigned began = zf_pass_begin(jit->passes, ZF_PASS_LINK);
-    zf_status status = take_library(jit, &l.code, &inner);
-    if (status == ZF_OK) {
-        status = zf_cg_guard(link_object, &l, &inner);
-        // The session is everyone's, and its state is unknown now.
-        if (status != ZF_OK && zf_error_is(&inner, ZF_E_LLVM_FATAL)) atomic_store(&jit->dead, true);
-    }
+    bool abandoned;
+    zf_status status = zf_cg_guard(link_object, &l, &abandoned, &inner);
+    if (abandoned) atomic_store(&jit->dead, true); // the session is everyone's, and its state is unknown now
     zf_pass_end(jit->passes, began);
     if (status == ZF_OK) {
         if (out != NULL) *out = l.code;

@@ -1,7 +1,9 @@
 // zipflow: the compiler. Programs (`.zf`), encoding, and code for the runtime on machines that have the compiler.
 //
 // The compiler uses LLVM. LLVM's handler of fatal errors is process-wide: `zf_compiler_create` installs one that leaves by
-// longjmp and turns the error into a ZF_ERR_INTERNAL of the call that hit it; that call's LLVM context is abandoned.
+// longjmp and turns the error into a ZF_ERR_INTERNAL of the call that hit it; that call's LLVM context is abandoned. So it is
+// where memory ends inside LLVM, by C++'s handler of that (std::set_new_handler), which is the process's, too: ZF_ERR_MEMORY, and
+// no compiler of the process makes code from then on. Outside of these calls the handler does what the one before it did.
 //
 // Threads: a compiler may be used by many threads at once. A program is read-only once loaded.
 #ifndef ZIPFLOW_COMPILE_H

@@ -1,0 +1,90 @@
+// Links: zipflow-codegen
+// Memory ends inside LLVM: the call ends in words, and no code is made from then on. Where it ends elsewhere in the process, C++
+// goes on as if this library were not there.
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "codegen/cg_error.h"
+#include "codegen/jit.h"
+#include "tests/unit/check.h"
+
+// operator new(size_t), the one of it that returns NULL, and llvm::report_bad_alloc_error: C has no other names for them.
+__attribute__((weak)) void *zf_test_new(size_t size) __asm__("_Znwm");
+__attribute__((weak)) void *zf_test_new_or_null(size_t size, const void *nothrow) __asm__("_ZnwmRKSt9nothrow_t");
+__attribute__((weak)) extern const char zf_test_nothrow __asm__("_ZSt7nothrow");
+__attribute__((weak, noreturn)) void zf_test_bad_alloc(const char *reason,
+                                                       bool dump) __asm__("_ZN4llvm22report_bad_alloc_errorEPKcb");
+
+#ifdef ZF_SANITIZE
+static const bool new_has_handlers = false;
+#else
+static const bool new_has_handlers = true;
+#endif
+static volatile size_t too_much = SIZE_MAX / 4;
+
+static zf_status by_new(void *user, zf_error *error) {
+    (void)error;
+    *(void **)user = zf_test_new(too_much);
+    return ZF_OK;
+}
+
+static zf_status by_malloc(void *user, zf_error *error) {
+    (void)user;
+    (void)error;
+    zf_test_bad_alloc("a test wants it", false);
+}
+
+static zf_status harmless(void *user, zf_error *error) {
+    (void)error;
+    *(bool *)user = true;
+    return ZF_OK;
+}
+
+static void ends(zf_status (*body)(void *user, zf_error *error), const char *what) {
+    zf_cg_llvm_start();
+    zf_error error = {0};
+    bool abandoned = true, ran = false;
+    CHECK(zf_cg_guard(harmless, &ran, &abandoned, &error) == ZF_OK && ran && !abandoned, "%s: before", what);
+    void *memory = NULL;
+    CHECK(zf_cg_guard(body, &memory, &abandoned, &error) == ZF_ERR_MEMORY, "%s: %s", what, error.message);
+    CHECK(abandoned && strcmp(error.code, "ZF1102") == 0, "%s: %s %s", what, error.code, error.message);
+    ran = false;
+    CHECK(zf_cg_guard(harmless, &ran, &abandoned, &error) == ZF_ERR_MEMORY && !ran && abandoned, "%s: afterwards", what);
+    zf_jit *jit = NULL;
+    CHECK(zf_jit_create(&(zf_jit_options){0}, &jit, &error) == ZF_ERR_MEMORY && jit == NULL, "%s: a new session", what);
+    zf_jit_free(jit);
+}
+
+static void of_new(void) { ends(by_new, "new"); }
+static void of_malloc(void) { ends(by_malloc, "malloc"); }
+
+/// The handler is ours, and throws through C: the exception arrives.
+static void elsewhere(void) {
+    zf_cg_llvm_start();
+    CHECK(zf_test_new_or_null(too_much, &zf_test_nothrow) == NULL, "more memory than there is");
+    bool abandoned = true, ran = false;
+    CHECK(zf_cg_guard(harmless, &ran, &abandoned, NULL) == ZF_OK && ran, "LLVM is as it was");
+}
+
+/// In a process of its own, since LLVM is lost to one whose memory ended in it.
+static void apart(void (*test)(void), const char *what) {
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        test();
+        exit(check_failures > 0);
+    }
+    int status = -1;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "%s: status %#x", what, (unsigned)status);
+}
+
+int main(void) {
+    if (zf_test_new == NULL || zf_test_new_or_null == NULL || zf_test_bad_alloc == NULL) return 77;
+    apart(of_malloc, "LLVM's malloc");
+    if (new_has_handlers) apart(of_new, "new");
+    if (new_has_handlers) apart(elsewhere, "new elsewhere");
+    return check_result();
+}
