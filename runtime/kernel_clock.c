@@ -90,6 +90,16 @@ static zf_status look_at_kernel(const zf_units *units, uint32_t kernel, zf_kerne
     return ZF_OK;
 }
 
+static uint64_t groups_of(const zf_units *units, uint32_t kernel) {
+    uint64_t groups = 0;
+    for (uint32_t u = 0; u < units->unit_count; u++) {
+        const zf_unit *unit = &units->units[u];
+        uint64_t tiles = kernel < unit->plan->kernel_count ? unit->code->simt[kernel].tiles : 0;
+        if (tiles > 0) groups += (unit->tiles[kernel] + tiles - 1) / tiles;
+    }
+    return groups;
+}
+
 static zf_status check(zf_units *units, void *stream, const zf_units_memory *memory, zf_error *error) {
     uint64_t *words = malloc(((size_t)zf_units_words(units) + 1) * sizeof *words);
     if (words == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for what kernels report");
@@ -127,7 +137,7 @@ zf_status zf_units_time_kernels(zf_units *units, void *stream, const zf_units_me
         return status;
     }
     for (uint32_t k = 0; k < count && status == ZF_OK; k++) {
-        out[k] = (zf_kernel_time){0};
+        out[k] = (zf_kernel_time){.groups = groups_of(units, k)};
         status = look_at_kernel(units, k, &out[k].facts, error);
         if (status == ZF_OK && out[k].facts.threads > 0)
             status = time_kernel(units, k, &clock, memory, warm, runs, &out[k].seconds, error);

@@ -6,7 +6,8 @@
 #include "runtime/decode_unit.h"
 
 typedef struct zf_kernel_time {
-    double seconds; ///< of a launch, the median of the runs; 0: nothing was launched
+    double seconds;  ///< of a launch, the median of the runs; 0: nothing was launched
+    uint64_t groups; ///< thread blocks of a launch
     zf_kernel_facts facts;
 } zf_kernel_time;
 

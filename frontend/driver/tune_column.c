@@ -132,7 +132,8 @@ static zf_status tell(tuner *t, uint32_t k, const zf_kernel_time *times, zf_erro
                                       .registers = facts->registers,
                                       .shared = facts->shared,
                                       .local = facts->local,
-                                      .blocks = facts->blocks};
+                                      .blocks = facts->blocks,
+                                      .groups = times[k].groups};
     }
     say(t, turn, &reading);
     const char *why = t->options->exhaustive ? "each" : zf_search_reason(&turn->search);
@@ -266,7 +267,7 @@ static zf_status begin_turn(tuner *t, uint32_t k, char *shape, zf_error *error) 
     zf_search_space space = {.legal = is_legal, .user = turn};
     zf_tune_axes(&turn->choices, &space);
     const zf_multiprocessor_facts *p = &o->processor;
-    space.machine = (zf_search_machine){p->registers, p->threads, p->blocks, p->shared, p->warp};
+    space.machine = (zf_search_machine){p->registers, p->threads, p->blocks, p->shared, p->warp, p->count};
     space.least_seconds = least_seconds(t, k);
     const zf_tuned_kernel *near = zf_tuned_nearest(zf_tuned_find(o->known, o->info.description), shape);
     space.has_known = near != NULL && near->choice.chosen != 0 && zf_tune_point(&space, &near->choice, &space.known);

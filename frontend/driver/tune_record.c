@@ -45,9 +45,10 @@ static json_t *try_json(const zf_search_space *space, const zf_search_try *seen)
     json_t *seconds = json_array();
     for (uint32_t r = 0; r < seen->count; r++) json_array_append_new(seconds, json_real(seen->seconds[r]));
     const zf_search_reading *is = &seen->reading;
-    return json_pack("{s:o, s:b, s:o, s:i, s:i, s:i, s:i, s:s}", "choice", point_json(space, &seen->point), "runs", (int)is->ran,
-                     "seconds", seconds, "registers", (int)is->registers, "local_bytes", (int)is->local, "shared_bytes",
-                     (int)is->shared, "blocks_at_once", (int)is->blocks, "why", seen->why != NULL ? seen->why : "");
+    return json_pack("{s:o, s:b, s:o, s:i, s:i, s:i, s:i, s:I, s:s}", "choice", point_json(space, &seen->point), "runs",
+                     (int)is->ran, "seconds", seconds, "registers", (int)is->registers, "local_bytes", (int)is->local,
+                     "shared_bytes", (int)is->shared, "blocks_at_once", (int)is->blocks, "thread_blocks", (json_int_t)is->groups,
+                     "why", seen->why != NULL ? seen->why : "");
 }
 
 static json_t *kernel_json(const zf_tune_kernel *kernel) {
@@ -56,15 +57,15 @@ static json_t *kernel_json(const zf_tune_kernel *kernel) {
     zf_search_point first = zf_search_default(space);
     json_t *tries = json_array();
     for (uint32_t t = 0; t < kernel->count; t++) json_array_append_new(tries, try_json(space, &kernel->tries[t]));
-    return json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i}, s:f, s:o, s:o, s:f, s:f, s:i, s:i, s:s}",
+    return json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i, s:i}, s:f, s:o, s:o, s:f, s:f, s:i, s:i, s:s}",
                      "column", zf_json_text(kernel->column), "kernel", (int)kernel->number, "shape", zf_json_text(kernel->shape),
                      "space", axes_json(space), "default", point_json(space, &first), "known",
                      space->has_known ? point_json(space, &space->known) : json_null(), "multiprocessor", "registers",
                      (int)space->machine.registers, "threads", (int)space->machine.threads, "blocks", (int)space->machine.blocks,
-                     "shared_bytes", (int)space->machine.shared_bytes, "warp", (int)space->machine.warp, "least_seconds",
-                     space->least_seconds, "measured", tries, "best", point_json(space, &result->best), "seconds",
-                     result->seconds, "default_seconds", result->default_seconds, "probes", (int)result->probes, "readings",
-                     (int)result->readings, "ended", result->ended);
+                     "shared_bytes", (int)space->machine.shared_bytes, "warp", (int)space->machine.warp, "count",
+                     (int)space->machine.count, "least_seconds", space->least_seconds, "measured", tries, "best",
+                     point_json(space, &result->best), "seconds", result->seconds, "default_seconds", result->default_seconds,
+                     "probes", (int)result->probes, "readings", (int)result->readings, "ended", result->ended);
 }
 
 json_t *zf_tune_record_json(const zf_tune_record *record) {
@@ -104,6 +105,11 @@ static uint32_t number(reading *r, const json_t *from, const char *name, json_in
         return 0;
     }
     return (uint32_t)value;
+}
+
+/// One that older records do not have; 0 there.
+static uint32_t later_number(reading *r, const json_t *from, const char *name, json_int_t most) {
+    return json_object_get(from, name) != NULL ? number(r, from, name, most) : 0;
 }
 
 static bool are_seconds(const json_t *is) {
@@ -182,7 +188,8 @@ static bool read_try(reading *r, zf_tune_kernel *kernel, const json_t *from) {
                             .registers = number(r, from, "registers", COUNT_MOST),
                             .local = number(r, from, "local_bytes", BYTES_MOST),
                             .shared = number(r, from, "shared_bytes", BYTES_MOST),
-                            .blocks = number(r, from, "blocks_at_once", COUNT_MOST)};
+                            .blocks = number(r, from, "blocks_at_once", COUNT_MOST),
+                            .groups = later_number(r, from, "thread_blocks", INT32_MAX)};
     if (!json_is_boolean(runs)) wrong(r, "`runs` is neither true nor false");
     if (!json_is_array(seconds) || (is.ran && json_array_size(seconds) == 0)) wrong(r, "`seconds` are no readings");
     if (r->what[0] != 0) return false;
@@ -197,8 +204,8 @@ static bool read_try(reading *r, zf_tune_kernel *kernel, const json_t *from) {
 static bool read_machine(reading *r, const json_t *from, zf_search_machine *out) {
     if (!json_is_object(from)) return wrong(r, "`multiprocessor` is no object");
     *out = (zf_search_machine){number(r, from, "registers", REGISTERS_MOST), number(r, from, "threads", COUNT_MOST),
-                               number(r, from, "blocks", COUNT_MOST), number(r, from, "shared_bytes", BYTES_MOST),
-                               number(r, from, "warp", WARP_MOST)};
+                               number(r, from, "blocks", COUNT_MOST),        number(r, from, "shared_bytes", BYTES_MOST),
+                               number(r, from, "warp", WARP_MOST),           later_number(r, from, "count", COUNT_MOST)};
     return r->what[0] == 0;
 }
 

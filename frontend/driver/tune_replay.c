@@ -46,6 +46,7 @@ static zf_search_result search_again(const zf_tune_kernel *kernel, uint32_t prob
     *best = seconds_of(zf_tune_fastest(kernel));
     if (search != NULL && r.asked != NULL) {
         zf_search_space space = kernel->space;
+        space.has_known = false; // of a record of all combinations it is what an earlier search found
         space.legal = is_recorded;
         space.user = &r;
         zf_search_begin(search, &space, &(zf_search_options){.probes = probes});

@@ -43,11 +43,12 @@ typedef struct zf_search_point {
     uint8_t at[ZF_SEARCH_AXES];
 } zf_search_point;
 
-/// What a multiprocessor has. Zeroes: not known, so that the model says nothing.
+/// What a multiprocessor has, and how many there are. Zeroes: not known, so that the model says nothing.
 typedef struct zf_search_machine {
     uint32_t registers, threads, blocks;
     uint32_t shared_bytes; ///< for all of its thread blocks
     uint32_t warp;         ///< threads
+    uint32_t count;
 } zf_search_machine;
 
 typedef struct zf_search_space {
@@ -70,6 +71,7 @@ typedef struct zf_search_reading {
     uint32_t shared;    ///< bytes of shared memory of a thread block
     uint32_t local;     ///< bytes of a thread that registers had no room for
     uint32_t blocks;    ///< thread blocks that a multiprocessor holds at once
+    uint64_t groups;    ///< thread blocks that were launched together
 } zf_search_reading;
 
 typedef struct zf_search_options {

@@ -63,9 +63,16 @@ uint32_t zf_search_warps(const zf_search *search, const zf_search_try *seen, con
     const zf_search_machine *machine = &search->space.machine;
     uint32_t threads = zf_search_value(&search->space, point, ZF_SEARCH_THREADS, 0), registers = seen->reading.registers;
     uint32_t bound = zf_search_value(&search->space, point, ZF_SEARCH_REGISTERS, 0);
-    if (machine->warp == 0 || threads == 0 || registers == 0) return ZF_SEARCH_UNKNOWN;
+    if (machine->warp == 0 || machine->threads == 0 || threads == 0 || registers == 0) return ZF_SEARCH_UNKNOWN;
     if (bound > 0 && bound < registers) registers = bound;
     return (uint32_t)(zf_search_blocks(machine, threads, registers, seen->reading.shared) * warps_of(machine, threads));
+}
+
+bool zf_search_all_at_once(const zf_search *search, const zf_search_try *seen, uint32_t registers) {
+    const zf_search_machine *machine = &search->space.machine;
+    uint32_t threads = zf_search_value(&search->space, &seen->point, ZF_SEARCH_THREADS, 0);
+    uint64_t blocks = zf_search_blocks(machine, threads, registers, seen->reading.shared);
+    return seen->reading.groups > 0 && blocks * machine->count >= seen->reading.groups;
 }
 
 bool zf_search_comes_to(const zf_search_reading *seen, uint32_t bound) {

@@ -122,6 +122,16 @@ static bool is_bound(const zf_search_reading *seen, uint32_t bound) {
     return bound > 0 && (seen->local > 0 || zf_search_comes_to(seen, bound));
 }
 
+/// The highest bound with which all thread blocks of the launch run at once, if there is one: code then has what it may want, and
+/// what it takes costs nothing. 0: there is none.
+static uint32_t free_bound(const around *n) {
+    const zf_search_axis *axis = &n->search->space.axes[n->axis];
+    for (uint32_t at = axis->count; at-- > 0;) {
+        if (axis->values[at] > 0 && zf_search_all_at_once(n->search, n->centre, axis->values[at])) return at;
+    }
+    return 0;
+}
+
 /// The next bound on registers that lets more thread blocks run at once; none below half of what code takes, which would live
 /// in memory. Where a bound holds already: none at all, if some have no room, and the next higher one.
 static bool bound(around *n, const char **why) {
@@ -131,6 +141,12 @@ static bool bound(around *n, const char **why) {
     uint32_t is = n->centre->point.at[n->axis], now = axis->values[is];
     uint32_t warps = zf_search_warps(search, n->centre, &n->centre->point);
     if (warps == ZF_SEARCH_UNKNOWN) return false;
+    uint32_t free = free_bound(n);
+    if (free > 0) {
+        n->out = moved(n, free);
+        *why = "as many registers as it may want, since all thread blocks run at once";
+        return free != is && zf_search_find(search, &n->out) == NULL && is_legal(n, &n->out);
+    }
     uint32_t looser[] = {seen->local > 0 && axis->values[0] == 0 ? 0 : is, is + 1};
     for (unsigned k = 0; is_bound(seen, now) && k < 2; k++) {
         if (looser[k] == is || looser[k] == axis->count || is_compared(n, looser[k])) continue;
@@ -178,17 +194,19 @@ static bool on_axis(around *n, const char **why) {
     return along(n, why);
 }
 
-/// Axes in the order in which they are gone along: other ways first, since all else depends on them; then what led here.
-static uint32_t rank_of(const zf_search *search, uint32_t axis) {
-    if (search->space.axes[axis].role == ZF_SEARCH_WAY) return 0;
-    return axis == search->moved ? 1 : 2;
+/// Axes in the order in which they are gone along: other ways first, since all else depends on them, and registers where they
+/// cost nothing; then what led here.
+static uint32_t rank_of(const around *n) {
+    zf_search_role role = n->search->space.axes[n->axis].role;
+    if (role == ZF_SEARCH_WAY || (role == ZF_SEARCH_REGISTERS && free_bound(n) > 0)) return 0;
+    return n->axis == n->search->moved ? 1 : 2;
 }
 
 bool zf_search_neighbour(const zf_search *search, zf_search_point *out, uint32_t *axis, const char **why) {
     around n = {.search = search, .centre = &search->tries[search->centre]};
     for (uint32_t rank = 0; rank <= 2; rank++) {
         for (n.axis = 0; n.axis < search->space.axis_count; n.axis++) {
-            if (rank_of(search, n.axis) != rank || !on_axis(&n, why)) continue;
+            if (rank_of(&n) != rank || !on_axis(&n, why)) continue;
             *out = n.out;
             *axis = n.axis;
             return true;

@@ -404,7 +404,55 @@ static void test_dropping_a_bound(void) {
     CHECK(result.best.at[0] == 1 && result.best.at[1] == 1, "a bound was dropped");
 }
 
+/// A kernel of few thread blocks: more registers are faster and let all of them run at once up to 128, whatever is lower than
+/// 64 has no room for some. `groups`: thread blocks of the launch.
+static zf_search_result search_small(zf_search_space *space, uint64_t groups) {
+    static const uint32_t threads[] = {128, 512}, bounds[] = {0, 40, 64, 128, 255};
+    *space = (zf_search_space){.machine = MACHINE};
+    space->machine.count = 132;
+    add_axis(space, ZF_SEARCH_THREADS, threads, 2, 0);
+    add_axis(space, ZF_SEARCH_REGISTERS, bounds, 5, 1);
+    zf_search_begin(&search, space, NULL);
+    zf_search_point point;
+    while (zf_search_next(&search, &point)) {
+        static const double seconds[] = {0.95, 1, 0.97, 0.9, 0.92};
+        uint32_t bound = bounds[point.at[1]], takes = bound == 0 ? 64 : bound < 100 ? bound : 100;
+        zf_search_reading reading = {.ran = true, .registers = takes, .blocks = 1, .groups = groups};
+        reading.seconds = seconds[point.at[1]] * (point.at[0] == 0 ? 1 : 1.5);
+        zf_search_tell(&search, &reading, 0);
+    }
+    return zf_search_result_of(&search);
+}
+
+/// Where all thread blocks run at once registers cost nothing: the highest bound with which they do is tried first, and no lower
+/// one. Where they do not, it is not.
+static void test_all_at_once(void) {
+    zf_search_space space;
+    zf_search_result result = search_small(&space, 132 * 2); // of 255 registers a multiprocessor holds two thread blocks of 128
+    CHECK(search.tries[1].point.at[1] == 4 && result.best.at[1] == 4, "bound %u first, bound %u found",
+          search.tries[1].point.at[1], result.best.at[1]);
+    for (uint32_t t = 0; t < search.count; t++)
+        CHECK(search.tries[t].point.at[1] == 1 || search.tries[t].point.at[1] == 4, "bound %u is tried",
+              search.tries[t].point.at[1]);
+    search_small(&space, 132 * 2 + 1);
+    CHECK(search.tries[1].point.at[1] == 3, "one thread block more has room for 128 registers, and not %u",
+          search.tries[1].point.at[1]);
+    search_small(&space, 132 * 100);
+    for (uint32_t t = 0; t < search.count; t++)
+        CHECK(search.tries[t].point.at[1] < 4, "of many thread blocks bound %u is tried", search.tries[t].point.at[1]);
+    space.machine.threads = 0; // a record may say so: nothing is known, and nothing left out for it
+    zf_search_begin(&search, &space, NULL);
+    zf_search_point point;
+    uint32_t threads = 0;
+    while (zf_search_next(&search, &point)) {
+        threads |= 1u << point.at[0];
+        zf_search_tell(&search, &(zf_search_reading){.ran = true, .seconds = 1, .registers = 40, .blocks = 1}, 0);
+    }
+    CHECK(threads == 3, "of a machine of which nothing is known threads are left out");
+}
+
 int main(void) {
+    test_all_at_once();
     test_steps_within_noise();
     test_settling();
     test_bound_of_memory();
