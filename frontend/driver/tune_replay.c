@@ -43,15 +43,18 @@ static zf_search_result search_again(const zf_tune_kernel *kernel, uint32_t prob
     zf_search_result result = {.ended = nothing};
     zf_search *search = malloc(sizeof *search);
     replay r = {.kernel = kernel, .asked = calloc(kernel->count + 1u, sizeof *r.asked)};
+    zf_search_point first = zf_search_default(&kernel->space);
     *best = seconds_of(zf_tune_fastest(kernel));
     if (search != NULL && r.asked != NULL) {
         zf_search_space space = kernel->space;
-        space.has_known = false; // of a record of all combinations it is what an earlier search found
+        // What was known is what an earlier search found, in a record of all combinations. It is needed where the default cannot
+        // run.
+        space.has_known = space.has_known && seconds_of(zf_tune_find(kernel, &first)) == 0;
         space.legal = is_recorded;
         space.user = &r;
         zf_search_begin(search, &space, &(zf_search_options){.probes = probes});
         result = zf_search_run(search, answer, &r);
-        zf_search_point first = zf_search_default(&kernel->space); // the search may have asked for some of the readings alone
+        // The search may have asked for some of the readings alone.
         if (result.found) result.seconds = seconds_of(recorded(kernel, &result.best));
         result.default_seconds = seconds_of(recorded(kernel, &first));
     }
