@@ -94,15 +94,6 @@ static zf_status read_known(tune_session *t, const char *path, bool shows, zf_er
     return status;
 }
 
-static zf_status find_info(tune_session *t, zf_error *error) {
-    size_t count = zf_device_count(t->session.context);
-    for (size_t k = 0; k < count; k++) {
-        ZF_TRY(zf_device_get(t->session.context, k, &t->options.info, error));
-        if (k == t->device.entry) break;
-    }
-    return ZF_OK;
-}
-
 static zf_status open_device(tune_session *t, const char *name, zf_error *error) {
     zf_tune_options *o = &t->options;
     o->context = t->session.context;
@@ -112,7 +103,7 @@ static zf_status open_device(tune_session *t, const char *name, zf_error *error)
         zf_fail(error, ZF_ERR_USAGE, ZFC_NOT_MEASURED, "kernels of device `%s` have no choices: GPUs' have", t->device.ops->name);
         return zf_fail_hint(error, ZF_ERR_USAGE, "name a GPU by --device; `zfc devices` lists them");
     }
-    ZF_TRY(find_info(t, error));
+    ZF_TRY(zf_device_get(o->context, t->device.entry, &o->info, error));
     ZF_TRY(zf_device_accelerator(o->context, &t->device, &o->accelerator, error));
     const zf_accelerator_ops *ops = o->accelerator->ops;
     if (ops->multiprocessor_facts != NULL) ZF_TRY(ops->multiprocessor_facts(o->accelerator, &o->processor, error));
