@@ -14,10 +14,10 @@
 // ---- A kernel (tune_kernel.c) ---------------------------------------------------------------------------------
 
 typedef struct zf_tune_kernel {
-    char *column, *shape;
+    char *column, *shape;  ///< from malloc, the record's; NULL until they are set
     uint32_t number;       ///< in its plan
     zf_search_space space; ///< axis k is choice k
-    zf_search_try *tries;  ///< all that was measured, in order
+    zf_search_try *tries;  ///< all that was measured, in order; the record's
     uint32_t count;
     zf_search_result result;
 } zf_tune_kernel;
@@ -28,12 +28,16 @@ typedef struct zf_tune_record {
     double copy_rate; ///< bytes a second, read and written ones; 0: not measured
 } zf_tune_record;
 
+/// Frees all that the record has, names and tries of its kernels, too, and leaves it empty.
 void zf_tune_record_free(zf_tune_record *record);
+/// Adds a kernel of zeroes, behind the others; the record frees what `column` and `shape` are set to. All pointers to kernels of
+/// the record hold until the next one is added, which may move them. NULL: no memory.
 zf_tune_kernel *zf_tune_record_add(zf_tune_record *record, zf_error *error);
 /// Notes a measurement; of a combination that was noted another reading, of all of which its seconds are the median. One that did
-/// not run once does not run.
+/// not run once does not run. Tries may move. `why` is kept: static.
 zf_status zf_tune_note(zf_tune_kernel *kernel, const zf_search_point *point, const zf_search_reading *reading, const char *why,
                        zf_error *error);
+/// The try at a point; NULL: none is there. What this and the two below return holds until the kernel's next zf_tune_note.
 const zf_search_try *zf_tune_find(const zf_tune_kernel *kernel, const zf_search_point *point);
 /// The one with the least time, or NULL where none ran.
 const zf_search_try *zf_tune_fastest(const zf_tune_kernel *kernel);
@@ -69,7 +73,8 @@ bool zf_tune_every_next(zf_tune_every *every, const zf_tune_kernel *kernel, zf_s
 uint32_t zf_tune_every_coming(const zf_tune_every *every, const zf_tune_kernel *kernel, zf_search_point *out, uint32_t most);
 
 /// The best of all that were measured so: the default, where nothing is faster by more than noise. Of what was not measured again
-/// nothing counts as faster, since of hundreds of readings the least is too short by chance. NULL: none ran.
+/// nothing counts as faster, since of hundreds of readings the least is too short by chance. NULL: none ran. It holds as
+/// zf_tune_find's does.
 const zf_search_try *zf_tune_every_best(const zf_tune_kernel *kernel);
 
 // ---- Columns of a program without data (tune_made.c) ------------------------------------------------------------

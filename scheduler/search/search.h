@@ -116,6 +116,8 @@ typedef struct zf_search_result {
     const char *ended;
 } zf_search_result;
 
+/// Begins a search, whatever was in it. The space and the options are copied, but what `user` of the space points to must outlive
+/// the search. `options`: NULL is as all zeroes; `probes` above ZF_SEARCH_PROBES_MOST counts as that.
 void zf_search_begin(zf_search *search, const zf_search_space *space, const zf_search_options *options);
 /// What to measure next, perhaps something that was measured before; false: nothing, the search is over. Until it is told the
 /// answer is the same.
