@@ -26,7 +26,8 @@ typedef enum zf_search_role {
     ZF_SEARCH_VECTORS,   ///< L: vectors of a thread, rows under way together. Times have one minimum along it, nearly
     ZF_SEARCH_ELEMENTS,  ///< C: elements that a thread stores together. The same
     ZF_SEARCH_THREADS,   ///< S: of a thread block. The same; what runs at once depends on it
-    ZF_SEARCH_REGISTERS, ///< of a thread, at most; 0: no bound. Only bounds below what code takes change it
+    ZF_SEARCH_REGISTERS, ///< of a thread, at most; 0: no bound. Bounds that code does not come to are all alike, but not like no
+                         ///< bound, with which an assembler may take fewer
     ZF_SEARCH_WAY,       ///< values without an order
 } zf_search_role;
 
