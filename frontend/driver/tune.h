@@ -46,8 +46,8 @@ const zf_search_try *zf_tune_fastest(const zf_tune_kernel *kernel);
 /// runs of u32 by itself, and 72 where it may take 96).
 const zf_search_try *zf_tune_same_code(const zf_tune_kernel *kernel, const zf_search_point *point);
 
-/// The axes of a kernel's choices. What is so by default is left out of choices that are made of points, unless another way to
-/// walk is chosen, on which defaults depend.
+/// The axes of a kernel's choices, each without an order with its own reason to try another value. What is so by default is left
+/// out of choices that are made of points, unless another way to walk is chosen, on which defaults depend.
 void zf_tune_axes(const zf_choice_space *choices, zf_search_space *out);
 zf_choice zf_tune_choice(const zf_search_space *space, const zf_search_point *point);
 /// What is kept of a point: all that it has, since defaults may be others when it is read; nothing where it is the default.

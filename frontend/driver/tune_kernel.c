@@ -5,10 +5,20 @@
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/tune.h"
 
-static const zf_search_role roles[ZF_CHOICE_KINDS] = {
-    [ZF_CHOICE_L] = ZF_SEARCH_VECTORS,           [ZF_CHOICE_C] = ZF_SEARCH_ELEMENTS, [ZF_CHOICE_THREADS] = ZF_SEARCH_THREADS,
-    [ZF_CHOICE_REGISTERS] = ZF_SEARCH_REGISTERS, [ZF_CHOICE_WALK] = ZF_SEARCH_WAY,   [ZF_CHOICE_STAGE] = ZF_SEARCH_WAY,
-    [ZF_CHOICE_AHEAD] = ZF_SEARCH_WAY,           [ZF_CHOICE_TABLE] = ZF_SEARCH_WAY};
+/// What a choice is to the search, and what it calls another one where values have no order.
+static const struct {
+    zf_search_role role;
+    const char *why;
+} kinds[ZF_CHOICE_KINDS] = {
+    [ZF_CHOICE_L] = {ZF_SEARCH_VECTORS, NULL},
+    [ZF_CHOICE_C] = {ZF_SEARCH_ELEMENTS, NULL},
+    [ZF_CHOICE_THREADS] = {ZF_SEARCH_THREADS, NULL},
+    [ZF_CHOICE_REGISTERS] = {ZF_SEARCH_REGISTERS, NULL},
+    [ZF_CHOICE_WALK] = {ZF_SEARCH_WAY, "another way to walk"},
+    [ZF_CHOICE_STAGE] = {ZF_SEARCH_WAY, "another way to stage words"},
+    [ZF_CHOICE_AHEAD] = {ZF_SEARCH_WAY, "asking ahead or not"},
+    [ZF_CHOICE_TABLE] = {ZF_SEARCH_WAY, "another size of tables in shared memory"},
+};
 _Static_assert((int)ZF_CHOICE_KINDS <= (int)ZF_SEARCH_AXES && (int)ZF_CHOICE_VALUES + 1 <= (int)ZF_SEARCH_VALUES,
                "an axis a choice");
 
@@ -73,7 +83,7 @@ void zf_tune_axes(const zf_choice_space *choices, zf_search_space *out) {
     out->axis_count = ZF_CHOICE_KINDS;
     for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
         zf_search_axis *axis = &out->axes[k];
-        *axis = (zf_search_axis){.role = roles[k]};
+        *axis = (zf_search_axis){.role = kinds[k].role, .why = kinds[k].why};
         if (choices->counts[k] == 0) continue;
         bool known = zf_is_chosen(&choices->otherwise, (zf_choice_kind)k);
         uint32_t by_default = known ? choices->otherwise.values[k] : 0;

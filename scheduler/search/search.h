@@ -37,6 +37,7 @@ typedef struct zf_search_axis {
     uint32_t
         values[ZF_SEARCH_VALUES]; ///< ascending. Of VECTORS and ELEMENTS a first value 0 is the kernel's own, whatever that is
     uint32_t otherwise;           ///< index of the default
+    const char *why;              ///< of WAY: reason of a probe with another value; static. NULL: "another way"
 } zf_search_axis;
 
 /// A combination: an index for each axis; 0 for those that are not.

@@ -170,7 +170,7 @@ static bool bound(around *n, const char **why) {
 /// Each other way is compared once, wherever that is.
 static bool other_way(around *n, const char **why) {
     const zf_search_axis *axis = &n->search->space.axes[n->axis];
-    *why = "another way to walk";
+    *why = axis->why != NULL ? axis->why : "another way";
     for (uint32_t at = 0; at < axis->count; at++) {
         n->out = moved(n, at);
         bool is_new = zf_search_find(n->search, &n->out) == NULL && !is_compared(n, at);

@@ -144,6 +144,23 @@ class Tune(zfc_case.Case):
                 for name, value in measured["choice"].items():
                     self.assertIn(value, kernel["space"][name])
 
+    def test_reasons(self):
+        """Of a choice whose values have no order the record, and -v, name what else was tried."""
+        other = {"WALK": "another way to walk", "STAGE": "another way to stage words", "AHEAD": "asking ahead or not",
+                 "TABLE": "another size of tables in shared memory"}
+        program = self.file("ways.zf", "table t { d: i32 = dictionary(bitpack); f: u8 = fsst; }\n")
+        result = self.zfc("tune", program, "--device", "emu", "--probes", 8, "--json", "-v")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        told = set()
+        for kernel in json.loads(result.stdout)["kernels"]:
+            for measured in kernel["measured"]:
+                for name in (name for name, why in other.items() if why == measured["why"]):
+                    self.assertNotEqual(measured["choice"].get(name), kernel["default"].get(name), measured)
+                    told.add(name)
+        self.assertEqual(told, set(other))
+        for why in other.values():
+            self.assertIn(f"({why})\n", result.stderr)
+
     def test_exhaustive(self):
         """Every combination that can differ, once, but the default and the fastest three times; a search that asks the record finds nothing that is not there."""
         text = self.tune("--columns", "a", "--exhaustive", "--json")

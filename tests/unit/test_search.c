@@ -404,6 +404,28 @@ static void test_dropping_a_bound(void) {
     CHECK(result.best.at[0] == 1 && result.best.at[1] == 1, "a bound was dropped");
 }
 
+/// Ways are told of by what their axis is said to be.
+static void test_reasons(void) {
+    static const uint32_t ways[] = {0, 1, 2};
+    static const char *const reasons[] = {"another way to walk", "asking ahead or not", NULL};
+    uint32_t told[3] = {0};
+    zf_search_space space = {.machine = MACHINE};
+    for (int a = 0; a < 3; a++) {
+        add_axis(&space, ZF_SEARCH_WAY, ways, 3, 0);
+        space.axes[a].why = reasons[a];
+    }
+    search_written(&space, alike, 32, 0);
+    for (uint32_t t = 1; t < search.count; t++) {
+        for (int a = 0; a < 3; a++) {
+            if (search.tries[t].point.at[a] == 0) continue;
+            const char *wanted = reasons[a] != NULL ? reasons[a] : "another way";
+            CHECK(strcmp(search.tries[t].why, wanted) == 0, "axis %d: %s", a, search.tries[t].why);
+            told[a]++;
+        }
+    }
+    CHECK(told[0] == 2 && told[1] == 2 && told[2] == 2, "%u, %u, %u ways were tried", told[0], told[1], told[2]);
+}
+
 /// A kernel of few thread blocks: more registers are faster and let all of them run at once up to 128, whatever is lower than
 /// 64 has no room for some. `groups`: thread blocks of the launch.
 static zf_search_result search_small(zf_search_space *space, uint64_t groups) {
@@ -453,6 +475,7 @@ static void test_all_at_once(void) {
 
 int main(void) {
     test_all_at_once();
+    test_reasons();
     test_steps_within_noise();
     test_settling();
     test_bound_of_memory();
