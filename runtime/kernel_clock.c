@@ -10,21 +10,27 @@ enum { RUNS_MOST = 15, COPIES = 9 };
 
 static const unsigned LAUNCHES_MOST = 64;
 
+/// What the device does while short kernels are queued: fills of so many bytes, each of which takes it so long at least, of which
+/// there are as many as last while the host queues, for so long each, what follows. Else it is the host's queueing that is timed.
+static const uint64_t BUSY_BYTES = UINT64_C(256) << 20;
+static const double BUSY_SECONDS = 50e-6, QUEUE_SECONDS = 5e-6;
+
 /// A round of a kernel is as many launches as take this long: events tell times of some hundredths of a microsecond apart, and a
 /// launch alone takes a few tenths more or less by chance, which is several hundredths of a kernel of ten microseconds.
 static const double ROUND_SECONDS = 100e-6;
 
 /// Rounds that are queued one behind the other, an event between each two, and waited for when all are: as long as what was
-/// queued before keeps the device busy while the next is, a round's time has none of the host's in it. Rounds that are shorter
-/// than their queueing are measured with it.
+/// queued before keeps the device busy while the next is, a round's time has none of the host's in it.
 typedef struct kernel_clock {
     zf_accelerator *accelerator;
     void *stream;
     void *events[RUNS_MOST + 1];
     unsigned opened;
+    uint64_t busy; ///< memory for fills; 0: none yet
 } kernel_clock;
 
 static void close_clock(kernel_clock *clock) {
+    if (clock->busy != 0) clock->accelerator->ops->release(clock->accelerator, clock->busy);
     while (clock->opened > 0) clock->accelerator->ops->event_close(clock->accelerator, clock->events[--clock->opened]);
 }
 
@@ -68,15 +74,27 @@ static zf_status time_rounds(zf_units *units, uint32_t kernel, kernel_clock *clo
     return ZF_OK;
 }
 
+/// Where a device runs what is queued when it comes to it. Without memory for that it is done without.
+static zf_status keep_busy(kernel_clock *clock, unsigned launches, zf_error *error) {
+    const zf_accelerator_ops *ops = clock->accelerator->ops;
+    if (ops->kernel_facts == NULL) return ZF_OK; // the emulator runs them at once
+    if (clock->busy == 0 && ops->allocate(clock->accelerator, BUSY_BYTES, &clock->busy, NULL) != ZF_OK) return ZF_OK;
+    unsigned fills = 1 + (unsigned)(launches * QUEUE_SECONDS / BUSY_SECONDS);
+    for (unsigned k = 0; k < fills; k++)
+        ZF_TRY(ops->fill(clock->accelerator, clock->stream, clock->busy, (uint8_t)k, BUSY_BYTES, error));
+    return ZF_OK;
+}
+
 /// A kernel that is over sooner than a round should be is measured again, with more launches a round.
 static zf_status time_kernel(zf_units *units, uint32_t kernel, kernel_clock *clock, const zf_units_memory *memory, unsigned warm,
                              unsigned runs, double *out, zf_error *error) {
     for (unsigned r = 0; r < warm; r++) ZF_TRY(zf_units_launch_kernel(units, kernel, clock->stream, memory, error));
     ZF_TRY(time_rounds(units, kernel, clock, memory, 1, runs, out, error));
     if (!(*out > 0) || *out > ROUND_SECONDS / 2) return ZF_OK;
-    double launches = ROUND_SECONDS / *out;
-    return time_rounds(units, kernel, clock, memory, launches < LAUNCHES_MOST ? (unsigned)launches : LAUNCHES_MOST, runs, out,
-                       error);
+    double fit = ROUND_SECONDS / *out;
+    unsigned launches = fit < LAUNCHES_MOST ? (unsigned)fit : LAUNCHES_MOST;
+    ZF_TRY(keep_busy(clock, launches * runs, error));
+    return time_rounds(units, kernel, clock, memory, launches, runs, out, error);
 }
 
 static zf_status look_at_kernel(const zf_units *units, uint32_t kernel, zf_kernel_facts *out, zf_error *error) {

@@ -241,7 +241,8 @@ const zf_verb zf_verbs[] = {
      "[IN.zfd|FILE.zf[:TABLE]...]",
      "find how the kernels of columns are lowered best on a GPU",
      "Measures the kernels of each column on the device as by default, and then as a search wants them: with more or fewer "
-     "vectors a thread, threads, registers, and other ways to walk chunks. A combination is compiled, each kernel is timed "
+     "vectors a thread, threads, registers, and other ways to walk chunks, to stage words, to ask ahead. A combination is "
+     "compiled, each kernel is timed "
      "alone over copies of a block's rows, and the rows are compared with those by default. What is fastest is kept for the GPU, "
      "its "
      "driver and the shape of the kernel, and is what all later decodes of such kernels use (docs/tuning.md). Of a program, "
