@@ -117,10 +117,9 @@ size_t zf_tuned_unknown(const zf_tuned *tuned, const zf_tuned_kernel **first) {
 }
 
 const zf_tuned_kernel *zf_tuned_kernel_of(const zf_tuned_device *device, const char *shape) {
-    for (size_t k = 0; device != NULL && k < device->count; k++) {
-        if (strcmp(device->kernels[k].shape, shape) == 0) return &device->kernels[k];
-    }
-    return NULL;
+    if (device == NULL) return NULL;
+    size_t at = place_of(device->kernels, device->count, shape);
+    return at < device->count ? &device->kernels[at] : NULL;
 }
 
 const zf_tuned_kernel *zf_tuned_nearest(const zf_tuned_device *device, const char *shape) {

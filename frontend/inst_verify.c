@@ -23,8 +23,7 @@ static bool verify_expr(verifier *v, const zf_expr *expr);
 static bool verify_stmts(verifier *v, const zf_stmt *stmt);
 
 static bool fault(verifier *v, zf_span span, const char *what) {
-    zf_text_printf(&v->found->reason, "%s, %s", v->inst->name == NULL ? "?" : v->inst->name, v->where);
-    zf_text_printf(&v->found->reason, ": %s", what);
+    zf_text_printf(&v->found->reason, "%s, %s: %s", v->inst->name == NULL ? "?" : v->inst->name, v->where, what);
     v->found->place = span;
     return false;
 }

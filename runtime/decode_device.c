@@ -37,7 +37,7 @@ static zf_status decode_on(zf_accelerator *accelerator, zf_container *container,
     else if (status == ZF_OK && units->column->is_text)
         buffers->offsets[0] = 0;
     if (stats != NULL) *stats = zf_units_stats(units);
-    zf_units_release(units, &memory);
+    zf_units_release(accelerator, &memory);
     zf_units_free(units);
     return status;
 }

@@ -16,10 +16,10 @@ zf_status zf_units_allocate(const zf_units *units, zf_units_memory *memory, zf_e
     return ops->allocate(units->accelerator, units->sizes.workspace, &memory->workspace, error);
 }
 
-void zf_units_release(const zf_units *units, zf_units_memory *memory) {
+void zf_units_release(zf_accelerator *accelerator, zf_units_memory *memory) {
     uint64_t *all[] = {&memory->values, &memory->offsets, &memory->validity, &memory->workspace};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        if (*all[i] != 0) units->accelerator->ops->release(units->accelerator, *all[i]);
+        if (*all[i] != 0) accelerator->ops->release(accelerator, *all[i]);
         *all[i] = 0;
     }
 }

@@ -134,7 +134,7 @@ ZF_PRIVATE_API zf_status zf_units_status(const zf_units *units, const uint64_t *
 
 /// Allocates what the units need on the device, but for `staging`. What there is must be released, also after a failure.
 ZF_PRIVATE_API zf_status zf_units_allocate(const zf_units *units, zf_units_memory *memory, zf_error *error);
-ZF_PRIVATE_API void zf_units_release(const zf_units *units, zf_units_memory *memory);
+ZF_PRIVATE_API void zf_units_release(zf_accelerator *accelerator, zf_units_memory *memory);
 /// Whether the buffers that the next two fill are there and aligned, as for a decode on the CPU, which has a workspace besides.
 ZF_PRIVATE_API zf_status zf_units_column_check(const zf_units_column *column, const zf_decode_buffers *to, zf_error *error);
 /// Copies the rows wanted, which were decoded without a failure, to buffers as zf_decode fills them; waits for `stream`. With

@@ -68,11 +68,7 @@ zf_status zf_tune_block_find(zf_tune_block *b, const zf_shape *shape, bool *foun
 }
 
 static void give_memory_back(zf_tune_block *b) {
-    uint64_t *const all[] = {&b->memory.values, &b->memory.offsets, &b->memory.validity, &b->memory.workspace};
-    for (int k = 0; k < 4; k++) {
-        if (*all[k] != 0) b->options->accelerator->ops->release(b->options->accelerator, *all[k]);
-        *all[k] = 0;
-    }
+    zf_units_release(b->options->accelerator, &b->memory);
     memset(b->memory_sizes, 0xff, sizeof b->memory_sizes); // nothing is as large
 }
 
@@ -113,10 +109,11 @@ static zf_status compare_copy(zf_tune_block *b, uint32_t copy, zf_error *error) 
 /// of what is to be kept.
 static zf_status compare(zf_tune_block *b, zf_units *units, const zf_units_memory *memory, zf_error *error) {
     uint32_t copies = b->units.copies, one = b->compared++ % copies;
-    if (!b->has_expected) ZF_TRY(zf_units_fetch_copy(units, 0, b->options->stream, memory, &b->expected.buffers, error));
+    bool first = !b->has_expected;
+    if (first) ZF_TRY(zf_units_fetch_copy(units, 0, b->options->stream, memory, &b->expected.buffers, error));
     b->has_expected = true;
     for (uint32_t c = 0; c < copies; c++) {
-        if (!b->whole && c != one) continue;
+        if ((!b->whole && c != one) || (first && c == 0)) continue;
         ZF_TRY(zf_units_fetch_copy(units, c, b->options->stream, memory, &b->made.buffers, error));
         ZF_TRY(compare_copy(b, c, error));
     }

@@ -339,15 +339,21 @@ static zf_status check_best(tuner *t, zf_error *error) {
     return status;
 }
 
+static void finish_turns(tuner *t, bool good) {
+    for (uint32_t k = 0; t->turns != NULL && k < t->turn_count; k++) finish_turn(t, &t->turns[k], good);
+}
+
 static zf_status tune_shape(tuner *t, const zf_shape *shape, zf_error *error) {
     bool found = false;
     zf_status status = zf_tune_block_find(&t->block, shape, &found, error);
     if (status == ZF_OK && found) {
         status = begin_turns(t, error);
         if (status == ZF_OK) status = rounds(t, error);
-        for (uint32_t k = 0; t->turns != NULL && k < t->turn_count; k++) finish_turn(t, &t->turns[k], status == ZF_OK);
-        if (status == ZF_OK) status = check_best(t, error);
-        for (uint32_t k = 0; status != ZF_OK && t->turns != NULL && k < t->turn_count; k++) finish_turn(t, &t->turns[k], false);
+        if (status == ZF_OK) {
+            finish_turns(t, true);
+            status = check_best(t, error);
+        }
+        if (status != ZF_OK) finish_turns(t, false);
     }
     free(t->turns);
     t->turns = NULL;

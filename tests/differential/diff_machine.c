@@ -475,7 +475,7 @@ static void run_on_gpu(const diff_call *call, const zf_block_view *view, uint64_
         if (status == ZF_OK && !run_guarded(&r, &status, &error, out)) return; // its memory is lost
         if (status == ZF_OK) status = take_rows(&r, view, end - call->begin, out, &error);
         r.memory.values = values;
-        zf_units_release(r.units, &r.memory);
+        zf_units_release(r.gpu, &r.memory);
         free(r.words);
         zf_units_free(r.units);
     }

@@ -49,7 +49,7 @@ static void test_poison(zf_container *container, uint8_t poison) {
     check_poison(emu, "offsets", memory.offsets, sizes.offsets, poison);
     check_poison(emu, "validity", memory.validity, sizes.validity, poison);
     CHECK(zf_units_time_kernels(units, NULL, &memory, poison, 0, 16, &none, 0, &error) == ZF_ERR_USAGE, "16 runs");
-    zf_units_release(units, &memory);
+    zf_units_release(emu, &memory);
     zf_units_free(units);
     zf_emu_free(emu);
 }
@@ -138,7 +138,7 @@ static void test_kernels(zf_container *container, double one, unsigned several, 
     for (uint32_t k = 0; k < kernels; k++)
         CHECK(times[k].facts.threads == 0 || times[k].seconds == expected, "kernel %u: %g, not %g", k, times[k].seconds,
               expected);
-    zf_units_release(units, &memory);
+    zf_units_release(emu, &memory);
     zf_units_free(units);
     zf_emu_free(emu);
 }
@@ -341,7 +341,7 @@ static void test_late_kernels(zf_container *container) {
         CHECK(atomic_exchange(&slow.too_late, 0) == 0, "call %ld fails, and something is still under way", call);
         CHECK(atomic_load(&l.failed_inside) == 0, "call %ld: %u calls failed when they ran", call, l.failed_inside);
         emu->ops = before;
-        zf_units_release(units, &memory);
+        zf_units_release(&l.base, &memory);
         zf_units_free(units);
         zf_emu_free(emu);
     }
