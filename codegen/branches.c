@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
 
 typedef struct reached {
     const zf_codec_choice **choices; ///< in pre-order, those with several alternatives

@@ -1,5 +1,5 @@
 #include "codegen/cg_error.h"
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
 
 #include <llvm-c/ErrorHandling.h>
 #include <llvm-c/Support.h>

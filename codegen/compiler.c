@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "codegen/target.h"
-#include "runtime/context.h"
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/context/context.h"
 
 static zf_status make_jit(zf_compiler *compiler, zf_error *error) {
     size_t count = zf_encode_symbols(NULL);

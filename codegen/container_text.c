@@ -1,7 +1,7 @@
 #include "codegen/container_text.h"
 
 #include "codegen/program.h"
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
 
 zf_status zf_container_text_read(const char *text, size_t length, const char *path, const char *table_name, zf_passes *passes,
                                  zf_spec **spec, const zf_table **table, zf_error *error) {

@@ -4,7 +4,7 @@
 #define ZF_CODEGEN_CONTAINER_TEXT_H
 
 #include "frontend/spec.h"
-#include "runtime/container.h"
+#include "runtime/container/container.h"
 
 /// Lays out a canonical text, parses and checks it, without std, and finds its table. `path` names it in errors, whose status is
 /// ZF_ERR_INPUT where it is damaged. `passes`: where time is noted, or NULL. The caller destroys `*spec`, also after a failure,

@@ -8,8 +8,8 @@
 #include "codegen/program.h"
 #include "codegen/simt_choices.h"
 #include "codegen/tuned.h"
-#include "runtime/context.h"
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/context/context.h"
 
 static zf_status out_of_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for generated code"); }
 

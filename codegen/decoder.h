@@ -4,7 +4,7 @@
 #define ZF_CODEGEN_DECODER_H
 
 #include "codegen/jit.h"
-#include "runtime/container.h"
+#include "runtime/container/container.h"
 #include "scheduler/plan.h"
 #include "zipflow/compile.h"
 

@@ -10,7 +10,7 @@
 #include "codegen/lower.h"
 #include "codegen/program.h"
 #include "codegen/simt.h"
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
 
 enum { MOST_TUPLES = 8 }; ///< of shaping values that get code of their own
 

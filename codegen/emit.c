@@ -4,7 +4,7 @@
 
 #include "codegen/decoder.h"
 #include "codegen/program.h"
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
 
 /// A block with a value that its param cannot have would be refused: code for one is code for nothing.
 static zf_status check_shaping(const zf_plan *plan, const zf_emit_options *options, const char *column, zf_error *error) {

@@ -6,10 +6,10 @@
 #include "codegen/container_text.h"
 #include "codegen/encode_block.h"
 #include "codegen/encode_unfused.h"
+#include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
-#include "runtime/container_format.h"
-#include "runtime/context.h"
-#include "runtime/error_codes.h"
+#include "runtime/container/container_format.h"
+#include "runtime/context/context.h"
 
 typedef unsigned long long ull;
 

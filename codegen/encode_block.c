@@ -8,11 +8,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/base/error_codes.h"
 #include "runtime/base/text.h"
-#include "runtime/container_format.h"
-#include "runtime/context.h"
-#include "runtime/element.h"
-#include "runtime/error_codes.h"
+#include "runtime/container/container_format.h"
+#include "runtime/container/element.h"
+#include "runtime/context/context.h"
 
 typedef unsigned long long ull;
 

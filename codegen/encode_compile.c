@@ -7,8 +7,8 @@
 #include "codegen/decoder.h"
 #include "codegen/program.h"
 #include "frontend/walk.h"
+#include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
-#include "runtime/error_codes.h"
 
 typedef struct build {
     const zf_inst *inst;

@@ -1,7 +1,7 @@
 // The table of C functions that generated code reaches by name: what encoders call, and kernels that are emulated.
 #include "codegen/decoder.h"
 #include "codegen/encode_support.h"
-#include "runtime/emu.h"
+#include "emulator/emu.h"
 
 size_t zf_encode_symbols(zf_jit_symbol *out) {
     size_t count = 0;

@@ -8,7 +8,7 @@
 
 #include "codegen/cg_encode.h"
 #include "frontend/walk.h"
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
 
 enum { DEPTH_LIMIT = 256 };
 

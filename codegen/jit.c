@@ -18,8 +18,8 @@
 #include "codegen/simt_order.h"
 #include "codegen/target.h"
 #include "runtime/base/cache.h"
-#include "runtime/error_codes.h"
-#include "runtime/module_format.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/module/module_format.h"
 #include "zipflow/abi.h"
 
 // Every piece of code gets a library (JITDylib) of its own, so that names in different pieces never meet. Libraries cannot be

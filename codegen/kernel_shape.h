@@ -13,7 +13,7 @@
 #define ZF_CODEGEN_KERNEL_SHAPE_H
 
 #include "codegen/simt.h"
-#include "runtime/container.h"
+#include "runtime/container/container.h"
 
 /// Of a kernel for which nothing was chosen, and a block of the plan's graph that it is for.
 void zf_kernel_shape_print(const zf_plan *plan, const zf_kernel *kernel, const zf_block_view *block, zf_text *out);

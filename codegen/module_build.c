@@ -10,9 +10,9 @@
 #include "codegen/branches.h"
 #include "codegen/container_text.h"
 #include "codegen/program.h"
-#include "runtime/context.h"
-#include "runtime/error_codes.h"
-#include "runtime/output_file.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/base/output_file.h"
+#include "runtime/context/context.h"
 
 enum {
     MOST_VECTORS = 64, ///< of alternatives, of a column

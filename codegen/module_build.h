@@ -4,7 +4,7 @@
 
 #include "codegen/decoder.h"
 #include "codegen/native_image.h"
-#include "runtime/module_format.h"
+#include "runtime/module/module_format.h"
 
 /// A piece of code that is to be compiled.
 typedef struct zf_module_piece {

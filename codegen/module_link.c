@@ -4,9 +4,9 @@
 
 #include "codegen/lower.h"
 #include "codegen/module_build.h"
+#include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
-#include "runtime/context.h"
-#include "runtime/error_codes.h"
+#include "runtime/context/context.h"
 
 static zf_status out_of_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a module"); }
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/error_codes.h"
-#include "runtime/module_format.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/module/module_format.h"
 
 enum { STUB_BYTES = 16 };
 

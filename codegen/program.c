@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "codegen/decoder.h"
-#include "runtime/context.h"
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/context/context.h"
 
 zf_status zf_program_error(const zf_diag *diag, zf_status status, zf_error *error) {
     char code[8];

@@ -8,8 +8,8 @@
 
 #include "codegen/compiler.h"
 #include "codegen/container_text.h"
-#include "runtime/context.h"
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/context/context.h"
 
 typedef struct known_decoder {
     size_t column;

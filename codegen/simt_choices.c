@@ -7,7 +7,7 @@
 #include "codegen/simt_lookup.h"
 #include "codegen/simt_staging.h"
 #include "frontend/walk.h"
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
 
 enum {
     THREADS_MOST = 1024,     // of a thread block

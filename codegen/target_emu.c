@@ -1,5 +1,5 @@
 // The emulated GPU: a kernel is a function that runs one thread; what threads do together they ask the emulator for
-// (runtime/device_emu.c), and every access to memory is announced to it.
+// (emulator/device_emu.c), and every access to memory is announced to it.
 #include <llvm-c/Target.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // The host: plain loops that LLVM vectorises, for the CPU at hand or, in modules, for a level of CPUs.
 #include "codegen/target.h"
 
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
 
 static const LLVMCodeGenOptLevel levels[] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess, LLVMCodeGenLevelDefault,
                                              LLVMCodeGenLevelAggressive};

@@ -5,7 +5,7 @@
 
 #include "codegen/cg_emit.h"
 #include "codegen/target.h"
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
 
 enum { GLOBAL = 1, SHARED = 3 };
 

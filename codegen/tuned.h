@@ -14,7 +14,7 @@
 #ifndef ZF_CODEGEN_TUNED_H
 #define ZF_CODEGEN_TUNED_H
 
-#include "runtime/container.h"
+#include "runtime/container/container.h"
 #include "scheduler/plan.h"
 
 typedef struct zf_tuned_kernel {

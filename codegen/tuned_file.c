@@ -12,9 +12,9 @@
 
 #include "codegen/tuned.h"
 #include "runtime/base/cache.h"
+#include "runtime/base/error_codes.h"
 #include "runtime/base/read_whole.h"
-#include "runtime/context.h"
-#include "runtime/error_codes.h"
+#include "runtime/context/context.h"
 
 enum {
     FILE_MOST = 1 << 20, ///< bytes: thousands of kernels

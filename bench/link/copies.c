@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "zipflow/compile.h"
 
 enum { MOST_UNITS = 4096, MOST_STREAMS = 8, MOST_REPEATS = 100, GROWS = 5, POISON = 0xa5 };

@@ -2,7 +2,7 @@
 #ifndef ZF_BENCH_TPCH_MEASURE_H
 #define ZF_BENCH_TPCH_MEASURE_H
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "zipflow/compile.h"
 #include "zipflow/pipeline.h"
 

@@ -15,8 +15,8 @@
 
 #include "bench/tpch/measure.h"
 #include "bench/tpch/read_ranges.h"
-#include "runtime/container_open.h"
-#include "runtime/context.h"
+#include "runtime/container/container_open.h"
+#include "runtime/context/context.h"
 
 enum { MOST_PARTS = 2 * MOST_OF_SET, MOST_COLD = 3, SMALL_STAGING = 64 << 20 };
 static const double ENOUGH = 6; ///< seconds of runs of one kind, after which no other is begun

@@ -3,7 +3,7 @@
 #ifndef ZF_BENCH_TPCH_READ_RANGES_H
 #define ZF_BENCH_TPCH_READ_RANGES_H
 
-#include "runtime/accelerator.h"
+#include "runtime/device/accelerator.h"
 
 enum { READ_PAGE = 4096, READ_THREADS = 64, READ_SLOTS = 4 };
 

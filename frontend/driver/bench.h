@@ -5,8 +5,8 @@
 
 #include "frontend/driver/report.h"
 #include "frontend/driver/scratch.h"
-#include "runtime/device.h"
-#include "runtime/host_pages.h"
+#include "runtime/device/device.h"
+#include "runtime/device/host_pages.h"
 
 // ---- Devices --------------------------------------------------------------------------------------------------
 

@@ -9,8 +9,8 @@
 #include "frontend/driver/watch.h"
 #include "runtime/base/median.h"
 #include "runtime/base/pool.h"
-#include "runtime/block_run.h"
-#include "runtime/element.h"
+#include "runtime/container/element.h"
+#include "runtime/decode/block_run.h"
 
 typedef unsigned long long ull;
 

@@ -6,7 +6,7 @@
 
 #include "frontend/driver/bench.h"
 #include "frontend/driver/driver_codes.h"
-#include "runtime/decode_unit.h"
+#include "runtime/decode/decode_unit.h"
 
 typedef struct measured {
     zf_accelerator *accelerator;

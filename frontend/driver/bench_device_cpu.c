@@ -7,9 +7,9 @@
 #include "frontend/driver/bench.h"
 #include "frontend/driver/driver_codes.h"
 #include "runtime/base/pool.h"
-#include "runtime/block_run.h"
-#include "runtime/context.h"
-#include "runtime/element.h"
+#include "runtime/container/element.h"
+#include "runtime/context/context.h"
+#include "runtime/decode/block_run.h"
 
 typedef unsigned long long ull;
 

@@ -7,7 +7,7 @@
 #include "frontend/driver/bench.h"
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/output.h"
-#include "runtime/element.h"
+#include "runtime/container/element.h"
 
 enum { BLOCK_BYTES = 16 << 20 };
 

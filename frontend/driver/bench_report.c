@@ -7,7 +7,7 @@
 #include "frontend/driver/commit.h"
 #include "frontend/driver/first_byte.h"
 #include "runtime/base/text.h"
-#include "runtime/block_run.h"
+#include "runtime/decode/block_run.h"
 
 static double per_second(uint64_t bytes, double seconds) { return seconds > 0 ? (double)bytes / seconds / 1e9 : 0; }
 

@@ -1,6 +1,6 @@
 #include "frontend/driver/decode_ahead.h"
 
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -6,7 +6,7 @@
 
 #include "frontend/driver/driver_codes.h"
 #include "runtime/base/error.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 
 /// Memory aligned for decoding, not NULL for 0 bytes. It is not filled here: tests let the allocator do that (MALLOC_PERTURB_),
 /// so that what a kernel leaves out shows.

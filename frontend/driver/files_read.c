@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "frontend/driver/driver_codes.h"
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
 
 zf_status zf_files_note(zf_files_read *read, const char *path, zf_error *error) {
     struct stat status;

@@ -8,8 +8,8 @@
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/shape_text.h"
 #include "runtime/base/error.h"
-#include "runtime/container_format.h"
-#include "runtime/module_open.h"
+#include "runtime/container/container_format.h"
+#include "runtime/module/module_open.h"
 
 typedef unsigned long long ull;
 

@@ -1,9 +1,9 @@
-// Output files written front to back, on top of runtime/output_file.h: whole or not at all.
+// Output files written front to back, on top of runtime/base/output_file.h: whole or not at all.
 #ifndef ZF_DRIVER_OUTPUT_H
 #define ZF_DRIVER_OUTPUT_H
 
 #include "frontend/driver/files_read.h"
-#include "runtime/output_file.h"
+#include "runtime/base/output_file.h"
 
 /// A file being written. Free it either way with zf_output_free(sink.file).
 typedef struct zf_sink {

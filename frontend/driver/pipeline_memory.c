@@ -5,9 +5,9 @@
 #include "frontend/driver/decoded.h"
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/pipelining.h"
-#include "runtime/container_open.h"
-#include "runtime/decode_unit.h"
-#include "runtime/device.h"
+#include "runtime/container/container_open.h"
+#include "runtime/decode/decode_unit.h"
+#include "runtime/device/device.h"
 
 enum { ALIGNMENT = 64, SPOILED = 0xa5 };
 

@@ -4,7 +4,7 @@
 
 #include "frontend/driver/first_byte.h"
 #include "frontend/driver/report.h"
-#include "runtime/accelerator.h"
+#include "runtime/device/accelerator.h"
 #include "zipflow/pipeline.h"
 
 /// A column, or rows of it. Of one that failed before the batch was made there is no request.

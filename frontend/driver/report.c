@@ -8,9 +8,9 @@
 
 #include "frontend/driver/driver_codes.h"
 #include "runtime/base/error.h"
+#include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
-#include "runtime/context.h"
-#include "runtime/error_codes.h"
+#include "runtime/context/context.h"
 
 bool zf_colour(FILE *stream) {
     const char *no_colour = getenv("NO_COLOR");

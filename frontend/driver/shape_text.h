@@ -2,7 +2,7 @@
 #ifndef ZF_DRIVER_SHAPE_TEXT_H
 #define ZF_DRIVER_SHAPE_TEXT_H
 
-#include "runtime/container.h"
+#include "runtime/container/container.h"
 
 /// Appends the codec that blocks of this shape took, without types: "rle(counts: bitpack, values: bitpack)".
 void zf_print_shape(const zf_shape *shape, zf_text *out);

@@ -7,8 +7,8 @@
 #include "codegen/tuned.h"
 #include "frontend/driver/decoded.h"
 #include "frontend/driver/report.h"
-#include "runtime/device.h"
-#include "runtime/kernel_clock.h"
+#include "runtime/device/cuda/kernel_clock.h"
+#include "runtime/device/device.h"
 #include "scheduler/search/search.h"
 
 // ---- A kernel (tune_kernel.c) ---------------------------------------------------------------------------------

@@ -6,7 +6,7 @@
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/tune.h"
 #include "frontend/driver/watch.h"
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
 
 /// Each has a descriptor of its own: of a block of few rows they would be more than its data, and fill the host's memory.
 enum { COPIES_MOST = 4096 };

@@ -8,8 +8,8 @@
 #include "frontend/driver/tune.h"
 #include "frontend/driver/watch.h"
 #include "runtime/base/clock.h"
-#include "runtime/context.h"
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/context/context.h"
 
 static const char no_more_time[] = "no more time";
 

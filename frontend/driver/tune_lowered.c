@@ -6,7 +6,7 @@
 #include "codegen/decoder.h"
 #include "frontend/driver/tune.h"
 #include "frontend/driver/watch.h"
-#include "runtime/context.h"
+#include "runtime/context/context.h"
 
 zf_status zf_tune_block_open(const zf_tune_block *b, const zf_choices *choices, zf_container **out, zf_error *error) {
     const zf_tune_options *o = b->options;

@@ -10,7 +10,7 @@
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/program.h"
 #include "frontend/driver/tune.h"
-#include "runtime/element.h"
+#include "runtime/container/element.h"
 
 enum { RUN = 5, KINDS = 1000, NULLS = 11, WORDS = 16, WORD_BYTES = 16 };
 

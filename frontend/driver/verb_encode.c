@@ -9,8 +9,8 @@
 #include "frontend/driver/program.h"
 #include "frontend/driver/table_data.h"
 #include "frontend/driver/values.h"
-#include "runtime/container_format.h"
-#include "runtime/element.h"
+#include "runtime/container/container_format.h"
+#include "runtime/container/element.h"
 
 static int usage(const char *message) {
     fprintf(stderr, "zfc encode: %s\n  see: zfc encode --help\n", message);

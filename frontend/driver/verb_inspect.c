@@ -12,8 +12,8 @@
 #include "frontend/driver/watch.h"
 #include "frontend/spec.h"
 #include "runtime/base/error.h"
-#include "runtime/container_open.h"
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/container/container_open.h"
 
 enum {
     MOST_KINDS = 32,

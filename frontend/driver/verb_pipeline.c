@@ -8,7 +8,7 @@
 #include "frontend/driver/pipelining.h"
 #include "frontend/driver/watch.h"
 #include "runtime/base/error.h"
-#include "runtime/context.h"
+#include "runtime/context/context.h"
 
 typedef struct piping {
     const zf_arguments *arguments;

@@ -16,8 +16,8 @@
 #include "frontend/driver/scratch.h"
 #include "frontend/driver/tune.h"
 #include "frontend/driver/watch.h"
-#include "runtime/context.h"
-#include "runtime/kernel_clock.h"
+#include "runtime/context/context.h"
+#include "runtime/device/cuda/kernel_clock.h"
 
 enum {
     WARM = 4, // untimed runs: a GPU that waited takes a while to reach its clock

@@ -5,7 +5,7 @@
 #include "frontend/driver/decoded.h"
 #include "frontend/driver/first_byte.h"
 #include "frontend/driver/watch.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 
 static zf_status tell(const zf_decoded *column, bool as_json, bool quiet, json_t *report, zf_error *error) {
     const zf_column_info *info = &column->info;

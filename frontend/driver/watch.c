@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "frontend/driver/verbs.h"
-#include "runtime/container_open.h"
+#include "runtime/container/container_open.h"
 
 /// A container's file in memory, and what is said when it is cut.
 typedef struct watched {

@@ -6,7 +6,7 @@
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/output.h"
 #include "frontend/driver/values.h"
-#include "runtime/element.h"
+#include "runtime/container/element.h"
 
 static uint64_t string_bytes(const zf_decoded *column) {
     return column->rows > 0 ? (uint64_t)column->buffers.offsets[column->rows] : 0;

@@ -1,6 +1,6 @@
 #include "runtime/pipeline/allocations.h"
 
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
 #include "runtime/pipeline/pipeline_internal.h"
 
 typedef unsigned long long ull;

@@ -3,7 +3,7 @@
 #ifndef ZF_RUNTIME_PIPELINE_ALLOCATIONS_H
 #define ZF_RUNTIME_PIPELINE_ALLOCATIONS_H
 
-#include "runtime/host_pages.h"
+#include "runtime/device/host_pages.h"
 #include "zipflow/pipeline.h"
 
 /// Memory of the device.

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "runtime/container_format.h"
-#include "runtime/decode_unit_internal.h"
+#include "runtime/container/container_format.h"
+#include "runtime/decode/decode_unit_internal.h"
 #include "runtime/pipeline/batch_parts.h"
 
 typedef unsigned long long ull;

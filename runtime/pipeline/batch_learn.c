@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "runtime/decode_unit_internal.h"
+#include "runtime/decode/decode_unit_internal.h"
 #include "runtime/pipeline/batch_parts.h"
 
 /// A copy says something of the link's rate, a decode of its codec's, where it takes this many times as long as any costs.

@@ -2,8 +2,8 @@
 #ifndef ZF_RUNTIME_BATCH_PARTS_H
 #define ZF_RUNTIME_BATCH_PARTS_H
 
-#include "runtime/container_open.h"
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/container/container_open.h"
 #include "runtime/pipeline/pipeline_internal.h"
 
 static inline const zf_index_column *zf_requested_column(const zf_requested *request) {

@@ -3,8 +3,8 @@
 #include <xxhash.h>
 
 #include "runtime/base/text.h"
-#include "runtime/decode_host.h"
-#include "runtime/decode_unit_internal.h"
+#include "runtime/decode/decode_host.h"
+#include "runtime/decode/decode_unit_internal.h"
 #include "runtime/pipeline/batch_parts.h"
 
 static zf_status name_column(const zf_requested *request, zf_status status, zf_error *error) {

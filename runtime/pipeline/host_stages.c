@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/container_open.h"
-#include "runtime/decode_host.h"
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/container/container_open.h"
+#include "runtime/decode/decode_host.h"
 #include "runtime/pipeline/pipeline_internal.h"
 
 #ifndef MADV_POPULATE_READ

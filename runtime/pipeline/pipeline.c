@@ -1,9 +1,9 @@
 // A pipeline: its memory, streams and threads.
 #include <stdlib.h>
 
+#include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
-#include "runtime/context.h"
-#include "runtime/error_codes.h"
+#include "runtime/context/context.h"
 #include "runtime/pipeline/pipeline_internal.h"
 
 typedef unsigned long long ull;

@@ -11,8 +11,8 @@
 
 #include <pthread.h>
 
-#include "runtime/decode_unit.h"
-#include "runtime/device.h"
+#include "runtime/decode/decode_unit.h"
+#include "runtime/device/device.h"
 #include "runtime/pipeline/allocations.h"
 #include "runtime/pipeline/rates.h"
 #include "runtime/pipeline/ring.h"

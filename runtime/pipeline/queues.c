@@ -1,7 +1,7 @@
 // Queues, and what becomes of a column: all under the pipeline's lock.
 #include "runtime/base/clock.h"
-#include "runtime/container_open.h"
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/container/container_open.h"
 #include "runtime/pipeline/pipeline_internal.h"
 
 void zf_pipeline_wake(zf_pipeline *p, zf_pipeline_work work) { pthread_cond_signal(&p->work[work]); }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/context.h"
+#include "runtime/context/context.h"
 
 typedef struct zf_rates zf_rates;
 

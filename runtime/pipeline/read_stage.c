@@ -2,11 +2,11 @@
 // soon.
 
 #include "runtime/base/clock.h"
-#include "runtime/container_open.h"
-#include "runtime/decode_unit_internal.h"
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/container/container_open.h"
+#include "runtime/container/read_file.h"
+#include "runtime/decode/decode_unit_internal.h"
 #include "runtime/pipeline/pipeline_internal.h"
-#include "runtime/read_file.h"
 
 // ---- A block --------------------------------------------------------------------------------------------------
 

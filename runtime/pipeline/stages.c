@@ -1,8 +1,8 @@
 // How units that were read go through an accelerator: a thread that queues, and some that wait for the device.
 
 #include "runtime/base/clock.h"
-#include "runtime/container_open.h"
-#include "runtime/error_codes.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/container/container_open.h"
 #include "runtime/pipeline/pipeline_internal.h"
 
 // ---- Queueing -------------------------------------------------------------------------------------------------

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/base/error_codes.h"
+#include "runtime/base/output_file.h"
 #include "runtime/base/text.h"
-#include "runtime/container_open.h"
-#include "runtime/error_codes.h"
-#include "runtime/output_file.h"
+#include "runtime/container/container_open.h"
 #include "runtime/pipeline/pipeline_internal.h"
 
 /// Seconds as microseconds with three digits behind the point, which the process's locale has no say in.

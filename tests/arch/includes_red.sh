@@ -24,12 +24,12 @@ runtime/a.c "scheduler/order/order_internal.h"
 runtime/a.c "scheduler/plan.h"
 runtime/a.c <llvm-c/Core.h>
 runtime/a.c <cuda.h>
-runtime/device_cuda.c <cuda.h>
-runtime/a.c "runtime/cuda_driver.h"
-codegen/a.c "runtime/cuda_driver.h"
+runtime/device/cuda/device_cuda.c <cuda.h>
+runtime/a.c "runtime/device/cuda/cuda_driver.h"
+codegen/a.c "runtime/device/cuda/cuda_driver.h"
 runtime/a.c "zipflow/compile.h"
 frontend/a.c "patterns/graph.h"
-frontend/a.c "runtime/container.h"
+frontend/a.c "runtime/container/container.h"
 frontend/a.c "frontend/driver/output.h"
 patterns/a.c "scheduler/plan.h"
 scheduler/a.c "codegen/cg.h"
@@ -39,7 +39,7 @@ codegen/a.c <cuda.h>
 frontend/driver/a.c <llvm-c/Core.h>
 frontend/a.c <glib.h>
 END
-echo '#include "runtime/cuda_driver.h"' > "$tree/runtime/device_cuda.c"
+echo '#include "runtime/device/cuda/cuda_driver.h"' > "$tree/runtime/device_cuda.c"
 rm -f "$tree"/frontend/a.c "$tree"/frontend/driver/a.c
 sh "$1/includes.sh" "$tree" few > /dev/null || { echo "device_cuda may know CUDA"; status=1; }
 exit $status

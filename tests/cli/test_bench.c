@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "frontend/driver/bench.h"
-#include "runtime/accelerator.h"
+#include "runtime/device/accelerator.h"
 #include "tests/unit/check.h"
 
 enum { ROWS = 1060000, BLOCK = 110 * 4096, COPIES = 3, REPEATS = 6, PIECE = 4 << 20 }; // a copy is compared in two pieces

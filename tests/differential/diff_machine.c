@@ -7,12 +7,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "runtime/block_run.h"
-#include "runtime/container_format.h"
-#include "runtime/decode_unit.h"
-#include "runtime/device.h"
-#include "runtime/element.h"
-#include "runtime/text_extent.h"
+#include "runtime/container/container_format.h"
+#include "runtime/container/element.h"
+#include "runtime/container/text_extent.h"
+#include "runtime/decode/block_run.h"
+#include "runtime/decode/decode_unit.h"
+#include "runtime/device/device.h"
 #include "tests/differential/diff_choose.h"
 #include "tests/differential/diff_spread.h"
 #include "tests/interp/interp_internal.h"

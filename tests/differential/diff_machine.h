@@ -4,7 +4,7 @@
 #define ZF_TESTS_DIFFERENTIAL_DIFF_MACHINE_H
 
 #include "codegen/decoder.h"
-#include "runtime/emu.h"
+#include "emulator/emu.h"
 #include "tests/interp/interp.h"
 
 /// Levels are those of the host, -O0 and -O3; DIFF_GPU is the emulated GPU (at -O0), or the one that the environment names in

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "runtime/container_format.h"
+#include "runtime/container/container_format.h"
 
 enum { READ_BEHIND = 16, POISON = 0xa5, ALIGN = 256 };
 

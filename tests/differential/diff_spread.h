@@ -3,8 +3,8 @@
 #ifndef ZF_TESTS_DIFFERENTIAL_DIFF_SPREAD_H
 #define ZF_TESTS_DIFFERENTIAL_DIFF_SPREAD_H
 
-#include "runtime/container.h"
-#include "runtime/emu.h"
+#include "emulator/emu.h"
+#include "runtime/container/container.h"
 
 typedef struct diff_spread {
     uint8_t *map;

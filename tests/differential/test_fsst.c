@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/container.h"
+#include "runtime/container/container.h"
 #include "tests/differential/diff_encode.h"
 #include "tests/differential/fsst_plain.h"
 #include "tests/differential/fsst_vectors.h"

@@ -1,9 +1,9 @@
 // Lies of a file, one at a time, all checksums right: each is told by its violation, block, row, path in the codec and line of
 // the program, on the CPU and on an accelerator.
 //   gpu_lies --device emu|cuda
+#include "emulator/emu.h"
 #include "frontend/spec.h"
-#include "runtime/container.h"
-#include "runtime/emu.h"
+#include "runtime/container/container.h"
 #include "tests/gpu/state_columns.h"
 #include "tests/hostile/mutate.h"
 

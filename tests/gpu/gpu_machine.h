@@ -3,7 +3,7 @@
 #ifndef ZF_TESTS_GPU_MACHINE_H
 #define ZF_TESTS_GPU_MACHINE_H
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "tests/gpu/gpu_columns.h"
 #include "zipflow/compile.h"
 

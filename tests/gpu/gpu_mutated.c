@@ -2,7 +2,7 @@
 // the CPU, or the CPU's output. Nothing outside the buffers is touched, the accelerator still works afterwards, and no decode
 // takes more than ten times as long as that of the column before it was changed.
 //   gpu_mutated --device emu|cuda --count N --seed S --canary BYTES --general 0|1 --slow 0|1
-#include "runtime/emu.h"
+#include "emulator/emu.h"
 #include "tests/gpu/gpu_decode.h"
 #include "tests/hostile/mutate.h"
 

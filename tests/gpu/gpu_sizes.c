@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/emu.h"
+#include "emulator/emu.h"
 #include "tests/gpu/gpu_decode.h"
 #include "tests/unit/check.h"
 

@@ -2,8 +2,8 @@
 // values, all checksums right. Whoever decodes the column is told, with a code and a place, or gets the rows that were encoded;
 // on the CPU, and on an accelerator, which must say what the CPU says.
 //   gpu_states --device emu|cuda --every N
-#include "runtime/container.h"
-#include "runtime/emu.h"
+#include "emulator/emu.h"
+#include "runtime/container/container.h"
 #include "tests/gpu/state_columns.h"
 #include "tests/hostile/mutate.h"
 

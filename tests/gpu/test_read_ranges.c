@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "bench/tpch/read_ranges.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "tests/support/late_accelerator.h"
 #include "tests/unit/check.h"
 

@@ -5,7 +5,7 @@
 // Argument: the turn, which says to which of two values a lying byte is changed and, with sanitizers, which bytes are.
 #include <sys/mman.h>
 
-#include "runtime/container.h"
+#include "runtime/container/container.h"
 #include "tests/hostile/mutate.h"
 #include "tests/support/scratch.h"
 #include "zipflow/compile.h"

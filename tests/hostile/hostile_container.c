@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/context.h"
+#include "runtime/context/context.h"
 #include "tests/hostile/mutate.h"
 #include "tests/support/walk_codec.h"
 #include "tests/unit/check.h"

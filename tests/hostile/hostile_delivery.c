@@ -1,6 +1,6 @@
 // Lies about strings and nulls, one at a time: each is told by its violation, block and place. What a byte may be changed to
 // anywhere is hostile_columns' business.
-#include "runtime/container.h"
+#include "runtime/container/container.h"
 #include "tests/hostile/mutate.h"
 #include "tests/support/scratch.h"
 #include "zipflow/compile.h"

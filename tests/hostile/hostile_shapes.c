@@ -1,6 +1,6 @@
 // A container whose text is honest and whose shapes are not, all sizes and checksums right: element types and numbers in
 // generated code come from the text, so a shape that differs from it must be refused before anything runs.
-#include "runtime/container.h"
+#include "runtime/container/container.h"
 #include "tests/hostile/mutate.h"
 #include "zipflow/compile.h"
 

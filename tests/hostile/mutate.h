@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "runtime/container_format.h"
+#include "runtime/container/container_format.h"
 #include "tests/unit/check.h"
 
 enum { MUTATE_BLOCKS = 1024 };

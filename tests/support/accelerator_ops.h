@@ -2,7 +2,7 @@
 #ifndef ZF_TESTS_ACCELERATOR_OPS_H
 #define ZF_TESTS_ACCELERATOR_OPS_H
 
-#include "runtime/accelerator.h"
+#include "runtime/device/accelerator.h"
 
 /// The entries of a zf_accelerator_ops that are functions called `kind`_OPERATION, those of streams and events left out.
 #define ACCELERATOR_OPS(kind)                                                                                                    \

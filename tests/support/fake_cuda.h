@@ -1,9 +1,9 @@
 // A driver for tests that want to see every answer of a driver, on machines without one: the functions of
-// runtime/cuda_driver.h on the host's memory. Its library exports `zf_fake_cuda_state`, which says how it behaves.
+// runtime/device/cuda/cuda_driver.h on the host's memory. Its library exports `zf_fake_cuda_state`, which says how it behaves.
 #ifndef ZF_TESTS_FAKE_CUDA_H
 #define ZF_TESTS_FAKE_CUDA_H
 
-#include "runtime/cuda_driver.h"
+#include "runtime/device/cuda/cuda_driver.h"
 
 typedef struct zf_fake_cuda {
     // How it behaves.

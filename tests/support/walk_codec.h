@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/container.h"
+#include "runtime/container/container.h"
 
 enum { WALK_INTERVAL = 256, WALK_BASE = 1000 };
 

@@ -2,7 +2,7 @@
 #ifndef ZF_TESTS_WALK_SIMT_H
 #define ZF_TESTS_WALK_SIMT_H
 
-#include "runtime/emu.h"
+#include "emulator/emu.h"
 #include "tests/support/walk_codec.h"
 
 enum { SIMT_THREADS = 64 };

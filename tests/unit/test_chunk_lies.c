@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/container.h"
+#include "runtime/container/container.h"
 #include "tests/hostile/mutate.h"
 #include "zipflow/compile.h"
 

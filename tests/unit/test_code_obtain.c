@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "codegen/decoder.h"
+#include "runtime/base/error_codes.h"
 #include "runtime/base/passes.h"
-#include "runtime/context.h"
-#include "runtime/error_codes.h"
+#include "runtime/context/context.h"
 #include "tests/unit/check.h"
 
 typedef unsigned long long ull;

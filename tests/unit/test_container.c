@@ -13,9 +13,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "runtime/container_format.h"
-#include "runtime/context.h"
-#include "runtime/output_file.h"
+#include "runtime/base/output_file.h"
+#include "runtime/container/container_format.h"
+#include "runtime/context/context.h"
 #include "tests/support/walk_codec.h"
 #include "tests/unit/check.h"
 

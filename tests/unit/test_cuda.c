@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "tests/support/fake_cuda_open.h"
 #include "tests/unit/check.h"
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "tests/support/demand.h"
 #include "tests/support/fake_cuda_open.h"
 #include "tests/support/scratch.h"

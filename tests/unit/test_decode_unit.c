@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/block_run.h"
-#include "runtime/decode_unit.h"
-#include "runtime/device.h"
+#include "runtime/decode/block_run.h"
+#include "runtime/decode/decode_unit.h"
+#include "runtime/device/device.h"
 #include "tests/support/walk_simt.h"
 #include "tests/unit/check.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/emu.h"
+#include "emulator/emu.h"
 #include "tests/unit/check.h"
 
 enum { THREADS = 64, GROUPS = 5, ELEMENTS = THREADS * GROUPS, SHARED = 1024 };

@@ -10,7 +10,7 @@
 #include "codegen/emit.h"
 #include "codegen/encode_support.h"
 #include "codegen/program.h"
-#include "runtime/container.h"
+#include "runtime/container/container.h"
 #include "tests/interp/interp.h"
 #include "tests/unit/check.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/emu.h"
-#include "runtime/kernel_clock.h"
+#include "emulator/emu.h"
+#include "runtime/device/cuda/kernel_clock.h"
 #include "tests/support/late_accelerator.h"
 #include "tests/support/null_accelerator.h"
 #include "tests/unit/check.h"

@@ -8,9 +8,9 @@
 
 #include "codegen/compiler.h"
 #include "codegen/decoder.h"
+#include "emulator/emu.h"
 #include "frontend/spec.h"
-#include "runtime/decode_unit.h"
-#include "runtime/emu.h"
+#include "runtime/decode/decode_unit.h"
 #include "tests/unit/check.h"
 
 enum { ROWS = 10000, COLUMNS = 4 };

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/container_format.h"
-#include "runtime/context.h"
-#include "runtime/module_open.h"
+#include "runtime/container/container_format.h"
+#include "runtime/context/context.h"
+#include "runtime/module/module_open.h"
 #include "tests/support/demand.h"
 #include "tests/support/fake_cuda_open.h"
 #include "tests/support/scratch.h"

@@ -1,8 +1,8 @@
 // Links: zipflow-codegen
 // Damaged containers through modules: what is refused, its code, its message and its place are those of the compiler, on the CPU
 // and on GPUs (a driver that is none), and what was hoisted is refused before any launch.
-#include "runtime/context.h"
-#include "runtime/module_open.h"
+#include "runtime/context/context.h"
+#include "runtime/module/module_open.h"
 #include "tests/hostile/mutate.h"
 #include "tests/support/demand.h"
 #include "tests/support/fake_cuda_open.h"

@@ -12,7 +12,7 @@
 #include <llvm-c/TargetMachine.h>
 
 #include "codegen/native_image.h"
-#include "runtime/module_format.h"
+#include "runtime/module/module_format.h"
 #include "tests/unit/check.h"
 
 #define DECLARED                                                                                                                 \

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "tests/support/walk_simt.h"
 #include "tests/unit/check.h"
 #include "zipflow/pipeline.h"

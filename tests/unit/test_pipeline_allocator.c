@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "runtime/pipeline/pipeline_internal.h"
 #include "tests/support/late_accelerator.h"
 #include "tests/support/scratch.h"

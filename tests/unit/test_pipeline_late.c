@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "runtime/pipeline/pipeline_internal.h"
 #include "tests/support/late_accelerator.h"
 #include "tests/support/walk_simt.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/container_open.h"
+#include "runtime/container/container_open.h"
 #include "runtime/pipeline/pipeline_internal.h"
 #include "tests/support/scratch.h"
 #include "tests/support/walk_simt.h"

@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "runtime/read_file.h"
+#include "runtime/container/read_file.h"
 #include "tests/unit/check.h"
 
 enum { PAGE = 4096, PAGES = 1500, BYTES = PAGES * PAGE + 256, GUARD = 2 * PAGE, POISON = 0xcd };

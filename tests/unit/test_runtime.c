@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
-#include "runtime/block_run.h"
-#include "runtime/context.h"
-#include "runtime/device.h"
-#include "runtime/error_codes.h"
+#include "runtime/context/context.h"
+#include "runtime/decode/block_run.h"
+#include "runtime/device/device.h"
 #include "tests/support/walk_codec.h"
 #include "tests/unit/check.h"
 

@@ -8,8 +8,8 @@
 
 #include "codegen/compiler.h"
 #include "codegen/kernel_shape.h"
-#include "runtime/context.h"
-#include "runtime/device.h"
+#include "runtime/context/context.h"
+#include "runtime/device/device.h"
 #include "tests/unit/check.h"
 
 static char directory[64], file[128];

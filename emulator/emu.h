@@ -1,0 +1,62 @@
+// The emulated GPU, for what runs on it: the functions that code made for ZF_TARGET_EMU calls. The runtime does not know who
+// makes that code; a linker of generated code finds them by the table below.
+//
+// One call of zf_abi_simt_kernel.emulated is one thread of a thread block. The threads of a block are fibers: each runs until it
+// ends or meets the others, at a barrier (all threads of the block) or at an operation of a warp (32 threads). In which order
+// they run follows from a seed. A fault (the threads do not meet, an access is wrong, two threads race for a byte of shared
+// memory) ends the launch: the function that finds it does not return.
+//
+// `thread` is what the kernel was called with. `line` is of the `.zf` text (ZF_ABI_PLACE), 0 where there is none; it goes into
+// the error. `call` is which barrier, shuffle or ballot of the code this is: many are of one line.
+#ifndef ZF_RUNTIME_EMU_H
+#define ZF_RUNTIME_EMU_H
+
+#include "runtime/device/accelerator.h"
+
+/// A thread block has no more shared memory than code for a GPU may declare.
+enum { ZF_EMU_WARP = 32, ZF_EMU_THREADS_MOST = 1024, ZF_EMU_SHARED_MOST = 48 * 1024 };
+
+typedef enum zf_emu_access { ZF_EMU_LOAD, ZF_EMU_STORE, ZF_EMU_ATOMIC } zf_emu_access;
+
+/// X(name, returns, arguments): one row a function.
+#define ZF_EMU_FUNCTIONS(X)                                                                                                      \
+    /* Number of the thread in its block, of the block in the launch, and `bytes` of its shared memory, which is aligned to   */ \
+    /* 256, from `offset` on. */                                                                                                 \
+    X(zf_emu_thread, uint32_t, (void *thread))                                                                                   \
+    X(zf_emu_group, uint32_t, (void *thread))                                                                                    \
+    X(zf_emu_shared, void *, (void *thread, uint32_t offset, uint32_t bytes))                                                    \
+    /* Waits for all threads of the block; orders their accesses of memory. All must come to the same call. */                   \
+    X(zf_emu_barrier, void, (void *thread, uint32_t call, uint32_t line))                                                        \
+    /* Of the warp, and all 32 lanes must come to the same call: the value that lane `lane` (0..31) brings; bit i says       */  \
+    /* whether lane i's predicate is not 0. Neither orders accesses of memory, as on a GPU. */                                   \
+    X(zf_emu_shuffle, uint32_t, (void *thread, uint32_t value, uint32_t lane, uint32_t call, uint32_t line))                     \
+    X(zf_emu_ballot, uint32_t, (void *thread, uint32_t predicate, uint32_t call, uint32_t line))                                 \
+    /* Waits for all lanes of the warp, which must come to the same call; orders their accesses of memory among each other. */   \
+    X(zf_emu_warp_barrier, void, (void *thread, uint32_t call, uint32_t line))                                                   \
+    /* Before every access of memory other than tables of the code: it must lie inside one of the launch's arguments or inside   \
+     */                                                                                                                          \
+    /* the shared memory, and be aligned. Arguments that are not written: base, blocks, first. */                                \
+    X(zf_emu_check, void, (void *thread, const void *at, uint32_t bytes, uint32_t align, uint32_t access, uint32_t line))        \
+    /* The same for an array of the thread, or one in shared memory. */                                                          \
+    X(zf_emu_check_local, void,                                                                                                  \
+      (void *thread, const void *at, uint32_t bytes, const void *object, uint32_t object_bytes, uint32_t align, uint32_t line))
+
+#define X(name, returns, arguments) ZF_PRIVATE_API returns name arguments;
+ZF_EMU_FUNCTIONS(X)
+#undef X
+
+/// The order of threads from the next launch on: 0 is by number, others shuffle. Starts as $ZIPFLOW_EMU_SEED, or 0.
+ZF_PRIVATE_API void zf_emu_set_seed(zf_accelerator *emu, uint64_t seed);
+
+/// Parts of what kernels only read, in bytes from the launch's base on, that nobody may touch although they are allocated: what
+/// lies between a block's streams, say. Ascending and apart; the caller's, until the next call. None: count 0.
+typedef struct zf_emu_hole {
+    uint64_t begin, end;
+} zf_emu_hole;
+ZF_PRIVATE_API void zf_emu_set_holes(zf_accelerator *emu, const zf_emu_hole *holes, uint32_t count);
+
+/// An emulated GPU that belongs to no context. `threads`: host threads to spread thread blocks over.
+ZF_PRIVATE_API zf_status zf_emu_create(unsigned threads, zf_accelerator **out, zf_error *error);
+ZF_PRIVATE_API void zf_emu_free(zf_accelerator *emu);
+
+#endif

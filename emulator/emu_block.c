@@ -1,0 +1,331 @@
+// One thread block of the emulated GPU: its threads as fibers, where they meet, and what they may touch.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emulator/emu_internal.h"
+#include "runtime/base/error_codes.h"
+
+typedef unsigned long long ull;
+
+enum { SHARED_BYTE = 0xa7, ALIGNMENT = 256 };
+
+// ---- Faults ---------------------------------------------------------------------------------------------------
+
+/// A place as the reports of checks name it, FILE:LINE, behind `before`; nothing where there is none.
+static void name_line(const zf_emu_block *block, uint32_t line, const char *before, char *out, size_t room) {
+    const char *const *files = block->launch->kernel->files;
+    const char *file = files != NULL ? files[ZF_ABI_PLACE_FILE(line)] : NULL;
+    size_t length = file != NULL ? strlen(file) : 0, most = 120; // an error's place has room for the end of a path
+    out[0] = 0;
+    if (line == 0) return;
+    if (file != NULL)
+        snprintf(out, room, "%s%s:%u", before, length > most ? file + length - most : file, ZF_ABI_PLACE_LINE(line));
+    else
+        snprintf(out, room, "%s.zf line %u", before, ZF_ABI_PLACE_LINE(line));
+}
+
+static void place_fault(zf_emu_block *block, const zf_emu_thread_state *thread, uint32_t line) {
+    char where[256];
+    name_line(block, line, ", ", where, sizeof where);
+    block->fault = block->error.status;
+    zf_fail_place(&block->error, block->fault, "device emu: kernel %.96s, thread block %u, thread %u%s",
+                  block->launch->kernel->name, block->group, thread->number, where);
+}
+
+/// Ends the launch: goes back to the host for good.
+#define FAULT(thread, line, ...)                                                                                                 \
+    do {                                                                                                                         \
+        zf_raise(&(thread)->block->error, ZF_E_KERNEL_FAULT, __VA_ARGS__);                                                       \
+        place_fault((thread)->block, (thread), (line));                                                                          \
+        zf_fiber_switch(&(thread)->block->fibers[(thread)->number], &(thread)->block->host, true);                               \
+        __builtin_unreachable();                                                                                                 \
+    } while (0)
+
+static const char *state_text(zf_emu_state state) {
+    switch (state) {
+    case ZF_EMU_READY: return "runs";
+    case ZF_EMU_AT_BARRIER: return "waits at a barrier";
+    case ZF_EMU_AT_SHUFFLE: return "waits at a shuffle";
+    case ZF_EMU_AT_BALLOT: return "waits at a ballot";
+    case ZF_EMU_AT_WARP_BARRIER: return "waits at a barrier of its warp";
+    case ZF_EMU_ENDED: return "has ended";
+    }
+    return "";
+}
+
+static bool waits_with(const zf_emu_thread_state *a, const zf_emu_thread_state *b) {
+    return a->state == b->state && a->call == b->call && a->line == b->line;
+}
+
+/// No thread can go on, and not all have ended: names one that waits and one that does not come.
+static void stuck(zf_emu_block *block, uint32_t count) {
+    const zf_emu_thread_state *waits = NULL, *missing = NULL;
+    for (uint32_t i = 0; i < count && missing == NULL; i++) { // a warp's lanes wait for each other
+        const zf_emu_thread_state *thread = &block->threads[i];
+        if (thread->state == ZF_EMU_ENDED || thread->state == ZF_EMU_AT_BARRIER) continue;
+        const zf_emu_thread_state *warp = &block->threads[i / ZF_EMU_WARP * ZF_EMU_WARP];
+        for (uint32_t lane = 0; lane < ZF_EMU_WARP && missing == NULL; lane++) {
+            if (waits_with(&warp[lane], thread)) continue;
+            waits = thread;
+            missing = &warp[lane];
+        }
+    }
+    for (uint32_t i = 0; i < count && waits == NULL; i++) {
+        if (block->threads[i].state != ZF_EMU_ENDED) waits = &block->threads[i];
+    }
+    for (uint32_t i = 0; i < count && missing == NULL; i++) {
+        if (!waits_with(&block->threads[i], waits)) missing = &block->threads[i];
+    }
+    char line[256] = "";
+    if (missing->state != ZF_EMU_ENDED) name_line(block, missing->line, " of ", line, sizeof line);
+    bool same_text = missing->state == waits->state && missing->line == waits->line; // which would say that nothing is wrong
+    zf_raise(&block->error, ZF_E_KERNEL_FAULT, "the thread %s that thread %u does not come to: that one %s%s%s",
+             state_text(waits->state), missing->number, state_text(missing->state), line, same_text ? ", another one" : "");
+    place_fault(block, waits, waits->line);
+}
+
+// ---- Threads --------------------------------------------------------------------------------------------------
+
+static void enter(void *user) {
+    zf_emu_thread_state *thread = user;
+    zf_emu_block *block = thread->block;
+    zf_fiber *fiber = &block->fibers[thread->number];
+    zf_fiber_entered(fiber, &block->host);
+    const zf_simt_args *args = block->launch->args;
+    block->launch->kernel->emulated(thread, (const uint8_t *)(uintptr_t)args->base, (const uint64_t *)(uintptr_t)args->blocks,
+                                    (const uint32_t *)(uintptr_t)args->first, (const uint8_t *)(uintptr_t)args->work,
+                                    (uint8_t *)(uintptr_t)args->out, (uint8_t *)(uintptr_t)args->validity,
+                                    (int64_t *)(uintptr_t)args->offsets, (uint64_t *)(uintptr_t)args->failure, args->block_count,
+                                    args->even);
+    thread->state = ZF_EMU_ENDED;
+    zf_fiber_end(fiber, &block->host);
+}
+
+/// Waits until the scheduler lets the thread go on.
+static void wait_at(zf_emu_thread_state *thread, zf_emu_state state, uint32_t call, uint32_t line) {
+    thread->state = state;
+    thread->call = call;
+    thread->line = line;
+    zf_fiber_switch(&thread->block->fibers[thread->number], &thread->block->host, false);
+}
+
+uint32_t zf_emu_thread(void *thread) { return ((const zf_emu_thread_state *)thread)->number; }
+uint32_t zf_emu_group(void *thread) { return ((const zf_emu_thread_state *)thread)->block->group; }
+void *zf_emu_shared(void *thread, uint32_t offset, uint32_t bytes) {
+    (void)bytes; // where it ends is announced with each access
+    return ((const zf_emu_thread_state *)thread)->block->shared + offset;
+}
+void zf_emu_barrier(void *thread, uint32_t call, uint32_t line) { wait_at(thread, ZF_EMU_AT_BARRIER, call, line); }
+
+uint32_t zf_emu_shuffle(void *thread, uint32_t value, uint32_t lane, uint32_t call, uint32_t line) {
+    zf_emu_thread_state *self = thread;
+    if (lane >= ZF_EMU_WARP) FAULT(self, line, "a shuffle asks for lane %u of %d", lane, ZF_EMU_WARP);
+    self->value = value;
+    self->lane = lane;
+    wait_at(self, ZF_EMU_AT_SHUFFLE, call, line);
+    return self->result;
+}
+
+uint32_t zf_emu_ballot(void *thread, uint32_t predicate, uint32_t call, uint32_t line) {
+    zf_emu_thread_state *self = thread;
+    self->value = predicate;
+    wait_at(self, ZF_EMU_AT_BALLOT, call, line);
+    return self->result;
+}
+
+void zf_emu_warp_barrier(void *thread, uint32_t call, uint32_t line) { wait_at(thread, ZF_EMU_AT_WARP_BARRIER, call, line); }
+
+/// Lets a warp go on if all its lanes are at the same operation.
+static bool finish_warp(zf_emu_block *block, uint32_t warp) {
+    zf_emu_thread_state *lanes = &block->threads[warp * ZF_EMU_WARP];
+    zf_emu_state state = lanes[0].state;
+    if (state != ZF_EMU_AT_SHUFFLE && state != ZF_EMU_AT_BALLOT && state != ZF_EMU_AT_WARP_BARRIER) return false;
+    uint32_t votes = 0;
+    for (uint32_t i = 0; i < ZF_EMU_WARP; i++) {
+        if (!waits_with(&lanes[i], &lanes[0])) return false;
+        votes |= (uint32_t)(lanes[i].value != 0) << i;
+    }
+    for (uint32_t i = 0; i < ZF_EMU_WARP; i++) {
+        lanes[i].result = state == ZF_EMU_AT_SHUFFLE ? lanes[lanes[i].lane].value : votes;
+        lanes[i].state = ZF_EMU_READY;
+    }
+    if (state == ZF_EMU_AT_WARP_BARRIER) block->warp_times[warp]++;
+    return true;
+}
+
+/// Lets all threads go on if they are at the same barrier.
+static bool finish_barrier(zf_emu_block *block, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (block->threads[i].state != ZF_EMU_AT_BARRIER || !waits_with(&block->threads[i], &block->threads[0])) return false;
+    }
+    for (uint32_t i = 0; i < count; i++) block->threads[i].state = ZF_EMU_READY;
+    block->time++;
+    return true;
+}
+
+/// A generator of the kind "xorshift"; its state is never 0.
+static uint32_t random_below(zf_emu_block *block, uint32_t limit) {
+    uint64_t x = block->random;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    block->random = x;
+    return (uint32_t)((x >> 32) * limit >> 32);
+}
+
+static void shuffle_order(zf_emu_block *block, uint32_t count) {
+    if (block->launch->seed == 0) return;
+    for (uint32_t i = count; i > 1; i--) {
+        uint32_t k = random_below(block, i);
+        uint16_t other = block->order[k];
+        block->order[k] = block->order[i - 1];
+        block->order[i - 1] = other;
+    }
+}
+
+zf_status zf_emu_block_run(zf_emu_block *block, uint32_t group) {
+    const zf_abi_simt_kernel *kernel = block->launch->kernel;
+    uint32_t count = kernel->threads, warps = count / ZF_EMU_WARP, left = count;
+    block->group = group;
+    block->fault = ZF_OK;
+    block->time = 1;
+    memset(block->warp_times, 0, sizeof block->warp_times);
+    block->random = (block->launch->seed * UINT64_C(0x9e3779b97f4a7c15)) ^ ((group + 1) * UINT64_C(0xbf58476d1ce4e5b9));
+    if (block->random == 0) block->random = 1;
+    memset(block->shared, SHARED_BYTE, kernel->shared_bytes);
+    memset(block->shadow, 0, kernel->shared_bytes * sizeof *block->shadow);
+    for (uint32_t i = 0; i < count; i++) {
+        block->order[i] = (uint16_t)i;
+        block->threads[i] = (zf_emu_thread_state){.block = block, .number = i};
+        zf_fiber_start(&block->fibers[i], enter, &block->threads[i]);
+    }
+    while (left > 0) {
+        shuffle_order(block, count);
+        for (uint32_t i = 0; i < count; i++) {
+            zf_emu_thread_state *thread = &block->threads[block->order[i]];
+            if (thread->state != ZF_EMU_READY) continue;
+            zf_fiber_switch(&block->host, &block->fibers[thread->number], false);
+            if (block->fault != ZF_OK) return block->fault;
+            left -= thread->state == ZF_EMU_ENDED;
+        }
+        bool some = false;
+        for (uint32_t warp = 0; warp < warps; warp++) some |= finish_warp(block, warp);
+        if (some || left == 0 || finish_barrier(block, count)) continue;
+        stuck(block, count);
+        return block->fault;
+    }
+    return ZF_OK;
+}
+
+// ---- Accesses -------------------------------------------------------------------------------------------------
+
+static const char *verb_of(uint32_t access) {
+    return access == ZF_EMU_LOAD ? "reads" : access == ZF_EMU_STORE ? "writes" : "changes";
+}
+
+static void check_shared(zf_emu_thread_state *thread, uint64_t begin, uint32_t bytes, uint32_t access, uint32_t line) {
+    zf_emu_block *block = thread->block;
+    zf_emu_when now = {(uint16_t)thread->number, block->time, block->warp_times[thread->number / ZF_EMU_WARP]};
+    for (uint32_t i = 0; i < bytes; i++) {
+        int other = zf_emu_race(&block->shadow[begin + i], (zf_emu_access)access, now);
+        if (other >= 0) {
+            FAULT(thread, line, "races with thread %d: it %s byte %llu of shared memory, and no barrier orders the two", other,
+                  verb_of(access), (ull)(begin + i));
+        }
+    }
+}
+
+static void check_holes(zf_emu_thread_state *thread, uint64_t offset, uint32_t bytes, uint32_t access, uint32_t line) {
+    const zf_emu_launch *launch = thread->block->launch;
+    for (uint32_t h = 0; h < launch->hole_count && launch->holes[h].begin < offset + bytes; h++) {
+        if (launch->holes[h].end <= offset) continue;
+        FAULT(thread, line, "%s %u bytes at byte %llu of `base`, of which nothing may be read between %llu and %llu",
+              verb_of(access), bytes, (ull)offset, (ull)launch->holes[h].begin, (ull)launch->holes[h].end);
+    }
+}
+
+void zf_emu_check(void *pointer, const void *at, uint32_t bytes, uint32_t align, uint32_t access, uint32_t line) {
+    zf_emu_thread_state *thread = pointer;
+    const zf_emu_block *block = thread->block;
+    const zf_emu_launch *launch = block->launch;
+    uintptr_t address = (uintptr_t)at;
+    if (align != 0 && address % align != 0) {
+        FAULT(thread, line, "%s %u bytes at an address that is %u beyond a multiple of %u", verb_of(access), bytes,
+              (uint32_t)(address % align), align);
+    }
+    uint32_t shared = launch->kernel->shared_bytes;
+    uint64_t begin = address - (uintptr_t)block->shared;
+    if (begin < shared) {
+        if (bytes > shared - begin) {
+            FAULT(thread, line, "%s %u bytes at byte %llu of shared memory, which has %u", verb_of(access), bytes, (ull)begin,
+                  shared);
+        }
+        check_shared(thread, begin, bytes, access, line);
+        return;
+    }
+    const zf_emu_object *near = NULL;
+    for (unsigned i = 0; i < ZF_EMU_OBJECTS; i++) {
+        const zf_emu_object *object = &launch->objects[i];
+        uint64_t offset = address - object->at;
+        if (offset >= object->bytes) continue;
+        if (i == 0) check_holes(thread, offset, bytes, access, line);
+        if (bytes <= object->bytes - offset && (access == ZF_EMU_LOAD || object->writable)) return;
+        if (near == NULL || object->writable) near = object;
+    }
+    if (near == NULL) FAULT(thread, line, "%s %u bytes where the launch has no memory", verb_of(access), bytes);
+    uint64_t offset = address - near->at;
+    if (bytes <= near->bytes - offset) {
+        FAULT(thread, line, "%s %u bytes at byte %llu of `%s`, which kernels only read", verb_of(access), bytes, (ull)offset,
+              near->name);
+    }
+    FAULT(thread, line, "%s %u bytes at byte %llu of `%s`, which has %llu", verb_of(access), bytes, (ull)offset, near->name,
+          (ull)near->bytes);
+}
+
+void zf_emu_check_local(void *pointer, const void *at, uint32_t bytes, const void *object, uint32_t object_bytes, uint32_t align,
+                        uint32_t line) {
+    zf_emu_thread_state *thread = pointer;
+    uint64_t offset = (uintptr_t)at - (uintptr_t)object;
+    if (offset > object_bytes || bytes > object_bytes - offset) {
+        FAULT(thread, line, "touches %u bytes at byte %lld of an array of %u", bytes, (long long)offset, object_bytes);
+    }
+    if (align != 0 && (uintptr_t)at % align != 0) {
+        FAULT(thread, line, "touches %u bytes of an array at an address that is %u beyond a multiple of %u", bytes,
+              (uint32_t)((uintptr_t)at % align), align);
+    }
+}
+
+// ---- Room -----------------------------------------------------------------------------------------------------
+
+zf_status zf_emu_block_ready(zf_emu_block *block, const zf_emu_launch *launch, zf_error *error) {
+    uint32_t threads = launch->kernel->threads, shared = launch->kernel->shared_bytes;
+    if (threads > block->fiber_count) {
+        zf_fiber_stacks_free(block->fibers, block->fiber_count);
+        block->fiber_count = 0;
+        ZF_TRY(zf_fiber_stacks(block->fibers, threads, error));
+        block->fiber_count = threads;
+    }
+    if (shared > block->shared_room || block->shared == NULL) {
+        uint32_t room = (shared + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+        free(block->shared);
+        free(block->shadow);
+        block->shared_room = 0;
+        block->shared = aligned_alloc(ALIGNMENT, room);
+        block->shadow = calloc(room, sizeof *block->shadow);
+        if (block->shared == NULL || block->shadow == NULL) {
+            return zf_raise(error, ZF_E_NO_MEMORY, "no memory for %u bytes of shared memory", shared);
+        }
+        block->shared_room = room;
+    }
+    block->launch = launch;
+    zf_fiber_host(&block->host);
+    return ZF_OK;
+}
+
+void zf_emu_block_free(zf_emu_block *block) {
+    zf_fiber_stacks_free(block->fibers, block->fiber_count);
+    free(block->shared);
+    free(block->shadow);
+    free(block);
+}

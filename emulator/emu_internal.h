@@ -1,0 +1,122 @@
+// The emulated GPU inside: its memory (emu_memory.c), a thread block (emu_block.c), races (emu_race.c), launches (device_emu.c).
+#ifndef ZF_RUNTIME_EMU_INTERNAL_H
+#define ZF_RUNTIME_EMU_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "emulator/emu.h"
+#include "emulator/emu_fiber.h"
+
+// ---- Memory ---------------------------------------------------------------------------------------------------
+
+typedef struct zf_emu_allocation {
+    uint8_t *map; ///< a canary, the bytes, a canary
+    uint8_t *at;
+    uint64_t bytes;
+    struct zf_emu_allocation *next;
+} zf_emu_allocation;
+
+typedef struct zf_emu_memory {
+    pthread_mutex_t lock;
+    zf_emu_allocation *all;
+} zf_emu_memory;
+
+void zf_emu_memory_init(zf_emu_memory *memory);
+void zf_emu_memory_destroy(zf_emu_memory *memory);
+/// Aligned to 256, filled with a pattern, between canaries.
+zf_status zf_emu_allocate(zf_emu_memory *memory, uint64_t bytes, uint64_t *address, zf_error *error);
+void zf_emu_release(zf_emu_memory *memory, uint64_t address);
+/// Whether so many bytes from `address` on lie in one allocation.
+bool zf_emu_holds(zf_emu_memory *memory, uint64_t address, uint64_t bytes);
+/// Whether all canaries are whole.
+zf_status zf_emu_canaries(zf_emu_memory *memory, zf_error *error);
+
+// ---- Races ----------------------------------------------------------------------------------------------------
+
+/// Of a byte of shared memory: who touched it since a barrier. A thread block's time is its number of barriers, a warp's that of
+/// its own; those order what its threads did, as long as no other warp's did anything. Every kind of access has threads of its
+/// own: what a thread does later must not hide what it did before.
+typedef struct zf_emu_shadow {
+    uint32_t time;      ///< barriers so far + 1, of what follows; 0: nobody touched it
+    uint32_t warp_time; ///< of `warp`
+    uint16_t warp;      ///< whose threads did; ZF_EMU_WARPS: several
+    uint16_t who[3][2]; ///< by zf_emu_access: two threads that did so, their numbers + 1; 0: there was no (other) one
+} zf_emu_shadow;
+
+typedef struct zf_emu_when {
+    uint16_t thread;
+    uint32_t time; ///< never 0
+    uint32_t warp_time;
+} zf_emu_when;
+
+/// Notes an access, and returns a thread that it races with, or -1. `now` is a value, so that no caller has it in memory: threads
+/// whose functions have nothing there need no second stack from AddressSanitizer.
+int zf_emu_race(zf_emu_shadow *byte, zf_emu_access access, zf_emu_when now);
+
+// ---- A thread block -------------------------------------------------------------------------------------------
+
+enum { ZF_EMU_OBJECTS = 8, ZF_EMU_WARPS = ZF_EMU_THREADS_MOST / ZF_EMU_WARP };
+
+/// Memory that a launch gives to its kernel.
+typedef struct zf_emu_object {
+    const char *name;
+    uintptr_t at;
+    uint64_t bytes;
+    bool writable;
+} zf_emu_object;
+
+typedef struct zf_emu_launch {
+    const zf_abi_simt_kernel *kernel;
+    const zf_simt_args *args;
+    zf_emu_object objects[ZF_EMU_OBJECTS]; ///< the first is the base
+    const zf_emu_hole *holes;              ///< of the base
+    uint32_t hole_count;
+    uint64_t seed;
+} zf_emu_launch;
+
+typedef enum zf_emu_state {
+    ZF_EMU_READY,
+    ZF_EMU_AT_BARRIER,
+    ZF_EMU_AT_SHUFFLE,
+    ZF_EMU_AT_BALLOT,
+    ZF_EMU_AT_WARP_BARRIER,
+    ZF_EMU_ENDED
+} zf_emu_state;
+
+struct zf_emu_block;
+typedef struct zf_emu_thread_state {
+    struct zf_emu_block *block;
+    uint32_t number;
+    zf_emu_state state;
+    uint32_t call, line;  ///< where it waits
+    uint32_t value, lane; ///< what it brings to an operation of its warp
+    uint32_t result;
+} zf_emu_thread_state;
+
+/// Room to run one thread block at a time. Used again by later launches.
+typedef struct zf_emu_block {
+    zf_fiber fibers[ZF_EMU_THREADS_MOST];
+    zf_emu_thread_state threads[ZF_EMU_THREADS_MOST];
+    uint16_t order[ZF_EMU_THREADS_MOST];
+    uint32_t time, warp_times[ZF_EMU_WARPS];
+    unsigned fiber_count; ///< that have stacks
+    uint8_t *shared;
+    zf_emu_shadow *shadow;
+    uint32_t shared_room;
+    zf_fiber host;
+    const zf_emu_launch *launch;
+    uint32_t group;
+    uint64_t random;
+    zf_status fault; ///< not ZF_OK: what `error` says
+    zf_error error;
+    struct zf_emu_block *next; ///< in the list of those that are free
+} zf_emu_block;
+
+/// Makes room for a launch. Called by the thread of the host that will run it.
+zf_status zf_emu_block_ready(zf_emu_block *block, const zf_emu_launch *launch, zf_error *error);
+/// Runs thread block `group` to its end or its first fault.
+zf_status zf_emu_block_run(zf_emu_block *block, uint32_t group);
+void zf_emu_block_free(zf_emu_block *block);
+
+#endif

@@ -1,0 +1,61 @@
+// The index of a container in memory: what the writer gathers and the reader finds.
+#ifndef ZF_RUNTIME_CONTAINER_INDEX_H
+#define ZF_RUNTIME_CONTAINER_INDEX_H
+
+#include "runtime/base/arena.h"
+#include "runtime/container/container.h"
+
+typedef struct zf_index_block {
+    uint64_t offset, bytes; ///< in the file
+    uint64_t rows, first_row;
+    uint64_t plain_bytes;
+    uint64_t checksum; ///< as in the block's header
+    uint32_t shape;
+    bool sound; ///< its bytes in memory were compared with the checksum (zf_container_load)
+} zf_index_block;
+
+/// A shape with what holds for all blocks of it.
+typedef struct zf_index_shape {
+    zf_shape shape;
+    uint64_t *most; ///< per edge: the largest count
+} zf_index_shape;
+
+typedef struct zf_index_column {
+    const char *name, *type_name, *codec;
+    zf_column_type type;
+    uint64_t rows_per_block;
+    zf_index_shape *shapes;
+    zf_index_block *blocks;
+    uint32_t shape_count;
+    uint64_t block_count;
+    uint64_t plain_bytes, block_bytes; ///< sums over its blocks
+    uint64_t at, at_blocks, at_end;    ///< its part of the index, from the index's start; its rows of blocks end it
+} zf_index_column;
+
+typedef struct zf_index {
+    uint64_t rows;
+    const char *table, *unit;
+    size_t unit_length;
+    zf_index_column *columns;
+    uint32_t column_count;
+    uint64_t at_table, at_unit, at_columns, at_end; ///< from the index's start; padding follows at_end
+} zf_index;
+
+/// Appends the bytes of the index to `out`, padded to a multiple of 8.
+void zf_index_write(const zf_index *index, zf_text *out);
+
+/// Reads an index and checks what it says about itself and about a file whose blocks fill [256, index_offset). All memory
+/// comes from `arena`. `path` is for errors.
+zf_status zf_index_read(zf_arena *arena, const uint8_t *bytes, uint64_t size, uint64_t index_offset, const char *path,
+                        zf_index *out, zf_error *error);
+
+/// What is wrong with a column's type, or NULL.
+const char *zf_column_type_fault(zf_column_type type);
+/// Whether a table or column can have this name: [A-Za-z_][A-Za-z0-9_]*, at most ZF_IDENTIFIER_MOST bytes.
+bool zf_identifier_valid(const char *name, size_t length);
+/// What is wrong with a text, or NULL: it must be UTF-8 without control characters but line feeds and tabs.
+const char *zf_text_fault(const char *text, size_t length);
+/// Whether a name that is no identifier (a path, a type) can stand in a container: a text of one line, not too long.
+bool zf_name_valid(const char *name, size_t length);
+
+#endif

@@ -1,0 +1,354 @@
+// Reading the index. Its bytes are input: every length is compared with what is left before anything is allocated or read,
+// so that memory is bounded by a small multiple of the index's size.
+#include <stdlib.h>
+
+#include "runtime/base/error_codes.h"
+#include "runtime/container/container_format.h"
+#include "runtime/container/container_index.h"
+#include "runtime/container/element.h"
+
+typedef unsigned long long ull;
+
+/// Where reading stands. The first failure sticks: later reads give 0, and `left` is 0.
+typedef struct reader {
+    const uint8_t *bytes;
+    uint64_t at, size;
+    zf_arena *arena;
+    const char *fault; ///< one phrase, or NULL
+    uint64_t fault_at;
+    bool no_memory;
+} reader;
+
+static void fail_at(reader *r, const char *fault, uint64_t at) {
+    if (r->fault == NULL) {
+        r->fault = fault;
+        r->fault_at = at;
+    }
+    r->at = r->size;
+}
+
+static void fail_memory(reader *r) {
+    r->no_memory = true;
+    fail_at(r, "no memory", r->at);
+}
+
+static const uint8_t *take(reader *r, uint64_t count) {
+    if (count > r->size - r->at) {
+        fail_at(r, "it ends too early", r->at);
+        return NULL;
+    }
+    const uint8_t *bytes = r->bytes + r->at;
+    r->at += count;
+    return bytes;
+}
+
+static uint8_t read8(reader *r) {
+    const uint8_t *bytes = take(r, 1);
+    return bytes != NULL ? *bytes : 0;
+}
+
+static uint32_t read32(reader *r) {
+    const uint8_t *bytes = take(r, 4);
+    return bytes != NULL ? zf_load32(bytes) : 0;
+}
+
+static uint64_t read64(reader *r) {
+    const uint8_t *bytes = take(r, 8);
+    return bytes != NULL ? zf_load64(bytes) : 0;
+}
+
+static const char *read_string(reader *r, uint32_t most, size_t *length) {
+    uint64_t at = r->at;
+    uint32_t size = read32(r);
+    *length = 0;
+    if (size > most) fail_at(r, "a text that is too long", at);
+    const uint8_t *bytes = take(r, size);
+    if (bytes == NULL || r->fault != NULL) return "";
+    const char *fault = zf_text_fault((const char *)bytes, size);
+    if (fault != NULL) {
+        fail_at(r, fault, at);
+        return "";
+    }
+    *length = size;
+    if (size == 0) return "";
+    const char *copy = zf_arena_copy(r->arena, (const char *)bytes, size);
+    if (copy == NULL) fail_memory(r);
+    return copy != NULL ? copy : "";
+}
+
+static const char *read_valid(reader *r, bool (*valid)(const char *text, size_t length), const char *fault) {
+    uint64_t at = r->at;
+    size_t length;
+    const char *name = read_string(r, ZF_NAME_MOST, &length);
+    if (!valid(name, length)) fail_at(r, fault, at);
+    return name;
+}
+
+static const char *read_name(reader *r) { return read_valid(r, zf_name_valid, "a name with control characters"); }
+
+/// The name of a table or column. It becomes part of paths.
+static const char *read_identifier(reader *r) {
+    return read_valid(r, zf_identifier_valid, "a table or column whose name is no identifier");
+}
+
+static zf_element read_element(reader *r) {
+    uint64_t at = r->at;
+    uint8_t element = read8(r);
+    if (element >= ZF_ELEMENT_COUNT) {
+        fail_at(r, "an element type that does not exist", at);
+        return ZF_U8;
+    }
+    return (zf_element)element;
+}
+
+static bool read_bool(reader *r) {
+    uint64_t at = r->at;
+    uint8_t value = read8(r);
+    if (value > 1) fail_at(r, "a flag that is neither 0 nor 1", at);
+    return value == 1;
+}
+
+/// An array of `count` entries, each of which takes at least `least` bytes of the index.
+static void *new_array(reader *r, uint64_t count, uint64_t least, size_t element) {
+    if (r->fault == NULL && count > (r->size - r->at) / least) fail_at(r, "more entries than it has bytes for", r->at);
+    if (r->fault != NULL) return NULL;
+    void *array = zf_arena_alloc(r->arena, (size_t)(count == 0 ? 1 : count) * element);
+    if (array == NULL) fail_memory(r);
+    return array;
+}
+
+const char *zf_column_type_fault(zf_column_type type) {
+    static const zf_element carriers[] = {
+        [ZF_LOGICAL_DATE32] = ZF_I32, [ZF_LOGICAL_TIMESTAMP] = ZF_I64, [ZF_LOGICAL_DECIMAL] = ZF_I64};
+    if ((unsigned)type.element >= ZF_ELEMENT_COUNT) return "an element type that does not exist";
+    if ((unsigned)type.logical > ZF_LOGICAL_DECIMAL) return "a logical type that does not exist";
+    if (type.logical != ZF_LOGICAL_NONE && type.element != carriers[type.logical]) return "a logical type of another width";
+    if (type.logical == ZF_LOGICAL_DECIMAL) {
+        return type.precision == 0 || type.precision > 18 || type.scale > type.precision ? "an impossible decimal" : NULL;
+    }
+    return type.precision != 0 || type.scale != 0 ? "a precision though it is no decimal" : NULL;
+}
+
+static void read_shape(reader *r, const zf_index_column *column, zf_index_shape *out) {
+    uint64_t at = r->at;
+    zf_shape *shape = &out->shape;
+    shape->branch_count = read32(r);
+    shape->param_count = read32(r);
+    shape->edge_count = read32(r);
+    shape->stored_count = read32(r);
+    shape->tree_count = read32(r);
+    const uint8_t *branches = take(r, shape->branch_count);
+    if (branches != NULL) {
+        shape->branches = (const uint8_t *)zf_arena_copy(r->arena, (const char *)branches, shape->branch_count);
+        if (shape->branches == NULL) fail_memory(r);
+    }
+    zf_shape_param *params = new_array(r, shape->param_count, 5, sizeof *params);
+    for (uint32_t p = 0; r->fault == NULL && p < shape->param_count; p++) {
+        params[p].path = read_name(r);
+        params[p].type = read_element(r);
+    }
+    zf_shape_edge *edges = new_array(r, shape->edge_count, 22, sizeof *edges);
+    out->most = new_array(r, shape->edge_count, 22, sizeof *out->most);
+    for (uint32_t e = 0; r->fault == NULL && e < shape->edge_count; e++) {
+        edges[e].path = read_name(r);
+        edges[e].algorithm = read_name(r);
+        edges[e].type = read_element(r);
+        edges[e].nullable = read_bool(r);
+        edges[e].stored = (int32_t)read32(r);
+        out->most[e] = read64(r);
+        if (out->most[e] > ZF_EDGE_ELEMENTS_MOST) fail_at(r, "an edge of more than 2^32 elements", r->at);
+    }
+    zf_shape_tree *trees = new_array(r, shape->tree_count, 12, sizeof *trees);
+    for (uint32_t t = 0; r->fault == NULL && t < shape->tree_count; t++) {
+        trees[t].edge = read32(r);
+        uint32_t interval = read32(r);
+        trees[t].directory = (interval & ZF_FORMAT_DIRECTORY) != 0;
+        trees[t].interval = interval &= ~ZF_FORMAT_DIRECTORY;
+        trees[t].field_count = read32(r);
+        if (interval != 0 && !zf_tree_interval_valid(trees[t].directory, interval))
+            fail_at(r, "an impossible seek interval", r->at);
+        zf_shape_field *fields = new_array(r, trees[t].field_count, 5, sizeof *fields);
+        for (uint32_t f = 0; r->fault == NULL && f < trees[t].field_count; f++) {
+            fields[f].name = read_name(r);
+            fields[f].bytes = read8(r);
+            fields[f].edge = trees[t].directory ? read32(r) : 0;
+        }
+        trees[t].fields = fields;
+    }
+    if (r->fault != NULL) return;
+    shape->params = params;
+    shape->edges = edges;
+    shape->trees = trees;
+    const char *fault = zf_shape_fault(shape);
+    if (fault != NULL) {
+        fail_at(r, fault, at);
+    } else if (edges[0].type != column->type.element || edges[0].nullable != column->type.nullable) {
+        fail_at(r, "a shape of another type than its column", at);
+    }
+}
+
+static void read_blocks(reader *r, const zf_index *index, zf_index_column *column) {
+    uint64_t row = 0;
+    column->blocks = new_array(r, column->block_count, ZF_INDEX_BLOCK_BYTES, sizeof *column->blocks);
+    for (uint64_t b = 0; r->fault == NULL && b < column->block_count; b++) {
+        uint64_t at = r->at;
+        zf_index_block *block = &column->blocks[b];
+        block->offset = read64(r);
+        block->bytes = read64(r);
+        block->rows = read64(r);
+        block->plain_bytes = read64(r);
+        block->checksum = read64(r);
+        block->shape = read32(r);
+        block->first_row = row;
+        if (read32(r) != 0) fail_at(r, "a block with features that this build does not know", at);
+        if (block->shape >= column->shape_count) {
+            fail_at(r, "a block of a shape that does not exist", at);
+            return;
+        }
+        uint64_t left = index->rows - row;
+        if (block->rows == 0 || block->rows != (left < column->rows_per_block ? left : column->rows_per_block)) {
+            fail_at(r, "a block with another number of rows than its place wants", at);
+        }
+        const zf_index_shape *shape = &column->shapes[block->shape];
+        if (!zf_text_bytes_fit(&shape->shape, shape->most, block->rows, block->plain_bytes))
+            fail_at(r, "a block with more bytes than its strings can have", at);
+        row += block->rows;
+        // Sums cannot overflow silently: a sum that wraps is smaller than its part.
+        column->plain_bytes += block->plain_bytes;
+        column->block_bytes += block->bytes;
+        if (column->plain_bytes < block->plain_bytes || column->block_bytes < block->bytes) {
+            fail_at(r, "sizes that add up to more than 64 bits", at);
+        }
+    }
+    if (r->fault == NULL && row != index->rows) fail_at(r, "a column without all its rows", r->at);
+}
+
+static void read_column(reader *r, zf_index *index, zf_index_column *column) {
+    uint64_t at = r->at;
+    size_t length;
+    column->at = at;
+    column->name = read_identifier(r);
+    column->type_name = read_name(r);
+    column->codec = read_string(r, ZF_TEXT_MOST, &length);
+    column->type.element = read_element(r);
+    column->type.logical = (zf_logical)read8(r);
+    column->type.precision = read8(r);
+    column->type.scale = read8(r);
+    column->type.nullable = read_bool(r);
+    const char *fault = zf_column_type_fault(column->type);
+    if (fault != NULL) fail_at(r, fault, at);
+    for (int i = 0; i < 3; i++) {
+        if (read8(r) != 0) fail_at(r, "a column with features that this build does not know", at);
+    }
+    column->rows_per_block = read64(r);
+    column->block_count = read64(r);
+    column->shape_count = read32(r);
+    if (read32(r) != 0) fail_at(r, "a column with features that this build does not know", at);
+    if (column->rows_per_block == 0 || column->rows_per_block % ZF_ROWS_MULTIPLE != 0 ||
+        column->rows_per_block > ZF_ROWS_PER_BLOCK_MOST) {
+        fail_at(r, "an impossible number of rows per block", at);
+    }
+    column->shapes = new_array(r, column->shape_count, 20, sizeof *column->shapes);
+    for (uint32_t s = 0; r->fault == NULL && s < column->shape_count; s++) read_shape(r, column, &column->shapes[s]);
+    column->at_blocks = r->at;
+    read_blocks(r, index, column);
+    column->at_end = r->at;
+}
+
+static int compare_offsets(const void *a, const void *b) {
+    const zf_index_block *x = *(const zf_index_block *const *)a, *y = *(const zf_index_block *const *)b;
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static int compare_branches(const void *a, const void *b) {
+    const zf_shape *x = &(*(const zf_index_shape *const *)a)->shape, *y = &(*(const zf_index_shape *const *)b)->shape;
+    if (x->branch_count != y->branch_count) return x->branch_count < y->branch_count ? -1 : 1;
+    return x->branch_count == 0 ? 0 : memcmp(x->branches, y->branches, x->branch_count);
+}
+
+/// Two shapes of a column must have different branches: code is made for branches.
+static void check_shapes(reader *r, const zf_index_column *column) {
+    if (column->shape_count < 2) return;
+    const zf_index_shape **shapes = malloc(column->shape_count * sizeof *shapes);
+    if (shapes == NULL) {
+        fail_memory(r);
+        return;
+    }
+    for (uint32_t s = 0; s < column->shape_count; s++) shapes[s] = &column->shapes[s];
+    qsort(shapes, column->shape_count, sizeof *shapes, compare_branches);
+    for (uint32_t s = 1; s < column->shape_count; s++) {
+        if (compare_branches(&shapes[s - 1], &shapes[s]) == 0) fail_at(r, "two shapes for the same branches", column->at);
+    }
+    free(shapes);
+}
+
+static int compare_names(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+/// The blocks of all columns must fill the file up to the index, without overlap or gap.
+static void check_tiling(reader *r, const zf_index *index, uint64_t index_offset) {
+    uint64_t count = 0, next = ZF_FORMAT_HEADER_BYTES, n = 0;
+    for (uint32_t c = 0; c < index->column_count; c++) count += index->columns[c].block_count;
+    const zf_index_block **blocks = malloc((count == 0 ? 1 : count) * sizeof(zf_index_block *));
+    if (blocks == NULL) {
+        fail_memory(r);
+        return;
+    }
+    for (uint32_t c = 0; c < index->column_count; c++) {
+        for (uint64_t b = 0; b < index->columns[c].block_count; b++) blocks[n++] = &index->columns[c].blocks[b];
+    }
+    qsort(blocks, count, sizeof(zf_index_block *), compare_offsets);
+    for (uint64_t b = 0; b < count && r->fault == NULL; b++) {
+        if (blocks[b]->offset != next || blocks[b]->bytes < ZF_FORMAT_ALIGNMENT || blocks[b]->bytes % ZF_FORMAT_ALIGNMENT != 0 ||
+            blocks[b]->bytes > index_offset - next) {
+            fail_at(r, "blocks that overlap, leave gaps or leave the file", r->at);
+            break;
+        }
+        next += blocks[b]->bytes;
+    }
+    if (r->fault == NULL && next != index_offset) fail_at(r, "blocks that do not fill the file", r->at);
+    free(blocks);
+}
+
+static void check_names(reader *r, const zf_index *index) {
+    const char **names = malloc(index->column_count * sizeof *names);
+    if (names == NULL) {
+        fail_memory(r);
+        return;
+    }
+    for (uint32_t c = 0; c < index->column_count; c++) names[c] = index->columns[c].name;
+    qsort(names, index->column_count, sizeof *names, compare_names);
+    for (uint32_t c = 1; c < index->column_count; c++) {
+        if (strcmp(names[c - 1], names[c]) == 0) fail_at(r, "two columns of one name", r->at);
+    }
+    free(names);
+}
+
+zf_status zf_index_read(zf_arena *arena, const uint8_t *bytes, uint64_t size, uint64_t index_offset, const char *path,
+                        zf_index *out, zf_error *error) {
+    *out = (zf_index){0};
+    reader r = {.bytes = bytes, .size = size, .arena = arena};
+    out->rows = read64(&r);
+    out->column_count = read32(&r);
+    if (read32(&r) != 0) fail_at(&r, "features that this build does not know", 12);
+    out->at_table = r.at;
+    out->table = read_identifier(&r);
+    out->at_unit = r.at;
+    out->unit = read_string(&r, ZF_TEXT_MOST, &out->unit_length);
+    out->at_columns = r.at;
+    if (out->column_count == 0 || out->column_count > ZF_COLUMNS_MOST) fail_at(&r, "an impossible number of columns", 8);
+    out->columns = new_array(&r, out->column_count, 52, sizeof *out->columns);
+    for (uint32_t c = 0; r.fault == NULL && c < out->column_count; c++) read_column(&r, out, &out->columns[c]);
+    out->at_end = r.at;
+    if (r.fault == NULL && r.size - r.at > 7) fail_at(&r, "bytes behind its last column", r.at);
+    for (uint64_t i = out->at_end; r.fault == NULL && i < size; i++) {
+        if (bytes[i] != 0) fail_at(&r, "padding that is not 0", i);
+    }
+    for (uint32_t c = 0; r.fault == NULL && c < out->column_count; c++) check_shapes(&r, &out->columns[c]);
+    if (r.fault == NULL) check_names(&r, out);
+    if (r.fault == NULL) check_tiling(&r, out, index_offset);
+    if (r.fault == NULL) return ZF_OK;
+    zf_status status = r.no_memory ? zf_raise(error, ZF_E_NO_MEMORY, "no memory for the index")
+                                   : zf_raise(error, ZF_E_INDEX_CONTENT, "the index is wrong: %s", r.fault);
+    return zf_fail_place(error, status, "%s: byte %llu (%llu of the index)", path, (ull)(index_offset + r.fault_at),
+                         (ull)r.fault_at);
+}

@@ -1,0 +1,96 @@
+// The index as bytes.
+#include "runtime/container/container_format.h"
+#include "runtime/container/container_index.h"
+
+static void add8(zf_text *out, unsigned value) {
+    char byte = (char)value;
+    zf_text_add(out, &byte, 1);
+}
+
+static void add32(zf_text *out, uint32_t value) {
+    uint8_t bytes[4];
+    zf_store32(bytes, value);
+    zf_text_add(out, (const char *)bytes, sizeof bytes);
+}
+
+static void add64(zf_text *out, uint64_t value) {
+    uint8_t bytes[8];
+    zf_store64(bytes, value);
+    zf_text_add(out, (const char *)bytes, sizeof bytes);
+}
+
+static void add_string(zf_text *out, const char *string, size_t length) {
+    add32(out, (uint32_t)length);
+    zf_text_add(out, string, length);
+}
+
+static void add_shape(zf_text *out, const zf_index_shape *entry) {
+    const zf_shape *shape = &entry->shape;
+    add32(out, shape->branch_count);
+    add32(out, shape->param_count);
+    add32(out, shape->edge_count);
+    add32(out, shape->stored_count);
+    add32(out, shape->tree_count);
+    zf_text_add(out, (const char *)shape->branches, shape->branch_count);
+    for (uint32_t p = 0; p < shape->param_count; p++) {
+        add_string(out, shape->params[p].path, strlen(shape->params[p].path));
+        add8(out, shape->params[p].type);
+    }
+    for (uint32_t e = 0; e < shape->edge_count; e++) {
+        const zf_shape_edge *edge = &shape->edges[e];
+        add_string(out, edge->path, strlen(edge->path));
+        add_string(out, edge->algorithm, strlen(edge->algorithm));
+        add8(out, edge->type);
+        add8(out, edge->nullable);
+        add32(out, (uint32_t)edge->stored);
+        add64(out, entry->most[e]);
+    }
+    for (uint32_t t = 0; t < shape->tree_count; t++) {
+        const zf_shape_tree *tree = &shape->trees[t];
+        add32(out, tree->edge);
+        add32(out, tree->interval | (tree->directory ? ZF_FORMAT_DIRECTORY : 0));
+        add32(out, tree->field_count);
+        for (uint32_t f = 0; f < tree->field_count; f++) {
+            add_string(out, tree->fields[f].name, strlen(tree->fields[f].name));
+            add8(out, tree->fields[f].bytes);
+            if (tree->directory) add32(out, tree->fields[f].edge);
+        }
+    }
+}
+
+static void add_column(zf_text *out, const zf_index_column *column) {
+    add_string(out, column->name, strlen(column->name));
+    add_string(out, column->type_name, strlen(column->type_name));
+    add_string(out, column->codec, strlen(column->codec));
+    add8(out, column->type.element);
+    add8(out, column->type.logical);
+    add8(out, column->type.precision);
+    add8(out, column->type.scale);
+    add8(out, column->type.nullable);
+    for (int i = 0; i < 3; i++) add8(out, 0);
+    add64(out, column->rows_per_block);
+    add64(out, column->block_count);
+    add32(out, column->shape_count);
+    add32(out, 0);
+    for (uint32_t s = 0; s < column->shape_count; s++) add_shape(out, &column->shapes[s]);
+    for (uint64_t b = 0; b < column->block_count; b++) {
+        const zf_index_block *block = &column->blocks[b];
+        add64(out, block->offset);
+        add64(out, block->bytes);
+        add64(out, block->rows);
+        add64(out, block->plain_bytes);
+        add64(out, block->checksum);
+        add32(out, block->shape);
+        add32(out, 0);
+    }
+}
+
+void zf_index_write(const zf_index *index, zf_text *out) {
+    add64(out, index->rows);
+    add32(out, index->column_count);
+    add32(out, 0);
+    add_string(out, index->table, strlen(index->table));
+    add_string(out, index->unit, index->unit_length);
+    for (uint32_t c = 0; c < index->column_count; c++) add_column(out, &index->columns[c]);
+    while (!out->failed && out->length % 8 != 0) add8(out, 0);
+}

@@ -1,0 +1,368 @@
+// Opening a container, and its blocks. Header, footer and index are read into memory; blocks are used where the file is
+// mapped. Nothing that the file says is used before it was compared with the file's size and with the rest of what it says.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "runtime/base/error_codes.h"
+#include "runtime/base/text.h"
+#include "runtime/container/container_format.h"
+#include "runtime/container/container_open.h"
+#include "runtime/context/context.h"
+#include "runtime/module/module_format.h"
+
+typedef unsigned long long ull;
+
+#define REFUSE(c, code, byte, ...)                                                                                               \
+    zf_fail_place(error, zf_raise(error, code, __VA_ARGS__), "%s: byte %llu", (c)->path, (ull)(byte))
+
+// ---- Opening --------------------------------------------------------------------------------------------------
+
+zf_status zf_container_read_at(const zf_container *c, uint64_t offset, uint8_t *to, uint64_t size, zf_error *error) {
+    while (size > 0) {
+        ssize_t got = pread(c->fd, to, size < (1u << 30) ? size : 1u << 30, (off_t)offset);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return zf_raise_system(error, ZF_E_READ_FAILED, "read", c->path, errno);
+        if (got == 0) return REFUSE(c, ZF_E_FILE_CHANGED, offset, "the file became shorter while it was read");
+        to += got;
+        offset += (uint64_t)got;
+        size -= (uint64_t)got;
+    }
+    return ZF_OK;
+}
+
+static zf_status open_file(zf_container *c, zf_error *error) {
+    c->fd = open(c->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not hang here; files do not care
+    if (c->fd < 0) return zf_raise_system(error, ZF_E_OPEN_FAILED, "open", c->path, errno);
+    struct stat status;
+    if (fstat(c->fd, &status) != 0) return zf_raise_system(error, ZF_E_OPEN_FAILED, "look at", c->path, errno);
+    if (S_ISDIR(status.st_mode)) return zf_raise_system(error, ZF_E_OPEN_FAILED, "open", c->path, EISDIR);
+    if (!S_ISREG(status.st_mode)) {
+        return zf_fail_place(error, zf_raise(error, ZF_E_OPEN_FAILED, "%.256s is no regular file", c->path), "%s", c->path);
+    }
+    c->size = (uint64_t)status.st_size;
+    c->written = status.st_mtim;
+    return ZF_OK;
+}
+
+static zf_status read_header(const zf_container *c, zf_error *error) {
+    uint8_t header[ZF_FORMAT_HEADER_BYTES];
+    uint64_t size = c->size < sizeof header ? c->size : sizeof header;
+    ZF_TRY(zf_container_read_at(c, 0, header, size, error));
+    if (size >= 8 && memcmp(header, ZF_MODULE_MAGIC, 8) == 0) {
+        zf_status status = REFUSE(c, ZF_E_NOT_A_CONTAINER, 0, "%.256s is a module, not a container", c->path);
+        return zf_fail_hint(error, status, "zfc takes modules with --module, beside the .zfd file that they decode");
+    }
+    if (size < 8 || memcmp(header, ZF_FORMAT_MAGIC, 8) != 0) {
+        zf_status status = REFUSE(c, ZF_E_NOT_A_CONTAINER, 0, "%.256s is not a zipflow container", c->path);
+        if (size == 0) return zf_fail_hint(error, status, "the file is empty");
+        return status;
+    }
+    if (size < sizeof header) return REFUSE(c, ZF_E_CONTAINER_CUT, size, "the file ends within its header");
+    if (zf_load32(header + 8) != ZF_FORMAT_VERSION) {
+        zf_status status = REFUSE(c, ZF_E_CONTAINER_VERSION, 8, "a container of version %u; this build reads version %u",
+                                  zf_load32(header + 8), ZF_FORMAT_VERSION);
+        return zf_fail_hint(error, status, "read it with the zipflow that wrote it, or a newer one");
+    }
+    for (size_t i = 12; i < sizeof header; i++) {
+        if (header[i] != 0) return REFUSE(c, ZF_E_CONTAINER_FOOTER, i, "the header has bytes that are not 0");
+    }
+    return ZF_OK;
+}
+
+/// Finds the index by the footer.
+static zf_status read_footer(zf_container *c, uint64_t *checksum, zf_error *error) {
+    uint8_t footer[ZF_FORMAT_FOOTER_BYTES];
+    if (c->size < ZF_FORMAT_HEADER_BYTES + sizeof footer) {
+        return REFUSE(c, ZF_E_CONTAINER_CUT, c->size, "the file ends before its footer");
+    }
+    uint64_t at = c->size - sizeof footer;
+    ZF_TRY(zf_container_read_at(c, at, footer, sizeof footer, error));
+    if (memcmp(footer + 56, ZF_FORMAT_END_MAGIC, 8) != 0) {
+        return REFUSE(c, ZF_E_CONTAINER_CUT, c->size - 8, "the file was cut short, or has bytes behind its end");
+    }
+    if (zf_load64(footer + 48) != XXH3_64bits(footer, 48)) {
+        return REFUSE(c, ZF_E_CONTAINER_FOOTER, at, "the footer's checksum does not match");
+    }
+    if (zf_load32(footer + 32) != ZF_FORMAT_VERSION || zf_load32(footer + 36) != 0 || zf_load64(footer + 40) != 0) {
+        return REFUSE(c, ZF_E_CONTAINER_VERSION, at + 32, "the footer is of another version than the header");
+    }
+    c->index_offset = zf_load64(footer);
+    c->index_bytes = zf_load64(footer + 8);
+    *checksum = zf_load64(footer + 16);
+    if (zf_load64(footer + 24) != c->size) {
+        return REFUSE(c, ZF_E_CONTAINER_CUT, at + 24, "the file has %llu bytes and was written with %llu", (ull)c->size,
+                      (ull)zf_load64(footer + 24));
+    }
+    if (c->index_offset < ZF_FORMAT_HEADER_BYTES || c->index_offset % ZF_FORMAT_ALIGNMENT != 0 || c->index_offset > at ||
+        c->index_bytes != at - c->index_offset) {
+        return REFUSE(c, ZF_E_CONTAINER_FOOTER, at, "the index cannot have %llu bytes at byte %llu", (ull)c->index_bytes,
+                      (ull)c->index_offset);
+    }
+    return ZF_OK;
+}
+
+static zf_status read_index(zf_container *c, uint64_t checksum, zf_error *error) {
+    uint8_t *bytes = malloc(c->index_bytes == 0 ? 1 : c->index_bytes); // at most the file's size
+    c->arena = zf_arena_create();
+    zf_status status = ZF_OK;
+    if (bytes == NULL || c->arena == NULL) status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for the index");
+    if (status == ZF_OK) status = zf_container_read_at(c, c->index_offset, bytes, c->index_bytes, error);
+    if (status == ZF_OK && XXH3_64bits(bytes, c->index_bytes) != checksum) {
+        status = REFUSE(c, ZF_E_INDEX_CHECKSUM, c->index_offset, "the index's checksum does not match");
+    }
+    if (status == ZF_OK) status = zf_index_read(c->arena, bytes, c->index_bytes, c->index_offset, c->path, &c->index, error);
+    if (status == ZF_OK) c->identity = zf_unit_identify(c->index.unit, c->index.unit_length);
+    free(bytes);
+    return status;
+}
+
+zf_status zf_container_open(zf_context *context, const char *path, zf_container **out, zf_error *error) {
+    if (out != NULL) *out = NULL;
+    if (context == NULL || path == NULL || out == NULL) {
+        return zf_raise(error, ZF_E_ARGUMENT, "zf_container_open needs a context, a path and a place for the container");
+    }
+    zf_container *c = calloc(1, sizeof *c);
+    if (c == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container");
+    c->context = context;
+    c->fd = -1;
+    c->path = strdup(path);
+    uint64_t checksum = 0;
+    zf_status status = c->path != NULL ? ZF_OK : zf_raise(error, ZF_E_NO_MEMORY, "no memory for a path");
+    if (status == ZF_OK) status = open_file(c, error);
+    if (status == ZF_OK) status = read_header(c, error);
+    if (status == ZF_OK) status = read_footer(c, &checksum, error);
+    if (status == ZF_OK) status = read_index(c, checksum, error);
+    if (status == ZF_OK) {
+        void *map = mmap(NULL, c->size, PROT_READ, MAP_SHARED, c->fd, 0);
+        if (map == MAP_FAILED) {
+            status = zf_raise_system(error, ZF_E_OPEN_FAILED, "map", c->path, errno);
+        } else {
+            c->map = map;
+        }
+    }
+    if (status != ZF_OK) {
+        zf_container_close(c);
+        return status;
+    }
+    zf_context_log(context, ZF_LOG_DEBUG, "opened %s: %llu rows, %u columns", path, (ull)c->index.rows, c->index.column_count);
+    *out = c;
+    return ZF_OK;
+}
+
+void zf_container_close(zf_container *c) {
+    if (c == NULL) return;
+    if (c->map != NULL) zf_context_forget(c->context, c);
+    if (c->loaded)
+        zf_container_unload(c);
+    else if (c->map != NULL)
+        munmap((void *)(uintptr_t)c->map, c->size);
+    if (c->direct_fd > 0) close(c->direct_fd);
+    if (c->fd >= 0) close(c->fd);
+    if (c->arena != NULL) zf_arena_destroy(c->arena);
+    free(c->path);
+    free(c);
+}
+
+// ---- What it holds --------------------------------------------------------------------------------------------
+
+const char *zf_container_path(const zf_container *c) { return c != NULL ? c->path : NULL; }
+const char *zf_container_short_path(const zf_container *c) {
+    size_t length = strlen(c->path), most = 96;
+    if (length <= most) return c->path;
+    const char *tail = c->path + length - most;
+    while (((unsigned char)*tail & 0xc0) == 0x80) tail++; // not within a character
+    return tail;
+}
+const char *zf_container_table(const zf_container *c) { return c != NULL ? c->index.table : NULL; }
+uint64_t zf_container_rows(const zf_container *c) { return c != NULL ? c->index.rows : 0; }
+uint64_t zf_container_bytes(const zf_container *c) { return c != NULL ? c->size : 0; }
+size_t zf_container_columns(const zf_container *c) { return c != NULL ? c->index.column_count : 0; }
+
+zf_status zf_container_column(const zf_container *c, size_t index, zf_column_info *out, zf_error *error) {
+    if (c == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_container_column needs a container and a place");
+    if (index >= c->index.column_count) {
+        return zf_raise(error, ZF_E_UNKNOWN_COLUMN, "there is no column %zu: the container has %u", index, c->index.column_count);
+    }
+    const zf_index_column *column = &c->index.columns[index];
+    *out = (zf_column_info){
+        .name = column->name,
+        .type = column->type,
+        .type_name = column->type_name,
+        .codec = column->codec,
+        .rows = c->index.rows,
+        .blocks = column->block_count,
+        .rows_per_block = column->rows_per_block,
+        .plain_bytes = column->plain_bytes,
+        .stored_bytes = column->block_bytes + (column->at_end - column->at),
+    };
+    return ZF_OK;
+}
+
+/// The columns that there are, as far as a hint has room.
+static zf_status hint_columns(const zf_container *c, zf_status status, zf_error *error) {
+    char list[200] = "";
+    size_t used = 0;
+    uint32_t k = 0;
+    for (; k < c->index.column_count && k < 32; k++) {
+        size_t length = strlen(c->index.columns[k].name);
+        if (used + length + 3 > sizeof list) break;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", k > 0 ? ", " : "", c->index.columns[k].name);
+    }
+    if (k == c->index.column_count) return zf_fail_hint(error, status, "there is: %s", list);
+    return zf_fail_hint(error, status, "there is: %s and %u more", list, c->index.column_count - k);
+}
+
+zf_status zf_container_find(const zf_container *c, const char *name, size_t *index, zf_error *error) {
+    if (c == NULL || name == NULL || index == NULL) {
+        return zf_raise(error, ZF_E_ARGUMENT, "zf_container_find needs a container, a name and a place");
+    }
+    const char *nearest = c->index.columns[0].name;
+    size_t least = ZF_EDIT_LENGTH;
+    for (uint32_t k = 0; k < c->index.column_count; k++) {
+        if (strcmp(c->index.columns[k].name, name) == 0) {
+            *index = k;
+            return ZF_OK;
+        }
+        size_t distance = zf_edit_distance(name, c->index.columns[k].name, least);
+        if (distance < least) {
+            least = distance;
+            nearest = c->index.columns[k].name;
+        }
+    }
+    zf_status status = zf_raise(error, ZF_E_UNKNOWN_COLUMN, "no column is called \"%.128s\"", name);
+    zf_fail_place(error, status, "%s", c->path);
+    size_t length = strlen(name);
+    if (least <= length / 3) return zf_fail_hint(error, status, "did you mean %.128s?", nearest);
+    return hint_columns(c, status, error);
+}
+
+const char *zf_container_unit(const zf_container *c, size_t *length) {
+    if (length != NULL) *length = c->index.unit_length;
+    return c->index.unit;
+}
+
+zf_unit_identity zf_unit_identify(const char *unit, size_t length) {
+    XXH128_hash_t hash = XXH3_128bits(unit, length);
+    return (zf_unit_identity){.bytes = length, .hash = {hash.low64, hash.high64}};
+}
+
+zf_unit_identity zf_container_unit_identity(const zf_container *c) { return c->identity; }
+
+size_t zf_container_shapes(const zf_container *c, size_t column) {
+    return column < c->index.column_count ? c->index.columns[column].shape_count : 0;
+}
+
+const zf_shape *zf_container_shape(const zf_container *c, size_t column, size_t index) {
+    if (index >= zf_container_shapes(c, column)) return NULL;
+    return &c->index.columns[column].shapes[index].shape;
+}
+
+bool zf_container_first_block(const zf_container *c, size_t column, const zf_shape *shape, uint64_t *out) {
+    const zf_index_column *of = &c->index.columns[column];
+    for (uint64_t b = 0; b < of->block_count; b++) {
+        if (&of->shapes[of->blocks[b].shape].shape != shape || of->blocks[b].rows == 0) continue;
+        *out = b;
+        return true;
+    }
+    return false;
+}
+
+const zf_shape *zf_container_shape_for(const zf_container *c, size_t column, const uint8_t *branches, size_t branch_count) {
+    for (size_t s = 0; s < zf_container_shapes(c, column); s++) {
+        const zf_shape *shape = &c->index.columns[column].shapes[s].shape;
+        if (zf_shape_has_branches(shape, branches, branch_count)) return shape;
+    }
+    return NULL;
+}
+
+bool zf_column_type_same(zf_column_type a, zf_column_type b) {
+    return a.element == b.element && a.logical == b.logical && a.precision == b.precision && a.scale == b.scale &&
+           a.nullable == b.nullable;
+}
+
+// ---- Blocks ---------------------------------------------------------------------------------------------------
+
+zf_status zf_container_unchanged(const zf_container *c, zf_error *error) {
+    struct stat now;
+    if (c->loaded) return ZF_OK;
+    if (fstat(c->fd, &now) != 0) return zf_raise_system(error, ZF_E_READ_FAILED, "look at", c->path, errno);
+    if ((uint64_t)now.st_size == c->size && now.st_mtim.tv_sec == c->written.tv_sec &&
+        now.st_mtim.tv_nsec == c->written.tv_nsec) {
+        return ZF_OK;
+    }
+    zf_status status = (uint64_t)now.st_size == c->size
+                           ? zf_raise(error, ZF_E_FILE_CHANGED, "the file was written to while it was open")
+                           : zf_raise(error, ZF_E_FILE_CHANGED, "the file changed while it was open: from %llu bytes to %llu",
+                                      (ull)c->size, (ull)now.st_size);
+    zf_fail_place(error, status, "%s", c->path);
+    return zf_fail_hint(error, status, "open it again");
+}
+
+zf_status zf_container_explain(const zf_container *c, zf_status status, zf_error *error) {
+    zf_status changed = zf_container_unchanged(c, error);
+    return changed != ZF_OK ? changed : status;
+}
+
+/// What the index says of a block must be what the block says, and its shape must promise enough room for it.
+static zf_status check_against_index(const zf_index_column *column, const zf_index_block *entry, const zf_block_view *view,
+                                     const char *place, zf_error *error) {
+    const zf_index_shape *shape = &column->shapes[entry->shape];
+    if (zf_load32((const uint8_t *)view->memory + 12) != entry->shape || view->rows != entry->rows ||
+        view->plain_bytes != entry->plain_bytes || zf_load64(view->memory) != entry->checksum) {
+        zf_status status = zf_raise(error, ZF_E_BLOCK_HEADER, "the block is not the one that the index means");
+        return zf_fail_place(error, status, "%s", place);
+    }
+    for (uint32_t e = 0; e < shape->shape.edge_count; e++) {
+        if (view->counts[e] <= shape->most[e]) continue;
+        zf_status status = zf_raise(error, ZF_E_V23, "V23: edge `%s` has %llu elements, more than the %llu that the index says",
+                                    shape->shape.edges[e].path, (ull)view->counts[e], (ull)shape->most[e]);
+        return zf_fail_place(error, status, "%s", place);
+    }
+    for (uint32_t t = 0; t < shape->shape.tree_count; t++) {
+        const zf_shape_tree *tree = &shape->shape.trees[t];
+        const zf_seek_view *seek = &view->seeks[t];
+        if (seek->interval != tree->interval) {
+            zf_status status = zf_raise(error, ZF_E_INDEX_CONTENT,
+                                        "the index says that %s %u has an entry every %u elements, the block every %u",
+                                        tree->directory ? "chunk directory" : "seek tree", t, tree->interval, seek->interval);
+            return zf_fail_place(error, status, "%s", place);
+        }
+        if (seek->entries == zf_seek_entries(view->counts[tree->edge], seek->interval)) continue;
+        zf_status status = zf_raise(error, ZF_E_V23, "V23: seek tree %u has %llu states, one every %u elements", t,
+                                    (ull)seek->entries, seek->interval);
+        return zf_fail_place(error, status, "%s", place);
+    }
+    return ZF_OK;
+}
+
+zf_status zf_container_block(zf_container *c, size_t column, uint64_t block, bool checksum, zf_block_view *out, zf_error *error) {
+    *out = (zf_block_view){0};
+    if (column >= c->index.column_count || block >= c->index.columns[column].block_count) {
+        return zf_raise(error, ZF_E_INTERNAL, "block %llu of column %zu does not exist", (ull)block, column);
+    }
+    const uint8_t *stored = c->map + c->index.columns[column].blocks[block].offset;
+    return zf_container_block_at(c, column, block, stored, checksum, out, error);
+}
+
+zf_status zf_container_block_at(zf_container *c, size_t column, uint64_t block, const uint8_t *stored, bool checksum,
+                                zf_block_view *out, zf_error *error) {
+    *out = (zf_block_view){0};
+    const zf_index_column *entry = &c->index.columns[column];
+    const zf_index_block *at = &entry->blocks[block];
+    char place[256];
+    snprintf(place, sizeof place, "%s: column %.80s, block %llu", zf_container_short_path(c), entry->name, (ull)block);
+    ZF_TRY(zf_container_unchanged(c, error)); // a map of a file that was cut gives a signal where it is touched
+    ZF_TRY(zf_block_check(&entry->shapes[at->shape].shape, stored, at->bytes, checksum && !at->sound, place, out, error));
+    out->file_offset = at->offset;
+    out->first_row = at->first_row;
+    zf_status status = check_against_index(entry, at, out, place, error);
+    if (status != ZF_OK) zf_block_view_free(out);
+    return status;
+}

@@ -1,0 +1,356 @@
+// Writing a container: blocks as they come, then the index and the footer, then the name.
+#include <pthread.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include "runtime/base/error_codes.h"
+#include "runtime/base/output_file.h"
+#include "runtime/container/container_format.h"
+#include "runtime/container/container_index.h"
+#include "runtime/container/element.h"
+
+typedef unsigned long long ull;
+
+/// What a column may still grow.
+typedef struct column_room {
+    uint32_t shapes;
+    uint64_t blocks;
+} column_room;
+
+struct zf_writer {
+    zf_output_file *file;
+    zf_arena *arena;      ///< shapes and texts of the index
+    pthread_mutex_t lock; ///< guards everything below
+    zf_index index;
+    column_room *room;
+    uint64_t end; ///< where the next block goes
+    bool failed;  ///< a write failed: the file will not be finished
+    bool finished;
+};
+
+// ---- Start ----------------------------------------------------------------------------------------------------
+
+static bool text_valid(const char *text) {
+    size_t length = strlen(text);
+    return length <= ZF_TEXT_MOST && zf_text_fault(text, length) == NULL;
+}
+
+static int compare_names(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+/// No two columns may have one name. Sorted, because there may be 2^20.
+static zf_status check_names(const zf_writer_column *columns, size_t count, zf_error *error) {
+    const char **names = malloc(count * sizeof *names);
+    if (names == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the names of columns");
+    for (size_t c = 0; c < count; c++) names[c] = columns[c].name;
+    qsort(names, count, sizeof *names, compare_names);
+    const char *twice = NULL;
+    for (size_t c = 1; c < count && twice == NULL; c++) {
+        if (strcmp(names[c - 1], names[c]) == 0) twice = names[c];
+    }
+    free(names);
+    return twice == NULL ? ZF_OK : zf_raise(error, ZF_E_WRITER_INPUT, "two columns are called %.128s", twice);
+}
+
+static zf_status check_column(const zf_writer_column *column, zf_error *error) {
+    const char *fault = zf_column_type_fault(column->type);
+    if (!zf_identifier_valid(column->name, strlen(column->name))) {
+        return zf_raise(error, ZF_E_WRITER_INPUT, "a column whose name is no identifier of at most %d bytes", ZF_IDENTIFIER_MOST);
+    }
+    if (fault != NULL) return zf_raise(error, ZF_E_WRITER_INPUT, "column %.128s has %s", column->name, fault);
+    if (!zf_name_valid(column->type_name, strlen(column->type_name)) || !text_valid(column->codec)) {
+        return zf_raise(error, ZF_E_WRITER_INPUT, "column %.128s has a type or codec that is too long or no text", column->name);
+    }
+    if (column->rows_per_block == 0 || column->rows_per_block % ZF_ROWS_MULTIPLE != 0 ||
+        column->rows_per_block > ZF_ROWS_PER_BLOCK_MOST) {
+        return zf_raise(error, ZF_E_WRITER_INPUT, "column %.128s cannot have %llu rows per block: a multiple of %d, at most 2^31",
+                        column->name, (ull)column->rows_per_block, ZF_ROWS_MULTIPLE);
+    }
+    return ZF_OK;
+}
+
+static zf_status check_columns(const char *table, const char *unit, const zf_writer_column *columns, size_t count,
+                               zf_error *error) {
+    if (count == 0 || count > ZF_COLUMNS_MOST) {
+        return zf_raise(error, ZF_E_WRITER_INPUT, "a container cannot have %zu columns", count);
+    }
+    if (!zf_identifier_valid(table, strlen(table))) {
+        return zf_raise(error, ZF_E_WRITER_INPUT, "a table whose name is no identifier of at most %d bytes", ZF_IDENTIFIER_MOST);
+    }
+    if (!text_valid(unit)) return zf_raise(error, ZF_E_WRITER_INPUT, "a table whose codecs are too long or no text");
+    for (size_t c = 0; c < count; c++) ZF_TRY(check_column(&columns[c], error));
+    return check_names(columns, count, error);
+}
+
+static const char *copy_text(zf_arena *arena, const char *text) { return zf_arena_copy(arena, text, strlen(text)); }
+
+static bool copy_columns(zf_writer *writer, const zf_writer_column *columns, size_t count) {
+    writer->index.columns = ZF_NEW_ARRAY(writer->arena, zf_index_column, count);
+    writer->room = ZF_NEW_ARRAY(writer->arena, column_room, count);
+    if (writer->index.columns == NULL || writer->room == NULL) return false;
+    writer->index.column_count = (uint32_t)count;
+    for (size_t c = 0; c < count; c++) {
+        zf_index_column *column = &writer->index.columns[c];
+        column->name = copy_text(writer->arena, columns[c].name);
+        column->type_name = copy_text(writer->arena, columns[c].type_name);
+        column->codec = copy_text(writer->arena, columns[c].codec);
+        column->type = columns[c].type;
+        column->rows_per_block = columns[c].rows_per_block;
+        if (column->name == NULL || column->type_name == NULL || column->codec == NULL) return false;
+    }
+    return true;
+}
+
+static zf_status write_header(zf_writer *writer, zf_error *error) {
+    uint8_t header[ZF_FORMAT_HEADER_BYTES] = {0};
+    memcpy(header, ZF_FORMAT_MAGIC, 8);
+    zf_store32(header + 8, ZF_FORMAT_VERSION);
+    writer->end = sizeof header;
+    return zf_output_write(writer->file, 0, header, sizeof header, error);
+}
+
+zf_status zf_writer_create(const char *path, bool overwrite, const char *table, const char *unit, uint64_t rows,
+                           const zf_writer_column *columns, size_t column_count, zf_writer **out, zf_error *error) {
+    *out = NULL;
+    zf_status given = check_columns(table, unit, columns, column_count, error);
+    if (given != ZF_OK) return zf_fail_place(error, given, "%s", path);
+    zf_writer *writer = calloc(1, sizeof *writer);
+    if (writer == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container");
+    pthread_mutex_init(&writer->lock, NULL);
+    writer->arena = zf_arena_create();
+    zf_status status = ZF_OK;
+    if (writer->arena != NULL) {
+        writer->index.rows = rows;
+        writer->index.table = copy_text(writer->arena, table);
+        writer->index.unit = copy_text(writer->arena, unit);
+        writer->index.unit_length = strlen(unit);
+    }
+    if (writer->arena == NULL || writer->index.table == NULL || writer->index.unit == NULL ||
+        !copy_columns(writer, columns, column_count)) {
+        status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container");
+    }
+    if (status == ZF_OK) status = zf_output_create(path, (zf_output_options){.overwrite = overwrite}, &writer->file, error);
+    if (status == ZF_OK) status = write_header(writer, error);
+    if (status != ZF_OK) {
+        zf_writer_free(writer);
+        return status;
+    }
+    *out = writer;
+    return ZF_OK;
+}
+
+// ---- Shapes ---------------------------------------------------------------------------------------------------
+
+/// A deep copy in the arena. False when there is no memory.
+static bool copy_shape(zf_arena *arena, const zf_shape *from, zf_index_shape *out) {
+    uint8_t *branches = zf_arena_alloc(arena, (size_t)from->branch_count + 1);
+    zf_shape_param *params = ZF_NEW_ARRAY(arena, zf_shape_param, (size_t)from->param_count + 1);
+    zf_shape_edge *edges = ZF_NEW_ARRAY(arena, zf_shape_edge, from->edge_count);
+    zf_shape_tree *trees = ZF_NEW_ARRAY(arena, zf_shape_tree, (size_t)from->tree_count + 1);
+    out->most = ZF_NEW_ARRAY(arena, uint64_t, from->edge_count);
+    if (branches == NULL || params == NULL || edges == NULL || trees == NULL || out->most == NULL) return false;
+    if (from->branch_count > 0) memcpy(branches, from->branches, from->branch_count);
+    for (uint32_t p = 0; p < from->param_count; p++) {
+        params[p] = (zf_shape_param){copy_text(arena, from->params[p].path), from->params[p].type};
+        if (params[p].path == NULL) return false;
+    }
+    for (uint32_t e = 0; e < from->edge_count; e++) {
+        edges[e] = from->edges[e];
+        edges[e].path = copy_text(arena, from->edges[e].path);
+        edges[e].algorithm = copy_text(arena, from->edges[e].algorithm);
+        if (edges[e].path == NULL || edges[e].algorithm == NULL) return false;
+    }
+    for (uint32_t t = 0; t < from->tree_count; t++) {
+        zf_shape_field *fields = ZF_NEW_ARRAY(arena, zf_shape_field, (size_t)from->trees[t].field_count + 1);
+        if (fields == NULL) return false;
+        for (uint32_t f = 0; f < from->trees[t].field_count; f++) {
+            fields[f] = from->trees[t].fields[f];
+            fields[f].name = copy_text(arena, fields[f].name);
+            if (fields[f].name == NULL) return false;
+        }
+        trees[t] = from->trees[t];
+        trees[t].fields = fields;
+        trees[t].interval = 0; // its first block says
+    }
+    out->shape = *from;
+    out->shape.branches = branches;
+    out->shape.params = params;
+    out->shape.edges = edges;
+    out->shape.trees = trees;
+    return true;
+}
+
+/// Makes room for one more entry of an array in the arena. False when there is no memory.
+static bool grow(zf_arena *arena, void **array, size_t element, uint64_t count, uint64_t *room) {
+    if (count < *room) return true;
+    uint64_t more = *room == 0 ? 8 : *room * 2;
+    void *bigger = zf_arena_alloc(arena, element * more);
+    if (bigger == NULL) return false;
+    if (count > 0) memcpy(bigger, *array, element * count);
+    *array = bigger;
+    *room = more;
+    return true;
+}
+
+static zf_status add_shape(zf_writer *writer, size_t column, const zf_shape *shape, uint32_t *number, zf_error *error) {
+    zf_index_column *entry = &writer->index.columns[column];
+    for (uint32_t s = 0; s < entry->shape_count; s++) {
+        const zf_shape *known = &entry->shapes[s].shape;
+        if (!zf_shape_has_branches(known, shape->branches, shape->branch_count)) continue;
+        *number = s;
+        if (zf_shape_matches(known, shape)) return ZF_OK;
+        return zf_raise(error, ZF_E_INTERNAL, "two shapes of column %.128s for the same branches", entry->name);
+    }
+    void *shapes = entry->shapes;
+    uint64_t room = writer->room[column].shapes;
+    bool memory = grow(writer->arena, &shapes, sizeof *entry->shapes, entry->shape_count, &room);
+    entry->shapes = shapes;
+    writer->room[column].shapes = (uint32_t)room;
+    if (!memory || !copy_shape(writer->arena, shape, &entry->shapes[entry->shape_count])) {
+        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a shape");
+    }
+    *number = entry->shape_count++;
+    return ZF_OK;
+}
+
+zf_status zf_writer_shape(zf_writer *writer, size_t column, const zf_shape *shape, uint32_t *number, zf_error *error) {
+    const char *fault = zf_shape_fault(shape);
+    if (column >= writer->index.column_count) return zf_raise(error, ZF_E_INTERNAL, "a shape for column %zu", column);
+    const zf_index_column *entry = &writer->index.columns[column];
+    if (fault != NULL) return zf_raise(error, ZF_E_INTERNAL, "column %.128s has a shape with %s", entry->name, fault);
+    if (shape->edges[0].type != entry->type.element || shape->edges[0].nullable != entry->type.nullable) {
+        return zf_raise(error, ZF_E_INTERNAL, "column %.128s has a shape of another type", entry->name);
+    }
+    pthread_mutex_lock(&writer->lock);
+    zf_status status = add_shape(writer, column, shape, number, error);
+    pthread_mutex_unlock(&writer->lock);
+    return status;
+}
+
+// ---- Blocks ---------------------------------------------------------------------------------------------------
+
+/// Rows of block `number` of a column, 0 when there is no such block.
+static uint64_t rows_of_block(const zf_index *index, const zf_index_column *column, uint64_t number) {
+    uint64_t first;
+    if (__builtin_mul_overflow(number, column->rows_per_block, &first) || first >= index->rows) return 0;
+    uint64_t left = index->rows - first;
+    return left < column->rows_per_block ? left : column->rows_per_block;
+}
+
+/// Enters a block in the index and finds its place in the file. Under the lock.
+static zf_status enter_block(zf_writer *writer, size_t column, uint32_t shape, const uint8_t *bytes, uint64_t size,
+                             const zf_block_data *block, uint64_t *offset, zf_error *error) {
+    zf_index_column *entry = &writer->index.columns[column];
+    if (writer->failed || writer->finished) {
+        return zf_raise(error, ZF_E_WRITER_STOPPED, "the container is not written further after an earlier failure");
+    }
+    uint64_t rows = rows_of_block(&writer->index, entry, entry->block_count);
+    if (shape >= entry->shape_count || rows == 0 || block->rows != rows || zf_load64(bytes + 24) != rows ||
+        zf_load32(bytes + 12) != shape || zf_load64(bytes + 32) != block->plain_bytes) {
+        return zf_raise(error, ZF_E_INTERNAL, "block %llu of column %.128s is not the next one: %llu rows, shape %u",
+                        (ull)entry->block_count, entry->name, (ull)block->rows, shape);
+    }
+    zf_index_shape *known = &entry->shapes[shape];
+    if (size < zf_block_header_bytes(&known->shape)) {
+        return zf_raise(error, ZF_E_INTERNAL, "a block of %llu bytes for column %.128s", (ull)size, entry->name);
+    }
+    // Counts and intervals as they were laid out: the bytes are what a reader will see.
+    const uint8_t *counts = bytes + ZF_BLOCK_FIXED_BYTES + UINT64_C(8) * known->shape.param_count;
+    const uint8_t *rows_of_trees =
+        counts + UINT64_C(8) * known->shape.edge_count + (uint64_t)ZF_BLOCK_STREAM_BYTES * known->shape.stored_count;
+    zf_shape_tree *trees = (zf_shape_tree *)known->shape.trees; // the writer's own copy
+    for (uint32_t t = 0; t < known->shape.tree_count; t++) {
+        uint32_t interval = zf_load32(rows_of_trees + ZF_BLOCK_TREE_BYTES * (size_t)t) & ~ZF_FORMAT_DIRECTORY;
+        if (trees[t].interval == 0) trees[t].interval = interval;
+        if (trees[t].interval != interval) {
+            return zf_raise(error, ZF_E_INTERNAL, "column %.128s has seek points at two intervals", entry->name);
+        }
+    }
+    void *blocks = entry->blocks;
+    bool memory = grow(writer->arena, &blocks, sizeof *entry->blocks, entry->block_count, &writer->room[column].blocks);
+    entry->blocks = blocks;
+    if (!memory) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the index");
+    for (uint32_t e = 0; e < known->shape.edge_count; e++) {
+        uint64_t count = zf_load64(counts + 8 * (size_t)e);
+        if (count > known->most[e]) known->most[e] = count;
+    }
+    entry->blocks[entry->block_count++] = (zf_index_block){
+        .offset = writer->end,
+        .bytes = size,
+        .rows = rows,
+        .plain_bytes = block->plain_bytes,
+        .checksum = zf_load64(bytes),
+        .shape = shape,
+    };
+    *offset = writer->end;
+    writer->end += size;
+    return ZF_OK;
+}
+
+zf_status zf_writer_block(zf_writer *writer, size_t column, uint32_t shape, const void *bytes, uint64_t size,
+                          const zf_block_data *block, zf_error *error) {
+    if (column >= writer->index.column_count || size < ZF_BLOCK_FIXED_BYTES || size % ZF_FORMAT_ALIGNMENT != 0) {
+        return zf_raise(error, ZF_E_INTERNAL, "a block of %llu bytes for column %zu", (ull)size, column);
+    }
+    uint64_t offset = 0;
+    pthread_mutex_lock(&writer->lock);
+    zf_status status = enter_block(writer, column, shape, bytes, size, block, &offset, error);
+    pthread_mutex_unlock(&writer->lock);
+    if (status != ZF_OK) return status;
+    status = zf_output_write(writer->file, offset, bytes, size, error);
+    if (status != ZF_OK) {
+        pthread_mutex_lock(&writer->lock);
+        writer->failed = true;
+        pthread_mutex_unlock(&writer->lock);
+    }
+    return status;
+}
+
+// ---- End ------------------------------------------------------------------------------------------------------
+
+static zf_status write_end(zf_writer *writer, zf_error *error) {
+    zf_text text = {0};
+    zf_index_write(&writer->index, &text);
+    if (text.failed) {
+        zf_text_free(&text);
+        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the index");
+    }
+    uint8_t footer[ZF_FORMAT_FOOTER_BYTES] = {0};
+    zf_store64(footer, writer->end);
+    zf_store64(footer + 8, text.length);
+    zf_store64(footer + 16, XXH3_64bits(text.data, text.length));
+    zf_store64(footer + 24, writer->end + text.length + sizeof footer);
+    zf_store32(footer + 32, ZF_FORMAT_VERSION);
+    zf_store64(footer + 48, XXH3_64bits(footer, 48));
+    memcpy(footer + 56, ZF_FORMAT_END_MAGIC, 8);
+    zf_status status = zf_output_write(writer->file, writer->end, text.data, text.length, error);
+    if (status == ZF_OK) status = zf_output_write(writer->file, writer->end + text.length, footer, sizeof footer, error);
+    zf_text_free(&text);
+    return status;
+}
+
+zf_status zf_writer_finish(zf_writer *writer, zf_error *error) {
+    zf_status status = ZF_OK;
+    if (writer->failed || writer->finished) {
+        status = zf_raise(error, ZF_E_WRITER_STOPPED, "the container is not written further after an earlier failure");
+    }
+    for (uint32_t c = 0; status == ZF_OK && c < writer->index.column_count; c++) {
+        const zf_index_column *column = &writer->index.columns[c];
+        if (rows_of_block(&writer->index, column, column->block_count) == 0) continue;
+        status = zf_raise(error, ZF_E_INTERNAL, "column %.128s ends after %llu blocks, before its %llu rows", column->name,
+                          (ull)column->block_count, (ull)writer->index.rows);
+    }
+    if (status == ZF_OK) status = write_end(writer, error);
+    if (status == ZF_OK) status = zf_output_commit(writer->file, error);
+    writer->finished = true;
+    zf_output_free(writer->file); // removes what was not committed
+    writer->file = NULL;
+    return status;
+}
+
+void zf_writer_free(zf_writer *writer) {
+    if (writer == NULL) return;
+    zf_output_free(writer->file);
+    if (writer->arena != NULL) zf_arena_destroy(writer->arena);
+    pthread_mutex_destroy(&writer->lock);
+    free(writer);
+}

@@ -1,0 +1,204 @@
+// The context: options as resolved, the log, and its providers of code. Its devices: device_list.c.
+#include "runtime/context/context.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/error_codes.h"
+#include "runtime/base/pool.h"
+#include "runtime/base/text.h"
+#include "runtime/device/device.h"
+
+struct zf_context {
+    zf_log_fn log;
+    void *log_user;
+    char *cache_dir;
+    unsigned threads;
+    zf_passes *passes; ///< where time is noted; NULL: nowhere
+    zf_device_list *devices;
+    pthread_mutex_t log_lock; ///< one call of the log at a time; recursive, since the callback may come back here
+    bool is_logging;          ///< under log_lock: the thread that holds it is within the callback
+    pthread_mutex_t lock;     ///< guards what follows
+    zf_abi_provider provider;
+    bool has_provider;
+    zf_abi_provider *added; ///< asked before `provider`, in order
+    size_t added_count;
+};
+
+/// Copies a directory's name with an optional part behind it. NULL when there is no memory.
+static char *join(const char *directory, const char *rest) {
+    size_t length = strlen(directory) + strlen(rest) + 1;
+    char *text = malloc(length);
+    if (text != NULL) snprintf(text, length, "%s%s", directory, rest);
+    return text;
+}
+
+/// $ZIPFLOW_CACHE_DIR (empty: none), else $XDG_CACHE_HOME/zipflow, else $HOME/.cache/zipflow, else none. Relative ones are
+/// ignored, as the XDG specification says. Code of the cache is run: a program with more rights than who starts it asks no
+/// variable.
+static char *resolve_cache_dir(const char *wanted) {
+    if (wanted != NULL) return join(wanted, "");
+    const char *own = secure_getenv("ZIPFLOW_CACHE_DIR");
+    if (own != NULL && (own[0] == '/' || own[0] == 0)) return join(own, "");
+    const char *xdg = secure_getenv("XDG_CACHE_HOME");
+    if (xdg != NULL && xdg[0] == '/') return join(xdg, "/zipflow");
+    const char *home = secure_getenv("HOME");
+    if (home != NULL && home[0] == '/') return join(home, "/.cache/zipflow");
+    return join("", "");
+}
+
+zf_status zf_context_create(const zf_context_options *options, zf_context **out, zf_error *error) {
+    if (out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_context_create needs a place for the context");
+    *out = NULL;
+    zf_context_options defaults = {0};
+    if (options == NULL) options = &defaults;
+    zf_context *context = calloc(1, sizeof *context);
+    if (context == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a context");
+    pthread_mutexattr_t recursive;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&context->log_lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+    pthread_mutex_init(&context->lock, NULL);
+    context->log = options->log;
+    context->log_user = options->log_user;
+    context->threads = options->threads != 0 ? options->threads : zf_usable_cores();
+    if (context->threads == 0) context->threads = 1;
+    if (context->threads > ZF_THREADS_MOST) context->threads = ZF_THREADS_MOST;
+    context->cache_dir = resolve_cache_dir(options->cache_dir);
+    context->devices = zf_device_list_create();
+    if (context->cache_dir == NULL || context->devices == NULL) {
+        zf_context_free(context);
+        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a context");
+    }
+    *out = context;
+    return ZF_OK;
+}
+
+void zf_context_free(zf_context *context) {
+    if (context == NULL) return;
+    zf_device_list_free(context->devices);
+    free(context->cache_dir);
+    free(context->added);
+    pthread_mutex_destroy(&context->log_lock);
+    pthread_mutex_destroy(&context->lock);
+    free(context);
+}
+
+zf_device_list *zf_context_devices(const zf_context *context) { return context->devices; }
+
+void zf_context_set_passes(zf_context *context, zf_passes *passes) { context->passes = passes; }
+
+zf_passes *zf_context_passes(const zf_context *context) { return context->passes; }
+
+const char *zf_context_cache_dir(const zf_context *context) { return context->cache_dir; }
+
+unsigned zf_context_threads(const zf_context *context, unsigned wanted) {
+    if (wanted == 0) return context->threads;
+    return wanted < ZF_THREADS_MOST ? wanted : ZF_THREADS_MOST;
+}
+
+void zf_context_log(zf_context *context, zf_log_level level, const char *format, ...) {
+    if (context->log == NULL) return;
+    zf_text text = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    zf_text_vprintf(&text, format, arguments);
+    va_end(arguments);
+    pthread_mutex_lock(&context->log_lock);
+    // A line about what the callback itself does would call it without end.
+    if (text.data != NULL && !context->is_logging) {
+        context->is_logging = true;
+        context->log(context->log_user, level, text.data);
+        context->is_logging = false;
+    }
+    pthread_mutex_unlock(&context->log_lock);
+    zf_text_free(&text);
+}
+
+// ---- Providers of code ----------------------------------------------------------------------------------------
+
+zf_status zf_context_set_provider(zf_context *context, const zf_abi_provider *provider, zf_error *error) {
+    if (context == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_context_set_provider needs a context");
+    if (provider != NULL && (provider->plan == NULL || provider->code == NULL)) {
+        return zf_raise(error, ZF_E_ARGUMENT, "a provider needs the functions `plan` and `code`");
+    }
+    pthread_mutex_lock(&context->lock);
+    context->has_provider = provider != NULL;
+    context->provider = provider != NULL ? *provider : (zf_abi_provider){0};
+    pthread_mutex_unlock(&context->lock);
+    return ZF_OK;
+}
+
+bool zf_context_provider(zf_context *context, zf_abi_provider *out) {
+    pthread_mutex_lock(&context->lock);
+    bool has = context->has_provider;
+    *out = context->provider;
+    pthread_mutex_unlock(&context->lock);
+    return has;
+}
+
+zf_status zf_context_add_provider(zf_context *context, const zf_abi_provider *provider, zf_error *error) {
+    zf_status status = ZF_OK;
+    pthread_mutex_lock(&context->lock);
+    zf_abi_provider *more = realloc(context->added, (context->added_count + 1) * sizeof *more);
+    if (more != NULL) {
+        context->added = more;
+        more[context->added_count++] = *provider;
+    } else {
+        status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a source of code");
+    }
+    pthread_mutex_unlock(&context->lock);
+    return status;
+}
+
+void zf_context_remove_provider(zf_context *context, const void *self) {
+    pthread_mutex_lock(&context->lock);
+    size_t kept = 0;
+    for (size_t i = 0; i < context->added_count; i++) {
+        if (context->added[i].self != self) context->added[kept++] = context->added[i];
+    }
+    context->added_count = kept;
+    pthread_mutex_unlock(&context->lock);
+}
+
+/// The provider that is asked as number `index`. False when there are no more.
+static bool provider_at(zf_context *context, size_t index, zf_abi_provider *out) {
+    pthread_mutex_lock(&context->lock);
+    bool there = index < context->added_count || (index == context->added_count && context->has_provider);
+    if (there) *out = index < context->added_count ? context->added[index] : context->provider;
+    pthread_mutex_unlock(&context->lock);
+    return there;
+}
+
+zf_status zf_context_plan(zf_context *context, zf_container *container, size_t column, const uint8_t *branches,
+                          size_t branch_count, zf_abi_target target, zf_abi_provider *provider, const zf_abi_plan **plan,
+                          zf_error *error) {
+    zf_error closest = {0}, answer = {0};
+    for (size_t index = 0; provider_at(context, index, provider); index++) {
+        zf_status status = provider->plan(provider->self, container, column, branches, branch_count, target, plan, &answer);
+        if (status == ZF_OK && *plan == NULL) return zf_raise(error, ZF_E_INTERNAL, "the source of code gave no plan");
+        if (status == ZF_OK) return ZF_OK;
+        // One that knows the column but not this device or these branches says more than one that does not know it.
+        if (status != ZF_ERR_UNSUPPORTED || closest.status == ZF_OK || zf_error_is(&closest, ZF_E_NOT_IN_MODULE))
+            closest = answer;
+        if (status != ZF_ERR_UNSUPPORTED) break;
+    }
+    *plan = NULL;
+    if (closest.status == ZF_OK) {
+        zf_raise(&closest, ZF_E_NO_CODE, "nothing gives code to decode with");
+        zf_fail_hint(&closest, ZF_ERR_UNSUPPORTED, "load a module (zf_module_load) or make a compiler (zf_compiler_create)");
+    }
+    if (error != NULL) *error = closest;
+    return closest.status;
+}
+
+void zf_context_forget(zf_context *context, zf_container *container) {
+    zf_abi_provider provider;
+    for (size_t index = 0; provider_at(context, index, &provider); index++) {
+        if (provider.forget != NULL) provider.forget(provider.self, container);
+    }
+}

@@ -1,0 +1,48 @@
+// What the context offers to the other parts of zipflow: its options as resolved, the log, and the source of code.
+#ifndef ZF_RUNTIME_CONTEXT_H
+#define ZF_RUNTIME_CONTEXT_H
+
+#include "runtime/base/passes.h"
+#include "runtime/base/private.h"
+#include "zipflow/abi.h"
+
+typedef struct zf_device_list zf_device_list;
+
+/// Where time goes is noted in `passes` (the caller's, which must outlive the context), from now on; NULL: nowhere. Before
+/// anything else is done with the context.
+ZF_PRIVATE_API void zf_context_set_passes(zf_context *context, zf_passes *passes);
+ZF_PRIVATE_API zf_passes *zf_context_passes(const zf_context *context);
+
+/// The directory of the code cache, or "" when there is none. It may not exist yet. Lives as long as the context.
+ZF_PRIVATE_API const char *zf_context_cache_dir(const zf_context *context);
+
+/// The context's devices (runtime/device/device.h).
+zf_device_list *zf_context_devices(const zf_context *context);
+
+/// What is known of the context's first started device that wants code for a target. False: none is started.
+ZF_PRIVATE_API bool zf_context_device_for(const zf_context *context, zf_abi_target target, zf_device_info *out);
+
+/// Threads to use: `wanted`, or the context's number when 0. At least 1.
+ZF_PRIVATE_API unsigned zf_context_threads(const zf_context *context, unsigned wanted);
+
+/// Writes a line to the log callback, if there is one. Any thread.
+ZF_PRIVATE_API void zf_context_log(zf_context *context, zf_log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/// Copies the provider that zf_context_set_provider set, as a rule the compiler's. False when there is none.
+ZF_PRIVATE_API bool zf_context_provider(zf_context *context, zf_abi_provider *out);
+
+/// Adds a provider behind those added before; all of them are asked before that of zf_context_set_provider.
+zf_status zf_context_add_provider(zf_context *context, const zf_abi_provider *provider, zf_error *error);
+/// Takes one away again, by its `self`.
+void zf_context_remove_provider(zf_context *context, const void *self);
+
+/// Asks the context's providers in turn for a plan (zf_abi_provider.plan): `*provider` is the one that gave it. The next is asked
+/// where one answers ZF_ERR_UNSUPPORTED; when all do, the error is that of the provider that came closest.
+ZF_PRIVATE_API zf_status zf_context_plan(zf_context *context, zf_container *container, size_t column, const uint8_t *branches,
+                                         size_t branch_count, zf_abi_target target, zf_abi_provider *provider,
+                                         const zf_abi_plan **plan, zf_error *error);
+/// Tells all providers that a container is being closed.
+void zf_context_forget(zf_context *context, zf_container *container);
+
+#endif

@@ -1,0 +1,311 @@
+// Decoding a column, or some of its rows: which blocks are needed, which code runs them, and over which threads.
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/error_codes.h"
+#include "runtime/base/pool.h"
+#include "runtime/container/element.h"
+#include "runtime/container/text_extent.h"
+#include "runtime/context/context.h"
+#include "runtime/decode/block_run.h"
+#include "runtime/decode/decode_device.h"
+#include "runtime/decode/decode_host.h"
+#include "runtime/decode/selection.h"
+#include "runtime/device/device.h"
+#include "runtime/module/code_book.h"
+
+typedef unsigned long long ull;
+
+typedef struct job {
+    zf_selection selection;
+    bool is_text;
+    zf_text_extent text;   ///< strings
+    unsigned lead;         ///< bits before that of row `begin`, so that blocks start at a byte
+    unsigned shift;        ///< booleans: rows decoded before `begin`, as many; else 0
+    unsigned workers;      ///< blocks at once
+    unsigned tile_threads; ///< threads within a block
+    uint64_t work_bytes;   ///< per worker
+    uint64_t bitmap_bytes; ///< a bitmap that must be shifted, before the shift
+    unsigned bitmaps;      ///< how many of them lie before the work memory
+    // while it runs
+    zf_device device;
+    zf_device_state *state;
+    uint8_t *out;      ///< of row begin - shift
+    uint8_t *validity; ///< of row begin - lead; NULL: not nullable
+    int64_t *offsets;  ///< strings: of row begin
+    uint8_t *work;
+    zf_code_book book;
+    const zf_decode_watch *watch; ///< NULL: nobody
+    pthread_mutex_t lock;         ///< guards what follows
+    zf_error *error;
+    zf_status status;
+    atomic_uint_fast64_t failed; ///< least index of a block that failed
+    zf_decode_stats stats;
+} job;
+
+// ---- What is to be done ---------------------------------------------------------------------------------------
+
+/// The work memory of the largest block, and the most kernels of a plan.
+static zf_status size_work(job *j, zf_error *error) {
+    const zf_selection *s = &j->selection;
+    for (uint32_t shape = 0; shape < s->column->shape_count; shape++) {
+        const zf_index_shape *entry = &s->column->shapes[shape];
+        const zf_abi_plan *plan = s->plans[shape];
+        uint64_t bytes = 0;
+        if (plan == NULL) continue;
+        ZF_TRY(zf_plan_work_bytes(plan, &entry->shape, entry->most, &bytes, error));
+        if (bytes > j->work_bytes) j->work_bytes = bytes;
+        if (plan->kernel_count > j->stats.kernels) j->stats.kernels = plan->kernel_count;
+    }
+    return ZF_OK;
+}
+
+/// Fills everything of the job that the index and the options decide.
+static zf_status prepare(job *j, zf_container *container, size_t column, const zf_decode_options *options, zf_error *error) {
+    *j = (job){.status = ZF_OK};
+    ZF_TRY(zf_selection_make(container, column, options, (zf_abi_target){.family = ZF_TARGET_HOST}, &j->selection, error));
+    ZF_TRY(size_work(j, error));
+    const zf_selection *s = &j->selection;
+    unsigned threads = zf_context_threads(container->context, options != NULL ? options->threads : 0);
+    // Enough blocks keep the threads busy with one each; a few are better shared.
+    bool many = s->last_block - s->first_block >= UINT64_C(2) * threads;
+    j->workers = many ? threads : 1;
+    j->tile_threads = many ? 1 : threads;
+    bool nullable = s->column->type.nullable;
+    j->is_text = s->column->type.element == ZF_STRING;
+    if (j->is_text) ZF_TRY(zf_text_extent_make(s, &j->text, error));
+    j->lead = s->bits == 1 || nullable ? (unsigned)(s->begin % 8) : 0;
+    j->shift = s->bits == 1 ? j->lead : 0;
+    if (j->lead != 0) {
+        zf_elements_bytes(s->end - s->begin + j->lead, 1, &j->bitmap_bytes);
+        j->bitmap_bytes = (j->bitmap_bytes + ZF_WORK_ALIGNMENT - 1) / ZF_WORK_ALIGNMENT * ZF_WORK_ALIGNMENT;
+        j->bitmaps = (s->bits == 1 ? 1u : 0u) + (nullable ? 1u : 0u);
+    }
+    return ZF_OK;
+}
+
+static void job_free(job *j) {
+    zf_selection_free(&j->selection);
+    zf_text_extent_free(&j->text);
+}
+
+static zf_status sizes_of(const job *j, zf_decode_sizes *out, zf_error *error) {
+    *out = (zf_decode_sizes){0};
+    uint64_t values = j->text.total, offsets = 0, validity = 0, workspace = 0, rows = j->selection.end - j->selection.begin;
+    bool fits = j->is_text ? zf_elements_bytes(rows + 1, 64, &offsets) : zf_elements_bytes(rows, j->selection.bits, &values);
+    if (j->selection.column->type.nullable) zf_elements_bytes(rows, 1, &validity);
+    fits = fits && !__builtin_mul_overflow(j->work_bytes, (uint64_t)j->workers, &workspace);
+    fits = fits && !__builtin_add_overflow(workspace, j->bitmap_bytes * j->bitmaps, &workspace); // each below 2^61
+    if (!fits) return zf_raise(error, ZF_E_TOO_LARGE, "column %.128s is larger than can be addressed", j->selection.column->name);
+    out->values = values;
+    out->offsets = offsets;
+    out->validity = validity;
+    out->workspace = workspace;
+    return ZF_OK;
+}
+
+zf_status zf_decode_size(zf_container *container, size_t column, const zf_decode_options *options, zf_decode_sizes *out,
+                         zf_error *error) {
+    if (out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_size needs a place for the sizes");
+    *out = (zf_decode_sizes){0};
+    job j;
+    zf_error reason = {0};
+    zf_status status = prepare(&j, container, column, options, &reason);
+    // A module may have code for GPUs only, and they take no workspace from the caller.
+    if (status != ZF_OK && zf_error_is(&reason, ZF_E_NO_CODE_FOR_DEVICE)) status = ZF_OK;
+    if (status != ZF_OK && error != NULL) *error = reason;
+    if (status == ZF_OK) status = sizes_of(&j, out, error);
+    job_free(&j);
+    return status;
+}
+
+// ---- Blocks ---------------------------------------------------------------------------------------------------
+
+static zf_status run_block(job *j, uint64_t block, unsigned worker, const zf_block_view *view, const char *where,
+                           zf_error *error) {
+    const zf_selection *s = &j->selection;
+    uint32_t shape = s->column->blocks[block].shape;
+    const zf_abi_plan *plan = s->plans[shape];
+    const zf_abi_code *code = NULL;
+    ZF_TRY(zf_code_book_find(&j->book, &s->providers[shape], plan, view, &code, error));
+    uint64_t first = s->begin - j->shift; // row of the first bit or element of `out`
+    uint64_t begin = view->first_row > first ? view->first_row : first;
+    uint64_t end = view->first_row + view->rows < s->end ? view->first_row + view->rows : s->end;
+    uint64_t bit = begin + j->lead - s->begin; // blocks but the first start at a byte
+    zf_block_run run = {
+        .plan = plan,
+        .code = code,
+        .view = view,
+        .element = s->column->type.element,
+        .nullable = s->column->type.nullable,
+        .validity = j->validity != NULL ? j->validity + bit / 8 : NULL,
+        .validity_bit = (unsigned)(bit % 8),
+        .out = j->out + (begin - first) * s->bits / 8, // booleans: every block but the first starts at a byte
+        .begin = begin - view->first_row,
+        .end = end - view->first_row,
+        .work = j->work + (uint64_t)worker * j->work_bytes,
+        .mode = ZF_ABI_DECODE,
+        .where = where,
+        .file = zf_selection_file(s),
+        .threads = j->tile_threads,
+    };
+    if (j->is_text) {
+        run.offset_base = j->text.bases[block - s->first_block];
+        run.out = (uint8_t *)((uintptr_t)j->out + run.offset_base);
+        run.offsets = j->offsets + (begin - s->begin);
+        zf_text_extent_block(s, &j->text, block, &run.byte_begin, &run.byte_end);
+    }
+    zf_status status = j->device.ops->run(j->state, &run, error);
+    pthread_mutex_lock(&j->lock);
+    j->stats.blocks_read++;
+    j->stats.bytes_read += view->bytes;
+    j->stats.launches += run.launches;
+    pthread_mutex_unlock(&j->lock);
+    return status;
+}
+
+static zf_status decode_block(job *j, uint64_t block, unsigned worker, zf_error *error) {
+    char where[ZF_WHERE_BYTES];
+    zf_block_view view;
+    zf_selection_where(&j->selection, block, where);
+    if (j->watch != NULL) ZF_TRY(j->watch->before(j->watch->user, block, error));
+    ZF_TRY(zf_selection_block(&j->selection, block, NULL, &view, error));
+    zf_status status = run_block(j, block, worker, &view, where, error);
+    zf_block_view_free(&view);
+    return status;
+}
+
+static void decode_index(void *user, uint64_t index, unsigned worker) {
+    job *j = user;
+    uint64_t block = j->selection.first_block + index;
+    zf_error error;
+    zf_status status = ZF_OK;
+    // Blocks behind a failed one are left out; those before it go on, so that the first failure is always the one reported.
+    zf_passes *passes = zf_context_passes(j->selection.container->context);
+    unsigned pass = zf_pass_begin(passes, ZF_PASS_DECODE);
+    if (index <= atomic_load(&j->failed)) status = decode_block(j, block, worker, &error);
+    zf_pass_end(passes, pass);
+    if (status != ZF_OK) {
+        pthread_mutex_lock(&j->lock);
+        if (index < atomic_load(&j->failed)) {
+            atomic_store(&j->failed, index);
+            j->status = status;
+            if (j->error != NULL) *j->error = error;
+        }
+        pthread_mutex_unlock(&j->lock);
+    }
+    if (j->watch != NULL) j->watch->after(j->watch->user, block);
+}
+
+zf_status zf_decode_check_buffers(const zf_decode_sizes *sizes, const zf_decode_buffers *buffers, zf_error *error) {
+    if (buffers == NULL) return zf_raise(error, ZF_E_BUFFER, "decoding needs buffers");
+    const struct {
+        const char *name;
+        const void *at;
+        size_t bytes;
+        unsigned alignment;
+    } needed[] = {{"values", buffers->values, sizes->values, ZF_WORK_ALIGNMENT},
+                  {"offsets", buffers->offsets, sizes->offsets, sizeof(int64_t)},
+                  {"validity", buffers->validity, sizes->validity, 1},
+                  {"workspace", buffers->workspace, sizes->workspace, ZF_WORK_ALIGNMENT}};
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+        if (needed[i].bytes == 0) continue;
+        if (needed[i].at == NULL) {
+            return zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is missing; %zu bytes are needed", needed[i].name,
+                            needed[i].bytes);
+        }
+        if ((uintptr_t)needed[i].at % needed[i].alignment != 0) {
+            return zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is not aligned to %u bytes", needed[i].name,
+                            needed[i].alignment);
+        }
+    }
+    return ZF_OK;
+}
+
+static zf_status run_job(job *j, const zf_decode_buffers *buffers, zf_error *error) {
+    unsigned threads = j->tile_threads > j->workers ? j->tile_threads : j->workers;
+    ZF_TRY(j->device.ops->open(j->selection.container->context, threads, &j->state, error));
+    uint8_t *workspace = buffers->workspace;
+    uint8_t *bitmap = workspace;
+    j->out = buffers->values;
+    j->validity = buffers->validity;
+    j->offsets = buffers->offsets;
+    if (j->is_text) j->offsets[0] = 0;
+    if (j->shift != 0) {
+        j->out = bitmap;
+        bitmap += j->bitmap_bytes;
+    }
+    if (!j->selection.column->type.nullable)
+        j->validity = NULL;
+    else if (j->lead != 0)
+        j->validity = bitmap;
+    j->work = workspace + j->bitmap_bytes * j->bitmaps;
+    j->error = error;
+    atomic_init(&j->failed, UINT64_MAX);
+    pthread_mutex_init(&j->lock, NULL);
+    zf_code_book_init(&j->book);
+    zf_parallel_for(j->workers, j->selection.last_block - j->selection.first_block, decode_index, j);
+    zf_status status = j->status;
+    if (status == ZF_OK) status = j->device.ops->finish(j->state, error);
+    status = zf_container_explain(j->selection.container, status, error);
+    if (status == ZF_OK && j->is_text) zf_text_cut(buffers->values, buffers->offsets, j->selection.end - j->selection.begin);
+    uint64_t rows = j->selection.end - j->selection.begin; // of bitmaps, row `begin` to bit 0
+    if (status == ZF_OK && j->shift != 0) zf_place_bits(buffers->values, 0, j->out, j->lead, rows);
+    if (status == ZF_OK && j->lead != 0 && j->validity != NULL) zf_place_bits(buffers->validity, 0, j->validity, j->lead, rows);
+    j->stats.kernel_variants = j->book.kernel_variants;
+    j->stats.codes = j->book.codes;
+    j->stats.compiled = j->book.compiled;
+    j->stats.cached = j->book.cached;
+    j->stats.compile_seconds = j->selection.plan_seconds + j->book.seconds;
+    zf_code_book_free(&j->book);
+    pthread_mutex_destroy(&j->lock);
+    j->device.ops->close(j->state);
+    return status;
+}
+
+static zf_status decode_on_host(zf_container *container, size_t column, const zf_device *device, const zf_decode_options *options,
+                                const zf_decode_watch *watch, const zf_decode_buffers *buffers, zf_decode_stats *stats,
+                                zf_error *error) {
+    job j;
+    zf_decode_sizes sizes;
+    zf_status status = prepare(&j, container, column, options, error);
+    j.device = *device;
+    j.watch = watch;
+    if (status == ZF_OK) status = sizes_of(&j, &sizes, error);
+    if (status == ZF_OK) status = zf_decode_check_buffers(&sizes, buffers, error);
+    if (status == ZF_OK && j.selection.begin < j.selection.end)
+        status = run_job(&j, buffers, error);
+    else if (status == ZF_OK && j.is_text)
+        buffers->offsets[0] = 0;
+    *stats = j.stats;
+    job_free(&j);
+    return status;
+}
+
+zf_status zf_decode_watched(zf_container *container, size_t column, const zf_device *device, const zf_decode_options *options,
+                            const zf_decode_watch *watch, const zf_decode_buffers *buffers, zf_decode_stats *stats,
+                            zf_error *error) {
+    return decode_on_host(container, column, device, options, watch, buffers, stats, error);
+}
+
+zf_status zf_decode(zf_container *container, size_t column, const char *device, const zf_decode_options *options,
+                    const zf_decode_buffers *buffers, zf_decode_stats *stats, zf_error *error) {
+    zf_decode_stats ours = {0};
+    zf_device chosen;
+    zf_accelerator *accelerator = NULL;
+    if (stats != NULL) *stats = ours;
+    if (container == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_decode needs a container");
+    ZF_TRY(zf_device_find(container->context, device != NULL ? device : "auto", &chosen, error));
+    zf_status status;
+    if (chosen.ops->start == NULL) {
+        status = decode_on_host(container, column, &chosen, options, NULL, buffers, &ours, error);
+    } else {
+        status = zf_device_accelerator(container->context, &chosen, &accelerator, error);
+        if (status == ZF_OK) status = zf_decode_on(accelerator, container, column, options, buffers, &ours, error);
+    }
+    if (stats != NULL) *stats = ours;
+    return status;
+}

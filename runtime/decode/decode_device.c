@@ -1,0 +1,156 @@
+// Decoding on an accelerator into the host's memory: units, in device memory that lives as long as the call.
+#include <stdlib.h>
+
+#include "runtime/base/error_codes.h"
+#include "runtime/context/context.h"
+#include "runtime/decode/block_run.h"
+#include "runtime/decode/decode_device.h"
+#include "runtime/decode/decode_unit_internal.h"
+#include "runtime/device/device.h"
+
+static zf_status run(zf_units *units, const zf_decode_buffers *buffers, zf_units_memory *memory, zf_error *error) {
+    const zf_accelerator_ops *ops = units->accelerator->ops;
+    uint64_t *words = malloc((zf_units_words(units) + 1) * sizeof *words);
+    if (words == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for failure words");
+    zf_status status = zf_units_allocate(units, memory, error);
+    if (status == ZF_OK) {
+        status = zf_units_enqueue(units, NULL, memory, words, error);
+        // Also after a failure: what was queued still uses the memory.
+        zf_status waited = ops->wait(units->accelerator, NULL, status == ZF_OK ? error : NULL);
+        if (status == ZF_OK) status = waited;
+    }
+    if (status == ZF_OK) status = zf_units_status(units, words, error);
+    free(words);
+    if (status == ZF_OK) status = zf_units_fetch(units, NULL, memory, buffers, error);
+    return zf_container_explain(units->column->selection.container, status, error);
+}
+
+static zf_status decode_on(zf_accelerator *accelerator, zf_container *container, size_t column, const zf_decode_options *options,
+                           const zf_decode_buffers *buffers, zf_decode_stats *stats, zf_error *error) {
+    zf_units *units = NULL;
+    zf_units_memory memory = {0};
+    ZF_TRY(zf_units_make(container, column, options, NULL, accelerator, &units, error));
+    bool any = units->column->selection.begin < units->column->selection.end;
+    zf_status status = zf_units_column_check(units->column, buffers, error);
+    if (status == ZF_OK && any)
+        status = run(units, buffers, &memory, error);
+    else if (status == ZF_OK && units->column->is_text)
+        buffers->offsets[0] = 0;
+    if (stats != NULL) *stats = zf_units_stats(units);
+    zf_units_release(accelerator, &memory);
+    zf_units_free(units);
+    return status;
+}
+
+zf_status zf_decode_on(zf_accelerator *accelerator, zf_container *container, size_t column, const zf_decode_options *options,
+                       const zf_decode_buffers *buffers, zf_decode_stats *stats, zf_error *error) {
+    zf_passes *passes = zf_context_passes(container->context);
+    unsigned pass = zf_pass_begin(passes, ZF_PASS_DECODE);
+    zf_status status = decode_on(accelerator, container, column, options, buffers, stats, error);
+    zf_pass_end(passes, pass);
+    return status;
+}
+
+// ---- In memory and on a stream of the caller ------------------------------------------------------------------
+
+struct zf_prepared {
+    zf_units *units;
+    const uint64_t *words; ///< in the staging memory of the last call; NULL before, and where that call failed
+    zf_error failure;      ///< of the last call, where it failed; ZF_OK
+};
+
+zf_status zf_decode_prepare(zf_container *container, size_t column, const char *device, const zf_decode_options *options,
+                            zf_prepared **out, zf_error *error) {
+    if (out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_prepare needs a place for what it makes");
+    *out = NULL;
+    if (container == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_prepare needs a container");
+    zf_device chosen;
+    zf_accelerator *accelerator = NULL;
+    ZF_TRY(zf_device_find(container->context, device != NULL ? device : "auto", &chosen, error));
+    if (chosen.ops->start == NULL)
+        return zf_raise(error, ZF_E_NO_STREAMS, "device `%s` has no memory of its own and no streams", chosen.ops->name);
+    ZF_TRY(zf_device_accelerator(container->context, &chosen, &accelerator, error));
+    zf_prepared *prepared = calloc(1, sizeof *prepared);
+    if (prepared == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a decode");
+    zf_status status = zf_units_make(container, column, options, NULL, accelerator, &prepared->units, error);
+    if (status == ZF_OK)
+        *out = prepared;
+    else
+        free(prepared);
+    return status;
+}
+
+void zf_prepared_free(zf_prepared *prepared) {
+    if (prepared == NULL) return;
+    zf_units_free(prepared->units);
+    free(prepared);
+}
+
+zf_status zf_decode_device_size(const zf_prepared *prepared, zf_device_sizes *out, zf_error *error) {
+    if (prepared == NULL || out == NULL)
+        return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_device_size needs a prepared decode and a place for the sizes");
+    zf_units_sizes sizes = zf_units_sizes_of(prepared->units);
+    *out = (zf_device_sizes){.values = sizes.values,
+                             .skip = sizes.skip,
+                             .offsets = sizes.offsets,
+                             .validity = sizes.validity,
+                             .validity_skip = sizes.validity_skip,
+                             .workspace = sizes.workspace,
+                             .staging = sizes.staging};
+    return ZF_OK;
+}
+
+static zf_status queue(zf_prepared *prepared, void *stream, const zf_device_buffers *buffers, zf_error *error) {
+    zf_units_sizes sizes = zf_units_sizes_of(prepared->units);
+    const struct {
+        const char *name;
+        uint64_t at, bytes, alignment;
+    } needed[] = {{"values", buffers->values, sizes.values, 256},
+                  {"offsets", buffers->offsets, sizes.offsets, 256},
+                  {"validity", buffers->validity, sizes.validity, 256},
+                  {"workspace", buffers->workspace, sizes.workspace, 256},
+                  {"staging", (uint64_t)(uintptr_t)buffers->staging, sizes.staging, 8}};
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+        if (needed[i].bytes == 0 || (needed[i].at != 0 && needed[i].at % needed[i].alignment == 0)) continue;
+        return zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is missing, or not aligned to %llu bytes; it needs %llu",
+                        needed[i].name, (unsigned long long)needed[i].alignment, (unsigned long long)needed[i].bytes);
+    }
+    // A map of a file that was cut gives a signal where it is touched.
+    ZF_TRY(zf_container_unchanged(prepared->units->column->selection.container, error));
+    zf_units_memory memory = {.values = buffers->values,
+                              .workspace = buffers->workspace,
+                              .offsets = buffers->offsets,
+                              .validity = buffers->validity,
+                              .staging = buffers->staging};
+    zf_status status = zf_units_enqueue(prepared->units, stream, &memory, NULL, error);
+    if (status != ZF_ERR_USAGE) return status;
+    return zf_fail_hint(error, status,
+                        "`values`, `offsets`, `validity` and `workspace` are memory of the device, as large as "
+                        "zf_decode_device_size says");
+}
+
+zf_status zf_decode_async(zf_prepared *prepared, void *stream, const zf_device_buffers *buffers, zf_error *error) {
+    if (prepared == NULL || buffers == NULL)
+        return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_async needs a prepared decode and buffers");
+    // What is not queued whole writes no failure words: those in the staging memory are somebody else's.
+    prepared->words = NULL;
+    prepared->failure.status = ZF_OK;
+    zf_status status = queue(prepared, stream, buffers, &prepared->failure);
+    if (status == ZF_OK)
+        prepared->words = buffers->staging;
+    else if (error != NULL)
+        *error = prepared->failure;
+    return status;
+}
+
+zf_status zf_decode_status(const zf_prepared *prepared, zf_decode_stats *stats, zf_error *error) {
+    if (prepared == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_status needs a prepared decode");
+    if (stats != NULL) *stats = zf_units_stats(prepared->units);
+    if (prepared->failure.status != ZF_OK) {
+        if (error != NULL) *error = prepared->failure;
+        return prepared->failure.status;
+    }
+    if (prepared->words == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_decode_status comes after zf_decode_async");
+    ZF_TRY(zf_container_unchanged(prepared->units->column->selection.container, error));
+    return zf_units_status(prepared->units, prepared->words, error);
+}

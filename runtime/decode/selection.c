@@ -1,0 +1,130 @@
+#include "runtime/decode/selection.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/container/element.h"
+#include "runtime/context/context.h"
+#include "runtime/decode/block_run.h"
+#include "runtime/decode/failure.h"
+
+typedef unsigned long long ull;
+
+static zf_status choose_rows(zf_selection *s, const zf_decode_options *options, zf_error *error) {
+    uint64_t rows = s->rows;
+    s->begin = 0;
+    s->end = rows;
+    if (options != NULL && options->some_rows) {
+        bool fits = options->row_begin <= rows;
+        if (fits && options->row_count != UINT64_MAX) fits = options->row_count <= rows - options->row_begin;
+        if (!fits) {
+            zf_status status = options->row_count == UINT64_MAX
+                                   ? zf_raise(error, ZF_E_ROW_RANGE, "row %llu of %llu", (ull)options->row_begin, (ull)rows)
+                                   : zf_raise(error, ZF_E_ROW_RANGE, "%llu rows from row %llu of %llu", (ull)options->row_count,
+                                              (ull)options->row_begin, (ull)rows);
+            return zf_fail_place(error, status, "%s: column %s", s->container->path, s->column->name);
+        }
+        s->begin = options->row_begin;
+        if (options->row_count != UINT64_MAX) s->end = options->row_begin + options->row_count;
+    }
+    // Blocks are even (the last may be short), so a row's block is a division.
+    s->first_block = s->last_block = 0;
+    if (s->begin < s->end) {
+        s->first_block = s->begin / s->column->rows_per_block;
+        s->last_block = (s->end - 1) / s->column->rows_per_block + 1;
+    }
+    return ZF_OK;
+}
+
+/// Names file and column where an error has no place yet, and the block if the file is at fault.
+static zf_status place(const zf_selection *s, uint64_t block, zf_status status, zf_error *error) {
+    if (error == NULL || error->place[0] != 0) return status;
+    if (status != ZF_ERR_INPUT) return zf_fail_place(error, status, "%s: column %s", s->container->path, s->column->name);
+    char where[ZF_WHERE_BYTES];
+    zf_selection_where(s, block, where);
+    return zf_fail_place(error, status, "%s", where);
+}
+
+/// There is no code for seek states at the index's intervals: the index may be wrong of them, which the block shows.
+static zf_status check_intervals(const zf_selection *s, uint64_t block, zf_status status, zf_error *error) {
+    zf_block_view view;
+    zf_error contradiction = {0};
+    if (zf_container_block(s->container, s->column_number, block, false, &view, &contradiction) == ZF_OK) {
+        zf_block_view_free(&view);
+        return status;
+    }
+    *error = contradiction;
+    return contradiction.status;
+}
+
+/// Gets the plan of every shape in the range.
+static zf_status get_plans(zf_selection *s, zf_abi_target target, zf_error *error) {
+    s->plans = calloc((size_t)s->column->shape_count + 1, sizeof *s->plans);
+    s->providers = calloc((size_t)s->column->shape_count + 1, sizeof *s->providers);
+    if (s->plans == NULL || s->providers == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for plans");
+    double begin = zf_clock_seconds();
+    for (uint64_t b = s->first_block; b < s->last_block; b++) {
+        uint32_t shape = s->column->blocks[b].shape;
+        const zf_index_shape *entry = &s->column->shapes[shape];
+        if (s->plans[shape] != NULL) continue;
+        const zf_abi_plan *plan = NULL;
+        zf_status status = zf_context_plan(s->container->context, s->container, s->column_number, entry->shape.branches,
+                                           entry->shape.branch_count, target, &s->providers[shape], &plan, error);
+        if (status != ZF_OK && error != NULL && zf_error_is(error, ZF_E_SEEK_INTERVAL))
+            status = check_intervals(s, b, status, error);
+        if (status != ZF_OK) return place(s, b, status, error);
+        if (zf_plan_fits(plan, &entry->shape, NULL) != ZF_OK) { // a plan is trusted, what the file says of itself is not
+            status = zf_raise(error, ZF_E_INDEX_CONTENT, "the index gives the column another shape than its codec has");
+            return place(s, b, status, error);
+        }
+        s->plans[shape] = plan;
+    }
+    s->plan_seconds = zf_clock_seconds() - begin;
+    return ZF_OK;
+}
+
+zf_status zf_selection_make(zf_container *container, size_t column, const zf_decode_options *options, zf_abi_target target,
+                            zf_selection *out, zf_error *error) {
+    *out = (zf_selection){.container = container, .column_number = column};
+    if (container == NULL) return zf_raise(error, ZF_E_ARGUMENT, "decoding needs a container");
+    zf_column_info info; // says whether there is such a column
+    ZF_TRY(zf_container_column(container, column, &info, error));
+    out->rows = container->index.rows;
+    out->column = &container->index.columns[column];
+    out->bits = zf_element_bits(out->column->type.element);
+    out->checksums = options == NULL || !options->skip_checksums;
+    ZF_TRY(choose_rows(out, options, error));
+    return get_plans(out, target, error);
+}
+
+void zf_selection_free(zf_selection *selection) {
+    free(selection->plans);
+    free(selection->providers);
+    selection->plans = NULL;
+    selection->providers = NULL;
+}
+
+void zf_selection_where(const zf_selection *selection, uint64_t block, char where[ZF_WHERE_BYTES]) {
+    if (selection->container == NULL) {
+        snprintf(where, ZF_WHERE_BYTES, "block");
+        return;
+    }
+    snprintf(where, ZF_WHERE_BYTES, "%s: column %.64s, block %llu", zf_container_short_path(selection->container),
+             selection->column->name, (ull)block);
+}
+
+const char *zf_selection_file(const zf_selection *selection) {
+    return selection->container != NULL ? zf_container_short_path(selection->container) : NULL;
+}
+
+zf_status zf_selection_block(const zf_selection *s, uint64_t block, const uint8_t *stored, zf_block_view *out, zf_error *error) {
+    if (stored == NULL) stored = s->container->map + s->column->blocks[block].offset;
+    zf_status status = zf_container_block_at(s->container, s->column_number, block, stored, s->checksums, out, error);
+    if (status == ZF_OK || out->refused == NULL) return status;
+    uint32_t shape = s->column->blocks[block].shape;
+    zf_failure what = {.plan = s->plans[shape], .file = zf_selection_file(s)};
+    zf_place_refused(&what, out->refused, error);
+    return status;
+}

@@ -1,0 +1,103 @@
+// Accelerators: devices with memory and kernels of their own, of which one launch covers all blocks of a unit (zipflow/abi.h).
+// An accelerator is a table of functions; `decode_unit.c` prepares units and launches for all of them alike. CUDA is one, the
+// emulator another.
+//
+// Order: everything on one stream happens in the order of the calls, and streams are in order only by events. Memory belongs to
+// whoever allocated it.
+#ifndef ZF_RUNTIME_ACCELERATOR_H
+#define ZF_RUNTIME_ACCELERATOR_H
+
+#include <stdatomic.h>
+
+#include "runtime/container/container.h"
+#include "zipflow/abi.h"
+
+typedef struct zf_accelerator zf_accelerator;           ///< one opened device; any thread
+typedef struct zf_accelerator_code zf_accelerator_code; ///< an image, loaded
+
+/// Arguments of a launch, as zipflow/abi.h has them. Addresses are of the device's memory.
+typedef struct zf_simt_args {
+    uint64_t base, blocks, first, work, out, validity, offsets, failure;
+    uint32_t block_count, even;
+    // No arguments of the kernel: how many bytes lie at these addresses, for accelerators that check every access; and where the
+    // failure words of all kernels of the plan begin.
+    uint64_t base_bytes, blocks_bytes, first_bytes, work_bytes, out_bytes, validity_bytes, offsets_bytes;
+    uint64_t failures, failures_bytes;
+} zf_simt_args;
+
+/// What a device's driver made of a kernel.
+typedef struct zf_kernel_facts {
+    uint32_t threads;   ///< of a thread block; 0: code has no such kernel
+    uint32_t registers; ///< of a thread
+    uint32_t local;     ///< bytes of a thread that registers have no room for
+    uint32_t shared;    ///< bytes of a thread block
+    uint32_t blocks;    ///< thread blocks that a multiprocessor holds at once
+} zf_kernel_facts;
+
+/// What a multiprocessor has.
+typedef struct zf_multiprocessor_facts {
+    uint32_t count, registers, threads, blocks, shared, warp; ///< `shared`: bytes, for all of its thread blocks
+} zf_multiprocessor_facts;
+
+typedef struct zf_accelerator_ops {
+    const char *name;
+
+    /// What it wants code for; known once it is open.
+    zf_abi_target (*target)(const zf_accelerator *self);
+
+    /// Memory of the device, aligned to 256. ZF_ERR_DEVICE with the sizes wanted and free where there is not enough.
+    zf_status (*allocate)(zf_accelerator *self, uint64_t bytes, uint64_t *address, zf_error *error);
+    void (*release)(zf_accelerator *self, uint64_t address);
+    /// Memory of the host that the device copies from and to at full speed, aligned to 64 at least.
+    zf_status (*host_allocate)(zf_accelerator *self, uint64_t bytes, void **at, zf_error *error);
+    void (*host_release)(zf_accelerator *self, void *at);
+
+    /// Queued on `stream` (CUDA: a CUstream; the emulator has none, NULL). From pageable memory they may wait.
+    zf_status (*copy_in)(zf_accelerator *self, void *stream, uint64_t to, const void *from, uint64_t bytes, zf_error *error);
+    zf_status (*copy_out)(zf_accelerator *self, void *stream, void *to, uint64_t from, uint64_t bytes, zf_error *error);
+    zf_status (*copy_within)(zf_accelerator *self, void *stream, uint64_t to, uint64_t from, uint64_t bytes, zf_error *error);
+    zf_status (*fill)(zf_accelerator *self, void *stream, uint64_t to, uint8_t byte, uint64_t bytes, zf_error *error);
+
+    /// Loads an image once; the same code again gives the same object. It lives as long as the accelerator, that is, as its
+    /// zf_context, unless somebody has it unloaded. So the device holds each different image that the context decoded with: of
+    /// the compiler at most nine for each file, column and choice of alternatives (eight tuples of params and the general form),
+    /// of a module what it holds. A context that meets ever new params or codecs is to be freed now and then.
+    zf_status (*load)(zf_accelerator *self, const zf_abi_plan *plan, const zf_abi_code *code, zf_accelerator_code **out,
+                      zf_error *error);
+    /// Unloads what `load` gave, which nobody uses any more, and nothing that was launched: for whoever measures code that is not
+    /// wanted again. NULL: it cannot.
+    void (*unload)(zf_accelerator *self, zf_accelerator_code *code);
+    /// Queues kernel `kernel` of the plan with `groups` thread blocks.
+    zf_status (*launch)(zf_accelerator *self, void *stream, zf_accelerator_code *code, uint32_t kernel, uint32_t groups,
+                        const zf_simt_args *args, zf_error *error);
+    /// What the driver says of a kernel, and of the device. NULL where nothing is known of either.
+    zf_status (*kernel_facts)(zf_accelerator *self, zf_accelerator_code *code, uint32_t kernel, zf_kernel_facts *out,
+                              zf_error *error);
+    zf_status (*multiprocessor_facts)(zf_accelerator *self, zf_multiprocessor_facts *out, zf_error *error);
+    /// Waits for the stream. A fault of a kernel that was launched before is reported here at the latest.
+    zf_status (*wait)(zf_accelerator *self, void *stream, zf_error *error);
+
+    /// A stream apart from those of others (the emulator's is NULL): not even the default one waits for it, only `wait` and what
+    /// was told to `stream_follow` an event on it. It may be empty when it is closed, or not: what is queued still runs.
+    zf_status (*stream_open)(zf_accelerator *self, void **stream, zf_error *error);
+    void (*stream_close)(zf_accelerator *self, void *stream);
+
+    /// An event: `event_note` queues that it happen, and what is queued later on a stream that was told to `stream_follow` it
+    /// happens after what was queued before that note. Of one that is `timed` the time is taken, by the device's clock:
+    /// `event_seconds` waits for `to`, and gives the time from one event to the other. An event may be closed while streams still
+    /// follow it, as CUDA allows: they wait for what was noted all the same.
+    zf_status (*event_open)(zf_accelerator *self, bool timed, void **event, zf_error *error);
+    void (*event_close)(zf_accelerator *self, void *event);
+    zf_status (*event_note)(zf_accelerator *self, void *stream, void *event, zf_error *error);
+    zf_status (*stream_follow)(zf_accelerator *self, void *stream, void *event, zf_error *error);
+    zf_status (*event_wait)(zf_accelerator *self, void *event, zf_error *error); ///< until it happened
+    zf_status (*event_seconds)(zf_accelerator *self, void *from, void *to, double *seconds, zf_error *error);
+} zf_accelerator_ops;
+
+/// First member of every accelerator.
+struct zf_accelerator {
+    const zf_accelerator_ops *ops;
+    atomic_bool copied, launched; ///< once: what comes first takes longer, and is a pass of its own (runtime/base/passes.h)
+};
+
+#endif

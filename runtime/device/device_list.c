@@ -1,0 +1,317 @@
+// The devices of a context. They are looked for kind by kind, in the order of the table and no further than somebody asks, so
+// that a program that names the CPU does not wait for a GPU's driver to start.
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/error_codes.h"
+#include "runtime/context/context.h"
+#include "runtime/device/device.h"
+#include "runtime/pipeline/rates.h"
+
+/// A device as it was found, with the memory of its strings.
+typedef struct found_device {
+    zf_device device;
+    zf_device_info info;
+    zf_text name, description, reason;
+    zf_accelerator *accelerator; ///< NULL until it is used
+    bool starting;               ///< by a thread, without the lock
+    zf_rates *rates;             ///< NULL until somebody asks
+    struct found_device *next;
+} found_device;
+
+/// The devices of one kind.
+typedef struct found_kind {
+    void *shared; ///< what `attach` gave
+    found_device *first, **last;
+    size_t begin, count; ///< numbers in the list: from `begin` on
+} found_kind;
+
+struct zf_device_list {
+    pthread_mutex_t lock;   ///< guards everything; never held while a driver works, so that nobody waits for another's GPU
+    pthread_cond_t changed; ///< a kind was looked for, or an accelerator started, with success or without
+    const zf_device_ops *const *kinds;
+    size_t kind_count, looked; ///< the first `looked` kinds were looked for
+    bool looking;              ///< a thread looks for the next one, without the lock
+    void **shared;             ///< of each kind: what `attach` gave
+    found_device *first, **last;
+    size_t count;
+};
+
+zf_device_list *zf_device_list_create(void) {
+    zf_device_list *list = calloc(1, sizeof *list);
+    if (list == NULL) return NULL;
+    list->kinds = zf_device_table(&list->kind_count);
+    list->shared = calloc(list->kind_count, sizeof *list->shared);
+    if (list->shared == NULL) {
+        free(list);
+        return NULL;
+    }
+    list->last = &list->first;
+    pthread_mutex_init(&list->lock, NULL);
+    pthread_cond_init(&list->changed, NULL);
+    return list;
+}
+
+static void free_devices(found_device *found) {
+    for (found_device *next; found != NULL; found = next) {
+        next = found->next;
+        if (found->accelerator != NULL) found->device.ops->stop(found->accelerator);
+        zf_rates_free(found->rates);
+        zf_text_free(&found->name);
+        zf_text_free(&found->description);
+        zf_text_free(&found->reason);
+        free(found);
+    }
+}
+
+void zf_device_list_free(zf_device_list *list) {
+    if (list == NULL) return;
+    free_devices(list->first);
+    for (size_t k = 0; k < list->looked; k++) {
+        if (list->shared[k] != NULL) list->kinds[k]->detach(list->shared[k]);
+    }
+    pthread_cond_destroy(&list->changed);
+    pthread_mutex_destroy(&list->lock);
+    free(list->shared);
+    free(list);
+}
+
+static bool find_device(const zf_device_ops *ops, size_t kind, unsigned index, bool numbered, found_kind *out) {
+    found_device *found = calloc(1, sizeof *found);
+    if (found == NULL) return false;
+    *out->last = found;
+    out->last = &found->next;
+    found->device = (zf_device){ops, index, out->begin + out->count++, kind};
+    zf_text_puts(&found->name, ops->name);
+    if (numbered) zf_text_printf(&found->name, ":%u", index);
+    ops->describe(out->shared, index, &found->info, &found->description, &found->reason);
+    found->info.name = found->name.data != NULL ? found->name.data : "";
+    found->info.description = found->description.data != NULL ? found->description.data : "";
+    found->info.reason = found->reason.data != NULL ? found->reason.data : "";
+    return !found->name.failed && !found->description.failed && !found->reason.failed;
+}
+
+/// All devices of a kind. False, and nothing: there was no memory.
+static bool find_kind(const zf_device_ops *ops, size_t kind, size_t begin, found_kind *out) {
+    *out = (found_kind){.begin = begin};
+    out->last = &out->first;
+    if (ops->attach != NULL) {
+        out->shared = ops->attach();
+        if (out->shared == NULL) return false;
+    }
+    unsigned count = ops->count != NULL ? ops->count(out->shared) : 0;
+    bool good = count != 0 || find_device(ops, kind, 0, false, out);
+    for (unsigned i = 0; good && i < count; i++) good = find_device(ops, kind, i, true, out);
+    if (good) return true;
+    free_devices(out->first);
+    if (out->shared != NULL) ops->detach(out->shared);
+    return false;
+}
+
+static bool is_of(const char *name, const char *kind) {
+    size_t length = strcspn(name, ":");
+    return strlen(kind) == length && memcmp(name, kind, length) == 0;
+}
+
+/// Whether the kind of that name was looked for, or all were (NULL: whether all were).
+static bool has_looked(const zf_device_list *list, const char *name) {
+    for (size_t k = 0; name != NULL && k < list->looked; k++) {
+        if (is_of(name, list->kinds[k]->name)) return true;
+    }
+    return list->looked == list->kind_count;
+}
+
+/// Looks for devices until the kind of that name was looked for; NULL: for all. Under the lock, which it leaves meanwhile. False:
+/// there was no memory for the next kind, which is looked for again when somebody asks again.
+static bool look(zf_device_list *list, const char *name, zf_passes *passes) {
+    bool good = true;
+    while (good && !has_looked(list, name)) {
+        if (list->looking) {
+            pthread_cond_wait(&list->changed, &list->lock);
+            continue;
+        }
+        size_t kind = list->looked, begin = list->count;
+        found_kind found;
+        list->looking = true;
+        pthread_mutex_unlock(&list->lock);
+        unsigned pass = zf_pass_begin(passes, ZF_PASS_START);
+        good = find_kind(list->kinds[kind], kind, begin, &found);
+        zf_pass_end(passes, pass);
+        pthread_mutex_lock(&list->lock);
+        list->looking = false;
+        if (good) {
+            list->shared[kind] = found.shared;
+            *list->last = found.first;
+            list->last = found.last;
+            list->count += found.count;
+            list->looked++;
+        }
+        pthread_cond_broadcast(&list->changed);
+    }
+    return good;
+}
+
+static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a list of devices"); }
+
+static found_device *entry_at(const zf_device_list *list, size_t entry) {
+    found_device *found = list->first;
+    while (found != NULL && found->device.entry != entry) found = found->next;
+    return found;
+}
+
+size_t zf_device_count(const zf_context *context) {
+    if (context == NULL) return 0;
+    zf_device_list *list = zf_context_devices(context);
+    pthread_mutex_lock(&list->lock);
+    look(list, NULL, zf_context_passes(context));
+    size_t count = list->count;
+    pthread_mutex_unlock(&list->lock);
+    return count;
+}
+
+zf_status zf_device_get(const zf_context *context, size_t index, zf_device_info *out, zf_error *error) {
+    if (context == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_device_get needs a context and a place");
+    zf_device_list *list = zf_context_devices(context);
+    pthread_mutex_lock(&list->lock);
+    bool good = look(list, NULL, zf_context_passes(context));
+    const found_device *found = entry_at(list, index);
+    size_t count = list->count;
+    if (found != NULL) *out = found->info;
+    pthread_mutex_unlock(&list->lock);
+    if (found != NULL) return ZF_OK;
+    if (!good) return no_memory(error);
+    return zf_raise(error, ZF_E_ARGUMENT, "there is no device %zu: the context has %zu", index, count);
+}
+
+/// The device of that name; for "auto" the first that is present of the last kind that has one, emulators left out.
+static const found_device *choose(const zf_device_list *list, const char *name) {
+    bool any = strcmp(name, "auto") == 0;
+    const found_device *chosen = NULL;
+    for (const found_device *found = list->first; found != NULL; found = found->next) {
+        if (any) {
+            bool better = chosen == NULL || chosen->device.ops != found->device.ops;
+            if (found->info.present && !found->info.emulated && better) chosen = found;
+        } else if (strcmp(found->info.name, name) == 0 || (strcmp(found->device.ops->name, name) == 0 && chosen == NULL)) {
+            chosen = found;
+        }
+    }
+    return chosen;
+}
+
+/// What stands for a kind of which no device is there: it knows why, also when one of a number is asked for.
+static const found_device *none_of_kind(const zf_device_list *list, const char *name) {
+    for (const found_device *found = list->first; found != NULL; found = found->next) {
+        const zf_device_ops *ops = found->device.ops;
+        if (!found->info.present && ops->count != NULL && is_of(name, ops->name) && strcmp(found->info.name, ops->name) == 0)
+            return found;
+    }
+    return NULL;
+}
+
+/// Whether a name begins as that of a kind whose devices have numbers, and goes on with what is no number.
+static bool is_misnumbered(const zf_device_list *list, const char *name) {
+    size_t length = strcspn(name, ":");
+    if (name[length] == 0) return false;
+    const char *number = name + length + 1;
+    bool is_number = *number != 0 && number[strspn(number, "0123456789")] == 0;
+    for (size_t k = 0; k < list->kind_count && !is_number; k++) {
+        if (list->kinds[k]->count != NULL && is_of(name, list->kinds[k]->name)) return true;
+    }
+    return false;
+}
+
+zf_status zf_device_find(const zf_context *context, const char *name, zf_device *out, zf_error *error) {
+    *out = (zf_device){0};
+    zf_device_list *list = zf_context_devices(context);
+    if (is_misnumbered(list, name)) {
+        int length = (int)strcspn(name, ":");
+        zf_status status =
+            zf_raise(error, ZF_E_ARGUMENT, "`%.64s` is no device's name: behind `%.*s:` stands a number, as in `%.*s:0`", name,
+                     length, name, length, name);
+        return zf_fail_hint(error, status, "`zfc devices` lists them");
+    }
+    pthread_mutex_lock(&list->lock);
+    bool good = look(list, strcmp(name, "auto") == 0 ? NULL : name, zf_context_passes(context));
+    const found_device *chosen = choose(list, name); // what is found stays until the context is freed
+    if (chosen == NULL) chosen = none_of_kind(list, name);
+    pthread_mutex_unlock(&list->lock);
+    if (!good) return no_memory(error);
+    if (chosen == NULL) {
+        zf_status status = zf_raise(error, ZF_E_UNKNOWN_DEVICE, "no device is called \"%.64s\"", name);
+        return zf_fail_hint(error, status, "`auto` takes the best one; `zfc devices` lists them");
+    }
+    if (!chosen->info.present) {
+        return zf_raise(error, ZF_E_DEVICE_ABSENT, "device `%.64s` is not present: %s", name, chosen->info.reason);
+    }
+    *out = chosen->device;
+    return ZF_OK;
+}
+
+zf_status zf_device_accelerator(zf_context *context, const zf_device *device, zf_accelerator **out, zf_error *error) {
+    zf_device_list *list = zf_context_devices(context);
+    zf_status status = ZF_OK;
+    pthread_mutex_lock(&list->lock);
+    found_device *found = entry_at(list, device->entry);
+    void *shared = list->shared[device->kind];
+    while (found->starting) pthread_cond_wait(&list->changed, &list->lock);
+    if (found->accelerator == NULL) {
+        zf_accelerator *started = NULL;
+        found->starting = true;
+        pthread_mutex_unlock(&list->lock);
+        unsigned pass = zf_pass_begin(zf_context_passes(context), ZF_PASS_START);
+        status = device->ops->start(context, shared, device->index, &started, error);
+        zf_pass_end(zf_context_passes(context), pass);
+        pthread_mutex_lock(&list->lock);
+        found->accelerator = started;
+        found->starting = false;
+        pthread_cond_broadcast(&list->changed);
+    }
+    *out = found->accelerator;
+    pthread_mutex_unlock(&list->lock);
+    return status;
+}
+
+bool zf_context_device_for(const zf_context *context, zf_abi_target target, zf_device_info *out) {
+    zf_device_list *list = zf_context_devices(context);
+    bool found = false;
+    pthread_mutex_lock(&list->lock);
+    for (const found_device *one = list->first; one != NULL && !found; one = one->next) {
+        if (one->accelerator == NULL) continue;
+        zf_abi_target own = one->accelerator->ops->target(one->accelerator);
+        found = own.family == target.family && own.arch == target.arch;
+        if (found) *out = one->info;
+    }
+    pthread_mutex_unlock(&list->lock);
+    return found;
+}
+
+/// Without the lock, since a file is read. Where the host decodes, its rates are those of so many threads.
+static zf_rates *make_rates(zf_context *context, const found_device *found) {
+    zf_text description = {0};
+    zf_text_puts(&description, found->info.description);
+    if (found->device.ops->start == NULL || found->info.emulated)
+        zf_text_printf(&description, ", %u threads", zf_context_threads(context, 0));
+    zf_rates *rates = description.failed ? NULL : zf_rates_create(context, found->info.name, description.data);
+    zf_text_free(&description);
+    return rates;
+}
+
+zf_rates *zf_device_rates(zf_context *context, const zf_device *device) {
+    zf_device_list *list = zf_context_devices(context);
+    pthread_mutex_lock(&list->lock);
+    found_device *found = entry_at(list, device->entry);
+    zf_rates *rates = found->rates;
+    pthread_mutex_unlock(&list->lock);
+    if (rates != NULL) return rates;
+    zf_rates *made = make_rates(context, found);
+    pthread_mutex_lock(&list->lock);
+    if (found->rates == NULL) {
+        found->rates = made;
+        made = NULL;
+    }
+    rates = found->rates;
+    pthread_mutex_unlock(&list->lock);
+    zf_rates_free(made); // another thread was first
+    return rates;
+}

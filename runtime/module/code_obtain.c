@@ -1,0 +1,225 @@
+// Getting code for decodes to come: what columns need is found in their blocks, and is compiled and loaded side by side.
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/base/passes.h"
+#include "runtime/base/pool.h"
+#include "runtime/context/context.h"
+#include "runtime/decode/selection.h"
+#include "runtime/device/accelerator.h"
+#include "runtime/device/device.h"
+
+enum {
+    MOST_TUPLES = 8,  ///< of shaping values of a plan that a compiler makes code for; the general form serves further ones
+    MOST_BLOCKS = 256 ///< of a column that are looked at, evenly spread: a block that is not may want code that is got later
+};
+
+/// Code that somebody wants.
+typedef struct piece {
+    size_t request;
+    const zf_abi_plan *plan;
+    const zf_abi_provider *provider;
+    uint64_t *values; ///< NULL: the general form
+    struct piece *next;
+} piece;
+
+/// The time in which any thread does something.
+typedef struct gauge {
+    unsigned running;
+    double since, seconds;
+} gauge;
+
+typedef struct obtaining {
+    zf_context *context;
+    zf_accelerator *accelerator; ///< NULL: the host decodes
+    const zf_code_request *requests;
+    zf_selection *selections; ///< of each request, made or empty
+    piece **pieces;           ///< in the order of requests and blocks
+    pthread_mutex_t lock;     ///< of what follows
+    zf_code_stats *each, all;
+    gauge compiling, loading;
+} obtaining;
+
+static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a list of code"); }
+
+// ---- What is needed -------------------------------------------------------------------------------------------
+
+/// Whether there is such a piece from `first` on; how many tuples of the plan there are.
+static bool is_known(const piece *first, const zf_abi_plan *plan, const uint64_t *values, uint32_t *tuples) {
+    *tuples = 0;
+    for (const piece *p = first; p != NULL; p = p->next) {
+        if (p->plan != plan) continue;
+        if (p->values != NULL) ++*tuples;
+        if ((p->values == NULL) != (values == NULL)) continue;
+        if (values == NULL || memcmp(p->values, values, plan->shaping_count * sizeof *values) == 0) return true;
+    }
+    return false;
+}
+
+static zf_status add_piece(piece ***last, size_t request, const zf_selection *s, uint32_t shape, uint64_t *values,
+                           zf_error *error) {
+    piece *new = malloc(sizeof *new);
+    if (new == NULL) {
+        free(values);
+        return no_memory(error);
+    }
+    *new = (piece){.request = request, .plan = s->plans[shape], .provider = &s->providers[shape], .values = values};
+    **last = new;
+    *last = &new->next;
+    return ZF_OK;
+}
+
+/// What block `number` needs, if that is new. A block that cannot be read is for its decode to tell of.
+static zf_status look_at(size_t request, const zf_selection *s, uint64_t number, piece *const *first, piece ***last,
+                         zf_error *error) {
+    uint32_t shape = s->column->blocks[number].shape, tuples;
+    const zf_abi_plan *plan = s->plans[shape];
+    zf_block_view view;
+    zf_error damage;
+    if (zf_selection_block(s, number, NULL, &view, &damage) != ZF_OK) return ZF_OK;
+    uint64_t *values = malloc((plan->shaping_count + (size_t)1) * sizeof *values);
+    for (uint32_t i = 0; values != NULL && i < plan->shaping_count; i++) values[i] = view.params[plan->shaping[i]];
+    zf_block_view_free(&view);
+    if (values == NULL) return no_memory(error);
+    bool known = is_known(*first, plan, values, &tuples);
+    if (!known && tuples == MOST_TUPLES) {
+        free(values);
+        values = NULL;
+        known = is_known(*first, plan, NULL, &tuples);
+    }
+    if (!known) return add_piece(last, request, s, shape, values, error);
+    free(values);
+    return ZF_OK;
+}
+
+static zf_status find_pieces(size_t request, const zf_selection *s, piece ***last, zf_error *error) {
+    uint64_t blocks = s->last_block - s->first_block, looked = blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
+    piece **begin = *last;                // tuples of one column are compared with each other
+    for (uint64_t i = 0; i < looked; i++) // the first and the last among them
+        ZF_TRY(look_at(request, s, s->first_block + (looked > 1 ? i * (blocks - 1) / (looked - 1) : 0), begin, last, error));
+    return ZF_OK;
+}
+
+// ---- Getting it -----------------------------------------------------------------------------------------------
+
+static double begin(obtaining *o, gauge *g) {
+    pthread_mutex_lock(&o->lock);
+    double now = zf_clock_seconds();
+    if (g->running++ == 0) g->since = now;
+    pthread_mutex_unlock(&o->lock);
+    return now;
+}
+
+/// With the lock held: how long it took.
+static double end(gauge *g, double began) {
+    double now = zf_clock_seconds();
+    if (--g->running == 0) g->seconds += now - g->since;
+    return now - began;
+}
+
+static void count(zf_code_stats *stats, const zf_abi_code *code) {
+    stats->codes++;
+    stats->compiled += code->origin == ZF_CODE_COMPILED;
+    stats->cached += code->origin == ZF_CODE_CACHED;
+}
+
+static void get(void *user, uint64_t index, unsigned worker) {
+    (void)worker;
+    obtaining *o = user;
+    const piece *p = o->pieces[index];
+    const zf_abi_code *code = NULL;
+    zf_error reason;
+    double began = begin(o, &o->compiling);
+    // What fails is kept by the provider, and is told of by the decode that needs it.
+    bool good = p->provider->code(p->provider->self, p->plan, p->values, &code, &reason) == ZF_OK && code != NULL;
+    pthread_mutex_lock(&o->lock);
+    o->each[p->request].compile_seconds += end(&o->compiling, began);
+    if (good) count(&o->each[p->request], code);
+    if (good) count(&o->all, code);
+    pthread_mutex_unlock(&o->lock);
+    if (!good || o->accelerator == NULL || code->simt == NULL) return;
+    zf_accelerator_code *loaded;
+    unsigned pass = zf_pass_begin(zf_context_passes(o->context), ZF_PASS_LOAD);
+    began = begin(o, &o->loading);
+    o->accelerator->ops->load(o->accelerator, p->plan, code, &loaded, &reason);
+    pthread_mutex_lock(&o->lock);
+    o->each[p->request].load_seconds += end(&o->loading, began);
+    pthread_mutex_unlock(&o->lock);
+    zf_pass_end(zf_context_passes(o->context), pass);
+}
+
+static zf_status obtain_all(obtaining *o, size_t requests, unsigned threads, piece **first, zf_error *error) {
+    zf_abi_target target = {.family = ZF_TARGET_HOST};
+    if (o->accelerator != NULL) target = o->accelerator->ops->target(o->accelerator);
+    size_t pieces = 0;
+    double began = begin(o, &o->compiling);
+    piece **last = first;
+    zf_status status = ZF_OK;
+    for (size_t r = 0; r < requests && status == ZF_OK; r++) {
+        zf_decode_options options = o->requests[r].options;
+        options.skip_checksums = true; // only params are read
+        double since = zf_clock_seconds();
+        zf_selection *s = &o->selections[r];
+        zf_error reason;
+        // A column without plans, too, is for its decode to tell of.
+        if (zf_selection_make(o->requests[r].container, o->requests[r].column, &options, target, s, &reason) == ZF_OK)
+            status = find_pieces(r, s, &last, error);
+        o->each[r].compile_seconds += zf_clock_seconds() - since;
+    }
+    end(&o->compiling, began);
+    if (status != ZF_OK) return status;
+    for (const piece *p = *first; p != NULL; p = p->next) pieces++;
+    o->pieces = calloc(pieces + 1, sizeof(piece *));
+    if (o->pieces == NULL) return no_memory(error);
+    pieces = 0;
+    for (piece *p = *first; p != NULL; p = p->next) o->pieces[pieces++] = p;
+    zf_parallel_for(zf_context_threads(o->context, threads), pieces, get, o);
+    return ZF_OK;
+}
+
+static zf_status check(const zf_context *context, const zf_code_request *requests, size_t request_count, zf_error *error) {
+    if (context == NULL || (requests == NULL && request_count > 0))
+        return zf_raise(error, ZF_E_ARGUMENT, "zf_code_obtain needs a context and requests");
+    for (size_t r = 0; r < request_count; r++) {
+        if (requests[r].container == NULL) return zf_raise(error, ZF_E_ARGUMENT, "a request of code has no container");
+        if (requests[r].container->context != context)
+            return zf_raise(error, ZF_E_ARGUMENT, "%.256s was opened in another context", requests[r].container->path);
+    }
+    return ZF_OK;
+}
+
+zf_status zf_code_obtain(zf_context *context, const char *device, const zf_code_request *requests, size_t request_count,
+                         unsigned threads, zf_code_stats *each, zf_code_stats *all, zf_error *error) {
+    if (all != NULL) *all = (zf_code_stats){0};
+    for (size_t r = 0; r < request_count && each != NULL; r++) each[r] = (zf_code_stats){0};
+    ZF_TRY(check(context, requests, request_count, error));
+    zf_device chosen;
+    obtaining o = {.context = context, .requests = requests};
+    ZF_TRY(zf_device_find(context, device != NULL ? device : "auto", &chosen, error));
+    if (chosen.ops->start != NULL) ZF_TRY(zf_device_accelerator(context, &chosen, &o.accelerator, error));
+    piece *first = NULL;
+    o.selections = calloc(request_count + 1, sizeof *o.selections);
+    o.each = calloc(request_count + 1, sizeof *o.each);
+    pthread_mutex_init(&o.lock, NULL);
+    zf_status status = o.selections != NULL && o.each != NULL ? ZF_OK : no_memory(error);
+    if (status == ZF_OK) status = obtain_all(&o, request_count, threads, &first, error);
+    o.all.compile_seconds = o.compiling.seconds;
+    o.all.load_seconds = o.loading.seconds;
+    if (each != NULL && o.each != NULL) memcpy(each, o.each, request_count * sizeof *each);
+    if (all != NULL) *all = o.all;
+    while (first != NULL) {
+        piece *next = first->next;
+        free(first->values);
+        free(first);
+        first = next;
+    }
+    for (size_t r = 0; r < request_count && o.selections != NULL; r++) zf_selection_free(&o.selections[r]);
+    pthread_mutex_destroy(&o.lock);
+    free(o.pieces);
+    free(o.selections);
+    free(o.each);
+    return status;
+}
