@@ -2,7 +2,7 @@
 #ifndef ZF_CODEGEN_BRANCHES_H
 #define ZF_CODEGEN_BRANCHES_H
 
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 #include "runtime/base/error.h"
 
 /// Turns a vector (column->choice_count bytes; all 0 is the first) into the next one. Choices that it does not reach are 0, as in

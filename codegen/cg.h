@@ -1,6 +1,6 @@
 // What all lowerings share: the context in which LLVM IR is built, values, sequences, and the environment through which a body
-// asks for what depends on its surroundings. A body (frontend/spec.h) is lowered by cg_expr.c, cg_bits.c and cg_stmt.c alone, for
-// every target and for encoders; a kernel, or the encoder, gives it an environment.
+// asks for what depends on its surroundings. A body (frontend/spec/spec.h) is lowered by cg_expr.c, cg_bits.c and cg_stmt.c
+// alone, for every target and for encoders; a kernel, or the encoder, gives it an environment.
 //
 // Builder. Every emitter appends at the builder's position and leaves it at the end of an unterminated block, maybe a new
 // one. Allocas go to the entry block (zf_cg_alloca). Names: v_ values, bb_ blocks, ty_ types.
@@ -12,7 +12,7 @@
 
 #include <llvm-c/Core.h>
 
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 
 typedef struct zf_cg zf_cg;
 typedef struct zf_cg_env zf_cg_env;

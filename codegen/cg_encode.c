@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "codegen/cg_emit.h"
-#include "frontend/walk.h"
+#include "frontend/check/walk.h"
 
 uint64_t zf_cg_encode_span(zf_span span) {
     return span.source == NULL ? UINT64_MAX : (uint64_t)span.source->id << 32 | span.begin;

@@ -4,7 +4,7 @@
 // as it stands, for every element anew. Apart, the start is a word, the same for all neighbours, and what is added to it 32 bits.
 #include "codegen/cg_frame.h"
 #include "codegen/cg_sites.h"
-#include "frontend/walk.h"
+#include "frontend/check/walk.h"
 
 enum { WORD_BITS = 32, NEAR_LIMIT = 1 << 24, MOST_ADDENDS = 8 };
 static const zf_int128 word_limit = (zf_int128)1 << 40;

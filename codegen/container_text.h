@@ -3,7 +3,7 @@
 #ifndef ZF_CODEGEN_CONTAINER_TEXT_H
 #define ZF_CODEGEN_CONTAINER_TEXT_H
 
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 #include "runtime/container/container.h"
 
 /// Lays out a canonical text, parses and checks it, without std, and finds its table. `path` names it in errors, whose status is

@@ -2,7 +2,7 @@
 #ifndef ZF_CODEGEN_EMIT_H
 #define ZF_CODEGEN_EMIT_H
 
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 #include "zipflow/abi.h"
 #include "zipflow/compile.h"
 

@@ -6,7 +6,7 @@
 #include "codegen/cg_encode.h"
 #include "codegen/decoder.h"
 #include "codegen/program.h"
-#include "frontend/walk.h"
+#include "frontend/check/walk.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
 

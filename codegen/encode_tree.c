@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "codegen/cg_encode.h"
-#include "frontend/walk.h"
+#include "frontend/check/walk.h"
 #include "runtime/base/error_codes.h"
 
 enum { DEPTH_LIMIT = 256 };

@@ -4,7 +4,7 @@
 #define ZF_CODEGEN_ENCODE_TREE_H
 
 #include "codegen/encode_support.h"
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 #include "runtime/base/error.h"
 
 /// What an edge is given: rows of the column, or what the parent pushed.

@@ -2,7 +2,7 @@
 #ifndef ZF_CODEGEN_ENCODE_UNFUSED_H
 #define ZF_CODEGEN_ENCODE_UNFUSED_H
 
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 #include "runtime/base/text.h"
 #include "zipflow/zipflow.h"
 

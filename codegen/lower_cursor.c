@@ -2,7 +2,7 @@
 // bytes begin at the next whole element or byte, as an ordinary push does in `encode`.
 #include "codegen/lower_chunks.h"
 
-#include "frontend/walk.h"
+#include "frontend/check/walk.h"
 
 // ---- Which unit -----------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 // chunk as it was when the statement began, so `out.pos` moves only at its end.
 #include "codegen/lower_chunks.h"
 
-#include "frontend/walk.h"
+#include "frontend/check/walk.h"
 
 static LLVMValueRef position(zf_cg *cg, const zf_chunk *chunk) {
     return LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_pos, "");

@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include "codegen/encode_support.h"
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 #include "zipflow/compile.h"
 
 struct zf_decoder_states;

@@ -6,7 +6,7 @@
 #include "codegen/simt_later.h"
 #include "codegen/simt_lookup.h"
 #include "codegen/simt_staging.h"
-#include "frontend/walk.h"
+#include "frontend/check/walk.h"
 #include "runtime/base/error_codes.h"
 
 enum {

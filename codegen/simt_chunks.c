@@ -8,7 +8,7 @@
 #include "codegen/lower_chunks.h"
 #include "codegen/simt_ahead.h"
 #include "codegen/simt_tables.h"
-#include "frontend/walk.h"
+#include "frontend/check/walk.h"
 
 enum {
     WARPS = 8,  ///< chunks that a thread block makes together

@@ -7,7 +7,7 @@
 // (simt_regions.c).
 #include "codegen/simt_marks.h"
 #include "codegen/cg_sites.h"
-#include "frontend/walk.h"
+#include "frontend/check/walk.h"
 
 enum { WORD = 32, MOST_PLACES = WORD * ZF_WARP, STORED = 16 };
 

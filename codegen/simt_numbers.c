@@ -11,7 +11,7 @@
 #include "codegen/cg_frame.h"
 #include "codegen/simt_span.h"
 #include "codegen/simt_tables.h"
-#include "frontend/check.h"
+#include "frontend/check/check.h"
 
 enum {
     EACH = ZF_SPAN_EACH,

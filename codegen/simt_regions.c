@@ -10,7 +10,7 @@
 #include "codegen/cg_sites.h"
 #include "codegen/lower_chunks.h"
 #include "codegen/simt_marks.h"
-#include "frontend/walk.h"
+#include "frontend/check/walk.h"
 
 /// 32 rows, one a lane.
 typedef struct row_batch {

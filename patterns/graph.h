@@ -7,7 +7,7 @@
 #ifndef ZF_PATTERNS_GRAPH_H
 #define ZF_PATTERNS_GRAPH_H
 
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 
 /// What can be asked of the stream that a node (or a buffer) yields: language.md section 5.
 typedef enum zf_capability {

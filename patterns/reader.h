@@ -3,7 +3,7 @@
 #ifndef ZF_PATTERNS_READER_H
 #define ZF_PATTERNS_READER_H
 
-#include "frontend/type.h"
+#include "frontend/check/type.h"
 #include "runtime/base/text.h"
 
 typedef struct zf_reader {

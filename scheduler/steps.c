@@ -1,8 +1,8 @@
 #include "scheduler/steps.h"
 
-#include "frontend/check.h"
-#include "frontend/match.h"
-#include "frontend/walk.h"
+#include "frontend/check/check.h"
+#include "frontend/check/walk.h"
+#include "frontend/match/match.h"
 
 typedef struct counting {
     const zf_plan *plan;

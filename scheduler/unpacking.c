@@ -4,7 +4,7 @@
 // kernel that makes the buffer stores those. Then neither the buffer nor the kernel that would read it is needed.
 #include <string.h>
 
-#include "frontend/walk.h"
+#include "frontend/check/walk.h"
 #include "patterns/decision.h"
 #include "scheduler/plan_internal.h"
 

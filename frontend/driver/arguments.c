@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/diag.h"
+#include "frontend/diag/diag.h"
 #include "frontend/driver/verbs.h"
 
 static const zf_option *find_long(const zf_verb *verb, const char *name, size_t length) {

@@ -4,7 +4,7 @@
 
 #include "frontend/driver/files_read.h"
 #include "frontend/driver/report.h"
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 
 /// A file's path and what is named behind its last colon; `name` NULL when nothing is.
 typedef struct zf_program_name {

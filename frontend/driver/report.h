@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "frontend/diag.h"
+#include "frontend/diag/diag.h"
 #include "frontend/driver/verbs.h"
 #include "zipflow/compile.h"
 

@@ -2,7 +2,7 @@
 #ifndef ZF_DRIVER_TABLE_DATA_H
 #define ZF_DRIVER_TABLE_DATA_H
 
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 #include "runtime/base/error.h"
 
 /// What a column is made of. Each part is given by one raw file; texts give all of a column's parts, several texts its rows in

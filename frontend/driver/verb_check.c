@@ -8,7 +8,7 @@
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/output.h"
 #include "frontend/driver/report.h"
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 #include "scheduler/plan.h"
 
 static zf_spec *create(const char *verb, bool notes) {

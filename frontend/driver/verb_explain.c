@@ -8,9 +8,9 @@
 #include "codegen/program.h"
 #include "codegen/simt_choices.h"
 #include "codegen/target.h"
-#include "frontend/codec.h"
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/program.h"
+#include "frontend/spec/codec.h"
 #include "scheduler/explain.h"
 
 typedef struct target {

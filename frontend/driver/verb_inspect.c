@@ -10,7 +10,7 @@
 #include "frontend/driver/shape_text.h"
 #include "frontend/driver/values.h"
 #include "frontend/driver/watch.h"
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 #include "runtime/base/error.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/container/container_open.h"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every code of frontend/diag_codes.def is expected by a test: a program of tests/lang, or a unit test that names it.
+"""Every code of frontend/diag/diag_codes.def is expected by a test: a program of tests/lang, or a unit test that names it.
 
 Usage: diag_coverage.py ROOT
 """
@@ -60,7 +60,7 @@ def read(paths):
 def main():
     check_itself()
     root = pathlib.Path(sys.argv[1])
-    codes = codes_of((root / "frontend/diag_codes.def").read_text())
+    codes = codes_of((root / "frontend/diag/diag_codes.def").read_text())
     assert len(codes) > 50, "hardly any codes were seen"
     programs = read(root.glob("tests/lang/**/*.zf"))
     sources = read([*root.glob("tests/unit/*.c"), *root.glob("tests/cli/*.py")])

@@ -16,7 +16,7 @@ duplicates=$(grep -oE '^\| ZF[0-9]{4} ' docs/errors.md | sort | uniq -d)
 # Violations (13xx) are raised by their numbers; 0801 is of targets that this version does not have.
 sources=$(find runtime frontend patterns scheduler codegen -name '*.[chly]' ! -name driver_codes.h)
 unused=$({
-    sed -n 's/^X(\([0-9]*\), \([A-Z0-9_]*\),.*/\1 ZF_D_\2/p' frontend/diag_codes.def
+    sed -n 's/^X(\([0-9]*\), \([A-Z0-9_]*\),.*/\1 ZF_D_\2/p' frontend/diag/diag_codes.def
     sed -n 's/^X(\([0-9]*\), \([A-Z0-9_]*\),.*/\1 ZF_E_\2/p' runtime/base/error_codes.def
     sed -n 's/^#define \([A-Z_]*\) "ZF\([0-9]*\)".*/\2 \1/p' frontend/driver/driver_codes.h
 } | while read -r number name; do

@@ -13,7 +13,7 @@ while read -r file include; do
         status=1
     fi
 done <<'END'
-runtime/a.c "frontend/spec.h"
+runtime/a.c "frontend/spec/spec.h"
 runtime/base/a.h "codegen/cg.h"
 scheduler/order/a.c "runtime/base/arena.h"
 scheduler/order/a.c "scheduler/plan.h"

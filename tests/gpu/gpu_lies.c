@@ -2,7 +2,7 @@
 // the program, on the CPU and on an accelerator.
 //   gpu_lies --device emu|cuda
 #include "emulator/emu.h"
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 #include "runtime/container/container.h"
 #include "tests/gpu/state_columns.h"
 #include "tests/hostile/mutate.h"

@@ -1,4 +1,4 @@
-// The interpreter: the language's executable meaning. It evaluates the checked spec (frontend/spec.h) literally, one
+// The interpreter: the language's executable meaning. It evaluates the checked spec (frontend/spec/spec.h) literally, one
 // value at a time, and is the oracle for everything generated. It shares no arithmetic with the compiler.
 //
 // An `interp` owns everything that its functions return: results live until `interp_destroy`. One interp belongs to one
@@ -6,7 +6,7 @@
 #ifndef ZF_TESTS_INTERP_H
 #define ZF_TESTS_INTERP_H
 
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 
 typedef struct interp interp;
 typedef struct interp_stream interp_stream;

@@ -2,7 +2,7 @@
 #ifndef ZF_TESTS_INTERP_LOAD_H
 #define ZF_TESTS_INTERP_LOAD_H
 
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 
 /// The checked spec of a file, or of a text under a name; NULL when there was an error.
 zf_spec *load_file(const char *path);

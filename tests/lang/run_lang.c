@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 #include "tests/unit/parse_text.h"
 
 enum { EXPECTED_LIMIT = 1000 };

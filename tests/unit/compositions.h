@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 #include "tests/unit/golden.h"
 
 #define ZF_STD ZF_SOURCE_DIR "/dsl/std"

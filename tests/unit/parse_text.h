@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/spec_internal.h"
+#include "frontend/spec/spec_internal.h"
 #include "tests/unit/check.h"
 
 /// A text, parsed in a compilation of its own.

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/spec_internal.h"
+#include "frontend/spec/spec_internal.h"
 #include "tests/unit/check.h"
 
 static zf_spec *spec_of(const char *const *texts, size_t count) {

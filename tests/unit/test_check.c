@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "frontend/spec_internal.h"
+#include "frontend/spec/spec_internal.h"
 #include "tests/unit/check.h"
 
 /// An algorithm `a` of a text, checked for the given kinds. NULL with its diagnostics printed.

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 #include "tests/unit/check.h"
 
 enum {

@@ -4,8 +4,8 @@
 // cut.
 #include <string.h>
 
-#include "frontend/ast.h"
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
+#include "frontend/syntax/ast.h"
 #include "tests/unit/check.h"
 
 /// `open` and `close` are repeated around `core`; each pair may add more than one level.

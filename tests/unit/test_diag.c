@@ -2,7 +2,7 @@
 // Places, the list of diagnostics, its three renderings, and the nearest name.
 #include <string.h>
 
-#include "frontend/diag.h"
+#include "frontend/diag/diag.h"
 #include "tests/unit/check.h"
 
 static zf_source make_source(const char *text) { return (zf_source){.path = "a.zf", .text = text, .length = strlen(text)}; }

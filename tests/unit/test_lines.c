@@ -9,7 +9,7 @@
 #include "codegen/compiler.h"
 #include "codegen/decoder.h"
 #include "emulator/emu.h"
-#include "frontend/spec.h"
+#include "frontend/spec/spec.h"
 #include "runtime/decode/decode_unit.h"
 #include "tests/unit/check.h"
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/spec_internal.h"
-#include "frontend/walk.h"
+#include "frontend/check/walk.h"
+#include "frontend/spec/spec_internal.h"
 #include "tests/unit/check.h"
 
 #define ENCODE " encode extern \"lz4\"; }" // any: no encode body is matched

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "frontend/spec_internal.h"
+#include "frontend/spec/spec_internal.h"
 #include "tests/unit/check.h"
 
 static char root[] = "/tmp/zf_test_spec_XXXXXX";

@@ -2,7 +2,7 @@
 // The verifier of instances: sound trees pass, and each way of breaking one is found.
 #include <string.h>
 
-#include "frontend/spec_internal.h"
+#include "frontend/spec/spec_internal.h"
 #include "tests/unit/check.h"
 
 static const char text[] =
