@@ -18,7 +18,7 @@ list(APPEND zf_llvm_archives -l:libstdc++.a -static-libgcc m dl)
 add_library(zf-llvm SHARED ${codegen_sources})
 set_target_properties(zf-llvm PROPERTIES LINKER_LANGUAGE C)
 target_include_directories(zf-llvm SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
-target_link_libraries(zf-llvm PRIVATE zipflow-scheduler zipflow-runtime ${zf_llvm_archives})
+target_link_libraries(zf-llvm PRIVATE zipflow-patterns zipflow-runtime ${zf_llvm_archives})
 target_link_options(zf-llvm PRIVATE LINKER:--gc-sections LINKER:--no-undefined
   LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/exports_llvm.map)
 set(zf_llvm_libs "$<IF:$<BOOL:$<TARGET_PROPERTY:ZF_LLVM_INSIDE>>,${zf_llvm_archives},zf-llvm>")

@@ -4,8 +4,8 @@
 #define ZF_CODEGEN_DECODER_H
 
 #include "codegen/jit.h"
+#include "patterns/plan/plan.h"
 #include "runtime/container/container.h"
-#include "scheduler/plan.h"
 #include "zipflow/compile.h"
 
 /// Everything lives as long as the decoder. Read-only once made, but for the code that is added to it.

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "patterns/decision.h"
+#include "patterns/graph/decision.h"
+#include "patterns/plan/plan.h"
 #include "runtime/base/error_codes.h"
-#include "scheduler/plan.h"
 
 enum { DEPTH_MOST = 16, LISTED_MOST = 400 }; // of names that nest; bytes of a hint
 

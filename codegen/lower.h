@@ -9,7 +9,7 @@
 
 #include "codegen/cg_sites.h"
 #include "codegen/target.h"
-#include "scheduler/steps.h"
+#include "patterns/plan/steps.h"
 
 enum {
     ZF_STRIP = 64,          ///< elements or groups that are worked on together: 64 of any bit width are whole words, for bool too

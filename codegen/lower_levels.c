@@ -1,5 +1,5 @@
-// What runs along the levels of a kernel (scheduler/plan.h), element by element: scans, and the groups of ordered stages that are
-// steps of their consumer's tile.
+// What runs along the levels of a kernel (patterns/plan/plan.h), element by element: scans, and the groups of ordered stages that
+// are steps of their consumer's tile.
 //
 // An expansion stands at element o of group g. Before an element is made at an index, all expansions along its level *settle*:
 // groups that are done, and empty ones, are left behind. A group that is entered settles the level of its groups, makes what runs

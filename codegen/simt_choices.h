@@ -1,4 +1,4 @@
-// Which choices (scheduler/choices.h) the kernels of accelerators have. This is the one place that says so: what comes from a
+// Which choices (patterns/plan/choices.h) the kernels of accelerators have. This is the one place that says so: what comes from a
 // person, and what a search tries, are both asked here. Every legal choice makes the same bytes of the rows that are wanted, and
 // the same errors where whole blocks are. A tile that a range of rows cuts is checked whole, and how long it is may be chosen: so
 // a violation in a row that nobody wanted is told of under one choice, and not met under another.

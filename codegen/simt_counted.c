@@ -5,7 +5,7 @@
 // the groups that outputs lie in (simt_lanes.c). Beyond the stream's end another element is read instead, and the check fails.
 #include "codegen/cg_frame.h"
 #include "codegen/simt.h"
-#include "scheduler/sites.h"
+#include "patterns/plan/sites.h"
 
 // The scan that an index is, through lets; NULL: it is none.
 static const zf_reduce *scan_of(const zf_expr *index) {

@@ -6,9 +6,9 @@
 #include <llvm-c/TargetMachine.h>
 
 #include "codegen/cg.h"
+#include "patterns/plan/plan.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
-#include "scheduler/plan.h"
 #include "zipflow/abi.h"
 
 typedef struct zf_lower zf_lower;

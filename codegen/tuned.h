@@ -14,8 +14,8 @@
 #ifndef ZF_CODEGEN_TUNED_H
 #define ZF_CODEGEN_TUNED_H
 
+#include "patterns/plan/plan.h"
 #include "runtime/container/container.h"
-#include "scheduler/plan.h"
 
 typedef struct zf_tuned_kernel {
     char *shape;

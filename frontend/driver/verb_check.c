@@ -9,7 +9,7 @@
 #include "frontend/driver/output.h"
 #include "frontend/driver/report.h"
 #include "frontend/spec/spec.h"
-#include "scheduler/plan.h"
+#include "patterns/plan/plan.h"
 
 static zf_spec *create(const char *verb, bool notes) {
     zf_spec_options options = {.notes = notes};

@@ -11,7 +11,7 @@
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/program.h"
 #include "frontend/spec/codec.h"
-#include "scheduler/explain.h"
+#include "patterns/plan/explain.h"
 
 typedef struct target {
     const zf_table *table;   // all of its columns, or

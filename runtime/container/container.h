@@ -1,5 +1,6 @@
 // The container (`.zfd`), inside: what the encoder gives to the writer, and what a reader's block looks like once it was
-// checked. The bytes are in docs/format.md; numbering of params, edges, streams and trees is the graph's (patterns/graph.h).
+// checked. The bytes are in docs/format.md; numbering of params, edges, streams and trees is the graph's
+// (patterns/graph/graph.h).
 #ifndef ZF_RUNTIME_CONTAINER_H
 #define ZF_RUNTIME_CONTAINER_H
 

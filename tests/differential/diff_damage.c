@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "patterns/graph.h"
+#include "patterns/graph/graph.h"
 #include "tests/differential/gen_program.h"
 #include "tests/interp/interp_internal.h"
 

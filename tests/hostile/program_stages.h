@@ -5,9 +5,9 @@
 
 #include <time.h>
 
-#include "patterns/graph.h"
-#include "scheduler/explain.h"
-#include "scheduler/plan.h"
+#include "patterns/graph/graph.h"
+#include "patterns/plan/explain.h"
+#include "patterns/plan/plan.h"
 #include "tests/unit/parse_text.h"
 
 /// What is being tested: for messages, and to run one again. Kept where a signal finds it.

@@ -124,7 +124,7 @@ typedef struct interp_directory {
     uint64_t count;
 } interp_directory;
 
-/// A block, numbered in pre-order as in patterns/graph.h.
+/// A block, numbered in pre-order as in patterns/graph/graph.h.
 typedef struct interp_block {
     const uint8_t *branches; ///< per choice of the column
     uint32_t branch_count;

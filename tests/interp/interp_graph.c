@@ -1,5 +1,5 @@
 // Numbering: nodes, edges, stored streams and params of a column under one vector of branches, in pre-order (as in
-// patterns/graph.h, but found here again: the oracle does not lean on what it judges).
+// patterns/graph/graph.h, but found here again: the oracle does not lean on what it judges).
 #include <string.h>
 
 #include "tests/interp/interp_internal.h"

@@ -1,7 +1,7 @@
-// Links: zipflow-scheduler
+// Links: zipflow-patterns
 // Indices that only grow: which expressions are recognised, with which range, and which are not because they might wrap or turn
 // back. The expressions are made by hand, so that no front end stands between.
-#include "scheduler/affine.h"
+#include "patterns/plan/affine.h"
 
 #include "tests/unit/check.h"
 

@@ -1,6 +1,6 @@
-// Links: zipflow-scheduler
+// Links: zipflow-patterns
 // Which columns of strings are a stream's bytes as they are (characters.zf: their names begin with `yes`).
-#include "scheduler/plan.h"
+#include "patterns/plan/plan.h"
 #include "tests/unit/compositions.h"
 
 static void check_column(const zf_column *column, const char *target) {

@@ -1,6 +1,6 @@
-// Links: zipflow-scheduler
+// Links: zipflow-patterns
 // Which chunks a warp walks (chunk_walk.zf: a table for each answer): by the rule, as asked, and read back.
-#include "scheduler/plan.h"
+#include "patterns/plan/plan.h"
 #include "tests/unit/compositions.h"
 
 typedef struct expected {

@@ -1,4 +1,4 @@
-// Links: zipflow-codegen zipflow-scheduler zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-codegen zipflow-patterns zipflow-frontend zipflow-runtime
 // Code ahead of decodes: what is got, once each, over threads; that decodes then ask for nothing more; that what cannot be had is
 // told of by the decode that wants it, with the error that it would give anyway.
 #include <stdlib.h>

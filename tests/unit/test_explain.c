@@ -1,6 +1,6 @@
-// Links: zipflow-scheduler
+// Links: zipflow-patterns
 // What `zfc explain` shows: every column of TPC-H and every composition, as text and as JSON.
-#include "scheduler/explain.h"
+#include "patterns/plan/explain.h"
 #include "tests/unit/compositions.h"
 
 /// The end of one JSON value that begins at `at`, or NULL: enough of a parser to see that brackets, strings and commas are right.

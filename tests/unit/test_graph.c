@@ -1,6 +1,6 @@
 // Links: zipflow-patterns
 // Graphs: numbering, the table of decisions, printing, reading back, and what the verifier rejects.
-#include "patterns/graph.h"
+#include "patterns/graph/graph.h"
 #include "tests/unit/compositions.h"
 
 static void check_column(zf_spec *spec, const zf_column *column, const char *golden) {

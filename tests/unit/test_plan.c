@@ -1,6 +1,6 @@
-// Links: zipflow-scheduler
+// Links: zipflow-patterns
 // Plans: kernels per composition, checks, seek trees, printing, reading back, and what the verifier rejects.
-#include "scheduler/plan.h"
+#include "patterns/plan/plan.h"
 #include "tests/unit/compositions.h"
 
 static const zf_plan_options host = {.target = "host"};

@@ -1,4 +1,4 @@
-// Links: zipflow-codegen zipflow-scheduler zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-codegen zipflow-patterns zipflow-frontend zipflow-runtime
 // Code for containers: a kernel per tuple of shaping values up to eight, then one for all; many threads that want the same code
 // at once; containers that come and go; the disk cache between compilers.
 #include <pthread.h>

@@ -1,9 +1,9 @@
-// Links: zipflow-scheduler
+// Links: zipflow-patterns
 // No algorithm is known by its name: every algorithm, stream, param, function, constant and codec of the standard library and of
 // TPC-H's codecs is renamed by a seeded map, and graphs, plans and explanations stay the same but for the names.
 #include <sys/stat.h>
 
-#include "scheduler/explain.h"
+#include "patterns/plan/explain.h"
 #include "tests/support/renaming.h"
 #include "tests/unit/compositions.h"
 

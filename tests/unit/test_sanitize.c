@@ -1,4 +1,4 @@
-// Links: zipflow-codegen zipflow-scheduler zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-codegen zipflow-patterns zipflow-frontend zipflow-runtime
 // Generated code is instrumented where it is asked for: a read outside a buffer, planted by a count that lies about it, ends the
 // process with AddressSanitizer's report. Only in builds that have its runtime; others skip.
 #include <stdio.h>

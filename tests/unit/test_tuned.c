@@ -1,4 +1,4 @@
-// Links: zipflow-codegen zipflow-scheduler zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-codegen zipflow-patterns zipflow-frontend zipflow-runtime
 // Tables of tuned kernels: their text, what is wrong with others, which kernel is nearest, keeping them; and that compilers lower
 // kernels of the GPU that a table is of as it says, and others, and what it may not say, as by default.
 #include <stdlib.h>

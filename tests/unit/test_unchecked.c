@@ -1,4 +1,4 @@
-// Links: zipflow-codegen zipflow-scheduler zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-codegen zipflow-patterns zipflow-frontend zipflow-runtime
 // Kernels without checks (zf_compiler_set_unchecked): fewer instructions in every form that has checks, the same text again once
 // the switch is off, and modules that do not know of it. What they decode is compared in tests/cli (`zfc bench --unchecked`).
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-// Links: zipflow-scheduler
+// Links: zipflow-patterns
 // Which work buffers hold a column's elements as they are (unpacking.zf: columns whose names begin with `yes`; with `yes_alone`,
 // those of which nothing else is needed), at which widths the kernel that makes them stores the column, and what is said of it.
-#include "scheduler/explain.h"
+#include "patterns/plan/explain.h"
 #include "tests/unit/compositions.h"
 
 static const zf_work *packed(const zf_plan *plan) {

@@ -1,5 +1,5 @@
 // What the three patterns allow. Capabilities follow from the pattern and the inputs; decisions are looked up, never computed.
-#include "patterns/decision.h"
+#include "patterns/graph/decision.h"
 
 const char *const zf_access_names[ZF_ACCESS_COUNT] = {"unused", "aligned i", "aligned g", "gather", "cursor"};
 const char *const zf_capability_names[ZF_CAPABILITY_COUNT] = {"random", "ordered", "chunked"};

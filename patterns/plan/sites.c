@@ -1,4 +1,4 @@
-#include "scheduler/sites.h"
+#include "patterns/plan/sites.h"
 
 #include <string.h>
 

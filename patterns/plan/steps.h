@@ -2,7 +2,7 @@
 #ifndef ZF_SCHEDULER_STEPS_H
 #define ZF_SCHEDULER_STEPS_H
 
-#include "scheduler/plan.h"
+#include "patterns/plan/plan.h"
 
 /// Where counting stops: more is not told apart.
 #define ZF_STEPS_MOST (UINT64_C(1) << 48)

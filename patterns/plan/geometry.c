@@ -1,4 +1,4 @@
-#include "scheduler/geometry.h"
+#include "patterns/plan/geometry.h"
 
 #include <string.h>
 

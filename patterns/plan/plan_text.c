@@ -14,8 +14,8 @@
 // of the node says that reads it.
 #include <string.h>
 
-#include "patterns/reader.h"
-#include "scheduler/plan_internal.h"
+#include "patterns/graph/reader.h"
+#include "patterns/plan/plan_internal.h"
 
 static const char *const domains[] = {"elements", "groups", "chunks"};
 static const char *const step_kinds[] = {"expand", "scan", "map"};

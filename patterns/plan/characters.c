@@ -1,6 +1,6 @@
 // Which streams are the characters of a column of strings as they are: row i is the slice of one stream that begins where the
 // lengths before it end, and has its own, so that all rows together are the stream's first bytes, in their order.
-#include "scheduler/plan_internal.h"
+#include "patterns/plan/plan_internal.h"
 
 enum { DEPTH_LIMIT = 32 };
 

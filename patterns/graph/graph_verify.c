@@ -1,7 +1,7 @@
 // What every later stage takes for granted about a graph.
 #include <string.h>
 
-#include "patterns/decision.h"
+#include "patterns/graph/decision.h"
 
 #define DEMAND(condition, ...)                                                                                                   \
     do {                                                                                                                         \

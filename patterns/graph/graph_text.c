@@ -8,8 +8,8 @@
 //   edge 2 "codes.packed" u32: stored 0 to node 1, gather, random, stored: stored in the block
 #include <string.h>
 
-#include "patterns/decision.h"
-#include "patterns/reader.h"
+#include "patterns/graph/decision.h"
+#include "patterns/graph/reader.h"
 
 static void print_list(zf_text *out, const uint32_t *numbers, uint32_t count) {
     zf_text_puts(out, "[");

@@ -2,8 +2,8 @@
 #ifndef ZF_SCHEDULER_PLAN_INTERNAL_H
 #define ZF_SCHEDULER_PLAN_INTERNAL_H
 
-#include "scheduler/plan.h"
-#include "scheduler/sites.h"
+#include "patterns/plan/plan.h"
+#include "patterns/plan/sites.h"
 
 enum {
     ZF_SEEK_INTERVAL_DEFAULT = 4096,

@@ -2,7 +2,7 @@
 #ifndef ZF_SCHEDULER_AFFINE_H
 #define ZF_SCHEDULER_AFFINE_H
 
-#include "patterns/graph.h"
+#include "patterns/graph/graph.h"
 
 /// What an index depends on besides params, lengths and constants.
 enum { ZF_USES_I = 1, ZF_USES_G = 2, ZF_USES_BINDER = 4 };

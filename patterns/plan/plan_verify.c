@@ -2,9 +2,9 @@
 // may materialise more than this planner would, never less than the graph demands.
 #include <string.h>
 
-#include "patterns/decision.h"
-#include "scheduler/geometry.h"
-#include "scheduler/plan_internal.h"
+#include "patterns/graph/decision.h"
+#include "patterns/plan/geometry.h"
+#include "patterns/plan/plan_internal.h"
 
 #define DEMAND(condition, ...)                                                                                                   \
     do {                                                                                                                         \

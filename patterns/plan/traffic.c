@@ -1,4 +1,4 @@
-#include "scheduler/traffic.h"
+#include "patterns/plan/traffic.h"
 
 typedef struct tally {
     const zf_plan *plan;

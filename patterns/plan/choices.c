@@ -1,4 +1,4 @@
-#include "scheduler/choices.h"
+#include "patterns/plan/choices.h"
 
 #include <string.h>
 #include <strings.h>

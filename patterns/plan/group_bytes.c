@@ -1,7 +1,7 @@
 // Groups whose elements are bytes of one thing: of a string, or of a number, that the group alone says.
 #include <string.h>
 
-#include "scheduler/plan_internal.h"
+#include "patterns/plan/plan_internal.h"
 
 /// Whether an expression may be another for other elements of one group.
 static bool moves(const zf_expr *e, unsigned depth) {

@@ -1,4 +1,4 @@
-#include "scheduler/affine.h"
+#include "patterns/plan/affine.h"
 
 /// Nesting and size of an index, locals looked through (which can double it at each step): beyond them it is checked where used.
 enum { DEPTH_LIMIT = 64, SIZE_LIMIT = 4096 };

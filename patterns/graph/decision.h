@@ -3,7 +3,7 @@
 #ifndef ZF_PATTERNS_DECISION_H
 #define ZF_PATTERNS_DECISION_H
 
-#include "patterns/graph.h"
+#include "patterns/graph/graph.h"
 
 /// Fills decision and reason of a node's input edges, whose `capability` is known, and the node's own capability.
 void zf_decide_inputs(zf_graph *graph, zf_graph_node *node);

@@ -1,4 +1,4 @@
-#include "scheduler/steps.h"
+#include "patterns/plan/steps.h"
 
 #include "frontend/check/check.h"
 #include "frontend/check/walk.h"

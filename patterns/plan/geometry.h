@@ -2,7 +2,7 @@
 #ifndef ZF_SCHEDULER_GEOMETRY_H
 #define ZF_SCHEDULER_GEOMETRY_H
 
-#include "scheduler/plan.h"
+#include "patterns/plan/plan.h"
 
 /// What the elements of a kernel ask of others, or its groups of memory.
 typedef enum zf_loop {

@@ -1,5 +1,5 @@
 // Which checks a plan makes, and which of them once per block.
-#include "scheduler/plan_internal.h"
+#include "patterns/plan/plan_internal.h"
 
 zf_sites *zf_plan_sites(zf_arena *arena, const zf_graph *graph) {
     zf_sites *sites = ZF_NEW_ARRAY(arena, zf_sites, graph->node_count);

@@ -1,10 +1,10 @@
-#include "scheduler/explain.h"
+#include "patterns/plan/explain.h"
 
 #include <string.h>
 
-#include "patterns/decision.h"
-#include "scheduler/plan_internal.h"
-#include "scheduler/traffic.h"
+#include "patterns/graph/decision.h"
+#include "patterns/plan/plan_internal.h"
+#include "patterns/plan/traffic.h"
 
 static const char *const domain_names[] = {"elements", "groups", "chunks"};
 static const char *const step_names[] = {"expand", "scan", "map"};

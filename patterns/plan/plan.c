@@ -3,9 +3,9 @@
 // earlier kernel, and so is what would make a tree's state too large.
 #include <string.h>
 
-#include "patterns/decision.h"
-#include "scheduler/geometry.h"
-#include "scheduler/plan_internal.h"
+#include "patterns/graph/decision.h"
+#include "patterns/plan/geometry.h"
+#include "patterns/plan/plan_internal.h"
 
 typedef struct planner {
     zf_plan *plan;

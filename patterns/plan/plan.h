@@ -3,8 +3,8 @@
 #ifndef ZF_SCHEDULER_PLAN_H
 #define ZF_SCHEDULER_PLAN_H
 
-#include "patterns/graph.h"
-#include "scheduler/choices.h"
+#include "patterns/graph/graph.h"
+#include "patterns/plan/choices.h"
 #include "zipflow/abi.h"
 
 typedef enum zf_domain { ZF_DOMAIN_ELEMENTS, ZF_DOMAIN_GROUPS, ZF_DOMAIN_CHUNKS } zf_domain;

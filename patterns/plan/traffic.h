@@ -2,7 +2,7 @@
 #ifndef ZF_SCHEDULER_TRAFFIC_H
 #define ZF_SCHEDULER_TRAFFIC_H
 
-#include "scheduler/plan_internal.h"
+#include "patterns/plan/plan_internal.h"
 
 /// What an amount counts for.
 typedef enum zf_per {

@@ -1,4 +1,4 @@
-#include "patterns/reader.h"
+#include "patterns/graph/reader.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // What is particular to kernels of chunks: their tiles and directories, and who walks them.
 #include "frontend/check/walk.h"
-#include "scheduler/plan_internal.h"
+#include "patterns/plan/plan_internal.h"
 
 uint32_t zf_chunk_fields(const zf_plan *plan, uint32_t node, zf_seek_field **fields) {
     const zf_inst *inst = plan->graph->nodes[node].inst;

@@ -1,5 +1,5 @@
 // Binding a column's codec, for one vector of branches, into nodes and edges numbered in pre-order.
-#include "patterns/decision.h"
+#include "patterns/graph/decision.h"
 
 enum {
     NODE_LIMIT = 4096, ///< nodes of one graph: named codecs that use each other twice grow exponentially

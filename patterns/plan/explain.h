@@ -2,7 +2,7 @@
 #ifndef ZF_SCHEDULER_EXPLAIN_H
 #define ZF_SCHEDULER_EXPLAIN_H
 
-#include "scheduler/plan.h"
+#include "patterns/plan/plan.h"
 
 /// Text for people. `plan` may be NULL (a target does not lower the column): then only the graph is shown.
 void zf_explain_text(const zf_graph *graph, const zf_plan *plan, zf_text *out);

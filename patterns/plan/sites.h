@@ -3,7 +3,7 @@
 #ifndef ZF_SCHEDULER_SITES_H
 #define ZF_SCHEDULER_SITES_H
 
-#include "scheduler/affine.h"
+#include "patterns/plan/affine.h"
 
 typedef struct zf_site {
     uint32_t violation;  ///< 1 for V01

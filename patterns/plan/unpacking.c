@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "frontend/check/walk.h"
-#include "patterns/decision.h"
-#include "scheduler/plan_internal.h"
+#include "patterns/graph/decision.h"
+#include "patterns/plan/plan_internal.h"
 
 enum { MOST_EXPRESSIONS = 40 }; ///< of an element of the column: a lane makes hundreds of them one behind the other
 

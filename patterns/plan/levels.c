@@ -1,6 +1,6 @@
 // The steps of a kernel: which scans and expansions its nodes want, along which level each runs, and the state that they keep.
-#include "patterns/decision.h"
-#include "scheduler/plan_internal.h"
+#include "patterns/graph/decision.h"
+#include "patterns/plan/plan_internal.h"
 
 bool zf_keeps_state(const zf_inst *inst) { return inst->pattern != ZF_FULLY_PARALLEL || zf_inst_has_scan(inst); }
 
