@@ -86,8 +86,8 @@ static void *fresh_stack(uint8_t *top, void (*entry)(void *user), void *user) {
 #error "fibers are written for x86-64 and AArch64"
 #endif
 
-// Address space: pages that are not touched cost nothing. Local arrays take 16 KiB of it (codegen/cg_stmt.c); at -O0 the values
-// of a large kernel take the rest, each a place of its own.
+// Address space: pages that are not touched cost nothing. Local arrays take 16 KiB of it (codegen/body/cg_stmt.c); at -O0 the
+// values of a large kernel take the rest, each a place of its own.
 enum { STACK_BYTES = 1 << 20 };
 
 zf_status zf_fiber_stacks(zf_fiber *fibers, unsigned count, zf_error *error) {

@@ -3,8 +3,8 @@
 #ifndef ZF_DRIVER_TUNE_H
 #define ZF_DRIVER_TUNE_H
 
-#include "codegen/simt_choices.h"
-#include "codegen/tuned.h"
+#include "codegen/simt/simt_choices.h"
+#include "compiler/tuned.h"
 #include "frontend/driver/decoded.h"
 #include "frontend/driver/report.h"
 #include "runtime/device/cuda/kernel_clock.h"

@@ -2,7 +2,7 @@
 // rows are compared with what the kernels make by default; and the bytes that a kernel reads and writes of it.
 #include <string.h>
 
-#include "codegen/decoder.h"
+#include "compiler/decoder.h"
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/tune.h"
 #include "frontend/driver/watch.h"

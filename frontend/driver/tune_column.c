@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/kernel_shape.h"
+#include "compiler/kernel_shape.h"
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/tune.h"
 #include "frontend/driver/watch.h"

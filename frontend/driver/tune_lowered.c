@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/decoder.h"
+#include "compiler/decoder.h"
 #include "frontend/driver/tune.h"
 #include "frontend/driver/watch.h"
 #include "runtime/context/context.h"

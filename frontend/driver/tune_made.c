@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "codegen/container_text.h"
-#include "codegen/program.h"
+#include "compiler/container_text.h"
+#include "compiler/program.h"
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/program.h"
 #include "frontend/driver/tune.h"

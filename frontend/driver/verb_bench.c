@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "codegen/decoder.h"
+#include "compiler/decoder.h"
 #include "frontend/driver/bench.h"
 #include "frontend/driver/decoded.h"
 #include "frontend/driver/driver_codes.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "codegen/program.h"
+#include "compiler/program.h"
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/module_text.h"
 #include "frontend/driver/program.h"

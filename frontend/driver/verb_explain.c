@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/decoder.h"
-#include "codegen/emit.h"
-#include "codegen/program.h"
-#include "codegen/simt_choices.h"
-#include "codegen/target.h"
+#include "codegen/simt/simt_choices.h"
+#include "codegen/target/target.h"
+#include "compiler/decoder.h"
+#include "compiler/emit.h"
+#include "compiler/program.h"
 #include "frontend/driver/driver_codes.h"
 #include "frontend/driver/program.h"
 #include "frontend/spec/codec.h"

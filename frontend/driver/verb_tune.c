@@ -5,8 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "codegen/decoder.h"
-#include "codegen/program.h"
+#include "compiler/decoder.h"
+#include "compiler/program.h"
 #include "frontend/driver/commit.h"
 #include "frontend/driver/decoded.h"
 #include "frontend/driver/driver_codes.h"

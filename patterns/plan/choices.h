@@ -1,5 +1,6 @@
 // Choices: how a kernel is lowered, where that is free. They say how fast a kernel runs and nothing of what it makes, so files do
-// not depend on them. Which values a kernel may have follows from its form (codegen/simt_choices.h); here they are only data.
+// not depend on them. Which values a kernel may have follows from its form (codegen/simt/simt_choices.h); here they are only
+// data.
 #ifndef ZF_SCHEDULER_CHOICES_H
 #define ZF_SCHEDULER_CHOICES_H
 

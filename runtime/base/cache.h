@@ -4,7 +4,7 @@
 // In `kernels` lies compiled code (objects of the host; what a GPU's driver makes of PTX, the driver keeps), a file a key. An
 // entry holds its whole key, so two keys never share one, and a checksum, so a damaged one is as good as none. In `rates` lies
 // how fast devices were seen to be (runtime/pipeline/rates_file.c), in `tuned` how kernels were found to be lowered best
-// (codegen/tuned_file.c).
+// (compiler/tuned_file.c).
 #ifndef ZF_BASE_CACHE_H
 #define ZF_BASE_CACHE_H
 

@@ -14,7 +14,7 @@ while read -r file include; do
     fi
 done <<'END'
 runtime/a.c "frontend/spec/spec.h"
-runtime/base/a.h "codegen/cg.h"
+runtime/base/a.h "codegen/body/cg.h"
 scheduler/order/a.c "runtime/base/arena.h"
 scheduler/order/a.c "patterns/plan/plan.h"
 scheduler/order/a.c "zipflow/zipflow.h"
@@ -32,7 +32,7 @@ frontend/a.c "patterns/graph/graph.h"
 frontend/a.c "runtime/container/container.h"
 frontend/a.c "frontend/driver/output.h"
 patterns/a.c "patterns/plan/plan.h"
-scheduler/a.c "codegen/cg.h"
+scheduler/a.c "codegen/body/cg.h"
 scheduler/a.c <llvm-c/Core.h>
 codegen/a.c "frontend/driver/output.h"
 codegen/a.c <cuda.h>

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/compiler.h"
-#include "codegen/decoder.h"
+#include "compiler/compiler.h"
+#include "compiler/decoder.h"
 #include "frontend/driver/tune.h"
 #include "tests/support/scratch.h"
 #include "tests/unit/check.h"

@@ -1,9 +1,9 @@
-// Choices (codegen/simt_choices.h) for the kernels of a plan, one legal combination after the other, so that all values of a form
-// come by where it has enough kernels.
+// Choices (codegen/simt/simt_choices.h) for the kernels of a plan, one legal combination after the other, so that all values of a
+// form come by where it has enough kernels.
 #ifndef ZF_TESTS_DIFFERENTIAL_DIFF_CHOOSE_H
 #define ZF_TESTS_DIFFERENTIAL_DIFF_CHOOSE_H
 
-#include "codegen/simt_choices.h"
+#include "codegen/simt/simt_choices.h"
 
 typedef struct diff_choosing diff_choosing;
 

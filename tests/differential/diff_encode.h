@@ -2,7 +2,7 @@
 #ifndef ZF_TESTS_DIFFERENTIAL_DIFF_ENCODE_H
 #define ZF_TESTS_DIFFERENTIAL_DIFF_ENCODE_H
 
-#include "codegen/program.h"
+#include "compiler/program.h"
 #include "tests/differential/diff_case.h"
 
 typedef enum diff_encoded {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/cg_sites.h"
+#include "codegen/body/cg_sites.h"
 
 // Columns of a worker's line.
 enum { NUMBER, TABLE, TYPE, CODEC, TARGET, FORM, FUNCTION, SITE, KIND, WHAT, VERDICT, TEXT, FIELDS };

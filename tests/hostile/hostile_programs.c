@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "codegen/emit.h"
-#include "codegen/program.h"
+#include "compiler/emit.h"
+#include "compiler/program.h"
 #include "tests/hostile/program_stages.h"
 
 #ifdef ZF_SANITIZE

@@ -34,7 +34,7 @@ REGISTERS_APART = 8  # registers are given to warps in eights a thread
 SHAPING = {"width": 7, "digits": 2, "log": 11, "bits": 8, "k": 2, "n": 4, "length": 15}  # of the specialised form, by a param's name
 SPILLS_APART = 64  # bytes, of kernels that spill already
 PARTS = 4  # runs of ptxas an architecture
-TEXT_BYTES = 2048  # in which a warp puts strings together (codegen/simt_text.c)
+TEXT_BYTES = 2048  # in which a warp puts strings together (codegen/simt/simt_text.c)
 FORMS = ("map", "scan", "text", "patches", "groups", "words", "numbers", "lanes", "warp", "sequential")  # those of docs/gpu.md; text: scans that copy strings
 
 # Ways to lower that somebody may choose (`zfc explain --choices`), where they make code of another kind: columns, and choices.

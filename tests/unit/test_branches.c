@@ -1,8 +1,8 @@
-// Links: zipflow-codegen
+// Links: zipflow-compiler
 // The vectors of alternatives of a column: all of them once.
 #include <string.h>
 
-#include "codegen/branches.h"
+#include "compiler/branches.h"
 #include "tests/unit/check.h"
 
 static const char text[] =

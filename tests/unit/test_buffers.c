@@ -1,4 +1,4 @@
-// Links: zipflow-codegen zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
 // Buffers of a caller of zf_decode: no better aligned than the header asks, less than that, and missing.
 #include <stdlib.h>
 #include <string.h>

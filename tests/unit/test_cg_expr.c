@@ -1,4 +1,4 @@
-// Links: zipflow-codegen zf-interp
+// Links: zipflow-compiler zf-interp
 // Expressions of bodies in generated code, against the interpreter's arithmetic: every operator, cast and primitive of every type
 // at its edge values, when a failed check leaves and when it is only noted.
 #include <inttypes.h>
@@ -7,8 +7,8 @@
 
 #include <llvm-c/Analysis.h>
 
-#include "codegen/cg_emit.h"
-#include "codegen/jit.h"
+#include "codegen/body/cg_emit.h"
+#include "codegen/llvm/jit.h"
 #include "tests/interp/interp_internal.h"
 #include "tests/unit/check.h"
 

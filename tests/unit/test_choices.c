@@ -1,9 +1,9 @@
-// Links: zipflow-codegen
+// Links: zipflow-compiler
 // Choices for kernels of GPUs: their text, what is refused and why, what each form may have, and plans that have them, printed,
 // read back and verified.
 #include <stdlib.h>
 
-#include "codegen/simt_choices.h"
+#include "codegen/simt/simt_choices.h"
 #include "tests/unit/compositions.h"
 
 // ---- The text ---------------------------------------------------------------------------------------------------

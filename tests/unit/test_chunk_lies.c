@@ -1,4 +1,4 @@
-// Links: zipflow-codegen
+// Links: zipflow-compiler
 // A file of chunks that lies: directories, streams, header. Each lie has its violation with block, row, path and line, whatever
 // the number of threads; chunks beside it still decode.
 #include <stdlib.h>

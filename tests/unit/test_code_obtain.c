@@ -1,11 +1,11 @@
-// Links: zipflow-codegen zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
 // Code ahead of decodes: what is got, once each, over threads; that decodes then ask for nothing more; that what cannot be had is
 // told of by the decode that wants it, with the error that it would give anyway.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "codegen/decoder.h"
+#include "compiler/decoder.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/passes.h"
 #include "runtime/context/context.h"

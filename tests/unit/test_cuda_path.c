@@ -1,4 +1,4 @@
-// Links: zipflow-codegen
+// Links: zipflow-compiler
 // What the path of an asynchronous decode asks of CUDA's driver: copies, launches and one fill, on the caller's stream; nothing
 // that allocates or waits. And launches do not grow with the blocks. With the compiler's own PTX, and a driver that is none.
 #include <ftw.h>

@@ -1,12 +1,12 @@
-// Links: zipflow-codegen -Wl,--wrap=LLVMOrcLLJITAddObjectFileWithRT
+// Links: zipflow-compiler -Wl,--wrap=LLVMOrcLLJITAddObjectFileWithRT
 // LLVM gives up while a compiler's code is linked, which it never should: whatever is asked of that compiler afterwards is
 // refused in words, what it made before goes on working, it can be freed, and a new one works.
 #include <llvm-c/LLJIT.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/encode_tree.h"
-#include "codegen/program.h"
+#include "compiler/encode_tree.h"
+#include "compiler/program.h"
 #include "tests/unit/check.h"
 
 #ifdef ZF_SANITIZE

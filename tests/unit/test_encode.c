@@ -1,4 +1,4 @@
-// Links: zipflow-codegen zf-interp
+// Links: zipflow-compiler zf-interp
 // Encoding through generated code: every algorithm of the standard library and every column of the examples round trips at sizes
 // around tiles and blocks, and what is stored is what the interpreter's encoder would store, bit for bit.
 #include <inttypes.h>
@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "codegen/cg_encode.h"
-#include "codegen/emit.h"
-#include "codegen/encode_support.h"
-#include "codegen/program.h"
+#include "codegen/encode/cg_encode.h"
+#include "codegen/encode/encode_support.h"
+#include "compiler/emit.h"
+#include "compiler/program.h"
 #include "runtime/container/container.h"
 #include "tests/interp/interp.h"
 #include "tests/unit/check.h"

@@ -1,12 +1,12 @@
-// Links: zipflow-codegen zf-interp-data
+// Links: zipflow-compiler zf-interp-data
 // Compiled encode bodies against the interpreter's, node by node: every codec that the interpreter's own tests know, strings,
 // nulls, chunks and lanes included, whether or not the rest of the compiler lowers them yet.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/encode_tree.h"
-#include "codegen/program.h"
+#include "compiler/encode_tree.h"
+#include "compiler/program.h"
 #include "tests/interp/data.h"
 #include "tests/unit/check.h"
 

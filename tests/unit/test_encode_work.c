@@ -1,4 +1,4 @@
-// Links: zipflow-codegen
+// Links: zipflow-compiler
 // What an encode body may do is limited: each primitive that goes through more than one element takes its share. A body that
 // calls one of them over and over ends with an error at that call, long before its loop does.
 #include <inttypes.h>
@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "codegen/cg_encode.h"
-#include "codegen/encode_tree.h"
-#include "codegen/program.h"
+#include "codegen/encode/cg_encode.h"
+#include "compiler/encode_tree.h"
+#include "compiler/program.h"
 #include "tests/unit/check.h"
 
 enum { ROWS = 200000, STRINGS = 2, CHARACTERS = 1 << 18 };

@@ -1,13 +1,13 @@
-// Links: zipflow-codegen
+// Links: zipflow-compiler
 // `intern`: every value gets the number of its first occurrence, whatever the table behind it has to do for it. Values of each
 // size, nearly all distinct or hardly any, and values chosen to meet in one slot, the last one.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/cg_encode.h"
-#include "codegen/encode_tree.h"
-#include "codegen/program.h"
+#include "codegen/encode/cg_encode.h"
+#include "compiler/encode_tree.h"
+#include "compiler/program.h"
 #include "tests/unit/check.h"
 
 typedef enum shape {

@@ -1,4 +1,4 @@
-// Links: zipflow-codegen zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
 // Building, caching and linking modules: what the cache does with damage, what LLVM's failures become, code from many threads.
 #include <dirent.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 #include <llvm-c/Core.h>
 
-#include "codegen/jit.h"
+#include "codegen/llvm/jit.h"
 #include "runtime/base/cache.h"
 #include "tests/unit/check.h"
 

@@ -1,4 +1,4 @@
-// Links: zipflow-codegen zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
 // Timing kernels: the whole output is poisoned before any of them runs, so that what one leaves out shows. Timing copies: each is
 // of all bytes, the median counts, and what was allocated is released, also after a failure. Then nothing that was queued is
 // under way any more.

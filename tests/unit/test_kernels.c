@@ -1,4 +1,4 @@
-// Links: zipflow-codegen zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
 // Kernels on blocks made by hand: every lowering, at sizes around every edge, with values compiled in and not, recorded and
 // decoded; and blocks that lie.
 #include "tests/support/kernel_block.h"

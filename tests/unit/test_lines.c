@@ -1,4 +1,4 @@
-// Links: zipflow-codegen zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
 // Lines of the program. In what the emulated GPU reports: generated kernels of the library, run where something is wrong around
 // them (memory that is too short, a thread that stays away, one that writes where others do), must name the line that did it. In
 // PTX: the lines of the text that the container carries, and nothing of where the container lies.
@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "codegen/compiler.h"
-#include "codegen/decoder.h"
+#include "compiler/compiler.h"
+#include "compiler/decoder.h"
 #include "emulator/emu.h"
 #include "frontend/spec/spec.h"
 #include "runtime/decode/decode_unit.h"

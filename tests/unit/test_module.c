@@ -1,4 +1,4 @@
-// Links: zipflow-codegen
+// Links: zipflow-compiler
 // Modules: every codec of the library through a module, general and specialised, bit for bit; which of the two codes ran; several
 // providers of a context; every way in which a module is refused; mutated modules, of which no code is run; PTX for a driver that
 // is none.

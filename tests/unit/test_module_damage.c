@@ -1,4 +1,4 @@
-// Links: zipflow-codegen
+// Links: zipflow-compiler
 // Damaged containers through modules: what is refused, its code, its message and its place are those of the compiler, on the CPU
 // and on GPUs (a driver that is none), and what was hoisted is refused before any launch.
 #include "runtime/context/context.h"

@@ -1,4 +1,4 @@
-// Links: zipflow-codegen zipflow-runtime
+// Links: zipflow-compiler zipflow-runtime
 // Native code of modules: what an object file may not hold is refused by name, what it may runs where it is put, and no page of a
 // loaded one can be written and run.
 #include <elf.h>
@@ -11,7 +11,7 @@
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 
-#include "codegen/native_image.h"
+#include "compiler/native_image.h"
 #include "runtime/module/module_format.h"
 #include "tests/unit/check.h"
 

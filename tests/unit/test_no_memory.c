@@ -1,4 +1,4 @@
-// Links: zipflow-codegen
+// Links: zipflow-compiler
 // Memory ends inside LLVM: the call ends in words, and no code is made from then on. Where it ends elsewhere in the process, C++
 // goes on as if this library were not there.
 #include <stdint.h>
@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "codegen/cg_error.h"
-#include "codegen/jit.h"
+#include "codegen/llvm/cg_error.h"
+#include "codegen/llvm/jit.h"
 #include "tests/unit/check.h"
 
 // operator new(size_t), the one of it that returns NULL, and llvm::report_bad_alloc_error: C has no other names for them.

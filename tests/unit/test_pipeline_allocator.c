@@ -1,4 +1,4 @@
-// Links: zipflow-codegen zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
 // A pipeline whose memory comes from the caller's functions: that all of it does, while the pipeline and its batches are made and
 // never later; that all of it is given back, as it was given; and that each call that gives nothing, in turn, is an error that
 // says what was wanted, after which nothing is left.

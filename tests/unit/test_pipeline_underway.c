@@ -1,4 +1,4 @@
-// Links: zipflow-codegen zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
 // Copies that are under way when a later call fails: whoever made the memory that they read or write gets it back only when they
 // are done. Where a pipeline measures its link, and where it brings strings to the host; each call in turn is the one that fails.
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Links: zipflow-codegen zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
 // Code for containers: a kernel per tuple of shaping values up to eight, then one for all; many threads that want the same code
 // at once; containers that come and go; the disk cache between compilers.
 #include <pthread.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "codegen/decoder.h"
+#include "compiler/decoder.h"
 #include "tests/unit/check.h"
 
 enum { ROWS_PER_BLOCK = 4096, WIDTHS = 13, ROWS = ROWS_PER_BLOCK * WIDTHS };

@@ -1,4 +1,4 @@
-// Links: zipflow-codegen zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
 // Generated code is instrumented where it is asked for: a read outside a buffer, planted by a count that lies about it, ends the
 // process with AddressSanitizer's report. Only in builds that have its runtime; others skip.
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "codegen/decoder.h"
+#include "compiler/decoder.h"
 
 /// Decodes 4096 elements from `words` words, without the check that would refuse. Returns the sum of what it made.
 static uint64_t decode(zf_decoder *decoder, const zf_abi_code *code, uint64_t words) {

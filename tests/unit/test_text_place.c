@@ -1,4 +1,4 @@
-// Links: zipflow-codegen
+// Links: zipflow-compiler
 // Where characters go on a CPU: to the column at once where all of a block's are wanted and it has no more of them, else by way
 // of a buffer. The memory that a decode works in tells: it has none of the rows in the first case.
 #include <stdlib.h>

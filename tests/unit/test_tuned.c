@@ -1,4 +1,4 @@
-// Links: zipflow-codegen zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
 // Tables of tuned kernels: their text, what is wrong with others, which kernel is nearest, keeping them; and that compilers lower
 // kernels of the GPU that a table is of as it says, and others, and what it may not say, as by default.
 #include <stdlib.h>
@@ -6,8 +6,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "codegen/compiler.h"
-#include "codegen/kernel_shape.h"
+#include "compiler/compiler.h"
+#include "compiler/kernel_shape.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
 #include "tests/unit/check.h"

@@ -1,12 +1,12 @@
-// Links: zipflow-codegen zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
 // Kernels without checks (zf_compiler_set_unchecked): fewer instructions in every form that has checks, the same text again once
 // the switch is off, and modules that do not know of it. What they decode is compared in tests/cli (`zfc bench --unchecked`).
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "codegen/decoder.h"
-#include "codegen/program.h"
+#include "compiler/decoder.h"
+#include "compiler/program.h"
 #include "tests/unit/check.h"
 
 static const struct {

@@ -1,0 +1,58 @@
+// What keeps a kernel right and would often not be missed: barriers, masks, guards at edges, checks. All of them are emitted
+// through the functions below, each with a word about what it is for.
+//
+// They are counted while a module is built, in the order in which they are emitted, and one of them can be left out: the fault
+// switch (docs/testing.md), by which tests are judged. Without a switch (`zf_cg.sites` is NULL) the functions are the
+// instructions that they are named after.
+#ifndef ZF_CODEGEN_CG_SITES_H
+#define ZF_CODEGEN_CG_SITES_H
+
+#include "codegen/body/cg_emit.h"
+
+typedef enum zf_fault_site_kind {
+    ZF_SITE_BARRIER,
+    ZF_SITE_MASK,  ///< of bits, lanes, or of checks that do not count
+    ZF_SITE_GUARD, ///< at the edge of a tile, a row range, a block, a stream
+    ZF_SITE_CHECK, ///< of what a file says
+    ZF_SITE_KINDS,
+} zf_fault_site_kind;
+
+typedef struct zf_fault_site {
+    zf_fault_site_kind kind;
+    const char *what;  ///< static
+    char function[40]; ///< that it was emitted into
+} zf_fault_site;
+
+/// Of one module. The caller's.
+typedef struct zf_fault_sites {
+    uint32_t left_out;    ///< number of the site to leave out, from 1; 0: none
+    uint32_t count;       ///< sites met
+    zf_fault_site *noted; ///< the first `room` of them; may be NULL
+    uint32_t room;
+} zf_fault_sites;
+
+const char *zf_fault_site_kind_name(zf_fault_site_kind kind);
+
+/// Counts a site. True: it is to be left out. Without checks (`zf_cg.unchecked`) all of their kind are, and none is counted.
+bool zf_cg_site(zf_cg *cg, zf_fault_site_kind kind, const char *what);
+
+/// A condition under which something is done, counts or is used; left out it always holds.
+LLVMValueRef zf_cg_holds(zf_cg *cg, zf_fault_site_kind kind, LLVMValueRef v_if, const char *what);
+
+/// A condition that something lies inside an edge.
+static inline LLVMValueRef zf_cg_within(zf_cg *cg, LLVMValueRef v_if, const char *what) {
+    return zf_cg_holds(cg, ZF_SITE_GUARD, v_if, what);
+}
+/// A condition for something that takes no part; left out it never holds.
+LLVMValueRef zf_cg_apart(zf_cg *cg, zf_fault_site_kind kind, LLVMValueRef v_if, const char *what);
+
+/// A condition for treating an edge in a way of its own.
+static inline LLVMValueRef zf_cg_edge(zf_cg *cg, LLVMValueRef v_if, const char *what) {
+    return zf_cg_apart(cg, ZF_SITE_GUARD, v_if, what);
+}
+/// The smaller of two unsigned values, the second of which is a limit.
+LLVMValueRef zf_cg_clamp(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_most, const char *what);
+/// The bits of v that v_mask has.
+LLVMValueRef zf_cg_mask(zf_cg *cg, LLVMValueRef v, LLVMValueRef v_mask, const char *what);
+
+#endif

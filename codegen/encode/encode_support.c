@@ -1,0 +1,335 @@
+// C functions that compiled encode bodies call. Those that can fail return 0 and set the frame's outcome; else 1.
+#include "codegen/encode/encode_support.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+// ---- Memory ---------------------------------------------------------------------------------------------------
+
+struct zf_encode_block {
+    zf_encode_block *next;
+    uint64_t mapped; // bytes of the mapping that this begins, or 0: from calloc. What follows is aligned to 16
+};
+
+enum {
+    HUGE_PAGE = 2 << 20, ///< bytes; where pages have another size it is only an alignment
+    LARGE = 2 * HUGE_PAGE,
+};
+
+/// Zeroed memory for a large block, in huge pages where the system has them: with small ones, encoding would spend its time on
+/// page faults and misses of the TLB. NULL on failure.
+static zf_encode_block *map_large(uint64_t bytes) {
+    if (bytes > SIZE_MAX - 2 * (uint64_t)HUGE_PAGE) return NULL;
+    uint64_t wanted = (bytes + 4095) / 4096 * 4096, whole = wanted + HUGE_PAGE;
+    uint8_t *start = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start == MAP_FAILED) return NULL;
+    uint64_t before = (HUGE_PAGE - (uintptr_t)start % HUGE_PAGE) % HUGE_PAGE;
+    if (before > 0) munmap(start, before);
+    if (before < HUGE_PAGE) munmap(start + before + wanted, HUGE_PAGE - before);
+#ifdef MADV_HUGEPAGE
+    madvise(start + before, wanted, MADV_HUGEPAGE); // a wish: without it things are only slower
+#endif
+    zf_encode_block *block = (zf_encode_block *)(void *)(start + before);
+    block->mapped = wanted;
+    return block;
+}
+
+void *zf_encode_alloc(zf_encode_frame *frame, uint64_t bytes) {
+    if (bytes > frame->bytes_left) {
+        frame->outcome = ZF_ENCODE_LIMIT;
+        return NULL;
+    }
+    zf_encode_block *block = bytes >= LARGE ? map_large(sizeof *block + bytes) : calloc(1, sizeof *block + bytes);
+    if (block == NULL) {
+        frame->outcome = ZF_ENCODE_MEMORY;
+        return NULL;
+    }
+    frame->bytes_left -= bytes;
+    block->next = frame->garbage;
+    frame->garbage = block;
+    return block + 1;
+}
+
+void *zf_encode_scratch(zf_encode_frame *frame, uint64_t bytes) {
+    void *memory = bytes > frame->bytes_left ? NULL : malloc(bytes + 1);
+    if (memory == NULL) frame->outcome = bytes > frame->bytes_left ? ZF_ENCODE_LIMIT : ZF_ENCODE_MEMORY;
+    return memory;
+}
+
+void zf_encode_clear(zf_encode_frame *frame) {
+    while (frame->garbage != NULL) {
+        zf_encode_block *block = frame->garbage;
+        frame->garbage = block->next;
+        if (block->mapped > 0)
+            munmap(block, block->mapped);
+        else
+            free(block);
+    }
+}
+
+/// A larger copy of `used` bytes with room for `bytes`; NULL on failure.
+static uint8_t *enlarge(zf_encode_frame *frame, const uint8_t *old, uint64_t used, uint64_t bytes) {
+    uint8_t *memory = zf_encode_alloc(frame, bytes + ZF_ENCODE_SLACK);
+    if (memory != NULL && used > 0) memcpy(memory, old, used);
+    return memory;
+}
+
+uint64_t zf_cg_grow(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t more) {
+    uint64_t need = buffer->length + more;
+    if (need < more || need > UINT64_MAX / 32) {
+        frame->outcome = ZF_ENCODE_LIMIT;
+        return 0;
+    }
+    if (need <= buffer->capacity) return 1;
+    // The first time as many as there are rows, which most maps push: memory that is not touched costs nothing.
+    uint64_t capacity = buffer->capacity == 0 ? (frame->rows < 256 ? 256 : frame->rows) : buffer->capacity * 2;
+    if (buffer->capacity == 0 && (buffer->is_text || capacity * buffer->element > frame->bytes_left / 4)) capacity = 256;
+    if (capacity < need) capacity = need;
+    uint64_t offset = buffer->is_text ? 1 : 0, slack = ZF_ENCODE_SLACK / buffer->element + offset;
+    uint64_t used = buffer->data == NULL                                 ? 0
+                    : buffer->length + slack < buffer->capacity + offset ? buffer->length + slack
+                                                                         : buffer->capacity + offset;
+    uint8_t *data = enlarge(frame, buffer->data, used * buffer->element, (capacity + offset) * buffer->element);
+    if (data == NULL) return 0;
+    if (buffer->nullable) {
+        uint8_t *validity = enlarge(frame, buffer->validity, buffer->length, capacity);
+        if (validity == NULL) return 0;
+        buffer->validity = validity;
+    }
+    buffer->data = data;
+    buffer->capacity = capacity;
+    return 1;
+}
+
+static bool grow_words(zf_encode_frame *frame, uint64_t **words, uint64_t used, uint64_t *capacity) {
+    if (used < *capacity) return true;
+    uint64_t larger = *capacity == 0 ? 64 : *capacity * 2;
+    uint8_t *memory = enlarge(frame, (const uint8_t *)*words, used * 8, larger * 8);
+    if (memory == NULL) return false;
+    *words = (uint64_t *)(void *)memory;
+    *capacity = larger;
+    return true;
+}
+
+void zf_encode_finish(zf_encode_buffer *buffer) {
+    if (buffer->pending == 0) return;
+    // Bits only begin where a push of bits made room for whole words, so these are inside the slack at worst.
+    memcpy(buffer->data + buffer->length * buffer->element, &buffer->bits, 8);
+    buffer->length += (buffer->pending + buffer->width - 1) / buffer->width;
+    buffer->pending = buffer->bits = 0;
+}
+
+// ---- Work -----------------------------------------------------------------------------------------------------
+
+enum { BYTES_SHIFT = 6 }; // 64 bytes that are copied, compared or hashed count as an iteration
+
+bool zf_encode_work(zf_encode_frame *frame, uint64_t count) {
+    if (frame->work < count) {
+        frame->outcome = ZF_ENCODE_LIMIT;
+        frame->violation = 10;
+        return false;
+    }
+    frame->work -= count;
+    return true;
+}
+
+static bool work_of_bytes(zf_encode_frame *frame, uint64_t bytes) { return zf_encode_work(frame, bytes >> BYTES_SHIFT); }
+
+/// Steps of a sort: count * log2(count), rounded up.
+static bool work_of_sort(zf_encode_frame *frame, uint64_t count) {
+    unsigned levels = count < 2 ? 1 : 64 - (unsigned)__builtin_clzll(count);
+    return zf_encode_work(frame, count > UINT64_MAX / 64 ? UINT64_MAX : count * levels);
+}
+
+// ---- Pushing --------------------------------------------------------------------------------------------------
+
+static void store_word(zf_encode_buffer *buffer, uint64_t at, uint64_t word) {
+    memcpy(buffer->data + at * buffer->element, &word, buffer->element); // little-endian
+}
+
+uint64_t zf_cg_push_null(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t word, uint64_t valid) {
+    zf_encode_finish(buffer);
+    if (!zf_cg_grow(frame, buffer, 1)) return 0;
+    store_word(buffer, buffer->length, valid ? word : 0);
+    if (buffer->nullable) buffer->validity[buffer->length] = valid != 0;
+    buffer->length++;
+    return 1;
+}
+
+static bool grow_text(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t more) {
+    uint64_t need = buffer->text_length + more;
+    if (need < more || need > UINT64_MAX / 4) {
+        frame->outcome = ZF_ENCODE_LIMIT;
+        return false;
+    }
+    if (need <= buffer->text_capacity) return true;
+    uint64_t capacity = buffer->text_capacity * 2 > need ? buffer->text_capacity * 2 : need + 4096;
+    uint8_t *text = enlarge(frame, buffer->text, buffer->text_length, capacity);
+    if (text == NULL) return false;
+    buffer->text = text;
+    buffer->text_capacity = capacity;
+    return true;
+}
+
+uint64_t zf_cg_push_text(zf_encode_frame *frame, zf_encode_buffer *buffer, const uint8_t *text, uint64_t length, uint64_t valid) {
+    if (!valid) length = 0;
+    if (!work_of_bytes(frame, length)) return 0;
+    if (!zf_cg_grow(frame, buffer, 1) || !grow_text(frame, buffer, length)) return 0;
+    if (length > 0) memcpy(buffer->text + buffer->text_length, text, length);
+    buffer->text_length += length;
+    if (buffer->nullable) buffer->validity[buffer->length] = valid != 0;
+    buffer->length++;
+    store_word(buffer, buffer->length, buffer->text_length);
+    return 1;
+}
+
+uint64_t zf_cg_push_bools(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t bits, uint64_t count) {
+    if (!zf_cg_grow(frame, buffer, count)) return 0;
+    for (uint64_t k = 0; k < count; k++) buffer->data[buffer->length++] = bits >> k & 1;
+    return 1;
+}
+
+uint64_t zf_cg_push_varint(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t value) {
+    zf_encode_finish(buffer);
+    if (!zf_cg_grow(frame, buffer, 10)) return 0;
+    for (; value >= 128; value >>= 7) store_word(buffer, buffer->length++, (value & 127) | 128);
+    store_word(buffer, buffer->length++, value);
+    return 1;
+}
+
+static uint64_t end_part(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t start) {
+    // A stretch that was pushed since the last piece is a piece of its own.
+    uint64_t last = buffer->part_count > 0 ? buffer->parts[buffer->part_count - 1] : 0;
+    if (start > last) {
+        if (!grow_words(frame, &buffer->parts, buffer->part_count, &buffer->part_capacity)) return 0;
+        buffer->parts[buffer->part_count++] = start;
+    }
+    if (!grow_words(frame, &buffer->parts, buffer->part_count, &buffer->part_capacity)) return 0;
+    buffer->parts[buffer->part_count++] = buffer->length;
+    return 1;
+}
+
+uint64_t zf_cg_append(zf_encode_frame *frame, zf_encode_buffer *buffer, const uint8_t *data, const uint8_t *validity,
+                      uint64_t count) {
+    zf_encode_finish(buffer);
+    uint64_t start = buffer->length;
+    if (!zf_cg_grow(frame, buffer, count) || !work_of_bytes(frame, count * buffer->element)) return 0;
+    if (count > 0) memmove(buffer->data + start * buffer->element, data, count * buffer->element);
+    if (buffer->nullable && count > 0) {
+        if (validity != NULL)
+            memmove(buffer->validity + start, validity, count);
+        else
+            memset(buffer->validity + start, 1, count);
+    }
+    buffer->length += count;
+    return end_part(frame, buffer, start);
+}
+
+uint64_t zf_cg_append_texts(zf_encode_frame *frame, zf_encode_buffer *buffer, const uint8_t *text, const uint64_t *offsets,
+                            const uint8_t *validity, uint64_t count) {
+    uint64_t start = buffer->length;
+    if (!zf_encode_work(frame, count)) return 0;
+    for (uint64_t k = 0; k < count; k++) {
+        uint64_t valid = validity == NULL || validity[k] != 0;
+        if (!zf_cg_push_text(frame, buffer, text + offsets[k], offsets[k + 1] - offsets[k], valid)) return 0;
+    }
+    return end_part(frame, buffer, start);
+}
+
+uint64_t zf_cg_start_chunk(zf_encode_frame *frame, zf_encode_buffer *buffer) {
+    zf_encode_finish(buffer);
+    if (!grow_words(frame, &buffer->starts, buffer->start_count, &buffer->start_capacity)) return 0;
+    buffer->starts[buffer->start_count++] = buffer->length;
+    buffer->chunk_start = buffer->length;
+    zf_encode_index_reset(buffer); // interning begins anew
+    return 1;
+}
+
+// ---- Whole arrays ---------------------------------------------------------------------------------------------
+
+uint64_t zf_cg_reverse(zf_encode_frame *frame, zf_encode_buffer *buffer, uint64_t from) {
+    zf_encode_finish(buffer);
+    zf_encode_index_reset(buffer);
+    if (buffer->length < 2 || buffer->is_text) return 1;
+    if (!zf_encode_work(frame, buffer->length - from)) return 0;
+    for (uint64_t a = from, b = buffer->length - 1; a < b; a++, b--) {
+        uint64_t low = zf_encode_word(buffer, a), high = zf_encode_word(buffer, b);
+        store_word(buffer, a, high);
+        store_word(buffer, b, low);
+        if (!buffer->nullable) continue;
+        uint8_t valid = buffer->validity[a];
+        buffer->validity[a] = buffer->validity[b];
+        buffer->validity[b] = valid;
+    }
+    return 1;
+}
+
+/// Key under which elements of a kind sort as unsigned words.
+static uint64_t sort_key(uint64_t word, unsigned bits, uint64_t kind) {
+    uint64_t sign = 1ull << (bits - 1), all = bits == 64 ? UINT64_MAX : (1ull << bits) - 1;
+    if (kind & ZF_SORT_SIGNED) return word ^ sign;
+    if (kind & ZF_SORT_FLOAT) return word & sign ? ~word & all : word | sign;
+    return word;
+}
+
+static uint64_t sort_word(uint64_t key, unsigned bits, uint64_t kind) {
+    uint64_t sign = 1ull << (bits - 1), all = bits == 64 ? UINT64_MAX : (1ull << bits) - 1;
+    if (kind & ZF_SORT_SIGNED) return key ^ sign;
+    if (kind & ZF_SORT_FLOAT) return key & sign ? key ^ sign : ~key & all;
+    return key;
+}
+
+static int compare_words(const void *a, const void *b) {
+    uint64_t x, y;
+    memcpy(&x, a, 8);
+    memcpy(&y, b, 8);
+    return x < y ? -1 : x > y;
+}
+
+/// Sorts `count` elements, ascending. `kind`: bytes of an element, with ZF_SORT_SIGNED or ZF_SORT_FLOAT.
+uint64_t zf_cg_sort(zf_encode_frame *frame, uint8_t *data, uint64_t count, uint64_t kind) {
+    uint64_t size = kind & 15;
+    if (count < 2) return 1;
+    if (!work_of_sort(frame, count)) return 0;
+    uint64_t *keys = zf_encode_scratch(frame, count * 8); // qsort may take as much again
+    if (keys == NULL) return 0;
+    for (uint64_t k = 0; k < count; k++) {
+        keys[k] = 0;
+        memcpy(&keys[k], data + k * size, size);
+        keys[k] = sort_key(keys[k], (unsigned)size * 8, kind);
+    }
+    qsort(keys, count, 8, compare_words);
+    for (uint64_t k = 0; k < count; k++) {
+        uint64_t word = sort_word(keys[k], (unsigned)size * 8, kind);
+        memcpy(data + k * size, &word, size);
+    }
+    free(keys);
+    return 1;
+}
+
+// ---- Strings --------------------------------------------------------------------------------------------------
+
+uint64_t zf_cg_text_equal(const uint8_t *a, uint64_t a_length, const uint8_t *b, uint64_t b_length) {
+    return a_length == b_length && (a_length == 0 || memcmp(a, b, a_length) == 0);
+}
+
+/// Negative, 0 or positive, as a signed number.
+uint64_t zf_cg_text_order(const uint8_t *a, uint64_t a_length, const uint8_t *b, uint64_t b_length) {
+    uint64_t shorter = a_length < b_length ? a_length : b_length;
+    int order = shorter == 0 ? 0 : memcmp(a, b, shorter);
+    if (order == 0) return a_length - b_length;
+    return order < 0 ? UINT64_MAX : 1;
+}
+
+// ---- Bits -----------------------------------------------------------------------------------------------------
+
+/// Bits of memory that has no slack behind it: whole bytes only.
+uint64_t zf_cg_read_bits(const uint8_t *data, uint64_t at, uint64_t count, uint64_t msb) {
+    uint64_t value = 0;
+    for (uint64_t k = 0; k < count; k++, at++) {
+        uint64_t bit = data[at / 8] >> (msb ? 7 - at % 8 : at % 8) & 1;
+        value = msb ? value << 1 | bit : value | bit << k;
+    }
+    return value;
+}

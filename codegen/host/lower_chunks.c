@@ -1,0 +1,369 @@
+// Kernels of chunks on the host: a tile is a chunk (or a few, where booleans would share a byte), walked from its streams'
+// starts, which the directory says, to its last output. Lanes are one after the other here: that is what the language means by
+// them.
+#include "codegen/host/lower_chunks.h"
+#include "codegen/simt/simt.h"
+
+#include <string.h>
+
+// ---- Failing --------------------------------------------------------------------------------------------------
+
+void zf_chunk_stop_unless(zf_lower *lower, LLVMValueRef v_ok, uint32_t number) {
+    zf_cg *cg = lower->cg;
+    if (LLVMIsAConstantInt(v_ok) && LLVMConstIntGetZExtValue(v_ok) != 0) return;
+    LLVMBasicBlockRef bb_on = zf_cg_block(cg, "on"), bb_fail = zf_cg_block(cg, "fail");
+    zf_cg_cond_br(cg, v_ok, bb_on, bb_fail);
+    LLVMMoveBasicBlockAfter(bb_on, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_fail);
+    LLVMBuildStore(cg->builder, zf_cg_i32(cg, number), lower->v_fail);
+    zf_cg_br(cg, lower->chunk->bb_stop);
+    zf_cg_enter(cg, bb_on);
+}
+
+void zf_chunk_work(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_count, zf_span span) {
+    zf_chunk *chunk = zf_chunk_of(env);
+    LLVMValueRef v_left = LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, "");
+    zf_cg_check(cg, env, zf_cg_icmp(cg, LLVMIntUGE, v_left, v_count), 10, span, NULL);
+    LLVMBuildStore(cg->builder, zf_cg_sub(cg, v_left, v_count), chunk->v_work);
+    chunk->counted = true;
+}
+
+// ---- The environment ------------------------------------------------------------------------------------------
+
+static LLVMValueRef domain(zf_cg *cg, zf_cg_env *env, const zf_local *local) {
+    const zf_chunk *chunk = zf_chunk_of(env);
+    LLVMValueRef v = local->kind == ZF_L_CHUNK      ? chunk->v_number
+                     : local->kind == ZF_L_LANE     ? chunk->v_lane
+                     : local->kind == ZF_L_DOMAIN_I ? chunk->env.v_i
+                                                    : NULL;
+    if (v != NULL) return v;
+    zf_cg_unsupported(cg, local->span, "`%s` has no value here", local->name);
+    return zf_cg_i64(cg, 0);
+}
+
+static LLVMValueRef length(zf_cg *cg, zf_cg_env *env, const zf_port *port) {
+    zf_chunk *chunk = zf_chunk_of(env);
+    if (port == NULL) return chunk->v_count;
+    return port->per_chunk ? chunk->streams[port->slot].v_length : chunk->block_length(cg, env, port);
+}
+
+static zf_cg_value element(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef v_index, const zf_expr *access) {
+    zf_chunk *chunk = zf_chunk_of(env);
+    (void)access; // an index of the chunk's is none of the block's
+    if (port->per_chunk) v_index = zf_cg_add(cg, chunk->streams[port->slot].v_first, v_index);
+    return chunk->block_element(cg, env, port, v_index, NULL);
+}
+
+static LLVMValueRef bits(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef v_at, LLVMValueRef v_count,
+                         const zf_expr *access) {
+    zf_chunk *chunk = zf_chunk_of(env);
+    if (port->per_chunk) {
+        uint64_t width = port->type.kind == ZF_K_BOOL ? 1 : zf_kind_bits(port->type.kind);
+        v_at = zf_cg_add(cg, v_at, zf_cg_mul(cg, chunk->streams[port->slot].v_first, zf_cg_i64(cg, width)));
+    }
+    return chunk->block_bits(cg, env, port, v_at, v_count, access);
+}
+
+// ---- What was emitted -----------------------------------------------------------------------------------------
+
+static LLVMValueRef emitted(zf_cg *cg, const zf_chunk *chunk) {
+    return LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_pos, "");
+}
+
+static bool stores_bits(const zf_chunk *chunk) { return chunk->env.lower->type.kind == ZF_K_BOOL; }
+
+/// `out`: elements in memory; booleans are bits there, which go through `out_bit`.
+static zf_cg_value out_sequence(zf_cg *cg, const zf_chunk *chunk) {
+    const zf_lower *lower = chunk->env.lower;
+    zf_type type = zf_type_strip(lower->type);
+    zf_cg_value value = {.type = type, .is_seq = true};
+    value.seq = (zf_cg_seq){.kind = ZF_CG_SEQ_OUT, .type = type, .v_length = emitted(cg, chunk)};
+    if (!stores_bits(chunk)) {
+        value.seq.kind = ZF_CG_SEQ_MEMORY;
+        value.seq.v_data = zf_cg_at_sink(cg, zf_cg_memory_type(cg, type), lower->v_sink, chunk->v_start);
+    }
+    return value;
+}
+
+static zf_cg_value out_bit(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_index, const zf_expr *access) {
+    (void)access;
+    const zf_chunk *chunk = zf_chunk_of(env);
+    LLVMValueRef v_bit = zf_cg_add(cg, chunk->v_start, v_index);
+    LLVMValueRef v_at = LLVMBuildLShr(cg->builder, v_bit, zf_cg_i64(cg, 3), "");
+    LLVMValueRef v_byte = zf_cg_load(cg, cg->ty_i8, zf_cg_at_sink(cg, cg->ty_i8, chunk->env.lower->v_sink, v_at), 1);
+    LLVMValueRef v_shift = zf_cg_resize(cg, zf_cg_and(cg, v_bit, zf_cg_i64(cg, 7)), cg->ty_i8, false);
+    v_byte = LLVMBuildLShr(cg->builder, v_byte, v_shift, "");
+    return zf_cg_scalar(chunk->env.lower->type, zf_cg_resize(cg, v_byte, cg->ty_i1, false));
+}
+
+void zf_chunk_store(zf_chunk *chunk, zf_cg_value value, LLVMValueRef v_index) {
+    zf_lower *lower = chunk->env.lower;
+    zf_cg *cg = lower->cg;
+    LLVMBasicBlockRef bb_stored = NULL;
+    if (chunk->retraces) return;
+    v_index = zf_cg_add(cg, chunk->v_start, v_index);
+    if (lower->v_leads != NULL && chunk->v_share == NULL) { // all threads of a warp have it
+        LLVMBasicBlockRef bb_store = zf_cg_block(cg, "leads");
+        bb_stored = zf_cg_block(cg, "led");
+        zf_cg_cond_br(cg, lower->v_leads, bb_store, bb_stored);
+        zf_cg_enter(cg, bb_store);
+    }
+    if (chunk->v_byte != NULL)
+        zf_lower_store_bit(lower, value, v_index, chunk->v_byte);
+    else if (lower->unpacks > 0)
+        zf_lower_unpack(lower, value, v_index);
+    else
+        zf_lower_store(lower, value, lower->v_sink, v_index);
+    if (bb_stored == NULL) return;
+    zf_cg_br(cg, bb_stored);
+    LLVMMoveBasicBlockAfter(bb_stored, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_stored);
+}
+
+// ---- States ---------------------------------------------------------------------------------------------------
+
+static LLVMValueRef state_at(zf_cg *cg, const zf_chunk *chunk, const zf_state *state) {
+    if (chunk->together) return chunk->v_states[state->index];
+    return zf_cg_at(cg, zf_cg_memory_type(cg, state->type), chunk->v_states[state->index], chunk->v_lane);
+}
+
+static zf_cg_value state_load(zf_cg *cg, const zf_chunk *chunk, const zf_state *state) {
+    LLVMTypeRef ty = zf_cg_memory_type(cg, state->type);
+    LLVMValueRef v = zf_cg_load(cg, ty, state_at(cg, chunk, state), zf_kind_size(state->type.kind));
+    if (state->type.kind == ZF_K_BOOL) v = zf_cg_icmp(cg, LLVMIntNE, v, LLVMConstNull(ty));
+    return zf_cg_scalar(state->type, v);
+}
+
+void zf_chunk_state_store(zf_cg *cg, const zf_chunk *chunk, const zf_state *state, LLVMValueRef v) {
+    if (state->type.kind == ZF_K_BOOL) v = zf_cg_resize(cg, v, cg->ty_i8, false);
+    zf_cg_store(cg, v, state_at(cg, chunk, state), zf_kind_size(state->type.kind));
+}
+
+static bool assign(zf_cg *cg, zf_cg_frame *frame, const zf_expr *place, const zf_cg_value *value) {
+    if (place->kind != ZF_X_STATE || value->v == NULL) return false;
+    zf_chunk_state_store(cg, zf_chunk_of(zf_cg_frame_env(frame)), place->state, value->v);
+    return true;
+}
+
+// ---- Expressions and statements that only chunks have ---------------------------------------------------------
+
+static bool expression(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out) {
+    zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
+    switch (expr->kind) {
+    case ZF_X_CURSOR: *out = zf_chunk_cursor(cg, frame, expr); return true;
+    case ZF_X_STATE: *out = state_load(cg, chunk, expr->state); return true;
+    case ZF_X_OUT: *out = out_sequence(cg, chunk); return true;
+    case ZF_X_OUT_POS: *out = zf_cg_scalar(expr->type, emitted(cg, chunk)); return true;
+    case ZF_X_LEN: // the chunk's; how much of it can be read, its index asks
+        if (expr->a->kind != ZF_X_OUT) return false;
+        *out = zf_cg_scalar(expr->type, chunk->v_count);
+        return true;
+    default: return false;
+    }
+}
+
+static bool statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
+    if (stmt->kind == ZF_S_IF) return zf_chunk_light_if(cg, frame, stmt);
+    if (stmt->kind == ZF_S_EMIT)
+        zf_chunk_emit(cg, frame, stmt);
+    else if (stmt->kind == ZF_S_EMIT_REGION)
+        zf_chunk_emit_region(cg, frame, stmt);
+    else
+        return false;
+    return true;
+}
+
+// ---- A chunk --------------------------------------------------------------------------------------------------
+
+/// Entry v_entry of a field of the directory where there is one (v_has), else v_else. Threads that walk a chunk alike load all
+/// entries of all fields side by side.
+static LLVMValueRef directory_entry(zf_lower *lower, uint32_t field, LLVMValueRef v_has, LLVMValueRef v_entry,
+                                    LLVMValueRef v_else) {
+    zf_cg *cg = lower->cg;
+    if (lower->v_leads != NULL) {
+        LLVMValueRef v = zf_simt_seek_entry(lower, field, zf_cg_select(cg, v_has, v_entry, zf_cg_i64(cg, 0)));
+        return zf_cg_select(cg, v_has, v, v_else);
+    }
+    LLVMValueRef v_slot = zf_cg_alloca(cg, cg->ty_i64, "first");
+    LLVMBasicBlockRef bb_entry = zf_cg_block(cg, "directory"), bb_known = zf_cg_block(cg, "placed");
+    LLVMBuildStore(cg->builder, v_else, v_slot);
+    zf_cg_cond_br(cg, v_has, bb_entry, bb_known);
+    zf_cg_enter(cg, bb_entry);
+    LLVMBuildStore(cg->builder, zf_lower_seek_entry(lower, field, v_entry), v_slot);
+    zf_cg_br(cg, bb_known);
+    zf_cg_enter(cg, bb_known);
+    return LLVMBuildLoad2(cg->builder, cg->ty_i64, v_slot, "");
+}
+
+/// The chunk's part of a stream. The directory was checked on the host; that it is so again costs nothing beside a chunk, and
+/// then nothing outside the stream is read whatever became of the file since.
+static void place_stream(zf_chunk *chunk, zf_chunk_stream *s, LLVMValueRef v_chunks) {
+    zf_lower *lower = chunk->env.lower;
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_all = zf_lower_count(lower, s->edge), v_zero = zf_cg_i64(cg, 0), v_one = zf_cg_i64(cg, 1), v_end;
+    if (s->port->fixed) {
+        zf_cg_value each = zf_cg_eval_expr(cg, &chunk->env.env, NULL, s->port->length, NULL, 0);
+        LLVMValueRef v_each = zf_cg_resize(cg, each.v, cg->ty_i64, zf_kind_is_signed(each.type.kind));
+        s->v_first = zf_cg_mul(cg, chunk->v_number, v_each);
+        v_end = zf_cg_add(cg, s->v_first, v_each);
+    } else {
+        const zf_seek_tree *tree = &lower->plan->trees[lower->kernel->tree];
+        uint32_t field = 0;
+        while (field + 1 < tree->field_count && tree->fields[field].stream != s->port->slot) field++;
+        LLVMValueRef v_after = zf_cg_add(cg, chunk->v_number, v_one); // entry c - 1 is where chunk c starts
+        LLVMValueRef v_later = zf_cg_icmp(cg, LLVMIntNE, chunk->v_number, v_zero);
+        LLVMValueRef v_inner = zf_cg_icmp(cg, LLVMIntULT, v_after, v_chunks);
+        s->v_first = directory_entry(lower, field, v_later, zf_cg_sub(cg, chunk->v_number, v_one), v_zero);
+        v_end = directory_entry(lower, field, v_inner, chunk->v_number, v_all);
+    }
+    s->v_first = zf_cg_umin(cg, s->v_first, v_all);
+    v_end = zf_cg_umin(cg, v_end, v_all);
+    LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntULT, s->v_first, v_end);
+    s->v_length = zf_cg_select(cg, v_some, zf_cg_sub(cg, v_end, s->v_first), v_zero);
+    s->v_total = s->v_length;
+    unsigned width = zf_kind_bits(s->port->type.kind);
+    if (s->by_bits) s->v_total = zf_cg_mul(cg, s->v_length, zf_cg_i64(cg, width));
+    if (zf_lower_in_memory(lower, s->edge) && s->port->type.kind != ZF_K_BOOL) {
+        s->v_bytes = zf_lower_pointer(lower, s->edge);
+        if (cg->aligned_loads) // of words from the stream's begin
+            s->v_bit = zf_cg_mul(cg, s->v_first, zf_cg_i64(cg, width));
+        else
+            s->v_bytes = zf_cg_at(cg, cg->ty_i8, s->v_bytes, zf_cg_mul(cg, s->v_first, zf_cg_i64(cg, width / 8)));
+    }
+    LLVMBuildStore(cg->builder, LLVMConstNull(LLVMGetAllocatedType(s->v_at)), s->v_at);
+}
+
+/// Bytes of a chunk's part of a stream.
+static LLVMValueRef bytes_of(zf_cg *cg, const zf_chunk_stream *s) {
+    if (s->port->type.kind != ZF_K_BOOL) return zf_cg_mul(cg, s->v_length, zf_cg_i64(cg, zf_kind_size(s->port->type.kind)));
+    return LLVMBuildLShr(cg->builder, zf_cg_add(cg, s->v_length, zf_cg_i64(cg, 7)), zf_cg_i64(cg, 3), "");
+}
+
+/// Has the lanes of a warp that walks the chunk ask for the first bytes of its part of a stream: programs read how much there is
+/// before they read it. Asked for all streams at once, their entries of the directory are loaded at once, too.
+static void ask_for_stream(zf_chunk *chunk, const zf_chunk_stream *s) {
+    enum { PIECE = 64 };
+    zf_lower *lower = chunk->env.lower;
+    zf_cg *cg = lower->cg;
+    if (lower->v_leads == NULL || s->v_bit == NULL || cg->target->simt->prefetch == NULL) return;
+    LLVMValueRef v_away = zf_cg_mul(cg, zf_cg_resize(cg, zf_simt_lane(lower), cg->ty_i64, false), zf_cg_i64(cg, PIECE));
+    LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i8, s->v_bytes, LLVMBuildLShr(cg->builder, s->v_bit, zf_cg_i64(cg, 3), ""));
+    cg->target->simt->prefetch(cg, zf_cg_at(cg, cg->ty_i8, v_from, zf_cg_umin(cg, v_away, bytes_of(cg, s))));
+}
+
+void zf_chunk_begin(zf_chunk *chunk, LLVMValueRef v_outputs, LLVMValueRef v_chunks) {
+    enum { WORK_EACH = 64 }; // iterations for every byte read and element made
+    zf_cg *cg = chunk->env.lower->cg;
+    LLVMValueRef v_size = zf_cg_i64(cg, chunk->env.lower->graph->nodes[chunk->env.node].codec->chunk_size);
+    chunk->v_start = zf_cg_mul(cg, chunk->v_number, v_size);
+    chunk->v_count = zf_cg_umin(cg, v_size, zf_cg_sub(cg, v_outputs, chunk->v_start));
+    LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), chunk->v_pos);
+    LLVMValueRef v_work = chunk->v_count;
+    for (uint32_t s = 0; s < chunk->inst->stream_count; s++) {
+        if (chunk->streams[s].port == NULL) continue;
+        place_stream(chunk, &chunk->streams[s], v_chunks);
+        v_work = zf_cg_add(cg, v_work, bytes_of(cg, &chunk->streams[s]));
+    }
+    for (uint32_t s = 0; s < chunk->inst->stream_count; s++) {
+        if (chunk->streams[s].port != NULL) ask_for_stream(chunk, &chunk->streams[s]);
+    }
+    v_work = zf_cg_add(cg, zf_cg_mul(cg, v_work, zf_cg_i64(cg, WORK_EACH)), zf_cg_i64(cg, ZF_CHUNK_WORK));
+    LLVMBuildStore(cg->builder, v_work, chunk->v_work);
+}
+
+static void run_body(zf_chunk *chunk) {
+    zf_cg *cg = chunk->env.lower->cg;
+    zf_cg_eval_body(cg, &chunk->env.env, &chunk->inst->decode);
+    LLVMValueRef v_ok = zf_cg_icmp(cg, LLVMIntEQ, emitted(cg, chunk), chunk->v_count);
+    zf_cg_check(cg, &chunk->env.env, v_ok, 4, chunk->inst->algorithm->decl->name_span, NULL);
+}
+
+static void make_slots(zf_chunk *chunk) {
+    zf_lower *lower = chunk->env.lower;
+    zf_cg *cg = lower->cg;
+    const zf_inst *inst = chunk->inst;
+    chunk->v_pos = zf_cg_alloca(cg, cg->ty_i64, "pos");
+    chunk->v_work = zf_cg_alloca(cg, cg->ty_i64, "work");
+    if (stores_bits(chunk)) chunk->v_byte = zf_cg_alloca(cg, cg->ty_i8, "byte");
+    chunk->streams = ZF_NEW_ARRAY(cg->arena, zf_chunk_stream, inst->stream_count + 1);
+    for (uint32_t s = 0; s < inst->stream_count; s++) {
+        const zf_port *port = inst->streams[s];
+        if (!port->per_chunk) continue;
+        chunk->streams[s] = (zf_chunk_stream){.port = port, .edge = lower->graph->nodes[chunk->env.node].inputs[s]};
+        chunk->streams[s].by_bits = zf_chunk_reads_bits(inst, port);
+        // A block's streams have at most 2^32 elements.
+        bool narrow = chunk->together && !chunk->streams[s].by_bits;
+        chunk->streams[s].v_at = zf_cg_alloca(cg, narrow ? cg->ty_i32 : cg->ty_i64, port->name);
+    }
+    chunk->v_states = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, inst->state_count + 1);
+    for (uint32_t s = 0; s < inst->state_count; s++) {
+        LLVMTypeRef ty = zf_cg_memory_type(cg, inst->states[s].type);
+        chunk->v_states[s] = zf_cg_alloca(cg, chunk->together ? ty : LLVMArrayType2(ty, inst->lanes), inst->states[s].name);
+    }
+}
+
+LLVMValueRef zf_lower_chunk_count(zf_lower *lower, uint32_t n) {
+    zf_cg *cg = lower->cg;
+    const zf_graph_node *node = &lower->graph->nodes[n];
+    uint64_t size = node->codec->chunk_size;
+    LLVMValueRef v_last = zf_cg_add(cg, zf_lower_count(lower, node->output), zf_cg_i64(cg, size - 1));
+    return LLVMBuildUDiv(cg->builder, v_last, zf_cg_i64(cg, size), "");
+}
+
+void zf_chunk_open(zf_lower *lower, zf_chunk *chunk) {
+    uint32_t node = lower->kernel->root;
+    chunk->env = zf_lower_env_make(lower, node);
+    chunk->inst = lower->graph->nodes[node].inst;
+    zf_cg_env *env = &chunk->env.env;
+    env->slice = NULL; // where a chunk begins in a stream is known to its elements alone
+    chunk->block_element = env->element;
+    chunk->block_bits = env->bits;
+    chunk->block_length = env->length;
+    env->straight = chunk->together;
+    env->counts_as_written = true;
+    env->domain = domain;
+    env->length = length;
+    env->element = element;
+    env->bits = bits;
+    env->bits_near = NULL; // what a chunk reads begins where its part of the stream does
+    env->out = out_bit;
+    env->work = zf_chunk_work;
+    env->reduce = zf_chunk_reduce;
+    env->expr = expression;
+    env->stmt = statement;
+    env->assign = assign;
+    make_slots(chunk);
+}
+
+void zf_lower_chunks(zf_lower *lower) {
+    zf_cg *cg = lower->cg;
+    const zf_graph_node *node = &lower->graph->nodes[lower->kernel->root];
+    uint64_t size = node->codec->chunk_size;
+    zf_chunk chunk = {0};
+    zf_chunk_open(lower, &chunk);
+    lower->chunk = &chunk;
+    zf_lower_tiles tiles;
+    zf_lower_tiles_begin(lower, &tiles, lower->kernel->edge);
+    if (chunk.v_byte != NULL) LLVMBuildStore(cg->builder, LLVMConstNull(cg->ty_i8), chunk.v_byte);
+    LLVMValueRef v_chunks = zf_lower_chunk_count(lower, node->index);
+    LLVMValueRef v_each = zf_cg_i64(cg, lower->kernel->tile / size), v_from = zf_cg_mul(cg, tiles.v_tile, v_each);
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, v_from, zf_cg_umin(cg, zf_cg_add(cg, v_from, v_each), v_chunks), "chunk");
+    chunk.v_number = loop.v_i;
+    chunk.bb_stop = zf_cg_block(cg, "stop");
+    zf_chunk_begin(&chunk, tiles.v_count, v_chunks);
+    if (node->inst->lanes > 0)
+        zf_chunk_run_lanes(&chunk);
+    else
+        run_body(&chunk);
+    zf_cg_br(cg, chunk.bb_stop);
+    LLVMMoveBasicBlockAfter(chunk.bb_stop, zf_cg_here(cg));
+    zf_cg_enter(cg, chunk.bb_stop);
+    // Where it stood; behind its last output that still is the chunk's.
+    LLVMValueRef v_at = zf_cg_umin(cg, emitted(cg, &chunk), zf_cg_sub(cg, chunk.v_count, zf_cg_i64(cg, 1)));
+    zf_lower_report(lower, zf_cg_add(cg, chunk.v_start, v_at));
+    zf_lower_clear(lower);
+    zf_cg_loop_end(cg, &loop);
+    zf_lower_tiles_end(lower, &tiles);
+    lower->chunk = NULL;
+}

@@ -1,0 +1,131 @@
+// What the lowerings of chunks share. A chunk is walked by one thread: its body is straight code with branches, and a check that
+// fails leaves the chunk at once, so whatever follows may rely on it. Or all threads of a warp do the same (simt_warp.c), but for
+// the elements of a region, of which each makes its share. Or a warp's lanes walk it *together* (simt_chunks.c): then
+// the body is straight code without branches around reads, and failures are noted. Not for other files.
+#ifndef ZF_CODEGEN_LOWER_CHUNKS_H
+#define ZF_CODEGEN_LOWER_CHUNKS_H
+
+#include "codegen/body/cg_frame.h"
+#include "codegen/host/lower.h"
+
+/// A `per chunk` stream, and the cursor on it. Positions count from the chunk's start.
+typedef struct zf_chunk_stream {
+    const zf_port *port; ///< NULL: it belongs to the block
+    uint32_t edge;
+    bool by_bits;          ///< the position counts bits, else elements
+    LLVMValueRef v_first;  ///< the chunk's first element
+    LLVMValueRef v_length; ///< its elements
+    LLVMValueRef v_total;  ///< the same in the position's unit
+    LLVMValueRef v_bytes;  ///< where they begin in memory; NULL where elements are made by an expression
+    LLVMValueRef v_bit;    ///< their first bit counted from v_bytes; NULL: 0
+    LLVMValueRef v_at;     ///< slot: the position
+} zf_chunk_stream;
+
+/// The running value of a scan inside an emit region.
+typedef struct zf_chunk_scan {
+    const zf_reduce *reduce;
+    LLVMValueRef v_acc, v_done; ///< slots: the reduction of so many terms
+    struct zf_chunk_scan *next;
+} zf_chunk_scan;
+
+typedef struct zf_chunk {
+    zf_lower_env env; ///< first: callbacks get a pointer to it
+    const zf_inst *inst;
+    zf_chunk_stream *streams; ///< by slot
+    /// What the environment of other kernels does: it reaches elements by their number in the block.
+    zf_cg_value (*block_element)(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef v_index, const zf_expr *access);
+    LLVMValueRef (*block_bits)(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef v_at, LLVMValueRef v_count,
+                               const zf_expr *access);
+    LLVMValueRef (*block_length)(zf_cg *cg, zf_cg_env *env, const zf_port *port);
+    LLVMValueRef v_number;  ///< of the chunk
+    LLVMValueRef v_start;   ///< its first output in the block
+    LLVMValueRef v_count;   ///< out.len
+    LLVMValueRef v_pos;     ///< slot: out.pos
+    LLVMValueRef v_work;    ///< slot: iterations that are left (V10)
+    LLVMValueRef v_byte;    ///< slot: the byte of booleans that is being filled, or NULL
+    LLVMValueRef v_lane;    ///< NULL without lanes
+    LLVMValueRef *v_states; ///< arrays of `lanes` values, by state
+    LLVMValueRef v_when;    ///< i1: what is built counts only then (lower_lanes.c); NULL: always
+    zf_chunk_scan *scans;   ///< of the emit region that is being built
+    LLVMBasicBlockRef bb_stop;
+    // ---- of a warp that walks it (simt_warp.c)
+    LLVMValueRef v_share; ///< i64: of the elements of a region only those of this lane are built; NULL: all
+    bool retraces;        ///< elements are built for their checks alone, and not stored
+    bool counted;         ///< v_work was changed
+    // ---- of lanes that walk it together
+    bool together;         ///< v_states are slots of the thread's own lane, and positions the same for all
+    LLVMValueRef v_exists; ///< i1: this lane has an element; NULL: all have
+} zf_chunk;
+
+static inline zf_chunk *zf_chunk_of(zf_cg_env *env) { return (zf_chunk *)env; }
+
+/// Makes the environment and slots of the kernel's chunks, with `together` as it is set.
+void zf_chunk_open(zf_lower *lower, zf_chunk *chunk);
+/// Finds the parts of the streams of chunk `v_number`, of `v_chunks` that make `v_outputs` elements, and begins it.
+void zf_chunk_begin(zf_chunk *chunk, LLVMValueRef v_outputs, LLVMValueRef v_chunks);
+/// Leaves the chunk with check `number` unless v_ok holds.
+void zf_chunk_stop_unless(zf_lower *lower, LLVMValueRef v_ok, uint32_t number);
+/// Takes iterations from what the chunk may do.
+void zf_chunk_work(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_count, zf_span span);
+/// Stores element `v_index` of the chunk.
+void zf_chunk_store(zf_chunk *chunk, zf_cg_value value, LLVMValueRef v_index);
+
+// ---- lower_cursor.c ----
+/// Whether a stream's position must count bits.
+bool zf_chunk_reads_bits(const zf_inst *inst, const zf_port *port);
+zf_cg_value zf_chunk_cursor(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
+
+// ---- lower_lanes.c ----
+/// An `if` of lanes whose body is light, without a branch. False: it is an ordinary one.
+bool zf_chunk_light_if(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt);
+/// Assignments to states and variables, with the reads in them, which count only where v_if (i1).
+void zf_chunk_assign_where(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmts, LLVMValueRef v_if);
+/// Assigns a state of the lane at hand.
+void zf_chunk_state_store(zf_cg *cg, const zf_chunk *chunk, const zf_state *state, LLVMValueRef v);
+/// The states' first values, lane by lane; then the elements.
+void zf_chunk_run_lanes(zf_chunk *chunk);
+
+// ---- simt_chunks.c ----
+/// Moves a cursor that lanes read together over `v_amount` (i64, in the position's unit), in their order, with check V02.
+/// Returns where this lane reads (i64): 0 where it must not.
+LLVMValueRef zf_chunk_claim(zf_cg *cg, zf_cg_frame *frame, const zf_chunk_stream *s, LLVMValueRef v_amount, const zf_expr *expr);
+/// The next element of each lane that reads one, from a window of what was loaded ahead; false where the stream has none.
+bool zf_chunk_next(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out);
+
+// ---- simt_warp.c ----
+/// Builds a region by share(region): each lane what v_share says; where one of them fails, all lanes go through all of it by
+/// walk(region), so that the failure is that of one thread. Before the lanes part, v_alike iterations (i64; NULL: none) are
+/// counted for all of them together.
+void zf_chunk_share(zf_chunk *chunk, LLVMValueRef v_alike, void (*share)(void *region), void (*walk)(void *region), void *region);
+/// Of v_count elements (i64) how many a lane makes, and which is the one of its turn v_turn.
+LLVMValueRef zf_chunk_share_turns(zf_chunk *chunk, LLVMValueRef v_count);
+LLVMValueRef zf_chunk_share_index(zf_chunk *chunk, LLVMValueRef v_turn);
+/// What lanes stored can be read by all of them from here on, where the program reads it.
+void zf_chunk_meet(zf_chunk *chunk);
+
+// ---- simt_regions.c ----
+/// Measures and makes a region (zf_chunk_region) over two binders, whose values of the first one, and then whose elements, the
+/// lanes of a warp share. To be called by zf_chunk_share.
+void zf_chunk_share_rows(void *region);
+
+// ---- lower_emit.c ----
+/// An `emit` over ranges.
+typedef struct zf_chunk_region {
+    zf_cg *cg;
+    zf_cg_frame *frame;
+    const zf_stmt *stmt;
+    LLVMValueRef v_pos;         ///< out.pos before it
+    LLVMValueRef v_lo, v_count; ///< values of the first binder
+    LLVMValueRef v_at;          ///< over two: slot: behind what was measured, or made, so far
+} zf_chunk_region;
+/// Of a binder: how many values it has (UINT64_MAX where there are 2^64), and one of them.
+LLVMValueRef zf_chunk_region_size(zf_cg *cg, const zf_cg_range *range);
+void zf_chunk_region_bind(const zf_chunk_region *region, const zf_binder *binder, LLVMValueRef v);
+/// V03 unless there is room for v_more elements behind v_pos.
+void zf_chunk_region_room(const zf_chunk_region *region, LLVMValueRef v_pos, LLVMValueRef v_more);
+void zf_chunk_emit(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt);
+void zf_chunk_emit_region(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt);
+/// A scan over the binder of the region.
+bool zf_chunk_reduce(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr, zf_cg_value *out);
+
+#endif

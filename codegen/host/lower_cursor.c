@@ -1,0 +1,186 @@
+// Cursors of chunks. A position is kept in elements where only elements and bytes are read, else in bits. Reads of elements and
+// bytes begin at the next whole element or byte, as an ordinary push does in `encode`.
+#include "codegen/host/lower_chunks.h"
+
+#include "frontend/check/walk.h"
+
+// ---- Which unit -----------------------------------------------------------------------------------------------
+
+typedef struct search {
+    const zf_port *port;
+    bool bits;
+} search;
+
+static bool note_bits(zf_visitor *visitor, zf_expr *expr) {
+    search *found = visitor->user;
+    if (expr->kind != ZF_X_CURSOR || expr->port != found->port) return true;
+    switch (expr->cursor) {
+    case ZF_C_READ:
+    case ZF_C_READ_MSB:
+    case ZF_C_PEEK:
+    case ZF_C_ALIGN:
+    case ZF_C_BIT_POS: found->bits = true; break;
+    default: break;
+    }
+    return true;
+}
+
+bool zf_chunk_reads_bits(const zf_inst *inst, const zf_port *port) {
+    search found = {.port = port};
+    zf_visitor visitor = {.user = &found, .expr = note_bits};
+    for (uint32_t s = 0; s < inst->state_count; s++) zf_visit_expr(&visitor, inst->states[s].init);
+    zf_visit_body(&visitor, (zf_body *)(uintptr_t)&inst->decode); // only looks
+    return found.bits;
+}
+
+// ---- Moving ---------------------------------------------------------------------------------------------------
+
+typedef struct cursor {
+    zf_cg *cg;
+    zf_cg_frame *frame;
+    const zf_expr *expr;
+    const zf_chunk_stream *s;
+    unsigned width; ///< bits of an element
+} cursor;
+
+static LLVMValueRef here(const cursor *c) { return LLVMBuildLoad2(c->cg->builder, c->cg->ty_i64, c->s->v_at, ""); }
+
+/// The position, or the next one that begins an element: every byte does, where bytes are read.
+static LLVMValueRef aligned(const cursor *c) {
+    if (!c->s->by_bits) return here(c);
+    LLVMValueRef v = zf_cg_add(c->cg, here(c), zf_cg_i64(c->cg, c->width - 1));
+    return zf_cg_and(c->cg, v, zf_cg_i64(c->cg, ~(uint64_t)(c->width - 1)));
+}
+
+/// V02 unless v_amount more is left behind v_from, which is not behind the end; moves over it.
+static void take(const cursor *c, LLVMValueRef v_from, LLVMValueRef v_amount) {
+    zf_cg *cg = c->cg;
+    LLVMValueRef v_when = zf_chunk_of(zf_cg_frame_env(c->frame))->v_when;
+    if (v_when != NULL) v_amount = zf_cg_select(cg, v_when, v_amount, zf_cg_i64(cg, 0));
+    LLVMValueRef v_left = zf_cg_sub(cg, c->s->v_total, v_from);
+    zf_cg_check(cg, zf_cg_frame_env(c->frame), zf_cg_icmp(cg, LLVMIntULE, v_amount, v_left), 2, c->expr->span, c->expr);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_from, v_amount), c->s->v_at);
+}
+
+/// Moves over v_amount in the position's unit; returns where that begins: `align`, at the next whole element.
+static LLVMValueRef claim(const cursor *c, LLVMValueRef v_amount, bool align) {
+    if (zf_chunk_of(zf_cg_frame_env(c->frame))->together) return zf_chunk_claim(c->cg, c->frame, c->s, v_amount, c->expr);
+    LLVMValueRef v_from = align ? aligned(c) : here(c);
+    take(c, v_from, v_amount);
+    return v_from;
+}
+
+/// So many elements in the position's unit.
+static LLVMValueRef in_units(const cursor *c, LLVMValueRef v_elements) {
+    return c->s->by_bits ? zf_cg_mul(c->cg, v_elements, zf_cg_i64(c->cg, c->width)) : v_elements;
+}
+
+static LLVMValueRef in_elements(const cursor *c, LLVMValueRef v_at) {
+    return c->s->by_bits ? LLVMBuildUDiv(c->cg->builder, v_at, zf_cg_i64(c->cg, c->width), "") : v_at;
+}
+
+// ---- Reading --------------------------------------------------------------------------------------------------
+
+static zf_cg_value next(const cursor *c) {
+    zf_cg_value value;
+    if (zf_chunk_of(zf_cg_frame_env(c->frame))->together && zf_chunk_next(c->cg, c->frame, c->expr, &value)) return value;
+    LLVMValueRef v_from = claim(c, in_units(c, zf_cg_i64(c->cg, 1)), true);
+    const zf_port *port = c->s->port;
+    zf_cg_seq seq = {.kind = ZF_CG_SEQ_PORT, .type = port->type, .port = port};
+    return zf_cg_seq_element(c->cg, zf_cg_frame_env(c->frame), &seq, in_elements(c, v_from), NULL);
+}
+
+/// Bits in memory from bit `v_at` of the chunk on.
+static LLVMValueRef load(const cursor *c, LLVMValueRef v_at, LLVMValueRef v_count, uint64_t limit, bool msb) {
+    zf_cg *cg = c->cg;
+    if (c->s->v_bit != NULL) v_at = zf_cg_add(cg, v_at, c->s->v_bit);
+    if (c->s->v_bytes != NULL) return zf_cg_load_bits(cg, c->s->v_bytes, v_at, v_count, limit, msb);
+    zf_cg_unsupported(cg, c->expr->span, "bits of a stream that is not in memory");
+    return zf_cg_i64(cg, 0);
+}
+
+/// v_count bytes (at most 8), the first the lowest, or the highest.
+static LLVMValueRef bytes(const cursor *c, LLVMValueRef v_count, bool big) {
+    zf_cg *cg = c->cg;
+    LLVMValueRef v_eight = zf_cg_i64(cg, 8), v_bits = zf_cg_mul(cg, v_count, v_eight);
+    LLVMValueRef v_from = claim(c, in_units(c, v_count), true);
+    return load(c, c->s->by_bits ? v_from : zf_cg_mul(cg, v_from, v_eight), v_bits, 64, big);
+}
+
+/// Seven bits a byte, the lowest first, up to one whose highest bit is 0.
+static LLVMValueRef varint(const cursor *c) {
+    zf_cg *cg = c->cg;
+    LLVMValueRef v_seven = zf_cg_i64(cg, 7), v_slot = zf_cg_alloca(cg, cg->ty_i64, "varint");
+    LLVMBasicBlockRef bb_end = zf_cg_block(cg, "varint_end");
+    LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), v_slot);
+    zf_cg_loop loop;
+    zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_i64(cg, 10), "varint");
+    LLVMValueRef v_byte = bytes(c, zf_cg_i64(cg, 1), false);
+    LLVMValueRef v_part = zf_cg_and(cg, v_byte, zf_cg_i64(cg, 127));
+    v_part = LLVMBuildShl(cg->builder, v_part, zf_cg_mul(cg, loop.v_i, v_seven), "");
+    LLVMBuildStore(cg->builder, zf_cg_or(cg, LLVMBuildLoad2(cg->builder, cg->ty_i64, v_slot, ""), v_part), v_slot);
+    LLVMBasicBlockRef bb_more = zf_cg_block(cg, "varint_more");
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_byte, zf_cg_i64(cg, 128)), bb_end, bb_more);
+    zf_cg_enter(cg, bb_more);
+    zf_cg_loop_end(cg, &loop);
+    zf_cg_check(cg, zf_cg_frame_env(c->frame), zf_cg_i1(cg, false), 2, c->expr->span, c->expr); // an eleventh byte
+    zf_cg_br(cg, bb_end);
+    LLVMMoveBasicBlockAfter(bb_end, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_end);
+    return LLVMBuildLoad2(cg->builder, cg->ty_i64, v_slot, "");
+}
+
+static uint64_t most_bits(const zf_expr *count) {
+    return count->range.lo >= 0 && count->range.hi < 64 ? (uint64_t)count->range.hi : 64;
+}
+
+static LLVMValueRef read(const cursor *c, LLVMValueRef v_count, bool msb) {
+    LLVMValueRef v_from = claim(c, v_count, false);
+    return load(c, v_from, v_count, most_bits(c->expr->a), msb);
+}
+
+/// Bits behind the chunk's last are 0.
+static LLVMValueRef peek(const cursor *c, LLVMValueRef v_count) {
+    LLVMValueRef v_at = here(c), v_have = zf_cg_umin(c->cg, v_count, zf_cg_sub(c->cg, c->s->v_total, v_at));
+    return load(c, v_at, v_have, most_bits(c->expr->a), false);
+}
+
+static void skip(const cursor *c, LLVMValueRef v_count) {
+    zf_cg *cg = c->cg;
+    LLVMValueRef v_from = aligned(c), v_left = in_elements(c, zf_cg_sub(cg, c->s->v_total, v_from));
+    zf_cg_check(cg, zf_cg_frame_env(c->frame), zf_cg_icmp(cg, LLVMIntULE, v_count, v_left), 2, c->expr->span, c->expr);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_from, in_units(c, v_count)), c->s->v_at);
+}
+
+zf_cg_value zf_chunk_cursor(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr) {
+    zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
+    LLVMValueRef v_count = NULL, v = NULL;
+    if (expr->a != NULL) v_count = zf_cg_resize(cg, zf_cg_expr(cg, frame, expr->a).v, cg->ty_i64, false);
+    cursor c = {.cg = cg, .frame = frame, .expr = expr, .s = &chunk->streams[expr->port->slot]};
+    c.width = expr->port->type.kind == ZF_K_BOOL ? 1 : zf_kind_bits(expr->port->type.kind);
+    switch (expr->cursor) {
+    case ZF_C_NEXT: return next(&c);
+    case ZF_C_U8:
+    case ZF_C_I8: v = bytes(&c, zf_cg_i64(cg, 1), false); break;
+    case ZF_C_U16:
+    case ZF_C_I16: v = bytes(&c, zf_cg_i64(cg, 2), false); break;
+    case ZF_C_U32:
+    case ZF_C_I32: v = bytes(&c, zf_cg_i64(cg, 4), false); break;
+    case ZF_C_U64:
+    case ZF_C_I64: v = bytes(&c, zf_cg_i64(cg, 8), false); break;
+    case ZF_C_LE: v = bytes(&c, v_count, false); break;
+    case ZF_C_BE: v = bytes(&c, v_count, true); break;
+    case ZF_C_VARINT: v = varint(&c); break;
+    case ZF_C_READ: v = read(&c, v_count, false); break;
+    case ZF_C_READ_MSB: v = read(&c, v_count, true); break;
+    case ZF_C_PEEK: v = peek(&c, v_count); break;
+    case ZF_C_SKIP: skip(&c, v_count); break;
+    case ZF_C_ALIGN: LLVMBuildStore(cg->builder, aligned(&c), c.s->v_at); break;
+    case ZF_C_AT_END: return zf_cg_scalar(expr->type, zf_cg_icmp(cg, LLVMIntUGE, here(&c), c.s->v_total));
+    case ZF_C_POS: v = in_elements(&c, here(&c)); break;
+    case ZF_C_BIT_POS: v = here(&c); break;
+    case ZF_C_COUNT: break;
+    }
+    if (v == NULL) return zf_cg_zero_value(cg, expr->type);
+    return zf_cg_scalar(expr->type, zf_cg_resize(cg, v, zf_cg_type(cg, expr->type), false));
+}

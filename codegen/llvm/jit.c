@@ -1,0 +1,607 @@
+#include "codegen/llvm/jit.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/BitWriter.h>
+#include <llvm-c/LLJIT.h>
+#include <llvm-c/Orc.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "codegen/llvm/cg_error.h"
+#include "codegen/llvm/identity.h"
+#include "codegen/simt/simt_order.h"
+#include "codegen/target/target.h"
+#include "runtime/base/cache.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/module/module_format.h"
+#include "zipflow/abi.h"
+
+// Every piece of code gets a library (JITDylib) of its own, so that names in different pieces never meet. Libraries cannot be
+// removed from a session, so those of unloaded code are used again.
+struct zf_jit_code {
+    LLVMOrcJITDylibRef library;
+    LLVMOrcResourceTrackerRef tracker; ///< NULL while nothing is loaded
+    zf_jit_code *next;                 ///< in `all`
+    zf_jit_code *next_free;
+};
+
+struct zf_jit {
+    LLVMOrcLLJITRef lljit;
+    LLVMOrcExecutionSessionRef session;
+    unsigned level;
+    bool sanitize;
+    zf_text identity; ///< of compiler and machine: how every cache key begins
+    int cache;        ///< descriptor, or -1
+    zf_passes *passes;
+    zf_jit_symbol *symbols;
+    size_t symbol_count, implied_count; ///< the implied ones first; their names are static
+    pthread_mutex_t lock;               ///< of what follows
+    zf_jit_code *all, *free;
+    unsigned libraries;
+    char reported[400]; ///< what the session said last
+    atomic_bool dead;   ///< LLVM gave up while it linked: nothing of the session is touched again, it is leaked
+    atomic_ullong compiled, cached, damaged;
+};
+
+static zf_status out_of_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for generated code"); }
+
+// ---- Creation -------------------------------------------------------------------------------------------------
+
+// The session prints errors to stderr unless told otherwise. The status of a call says the essential part again.
+static void on_session_error(void *user, LLVMErrorRef failure) {
+    zf_jit *jit = user;
+    char *text = LLVMGetErrorMessage(failure);
+    pthread_mutex_lock(&jit->lock);
+    snprintf(jit->reported, sizeof(jit->reported), "%.*s", (int)strcspn(text, "\n"), text);
+    pthread_mutex_unlock(&jit->lock);
+    LLVMDisposeErrorMessage(text);
+}
+
+static zf_status start_session(void *user, zf_error *error) {
+    zf_jit *jit = user;
+    LLVMTargetMachineRef machine;
+    ZF_TRY(zf_cg_host_machine(jit->level, &machine, error));
+    char *triple = LLVMGetTargetMachineTriple(machine), *cpu = LLVMGetTargetMachineCPU(machine);
+    char *features = LLVMGetTargetMachineFeatureString(machine);
+    unsigned major, minor, patch;
+    LLVMGetVersion(&major, &minor, &patch);
+    zf_build_identity(&jit->identity);
+    zf_text_printf(&jit->identity, "\nzipflow abi %d\nllvm %u.%u.%u\n%s %s %s\nO%u%s\n", ZF_ABI_VERSION, major, minor, patch,
+                   triple, cpu, features, jit->level, jit->sanitize ? " asan" : "");
+    LLVMDisposeMessage(triple);
+    LLVMDisposeMessage(cpu);
+    LLVMDisposeMessage(features);
+    if (jit->identity.failed) {
+        LLVMDisposeTargetMachine(machine);
+        return out_of_memory(error);
+    }
+    LLVMOrcLLJITBuilderRef builder = LLVMOrcCreateLLJITBuilder();
+    // The builder takes the machine over.
+    LLVMOrcLLJITBuilderSetJITTargetMachineBuilder(builder, LLVMOrcJITTargetMachineBuilderCreateFromTargetMachine(machine));
+    ZF_TRY(zf_cg_llvm_error(LLVMOrcCreateLLJIT(&jit->lljit, builder), "the linker for generated code cannot start", error));
+    jit->session = LLVMOrcLLJITGetExecutionSession(jit->lljit);
+    LLVMOrcExecutionSessionSetErrorReporter(jit->session, on_session_error, jit);
+    return ZF_OK;
+}
+
+static zf_status create(const zf_jit_options *options, zf_jit **out, zf_error *error) {
+    zf_cg_llvm_start();
+    zf_jit *jit = calloc(1, sizeof(*jit));
+    if (jit == NULL) return out_of_memory(error);
+    jit->cache = -1;
+    jit->passes = options->passes;
+    jit->level = options->optimise > 3 ? 3 : options->optimise;
+    jit->sanitize = options->sanitize;
+    size_t implied_count;
+    const zf_import *implied = zf_imports(&implied_count); // what generated code may need without naming it
+    pthread_mutex_init(&jit->lock, NULL);
+    jit->symbol_count = implied_count + options->symbol_count;
+    jit->symbols = calloc(jit->symbol_count, sizeof(*jit->symbols));
+    if (jit->symbols == NULL) {
+        zf_jit_free(jit);
+        return out_of_memory(error);
+    }
+    for (size_t k = 0; k < implied_count; k++) jit->symbols[k] = (zf_jit_symbol){implied[k].name, implied[k].address};
+    jit->implied_count = implied_count;
+    for (size_t k = 0; k < options->symbol_count; k++) {
+        jit->symbols[implied_count + k] = options->symbols[k];
+        jit->symbols[implied_count + k].name = strdup(options->symbols[k].name);
+        if (jit->symbols[implied_count + k].name == NULL) {
+            zf_jit_free(jit);
+            return out_of_memory(error);
+        }
+    }
+    bool abandoned;
+    zf_status status = zf_cg_guard(start_session, jit, &abandoned, error);
+    if (abandoned) atomic_store(&jit->dead, true);
+    if (status != ZF_OK) {
+        zf_jit_free(jit);
+        return status;
+    }
+    if (options->cache_dir != NULL && options->cache_dir[0] != 0) jit->cache = zf_cache_open(options->cache_dir, "kernels");
+    *out = jit;
+    return ZF_OK;
+}
+
+zf_status zf_jit_create(const zf_jit_options *options, zf_jit **out, zf_error *error) {
+    *out = NULL;
+    unsigned pass = zf_pass_begin(options->passes, ZF_PASS_LLVM);
+    zf_status status = create(options, out, error);
+    zf_pass_end(options->passes, pass);
+    return status;
+}
+
+/// Takes out of the session what is loaded, if anything. A tracker that is only released moves what it tracks to another one, and
+/// LLVM 19 then reads memory that it has freed, where its table of what is linked grows by that.
+static zf_status take_out(void *user, zf_error *error) {
+    (void)error;
+    zf_jit_code *code = user;
+    if (code->tracker == NULL) return ZF_OK;
+    LLVMConsumeError(LLVMOrcResourceTrackerRemove(code->tracker));
+    LLVMOrcReleaseResourceTracker(code->tracker);
+    code->tracker = NULL;
+    return ZF_OK;
+}
+
+static zf_status end_session(void *user, zf_error *error) {
+    zf_jit *jit = user;
+    for (zf_jit_code *code = jit->all; code != NULL; code = code->next) take_out(code, error);
+    if (jit->lljit != NULL) LLVMConsumeError(LLVMOrcDisposeLLJIT(jit->lljit));
+    return ZF_OK;
+}
+
+void zf_jit_free(zf_jit *jit) {
+    if (jit == NULL) return;
+    bool abandoned;
+    if (!atomic_load(&jit->dead)) zf_cg_guard(end_session, jit, &abandoned, NULL);
+    for (zf_jit_code *code = jit->all; code != NULL;) {
+        zf_jit_code *next = code->next;
+        free(code);
+        code = next;
+    }
+    if (jit->cache >= 0) close(jit->cache);
+    for (size_t k = jit->implied_count; jit->symbols != NULL && k < jit->symbol_count; k++)
+        free((void *)(uintptr_t)jit->symbols[k].name);
+    free(jit->symbols);
+    zf_text_free(&jit->identity);
+    pthread_mutex_destroy(&jit->lock);
+    free(jit);
+}
+
+zf_jit_stats zf_jit_get_stats(const zf_jit *jit) {
+    return (zf_jit_stats){atomic_load(&jit->compiled), atomic_load(&jit->cached), atomic_load(&jit->damaged)};
+}
+
+// ---- Compilation ----------------------------------------------------------------------------------------------
+
+typedef struct compilation {
+    zf_jit *jit;
+    const zf_jit_request *request;
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMTargetMachineRef machine;
+    zf_cg_diagnostic diagnostic;
+    LLVMMemoryBufferRef object; ///< the result, or NULL
+    zf_text key;                ///< empty: not kept
+    zf_text *text;              ///< instead of an object, the text of `stage`
+    zf_jit_stage stage;
+    bool assembly; ///< the object is text
+} compilation;
+
+static zf_status make_machine(const compilation *c, unsigned level, LLVMTargetMachineRef *out, zf_error *error) {
+    if (c->request->target == NULL && c->request->cpu != NULL) return zf_cg_level_machine(level, c->request->cpu, out, error);
+    if (c->request->target == NULL) return zf_cg_host_machine(level, out, error);
+    return c->request->target->machine(level, c->request->abi_target, out, error);
+}
+
+/// Whether the code is watched by AddressSanitizer: not what leaves this process.
+static bool is_sanitized(const compilation *c) {
+    const struct zf_cg_target *target = c->request->target;
+    return c->jit->sanitize && c->request->cpu == NULL && (target == NULL || target->family != ZF_TARGET_NVPTX);
+}
+
+static void add_attribute(LLVMContextRef context, LLVMValueRef function, const char *name) {
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(context, kind, 0));
+}
+
+static zf_status verify(compilation *c, zf_error *error) {
+    char *message = NULL;
+    zf_status status = ZF_OK;
+    if (LLVMVerifyModule(c->module, LLVMReturnStatusAction, &message)) {
+        if (message != NULL) message[strcspn(message, "\n")] = 0;
+        status = zf_raise(error, ZF_E_LLVM, "the generated code of `%s` is malformed: %s", c->request->name, message);
+    }
+    LLVMDisposeMessage(message);
+    return status;
+}
+
+// Some of LLVM's passes, and the selection of instructions, take time that grows with the square of a function's or a block's
+// size. Bodies come from files too, so what is beyond this is compiled without them: slower code, but in bounded time.
+enum { MOST_INSTRUCTIONS = 30000, MOST_IN_A_BLOCK = 5000 };
+
+static bool is_large(LLVMModuleRef module) {
+    uint64_t all = 0;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f != NULL; f = LLVMGetNextFunction(f)) {
+        for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(f); bb != NULL; bb = LLVMGetNextBasicBlock(bb)) {
+            uint64_t count = 0;
+            for (LLVMValueRef v = LLVMGetFirstInstruction(bb); v != NULL; v = LLVMGetNextInstruction(v)) count++;
+            if (count > MOST_IN_A_BLOCK) return true;
+            all += count;
+        }
+    }
+    return all > MOST_INSTRUCTIONS;
+}
+
+static void print_module(compilation *c) {
+    char *text = LLVMPrintModuleToString(c->module);
+    zf_text_puts(c->text, text);
+    LLVMDisposeMessage(text);
+}
+
+// The key of an object: the compiler and the machine, and the module itself. So whatever the code depends on is in it.
+static bool make_key(compilation *c) {
+    zf_jit *jit = c->jit;
+    if (jit->cache < 0 || c->request->key == NULL || c->text != NULL) return false;
+    if (c->request->cpu != NULL) zf_text_printf(&c->key, "for %s\n", c->request->cpu);
+    LLVMMemoryBufferRef module = LLVMWriteBitcodeToMemoryBuffer(c->module);
+    zf_text_add(&c->key, jit->identity.data, jit->identity.length);
+    zf_text_add(&c->key, c->request->key, c->request->key_length);
+    if (c->request->target != NULL) zf_text_printf(&c->key, "%s %u\n", c->request->target->name, c->request->abi_target.arch);
+    zf_text_add(&c->key, LLVMGetBufferStart(module), LLVMGetBufferSize(module));
+    LLVMDisposeMemoryBuffer(module);
+    return !c->key.failed;
+}
+
+static void find_object(compilation *c) {
+    void *bytes;
+    size_t size;
+    zf_cache_answer answer = zf_cache_find(c->jit->cache, c->key.data, c->key.length, &bytes, &size);
+    if (answer == ZF_CACHE_DAMAGED) atomic_fetch_add(&c->jit->damaged, 1);
+    if (answer != ZF_CACHE_FOUND) return;
+    c->object = LLVMCreateMemoryBufferWithMemoryRangeCopy(bytes, size, c->request->name);
+    free(bytes);
+    atomic_fetch_add(&c->jit->cached, 1);
+}
+
+/// From the module that was built to one that code is made of.
+static zf_status optimise(compilation *c, zf_error *error) {
+    unsigned level = c->jit->level;
+    if (level > 0 && is_large(c->module)) {
+        level = 0;
+        LLVMDisposeTargetMachine(c->machine);
+        c->machine = NULL;
+        ZF_TRY(make_machine(c, level, &c->machine, error));
+    }
+    char passes[32];
+    snprintf(passes, sizeof(passes), "default<O%u>%s", level, is_sanitized(c) ? ",asan" : "");
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMPassBuilderOptionsSetSLPVectorization(options, 0); // loops are what we vectorise; this takes long and finds little
+    LLVMErrorRef failure = LLVMRunPasses(c->module, passes, c->machine, options);
+    LLVMDisposePassBuilderOptions(options);
+    if (failure == NULL) zf_simt_order_loads(c->module);
+    return zf_cg_llvm_error(failure, "optimisation failed", error);
+}
+
+/// An object, or text where that is wanted.
+static zf_status emit(compilation *c, LLVMMemoryBufferRef *out, zf_error *error) {
+    char *message = NULL;
+    LLVMCodeGenFileType type = c->text != NULL || c->assembly ? LLVMAssemblyFile : LLVMObjectFile;
+    if (LLVMTargetMachineEmitToMemoryBuffer(c->machine, c->module, type, &message, out)) {
+        zf_raise(error, ZF_E_LLVM, "no machine code for %s: %s", c->request->name, message);
+        LLVMDisposeMessage(message);
+        return ZF_ERR_INTERNAL;
+    }
+    const zf_cg_target *target = c->request->target;
+    if (type != LLVMAssemblyFile || target == NULL || target->tidy == NULL) return ZF_OK;
+    zf_text tidied = {0};
+    target->tidy(LLVMGetBufferStart(*out), LLVMGetBufferSize(*out), &tidied);
+    bool good = !tidied.failed && tidied.length > 0;
+    LLVMDisposeMemoryBuffer(*out);
+    if (good) *out = LLVMCreateMemoryBufferWithMemoryRangeCopy(tidied.data, tidied.length, c->request->name);
+    zf_text_free(&tidied);
+    return good ? ZF_OK : out_of_memory(error);
+}
+
+/// A stage of a compilation, noted as a pass. Where LLVM ends one by a jump, compile_alone ends it.
+static zf_status pass(compilation *c, zf_pass name, zf_status (*stage)(compilation *c, zf_error *error), zf_error *error) {
+    unsigned began = zf_pass_begin(c->jit->passes, name);
+    zf_status status = stage(c, error);
+    zf_pass_end(c->jit->passes, began);
+    return status;
+}
+
+static zf_status build(compilation *c, zf_error *error) { return c->request->build(c->request->user, c->module, error); }
+
+/// Whether the object is to be kept under c->key; c->object where it was there already.
+static bool look_in_cache(compilation *c) {
+    unsigned began = zf_pass_begin(c->jit->passes, ZF_PASS_FIND);
+    bool keep = make_key(c);
+    if (keep) find_object(c);
+    zf_pass_end(c->jit->passes, began);
+    return keep;
+}
+
+static zf_status compile(void *user, zf_error *error) {
+    compilation *c = user;
+    zf_jit *jit = c->jit;
+    ZF_TRY(pass(c, ZF_PASS_LOWER, build, error));
+    for (LLVMValueRef f = LLVMGetFirstFunction(c->module); f != NULL; f = LLVMGetNextFunction(f)) {
+        add_attribute(c->context, f, "nounwind");
+        if (LLVMCountBasicBlocks(f) > 0 && is_sanitized(c)) add_attribute(c->context, f, "sanitize_address");
+    }
+    bool keep = look_in_cache(c);
+    if (c->object != NULL) return ZF_OK;
+    ZF_TRY(pass(c, ZF_PASS_OPTIMISE, verify, error));
+    if (c->text != NULL && c->stage == ZF_JIT_IR) {
+        print_module(c);
+        return ZF_OK;
+    }
+    ZF_TRY(pass(c, ZF_PASS_OPTIMISE, optimise, error));
+    if (c->text != NULL && c->stage == ZF_JIT_OPTIMISED) {
+        print_module(c);
+        return ZF_OK;
+    }
+    LLVMMemoryBufferRef result = NULL;
+    unsigned began = zf_pass_begin(jit->passes, ZF_PASS_EMIT);
+    zf_status status = emit(c, &result, error);
+    zf_pass_end(jit->passes, began);
+    if (status != ZF_OK) return status;
+    if (c->text == NULL) {
+        c->object = result;
+        atomic_fetch_add(&jit->compiled, 1);
+        if (c->request->compiled != NULL) *c->request->compiled = true;
+        began = zf_pass_begin(jit->passes, ZF_PASS_KEEP);
+        if (keep) zf_cache_keep(jit->cache, c->key.data, c->key.length, LLVMGetBufferStart(result), LLVMGetBufferSize(result));
+        zf_pass_end(jit->passes, began);
+        return ZF_OK;
+    }
+    zf_text_add(c->text, LLVMGetBufferStart(result), LLVMGetBufferSize(result));
+    LLVMDisposeMemoryBuffer(result);
+    return ZF_OK;
+}
+
+static zf_status compile_in_context(void *user, zf_error *error) {
+    compilation *c = user;
+    ZF_TRY(make_machine(c, c->jit->level, &c->machine, error));
+    c->context = LLVMContextCreate();
+    zf_cg_watch(c->context, &c->diagnostic);
+    c->module = LLVMModuleCreateWithNameInContext("zipflow", c->context); // columns of one codec share what is cached
+    char *triple = LLVMGetTargetMachineTriple(c->machine);
+    LLVMTargetDataRef data = LLVMCreateTargetDataLayout(c->machine);
+    LLVMSetTarget(c->module, triple);
+    LLVMSetModuleDataLayout(c->module, data);
+    LLVMDisposeTargetData(data);
+    LLVMDisposeMessage(triple);
+    zf_status status = compile(c, error);
+    LLVMDisposeModule(c->module);
+    LLVMContextDispose(c->context);
+    if (c->machine != NULL) LLVMDisposeTargetMachine(c->machine);
+    return status;
+}
+
+// Runs `compile` in a context of its own. After a fatal error nothing of LLVM's is touched again.
+static zf_status compile_apart(compilation *c, zf_error *error) {
+    zf_error inner = {0};
+    bool abandoned;
+    zf_status status = zf_cg_guard(compile_in_context, c, &abandoned, &inner);
+    if (abandoned) c->object = NULL;
+    if (status == ZF_OK && c->diagnostic.failed) {
+        status = zf_raise(&inner, ZF_E_LLVM, "%s: %s", c->request->name, c->diagnostic.text);
+        if (c->object != NULL) LLVMDisposeMemoryBuffer(c->object);
+        c->object = NULL;
+    }
+    if (status != ZF_OK && error != NULL) *error = inner;
+    return status;
+}
+
+static zf_status compile_alone(compilation *c, zf_error *error) {
+    unsigned began = zf_pass_begin(c->jit->passes, ZF_PASS_LLVM);
+    zf_status status = compile_apart(c, error);
+    zf_pass_end(c->jit->passes, began);
+    return status;
+}
+
+zf_status zf_jit_print(zf_jit *jit, const zf_jit_request *request, zf_jit_stage stage, zf_text *out, zf_error *error) {
+    compilation c = {.jit = jit, .request = request, .text = out, .stage = stage};
+    return compile_alone(&c, error);
+}
+
+static zf_status take_bytes(zf_jit *jit, const zf_jit_request *request, bool assembly, zf_text *out, zf_error *error) {
+    compilation c = {.jit = jit, .request = request, .assembly = assembly};
+    zf_status status = compile_alone(&c, error);
+    zf_text_free(&c.key);
+    if (status != ZF_OK) return status;
+    zf_text_add(out, LLVMGetBufferStart(c.object), LLVMGetBufferSize(c.object));
+    LLVMDisposeMemoryBuffer(c.object);
+    return out->failed ? out_of_memory(error) : ZF_OK;
+}
+
+zf_status zf_jit_assemble(zf_jit *jit, const zf_jit_request *request, zf_text *out, zf_error *error) {
+    return take_bytes(jit, request, true, out, error);
+}
+
+zf_status zf_jit_object(zf_jit *jit, const zf_jit_request *request, zf_text *out, zf_error *error) {
+    return take_bytes(jit, request, false, out, error);
+}
+
+// From the cache, else compiled and kept. `*object` belongs to the caller.
+static zf_status obtain(zf_jit *jit, const zf_jit_request *request, LLVMMemoryBufferRef *object, zf_error *error) {
+    compilation c = {.jit = jit, .request = request};
+    zf_status status = compile_alone(&c, error);
+    *object = status == ZF_OK ? c.object : NULL;
+    zf_text_free(&c.key);
+    return status;
+}
+
+// ---- Linking --------------------------------------------------------------------------------------------------
+
+static zf_status define_symbols(zf_jit *jit, LLVMOrcJITDylibRef library, zf_error *error) {
+    LLVMOrcCSymbolMapPair *pairs = calloc(jit->symbol_count, sizeof(*pairs));
+    if (pairs == NULL) return out_of_memory(error);
+    for (size_t k = 0; k < jit->symbol_count; k++) {
+        pairs[k].Name = LLVMOrcLLJITMangleAndIntern(jit->lljit, jit->symbols[k].name);
+        pairs[k].Sym.Address = (LLVMOrcJITTargetAddress)(uintptr_t)jit->symbols[k].address;
+        pairs[k].Sym.Flags.GenericFlags = LLVMJITSymbolGenericFlagsExported | LLVMJITSymbolGenericFlagsCallable;
+    }
+    LLVMOrcMaterializationUnitRef unit = LLVMOrcAbsoluteSymbols(pairs, jit->symbol_count);
+    free(pairs);
+    LLVMErrorRef failure = LLVMOrcJITDylibDefine(library, unit);
+    if (failure != LLVMErrorSuccess) LLVMOrcDisposeMaterializationUnit(unit);
+    ZF_TRY(zf_cg_llvm_error(failure, "the symbols of generated code cannot be defined", error));
+    if (!jit->sanitize) return ZF_OK;
+    // AddressSanitizer's runtime is found in the process.
+    LLVMOrcDefinitionGeneratorRef process;
+    ZF_TRY(zf_cg_llvm_error(
+        LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&process, LLVMOrcLLJITGetGlobalPrefix(jit->lljit), NULL, NULL),
+        "the symbols of the process cannot be read", error));
+    LLVMOrcJITDylibAddGenerator(library, process);
+    return ZF_OK;
+}
+
+static zf_status take_library(zf_jit *jit, zf_jit_code **out, zf_error *error) {
+    pthread_mutex_lock(&jit->lock);
+    zf_jit_code *code = jit->free;
+    if (code != NULL) jit->free = code->next_free;
+    unsigned number = jit->libraries++;
+    pthread_mutex_unlock(&jit->lock);
+    *out = code;
+    if (code != NULL) return ZF_OK;
+    code = calloc(1, sizeof(*code));
+    if (code == NULL) return out_of_memory(error);
+    char name[32];
+    snprintf(name, sizeof(name), "zipflow.%u", number);
+    code->library = LLVMOrcExecutionSessionCreateBareJITDylib(jit->session, name);
+    zf_status status = define_symbols(jit, code->library, error);
+    if (status != ZF_OK) {
+        free(code);
+        return status;
+    }
+    pthread_mutex_lock(&jit->lock);
+    code->next = jit->all;
+    jit->all = code;
+    pthread_mutex_unlock(&jit->lock);
+    *out = code;
+    return ZF_OK;
+}
+
+void zf_jit_unload(zf_jit *jit, zf_jit_code *code) {
+    if (code == NULL || atomic_load(&jit->dead)) return; // zf_jit_free has a list of all
+    bool abandoned;
+    zf_cg_guard(take_out, code, &abandoned, NULL);
+    if (abandoned) {
+        atomic_store(&jit->dead, true);
+        return;
+    }
+    pthread_mutex_lock(&jit->lock);
+    code->next_free = jit->free;
+    jit->free = code;
+    pthread_mutex_unlock(&jit->lock);
+}
+
+// A lookup may be answered by another thread of the session.
+typedef struct answer {
+    pthread_mutex_t lock;
+    pthread_cond_t ready;
+    bool done;
+    LLVMErrorRef failure;
+    const LLVMOrcCLookupSetElement *names;
+    void **addresses;
+    size_t count;
+} answer;
+
+static void on_found(LLVMErrorRef failure, LLVMOrcCSymbolMapPairs found, size_t count, void *user) {
+    answer *a = user;
+    pthread_mutex_lock(&a->lock);
+    a->failure = failure;
+    for (size_t k = 0; failure == LLVMErrorSuccess && k < count; k++) {
+        for (size_t n = 0; n < a->count; n++) {
+            if (a->names[n].Name == found[k].Name) a->addresses[n] = (void *)(uintptr_t)found[k].Sym.Address;
+        }
+    }
+    a->done = true;
+    pthread_cond_signal(&a->ready);
+    pthread_mutex_unlock(&a->lock);
+}
+
+static zf_status look_up(zf_jit *jit, zf_jit_code *code, const zf_jit_request *request, void **addresses, zf_error *error) {
+    size_t count = request->symbol_count;
+    memset(addresses, 0, count * sizeof(*addresses));
+    if (count == 0) return ZF_OK;
+    LLVMOrcCLookupSetElement *names = calloc(count + 1, sizeof(*names));
+    if (names == NULL) return out_of_memory(error);
+    for (size_t k = 0; k < count; k++) {
+        names[k].Name = LLVMOrcLLJITMangleAndIntern(jit->lljit, request->symbols[k]);
+        names[k].LookupFlags = LLVMOrcSymbolLookupFlagsWeaklyReferencedSymbol;
+    }
+    answer a = {.names = names, .addresses = addresses, .count = count};
+    pthread_mutex_init(&a.lock, NULL);
+    pthread_cond_init(&a.ready, NULL);
+    LLVMOrcCJITDylibSearchOrderElement order[2] = {{code->library, LLVMOrcJITDylibLookupFlagsMatchExportedSymbolsOnly},
+                                                   {NULL, 0}};
+    // Takes the names over; their pointers stay comparable, since the pool keeps them while they are in use.
+    LLVMOrcExecutionSessionLookup(jit->session, LLVMOrcLookupKindStatic, order, 1, names, count, on_found, &a);
+    pthread_mutex_lock(&a.lock);
+    while (!a.done) pthread_cond_wait(&a.ready, &a.lock);
+    pthread_mutex_unlock(&a.lock);
+    pthread_cond_destroy(&a.ready);
+    pthread_mutex_destroy(&a.lock);
+    free(names);
+    zf_status status = zf_cg_llvm_error(a.failure, "generated code cannot be linked", error);
+    if (status == ZF_OK) return ZF_OK;
+    // The lookup says which symbols there are not, the session why.
+    pthread_mutex_lock(&jit->lock);
+    if (jit->reported[0] != 0) zf_raise(error, ZF_E_LLVM, "generated code cannot be linked: %s", jit->reported);
+    jit->reported[0] = 0;
+    pthread_mutex_unlock(&jit->lock);
+    return status;
+}
+
+typedef struct linking {
+    zf_jit *jit;
+    zf_jit_code *code;
+    const zf_jit_request *request;
+    LLVMMemoryBufferRef object;
+    void **addresses;
+} linking;
+
+static zf_status link_object(void *user, zf_error *error) {
+    linking *l = user;
+    ZF_TRY(take_library(l->jit, &l->code, error));
+    l->code->tracker = LLVMOrcJITDylibCreateResourceTracker(l->code->library);
+    LLVMMemoryBufferRef object = l->object;
+    l->object = NULL; // the session owns it from here on
+    ZF_TRY(zf_cg_llvm_error(LLVMOrcLLJITAddObjectFileWithRT(l->jit->lljit, l->code->tracker, object),
+                            "generated code cannot be loaded", error));
+    return look_up(l->jit, l->code, l->request, l->addresses, error);
+}
+
+zf_status zf_jit_load(zf_jit *jit, const zf_jit_request *request, void **addresses, zf_jit_code **out, zf_error *error) {
+    if (out != NULL) *out = NULL;
+    ZF_TRY(zf_cg_let_in(error));
+    if (atomic_load(&jit->dead))
+        return zf_raise(error, ZF_E_LLVM_FATAL, "LLVM gave up earlier: this compiler makes no more code");
+    linking l = {.jit = jit, .request = request, .addresses = addresses};
+    ZF_TRY(obtain(jit, request, &l.object, error));
+    zf_error inner = {0};
+    unsigned began = zf_pass_begin(jit->passes, ZF_PASS_LINK);
+    bool abandoned;
+    zf_status status = zf_cg_guard(link_object, &l, &abandoned, &inner);
+    if (abandoned) atomic_store(&jit->dead, true); // the session is everyone's, and its state is unknown now
+    zf_pass_end(jit->passes, began);
+    if (status == ZF_OK) {
+        if (out != NULL) *out = l.code;
+        return ZF_OK;
+    }
+    if (error != NULL) *error = inner;
+    if (atomic_load(&jit->dead)) return status;
+    if (l.object != NULL) LLVMDisposeMemoryBuffer(l.object);
+    if (l.code != NULL) zf_jit_unload(jit, l.code);
+    return status;
+}

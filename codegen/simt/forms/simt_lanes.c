@@ -1,0 +1,370 @@
+// What several bodies of one thread read, loaded for all of them at once, before the bodies: what C contiguous elements read at
+// their own index, and what neighbours read near a known index.
+//
+// Bits: the words that hold the bits of all lanes are loaded once and shifted so that lane 0's begin at bit 0; every lane then
+// takes its bits by constant shifts.
+#include "codegen/simt/simt_fetch.h"
+#include "codegen/simt/simt_later.h"
+#include "codegen/simt/simt_staging.h"
+
+enum { MOST_WORDS = 40 };
+
+struct zf_simt_window {
+    uint32_t edge;
+    bool elements; ///< else bits
+    uint64_t stride, from, count;
+    const zf_port *port;   ///< not NULL: stride and count are this param's value
+    unsigned at;           ///< bit of v_words at which lane 0 begins
+    LLVMValueRef *v_words; ///< bits: i32 each; elements: one each
+    struct zf_simt_window *next;
+};
+typedef struct zf_simt_window window;
+
+static void begin(zf_cg *cg, zf_simt_stage *stage, const char *loads, const char *bodies) {
+    *stage = (zf_simt_stage){.bb_loads = zf_cg_block(cg, loads), .bb_bodies = zf_cg_block(cg, bodies)};
+    zf_cg_br(cg, stage->bb_loads);
+    zf_cg_enter(cg, stage->bb_bodies);
+}
+
+static void end(zf_cg *cg, const zf_simt_stage *stage) {
+    LLVMBasicBlockRef bb_before = zf_cg_here(cg);
+    zf_cg_enter(cg, stage->bb_loads);
+    zf_cg_br(cg, stage->bb_bodies);
+    zf_cg_enter(cg, bb_before);
+}
+
+// From the bodies to the loads, and back to the block that this returns.
+static LLVMBasicBlockRef to_loads(zf_cg *cg, const zf_simt_stage *stage) {
+    LLVMBasicBlockRef bb_before = zf_cg_here(cg);
+    zf_cg_enter(cg, stage->bb_loads);
+    return bb_before;
+}
+
+static void from_loads(zf_cg *cg, zf_simt_stage *stage, LLVMBasicBlockRef bb_before) {
+    stage->bb_loads = zf_cg_here(cg);
+    zf_cg_enter(cg, bb_before);
+}
+
+static window *find(const zf_simt_stage *stage, const window *like) {
+    for (window *w = stage->windows; w != NULL; w = w->next) {
+        bool same = w->edge == like->edge && w->elements == like->elements && w->stride == like->stride && w->port == like->port;
+        if (same && w->from == like->from && w->count == like->count) return w;
+    }
+    return NULL;
+}
+
+static window *add(zf_cg *cg, zf_simt_stage *stage, const window *like, unsigned words) {
+    window *w = ZF_NEW(cg->arena, window);
+    *w = *like;
+    w->v_words = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, words);
+    w->next = stage->windows;
+    stage->windows = w;
+    return w;
+}
+
+// ---- Lanes ----------------------------------------------------------------------------------------------------
+
+zf_simt_lanes zf_simt_lanes_begin(zf_lower *lower, LLVMValueRef v_first, unsigned count) {
+    zf_simt_lanes lanes = {.v_first = v_first, .count = count};
+    begin(lower->cg, &lanes.stage, "lanes_load", "lanes");
+    return lanes;
+}
+
+void zf_simt_lanes_end(zf_lower *lower, zf_simt_lanes *lanes) { end(lower->cg, &lanes->stage); }
+
+void zf_simt_lanes_know_bits(zf_lower *lower, zf_simt_lanes *lanes, uint32_t edge, LLVMValueRef v_bits) {
+    window like = {.edge = edge, .stride = 1, .count = 1};
+    window *w = add(lower->cg, &lanes->stage, &like, 2);
+    w->v_words[0] = v_bits;
+    w->v_words[1] = zf_cg_i32(lower->cg, 0);
+}
+
+zf_lower_env zf_simt_lane_env(zf_lower *lower, uint32_t node, zf_simt_lanes *lanes, unsigned k) {
+    zf_lower_env env = zf_lower_env_make(lower, node);
+    env.lanes = lanes;
+    env.lane_k = k;
+    env.v_i = zf_cg_add(lower->cg, lanes->v_first, zf_cg_i64(lower->cg, k));
+    return env;
+}
+
+static unsigned power_of_two_in(uint64_t bytes, unsigned most) {
+    unsigned power = 1;
+    while (power < most && bytes % (2 * power) == 0) power *= 2;
+    return power;
+}
+
+// `count` values of type `ty` (`size` bytes) at v_from, whose alignment is known: by vectors of up to 16 bytes.
+static void load_vectors(zf_cg *cg, LLVMTypeRef ty, unsigned size, LLVMValueRef v_from, unsigned count, unsigned align,
+                         LLVMValueRef *out) {
+    if (align > 16) align = 16;
+    for (unsigned k = 0; k < count;) {
+        unsigned n = align > size ? align / size : 1;
+        while (n > count - k) n /= 2;
+        LLVMValueRef v_at = zf_cg_byte_at(cg, v_from, (uint64_t)k * size);
+        if (n == 1) {
+            out[k++] = zf_cg_load(cg, ty, v_at, size);
+            continue;
+        }
+        LLVMValueRef v = zf_cg_load(cg, LLVMVectorType(ty, n), v_at, n * size);
+        for (unsigned e = 0; e < n; e++) out[k++] = LLVMBuildExtractElement(cg->builder, v, zf_cg_i32(cg, e), "");
+    }
+}
+
+// The word of a stream's bits that holds bit `from` of lane 0's, and *v_shift, where in it that is (in the lower five bits). Of
+// `aligned` ones, multiples of 32 wherever the lane is, the former alone.
+static LLVMValueRef lane_word(zf_lower *lower, const zf_simt_lanes *lanes, LLVMValueRef v_pointer, uint64_t stride, uint64_t from,
+                              bool aligned, LLVMValueRef *v_shift) {
+    zf_cg *cg = lower->cg;
+    LLVMBuilderRef builder = cg->builder;
+    LLVMValueRef v_origin = lanes->v_base != NULL ? lanes->v_base : lanes->v_first;
+    LLVMValueRef v_bit = zf_cg_mul(cg, v_origin, zf_cg_i64(cg, stride));
+    LLVMValueRef v_start, v_at = lanes->v_near != NULL ? zf_cg_mul(cg, lanes->v_near, zf_cg_i32(cg, (uint32_t)stride)) : NULL;
+    if (aligned) {
+        v_start = zf_cg_add(cg, LLVMBuildLShr(builder, v_bit, zf_cg_i64(cg, 3), ""), zf_cg_i64(cg, from / 8));
+        v_start = zf_cg_at(cg, cg->ty_i8, v_pointer, v_start);
+        if (v_at == NULL) return v_start;
+        v_at = LLVMBuildLShr(builder, v_at, zf_cg_i32(cg, 3), "");
+        return zf_cg_at(cg, cg->ty_i8, v_start, zf_cg_resize(cg, v_at, cg->ty_i64, false));
+    }
+    v_bit = zf_cg_add(cg, v_bit, zf_cg_i64(cg, from));
+    v_start = zf_cg_at(cg, cg->ty_i32, v_pointer, LLVMBuildLShr(builder, v_bit, zf_cg_i64(cg, 5), ""));
+    *v_shift = zf_cg_and(cg, zf_cg_resize(cg, v_bit, cg->ty_i32, false), zf_cg_i32(cg, 31));
+    if (v_at == NULL) return v_start;
+    *v_shift = v_at = zf_cg_add(cg, v_at, *v_shift);
+    LLVMValueRef v_word = zf_cg_resize(cg, LLVMBuildLShr(builder, v_at, zf_cg_i32(cg, 5), ""), cg->ty_i64, false);
+    return zf_cg_at(cg, cg->ty_i32, v_start, v_word);
+}
+
+// Loads what w says of the bits that lie at v_pointer, from lane 0's number v_first on.
+static void load_words(zf_lower *lower, const zf_simt_lanes *lanes, window *w, LLVMValueRef v_pointer) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_shift = NULL;
+    uint64_t span = (lanes->count - 1) * w->stride + w->count; // bits of all lanes
+    if (lanes->count * w->stride % 32 == 0) {                  // lane 0 is always at the same bit of a word
+        w->at = (unsigned)(w->from % 32);
+        unsigned words = (unsigned)((w->at + span + 31) / 32);
+        uint64_t common = lanes->count * w->stride / 8;
+        unsigned align = power_of_two_in(common == 0 ? 16 : common, 16), other = power_of_two_in(w->from / 32 * 4, 16);
+        if (w->from / 32 != 0 && other < align) align = other;
+        LLVMValueRef v_word = lane_word(lower, lanes, v_pointer, w->stride, w->from / 32 * 32, true, &v_shift);
+        load_vectors(cg, cg->ty_i32, 4, v_word, words, align, w->v_words);
+        w->v_words[words] = zf_cg_i32(cg, 0);
+    } else if (w->stride > 0 && 32 % (lanes->count * w->stride) == 0 && w->from == 0 && w->count <= w->stride) {
+        // all of them lie in one word
+        LLVMValueRef v_at = lane_word(lower, lanes, v_pointer, w->stride, 0, false, &v_shift);
+        v_shift = zf_cg_and(cg, v_shift, zf_cg_i32(cg, 31));
+        w->v_words[0] = LLVMBuildLShr(cg->builder, zf_cg_load(cg, cg->ty_i32, v_at, 4), v_shift, "");
+        w->v_words[1] = zf_cg_i32(cg, 0);
+    } else {
+        unsigned words = (unsigned)((span + 31) / 32), loads = (unsigned)((31 + span + 31) / 32);
+        LLVMValueRef v_loaded[MOST_WORDS + 4];
+        LLVMValueRef v_word = lane_word(lower, lanes, v_pointer, w->stride, w->from, false, &v_shift);
+        load_vectors(cg, cg->ty_i32, 4, v_word, loads, 4, v_loaded);
+        for (unsigned k = 0; k < words; k++) {
+            LLVMValueRef v_next = k + 1 < loads ? v_loaded[k + 1] : zf_cg_i32(cg, 0);
+            w->v_words[k] = zf_cg_funnel(cg, false, v_next, v_loaded[k], v_shift);
+        }
+        w->v_words[words] = zf_cg_i32(cg, 0);
+    }
+}
+
+static void load_window(zf_lower *lower, zf_simt_lanes *lanes, window *w) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_pointer = zf_lower_pointer(lower, w->edge);
+    zf_simt_fetch_edge(lanes->fetch, w->edge, v_pointer, w->stride, true);
+    zf_simt_later_edge(lanes->later, w->edge, w->stride);
+    LLVMBasicBlockRef bb_before = to_loads(cg, &lanes->stage);
+    LLVMValueRef v_staged = zf_simt_staged_bits(lanes->staging, w->edge, w->stride, w->from, w->count);
+    if (v_staged != NULL) {
+        zf_simt_lanes from = {.v_first = lanes->v_staged, .count = lanes->count};
+        if (lanes->staging->v_warp != NULL) {
+            from.v_base = zf_cg_i64(cg, 0);
+            from.v_near = lanes->v_near;
+        }
+        load_words(lower, &from, w, v_staged);
+    } else {
+        load_words(lower, lanes, w, v_pointer);
+    }
+    from_loads(cg, &lanes->stage, bb_before);
+}
+
+// `count` (at most 32) bits from bit `at` of the window's words.
+static LLVMValueRef take(zf_cg *cg, const window *w, uint64_t at, uint64_t count) {
+    uint64_t word = at / 32, shift = at % 32;
+    LLVMValueRef v = w->v_words[word], v_shift = zf_cg_i32(cg, (uint32_t)shift);
+    if (shift + count > 32)
+        v = zf_cg_funnel(cg, false, w->v_words[word + 1], v, v_shift);
+    else if (shift > 0)
+        v = LLVMBuildLShr(cg->builder, v, v_shift, "");
+    if (shift + count == 32) return v; // nothing stands above
+    return zf_cg_mask(cg, v, zf_cg_i32(cg, (uint32_t)((UINT64_C(1) << count) - 1)), "bits of a lane");
+}
+
+LLVMValueRef zf_simt_lane_bits(zf_lower *lower, zf_simt_lanes *lanes, unsigned k, uint32_t edge, uint64_t stride, uint64_t from,
+                               uint64_t count) {
+    zf_cg *cg = lower->cg;
+    if (count == 0) return zf_cg_i64(cg, 0);
+    if (count > 64 || stride > 32 * MOST_WORDS) return NULL;
+    if ((lanes->count - 1) * stride + count + 64 > 32 * MOST_WORDS) return NULL;
+    window like = {.edge = edge, .stride = stride, .from = from, .count = count};
+    window *w = find(&lanes->stage, &like);
+    if (w == NULL) {
+        w = add(cg, &lanes->stage, &like, MOST_WORDS + 5); // the last: zeros above the bits
+        load_window(lower, lanes, w);
+    }
+    uint64_t at = w->at + k * stride;
+    LLVMValueRef v = zf_cg_resize(cg, take(cg, w, at, count < 32 ? count : 32), cg->ty_i64, false);
+    if (count <= 32) return v;
+    LLVMValueRef v_high = zf_cg_resize(cg, take(cg, w, at + 32, count - 32), cg->ty_i64, false);
+    return zf_cg_or(cg, v, LLVMBuildShl(cg->builder, v_high, zf_cg_i64(cg, 32), ""));
+}
+
+// Lanes whose bits fit into 64 together are loaded together, and shift by multiples of the width.
+LLVMValueRef zf_simt_lane_scaled_bits(const zf_lower_env *env, uint32_t edge, const zf_port *port, uint64_t limit) {
+    zf_lower *lower = env->lower;
+    zf_cg *cg = lower->cg;
+    zf_simt_lanes *lanes = env->lanes;
+    unsigned together = lanes->count;
+    while (together > 1 && together * limit > 64) together /= 2;
+    if (together == 1 || limit == 0) return NULL;
+    window like = {.edge = edge, .port = port};
+    window *w = find(&lanes->stage, &like);
+    bool is_wide = together * limit > 32;
+    LLVMTypeRef ty = is_wide ? cg->ty_i64 : cg->ty_i32;
+    if (w == NULL) {
+        w = add(cg, &lanes->stage, &like, lanes->count);
+        LLVMValueRef v_pointer = zf_lower_pointer(lower, edge);
+        LLVMBasicBlockRef bb_before = to_loads(cg, &lanes->stage);
+        zf_lower_env at_stage = *env;
+        LLVMValueRef v_width = zf_cg_resize(cg, at_stage.env.param(cg, &at_stage.env, port).v, cg->ty_i64, false);
+        LLVMValueRef v_mask = zf_cg_resize(cg, zf_cg_low_mask(cg, v_width, limit), ty, false);
+        for (unsigned first = 0; first < lanes->count; first += together) {
+            LLVMValueRef v_bit = zf_cg_mul(cg, zf_cg_add(cg, lanes->v_first, zf_cg_i64(cg, first)), v_width);
+            LLVMValueRef v_from = zf_cg_at(cg, cg->ty_i32, v_pointer, LLVMBuildLShr(cg->builder, v_bit, zf_cg_i64(cg, 5), ""));
+            LLVMValueRef v = zf_cg_words_span(cg, v_from, zf_cg_resize(cg, v_bit, cg->ty_i32, false), is_wide);
+            for (unsigned k = 0; k < together; k++) {
+                LLVMValueRef v_away = zf_cg_resize(cg, zf_cg_mul(cg, v_width, zf_cg_i64(cg, k)), ty, false);
+                LLVMValueRef v_down = k == 0 ? v : LLVMBuildLShr(cg->builder, v, v_away, "");
+                w->v_words[first + k] = zf_cg_resize(cg, zf_cg_and(cg, v_down, v_mask), cg->ty_i64, false);
+            }
+        }
+        from_loads(cg, &lanes->stage, bb_before);
+    }
+    return w->v_words[env->lane_k];
+}
+
+zf_cg_value zf_simt_lane_element(zf_lower *lower, zf_simt_lanes *lanes, unsigned k, uint32_t edge) {
+    zf_cg *cg = lower->cg;
+    zf_type type = zf_type_strip(lower->graph->edges[edge].type);
+    if (type.kind == ZF_K_BOOL) {
+        LLVMValueRef v_bit = zf_simt_lane_bits(lower, lanes, k, edge, 1, 0, 1);
+        return zf_cg_scalar(type, zf_cg_resize(cg, v_bit, cg->ty_i1, false));
+    }
+    window like = {.edge = edge, .elements = true};
+    window *w = find(&lanes->stage, &like);
+    if (w == NULL) {
+        w = add(cg, &lanes->stage, &like, lanes->count);
+        LLVMValueRef v_pointer = zf_lower_pointer(lower, edge);
+        zf_simt_fetch_edge(lanes->fetch, edge, v_pointer, 8 * (uint64_t)zf_kind_size(type.kind), false);
+        LLVMBasicBlockRef bb_before = to_loads(cg, &lanes->stage);
+        unsigned size = zf_kind_size(type.kind);
+        LLVMTypeRef ty = zf_cg_type(cg, type);
+        LLVMValueRef v_from = zf_cg_at(cg, ty, v_pointer, lanes->v_first);
+        unsigned bytes = size * lanes->count, align = power_of_two_in(bytes, 16);
+        if (lanes->by_words && size < 4 && bytes % 4 == 0 && bytes <= 4 * MOST_WORDS) {
+            LLVMValueRef v_words[MOST_WORDS];
+            load_vectors(cg, cg->ty_i32, 4, v_from, bytes / 4, align, v_words);
+            if (cg->target->simt->prefetch != NULL) {
+                LLVMValueRef v_ahead = zf_cg_resize(cg, lanes->v_ahead, cg->ty_i64, false);
+                cg->target->simt->prefetch(cg, zf_cg_at(cg, ty, v_from, v_ahead));
+            }
+            for (unsigned e = 0; e < lanes->count; e++) {
+                LLVMValueRef v_shift = zf_cg_i32(cg, 8 * (e * size % 4));
+                w->v_words[e] = zf_cg_resize(cg, LLVMBuildLShr(cg->builder, v_words[e * size / 4], v_shift, ""), ty, false);
+            }
+        } else {
+            load_vectors(cg, ty, size, v_from, lanes->count, align, w->v_words);
+        }
+        from_loads(cg, &lanes->stage, bb_before);
+    }
+    return zf_cg_scalar(type, w->v_words[k]);
+}
+
+// ---- Near a known index ---------------------------------------------------------------------------------------
+
+// Where element v_base + v_rank begins: the word, and *v_at its bit, of which the lower five bits count.
+static LLVMValueRef near_word(zf_lower *lower, LLVMValueRef v_base, LLVMValueRef v_rank, const window *like, LLVMValueRef *v_at) {
+    zf_cg *cg = lower->cg;
+    LLVMBuilderRef builder = cg->builder;
+    LLVMValueRef v_bit = zf_cg_add(cg, zf_cg_mul(cg, v_base, zf_cg_i64(cg, like->stride)), zf_cg_i64(cg, like->from));
+    LLVMValueRef v_start =
+        zf_cg_at(cg, cg->ty_i32, zf_lower_pointer(lower, like->edge), LLVMBuildLShr(builder, v_bit, zf_cg_i64(cg, 5), ""));
+    *v_at = zf_cg_and(cg, zf_cg_resize(cg, v_bit, cg->ty_i32, false), zf_cg_i32(cg, 31));
+    *v_at = zf_cg_add(cg, *v_at, zf_cg_mul(cg, v_rank, zf_cg_i32(cg, (uint32_t)like->stride)));
+    LLVMValueRef v_word = zf_cg_resize(cg, LLVMBuildLShr(builder, *v_at, zf_cg_i32(cg, 5), ""), cg->ty_i64, false);
+    return zf_cg_at(cg, cg->ty_i32, v_start, v_word);
+}
+
+void zf_simt_neighbours_begin(zf_lower *lower, zf_simt_neighbours *neighbours) {
+    begin(lower->cg, &neighbours->stage, "neighbours_load", "neighbours");
+}
+
+void zf_simt_neighbours_end(zf_lower *lower, zf_simt_neighbours *neighbours) { end(lower->cg, &neighbours->stage); }
+
+// `span` bits (at most 64) from where neighbour `first` begins, as i32 or i64.
+static LLVMValueRef load_span(zf_lower *lower, const zf_simt_near *near, const window *like, unsigned first, uint64_t span) {
+    zf_cg *cg = lower->cg;
+    LLVMBasicBlockRef bb_before = to_loads(cg, &near->neighbours->stage);
+    LLVMValueRef v_at, v_from = near_word(lower, near->v_base, near->neighbours->v_ranks[first], like, &v_at);
+    LLVMValueRef v = zf_cg_words_span(cg, v_from, v_at, span > 32);
+    from_loads(cg, &near->neighbours->stage, bb_before);
+    return v;
+}
+
+// The bits of one of several neighbours: as many as 64 bits hold are loaded together, and each shifts by how far its rank is
+// from the first's.
+static LLVMValueRef neighbour_bits(zf_lower *lower, const zf_simt_near *near, const window *like, unsigned together) {
+    zf_cg *cg = lower->cg;
+    zf_simt_neighbours *all = near->neighbours;
+    unsigned first = near->k / together * together;
+    window *w = find(&all->stage, like);
+    if (w == NULL) w = add(cg, &all->stage, like, ZF_NEIGHBOURS);
+    if (w->v_words[first] == NULL) {
+        w->v_words[first] = load_span(lower, near, like, first, (together - 1) * like->stride + like->count);
+    }
+    LLVMValueRef v = w->v_words[first];
+    LLVMTypeRef ty = LLVMTypeOf(v);
+    if (near->k != first) {
+        bool placed = all->v_places[first] != NULL;
+        LLVMValueRef v_away = placed ? zf_cg_sub(cg, all->v_places[near->k], all->v_places[first])
+                                     : zf_cg_sub(cg, near->v_rank, all->v_ranks[first]);
+        v_away = zf_cg_mul(cg, v_away, zf_cg_i32(cg, (uint32_t)like->stride));
+        v = LLVMBuildLShr(cg->builder, v, zf_cg_resize(cg, v_away, ty, false), "");
+    }
+    uint64_t mask = like->count == 64 ? UINT64_MAX : (UINT64_C(1) << like->count) - 1;
+    return zf_cg_resize(cg, zf_cg_and(cg, v, LLVMConstInt(ty, mask, 0)), cg->ty_i64, false);
+}
+
+LLVMValueRef zf_simt_near_bits(zf_lower *lower, const zf_simt_near *near, uint32_t edge, uint64_t stride, uint64_t from,
+                               uint64_t count) {
+    zf_cg *cg = lower->cg;
+    if (count == 0) return zf_cg_i64(cg, 0);
+    if (count > 64 || stride > 512) return NULL;
+    zf_simt_fetch_edge(near->fetch, edge, zf_lower_pointer(lower, edge), stride, true);
+    window like = {.edge = edge, .stride = stride, .from = from, .count = count};
+    unsigned together = near->neighbours == NULL ? 1 : near->neighbours->count;
+    while (together > 1 && (together - 1) * stride + count > 64) together /= 2;
+    if (together > 1) return neighbour_bits(lower, near, &like, together);
+    LLVMValueRef v_at, v_from = near_word(lower, near->v_base, near->v_rank, &like, &v_at);
+    return zf_cg_words_bits(cg, v_from, v_at, zf_cg_i64(cg, count), count, false);
+}
+
+zf_cg_value zf_simt_near_element(zf_lower *lower, const zf_simt_near *near, uint32_t edge) {
+    zf_cg *cg = lower->cg;
+    zf_type type = zf_type_strip(lower->graph->edges[edge].type);
+    LLVMTypeRef ty = zf_cg_type(cg, type);
+    LLVMValueRef v_start = zf_cg_at(cg, ty, zf_lower_pointer(lower, edge), near->v_base);
+    zf_simt_fetch_edge(near->fetch, edge, zf_lower_pointer(lower, edge), 8 * (uint64_t)zf_kind_size(type.kind), false);
+    LLVMValueRef v_at = zf_cg_at(cg, ty, v_start, zf_cg_resize(cg, near->v_rank, cg->ty_i64, false));
+    return zf_cg_scalar(type, zf_cg_load(cg, ty, v_at, zf_kind_size(type.kind)));
+}

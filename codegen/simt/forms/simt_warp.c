@@ -1,0 +1,112 @@
+// Chunks that a warp walks: all its threads do the same, so they agree about every branch, and what they read is read for all at
+// once. Only the elements of an `emit` over a range are shared: of 32 lanes each makes every 32nd; over two ranges the values of
+// the first one, too (simt_regions.c). What is emitted one by one the first lane stores. Local arrays each thread has for itself.
+//
+// What a program reads of `out` other lanes have stored: they meet behind every `emit`. An element that fails must not lead its
+// lane away from the others, so it only ends that lane's share; then all go through the elements as one thread does, and find the
+// failure that comes first.
+#include "codegen/host/lower_chunks.h"
+#include "codegen/simt/forms/simt_span.h"
+#include "codegen/simt/simt_marks.h"
+
+enum {
+    REGISTERS = 64, // of kernels that keep rows: 32 warps of a multiprocessor run at once then
+    CHUNKS = 4,     // that a warp walks, one after the other
+};
+
+bool zf_simt_warp_walks_several(const zf_plan *plan, const zf_kernel *kernel) {
+    zf_type type = zf_simt_type_of(plan, kernel);
+    return !type.nullable && type.kind != ZF_K_BOOL && type.kind != ZF_K_STRING; // whose rows are stored where they are wanted
+}
+
+zf_simt_shape zf_simt_warp_shape(const zf_plan *plan, const zf_kernel *kernel) {
+    uint32_t threads = kernel->geometry.s, tiles = threads / ZF_WARP, bytes = tiles * zf_simt_marks_bytes(plan, kernel);
+    if (bytes > ZF_SIMT_SHARED) bytes = 0;
+    bool several = zf_simt_warp_walks_several(plan, kernel);
+    return (zf_simt_shape){.form = ZF_SIMT_WARP,
+                           .threads = threads,
+                           .tiles = tiles,
+                           .span = several ? zf_choice_value(&kernel->choice, ZF_CHOICE_L, CHUNKS) : 1,
+                           .shared_bytes = bytes,
+                           .registers = bytes > 0 ? REGISTERS : 0};
+}
+
+LLVMValueRef zf_chunk_share_turns(zf_chunk *chunk, LLVMValueRef v_count) { // there is room for them: the sum does not wrap
+    zf_cg *cg = chunk->env.lower->cg;
+    LLVMValueRef v_more = zf_cg_sub(cg, zf_cg_i64(cg, ZF_WARP - 1), chunk->v_share);
+    return LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_count, v_more), zf_cg_i64(cg, ZF_WARP), "");
+}
+
+LLVMValueRef zf_chunk_share_index(zf_chunk *chunk, LLVMValueRef v_turn) {
+    zf_cg *cg = chunk->env.lower->cg;
+    return zf_cg_add(cg, zf_cg_mul(cg, v_turn, zf_cg_i64(cg, ZF_WARP)), chunk->v_share);
+}
+
+void zf_chunk_meet(zf_chunk *chunk) {
+    if (chunk->inst->reads_out) zf_simt_barrier_warp(chunk->env.lower, "what was emitted before what reads it");
+}
+
+/// Whether the lanes took more iterations together than the chunk had (v_had: a slot); what is left is v_work for all.
+static LLVMValueRef took_too_many(zf_chunk *chunk, LLVMValueRef v_had) {
+    zf_lower *lower = chunk->env.lower;
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_left = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_had, "");
+    LLVMValueRef v_all = zf_cg_sub(cg, v_left, LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, ""));
+    LLVMValueRef v_lane = zf_simt_lane(lower);
+    for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
+        LLVMValueRef v_other = LLVMBuildXor(cg->builder, v_lane, zf_cg_i32(cg, step), "");
+        v_all = zf_cg_add(cg, v_all, zf_simt_shuffle(lower, v_all, v_other));
+    }
+    LLVMBuildStore(cg->builder, zf_cg_sub(cg, v_left, v_all), chunk->v_work);
+    return zf_cg_icmp(cg, LLVMIntUGT, v_all, v_left);
+}
+
+void zf_chunk_share(zf_chunk *chunk, LLVMValueRef v_alike, void (*share)(void *region), void (*walk)(void *region),
+                    void *region) {
+    zf_lower *lower = chunk->env.lower;
+    zf_cg *cg = lower->cg;
+    LLVMBasicBlockRef bb_stop = chunk->bb_stop, bb_met = zf_cg_block(cg, "shared");
+    LLVMValueRef v_left = LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, "");
+    LLVMValueRef v_had = zf_cg_alloca(cg, cg->ty_i64, "had");
+    LLVMBuildStore(cg->builder, v_left, v_had);
+    chunk->bb_stop = bb_met;
+    if (v_alike != NULL) {
+        zf_chunk_work(cg, &chunk->env.env, v_alike, ((zf_chunk_region *)region)->stmt->span);
+        LLVMBuildStore(cg->builder, LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, ""), v_had);
+    }
+    chunk->counted = false;
+    chunk->v_share = zf_cg_resize(cg, zf_simt_lane(lower), cg->ty_i64, false);
+    share(region);
+    chunk->v_share = NULL;
+    chunk->bb_stop = bb_stop;
+    bool may_fail = LLVMGetFirstUse(LLVMBasicBlockAsValue(bb_met)) != NULL;
+    zf_cg_br(cg, bb_met);
+    LLVMMoveBasicBlockAfter(bb_met, zf_cg_here(cg));
+    zf_cg_enter(cg, bb_met);
+    if (may_fail) {
+        LLVMBasicBlockRef bb_again = zf_cg_block(cg, "again"), bb_well = zf_cg_block(cg, "shared_well");
+        LLVMValueRef v_bad = zf_cg_not(cg, zf_lower_none_failed(lower));
+        if (chunk->counted) v_bad = zf_cg_or(cg, v_bad, took_too_many(chunk, v_had));
+        zf_cg_cond_br(cg, zf_simt_any(lower, v_bad), bb_again, bb_well);
+        zf_cg_enter(cg, bb_again);
+        zf_lower_clear(lower);
+        LLVMBuildStore(cg->builder, v_left, chunk->v_work);
+        chunk->retraces = true;
+        walk(region);
+        chunk->retraces = false;
+        zf_cg_br(cg, bb_well);
+        LLVMMoveBasicBlockAfter(bb_well, zf_cg_here(cg));
+        zf_cg_enter(cg, bb_well);
+    }
+    zf_chunk_meet(chunk);
+}
+
+void zf_simt_warp_chunks(zf_lower *lower, const zf_simt_shape *shape) {
+    zf_cg *cg = lower->cg;
+    if (shape->span > 1) {
+        LLVMValueRef v_end = zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, shape->span));
+        lower->v_end = zf_cg_clamp(cg, v_end, zf_simt_span_tiles(lower), "chunks that there are");
+    }
+    lower->v_leads = zf_cg_icmp(cg, LLVMIntEQ, zf_simt_lane(lower), zf_cg_i32(cg, 0));
+    zf_lower_chunks(lower);
+}

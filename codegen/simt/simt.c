@@ -1,0 +1,731 @@
+// What SIMT kernels begin with: block, tile, pointers; and what their forms share.
+#include "codegen/simt/forms/simt_span.h"
+#include "codegen/simt/forms/simt_tree.h"
+#include "codegen/simt/forms/simt_words.h"
+#include "codegen/simt/simt_block.h"
+#include "codegen/simt/simt_choices.h"
+#include "codegen/simt/simt_later.h"
+#include "codegen/simt/simt_lookup.h"
+#include "codegen/simt/simt_staging.h"
+#include "codegen/simt/simt_text.h"
+
+#include <llvm-c/DebugInfo.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "codegen/body/cg_lines.h"
+#include "zipflow/abi.h"
+
+// ---- Which form -----------------------------------------------------------------------------------------------
+
+// Groups are found by shared memory and shuffles, whose latency only other warps hide: 40 registers a thread were faster by up to
+// a third than the 70 that ptxas takes (rle over bitpacks on an H200). Kernels that read more streams (of three, delta_stride:
+// 81% of the limit with 40, 86 with 56), or make 16 outputs at once, get more. Nullable values are gathered: from plain streams
+// two rows at once, by as many loads under way, for which there are 96; what is computed of other streams was fastest with so few
+// that more warps run. Segments were fastest with 64. Maps that copy tables were fastest with 32, all eight thread blocks
+// running, and what they read asked for before: dictionary over bitpack of 12 bits at 93% of the limit, 92 with 40 registers, 90
+// not asked for, 84 without tables.
+enum {
+    MOST_SHARED = 40960,
+    FEW_REGISTERS = 40,  // of groups of two streams or fewer,
+    SOME_REGISTERS = 56, // of three,
+    MORE_REGISTERS = 64, // of more
+    SEGMENT_REGISTERS = 64,
+    AHEAD_REGISTERS = 40, // hold the loads of four steps of a map, not the 61 that ptxas takes
+    TEXT_REGISTERS = 64,
+    WORDS_REGISTERS = 64,
+    GATHER_REGISTERS = 96,
+    GATHER_MADE_REGISTERS = 64, // of 4 bytes; wider ones take 8 more
+    FEW_STREAMS = 2,
+    LONG_TILE_REGISTERS = 128,
+    SEQUENTIAL_THREADS = 64,
+    LOOKUP_REGISTERS = 32,
+    LONG_TILE = 32 << 10, // bytes of outputs
+};
+
+// Whether a tree's tile has so many bytes that few warps keep memory busy: then what each has under way counts for more than how
+// many they are, and the GPU ends with tiles that take half as long. l_orderkey on an H200: 16 warps a multiprocessor, which ask
+// for their groups' words first, 94% of the limit; 32 warps 86, 87 where they ask. Of shorter tiles (ps_partkey) 32 are best.
+static bool has_long_tile(const zf_kernel *kernel, zf_type type) {
+    return kernel->domain == ZF_DOMAIN_GROUPS && type.kind != ZF_K_STRING && kernel->tile * zf_kind_size(type.kind) >= LONG_TILE;
+}
+
+// Registers a thread of a tree's kernel, a warp a thread block: as few as let run the blocks for which there is shared memory (of
+// 228 KiB a block takes one beside its own), and no fewer than are used well. What is there for several warps, and for bodies
+// that ask for the place in a group of the root, most have not.
+static uint32_t tree_registers(const zf_kernel *kernel, zf_type type, uint32_t shared_bytes) {
+    if (has_long_tile(kernel, type)) return LONG_TILE_REGISTERS;
+    uint32_t unused = ZF_SIMT_SUMS + kernel->tile / 32 * 4;
+    uint32_t blocks = 228 * 1024 / (shared_bytes + 1024 - (unused < shared_bytes ? unused : 0));
+    return blocks > 28 ? 64 : blocks > 24 ? 72 : 80;
+}
+
+zf_type zf_simt_type_of(const zf_plan *plan, const zf_kernel *kernel) {
+    return kernel->prefix != NULL ? kernel->prefix->term->type : plan->graph->edges[kernel->edge].type;
+}
+
+unsigned zf_simt_lane_count(zf_type type) {
+    unsigned size = zf_kind_size(type.kind);
+    if (type.kind == ZF_K_STRING) return ZF_TEXT_EACH;
+    return type.kind == ZF_K_BOOL || size == 0 ? 8 : 16 / size;
+}
+
+unsigned zf_simt_together(const zf_lower *lower) {
+    return zf_choice_value(&lower->kernel->choice, ZF_CHOICE_C, zf_simt_lane_count(lower->type));
+}
+
+bool zf_simt_scans(const zf_plan *plan, const zf_kernel *kernel, const zf_reduce *reduce) {
+    if (reduce->form == ZF_R_SEGMENTED &&
+        !zf_simt_segments_fit(kernel, reduce, zf_simt_lane_count(zf_simt_type_of(plan, kernel))))
+        return false;
+    if (reduce->domain != NULL && reduce->domain->kind == ZF_L_DOMAIN_G) return false;
+    return !zf_kind_is_float(reduce->term->type.kind); // adding floats in another order gives another sum
+}
+
+// What runs along the levels of a kernel: scans, all of which a warp makes or not, and groups.
+typedef struct running_steps {
+    bool scans, warp, segmented;
+    uint32_t expansions;
+} running_steps;
+
+static running_steps running_of(const zf_plan *plan, const zf_kernel *kernel) {
+    running_steps of = {.warp = true};
+    for (uint32_t s = 0; s < kernel->step_count; s++) {
+        if (kernel->steps[s].kind == ZF_STEP_EXPAND) of.expansions++;
+        if (kernel->steps[s].kind != ZF_STEP_SCAN) continue;
+        of.scans = true;
+        of.segmented = of.segmented || kernel->steps[s].reduce->form == ZF_R_SEGMENTED;
+        of.warp = of.warp && zf_simt_scans(plan, kernel, kernel->steps[s].reduce);
+    }
+    return of;
+}
+
+static uint32_t gather_registers(const zf_kernel *kernel, uint32_t lanes) {
+    if (kernel->node_count == 1) return GATHER_REGISTERS;
+    return lanes == 4 ? GATHER_MADE_REGISTERS : GATHER_MADE_REGISTERS + 8;
+}
+
+// Stored streams that a kernel reads.
+static uint32_t streams_read(const zf_plan *plan, const zf_kernel *kernel) {
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < kernel->node_count; n++) {
+        const zf_graph_node *node = &plan->graph->nodes[kernel->nodes[n]];
+        for (uint32_t p = 0; p < node->inst->port_count; p++) {
+            const zf_port *port = &node->inst->ports[p];
+            if (!port->is_param && plan->graph->edges[node->inputs[port->slot]].stored >= 0) count++;
+        }
+    }
+    return count;
+}
+
+// What follows from the plan but for choices that are alike for all forms.
+static zf_simt_shape shape_of_form(const zf_plan *plan, const zf_kernel *kernel) {
+    zf_type type = zf_simt_type_of(plan, kernel);
+    uint32_t lanes = zf_simt_lane_count(type), row = ZF_WARP * lanes;
+    running_steps steps = running_of(plan, kernel);
+    bool is_text = zf_simt_delivers_text(type, kernel), copies = is_text && zf_plan_characters(plan) == NULL;
+    uint32_t text = copies ? zf_simt_text_bytes() : 0;
+    if (kernel->domain == ZF_DOMAIN_ELEMENTS && kernel->prefix == NULL && steps.expansions == 0) {
+        bool alone = !type.nullable && type.kind != ZF_K_STRING; // elements that need no other lane's
+        if (!steps.scans && alone) {
+            uint32_t bytes = zf_simt_staging_bytes(kernel);
+            bool looks_up = zf_simt_looks_up(plan, kernel);
+            bool places = zf_simt_takes_places(plan, kernel);
+            bool ahead = places && zf_choice_value(&kernel->choice, ZF_CHOICE_AHEAD, 1) != 0;
+            return (zf_simt_shape){.form = ZF_SIMT_MAP,
+                                   .threads = kernel->geometry.s,
+                                   .tiles = 1,
+                                   .shared_bytes = bytes + zf_simt_lookup_bytes(plan, kernel, bytes),
+                                   .registers = ahead                    ? AHEAD_REGISTERS
+                                                : looks_up && lanes <= 4 ? LOOKUP_REGISTERS
+                                                                         : 0,
+                                   .ahead = looks_up || places || zf_simt_later_fits(plan, kernel)};
+        }
+        if (steps.warp && kernel->tile % row == 0 && is_text)
+            return (zf_simt_shape){.form = ZF_SIMT_SCAN,
+                                   .threads = ZF_WARP,
+                                   .tiles = 1,
+                                   .shared_bytes = text,
+                                   .registers = copies ? TEXT_REGISTERS : MORE_REGISTERS};
+        if (steps.warp && kernel->tile % row == 0) {
+            uint32_t warps = kernel->geometry.s / ZF_WARP, size = zf_kind_size(type.kind);
+            uint32_t usual = zf_simt_takes_bits(plan, kernel) ? ZF_STAGE_TILE : ZF_STAGE_NONE;
+            uint32_t way = zf_choice_value(&kernel->choice, ZF_CHOICE_STAGE, usual);
+            return (zf_simt_shape){.form = ZF_SIMT_SCAN,
+                                   .threads = kernel->geometry.s,
+                                   .tiles = warps,
+                                   .shared_bytes = zf_simt_staging_warp_bytes((zf_simt_stage_way)way, kernel->tile, size, warps),
+                                   .stage = way,
+                                   .registers = steps.segmented               ? SEGMENT_REGISTERS
+                                                : type.nullable && lanes <= 4 ? gather_registers(kernel, lanes)
+                                                                              : 0,
+                                   .ahead = steps.segmented && zf_simt_takes_places(plan, kernel)};
+        }
+    }
+    if (zf_simt_is_patched(plan, kernel)) return zf_simt_patches_shape(plan, kernel);
+    if (kernel->by_warp) return zf_simt_warp_shape(plan, kernel);
+    if (zf_simt_lanes_fit(plan, kernel)) return zf_simt_lanes_shape(plan, kernel);
+    uint32_t shared;
+    bool one_level = kernel->domain == ZF_DOMAIN_GROUPS && steps.expansions == 1 && !steps.scans;
+    if (one_level && zf_group_is_number(plan, kernel)) return zf_simt_numbers_shape(plan, kernel);
+    if (one_level && zf_simt_words_span(kernel->tile) > 0 && kernel->sink >= 0 && zf_group_string(plan, kernel) != NULL)
+        return (zf_simt_shape){.form = ZF_SIMT_WORDS,
+                               .threads = ZF_WARP,
+                               .tiles = 1,
+                               .span = zf_simt_words_span(kernel->tile),
+                               .shared_bytes = zf_simt_words_bytes(kernel->tile),
+                               .registers = WORDS_REGISTERS};
+    if (steps.expansions > 0 && kernel->tile % row == 0 && zf_simt_tree_fits(plan, kernel, &shared) &&
+        shared + text <= MOST_SHARED) {
+        // Of several stages a warp makes a tile: most of what it does is done for groups, which are few, before any output is
+        // made.
+        bool one_stage = steps.expansions == 1 && !steps.scans && kernel->domain == ZF_DOMAIN_GROUPS && !is_text;
+        uint32_t streams = streams_read(plan, kernel);
+        return (zf_simt_shape){.form = ZF_SIMT_GROUPS,
+                               .threads = one_stage ? kernel->geometry.s : ZF_WARP,
+                               .tiles = 1,
+                               .shared_bytes = shared + text,
+                               .registers = !one_stage                   ? tree_registers(kernel, type, shared + text)
+                                            : lanes > 8                  ? MORE_REGISTERS
+                                            : streams <= FEW_STREAMS     ? FEW_REGISTERS
+                                            : streams == FEW_STREAMS + 1 ? SOME_REGISTERS
+                                                                         : MORE_REGISTERS,
+                               .ahead = one_stage || has_long_tile(kernel, type)};
+    }
+    uint32_t threads = zf_choice_value(&kernel->choice, ZF_CHOICE_THREADS, SEQUENTIAL_THREADS);
+    return (zf_simt_shape){.form = ZF_SIMT_SEQUENTIAL, .threads = threads, .tiles = threads};
+}
+
+zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
+    zf_simt_shape shape = shape_of_form(plan, kernel);
+    shape.registers = zf_choice_value(&kernel->choice, ZF_CHOICE_REGISTERS, shape.registers);
+    shape.ahead = zf_choice_value(&kernel->choice, ZF_CHOICE_AHEAD, shape.ahead) != 0;
+    return shape;
+}
+
+// ---- The kernel's function ------------------------------------------------------------------------------------
+
+// Arguments behind the emulator's thread, as zipflow/abi.h orders them.
+enum {
+    ARG_BASE,
+    ARG_BLOCKS,
+    ARG_FIRST,
+    ARG_WORK,
+    ARG_OUT,
+    ARG_VALIDITY,
+    ARG_OFFSETS,
+    ARG_FAILURE,
+    ARG_BLOCK_COUNT,
+    ARG_EVEN,
+    ARGS
+};
+
+static void attribute(zf_cg *cg, LLVMValueRef v_function, unsigned argument, const char *name, uint64_t value) {
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddAttributeAtIndex(v_function, argument + 1, LLVMCreateEnumAttribute(cg->context, kind, value));
+}
+
+static LLVMValueRef make_function(zf_lower *lower, const char *name, LLVMValueRef v_args[ARGS]) {
+    zf_cg *cg = lower->cg;
+    const zf_simt_ops *ops = cg->target->simt;
+    unsigned shift = ops->takes_thread ? 1 : 0;
+    LLVMTypeRef types[ARGS + 1], ty_global = LLVMPointerTypeInContext(cg->context, ops->global_space);
+    types[0] = cg->ty_ptr;
+    for (unsigned k = 0; k < ARGS; k++) types[k + shift] = k < ARG_BLOCK_COUNT ? ty_global : cg->ty_i32;
+    LLVMValueRef v_function = LLVMAddFunction(cg->module, name, LLVMFunctionType(cg->ty_void, types, ARGS + shift, 0));
+    for (unsigned k = 0; k < ARG_BLOCK_COUNT; k++) {
+        // `out` and `work` may be the same memory; what is stored there no kernel reads that was launched with it.
+        attribute(cg, v_function, k + shift, "noalias", 0);
+        if (k == ARG_BASE || k == ARG_WORK) attribute(cg, v_function, k + shift, "align", 256);
+        if (k < ARG_OUT) attribute(cg, v_function, k + shift, "readonly", 0);
+    }
+    for (unsigned k = 0; k < ARGS; k++) v_args[k] = LLVMGetParam(v_function, k + shift);
+    return v_function;
+}
+
+static LLVMValueRef head_word(zf_cg *cg, LLVMValueRef v_block, zf_simt_word word) {
+    return zf_cg_load(cg, cg->ty_i64, zf_cg_byte_at(cg, v_block, 8 * (uint64_t)word), 8);
+}
+
+// Whether a kernel takes strings from a work buffer.
+static bool takes_strings(const zf_plan *plan, const zf_kernel *kernel, uint32_t work) {
+    if (plan->works[work].type.kind != ZF_K_STRING) return false;
+    for (uint32_t n = 0; n < kernel->node_count; n++) {
+        const zf_graph_node *node = &plan->graph->nodes[kernel->nodes[n]];
+        for (uint32_t s = 0; s < node->inst->stream_count; s++) {
+            if (plan->edge_work[node->inputs[s]] == (int32_t)work) return true;
+        }
+    }
+    return false;
+}
+
+// Marks the kernels whose strings a kernel takes, and those whose strings they take.
+static void mark_makers(const zf_plan *plan, const zf_kernel *kernel, bool *makers) {
+    for (uint32_t w = 0; w < plan->work_count; w++) {
+        uint32_t maker = plan->works[w].kernel;
+        if (!takes_strings(plan, kernel, w) || makers[maker]) continue;
+        makers[maker] = true;
+        mark_makers(plan, &plan->kernels[maker], makers);
+    }
+}
+
+// Leaves a block in which a kernel failed whose strings this one takes, or that left it itself for this reason: those that it did
+// not come to make lie nowhere.
+static void leave_failed(zf_lower *lower, LLVMValueRef v_failure) {
+    zf_cg *cg = lower->cg;
+    bool *makers = ZF_NEW_ARRAY(cg->arena, bool, lower->plan->kernel_count);
+    mark_makers(lower->plan, lower->kernel, makers);
+    for (uint32_t k = 0; k < lower->plan->kernel_count; k++) {
+        if (!makers[k]) continue;
+        int64_t away = (int64_t)k - lower->kernel->index;
+        LLVMValueRef v_word =
+            zf_cg_load(cg, cg->ty_i64, zf_cg_at_sink(cg, cg->ty_i64, v_failure, zf_cg_i64(cg, (uint64_t)away)), 8);
+        LLVMValueRef v_well =
+            zf_cg_icmp(cg, LLVMIntULT, lower->v_block, LLVMBuildLShr(cg->builder, v_word, zf_cg_i64(cg, 48), ""));
+        LLVMBasicBlockRef bb_well = zf_cg_block(cg, "strings_well");
+        zf_cg_cond_br(cg, zf_cg_within(cg, v_well, "blocks whose strings were made"), bb_well, lower->bb_leave);
+        zf_cg_enter(cg, bb_well);
+    }
+}
+
+// Element 0 of a work buffer of strings without elements is read wherever an index was wrong: it is made to lie nowhere, with no
+// bytes.
+static void make_no_string(zf_lower *lower, LLVMValueRef v_count) {
+    zf_cg *cg = lower->cg;
+    if (lower->type.kind != ZF_K_STRING || lower->kernel->sink < 0) return;
+    LLVMBasicBlockRef bb_none = zf_cg_block(cg, "no_string"), bb_some = zf_cg_block(cg, "strings");
+    LLVMValueRef v_none = zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 0));
+    zf_cg_cond_br(cg, v_none, bb_none, bb_some);
+    zf_cg_enter(cg, bb_none); // all threads the same
+    zf_cg_store(cg, zf_cg_i64(cg, 0), lower->v_sink, 8);
+    zf_cg_store(cg, zf_cg_i64(cg, 0), zf_cg_byte_at(cg, lower->v_sink, 8), 8);
+    zf_cg_br(cg, bb_some);
+    zf_cg_enter(cg, bb_some);
+}
+
+// Pointers and numbers of the block and tile that this thread works on.
+static void open_block(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef v_args[ARGS]) {
+    zf_cg *cg = lower->cg;
+    const zf_plan *plan = lower->plan;
+    const zf_kernel *kernel = lower->kernel;
+    const zf_simt_tiles tiles = {v_args[ARG_FIRST], v_args[ARG_BLOCK_COUNT], v_args[ARG_EVEN]};
+    lower->v_thread = cg->target->simt->thread(cg);
+    LLVMValueRef v_tile = cg->target->simt->group(cg);
+    if (shape->tiles > 1) {
+        v_tile = zf_cg_mul(cg, v_tile, zf_cg_i32(cg, shape->tiles));
+        LLVMValueRef v_mine =
+            shape->tiles == shape->threads ? lower->v_thread : LLVMBuildLShr(cg->builder, lower->v_thread, zf_cg_i32(cg, 5), "");
+        v_tile = zf_cg_add(cg, v_tile, v_mine);
+    }
+    if (shape->tiles > 1) { // the last thread block may have tiles that do not exist
+        LLVMBasicBlockRef bb_exists = zf_cg_block(cg, "exists");
+        LLVMValueRef v_all = zf_simt_first_tile(cg, &tiles, tiles.v_blocks);
+        zf_cg_cond_br(cg, zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_tile, v_all), "tiles of the launch"), bb_exists,
+                      lower->bb_leave);
+        zf_cg_enter(cg, bb_exists);
+    }
+    LLVMValueRef v_block =
+        zf_simt_find_block(lower, &tiles, shape->tiles == shape->threads ? ZF_SIMT_OF_THREADS : ZF_SIMT_OF_WARPS, &v_tile);
+    v_tile = zf_cg_resize(cg, v_tile, cg->ty_i64, false);
+    if (shape->span > 1) v_tile = zf_cg_mul(cg, v_tile, zf_cg_i64(cg, shape->span));
+    lower->v_block = zf_cg_resize(cg, v_block, cg->ty_i64, false);
+    lower->v_blocks = zf_cg_resize(cg, tiles.v_blocks, cg->ty_i64, false);
+    uint64_t words = ZF_SIMT_HEAD + plan->slot_count + (uint64_t)plan->work_count;
+    LLVMValueRef v_head = zf_cg_at(cg, cg->ty_i64, v_args[ARG_BLOCKS], zf_cg_mul(cg, lower->v_block, zf_cg_i64(cg, words)));
+    leave_failed(lower, v_args[ARG_FAILURE]);
+    LLVMValueRef v_offset = LLVMBuildShl(cg->builder, head_word(cg, v_head, ZF_SIMT_BASE), zf_cg_i64(cg, 8), "");
+    lower->v_base = zf_cg_at(cg, cg->ty_i8, v_args[ARG_BASE], v_offset);
+    lower->v_slots = zf_cg_byte_at(cg, v_head, 8 * ZF_SIMT_HEAD);
+    lower->v_works = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, plan->work_count + 1);
+    for (uint32_t w = 0; w < plan->work_count; w++) {
+        LLVMValueRef v_at = head_word(cg, v_head, (zf_simt_word)(ZF_SIMT_HEAD + plan->slot_count + w));
+        bool own = kernel->sink == (int32_t)w;
+        lower->v_works[w] = zf_cg_at(cg, cg->ty_i8, v_args[own ? ARG_OUT : ARG_WORK], v_at);
+    }
+    if (kernel->sink < 0) {
+        lower->v_sink = zf_cg_at_sink(cg, cg->ty_i8, v_args[ARG_OUT], head_word(cg, v_head, ZF_SIMT_OUT));
+        v_tile = zf_cg_add(cg, v_tile, head_word(cg, v_head, ZF_SIMT_FIRST_TILE));
+        if (lower->type.kind != ZF_K_BOOL) {
+            lower->v_row_begin = head_word(cg, v_head, ZF_SIMT_ROW_BEGIN);
+            lower->v_row_end = head_word(cg, v_head, ZF_SIMT_ROW_END);
+        }
+        if (lower->type.nullable)
+            lower->v_validity = zf_cg_at_sink(cg, cg->ty_i8, v_args[ARG_VALIDITY], head_word(cg, v_head, ZF_SIMT_VALIDITY));
+        if (lower->type.kind == ZF_K_STRING) {
+            lower->v_offsets = zf_cg_at_sink(cg, cg->ty_i8, v_args[ARG_OFFSETS], head_word(cg, v_head, ZF_SIMT_OFFSETS));
+            lower->v_offset_base = head_word(cg, v_head, ZF_SIMT_OFFSET_BASE);
+            lower->v_byte_begin = head_word(cg, v_head, ZF_SIMT_BYTE_BEGIN);
+            lower->v_byte_end = head_word(cg, v_head, ZF_SIMT_BYTE_END);
+        }
+    } else if (lower->unpacks > 0) { // the column's elements, which rows are wanted of
+        lower->v_sink = zf_cg_at_sink(cg, cg->ty_i8, v_args[ARG_OUT], head_word(cg, v_head, ZF_SIMT_OUT));
+        lower->v_row_begin = head_word(cg, v_head, ZF_SIMT_ROW_BEGIN);
+        lower->v_row_end = head_word(cg, v_head, ZF_SIMT_ROW_END);
+    } else if (zf_plan_may_go_to_column(plan, kernel->sink)) { // the column's characters, those that have a place
+        lower->v_sink = zf_cg_at_sink(cg, cg->ty_i8, v_args[ARG_OUT], head_word(cg, v_head, ZF_SIMT_OUT));
+        lower->v_row_begin = head_word(cg, v_head, ZF_SIMT_BYTE_BEGIN);
+        lower->v_row_end = head_word(cg, v_head, ZF_SIMT_BYTE_END);
+    } else {
+        lower->v_sink = lower->v_works[kernel->sink];
+    }
+    lower->v_tile = v_tile;
+    lower->v_failure = v_args[ARG_FAILURE];
+    lower->v_record = LLVMConstNull(cg->ty_ptr);
+    lower->v_mode = zf_cg_i32(cg, ZF_ABI_DECODE);
+    lower->v_fail = zf_cg_alloca(cg, cg->ty_i32, "fail");
+    LLVMBuildStore(cg->builder, zf_cg_i32(cg, ZF_NO_FAILURE), lower->v_fail);
+}
+
+// Opens a function of the kernel that has its arguments.
+static LLVMBasicBlockRef open_function(zf_lower *lower, LLVMValueRef v_function, const char *name, const zf_simt_shape *shape,
+                                       LLVMValueRef v_args[ARGS]) {
+    zf_cg *cg = lower->cg;
+    lower->v_body = v_function;
+    zf_cg_begin_function(cg, v_function);
+    zf_cg_lines_function(cg, v_function, name, lower->graph->nodes[lower->kernel->root].inst->algorithm->decl->name_span);
+    lower->bb_setup = zf_cg_block(cg, "setup");
+    lower->bb_leave = zf_cg_block(cg, "leave");
+    LLVMBasicBlockRef bb_first = zf_cg_block(cg, "first");
+    zf_cg_enter(cg, lower->bb_setup);
+    open_block(lower, shape, v_args);
+    lower->bb_setup = zf_cg_here(cg); // where block-wide values go from now on
+    zf_cg_enter(cg, bb_first);
+    LLVMValueRef v_count = zf_lower_count(lower, lower->kernel->edge), v_one = zf_cg_i64(cg, 1);
+    // Tiles of the block: one also where it is empty.
+    LLVMBasicBlockRef bb_before = zf_lower_setup_begin(lower);
+    LLVMValueRef v_last =
+        zf_cg_sub(cg, zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_count, zf_cg_i64(cg, 0)), v_one, v_count), v_one);
+    lower->v_tiles = zf_cg_add(cg, LLVMBuildUDiv(cg->builder, v_last, zf_cg_i64(cg, lower->kernel->tile), ""), v_one);
+    zf_lower_setup_end(lower, bb_before);
+    make_no_string(lower, v_count);
+    lower->v_begin = lower->v_tile;
+    lower->v_end = zf_cg_add(cg, lower->v_tile, v_one);
+    return bb_first;
+}
+
+static void close_function(zf_lower *lower, LLVMBasicBlockRef bb_first) {
+    zf_cg *cg = lower->cg;
+    zf_cg_br(cg, lower->bb_leave);
+    zf_cg_enter(cg, lower->bb_setup);
+    zf_cg_br(cg, bb_first);
+    LLVMMoveBasicBlockAfter(lower->bb_leave, LLVMGetLastBasicBlock(cg->function));
+    zf_cg_enter(cg, lower->bb_leave);
+    LLVMBuildRetVoid(cg->builder);
+}
+
+// A function beside the kernel, with its arguments, by which one thread of the block makes the block's tiles.
+static void make_hard(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel, LLVMValueRef v_function, const char *name,
+                      const zf_simt_shape *shape) {
+    zf_lower lower;
+    zf_lower_init(&lower, cg, input, kernel);
+    lower.unpacks = zf_plan_unpacks(input->plan, input->shaping, kernel->index);
+    LLVMValueRef v_args[ARGS];
+    unsigned shift = cg->target->simt->takes_thread ? 1 : 0;
+    for (unsigned k = 0; k < ARGS; k++) v_args[k] = LLVMGetParam(v_function, k + shift);
+    lower.type = zf_simt_type_of(input->plan, kernel);
+    lower.one_by_one = true;
+    LLVMBasicBlockRef bb_first = open_function(&lower, v_function, name, shape, v_args);
+    LLVMBasicBlockRef bb_one = zf_cg_block(cg, "one_thread");
+    bool is_lanes = shape->form == ZF_SIMT_LANES, by_warps = is_lanes || shape->form == ZF_SIMT_NUMBERS; // each has its tiles
+    LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntEQ, by_warps ? zf_simt_lane(&lower) : lower.v_thread, zf_cg_i32(cg, 0));
+    zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_mine, "one thread of the block"), bb_one, lower.bb_leave);
+    zf_cg_enter(cg, bb_one);
+    if (is_lanes) {
+        lower.v_begin = zf_cg_add(cg, lower.v_tile, zf_simt_warp(&lower));
+        lower.v_end = zf_cg_add(cg, lower.v_begin, zf_cg_i64(cg, 1));
+    } else if (shape->form == ZF_SIMT_WORDS) {
+        lower.v_end = zf_simt_span_stop(&lower, shape->span);
+    } else if (shape->form == ZF_SIMT_NUMBERS) {
+        uint32_t tiles = zf_simt_numbers_tiles(shape);
+        lower.v_tile = zf_cg_add(cg, lower.v_tile, zf_cg_mul(cg, zf_simt_warp(&lower), zf_cg_i64(cg, tiles)));
+        lower.v_begin = lower.v_tile;
+        lower.v_end = zf_simt_span_stop(&lower, tiles);
+    }
+    cg->target->lower[kernel->domain](&lower);
+    close_function(&lower, bb_first);
+}
+
+void zf_simt_call_hard(zf_lower *lower) {
+    zf_cg *cg = lower->cg;
+    unsigned count = LLVMCountParams(lower->v_body);
+    LLVMValueRef *v_args = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, count);
+    LLVMGetParams(lower->v_body, v_args);
+    LLVMBuildCall2(cg->builder, LLVMGlobalGetValueType(lower->v_hard), lower->v_hard, v_args, count, "");
+}
+
+void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel) {
+    cg->narrows = zf_simt_takes_places(input->plan, kernel);
+    zf_lower lower;
+    zf_lower_init(&lower, cg, input, kernel);
+    const zf_simt_ops *ops = cg->target->simt;
+    if (kernel->domain > ZF_DOMAIN_CHUNKS || cg->target->lower[kernel->domain] == NULL) {
+        zf_cg_unsupported(cg, input->plan->graph->column->span, "target `%s` does not lower this pattern", cg->target->name);
+        return;
+    }
+    zf_simt_shape shape = zf_simt_shape_of(input->plan, kernel);
+    lower.one_warp = shape.threads == ZF_WARP;
+    lower.unpacks = zf_plan_unpacks(input->plan, input->shaping, kernel->index);
+    char name[24], hard_name[32];
+    zf_lower_kernel_name(kernel->index, name);
+    snprintf(hard_name, sizeof hard_name, "%s_hard", name);
+    LLVMValueRef v_args[ARGS];
+    lower.type = zf_simt_type_of(input->plan, kernel);
+    lower.one_by_one = true;
+    LLVMValueRef v_body = make_function(&lower, name, v_args);
+    bool has_hard = shape.form == ZF_SIMT_WORDS || shape.form == ZF_SIMT_NUMBERS || shape.form == ZF_SIMT_LANES ||
+                    (shape.form == ZF_SIMT_GROUPS && shape.threads == ZF_WARP);
+    if (has_hard) {
+        LLVMValueRef v_none[ARGS];
+        lower.v_hard = make_function(&lower, hard_name, v_none);
+        LLVMSetLinkage(lower.v_hard, LLVMInternalLinkage);
+        unsigned kind = LLVMGetEnumAttributeKindForName("noinline", 8);
+        LLVMAddAttributeAtIndex(lower.v_hard, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                LLVMCreateEnumAttribute(cg->context, kind, 0));
+    }
+    ops->kernel(cg, v_body, shape.threads, shape.registers);
+    LLVMBasicBlockRef bb_first = open_function(&lower, v_body, name, &shape, v_args);
+    switch (shape.form) {
+    case ZF_SIMT_MAP: zf_simt_map(&lower, &shape); break;
+    case ZF_SIMT_SCAN: zf_simt_scan(&lower, &shape); break;
+    case ZF_SIMT_GROUPS: zf_simt_groups(&lower, &shape); break;
+    case ZF_SIMT_PATCHES: zf_simt_patches(&lower, &shape); break;
+    case ZF_SIMT_WORDS: zf_simt_words(&lower, &shape); break;
+    case ZF_SIMT_NUMBERS: zf_simt_numbers(&lower, &shape); break;
+    case ZF_SIMT_LANES: zf_simt_chunks(&lower, &shape); break;
+    case ZF_SIMT_WARP: zf_simt_warp_chunks(&lower, &shape); break;
+    case ZF_SIMT_SEQUENTIAL: cg->target->lower[kernel->domain](&lower); break;
+    }
+    close_function(&lower, bb_first);
+    if (ops->finish != NULL) ops->finish(cg, lower.v_body);
+    if (has_hard) make_hard(cg, input, kernel, lower.v_hard, hard_name, &shape);
+}
+
+// ---- Tiles ----------------------------------------------------------------------------------------------------
+
+zf_simt_tile zf_simt_tile_of(zf_lower *lower) {
+    zf_cg *cg = lower->cg;
+    zf_simt_tile tile = {.v_count = zf_lower_count(lower, lower->kernel->edge)};
+    LLVMValueRef v_size = zf_cg_i64(cg, lower->kernel->tile), v_lo = zf_cg_mul(cg, lower->v_tile, v_size);
+    tile.v_begin = v_lo;
+    tile.v_lo = zf_cg_umin(cg, v_lo, tile.v_count);
+    tile.v_hi = zf_cg_clamp(cg, zf_cg_add(cg, v_lo, v_size), tile.v_count, "end of the tile");
+    // Of strings the offsets are what vectors store.
+    LLVMValueRef v_place = zf_simt_delivers_text(lower->type, lower->kernel) ? lower->v_offsets : lower->v_sink;
+    LLVMValueRef v_address = LLVMBuildPtrToInt(cg->builder, v_place, cg->ty_i64, "");
+    tile.v_whole = zf_cg_icmp(cg, LLVMIntEQ, zf_cg_and(cg, v_address, zf_cg_i64(cg, 15)), zf_cg_i64(cg, 0));
+    if (lower->type.kind == ZF_K_BOOL)
+        tile.v_whole = zf_cg_i1(cg, true); // stored by bytes
+    else
+        tile.v_whole = zf_cg_within(cg, tile.v_whole, "output aligned for vectors");
+    if (lower->v_row_begin != NULL) {
+        LLVMValueRef v_each = zf_cg_i64(cg, lower->unpacks > 0 ? lower->unpacks : 1);
+        LLVMValueRef v_first = zf_cg_mul(cg, tile.v_lo, v_each), v_behind = zf_cg_mul(cg, tile.v_hi, v_each);
+        LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGE, v_first, lower->v_row_begin);
+        tile.v_whole = zf_cg_and(cg, tile.v_whole, zf_cg_within(cg, v_begun, "tile behind the first wanted row"));
+        LLVMValueRef v_wanted = zf_cg_icmp(cg, LLVMIntULE, v_behind, lower->v_row_end);
+        tile.v_whole = zf_cg_and(cg, tile.v_whole, zf_cg_within(cg, v_wanted, "tile before the last wanted row"));
+    }
+    return tile;
+}
+
+// ---- Seek states ----------------------------------------------------------------------------------------------
+
+// Entry `v_entry` of a field, without branches, so that loads of several fields overlap: from the eight bytes that hold it.
+// Fields begin at multiples of 16, and 16 bytes can be read behind them, also where they are empty.
+static LLVMValueRef load_entry(zf_lower *lower, LLVMValueRef v_offset, LLVMValueRef v_width, LLVMValueRef v_entry) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_byte = zf_cg_mul(cg, v_entry, v_width), v_three = zf_cg_i64(cg, 3), v_seven = zf_cg_i64(cg, 7);
+    LLVMValueRef v_field = zf_cg_at(cg, cg->ty_i8, lower->v_base, v_offset);
+    LLVMValueRef v_word = zf_cg_at(cg, cg->ty_i64, v_field, LLVMBuildLShr(cg->builder, v_byte, v_three, ""));
+    LLVMValueRef v_shift = LLVMBuildShl(cg->builder, zf_cg_and(cg, v_byte, v_seven), v_three, "");
+    LLVMValueRef v = LLVMBuildLShr(cg->builder, zf_cg_load(cg, cg->ty_i64, v_word, 8), v_shift, "");
+    return zf_cg_mask(cg, v, zf_cg_low_mask(cg, LLVMBuildShl(cg->builder, v_width, v_three, ""), 64), "bytes of a seek state");
+}
+
+LLVMValueRef zf_simt_seek_entry(zf_lower *lower, uint32_t field, LLVMValueRef v_entry) {
+    uint32_t tree = (uint32_t)lower->kernel->tree;
+    LLVMValueRef v_offset = zf_lower_word(lower, ZF_SLOT_SEEK_OFFSET, tree, field);
+    LLVMValueRef v_width = zf_lower_word(lower, ZF_SLOT_SEEK_WIDTH, tree, field);
+    return load_entry(lower, v_offset, v_width, v_entry);
+}
+
+// The entry of the state where the tile begins; *v_first (i1): there is none, since it is the block's first.
+static LLVMValueRef entry_before(zf_lower *lower, LLVMValueRef *v_first) {
+    zf_cg *cg = lower->cg;
+    *v_first = zf_cg_icmp(cg, LLVMIntEQ, lower->v_tile, zf_cg_i64(cg, 0));
+    *v_first = zf_cg_edge(cg, *v_first, "state of the first tile");
+    return zf_cg_select(cg, *v_first, lower->v_tile, zf_cg_sub(cg, lower->v_tile, zf_cg_i64(cg, 1)));
+}
+
+// Where it ends; *v_more (i1): there is one, since another tile follows.
+static LLVMValueRef entry_behind(zf_lower *lower, LLVMValueRef *v_more) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_next = zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, 1));
+    *v_more = zf_cg_within(cg, zf_cg_icmp(cg, LLVMIntULT, v_next, lower->v_tiles), "state behind the last tile");
+    return zf_cg_select(cg, *v_more, lower->v_tile, zf_cg_i64(cg, 0));
+}
+
+LLVMValueRef zf_simt_seek(zf_lower *lower, uint32_t field, LLVMValueRef v_initial) {
+    LLVMValueRef v_first, v_entry = entry_before(lower, &v_first);
+    LLVMValueRef v = lower->v_seeks != NULL ? lower->v_seeks[2 * field] : zf_simt_seek_entry(lower, field, v_entry);
+    return zf_cg_select(lower->cg, v_first, v_initial, v);
+}
+
+LLVMValueRef zf_simt_seek_next(zf_lower *lower, uint32_t field, LLVMValueRef v_final) {
+    LLVMValueRef v_more, v_entry = entry_behind(lower, &v_more);
+    LLVMValueRef v = lower->v_seeks != NULL ? lower->v_seeks[2 * field + 1] : zf_simt_seek_entry(lower, field, v_entry);
+    return zf_cg_select(lower->cg, v_more, v, v_final);
+}
+
+void zf_simt_seek_together(zf_lower *lower) {
+    zf_cg *cg = lower->cg;
+    uint32_t tree = (uint32_t)lower->kernel->tree, fields = lower->plan->trees[tree].field_count;
+    if (fields < 2 || 2 * fields > ZF_WARP) return;
+    int32_t slot = zf_plan_slot(lower->plan, ZF_SLOT_SEEK_OFFSET, tree, 0);
+    for (uint32_t f = 0; f < fields; f++) { // two words a field, one field after the other
+        if (zf_plan_slot(lower->plan, ZF_SLOT_SEEK_OFFSET, tree, f) != slot + 2 * (int32_t)f) return;
+        if (zf_plan_slot(lower->plan, ZF_SLOT_SEEK_WIDTH, tree, f) != slot + 2 * (int32_t)f + 1) return;
+    }
+    LLVMValueRef v_lane = zf_simt_lane(lower), v_one = zf_cg_i32(cg, 1), v_first, v_more;
+    LLVMValueRef v_field = zf_cg_umin(cg, LLVMBuildLShr(cg->builder, v_lane, v_one, ""), zf_cg_i32(cg, fields - 1));
+    LLVMValueRef v_is_next = zf_cg_icmp(cg, LLVMIntNE, zf_cg_and(cg, v_lane, v_one), zf_cg_i32(cg, 0));
+    LLVMValueRef v_before = entry_before(lower, &v_first), v_behind = entry_behind(lower, &v_more);
+    LLVMValueRef v_words = zf_cg_byte_at(cg, lower->v_slots, 8 * (uint64_t)slot);
+    v_words = zf_cg_at(cg, LLVMArrayType2(cg->ty_i64, 2), v_words, zf_cg_resize(cg, v_field, cg->ty_i64, false));
+    LLVMValueRef v_offset = zf_cg_load(cg, cg->ty_i64, v_words, 8),
+                 v_width = zf_cg_load(cg, cg->ty_i64, zf_cg_byte_at(cg, v_words, 8), 8);
+    LLVMValueRef v = load_entry(lower, v_offset, v_width, zf_cg_select(cg, v_is_next, v_behind, v_before));
+    lower->v_seeks = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, 2 * (size_t)fields);
+    for (uint32_t k = 0; k < 2 * fields; k++) lower->v_seeks[k] = zf_simt_shuffle(lower, v, zf_cg_i32(cg, k));
+}
+
+// ---- Shared pieces --------------------------------------------------------------------------------------------
+
+LLVMValueRef zf_simt_lane(zf_lower *lower) {
+    return zf_cg_mask(lower->cg, lower->v_thread, zf_cg_i32(lower->cg, ZF_WARP - 1), "lane of the thread");
+}
+
+LLVMValueRef zf_simt_warp(zf_lower *lower) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v = LLVMBuildLShr(cg->builder, lower->v_thread, zf_cg_i32(cg, 5), "");
+    return zf_cg_resize(cg, v, cg->ty_i64, false);
+}
+
+LLVMValueRef zf_simt_ballot(zf_lower *lower, LLVMValueRef v) { return lower->cg->target->simt->ballot(lower->cg, v); }
+
+LLVMValueRef zf_simt_any(zf_lower *lower, LLVMValueRef v) {
+    return zf_cg_icmp(lower->cg, LLVMIntNE, zf_simt_ballot(lower, v), zf_cg_i32(lower->cg, 0));
+}
+
+LLVMValueRef zf_simt_join(zf_lower *lower, LLVMValueRef v) {
+    zf_cg *cg = lower->cg;
+    if (cg->target->simt->join != NULL) return cg->target->simt->join(cg, v);
+    for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
+        LLVMValueRef v_other = LLVMBuildXor(cg->builder, zf_simt_lane(lower), zf_cg_i32(cg, step), "");
+        v = zf_cg_or(cg, v, zf_simt_shuffle(lower, v, v_other));
+    }
+    return v;
+}
+
+LLVMValueRef zf_simt_permute(zf_lower *lower, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector) {
+    zf_cg *cg = lower->cg;
+    if (cg->target->simt->permute != NULL) return cg->target->simt->permute(cg, v_low, v_high, v_selector);
+    LLVMValueRef v_all = zf_cg_both_halves(cg, v_low, v_high), v = NULL;
+    for (uint32_t k = 0; k < 4; k++) {
+        LLVMValueRef v_number = zf_cg_and(cg, LLVMBuildLShr(cg->builder, v_selector, zf_cg_i32(cg, 4 * k), ""), zf_cg_i32(cg, 7));
+        LLVMValueRef v_shift = LLVMBuildShl(cg->builder, zf_cg_resize(cg, v_number, cg->ty_i64, false), zf_cg_i64(cg, 3), "");
+        LLVMValueRef v_byte = zf_cg_resize(cg, LLVMBuildLShr(cg->builder, v_all, v_shift, ""), cg->ty_i32, false);
+        v_byte = LLVMBuildShl(cg->builder, zf_cg_and(cg, v_byte, zf_cg_i32(cg, 255)), zf_cg_i32(cg, 8 * k), "");
+        v = v == NULL ? v_byte : zf_cg_or(cg, v, v_byte);
+    }
+    return v;
+}
+
+LLVMValueRef zf_simt_lane_before(zf_lower *lower, LLVMValueRef v_lane, uint32_t step) {
+    zf_cg *cg = lower->cg;
+    return zf_cg_mask(cg, zf_cg_sub(cg, v_lane, zf_cg_i32(cg, step)), zf_cg_i32(cg, ZF_WARP - 1), "lane to shuffle from");
+}
+
+void zf_simt_barrier(zf_lower *lower, const char *what) {
+    const zf_simt_ops *ops = lower->cg->target->simt;
+    if (zf_cg_site(lower->cg, ZF_SITE_BARRIER, what)) return;
+    if (lower->one_warp)
+        ops->warp_barrier(lower->cg);
+    else
+        ops->barrier(lower->cg);
+}
+
+void zf_simt_barrier_warp(zf_lower *lower, const char *what) {
+    if (!zf_cg_site(lower->cg, ZF_SITE_BARRIER, what)) lower->cg->target->simt->warp_barrier(lower->cg);
+}
+
+bool zf_simt_adds_up(zf_lower *lower, LLVMTypeRef ty) {
+    if (lower->cg->target->simt->add_up == NULL || LLVMGetTypeKind(ty) != LLVMIntegerTypeKind) return false;
+    return LLVMGetIntTypeWidth(ty) == 32 || LLVMGetIntTypeWidth(ty) == 64;
+}
+
+// What a lane and those up to `step` before it have together, of `v` that each knows of itself and those less than `step` before.
+static LLVMValueRef scan_step(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane, uint32_t step, bool most) {
+    zf_cg *cg = lower->cg;
+    if (!most && zf_simt_adds_up(lower, LLVMTypeOf(v))) return cg->target->simt->add_up(cg, v, step);
+    LLVMValueRef v_from = zf_simt_lane_before(lower, v_lane, step);
+    LLVMValueRef v_other = zf_simt_shuffle(lower, v, v_from);
+    LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntUGE, v_lane, zf_cg_i32(cg, step));
+    v_has = zf_cg_holds(cg, ZF_SITE_MASK, v_has, "lanes that have one before them");
+    v_other = zf_cg_select(cg, v_has, v_other, LLVMConstNull(LLVMTypeOf(v)));
+    return most ? zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntUGT, v_other, v), v_other, v) : zf_cg_add(cg, v, v_other);
+}
+
+static LLVMValueRef scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane, bool most) {
+    for (uint32_t step = 1; step < ZF_WARP; step *= 2) v = scan_step(lower, v, v_lane, step, most);
+    return v;
+}
+
+void zf_simt_scan_rows(zf_lower *lower, LLVMValueRef v_lane, unsigned count, LLVMValueRef *v_rows) {
+    for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
+        for (unsigned r = 0; r < count; r++) v_rows[r] = scan_step(lower, v_rows[r], v_lane, step, false);
+    }
+}
+
+LLVMValueRef zf_simt_scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane) {
+    return scan_warp(lower, v, v_lane, false);
+}
+
+LLVMValueRef zf_simt_most_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane) { return scan_warp(lower, v, v_lane, true); }
+
+// A number of times that LLVM is to do something with a loop.
+static LLVMMetadataRef wish(zf_cg *cg, const char *name, unsigned times) {
+    LLVMMetadataRef parts[2] = {LLVMMDStringInContext2(cg->context, name, strlen(name)),
+                                LLVMValueAsMetadata(zf_cg_i32(cg, times))};
+    return LLVMMDNodeInContext2(cg->context, parts, 2);
+}
+
+// Says at the end of the loop's last block what wishes[1] on wish.
+static void tell_loop(zf_cg *cg, LLVMBasicBlockRef bb_last, LLVMMetadataRef *wishes, unsigned count) {
+    LLVMMetadataRef self = wishes[0] = LLVMTemporaryMDNode(cg->context, NULL, 0);
+    LLVMMetadataRef node = LLVMMDNodeInContext2(cg->context, wishes, count);
+    LLVMMetadataReplaceAllUsesWith(self, node); // names itself: so it is this loop's alone
+    unsigned kind = LLVMGetMDKindIDInContext(cg->context, "llvm.loop", 9);
+    LLVMSetMetadata(LLVMGetBasicBlockTerminator(bb_last), kind, LLVMMetadataAsValue(cg->context, node));
+}
+
+void zf_simt_unroll(zf_cg *cg, const zf_cg_loop *loop, unsigned times) {
+    LLVMMetadataRef wishes[2] = {NULL, wish(cg, "llvm.loop.unroll.count", times)};
+    tell_loop(cg, loop->bb_next, wishes, 2);
+}
+
+void zf_simt_keep_loop(zf_cg *cg, LLVMBasicBlockRef bb_last) {
+    LLVMMetadataRef wishes[4] = {NULL, wish(cg, "llvm.loop.unroll.count", 1), wish(cg, "llvm.loop.vectorize.width", 1),
+                                 wish(cg, "llvm.loop.interleave.count", 1)};
+    tell_loop(cg, bb_last, wishes, 4);
+}
+
+LLVMValueRef zf_simt_shuffle(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane) {
+    zf_cg *cg = lower->cg;
+    const zf_simt_ops *ops = cg->target->simt;
+    LLVMTypeRef ty = LLVMTypeOf(v);
+    unsigned bits = LLVMGetIntTypeWidth(ty);
+    if (bits <= 32) return zf_cg_resize(cg, ops->shuffle(cg, zf_cg_resize(cg, v, cg->ty_i32, false), v_lane), ty, false);
+    LLVMValueRef v_low = ops->shuffle(cg, zf_cg_resize(cg, v, cg->ty_i32, false), v_lane);
+    return zf_cg_both_halves(cg, v_low, ops->shuffle(cg, zf_cg_high_half(cg, v), v_lane));
+}

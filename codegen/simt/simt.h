@@ -1,0 +1,314 @@
+// Kernels of accelerators: what the SIMT lowerings share. They ask their target (zf_simt_ops) for threads, barriers and shuffles,
+// and are the same for GPUs and for the emulator.
+//
+// A kernel finds its block and tile from the launch's tables (zipflow/abi.h), makes the block's pointers, and then goes on in one
+// of nine ways. Bodies see the environment of lower.h; where C contiguous elements are made by one thread, `lanes` holds what
+// they read of streams at their own index: words of bits, and elements, loaded for all C at once.
+#ifndef ZF_CODEGEN_SIMT_H
+#define ZF_CODEGEN_SIMT_H
+
+#include "codegen/host/lower.h"
+
+enum {
+    ZF_WARP = 32,               ///< threads of a warp
+    ZF_SIMT_SHARED = 48 * 1024, ///< bytes of shared memory that a thread block may have without a launch's asking for more
+    ZF_NEIGHBOURS = 16,         ///< contiguous elements that a thread makes together, at most: 16 bytes of them
+};
+
+/// How a kernel is run.
+typedef enum zf_simt_form {
+    ZF_SIMT_MAP,        ///< a thread block a tile, C contiguous elements a thread (simt_map.c)
+    ZF_SIMT_SCAN,       ///< a warp a tile, rows of 32 * C elements (simt_scan.c)
+    ZF_SIMT_GROUPS,     ///< a thread block a tile of outputs, which finds each output's group, and of several stages a warp
+                        ///< (simt_tree.c)
+    ZF_SIMT_PATCHES,    ///< a thread block a tile of outputs: a map, and then the elements of groups that are exceptions to it
+                        ///< (simt_patches.c)
+    ZF_SIMT_WORDS,      ///< a warp several tiles of bytes, whose groups are strings (simt_words.c)
+    ZF_SIMT_NUMBERS,    ///< a warp several tiles of bytes, whose groups are the bytes of a number (simt_numbers.c)
+    ZF_SIMT_LANES,      ///< a warp a chunk, whose elements are made by lanes (simt_chunks.c)
+    ZF_SIMT_WARP,       ///< a warp a chunk, whose threads share what is emitted over ranges (simt_warp.c)
+    ZF_SIMT_SEQUENTIAL, ///< a thread a tile, as on the host: what the other forms do not do
+} zf_simt_form;
+
+typedef struct zf_simt_shape {
+    zf_simt_form form;
+    uint32_t threads, tiles; ///< of a thread block
+    uint32_t span;           ///< tiles of one block that stand for each of these; 0 or 1: that tile alone
+    uint32_t shared_bytes;
+    uint32_t stage;     ///< of a scan, zf_simt_stage_way (simt_staging.h): what each warp copies to shared memory
+    uint32_t registers; ///< that a thread should do with, so that more of them run at once; 0: as many as it likes
+    bool ahead;         ///< what a tile reads is asked for from memory before its first element is made (simt_fetch.h)
+} zf_simt_shape;
+
+/// The form and size of a kernel's thread blocks; follows from the plan alone.
+zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel);
+
+/// Elements that a thread stores at once: 16 bytes of them; 8 booleans.
+unsigned zf_simt_lane_count(zf_type type);
+/// Those that a thread of a map, of patches and of groups makes together: as many, or fewer, as was chosen.
+unsigned zf_simt_together(const zf_lower *lower);
+/// The type of what a kernel stores.
+zf_type zf_simt_type_of(const zf_plan *plan, const zf_kernel *kernel);
+/// Whether a warp makes this scan along the outputs, row by row: the operation must be associative.
+bool zf_simt_scans(const zf_plan *plan, const zf_kernel *kernel, const zf_reduce *reduce);
+
+// ---- What lanes have of a scan (simt_combine.c) ----
+
+/// What combines with anything to that.
+LLVMValueRef zf_simt_scan_identity(zf_cg *cg, const zf_running *running);
+LLVMValueRef zf_simt_combine(zf_cg *cg, const zf_running *running, LLVMValueRef v_a, LLVMValueRef v_b);
+enum { ZF_SIMT_BATCH = 4 }; ///< rows whose shuffles are under way together, at most
+/// What stands before each lane in `count` consecutive rows, in each of which it has v_own[row]; the running value goes on behind
+/// them. A row begins anew where v_anew[row] (i1; NULL: none does).
+void zf_simt_combine_rows(zf_lower *lower, const zf_running *running, LLVMValueRef v_lane, unsigned count,
+                          const LLVMValueRef *v_anew, const LLVMValueRef *v_own, LLVMValueRef *v_before);
+/// Of `v_count` elements (i64) those whose term is some element's: an exclusive scan has none for its node's last.
+LLVMValueRef zf_simt_terms(zf_lower *lower, const zf_running *running, LLVMValueRef v_count);
+/// A scan's value at element v_index as bodies have it: before the first there is nothing, which of minima is no value.
+LLVMValueRef zf_simt_scan_value(zf_cg *cg, const zf_running *running, LLVMValueRef v_index, LLVMValueRef v);
+
+// ---- Kernels (simt.c) ----
+
+/// Has the tiles made by one thread (lower->v_hard).
+void zf_simt_call_hard(zf_lower *lower);
+
+/// Builds a kernel.
+void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel);
+
+// ---- The forms ----
+void zf_simt_map(zf_lower *lower, const zf_simt_shape *shape);
+void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape);
+void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape);
+void zf_simt_patches(zf_lower *lower, const zf_simt_shape *shape);
+void zf_simt_words(zf_lower *lower, const zf_simt_shape *shape);
+void zf_simt_numbers(zf_lower *lower, const zf_simt_shape *shape);
+void zf_simt_chunks(zf_lower *lower, const zf_simt_shape *shape);
+void zf_simt_warp_chunks(zf_lower *lower, const zf_simt_shape *shape);
+/// Whether each row of a region over two ranges has one element, which all its places are copies of (simt_regions.c).
+bool zf_simt_rows_alike(const zf_reduce *reduce);
+/// How a kernel of chunks is run that has by_warp.
+zf_simt_shape zf_simt_warp_shape(const zf_plan *plan, const zf_kernel *kernel);
+/// Whether its warps may walk several chunks each.
+bool zf_simt_warp_walks_several(const zf_plan *plan, const zf_kernel *kernel);
+/// Whether the lanes of a kernel's chunks can be those of a warp, and how they are run then.
+bool zf_simt_lanes_fit(const zf_plan *plan, const zf_kernel *kernel);
+zf_simt_shape zf_simt_lanes_shape(const zf_plan *plan, const zf_kernel *kernel);
+/// Bytes of shared memory that they take beside tables.
+uint32_t zf_simt_lanes_bytes(const zf_plan *plan, const zf_kernel *kernel);
+/// How groups that are the bytes of a number are run (zf_group_is_number).
+zf_simt_shape zf_simt_numbers_shape(const zf_plan *plan, const zf_kernel *kernel);
+/// Of a thread block's tiles, those that a warp makes.
+uint32_t zf_simt_numbers_tiles(const zf_simt_shape *shape);
+/// Whether the groups of a kernel are a map but for the last elements of each.
+bool zf_simt_is_patched(const zf_plan *plan, const zf_kernel *kernel);
+/// Whether a tile's exceptions fit into shared memory; and the way that is taken where STAGE is not chosen.
+bool zf_simt_patches_fit(const zf_plan *plan, const zf_kernel *kernel);
+uint32_t zf_simt_patches_staged(const zf_plan *plan, const zf_kernel *kernel);
+zf_simt_shape zf_simt_patches_shape(const zf_plan *plan, const zf_kernel *kernel);
+
+// ---- Segmented scans (simt_segments.c) ----
+
+/// Whether rows of `lanes` elements a lane and the scan's segments divide each other, and its states say enough.
+bool zf_simt_segments_fit(const zf_kernel *kernel, const zf_reduce *reduce, unsigned lanes);
+/// Whether a scan begins anew at a lane's element `k`, wherever the lane is.
+bool zf_simt_segment_begins(const zf_reduce *reduce, unsigned k);
+/// The term at an index, where it takes part; else what changes nothing.
+LLVMValueRef zf_simt_segment_term(zf_cg *cg, const zf_running *running, LLVMValueRef v_index, LLVMValueRef v_term);
+/// Whether the value at an index is of no term (i1).
+LLVMValueRef zf_simt_segment_empty(zf_cg *cg, const zf_reduce *reduce, LLVMValueRef v_index);
+/// As zf_simt_combine_rows; the rows begin at v_begins[row].
+void zf_simt_combine_segments(zf_lower *lower, const zf_running *running, unsigned lanes, LLVMValueRef v_lane, unsigned count,
+                              const LLVMValueRef *v_begins, const LLVMValueRef *v_own, LLVMValueRef *v_before);
+
+// ---- Tiles (simt.c) ----
+
+/// Outputs lo..hi of count that the tile makes.
+typedef struct zf_simt_tile {
+    LLVMValueRef v_lo, v_hi, v_count;
+    LLVMValueRef v_begin; ///< v_lo where the tile has outputs, said so that its lowest bits are known to be 0
+    LLVMValueRef v_whole; ///< i1: all of them are wanted, and their place is aligned for stores of 16 bytes
+} zf_simt_tile;
+zf_simt_tile zf_simt_tile_of(zf_lower *lower);
+/// A field of the tree's state at the tile's beginning (v_initial: of the first tile), and at its end (v_final: of the last).
+LLVMValueRef zf_simt_seek(zf_lower *lower, uint32_t field, LLVMValueRef v_initial);
+LLVMValueRef zf_simt_seek_next(zf_lower *lower, uint32_t field, LLVMValueRef v_final);
+/// An entry of a field, where there is one, without a branch; else what stands there, which can be read.
+LLVMValueRef zf_simt_seek_entry(zf_lower *lower, uint32_t field, LLVMValueRef v_entry);
+/// Loads all fields at both ends, each by a lane of its own, for where the warp's threads are of one tile.
+void zf_simt_seek_together(zf_lower *lower);
+/// Wishes that a loop be unrolled, so that the loads of several rounds are under way together.
+void zf_simt_unroll(zf_cg *cg, const zf_cg_loop *loop, unsigned times);
+/// Wishes that the loop whose last block is bb_last be neither unrolled nor made to do several rounds at once.
+void zf_simt_keep_loop(zf_cg *cg, LLVMBasicBlockRef bb_last);
+
+// ---- Rows of a coder's lanes (simt_rows.c) ----
+
+/// Consecutive rows (at most 4) that zf_simt_store_rows takes: a lane has an element of each.
+unsigned zf_simt_rows_together(const zf_lower *lower);
+/// Whether whole tiles begin where it may store.
+bool zf_simt_rows_fit(const zf_lower *lower);
+/// Stores them, from element v_from (i64) of the kernel on, a multiple of ZF_WARP beyond a tile's first: all are wanted.
+void zf_simt_store_rows(zf_lower *lower, LLVMValueRef v_lane, LLVMValueRef v_from, const zf_cg_value *values);
+
+// ---- What four bits of a coder's element become (simt_nibbles.c) ----
+
+/// Bytes of shared memory that it takes where the column's elements follow from their bits alone, whatever the width: reserved in
+/// all code of such a kernel, also where none is made (no width is known, or it is above 4). Else 0.
+uint32_t zf_simt_nibbles_bytes(const zf_plan *plan, const zf_kernel *kernel);
+/// All threads of the block make it there, from `offset` on, and meet.
+void zf_simt_nibbles_make(zf_lower *lower, uint32_t offset);
+
+// ---- Storing (simt_store.c) ----
+
+/// Whether a kernel stores the bytes of strings.
+bool zf_simt_delivers_text(zf_type type, const zf_kernel *kernel);
+/// Around a tile's rows. Strings of a column take the last zf_simt_text_bytes() of the shared memory, and a warp is a block.
+void zf_simt_store_begin(zf_lower *lower, const zf_simt_shape *shape, const zf_simt_tile *tile);
+void zf_simt_store_end(zf_lower *lower);
+/// Reports what failed at element v_index, where the kernel knows which element that is; else the tile's end does.
+void zf_simt_report_element(zf_lower *lower, LLVMValueRef v_index);
+/// Stores `count` values from element v_index on, as one aligned vector (booleans: a byte).
+void zf_simt_store_vector(zf_lower *lower, const zf_cg_value *values, unsigned count, LLVMValueRef v_index);
+
+/// Slots (i64) of a string that is not stored yet.
+typedef struct zf_simt_string {
+    LLVMValueRef v_source, v_length;
+} zf_simt_string;
+
+/// The C contiguous elements of a thread in a row that is cut, from v_first on: those whose place, v_place + k, is less than
+/// v_end are made and stored one by one; booleans are collected first, since they share a byte.
+typedef struct zf_simt_cut {
+    LLVMValueRef v_first;        ///< index of the first (i64)
+    LLVMValueRef v_place, v_end; ///< i32 or i64
+    LLVMValueRef v_index;        ///< of the element that is being made
+    LLVMValueRef v_byte;         ///< slot; NULL: no booleans
+    LLVMValueRef v_valid;        ///< slot (i32): bits of a column's validity; NULL: none
+    zf_simt_string *strings;     ///< of a column; NULL: none
+    LLVMBasicBlockRef bb_next, bb_none;
+} zf_simt_cut;
+/// Goes on where there are any; behind zf_simt_cut_end whether there are or not.
+zf_simt_cut zf_simt_cut_begin(zf_lower *lower, LLVMValueRef v_first, LLVMValueRef v_place, LLVMValueRef v_end);
+/// Goes on where element v_index, number `k`, exists; behind the store whether it does or not.
+void zf_simt_cut_element(zf_lower *lower, zf_simt_cut *cut, unsigned k);
+void zf_simt_cut_store(zf_lower *lower, const zf_simt_cut *cut, unsigned k, zf_cg_value value);
+void zf_simt_cut_end(zf_lower *lower, const zf_simt_cut *cut);
+
+/// Whether the target has `add_up` for values of this type.
+bool zf_simt_adds_up(zf_lower *lower, LLVMTypeRef ty);
+/// Sum (i32 or i64), or largest (i32, unsigned), of the values of the warp's lanes up to this one.
+LLVMValueRef zf_simt_scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane);
+/// The same of `count` values side by side, each in place.
+void zf_simt_scan_rows(zf_lower *lower, LLVMValueRef v_lane, unsigned count, LLVMValueRef *v_rows);
+LLVMValueRef zf_simt_most_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane);
+LLVMValueRef zf_simt_lane(zf_lower *lower); ///< of this thread in its warp
+LLVMValueRef zf_simt_warp(zf_lower *lower); ///< of this thread in its block (i64)
+/// The lanes of the warp for which v (i1) holds, as bits (i32).
+LLVMValueRef zf_simt_ballot(zf_lower *lower, LLVMValueRef v);
+/// Whether v (i1) holds for any of them (i1).
+LLVMValueRef zf_simt_any(zf_lower *lower, LLVMValueRef v);
+/// The or of a word (i32) of all lanes of the warp.
+LLVMValueRef zf_simt_join(zf_lower *lower, LLVMValueRef v);
+/// Four bytes (i32) of eight, v_low's first: byte k is the one whose number is in bits 4k..4k + 3 of v_selector.
+LLVMValueRef zf_simt_permute(zf_lower *lower, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector);
+/// The lane `step` before this one; below lane 0 one from above, whose value nobody takes.
+LLVMValueRef zf_simt_lane_before(zf_lower *lower, LLVMValueRef v_lane, uint32_t step);
+void zf_simt_barrier(zf_lower *lower, const char *what);                            ///< of all threads of the block
+void zf_simt_barrier_warp(zf_lower *lower, const char *what);                       ///< of the threads of a warp
+LLVMValueRef zf_simt_shuffle(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane); ///< of any scalar type
+
+/// What several bodies of one thread read, loaded before all of them.
+typedef struct zf_simt_stage {
+    LLVMBasicBlockRef bb_loads; ///< runs before the bodies; open while they are built
+    LLVMBasicBlockRef bb_bodies;
+    struct zf_simt_window *windows; ///< what was loaded
+} zf_simt_stage;
+
+/// `count` neighbours whose ranks never fall, and rise by 1 at most from one to the next. What they read of packed bits is
+/// loaded for several of them at once.
+typedef struct zf_simt_neighbours {
+    LLVMValueRef v_ranks[ZF_NEIGHBOURS];
+    LLVMValueRef v_places[ZF_NEIGHBOURS]; ///< what their distances are taken of; NULL: the ranks
+    unsigned count;
+    zf_simt_stage stage;
+} zf_simt_neighbours;
+void zf_simt_neighbours_begin(zf_lower *lower, zf_simt_neighbours *neighbours);
+void zf_simt_neighbours_end(zf_lower *lower, zf_simt_neighbours *neighbours);
+
+/// An index that is v_base, the same for all threads, plus v_rank (i32), less than a tile: what is read there is addressed from
+/// the tile's place by 32 bits.
+typedef struct zf_simt_near {
+    LLVMValueRef v_base, v_rank;
+    zf_simt_neighbours *neighbours; ///< v_rank is number `k` of these; NULL: it stands alone
+    unsigned k;
+    struct zf_simt_fetch *fetch; ///< of indices near v_base; NULL: none
+} zf_simt_near;
+/// Bits index * stride + from .. + count of the edge's stream, or NULL where that is too wide.
+LLVMValueRef zf_simt_near_bits(zf_lower *lower, const zf_simt_near *near, uint32_t edge, uint64_t stride, uint64_t from,
+                               uint64_t count);
+zf_cg_value zf_simt_near_element(zf_lower *lower, const zf_simt_near *near, uint32_t edge);
+
+// ---- Counted elements (simt_counted.c) ----
+
+/// Where the element is whose index is a sum of zeros and ones along the outputs, for one of a lane's outputs.
+typedef struct zf_simt_counted {
+    uint32_t edge;
+    zf_simt_near near;    ///< of it; where there is none, of another
+    LLVMValueRef v_place; ///< i32: how far it is from near.v_base
+    LLVMValueRef v_room;  ///< i32: how many elements there are from there on; NULL: more than v_place
+} zf_simt_counted;
+/// A scan whose values are such indices, for the rows of a tile.
+typedef struct zf_simt_count {
+    zf_running *running;
+    uint32_t edge;        ///< the stream that it is an index of
+    LLVMValueRef v_base;  ///< an index that the stream has, near all of the tile's
+    LLVMValueRef v_room;  ///< i32
+    LLVMValueRef v_holds; ///< i1, the same for the tile: there are elements, and the state lies among them
+    bool exist;           ///< all that the rows which are being made count exists
+    zf_simt_neighbours neighbours;
+    zf_simt_counted lanes[ZF_NEIGHBOURS];
+} zf_simt_count;
+/// NULL where the scan is no index of one stream of numbers. `v_state`: its value before the tile (u64).
+zf_simt_count *zf_simt_count_of(zf_lower *lower, zf_running *running, LLVMValueRef v_state);
+/// Around the bodies of a lane's `lanes` outputs, where the scan has these values.
+void zf_simt_count_begin(zf_lower *lower, zf_simt_count *count, unsigned lanes, const LLVMValueRef *v_values);
+void zf_simt_count_end(zf_lower *lower, zf_simt_count *count);
+/// Whether everything that is counted by `v_more` (i32) more ones exists (i1); where it does, the rows that count them, and are
+/// made next, need not ask.
+LLVMValueRef zf_simt_count_fits(zf_lower *lower, zf_simt_count *count, LLVMValueRef v_more);
+/// What `access` takes by such an index at the output that is being made; NULL: it takes nothing so.
+const zf_simt_counted *zf_simt_counted_at(const zf_lower_env *env, const zf_expr *access);
+/// That element, checked.
+zf_cg_value zf_simt_counted_element(zf_lower_env *env, const zf_simt_counted *counted, const zf_expr *access);
+
+// ---- Lanes (simt_lanes.c) ----
+
+/// `count` contiguous elements of one thread from v_first, a multiple of `count`. All of them exist.
+typedef struct zf_simt_lanes {
+    LLVMValueRef v_first;
+    LLVMValueRef v_base, v_near; ///< not NULL: v_first is their sum, v_base (i64) the same for all threads and a multiple of
+                                 ///< `count` too, v_near (i32) not far from 0
+    unsigned count;
+    struct zf_simt_fetch *fetch;     ///< of indices near v_base; NULL: none (simt_fetch.h)
+    struct zf_simt_later *later;     ///< NULL: nothing is asked for of later tiles (simt_later.h)
+    struct zf_simt_staging *staging; ///< NULL: nothing is staged (simt_staging.h)
+    LLVMValueRef v_staged;           ///< i64: v_first, counted from the first that is staged with it
+    bool by_words;                   ///< elements of fewer bytes than a word are loaded by words,
+    LLVMValueRef v_ahead;            ///< and those so many elements (i32) further on are prefetched
+    zf_simt_stage stage;
+} zf_simt_lanes;
+zf_simt_lanes zf_simt_lanes_begin(zf_lower *lower, LLVMValueRef v_first, unsigned count);
+void zf_simt_lanes_end(zf_lower *lower, zf_simt_lanes *lanes);
+/// Says what the bodies would read of a stream of booleans: the lanes' bits, from bit 0 of an i32 on.
+void zf_simt_lanes_know_bits(zf_lower *lower, zf_simt_lanes *lanes, uint32_t edge, LLVMValueRef v_bits);
+/// The environment of lane `k` of the kernel's root.
+zf_lower_env zf_simt_lane_env(zf_lower *lower, uint32_t node, zf_simt_lanes *lanes, unsigned k);
+/// Bits index * stride + from .. + count of the edge's stream for a lane, or NULL where that is too wide.
+LLVMValueRef zf_simt_lane_bits(zf_lower *lower, zf_simt_lanes *lanes, unsigned k, uint32_t edge, uint64_t stride, uint64_t from,
+                               uint64_t count);
+/// Bits index * width .. + width of the edge's stream for a lane, where param `port` of the environment's node says the width: at
+/// most `limit`. NULL where that is too wide for several lanes.
+LLVMValueRef zf_simt_lane_scaled_bits(const zf_lower_env *env, uint32_t edge, const zf_port *port, uint64_t limit);
+/// Element `index` of an edge in memory for a lane.
+zf_cg_value zf_simt_lane_element(zf_lower *lower, zf_simt_lanes *lanes, unsigned k, uint32_t edge);
+
+#endif

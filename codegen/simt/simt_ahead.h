@@ -1,0 +1,39 @@
+// Elements of a stream that a warp reads in order, copied to shared memory before they are asked for: nobody waits for memory
+// then.
+#ifndef ZF_CODEGEN_SIMT_AHEAD_H
+#define ZF_CODEGEN_SIMT_AHEAD_H
+
+#include "codegen/simt/simt.h"
+
+/// A ring of rows; a row is what the warp copies together, 16 bytes a lane. It begins with the 16 bytes that hold the first
+/// element. All but the lane's address is the same for all lanes.
+typedef struct zf_simt_ahead {
+    zf_lower *lower;
+    zf_type type;
+    uint32_t row;          ///< elements of a row
+    unsigned reads;        ///< since the code last asked whether a row was read
+    LLVMValueRef v_ring;   ///< where it lies
+    LLVMValueRef v_pieces; ///< the 16 bytes of the stream that it begins with
+    LLVMValueRef v_last;   ///< i32: the stream's last ones, from there
+    LLVMValueRef v_lane;   ///< i32
+    LLVMValueRef v_at;     ///< slot (i32): the next element, counted from there
+    LLVMValueRef v_row;    ///< slot (i32): the row in which it was when that was asked
+    LLVMValueRef v_stop;   ///< i32: behind the last
+} zf_simt_ahead;
+
+/// Bytes of shared memory that a warp needs.
+enum { ZF_SIMT_AHEAD_BYTES = 4 * 16 * ZF_WARP };
+/// Begins at element `v_first` (i64) of an edge in memory; there are `v_count` (i64) from there on. One a kernel at most.
+void zf_simt_ahead_begin(zf_simt_ahead *ahead, zf_lower *lower, uint32_t edge, LLVMValueRef v_ring, LLVMValueRef v_first,
+                         LLVMValueRef v_count);
+/// Element v_before (i32, less than 32) from the position on. What does not exist is any: the end tells.
+LLVMValueRef zf_simt_ahead_read(zf_simt_ahead *ahead, LLVMValueRef v_before);
+/// Moves on by v_count (i32, at most 32) elements, the same for all lanes. `straight`: what is built runs in any case after what
+/// was built before, so that some moves share a question for the next row; zf_simt_ahead_settle asks for the last of them.
+void zf_simt_ahead_move(zf_simt_ahead *ahead, LLVMValueRef v_count, bool straight);
+void zf_simt_ahead_settle(zf_simt_ahead *ahead);
+/// Before the kernel ends: nothing is under way any more. Whether the position has passed the end (i1): positions only grow, so
+/// it has where any read did.
+LLVMValueRef zf_simt_ahead_end(zf_simt_ahead *ahead);
+
+#endif

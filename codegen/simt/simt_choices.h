@@ -1,0 +1,40 @@
+// Which choices (patterns/plan/choices.h) the kernels of accelerators have. This is the one place that says so: what comes from a
+// person, and what a search tries, are both asked here. Every legal choice makes the same bytes of the rows that are wanted, and
+// the same errors where whole blocks are. A tile that a range of rows cuts is checked whole, and how long it is may be chosen: so
+// a violation in a row that nobody wanted is told of under one choice, and not met under another.
+#ifndef ZF_CODEGEN_SIMT_CHOICES_H
+#define ZF_CODEGEN_SIMT_CHOICES_H
+
+#include "codegen/simt/simt.h"
+#include "runtime/base/error.h"
+
+enum { ZF_CHOICE_VALUES = 16 };
+
+/// The values that a kernel may have, by kind, ascending. Not all of their combinations are legal: zf_choice_is_legal.
+typedef struct zf_choice_space {
+    uint32_t kernel;
+    zf_simt_form form;
+    uint32_t counts[ZF_CHOICE_KINDS]; ///< 0: the form has no such choice
+    uint32_t values[ZF_CHOICE_KINDS][ZF_CHOICE_VALUES];
+    zf_choice otherwise; ///< what is where nothing is chosen; of kinds that are not in it the code decides case by case
+} zf_choice_space;
+
+/// "map"
+const char *zf_simt_form_name(zf_simt_form form);
+/// Of a kernel of a plan for an accelerator, whatever is chosen for it; its form is the one that it has by default.
+void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_space *out);
+/// Whether a kernel may be lowered so; if not, why is appended to `reason` (NULL: not wanted).
+bool zf_choice_is_legal(const zf_choice_space *space, const zf_choice *choice, zf_text *reason);
+/// Whether all kernels of a plan made with `choices` may be lowered so, and they are of kernels that it has. With nothing chosen
+/// for the host's: code for it is made as if nothing were.
+bool zf_choices_are_legal(const zf_plan *plan, const zf_choices *choices, zf_text *reason);
+/// The same, ZF_ERR_USAGE naming the column where they may not.
+zf_status zf_choices_check(const zf_plan *plan, const zf_choices *choices, zf_error *error);
+/// Lists the kernels of a plan for an accelerator, and what may be chosen for each: text, or an object of JSON.
+void zf_choices_text(const zf_plan *plan, zf_text *out);
+void zf_choices_json(const zf_plan *plan, zf_text *out);
+
+/// Whether a kernel's elements take bits of a stream at places that data say, so that loads wait for loads.
+bool zf_simt_takes_places(const zf_plan *plan, const zf_kernel *kernel);
+
+#endif

@@ -1,0 +1,29 @@
+// Sums of stored bits along the outputs of a tile that a warp makes.
+#ifndef ZF_CODEGEN_SIMT_TALLY_H
+#define ZF_CODEGEN_SIMT_TALLY_H
+
+#include "codegen/simt/simt.h"
+
+enum { ZF_TALLY = ZF_WARP * 32 }; ///< outputs whose bits are counted at once
+
+typedef struct zf_simt_tally {
+    const zf_running *running;
+    uint32_t edge;                ///< of the bits
+    unsigned lanes;               ///< contiguous outputs of a lane in a row
+    LLVMValueRef v_word, v_below; ///< i32: this lane's bits of the outputs, and how many are set before them
+    LLVMValueRef v_total;         ///< i32: how many are set
+} zf_simt_tally;
+/// False where the scan is no sum of the bits of one stored stream, each at its output's index.
+bool zf_simt_tally_of(zf_lower *lower, const zf_running *running, unsigned lanes, zf_simt_tally *tally);
+/// Counts the bits of ZF_TALLY outputs from v_begin on (i64, a multiple of that). All lanes take part, as in what follows.
+void zf_simt_tally_begin(zf_lower *lower, zf_simt_tally *tally, LLVMValueRef v_lane, LLVMValueRef v_begin);
+/// The bits of this lane's outputs in row v_row (i32) of these, as i32 from bit 0 on, and how many are set before them.
+LLVMValueRef zf_simt_tally_row(zf_lower *lower, const zf_simt_tally *tally, LLVMValueRef v_lane, LLVMValueRef v_row,
+                               LLVMValueRef *v_before);
+/// The scan's values at the lane's outputs, of which `lanes` has the bits.
+void zf_simt_tally_values(zf_lower *lower, const zf_simt_tally *tally, zf_simt_lanes *lanes, LLVMValueRef v_before,
+                          LLVMValueRef *v_values);
+/// Moves the running value behind the outputs that were counted.
+void zf_simt_tally_end(zf_lower *lower, const zf_simt_tally *tally);
+
+#endif

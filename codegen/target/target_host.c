@@ -1,0 +1,35 @@
+// The host: plain loops that LLVM vectorises, for the CPU at hand or, in modules, for a level of CPUs.
+#include "codegen/target/target.h"
+
+#include "runtime/base/error_codes.h"
+
+static const LLVMCodeGenOptLevel levels[] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess, LLVMCodeGenLevelDefault,
+                                             LLVMCodeGenLevelAggressive};
+
+static zf_status machine(unsigned level, const char *triple, const char *cpu, const char *features, LLVMTargetMachineRef *out,
+                         zf_error *error) {
+    char *message = NULL;
+    LLVMTargetRef target;
+    *out = NULL;
+    if (LLVMGetTargetFromTriple(triple, &target, &message)) {
+        zf_status status = zf_raise(error, ZF_E_NO_CODE_GENERATOR, "LLVM has no code generator for %s: %s", triple, message);
+        LLVMDisposeMessage(message);
+        return status;
+    }
+    *out =
+        LLVMCreateTargetMachine(target, triple, cpu, features, levels[level > 3 ? 3 : level], LLVMRelocPIC, LLVMCodeModelSmall);
+    return *out != NULL ? ZF_OK : zf_raise(error, ZF_E_NO_CODE_GENERATOR, "LLVM cannot generate code for %s", cpu);
+}
+
+zf_status zf_cg_host_machine(unsigned level, LLVMTargetMachineRef *out, zf_error *error) {
+    char *triple = LLVMGetDefaultTargetTriple(), *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
+    zf_status status = machine(level, triple, cpu, features, out, error);
+    LLVMDisposeMessage(triple);
+    LLVMDisposeMessage(cpu);
+    LLVMDisposeMessage(features);
+    return status;
+}
+
+zf_status zf_cg_level_machine(unsigned level, const char *cpu, LLVMTargetMachineRef *out, zf_error *error) {
+    return machine(level, "x86_64-unknown-linux-gnu", cpu, "", out, error);
+}

@@ -1,0 +1,248 @@
+// The compiler as an object: a linker for generated code, and the context's source of code.
+#include "compiler/compiler.h"
+
+#include <llvm-c/Core.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codegen/target/target.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/context/context.h"
+
+static zf_status make_jit(zf_compiler *compiler, zf_error *error) {
+    size_t count = zf_encode_symbols(NULL);
+    zf_jit_symbol *symbols = calloc(count + 1, sizeof(*symbols));
+    if (symbols == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
+    zf_encode_symbols(symbols);
+    unsigned level = compiler->options.optimise == 0 ? 3 : compiler->options.optimise - 1;
+#ifdef ZF_SANITIZE
+    compiler->options.sanitize = true; // a build with sanitizers has them in all its code
+#endif
+    zf_jit_options options = {.optimise = level,
+                              .sanitize = compiler->options.sanitize,
+                              .cache_dir = zf_context_cache_dir(compiler->context),
+                              .passes = zf_context_passes(compiler->context),
+                              .symbols = symbols,
+                              .symbol_count = count};
+    zf_status status = zf_jit_create(&options, &compiler->jit, error);
+    free(symbols);
+    return status;
+}
+
+static void release(zf_compiler *compiler) {
+    zf_provider_free(compiler);
+    zf_jit_free(compiler->jit);
+    pthread_mutex_destroy(&compiler->lock);
+    zf_tuned_free(&compiler->shipped);
+    for (zf_kept_tuned *kept = compiler->kept, *next; kept != NULL; kept = next) {
+        next = kept->next;
+        zf_tuned_free(&kept->table);
+        free(kept->device);
+        free(kept);
+    }
+    free(compiler->std_dir);
+    free(compiler);
+}
+
+static zf_status read_choices(const char *text, zf_choices *out, zf_error *error) {
+    zf_text message = {0};
+    bool good = zf_choices_read(text, out, &message);
+    if (!good) zf_raise(error, ZF_E_ARGUMENT, "choices: %s", message.data != NULL ? message.data : "");
+    zf_text_free(&message);
+    return good ? ZF_OK : ZF_ERR_USAGE;
+}
+
+/// For the log: kernels of a table that are left out, since another version chose for them.
+static void note_unknown(zf_compiler *compiler, const zf_tuned *table, const char *of) {
+    const zf_tuned_kernel *first;
+    size_t count = zf_tuned_unknown(table, &first);
+    if (count == 0) return;
+    zf_compiler_note(compiler, ZF_LOG_DEBUG,
+                     "%s: choices of %zu kernel%s are none of this version's, as %s of `%s`: such kernels are as by default", of,
+                     count, count > 1 ? "s" : "", first->unknown, first->shape);
+}
+
+zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *options, zf_compiler **out, zf_error *error) {
+    if (out != NULL) *out = NULL;
+    if (context == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_compiler_create needs a context and a place");
+    if (options != NULL && options->optimise > 4) {
+        return zf_raise(error, ZF_E_ARGUMENT, "optimise is 0 (the default) or 1..4, not %u", options->optimise);
+    }
+    if (options != NULL && options->chunk_threads > 1 && options->chunk_threads != 32) {
+        return zf_raise(error, ZF_E_ARGUMENT, "chunk_threads is 0 (the default), 1 or 32, not %u", options->chunk_threads);
+    }
+    if (options != NULL && options->tuned != NULL && options->untuned)
+        return zf_raise(error, ZF_E_ARGUMENT, "`tuned` names a file, and `untuned` leaves it aside: give one of them");
+    zf_choices choices = {0};
+    if (options != NULL && options->choices != NULL) ZF_TRY(read_choices(options->choices, &choices, error));
+    for (uint32_t k = 0; k < choices.count && options->chunk_threads > 0; k++) {
+        if (zf_is_chosen(&choices.of[k], ZF_CHOICE_WALK))
+            return zf_raise(error, ZF_E_ARGUMENT,
+                            "WALK of kernel %u and `chunk_threads` both say who walks chunks: give one of them",
+                            choices.kernels[k]);
+    }
+    zf_compiler *compiler = calloc(1, sizeof(*compiler));
+    if (compiler == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
+    compiler->context = context;
+    pthread_mutex_init(&compiler->lock, NULL);
+    if (options != NULL) compiler->options = *options;
+    compiler->has_shipped = compiler->options.tuned != NULL;
+    compiler->options.choices = compiler->options.tuned = NULL; // the caller's; `choices` and `shipped` have what they say
+    compiler->choices = choices;
+    if (compiler->options.std_dir != NULL) compiler->options.std_dir = compiler->std_dir = strdup(compiler->options.std_dir);
+    bool copied = compiler->std_dir != NULL || options == NULL || options->std_dir == NULL;
+    zf_status status = copied ? make_jit(compiler, error) : zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
+    if (status == ZF_OK && compiler->has_shipped) status = zf_tuned_read(options->tuned, &compiler->shipped, error);
+    if (status == ZF_OK) {
+        zf_abi_provider provider = zf_provider_of(compiler);
+        status = zf_context_set_provider(context, &provider, error);
+    }
+    if (status != ZF_OK) {
+        release(compiler);
+        return status;
+    }
+    if (compiler->has_shipped) note_unknown(compiler, &compiler->shipped, options->tuned);
+    *out = compiler;
+    return ZF_OK;
+}
+
+void zf_compiler_free(zf_compiler *compiler) {
+    if (compiler == NULL) return;
+    zf_abi_provider current;
+    if (zf_context_provider(compiler->context, &current) && current.self == compiler)
+        zf_context_set_provider(compiler->context, NULL, NULL);
+    zf_compiler_log_noted(compiler);
+    release(compiler);
+}
+
+zf_jit *zf_compiler_jit(zf_compiler *compiler) { return compiler->jit; }
+zf_context *zf_compiler_context(zf_compiler *compiler) { return compiler->context; }
+struct zf_fault_sites *zf_compiler_sites(const zf_compiler *compiler) { return compiler->sites; }
+void zf_compiler_set_sites(zf_compiler *compiler, struct zf_fault_sites *sites) { compiler->sites = sites; }
+bool zf_compiler_unchecked(const zf_compiler *compiler) { return compiler->unchecked; }
+void zf_compiler_set_unchecked(zf_compiler *compiler, bool unchecked) { compiler->unchecked = unchecked; }
+bool zf_compiler_unfused(const zf_compiler *compiler) { return compiler->unfused; }
+void zf_compiler_set_unfused(zf_compiler *compiler, bool unfused) { compiler->unfused = unfused; }
+const zf_choices *zf_compiler_choices(const zf_compiler *compiler) {
+    return compiler->choices.count > 0 ? &compiler->choices : NULL;
+}
+void zf_compiler_set_choices(zf_compiler *compiler, const zf_choices *choices) {
+    compiler->choices = choices != NULL ? *choices : (zf_choices){0};
+}
+
+// ---- What is logged ---------------------------------------------------------------------------------------------
+
+// Who logs may use the library, and close containers: so lines wait until no lock of ours is held.
+void zf_compiler_note(zf_compiler *compiler, zf_log_level level, const char *format, ...) {
+    zf_text text = {0};
+    zf_noted *noted = calloc(1, sizeof *noted);
+    va_list values;
+    va_start(values, format);
+    zf_text_vprintf(&text, format, values);
+    va_end(values);
+    if (noted == NULL || text.failed) { // a line less
+        zf_text_free(&text);
+        free(noted);
+        return;
+    }
+    *noted = (zf_noted){.level = level, .text = text.data};
+    pthread_mutex_lock(&compiler->lock);
+    zf_noted **last = &compiler->noted;
+    while (*last != NULL) last = &(*last)->next;
+    *last = noted;
+    pthread_mutex_unlock(&compiler->lock);
+}
+
+void zf_compiler_log_noted(zf_compiler *compiler) {
+    pthread_mutex_lock(&compiler->lock);
+    zf_noted *noted = compiler->noted;
+    compiler->noted = NULL;
+    pthread_mutex_unlock(&compiler->lock);
+    while (noted != NULL) {
+        zf_noted *next = noted->next;
+        zf_context_log(compiler->context, noted->level, "%s", noted->text);
+        free(noted->text);
+        free(noted);
+        noted = next;
+    }
+}
+
+// ---- What was found best ----------------------------------------------------------------------------------------
+
+static zf_kept_tuned *find_kept(const zf_compiler *compiler, const char *device) {
+    zf_kept_tuned *kept = compiler->kept;
+    while (kept != NULL && strcmp(kept->device, device) != 0) kept = kept->next;
+    return kept;
+}
+
+/// Reads what is kept of a device, without a lock; of two threads that do so one's stays. NULL: no memory.
+static zf_kept_tuned *read_kept(zf_compiler *compiler, const char *device) {
+    zf_kept_tuned *made = calloc(1, sizeof *made), *known;
+    zf_text message = {0};
+    if (made != NULL) made->device = strdup(device);
+    if (made == NULL || made->device == NULL) {
+        free(made);
+        return NULL;
+    }
+    if (!zf_tuned_kept(compiler->context, device, &made->table, &message))
+        zf_compiler_note(compiler, ZF_LOG_WARNING, "%s: kernels are as by default",
+                         message.data != NULL ? message.data : "no memory");
+    note_unknown(compiler, &made->table, device);
+    zf_text_free(&message);
+    pthread_mutex_lock(&compiler->lock);
+    known = find_kept(compiler, device);
+    if (known == NULL) {
+        made->next = compiler->kept;
+        compiler->kept = known = made;
+        made = NULL;
+    }
+    pthread_mutex_unlock(&compiler->lock);
+    if (made != NULL) {
+        zf_tuned_free(&made->table);
+        free(made->device);
+        free(made);
+    }
+    return known;
+}
+
+const zf_tuned_device *zf_compiler_tuned(zf_compiler *compiler, zf_abi_target target) {
+    zf_device_info info;
+    if (compiler->options.untuned || compiler->choices.count > 0 || target.family == ZF_TARGET_HOST) return NULL;
+    if (!zf_context_device_for(compiler->context, target, &info)) return NULL;
+    if (compiler->has_shipped) return zf_tuned_find(&compiler->shipped, info.description);
+    pthread_mutex_lock(&compiler->lock);
+    const zf_kept_tuned *kept = find_kept(compiler, info.description);
+    pthread_mutex_unlock(&compiler->lock);
+    if (kept == NULL) kept = read_kept(compiler, info.description);
+    return kept != NULL ? zf_tuned_find(&kept->table, info.description) : NULL;
+}
+
+const zf_compiler_options *zf_compiler_options_of(const zf_compiler *compiler) { return &compiler->options; }
+
+// Static texts, made once: LLVM says its version in numbers only, and the targets are a table.
+static char version_text[32], targets_text[128];
+static pthread_once_t texts_once = PTHREAD_ONCE_INIT;
+
+static void make_texts(void) {
+    unsigned major, minor, patch;
+    LLVMGetVersion(&major, &minor, &patch);
+    snprintf(version_text, sizeof(version_text), "%u.%u.%u", major, minor, patch);
+    size_t count, length = 0;
+    const zf_cg_target *targets = zf_cg_targets(&count);
+    for (size_t k = 0; k < count && length < sizeof(targets_text); k++) {
+        length +=
+            (size_t)snprintf(targets_text + length, sizeof(targets_text) - length, "%s%s", k > 0 ? " " : "", targets[k].name);
+    }
+}
+
+const char *zf_compiler_llvm_version(void) {
+    pthread_once(&texts_once, make_texts);
+    return version_text;
+}
+
+const char *zf_compiler_targets(void) {
+    pthread_once(&texts_once, make_texts);
+    return targets_text;
+}

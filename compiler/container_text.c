@@ -1,0 +1,36 @@
+#include "compiler/container_text.h"
+
+#include "compiler/program.h"
+#include "runtime/base/error_codes.h"
+
+zf_status zf_container_text_read(const char *text, size_t length, const char *path, const char *table_name, zf_passes *passes,
+                                 zf_spec **spec, const zf_table **table, zf_error *error) {
+    zf_spec_options options = {.no_std = true, .passes = passes};
+    zf_text lines = {0};
+    *table = NULL;
+    *spec = zf_spec_create(&options);
+    if (*spec == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container's codecs");
+    unsigned pass = zf_pass_begin(passes, ZF_PASS_PARSE);
+    zf_lay_out_text(text, length, &lines);
+    zf_pass_end(passes, pass);
+    bool no_memory = lines.failed;
+    bool good = !no_memory && zf_spec_add_text(*spec, path, lines.length > 0 ? lines.data : "", lines.length);
+    zf_text_free(&lines);
+    if (no_memory) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container's codecs");
+    if (!zf_spec_check(*spec) || !good) {
+        zf_program_error(zf_diags_first_error(zf_spec_diags(*spec)), ZF_ERR_INPUT, error);
+        return zf_fail_hint(error, ZF_ERR_INPUT, "the codecs that the file carries are damaged");
+    }
+    *table = zf_spec_find_table(*spec, table_name);
+    if (*table != NULL) return ZF_OK;
+    zf_raise(error, ZF_E_INDEX_CONTENT, "the file's text has no table `%s`", table_name);
+    return zf_fail_place(error, ZF_ERR_INPUT, "%s", path);
+}
+
+zf_column_type zf_column_type_of(zf_type type) {
+    return (zf_column_type){.element = (zf_element)type.kind,
+                            .logical = type.logical,
+                            .precision = type.precision,
+                            .scale = type.scale,
+                            .nullable = type.nullable};
+}

@@ -1,0 +1,273 @@
+// zf_encode: a table, column by column and block by block, over threads, into one container.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/container_text.h"
+#include "compiler/encode_block.h"
+#include "compiler/encode_unfused.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/base/pool.h"
+#include "runtime/container/container_format.h"
+#include "runtime/context/context.h"
+
+typedef unsigned long long ull;
+
+enum {
+    BLOCK_BYTES = 16 << 20, ///< of plain data, unless the caller says otherwise
+    BLOCK_ROWS_UNIT = 4096,
+};
+
+typedef struct task {
+    zf_encode_job *jobs;
+    size_t job_count;
+    const zf_encode_options *options;
+    zf_encode_stats *stats;
+    uint64_t blocks;
+    pthread_mutex_t lock;
+    pthread_cond_t written;
+    uint64_t next;    ///< block, of all columns, that is written next
+    zf_status status; ///< of the first failure in order of blocks
+    zf_error error;
+} task;
+
+// ---- What is asked for ----------------------------------------------------------------------------------------
+
+static zf_status usage(zf_error *error, const char *format, const char *name) {
+    zf_raise(error, ZF_E_ARGUMENT, format, name);
+    return ZF_ERR_USAGE;
+}
+
+/// Rows of a block: 16 MiB of plain data; of strings by their mean length.
+static uint64_t rows_per_block(const zf_column *column, const zf_encode_column *data, uint64_t rows,
+                               const zf_encode_options *options) {
+    if (options != NULL && options->rows_per_block != 0) return options->rows_per_block;
+    uint64_t bits = column->type.kind == ZF_K_BOOL ? 1 : 8 * zf_kind_size(column->type.kind);
+    if (column->type.kind == ZF_K_STRING) {
+        uint64_t bytes = rows > 0 && data->offsets != NULL ? (uint64_t)data->offsets[rows] : 0;
+        bits = 8 * (rows > 0 ? bytes / rows + 1 : 1);
+    }
+    uint64_t wanted = (uint64_t)BLOCK_BYTES * 8 / bits / BLOCK_ROWS_UNIT * BLOCK_ROWS_UNIT;
+    return wanted < BLOCK_ROWS_UNIT ? BLOCK_ROWS_UNIT : wanted;
+}
+
+static zf_status check_strings(const zf_encode_column *data, uint64_t rows, zf_error *error) {
+    if (data->offsets == NULL) return usage(error, "the strings of column `%s` have no offsets", data->name);
+    for (uint64_t k = 0; k <= rows; k++) {
+        int64_t before = k == 0 ? 0 : data->offsets[k - 1];
+        if (data->offsets[k] < before) {
+            return zf_raise(error, ZF_E_ARGUMENT, "the offsets of column `%s` decrease at row %llu", data->name, (ull)k);
+        }
+    }
+    return ZF_OK;
+}
+
+/// Finds the data of each column of the table: every one exactly once.
+static zf_status match_columns(const zf_table *table, const zf_encode_column *columns, size_t count, uint64_t rows,
+                               zf_encode_job *jobs, zf_error *error) {
+    for (size_t c = 0; c < count; c++) {
+        if (columns[c].name == NULL) return usage(error, "a column is given without a name%s", "");
+        size_t index = 0;
+        const zf_column *column = table->columns;
+        for (; column != NULL && strcmp(column->name, columns[c].name) != 0; column = column->next) index++;
+        if (column == NULL) return usage(error, "the table has no column `%s`", columns[c].name);
+        if (jobs[index].column != NULL) return usage(error, "column `%s` is given twice", columns[c].name);
+        if (columns[c].values == NULL && rows > 0 && column->type.kind != ZF_K_STRING) {
+            return usage(error, "column `%s` has no values", columns[c].name);
+        }
+        if (columns[c].validity != NULL && !column->type.nullable) {
+            return usage(error, "column `%s` is not nullable, but a validity is given", columns[c].name);
+        }
+        if (column->type.kind == ZF_K_STRING) ZF_TRY(check_strings(&columns[c], rows, error));
+        jobs[index].column = column;
+        jobs[index].data = columns[c];
+        jobs[index].index = index;
+    }
+    size_t index = 0;
+    for (const zf_column *column = table->columns; column != NULL; column = column->next, index++) {
+        if (jobs[index].column == NULL) return usage(error, "column `%s` is missing", column->name);
+    }
+    return ZF_OK;
+}
+
+static zf_status check_options(const zf_encode_options *options, zf_error *error) {
+    if (options == NULL) return ZF_OK;
+    if (options->seek_interval != 0 && !zf_tree_interval_valid(false, options->seek_interval))
+        return usage(error, "a seek interval is a power of two from 256 to 65536%s", "");
+    if (options->rows_per_block == 0) return ZF_OK;
+    if (options->rows_per_block % BLOCK_ROWS_UNIT == 0 && options->rows_per_block <= 1ull << 31) return ZF_OK;
+    return usage(error, "rows per block must be a multiple of 4096, at most 2^31%s", "");
+}
+
+// ---- Columns --------------------------------------------------------------------------------------------------
+
+/// Fails early where the codec's first choices cannot be decoded: before any block is encoded.
+static zf_status check_decodes(zf_encode_job *job, zf_error *error) {
+    uint8_t *branches = calloc(1, job->column->choice_count + 1u);
+    if (branches == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a column");
+    zf_encode_decoder entry;
+    zf_status status = job->column->choice_count > 0 ? ZF_OK : zf_encode_decoder_for(job, branches, &entry, error);
+    free(branches);
+    return status;
+}
+
+static zf_status start_jobs(zf_program *program, const zf_table *table, uint64_t rows, const zf_encode_options *options,
+                            zf_encode_job *jobs, zf_error *error) {
+    for (size_t c = 0; c < table->column_count; c++) {
+        zf_encode_job *job = &jobs[c];
+        job->program = program;
+        job->rows = rows;
+        job->seek_interval = options != NULL ? options->seek_interval : 0;
+        if (options != NULL) zf_unfused_of_column(options->unfused, job->column, &job->unfused);
+        if (job->unfused.failed) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a column");
+        job->rows_per_block = rows_per_block(job->column, &job->data, rows, options);
+        job->blocks = (rows + job->rows_per_block - 1) / job->rows_per_block;
+    }
+    const zf_codec_choice **choices = calloc(table->column_count + 1u, sizeof *choices);
+    if (choices == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a table's columns");
+    for (size_t c = 0; c < table->column_count; c++) choices[c] = jobs[c].column->codec;
+    unsigned threads = zf_context_threads(zf_compiler_context(program->compiler), options != NULL ? options->threads : 0);
+    zf_status status = zf_program_compile(program, choices, table->column_count, threads, error);
+    free(choices);
+    return status;
+}
+
+static zf_status make_writer(zf_program *program, const zf_table *table, uint64_t rows, const zf_encode_options *options,
+                             const char *path, zf_encode_job *jobs, zf_writer **out, zf_error *error) {
+    zf_text unit = {0};
+    zf_arena *arena = zf_arena_create();
+    zf_writer_column *columns = calloc(table->column_count + 1u, sizeof *columns);
+    zf_status status = ZF_OK;
+    if (arena == NULL || columns == NULL) {
+        status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container");
+        goto done;
+    }
+    pthread_mutex_lock(&program->lock);
+    bool canonical = zf_canonical_table(program->spec, table, &unit);
+    pthread_mutex_unlock(&program->lock);
+    if (!canonical || unit.failed) {
+        status = zf_raise(error, ZF_E_INTERNAL, "the canonical text of table `%s` could not be made", table->name);
+        goto done;
+    }
+    for (size_t c = 0; c < table->column_count; c++) {
+        const zf_column *column = jobs[c].column;
+        zf_type type = column->type;
+        const char *type_name = zf_type_name(arena, type);
+        columns[c] = (zf_writer_column){.name = column->name,
+                                        .type = zf_column_type_of(type),
+                                        .type_name = type_name != NULL ? type_name : "",
+                                        .codec = column->codec_text,
+                                        .rows_per_block = jobs[c].rows_per_block};
+    }
+    status = zf_writer_create(path, options != NULL && options->overwrite, table->name, unit.data != NULL ? unit.data : "", rows,
+                              columns, table->column_count, out, error);
+done:
+    zf_text_free(&unit);
+    free(columns);
+    if (arena != NULL) zf_arena_destroy(arena);
+    return status;
+}
+
+// ---- Blocks ---------------------------------------------------------------------------------------------------
+
+/// Writes a finished block when its turn comes: blocks are handed out in order, so the first that is missing is being made.
+static void write_in_turn(task *t, uint64_t index, zf_encode_job *job, zf_encode_result *result, zf_status status,
+                          const zf_error *failure) {
+    pthread_mutex_lock(&t->lock);
+    while (t->next != index) pthread_cond_wait(&t->written, &t->lock);
+    zf_error error = *failure;
+    if (t->status == ZF_OK && status == ZF_OK) {
+        status = zf_writer_block(job->writer, job->index, result->shape, result->bytes, result->size, &result->block, &error);
+    }
+    if (t->stats != NULL) {
+        zf_encode_stats *stats = &t->stats[job->index];
+        stats->encode_seconds += result->encode_seconds;
+        stats->verify_seconds += result->verify_seconds;
+        stats->plain_bytes += result->block.plain_bytes;
+        stats->stored_bytes += result->size;
+        stats->blocks++;
+    }
+    t->next++;
+    if (t->status == ZF_OK && status == ZF_OK && t->options != NULL && t->options->progress != NULL &&
+        !t->options->progress(t->options->progress_user, t->next, t->blocks)) {
+        status = zf_raise(&error, ZF_E_ARGUMENT, "the encoding was stopped");
+    }
+    if (t->status == ZF_OK && status != ZF_OK) {
+        t->status = status;
+        t->error = error;
+    }
+    pthread_cond_broadcast(&t->written);
+    pthread_mutex_unlock(&t->lock);
+}
+
+static bool stopped(task *t) {
+    pthread_mutex_lock(&t->lock);
+    bool result = t->status != ZF_OK;
+    pthread_mutex_unlock(&t->lock);
+    return result;
+}
+
+static void run_block(void *user, uint64_t index, unsigned worker) {
+    task *t = user;
+    (void)worker;
+    uint64_t block = index;
+    size_t c = 0;
+    while (block >= t->jobs[c].blocks) block -= t->jobs[c++].blocks;
+    zf_encode_result result = {0};
+    zf_error error = {0};
+    zf_passes *passes = zf_context_passes(zf_compiler_context(t->jobs[c].program->compiler));
+    unsigned pass = zf_pass_begin(passes, ZF_PASS_ENCODE);
+    zf_status status = stopped(t) ? ZF_OK : zf_encode_block_run(&t->jobs[c], block, &result, &error);
+    zf_pass_end(passes, pass);
+    write_in_turn(t, index, &t->jobs[c], &result, status, &error);
+    zf_encode_result_free(&result);
+}
+
+static zf_status run_blocks(zf_program *program, zf_encode_job *jobs, size_t count, const zf_encode_options *options,
+                            zf_encode_stats *stats, zf_error *error) {
+    task t = {.jobs = jobs, .job_count = count, .options = options, .stats = stats};
+    for (size_t c = 0; c < count; c++) t.blocks += jobs[c].blocks;
+    if (pthread_mutex_init(&t.lock, NULL) != 0) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a lock");
+    if (pthread_cond_init(&t.written, NULL) != 0) {
+        pthread_mutex_destroy(&t.lock);
+        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a lock");
+    }
+    unsigned threads = zf_context_threads(zf_compiler_context(program->compiler), options != NULL ? options->threads : 0);
+    zf_parallel_for(threads, t.blocks, run_block, &t);
+    pthread_cond_destroy(&t.written);
+    pthread_mutex_destroy(&t.lock);
+    if (t.status != ZF_OK && error != NULL) *error = t.error;
+    return t.status;
+}
+
+zf_status zf_encode(zf_program *program, const char *table_name, const zf_encode_column *columns, size_t column_count,
+                    uint64_t rows, const zf_encode_options *options, const char *path, zf_encode_stats *stats, zf_error *error) {
+    if (program == NULL || path == NULL || (columns == NULL && column_count > 0)) {
+        return usage(error, "zf_encode wants a program, columns and a path%s", "");
+    }
+    if (!program->checked) return usage(error, "the program has errors%s", "");
+    ZF_TRY(check_options(options, error));
+    const zf_table *table = zf_spec_find_table(program->spec, table_name);
+    if (table == NULL) {
+        return table_name == NULL ? usage(error, "the program has no table, or several: name one%s", "")
+                                  : usage(error, "the program has no table `%s`", table_name);
+    }
+    if (options != NULL) ZF_TRY(zf_unfused_check(options->unfused, table, error));
+    zf_encode_job *jobs = calloc(table->column_count + 1u, sizeof *jobs);
+    if (jobs == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a table's columns");
+    if (stats != NULL) memset(stats, 0, table->column_count * sizeof *stats);
+    zf_writer *writer = NULL;
+    zf_status status = match_columns(table, columns, column_count, rows, jobs, error);
+    if (status == ZF_OK) status = start_jobs(program, table, rows, options, jobs, error);
+    if (status == ZF_OK) status = make_writer(program, table, rows, options, path, jobs, &writer, error);
+    for (size_t c = 0; c < table->column_count && status == ZF_OK; c++) {
+        jobs[c].writer = writer;
+        status = check_decodes(&jobs[c], error);
+    }
+    if (status == ZF_OK) status = run_blocks(program, jobs, table->column_count, options, stats, error);
+    if (status == ZF_OK) status = zf_writer_finish(writer, error);
+    if (writer != NULL) zf_writer_free(writer);
+    for (size_t c = 0; c < table->column_count; c++) zf_text_free(&jobs[c].unfused);
+    free(jobs);
+    return status;
+}

@@ -1,0 +1,630 @@
+// A block's way: rows -> tree of pushed streams -> numbered as in the graph -> laid out -> states recorded -> decoded and
+// compared.
+#include "compiler/encode_block.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/base/error_codes.h"
+#include "runtime/base/text.h"
+#include "runtime/container/container_format.h"
+#include "runtime/container/element.h"
+#include "runtime/context/context.h"
+
+typedef unsigned long long ull;
+
+/// Seconds of this thread on a core.
+static double cpu_seconds(void) {
+    struct timespec now;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0) return 0;
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+// ---- Values as text -------------------------------------------------------------------------------------------
+
+static void word_text(zf_type type, uint64_t word, char *out, size_t size) {
+    if (type.kind == ZF_K_F64) {
+        double value;
+        memcpy(&value, &word, 8);
+        snprintf(out, size, "%.17g", value);
+    } else if (type.kind == ZF_K_F32) {
+        float value;
+        memcpy(&value, &word, 4);
+        snprintf(out, size, "%.9g", (double)value);
+    } else if (type.kind == ZF_K_BOOL) {
+        snprintf(out, size, "%s", word != 0 ? "true" : "false");
+    } else if (zf_kind_is_signed(type.kind)) {
+        snprintf(out, size, "%" PRId64, (int64_t)zf_value_of_bits(type.kind, word));
+    } else {
+        snprintf(out, size, "%" PRIu64, word);
+    }
+}
+
+/// The string between two offsets, or what fits a message of it.
+static void string_text(const void *bytes, const int64_t offsets[2], char *out, size_t size) {
+    int64_t length = offsets[1] - offsets[0];
+    snprintf(out, size, "\"%.*s\"", length > 40 ? 40 : (int)length, (const char *)bytes + offsets[0]);
+}
+
+void zf_encode_value_text(const zf_encode_column *data, zf_type type, uint64_t row, char *out, size_t size) {
+    if (type.nullable && data->validity != NULL && !zf_bit_at(data->validity, row)) {
+        snprintf(out, size, "null");
+    } else if (type.kind == ZF_K_STRING) {
+        string_text(data->values, data->offsets + row, out, size);
+    } else {
+        uint64_t word = 0;
+        unsigned bytes = zf_kind_size(type.kind);
+        memcpy(&word, (const uint8_t *)data->values + row * bytes, bytes);
+        word_text(type, word, out, size);
+    }
+}
+
+// ---- Decoders -------------------------------------------------------------------------------------------------
+
+zf_status zf_encode_decoder_for(zf_encode_job *job, const uint8_t *branches, zf_encode_decoder *out, zf_error *error) {
+    zf_decoder_states states = {.seek_interval = job->seek_interval, .unfused = job->unfused.data};
+    ZF_TRY(zf_program_decoder_for(job->program, job->column, branches, &states, &out->decoder, error));
+    return zf_writer_shape(job->writer, job->index, &out->decoder->shape, &out->shape, error);
+}
+
+// ---- What the block is given ----------------------------------------------------------------------------------
+
+/// The rows of one block as encode bodies want them.
+typedef struct source {
+    zf_encode_input input;
+    uint8_t *validity;    ///< a byte a row
+    uint64_t first, rows; ///< of the column
+    uint64_t plain_bytes;
+    uint64_t characters; ///< strings: of those that are not null
+} source;
+
+static zf_status source_of(const zf_encode_job *job, uint64_t block, source *out, zf_error *error) {
+    zf_type type = zf_type_strip(job->column->type);
+    const zf_encode_column *data = &job->data;
+    out->first = block * job->rows_per_block;
+    out->rows = job->rows - out->first < job->rows_per_block ? job->rows - out->first : job->rows_per_block;
+    out->input = (zf_encode_input){.type = type, .rows = out->rows};
+    if (type.kind == ZF_K_STRING) {
+        out->input.values = data->values;
+        out->input.offsets = (const uint64_t *)(const void *)data->offsets + out->first;
+        out->characters = (uint64_t)(data->offsets[out->first + out->rows] - data->offsets[out->first]);
+    } else {
+        out->input.values = (const uint8_t *)data->values + out->first * zf_kind_size(type.kind);
+        out->plain_bytes = type.kind == ZF_K_BOOL ? (out->rows + 7) / 8 : out->rows * zf_kind_size(type.kind);
+    }
+    if (type.nullable) {
+        out->validity = malloc(out->rows + 1);
+        if (out->validity == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block's validity");
+        for (uint64_t k = 0; k < out->rows; k++) {
+            uint64_t row = out->first + k;
+            out->validity[k] = data->validity == NULL || zf_bit_at(data->validity, row);
+            if (out->validity[k] == 0 && type.kind == ZF_K_STRING)
+                out->characters -= (uint64_t)(data->offsets[row + 1] - data->offsets[row]); // which nobody delivers
+        }
+        out->input.validity = out->validity;
+        out->plain_bytes += (out->rows + 7) / 8;
+    }
+    if (out->characters > ZF_TEXT_BYTES_MOST) {
+        zf_status status =
+            zf_raise(error, ZF_E_TOO_LARGE, "%llu rows of column %s have %llu bytes of text, and a block at most 2^32",
+                     (ull)out->rows, job->column->name, (ull)out->characters);
+        return zf_fail_hint(error, status, "fewer rows make a block with --rows-per-block, or zf_encode_options.rows_per_block");
+    }
+    out->plain_bytes += out->characters;
+    // Rows that were not appended in pieces are one piece.
+    out->input.parts = &out->rows;
+    out->input.part_count = out->rows > 0;
+    return ZF_OK;
+}
+
+// ---- Numbering ------------------------------------------------------------------------------------------------
+
+/// A tree as the graph numbers it.
+typedef struct flat {
+    uint8_t *branches;
+    uint64_t *params, *counts;
+    zf_stream_data *streams;
+    uint8_t **packed; ///< bitmaps made for bool streams, by stored stream
+    const zf_encode_node **nodes;
+    uint32_t param_count, edge_count, stream_count, node_count;
+    bool no_memory;
+} flat;
+
+static void measure(const zf_encode_node *node, flat *f) {
+    f->edge_count++;
+    f->node_count++;
+    f->param_count += node->codec->inst->param_count;
+    for (uint32_t s = 0; s < node->codec->inst->stream_count; s++) {
+        if (node->children[s] != NULL) {
+            measure(node->children[s], f);
+        } else {
+            f->edge_count++;
+            f->stream_count++;
+        }
+    }
+}
+
+static uint8_t *pack_bits(const uint8_t *bytes, uint64_t count) {
+    uint8_t *bits = calloc(1, (count + 7) / 8 + 1);
+    for (uint64_t k = 0; bits != NULL && k < count; k++) bits[k / 8] |= (uint8_t)((bytes[k] != 0) << (k % 8));
+    return bits;
+}
+
+/// Of numbers or booleans: what would store others was refused.
+static void store_stream(const zf_encode_buffer *buffer, const zf_port *port, flat *f) {
+    uint32_t number = f->stream_count++;
+    zf_stream_data *stream = &f->streams[number];
+    f->counts[f->edge_count++] = buffer->length;
+    *stream = (zf_stream_data){buffer->data, buffer->length * buffer->element, buffer->length};
+    if (port->type.kind != ZF_K_BOOL) return;
+    f->packed[number] = pack_bits(buffer->data, buffer->length);
+    if (f->packed[number] == NULL) f->no_memory = true;
+    stream->data = f->packed[number];
+    stream->bytes = (buffer->length + 7) / 8;
+}
+
+static void number(const zf_encode_node *node, flat *f) {
+    const zf_inst *inst = node->codec->inst;
+    f->counts[f->edge_count++] = node->count;
+    f->nodes[f->node_count++] = node;
+    if (node->choice->count > 1) f->branches[node->choice->index] = (uint8_t)node->branch;
+    for (uint32_t p = 0; p < inst->param_count; p++) f->params[f->param_count++] = node->params[p];
+    for (uint32_t s = 0; s < inst->stream_count; s++) {
+        if (node->children[s] != NULL)
+            number(node->children[s], f);
+        else
+            store_stream(&node->streams[s], inst->streams[s], f);
+    }
+}
+
+static void flat_free(flat *f) {
+    for (uint32_t s = 0; f->packed != NULL && s < f->stream_count; s++) free(f->packed[s]);
+    free(f->branches);
+    free(f->params);
+    free(f->counts);
+    free(f->streams);
+    free(f->packed);
+    free(f->nodes);
+}
+
+static zf_status flatten(const zf_column *column, const zf_encode_node *tree, flat *f, zf_error *error) {
+    measure(tree, f);
+    f->branches = calloc(1, column->choice_count + 1u);
+    f->params = calloc(f->param_count + 1u, sizeof *f->params);
+    f->counts = calloc(f->edge_count + 1u, sizeof *f->counts);
+    f->streams = calloc(f->stream_count + 1u, sizeof *f->streams);
+    f->packed = calloc(f->stream_count + 1u, sizeof *f->packed);
+    f->nodes = calloc(f->node_count + 1u, sizeof *f->nodes);
+    if (!f->branches || !f->params || !f->counts || !f->streams || !f->packed || !f->nodes) {
+        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block");
+    }
+    f->param_count = f->edge_count = f->stream_count = f->node_count = 0;
+    number(tree, f);
+    if (f->no_memory) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block");
+    return ZF_OK;
+}
+
+// ---- Seek states ----------------------------------------------------------------------------------------------
+
+typedef struct seeks {
+    zf_seek_data *data;
+    uint64_t **records; ///< per tree
+    uint32_t count;
+} seeks;
+
+static void seeks_free(seeks *s) {
+    for (uint32_t t = 0; s->records != NULL && t < s->count; t++) free(s->records[t]);
+    free(s->records);
+    free(s->data);
+}
+
+/// Most groups that one tile touches, over all group fields of a tree. The last tile's end is not recorded: its groups end where
+/// the streams that are aligned with them do.
+static uint64_t most_groups(const zf_decoder *decoder, uint32_t tree, const uint64_t *values, uint64_t entries,
+                            const uint64_t *counts) {
+    const zf_seek_tree *seek = &decoder->plan->trees[tree];
+    const zf_graph *graph = decoder->graph;
+    uint64_t most = 0;
+    for (uint32_t f = 0; f < seek->field_count; f++) {
+        if (seek->fields[f].kind != ZF_SEEK_GROUP) continue;
+        const zf_graph_node *node = &graph->nodes[seek->fields[f].node];
+        uint64_t from = 0, groups = 0;
+        for (uint32_t s = 0; s < node->inst->stream_count; s++) {
+            const zf_graph_edge *edge = &graph->edges[node->inputs[s]];
+            if (edge->access == ZF_ACCESS_ALIGNED_G && counts[edge->index] > groups) groups = counts[edge->index];
+        }
+        for (uint64_t e = 0; e < entries; e++) {
+            uint64_t to = values[f * entries + e];
+            if (to >= from && to - from + 1 > most) most = to - from + 1;
+            from = to;
+        }
+        if (groups > from && groups - from > most) most = groups - from;
+    }
+    return most;
+}
+
+/// The starts of chunks, as `for c in chunks(x)` left them.
+static zf_status fill_directory(const zf_decoder *decoder, uint32_t tree, const flat *f, zf_seek_data *out, uint64_t *values,
+                                zf_error *error) {
+    const zf_seek_tree *seek = &decoder->plan->trees[tree];
+    const zf_abi_tree *abi = &decoder->abi.trees[tree];
+    uint64_t entries = zf_seek_entries(f->counts[abi->edge], abi->interval), chunks = f->counts[abi->edge] == 0 ? 0 : entries + 1;
+    for (uint32_t k = 0; k < seek->field_count; k++) {
+        const zf_encode_node *node = f->nodes[seek->fields[k].node];
+        const zf_encode_buffer *buffer = &node->streams[seek->fields[k].stream];
+        if (buffer->start_count != chunks) {
+            return zf_raise(error, ZF_E_DECODED_DIFFERS, "`%s` wrote %llu chunks of `%s` where %llu elements want %llu",
+                            node->codec->inst->name, (ull)buffer->start_count, abi->fields[k].name, (ull)f->counts[abi->edge],
+                            (ull)chunks);
+        }
+        if (entries > 0) memcpy(values + k * entries, buffer->starts + 1, entries * sizeof *values);
+    }
+    *out = (zf_seek_data){.interval = abi->interval, .entries = entries, .values = values};
+    return ZF_OK;
+}
+
+static zf_status seeks_make(const zf_decoder *decoder, const flat *f, seeks *s, zf_error *error) {
+    const zf_abi_plan *plan = &decoder->abi;
+    const uint64_t *counts = f->counts;
+    s->count = plan->tree_count;
+    s->data = calloc(plan->tree_count + 1u, sizeof *s->data);
+    s->records = calloc(plan->tree_count + 1u, sizeof *s->records);
+    for (uint32_t t = 0; s->data != NULL && s->records != NULL && t < plan->tree_count; t++) {
+        uint64_t entries = zf_seek_entries(counts[plan->trees[t].edge], plan->trees[t].interval);
+        s->records[t] = calloc(entries * plan->trees[t].field_count + 1, sizeof(uint64_t));
+        if (s->records[t] == NULL) break;
+        s->data[t] = (zf_seek_data){.interval = plan->trees[t].interval}; // no entries before they are recorded
+        if (plan->trees[t].directory != 0) ZF_TRY(fill_directory(decoder, t, f, &s->data[t], s->records[t], error));
+        if (t + 1 == plan->tree_count) return ZF_OK;
+    }
+    if (plan->tree_count == 0 && s->data != NULL && s->records != NULL) return ZF_OK;
+    return zf_raise(error, ZF_E_NO_MEMORY, "no memory for seek states");
+}
+
+// ---- Running --------------------------------------------------------------------------------------------------
+
+typedef struct running {
+    zf_encode_job *job;
+    const source *source;
+    zf_decoder *decoder;
+    const zf_abi_code *code;
+    uint8_t *out, *validity;
+    int64_t *offsets;
+    const char *place;
+} running;
+
+static zf_status run(running *r, const zf_block_view *view, uint32_t mode, uint64_t *const *records, zf_error *error) {
+    uint64_t bytes = 0;
+    ZF_TRY(zf_block_work_bytes(&r->decoder->abi, view, &bytes, error));
+    void *work = NULL;
+    if (bytes > 0) {
+        work = aligned_alloc(64, (bytes + 63) / 64 * 64);
+        if (work == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory to decode a block");
+    }
+    zf_block_run call = {.plan = &r->decoder->abi,
+                         .code = r->code,
+                         .view = view,
+                         .element = (zf_element)r->job->column->type.kind,
+                         .nullable = r->job->column->type.nullable,
+                         .out = r->out,
+                         .validity = r->validity,
+                         .offsets = r->offsets,
+                         .byte_end = r->source->characters,
+                         .begin = 0,
+                         .end = view->rows,
+                         .work = work,
+                         .mode = mode,
+                         .records = records,
+                         .where = r->place};
+    zf_status status = zf_block_run_cpu(&call, error);
+    free(work);
+    return status;
+}
+
+/// Whether row k came back. What the source has in a row without a value does not matter: it is delivered as 0.
+static bool text_equals(const running *r, uint64_t k) {
+    const source *s = r->source;
+    bool valid = s->validity == NULL || s->validity[k] != 0;
+    const uint8_t *plain = s->input.values + s->input.offsets[k];
+    uint64_t length = valid ? s->input.offsets[k + 1] - s->input.offsets[k] : 0;
+    if (s->validity != NULL && zf_bit_at(r->validity, k) != valid) return false;
+    if ((uint64_t)(r->offsets[k + 1] - r->offsets[k]) != length) return false;
+    return length == 0 || memcmp(plain, r->out + r->offsets[k], length) == 0;
+}
+
+static bool row_equals(const running *r, uint64_t k, uint64_t size) {
+    const source *s = r->source;
+    const uint8_t *plain = s->input.values;
+    bool valid = s->validity == NULL || s->validity[k] != 0;
+    static const uint8_t zero[8];
+    if (s->validity != NULL && zf_bit_at(r->validity, k) != valid) return false;
+    if (size == 0) return (valid && plain[k] != 0) == zf_bit_at(r->out, k);
+    return memcmp(valid ? plain + k * size : zero, r->out + k * size, size) == 0;
+}
+
+/// First row at which the decoded block differs from its source; rows when it does not.
+static uint64_t first_difference(const running *r) {
+    const source *s = r->source;
+    zf_kind kind = r->job->column->type.kind;
+    const uint8_t *plain = s->input.values;
+    if (kind == ZF_K_STRING) {
+        uint64_t row = 0;
+        while (row < s->rows && text_equals(r, row)) row++;
+        return row;
+    }
+    uint64_t size = kind == ZF_K_BOOL ? 0 : zf_kind_size(kind);
+    if (size != 0 && s->validity == NULL && memcmp(plain, r->out, s->rows * size) == 0) return s->rows;
+    uint64_t k = 0;
+    while (k < s->rows && row_equals(r, k, size)) k++;
+    return k;
+}
+
+/// What row k came back as.
+static void decoded_text(const running *r, uint64_t k, char *out, size_t size) {
+    zf_type type = r->job->column->type;
+    if (type.nullable && !zf_bit_at(r->validity, k)) {
+        snprintf(out, size, "null");
+    } else if (type.kind == ZF_K_STRING) {
+        string_text(r->out, r->offsets + k, out, size);
+    } else if (type.kind == ZF_K_BOOL) {
+        word_text(type, zf_bit_at(r->out, k), out, size);
+    } else {
+        uint64_t word = 0;
+        unsigned bytes = zf_kind_size(type.kind);
+        memcpy(&word, r->out + k * bytes, bytes);
+        word_text(type, word, out, size);
+    }
+}
+
+static zf_status compare(const running *r, zf_error *error) {
+    uint64_t row = first_difference(r);
+    if (row == r->source->rows) return ZF_OK;
+    char given[64], got[64];
+    zf_encode_value_text(&r->job->data, r->job->column->type, r->source->first + row, given, sizeof given);
+    decoded_text(r, row, got, sizeof got);
+    zf_status status =
+        zf_raise(error, ZF_E_DECODED_DIFFERS, "the encoded block decodes to another value: row %llu is %s, decoded %s",
+                 (ull)(r->source->first + row), given, got);
+    return zf_fail_place(error, status, "%s", r->place);
+}
+
+/// Lays the block out with what is known of its seek states, and runs it.
+static zf_status lay_and_run(running *r, const zf_block_data *block, uint32_t mode, uint64_t *const *records, void **bytes,
+                             uint64_t *size, zf_error *error) {
+    zf_block_view view;
+    ZF_TRY(zf_block_layout(&r->decoder->shape, block, bytes, size, error));
+    // The checksum was just made from these bytes; the reader's other checks are what matters.
+    ZF_TRY(zf_block_check(&r->decoder->shape, *bytes, *size, false, r->place, &view, error));
+    view.first_row = r->source->first;
+    zf_status status = run(r, &view, mode, records, error);
+    zf_block_view_free(&view);
+    return status;
+}
+
+/// Room for a block's values.
+static size_t out_bytes(const source *s) {
+    uint64_t bytes = s->input.type.kind == ZF_K_STRING ? s->characters : s->rows * 8;
+    return (bytes + 127) / 64 * 64;
+}
+
+/// Memory for what a block delivers.
+static zf_status make_output(running *r, zf_error *error) {
+    const source *s = r->source;
+    r->out = aligned_alloc(64, out_bytes(s));
+    if (s->validity != NULL) r->validity = aligned_alloc(64, (s->rows / 8 + 64) / 64 * 64);
+    if (s->input.offsets != NULL) r->offsets = calloc(s->rows + 1, sizeof *r->offsets);
+    bool made = r->out != NULL && (s->validity == NULL || r->validity != NULL);
+    if (made && (s->input.offsets == NULL || r->offsets != NULL)) return ZF_OK;
+    return zf_raise(error, ZF_E_NO_MEMORY, "no memory to decode a block");
+}
+
+static void free_output(running *r) {
+    free(r->out);
+    free(r->validity);
+    free(r->offsets);
+}
+
+static zf_status finish(running *r, flat *f, uint32_t shape, double started, zf_encode_result *out, zf_error *error) {
+    const zf_decoder *decoder = r->decoder;
+    seeks s = {0};
+    void *bytes = NULL;
+    uint64_t size = 0;
+    zf_status status = seeks_make(decoder, f, &s, error);
+    bool states = false;
+    for (uint32_t t = 0; t < decoder->abi.tree_count; t++) states = states || decoder->abi.trees[t].directory == 0;
+    zf_block_data block = {.rows = r->source->rows,
+                           .plain_bytes = r->source->plain_bytes,
+                           .shape = shape,
+                           .params = f->params,
+                           .counts = f->counts,
+                           .streams = f->streams,
+                           .seeks = s.data};
+    if (status == ZF_OK && states) {
+        status = lay_and_run(r, &block, ZF_ABI_RECORD, s.records, &bytes, &size, error);
+        free(bytes);
+        bytes = NULL;
+        for (uint32_t t = 0; status == ZF_OK && t < decoder->abi.tree_count; t++) {
+            if (decoder->abi.trees[t].directory != 0) continue;
+            uint64_t count = f->counts[decoder->abi.trees[t].edge];
+            s.data[t].entries = zf_seek_entries(count, decoder->abi.trees[t].interval);
+            s.data[t].values = s.records[t];
+            s.data[t].most_groups = most_groups(decoder, t, s.records[t], s.data[t].entries, f->counts);
+        }
+    }
+    double encoded = cpu_seconds();
+    out->encode_seconds += encoded - started;
+    if (status == ZF_OK) {
+        memset(r->out, 0xa5, out_bytes(r->source)); // never the recorded run's output
+        if (r->validity != NULL) memset(r->validity, 0xa5, (r->source->rows + 7) / 8);
+        if (r->offsets != NULL) memset(r->offsets + 1, 0xa5, r->source->rows * sizeof *r->offsets);
+        status = lay_and_run(r, &block, ZF_ABI_DECODE, NULL, &bytes, &size, error);
+    }
+    if (status == ZF_OK) status = compare(r, error);
+    out->verify_seconds += cpu_seconds() - encoded;
+    if (status == ZF_OK) { // the index keeps element counts and intervals
+        for (uint32_t t = 0; t < s.count; t++) s.data[t].values = NULL;
+        block.params = NULL;
+        block.streams = NULL;
+        out->bytes = bytes;
+        out->size = size;
+        out->shape = shape;
+        out->block = block;
+        out->counts = f->counts;
+        out->seeks = s.data;
+        f->counts = NULL;
+        s.data = NULL;
+    } else {
+        free(bytes);
+    }
+    seeks_free(&s);
+    return status;
+}
+
+void zf_encode_result_free(zf_encode_result *result) {
+    free(result->bytes);
+    free(result->counts);
+    free(result->seeks);
+}
+
+static zf_status prepare(running *r, flat *f, uint32_t *shape, zf_error *error) {
+    zf_encode_decoder entry;
+    ZF_TRY(zf_encode_decoder_for(r->job, f->branches, &entry, error));
+    r->decoder = entry.decoder;
+    *shape = entry.shape;
+    const zf_abi_plan *plan = &r->decoder->abi;
+    uint64_t *shaping = calloc(plan->shaping_count + 1u, sizeof *shaping);
+    if (shaping == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block");
+    for (uint32_t k = 0; k < plan->shaping_count; k++) shaping[k] = f->params[plan->shaping[k]];
+    zf_status status = zf_decoder_code_for(r->decoder, shaping, &r->code, error);
+    free(shaping);
+    return status;
+}
+
+// ---- A block --------------------------------------------------------------------------------------------------
+
+/// Whose tree is made.
+typedef struct block_of {
+    zf_program *program;
+    const char *place; ///< of the block
+} block_of;
+
+static zf_encode_fn find_encoder(void *user, const zf_inst *inst, const char **reason) {
+    const block_of *of = user;
+    const zf_encoder *encoder = zf_program_encoder(of->program, inst);
+    *reason = encoder == NULL ? "its encoder was not compiled" : encoder->reason;
+    return encoder == NULL ? NULL : encoder->function;
+}
+
+static void tell_of_passed(void *user, const zf_encode_refusal *refusal) {
+    const block_of *of = user;
+    zf_context_log(zf_compiler_context(of->program->compiler), ZF_LOG_INFO, "%s: %s; another alternative is taken", of->place,
+                   refusal->reason);
+}
+
+/// Why one alternative refused, with the row and value if they are known.
+static void refusal_text(const zf_encode_job *job, const source *s, const zf_encode_refusal *refusal, zf_text *out) {
+    zf_text_puts(out, refusal->reason);
+    if (refusal->row == ZF_ENCODE_NO_ROW || refusal->row >= s->rows) return;
+    char value[64];
+    zf_encode_value_text(&job->data, job->column->type, s->first + refusal->row, value, sizeof value);
+    zf_text_printf(out, " (row %llu, value %s)", (ull)(s->first + refusal->row), value);
+}
+
+static void span_text(zf_span span, zf_text *out) {
+    zf_position at = zf_source_position(span.source, span.begin);
+    zf_text_printf(out, "%s:%u:%u", span.source->path, at.line, at.column);
+}
+
+/// Nothing took the block: says why, of every alternative.
+static zf_status refused(const zf_encode_job *job, const source *s, const zf_encode_task *task, const char *place,
+                         zf_error *error) {
+    const zf_encode_refusal *first = &task->refusals[0];
+    uint32_t kept = task->refusal_count < ZF_ENCODE_REFUSALS ? task->refusal_count : ZF_ENCODE_REFUSALS;
+    bool same_code = true;
+    zf_span span = kept == 1 ? first->span : job->column->codec->span;
+    zf_text text = {0}, where = {0};
+    zf_status status = ZF_ERR_INPUT;
+    for (uint32_t k = 0; k < kept; k++) {
+        const zf_encode_refusal *refusal = &task->refusals[k];
+        if (k > 0) zf_text_puts(&text, "; ");
+        refusal_text(job, s, refusal, &text);
+        same_code = same_code && strcmp(refusal->code, first->code) == 0;
+        if (kept == 1 || refusal->span.source == NULL) continue;
+        zf_text_puts(&text, ", ");
+        span_text(refusal->span, &text);
+    }
+    if (task->refusal_count > kept) zf_text_printf(&text, "; and %u more refuse", task->refusal_count - kept);
+    if (span.source != NULL) {
+        zf_text_puts(&where, ", ");
+        span_text(span, &where);
+    }
+    const char *message = text.data != NULL ? text.data : "";
+    if (same_code)
+        zf_fail(error, status, first->code, "%s", message);
+    else
+        status = zf_raise(error, ZF_E_ALL_REFUSED, "%s", message);
+    zf_fail_place(error, status, "%s%s", place, where.data != NULL ? where.data : "");
+    zf_text_free(&text);
+    zf_text_free(&where);
+    return status;
+}
+
+static zf_status try_once(zf_encode_job *job, const source *s, zf_encode_task *task, const char *place, zf_encode_node **tree,
+                          zf_encode_result *out, zf_error *error) {
+    double started = cpu_seconds();
+    zf_status status = zf_encode_tree(task, job->column->codec, &s->input, tree);
+    if (status == ZF_ERR_MEMORY) return zf_raise(error, ZF_E_NO_MEMORY, "no memory to encode a block");
+    if (status != ZF_OK) {
+        out->encode_seconds += cpu_seconds() - started;
+        return refused(job, s, task, place, error);
+    }
+    flat f = {0};
+    running r = {.job = job, .source = s, .place = place};
+    uint32_t shape = 0;
+    status = flatten(job->column, *tree, &f, error);
+    double compiling = cpu_seconds();
+    if (status == ZF_OK) status = prepare(&r, &f, &shape, error);
+    started += cpu_seconds() - compiling; // compiling a decoder is no part of encoding
+    if (status == ZF_OK) {
+        status = make_output(&r, error);
+        if (status == ZF_OK) status = finish(&r, &f, shape, started, out, error);
+        if (status == ZF_ERR_INPUT && error != NULL && zf_error_is(error, ZF_E_V09)) // the states are ours
+            zf_fail_hint(error, status, "the sizes of an algorithm's groups must add up to the elements of its result%s",
+                         job->column->type.kind == ZF_K_STRING ? ", and its strings' lengths to the bytes of the rows" : "");
+        free_output(&r);
+    }
+    flat_free(&f);
+    return status;
+}
+
+zf_status zf_encode_block_run(zf_encode_job *job, uint64_t block, zf_encode_result *out, zf_error *error) {
+    char place[256];
+    source s = {0};
+    *out = (zf_encode_result){0};
+    snprintf(place, sizeof place, "column %s, block %llu", job->column->name, (ull)block);
+    zf_status status = source_of(job, block, &s, error);
+    block_of whose = {job->program, place};
+    zf_encode_task task = {.find = find_encoder, .user = &whose, .passed_over = tell_of_passed};
+    const zf_codec_choice *choice = job->column->codec;
+    uint64_t all = choice->count >= 64 ? UINT64_MAX : (1ull << choice->count) - 1;
+    while (status == ZF_OK) {
+        zf_encode_node *tree = NULL;
+        status = try_once(job, &s, &task, place, &tree, out, error);
+        // A block that does not decode to what it was made from counts as refused by the alternative that made it.
+        uint32_t branch = tree != NULL ? tree->branch : 0;
+        bool again = status == ZF_ERR_INPUT && tree != NULL && choice->count > 1 && branch < 64;
+        zf_encode_tree_free(tree);
+        if (!again) break;
+        task.skip |= 1ull << branch;
+        if (task.skip == all) break;
+        zf_error first = error != NULL ? *error : (zf_error){0};
+        zf_context_log(zf_compiler_context(job->program->compiler), ZF_LOG_WARNING, "%s: %s; another alternative is taken", place,
+                       first.message);
+        status = ZF_OK;
+    }
+    free(s.validity);
+    return status;
+}

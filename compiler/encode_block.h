@@ -1,0 +1,47 @@
+// One block of a column: encoded, its seek states recorded, laid out, decoded again and compared.
+#ifndef ZF_CODEGEN_ENCODE_BLOCK_H
+#define ZF_CODEGEN_ENCODE_BLOCK_H
+
+#include "compiler/decoder.h"
+#include "compiler/encode_tree.h"
+#include "compiler/program.h"
+
+/// The decoder for a vector of branches, and the number of its shape in the file.
+typedef struct zf_encode_decoder {
+    zf_decoder *decoder;
+    uint32_t shape;
+} zf_encode_decoder;
+
+/// A column while it is encoded. Read by all threads.
+typedef struct zf_encode_job {
+    zf_program *program;
+    const zf_column *column;
+    size_t index; ///< of the column in its table
+    zf_encode_column data;
+    uint64_t rows, rows_per_block, blocks;
+    uint32_t seek_interval; ///< 0: the default
+    zf_text unfused;        ///< zf_plan_options.unfused; empty: none
+    zf_writer *writer;
+} zf_encode_job;
+
+/// What became of a block: zf_encode_result_free releases it.
+typedef struct zf_encode_result {
+    void *bytes;
+    uint64_t size;
+    uint32_t shape;
+    zf_block_data block; ///< what the index wants: its params, streams and states are gone
+    uint64_t *counts;
+    zf_seek_data *seeks;
+    double encode_seconds, verify_seconds;
+} zf_encode_result;
+
+void zf_encode_result_free(zf_encode_result *result);
+zf_status zf_encode_block_run(zf_encode_job *job, uint64_t block, zf_encode_result *out, zf_error *error);
+
+/// Finds or makes the decoder for a vector of branches (the column's choice_count bytes).
+zf_status zf_encode_decoder_for(zf_encode_job *job, const uint8_t *branches, zf_encode_decoder *out, zf_error *error);
+
+/// Text of row `row` of a column, for messages.
+void zf_encode_value_text(const zf_encode_column *data, zf_type type, uint64_t row, char *out, size_t size);
+
+#endif

@@ -1,0 +1,15 @@
+// The table of C functions that generated code reaches by name: what encoders call, and kernels that are emulated.
+#include "codegen/encode/encode_support.h"
+#include "compiler/decoder.h"
+#include "emulator/emu.h"
+
+size_t zf_encode_symbols(zf_jit_symbol *out) {
+    size_t count = 0;
+#define X(name, returns, arguments)                                                                                              \
+    if (out != NULL) out[count] = (zf_jit_symbol){#name, (const void *)(uintptr_t)name};                                         \
+    count++;
+    ZF_ENCODE_FUNCTIONS(X)
+    ZF_EMU_FUNCTIONS(X)
+#undef X
+    return count;
+}

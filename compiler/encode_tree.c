@@ -1,0 +1,342 @@
+// Encoding one block: bodies top down, sizes bottom up.
+#include "compiler/encode_tree.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codegen/encode/cg_encode.h"
+#include "frontend/check/walk.h"
+#include "runtime/base/error_codes.h"
+
+enum { DEPTH_LIMIT = 256 };
+
+typedef struct encoding {
+    zf_encode_task *task;
+    char path[256];
+    unsigned depth;
+} encoding;
+
+static zf_status encode_choice(encoding *e, const zf_codec_choice *choice, const zf_encode_input *input,
+                               const zf_encode_node *parent, zf_encode_node **out);
+
+// ---- Memory ---------------------------------------------------------------------------------------------------
+
+void zf_encode_tree_free(zf_encode_node *node) {
+    if (node == NULL) return;
+    if (node->children != NULL) {
+        for (uint32_t s = 0; s < node->codec->inst->stream_count; s++) zf_encode_tree_free(node->children[s]);
+    }
+    zf_encode_clear(&node->frame);
+    free(node->streams);
+    free(node->locals);
+    free(node->params);
+    free(node->children);
+    free(node);
+}
+
+/// Iterations of all loops of a body together.
+static uint64_t work_limit(uint64_t rows) { return 1024 * rows + (UINT64_C(1) << 27); }
+
+static zf_encode_node *make_node(const zf_encode_task *task, const zf_codec_choice *choice, uint32_t branch,
+                                 const zf_encode_input *input) {
+    const zf_codec_node *codec = choice->alternatives[branch];
+    const zf_inst *inst = codec->inst;
+    zf_encode_node *node = calloc(1, sizeof *node);
+    if (node == NULL) return NULL;
+    node->codec = codec;
+    node->choice = choice;
+    node->branch = branch;
+    node->count = input->rows;
+    uint32_t locals = zf_cg_encode_locals(inst, NULL);
+    const zf_local **local_of = calloc(locals + 1u, sizeof *local_of);
+    node->streams = calloc(inst->stream_count + 1u, sizeof *node->streams);
+    node->locals = calloc(locals + 1u, sizeof *node->locals);
+    node->params = calloc(inst->param_count + 1u, sizeof *node->params);
+    node->children = calloc(inst->stream_count + 1u, sizeof *node->children);
+    if (local_of == NULL || !node->streams || !node->locals || !node->params || !node->children) {
+        free(local_of);
+        zf_encode_tree_free(node);
+        return NULL;
+    }
+    zf_cg_encode_locals(inst, local_of);
+    for (uint32_t k = 0; k < locals; k++) zf_encode_buffer_init(&node->locals[k], local_of[k]->type);
+    free(local_of);
+    for (uint32_t s = 0; s < inst->stream_count; s++) zf_encode_buffer_init(&node->streams[s], inst->streams[s]->type);
+    for (uint32_t p = 0; p < inst->param_count; p++) {
+        if (codec->param_given != NULL && codec->param_given[p]) node->params[p] = codec->param_bits[p];
+    }
+    uint64_t given = input->rows * zf_kind_size(input->type.kind); // bytes
+    if (input->offsets != NULL) given = 16 * input->rows + input->offsets[input->rows] - input->offsets[0];
+    node->frame =
+        (zf_encode_frame){.values = input->values,
+                          .validity = input->validity,
+                          .offsets = input->offsets,
+                          .rows = input->rows,
+                          .parts = input->parts,
+                          .part_count = input->part_count,
+                          .chunk_size = codec->chunk_size != 0 ? codec->chunk_size : inst->chunk_size,
+                          .params = node->params,
+                          .streams = node->streams,
+                          .locals = node->locals,
+                          .row = ZF_ENCODE_NO_ROW,
+                          // Far more than any codec of use takes; what passes these limits does not end or does not compress.
+                          .work = work_limit(input->rows),
+                          .bytes_left = 64 * given + (256u << 20),
+                          .hash = task->hash.a != 0 ? task->hash : zf_encode_hash_draw(),
+                          .local_count = locals,
+                          .stream_count = inst->stream_count};
+    if (node->frame.chunk_size == 0) node->frame.chunk_size = 65536;
+    return node;
+}
+
+// ---- Why a body ended -----------------------------------------------------------------------------------------
+
+typedef struct finder {
+    uint64_t at;
+    zf_span span;
+    const char *text; ///< of a REFUSE
+    bool found;
+} finder;
+
+static bool find_stmt(zf_visitor *visitor, zf_stmt *stmt) {
+    finder *f = visitor->user;
+    if (!f->found && zf_cg_encode_span(stmt->span) == f->at) {
+        f->found = true;
+        f->span = stmt->span;
+        f->text = stmt->kind == ZF_S_REFUSE ? stmt->text : NULL;
+    }
+    return !f->found || f->text == NULL;
+}
+
+static bool find_expr(zf_visitor *visitor, zf_expr *expr) {
+    finder *f = visitor->user;
+    if (!f->found && zf_cg_encode_span(expr->span) == f->at) {
+        f->found = true;
+        f->span = expr->span;
+    }
+    return !f->found;
+}
+
+static const char *violation_text(uint64_t violation) {
+    switch (violation) {
+    case 1: return "an index, slice or number of bits outside its sequence";
+    case 5: return "an element outside its declared range";
+    case 6: return "a `require` that does not hold";
+    case 7: return "a division by zero";
+    case 8: return "`nth_bit` of a bit that is not set";
+    case 20: return "a param is given a value outside its range";
+    default: return "a check failed";
+    }
+}
+
+static zf_encode_refusal *explain(encoding *e, unsigned code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static zf_encode_refusal *explain(encoding *e, unsigned code, const char *format, ...) {
+    zf_encode_task *task = e->task;
+    uint32_t at = task->refusal_count++;
+    zf_encode_refusal *refusal = &task->refusals[at < ZF_ENCODE_REFUSALS ? at : ZF_ENCODE_REFUSALS];
+    *refusal = (zf_encode_refusal){.row = ZF_ENCODE_NO_ROW};
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(refusal->reason, sizeof refusal->reason, format, arguments);
+    va_end(arguments);
+    snprintf(refusal->code, sizeof refusal->code, "ZF%04u", code);
+    return refusal;
+}
+
+/// Notes why a body did not take its input.
+static zf_status report(encoding *e, const zf_encode_node *node) {
+    const zf_encode_frame *frame = &node->frame;
+    const zf_inst *inst = node->codec->inst;
+    const char *path = e->path[0] == 0 ? "" : e->path, *colon = e->path[0] == 0 ? "" : ": ";
+    finder f = {.at = frame->span};
+    zf_visitor visitor = {.user = &f, .stmt = find_stmt, .expr = find_expr};
+    zf_visit_body(&visitor, (zf_body *)(uintptr_t)&inst->encode); // only looks
+    zf_encode_refusal *refusal;
+    switch ((zf_encode_outcome)frame->outcome) {
+    case ZF_ENCODE_REFUSED:
+        refusal = explain(e, ZF_E_ALL_REFUSED, "%s%s`%s` refuses: %s", path, colon, inst->name,
+                          f.text != NULL ? f.text : "more symbols than codes of that length");
+        break;
+    case ZF_ENCODE_LIMIT:
+        if (frame->violation == 10) {
+            refusal = explain(
+                e, ZF_E_ALL_REFUSED,
+                "%s%s`%s`: encode does not end, or takes too long: its loops may run %llu times for %llu rows, all together, and "
+                "this one would go on",
+                path, colon, inst->name, (unsigned long long)work_limit(frame->rows), (unsigned long long)frame->rows);
+            break;
+        }
+        refusal = explain(e, ZF_E_ALL_REFUSED, "%s%s`%s`: encode does not end, or writes far more than it was given", path, colon,
+                          inst->name);
+        break;
+    case ZF_ENCODE_MEMORY: refusal = explain(e, ZF_E_NO_MEMORY, "no memory to encode a block"); break;
+    default:
+        refusal = explain(e, ZF_E_ALL_REFUSED, "%s%s`%s`: encode leaves its bounds: %s", path, colon, inst->name,
+                          violation_text(frame->violation));
+        break;
+    }
+    refusal->span = f.span;
+    // Rows of the root are rows of the column; those of a child are elements of a stream.
+    if (e->path[0] == 0) {
+        refusal->row = frame->row;
+    } else if (frame->row != ZF_ENCODE_NO_ROW) {
+        size_t length = strlen(refusal->reason);
+        snprintf(refusal->reason + length, sizeof refusal->reason - length, " (element %llu of %s)",
+                 (unsigned long long)frame->row, e->path);
+    }
+    return frame->outcome == ZF_ENCODE_MEMORY ? ZF_ERR_MEMORY : ZF_ERR_INPUT;
+}
+
+// ---- One node -------------------------------------------------------------------------------------------------
+
+static uint64_t stored_bytes(const zf_encode_buffer *buffer) { return (buffer->length * buffer->width + 7) / 8; }
+
+/// What the directory of a stream takes: its entries are as narrow as the last, the largest, allows.
+static uint64_t directory_bytes(const zf_encode_buffer *buffer, const zf_port *port) {
+    if (!port->per_chunk || port->fixed || buffer->start_count < 2) return 0;
+    uint64_t last = buffer->starts[buffer->start_count - 1];
+    unsigned width = last == 0 ? 0 : last <= UINT8_MAX ? 1 : last <= UINT16_MAX ? 2 : last <= UINT32_MAX ? 4 : 8;
+    return (buffer->start_count - 1) * width;
+}
+
+/// About what the seek states of a node take: the exact number is known once it was recorded.
+static uint64_t seek_bytes(const zf_encode_node *node) {
+    const zf_inst *inst = node->codec->inst;
+    uint64_t fields = inst->decode.reduce_count + (inst->pattern == ZF_GROUP_PARALLEL ? 2u : 0u);
+    return node->count / 4096 * fields * 4;
+}
+
+static zf_status encode_children(encoding *e, zf_encode_node *node) {
+    const zf_codec_node *codec = node->codec;
+    for (uint32_t s = 0; s < codec->inst->stream_count; s++) {
+        zf_encode_buffer *buffer = &node->streams[s];
+        zf_encode_finish(buffer);
+        node->stored_bytes += directory_bytes(buffer, codec->inst->streams[s]);
+        if (codec->streams[s] == NULL) {
+            node->stored_bytes += stored_bytes(buffer);
+            continue;
+        }
+        const zf_port *port = codec->inst->streams[s];
+        zf_encode_input input = {.type = port->type,
+                                 .values = buffer->is_text ? buffer->text : buffer->data,
+                                 .validity = buffer->validity,
+                                 .offsets = buffer->is_text ? (const uint64_t *)(const void *)buffer->data : NULL,
+                                 .rows = buffer->length,
+                                 .parts = buffer->parts,
+                                 .part_count = buffer->part_count};
+        uint64_t last = buffer->part_count > 0 ? buffer->parts[buffer->part_count - 1] : 0;
+        if (last < buffer->length) { // what was pushed after the last piece is one more
+            uint64_t *parts = zf_encode_alloc(&node->frame, (buffer->part_count + 1) * 8);
+            if (parts == NULL) return report(e, node);
+            if (buffer->part_count > 0) memcpy(parts, buffer->parts, buffer->part_count * 8);
+            parts[input.part_count++] = buffer->length;
+            input.parts = parts;
+        }
+        size_t length = strlen(e->path);
+        snprintf(e->path + length, sizeof e->path - length, "%s%s", length > 0 ? "." : "", port->name);
+        zf_status status = encode_choice(e, codec->streams[s], &input, node, &node->children[s]);
+        if (status != ZF_OK) return status; // the path stays for the message; callers restore it
+        e->path[length] = 0;
+        node->stored_bytes += node->children[s]->stored_bytes;
+    }
+    return ZF_OK;
+}
+
+/// Only numbers and booleans can be stored without an algorithm: what would store others refuses, however small it is.
+static bool storable(encoding *e, const zf_codec_node *codec) {
+    const char *path = e->path, *colon = path[0] == 0 ? "" : ": ";
+    for (uint32_t s = 0; s < codec->inst->stream_count; s++) {
+        const zf_port *port = codec->inst->streams[s];
+        if (codec->streams[s] != NULL || zf_type_storable(port->type)) continue;
+        const char *of = port->type.nullable ? "nullable values" : "strings", *by = port->type.nullable ? "nullable" : "strings";
+        explain(e, ZF_E_ALL_REFUSED,
+                "%s%s`%s`: its stream `%s` is of %s, which cannot be stored as they are; give it a codec, such as `%s`", path,
+                colon, codec->inst->name, port->name, of, by)
+            ->span = codec->span;
+        return false;
+    }
+    return true;
+}
+
+static zf_status encode_node(encoding *e, const zf_codec_choice *choice, uint32_t branch, const zf_encode_input *input,
+                             zf_encode_node **out) {
+    const zf_inst *inst = choice->alternatives[branch]->inst;
+    const char *reason = NULL;
+    *out = NULL;
+    if (!storable(e, choice->alternatives[branch])) return ZF_ERR_INPUT;
+    zf_encode_fn encode = e->task->find(e->task->user, inst, &reason);
+    if (encode == NULL) {
+        if (inst->encode_extern != NULL)
+            explain(e, ZF_D_EXTERN_UNKNOWN, "`%s` is encoded by `extern \"%s\"`, and %s", inst->name, inst->encode_extern,
+                    reason);
+        else
+            explain(e, ZF_D_NO_ENCODE, "`%s` can only decode: %s", inst->name, reason);
+        return ZF_ERR_INPUT;
+    }
+    zf_encode_node *node = make_node(e->task, choice, branch, input);
+    if (node == NULL) {
+        explain(e, ZF_E_NO_MEMORY, "no memory to encode a block");
+        return ZF_ERR_MEMORY;
+    }
+    encode(&node->frame);
+    zf_status status = node->frame.outcome == ZF_ENCODE_DONE ? ZF_OK : report(e, node);
+    if (status == ZF_OK) {
+        node->stored_bytes = seek_bytes(node);
+        status = encode_children(e, node);
+    }
+    if (status != ZF_OK) {
+        zf_encode_tree_free(node);
+        return status;
+    }
+    *out = node;
+    return ZF_OK;
+}
+
+/// The smallest alternative that took the input; of equal ones the first.
+static zf_status encode_choice(encoding *e, const zf_codec_choice *choice, const zf_encode_input *input,
+                               const zf_encode_node *parent, zf_encode_node **out) {
+    zf_encode_node *best = NULL;
+    zf_status status = ZF_ERR_INPUT;
+    size_t length = strlen(e->path);
+    uint32_t refusals = e->task->refusal_count;
+    *out = NULL;
+    if (++e->depth > DEPTH_LIMIT) {
+        explain(e, ZF_E_ALL_REFUSED, "the codec is nested deeper than %d", DEPTH_LIMIT);
+        e->depth--;
+        return ZF_ERR_INPUT;
+    }
+    for (uint32_t a = 0; a < choice->count && a < ZF_ENCODE_ALTERNATIVES; a++) {
+        if (parent == NULL && (e->task->skip >> a & 1)) continue;
+        zf_encode_node *node;
+        status = encode_node(e, choice, a, input, &node);
+        e->path[length] = 0;
+        if (status == ZF_ERR_MEMORY) break;
+        if (node == NULL) continue;
+        if (best == NULL || node->stored_bytes < best->stored_bytes) {
+            zf_encode_tree_free(best);
+            best = node;
+        } else {
+            zf_encode_tree_free(node);
+        }
+    }
+    e->depth--;
+    if (status == ZF_ERR_MEMORY) {
+        zf_encode_tree_free(best);
+        return status;
+    }
+    for (uint32_t r = refusals; best != NULL && r < e->task->refusal_count && r < ZF_ENCODE_REFUSALS; r++) {
+        if (e->task->passed_over != NULL) e->task->passed_over(e->task->user, &e->task->refusals[r]);
+    }
+    if (best != NULL) e->task->refusal_count = refusals; // why others refused does not matter
+    *out = best;
+    return best != NULL ? ZF_OK : ZF_ERR_INPUT;
+}
+
+zf_status zf_encode_tree(zf_encode_task *task, const zf_codec_choice *choice, const zf_encode_input *input,
+                         zf_encode_node **out) {
+    encoding e = {.task = task};
+    task->refusal_count = 0;
+    return encode_choice(&e, choice, input, NULL, out);
+}

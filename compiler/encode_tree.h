@@ -1,0 +1,66 @@
+// One block through its codec: the root's encode body, then its children's on what was pushed, alternatives tried and the
+// smallest kept.
+#ifndef ZF_CODEGEN_ENCODE_TREE_H
+#define ZF_CODEGEN_ENCODE_TREE_H
+
+#include "codegen/encode/encode_support.h"
+#include "frontend/spec/spec.h"
+#include "runtime/base/error.h"
+
+/// What an edge is given: rows of the column, or what the parent pushed.
+typedef struct zf_encode_input {
+    zf_type type;
+    const uint8_t *values, *validity;
+    const uint64_t *offsets;
+    uint64_t rows;
+    const uint64_t *parts;
+    uint64_t part_count;
+} zf_encode_input;
+
+/// One encoded node. Owns its frame's memory.
+typedef struct zf_encode_node {
+    const zf_codec_node *codec;
+    uint32_t branch;
+    const zf_codec_choice *choice;
+    uint64_t count; ///< elements of its output
+    zf_encode_frame frame;
+    zf_encode_buffer *streams, *locals;
+    uint64_t *params;
+    struct zf_encode_node **children; ///< by slot; NULL: stored
+    uint64_t stored_bytes;            ///< of the subtree, about
+} zf_encode_node;
+
+/// Where to find the function for an instance; NULL with a reason when there is none.
+typedef zf_encode_fn (*zf_encode_find)(void *user, const zf_inst *inst, const char **reason);
+
+/// Why one alternative did not take the block.
+typedef struct zf_encode_refusal {
+    char code[16];
+    char reason[400];
+    zf_span span; ///< where; source NULL when not known
+    uint64_t row; ///< of the block, or ZF_ENCODE_NO_ROW
+} zf_encode_refusal;
+
+/// Refusals that are kept for the message.
+enum { ZF_ENCODE_REFUSALS = 8 };
+
+typedef struct zf_encode_task {
+    zf_encode_find find;
+    void *user;
+    uint64_t skip; ///< alternatives of the root that are not tried, one bit each
+    /// Told of each refusal that did not matter, since another alternative took the input. May be NULL.
+    void (*passed_over)(void *user, const zf_encode_refusal *refusal);
+    zf_encode_hash hash; ///< of intern, given by tests; 0: drawn anew for each body
+    // why nothing took the block: a refusal of every alternative, in the order of the codec
+    uint32_t refusal_count;                             ///< may be more than are kept
+    zf_encode_refusal refusals[ZF_ENCODE_REFUSALS + 1]; ///< the last is of no use but to be written
+} zf_encode_task;
+
+/// Encodes. ZF_OK with the tree; ZF_ERR_INPUT with task->refusals when every alternative refused or a body failed; ZF_ERR_MEMORY.
+zf_status zf_encode_tree(zf_encode_task *task, const zf_codec_choice *choice, const zf_encode_input *input, zf_encode_node **out);
+void zf_encode_tree_free(zf_encode_node *node);
+
+/// Alternatives that a choice has, at most 64 tried.
+enum { ZF_ENCODE_ALTERNATIVES = 64 };
+
+#endif

@@ -1,0 +1,394 @@
+// Modules: which columns, alternatives, targets and tuples of params get code. The text of a table is read as the provider reads
+// a container's (provider.c), canonical and without std, so a module's plans are those that the compiler would make for the file.
+#include "compiler/module_build.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/branches.h"
+#include "compiler/container_text.h"
+#include "compiler/program.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/base/output_file.h"
+#include "runtime/context/context.h"
+
+enum {
+    MOST_VECTORS = 64, ///< of alternatives, of a column
+    MOST_TUPLES = 64,  ///< of shaping values, of a plan
+};
+
+static const zf_abi_target targets[] = {{ZF_TARGET_HOST, 0}, {ZF_TARGET_NVPTX, 80}, {ZF_TARGET_NVPTX, 90}};
+enum { TARGETS = sizeof targets / sizeof targets[0] };
+
+/// One table, while its columns are gone through.
+typedef struct building {
+    zf_module_builder *b;
+    zf_container *container; ///< whose params are specialised on, or NULL
+    zf_spec *spec;
+    const char *name; ///< of the table
+    struct building *next;
+} building;
+
+static zf_status out_of_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a module"); }
+
+static zf_status damaged(const building *t, zf_error *error, const char *format, const char *column) {
+    zf_raise(error, ZF_E_INDEX_CONTENT, format, column);
+    return zf_fail_place(error, ZF_ERR_INPUT, "%s: column %s", zf_container_path(t->container), column);
+}
+
+const char *zf_module_target_name(zf_abi_target target) {
+    if (target.family == ZF_TARGET_HOST) return "host";
+    return target.arch == 80 ? "nvptx of compute capability 8.0" : "nvptx of compute capability 9.0";
+}
+
+void zf_module_note(const zf_module_builder *b, const char *format, ...) {
+    char line[600];
+    va_list arguments;
+    if (b->options->note == NULL) return;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    b->options->note(b->options->note_user, line);
+}
+
+// ---- Codes of a plan ------------------------------------------------------------------------------------------
+
+static zf_status add_piece(zf_module_builder *b, zf_decoder *decoder, zf_module_code *code, zf_error *error) {
+    zf_module_piece *piece = ZF_NEW(b->arena, zf_module_piece);
+    if (piece == NULL) return out_of_memory(error);
+    piece->decoder = decoder;
+    piece->code = code;
+    *b->last = piece;
+    b->last = &piece->next;
+    b->piece_count++;
+    return ZF_OK;
+}
+
+static bool holds(const uint64_t *tuples, size_t count, const uint64_t *values, uint32_t width) {
+    for (size_t k = 0; k < count; k++) {
+        if (memcmp(tuples + k * width, values, width * sizeof *values) == 0) return true;
+    }
+    return false;
+}
+
+/// The tuples of shaping values of all blocks of a shape, up to MOST_TUPLES; `*more` where there are others.
+static zf_status find_tuples(const building *t, size_t column, const zf_shape *shape, const zf_abi_plan *abi, uint64_t *tuples,
+                             size_t *count, bool *more, zf_error *error) {
+    zf_column_info info;
+    ZF_TRY(zf_container_column(t->container, column, &info, error));
+    uint32_t width = abi->shaping_count;
+    uint64_t *values = calloc(width + 1u, sizeof *values);
+    if (values == NULL) return out_of_memory(error);
+    zf_status status = ZF_OK;
+    for (uint64_t block = 0; block < info.blocks && status == ZF_OK; block++) {
+        zf_block_view view;
+        status = zf_container_block(t->container, column, block, false, &view, error);
+        if (status != ZF_OK) break;
+        for (uint32_t i = 0; i < width && view.shape == shape; i++) values[i] = view.params[abi->shaping[i]];
+        if (view.shape == shape && !holds(tuples, *count, values, width)) {
+            if (*count < MOST_TUPLES)
+                memcpy(tuples + (*count)++ * width, values, width * sizeof *values);
+            else
+                *more = true;
+        }
+        zf_block_view_free(&view);
+    }
+    free(values);
+    return status;
+}
+
+/// The general code, and one per tuple that occurs.
+static zf_status add_codes(const building *t, const char *name, size_t column, const zf_shape *shape, zf_decoder *decoder,
+                           zf_module_plan *out, zf_error *error) {
+    zf_module_builder *b = t->b;
+    uint32_t width = decoder->abi.shaping_count;
+    uint64_t *tuples = ZF_NEW_ARRAY(b->arena, uint64_t, (width + 1u) * (size_t)MOST_TUPLES);
+    size_t count = 0;
+    bool more = false;
+    if (tuples == NULL) return out_of_memory(error);
+    if (shape != NULL && width > 0) ZF_TRY(find_tuples(t, column, shape, &decoder->abi, tuples, &count, &more, error));
+    if (more)
+        zf_module_note(b, "table %s, column %s: more than %d tuples of params on %s; others use the general form", t->name, name,
+                       MOST_TUPLES, zf_module_target_name(decoder->abi.target));
+    out->codes = ZF_NEW_ARRAY(b->arena, zf_module_code, count + 1);
+    if (out->codes == NULL) return out_of_memory(error);
+    out->code_count = (uint32_t)count + 1;
+    out->codes[0].is_general = 1;
+    for (size_t k = 0; k < count; k++) out->codes[k + 1].shaping = tuples + k * width;
+    for (size_t k = 0; k <= count; k++) ZF_TRY(add_piece(b, decoder, &out->codes[k], error));
+    return ZF_OK;
+}
+
+// ---- Plans of a column ----------------------------------------------------------------------------------------
+
+/// The shape of the file's blocks under these branches, or NULL.
+static const zf_shape *shape_of(const building *t, size_t column, const uint8_t *branches, size_t count) {
+    return t->container != NULL ? zf_container_shape_for(t->container, column, branches, count) : NULL;
+}
+
+static bool is_wanted(const zf_module_options *options, zf_abi_target target) {
+    return target.family == ZF_TARGET_HOST ? !options->no_host : !options->no_nvptx;
+}
+
+static zf_status own(zf_module_builder *b, zf_decoder *decoder, zf_error *error) {
+    zf_module_decoder *owned = ZF_NEW(b->arena, zf_module_decoder);
+    if (owned == NULL) {
+        zf_decoder_free(decoder);
+        return out_of_memory(error);
+    }
+    *owned = (zf_module_decoder){decoder, b->decoders};
+    b->decoders = owned;
+    return ZF_OK;
+}
+
+/// What cannot be lowered is left out, and `reasons`, one per target, say why.
+static zf_status add_vector(const building *t, const zf_column *column, size_t number, const uint8_t *branches,
+                            zf_module_column *out, zf_error reasons[TARGETS], zf_error *error) {
+    const zf_shape *shape = shape_of(t, number, branches, column->choice_count);
+    for (size_t k = 0; k < TARGETS; k++) {
+        if (!is_wanted(t->b->options, targets[k])) continue;
+        zf_decoder *decoder;
+        zf_error failure = {0};
+        zf_status status = zf_decoder_create_for(t->b->compiler, t->spec, column, branches, column->choice_count, targets[k],
+                                                 shape, NULL, &decoder, &failure);
+        if (status == ZF_ERR_UNSUPPORTED) {
+            reasons[k] = failure;
+            continue;
+        }
+        if (status != ZF_OK) {
+            if (error != NULL) *error = failure;
+            return status;
+        }
+        ZF_TRY(own(t->b, decoder, error));
+        if (shape != NULL && !zf_shape_matches(shape, &decoder->shape)) {
+            return damaged(t, error, "the index describes the streams of column `%s` otherwise than its codec does",
+                           column->name);
+        }
+        zf_module_plan *plan = &out->plans[out->plan_count++];
+        *plan = (zf_module_plan){.abi = decoder->abi, .shape = decoder->shape};
+        ZF_TRY(add_codes(t, column->name, number, shape, decoder, plan, error));
+    }
+    return ZF_OK;
+}
+
+/// Says for which targets a column has no code, or not under all alternatives, and why.
+static void note_missing(const building *t, const char *column, const zf_module_column *made, const zf_error reasons[TARGETS]) {
+    for (size_t k = 0; k < TARGETS; k++) {
+        if (reasons[k].status == ZF_OK) continue;
+        uint32_t plans = 0;
+        for (uint32_t p = 0; p < made->plan_count; p++) {
+            zf_abi_target target = made->plans[p].abi.target;
+            plans += target.family == targets[k].family && target.arch == targets[k].arch;
+        }
+        if (made->plan_count == 0) {
+            zf_module_note(t->b, "table %s, column %s: no code for any target: %s", t->name, column, reasons[k].message);
+            return;
+        }
+        zf_module_note(t->b, "table %s, column %s: no code for %s%s: %s", t->name, column, zf_module_target_name(targets[k]),
+                       plans > 0 ? " under some alternatives" : "", reasons[k].message);
+    }
+}
+
+/// The vectors that occur in the file, then those that may occur in others, up to the limit.
+static zf_status add_vectors(const building *t, const zf_column *column, size_t number, zf_module_column *out, zf_error *error) {
+    size_t shapes = t->container != NULL ? zf_container_shapes(t->container, number) : 0, vectors = 0;
+    uint8_t *branches = calloc(1, column->choice_count + 1u);
+    out->plans = ZF_NEW_ARRAY(t->b->arena, zf_module_plan, (shapes + MOST_VECTORS) * TARGETS);
+    zf_error reasons[TARGETS] = {0};
+    zf_status status = branches != NULL && out->plans != NULL ? ZF_OK : out_of_memory(error);
+    for (size_t s = 0; s < shapes && status == ZF_OK; s++, vectors++) {
+        const zf_shape *shape = zf_container_shape(t->container, number, s);
+        if (!zf_branches_exist(shape->branches, shape->branch_count, column->alternatives, column->choice_count))
+            status = damaged(t, error, ZF_NO_SUCH_BRANCHES, column->name);
+        else
+            status = add_vector(t, column, number, shape->branches, out, reasons, error);
+    }
+    bool more = true, left_out = false;
+    while (more && !left_out && status == ZF_OK) {
+        if (shape_of(t, number, branches, column->choice_count) == NULL) {
+            left_out = vectors == MOST_VECTORS;
+            if (!left_out) status = add_vector(t, column, number, branches, out, reasons, error);
+            vectors += !left_out;
+        }
+        if (status == ZF_OK && !left_out) status = zf_branches_next(column, branches, &more, error);
+    }
+    free(branches);
+    if (status != ZF_OK) return status;
+    if (left_out) {
+        zf_module_note(t->b, "table %s, column %s: its alternatives can be taken in more ways than the %d that are compiled",
+                       t->name, column->name, MOST_VECTORS);
+    }
+    note_missing(t, column->name, out, reasons);
+    return ZF_OK;
+}
+
+// ---- Tables ---------------------------------------------------------------------------------------------------
+
+static zf_status add_column(const building *t, const zf_column *column, zf_module_column *out, zf_error *error) {
+    const char *type_name = zf_type_name(t->b->arena, column->type);
+    if (type_name == NULL) return out_of_memory(error);
+    *out = (zf_module_column){.name = column->name,
+                              .type_name = type_name,
+                              .codec = column->codec_text,
+                              .type = zf_column_type_of(column->type),
+                              .choice_count = column->choice_count,
+                              .alternatives = column->alternatives};
+    if (t->container == NULL) return add_vectors(t, column, 0, out, error);
+    size_t number;
+    zf_column_info info;
+    if (zf_container_find(t->container, column->name, &number, NULL) != ZF_OK)
+        return damaged(t, error, "the index has no column `%s`, which the file's text has", column->name);
+    ZF_TRY(zf_container_column(t->container, number, &info, error));
+    if (!zf_column_type_same(info.type, out->type))
+        return damaged(t, error, "the file's text gives column `%s` another type than its index", column->name);
+    return add_vectors(t, column, number, out, error);
+}
+
+/// Goes through a table by its canonical text, which `path` names in errors.
+static zf_status add_table(building *t, const char *name, const char *path, const char *text, size_t length, zf_module_table *out,
+                           zf_error *error) {
+    const zf_table *table;
+    ZF_TRY(zf_container_text_read(text, length, path, name, zf_context_passes(zf_compiler_context(t->b->compiler)), &t->spec,
+                                  &table, error));
+    out->name = t->name = table->name;
+    out->text = zf_unit_identify(text, length);
+    out->columns = ZF_NEW_ARRAY(t->b->arena, zf_module_column, table->column_count + 1u);
+    if (out->columns == NULL) return out_of_memory(error);
+    for (const zf_column *column = table->columns; column != NULL; column = column->next)
+        ZF_TRY(add_column(t, column, &out->columns[out->column_count++], error));
+    return ZF_OK;
+}
+
+// ---- The file -------------------------------------------------------------------------------------------------
+
+static zf_status write_file(const char *path, bool overwrite, const zf_text *bytes, zf_error *error) {
+    zf_output_file *file;
+    ZF_TRY(zf_output_create(path, (zf_output_options){.overwrite = overwrite}, &file, error));
+    zf_status status = zf_output_write(file, 0, bytes->data, bytes->length, error);
+    if (status == ZF_OK) status = zf_output_commit(file, error);
+    zf_output_free(file);
+    return status;
+}
+
+/// Columns without code go. Tables stay: a container of one is told that the column is missing.
+static zf_status keep_columns(zf_module_content *content, zf_module_stats *stats, zf_error *error) {
+    *stats = (zf_module_stats){.native_bytes = content->native_bytes, .image_bytes = content->image_bytes};
+    for (uint32_t t = 0; t < content->table_count; t++) {
+        zf_module_table *table = &content->tables[t];
+        uint32_t kept = 0;
+        for (uint32_t c = 0; c < table->column_count; c++) {
+            const zf_module_column *column = &table->columns[c];
+            if (column->plan_count == 0) continue;
+            stats->general += column->plan_count;
+            for (uint32_t p = 0; p < column->plan_count; p++) stats->specialised += column->plans[p].code_count - 1;
+            table->columns[kept++] = *column;
+        }
+        table->column_count = kept;
+        stats->columns += kept;
+    }
+    if (stats->columns > 0) return ZF_OK;
+    return zf_raise_diag(error, ZF_ERR_UNSUPPORTED, ZF_D_NOT_LOWERED, "no column can be compiled by this version yet");
+}
+
+static zf_status finish(zf_module_builder *b, const char *path, zf_module_stats *stats, zf_error *error) {
+    zf_module_stats ours;
+    zf_text bytes = {0};
+    ZF_TRY(zf_module_link(b, error));
+    ZF_TRY(keep_columns(&b->content, &ours, error));
+    zf_status status = zf_module_write(&b->content, &bytes, error);
+    if (status == ZF_OK) status = write_file(path, b->options->overwrite, &bytes, error);
+    ours.bytes = bytes.length;
+    if (stats != NULL) *stats = ours;
+    zf_text_free(&bytes);
+    return status;
+}
+
+static zf_status start(zf_module_builder *b, zf_compiler *compiler, const zf_module_options *options, uint32_t tables,
+                       zf_error *error) {
+    static const zf_module_options defaults;
+    *b = (zf_module_builder){.compiler = compiler, .options = options != NULL ? options : &defaults};
+    b->last = &b->pieces;
+    b->cpu = b->options->cpu != NULL ? b->options->cpu : "x86-64-v3";
+    if (zf_cpu_level(b->cpu) < ZF_MODULE_LEAST_CPU) {
+        zf_status status = zf_raise(error, ZF_E_ARGUMENT, "`%.64s` is no level of CPUs that modules are made for", b->cpu);
+        return zf_fail_hint(error, status, "there is: x86-64-v2, x86-64-v3, x86-64-v4");
+    }
+    if (b->options->no_host && b->options->no_nvptx) return zf_raise(error, ZF_E_ARGUMENT, "a module for no target");
+    b->arena = zf_arena_create();
+    b->content.tables = b->arena != NULL ? ZF_NEW_ARRAY(b->arena, zf_module_table, tables + 1u) : NULL;
+    return b->content.tables != NULL ? ZF_OK : out_of_memory(error);
+}
+
+static void release(zf_module_builder *b, const building *tables) {
+    for (zf_module_piece *piece = b->pieces; piece != NULL; piece = piece->next) zf_exported_code_free(&piece->exported);
+    for (const zf_module_decoder *owned = b->decoders; owned != NULL; owned = owned->next) zf_decoder_free(owned->decoder);
+    for (; tables != NULL; tables = tables->next) {
+        if (tables->spec != NULL) zf_spec_destroy(tables->spec);
+    }
+    zf_text_free(&b->native.code);
+    zf_text_free(&b->images);
+    if (b->arena != NULL) zf_arena_destroy(b->arena);
+}
+
+static zf_status add_program_table(building *t, zf_program *program, const zf_table *table, zf_error *error) {
+    zf_text text = {0};
+    pthread_mutex_lock(&program->lock);
+    bool canonical = zf_canonical_table(program->spec, table, &text);
+    pthread_mutex_unlock(&program->lock);
+    zf_module_content *content = &t->b->content;
+    zf_status status =
+        canonical && !text.failed
+            ? add_table(t, table->name, table->name, text.data, text.length, &content->tables[content->table_count++], error)
+            : zf_raise(error, ZF_E_INTERNAL, "the canonical text of table `%s` could not be made", table->name);
+    zf_text_free(&text);
+    return status;
+}
+
+zf_status zf_module_compile(zf_program *program, const char *name, const zf_module_options *options, const char *path,
+                            zf_module_stats *stats, zf_error *error) {
+    if (program == NULL || path == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_module_compile wants a program and a path");
+    if (!program->checked) return zf_raise(error, ZF_E_ARGUMENT, "the program has errors");
+    uint32_t count = 0;
+    for (const zf_table *table = zf_spec_tables(program->spec); table != NULL; table = table->next)
+        count += name == NULL || strcmp(table->name, name) == 0;
+    if (count == 0) {
+        return name != NULL ? zf_raise(error, ZF_E_ARGUMENT, "the program has no table `%s`", name)
+                            : zf_raise(error, ZF_E_ARGUMENT, "the program has no table");
+    }
+    zf_module_builder b;
+    building *tables = NULL;
+    zf_status status = start(&b, program->compiler, options, count, error);
+    for (const zf_table *table = zf_spec_tables(program->spec); table != NULL && status == ZF_OK; table = table->next) {
+        if (name != NULL && strcmp(table->name, name) != 0) continue;
+        building *t = ZF_NEW(b.arena, building);
+        if (t == NULL) {
+            status = out_of_memory(error);
+            break;
+        }
+        *t = (building){.b = &b, .next = tables};
+        tables = t;
+        status = add_program_table(t, program, table, error);
+    }
+    if (status == ZF_OK) status = finish(&b, path, stats, error);
+    release(&b, tables);
+    return status;
+}
+
+zf_status zf_module_compile_for(zf_compiler *compiler, zf_container *container, const zf_module_options *options,
+                                const char *path, zf_module_stats *stats, zf_error *error) {
+    if (compiler == NULL || container == NULL || path == NULL)
+        return zf_raise(error, ZF_E_ARGUMENT, "zf_module_compile_for wants a compiler, a container and a path");
+    zf_module_builder b;
+    building t = {.b = &b, .container = container};
+    size_t length;
+    const char *text = zf_container_unit(container, &length);
+    zf_status status = start(&b, compiler, options, 1, error);
+    if (status == ZF_OK)
+        status = add_table(&t, zf_container_table(container), zf_container_path(container), text, length,
+                           &b.content.tables[b.content.table_count++], error);
+    if (status == ZF_OK) status = finish(&b, path, stats, error);
+    release(&b, &t);
+    return status;
+}

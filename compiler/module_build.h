@@ -1,0 +1,48 @@
+// Inside the making of a module: module_build.c says what it is to hold, module_link.c compiles that and puts it together.
+#ifndef ZF_CODEGEN_MODULE_BUILD_H
+#define ZF_CODEGEN_MODULE_BUILD_H
+
+#include "compiler/decoder.h"
+#include "compiler/native_image.h"
+#include "runtime/module/module_format.h"
+
+/// A piece of code that is to be compiled.
+typedef struct zf_module_piece {
+    zf_decoder *decoder;
+    zf_module_code *code; ///< where it is described; its form is set
+    zf_exported_code exported;
+    uint64_t *places; ///< in the native image: of the kernels, then of the checks
+    zf_status status;
+    zf_error error;
+    struct zf_module_piece *next;
+} zf_module_piece;
+
+/// A decoder that lives as long as the builder.
+typedef struct zf_module_decoder {
+    zf_decoder *decoder;
+    struct zf_module_decoder *next;
+} zf_module_decoder;
+
+typedef struct zf_module_builder {
+    zf_compiler *compiler;
+    const zf_module_options *options;
+    const char *cpu;
+    zf_arena *arena; ///< of content and pieces
+    zf_module_content content;
+    zf_module_piece *pieces, **last; ///< in order
+    size_t piece_count;
+    zf_module_decoder *decoders;
+    zf_native_image native;
+    zf_text images;
+} zf_module_builder;
+
+/// "host", or "nvptx of compute capability 8.0".
+const char *zf_module_target_name(zf_abi_target target);
+/// Tells the caller what is left out.
+void zf_module_note(const zf_module_builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/// Compiles all pieces over threads and fills the codes. Plans whose general form cannot be lowered are taken out, with a note;
+/// any other failure is the first piece's.
+zf_status zf_module_link(zf_module_builder *builder, zf_error *error);
+
+#endif

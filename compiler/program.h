@@ -1,0 +1,63 @@
+// A loaded program, and the compiled encode bodies of its instances.
+#ifndef ZF_CODEGEN_PROGRAM_H
+#define ZF_CODEGEN_PROGRAM_H
+
+#include <pthread.h>
+
+#include "codegen/encode/encode_support.h"
+#include "frontend/spec/spec.h"
+#include "zipflow/compile.h"
+
+struct zf_decoder_states;
+
+typedef struct zf_encoder {
+    const zf_inst *inst;
+    zf_encode_fn function; ///< NULL: it has no way to encode
+    const char *reason;    ///< then why
+    struct zf_encoder *next;
+} zf_encoder;
+
+/// The decoder of a column for one vector of branches, kept as long as the program: its code is compiled once.
+typedef struct zf_program_decoder {
+    const zf_column *column;
+    uint8_t *branches;
+    uint32_t seek_interval; ///< 0: the default
+    char *unfused;          ///< zf_plan_options.unfused; NULL: none
+    struct zf_decoder *decoder;
+    struct zf_program_decoder *next;
+} zf_program_decoder;
+
+struct zf_program {
+    zf_compiler *compiler;
+    zf_spec *spec;
+    bool checked;         ///< without errors
+    char *texts[3];       ///< diagnostics by form, made on demand
+    pthread_mutex_t lock; ///< of what follows, of texts, and of calls that allocate in the spec's arena
+    zf_encoder *encoders;
+    zf_program_decoder *decoders;
+};
+
+/// The program's spec: what zfc explains.
+static inline zf_spec *zf_program_spec(zf_program *program) { return program->spec; }
+
+/// Compiles the encode bodies of every instance below some choices, all alternatives included, once per program, on up to
+/// `threads` threads. Of several failures the first in the order of choices is told.
+zf_status zf_program_compile(zf_program *program, const zf_codec_choice *const *choices, size_t count, unsigned threads,
+                             zf_error *error);
+/// The encoder of an instance, after zf_program_compile; NULL when it was never compiled.
+const zf_encoder *zf_program_encoder(zf_program *program, const zf_inst *inst);
+
+/// Finds or makes the decoder of a column for a vector of branches (its choice_count bytes), with these states. Any thread.
+zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, const uint8_t *branches,
+                                 const struct zf_decoder_states *states, struct zf_decoder **out, zf_error *error);
+
+/// Fills `*error` from a diagnostic: code, message, place, hint.
+zf_status zf_program_error(const zf_diag *diag, zf_status status, zf_error *error);
+/// Fills `*error` (may be NULL) with the code of a diagnostic where there is no text to point at.
+zf_status zf_raise_diag(zf_error *error, zf_status status, zf_diag_code code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/// LLVM IR or assembly of the encode body of an instance, if it has one, as text: `zfc --emit`. `stage`: zf_jit_stage.
+zf_status zf_encoder_print(zf_compiler *compiler, const zf_inst *inst, int stage, zf_text *out, zf_error *error);
+
+#endif
