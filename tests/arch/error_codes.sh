@@ -4,21 +4,21 @@
 cd "$1" || exit 2
 status=0
 sh tests/arch/errors_page.sh . | diff - docs/errors.md || { echo "make it again: sh tests/arch/errors_page.sh . > docs/errors.md"; status=1; }
-for code in $(grep -rhoE '"ZF[0-9]{4}"' --include='*.c' --include='*.h' runtime frontend patterns scheduler codegen | tr -d '"' | sort -u); do
+for code in $(grep -rhoE '"ZF[0-9]{4}"' --include='*.c' --include='*.h' scheduler runtime emulator frontend patterns codegen compiler measure tuner zfc | tr -d '"' | sort -u); do
     grep -qF "| $code |" docs/errors.md || { echo "$code is used and stands in no table"; status=1; }
 done
 # Codes are raised by their names in the tables: a literal escapes them, and with them its status and its line in the page.
 literals=$(grep -rnE '"ZF[0-9]{2}' --include='*.c' --include='*.h' --include='*.l' --include='*.y' \
-    runtime frontend patterns scheduler codegen | grep -v '^frontend/driver/driver_codes.h:' | grep -vE ':[0-9]+: *///?')
+    scheduler runtime emulator frontend patterns codegen compiler measure tuner zfc | grep -v '^zfc/driver_codes.h:' | grep -vE ':[0-9]+: *///?')
 [ -z "$literals" ] || { echo "codes as literals, where the tables' names belong (zf_raise, zf_raise_diag):"; echo "$literals"; status=1; }
 duplicates=$(grep -oE '^\| ZF[0-9]{4} ' docs/errors.md | sort | uniq -d)
 [ -z "$duplicates" ] || { echo "two meanings: $duplicates"; status=1; }
 # Violations (13xx) are raised by their numbers; 0801 is of targets that this version does not have.
-sources=$(find runtime frontend patterns scheduler codegen -name '*.[chly]' ! -name driver_codes.h)
+sources=$(find scheduler runtime emulator frontend patterns codegen compiler measure tuner zfc -name '*.[chly]' ! -name driver_codes.h)
 unused=$({
     sed -n 's/^X(\([0-9]*\), \([A-Z0-9_]*\),.*/\1 ZF_D_\2/p' frontend/diag/diag_codes.def
     sed -n 's/^X(\([0-9]*\), \([A-Z0-9_]*\),.*/\1 ZF_E_\2/p' runtime/base/error_codes.def
-    sed -n 's/^#define \([A-Z_]*\) "ZF\([0-9]*\)".*/\2 \1/p' frontend/driver/driver_codes.h
+    sed -n 's/^#define \([A-Z_]*\) "ZF\([0-9]*\)".*/\2 \1/p' zfc/driver_codes.h
 } | while read -r number name; do
     [ "$number" = 801 ] || [ "${number#13}" != "$number" ] && continue
     # shellcheck disable=SC2086

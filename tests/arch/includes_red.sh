@@ -30,11 +30,11 @@ codegen/a.c "runtime/device/cuda/cuda_driver.h"
 runtime/a.c "zipflow/compile.h"
 frontend/a.c "patterns/graph/graph.h"
 frontend/a.c "runtime/container/container.h"
-frontend/a.c "frontend/driver/output.h"
+frontend/a.c "zfc/output.h"
 patterns/a.c "patterns/plan/plan.h"
 scheduler/a.c "codegen/body/cg.h"
 scheduler/a.c <llvm-c/Core.h>
-codegen/a.c "frontend/driver/output.h"
+codegen/a.c "zfc/output.h"
 codegen/a.c <cuda.h>
 frontend/driver/a.c <llvm-c/Core.h>
 frontend/a.c <glib.h>

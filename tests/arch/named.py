@@ -10,7 +10,8 @@ import re
 import sys
 
 ROOT = pathlib.Path(sys.argv[1])
-TREES = ("bench", "cmake", "codegen", "dsl", "examples", "frontend", "patterns", "runtime", "scheduler", "script", "tests")
+TREES = ("bench", "cmake", "codegen", "compiler", "dsl", "emulator", "examples", "frontend", "measure", "patterns", "runtime", "scheduler", "script",
+         "tests", "tuner", "zfc")
 ENDINGS = {".c", ".h", ".l", ".y", ".def", ".py", ".sh", ".zf", ".cmake", ".map", ".in"}
 
 seen, missing = 0, []

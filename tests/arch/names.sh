@@ -4,7 +4,7 @@
 # the code that an accelerator has loaded.
 # Usage: names.sh ROOT
 cd "$1" || exit 2
-find runtime frontend patterns scheduler codegen tests -name '*.[chly]' -exec \
+find scheduler runtime emulator frontend patterns codegen compiler measure tuner zfc tests -name '*.[chly]' -exec \
     grep -HoE '^[[:space:]]*(typedef[[:space:]]+)?(struct|union|enum)[[:space:]]+zf_[a-z0-9_]+[[:space:]]*[{]' {} + |
 awk '
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "frontend/driver/bench.h"
+#include "measure/measure.h"
 #include "runtime/device/accelerator.h"
 #include "tests/unit/check.h"
 

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "frontend/driver/driver_codes.h"
-#include "frontend/driver/table_data.h"
 #include "tests/unit/check.h"
+#include "zfc/data/table_data.h"
+#include "zfc/driver_codes.h"
 
 enum {
     ROWS = 20000, ///< beyond what the buffers of a column begin with

@@ -6,9 +6,9 @@
 
 #include "compiler/compiler.h"
 #include "compiler/decoder.h"
-#include "frontend/driver/tune.h"
 #include "tests/support/scratch.h"
 #include "tests/unit/check.h"
+#include "tuner/tune.h"
 
 enum { ROWS = 9000, SHARED = 1 }; // the kernel that puts nulls in between
 

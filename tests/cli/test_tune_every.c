@@ -1,8 +1,8 @@
 // Every combination that can differ, of kernels that are made up: which, in what order, what is measured again, and that it ends.
 #include <string.h>
 
-#include "frontend/driver/tune.h"
 #include "tests/unit/check.h"
+#include "tuner/tune.h"
 
 enum { CALLS_MOST = 2000 };
 

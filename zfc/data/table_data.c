@@ -1,0 +1,191 @@
+#include "zfc/data/table_data.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zfc/data/values.h"
+#include "zfc/driver_codes.h"
+
+static zf_status no_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for the columns"); }
+
+zf_status zf_table_data_create(const zf_table *table, zf_table_data *out, zf_error *error) {
+    *out = (zf_table_data){0};
+    out->columns = calloc(table->column_count ? table->column_count : 1, sizeof *out->columns);
+    if (!out->columns) return no_memory(error);
+    for (const zf_column *column = table->columns; column; column = column->next) {
+        zf_type type = column->type;
+        out->columns[out->count++] = (zf_column_data){
+            .name = column->name,
+            .type = {(zf_element)type.kind, type.logical, type.precision, type.scale, type.nullable},
+        };
+    }
+    return ZF_OK;
+}
+
+void zf_table_data_free(zf_table_data *data) {
+    for (size_t i = 0; i < data->count; i++) {
+        free(data->columns[i].values);
+        free(data->columns[i].offsets);
+        free(data->columns[i].validity);
+    }
+    free(data->columns);
+    *data = (zf_table_data){0};
+}
+
+zf_column_data *zf_table_data_find(zf_table_data *data, const char *name, size_t length) {
+    for (size_t i = 0; i < data->count; i++) {
+        if (strlen(data->columns[i].name) == length && memcmp(data->columns[i].name, name, length) == 0) return &data->columns[i];
+    }
+    return NULL;
+}
+
+zf_status zf_column_claim(zf_column_data *column, zf_column_part part, const char *source, bool is_text, zf_error *error) {
+    static const char *const parts[] = {"column `%s` is", "the offsets of column `%s` are", "the validity of column `%s` is"};
+    zf_part_giver *giver = &column->givers[part];
+    if (giver->source && !(giver->is_text && is_text)) {
+        char what[160];
+        snprintf(what, sizeof what, parts[part], column->name);
+        return zf_fail(error, ZF_ERR_INPUT, ZFC_GIVEN_TWICE, "%s given twice: by %s and by %s", what, giver->source, source);
+    }
+    if (!giver->source) *giver = (zf_part_giver){source, is_text};
+    return ZF_OK;
+}
+
+// Of columns whose parts are all given by texts.
+static zf_status reserve_rows(zf_column_data *column, zf_error *error) {
+    bool is_string = column->type.element == ZF_STRING;
+    if (!is_string && !column->type.nullable) return ZF_OK;
+    if (column->rows < column->row_capacity) return ZF_OK;
+    uint64_t capacity = column->row_capacity ? 2 * column->row_capacity : 4096;
+    if (is_string) {
+        int64_t *offsets = realloc(column->offsets, (capacity + 1) * sizeof *offsets);
+        if (!offsets) return no_memory(error);
+        if (!column->offsets) offsets[0] = 0;
+        column->offsets = offsets;
+    }
+    if (column->type.nullable) {
+        size_t size = (capacity + 7) / 8, before = (column->row_capacity + 7) / 8;
+        uint8_t *validity = realloc(column->validity, size);
+        if (!validity) return no_memory(error);
+        memset(validity + before, 0, size - before);
+        column->validity = validity;
+    }
+    column->row_capacity = capacity;
+    return ZF_OK;
+}
+
+zf_status zf_column_reserve(zf_column_data *column, size_t bytes, bool row, zf_error *error) {
+    if (bytes > column->capacity - column->used) {
+        size_t capacity = 2 * column->capacity > 65536 ? 2 * column->capacity : 65536;
+        if (capacity - column->used < bytes) capacity = column->used + bytes;
+        char *values = realloc(column->values, capacity);
+        if (!values) return no_memory(error);
+        column->values = values;
+        column->capacity = capacity;
+    }
+    return row ? reserve_rows(column, error) : ZF_OK;
+}
+
+zf_status zf_column_append_text(zf_column_data *column, const char *text, size_t length, bool empty_unquoted, const char **reason,
+                                zf_error *error) {
+    *reason = NULL;
+    bool is_string = column->type.element == ZF_STRING;
+    unsigned size = zf_element_size(column->type.element);
+    ZF_TRY(zf_column_reserve(column, is_string ? length : size, true, error));
+    bool null = column->type.nullable && length == 0 && empty_unquoted;
+    if (is_string) {
+        if (length > 0) memcpy(column->values + column->used, text, length);
+        column->used += length;
+        column->offsets[column->rows + 1] = (int64_t)column->used;
+    } else {
+        if (null)
+            memset(column->values + column->used, 0, size);
+        else if (!zf_parse_value(column->type, text, length, column->values + column->used, reason))
+            return ZF_ERR_INPUT;
+        column->used += size;
+    }
+    if (column->type.nullable && !null) column->validity[column->rows / 8] |= (uint8_t)(1u << (column->rows % 8));
+    column->rows++;
+    return ZF_OK;
+}
+
+// Offsets that came as a file may say anything.
+static zf_status check_offsets(zf_column_data *column, zf_error *error) {
+    if (!column->offsets) {
+        column->offsets = calloc(1, sizeof *column->offsets);
+        if (!column->offsets) return no_memory(error);
+        if (column->used == 0 && (column->givers[ZF_PART_VALUES].source == NULL || column->givers[ZF_PART_VALUES].is_text))
+            return ZF_OK;
+        zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS, "column `%s` has bytes but no offsets; give %s.offsets=FILE", column->name,
+                column->name);
+        return zf_fail_place(error, ZF_ERR_INPUT, "%s", column->givers[ZF_PART_VALUES].source);
+    }
+    int64_t before = 0;
+    for (uint64_t i = 0; i <= column->rows; i++) {
+        int64_t offset = column->offsets[i];
+        if ((i == 0 && offset != 0) || offset < before || (uint64_t)offset > column->used) {
+            zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS,
+                    "offset %llu of column `%s` is %lld: offsets ascend from 0 to the %zu bytes", (unsigned long long)i,
+                    column->name, (long long)offset, column->used);
+            return zf_fail_place(error, ZF_ERR_INPUT, "%s: byte %llu", column->givers[ZF_PART_OFFSETS].source,
+                                 column->raw_offsets_at + (unsigned long long)i * sizeof offset);
+        }
+        before = offset;
+    }
+    if ((uint64_t)before == column->used) return ZF_OK;
+    return zf_fail(error, ZF_ERR_INPUT, ZFC_OFFSETS,
+                   "the last offset of column `%s` (%s) is %lld, but it has %zu bytes (%s): offsets ascend from 0 to the bytes",
+                   column->name, column->givers[ZF_PART_OFFSETS].source, (long long)before, column->used,
+                   column->givers[ZF_PART_VALUES].source);
+}
+
+/// The first text that gives a column, and could have given others; NULL: all inputs are raw.
+static const char *first_text(const zf_table_data *data) {
+    for (size_t i = 0; i < data->count; i++) {
+        const zf_part_giver *giver = &data->columns[i].givers[ZF_PART_VALUES];
+        if (giver->source && giver->is_text) return giver->source;
+    }
+    return NULL;
+}
+
+zf_status zf_table_data_finish(zf_table_data *data, zf_error *error) {
+    const zf_column_data *first = NULL;
+    for (size_t i = 0; i < data->count; i++) {
+        zf_column_data *column = &data->columns[i];
+        const char *source = column->givers[ZF_PART_VALUES].source;
+        if (!source && column->givers[ZF_PART_OFFSETS].source) {
+            zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_GIVEN, "column `%s` has offsets but no bytes; give %s.bytes=FILE", column->name,
+                    column->name);
+            return zf_fail_place(error, ZF_ERR_INPUT, "%s", column->givers[ZF_PART_OFFSETS].source);
+        }
+        if (!source) {
+            zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_GIVEN, "no input gives column `%s`", column->name);
+            const char *text = first_text(data);
+            if (text) zf_fail_place(error, ZF_ERR_INPUT, "%s", text);
+            return zf_fail_hint(error, ZF_ERR_INPUT, "name the fields with --header, or give %s=FILE", column->name);
+        }
+        if (!first) first = column;
+        if (column->rows != first->rows) {
+            return zf_fail(error, ZF_ERR_INPUT, ZFC_ROWS_DIFFER, "column `%s` (%s) has %llu rows, but `%s` (%s) has %llu",
+                           column->name, source, (unsigned long long)column->rows, first->name,
+                           first->givers[ZF_PART_VALUES].source, (unsigned long long)first->rows);
+        }
+        ZF_TRY(zf_column_reserve(column, 1, false, error)); // a pointer that is never NULL, also without rows
+        if (column->type.element == ZF_STRING) ZF_TRY(check_offsets(column, error));
+        const zf_part_giver *validity = &column->givers[ZF_PART_VALIDITY];
+        if (column->valid_is_array && column->valid_rows != column->rows) {
+            return zf_fail(error, ZF_ERR_INPUT, ZFC_ROWS_DIFFER,
+                           "the validity of `%s` (%s) has %llu rows, but the column (%s) has %llu", column->name,
+                           validity->source, (unsigned long long)column->valid_rows, source, (unsigned long long)column->rows);
+        }
+        if (validity->source && !validity->is_text && column->raw_valid_bytes != (column->rows + 7) / 8) {
+            return zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_SIZE,
+                           "the validity bitmap of `%s` has %zu bytes, but %llu rows want %llu", column->name,
+                           column->raw_valid_bytes, (unsigned long long)column->rows,
+                           (unsigned long long)((column->rows + 7) / 8));
+        }
+    }
+    data->rows = first ? first->rows : 0;
+    return ZF_OK;
+}

@@ -1,0 +1,77 @@
+#include "zfc/program.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/base/error.h"
+#include "zfc/driver_codes.h"
+#include "zfc/module_text.h"
+
+bool zf_program_name_read(const char *verb, const char *text, zf_program_name *out) {
+    const char *colon = strrchr(text, ':');
+    if (colon && (strchr(colon, '/') || access(text, F_OK) == 0)) colon = NULL; // a colon in the path itself
+    size_t length = colon ? (size_t)(colon - text) : strlen(text);
+    if (length >= sizeof out->path || length == 0) {
+        fprintf(stderr, "zfc %s: not a program: %s\n", verb, text);
+        return false;
+    }
+    memcpy(out->path, text, length);
+    out->path[length] = 0;
+    out->name = colon ? colon + 1 : NULL;
+    bool is_container = zf_is_container(out->path);
+    if (!is_container && !zf_is_module(out->path)) return true;
+    zf_error error;
+    zf_fail(&error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "%.256s is a %s, and `zfc %s` wants a program (.zf)", out->path,
+            is_container ? "container" : "module", verb);
+    if (is_container) zf_fail_hint(&error, ZF_ERR_USAGE, "`zfc inspect --program` prints the program that it carries");
+    zf_report(verb, &error);
+    return false;
+}
+
+// A program made by a machine may have more tables than a terminal has lines.
+static void print_names(const char *const *names, size_t count) {
+    enum { MOST = 32 };
+    for (size_t i = 0; i < count && i < MOST; i++) fprintf(stderr, "  %s\n", names[i]);
+    if (count > MOST) fprintf(stderr, "  and %zu more\n", count - MOST);
+}
+
+void zf_report_names(const char *name, const char *const *names, size_t count) {
+    const char *nearest = zf_nearest_name(name, names, count);
+    if (nearest) fprintf(stderr, "  hint: did you mean `%s`?\n", nearest);
+    if (count) fprintf(stderr, "  there is:\n");
+    print_names(names, count);
+}
+
+void zf_report_no_such(const char *verb, const char *path) {
+    fprintf(stderr, "zfc %s: error[%s]: ", verb, ZFC_NO_SUCH_TABLE);
+    zf_print_path(stderr, path);
+    fprintf(stderr, ": ");
+}
+
+const zf_table *zf_find_table_or_report(const char *verb, const zf_spec *spec, const char *path, const char *name) {
+    const zf_table *table = zf_spec_find_table(spec, name);
+    if (table) return table;
+    const char *names[256];
+    size_t count = 0;
+    for (const zf_table *t = zf_spec_tables(spec); t && count < 256; t = t->next) names[count++] = t->name;
+    zf_report_no_such(verb, path);
+    if (!name) {
+        fprintf(stderr, "the program has %s; name one: FILE:TABLE\n", count ? "several tables" : "no table");
+        print_names(names, count);
+        return NULL;
+    }
+    fprintf(stderr, "the program has no table `%s`\n", name);
+    if (strchr(name, '.')) fprintf(stderr, "  hint: columns cannot be named here: FILE:TABLE\n");
+    zf_report_names(name, names, count);
+    return NULL;
+}
+
+zf_status zf_guard_output(const zf_spec *spec, const zf_files_read *inputs, const char *path, zf_error *error) {
+    zf_files_read programs = {0};
+    zf_status status = zf_files_guard(inputs, path, error);
+    const char *file;
+    for (size_t i = 0; status == ZF_OK && (file = zf_spec_file(spec, i)); i++) status = zf_files_note(&programs, file, error);
+    if (status == ZF_OK) status = zf_files_guard(&programs, path, error);
+    zf_files_free(&programs);
+    return status;
+}

@@ -1,0 +1,158 @@
+// zfc check, zfc fmt.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "frontend/spec/spec.h"
+#include "patterns/plan/plan.h"
+#include "zfc/driver_codes.h"
+#include "zfc/output.h"
+#include "zfc/report.h"
+
+static zf_spec *create(const char *verb, bool notes) {
+    zf_spec_options options = {.notes = notes};
+    zf_spec *spec = zf_spec_create(&options);
+    if (!spec) fprintf(stderr, "zfc %s: error[%s]: no memory\n", verb, ZFC_NO_MEMORY);
+    return spec;
+}
+
+static zf_diag_form form_of(const zf_arguments *arguments) {
+    const char *form = zf_argument(arguments, "format");
+    if (form && strcmp(form, "line") == 0) return ZF_DIAG_LINE;
+    if (form && strcmp(form, "json") == 0) return ZF_DIAG_JSON;
+    return ZF_DIAG_HUMAN;
+}
+
+// ---- What is right, and not lowered yet -------------------------------------------------------------------------
+
+// Whether some alternative stores numbers and booleans only: files hold no others.
+static bool storable(const zf_codec_choice *choice) {
+    for (uint32_t k = 0; k < choice->count; k++) {
+        const zf_codec_node *node = choice->alternatives[k];
+        bool all = true;
+        for (uint32_t s = 0; all && s < node->inst->stream_count; s++) {
+            all = node->streams[s] ? storable(node->streams[s]) : zf_type_storable(node->inst->streams[s]->type);
+        }
+        if (all) return true;
+    }
+    return false;
+}
+
+// Plans a column under one vector of branches; what the planner refuses becomes a warning: the program is right, and only this
+// version cannot run it. Where every alternative would store what files cannot hold, it is an error: no version can.
+static void warn_under(zf_diags *diags, const char *kind, const zf_column *column, const uint8_t *branches) {
+    zf_arena *arena = zf_arena_create();
+    if (!arena) return;
+    zf_diags refused;
+    zf_diags_init(&refused, arena);
+    zf_graph *graph = zf_graph_build(arena, column, branches);
+    if (graph) zf_plan_build(arena, graph, NULL, &refused);
+    for (const zf_diag *from = refused.first; from; from = from->next) {
+        if (from->severity != ZF_ERROR) continue;
+        zf_diag *to =
+            zf_diag_add(diags, storable(column->codec) ? ZF_WARNING : ZF_ERROR, from->code, from->span, "%s `%s%s%s`: %s", kind,
+                        column->table ? column->table->name : "", column->table ? "." : "", column->name, from->message);
+        for (const zf_remark *remark = from->remarks; remark; remark = remark->next) {
+            zf_diag_remark(diags, to, remark->span, "%s", remark->text);
+        }
+        if (from->hint) zf_diag_hint(diags, to, "%s", from->hint);
+    }
+    zf_arena_destroy(arena);
+}
+
+// Every alternative once, with those above it that lead there; elsewhere the first.
+static void warn_of_choice(zf_diags *diags, const char *kind, const zf_column *column, const zf_codec_choice *choice,
+                           uint8_t *branches) {
+    for (uint32_t k = 0; choice && k < choice->count; k++) {
+        if (choice->count > 1) branches[choice->index] = (uint8_t)k;
+        if (k > 0) warn_under(diags, kind, column, branches);
+        const zf_codec_node *node = choice->alternatives[k];
+        for (uint32_t s = 0; s < node->inst->stream_count; s++) warn_of_choice(diags, kind, column, node->streams[s], branches);
+    }
+    if (choice && choice->count > 1) branches[choice->index] = 0;
+}
+
+static void warn_of_column(zf_diags *diags, const char *kind, const zf_column *column) {
+    uint8_t *branches = calloc(1, column->choice_count + 1u);
+    if (branches && column->codec) {
+        warn_under(diags, kind, column, branches);
+        warn_of_choice(diags, kind, column, column->codec, branches);
+    }
+    free(branches);
+}
+
+static void warn_of_what_is_not_lowered(zf_spec *spec) {
+    zf_diags *diags = zf_spec_diags(spec);
+    for (const zf_table *table = zf_spec_tables(spec); table; table = table->next) {
+        for (const zf_column *column = table->columns; column; column = column->next) warn_of_column(diags, "column", column);
+    }
+    for (const zf_codec *codec = zf_spec_codecs(spec); codec; codec = codec->next) {
+        if (codec->column) warn_of_column(diags, "codec", codec->column);
+    }
+}
+
+// Each file is a program of its own: one that fails does not keep the next from being checked.
+int zf_run_check(zf_arguments *arguments) {
+    zf_diag_form form = form_of(arguments);
+    bool quiet = zf_argument(arguments, "quiet") || form != ZF_DIAG_HUMAN;
+    int status = EXIT_GOOD;
+    if (form == ZF_DIAG_JSON && arguments->operand_count > 1) {
+        fprintf(stderr, "zfc check: --format json takes one file, so that its output is one array\n");
+        return EXIT_BAD_USAGE;
+    }
+    for (int i = 0; i < arguments->operand_count; i++) {
+        zf_spec *spec = create("check", zf_argument(arguments, "notes") != NULL);
+        if (!spec) return EXIT_BAD_INPUT;
+        bool read = zf_spec_add_file(spec, arguments->operands[i]);
+        bool good = zf_spec_check(spec) && read; // what was read is checked, also after errors of syntax
+        if (good) warn_of_what_is_not_lowered(spec);
+        const zf_diags *diags = zf_spec_diags(spec);
+        good = good && diags->errors == 0;
+        zf_report_diagnostics(diags, form);
+        if (!good) status = EXIT_BAD_INPUT;
+        if (!quiet) zf_print_path(good ? stdout : stderr, arguments->operands[i]);
+        if (!quiet && good)
+            printf(": good\n");
+        else if (!quiet)
+            fprintf(stderr, ": %u error%s\n", diags->errors, diags->errors == 1 ? "" : "s");
+        zf_spec_destroy(spec);
+    }
+    return status;
+}
+
+static int format_one(const char *path, bool in_place, bool quiet) {
+    zf_spec *spec = create("fmt", false);
+    if (!spec) return EXIT_BAD_INPUT;
+    zf_text text = {0};
+    bool changed;
+    int status = EXIT_GOOD;
+    if (!zf_spec_format_file(spec, path, &text, &changed) || text.failed) {
+        zf_report_diagnostics(zf_spec_diags(spec), ZF_DIAG_HUMAN);
+        status = EXIT_BAD_INPUT;
+    } else if (!in_place) {
+        if (text.length > 0) fwrite(text.data, 1, text.length, stdout);
+    } else if (changed) {
+        zf_error error;
+        if (zf_write_file(path, text.data, text.length, true, &error) != ZF_OK) {
+            status = zf_report("fmt", &error);
+        } else if (!quiet) {
+            zf_print_path(stdout, path);
+            printf(": rewritten\n");
+        }
+    }
+    zf_text_free(&text);
+    zf_spec_destroy(spec);
+    return status;
+}
+
+int zf_run_fmt(zf_arguments *arguments) {
+    bool in_place = zf_argument(arguments, "in-place") != NULL, quiet = zf_argument(arguments, "quiet") != NULL;
+    int status = EXIT_GOOD;
+    for (int i = 0; i < arguments->operand_count; i++) {
+        int one = format_one(arguments->operands[i], in_place, quiet);
+        if (one != EXIT_GOOD) status = one;
+    }
+    return status;
+}

@@ -1,0 +1,214 @@
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compiler/program.h"
+#include "runtime/container/container_format.h"
+#include "runtime/container/element.h"
+#include "zfc/data/files_read.h"
+#include "zfc/data/table_data.h"
+#include "zfc/data/values.h"
+#include "zfc/driver_codes.h"
+#include "zfc/program.h"
+
+static int usage(const char *message) {
+    fprintf(stderr, "zfc encode: %s\n  see: zfc encode --help\n", message);
+    return EXIT_BAD_USAGE;
+}
+
+/// NULL, or what is wrong.
+static const char *delimiter_of(const zf_arguments *arguments, char *out) {
+    const char *text = zf_argument(arguments, "delimiter");
+    *out = ',';
+    if (!text) return NULL;
+    if (strcmp(text, "tab") == 0 || strcmp(text, "\\t") == 0)
+        *out = '\t';
+    else if (text[0] && !text[1])
+        *out = text[0];
+    else
+        return "--delimiter wants one character, or `tab`";
+    if (*out == '"') return "--delimiter cannot be a quote: quotes stand around fields";
+    return *out == '\n' || *out == '\r' ? "--delimiter cannot be the end of a line: that ends a row" : NULL;
+}
+
+// `COLUMN=FILE` when what stands before the first `=` looks like a name, and no file has the whole as its name.
+static const char *equals_sign(const char *input) {
+    size_t length = strspn(input, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.");
+    if (length == 0 || input[length] != '=' || access(input, F_OK) == 0) return NULL;
+    return input + length;
+}
+
+static const char *file_of(const char *input) {
+    const char *equals = equals_sign(input);
+    return equals ? equals + 1 : input;
+}
+
+// What can be known to fail is said before much is read: an output that exists, or that is the program or one of the inputs.
+static int check_output(const char *path, bool overwrite) {
+    if (overwrite || access(path, F_OK) != 0) return EXIT_GOOD;
+    return zf_report_exists("encode", path);
+}
+
+// Raw decimals may have more digits than their type; of text they were counted when it was read.
+static zf_status check_decimals(const zf_table_data *data, zf_error *error) {
+    for (size_t i = 0; i < data->count; i++) {
+        const zf_column_data *column = &data->columns[i];
+        if (column->type.logical != ZF_LOGICAL_DECIMAL || column->givers[ZF_PART_VALUES].is_text) continue;
+        uint64_t limit = zf_decimal_limit(column->type);
+        for (uint64_t row = 0; row < column->rows; row++) {
+            int64_t value;
+            memcpy(&value, column->values + row * sizeof value, sizeof value);
+            if ((value < 0 ? 0 - (uint64_t)value : (uint64_t)value) < limit) continue;
+            if (column->validity && !zf_bit_at(column->validity, row)) continue; // a null may hold anything
+            zf_fail(error, ZF_ERR_INPUT, ZFC_BAD_FIELD, "%lld has more digits than decimal(%u, %u) has", (long long)value,
+                    column->type.precision, column->type.scale);
+            return zf_fail_place(error, ZF_ERR_INPUT, "%s: column %s, row %llu", column->givers[ZF_PART_VALUES].source,
+                                 column->name, (unsigned long long)row);
+        }
+    }
+    return ZF_OK;
+}
+
+static zf_status read_inputs(const zf_arguments *arguments, const zf_delimited_options *options, const zf_files_read *files,
+                             zf_table_data *data, zf_error *error) {
+    for (int i = 0; i < arguments->operand_count; i++) {
+        const char *input = arguments->operands[i], *equals = equals_sign(input);
+        if (equals)
+            ZF_TRY(zf_read_raw(input, (size_t)(equals - input), equals + 1, data, error));
+        else
+            ZF_TRY(zf_read_delimited(input, options, data, error));
+    }
+    ZF_TRY(zf_files_unchanged(files, error)); // from here on all of it is in memory
+    ZF_TRY(zf_table_data_finish(data, error));
+    return check_decimals(data, error);
+}
+
+static bool show_progress(void *user, uint64_t done, uint64_t all) {
+    (void)user;
+    fprintf(stderr, "\rencoding: block %llu of %llu\033[K", (unsigned long long)done, (unsigned long long)all);
+    if (done == all) fprintf(stderr, "\r\033[K");
+    return true;
+}
+
+// What a column takes is what its file says, as `inspect` and `verify` show it: with its part of the index and padding.
+static zf_status stored_sizes(zf_context *context, const char *path, size_t count, zf_encode_stats *stats, zf_error *error) {
+    zf_container *container;
+    ZF_TRY(zf_container_open(context, path, &container, error));
+    zf_status status = ZF_OK;
+    for (size_t i = 0; i < count && status == ZF_OK; i++) {
+        zf_column_info info;
+        status = zf_container_column(container, i, &info, error);
+        if (status == ZF_OK) stats[i].stored_bytes = info.stored_bytes;
+    }
+    zf_container_close(container);
+    return status;
+}
+
+static double rate(uint64_t bytes, double seconds) { return seconds > 0 ? (double)bytes / seconds / 1e6 : 0; }
+
+static zf_status print_json(const zf_table *table, const zf_encode_stats *stats, uint64_t rows, const char *path,
+                            zf_error *error) {
+    json_t *columns = json_array();
+    size_t i = 0;
+    for (const zf_column *column = table->columns; column; column = column->next, i++) {
+        zf_status status = zf_json_append(
+            columns,
+            json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:f}", "column", column->name, "codec", column->codec_text,
+                      "plain_bytes", (json_int_t)stats[i].plain_bytes, "stored_bytes", (json_int_t)stats[i].stored_bytes,
+                      "blocks", (json_int_t)stats[i].blocks, "encode_seconds", stats[i].encode_seconds, "verify_seconds",
+                      stats[i].verify_seconds, "encode_mb_per_second", rate(stats[i].plain_bytes, stats[i].encode_seconds)),
+            error);
+        if (status != ZF_OK) {
+            json_decref(columns);
+            return status;
+        }
+    }
+    json_t *all = json_pack("{s:o, s:s, s:I, s:o}", "file", zf_json_text(path), "table", table->name, "rows", (json_int_t)rows,
+                            "columns", columns);
+    zf_status status = zf_json_print(all, error);
+    json_decref(all);
+    return status;
+}
+
+static void print_table(const zf_table *table, const zf_encode_stats *stats) {
+    printf("%-18s %10s %10s %8s %12s  %s\n", "column", "plain", "stored", "ratio", "encode MB/s", "codec");
+    size_t i = 0;
+    for (const zf_column *column = table->columns; column; column = column->next, i++) {
+        char plain[32], stored[32];
+        printf("%-18s %10s %10s %8.2f %12.0f  %s\n", column->name, zf_bytes_text(stats[i].plain_bytes, plain),
+               zf_bytes_text(stats[i].stored_bytes, stored),
+               (double)stats[i].plain_bytes / (double)(stats[i].stored_bytes ? stats[i].stored_bytes : 1),
+               rate(stats[i].plain_bytes, stats[i].encode_seconds), column->codec_text);
+    }
+}
+
+static int encode(const zf_arguments *arguments, zf_session *session, zf_program *program, const zf_table *table,
+                  const zf_delimited_options *text, const zf_encode_options *options, const char *path) {
+    zf_error error;
+    zf_table_data data;
+    if (zf_table_data_create(table, &data, &error) != ZF_OK) return zf_report("encode", &error);
+    zf_encode_column *columns = calloc(data.count + 1, sizeof *columns);
+    zf_encode_stats *stats = calloc(data.count + 1, sizeof *stats);
+    zf_status status = columns && stats ? ZF_OK : zf_fail(&error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory");
+    zf_files_read files = {0};
+    for (int i = 0; i < arguments->operand_count && status == ZF_OK; i++)
+        status = zf_files_note(&files, file_of(arguments->operands[i]), &error);
+    if (status == ZF_OK) status = zf_guard_output(zf_program_spec(program), &files, path, &error);
+    if (status == ZF_OK) status = read_inputs(arguments, text, &files, &data, &error);
+    zf_files_free(&files);
+    for (size_t i = 0; status == ZF_OK && i < data.count; i++) {
+        const zf_column_data *column = &data.columns[i];
+        columns[i] = (zf_encode_column){column->name, column->values, column->offsets, column->validity};
+    }
+    if (status == ZF_OK) status = zf_encode(program, table->name, columns, data.count, data.rows, options, path, stats, &error);
+    if (status == ZF_OK) status = stored_sizes(session->context, path, data.count, stats, &error);
+    if (status == ZF_OK && zf_argument(arguments, "json"))
+        status = print_json(table, stats, data.rows, path, &error);
+    else if (status == ZF_OK && !session->quiet)
+        print_table(table, stats);
+    free(columns);
+    free(stats);
+    zf_table_data_free(&data);
+    return status == ZF_OK ? EXIT_GOOD : zf_report("encode", &error);
+}
+
+int zf_run_encode(zf_arguments *arguments) {
+    const char *codec = zf_argument(arguments, "codec"), *path = zf_argument(arguments, "output");
+    if (!codec) return usage("which program? Give -c FILE.zf[:TABLE]");
+    if (!path) return usage("where to? Give -o OUT.zfd");
+    zf_program_name name;
+    if (!zf_program_name_read("encode", codec, &name)) return EXIT_BAD_USAGE;
+    zf_delimited_options text = {.header = zf_argument(arguments, "header")};
+    const char *wrong = delimiter_of(arguments, &text.delimiter);
+    if (wrong) return usage(wrong);
+    zf_encode_options options = {.overwrite = zf_argument(arguments, "force") != NULL};
+    if (!zf_argument_number(arguments, "rows-per-block", ZF_ROWS_MULTIPLE, ZF_ROWS_PER_BLOCK_MOST, 0, &options.rows_per_block))
+        return EXIT_BAD_USAGE;
+    const char *interval = zf_argument(arguments, "seek-interval"); // one of those that the option takes
+    if (interval) options.seek_interval = (unsigned)strtoul(interval, NULL, 10);
+    options.unfused = zf_argument(arguments, "unfused");
+    int status = check_output(path, options.overwrite);
+    if (status != EXIT_GOOD) return status;
+    zf_session session;
+    if (!zf_session_open(arguments, &session, &status)) return status;
+    options.threads = session.threads;
+    bool terminal = isatty(STDERR_FILENO) && !session.quiet;
+    text.progress = terminal;
+    if (terminal) options.progress = show_progress;
+    zf_program *program = NULL;
+    zf_error error;
+    zf_status loaded = zf_program_load(session.compiler, name.path, &program, &error);
+    if (loaded == ZF_OK) {
+        const zf_table *table = zf_find_table_or_report("encode", zf_program_spec(program), name.path, name.name);
+        status = table ? encode(arguments, &session, program, table, &text, &options, path) : EXIT_BAD_INPUT;
+    } else if (program) {
+        zf_report_diagnostics(zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
+        status = EXIT_BAD_INPUT;
+    } else {
+        status = zf_report("encode", &error);
+    }
+    zf_program_free(program);
+    zf_session_close(&session);
+    return status;
+}

@@ -1,0 +1,244 @@
+// zfc explain: what becomes of a codec, and the stages of its compilation.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codegen/simt/simt_choices.h"
+#include "codegen/target/target.h"
+#include "compiler/decoder.h"
+#include "compiler/emit.h"
+#include "compiler/program.h"
+#include "frontend/spec/codec.h"
+#include "patterns/plan/explain.h"
+#include "zfc/driver_codes.h"
+#include "zfc/program.h"
+
+typedef struct target {
+    const zf_table *table;   // all of its columns, or
+    const zf_column *column; // this one
+} target;
+
+static int no_such(const zf_spec *spec, const char *path, const char *name) {
+    const char *names[512];
+    size_t count = 0;
+    for (const zf_table *t = zf_spec_tables(spec); t && count < 256; t = t->next) names[count++] = t->name;
+    for (const zf_codec *c = zf_spec_codecs(spec); c && count < 512; c = c->next) names[count++] = c->name;
+    zf_report_no_such("explain", path);
+    fprintf(stderr, "the program has no table, column or codec `%s`\n", name);
+    if (zf_spec_has_algorithm(spec, name)) {
+        fprintf(stderr, "  hint: `%s` is an algorithm; name a codec that uses it for a type, such as `codec c: u32 = %s;`\n",
+                name, name);
+        return EXIT_BAD_INPUT;
+    }
+    const char *dot = strchr(name, '.');
+    const zf_table *table = NULL;
+    for (const zf_table *t = zf_spec_tables(spec); dot && t; t = t->next) {
+        if (strlen(t->name) == (size_t)(dot - name) && memcmp(t->name, name, (size_t)(dot - name)) == 0) table = t;
+    }
+    if (table) { // the table is right: what the column might be
+        count = 0;
+        for (const zf_column *c = table->columns; c && count < 512; c = c->next) names[count++] = c->name;
+    }
+    zf_report_names(table ? dot + 1 : name, names, count);
+    return EXIT_BAD_INPUT;
+}
+
+// TABLE, TABLE.COLUMN or CODEC.
+static int find_target(const zf_spec *spec, const char *path, const char *name, target *out) {
+    if (!name) {
+        out->table = zf_find_table_or_report("explain", spec, path, NULL);
+        return out->table ? EXIT_GOOD : EXIT_BAD_INPUT;
+    }
+    char table_name[256];
+    const char *dot = strchr(name, '.');
+    snprintf(table_name, sizeof table_name, "%.*s", dot ? (int)(dot - name) : 255, name);
+    const zf_table *table = zf_spec_find_table(spec, table_name);
+    const zf_codec *codec = dot ? NULL : zf_spec_find_codec(spec, name);
+    if (codec)
+        out->column = codec->column;
+    else if (table && !dot)
+        out->table = table;
+    for (const zf_column *column = table && dot ? table->columns : NULL; column; column = column->next) {
+        if (strcmp(column->name, dot + 1) == 0) out->column = column;
+    }
+    return out->table || out->column ? EXIT_GOOD : no_such(spec, path, name);
+}
+
+// What is shown is one of several: which, and which others there are. `path` is of the edge that they are for.
+static void tell_alternatives(zf_spec *spec, const zf_codec_choice *choice, const char *path, zf_text *out) {
+    if (!choice) return;
+    if (choice->count > 1) {
+        zf_text_printf(out, "%s: alternative 1 of %u is shown: ", path, choice->count);
+        zf_codec_print_one(spec, choice, 0, out);
+        zf_text_puts(out, choice->count > 2 ? "; the others: " : "; the other: ");
+        for (uint32_t k = 1; k < choice->count; k++) {
+            if (k > 1) zf_text_puts(out, " | ");
+            zf_codec_print_one(spec, choice, k, out);
+        }
+        zf_text_puts(out, "\n");
+    }
+    const zf_codec_node *node = choice->alternatives[0];
+    for (uint32_t slot = 0; slot < node->inst->stream_count; slot++) {
+        const char *below = zf_arena_printf(zf_spec_arena(spec), "%s.%s", path, node->inst->streams[slot]->name);
+        tell_alternatives(spec, node->streams[slot], below, out);
+    }
+}
+
+// One column under its first alternatives.
+static zf_status explain_column(zf_spec *spec, const zf_column *column, const char *stage, const zf_plan_options *options,
+                                zf_text *out, zf_error *error) {
+    zf_arena *arena = zf_spec_arena(spec);
+    uint8_t *branches = ZF_NEW_ARRAY(arena, uint8_t, column->choice_count + 1);
+    zf_graph *graph = zf_graph_build(arena, column, branches);
+    if (!graph) return ZF_OK;
+    if (stage && strcmp(stage, "graph") == 0) {
+        zf_graph_print(graph, out);
+        return ZF_OK;
+    }
+    zf_plan *plan = zf_plan_build(arena, graph, options, zf_spec_diags(spec));
+    if (plan) ZF_TRY(zf_choices_check(plan, options->choices, error));
+    if (stage && strcmp(stage, "choices") == 0) {
+        if (plan) zf_choices_text(plan, out);
+    } else if (stage && strcmp(stage, "choices json") == 0) {
+        if (plan) zf_choices_json(plan, out);
+    } else if (stage && strcmp(stage, "plan") == 0) {
+        if (plan) zf_plan_print(plan, out);
+    } else if (stage && strcmp(stage, "json") == 0) {
+        zf_explain_json(graph, plan, out);
+    } else {
+        if (column->choice_count > 0) tell_alternatives(spec, column->codec, column->name, out);
+        zf_explain_text(graph, plan, out);
+    }
+    return ZF_OK;
+}
+
+// `--target` and `--shaping`: what code and plan are for.
+static bool read_emit(const zf_arguments *arguments, const char *stage, zf_emit_options *out, uint64_t shaping[64]) {
+    const char *family = zf_argument(arguments, "target"), *values = zf_argument(arguments, "shaping");
+    bool of_kernels = zf_argument(arguments, "choices") || zf_argument(arguments, "choose");
+    if (!family && (of_kernels || (stage && strcmp(stage, "ptx") == 0))) family = "nvptx";
+    if (of_kernels && strcmp(family, "host") == 0) {
+        fprintf(stderr, "zfc explain: choices are for kernels of GPUs: --target nvptx or emu\n");
+        return false;
+    }
+    if (stage && zf_argument(arguments, "choices")) {
+        fprintf(stderr, "zfc explain: --choices goes without --emit\n");
+        return false;
+    }
+    bool nvptx = family && strcmp(family, "nvptx") == 0;
+    if (stage && strcmp(stage, "ptx") == 0 && !nvptx) {
+        fprintf(stderr, "zfc explain: PTX is of the target nvptx: for %s give --emit asm, or --target nvptx\n", family);
+        return false;
+    }
+    if (stage && strcmp(stage, "asm") == 0 && nvptx) {
+        fprintf(stderr, "zfc explain: the assembler of the target nvptx is PTX: give --emit ptx\n");
+        return false;
+    }
+    bool code = stage && (strcmp(stage, "llvm") == 0 || strcmp(stage, "asm") == 0 || strcmp(stage, "ptx") == 0);
+    if (values && !code) {
+        fprintf(stderr, "zfc explain: --shaping goes with --emit llvm, asm or ptx\n");
+        return false;
+    }
+    if (family && strcmp(family, "emu") == 0) out->target.family = ZF_TARGET_EMU;
+    const char *arch = zf_argument(arguments, "arch");
+    if (nvptx) {
+        out->target = (zf_abi_target){.family = ZF_TARGET_NVPTX, .arch = arch && strcmp(arch, "80") == 0 ? 80 : 90};
+    } else if (arch) {
+        fprintf(stderr, "zfc explain: --arch is of the target nvptx\n");
+        return false;
+    }
+    if (!values) {
+        out->shaping = NULL;
+        return true;
+    }
+    for (const char *at = values; out->shaping_count < 64;) {
+        char *end;
+        errno = 0;
+        const char *digits = at + (*at == '-');
+        uint64_t value = strtoull(at, &end, 10);
+        if (*digits < '0' || *digits > '9' || errno != 0 || (*end && *end != ',')) break;
+        if (*at == '-' && value < (uint64_t)INT64_MIN) break; // below all that 64 bits hold
+        shaping[out->shaping_count++] = value;
+        if (!*end) return true;
+        at = end + 1;
+    }
+    fprintf(stderr, "zfc explain: --shaping wants numbers separated by commas, not `%s`\n", values);
+    return false;
+}
+
+static int explain(const zf_arguments *arguments, const zf_session *session, zf_program *program, const target *what) {
+    zf_spec *spec = zf_program_spec(program);
+    const char *stage = zf_argument(arguments, "emit");
+    bool as_json = zf_argument(arguments, "json") != NULL,
+         code = stage && (strcmp(stage, "llvm") == 0 || strcmp(stage, "asm") == 0 || strcmp(stage, "ptx") == 0);
+    uint64_t shaping[64];
+    zf_emit_options emit = {.assembly = code && strcmp(stage, "llvm") != 0,
+                            .no_lines = zf_argument(arguments, "no-lines") != NULL,
+                            .shaping = shaping};
+    if (!read_emit(arguments, stage, &emit, shaping)) return EXIT_BAD_USAGE;
+    zf_plan_options options = {.target = zf_cg_target_of(emit.target)->name,
+                               .chunk_threads = zf_chunk_threads(arguments),
+                               .choices = zf_compiler_choices(session->compiler)};
+    const char *shown = as_json ? "json" : stage;
+    if (zf_argument(arguments, "choices")) shown = as_json ? "choices json" : "choices";
+    zf_text text = {0};
+    zf_error error;
+    zf_status status = ZF_OK;
+    if (as_json) zf_text_puts(&text, "{\"columns\": [");
+    bool first = true;
+    for (const zf_column *column = what->table ? what->table->columns : what->column; column && status == ZF_OK;
+         column = what->table ? column->next : NULL) {
+        if (as_json && !first) zf_text_puts(&text, ", ");
+        first = false;
+        if (code)
+            status = zf_emit_code(session->compiler, program, column, &emit, &text, &error);
+        else
+            status = explain_column(spec, column, shown, &options, &text, &error);
+        if (!as_json && what->table && column->next) zf_text_puts(&text, "\n");
+    }
+    if (as_json) zf_text_puts(&text, "]}\n");
+    const zf_diags *diags = zf_spec_diags(spec);
+    if (text.length > 0 && status == ZF_OK) fwrite(text.data, 1, text.length, stdout);
+    zf_text_free(&text);
+    if (status != ZF_OK) return zf_report("explain", &error);
+    zf_report_diagnostics(diags, ZF_DIAG_HUMAN);
+    return diags->errors > 0 ? EXIT_BAD_INPUT : EXIT_GOOD;
+}
+
+int zf_run_explain(zf_arguments *arguments) {
+    zf_program_name name;
+    if (!zf_program_name_read("explain", arguments->operands[0], &name)) return EXIT_BAD_USAGE;
+    const char *stage = zf_argument(arguments, "emit");
+    if (stage && zf_argument(arguments, "json")) {
+        fprintf(stderr, "zfc explain: --json goes without --emit: a stage is text of its own\n");
+        return EXIT_BAD_USAGE;
+    }
+    zf_session session;
+    int status;
+    if (!zf_session_open(arguments, &session, &status)) return status;
+    zf_program *program = NULL;
+    zf_error error;
+    zf_status loaded = zf_program_load(session.compiler, name.path, &program, &error);
+    target what = {0};
+    if (!program) {
+        status = zf_report("explain", &error);
+    } else if (stage && (strcmp(stage, "ast") == 0 || (strcmp(stage, "spec") == 0 && loaded == ZF_OK))) {
+        zf_text text = {0}; // of the whole program, whatever was named
+        if (strcmp(stage, "ast") == 0)
+            zf_spec_print_ast(zf_program_spec(program), &text);
+        else
+            zf_spec_print(zf_program_spec(program), &text);
+        if (text.length > 0) fwrite(text.data, 1, text.length, stdout);
+        zf_text_free(&text);
+        status = loaded == ZF_OK ? EXIT_GOOD : EXIT_BAD_INPUT;
+    } else if (loaded != ZF_OK) {
+        zf_report_diagnostics(zf_spec_diags(zf_program_spec(program)), ZF_DIAG_HUMAN);
+        status = EXIT_BAD_INPUT;
+    } else {
+        status = find_target(zf_program_spec(program), name.path, name.name, &what);
+        if (status == EXIT_GOOD) status = explain(arguments, &session, program, &what);
+    }
+    zf_program_free(program);
+    zf_session_close(&session);
+    return status;
+}
