@@ -5,6 +5,7 @@
 #include "codegen/host/lower.h"
 #include "compiler/module_build.h"
 #include "runtime/base/error_codes.h"
+#include "runtime/base/imports.h"
 #include "runtime/base/pool.h"
 #include "runtime/context/context.h"
 

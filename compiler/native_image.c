@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/base/error_codes.h"
+#include "runtime/base/imports.h"
 #include "runtime/module/module_format.h"
 
 enum { STUB_BYTES = 16 };

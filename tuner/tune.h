@@ -5,7 +5,7 @@
 
 #include "codegen/simt/simt_choices.h"
 #include "compiler/tuned.h"
-#include "runtime/device/cuda/kernel_clock.h"
+#include "runtime/decode/kernel_clock.h"
 #include "runtime/device/device.h"
 #include "scheduler/search/search.h"
 #include "zfc/data/decoded.h"

@@ -19,7 +19,7 @@
 #include "codegen/target/target.h"
 #include "runtime/base/cache.h"
 #include "runtime/base/error_codes.h"
-#include "runtime/module/module_format.h"
+#include "runtime/base/imports.h"
 #include "zipflow/abi.h"
 
 // Every piece of code gets a library (JITDylib) of its own, so that names in different pieces never meet. Libraries cannot be

@@ -43,7 +43,6 @@ enum {
 /// Set in the interval of a tree that is a directory of chunks; the other bits are the outputs of a chunk.
 #define ZF_FORMAT_DIRECTORY UINT32_C(0x80000000)
 #define ZF_ROWS_PER_BLOCK_MOST (UINT64_C(1) << 31)
-#define ZF_EDGE_ELEMENTS_MOST (UINT64_C(1) << 32)
 #define ZF_TEXT_BYTES_MOST (UINT64_C(1) << 32) ///< bytes of a block's strings: as an edge's elements
 #define ZF_CONSTANT_MOST UINT64_C(65536)       ///< bytes of a program's constant, of which strings may be parts
 #define ZF_COLUMNS_MOST (UINT32_C(1) << 20)

@@ -90,13 +90,6 @@ ZF_PRIVATE_API zf_status zf_module_parse(zf_arena *arena, const void *bytes, siz
 
 // ---- Native code ----------------------------------------------------------------------------------------------
 
-/// A function of this library that generated code may call: memcpy and its kin, which LLVM makes of loops.
-typedef struct zf_import {
-    const char *name;
-    const void *address;
-} zf_import;
-ZF_PRIVATE_API const zf_import *zf_imports(size_t *count);
-
 /// Names and numbers of CPU levels: "x86-64-v3" is 3. 0 for an unknown name; NULL for an unknown number.
 ZF_PRIVATE_API uint32_t zf_cpu_level(const char *name);
 ZF_PRIVATE_API const char *zf_cpu_level_name(uint32_t level);

@@ -1,28 +1,13 @@
 // Native code of a module in memory. A page with the addresses of what it calls comes first, readable only, then the code, which
 // finds that page relative to itself: there is nothing else to relocate.
-#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "runtime/base/error_codes.h"
+#include "runtime/base/imports.h"
 #include "runtime/module/module_format.h"
 
 // ---- What it may call -----------------------------------------------------------------------------------------
-
-__extension__ typedef unsigned __int128 uint128;
-
-/// What LLVM makes of loops whose sum has a closed form: a division of 128 bits, which no machine has.
-static uint128 divide(uint128 a, uint128 b) { return a / b; }
-
-const zf_import *zf_imports(size_t *count) {
-    static const zf_import imports[] = {
-        {"memcpy", (const void *)(uintptr_t)memcpy},    {"memmove", (const void *)(uintptr_t)memmove},
-        {"memset", (const void *)(uintptr_t)memset},    {"memcmp", (const void *)(uintptr_t)memcmp},
-        {"__udivti3", (const void *)(uintptr_t)divide}, {"fma", (const void *)(uintptr_t)(double (*)(double, double, double))fma},
-    };
-    *count = sizeof imports / sizeof imports[0];
-    return imports;
-}
 
 static const void *find_import(const char *name) {
     size_t count;

@@ -6,40 +6,49 @@ trap 'rm -rf "$tree"' EXIT
 status=0
 while read -r file include; do
     rm -rf "${tree:?}"/*
-    mkdir -p "$tree/runtime/base" "$tree/frontend/driver" "$tree/patterns" "$tree/scheduler/order" "$tree/scheduler/search" "$tree/codegen"
+    mkdir -p "$tree/$(dirname "$file")"
     echo "#include $include" > "$tree/$file"
     if sh "$1/includes.sh" "$tree" few > /dev/null; then
         echo "$file with $include was not noticed"
         status=1
     fi
 done <<'END'
-runtime/a.c "frontend/spec/spec.h"
-runtime/base/a.h "codegen/body/cg.h"
 scheduler/order/a.c "runtime/base/arena.h"
-scheduler/order/a.c "patterns/plan/plan.h"
+scheduler/order/a.c "scheduler/search/search.h"
 scheduler/order/a.c "zipflow/zipflow.h"
 scheduler/search/a.c "runtime/base/text.h"
-scheduler/search/a.c "patterns/plan/choices.h"
-runtime/a.c "scheduler/order/order_internal.h"
-runtime/a.c "patterns/plan/plan.h"
-runtime/a.c <llvm-c/Core.h>
-runtime/a.c <cuda.h>
-runtime/device/cuda/device_cuda.c <cuda.h>
-runtime/a.c "runtime/device/cuda/cuda_driver.h"
-codegen/a.c "runtime/device/cuda/cuda_driver.h"
-runtime/a.c "zipflow/compile.h"
-frontend/a.c "patterns/graph/graph.h"
-frontend/a.c "runtime/container/container.h"
-frontend/a.c "zfc/output.h"
-patterns/a.c "patterns/plan/plan.h"
-scheduler/a.c "codegen/body/cg.h"
-scheduler/a.c <llvm-c/Core.h>
-codegen/a.c "zfc/output.h"
-codegen/a.c <cuda.h>
-frontend/driver/a.c <llvm-c/Core.h>
-frontend/a.c <glib.h>
+runtime/base/a.h "codegen/body/cg.h"
+runtime/base/a.c "runtime/container/container.h"
+runtime/decode/a.c "frontend/spec/spec.h"
+runtime/decode/a.c "scheduler/order/order_internal.h"
+runtime/decode/a.c "scheduler/search/search.h"
+runtime/decode/a.c "emulator/emu.h"
+runtime/decode/a.c <llvm-c/Core.h>
+runtime/decode/a.c <cuda.h>
+runtime/device/cuda/a.c <cuda.h>
+runtime/device/a.c "runtime/device/cuda/cuda_driver.h"
+runtime/decode/a.c "zipflow/compile.h"
+emulator/a.c "codegen/body/cg.h"
+emulator/a.c "runtime/device/cuda/cuda_driver.h"
+frontend/spec/a.c "patterns/graph/graph.h"
+frontend/spec/a.c "runtime/container/container.h"
+frontend/spec/a.c "zfc/output.h"
+frontend/spec/a.c <glib.h>
+patterns/plan/a.c "codegen/body/cg.h"
+patterns/plan/a.c "runtime/container/container.h"
+patterns/plan/a.c <llvm-c/Core.h>
+codegen/host/a.c "compiler/decoder.h"
+codegen/host/a.c "runtime/module/module_format.h"
+codegen/host/a.c "zfc/output.h"
+codegen/host/a.c <cuda.h>
+compiler/a.c "measure/measure.h"
+compiler/a.c "runtime/device/cuda/cuda_driver.h"
+measure/a.c "tuner/tune.h"
+tuner/a.c "zfc/verbs/verbs.h"
+zfc/a.c <llvm-c/Core.h>
 END
-echo '#include "runtime/device/cuda/cuda_driver.h"' > "$tree/runtime/device_cuda.c"
-rm -f "$tree"/frontend/a.c "$tree"/frontend/driver/a.c
-sh "$1/includes.sh" "$tree" few > /dev/null || { echo "device_cuda may know CUDA"; status=1; }
+mkdir -p "$tree/runtime/device/cuda"
+rm -rf "${tree:?}"/zfc
+echo '#include "runtime/device/cuda/cuda_driver.h"' > "$tree/runtime/device/cuda/a.c"
+sh "$1/includes.sh" "$tree" few > /dev/null || { echo "runtime/device/cuda may know CUDA"; status=1; }
 exit $status

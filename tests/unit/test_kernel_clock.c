@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "emulator/emu.h"
-#include "runtime/device/cuda/kernel_clock.h"
+#include "runtime/decode/kernel_clock.h"
 #include "tests/support/late_accelerator.h"
 #include "tests/support/null_accelerator.h"
 #include "tests/unit/check.h"

@@ -12,6 +12,7 @@
 #include <llvm-c/TargetMachine.h>
 
 #include "compiler/native_image.h"
+#include "runtime/base/imports.h"
 #include "runtime/module/module_format.h"
 #include "tests/unit/check.h"
 

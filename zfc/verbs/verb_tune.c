@@ -8,7 +8,7 @@
 #include "compiler/decoder.h"
 #include "compiler/program.h"
 #include "runtime/context/context.h"
-#include "runtime/device/cuda/kernel_clock.h"
+#include "runtime/decode/kernel_clock.h"
 #include "tuner/tune.h"
 #include "zfc/commit.h"
 #include "zfc/data/decoded.h"

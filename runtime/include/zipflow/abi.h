@@ -30,6 +30,7 @@ typedef struct zf_abi_slot {
 /// Where a kernel reports its first violation: position << 16 | check, the smallest wins (atomic minimum). Starts as
 /// ZF_ABI_NO_FAILURE. The position is an output index of the kernel's root within the block.
 #define ZF_ABI_NO_FAILURE UINT64_MAX
+#define ZF_EDGE_ELEMENTS_MOST (UINT64_C(1) << 32) ///< elements of an edge in a block: a container of more is refused
 
 typedef enum zf_abi_mode {
     ZF_ABI_DECODE, ///< start each tile from its stored state, and demand that it ends in the next one

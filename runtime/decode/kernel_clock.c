@@ -1,4 +1,4 @@
-#include "runtime/device/cuda/kernel_clock.h"
+#include "runtime/decode/kernel_clock.h"
 
 #include <stdlib.h>
 
