@@ -3,7 +3,7 @@
 #define ZF_CODEGEN_EMIT_H
 
 #include "frontend/spec/spec.h"
-#include "zipflow/abi.h"
+#include "runtime/base/abi.h"
 #include "zipflow/compile.h"
 
 typedef struct zf_emit_options {

@@ -3,7 +3,7 @@
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
 
-#include "zipflow/abi.h"
+#include "runtime/base/abi.h"
 
 enum {
     DIRECTIVES_ONLY =

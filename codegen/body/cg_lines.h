@@ -3,7 +3,7 @@
 // what a lowering makes around them stands for the algorithm at the kernel's root.
 //
 // There is no debugger's information: a `debug` target would make ptxas compile without optimisation. PTX gets `.file` and
-// `.loc`, which cost no register; the emulator's calls get numbers (zipflow/abi.h), and its module is stripped of the rest.
+// `.loc`, which cost no register; the emulator's calls get numbers (runtime/base/abi.h), and its module is stripped of the rest.
 // Modules of the host have no places: cg->lines is NULL, and the functions here do nothing.
 #ifndef ZF_CODEGEN_CG_LINES_H
 #define ZF_CODEGEN_CG_LINES_H
@@ -21,7 +21,7 @@ void zf_cg_lines_function(zf_cg *cg, LLVMValueRef v_function, const char *name, 
 LLVMMetadataRef zf_cg_lines_enter(zf_cg *cg, zf_span span);
 void zf_cg_lines_leave(zf_cg *cg, LLVMMetadataRef before);
 
-/// The number of a place as zipflow/abi.h has it: of where the builder stands, of an instruction. 0: none.
+/// The number of a place as runtime/base/abi.h has it: of where the builder stands, of an instruction. 0: none.
 uint32_t zf_cg_lines_here(zf_cg *cg);
 uint32_t zf_cg_lines_of(zf_cg *cg, LLVMValueRef v_instruction);
 /// The paths of the sources that those numbers mean, by number; ZF_ABI_FILES_MOST + 1 of them, NULL where there is none. The

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "zipflow/abi.h"
+#include "runtime/base/abi.h"
 
 void zf_lower_kernel_name(uint32_t index, char name[24]) { snprintf(name, 24, "zf_kernel_%u", index); }
 

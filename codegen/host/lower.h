@@ -1,7 +1,7 @@
 // Kernels from plans: what the lowerings of the host target share. One `zf_lower` builds one kernel; its environments
 // (zf_lower_env) answer what bodies ask for.
 //
-// A kernel is two functions: the entry of zipflow/abi.h, which only unpacks its arguments, and a body with every buffer as a
+// A kernel is two functions: the entry of runtime/base/abi.h, which only unpacks its arguments, and a body with every buffer as a
 // `noalias` argument, so that loops need no tests for overlap. Values that hold for a whole block (params, counts, pointers) are
 // made in the body's first block when they are first asked for, which stays open until the end.
 #ifndef ZF_CODEGEN_LOWER_H

@@ -17,10 +17,10 @@
 #include "codegen/llvm/identity.h"
 #include "codegen/simt/simt_order.h"
 #include "codegen/target/target.h"
+#include "runtime/base/abi.h"
 #include "runtime/base/cache.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/imports.h"
-#include "zipflow/abi.h"
 
 // Every piece of code gets a library (JITDylib) of its own, so that names in different pieces never meet. Libraries cannot be
 // removed from a session, so those of unloaded code are used again.

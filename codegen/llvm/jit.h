@@ -6,10 +6,10 @@
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
 
+#include "runtime/base/abi.h"
 #include "runtime/base/error.h"
 #include "runtime/base/passes.h"
 #include "runtime/base/text.h"
-#include "zipflow/abi.h"
 
 typedef struct zf_jit zf_jit;
 typedef struct zf_jit_code zf_jit_code;

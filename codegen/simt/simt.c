@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "codegen/body/cg_lines.h"
-#include "zipflow/abi.h"
+#include "runtime/base/abi.h"
 
 // ---- Which form -----------------------------------------------------------------------------------------------
 
@@ -205,7 +205,7 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
 
 // ---- The kernel's function ------------------------------------------------------------------------------------
 
-// Arguments behind the emulator's thread, as zipflow/abi.h orders them.
+// Arguments behind the emulator's thread, as runtime/base/abi.h orders them.
 enum {
     ARG_BASE,
     ARG_BLOCKS,

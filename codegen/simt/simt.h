@@ -1,9 +1,9 @@
 // Kernels of accelerators: what the SIMT lowerings share. They ask their target (zf_simt_ops) for threads, barriers and shuffles,
 // and are the same for GPUs and for the emulator.
 //
-// A kernel finds its block and tile from the launch's tables (zipflow/abi.h), makes the block's pointers, and then goes on in one
-// of nine ways. Bodies see the environment of lower.h; where C contiguous elements are made by one thread, `lanes` holds what
-// they read of streams at their own index: words of bits, and elements, loaded for all C at once.
+// A kernel finds its block and tile from the launch's tables (runtime/base/abi.h), makes the block's pointers, and then goes on
+// in one of nine ways. Bodies see the environment of lower.h; where C contiguous elements are made by one thread, `lanes` holds
+// what they read of streams at their own index: words of bits, and elements, loaded for all C at once.
 #ifndef ZF_CODEGEN_SIMT_H
 #define ZF_CODEGEN_SIMT_H
 

@@ -7,9 +7,9 @@
 
 #include "codegen/body/cg.h"
 #include "patterns/plan/plan.h"
+#include "runtime/base/abi.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
-#include "zipflow/abi.h"
 
 typedef struct zf_lower zf_lower;
 typedef struct zf_lower_input zf_lower_input;

@@ -5,7 +5,7 @@
 
 #include "patterns/graph/graph.h"
 #include "patterns/plan/choices.h"
-#include "zipflow/abi.h"
+#include "runtime/base/abi.h"
 
 typedef enum zf_domain { ZF_DOMAIN_ELEMENTS, ZF_DOMAIN_GROUPS, ZF_DOMAIN_CHUNKS } zf_domain;
 

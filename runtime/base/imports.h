@@ -1,6 +1,7 @@
 #ifndef ZF_RUNTIME_BASE_IMPORTS_H
 #define ZF_RUNTIME_BASE_IMPORTS_H
-// The functions of this library that generated native code calls without naming them: memcpy and its kin, which LLVM makes of loops.
+// The functions of this library that generated native code calls without naming them: memcpy and its kin, which LLVM makes of
+// loops.
 
 #include <stddef.h>
 

@@ -4,10 +4,10 @@
 #ifndef ZF_RUNTIME_CONTAINER_H
 #define ZF_RUNTIME_CONTAINER_H
 
+#include "runtime/base/abi.h"
 #include "runtime/base/error.h"
 #include "runtime/base/private.h"
 #include "runtime/base/text.h"
-#include "zipflow/abi.h"
 
 // ---- Shapes: the structure of a column under one vector of branches, so that the runtime can check and show a block without
 // ---- the compiler. Written once per vector that occurs.

@@ -2,9 +2,9 @@
 #ifndef ZF_RUNTIME_CONTEXT_H
 #define ZF_RUNTIME_CONTEXT_H
 
+#include "runtime/base/abi.h"
 #include "runtime/base/passes.h"
 #include "runtime/base/private.h"
-#include "zipflow/abi.h"
 
 typedef struct zf_device_list zf_device_list;
 

@@ -1,4 +1,4 @@
-// What a failure word of a kernel (zipflow/abi.h) means.
+// What a failure word of a kernel (runtime/base/abi.h) means.
 #ifndef ZF_RUNTIME_FAILURE_H
 #define ZF_RUNTIME_FAILURE_H
 

@@ -1,6 +1,6 @@
-// Accelerators: devices with memory and kernels of their own, of which one launch covers all blocks of a unit (zipflow/abi.h).
-// An accelerator is a table of functions; `decode_unit.c` prepares units and launches for all of them alike. CUDA is one, the
-// emulator another.
+// Accelerators: devices with memory and kernels of their own, of which one launch covers all blocks of a unit
+// (runtime/base/abi.h). An accelerator is a table of functions; `decode_unit.c` prepares units and launches for all of them
+// alike. CUDA is one, the emulator another.
 //
 // Order: everything on one stream happens in the order of the calls, and streams are in order only by events. Memory belongs to
 // whoever allocated it.
@@ -9,13 +9,13 @@
 
 #include <stdatomic.h>
 
+#include "runtime/base/abi.h"
 #include "runtime/container/container.h"
-#include "zipflow/abi.h"
 
 typedef struct zf_accelerator zf_accelerator;           ///< one opened device; any thread
 typedef struct zf_accelerator_code zf_accelerator_code; ///< an image, loaded
 
-/// Arguments of a launch, as zipflow/abi.h has them. Addresses are of the device's memory.
+/// Arguments of a launch, as runtime/base/abi.h has them. Addresses are of the device's memory.
 typedef struct zf_simt_args {
     uint64_t base, blocks, first, work, out, validity, offsets, failure;
     uint32_t block_count, even;

@@ -4,10 +4,10 @@
 #ifndef ZF_RUNTIME_MODULE_FORMAT_H
 #define ZF_RUNTIME_MODULE_FORMAT_H
 
+#include "runtime/base/abi.h"
 #include "runtime/base/arena.h"
 #include "runtime/base/text.h"
 #include "runtime/container/container.h"
-#include "zipflow/abi.h"
 
 #define ZF_MODULE_VERSION 4u
 #define ZF_MODULE_MAGIC "\x89ZFM\r\n\x1a\n"

@@ -1,7 +1,6 @@
 // A program outside the tree: public headers only.
 #include <stdio.h>
 #include <string.h>
-#include <zipflow/abi.h>
 #include <zipflow/zipflow.h>
 
 int main(void) {

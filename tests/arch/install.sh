@@ -7,7 +7,7 @@ trap 'rm -rf "$tree"' EXIT
 [ -e "$build/lib/libzipflow.so" ] || { echo "libzipflow.so was not built: build everything first"; exit 1; }
 # Only what is built: an install of everything would demand targets that a partial build does not have.
 "$cmake" --install "$build" --prefix "$tree/usr" > "$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
-for file in include/zipflow/zipflow.h include/zipflow/abi.h "$libdir/libzipflow.so" "$libdir/libzipflow.so.0" \
+for file in include/zipflow/zipflow.h "$libdir/libzipflow.so" "$libdir/libzipflow.so.0" \
     "$libdir/pkgconfig/zipflow.pc" "$libdir/cmake/zipflow/zipflow-config.cmake"; do
     [ -e "$tree/usr/$file" ] || { echo "$file is not installed"; exit 1; }
 done
@@ -92,7 +92,7 @@ elif "$cmake" -S "$tree/wants" -B "$tree/wants/build" -DCMAKE_C_COMPILER="$cc" -
 fi
 # The header works from C++, too.
 if command -v c++ > /dev/null; then
-    printf '#include <zipflow/zipflow.h>\n#include <zipflow/abi.h>\nint main() { return zf_version()[0] == 0; }\n' > "$tree/a.cpp"
+    printf '#include <zipflow/zipflow.h>\n#include <zipflow/pipeline.h>\nint main() { return zf_version()[0] == 0; }\n' > "$tree/a.cpp"
     c++ -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" "$tree/a.cpp" -L"$prefix/$libdir" -lzipflow -o "$tree/cpp" || exit 1
     "$tree/cpp" || exit 1
 fi

@@ -15,7 +15,7 @@ typedef struct zf_fake_cuda {
     zf_cu_result result;
     zf_cu_result stuck; ///< every call within a context gives this one, as after a fault of a kernel; 0: none
     zf_cu_result fault; ///< the next wait gives this one, and from then on it is `stuck`
-    /// Runs a launch: the eight arguments of zipflow/abi.h.
+    /// Runs a launch: the eight arguments of runtime/base/abi.h.
     void (*kernel)(const char *name, unsigned groups, unsigned threads, void **arguments);
     void (*called)(const char *symbol); ///< told of every call, but for those that only ask; NULL: nobody
     // What it saw.

@@ -1,6 +1,7 @@
 // Links: zipflow-compiler
 // Damaged containers through modules: what is refused, its code, its message and its place are those of the compiler, on the CPU
 // and on GPUs (a driver that is none), and what was hoisted is refused before any launch.
+#include "runtime/base/abi.h"
 #include "runtime/context/context.h"
 #include "runtime/module/module_open.h"
 #include "tests/hostile/mutate.h"
@@ -8,7 +9,6 @@
 #include "tests/support/fake_cuda_open.h"
 #include "tests/support/scratch.h"
 #include "tests/unit/check.h"
-#include "zipflow/abi.h"
 #include "zipflow/compile.h"
 
 enum { BLOCK = 4096, ROWS = BLOCK + 900, COLUMNS = 5, DATES = 1, RUNS = 2, PICKS = 3, CODED = 4 };
