@@ -1,4 +1,4 @@
-"""Writes the tables of docs/performance.md, and README.md's of GPUs, from the records in bench/results.
+"""Writes the tables of docs/performance.md, docs/internals/measurements.md and README.md from the records in bench/results.
 
     page.py ROOT            renews the tables
     page.py ROOT --check    says whether they agree with the records; the exit status is 1 when they do not
@@ -156,7 +156,7 @@ def lanes_said(rows):
         if ours and other and of_rows.speed(other) > of_rows.speed(ours):
             losses.append(f"{title}: {speed(other)} GB/s at a ratio of {ratio(other)}, `{ours['name']}` {speed(ours)} at {ratio(ours)}")
     return ([f"How many times as fast `fsst_groups` is as `fsst`: {'; '.join(groups)}."] if groups else []) + \
-           ([f"Where nvCOMP's fastest is faster than all of ours: {'; '.join(losses)}."] if losses else [])
+           ([f"nvCOMP is faster on: {'; '.join(losses)}."] if losses else [])
 
 
 def choice(row):
@@ -323,18 +323,17 @@ def pipeline_said(records, record):
     failed = [r for r in not_of_zipflow(record) if r["set"] != "table2"]
     how_many = of_rows.counted(len(queries), len(failed))
     raw, ratios = (of_rows.geometric_mean(v) for v in ((r["johnson_beside"]["raw"] for r in queries), (r["ratio"] for r in queries)))
-    lines = [f"- Each of the {len(queries)} that were measured takes at most 1.05 times the larger of its copies alone and its decodes alone, and {max(over, 0):.2f} ms.",
-             f"- Geometric means, {how_many}: {raw:.2f} times sooner than raw copies, where the ratios are {ratios:.2f}: {100 * raw / ratios:.1f}% of them."]
+    lines = [f"- Each of {len(queries)} query sets takes at most 1.05 times the larger of its copies alone and its decodes alone, plus {max(over, 0):.2f} ms.",
+             f"- {raw:.2f} times faster than raw copies (geometric mean, {how_many}). The ratios are {ratios:.2f}, so {100 * raw / ratios:.1f}% of the ideal gain is reached."]
     small = [(r["johnson_beside"]["small"], r["set"]) for r in rows if "small" in r["johnson_beside"]]
     if small:
-        lines.append(f"- With 64 MiB of staging it takes at most {100 * (max(small)[0] - 1):.0f}% longer ({max(small)[1]}), with the same rows.")
+        lines.append(f"- With 64 MiB of staging buffers a set takes at most {100 * (max(small)[0] - 1):.0f}% longer ({max(small)[1]}).")
     for path, of in ((None, record), whole_with_nvcomp(records)):
         theirs = [r for r in of["results"] if r["set"] != "table2"] if of else []
         beside = [r["johnson_beside"]["nvcomp"] for r in theirs if "nvcomp" in r.get("johnson_beside", {})]
-        where = f"In `{path.name}`, of {of['commit']}: " if path else ""
+        where = f" (`{path.name}`, commit {of['commit']})" if path else ""
         if beside and not (path and of is record):
-            lines.append(f"- {where}{of_rows.geometric_mean(beside):.2f} times sooner than nvCOMP on the mean, {of_rows.counted(len(beside), len(theirs) - len(beside), ' queries')}, "
-                         f"{min(beside):.2f} times at least.")
+            lines.append(f"- {of_rows.geometric_mean(beside):.2f} times faster than nvCOMP{where}: geometric mean of {len(beside)} of {len(theirs)} queries, at least {min(beside):.2f} times.")
     return "\n".join(lines)
 
 
@@ -486,32 +485,88 @@ def first_byte_gpu(records):
     return before_first_byte(records, "h200")
 
 
-# README.md's rows: what it calls them, and where they are: in a part of bench/speed, or of lanes, by data and name.
+# Rows of docs/performance.md: a name, and where the row is: a part of bench/speed or of lanes, the data, the codec's name.
 OF_GPUS = (("7 bits to u32", "work", "bitpack-7-u32", "bitpack-7-u32"), ("25 bits to i64", "work", "bitpack-25-i64", "bitpack-25-i64"),
            ("l_shipdate (date32)", "table2", "l_shipdate", "the paper's"), ("l_extendedprice (f64)", "table2", "l_extendedprice", "the paper's"),
            ("5-bit steps to u32", "work", "delta-5-u32", "delta-5-u32"), ("runs of 64 to u32", "rle", "even-64, u32", "even-64, u32, over bitpacks"),
-           ("runs of 2 to u32", "rle", "even-2, u32", "even-2, u32, over bitpacks"), ("short ramps (mean 4) to i64", "work", "delta_stride-4-i64", "delta_stride-4-i64"),
-           ("l_orderkey (i64)", "table2", "l_orderkey", "the paper's"), ("ps_partkey (i32)", "table2", "ps_partkey", "the paper's"),
+           ("runs of 2 to u32", "rle", "even-2, u32", "even-2, u32, over bitpacks"), ("l_orderkey (i64)", "table2", "l_orderkey", "the paper's"),
            ("i32, a tenth null", "work", "nullable-bitpack-10-i32", "nullable-bitpack-10-i32"), ("hundredths (f64), 1% exceptions", "work", "alp-1-f64", "alp-1-f64"),
-           ("o_comment (string), its characters", "table2", "o_comment", "the paper's"), ("l_shipmode (string), its characters", "table2", "l_shipmode", "the paper's"),
-           ("three symbols (u8), 1 : 2 : 1", "ans", "1 : 2 : 1", "1 : 2 : 1, over tans"), ("64 symbols, p ~ 1/(i+2) (u8)", "lanes", "symbols64", "tans"),
-           ("l_comment's characters", "lanes", "l_comment", "huffman"))
+           ("three symbols (u8), 1 : 2 : 1", "ans", "1 : 2 : 1", "1 : 2 : 1, over tans"), ("l_comment's characters", "lanes", "l_comment", "huffman"),
+           ("l_shipmode (string), its characters", "table2", "l_shipmode", "the paper's"), ("o_comment (string), its characters", "table2", "o_comment", "the paper's"))
+
+
+def short(row):
+    """The codec without the names of its streams."""
+    return re.sub(r"\w+: (?!\w+\[)", "", codec(row))
 
 
 def gpu(records):
-    """README.md's table: a few rows of each kind, of the newest records, which are named beside them."""
+    """Rows of each kind, of the newest records, which are named below."""
     found = {part: newest_of_part(records, part) for part in ("work", "table2", "rle", "ans")}
     found["lanes"] = records.newest("h200", lambda r: r.get("bench") == "peers lanes")
-    heads, rows, used = ("column", "codec", "ratio", "GB/s of plain output", "of the limit", "record"), [], {}
+    heads, rows, used = ("column", "codec", "ratio", "GB/s", "of the limit"), [], {}
     for title, part, data, name in OF_GPUS:
         if not found[part]:
             continue
         path, record = found[part]
         row = next((r for r in having(record["results"], data=data, by="zipflow", name=name) if r.get("part", part) == part and "volume" not in r), {})
         used[path] = record
-        cells = lines_of([row], len(heads) - 1, lambda r: [title, re.sub(r"\w+: (?!\w+\[)", "", codec(r))], lambda r: [ratio(r), speed(r), limit(r)])[0]
-        rows.append([*cells, f"[{path.stem}](bench/results/{path.parent.name}/{path.name})"])
+        rows.append(lines_of([row], len(heads), lambda r: [title, short(r)], lambda r: [ratio(r), speed(r), limit(r)])[0])
     return (None, None, "\n".join([table(heads, rows), "", *(f"- {origin(*pair)}" for pair in used.items())])) if rows else None
+
+
+def beside_peers(records):
+    """Means beside nvCOMP, and each column that nvCOMP decodes faster."""
+    sources, link = sources_of(records), records.newest("h200", lambda r: r.get("bench") == "tpch queries" and r.get("link_rate"))
+    if "table2" not in sources or not link:
+        return None
+    path, record, rows = sources["table2"][0]
+    means = of_speed.means_beside_nvcomp(rows, link[1]["link_rate"])
+    if not means:
+        return None
+    said = [f"- {means['columns']} columns of TPC-H: {means['speed']:.2f} times the decoding speed of nvCOMP, {means['ratio']:.2f} times its ratio (geometric means).",
+            f"- Copy and decode over a link of {link[1]['link_rate'] / 1e9:.1f} GB/s: faster than nvCOMP on {means['sooner']} of them."]
+    lanes_of = records.newest("h200", lambda r: r.get("bench") == "peers lanes")
+    if lanes_of:
+        said += [f"- {text}" for text in lanes_said(lanes_of[1]["results"]) if text.startswith("nvCOMP is faster")]
+        said.append(f"- The last line is of {origin(*lanes_of)}")
+    return path, record, "\n".join(said)
+
+
+def over_link(records):
+    """A run of the queries' columns, in sentences."""
+    found = queries_with(records, "nvcomp")
+    return found and (*found, pipeline_said(records, found[1]))
+
+
+CPU_ROWS = ("bitpack-7-u32", "bitpack-25-i64", "dictionary-4-i32", "dictionary-12-i32", "float2int-20-f64", "delta-5-i64", "rle-even2-i32", "rle-64-i32")
+
+
+def cpu_rows(records):
+    """Some rows of a CPU, beside memcpy."""
+    found = records.newest("cpu", lambda r: r.get("bench") == "decode" and having(r["results"], source="generated"))
+    if not found:
+        return None
+    heads = ("column", "codec", "ratio", "GB/s", "of memcpy")
+    rows = [r for name in CPU_ROWS for r in having(found[1]["results"], source="generated", column=name)]
+    return (*found, table(heads, lines_of(rows, len(heads), lambda r: [r["column"], short(r)], lambda r: [ratio(r), f"{r['gb_per_second']:.1f}", f"{r['percent_of_copy']:.0f}%"])))
+
+
+README_ROWS = ("l_extendedprice", "l_orderkey", "l_shipdate", "l_returnflag", "l_shipmode")
+
+
+def readme(records):
+    """README.md's five rows, nvCOMP's fastest beside each; the last is one that nvCOMP decodes faster."""
+    found = newest_of_part(records, "table2")
+    if not found:
+        return None
+    heads, rows = ("TPC-H column", "codec", "ratio", "GB/s", "nvCOMP's fastest: ratio, GB/s"), []
+    for name in README_ROWS:
+        measured = [r for r in having(found[1]["results"], data=name) if r.get("part", "table2") == "table2"]
+        mine = next((r for r in having(measured, by="zipflow") if r["name"] == "the paper's"), {})
+        fast = max((r for r in good(measured, by="nvcomp") if r["ratio"] > 1.05), key=of_rows.speed, default=None)
+        rows.append(lines_of([mine], len(heads), lambda r: [name, short(r)], lambda r: [ratio(r), speed(r), f"{choice(fast)}: {ratio(fast)}, {speed(fast)}" if fast else ""])[0])
+    return (*found, table(heads, rows))
 
 
 TABLES = {f.__name__: f for f in (forms, made, tpch, lanes, at_the_limit, table2, ratios, checks, pipeline, copies, links, files, encoding, cpu, cpu_columns, first_byte, first_byte_gpu)}
@@ -519,7 +574,8 @@ TABLES = {f.__name__: f for f in (forms, made, tpch, lanes, at_the_limit, table2
 LEADS = {"first_byte_gpu": "On a GPU:"}  # what stands above a table, where there is one
 
 
-PAGES = {"docs/performance.md": TABLES, "README.md": {"gpu": gpu}}
+PAGES = {"docs/internals/measurements.md": TABLES, "README.md": {"readme": readme},
+         "docs/performance.md": {"gpu": gpu, "beside_peers": beside_peers, "over_link": over_link, "cpu_rows": cpu_rows}}
 
 
 def page(root, name, records):

@@ -228,6 +228,21 @@ def beside_nvcomp(rows, link):
     return heads, cells, said
 
 
+def means_beside_nvcomp(rows, link):
+    """Of columns that both decode: how many there are, the geometric means of speeds and ratios, and on how many ours is copied and decoded sooner."""
+    gains, ratios, sooner = [], [], 0
+    for data in dict.fromkeys(r["data"] for r in of_parts(rows, "table2")):
+        of = {who: good(by([r for r in of_parts(rows, "table2") if r["data"] == data], who)) for who in ("zipflow", "nvcomp")}
+        if not of["zipflow"] or not of["nvcomp"]:
+            continue
+        theirs = min(of["nvcomp"], key=lambda r: whole(r, link))
+        mine = ours_beside(of["zipflow"], theirs, link)
+        gains.append(speed(mine) / speed(theirs))
+        ratios.append(mine["ratio"] / theirs["ratio"])
+        sooner += whole(mine, link) < whole(theirs, link)
+    return {"columns": len(gains), "speed": geometric_mean(gains), "ratio": geometric_mean(ratios), "sooner": sooner} if gains else None
+
+
 def ratio_cell(row, with_codec=False):
     if row is None or not row.get("verified"):
         return failure(row) if row else ""

@@ -20,12 +20,13 @@ import time
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path[:0] = [str(HERE), str(HERE.parent / "peers"), str(ROOT / "script")]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "peers"), str(ROOT / "script")]
 
 import choices  # noqa: E402
 import encoding  # noqa: E402
 import from_files  # noqa: E402
 import links  # noqa: E402
+import record_text  # noqa: E402
 import tables  # noqa: E402
 from gpu_test import machine, needed, unplaced  # noqa: E402
 from nvcomp_batched import library_from  # noqa: E402
@@ -259,8 +260,8 @@ def main():
     except (Failed, KeyError, ValueError, OSError) as why:
         print(f"queries: {type(why).__name__}: {why}", file=sys.stderr)
         return 1
-    text = json.dumps(report, indent=1).replace(f"{session.tree}/", "")
-    (session.out / "queries.json").write_text(text + "\n")
+    text = record_text.text(report).replace(f"{session.tree}/", "")
+    (session.out / "queries.json").write_text(text)
     import plots
 
     print(plots.table(report))

@@ -2,7 +2,7 @@
 // through the functions below, each with a word about what it is for.
 //
 // They are counted while a module is built, in the order in which they are emitted, and one of them can be left out: the fault
-// switch (docs/testing.md), by which tests are judged. Without a switch (`zf_cg.sites` is NULL) the functions are the
+// switch (docs/internals/testing.md), by which tests are judged. Without a switch (`zf_cg.sites` is NULL) the functions are the
 // instructions that they are named after.
 #ifndef ZF_CODEGEN_CG_SITES_H
 #define ZF_CODEGEN_CG_SITES_H

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Includes run one way, down the floors of docs/architecture.md: a room includes itself and the rooms of its row below, no other.
+# Includes run one way, down the floors of docs/internals/architecture.md: a room includes itself and the rooms of its row below, no other.
 # scheduler/order and scheduler/search are leaves. Only codegen includes LLVM; only runtime/device/cuda knows CUDA, and nobody else
 # includes its headers. Headers of others are those of the table, libc's and the system's.
 # Usage: includes.sh ROOT

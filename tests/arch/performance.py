@@ -1,4 +1,4 @@
-"""The tables of docs/performance.md and README.md's of GPUs are what bench/page.py makes of the records; a figure that was changed, a record that is newer and
+"""The tables of docs/performance.md, docs/internals/measurements.md and README.md are what bench/page.py makes of the records; a figure that was changed, a record that is newer and
 a table that is missing are noticed. Rows of records as bench/peers writes them come out as they should, and so do those that failed. Commits that records
 name are in the repository, or bench/README.md says what they were.
 
@@ -12,8 +12,12 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(sys.argv[1]) / "bench"))
+sys.dont_write_bytecode = True
+import record_text  # noqa: E402
+
 ROOT = pathlib.Path(sys.argv[1])
-PAGE = "docs/performance.md"
+PAGE, SHORT = "docs/internals/measurements.md", "docs/performance.md"
 
 
 def page(tree, *words):
@@ -101,10 +105,10 @@ MADE["pipeline"] = (queries(nvcomp={"gpu": {}}, results=[
     of_query("q1", 0.0128, {"raw": 3.9, "small": 1.05, "nvcomp": 2.0}), of_query("q2", 0.0125, {"raw": 3.8, "small": 1.02, "nvcomp": 1.5}),
     of_query("q3", 0.0126, {"raw": 3.9, "small": 1.01}, verified=False, nvcomp={"verified": False, "message": "no time"}),
     {"set": "q4", "verified": False, "message": "no"}]),
-    ["| q1 | 2 | 8000 | 4.00 | 49.92 | 25.60 |", "Each of the 3 that were measured takes at most", "and 0.20 ms.",
+    ["| q1 | 2 | 8000 | 4.00 | 49.92 | 25.60 |", "Each of 3 query sets takes at most", "plus 0.20 ms.",
      "| q3 | 2 | 8000 | 4.00 | 49.14 | failed: no time |", "| q4 | failed: no |",
-     "Geometric means, of 3 measured, 1 failed: 3.87 times sooner than raw copies, where the ratios are 4.00: 96.7% of them.", "at most 5% longer (q1)",
-     "- 1.73 times sooner than nvCOMP on the mean, of 2 queries measured, 2 failed, 1.50 times at least.", ".json`, of "], [])
+     "3.87 times faster than raw copies (geometric mean, of 3 measured, 1 failed). The ratios are 4.00, so 96.7% of the ideal gain is reached.", "at most 5% longer (q1)",
+     "- 1.73 times faster than nvCOMP: geometric mean of 2 of 4 queries, at least 1.50 times.", ".json`, commit "], [])
 MADE["files"] = (queries(files={"results": [
     {"set": "q1", "verified": True, "doubtful": ["raw_cold"], "ways": {
         "zipflow_memory": way(0.01, 4e8), "zipflow_warm": way(0.02, 4e8), "zipflow_cold": way(0.4, 4e8), "raw_warm": way(0.05, 2e9), "raw_cold": way(1, 2e9)}},
@@ -131,8 +135,9 @@ check(agrees.returncode == 0, agrees.stdout, agrees.stderr)
 with tempfile.TemporaryDirectory() as place:
     tree = pathlib.Path(place)
     shutil.copytree(ROOT / "bench/results", tree / "bench/results")
-    (tree / "docs").mkdir()
+    (tree / "docs/internals").mkdir(parents=True)
     shutil.copy(ROOT / "README.md", tree)
+    shutil.copy(ROOT / SHORT, tree / SHORT)
     text = (ROOT / PAGE).read_text()
     at = text.index("| bitpack-7-u32 |")
     digit = next(k for k in range(at + 20, len(text)) if text[k].isdigit())
@@ -140,12 +145,13 @@ with tempfile.TemporaryDirectory() as place:
     check(page(tree, "--check").returncode == 1, "a changed figure is not noticed")
     (tree / PAGE).write_text(text)
     check(page(tree, "--check").returncode == 0, "the copied page")
-    readme = (tree / "README.md").read_text()
-    at = readme.index("| 7 bits to u32 | `bitpack` | ") + len("| 7 bits to u32 | `bitpack` | ")
-    (tree / "README.md").write_text(readme[:at] + str(9 - int(readme[at])) + readme[at + 1:])
-    other = page(tree, "--check")
-    check(other.returncode == 1 and other.stdout.startswith("README.md does not agree"), "a changed figure of README.md is not noticed")
-    (tree / "README.md").write_text(readme)
+    for name, before in ((SHORT, "| 7 bits to u32 | `bitpack` | "), ("README.md", "| l_extendedprice | `float2int(bitpack)` | ")):
+        whole = (tree / name).read_text()
+        at = whole.rindex(before) + len(before)
+        (tree / name).write_text(whole[:at] + str(9 - int(whole[at])) + whole[at + 1:])
+        other = page(tree, "--check")
+        check(other.returncode == 1 and other.stdout.startswith(f"{name} does not agree"), f"a changed figure of {name} is not noticed", other.stdout, other.stderr)
+        (tree / name).write_text(whole)
     (tree / PAGE).write_text(text.replace("<!-- table: cpu -->", ""))
     check(page(tree, "--check").returncode == 1, "a table that is missing is not noticed")
     for part, (made, wanted, unwanted) in MADE.items():
@@ -175,12 +181,13 @@ def table_of(said, title):
 with tempfile.TemporaryDirectory() as place:  # a newer record most of which failed: the page says so, and does not show an older one or a short table
     tree = pathlib.Path(place)
     shutil.copytree(ROOT / "bench/results", tree / "bench/results")
-    (tree / "docs").mkdir()
+    (tree / "docs/internals").mkdir(parents=True)
     shutil.copy(ROOT / "README.md", tree)
+    shutil.copy(ROOT / SHORT, tree / SHORT)
     (tree / PAGE).write_text((ROOT / PAGE).read_text())
-    measured = json.loads((ROOT / "bench/results/h200/2026-11-25-speed.json").read_text())
+    measured = json.loads((ROOT / "bench/results/h200/2026-11-26-speed.json").read_text())
     work, runs, fusion, tuning = ([r for r in measured["results"] if r["part"] == part] for part in ("work", "rle", "fusion", "tuning"))
-    searches = json.loads((ROOT / "bench/results/h200/2026-11-25-speed-combinations.json").read_text())
+    searches = json.loads((ROOT / "bench/results/h200/2026-11-26-speed-combinations.json").read_text())
     search = next(r for r in searches["results"] if r["name"] == "search beside all combinations")
     rows = [*broken(work, lambda r: r != work[0]), *broken(runs, lambda r: r in [x for x in runs if x["family"] == "rle"][:3]), *broken(fusion, lambda r: True),
             *broken(tuning, lambda r: r["data"] == "l_tax"), *broken([search], lambda r: True), {"part": "tuning", "by": "speed.py", "name": "tuning", "verified": False, "message": "x" * 99},
@@ -189,10 +196,10 @@ with tempfile.TemporaryDirectory() as place:  # a newer record most of which fai
     rows = [r for r in rows if r["name"] != "even-64, u32, over bitpacks"]
     (tree / "bench/results/h200/2999-01-01-speed.json").write_text(json.dumps({**measured, "date": "2999-01-01T00:00:00Z", "results": rows}))
     check(page(tree).returncode == 0, "a record most of which failed")
-    readme, named = (tree / "README.md").read_text(), "| [2999-01-01-speed](bench/results/h200/2999-01-01-speed.json) |"
-    check(f"| 7 bits to u32 |  | failed: it died |  |  {named}" in readme and f"| runs of 64 to u32 |  | failed: not measured |  |  {named}" in readme, readme)
-    check(f"| runs of 2 to u32 | `rle(bitpack, bitpack)` | {runs_of_2[0]['ratio']:.2f} | {runs_of_2[0]['gb_per_second']:.0f} |" in readme, readme)
-    check("- `bench/results/h200/2999-01-01-speed.json`: NVIDIA H200" in readme, readme)
+    short = (tree / SHORT).read_text()
+    check("| 7 bits to u32 |  | failed: it died |  |  |" in short and "| runs of 64 to u32 |  | failed: not measured |  |  |" in short, short)
+    check(f"| runs of 2 to u32 | `rle(bitpack, bitpack)` | {runs_of_2[0]['ratio']:.2f} | {runs_of_2[0]['gb_per_second']:.0f} |" in short, short)
+    check("- `bench/results/h200/2999-01-01-speed.json`: NVIDIA H200" in short, short)
     said = (tree / PAGE).read_text()
     lines = table_of(said, "What is wanted, and what was reached")
     check(sum("| failed: it died |" in line for line in lines) == len(work) - 1 and any(work[0]["data"] in line and "failed" not in line for line in lines), "\n".join(lines))
@@ -208,6 +215,12 @@ with tempfile.TemporaryDirectory() as place:  # a newer record most of which fai
     check("There is no record" not in said and "On a GPU:" not in said, "a section without a record is left out")
     check("Not tuned: rle_1.zfd, failed: it hung." in said and "| rle_1.zfd" not in said, "a container that was not tuned")
     check("Ended early: tuning, tuning, failed: " + "x" * 60 + "...." in said, "a part that ended early")
+
+
+pages = "".join(path.read_text() for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
+for path in sorted((ROOT / "bench/results").glob("*/*.json")):
+    check(path.stem in pages, f"{path.name} is quoted by no page: history keeps it, the tree does not")
+    check(path.stat().st_size <= record_text.MOST, f"{path.name} has more than {record_text.MOST} bytes: bench/record_text.py")
 
 
 def git(*words):
