@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every example of docs/language.md, and of docs/tutorial.md what is no file there, is a program that `zfc check` takes; a warning is allowed only where one says
+"""Every example of docs/language.md, and of docs/start.md what is no file there, is a program that `zfc check` takes; a warning is allowed only where one says
 "not lowered yet". Those marked `zf run` are encoded and decoded: a column of made data of its type.
 
 Usage: language_examples.py ZFC ROOT
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-PAGES = {"docs/language.md": 15, "docs/tutorial.md": 1}  # and how many examples each has at least
+PAGES = {"docs/language.md": 15, "docs/start.md": 1}  # and how many examples each has at least
 ROWS = 9000
 # What the example with this algorithm must encode, and to how much of its plain size at most: words alone do not show that it works.
 DATA = {"scaled": ("price", [str(cents // 100) + "." + str(cents % 100).zfill(2) for cents in range(ROWS)], 0.25)}

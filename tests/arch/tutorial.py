@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""docs/tutorial.md does what it says: its programs are written, its commands run in order, and print what stands there.
+"""The pages below do what they say: their programs are written, their commands run in order, and print the output that the page shows.
 
-A block "```zf NAME" is a file. Of a block "```console" every line "$ ..." is a command (with the next line, where it ends in a backslash),
-and what follows is its output, standard error included. "```console explain: graph kernels" shows only these parts of what `explain` prints. Paths of
-the library are shown from the source's root. With --write the page gets the outputs of this version.
+A block "```zf NAME" is a file. In a block "```console" every line "$ ..." is a command (with the next line, where it ends in a backslash).
+The lines after it are its output, standard error included. "```console explain: graph kernels" shows only these parts of the output of
+`explain`. Paths of the library are shown from the source's root. --write renews the outputs of the pages.
 
 Usage: tutorial.py ZFC ROOT [--write]
 """
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-LEAST = 12  # commands that print something
+PAGES = {"docs/start.md": 12}  # and how many commands of each print something, at least
 
 
 def sections(text, wanted):
@@ -42,10 +42,9 @@ def shown(command, parts, directory, environment, root):
     return sections(text, parts) if parts else text
 
 
-def main():
-    zfc, root = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-    path = root / "docs/tutorial.md"
-    page, printed = path.read_text(), 0
+def renewed_page(page, zfc, root):
+    """The page with the output of this version, and how many of its commands print something."""
+    printed = 0
     environment = {**os.environ, "PATH": f"{zfc.parent}:{os.environ['PATH']}", "ZIPFLOW_STD": str(root / "dsl/std"), "LC_ALL": "C"}
     with tempfile.TemporaryDirectory() as directory:
         environment["XDG_CACHE_HOME"] = directory
@@ -65,20 +64,27 @@ def main():
                 out += command + "\n" + text + ("" if text.endswith("\n") or not text else "\n")
             return f"```{kind}\n{out}```"
 
-        new = re.sub(r"^```([^\n]+)\n(.*?)^```$", renewed, page, flags=re.M | re.S)
-    if "--write" in sys.argv:
-        path.write_text(new)
-        return 0
-    if new != page:
-        (old, now) = next((pair for pair in zip(page.splitlines(), new.splitlines()) if pair[0] != pair[1]), ("its end", "more, or less"))
-        print(f"docs/tutorial.md says\n  {old}\nand this version prints\n  {now}\nif that is meant: python3 tests/arch/tutorial.py "
-              f"{os.path.relpath(zfc, root)} . --write")
-        return 1
-    if printed < LEAST:
-        print(f"only {printed} commands print anything")
-        return 1
-    print(f"{printed} outputs are as they stand")
-    return 0
+        return re.sub(r"^```([^\n]+)\n(.*?)^```$", renewed, page, flags=re.M | re.S), printed
+
+
+def main():
+    zfc, root, status = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve(), 0
+    for name, least in PAGES.items():
+        page = (root / name).read_text()
+        new, printed = renewed_page(page, zfc, root)
+        if "--write" in sys.argv:
+            (root / name).write_text(new)
+        elif new != page:
+            differ = (pair for pair in zip(page.splitlines(), new.splitlines()) if pair[0] != pair[1])
+            (old, now), status = next(differ, ("its end", "more, or less")), 1
+            print(f"{name} says\n  {old}\nand this version prints\n  {now}\nif that is meant: python3 tests/arch/tutorial.py "
+                  f"{os.path.relpath(zfc, root)} . --write")
+        elif printed < least:
+            print(f"{name}: only {printed} commands print anything")
+            status = 1
+        else:
+            print(f"{name}: {printed} outputs are as the page shows them")
+    return status
 
 
 if __name__ == "__main__":
