@@ -148,6 +148,8 @@ zf_diag *zf_ck_warning(zf_checker *ck, zf_diag_code code, zf_span span, const ch
     __attribute__((format(printf, 4, 5)));
 void zf_ck_remark(zf_checker *ck, zf_diag *diag, zf_span span, const char *format, ...) __attribute__((format(printf, 4, 5)));
 void zf_ck_hint(zf_checker *ck, zf_diag *diag, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/// Adds the hint to bound the generic that the OPAQUE `type` stands for.
+void zf_ck_hint_bound(zf_checker *ck, zf_diag *diag, zf_type type, const char *bound);
 /// Remarks on what is known of the names in an expression, a few at most.
 void zf_ck_remark_facts(zf_checker *ck, zf_diag *diag, const zf_expr *expr);
 /// A note (ZF0490) that a check stays in a decode body, where options ask for notes.
@@ -190,7 +192,10 @@ zf_expr *zf_ck_finish(zf_checker *ck, zf_expr *expr, zf_interval range);
 bool zf_ck_too_deep(zf_checker *ck, zf_span span);
 zf_expr *zf_ck_expr(zf_checker *ck, const zf_ast_expr *ast);   ///< may be untyped, or a sequence
 zf_expr *zf_ck_scalar(zf_checker *ck, const zf_ast_expr *ast); ///< a value, maybe untyped; not a sequence
-zf_expr *zf_ck_value(zf_checker *ck, const zf_ast_expr *ast);  ///< a settled value
+zf_expr *zf_ck_to_scalar(zf_checker *ck, zf_expr *expr);       ///< the same for a checked expression
+/// Reports a sequence where a value is expected; `hint` NULL: how to take an element or the length. Returns poison.
+zf_expr *zf_ck_refuse_sequence(zf_checker *ck, const zf_expr *seq, const char *hint);
+zf_expr *zf_ck_value(zf_checker *ck, const zf_ast_expr *ast); ///< a settled value
 zf_expr *zf_ck_value_as(zf_checker *ck, const zf_ast_expr *ast, zf_type type);
 zf_expr *zf_ck_condition(zf_checker *ck, const zf_ast_expr *ast); ///< bool
 zf_expr *zf_ck_sequence(zf_checker *ck, const zf_ast_expr *ast);  ///< a sequence or string, else poison
@@ -205,7 +210,8 @@ zf_bound *zf_ck_lookup(zf_checker *ck, zf_name name);
 zf_expr *zf_ck_index_expr(zf_checker *ck, const zf_ast_expr *ast);
 zf_expr *zf_ck_slice_expr(zf_checker *ck, const zf_ast_expr *ast);
 zf_expr *zf_ck_length(zf_checker *ck, zf_expr *seq, zf_span span);
-bool zf_is_sequence(const zf_expr *expr); ///< a string value is one of u8
+const char *zf_sequence_name(const zf_expr *seq); ///< as the text calls it; NULL: it has no name
+bool zf_is_sequence(const zf_expr *expr);         ///< a string value is one of u8
 zf_type zf_element_type(const zf_expr *seq);
 zf_interval zf_element_range(const zf_checker *ck, const zf_expr *seq);
 zf_interval zf_length_range(const zf_checker *ck, const zf_expr *seq);

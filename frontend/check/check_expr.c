@@ -299,21 +299,30 @@ zf_expr *zf_ck_expr(zf_checker *ck, const zf_ast_expr *ast) {
     return expr;
 }
 
-zf_expr *zf_ck_scalar(zf_checker *ck, const zf_ast_expr *ast) {
-    zf_expr *expr = zf_ck_expr(ck, ast);
+zf_expr *zf_ck_refuse_sequence(zf_checker *ck, const zf_expr *seq, const char *hint) {
+    zf_diag *diag = zf_ck_error(ck, ZF_D_BAD_OPERAND, seq->span, "this is a sequence (%s), and a value is expected",
+                                zf_ck_type_name(ck, seq));
+    const char *name = zf_sequence_name(seq);
+    if (hint != NULL)
+        zf_ck_hint(ck, diag, "%s", hint);
+    else if (name != NULL)
+        zf_ck_hint(ck, diag, "`%s[k]` is its element k, `%s.len` the number of its elements", name, name);
+    else
+        zf_ck_hint(ck, diag, "index it for one element; `.len` is the number of its elements");
+    return zf_ck_poison(ck, seq->span);
+}
+
+zf_expr *zf_ck_to_scalar(zf_checker *ck, zf_expr *expr) {
     if (zf_is_poison(expr)) return expr;
-    if (expr->is_seq) {
-        zf_diag *diag = zf_ck_error(ck, ZF_D_BAD_OPERAND, ast->span, "this is a sequence (%s), and a value is wanted",
-                                    zf_ck_type_name(ck, expr));
-        zf_ck_hint(ck, diag, "index it, or take its `.len`");
-        return zf_ck_poison(ck, ast->span);
-    }
+    if (expr->is_seq) return zf_ck_refuse_sequence(ck, expr, NULL);
     if (expr->type.kind == ZF_K_NONE && zf_untyped_of(expr->type) == ZF_UNTYPED_NOT) {
-        zf_ck_error(ck, ZF_D_NO_VALUE, ast->span, "this has no value");
-        return zf_ck_poison(ck, ast->span);
+        zf_ck_error(ck, ZF_D_NO_VALUE, expr->span, "this has no value");
+        return zf_ck_poison(ck, expr->span);
     }
     return expr;
 }
+
+zf_expr *zf_ck_scalar(zf_checker *ck, const zf_ast_expr *ast) { return zf_ck_to_scalar(ck, zf_ck_expr(ck, ast)); }
 
 zf_expr *zf_ck_value(zf_checker *ck, const zf_ast_expr *ast) { return zf_ck_settle(ck, zf_ck_scalar(ck, ast)); }
 

@@ -85,6 +85,10 @@ static uint32_t formal_count(const zf_ast_member *member) {
 /// A member in the form that its pattern wants: with so many formals, as a value or a block.
 static bool has_form(zf_checker *ck, const zf_ast_member *member, const char *name, const char *form, uint32_t least,
                      uint32_t most, bool wants_value, bool may_block) {
+    if (member == NULL && ck->algorithm->member_lost) {
+        ck->failed = true; // the syntax error is reported
+        return false;
+    }
     if (member == NULL) {
         zf_diag *diag = zf_ck_error(ck, ZF_D_MEMBER_MISSING, ck->algorithm->pattern_span, "a %s algorithm wants `%s`",
                                     pattern_names[ck->inst->pattern], name);

@@ -18,7 +18,7 @@ static zf_expr *refuse_operand(zf_checker *ck, zf_op op, const zf_expr *expr, zf
     else if (expr->type.kind == ZF_K_BOOL)
         zf_ck_hint(ck, diag, "write `as u8` first");
     else if (expr->type.kind == ZF_K_OPAQUE)
-        zf_ck_hint(ck, diag, "give the generic a bound: scalar, integer, unsigned, signed or float");
+        zf_ck_hint_bound(ck, diag, expr->type, "integer");
     return zf_ck_poison(ck, span);
 }
 

@@ -115,7 +115,7 @@ static void check_param(zf_checker *ck, zf_port *port, const zf_ast_port *ast) {
     if (port->type.kind != ZF_K_ERROR && !is_number(port->type) && (port->type.nullable || port->type.kind != ZF_K_BOOL)) {
         zf_diag *diag = zf_ck_error(ck, ZF_D_BAD_TYPE, ast->type->span, "a param is a number or bool, not %s",
                                     zf_type_name(ck->arena, port->type));
-        if (port->type.kind == ZF_K_OPAQUE) zf_ck_hint(ck, diag, "give the generic a bound: scalar");
+        if (port->type.kind == ZF_K_OPAQUE) zf_ck_hint_bound(ck, diag, port->type, "scalar");
         port->type = zf_type_of(ZF_K_ERROR);
         return;
     }

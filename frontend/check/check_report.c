@@ -64,6 +64,14 @@ void zf_ck_hint(zf_checker *ck, zf_diag *diag, const char *format, ...) {
     zf_diag_hint(&ck->spec->diags, diag, "%s", message);
 }
 
+void zf_ck_hint_bound(zf_checker *ck, zf_diag *diag, zf_type type, const char *bound) {
+    const zf_ast_generic *generic = ck->generics;
+    for (uint32_t k = 0; k < type.opaque && generic != NULL; k++) generic = generic->next;
+    if (generic == NULL) return;
+    zf_ck_hint(ck, diag, "bound the generic: `<%s: %s>`; the bounds are scalar, integer, unsigned, signed and float",
+               generic->name, bound);
+}
+
 /// "0..=2^32-1" reads better than ten digits.
 static const char *bound_text(zf_checker *ck, zf_int128 value) {
     for (unsigned n = 24; n <= 64; n++) {

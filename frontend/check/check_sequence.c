@@ -66,15 +66,19 @@ static bool is_inside(zf_checker *ck, zf_expr *seq, const zf_expr *index, bool s
     return zf_facts_below(ck, index, zf_ck_length(ck, seq, seq->span), strict);
 }
 
-static const char *name_of(const zf_expr *seq) {
+const char *zf_sequence_name(const zf_expr *seq) {
     switch (seq->kind) {
     case ZF_X_STREAM: return seq->port->name;
     case ZF_X_TABLE: return seq->table->name;
     case ZF_X_LOCAL: return seq->local->name;
     case ZF_X_OUT: return "out";
-    case ZF_X_INPUT: return "the input";
-    default: return "the sequence";
+    default: return NULL;
     }
+}
+
+static const char *name_of(const zf_expr *seq) {
+    const char *name = zf_sequence_name(seq);
+    return name != NULL ? name : seq->kind == ZF_X_INPUT ? "the input" : "the sequence";
 }
 
 static bool may_read_elements(zf_checker *ck, const zf_expr *seq, zf_span span) {

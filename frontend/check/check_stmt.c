@@ -74,7 +74,14 @@ static void check_array(zf_checker *ck, const zf_ast_stmt *ast) {
         return;
     }
     if (!may_hold(type)) {
-        zf_ck_error(ck, ZF_D_BAD_TYPE, ast->type->span, "an array holds numbers or bool, not %s", zf_type_name(ck->arena, type));
+        zf_diag *diag = zf_ck_error(ck, ZF_D_BAD_TYPE, ast->type->span, "an array holds numbers or bool, not %s",
+                                    zf_type_name(ck->arena, type));
+        if (type.nullable)
+            zf_ck_hint(ck, diag, "keep the values in one array, and which are null in another, of bool");
+        else if (type.kind == ZF_K_STRING)
+            zf_ck_hint(ck, diag, "keep bytes in an array of u8, and lengths in an array of u64");
+        else if (type.kind == ZF_K_OPAQUE)
+            zf_ck_hint_bound(ck, diag, type, "scalar");
         enter_poison(ck, ast);
         return;
     }
@@ -121,6 +128,17 @@ static void check_array(zf_checker *ck, const zf_ast_stmt *ast) {
     zf_ck_enter(ck, ast->name, ast->name_span, local, NULL, true);
 }
 
+/// The value that a variable or place is given: not a sequence.
+static zf_expr *kept_value(zf_checker *ck, const zf_ast_expr *ast) {
+    zf_expr *value = zf_ck_expr(ck, ast);
+    if (!value->is_seq) return zf_ck_to_scalar(ck, value);
+    const char *element = zf_type_name(ck->arena, zf_element_type(value));
+    return zf_ck_refuse_sequence(
+        ck, value,
+        zf_arena_printf(ck->arena, "`let` names a sequence; to keep its elements, copy them into an array: `var v: %s[n]`",
+                        element));
+}
+
 static void check_var(zf_checker *ck, const zf_ast_stmt *ast) {
     if (ast->type != NULL && ast->type->kind == ZF_AT_ARRAY) {
         check_array(ck, ast);
@@ -132,7 +150,7 @@ static void check_var(zf_checker *ck, const zf_ast_stmt *ast) {
         type = zf_ck_type(ck, ast->type);
         if (ast->value != NULL) value = zf_ck_value_as(ck, ast->value, type);
     } else {
-        value = zf_ck_value(ck, ast->value);
+        value = zf_ck_settle(ck, kept_value(ck, ast->value));
         type = value->type;
     }
     if (type.kind == ZF_K_ERROR || (value != NULL && zf_is_poison(value))) {
@@ -263,7 +281,7 @@ static zf_expr *copy_of(zf_checker *ck, const zf_expr *expr) {
 
 static void check_assign(zf_checker *ck, const zf_ast_stmt *ast) {
     zf_expr *place = check_place(ck, ast->place);
-    zf_expr *value = zf_ck_scalar(ck, ast->value);
+    zf_expr *value = kept_value(ck, ast->value);
     if (zf_is_poison(place) || zf_is_poison(value)) return;
     bool shift = ast->has_op && (ast->op == ZF_OP_SHL || ast->op == ZF_OP_SHR);
     if (!shift) value = zf_ck_convert(ck, value, place->type);

@@ -36,7 +36,7 @@ struct zf_ast_type {
     zf_ast_type *element; ///< OPTION, ARRAY
     zf_ast_expr *length;
     uint32_t depth; ///< levels of the tree under it, itself included
-    bool cut;       ///< what stood here nested too deep, which was reported: it means nothing
+    bool cut;       ///< already reported as nested too deep, or as a reserved name: stands for no type
     zf_ast_type *next;
 };
 
@@ -247,6 +247,7 @@ typedef struct zf_ast_algorithm {
     zf_span pattern_span;
     zf_ast_option *options;
     zf_ast_member *members;
+    bool member_lost; ///< a syntax error hid a member: none is reported as missing
 } zf_ast_algorithm;
 
 // ---- Codecs and tables ----

@@ -43,7 +43,10 @@ union zf_syntax_value {
     ZF_SYNTAX_LIST(zf_ast_generic) generics;
     ZF_SYNTAX_LIST(zf_ast_port) ports;
     ZF_SYNTAX_LIST(zf_ast_option) options;
-    ZF_SYNTAX_LIST(zf_ast_member) members;
+    struct {
+        zf_ast_member *first, *last;
+        bool lost; ///< one was discarded by recovery
+    } members;
     ZF_SYNTAX_LIST(zf_ast_codec) codecs;
     ZF_SYNTAX_LIST(zf_ast_codec_arg) codec_args;
     ZF_SYNTAX_LIST(zf_ast_column) columns;

@@ -139,13 +139,13 @@ void zf_seal_codec(zf_parser *parser, zf_ast_codec *codec) {
 
 zf_ast_type *zf_build_named_type(zf_parser *parser, zf_name name, zf_span span) {
     static const char *const reserved[] = {"f16", "bf16", "u128", "i128"};
-    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
-        if (strcmp(name, reserved[i]) == 0) {
-            zf_diag_error(parser->diags, ZF_D_RESERVED, span, "`%s` is reserved for a later version of the language", name);
-        }
-    }
     zf_ast_type *type = zf_new_type(parser, ZF_AT_NAME, span);
     type->name = name;
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
+        if (strcmp(name, reserved[i]) != 0) continue;
+        zf_diag_error(parser->diags, ZF_D_RESERVED, span, "`%s` is reserved for a later version of the language", name);
+        type->cut = true;
+    }
     return type;
 }
 

@@ -207,6 +207,8 @@ static const char *hint_for(zf_parser *parser, const expectation *all, const exp
     if (expects(wanted, "a statement") && found->kind == ';') return "there is no empty statement";
     if (expects(wanted, "a statement") && found->kind == FN) return "functions are declared beside the members, not in a body";
     if (expects(wanted, "an expression") && found->kind == '=' && before->kind == '=') return "`==` is written without a space";
+    if (expects(wanted, "an expression") && found->kind == STRING)
+        return "text is not a value: compare a string's length and bytes, as in `s.len == 2 && s[0] == 'n'`";
     if (expects(wanted, "an expression") && found->kind == IF)
         return "a choice between two values is written `condition ? a : b`";
     if (wanted->count == 1 && strcmp(wanted->symbols[0], "a name") == 0 && found->kind != IDENT && found->kind != 0 &&

@@ -123,7 +123,7 @@ decl: ZF INT ';' { zf_build_version(parser, $2, @2, @$); $$ = NULL; }
         $$ = zf_new_decl(parser, ZF_AD_ALGORITHM, $2, @2);
         $$->algorithm = ZF_NEW(parser->arena, zf_ast_algorithm);
         *$$->algorithm = (zf_ast_algorithm){.generics = $3.first, .ports = $5.first, .result = $8, .pattern = $9.pattern,
-                                            .pattern_span = @9, .options = $9.options, .members = $11.first};
+                                            .pattern_span = @9, .options = $9.options, .members = $11.first, .member_lost = $11.lost};
     }
   | ALGORITHM IDENT generics '(' ports ')' ARROW type pattern '{' members error '}' { $$ = NULL; yyerrok; }
   | CODEC IDENT ':' type '=' codec ';' { $$ = zf_new_decl(parser, ZF_AD_CODEC, $2, @2); $$->type = $4; $$->codec = $6; }
@@ -221,9 +221,9 @@ option: IDENT '=' expr {
     }
   ;
 
-members: %empty { EMPTY($$); }
+members: %empty { EMPTY($$); $$.lost = false; }
   | members member { $$ = $1; APPEND($$, $2); }
-  | members error ';' { $$ = $1; yyerrok; }
+  | members error ';' { $$ = $1; $$.lost = true; yyerrok; }
   ;
 member: IDENT '=' expr ';' { $$ = zf_new_member(parser, ZF_AM_VALUE, $1, @1, @$); $$->value = $3; }
   | IDENT '(' fparams ')' '=' expr ';' {

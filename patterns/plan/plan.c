@@ -55,14 +55,16 @@ static bool lowered_node(planner *p, const zf_graph_node *node) {
     zf_diag *diag = NULL;
     bool chunks = inst->pattern == ZF_NON_PARALLEL;
     if (chunks && (inst->result.nullable || inst->result.kind == ZF_K_STRING)) {
-        report(p, ZF_D_NOT_LOWERED, span, "`%s` makes %s in chunks, which target `%s` does not lower", name,
-               inst->result.nullable ? "nullable values" : "strings", p->plan->target);
+        diag = report(p, ZF_D_NOT_LOWERED, span, "`%s` makes %s in chunks, and this version compiles no such codec", name,
+                      inst->result.nullable ? "nullable values" : "strings");
+        hint(p, diag,
+             inst->result.nullable ? "let the chunks make the values, as a stream of `nullable`"
+                                   : "let the chunks make the bytes, as a stream of `strings`");
         return false;
     }
     if ((inst->reads_out && !chunks) || sites->unsupported != NULL) {
         const char *what = sites->unsupported != NULL ? sites->unsupported : "a body that reads `out`";
-        diag =
-            report(p, ZF_D_NOT_LOWERED, span, "`%s` uses %s, which target `%s` does not lower yet", name, what, p->plan->target);
+        diag = report(p, ZF_D_NOT_LOWERED, span, "`%s` uses %s, and this version compiles no such codec", name, what);
         if (diag != NULL && sites->unsupported != NULL) zf_diag_remark(p->diags, diag, sites->unsupported_at, "used here");
         return false;
     }
@@ -76,11 +78,11 @@ static bool lowered_node(planner *p, const zf_graph_node *node) {
         if (reduce == NULL || reduce->form != ZF_R_PREFIX) continue;
         if (zf_prefix_edge(node, reduce) >= 0) continue;
         diag = report(p, ZF_D_NOT_LOWERED, span,
-                      "`%s` sums over a range that depends on data, and target `%s` cannot tell which "
-                      "stream the prefix sums run along",
-                      name, p->plan->target);
+                      "`%s` sums over a range that depends on data, and its term does not say which stream the prefix sums "
+                      "run along",
+                      name);
         if (diag != NULL) zf_diag_remark(p->diags, diag, sites->scans[k].expr->span, "this reduction");
-        hint(p, diag, "let the term use exactly one stream, at the binder: `sum(k in a..b: s[k])`");
+        hint(p, diag, "read exactly one stream at the binder, and no other stream: `sum(k in a..b: s[k])`");
         return false;
     }
     return true;

@@ -776,7 +776,13 @@ table t {
         self.assertEqual(len(lines), 2, result.stderr)
         self.assertRegex(lines[0], r"t\.zf:7:\d+: warning\[ZF0804\]: column `t\.some`: `pairs` sums over a range that depends on data")
         self.assertRegex(lines[1], r"t\.zf:8:\d+: warning\[ZF0804\]: column `t\.name`: .*of string, which cannot be stored")
-        self.assertIn("good", self.good("check", self.program))
+        self.assertIn(": good\n", self.good("check", self.program)) # both have other alternatives
+        self.program.write_text(self.program.read_text().replace("plain | rle(plain | pairs, plain)", "rle(pairs, plain)"))
+        result = self.zfc("check", self.program)
+        self.assertIn(": good, but this version cannot encode 1 of its columns and codecs", result.stdout)
+        self.assertIn("`zfc encode` refuses this column", result.stderr)
+        self.assertIn("`zfc encode` does not choose this alternative", result.stderr)
+        self.assertEqual(result.returncode, 0)
         for column in ("s: string = plain", "n: i32? = plain | plain(plain)", "s: string? = nullable(values: plain)"):
             self.program.write_text(f"table t {{ {column}; }}\n")
             result = self.zfc("check", "--format", "line", self.program)

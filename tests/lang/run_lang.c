@@ -143,7 +143,8 @@ static int run_file(const char *path, bool ok_only) {
         failures++;
         goto done;
     }
-    if (zf_spec_add_file(spec, path)) zf_spec_check(spec);
+    zf_spec_add_file(spec, path);
+    zf_spec_check(spec); // as `zfc check` does: what was read is checked, also after errors of syntax
     for (const zf_diag *diag = zf_spec_diags(spec)->first; diag; diag = diag->next) {
         if (diag->severity == ZF_NOTE && !all->notes) continue;
         bool here = diag->span.source && strcmp(diag->span.source->path, path) == 0;

@@ -25,7 +25,7 @@ static zf_diag_form form_of(const zf_arguments *arguments) {
     return ZF_DIAG_HUMAN;
 }
 
-// ---- What is right, and not lowered yet -------------------------------------------------------------------------
+// ---- Columns that this version cannot compile -------------------------------------------------------------------------
 
 // Whether some alternative stores numbers and booleans only: files hold no others.
 static bool storable(const zf_codec_choice *choice) {
@@ -40,15 +40,22 @@ static bool storable(const zf_codec_choice *choice) {
     return false;
 }
 
-// Plans a column under one vector of branches; what the planner refuses becomes a warning: the program is right, and only this
-// version cannot run it. Where every alternative would store what files cannot hold, it is an error: no version can.
-static void warn_under(zf_diags *diags, const char *kind, const zf_column *column, const uint8_t *branches) {
+// How many vectors of branches of a column were planned, and how many of them the planner refused.
+typedef struct planned {
+    unsigned tried, refused;
+} planned;
+
+// Plans a column under one vector of branches. Errors of the planner become warnings: the program is right, and another version
+// may compile it. An error stays where each alternative stores what files cannot hold: no version can encode that.
+static void plan_under(zf_diags *diags, const char *kind, const zf_column *column, const uint8_t *branches, planned *count) {
     zf_arena *arena = zf_arena_create();
     if (!arena) return;
     zf_diags refused;
     zf_diags_init(&refused, arena);
     zf_graph *graph = zf_graph_build(arena, column, branches);
     if (graph) zf_plan_build(arena, graph, NULL, &refused);
+    count->tried++;
+    count->refused += refused.errors > 0;
     for (const zf_diag *from = refused.first; from; from = from->next) {
         if (from->severity != ZF_ERROR) continue;
         zf_diag *to =
@@ -57,40 +64,53 @@ static void warn_under(zf_diags *diags, const char *kind, const zf_column *colum
         for (const zf_remark *remark = from->remarks; remark; remark = remark->next) {
             zf_diag_remark(diags, to, remark->span, "%s", remark->text);
         }
+        if (column->choice_count == 0)
+            zf_diag_remark(diags, to, (zf_span){0}, "`zfc encode` refuses this %s", kind);
+        else
+            zf_diag_remark(diags, to, (zf_span){0}, "`zfc encode` does not choose this alternative");
         if (from->hint) zf_diag_hint(diags, to, "%s", from->hint);
     }
     zf_arena_destroy(arena);
 }
 
 // Every alternative once, with those above it that lead there; elsewhere the first.
-static void warn_of_choice(zf_diags *diags, const char *kind, const zf_column *column, const zf_codec_choice *choice,
-                           uint8_t *branches) {
+static void plan_choice(zf_diags *diags, const char *kind, const zf_column *column, const zf_codec_choice *choice,
+                        uint8_t *branches, planned *count) {
     for (uint32_t k = 0; choice && k < choice->count; k++) {
         if (choice->count > 1) branches[choice->index] = (uint8_t)k;
-        if (k > 0) warn_under(diags, kind, column, branches);
+        if (k > 0) plan_under(diags, kind, column, branches, count);
         const zf_codec_node *node = choice->alternatives[k];
-        for (uint32_t s = 0; s < node->inst->stream_count; s++) warn_of_choice(diags, kind, column, node->streams[s], branches);
+        for (uint32_t s = 0; s < node->inst->stream_count; s++)
+            plan_choice(diags, kind, column, node->streams[s], branches, count);
     }
     if (choice && choice->count > 1) branches[choice->index] = 0;
 }
 
-static void warn_of_column(zf_diags *diags, const char *kind, const zf_column *column) {
+// True when this version cannot encode the column. With several choices not all vectors are planned: then it is not known, and
+// false.
+static bool is_refused(zf_diags *diags, const char *kind, const zf_column *column) {
     uint8_t *branches = calloc(1, column->choice_count + 1u);
+    planned count = {0};
     if (branches && column->codec) {
-        warn_under(diags, kind, column, branches);
-        warn_of_choice(diags, kind, column, column->codec, branches);
+        plan_under(diags, kind, column, branches, &count);
+        plan_choice(diags, kind, column, column->codec, branches, &count);
     }
     free(branches);
+    return column->choice_count <= 1 && count.refused > 0 && count.refused == count.tried;
 }
 
-static void warn_of_what_is_not_lowered(zf_spec *spec) {
+// Returns how many columns and codecs this version cannot encode.
+static unsigned warn_of_refused(zf_spec *spec) {
     zf_diags *diags = zf_spec_diags(spec);
+    unsigned count = 0;
     for (const zf_table *table = zf_spec_tables(spec); table; table = table->next) {
-        for (const zf_column *column = table->columns; column; column = column->next) warn_of_column(diags, "column", column);
+        for (const zf_column *column = table->columns; column; column = column->next)
+            count += is_refused(diags, "column", column);
     }
     for (const zf_codec *codec = zf_spec_codecs(spec); codec; codec = codec->next) {
-        if (codec->column) warn_of_column(diags, "codec", codec->column);
+        if (codec->column) count += is_refused(diags, "codec", codec->column);
     }
+    return count;
 }
 
 // Each file is a program of its own: one that fails does not keep the next from being checked.
@@ -107,14 +127,16 @@ int zf_run_check(zf_arguments *arguments) {
         if (!spec) return EXIT_BAD_INPUT;
         bool read = zf_spec_add_file(spec, arguments->operands[i]);
         bool good = zf_spec_check(spec) && read; // what was read is checked, also after errors of syntax
-        if (good) warn_of_what_is_not_lowered(spec);
+        unsigned refused = good ? warn_of_refused(spec) : 0;
         const zf_diags *diags = zf_spec_diags(spec);
         good = good && diags->errors == 0;
         zf_report_diagnostics(diags, form);
         if (!good) status = EXIT_BAD_INPUT;
         if (!quiet) zf_print_path(good ? stdout : stderr, arguments->operands[i]);
-        if (!quiet && good)
+        if (!quiet && good && refused == 0)
             printf(": good\n");
+        else if (!quiet && good)
+            printf(": good, but this version cannot encode %u of its columns and codecs\n", refused);
         else if (!quiet)
             fprintf(stderr, ": %u error%s\n", diags->errors, diags->errors == 1 ? "" : "s");
         zf_spec_destroy(spec);
