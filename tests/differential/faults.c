@@ -1,7 +1,7 @@
 // zf-faults: is the ordinary suite good enough? Leaves out, one at a time, every barrier, mask, guard and check of the kernels of
 // columns of the library (codegen/body/cg_sites.h), on the emulated GPU and on the host, and runs what test_std.c runs on the
 // column until something is noticed. What nobody notices survives, unless optimised code is the same without it:
-// docs/internals/testing.md explains each.
+// docs/internals/fault-switch.md explains each.
 //
 //   zf-faults [--chunks] [--host] [--every N] [--jobs N] [--sites N] [--at-least PERCENT] [--json FILE] [--commit TEXT] [-v]
 //   [TABLE...]
