@@ -139,7 +139,7 @@ static zf_status tell(tuner *t, uint32_t k, const zf_kernel_time *times, zf_erro
     const char *why = t->options->exhaustive ? "each" : zf_search_reason(&turn->search);
     ZF_TRY(zf_tune_note(kernel_of(t, turn), &turn->point, &reading, why, error));
     if (t->options->exhaustive) return ZF_OK;
-    zf_search_tell(&turn->search, &reading, zf_clock_seconds() - t->begun);
+    zf_search_report(&turn->search, &reading, zf_clock_seconds() - t->begun);
     zf_search_result result = zf_search_result_of(&turn->search);
     turn->best = zf_tune_choice(&turn->search.space, &result.best);
     return ZF_OK;

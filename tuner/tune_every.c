@@ -43,8 +43,8 @@ static uint32_t step_of(uint32_t size) {
 
 /// The place of a bound among those that passes are made of: that of the default, then the others by size.
 static uint32_t bound_of_pass(const zf_search_axis *axis, uint32_t pass) {
-    if (pass == 0) return axis->otherwise;
-    return pass <= axis->otherwise ? pass - 1 : pass;
+    if (pass == 0) return axis->default_index;
+    return pass <= axis->default_index ? pass - 1 : pass;
 }
 
 /// The next that was not measured, nor is the same code as what was.

@@ -97,7 +97,7 @@ void zf_tune_axes(const zf_choice_space *choices, zf_search_space *out) {
             axis->values[axis->count++] = choices->values[k][v];
         }
         if (!there) axis->values[axis->count++] = by_default;
-        while (axis->values[axis->otherwise] != by_default) axis->otherwise++;
+        while (axis->values[axis->default_index] != by_default) axis->default_index++;
     }
 }
 
@@ -105,7 +105,7 @@ void zf_tune_axes(const zf_choice_space *choices, zf_search_space *out) {
 static bool is_no_choice(const zf_search_space *space, const zf_search_point *point, unsigned kind) {
     const zf_search_axis *walk = &space->axes[ZF_CHOICE_WALK];
     bool alone = walk->count > 0 && walk->values[point->at[ZF_CHOICE_WALK]] == 1;
-    return kind == ZF_CHOICE_L && alone && point->at[kind] == space->axes[kind].otherwise;
+    return kind == ZF_CHOICE_L && alone && point->at[kind] == space->axes[kind].default_index;
 }
 
 // `all`: also what is so by default.
@@ -113,7 +113,7 @@ static zf_choice choice_of(const zf_search_space *space, const zf_search_point *
     zf_choice choice = {0};
     for (unsigned k = 0; k < ZF_CHOICE_KINDS; k++) {
         const zf_search_axis *axis = &space->axes[k];
-        if (axis->count == 0 || (!all && point->at[k] == axis->otherwise) || is_no_choice(space, point, k)) continue;
+        if (axis->count == 0 || (!all && point->at[k] == axis->default_index) || is_no_choice(space, point, k)) continue;
         uint32_t value = axis->values[point->at[k]];
         bool own = k == ZF_CHOICE_L && value == 0; // of a scan, which has no number
         if (!own) zf_choose(&choice, (zf_choice_kind)k, value);
@@ -123,12 +123,12 @@ static zf_choice choice_of(const zf_search_space *space, const zf_search_point *
 
 zf_choice zf_tune_choice(const zf_search_space *space, const zf_search_point *point) {
     const zf_search_axis *walk = &space->axes[ZF_CHOICE_WALK];
-    return choice_of(space, point, walk->count > 0 && point->at[ZF_CHOICE_WALK] != walk->otherwise);
+    return choice_of(space, point, walk->count > 0 && point->at[ZF_CHOICE_WALK] != walk->default_index);
 }
 
 zf_choice zf_tune_choice_kept(const zf_search_space *space, const zf_search_point *point) {
-    zf_search_point otherwise = zf_search_default(space);
-    return zf_search_same(point, &otherwise) ? (zf_choice){0} : choice_of(space, point, true);
+    zf_search_point by_default = zf_search_default(space);
+    return zf_search_same(point, &by_default) ? (zf_choice){0} : choice_of(space, point, true);
 }
 
 bool zf_tune_point(const zf_search_space *space, const zf_choice *choice, zf_search_point *out) {

@@ -151,8 +151,9 @@ static bool read_axis(reading *r, const char *name, const json_t *values, const 
         out->values[v] = (uint32_t)value;
     }
     if (!json_is_integer(by_default)) return wrong(r, "`default` says nothing of %s", name);
-    while (out->otherwise < count && out->values[out->otherwise] != json_integer_value(by_default)) out->otherwise++;
-    return out->otherwise < count || wrong(r, "`default`: %s has no value %lld", name, (long long)json_integer_value(by_default));
+    while (out->default_index < count && out->values[out->default_index] != json_integer_value(by_default)) out->default_index++;
+    return out->default_index < count ||
+           wrong(r, "`default`: %s has no value %lld", name, (long long)json_integer_value(by_default));
 }
 
 static bool read_axes(reading *r, const json_t *from, const json_t *defaults, zf_search_space *out) {

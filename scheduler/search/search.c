@@ -170,7 +170,7 @@ void zf_search_add(zf_search_try *seen, double seconds) {
     seen->reading.seconds = (sorted[(seen->count - 1) / 2] + sorted[seen->count / 2]) / 2;
 }
 
-void zf_search_tell(zf_search *search, const zf_search_reading *reading, double spent) {
+void zf_search_report(zf_search *search, const zf_search_reading *reading, double spent) {
     if (!search->pending) return;
     search->pending = false;
     double took = spent - search->spent;
@@ -214,7 +214,7 @@ zf_search_result zf_search_run(zf_search *search, zf_search_measure measure, voi
         zf_search_reading reading = {0};
         double spent = search->spent;
         if (!measure(user, &point, &reading, &spent)) break;
-        zf_search_tell(search, &reading, spent);
+        zf_search_report(search, &reading, spent);
     }
     return zf_search_result_of(search);
 }

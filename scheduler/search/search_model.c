@@ -9,7 +9,7 @@ enum {
 
 zf_search_point zf_search_default(const zf_search_space *space) {
     zf_search_point point = {{0}};
-    for (uint32_t a = 0; a < space->axis_count; a++) point.at[a] = (uint8_t)space->axes[a].otherwise;
+    for (uint32_t a = 0; a < space->axis_count; a++) point.at[a] = (uint8_t)space->axes[a].default_index;
     return point;
 }
 
@@ -30,12 +30,12 @@ bool zf_search_combination(const zf_search_space *space, uint32_t number, zf_sea
     return number == 0;
 }
 
-uint32_t zf_search_value(const zf_search_space *space, const zf_search_point *point, zf_search_role role, uint32_t otherwise) {
+uint32_t zf_search_value(const zf_search_space *space, const zf_search_point *point, zf_search_role role, uint32_t missing) {
     for (uint32_t a = 0; a < space->axis_count; a++) {
         const zf_search_axis *axis = &space->axes[a];
         if (axis->role == role && axis->count > 0) return axis->values[point->at[a]];
     }
-    return otherwise;
+    return missing;
 }
 
 // In 64 bits: what a record says of a machine may be anything.

@@ -278,7 +278,7 @@ static void test_choices(bool by_warp) {
         uint32_t all =
             1u << ZF_CHOICE_THREADS | 1u << ZF_CHOICE_REGISTERS | 1u << ZF_CHOICE_WALK | (alone ? 0 : 1u << ZF_CHOICE_L);
         CHECK(kept.chosen == (zf_search_same(&point, &otherwise) ? 0 : all), "of point %u %x is kept", a, kept.chosen);
-        CHECK(alone || choice.chosen == 0 || point.at[ZF_CHOICE_WALK] == space.axes[ZF_CHOICE_WALK].otherwise ||
+        CHECK(alone || choice.chosen == 0 || point.at[ZF_CHOICE_WALK] == space.axes[ZF_CHOICE_WALK].default_index ||
                   zf_is_chosen(&choice, ZF_CHOICE_L),
               "point %u does not say how many chunks a warp walks", a);
         for (uint32_t b = 0; b < a && zf_search_combination(&space, b, &other); b++) {

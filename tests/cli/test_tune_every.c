@@ -15,7 +15,7 @@ typedef struct made {
 static void add_axis(zf_search_space *space, zf_choice_kind kind, const uint32_t *values, uint32_t count, uint32_t otherwise) {
     zf_search_axis *axis = &space->axes[kind];
     axis->count = count;
-    axis->otherwise = otherwise;
+    axis->default_index = otherwise;
     memcpy(axis->values, values, count * sizeof *values);
 }
 

@@ -72,9 +72,10 @@ static bool is_legal(const void *user, const zf_search_point *point) {
     return threads * zf_search_value(&m->space, point, ZF_SEARCH_REGISTERS, 0) <= 65536;
 }
 
-static void add_axis(zf_search_space *space, zf_search_role role, const uint32_t *values, uint32_t count, uint32_t otherwise) {
+static void add_axis(zf_search_space *space, zf_search_role role, const uint32_t *values, uint32_t count,
+                     uint32_t default_index) {
     zf_search_axis *axis = &space->axes[space->axis_count++];
-    *axis = (zf_search_axis){.role = role, .count = count, .otherwise = otherwise};
+    *axis = (zf_search_axis){.role = role, .count = count, .default_index = default_index};
     memcpy(axis->values, values, count * sizeof *values);
 }
 
@@ -250,10 +251,10 @@ static void test_asking(void) {
     zf_search_point wanted = zf_search_default(&m.space);
     CHECK(zf_search_same(&first, &wanted) && zf_search_same(&first, &again), "the default comes first, until it is told");
     CHECK(strcmp(zf_search_reason(&search), "as it is by default") == 0, "%s", zf_search_reason(&search));
-    zf_search_tell(&search, &(zf_search_reading){.ran = false}, 0);
-    zf_search_tell(&search, &(zf_search_reading){.ran = true, .seconds = 1}, 0); // nobody asked
+    zf_search_report(&search, &(zf_search_reading){.ran = false}, 0);
+    zf_search_report(&search, &(zf_search_reading){.ran = true, .seconds = 1}, 0); // nobody asked
     CHECK(search.count == 1 && search.readings == 1, "%u", search.count);
-    if (m.space.has_known) zf_search_next(&search, &again), zf_search_tell(&search, &(zf_search_reading){.ran = false}, 0);
+    if (m.space.has_known) zf_search_next(&search, &again), zf_search_report(&search, &(zf_search_reading){.ran = false}, 0);
     CHECK(!zf_search_next(&search, &again), "what does not run has no neighbours");
     zf_search_result result = zf_search_result_of(&search);
     CHECK(!result.found && zf_search_same(&result.best, &wanted), "something was found");
@@ -304,7 +305,7 @@ static zf_search_result search_written(const zf_search_space *space, table secon
     while (zf_search_next(&search, &point)) {
         zf_search_reading reading = {.ran = true, .registers = registers, .shared = shared, .blocks = 1};
         reading.seconds = seconds(&point, times[point.at[0]][point.at[1]]++);
-        zf_search_tell(&search, &reading, 0);
+        zf_search_report(&search, &reading, 0);
     }
     return zf_search_result_of(&search);
 }
@@ -338,8 +339,8 @@ static double too_short_once(const zf_search_point *point, uint32_t time) { retu
 static void test_settling(void) {
     zf_search_space space = written_space(3, 0);
     zf_search_result result = search_written(&space, too_short_once, 32, 0);
-    zf_search_point otherwise = zf_search_default(&space);
-    CHECK(zf_search_same(&result.best, &otherwise), "one reading decides");
+    zf_search_point by_default = zf_search_default(&space);
+    CHECK(zf_search_same(&result.best, &by_default), "one reading decides");
     CHECK(result.readings > result.probes, "nothing was read again");
 }
 
@@ -441,7 +442,7 @@ static zf_search_result search_small(zf_search_space *space, uint64_t groups) {
         uint32_t bound = bounds[point.at[1]], takes = bound == 0 ? 64 : bound < 100 ? bound : 100;
         zf_search_reading reading = {.ran = true, .registers = takes, .blocks = 1, .groups = groups};
         reading.seconds = seconds[point.at[1]] * (point.at[0] == 0 ? 1 : 1.5);
-        zf_search_tell(&search, &reading, 0);
+        zf_search_report(&search, &reading, 0);
     }
     return zf_search_result_of(&search);
 }
@@ -468,7 +469,7 @@ static void test_all_at_once(void) {
     uint32_t threads = 0;
     while (zf_search_next(&search, &point)) {
         threads |= 1u << point.at[0];
-        zf_search_tell(&search, &(zf_search_reading){.ran = true, .seconds = 1, .registers = 40, .blocks = 1}, 0);
+        zf_search_report(&search, &(zf_search_reading){.ran = true, .seconds = 1, .registers = 40, .blocks = 1}, 0);
     }
     CHECK(threads == 3, "of a machine of which nothing is known threads are left out");
 }
