@@ -275,7 +275,8 @@ static zf_status decode_plainly(zf_context *context, const char *path, size_t co
         if (out->values == NULL) status = no_memory(error);
     }
     if (status == ZF_OK) {
-        zf_decode_buffers buffers = {.offsets = parts[0], .values = parts[1], .validity = parts[2], .workspace = parts[3]};
+        zf_decode_buffers buffers = {
+            .offsets = parts[0], .values = parts[1], .validity = parts[2], .workspace = parts[3], ZF_DECODE_BYTES(sizes)};
         status = zf_decode(container, column, "cpu", NULL, &buffers, NULL, error);
     }
     if (status == ZF_OK) {

@@ -140,7 +140,7 @@ static zf_status read_column(bench *b, column *c, zf_error *error) {
     c->raw_offsets = c->sizes.offsets / 2;
     if (c->sizes.workspace > 0 && (workspace = aligned_alloc(64, c->sizes.workspace / 64 * 64 + 64)) == NULL)
         return no_memory(error);
-    zf_decode_buffers buffers = {.values = values, .offsets = offsets, .workspace = workspace};
+    zf_decode_buffers buffers = {.values = values, .offsets = offsets, .workspace = workspace, ZF_DECODE_BYTES(c->sizes)};
     status = zf_decode(c->container, c->index, "cpu", NULL, &buffers, NULL, error);
     free(workspace);
     if (status != ZF_OK || b->source == NULL) return status;
@@ -199,14 +199,15 @@ static zf_status make_target(bench *b, const column *c, zf_pipeline *pipeline, t
         status = b->accelerator->ops->allocate(b->accelerator, sizes.device.values + 256, &t->values, error);
         if (status == ZF_OK && sizes.device.offsets > 0)
             status = b->accelerator->ops->allocate(b->accelerator, sizes.device.offsets + 256, &t->offsets, error);
-        request->device = (zf_device_buffers){.values = t->values, .offsets = t->offsets};
+        request->device = (zf_device_buffers){.values = t->values, .offsets = t->offsets, ZF_DEVICE_BYTES(sizes.device)};
         return status;
     }
     t->host_values = aligned_alloc(64, sizes.host.values / 64 * 64 + 64);
     t->host_offsets = aligned_alloc(64, sizes.host.offsets / 64 * 64 + 64);
     t->host_workspace = aligned_alloc(64, sizes.host.workspace / 64 * 64 + 64);
     if (t->host_values == NULL || t->host_offsets == NULL || t->host_workspace == NULL) return no_memory(error);
-    request->host = (zf_decode_buffers){.values = t->host_values, .offsets = t->host_offsets, .workspace = t->host_workspace};
+    request->host = (zf_decode_buffers){
+        .values = t->host_values, .offsets = t->host_offsets, .workspace = t->host_workspace, ZF_DECODE_BYTES(sizes.host)};
     return ZF_OK;
 }
 

@@ -42,6 +42,7 @@ int main(int argc, char **argv) {
     if (status == ZF_OK) status = zf_decode_size(container, column, NULL, &sizes, &error);
     if (status == ZF_OK) {
         // Buffers are the caller's, aligned to 64 bytes (for aligned_alloc the size must be a multiple of that).
+        buffers = (zf_decode_buffers){ZF_DECODE_BYTES(sizes)};
         buffers.values = aligned_alloc(64, sizes.values / 64 * 64 + 64);
         buffers.workspace = aligned_alloc(64, sizes.workspace / 64 * 64 + 64);
         if (buffers.values == NULL || buffers.workspace == NULL) return ZF_ERR_MEMORY;

@@ -106,6 +106,8 @@ static zf_status request_column(run *r, unsigned which, zf_error *error) {
         return refuse(error, ZF_ERR_INPUT, info.name, "has another type than lineitem.zf gives it");
     if (status == ZF_OK) status = zf_pipeline_request_sizes(r->pipeline, request, &sizes, error);
     if (status != ZF_OK) return status;
+    request->host = (zf_decode_buffers){ZF_DECODE_BYTES(sizes.host)};
+    request->device = (zf_device_buffers){ZF_DEVICE_BYTES(sizes.device)};
     void *values = NULL;
     status = allocate(r, r->gpu != NULL ? sizes.device.values : sizes.host.values, &values, &request->device.values, error);
     request->host.values = values;

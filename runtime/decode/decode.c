@@ -205,12 +205,12 @@ zf_status zf_decode_check_buffers(const zf_decode_sizes *sizes, const zf_decode_
     const struct {
         const char *name;
         const void *at;
-        size_t bytes;
+        size_t has, bytes;
         unsigned alignment;
-    } needed[] = {{"values", buffers->values, sizes->values, ZF_WORK_ALIGNMENT},
-                  {"offsets", buffers->offsets, sizes->offsets, sizeof(int64_t)},
-                  {"validity", buffers->validity, sizes->validity, 1},
-                  {"workspace", buffers->workspace, sizes->workspace, ZF_WORK_ALIGNMENT}};
+    } needed[] = {{"values", buffers->values, buffers->values_bytes, sizes->values, ZF_WORK_ALIGNMENT},
+                  {"offsets", buffers->offsets, buffers->offsets_bytes, sizes->offsets, sizeof(int64_t)},
+                  {"validity", buffers->validity, buffers->validity_bytes, sizes->validity, 1},
+                  {"workspace", buffers->workspace, buffers->workspace_bytes, sizes->workspace, ZF_WORK_ALIGNMENT}};
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
         if (needed[i].bytes == 0) continue;
         if (needed[i].at == NULL) {
@@ -220,6 +220,10 @@ zf_status zf_decode_check_buffers(const zf_decode_sizes *sizes, const zf_decode_
         if ((uintptr_t)needed[i].at % needed[i].alignment != 0) {
             return zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is not aligned to %u bytes", needed[i].name,
                             needed[i].alignment);
+        }
+        if (needed[i].has < needed[i].bytes) {
+            return zf_raise(error, ZF_E_BUFFER_SIZE, "the buffer `%s` has %zu bytes; the decode needs %zu", needed[i].name,
+                            needed[i].has, needed[i].bytes);
         }
     }
     return ZF_OK;

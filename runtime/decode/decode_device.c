@@ -100,21 +100,29 @@ zf_status zf_decode_device_size(const zf_prepared *prepared, zf_device_sizes *ou
     return ZF_OK;
 }
 
+static zf_status check_buffer(const char *name, uint64_t at, uint64_t has, uint64_t needs, uint64_t alignment, zf_error *error) {
+    if (needs == 0) return ZF_OK;
+    if (at == 0 || at % alignment != 0)
+        return zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is missing, or not aligned to %llu bytes; it needs %llu", name,
+                        (unsigned long long)alignment, (unsigned long long)needs);
+    if (has < needs)
+        return zf_raise(error, ZF_E_BUFFER_SIZE, "the buffer `%s` has %llu bytes; the decode needs %llu", name,
+                        (unsigned long long)has, (unsigned long long)needs);
+    return ZF_OK;
+}
+
+zf_status zf_device_buffers_check(const zf_units_sizes *sizes, const zf_device_buffers *buffers, zf_error *error) {
+    enum { ALIGNMENT = 256 };
+    ZF_TRY(check_buffer("values", buffers->values, buffers->values_bytes, sizes->values, ALIGNMENT, error));
+    ZF_TRY(check_buffer("offsets", buffers->offsets, buffers->offsets_bytes, sizes->offsets, ALIGNMENT, error));
+    ZF_TRY(check_buffer("validity", buffers->validity, buffers->validity_bytes, sizes->validity, ALIGNMENT, error));
+    ZF_TRY(check_buffer("workspace", buffers->workspace, buffers->workspace_bytes, sizes->workspace, ALIGNMENT, error));
+    return check_buffer("staging", (uint64_t)(uintptr_t)buffers->staging, buffers->staging_bytes, sizes->staging, 8, error);
+}
+
 static zf_status queue(zf_prepared *prepared, void *stream, const zf_device_buffers *buffers, zf_error *error) {
     zf_units_sizes sizes = zf_units_sizes_of(prepared->units);
-    const struct {
-        const char *name;
-        uint64_t at, bytes, alignment;
-    } needed[] = {{"values", buffers->values, sizes.values, 256},
-                  {"offsets", buffers->offsets, sizes.offsets, 256},
-                  {"validity", buffers->validity, sizes.validity, 256},
-                  {"workspace", buffers->workspace, sizes.workspace, 256},
-                  {"staging", (uint64_t)(uintptr_t)buffers->staging, sizes.staging, 8}};
-    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
-        if (needed[i].bytes == 0 || (needed[i].at != 0 && needed[i].at % needed[i].alignment == 0)) continue;
-        return zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is missing, or not aligned to %llu bytes; it needs %llu",
-                        needed[i].name, (unsigned long long)needed[i].alignment, (unsigned long long)needed[i].bytes);
-    }
+    ZF_TRY(zf_device_buffers_check(&sizes, buffers, error));
     // A map of a file that was cut gives a signal where it is touched.
     ZF_TRY(zf_container_unchanged(prepared->units->column->selection.container, error));
     zf_units_memory memory = {.values = buffers->values,

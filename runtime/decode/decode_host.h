@@ -18,7 +18,7 @@ zf_status zf_decode_watched(zf_container *container, size_t column, const zf_dev
                             const zf_decode_watch *watch, const zf_decode_buffers *buffers, zf_decode_stats *stats,
                             zf_error *error);
 
-/// Whether buffers that a decode on the CPU needs are there and aligned: else ZF_ERR_USAGE, naming the one.
+/// Checks that buffers of a decode are there, aligned and large enough: else ZF_ERR_USAGE, which names the buffer.
 zf_status zf_decode_check_buffers(const zf_decode_sizes *sizes, const zf_decode_buffers *buffers, zf_error *error);
 
 #endif

@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include "runtime/base/text.h"
+#include "runtime/decode/decode_device.h"
 #include "runtime/decode/decode_host.h"
 #include "runtime/decode/decode_unit_internal.h"
 #include "runtime/pipeline/batch_parts.h"
@@ -52,19 +53,7 @@ zf_status zf_pipeline_request_sizes(zf_pipeline *p, const zf_pipeline_request *r
 /// Memory of the device, which requests name.
 static zf_status check_device(const zf_requested *request, zf_error *error) {
     zf_units_sizes sizes = zf_units_column_sizes(request->column);
-    const zf_device_buffers *device = &request->given.device;
-    const struct {
-        const char *name;
-        uint64_t at, bytes;
-    } needed[] = {{"values", device->values, sizes.values},
-                  {"offsets", device->offsets, sizes.offsets},
-                  {"validity", device->validity, sizes.validity}};
-    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
-        if (needed[i].bytes == 0 || (needed[i].at != 0 && needed[i].at % ZF_PIPELINE_DEVICE_ALIGNMENT == 0)) continue;
-        return zf_raise(error, ZF_E_BUFFER, "the buffer `%s` is missing, or not aligned to %d bytes", needed[i].name,
-                        ZF_PIPELINE_DEVICE_ALIGNMENT);
-    }
-    return ZF_OK;
+    return zf_device_buffers_check(&sizes, &request->given.device, error); // workspace and staging are 0: the pipeline's
 }
 
 /// Memory of the device for rows that go to the host.

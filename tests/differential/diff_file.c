@@ -108,7 +108,8 @@ static zf_status decode(zf_context *context, const char *path, const char *colum
         buffers = (zf_decode_buffers){.offsets = out->offsets,
                                       .values = out->bytes,
                                       .validity = out->validity,
-                                      .workspace = aligned_alloc(64, sizes.workspace / 64 * 64 + 64)};
+                                      .workspace = aligned_alloc(64, sizes.workspace / 64 * 64 + 64),
+                                      ZF_DECODE_BYTES(sizes)};
         status = zf_decode(container, index, "cpu", NULL, &buffers, &out->stats, error);
         free(buffers.workspace);
     }

@@ -344,7 +344,7 @@ static double check_file(const char *name, const char *table, uint8_t *text, siz
             CHECK(made == size && memcmp(again, text, size) == 0, "%s, %s: the streams are another text", name, table);
         }
         for (int d = 0; d < 2; d++) {
-            zf_decode_buffers buffers = {.values = again, .workspace = work};
+            zf_decode_buffers buffers = {.values = again, .workspace = work, ZF_DECODE_BYTES(sizes)};
             memset(again, 0xa5, size);
             status = zf_decode(container, 0, d == 0 ? "cpu" : "emu", NULL, &buffers, NULL, &error);
             CHECK(status == ZF_OK && memcmp(again, text, size) == 0, "%s, %s: on device %d: %s %s", name, table, d, error.code,

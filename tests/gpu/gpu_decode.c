@@ -68,7 +68,8 @@ zf_status gpu_decode_open(gpu_machine *machine, zf_container *container, size_t 
                                      .workspace = d->workspace.at,
                                      .offsets = d->offsets.at,
                                      .validity = d->validity.at,
-                                     .staging = d->staging_map + canary};
+                                     .staging = d->staging_map + canary,
+                                     ZF_DEVICE_BYTES(d->sizes)};
     return ZF_OK;
 }
 

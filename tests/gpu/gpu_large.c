@@ -70,7 +70,7 @@ static void decode_to_host(zf_container *container, uint64_t begin, uint64_t cou
     zf_decode_options options = {.some_rows = true, .row_begin = begin, .row_count = count};
     void *values = aligned_alloc(64, count * element() / 64 * 64 + 64);
     memset(values, 0xa5, count * element());
-    zf_decode_buffers buffers = {.values = values};
+    zf_decode_buffers buffers = {.values = values, .values_bytes = count * element()};
     must(zf_decode(container, 0, machine.device, &options, &buffers, NULL, &error), &error, "decoding to the host");
     uint64_t wrong = gpu_column_wrong(column, begin, count, 0, values, 0, machine.threads);
     CHECK(wrong == 0, "rows %llu + %llu, to the host: %llu are wrong", (ull)begin, (ull)count, (ull)wrong);

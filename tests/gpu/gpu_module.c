@@ -41,7 +41,8 @@ static int decode(zf_container *container, size_t column, char **words, totals *
     zf_decode_buffers buffers = {.values = poisoned(sizes.values),
                                  .offsets = poisoned(sizes.offsets),
                                  .validity = poisoned(sizes.validity),
-                                 .workspace = poisoned(sizes.workspace)};
+                                 .workspace = poisoned(sizes.workspace),
+                                 ZF_DECODE_BYTES(sizes)};
     zf_status status = zf_decode(container, column, words[1], NULL, &buffers, &stats, &error);
     int result = status == ZF_OK ? write_part(words[4], info.name, "values", buffers.values, sizes.values) : fail(&error);
     if (result == 0 && sizes.offsets > 0) result = write_part(words[4], info.name, "offsets", buffers.offsets, sizes.offsets);

@@ -89,7 +89,7 @@ static uint8_t *decode_here(zf_container *container, size_t column, const zf_dec
         maps[k] = aligned_alloc(64, (2 * HOST_CANARY + bytes[k] + 63) / 64 * 64);
         memset(maps[k], 0x5c, 2 * HOST_CANARY + bytes[k]);
     }
-    zf_decode_buffers buffers = {.values = maps[0] + HOST_CANARY, .workspace = maps[1] + HOST_CANARY};
+    zf_decode_buffers buffers = {.values = maps[0] + HOST_CANARY, .workspace = maps[1] + HOST_CANARY, ZF_DECODE_BYTES(*sizes)};
     zf_status status = zf_decode(container, column, "cpu", options, &buffers, NULL, error);
     for (int k = 0; k < 2; k++) {
         unsigned touched = 0;

@@ -48,6 +48,8 @@ static void add(set *s, zf_container *container, const gpu_column *column, bool 
     if (!whole) request->options = (zf_decode_options){.some_rows = true, .row_begin = s->begin[k], .row_count = s->count[k]};
     must(zf_pipeline_request_sizes(s->pipeline, request, &s->sizes[k], &error), &error, column->name);
     const zf_accelerator_ops *ops = machine.accelerator->ops;
+    request->host = (zf_decode_buffers){ZF_DECODE_BYTES(s->sizes[k].host)};
+    request->device = (zf_device_buffers){ZF_DEVICE_BYTES(s->sizes[k].device)};
     if (on_device) {
         must(ops->allocate(machine.accelerator, s->sizes[k].device.values, &request->device.values, &error), &error, "memory");
     } else {

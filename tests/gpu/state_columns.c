@@ -164,7 +164,11 @@ state_verdict state_decode(zf_container *container, size_t c, const char *device
         maps[k] = aligned_alloc(64, (2 * CANARY + bytes[k] + 63) / 64 * 64);
         memset(maps[k], POISON, 2 * CANARY + bytes[k]);
     }
-    zf_decode_buffers buffers = {maps[0] + CANARY, (int64_t *)(void *)(maps[1] + CANARY), maps[2] + CANARY, maps[3] + CANARY};
+    zf_decode_buffers buffers = {.values = maps[0] + CANARY,
+                                 .offsets = (int64_t *)(void *)(maps[1] + CANARY),
+                                 .validity = maps[2] + CANARY,
+                                 .workspace = maps[3] + CANARY,
+                                 ZF_DECODE_BYTES(sizes)};
     zf_status status = zf_decode(container, c, device, &options, &buffers, NULL, error);
     unsigned touched = 0;
     for (int k = 0; k < 4; k++)

@@ -109,7 +109,8 @@ static void emulate(zf_container *container, size_t column, const void *values, 
     zf_decode_options options = {.row_count = UINT64_MAX, .threads = 1};
     zf_decode_stats stats;
     uint8_t *made = aligned_alloc(64, bytes / 64 * 64 + 64);
-    zf_status status = zf_decode(container, column, "emu", &options, &(zf_decode_buffers){.values = made}, &stats, &error);
+    zf_status status = zf_decode(container, column, "emu", &options, &(zf_decode_buffers){.values = made, .values_bytes = bytes},
+                                 &stats, &error);
     emulated++;
     launched += stats.launches > 0;
     bool whole = strncmp(error.code, "ZF", 2) == 0 && error.message[0] != 0 && error.place[0] != 0;
@@ -143,8 +144,11 @@ static void attack_rows(zf_container *container, size_t column, uint64_t begin, 
     emulates = emulates && info.type.element != ZF_STRING && !info.type.nullable;
     fenced values = fence(sizes.values), work = fence(sizes.workspace);
     fenced offsets = fence(sizes.offsets), validity = fence(sizes.validity);
-    zf_decode_buffers buffers = {
-        .values = values.at, .offsets = (int64_t *)(void *)offsets.at, .validity = validity.at, .workspace = work.at};
+    zf_decode_buffers buffers = {.values = values.at,
+                                 .offsets = (int64_t *)(void *)offsets.at,
+                                 .validity = validity.at,
+                                 .workspace = work.at,
+                                 ZF_DECODE_BYTES(sizes)};
     if (zf_decode(container, column, "cpu", &options, &buffers, NULL, &error) != ZF_OK) {
         check_error(&error, what, at);
         if (emulates) emulate(container, column, NULL, sizes.values, what, at);

@@ -25,7 +25,7 @@ static int decode_column(zf_container *container, size_t column, const zf_decode
     void *values = NULL, *work = NULL;
     if (posix_memalign(&values, 64, sizes.values ? sizes.values : 1) != 0) abort();
     if (posix_memalign(&work, 64, sizes.workspace ? sizes.workspace : 1) != 0) abort();
-    zf_decode_buffers buffers = {.values = values, .workspace = work};
+    zf_decode_buffers buffers = {.values = values, .workspace = work, ZF_DECODE_BYTES(sizes)};
     int result = -1;
     if (zf_decode(container, column, "cpu", options, &buffers, NULL, error) == ZF_OK) {
         zf_column_info info;

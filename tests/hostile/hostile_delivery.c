@@ -57,7 +57,8 @@ static void expect(size_t column, const char *code, const char *says) {
         zf_decode_buffers buffers = {.values = aligned_alloc(64, sizes.values / 64 * 64 + 64),
                                      .offsets = aligned_alloc(64, sizes.offsets / 64 * 64 + 64),
                                      .validity = aligned_alloc(64, sizes.validity / 64 * 64 + 64),
-                                     .workspace = aligned_alloc(64, sizes.workspace / 64 * 64 + 64)};
+                                     .workspace = aligned_alloc(64, sizes.workspace / 64 * 64 + 64),
+                                     ZF_DECODE_BYTES(sizes)};
         status = zf_decode(container, column, "cpu", NULL, &buffers, NULL, &error);
         free(buffers.values);
         free(buffers.offsets);

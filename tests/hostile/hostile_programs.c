@@ -181,7 +181,7 @@ static void decode_back(const char *path, const zf_encode_column *columns, const
         void *values = aligned_alloc(64, (sizes.values + 127) / 64 * 64),
              *work = aligned_alloc(64, (sizes.workspace + 127) / 64 * 64);
         if (!values || !work) exit(2);
-        zf_decode_buffers buffers = {.values = values, .workspace = work};
+        zf_decode_buffers buffers = {.values = values, .workspace = work, ZF_DECODE_BYTES(sizes)};
         if (status == ZF_OK) status = zf_decode(container, c, "cpu", &options, &buffers, NULL, &error);
         DEMAND(status == ZF_OK, "column `%s` does not decode: %s", columns[c].name, error.message);
         if (status == ZF_OK && kinds[c] != ZF_K_BOOL) {

@@ -97,7 +97,7 @@ int main(void) {
         zf_status status = zf_decode_size(c, 0, NULL, &sizes, &error);
         if (status == ZF_OK && posix_memalign(&work, 64, sizes.workspace ? sizes.workspace : 1) == 0) {
             void *at = (void *)(((uintptr_t)out + 63) / 64 * 64);
-            zf_decode_buffers buffers = {.values = at, .workspace = work};
+            zf_decode_buffers buffers = {.values = at, .workspace = work, ZF_DECODE_BYTES(sizes)};
             status = zf_decode(c, 0, "cpu", NULL, &buffers, NULL, &error);
         }
         free(work);

@@ -1,5 +1,5 @@
 // Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
-// Buffers of a caller of zf_decode: no better aligned than the header asks, less than that, and missing.
+// Buffers of a caller of zf_decode: as small and as little aligned as the header allows, less than that, and missing.
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "tests/unit/check.h"
 #include "zipflow/compile.h"
 
-enum { ROWS = 9000, ROWS_PER_BLOCK = 4096 };
+enum { ROWS = 9000 * 2, ROWS_PER_BLOCK = 4096, THREADS = 2 }; // two blocks for each thread, so that each has its own
 
 static char characters[4 * ROWS];
 static int64_t offsets[ROWS + 1];
@@ -49,7 +49,8 @@ static uint64_t wrong_rows(const zf_decode_buffers *b, uint64_t begin, uint64_t 
     return wrong;
 }
 
-static void test_least_aligned(zf_container *container, const char *device, const zf_decode_buffers *buffers) {
+static void test_least_aligned(zf_container *container, const char *device, zf_decode_buffers buffers) {
+    buffers.workspace_bytes = sizeof work; // rows that begin within a byte of bits take more than whole columns
     static const uint64_t ranges[][2] = {{0, ROWS}, {1, ROWS - 1}, {4095, 2}, {5003, 3001}};
     for (size_t k = 0; k < sizeof ranges / sizeof ranges[0]; k++) {
         zf_error error = {0};
@@ -57,8 +58,8 @@ static void test_least_aligned(zf_container *container, const char *device, cons
         memset(made, 0xa5, sizeof made);
         memset(made_offsets, 0xa5, sizeof made_offsets);
         memset(made_validity, 0xa5, sizeof made_validity);
-        CHECK(zf_decode(container, 0, device, &options, buffers, NULL, &error) == ZF_OK, "%s %s", error.message, error.place);
-        uint64_t wrong = wrong_rows(buffers, ranges[k][0], ranges[k][1]);
+        CHECK(zf_decode(container, 0, device, &options, &buffers, NULL, &error) == ZF_OK, "%s %s", error.message, error.place);
+        uint64_t wrong = wrong_rows(&buffers, ranges[k][0], ranges[k][1]);
         CHECK(wrong == 0, "%llu of %llu rows are wrong", (unsigned long long)wrong, (unsigned long long)ranges[k][1]);
     }
 }
@@ -66,27 +67,75 @@ static void test_least_aligned(zf_container *container, const char *device, cons
 /// Every device says the same, but that accelerators want no workspace.
 static void test_refused(zf_container *container, const char *device, const zf_decode_buffers *good) {
     const struct {
-        zf_decode_buffers buffers;
+        void *values;
+        int64_t *offsets;
+        uint8_t *validity;
+        void *workspace;
         const char *says;
     } rows[] = {
-        {{made + 8, good->offsets, good->validity, work}, "`values` is not aligned to 64 bytes"},
-        {{made, (int64_t *)(void *)(made_offsets + 4), good->validity, work}, "`offsets` is not aligned to 8 bytes"},
-        {{made, (int64_t *)(void *)(made_offsets + 1), good->validity, work}, "`offsets` is not aligned to 8 bytes"},
-        {{made, good->offsets, good->validity, work + 32}, "`workspace` is not aligned to 64 bytes"},
-        {{NULL, good->offsets, good->validity, work}, "`values` is missing"},
-        {{made, NULL, good->validity, work}, "`offsets` is missing"},
-        {{made, good->offsets, NULL, work}, "`validity` is missing"},
-        {{made, good->offsets, good->validity, NULL}, "`workspace` is missing"},
+        {made + 8, good->offsets, good->validity, work, "`values` is not aligned to 64 bytes"},
+        {made, (int64_t *)(void *)(made_offsets + 4), good->validity, work, "`offsets` is not aligned to 8 bytes"},
+        {made, (int64_t *)(void *)(made_offsets + 1), good->validity, work, "`offsets` is not aligned to 8 bytes"},
+        {made, good->offsets, good->validity, work + 32, "`workspace` is not aligned to 64 bytes"},
+        {NULL, good->offsets, good->validity, work, "`values` is missing"},
+        {made, NULL, good->validity, work, "`offsets` is missing"},
+        {made, good->offsets, NULL, work, "`validity` is missing"},
+        {made, good->offsets, good->validity, NULL, "`workspace` is missing"},
     };
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
         zf_error error = {0};
         bool work_only = strstr(rows[k].says, "workspace") != NULL && strcmp(device, "cpu") != 0;
-        zf_status status = zf_decode(container, 0, device, NULL, &rows[k].buffers, NULL, &error);
+        zf_decode_buffers bad = *good;
+        bad.values = rows[k].values;
+        bad.offsets = rows[k].offsets;
+        bad.validity = rows[k].validity;
+        bad.workspace = rows[k].workspace;
+        zf_status status = zf_decode(container, 0, device, NULL, &bad, NULL, &error);
         CHECK(status == (work_only ? ZF_OK : ZF_ERR_USAGE), "%s: %s", device, rows[k].says);
         if (work_only) continue;
         CHECK(strcmp(error.code, "ZF1107") == 0 && strstr(error.message, rows[k].says) != NULL, "%s: %s, not %s", device,
               error.message, rows[k].says);
     }
+}
+
+/// Each buffer one byte short: refused before anything is written, with what it has and needs.
+static void test_small(zf_container *container, const char *device, const zf_decode_buffers *good) {
+    static const char *const names[] = {"values", "offsets", "validity", "workspace"};
+    for (size_t k = 0; k < 4; k++) {
+        zf_error error = {0};
+        zf_decode_buffers small = *good;
+        size_t *has[] = {&small.values_bytes, &small.offsets_bytes, &small.validity_bytes, &small.workspace_bytes};
+        char says[128];
+        snprintf(says, sizeof says, "the buffer `%s` has %zu bytes; the decode needs %zu", names[k], *has[k] - 1, *has[k]);
+        --*has[k];
+        memset(made, 0xa5, sizeof made);
+        zf_status status = zf_decode(container, 0, device, NULL, &small, NULL, &error);
+        if (k == 3 && strcmp(device, "cpu") != 0) {
+            CHECK(status == ZF_OK, "%s takes a workspace: %s", device, error.message);
+            continue;
+        }
+        CHECK(status == ZF_ERR_USAGE && strcmp(error.code, "ZF1117") == 0 && strcmp(error.message, says) == 0,
+              "%s: %s %s, not %s", device, error.code, error.message, says);
+        CHECK(made[0] == 0xa5, "%s wrote into a buffer that is too small", device);
+    }
+}
+
+/// A workspace for one thread is too small for several, which have work memory each.
+static void test_threads(zf_container *container) {
+    zf_error error = {0};
+    zf_decode_options one = {.threads = 1, .row_count = UINT64_MAX};
+    zf_decode_sizes sizes;
+    CHECK(zf_decode_size(container, 0, &one, &sizes, &error) == ZF_OK, "%s", error.message);
+    zf_decode_buffers buffers = {.values = made,
+                                 .offsets = (int64_t *)(void *)(made_offsets + 8),
+                                 .validity = made_validity + 1,
+                                 .workspace = work,
+                                 ZF_DECODE_BYTES(sizes)};
+    zf_decode_options more = {.threads = THREADS, .row_count = UINT64_MAX};
+    zf_status status = zf_decode(container, 0, "cpu", &more, &buffers, NULL, &error);
+    CHECK(status == ZF_ERR_USAGE && strcmp(error.code, "ZF1117") == 0 && strstr(error.message, "`workspace`") != NULL, "%s %s",
+          error.code, error.message);
+    CHECK(zf_decode(container, 0, "cpu", &one, &buffers, NULL, &error) == ZF_OK, "%s", error.message);
 }
 
 int main(void) {
@@ -105,14 +154,20 @@ int main(void) {
     zf_decode_sizes sizes = {0};
     bool fits = open && zf_decode_size(container, 0, NULL, &sizes, &error) == ZF_OK && sizes.workspace <= sizeof work;
     CHECK(fits, "%s: %zu bytes of workspace", error.message, sizes.workspace);
-    const zf_decode_buffers least = {made, (int64_t *)(void *)(made_offsets + 8), made_validity + 1, work};
+    const zf_decode_buffers least = {.values = made,
+                                     .offsets = (int64_t *)(void *)(made_offsets + 8),
+                                     .validity = made_validity + 1,
+                                     .workspace = work,
+                                     ZF_DECODE_BYTES(sizes)};
     static const char *const devices[] = {"cpu", "emu"};
     for (size_t d = 0; d < 2 && fits; d++) {
-        test_least_aligned(container, devices[d], &least);
+        test_least_aligned(container, devices[d], least);
         test_refused(container, devices[d], &least);
+        test_small(container, devices[d], &least);
         CHECK(zf_decode(container, 0, devices[d], NULL, NULL, NULL, &error) == ZF_ERR_USAGE && strcmp(error.code, "ZF1107") == 0,
               "no buffers at all");
     }
+    if (fits) test_threads(container);
     zf_container_close(container);
     zf_compiler_free(compiler);
     zf_context_free(context);

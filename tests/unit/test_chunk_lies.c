@@ -58,7 +58,7 @@ static zf_status decode(uint64_t begin, uint64_t count, unsigned threads, zf_err
     zf_decode_options options = {.some_rows = true, .row_begin = begin, .row_count = count, .threads = threads};
     status = zf_decode_size(container, 0, &options, &sizes, error);
     void *work = aligned_alloc(64, sizes.workspace / 64 * 64 + 64);
-    zf_decode_buffers buffers = {.values = made, .workspace = work};
+    zf_decode_buffers buffers = {.values = made, .workspace = work, ZF_DECODE_BYTES(sizes)};
     if (status == ZF_OK) status = zf_decode(container, 0, "cpu", &options, &buffers, NULL, error);
     free(work);
     zf_container_close(container);

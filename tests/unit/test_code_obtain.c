@@ -82,7 +82,7 @@ static zf_status decode(const world *w, size_t column, const char *device, const
     int32_t *out = aligned_alloc(64, (sizes.values + 127) / 64 * 64);
     void *work = aligned_alloc(64, (sizes.workspace + 127) / 64 * 64);
     memset(out, 0xa5, sizes.values);
-    zf_decode_buffers buffers = {.values = out, .workspace = work};
+    zf_decode_buffers buffers = {.values = out, .workspace = work, ZF_DECODE_BYTES(sizes)};
     status = zf_decode(w->container, column, device, options, &buffers, stats, error);
     if (status == ZF_OK) CHECK(memcmp(out, values[column] + begin, 4 * count) == 0, "column %zu of %s", column, device);
     free(out);

@@ -411,7 +411,8 @@ static void test_parallel_writers(zf_context *context) {
     CHECK(zf_container_open(context, path_of("p.zfd"), &c, &error) == ZF_OK, "%s at %s", error.message, error.place);
     static _Alignas(64) uint32_t values[5 * 4096], work[1 << 16];
     for (size_t i = 0; i < 4; i++) {
-        zf_decode_buffers buffers = {.values = values, .workspace = work};
+        zf_decode_buffers buffers = {
+            .values = values, .workspace = work, .values_bytes = sizeof values, .workspace_bytes = sizeof work};
         CHECK(zf_decode(c, i, "cpu", &(zf_decode_options){.threads = 1}, &buffers, NULL, &error) == ZF_OK, "%s at %s",
               error.message, error.place);
         CHECK(values[5 * 4096 - 1] == walk_value(5 * 4096 - 1), "column %zu", i);
@@ -574,7 +575,8 @@ static void test_changes(zf_context *context) {
     CHECK(walk_write(path_of("c.zfd"), 20000, 4096, true, NULL) == ZF_OK, "write");
     uint8_t *bytes = read_file(path_of("c.zfd"), &size);
     static _Alignas(64) uint32_t values[20000], work[1 << 16];
-    zf_decode_buffers buffers = {.values = values, .workspace = work};
+    zf_decode_buffers buffers = {
+        .values = values, .workspace = work, .values_bytes = sizeof values, .workspace_bytes = sizeof work};
     for (int kind = 0; kind < 4; kind++) {
         zf_error error = {0};
         zf_container *c = NULL;

@@ -122,6 +122,7 @@ static uint64_t decode_traced(zf_container *container, size_t column, const char
     uint64_t once = 0;
     zf_status status = zf_decode_prepare(container, column, "cuda", NULL, &prepared, &error);
     if (status == ZF_OK) status = zf_decode_device_size(prepared, &sizes, &error);
+    buffers = (zf_device_buffers){ZF_DEVICE_BYTES(sizes)};
     if (status == ZF_OK) status = gpu->ops->allocate(gpu, sizes.values, &buffers.values, &error);
     if (status == ZF_OK) status = gpu->ops->allocate(gpu, sizes.workspace, &buffers.workspace, &error);
     CHECK(status == ZF_OK, "%s: %s %s (%s)", what, error.code, error.message, error.place);
@@ -159,6 +160,7 @@ static void test_half_queued(zf_container *container) {
         zf_prepared *prepared = NULL;
         zf_status status = zf_decode_prepare(container, 1, "cuda", NULL, &prepared, &error);
         if (status == ZF_OK) status = zf_decode_device_size(prepared, &sizes, &error);
+        buffers = (zf_device_buffers){ZF_DEVICE_BYTES(sizes)};
         if (status == ZF_OK) status = gpu->ops->allocate(gpu, sizes.values, &buffers.values, &error);
         if (status == ZF_OK) status = gpu->ops->allocate(gpu, sizes.workspace, &buffers.workspace, &error);
         CHECK(status == ZF_OK, "%s %s", error.code, error.message);
@@ -196,7 +198,7 @@ static void decode_to_host(zf_container *container) {
     zf_error error = {0};
     zf_decode_sizes sizes;
     CHECK(zf_decode_size(container, 0, NULL, &sizes, &error) == ZF_OK, "%s", error.message);
-    zf_decode_buffers buffers = {.values = aligned_alloc(64, (sizes.values + 63) / 64 * 64)};
+    zf_decode_buffers buffers = {.values = aligned_alloc(64, (sizes.values + 63) / 64 * 64), ZF_DECODE_BYTES(sizes)};
     start_counting();
     CHECK(zf_decode(container, 0, "cuda", NULL, &buffers, NULL, &error) == ZF_OK, "%s %s", error.code, error.message);
     fake->called = NULL;
@@ -219,7 +221,7 @@ static void test_refused(zf_container *container) {
     zf_error error;
     zf_decode_sizes sizes;
     CHECK(zf_decode_size(container, 2, NULL, &sizes, &error) == ZF_OK, "%s", error.message);
-    zf_decode_buffers buffers = {.values = aligned_alloc(64, (sizes.values + 63) / 64 * 64)};
+    zf_decode_buffers buffers = {.values = aligned_alloc(64, (sizes.values + 63) / 64 * 64), ZF_DECODE_BYTES(sizes)};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         fake->failing = cases[i].symbol, fake->result = cases[i].result;
         zf_status status = zf_decode(container, 2, "cuda", NULL, &buffers, NULL, &error);
@@ -287,6 +289,7 @@ static void test_pipeline(zf_container *container) {
             zf_pipeline_sizes sizes = {0};
             requests[c] = (zf_pipeline_request){.container = container, .column = c, .on_device = true};
             zf_status status = zf_pipeline_request_sizes(pipeline, &requests[c], &sizes, &error);
+            requests[c].device = (zf_device_buffers){ZF_DEVICE_BYTES(sizes.device)};
             if (status == ZF_OK) status = gpu->ops->allocate(gpu, sizes.device.values, &requests[c].device.values, &error);
             CHECK(status == ZF_OK, "%s %s", error.code, error.message);
         }

@@ -54,7 +54,7 @@ static void decode_and_compare(zf_container *container, size_t column, uint64_t 
     uint64_t bytes = bytes_of(column, count);
     uint8_t *values = aligned_alloc(64, (bytes + 63) / 64 * 64 + 2 * GUARD);
     memset(values, 0xcd, bytes + 2 * GUARD);
-    zf_decode_buffers buffers = {.values = values + GUARD};
+    zf_decode_buffers buffers = {.values = values + GUARD, .values_bytes = bytes};
     zf_status status = zf_decode(container, column, "emu", &options, &buffers, stats, &error);
     CHECK(status == ZF_OK, "%s %s at %s", error.code, error.message, error.place);
     uint64_t wrong = wrong_rows(column, values + GUARD, begin, count), outside = 0;
@@ -132,7 +132,7 @@ static void fail_alike(walk_damage damage, const char *code, const char *place) 
     zf_decode_sizes sizes;
     CHECK(zf_decode_size(container, 0, NULL, &sizes, &here) == ZF_OK, "%s", here.message);
     void *values = aligned_alloc(64, (sizes.values + 63) / 64 * 64), *work = aligned_alloc(64, (sizes.workspace + 63) / 64 * 64);
-    zf_decode_buffers buffers = {.values = values, .workspace = work};
+    zf_decode_buffers buffers = {.values = values, .workspace = work, ZF_DECODE_BYTES(sizes)};
     CHECK(zf_decode(container, 0, "cpu", NULL, &buffers, NULL, &here) == ZF_ERR_INPUT, "the CPU decodes it");
     CHECK(zf_decode(container, 0, "emu", NULL, &buffers, &stats, &there) == ZF_ERR_INPUT, "the emulator decodes it");
     CHECK(strcmp(there.code, code) == 0 && strstr(there.place, place) != NULL, "%s %s at %s", there.code, there.message,
@@ -152,7 +152,7 @@ static void test_groups(void) {
     zf_decode_stats stats;
     zf_container *container = open_written(9000, damage_backwards);
     uint32_t *values = aligned_alloc(64, 36032);
-    zf_decode_buffers buffers = {.values = values};
+    zf_decode_buffers buffers = {.values = values, .values_bytes = 36032};
     for (int k = 0; k < 2; k++) simt_plans[k].trees = trees;
     CHECK(zf_decode(container, 0, "emu", NULL, &buffers, &stats, &error) == ZF_ERR_INPUT, "groups that go back");
     CHECK(strcmp(error.code, "ZF1309") == 0 && strncmp(error.message, "V09: ", 5) == 0, "%s %s", error.code, error.message);
@@ -596,7 +596,7 @@ static void test_async(void) {
             CHECK(zf_decode_prepare(container, column, "emu", &options, &prepared, &error) == ZF_OK, "%s", error.message);
             CHECK(zf_decode_device_size(prepared, &sizes, &error) == ZF_OK, "%s", error.message);
             CHECK(zf_decode_status(prepared, NULL, &error) == ZF_ERR_USAGE, "a status before anything was queued");
-            zf_device_buffers buffers = {.staging = malloc(sizes.staging)};
+            zf_device_buffers buffers = {.staging = malloc(sizes.staging), ZF_DEVICE_BYTES(sizes)};
             CHECK(zf_decode_async(prepared, NULL, &buffers, &error) == ZF_ERR_USAGE && strcmp(error.code, "ZF1107") == 0,
                   "no device memory");
             CHECK(emu->ops->allocate(emu, sizes.values, &buffers.values, &error) == ZF_OK, "%s", error.message);
@@ -616,6 +616,14 @@ static void test_async(void) {
                 }
                 if (column == 0) memcpy(values, all + sizes.skip, 20000 * 4);
                 CHECK(status != ZF_OK || wrong_rows(column, values, 5001, 20000) == 0, "rows are wrong");
+            }
+            for (unsigned which = 0; which < 3; which++) {
+                static const char *const says[] = {"`values`", "`workspace`", "`staging`"};
+                zf_device_buffers small = buffers;
+                --*(which == 0 ? &small.values_bytes : which == 1 ? &small.workspace_bytes : &small.staging_bytes);
+                zf_status status = zf_decode_async(prepared, NULL, &small, &error);
+                CHECK(status == ZF_ERR_USAGE && strcmp(error.code, "ZF1117") == 0 && strstr(error.message, says[which]) != NULL,
+                      "%s %s", error.code, error.message);
             }
             // Memory of the host is none of the device, whichever buffer it is given for.
             static _Alignas(256) uint8_t of_host[1 << 20];
@@ -657,7 +665,7 @@ static void test_cut(void) {
     zf_device_sizes sizes;
     CHECK(zf_decode_prepare(container, 0, "emu", NULL, &prepared, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_decode_device_size(prepared, &sizes, &error) == ZF_OK, "%s", error.message);
-    zf_device_buffers buffers = {.staging = malloc(sizes.staging)};
+    zf_device_buffers buffers = {.staging = malloc(sizes.staging), ZF_DEVICE_BYTES(sizes)};
     CHECK(emu->ops->allocate(emu, sizes.values, &buffers.values, &error) == ZF_OK, "%s", error.message);
     CHECK(emu->ops->allocate(emu, sizes.workspace, &buffers.workspace, &error) == ZF_OK, "%s", error.message);
     CHECK(truncate(path_of("a.zfd"), 256) == 0, "truncate");

@@ -138,7 +138,7 @@ static void decode_and_compare(zf_container *container, zf_kind kind, const uint
     if (status != ZF_OK) return;
     void *values = aligned_alloc(64, (sizes.values + 127) / 64 * 64);
     void *work = aligned_alloc(64, (sizes.workspace + 127) / 64 * 64);
-    zf_decode_buffers buffers = {.values = values, .workspace = work};
+    zf_decode_buffers buffers = {.values = values, .workspace = work, ZF_DECODE_BYTES(sizes)};
     status = zf_decode(container, 0, "cpu", NULL, &buffers, NULL, &error);
     CHECK(status == ZF_OK, "%s: %s, %s", what, error.message, error.place);
     if (status == ZF_OK && kind != ZF_K_BOOL) {

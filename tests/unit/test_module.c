@@ -121,7 +121,7 @@ static zf_status decode(zf_container *container, size_t column, uint64_t begin, 
     memset(out, 0xa5, 8 * MOST_ROWS / 64 * 64 + 128);
     zf_status status = zf_decode_size(container, column, &options, &wanted, error);
     void *work = aligned_alloc(64, wanted.workspace / 64 * 64 + 64);
-    zf_decode_buffers buffers = {.values = out, .workspace = work};
+    zf_decode_buffers buffers = {.values = out, .workspace = work, ZF_DECODE_BYTES(wanted)};
     if (status == ZF_OK) status = zf_decode(container, column, device, &options, &buffers, stats, error);
     if (status == ZF_OK && strcmp(device, "cpu") == 0) {
         bool same = true;

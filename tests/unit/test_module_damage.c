@@ -76,7 +76,7 @@ static zf_status decode(zf_context *where, size_t column, const char *device, zf
     ZF_TRY(zf_container_open(where, place("bad.zfd"), &container, error));
     zf_status status = zf_decode_size(container, column, &options, &wanted, error);
     void *work = aligned_alloc(64, wanted.workspace / 64 * 64 + 64);
-    zf_decode_buffers buffers = {.values = out, .workspace = work};
+    zf_decode_buffers buffers = {.values = out, .workspace = work, ZF_DECODE_BYTES(wanted)};
     if (status == ZF_OK) status = zf_decode(container, column, device, &options, &buffers, NULL, error);
     zf_container_close(container);
     free(work);

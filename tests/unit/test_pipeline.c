@@ -69,6 +69,7 @@ static void ask(asking *a, zf_container *container, size_t column, uint64_t begi
     CHECK(sizes.host.values == one->bytes, "%zu bytes for %llu", sizes.host.values, (ull)one->bytes);
     one->memory = aligned_alloc(64, (one->bytes + 63) / 64 * 64 + 2 * GUARD);
     memset(one->memory, POISON, one->bytes + 2 * GUARD);
+    request->host = (zf_decode_buffers){ZF_DECODE_BYTES(sizes.host)};
     request->host.values = one->memory + GUARD;
     if (sizes.host.workspace > 0) request->host.workspace = aligned_alloc(64, (sizes.host.workspace + 63) / 64 * 64);
 }
@@ -274,6 +275,7 @@ static void test_on_device(void) {
     CHECK(zf_batch_create(pipeline, &request, 1, &batch, &error) == ZF_ERR_USAGE && strcmp(error.code, "ZF1107") == 0 &&
               strstr(error.place, "column walk") != NULL,
           "no buffer: %s at %s", error.message, error.place);
+    request.device = (zf_device_buffers){ZF_DEVICE_BYTES(sizes.device)};
     CHECK(emu->ops->allocate(emu, sizes.device.values, &request.device.values, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_batch_create(pipeline, &request, 1, &batch, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_batch_follow(batch, 0, NULL, &error) == ZF_ERR_USAGE, "a batch that was not started");
@@ -560,6 +562,11 @@ static void test_refusals(void) {
         asking a = {.pipeline = make(devices[d], NULL)};
         ask(&a, container, 0, 0, 70000);
         void *good = a.requests[0].host.values;
+        a.requests[0].host.values_bytes--;
+        CHECK(zf_batch_create(a.pipeline, a.requests, 1, &batch, &error) == ZF_ERR_USAGE && strcmp(error.code, "ZF1117") == 0 &&
+                  strstr(error.place, "column walk") != NULL,
+              "%s: %s %s at %s", devices[d], error.code, error.message, error.place);
+        a.requests[0].host.values_bytes++;
         for (unsigned k = 0; k < 2; k++) {
             a.requests[0].host.values = k == 0 ? NULL : (uint8_t *)good + 8;
             CHECK(zf_batch_create(a.pipeline, a.requests, 1, &batch, &error) == ZF_ERR_USAGE && batch == NULL &&

@@ -164,8 +164,15 @@ static bool all_there(void) {
 
 static void fill_requests(zf_container *container, zf_pipeline_request *requests) {
     for (size_t i = 0; i < COLUMNS; i++) {
-        requests[i] = (zf_pipeline_request){.container = container, .column = i, .host = {.values = made[i]}};
-        if (i == 2) requests[i].host = (zf_decode_buffers){made[i], made_offsets, made_validity, NULL};
+        requests[i] = (zf_pipeline_request){
+            .container = container, .column = i, .host = {.values = made[i], .values_bytes = sizeof made[i]}};
+        if (i == 2)
+            requests[i].host = (zf_decode_buffers){.values = made[i],
+                                                   .offsets = made_offsets,
+                                                   .validity = made_validity,
+                                                   .values_bytes = sizeof made[i],
+                                                   .offsets_bytes = sizeof made_offsets,
+                                                   .validity_bytes = sizeof made_validity};
     }
 }
 

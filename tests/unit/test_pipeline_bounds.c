@@ -96,6 +96,7 @@ static void test_in_flight(uint64_t unit_bytes, uint64_t bound) {
         zf_pipeline_sizes sizes = {0};
         requests[i] = (zf_pipeline_request){.container = container, .on_device = true};
         CHECK(zf_pipeline_request_sizes(pipeline, &requests[i], &sizes, &error) == ZF_OK, "%s", error.message);
+        requests[i].device = (zf_device_buffers){ZF_DEVICE_BYTES(sizes.device)};
         null_allocate(&null.base, sizes.device.values, &requests[i].device.values, &error);
     }
     CHECK(zf_batch_create(pipeline, requests, MOST, &batch, &error) == ZF_OK, "%s", error.message);
@@ -146,6 +147,7 @@ static void test_ahead(unsigned units, unsigned less, unsigned read) {
         zf_pipeline_sizes sizes = {0};
         requests[i] = (zf_pipeline_request){.container = container, .column = 1};
         CHECK(zf_pipeline_request_sizes(pipeline, &requests[i], &sizes, &error) == ZF_OK, "%s", error.message);
+        requests[i].host = (zf_decode_buffers){ZF_DECODE_BYTES(sizes.host)};
         requests[i].host.values = aligned_alloc(64, (sizes.host.values + 63) / 64 * 64);
         if (sizes.host.workspace > 0) requests[i].host.workspace = aligned_alloc(64, (sizes.host.workspace + 63) / 64 * 64);
     }

@@ -71,10 +71,11 @@ static void begin(columns *c, unsigned delay, const zf_pipeline_options *options
         if (on_device) {
             zf_pipeline_sizes sizes;
             zf_status status = zf_pipeline_request_sizes(c->pipeline, &c->requests[i], &sizes, &error);
+            c->requests[i].device = (zf_device_buffers){ZF_DEVICE_BYTES(sizes.device)};
             if (status == ZF_OK) status = emu->ops->allocate(emu, sizes.device.values, &c->requests[i].device.values, &error);
             CHECK(status == ZF_OK, "%s", error.message);
         } else {
-            c->requests[i].host.values = c->values[i];
+            c->requests[i].host = (zf_decode_buffers){.values = c->values[i], .values_bytes = c->bytes[i]};
         }
     }
     CHECK(zf_batch_create(c->pipeline, c->requests, COLUMNS, &c->batch, &error) == ZF_OK, "%s", error.message);

@@ -402,7 +402,7 @@ static void real_begin(real *r, const char *device, zf_container *container) {
     CHECK(status == ZF_OK, "%s", error.message);
     if (status != ZF_OK) abort();
     r->work = aligned_alloc(64, (sizes.host.workspace + 64) / 64 * 64);
-    request.host = (zf_decode_buffers){.values = r->values, .workspace = r->work};
+    request.host = (zf_decode_buffers){.values = r->values, .workspace = r->work, ZF_DECODE_BYTES(sizes.host)};
     CHECK(zf_batch_create(r->pipeline, &request, 1, &r->batch, &error) == ZF_OK, "%s", error.message);
     if (r->batch == NULL) abort();
 }

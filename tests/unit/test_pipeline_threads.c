@@ -118,6 +118,8 @@ static void take_columns(columns *c, shared *s, unsigned first) {
         c->values[i] = aligned_alloc(256, (c->bytes[i] + 255) / 256 * 256);
         zf_pipeline_sizes sizes;
         CHECK(zf_pipeline_request_sizes(s->pipeline, request, &sizes, &error) == ZF_OK, "%s", error.message);
+        request->host = (zf_decode_buffers){ZF_DECODE_BYTES(sizes.host)};
+        request->device = (zf_device_buffers){ZF_DEVICE_BYTES(sizes.device)};
         if (request->on_device)
             CHECK(s->inner->ops->allocate(s->inner, sizes.device.values, &request->device.values, &error) == ZF_OK, "%s",
                   error.message);

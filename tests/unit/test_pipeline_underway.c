@@ -159,7 +159,13 @@ static void test_fetching(void) {
         zf_pipeline *pipeline = NULL;
         zf_batch *batch = NULL;
         zf_pipeline_options options = {.device_staging = 1 << 20, .host_staging = 1 << 20, .readers = 1};
-        zf_pipeline_request request = {.container = container, .host = {made.values, made.offsets, made.validity, NULL}};
+        zf_pipeline_request request = {.container = container,
+                                       .host = {.values = made.values,
+                                                .offsets = made.offsets,
+                                                .validity = made.validity,
+                                                .values_bytes = sizeof made.values,
+                                                .offsets_bytes = sizeof made.offsets,
+                                                .validity_bytes = sizeof made.validity}};
         late_begin(&l, emu, 0);
         l.ops.copy_out = failing_out;
         zf_status status = zf_pipeline_create_on(context, "emu", &l.base, &options, &pipeline, &error);

@@ -65,7 +65,7 @@ static uint64_t decode(zf_container *container, size_t column, uint64_t begin, u
     zf_error error = {0};
     zf_status status = zf_decode_size(container, column, &options, &sizes, &error);
     void *work = sizes.workspace > 0 ? aligned_alloc(64, (sizes.workspace + 63) / 64 * 64) : NULL;
-    zf_decode_buffers buffers = {.values = out, .workspace = work};
+    zf_decode_buffers buffers = {.values = out, .workspace = work, ZF_DECODE_BYTES(sizes)};
     if (status == ZF_OK) status = zf_decode(container, column, "cpu", &options, &buffers, &stats, &error);
     if (status != ZF_OK) printf("%s %s (%s)\n", error.code, error.message, error.place);
     bool same = status == ZF_OK && memcmp(out, values + begin, 4 * count) == 0;
@@ -183,7 +183,7 @@ static void test_lifetimes(void) {
     // Without a compiler there is no code, and that is said.
     container = open_file(context);
     int32_t *out = aligned_alloc(64, 4 * ROWS);
-    zf_decode_buffers buffers = {.values = out};
+    zf_decode_buffers buffers = {.values = out, .values_bytes = 4 * ROWS};
     zf_error error = {0};
     CHECK(zf_decode(container, 0, "cpu", NULL, &buffers, NULL, &error) == ZF_ERR_UNSUPPORTED, "%s", error.message);
     CHECK(strcmp(error.code, "ZF1401") == 0, "%s", error.code);

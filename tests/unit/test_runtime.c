@@ -258,7 +258,7 @@ static void decode_and_compare(zf_container *container, size_t column, uint64_t 
     uint8_t *values = aligned_alloc(64, value_room + 2 * GUARD), *work = aligned_alloc(64, work_room + 2 * GUARD);
     memset(values, 0xcd, value_room + 2 * GUARD);
     memset(work, 0xcd, work_room + 2 * GUARD);
-    zf_decode_buffers buffers = {.values = values + GUARD, .workspace = work + GUARD};
+    zf_decode_buffers buffers = {.values = values + GUARD, .workspace = work + GUARD, ZF_DECODE_BYTES(sizes)};
     status = zf_decode(container, column, "cpu", &options, &buffers, stats, &error);
     CHECK(status == ZF_OK, "%s %s at %s", error.code, error.message, error.place);
     uint64_t wrong = 0;
@@ -340,7 +340,8 @@ static void test_misuse(zf_context *context) {
     zf_container *container = NULL;
     zf_decode_sizes sizes;
     static _Alignas(64) uint8_t values[4 * 5000], work[1 << 20];
-    zf_decode_buffers buffers = {.values = values, .workspace = work};
+    zf_decode_buffers buffers = {
+        .values = values, .workspace = work, .values_bytes = sizeof values, .workspace_bytes = sizeof work};
     CHECK(walk_write(path_of("misuse.zfd"), 5000, 4096, true, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_container_open(context, path_of("misuse.zfd"), &container, &error) == ZF_OK, "%s", error.message);
     zf_decode_options beyond[] = {{.some_rows = true, .row_begin = 5001, .row_count = UINT64_MAX},
@@ -392,7 +393,7 @@ typedef struct shared {
 static void *read_range(void *pointer) {
     shared *s = pointer;
     uint8_t *values = aligned_alloc(64, 4096 * 4), *work = aligned_alloc(64, 1 << 20);
-    zf_decode_buffers buffers = {.values = values, .workspace = work};
+    zf_decode_buffers buffers = {.values = values, .workspace = work, .values_bytes = 4096 * 4, .workspace_bytes = 1 << 20};
     for (uint64_t round = 0; round < 20; round++) {
         zf_decode_options options = {.some_rows = true, .row_begin = s->begin + round * 100, .row_count = 4096, .threads = 2};
         s->wrong += zf_decode(s->container, 0, "cpu", &options, &buffers, NULL, NULL) != ZF_OK;

@@ -53,7 +53,8 @@ static bool lies_in_between(zf_container *container, size_t column, uint64_t beg
     CHECK(zf_decode_size(container, column, &options, &sizes, &error) == ZF_OK, "%s", error.message);
     zf_decode_buffers to = {.values = aligned_alloc(64, (sizes.values + 64) / 64 * 64),
                             .offsets = aligned_alloc(64, (sizes.offsets + 64) / 64 * 64),
-                            .workspace = aligned_alloc(64, (sizes.workspace + 64) / 64 * 64)};
+                            .workspace = aligned_alloc(64, (sizes.workspace + 64) / 64 * 64),
+                            ZF_DECODE_BYTES(sizes)};
     memset(to.values, POISON, sizes.values);
     memset(to.offsets, POISON, sizes.offsets);
     memset(to.workspace, POISON, sizes.workspace);

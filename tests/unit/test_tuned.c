@@ -261,7 +261,7 @@ static seen look_at(const char *cache, zf_compiler_options options, size_t colum
     zf_text_free(&shape);
     static _Alignas(64) int32_t values[ROWS + 64]; // as buffers of devices are
     memset(values, 0xa5, sizeof values);
-    zf_decode_buffers buffers = {.values = values};
+    zf_decode_buffers buffers = {.values = values, .values_bytes = sizeof values};
     CHECK(zf_decode(container, column, "emu", NULL, &buffers, NULL, &error) == ZF_OK, "%s", error.message);
     out.decoded = true;
     for (int k = 0; k < ROWS; k++) out.decoded = out.decoded && values[k] == k * 7 % 1000;

@@ -37,6 +37,7 @@ zf_status zf_decoded_describe(zf_container *container, size_t column, const zf_d
 }
 
 zf_status zf_decoded_allocate(zf_decoded *out, zf_error *error) {
+    out->buffers = (zf_decode_buffers){ZF_DECODE_BYTES(out->sizes)};
     out->buffers.values = allocate(out->sizes.values);
     out->buffers.workspace = allocate(out->sizes.workspace);
     if (out->info.type.element == ZF_STRING) out->buffers.offsets = allocate(out->sizes.offsets);

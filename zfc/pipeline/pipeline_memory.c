@@ -47,11 +47,13 @@ static zf_status device_part(zf_pipe_memory *memory, uint64_t bytes, uint64_t *o
 zf_status zf_pipe_allocate(zf_pipe_memory *memory, const zf_pipeline_sizes *sizes, zf_pipeline_request *request,
                            zf_error *error) {
     if (request->on_device) {
+        request->device = (zf_device_buffers){ZF_DEVICE_BYTES(sizes->device)};
         ZF_TRY(device_part(memory, sizes->device.values, &request->device.values, error));
         ZF_TRY(device_part(memory, sizes->device.offsets, &request->device.offsets, error));
         return device_part(memory, sizes->device.validity, &request->device.validity, error);
     }
     void *part = NULL;
+    request->host = (zf_decode_buffers){ZF_DECODE_BYTES(sizes->host)};
     ZF_TRY(host_part(memory, sizes->host.values, &request->host.values, error));
     if (sizes->host.offsets > 0) {
         ZF_TRY(host_part(memory, sizes->host.offsets, &part, error));

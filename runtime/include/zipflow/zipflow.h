@@ -201,16 +201,23 @@ typedef struct zf_decode_sizes {
     size_t values, offsets, validity, workspace;
 } zf_decode_sizes;
 
-/// Where a column is decoded to. Buffers belong to the caller and are at least as large as `zf_decode_sizes` said.
-/// `values` and `workspace` must be aligned to 64 bytes, `offsets` to 8. `workspace` may be NULL where its size is 0. String k of
-/// the rows that are wanted has bytes offsets[k] .. offsets[k + 1] of `values`; offsets[0] is 0. Bit k of `validity`, the lowest
-/// of a byte first, is 1 where row k has a value, 0 where it is null.
+/// Where a column is decoded to, and how many bytes each buffer has. The buffers belong to the caller. A decode refuses a buffer
+/// that is smaller than it needs with ZF_ERR_USAGE (ZF1117) before it writes. `values` and `workspace` must be aligned to 64
+/// bytes, `offsets` to 8. A buffer of which zf_decode_size says 0 bytes may be NULL. String k of the decoded rows has bytes
+/// offsets[k] .. offsets[k + 1] of `values`; offsets[0] is 0. Bit k of `validity`, the lowest of a byte first, is 1 where row k
+/// has a value, 0 where it is null.
 typedef struct zf_decode_buffers {
     void *values;
     int64_t *offsets;
     uint8_t *validity;
     void *workspace;
+    size_t values_bytes, offsets_bytes, validity_bytes, workspace_bytes; ///< ZF_DECODE_BYTES sets all four
 } zf_decode_buffers;
+
+/// Initialises the four sizes of a zf_decode_buffers from a zf_decode_sizes: {.values = values, ZF_DECODE_BYTES(sizes)}.
+#define ZF_DECODE_BYTES(sizes)                                                                                                   \
+    .values_bytes = (sizes).values, .offsets_bytes = (sizes).offsets, .validity_bytes = (sizes).validity,                        \
+    .workspace_bytes = (sizes).workspace
 
 /// What a decode did.
 typedef struct zf_decode_stats {
@@ -296,14 +303,21 @@ typedef struct zf_device_sizes {
     uint64_t staging;   ///< host memory: stored bytes and tables on their way, failure words on their way back
 } zf_device_sizes;
 
-/// Where they are. `values` and `workspace` are addresses of the device's memory (CUDA: CUdeviceptr of the primary context),
-/// aligned to 256, as are the others. `staging` is memory of the host, aligned to 8; where it is not pinned, copies may wait.
-/// The emulator gives no memory of its own to callers: zf_decode is for it.
+/// Where they are, and how many bytes each has. `values` and `workspace` are addresses of the device's memory (CUDA: CUdeviceptr
+/// of the primary context), aligned to 256, as are the others. `staging` is memory of the host, aligned to 8; where it is not
+/// pinned, copies may wait. A buffer that is smaller than the decode needs is refused with ZF_ERR_USAGE (ZF1117). The emulator
+/// gives no memory of its own to callers: zf_decode is for it.
 typedef struct zf_device_buffers {
     uint64_t values, workspace;
     uint64_t offsets, validity; ///< likewise, where the column has them
     void *staging;
+    uint64_t values_bytes, workspace_bytes, offsets_bytes, validity_bytes, staging_bytes; ///< ZF_DEVICE_BYTES sets all five
 } zf_device_buffers;
+
+/// Initialises the five sizes of a zf_device_buffers from a zf_device_sizes.
+#define ZF_DEVICE_BYTES(sizes)                                                                                                   \
+    .values_bytes = (sizes).values, .workspace_bytes = (sizes).workspace, .offsets_bytes = (sizes).offsets,                      \
+    .validity_bytes = (sizes).validity, .staging_bytes = (sizes).staging
 
 /// Prepares a decode of a column, or some of its rows, on a device with memory of its own; ZF_ERR_UNSUPPORTED (ZF1406) on others.
 /// Reads the blocks and reports what is wrong with them as far as the host can see. May compile. Free with zf_prepared_free.
