@@ -496,8 +496,8 @@ OF_GPUS = (("7 bits to u32", "work", "bitpack-7-u32", "bitpack-7-u32"), ("25 bit
 
 
 def short(row):
-    """The codec without the names of its streams."""
-    return re.sub(r"\w+: (?!\w+\[)", "", codec(row))
+    """The codec without the names of its streams, but for those that are not given in order."""
+    return re.sub(r"(?<!nullable\()\b(?!slots: )\w+: (?!\w+\[)", "", codec(row))
 
 
 def gpu(records):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every example of docs/language.md, and of docs/start.md what is no file there, is a program that `zfc check` takes; a warning is allowed only where one says
-"not lowered yet". Those marked `zf run` are encoded and decoded: a column of made data of its type.
+"""`zfc check` accepts every example of the pages below that is not a file of a tutorial; the only warning that it may give is "not lowered yet".
+Examples marked `zf run` are encoded and decoded, with made data for each column.
 
 Usage: language_examples.py ZFC ROOT
 """
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-PAGES = {"docs/language.md": 15, "docs/start.md": 1}  # and how many examples each has at least
+PAGES = {"docs/language.md": 15, "docs/types.md": 1}  # and how many examples each has at least
 ROWS = 9000
 # What the example with this algorithm must encode, and to how much of its plain size at most: words alone do not show that it works.
 DATA = {"scaled": ("price", [str(cents // 100) + "." + str(cents % 100).zfill(2) for cents in range(ROWS)], 0.25)}
@@ -38,6 +38,8 @@ def made(kind):
             yield f"{n}.{k % 100:02}"
         elif kind == "date32":
             yield str(datetime.date(1992, 1, 1) + datetime.timedelta(days=n % 2500))
+        elif kind == "timestamp":
+            yield str(datetime.datetime(2024, 1, 1) + datetime.timedelta(seconds=n))
         elif kind == "bool":
             yield "true" if k % 13 < 4 else "false"
         elif kind == "string":
