@@ -8,23 +8,25 @@
 
 typedef struct zf_arena zf_arena;
 
-/// A new arena, or NULL when there is no memory.
+/// Creates an arena; NULL: no memory. The caller destroys it.
 zf_arena *zf_arena_create(void);
+/// Frees the arena and everything that was allocated from it.
 void zf_arena_destroy(zf_arena *arena);
 
-/// `size` zeroed bytes aligned for any type, which live as long as the arena. When memory runs out the arena calls its
-/// escape (see `zf_arena_set_escape`); without one it returns NULL.
+/// Allocates `size` zeroed bytes, aligned for any type; they live as long as the arena. Without memory it jumps to the arena's
+/// escape
+/// (`zf_arena_set_escape`), or returns NULL where there is none.
 void *zf_arena_alloc(zf_arena *arena, size_t size);
 
-/// Where to go when memory runs out: a `jmp_buf *` (as void *) that the owner of the arena has set. May be NULL.
+/// Sets the `jmp_buf *` (as void *) to jump to when memory runs out; NULL: none.
 void zf_arena_set_escape(zf_arena *arena, void *jump);
 
-/// Copies of text, with a 0 behind it.
+/// Copy or format a text; the result ends with a 0 and lives as long as the arena.
 char *zf_arena_copy(zf_arena *arena, const char *text, size_t length);
 char *zf_arena_printf(zf_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *zf_arena_vprintf(zf_arena *arena, const char *format, va_list arguments);
 
-/// Bytes handed out so far: what limits on input are measured by.
+/// Returns the bytes allocated so far, the measure of limits on input.
 size_t zf_arena_used(const zf_arena *arena);
 
 #define ZF_NEW(arena, type) ((type *)zf_arena_alloc((arena), sizeof(type)))

@@ -7,8 +7,8 @@
 
 #include "runtime/base/private.h"
 
-/// XXH3_64bits of those bytes, with vectors of 32 bytes where the processor has them: the library's own is compiled for any
-/// processor of its kind, and takes as long as copying the bytes does.
+/// Computes XXH3_64bits, with vectors of 32 bytes where the processor has them. The package's own function is compiled for every
+/// processor and is as slow as a copy.
 ZF_PRIVATE_API uint64_t zf_checksum(const void *bytes, size_t length);
 
 #endif

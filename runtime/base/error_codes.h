@@ -1,4 +1,4 @@
-// The runtime's error codes: one table, from which the status and the text of a code come.
+// The error codes of the runtime, from one table.
 #ifndef ZF_RUNTIME_ERROR_CODES_H
 #define ZF_RUNTIME_ERROR_CODES_H
 
@@ -18,20 +18,20 @@ typedef struct zf_error_row {
     const char *subject;
 } zf_error_row;
 
-/// All rows, in order of their numbers; sets `*count`. Static.
+/// Returns all rows by number and sets `*count`. Static.
 const zf_error_row *zf_error_rows(size_t *count);
 
 /// Fills `*error` (may be NULL) with the code, its status and a message, and clears place and hint. Returns the status.
 ZF_PRIVATE_API zf_status zf_raise(zf_error *error, zf_error_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/// The same for what the operating system refused: "cannot WHAT PATH: " and what errno `number` means. The path is the place.
+/// Fills the error of a failed system call: "cannot WHAT PATH: " and the text of errno `number`. The path is the place.
 zf_status zf_raise_system(zf_error *error, zf_error_code code, const char *what, const char *path, int number);
 
-/// Whether the error has that code.
+/// Returns whether the error has that code.
 ZF_PRIVATE_API bool zf_error_is(const zf_error *error, zf_error_code code);
 
-/// The code of violation Vnn, or ZF_E_INTERNAL when there is no such violation.
+/// Returns the code of violation Vnn, or ZF_E_INTERNAL for an unknown one.
 zf_error_code zf_violation_code(uint32_t violation);
 
 #endif

@@ -1,7 +1,6 @@
 #ifndef ZF_RUNTIME_BASE_IMPORTS_H
 #define ZF_RUNTIME_BASE_IMPORTS_H
-// The functions of this library that generated native code calls without naming them: memcpy and its kin, which LLVM makes of
-// loops.
+// Functions that generated native code calls without naming them, such as memcpy, which LLVM makes of loops.
 
 #include <stddef.h>
 
@@ -12,7 +11,7 @@ typedef struct zf_import {
     const void *address;
 } zf_import;
 
-/// Returns all of them; sets their number. The table is constant.
+/// Returns the constant table and sets its length.
 ZF_PRIVATE_API const zf_import *zf_imports(size_t *count);
 
 #endif

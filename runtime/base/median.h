@@ -1,4 +1,4 @@
-// The middle of measurements.
+// The median of measurements.
 #ifndef ZF_BASE_MEDIAN_H
 #define ZF_BASE_MEDIAN_H
 
@@ -10,8 +10,7 @@ static inline int zf_median_by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/// Sorts `count` numbers, at least one, none of which is NaN, by size. Gives their median: of an even number the mean of the two
-/// in the middle.
+/// Sorts `count` numbers (at least one, no NaN) and returns their median; for an even count, the mean of the middle two.
 static inline double zf_median(double *values, size_t count) {
     qsort(values, count, sizeof *values, zf_median_by_size);
     return (values[(count - 1) / 2] + values[count / 2]) / 2;

@@ -1,5 +1,5 @@
-// Functions that one library of zipflow offers to another of the same version. They are exported, because the libraries are
-// separate files, but belong to no stable interface.
+// Marks functions that one library of zipflow offers to another of the same version. They are exported, because the libraries
+// are separate files, but they are no stable interface.
 #ifndef ZF_BASE_PRIVATE_H
 #define ZF_BASE_PRIVATE_H
 
