@@ -5,38 +5,33 @@
 #include <string.h>
 
 #include "measure/measure.h"
-#include "runtime/base/median.h"
+#include "measure/measure_compare.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
 #include "runtime/container/element.h"
 #include "runtime/decode/block_run.h"
-#include "zfc/driver_codes.h"
-#include "zfc/watch.h"
 
 typedef unsigned long long ull;
 
-enum {
-    POISON_COPY = 0xa5,
-    POISON_DECODE = 0x5a,
-    POISON_REFERENCE = 0x96, // another one, so that what both leave out differs
-    STEP = 4 << 20,          // bytes compared at once
-};
+enum { STEP = 4 << 20 }; // bytes compared at once
 
 typedef struct session {
-    const zf_bench_device *device;
+    const zf_measure_device *device;
     void *self;     ///< the device's
     void *prepared; ///< the device's, too
-    zf_bench_work work;
-    zf_bench_block *blocks; ///< what work.blocks points at
-    uint64_t plain_bytes;   ///< of one copy
-    uint64_t read_bytes;    ///< of one copy
-    uint8_t *source;        ///< of the device: what is copied
-    unsigned comparers;     ///< threads that compare
-    zf_host_pages landing;  ///< STEP bytes for each of them
+    zf_measure_work work;
+    zf_measure_block *blocks; ///< what work.blocks points at
+    uint64_t plain_bytes;     ///< of one copy
+    uint64_t read_bytes;      ///< of one copy
+    uint8_t *source;          ///< of the device: what is copied
+    unsigned comparers;       ///< threads that compare
+    zf_host_pages landing;    ///< STEP bytes for each of them
 } session;
 
 static uint64_t round_up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 
-static zf_status no_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory"); }
+static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory"); }
 
 // ---- Before the clock starts ------------------------------------------------------------------------------------
 
@@ -55,14 +50,14 @@ static uint64_t bytes_read(const zf_block_view *view, bool checksums) {
 
 /// Reads and checks every block of the column.
 static zf_status read_blocks(session *s, zf_error *error) {
-    zf_bench_work *w = &s->work;
+    zf_measure_work *w = &s->work;
     s->blocks = calloc(w->info.blocks + 1, sizeof *s->blocks);
     if (s->blocks == NULL) return no_memory(error);
     w->blocks = s->blocks;
     unsigned bits = zf_element_bits(w->info.type.element);
     uint64_t characters = 0;
     for (uint64_t i = 0; i < w->info.blocks; i++) {
-        zf_bench_block *b = &s->blocks[i];
+        zf_measure_block *b = &s->blocks[i];
         ZF_TRY(zf_container_block(w->container, w->column, i, true, &b->view, error));
         w->block_count++;
         b->stored = w->stored_stride;
@@ -75,10 +70,10 @@ static zf_status read_blocks(session *s, zf_error *error) {
 }
 
 /// Puts copies of the blocks, and of the plain data, into the device's memory.
-static zf_status place(session *s, const zf_bench_plain *plain, zf_error *error) {
-    zf_bench_work *w = &s->work;
+static zf_status place(session *s, const zf_measure_plain *plain, zf_error *error) {
+    zf_measure_work *w = &s->work;
     uint64_t wanted = w->options->bytes / plain->bytes + (w->options->bytes % plain->bytes != 0);
-    w->copies = wanted < ZF_BENCH_COPIES_MOST ? wanted : ZF_BENCH_COPIES_MOST;
+    w->copies = wanted < ZF_MEASURE_COPIES_MOST ? wanted : ZF_MEASURE_COPIES_MOST;
     w->plain_stride = round_up(plain->bytes, 256);
     s->plain_bytes = plain->bytes;
     void *memory[3] = {NULL};
@@ -95,7 +90,7 @@ static zf_status place(session *s, const zf_bench_plain *plain, zf_error *error)
     ZF_TRY(s->device->land(s->self, (size_t)s->comparers * STEP, &s->landing, error));
     for (uint64_t c = 0; c < w->copies; c++) {
         for (uint64_t i = 0; i < w->block_count && w->stored != NULL; i++) {
-            const zf_bench_block *b = &s->blocks[i];
+            const zf_measure_block *b = &s->blocks[i];
             uint8_t *to = w->stored + c * w->stored_stride + b->stored;
             ZF_TRY(s->device->upload(s->self, to, b->view.base, b->view.bytes, error));
         }
@@ -110,35 +105,34 @@ static zf_status place(session *s, const zf_bench_plain *plain, zf_error *error)
 
 typedef struct comparison {
     const session *session;
-    const zf_bench_plain *plain;
+    const zf_measure_plain *plain;
     uint64_t pieces; ///< of a copy, STEP bytes each but the last
 } comparison;
 
 static zf_status compare_piece(void *user, uint64_t index, unsigned worker, zf_error *error) {
     const comparison *c = user;
     const session *s = c->session;
-    const zf_bench_work *w = &s->work;
-    const zf_bench_plain *plain = c->plain;
+    const zf_measure_work *w = &s->work;
+    const zf_measure_plain *plain = c->plain;
     uint64_t copy = index / c->pieces, at = index % c->pieces * STEP;
-    uint64_t bytes = plain->bytes - at < STEP ? plain->bytes - at : STEP, k = 0;
+    uint64_t bytes = plain->bytes - at < STEP ? plain->bytes - at : STEP;
     uint8_t *landing = s->landing.at + (size_t)worker * STEP;
     ZF_TRY(s->device->download(s->self, landing, w->out + copy * w->plain_stride + at, bytes, error));
-    if (memcmp(landing, plain->values + at, bytes) == 0) return ZF_OK;
-    while (landing[k] == plain->values[at + k]) k++;
-    zf_status status =
-        zf_fail(error, ZF_ERR_INTERNAL, ZFC_BENCH_DIFFERS, "what was timed is wrong: byte %llu is %02x, and %02x in %s",
-                (ull)(at + k), landing[k], plain->values[at + k], plain->origin);
+    uint64_t k = zf_measure_difference(landing, plain->values + at, bytes);
+    if (k == bytes) return ZF_OK;
+    zf_status status = zf_fail(error, ZF_ERR_INTERNAL, ZFM_DIFFERS, "what was timed is wrong: byte %llu is %02x, and %02x in %s",
+                               (ull)(at + k), landing[k], plain->values[at + k], plain->origin);
     return zf_fail_place(error, status, "column %s, copy %llu of %llu", w->info.name, (ull)copy + 1, (ull)w->copies);
 }
 
-/// Compares every copy that was decoded with the plain data. Of several differences the first is told.
-static zf_status compare(const session *s, const zf_bench_plain *plain, zf_error *error) {
+/// Compares every copy that was decoded with the plain data. Reports the first of several differences.
+static zf_status compare(const session *s, const zf_measure_plain *plain, zf_error *error) {
     comparison c = {s, plain, (plain->bytes + STEP - 1) / STEP};
     return zf_parallel_try(s->comparers, s->work.copies * c.pieces, compare_piece, &c, error);
 }
 
 /// Stops the clock also where what it timed failed, whose error is the one that is told.
-static zf_status stop_after(session *s, zf_status status, zf_bench_clock *clock, double *seconds, zf_error *error) {
+static zf_status stop_after(session *s, zf_status status, zf_measure_clock *clock, double *seconds, zf_error *error) {
     zf_error later;
     zf_status stopped = s->device->stop(s->self, clock, seconds, status == ZF_OK ? error : &later);
     return status == ZF_OK ? stopped : status;
@@ -146,56 +140,49 @@ static zf_status stop_after(session *s, zf_status status, zf_bench_clock *clock,
 
 /// Copies, then decodes, each to poisoned memory; what was decoded is compared. Untimed runs of the same before, where the
 /// device wants them, go to the same memory: it is poisoned behind them.
-static zf_status run_round(session *s, const zf_bench_plain *plain, double *copy, double *decode, zf_error *error) {
-    const zf_bench_device *d = s->device;
-    zf_bench_work *w = &s->work;
-    zf_bench_clock clock = {0};
+static zf_status run_round(session *s, const zf_measure_plain *plain, double *copy, double *decode, zf_error *error) {
+    const zf_measure_device *d = s->device;
+    zf_measure_work *w = &s->work;
+    zf_measure_clock clock = {0};
     for (unsigned k = 0; k < d->warm; k++) ZF_TRY(d->copy_bytes(s->self, w->out, s->source, s->plain_bytes * w->copies, error));
-    ZF_TRY(d->fill(s->self, w->out, POISON_COPY, w->plain_stride * w->copies, error));
+    ZF_TRY(d->fill(s->self, w->out, ZF_POISON_COPY, w->plain_stride * w->copies, error));
     ZF_TRY(d->start(s->self, &clock, error));
     zf_status status = d->copy_bytes(s->self, w->out, s->source, s->plain_bytes * w->copies, error);
     ZF_TRY(stop_after(s, status, &clock, copy, error));
     for (unsigned k = 0; k < d->warm; k++) ZF_TRY(d->decode(s->self, s->prepared, error));
-    ZF_TRY(d->fill(s->self, w->out, POISON_DECODE, w->plain_stride * w->copies, error));
+    ZF_TRY(d->fill(s->self, w->out, ZF_POISON_RESULT, w->plain_stride * w->copies, error));
     ZF_TRY(d->start(s->self, &clock, error));
     status = d->decode(s->self, s->prepared, error);
     ZF_TRY(stop_after(s, status, &clock, decode, error));
     return compare(s, plain, error);
 }
 
-static void summarise(double *times, unsigned count, double *median, double *least, double *most) {
-    *median = zf_median(times, count);
-    *least = times[0];
-    *most = times[count - 1];
-}
-
-static zf_status run_rounds(session *s, const zf_bench_plain *plain, zf_bench_result *out, zf_error *error) {
+static zf_status run_rounds(session *s, const zf_measure_plain *plain, zf_measure_result *out, zf_error *error) {
     unsigned repeats = s->work.options->repeats;
-    double copies[ZF_BENCH_REPEATS_MOST + 1], decodes[ZF_BENCH_REPEATS_MOST + 1];
+    double copies[ZF_MEASURE_REPEATS_MOST + 1], decodes[ZF_MEASURE_REPEATS_MOST + 1];
     for (unsigned r = 0; r <= repeats; r++) { // the first warms up and does not count
         ZF_TRY(run_round(s, plain, &copies[r], &decodes[r], error));
     }
-    summarise(copies + 1, repeats, &out->copy_median, &out->copy_least, &out->copy_most);
-    summarise(decodes + 1, repeats, &out->decode_median, &out->decode_least, &out->decode_most);
+    out->copy = zf_measure_times_of(copies + 1, repeats);
+    out->decode = zf_measure_times_of(decodes + 1, repeats);
     return ZF_OK;
 }
 
 /// Rounds in which each kernel has a time of its own; what they leave is compared, too.
-static zf_status run_kernels(session *s, const zf_bench_plain *plain, zf_bench_result *out, zf_error *error) {
-    const zf_bench_device *d = s->device;
-    const zf_bench_work *w = &s->work;
-    double times[ZF_BENCH_KERNELS_MOST][ZF_BENCH_REPEATS_MOST + 1], seconds[ZF_BENCH_KERNELS_MOST];
+static zf_status run_kernels(session *s, const zf_measure_plain *plain, zf_measure_result *out, zf_error *error) {
+    const zf_measure_device *d = s->device;
+    const zf_measure_work *w = &s->work;
+    double times[ZF_MEASURE_KERNELS_MOST][ZF_MEASURE_REPEATS_MOST + 1], seconds[ZF_MEASURE_KERNELS_MOST];
     for (unsigned r = 0; r <= w->options->repeats; r++) { // the first warms up and does not count
         for (unsigned k = 0; k < d->warm; k++) ZF_TRY(d->decode(s->self, s->prepared, error));
-        ZF_TRY(d->fill(s->self, w->out, POISON_DECODE, w->plain_stride * w->copies, error));
+        ZF_TRY(d->fill(s->self, w->out, ZF_POISON_RESULT, w->plain_stride * w->copies, error));
         ZF_TRY(d->decode_kernels(s->self, s->prepared, (uint32_t)out->kernels, seconds, error));
         for (uint32_t k = 0; k < out->kernels; k++) times[k][r] = seconds[k];
         ZF_TRY(compare(s, plain, error));
     }
     out->timed_kernels = (uint32_t)out->kernels;
     for (uint32_t k = 0; k < out->timed_kernels; k++)
-        summarise(times[k] + 1, w->options->repeats, &out->kernel_times[k].median, &out->kernel_times[k].least,
-                  &out->kernel_times[k].most);
+        out->kernel_times[k] = zf_measure_times_of(times[k] + 1, w->options->repeats);
     return ZF_OK;
 }
 
@@ -208,28 +195,28 @@ static void release(session *s) {
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) s->device->release(s->self, memory[i]);
 }
 
-zf_status zf_bench_column(zf_container *container, size_t column, const zf_bench_options *options, const zf_bench_plain *plain,
-                          zf_bench_result *out, zf_error *error) {
-    *out = (zf_bench_result){0};
+zf_status zf_measure_column(zf_container *container, size_t column, const zf_measure_options *options,
+                            const zf_measure_plain *plain, zf_measure_result *out, zf_error *error) {
+    *out = (zf_measure_result){0};
     session s = {.device = options->device, .work = {.options = options, .container = container, .column = column}};
-    zf_bench_work *w = &s.work;
+    zf_measure_work *w = &s.work;
     ZF_TRY(zf_container_column(container, column, &w->info, error));
     zf_decode_sizes sizes;
     ZF_TRY(zf_decode_size(container, column, NULL, &sizes, error)); // also refuses types that cannot be delivered
     if (w->info.rows == 0) {
-        zf_status status = zf_fail(error, ZF_ERR_INPUT, ZFC_NOT_MEASURED, "column `%s` has no rows", w->info.name);
+        zf_status status = zf_fail(error, ZF_ERR_INPUT, ZFM_NOT_MEASURED, "column `%s` has no rows", w->info.name);
         return zf_fail_place(error, status, "%s", zf_container_path(container));
     }
     w->values_at = sizes.offsets;
     w->validity_at = w->values_at + sizes.values;
     uint64_t bytes = w->validity_at + sizes.validity;
     if (bytes != plain->bytes) {
-        return zf_fail(error, ZF_ERR_INTERNAL, ZFC_BENCH_DIFFERS, "column `%s` has %zu bytes, and %llu in %s", w->info.name,
+        return zf_fail(error, ZF_ERR_INTERNAL, ZFM_DIFFERS, "column `%s` has %zu bytes, and %llu in %s", w->info.name,
                        (size_t)bytes, (ull)plain->bytes, plain->origin);
     }
-    double begin = zf_seconds();
+    double begin = zf_clock_seconds();
     ZF_TRY(s.device->open(options->context, &options->chosen, options->threads, &s.self, error));
-    out->device_seconds = zf_seconds() - begin;
+    out->device_seconds = zf_clock_seconds() - begin;
     zf_status status = read_blocks(&s, error);
     if (status == ZF_OK) status = place(&s, plain, error);
     if (status == ZF_OK && !options->general) { // else `prepare` gets another one
@@ -240,7 +227,7 @@ zf_status zf_bench_column(zf_container *container, size_t column, const zf_bench
     }
     if (status == ZF_OK) status = s.device->prepare(s.self, w, &s.prepared, &out->kernels, error);
     if (status == ZF_OK) status = run_rounds(&s, plain, out, error);
-    if (status == ZF_OK && options->unfused && s.device->decode_kernels != NULL && out->kernels <= ZF_BENCH_KERNELS_MOST)
+    if (status == ZF_OK && options->unfused && s.device->decode_kernels != NULL && out->kernels <= ZF_MEASURE_KERNELS_MOST)
         status = run_kernels(&s, plain, out, error);
     out->info = w->info;
     out->blocks = w->block_count;
@@ -249,58 +236,5 @@ zf_status zf_bench_column(zf_container *container, size_t column, const zf_bench
     out->read_bytes = s.read_bytes * w->copies;
     release(&s);
     s.device->close(s.self);
-    return status;
-}
-
-// ---- Another path ---------------------------------------------------------------------------------------------------
-
-static zf_status decode_plainly(zf_context *context, const char *path, size_t column, zf_bench_plain *out, zf_error *error) {
-    zf_container *container;
-    ZF_TRY(zf_container_open(context, path, &container, error));
-    zf_watch_container(container);
-    zf_decode_sizes sizes;
-    void *parts[4] = {NULL}; // each wants to be aligned
-    zf_status status = zf_decode_size(container, column, NULL, &sizes, error);
-    if (status == ZF_OK) {
-        const size_t bytes[] = {sizes.offsets, sizes.values, sizes.validity, sizes.workspace};
-        for (int i = 0; i < 4 && status == ZF_OK; i++) {
-            parts[i] = aligned_alloc(64, round_up(bytes[i] + 1, 64));
-            if (parts[i] == NULL)
-                status = no_memory(error);
-            else
-                memset(parts[i], POISON_REFERENCE, bytes[i]);
-        }
-        out->bytes = sizes.offsets + sizes.values + sizes.validity;
-        out->values = malloc(out->bytes + 1);
-        if (out->values == NULL) status = no_memory(error);
-    }
-    if (status == ZF_OK) {
-        zf_decode_buffers buffers = {
-            .offsets = parts[0], .values = parts[1], .validity = parts[2], .workspace = parts[3], ZF_DECODE_BYTES(sizes)};
-        status = zf_decode(container, column, "cpu", NULL, &buffers, NULL, error);
-    }
-    if (status == ZF_OK) {
-        memcpy(out->values, parts[0], sizes.offsets);
-        memcpy(out->values + sizes.offsets, parts[1], sizes.values);
-        memcpy(out->values + sizes.offsets + sizes.values, parts[2], sizes.validity);
-    }
-    for (int i = 0; i < 4; i++) free(parts[i]);
-    zf_watch_no_more(container);
-    zf_container_close(container);
-    return status;
-}
-
-zf_status zf_bench_reference(const char *path, size_t column, zf_bench_plain *out, zf_error *error) {
-    *out = (zf_bench_plain){.origin = "an unoptimised decode"};
-    zf_context *context;
-    zf_compiler *compiler;
-    ZF_TRY(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, error));
-    zf_compiler_options options = {.optimise = 1, .general_only = true}; // 1 is -O0
-    zf_status status = zf_compiler_create(context, &options, &compiler, error);
-    if (status == ZF_OK) {
-        status = decode_plainly(context, path, column, out, error);
-        zf_compiler_free(compiler);
-    }
-    zf_context_free(context);
     return status;
 }

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "measure/measure.h"
+#include "runtime/base/error_codes.h"
 #include "runtime/decode/decode_unit.h"
-#include "zfc/driver_codes.h"
 
 typedef struct measured {
     zf_accelerator *accelerator;
@@ -18,7 +18,7 @@ typedef struct measured {
     bool decoding; ///< the clock runs for a decode
 } measured;
 
-static zf_status no_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory"); }
+static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory"); }
 
 static zf_status open_device(zf_context *context, const zf_device *device, unsigned threads, void **self, zf_error *error) {
     (void)threads;
@@ -77,11 +77,11 @@ static zf_status fill(void *self, void *at, int byte, size_t bytes, zf_error *er
     return m->ops->fill(m->accelerator, m->stream, (uint64_t)(uintptr_t)at, (uint8_t)byte, bytes, error);
 }
 
-static void close_events(measured *m, zf_bench_clock *clock, int count) {
+static void close_events(measured *m, zf_measure_clock *clock, int count) {
     for (int i = 0; i < count; i++) m->ops->event_close(m->accelerator, clock->own[i]);
 }
 
-static zf_status start(void *self, zf_bench_clock *clock, zf_error *error) {
+static zf_status start(void *self, zf_measure_clock *clock, zf_error *error) {
     measured *m = self;
     m->decoding = false;
     int opened = 0;
@@ -102,7 +102,7 @@ static zf_status read_words(measured *m, zf_error *error) {
     return zf_units_status(m->units, m->words, error);
 }
 
-static zf_status stop(void *self, zf_bench_clock *clock, double *seconds, zf_error *error) {
+static zf_status stop(void *self, zf_measure_clock *clock, double *seconds, zf_error *error) {
     measured *m = self;
     zf_status status = m->ops->event_note(m->accelerator, m->stream, clock->own[1], error);
     if (status == ZF_OK) status = m->ops->event_seconds(m->accelerator, clock->own[0], clock->own[1], seconds, error);
@@ -117,7 +117,7 @@ static zf_status copy_bytes(void *self, void *to, const void *from, size_t bytes
 
 // ---- Decoding -------------------------------------------------------------------------------------------------
 
-static zf_status prepare(void *self, const zf_bench_work *work, void **prepared, uint64_t *kernels, zf_error *error) {
+static zf_status prepare(void *self, const zf_measure_work *work, void **prepared, uint64_t *kernels, zf_error *error) {
     measured *m = self;
     *prepared = m; // also after a failure: `finish` frees what there is
     zf_decode_options options = {.skip_checksums = true};
@@ -161,7 +161,7 @@ static zf_status queue_kernels(measured *m, void **events, uint32_t count, zf_er
 static zf_status decode_kernels(void *self, void *prepared, uint32_t count, double *seconds, zf_error *error) {
     measured *m = self;
     (void)prepared;
-    void *events[ZF_BENCH_KERNELS_MOST + 1];
+    void *events[ZF_MEASURE_KERNELS_MOST + 1];
     uint32_t opened = 0;
     zf_status status = ZF_OK;
     while (opened <= count && status == ZF_OK) {
@@ -211,5 +211,5 @@ static void finish(void *self, void *prepared) {
         .decode_kernels = decode_kernels,                                                                                        \
         .finish = finish,                                                                                                        \
     }
-const zf_bench_device zf_bench_device_cuda = ROW("cuda", 8, 8);
-const zf_bench_device zf_bench_device_emu = ROW("emu", 0, 1);
+const zf_measure_device zf_measure_device_cuda = ROW("cuda", 8, 8);
+const zf_measure_device zf_measure_device_emu = ROW("emu", 0, 1);

@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "measure/measure.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
 #include "runtime/container/element.h"
 #include "runtime/context/context.h"
 #include "runtime/decode/block_run.h"
-#include "zfc/driver_codes.h"
 
 typedef unsigned long long ull;
 
@@ -19,7 +20,7 @@ typedef struct host {
     unsigned threads;
 } host;
 
-static zf_status no_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory"); }
+static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory"); }
 
 static zf_status open_cpu(zf_context *context, const zf_device *device, unsigned threads, void **self, zf_error *error) {
     (void)device;
@@ -45,7 +46,7 @@ static zf_status allocate_cpu(void *self, size_t bytes, void **out, zf_error *er
     (void)self;
     size_t size = bytes < SIZE_MAX - 8192 ? (bytes + 4096) & ~(size_t)4095 : 0; // at least a page
     *out = size > 0 ? aligned_alloc(4096, size) : NULL;
-    if (*out == NULL) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for a buffer of %zu bytes", bytes);
+    if (*out == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a buffer of %zu bytes", bytes);
     memset(*out, 1, size);
     return ZF_OK;
 }
@@ -72,15 +73,15 @@ static zf_status fill_cpu(void *self, void *at, int byte, size_t bytes, zf_error
     return ZF_OK;
 }
 
-static zf_status start_cpu(void *self, zf_bench_clock *clock, zf_error *error) {
+static zf_status start_cpu(void *self, zf_measure_clock *clock, zf_error *error) {
     (void)self, (void)error;
-    clock->begin = zf_seconds();
+    clock->begin = zf_clock_seconds();
     return ZF_OK;
 }
 
-static zf_status stop_cpu(void *self, zf_bench_clock *clock, double *seconds, zf_error *error) {
+static zf_status stop_cpu(void *self, zf_measure_clock *clock, double *seconds, zf_error *error) {
     (void)self, (void)error;
-    *seconds = zf_seconds() - clock->begin;
+    *seconds = zf_clock_seconds() - clock->begin;
     return ZF_OK;
 }
 
@@ -92,7 +93,7 @@ typedef struct coded {
 } coded;
 
 typedef struct prepared {
-    const zf_bench_work *work;
+    const zf_measure_work *work;
     zf_device_state *state;
     coded *coded; ///< per block of the column
     unsigned workers, tile_threads;
@@ -110,7 +111,7 @@ static void finish_cpu(void *self, void *user) {
 }
 
 static zf_status get_code(prepared *p, zf_context *context, uint64_t *kernels, zf_error *error) {
-    const zf_bench_work *w = p->work;
+    const zf_measure_work *w = p->work;
     zf_abi_provider provider;
     for (uint64_t i = 0; i < w->block_count; i++) {
         const zf_block_view *view = &w->blocks[i].view;
@@ -119,7 +120,7 @@ static zf_status get_code(prepared *p, zf_context *context, uint64_t *kernels, z
         ZF_TRY(zf_context_plan(context, w->container, w->column, view->shape->branches, view->shape->branch_count,
                                (zf_abi_target){.family = ZF_TARGET_HOST}, &provider, &c->plan, error));
         ZF_TRY(zf_block_work_bytes(c->plan, view, &bytes, error));
-        ZF_TRY(zf_bench_code(&provider, c->plan, view, w->options->general, &c->code, error));
+        ZF_TRY(zf_measure_code(&provider, c->plan, view, w->options->general, &c->code, error));
         bytes = (bytes + 4095) / 4096 * 4096;
         if (bytes > p->memory_bytes) p->memory_bytes = bytes;
         if (c->plan->kernel_count > *kernels) *kernels = c->plan->kernel_count;
@@ -127,7 +128,7 @@ static zf_status get_code(prepared *p, zf_context *context, uint64_t *kernels, z
     return ZF_OK;
 }
 
-static zf_status prepare_cpu(void *self, const zf_bench_work *work, void **out, uint64_t *kernels, zf_error *error) {
+static zf_status prepare_cpu(void *self, const zf_measure_work *work, void **out, uint64_t *kernels, zf_error *error) {
     host *h = self;
     prepared *p = calloc(1, sizeof *p);
     *out = p;
@@ -150,9 +151,9 @@ static zf_status prepare_cpu(void *self, const zf_bench_work *work, void **out, 
 
 static zf_status decode_block(void *user, uint64_t index, unsigned worker, zf_error *error) {
     const prepared *p = user;
-    const zf_bench_work *w = p->work;
+    const zf_measure_work *w = p->work;
     uint64_t copy = index / w->block_count, number = index % w->block_count;
-    const zf_bench_block *b = &w->blocks[number];
+    const zf_measure_block *b = &w->blocks[number];
     zf_block_view view = b->view, checked = {0};
     view.base = w->stored + copy * w->stored_stride + b->stored;
     char where[128];
@@ -193,7 +194,7 @@ static zf_status decode_cpu(void *self, void *user, zf_error *error) {
     return zf_device_cpu.finish(p->state, error);
 }
 
-const zf_bench_device zf_bench_device_cpu = {
+const zf_measure_device zf_measure_device_cpu = {
     .name = "cpu",
     .comparers = 1,
     .copy = "memcpy on one thread",

@@ -1,61 +1,53 @@
-// Columns made for measuring: each is one codec at one width or length of runs, so that figures of different machines and
-// versions can be compared. The encoder makes the stored streams from the plain data, as for any column.
+// Generated columns: each is one codec at one width or run length, so that figures of different machines and versions can be
+// compared. The encoder makes the stored streams from the plain data, as for any column.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "measure/measure.h"
+#include "measure/measure_generate.h"
+#include "runtime/base/error_codes.h"
+#include "runtime/base/output_file.h"
 #include "runtime/container/element.h"
-#include "zfc/driver_codes.h"
-#include "zfc/output.h"
 
 enum { BLOCK_BYTES = 16 << 20 };
 
-/// A column while it is made.
-typedef struct making {
+/// A column that is being generated.
+struct zf_generating {
     uint8_t *values;
     uint64_t count, random;
     unsigned element; ///< bytes
-} making;
-
-struct zf_generator {
-    const char *name;
-    zf_element element;
-    const char *codec;
-    void (*make)(making *m, unsigned how);
-    unsigned how; ///< bits of a value, or the length of runs
 };
 
-static uint64_t random_bits(making *m) { // xorshift64*
+static uint64_t random_bits(zf_generating *m) { // xorshift64*
     m->random ^= m->random >> 12;
     m->random ^= m->random << 25;
     m->random ^= m->random >> 27;
     return m->random * UINT64_C(0x2545f4914f6cdd1d);
 }
 
-static uint64_t random_of(making *m, unsigned bits) { return random_bits(m) >> (64 - bits); }
+static uint64_t random_of(zf_generating *m, unsigned bits) { return random_bits(m) >> (64 - bits); }
 
-static void put(making *m, uint64_t at, uint64_t value) { memcpy(m->values + at * m->element, &value, m->element); }
+static void put(zf_generating *m, uint64_t at, uint64_t value) { memcpy(m->values + at * m->element, &value, m->element); }
 
-static void make_bits(making *m, unsigned bits) {
+static void make_bits(zf_generating *m, unsigned bits) {
     uint64_t base = bits == m->element * 8 ? 0 : 5;
     for (uint64_t k = 0; k < m->count; k++) put(m, k, base + random_of(m, bits));
 }
 
-static void make_dictionary(making *m, unsigned bits) {
+static void make_dictionary(zf_generating *m, unsigned bits) {
     uint64_t entries[1 << 12];
     for (uint64_t k = 0; k < UINT64_C(1) << bits; k++) entries[k] = random_of(m, 31);
     for (uint64_t k = 0; k < m->count; k++) put(m, k, entries[random_of(m, bits)]);
 }
 
-static void make_hundredths(making *m, unsigned bits) {
+static void make_hundredths(zf_generating *m, unsigned bits) {
     for (uint64_t k = 0; k < m->count; k++) {
         double value = (double)(90000 + random_of(m, bits)) / 100;
         memcpy(m->values + 8 * k, &value, 8);
     }
 }
 
-static void make_steps(making *m, unsigned bits) {
+static void make_steps(zf_generating *m, unsigned bits) {
     uint64_t value = 77;
     for (uint64_t k = 0; k < m->count; k++) {
         put(m, k, value);
@@ -64,12 +56,12 @@ static void make_steps(making *m, unsigned bits) {
 }
 
 /// The length of a run: 2 to 2 * mean - 2, so that neighbours are not one run by chance of their lengths.
-static uint64_t run_length(making *m, unsigned mean) { return 2 + random_bits(m) % (2 * mean - 3); }
+static uint64_t run_length(zf_generating *m, unsigned mean) { return 2 + random_bits(m) % (2 * mean - 3); }
 
 /// The value of the next run, another than the last one's.
-static uint64_t next_value(making *m, uint64_t value) { return (value + 1 + random_of(m, 10)) % (1 << 11); }
+static uint64_t next_value(zf_generating *m, uint64_t value) { return (value + 1 + random_of(m, 10)) % (1 << 11); }
 
-static void make_even_runs(making *m, unsigned length) {
+static void make_even_runs(zf_generating *m, unsigned length) {
     uint64_t value = 0;
     for (uint64_t at = 0; at < m->count; at++) {
         if (at % length == 0) value = next_value(m, value);
@@ -77,7 +69,7 @@ static void make_even_runs(making *m, unsigned length) {
     }
 }
 
-static void make_random_runs(making *m, unsigned longest) {
+static void make_random_runs(zf_generating *m, unsigned longest) {
     uint64_t value = 0;
     for (uint64_t at = 0; at < m->count;) {
         uint64_t end = at + 1 + random_bits(m) % longest;
@@ -86,14 +78,14 @@ static void make_random_runs(making *m, unsigned longest) {
     }
 }
 
-static void make_runs(making *m, unsigned mean) {
+static void make_runs(zf_generating *m, unsigned mean) {
     for (uint64_t at = 0; at < m->count;) {
         uint64_t value = 9 + random_of(m, 11), end = at + run_length(m, mean);
         for (; at < end && at < m->count; at++) put(m, at, value);
     }
 }
 
-static void make_ramps(making *m, unsigned mean) {
+static void make_ramps(zf_generating *m, unsigned mean) {
     for (uint64_t at = 0; at < m->count;) {
         uint64_t value = random_of(m, 27), stride = random_of(m, 5) - 16, end = at + run_length(m, mean);
         for (; at < end && at < m->count; at++, value += stride) put(m, at, value);
@@ -131,14 +123,6 @@ static const zf_generator generators[] = {
 };
 enum { GENERATORS = sizeof generators / sizeof generators[0] };
 
-const char *zf_generator_name(const zf_generator *generator) { return generator->name; }
-
-void zf_generators_print(FILE *out) {
-    for (size_t i = 0; i < GENERATORS; i++) {
-        fprintf(out, "  %-22s %-5s %s\n", generators[i].name, zf_element_name(generators[i].element), generators[i].codec);
-    }
-}
-
 static bool selects(const char *name, size_t length, const zf_generator *generator) {
     if (length == 3 && memcmp(name, "all", 3) == 0) return true;
     if (strncmp(generator->name, name, length) != 0) return false;
@@ -162,29 +146,38 @@ bool zf_generators_select(const char *names, bool (*take)(void *user, const zf_g
     return true;
 }
 
-static zf_status encode(const zf_generator *generator, zf_compiler *compiler, const making *m, const zf_scratch *scratch,
-                        zf_error *error) {
+static zf_status write_program(const zf_generator *generator, const char *path, zf_error *error) {
     char text[256];
     int length = snprintf(text, sizeof text, "table generated { values: %s = %s; }\n", zf_element_name(generator->element),
                           generator->codec);
-    ZF_TRY(zf_write_file(scratch->program, text, (size_t)length, true, error));
+    zf_output_file *file = NULL;
+    zf_status status = zf_output_create(path, (zf_output_options){.overwrite = true}, &file, error);
+    if (status == ZF_OK) status = zf_output_write(file, 0, text, (size_t)length, error);
+    if (status == ZF_OK) status = zf_output_commit(file, error);
+    zf_output_free(file);
+    return status;
+}
+
+static zf_status encode(zf_compiler *compiler, const zf_generating *m, const char *program_path, const char *container_path,
+                        zf_error *error) {
     zf_program *program = NULL;
-    zf_status status = zf_program_load(compiler, scratch->program, &program, error);
+    zf_status status = zf_program_load(compiler, program_path, &program, error);
     zf_encode_column column = {.name = "values", .values = m->values};
     zf_encode_options options = {.overwrite = true};
-    if (status == ZF_OK) status = zf_encode(program, NULL, &column, 1, m->count, &options, scratch->container, NULL, error);
+    if (status == ZF_OK) status = zf_encode(program, NULL, &column, 1, m->count, &options, container_path, NULL, error);
     zf_program_free(program);
     return status;
 }
 
-zf_status zf_generate(const zf_generator *generator, zf_compiler *compiler, uint64_t bytes, const zf_scratch *scratch,
-                      zf_bench_plain *plain, zf_error *error) {
-    making m = {.random = UINT64_C(0x9e3779b97f4a7c15), .element = zf_element_bits(generator->element) / 8};
+zf_status zf_generate(const zf_generator *generator, zf_compiler *compiler, uint64_t bytes, const char *program_path,
+                      const char *container_path, zf_measure_plain *plain, zf_error *error) {
+    zf_generating m = {.random = UINT64_C(0x9e3779b97f4a7c15), .element = zf_element_bits(generator->element) / 8};
     if (bytes > BLOCK_BYTES) bytes = BLOCK_BYTES;
     m.count = bytes < m.element ? 1 : bytes / m.element;
     m.values = malloc(m.count * m.element);
-    *plain = (zf_bench_plain){m.values, m.count * m.element, "the generator's data"};
-    if (m.values == NULL) return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for generated data");
-    generator->make(&m, generator->how);
-    return encode(generator, compiler, &m, scratch, error);
+    *plain = (zf_measure_plain){m.values, m.count * m.element, "the generator's data"};
+    if (m.values == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for generated data");
+    generator->make(&m, generator->parameter);
+    ZF_TRY(write_program(generator, program_path, error));
+    return encode(compiler, &m, program_path, container_path, error);
 }

@@ -5,10 +5,10 @@
 
 #include "codegen/simt/simt_choices.h"
 #include "compiler/tuned.h"
+#include "measure/measure_decoded.h"
 #include "runtime/decode/kernel_clock.h"
 #include "runtime/device/device.h"
 #include "scheduler/search/search.h"
-#include "zfc/data/decoded.h"
 #include "zfc/report.h"
 
 // ---- A kernel (tune_kernel.c) ---------------------------------------------------------------------------------

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "compiler/decoder.h"
+#include "measure/measure_codes.h"
+#include "measure/measure_compare.h"
 #include "runtime/base/error_codes.h"
 #include "tuner/tune.h"
 #include "zfc/driver_codes.h"
@@ -14,7 +16,7 @@ enum { COPIES_MOST = 4096 };
 /// read, and those behind code that was got ahead.
 enum { WAITED_WARM = 8 };
 
-static const uint8_t POISON[2] = {0x5a, 0xa5}; // of the default and of others, so that what both leave out differs
+static const uint8_t POISON[2] = {ZF_POISON_REFERENCE, ZF_POISON_RESULT}; // of the default and of others
 
 // ---- Finding it -----------------------------------------------------------------------------------------------
 
@@ -86,14 +88,12 @@ void zf_tune_block_free(zf_tune_block *b) {
 
 static zf_status compare_bytes(const zf_tune_block *b, uint32_t copy, const char *what, const void *made, const void *expected,
                                uint64_t bytes, zf_error *error) {
-    const uint8_t *is = made, *should = expected;
-    uint64_t at = 0;
-    if (bytes == 0 || memcmp(is, should, bytes) == 0) return ZF_OK;
-    while (is[at] == should[at]) at++;
-    return zf_fail(
-        error, ZF_ERR_INTERNAL, ZFC_BENCH_DIFFERS,
-        "what was timed makes other bytes than the default: byte %llu of the %s of copy %u of %u is %02x, and not %02x",
-        (unsigned long long)at, what, copy + 1, b->units.copies, is[at], should[at]);
+    uint64_t at = zf_measure_difference(made, expected, bytes);
+    if (at == bytes) return ZF_OK;
+    return zf_fail(error, ZF_ERR_INTERNAL, ZFM_DIFFERS,
+                   "the timed kernels write other bytes than by default: byte %llu of the %s of copy %u of %u is %02x, not %02x",
+                   (unsigned long long)at, what, copy + 1, b->units.copies, ((const uint8_t *)made)[at],
+                   ((const uint8_t *)expected)[at]);
 }
 
 static zf_status compare_copy(zf_tune_block *b, uint32_t copy, zf_error *error) {

@@ -1,5 +1,6 @@
 #include "zfc/decode_ahead.h"
 
+#include "runtime/base/clock.h"
 #include "runtime/base/error_codes.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -18,27 +19,27 @@ static zf_status open_pipeline(zf_ahead *ahead, zf_error *error) {
 }
 
 static zf_status start_device(zf_ahead *ahead, zf_error *error) {
-    double begin = zf_seconds(), starting;
+    double begin = zf_clock_seconds(), starting;
     if (ahead->pipeline != NULL) return ZF_OK;
     ZF_TRY(zf_start_device(ahead->context, ahead->device, &starting, error));
     ZF_TRY(open_pipeline(ahead, error));
-    ahead->decoded.waited.device = zf_seconds() - begin;
+    ahead->decoded.waited.device = zf_clock_seconds() - begin;
     return ZF_OK;
 }
 
 zf_status zf_ahead_begin(zf_ahead *ahead, size_t column, zf_error *error) {
     ahead->column = column;
-    ahead->begun = zf_seconds();
+    ahead->begun = zf_clock_seconds();
     ZF_TRY(zf_decoded_describe(ahead->container, column, ahead->options, &ahead->decoded, error));
     ZF_TRY(start_device(ahead, error));
     ZF_TRY(zf_decoded_allocate(&ahead->decoded, error));
     zf_pipeline_request request = {
         .container = ahead->container, .column = column, .options = *ahead->options, .host = ahead->decoded.buffers};
-    ahead->made = zf_seconds();
+    ahead->made = zf_clock_seconds();
     zf_status status = zf_batch_create(ahead->pipeline, &request, 1, &ahead->batch, error);
     // A block that is too large for the pipeline goes to memory made for it.
     if (status != ZF_OK) return zf_error_is(error, ZF_E_STAGING) ? ZF_OK : status;
-    ahead->started = zf_seconds();
+    ahead->started = zf_clock_seconds();
     return zf_batch_start(ahead->batch, error);
 }
 

@@ -2,7 +2,7 @@
 #ifndef ZF_DRIVER_DECODE_AHEAD_H
 #define ZF_DRIVER_DECODE_AHEAD_H
 
-#include "zfc/data/decoded.h"
+#include "measure/measure_decoded.h"
 #include "zipflow/pipeline.h"
 
 /// The first five are the caller's to fill in, the rest begins as zeroes.

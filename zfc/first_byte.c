@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
+#include "measure/measure_decoded.h"
 #include "runtime/base/error.h"
-#include "zfc/data/decoded.h"
 #include "zfc/driver_codes.h"
 
 typedef unsigned long long ull;

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "runtime/base/error.h"
@@ -180,10 +179,4 @@ const char *zf_bytes_text(uint64_t bytes, char out[32]) {
     }
     snprintf(out, 32, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
     return out;
-}
-
-double zf_seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }

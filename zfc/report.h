@@ -46,8 +46,6 @@ void zf_session_close(zf_session *session);
 /// "12.3 MB", "999 B" in a static table of per-call buffers owned by the caller.
 const char *zf_bytes_text(uint64_t bytes, char out[32]);
 
-double zf_seconds(void); ///< a monotonic clock
-
 /// A string of JSON: of a text that may hold anything, such as a file's name, what is not UTF-8 becomes U+FFFD. NULL: no memory.
 json_t *zf_json_text(const char *text);
 /// Appends `item` (taken over; NULL when it could not be made) to a report.

@@ -9,16 +9,17 @@ for code in $(grep -rhoE '"ZF[0-9]{4}"' --include='*.c' --include='*.h' schedule
 done
 # Codes are raised by their names in the tables: a literal escapes them, and with them its status and its line in the page.
 literals=$(grep -rnE '"ZF[0-9]{2}' --include='*.c' --include='*.h' --include='*.l' --include='*.y' \
-    scheduler runtime emulator frontend patterns codegen compiler measure tuner zfc | grep -v '^zfc/driver_codes.h:' | grep -vE ':[0-9]+: *///?')
+    scheduler runtime emulator frontend patterns codegen compiler measure tuner zfc | grep -vE ':[0-9]+: *///?')
 [ -z "$literals" ] || { echo "codes as literals, where the tables' names belong (zf_raise, zf_raise_diag):"; echo "$literals"; status=1; }
 duplicates=$(grep -oE '^\| ZF[0-9]{4} ' docs/errors.md | sort | uniq -d)
 [ -z "$duplicates" ] || { echo "two meanings: $duplicates"; status=1; }
 # Violations (13xx) are raised by their numbers; 0801 is of targets that this version does not have.
-sources=$(find scheduler runtime emulator frontend patterns codegen compiler measure tuner zfc -name '*.[chly]' ! -name driver_codes.h)
+sources=$(find scheduler runtime emulator frontend patterns codegen compiler measure tuner zfc -name '*.[chly]')
 unused=$({
     sed -n 's/^X(\([0-9]*\), \([A-Z0-9_]*\),.*/\1 ZF_D_\2/p' frontend/diag/diag_codes.def
     sed -n 's/^X(\([0-9]*\), \([A-Z0-9_]*\),.*/\1 ZF_E_\2/p' runtime/base/error_codes.def
-    sed -n 's/^#define \([A-Z_]*\) "ZF\([0-9]*\)".*/\2 \1/p' zfc/driver_codes.h
+    sed -n 's/^X(\([0-9]*\), \([A-Z0-9_]*\),.*/\1 ZFM_\2/p' measure/measure_codes.def
+    sed -n 's/^X(\([0-9]*\), \([A-Z0-9_]*\),.*/\1 ZFC_\2/p' zfc/driver_codes.def
 } | while read -r number name; do
     [ "$number" = 801 ] || [ "${number#13}" != "$number" ] && continue
     # shellcheck disable=SC2086

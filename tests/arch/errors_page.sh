@@ -8,8 +8,8 @@ table() {
     echo '| code | what |'
     echo '|---|---|'
     {
-        sed -n 's/^X(\([0-9]*\), .*, "\(.*\)")$/\1|\2/p' runtime/base/error_codes.def frontend/diag/diag_codes.def
-        sed -n 's,^#define [A-Z_]* "ZF\([0-9]*\)" *// \(.*\)$,\1|\2,p' zfc/driver_codes.h
+        sed -n 's/^X(\([0-9]*\), .*, "\(.*\)")$/\1|\2/p' runtime/base/error_codes.def frontend/diag/diag_codes.def \
+            measure/measure_codes.def zfc/driver_codes.def
     } | awk -F'|' -v first="$1" -v last="$2" '$1 + 0 >= first && $1 + 0 <= last { printf "| ZF%04d | %s |\n", $1, $2 }' | sort
     echo
 }
@@ -19,7 +19,7 @@ cat <<'END'
 
 Every error has a code that never changes its meaning, a message of one line, a place where there is one, and often a hint. In C they are the fields of `zf_error` (`zipflow/zipflow.h`); `zfc` prints them and exits with 2 for wrong use (`ZF_ERR_USAGE`), 3 when a device is absent or failed (`ZF_ERR_DEVICE`) and 1 for everything else.
 
-This page is made from `runtime/base/error_codes.def` (ZF1xxx), `frontend/diag/diag_codes.def` (ZF0xxx) and `zfc/driver_codes.h` (ZF2xxx) by `tests/arch/errors_page.sh`, with the examples of `tests/arch/error_examples.md`; a test compares them.
+This page is made from `runtime/base/error_codes.def` (ZF1xxx), `frontend/diag/diag_codes.def` (ZF0xxx), `measure/measure_codes.def` and `zfc/driver_codes.def` (ZF2xxx) by `tests/arch/errors_page.sh`, with the examples of `tests/arch/error_examples.md`; a test compares them.
 
 ## Programs (`.zf`)
 

@@ -44,6 +44,9 @@ codegen/host/a.c <cuda.h>
 compiler/a.c "measure/measure.h"
 compiler/a.c "runtime/device/cuda/cuda_driver.h"
 measure/a.c "tuner/tune.h"
+measure/a.c "zfc/report.h"
+measure/a.c "scheduler/search/search.h"
+measure/a.c <jansson.h>
 tuner/a.c "zfc/verbs/verbs.h"
 zfc/a.c <llvm-c/Core.h>
 END

@@ -18,7 +18,7 @@ typedef enum fault { NONE, FLIP, FLIPS, NOTHING, FAIL, CLOCK } fault;
 /// What the device does, and how far it is.
 static struct {
     void *cpu;
-    const zf_bench_work *work;
+    const zf_measure_work *work;
     fault fault;
     unsigned fault_round, round, clock;
     int running; ///< clocks that were started and not stopped
@@ -28,18 +28,18 @@ static struct {
 static zf_status open_fake(zf_context *context, const zf_device *device, unsigned threads, void **self, zf_error *error) {
     fake.round = fake.clock = 0;
     *self = &fake;
-    return zf_bench_device_cpu.open(context, device, threads, &fake.cpu, error);
+    return zf_measure_device_cpu.open(context, device, threads, &fake.cpu, error);
 }
 
 static void close_fake(void *self) {
     (void)self;
-    zf_bench_device_cpu.close(fake.cpu);
+    zf_measure_device_cpu.close(fake.cpu);
 }
 
-static zf_status prepare_fake(void *self, const zf_bench_work *work, void **prepared, uint64_t *kernels, zf_error *error) {
+static zf_status prepare_fake(void *self, const zf_measure_work *work, void **prepared, uint64_t *kernels, zf_error *error) {
     (void)self;
     fake.work = work;
-    return zf_bench_device_cpu.prepare(fake.cpu, work, prepared, kernels, error);
+    return zf_measure_device_cpu.prepare(fake.cpu, work, prepared, kernels, error);
 }
 
 static zf_status decode_fake(void *self, void *prepared, zf_error *error) {
@@ -47,8 +47,8 @@ static zf_status decode_fake(void *self, void *prepared, zf_error *error) {
     bool now = fake.round++ == fake.fault_round;
     if (fake.fault == NOTHING && now) return ZF_OK;
     if (fake.fault == FAIL && now) return zf_fail(error, ZF_ERR_DEVICE, "ZF1105", "it fails");
-    ZF_TRY(zf_bench_device_cpu.decode(fake.cpu, prepared, error));
-    const zf_bench_work *w = fake.work;
+    ZF_TRY(zf_measure_device_cpu.decode(fake.cpu, prepared, error));
+    const zf_measure_work *w = fake.work;
     bool flips = fake.fault == FLIPS && now;
     if (flips || (fake.fault == FLIP && now)) w->out[(w->copies - 1) * w->plain_stride + fake.at] ^= 0x10;
     if (flips) w->out[w->plain_stride + fake.at] ^= 0x10;
@@ -58,19 +58,19 @@ static zf_status decode_fake(void *self, void *prepared, zf_error *error) {
 
 static void finish_fake(void *self, void *prepared) {
     (void)self;
-    zf_bench_device_cpu.finish(fake.cpu, prepared);
+    zf_measure_device_cpu.finish(fake.cpu, prepared);
 }
 
 /// Copy and decode in turn, then the kernel alone; the first of each is the warm-up.
 static const double times[3 * (REPEATS + 1)] = {100, 900, 5, 30, 1, 80, 6, 20, 2, 10, 9, 70, 4, 60, 700, 13, 18, 11, 16, 12, 19};
 
-static zf_status start_fake(void *self, zf_bench_clock *clock, zf_error *error) {
+static zf_status start_fake(void *self, zf_measure_clock *clock, zf_error *error) {
     (void)self;
     fake.running++;
-    return zf_bench_device_cpu.start(fake.cpu, clock, error);
+    return zf_measure_device_cpu.start(fake.cpu, clock, error);
 }
 
-static zf_status stop_fake(void *self, zf_bench_clock *clock, double *seconds, zf_error *error) {
+static zf_status stop_fake(void *self, zf_measure_clock *clock, double *seconds, zf_error *error) {
     (void)self, (void)clock;
     fake.running--;
     if (fake.fault == CLOCK && fake.clock / 2 == fake.fault_round) return zf_fail(error, ZF_ERR_DEVICE, "ZF1104", "it stopped");
@@ -113,9 +113,9 @@ static void write_file(void) {
 static bool apart;         ///< kernels are timed alone, too
 static unsigned comparers; ///< threads that compare
 
-static zf_status measure(fault what, unsigned round, uint64_t at, const zf_bench_plain *plain, zf_bench_result *result,
+static zf_status measure(fault what, unsigned round, uint64_t at, const zf_measure_plain *plain, zf_measure_result *result,
                          zf_error *error) {
-    zf_bench_device device = zf_bench_device_cpu;
+    zf_measure_device device = zf_measure_device_cpu;
     device.open = open_fake;
     device.close = close_fake;
     device.prepare = prepare_fake;
@@ -135,10 +135,10 @@ static zf_status measure(fault what, unsigned round, uint64_t at, const zf_bench
     zf_compiler_options compile = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
     CHECK(zf_compiler_create(context, &compile, &compiler, error) == ZF_OK, "%s", error->message);
     CHECK(zf_container_open(context, file, &container, error) == ZF_OK, "%s", error->message);
-    zf_bench_options options = {.context = context, .device = &device, .bytes = COPIES * sizeof values - 1, .repeats = REPEATS};
+    zf_measure_options options = {.context = context, .device = &device, .bytes = COPIES * sizeof values - 1, .repeats = REPEATS};
     options.threads = 2;
     options.unfused = apart;
-    zf_status status = zf_bench_column(container, 0, &options, plain, result, error);
+    zf_status status = zf_measure_column(container, 0, &options, plain, result, error);
     CHECK(fake.running == 0, "%d clocks are left", fake.running);
     zf_container_close(container);
     zf_compiler_free(compiler);
@@ -146,12 +146,12 @@ static zf_status measure(fault what, unsigned round, uint64_t at, const zf_bench
     return status;
 }
 
-static void test_figures(const zf_bench_plain *plain) {
+static void test_figures(const zf_measure_plain *plain) {
     zf_error error = {0};
-    zf_bench_result r;
+    zf_measure_result r;
     CHECK(measure(NONE, 0, 0, plain, &r, &error) == ZF_OK, "%s", error.message);
-    CHECK(r.copy_median == 4.5 && r.copy_least == 1 && r.copy_most == 9, "%f %f %f", r.copy_median, r.copy_least, r.copy_most);
-    CHECK(r.decode_median == 45 && r.decode_least == 10 && r.decode_most == 80, "%f", r.decode_median);
+    CHECK(r.copy.median == 4.5 && r.copy.least == 1 && r.copy.most == 9, "%f %f %f", r.copy.median, r.copy.least, r.copy.most);
+    CHECK(r.decode.median == 45 && r.decode.least == 10 && r.decode.most == 80, "%f", r.decode.median);
     CHECK(r.copies == COPIES && r.blocks == 3 && r.kernels == 1, "%d copies", (int)r.copies);
     CHECK(r.plain_bytes == COPIES * sizeof values, "%d", (int)r.plain_bytes);
     // Blocks of values of 13 bits, in words of 32.
@@ -160,9 +160,9 @@ static void test_figures(const zf_bench_plain *plain) {
     CHECK(r.read_bytes == COPIES * (2 * (BLOCK / 32 * UINT64_C(52)) + last), "%d", (int)r.read_bytes);
 }
 
-static void test_faults(const zf_bench_plain *plain) {
+static void test_faults(const zf_measure_plain *plain) {
     zf_error error;
-    zf_bench_result r;
+    zf_measure_result r;
     const uint64_t places[] = {0, 16383, PIECE - 1, PIECE, sizeof values - 1};
     for (unsigned round = 0; round <= REPEATS; round++) {
         for (size_t k = 0; k < 5; k++) {
@@ -184,16 +184,16 @@ static void test_faults(const zf_bench_plain *plain) {
         CHECK(strcmp(error.code, "ZF1105") == 0, "%s", error.code);
         CHECK(measure(CLOCK, round, 0, plain, &r, &error) == ZF_ERR_DEVICE, "round %u", round);
     }
-    zf_bench_plain shorter = {plain->values, plain->bytes - 4, "a test"};
+    zf_measure_plain shorter = {plain->values, plain->bytes - 4, "a test"};
     CHECK(measure(NONE, 0, 0, &shorter, &r, &error) == ZF_ERR_INTERNAL && strcmp(error.code, "ZF2019") == 0, "%s", error.message);
 }
 
-static void test_kernels(const zf_bench_plain *plain) {
+static void test_kernels(const zf_measure_plain *plain) {
     zf_error error = {0};
-    zf_bench_result r;
+    zf_measure_result r;
     apart = true;
     CHECK(measure(NONE, 0, 0, plain, &r, &error) == ZF_OK, "%s", error.message);
-    CHECK(r.timed_kernels == 1 && r.decode_median == 45, "%u kernels", r.timed_kernels);
+    CHECK(r.timed_kernels == 1 && r.decode.median == 45, "%u kernels", r.timed_kernels);
     CHECK(r.kernel_times[0].median == 14.5 && r.kernel_times[0].least == 11 && r.kernel_times[0].most == 19, "%f %f %f",
           r.kernel_times[0].median, r.kernel_times[0].least, r.kernel_times[0].most);
     for (unsigned round = REPEATS + 1; round < 2 * (REPEATS + 1); round++) {
@@ -232,7 +232,7 @@ static void test_events(void) {
     zf_device device;
     zf_accelerator *accelerator = NULL;
     void *self = NULL;
-    const zf_bench_device *emu = &zf_bench_device_emu;
+    const zf_measure_device *emu = &zf_measure_device_emu;
     CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_device_find(context, "emu", &device, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_device_accelerator(context, &device, &accelerator, &error) == ZF_OK, "%s", error.message);
@@ -243,7 +243,7 @@ static void test_events(void) {
     accelerator->ops = &failing;
     CHECK(emu->open(context, &device, 1, &self, &error) == ZF_OK, "%s", error.message);
     for (int k = 0; k <= 3; k++) {
-        zf_bench_clock clock = {0};
+        zf_measure_clock clock = {0};
         double seconds;
         events_most = k < 2 ? k : 2;
         failing.event_note = k == 2 ? note_failing : own->event_note;
@@ -259,16 +259,24 @@ static void test_events(void) {
 
 static void test_reference(void) {
     zf_error error = {0};
-    zf_bench_plain plain = {0};
-    CHECK(zf_bench_reference(file, 0, &plain, &error) == ZF_OK, "%s", error.message);
-    CHECK(plain.bytes == sizeof values && memcmp(plain.values, values, sizeof values) == 0, "another reference");
-    free(plain.values);
+    zf_measure_reference *reference = NULL;
+    zf_measure_plain plain = {0};
+    CHECK(zf_measure_reference_open(file, &reference, &error) == ZF_OK, "%s", error.message);
+    for (int k = 0; k < 2; k++) {
+        CHECK(zf_measure_reference_column(reference, 0, &plain, &error) == ZF_OK, "%s", error.message);
+        CHECK(plain.bytes == sizeof values && memcmp(plain.values, values, sizeof values) == 0, "another reference");
+        free(plain.values);
+    }
+    CHECK(zf_measure_reference_column(reference, 1, &plain, &error) == ZF_ERR_USAGE, "%s", error.message);
+    zf_measure_reference_close(reference);
+    CHECK(zf_measure_reference_open("/nowhere.zfd", &reference, &error) == ZF_ERR_IO && reference == NULL, "%s", error.message);
+    zf_measure_reference_close(reference);
 }
 
 int main(void) {
     write_file();
     comparers = 1;
-    zf_bench_plain plain = {(uint8_t *)values, sizeof values, "a test"};
+    zf_measure_plain plain = {(uint8_t *)values, sizeof values, "a test"};
     test_figures(&plain);
     test_faults(&plain);
     test_kernels(&plain);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/clock.h"
 #include "zfc/data/table_data.h"
 #include "zfc/data/values.h"
 #include "zfc/driver_codes.h"
@@ -256,7 +257,7 @@ static zf_status read_all(reader *r, struct csv_parser *parser, FILE *file, bool
     char *buffer = malloc(BUFFER);
     if (!buffer) return zf_fail(r->error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory to read %s", r->path);
     uint64_t total = 0;
-    double shown = zf_seconds();
+    double shown = zf_clock_seconds();
     size_t count;
     while (r->status == ZF_OK && (count = fread(buffer, 1, BUFFER, file)) > 0) {
         size_t mark = total == 0 ? byte_order_mark(r, buffer, count) : 0;
@@ -274,9 +275,9 @@ static zf_status read_all(reader *r, struct csv_parser *parser, FILE *file, bool
             begin = end;
         }
         total += count;
-        if (progress && zf_seconds() - shown > 0.2) {
+        if (progress && zf_clock_seconds() - shown > 0.2) {
             char text[32];
-            shown = zf_seconds();
+            shown = zf_clock_seconds();
             fprintf(stderr, "\rreading %s: %s\033[K", r->path, zf_bytes_text(total, text));
         }
     }

@@ -1,5 +1,6 @@
 #include "zfc/data/write_columns.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,8 @@
 #ifndef ZF_DRIVER_WRITE_COLUMNS_H
 #define ZF_DRIVER_WRITE_COLUMNS_H
 
-#include "zfc/data/decoded.h"
+#include "measure/measure_decoded.h"
+#include "runtime/base/text.h"
 #include "zfc/output.h"
 
 /// Writes DIRECTORY/NAME<ending> into `path`; refuses a name that leads elsewhere.

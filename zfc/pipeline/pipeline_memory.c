@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measure/measure_decoded.h"
 #include "runtime/container/container_open.h"
 #include "runtime/decode/decode_unit.h"
 #include "runtime/device/device.h"
-#include "zfc/data/decoded.h"
 #include "zfc/driver_codes.h"
 #include "zfc/pipeline/pipelining.h"
 

@@ -1,9 +1,10 @@
 // What was measured, as a table and as JSON.
+#include "zfc/verbs/bench_report.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "measure/measure.h"
 #include "runtime/base/text.h"
 #include "runtime/decode/block_run.h"
 #include "zfc/commit.h"
@@ -11,24 +12,24 @@
 
 static double per_second(uint64_t bytes, double seconds) { return seconds > 0 ? (double)bytes / seconds / 1e9 : 0; }
 
-zf_bench_figures zf_bench_figures_of(const zf_bench_result *r) {
+zf_bench_figures zf_bench_figures_of(const zf_measure_result *r) {
     zf_bench_figures f = {0};
     if (r->info.stored_bytes > 0) f.ratio = (double)r->info.plain_bytes / (double)r->info.stored_bytes;
-    f.gigabytes = per_second(r->plain_bytes, r->decode_median);
-    f.copy_gigabytes = per_second(r->plain_bytes, r->copy_median);
-    if (r->decode_median > 0) f.percent_of_copy = 100 * r->copy_median / r->decode_median;
+    f.gigabytes = per_second(r->plain_bytes, r->decode.median);
+    f.copy_gigabytes = per_second(r->plain_bytes, r->copy.median);
+    if (r->decode.median > 0) f.percent_of_copy = 100 * r->copy.median / r->decode.median;
     double limit = 2 * f.copy_gigabytes; // a copy reads and writes
-    if (limit > 0) f.fraction = per_second(r->read_bytes + r->plain_bytes, r->decode_median) / limit;
+    if (limit > 0) f.fraction = per_second(r->read_bytes + r->plain_bytes, r->decode.median) / limit;
     return f;
 }
 
-static zf_device_info device_info(const zf_bench_options *options) {
+static zf_device_info device_info(const zf_measure_options *options) {
     zf_device_info info;
     if (zf_device_get(options->context, options->chosen.entry, &info, NULL) == ZF_OK) return info;
     return (zf_device_info){.name = options->device->name, .description = ""};
 }
 
-void zf_bench_print_head(const zf_bench_options *o) {
+void zf_bench_print_head(const zf_measure_options *o) {
     zf_device_info info = device_info(o);
     printf("%s: %s, %u core%s\n", info.name, info.description, info.cores, info.cores == 1 ? "" : "s");
     if (o->unfused) printf("every stage has a kernel of its own: what is measured here is not what decodes\n");
@@ -39,7 +40,7 @@ void zf_bench_print_head(const zf_bench_options *o) {
            "of limit", "codec");
 }
 
-void zf_bench_print_row(const char *name, const zf_bench_result *r) {
+void zf_bench_print_row(const char *name, const zf_measure_result *r) {
     zf_bench_figures f = zf_bench_figures_of(r);
     printf("%-20s %11llu %9.1f %8.2f %8.2f %8.2f %7.1f %9.2f  %s\n", name, (unsigned long long)r->info.rows,
            (double)r->plain_bytes / (double)r->copies / 1e6, f.ratio, f.gigabytes, f.copy_gigabytes, f.percent_of_copy,
@@ -80,7 +81,7 @@ static void add_command(zf_text *text, const zf_arguments *arguments) {
     for (int i = 0; i < arguments->operand_count; i++) zf_text_printf(text, " %s", arguments->operands[i]);
 }
 
-json_t *zf_bench_json(const zf_bench_options *o, const zf_arguments *arguments) {
+json_t *zf_bench_json(const zf_measure_options *o, const zf_arguments *arguments) {
     zf_text command = {0};
     add_command(&command, arguments);
     double load = -1;
@@ -103,8 +104,8 @@ json_t *zf_bench_json(const zf_bench_options *o, const zf_arguments *arguments) 
     return report;
 }
 
-zf_status zf_bench_json_add(json_t *report, const char *source, const char *name, const zf_bench_result *r,
-                            const zf_bench_plain *plain, zf_error *error) {
+zf_status zf_bench_json_add(json_t *report, const char *source, const char *name, const zf_measure_result *r,
+                            const zf_measure_plain *plain, zf_error *error) {
     zf_bench_figures f = zf_bench_figures_of(r);
     json_t *item = json_pack(
         "{s:o, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:{s:f, s:f, s:f}, s:{s:f, s:f, s:f}, s:f, s:f, s:f, "
@@ -113,14 +114,14 @@ zf_status zf_bench_json_add(json_t *report, const char *source, const char *name
         (json_int_t)r->info.rows, "blocks", (json_int_t)r->blocks, "kernels", (json_int_t)r->kernels, "column_plain_bytes",
         (json_int_t)r->info.plain_bytes, "column_stored_bytes", (json_int_t)r->info.stored_bytes, "ratio", f.ratio, "repeated",
         (json_int_t)r->copies, "plain_bytes", (json_int_t)r->plain_bytes, "read_bytes", (json_int_t)r->read_bytes,
-        "decode_seconds", "median", r->decode_median, "least", r->decode_least, "most", r->decode_most, "copy_seconds", "median",
-        r->copy_median, "least", r->copy_least, "most", r->copy_most, "gb_per_second", f.gigabytes, "copy_gb_per_second",
+        "decode_seconds", "median", r->decode.median, "least", r->decode.least, "most", r->decode.most, "copy_seconds", "median",
+        r->copy.median, "least", r->copy.least, "most", r->copy.most, "gb_per_second", f.gigabytes, "copy_gb_per_second",
         f.copy_gigabytes, "percent_of_copy", f.percent_of_copy, "fraction_of_limit", f.fraction, "verified", 1, "compared_with",
         plain->origin);
     if (item != NULL) json_object_set_new(item, "before_first_byte", zf_before_json(r->device_seconds, &r->code));
     if (item != NULL && r->info.type.element == ZF_STRING) {
         uint64_t characters = zf_characters(r->info.type.nullable, r->info.rows, r->info.plain_bytes) * r->copies;
-        json_object_set_new(item, "characters_gb_per_second", json_real(per_second(characters, r->decode_median)));
+        json_object_set_new(item, "characters_gb_per_second", json_real(per_second(characters, r->decode.median)));
     }
     if (item != NULL && r->timed_kernels > 0) {
         json_t *times = json_array();

@@ -4,14 +4,17 @@
 #include <unistd.h>
 
 #include "compiler/decoder.h"
-#include "measure/measure.h"
-#include "zfc/data/decoded.h"
+#include "measure/measure_generate.h"
+#include "runtime/container/element.h"
+#include "zfc/data/column_options.h"
 #include "zfc/driver_codes.h"
+#include "zfc/scratch.h"
+#include "zfc/verbs/bench_report.h"
 #include "zfc/watch.h"
 
 typedef struct benching {
     zf_session session;
-    zf_bench_options options;
+    zf_measure_options options;
     json_t *report;     ///< NULL: a table is printed
     zf_scratch scratch; ///< of generated containers
     int exit_status;
@@ -31,10 +34,10 @@ static void fail(benching *b, const char *source, const char *name, const zf_err
 }
 
 static void measure(benching *b, zf_container *container, size_t column, const char *source, const char *name,
-                    const zf_bench_plain *plain) {
-    zf_bench_result result;
+                    const zf_measure_plain *plain) {
+    zf_measure_result result;
     zf_error error;
-    zf_status status = zf_bench_column(container, column, &b->options, plain, &result, &error);
+    zf_status status = zf_measure_column(container, column, &b->options, plain, &result, &error);
     if (status == ZF_OK && b->report != NULL) status = zf_bench_json_add(b->report, source, name, &result, plain, &error);
     if (status != ZF_OK)
         fail(b, source, name, &error);
@@ -44,28 +47,42 @@ static void measure(benching *b, zf_container *container, size_t column, const c
 
 // ---- Containers -----------------------------------------------------------------------------------------------
 
-static void run_container(benching *b, const char *path, const char *names) {
-    zf_error error;
-    zf_container *container = NULL;
-    size_t count = 0, *selected = NULL;
-    if (zf_container_open(b->session.context, path, &container, &error) != ZF_OK ||
-        !(selected = zf_selected_columns(container, names, &count, &error))) {
-        fail(b, path, "", &error);
-    }
-    zf_watch_container(container);
+static void run_columns(benching *b, zf_container *container, zf_measure_reference *reference, const char *path,
+                        const size_t *columns, size_t count) {
     for (size_t i = 0; i < count && b->exit_status != EXIT_BAD_DEVICE; i++) {
+        zf_error error;
         zf_column_info info = {.name = ""};
-        zf_bench_plain plain = {0};
-        zf_status status = zf_container_column(container, selected[i], &info, &error);
-        if (status == ZF_OK) status = zf_bench_reference(path, selected[i], &plain, &error);
+        zf_measure_plain plain = {0};
+        zf_status status = zf_container_column(container, columns[i], &info, &error);
+        if (status == ZF_OK) status = zf_measure_reference_column(reference, columns[i], &plain, &error);
         if (status == ZF_OK)
-            measure(b, container, selected[i], path, info.name, &plain);
+            measure(b, container, columns[i], path, info.name, &plain);
         else
             fail(b, path, info.name, &error);
         free(plain.values);
     }
+}
+
+static void run_container(benching *b, const char *path, const char *names) {
+    zf_error error;
+    zf_container *container = NULL;
+    zf_measure_reference *reference = NULL;
+    size_t count = 0, *selected = NULL;
+    zf_status status = zf_container_open(b->session.context, path, &container, &error);
+    if (status == ZF_OK) {
+        zf_watch_container(container);
+        selected = zf_selected_columns(container, names, &count, &error);
+        status = selected != NULL ? zf_measure_reference_open(path, &reference, &error) : error.status;
+    }
+    if (status == ZF_OK) {
+        zf_watch_container(zf_measure_reference_container(reference));
+        run_columns(b, container, reference, path, selected, count);
+    } else {
+        fail(b, path, "", &error);
+    }
     free(selected);
     zf_watch_container(NULL);
+    zf_measure_reference_close(reference);
     zf_container_close(container);
 }
 
@@ -73,11 +90,12 @@ static void run_container(benching *b, const char *path, const char *names) {
 
 static bool run_generator(void *user, const zf_generator *generator) {
     benching *b = user;
-    const char *name = zf_generator_name(generator);
+    const char *name = generator->name;
     zf_error error;
-    zf_bench_plain plain = {0};
+    zf_measure_plain plain = {0};
     zf_container *container = NULL;
-    zf_status status = zf_generate(generator, b->session.compiler, b->options.bytes, &b->scratch, &plain, &error);
+    zf_status status =
+        zf_generate(generator, b->session.compiler, b->options.bytes, b->scratch.program, b->scratch.container, &plain, &error);
     if (status == ZF_OK) status = zf_container_open(b->session.context, b->scratch.container, &container, &error);
     if (status == ZF_OK)
         measure(b, container, 0, "generated", name, &plain);
@@ -101,20 +119,26 @@ static void run_generators(benching *b, const char *names) {
 
 // ---- The verb -------------------------------------------------------------------------------------------------
 
+static bool print_generator(void *user, const zf_generator *generator) {
+    (void)user;
+    fprintf(stderr, "  %-22s %-5s %s\n", generator->name, zf_element_name(generator->element), generator->codec);
+    return true;
+}
+
 /// Reads the options; prints what is wrong and returns EXIT_BAD_USAGE.
-static int read_options(const zf_arguments *arguments, zf_bench_options *out) {
+static int read_options(const zf_arguments *arguments, zf_measure_options *out) {
     const char *generate = zf_argument(arguments, "generate"), *unknown;
     if (arguments->operand_count == 0 && !generate) return usage("nothing to measure: give containers, or --generate NAMES");
     if (generate && zf_argument(arguments, "module")) return usage("--generate compiles what it makes: it goes without --module");
     if (zf_argument(arguments, "columns") && arguments->operand_count != 1) return usage("--columns goes with one container");
     if (generate && !zf_generators_select(generate, NULL, NULL, &unknown)) {
         fprintf(stderr, "zfc bench: no generator `%.*s`; there are\n", (int)strcspn(unknown, ","), unknown);
-        zf_generators_print(stderr);
+        zf_generators_select("all", print_generator, NULL, &unknown);
         return EXIT_BAD_USAGE;
     }
     uint64_t repeats;
-    if (!zf_argument_number(arguments, "repeats", 1, ZF_BENCH_REPEATS_MOST, 9, &repeats)) return EXIT_BAD_USAGE;
-    if (repeats < ZF_BENCH_REPEATS_LEAST) return usage("--repeats wants at least 5: a median of fewer says little");
+    if (!zf_argument_number(arguments, "repeats", 1, ZF_MEASURE_REPEATS_MOST, 9, &repeats)) return EXIT_BAD_USAGE;
+    if (repeats < ZF_MEASURE_REPEATS_LEAST) return usage("--repeats wants at least 5: a median of fewer says little");
     if (!zf_argument_number(arguments, "bytes", 1, UINT64_C(1) << 40, 256 << 20, &out->bytes)) return EXIT_BAD_USAGE;
     out->repeats = (unsigned)repeats;
     out->checksums = zf_argument(arguments, "checksums") != NULL;
@@ -128,7 +152,7 @@ static int read_options(const zf_arguments *arguments, zf_bench_options *out) {
 
 static zf_status find_device(benching *b, const char *name, zf_error *error) {
     ZF_TRY(zf_device_find(b->session.context, name ? name : "auto", &b->options.chosen, error));
-    b->options.device = zf_bench_device_for(&b->options.chosen, error);
+    b->options.device = zf_measure_device_for(&b->options.chosen, error);
     if (b->options.device == NULL) return error->status;
     if (!b->options.checksums || b->options.device->checksums) return ZF_OK;
     return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--checksums: the host computes them, not device `%s`",

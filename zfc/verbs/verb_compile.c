@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "compiler/program.h"
+#include "runtime/base/clock.h"
 #include "zfc/driver_codes.h"
 #include "zfc/module_text.h"
 #include "zfc/program.h"
@@ -109,7 +110,7 @@ static int compile(const zf_session *session, const zf_arguments *arguments, con
     const char *input = arguments->operands[0];
     zf_module_stats stats = {0};
     zf_error error;
-    double begin = zf_seconds();
+    double begin = zf_clock_seconds();
     if (zf_is_container(input)) {
         if (compile_file(session, input, options, path, &stats, &error) != ZF_OK) return zf_report("compile", &error);
     } else {
@@ -119,7 +120,7 @@ static int compile(const zf_session *session, const zf_arguments *arguments, con
         if (exit_status != EXIT_GOOD) return exit_status;
     }
     bool as_json = zf_argument(arguments, "json") != NULL;
-    zf_status status = tell(path, &stats, options->note_user, zf_seconds() - begin, as_json, session->quiet, &error);
+    zf_status status = tell(path, &stats, options->note_user, zf_clock_seconds() - begin, as_json, session->quiet, &error);
     return status == ZF_OK ? EXIT_GOOD : zf_report("compile", &error);
 }
 

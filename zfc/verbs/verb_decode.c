@@ -5,7 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "zfc/data/decoded.h"
+#include "measure/measure_decoded.h"
+#include "zfc/data/column_options.h"
 #include "zfc/data/write_columns.h"
 #include "zfc/decode_ahead.h"
 #include "zfc/driver_codes.h"

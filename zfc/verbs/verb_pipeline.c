@@ -4,7 +4,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/context/context.h"
-#include "zfc/data/decoded.h"
+#include "zfc/data/column_options.h"
 #include "zfc/driver_codes.h"
 #include "zfc/output.h"
 #include "zfc/pipeline/pipelining.h"

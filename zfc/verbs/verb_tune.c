@@ -7,11 +7,13 @@
 
 #include "compiler/decoder.h"
 #include "compiler/program.h"
+#include "measure/measure_codes.h"
+#include "runtime/base/clock.h"
 #include "runtime/context/context.h"
 #include "runtime/decode/kernel_clock.h"
 #include "tuner/tune.h"
 #include "zfc/commit.h"
-#include "zfc/data/decoded.h"
+#include "zfc/data/column_options.h"
 #include "zfc/data/files_read.h"
 #include "zfc/driver_codes.h"
 #include "zfc/output.h"
@@ -100,7 +102,7 @@ static zf_status open_device(tune_session *t, const char *name, zf_error *error)
     o->compiler = t->session.compiler;
     ZF_TRY(zf_device_find(o->context, name != NULL ? name : "auto", &t->device, error));
     if (t->device.ops->start == NULL) {
-        zf_fail(error, ZF_ERR_USAGE, ZFC_NOT_MEASURED, "kernels of device `%s` have no choices: GPUs' have", t->device.ops->name);
+        zf_fail(error, ZF_ERR_USAGE, ZFM_NOT_MEASURED, "kernels of device `%s` have no choices: GPUs' have", t->device.ops->name);
         return zf_fail_hint(error, ZF_ERR_USAGE, "name a GPU by --device; `zfc devices` lists them");
     }
     ZF_TRY(zf_device_get(o->context, t->device.entry, &o->info, error));
@@ -219,7 +221,7 @@ static zf_status print_json(const tune_session *t, zf_error *error) {
         "date", date, "version", zf_version(), "commit", ZF_COMMIT, "device", "name", info->name, "description",
         info->description, "emulated", (int)info->emulated, "cores", (int)info->cores, "memory", (json_int_t)info->memory,
         "exhaustive", (int)t->options.exhaustive, "copy_bytes_per_second", t->record.copy_rate, "bytes",
-        (json_int_t)t->options.bytes, "runs", (int)t->options.runs, "total_seconds", zf_seconds() - t->begun, "counted",
+        (json_int_t)t->options.bytes, "runs", (int)t->options.runs, "total_seconds", zf_clock_seconds() - t->begun, "counted",
         "`seconds`: of one launch of the kernel alone, a median of `runs`, over copies of a block's rows; `least_seconds`: its "
         "bytes, "
         "each once, at the speed of a copy; `total_seconds`: all that the command took, compiling included",
@@ -252,7 +254,7 @@ static zf_status tune_container(tune_session *t, const char *path, const char *n
     if (status == ZF_OK && zf_container_rows(container) == 0) status = zf_json_append(t->empty, zf_json_text(path), error);
     zf_watch_container(container);
     for (size_t k = 0; k < count && status == ZF_OK; k++) {
-        double left = t->begun + t->budget - zf_seconds();
+        double left = t->begun + t->budget - zf_clock_seconds();
         size_t vectors = 0;
         if (t->budget > 0 && left <= 0 && t->record.count > 0) { // however little there is, something is measured
             status = leave_out(t, container, selected[k], 0, error);
@@ -457,7 +459,7 @@ static bool goes_with(const char *name, const char *const *others, const zf_argu
 int zf_run_tune(zf_arguments *arguments) {
     static const char *const shown[] = {"device", "tuned", "json", "threads", "verbose", "time-passes", "no-cache", NULL};
     static const char *const replayed[] = {"probes", "json", "verbose", "time-passes", "threads", "no-cache", NULL};
-    tune_session t = {.begun = zf_seconds()};
+    tune_session t = {.begun = zf_clock_seconds()};
     uint64_t probes;
     int status;
     const char *budget = zf_argument(arguments, "budget"), *record = zf_argument(arguments, "replay");

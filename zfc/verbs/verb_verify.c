@@ -2,8 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measure/measure_decoded.h"
 #include "runtime/device/device.h"
-#include "zfc/data/decoded.h"
+#include "zfc/data/column_options.h"
 #include "zfc/first_byte.h"
 #include "zfc/watch.h"
 

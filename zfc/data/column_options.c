@@ -1,0 +1,74 @@
+// Options that select columns and rows.
+#include "zfc/data/column_options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/error.h"
+#include "zfc/driver_codes.h"
+
+/// Finds the columns that a list names, in its order.
+static zf_status select_named(zf_container *container, const char *names, size_t *selected, size_t *count, zf_error *error) {
+    for (const char *at = names; at;) {
+        size_t length = strcspn(at, ",");
+        char name[256];
+        if (length == 0) return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns has an empty name: `%.64s`", names);
+        if (length >= sizeof name) // longer than any name in a container
+            return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns: no column has a name of %zu bytes", length);
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        ZF_TRY(zf_container_find(container, name, &selected[*count], error));
+        for (size_t k = 0; k < *count; k++) {
+            if (selected[k] == selected[*count])
+                return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--columns names `%s` twice", name);
+        }
+        (*count)++;
+        at = at[length] ? at + length + 1 : NULL;
+    }
+    return ZF_OK;
+}
+
+size_t *zf_selected_columns(zf_container *container, const char *names, size_t *count, zf_error *error) {
+    size_t most = zf_container_columns(container);
+    for (const char *c = names ? names : ""; *c; c++) most += *c == ',';
+    size_t *selected = malloc((most + 1) * sizeof *selected);
+    *count = 0;
+    if (!selected) {
+        zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory");
+        return NULL;
+    }
+    if (!names) {
+        for (size_t i = 0; i < zf_container_columns(container); i++) selected[(*count)++] = i;
+        return selected;
+    }
+    if (select_named(container, names, selected, count, error) == ZF_OK) return selected;
+    free(selected);
+    *count = 0; // the names before the bad one are not columns to go on with
+    return NULL;
+}
+
+const char *zf_rows_option(const char *text, zf_decode_options *out) {
+    static const char *const form = "--rows wants A..B with A at most B";
+    unsigned long long begin = 0, end = UINT64_MAX;
+    char *at = (char *)(uintptr_t)text;
+    errno = 0;
+    if (*at != '.') {
+        if (*at < '0' || *at > '9') return form;
+        begin = strtoull(at, &at, 10);
+    }
+    if (at[0] != '.' || at[1] != '.') return form;
+    at += 2;
+    if (*at) {
+        if (*at < '0' || *at > '9') return form;
+        end = strtoull(at, &at, 10);
+    }
+    // The largest number stands for an end that was not given.
+    if (!*at && (errno == ERANGE || (end == UINT64_MAX && at[-1] != '.') || begin == UINT64_MAX))
+        return "--rows: numbers of rows are below 2^64 - 1";
+    if (*at || end < begin) return form;
+    out->some_rows = true;
+    out->row_begin = begin;
+    out->row_count = end == UINT64_MAX ? UINT64_MAX : end - begin;
+    return NULL;
+}
