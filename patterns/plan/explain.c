@@ -54,12 +54,16 @@ static bool stores_characters(const zf_plan *plan, const zf_kernel *kernel) {
     return kernel->sink < 0 && plan->graph->edges[kernel->edge].type.kind == ZF_K_STRING && zf_plan_characters(plan) == NULL;
 }
 
+static const char *buffer_kind(const zf_traffic *item) {
+    return item->is_sums ? "prefix sums of " : item->is_work ? "work of " : "";
+}
+
 /// The limit of a kernel in elements a second, as a formula over the device's copy bandwidth B.
 static void put_limit(const zf_plan *plan, const zf_kernel *kernel, const zf_traffic *reads, uint32_t count, zf_text *out) {
     zf_text_puts(out, "B / (");
     for (uint32_t k = 0; k < count; k++) {
         if (reads[k].per == ZF_PER_DATA) {
-            zf_text_printf(out, "bytes read of %s", plan->graph->edges[reads[k].edge].path);
+            zf_text_printf(out, "bytes read of %s%s", buffer_kind(&reads[k]), plan->graph->edges[reads[k].edge].path);
         } else {
             put_amount(out, &reads[k]);
             if (reads[k].per == ZF_PER_GROUP) zf_text_puts(out, " * groups / elements");
@@ -122,6 +126,20 @@ static void put_place(zf_span span, zf_text *out) {
 
 // ---- Text -----------------------------------------------------------------------------------------------------
 
+/// What becomes of an edge with a producer: the plan's decision where there is a plan, else what the graph allows.
+static void text_decision(const zf_plan *plan, const zf_graph_edge *edge, zf_text *out) {
+    static const char suffix[] = ": materialised"; // of the plan's reasons
+    if (plan == NULL || plan->edge_work[edge->index] < 0 || edge->decision == ZF_EDGE_MATERIALISED) {
+        zf_text_puts(out, zf_decision_name(edge->decision));
+        if (edge->index != 0) zf_text_printf(out, " (%s)", edge->reason);
+        return;
+    }
+    const char *reason = plan->edge_reason[edge->index];
+    size_t length = strlen(reason), end = sizeof suffix - 1;
+    if (length >= end && strcmp(reason + length - end, suffix) == 0) length -= end;
+    zf_text_printf(out, "%s (%.*s)", zf_decision_name(ZF_EDGE_MATERIALISED), (int)length, reason);
+}
+
 static void text_edge(const zf_graph *graph, const zf_plan *plan, const zf_graph_edge *edge, unsigned indent, zf_text *out) {
     zf_text_printf(out, "  %*s%s %s: ", (int)(2 * indent), "", edge->port != NULL ? edge->port->name : graph->column->name,
                    zf_type_name(graph->arena, edge->type));
@@ -130,13 +148,10 @@ static void text_edge(const zf_graph *graph, const zf_plan *plan, const zf_graph
         return;
     }
     const zf_graph_node *node = &graph->nodes[edge->producer];
-    zf_text_printf(out, "%s, %s, %s; %s, %s", node->inst->name, pattern_names[node->inst->pattern],
-                   zf_capability_name(node->capability), zf_access_name(edge->access), zf_decision_name(edge->decision));
-    if (edge->index != 0) zf_text_printf(out, " (%s)", edge->reason);
+    zf_text_printf(out, "%s, %s, %s; %s, ", node->inst->name, pattern_names[node->inst->pattern],
+                   zf_capability_name(node->capability), zf_access_name(edge->access));
+    text_decision(plan, edge, out);
     zf_text_puts(out, "\n");
-    if (plan != NULL && plan->edge_work[edge->index] >= 0 && edge->decision != ZF_EDGE_MATERIALISED) {
-        zf_text_printf(out, "  %*s  here: materialised (%s)\n", (int)(2 * indent), "", plan->edge_reason[edge->index]);
-    }
     for (uint32_t s = 0; s < node->inst->stream_count; s++) {
         text_edge(graph, plan, &graph->edges[node->inputs[s]], indent + 1, out);
     }
@@ -227,9 +242,9 @@ static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
     zf_text_puts(out, "\n    reads   ");
     if (count == 0) zf_text_puts(out, "nothing");
     for (uint32_t k = 0; k < count; k++) {
-        zf_text_printf(out, "%s%s%s ", k == 0 ? "" : ", ", reads[k].is_work ? "work of " : "", graph->edges[reads[k].edge].path);
+        zf_text_printf(out, "%s%s%s ", k == 0 ? "" : ", ", buffer_kind(&reads[k]), graph->edges[reads[k].edge].path);
         if (reads[k].per == ZF_PER_DATA) {
-            zf_text_puts(out, "(how much, the data says)");
+            zf_text_puts(out, "(amount depends on the data)");
         } else {
             put_amount(out, &reads[k]);
             zf_text_puts(out, reads[k].per == ZF_PER_GROUP ? " bytes a group" : " bytes an element");
@@ -241,7 +256,7 @@ static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
     zf_text_puts(out, stores_characters(plan, kernel) ? " bytes an element, and characters" : " bytes an element");
     zf_text_puts(out, "\n    limit   ");
     put_limit(plan, kernel, reads, count, out);
-    zf_text_puts(out, " elements a second\n");
+    zf_text_puts(out, " elements a second, by memory\n");
 }
 
 static void plain_put(zf_text *out, const char *text) { zf_text_puts(out, text); }
@@ -249,7 +264,7 @@ static void plain_put(zf_text *out, const char *text) { zf_text_puts(out, text);
 void zf_explain_text(const zf_graph *graph, const zf_plan *plan, zf_text *out) {
     const zf_column *column = graph->column;
     zf_text_printf(out, "%s: %s = %s\n", column->name, zf_type_name(graph->arena, column->type), column->codec_text);
-    zf_text_puts(out, "\ngraph (stream: producer; how it is used, what that allows)\n");
+    zf_text_puts(out, "\ngraph (stream: producer; how it is used, what is done with it)\n");
     text_edge(graph, plan, &graph->edges[0], 0, out);
     if (plan == NULL) return;
 
@@ -267,7 +282,7 @@ void zf_explain_text(const zf_graph *graph, const zf_plan *plan, zf_text *out) {
     }
     zf_text_puts(out, "\nlimit: at least ");
     put_column_limit(graph, out);
-    zf_text_puts(out, " seconds, B the bandwidth of a copy in bytes a second\n");
+    zf_text_puts(out, " seconds on a GPU, B its memory's copy bandwidth in bytes a second; instructions limit a CPU\n");
     for (uint32_t k = 0; k < plan->kernel_count; k++) text_kernel(plan, sites, &plan->kernels[k], out);
 
     check_counts counts = count_checks(graph, plan, sites);
@@ -325,7 +340,8 @@ static void json_reads(const zf_plan *plan, const zf_traffic *reads, uint32_t co
     for (uint32_t k = 0; k < count; k++) {
         zf_text_puts(out, k == 0 ? "{" : ", {");
         key(out, "stream", plan->graph->edges[reads[k].edge].path);
-        zf_text_printf(out, ", \"work\": %s, ", reads[k].is_work ? "true" : "false");
+        zf_text_printf(out, ", \"work\": %s, \"prefix_sums\": %s, ", reads[k].is_work ? "true" : "false",
+                       reads[k].is_sums ? "true" : "false");
         key(out, "per", pers[reads[k].per]);
         bool known = reads[k].per != ZF_PER_DATA && reads[k].param == NULL;
         zf_text_puts(out, ", \"bytes\": ");

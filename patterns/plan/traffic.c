@@ -103,6 +103,20 @@ static rate rate_of(const zf_inst *inst, const zf_sites *sites, const zf_port *p
     return places > 0 ? sum : data;
 }
 
+/// True when a stream is read for prefix sums only: their kernel reads it, and its consumers read the sums.
+static bool only_for_prefix_sums(const zf_sites *sites, const zf_port *port) {
+    bool found = false;
+    for (uint32_t k = 0; k < sites->site_count; k++) {
+        const zf_site *site = &sites->sites[k];
+        if (site->port != port) continue;
+        bool inside = false;
+        for (uint32_t r = 0; r < site->reduce_count; r++) inside = inside || site->reduces[r]->form == ZF_R_PREFIX;
+        if (!inside) return false;
+        found = true;
+    }
+    return found;
+}
+
 static void add(tally *t, zf_traffic item) {
     if (t->count < t->limit) t->out[t->count] = item;
     t->count++;
@@ -114,9 +128,10 @@ static void visit(tally *t, uint32_t n, zf_per per, double factor) {
     for (uint32_t s = 0; s < node->inst->stream_count; s++) {
         const zf_graph_edge *edge = &graph->edges[node->inputs[s]];
         if (edge->access == ZF_ACCESS_NONE) continue;
-        if (t->kernel->prefix != NULL && n == t->kernel->root && edge->index != t->kernel->edge) continue;
+        bool of_sums = t->kernel->prefix != NULL && n == t->kernel->root;
+        if (of_sums ? edge->index != t->kernel->edge : only_for_prefix_sums(&t->sites[n], edge->port)) continue;
         rate r = rate_of(node->inst, &t->sites[n], edge->port);
-        if (t->kernel->prefix != NULL && n == t->kernel->root) r = (rate){.per = ZF_PER_ELEMENT, .elements = 1};
+        if (of_sums) r = (rate){.per = ZF_PER_ELEMENT, .elements = 1};
         zf_per joined = per == ZF_PER_ELEMENT                            ? r.per
                         : per == ZF_PER_GROUP && r.per == ZF_PER_ELEMENT ? ZF_PER_GROUP
                                                                          : ZF_PER_DATA;
@@ -140,15 +155,15 @@ static void visit(tally *t, uint32_t n, zf_per per, double factor) {
         }
         add(t, item);
     }
+    if (t->kernel->prefix != NULL && n == t->kernel->root) return;
+    for (uint32_t w = 0; w < t->plan->work_count; w++) {
+        if (t->plan->works[w].prefix == NULL || t->plan->kernels[t->plan->works[w].kernel].root != n) continue;
+        add(t, (zf_traffic){.edge = t->plan->works[w].edge, .is_work = true, .is_sums = true, .per = ZF_PER_DATA});
+    }
 }
 
 uint32_t zf_kernel_reads(const zf_plan *plan, const zf_sites *sites, const zf_kernel *kernel, zf_traffic *out, uint32_t limit) {
     tally t = {.plan = plan, .sites = sites, .kernel = kernel, .out = out, .limit = limit};
     visit(&t, kernel->root, ZF_PER_ELEMENT, 1);
-    // Prefix sums that the root gathers from are buffers, too.
-    for (uint32_t w = 0; w < plan->work_count && kernel->prefix == NULL; w++) {
-        if (plan->works[w].prefix == NULL || plan->kernels[plan->works[w].kernel].root != kernel->root) continue;
-        add(&t, (zf_traffic){.edge = plan->works[w].edge, .is_work = true, .per = ZF_PER_DATA});
-    }
     return t.count;
 }

@@ -15,6 +15,7 @@ typedef enum zf_per {
 typedef struct zf_traffic {
     uint32_t edge;
     bool is_work; ///< a work buffer of an earlier kernel, else a stored stream
+    bool is_sums; ///< that work buffer holds prefix sums along the edge
     zf_per per;
     double bits;       ///< read for each, when `param` is NULL
     const char *param; ///< path of the param that is the number of bits, "counts.width"; times `bits`

@@ -96,6 +96,8 @@ static const composition compositions[] = {
     {"kept_index", "u32", "kept_index", 1},
     {"picks_delta", "i64", "picks(at: bitpack, from: delta(bitpack))", 2},
     {"windows", "i64", "windows(bitpack, bitpack)", 2},
+    {"delta_windows", "i64", "delta(windows(bitpack, bitpack))", 2},
+    {"map_of_chunks", "u8", "plain(bytewise)", 2},
     {"segments", "i32", "segments(bitpack)", 1},
     {"segments_after", "i32", "segments_after(bitpack, bitpack)", 1},
     {"odd_segments", "i32", "odd_segments(bitpack)", 1},
