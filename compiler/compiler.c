@@ -230,10 +230,10 @@ static void make_texts(void) {
     LLVMGetVersion(&major, &minor, &patch);
     snprintf(version_text, sizeof(version_text), "%u.%u.%u", major, minor, patch);
     size_t count, length = 0;
-    const zf_cg_target *targets = zf_cg_targets(&count);
+    const zf_target *const *targets = zf_targets(&count);
     for (size_t k = 0; k < count && length < sizeof(targets_text); k++) {
         length +=
-            (size_t)snprintf(targets_text + length, sizeof(targets_text) - length, "%s%s", k > 0 ? " " : "", targets[k].name);
+            (size_t)snprintf(targets_text + length, sizeof(targets_text) - length, "%s%s", k > 0 ? " " : "", targets[k]->name);
     }
 }
 

@@ -235,7 +235,7 @@ static zf_status build(decoder *d, const zf_column *column, const uint8_t *branc
     if (d->base.graph == NULL) {
         return zf_raise(error, ZF_E_ARGUMENT, "column `%s` has no such vector of branches", column->name);
     }
-    options.target = zf_cg_target_of(d->target)->name;
+    options.target = zf_target_for(d->target)->name;
     options.chunk_threads = zf_compiler_options_of(d->compiler)->chunk_threads;
     options.materialise_all = zf_compiler_unfused(d->compiler);
     options.choices = zf_compiler_choices(d->compiler);

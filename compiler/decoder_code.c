@@ -65,11 +65,10 @@ static zf_status build_module(void *user, LLVMModuleRef module, zf_error *error)
     zf_lower_input input = {.plan = b->d->base.plan, .shaping = b->shaping};
     cg.sites = zf_compiler_sites(b->d->compiler);
     if (cg.sites != NULL) cg.sites->count = 0;
-    cg.target = zf_cg_target_find("host"); // checks run before a launch
+    zf_cg_aim(&cg, &zf_target_host); // checks run before a launch
     if (b->part != PART_KERNELS) zf_lower_checks(&cg, &input);
     cg.unchecked = zf_compiler_unchecked(b->d->compiler) && !b->exported;
-    cg.target = zf_cg_target_of(b->d->target);
-    cg.aligned_loads = cg.target->aligned_loads;
+    zf_cg_aim(&cg, b->d->base.plan->target);
     bool lines = cg.target->simt != NULL && b->part != PART_CHECKS && !b->no_lines;
     if (lines) zf_cg_lines_begin(&cg, name_of_text(b));
     for (uint32_t k = 0; b->part != PART_CHECKS && k < input.plan->kernel_count; k++) {
@@ -81,6 +80,9 @@ static zf_status build_module(void *user, LLVMModuleRef module, zf_error *error)
     zf_arena_set_escape(b->arena, NULL);
     return cg.failed ? zf_program_error(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error) : ZF_OK;
 }
+
+// Whether a device loads the kernels, as an image; else they are functions of this process.
+static bool has_image(const decoder *d) { return d->base.plan->target->image != ZF_IMAGE_NONE; }
 
 static const char *module_name(const decoder *d) {
     return d->base.graph->column->name != NULL ? d->base.graph->column->name : "column";
@@ -134,7 +136,7 @@ static zf_status assemble(decoder *d, building *b, zf_text *image, zf_error *err
                               .build = build_module,
                               .user = b,
                               .compiled = &b->compiled,
-                              .target = zf_cg_target_of(d->target),
+                              .target = zf_cg_target_of(d->base.plan->target),
                               .abi_target = d->target};
     return zf_jit_assemble(zf_compiler_jit(d->compiler), &request, image, error);
 }
@@ -153,9 +155,9 @@ static zf_status describe_kernels(decoder *d, struct zf_decoder_code *code, buil
         kernels[k].files = code->files;
         memcpy(&kernels[k].emulated, &addresses[k], sizeof(addresses[k]));
     }
-    if (d->target.family != ZF_TARGET_NVPTX) return ZF_OK;
+    if (!has_image(d)) return ZF_OK;
     ZF_TRY(assemble(d, b, &code->image, error));
-    code->code.image_kind = ZF_IMAGE_PTX;
+    code->code.image_kind = d->base.plan->target->image;
     code->code.image = code->image.data;
     code->code.image_bytes = code->image.length + 1; // its zero byte
     return ZF_OK;
@@ -167,7 +169,7 @@ static zf_status compile(decoder *d, struct zf_decoder_code *code, zf_error *err
     void **addresses = calloc(count + 1, sizeof(*addresses));
     zf_abi_kernel_fn *kernels = calloc(count + 1, sizeof(*kernels));
     building b = {.d = d, .shaping = code->shaping, .arena = zf_arena_create()};
-    if (d->target.family == ZF_TARGET_NVPTX) b.part = PART_CHECKS;
+    if (has_image(d)) b.part = PART_CHECKS;
     zf_status status = ZF_OK;
     if (names == NULL || addresses == NULL || kernels == NULL || b.arena == NULL) {
         status = out_of_memory(error);
@@ -177,7 +179,7 @@ static zf_status compile(decoder *d, struct zf_decoder_code *code, zf_error *err
     status = load_here(d, code, &b, names, addresses, error);
     if (status != ZF_OK) goto done;
     code->code.check = (zf_abi_check_fn)(uintptr_t)addresses[count];
-    if (d->target.family == ZF_TARGET_HOST) {
+    if (d->base.plan->target->wave == 0) {
         for (uint32_t k = 0; k < count; k++) kernels[k] = (zf_abi_kernel_fn)(uintptr_t)addresses[k];
         code->code.kernels = kernels;
         kernels = NULL;
@@ -295,7 +297,7 @@ zf_status zf_decoder_code_for(zf_decoder *base, const uint64_t *shaping, const z
 
 zf_status zf_decoder_export(zf_decoder *base, const uint64_t *shaping, const char *cpu, zf_exported_code *out, zf_error *error) {
     decoder *d = (decoder *)base;
-    bool simt = d->target.family == ZF_TARGET_NVPTX;
+    bool simt = has_image(d);
     building b = {.d = d, .shaping = shaping, .arena = zf_arena_create(), .part = simt ? PART_CHECKS : PART_ALL};
     b.exported = true;
     *out = (zf_exported_code){.simt = NULL};
@@ -329,9 +331,9 @@ zf_status zf_decoder_print(zf_decoder *base, const uint64_t *shaping, zf_jit_sta
     building b = {.d = d, .shaping = shaping, .arena = zf_arena_create(), .no_lines = !lines};
     if (b.arena == NULL) return out_of_memory(error);
     zf_jit_request request = {.name = module_name(d), .build = build_module, .user = &b};
-    if (d->target.family == ZF_TARGET_NVPTX) {
+    if (has_image(d)) {
         b.part = PART_KERNELS;
-        request.target = zf_cg_target_of(d->target);
+        request.target = zf_cg_target_of(d->base.plan->target);
         request.abi_target = d->target;
     }
     zf_status status = zf_jit_print(zf_compiler_jit(d->compiler), &request, stage, out, error);

@@ -148,7 +148,8 @@ void zf_lower_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ke
     zf_lower_init(&lower, cg, input, kernel);
     const zf_cg_target *target = cg->target;
     if (kernel->domain > ZF_DOMAIN_CHUNKS || target->lower[kernel->domain] == NULL) {
-        zf_cg_unsupported(cg, input->plan->graph->column->span, "target `%s` does not lower this pattern", target->name);
+        zf_cg_unsupported(cg, input->plan->graph->column->span, "target `%s` does not lower this pattern",
+                          input->plan->target->name);
         return;
     }
     char name[24];

@@ -203,7 +203,7 @@ static zf_status make_machine(const compilation *c, unsigned level, LLVMTargetMa
 /// Whether the code is watched by AddressSanitizer: not what leaves this process.
 static bool is_sanitized(const compilation *c) {
     const struct zf_cg_target *target = c->request->target;
-    return c->jit->sanitize && c->request->cpu == NULL && (target == NULL || target->family != ZF_TARGET_NVPTX);
+    return c->jit->sanitize && c->request->cpu == NULL && (target == NULL || target->is->image == ZF_IMAGE_NONE);
 }
 
 static void add_attribute(LLVMContextRef context, LLVMValueRef function, const char *name) {
@@ -253,7 +253,7 @@ static bool make_key(compilation *c) {
     LLVMMemoryBufferRef module = LLVMWriteBitcodeToMemoryBuffer(c->module);
     zf_text_add(&c->key, jit->identity.data, jit->identity.length);
     zf_text_add(&c->key, c->request->key, c->request->key_length);
-    if (c->request->target != NULL) zf_text_printf(&c->key, "%s %u\n", c->request->target->name, c->request->abi_target.arch);
+    if (c->request->target != NULL) zf_text_printf(&c->key, "%s %u\n", c->request->target->is->name, c->request->abi_target.arch);
     zf_text_add(&c->key, LLVMGetBufferStart(module), LLVMGetBufferSize(module));
     LLVMDisposeMemoryBuffer(module);
     return !c->key.failed;

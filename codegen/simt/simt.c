@@ -76,7 +76,7 @@ unsigned zf_simt_together(const zf_lower *lower) {
 
 bool zf_simt_scans(const zf_plan *plan, const zf_kernel *kernel, const zf_reduce *reduce) {
     if (reduce->form == ZF_R_SEGMENTED &&
-        !zf_simt_segments_fit(kernel, reduce, zf_simt_lane_count(zf_simt_type_of(plan, kernel))))
+        !zf_simt_segments_fit(plan->target->wave, kernel, reduce, zf_simt_lane_count(zf_simt_type_of(plan, kernel))))
         return false;
     if (reduce->domain != NULL && reduce->domain->kind == ZF_L_DOMAIN_G) return false;
     return !zf_kind_is_float(reduce->term->type.kind); // adding floats in another order gives another sum
@@ -121,14 +121,14 @@ static uint32_t streams_read(const zf_plan *plan, const zf_kernel *kernel) {
 // What follows from the plan but for choices that are alike for all forms.
 static zf_simt_shape shape_of_form(const zf_plan *plan, const zf_kernel *kernel) {
     zf_type type = zf_simt_type_of(plan, kernel);
-    uint32_t lanes = zf_simt_lane_count(type), row = ZF_WARP * lanes;
+    uint32_t lanes = zf_simt_lane_count(type), row = plan->target->wave * lanes;
     running_steps steps = running_of(plan, kernel);
     bool is_text = zf_simt_delivers_text(type, kernel), copies = is_text && zf_plan_characters(plan) == NULL;
     uint32_t text = copies ? zf_simt_text_bytes() : 0;
     if (kernel->domain == ZF_DOMAIN_ELEMENTS && kernel->prefix == NULL && steps.expansions == 0) {
         bool alone = !type.nullable && type.kind != ZF_K_STRING; // elements that need no other lane's
         if (!steps.scans && alone) {
-            uint32_t bytes = zf_simt_staging_bytes(kernel);
+            uint32_t bytes = zf_simt_staging_bytes(plan, kernel);
             bool looks_up = zf_simt_looks_up(plan, kernel);
             bool places = zf_simt_takes_places(plan, kernel);
             bool ahead = places && zf_choice_value(&kernel->choice, ZF_CHOICE_AHEAD, 1) != 0;
@@ -143,18 +143,19 @@ static zf_simt_shape shape_of_form(const zf_plan *plan, const zf_kernel *kernel)
         }
         if (steps.warp && kernel->tile % row == 0 && is_text)
             return (zf_simt_shape){.form = ZF_SIMT_SCAN,
-                                   .threads = ZF_WARP,
+                                   .threads = plan->target->wave,
                                    .tiles = 1,
                                    .shared_bytes = text,
                                    .registers = copies ? TEXT_REGISTERS : MORE_REGISTERS};
         if (steps.warp && kernel->tile % row == 0) {
-            uint32_t warps = kernel->geometry.s / ZF_WARP, size = zf_kind_size(type.kind);
+            uint32_t warps = kernel->geometry.s / plan->target->wave, size = zf_kind_size(type.kind);
             uint32_t usual = zf_simt_takes_bits(plan, kernel) ? ZF_STAGE_TILE : ZF_STAGE_NONE;
             uint32_t way = zf_choice_value(&kernel->choice, ZF_CHOICE_STAGE, usual);
             return (zf_simt_shape){.form = ZF_SIMT_SCAN,
                                    .threads = kernel->geometry.s,
                                    .tiles = warps,
-                                   .shared_bytes = zf_simt_staging_warp_bytes((zf_simt_stage_way)way, kernel->tile, size, warps),
+                                   .shared_bytes = zf_simt_staging_warp_bytes(plan->target->shared_bytes, (zf_simt_stage_way)way,
+                                                                              kernel->tile, size, warps),
                                    .stage = way,
                                    .registers = steps.segmented               ? SEGMENT_REGISTERS
                                                 : type.nullable && lanes <= 4 ? gather_registers(kernel, lanes)
@@ -170,7 +171,7 @@ static zf_simt_shape shape_of_form(const zf_plan *plan, const zf_kernel *kernel)
     if (one_level && zf_group_is_number(plan, kernel)) return zf_simt_numbers_shape(plan, kernel);
     if (one_level && zf_simt_words_span(kernel->tile) > 0 && kernel->sink >= 0 && zf_group_string(plan, kernel) != NULL)
         return (zf_simt_shape){.form = ZF_SIMT_WORDS,
-                               .threads = ZF_WARP,
+                               .threads = plan->target->wave,
                                .tiles = 1,
                                .span = zf_simt_words_span(kernel->tile),
                                .shared_bytes = zf_simt_words_bytes(kernel->tile),
@@ -182,7 +183,7 @@ static zf_simt_shape shape_of_form(const zf_plan *plan, const zf_kernel *kernel)
         bool one_stage = steps.expansions == 1 && !steps.scans && kernel->domain == ZF_DOMAIN_GROUPS && !is_text;
         uint32_t streams = streams_read(plan, kernel);
         return (zf_simt_shape){.form = ZF_SIMT_GROUPS,
-                               .threads = one_stage ? kernel->geometry.s : ZF_WARP,
+                               .threads = one_stage ? kernel->geometry.s : plan->target->wave,
                                .tiles = 1,
                                .shared_bytes = shared + text,
                                .registers = !one_stage                   ? tree_registers(kernel, type, shared + text)
@@ -459,11 +460,12 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
     zf_lower_init(&lower, cg, input, kernel);
     const zf_simt_ops *ops = cg->target->simt;
     if (kernel->domain > ZF_DOMAIN_CHUNKS || cg->target->lower[kernel->domain] == NULL) {
-        zf_cg_unsupported(cg, input->plan->graph->column->span, "target `%s` does not lower this pattern", cg->target->name);
+        zf_cg_unsupported(cg, input->plan->graph->column->span, "target `%s` does not lower this pattern",
+                          input->plan->target->name);
         return;
     }
     zf_simt_shape shape = zf_simt_shape_of(input->plan, kernel);
-    lower.one_warp = shape.threads == ZF_WARP;
+    lower.one_warp = shape.threads == cg->wave;
     lower.unpacks = zf_plan_unpacks(input->plan, input->shaping, kernel->index);
     char name[24], hard_name[32];
     zf_lower_kernel_name(kernel->index, name);
@@ -473,7 +475,7 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
     lower.one_by_one = true;
     LLVMValueRef v_body = make_function(&lower, name, v_args);
     bool has_hard = shape.form == ZF_SIMT_WORDS || shape.form == ZF_SIMT_NUMBERS || shape.form == ZF_SIMT_LANES ||
-                    (shape.form == ZF_SIMT_GROUPS && shape.threads == ZF_WARP);
+                    (shape.form == ZF_SIMT_GROUPS && shape.threads == cg->wave);
     if (has_hard) {
         LLVMValueRef v_none[ARGS];
         lower.v_hard = make_function(&lower, hard_name, v_none);
@@ -580,7 +582,7 @@ LLVMValueRef zf_simt_seek_next(zf_lower *lower, uint32_t field, LLVMValueRef v_f
 void zf_simt_seek_together(zf_lower *lower) {
     zf_cg *cg = lower->cg;
     uint32_t tree = (uint32_t)lower->kernel->tree, fields = lower->plan->trees[tree].field_count;
-    if (fields < 2 || 2 * fields > ZF_WARP) return;
+    if (fields < 2 || 2 * fields > cg->wave) return;
     int32_t slot = zf_plan_slot(lower->plan, ZF_SLOT_SEEK_OFFSET, tree, 0);
     for (uint32_t f = 0; f < fields; f++) { // two words a field, one field after the other
         if (zf_plan_slot(lower->plan, ZF_SLOT_SEEK_OFFSET, tree, f) != slot + 2 * (int32_t)f) return;
@@ -602,7 +604,7 @@ void zf_simt_seek_together(zf_lower *lower) {
 // ---- Shared pieces --------------------------------------------------------------------------------------------
 
 LLVMValueRef zf_simt_lane(zf_lower *lower) {
-    return zf_cg_mask(lower->cg, lower->v_thread, zf_cg_i32(lower->cg, ZF_WARP - 1), "lane of the thread");
+    return zf_cg_mask(lower->cg, lower->v_thread, zf_cg_i32(lower->cg, lower->cg->wave - 1), "lane of the thread");
 }
 
 LLVMValueRef zf_simt_warp(zf_lower *lower) {
@@ -620,7 +622,7 @@ LLVMValueRef zf_simt_any(zf_lower *lower, LLVMValueRef v) {
 LLVMValueRef zf_simt_join(zf_lower *lower, LLVMValueRef v) {
     zf_cg *cg = lower->cg;
     if (cg->target->simt->join != NULL) return cg->target->simt->join(cg, v);
-    for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
+    for (uint32_t step = 1; step < cg->wave; step *= 2) {
         LLVMValueRef v_other = LLVMBuildXor(cg->builder, zf_simt_lane(lower), zf_cg_i32(cg, step), "");
         v = zf_cg_or(cg, v, zf_simt_shuffle(lower, v, v_other));
     }
@@ -643,7 +645,7 @@ LLVMValueRef zf_simt_permute(zf_lower *lower, LLVMValueRef v_low, LLVMValueRef v
 
 LLVMValueRef zf_simt_lane_before(zf_lower *lower, LLVMValueRef v_lane, uint32_t step) {
     zf_cg *cg = lower->cg;
-    return zf_cg_mask(cg, zf_cg_sub(cg, v_lane, zf_cg_i32(cg, step)), zf_cg_i32(cg, ZF_WARP - 1), "lane to shuffle from");
+    return zf_cg_mask(cg, zf_cg_sub(cg, v_lane, zf_cg_i32(cg, step)), zf_cg_i32(cg, cg->wave - 1), "lane to shuffle from");
 }
 
 void zf_simt_barrier(zf_lower *lower, const char *what) {
@@ -677,12 +679,12 @@ static LLVMValueRef scan_step(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_la
 }
 
 static LLVMValueRef scan_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane, bool most) {
-    for (uint32_t step = 1; step < ZF_WARP; step *= 2) v = scan_step(lower, v, v_lane, step, most);
+    for (uint32_t step = 1; step < lower->cg->wave; step *= 2) v = scan_step(lower, v, v_lane, step, most);
     return v;
 }
 
 void zf_simt_scan_rows(zf_lower *lower, LLVMValueRef v_lane, unsigned count, LLVMValueRef *v_rows) {
-    for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
+    for (uint32_t step = 1; step < lower->cg->wave; step *= 2) {
         for (unsigned r = 0; r < count; r++) v_rows[r] = scan_step(lower, v_rows[r], v_lane, step, false);
     }
 }

@@ -10,9 +10,7 @@
 #include "codegen/host/lower.h"
 
 enum {
-    ZF_WARP = 32,               ///< threads of a warp
-    ZF_SIMT_SHARED = 48 * 1024, ///< bytes of shared memory that a thread block may have without a launch's asking for more
-    ZF_NEIGHBOURS = 16,         ///< contiguous elements that a thread makes together, at most: 16 bytes of them
+    ZF_NEIGHBOURS = 16, ///< contiguous elements that a thread makes together, at most: 16 bytes of them
 };
 
 /// How a kernel is run.
@@ -109,7 +107,7 @@ zf_simt_shape zf_simt_patches_shape(const zf_plan *plan, const zf_kernel *kernel
 // ---- Segmented scans (simt_segments.c) ----
 
 /// Whether rows of `lanes` elements a lane and the scan's segments divide each other, and its states say enough.
-bool zf_simt_segments_fit(const zf_kernel *kernel, const zf_reduce *reduce, unsigned lanes);
+bool zf_simt_segments_fit(uint32_t wave, const zf_kernel *kernel, const zf_reduce *reduce, unsigned lanes);
 /// Whether a scan begins anew at a lane's element `k`, wherever the lane is.
 bool zf_simt_segment_begins(const zf_reduce *reduce, unsigned k);
 /// The term at an index, where it takes part; else what changes nothing.
@@ -147,7 +145,7 @@ void zf_simt_keep_loop(zf_cg *cg, LLVMBasicBlockRef bb_last);
 unsigned zf_simt_rows_together(const zf_lower *lower);
 /// Whether whole tiles begin where it may store.
 bool zf_simt_rows_fit(const zf_lower *lower);
-/// Stores them, from element v_from (i64) of the kernel on, a multiple of ZF_WARP beyond a tile's first: all are wanted.
+/// Stores them, from element v_from (i64) of the kernel on, a multiple of the wave beyond a tile's first: all are wanted.
 void zf_simt_store_rows(zf_lower *lower, LLVMValueRef v_lane, LLVMValueRef v_from, const zf_cg_value *values);
 
 // ---- What four bits of a coder's element become (simt_nibbles.c) ----

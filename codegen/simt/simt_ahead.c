@@ -10,14 +10,14 @@ enum {
     PENDING = 2,     ///< rows that may still be on their way: not the one at hand, nor the next, into which reads may go
     MOST = 1u << 30, ///< elements that are counted: no chunk has more, and each reads one at most
 };
-_Static_assert(ZF_SIMT_AHEAD_BYTES == ROWS * PIECE * ZF_WARP, "rows of a ring");
+uint32_t zf_simt_ahead_bytes(uint32_t wave) { return ROWS * PIECE * wave; }
 
 /// Has the warp copy row v_row (i32) to its place in the ring.
 static void copy_row(zf_simt_ahead *a, LLVMValueRef v_row) {
     zf_cg *cg = a->lower->cg;
     LLVMTypeRef ty = LLVMVectorType(cg->ty_i32, PIECE / 4);
-    LLVMValueRef v_from = zf_cg_add(cg, zf_cg_mul(cg, v_row, zf_cg_i32(cg, ZF_WARP)), a->v_lane);
-    LLVMValueRef v_to = zf_cg_mask(cg, v_from, zf_cg_i32(cg, ROWS * ZF_WARP - 1), "pieces of a ring");
+    LLVMValueRef v_from = zf_cg_add(cg, zf_cg_mul(cg, v_row, zf_cg_i32(cg, cg->wave)), a->v_lane);
+    LLVMValueRef v_to = zf_cg_mask(cg, v_from, zf_cg_i32(cg, ROWS * cg->wave - 1), "pieces of a ring");
     v_from = zf_cg_resize(cg, zf_cg_clamp(cg, v_from, a->v_last, "pieces that are read ahead"), cg->ty_i64, false);
     v_from = zf_cg_at(cg, ty, a->v_pieces, v_from);
     v_to = zf_cg_at(cg, ty, a->v_ring, zf_cg_resize(cg, v_to, cg->ty_i64, false));
@@ -37,7 +37,7 @@ void zf_simt_ahead_begin(zf_simt_ahead *a, zf_lower *lower, uint32_t edge, LLVMV
     zf_cg *cg = lower->cg;
     zf_type type = lower->graph->edges[edge].type;
     uint32_t each = PIECE / zf_kind_size(type.kind);
-    *a = (zf_simt_ahead){.lower = lower, .type = type, .row = ZF_WARP * each, .v_ring = v_ring, .v_lane = zf_simt_lane(lower)};
+    *a = (zf_simt_ahead){.lower = lower, .type = type, .row = cg->wave * each, .v_ring = v_ring, .v_lane = zf_simt_lane(lower)};
     LLVMValueRef v_each = zf_cg_i64(cg, each), v_piece = LLVMBuildUDiv(cg->builder, v_first, v_each, "");
     LLVMValueRef v_into = zf_cg_resize(cg, LLVMBuildURem(cg->builder, v_first, v_each, ""), cg->ty_i32, false);
     a->v_pieces = zf_cg_at(cg, LLVMVectorType(cg->ty_i32, PIECE / 4), zf_lower_pointer(lower, edge), v_piece);
@@ -94,7 +94,7 @@ void zf_simt_ahead_move(zf_simt_ahead *a, LLVMValueRef v_count, bool straight) {
     zf_cg *cg = a->lower->cg;
     LLVMValueRef v_at = LLVMBuildLoad2(cg->builder, cg->ty_i32, a->v_at, "");
     LLVMBuildStore(cg->builder, zf_cg_add(cg, v_at, v_count), a->v_at);
-    if (++a->reads == a->row / ZF_WARP || !straight) ask(a);
+    if (++a->reads == a->row / cg->wave || !straight) ask(a);
 }
 
 void zf_simt_ahead_settle(zf_simt_ahead *a) {

@@ -22,7 +22,7 @@ typedef struct zf_simt_ahead {
 } zf_simt_ahead;
 
 /// Bytes of shared memory that a warp needs.
-enum { ZF_SIMT_AHEAD_BYTES = 4 * 16 * ZF_WARP };
+uint32_t zf_simt_ahead_bytes(uint32_t wave);
 /// Begins at element `v_first` (i64) of an edge in memory; there are `v_count` (i64) from there on. One a kernel at most.
 void zf_simt_ahead_begin(zf_simt_ahead *ahead, zf_lower *lower, uint32_t edge, LLVMValueRef v_ring, LLVMValueRef v_first,
                          LLVMValueRef v_count);

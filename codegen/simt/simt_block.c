@@ -45,7 +45,7 @@ static void search_together(zf_lower *lower, const zf_simt_tiles *tiles, LLVMVal
     zf_cg_br(cg, bb_round);
     zf_cg_enter(cg, bb_round); // first[block] <= tile, and less than first[block + size] where there is such a block
     LLVMValueRef v_from = LLVMBuildLoad2(b, cg->ty_i32, to->v_block, ""), v_all = LLVMBuildLoad2(b, cg->ty_i32, v_size, "");
-    LLVMValueRef v_step = LLVMBuildLShr(b, zf_cg_add(cg, v_all, zf_cg_i32(cg, ZF_WARP - 1)), zf_cg_i32(cg, 5), "");
+    LLVMValueRef v_step = LLVMBuildLShr(b, zf_cg_add(cg, v_all, zf_cg_i32(cg, cg->wave - 1)), zf_cg_i32(cg, 5), "");
     LLVMValueRef v_mine = zf_cg_add(cg, v_from, zf_cg_mul(cg, v_lane, v_step));
     LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntULT, v_mine, tiles->v_blocks);
     LLVMValueRef v_here = zf_simt_first_tile(cg, tiles, zf_cg_select(cg, v_has, v_mine, v_from));

@@ -10,7 +10,6 @@
 #include "runtime/base/error_codes.h"
 
 enum {
-    THREADS_MOST = 1024,     // of a thread block
     REGISTERS_FILE = 65536,  // of a multiprocessor, which a thread block must fit in
     REGISTERS_TOGETHER = 8,  // are given to a thread
     COUNTED_ROWS_LANES = 32, // rows times lanes of a tally, which counts 1,024 bits
@@ -39,27 +38,31 @@ static void allow_powers(zf_choice_space *space, zf_choice_kind kind, uint32_t l
 }
 
 // More threads than make a tile's outputs in one row would have nothing to do.
-static uint32_t threads_of_tile(const zf_kernel *kernel, uint32_t otherwise) {
-    uint32_t most = THREADS_MOST;
+static uint32_t threads_of_tile(const zf_target *target, const zf_kernel *kernel, uint32_t otherwise) {
+    uint32_t most = target->threads;
     while (most > otherwise && most * kernel->geometry.c > kernel->tile) most /= 2;
     return most;
 }
 
-static void allow_threads(zf_choice_space *space, const zf_kernel *kernel, const zf_simt_shape *shape, zf_type type) {
+static void allow_threads(zf_choice_space *space, const zf_target *target, const zf_kernel *kernel, const zf_simt_shape *shape,
+                          zf_type type) {
     switch (shape->form) {
     case ZF_SIMT_MAP:
     case ZF_SIMT_WARP:
-    case ZF_SIMT_SEQUENTIAL: allow_powers(space, ZF_CHOICE_THREADS, ZF_WARP, THREADS_MOST); return;
+    case ZF_SIMT_SEQUENTIAL: allow_powers(space, ZF_CHOICE_THREADS, target->wave, target->threads); return;
     case ZF_SIMT_SCAN: // of strings a warp has the thread block's shared memory
-        allow_powers(space, ZF_CHOICE_THREADS, ZF_WARP, zf_simt_delivers_text(type, kernel) ? ZF_WARP : THREADS_MOST);
+        allow_powers(space, ZF_CHOICE_THREADS, target->wave,
+                     zf_simt_delivers_text(type, kernel) ? target->wave : target->threads);
         return;
     case ZF_SIMT_GROUPS: // of several stages a warp makes a tile
-        if (shape->threads == ZF_WARP)
-            allow(space, ZF_CHOICE_THREADS, ZF_WARP);
+        if (shape->threads == target->wave)
+            allow(space, ZF_CHOICE_THREADS, target->wave);
         else
-            allow_powers(space, ZF_CHOICE_THREADS, ZF_WARP, threads_of_tile(kernel, shape->threads));
+            allow_powers(space, ZF_CHOICE_THREADS, target->wave, threads_of_tile(target, kernel, shape->threads));
         return;
-    case ZF_SIMT_PATCHES: allow_powers(space, ZF_CHOICE_THREADS, ZF_WARP, threads_of_tile(kernel, shape->threads)); return;
+    case ZF_SIMT_PATCHES:
+        allow_powers(space, ZF_CHOICE_THREADS, target->wave, threads_of_tile(target, kernel, shape->threads));
+        return;
     case ZF_SIMT_WORDS: // share shared memory in a way that is laid out for so many
     case ZF_SIMT_NUMBERS:
     case ZF_SIMT_LANES: allow(space, ZF_CHOICE_THREADS, shape->threads); return;
@@ -83,8 +86,8 @@ bool zf_simt_takes_places(const zf_plan *plan, const zf_kernel *kernel) {
 
 // Fewer neighbours a thread are words of the stream that a warp reads side by side; more of them share what finds them. Booleans
 // share bytes, and validity and strings are brought together by warps that have as many lanes as they have.
-static void allow_together(zf_choice_space *space, zf_type type, const zf_simt_shape *shape) {
-    bool shared = shape->form == ZF_SIMT_GROUPS && shape->threads > ZF_WARP; // else a warp makes the tile, by windows
+static void allow_together(zf_choice_space *space, uint32_t wave, zf_type type, const zf_simt_shape *shape) {
+    bool shared = shape->form == ZF_SIMT_GROUPS && shape->threads > wave; // else a warp makes the tile, by windows
     if (shape->form != ZF_SIMT_MAP && shape->form != ZF_SIMT_PATCHES && !shared) return;
     uint32_t size = zf_kind_size(type.kind), most = zf_simt_lane_count(type),
              least = size < LEAST_STORED ? LEAST_STORED / size : 1;
@@ -102,10 +105,12 @@ void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_
     zf_simt_shape shape = zf_simt_shape_of(plan, &bare);
     zf_type type = zf_simt_type_of(plan, kernel);
     *out = (zf_choice_space){.kernel = kernel->index, .form = shape.form};
-    allow_threads(out, &bare, &shape, type);
-    allow_together(out, type, &shape);
+    allow_threads(out, plan->target, &bare, &shape, type);
+    allow_together(out, plan->target->wave, type, &shape);
     zf_choose(&out->otherwise, ZF_CHOICE_THREADS, shape.threads);
-    for (unsigned k = 0; k < sizeof registers / sizeof *registers; k++) allow(out, ZF_CHOICE_REGISTERS, registers[k]);
+    for (unsigned k = 0; k < sizeof registers / sizeof *registers; k++) {
+        if (registers[k] <= plan->target->registers) allow(out, ZF_CHOICE_REGISTERS, registers[k]);
+    }
     zf_choose(&out->otherwise, ZF_CHOICE_REGISTERS, shape.registers);
     if (shape.form == ZF_SIMT_MAP) {
         allow_powers(out, ZF_CHOICE_L, 1, 16);
@@ -150,8 +155,8 @@ void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_
             zf_choose(&out->otherwise, ZF_CHOICE_L, bare.by_warp ? shape.span : 1);
         }
         allow(out, ZF_CHOICE_WALK, 1);
-        allow(out, ZF_CHOICE_WALK, ZF_WARP);
-        zf_choose(&out->otherwise, ZF_CHOICE_WALK, bare.by_warp ? ZF_WARP : 1);
+        allow(out, ZF_CHOICE_WALK, plan->target->wave);
+        zf_choose(&out->otherwise, ZF_CHOICE_WALK, bare.by_warp ? plan->target->wave : 1);
     }
 }
 
@@ -215,7 +220,7 @@ bool zf_choice_is_legal(const zf_choice_space *space, const zf_choice *choice, z
 }
 
 bool zf_choices_are_legal(const zf_plan *plan, const zf_choices *choices, zf_text *reason) {
-    if (choices == NULL || choices->count == 0 || strcmp(plan->target, "host") == 0) return true;
+    if (choices == NULL || choices->count == 0 || plan->target->wave == 0) return true;
     for (uint32_t k = 0; k < choices->count; k++) {
         if (choices->kernels[k] < plan->kernel_count) continue;
         zf_text_printf(reason, "there is no kernel %u: there %s %u, numbered from 0", choices->kernels[k],
@@ -248,7 +253,7 @@ static void put_values(const zf_choice_space *space, unsigned kind, zf_text *out
 }
 
 void zf_choices_text(const zf_plan *plan, zf_text *out) {
-    zf_text_printf(out, "%s, target %s\n", plan->graph->column->name, plan->target);
+    zf_text_printf(out, "%s, target %s\n", plan->graph->column->name, plan->target->name);
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         const zf_kernel *kernel = &plan->kernels[k];
         zf_choice_space space;
@@ -273,7 +278,7 @@ void zf_choices_text(const zf_plan *plan, zf_text *out) {
 void zf_choices_json(const zf_plan *plan, zf_text *out) {
     zf_text_puts(out, "{\"column\": ");
     zf_text_json(out, plan->graph->column->name);
-    zf_text_printf(out, ", \"target\": \"%s\", \"kernels\": [", plan->target);
+    zf_text_printf(out, ", \"target\": \"%s\", \"kernels\": [", plan->target->name);
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         const zf_kernel *kernel = &plan->kernels[k];
         zf_choice_space space;

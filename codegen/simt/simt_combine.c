@@ -17,9 +17,9 @@ LLVMValueRef zf_simt_scan_identity(zf_cg *cg, const zf_running *running) {
 }
 
 // Whether the sums of a row's terms fit into 31 bits, though the scan's type is wider: each shuffle moves 32.
-static bool is_narrow(const zf_running *running) {
+static bool is_narrow(const zf_cg *cg, const zf_running *running) {
     const zf_interval terms = running->reduce->term->range;
-    zf_int128 most = INT32_MAX / (ZF_WARP * ZF_NEIGHBOURS);
+    zf_int128 most = INT32_MAX / (zf_int128)(cg->wave * ZF_NEIGHBOURS);
     if (running->reduce->op != ZF_RED_SUM || !zf_kind_is_integer(running->type.kind)) return false;
     return zf_kind_size(running->type.kind) > 4 && terms.lo >= 0 && terms.hi <= most;
 }
@@ -31,7 +31,7 @@ static void combine_narrow_rows(zf_lower *lower, const zf_running *running, LLVM
     LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, ty, running->v_acc, "");
     for (unsigned r = 0; r < count; r++) {
         LLVMValueRef v = zf_cg_resize(cg, v_own[r], cg->ty_i32, false), v_up = zf_simt_scan_warp(lower, v, v_lane);
-        LLVMValueRef v_all = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, ZF_WARP - 1));
+        LLVMValueRef v_all = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, cg->wave - 1));
         v_before[r] = zf_cg_add(cg, v_acc, zf_cg_resize(cg, zf_cg_sub(cg, v_up, v), ty, false));
         v_acc = zf_cg_add(cg, v_acc, zf_cg_resize(cg, v_all, ty, false));
     }
@@ -41,14 +41,14 @@ static void combine_narrow_rows(zf_lower *lower, const zf_running *running, LLVM
 void zf_simt_combine_rows(zf_lower *lower, const zf_running *running, LLVMValueRef v_lane, unsigned count,
                           const LLVMValueRef *v_anew, const LLVMValueRef *v_own, LLVMValueRef *v_before) {
     zf_cg *cg = lower->cg;
-    if (v_anew == NULL && is_narrow(running)) {
+    if (v_anew == NULL && is_narrow(cg, running)) {
         combine_narrow_rows(lower, running, v_lane, count, v_own, v_before);
         return;
     }
     LLVMValueRef v_up[ZF_SIMT_BATCH], v_all[ZF_SIMT_BATCH];
     bool adds_up = running->reduce->op == ZF_RED_SUM && zf_simt_adds_up(lower, zf_cg_type(cg, running->type));
     for (unsigned r = 0; r < count; r++) v_up[r] = v_own[r];
-    for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
+    for (uint32_t step = 1; step < cg->wave; step *= 2) {
         if (adds_up) {
             for (unsigned r = 0; r < count; r++) v_up[r] = cg->target->simt->add_up(cg, v_up[r], step);
             continue;
@@ -65,7 +65,7 @@ void zf_simt_combine_rows(zf_lower *lower, const zf_running *running, LLVMValueR
     LLVMValueRef v_first_lane = zf_cg_icmp(cg, LLVMIntEQ, v_lane, zf_cg_i32(cg, 0));
     v_first_lane = zf_cg_apart(cg, ZF_SITE_MASK, v_first_lane, "the first lane");
     for (unsigned r = 0; r < count; r++) v_before[r] = zf_simt_shuffle(lower, v_up[r], v_lower);
-    for (unsigned r = 0; r < count; r++) v_all[r] = zf_simt_shuffle(lower, v_up[r], zf_cg_i32(cg, ZF_WARP - 1));
+    for (unsigned r = 0; r < count; r++) v_all[r] = zf_simt_shuffle(lower, v_up[r], zf_cg_i32(cg, cg->wave - 1));
     LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, zf_cg_type(cg, running->type), running->v_acc, "");
     for (unsigned r = 0; r < count; r++) {
         if (v_anew != NULL) v_acc = zf_cg_select(cg, v_anew[r], v_identity, v_acc);

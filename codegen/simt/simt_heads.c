@@ -243,7 +243,7 @@ static void take_sizes(zf_simt_heads *t, LLVMValueRef v_near, LLVMValueRef v_war
     LLVMValueRef v_raw[ZF_SIMT_GROUPS_MOST], v_raw_slots[ZF_SIMT_GROUPS_MOST], v_inside[ZF_SIMT_GROUPS_MOST];
     for (unsigned k = 0; k < t->each; k++) v_raw_slots[k] = zf_cg_alloca(cg, ty, "raw");
     if (t->each > 1) { // one a lane is what the last ones are taken by
-        LLVMValueRef v_behind = zf_cg_add(cg, v_warp, near_const(t, (uint64_t)ZF_WARP * t->each));
+        LLVMValueRef v_behind = zf_cg_add(cg, v_warp, near_const(t, (uint64_t)cg->wave * t->each));
         LLVMValueRef v_goes_on = zf_cg_icmp(cg, LLVMIntULT, v_behind, t->v_number);
         LLVMValueRef v_begun = zf_cg_icmp(cg, LLVMIntUGT, v_warp, t->v_skew);
         LLVMValueRef v_inner = zf_cg_and(cg, zf_cg_within(cg, v_begun, "chunks behind the first group"),
@@ -299,14 +299,14 @@ static LLVMValueRef sum_before(zf_simt_heads *t, LLVMValueRef v, LLVMValueRef v_
     LLVMValueRef v_lane = zf_simt_lane(lower);
     LLVMValueRef v_warp = LLVMBuildLShr(cg->builder, lower->v_thread, zf_cg_i32(cg, 5), "");
     LLVMValueRef v_up = zf_simt_scan_warp(lower, v, v_lane);
-    if (t->shape->threads == ZF_WARP) { // the shuffles meet
-        *v_total = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, ZF_WARP - 1));
+    if (t->shape->threads == cg->wave) { // the shuffles meet
+        *v_total = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, cg->wave - 1));
         return zf_cg_sub(cg, v_up, v);
     }
-    uint32_t warps = t->shape->threads / ZF_WARP;
+    uint32_t warps = t->shape->threads / cg->wave;
     LLVMValueRef v_sums = zf_cg_at(cg, cg->ty_i32, t->v_sums, zf_cg_mul(cg, v_set, zf_cg_i64(cg, 32)));
     LLVMBasicBlockRef bb_last = zf_cg_block(cg, "last_lane"), bb_meet = zf_cg_block(cg, "meet");
-    LLVMValueRef v_is_last = zf_cg_icmp(cg, LLVMIntEQ, v_lane, zf_cg_i32(cg, ZF_WARP - 1));
+    LLVMValueRef v_is_last = zf_cg_icmp(cg, LLVMIntEQ, v_lane, zf_cg_i32(cg, cg->wave - 1));
     zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_is_last, "the lane that has the warp's sum"), bb_last, bb_meet);
     zf_cg_enter(cg, bb_last);
     zf_cg_store(cg, v_up, zf_cg_at(cg, cg->ty_i32, v_sums, zf_cg_resize(cg, v_warp, cg->ty_i64, false)), 4);
@@ -524,7 +524,7 @@ LLVMValueRef zf_simt_heads_walk(zf_simt_heads *t, zf_simt_visit visit, const voi
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
     uint32_t chunk = t->shape->threads * t->each;
-    bool alone = t->shape->threads == ZF_WARP;
+    bool alone = t->shape->threads == cg->wave;
     walk w = {visit, context, zf_cg_alloca(cg, cg->ty_i32, "carry")};
     LLVMBuildStore(cg->builder, zf_cg_i32(cg, 0), w.v_carry);
     place_walk(t);
@@ -537,10 +537,10 @@ LLVMValueRef zf_simt_heads_walk(zf_simt_heads *t, zf_simt_visit visit, const voi
     if (alone) {
         v_behind = zf_cg_sub(cg, v_chunks, near_const(t, 1));
         LLVMValueRef v_left = zf_cg_sub(cg, t->v_number, zf_cg_mul(cg, v_behind, v_chunk));
-        v_few = zf_cg_icmp(cg, LLVMIntULE, v_left, near_const(t, ZF_WARP));
+        v_few = zf_cg_icmp(cg, LLVMIntULE, v_left, near_const(t, cg->wave));
         v_chunks = zf_cg_select(cg, v_few, v_behind, v_chunks);
     }
-    LLVMValueRef v_first_lane = zf_cg_and(cg, lower->v_thread, zf_cg_i32(cg, ~(uint32_t)(ZF_WARP - 1)));
+    LLVMValueRef v_first_lane = zf_cg_and(cg, lower->v_thread, zf_cg_i32(cg, ~(uint32_t)(cg->wave - 1)));
     if (alone) v_first_lane = zf_cg_i32(cg, 0);
     LLVMValueRef v_mine = zf_cg_mul(cg, zf_cg_resize(cg, lower->v_thread, ty, false), near_const(t, t->each));
     LLVMValueRef v_its = zf_cg_mul(cg, zf_cg_resize(cg, v_first_lane, ty, false), near_const(t, t->each));
@@ -570,9 +570,9 @@ static LLVMValueRef highest_bit(zf_cg *cg, LLVMValueRef v_word) {
 }
 
 // Words that a lane counts together: neighbours, so that a warp combines what lanes have once for all of them.
-static unsigned words_each(uint32_t words) {
+static unsigned words_each(uint32_t wave, uint32_t words) {
     unsigned each = WORDS_EACH;
-    while (each > 1 && words % (each * ZF_WARP) != 0) each /= 2;
+    while (each > 1 && words % (each * wave) != 0) each /= 2;
     return each;
 }
 
@@ -597,18 +597,18 @@ static void count_before(zf_simt_heads *t, bool places, uint32_t warp, LLVMTypeR
     zf_lower *lower = t->lower;
     zf_cg *cg = lower->cg;
     LLVMValueRef v_zero = zf_cg_i32(cg, 0);
-    LLVMValueRef v_lane = zf_cg_sub(cg, lower->v_thread, zf_cg_i32(cg, warp * ZF_WARP));
+    LLVMValueRef v_lane = zf_cg_sub(cg, lower->v_thread, zf_cg_i32(cg, warp * cg->wave));
     LLVMBasicBlockRef bb_warp = zf_cg_block(cg, "one_warp"), bb_done = zf_cg_block(cg, "before_known");
-    LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntULT, v_lane, zf_cg_i32(cg, ZF_WARP));
+    LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntULT, v_lane, zf_cg_i32(cg, cg->wave));
     zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_mine, "threads of one warp"), bb_warp, bb_done);
     zf_cg_enter(cg, bb_warp);
     uint32_t words = t->tile / 32;
-    unsigned each = words_each(words);
+    unsigned each = words_each(cg->wave, words);
     LLVMValueRef v_carry = places ? v_zero : zf_cg_i32(cg, UINT32_MAX);
-    for (uint32_t from = 0; from < words; from += ZF_WARP * each) {
+    for (uint32_t from = 0; from < words; from += cg->wave * each) {
         LLVMValueRef v_word = zf_cg_add(cg, zf_cg_mul(cg, v_lane, zf_cg_i32(cg, each)), zf_cg_i32(cg, from));
         LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_word, zf_cg_i32(cg, words)), v_upto[WORDS_EACH];
-        if (from + ZF_WARP * each > words) v_exists = zf_cg_within(cg, v_exists, "words of bits to count");
+        if (from + cg->wave * each > words) v_exists = zf_cg_within(cg, v_exists, "words of bits to count");
         LLVMValueRef v_index = zf_cg_resize(cg, zf_cg_select(cg, v_exists, v_word, v_zero), cg->ty_i64, false);
         for (unsigned e = 0; e < each; e++) {
             LLVMValueRef v_at = zf_cg_byte_at(cg, word_at(t, v_index), 8 * (uint64_t)e);
@@ -625,7 +625,7 @@ static void count_before(zf_simt_heads *t, bool places, uint32_t warp, LLVMTypeR
         } else {
             v_before = zf_cg_sub(cg, v_up, v_own);
         }
-        LLVMValueRef v_all = cg->target->simt->shuffle(cg, v_up, zf_cg_i32(cg, ZF_WARP - 1));
+        LLVMValueRef v_all = cg->target->simt->shuffle(cg, v_up, zf_cg_i32(cg, cg->wave - 1));
         v_before = add_counts(cg, places, v_carry, v_before);
         v_carry = add_counts(cg, places, v_carry, v_all);
         LLVMBasicBlockRef bb_store = zf_cg_block(cg, "before_store"), bb_next = zf_cg_block(cg, "before_next");
@@ -645,7 +645,7 @@ static void count_before(zf_simt_heads *t, bool places, uint32_t warp, LLVMTypeR
 void zf_simt_heads_count(zf_simt_heads *t) {
     zf_cg *cg = t->lower->cg;
     t->counted = true;
-    uint32_t last_warp = t->shape->threads / ZF_WARP - 1;
+    uint32_t last_warp = t->shape->threads / cg->wave - 1;
     LLVMValueRef v_before = zf_cg_byte_at(cg, t->v_words, 4);
     count_before(t, !t->never_empty, t->never_empty ? 0 : last_warp, cg->ty_i64, v_before);
     if (t->never_empty && t->uses_j) count_before(t, true, last_warp, cg->ty_i32, t->v_places);

@@ -44,7 +44,7 @@ uint32_t zf_simt_lookup_bytes(const zf_plan *plan, const zf_kernel *kernel, uint
     // What is copied comes through the second-level cache, as what the tile stores does: by more than most of that it is slower.
     uint64_t wanted = (uint64_t)zf_choice_value(&kernel->choice, ZF_CHOICE_TABLE, ZF_LOOKUP_DEFAULT) * KIB;
     uint64_t stored = (uint64_t)kernel->tile * zf_kind_size(zf_simt_type_of(plan, kernel).kind) / 4 * 3;
-    uint64_t left = ZF_SIMT_SHARED - others, least = wanted < stored ? wanted : stored;
+    uint64_t left = plan->target->shared_bytes - others, least = wanted < stored ? wanted : stored;
     if (left < least) least = left;
     return least <= SMALL ? 0 : (uint32_t)least / ZF_SIMT_PIECE * ZF_SIMT_PIECE;
 }

@@ -9,7 +9,7 @@
 #include "codegen/body/cg_sites.h"
 #include "frontend/check/walk.h"
 
-enum { WORD = 32, MOST_PLACES = WORD * ZF_WARP, STORED = 16 };
+enum { WORD = 32, STORED = 16 };
 
 static bool see_region(zf_visitor *visitor, zf_stmt *stmt) {
     bool *found = visitor->user;
@@ -22,7 +22,8 @@ uint32_t zf_simt_marks_bytes(const zf_plan *plan, const zf_kernel *kernel) {
     zf_type type = zf_simt_type_of(plan, kernel);
     uint64_t places = node->codec->chunk_size;
     // What a program reads of its output must be stored before it is read.
-    if (places > MOST_PLACES || node->inst->reads_out || type.nullable || type.kind == ZF_K_BOOL || type.kind == ZF_K_STRING)
+    if (places > (uint64_t)WORD * plan->target->wave || node->inst->reads_out || type.nullable || type.kind == ZF_K_BOOL ||
+        type.kind == ZF_K_STRING)
         return 0;
     bool found = false;
     zf_visitor visitor = {.user = &found, .stmt = see_region};
@@ -49,7 +50,7 @@ bool zf_simt_marks_begin(zf_simt_marks *m, zf_chunk *chunk) {
     zf_simt_barrier_warp(lower, "rows of a region before those of the next in their place");
     LLVMBasicBlockRef bb_clear = zf_cg_block(cg, "clear"), bb_cleared = zf_cg_block(cg, "cleared");
     LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntULT, m->v_lane, zf_cg_i32(cg, words));
-    if (words < ZF_WARP) v_has = zf_cg_within(cg, v_has, "words of marks to clear");
+    if (words < cg->wave) v_has = zf_cg_within(cg, v_has, "words of marks to clear");
     zf_cg_cond_br(cg, v_has, bb_clear, bb_cleared);
     zf_cg_enter(cg, bb_clear);
     zf_cg_store(cg, zf_cg_i64(cg, 0), zf_cg_at(cg, cg->ty_i64, m->v_words, zf_cg_resize(cg, m->v_lane, cg->ty_i64, false)), 8);
@@ -99,7 +100,7 @@ static void count_marks(zf_simt_marks *m) {
     LLVMValueRef v_own = ones(cg, zf_cg_load(cg, cg->ty_i32, v_at, 4)), v_up = zf_simt_scan_warp(m->lower, v_own, m->v_lane);
     LLVMBasicBlockRef bb_count = zf_cg_block(cg, "count"), bb_counted = zf_cg_block(cg, "counted");
     LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntULT, m->v_lane, zf_cg_i32(cg, words));
-    if (words < ZF_WARP) v_has = zf_cg_within(cg, v_has, "words of marks");
+    if (words < cg->wave) v_has = zf_cg_within(cg, v_has, "words of marks");
     zf_cg_cond_br(cg, v_has, bb_count, bb_counted);
     zf_cg_enter(cg, bb_count);
     zf_cg_store(cg, zf_cg_sub(cg, v_up, v_own), zf_cg_byte_at(cg, v_at, 4), 4);
@@ -161,7 +162,7 @@ void zf_simt_marks_store(zf_simt_marks *m, LLVMValueRef v_from, LLVMValueRef v_t
     zf_lower *lower = m->lower;
     zf_cg *cg = lower->cg;
     LLVMTypeRef ty = zf_cg_memory_type(cg, lower->type);
-    uint32_t size = zf_kind_size(lower->type.kind), count = STORED / size, step = count * ZF_WARP;
+    uint32_t size = zf_kind_size(lower->type.kind), count = STORED / size, step = count * cg->wave;
     count_marks(m);
     if (lower->v_row_begin != NULL) {
         LLVMValueRef v_last = not_before(m, lower->v_row_end, v_from, v_to),

@@ -125,14 +125,14 @@ static void measure_row(row_batch *b) {
 static LLVMValueRef find_bit(zf_cg *cg, LLVMValueRef v_bits, LLVMValueRef v_k) {
     LLVMTypeRef ty = cg->ty_i32;
     LLVMValueRef v_at = zf_cg_i32(cg, 0);
-    for (uint32_t half = ZF_WARP / 2; half > 0; half /= 2) {
+    for (uint32_t half = cg->wave / 2; half > 0; half /= 2) {
         LLVMValueRef v_low = zf_cg_and(cg, LLVMBuildLShr(cg->builder, v_bits, v_at, ""), zf_cg_i32(cg, (1u << half) - 1));
         LLVMValueRef v_below = zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_low, 1);
         LLVMValueRef v_above = zf_cg_icmp(cg, LLVMIntUGE, v_k, v_below);
         v_at = zf_cg_select(cg, v_above, zf_cg_add(cg, v_at, zf_cg_i32(cg, half)), v_at);
         v_k = zf_cg_select(cg, v_above, zf_cg_sub(cg, v_k, v_below), v_k);
     }
-    return zf_cg_and(cg, v_at, zf_cg_i32(cg, ZF_WARP - 1));
+    return zf_cg_and(cg, v_at, zf_cg_i32(cg, cg->wave - 1));
 }
 
 static void move(row_batch *b, LLVMValueRef v_slot, LLVMValueRef v_source) {
@@ -147,7 +147,7 @@ static void place_rows(row_batch *b) {
     zf_cg *cg = b->cg;
     LLVMTypeRef ty = cg->ty_i32;
     LLVMValueRef v_size = LLVMBuildLoad2(cg->builder, ty, b->v_size, ""), v_up = zf_simt_scan_warp(b->lower, v_size, b->v_lane);
-    b->v_total = zf_simt_shuffle(b->lower, v_up, zf_cg_i32(cg, ZF_WARP - 1));
+    b->v_total = zf_simt_shuffle(b->lower, v_up, zf_cg_i32(cg, cg->wave - 1));
     LLVMBuildStore(cg->builder, zf_cg_sub(cg, v_up, v_size), b->v_start);
     LLVMBuildStore(cg->builder, b->v_lane, b->v_row);
     LLVMValueRef v_some = zf_simt_ballot(b->lower, zf_cg_icmp(cg, LLVMIntNE, v_size, zf_cg_i32(cg, 0)));
@@ -240,7 +240,7 @@ static void find_wanted(row_batch *b, LLVMValueRef v_at, LLVMValueRef *v_begin, 
 static void make_elements(row_batch *b, LLVMValueRef v_at) {
     zf_cg *cg = b->cg;
     LLVMTypeRef ty = cg->ty_i32;
-    uint32_t windows = b->by_row ? 4 : 1, step = windows * ZF_WARP;
+    uint32_t windows = b->by_row ? 4 : 1, step = windows * cg->wave;
     LLVMValueRef v_begin, v_end, v_one = zf_cg_i32(cg, 1), v_none = zf_cg_i32(cg, UINT32_MAX),
                                  v_seen = zf_cg_alloca(cg, ty, "seen");
     LLVMValueRef v_upto = zf_cg_sub(cg, LLVMBuildShl(cg->builder, zf_cg_i32(cg, 2), b->v_lane, ""), v_one); // lanes, of 31 all
@@ -248,7 +248,7 @@ static void make_elements(row_batch *b, LLVMValueRef v_at) {
     LLVMValueRef v_start = LLVMBuildLoad2(cg->builder, ty, b->v_start, "");
     v_start = zf_cg_select(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_marks, "rows with elements"), v_start, v_none);
     LLVMValueRef v_window = LLVMBuildLShr(cg->builder, v_start, zf_cg_i32(cg, 5), "");
-    LLVMValueRef v_bit = LLVMBuildShl(cg->builder, v_one, zf_cg_and(cg, v_start, zf_cg_i32(cg, ZF_WARP - 1)), "");
+    LLVMValueRef v_bit = LLVMBuildShl(cg->builder, v_one, zf_cg_and(cg, v_start, zf_cg_i32(cg, cg->wave - 1)), "");
     find_wanted(b, v_at, &v_begin, &v_end);
     LLVMValueRef v_wanted = zf_cg_sub(cg, v_end, v_begin), v_away = zf_cg_sub(cg, b->v_lane, v_begin);
     v_at = zf_cg_add(cg, v_at, zf_cg_resize(cg, b->v_lane, cg->ty_i64, false));
@@ -260,7 +260,7 @@ static void make_elements(row_batch *b, LLVMValueRef v_at) {
     LLVMValueRef v_to = zf_cg_add(cg, v_at, zf_cg_resize(cg, v_from, cg->ty_i64, false));
     LLVMValueRef v_ahead = zf_cg_sub(cg, v_window, zf_cg_mul(cg, loop.v_i, zf_cg_i32(cg, windows)));
     for (uint32_t k = 0; k < windows; k++) {
-        LLVMValueRef v_here = zf_cg_icmp(cg, LLVMIntEQ, v_ahead, zf_cg_i32(cg, k)), v_offset = zf_cg_i32(cg, k * ZF_WARP);
+        LLVMValueRef v_here = zf_cg_icmp(cg, LLVMIntEQ, v_ahead, zf_cg_i32(cg, k)), v_offset = zf_cg_i32(cg, k * cg->wave);
         LLVMValueRef v_all = zf_simt_join(b->lower, zf_cg_select(cg, v_here, v_bit, zf_cg_i32(cg, 0)));
         LLVMValueRef v_mine = zf_cg_and(cg, v_all, v_upto), v_before = LLVMBuildLoad2(cg->builder, ty, v_seen, "");
         LLVMValueRef v_rank = zf_cg_add(cg, v_before, zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_mine, 1));
@@ -270,7 +270,7 @@ static void make_elements(row_batch *b, LLVMValueRef v_at) {
         LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntULT, zf_cg_add(cg, v_place, v_away), v_wanted);
         v_in = zf_cg_within(cg, v_in, "elements of rows");
         v_place = zf_cg_add(cg, v_place, b->v_lane);
-        make_element(b, v_place, v_in, v_rank, zf_cg_add(cg, v_to, zf_cg_i64(cg, (uint64_t)k * ZF_WARP)));
+        make_element(b, v_place, v_in, v_rank, zf_cg_add(cg, v_to, zf_cg_i64(cg, (uint64_t)k * cg->wave)));
     }
     zf_cg_loop_end(cg, &loop);
     zf_simt_unroll(cg, &loop, 1);
@@ -282,7 +282,7 @@ static LLVMValueRef mark_rows(row_batch *b, zf_simt_marks *marks, LLVMValueRef v
     zf_cg *cg = b->cg;
     LLVMValueRef v_size = LLVMBuildLoad2(cg->builder, cg->ty_i32, b->v_size, ""),
                  v_up = zf_simt_scan_warp(b->lower, v_size, b->v_lane);
-    LLVMValueRef v_total = zf_cg_resize(cg, zf_simt_shuffle(b->lower, v_up, zf_cg_i32(cg, ZF_WARP - 1)), cg->ty_i64, false);
+    LLVMValueRef v_total = zf_cg_resize(cg, zf_simt_shuffle(b->lower, v_up, zf_cg_i32(cg, cg->wave - 1)), cg->ty_i64, false);
     zf_chunk_region_room(b->region, v_at, v_total);
     LLVMValueRef v_place = zf_cg_add(cg, zf_cg_resize(cg, v_at, cg->ty_i32, false), zf_cg_sub(cg, v_up, v_size));
     zf_type type = b->region->stmt->reduce->term->type;
@@ -309,9 +309,9 @@ void zf_chunk_share_rows(void *user) {
     b.v_start = zf_cg_alloca(cg, cg->ty_i32, "start");
     b.v_row = zf_cg_alloca(cg, cg->ty_i32, "row");
     LLVMBuildStore(cg->builder, region->v_pos, region->v_at);
-    LLVMValueRef v_count = region->v_count, v_warp = zf_cg_i64(cg, ZF_WARP);
+    LLVMValueRef v_count = region->v_count, v_warp = zf_cg_i64(cg, cg->wave);
     LLVMValueRef v_batches = LLVMBuildUDiv(cg->builder, v_count, v_warp, "");
-    LLVMValueRef v_rest = zf_cg_icmp(cg, LLVMIntNE, zf_cg_and(cg, v_count, zf_cg_i64(cg, ZF_WARP - 1)), zf_cg_i64(cg, 0));
+    LLVMValueRef v_rest = zf_cg_icmp(cg, LLVMIntNE, zf_cg_and(cg, v_count, zf_cg_i64(cg, cg->wave - 1)), zf_cg_i64(cg, 0));
     v_batches = zf_cg_add(cg, v_batches, zf_cg_resize(cg, v_rest, cg->ty_i64, false));
     zf_simt_marks marks;
     bool keeps = b.by_row && zf_simt_marks_begin(&marks, chunk);

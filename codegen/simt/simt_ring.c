@@ -6,20 +6,23 @@
 // of its group.
 #include "codegen/simt/forms/simt_tree.h"
 
-enum { EACH = 4, ROUND = ZF_WARP * EACH };
+enum { EACH = 4 };
+
+// Elements of a round: EACH of every lane.
+static uint32_t round_of(uint32_t wave) { return wave * EACH; }
 
 bool zf_simt_ring_fits(const zf_kernel *kernel, const zf_step *root, const zf_step *step, zf_type type) {
     bool scalar = !type.nullable && type.kind != ZF_K_BOOL && zf_kind_size(type.kind) > 0;
     return kernel->domain == ZF_DOMAIN_GROUPS && step != root && step->level == root->groups && scalar;
 }
 
-uint32_t zf_simt_ring_room(unsigned lanes) {
-    uint32_t room = ROUND;
-    while (room < ZF_WARP * lanes * zf_simt_ring_rows(lanes) + ROUND) room *= 2;
+uint32_t zf_simt_ring_room(uint32_t wave, unsigned lanes) {
+    uint32_t room = round_of(wave);
+    while (room < wave * lanes * zf_simt_ring_rows(lanes) + round_of(wave)) room *= 2;
     return room;
 }
 
-uint32_t zf_simt_ring_reach(unsigned lanes) { return zf_simt_ring_room(lanes) - ROUND; }
+uint32_t zf_simt_ring_reach(uint32_t wave, unsigned lanes) { return zf_simt_ring_room(wave, lanes) - round_of(wave); }
 
 unsigned zf_simt_ring_rows(unsigned lanes) { return lanes <= 4 ? ZF_SIMT_RING_ROWS : 1; }
 
@@ -79,7 +82,7 @@ void zf_simt_rings_fill(zf_simt_heads *root, LLVMValueRef v_made, LLVMValueRef v
     for (uint32_t s = 0; s < tree->stage_count; s++) {
         if (tree->stages[s].ring != NULL) make_round(root, &tree->stages[s], v_from);
     }
-    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_from, zf_cg_i32(cg, ROUND)), v_made);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_from, zf_cg_i32(cg, round_of(cg->wave))), v_made);
     zf_simt_barrier(lower, "a window's elements are made");
     zf_cg_br(cg, bb_ask);
     zf_cg_enter(cg, bb_made);

@@ -64,7 +64,7 @@ static LLVMValueRef turn(zf_lower *lower, LLVMValueRef v_lane, unsigned rows, co
 static LLVMValueRef place_of(zf_cg *cg, LLVMValueRef v_lane, unsigned rows) {
     LLVMValueRef v_row = zf_cg_and(cg, v_lane, zf_cg_i32(cg, rows - 1));
     LLVMValueRef v_in_row = LLVMBuildUDiv(cg->builder, v_lane, zf_cg_i32(cg, rows), "");
-    return zf_cg_add(cg, zf_cg_mul(cg, v_row, zf_cg_i32(cg, ZF_WARP)), zf_cg_mul(cg, v_in_row, zf_cg_i32(cg, rows)));
+    return zf_cg_add(cg, zf_cg_mul(cg, v_row, zf_cg_i32(cg, cg->wave)), zf_cg_mul(cg, v_in_row, zf_cg_i32(cg, rows)));
 }
 
 // ---- Rows -----------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ static uint64_t most_of(LLVMValueRef v) {
 
 bool zf_simt_split_term(zf_lower *lower, const zf_running *running, unsigned lanes, LLVMValueRef v_term, zf_simt_split *out) {
     zf_cg *cg = lower->cg;
-    const uint64_t most = UINT32_MAX / ((uint64_t)ZF_WARP * lanes);
+    const uint64_t most = UINT32_MAX / ((uint64_t)cg->wave * lanes);
     const zf_reduce *reduce = running->reduce;
     if (reduce->op != ZF_RED_SUM || reduce->form != ZF_R_SCAN || LLVMTypeOf(v_term) != cg->ty_i64) return false;
     *out = (zf_simt_split){0};
@@ -63,10 +63,10 @@ void zf_simt_split_combine(zf_lower *lower, const zf_running *running, unsigned 
     }
     zf_simt_scan_rows(lower, v_lane, count, v_up);
     LLVMValueRef v_first = zf_cg_resize(cg, zf_cg_mul(cg, v_lane, zf_cg_i32(cg, lanes)), cg->ty_i64, false);
-    LLVMValueRef v_mine = times(cg, v_same, v_first), v_row = times(cg, v_same, zf_cg_i64(cg, (uint64_t)ZF_WARP * lanes));
+    LLVMValueRef v_mine = times(cg, v_same, v_first), v_row = times(cg, v_same, zf_cg_i64(cg, (uint64_t)cg->wave * lanes));
     LLVMValueRef v_acc = LLVMBuildLoad2(cg->builder, cg->ty_i64, running->v_acc, "");
     for (unsigned r = 0; r < count; r++) {
-        LLVMValueRef v_all = zf_simt_shuffle(lower, v_up[r], zf_cg_i32(cg, ZF_WARP - 1));
+        LLVMValueRef v_all = zf_simt_shuffle(lower, v_up[r], zf_cg_i32(cg, cg->wave - 1));
         LLVMValueRef v_before = zf_cg_sub(cg, v_up[r], v_sums[r][lanes - 1]), v_from = plus(cg, v_acc, v_mine);
         for (unsigned k = 0; k < lanes; k++) {
             unsigned terms_before = running->reduce->inclusive ? k + 1 : k;

@@ -27,17 +27,18 @@ bool zf_simt_takes_bits(const zf_plan *plan, const zf_kernel *kernel) {
     return false;
 }
 
-uint32_t zf_simt_staging_bytes(const zf_kernel *kernel) {
+uint32_t zf_simt_staging_bytes(const zf_plan *plan, const zf_kernel *kernel) {
+    uint32_t most = plan->target->shared_bytes;
     zf_simt_stage_way way = way_of(kernel);
     uint32_t buffers = way == ZF_STAGE_TILE ? kernel->geometry.l : 2;
     uint32_t bytes = STREAMS * (buffers * kernel->geometry.s * ZF_SIMT_PIECE + BEHIND);
-    return way == ZF_STAGE_NONE ? 0 : bytes < ZF_SIMT_SHARED ? bytes : ZF_SIMT_SHARED;
+    return way == ZF_STAGE_NONE ? 0 : bytes < most ? bytes : most;
 }
 
 // Of each warp as much as its outputs take.
-uint32_t zf_simt_staging_warp_bytes(zf_simt_stage_way way, uint32_t tile, uint32_t size, uint32_t warps) {
+uint32_t zf_simt_staging_warp_bytes(uint32_t most, zf_simt_stage_way way, uint32_t tile, uint32_t size, uint32_t warps) {
     uint32_t bytes = warps * (tile * size + BEHIND);
-    return way == ZF_STAGE_NONE ? 0 : bytes < ZF_SIMT_SHARED ? bytes : ZF_SIMT_SHARED;
+    return way == ZF_STAGE_NONE ? 0 : bytes < most ? bytes : most;
 }
 
 static void begin(zf_simt_staging *s, zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef v_begin) {
@@ -59,10 +60,10 @@ void zf_simt_staging_begin_warp(zf_simt_staging *s, zf_lower *lower, const zf_si
     begin(s, lower, shape, v_begin);
     s->way = (zf_simt_stage_way)shape->stage;
     if (s->way == ZF_STAGE_NONE) return;
-    s->threads = ZF_WARP;
+    s->threads = lower->cg->wave;
     s->v_thread = zf_simt_lane(lower);
     s->v_warp = zf_simt_warp(lower);
-    s->warps = shape->threads / ZF_WARP;
+    s->warps = shape->threads / lower->cg->wave;
     s->outputs = lower->kernel->tile;
     open_before(s);
 }
@@ -80,7 +81,7 @@ void zf_simt_staging_wait(zf_simt_staging *s) {
 void zf_simt_staging_begin(zf_simt_staging *s, zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef v_begin, uint32_t step) {
     begin(s, lower, shape, v_begin);
     if (s->way == ZF_STAGE_NONE) return;
-    s->room = zf_simt_staging_bytes(lower->kernel); // a table may lie behind them
+    s->room = zf_simt_staging_bytes(lower->plan, lower->kernel); // a table may lie behind them
     s->outputs = s->way == ZF_STAGE_TILE ? lower->kernel->tile : step;
     open_before(s);
 }

@@ -7,7 +7,6 @@
 enum {
     MOST_BYTES = 16384, ///< of one
     MOST = 2,           ///< in a kernel
-    OF_OTHERS = ZF_SIMT_SHARED - MOST * MOST_BYTES,
 };
 
 /// Whether an element can be made that nobody asked for: it lies in memory, or is an expression in which nothing is checked.
@@ -43,7 +42,8 @@ typedef struct tables {
 
 /// What a thread block may have for tables: of chunks what lanes leave. Other forms get by with what two tables leave.
 static uint32_t room_of(const zf_plan *plan, const zf_kernel *kernel) {
-    return ZF_SIMT_SHARED - (kernel->domain == ZF_DOMAIN_CHUNKS ? zf_simt_lanes_bytes(plan, kernel) : OF_OTHERS);
+    if (kernel->domain != ZF_DOMAIN_CHUNKS) return MOST * MOST_BYTES;
+    return plan->target->shared_bytes - zf_simt_lanes_bytes(plan, kernel);
 }
 
 static tables tables_of(const zf_plan *plan, const zf_kernel *kernel) {
@@ -145,7 +145,7 @@ LLVMValueRef zf_simt_tables_make_checked(zf_lower *lower, unsigned threads, LLVM
     zf_cg_enter(cg, bb_said);
     meet(lower);
     LLVMValueRef v_any = zf_cg_i32(cg, 0);
-    for (unsigned w = 0; w < threads / ZF_WARP; w++)
+    for (unsigned w = 0; w < threads / cg->wave; w++)
         v_any = zf_cg_or(cg, v_any, zf_cg_load(cg, cg->ty_i32, zf_cg_byte_at(cg, v_warps, 4 * (uint64_t)w), 4));
     return zf_cg_icmp(cg, LLVMIntEQ, v_any, zf_cg_i32(cg, 0));
 }

@@ -18,7 +18,8 @@ static const zf_graph_edge *bits_of(const zf_lower *lower, const zf_running *run
 bool zf_simt_tally_of(zf_lower *lower, const zf_running *running, unsigned lanes, zf_simt_tally *tally) {
     const zf_reduce *reduce = running->reduce;
     bool is_sum = reduce->op == ZF_RED_SUM && reduce->form == ZF_R_SCAN && reduce->binder_count == 1;
-    if (!is_sum || !zf_kind_is_integer(running->type.kind) || lower->kernel->tile % ZF_TALLY != 0) return false;
+    if (!is_sum || !zf_kind_is_integer(running->type.kind) || lower->kernel->tile % zf_simt_tally_outputs(lower->cg->wave) != 0)
+        return false;
     const zf_graph_edge *edge = bits_of(lower, running);
     if (edge == NULL) return false;
     *tally = (zf_simt_tally){.running = running, .edge = edge->index, .lanes = lanes};
@@ -37,7 +38,7 @@ void zf_simt_tally_begin(zf_lower *lower, zf_simt_tally *tally, LLVMValueRef v_l
     tally->v_word = zf_cg_load(cg, cg->ty_i32, zf_cg_at(cg, cg->ty_i32, zf_lower_pointer(lower, tally->edge), v_word), 4);
     LLVMValueRef v_own = ones(cg, tally->v_word), v_up = zf_simt_scan_warp(lower, v_own, v_lane);
     tally->v_below = zf_cg_sub(cg, v_up, v_own);
-    tally->v_total = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, ZF_WARP - 1));
+    tally->v_total = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, cg->wave - 1));
 }
 
 LLVMValueRef zf_simt_tally_row(zf_lower *lower, const zf_simt_tally *tally, LLVMValueRef v_lane, LLVMValueRef v_row,

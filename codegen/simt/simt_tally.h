@@ -4,8 +4,6 @@
 
 #include "codegen/simt/simt.h"
 
-enum { ZF_TALLY = ZF_WARP * 32 }; ///< outputs whose bits are counted at once
-
 typedef struct zf_simt_tally {
     const zf_running *running;
     uint32_t edge;                ///< of the bits
@@ -15,7 +13,9 @@ typedef struct zf_simt_tally {
 } zf_simt_tally;
 /// False where the scan is no sum of the bits of one stored stream, each at its output's index.
 bool zf_simt_tally_of(zf_lower *lower, const zf_running *running, unsigned lanes, zf_simt_tally *tally);
-/// Counts the bits of ZF_TALLY outputs from v_begin on (i64, a multiple of that). All lanes take part, as in what follows.
+/// Outputs whose bits a warp of so many lanes counts at once: a word of each lane.
+static inline uint32_t zf_simt_tally_outputs(uint32_t wave) { return wave * 32; }
+/// Counts the bits of so many outputs from v_begin on (i64, a multiple of that). All lanes take part, as in what follows.
 void zf_simt_tally_begin(zf_lower *lower, zf_simt_tally *tally, LLVMValueRef v_lane, LLVMValueRef v_begin);
 /// The bits of this lane's outputs in row v_row (i32) of these, as i32 from bit 0 on, and how many are set before them.
 LLVMValueRef zf_simt_tally_row(zf_lower *lower, const zf_simt_tally *tally, LLVMValueRef v_lane, LLVMValueRef v_row,

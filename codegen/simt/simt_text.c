@@ -13,7 +13,6 @@
 #include "codegen/simt/simt_text.h"
 
 enum {
-    STRINGS = ZF_WARP * ZF_TEXT_EACH,
     WORD = 8,
     CHUNK = 16,     // bytes that a lane stores at once
     STAGE = 2048,   // bytes of a row that is put together in shared memory
@@ -23,12 +22,15 @@ enum {
 
 uint32_t zf_simt_text_bytes(void) { return STAGE; }
 
+// Strings of a row.
+static uint32_t strings_of(const zf_cg *cg) { return cg->wave * ZF_TEXT_EACH; }
+
 void zf_simt_text_tables(zf_simt_text *text, zf_lower *lower, uint32_t at) {
     zf_cg *cg = lower->cg;
     *text = (zf_simt_text){.lower = lower};
     text->v_stage = cg->target->simt->shared(cg, at, STAGE);
     text->v_ends = text->v_stage;
-    text->v_sources = zf_cg_byte_at(cg, text->v_stage, STRINGS * 4);
+    text->v_sources = zf_cg_byte_at(cg, text->v_stage, (uint64_t)strings_of(cg) * 4);
 }
 
 void zf_simt_text_sum(const zf_simt_text *text, zf_simt_text_row *row) {
@@ -38,7 +40,7 @@ void zf_simt_text_sum(const zf_simt_text *text, zf_simt_text_row *row) {
     for (unsigned k = 1; k < ZF_TEXT_EACH; k++) v_own = zf_cg_add(cg, v_own, row->v_lengths[k]);
     LLVMValueRef v_up = zf_simt_scan_warp(lower, v_own, v_lane);
     row->v_before = zf_cg_sub(cg, v_up, v_own);
-    row->v_total = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, ZF_WARP - 1));
+    row->v_total = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, cg->wave - 1));
 }
 
 // ---- Long strings ---------------------------------------------------------------------------------------------
@@ -67,7 +69,7 @@ static void leave(const zf_simt_text *text, const zf_simt_text_row *row) {
 static LLVMValueRef string_of(const zf_simt_text *text, LLVMValueRef v_at) {
     zf_cg *cg = text->lower->cg;
     LLVMValueRef v_string = zf_cg_i32(cg, 0);
-    for (uint32_t step = STRINGS / 2; step > 0; step /= 2) {
+    for (uint32_t step = strings_of(cg) / 2; step > 0; step /= 2) {
         LLVMValueRef v_probe = zf_cg_add(cg, v_string, zf_cg_i32(cg, step - 1));
         LLVMValueRef v_end = zf_cg_load(cg, cg->ty_i32, entry(cg, cg->ty_i32, text->v_ends, v_probe), 4);
         LLVMValueRef v_further = zf_cg_icmp(cg, LLVMIntULE, v_end, v_at);
@@ -171,7 +173,7 @@ static void copy_long(const zf_simt_text *text, const zf_simt_text_row *row, LLV
     LLVMValueRef v_words =
         LLVMBuildLShr(cg->builder, zf_cg_add(cg, zf_cg_add(cg, v_part, v_lead), zf_cg_i32(cg, WORD - 1)), v_three, "");
     LLVMValueRef v_lane = zf_simt_lane(lower), v_left = zf_cg_sub(cg, v_words, zf_cg_umin(cg, v_lane, v_words));
-    LLVMValueRef v_turns = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_left, zf_cg_i32(cg, ZF_WARP - 1)), zf_cg_i32(cg, 5), "");
+    LLVMValueRef v_turns = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_left, zf_cg_i32(cg, cg->wave - 1)), zf_cg_i32(cg, 5), "");
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_resize(cg, v_turns, cg->ty_i64, false), "words");
     LLVMValueRef v_turn = zf_cg_resize(cg, loop.v_i, cg->ty_i32, false);
@@ -215,14 +217,14 @@ static void copy_huge(const zf_simt_text *text, const zf_simt_text_row *row, LLV
     LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), v_place);
     v_lane = zf_cg_resize(cg, v_lane, cg->ty_i64, false);
     zf_cg_loop strings, bytes;
-    zf_cg_loop_begin(cg, &strings, zf_cg_i64(cg, 0), zf_cg_i64(cg, STRINGS), "string");
+    zf_cg_loop_begin(cg, &strings, zf_cg_i64(cg, 0), zf_cg_i64(cg, strings_of(cg)), "string");
     LLVMValueRef v_at = zf_cg_at(cg, ty, text->v_stage, strings.v_i), v_source = zf_cg_load(cg, cg->ty_i64, v_at, 8);
     LLVMValueRef v_length = zf_cg_load(cg, cg->ty_i64, zf_cg_byte_at(cg, v_at, 8), 8);
     LLVMValueRef v_here = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_place, "");
     // No more than there is room for, whatever the lengths say: v_total is the same for all.
     v_length = zf_cg_umin(cg, v_length, zf_cg_sub(cg, v_total, v_here));
     LLVMValueRef v_left = zf_cg_sub(cg, v_length, zf_cg_umin(cg, v_lane, v_length));
-    LLVMValueRef v_turns = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_left, zf_cg_i64(cg, ZF_WARP - 1)), zf_cg_i64(cg, 5), "");
+    LLVMValueRef v_turns = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_left, zf_cg_i64(cg, cg->wave - 1)), zf_cg_i64(cg, 5), "");
     zf_cg_loop_begin(cg, &bytes, zf_cg_i64(cg, 0), v_turns, "string_byte");
     LLVMValueRef v_byte = zf_cg_add(cg, LLVMBuildShl(cg->builder, bytes.v_i, zf_cg_i64(cg, 5), ""), v_lane);
     LLVMValueRef v = load_at(cg, cg->ty_i8, zf_cg_add(cg, v_source, v_byte), 1);
@@ -310,7 +312,7 @@ static LLVMValueRef chunks_begin(const zf_simt_text *text, zf_cg_loop *loop, LLV
     zf_cg *cg = text->lower->cg;
     LLVMValueRef v_lane = zf_cg_resize(cg, zf_simt_lane(text->lower), cg->ty_i64, false);
     LLVMValueRef v_left = zf_cg_sub(cg, v_chunks, zf_cg_umin(cg, v_lane, v_chunks));
-    LLVMValueRef v_turns = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_left, zf_cg_i64(cg, ZF_WARP - 1)), zf_cg_i64(cg, 5), "");
+    LLVMValueRef v_turns = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_left, zf_cg_i64(cg, cg->wave - 1)), zf_cg_i64(cg, 5), "");
     zf_cg_loop_begin(cg, loop, zf_cg_i64(cg, 0), v_turns, name);
     LLVMValueRef v_number = zf_cg_add(cg, LLVMBuildShl(cg->builder, loop->v_i, zf_cg_i64(cg, 5), ""), v_lane);
     return LLVMBuildShl(cg->builder, v_number, zf_cg_i64(cg, 4), "");

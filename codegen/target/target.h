@@ -55,9 +55,7 @@ typedef struct zf_simt_ops {
 } zf_simt_ops;
 
 struct zf_cg_target {
-    zf_abi_target_family family;
-    const char *name;        ///< what zf_plan_options.target says
-    const char *description; ///< one line
+    const zf_target *is; ///< its row in patterns/plan/targets.def
     /// Makes the machine for an optimisation level (0..3). The caller disposes of it.
     zf_status (*machine)(unsigned level, zf_abi_target target, LLVMTargetMachineRef *out, zf_error *error);
     /// Builds the function(s) of a kernel: zf_lower_kernel, or for SIMT targets zf_simt_kernel.
@@ -70,21 +68,19 @@ struct zf_cg_target {
     void (*lower[ZF_DOMAIN_CHUNKS + 1])(zf_lower *lower);
 };
 
-/// All targets of this build, `*count` of them.
-const zf_cg_target *zf_cg_targets(size_t *count);
-const zf_cg_target *zf_cg_target_find(const char *name);
-/// The row of a target that the runtime asks code for.
-const zf_cg_target *zf_cg_target_of(zf_abi_target target);
+#define TARGET(identifier, ...) extern const zf_cg_target zf_cg_target_##identifier;
+#include "patterns/plan/targets.def"
+#undef TARGET
+
+/// Returns how code is made for a target.
+const zf_cg_target *zf_cg_target_of(const zf_target *target);
+/// Has `cg` build for a target from now on.
+void zf_cg_aim(zf_cg *cg, const zf_target *target);
 
 /// The machine that this process runs on: host CPU, all its features, position-independent code.
 zf_status zf_cg_host_machine(unsigned level, LLVMTargetMachineRef *out, zf_error *error);
 
 /// Any x86-64 machine whose CPU is of a level ("x86-64-v3"): for modules. ZF1405 where LLVM has no code generator for it.
 zf_status zf_cg_level_machine(unsigned level, const char *cpu, LLVMTargetMachineRef *out, zf_error *error);
-
-void zf_nvptx_tidy(const char *assembly, size_t length, zf_text *out);
-zf_status zf_nvptx_machine(unsigned level, zf_abi_target target, LLVMTargetMachineRef *out, zf_error *error);
-
-extern const zf_simt_ops zf_nvptx_simt_ops, zf_emu_simt_ops;
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "codegen/body/cg_emit.h"
 #include "codegen/body/cg_lines.h"
+#include "codegen/simt/simt.h"
 #include "codegen/target/target.h"
 
 static LLVMValueRef self(zf_cg *cg) { return LLVMGetParam(cg->function, 0); }
@@ -124,7 +125,7 @@ static void finish(zf_cg *cg, LLVMValueRef v_function) {
 
 static void prefetch_within(zf_cg *cg, LLVMValueRef v_from) { LLVMSetVolatile(zf_cg_load(cg, cg->ty_i8, v_from, 1), true); }
 
-const zf_simt_ops zf_emu_simt_ops = {
+static const zf_simt_ops operations = {
     .takes_thread = true,
     .kernel = kernel,
     .thread = thread,
@@ -137,3 +138,23 @@ const zf_simt_ops zf_emu_simt_ops = {
     .prefetch_within = prefetch_within,
     .finish = finish,
 };
+
+static zf_status machine(unsigned level, zf_abi_target target, LLVMTargetMachineRef *out, zf_error *error) {
+    (void)target;
+    return zf_cg_host_machine(level, out, error);
+}
+
+// The two differ in their waves, which the rows of the table say.
+#define EMULATED(identifier)                                                                                                     \
+    const zf_cg_target zf_cg_target_##identifier = {                                                                             \
+        .is = &zf_target_##identifier,                                                                                           \
+        .machine = machine,                                                                                                      \
+        .kernel = zf_simt_kernel,                                                                                                \
+        .simt = &operations,                                                                                                     \
+        .aligned_loads = true,                                                                                                   \
+        .lower = {[ZF_DOMAIN_ELEMENTS] = zf_lower_elements,                                                                      \
+                  [ZF_DOMAIN_GROUPS] = zf_lower_groups,                                                                          \
+                  [ZF_DOMAIN_CHUNKS] = zf_lower_chunks},                                                                         \
+    }
+EMULATED(emu);
+EMULATED(emu64);

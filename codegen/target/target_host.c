@@ -1,4 +1,5 @@
 // The host: plain loops that LLVM vectorises, for the CPU at hand or, in modules, for a level of CPUs.
+#include "codegen/host/lower.h"
 #include "codegen/target/target.h"
 
 #include "runtime/base/error_codes.h"
@@ -33,3 +34,16 @@ zf_status zf_cg_host_machine(unsigned level, LLVMTargetMachineRef *out, zf_error
 zf_status zf_cg_level_machine(unsigned level, const char *cpu, LLVMTargetMachineRef *out, zf_error *error) {
     return machine(level, "x86_64-unknown-linux-gnu", cpu, "", out, error);
 }
+
+static zf_status host_machine(unsigned level, zf_abi_target target, LLVMTargetMachineRef *out, zf_error *error) {
+    (void)target;
+    return zf_cg_host_machine(level, out, error);
+}
+
+const zf_cg_target zf_cg_target_host = {
+    .is = &zf_target_host,
+    .machine = host_machine,
+    .kernel = zf_lower_kernel,
+    .lower =
+        {[ZF_DOMAIN_ELEMENTS] = zf_lower_elements, [ZF_DOMAIN_GROUPS] = zf_lower_groups, [ZF_DOMAIN_CHUNKS] = zf_lower_chunks},
+};

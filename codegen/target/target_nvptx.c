@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "codegen/body/cg_emit.h"
+#include "codegen/simt/simt.h"
 #include "codegen/target/target.h"
 #include "runtime/base/error_codes.h"
 
 enum { GLOBAL = 1, SHARED = 3 };
 
-zf_status zf_nvptx_machine(unsigned level, zf_abi_target target, LLVMTargetMachineRef *out, zf_error *error) {
+static zf_status machine(unsigned level, zf_abi_target target, LLVMTargetMachineRef *out, zf_error *error) {
     static const LLVMCodeGenOptLevel levels[] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess, LLVMCodeGenLevelDefault,
                                                  LLVMCodeGenLevelAggressive};
     *out = NULL;
@@ -45,7 +46,7 @@ static bool is_debug_label(const char *line, size_t length) {
     return length >= sizeof section && memcmp(line, section, sizeof section - 1) == 0;
 }
 
-void zf_nvptx_tidy(const char *assembly, size_t length, zf_text *out) {
+static void tidy(const char *assembly, size_t length, zf_text *out) {
     for (size_t at = 0, next; at < length; at = next) {
         const char *end = memchr(assembly + at, '\n', length - at);
         next = end == NULL ? length : (size_t)(end - assembly) + 1;
@@ -175,7 +176,7 @@ static LLVMValueRef add_up(zf_cg *cg, LLVMValueRef v_value, uint32_t distance) {
     return v_call;
 }
 
-const zf_simt_ops zf_nvptx_simt_ops = {
+static const zf_simt_ops operations = {
     .global_space = GLOBAL,
     .kernel = kernel,
     .thread = thread,
@@ -194,4 +195,15 @@ const zf_simt_ops zf_nvptx_simt_ops = {
     .prefetch_within = prefetch,
     .keeps_lines = true,
     .add_up = add_up,
+};
+
+const zf_cg_target zf_cg_target_nvptx = {
+    .is = &zf_target_nvptx,
+    .machine = machine,
+    .tidy = tidy,
+    .kernel = zf_simt_kernel,
+    .simt = &operations,
+    .aligned_loads = true,
+    .lower =
+        {[ZF_DOMAIN_ELEMENTS] = zf_lower_elements, [ZF_DOMAIN_GROUPS] = zf_lower_groups, [ZF_DOMAIN_CHUNKS] = zf_lower_chunks},
 };

@@ -205,7 +205,7 @@ static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
         zf_text_printf(out, "%s%s", n == 0 ? "" : ", ", graph->nodes[kernel->nodes[n]].inst->name);
     }
     if (zf_plan_may_go_to_column(plan, kernel->sink))
-        zf_text_puts(out, strcmp(plan->target, "host") == 0
+        zf_text_puts(out, plan->target->wave == 0
                               ? "\n    stores  the column's characters, where all of a block's are wanted; else a buffer"
                               : "\n    stores  the column's characters");
     text_unpacking(plan, kernel, out);
@@ -227,7 +227,7 @@ static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
             zf_text_printf(out, ", a directory of %u stream%s", streams, streams == 1 ? "" : "s");
         }
         const zf_graph_node *root = &graph->nodes[kernel->root];
-        if (strcmp(plan->target, "host") != 0 && root->inst->lanes == 0) {
+        if (plan->target->wave > 0 && root->inst->lanes == 0) {
             zf_text_printf(out, "\n    walked  by a %s a chunk: %s", kernel->by_warp ? "warp" : "thread",
                            zf_chunk_walk_reason(root, kernel->by_warp));
         }
@@ -269,7 +269,7 @@ void zf_explain_text(const zf_graph *graph, const zf_plan *plan, zf_text *out) {
     if (plan == NULL) return;
 
     const zf_sites *sites = zf_plan_sites(plan->arena, graph);
-    zf_text_printf(out, "\nkernels on %s: %u", plan->target, plan->kernel_count);
+    zf_text_printf(out, "\nkernels on %s: %u", plan->target->name, plan->kernel_count);
     if (plan->shaping_count > 0) {
         zf_text_puts(out, " for each tuple of (");
         put_shaping(plan, out, plain_put);
@@ -451,7 +451,7 @@ void zf_explain_json(const zf_graph *graph, const zf_plan *plan, zf_text *out) {
     zf_text_puts(out, "]");
     if (plan != NULL) {
         zf_text_puts(out, ",\n  ");
-        key(out, "target", plan->target);
+        key(out, "target", plan->target->name);
         zf_text_puts(out, ", \"shaping\": [");
         put_shaping(plan, out, zf_text_json);
         zf_text_puts(out, "],\n  ");

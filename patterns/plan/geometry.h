@@ -12,10 +12,7 @@ typedef enum zf_loop {
     ZF_LOOP_PLAIN,  ///< of groups: elements that lie in memory as they are, for outputs of 4 bytes or fewer
 } zf_loop;
 
-/// The default for a target and domain, of elements and groups by their loop; NULL when the target does not exist.
-const zf_geometry *zf_geometry_default(const char *target, zf_domain domain, zf_loop loop);
-
-/// True for a name that some row has.
-bool zf_target_known(const char *target);
+/// Returns the default for a target and domain, of elements and groups by their loop. `s` is 0 for one warp.
+const zf_geometry *zf_geometry_default(const zf_target *target, zf_domain domain, zf_loop loop);
 
 #endif

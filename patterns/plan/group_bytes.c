@@ -74,7 +74,7 @@ bool zf_group_is_number(const zf_plan *plan, const zf_kernel *kernel) {
 
 bool zf_work_has_short_strings(const zf_plan *plan, uint32_t w) {
     const zf_work *work = &plan->works[w];
-    if (strcmp(plan->target, "host") == 0 || work->prefix != NULL || work->type.kind != ZF_K_STRING) return false;
+    if (plan->target->wave == 0 || work->prefix != NULL || work->type.kind != ZF_K_STRING) return false;
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         const zf_kernel *kernel = &plan->kernels[k];
         const zf_expr *access = kernel->domain == ZF_DOMAIN_GROUPS ? zf_group_string(plan, kernel) : NULL;

@@ -173,7 +173,7 @@ static zf_kernel *add_kernel(planner *p, uint32_t root, uint32_t edge) {
     kernel->tree = -1;
     kernel->end_check = -1;
     const zf_choice *choice = zf_choices_find(p->options->choices, kernel->index);
-    if (choice != NULL && strcmp(p->plan->target, "host") != 0) kernel->choice = *choice;
+    if (choice != NULL && p->plan->target->wave > 0) kernel->choice = *choice;
     return kernel;
 }
 
@@ -234,6 +234,7 @@ static zf_loop loop_of(const zf_plan *plan, const zf_kernel *kernel) {
 
 zf_geometry zf_kernel_default_geometry(const zf_plan *plan, const zf_kernel *kernel) {
     zf_geometry geometry = *zf_geometry_default(plan->target, kernel->domain, loop_of(plan, kernel));
+    if (geometry.s == 0) geometry.s = plan->target->wave;
     if (geometry.c == 0) { // elements that make 16 bytes; booleans that make one
         zf_type type = kernel->prefix != NULL ? kernel->prefix->term->type : plan->graph->edges[kernel->edge].type;
         unsigned size = zf_kind_size(type.kind);
@@ -283,7 +284,7 @@ bool zf_kernel_is_shared_by_default(const zf_plan *plan, const zf_kernel *kernel
 
 static bool walked_by_warp(const planner *p, const zf_kernel *kernel) {
     uint32_t asked = zf_choice_value(&kernel->choice, ZF_CHOICE_WALK, p->options->chunk_threads);
-    if (strcmp(p->plan->target, "host") == 0 || !zf_kernel_can_be_shared(p->plan, kernel)) return false;
+    if (p->plan->target->wave == 0 || !zf_kernel_can_be_shared(p->plan, kernel)) return false;
     return asked == 0 ? zf_kernel_is_shared_by_default(p->plan, kernel) : asked > 1;
 }
 
@@ -401,8 +402,8 @@ static void make_slots(planner *p) {
 
 static bool check_options(planner *p) {
     zf_span span = p->graph->column->span;
-    if (!zf_target_known(p->plan->target)) {
-        report(p, ZF_D_NOT_LOWERED, span, "there is no target `%s`", p->plan->target);
+    if (p->plan->target == NULL) {
+        report(p, ZF_D_NOT_LOWERED, span, "there is no target `%s`", p->options->target);
         return false;
     }
     uint32_t a = p->interval;
@@ -441,12 +442,12 @@ static uint32_t usual_interval(const zf_graph *graph) {
 }
 
 zf_plan *zf_plan_build(zf_arena *arena, const zf_graph *graph, const zf_plan_options *options, zf_diags *diags) {
-    static const zf_plan_options defaults = {.target = "host"};
+    static const zf_plan_options defaults = {.target = NULL};
     if (options == NULL) options = &defaults;
     zf_plan *plan = ZF_NEW(arena, zf_plan);
     plan->arena = arena;
     plan->graph = graph;
-    plan->target = options->target != NULL ? options->target : defaults.target;
+    plan->target = options->target != NULL ? zf_target_find(options->target) : &zf_target_host;
     plan->edge_work = ZF_NEW_ARRAY(arena, int32_t, graph->edge_count);
     plan->edge_reason = ZF_NEW_ARRAY(arena, const char *, graph->edge_count);
     planner p = {.plan = plan, .graph = graph, .options = options, .diags = diags};

@@ -5,6 +5,7 @@
 
 #include "patterns/graph/graph.h"
 #include "patterns/plan/choices.h"
+#include "patterns/plan/target.h"
 #include "runtime/base/abi.h"
 
 typedef enum zf_domain { ZF_DOMAIN_ELEMENTS, ZF_DOMAIN_GROUPS, ZF_DOMAIN_CHUNKS } zf_domain;
@@ -120,7 +121,7 @@ typedef struct zf_work {
 typedef struct zf_plan {
     zf_arena *arena;
     const zf_graph *graph;
-    const char *target; ///< "host"
+    const zf_target *target;
     zf_kernel *kernels; ///< in the order in which they run
     zf_work *works;
     zf_seek_tree *trees;
@@ -136,9 +137,9 @@ typedef struct zf_plan {
 #define ZF_UNFUSED_ALL "all"
 
 typedef struct zf_plan_options {
-    const char *target; ///< "host"
-    uint32_t
-        chunk_threads; ///< of an accelerator, that walk a chunk without lanes: 1, 32 where a warp can; 0: as its emits suggest
+    const char *target;     ///< name (target.h); NULL: "host"
+    uint32_t chunk_threads; ///< of an accelerator, that walk a chunk without lanes: 1, or more: a warp where it can; 0: as its
+                            ///< emits suggest
     const zf_choices
         *choices;           ///< of kernels of accelerators; NULL: none. Whether they are legal says codegen/simt/simt_choices.h
     uint32_t seek_interval; ///< A; 0: what is usual (plan_internal.h)

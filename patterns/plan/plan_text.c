@@ -73,7 +73,7 @@ static void print_kernel(const zf_kernel *kernel, zf_text *out) {
 void zf_plan_print(const zf_plan *plan, zf_text *out) {
     const zf_sites *sites = zf_plan_sites(plan->arena, plan->graph);
     zf_text_puts(out, "plan ");
-    zf_text_json(out, plan->target);
+    zf_text_json(out, plan->target->name);
     zf_text_puts(out, " for ");
     zf_text_json(out, plan->graph->column->name);
     zf_text_puts(out, "\n");
@@ -394,7 +394,9 @@ zf_plan *zf_plan_read(zf_arena *arena, const zf_graph *graph, const char *text, 
     in->plan = plan;
     in->sites = zf_plan_sites(arena, graph);
     zf_reader_expect(&in->r, "plan");
-    plan->target = zf_reader_quoted(&in->r);
+    const char *target = zf_reader_quoted(&in->r);
+    plan->target = in->r.failed ? NULL : zf_target_find(target);
+    if (!in->r.failed && plan->target == NULL) zf_reader_fail(&in->r, "there is no target `%s`", target);
     zf_reader_expect(&in->r, "for");
     const char *name = zf_reader_quoted(&in->r);
     if (!in->r.failed && strcmp(name, graph->column->name) != 0) {

@@ -159,10 +159,10 @@ static bool verify_choice(const zf_plan *plan, const zf_kernel *kernel, zf_text 
     const zf_choice *choice = &kernel->choice;
     const zf_geometry *is = &kernel->geometry;
     uint32_t k = kernel->index;
-    DEMAND(zf_target_known(plan->target), "there is no target `%s`", plan->target);
+    DEMAND(plan->target != NULL, "there is no target");
     zf_geometry must = zf_kernel_default_geometry(plan, kernel);
     DEMAND(choice->chosen >> ZF_CHOICE_KINDS == 0, "kernel %u: no such choices", k);
-    DEMAND(choice->chosen == 0 || strcmp(plan->target, "host") != 0, "kernel %u: the host's kernels have no choices", k);
+    DEMAND(choice->chosen == 0 || plan->target->wave > 0, "kernel %u: the host's kernels have no choices", k);
     for (unsigned c = 0; c < ZF_CHOICE_KINDS; c++) {
         bool most = !zf_is_chosen(choice, (zf_choice_kind)c) || choice->values[c] <= ZF_CHOICE_MOST;
         DEMAND(most, "kernel %u: %s is more than %d", k, zf_choice_names[c], ZF_CHOICE_MOST);
@@ -217,7 +217,7 @@ static bool verify_kernel(const zf_plan *plan, const zf_sites *all_sites, uint32
                 kernel->tile <= ZF_SEEK_INTERVAL_MOST),
            "kernel %u: %u is no seek interval", k, kernel->tile);
     DEMAND(kernel->store_first == node->inst->reads_out, "kernel %u: storing before use", k);
-    DEMAND(!kernel->by_warp || (zf_chunk_can_be_shared(node) && strcmp(plan->target, "host") != 0), "kernel %u: by a warp", k);
+    DEMAND(!kernel->by_warp || (zf_chunk_can_be_shared(node) && plan->target->wave > 0), "kernel %u: by a warp", k);
     uint32_t at = 0;
     if (!verify_nodes(plan, kernel, kernel->root, &at, reason)) return false;
     DEMAND(at == kernel->node_count, "kernel %u: %u nodes, but %u are inlined", k, kernel->node_count, at);

@@ -134,7 +134,7 @@ const zf_port *zf_work_packs(const zf_plan *plan, uint32_t w) {
     const zf_graph_edge *edge = &plan->graph->edges[work->edge];
     const zf_kernel *last = &plan->kernels[plan->kernel_count - 1];
     zf_type type = plan->graph->edges[0].type;
-    if (strcmp(plan->target, "host") == 0 || work->prefix != NULL || edge->consumer < 0) return NULL;
+    if (plan->target->wave == 0 || work->prefix != NULL || edge->consumer < 0) return NULL;
     if (last->sink >= 0 || last->domain != ZF_DOMAIN_ELEMENTS || last->root != 0) return NULL;
     if (!zf_type_storable(type) || type.kind == ZF_K_BOOL) return NULL;
     for (uint32_t s = 0; s < last->step_count; s++)

@@ -232,9 +232,9 @@ static void check_plan_text(const zf_column *column) {
     CHECK_REFUSED(kernel->choice = (zf_choice){0});
     CHECK_REFUSED(kernel->choice.chosen |= UINT32_C(1) << ZF_CHOICE_KINDS);
     CHECK_REFUSED(zf_choose(&kernel->choice, ZF_CHOICE_REGISTERS, ZF_CHOICE_MOST + 1));
-    CHECK_REFUSED(zf_choose(&kernel->choice, ZF_CHOICE_WALK, ZF_WARP));
-    CHECK_REFUSED(p.plan->target = "host");
-    p.plan->target = "nvptx";
+    CHECK_REFUSED(zf_choose(&kernel->choice, ZF_CHOICE_WALK, 32));
+    CHECK_REFUSED(p.plan->target = &zf_target_host);
+    p.plan->target = &zf_target_nvptx;
     CHECK(zf_plan_verify(p.plan, &reason), "the plan itself: %s", reason.data);
     zf_text_free(&text);
     zf_text_free(&again);

@@ -202,7 +202,7 @@ static void test_usage(void) {
     options = (zf_compiler_options){.chunk_threads = 16};
     CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_ERR_USAGE && compiler == NULL, "16 threads a chunk");
     CHECK(strncmp(zf_compiler_llvm_version(), "19.", 3) == 0, "%s", zf_compiler_llvm_version());
-    CHECK(strcmp(zf_compiler_targets(), "host emu nvptx") == 0, "%s", zf_compiler_targets());
+    CHECK(strcmp(zf_compiler_targets(), "host emu emu64 nvptx") == 0, "%s", zf_compiler_targets());
     zf_compiler_free(NULL);
     zf_context_free(context);
 }

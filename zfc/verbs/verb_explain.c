@@ -176,7 +176,7 @@ static int explain(const zf_arguments *arguments, const zf_session *session, zf_
                             .no_lines = zf_argument(arguments, "no-lines") != NULL,
                             .shaping = shaping};
     if (!read_emit(arguments, stage, &emit, shaping)) return EXIT_BAD_USAGE;
-    zf_plan_options options = {.target = zf_cg_target_of(emit.target)->name,
+    zf_plan_options options = {.target = zf_target_for(emit.target)->name,
                                .chunk_threads = zf_chunk_threads(arguments),
                                .choices = zf_compiler_choices(session->compiler)};
     const char *shown = as_json ? "json" : stage;

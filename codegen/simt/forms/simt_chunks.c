@@ -166,12 +166,12 @@ static void amounts(walk *w, LLVMValueRef v_amount, LLVMValueRef v_reads, LLVMVa
         if (v_reads != NULL) v_amount = zf_cg_select(cg, v_reads, v_amount, zf_cg_i32(cg, 0));
         LLVMValueRef v_through = zf_simt_scan_warp(lower, v_amount, w->v_lane);
         *v_before = zf_cg_sub(cg, v_through, v_amount);
-        *v_all = zf_simt_shuffle(lower, v_through, zf_cg_i32(cg, ZF_WARP - 1));
+        *v_all = zf_simt_shuffle(lower, v_through, zf_cg_i32(cg, cg->wave - 1));
         return;
     }
     if (v_reads == NULL) {
         *v_before = zf_cg_mul(cg, w->v_lane, v_amount);
-        *v_all = zf_cg_mul(cg, zf_cg_i32(cg, ZF_WARP), v_amount);
+        *v_all = zf_cg_mul(cg, zf_cg_i32(cg, cg->wave), v_amount);
         return;
     }
     LLVMValueRef v_who = zf_simt_ballot(lower, v_reads);
@@ -314,14 +314,18 @@ static uint32_t ahead_of(const zf_plan *plan, const zf_kernel *kernel) {
 }
 
 uint32_t zf_simt_lanes_bytes(const zf_plan *plan, const zf_kernel *kernel) {
-    uint32_t rings = ahead_of(plan, kernel) != UINT32_MAX ? WARPS * ZF_SIMT_AHEAD_BYTES : 0;
+    uint32_t rings = ahead_of(plan, kernel) != UINT32_MAX ? WARPS * zf_simt_ahead_bytes(plan->target->wave) : 0;
     return rings + zf_simt_nibbles_bytes(plan, kernel);
 }
 
 zf_simt_shape zf_simt_lanes_shape(const zf_plan *plan, const zf_kernel *kernel) {
     uint32_t bytes = zf_simt_tables_bytes(plan, kernel) + zf_simt_lanes_bytes(plan, kernel);
-    return (zf_simt_shape){
-        .form = ZF_SIMT_LANES, .threads = WARPS * ZF_WARP, .tiles = 1, .span = WARPS, .shared_bytes = bytes, .registers = 64};
+    return (zf_simt_shape){.form = ZF_SIMT_LANES,
+                           .threads = WARPS * plan->target->wave,
+                           .tiles = 1,
+                           .span = WARPS,
+                           .shared_bytes = bytes,
+                           .registers = 64};
 }
 
 static zf_cg_value element(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef v_index, const zf_expr *access) {
@@ -391,7 +395,7 @@ static LLVMValueRef make_batches(walk *w, LLVMValueRef v_rows) {
         LLVMValueRef v_row = zf_cg_add(cg, v_first, zf_cg_i64(cg, w->row));
         values[w->row % together] = make(w, v_row);
         if ((w->row + 1) % together > 0) continue;
-        LLVMValueRef v_from = zf_cg_mul(cg, zf_cg_sub(cg, v_row, zf_cg_i64(cg, together - 1)), zf_cg_i64(cg, ZF_WARP));
+        LLVMValueRef v_from = zf_cg_mul(cg, zf_cg_sub(cg, v_row, zf_cg_i64(cg, together - 1)), zf_cg_i64(cg, cg->wave));
         zf_simt_store_rows(lower, w->v_lane, zf_cg_add(cg, w->chunk.v_start, v_from), values);
     }
     w->in_batch = false;
@@ -410,7 +414,7 @@ static void make_rows(walk *w, LLVMValueRef v_from) {
     zf_cg_loop_begin(cg, &loop, v_from, LLVMBuildUDiv(cg->builder, v_last, v_lanes, ""), "row");
     LLVMValueRef v_i = zf_cg_add(cg, zf_cg_mul(cg, loop.v_i, v_lanes), zf_cg_resize(cg, w->v_lane, cg->ty_i64, false));
     LLVMValueRef v_exists = zf_cg_icmp(cg, LLVMIntULT, v_i, chunk->v_count);
-    if (chunk->inst->lanes < ZF_WARP)
+    if (chunk->inst->lanes < cg->wave)
         v_exists = zf_cg_and(cg, v_exists, zf_cg_icmp(cg, LLVMIntULT, w->v_lane, zf_cg_i32(cg, chunk->inst->lanes)));
     chunk->v_exists = zf_cg_within(cg, v_exists, "lanes that have an element");
     zf_cg_value value = make(w, loop.v_i);
@@ -431,7 +435,7 @@ static void make_rows(walk *w, LLVMValueRef v_from) {
 static void make_states(walk *w) {
     zf_chunk *chunk = &w->chunk;
     zf_cg *cg = chunk->env.lower->cg;
-    if (chunk->inst->lanes < ZF_WARP) chunk->v_exists = zf_cg_icmp(cg, LLVMIntULT, w->v_lane, zf_cg_i32(cg, chunk->inst->lanes));
+    if (chunk->inst->lanes < cg->wave) chunk->v_exists = zf_cg_icmp(cg, LLVMIntULT, w->v_lane, zf_cg_i32(cg, chunk->inst->lanes));
     chunk->env.v_counts = chunk->v_exists;
     for (uint32_t s = 0; s < chunk->inst->state_count; s++) {
         zf_cg_value value = zf_cg_eval_expr(cg, &chunk->env.env, &chunk->inst->decode, chunk->inst->states[s].init, NULL, 0);
@@ -456,7 +460,7 @@ void zf_simt_chunks(zf_lower *lower, const zf_simt_shape *shape) {
     w.v_below = zf_cg_sub(cg, LLVMBuildShl(cg->builder, zf_cg_i32(cg, 1), w.v_lane, ""), zf_cg_i32(cg, 1));
     zf_simt_tables_make(lower, shape->threads);
     if (w.ahead_slot != UINT32_MAX) {
-        uint32_t tables = zf_simt_tables_bytes(lower->plan, lower->kernel), each = ZF_SIMT_AHEAD_BYTES;
+        uint32_t tables = zf_simt_tables_bytes(lower->plan, lower->kernel), each = zf_simt_ahead_bytes(cg->wave);
         LLVMValueRef v_rings = cg->target->simt->shared(cg, tables, WARPS * each);
         w.v_ring = zf_cg_at(cg, cg->ty_i8, v_rings, zf_cg_mul(cg, zf_simt_warp(lower), zf_cg_i64(cg, each)));
     }
@@ -478,15 +482,15 @@ void zf_simt_chunks(zf_lower *lower, const zf_simt_shape *shape) {
     zf_chunk_begin(chunk, tile.v_count, v_chunks);
     find_parts(&w);
     LLVMValueRef v_lane = w.v_lane;
-    if (node->inst->lanes < ZF_WARP) v_lane = zf_cg_umin(cg, v_lane, zf_cg_i32(cg, node->inst->lanes - 1));
+    if (node->inst->lanes < cg->wave) v_lane = zf_cg_umin(cg, v_lane, zf_cg_i32(cg, node->inst->lanes - 1));
     chunk->v_lane = zf_cg_resize(cg, v_lane, cg->ty_i64, false);
     make_states(&w);
     LLVMValueRef v_made = zf_cg_i64(cg, 0);
-    if (node->inst->lanes == ZF_WARP && zf_simt_rows_fit(lower)) {
+    if (node->inst->lanes == cg->wave && zf_simt_rows_fit(lower)) {
         LLVMBasicBlockRef bb_whole = zf_cg_block(cg, "whole"), bb_rest = zf_cg_block(cg, "rest"), bb_before = zf_cg_here(cg);
         zf_cg_cond_br(cg, tile.v_whole, bb_whole, bb_rest);
         zf_cg_enter(cg, bb_whole);
-        LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, chunk->v_count, zf_cg_i64(cg, ZF_WARP), "");
+        LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, chunk->v_count, zf_cg_i64(cg, cg->wave), "");
         LLVMValueRef v_all = make_batches(&w, v_rows);
         LLVMBasicBlockRef bb_made = zf_cg_here(cg);
         zf_cg_br(cg, bb_rest);

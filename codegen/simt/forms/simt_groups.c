@@ -111,7 +111,7 @@ static LLVMValueRef rows_of_windows(zf_simt_heads *t, uint32_t row, unsigned cou
     LLVMValueRef v_near = last_group(t, zf_cg_add(cg, v_row, zf_cg_i32(cg, together - 1)), row);
     LLVMValueRef v_far = last_group(t, zf_cg_add(cg, v_other, zf_cg_i32(cg, together - 1)), row);
     LLVMValueRef v_span = zf_cg_sub(cg, v_far, LLVMBuildLoad2(b, cg->ty_i32, v_taken, ""));
-    LLVMValueRef v_many = zf_cg_icmp(cg, LLVMIntULE, v_span, zf_cg_i32(cg, zf_simt_ring_reach(count)));
+    LLVMValueRef v_many = zf_cg_icmp(cg, LLVMIntULE, v_span, zf_cg_i32(cg, zf_simt_ring_reach(cg->wave, count)));
     v_many = zf_cg_and(cg, zf_cg_within(cg, v_many, "groups of many rows that a window has"), v_pair);
     LLVMValueRef v_last = zf_cg_select(cg, v_many, v_far, v_near);
     LLVMBuildStore(b, v_last, v_taken);

@@ -221,7 +221,7 @@ static void report_again(zf_lower *lower, const zf_simt_tile *tile, const zf_sim
 // asked for before.
 static LLVMValueRef whole_by_tables(zf_lower *lower, const zf_simt_tile *tile, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
-    uint32_t staged = zf_simt_staging_bytes(lower->kernel); // tables lie behind them
+    uint32_t staged = zf_simt_staging_bytes(lower->plan, lower->kernel); // tables lie behind them
     if (shape->shared_bytes == staged) return whole_tile(lower, tile, shape, NULL);
     zf_simt_fetch fetch;
     zf_simt_lookup lookup;

@@ -15,11 +15,10 @@
 
 enum {
     EACH = ZF_SPAN_EACH,
-    LONGEST = 8,                                          // bytes of a number
-    WARPS = 4,                                            // that share tables
-    SPAN = 16384,                                         // bytes that a warp makes, where tiles are no larger
-    STAGE = ZF_WARP * EACH * LONGEST + 2 * ZF_SPAN_CHUNK, // of shared memory, a warp: a row and what remained of the one before
-    WARP_WORDS = 4 * WARPS,                               // of shared memory: what each found in the tables
+    LONGEST = 8,            // bytes of a number
+    WARPS = 4,              // that share tables
+    SPAN = 16384,           // bytes that a warp makes, where tiles are no larger
+    WARP_WORDS = 4 * WARPS, // of shared memory: what each found in the tables
     REGISTERS = 72,
 };
 
@@ -35,14 +34,18 @@ static uint32_t warp_tiles(uint32_t tile) {
     return tiles < ZF_SPAN_TILES ? tiles : ZF_SPAN_TILES;
 }
 
+// Shared memory of a warp: a row, and what remained of the one before.
+static uint32_t stage_bytes(uint32_t wave) { return wave * EACH * LONGEST + 2 * ZF_SPAN_CHUNK; }
+
 static uint32_t kept_bytes(const zf_kernel *kernel) { return zf_simt_span_kept_bytes(warp_tiles(kernel->tile)); }
 
 zf_simt_shape zf_simt_numbers_shape(const zf_plan *plan, const zf_kernel *kernel) {
     return (zf_simt_shape){.form = ZF_SIMT_NUMBERS,
-                           .threads = WARPS * ZF_WARP,
+                           .threads = WARPS * plan->target->wave,
                            .tiles = 1,
                            .span = WARPS * warp_tiles(kernel->tile),
-                           .shared_bytes = zf_simt_tables_bytes(plan, kernel) + WARPS * (STAGE + kept_bytes(kernel)) + WARP_WORDS,
+                           .shared_bytes = zf_simt_tables_bytes(plan, kernel) +
+                                           WARPS * (stage_bytes(plan->target->wave) + kept_bytes(kernel)) + WARP_WORDS,
                            .registers = REGISTERS};
 }
 
@@ -144,7 +147,7 @@ static void store_row(numbers *n, LLVMValueRef v_stored, LLVMValueRef v_end) {
     LLVMValueRef v_chunk = zf_cg_i32(cg, ZF_SPAN_CHUNK), v_lane = n->span.v_lane;
     LLVMValueRef v_whole = stored_of(cg, v_end);
     zf_turns chunks;
-    zf_turns_begin(cg, &chunks, zf_cg_mul(cg, v_lane, v_chunk), ZF_WARP * ZF_SPAN_CHUNK, v_whole, "stage_store");
+    zf_turns_begin(cg, &chunks, zf_cg_mul(cg, v_lane, v_chunk), cg->wave * ZF_SPAN_CHUNK, v_whole, "stage_store");
     zf_simt_span_store(&n->span, &n->wanted, stage_at(n, chunks.v_i), zf_cg_add(cg, v_stored, chunks.v_i));
     zf_turns_end(cg, &chunks);
     LLVMTypeRef ty = LLVMVectorType(cg->ty_i32, ZF_SPAN_CHUNK / 4);
@@ -194,7 +197,7 @@ static void make_rows(numbers *n) {
         v_own = zf_cg_add(cg, v_own, r.v_lengths[k]);
     }
     LLVMValueRef v_up = zf_simt_scan_warp(lower, v_own, n->span.v_lane);
-    r.v_total = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, ZF_WARP - 1));
+    r.v_total = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, cg->wave - 1));
     r.v_before = zf_cg_sub(cg, v_up, v_own);
     LLVMValueRef v_here = zf_simt_span_fits(&n->span, &r);
     put_row(n, &r, v_here);
@@ -208,9 +211,10 @@ static void find_warp(numbers *n) {
     zf_lower *lower = n->span.lower;
     zf_cg *cg = lower->cg;
     uint32_t kept = kept_bytes(lower->kernel), at = zf_simt_tables_bytes(lower->plan, lower->kernel);
-    LLVMValueRef v_warp = zf_simt_warp(lower), v_stages = cg->target->simt->shared(cg, at, WARPS * STAGE),
-                 v_kept = cg->target->simt->shared(cg, at + WARPS * STAGE, WARPS * kept);
-    n->v_stage = zf_cg_at(cg, cg->ty_i8, v_stages, zf_cg_mul(cg, v_warp, zf_cg_i64(cg, STAGE)));
+    uint32_t stage = stage_bytes(cg->wave);
+    LLVMValueRef v_warp = zf_simt_warp(lower), v_stages = cg->target->simt->shared(cg, at, WARPS * stage),
+                 v_kept = cg->target->simt->shared(cg, at + WARPS * stage, WARPS * kept);
+    n->v_stage = zf_cg_at(cg, cg->ty_i8, v_stages, zf_cg_mul(cg, v_warp, zf_cg_i64(cg, stage)));
     n->span.v_kept = zf_cg_at(cg, cg->ty_i8, v_kept, zf_cg_mul(cg, v_warp, zf_cg_i64(cg, kept)));
     lower->v_tile = zf_cg_add(cg, lower->v_tile, zf_cg_mul(cg, v_warp, zf_cg_i64(cg, n->span.tiles)));
     LLVMBasicBlockRef bb_tiles = zf_cg_block(cg, "warp_tiles");

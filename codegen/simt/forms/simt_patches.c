@@ -107,7 +107,7 @@ static uint32_t staged_bytes(const zf_plan *plan, const zf_kernel *kernel) {
 }
 
 bool zf_simt_patches_fit(const zf_plan *plan, const zf_kernel *kernel) {
-    return ZF_SIMT_SUMS + staged_bytes(plan, kernel) <= ZF_SIMT_SHARED;
+    return ZF_SIMT_SUMS + staged_bytes(plan, kernel) <= plan->target->shared_bytes;
 }
 
 uint32_t zf_simt_patches_staged(const zf_plan *plan, const zf_kernel *kernel) {
@@ -409,7 +409,7 @@ static void stage_bits(zf_lower *lower, const zf_simt_shape *shape, staged *s) {
         zf_cg_br(cg, bb_next);
         zf_cg_enter(cg, bb_next);
     }
-    if (shape->threads == ZF_WARP) zf_simt_barrier(lower, "bits that are cleared before those that are set"); // a walk meets
+    if (shape->threads == cg->wave) zf_simt_barrier(lower, "bits that are cleared before those that are set"); // a walk meets
 }
 
 void zf_simt_patches(zf_lower *lower, const zf_simt_shape *shape) {

@@ -461,7 +461,7 @@ static void open_scans(row *r) {
 static void place_rows(row *rows, unsigned count, LLVMValueRef v_from, LLVMValueRef v_row, LLVMValueRef v_row_size) {
     zf_lower *lower = rows->lower;
     zf_cg *cg = lower->cg;
-    uint64_t row_size = (uint64_t)ZF_WARP * rows->lanes;
+    uint64_t row_size = (uint64_t)cg->wave * rows->lanes;
     for (unsigned k = 0; k < count; k++) {
         LLVMValueRef v_number = zf_cg_add(cg, v_row, zf_cg_i64(cg, k));
         place_lane(&rows[k], zf_cg_add(cg, v_from, v_number), v_row_size);
@@ -549,7 +549,7 @@ static LLVMValueRef make_segments(row *rows, LLVMValueRef v_whole, LLVMValueRef 
 static LLVMValueRef make_tallies(row *rows, zf_simt_tally *tally, LLVMValueRef v_whole, LLVMValueRef v_row_size) {
     zf_lower *lower = rows->lower;
     zf_cg *cg = lower->cg;
-    unsigned each = ZF_WARP / rows->lanes; // a choice of L divides it; of many lanes more rows take too many registers
+    unsigned each = cg->wave / rows->lanes; // a choice of L divides it; of many lanes more rows take too many registers
     unsigned batch = zf_choice_value(&lower->kernel->choice, ZF_CHOICE_L, rows->lanes <= 4 ? ZF_SIMT_BATCH : 1);
     LLVMValueRef v_each = zf_cg_i64(cg, each), v_done = zf_cg_alloca(cg, cg->ty_i64, "done");
     LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), v_done);
@@ -587,7 +587,7 @@ void zf_simt_rows(zf_lower *lower, const zf_simt_shape *shape, const zf_simt_til
     if (tree == NULL) zf_simt_staging_begin_warp(&staging, lower, shape, tile->v_begin);
     r.staging = &staging;
     r.v_lane = zf_simt_lane(lower);
-    zf_simt_fetch_begin(&fetch, lower, r.v_lane, ZF_WARP, tile->v_begin, zf_cg_sub(cg, tile->v_hi, tile->v_lo),
+    zf_simt_fetch_begin(&fetch, lower, r.v_lane, cg->wave, tile->v_begin, zf_cg_sub(cg, tile->v_hi, tile->v_lo),
                         lower->kernel->tile);
     open_scans(&r);
     for (uint32_t s = 0; s < r.scan_count; s++) r.segmented |= r.scans[s].running->reduce->form == ZF_R_SEGMENTED;
@@ -613,7 +613,7 @@ void zf_simt_rows(zf_lower *lower, const zf_simt_shape *shape, const zf_simt_til
         if (r.scans[s].count != NULL) v_after = zf_cg_select(cg, r.scans[s].count->v_holds, v_after, tile->v_lo);
         for (unsigned k = 0; k < ZF_SIMT_BATCH; k++) rows[k].scans[s].v_end = r.scans[s].v_end;
     }
-    uint64_t row_size = (uint64_t)ZF_WARP * r.lanes;
+    uint64_t row_size = (uint64_t)cg->wave * r.lanes;
     LLVMValueRef v_size = zf_cg_sub(cg, tile->v_hi, tile->v_lo), v_row_size = zf_cg_i64(cg, row_size);
     LLVMValueRef v_rows = LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_size, zf_cg_sub(cg, v_row_size, v_one)), v_row_size, "");
     LLVMValueRef v_some = zf_cg_icmp(cg, LLVMIntUGT, v_after, tile->v_lo);

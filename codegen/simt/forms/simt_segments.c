@@ -5,8 +5,8 @@
 #include "codegen/host/lower_scan.h"
 #include "codegen/simt/simt.h"
 
-bool zf_simt_segments_fit(const zf_kernel *kernel, const zf_reduce *reduce, unsigned lanes) {
-    uint64_t segment = reduce->segment, row = (uint64_t)ZF_WARP * lanes;
+bool zf_simt_segments_fit(uint32_t wave, const zf_kernel *kernel, const zf_reduce *reduce, unsigned lanes) {
+    uint64_t segment = reduce->segment, row = (uint64_t)wave * lanes;
     bool empty_is_zero = reduce->op == ZF_RED_MIN || reduce->op == ZF_RED_MAX;
     if (segment >= row) // of minima a state in the file does not say whether there were any
         return segment % row == 0 && (kernel->tile % segment == 0 || !empty_is_zero);
@@ -34,7 +34,7 @@ void zf_simt_combine_segments(zf_lower *lower, const zf_running *running, unsign
     zf_cg *cg = lower->cg;
     uint64_t segment = running->reduce->segment;
     LLVMValueRef v_identity = zf_simt_scan_identity(cg, running), v_anew[ZF_SIMT_BATCH], v_up[ZF_SIMT_BATCH];
-    if (segment >= (uint64_t)ZF_WARP * lanes) {
+    if (segment >= (uint64_t)cg->wave * lanes) {
         for (unsigned r = 0; r < count; r++) {
             v_anew[r] = zf_cg_icmp(cg, LLVMIntEQ, zf_lower_in_segment(cg, running->reduce, v_begins[r]), zf_cg_i64(cg, 0));
         }

@@ -132,7 +132,7 @@ static void find_marked_rows(zf_simt_span *s) {
     zf_lower *lower = s->lower;
     zf_cg *cg = lower->cg;
     if (s->tiles == 1 || cg->unchecked) return;
-    LLVMValueRef v_row = LLVMBuildUDiv(cg->builder, s->v_mark_g, zf_cg_i32(cg, ZF_WARP * s->each), "");
+    LLVMValueRef v_row = LLVMBuildUDiv(cg->builder, s->v_mark_g, zf_cg_i32(cg, cg->wave * s->each), "");
     LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntULT, s->v_mark_g, s->v_touched);
     LLVMValueRef v_bit =
         LLVMBuildLShr(cg->builder, zf_cg_i32(cg, UINT32_C(1) << 31), zf_cg_and(cg, v_row, zf_cg_i32(cg, 31)), "");
@@ -162,7 +162,7 @@ void zf_simt_span_take(zf_simt_span *s) {
     zf_cg_cond_br(cg, zf_cg_within(cg, v_whole, "groups behind the block's last"), bb_whole, bb_some);
     zf_cg_enter(cg, bb_whole);
     // The lane's groups in the next row, where there are any.
-    LLVMValueRef v_row_size = zf_cg_i32(cg, ZF_WARP * s->each), v_next = zf_cg_add(cg, v_near, v_row_size);
+    LLVMValueRef v_row_size = zf_cg_i32(cg, cg->wave * s->each), v_next = zf_cg_add(cg, v_near, v_row_size);
     LLVMValueRef v_has_next = zf_cg_icmp(cg, LLVMIntULT, v_next, s->v_left);
     take_whole(s, v_first, zf_cg_select(cg, v_has_next, v_row_size, zf_cg_i32(cg, 0)));
     zf_cg_br(cg, bb_taken);
@@ -240,8 +240,8 @@ static void check_marks(zf_simt_span *s, const zf_span_row *r, LLVMValueRef v_he
                  v_o = LLVMBuildExtractElement(cg->builder, v_mark, zf_cg_i32(cg, 1), "");
     LLVMValueRef v_k = zf_cg_and(cg, v_g, zf_cg_i32(cg, s->each - 1)), v_length;
     LLVMValueRef v_of = LLVMBuildUDiv(cg->builder, v_g, zf_cg_i32(cg, s->each), "");
-    LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntULT, zf_cg_sub(cg, v_g, s->rows.v_i), zf_cg_i32(cg, ZF_WARP * s->each));
-    v_of = zf_cg_and(cg, v_of, zf_cg_i32(cg, ZF_WARP - 1));
+    LLVMValueRef v_is = zf_cg_icmp(cg, LLVMIntULT, zf_cg_sub(cg, v_g, s->rows.v_i), zf_cg_i32(cg, cg->wave * s->each));
+    v_of = zf_cg_and(cg, v_of, zf_cg_i32(cg, cg->wave - 1));
     LLVMValueRef v_at = elements_before(s, r, v_of, v_k, &v_length);
     v_at = zf_cg_add(cg, zf_cg_add(cg, v_here, v_at), v_o);
     LLVMValueRef v_tile = zf_cg_mul(cg, zf_cg_add(cg, v_number, zf_cg_i32(cg, 1)), zf_cg_i32(cg, lower->kernel->tile));
@@ -424,7 +424,7 @@ void zf_simt_span_rows_begin(zf_simt_span *s) {
     LLVMValueRef v_left = zf_cg_sub(cg, s->v_groups, s->v_base), v_most = zf_cg_i64(cg, 2 * MOST_GROUPS);
     s->v_left = zf_cg_low_half(cg, zf_cg_umin(cg, v_left, v_most));
     find_marked_rows(s);
-    zf_turns_begin(cg, &s->rows, zf_cg_i32(cg, 0), ZF_WARP * s->each, s->v_touched, "row");
+    zf_turns_begin(cg, &s->rows, zf_cg_i32(cg, 0), cg->wave * s->each, s->v_touched, "row");
 }
 
 void zf_simt_span_end(zf_simt_span *s, LLVMBasicBlockRef *bb_made) {

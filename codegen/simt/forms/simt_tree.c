@@ -90,7 +90,7 @@ static uint32_t ring_bytes(const zf_plan *plan, const zf_kernel *kernel, const z
     if (root == NULL || !never_empty(plan, root->node)) return 0; // else a row's groups may be any number
     if (scans_outputs(kernel)) return 0;                          // rows of scans fill no windows
     if (!pulled_by_body(plan->graph, kernel, step) || !zf_simt_ring_fits(kernel, root, step, type)) return 0;
-    return zf_simt_ring_room(zf_simt_lane_count(zf_simt_type_of(plan, kernel))) * zf_kind_size(type.kind);
+    return zf_simt_ring_room(plan->target->wave, zf_simt_lane_count(zf_simt_type_of(plan, kernel))) * zf_kind_size(type.kind);
 }
 
 // Bytes of the numbers of groups that may be empty; 0: they are never. Alone a stage takes any number of them in a tile; of
@@ -273,7 +273,7 @@ LLVMValueRef zf_simt_tree_scan(const zf_lower_env *env, const zf_running *runnin
 
 // ---- Scans along groups ---------------------------------------------------------------------------------------
 
-enum { EACH = 4, ROUND = ZF_WARP * EACH };
+enum { EACH = 4 }; // places of a lane
 
 zf_simt_found *zf_simt_found_along(zf_simt_tree *tree, uint32_t level, LLVMValueRef v_from, unsigned count, LLVMValueRef v_last) {
     zf_cg *cg = tree->lower->cg;
@@ -345,7 +345,8 @@ static void keep_state(zf_lower *lower, LLVMValueRef v_stand, LLVMValueRef v_row
     zf_cg *cg = lower->cg;
     LLVMBasicBlockRef bb_here = zf_cg_block(cg, "state_here"), bb_next = zf_cg_block(cg, "state_kept");
     LLVMValueRef v_away = zf_cg_sub(cg, v_stand, v_row), v_k = zf_cg_and(cg, v_away, zf_cg_i32(cg, EACH - 1));
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_away, zf_cg_i32(cg, ROUND)), bb_here, bb_next); // all threads the same
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntULT, v_away, zf_cg_i32(cg, cg->wave * EACH)), bb_here,
+                  bb_next); // all threads the same
     zf_cg_enter(cg, bb_here);
     LLVMValueRef v = v_before[0];
     for (unsigned k = 1; k < EACH; k++) v = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_k, zf_cg_i32(cg, k)), v_before[k], v);
@@ -375,11 +376,11 @@ static void fill_array(zf_simt_tree *tree, const zf_simt_array *array) {
     LLVMValueRef v_initial = zf_simt_seek(lower, (uint32_t)r->field, zf_cg_to_word(cg, r->type, v_identity));
     LLVMBuildStore(cg->builder, zf_cg_from_word(cg, r->type, v_initial), v_carry);
     LLVMBuildStore(cg->builder, zf_cg_from_word(cg, r->type, v_initial), v_state);
-    LLVMValueRef v_rows = zf_cg_add(cg, v_number, zf_cg_i32(cg, ROUND - 1));
-    v_rows = LLVMBuildUDiv(cg->builder, v_rows, zf_cg_i32(cg, ROUND), "");
+    LLVMValueRef v_rows = zf_cg_add(cg, v_number, zf_cg_i32(cg, cg->wave * EACH - 1));
+    v_rows = LLVMBuildUDiv(cg->builder, v_rows, zf_cg_i32(cg, cg->wave * EACH), "");
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i32(cg, 0), v_rows, "scan_row");
-    LLVMValueRef v_row = zf_cg_mul(cg, loop.v_i, zf_cg_i32(cg, ROUND));
+    LLVMValueRef v_row = zf_cg_mul(cg, loop.v_i, zf_cg_i32(cg, cg->wave * EACH));
     LLVMValueRef v_mine = zf_cg_add(cg, v_row, zf_cg_mul(cg, zf_simt_lane(lower), zf_cg_i32(cg, EACH)));
     LLVMBasicBlockRef bb_terms = zf_cg_block(cg, "terms"), bb_combine = zf_cg_block(cg, "combine"),
                       bb_store = zf_cg_block(cg, "scan_store"), bb_next = zf_cg_block(cg, "scan_next");
@@ -414,7 +415,7 @@ static void fill_array(zf_simt_tree *tree, const zf_simt_array *array) {
     zf_cg_loop_end(cg, &loop);
     zf_simt_unroll(cg, &loop, 1);
     // Behind all rows the state is what was carried.
-    LLVMValueRef v_behind = zf_cg_icmp(cg, LLVMIntUGE, v_stand, zf_cg_mul(cg, v_rows, zf_cg_i32(cg, ROUND)));
+    LLVMValueRef v_behind = zf_cg_icmp(cg, LLVMIntUGE, v_stand, zf_cg_mul(cg, v_rows, zf_cg_i32(cg, cg->wave * EACH)));
     LLVMValueRef v_stands =
         zf_cg_select(cg, v_behind, LLVMBuildLoad2(cg->builder, ty, v_carry, ""), LLVMBuildLoad2(cg->builder, ty, v_state, ""));
     LLVMValueRef v_word = zf_cg_to_word(cg, r->type, v_stands);
@@ -450,7 +451,7 @@ static bool pulls_sizes(const zf_simt_tree *tree, uint32_t node) {
 
 // Of a tile made by a warp the root has many groups.
 static unsigned groups_each(const zf_simt_tree *tree, const zf_step *step) {
-    if (tree->shape->threads > ZF_WARP) return ZF_SIMT_GROUPS_EACH;
+    if (tree->shape->threads > tree->lower->cg->wave) return ZF_SIMT_GROUPS_EACH;
     return step->level == 0 ? ZF_SIMT_GROUPS_MOST : ZF_SIMT_GROUPS_EACH;
 }
 
@@ -566,7 +567,7 @@ enum {
 static void fetch_groups(zf_simt_tree *tree) {
     zf_lower *lower = tree->lower;
     zf_cg *cg = lower->cg;
-    bool by_warp = tree->shape->threads == ZF_WARP;
+    bool by_warp = tree->shape->threads == cg->wave;
     for (uint32_t s = 0; s < tree->stage_count; s++) {
         zf_simt_heads *t = &tree->stages[s];
         if (lower->type.kind == ZF_K_STRING) continue;
@@ -603,7 +604,7 @@ void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
     }
     fetch_groups(&tree);
     for (uint32_t s = 0; s < tree.stage_count; s++) zf_simt_heads_clear(&tree.stages[s]);
-    if (shape->threads == ZF_WARP) zf_simt_barrier(lower, "bits are clear"); // of several warps sums meet before any mark
+    if (shape->threads == cg->wave) zf_simt_barrier(lower, "bits are clear"); // of several warps sums meet before any mark
     zf_simt_heads *root = NULL;
     uint32_t stages = 0, arrays = 0;
     for (uint32_t s = 0; s < lower->kernel->step_count; s++) {

@@ -75,9 +75,9 @@ bool zf_simt_tree_fits(const zf_plan *plan, const zf_kernel *kernel, uint32_t *s
 /// Whether elements of `step`, of that type, are made once a group of the root for a row of outputs; and how many a window of
 /// rows of `lanes` a thread has.
 bool zf_simt_ring_fits(const zf_kernel *kernel, const zf_step *root, const zf_step *step, zf_type type);
-uint32_t zf_simt_ring_room(unsigned lanes);
+uint32_t zf_simt_ring_room(uint32_t wave, unsigned lanes);
 /// How far behind the first group that a window must have the last one may lie that is asked of it.
-uint32_t zf_simt_ring_reach(unsigned lanes);
+uint32_t zf_simt_ring_reach(uint32_t wave, unsigned lanes);
 /// Rows that a window has room for whatever their groups are, of `lanes` outputs a thread each.
 enum { ZF_SIMT_RING_ROWS = 2 };
 unsigned zf_simt_ring_rows(unsigned lanes);

@@ -20,8 +20,9 @@ bool zf_simt_warp_walks_several(const zf_plan *plan, const zf_kernel *kernel) {
 }
 
 zf_simt_shape zf_simt_warp_shape(const zf_plan *plan, const zf_kernel *kernel) {
-    uint32_t threads = kernel->geometry.s, tiles = threads / ZF_WARP, bytes = tiles * zf_simt_marks_bytes(plan, kernel);
-    if (bytes > ZF_SIMT_SHARED) bytes = 0;
+    uint32_t threads = kernel->geometry.s, tiles = threads / plan->target->wave,
+             bytes = tiles * zf_simt_marks_bytes(plan, kernel);
+    if (bytes > plan->target->shared_bytes) bytes = 0;
     bool several = zf_simt_warp_walks_several(plan, kernel);
     return (zf_simt_shape){.form = ZF_SIMT_WARP,
                            .threads = threads,
@@ -33,13 +34,13 @@ zf_simt_shape zf_simt_warp_shape(const zf_plan *plan, const zf_kernel *kernel) {
 
 LLVMValueRef zf_chunk_share_turns(zf_chunk *chunk, LLVMValueRef v_count) { // there is room for them: the sum does not wrap
     zf_cg *cg = chunk->env.lower->cg;
-    LLVMValueRef v_more = zf_cg_sub(cg, zf_cg_i64(cg, ZF_WARP - 1), chunk->v_share);
-    return LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_count, v_more), zf_cg_i64(cg, ZF_WARP), "");
+    LLVMValueRef v_more = zf_cg_sub(cg, zf_cg_i64(cg, cg->wave - 1), chunk->v_share);
+    return LLVMBuildUDiv(cg->builder, zf_cg_add(cg, v_count, v_more), zf_cg_i64(cg, cg->wave), "");
 }
 
 LLVMValueRef zf_chunk_share_index(zf_chunk *chunk, LLVMValueRef v_turn) {
     zf_cg *cg = chunk->env.lower->cg;
-    return zf_cg_add(cg, zf_cg_mul(cg, v_turn, zf_cg_i64(cg, ZF_WARP)), chunk->v_share);
+    return zf_cg_add(cg, zf_cg_mul(cg, v_turn, zf_cg_i64(cg, cg->wave)), chunk->v_share);
 }
 
 void zf_chunk_meet(zf_chunk *chunk) {
@@ -53,7 +54,7 @@ static LLVMValueRef took_too_many(zf_chunk *chunk, LLVMValueRef v_had) {
     LLVMValueRef v_left = LLVMBuildLoad2(cg->builder, cg->ty_i64, v_had, "");
     LLVMValueRef v_all = zf_cg_sub(cg, v_left, LLVMBuildLoad2(cg->builder, cg->ty_i64, chunk->v_work, ""));
     LLVMValueRef v_lane = zf_simt_lane(lower);
-    for (uint32_t step = 1; step < ZF_WARP; step *= 2) {
+    for (uint32_t step = 1; step < cg->wave; step *= 2) {
         LLVMValueRef v_other = LLVMBuildXor(cg->builder, v_lane, zf_cg_i32(cg, step), "");
         v_all = zf_cg_add(cg, v_all, zf_simt_shuffle(lower, v_all, v_other));
     }

@@ -180,14 +180,14 @@ static void put_long(words *w, const row *r, const LLVMValueRef v_places[STRINGS
     zf_cg *cg = lower->cg;
     LLVMValueRef v_from = zf_cg_mul(cg, zf_cg_add(cg, w->span.v_lane, zf_cg_i32(cg, 1)), zf_cg_i32(cg, PIECE));
     zf_turns lanes;
-    zf_turns_begin(cg, &lanes, zf_cg_i32(cg, 0), 1, zf_cg_i32(cg, ZF_WARP), "lane_long");
+    zf_turns_begin(cg, &lanes, zf_cg_i32(cg, 0), 1, zf_cg_i32(cg, cg->wave), "lane_long");
     for (unsigned k = 0; k < STRINGS; k++) {
         LLVMBasicBlockRef bb_put = zf_cg_block(cg, "long"), bb_next = zf_cg_block(cg, "long_next");
         LLVMValueRef v_length = zf_simt_shuffle(lower, r->in.v_lengths[k], lanes.v_i);
         zf_cg_cond_br(cg, more_than(cg, v_length, SHORT), bb_put, bb_next); // all lanes the same
         zf_cg_enter(cg, bb_put);
         LLVMValueRef v_source = zf_simt_shuffle(lower, r->in.v_sources[k], lanes.v_i);
-        put(w, v_source, v_length, zf_simt_shuffle(lower, v_places[k], lanes.v_i), v_from, ZF_WARP * PIECE);
+        put(w, v_source, v_length, zf_simt_shuffle(lower, v_places[k], lanes.v_i), v_from, cg->wave * PIECE);
         zf_cg_br(cg, bb_next);
         zf_cg_enter(cg, bb_next);
     }
@@ -250,7 +250,7 @@ static void add_up(words *w, row *r) {
     }
     v_own = zf_cg_or(cg, v_own, zf_cg_or(cg, flag(w, r, PIECE, MORE_BIT), flag(w, r, SHORT, LONG_BIT)));
     LLVMValueRef v_up = zf_simt_scan_warp(lower, v_own, w->span.v_lane),
-                 v_all = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, ZF_WARP - 1));
+                 v_all = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, cg->wave - 1));
     r->in.v_before = zf_cg_and(cg, zf_cg_sub(cg, v_up, v_own), v_low);
     r->in.v_total = zf_cg_and(cg, v_all, v_low);
     r->v_more = zf_cg_icmp(cg, LLVMIntUGT, v_all, v_low);
@@ -278,7 +278,7 @@ static LLVMValueRef stage_at(const words *w, LLVMValueRef v_at) {
 static void chunks_begin(const words *w, zf_turns *chunks, const char *name) {
     zf_cg *cg = w->span.lower->cg;
     LLVMValueRef v_first = LLVMBuildShl(cg->builder, w->span.v_lane, zf_cg_i32(cg, 4), "");
-    zf_turns_begin(cg, chunks, v_first, ZF_WARP * ZF_SPAN_CHUNK, zf_cg_add(cg, w->span.v_lead, w->span.v_size), name);
+    zf_turns_begin(cg, chunks, v_first, cg->wave * ZF_SPAN_CHUNK, zf_cg_add(cg, w->span.v_lead, w->span.v_size), name);
 }
 
 static void clear_stage(words *w) {
