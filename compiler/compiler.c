@@ -32,7 +32,7 @@ static zf_status make_jit(zf_compiler *compiler, zf_error *error) {
 }
 
 static void release(zf_compiler *compiler) {
-    zf_provider_free(compiler);
+    zf_provider_free(compiler->provider);
     zf_jit_free(compiler->jit);
     pthread_mutex_destroy(&compiler->lock);
     zf_tuned_free(&compiler->shipped);
@@ -65,6 +65,11 @@ static void note_unknown(zf_compiler *compiler, const zf_tuned *table, const cha
 }
 
 zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *options, zf_compiler **out, zf_error *error) {
+    return zf_compiler_create_with(context, options, NULL, out, error);
+}
+
+zf_status zf_compiler_create_with(zf_context *context, const zf_compiler_options *options, const zf_plan_request *request,
+                                  zf_compiler **out, zf_error *error) {
     if (out != NULL) *out = NULL;
     if (context == NULL || out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_compiler_create needs a context and a place");
     if (options != NULL && options->optimise > 4) {
@@ -89,14 +94,17 @@ zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *opt
     pthread_mutex_init(&compiler->lock, NULL);
     if (options != NULL) compiler->options = *options;
     compiler->has_shipped = compiler->options.tuned != NULL;
-    compiler->options.choices = compiler->options.tuned = NULL; // the caller's; `choices` and `shipped` have what they say
+    compiler->options.choices = compiler->options.tuned = NULL; // the caller's; `request` and `shipped` have their contents
     compiler->choices = choices;
+    if (request != NULL) compiler->request = *request;
+    compiler->request.choices = choices.count > 0 ? &compiler->choices : NULL;
     if (compiler->options.std_dir != NULL) compiler->options.std_dir = compiler->std_dir = strdup(compiler->options.std_dir);
     bool copied = compiler->std_dir != NULL || options == NULL || options->std_dir == NULL;
     zf_status status = copied ? make_jit(compiler, error) : zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
     if (status == ZF_OK && compiler->has_shipped) status = zf_tuned_read(options->tuned, &compiler->shipped, error);
+    if (status == ZF_OK) status = zf_provider_create(compiler, &compiler->request, &compiler->provider, error);
     if (status == ZF_OK) {
-        zf_abi_provider provider = zf_provider_of(compiler);
+        zf_abi_provider provider = zf_provider_abi(compiler->provider);
         status = zf_context_set_provider(context, &provider, error);
     }
     if (status != ZF_OK) {
@@ -110,27 +118,13 @@ zf_status zf_compiler_create(zf_context *context, const zf_compiler_options *opt
 
 void zf_compiler_free(zf_compiler *compiler) {
     if (compiler == NULL) return;
-    zf_abi_provider current;
-    if (zf_context_provider(compiler->context, &current) && current.self == compiler)
-        zf_context_set_provider(compiler->context, NULL, NULL);
     zf_compiler_log_noted(compiler);
     release(compiler);
 }
 
 zf_jit *zf_compiler_jit(zf_compiler *compiler) { return compiler->jit; }
 zf_context *zf_compiler_context(zf_compiler *compiler) { return compiler->context; }
-struct zf_fault_sites *zf_compiler_sites(const zf_compiler *compiler) { return compiler->sites; }
-void zf_compiler_set_sites(zf_compiler *compiler, struct zf_fault_sites *sites) { compiler->sites = sites; }
-bool zf_compiler_unchecked(const zf_compiler *compiler) { return compiler->unchecked; }
-void zf_compiler_set_unchecked(zf_compiler *compiler, bool unchecked) { compiler->unchecked = unchecked; }
-bool zf_compiler_unfused(const zf_compiler *compiler) { return compiler->unfused; }
-void zf_compiler_set_unfused(zf_compiler *compiler, bool unfused) { compiler->unfused = unfused; }
-const zf_choices *zf_compiler_choices(const zf_compiler *compiler) {
-    return compiler->choices.count > 0 ? &compiler->choices : NULL;
-}
-void zf_compiler_set_choices(zf_compiler *compiler, const zf_choices *choices) {
-    compiler->choices = choices != NULL ? *choices : (zf_choices){0};
-}
+const zf_plan_request *zf_compiler_request(const zf_compiler *compiler) { return &compiler->request; }
 
 // ---- What is logged ---------------------------------------------------------------------------------------------
 
@@ -209,7 +203,7 @@ static zf_kept_tuned *read_kept(zf_compiler *compiler, const char *device) {
 
 const zf_tuned_device *zf_compiler_tuned(zf_compiler *compiler, zf_abi_target target) {
     zf_device_info info;
-    if (compiler->options.untuned || compiler->choices.count > 0 || target.family == ZF_TARGET_HOST) return NULL;
+    if (compiler->options.untuned || target.family == ZF_TARGET_HOST) return NULL;
     if (!zf_context_device_for(compiler->context, target, &info)) return NULL;
     if (compiler->has_shipped) return zf_tuned_find(&compiler->shipped, info.description);
     pthread_mutex_lock(&compiler->lock);

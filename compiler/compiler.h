@@ -1,13 +1,14 @@
-// Inside the compiler object.
-#ifndef ZF_CODEGEN_COMPILER_H
-#define ZF_CODEGEN_COMPILER_H
+// The compiler object, inside: what other files of compiler/ and the tuner use beside compile.h.
+#ifndef ZF_COMPILER_COMPILER_H
+#define ZF_COMPILER_COMPILER_H
 
 #include <pthread.h>
 
 #include "compiler/decoder.h"
+#include "compiler/provider.h"
 #include "compiler/tuned.h"
 
-/// What was found best on one device, read from the cache once; it stays as long as the compiler.
+/// Tuned results of one device, read from the disk cache once.
 typedef struct zf_kept_tuned {
     char *device; ///< its description
     zf_tuned table;
@@ -26,21 +27,38 @@ struct zf_compiler {
     zf_compiler_options options;
     char *std_dir; ///< copy of the caller's
     zf_jit *jit;
-    pthread_mutex_t lock; ///< of `containers`, `kept` and `noted`
-    struct zf_known_container *containers;
-    struct zf_fault_sites *sites; ///< the fault switch; NULL: none
-    bool unchecked;               ///< kernels have no checks: zf_compiler_set_unchecked
-    bool unfused;                 ///< a kernel a stage: zf_compiler_set_unfused
-    zf_choices choices;           ///< for all plans
-    zf_tuned shipped;             ///< zf_compiler_options.tuned, in place of what is kept
-    bool has_shipped;             ///< there is such a file, with kernels or none
-    zf_kept_tuned *kept;          ///< of the devices that were met
-    zf_noted *noted;              ///< the first of what is to be logged
+    pthread_mutex_t lock;    ///< of `kept` and `noted`
+    zf_plan_request request; ///< what every plan starts from
+    zf_choices choices;      ///< the memory of request.choices
+    zf_provider *provider;   ///< the context's source of code
+    zf_tuned shipped;        ///< zf_compiler_options.tuned, in place of the disk cache
+    bool has_shipped;        ///< there is such a file, with kernels or none
+    zf_kept_tuned *kept;     ///< of the devices that were met
+    zf_noted *noted;         ///< the first line that is to be logged
 };
 
-/// The source of code for containers (provider.c).
-zf_abi_provider zf_provider_of(zf_compiler *compiler);
-/// Forgets all containers.
-void zf_provider_free(zf_compiler *compiler);
+/// Creates a compiler whose plans start from `request`, which zf_compiler_options.choices completes. NULL: the defaults.
+/// The target and the states of the request do not matter. Else as zf_compiler_create.
+zf_status zf_compiler_create_with(zf_context *context, const zf_compiler_options *options, const zf_plan_request *request,
+                                  zf_compiler **out, zf_error *error);
+/// Returns the request that every plan starts from; it lives as long as the compiler.
+const zf_plan_request *zf_compiler_request(const zf_compiler *compiler);
+
+zf_jit *zf_compiler_jit(zf_compiler *compiler);
+zf_context *zf_compiler_context(zf_compiler *compiler);
+const zf_compiler_options *zf_compiler_options_of(const zf_compiler *compiler);
+
+/// Returns the tuned results for the device that wants code for a target: from the file that the options name, else from the disk
+/// cache. NULL: there are none, or the options exclude them. They live as long as the compiler. Any thread.
+const struct zf_tuned_device *zf_compiler_tuned(zf_compiler *compiler, zf_abi_target target);
+
+/// Keeps a line for the log. The log callback may use the library, so no lock of the compiler may be held when it runs. Any
+/// thread.
+void zf_compiler_note(zf_compiler *compiler, zf_log_level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/// Logs the lines kept so far. Call it without locks.
+void zf_compiler_log_noted(zf_compiler *compiler);
+
+/// Fills `out` (may be NULL) with the C functions that compiled encode bodies call, and returns their number.
+size_t zf_encode_symbols(zf_jit_symbol *out);
 
 #endif

@@ -5,9 +5,9 @@
 
 #include "codegen/host/lower.h"
 #include "codegen/simt/simt_choices.h"
+#include "compiler/compiler.h"
 #include "compiler/decoder_internal.h"
 #include "compiler/program.h"
-#include "compiler/tuned.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"
 
@@ -118,7 +118,7 @@ static void describe_plan(decoder *d) {
                                 .shaping = plan->shaping,
                                 .checks = checks,
                                 .provider_data = d,
-                                .target = d->target};
+                                .target = d->request.target};
 }
 
 static void describe_shape(decoder *d, size_t branch_count) {
@@ -193,39 +193,54 @@ static zf_status bound_steps(const decoder *d, zf_error *error) {
     return ZF_OK;
 }
 
-static bool is_of_graph(const zf_block_view *block, const zf_graph *graph) {
-    return block->shape->param_count == graph->param_count && block->shape->edge_count == graph->edge_count;
+bool zf_decoder_states_of(const zf_shape *shape, uint32_t **edges, zf_decoder_states *out) {
+    *out = (zf_decoder_states){0};
+    *edges = NULL;
+    if (shape == NULL) return true;
+    *edges = calloc(shape->tree_count + 1u, sizeof **edges);
+    if (*edges == NULL) return false;
+    for (uint32_t t = 0; t < shape->tree_count; t++) (*edges)[t] = shape->trees[t].edge;
+    *out = (zf_decoder_states){
+        .seek_interval = zf_shape_interval(shape), .tree_edges = *edges, .tree_edge_count = shape->tree_count};
+    return true;
 }
 
-/// The plan, with what is known to be best for its kernels on the device that wants them, for blocks like that one.
-static void make_plan(decoder *d, zf_plan_options *options, const zf_block_view *block, zf_diags *diags) {
-    d->base.plan = zf_plan_build(d->arena, d->base.graph, options, diags);
-    if (d->base.plan == NULL || block == NULL || !is_of_graph(block, d->base.graph) || options->choices != NULL) return;
-    const zf_tuned_device *tuned = zf_compiler_tuned(d->compiler, d->target);
-    zf_choices *choices = tuned != NULL ? ZF_NEW(d->arena, zf_choices) : NULL;
-    if (choices == NULL || !zf_tuned_choose(tuned, d->base.plan, block, choices)) return;
-    options->choices = choices;
-    const zf_plan *chosen = zf_plan_build(d->arena, d->base.graph, options, diags);
-    const char *column = d->base.graph->column->name;
-    if (chosen != NULL && zf_choices_are_legal(chosen, choices, NULL)) {
-        d->base.plan = chosen;
-        zf_compiler_note(d->compiler, ZF_LOG_DEBUG, "column %s: %u of %u kernels are lowered as was found best on %s", column,
-                         choices->count, chosen->kernel_count, tuned->description);
-    } else {
-        options->choices = NULL;
-        zf_compiler_note(d->compiler, ZF_LOG_DEBUG,
-                         "column %s: its kernels cannot be lowered as was found best on %s: they are as by default", column,
-                         tuned->description);
+/// Copies what the decoder keeps of a request, whose memory is the caller's.
+static void copy_request(decoder *d, const zf_plan_request *request) {
+    zf_decoder_states *states = &d->request.states;
+    d->request = *request;
+    if (states->unfused != NULL) states->unfused = zf_arena_copy(d->arena, states->unfused, strlen(states->unfused));
+    if (states->tree_edge_count > 0) {
+        uint32_t *edges = ZF_NEW_ARRAY(d->arena, uint32_t, states->tree_edge_count);
+        memcpy(edges, states->tree_edges, states->tree_edge_count * sizeof *edges);
+        states->tree_edges = edges;
     }
+    if (request->choices == NULL) return;
+    zf_choices *choices = ZF_NEW(d->arena, zf_choices);
+    *choices = *request->choices;
+    d->request.choices = choices->count > 0 ? choices : NULL;
+}
+
+static zf_plan_options plan_options(const decoder *d) {
+    const zf_plan_request *r = &d->request;
+    return (zf_plan_options){.target = zf_target_for(r->target)->name,
+                             .chunk_threads = zf_compiler_options_of(d->compiler)->chunk_threads,
+                             .choices = r->choices,
+                             .seek_interval = r->states.seek_interval,
+                             .materialise_all = r->unfused,
+                             .unfused = r->states.unfused,
+                             .tree_edges = r->states.tree_edges,
+                             .tree_edge_count = r->states.tree_edge_count};
 }
 
 static zf_status build(decoder *d, const zf_column *column, const uint8_t *branches, size_t branch_count,
-                       const zf_block_view *block, zf_plan_options options, zf_error *error) {
+                       const zf_plan_request *request, zf_error *error) {
     jmp_buf escape;
     if (setjmp(escape) != 0) return out_of_memory(error);
     zf_arena_set_escape(d->arena, &escape);
     zf_diags diags;
     zf_diags_init(&diags, d->arena);
+    copy_request(d, request);
     uint8_t *copy = ZF_NEW_ARRAY(d->arena, uint8_t, branch_count + 1);
     if (branch_count > 0) memcpy(copy, branches, branch_count);
     zf_passes *passes = zf_context_passes(zf_compiler_context(d->compiler));
@@ -235,11 +250,8 @@ static zf_status build(decoder *d, const zf_column *column, const uint8_t *branc
     if (d->base.graph == NULL) {
         return zf_raise(error, ZF_E_ARGUMENT, "column `%s` has no such vector of branches", column->name);
     }
-    options.target = zf_target_for(d->target)->name;
-    options.chunk_threads = zf_compiler_options_of(d->compiler)->chunk_threads;
-    options.materialise_all = zf_compiler_unfused(d->compiler);
-    options.choices = zf_compiler_choices(d->compiler);
-    make_plan(d, &options, block, &diags);
+    const zf_plan_options options = plan_options(d);
+    d->base.plan = zf_plan_build(d->arena, d->base.graph, &options, &diags);
     if (d->base.plan == NULL) return zf_program_error(zf_diags_first_error(&diags), ZF_ERR_UNSUPPORTED, error);
     ZF_TRY(zf_choices_check(d->base.plan, options.choices, error));
     ZF_TRY(verify(d, error));
@@ -250,20 +262,20 @@ static zf_status build(decoder *d, const zf_column *column, const uint8_t *branc
     return ZF_OK;
 }
 
-static zf_status create(zf_compiler *compiler, const zf_column *column, const uint8_t *branches, size_t branch_count,
-                        const zf_block_view *block, zf_abi_target target, zf_plan_options options, zf_decoder **out,
-                        zf_error *error) {
+zf_status zf_decoder_create(zf_compiler *compiler, const zf_column *column, const uint8_t *branches, size_t branch_count,
+                            const zf_plan_request *request, zf_decoder **out, zf_error *error) {
+    static const zf_plan_request defaults = {.choices = NULL};
     *out = NULL;
     decoder *d = calloc(1, sizeof(*d));
     if (d == NULL) return out_of_memory(error);
     d->compiler = compiler;
-    d->target = target;
     pthread_mutex_init(&d->lock, NULL);
     pthread_cond_init(&d->changed, NULL);
     d->arena = zf_arena_create();
     zf_passes *passes = zf_context_passes(zf_compiler_context(compiler));
     unsigned pass = zf_pass_begin(passes, ZF_PASS_PLAN);
-    zf_status status = d->arena == NULL ? out_of_memory(error) : build(d, column, branches, branch_count, block, options, error);
+    if (request == NULL) request = &defaults;
+    zf_status status = d->arena != NULL ? build(d, column, branches, branch_count, request, error) : out_of_memory(error);
     zf_pass_end(passes, pass);
     if (status != ZF_OK) {
         zf_decoder_free(&d->base);
@@ -271,31 +283,6 @@ static zf_status create(zf_compiler *compiler, const zf_column *column, const ui
     }
     *out = &d->base;
     return ZF_OK;
-}
-
-zf_status zf_decoder_create(zf_compiler *compiler, zf_spec *spec, const zf_column *column, const uint8_t *branches,
-                            size_t branch_count, zf_abi_target target, const zf_decoder_states *states, zf_decoder **out,
-                            zf_error *error) {
-    (void)spec; // holds the column and must outlive the decoder
-    zf_plan_options options = {.target = NULL};
-    if (states != NULL) options = (zf_plan_options){.seek_interval = states->seek_interval, .unfused = states->unfused};
-    return create(compiler, column, branches, branch_count, NULL, target, options, out, error);
-}
-
-zf_status zf_decoder_create_for(zf_compiler *compiler, zf_spec *spec, const zf_column *column, const uint8_t *branches,
-                                size_t branch_count, zf_abi_target target, const zf_shape *shape, const zf_block_view *block,
-                                zf_decoder **out, zf_error *error) {
-    (void)spec;
-    *out = NULL;
-    if (shape == NULL) return create(compiler, column, branches, branch_count, block, target, (zf_plan_options){0}, out, error);
-    uint32_t *edges = calloc(shape->tree_count + 1u, sizeof *edges);
-    if (edges == NULL) return out_of_memory(error);
-    for (uint32_t t = 0; t < shape->tree_count; t++) edges[t] = shape->trees[t].edge;
-    zf_plan_options options = {
-        .seek_interval = zf_shape_interval(shape), .tree_edges = edges, .tree_edge_count = shape->tree_count};
-    zf_status status = create(compiler, column, branches, branch_count, block, target, options, out, error);
-    free(edges);
-    return status;
 }
 
 void zf_decoder_free(zf_decoder *base) {

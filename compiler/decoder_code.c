@@ -8,6 +8,7 @@
 #include "codegen/body/cg_sites.h"
 #include "codegen/host/lower.h"
 #include "codegen/simt/simt.h"
+#include "compiler/compiler.h"
 #include "compiler/decoder_internal.h"
 #include "compiler/program.h"
 #include "runtime/base/error_codes.h"
@@ -63,11 +64,11 @@ static zf_status build_module(void *user, LLVMModuleRef module, zf_error *error)
     }
     zf_arena_set_escape(b->arena, &escape);
     zf_lower_input input = {.plan = b->d->base.plan, .shaping = b->shaping};
-    cg.sites = zf_compiler_sites(b->d->compiler);
+    cg.sites = b->d->request.sites;
     if (cg.sites != NULL) cg.sites->count = 0;
     zf_cg_aim(&cg, &zf_target_host); // checks run before a launch
     if (b->part != PART_KERNELS) zf_lower_checks(&cg, &input);
-    cg.unchecked = zf_compiler_unchecked(b->d->compiler) && !b->exported;
+    cg.unchecked = b->d->request.unchecked && !b->exported;
     zf_cg_aim(&cg, b->d->base.plan->target);
     bool lines = cg.target->simt != NULL && b->part != PART_CHECKS && !b->no_lines;
     if (lines) zf_cg_lines_begin(&cg, name_of_text(b));
@@ -137,7 +138,7 @@ static zf_status assemble(decoder *d, building *b, zf_text *image, zf_error *err
                               .user = b,
                               .compiled = &b->compiled,
                               .target = zf_cg_target_of(d->base.plan->target),
-                              .abi_target = d->target};
+                              .abi_target = d->request.target};
     return zf_jit_assemble(zf_compiler_jit(d->compiler), &request, image, error);
 }
 
@@ -145,7 +146,7 @@ static zf_status assemble(decoder *d, building *b, zf_text *image, zf_error *err
 static zf_status describe_kernels(decoder *d, struct zf_decoder_code *code, building *b, char (*names)[24], void **addresses,
                                   zf_error *error) {
     zf_abi_simt_kernel *kernels = launchable(d, b->shaping, names);
-    bool emulated = d->target.family == ZF_TARGET_EMU;
+    bool emulated = d->request.target.family == ZF_TARGET_EMU;
     code->names = names;
     code->code.simt = kernels;
     if (emulated) code->files = calloc(ZF_ABI_FILES_MOST + 1, sizeof(*code->files));
@@ -334,7 +335,7 @@ zf_status zf_decoder_print(zf_decoder *base, const uint64_t *shaping, zf_jit_sta
     if (has_image(d)) {
         b.part = PART_KERNELS;
         request.target = zf_cg_target_of(d->base.plan->target);
-        request.abi_target = d->target;
+        request.abi_target = d->request.target;
     }
     zf_status status = zf_jit_print(zf_compiler_jit(d->compiler), &request, stage, out, error);
     zf_arena_destroy(b.arena);

@@ -1,6 +1,6 @@
-// What a decoder is beside what others see of it: for decoder.c and decoder_code.c.
-#ifndef ZF_CODEGEN_DECODER_INTERNAL_H
-#define ZF_CODEGEN_DECODER_INTERNAL_H
+// The private part of a decoder, for decoder.c and decoder_code.c.
+#ifndef ZF_COMPILER_DECODER_INTERNAL_H
+#define ZF_COMPILER_DECODER_INTERNAL_H
 
 #include <pthread.h>
 
@@ -12,11 +12,11 @@ typedef struct decoder {
     zf_arena *arena;
     pthread_mutex_t lock; ///< of base.codes
     pthread_cond_t changed;
-    zf_abi_target target;
+    zf_plan_request request; ///< its pointers are the arena's, except `sites`
     unsigned tuples;
 } decoder;
 
-/// Frees all code that was made.
+/// Frees all code of a decoder.
 void zf_decoder_codes_free(zf_decoder *base);
 
 #endif

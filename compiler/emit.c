@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "compiler/decoder.h"
+#include "compiler/compiler.h"
 #include "compiler/program.h"
 #include "runtime/base/error_codes.h"
 
@@ -35,13 +35,14 @@ static zf_status check_shaping(const zf_plan *plan, const zf_emit_options *optio
     return ZF_OK;
 }
 
-zf_status zf_emit_code(zf_compiler *compiler, zf_program *program, const zf_column *column, const zf_emit_options *options,
-                       zf_text *out, zf_error *error) {
+zf_status zf_emit_code(zf_compiler *compiler, const zf_column *column, const zf_emit_options *options, zf_text *out,
+                       zf_error *error) {
     static const uint8_t first[256]; // all choices take their first alternative
     if (column->choice_count > sizeof(first)) return zf_raise(error, ZF_E_TOO_LARGE, "too many choices to print");
     zf_decoder *decoder;
-    ZF_TRY(
-        zf_decoder_create(compiler, program->spec, column, first, column->choice_count, options->target, NULL, &decoder, error));
+    zf_plan_request request = *zf_compiler_request(compiler);
+    request.target = options->target;
+    ZF_TRY(zf_decoder_create(compiler, column, first, column->choice_count, &request, &decoder, error));
     zf_jit_stage stage = options->assembly ? ZF_JIT_ASSEMBLY : ZF_JIT_OPTIMISED;
     zf_status status = check_shaping(decoder->plan, options, column->name, error);
     if (status == ZF_OK) status = zf_decoder_print(decoder, options->shaping, stage, !options->no_lines, out, error);

@@ -15,7 +15,7 @@ typedef struct zf_emit_options {
 } zf_emit_options;
 
 /// The kernels of a column of a program under its first alternatives, and (for the host) the encode bodies, each a module.
-zf_status zf_emit_code(zf_compiler *compiler, zf_program *program, const zf_column *column, const zf_emit_options *options,
-                       zf_text *out, zf_error *error);
+zf_status zf_emit_code(zf_compiler *compiler, const zf_column *column, const zf_emit_options *options, zf_text *out,
+                       zf_error *error);
 
 #endif

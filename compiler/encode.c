@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/compiler.h"
 #include "compiler/container_text.h"
 #include "compiler/encode_block.h"
 #include "compiler/encode_unfused.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "compiler/compiler.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/text.h"
 #include "runtime/container/container_format.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "codegen/encode/cg_encode.h"
-#include "compiler/decoder.h"
+#include "compiler/compiler.h"
 #include "compiler/program.h"
 #include "frontend/check/walk.h"
 #include "runtime/base/error_codes.h"

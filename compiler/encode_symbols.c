@@ -1,6 +1,6 @@
 // The table of C functions that generated code reaches by name: what encoders call, and kernels that are emulated.
 #include "codegen/encode/encode_support.h"
-#include "compiler/decoder.h"
+#include "compiler/compiler.h"
 #include "emulator/emu.h"
 
 size_t zf_encode_symbols(zf_jit_symbol *out) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "compiler/branches.h"
+#include "compiler/compiler.h"
 #include "compiler/container_text.h"
 #include "compiler/program.h"
 #include "runtime/base/error_codes.h"
@@ -151,8 +152,13 @@ static zf_status add_vector(const building *t, const zf_column *column, size_t n
         if (!is_wanted(t->b->options, targets[k])) continue;
         zf_decoder *decoder;
         zf_error failure = {0};
-        zf_status status = zf_decoder_create_for(t->b->compiler, t->spec, column, branches, column->choice_count, targets[k],
-                                                 shape, NULL, &decoder, &failure);
+        zf_plan_request request = *zf_compiler_request(t->b->compiler);
+        request.target = targets[k];
+        uint32_t *edges = NULL;
+        if (!zf_decoder_states_of(shape, &edges, &request.states)) return out_of_memory(error);
+        zf_status status =
+            zf_decoder_create(t->b->compiler, column, branches, column->choice_count, &request, &decoder, &failure);
+        free(edges);
         if (status == ZF_ERR_UNSUPPORTED) {
             reasons[k] = failure;
             continue;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "codegen/host/lower.h"
+#include "compiler/compiler.h"
 #include "compiler/module_build.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/imports.h"

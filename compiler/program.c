@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/decoder.h"
+#include "compiler/compiler.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"
 
@@ -129,8 +129,9 @@ static zf_status make_decoder(zf_program *program, const zf_column *column, cons
         status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a decoder");
     } else {
         if (count > 0) memcpy(entry->branches, branches, count);
-        status = zf_decoder_create(program->compiler, program->spec, column, entry->branches, count, (zf_abi_target){0}, states,
-                                   &entry->decoder, error);
+        zf_plan_request request = *zf_compiler_request(program->compiler);
+        request.states = *states;
+        status = zf_decoder_create(program->compiler, column, entry->branches, count, &request, &entry->decoder, error);
     }
     if (status != ZF_OK) {
         free_decoder(entry);

@@ -1,8 +1,8 @@
 // Code for containers. A container carries the canonical text of its codecs, so what a `.zf` file or std says today does not
 // matter: the text is parsed once per container, each column and vector of branches gets a decoder when it is first asked for.
 //
-// Locks: the compiler's guards the list of containers, a container's its text and its list of decoders. Code is compiled under
-// neither (decoder.c).
+// Locks: the provider's guards the list of containers, a container's its text and its list of decoders. Code is compiled under
+// neither (decoder_code.c).
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,11 +13,12 @@
 
 typedef struct known_decoder {
     size_t column;
+    zf_abi_target target;
     zf_decoder *decoder;
     struct known_decoder *next;
 } known_decoder;
 
-typedef struct zf_known_container {
+typedef struct known_container {
     zf_container *container;
     pthread_mutex_t lock;
     bool parsed;
@@ -26,8 +27,16 @@ typedef struct zf_known_container {
     zf_spec *spec;
     const zf_table *table;
     known_decoder *decoders;
-    struct zf_known_container *next;
+    struct known_container *next;
 } known_container;
+
+struct zf_provider {
+    zf_compiler *compiler;
+    zf_plan_request request;
+    zf_choices choices;   ///< the memory of request.choices
+    pthread_mutex_t lock; ///< of `containers`
+    known_container *containers;
+};
 
 static zf_status out_of_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a decoder"); }
 
@@ -43,20 +52,20 @@ static void free_container(known_container *known) {
     free(known);
 }
 
-static known_container *know(zf_compiler *compiler, zf_container *container) {
-    pthread_mutex_lock(&compiler->lock);
-    known_container *known = compiler->containers;
+static known_container *know(zf_provider *p, zf_container *container) {
+    pthread_mutex_lock(&p->lock);
+    known_container *known = p->containers;
     while (known != NULL && known->container != container) known = known->next;
     if (known == NULL) {
         known = calloc(1, sizeof(*known));
         if (known != NULL) {
             known->container = container;
             pthread_mutex_init(&known->lock, NULL);
-            known->next = compiler->containers;
-            compiler->containers = known;
+            known->next = p->containers;
+            p->containers = known;
         }
     }
-    pthread_mutex_unlock(&compiler->lock);
+    pthread_mutex_unlock(&p->lock);
     return known;
 }
 
@@ -69,7 +78,7 @@ static zf_status parse(const zf_compiler *compiler, known_container *known, zf_e
                                   zf_context_passes(compiler->context), &known->spec, &known->table, error);
 }
 
-static zf_status find_column(known_container *known, size_t number, const zf_column **out, zf_error *error) {
+static zf_status find_column(const known_container *known, size_t number, const zf_column **out, zf_error *error) {
     zf_column_info info;
     ZF_TRY(zf_container_column(known->container, number, &info, error));
     const char *path = zf_container_path(known->container);
@@ -86,12 +95,10 @@ static zf_status find_column(known_container *known, size_t number, const zf_col
     return zf_fail_place(error, ZF_ERR_INPUT, "%s", path);
 }
 
-static bool same_target(zf_abi_target a, zf_abi_target b) { return a.family == b.family && a.arch == b.arch; }
-
 static zf_decoder *find(const known_container *known, size_t column, const uint8_t *branches, size_t count,
                         zf_abi_target target) {
     for (const known_decoder *entry = known->decoders; entry != NULL; entry = entry->next) {
-        if (entry->column != column || !same_target(entry->decoder->abi.target, target)) continue;
+        if (entry->column != column || entry->target.family != target.family || entry->target.arch != target.arch) continue;
         if (zf_shape_has_branches(&entry->decoder->shape, branches, count)) return entry->decoder;
     }
     return NULL;
@@ -99,13 +106,13 @@ static zf_decoder *find(const known_container *known, size_t column, const uint8
 
 // Generated code takes element types and numbering from the text, the runtime checks blocks by the file's shape: a file in
 // which the two differ must not be decoded.
-static zf_status check_shape(const zf_compiler *compiler, const known_container *known, size_t number, const zf_column *column,
+static zf_status check_shape(const zf_provider *p, const known_container *known, size_t number, const zf_column *column,
                              const zf_decoder *decoder, zf_error *error) {
     const zf_shape *own = &decoder->shape;
     const zf_shape *shape = zf_container_shape_for(known->container, number, own->branches, own->branch_count);
     if (shape != NULL) {
         if (zf_shape_matches(shape, own)) return ZF_OK;
-        if (zf_compiler_unfused(compiler)) {
+        if (p->request.unfused) {
             zf_raise(error, ZF_E_ARGUMENT, "column `%s` cannot be decoded by a kernel a stage: more than one keeps a state",
                      column->name);
             zf_fail_hint(error, ZF_ERR_USAGE, "encode it with `--unfused all`: each has states of its own then");
@@ -119,20 +126,68 @@ static zf_status check_shape(const zf_compiler *compiler, const known_container 
     return zf_fail_place(error, ZF_ERR_INPUT, "%s", zf_container_path(known->container));
 }
 
-/// The first block of a shape, which says which kernels that were tuned are its. Only where there are such is a block looked at.
-static bool find_block(zf_compiler *compiler, zf_container *container, size_t column, const zf_shape *shape, zf_abi_target target,
-                       zf_block_view *out) {
-    uint64_t block;
-    if (shape == NULL || zf_compiler_tuned(compiler, target) == NULL) return false;
-    return zf_container_first_block(container, column, shape, &block) &&
-           zf_container_block(container, column, block, false, out, NULL) == ZF_OK;
+// ---- Tuned results ----------------------------------------------------------------------------------------------
+
+/// Finds what was tuned for the kernels of a plan, for blocks like the first one of the shape.
+static bool find_tuned(const zf_tuned_device *tuned, zf_container *container, size_t column, const zf_shape *shape,
+                       const zf_decoder *decoder, zf_choices *out) {
+    uint64_t number;
+    zf_block_view block;
+    if (shape == NULL || !zf_container_first_block(container, column, shape, &number)) return false;
+    if (zf_container_block(container, column, number, false, &block, NULL) != ZF_OK) return false;
+    bool same = block.shape->param_count == decoder->graph->param_count && block.shape->edge_count == decoder->graph->edge_count;
+    bool found = same && zf_tuned_choose(tuned, decoder->plan, &block, out);
+    zf_block_view_free(&block);
+    return found;
+}
+
+/// Replaces a decoder by one with tuned kernels, if there are results for them. A result that cannot be used changes nothing.
+static void apply_tuned(zf_compiler *compiler, const known_container *known, size_t number, const zf_column *column,
+                        const zf_shape *shape, zf_plan_request request, zf_decoder **decoder) {
+    const zf_tuned_device *tuned = zf_compiler_tuned(compiler, request.target);
+    zf_choices choices;
+    if (tuned == NULL || !find_tuned(tuned, known->container, number, shape, *decoder, &choices)) return;
+    request.choices = &choices;
+    zf_decoder *chosen;
+    if (zf_decoder_create(compiler, column, (*decoder)->shape.branches, (*decoder)->shape.branch_count, &request, &chosen,
+                          NULL) != ZF_OK) {
+        zf_compiler_note(compiler, ZF_LOG_DEBUG,
+                         "column %s: its kernels cannot be lowered as was found best on %s: they are as by default", column->name,
+                         tuned->description);
+        return;
+    }
+    zf_compiler_note(compiler, ZF_LOG_DEBUG, "column %s: %u of %u kernels are lowered as was found best on %s", column->name,
+                     choices.count, chosen->plan->kernel_count, tuned->description);
+    zf_decoder_free(*decoder);
+    *decoder = chosen;
+}
+
+/// Makes the decoder of a column under branches; with the container's lock held.
+static zf_status make_decoder(zf_provider *p, const known_container *known, size_t number, const uint8_t *branches,
+                              size_t branch_count, zf_abi_target target, zf_decoder **out, zf_error *error) {
+    const zf_column *column = NULL;
+    *out = NULL;
+    ZF_TRY(find_column(known, number, &column, error));
+    if (!zf_branches_exist(branches, branch_count, column->alternatives, column->choice_count))
+        return zf_raise(error, ZF_E_INDEX_CONTENT, ZF_NO_SUCH_BRANCHES, column->name);
+    const zf_shape *shape = zf_container_shape_for(known->container, number, branches, branch_count);
+    uint32_t *edges = NULL;
+    zf_plan_request request = p->request;
+    request.target = target;
+    if (!zf_decoder_states_of(shape, &edges, &request.states)) return out_of_memory(error);
+    zf_status status = zf_decoder_create(p->compiler, column, branches, branch_count, &request, out, error);
+    if (status == ZF_OK && request.choices == NULL) apply_tuned(p->compiler, known, number, column, shape, request, out);
+    free(edges);
+    if (status == ZF_OK) status = check_shape(p, known, number, column, *out, error);
+    if (status != ZF_OK) zf_decoder_free(*out);
+    return status;
 }
 
 // With the container's lock held.
-static zf_status plan_locked(zf_compiler *compiler, known_container *known, size_t number, const uint8_t *branches,
-                             size_t branch_count, zf_abi_target target, zf_decoder **out, zf_error *error) {
+static zf_status plan_locked(zf_provider *p, known_container *known, size_t number, const uint8_t *branches, size_t branch_count,
+                             zf_abi_target target, zf_decoder **out, zf_error *error) {
     if (!known->parsed) {
-        known->status = parse(compiler, known, &known->error);
+        known->status = parse(p->compiler, known, &known->error);
         known->parsed = true;
     }
     if (known->status != ZF_OK) {
@@ -141,22 +196,12 @@ static zf_status plan_locked(zf_compiler *compiler, known_container *known, size
     }
     *out = find(known, number, branches, branch_count, target);
     if (*out != NULL) return ZF_OK;
-    const zf_column *column = NULL;
-    ZF_TRY(find_column(known, number, &column, error));
-    if (!zf_branches_exist(branches, branch_count, column->alternatives, column->choice_count))
-        return zf_raise(error, ZF_E_INDEX_CONTENT, ZF_NO_SUCH_BRANCHES, column->name);
-    const zf_shape *shape = zf_container_shape_for(known->container, number, branches, branch_count);
     known_decoder *entry = calloc(1, sizeof(*entry));
     if (entry == NULL) return out_of_memory(error);
     entry->column = number;
-    zf_block_view block;
-    bool has_block = find_block(compiler, known->container, number, shape, target, &block);
-    zf_status status = zf_decoder_create_for(compiler, known->spec, column, branches, branch_count, target, shape,
-                                             has_block ? &block : NULL, &entry->decoder, error);
-    if (has_block) zf_block_view_free(&block);
-    if (status == ZF_OK) status = check_shape(compiler, known, number, column, entry->decoder, error);
+    entry->target = target;
+    zf_status status = make_decoder(p, known, number, branches, branch_count, target, &entry->decoder, error);
     if (status != ZF_OK) {
-        if (entry->decoder != NULL) zf_decoder_free(entry->decoder);
         free(entry);
         return status;
     }
@@ -170,15 +215,15 @@ static zf_status plan_locked(zf_compiler *compiler, known_container *known, size
 
 static zf_status plan(void *self, zf_container *container, size_t column, const uint8_t *branches, size_t branch_count,
                       zf_abi_target target, const zf_abi_plan **out, zf_error *error) {
-    zf_compiler *compiler = self;
+    zf_provider *p = self;
     *out = NULL;
-    known_container *known = know(compiler, container);
+    known_container *known = know(p, container);
     if (known == NULL) return out_of_memory(error);
     zf_decoder *decoder = NULL;
     pthread_mutex_lock(&known->lock);
-    zf_status status = plan_locked(compiler, known, column, branches, branch_count, target, &decoder, error);
+    zf_status status = plan_locked(p, known, column, branches, branch_count, target, &decoder, error);
     pthread_mutex_unlock(&known->lock);
-    zf_compiler_log_noted(compiler);
+    zf_compiler_log_noted(p->compiler);
     if (status == ZF_OK) *out = &decoder->abi;
     return status;
 }
@@ -189,24 +234,43 @@ static zf_status code(void *self, const zf_abi_plan *abi, const uint64_t *shapin
 }
 
 static void forget(void *self, zf_container *container) {
-    zf_compiler *compiler = self;
-    pthread_mutex_lock(&compiler->lock);
-    known_container **at = &compiler->containers;
+    zf_provider *p = self;
+    pthread_mutex_lock(&p->lock);
+    known_container **at = &p->containers;
     while (*at != NULL && (*at)->container != container) at = &(*at)->next;
     known_container *known = *at;
     if (known != NULL) *at = known->next;
-    pthread_mutex_unlock(&compiler->lock);
+    pthread_mutex_unlock(&p->lock);
     if (known != NULL) free_container(known);
 }
 
-zf_abi_provider zf_provider_of(zf_compiler *compiler) {
-    return (zf_abi_provider){.self = compiler, .plan = plan, .code = code, .forget = forget};
+zf_abi_provider zf_provider_abi(zf_provider *p) {
+    return (zf_abi_provider){.self = p, .plan = plan, .code = code, .forget = forget};
 }
 
-void zf_provider_free(zf_compiler *compiler) {
-    while (compiler->containers != NULL) {
-        known_container *known = compiler->containers;
-        compiler->containers = known->next;
+zf_status zf_provider_create(zf_compiler *compiler, const zf_plan_request *request, zf_provider **out, zf_error *error) {
+    zf_provider *p = *out = calloc(1, sizeof *p);
+    if (p == NULL) return out_of_memory(error);
+    p->compiler = compiler;
+    p->request = *request;
+    if (request->choices != NULL) {
+        p->choices = *request->choices;
+        p->request.choices = &p->choices;
+    }
+    pthread_mutex_init(&p->lock, NULL);
+    return ZF_OK;
+}
+
+void zf_provider_free(zf_provider *p) {
+    if (p == NULL) return;
+    zf_context *context = p->compiler->context;
+    zf_abi_provider current;
+    if (zf_context_provider(context, &current) && current.self == p) zf_context_set_provider(context, NULL, NULL);
+    while (p->containers != NULL) {
+        known_container *known = p->containers;
+        p->containers = known->next;
         free_container(known);
     }
+    pthread_mutex_destroy(&p->lock);
+    free(p);
 }

@@ -4,6 +4,7 @@
 #define ZF_DRIVER_TUNE_H
 
 #include "codegen/simt/simt_choices.h"
+#include "compiler/compiler.h"
 #include "compiler/tuned.h"
 #include "measure/measure_decoded.h"
 #include "runtime/decode/kernel_clock.h"
@@ -103,10 +104,10 @@ typedef struct zf_tune_options {
 
 // ---- The block of a column that is measured (tune_block.c, tune_lowered.c) --------------------------------------
 
-/// A container whose plan for the block is lowered as is chosen.
+/// A source of code that lowers the block's kernels under these choices.
 typedef struct zf_tune_lowered {
     zf_choices choices;
-    zf_container *container;
+    zf_provider *provider;
 } zf_tune_lowered;
 
 typedef struct zf_tune_block {
@@ -145,12 +146,12 @@ void zf_tune_block_get_ahead(zf_tune_block *block, const zf_choices *choices, ui
 bool zf_tune_block_is_ahead(const zf_tune_block *block);
 /// Whether an error of that says that choices cannot run, and not that the default cannot, or that something else is wrong.
 bool zf_tune_block_may_go_on(const zf_tune_block *block, const zf_error *error);
-/// A container of its own, whose plan for the block is lowered as is chosen. To be closed by what follows.
-zf_status zf_tune_block_open(const zf_tune_block *block, const zf_choices *choices, zf_container **out, zf_error *error);
-void zf_tune_block_close(zf_container *container);
+/// Creates a source of code that lowers the block's kernels under these choices, and plans the block. Free it with
+/// zf_provider_free. ZF_ERR_USAGE where a kernel may not have its choice.
+zf_status zf_tune_block_open(const zf_tune_block *block, const zf_choices *choices, zf_provider **out, zf_error *error);
 /// The one that was got ahead for these choices, which is the caller's from then on; those before it are measured no more. NULL:
 /// it was not.
-zf_container *zf_tune_block_take_ahead(zf_tune_block *block, const zf_choices *choices);
+zf_provider *zf_tune_block_take_ahead(zf_tune_block *block, const zf_choices *choices);
 /// Bytes that a kernel reads and writes in a measurement, each once.
 double zf_tune_block_bytes(const zf_tune_block *block, const zf_kernel *kernel);
 

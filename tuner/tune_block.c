@@ -131,11 +131,13 @@ static zf_status get_memory(zf_tune_block *b, const zf_units *units, zf_error *e
     return ZF_OK;
 }
 
-static zf_status run(zf_tune_block *b, zf_container *container, zf_kernel_time *times, zf_error *error) {
+static zf_status run(zf_tune_block *b, const zf_abi_provider *provider, zf_kernel_time *times, zf_error *error) {
     const zf_tune_options *o = b->options;
     zf_units *units = NULL;
     zf_units_memory *memory = &b->memory;
-    ZF_TRY(zf_units_make(container, b->column, &b->rows, &b->units, o->accelerator, &units, error));
+    zf_units_options options = b->units;
+    options.provider = provider;
+    ZF_TRY(zf_units_make(b->container, b->column, &b->rows, &options, o->accelerator, &units, error));
     zf_status status = get_memory(b, units, error);
     if (status == ZF_OK) status = zf_units_upload(units, o->stream, memory, error);
     unsigned warm = b->waited ? WAITED_WARM * o->warm : o->warm;
@@ -164,10 +166,11 @@ static zf_status name_choices(const zf_tune_block *b, const zf_choices *choices,
 }
 
 zf_status zf_tune_block_time(zf_tune_block *b, const zf_choices *choices, zf_kernel_time *times, zf_error *error) {
-    zf_container *container = zf_tune_block_take_ahead(b, choices);
-    if (container == NULL) ZF_TRY(zf_tune_block_open(b, choices, &container, error));
-    zf_status status = run(b, container, times, error);
-    zf_tune_block_close(container);
+    zf_provider *provider = zf_tune_block_take_ahead(b, choices);
+    if (provider == NULL) ZF_TRY(zf_tune_block_open(b, choices, &provider, error));
+    const zf_abi_provider abi = zf_provider_abi(provider);
+    zf_status status = run(b, &abi, times, error);
+    zf_provider_free(provider);
     return status == ZF_ERR_INTERNAL ? name_choices(b, choices, status, error) : status;
 }
 

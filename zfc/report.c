@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "compiler/compiler.h"
 #include "runtime/base/error.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
@@ -105,7 +106,8 @@ unsigned zf_chunk_threads(const zf_arguments *arguments) {
     return text ? (unsigned)strtoul(text, NULL, 10) : 0;
 }
 
-static zf_status make_compiler(const zf_arguments *arguments, zf_session *session, zf_error *error) {
+static zf_status make_compiler(const zf_arguments *arguments, const zf_plan_request *request, zf_session *session,
+                               zf_error *error) {
     zf_compiler_options options = {.chunk_threads = zf_chunk_threads(arguments),
                                    .choices = zf_argument(arguments, "choose"),
                                    .untuned = zf_argument(arguments, "untuned") != NULL};
@@ -124,10 +126,14 @@ static zf_status make_compiler(const zf_arguments *arguments, zf_session *sessio
         }
         options.optimise = (unsigned)(level[0] - '0') + 1;
     }
-    return zf_compiler_create(session->context, &options, &session->compiler, error);
+    return zf_compiler_create_with(session->context, &options, request, &session->compiler, error);
 }
 
 bool zf_session_open(const zf_arguments *arguments, zf_session *session, int *status) {
+    return zf_session_open_with(arguments, NULL, session, status);
+}
+
+bool zf_session_open_with(const zf_arguments *arguments, const zf_plan_request *request, zf_session *session, int *status) {
     *session =
         (zf_session){.quiet = zf_argument(arguments, "quiet") != NULL, .verbose = zf_argument(arguments, "verbose") != NULL};
     uint64_t threads;
@@ -155,7 +161,7 @@ bool zf_session_open(const zf_arguments *arguments, zf_session *session, int *st
     if (opened == ZF_OK && session->module_count > 0 && zf_argument(arguments, "tuned") != NULL)
         opened =
             zf_fail(&error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "--tuned is for the compiler: a module's code is as it was made");
-    if (opened == ZF_OK && session->module_count == 0) opened = make_compiler(arguments, session, &error);
+    if (opened == ZF_OK && session->module_count == 0) opened = make_compiler(arguments, request, session, &error);
     if (opened == ZF_OK) return true;
     *status = zf_report(arguments->verb->name, &error);
     zf_session_close(session);

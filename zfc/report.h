@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "compiler/plan_request.h"
 #include "frontend/diag/diag.h"
 #include "zfc/verbs/verbs.h"
 #include "zipflow/compile.h"
@@ -41,6 +42,8 @@ unsigned zf_chunk_threads(const zf_arguments *arguments);
 
 /// Opens a session; prints what failed and gives its exit status in *status.
 bool zf_session_open(const zf_arguments *arguments, zf_session *session, int *status);
+/// The same; the compiler's plans start from `request`.
+bool zf_session_open_with(const zf_arguments *arguments, const zf_plan_request *request, zf_session *session, int *status);
 void zf_session_close(zf_session *session);
 
 /// "12.3 MB", "999 B" in a static table of per-call buffers owned by the caller.

@@ -66,7 +66,7 @@ static zf_status size_work(job *j, zf_error *error) {
 /// Fills everything of the job that the index and the options decide.
 static zf_status prepare(job *j, zf_container *container, size_t column, const zf_decode_options *options, zf_error *error) {
     *j = (job){.status = ZF_OK};
-    ZF_TRY(zf_selection_make(container, column, options, (zf_abi_target){.family = ZF_TARGET_HOST}, &j->selection, error));
+    ZF_TRY(zf_selection_make(container, column, options, (zf_abi_target){.family = ZF_TARGET_HOST}, NULL, &j->selection, error));
     ZF_TRY(size_work(j, error));
     const zf_selection *s = &j->selection;
     unsigned threads = zf_context_threads(container->context, options != NULL ? options->threads : 0);

@@ -28,6 +28,7 @@ typedef struct zf_units_options {
     /// and with their values, offsets and validity `copy_stride` (a multiple of 256) behind those of the time before.
     uint32_t copies;
     uint64_t copy_stride;
+    const zf_abi_provider *provider; ///< source of plans and code; NULL: the context's. It must outlive the units
 } zf_units_options;
 
 typedef struct zf_units_sizes {

@@ -18,9 +18,10 @@ typedef struct zf_selection {
     double plan_seconds;        ///< that getting them took
 } zf_selection;
 
-/// Finds all that, with plans for a target. Free with zf_selection_free, also after a failure.
+/// Finds all that, with plans for a target: those of `provider`, or the context's for NULL. Free with zf_selection_free, also
+/// after a failure.
 zf_status zf_selection_make(zf_container *container, size_t column, const zf_decode_options *options, zf_abi_target target,
-                            zf_selection *out, zf_error *error);
+                            const zf_abi_provider *provider, zf_selection *out, zf_error *error);
 void zf_selection_free(zf_selection *selection);
 
 /// "lines.zfd: column a, block 3": how errors name a block.

@@ -1,4 +1,6 @@
 // Getting code for decodes to come: what columns need is found in their blocks, and is compiled and loaded side by side.
+#include "runtime/module/code_obtain.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,9 +38,10 @@ typedef struct obtaining {
     zf_context *context;
     zf_accelerator *accelerator; ///< NULL: the host decodes
     const zf_code_request *requests;
-    zf_selection *selections; ///< of each request, made or empty
-    piece **pieces;           ///< in the order of requests and blocks
-    pthread_mutex_t lock;     ///< of what follows
+    const zf_abi_provider *providers; ///< per request; NULL: the context's
+    zf_selection *selections;         ///< of each request, made or empty
+    piece **pieces;                   ///< in the order of requests and blocks
+    pthread_mutex_t lock;             ///< of what follows
     zf_code_stats *each, all;
     gauge compiling, loading;
 } obtaining;
@@ -165,7 +168,8 @@ static zf_status obtain_all(obtaining *o, size_t requests, unsigned threads, pie
         zf_selection *s = &o->selections[r];
         zf_error reason;
         // A column without plans, too, is for its decode to tell of.
-        if (zf_selection_make(o->requests[r].container, o->requests[r].column, &options, target, s, &reason) == ZF_OK)
+        if (zf_selection_make(o->requests[r].container, o->requests[r].column, &options, target,
+                              o->providers != NULL ? &o->providers[r] : NULL, s, &reason) == ZF_OK)
             status = find_pieces(r, s, &last, error);
         o->each[r].compile_seconds += zf_clock_seconds() - since;
     }
@@ -193,11 +197,17 @@ static zf_status check(const zf_context *context, const zf_code_request *request
 
 zf_status zf_code_obtain(zf_context *context, const char *device, const zf_code_request *requests, size_t request_count,
                          unsigned threads, zf_code_stats *each, zf_code_stats *all, zf_error *error) {
+    return zf_code_obtain_from(context, device, requests, NULL, request_count, threads, each, all, error);
+}
+
+zf_status zf_code_obtain_from(zf_context *context, const char *device, const zf_code_request *requests,
+                              const zf_abi_provider *providers, size_t request_count, unsigned threads, zf_code_stats *each,
+                              zf_code_stats *all, zf_error *error) {
     if (all != NULL) *all = (zf_code_stats){0};
     for (size_t r = 0; r < request_count && each != NULL; r++) each[r] = (zf_code_stats){0};
     ZF_TRY(check(context, requests, request_count, error));
     zf_device chosen;
-    obtaining o = {.context = context, .requests = requests};
+    obtaining o = {.context = context, .requests = requests, .providers = providers};
     ZF_TRY(zf_device_find(context, device != NULL ? device : "auto", &chosen, error));
     if (chosen.ops->start != NULL) ZF_TRY(zf_device_accelerator(context, &chosen, &o.accelerator, error));
     piece *first = NULL;

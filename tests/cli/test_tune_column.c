@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "compiler/compiler.h"
-#include "compiler/decoder.h"
 #include "tests/support/scratch.h"
 #include "tests/unit/check.h"
 #include "tuner/tune.h"
@@ -21,13 +20,17 @@ static struct {
     unsigned refused[2];    ///< the first measurement that the driver refuses, and the first behind it that it does not; 0: none
 } fake;
 
-zf_status __real_zf_code_obtain(zf_context *context, const char *device, const zf_code_request *requests, size_t count,
-                                unsigned threads, zf_code_stats *each, zf_code_stats *all, zf_error *error);
-zf_status __wrap_zf_code_obtain(zf_context *context, const char *device, const zf_code_request *requests, size_t count,
-                                unsigned threads, zf_code_stats *each, zf_code_stats *all, zf_error *error);
-zf_status __wrap_zf_code_obtain(zf_context *context, const char *device, const zf_code_request *requests, size_t count,
-                                unsigned threads, zf_code_stats *each, zf_code_stats *all, zf_error *error) {
-    return fake.compiles ? __real_zf_code_obtain(context, device, requests, count, threads, each, all, error) : ZF_OK;
+zf_status __real_zf_code_obtain_from(zf_context *context, const char *device, const zf_code_request *requests,
+                                     const zf_abi_provider *providers, size_t count, unsigned threads, zf_code_stats *each,
+                                     zf_code_stats *all, zf_error *error);
+zf_status __wrap_zf_code_obtain_from(zf_context *context, const char *device, const zf_code_request *requests,
+                                     const zf_abi_provider *providers, size_t count, unsigned threads, zf_code_stats *each,
+                                     zf_code_stats *all, zf_error *error);
+zf_status __wrap_zf_code_obtain_from(zf_context *context, const char *device, const zf_code_request *requests,
+                                     const zf_abi_provider *providers, size_t count, unsigned threads, zf_code_stats *each,
+                                     zf_code_stats *all, zf_error *error) {
+    return fake.compiles ? __real_zf_code_obtain_from(context, device, requests, providers, count, threads, each, all, error)
+                         : ZF_OK;
 }
 
 zf_status __real_zf_tune_block_time(zf_tune_block *block, const zf_choices *choices, zf_kernel_time *times, zf_error *error);
@@ -40,9 +43,9 @@ zf_status __wrap_zf_tune_block_time(zf_tune_block *block, const zf_choices *choi
     fake.calls++;
     if (fake.calls >= fake.refused[0] && fake.calls < fake.refused[1])
         return zf_fail(error, ZF_ERR_DEVICE, "ZF1110", "measurement %u is refused", fake.calls);
-    zf_container *got = zf_tune_block_take_ahead(block, choices);
+    zf_provider *got = zf_tune_block_take_ahead(block, choices);
     fake.ahead += got != NULL;
-    zf_tune_block_close(got);
+    zf_provider_free(got);
     fake.shared += chosen[SHARED];
     CHECK(block->has_expected || choices->count == 0, "column %zu: the first measurement is not by default", block->column);
     if (block->column == fake.refusing && chosen[SHARED]) return zf_fail(error, ZF_ERR_UNSUPPORTED, "ZF1104", "it does not run");
@@ -156,7 +159,7 @@ static void test_ahead(const zf_tune_options *options) {
     fake.compiles = false;
     CHECK(zf_tune_block_is_ahead(&block) && !compiles(&block, &choices[0]) && !compiles(&block, &choices[2]), "it was not got");
     CHECK(zf_tune_block_is_ahead(&block), "what is last is lost");
-    zf_container *none = NULL;
+    zf_provider *none = NULL;
     CHECK(zf_tune_block_take_ahead(&block, &choices[1]) == NULL, "what was passed over is kept");
     CHECK(zf_tune_block_open(&block, &choices[4], &none, &error) == ZF_ERR_USAGE && none == NULL, "2048 threads: %s",
           error.message);

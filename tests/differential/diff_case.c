@@ -30,18 +30,15 @@ zf_decoder *diff_decoder_for(diff_case *c, unsigned level, const uint8_t *branch
     for (diff_decoder *d = c->decoders; d != NULL; d = d->next)
         if (d->level == level && (branch_count == 0 || memcmp(d->branches, branches, branch_count) == 0)) return d->decoder;
     zf_decoder *decoder = NULL;
-    if (zf_decoder_create(diff_compiler(c->machine, level), c->spec, c->column, branches, branch_count,
-                          diff_target(c->machine, level), &c->states, &decoder, error) != ZF_OK)
-        return NULL;
+    zf_compiler *compiler = diff_compiler(c->machine, level);
+    zf_plan_request request = {.target = diff_target(c->machine, level), .states = c->states, .sites = c->sites};
+    if (zf_decoder_create(compiler, c->column, branches, branch_count, &request, &decoder, error) != ZF_OK) return NULL;
     if (level == DIFF_GPU && c->machine->choosing != NULL) { // again, with choices that its kernels may have
         zf_choices choices;
         diff_choose(c->machine->choosing, decoder->plan, &choices);
         zf_decoder_free(decoder);
-        zf_compiler_set_choices(diff_compiler(c->machine, level), &choices);
-        zf_status status = zf_decoder_create(diff_compiler(c->machine, level), c->spec, c->column, branches, branch_count,
-                                             diff_target(c->machine, level), &c->states, &decoder, error);
-        zf_compiler_set_choices(diff_compiler(c->machine, level), NULL);
-        if (status != ZF_OK) return NULL;
+        request.choices = &choices;
+        if (zf_decoder_create(compiler, c->column, branches, branch_count, &request, &decoder, error) != ZF_OK) return NULL;
     }
     diff_decoder *d = calloc(1, sizeof *d);
     *d = (diff_decoder){.level = level, .branches = calloc(1, branch_count + 1u), .decoder = decoder, .next = c->decoders};

@@ -35,12 +35,13 @@ typedef struct diff_case {
     diff_machine *machine;
     zf_spec *spec;
     const zf_column *column;
-    zf_decoder_states states; ///< zeroes: the usual
-    unsigned tuples;          ///< of shaping values that a decoder gets specialised code for, others are run in the general form
-                              ///< alone: compiling is what takes the time. 0: all
-    bool gpu_alone;           ///< of the forms only DIFF_GPU, for which the host records
-    bool exact_nans;          ///< NaNs keep their bits; otherwise any NaN is as good as another where the column is a float
-    bool full_groups;         ///< no group of the column is empty
+    zf_decoder_states states;     ///< zeroes: the usual
+    struct zf_fault_sites *sites; ///< the fault switch of decoders that are made; NULL: none
+    unsigned tuples;  ///< of shaping values that a decoder gets specialised code for, others are run in the general form
+                      ///< alone: compiling is what takes the time. 0: all
+    bool gpu_alone;   ///< of the forms only DIFF_GPU, for which the host records
+    bool exact_nans;  ///< NaNs keep their bits; otherwise any NaN is as good as another where the column is a float
+    bool full_groups; ///< no group of the column is empty
     const interp_block *undamaged; ///< the blocks that are compared are this one, damaged in one place each; NULL: they are not
     bool beside;                   ///< and the tile behind the damaged place has nothing of it
     bool thorough;                 ///< every way to cut a tile, every kind of lie and field, instead of some

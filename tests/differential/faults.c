@@ -157,8 +157,6 @@ typedef struct verdict {
     char text[160];
 } verdict;
 
-static zf_compiler *compiler_of(const form_run *f) { return diff_compiler(f->column->machine, f->form.level); }
-
 static bool same_site(const zf_fault_site *a, const zf_fault_site *b) {
     return a->kind == b->kind && strcmp(a->what, b->what) == 0 && strcmp(a->function, b->function) == 0;
 }
@@ -217,7 +215,7 @@ static void judge_fault(form_run *f, uint32_t site, verdict *out) {
         zf_fault_sites sites = {0};
         setrlimit(RLIMIT_CPU, &(struct rlimit){f->seconds, f->seconds});
         diff_case_forget(&f->c, f->form.level);
-        zf_compiler_set_sites(compiler_of(f), &sites);
+        f->c.sites = &sites;
         judge(f, site, &sites, out);
         _exit(write(ends[1], out, sizeof *out) == sizeof *out ? 0 : 2);
     }
@@ -238,19 +236,15 @@ static void judge_fault(form_run *f, uint32_t site, verdict *out) {
 // ---- Faults that are none -------------------------------------------------------------------------------------
 
 // The code for a tuple (NULL: the general form) as it is shipped, without site `number` (0: whole).
-static bool print_code(const form_run *f, zf_decoder *decoder, const uint64_t *shaping, uint32_t number, zf_text *out) {
-    zf_compiler *compiler = f->column->machine->compilers[DIFF_LEVELS - 1];
-    zf_fault_sites sites = {.left_out = number};
+static bool print_code(zf_fault_sites *sites, zf_decoder *decoder, const uint64_t *shaping, uint32_t number, zf_text *out) {
     zf_error error = {0};
-    zf_compiler_set_sites(compiler, &sites);
-    bool good = zf_decoder_print(decoder, shaping, ZF_JIT_ASSEMBLY, false, out, &error) == ZF_OK;
-    zf_compiler_set_sites(compiler, NULL);
-    return good;
+    *sites = (zf_fault_sites){.left_out = number};
+    return zf_decoder_print(decoder, shaping, ZF_JIT_ASSEMBLY, false, out, &error) == ZF_OK;
 }
 
-static bool same_text(const form_run *f, zf_decoder *decoder, const uint64_t *shaping, uint32_t number) {
+static bool same_text(zf_fault_sites *sites, zf_decoder *decoder, const uint64_t *shaping, uint32_t number) {
     zf_text whole = {0}, without = {0};
-    bool same = print_code(f, decoder, shaping, 0, &whole) && print_code(f, decoder, shaping, number, &without) &&
+    bool same = print_code(sites, decoder, shaping, 0, &whole) && print_code(sites, decoder, shaping, number, &without) &&
                 strcmp(whole.data, without.data) == 0;
     zf_text_free(&whole);
     zf_text_free(&without);
@@ -262,14 +256,16 @@ static bool same_code(form_run *f, uint32_t site) {
     zf_error error = {0};
     zf_decoder *decoder = NULL;
     const diff_machine *m = f->column->machine;
-    if (zf_decoder_create(m->compilers[DIFF_LEVELS - 1], f->c.spec, f->c.column, f->branches, f->branch_count,
-                          diff_target(m, f->form.level), NULL, &decoder, &error) != ZF_OK)
+    zf_fault_sites sites = {0};
+    zf_plan_request request = {.target = diff_target(m, f->form.level), .sites = &sites};
+    if (zf_decoder_create(m->compilers[DIFF_LEVELS - 1], f->c.column, f->branches, f->branch_count, &request, &decoder, &error) !=
+        ZF_OK)
         return false;
     bool same = true;
-    if (!f->form.special) same = same_text(f, decoder, NULL, site);
+    if (!f->form.special) same = same_text(&sites, decoder, NULL, site);
     for (unsigned t = 0; f->form.special && same && t < f->tuple_count; t++) {
         uint32_t number = number_in(f, &f->tuples[t], site);
-        same = number == 0 || same_text(f, decoder, f->tuples[t].values, number);
+        same = number == 0 || same_text(&sites, decoder, f->tuples[t].values, number);
     }
     zf_decoder_free(decoder);
     return same;
@@ -295,11 +291,11 @@ static void run_form(form_run *f) {
     verdict v = {0};
     f->sites = (zf_fault_sites){.noted = f->form.special ? NULL : f->noted, .room = f->form.special ? 0 : MOST_SITES};
     diff_case_forget(&f->c, f->form.level);
-    zf_compiler_set_sites(compiler_of(f), &f->sites);
+    f->c.sites = &f->sites;
     clock_t before = clock();
     judge(f, 0, &f->sites, &v);
     f->seconds = 2 + 3 * (unsigned)((clock() - before) / CLOCKS_PER_SEC + 1);
-    zf_compiler_set_sites(compiler_of(f), NULL);
+    f->c.sites = NULL;
     if (v.found || f->sites.count > MOST_SITES) {
         fprintf(stderr, "%s = %s: without a fault: %s\n", r->column->table->name, r->column->codec_text, v.text);
         r->bad = true;
@@ -392,7 +388,6 @@ static void choose_tuples(form_run *f, zf_decoder *decoder) {
     size_t bytes = decoder->plan->shaping_count * sizeof(uint64_t);
     unsigned best = 0;
     f->sites = (zf_fault_sites){.noted = f->noted, .room = MOST_SITES};
-    zf_compiler_set_sites(compiler_of(f), &f->sites);
     for (unsigned pass = 0; pass < 2; pass++) {
         for (unsigned k = r->count; k-- > 0;) {
             if (!f->relevant[k] || (r->trials[k].expected.block.counts[0] > 1) != (pass == 0)) continue;
@@ -413,7 +408,6 @@ static void choose_tuples(form_run *f, zf_decoder *decoder) {
             if (n < f->tuple_count && pass == 0) f->tuples[n].blocks++;
         }
     }
-    zf_compiler_set_sites(compiler_of(f), NULL);
     for (unsigned t = 1; t < f->tuple_count; t++)
         if (better(f, decoder, &f->tuples[t], &f->tuples[best])) best = t;
     tuple first = f->tuples[best];
@@ -433,7 +427,9 @@ static void run_level(form_run *f, unsigned level) {
     choose(f, block);
     run_form(f);
     diff_case_forget(&f->c, level);
+    f->c.sites = &f->sites; // which choose_tuples reads
     zf_decoder *decoder = diff_decoder_for(&f->c, level, block->branches, block->branch_count, &error);
+    f->c.sites = NULL;
     if (decoder == NULL || decoder->plan->shaping_count == 0) return;
     choose(f, block);
     choose_tuples(f, decoder);

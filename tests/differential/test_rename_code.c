@@ -36,8 +36,8 @@ static void print_column(const side *s, const zf_column *column, bool general, z
     uint8_t branches[64] = {0};
     uint64_t shaping[64];
     for (int k = 0; k < 64; k++) shaping[k] = 7;
-    zf_status status = zf_decoder_create(s->machine.compilers[LEVEL], zf_program_spec(s->program.programs[LEVEL]), column,
-                                         branches, column->choice_count, (zf_abi_target){0}, NULL, &decoder, &error);
+    zf_status status =
+        zf_decoder_create(s->machine.compilers[LEVEL], column, branches, column->choice_count, NULL, &decoder, &error);
     if (status == ZF_OK) {
         zf_plan_print(decoder->plan, out);
         status = zf_decoder_print(decoder, general ? NULL : shaping, ZF_JIT_OPTIMISED, true, out, &error);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compiler/decoder.h"
+#include "compiler/compiler.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/passes.h"
 #include "runtime/context/context.h"

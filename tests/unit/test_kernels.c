@@ -62,8 +62,7 @@ static kb_block make(const char *type, const char *codec) {
     kb_block b = {0};
     zf_error error = {0};
     zf_column *column = zf_spec_resolve_codec(spec, "x", type_named(type), codec);
-    if (column == NULL ||
-        zf_decoder_create(compiler, spec, column, NULL, 0, (zf_abi_target){0}, NULL, &b.decoder, &error) != ZF_OK) {
+    if (column == NULL || zf_decoder_create(compiler, column, NULL, 0, NULL, &b.decoder, &error) != ZF_OK) {
         printf("%s: %s %s\n", codec, error.code, error.message);
         abort();
     }

@@ -175,7 +175,7 @@ static void expect(const bench *t, const char *what, size_t column, const char *
 
 /// The PTX of column a of the container: the general form.
 static const char *ptx_of(const bench *t, zf_container *container) {
-    zf_abi_provider provider = zf_provider_of(t->compiler);
+    zf_abi_provider provider = zf_provider_abi(t->compiler->provider);
     zf_abi_target target = {.family = ZF_TARGET_NVPTX, .arch = 90};
     const zf_abi_plan *plan = NULL;
     const zf_abi_code *code = NULL;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compiler/decoder.h"
+#include "compiler/compiler.h"
 #include "tests/unit/check.h"
 
 enum { ROWS_PER_BLOCK = 4096, WIDTHS = 13, ROWS = ROWS_PER_BLOCK * WIDTHS };

@@ -71,8 +71,7 @@ int main(void) {
         zf_column *column = zf_spec_resolve_codec(spec, "x", zf_type_of(ZF_K_U32), "bitpack");
         zf_decoder *decoder = NULL;
         const zf_abi_code *code = NULL;
-        CHECK(zf_decoder_create(compiler, spec, column, NULL, 0, (zf_abi_target){0}, NULL, &decoder, &error) == ZF_OK, "%s",
-              error.message);
+        CHECK(zf_decoder_create(compiler, column, NULL, 0, NULL, &decoder, &error) == ZF_OK, "%s", error.message);
         uint64_t width = 8;
         for (int general = 0; general < 2; general++) {
             CHECK(zf_decoder_code_for(decoder, general ? NULL : &width, &code, &error) == ZF_OK, "%s %s", error.code,

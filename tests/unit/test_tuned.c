@@ -315,10 +315,10 @@ static void test_put_aside(const char *cache, const char *kept, char *gpu, zf_tu
 }
 
 static bool none_legal, no_strdup;
-bool __real_zf_choices_are_legal(const zf_plan *plan, const zf_choices *choices, zf_text *reason);
-bool __wrap_zf_choices_are_legal(const zf_plan *plan, const zf_choices *choices, zf_text *reason);
-bool __wrap_zf_choices_are_legal(const zf_plan *plan, const zf_choices *choices, zf_text *reason) {
-    return !none_legal && __real_zf_choices_are_legal(plan, choices, reason);
+zf_status __real_zf_choices_check(const zf_plan *plan, const zf_choices *choices, zf_error *error);
+zf_status __wrap_zf_choices_check(const zf_plan *plan, const zf_choices *choices, zf_error *error);
+zf_status __wrap_zf_choices_check(const zf_plan *plan, const zf_choices *choices, zf_error *error) {
+    return none_legal && choices != NULL ? ZF_ERR_USAGE : __real_zf_choices_check(plan, choices, error);
 }
 char *__real_strdup(const char *string);
 char *__wrap_strdup(const char *string);

@@ -3,7 +3,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compiler/decoder.h"
 #include "measure/measure_generate.h"
 #include "runtime/container/element.h"
 #include "zfc/data/column_options.h"
@@ -162,13 +161,12 @@ static zf_status find_device(benching *b, const char *name, zf_error *error) {
 int zf_run_bench(zf_arguments *arguments) {
     benching b = {.exit_status = EXIT_GOOD};
     int status = read_options(arguments, &b.options);
-    if (status != EXIT_GOOD || !zf_session_open(arguments, &b.session, &status)) return status;
+    zf_plan_request request = {.unfused = b.options.unfused, .unchecked = b.options.unchecked};
+    if (status != EXIT_GOOD || !zf_session_open_with(arguments, &request, &b.session, &status)) return status;
     zf_error error;
     b.options.context = b.session.context;
     b.options.threads = b.session.threads != 0 ? b.session.threads : 1;
     bool as_json = zf_argument(arguments, "json") != NULL;
-    if (b.options.unfused) zf_compiler_set_unfused(b.session.compiler, true);
-    if (b.options.unchecked) zf_compiler_set_unchecked(b.session.compiler, true);
     if (find_device(&b, zf_argument(arguments, "device"), &error) != ZF_OK) {
         b.exit_status = zf_report("bench", &error);
     } else {

@@ -5,7 +5,7 @@
 
 #include "codegen/simt/simt_choices.h"
 #include "codegen/target/target.h"
-#include "compiler/decoder.h"
+#include "compiler/compiler.h"
 #include "compiler/emit.h"
 #include "compiler/program.h"
 #include "frontend/spec/codec.h"
@@ -178,7 +178,7 @@ static int explain(const zf_arguments *arguments, const zf_session *session, zf_
     if (!read_emit(arguments, stage, &emit, shaping)) return EXIT_BAD_USAGE;
     zf_plan_options options = {.target = zf_target_for(emit.target)->name,
                                .chunk_threads = zf_chunk_threads(arguments),
-                               .choices = zf_compiler_choices(session->compiler)};
+                               .choices = zf_compiler_request(session->compiler)->choices};
     const char *shown = as_json ? "json" : stage;
     if (zf_argument(arguments, "choices")) shown = as_json ? "choices json" : "choices";
     zf_text text = {0};
@@ -191,7 +191,7 @@ static int explain(const zf_arguments *arguments, const zf_session *session, zf_
         if (as_json && !first) zf_text_puts(&text, ", ");
         first = false;
         if (code)
-            status = zf_emit_code(session->compiler, program, column, &emit, &text, &error);
+            status = zf_emit_code(session->compiler, column, &emit, &text, &error);
         else
             status = explain_column(spec, column, shown, &options, &text, &error);
         if (!as_json && what->table && column->next) zf_text_puts(&text, "\n");

@@ -5,7 +5,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "compiler/decoder.h"
 #include "compiler/program.h"
 #include "measure/measure_codes.h"
 #include "runtime/base/clock.h"
@@ -482,11 +481,11 @@ int zf_run_tune(zf_arguments *arguments) {
     t.options.probes = (uint32_t)probes;
     t.options.exhaustive = zf_argument(arguments, "exhaustive") != NULL;
     t.options.known = &t.known;
-    if (!zf_session_open(arguments, &t.session, &status)) return status;
+    zf_plan_request request = {.unfused = zf_argument(arguments, "unfused") != NULL};
+    if (!zf_session_open_with(arguments, &request, &t.session, &status)) return status;
     t.left_out = json_array();
     t.empty = json_array();
     if (t.session.verbose) t.options.told = stderr;
-    if (zf_argument(arguments, "unfused") != NULL) zf_compiler_set_unfused(t.session.compiler, true);
     zf_error error = {0};
     zf_status done = guard_inputs(&t, arguments, &error);
     if (done == ZF_OK) done = open_device(&t, zf_argument(arguments, "device"), &error);
