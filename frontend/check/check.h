@@ -235,7 +235,6 @@ bool zf_ck_statement_call(zf_checker *ck, const zf_ast_stmt *ast);
 /// True for the words of reductions.
 bool zf_reduce_of_name(zf_name name, zf_reduce_op *op);
 const char *zf_reduce_name(zf_reduce_op op);
-const char *zf_prim_name(zf_prim prim);
 const char *zf_cursor_name(zf_cursor cursor);
 bool zf_cursor_advances(zf_cursor cursor);
 /// Whether it can leave the chunk (V02).

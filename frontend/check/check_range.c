@@ -171,6 +171,10 @@ zf_interval zf_range_prim(zf_prim prim, zf_kind kind, zf_interval a, zf_interval
     case ZF_P_CLZ: return (zf_interval){bits - width_of(a.hi), bits - width_of(a.lo)};
     case ZF_P_CTZ: return (zf_interval){0, a.lo > 0 ? width_of(a.hi) - 1 : bits};
     case ZF_P_NTH_BIT: return (zf_interval){0, a.hi > 0 ? width_of(a.hi) - 1 : 0};
-    default: return zf_interval_of_kind(kind);
+    case ZF_P_ROUND:
+    case ZF_P_BITS_OF:
+    case ZF_P_VALUE_OF:
+    case ZF_P_COUNT: break;
     }
+    return zf_interval_of_kind(kind);
 }

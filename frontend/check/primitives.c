@@ -1,4 +1,4 @@
-// Primitives that are called without a dot: one row each. A row says how many arguments there are and who checks them.
+// Checks calls of the primitives in primitives.def.
 #include <string.h>
 
 #include "frontend/check/check.h"
@@ -162,35 +162,31 @@ static zf_expr *check_needs_binder(zf_checker *ck, const zf_ast_expr *ast, zf_pr
 
 static const struct {
     const char *name;
-    zf_prim prim;
+    zf_prim prim;        ///< ZF_P_COUNT: a call that makes no such node
     uint8_t least, most; ///< arguments
     check_primitive check;
 } primitives[] = {
-    {"min", ZF_P_MIN, 1, 2, check_min_max},
-    {"max", ZF_P_MAX, 1, 2, check_min_max},
-    {"bit_width", ZF_P_BIT_WIDTH, 1, 1, check_bits},
-    {"popcount", ZF_P_POPCOUNT, 1, 1, check_bits},
-    {"clz", ZF_P_CLZ, 1, 1, check_bits},
-    {"ctz", ZF_P_CTZ, 1, 1, check_bits},
-    {"nth_bit", ZF_P_NTH_BIT, 2, 2, check_nth_bit},
-    {"round", ZF_P_ROUND, 1, 1, check_round},
-    {"bits_of", ZF_P_BITS_OF, 1, 1, check_bits_of},
-    {"value_of", ZF_P_VALUE_OF, 2, 2, check_value_of},
-    {"sizeof", ZF_P_COUNT, 1, 1, check_sizeof},
-    {"chunks", ZF_P_COUNT, 1, 1, check_only_in_for},
-    {"sort", ZF_P_COUNT, 1, 1, check_only_statement},
-    {"code_lengths", ZF_P_COUNT, 3, 3, check_only_statement},
-    {"sum", ZF_P_COUNT, 0, UINT8_MAX, check_needs_binder},
-    {"xor", ZF_P_COUNT, 0, UINT8_MAX, check_needs_binder},
-    {"any", ZF_P_COUNT, 0, UINT8_MAX, check_needs_binder},
-    {"all", ZF_P_COUNT, 0, UINT8_MAX, check_needs_binder},
+#define ZF_PRIMITIVE(id, name, parameters, least, most, operands, checker, meaning) {#name, ZF_P_##id, least, most, checker},
+#define ZF_CALL(name, parameters, least, most, checker, meaning) {#name, ZF_P_COUNT, least, most, checker},
+#include "frontend/check/primitives.def"
 };
 
 const char *zf_prim_name(zf_prim prim) {
-    for (size_t k = 0; k < sizeof primitives / sizeof *primitives; k++) {
-        if (primitives[k].prim == prim && prim != ZF_P_COUNT) return primitives[k].name;
-    }
-    return "?";
+    static const char *const names[] = {
+#define ZF_PRIMITIVE(id, name, parameters, least, most, operands, checker, meaning) #name,
+#define ZF_CALL(name, parameters, least, most, checker, meaning)
+#include "frontend/check/primitives.def"
+    };
+    return prim < ZF_P_COUNT ? names[prim] : "?";
+}
+
+zf_prim_operands zf_prim_operands_of(zf_prim prim) {
+    static const zf_prim_operands operands[] = {
+#define ZF_PRIMITIVE(id, name, parameters, least, most, operands, checker, meaning) ZF_PRIM_##operands,
+#define ZF_CALL(name, parameters, least, most, checker, meaning)
+#include "frontend/check/primitives.def"
+    };
+    return operands[prim];
 }
 
 zf_expr *zf_ck_primitive(zf_checker *ck, const zf_ast_expr *ast, bool *known) {

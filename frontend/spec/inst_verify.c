@@ -103,30 +103,27 @@ static bool verify_binary(verifier *v, const zf_expr *expr) {
 }
 
 static bool verify_prim(verifier *v, const zf_expr *expr) {
-    bool two = expr->prim == ZF_P_MIN || expr->prim == ZF_P_MAX || expr->prim == ZF_P_NTH_BIT;
+    WANT(expr->prim < ZF_P_COUNT, "a primitive that does not exist");
+    zf_prim_operands operands = zf_prim_operands_of(expr->prim);
+    bool two = operands == ZF_PRIM_INTEGERS || operands == ZF_PRIM_BIT_NUMBER;
     if (!verify_children(v, expr, two ? 2 : 1)) return false;
     WANT(is_scalar(expr->a), "a primitive of a sequence");
     zf_type a = expr->a->type;
-    switch (expr->prim) {
-    case ZF_P_MIN:
-    case ZF_P_MAX:
+    switch (operands) {
+    case ZF_PRIM_INTEGERS:
         WANT(is_integer(a) && zf_type_equal(a, expr->b->type) && zf_type_equal(a, expr->type), "min or max of two types");
         break;
-    case ZF_P_NTH_BIT: WANT(is_u64(expr->b), "a bit number that is not u64"); /* fall through */
-    case ZF_P_BIT_WIDTH:
-    case ZF_P_POPCOUNT:
-    case ZF_P_CLZ:
-    case ZF_P_CTZ:
+    case ZF_PRIM_BIT_NUMBER: WANT(is_u64(expr->b), "a bit number that is not u64"); /* fall through */
+    case ZF_PRIM_BITS:
         WANT(!a.nullable && zf_kind_is_unsigned(a.kind) && expr->type.kind == ZF_K_U8, "bits of something that is not unsigned");
         break;
-    case ZF_P_ROUND: WANT(zf_kind_is_float(a.kind) && zf_type_equal(a, expr->type), "round of something else"); break;
-    case ZF_P_BITS_OF:
+    case ZF_PRIM_FLOAT: WANT(zf_kind_is_float(a.kind) && zf_type_equal(a, expr->type), "round of something else"); break;
+    case ZF_PRIM_TO_BITS:
         WANT(zf_kind_is_float(a.kind) && expr->type.kind == zf_kind_unsigned(a.kind), "bits_of with another type");
         break;
-    case ZF_P_VALUE_OF:
+    case ZF_PRIM_FROM_BITS:
         WANT(zf_kind_is_float(expr->type.kind) && a.kind == zf_kind_unsigned(expr->type.kind), "value_of with another type");
         break;
-    case ZF_P_COUNT: WANT(false, "a primitive that does not exist");
     }
     return true;
 }

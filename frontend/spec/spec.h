@@ -90,20 +90,26 @@ typedef enum zf_expr_kind {
     ZF_X_CHUNKS, ///< chunks(x) (only in `for`)
 } zf_expr_kind;
 
-/// Primitives on values. One row to add one; the checker's rules are in frontend/check/primitives.c.
+/// Primitives on values, ZF_P_MIN and so on.
 typedef enum zf_prim {
-    ZF_P_MIN,
-    ZF_P_MAX,       ///< of two values of one type
-    ZF_P_BIT_WIDTH, ///< bits needed: 0 for 0. u8
-    ZF_P_POPCOUNT,
-    ZF_P_CLZ,
-    ZF_P_CTZ,      ///< of 0: clz, ctz give the width. u8
-    ZF_P_NTH_BIT,  ///< position of the b-th (from 0) set bit of a; a violation (V08) when there is none. u8
-    ZF_P_ROUND,    ///< half away from zero
-    ZF_P_BITS_OF,  ///< the unsigned integer with the value's bits
-    ZF_P_VALUE_OF, ///< the value of `type` with a's bits
+#define ZF_PRIMITIVE(id, name, parameters, least, most, operands, checker, meaning) ZF_P_##id,
+#define ZF_CALL(name, parameters, least, most, checker, meaning)
+#include "frontend/check/primitives.def"
     ZF_P_COUNT
 } zf_prim;
+
+/// The types that a primitive's node has: of its operands a and b, and its own.
+typedef enum zf_prim_operands {
+    ZF_PRIM_INTEGERS,   ///< two integers of one type; that type
+    ZF_PRIM_BITS,       ///< an unsigned integer; u8
+    ZF_PRIM_BIT_NUMBER, ///< an unsigned integer and a u64; u8
+    ZF_PRIM_FLOAT,      ///< a float; its type
+    ZF_PRIM_TO_BITS,    ///< a float; the unsigned integer as wide
+    ZF_PRIM_FROM_BITS,  ///< an unsigned integer; the float as wide
+} zf_prim_operands;
+
+const char *zf_prim_name(zf_prim prim); ///< as it is written
+zf_prim_operands zf_prim_operands_of(zf_prim prim);
 
 typedef enum zf_cursor {
     ZF_C_NEXT, ///< next element, of the stream's type

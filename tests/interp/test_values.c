@@ -83,6 +83,8 @@ static const struct { zf_prim prim; zf_kind kind; uint64_t a, b; bool ok; uint64
     {ZF_P_NTH_BIT, ZF_K_U8, 0xa2, 3, false, 0},
     {ZF_P_MIN, ZF_K_I16, 0x8000, 1, true, 0x8000},
     {ZF_P_MAX, ZF_K_U16, 0x8000, 1, true, 0x8000},
+    {ZF_P_BITS_OF, ZF_K_F64, INF64 | MIN64, 0, true, INF64 | MIN64},
+    {ZF_P_VALUE_OF, ZF_K_F64, INF64 | 1, 0, true, INF64 | 1}, // a NaN keeps its bits
 };
 // clang-format on
 
