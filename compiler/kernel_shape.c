@@ -65,7 +65,7 @@ static void print_groups(const zf_plan *plan, const zf_kernel *kernel, const uin
 void zf_kernel_shape_print(const zf_plan *plan, const zf_kernel *kernel, const zf_block_view *block, zf_text *out) {
     zf_type type = zf_simt_type_of(plan, kernel);
     zf_simt_shape shape = zf_simt_shape_of(plan, kernel);
-    zf_text_printf(out, "%s %s%s: ", zf_simt_form_name(shape.form), zf_kind_name(type.kind), type.nullable ? "?" : "");
+    zf_text_printf(out, "%s %s%s: ", zf_form_of(shape.form)->name, zf_kind_name(type.kind), type.nullable ? "?" : "");
     if (kernel->prefix != NULL) zf_text_puts(out, "prefix sums of ");
     print_node(plan, kernel->root, out);
     zf_text_puts(out, ";");

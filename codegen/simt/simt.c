@@ -1,12 +1,6 @@
 // What SIMT kernels begin with: block, tile, pointers; and what their forms share.
-#include "codegen/simt/forms/simt_span.h"
-#include "codegen/simt/forms/simt_tree.h"
-#include "codegen/simt/forms/simt_words.h"
 #include "codegen/simt/simt_block.h"
 #include "codegen/simt/simt_choices.h"
-#include "codegen/simt/simt_later.h"
-#include "codegen/simt/simt_lookup.h"
-#include "codegen/simt/simt_staging.h"
 #include "codegen/simt/simt_text.h"
 
 #include <llvm-c/DebugInfo.h>
@@ -16,49 +10,7 @@
 #include "codegen/body/cg_lines.h"
 #include "runtime/base/abi.h"
 
-// ---- Which form -----------------------------------------------------------------------------------------------
-
-// Groups are found by shared memory and shuffles, whose latency only other warps hide: 40 registers a thread were faster by up to
-// a third than the 70 that ptxas takes (rle over bitpacks on an H200). Kernels that read more streams (of three, delta_stride:
-// 81% of the limit with 40, 86 with 56), or make 16 outputs at once, get more. Nullable values are gathered: from plain streams
-// two rows at once, by as many loads under way, for which there are 96; what is computed of other streams was fastest with so few
-// that more warps run. Segments were fastest with 64. Maps that copy tables were fastest with 32, all eight thread blocks
-// running, and what they read asked for before: dictionary over bitpack of 12 bits at 93% of the limit, 92 with 40 registers, 90
-// not asked for, 84 without tables.
-enum {
-    MOST_SHARED = 40960,
-    FEW_REGISTERS = 40,  // of groups of two streams or fewer,
-    SOME_REGISTERS = 56, // of three,
-    MORE_REGISTERS = 64, // of more
-    SEGMENT_REGISTERS = 64,
-    AHEAD_REGISTERS = 40, // hold the loads of four steps of a map, not the 61 that ptxas takes
-    TEXT_REGISTERS = 64,
-    WORDS_REGISTERS = 64,
-    GATHER_REGISTERS = 96,
-    GATHER_MADE_REGISTERS = 64, // of 4 bytes; wider ones take 8 more
-    FEW_STREAMS = 2,
-    LONG_TILE_REGISTERS = 128,
-    SEQUENTIAL_THREADS = 64,
-    LOOKUP_REGISTERS = 32,
-    LONG_TILE = 32 << 10, // bytes of outputs
-};
-
-// Whether a tree's tile has so many bytes that few warps keep memory busy: then what each has under way counts for more than how
-// many they are, and the GPU ends with tiles that take half as long. l_orderkey on an H200: 16 warps a multiprocessor, which ask
-// for their groups' words first, 94% of the limit; 32 warps 86, 87 where they ask. Of shorter tiles (ps_partkey) 32 are best.
-static bool has_long_tile(const zf_kernel *kernel, zf_type type) {
-    return kernel->domain == ZF_DOMAIN_GROUPS && type.kind != ZF_K_STRING && kernel->tile * zf_kind_size(type.kind) >= LONG_TILE;
-}
-
-// Registers a thread of a tree's kernel, a warp a thread block: as few as let run the blocks for which there is shared memory (of
-// 228 KiB a block takes one beside its own), and no fewer than are used well. What is there for several warps, and for bodies
-// that ask for the place in a group of the root, most have not.
-static uint32_t tree_registers(const zf_kernel *kernel, zf_type type, uint32_t shared_bytes) {
-    if (has_long_tile(kernel, type)) return LONG_TILE_REGISTERS;
-    uint32_t unused = ZF_SIMT_SUMS + kernel->tile / 32 * 4;
-    uint32_t blocks = 228 * 1024 / (shared_bytes + 1024 - (unused < shared_bytes ? unused : 0));
-    return blocks > 28 ? 64 : blocks > 24 ? 72 : 80;
-}
+// ---- What a kernel stores and scans ---------------------------------------------------------------------------
 
 zf_type zf_simt_type_of(const zf_plan *plan, const zf_kernel *kernel) {
     return kernel->prefix != NULL ? kernel->prefix->term->type : plan->graph->edges[kernel->edge].type;
@@ -78,130 +30,7 @@ bool zf_simt_scans(const zf_plan *plan, const zf_kernel *kernel, const zf_reduce
     if (reduce->form == ZF_R_SEGMENTED &&
         !zf_simt_segments_fit(plan->target->wave, kernel, reduce, zf_simt_lane_count(zf_simt_type_of(plan, kernel))))
         return false;
-    if (reduce->domain != NULL && reduce->domain->kind == ZF_L_DOMAIN_G) return false;
-    return !zf_kind_is_float(reduce->term->type.kind); // adding floats in another order gives another sum
-}
-
-// What runs along the levels of a kernel: scans, all of which a warp makes or not, and groups.
-typedef struct running_steps {
-    bool scans, warp, segmented;
-    uint32_t expansions;
-} running_steps;
-
-static running_steps running_of(const zf_plan *plan, const zf_kernel *kernel) {
-    running_steps of = {.warp = true};
-    for (uint32_t s = 0; s < kernel->step_count; s++) {
-        if (kernel->steps[s].kind == ZF_STEP_EXPAND) of.expansions++;
-        if (kernel->steps[s].kind != ZF_STEP_SCAN) continue;
-        of.scans = true;
-        of.segmented = of.segmented || kernel->steps[s].reduce->form == ZF_R_SEGMENTED;
-        of.warp = of.warp && zf_simt_scans(plan, kernel, kernel->steps[s].reduce);
-    }
-    return of;
-}
-
-static uint32_t gather_registers(const zf_kernel *kernel, uint32_t lanes) {
-    if (kernel->node_count == 1) return GATHER_REGISTERS;
-    return lanes == 4 ? GATHER_MADE_REGISTERS : GATHER_MADE_REGISTERS + 8;
-}
-
-// Stored streams that a kernel reads.
-static uint32_t streams_read(const zf_plan *plan, const zf_kernel *kernel) {
-    uint32_t count = 0;
-    for (uint32_t n = 0; n < kernel->node_count; n++) {
-        const zf_graph_node *node = &plan->graph->nodes[kernel->nodes[n]];
-        for (uint32_t p = 0; p < node->inst->port_count; p++) {
-            const zf_port *port = &node->inst->ports[p];
-            if (!port->is_param && plan->graph->edges[node->inputs[port->slot]].stored >= 0) count++;
-        }
-    }
-    return count;
-}
-
-// What follows from the plan but for choices that are alike for all forms.
-static zf_simt_shape shape_of_form(const zf_plan *plan, const zf_kernel *kernel) {
-    zf_type type = zf_simt_type_of(plan, kernel);
-    uint32_t lanes = zf_simt_lane_count(type), row = plan->target->wave * lanes;
-    running_steps steps = running_of(plan, kernel);
-    bool is_text = zf_simt_delivers_text(type, kernel), copies = is_text && zf_plan_characters(plan) == NULL;
-    uint32_t text = copies ? zf_simt_text_bytes() : 0;
-    if (kernel->domain == ZF_DOMAIN_ELEMENTS && kernel->prefix == NULL && steps.expansions == 0) {
-        bool alone = !type.nullable && type.kind != ZF_K_STRING; // elements that need no other lane's
-        if (!steps.scans && alone) {
-            uint32_t bytes = zf_simt_staging_bytes(plan, kernel);
-            bool looks_up = zf_simt_looks_up(plan, kernel);
-            bool places = zf_simt_takes_places(plan, kernel);
-            bool ahead = places && zf_choice_value(&kernel->choice, ZF_CHOICE_AHEAD, 1) != 0;
-            return (zf_simt_shape){.form = ZF_SIMT_MAP,
-                                   .threads = kernel->geometry.s,
-                                   .tiles = 1,
-                                   .shared_bytes = bytes + zf_simt_lookup_bytes(plan, kernel, bytes),
-                                   .registers = ahead                    ? AHEAD_REGISTERS
-                                                : looks_up && lanes <= 4 ? LOOKUP_REGISTERS
-                                                                         : 0,
-                                   .ahead = looks_up || places || zf_simt_later_fits(plan, kernel)};
-        }
-        if (steps.warp && kernel->tile % row == 0 && is_text)
-            return (zf_simt_shape){.form = ZF_SIMT_SCAN,
-                                   .threads = plan->target->wave,
-                                   .tiles = 1,
-                                   .shared_bytes = text,
-                                   .registers = copies ? TEXT_REGISTERS : MORE_REGISTERS};
-        if (steps.warp && kernel->tile % row == 0) {
-            uint32_t warps = kernel->geometry.s / plan->target->wave, size = zf_kind_size(type.kind);
-            uint32_t usual = zf_simt_takes_bits(plan, kernel) ? ZF_STAGE_TILE : ZF_STAGE_NONE;
-            uint32_t way = zf_choice_value(&kernel->choice, ZF_CHOICE_STAGE, usual);
-            return (zf_simt_shape){.form = ZF_SIMT_SCAN,
-                                   .threads = kernel->geometry.s,
-                                   .tiles = warps,
-                                   .shared_bytes = zf_simt_staging_warp_bytes(plan->target->shared_bytes, (zf_simt_stage_way)way,
-                                                                              kernel->tile, size, warps),
-                                   .stage = way,
-                                   .registers = steps.segmented               ? SEGMENT_REGISTERS
-                                                : type.nullable && lanes <= 4 ? gather_registers(kernel, lanes)
-                                                                              : 0,
-                                   .ahead = steps.segmented && zf_simt_takes_places(plan, kernel)};
-        }
-    }
-    if (zf_simt_is_patched(plan, kernel)) return zf_simt_patches_shape(plan, kernel);
-    if (kernel->by_warp) return zf_simt_warp_shape(plan, kernel);
-    if (zf_simt_lanes_fit(plan, kernel)) return zf_simt_lanes_shape(plan, kernel);
-    uint32_t shared;
-    bool one_level = kernel->domain == ZF_DOMAIN_GROUPS && steps.expansions == 1 && !steps.scans;
-    if (one_level && zf_group_is_number(plan, kernel)) return zf_simt_numbers_shape(plan, kernel);
-    if (one_level && zf_simt_words_span(kernel->tile) > 0 && kernel->sink >= 0 && zf_group_string(plan, kernel) != NULL)
-        return (zf_simt_shape){.form = ZF_SIMT_WORDS,
-                               .threads = plan->target->wave,
-                               .tiles = 1,
-                               .span = zf_simt_words_span(kernel->tile),
-                               .shared_bytes = zf_simt_words_bytes(kernel->tile),
-                               .registers = WORDS_REGISTERS};
-    if (steps.expansions > 0 && kernel->tile % row == 0 && zf_simt_tree_fits(plan, kernel, &shared) &&
-        shared + text <= MOST_SHARED) {
-        // Of several stages a warp makes a tile: most of what it does is done for groups, which are few, before any output is
-        // made.
-        bool one_stage = steps.expansions == 1 && !steps.scans && kernel->domain == ZF_DOMAIN_GROUPS && !is_text;
-        uint32_t streams = streams_read(plan, kernel);
-        return (zf_simt_shape){.form = ZF_SIMT_GROUPS,
-                               .threads = one_stage ? kernel->geometry.s : plan->target->wave,
-                               .tiles = 1,
-                               .shared_bytes = shared + text,
-                               .registers = !one_stage                   ? tree_registers(kernel, type, shared + text)
-                                            : lanes > 8                  ? MORE_REGISTERS
-                                            : streams <= FEW_STREAMS     ? FEW_REGISTERS
-                                            : streams == FEW_STREAMS + 1 ? SOME_REGISTERS
-                                                                         : MORE_REGISTERS,
-                               .ahead = one_stage || has_long_tile(kernel, type)};
-    }
-    uint32_t threads = zf_choice_value(&kernel->choice, ZF_CHOICE_THREADS, SEQUENTIAL_THREADS);
-    return (zf_simt_shape){.form = ZF_SIMT_SEQUENTIAL, .threads = threads, .tiles = threads};
-}
-
-zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
-    zf_simt_shape shape = shape_of_form(plan, kernel);
-    shape.registers = zf_choice_value(&kernel->choice, ZF_CHOICE_REGISTERS, shape.registers);
-    shape.ahead = zf_choice_value(&kernel->choice, ZF_CHOICE_AHEAD, shape.ahead) != 0;
-    return shape;
+    return reduce->domain == NULL || reduce->domain->kind != ZF_L_DOMAIN_G;
 }
 
 // ---- The kernel's function ------------------------------------------------------------------------------------
@@ -426,24 +255,16 @@ static void make_hard(zf_cg *cg, const zf_lower_input *input, const zf_kernel *k
     lower.type = zf_simt_type_of(input->plan, kernel);
     lower.one_by_one = true;
     LLVMBasicBlockRef bb_first = open_function(&lower, v_function, name, shape, v_args);
-    LLVMBasicBlockRef bb_one = zf_cg_block(cg, "one_thread");
-    bool is_lanes = shape->form == ZF_SIMT_LANES, by_warps = is_lanes || shape->form == ZF_SIMT_NUMBERS; // each has its tiles
-    LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntEQ, by_warps ? zf_simt_lane(&lower) : lower.v_thread, zf_cg_i32(cg, 0));
-    zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_mine, "one thread of the block"), bb_one, lower.bb_leave);
-    zf_cg_enter(cg, bb_one);
-    if (is_lanes) {
-        lower.v_begin = zf_cg_add(cg, lower.v_tile, zf_simt_warp(&lower));
-        lower.v_end = zf_cg_add(cg, lower.v_begin, zf_cg_i64(cg, 1));
-    } else if (shape->form == ZF_SIMT_WORDS) {
-        lower.v_end = zf_simt_span_stop(&lower, shape->span);
-    } else if (shape->form == ZF_SIMT_NUMBERS) {
-        uint32_t tiles = zf_simt_numbers_tiles(shape);
-        lower.v_tile = zf_cg_add(cg, lower.v_tile, zf_cg_mul(cg, zf_simt_warp(&lower), zf_cg_i64(cg, tiles)));
-        lower.v_begin = lower.v_tile;
-        lower.v_end = zf_simt_span_stop(&lower, tiles);
-    }
-    cg->target->lower[kernel->domain](&lower);
+    zf_form_of(shape->form)->emit_slow(&lower, shape);
     close_function(&lower, bb_first);
+}
+
+void zf_simt_one_thread(zf_lower *lower, LLVMValueRef v_number) {
+    zf_cg *cg = lower->cg;
+    LLVMBasicBlockRef bb_one = zf_cg_block(cg, "one_thread");
+    LLVMValueRef v_mine = zf_cg_icmp(cg, LLVMIntEQ, v_number, zf_cg_i32(cg, 0));
+    zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_mine, "one thread of the block"), bb_one, lower->bb_leave);
+    zf_cg_enter(cg, bb_one);
 }
 
 void zf_simt_call_hard(zf_lower *lower) {
@@ -452,6 +273,17 @@ void zf_simt_call_hard(zf_lower *lower) {
     LLVMValueRef *v_args = ZF_NEW_ARRAY(cg->arena, LLVMValueRef, count);
     LLVMGetParams(lower->v_body, v_args);
     LLVMBuildCall2(cg->builder, LLVMGlobalGetValueType(lower->v_hard), lower->v_hard, v_args, count, "");
+}
+
+// Declares the slow path, which is never inlined.
+static LLVMValueRef declare_hard(zf_lower *lower, const char *name) {
+    zf_cg *cg = lower->cg;
+    LLVMValueRef v_none[ARGS], v_function = make_function(lower, name, v_none);
+    LLVMSetLinkage(v_function, LLVMInternalLinkage);
+    unsigned kind = LLVMGetEnumAttributeKindForName("noinline", 8);
+    LLVMAddAttributeAtIndex(v_function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            LLVMCreateEnumAttribute(cg->context, kind, 0));
+    return v_function;
 }
 
 void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel) {
@@ -465,6 +297,7 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
         return;
     }
     zf_simt_shape shape = zf_simt_shape_of(input->plan, kernel);
+    const zf_form *form = zf_form_of(shape.form);
     lower.one_warp = shape.threads == cg->wave;
     lower.unpacks = zf_plan_unpacks(input->plan, input->shaping, kernel->index);
     char name[24], hard_name[32];
@@ -474,29 +307,11 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
     lower.type = zf_simt_type_of(input->plan, kernel);
     lower.one_by_one = true;
     LLVMValueRef v_body = make_function(&lower, name, v_args);
-    bool has_hard = shape.form == ZF_SIMT_WORDS || shape.form == ZF_SIMT_NUMBERS || shape.form == ZF_SIMT_LANES ||
-                    (shape.form == ZF_SIMT_GROUPS && shape.threads == cg->wave);
-    if (has_hard) {
-        LLVMValueRef v_none[ARGS];
-        lower.v_hard = make_function(&lower, hard_name, v_none);
-        LLVMSetLinkage(lower.v_hard, LLVMInternalLinkage);
-        unsigned kind = LLVMGetEnumAttributeKindForName("noinline", 8);
-        LLVMAddAttributeAtIndex(lower.v_hard, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                                LLVMCreateEnumAttribute(cg->context, kind, 0));
-    }
+    bool has_hard = form->emit_slow != NULL && shape.slow;
+    if (has_hard) lower.v_hard = declare_hard(&lower, hard_name);
     ops->kernel(cg, v_body, shape.threads, shape.registers);
     LLVMBasicBlockRef bb_first = open_function(&lower, v_body, name, &shape, v_args);
-    switch (shape.form) {
-    case ZF_SIMT_MAP: zf_simt_map(&lower, &shape); break;
-    case ZF_SIMT_SCAN: zf_simt_scan(&lower, &shape); break;
-    case ZF_SIMT_GROUPS: zf_simt_groups(&lower, &shape); break;
-    case ZF_SIMT_PATCHES: zf_simt_patches(&lower, &shape); break;
-    case ZF_SIMT_WORDS: zf_simt_words(&lower, &shape); break;
-    case ZF_SIMT_NUMBERS: zf_simt_numbers(&lower, &shape); break;
-    case ZF_SIMT_LANES: zf_simt_chunks(&lower, &shape); break;
-    case ZF_SIMT_WARP: zf_simt_warp_chunks(&lower, &shape); break;
-    case ZF_SIMT_SEQUENTIAL: cg->target->lower[kernel->domain](&lower); break;
-    }
+    form->emit(&lower, &shape);
     close_function(&lower, bb_first);
     if (ops->finish != NULL) ops->finish(cg, lower.v_body);
     if (has_hard) make_hard(cg, input, kernel, lower.v_hard, hard_name, &shape);

@@ -2,44 +2,17 @@
 // and are the same for GPUs and for the emulator.
 //
 // A kernel finds its block and tile from the launch's tables (runtime/base/abi.h), makes the block's pointers, and then goes on
-// in one of nine ways. Bodies see the environment of lower.h; where C contiguous elements are made by one thread, `lanes` holds
-// what they read of streams at their own index: words of bits, and elements, loaded for all C at once.
+// in one of the forms of forms/forms.def. Bodies see the environment of lower.h; where C contiguous elements are made by one
+// thread, `lanes` holds what they read of streams at their own index: words of bits, and elements, loaded for all C at once.
 #ifndef ZF_CODEGEN_SIMT_H
 #define ZF_CODEGEN_SIMT_H
 
 #include "codegen/host/lower.h"
+#include "codegen/simt/forms/forms.h"
 
 enum {
     ZF_NEIGHBOURS = 16, ///< contiguous elements that a thread makes together, at most: 16 bytes of them
 };
-
-/// How a kernel is run.
-typedef enum zf_simt_form {
-    ZF_SIMT_MAP,        ///< a thread block a tile, C contiguous elements a thread (simt_map.c)
-    ZF_SIMT_SCAN,       ///< a warp a tile, rows of 32 * C elements (simt_scan.c)
-    ZF_SIMT_GROUPS,     ///< a thread block a tile of outputs, which finds each output's group, and of several stages a warp
-                        ///< (simt_tree.c)
-    ZF_SIMT_PATCHES,    ///< a thread block a tile of outputs: a map, and then the elements of groups that are exceptions to it
-                        ///< (simt_patches.c)
-    ZF_SIMT_WORDS,      ///< a warp several tiles of bytes, whose groups are strings (simt_words.c)
-    ZF_SIMT_NUMBERS,    ///< a warp several tiles of bytes, whose groups are the bytes of a number (simt_numbers.c)
-    ZF_SIMT_LANES,      ///< a warp a chunk, whose elements are made by lanes (simt_chunks.c)
-    ZF_SIMT_WARP,       ///< a warp a chunk, whose threads share what is emitted over ranges (simt_warp.c)
-    ZF_SIMT_SEQUENTIAL, ///< a thread a tile, as on the host: what the other forms do not do
-} zf_simt_form;
-
-typedef struct zf_simt_shape {
-    zf_simt_form form;
-    uint32_t threads, tiles; ///< of a thread block
-    uint32_t span;           ///< tiles of one block that stand for each of these; 0 or 1: that tile alone
-    uint32_t shared_bytes;
-    uint32_t stage;     ///< of a scan, zf_simt_stage_way (simt_staging.h): what each warp copies to shared memory
-    uint32_t registers; ///< that a thread should do with, so that more of them run at once; 0: as many as it likes
-    bool ahead;         ///< what a tile reads is asked for from memory before its first element is made (simt_fetch.h)
-} zf_simt_shape;
-
-/// The form and size of a kernel's thread blocks; follows from the plan alone.
-zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel);
 
 /// Elements that a thread stores at once: 16 bytes of them; 8 booleans.
 unsigned zf_simt_lane_count(zf_type type);
@@ -69,40 +42,17 @@ LLVMValueRef zf_simt_scan_value(zf_cg *cg, const zf_running *running, LLVMValueR
 
 /// Has the tiles made by one thread (lower->v_hard).
 void zf_simt_call_hard(zf_lower *lower);
+/// In the slow path: goes on in the one thread whose number (i32) is 0; the others leave.
+void zf_simt_one_thread(zf_lower *lower, LLVMValueRef v_number);
 
 /// Builds a kernel.
 void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel);
 
-// ---- The forms ----
-void zf_simt_map(zf_lower *lower, const zf_simt_shape *shape);
-void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape);
-void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape);
-void zf_simt_patches(zf_lower *lower, const zf_simt_shape *shape);
-void zf_simt_words(zf_lower *lower, const zf_simt_shape *shape);
-void zf_simt_numbers(zf_lower *lower, const zf_simt_shape *shape);
-void zf_simt_chunks(zf_lower *lower, const zf_simt_shape *shape);
-void zf_simt_warp_chunks(zf_lower *lower, const zf_simt_shape *shape);
+// ---- The forms (forms/forms.def) ----
 /// Whether each row of a region over two ranges has one element, which all its places are copies of (simt_regions.c).
 bool zf_simt_rows_alike(const zf_reduce *reduce);
-/// How a kernel of chunks is run that has by_warp.
-zf_simt_shape zf_simt_warp_shape(const zf_plan *plan, const zf_kernel *kernel);
-/// Whether its warps may walk several chunks each.
-bool zf_simt_warp_walks_several(const zf_plan *plan, const zf_kernel *kernel);
-/// Whether the lanes of a kernel's chunks can be those of a warp, and how they are run then.
-bool zf_simt_lanes_fit(const zf_plan *plan, const zf_kernel *kernel);
-zf_simt_shape zf_simt_lanes_shape(const zf_plan *plan, const zf_kernel *kernel);
-/// Bytes of shared memory that they take beside tables.
+/// Bytes of shared memory that chunks with lanes take beside tables.
 uint32_t zf_simt_lanes_bytes(const zf_plan *plan, const zf_kernel *kernel);
-/// How groups that are the bytes of a number are run (zf_group_is_number).
-zf_simt_shape zf_simt_numbers_shape(const zf_plan *plan, const zf_kernel *kernel);
-/// Of a thread block's tiles, those that a warp makes.
-uint32_t zf_simt_numbers_tiles(const zf_simt_shape *shape);
-/// Whether the groups of a kernel are a map but for the last elements of each.
-bool zf_simt_is_patched(const zf_plan *plan, const zf_kernel *kernel);
-/// Whether a tile's exceptions fit into shared memory; and the way that is taken where STAGE is not chosen.
-bool zf_simt_patches_fit(const zf_plan *plan, const zf_kernel *kernel);
-uint32_t zf_simt_patches_staged(const zf_plan *plan, const zf_kernel *kernel);
-zf_simt_shape zf_simt_patches_shape(const zf_plan *plan, const zf_kernel *kernel);
 
 // ---- Segmented scans (simt_segments.c) ----
 

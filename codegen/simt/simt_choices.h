@@ -11,16 +11,27 @@
 enum { ZF_CHOICE_VALUES = 16 };
 
 /// The values that a kernel may have, by kind, ascending. Not all of their combinations are legal: zf_choice_is_legal.
-typedef struct zf_choice_space {
+struct zf_choice_space {
     uint32_t kernel;
     zf_simt_form form;
     uint32_t counts[ZF_CHOICE_KINDS]; ///< 0: the form has no such choice
     uint32_t values[ZF_CHOICE_KINDS][ZF_CHOICE_VALUES];
-    zf_choice otherwise; ///< what is where nothing is chosen; of kinds that are not in it the code decides case by case
-} zf_choice_space;
+    uint32_t least_tile;     ///< outputs of a tile, at least; 0: any number
+    uint32_t staged_outputs; ///< what STAGE copies at once must be a multiple of so many outputs; 0: any number
+    zf_choice otherwise;     ///< what is where nothing is chosen; of kinds that are not in it the code decides case by case
+};
 
-/// "map"
-const char *zf_simt_form_name(zf_simt_form form);
+/// What the forms (forms/forms.def) say of their choices: values, powers of two, 0..most.
+void zf_choice_allow(zf_choice_space *space, zf_choice_kind kind, uint32_t value);
+void zf_choice_allow_powers(zf_choice_space *space, zf_choice_kind kind, uint32_t least, uint32_t most);
+void zf_choice_allow_up_to(zf_choice_space *space, zf_choice_kind kind, uint32_t most);
+/// Neighbours that a thread makes together (C).
+void zf_choice_allow_together(zf_choice_space *space, zf_type type);
+/// Whether the kernel prefetches (AHEAD); by default as `shape` has it.
+void zf_choice_allow_ahead(zf_choice_space *space, const zf_simt_shape *shape);
+/// The most threads of a thread block that makes a tile of groups, and no fewer than `least`.
+uint32_t zf_choice_threads_of_tile(const zf_plan *plan, const zf_kernel *kernel, uint32_t least);
+
 /// Of a kernel of a plan for an accelerator, whatever is chosen for it; its form is the one that it has by default.
 void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_space *out);
 /// Whether a kernel may be lowered so; if not, why is appended to `reason` (NULL: not wanted).

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { FORMS = ZF_SIMT_SEQUENTIAL + 1 };
+enum { FORMS = ZF_SIMT_FORMS };
 
 struct diff_choosing {
     uint32_t next[FORMS]; // kernels of the form that were met, from the seed on
@@ -47,7 +47,7 @@ void diff_choosing_list(const diff_choosing *choosing, zf_text *out) {
             for (uint32_t v = 0; v <= ZF_CHOICE_MOST; v++) {
                 uint32_t times = choosing->chosen[f][c][v];
                 if (times == 0) continue;
-                if (!any) zf_text_printf(out, "%s %s:", zf_simt_form_name((zf_simt_form)f), zf_choice_names[c]);
+                if (!any) zf_text_printf(out, "%s %s:", zf_form_of((zf_simt_form)f)->name, zf_choice_names[c]);
                 zf_text_printf(out, " %u (%u)", v, times);
                 any = true;
             }

@@ -35,7 +35,8 @@ SHAPING = {"width": 7, "digits": 2, "log": 11, "bits": 8, "k": 2, "n": 4, "lengt
 SPILLS_APART = 64  # bytes, of kernels that spill already
 PARTS = 4  # runs of ptxas an architecture
 TEXT_BYTES = 2048  # in which a warp puts strings together (codegen/simt/simt_text.c)
-FORMS = ("map", "scan", "text", "patches", "groups", "words", "numbers", "lanes", "warp", "sequential")  # those of docs/internals/gpu.md; text: scans that copy strings
+# Those of the table of forms; text: scans that copy strings.
+FORMS = ("text", *re.findall(r"^ZF_FORM\(\w+, (\w+),", (SOURCE / "codegen/simt/forms/forms.def").read_text(), re.M))
 
 # Ways to lower that somebody may choose (`zfc explain --choices`), where they make code of another kind: columns, and choices.
 MAPS = ("bitpack_u8", "bitpack_i64", "dictionary_bitpack_u8", "dictionary_bitpack_i32", "float2int_bitpack_f64")
@@ -216,11 +217,6 @@ def check_coverage(kernels):
         for name in re.findall(r"^algorithm (\w+)", path.read_text(), re.M):
             if not re.search(rf"[=(,] ?(?:\w+: )?{name}\b", text):
                 fault(f"{PROGRAM.name} has no column of `{name}`, which {path.name} declares")
-    page = (SOURCE / "docs/internals/gpu.md").read_text()
-    table = re.search(r"## The \w+ forms of a kernel\n\n\|.*\n\|[-|]+\n((?:\|.*\n)+)", page)
-    described = re.findall(r"^\| (\w+) \|", table[1], re.M) if table else []
-    if set(described) | {"text"} != set(FORMS):
-        fault(f"docs/internals/gpu.md has the forms {', '.join(described) or 'that are not found'}; this test knows {', '.join(FORMS)}")
     for form in FORMS:
         for variant in ("general", "special"):
             if not any(kernel.form == form and kernel.name.endswith(variant) for kernel in kernels):

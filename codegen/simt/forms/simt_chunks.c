@@ -3,10 +3,11 @@
 // amounts differ, by a scan), so that each lane reads behind those before it, which is what the language says of lanes.
 //
 // For that all lanes must come to every read together: bodies are straight code here, and an `if` around a read becomes a
-// condition of the read and of what is assigned. What is shaped otherwise (zf_simt_lanes_fit) is walked by one thread a chunk. A
+// condition of the read and of what is assigned. What is shaped otherwise (zf_form_lanes_fits) is walked by one thread a chunk. A
 // failed check is noted only; then one thread walks the chunk again, from its begin, and tells what it is.
 #include "codegen/host/lower_chunks.h"
 #include "codegen/simt/simt_ahead.h"
+#include "codegen/simt/simt_choices.h"
 #include "codegen/simt/simt_tables.h"
 #include "frontend/check/walk.h"
 
@@ -18,9 +19,14 @@ enum {
 // ---- Which chunks ---------------------------------------------------------------------------------------------
 
 typedef struct search {
-    bool fits;
-    uint32_t reads[64]; ///< by stream slot
+    const char *refusal; // NULL: nothing was found that lanes of a warp cannot do
+    uint32_t reads[64];  // by stream slot
 } search;
+
+static bool refuse(search *found, const char *why) {
+    if (found->refusal == NULL) found->refusal = why;
+    return false;
+}
 
 static bool reads_in_order(zf_cursor cursor) {
     switch (cursor) {
@@ -40,33 +46,37 @@ static bool see_expr(zf_visitor *visitor, zf_expr *expr) {
     search *found = visitor->user;
     switch (expr->kind) {
     case ZF_X_REDUCE:
-    case ZF_X_MINMAX:
+    case ZF_X_MINMAX: return refuse(found, "has lanes that loop in a reduction");
     case ZF_X_OUT:
-    case ZF_X_OUT_POS:
-    case ZF_X_SLICE: found->fits = false; return false;
+    case ZF_X_OUT_POS: return refuse(found, "has lanes that read `out`");
+    case ZF_X_SLICE: return refuse(found, "has lanes that take slices");
     case ZF_X_LEN: return expr->a->kind != ZF_X_OUT; // of the chunk
     case ZF_X_COND:
-        if (expr->b->effect || expr->c->effect) found->fits = false;
-        return found->fits;
+        if (expr->b->effect || expr->c->effect) refuse(found, "has lanes that read in an arm of `?:`");
+        break;
     case ZF_X_BINARY:
-        if ((expr->op == ZF_OP_ANDAND || expr->op == ZF_OP_OROR) && expr->b->effect) found->fits = false;
-        return found->fits;
+        if ((expr->op == ZF_OP_ANDAND || expr->op == ZF_OP_OROR) && expr->b->effect)
+            refuse(found, "has lanes that read behind `&&` or `||`");
+        break;
     case ZF_X_CALL:
-        if (expr->effect || expr->call->body != NULL) found->fits = false;
-        return found->fits;
+        if (expr->effect || expr->call->body != NULL)
+            refuse(found, "has lanes that call a function that reads or has statements");
+        break;
     case ZF_X_CURSOR:
+        if (!reads_in_order(expr->cursor))
+            refuse(found, "has lanes that move a cursor by other than next, read and whole numbers");
         // A second read of a stream would begin behind the first of all lanes.
-        if (!reads_in_order(expr->cursor) || expr->port->slot >= 64 || found->reads[expr->port->slot]++ > 0) found->fits = false;
-        return found->fits;
-    default: return found->fits;
+        else if (expr->port->slot >= 64 || found->reads[expr->port->slot]++ > 0)
+            refuse(found, "has lanes that read a stream in two places");
+        break;
+    default: break;
     }
+    return found->refusal == NULL;
 }
 
 static bool see_nothing_else(zf_visitor *visitor, zf_stmt *stmt) {
-    search *found = visitor->user;
     (void)stmt;
-    found->fits = false;
-    return false;
+    return refuse(visitor->user, "has lanes with statements inside expressions");
 }
 
 static bool has_effect(const zf_stmt *stmts) {
@@ -89,11 +99,11 @@ static bool can_be_predicated(const zf_stmt *stmt) {
 
 static void see_statements(search *found, const zf_stmt *stmts, bool outermost) {
     zf_visitor visitor = {.user = found, .expr = see_expr, .stmt = see_nothing_else};
-    for (const zf_stmt *s = stmts; s != NULL && found->fits; s = s->next) {
+    for (const zf_stmt *s = stmts; s != NULL && found->refusal == NULL; s = s->next) {
         switch (s->kind) {
         case ZF_S_LET:
         case ZF_S_VAR:
-            if (s->local->kind != ZF_L_LET && s->local->kind != ZF_L_VAR) found->fits = false;
+            if (s->local->kind != ZF_L_LET && s->local->kind != ZF_L_VAR) refuse(found, "has lanes with local arrays");
             zf_visit_expr(&visitor, s->local->init);
             break;
         case ZF_S_ASSIGN:
@@ -104,31 +114,37 @@ static void see_statements(search *found, const zf_stmt *stmts, bool outermost) 
         case ZF_S_REQUIRE: zf_visit_expr(&visitor, s->value); break;
         case ZF_S_IF:
             zf_visit_expr(&visitor, s->value);
-            if ((has_effect(s->body) || has_effect(s->otherwise)) && (!outermost || !can_be_predicated(s))) found->fits = false;
+            if ((has_effect(s->body) || has_effect(s->otherwise)) && (!outermost || !can_be_predicated(s)))
+                refuse(found, "has lanes that read in an `if` with other statements than assignments, or with `else`");
             see_statements(found, s->body, false);
             see_statements(found, s->otherwise, false);
             break;
-        default: found->fits = false; break;
+        default: refuse(found, "has lanes with loops, or with `return` inside"); break;
         }
     }
 }
 
-bool zf_simt_lanes_fit(const zf_plan *plan, const zf_kernel *kernel) {
-    const zf_graph_node *node = &plan->graph->nodes[kernel->root];
-    const zf_inst *inst = node->inst;
-    if (kernel->domain != ZF_DOMAIN_CHUNKS || inst->lanes == 0 || inst->reads_out) return false;
-    if (!zf_type_storable(inst->result) || inst->result.kind == ZF_K_BOOL) return false;
-    search found = {.fits = !inst->decode.returns_inside && inst->decode.value != NULL};
-    zf_visitor visitor = {.user = &found, .expr = see_expr, .stmt = see_nothing_else};
+const char *zf_form_lanes_refusal(const zf_inst *inst) {
+    if (inst->lanes == 0) return NULL;
+    if (inst->reads_out) return "has lanes that read `out`";
+    if (!zf_type_storable(inst->result) || inst->result.kind == ZF_K_BOOL)
+        return "has lanes that make booleans, strings or nullable values";
+    if (inst->decode.returns_inside || inst->decode.value == NULL) return "has lanes with loops, or with `return` inside";
+    search states = {0}, body = {0};
+    zf_visitor visitor = {.user = &states, .expr = see_expr, .stmt = see_nothing_else};
     for (uint32_t s = 0; s < inst->state_count; s++) {
-        if (inst->states[s].type.kind == ZF_K_BOOL) return false;
+        if (inst->states[s].type.kind == ZF_K_BOOL) return "has lanes with boolean states";
         zf_visit_expr(&visitor, inst->states[s].init);
     }
-    search body = {.fits = found.fits};
     visitor.user = &body;
     see_statements(&body, inst->decode.stmts, true);
     zf_visit_expr(&visitor, inst->decode.value);
-    return found.fits && body.fits;
+    return states.refusal != NULL ? states.refusal : body.refusal;
+}
+
+bool zf_form_lanes_fits(const zf_plan *plan, const zf_kernel *kernel) {
+    const zf_inst *inst = plan->graph->nodes[kernel->root].inst;
+    return kernel->domain == ZF_DOMAIN_CHUNKS && inst->lanes > 0 && zf_form_lanes_refusal(inst) == NULL;
 }
 
 // ---- Reads ----------------------------------------------------------------------------------------------------
@@ -318,14 +334,15 @@ uint32_t zf_simt_lanes_bytes(const zf_plan *plan, const zf_kernel *kernel) {
     return rings + zf_simt_nibbles_bytes(plan, kernel);
 }
 
-zf_simt_shape zf_simt_lanes_shape(const zf_plan *plan, const zf_kernel *kernel) {
+zf_simt_shape zf_form_lanes_shape(const zf_plan *plan, const zf_kernel *kernel) {
     uint32_t bytes = zf_simt_tables_bytes(plan, kernel) + zf_simt_lanes_bytes(plan, kernel);
-    return (zf_simt_shape){.form = ZF_SIMT_LANES,
-                           .threads = WARPS * plan->target->wave,
-                           .tiles = 1,
-                           .span = WARPS,
-                           .shared_bytes = bytes,
-                           .registers = 64};
+    return (zf_simt_shape){
+        .threads = WARPS * plan->target->wave, .tiles = 1, .span = WARPS, .shared_bytes = bytes, .registers = 64, .slow = true};
+}
+
+void zf_form_lanes_choices(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space) {
+    (void)plan, (void)kernel;
+    zf_choice_allow(space, ZF_CHOICE_THREADS, shape->threads); // the layout of shared memory is for so many
 }
 
 static zf_cg_value element(zf_cg *cg, zf_cg_env *env, const zf_port *port, LLVMValueRef v_index, const zf_expr *access) {
@@ -446,7 +463,7 @@ static void make_states(walk *w) {
 
 // ---- A chunk --------------------------------------------------------------------------------------------------
 
-void zf_simt_chunks(zf_lower *lower, const zf_simt_shape *shape) {
+void zf_form_lanes_emit(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     const zf_graph_node *node = &lower->graph->nodes[lower->kernel->root];
     walk w = {.chunk = {.together = true}, .v_lane = zf_simt_lane(lower)};
@@ -507,4 +524,13 @@ void zf_simt_chunks(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg_cond_br(cg, zf_simt_any(lower, v_failed), bb_failed, lower->bb_leave);
     zf_cg_enter(cg, bb_failed);
     zf_simt_call_hard(lower);
+}
+
+void zf_form_lanes_slow(zf_lower *lower, const zf_simt_shape *shape) {
+    zf_cg *cg = lower->cg;
+    (void)shape;
+    zf_simt_one_thread(lower, zf_simt_lane(lower)); // each warp has its chunk
+    lower->v_begin = zf_cg_add(cg, lower->v_tile, zf_simt_warp(lower));
+    lower->v_end = zf_cg_add(cg, lower->v_begin, zf_cg_i64(cg, 1));
+    cg->target->lower[lower->kernel->domain](lower);
 }

@@ -16,6 +16,58 @@ enum {
     STEPS_TOGETHER = 4,  // whose loads are asked for before the first one's elements are made, where that is chosen
 };
 
+// ---- Which kernels --------------------------------------------------------------------------------------------
+
+// Maps that copy tables were fastest with 32 registers, all eight thread blocks running, and prefetching what they read:
+// dictionary over bitpack of 12 bits at 93% of the limit, 92 with 40 registers, 90 without prefetching, 84 without tables.
+enum {
+    LOOKUP_REGISTERS = 32,
+    PLACES_REGISTERS = 40, // hold the loads of four steps, not the 61 that ptxas takes
+    LEAST_TILE = 64,       // outputs: whole words of bits, of columns of booleans and of validity
+    LEAST_TABLE = 4,       // KiB of shared memory,
+    MOST_TABLE = 32,       // likewise
+};
+
+bool zf_form_map_fits(const zf_plan *plan, const zf_kernel *kernel) {
+    zf_type type = zf_simt_type_of(plan, kernel);
+    bool alone = !type.nullable && type.kind != ZF_K_STRING; // elements that need no other lane's
+    return alone && zf_form_makes_elements(plan, kernel) && !zf_form_steps_of(plan, kernel).scans;
+}
+
+zf_simt_shape zf_form_map_shape(const zf_plan *plan, const zf_kernel *kernel) {
+    uint32_t bytes = zf_simt_staging_bytes(plan, kernel);
+    bool looks_up = zf_simt_looks_up(plan, kernel), places = zf_simt_takes_places(plan, kernel);
+    zf_simt_shape shape = {.threads = kernel->geometry.s,
+                           .tiles = 1,
+                           .shared_bytes = bytes + zf_simt_lookup_bytes(plan, kernel, bytes),
+                           .ahead = looks_up || places || zf_simt_later_fits(plan, kernel)};
+    if (places && zf_choice_value(&kernel->choice, ZF_CHOICE_AHEAD, 1) != 0)
+        shape.registers = PLACES_REGISTERS;
+    else if (looks_up && zf_simt_lane_count(zf_simt_type_of(plan, kernel)) <= 4)
+        shape.registers = LOOKUP_REGISTERS;
+    return shape;
+}
+
+void zf_form_map_choices(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space) {
+    bool looks_up = zf_simt_looks_up(plan, kernel);
+    zf_choice_allow_powers(space, ZF_CHOICE_THREADS, plan->target->wave, plan->target->threads);
+    zf_choice_allow_together(space, zf_simt_type_of(plan, kernel));
+    zf_choice_allow_powers(space, ZF_CHOICE_L, 1, 16);
+    zf_choose(&space->otherwise, ZF_CHOICE_L, kernel->geometry.l);
+    zf_choice_allow_up_to(space, ZF_CHOICE_STAGE, zf_simt_takes_bits(plan, kernel) ? ZF_STAGE_STEPS : ZF_STAGE_NONE);
+    zf_choose(&space->otherwise, ZF_CHOICE_STAGE, ZF_STAGE_NONE);
+    space->least_tile = LEAST_TILE;
+    space->staged_outputs = ZF_STAGED_OUTPUTS;
+    if (looks_up) {
+        zf_choice_allow(space, ZF_CHOICE_TABLE, 0);
+        zf_choice_allow_powers(space, ZF_CHOICE_TABLE, LEAST_TABLE, MOST_TABLE);
+        zf_choose(&space->otherwise, ZF_CHOICE_TABLE, ZF_LOOKUP_DEFAULT);
+    }
+    if (looks_up || zf_simt_takes_places(plan, kernel) || zf_simt_later_fits(plan, kernel)) zf_choice_allow_ahead(space, shape);
+}
+
+// ---- Whole tiles ----------------------------------------------------------------------------------------------
+
 // The whole tile that a thread has steps of.
 typedef struct whole {
     zf_lower *lower;
@@ -245,7 +297,7 @@ static LLVMValueRef whole_by_tables(zf_lower *lower, const zf_simt_tile *tile, c
     return LLVMBuildLoad2(cg->builder, cg->ty_i1, v_any, "");
 }
 
-void zf_simt_map(zf_lower *lower, const zf_simt_shape *shape) {
+void zf_form_map_emit(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     zf_simt_tile tile = zf_simt_tile_of(lower);
     LLVMBasicBlockRef bb_cut = zf_cg_block(cg, "cut"), bb_whole = zf_cg_block(cg, "whole");

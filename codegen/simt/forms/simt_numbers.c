@@ -10,6 +10,7 @@
 // should be one thread makes the tiles one by one, as on the host (lower->v_hard): it tells what is wrong, and where.
 #include "codegen/body/cg_frame.h"
 #include "codegen/simt/forms/simt_span.h"
+#include "codegen/simt/simt_choices.h"
 #include "codegen/simt/simt_tables.h"
 #include "frontend/check/check.h"
 
@@ -39,17 +40,27 @@ static uint32_t stage_bytes(uint32_t wave) { return wave * EACH * LONGEST + 2 * 
 
 static uint32_t kept_bytes(const zf_kernel *kernel) { return zf_simt_span_kept_bytes(warp_tiles(kernel->tile)); }
 
-zf_simt_shape zf_simt_numbers_shape(const zf_plan *plan, const zf_kernel *kernel) {
-    return (zf_simt_shape){.form = ZF_SIMT_NUMBERS,
-                           .threads = WARPS * plan->target->wave,
+bool zf_form_numbers_fits(const zf_plan *plan, const zf_kernel *kernel) {
+    return zf_form_makes_groups(plan, kernel) && zf_group_is_number(plan, kernel);
+}
+
+zf_simt_shape zf_form_numbers_shape(const zf_plan *plan, const zf_kernel *kernel) {
+    return (zf_simt_shape){.threads = WARPS * plan->target->wave,
                            .tiles = 1,
                            .span = WARPS * warp_tiles(kernel->tile),
                            .shared_bytes = zf_simt_tables_bytes(plan, kernel) +
                                            WARPS * (stage_bytes(plan->target->wave) + kept_bytes(kernel)) + WARP_WORDS,
-                           .registers = REGISTERS};
+                           .registers = REGISTERS,
+                           .slow = true};
 }
 
-uint32_t zf_simt_numbers_tiles(const zf_simt_shape *shape) { return shape->span / WARPS; }
+void zf_form_numbers_choices(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space) {
+    (void)plan, (void)kernel;
+    zf_choice_allow(space, ZF_CHOICE_THREADS, shape->threads); // the layout of shared memory is for so many
+}
+
+// Of a thread block's tiles, those that a warp makes.
+static uint32_t tiles_of_warp(const zf_simt_shape *shape) { return shape->span / WARPS; }
 
 // ---- Groups ---------------------------------------------------------------------------------------------------
 
@@ -223,11 +234,11 @@ static void find_warp(numbers *n) {
     zf_cg_enter(cg, bb_tiles);
 }
 
-void zf_simt_numbers(zf_lower *lower, const zf_simt_shape *shape) {
+void zf_form_numbers_emit(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     numbers n = {.span = {.lower = lower,
                           .each = EACH,
-                          .tiles = zf_simt_numbers_tiles(shape),
+                          .tiles = tiles_of_warp(shape),
                           .ty_length = cg->ty_i32,
                           .longest = LONGEST,
                           .by_words = true,
@@ -251,4 +262,14 @@ void zf_simt_numbers(zf_lower *lower, const zf_simt_shape *shape) {
     zf_simt_span_store(&n.span, &n.wanted, n.v_stage, stored_of(cg, v_here));
     zf_cg_br(cg, bb_made);
     zf_cg_enter(cg, bb_made);
+}
+
+void zf_form_numbers_slow(zf_lower *lower, const zf_simt_shape *shape) {
+    zf_cg *cg = lower->cg;
+    zf_simt_one_thread(lower, zf_simt_lane(lower)); // each warp has its tiles
+    uint32_t tiles = tiles_of_warp(shape);
+    lower->v_tile = zf_cg_add(cg, lower->v_tile, zf_cg_mul(cg, zf_simt_warp(lower), zf_cg_i64(cg, tiles)));
+    lower->v_begin = lower->v_tile;
+    lower->v_end = zf_simt_span_stop(lower, tiles);
+    cg->target->lower[lower->kernel->domain](lower);
 }

@@ -4,6 +4,7 @@
 // would be done for the few that want it. Here all outputs are first made as a map makes them, as if none were an exception. Then
 // the block walks the tile's groups, and each thread makes the exceptions of its own and stores them over what stands there.
 #include "codegen/simt/forms/simt_tree.h"
+#include "codegen/simt/simt_choices.h"
 #include "codegen/simt/simt_staging.h"
 
 // Where exceptions are staged, shared memory lets six tiles of 32 KiB run at once. On an H200, alp with 3% of exceptions: 256
@@ -106,19 +107,19 @@ static uint32_t staged_bytes(const zf_plan *plan, const zf_kernel *kernel) {
     return kernel->tile / 32 * 4 + kernel->tile * zf_kind_size(zf_simt_type_of(plan, kernel).kind);
 }
 
-bool zf_simt_patches_fit(const zf_plan *plan, const zf_kernel *kernel) {
+static bool stage_fits(const zf_plan *plan, const zf_kernel *kernel) {
     return ZF_SIMT_SUMS + staged_bytes(plan, kernel) <= plan->target->shared_bytes;
 }
 
-uint32_t zf_simt_patches_staged(const zf_plan *plan, const zf_kernel *kernel) {
+static uint32_t default_stage(const zf_plan *plan, const zf_kernel *kernel) {
     bool words = zf_kind_size(zf_simt_type_of(plan, kernel).kind) >= LEAST_STAGED;
-    return words && zf_simt_patches_fit(plan, kernel) ? ZF_STAGE_TILE : ZF_STAGE_NONE;
+    return words && stage_fits(plan, kernel) ? ZF_STAGE_TILE : ZF_STAGE_NONE;
 }
 
-zf_simt_shape zf_simt_patches_shape(const zf_plan *plan, const zf_kernel *kernel) {
-    uint32_t usual = zf_simt_patches_staged(plan, kernel), threads = THREADS;
+zf_simt_shape zf_form_patches_shape(const zf_plan *plan, const zf_kernel *kernel) {
+    uint32_t usual = default_stage(plan, kernel), threads = THREADS;
     uint32_t lanes = zf_simt_lane_count(zf_simt_type_of(plan, kernel));
-    zf_simt_shape shape = {.form = ZF_SIMT_PATCHES, .tiles = 1, .shared_bytes = ZF_SIMT_SUMS, .registers = REGISTERS};
+    zf_simt_shape shape = {.tiles = 1, .shared_bytes = ZF_SIMT_SUMS, .registers = REGISTERS};
     if (zf_choice_value(&kernel->choice, ZF_CHOICE_STAGE, usual) != ZF_STAGE_NONE)
         shape.shared_bytes += staged_bytes(plan, kernel);
     if (usual != ZF_STAGE_NONE) {
@@ -131,7 +132,16 @@ zf_simt_shape zf_simt_patches_shape(const zf_plan *plan, const zf_kernel *kernel
     return shape;
 }
 
-bool zf_simt_is_patched(const zf_plan *plan, const zf_kernel *kernel) {
+void zf_form_patches_choices(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space) {
+    uint32_t most = zf_choice_threads_of_tile(plan, kernel, shape->threads);
+    zf_choice_allow_powers(space, ZF_CHOICE_THREADS, plan->target->wave, most);
+    zf_choice_allow_together(space, zf_simt_type_of(plan, kernel));
+    zf_choice_allow_up_to(space, ZF_CHOICE_STAGE, stage_fits(plan, kernel) ? ZF_STAGE_TILE : ZF_STAGE_NONE);
+    zf_choose(&space->otherwise, ZF_CHOICE_STAGE, default_stage(plan, kernel));
+    zf_choice_allow_ahead(space, shape);
+}
+
+bool zf_form_patches_fits(const zf_plan *plan, const zf_kernel *kernel) {
     zf_type type = zf_simt_type_of(plan, kernel);
     patched p;
     if (kernel->domain != ZF_DOMAIN_GROUPS || kernel->prefix != NULL) return false;
@@ -412,7 +422,7 @@ static void stage_bits(zf_lower *lower, const zf_simt_shape *shape, staged *s) {
     if (shape->threads == cg->wave) zf_simt_barrier(lower, "bits that are cleared before those that are set"); // a walk meets
 }
 
-void zf_simt_patches(zf_lower *lower, const zf_simt_shape *shape) {
+void zf_form_patches_emit(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     zf_simt_tile tile = zf_simt_tile_of(lower);
     zf_simt_heads t = {

@@ -5,6 +5,7 @@
 #include "codegen/body/cg_frame.h"
 #include "codegen/body/cg_lines.h"
 #include "codegen/simt/forms/simt_tree.h"
+#include "codegen/simt/simt_choices.h"
 #include "codegen/simt/simt_places.h"
 #include "codegen/simt/simt_split.h"
 #include "codegen/simt/simt_staging.h"
@@ -634,7 +635,67 @@ void zf_simt_rows(zf_lower *lower, const zf_simt_shape *shape, const zf_simt_til
     check_end(&r);
 }
 
-void zf_simt_scan(zf_lower *lower, const zf_simt_shape *shape) {
+// ---- Which kernels --------------------------------------------------------------------------------------------
+
+// Nullable values are gathered: from plain streams two rows at once, by as many loads under way, for which there are 96
+// registers; what is computed of other streams was fastest with so few that more warps run. Segments were fastest with 64.
+enum {
+    STRING_REGISTERS = 64,
+    SEGMENT_REGISTERS = 64,
+    GATHER_REGISTERS = 96,
+    GATHER_MADE_REGISTERS = 64, // of 4 bytes; wider ones take 8 more
+    COUNTED_ROWS_LANES = 32,    // rows times lanes of a tally, which counts 1,024 bits
+};
+
+bool zf_form_scan_fits(const zf_plan *plan, const zf_kernel *kernel) {
+    return zf_form_makes_elements(plan, kernel) && zf_form_steps_of(plan, kernel).warp &&
+           kernel->tile % zf_form_row(plan, kernel) == 0;
+}
+
+static uint32_t gather_registers(const zf_kernel *kernel, uint32_t lanes) {
+    if (kernel->node_count == 1) return GATHER_REGISTERS;
+    return lanes == 4 ? GATHER_MADE_REGISTERS : GATHER_MADE_REGISTERS + 8;
+}
+
+zf_simt_shape zf_form_scan_shape(const zf_plan *plan, const zf_kernel *kernel) {
+    zf_type type = zf_simt_type_of(plan, kernel);
+    if (zf_simt_delivers_text(type, kernel)) {
+        uint32_t text = zf_form_text_bytes(plan, kernel);
+        return (zf_simt_shape){.threads = plan->target->wave, .tiles = 1, .shared_bytes = text, .registers = STRING_REGISTERS};
+    }
+    bool segmented = zf_form_steps_of(plan, kernel).segmented;
+    uint32_t warps = kernel->geometry.s / plan->target->wave, size = zf_kind_size(type.kind), lanes = zf_simt_lane_count(type);
+    uint32_t usual = zf_simt_takes_bits(plan, kernel) ? ZF_STAGE_TILE : ZF_STAGE_NONE;
+    uint32_t way = zf_choice_value(&kernel->choice, ZF_CHOICE_STAGE, usual);
+    return (zf_simt_shape){
+        .threads = kernel->geometry.s,
+        .tiles = warps,
+        .shared_bytes = zf_simt_staging_warp_bytes(plan->target->shared_bytes, (zf_simt_stage_way)way, kernel->tile, size, warps),
+        .stage = way,
+        .registers = segmented                     ? SEGMENT_REGISTERS
+                     : type.nullable && lanes <= 4 ? gather_registers(kernel, lanes)
+                                                   : 0,
+        .ahead = segmented && zf_simt_takes_places(plan, kernel)};
+}
+
+void zf_form_scan_choices(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space) {
+    zf_type type = zf_simt_type_of(plan, kernel);
+    bool delivers_text = zf_simt_delivers_text(type, kernel); // a warp has the thread block's shared memory
+    zf_choice_allow_powers(space, ZF_CHOICE_THREADS, plan->target->wave,
+                           delivers_text ? plan->target->wave : plan->target->threads);
+    if (type.kind == ZF_K_STRING) return; // whose rows are made one by one
+    // How many rows are best by default follows from what is scanned; of counted bits so many are known at once.
+    uint32_t rows = COUNTED_ROWS_LANES / zf_simt_lane_count(type);
+    zf_choice_allow_powers(space, ZF_CHOICE_L, 1, rows < ZF_SIMT_BATCH ? rows : ZF_SIMT_BATCH);
+    // Of a whole tile or not at all: each warp has one.
+    zf_choice_allow_up_to(space, ZF_CHOICE_STAGE, zf_simt_takes_bits(plan, kernel) ? ZF_STAGE_TILE : ZF_STAGE_NONE);
+    zf_choose(&space->otherwise, ZF_CHOICE_STAGE, shape->stage);
+    zf_choice_allow_ahead(space, shape);
+}
+
+// ---- The kernel -----------------------------------------------------------------------------------------------
+
+void zf_form_scan_emit(zf_lower *lower, const zf_simt_shape *shape) {
     zf_simt_tile tile = zf_simt_tile_of(lower);
     zf_lower_levels_make(lower);
     zf_simt_store_begin(lower, shape, &tile);

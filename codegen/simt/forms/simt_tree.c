@@ -10,6 +10,7 @@
 // one thread, as on the host.
 #include "codegen/simt/forms/simt_tree.h"
 
+#include "codegen/simt/simt_choices.h"
 #include "codegen/simt/simt_text.h"
 
 #include "codegen/host/lower_scan.h"
@@ -30,7 +31,7 @@ static bool few_elements(const zf_plan *plan, uint32_t node) {
 // Scans along groups leave their values in shared memory; those along the outputs are made with these.
 static bool scans_side_by_side(const zf_plan *plan, const zf_kernel *kernel, const zf_step *step) {
     if (step->level == 0) return zf_simt_scans(plan, kernel, step->reduce);
-    return step->reduce->form == ZF_R_SCAN && !zf_kind_is_float(step->reduce->term->type.kind);
+    return step->reduce->form == ZF_R_SCAN;
 }
 
 // Values of a scan, and elements of a stage, that a tile has room for. Groups beneath groups are fewer. Values of eight bytes are
@@ -100,7 +101,8 @@ static unsigned head_bytes(const zf_plan *plan, const zf_kernel *kernel, const z
     return never_empty(plan, step->node) ? 0 : alone ? 4 : ZF_SIMT_FEW_BYTES;
 }
 
-bool zf_simt_tree_fits(const zf_plan *plan, const zf_kernel *kernel, uint32_t *shared_bytes) {
+// Whether all stages can be made side by side; then the bytes of shared memory that they take.
+static bool stages_fit(const zf_plan *plan, const zf_kernel *kernel, uint32_t *shared_bytes) {
     uint32_t expansions = expansions_of(kernel), bytes = ZF_SIMT_SUMS;
     if (expansions == 0) return false;
     for (uint32_t s = 0; s < kernel->step_count; s++) {
@@ -120,6 +122,87 @@ bool zf_simt_tree_fits(const zf_plan *plan, const zf_kernel *kernel, uint32_t *s
     }
     *shared_bytes = bytes;
     return true;
+}
+
+enum { MOST_SHARED = 40960 };
+
+bool zf_form_groups_fits(const zf_plan *plan, const zf_kernel *kernel) {
+    uint32_t shared;
+    return kernel->tile % zf_form_row(plan, kernel) == 0 && stages_fit(plan, kernel, &shared) &&
+           shared + zf_form_text_bytes(plan, kernel) <= MOST_SHARED;
+}
+
+// Groups are found by shared memory and shuffles, whose latency only other warps hide: 40 registers a thread were faster by up to
+// a third than the 70 that ptxas takes (rle over bitpacks on an H200). Kernels that read more streams (of three, delta_stride:
+// 81% of the limit with 40, 86 with 56), or make 16 outputs at once, get more.
+enum {
+    FEW_STREAMS = 2,
+    FEW_REGISTERS = 40,  // of kernels that read two streams or fewer,
+    SOME_REGISTERS = 56, // of three,
+    MORE_REGISTERS = 64, // of more
+    LONG_TILE_REGISTERS = 128,
+    LONG_TILE = 32 << 10, // bytes of outputs
+};
+
+// Whether a tree's tile has so many bytes that few warps keep memory busy: then what each has under way counts for more than how
+// many they are, and the GPU ends with tiles that take half as long. l_orderkey on an H200: 16 warps a multiprocessor, which
+// prefetch their groups' words, 94% of the limit; 32 warps 86, 87 with prefetching. Of shorter tiles (ps_partkey) 32 are best.
+static bool has_long_tile(const zf_kernel *kernel, zf_type type) {
+    return kernel->domain == ZF_DOMAIN_GROUPS && type.kind != ZF_K_STRING && kernel->tile * zf_kind_size(type.kind) >= LONG_TILE;
+}
+
+// Registers a thread of a tree's kernel, a warp a thread block: as few as let run the blocks for which there is shared memory (of
+// 228 KiB a block takes one beside its own), and no fewer than are used well. What is there for several warps, and for bodies
+// that ask for the place in a group of the root, most have not.
+static uint32_t tree_registers(const zf_kernel *kernel, zf_type type, uint32_t shared_bytes) {
+    if (has_long_tile(kernel, type)) return LONG_TILE_REGISTERS;
+    uint32_t unused = ZF_SIMT_SUMS + kernel->tile / 32 * 4;
+    uint32_t blocks = 228 * 1024 / (shared_bytes + 1024 - (unused < shared_bytes ? unused : 0));
+    return blocks > 28 ? 64 : blocks > 24 ? 72 : 80;
+}
+
+// Stored streams that a kernel reads.
+static uint32_t streams_read(const zf_plan *plan, const zf_kernel *kernel) {
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < kernel->node_count; n++) {
+        const zf_graph_node *node = &plan->graph->nodes[kernel->nodes[n]];
+        for (uint32_t p = 0; p < node->inst->port_count; p++) {
+            const zf_port *port = &node->inst->ports[p];
+            if (!port->is_param && plan->graph->edges[node->inputs[port->slot]].stored >= 0) count++;
+        }
+    }
+    return count;
+}
+
+static uint32_t stage_registers(const zf_plan *plan, const zf_kernel *kernel) {
+    uint32_t streams = streams_read(plan, kernel);
+    if (zf_simt_lane_count(zf_simt_type_of(plan, kernel)) > 8) return MORE_REGISTERS;
+    return streams <= FEW_STREAMS ? FEW_REGISTERS : streams == FEW_STREAMS + 1 ? SOME_REGISTERS : MORE_REGISTERS;
+}
+
+zf_simt_shape zf_form_groups_shape(const zf_plan *plan, const zf_kernel *kernel) {
+    zf_type type = zf_simt_type_of(plan, kernel);
+    uint32_t shared = 0;
+    (void)stages_fit(plan, kernel, &shared);
+    shared += zf_form_text_bytes(plan, kernel);
+    // Of several stages a warp makes a tile: most of what it does is done for groups, which are few, before any output is made.
+    bool one_stage = zf_form_makes_groups(plan, kernel) && !zf_simt_delivers_text(type, kernel);
+    uint32_t threads = one_stage ? kernel->geometry.s : plan->target->wave;
+    return (zf_simt_shape){.threads = threads,
+                           .tiles = 1,
+                           .shared_bytes = shared,
+                           .registers = one_stage ? stage_registers(plan, kernel) : tree_registers(kernel, type, shared),
+                           .slow = threads == plan->target->wave,
+                           .ahead = one_stage || has_long_tile(kernel, type)};
+}
+
+void zf_form_groups_choices(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space) {
+    zf_type type = zf_simt_type_of(plan, kernel);
+    bool several = shape->threads > plan->target->wave; // else a warp makes the tile, by windows
+    uint32_t most = several ? zf_choice_threads_of_tile(plan, kernel, shape->threads) : plan->target->wave;
+    zf_choice_allow_powers(space, ZF_CHOICE_THREADS, plan->target->wave, most);
+    if (several) zf_choice_allow_together(space, type);
+    if (type.kind != ZF_K_STRING) zf_choice_allow_ahead(space, shape);
 }
 
 // ---- Levels ---------------------------------------------------------------------------------------------------
@@ -583,7 +666,7 @@ static void fetch_groups(zf_simt_tree *tree) {
 
 // ---- The tile -------------------------------------------------------------------------------------------------
 
-void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
+void zf_form_groups_emit(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     zf_simt_tile tile = zf_simt_tile_of(lower);
     zf_simt_tree tree = {.lower = lower, .shape = shape, .tile = &tile};
@@ -644,4 +727,10 @@ void zf_simt_groups(zf_lower *lower, const zf_simt_shape *shape) {
     }
     zf_simt_store_end(lower);
     zf_lower_report(lower, tile.v_lo);
+}
+
+void zf_form_groups_slow(zf_lower *lower, const zf_simt_shape *shape) {
+    (void)shape;
+    zf_simt_one_thread(lower, lower->v_thread);
+    lower->cg->target->lower[lower->kernel->domain](lower);
 }

@@ -69,9 +69,6 @@ LLVMValueRef zf_simt_tree_scan(const zf_lower_env *env, const zf_running *runnin
 /// The spot of what is inlined along `edge`.
 zf_simt_spot zf_simt_spot_along(const zf_simt_spot *spot, const zf_graph_edge *edge);
 
-/// Whether a kernel can be made so, and the shared memory that a tile takes.
-bool zf_simt_tree_fits(const zf_plan *plan, const zf_kernel *kernel, uint32_t *shared_bytes);
-
 /// Whether elements of `step`, of that type, are made once a group of the root for a row of outputs; and how many a window of
 /// rows of `lanes` a thread has.
 bool zf_simt_ring_fits(const zf_kernel *kernel, const zf_step *root, const zf_step *step, zf_type type);

@@ -7,29 +7,51 @@
 // failure that comes first.
 #include "codegen/host/lower_chunks.h"
 #include "codegen/simt/forms/simt_span.h"
+#include "codegen/simt/simt_choices.h"
 #include "codegen/simt/simt_marks.h"
 
 enum {
     REGISTERS = 64, // of kernels that keep rows: 32 warps of a multiprocessor run at once then
-    CHUNKS = 4,     // that a warp walks, one after the other
+    CHUNKS = 4,     // that a warp walks, one after the other,
+    MOST_CHUNKS = 8 // at most
 };
 
-bool zf_simt_warp_walks_several(const zf_plan *plan, const zf_kernel *kernel) {
+static bool walks_several(const zf_plan *plan, const zf_kernel *kernel) {
     zf_type type = zf_simt_type_of(plan, kernel);
     return !type.nullable && type.kind != ZF_K_BOOL && type.kind != ZF_K_STRING; // whose rows are stored where they are wanted
 }
 
-zf_simt_shape zf_simt_warp_shape(const zf_plan *plan, const zf_kernel *kernel) {
+bool zf_form_warp_fits(const zf_plan *plan, const zf_kernel *kernel) {
+    (void)plan;
+    return kernel->by_warp;
+}
+
+zf_simt_shape zf_form_warp_shape(const zf_plan *plan, const zf_kernel *kernel) {
     uint32_t threads = kernel->geometry.s, tiles = threads / plan->target->wave,
              bytes = tiles * zf_simt_marks_bytes(plan, kernel);
     if (bytes > plan->target->shared_bytes) bytes = 0;
-    bool several = zf_simt_warp_walks_several(plan, kernel);
-    return (zf_simt_shape){.form = ZF_SIMT_WARP,
-                           .threads = threads,
+    bool several = walks_several(plan, kernel);
+    return (zf_simt_shape){.threads = threads,
                            .tiles = tiles,
                            .span = several ? zf_choice_value(&kernel->choice, ZF_CHOICE_L, CHUNKS) : 1,
                            .shared_bytes = bytes,
                            .registers = bytes > 0 ? REGISTERS : 0};
+}
+
+void zf_form_allow_walk(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space) {
+    if (!zf_kernel_can_be_shared(plan, kernel)) return;
+    if (walks_several(plan, kernel)) {
+        zf_choice_allow_powers(space, ZF_CHOICE_L, 1, MOST_CHUNKS);
+        zf_choose(&space->otherwise, ZF_CHOICE_L, kernel->by_warp ? shape->span : 1);
+    }
+    zf_choice_allow(space, ZF_CHOICE_WALK, 1);
+    zf_choice_allow(space, ZF_CHOICE_WALK, plan->target->wave);
+    zf_choose(&space->otherwise, ZF_CHOICE_WALK, kernel->by_warp ? plan->target->wave : 1);
+}
+
+void zf_form_warp_choices(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space) {
+    zf_choice_allow_powers(space, ZF_CHOICE_THREADS, plan->target->wave, plan->target->threads);
+    zf_form_allow_walk(plan, kernel, shape, space);
 }
 
 LLVMValueRef zf_chunk_share_turns(zf_chunk *chunk, LLVMValueRef v_count) { // there is room for them: the sum does not wrap
@@ -102,7 +124,7 @@ void zf_chunk_share(zf_chunk *chunk, LLVMValueRef v_alike, void (*share)(void *r
     zf_chunk_meet(chunk);
 }
 
-void zf_simt_warp_chunks(zf_lower *lower, const zf_simt_shape *shape) {
+void zf_form_warp_emit(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     if (shape->span > 1) {
         LLVMValueRef v_end = zf_cg_add(cg, lower->v_tile, zf_cg_i64(cg, shape->span));

@@ -9,10 +9,9 @@
 // The file says where each tile begins and ends among the groups. All of these states must be met on the way. Where anything is
 // not as it should be nothing is stored, and one thread makes the tiles one by one, as on the host (lower->v_hard): it tells what
 // is wrong, and where.
-#include "codegen/simt/forms/simt_words.h"
-
 #include "codegen/body/cg_frame.h"
 #include "codegen/simt/forms/simt_span.h"
+#include "codegen/simt/simt_choices.h"
 #include "codegen/simt/simt_handles.h"
 #include "codegen/simt/simt_text.h"
 
@@ -23,6 +22,7 @@ enum {
     MORE_BIT = 20,  // of sums of lengths, behind those: how many lanes have a string of several pieces,
     LONG_BIT = 26,  // and above, a long one
     MOST = 1 << 12, // bytes that a warp makes
+    REGISTERS = 64,
 };
 
 typedef struct words {
@@ -34,9 +34,28 @@ typedef struct words {
 
 enum { STAGE = MOST + 2 * ZF_SPAN_CHUNK };
 
-uint32_t zf_simt_words_bytes(uint32_t tile) { return STAGE + zf_simt_span_kept_bytes(zf_simt_words_span(tile)); }
+// Tiles of so many bytes that a warp makes together; 0: one is too large or too small.
+static uint32_t span_of(uint32_t tile) { return tile > MOST || tile < MOST / ZF_SPAN_TILES ? 0 : MOST / tile; }
 
-uint32_t zf_simt_words_span(uint32_t tile) { return tile > MOST || tile < MOST / ZF_SPAN_TILES ? 0 : MOST / tile; }
+bool zf_form_words_fits(const zf_plan *plan, const zf_kernel *kernel) {
+    return zf_form_makes_groups(plan, kernel) && span_of(kernel->tile) > 0 && kernel->sink >= 0 &&
+           zf_group_string(plan, kernel) != NULL;
+}
+
+zf_simt_shape zf_form_words_shape(const zf_plan *plan, const zf_kernel *kernel) {
+    uint32_t span = span_of(kernel->tile);
+    return (zf_simt_shape){.threads = plan->target->wave,
+                           .tiles = 1,
+                           .span = span,
+                           .shared_bytes = STAGE + zf_simt_span_kept_bytes(span),
+                           .registers = REGISTERS,
+                           .slow = true};
+}
+
+void zf_form_words_choices(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space) {
+    (void)plan, (void)kernel;
+    zf_choice_allow(space, ZF_CHOICE_THREADS, shape->threads); // the layout of shared memory is for so many
+}
 
 // ---- The strings of a row -------------------------------------------------------------------------------------
 
@@ -301,7 +320,7 @@ static void store_stage(words *w) {
 
 // ---- The tiles ------------------------------------------------------------------------------------------------
 
-void zf_simt_words(zf_lower *lower, const zf_simt_shape *shape) {
+void zf_form_words_emit(zf_lower *lower, const zf_simt_shape *shape) {
     zf_cg *cg = lower->cg;
     words w = {.access = zf_group_string(lower->plan, lower->kernel)};
     w.span = (zf_simt_span){.lower = lower,
@@ -328,4 +347,10 @@ void zf_simt_words(zf_lower *lower, const zf_simt_shape *shape) {
     store_stage(&w);
     zf_cg_br(cg, bb_made);
     zf_cg_enter(cg, bb_made);
+}
+
+void zf_form_words_slow(zf_lower *lower, const zf_simt_shape *shape) {
+    zf_simt_one_thread(lower, lower->v_thread);
+    lower->v_end = zf_simt_span_stop(lower, shape->span);
+    lower->cg->target->lower[lower->kernel->domain](lower);
 }
