@@ -191,7 +191,8 @@ static void write_in_turn(task *t, uint64_t index, zf_encode_job *job, zf_encode
     t->next++;
     if (t->status == ZF_OK && status == ZF_OK && t->options != NULL && t->options->progress != NULL &&
         !t->options->progress(t->options->progress_user, t->next, t->blocks)) {
-        status = zf_raise(&error, ZF_E_ARGUMENT, "the encoding was stopped");
+        status = zf_raise(&error, ZF_E_CANCELLED, "the encoding was cancelled after %llu of %llu blocks", (ull)t->next,
+                          (ull)t->blocks);
     }
     if (t->status == ZF_OK && status != ZF_OK) {
         t->status = status;

@@ -306,6 +306,7 @@ zf_status zf_container_unchanged(const zf_container *c, zf_error *error) {
 }
 
 zf_status zf_container_explain(const zf_container *c, zf_status status, zf_error *error) {
+    if (status == ZF_ERR_CANCELLED) return status;
     zf_status changed = zf_container_unchanged(c, error);
     return changed != ZF_OK ? changed : status;
 }

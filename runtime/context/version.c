@@ -16,6 +16,7 @@ const char *zf_status_name(zf_status status) {
         [ZF_ERR_IO] = "input or output failure",
         [ZF_ERR_UNSUPPORTED] = "not supported",
         [ZF_ERR_INTERNAL] = "internal error",
+        [ZF_ERR_CANCELLED] = "cancelled",
     };
     size_t index = (size_t)status;
     return index < sizeof names / sizeof names[0] ? names[index] : "unknown status";

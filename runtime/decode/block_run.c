@@ -446,6 +446,8 @@ zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error) {
     }
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         const zf_abi_kernel *kernel = &plan->kernels[k];
+        if (run->cancelled != NULL && run->cancelled(run->cancelled_user))
+            return zf_fail_place(error, zf_raise(error, ZF_E_CANCELLED, "the decode was cancelled"), "%s", run->where);
         bool records = record && kernel->tree >= 0 && plan->trees[kernel->tree].directory == 0;
         unsigned threads = records ? 1 : run->threads;
         args.tiles = zf_tile_count(kernel, view);

@@ -151,6 +151,8 @@ static zf_status run_block(job *j, uint64_t block, unsigned worker, const zf_blo
         .where = where,
         .file = zf_selection_file(s),
         .threads = j->tile_threads,
+        .cancelled = s->cancelled,
+        .cancelled_user = s->cancelled_user,
     };
     if (j->is_text) {
         run.offset_base = j->text.bases[block - s->first_block];
@@ -172,6 +174,7 @@ static zf_status decode_block(job *j, uint64_t block, unsigned worker, zf_error 
     zf_block_view view;
     zf_selection_where(&j->selection, block, where);
     if (j->watch != NULL) ZF_TRY(j->watch->before(j->watch->user, block, error));
+    ZF_TRY(zf_selection_go_on(&j->selection, error));
     ZF_TRY(zf_selection_block(&j->selection, block, NULL, &view, error));
     zf_status status = run_block(j, block, worker, &view, where, error);
     zf_block_view_free(&view);

@@ -73,10 +73,12 @@ zf_status zf_decode_prepare(zf_container *container, size_t column, const char *
     zf_prepared *prepared = calloc(1, sizeof *prepared);
     if (prepared == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a decode");
     zf_status status = zf_units_make(container, column, options, NULL, accelerator, &prepared->units, error);
-    if (status == ZF_OK)
+    if (status == ZF_OK) {
+        prepared->units->column->selection.cancelled = NULL; // the caller's function is for this call alone
         *out = prepared;
-    else
+    } else {
         free(prepared);
+    }
     return status;
 }
 

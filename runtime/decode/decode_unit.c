@@ -165,6 +165,7 @@ static zf_status check_block(zf_units *units, const uint8_t *stored, uint64_t in
     char where[ZF_WHERE_BYTES];
     zf_block_view view;
     zf_selection_where(s, number, where);
+    ZF_TRY(zf_selection_go_on(s, error));
     unsigned pass = zf_pass_begin(zf_units_passes(units), ZF_PASS_DECODE);
     zf_status status = zf_selection_block(s, number, at, &view, error);
     if (status == ZF_OK) {

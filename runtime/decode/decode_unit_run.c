@@ -175,7 +175,8 @@ static zf_status run_units(zf_units *units, bool upload, uint32_t only, void *st
     zf_status status = zf_side_streams_fork(&units->side, stream, error);
     for (uint32_t u = 0; status == ZF_OK && u < units->unit_count; u++) {
         void *own = zf_side_stream(&units->side, u, stream);
-        if (upload) status = upload_unit(units, &units->units[u], own, memory, error);
+        status = zf_selection_go_on(&units->column->selection, error);
+        if (upload && status == ZF_OK) status = upload_unit(units, &units->units[u], own, memory, error);
         if (status == ZF_OK) status = launch_unit(units, &units->units[u], only, own, memory, error);
     }
     zf_status joined = zf_side_streams_join(&units->side, stream, status == ZF_OK ? error : NULL);

@@ -105,6 +105,10 @@ zf_status zf_selection_make(zf_container *container, size_t column, const zf_dec
     out->column = &container->index.columns[column];
     out->bits = zf_element_bits(out->column->type.element);
     out->checksums = options == NULL || !options->skip_checksums;
+    if (options != NULL) {
+        out->cancelled = options->cancelled;
+        out->cancelled_user = options->cancelled_user;
+    }
     ZF_TRY(choose_rows(out, options, error));
     return get_plans(out, target, provider, error);
 }
@@ -114,6 +118,12 @@ void zf_selection_free(zf_selection *selection) {
     free(selection->providers);
     selection->plans = NULL;
     selection->providers = NULL;
+}
+
+zf_status zf_selection_go_on(const zf_selection *s, zf_error *error) {
+    if (s->cancelled == NULL || !s->cancelled(s->cancelled_user)) return ZF_OK;
+    zf_status status = zf_raise(error, ZF_E_CANCELLED, "the decode was cancelled");
+    return zf_fail_place(error, status, "%s: column %.64s", zf_container_short_path(s->container), s->column->name);
 }
 
 void zf_selection_where(const zf_selection *selection, uint64_t block, char where[ZF_WHERE_BYTES]) {

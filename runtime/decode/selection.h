@@ -13,9 +13,11 @@ typedef struct zf_selection {
     uint64_t begin, end;              ///< rows
     uint64_t first_block, last_block; ///< first .. last - 1
     bool checksums;
-    const zf_abi_plan **plans;  ///< per shape; NULL where no block of the range has it
-    zf_abi_provider *providers; ///< per shape: which gave the plan
-    double plan_seconds;        ///< that getting them took
+    const zf_abi_plan **plans;     ///< per shape; NULL where no block of the range has it
+    zf_abi_provider *providers;    ///< per shape: which gave the plan
+    double plan_seconds;           ///< that getting them took
+    bool (*cancelled)(void *user); ///< the caller's; NULL: never
+    void *cancelled_user;
 } zf_selection;
 
 /// Finds all that, with plans for a target: those of `provider`, or the context's for NULL. Free with zf_selection_free, also
@@ -23,6 +25,9 @@ typedef struct zf_selection {
 zf_status zf_selection_make(zf_container *container, size_t column, const zf_decode_options *options, zf_abi_target target,
                             const zf_abi_provider *provider, zf_selection *out, zf_error *error);
 void zf_selection_free(zf_selection *selection);
+
+/// ZF_ERR_CANCELLED where the caller cancels the decode. Any thread.
+zf_status zf_selection_go_on(const zf_selection *selection, zf_error *error);
 
 /// "lines.zfd: column a, block 3": how errors name a block.
 enum { ZF_WHERE_BYTES = 256 };

@@ -82,6 +82,7 @@ static zf_status look_at(size_t request, const zf_selection *s, uint64_t number,
     const zf_abi_plan *plan = s->plans[shape];
     zf_block_view view;
     zf_error damage;
+    ZF_TRY(zf_selection_go_on(s, error));
     if (zf_selection_block(s, number, NULL, &view, &damage) != ZF_OK) return ZF_OK;
     uint64_t *values = malloc((plan->shaping_count + (size_t)1) * sizeof *values);
     for (uint32_t i = 0; values != NULL && i < plan->shaping_count; i++) values[i] = view.params[plan->shaping[i]];
@@ -129,12 +130,13 @@ static void count(zf_code_stats *stats, const zf_abi_code *code) {
     stats->cached += code->origin == ZF_CODE_CACHED;
 }
 
-static void get(void *user, uint64_t index, unsigned worker) {
+static zf_status get(void *user, uint64_t index, unsigned worker, zf_error *error) {
     (void)worker;
     obtaining *o = user;
     const piece *p = o->pieces[index];
     const zf_abi_code *code = NULL;
     zf_error reason;
+    ZF_TRY(zf_selection_go_on(&o->selections[p->request], error));
     double began = begin(o, &o->compiling);
     // What fails is kept by the provider, and is told of by the decode that needs it.
     bool good = p->provider->code(p->provider->self, p->plan, p->values, &code, &reason) == ZF_OK && code != NULL;
@@ -143,7 +145,7 @@ static void get(void *user, uint64_t index, unsigned worker) {
     if (good) count(&o->each[p->request], code);
     if (good) count(&o->all, code);
     pthread_mutex_unlock(&o->lock);
-    if (!good || o->accelerator == NULL || code->simt == NULL) return;
+    if (!good || o->accelerator == NULL || code->simt == NULL) return ZF_OK;
     zf_accelerator_code *loaded;
     unsigned pass = zf_pass_begin(zf_context_passes(o->context), ZF_PASS_LOAD);
     began = begin(o, &o->loading);
@@ -152,6 +154,7 @@ static void get(void *user, uint64_t index, unsigned worker) {
     o->each[p->request].load_seconds += end(&o->loading, began);
     pthread_mutex_unlock(&o->lock);
     zf_pass_end(zf_context_passes(o->context), pass);
+    return ZF_OK;
 }
 
 static zf_status obtain_all(obtaining *o, size_t requests, unsigned threads, piece **first, zf_error *error) {
@@ -180,8 +183,7 @@ static zf_status obtain_all(obtaining *o, size_t requests, unsigned threads, pie
     if (o->pieces == NULL) return no_memory(error);
     pieces = 0;
     for (piece *p = *first; p != NULL; p = p->next) o->pieces[pieces++] = p;
-    zf_parallel_for(zf_context_threads(o->context, threads), pieces, get, o);
-    return ZF_OK;
+    return zf_parallel_try(zf_context_threads(o->context, threads), pieces, get, o, error);
 }
 
 static zf_status check(const zf_context *context, const zf_code_request *requests, size_t request_count, zf_error *error) {

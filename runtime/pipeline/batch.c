@@ -40,6 +40,7 @@ static zf_status make(zf_batch *batch, const zf_pipeline_request *requests, size
     if (batch->requests == NULL) return zf_batch_no_memory(error);
     for (size_t r = 0; r < count; r++) {
         batch->requests[r].given = requests[r];
+        batch->requests[r].given.options.cancelled = NULL; // zf_batch_cancel is for batches
         batch->request_count++;
         ZF_TRY(zf_requested_open(batch, &batch->requests[r], error));
         ZF_TRY(zf_batch_cut(batch, &room, (uint32_t)r, error));

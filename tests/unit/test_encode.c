@@ -467,7 +467,8 @@ static void test_stopping(void) {
     zf_encode_options options = {.rows_per_block = 4096, .overwrite = true, .progress = stop_after_one, .progress_user = &done};
     char path[256];
     snprintf(path, sizeof path, "%s", path_of("stopped.zfd"));
-    CHECK(zf_encode(program, NULL, &column, 1, 12288, &options, path, NULL, &error) == ZF_ERR_USAGE, "stopped");
+    CHECK(zf_encode(program, NULL, &column, 1, 12288, &options, path, NULL, &error) == ZF_ERR_CANCELLED, "stopped");
+    CHECK(strcmp(error.code, "ZF1115") == 0 && strstr(error.message, "after 1 of 3 blocks") != NULL, "%s", error.message);
     CHECK(done == 1 && access(path, F_OK) != 0, "a file was left");
     zf_program_free(program);
 }

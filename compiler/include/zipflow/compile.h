@@ -78,7 +78,8 @@ typedef struct zf_encode_options {
     /// "all"; NULL: none. GPUs decode fused stages faster, CPUs often those that are not. Read during the call alone. A stream
     /// that no ordered stage makes is ZF_ERR_USAGE.
     const char *unfused;
-    /// Called after every block, from one thread at a time; false stops the encoding with ZF_ERR_USAGE. May be NULL.
+    /// Called after every block, from one thread at a time; returns false to cancel the encoding, which then returns
+    /// ZF_ERR_CANCELLED (ZF1115) and leaves no file. May be NULL.
     bool (*progress)(void *user, uint64_t blocks_done, uint64_t blocks);
     void *progress_user;
 } zf_encode_options;

@@ -101,7 +101,7 @@ ZF_API void zf_pipeline_free(zf_pipeline *pipeline);
 typedef struct zf_pipeline_request {
     zf_container *container;
     size_t column;
-    zf_decode_options options; ///< rows and checksums; `threads` is not read
+    zf_decode_options options; ///< rows and checksums; `threads` and `cancelled` are not read
     bool on_device;
     zf_decode_buffers host;
     zf_device_buffers device;
@@ -132,12 +132,12 @@ ZF_API zf_status zf_batch_create(zf_pipeline *pipeline, const zf_pipeline_reques
 ZF_API zf_status zf_batch_start(zf_batch *batch, zf_error *error);
 /// Waits until column `request` is where it should be, or failed: then the error is that of its first block that is at fault;
 /// of a transfer unit what is found before decoding (its reads, checksums, structure) is told before what decoding finds.
-/// Other columns go on. ZF1115 where the batch was cancelled before this column was done. Any thread.
+/// Other columns go on. ZF_ERR_CANCELLED (ZF1115) where the batch was cancelled before this column was done. Any thread.
 ZF_API zf_status zf_batch_wait(zf_batch *batch, size_t request, zf_error *error);
 /// The same for a stream of the caller (CUDA: a CUstream of the primary context): what is queued on it behind this call runs when
 /// the column is there. Waits until the column's last unit was queued, not until it is done; since little is queued at a time
-/// that is about a millisecond before. Whether kernels found a fault is known from zf_batch_wait only; ZF1115 where units were
-/// left out because the batch was cancelled. Requests with `on_device` only.
+/// that is about a millisecond before. Whether kernels found a fault is known from zf_batch_wait only; ZF_ERR_CANCELLED (ZF1115)
+/// where units were left out because the batch was cancelled. Requests with `on_device` only.
 ZF_API zf_status zf_batch_follow(zf_batch *batch, size_t request, void *stream, zf_error *error);
 /// Units that were not queued yet will not be. Any thread; does not wait.
 ZF_API void zf_batch_cancel(zf_batch *batch);

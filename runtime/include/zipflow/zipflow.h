@@ -27,8 +27,8 @@ extern "C" {
 #define ZF_VERSION_MINOR 1
 #define ZF_VERSION_PATCH 0
 
-/// What kind of trouble; the details are in `zf_error`. `zfc` exits with 2 for ZF_ERR_USAGE, 3 for ZF_ERR_DEVICE, 1 for all
-/// others.
+/// The kind of an error; the details are in `zf_error`. `zfc` exits with 2 for ZF_ERR_USAGE, 3 for ZF_ERR_DEVICE, 1 for all
+/// others. It cancels nothing itself: a signal ends it.
 typedef enum zf_status {
     ZF_OK = 0,
     ZF_ERR_INPUT = 1,       ///< a file, text or value that the caller passed on is wrong
@@ -38,6 +38,7 @@ typedef enum zf_status {
     ZF_ERR_IO = 5,          ///< the operating system refused: open, read, write, rename
     ZF_ERR_UNSUPPORTED = 6, ///< legal, but this build or device does not do it
     ZF_ERR_INTERNAL = 7,    ///< a fault of zipflow itself; please report it
+    ZF_ERR_CANCELLED = 8,   ///< the caller cancelled the call; what was asked for is not done, and nothing is wrong
 } zf_status;
 
 /// One error. `code` is stable ("ZF1104", documented in docs/errors.md); `message` is one line without a full stop;
@@ -191,6 +192,12 @@ typedef struct zf_decode_options {
     uint64_t row_count;  ///< how many, 0 is none; UINT64_MAX: up to the end
     bool skip_checksums; ///< do not verify the checksums of blocks
     unsigned threads;    ///< 0: the context's; more than 256 count as 256
+    /// Returns true to cancel the call, which then returns ZF_ERR_CANCELLED (ZF1115). NULL: the call runs to its end. Called
+    /// before each block and before each kernel of a block, by several threads at once; must be quick, and must not call zipflow.
+    /// A GPU finishes the kernels that are queued already. zf_decode, zf_decode_prepare and zf_code_obtain call it until they
+    /// return; pipelines have zf_batch_cancel instead.
+    bool (*cancelled)(void *user);
+    void *cancelled_user;
 } zf_decode_options;
 
 /// Bytes that the caller must provide. For numbers `values` is rows times the element's size; for booleans
@@ -255,7 +262,7 @@ ZF_API zf_status zf_decode(zf_container *container, size_t column, const char *d
 typedef struct zf_code_request {
     zf_container *container;
     size_t column;
-    zf_decode_options options; ///< of the decode to come: its rows. Others do not matter
+    zf_decode_options options; ///< of the decode to come: its rows, and `cancelled`. Others do not matter
 } zf_code_request;
 
 typedef struct zf_code_stats {
@@ -265,11 +272,13 @@ typedef struct zf_code_stats {
     double load_seconds;    ///< the same of loading it to the device, which is done side by side with the former
 } zf_code_stats;
 
-/// Gets the code that decodes of these requests will want on a device, and loads it there, on up to `threads` threads (0: the
-/// context's number). Of a column with more than 256 blocks so many are looked at. Decodes that follow find it. What cannot be
-/// had is no error here but of the decode that wants it: which errors there are, and which comes first, does not depend on this
-/// call. `each` (may be NULL) has room for as many as there are requests, `all` may be NULL; where arguments or the device are
-/// wrong they are zero. Codes are counted request by request: those of a column that is requested twice are twice in `all`.
+/// Gets and loads the code that later decodes of these requests need, over several threads.
+///
+/// `threads`: at most so many; 0: the context's number. Examines at most 256 blocks per column. Failures are reported by the
+/// decode that needs the code: this call changes neither which errors there are nor which comes first. It fails only for wrong
+/// arguments, an absent device, missing memory, or when a request's `cancelled` says so (ZF_ERR_CANCELLED). `each` (may be NULL)
+/// has room for one entry per request, `all` may be NULL; both are zero where arguments or the device are wrong. Codes are
+/// counted per request: those of a column that is requested twice count twice in `all`.
 ZF_API zf_status zf_code_obtain(zf_context *context, const char *device, const zf_code_request *requests, size_t request_count,
                                 unsigned threads, zf_code_stats *each, zf_code_stats *all, zf_error *error);
 
