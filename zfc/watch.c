@@ -104,15 +104,15 @@ void zf_watch_container(const zf_container *container) {
                           "  hint: decode it when nobody writes to it\n",
                           watch.verb ? watch.verb : "", zf_container_short_path(container));
     file->length = (size_t)length < sizeof file->message ? (size_t)length : sizeof file->message - 1;
-    file->size = container->size;
-    file->map = container->map;
+    file->size = container->source.size;
+    file->map = container->source.map;
     file->next = atomic_load(&watch.containers);
     atomic_store(&watch.containers, file);
 }
 
 void zf_watch_no_more(const zf_container *container) {
     for (watched *file = atomic_load(&watch.containers); container != NULL && file != NULL; file = file->next) {
-        if (file->map == container->map && file->size == container->size) file->size = 0;
+        if (file->map == container->source.map && file->size == container->source.size) file->size = 0;
     }
 }
 

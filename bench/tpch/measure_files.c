@@ -335,7 +335,7 @@ static zf_status prepare(files *f, const kind *k, double *resident, zf_error *er
     zf_status status = ZF_OK;
     for (size_t i = 0; i < f->stored_count && k->cold; i++) { // what is mapped would stay
         const zf_container *c = f->of_stored[i];
-        madvise((void *)(uintptr_t)c->map, c->size, MADV_DONTNEED);
+        madvise((void *)(uintptr_t)c->source.map, c->source.size, MADV_DONTNEED);
     }
     *resident = k->cold ? 0 : files_resident(read, count);
     if (!k->cold && *resident >= 1) return status;

@@ -128,8 +128,8 @@ typedef struct zf_seek_view {
     const uint8_t *widths;   ///< per field
 } zf_seek_view;
 
-/// A block whose header was checked against its size and shape. Everything points into the mapped file or into memory that
-/// `zf_block_view_free` releases.
+/// A block whose header was checked against its size and shape. Everything points into the container's memory or into memory
+/// that `zf_block_view_free` releases.
 typedef struct zf_block_view {
     const uint8_t *base;
     uint64_t bytes;
@@ -141,6 +141,7 @@ typedef struct zf_block_view {
     zf_stream_view *streams;
     zf_seek_view *seeks;
     void *memory;
+    void *owned;         ///< the block's bytes, where they were read for this view alone; NULL: `base` is somebody else's
     const char *refused; ///< of a block that broke a rule: the path of the stream, param or edge in question; NULL: of none
 } zf_block_view;
 
@@ -152,7 +153,7 @@ ZF_PRIVATE_API void zf_block_view_free(zf_block_view *view);
 /// Block `block` of a column, checked.
 ZF_PRIVATE_API zf_status zf_container_block(zf_container *container, size_t column, uint64_t block, bool checksum,
                                             zf_block_view *out, zf_error *error);
-/// The same for a block, which exists, whose bytes were read to `stored`.
+/// The same for a block, which exists, whose bytes are at `stored`; NULL: where the container has them, or reads them.
 zf_status zf_container_block_at(zf_container *container, size_t column, uint64_t block, const uint8_t *stored, bool checksum,
                                 zf_block_view *out, zf_error *error);
 /// The canonical unit that the file carries.

@@ -263,5 +263,6 @@ zf_status zf_block_check(const zf_shape *shape, const void *bytes, uint64_t size
 void zf_block_view_free(zf_block_view *view) {
     if (view == NULL) return;
     free(view->memory);
+    free(view->owned);
     *view = (zf_block_view){0};
 }

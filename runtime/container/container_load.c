@@ -1,13 +1,11 @@
-// A container whose file was read into memory once.
+// A container whose bytes were read into memory once.
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "runtime/base/checksum.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
 #include "runtime/container/container_format.h"
 #include "runtime/container/container_open.h"
-#include "runtime/container/read_file.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
 
@@ -17,21 +15,21 @@
 static const uint64_t CHUNK = 8 << 20;
 
 typedef struct reading {
-    zf_container *container;
+    zf_byte_source *source;
     uint8_t *to;
 } reading;
 
 static zf_status read_chunk(void *user, uint64_t index, unsigned worker, zf_error *error) {
     const reading *r = user;
-    uint64_t at = index * CHUNK, left = r->container->size - at;
+    uint64_t at = index * CHUNK, left = r->source->size - at;
     (void)worker;
-    return zf_read_file(r->container, at, left < CHUNK ? left : CHUNK, r->to + at, error);
+    return zf_byte_source_read_run(r->source, at, left < CHUNK ? left : CHUNK, r->to + at, error);
 }
 
 /// By several threads, since a disk is faster so, and so is what the page cache has.
 static zf_status read_all(zf_container *c, uint8_t *to, zf_error *error) {
-    reading r = {c, to};
-    uint64_t chunks = (c->size + CHUNK - 1) / CHUNK;
+    reading r = {&c->source, to};
+    uint64_t chunks = (c->source.size + CHUNK - 1) / CHUNK;
     return zf_container_explain(c, zf_parallel_try(zf_context_threads(c->context, 0), chunks, read_chunk, &r, error), error);
 }
 
@@ -45,7 +43,7 @@ typedef struct summing {
 static void sum_block(void *user, uint64_t index, unsigned worker) {
     const summing *s = user;
     zf_index_block *block = s->blocks[index];
-    const uint8_t *bytes = s->container->map + block->offset;
+    const uint8_t *bytes = s->container->source.map + block->offset;
     (void)worker;
     block->sound = zf_checksum(bytes + 8, block->bytes - 8) == block->checksum && zf_load64(bytes) == block->checksum;
 }
@@ -75,15 +73,16 @@ zf_status zf_container_load(zf_container *c, const char *device, zf_error *error
     zf_host_pages memory;
     ZF_TRY(zf_device_find(c->context, device != NULL ? device : "auto", &chosen, error));
     if (chosen.ops->start != NULL) ZF_TRY(zf_device_accelerator(c->context, &chosen, &accelerator, error));
-    zf_status status = zf_host_pages_allocate(accelerator, c->size, &memory, error);
+    zf_status status = zf_host_pages_allocate(accelerator, c->source.size, &memory, error);
     if (status != ZF_OK) return zf_fail_place(error, status, "%s", c->path);
     status = read_all(c, memory.at, error);
     if (status != ZF_OK) {
         zf_host_pages_free(&memory);
         return status;
     }
-    munmap((void *)(uintptr_t)c->map, c->size);
-    c->map = memory.at;
+    uint64_t size = c->source.size;
+    zf_byte_source_close(&c->source);
+    zf_byte_source_open_memory(&c->source, c->path, memory.at, size);
     c->memory = memory;
     c->loaded = true;
     return sum_blocks(c, error);

@@ -1,13 +1,9 @@
-// Opening a container, and its blocks. Header, footer and index are read into memory; blocks are used where the file is
-// mapped. Nothing that the file says is used before it was compared with the file's size and with the rest of what it says.
-#include <errno.h>
-#include <fcntl.h>
+// Opening a container, and its blocks. Header, footer and index are read into memory; blocks are used where the source has them
+// in memory, or read. Nothing that the file says is used before it was compared with the file's size and with the rest of what it
+// says.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include "runtime/base/error_codes.h"
@@ -24,37 +20,10 @@ typedef unsigned long long ull;
 
 // ---- Opening --------------------------------------------------------------------------------------------------
 
-zf_status zf_container_read_at(const zf_container *c, uint64_t offset, uint8_t *to, uint64_t size, zf_error *error) {
-    while (size > 0) {
-        ssize_t got = pread(c->fd, to, size < (1u << 30) ? size : 1u << 30, (off_t)offset);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return zf_raise_system(error, ZF_E_READ_FAILED, "read", c->path, errno);
-        if (got == 0) return REFUSE(c, ZF_E_FILE_CHANGED, offset, "the file became shorter while it was read");
-        to += got;
-        offset += (uint64_t)got;
-        size -= (uint64_t)got;
-    }
-    return ZF_OK;
-}
-
-static zf_status open_file(zf_container *c, zf_error *error) {
-    c->fd = open(c->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not hang here; files do not care
-    if (c->fd < 0) return zf_raise_system(error, ZF_E_OPEN_FAILED, "open", c->path, errno);
-    struct stat status;
-    if (fstat(c->fd, &status) != 0) return zf_raise_system(error, ZF_E_OPEN_FAILED, "look at", c->path, errno);
-    if (S_ISDIR(status.st_mode)) return zf_raise_system(error, ZF_E_OPEN_FAILED, "open", c->path, EISDIR);
-    if (!S_ISREG(status.st_mode)) {
-        return zf_fail_place(error, zf_raise(error, ZF_E_OPEN_FAILED, "%.256s is no regular file", c->path), "%s", c->path);
-    }
-    c->size = (uint64_t)status.st_size;
-    c->written = status.st_mtim;
-    return ZF_OK;
-}
-
 static zf_status read_header(const zf_container *c, zf_error *error) {
     uint8_t header[ZF_FORMAT_HEADER_BYTES];
-    uint64_t size = c->size < sizeof header ? c->size : sizeof header;
-    ZF_TRY(zf_container_read_at(c, 0, header, size, error));
+    uint64_t size = c->source.size < sizeof header ? c->source.size : sizeof header;
+    ZF_TRY(c->source.ops->read(&c->source, 0, size, header, error));
     if (size >= 8 && memcmp(header, ZF_MODULE_MAGIC, 8) == 0) {
         zf_status status = REFUSE(c, ZF_E_NOT_A_CONTAINER, 0, "%.256s is a module, not a container", c->path);
         return zf_fail_hint(error, status, "zfc takes modules with --module, beside the .zfd file that they decode");
@@ -79,13 +48,13 @@ static zf_status read_header(const zf_container *c, zf_error *error) {
 /// Finds the index by the footer.
 static zf_status read_footer(zf_container *c, uint64_t *checksum, zf_error *error) {
     uint8_t footer[ZF_FORMAT_FOOTER_BYTES];
-    if (c->size < ZF_FORMAT_HEADER_BYTES + sizeof footer) {
-        return REFUSE(c, ZF_E_CONTAINER_CUT, c->size, "the file ends before its footer");
+    if (c->source.size < ZF_FORMAT_HEADER_BYTES + sizeof footer) {
+        return REFUSE(c, ZF_E_CONTAINER_CUT, c->source.size, "the file ends before its footer");
     }
-    uint64_t at = c->size - sizeof footer;
-    ZF_TRY(zf_container_read_at(c, at, footer, sizeof footer, error));
+    uint64_t at = c->source.size - sizeof footer;
+    ZF_TRY(c->source.ops->read(&c->source, at, sizeof footer, footer, error));
     if (memcmp(footer + 56, ZF_FORMAT_END_MAGIC, 8) != 0) {
-        return REFUSE(c, ZF_E_CONTAINER_CUT, c->size - 8, "the file was cut short, or has bytes behind its end");
+        return REFUSE(c, ZF_E_CONTAINER_CUT, c->source.size - 8, "the file was cut short, or has bytes behind its end");
     }
     if (zf_load64(footer + 48) != XXH3_64bits(footer, 48)) {
         return REFUSE(c, ZF_E_CONTAINER_FOOTER, at, "the footer's checksum does not match");
@@ -96,8 +65,8 @@ static zf_status read_footer(zf_container *c, uint64_t *checksum, zf_error *erro
     c->index_offset = zf_load64(footer);
     c->index_bytes = zf_load64(footer + 8);
     *checksum = zf_load64(footer + 16);
-    if (zf_load64(footer + 24) != c->size) {
-        return REFUSE(c, ZF_E_CONTAINER_CUT, at + 24, "the file has %llu bytes and was written with %llu", (ull)c->size,
+    if (zf_load64(footer + 24) != c->source.size) {
+        return REFUSE(c, ZF_E_CONTAINER_CUT, at + 24, "the file has %llu bytes and was written with %llu", (ull)c->source.size,
                       (ull)zf_load64(footer + 24));
     }
     if (c->index_offset < ZF_FORMAT_HEADER_BYTES || c->index_offset % ZF_FORMAT_ALIGNMENT != 0 || c->index_offset > at ||
@@ -113,7 +82,7 @@ static zf_status read_index(zf_container *c, uint64_t checksum, zf_error *error)
     c->arena = zf_arena_create();
     zf_status status = ZF_OK;
     if (bytes == NULL || c->arena == NULL) status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for the index");
-    if (status == ZF_OK) status = zf_container_read_at(c, c->index_offset, bytes, c->index_bytes, error);
+    if (status == ZF_OK) status = c->source.ops->read(&c->source, c->index_offset, c->index_bytes, bytes, error);
     if (status == ZF_OK && XXH3_64bits(bytes, c->index_bytes) != checksum) {
         status = REFUSE(c, ZF_E_INDEX_CHECKSUM, c->index_offset, "the index's checksum does not match");
     }
@@ -123,48 +92,85 @@ static zf_status read_index(zf_container *c, uint64_t checksum, zf_error *error)
     return status;
 }
 
+// ---- The three ways to open it --------------------------------------------------------------------------------
+
+/// A container without a source, whose name is copied.
+static zf_status new_container(zf_context *context, const char *name, zf_container **out, zf_error *error) {
+    zf_container *c = calloc(1, sizeof *c);
+    if (c != NULL) c->path = strdup(name);
+    if (c == NULL || c->path == NULL) {
+        free(c);
+        return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container");
+    }
+    c->context = context;
+    *out = c;
+    return ZF_OK;
+}
+
+/// Reads what is not blocks of a container whose source is open. `copy`: takes all bytes into memory, once its size is known to
+/// be right. Closes the container after a failure.
+static zf_status open_all(zf_container *c, zf_status opened, bool copy, zf_container **out, zf_error *error) {
+    uint64_t checksum = 0;
+    zf_status status = opened;
+    if (status == ZF_OK) status = read_header(c, error);
+    if (status == ZF_OK) status = read_footer(c, &checksum, error);
+    if (status == ZF_OK && copy) status = zf_byte_source_copy(&c->source, error);
+    if (status == ZF_OK) status = read_index(c, checksum, error);
+    if (status == ZF_OK && c->source.ops->map != NULL) status = c->source.ops->map(&c->source, error);
+    if (status != ZF_OK) {
+        zf_container_close(c);
+        return status;
+    }
+    c->open = true;
+    zf_context_log(c->context, ZF_LOG_DEBUG, "opened %s: %llu rows, %u columns", c->path, (ull)c->index.rows,
+                   c->index.column_count);
+    *out = c;
+    return ZF_OK;
+}
+
 zf_status zf_container_open(zf_context *context, const char *path, zf_container **out, zf_error *error) {
     if (out != NULL) *out = NULL;
     if (context == NULL || path == NULL || out == NULL) {
         return zf_raise(error, ZF_E_ARGUMENT, "zf_container_open needs a context, a path and a place for the container");
     }
-    zf_container *c = calloc(1, sizeof *c);
-    if (c == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a container");
-    c->context = context;
-    c->fd = -1;
-    c->path = strdup(path);
-    uint64_t checksum = 0;
-    zf_status status = c->path != NULL ? ZF_OK : zf_raise(error, ZF_E_NO_MEMORY, "no memory for a path");
-    if (status == ZF_OK) status = open_file(c, error);
-    if (status == ZF_OK) status = read_header(c, error);
-    if (status == ZF_OK) status = read_footer(c, &checksum, error);
-    if (status == ZF_OK) status = read_index(c, checksum, error);
-    if (status == ZF_OK) {
-        void *map = mmap(NULL, c->size, PROT_READ, MAP_SHARED, c->fd, 0);
-        if (map == MAP_FAILED) {
-            status = zf_raise_system(error, ZF_E_OPEN_FAILED, "map", c->path, errno);
-        } else {
-            c->map = map;
-        }
+    zf_container *c;
+    ZF_TRY(new_container(context, path, &c, error));
+    return open_all(c, zf_byte_source_open_file(&c->source, c->path, error), false, out, error);
+}
+
+zf_status zf_container_open_memory(zf_context *context, const void *bytes, uint64_t size, const zf_open_options *options,
+                                   zf_container **out, zf_error *error) {
+    if (out != NULL) *out = NULL;
+    if (context == NULL || (bytes == NULL && size > 0) || out == NULL) {
+        return zf_raise(error, ZF_E_ARGUMENT,
+                        "zf_container_open_memory needs a context, the bytes and a place for the container");
     }
-    if (status != ZF_OK) {
-        zf_container_close(c);
-        return status;
+    zf_container *c;
+    ZF_TRY(new_container(context, options != NULL && options->name != NULL ? options->name : "(memory)", &c, error));
+    zf_byte_source_open_memory(&c->source, c->path, bytes, size);
+    return open_all(c, ZF_OK, options != NULL && options->copy, out, error);
+}
+
+zf_status zf_container_open_reader(zf_context *context, const zf_byte_reader *reader, const zf_open_options *options,
+                                   zf_container **out, zf_error *error) {
+    if (out != NULL) *out = NULL;
+    if (context == NULL || reader == NULL || reader->read == NULL || out == NULL) {
+        return zf_raise(error, ZF_E_ARGUMENT,
+                        "zf_container_open_reader needs a context, a reader with a function and a place for the container");
     }
-    zf_context_log(context, ZF_LOG_DEBUG, "opened %s: %llu rows, %u columns", path, (ull)c->index.rows, c->index.column_count);
-    *out = c;
-    return ZF_OK;
+    if (reader->bytes > INT64_MAX)
+        return zf_raise(error, ZF_E_ARGUMENT, "a reader of %llu bytes: offsets are below 2^63", (ull)reader->bytes);
+    zf_container *c;
+    ZF_TRY(new_container(context, options != NULL && options->name != NULL ? options->name : "(reader)", &c, error));
+    zf_byte_source_open_reader(&c->source, c->path, reader);
+    return open_all(c, ZF_OK, options != NULL && options->copy, out, error);
 }
 
 void zf_container_close(zf_container *c) {
     if (c == NULL) return;
-    if (c->map != NULL) zf_context_forget(c->context, c);
-    if (c->loaded)
-        zf_container_unload(c);
-    else if (c->map != NULL)
-        munmap((void *)(uintptr_t)c->map, c->size);
-    if (c->direct_fd > 0) close(c->direct_fd);
-    if (c->fd >= 0) close(c->fd);
+    if (c->open) zf_context_forget(c->context, c);
+    zf_byte_source_close(&c->source);
+    if (c->loaded) zf_container_unload(c);
     if (c->arena != NULL) zf_arena_destroy(c->arena);
     free(c->path);
     free(c);
@@ -182,7 +188,7 @@ const char *zf_container_short_path(const zf_container *c) {
 }
 const char *zf_container_table(const zf_container *c) { return c != NULL ? c->index.table : NULL; }
 uint64_t zf_container_rows(const zf_container *c) { return c != NULL ? c->index.rows : 0; }
-uint64_t zf_container_bytes(const zf_container *c) { return c != NULL ? c->size : 0; }
+uint64_t zf_container_bytes(const zf_container *c) { return c != NULL ? c->source.size : 0; }
 size_t zf_container_columns(const zf_container *c) { return c != NULL ? c->index.column_count : 0; }
 
 zf_status zf_container_column(const zf_container *c, size_t index, zf_column_info *out, zf_error *error) {
@@ -289,21 +295,7 @@ bool zf_column_type_same(zf_column_type a, zf_column_type b) {
 
 // ---- Blocks ---------------------------------------------------------------------------------------------------
 
-zf_status zf_container_unchanged(const zf_container *c, zf_error *error) {
-    struct stat now;
-    if (c->loaded) return ZF_OK;
-    if (fstat(c->fd, &now) != 0) return zf_raise_system(error, ZF_E_READ_FAILED, "look at", c->path, errno);
-    if ((uint64_t)now.st_size == c->size && now.st_mtim.tv_sec == c->written.tv_sec &&
-        now.st_mtim.tv_nsec == c->written.tv_nsec) {
-        return ZF_OK;
-    }
-    zf_status status = (uint64_t)now.st_size == c->size
-                           ? zf_raise(error, ZF_E_FILE_CHANGED, "the file was written to while it was open")
-                           : zf_raise(error, ZF_E_FILE_CHANGED, "the file changed while it was open: from %llu bytes to %llu",
-                                      (ull)c->size, (ull)now.st_size);
-    zf_fail_place(error, status, "%s", c->path);
-    return zf_fail_hint(error, status, "open it again");
-}
+zf_status zf_container_unchanged(const zf_container *c, zf_error *error) { return zf_byte_source_unchanged(&c->source, error); }
 
 zf_status zf_container_explain(const zf_container *c, zf_status status, zf_error *error) {
     if (status == ZF_ERR_CANCELLED) return status;
@@ -348,8 +340,19 @@ zf_status zf_container_block(zf_container *c, size_t column, uint64_t block, boo
     if (column >= c->index.column_count || block >= c->index.columns[column].block_count) {
         return zf_raise(error, ZF_E_INTERNAL, "block %llu of column %zu does not exist", (ull)block, column);
     }
-    const uint8_t *stored = c->map + c->index.columns[column].blocks[block].offset;
-    return zf_container_block_at(c, column, block, stored, checksum, out, error);
+    return zf_container_block_at(c, column, block, NULL, checksum, out, error);
+}
+
+/// Reads a block to memory that the caller frees.
+static zf_status read_block(zf_container *c, const zf_index_block *block, const char *place, void **out, zf_error *error) {
+    uint64_t room = 0;
+    *out = NULL;
+    if (zf_align_up(block->bytes, ZF_FORMAT_ALIGNMENT, &room)) *out = aligned_alloc(ZF_FORMAT_ALIGNMENT, room);
+    if (*out == NULL) {
+        zf_status status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a block of %llu bytes", (ull)block->bytes);
+        return zf_fail_place(error, status, "%s", place);
+    }
+    return c->source.ops->read(&c->source, block->offset, block->bytes, *out, error);
 }
 
 zf_status zf_container_block_at(zf_container *c, size_t column, uint64_t block, const uint8_t *stored, bool checksum,
@@ -357,13 +360,26 @@ zf_status zf_container_block_at(zf_container *c, size_t column, uint64_t block, 
     *out = (zf_block_view){0};
     const zf_index_column *entry = &c->index.columns[column];
     const zf_index_block *at = &entry->blocks[block];
+    void *own = NULL;
     char place[256];
     snprintf(place, sizeof place, "%s: column %.80s, block %llu", zf_container_short_path(c), entry->name, (ull)block);
     ZF_TRY(zf_container_unchanged(c, error)); // a map of a file that was cut gives a signal where it is touched
-    ZF_TRY(zf_block_check(&entry->shapes[at->shape].shape, stored, at->bytes, checksum && !at->sound, place, out, error));
+    zf_status status = ZF_OK;
+    if (stored == NULL && c->source.map != NULL)
+        stored = c->source.map + at->offset;
+    else if (stored == NULL)
+        status = read_block(c, at, place, &own, error);
+    if (own != NULL) stored = own;
+    if (status == ZF_OK)
+        status = zf_block_check(&entry->shapes[at->shape].shape, stored, at->bytes, checksum && !at->sound, place, out, error);
+    if (status != ZF_OK) {
+        free(own);
+        return status;
+    }
+    out->owned = own;
     out->file_offset = at->offset;
     out->first_row = at->first_row;
-    zf_status status = check_against_index(entry, at, out, place, error);
+    status = check_against_index(entry, at, out, place, error);
     if (status != ZF_OK) zf_block_view_free(out);
     return status;
 }

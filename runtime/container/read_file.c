@@ -14,47 +14,47 @@
 /// Bytes of one call, of the page cache and past it.
 enum { PAGE = 4096, CACHED_MOST = 1 << 20, DIRECT_MOST = 8 << 20 };
 
-/// Of a container that cannot be read past the page cache; 0: not tried yet.
+/// Of a file that cannot be read past the page cache; 0: not tried yet.
 enum { NO_DIRECT = -1 };
 
 /// The same file, opened for reading past the page cache, or NO_DIRECT.
-static int direct_of(zf_container *container) {
-    int known = atomic_load(&container->direct_fd);
+static int direct_of(zf_byte_source *file) {
+    int known = atomic_load(&file->direct_fd);
     if (known != 0) return known;
     char name[64];
-    snprintf(name, sizeof name, "/proc/self/fd/%d", container->fd); // whatever its path names by now
+    snprintf(name, sizeof name, "/proc/self/fd/%d", file->fd); // whatever its path names by now
     int opened = open(name, O_RDONLY | O_CLOEXEC | O_DIRECT);
     if (opened <= 0) opened = NO_DIRECT;
-    if (atomic_compare_exchange_strong(&container->direct_fd, &known, opened)) return opened;
+    if (atomic_compare_exchange_strong(&file->direct_fd, &known, opened)) return opened;
     if (opened > 0) close(opened); // another thread was first
     return known;
 }
 
 /// Whether the page cache has this byte. To ask by reading would not do: where a page is missing, even a read that must not wait
 /// has the kernel bring it and what lies behind it, which would then be read twice.
-static bool is_cached(const zf_container *container, uint64_t at) {
+static bool is_cached(const zf_byte_source *file, uint64_t at) {
     unsigned char there = 1; // where nobody tells, reading does
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    return mincore((void *)(uintptr_t)(container->map + at / page * page), 1, &there) != 0 || (there & 1) != 0;
+    return mincore((void *)(uintptr_t)(file->map + at / page * page), 1, &there) != 0 || (there & 1) != 0;
 }
 
 /// Bytes that were copied from the page cache; 0: the first one is not there.
-static uint64_t read_cached(const zf_container *container, uint64_t at, uint64_t bytes, uint8_t *to) {
-    if (!is_cached(container, at)) return 0;
+static uint64_t read_cached(const zf_byte_source *file, uint64_t at, uint64_t bytes, uint8_t *to) {
+    if (!is_cached(file, at)) return 0;
     struct iovec part = {to, bytes < CACHED_MOST ? bytes : CACHED_MOST};
-    ssize_t got = preadv2(container->fd, &part, 1, (off_t)at, RWF_NOWAIT);
+    ssize_t got = preadv2(file->fd, &part, 1, (off_t)at, RWF_NOWAIT);
     // Where a file system cannot read without waiting, the first page at least is there.
-    if (got < 0 && errno == EOPNOTSUPP) got = pread(container->fd, to, part.iov_len, (off_t)at);
+    if (got < 0 && errno == EOPNOTSUPP) got = pread(file->fd, to, part.iov_len, (off_t)at);
     return got > 0 ? (uint64_t)got : 0;
 }
 
 /// Bytes that were read past the page cache; 0: that cannot be. Of a page of which not all is wanted the rest goes nowhere:
 /// beside `to` may lie what others have read, and checked.
-static uint64_t read_direct(zf_container *container, uint64_t at, uint64_t bytes, uint8_t *to) {
+static uint64_t read_direct(zf_byte_source *file, uint64_t at, uint64_t bytes, uint8_t *to) {
     _Alignas(PAGE) uint8_t page[PAGE];
     uint64_t before = at % PAGE, whole = bytes / PAGE * PAGE;
     bool in_part = before != 0 || whole == 0;
-    int fd = direct_of(container);
+    int fd = direct_of(file);
     if (fd == NO_DIRECT) return 0;
     if (whole > DIRECT_MOST) whole = DIRECT_MOST;
     ssize_t got = in_part ? pread(fd, page, PAGE, (off_t)(at - before)) : pread(fd, to, whole, (off_t)at);
@@ -65,13 +65,13 @@ static uint64_t read_direct(zf_container *container, uint64_t at, uint64_t bytes
     return there;
 }
 
-zf_status zf_read_file(zf_container *container, uint64_t offset, uint64_t bytes, uint8_t *to, zf_error *error) {
+zf_status zf_read_file(zf_byte_source *file, uint64_t offset, uint64_t bytes, uint8_t *to, zf_error *error) {
     while (bytes > 0) {
-        uint64_t got = read_cached(container, offset, bytes, to);
-        if (got == 0) got = read_direct(container, offset, bytes, to);
+        uint64_t got = read_cached(file, offset, bytes, to);
+        if (got == 0) got = read_direct(file, offset, bytes, to);
         if (got == 0) {
             got = bytes < CACHED_MOST ? bytes : CACHED_MOST;
-            ZF_TRY(zf_container_read_at(container, offset, to, got, error));
+            ZF_TRY(file->ops->read(file, offset, got, to, error));
         }
         to += got;
         offset += got;

@@ -156,7 +156,8 @@ static zf_status check_view(zf_units *units, uint64_t number, zf_unit_block *blo
     return cut_backwards(block, view, error);
 }
 
-/// `stored`: where the bytes of the units' first block are, and behind them those of the others as in the file; NULL: in the map.
+/// `stored`: where the bytes of the units' first block are, and behind them those of the others as in the file; NULL: where the
+/// container has or reads them.
 static zf_status check_block(zf_units *units, const uint8_t *stored, uint64_t index, zf_error *error) {
     const zf_selection *s = &units->column->selection;
     uint64_t number = units->first_block + index;
@@ -172,6 +173,8 @@ static zf_status check_block(zf_units *units, const uint8_t *stored, uint64_t in
         uint32_t shape = s->column->blocks[number].shape;
         units->blocks[index].plan = s->plans[shape];
         status = check_view(units, number, &units->blocks[index], &view, &s->providers[shape], where, error);
+        units->blocks[index].owned = view.owned; // what is uploaded later
+        view.owned = NULL;
         zf_block_view_free(&view);
     }
     zf_pass_end(zf_units_passes(units), pass);
@@ -540,6 +543,7 @@ void zf_units_free(zf_units *units) {
     if (units == NULL) return;
     uint64_t blocks = units->blocks != NULL ? units->block_count * units->column->options.copies : 0;
     for (uint64_t b = 0; b < blocks; b++) {
+        if (b < units->block_count) free(units->blocks[b].owned); // copies share it
         free(units->blocks[b].words);
         free(units->blocks[b].tiles);
     }

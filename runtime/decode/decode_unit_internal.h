@@ -18,7 +18,8 @@ typedef struct zf_unit_tiles {
 typedef struct zf_unit_block {
     const zf_abi_plan *plan;
     const zf_abi_code *code;
-    const uint8_t *stored; ///< its bytes in the mapped file
+    const uint8_t *stored; ///< its bytes
+    void *owned;           ///< the same, where they were read for this unit; NULL: they are the container's, or the caller's
     uint64_t bytes;        ///< a multiple of 256
     uint64_t at;           ///< of a part: how far its bytes are from those of the part's first block
     uint64_t first_row;

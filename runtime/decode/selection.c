@@ -140,7 +140,6 @@ const char *zf_selection_file(const zf_selection *selection) {
 }
 
 zf_status zf_selection_block(const zf_selection *s, uint64_t block, const uint8_t *stored, zf_block_view *out, zf_error *error) {
-    if (stored == NULL) stored = s->container->map + s->column->blocks[block].offset;
     zf_status status = zf_container_block_at(s->container, s->column_number, block, stored, s->checksums, out, error);
     if (status == ZF_OK || out->refused == NULL) return status;
     uint32_t shape = s->column->blocks[block].shape;

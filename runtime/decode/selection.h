@@ -32,8 +32,8 @@ zf_status zf_selection_go_on(const zf_selection *selection, zf_error *error);
 /// "lines.zfd: column a, block 3": how errors name a block.
 enum { ZF_WHERE_BYTES = 256 };
 void zf_selection_where(const zf_selection *selection, uint64_t block, char where[ZF_WHERE_BYTES]);
-/// Such a block, checked, whose bytes are at `stored`, or, with NULL, in the mapped file. What is wrong with it is told with the
-/// line of the program, where it has one.
+/// Such a block, checked, whose bytes are at `stored`, or, with NULL, where the container has or reads them. What is wrong with
+/// it is told with the line of the program, where it has one.
 zf_status zf_selection_block(const zf_selection *selection, uint64_t block, const uint8_t *stored, zf_block_view *out,
                              zf_error *error);
 /// What the text of the codecs is called there, or NULL.

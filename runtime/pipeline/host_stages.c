@@ -1,10 +1,7 @@
 // The CPU's pipeline: columns are decoded one behind the other, over the context's threads, while others bring the bytes of what
 // comes next into the page cache. How far they are ahead is bounded.
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/error_codes.h"
@@ -12,25 +9,7 @@
 #include "runtime/decode/decode_host.h"
 #include "runtime/pipeline/pipeline_internal.h"
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22 // since Linux 5.14
-#endif
-
 // ---- Reading --------------------------------------------------------------------------------------------------
-
-/// Brings a run of the file into memory. What fails here is told by whoever reads the block then.
-static void bring(const zf_container *container, uint64_t offset, uint64_t bytes) {
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), begin = offset / page * page;
-    if (container->loaded || bytes == 0) return;
-    if (madvise((void *)(uintptr_t)(container->map + begin), offset + bytes - begin, MADV_POPULATE_READ) == 0) return;
-    uint8_t scratch[1 << 16]; // the page cache at least
-    for (uint64_t at = offset, end = offset + bytes; at < end;) {
-        ssize_t got = pread(container->fd, scratch, end - at < sizeof scratch ? end - at : sizeof scratch, (off_t)at);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return;
-        at += (uint64_t)got;
-    }
-}
 
 /// A unit is over when it was read and none of its blocks is wanted any more: after a failure that may come before the other.
 /// Under the lock.
@@ -65,7 +44,8 @@ void *zf_pipeline_host_reader(void *pipeline) {
         pthread_mutex_unlock(&p->lock);
         double begun = transfer->batch->begun, begin = zf_clock_seconds() - begun;
         if (wanted) {
-            bring(zf_transfer_request(transfer)->given.container, transfer->file_offset, transfer->file_bytes);
+            const zf_byte_source *source = &zf_transfer_request(transfer)->given.container->source;
+            if (source->ops->prefetch != NULL) source->ops->prefetch(source, transfer->file_offset, transfer->file_bytes);
             transfer->measured.read_begin = begin;
             transfer->measured.read_end = zf_clock_seconds() - begun;
             transfer->measured.copy_begin = transfer->measured.copy_end = transfer->measured.read_end;

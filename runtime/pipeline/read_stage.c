@@ -4,7 +4,6 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/container/container_open.h"
-#include "runtime/container/read_file.h"
 #include "runtime/decode/decode_unit_internal.h"
 #include "runtime/pipeline/pipeline_internal.h"
 
@@ -16,7 +15,7 @@ static zf_status read_block(const zf_transfer *transfer, uint64_t index, zf_erro
     const zf_index_block *block = &s->column->blocks[s->first_block + transfer->first + index];
     if (transfer->stored != NULL) {
         uint8_t *to = (uint8_t *)(uintptr_t)transfer->stored + (block->offset - transfer->file_offset);
-        ZF_TRY(zf_read_file(s->container, block->offset, block->bytes, to, error));
+        ZF_TRY(zf_byte_source_read_run(&s->container->source, block->offset, block->bytes, to, error));
     }
     zf_status status = zf_units_part_check(transfer->units, index, transfer->stored, error);
     return status == ZF_OK ? ZF_OK : zf_container_explain(s->container, status, error);

@@ -17,7 +17,7 @@ enum { PAGE = 4096, PAGES = 1500, BYTES = PAGES * PAGE + 256, GUARD = 2 * PAGE, 
 
 static char path[] = "/tmp/zipflow-test-XXXXXX";
 static uint8_t *content;
-static zf_container file;
+static zf_byte_source file;
 
 /// How much of the file lies in the page cache before a block is read.
 typedef enum cached { ALL, NONE, EVERY_OTHER, FIRST_HALF, CACHES } cached;
@@ -134,15 +134,16 @@ static void test_short(void) {
 }
 
 int main(void) {
-    file.fd = mkstemp(path);
+    zf_error error = {0};
+    int made = mkstemp(path);
     content = malloc(BYTES);
-    if (file.fd < 0 || content == NULL) return 1;
+    if (made < 0 || content == NULL) return 1;
     for (size_t i = 0; i < BYTES; i++) content[i] = (uint8_t)(i * 2654435761u >> 11);
-    CHECK(write(file.fd, content, BYTES) == BYTES, "write");
-    file.path = path;
-    file.size = BYTES;
-    file.map = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, file.fd, 0);
-    CHECK(file.map != MAP_FAILED, "mmap");
+    CHECK(write(made, content, BYTES) == BYTES, "write");
+    close(made);
+    bool open = zf_byte_source_open_file(&file, path, &error) == ZF_OK && file.ops->map(&file, &error) == ZF_OK;
+    CHECK(open, "%s", error.message);
+    if (!open) return check_result();
     test_sizes();
     test_cache();
     test_short();
@@ -150,9 +151,7 @@ int main(void) {
     test_sizes();
     test_cache();
     test_short();
-    munmap((void *)(uintptr_t)file.map, BYTES);
-    if (file.direct_fd > 0) close(file.direct_fd);
-    close(file.fd);
+    zf_byte_source_close(&file);
     unlink(path);
     free(content);
     return check_result();

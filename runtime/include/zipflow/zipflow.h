@@ -146,19 +146,53 @@ typedef struct zf_column_info {
     uint64_t stored_bytes;   ///< every byte of the file that belongs to this column, index and padding included
 } zf_column_info;
 
-/// Opens and maps a container, and checks its index: magic, version, every offset, count and size, and the checksum of
-/// the index. Blocks are checked when they are used. The file must not change while it is open; one that is cut shorter
-/// meanwhile gives ZF_ERR_INPUT, never a signal, as long as the change is seen before a block is read.
+/// Opens a file as a container and checks its index.
+///
+/// The index is checked whole: magic, version, every offset, count and size, and its checksum. Blocks are checked when they are
+/// used. The file must not change while it is open. A file that was cut shorter gives ZF_ERR_INPUT (ZF1208), not a signal, if
+/// the change is seen before a block is read.
 ZF_API zf_status zf_container_open(zf_context *context, const char *path, zf_container **out, zf_error *error);
+
+/// How a container that is no file is opened. Zeroes, or a NULL pointer in place of it, mean the defaults.
+typedef struct zf_open_options {
+    const char *name; ///< stands for the path in errors and in zf_container_path; copied. NULL: "(memory)" or "(reader)"
+    bool copy;        ///< read all bytes now: the caller's bytes or reader are not used after the call
+} zf_open_options;
+
+/// Opens a container of `size` bytes in memory, and checks its index as zf_container_open does.
+///
+/// The bytes must stay as they are until the container is closed, unless `options->copy` is set. Blocks are used in place where
+/// `bytes` is aligned to 256, and are copied for each use elsewhere.
+ZF_API zf_status zf_container_open_memory(zf_context *context, const void *bytes, uint64_t size, const zf_open_options *options,
+                                          zf_container **out, zf_error *error);
+
+/// A function of the caller that reads a container, for instance from an object store.
+typedef struct zf_byte_reader {
+    uint64_t bytes; ///< size of the container, below 2^63
+    /// Reads up to `bytes` bytes at `offset` into `to`, and returns how many it read. May read fewer: it is called again for the
+    /// rest. Returns 0 where there are no more, and a negative number after a failure, of which it may write `error->message`.
+    /// zipflow reports both as ZF_ERR_IO (ZF1210) with the offset, and more bytes than asked for as ZF_ERR_USAGE (ZF1118). Called
+    /// by several threads at once; never outside the bytes announced; must not use the container.
+    int64_t (*read)(void *user, uint64_t offset, void *to, uint64_t bytes, zf_error *error);
+    void *user; ///< passed to `read`
+} zf_byte_reader;
+
+/// Opens a container that a function of the caller reads, and checks its index as zf_container_open does.
+///
+/// `*reader` is copied; the function and what `user` points to must work until the container is closed, unless `options->copy`
+/// is set. Each decode reads each block that it needs once, into memory of its own.
+ZF_API zf_status zf_container_open_reader(zf_context *context, const zf_byte_reader *reader, const zf_open_options *options,
+                                          zf_container **out, zf_error *error);
 /// Closes it. No call with it may be under way, nor any decode, batch or prepared decode of its columns be left. Before its
 /// context is freed.
 ZF_API void zf_container_close(zf_container *container);
-/// Reads all of an open container's file into memory of the host, from which device `device` ("auto", or a name that
-/// zf_device_get gives) copies at full speed: pinned memory for a GPU. What decodes it later neither reads nor looks at the file,
-/// which may change, nor compares blocks with their checksums, which is done here; a block that is damaged is told of by what
-/// decodes it. No decode of it may be under way or prepared. Once only; after an error it can only be closed.
+/// Reads a whole container into host memory from which a device copies at full speed.
+///
+/// `device`: "auto", or a name that zf_device_get gives; for a GPU the memory is pinned. Later decodes use this copy: the file,
+/// memory or reader may change or go. Checksums are verified here, once; decodes report the blocks that are damaged. No decode of
+/// the container may be under way or prepared. Call it once; after an error the container can only be closed.
 ZF_API zf_status zf_container_load(zf_container *container, const char *device, zf_error *error);
-/// Of an open container; strings live as long as it. NULL has no path, no table, and 0 of everything.
+/// Returns the path of the file, or the name of a container that is none. Lives as long as the container. NULL for NULL.
 ZF_API const char *zf_container_path(const zf_container *container);
 ZF_API const char *zf_container_table(const zf_container *container); ///< name of the table it holds
 ZF_API uint64_t zf_container_rows(const zf_container *container);

@@ -1,0 +1,57 @@
+// Where the bytes of a container come from: a file, memory, or a function of the caller. Whoever reads a container reads it
+// through a source; blocks are used in place where the source has all bytes in memory (`map`), and are read into memory
+// elsewhere.
+#ifndef ZF_RUNTIME_BYTE_SOURCE_H
+#define ZF_RUNTIME_BYTE_SOURCE_H
+
+#include <time.h>
+
+#include "zipflow/zipflow.h"
+
+typedef struct zf_byte_source zf_byte_source;
+
+typedef struct zf_byte_source_ops {
+    /// Reads `bytes` bytes at `offset` to `to`, all of them or none that counts. Any thread.
+    zf_status (*read)(const zf_byte_source *source, uint64_t offset, uint64_t bytes, uint8_t *to, zf_error *error);
+    /// The same for a run that is read once: `to` must be as far from a multiple of 4096 as `offset` is. NULL: `read` does it.
+    zf_status (*read_run)(zf_byte_source *source, uint64_t offset, uint64_t bytes, uint8_t *to, zf_error *error);
+    /// Brings a run into memory, so that reading it soon is faster. May fail silently. NULL: cannot.
+    void (*prefetch)(const zf_byte_source *source, uint64_t offset, uint64_t bytes);
+    /// ZF1208 where the bytes changed since the source was opened. NULL: they cannot.
+    zf_status (*unchanged)(const zf_byte_source *source, zf_error *error);
+    /// Makes all bytes visible at `map`. NULL: they are already, or never will be.
+    zf_status (*map)(zf_byte_source *source, zf_error *error);
+    void (*close)(zf_byte_source *source); ///< NULL: nothing to give back
+} zf_byte_source_ops;
+
+struct zf_byte_source {
+    const zf_byte_source_ops *ops;
+    const char *name; ///< the path, or what errors say in its place; the container's
+    uint64_t size;
+    const uint8_t *map; ///< all bytes, aligned to 256; NULL: they must be read
+    // A file.
+    int fd;
+    _Atomic int direct_fd;   ///< read_file.c; 0: not opened, -1: cannot be
+    struct timespec written; ///< time of the last change when it was opened
+    // Memory.
+    const uint8_t *bytes;
+    void *copy; ///< the source's own; NULL: the caller's
+    // A function of the caller.
+    zf_byte_reader reader;
+};
+
+/// Opens a regular file; it is not mapped yet. Close it also after a failure.
+zf_status zf_byte_source_open_file(zf_byte_source *source, const char *path, zf_error *error);
+/// Bytes that stay as long as the source. They are used in place where they are aligned to 256.
+void zf_byte_source_open_memory(zf_byte_source *source, const char *name, const void *bytes, uint64_t size);
+void zf_byte_source_open_reader(zf_byte_source *source, const char *name, const zf_byte_reader *reader);
+/// Reads all bytes into memory of the source's own, which it is from then on.
+zf_status zf_byte_source_copy(zf_byte_source *source, zf_error *error);
+/// A source of zeroes is closed, too.
+void zf_byte_source_close(zf_byte_source *source);
+
+// The operations, where a source may lack them.
+zf_status zf_byte_source_read_run(zf_byte_source *source, uint64_t offset, uint64_t bytes, uint8_t *to, zf_error *error);
+zf_status zf_byte_source_unchanged(const zf_byte_source *source, zf_error *error);
+
+#endif
