@@ -6,7 +6,7 @@
 
 #include "codegen/body/cg_lines.h"
 #include "codegen/body/cg_sites.h"
-#include "codegen/host/lower.h"
+#include "codegen/kernel/kernel.h"
 #include "codegen/simt/simt.h"
 #include "compiler/compiler.h"
 #include "compiler/decoder_internal.h"

@@ -1,6 +1,6 @@
 // What is checked once per block, before any kernel runs: accesses that are monotone in the domain index (their last element
 // decides), ranges of params, lengths of streams with a fixed one, and how many groups there are.
-#include "codegen/host/lower.h"
+#include "codegen/kernel/kernel.h"
 
 enum { GROUPS_EACH = 64 }; ///< groups for every stored byte and element made
 

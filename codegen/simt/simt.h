@@ -2,12 +2,12 @@
 // and are the same for GPUs and for the emulator.
 //
 // A kernel finds its block and tile from the launch's tables (runtime/base/abi.h), makes the block's pointers, and then goes on
-// in one of the forms of forms/forms.def. Bodies see the environment of lower.h; where C contiguous elements are made by one
+// in one of the forms of forms/forms.def. Bodies see the environment of kernel.h; where C contiguous elements are made by one
 // thread, `lanes` holds what they read of streams at their own index: words of bits, and elements, loaded for all C at once.
 #ifndef ZF_CODEGEN_SIMT_H
 #define ZF_CODEGEN_SIMT_H
 
-#include "codegen/host/lower.h"
+#include "codegen/kernel/kernel.h"
 #include "codegen/simt/forms/forms.h"
 
 enum {

@@ -3,7 +3,7 @@
 #include "codegen/body/cg_frame.h"
 #include "codegen/simt/forms/simt_tree.h"
 
-#include "codegen/host/lower_scan.h"
+#include "codegen/kernel/kernel_scan.h"
 
 LLVMValueRef zf_simt_combine(zf_cg *cg, const zf_running *running, LLVMValueRef v_a, LLVMValueRef v_b) {
     return zf_cg_reduce_combine(cg, running->reduce->op, running->type, v_a, v_b);

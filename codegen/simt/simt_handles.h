@@ -6,7 +6,7 @@
 #ifndef ZF_CODEGEN_SIMT_HANDLES_H
 #define ZF_CODEGEN_SIMT_HANDLES_H
 
-#include "codegen/host/lower.h"
+#include "codegen/kernel/kernel.h"
 
 enum {
     ZF_HANDLE_SHORT = 16, ///< bytes of a short string, at most

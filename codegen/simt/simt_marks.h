@@ -2,7 +2,7 @@
 #ifndef ZF_CODEGEN_SIMT_MARKS_H
 #define ZF_CODEGEN_SIMT_MARKS_H
 
-#include "codegen/host/lower_chunks.h"
+#include "codegen/kernel/kernel_chunks.h"
 #include "codegen/simt/simt.h"
 
 /// Bytes of shared memory that a warp needs to keep the rows of its chunk; 0: they are not kept.

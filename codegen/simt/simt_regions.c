@@ -8,7 +8,7 @@
 // One thread would measure all rows before it makes any element. Here both happen 32 rows at a time, so what fails first may come
 // second; then all lanes do as one thread does (zf_chunk_share).
 #include "codegen/body/cg_sites.h"
-#include "codegen/host/lower_chunks.h"
+#include "codegen/kernel/kernel_chunks.h"
 #include "codegen/simt/simt_marks.h"
 #include "frontend/check/walk.h"
 

@@ -1,5 +1,5 @@
 // The host: plain loops that LLVM vectorises, for the CPU at hand or, in modules, for a level of CPUs.
-#include "codegen/host/lower.h"
+#include "codegen/kernel/kernel.h"
 #include "codegen/target/target.h"
 
 #include "runtime/base/error_codes.h"

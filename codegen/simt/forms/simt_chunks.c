@@ -5,7 +5,7 @@
 // For that all lanes must come to every read together: bodies are straight code here, and an `if` around a read becomes a
 // condition of the read and of what is assigned. What is shaped otherwise (zf_form_lanes_fits) is walked by one thread a chunk. A
 // failed check is noted only; then one thread walks the chunk again, from its begin, and tells what it is.
-#include "codegen/host/lower_chunks.h"
+#include "codegen/kernel/kernel_chunks.h"
 #include "codegen/simt/simt_ahead.h"
 #include "codegen/simt/simt_choices.h"
 #include "codegen/simt/simt_tables.h"

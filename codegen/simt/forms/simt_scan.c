@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-#include "codegen/host/lower_scan.h"
+#include "codegen/kernel/kernel_scan.h"
 
 // What a lane knows of one scan in the row that is being made.
 typedef struct row_scan {

@@ -2,7 +2,7 @@
 //
 // Rows and segments divide each other (zf_simt_segments_fit), so there are three ways: a row lies in one segment, and what was
 // before it counts or not; a segment is several lanes, which shuffle among themselves; or it is part of a lane.
-#include "codegen/host/lower_scan.h"
+#include "codegen/kernel/kernel_scan.h"
 #include "codegen/simt/simt.h"
 
 bool zf_simt_segments_fit(uint32_t wave, const zf_kernel *kernel, const zf_reduce *reduce, unsigned lanes) {

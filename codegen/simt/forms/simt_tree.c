@@ -13,7 +13,7 @@
 #include "codegen/simt/simt_choices.h"
 #include "codegen/simt/simt_text.h"
 
-#include "codegen/host/lower_scan.h"
+#include "codegen/kernel/kernel_scan.h"
 
 // ---- Which kernels --------------------------------------------------------------------------------------------
 

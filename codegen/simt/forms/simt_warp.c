@@ -5,7 +5,7 @@
 // What a program reads of `out` other lanes have stored: they meet behind every `emit`. An element that fails must not lead its
 // lane away from the others, so it only ends that lane's share; then all go through the elements as one thread does, and find the
 // failure that comes first.
-#include "codegen/host/lower_chunks.h"
+#include "codegen/kernel/kernel_chunks.h"
 #include "codegen/simt/forms/simt_span.h"
 #include "codegen/simt/simt_choices.h"
 #include "codegen/simt/simt_marks.h"

@@ -4,7 +4,7 @@
 // lanes (N * stride bits, at most 512 with the rest of the first byte) is one load, two shuffles that bring each lane the word
 // with its first bit and the next one, a funnel shift by constants, and a mask. The buffer they go to is as a rule never stored:
 // LLVM unrolls the loops over the strip and forwards it.
-#include "codegen/host/lower.h"
+#include "codegen/kernel/kernel.h"
 
 enum { VECTOR_BITS = 512, LEAST_LOAD_BITS = 128 };
 

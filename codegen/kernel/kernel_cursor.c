@@ -1,6 +1,6 @@
 // Cursors of chunks. A position is kept in elements where only elements and bytes are read, else in bits. Reads of elements and
 // bytes begin at the next whole element or byte, as an ordinary push does in `encode`.
-#include "codegen/host/lower_chunks.h"
+#include "codegen/kernel/kernel_chunks.h"
 
 #include "frontend/check/walk.h"
 

@@ -6,7 +6,7 @@
 // those. How many elements a table has, only the block says: a tile's strips are there twice, and without a buffer where one is
 // larger.
 #include "codegen/body/cg_frame.h"
-#include "codegen/host/lower.h"
+#include "codegen/kernel/kernel.h"
 
 typedef struct zf_looked_up {
     const zf_expr *access;

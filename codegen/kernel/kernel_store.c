@@ -1,5 +1,5 @@
 // Storing what a kernel makes: elements as they are, booleans as bits.
-#include "codegen/host/lower.h"
+#include "codegen/kernel/kernel.h"
 
 LLVMValueRef zf_lower_memory_form(zf_lower *lower, zf_type type, zf_cg_value value) {
     zf_cg *cg = lower->cg;

@@ -9,7 +9,7 @@
 // Nothing in a file is trusted: a state may lie. A tile leaves no group at which the next state says that it ends, so no group is
 // looked at by two tiles for nothing, and an element is made only inside a group that exists.
 #include "codegen/body/cg_frame.h"
-#include "codegen/host/lower.h"
+#include "codegen/kernel/kernel.h"
 
 static LLVMValueRef get(zf_cg *cg, LLVMValueRef v_slot) { return LLVMBuildLoad2(cg->builder, cg->ty_i64, v_slot, ""); }
 static void set(zf_cg *cg, LLVMValueRef v_slot, LLVMValueRef v) { LLVMBuildStore(cg->builder, v, v_slot); }

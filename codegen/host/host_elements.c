@@ -4,7 +4,7 @@
 // In the strips a failed check is noted and a harmless operand substituted, since a loop that leaves early would not vectorise. A
 // map then runs the tile again, one element at a time, to find the first element that fails. A scan has gone on meanwhile and
 // reports its tile's first element.
-#include "codegen/host/lower.h"
+#include "codegen/kernel/kernel.h"
 
 // Number of strips of the tile that are whole, may be unpacked, and (scans) do not hold the block's last element, whose term
 // nobody asked for.

@@ -1,7 +1,7 @@
 // Lanes on the host: one after the other, their states in arrays. Whether a lane refills is a coin's toss that no branch
 // predictor learns, while the next lane waits for nothing of it: so a light `if` becomes selects, and its read moves the cursor
 // by 0 or 1.
-#include "codegen/host/lower_chunks.h"
+#include "codegen/kernel/kernel_chunks.h"
 
 // ---- Light ifs ------------------------------------------------------------------------------------------------
 

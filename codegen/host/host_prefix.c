@@ -1,5 +1,5 @@
 // Prefix sums: entry k of the work buffer is the reduction over the terms 0..k, so that any sum(a..b) is a difference of two.
-#include "codegen/host/lower.h"
+#include "codegen/kernel/kernel.h"
 
 // The strips of a tile: `v_count` of them, whose values go to v_next.
 static void strips(zf_lower *lower, zf_running *running, const zf_lower_tiles *tiles, LLVMValueRef v_count, LLVMValueRef v_next) {

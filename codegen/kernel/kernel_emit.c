@@ -1,6 +1,6 @@
 // What chunks emit: elements one at a time, and regions. The room of a region is checked once, before; all its terms see the
 // chunk as it was when the statement began, so `out.pos` moves only at its end.
-#include "codegen/host/lower_chunks.h"
+#include "codegen/kernel/kernel_chunks.h"
 
 #include "frontend/check/walk.h"
 

@@ -8,7 +8,7 @@
 // next tile starts from. It stops at the group that the file says is the next tile's, so it cannot tell whether that one has
 // elements: the next tile does.
 #include "codegen/body/cg_frame.h"
-#include "codegen/host/lower.h"
+#include "codegen/kernel/kernel.h"
 
 // What a vector of a group's elements has, and of groups that are all short: a store of 64 bytes nearly always touches two lines
 // of a cache, which for runs of two takes as long as all else.

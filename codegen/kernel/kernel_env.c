@@ -1,7 +1,7 @@
 // How bodies reach what surrounds them in a kernel: params, indices, elements, bits, checks.
 #include "codegen/body/cg_frame.h"
-#include "codegen/host/lower.h"
-#include "codegen/host/lower_chunks.h"
+#include "codegen/kernel/kernel.h"
+#include "codegen/kernel/kernel_chunks.h"
 #include "codegen/simt/forms/simt_tree.h"
 #include "codegen/simt/simt_handles.h"
 #include "codegen/simt/simt_places.h"

@@ -1,5 +1,5 @@
 // A kernel's functions, its arguments, and what holds for a whole block or tile.
-#include "codegen/host/lower.h"
+#include "codegen/kernel/kernel.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // Elements of the column that a coder's kernel stores in place of its own, which hold them (zf_plan_unpacks): one after the
 // other. Lanes that have several of the coder's elements side by side: simt_unpack.c.
 #include "codegen/body/cg_frame.h"
-#include "codegen/host/lower.h"
+#include "codegen/kernel/kernel.h"
 
 static const zf_kernel *columns_kernel(const zf_lower *lower) { return &lower->plan->kernels[lower->plan->kernel_count - 1]; }
 

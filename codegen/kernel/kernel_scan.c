@@ -3,8 +3,8 @@
 // Along the outputs a strip does them in three loops: the terms (which vectorises), the running combination over them, and
 // whatever uses its values (which vectorises again). The accumulator is the reduction over all indices below the position, so a
 // tile starts from the state that the file holds and must end in the next one.
-#include "codegen/host/lower_scan.h"
-#include "codegen/host/lower.h"
+#include "codegen/kernel/kernel_scan.h"
+#include "codegen/kernel/kernel.h"
 
 static zf_cg_value eval_term(zf_lower_env *env, const zf_reduce *reduce, LLVMValueRef v_index) {
     zf_cg_binding binding = {.local = reduce->binders[0].local, .value = zf_cg_scalar(zf_type_of(ZF_K_U64), v_index)};

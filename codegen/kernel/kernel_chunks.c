@@ -1,7 +1,7 @@
 // Kernels of chunks on the host: a tile is a chunk (or a few, where booleans would share a byte), walked from its streams'
 // starts, which the directory says, to its last output. Lanes are one after the other here: that is what the language means by
 // them.
-#include "codegen/host/lower_chunks.h"
+#include "codegen/kernel/kernel_chunks.h"
 #include "codegen/simt/simt.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 // A scan's term, for the lowerings that combine terms in their own way.
-#ifndef ZF_CODEGEN_LOWER_SCAN_H
-#define ZF_CODEGEN_LOWER_SCAN_H
+#ifndef ZF_CODEGEN_KERNEL_SCAN_H
+#define ZF_CODEGEN_KERNEL_SCAN_H
 
-#include "codegen/host/lower.h"
+#include "codegen/kernel/kernel.h"
 
 /// The term at `v_index`, in registers' form. Failed checks are noted, where the term belongs to some value.
 LLVMValueRef zf_lower_scan_term(zf_lower_env *env, const zf_reduce *reduce, LLVMValueRef v_index);

@@ -2,11 +2,11 @@
 // fails leaves the chunk at once, so whatever follows may rely on it. Or all threads of a warp do the same (simt_warp.c), but for
 // the elements of a region, of which each makes its share. Or a warp's lanes walk it *together* (simt_chunks.c): then
 // the body is straight code without branches around reads, and failures are noted. Not for other files.
-#ifndef ZF_CODEGEN_LOWER_CHUNKS_H
-#define ZF_CODEGEN_LOWER_CHUNKS_H
+#ifndef ZF_CODEGEN_KERNEL_CHUNKS_H
+#define ZF_CODEGEN_KERNEL_CHUNKS_H
 
 #include "codegen/body/cg_frame.h"
-#include "codegen/host/lower.h"
+#include "codegen/kernel/kernel.h"
 
 /// A `per chunk` stream, and the cursor on it. Positions count from the chunk's start.
 typedef struct zf_chunk_stream {
@@ -45,7 +45,7 @@ typedef struct zf_chunk {
     LLVMValueRef v_byte;    ///< slot: the byte of booleans that is being filled, or NULL
     LLVMValueRef v_lane;    ///< NULL without lanes
     LLVMValueRef *v_states; ///< arrays of `lanes` values, by state
-    LLVMValueRef v_when;    ///< i1: what is built counts only then (lower_lanes.c); NULL: always
+    LLVMValueRef v_when;    ///< i1: what is built counts only then (kernel_lanes.c); NULL: always
     zf_chunk_scan *scans;   ///< of the emit region that is being built
     LLVMBasicBlockRef bb_stop;
     // ---- of a warp that walks it (simt_warp.c)
@@ -70,12 +70,12 @@ void zf_chunk_work(zf_cg *cg, zf_cg_env *env, LLVMValueRef v_count, zf_span span
 /// Stores element `v_index` of the chunk.
 void zf_chunk_store(zf_chunk *chunk, zf_cg_value value, LLVMValueRef v_index);
 
-// ---- lower_cursor.c ----
+// ---- kernel_cursor.c ----
 /// Whether a stream's position must count bits.
 bool zf_chunk_reads_bits(const zf_inst *inst, const zf_port *port);
 zf_cg_value zf_chunk_cursor(zf_cg *cg, zf_cg_frame *frame, const zf_expr *expr);
 
-// ---- lower_lanes.c ----
+// ---- kernel_lanes.c ----
 /// An `if` of lanes whose body is light, without a branch. False: it is an ordinary one.
 bool zf_chunk_light_if(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt);
 /// Assignments to states and variables, with the reads in them, which count only where v_if (i1).
@@ -108,7 +108,7 @@ void zf_chunk_meet(zf_chunk *chunk);
 /// lanes of a warp share. To be called by zf_chunk_share.
 void zf_chunk_share_rows(void *region);
 
-// ---- lower_emit.c ----
+// ---- kernel_emit.c ----
 /// An `emit` over ranges.
 typedef struct zf_chunk_region {
     zf_cg *cg;

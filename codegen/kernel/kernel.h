@@ -4,8 +4,8 @@
 // A kernel is two functions: the entry of runtime/base/abi.h, which only unpacks its arguments, and a body with every buffer as a
 // `noalias` argument, so that loops need no tests for overlap. Values that hold for a whole block (params, counts, pointers) are
 // made in the body's first block when they are first asked for, which stays open until the end.
-#ifndef ZF_CODEGEN_LOWER_H
-#define ZF_CODEGEN_LOWER_H
+#ifndef ZF_CODEGEN_KERNEL_H
+#define ZF_CODEGEN_KERNEL_H
 
 #include "codegen/body/cg_sites.h"
 #include "codegen/target/target.h"
@@ -66,15 +66,15 @@ struct zf_lower {
     LLVMValueRef v_limit;     ///< slot (i64): strips that begin below may read their bits in whole vectors
     zf_type type;             ///< of what the kernel stores
     LLVMValueRef v_sink;      ///< where element 0 goes; may lie outside any object: zf_cg_at_sink
-    zf_delivery delivery;     ///< of values that are more than their elements (lower_deliver.c)
+    zf_delivery delivery;     ///< of values that are more than their elements (kernel_deliver.c)
     zf_running *runnings;     ///< the kernel's scans, in the order of its steps
     uint32_t running_count;
-    zf_expansion *expansions; ///< its groups, but for a root that is walked group by group (lower_groups.c)
+    zf_expansion *expansions; ///< its groups, but for a root that is walked group by group (host_groups.c)
     uint32_t expansion_count;
     LLVMValueRef v_groups;       ///< of the root, where it is walked group by group
-    bool tables_are_small;       ///< what is being built may take streams for tables of a register (lower_lookup.c), which
+    bool tables_are_small;       ///< what is being built may take streams for tables of a register (host_lookup.c), which
     LLVMValueRef v_small_tables; ///< i1: they then are; NULL: there are none
-    struct zf_chunk *chunk; ///< that is being walked (lower_chunks.h): a check that fails leaves it; NULL: failures are noted
+    struct zf_chunk *chunk; ///< that is being walked (kernel_chunks.h): a check that fails leaves it; NULL: failures are noted
     // ---- of kernels of accelerators (simt.h)
     bool one_by_one;                     ///< no strips: one thread walks a tile, element by element
     bool one_warp;                       ///< thread blocks are one warp
@@ -129,24 +129,24 @@ zf_once_check *zf_once_checks(zf_arena *arena, const zf_plan *plan, uint32_t *co
 void zf_lower_kernel_name(uint32_t index, char name[24]);
 #define ZF_LOWER_CHECK_NAME "zf_check"
 
-// ---- By domain: the bodies of tiles (lower_elements.c, lower_groups.c, lower_chunks.c) ----
+// ---- By domain: the bodies of tiles (host_elements.c, host_groups.c, kernel_chunks.c) ----
 void zf_lower_elements(zf_lower *lower);
 void zf_lower_groups(zf_lower *lower);
 void zf_lower_chunks(zf_lower *lower);
-void zf_lower_prefix(zf_lower *lower); ///< prefix sums, from zf_lower_elements (lower_prefix.c)
+void zf_lower_prefix(zf_lower *lower); ///< prefix sums, from zf_lower_elements (host_prefix.c)
 
-// ---- Functions (lower.c) ----
+// ---- Functions (kernel_build.c) ----
 void zf_lower_init(zf_lower *lower, zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel);
 /// Begins the body of function `name` (its arguments, the open block), and ends it, making the entry that calls it.
 LLVMBasicBlockRef zf_lower_open(zf_lower *lower, const char *name);
 void zf_lower_close(zf_lower *lower, const char *name, LLVMBasicBlockRef bb_first);
 
-// ---- Block-wide values (lower.c) ----
+// ---- Block-wide values (kernel_build.c) ----
 LLVMBasicBlockRef zf_lower_setup_begin(zf_lower *lower); ///< goes to the open first block; give the result back to end
 void zf_lower_setup_end(zf_lower *lower, LLVMBasicBlockRef bb_before);
 LLVMValueRef zf_lower_word(zf_lower *lower, zf_abi_slot_kind kind, uint32_t a, uint32_t b);
 LLVMValueRef zf_lower_count(zf_lower *lower, uint32_t edge);
-/// Chunks that a node's outputs are cut into (lower_chunks.c).
+/// Chunks that a node's outputs are cut into (kernel_chunks.c).
 LLVMValueRef zf_lower_chunk_count(zf_lower *lower, uint32_t node);
 /// The known value of a param: given by the codec, or a shaping one. False in the general form.
 bool zf_lower_param_known(const zf_lower *lower, uint32_t node, const zf_port *port, uint64_t *bits);
@@ -191,7 +191,7 @@ void zf_lower_tiles_end(zf_lower *lower, zf_lower_tiles *tiles);
 /// Strips of a tile of elements that are whole and may be unpacked, without the block's last element where scans run.
 LLVMValueRef zf_lower_whole_strips(zf_lower *lower, const zf_lower_tiles *tiles);
 
-// ---- Environments (lower_env.c) ----
+// ---- Environments (kernel_env.c) ----
 /// Where rows of a scan ask for what they will take further on (the choice AHEAD), asks for what lies behind v_from; one of a
 /// lane's neighbours does.
 void zf_lower_ask_further(zf_lower *lower, LLVMValueRef v_from);
@@ -205,14 +205,14 @@ bool zf_lower_in_memory(const zf_lower *lower, uint32_t edge);
 /// The check that the range of prefix sums makes: its number, -1 where the index is proved. False when neither is known.
 bool zf_lower_prefix_check(const zf_lower *lower, uint32_t node, const zf_reduce *reduce, int32_t *number);
 /// Within a group of the kernel's root: the element that an access pulls at g, if a strip can hold those of 64 groups
-/// (lower_groups.c).
+/// (host_groups.c).
 bool zf_lower_pulled(zf_lower_env *env, const zf_graph_edge *edge, const zf_expr *access, zf_cg_value *out);
 /// True when `access` is answered by those buffers; its range was checked when they were filled.
 bool zf_lower_pulled_here(const zf_lower_env *env, const zf_expr *access);
 /// True when `expr` is the index that the environment stands at.
 bool zf_lower_is_index(const zf_lower_env *env, const zf_expr *expr);
 
-// ---- Strips (lower_strip.c) ----
+// ---- Strips (host_strip.c) ----
 
 /// 64 consecutive indices from v_start, a multiple of 64. Bits that lie at constant distances are unpacked for all of them at
 /// once, by vectors with constant shuffles and shifts, into a buffer that the loops over the strip read: that is what makes any
@@ -227,7 +227,7 @@ struct zf_strip {
     LLVMBasicBlockRef bb_first_ahead,
         bb_ahead; ///< NULL, or they run between the stage and those loops; the last is open likewise
     struct zf_looked_up *looked_up;
-    struct zf_walk *walk; ///< not NULL: elements at g come from the buffers of lower_groups.c
+    struct zf_walk *walk; ///< not NULL: elements at g come from the buffers of host_groups.c
 };
 
 /// Starts a strip: branches to a new stage block, and continues in a block that follows it.
@@ -236,7 +236,7 @@ void zf_strip_end(zf_lower *lower, zf_strip *strip); ///< closes the stage
 /// Goes to where loops stand that run ahead of the strip's own; keep where they end in strip->bb_ahead.
 void zf_strip_ahead(zf_cg *cg, zf_strip *strip);
 /// The element of an access whose index is another than the strip's, made for all of the strip ahead; false: not of this kind
-/// (lower_lookup.c).
+/// (host_lookup.c).
 bool zf_lower_look_up(zf_cg *cg, zf_cg_env *env, const zf_expr *access, zf_cg_value *out);
 /// The bits of an access for element v_k, if they can be unpacked by vectors: at = index * stride + from, `count` of them.
 LLVMValueRef zf_strip_bits(zf_lower *lower, zf_strip *strip, uint32_t edge, uint64_t stride, uint64_t from, uint64_t count);
@@ -245,7 +245,7 @@ bool zf_lower_affine(const zf_lower_env *env, const zf_expr *expr, uint64_t *str
 /// The param p of which `expr` is index * p and `count` p itself; NULL where they are not.
 const zf_port *zf_lower_scaled(const zf_lower_env *env, const zf_expr *expr, const zf_expr *count);
 
-// ---- Scans (lower_scan.c) ----
+// ---- Scans (kernel_scan.c) ----
 
 /// A scan along a level: its accumulator is the reduction over all indices below the position.
 struct zf_running {
@@ -272,7 +272,7 @@ void zf_lower_scan_next(zf_lower *lower, zf_running *running, LLVMValueRef v_ind
 /// What the state of a scan is at position `v_index`, as a word.
 LLVMValueRef zf_lower_scan_state(zf_lower *lower, const zf_running *running, LLVMValueRef v_index);
 
-// ---- Levels (lower_levels.c) ----
+// ---- Levels (kernel_levels.c) ----
 
 /// Where a tile ends in a node's groups, as the file says, which is checked there: groups beyond are not this tile's. So no group
 /// is looked at by two tiles for nothing, whatever the file says. Where it says nothing (the last tile, a recording): behind all
@@ -322,7 +322,7 @@ void zf_lower_levels_end(zf_lower *lower, LLVMValueRef v_tile, LLVMValueRef v_i,
 const zf_expansion *zf_lower_expansion_find(const zf_lower *lower, uint32_t node);
 zf_cg_value zf_lower_expansion_value(zf_lower *lower, const zf_expansion *expansion);
 
-// ---- Storing (lower_store.c) ----
+// ---- Storing (kernel_store.c) ----
 
 /// Stores a value of the kernel's type as element `v_index` of an array at `v_at`; bool: as a byte.
 void zf_lower_store(zf_lower *lower, zf_cg_value value, LLVMValueRef v_at, LLVMValueRef v_index);
@@ -344,13 +344,13 @@ LLVMValueRef zf_lower_memory_form(zf_lower *lower, zf_type type, zf_cg_value val
 /// seen to by zf_lower_store.
 bool zf_lower_stores_bits(const zf_lower *lower);
 
-// ---- Nullable values and strings (lower_deliver.c): called by zf_lower_tiles_begin, zf_lower_store and zf_lower_tiles_end ----
+// ---- Nullable values and strings (kernel_deliver.c): called by zf_lower_tiles_begin, zf_lower_store and zf_lower_tiles_end ----
 void zf_lower_deliver_begin(zf_lower *lower, const zf_lower_tiles *tiles);
 /// False where the type is delivered as its elements alone.
 bool zf_lower_deliver(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index);
 void zf_lower_deliver_end(zf_lower *lower, const zf_lower_tiles *tiles);
 /// Stores the elements of the column that element v_index of the kernel (below its count) holds, those that are wanted, one after
-/// the other. What fails is reported here as the column's kernel would, or (lower->v_any) noted. (lower_unpack.c)
+/// the other. What fails is reported here as the column's kernel would, or (lower->v_any) noted. (kernel_unpack.c)
 void zf_lower_unpack(zf_lower *lower, zf_cg_value value, LLVMValueRef v_index);
 /// Element v_index of the column, made of v_bits (i64) and of what else it takes.
 zf_cg_value zf_lower_unpacked(zf_lower *lower, LLVMValueRef v_bits, LLVMValueRef v_index);

@@ -11,7 +11,7 @@
 //
 // On accelerators this is what one thread does that makes a tile alone; simt_store.c has what a warp does.
 #include "codegen/body/cg_frame.h"
-#include "codegen/host/lower.h"
+#include "codegen/kernel/kernel.h"
 #include "codegen/simt/simt_handles.h"
 
 static bool to_column(const zf_lower *lower) { return lower->kernel->sink < 0; }
