@@ -1,6 +1,6 @@
 // The parts of the matcher. It decides, from the typed tree alone, how an instance uses its streams and which
 // reductions are scans: what fusion stands on. Everything it accepts is a row in one of four tables, each row with a
-// test of its name in tests/unit/test_match.c:
+// test of its name in tests/unit/frontend/test_match.c:
 //
 //   point_forms   match_points.c   what an index or a bound is: constant, d + c, start of d's segment
 //   bound_forms   match_points.c   how a trip count is bounded

@@ -10,7 +10,7 @@ import sys
 
 ROW = re.compile(r'^ZF_(PRIMITIVE|CALL)\((?:(\w+), )?(\w+), "([^"]*)", .*, "((?:[^"\\]|\\.)*)"\)$', re.M)
 HEAD = "| primitive | value |\n|---|---|\n"
-TESTS = ("tests/interp/test_values.c", "tests/unit/test_cg_expr.c") # what the interpreter makes of it, and the compiled code
+TESTS = ("tests/interp/test_values.c", "tests/unit/codegen/test_cg_expr.c") # what the interpreter makes of it, and the compiled code
 
 
 def main():

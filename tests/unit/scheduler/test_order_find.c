@@ -2,7 +2,7 @@
 // Orders for three machines and little memory: how far they are from the best of all permutations and, with more jobs, from the
 // lower bound; what they promise; how much work they are.
 #include "tests/unit/check.h"
-#include "tests/unit/order_cases.h"
+#include "tests/unit/scheduler/order_cases.h"
 
 enum { STEPS = 100000, MANY = 200 };
 

@@ -52,7 +52,7 @@ static void check_refused(const zf_column *column, const char *target) {
 }
 
 int main(void) {
-    zf_spec *spec = make_spec(ZF_SOURCE_DIR "/tests/unit/chunk_walk.zf", ZF_STD);
+    zf_spec *spec = make_spec(ZF_SOURCE_DIR "/tests/unit/patterns/chunk_walk.zf", ZF_STD);
     if (spec == NULL) return check_result();
     unsigned seen = 0;
     for (const zf_table *table = zf_spec_tables(spec); table != NULL; table = table->next) {

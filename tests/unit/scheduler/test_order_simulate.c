@@ -4,7 +4,7 @@
 #include <float.h>
 
 #include "tests/unit/check.h"
-#include "tests/unit/order_cases.h"
+#include "tests/unit/scheduler/order_cases.h"
 
 /// Where pieces lie, told by their bytes alone, and for which earlier ones each must wait: for those that it would overwrite, and
 /// at least for those that the ones before it have waited for.

@@ -65,7 +65,7 @@ static void check_broken(const zf_column *column, const char *from, const char *
 }
 
 int main(void) {
-    zf_spec *spec = make_spec(ZF_SOURCE_DIR "/tests/unit/characters.zf", ZF_STD);
+    zf_spec *spec = make_spec(ZF_SOURCE_DIR "/tests/unit/patterns/characters.zf", ZF_STD);
     if (spec == NULL) return check_result();
     for (const zf_table *table = zf_spec_tables(spec); table != NULL; table = table->next) {
         for (const zf_column *c = table->columns; c != NULL; c = c->next) {

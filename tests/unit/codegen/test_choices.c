@@ -344,7 +344,7 @@ static void check_staged(const zf_spec *spec) {
 
 int main(void) {
     check_texts();
-    zf_spec *spec = make_spec(ZF_SOURCE_DIR "/tests/unit/choices.zf", ZF_STD);
+    zf_spec *spec = make_spec(ZF_SOURCE_DIR "/tests/unit/codegen/choices.zf", ZF_STD);
     if (spec == NULL) return check_result();
     for (size_t k = 0; k < sizeof answers / sizeof *answers; k++) {
         check_answer(spec, &answers[k], "nvptx");

@@ -180,7 +180,7 @@ int main(void) {
     CHECK(zf_context_create(&options, &context, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_compiler_create(context, &compile, &compiler, &error) == ZF_OK, "%s", error.message);
     if (check_failures > 0) return check_result();
-    zf_status loaded = zf_program_load(compiler, ZF_SOURCE_DIR "/tests/unit/intern.zf", &program, &error);
+    zf_status loaded = zf_program_load(compiler, ZF_SOURCE_DIR "/tests/unit/compiler/intern.zf", &program, &error);
     CHECK(loaded == ZF_OK, "%s (%s)", error.message, error.place);
     for (const zf_table *table = zf_spec_tables(program->spec); table != NULL && check_failures == 0; table = table->next) {
         for (const zf_column *column = table->columns; column != NULL; column = column->next) {

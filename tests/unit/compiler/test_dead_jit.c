@@ -44,7 +44,7 @@ static zf_program *load(zf_compiler **compiler) {
     zf_compiler_options compile = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
     CHECK(zf_compiler_create(context, &compile, compiler, &error) == ZF_OK, "%s %s", error.code, error.message);
     if (*compiler == NULL) exit(check_result());
-    zf_status status = zf_program_load(*compiler, ZF_SOURCE_DIR "/tests/unit/intern.zf", &program, &error);
+    zf_status status = zf_program_load(*compiler, ZF_SOURCE_DIR "/tests/unit/compiler/intern.zf", &program, &error);
     CHECK(status == ZF_OK, "%s %s (%s)", error.code, error.message, error.place);
     if (status != ZF_OK) exit(check_result());
     return program;
@@ -94,7 +94,7 @@ int main(void) {
     CHECK(compile_one(program, second->codec, NULL) == ZF_ERR_INTERNAL, "without a place for the error");
     encode_some(program, first); // what was linked before is code like any other
     zf_program *other = NULL;
-    zf_status status = zf_program_load(compiler, ZF_SOURCE_DIR "/tests/unit/intern.zf", &other, &error);
+    zf_status status = zf_program_load(compiler, ZF_SOURCE_DIR "/tests/unit/compiler/intern.zf", &other, &error);
     CHECK(status == ZF_OK, "reading a program needs no LLVM: %s %s", error.code, error.message);
     if (status == ZF_OK) {
         static const int64_t offsets[1];

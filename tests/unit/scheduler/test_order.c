@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "tests/unit/check.h"
-#include "tests/unit/order_cases.h"
+#include "tests/unit/scheduler/order_cases.h"
 
 static double later(double a, double b) { return a > b ? a : b; }
 
