@@ -7,6 +7,7 @@
 #include "compiler/decoder.h"
 #include "compiler/provider.h"
 #include "compiler/tuned.h"
+#include "runtime/base/private.h"
 
 /// Tuned results of one device, read from the disk cache once.
 typedef struct zf_kept_tuned {
@@ -42,10 +43,10 @@ struct zf_compiler {
 zf_status zf_compiler_create_with(zf_context *context, const zf_compiler_options *options, const zf_plan_request *request,
                                   zf_compiler **out, zf_error *error);
 /// Returns the request that every plan starts from; it lives as long as the compiler.
-const zf_plan_request *zf_compiler_request(const zf_compiler *compiler);
+ZF_PRIVATE_API const zf_plan_request *zf_compiler_request(const zf_compiler *compiler);
 
 zf_jit *zf_compiler_jit(zf_compiler *compiler);
-zf_context *zf_compiler_context(zf_compiler *compiler);
+ZF_PRIVATE_API zf_context *zf_compiler_context(zf_compiler *compiler);
 const zf_compiler_options *zf_compiler_options_of(const zf_compiler *compiler);
 
 /// Returns the tuned results for the device that wants code for a target: from the file that the options name, else from the disk

@@ -4,6 +4,7 @@
 #define ZF_CODEGEN_CONTAINER_TEXT_H
 
 #include "frontend/spec/spec.h"
+#include "runtime/base/private.h"
 #include "runtime/container/container.h"
 
 /// Lays out a canonical text, parses and checks it, without std, and finds its table. `path` names it in errors, whose status is
@@ -13,6 +14,6 @@ zf_status zf_container_text_read(const char *text, size_t length, const char *pa
                                  zf_spec **spec, const zf_table **table, zf_error *error);
 
 /// A type of a program as containers have it.
-zf_column_type zf_column_type_of(zf_type type);
+ZF_PRIVATE_API zf_column_type zf_column_type_of(zf_type type);
 
 #endif

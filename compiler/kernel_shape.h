@@ -13,10 +13,11 @@
 #define ZF_CODEGEN_KERNEL_SHAPE_H
 
 #include "codegen/simt/simt.h"
+#include "runtime/base/private.h"
 #include "runtime/container/container.h"
 
 /// Of a kernel for which nothing was chosen, and a block of the plan's graph that it is for.
-void zf_kernel_shape_print(const zf_plan *plan, const zf_kernel *kernel, const zf_block_view *block, zf_text *out);
+ZF_PRIVATE_API void zf_kernel_shape_print(const zf_plan *plan, const zf_kernel *kernel, const zf_block_view *block, zf_text *out);
 
 /// How near two shapes are: 4 where they differ in classes or tiles alone, 3 where what they are the outputs of is the
 /// same algorithm and type, 2 of one form and type, 1 of one form, 0 of none; 5: they are the same.

@@ -15,6 +15,7 @@
 #define ZF_CODEGEN_TUNED_H
 
 #include "patterns/plan/plan.h"
+#include "runtime/base/private.h"
 #include "runtime/container/container.h"
 
 typedef struct zf_tuned_kernel {
@@ -39,34 +40,34 @@ typedef struct zf_tuned {
     size_t count;
 } zf_tuned;
 
-void zf_tuned_free(zf_tuned *tuned);
-void zf_tuned_print(const zf_tuned *tuned, zf_text *out);
+ZF_PRIVATE_API void zf_tuned_free(zf_tuned *tuned);
+ZF_PRIVATE_API void zf_tuned_print(const zf_tuned *tuned, zf_text *out);
 /// False, an empty table, and what is wrong in `message`: "line 3: ...".
 bool zf_tuned_parse(const char *text, size_t length, zf_tuned *out, zf_text *message);
 /// Puts a kernel in, in place of one of the same shape, known or not. False: no memory.
-bool zf_tuned_set(zf_tuned *tuned, const char *device, const zf_tuned_kernel *kernel);
+ZF_PRIVATE_API bool zf_tuned_set(zf_tuned *tuned, const char *device, const zf_tuned_kernel *kernel);
 
 /// What is known of a GPU of that description, or of the same model behind another driver; NULL: nothing.
-const zf_tuned_device *zf_tuned_find(const zf_tuned *tuned, const char *description);
+ZF_PRIVATE_API const zf_tuned_device *zf_tuned_find(const zf_tuned *tuned, const char *description);
 /// How many kernels have choices that are not known here; `first` is one of them.
 size_t zf_tuned_unknown(const zf_tuned *tuned, const zf_tuned_kernel **first);
 /// The kernel of that shape; NULL: none.
 const zf_tuned_kernel *zf_tuned_kernel_of(const zf_tuned_device *device, const char *shape);
 /// The one whose shape is nearest, of at least one form; NULL: none.
-const zf_tuned_kernel *zf_tuned_nearest(const zf_tuned_device *device, const char *shape);
+ZF_PRIVATE_API const zf_tuned_kernel *zf_tuned_nearest(const zf_tuned_device *device, const char *shape);
 /// What is known of the kernels of a plan made without choices, for blocks like that one. False: nothing that differs from the
 /// default and that its kernels may have.
 bool zf_tuned_choose(const zf_tuned_device *device, const zf_plan *plan, const zf_block_view *block, zf_choices *out);
 
 /// Reads a file that is shipped: ZF_ERR_IO, or ZF_ERR_INPUT with the line that is wrong.
-zf_status zf_tuned_read(const char *path, zf_tuned *out, zf_error *error);
+ZF_PRIVATE_API zf_status zf_tuned_read(const char *path, zf_tuned *out, zf_error *error);
 /// What is kept in the context's cache for a GPU; none is an empty table. False, an empty table, and which file and what of it in
 /// `message`: it cannot be read or used.
-bool zf_tuned_kept(zf_context *context, const char *description, zf_tuned *out, zf_text *message);
+ZF_PRIVATE_API bool zf_tuned_kept(zf_context *context, const char *description, zf_tuned *out, zf_text *message);
 /// Keeps kernels of a GPU, beside those that are kept already, also by another process meanwhile. What lies there and is no table
 /// is put aside as NAME.bad, NAME.bad.2 and so on up to 4, which is logged. False: there is no cache, it cannot be written, or
 /// what lies there cannot be read and stays as it is, which is logged, too.
-bool zf_tuned_keep(zf_context *context, const zf_tuned_device *device);
+ZF_PRIVATE_API bool zf_tuned_keep(zf_context *context, const zf_tuned_device *device);
 /// The file that is kept, in `tuned` of the cache's directory: "0123456789abcdef.txt".
 void zf_tuned_file_name(const char *description, char out[40]);
 

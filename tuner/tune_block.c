@@ -6,9 +6,7 @@
 #include "measure/measure_codes.h"
 #include "measure/measure_compare.h"
 #include "runtime/base/error_codes.h"
-#include "tuner/tune.h"
-#include "zfc/driver_codes.h"
-#include "zfc/watch.h"
+#include "tuner/tuner.h"
 
 /// Each has a descriptor of its own: of a block of few rows they would be more than its data, and fill the host's memory.
 enum { COPIES_MOST = 4096 };
@@ -160,7 +158,7 @@ static zf_status name_choices(const zf_tune_block *b, const zf_choices *choices,
         zf_choice_text(&choices->of[k], &text);
     }
     const char *chosen = text.data != NULL ? text.data : "nothing";
-    zf_fail_place(error, status, "%s: column %s, by `--choose %.400s`", b->path, b->name, chosen);
+    zf_fail_place(error, status, "%s: column %s, by `--choose %.400s`", zf_container_path(b->container), b->name, chosen);
     zf_text_free(&text);
     return status;
 }

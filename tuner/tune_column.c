@@ -7,9 +7,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"
-#include "tuner/tune.h"
-#include "zfc/driver_codes.h"
-#include "zfc/watch.h"
+#include "tuner/tuner.h"
 
 static const char no_more_time[] = "no more time";
 
@@ -39,7 +37,7 @@ typedef struct tuner {
     double begun; ///< of the column
 } tuner;
 
-static zf_status no_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory"); }
+static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory"); }
 
 // ---- Rounds ---------------------------------------------------------------------------------------------------
 
@@ -102,19 +100,19 @@ static void get_ahead(tuner *t, uint32_t asking) {
     free(choices);
 }
 
-static void say(const tuner *t, const kernel_turn *turn, const zf_search_reading *reading) {
-    if (t->options->told == NULL) return;
+static void report_probe(const tuner *t, const kernel_turn *turn, const zf_search_reading *reading, const char *why) {
+    if (t->options->progress == NULL) return;
     zf_text text = {0};
     zf_tune_point_text(&turn->search.space, &turn->point, &text);
-    fprintf(t->options->told, "%s kernel %u: %-32s ", t->block.name, kernel_of(t, turn)->number,
-            text.data != NULL ? text.data : "");
-    if (reading->ran)
-        fprintf(t->options->told, "%10.2f us", reading->seconds * 1e6);
-    else
-        fprintf(t->options->told, "cannot run");
-    if (reading->registers > 0)
-        fprintf(t->options->told, "  %u registers, %u blocks at once", reading->registers, reading->blocks);
-    fprintf(t->options->told, "  (%s)\n", t->options->exhaustive ? "each" : zf_search_reason(&turn->search));
+    zf_tuner_probe probe = {.column = t->block.name,
+                            .kernel = kernel_of(t, turn)->number,
+                            .choice = text.data != NULL ? text.data : "",
+                            .ran = reading->ran,
+                            .seconds = reading->seconds,
+                            .registers = reading->registers,
+                            .blocks = reading->blocks,
+                            .reason = why};
+    t->options->progress(t->options->progress_user, &probe);
     zf_text_free(&text);
 }
 
@@ -135,8 +133,8 @@ static zf_status tell(tuner *t, uint32_t k, const zf_kernel_time *times, zf_erro
                                       .blocks = facts->blocks,
                                       .groups = times[k].groups};
     }
-    say(t, turn, &reading);
     const char *why = t->options->exhaustive ? "each" : zf_search_reason(&turn->search);
+    report_probe(t, turn, &reading, why);
     ZF_TRY(zf_tune_note(kernel_of(t, turn), &turn->point, &reading, why, error));
     if (t->options->exhaustive) return ZF_OK;
     zf_search_report(&turn->search, &reading, zf_clock_seconds() - t->begun);
@@ -361,23 +359,17 @@ static zf_status tune_shape(tuner *t, const zf_shape *shape, zf_error *error) {
     return status;
 }
 
-zf_status zf_tune_column(const zf_tune_options *options, const char *path, size_t column, zf_tune_record *record, size_t *left,
-                         zf_error *error) {
+zf_status zf_tune_column(const zf_tune_options *options, zf_container *container, size_t column, zf_tune_record *record,
+                         size_t *left, zf_error *error) {
     tuner t = {.options = options, .record = record, .begun = zf_clock_seconds()};
-    zf_tune_block *block = &t.block;
-    *block = (zf_tune_block){.options = options, .path = path, .column = column};
     zf_column_info info;
-    ZF_TRY(zf_container_open(options->context, path, &block->container, error));
-    zf_watch_container(block->container);
-    zf_status status = zf_container_column(block->container, column, &info, error);
-    if (status == ZF_OK) block->name = info.name;
-    if (status == ZF_OK && options->told != NULL && options->seconds > 0)
-        fprintf(options->told, "%s: at most %.3f s\n", info.name, options->seconds);
-    size_t shapes = zf_container_shapes(block->container, column), done = 0;
+    *left = 0;
+    ZF_TRY(zf_container_column(container, column, &info, error));
+    t.block = (zf_tune_block){.options = options, .container = container, .column = column, .name = info.name};
+    size_t shapes = zf_container_shapes(container, column), done = 0;
+    zf_status status = ZF_OK;
     for (; status == ZF_OK && done < shapes && (done == 0 || !is_late(&t)); done++)
-        status = tune_shape(&t, zf_container_shape(block->container, column, done), error);
-    *left = status == ZF_OK ? shapes - done : 0;
-    zf_watch_no_more(block->container);
-    zf_container_close(block->container);
+        status = tune_shape(&t, zf_container_shape(container, column, done), error);
+    if (status == ZF_OK) *left = shapes - done;
     return status;
 }

@@ -1,6 +1,6 @@
 // Every combination of a kernel that can differ. There may be more of them than there is time: of one bound on registers after
 // the other, that of the default first, they come in an order of which any beginning is a fair sample.
-#include "tuner/tune.h"
+#include "tuner/tuner.h"
 
 enum { REGISTERS = ZF_CHOICE_REGISTERS };
 

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/tune.h"
-#include "zfc/driver_codes.h"
+#include "runtime/base/error_codes.h"
+#include "tuner/tuner.h"
 
 /// What a choice is to the search, and what it calls another one where values have no order.
 static const struct {
@@ -22,7 +22,7 @@ static const struct {
 _Static_assert((int)ZF_CHOICE_KINDS <= (int)ZF_SEARCH_AXES && (int)ZF_CHOICE_VALUES + 1 <= (int)ZF_SEARCH_VALUES,
                "an axis a choice");
 
-static zf_status no_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory"); }
+static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory"); }
 
 void zf_tune_record_free(zf_tune_record *record) {
     for (size_t k = 0; k < record->count; k++) {

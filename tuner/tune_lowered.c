@@ -5,7 +5,7 @@
 
 #include "runtime/context/context.h"
 #include "runtime/module/code_obtain.h"
-#include "tuner/tune.h"
+#include "tuner/tuner.h"
 
 zf_status zf_tune_block_open(const zf_tune_block *b, const zf_choices *choices, zf_provider **out, zf_error *error) {
     const zf_tune_options *o = b->options;

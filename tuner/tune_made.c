@@ -1,16 +1,12 @@
-// Columns made for a program of which there are no data: short runs of numbers that grow slowly, of few digits; texts of few
-// words. Most codecs take them, and what kernels are like hardly depends on more. Whoever has data encodes that.
-#include <stdio.h>
+// Generated columns of a program without data: short runs of slowly growing numbers with few digits, and strings of few words.
+// Most codecs take them, and kernels hardly depend on more.
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "compiler/container_text.h"
-#include "compiler/program.h"
+#include "runtime/base/error_codes.h"
 #include "runtime/container/element.h"
-#include "tuner/tune.h"
-#include "zfc/driver_codes.h"
-#include "zfc/program.h"
+#include "tuner/tuner.h"
 
 enum { RUN = 5, KINDS = 1000, NULLS = 11, WORDS = 16, WORD_BYTES = 16 };
 
@@ -33,7 +29,7 @@ static void free_made(made *m) {
     free(m->columns);
 }
 
-static zf_status no_memory(zf_error *error) { return zf_fail(error, ZF_ERR_MEMORY, ZFC_NO_MEMORY, "no memory for made columns"); }
+static zf_status no_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for generated columns"); }
 
 /// The number of a row: runs of five, of a thousand numbers that come again.
 static uint64_t number_of(uint64_t row, unsigned bits) { return bits <= 8 ? row / RUN % 13 : 100 + row / RUN * 3 % KINDS; }
@@ -96,30 +92,13 @@ static zf_status make_columns(const zf_table *table, made *m, zf_error *error) {
     return ZF_OK;
 }
 
-static zf_status encode(zf_program *program, const zf_program_name *of, uint64_t rows, const char *path, zf_error *error) {
-    const zf_table *table = zf_spec_find_table(zf_program_spec(program), of->name);
-    if (table == NULL && of->name != NULL)
-        return zf_fail(error, ZF_ERR_INPUT, ZFC_NO_SUCH_TABLE, "%s: the program has no table `%.200s`", of->path, of->name);
-    if (table == NULL)
-        return zf_fail(error, ZF_ERR_INPUT, ZFC_NO_SUCH_TABLE,
-                       "%s: the program has several tables, or none: name one: FILE:TABLE", of->path);
+zf_status zf_tune_make(zf_program *program, const zf_table *table, uint64_t rows, const char *path, zf_error *error) {
     made m = {.rows = rows};
     zf_status status = make_columns(table, &m, error);
     zf_encode_options options = {.overwrite = true};
     if (status == ZF_OK) status = zf_encode(program, table->name, m.columns, m.count, rows, &options, path, NULL, error);
     if (status != ZF_OK && status != ZF_ERR_MEMORY)
-        zf_fail_hint(error, status, "the columns were made up: `zfc encode` your own, and tune with the container");
+        zf_fail_hint(error, status, "the columns were generated: encode data of your own, and tune with that container");
     free_made(&m);
-    return status;
-}
-
-zf_status zf_tune_make(zf_compiler *compiler, const char *name, uint64_t rows, const char *path, zf_error *error) {
-    zf_program_name what;
-    if (!zf_program_name_read("tune", name, &what))
-        return zf_fail(error, ZF_ERR_USAGE, ZFC_BAD_ARGUMENT, "`%.256s` names no program", name);
-    zf_program *program = NULL;
-    zf_status status = zf_program_load(compiler, what.path, &program, error);
-    if (status == ZF_OK) status = encode(program, &what, rows, path, error);
-    zf_program_free(program);
     return status;
 }

@@ -1,15 +1,28 @@
 // What was measured of kernels, as JSON: the space of each, and the seconds of each combination that was tried. With every
-// combination (`zfc tune --exhaustive --json`) a record says how good a search is: it can be searched again without a GPU.
+// combination (zf_tuner_options.exhaustive) a record says how good a search is: it can be searched again without a GPU.
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/base/error_codes.h"
 #include "runtime/base/read_whole.h"
-#include "tuner/tune.h"
-#include "zfc/driver_codes.h"
+#include "tuner/tune_json.h"
+#include "tuner/tuner.h"
+#include "tuner/tuner_codes.h"
 
 // ---- Writing --------------------------------------------------------------------------------------------------
+
+json_t *zf_json_text(const char *text) {
+    zf_text clean = {0};
+    for (size_t length, left = strlen(text); left > 0; text += length ? length : 1, left -= length ? length : 1) {
+        length = zf_utf8_length(text, left);
+        zf_text_add(&clean, length ? text : "\xef\xbf\xbd", length ? length : 3);
+    }
+    json_t *json = clean.failed ? NULL : json_stringn(clean.data ? clean.data : "", clean.length);
+    zf_text_free(&clean);
+    return json;
+}
 
 static json_t *point_json(const zf_search_space *space, const zf_search_point *point) {
     json_t *out = json_object();
@@ -101,7 +114,7 @@ static uint32_t number(reading *r, const json_t *from, const char *name, json_in
     const json_t *is = json_object_get(from, name);
     json_int_t value = json_integer_value(is);
     if (!json_is_integer(is) || value < 0 || value > most) {
-        wrong(r, "`%s` is no number from 0 to %lld", name, (long long)most);
+        wrong(r, "`%s` is not a number from 0 to %lld", name, (long long)most);
         return 0;
     }
     return (uint32_t)value;
@@ -122,14 +135,14 @@ static char *name_of(reading *r, const json_t *from, const char *name) {
     bool plain = text != NULL;
     for (const char *c = text; plain && *c != 0; c++) plain = (unsigned char)*c >= ' ' && *c != 0x7f;
     if (plain) return strdup(text);
-    wrong(r, "`%s` is no text, or has control characters", name);
+    wrong(r, "`%s` is not a string, or has control characters", name);
     return NULL;
 }
 
 static bool are_choices(reading *r, const json_t *from, const char *name) {
     const char *key;
     json_t *value;
-    if (!json_is_object(from)) return wrong(r, "`%s` is no object", name);
+    if (!json_is_object(from)) return wrong(r, "`%s` is not an object", name);
     json_object_foreach((json_t *)(uintptr_t)from, key, value) {
         unsigned k = 0;
         while (k < ZF_CHOICE_KINDS && strcmp(key, zf_choice_names[k]) != 0) k++;
@@ -147,7 +160,7 @@ static bool read_axis(reading *r, const char *name, const json_t *values, const 
         const json_t *is = json_array_get(values, v);
         json_int_t value = json_integer_value(is);
         if (!json_is_integer(is) || value < 0 || value > ZF_CHOICE_MOST || (v > 0 && value <= out->values[v - 1]))
-            return wrong(r, "`space`: value %zu of %s is no number above those before it", v, name);
+            return wrong(r, "`space`: value %zu of %s is not a number above those before it", v, name);
         out->values[v] = (uint32_t)value;
     }
     if (!json_is_integer(by_default)) return wrong(r, "`default` says nothing of %s", name);
@@ -176,7 +189,7 @@ static bool read_point(reading *r, const zf_search_space *space, const json_t *f
         if (axis->count == 0) continue;
         while (out->at[k] < axis->count && axis->values[out->at[k]] != json_integer_value(value)) out->at[k]++;
         if (!json_is_integer(value) || out->at[k] == axis->count)
-            return wrong(r, "`%s`: %s is none of `space`", name, zf_choice_names[k]);
+            return wrong(r, "`%s`: %s is not in `space`", name, zf_choice_names[k]);
     }
     return true;
 }
@@ -192,18 +205,18 @@ static bool read_try(reading *r, zf_tune_kernel *kernel, const json_t *from) {
                             .blocks = number(r, from, "blocks_at_once", COUNT_MOST),
                             .groups = later_number(r, from, "thread_blocks", INT32_MAX)};
     if (!json_is_boolean(runs)) wrong(r, "`runs` is neither true nor false");
-    if (!json_is_array(seconds) || (is.ran && json_array_size(seconds) == 0)) wrong(r, "`seconds` are no readings");
+    if (!json_is_array(seconds) || (is.ran && json_array_size(seconds) == 0)) wrong(r, "`seconds` is not a list of readings");
     if (r->what[0] != 0) return false;
     for (size_t s = 0; s == 0 || s < json_array_size(seconds); s++) {
         is.seconds = json_number_value(json_array_get(seconds, s));
-        if (is.ran && !are_seconds(json_array_get(seconds, s))) return wrong(r, "`seconds`: reading %zu is no time", s);
-        if (zf_tune_note(kernel, &point, &is, "", NULL) != ZF_OK) return wrong(r, "there is no memory for it");
+        if (is.ran && !are_seconds(json_array_get(seconds, s))) return wrong(r, "`seconds`: reading %zu is not a time", s);
+        if (zf_tune_note(kernel, &point, &is, "", NULL) != ZF_OK) return wrong(r, "no memory");
     }
     return true;
 }
 
 static bool read_machine(reading *r, const json_t *from, zf_search_machine *out) {
-    if (!json_is_object(from)) return wrong(r, "`multiprocessor` is no object");
+    if (!json_is_object(from)) return wrong(r, "`multiprocessor` is not an object");
     *out = (zf_search_machine){number(r, from, "registers", REGISTERS_MOST), number(r, from, "threads", COUNT_MOST),
                                number(r, from, "blocks", COUNT_MOST),        number(r, from, "shared_bytes", BYTES_MOST),
                                number(r, from, "warp", WARP_MOST),           later_number(r, from, "count", COUNT_MOST)};
@@ -214,7 +227,7 @@ static bool read_kernel(reading *r, zf_tune_record *record, const json_t *from) 
     zf_tune_kernel *kernel = zf_tune_record_add(record, NULL);
     const json_t *tries = json_object_get(from, "measured"), *known = json_object_get(from, "known");
     const json_t *least = json_object_get(from, "least_seconds");
-    if (kernel == NULL) return wrong(r, "there is no memory for it");
+    if (kernel == NULL) return wrong(r, "no memory");
     kernel->column = name_of(r, from, "column");
     kernel->shape = name_of(r, from, "shape");
     kernel->number = number(r, from, "kernel", INT32_MAX);
@@ -224,10 +237,10 @@ static bool read_kernel(reading *r, zf_tune_record *record, const json_t *from) 
         return false;
     kernel->space.least_seconds = json_number_value(least); // 0: it was not known
     if (!json_is_number(least) || (kernel->space.least_seconds != 0 && !are_seconds(least)))
-        return wrong(r, "`least_seconds` is no time");
+        return wrong(r, "`least_seconds` is not a time");
     kernel->space.has_known = json_is_object(known);
     if (kernel->space.has_known && !read_point(r, &kernel->space, known, "known", &kernel->space.known)) return false;
-    if (!json_is_array(tries) || json_array_size(tries) == 0) return wrong(r, "`measured` has nothing");
+    if (!json_is_array(tries) || json_array_size(tries) == 0) return wrong(r, "`measured` is empty");
     for (size_t t = 0; t < json_array_size(tries); t++) {
         snprintf(r->where, sizeof r->where, "measured %zu: ", t);
         if (!read_try(r, kernel, json_array_get(tries, t))) return false;
@@ -235,20 +248,20 @@ static bool read_kernel(reading *r, zf_tune_record *record, const json_t *from) 
     return true;
 }
 
-/// The JSON of a regular file.
+/// Reads the JSON of a regular file.
 static zf_status load(const char *path, json_t **out, zf_error *error) {
     enum { MOST = 1 << 30 };
     const char *reason;
     json_error_t why;
     zf_text text = {0};
     int file = zf_regular_open(path, &reason);
-    if (file < 0) return zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "%.256s cannot be opened: %s", path, reason);
+    if (file < 0) return zf_raise(error, ZF_E_OPEN_FAILED, "%.256s cannot be opened: %s", path, reason);
     int failed = zf_read_whole(file, MOST, &text);
     close(file);
     if (failed == 0) *out = json_loadb(text.data, text.length, 0, &why);
     zf_text_free(&text);
-    if (failed != 0) return zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "%.256s cannot be read: %s", path, strerror(failed));
-    return *out != NULL ? ZF_OK : zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "%.256s: %s (line %d)", path, why.text, why.line);
+    if (failed != 0) return zf_raise(error, ZF_E_READ_FAILED, "%.256s cannot be read: %s", path, strerror(failed));
+    return *out != NULL ? ZF_OK : zf_fail(error, ZF_ERR_INPUT, ZFT_RECORD, "%.256s: %s (line %d)", path, why.text, why.line);
 }
 
 zf_status zf_tune_record_read(const char *path, zf_tune_record *out, zf_error *error) {
@@ -259,11 +272,11 @@ zf_status zf_tune_record_read(const char *path, zf_tune_record *out, zf_error *e
     zf_status status = ZF_OK;
     bool other = json_is_string(kind) && strcmp(json_string_value(kind), "kernels") != 0; // of --show
     if (other || json_array_size(kernels) == 0)
-        status = zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "%.256s is no record of `zfc tune`", path);
+        status = zf_fail(error, ZF_ERR_INPUT, ZFT_RECORD, "%.256s is not a record of the tuner", path);
     for (size_t k = 0; status == ZF_OK && k < json_array_size(kernels); k++) {
         reading r = {.where = ""};
         if (!read_kernel(&r, out, json_array_get(kernels, k)))
-            status = zf_fail(error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "%.256s: kernel %zu: %s", path, k, r.what);
+            status = zf_fail(error, ZF_ERR_INPUT, ZFT_RECORD, "%.256s: kernel %zu: %s", path, k, r.what);
     }
     json_decref(record);
     return status;

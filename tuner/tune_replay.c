@@ -1,9 +1,9 @@
-// `zfc tune --replay`: the kernels of a record searched again, which asks the record in place of a GPU, and how good that is.
-#include <stdio.h>
+// Searches the kernels of a record again, which answers in place of a GPU, and compares with the fastest that it has.
 #include <stdlib.h>
 
-#include "tuner/tune.h"
-#include "zfc/driver_codes.h"
+#include "runtime/base/error_codes.h"
+#include "tuner/tuner.h"
+#include "tuner/tuner_codes.h"
 
 typedef struct replay {
     const zf_tune_kernel *kernel;
@@ -65,50 +65,50 @@ static zf_search_result search_again(const zf_tune_kernel *kernel, uint32_t prob
 
 // ---- All of a record ------------------------------------------------------------------------------------------
 
-int zf_tune_replay_record(const char *path, uint32_t probes, bool as_json) {
-    zf_tune_record record;
-    zf_error error = {0};
-    zf_status status = zf_tune_record_read(path, &record, &error);
-    double all_probes = 0, parts = 0, least = 1, by_default = 0;
-    uint32_t counted = 0;
-    json_t *kernels = json_array();
-    for (size_t k = 0; status == ZF_OK && k < record.count; k++) {
-        const zf_tune_kernel *kernel = &record.kernels[k];
-        double best;
-        zf_search_result r = search_again(kernel, probes, &best);
-        if (!r.found) continue;
-        double part = best / r.seconds, first = r.default_seconds > 0 ? best / r.default_seconds : 0; // 0: it cannot run
-        counted++;
-        all_probes += r.probes;
-        parts += part;
-        by_default += first;
-        if (part < least) least = part;
-        zf_text choice = {0};
-        zf_tune_point_text(&kernel->space, &r.best, &choice);
-        if (!as_json)
-            printf("%-20s %u  %5.1f%% of the best of %u with %s, %u probes: %s\n", kernel->column, kernel->number, 100 * part,
-                   kernel->count, choice.data, r.probes, r.ended);
-        json_array_append_new(kernels,
-                              json_pack("{s:o, s:i, s:s, s:f, s:f, s:i, s:i}", "column", zf_json_text(kernel->column), "kernel",
-                                        (int)kernel->number, "choice", choice.data, "part_of_best", part, "default_part_of_best",
-                                        first, "probes", (int)r.probes, "combinations", (int)kernel->count));
+typedef void zf_tuner_report(void *user, const zf_tuner_replayed *kernel);
+
+static zf_status replay_kernel(const zf_tune_kernel *kernel, uint32_t probes, zf_tuner_report *report, void *user,
+                               zf_tuner_replay_stats *sums, zf_error *error) {
+    double best;
+    zf_search_result r = search_again(kernel, probes, &best);
+    if (!r.found) return ZF_OK;
+    zf_text choice = {0};
+    zf_tune_point_text(&kernel->space, &r.best, &choice);
+    if (choice.failed) {
         zf_text_free(&choice);
+        return zf_raise(error, ZF_E_NO_MEMORY, "no memory");
     }
-    if (status == ZF_OK && counted == 0)
-        status = zf_fail(&error, ZF_ERR_INPUT, ZFC_CANNOT_READ, "%.256s: of no kernel is there a combination that runs", path);
-    double n = counted > 0 ? counted : 1;
-    if (status == ZF_OK && as_json) {
-        json_t *report = json_pack("{s:o, s:i, s:f, s:f, s:f, s:f}", "replayed", zf_json_text(path), "count", (int)counted,
-                                   "mean_part_of_best", parts / n, "least_part_of_best", least, "default_mean_part_of_best",
-                                   by_default / n, "mean_probes", all_probes / n);
-        json_object_set(report, "kernels", kernels);
-        status = zf_json_print(report, &error);
-        json_decref(report);
-    } else if (status == ZF_OK) {
-        printf("%u kernel%s: %.1f%% of the best on the mean, %.1f%% at least, %.1f probes on the mean\n", counted,
-               counted == 1 ? "" : "s", 100 * parts / n, 100 * least, all_probes / n);
-    }
-    json_decref(kernels);
+    zf_tuner_replayed one = {.column = kernel->column,
+                             .kernel = kernel->number,
+                             .choice = choice.data,
+                             .share = best / r.seconds,
+                             .default_share = r.default_seconds > 0 ? best / r.default_seconds : 0,
+                             .probes = r.probes,
+                             .recorded = kernel->count,
+                             .ended = r.ended};
+    if (sums->kernels == 0 || one.share < sums->least_share) sums->least_share = one.share;
+    sums->kernels++;
+    sums->mean_share += one.share;
+    sums->mean_default_share += one.default_share;
+    sums->mean_probes += one.probes;
+    if (report != NULL) report(user, &one);
+    zf_text_free(&choice);
+    return ZF_OK;
+}
+
+zf_status zf_tuner_replay(const char *path, uint32_t probes, zf_tuner_report *report, void *user, zf_tuner_replay_stats *out,
+                          zf_error *error) {
+    zf_tune_record record;
+    *out = (zf_tuner_replay_stats){0};
+    zf_status status = zf_tune_record_read(path, &record, error);
+    for (size_t k = 0; status == ZF_OK && k < record.count; k++)
+        status = replay_kernel(&record.kernels[k], probes, report, user, out, error);
+    if (status == ZF_OK && out->kernels == 0)
+        status = zf_fail(error, ZF_ERR_INPUT, ZFT_RECORD, "%.256s: no kernel has a choice that runs", path);
     zf_tune_record_free(&record);
-    return status == ZF_OK ? EXIT_GOOD : zf_report("tune", &error);
+    double n = out->kernels > 0 ? out->kernels : 1;
+    out->mean_share /= n;
+    out->mean_default_share /= n;
+    out->mean_probes /= n;
+    return status;
 }

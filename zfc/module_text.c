@@ -8,6 +8,7 @@
 #include "runtime/base/error.h"
 #include "runtime/container/container_format.h"
 #include "runtime/module/module_open.h"
+#include "tuner/tune_json.h"
 #include "zfc/driver_codes.h"
 #include "zfc/shape_text.h"
 

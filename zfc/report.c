@@ -39,17 +39,6 @@ void zf_print_path(FILE *out, const char *path) {
     }
 }
 
-json_t *zf_json_text(const char *text) {
-    zf_text clean = {0};
-    for (size_t length, left = strlen(text); left > 0; text += length ? length : 1, left -= length ? length : 1) {
-        length = zf_utf8_length(text, left);
-        zf_text_add(&clean, length ? text : "\xef\xbf\xbd", length ? length : 3);
-    }
-    json_t *json = clean.failed ? NULL : json_stringn(clean.data ? clean.data : "", clean.length);
-    zf_text_free(&clean);
-    return json;
-}
-
 zf_status zf_json_append(json_t *list, json_t *item, zf_error *error) {
     if (json_array_append_new(list, item) == 0) return ZF_OK;
     return zf_fail(error, ZF_ERR_MEMORY, ZFC_CANNOT_WRITE, "no report: a text in it is not UTF-8, or there is no memory");

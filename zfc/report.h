@@ -49,8 +49,6 @@ void zf_session_close(zf_session *session);
 /// "12.3 MB", "999 B" in a static table of per-call buffers owned by the caller.
 const char *zf_bytes_text(uint64_t bytes, char out[32]);
 
-/// A string of JSON: of a text that may hold anything, such as a file's name, what is not UTF-8 becomes U+FFFD. NULL: no memory.
-json_t *zf_json_text(const char *text);
 /// Appends `item` (taken over; NULL when it could not be made) to a report.
 zf_status zf_json_append(json_t *list, json_t *item, zf_error *error);
 /// Prints a report on stdout. `report` (not taken over) is NULL when it could not be made.

@@ -7,6 +7,7 @@
 
 #include "codegen/simt/simt.h"
 #include "runtime/base/error.h"
+#include "runtime/base/private.h"
 
 enum { ZF_CHOICE_VALUES = 16 };
 
@@ -33,9 +34,9 @@ void zf_choice_allow_ahead(zf_choice_space *space, const zf_simt_shape *shape);
 uint32_t zf_choice_threads_of_tile(const zf_plan *plan, const zf_kernel *kernel, uint32_t least);
 
 /// Of a kernel of a plan for an accelerator, whatever is chosen for it; its form is the one that it has by default.
-void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_space *out);
+ZF_PRIVATE_API void zf_choice_space_of(const zf_plan *plan, const zf_kernel *kernel, zf_choice_space *out);
 /// Whether a kernel may be lowered so; if not, why is appended to `reason` (NULL: not wanted).
-bool zf_choice_is_legal(const zf_choice_space *space, const zf_choice *choice, zf_text *reason);
+ZF_PRIVATE_API bool zf_choice_is_legal(const zf_choice_space *space, const zf_choice *choice, zf_text *reason);
 /// Whether all kernels of a plan made with `choices` may be lowered so, and they are of kernels that it has. With nothing chosen
 /// for the host's: code for it is made as if nothing were.
 bool zf_choices_are_legal(const zf_plan *plan, const zf_choices *choices, zf_text *reason);

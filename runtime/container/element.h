@@ -2,12 +2,13 @@
 #ifndef ZF_RUNTIME_ELEMENT_H
 #define ZF_RUNTIME_ELEMENT_H
 
+#include "runtime/base/private.h"
 #include "zipflow/zipflow.h"
 
 #define ZF_ELEMENT_COUNT ((unsigned)ZF_STRING + 1)
 
 /// Bits of an element in a buffer: 8 to 64; 1 for booleans; 0 for strings, which have no fixed size.
-unsigned zf_element_bits(zf_element element);
+ZF_PRIVATE_API unsigned zf_element_bits(zf_element element);
 
 /// "u8", "bool", "string".
 const char *zf_element_name(zf_element element);

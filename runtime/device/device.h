@@ -3,6 +3,7 @@
 #ifndef ZF_RUNTIME_DEVICE_H
 #define ZF_RUNTIME_DEVICE_H
 
+#include "runtime/base/private.h"
 #include "runtime/base/text.h"
 #include "runtime/container/container.h"
 #include "runtime/context/context.h"
@@ -64,10 +65,11 @@ typedef struct zf_device {
 } zf_device;
 
 /// The device of that name ("auto" included), which must be present in the context.
-zf_status zf_device_find(const zf_context *context, const char *name, zf_device *out, zf_error *error);
+ZF_PRIVATE_API zf_status zf_device_find(const zf_context *context, const char *name, zf_device *out, zf_error *error);
 
 /// The accelerator behind a device that has `start`: started on first use, kept by the context. Any thread.
-zf_status zf_device_accelerator(zf_context *context, const zf_device *device, zf_accelerator **out, zf_error *error);
+ZF_PRIVATE_API zf_status zf_device_accelerator(zf_context *context, const zf_device *device, zf_accelerator **out,
+                                               zf_error *error);
 
 /// How fast the device was seen to be (runtime/pipeline/rates.h); kept by the context. NULL: no memory.
 struct zf_rates *zf_device_rates(zf_context *context, const zf_device *device);

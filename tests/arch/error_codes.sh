@@ -19,6 +19,7 @@ unused=$({
     sed -n 's/^X(\([0-9]*\), \([A-Z0-9_]*\),.*/\1 ZF_D_\2/p' frontend/diag/diag_codes.def
     sed -n 's/^X(\([0-9]*\), \([A-Z0-9_]*\),.*/\1 ZF_E_\2/p' runtime/base/error_codes.def
     sed -n 's/^X(\([0-9]*\), \([A-Z0-9_]*\),.*/\1 ZFM_\2/p' measure/measure_codes.def
+    sed -n 's/^X(\([0-9]*\), \([A-Z0-9_]*\),.*/\1 ZFT_\2/p' tuner/tuner_codes.def
     sed -n 's/^X(\([0-9]*\), \([A-Z0-9_]*\),.*/\1 ZFC_\2/p' zfc/driver_codes.def
 } | while read -r number name; do
     [ "$number" = 801 ] || [ "${number#13}" != "$number" ] && continue

@@ -9,7 +9,7 @@ table() {
     echo '|---|---|'
     {
         sed -n 's/^X(\([0-9]*\), .*, "\(.*\)")$/\1|\2/p' runtime/base/error_codes.def frontend/diag/diag_codes.def \
-            measure/measure_codes.def zfc/driver_codes.def
+            measure/measure_codes.def tuner/tuner_codes.def zfc/driver_codes.def
     } | awk -F'|' -v first="$1" -v last="$2" '$1 + 0 >= first && $1 + 0 <= last { printf "| ZF%04d | %s |\n", $1, $2 }' | sort
     echo
 }
@@ -24,7 +24,7 @@ Every error has a code whose meaning never changes, a message of one line, a pla
 are the fields of `zf_error` (`zipflow/zipflow.h`). `zfc` prints them. It exits with 2 for wrong use (`ZF_ERR_USAGE`), 3 when a device is absent or
 failed (`ZF_ERR_DEVICE`), and 1 for all other errors.
 
-This page is generated from `runtime/base/error_codes.def` (ZF1xxx), `frontend/diag/diag_codes.def` (ZF0xxx), `measure/measure_codes.def` and `zfc/driver_codes.def` (ZF2xxx) by `tests/arch/errors_page.sh`, with the examples of `tests/arch/error_examples.md`; a test compares them.
+This page is generated from `runtime/base/error_codes.def` (ZF1xxx), `frontend/diag/diag_codes.def` (ZF0xxx), `measure/measure_codes.def`, `tuner/tuner_codes.def` and `zfc/driver_codes.def` (ZF2xxx) by `tests/arch/errors_page.sh`, with the examples of `tests/arch/error_examples.md`; a test compares them.
 
 ## Programs (`.zf`)
 
@@ -79,4 +79,4 @@ Please report these with the program and, if possible, the data.
 
 END
 table 1900 1999
-echo '## `zfc`'; echo; table 2000 2999 | sed '$d'
+echo '## Measuring, tuning, and `zfc`'; echo; table 2000 2999 | sed '$d'

@@ -1,6 +1,7 @@
 #!/bin/sh
 # A shared library exports names that start with zf_, the public functions among them, and nothing else.
-# Usage: exports.sh LIBRARY...
+# Usage: exports.sh TUNE.h LIBRARY...
+header=$1; shift
 status=0
 for library in "$@"; do
     names=$(nm -D --defined-only "$library" | awk '{ sub(/@.*/, "", $NF); print $NF }')
@@ -15,6 +16,12 @@ for library in "$@"; do
     readelf -d "$library" | grep -Eq 'SONAME.*\.so\.[0-9]+\]' || { echo "$library has no SONAME with a major version"; status=1; }
     # What must not be there: the runtime needs no LLVM, and neither CUDA nor its driver at link time.
     case $library in
+    *libzipflow-tune.so*) # the public functions alone, and no LLVM of its own
+        [ "$names" = "$(grep -ohE '\bzf_[a-z_]+\(' "$header" | tr -d '(' | sort -u)" ] || { echo "$library exports other functions than $header has:" $names; status=1; }
+        if readelf -d "$library" | grep NEEDED | grep -Eqi 'llvm|cuda'; then
+            echo "$library needs more than it may"
+            status=1
+        fi ;;
     *libzipflow.so*)
         echo "$names" | grep -qx zf_decode || { echo "zf_decode is not exported"; status=1; }
         if readelf -d "$library" | grep NEEDED | grep -Eqi 'llvm|cuda|nvrtc|flex|bison'; then

@@ -19,11 +19,9 @@ BEGIN {
     room("frontend",         "frontend/|" base "|(parser|lexer)[.]h$", "sha256[.]h")
     room("patterns",         "patterns/|frontend/|" base, "-")
     room("codegen",          "codegen/|patterns/|frontend/|" base, "llvm-c/|xxhash[.]h")
-    room("compiler",         "emulator/emu[.]h$|compiler/|codegen/|patterns/|frontend/|zipflow/|" runtime, "llvm-c/Core[.]h$|xxhash[.]h")
-    # Until the tuner is a library it uses a few headers of the command.
-    pending = "zfc/(report|driver_codes|watch|program)[.]h$|"
-    room("measure",          "measure/|compiler/|zipflow/|" runtime, "-")
-    room("tuner",            pending "tuner/|measure/|compiler/|codegen/|patterns/|frontend/|scheduler/search/search[.]h$|zipflow/|" runtime, "jansson[.]h")
+    room("compiler",         "emulator/emu[.]h$|compiler/|codegen/|patterns/|frontend/|zipflow/compile[.]h$|" runtime, "llvm-c/Core[.]h$|xxhash[.]h")
+    room("measure",          "measure/|compiler/|zipflow/compile[.]h$|" runtime, "-")
+    room("tuner",            "tuner/|measure/|compiler/|codegen/|patterns/|frontend/|scheduler/search/search[.]h$|zipflow/|" runtime, "jansson[.]h")
     room("zfc",              "(zfc|tuner|measure|compiler|codegen|patterns|frontend|emulator|runtime|zipflow)/|scheduler/search/search[.]h$",
                              "jansson[.]h|csv[.]h|xxhash[.]h")
     libc = "assert|ctype|dirent|dlfcn|elf|errno|fcntl|fenv|float|inttypes|libgen|limits|link|locale|math|poll|pthread|sched|setjmp|" \

@@ -42,12 +42,16 @@ codegen/host/a.c "runtime/module/module_format.h"
 codegen/host/a.c "zfc/output.h"
 codegen/host/a.c <cuda.h>
 compiler/a.c "measure/measure.h"
+compiler/a.c "zipflow/tune.h"
 compiler/a.c "runtime/device/cuda/cuda_driver.h"
-measure/a.c "tuner/tune.h"
+measure/a.c "tuner/tuner.h"
+measure/a.c "zipflow/tune.h"
 measure/a.c "zfc/report.h"
 measure/a.c "scheduler/search/search.h"
 measure/a.c <jansson.h>
 tuner/a.c "zfc/verbs/verbs.h"
+tuner/a.c "zfc/report.h"
+tuner/a.c "emulator/emu.h"
 zfc/a.c <llvm-c/Core.h>
 END
 mkdir -p "$tree/runtime/device/cuda"

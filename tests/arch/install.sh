@@ -76,6 +76,10 @@ if [ -e "$build/lib/libzipflow-compile.so" ]; then
     "$cmake" -S "$tree/wants" -B "$tree/wants/build" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix" > "$tree/log" 2>&1 &&
         "$cmake" --build "$tree/wants/build" >> "$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
     ZIPFLOW_CACHE_DIR='' "$tree/wants/build/wants" || { echo "the installed compiler does not start"; exit 1; }
+    "$cmake" -S "$hello/../tune" -B "$tree/tune" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix" > "$tree/log" 2>&1 &&
+        "$cmake" --build "$tree/tune" >> "$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
+    ZIPFLOW_CACHE_DIR='' "$tree/tune/tune" "$tree/t.zfd" "$tree/found.txt" emu 1 > "$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
+    grep -q '^kernel ' "$tree/found.txt" || { echo "the installed tuner found nothing"; cat "$tree/log"; exit 1; }
     if command -v pkg-config > /dev/null; then
         flags=$(PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig" pkg-config --cflags --libs zipflow) || exit 1
         # shellcheck disable=SC2086
@@ -85,6 +89,9 @@ if [ -e "$build/lib/libzipflow-compile.so" ]; then
         # shellcheck disable=SC2086
         "$cc" -std=c17 -Wall -Werror "$tree/wants/wants.c" -o "$tree/wants-by-pkg-config" $flags || exit 1
         ZIPFLOW_CACHE_DIR='' "$tree/wants-by-pkg-config" || exit 1
+        flags=$(PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig" pkg-config --cflags --libs zipflow-tune zipflow-compile zipflow) || exit 1
+        # shellcheck disable=SC2086
+        "$cc" -std=c17 -Wall -Werror "$hello/../tune/tune.c" -o "$tree/tune-by-pkg-config" $flags || exit 1
     fi
 elif "$cmake" -S "$tree/wants" -B "$tree/wants/build" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix" > "$tree/log" 2>&1; then
     echo "the component compile was found though it was not built"
@@ -95,5 +102,9 @@ if command -v c++ > /dev/null; then
     printf '#include <zipflow/zipflow.h>\n#include <zipflow/pipeline.h>\nint main() { return zf_version()[0] == 0; }\n' > "$tree/a.cpp"
     c++ -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" "$tree/a.cpp" -L"$prefix/$libdir" -lzipflow -o "$tree/cpp" || exit 1
     "$tree/cpp" || exit 1
+    if [ -e "$prefix/include/zipflow/tune.h" ]; then
+        printf '#include <zipflow/tune.h>\nzf_tuner_options none() { return {}; }\n' > "$tree/b.cpp"
+        c++ -Wall -Wextra -Wpedantic -Werror -c -I"$prefix/include" "$tree/b.cpp" -o "$tree/b.o" || exit 1
+    fi
 fi
 exit 0

@@ -3,7 +3,7 @@
 # Usage: sources.sh ROOT
 cd "$1" || exit 2
 status=0
-files=$(find scheduler runtime emulator frontend patterns codegen compiler measure -name '*.c')
+files=$(find scheduler runtime emulator frontend patterns codegen compiler measure tuner -name '*.c')
 [ -n "$files" ] || { echo "no sources"; exit 1; }
 
 # shellcheck disable=SC2086

@@ -435,7 +435,7 @@ table u { x: u64 = rle(values: bitpack, counts: bitpack); }
 
     def test_show(self):
         text = self.good("tune", "--show", "--device", "emu")
-        self.assertIn("nothing is known of its kernels: what is found on an emulator is kept nowhere", text)
+        self.assertIn("nothing is known of its kernels: results of an emulator are not kept", text)
         self.assertNotIn("of the cache", text)
         found = self.dir / "found.txt"
         self.tune("--columns", "a", "--probes", 1, "-o", found)
@@ -505,7 +505,7 @@ table u { x: u64 = rle(values: bitpack, counts: bitpack); }
             self.bad(1, *words, "--device", "emu", "--tuned", wrong, says=["ZF1217", "line 4"])
         self.bad(1, "tune", "--replay", wrong, says="wrong.txt")
         for text in ("{}", '{"tune": "kernels", "kernels": []}', '{"tune": "known", "kernels": [{}]}'):
-            self.bad(1, "tune", "--replay", self.file("empty.json", text), says="no record")
+            self.bad(1, "tune", "--replay", self.file("empty.json", text), says="not a record")
 
     def test_records_that_lie(self):
         """Each is refused with its place, also where a number is one that no GPU has, or two of it are more than a double holds."""
@@ -520,18 +520,18 @@ table u { x: u64 = rle(values: bitpack, counts: bitpack); }
             return change
         seconds, machine = ("measured", 3, "seconds"), "multiprocessor"
         for change, says in [
-                (place(machine, "warp", value=4294967295), "`warp` is no number from 0 to 1024"), (place(machine, "warp", value=1025), "`warp`"),
+                (place(machine, "warp", value=4294967295), "`warp` is not a number from 0 to 1024"), (place(machine, "warp", value=1025), "`warp`"),
                 (place(machine, "registers", value=-1), "`registers`"), (place("measured", 0, "registers", value=134217728), "measured 0: `registers`"),
                 (place("measured", 0, "shared_bytes", value=4294967295), "`shared_bytes`"), (place("measured", 0, "registers", value=65537), "`registers`"),
                 (place("measured", 2, "registers", value="lots"), "measured 2: `registers`"), (place("measured", 2, "blocks_at_once", value=[]), "`blocks_at_once`"),
-                (place(machine, value=[]), "`multiprocessor`"), (place(machine, value=None), "`multiprocessor`"), (place("space", value=None), "`space` is no object"),
-                (place("space", value=[]), "`space` is no object"), (place("space", "FOO", value=[1]), "no choice `FOO`"), (place("space", "L", value=[2, 1]), "value 1 of L"),
+                (place(machine, value=[]), "`multiprocessor`"), (place(machine, value=None), "`multiprocessor`"), (place("space", value=None), "`space` is not an object"),
+                (place("space", value=[]), "`space` is not an object"), (place("space", "FOO", value=[1]), "no choice `FOO`"), (place("space", "L", value=[2, 1]), "value 1 of L"),
                 (place("space", "L", value=[]), "L has no values"), (place("default", "L", value="x"), "`default` says nothing of L"), (place("default", "L", value=3), "L has no value 3"),
-                (place("default", value=None), "`default` is no object"), (place("least_seconds", value="x"), "`least_seconds`"), (place("least_seconds", value=1e9), "`least_seconds`"),
+                (place("default", value=None), "`default` is not an object"), (place("least_seconds", value="x"), "`least_seconds`"), (place("least_seconds", value=1e9), "`least_seconds`"),
                 (place(*seconds, value=[1e308, 1e308]), "measured 3: `seconds`: reading 0"), (place(*seconds, value=[1e-3, 1e-320]), "reading 1"),
-                (place(*seconds, value=[]), "`seconds` are no readings"), (place(*seconds, value=[0]), "`seconds`: reading 0"), (place(*seconds, value=None), "`seconds`"),
-                (place("measured", 1, "runs", value="yes"), "measured 1: `runs`"), (place("measured", 1, "choice", "L", value=3), "L is none of `space`"),
-                (place("measured", 1, "choice", value=None), "`choice` is no object"), (place("measured", value=[]), "`measured` has nothing"),
+                (place(*seconds, value=[]), "`seconds` is not a list of readings"), (place(*seconds, value=[0]), "`seconds`: reading 0"), (place(*seconds, value=None), "`seconds`"),
+                (place("measured", 1, "runs", value="yes"), "measured 1: `runs`"), (place("measured", 1, "choice", "L", value=3), "L is not in `space`"),
+                (place("measured", 1, "choice", value=None), "`choice` is not an object"), (place("measured", value=[]), "`measured` is empty"),
                 (place("column", value="a\x1b[31m"), "`column`"), (place("column", value=7), "`column`"), (place("known", value={"L": 3}), "`known`: L")]:
             good, kernel = (copy.deepcopy(self.kernel(name, lambda l, t, taken, has, part: 1e-4 * (1 + t / 100), lambda l: 30, 1e-5)) for name in ("good", "bad"))
             change(kernel)
@@ -542,7 +542,7 @@ table u { x: u64 = rle(values: bitpack, counts: bitpack); }
             measured["runs"] = False
         path = self.file("none.json", json.dumps({"tune": "kernels", "kernels": [kernel]}))
         for words in ((), ("--json",)):
-            self.bad(1, "tune", "--replay", path, *words, says="of no kernel is there a combination that runs")
+            self.bad(1, "tune", "--replay", path, *words, says="no kernel has a choice that runs")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
 #include "compiler/compiler.h"
 #include "tests/support/scratch.h"
 #include "tests/unit/check.h"
-#include "tuner/tune.h"
+#include "tuner/tuner.h"
 
 enum { ROWS = 9000, SHARED = 1 }; // the kernel that puts nulls in between
 
@@ -82,13 +82,22 @@ static const zf_tune_kernel *find(const zf_tune_record *record, const char *colu
     return NULL;
 }
 
+static zf_status tune(const zf_tune_options *options, size_t column, zf_tune_record *record, zf_error *error) {
+    size_t left = 1;
+    zf_container *container = NULL;
+    ZF_TRY(zf_container_open(options->context, place("t.zfd"), &container, error));
+    zf_status status = zf_tune_column(options, container, column, record, &left, error);
+    CHECK(left == 0, "%zu vectors are left", left);
+    zf_container_close(container);
+    return status;
+}
+
 static void test_columns(const zf_tune_options *options, size_t refusing) {
     zf_error error = {0};
     zf_tune_record record = {0};
-    size_t left = 1;
     fake.refusing = refusing;
-    CHECK(zf_tune_column(options, place("t.zfd"), 0, &record, &left, &error) == ZF_OK, "%s", error.message);
-    CHECK(zf_tune_column(options, place("t.zfd"), 1, &record, &left, &error) == ZF_OK, "%s", error.message);
+    CHECK(tune(options, 0, &record, &error) == ZF_OK, "%s", error.message);
+    CHECK(tune(options, 1, &record, &error) == ZF_OK, "%s", error.message);
     const zf_tune_kernel *first = find(&record, "a", SHARED), *own = find(&record, "b", 0);
     CHECK(record.count == 3 && first != NULL && own != NULL && own->number == 0, "%zu kernels", record.count);
     if (first == NULL || own == NULL) return;
@@ -107,15 +116,14 @@ static void test_refused(const zf_tune_options *options) {
     for (unsigned first = 1; first < 6; first++) {
         zf_error error = {0};
         zf_tune_record record = {0};
-        size_t left = 1;
         fake.refusing = SIZE_MAX;
         fake.refused[0] = first, fake.refused[1] = UINT_MAX;
-        CHECK(zf_tune_column(options, place("t.zfd"), 1, &record, &left, &error) == ZF_ERR_DEVICE, "from %u on: no error", first);
+        CHECK(tune(options, 1, &record, &error) == ZF_ERR_DEVICE, "from %u on: no error", first);
         CHECK(strcmp(error.code, "ZF1110") == 0, "%s %s", error.code, error.message);
         for (size_t k = 0; k < record.count; k++) CHECK(!record.kernels[k].result.found, "from %u on: something is found", first);
         zf_tune_record_free(&record);
         fake.refused[1] = first + 1;
-        zf_status status = zf_tune_column(options, place("t.zfd"), 1, &record, &left, &error);
+        zf_status status = tune(options, 1, &record, &error);
         CHECK(status == (first == 1 ? ZF_ERR_DEVICE : ZF_OK), "measurement %u alone: %s", first, error.message);
         for (size_t k = 0; k < record.count; k++)
             CHECK(record.kernels[k].result.found == (first > 1), "measurement %u alone: kernel %zu", first, k);
@@ -142,7 +150,7 @@ static bool compiles(zf_tune_block *block, const zf_choices *choices) {
 static void test_ahead(const zf_tune_options *options) {
     enum { LANES = 5 };
     zf_error error = {0};
-    zf_tune_block block = {.options = options, .path = place("t.zfd"), .column = 1, .name = "b"};
+    zf_tune_block block = {.options = options, .column = 1, .name = "b"};
     zf_choices choices[LANES] = {{0}};
     bool found = false;
     for (uint32_t c = 1; c < LANES; c++) {
@@ -150,7 +158,7 @@ static void test_ahead(const zf_tune_options *options) {
         zf_choose(&choices[c].of[0], ZF_CHOICE_THREADS, 32u << (c - 1)); // of the scan; nobody has so few as 2048
     }
     choices[4].of[0].values[ZF_CHOICE_THREADS] = 2048;
-    CHECK(zf_container_open(options->context, block.path, &block.container, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_container_open(options->context, place("t.zfd"), &block.container, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_tune_block_find(&block, zf_container_shape(block.container, 1, 0), &found, &error) == ZF_OK && found, "%s",
           error.message);
     CHECK(!zf_tune_block_is_ahead(&block) && compiles(&block, &choices[0]), "the default was there");
@@ -224,9 +232,9 @@ static void test_copies(const zf_tune_options *options) {
     zf_error error = {0};
     zf_tune_options several = *options;
     several.bytes = (COPIES - 1) * (ROWS * sizeof(uint32_t) + 2);
-    zf_tune_block block = {.options = &several, .path = place("t.zfd"), .column = 1, .name = "b"};
+    zf_tune_block block = {.options = &several, .column = 1, .name = "b"};
     bool found = false;
-    CHECK(zf_container_open(options->context, block.path, &block.container, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_container_open(options->context, place("t.zfd"), &block.container, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_tune_block_find(&block, zf_container_shape(block.container, 1, 0), &found, &error) == ZF_OK && found, "%s",
           error.message);
     CHECK(block.units.copies == COPIES, "%u copies", block.units.copies);

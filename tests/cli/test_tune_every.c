@@ -1,8 +1,9 @@
 // Every combination that can differ, of kernels that are made up: which, in what order, what is measured again, and that it ends.
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/check.h"
-#include "tuner/tune.h"
+#include "tuner/tuner.h"
 
 enum { CALLS_MOST = 2000 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/base/median.h"
+#include "tuner/tune_json.h"
 #include "zfc/pipeline/pipelining.h"
 
 // ---- Figures --------------------------------------------------------------------------------------------------

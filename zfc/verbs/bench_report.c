@@ -7,6 +7,7 @@
 
 #include "runtime/base/text.h"
 #include "runtime/decode/block_run.h"
+#include "tuner/tune_json.h"
 #include "zfc/commit.h"
 #include "zfc/first_byte.h"
 

@@ -5,6 +5,7 @@
 
 #include "compiler/program.h"
 #include "runtime/base/clock.h"
+#include "tuner/tune_json.h"
 #include "zfc/driver_codes.h"
 #include "zfc/module_text.h"
 #include "zfc/program.h"

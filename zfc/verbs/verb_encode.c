@@ -6,6 +6,7 @@
 #include "compiler/program.h"
 #include "runtime/container/container_format.h"
 #include "runtime/container/element.h"
+#include "tuner/tune_json.h"
 #include "zfc/data/files_read.h"
 #include "zfc/data/table_data.h"
 #include "zfc/data/values.h"

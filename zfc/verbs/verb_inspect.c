@@ -8,6 +8,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/container/container_open.h"
+#include "tuner/tune_json.h"
 #include "zfc/data/column_options.h"
 #include "zfc/data/values.h"
 #include "zfc/driver_codes.h"

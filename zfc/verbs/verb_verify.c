@@ -4,6 +4,7 @@
 
 #include "measure/measure_decoded.h"
 #include "runtime/device/device.h"
+#include "tuner/tune_json.h"
 #include "zfc/data/column_options.h"
 #include "zfc/first_byte.h"
 #include "zfc/watch.h"

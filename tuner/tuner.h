@@ -1,7 +1,6 @@
-// What `zfc tune` is made of: the kernels of a column, each with its space and its search; measuring what their searches ask for;
-// records of that.
-#ifndef ZF_DRIVER_TUNE_H
-#define ZF_DRIVER_TUNE_H
+// The tuner, inside: the kernels of a column, each with its space and its search; measuring what the searches ask for; records.
+#ifndef ZF_TUNER_H
+#define ZF_TUNER_H
 
 #include "codegen/simt/simt_choices.h"
 #include "compiler/compiler.h"
@@ -10,7 +9,7 @@
 #include "runtime/decode/kernel_clock.h"
 #include "runtime/device/device.h"
 #include "scheduler/search/search.h"
-#include "zfc/report.h"
+#include "zipflow/tune.h"
 
 // ---- A kernel (tune_kernel.c) ---------------------------------------------------------------------------------
 
@@ -80,10 +79,10 @@ const zf_search_try *zf_tune_every_best(const zf_tune_kernel *kernel);
 
 // ---- Columns of a program without data (tune_made.c) ------------------------------------------------------------
 
-/// Makes `rows` rows of every column of a program's table (FILE.zf or FILE.zf:TABLE) and encodes them to `path`.
-zf_status zf_tune_make(zf_compiler *compiler, const char *name, uint64_t rows, const char *path, zf_error *error);
+/// Generates `rows` rows of every column of a table and encodes them to `path`, which is overwritten.
+zf_status zf_tune_make(zf_program *program, const zf_table *table, uint64_t rows, const char *path, zf_error *error);
 
-// ---- What is asked for -----------------------------------------------------------------------------------------
+// ---- Options, as resolved -----------------------------------------------------------------------------------------
 
 typedef struct zf_tune_options {
     zf_context *context;
@@ -96,10 +95,11 @@ typedef struct zf_tune_options {
     uint64_t bytes;        ///< of plain data that a measurement makes, at least; less where 4096 copies of a block are less
     uint64_t rows;         ///< of a block that are used, at most
     unsigned warm, runs;
-    uint32_t probes; ///< most of a kernel; 0: the search's own
-    double seconds;  ///< for the column; 0: no bound
-    bool exhaustive; ///< every combination is measured
-    FILE *told;      ///< where each probe is told of; NULL: nowhere
+    uint32_t probes;                                           ///< most of a kernel; 0: the search's own
+    double seconds;                                            ///< for the column; 0: no bound
+    bool exhaustive;                                           ///< every combination is measured
+    void (*progress)(void *user, const zf_tuner_probe *probe); ///< may be NULL
+    void *progress_user;
 } zf_tune_options;
 
 // ---- The block of a column that is measured (tune_block.c, tune_lowered.c) --------------------------------------
@@ -112,7 +112,6 @@ typedef struct zf_tune_lowered {
 
 typedef struct zf_tune_block {
     const zf_tune_options *options;
-    const char *path;
     size_t column;
     const char *name;        ///< the column's
     zf_container *container; ///< whose plan has no choices
@@ -131,8 +130,8 @@ typedef struct zf_tune_block {
     uint32_t ahead_count, ahead_used;
 } zf_tune_block;
 
-/// Finds the first block of a shape; where there is none, `found` says so. What the options, the path, the column
-/// and the container are is said before. To be freed also after an error, and then used again.
+/// Finds the first block of a shape; where there is none, `found` says so. What the options, the column and the
+/// container are is said before. To be freed also after an error, and then used again.
 zf_status zf_tune_block_find(zf_tune_block *block, const zf_shape *shape, bool *found, zf_error *error);
 void zf_tune_block_free(zf_tune_block *block);
 /// Times each kernel of the plan, lowered as is chosen, the first time by default, and compares the rows of a copy with
@@ -160,21 +159,24 @@ double zf_tune_block_bytes(const zf_tune_block *block, const zf_kernel *kernel);
 /// Tunes the kernels of a column, for each vector of alternatives that its blocks took, and adds them to `record`. A choice that
 /// makes other bytes than the default is an error. A kernel that several of the plan are like is searched once, by the time that
 /// all of them take. `left`: vectors for which no time was left; there is time for the first one in any case.
-zf_status zf_tune_column(const zf_tune_options *options, const char *path, size_t column, zf_tune_record *record, size_t *left,
-                         zf_error *error);
+zf_status zf_tune_column(const zf_tune_options *options, zf_container *container, size_t column, zf_tune_record *record,
+                         size_t *left, zf_error *error);
+
+// ---- The tuner (tuner.c) -----------------------------------------------------------------------------------------
+
+struct zf_tuner {
+    zf_tune_options options;
+    zf_tuned known;      ///< results in the cache, and those of the file over them
+    zf_text known_fault; ///< what is wrong with those in the cache; empty: nothing
+    zf_tune_record record;
+};
+
+/// Makes the table of what was found. Free it with zf_tuned_free. ZFT_NO_RESULTS where nothing was found.
+zf_status zf_tuner_table(const zf_tuner *tuner, zf_tuned *out, zf_error *error);
 
 // ---- Records (tune_record.c) ----------------------------------------------------------------------------------
 
-/// {"L": 8, "THREADS": 128}: what is chosen. NULL: no memory.
-json_t *zf_tune_choice_json(const zf_choice *choice);
-/// What was measured, as JSON. NULL: no memory.
-json_t *zf_tune_record_json(const zf_tune_record *record);
 /// Reads the kernels of a record.
 zf_status zf_tune_record_read(const char *path, zf_tune_record *out, zf_error *error);
-
-// ---- Replaying (tune_replay.c) ----------------------------------------------------------------------------------
-
-/// Searches the kernels of a record again and prints how near to the best of them that comes. Returns the exit status.
-int zf_tune_replay_record(const char *path, uint32_t probes, bool as_json);
 
 #endif

@@ -1,0 +1,138 @@
+// The tuner as applications have it: results, files, records, and what it refuses. On the emulated GPU.
+// Links: zipflow-tuner
+#include "zipflow/tune.h"
+
+#include <string.h>
+
+#include "tests/support/scratch.h"
+#include "tests/unit/check.h"
+
+enum { ROWS = 9000 };
+
+static zf_context *context;
+static zf_compiler *compiler;
+
+static void write_text(const char *path, const char *text) {
+    FILE *f = fopen(path, "w");
+    CHECK(f != NULL && fputs(text, f) >= 0 && fclose(f) == 0, "%s cannot be written", path);
+}
+
+static void write_container(void) {
+    static uint32_t values[ROWS];
+    for (uint32_t k = 0; k < ROWS; k++) values[k] = k / 5;
+    write_text(place("t.zf"), "table t { a: u32 = delta(bitpack); b: u32 = bitpack; }\n");
+    zf_error error = {0};
+    zf_program *program = NULL;
+    CHECK(zf_program_load(compiler, place("t.zf"), &program, &error) == ZF_OK, "%s", error.message);
+    const zf_encode_column columns[] = {{.name = "a", .values = values}, {.name = "b", .values = values}};
+    CHECK(zf_encode(program, NULL, columns, 2, ROWS, NULL, place("t.zfd"), NULL, &error) == ZF_OK, "%s", error.message);
+    zf_program_free(program);
+}
+
+/// What the callback was told.
+static struct {
+    unsigned probes, defaults, first;
+    double default_seconds;
+} told;
+
+static void count_probe(void *user, const zf_tuner_probe *probe) {
+    CHECK(user == &told, "another user");
+    CHECK(strcmp(probe->column, "a") == 0 && probe->kernel == 0, "%s %u", probe->column, probe->kernel);
+    CHECK(probe->ran == (probe->seconds > 0) && probe->reason[0] != 0, "%s: %g s", probe->choice, probe->seconds);
+    bool by_default = strcmp(probe->choice, "default") == 0;
+    if (told.probes == 0) told.first = by_default;
+    told.probes++;
+    told.defaults += by_default;
+}
+
+static size_t lines_with(const char *path, const char *begin) {
+    char line[4096];
+    size_t count = 0;
+    FILE *f = fopen(path, "r");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        count += strncmp(line + strspn(line, " "), begin, strlen(begin)) == 0;
+    if (f != NULL) fclose(f);
+    return count;
+}
+
+static void test_column(zf_container *container) {
+    zf_error error = {0};
+    zf_tuner *tuner = NULL;
+    zf_tuner_options options = {.device = "emu", .probes = 6, .progress = count_probe, .progress_user = &told};
+    CHECK(zf_tuner_create(compiler, &options, &tuner, &error) == ZF_OK, "%s", error.message);
+    CHECK(strcmp(zf_tuner_device(tuner).name, "emu") == 0 && zf_tuner_device(tuner).emulated, "another device");
+    CHECK(zf_tuner_result_count(tuner) == 0, "results of nothing");
+    CHECK(zf_tuner_write(tuner, place("none.txt"), false, &error) == ZF_ERR_USAGE && strcmp(error.code, "ZF2022") == 0, "%s",
+          error.code);
+    size_t left = 7;
+    CHECK(zf_tuner_column(tuner, container, 0, 0, &left, &error) == ZF_OK && left == 0, "%s", error.message);
+    CHECK(told.first && told.probes >= 2 && told.defaults >= 1, "%u measurements, %u of the default", told.probes, told.defaults);
+    CHECK(zf_tuner_result_count(tuner) == 1, "%zu results", zf_tuner_result_count(tuner));
+    zf_tuner_result r = zf_tuner_result_get(tuner, 0);
+    CHECK(r.found && strcmp(r.column, "a") == 0 && r.kernel == 0 && r.shape[0] != 0 && r.choice[0] != 0, "%s", r.choice);
+    CHECK(r.seconds > 0 && r.seconds <= r.default_seconds && r.probes >= 2 && r.probes <= 6, "%g s, %u probes", r.seconds,
+          r.probes);
+    CHECK(zf_tuner_column(tuner, container, 0, 0, NULL, &error) == ZF_OK && zf_tuner_result_count(tuner) == 1, "tuned twice");
+    CHECK(zf_tuner_column(tuner, container, 2, 0, NULL, &error) == ZF_ERR_USAGE, "column 2: %s", error.message);
+
+    CHECK(zf_tuner_keep(tuner, &error) == ZF_ERR_USAGE && strcmp(error.code, "ZF2022") == 0, "an emulator's times are kept");
+    CHECK(zf_tuner_write(tuner, place("found.txt"), false, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_tuner_write(tuner, place("found.txt"), false, &error) == ZF_ERR_IO, "it is overwritten");
+    CHECK(zf_tuner_write(tuner, place("found.txt"), true, &error) == ZF_OK, "%s", error.message);
+    CHECK(lines_with(place("found.txt"), "kernel ") == 1, "%zu kernels", lines_with(place("found.txt"), "kernel "));
+    CHECK(zf_tuner_write_record(tuner, place("record.json"), false, &error) == ZF_OK, "%s", error.message);
+    zf_tuner_free(tuner);
+}
+
+/// A search begins at earlier results behind the default, and a compiler takes the file.
+static void test_known(void) {
+    zf_error error = {0};
+    zf_tuner *tuner = NULL;
+    zf_tuner_options options = {.device = "emu", .known = place("t.zf")};
+    CHECK(zf_tuner_create(compiler, &options, &tuner, &error) == ZF_ERR_INPUT && tuner == NULL, "a program is no results");
+    options.known = place("found.txt");
+    CHECK(zf_tuner_create(compiler, &options, &tuner, &error) == ZF_OK, "%s", error.message);
+    zf_tuner_free(tuner);
+    options.device = "cpu";
+    CHECK(zf_tuner_create(compiler, &options, &tuner, &error) == ZF_ERR_USAGE && strcmp(error.code, "ZF2018") == 0, "%s",
+          error.code);
+    options.device = "nothing";
+    CHECK(zf_tuner_create(compiler, &options, &tuner, &error) == ZF_ERR_DEVICE, "%s", error.code);
+}
+
+static void count_replayed(void *user, const zf_tuner_replayed *kernel) {
+    CHECK(strcmp(kernel->column, "a") == 0 && kernel->probes >= 1 && kernel->recorded >= 2, "%s", kernel->column);
+    CHECK(kernel->share > 0 && kernel->share <= 1 && kernel->choice[0] != 0, "%g of the best", kernel->share);
+    ++*(unsigned *)user;
+}
+
+static void test_replay(void) {
+    zf_error error = {0};
+    zf_tuner_replay_stats stats;
+    unsigned kernels = 0;
+    CHECK(zf_tuner_replay(place("record.json"), 0, count_replayed, &kernels, &stats, &error) == ZF_OK, "%s", error.message);
+    CHECK(kernels == 1 && stats.kernels == 1 && stats.mean_share == stats.least_share, "%u kernels", stats.kernels);
+    CHECK(zf_tuner_replay(place("record.json"), 0, NULL, NULL, &stats, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_tuner_replay(place("found.txt"), 0, NULL, NULL, &stats, &error) == ZF_ERR_INPUT, "%s", error.code);
+    CHECK(strcmp(error.code, "ZF2021") == 0, "%s", error.code);
+    CHECK(zf_tuner_replay(place("nowhere.json"), 0, NULL, NULL, &stats, &error) == ZF_ERR_IO, "%s", error.code);
+}
+
+int main(void) {
+    zf_error error = {0};
+    zf_container *container = NULL;
+    if (!scratch_begin("tuner")) return 1;
+    CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
+    zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std", .untuned = true};
+    CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
+    write_container();
+    CHECK(zf_container_open(context, place("t.zfd"), &container, &error) == ZF_OK, "%s", error.message);
+    test_column(container);
+    test_known();
+    test_replay();
+    zf_container_close(container);
+    zf_compiler_free(compiler);
+    zf_context_free(context);
+    scratch_remove(scratch);
+    return check_result();
+}
