@@ -196,7 +196,8 @@ static void text_unpacking(const zf_plan *plan, const zf_kernel *kernel, zf_text
     if (kernel != packing) zf_text_printf(out, ": kernel %u stores the column", packing->index);
 }
 
-static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_kernel *kernel, zf_text *out) {
+static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_kernel *kernel, const zf_explain_form *form,
+                        zf_text *out) {
     const zf_graph *graph = plan->graph;
     zf_text_printf(out, "  kernel %u: %s -> %s%s\n", kernel->index, domain_names[kernel->domain],
                    kernel->prefix != NULL ? "prefix sums along " : "", shown(graph->edges[kernel->edge].path));
@@ -237,9 +238,11 @@ static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
         for (uint32_t f = 0; f < tree->field_count; f++) bytes += zf_kind_size(tree->fields[f].type);
         zf_text_printf(out, "; a seek point of %u fields (at most %u bytes) each", tree->field_count, bytes);
     }
+    zf_text_puts(out, "\n");
+    if (form != NULL) zf_explain_form_text(plan, form, 4, out);
     zf_traffic *reads;
     uint32_t count = reads_of(plan, sites, kernel, &reads);
-    zf_text_puts(out, "\n    reads   ");
+    zf_text_puts(out, "    reads   ");
     if (count == 0) zf_text_puts(out, "nothing");
     for (uint32_t k = 0; k < count; k++) {
         zf_text_printf(out, "%s%s%s ", k == 0 ? "" : ", ", buffer_kind(&reads[k]), graph->edges[reads[k].edge].path);
@@ -261,7 +264,9 @@ static void text_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
 
 static void plain_put(zf_text *out, const char *text) { zf_text_puts(out, text); }
 
-void zf_explain_text(const zf_graph *graph, const zf_plan *plan, zf_text *out) {
+void zf_explain_text(const zf_explained *what, zf_text *out) {
+    const zf_graph *graph = what->graph;
+    const zf_plan *plan = what->plan;
     const zf_column *column = graph->column;
     zf_text_printf(out, "%s: %s = %s\n", column->name, zf_type_name(graph->arena, column->type), column->codec_text);
     zf_text_puts(out, "\ngraph (stream: producer; how it is used, what is done with it)\n");
@@ -283,7 +288,10 @@ void zf_explain_text(const zf_graph *graph, const zf_plan *plan, zf_text *out) {
     zf_text_puts(out, "\nlimit: at least ");
     put_column_limit(graph, out);
     zf_text_puts(out, " seconds on a GPU, B its memory's copy bandwidth in bytes a second; instructions limit a CPU\n");
-    for (uint32_t k = 0; k < plan->kernel_count; k++) text_kernel(plan, sites, &plan->kernels[k], out);
+    for (uint32_t k = 0; k < plan->kernel_count; k++) {
+        text_kernel(plan, sites, &plan->kernels[k], what->forms != NULL ? &what->forms[k] : NULL, out);
+    }
+    zf_explain_gpu_text(what, out);
 
     check_counts counts = count_checks(graph, plan, sites);
     zf_text_printf(out, "\nchecks: %u proved, %u once per block, %u in kernels\n", counts.proved, counts.hoisted, counts.kept);
@@ -365,7 +373,8 @@ static void json_choice(const zf_choice *choice, zf_text *out) {
     zf_text_puts(out, "}, ");
 }
 
-static void json_kernel(const zf_plan *plan, const zf_sites *sites, const zf_kernel *kernel, zf_text *out) {
+static void json_kernel(const zf_plan *plan, const zf_sites *sites, const zf_kernel *kernel, const zf_explain_form *form,
+                        zf_text *out) {
     const zf_graph *graph = plan->graph;
     zf_text_printf(out, "{\"kernel\": %u, ", kernel->index);
     key(out, "domain", domain_names[kernel->domain]);
@@ -397,6 +406,8 @@ static void json_kernel(const zf_plan *plan, const zf_sites *sites, const zf_ker
                    kernel->tile, kernel->geometry.l, kernel->geometry.s, kernel->geometry.c, kernel->by_warp ? "true" : "false",
                    kernel->tree >= 0 ? plan->trees[kernel->tree].field_count : 0);
     json_choice(&kernel->choice, out);
+    zf_explain_form_json(plan, form, out);
+    zf_text_puts(out, ", ");
     zf_traffic *reads;
     uint32_t count = reads_of(plan, sites, kernel, &reads);
     json_reads(plan, reads, count, out);
@@ -430,7 +441,9 @@ static void json_checks(const zf_graph *graph, const zf_plan *plan, const zf_sit
     zf_text_puts(out, "]}");
 }
 
-void zf_explain_json(const zf_graph *graph, const zf_plan *plan, zf_text *out) {
+void zf_explain_json(const zf_explained *what, zf_text *out) {
+    const zf_graph *graph = what->graph;
+    const zf_plan *plan = what->plan;
     const zf_column *column = graph->column;
     zf_text_puts(out, "{");
     key(out, "column", column->name);
@@ -446,7 +459,7 @@ void zf_explain_json(const zf_graph *graph, const zf_plan *plan, zf_text *out) {
     const zf_sites *sites = plan != NULL ? zf_plan_sites(plan->arena, graph) : NULL;
     for (uint32_t k = 0; plan != NULL && k < plan->kernel_count; k++) {
         zf_text_puts(out, k == 0 ? "\n    " : ",\n    ");
-        json_kernel(plan, sites, &plan->kernels[k], out);
+        json_kernel(plan, sites, &plan->kernels[k], what->forms != NULL ? &what->forms[k] : NULL, out);
     }
     zf_text_puts(out, "]");
     if (plan != NULL) {
@@ -455,6 +468,8 @@ void zf_explain_json(const zf_graph *graph, const zf_plan *plan, zf_text *out) {
         zf_text_puts(out, ", \"shaping\": [");
         put_shaping(plan, out, zf_text_json);
         zf_text_puts(out, "],\n  ");
+        zf_explain_gpu_json(what, out);
+        zf_text_puts(out, ",\n  ");
         json_checks(graph, plan, sites, out);
     }
     zf_text_puts(out, "}\n");

@@ -1,12 +1,43 @@
-// What `zfc explain` shows of a column: what fused and what did not, and why; kernels; bytes per element; checks.
-#ifndef ZF_SCHEDULER_EXPLAIN_H
-#define ZF_SCHEDULER_EXPLAIN_H
+// Shows what becomes of a column, for `zfc explain`: what fuses and why, kernels and their forms, bytes per element, checks.
+#ifndef ZF_PLAN_EXPLAIN_H
+#define ZF_PLAN_EXPLAIN_H
 
 #include "patterns/plan/plan.h"
 
-/// Text for people. `plan` may be NULL (a target does not lower the column): then only the graph is shown.
-void zf_explain_text(const zf_graph *graph, const zf_plan *plan, zf_text *out);
-/// One JSON object: column, type, codec, seconds_at_least, edges, kernels (an array, also when empty), target, shaping, checks.
-void zf_explain_json(const zf_graph *graph, const zf_plan *plan, zf_text *out);
+/// How a kernel runs on a GPU, as code generation reports it.
+typedef struct zf_explain_form {
+    const char *name; ///< "scan"
+    const char *tile; ///< who makes a tile
+    bool parallel;    ///< false: one thread makes a whole tile or chunk
+    uint32_t node;    ///< the graph node that keeps the kernel from being parallel
+    const char *why;  ///< not parallel: the reason, with the algorithm of `node` as its subject; else NULL
+    const char *hint; ///< a rewrite that makes the kernel parallel; NULL: none is known
+} zf_explain_form;
+
+/// A column and the plans that are shown of it. Forms are arrays of one entry per kernel.
+typedef struct zf_explained {
+    const zf_graph *graph;
+    const zf_plan *plan;              ///< NULL where the target does not lower the column: then only the graph is shown
+    const zf_explain_form *forms;     ///< of `plan`; NULL for a plan of the host
+    const zf_plan *gpu_plan;          ///< beside a plan of the host: that of a GPU, of which the forms are shown; or NULL
+    const zf_explain_form *gpu_forms; ///< of `gpu_plan`
+} zf_explained;
+
+/// Prints the column as text for people.
+void zf_explain_text(const zf_explained *what, zf_text *out);
+/// Prints the column as one JSON object: column, type, codec, seconds_at_least, edges, kernels (an array, also when empty),
+/// target, shaping, gpu (null without a plan of a GPU beside the host's), checks.
+void zf_explain_json(const zf_explained *what, zf_text *out);
+
+// ---- Forms (explain_form.c) -----------------------------------------------------------------------------------
+
+/// Prints the lines `form`, and where the kernel is not parallel `why` and `rewrite`, each after `indent` spaces.
+void zf_explain_form_text(const zf_plan *plan, const zf_explain_form *form, unsigned indent, zf_text *out);
+/// Prints `"form": {...}`, or `"form": null`.
+void zf_explain_form_json(const zf_plan *plan, const zf_explain_form *form, zf_text *out);
+/// Prints the part of the report on `gpu_plan`; nothing without it.
+void zf_explain_gpu_text(const zf_explained *what, zf_text *out);
+/// Prints `"gpu": {...}`, or `"gpu": null`.
+void zf_explain_gpu_json(const zf_explained *what, zf_text *out);
 
 #endif

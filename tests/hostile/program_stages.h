@@ -146,8 +146,9 @@ static inline void stages_plan(zf_spec *spec, const zf_graph *graph, bool materi
         zf_text_free(&second);
     }
     zf_text explained = {0};
-    zf_explain_text(graph, plan, &explained);
-    zf_explain_json(graph, plan, &explained);
+    zf_explained what = {.graph = graph, .plan = plan};
+    zf_explain_text(&what, &explained);
+    zf_explain_json(&what, &explained);
     DEMAND(explained.length > 0 && !explained.failed, "nothing is explained");
     zf_text_free(&explained);
     zf_text_free(&text);

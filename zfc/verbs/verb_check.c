@@ -10,6 +10,7 @@
 #include "zfc/driver_codes.h"
 #include "zfc/output.h"
 #include "zfc/report.h"
+#include "zfc/verbs/kernel_forms.h"
 
 static zf_spec *create(const char *verb, bool notes) {
     zf_spec_options options = {.notes = notes};
@@ -45,6 +46,22 @@ typedef struct planned {
     unsigned tried, refused;
 } planned;
 
+// Warns of the kernels of a table's column that are not parallel on GPUs.
+static void warn_sequential(zf_diags *diags, const zf_column *column, zf_arena *arena, const zf_graph *graph) {
+    zf_plan_options options = {.target = "nvptx"};
+    const zf_plan *plan = zf_plan_build(arena, graph, &options, NULL);
+    const zf_explain_form *forms = plan ? zf_kernel_forms(plan) : NULL;
+    for (uint32_t k = 0; forms && k < plan->kernel_count; k++) {
+        if (forms[k].parallel) continue;
+        const zf_graph_node *node = &graph->nodes[forms[k].node];
+        bool here = node->codec->span.source == column->span.source; // else a codec of an imported file
+        zf_diag *diag = zf_diag_add(diags, ZF_WARNING, ZF_D_SEQUENTIAL, here ? node->codec->span : column->span,
+                                    "column `%s.%s` is not parallel on GPUs: `%s` %s", column->table->name, column->name,
+                                    node->inst->name, forms[k].why);
+        if (forms[k].hint) zf_diag_hint(diags, diag, "%s", forms[k].hint);
+    }
+}
+
 // Plans a column under one vector of branches. Errors of the planner become warnings: the program is right, and another version
 // may compile it. An error stays where each alternative stores what files cannot hold: no version can encode that.
 static void plan_under(zf_diags *diags, const char *kind, const zf_column *column, const uint8_t *branches, planned *count) {
@@ -53,7 +70,8 @@ static void plan_under(zf_diags *diags, const char *kind, const zf_column *colum
     zf_diags refused;
     zf_diags_init(&refused, arena);
     zf_graph *graph = zf_graph_build(arena, column, branches);
-    if (graph) zf_plan_build(arena, graph, NULL, &refused);
+    const zf_plan *plan = graph ? zf_plan_build(arena, graph, NULL, &refused) : NULL;
+    if (plan && column->table) warn_sequential(diags, column, arena, graph);
     count->tried++;
     count->refused += refused.errors > 0;
     for (const zf_diag *from = refused.first; from; from = from->next) {

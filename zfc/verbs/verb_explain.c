@@ -12,6 +12,7 @@
 #include "patterns/plan/explain.h"
 #include "zfc/driver_codes.h"
 #include "zfc/program.h"
+#include "zfc/verbs/kernel_forms.h"
 
 typedef struct target {
     const zf_table *table;   // all of its columns, or
@@ -84,6 +85,16 @@ static void tell_alternatives(zf_spec *spec, const zf_codec_choice *choice, cons
     }
 }
 
+// Forms are of GPUs: those of the plan, or beside a plan of the host those of NVIDIA GPUs.
+static void add_forms(zf_arena *arena, const zf_plan_options *options, zf_explained *what) {
+    if (!what->plan) return;
+    what->forms = zf_kernel_forms(what->plan);
+    if (what->forms) return;
+    zf_plan_options of_gpu = {.target = "nvptx", .chunk_threads = options->chunk_threads};
+    what->gpu_plan = zf_plan_build(arena, what->graph, &of_gpu, NULL);
+    if (what->gpu_plan) what->gpu_forms = zf_kernel_forms(what->gpu_plan);
+}
+
 // One column under its first alternatives.
 static zf_status explain_column(zf_spec *spec, const zf_column *column, const char *stage, const zf_plan_options *options,
                                 zf_text *out, zf_error *error) {
@@ -96,6 +107,7 @@ static zf_status explain_column(zf_spec *spec, const zf_column *column, const ch
         return ZF_OK;
     }
     zf_plan *plan = zf_plan_build(arena, graph, options, zf_spec_diags(spec));
+    zf_explained what = {.graph = graph, .plan = plan};
     if (plan) ZF_TRY(zf_choices_check(plan, options->choices, error));
     if (stage && strcmp(stage, "choices") == 0) {
         if (plan) zf_choices_text(plan, out);
@@ -104,10 +116,12 @@ static zf_status explain_column(zf_spec *spec, const zf_column *column, const ch
     } else if (stage && strcmp(stage, "plan") == 0) {
         if (plan) zf_plan_print(plan, out);
     } else if (stage && strcmp(stage, "json") == 0) {
-        zf_explain_json(graph, plan, out);
+        add_forms(arena, options, &what);
+        zf_explain_json(&what, out);
     } else {
+        add_forms(arena, options, &what);
         if (column->choice_count > 0) tell_alternatives(spec, column->codec, column->name, out);
-        zf_explain_text(graph, plan, out);
+        zf_explain_text(&what, out);
     }
     return ZF_OK;
 }

@@ -95,7 +95,8 @@ const zf_verb zf_verbs[] = {
      "FILE...",
      "check programs",
      "Reads `.zf` files with all that they import and reports every error with its place, the facts known and a hint. "
-     "Warnings, such as of columns whose codec is right but not compiled by this version yet, leave the exit status at 0. "
+     "Warnings leave the exit status at 0: of columns that this version cannot compile, and of columns that are not parallel on "
+     "GPUs, with the reason and a rewrite. "
      "A column that would store strings or nullable values as they are, whatever alternative is taken, is an error.",
      1,
      -1,
@@ -114,8 +115,10 @@ const zf_verb zf_verbs[] = {
      "say what becomes of a codec: what fuses, how many kernels, which checks",
      "Names a codec, a table (all of its columns) or a column; it may be left out where the program has one table. "
      "Shows, for every column (or the codec) named: its graph with the access and capability of each edge and what follows "
-     "from them, the kernels, the bytes that an element costs, and the checks that stay. Of a column with alternatives the first "
-     "is shown. `--emit` prints a stage of the "
+     "from them, the kernels, the bytes that an element costs, and the checks that stay. Shows how each kernel runs on a GPU, "
+     "and "
+     "where it is not parallel why, with a rewrite. Of a column with alternatives the first is shown. `--emit` prints a stage of "
+     "the "
      "compilation instead, `--choices` what is free of the kernels of a GPU.",
      1,
      1,

@@ -46,8 +46,9 @@ static void explain(const zf_column *column, bool planned, zf_text *text, zf_tex
     zf_graph *graph = zf_graph_build(arena, column, NULL);
     zf_plan *plan = planned ? zf_plan_build(arena, graph, NULL, NULL) : NULL;
     CHECK(!planned || plan != NULL, "%s: no plan", column->name);
-    zf_explain_text(graph, plan, text);
-    zf_explain_json(graph, plan, json);
+    zf_explained what = {.graph = graph, .plan = plan};
+    zf_explain_text(&what, text);
+    zf_explain_json(&what, json);
     const char *end = json_end(json->data, 0);
     CHECK(end != NULL && strcmp(end, "\n") == 0, "%s: not one JSON value:\n%s", column->name, json->data);
     zf_arena_destroy(arena);

@@ -46,8 +46,9 @@ static void check_texts(const zf_column *column, const zf_plan *plan) {
     for (unsigned k = 0; k < 2; k++) zf_text_free(&texts[k]);
     const zf_work *work = packed(plan);
     bool yes = work != NULL, bytes = yes && (zf_kind_bits(work->type.kind) == 8 || work->packed->range.hi == 8); // at most
-    zf_explain_text(plan->graph, plan, &texts[0]);
-    zf_explain_json(plan->graph, plan, &texts[1]);
+    zf_explained what = {.graph = plan->graph, .plan = plan};
+    zf_explain_text(&what, &texts[0]);
+    zf_explain_json(&what, &texts[1]);
     CHECK((strstr(texts[0].data, "stores  the column's elements, where ") != NULL) == yes, "%s:\n%s", column->name,
           texts[0].data);
     CHECK((strstr(texts[0].data, "width is 1, 2, 4 or 8: kernel ") != NULL) == bytes, "%s:\n%s", column->name, texts[0].data);

@@ -1,0 +1,119 @@
+"""What `zfc explain` and `zfc check` say of kernels on GPUs: form, parallel or not, why, and a rewrite that holds.
+Usage: test_forms.py ZFC SOURCE_DIR
+"""
+
+import json
+import pathlib
+import random
+import sys
+import unittest
+
+from zfc_case import Case, cache_of_module
+
+SOURCE = pathlib.Path(sys.argv[2])
+
+# Each pair: a codec with a sequential kernel, what is said of it, and the codec that the hint leads to.
+GROUPS = """algorithm {name}(w: u8[], d: u8[]) -> u8[] fully_parallel {{
+    decode(i) = d[{sum}];
+    encode(x) {{
+        for i in 0..x.len {{ if i % 8 == 0 {{ w.push(1); d.push(x[i]); }} require d[i / 8] == x[i]; }}
+        w.push(0);
+    }}
+}}
+"""
+SUMS = {
+    "below": ("sum(k in 0..i / 8: w[k] as u64)", "sum(k in 0..i: k % 8 == 7 ? w[k / 8] as u64 : 0)", "k % n == n - 1 ? s[k / n] : 0"),
+    "shifted": ("sum(k in 0..i >> 3: w[k] as u64)", "sum(k in 0..i: k % 8 == 7 ? w[k / 8] as u64 : 0)", "k % n == n - 1 ? s[k / n] : 0"),
+    "inclusive": ("sum(k in 0..=i / 8: w[k] as u64) - 1", "sum(k in 0..=i: k % 8 == 0 ? w[k / 8] as u64 : 0) - 1", "k % n == 0 ? s[k / n] : 0"),
+}
+LANES = """algorithm looped(src: u8[] per chunk) -> u32[] non_parallel(chunk = 8192, lanes = 32) {
+    state last: u32 = 0;
+    decode(i) {
+        var n: u32 = 0;
+        for k in 0..8 { if last >> (k as u32) > 3 { n += 1; } }
+        last += src.u16() as u32 + n;
+        return last;
+    }
+    encode(x) { for c in chunks(x) { for v in c { src.push(v as u8); } } }
+}
+algorithm straight(src: u8[] per chunk) -> u32[] non_parallel(chunk = 8192, lanes = 32) {
+    state last: u32 = 0;
+    decode(i) { last += src.u16() as u32; return last; }
+    encode(x) { for c in chunks(x) { for v in c { src.push(v as u8); } } }
+}
+table t { a: u32 = looped; b: u32 = straight; }
+"""
+
+
+def setUpModule():
+    cache_of_module()
+
+
+class Forms(Case):
+    def forms(self, program, column, target="nvptx"):
+        report = json.loads(self.good("explain", f"{program}:t.{column}", "--json", "--target", target))["columns"][0]
+        kernels = (report["gpu"] if target == "host" else report)["kernels"]
+        return [kernel["form"] for kernel in kernels]
+
+    def sums(self):
+        text = "".join(GROUPS.format(name=f"{name}_{k}", sum=sums[k]) for name, sums in SUMS.items() for k in (0, 1))
+        return self.file("t.zf", text + "table t { " + "".join(f"{name}_{k}: u8 = {name}_{k}; " for name in SUMS for k in (0, 1)) + "}\n")
+
+    def test_every_target_reports_its_form(self):
+        program = self.file("t.zf", LANES)
+        for target in ("nvptx", "emu", "host"):
+            (looped,), (straight,) = self.forms(program, "a", target), self.forms(program, "b", target)
+            self.assertEqual((looped["name"], looped["parallel"], looped["algorithm"]), ("sequential", False, "looped"), target)
+            self.assertIn("loops", looped["why"])
+            self.assertTrue(looped["rewrite"])
+            self.assertEqual((straight["name"], straight["parallel"]), ("lanes", True), target)
+            self.assertIsNone(straight["why"])
+        host = json.loads(self.good("explain", f"{program}:t.a", "--json"))["columns"][0]
+        self.assertEqual((host["target"], host["kernels"][0]["form"], host["gpu"]["target"]), ("host", None, "nvptx"))
+        text = self.good("explain", f"{program}:t.a")
+        self.assertIn("\nforms on a GPU (--target nvptx shows these kernels): 1\n  kernel 0: column\n    form    sequential: ", text)
+        for line in ("\n    why     `looped` ", "\n    rewrite "):
+            self.assertIn(line, text)
+        self.assertIn("\n    form    lanes, parallel: ", self.good("explain", f"{program}:t.b", "--target", "nvptx"))
+
+    def test_a_sum_over_each_nth_element_names_its_rewrite(self):
+        program = self.sums()
+        for name, (_, _, rewrite) in SUMS.items():
+            before, after = self.forms(program, f"{name}_0"), self.forms(program, f"{name}_1")
+            self.assertEqual([form["parallel"] for form in before], [False, True], name)
+            self.assertIn(rewrite, before[0]["rewrite"])
+            self.assertEqual([form["name"] for form in after], ["scan"], name)
+
+    def test_the_rewrite_decodes_the_same(self):
+        program = self.sums()
+        names = [f"{name}_{k}" for name in SUMS for k in (0, 1)]
+        chosen = random.Random(7)
+        values = [value for _ in range(2000) for value in [chosen.randrange(256)] * 8][:15_997]
+        source, out = self.dir / "in.csv", self.dir / "t.zfd"
+        source.write_text(",".join(names) + "\n" + "".join(",".join([str(v)] * len(names)) + "\n" for v in values))
+        self.good("encode", "-q", "-c", program, "-o", out, source)
+        for device in ("cpu", "emu"):
+            for rows in ((), ("--rows", "5..6"), ("--rows", "8191..12000")):
+                there = self.dir / "out"
+                self.good("decode", "-f", "-q", "--device", device, *rows, "-o", there, out)
+                got = {name: (there / f"{name}.u8").read_bytes() for name in names}
+                begin, end = map(int, rows[1].split("..")) if rows else (0, len(values))
+                self.assertEqual(set(got.values()), {bytes(values[begin:end])}, (device, rows))
+
+    def test_check_warns_of_a_column_that_is_not_parallel(self):
+        program = self.file("t.zf", LANES)
+        done = self.zfc("check", "--format", "line", program)
+        self.assertRegex(done.stderr, r"t\.zf:16:20: warning\[ZF0806\]: column `t\.a` is not parallel on GPUs: `looped` has lanes with loops")
+        self.assertEqual(done.stderr.count("\n"), 1, "one warning, of one column")
+        done = self.zfc("check", program)
+        self.assertIn(": good\n", done.stdout)
+        self.assertIn("= hint: let every lane", done.stderr)
+        # Once for each alternative that is not parallel; codecs that no table uses are not judged.
+        program.write_text(LANES.replace("a: u32 = looped", "a: u32 = straight | looped | rle(looped, plain)") + "codec c: u32 = looped;\n")
+        found = self.zfc("check", "--format", "line", program).stderr
+        self.assertEqual(found.count("ZF0806"), 2, found)
+        self.assertEqual(self.zfc("check", SOURCE / "examples/tpch/tpch.zf").stderr, "")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
