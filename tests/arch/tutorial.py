@@ -5,6 +5,8 @@ A block "```zf NAME" is a file. In a block "```console" every line "$ ..." is a 
 The lines after it are its output, standard error included. "```console explain: graph kernels" shows only these parts of the output of
 `explain`. Paths of the library are shown from the source's root. --write renews the outputs of the pages.
 
+A block "```c NAME" is a file, too. Its page is skipped where the shared libraries are missing or have sanitizers, which a plain program cannot load.
+
 Usage: tutorial.py ZFC ROOT [--write]
 """
 
@@ -15,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-PAGES = {"README.md": 3, "docs/start.md": 12, "docs/choosing.md": 2, "docs/codec.md": 10}  # and how many commands of each print something, at least
+PAGES = {"README.md": 3, "docs/start.md": 12, "docs/choosing.md": 2, "docs/codec.md": 10, "docs/start-c.md": 3}  # and how many commands of each print something, at least
 
 
 def sections(text, wanted):
@@ -42,18 +44,36 @@ def shown(command, parts, directory, environment, root):
     return sections(text, parts) if parts else text
 
 
+def library_of(zfc):
+    """The directory of the shared libraries beside zfc; None where there are none that a plain program can load."""
+    library = zfc.parent.parent / "lib/libzipflow.so"
+    return library.parent if library.exists() and b"__asan_init" not in library.read_bytes() else None
+
+
+def describe_libraries(directory, zfc, root, environment):
+    """Lets pkg-config find the libraries of the build, and C programs a header in place of CUDA's."""
+    if library_of(zfc) is None:
+        return
+    for name in ("zipflow", "zipflow-compile"):
+        (directory / f"{name}.pc").write_text(
+            f"Name: {name}\nDescription: of the build\nVersion: 0\nLibs: -L{library_of(zfc)} -Wl,-rpath,{library_of(zfc)} -l{name}\n"
+            f"Cflags: -I{root}/runtime/include -I{root}/compiler/include\n")
+    environment.update(PKG_CONFIG_PATH=str(directory), CPATH=str(root / "tests/arch"))
+
+
 def renewed_page(page, zfc, root):
     """The page with the output of this version, and how many of its commands print something."""
     printed = 0
     environment = {**os.environ, "PATH": f"{zfc.parent}:{os.environ['PATH']}", "ZIPFLOW_STD": str(root / "dsl/std"), "LC_ALL": "C"}
     with tempfile.TemporaryDirectory() as directory:
         environment["XDG_CACHE_HOME"] = directory
+        describe_libraries(pathlib.Path(directory), zfc, root, environment)
 
         def renewed(found):
             nonlocal printed
             kind, block = found[1], found[2]
-            if kind.startswith("zf ") and kind != "zf run":
-                (pathlib.Path(directory) / kind[3:]).write_text(block)
+            if kind.startswith(("zf ", "c ")) and kind != "zf run":
+                (pathlib.Path(directory) / kind.split(" ", 1)[1]).write_text(block)
             if not kind.startswith("console"):
                 return found[0]
             parts = kind.partition("explain: ")[2].split()
@@ -71,6 +91,9 @@ def main():
     zfc, root, status = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve(), 0
     for name, least in PAGES.items():
         page = (root / name).read_text()
+        if "\n```c " in page and library_of(zfc) is None:
+            print(f"{name}: skipped, there is no library that its programs can load")
+            continue
         new, printed = renewed_page(page, zfc, root)
         if "--write" in sys.argv:
             (root / name).write_text(new)
