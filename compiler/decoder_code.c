@@ -121,6 +121,7 @@ static zf_abi_simt_kernel *launchable(const decoder *d, const uint64_t *shaping,
         zf_simt_shape shape = zf_simt_shape_of(plan, &plan->kernels[k]);
         kernels[k] = (zf_abi_simt_kernel){.name = names[k],
                                           .threads = shape.threads,
+                                          .warp = shape.warp,
                                           .tiles = shape.tiles,
                                           .shared_bytes = shape.shared_bytes,
                                           .span = shape.span,

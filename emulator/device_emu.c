@@ -21,7 +21,7 @@ struct zf_accelerator_code {
 typedef struct emulator {
     zf_accelerator base; ///< first
     zf_emu_memory memory;
-    unsigned threads;
+    unsigned threads, wave;
     atomic_uint_fast64_t seed;
     const zf_emu_hole *holes;
     uint32_t hole_count;
@@ -31,8 +31,7 @@ typedef struct emulator {
 } emulator;
 
 static zf_abi_target target(const zf_accelerator *self) {
-    (void)self;
-    return (zf_abi_target){.family = ZF_TARGET_EMU};
+    return (zf_abi_target){.family = ZF_TARGET_EMU, .arch = ((const emulator *)self)->wave};
 }
 
 // ---- Memory ---------------------------------------------------------------------------------------------------
@@ -93,8 +92,8 @@ static zf_status fill(zf_accelerator *self, void *stream, uint64_t to, uint8_t b
 // ---- Code -----------------------------------------------------------------------------------------------------
 
 static bool same_kernel(const zf_abi_simt_kernel *a, const zf_abi_simt_kernel *b) {
-    return a->emulated == b->emulated && a->threads == b->threads && a->tiles == b->tiles && a->shared_bytes == b->shared_bytes &&
-           a->files == b->files && strcmp(a->name, b->name) == 0;
+    return a->emulated == b->emulated && a->threads == b->threads && a->warp == b->warp && a->tiles == b->tiles &&
+           a->shared_bytes == b->shared_bytes && a->files == b->files && strcmp(a->name, b->name) == 0;
 }
 
 static bool same_code(const zf_accelerator_code *known, const zf_abi_simt_kernel *kernels, uint32_t count) {
@@ -111,14 +110,15 @@ static void free_code(zf_accelerator_code *code) {
     free(code);
 }
 
-static zf_status check_kernel(const zf_abi_simt_kernel *kernel, zf_error *error) {
+static zf_status check_kernel(const emulator *emu, const zf_abi_simt_kernel *kernel, zf_error *error) {
     if (kernel->threads == 0) return ZF_OK; // there is none
     if (kernel->emulated == NULL)
         return zf_raise(error, ZF_E_INTERNAL, "kernel `%s` was not made for the emulator", kernel->name);
-    bool threads = kernel->threads > 0 && kernel->threads % ZF_EMU_WARP == 0 && kernel->threads <= ZF_EMU_THREADS_MOST;
+    bool warps = kernel->warp >= ZF_EMU_LEAST_WARP && kernel->warp <= emu->wave && emu->wave % kernel->warp == 0;
+    bool threads = warps && kernel->threads % emu->wave == 0 && kernel->threads <= ZF_EMU_THREADS_MOST;
     if (threads && kernel->tiles > 0 && kernel->shared_bytes <= ZF_EMU_SHARED_MOST) return ZF_OK;
-    return zf_raise(error, ZF_E_INTERNAL, "kernel `%s` has %u threads, %u tiles and %u bytes of shared memory", kernel->name,
-                    kernel->threads, kernel->tiles, kernel->shared_bytes);
+    return zf_raise(error, ZF_E_INTERNAL, "kernel `%s` has %u threads, warps of %u, %u tiles and %u bytes of shared memory",
+                    kernel->name, kernel->threads, kernel->warp, kernel->tiles, kernel->shared_bytes);
 }
 
 static zf_accelerator_code *copy_code(const zf_abi_simt_kernel *kernels, uint32_t count) {
@@ -143,7 +143,7 @@ static zf_status load(zf_accelerator *self, const zf_abi_plan *plan, const zf_ab
     emulator *emu = (emulator *)self;
     *out = NULL;
     if (code->simt == NULL) return zf_raise(error, ZF_E_INTERNAL, "the source of code gave no kernels for the emulator");
-    for (uint32_t k = 0; k < plan->kernel_count; k++) ZF_TRY(check_kernel(&code->simt[k], error));
+    for (uint32_t k = 0; k < plan->kernel_count; k++) ZF_TRY(check_kernel(emu, &code->simt[k], error));
     pthread_mutex_lock(&emu->lock);
     zf_accelerator_code *found = emu->codes;
     while (found != NULL && !same_code(found, code->simt, plan->kernel_count)) found = found->next;
@@ -368,7 +368,7 @@ static zf_status read_seed(uint64_t *seed, zf_error *error) {
     return zf_fail_hint(error, status, "0, or nothing, is the order by number; others shuffle");
 }
 
-zf_status zf_emu_create(unsigned threads, zf_accelerator **out, zf_error *error) {
+zf_status zf_emu_create(unsigned threads, unsigned wave, zf_accelerator **out, zf_error *error) {
     *out = NULL;
     uint64_t seed;
     ZF_TRY(read_seed(&seed, error));
@@ -376,6 +376,7 @@ zf_status zf_emu_create(unsigned threads, zf_accelerator **out, zf_error *error)
     if (emu == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for the emulator");
     emu->base.ops = &operations;
     emu->threads = threads;
+    emu->wave = wave;
     atomic_init(&emu->seed, seed);
     zf_emu_memory_init(&emu->memory);
     pthread_mutex_init(&emu->lock, NULL);
@@ -417,9 +418,20 @@ static void describe(void *shared, unsigned index, zf_device_info *info, zf_text
     info->emulated = true;
 }
 
+static void describe_wide(void *shared, unsigned index, zf_device_info *info, zf_text *description, zf_text *reason) {
+    describe(shared, index, info, description, reason);
+    zf_text_puts(description, "; waves of 64 lanes");
+}
+
 static zf_status start(zf_context *context, void *shared, unsigned index, zf_accelerator **out, zf_error *error) {
     (void)shared, (void)index;
-    return zf_emu_create(zf_context_threads(context, 0), out, error);
+    return zf_emu_create(zf_context_threads(context, 0), 32, out, error);
+}
+
+static zf_status start_wide(zf_context *context, void *shared, unsigned index, zf_accelerator **out, zf_error *error) {
+    (void)shared, (void)index;
+    return zf_emu_create(zf_context_threads(context, 0), 64, out, error);
 }
 
 const zf_device_ops zf_device_emu = {.name = "emu", .describe = describe, .start = start, .stop = zf_emu_free};
+const zf_device_ops zf_device_emu64 = {.name = "emu64", .describe = describe_wide, .start = start_wide, .stop = zf_emu_free};

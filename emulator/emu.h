@@ -2,7 +2,8 @@
 // makes that code; a linker of generated code finds them by the table below.
 //
 // One call of zf_abi_simt_kernel.emulated is one thread of a thread block. The threads of a block are fibers: each runs until it
-// ends or meets the others, at a barrier (all threads of the block) or at an operation of a warp (32 threads). In which order
+// ends or meets the others, at a barrier (all threads of the block) or at an operation of a warp (32 or 64 threads, as
+// the kernel says: a wave of the GPU, or half of one). In which order
 // they run follows from a seed. A fault (the threads do not meet, an access is wrong, two threads race for a byte of shared
 // memory) ends the launch: the function that finds it does not return.
 //
@@ -14,7 +15,7 @@
 #include "runtime/device/accelerator.h"
 
 /// A thread block has no more shared memory than code for a GPU may declare.
-enum { ZF_EMU_WARP = 32, ZF_EMU_THREADS_MOST = 1024, ZF_EMU_SHARED_MOST = 48 * 1024 };
+enum { ZF_EMU_LEAST_WARP = 32, ZF_EMU_MOST_WARP = 64, ZF_EMU_THREADS_MOST = 1024, ZF_EMU_SHARED_MOST = 48 * 1024 };
 
 typedef enum zf_emu_access { ZF_EMU_LOAD, ZF_EMU_STORE, ZF_EMU_ATOMIC } zf_emu_access;
 
@@ -27,10 +28,10 @@ typedef enum zf_emu_access { ZF_EMU_LOAD, ZF_EMU_STORE, ZF_EMU_ATOMIC } zf_emu_a
     X(zf_emu_shared, void *, (void *thread, uint32_t offset, uint32_t bytes))                                                    \
     /* Waits for all threads of the block; orders their accesses of memory. All must come to the same call. */                   \
     X(zf_emu_barrier, void, (void *thread, uint32_t call, uint32_t line))                                                        \
-    /* Of the warp, and all 32 lanes must come to the same call: the value that lane `lane` (0..31) brings; bit i says       */  \
+    /* Of the warp, all of whose lanes must come to the same call: the value that lane `lane` of it brings; bit i says        */ \
     /* whether lane i's predicate is not 0. Neither orders accesses of memory, as on a GPU. */                                   \
     X(zf_emu_shuffle, uint32_t, (void *thread, uint32_t value, uint32_t lane, uint32_t call, uint32_t line))                     \
-    X(zf_emu_ballot, uint32_t, (void *thread, uint32_t predicate, uint32_t call, uint32_t line))                                 \
+    X(zf_emu_ballot, uint64_t, (void *thread, uint32_t predicate, uint32_t call, uint32_t line))                                 \
     /* Waits for all lanes of the warp, which must come to the same call; orders their accesses of memory among each other. */   \
     X(zf_emu_warp_barrier, void, (void *thread, uint32_t call, uint32_t line))                                                   \
     /* Before every access of memory other than tables of the code: it must lie inside one of the launch's arguments or inside   \
@@ -55,8 +56,9 @@ typedef struct zf_emu_hole {
 } zf_emu_hole;
 ZF_PRIVATE_API void zf_emu_set_holes(zf_accelerator *emu, const zf_emu_hole *holes, uint32_t count);
 
-/// An emulated GPU that belongs to no context. `threads`: host threads to spread thread blocks over.
-ZF_PRIVATE_API zf_status zf_emu_create(unsigned threads, zf_accelerator **out, zf_error *error);
+/// Makes an emulated GPU that belongs to no context. `threads`: host threads to spread thread blocks over. `wave`: lanes of its
+/// waves, 32 or 64.
+ZF_PRIVATE_API zf_status zf_emu_create(unsigned threads, unsigned wave, zf_accelerator **out, zf_error *error);
 ZF_PRIVATE_API void zf_emu_free(zf_accelerator *emu);
 
 #endif

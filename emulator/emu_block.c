@@ -61,11 +61,12 @@ static bool waits_with(const zf_emu_thread_state *a, const zf_emu_thread_state *
 /// No thread can go on, and not all have ended: names one that waits and one that does not come.
 static void stuck(zf_emu_block *block, uint32_t count) {
     const zf_emu_thread_state *waits = NULL, *missing = NULL;
+    uint32_t lanes = block->launch->kernel->warp;
     for (uint32_t i = 0; i < count && missing == NULL; i++) { // a warp's lanes wait for each other
         const zf_emu_thread_state *thread = &block->threads[i];
         if (thread->state == ZF_EMU_ENDED || thread->state == ZF_EMU_AT_BARRIER) continue;
-        const zf_emu_thread_state *warp = &block->threads[i / ZF_EMU_WARP * ZF_EMU_WARP];
-        for (uint32_t lane = 0; lane < ZF_EMU_WARP && missing == NULL; lane++) {
+        const zf_emu_thread_state *warp = &block->threads[i / lanes * lanes];
+        for (uint32_t lane = 0; lane < lanes && missing == NULL; lane++) {
             if (waits_with(&warp[lane], thread)) continue;
             waits = thread;
             missing = &warp[lane];
@@ -120,14 +121,15 @@ void zf_emu_barrier(void *thread, uint32_t call, uint32_t line) { wait_at(thread
 
 uint32_t zf_emu_shuffle(void *thread, uint32_t value, uint32_t lane, uint32_t call, uint32_t line) {
     zf_emu_thread_state *self = thread;
-    if (lane >= ZF_EMU_WARP) FAULT(self, line, "a shuffle asks for lane %u of %d", lane, ZF_EMU_WARP);
+    uint32_t lanes = self->block->launch->kernel->warp;
+    if (lane >= lanes) FAULT(self, line, "a shuffle asks for lane %u of %u", lane, lanes);
     self->value = value;
     self->lane = lane;
     wait_at(self, ZF_EMU_AT_SHUFFLE, call, line);
-    return self->result;
+    return (uint32_t)self->result;
 }
 
-uint32_t zf_emu_ballot(void *thread, uint32_t predicate, uint32_t call, uint32_t line) {
+uint64_t zf_emu_ballot(void *thread, uint32_t predicate, uint32_t call, uint32_t line) {
     zf_emu_thread_state *self = thread;
     self->value = predicate;
     wait_at(self, ZF_EMU_AT_BALLOT, call, line);
@@ -138,15 +140,16 @@ void zf_emu_warp_barrier(void *thread, uint32_t call, uint32_t line) { wait_at(t
 
 /// Lets a warp go on if all its lanes are at the same operation.
 static bool finish_warp(zf_emu_block *block, uint32_t warp) {
-    zf_emu_thread_state *lanes = &block->threads[warp * ZF_EMU_WARP];
+    uint32_t count = block->launch->kernel->warp;
+    zf_emu_thread_state *lanes = &block->threads[warp * count];
     zf_emu_state state = lanes[0].state;
     if (state != ZF_EMU_AT_SHUFFLE && state != ZF_EMU_AT_BALLOT && state != ZF_EMU_AT_WARP_BARRIER) return false;
-    uint32_t votes = 0;
-    for (uint32_t i = 0; i < ZF_EMU_WARP; i++) {
+    uint64_t votes = 0;
+    for (uint32_t i = 0; i < count; i++) {
         if (!waits_with(&lanes[i], &lanes[0])) return false;
-        votes |= (uint32_t)(lanes[i].value != 0) << i;
+        votes |= (uint64_t)(lanes[i].value != 0) << i;
     }
-    for (uint32_t i = 0; i < ZF_EMU_WARP; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         lanes[i].result = state == ZF_EMU_AT_SHUFFLE ? lanes[lanes[i].lane].value : votes;
         lanes[i].state = ZF_EMU_READY;
     }
@@ -186,7 +189,7 @@ static void shuffle_order(zf_emu_block *block, uint32_t count) {
 
 zf_status zf_emu_block_run(zf_emu_block *block, uint32_t group) {
     const zf_abi_simt_kernel *kernel = block->launch->kernel;
-    uint32_t count = kernel->threads, warps = count / ZF_EMU_WARP, left = count;
+    uint32_t count = kernel->threads, warps = count / kernel->warp, left = count;
     block->group = group;
     block->fault = ZF_OK;
     block->time = 1;
@@ -226,7 +229,8 @@ static const char *verb_of(uint32_t access) {
 
 static void check_shared(zf_emu_thread_state *thread, uint64_t begin, uint32_t bytes, uint32_t access, uint32_t line) {
     zf_emu_block *block = thread->block;
-    zf_emu_when now = {(uint16_t)thread->number, block->time, block->warp_times[thread->number / ZF_EMU_WARP]};
+    uint32_t warp = thread->number / block->launch->kernel->warp;
+    zf_emu_when now = {(uint16_t)thread->number, (uint16_t)warp, block->time, block->warp_times[warp]};
     for (uint32_t i = 0; i < bytes; i++) {
         int other = zf_emu_race(&block->shadow[begin + i], (zf_emu_access)access, now);
         if (other >= 0) {

@@ -45,7 +45,7 @@ typedef struct zf_emu_shadow {
 } zf_emu_shadow;
 
 typedef struct zf_emu_when {
-    uint16_t thread;
+    uint16_t thread, warp;
     uint32_t time; ///< never 0
     uint32_t warp_time;
 } zf_emu_when;
@@ -56,7 +56,7 @@ int zf_emu_race(zf_emu_shadow *byte, zf_emu_access access, zf_emu_when now);
 
 // ---- A thread block -------------------------------------------------------------------------------------------
 
-enum { ZF_EMU_OBJECTS = 8, ZF_EMU_WARPS = ZF_EMU_THREADS_MOST / ZF_EMU_WARP };
+enum { ZF_EMU_OBJECTS = 8, ZF_EMU_WARPS = ZF_EMU_THREADS_MOST / ZF_EMU_LEAST_WARP };
 
 /// Memory that a launch gives to its kernel.
 typedef struct zf_emu_object {
@@ -91,7 +91,7 @@ typedef struct zf_emu_thread_state {
     zf_emu_state state;
     uint32_t call, line;  ///< where it waits
     uint32_t value, lane; ///< what it brings to an operation of its warp
-    uint32_t result;
+    uint64_t result;
 } zf_emu_thread_state;
 
 /// Room to run one thread block at a time. Used again by later launches.

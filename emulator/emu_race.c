@@ -16,10 +16,9 @@ int zf_emu_race(zf_emu_shadow *byte, zf_emu_access access, zf_emu_when now) {
                                      [ZF_EMU_STORE] = {true, true, true},
                                      [ZF_EMU_ATOMIC] = {[ZF_EMU_LOAD] = true, [ZF_EMU_STORE] = true}};
     uint16_t number = (uint16_t)(now.thread + 1);
-    uint16_t warp = now.thread / ZF_EMU_WARP;
-    if (byte->time != now.time || (byte->warp == warp && byte->warp_time != now.warp_time))
-        *byte = (zf_emu_shadow){.time = now.time, .warp = warp, .warp_time = now.warp_time};
-    if (byte->warp != warp) byte->warp = ZF_EMU_WARPS;
+    if (byte->time != now.time || (byte->warp == now.warp && byte->warp_time != now.warp_time))
+        *byte = (zf_emu_shadow){.time = now.time, .warp = now.warp, .warp_time = now.warp_time};
+    if (byte->warp != now.warp) byte->warp = ZF_EMU_WARPS;
     int other = -1;
     for (unsigned kind = 0; kind < 3 && other < 0; kind++) {
         if (apart[access][kind]) other = other_of(byte->who[kind], number);

@@ -33,7 +33,7 @@ struct zf_cg {
     bool narrows;    ///< indices of 32 bits are compared with counts by so many: kernels that take bits at places that data say
     bool same_again; ///< what is loaded from global memory does not change while the kernel runs: LLVM may not load it twice
     bool unchecked;  ///< kernels believe what a file says: to measure what checks cost (zf_plan_request.unchecked)
-    unsigned wave;   ///< lanes of a wave of the target; 0: it has none
+    unsigned wave;   ///< lanes of a warp of the kernel being built: a wave of the target, or half of one; 0: none
     struct zf_fault_sites *sites; ///< counts what could be left out (cg_sites.h); NULL: nothing is
     LLVMTypeRef ty_void, ty_i1, ty_i8, ty_i16, ty_i32, ty_i64, ty_i128, ty_f32, ty_f64, ty_ptr;
     /// What must hold for the code being emitted to count, or NULL: always. Both arms of a conditional may be evaluated and one

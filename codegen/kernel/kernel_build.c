@@ -270,7 +270,8 @@ static LLVMValueRef failed_before(zf_lower *lower, LLVMValueRef v_output) {
     v_known = zf_cg_icmp(cg, LLVMIntULT, v_at, position_in_unit(lower, v_output));
     if (lower->v_leads == NULL) return v_known;
     // Its threads look at different times.
-    return zf_cg_icmp(cg, LLVMIntNE, cg->target->simt->ballot(cg, v_known), zf_cg_i32(cg, 0));
+    LLVMValueRef v_set = cg->target->simt->ballot(cg, v_known);
+    return zf_cg_icmp(cg, LLVMIntNE, v_set, LLVMConstNull(LLVMTypeOf(v_set)));
 }
 
 static LLVMValueRef begin_of_tile(zf_lower *lower, const zf_lower_tiles *tiles, LLVMValueRef v_tile) {

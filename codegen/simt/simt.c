@@ -143,8 +143,9 @@ static void open_block(zf_lower *lower, const zf_simt_shape *shape, LLVMValueRef
     LLVMValueRef v_tile = cg->target->simt->group(cg);
     if (shape->tiles > 1) {
         v_tile = zf_cg_mul(cg, v_tile, zf_cg_i32(cg, shape->tiles));
-        LLVMValueRef v_mine =
-            shape->tiles == shape->threads ? lower->v_thread : LLVMBuildLShr(cg->builder, lower->v_thread, zf_cg_i32(cg, 5), "");
+        LLVMValueRef v_mine = shape->tiles == shape->threads
+                                  ? lower->v_thread
+                                  : LLVMBuildLShr(cg->builder, lower->v_thread, zf_cg_i32(cg, zf_simt_lane_bits_of(cg)), "");
         v_tile = zf_cg_add(cg, v_tile, v_mine);
     }
     if (shape->tiles > 1) { // the last thread block may have tiles that do not exist
@@ -297,6 +298,7 @@ void zf_simt_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *ker
         return;
     }
     zf_simt_shape shape = zf_simt_shape_of(input->plan, kernel);
+    cg->wave = shape.warp;
     const zf_form *form = zf_form_of(shape.form);
     lower.one_warp = shape.threads == cg->wave;
     lower.unpacks = zf_plan_unpacks(input->plan, input->shaping, kernel->index);
@@ -424,19 +426,38 @@ LLVMValueRef zf_simt_lane(zf_lower *lower) {
 
 LLVMValueRef zf_simt_warp(zf_lower *lower) {
     zf_cg *cg = lower->cg;
-    LLVMValueRef v = LLVMBuildLShr(cg->builder, lower->v_thread, zf_cg_i32(cg, 5), "");
+    LLVMValueRef v = LLVMBuildLShr(cg->builder, lower->v_thread, zf_cg_i32(cg, zf_simt_lane_bits_of(cg)), "");
     return zf_cg_resize(cg, v, cg->ty_i64, false);
+}
+
+uint32_t zf_simt_lane_bits_of(const zf_cg *cg) {
+    uint32_t bits = 0;
+    while (1u << bits < cg->wave) bits++;
+    return bits;
+}
+
+LLVMTypeRef zf_simt_set_type(zf_cg *cg) { return cg->wave > 32 ? cg->ty_i64 : cg->ty_i32; }
+
+LLVMValueRef zf_simt_lanes_below(zf_cg *cg, LLVMValueRef v_lane) {
+    LLVMTypeRef ty = zf_simt_set_type(cg);
+    LLVMValueRef v_one = LLVMConstInt(ty, 1, 0);
+    return zf_cg_sub(cg, LLVMBuildShl(cg->builder, v_one, zf_cg_resize(cg, v_lane, ty, false), ""), v_one);
+}
+
+LLVMValueRef zf_simt_count_lanes(zf_cg *cg, LLVMValueRef v_set) {
+    LLVMTypeRef ty = LLVMTypeOf(v_set);
+    return zf_cg_resize(cg, zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_set, 1), cg->ty_i32, false);
 }
 
 LLVMValueRef zf_simt_ballot(zf_lower *lower, LLVMValueRef v) { return lower->cg->target->simt->ballot(lower->cg, v); }
 
 LLVMValueRef zf_simt_any(zf_lower *lower, LLVMValueRef v) {
-    return zf_cg_icmp(lower->cg, LLVMIntNE, zf_simt_ballot(lower, v), zf_cg_i32(lower->cg, 0));
+    return zf_cg_icmp(lower->cg, LLVMIntNE, zf_simt_ballot(lower, v), LLVMConstNull(zf_simt_set_type(lower->cg)));
 }
 
 LLVMValueRef zf_simt_join(zf_lower *lower, LLVMValueRef v) {
     zf_cg *cg = lower->cg;
-    if (cg->target->simt->join != NULL) return cg->target->simt->join(cg, v);
+    if (cg->target->simt->join != NULL && LLVMTypeOf(v) == cg->ty_i32) return cg->target->simt->join(cg, v);
     for (uint32_t step = 1; step < cg->wave; step *= 2) {
         LLVMValueRef v_other = LLVMBuildXor(cg->builder, zf_simt_lane(lower), zf_cg_i32(cg, step), "");
         v = zf_cg_or(cg, v, zf_simt_shuffle(lower, v, v_other));

@@ -110,7 +110,7 @@ void zf_simt_nibbles_make(zf_lower *lower, uint32_t offset);
 
 /// Whether a kernel stores the bytes of strings.
 bool zf_simt_delivers_text(zf_type type, const zf_kernel *kernel);
-/// Around a tile's rows. Strings of a column take the last zf_simt_text_bytes() of the shared memory, and a warp is a block.
+/// Around a tile's rows. Strings of a column take the last zf_simt_text_bytes of the shared memory, and a warp is a block.
 void zf_simt_store_begin(zf_lower *lower, const zf_simt_shape *shape, const zf_simt_tile *tile);
 void zf_simt_store_end(zf_lower *lower);
 /// Reports what failed at element v_index, where the kernel knows which element that is; else the tile's end does.
@@ -150,11 +150,17 @@ void zf_simt_scan_rows(zf_lower *lower, LLVMValueRef v_lane, unsigned count, LLV
 LLVMValueRef zf_simt_most_warp(zf_lower *lower, LLVMValueRef v, LLVMValueRef v_lane);
 LLVMValueRef zf_simt_lane(zf_lower *lower); ///< of this thread in its warp
 LLVMValueRef zf_simt_warp(zf_lower *lower); ///< of this thread in its block (i64)
-/// The lanes of the warp for which v (i1) holds, as bits (i32).
+/// Bits of a lane's number: a shift by so many divides by the lanes of a warp.
+uint32_t zf_simt_lane_bits_of(const zf_cg *cg);
+/// Sets of lanes: i32, or i64 where a warp has 64 lanes. That of the lanes below v_lane (i32), and how many a set has (i32).
+LLVMTypeRef zf_simt_set_type(zf_cg *cg);
+LLVMValueRef zf_simt_lanes_below(zf_cg *cg, LLVMValueRef v_lane);
+LLVMValueRef zf_simt_count_lanes(zf_cg *cg, LLVMValueRef v_set);
+/// The set of the warp's lanes for which v (i1) holds.
 LLVMValueRef zf_simt_ballot(zf_lower *lower, LLVMValueRef v);
 /// Whether v (i1) holds for any of them (i1).
 LLVMValueRef zf_simt_any(zf_lower *lower, LLVMValueRef v);
-/// The or of a word (i32) of all lanes of the warp.
+/// The or of a word (i32 or i64) of all lanes of the warp.
 LLVMValueRef zf_simt_join(zf_lower *lower, LLVMValueRef v);
 /// Four bytes (i32) of eight, v_low's first: byte k is the one whose number is in bits 4k..4k + 3 of v_selector.
 LLVMValueRef zf_simt_permute(zf_lower *lower, LLVMValueRef v_low, LLVMValueRef v_high, LLVMValueRef v_selector);

@@ -32,9 +32,9 @@ static void search_alone(zf_cg *cg, const zf_simt_tiles *tiles, LLVMValueRef v_t
     LLVMBuildStore(b, zf_simt_first_tile(cg, tiles, v_l), to->v_begin);
 }
 
-// The same by a warp: each round looks at 32 blocks that divide what is left, so that of 1,024 blocks two loads wait for one
-// another, and not ten. How many rounds there are follows from the number of blocks alone: assemblers for GPUs before Hopper take
-// a warp to part where a loop ends by what its lanes have found, and keep registers in memory for it.
+// The same by a warp: each round looks at as many blocks as it has lanes, which divide what is left, so that of 1,024 blocks two
+// loads wait for one another, and not ten. How many rounds there are follows from the number of blocks alone: assemblers for GPUs
+// before Hopper take a warp to part where a loop ends by what its lanes have found, and keep registers in memory for it.
 static void search_together(zf_lower *lower, const zf_simt_tiles *tiles, LLVMValueRef v_tile, const found *to) {
     zf_cg *cg = lower->cg;
     LLVMBuilderRef b = cg->builder;
@@ -45,12 +45,13 @@ static void search_together(zf_lower *lower, const zf_simt_tiles *tiles, LLVMVal
     zf_cg_br(cg, bb_round);
     zf_cg_enter(cg, bb_round); // first[block] <= tile, and less than first[block + size] where there is such a block
     LLVMValueRef v_from = LLVMBuildLoad2(b, cg->ty_i32, to->v_block, ""), v_all = LLVMBuildLoad2(b, cg->ty_i32, v_size, "");
-    LLVMValueRef v_step = LLVMBuildLShr(b, zf_cg_add(cg, v_all, zf_cg_i32(cg, cg->wave - 1)), zf_cg_i32(cg, 5), "");
+    LLVMValueRef v_step =
+        LLVMBuildLShr(b, zf_cg_add(cg, v_all, zf_cg_i32(cg, cg->wave - 1)), zf_cg_i32(cg, zf_simt_lane_bits_of(cg)), "");
     LLVMValueRef v_mine = zf_cg_add(cg, v_from, zf_cg_mul(cg, v_lane, v_step));
     LLVMValueRef v_has = zf_cg_icmp(cg, LLVMIntULT, v_mine, tiles->v_blocks);
     LLVMValueRef v_here = zf_simt_first_tile(cg, tiles, zf_cg_select(cg, v_has, v_mine, v_from));
     LLVMValueRef v_mask = zf_simt_ballot(lower, zf_cg_and(cg, v_has, zf_cg_icmp(cg, LLVMIntULE, v_here, v_tile)));
-    LLVMValueRef v_last = zf_cg_sub(cg, zf_cg_intrinsic(cg, "llvm.ctpop", &cg->ty_i32, 1, &v_mask, 1), v_one);
+    LLVMValueRef v_last = zf_cg_sub(cg, zf_simt_count_lanes(cg, v_mask), v_one);
     LLVMBuildStore(b, zf_simt_shuffle(lower, v_here, v_last), to->v_begin);
     LLVMBuildStore(b, zf_cg_add(cg, v_from, zf_cg_mul(cg, v_last, v_step)), to->v_block);
     LLVMBuildStore(b, v_step, v_size);

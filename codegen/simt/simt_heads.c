@@ -297,7 +297,7 @@ static LLVMValueRef sum_before(zf_simt_heads *t, LLVMValueRef v, LLVMValueRef v_
     zf_cg *cg = lower->cg;
     LLVMValueRef v_zero = zf_cg_i32(cg, 0);
     LLVMValueRef v_lane = zf_simt_lane(lower);
-    LLVMValueRef v_warp = LLVMBuildLShr(cg->builder, lower->v_thread, zf_cg_i32(cg, 5), "");
+    LLVMValueRef v_warp = LLVMBuildLShr(cg->builder, lower->v_thread, zf_cg_i32(cg, zf_simt_lane_bits_of(cg)), "");
     LLVMValueRef v_up = zf_simt_scan_warp(lower, v, v_lane);
     if (t->shape->threads == cg->wave) { // the shuffles meet
         *v_total = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, cg->wave - 1));

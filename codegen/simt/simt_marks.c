@@ -76,18 +76,18 @@ static LLVMValueRef value_at(const zf_simt_marks *m, LLVMValueRef v_row) {
 void zf_simt_marks_add(zf_simt_marks *m, LLVMValueRef v_some, LLVMValueRef v_place, LLVMValueRef v_value) {
     zf_cg *cg = m->lower->cg;
     LLVMValueRef v_one = zf_cg_i32(cg, 1), v_all = zf_simt_ballot(m->lower, v_some);
-    LLVMValueRef v_below = zf_cg_sub(cg, LLVMBuildShl(cg->builder, v_one, m->v_lane, ""), v_one);
+    LLVMValueRef v_below = zf_simt_lanes_below(cg, m->v_lane);
     LLVMValueRef v_rows = LLVMBuildLoad2(cg->builder, cg->ty_i32, m->v_rows, "");
     LLVMBasicBlockRef bb_mark = zf_cg_block(cg, "mark"), bb_marked = zf_cg_block(cg, "marked");
     zf_cg_cond_br(cg, zf_cg_within(cg, v_some, "rows with elements"), bb_mark, bb_marked);
     zf_cg_enter(cg, bb_mark);
-    LLVMValueRef v_row = zf_cg_add(cg, v_rows, ones(cg, zf_cg_and(cg, v_all, v_below)));
+    LLVMValueRef v_row = zf_cg_add(cg, v_rows, zf_simt_count_lanes(cg, zf_cg_and(cg, v_all, v_below)));
     zf_cg_store(cg, v_value, value_at(m, v_row), zf_kind_size(m->lower->type.kind));
     LLVMValueRef v_bit = LLVMBuildShl(cg->builder, v_one, zf_cg_and(cg, v_place, zf_cg_i32(cg, WORD - 1)), "");
     LLVMBuildAtomicRMW(cg->builder, LLVMAtomicRMWBinOpOr, word_at(m, v_place), v_bit, LLVMAtomicOrderingMonotonic, 0);
     zf_cg_br(cg, bb_marked);
     zf_cg_enter(cg, bb_marked);
-    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_rows, ones(cg, v_all)), m->v_rows);
+    LLVMBuildStore(cg->builder, zf_cg_add(cg, v_rows, zf_simt_count_lanes(cg, v_all)), m->v_rows);
 }
 
 /// Behind each word of marks how many there are before it.

@@ -1,18 +1,18 @@
 // An `emit` over two ranges (`emit r in 0..n, j in 0..size(r): e`) where a warp walks the chunk: its lanes share the values of
-// the first range, the *rows*, 32 at a time, and then those rows' elements.
+// the first range, the *rows*, one a lane at a time, and then those rows' elements.
 //
-// Each lane measures a row; a scan over their sizes says where they begin. Of every 32 elements those are marked that are the
+// Each lane measures a row; a scan over their sizes says where they begin. Of every element a lane those are marked that are the
 // first of a row: the marks up to a lane's own say which row it is in. An element that does not depend on j is made once for its
 // row, by the lane that has it, and told to the others by a shuffle.
 //
-// One thread would measure all rows before it makes any element. Here both happen 32 rows at a time, so what fails first may come
-// second; then all lanes do as one thread does (zf_chunk_share).
+// One thread would measure all rows before it makes any element. Here both happen a row a lane at a time, so what fails first may
+// come second; then all lanes do as one thread does (zf_chunk_share).
 #include "codegen/body/cg_sites.h"
 #include "codegen/kernel/kernel_chunks.h"
 #include "codegen/simt/simt_marks.h"
 #include "frontend/check/walk.h"
 
-/// 32 rows, one a lane.
+/// As many rows as there are lanes.
 typedef struct row_batch {
     zf_chunk_region *region;
     zf_chunk *chunk;
@@ -121,13 +121,13 @@ static void measure_row(row_batch *b) {
     chunk->bb_stop = bb_met;
 }
 
-// The number of the k-th bit that v_bits (i32) has, where there are more than k.
-static LLVMValueRef find_bit(zf_cg *cg, LLVMValueRef v_bits, LLVMValueRef v_k) {
-    LLVMTypeRef ty = cg->ty_i32;
+// The number of the k-th lane (i32) of a set, where it has more than k.
+static LLVMValueRef find_lane(zf_cg *cg, LLVMValueRef v_set, LLVMValueRef v_k) {
+    LLVMTypeRef ty = LLVMTypeOf(v_set);
     LLVMValueRef v_at = zf_cg_i32(cg, 0);
     for (uint32_t half = cg->wave / 2; half > 0; half /= 2) {
-        LLVMValueRef v_low = zf_cg_and(cg, LLVMBuildLShr(cg->builder, v_bits, v_at, ""), zf_cg_i32(cg, (1u << half) - 1));
-        LLVMValueRef v_below = zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_low, 1);
+        LLVMValueRef v_rest = LLVMBuildLShr(cg->builder, v_set, zf_cg_resize(cg, v_at, ty, false), "");
+        LLVMValueRef v_below = zf_simt_count_lanes(cg, zf_cg_and(cg, v_rest, LLVMConstInt(ty, (UINT64_C(1) << half) - 1, 0)));
         LLVMValueRef v_above = zf_cg_icmp(cg, LLVMIntUGE, v_k, v_below);
         v_at = zf_cg_select(cg, v_above, zf_cg_add(cg, v_at, zf_cg_i32(cg, half)), v_at);
         v_k = zf_cg_select(cg, v_above, zf_cg_sub(cg, v_k, v_below), v_k);
@@ -151,12 +151,13 @@ static void place_rows(row_batch *b) {
     LLVMBuildStore(cg->builder, zf_cg_sub(cg, v_up, v_size), b->v_start);
     LLVMBuildStore(cg->builder, b->v_lane, b->v_row);
     LLVMValueRef v_some = zf_simt_ballot(b->lower, zf_cg_icmp(cg, LLVMIntNE, v_size, zf_cg_i32(cg, 0)));
-    b->v_filled = zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_some, 1);
+    b->v_filled = zf_simt_count_lanes(cg, v_some);
     LLVMBasicBlockRef bb_close = zf_cg_block(cg, "close_up"), bb_closed = zf_cg_block(cg, "closed_up");
-    LLVMValueRef v_gaps = zf_cg_and(cg, v_some, zf_cg_add(cg, v_some, zf_cg_i32(cg, 1)));
-    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_gaps, zf_cg_i32(cg, 0)), bb_close, bb_closed);
+    LLVMTypeRef ty_set = LLVMTypeOf(v_some);
+    LLVMValueRef v_gaps = zf_cg_and(cg, v_some, zf_cg_add(cg, v_some, LLVMConstInt(ty_set, 1, 0)));
+    zf_cg_cond_br(cg, zf_cg_icmp(cg, LLVMIntNE, v_gaps, LLVMConstNull(ty_set)), bb_close, bb_closed);
     zf_cg_enter(cg, bb_close);
-    LLVMValueRef v_source = find_bit(cg, v_some, b->v_lane);
+    LLVMValueRef v_source = find_lane(cg, v_some, b->v_lane);
     move(b, b->v_start, v_source);
     if (b->by_row) {
         move(b, b->v_own, v_source);
@@ -239,16 +240,18 @@ static void find_wanted(row_batch *b, LLVMValueRef v_at, LLVMValueRef *v_begin, 
 // All elements of the rows, from v_at (i64) on. Those that are copies are so short that several in a row are made together.
 static void make_elements(row_batch *b, LLVMValueRef v_at) {
     zf_cg *cg = b->cg;
-    LLVMTypeRef ty = cg->ty_i32;
+    LLVMTypeRef ty = cg->ty_i32, ty_set = zf_simt_set_type(cg);
     uint32_t windows = b->by_row ? 4 : 1, step = windows * cg->wave;
-    LLVMValueRef v_begin, v_end, v_one = zf_cg_i32(cg, 1), v_none = zf_cg_i32(cg, UINT32_MAX),
+    LLVMValueRef v_begin, v_end, v_one = LLVMConstInt(ty_set, 1, 0), v_none = zf_cg_i32(cg, UINT32_MAX),
                                  v_seen = zf_cg_alloca(cg, ty, "seen");
-    LLVMValueRef v_upto = zf_cg_sub(cg, LLVMBuildShl(cg->builder, zf_cg_i32(cg, 2), b->v_lane, ""), v_one); // lanes, of 31 all
+    LLVMValueRef v_lane = zf_cg_resize(cg, b->v_lane, ty_set, false); // up to it, of the last all lanes
+    LLVMValueRef v_upto = zf_cg_sub(cg, LLVMBuildShl(cg->builder, LLVMConstInt(ty_set, 2, 0), v_lane, ""), v_one);
     LLVMValueRef v_marks = zf_cg_icmp(cg, LLVMIntULT, b->v_lane, b->v_filled);
     LLVMValueRef v_start = LLVMBuildLoad2(cg->builder, ty, b->v_start, "");
     v_start = zf_cg_select(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_marks, "rows with elements"), v_start, v_none);
-    LLVMValueRef v_window = LLVMBuildLShr(cg->builder, v_start, zf_cg_i32(cg, 5), "");
-    LLVMValueRef v_bit = LLVMBuildShl(cg->builder, v_one, zf_cg_and(cg, v_start, zf_cg_i32(cg, cg->wave - 1)), "");
+    LLVMValueRef v_window = LLVMBuildLShr(cg->builder, v_start, zf_cg_i32(cg, zf_simt_lane_bits_of(cg)), "");
+    LLVMValueRef v_in_window = zf_cg_and(cg, v_start, zf_cg_i32(cg, cg->wave - 1));
+    LLVMValueRef v_bit = LLVMBuildShl(cg->builder, v_one, zf_cg_resize(cg, v_in_window, ty_set, false), "");
     find_wanted(b, v_at, &v_begin, &v_end);
     LLVMValueRef v_wanted = zf_cg_sub(cg, v_end, v_begin), v_away = zf_cg_sub(cg, b->v_lane, v_begin);
     v_at = zf_cg_add(cg, v_at, zf_cg_resize(cg, b->v_lane, cg->ty_i64, false));
@@ -261,10 +264,10 @@ static void make_elements(row_batch *b, LLVMValueRef v_at) {
     LLVMValueRef v_ahead = zf_cg_sub(cg, v_window, zf_cg_mul(cg, loop.v_i, zf_cg_i32(cg, windows)));
     for (uint32_t k = 0; k < windows; k++) {
         LLVMValueRef v_here = zf_cg_icmp(cg, LLVMIntEQ, v_ahead, zf_cg_i32(cg, k)), v_offset = zf_cg_i32(cg, k * cg->wave);
-        LLVMValueRef v_all = zf_simt_join(b->lower, zf_cg_select(cg, v_here, v_bit, zf_cg_i32(cg, 0)));
+        LLVMValueRef v_all = zf_simt_join(b->lower, zf_cg_select(cg, v_here, v_bit, LLVMConstNull(ty_set)));
         LLVMValueRef v_mine = zf_cg_and(cg, v_all, v_upto), v_before = LLVMBuildLoad2(cg->builder, ty, v_seen, "");
-        LLVMValueRef v_rank = zf_cg_add(cg, v_before, zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_mine, 1));
-        v_before = zf_cg_add(cg, v_before, zf_cg_intrinsic(cg, "llvm.ctpop", &ty, 1, &v_all, 1));
+        LLVMValueRef v_rank = zf_cg_add(cg, v_before, zf_simt_count_lanes(cg, v_mine));
+        v_before = zf_cg_add(cg, v_before, zf_simt_count_lanes(cg, v_all));
         LLVMBuildStore(cg->builder, v_before, v_seen);
         LLVMValueRef v_place = zf_cg_add(cg, v_from, v_offset);
         LLVMValueRef v_in = zf_cg_icmp(cg, LLVMIntULT, zf_cg_add(cg, v_place, v_away), v_wanted);

@@ -111,7 +111,7 @@ void zf_simt_store_begin(zf_lower *lower, const zf_simt_shape *shape, const zf_s
     const zf_work *characters = zf_plan_characters(lower->plan);
     d->text = ZF_NEW(cg->arena, zf_simt_text);
     if (characters == NULL)
-        zf_simt_text_tables(d->text, lower, shape->shared_bytes - zf_simt_text_bytes());
+        zf_simt_text_tables(d->text, lower, shape->shared_bytes - zf_simt_text_bytes(cg->wave));
     else
         d->text->lower = lower; // nothing is copied
     d->bytes_field = zf_lower_root_field(lower, ZF_SEEK_BYTES);

@@ -140,6 +140,7 @@ LLVMValueRef zf_simt_tables_make_checked(zf_lower *lower, unsigned threads, LLVM
     LLVMValueRef v_first = zf_cg_icmp(cg, LLVMIntEQ, zf_simt_lane(lower), zf_cg_i32(cg, 0));
     zf_cg_cond_br(cg, zf_cg_holds(cg, ZF_SITE_MASK, v_first, "the lane that says what its warp found"), bb_say, bb_said);
     zf_cg_enter(cg, bb_say);
+    if (LLVMTypeOf(v_wrong) == cg->ty_i64) v_wrong = zf_cg_or(cg, zf_cg_low_half(cg, v_wrong), zf_cg_high_half(cg, v_wrong));
     zf_cg_store(cg, v_wrong, zf_cg_at(cg, cg->ty_i32, v_warps, zf_simt_warp(lower)), 4);
     zf_cg_br(cg, bb_said);
     zf_cg_enter(cg, bb_said);

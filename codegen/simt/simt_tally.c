@@ -1,6 +1,6 @@
-// Sums of stored bits along the outputs, as a nullable column's validity is summed up: a warp reads the bits of 1,024 outputs at
-// once, 32 a lane, and counts them by one scan. The rows that these outputs make then wait for nothing but two shuffles, which
-// bring their lanes the word that holds their bits and the count before it.
+// Sums of stored bits along the outputs, as a nullable column's validity is summed up: a warp reads the bits of 32
+// outputs a lane at once, and counts them by one scan. The rows that these outputs make then wait for nothing but two shuffles,
+// which bring their lanes the word that holds their bits and the count before it.
 #include "codegen/simt/simt_tally.h"
 #include "codegen/body/cg_sites.h"
 
@@ -46,7 +46,7 @@ LLVMValueRef zf_simt_tally_row(zf_lower *lower, const zf_simt_tally *tally, LLVM
     zf_cg *cg = lower->cg;
     LLVMBuilderRef builder = cg->builder;
     LLVMValueRef v_bit = zf_cg_mul(cg, v_lane, zf_cg_i32(cg, tally->lanes)), v_shift = zf_cg_and(cg, v_bit, zf_cg_i32(cg, 31));
-    LLVMValueRef v_holder = zf_cg_mul(cg, v_row, zf_cg_i32(cg, tally->lanes)); // a row's bits fill as many words
+    LLVMValueRef v_holder = zf_cg_mul(cg, v_row, zf_cg_i32(cg, cg->wave * tally->lanes / 32)); // words that a row's bits fill
     v_holder = zf_cg_add(cg, v_holder, LLVMBuildLShr(builder, v_bit, zf_cg_i32(cg, 5), ""));
     LLVMValueRef v_word = zf_simt_shuffle(lower, tally->v_word, v_holder);
     LLVMValueRef v_none = zf_cg_i32(cg, 0), v_above = LLVMBuildShl(builder, zf_cg_i32(cg, UINT32_MAX), v_shift, "");

@@ -15,12 +15,13 @@
 enum {
     WORD = 8,
     CHUNK = 16,     // bytes that a lane stores at once
-    STAGE = 2048,   // bytes of a row that is put together in shared memory
     SHORT = 64,     // of its longest string: a lane copies it alone
     LONG = 1 << 20, // bytes of a row whose places have 32 bits
+    KNOWN = 16,     // bytes of shared memory in which a string is known: where it lies, and its length
 };
 
-uint32_t zf_simt_text_bytes(void) { return STAGE; }
+// Shared memory: what is known of a row's strings, or the bytes of a row that is put together.
+uint32_t zf_simt_text_bytes(uint32_t wave) { return wave * ZF_TEXT_EACH * KNOWN; }
 
 // Strings of a row.
 static uint32_t strings_of(const zf_cg *cg) { return cg->wave * ZF_TEXT_EACH; }
@@ -28,7 +29,7 @@ static uint32_t strings_of(const zf_cg *cg) { return cg->wave * ZF_TEXT_EACH; }
 void zf_simt_text_tables(zf_simt_text *text, zf_lower *lower, uint32_t at) {
     zf_cg *cg = lower->cg;
     *text = (zf_simt_text){.lower = lower};
-    text->v_stage = cg->target->simt->shared(cg, at, STAGE);
+    text->v_stage = cg->target->simt->shared(cg, at, zf_simt_text_bytes(cg->wave));
     text->v_ends = text->v_stage;
     text->v_sources = zf_cg_byte_at(cg, text->v_stage, (uint64_t)strings_of(cg) * 4);
 }
@@ -173,11 +174,12 @@ static void copy_long(const zf_simt_text *text, const zf_simt_text_row *row, LLV
     LLVMValueRef v_words =
         LLVMBuildLShr(cg->builder, zf_cg_add(cg, zf_cg_add(cg, v_part, v_lead), zf_cg_i32(cg, WORD - 1)), v_three, "");
     LLVMValueRef v_lane = zf_simt_lane(lower), v_left = zf_cg_sub(cg, v_words, zf_cg_umin(cg, v_lane, v_words));
-    LLVMValueRef v_turns = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_left, zf_cg_i32(cg, cg->wave - 1)), zf_cg_i32(cg, 5), "");
+    LLVMValueRef v_turns = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_left, zf_cg_i32(cg, cg->wave - 1)),
+                                         zf_cg_i32(cg, zf_simt_lane_bits_of(cg)), "");
     zf_cg_loop loop;
     zf_cg_loop_begin(cg, &loop, zf_cg_i64(cg, 0), zf_cg_resize(cg, v_turns, cg->ty_i64, false), "words");
     LLVMValueRef v_turn = zf_cg_resize(cg, loop.v_i, cg->ty_i32, false);
-    LLVMValueRef v_number = zf_cg_add(cg, LLVMBuildShl(cg->builder, v_turn, zf_cg_i32(cg, 5), ""), v_lane);
+    LLVMValueRef v_number = zf_cg_add(cg, LLVMBuildShl(cg->builder, v_turn, zf_cg_i32(cg, zf_simt_lane_bits_of(cg)), ""), v_lane);
     LLVMValueRef v_begin = zf_cg_sub(cg, LLVMBuildShl(cg->builder, v_number, v_three, ""), v_lead); // below 0 for the first
     LLVMValueRef v_zero = zf_cg_i32(cg, 0);
     LLVMValueRef v_from = zf_cg_select(cg, zf_cg_icmp(cg, LLVMIntEQ, v_number, v_zero), v_zero, v_begin);
@@ -224,9 +226,11 @@ static void copy_huge(const zf_simt_text *text, const zf_simt_text_row *row, LLV
     // No more than there is room for, whatever the lengths say: v_total is the same for all.
     v_length = zf_cg_umin(cg, v_length, zf_cg_sub(cg, v_total, v_here));
     LLVMValueRef v_left = zf_cg_sub(cg, v_length, zf_cg_umin(cg, v_lane, v_length));
-    LLVMValueRef v_turns = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_left, zf_cg_i64(cg, cg->wave - 1)), zf_cg_i64(cg, 5), "");
+    LLVMValueRef v_turns = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_left, zf_cg_i64(cg, cg->wave - 1)),
+                                         zf_cg_i64(cg, zf_simt_lane_bits_of(cg)), "");
     zf_cg_loop_begin(cg, &bytes, zf_cg_i64(cg, 0), v_turns, "string_byte");
-    LLVMValueRef v_byte = zf_cg_add(cg, LLVMBuildShl(cg->builder, bytes.v_i, zf_cg_i64(cg, 5), ""), v_lane);
+    LLVMValueRef v_byte =
+        zf_cg_add(cg, LLVMBuildShl(cg->builder, bytes.v_i, zf_cg_i64(cg, zf_simt_lane_bits_of(cg)), ""), v_lane);
     LLVMValueRef v = load_at(cg, cg->ty_i8, zf_cg_add(cg, v_source, v_byte), 1);
     zf_cg_store(cg, v, zf_cg_at_sink(cg, cg->ty_i8, v_to, zf_cg_add(cg, v_here, v_byte)), 1);
     zf_cg_loop_end(cg, &bytes);
@@ -307,14 +311,16 @@ static void put(const zf_simt_text *text, LLVMValueRef v_source, LLVMValueRef v_
     zf_cg_enter(cg, bb_done);
 }
 
-// Lane l has every 32nd chunk of the stage, from number l on: the loop over them.
+// Lane l has every chunk of so many as there are lanes of the stage, from number l on: the loop over them.
 static LLVMValueRef chunks_begin(const zf_simt_text *text, zf_cg_loop *loop, LLVMValueRef v_chunks, const char *name) {
     zf_cg *cg = text->lower->cg;
     LLVMValueRef v_lane = zf_cg_resize(cg, zf_simt_lane(text->lower), cg->ty_i64, false);
     LLVMValueRef v_left = zf_cg_sub(cg, v_chunks, zf_cg_umin(cg, v_lane, v_chunks));
-    LLVMValueRef v_turns = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_left, zf_cg_i64(cg, cg->wave - 1)), zf_cg_i64(cg, 5), "");
+    LLVMValueRef v_turns = LLVMBuildLShr(cg->builder, zf_cg_add(cg, v_left, zf_cg_i64(cg, cg->wave - 1)),
+                                         zf_cg_i64(cg, zf_simt_lane_bits_of(cg)), "");
     zf_cg_loop_begin(cg, loop, zf_cg_i64(cg, 0), v_turns, name);
-    LLVMValueRef v_number = zf_cg_add(cg, LLVMBuildShl(cg->builder, loop->v_i, zf_cg_i64(cg, 5), ""), v_lane);
+    LLVMValueRef v_number =
+        zf_cg_add(cg, LLVMBuildShl(cg->builder, loop->v_i, zf_cg_i64(cg, zf_simt_lane_bits_of(cg)), ""), v_lane);
     return LLVMBuildShl(cg->builder, v_number, zf_cg_i64(cg, 4), "");
 }
 
@@ -379,7 +385,7 @@ void zf_simt_text_copy(const zf_simt_text *text, const zf_simt_text_row *row, LL
     for (unsigned k = 0; k < ZF_TEXT_EACH; k++) {
         v_any = zf_cg_or(cg, v_any, zf_cg_icmp(cg, LLVMIntUGT, row->v_lengths[k], zf_cg_i64(cg, SHORT)));
     }
-    LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntULE, v_total, zf_cg_i64(cg, STAGE - CHUNK));
+    LLVMValueRef v_fits = zf_cg_icmp(cg, LLVMIntULE, v_total, zf_cg_i64(cg, zf_simt_text_bytes(cg->wave) - CHUNK));
     v_fits = zf_cg_within(cg, v_fits, "rows that fit into the stage");
     zf_cg_cond_br(cg, zf_cg_and(cg, v_fits, zf_cg_not(cg, zf_simt_any(lower, v_any))), bb_short, bb_more);
     zf_cg_enter(cg, bb_short);

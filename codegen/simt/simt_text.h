@@ -1,5 +1,5 @@
-// Strings on accelerators: a warp brings together where 32 * ZF_TEXT_EACH of them lie and copies all their bytes, so that neither
-// long ones nor short ones leave lanes idle.
+// Strings on accelerators: a warp brings together where ZF_TEXT_EACH of them a lane lie and copies all their bytes, so that
+// neither long ones nor short ones leave lanes idle.
 #ifndef ZF_CODEGEN_SIMT_TEXT_H
 #define ZF_CODEGEN_SIMT_TEXT_H
 
@@ -16,7 +16,7 @@ typedef struct zf_simt_text {
 } zf_simt_text;
 
 /// Shared memory that it takes; `zf_simt_text_tables` sets it up from byte `at` of it.
-uint32_t zf_simt_text_bytes(void);
+uint32_t zf_simt_text_bytes(uint32_t wave);
 void zf_simt_text_tables(zf_simt_text *text, zf_lower *lower, uint32_t at);
 
 /// The strings of a row: lane l has number l * ZF_TEXT_EACH + k.

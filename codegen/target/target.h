@@ -32,7 +32,7 @@ typedef struct zf_simt_ops {
     /// The low word of (v_high : v_low) >> v_shift % 32, or the high word of (v_high : v_low) << v_shift % 32, where the back end
     /// has no good code for llvm.fshr and llvm.fshl; may be NULL.
     LLVMValueRef (*funnel)(zf_cg *cg, bool left, LLVMValueRef v_high, LLVMValueRef v_low, LLVMValueRef v_shift);
-    /// The lanes of the warp for which v_value (i1) holds, as bits.
+    /// The lanes of the warp for which v_value (i1) holds, as bits: i32, or i64 where a warp has 64 lanes.
     LLVMValueRef (*ballot)(zf_cg *cg, LLVMValueRef v_value);
     /// The or of the words of all lanes of the warp; may be NULL: it is made of shuffles.
     LLVMValueRef (*join)(zf_cg *cg, LLVMValueRef v_value);

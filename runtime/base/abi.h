@@ -125,7 +125,7 @@ typedef struct zf_abi_check {
 typedef enum zf_abi_target_family { ZF_TARGET_HOST, ZF_TARGET_EMU, ZF_TARGET_NVPTX } zf_abi_target_family;
 typedef struct zf_abi_target {
     zf_abi_target_family family;
-    uint32_t arch; ///< NVPTX: compute capability, 90 for 9.0; else 0
+    uint32_t arch; ///< which of the family: NVPTX: compute capability, 90 for 9.0; EMU: lanes of a wave (0: 32)
 } zf_abi_target;
 
 /// A decoder of one column for one vector of branches. Lives until its provider forgets the container.
@@ -209,6 +209,7 @@ typedef struct zf_abi_simt_kernel {
     /// Emulated: runs one thread up to its end; `thread` is the emulator's. NULL in other images.
     void (*emulated)(void *thread, const uint8_t *base, const uint64_t *blocks, const uint32_t *first, const uint8_t *work,
                      uint8_t *out, uint8_t *validity, int64_t *offsets, uint64_t *failure, uint32_t block_count, uint32_t even);
+    uint32_t warp;         ///< emulated: lanes that work together, 32 or 64
     uint32_t shared_bytes; ///< emulated: of shared memory that the kernel wants; else the image says it
     uint32_t span;         ///< tiles of one block that a thread block makes; 0: `tiles`
     /// Kernels with a sink: 1: what it makes holds the column's elements, and it stores those, so `out` is the column and the

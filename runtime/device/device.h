@@ -75,7 +75,7 @@ ZF_PRIVATE_API zf_status zf_device_accelerator(zf_context *context, const zf_dev
 struct zf_rates *zf_device_rates(zf_context *context, const zf_device *device);
 
 extern const zf_device_ops zf_device_cpu;
-extern const zf_device_ops zf_device_emu;
+extern const zf_device_ops zf_device_emu, zf_device_emu64;
 extern const zf_device_ops zf_device_cuda;
 
 #endif

@@ -4,6 +4,7 @@
 static const zf_device_ops *const table[] = {
     &zf_device_cpu,
     &zf_device_emu,
+    &zf_device_emu64,
     &zf_device_cuda,
 };
 

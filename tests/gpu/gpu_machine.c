@@ -141,7 +141,7 @@ void gpu_machine_open(gpu_machine *m, const char *device, bool general_only) {
     zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std", .general_only = general_only};
     zf_device found;
     must(zf_device_find(m->context, device, &found, &error), &error);
-    m->emulated = strcmp(found.ops->name, "emu") == 0;
+    m->emulated = strncmp(found.ops->name, "emu", 3) == 0; // emu, emu64
 #ifdef ZF_SANITIZE
     options.sanitize = true; // what the CPU is compared with
 #endif

@@ -145,10 +145,20 @@ static inline void simt_bits(SIMT_ARGS) {
 }
 
 static const zf_abi_simt_kernel simt_kernels[3][2] = {
-    {{.name = "walk", .threads = SIMT_THREADS, .tiles = 3, .emulated = simt_walk_stored, .shared_bytes = 8 * SIMT_THREADS}},
-    {{.name = "double", .threads = SIMT_THREADS, .tiles = 1, .emulated = simt_double},
-     {.name = "walk", .threads = SIMT_THREADS, .tiles = 1, .emulated = simt_walk_materialised, .shared_bytes = 8 * SIMT_THREADS}},
-    {{.name = "bits", .threads = SIMT_THREADS, .tiles = 1, .emulated = simt_bits}},
+    {{.name = "walk",
+      .threads = SIMT_THREADS,
+      .warp = 32,
+      .tiles = 3,
+      .emulated = simt_walk_stored,
+      .shared_bytes = 8 * SIMT_THREADS}},
+    {{.name = "double", .threads = SIMT_THREADS, .warp = 32, .tiles = 1, .emulated = simt_double},
+     {.name = "walk",
+      .threads = SIMT_THREADS,
+      .warp = 32,
+      .tiles = 1,
+      .emulated = simt_walk_materialised,
+      .shared_bytes = 8 * SIMT_THREADS}},
+    {{.name = "bits", .threads = SIMT_THREADS, .warp = 32, .tiles = 1, .emulated = simt_bits}},
 };
 static const zf_abi_code simt_codes[3] = {
     {.simt = simt_kernels[0], .check = walk_check}, {.simt = simt_kernels[1], .check = walk_check}, {.simt = simt_kernels[2]}};

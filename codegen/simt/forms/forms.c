@@ -2,6 +2,7 @@
 
 #include "codegen/simt/simt.h"
 #include "codegen/simt/simt_text.h"
+#include "frontend/check/check.h"
 
 static const zf_form forms[] = {
 #define ZF_FORM(ID, name, slow, parallel, use, tile, codecs)                                                                     \
@@ -23,6 +24,7 @@ zf_simt_shape zf_simt_shape_of(const zf_plan *plan, const zf_kernel *kernel) {
     zf_simt_form form = form_of(plan, kernel);
     zf_simt_shape shape = forms[form].shape(plan, kernel);
     shape.form = form;
+    shape.warp = form == ZF_SIMT_LANES ? ZF_LANES_LIMIT : plan->target->wave; // no program has more lanes
     shape.registers = zf_choice_value(&kernel->choice, ZF_CHOICE_REGISTERS, shape.registers);
     shape.ahead = zf_choice_value(&kernel->choice, ZF_CHOICE_AHEAD, shape.ahead) != 0;
     return shape;
@@ -57,5 +59,5 @@ bool zf_form_makes_groups(const zf_plan *plan, const zf_kernel *kernel) {
 
 uint32_t zf_form_text_bytes(const zf_plan *plan, const zf_kernel *kernel) {
     bool is_text = zf_simt_delivers_text(zf_simt_type_of(plan, kernel), kernel);
-    return is_text && zf_plan_characters(plan) == NULL ? zf_simt_text_bytes() : 0;
+    return is_text && zf_plan_characters(plan) == NULL ? zf_simt_text_bytes(plan->target->wave) : 0;
 }

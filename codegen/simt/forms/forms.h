@@ -19,6 +19,7 @@ typedef enum zf_simt_form {
 typedef struct zf_simt_shape {
     zf_simt_form form;
     uint32_t threads, tiles; ///< of a thread block
+    uint32_t warp;           ///< lanes that work together: a wave of the target, or half of one
     uint32_t span;           ///< tiles of one block that stand for each of these; 0 or 1: that tile alone
     uint32_t shared_bytes;
     uint32_t stage;     ///< of a scan, zf_simt_stage_way (simt_staging.h): what each warp copies to shared memory

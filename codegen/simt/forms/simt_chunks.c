@@ -9,10 +9,11 @@
 #include "codegen/simt/simt_ahead.h"
 #include "codegen/simt/simt_choices.h"
 #include "codegen/simt/simt_tables.h"
+#include "frontend/check/check.h"
 #include "frontend/check/walk.h"
 
 enum {
-    WARPS = 8,  ///< chunks that a thread block makes together
+    WARPS = 8,  ///< chunks that a thread block makes together, each by so many threads as a program has lanes at most
     BATCH = 16, ///< rows that are made without asking whether they exist: a refill every so many rows is known then
 };
 
@@ -330,14 +331,14 @@ static uint32_t ahead_of(const zf_plan *plan, const zf_kernel *kernel) {
 }
 
 uint32_t zf_simt_lanes_bytes(const zf_plan *plan, const zf_kernel *kernel) {
-    uint32_t rings = ahead_of(plan, kernel) != UINT32_MAX ? WARPS * zf_simt_ahead_bytes(plan->target->wave) : 0;
+    uint32_t rings = ahead_of(plan, kernel) != UINT32_MAX ? WARPS * zf_simt_ahead_bytes(ZF_LANES_LIMIT) : 0;
     return rings + zf_simt_nibbles_bytes(plan, kernel);
 }
 
 zf_simt_shape zf_form_lanes_shape(const zf_plan *plan, const zf_kernel *kernel) {
     uint32_t bytes = zf_simt_tables_bytes(plan, kernel) + zf_simt_lanes_bytes(plan, kernel);
     return (zf_simt_shape){
-        .threads = WARPS * plan->target->wave, .tiles = 1, .span = WARPS, .shared_bytes = bytes, .registers = 64, .slow = true};
+        .threads = WARPS * ZF_LANES_LIMIT, .tiles = 1, .span = WARPS, .shared_bytes = bytes, .registers = 64, .slow = true};
 }
 
 void zf_form_lanes_choices(const zf_plan *plan, const zf_kernel *kernel, const zf_simt_shape *shape, zf_choice_space *space) {

@@ -16,10 +16,9 @@
 
 enum {
     EACH = ZF_SPAN_EACH,
-    LONGEST = 8,            // bytes of a number
-    WARPS = 4,              // that share tables
-    SPAN = 16384,           // bytes that a warp makes, where tiles are no larger
-    WARP_WORDS = 4 * WARPS, // of shared memory: what each found in the tables
+    LONGEST = 8,   // bytes of a number
+    THREADS = 128, // whose warps share tables
+    SPAN = 16384,  // bytes that a warp makes, where tiles are no larger
     REGISTERS = 72,
 };
 
@@ -35,6 +34,11 @@ static uint32_t warp_tiles(uint32_t tile) {
     return tiles < ZF_SPAN_TILES ? tiles : ZF_SPAN_TILES;
 }
 
+static uint32_t warps_of(uint32_t wave) { return THREADS / wave; }
+
+// Shared memory for what each warp found in the tables.
+static uint32_t warp_words(uint32_t wave) { return 4 * warps_of(wave); }
+
 // Shared memory of a warp: a row, and what remained of the one before.
 static uint32_t stage_bytes(uint32_t wave) { return wave * EACH * LONGEST + 2 * ZF_SPAN_CHUNK; }
 
@@ -45,11 +49,12 @@ bool zf_form_numbers_fits(const zf_plan *plan, const zf_kernel *kernel) {
 }
 
 zf_simt_shape zf_form_numbers_shape(const zf_plan *plan, const zf_kernel *kernel) {
-    return (zf_simt_shape){.threads = WARPS * plan->target->wave,
+    uint32_t wave = plan->target->wave, warps = warps_of(wave);
+    return (zf_simt_shape){.threads = THREADS,
                            .tiles = 1,
-                           .span = WARPS * warp_tiles(kernel->tile),
-                           .shared_bytes = zf_simt_tables_bytes(plan, kernel) +
-                                           WARPS * (stage_bytes(plan->target->wave) + kept_bytes(kernel)) + WARP_WORDS,
+                           .span = warps * warp_tiles(kernel->tile),
+                           .shared_bytes = zf_simt_tables_bytes(plan, kernel) + warps * (stage_bytes(wave) + kept_bytes(kernel)) +
+                                           warp_words(wave),
                            .registers = REGISTERS,
                            .slow = true};
 }
@@ -60,7 +65,7 @@ void zf_form_numbers_choices(const zf_plan *plan, const zf_kernel *kernel, const
 }
 
 // Of a thread block's tiles, those that a warp makes.
-static uint32_t tiles_of_warp(const zf_simt_shape *shape) { return shape->span / WARPS; }
+static uint32_t tiles_of_warp(const zf_simt_shape *shape) { return shape->span / (shape->threads / shape->warp); }
 
 // ---- Groups ---------------------------------------------------------------------------------------------------
 
@@ -222,9 +227,9 @@ static void find_warp(numbers *n) {
     zf_lower *lower = n->span.lower;
     zf_cg *cg = lower->cg;
     uint32_t kept = kept_bytes(lower->kernel), at = zf_simt_tables_bytes(lower->plan, lower->kernel);
-    uint32_t stage = stage_bytes(cg->wave);
-    LLVMValueRef v_warp = zf_simt_warp(lower), v_stages = cg->target->simt->shared(cg, at, WARPS * stage),
-                 v_kept = cg->target->simt->shared(cg, at + WARPS * stage, WARPS * kept);
+    uint32_t stage = stage_bytes(cg->wave), warps = warps_of(cg->wave);
+    LLVMValueRef v_warp = zf_simt_warp(lower), v_stages = cg->target->simt->shared(cg, at, warps * stage),
+                 v_kept = cg->target->simt->shared(cg, at + warps * stage, warps * kept);
     n->v_stage = zf_cg_at(cg, cg->ty_i8, v_stages, zf_cg_mul(cg, v_warp, zf_cg_i64(cg, stage)));
     n->span.v_kept = zf_cg_at(cg, cg->ty_i8, v_kept, zf_cg_mul(cg, v_warp, zf_cg_i64(cg, kept)));
     lower->v_tile = zf_cg_add(cg, lower->v_tile, zf_cg_mul(cg, v_warp, zf_cg_i64(cg, n->span.tiles)));
@@ -244,7 +249,7 @@ void zf_form_numbers_emit(zf_lower *lower, const zf_simt_shape *shape) {
                           .by_words = true,
                           .take = take,
                           .cut = cut}};
-    LLVMValueRef v_warps = cg->target->simt->shared(cg, shape->shared_bytes - WARP_WORDS, WARP_WORDS);
+    LLVMValueRef v_warps = cg->target->simt->shared(cg, shape->shared_bytes - warp_words(cg->wave), warp_words(cg->wave));
     n.span.v_refused = zf_cg_not(cg, zf_simt_tables_make_checked(lower, shape->threads, v_warps));
     find_warp(&n);
     zf_simt_span_begin(&n.span);

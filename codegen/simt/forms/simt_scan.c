@@ -550,7 +550,8 @@ static LLVMValueRef make_segments(row *rows, LLVMValueRef v_whole, LLVMValueRef 
 static LLVMValueRef make_tallies(row *rows, zf_simt_tally *tally, LLVMValueRef v_whole, LLVMValueRef v_row_size) {
     zf_lower *lower = rows->lower;
     zf_cg *cg = lower->cg;
-    unsigned each = cg->wave / rows->lanes; // a choice of L divides it; of many lanes more rows take too many registers
+    unsigned each = 32 / rows->lanes; // a lane has the bits of 32 outputs; a choice of L divides it; of many lanes more rows take
+                                      // too many registers
     unsigned batch = zf_choice_value(&lower->kernel->choice, ZF_CHOICE_L, rows->lanes <= 4 ? ZF_SIMT_BATCH : 1);
     LLVMValueRef v_each = zf_cg_i64(cg, each), v_done = zf_cg_alloca(cg, cg->ty_i64, "done");
     LLVMBuildStore(cg->builder, zf_cg_i64(cg, 0), v_done);

@@ -1,5 +1,5 @@
 // Groups that are strings: element j of group g is byte j of a string that g alone says, as in a list of words. A warp makes
-// several tiles of the bytes together (simt_span.h): row by row its lanes find the strings of 32 * C groups and put them into
+// several tiles of the bytes together (simt_span.h): row by row its lanes find the strings of C groups a lane and put them into
 // shared memory, from where they are stored 16 bytes a lane at a time.
 //
 // A string is taken in pieces of sixteen bytes, which are moved to where they go by one shift, and go into the stage by atomic
@@ -19,7 +19,7 @@ enum {
     STRINGS = 4,    // that a lane brings, each of which takes five words until it is put
     PIECE = 16,     // bytes of a string that are moved at once
     SHORT = 64,     // of a string: a lane puts it alone
-    MORE_BIT = 20,  // of sums of lengths, behind those: how many lanes have a string of several pieces,
+    MORE_BIT = 20,  // of sums of lengths of up to 32 lanes, behind those: how many lanes have a string of several pieces,
     LONG_BIT = 26,  // and above, a long one
     MOST = 1 << 12, // bytes that a warp makes
     REGISTERS = 64,
@@ -246,11 +246,18 @@ static void put_row(words *w, const row *r, LLVMValueRef v_here) {
 
 // ---- The rows -------------------------------------------------------------------------------------------------
 
-// 1 at a bit where any of a lane's strings is longer.
-static LLVMValueRef flag(words *w, const row *r, uint32_t bytes, uint32_t bit) {
+// Whether any of a lane's strings is longer.
+static LLVMValueRef any_longer(words *w, const row *r, uint32_t bytes) {
     zf_cg *cg = w->span.lower->cg;
     LLVMValueRef v_any = zf_cg_i1(cg, false);
     for (unsigned k = 0; k < STRINGS; k++) v_any = zf_cg_or(cg, v_any, more_than(cg, r->in.v_lengths[k], bytes));
+    return v_any;
+}
+
+// 1 at a bit where one is.
+static LLVMValueRef flag(words *w, const row *r, uint32_t bytes, uint32_t bit) {
+    zf_cg *cg = w->span.lower->cg;
+    LLVMValueRef v_any = any_longer(w, r, bytes);
     return zf_cg_select(cg, v_any, zf_cg_i32(cg, UINT32_C(1) << bit), zf_cg_i32(cg, 0));
 }
 
@@ -266,6 +273,14 @@ static void add_up(words *w, row *r) {
         r->in.v_sources[k] = LLVMBuildLoad2(cg->builder, cg->ty_i64, w->v_low[k], ""); // of a long one
         r->in.v_lengths[k] = zf_cg_select(cg, v_over, zf_cg_i32(cg, 0), zf_cg_low_half(cg, v_length));
         v_own = zf_cg_add(cg, v_own, r->in.v_lengths[k]);
+    }
+    if (cg->wave > 32) { // whose sums of lengths leave no room for counts
+        LLVMValueRef v_up = zf_simt_scan_warp(lower, v_own, w->span.v_lane);
+        r->in.v_before = zf_cg_sub(cg, v_up, v_own);
+        r->in.v_total = zf_simt_shuffle(lower, v_up, zf_cg_i32(cg, cg->wave - 1));
+        r->v_more = zf_simt_any(lower, any_longer(w, r, PIECE));
+        r->v_long = zf_simt_any(lower, any_longer(w, r, SHORT));
+        return;
     }
     v_own = zf_cg_or(cg, v_own, zf_cg_or(cg, flag(w, r, PIECE, MORE_BIT), flag(w, r, SHORT, LONG_BIT)));
     LLVMValueRef v_up = zf_simt_scan_warp(lower, v_own, w->span.v_lane),
@@ -293,7 +308,7 @@ static LLVMValueRef stage_at(const words *w, LLVMValueRef v_at) {
     return zf_cg_at(cg, cg->ty_i8, w->v_stage, zf_cg_resize(cg, v_at, cg->ty_i64, false));
 }
 
-// Lane l has every 32nd chunk of the stage, from number l on: the loop over them.
+// Lane l has a chunk of the stage, and then every next one that no other lane has: the loop over them.
 static void chunks_begin(const words *w, zf_turns *chunks, const char *name) {
     zf_cg *cg = w->span.lower->cg;
     LLVMValueRef v_first = LLVMBuildShl(cg->builder, w->span.v_lane, zf_cg_i32(cg, 4), "");

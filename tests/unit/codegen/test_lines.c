@@ -135,7 +135,7 @@ static zf_status decode(const bench *t, size_t column, zf_error *error) {
     zf_units *units = NULL;
     uint64_t words[8] = {0};
     *error = (zf_error){0};
-    CHECK(zf_emu_create(1, &emu, error) == ZF_OK, "%s", error->message);
+    CHECK(zf_emu_create(1, 32, &emu, error) == ZF_OK, "%s", error->message);
     emu_ops = emu->ops;
     zf_accelerator_ops changed = *emu_ops;
     changed.load = load;

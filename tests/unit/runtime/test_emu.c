@@ -6,6 +6,9 @@
 #include "emulator/emu.h"
 #include "tests/unit/check.h"
 
+/// Lanes of the emulated GPU's waves, and of the kernels' warps: a wave, or half of one.
+static uint32_t wave = 32, warp_lanes = 32;
+
 enum { THREADS = 64, GROUPS = 5, ELEMENTS = THREADS * GROUPS, SHARED = 1024 };
 
 #define KERNEL_ARGS                                                                                                              \
@@ -39,9 +42,9 @@ typedef struct machine {
 static machine start(unsigned threads) {
     machine m;
     zf_error error = {0};
-    CHECK(zf_emu_create(threads, &m.emu, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_emu_create(threads, wave, &m.emu, &error) == ZF_OK, "%s", error.message);
     const zf_accelerator_ops *ops = m.emu->ops;
-    CHECK(ops->target(m.emu).family == ZF_TARGET_EMU, "target");
+    CHECK(ops->target(m.emu).family == ZF_TARGET_EMU && ops->target(m.emu).arch == wave, "target");
     CHECK(ops->allocate(m.emu, ELEMENTS * 4, &m.base, &error) == ZF_OK, "%s", error.message);
     CHECK(ops->allocate(m.emu, ELEMENTS * 4, &m.out, &error) == ZF_OK, "%s", error.message);
     CHECK(ops->allocate(m.emu, 8, &m.failure, &error) == ZF_OK, "%s", error.message);
@@ -53,7 +56,8 @@ static machine start(unsigned threads) {
 
 static zf_status run(machine *m, kernel_fn kernel, uint32_t threads, zf_error *error) {
     const zf_accelerator_ops *ops = m->emu->ops;
-    zf_abi_simt_kernel simt = {.name = "k", .threads = threads, .tiles = 1, .emulated = kernel, .shared_bytes = SHARED};
+    zf_abi_simt_kernel simt = {
+        .name = "k", .threads = threads, .tiles = 1, .warp = warp_lanes, .emulated = kernel, .shared_bytes = SHARED};
     zf_abi_plan plan = {.kernel_count = 1};
     zf_abi_code code = {.simt = &simt};
     zf_accelerator_code *loaded = NULL, *again = NULL;
@@ -92,18 +96,18 @@ static void copy(KERNEL_ARGS) {
 /// Sum of all values of the thread block up to the thread's own: through shared memory, shuffles and ballots.
 static void scan(KERNEL_ARGS) {
     UNUSED_ARGS;
-    uint32_t number = zf_emu_thread(thread), lane = number % 32, warp = number / 32;
+    uint32_t number = zf_emu_thread(thread), lane = number % warp_lanes, warp = number / warp_lanes;
     uint32_t *shared = zf_emu_shared(thread, 0, 0);
     uint32_t value = load(thread, (const uint32_t *)(const void *)base + global_index(thread), 1);
-    for (uint32_t step = 1; step < 32; step *= 2) {
+    for (uint32_t step = 1; step < warp_lanes; step *= 2) {
         uint32_t other = zf_emu_shuffle(thread, value, lane >= step ? lane - step : lane, 2, 2);
         if (lane >= step) value += other;
     }
-    if (lane == 31) store(thread, &shared[warp], value, 3);
+    if (lane == warp_lanes - 1) store(thread, &shared[warp], value, 3);
     zf_emu_barrier(thread, 4, 4);
     for (uint32_t w = 0; w < warp; w++) value += load(thread, &shared[w], 5);
-    uint32_t odd = zf_emu_ballot(thread, number % 2, 6, 6);
-    if (odd != 0xaaaaaaaa) value = 0;
+    uint64_t odd = zf_emu_ballot(thread, number % 2, 6, 6);
+    if (odd != UINT64_C(0xaaaaaaaaaaaaaaaa) >> (64 - warp_lanes)) value = 0;
     zf_emu_barrier(thread, 7, 7);
     store(thread, &shared[number], value, 8); // another thread's word of before the barrier
     zf_emu_barrier(thread, 9, 9);
@@ -128,9 +132,9 @@ static void atomics(KERNEL_ARGS) {
 /// rounds.
 static void warps(KERNEL_ARGS) {
     UNUSED_ARGS;
-    uint32_t number = zf_emu_thread(thread), *shared = (uint32_t *)zf_emu_shared(thread, 0, 0) + number / 32 * 32;
-    uint32_t value = load(thread, (const uint32_t *)(const void *)base + global_index(thread), 1), lane = number % 32;
-    for (uint32_t round = 0; round < 2 * (number / 32 + 1); round++) {
+    uint32_t number = zf_emu_thread(thread), *shared = (uint32_t *)zf_emu_shared(thread, 0, 0) + number / warp_lanes * warp_lanes;
+    uint32_t value = load(thread, (const uint32_t *)(const void *)base + global_index(thread), 1), lane = number % warp_lanes;
+    for (uint32_t round = 0; round < 2 * (number / warp_lanes + 1); round++) {
         store(thread, &shared[lane], value, 2);
         zf_emu_warp_barrier(thread, 3, 3);
         value = load(thread, &shared[lane ^ 1], 4);
@@ -433,7 +437,8 @@ static void test_canaries(void) {
 
 /// What a kernel that wants so much shared memory is loaded with.
 static zf_status load_sharing(machine *m, uint32_t bytes, zf_error *error) {
-    zf_abi_simt_kernel simt = {.name = "k", .threads = THREADS, .tiles = 1, .emulated = copy, .shared_bytes = bytes};
+    zf_abi_simt_kernel simt = {
+        .name = "k", .threads = THREADS, .tiles = 1, .warp = warp_lanes, .emulated = copy, .shared_bytes = bytes};
     zf_abi_plan plan = {.kernel_count = 1};
     zf_abi_code code = {.simt = &simt};
     zf_accelerator_code *loaded = NULL;
@@ -447,6 +452,9 @@ static void test_misuse(void) {
     uint8_t bytes[8];
     const zf_accelerator_ops *ops = m.emu->ops;
     CHECK(run(&m, copy, 33, &error) == ZF_ERR_INTERNAL, "33 threads");
+    warp_lanes = 64;
+    CHECK(run(&m, copy, THREADS, &error) == ZF_ERR_INTERNAL, "a warp of two waves");
+    warp_lanes = 32;
     CHECK(run(&m, copy, 2048, &error) == ZF_ERR_INTERNAL, "2048 threads");
     CHECK(run(&m, NULL, 32, &error) == ZF_ERR_INTERNAL && strstr(error.message, "not made for"), "%s", error.message);
     CHECK(load_sharing(&m, 48 * 1024, &error) == ZF_OK, "%s", error.message);
@@ -465,6 +473,12 @@ static void test_misuse(void) {
 
 int main(void) {
     test_right();
+    wave = warp_lanes = 64;
+    test_right();
+    warp_lanes = 32; // half a wave
+    test_right();
+    test_faults();
+    wave = 32;
     test_orders();
     test_faults();
     test_holes();

@@ -36,7 +36,7 @@ static void test_poison(zf_container *container, uint8_t poison) {
     zf_accelerator *emu = NULL;
     zf_units *units = NULL;
     zf_units_memory memory = {0};
-    CHECK(zf_emu_create(1, &emu, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_emu_create(1, 32, &emu, &error) == ZF_OK, "%s", error.message);
     zf_units_options options = {.resident = true};
     bool good = zf_units_make(container, 0, NULL, &options, emu, &units, &error) == ZF_OK &&
                 zf_units_allocate(units, &memory, &error) == ZF_OK && zf_units_upload(units, NULL, &memory, &error) == ZF_OK;
@@ -114,7 +114,7 @@ static void test_kernels(zf_container *container, double one, unsigned several, 
     zf_units *units = NULL;
     zf_units_memory memory = {0};
     zf_kernel_time times[8] = {{0}};
-    CHECK(zf_emu_create(1, &emu, &error) == ZF_OK, "%s", error.message);
+    CHECK(zf_emu_create(1, 32, &emu, &error) == ZF_OK, "%s", error.message);
     const zf_accelerator_ops *before = emu->ops;
     zf_accelerator_ops ops = *before;
     memset(&queued, 0, sizeof queued);
@@ -319,7 +319,7 @@ static void test_late_kernels(zf_container *container) {
         zf_kernel_time times[8];
         zf_error error = {0};
         late l;
-        CHECK(zf_emu_create(1, &emu, &error) == ZF_OK, "%s", error.message);
+        CHECK(zf_emu_create(1, 32, &emu, &error) == ZF_OK, "%s", error.message);
         const zf_accelerator_ops *before = emu->ops;
         zf_accelerator_ops ops = slow.ops = *before;
         late_begin(&l, emu, 0);
