@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "codegen/target/target.h"
+#include "compiler/decoder_cache.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"
 
@@ -33,6 +34,7 @@ static zf_status make_jit(zf_compiler *compiler, zf_error *error) {
 
 static void release(zf_compiler *compiler) {
     zf_provider_free(compiler->provider);
+    zf_decoder_cache_free(compiler->cache);
     zf_jit_free(compiler->jit);
     pthread_mutex_destroy(&compiler->lock);
     zf_tuned_free(&compiler->shipped);
@@ -102,6 +104,10 @@ zf_status zf_compiler_create_with(zf_context *context, const zf_compiler_options
     bool copied = compiler->std_dir != NULL || options == NULL || options->std_dir == NULL;
     zf_status status = copied ? make_jit(compiler, error) : zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
     if (status == ZF_OK && compiler->has_shipped) status = zf_tuned_read(options->tuned, &compiler->shipped, error);
+    if (status == ZF_OK) {
+        compiler->cache = zf_decoder_cache_create(compiler);
+        if (compiler->cache == NULL) status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
+    }
     if (status == ZF_OK) status = zf_provider_create(compiler, &compiler->request, &compiler->provider, error);
     if (status == ZF_OK) {
         zf_abi_provider provider = zf_provider_abi(compiler->provider);

@@ -1,5 +1,8 @@
 #include "compiler/container_text.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "compiler/program.h"
 #include "runtime/base/error_codes.h"
 
@@ -25,6 +28,15 @@ zf_status zf_container_text_read(const char *text, size_t length, const char *pa
     if (*table != NULL) return ZF_OK;
     zf_raise(error, ZF_E_INDEX_CONTENT, "the file's text has no table `%s`", table_name);
     return zf_fail_place(error, ZF_ERR_INPUT, "%s", path);
+}
+
+void zf_container_text_place(const zf_container *container, const char *name, zf_error *error) {
+    size_t length = strlen(name);
+    if (error == NULL || strncmp(error->place, name, length) != 0) return;
+    if (error->place[length] != ':' && error->place[length] != 0) return;
+    char rest[sizeof error->place];
+    snprintf(rest, sizeof rest, "%s", error->place + length);
+    zf_fail_place(error, error->status, "%s%s", zf_container_path(container), rest);
 }
 
 zf_column_type zf_column_type_of(zf_type type) {

@@ -67,8 +67,10 @@ void zf_encode_value_text(const zf_encode_column *data, zf_type type, uint64_t r
 
 zf_status zf_encode_decoder_for(zf_encode_job *job, const uint8_t *branches, zf_encode_decoder *out, zf_error *error) {
     zf_decoder_states states = {.seek_interval = job->seek_interval, .unfused = job->unfused.data};
-    ZF_TRY(zf_program_decoder_for(job->program, job->column, branches, &states, &out->decoder, error));
-    return zf_writer_shape(job->writer, job->index, &out->decoder->shape, &out->shape, error);
+    ZF_TRY(zf_program_decoder_for(job->program, job->column, branches, &states, &out->held, error));
+    zf_status status = zf_writer_shape(job->writer, job->index, &out->held->decoder->shape, &out->shape, error);
+    if (status != ZF_OK) zf_cached_decoder_release(job->program->compiler->cache, out->held);
+    return status;
 }
 
 // ---- What the block is given ----------------------------------------------------------------------------------
@@ -290,7 +292,8 @@ static zf_status seeks_make(const zf_decoder *decoder, const flat *f, seeks *s, 
 typedef struct running {
     zf_encode_job *job;
     const source *source;
-    zf_decoder *decoder;
+    zf_cached_decoder *held;
+    zf_decoder *decoder; ///< the held one
     const zf_abi_code *code;
     uint8_t *out, *validity;
     int64_t *offsets;
@@ -493,7 +496,8 @@ void zf_encode_result_free(zf_encode_result *result) {
 static zf_status prepare(running *r, flat *f, uint32_t *shape, zf_error *error) {
     zf_encode_decoder entry;
     ZF_TRY(zf_encode_decoder_for(r->job, f->branches, &entry, error));
-    r->decoder = entry.decoder;
+    r->held = entry.held;
+    r->decoder = entry.held->decoder;
     *shape = entry.shape;
     const zf_abi_plan *plan = &r->decoder->abi;
     uint64_t *shaping = calloc(plan->shaping_count + 1u, sizeof *shaping);
@@ -597,6 +601,7 @@ static zf_status try_once(zf_encode_job *job, const source *s, zf_encode_task *t
                          job->column->type.kind == ZF_K_STRING ? ", and its strings' lengths to the bytes of the rows" : "");
         free_output(&r);
     }
+    zf_cached_decoder_release(job->program->compiler->cache, r.held);
     flat_free(&f);
     return status;
 }

@@ -1,6 +1,6 @@
 // One block of a column: encoded, its seek states recorded, laid out, decoded again and compared.
-#ifndef ZF_CODEGEN_ENCODE_BLOCK_H
-#define ZF_CODEGEN_ENCODE_BLOCK_H
+#ifndef ZF_COMPILER_ENCODE_BLOCK_H
+#define ZF_COMPILER_ENCODE_BLOCK_H
 
 #include "compiler/decoder.h"
 #include "compiler/encode_tree.h"
@@ -8,7 +8,7 @@
 
 /// The decoder for a vector of branches, and the number of its shape in the file.
 typedef struct zf_encode_decoder {
-    zf_decoder *decoder;
+    zf_cached_decoder *held; ///< to be released
     uint32_t shape;
 } zf_encode_decoder;
 
@@ -38,7 +38,8 @@ typedef struct zf_encode_result {
 void zf_encode_result_free(zf_encode_result *result);
 zf_status zf_encode_block_run(zf_encode_job *job, uint64_t block, zf_encode_result *out, zf_error *error);
 
-/// Finds or makes the decoder for a vector of branches (the column's choice_count bytes).
+/// Finds or makes the decoder for a vector of branches (the column's choice_count bytes). On success the caller releases it with
+/// zf_cached_decoder_release.
 zf_status zf_encode_decoder_for(zf_encode_job *job, const uint8_t *branches, zf_encode_decoder *out, zf_error *error);
 
 /// Text of row `row` of a column, for messages.

@@ -48,7 +48,9 @@ zf_status zf_program_load(zf_compiler *compiler, const char *path, zf_program **
     zf_spec_options options = {.std_dir = zf_compiler_options_of(compiler)->std_dir,
                                .passes = zf_context_passes(zf_compiler_context(compiler))};
     program->spec = zf_spec_create(&options);
-    if (program->spec == NULL) {
+    if (program->spec != NULL) program->text = zf_codec_text_adopt(compiler->cache, program->spec);
+    if (program->text == NULL) {
+        if (program->spec != NULL) zf_spec_destroy(program->spec);
         zf_program_free(program);
         return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a program");
     }
@@ -59,14 +61,6 @@ zf_status zf_program_load(zf_compiler *compiler, const char *path, zf_program **
     return zf_program_error(zf_diags_first_error(zf_spec_diags(program->spec)), ZF_ERR_INPUT, error);
 }
 
-static void free_decoder(zf_program_decoder *entry) {
-    if (entry == NULL) return;
-    zf_decoder_free(entry->decoder);
-    free(entry->unfused);
-    free(entry->branches);
-    free(entry);
-}
-
 void zf_program_free(zf_program *program) {
     if (program == NULL) return;
     while (program->encoders != NULL) {
@@ -74,13 +68,8 @@ void zf_program_free(zf_program *program) {
         program->encoders = encoder->next;
         free(encoder);
     }
-    while (program->decoders != NULL) {
-        zf_program_decoder *entry = program->decoders;
-        program->decoders = entry->next;
-        free_decoder(entry);
-    }
     for (size_t k = 0; k < sizeof program->texts / sizeof program->texts[0]; k++) free(program->texts[k]);
-    if (program->spec != NULL) zf_spec_destroy(program->spec);
+    zf_codec_text_drop(program->compiler->cache, program->text);
     pthread_mutex_destroy(&program->lock);
     free(program);
 }
@@ -102,53 +91,13 @@ const char *zf_program_diagnostics(zf_program *program, zf_diagnostic_form form)
     return result;
 }
 
-static bool same_text(const char *a, const char *b) { return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0; }
-
-static zf_program_decoder *find_decoder(zf_program *program, const zf_column *column, const uint8_t *branches,
-                                        const zf_decoder_states *states) {
-    zf_program_decoder *entry = program->decoders;
-    while (entry != NULL && (entry->column != column || entry->seek_interval != states->seek_interval ||
-                             !same_text(entry->unfused, states->unfused) ||
-                             (column->choice_count > 0 && memcmp(entry->branches, branches, column->choice_count) != 0))) {
-        entry = entry->next;
-    }
-    return entry;
-}
-
-static zf_status make_decoder(zf_program *program, const zf_column *column, const uint8_t *branches,
-                              const zf_decoder_states *states, zf_program_decoder **out, zf_error *error) {
-    size_t count = column->choice_count;
-    zf_program_decoder *entry = calloc(1, sizeof *entry);
-    zf_status status = ZF_OK;
-    if (entry != NULL) {
-        *entry = (zf_program_decoder){.column = column, .seek_interval = states->seek_interval};
-        entry->branches = calloc(1, count + 1);
-        entry->unfused = states->unfused != NULL ? strdup(states->unfused) : NULL;
-    }
-    if (entry == NULL || entry->branches == NULL || (states->unfused != NULL && entry->unfused == NULL)) {
-        status = zf_raise(error, ZF_E_NO_MEMORY, "no memory for a decoder");
-    } else {
-        if (count > 0) memcpy(entry->branches, branches, count);
-        zf_plan_request request = *zf_compiler_request(program->compiler);
-        request.states = *states;
-        status = zf_decoder_create(program->compiler, column, entry->branches, count, &request, &entry->decoder, error);
-    }
-    if (status != ZF_OK) {
-        free_decoder(entry);
-        return status;
-    }
-    entry->next = program->decoders;
-    program->decoders = *out = entry;
-    return ZF_OK;
-}
-
 zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, const uint8_t *branches,
-                                 const zf_decoder_states *states, zf_decoder **out, zf_error *error) {
-    *out = NULL;
+                                 const zf_decoder_states *states, zf_cached_decoder **out, zf_error *error) {
+    zf_plan_request request = *zf_compiler_request(program->compiler);
+    request.states = *states;
     pthread_mutex_lock(&program->lock);
-    zf_program_decoder *entry = find_decoder(program, column, branches, states);
-    zf_status status = entry != NULL ? ZF_OK : make_decoder(program, column, branches, states, &entry, error);
+    zf_status status = zf_cached_decoder_hold(program->compiler->cache, program->text, column, branches, column->choice_count,
+                                              &request, out, error);
     pthread_mutex_unlock(&program->lock);
-    if (status == ZF_OK) *out = entry->decoder;
     return status;
 }

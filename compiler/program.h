@@ -5,10 +5,9 @@
 #include <pthread.h>
 
 #include "codegen/encode/encode_support.h"
+#include "compiler/decoder_cache.h"
 #include "frontend/spec/spec.h"
 #include "zipflow/compile.h"
-
-struct zf_decoder_states;
 
 typedef struct zf_encoder {
     const zf_inst *inst;
@@ -17,24 +16,14 @@ typedef struct zf_encoder {
     struct zf_encoder *next;
 } zf_encoder;
 
-/// The decoder of a column for one vector of branches, kept as long as the program: its code is compiled once.
-typedef struct zf_program_decoder {
-    const zf_column *column;
-    uint8_t *branches;
-    uint32_t seek_interval; ///< 0: the default
-    char *unfused;          ///< zf_plan_options.unfused; NULL: none
-    struct zf_decoder *decoder;
-    struct zf_program_decoder *next;
-} zf_program_decoder;
-
 struct zf_program {
     zf_compiler *compiler;
     zf_spec *spec;
+    zf_codec_text *text;  ///< owns the spec
     bool checked;         ///< without errors
     char *texts[3];       ///< diagnostics by form, made on demand
     pthread_mutex_t lock; ///< of what follows, of texts, and of calls that allocate in the spec's arena
     zf_encoder *encoders;
-    zf_program_decoder *decoders;
 };
 
 /// The program's spec: what zfc explains.
@@ -47,9 +36,10 @@ zf_status zf_program_compile(zf_program *program, const zf_codec_choice *const *
 /// The encoder of an instance, after zf_program_compile; NULL when it was never compiled.
 const zf_encoder *zf_program_encoder(zf_program *program, const zf_inst *inst);
 
-/// Finds or makes the decoder of a column for a vector of branches (its choice_count bytes), with these states. Any thread.
+/// Finds or makes the decoder of a column for a vector of branches (its choice_count bytes) and these states, for the host.
+/// Release it with zf_cached_decoder_release. Any thread.
 zf_status zf_program_decoder_for(zf_program *program, const zf_column *column, const uint8_t *branches,
-                                 const struct zf_decoder_states *states, struct zf_decoder **out, zf_error *error);
+                                 const zf_decoder_states *states, zf_cached_decoder **out, zf_error *error);
 
 /// Fills `*error` from a diagnostic: code, message, place, hint.
 zf_status zf_program_error(const zf_diag *diag, zf_status status, zf_error *error);

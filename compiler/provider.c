@@ -1,88 +1,109 @@
-// Code for containers. A container carries the canonical text of its codecs, so what a `.zf` file or std says today does not
-// matter: the text is parsed once per container, each column and vector of branches gets a decoder when it is first asked for.
+// Code for containers. A container carries the canonical text of its codecs; a `.zf` file or std as it is today does not matter.
+// Texts and decoders are the cache's (decoder_cache.c), which shares them between containers; a container holds those that it
+// uses until it is closed.
 //
-// Locks: the provider's guards the list of containers, a container's its text and its list of decoders. Code is compiled under
-// neither (decoder_code.c).
+// Locks: the provider's guards the table of containers, a container's its list of decoders. Code is compiled under neither
+// (decoder_code.c).
+#include "compiler/provider.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "compiler/compiler.h"
 #include "compiler/container_text.h"
+#include "compiler/decoder_cache.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"
 
 typedef struct known_decoder {
     size_t column;
     zf_abi_target target;
-    zf_decoder *decoder;
+    zf_cached_decoder *held;
     struct known_decoder *next;
 } known_decoder;
 
 typedef struct known_container {
     zf_container *container;
-    pthread_mutex_t lock;
-    bool parsed;
-    zf_status status; ///< of parsing
-    zf_error error;
-    zf_spec *spec;
-    const zf_table *table;
+    pthread_mutex_t lock; ///< of what follows
+    zf_codec_text *text;  ///< held; NULL: nobody asked for a plan, or it is damaged
     known_decoder *decoders;
-    struct known_container *next;
+    struct known_container *next; ///< in its bucket
 } known_container;
+
+enum { FIRST_BUCKETS = 64 };
 
 struct zf_provider {
     zf_compiler *compiler;
     zf_plan_request request;
-    zf_choices choices;   ///< the memory of request.choices
-    pthread_mutex_t lock; ///< of `containers`
-    known_container *containers;
+    zf_choices choices;        ///< the memory of request.choices
+    pthread_mutex_t lock;      ///< of what follows
+    known_container **buckets; ///< by the container's address
+    size_t bucket_count, container_count;
 };
 
 static zf_status out_of_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a decoder"); }
 
-static void free_container(known_container *known) {
+// ---- Containers ---------------------------------------------------------------------------------------------------
+
+static void free_container(zf_provider *p, known_container *known) {
     while (known->decoders != NULL) {
         known_decoder *entry = known->decoders;
         known->decoders = entry->next;
-        zf_decoder_free(entry->decoder);
+        zf_cached_decoder_release(p->compiler->cache, entry->held);
         free(entry);
     }
-    if (known->spec != NULL) zf_spec_destroy(known->spec);
+    zf_codec_text_release(p->compiler->cache, known->text);
     pthread_mutex_destroy(&known->lock);
     free(known);
 }
 
-static known_container *know(zf_provider *p, zf_container *container) {
-    pthread_mutex_lock(&p->lock);
-    known_container *known = p->containers;
-    while (known != NULL && known->container != container) known = known->next;
-    if (known == NULL) {
-        known = calloc(1, sizeof(*known));
-        if (known != NULL) {
-            known->container = container;
-            pthread_mutex_init(&known->lock, NULL);
-            known->next = p->containers;
-            p->containers = known;
-        }
-    }
-    pthread_mutex_unlock(&p->lock);
-    return known;
+/// The place where a container's entry is, or NULL would be. With the provider's lock held.
+static known_container **place_of(const zf_provider *p, const zf_container *container) {
+    uintptr_t address = (uintptr_t)container;
+    known_container **at = &p->buckets[(address >> 4 ^ address >> 16) % p->bucket_count];
+    while (*at != NULL && (*at)->container != container) at = &(*at)->next;
+    return at;
 }
 
-// ---- The container's text -------------------------------------------------------------------------------------
+/// Gives the table so many buckets. Without memory it stays as it is, and is slower. With the provider's lock held.
+static void grow(zf_provider *p, size_t count) {
+    known_container **old = p->buckets, **made = calloc(count, sizeof *made);
+    size_t old_count = p->bucket_count;
+    if (made == NULL) return;
+    p->buckets = made;
+    p->bucket_count = count;
+    for (size_t k = 0; k < old_count; k++) {
+        for (known_container *known = old[k], *next; known != NULL; known = next) {
+            next = known->next;
+            known->next = NULL;
+            *place_of(p, known->container) = known;
+        }
+    }
+    free(old);
+}
 
-static zf_status parse(const zf_compiler *compiler, known_container *known, zf_error *error) {
-    size_t length;
-    const char *unit = zf_container_unit(known->container, &length);
-    return zf_container_text_read(unit, length, zf_container_path(known->container), zf_container_table(known->container),
-                                  zf_context_passes(compiler->context), &known->spec, &known->table, error);
+static known_container *know(zf_provider *p, zf_container *container) {
+    pthread_mutex_lock(&p->lock);
+    if (p->container_count >= p->bucket_count) grow(p, 2 * p->bucket_count);
+    known_container **at = place_of(p, container);
+    if (*at == NULL) {
+        *at = calloc(1, sizeof **at);
+        if (*at != NULL) {
+            (*at)->container = container;
+            pthread_mutex_init(&(*at)->lock, NULL);
+            p->container_count++;
+        }
+    }
+    known_container *known = *at;
+    pthread_mutex_unlock(&p->lock);
+    return known;
 }
 
 static zf_status find_column(const known_container *known, size_t number, const zf_column **out, zf_error *error) {
     zf_column_info info;
     ZF_TRY(zf_container_column(known->container, number, &info, error));
     const char *path = zf_container_path(known->container);
-    for (const zf_column *column = known->table->columns; column != NULL; column = column->next) {
+    for (const zf_column *column = known->text->table->columns; column != NULL; column = column->next) {
         if (strcmp(column->name, info.name) != 0) continue;
         if (!zf_column_type_same(zf_column_type_of(column->type), info.type)) {
             zf_raise(error, ZF_E_INDEX_CONTENT, "the file's text gives column `%s` another type than its index", info.name);
@@ -99,7 +120,7 @@ static zf_decoder *find(const known_container *known, size_t column, const uint8
                         zf_abi_target target) {
     for (const known_decoder *entry = known->decoders; entry != NULL; entry = entry->next) {
         if (entry->column != column || entry->target.family != target.family || entry->target.arch != target.arch) continue;
-        if (zf_shape_has_branches(&entry->decoder->shape, branches, count)) return entry->decoder;
+        if (zf_shape_has_branches(&entry->held->decoder->shape, branches, count)) return entry->held->decoder;
     }
     return NULL;
 }
@@ -141,32 +162,34 @@ static bool find_tuned(const zf_tuned_device *tuned, zf_container *container, si
     return found;
 }
 
-/// Replaces a decoder by one with tuned kernels, if there are results for them. A result that cannot be used changes nothing.
+/// Replaces a held decoder by one with tuned kernels, if there are results for them. A result that cannot be used changes
+/// nothing.
 static void apply_tuned(zf_compiler *compiler, const known_container *known, size_t number, const zf_column *column,
-                        const zf_shape *shape, zf_plan_request request, zf_decoder **decoder) {
+                        const zf_shape *shape, zf_plan_request request, zf_cached_decoder **held) {
     const zf_tuned_device *tuned = zf_compiler_tuned(compiler, request.target);
+    const zf_decoder *decoder = (*held)->decoder;
+    zf_cached_decoder *chosen;
     zf_choices choices;
-    if (tuned == NULL || !find_tuned(tuned, known->container, number, shape, *decoder, &choices)) return;
+    if (tuned == NULL || !find_tuned(tuned, known->container, number, shape, decoder, &choices)) return;
     request.choices = &choices;
-    zf_decoder *chosen;
-    if (zf_decoder_create(compiler, column, (*decoder)->shape.branches, (*decoder)->shape.branch_count, &request, &chosen,
-                          NULL) != ZF_OK) {
+    if (zf_cached_decoder_hold(compiler->cache, known->text, column, decoder->shape.branches, decoder->shape.branch_count,
+                               &request, &chosen, NULL) != ZF_OK) {
         zf_compiler_note(compiler, ZF_LOG_DEBUG,
                          "column %s: its kernels cannot be lowered as was found best on %s: they are as by default", column->name,
                          tuned->description);
         return;
     }
     zf_compiler_note(compiler, ZF_LOG_DEBUG, "column %s: %u of %u kernels are lowered as was found best on %s", column->name,
-                     choices.count, chosen->plan->kernel_count, tuned->description);
-    zf_decoder_free(*decoder);
-    *decoder = chosen;
+                     choices.count, chosen->decoder->plan->kernel_count, tuned->description);
+    zf_cached_decoder_release(compiler->cache, *held);
+    *held = chosen;
 }
 
-/// Makes the decoder of a column under branches; with the container's lock held.
-static zf_status make_decoder(zf_provider *p, const known_container *known, size_t number, const uint8_t *branches,
-                              size_t branch_count, zf_abi_target target, zf_decoder **out, zf_error *error) {
+/// Holds the decoder of a column under branches; with the container's lock held.
+static zf_status hold_decoder(zf_provider *p, const known_container *known, size_t number, const uint8_t *branches,
+                              size_t branch_count, zf_abi_target target, zf_cached_decoder **out, zf_error *error) {
+    zf_decoder_cache *cache = p->compiler->cache;
     const zf_column *column = NULL;
-    *out = NULL;
     ZF_TRY(find_column(known, number, &column, error));
     if (!zf_branches_exist(branches, branch_count, column->alternatives, column->choice_count))
         return zf_raise(error, ZF_E_INDEX_CONTENT, ZF_NO_SUCH_BRANCHES, column->name);
@@ -175,39 +198,34 @@ static zf_status make_decoder(zf_provider *p, const known_container *known, size
     zf_plan_request request = p->request;
     request.target = target;
     if (!zf_decoder_states_of(shape, &edges, &request.states)) return out_of_memory(error);
-    zf_status status = zf_decoder_create(p->compiler, column, branches, branch_count, &request, out, error);
+    zf_status status = zf_cached_decoder_hold(cache, known->text, column, branches, branch_count, &request, out, error);
+    if (status != ZF_OK) zf_container_text_place(known->container, known->text->name, error);
     if (status == ZF_OK && request.choices == NULL) apply_tuned(p->compiler, known, number, column, shape, request, out);
     free(edges);
-    if (status == ZF_OK) status = check_shape(p, known, number, column, *out, error);
-    if (status != ZF_OK) zf_decoder_free(*out);
+    if (status != ZF_OK) return status;
+    status = check_shape(p, known, number, column, (*out)->decoder, error);
+    if (status != ZF_OK) zf_cached_decoder_release(cache, *out);
     return status;
 }
 
-// With the container's lock held.
+/// With the container's lock held.
 static zf_status plan_locked(zf_provider *p, known_container *known, size_t number, const uint8_t *branches, size_t branch_count,
                              zf_abi_target target, zf_decoder **out, zf_error *error) {
-    if (!known->parsed) {
-        known->status = parse(p->compiler, known, &known->error);
-        known->parsed = true;
-    }
-    if (known->status != ZF_OK) {
-        if (error != NULL) *error = known->error;
-        return known->status;
-    }
+    if (known->text == NULL) ZF_TRY(zf_codec_text_hold(p->compiler->cache, known->container, &known->text, error));
     *out = find(known, number, branches, branch_count, target);
     if (*out != NULL) return ZF_OK;
     known_decoder *entry = calloc(1, sizeof(*entry));
     if (entry == NULL) return out_of_memory(error);
     entry->column = number;
     entry->target = target;
-    zf_status status = make_decoder(p, known, number, branches, branch_count, target, &entry->decoder, error);
+    zf_status status = hold_decoder(p, known, number, branches, branch_count, target, &entry->held, error);
     if (status != ZF_OK) {
         free(entry);
         return status;
     }
     entry->next = known->decoders;
     known->decoders = entry;
-    *out = entry->decoder;
+    *out = entry->held->decoder;
     return ZF_OK;
 }
 
@@ -236,12 +254,13 @@ static zf_status code(void *self, const zf_abi_plan *abi, const uint64_t *shapin
 static void forget(void *self, zf_container *container) {
     zf_provider *p = self;
     pthread_mutex_lock(&p->lock);
-    known_container **at = &p->containers;
-    while (*at != NULL && (*at)->container != container) at = &(*at)->next;
-    known_container *known = *at;
-    if (known != NULL) *at = known->next;
+    known_container **at = place_of(p, container), *known = *at;
+    if (known != NULL) {
+        *at = known->next;
+        p->container_count--;
+    }
     pthread_mutex_unlock(&p->lock);
-    if (known != NULL) free_container(known);
+    if (known != NULL) free_container(p, known);
 }
 
 zf_abi_provider zf_provider_abi(zf_provider *p) {
@@ -250,7 +269,13 @@ zf_abi_provider zf_provider_abi(zf_provider *p) {
 
 zf_status zf_provider_create(zf_compiler *compiler, const zf_plan_request *request, zf_provider **out, zf_error *error) {
     zf_provider *p = *out = calloc(1, sizeof *p);
-    if (p == NULL) return out_of_memory(error);
+    if (p != NULL) p->buckets = calloc(FIRST_BUCKETS, sizeof(known_container *));
+    if (p == NULL || p->buckets == NULL) {
+        free(p);
+        *out = NULL;
+        return out_of_memory(error);
+    }
+    p->bucket_count = FIRST_BUCKETS;
     p->compiler = compiler;
     p->request = *request;
     if (request->choices != NULL) {
@@ -266,11 +291,13 @@ void zf_provider_free(zf_provider *p) {
     zf_context *context = p->compiler->context;
     zf_abi_provider current;
     if (zf_context_provider(context, &current) && current.self == p) zf_context_set_provider(context, NULL, NULL);
-    while (p->containers != NULL) {
-        known_container *known = p->containers;
-        p->containers = known->next;
-        free_container(known);
+    for (size_t k = 0; k < p->bucket_count; k++) {
+        for (known_container *known = p->buckets[k], *next; known != NULL; known = next) {
+            next = known->next;
+            free_container(p, known);
+        }
     }
+    free(p->buckets);
     pthread_mutex_destroy(&p->lock);
     free(p);
 }

@@ -165,7 +165,7 @@ typedef struct zf_unit_identity {
 } zf_unit_identity;
 ZF_PRIVATE_API zf_unit_identity zf_unit_identify(const char *unit, size_t length);
 /// Of the unit that the file carries.
-zf_unit_identity zf_container_unit_identity(const zf_container *container);
+ZF_PRIVATE_API zf_unit_identity zf_container_unit_identity(const zf_container *container);
 /// Number of shapes of a column, and one of them.
 ZF_PRIVATE_API size_t zf_container_shapes(const zf_container *container, size_t column);
 ZF_PRIVATE_API const zf_shape *zf_container_shape(const zf_container *container, size_t column, size_t index);

@@ -165,7 +165,7 @@ static void test_lifetimes(void) {
         zf_container_close(container);
     }
     zf_jit_stats stats = zf_jit_get_stats(zf_compiler_jit(compiler));
-    CHECK(stats.compiled > 0 && stats.cached == 3 * stats.compiled, "%llu compiled, %llu cached",
+    CHECK(stats.compiled > 0 && stats.cached == 0, "%llu compiled, %llu cached: decoders outlive the container",
           (unsigned long long)stats.compiled, (unsigned long long)stats.cached);
     zf_compiler_free(compiler);
     zf_context_free(context);
