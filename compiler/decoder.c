@@ -8,8 +8,10 @@
 #include "compiler/compiler.h"
 #include "compiler/decoder_internal.h"
 #include "compiler/program.h"
+#include "patterns/plan/block_checks.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"
+#include "runtime/decode/block_check.h"
 
 static zf_status out_of_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for generated code"); }
 
@@ -55,11 +57,11 @@ static uint32_t interval_of(const zf_plan *plan, uint32_t tree) {
     return 0;
 }
 
-static void describe_plan(decoder *d) {
+static zf_status describe_plan(decoder *d, zf_error *error) {
     const zf_plan *plan = d->base.plan;
     zf_arena *arena = d->arena;
-    uint32_t extra;
-    zf_once_check *block = zf_once_checks(arena, plan, &extra);
+    const zf_block_checks *block = plan->block_checks;
+    uint32_t extra = block->count;
     zf_abi_kernel *kernels = ZF_NEW_ARRAY(arena, zf_abi_kernel, plan->kernel_count + 1);
     zf_abi_work *works = ZF_NEW_ARRAY(arena, zf_abi_work, plan->work_count + 1);
     zf_abi_tree *trees = ZF_NEW_ARRAY(arena, zf_abi_tree, plan->tree_count + 1);
@@ -103,7 +105,7 @@ static void describe_plan(decoder *d) {
                                  .fields = fields};
     }
     for (uint32_t c = 0; c < plan->check_count; c++) checks[c] = describe(arena, plan->graph, &plan->checks[c]);
-    for (uint32_t c = 0; c < extra; c++) checks[plan->check_count + c] = describe(arena, plan->graph, &block[c].check);
+    for (uint32_t c = 0; c < extra; c++) checks[plan->check_count + c] = describe(arena, plan->graph, &block->checks[c]);
     d->base.abi = (zf_abi_plan){.version = ZF_ABI_VERSION,
                                 .slot_count = plan->slot_count,
                                 .kernel_count = plan->kernel_count,
@@ -118,7 +120,10 @@ static void describe_plan(decoder *d) {
                                 .shaping = plan->shaping,
                                 .checks = checks,
                                 .provider_data = d,
-                                .target = d->request.target};
+                                .target = d->request.target,
+                                .block_checks = block->program};
+    const char *fault = zf_block_check_fault(&block->program, plan->slot_count, plan->check_count + extra);
+    return fault == NULL ? ZF_OK : zf_raise(error, ZF_E_INTERNAL, "the plan has %s", fault);
 }
 
 static void describe_shape(decoder *d, size_t branch_count) {
@@ -256,7 +261,7 @@ static zf_status build(decoder *d, const zf_column *column, const uint8_t *branc
     ZF_TRY(zf_choices_check(d->base.plan, options.choices, error));
     ZF_TRY(verify(d, error));
     ZF_TRY(bound_steps(d, error));
-    describe_plan(d);
+    ZF_TRY(describe_plan(d, error));
     describe_shape(d, branch_count);
     zf_arena_set_escape(d->arena, NULL);
     return ZF_OK;

@@ -44,7 +44,7 @@ zf_status zf_decoder_print(zf_decoder *decoder, const uint64_t *shaping, zf_jit_
 
 /// Code for a module: for any machine of a CPU level instead of the machine at hand.
 typedef struct zf_exported_code {
-    zf_text object;           ///< ELF: the kernels of the host, and the checks
+    zf_text object;           ///< host: ELF
     zf_text image;            ///< NVPTX: PTX
     zf_abi_simt_kernel *simt; ///< NVPTX: per kernel
     char (*names)[24];        ///< theirs

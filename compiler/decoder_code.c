@@ -1,4 +1,4 @@
-// The code of a column's plan: a module is built of its kernels and checks, loaded into this process or assembled for a GPU, and
+// The code of a column's plan: a module is built of its kernels, loaded into this process or assembled for a GPU, and
 // kept per tuple of shaping values.
 #include <setjmp.h>
 #include <stdlib.h>
@@ -31,14 +31,10 @@ struct zf_decoder_code {
 
 static zf_status out_of_memory(zf_error *error) { return zf_raise(error, ZF_E_NO_MEMORY, "no memory for generated code"); }
 
-/// Which functions a module has: host targets have all of them in one.
-typedef enum module_part { PART_ALL, PART_CHECKS, PART_KERNELS } module_part;
-
 typedef struct building {
     decoder *d;
     const uint64_t *shaping;
     zf_arena *arena;
-    module_part part;
     bool no_lines;
     bool compiled;            ///< out: some of it was not in the cache
     bool exported;            ///< into a module, whose code is checked whatever else is
@@ -66,13 +62,11 @@ static zf_status build_module(void *user, LLVMModuleRef module, zf_error *error)
     zf_lower_input input = {.plan = b->d->base.plan, .shaping = b->shaping};
     cg.sites = b->d->request.sites;
     if (cg.sites != NULL) cg.sites->count = 0;
-    zf_cg_aim(&cg, &zf_target_host); // checks run before a launch
-    if (b->part != PART_KERNELS) zf_lower_checks(&cg, &input);
     cg.unchecked = b->d->request.unchecked && !b->exported;
     zf_cg_aim(&cg, b->d->base.plan->target);
-    bool lines = cg.target->simt != NULL && b->part != PART_CHECKS && !b->no_lines;
+    bool lines = cg.target->simt != NULL && !b->no_lines;
     if (lines) zf_cg_lines_begin(&cg, name_of_text(b));
-    for (uint32_t k = 0; b->part != PART_CHECKS && k < input.plan->kernel_count; k++) {
+    for (uint32_t k = 0; k < input.plan->kernel_count; k++) {
         if (!zf_plan_leaves_out(input.plan, input.shaping, k)) cg.target->kernel(&cg, &input, &input.plan->kernels[k]);
     }
     if (lines) b->files = zf_cg_lines_files(&cg);
@@ -89,24 +83,22 @@ static const char *module_name(const decoder *d) {
     return d->base.graph->column->name != NULL ? d->base.graph->column->name : "column";
 }
 
-// What is loaded into this process: the host's kernels or the emulator's, and the checks of every target. `addresses` has the
-// kernels in order, then the checks.
+// What is loaded into this process: the host's kernels or the emulator's. `addresses` has them in order.
 static zf_status load_here(decoder *d, struct zf_decoder_code *code, building *b, char (*names)[24], void **addresses,
                            zf_error *error) {
     uint32_t count = d->base.plan->kernel_count;
     const char **symbols = calloc(count + 1, sizeof(*symbols));
     if (symbols == NULL) return out_of_memory(error);
     for (uint32_t k = 0; k < count; k++) symbols[k] = names[k];
-    symbols[count] = ZF_LOWER_CHECK_NAME;
     zf_jit_request request = {.name = module_name(d),
                               .key = "",
                               .build = build_module,
                               .user = b,
                               .compiled = &b->compiled,
                               .symbols = symbols,
-                              .symbol_count = count + 1};
+                              .symbol_count = count};
     zf_status status = zf_jit_load(zf_compiler_jit(d->compiler), &request, addresses, &code->loaded, error);
-    for (uint32_t k = 0; k < count && status == ZF_OK && b->part != PART_CHECKS; k++) {
+    for (uint32_t k = 0; k < count && status == ZF_OK; k++) {
         bool none = zf_plan_leaves_out(d->base.plan, code->shaping, k);
         if (addresses[k] == NULL && !none) status = zf_raise(error, ZF_E_INTERNAL, "the code of kernel %u is missing", k);
     }
@@ -132,7 +124,6 @@ static zf_abi_simt_kernel *launchable(const decoder *d, const uint64_t *shaping,
 }
 
 static zf_status assemble(decoder *d, building *b, zf_text *image, zf_error *error) {
-    b->part = PART_KERNELS;
     zf_jit_request request = {.name = module_name(d),
                               .key = "",
                               .build = build_module,
@@ -171,16 +162,14 @@ static zf_status compile(decoder *d, struct zf_decoder_code *code, zf_error *err
     void **addresses = calloc(count + 1, sizeof(*addresses));
     zf_abi_kernel_fn *kernels = calloc(count + 1, sizeof(*kernels));
     building b = {.d = d, .shaping = code->shaping, .arena = zf_arena_create()};
-    if (has_image(d)) b.part = PART_CHECKS;
     zf_status status = ZF_OK;
     if (names == NULL || addresses == NULL || kernels == NULL || b.arena == NULL) {
         status = out_of_memory(error);
         goto done;
     }
     for (uint32_t k = 0; k < count; k++) zf_lower_kernel_name(k, names[k]);
-    status = load_here(d, code, &b, names, addresses, error);
+    if (!has_image(d)) status = load_here(d, code, &b, names, addresses, error);
     if (status != ZF_OK) goto done;
-    code->code.check = (zf_abi_check_fn)(uintptr_t)addresses[count];
     if (d->base.plan->target->wave == 0) {
         for (uint32_t k = 0; k < count; k++) kernels[k] = (zf_abi_kernel_fn)(uintptr_t)addresses[k];
         code->code.kernels = kernels;
@@ -300,13 +289,12 @@ zf_status zf_decoder_code_for(zf_decoder *base, const uint64_t *shaping, const z
 zf_status zf_decoder_export(zf_decoder *base, const uint64_t *shaping, const char *cpu, zf_exported_code *out, zf_error *error) {
     decoder *d = (decoder *)base;
     bool simt = has_image(d);
-    building b = {.d = d, .shaping = shaping, .arena = zf_arena_create(), .part = simt ? PART_CHECKS : PART_ALL};
-    b.exported = true;
+    building b = {.d = d, .shaping = shaping, .arena = zf_arena_create(), .exported = true};
     *out = (zf_exported_code){.simt = NULL};
     if (b.arena == NULL) return out_of_memory(error);
     zf_jit_request request = {.name = module_name(d), .key = "", .build = build_module, .user = &b, .cpu = cpu};
-    zf_status status = zf_jit_object(zf_compiler_jit(d->compiler), &request, &out->object, error);
-    if (status == ZF_OK && simt) status = assemble(d, &b, &out->image, error);
+    zf_status status =
+        simt ? assemble(d, &b, &out->image, error) : zf_jit_object(zf_compiler_jit(d->compiler), &request, &out->object, error);
     if (status == ZF_OK && simt) {
         char(*names)[24] = calloc(base->plan->kernel_count + 1u, sizeof(*names));
         for (uint32_t k = 0; k < base->plan->kernel_count && names != NULL; k++) zf_lower_kernel_name(k, names[k]);
@@ -334,7 +322,6 @@ zf_status zf_decoder_print(zf_decoder *base, const uint64_t *shaping, zf_jit_sta
     if (b.arena == NULL) return out_of_memory(error);
     zf_jit_request request = {.name = module_name(d), .build = build_module, .user = &b};
     if (has_image(d)) {
-        b.part = PART_KERNELS;
         request.target = zf_cg_target_of(d->base.plan->target);
         request.abi_target = d->request.target;
     }

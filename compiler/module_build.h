@@ -11,7 +11,7 @@ typedef struct zf_module_piece {
     zf_decoder *decoder;
     zf_module_code *code; ///< where it is described; its form is set
     zf_exported_code exported;
-    uint64_t *places; ///< in the native image: of the kernels, then of the checks
+    uint64_t *places; ///< host: of the kernels in the native image
     zf_status status;
     zf_error error;
     struct zf_module_piece *next;

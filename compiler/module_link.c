@@ -43,7 +43,7 @@ static zf_status compile_all(zf_module_builder *b, zf_error *error) {
 
 // ---- Linking --------------------------------------------------------------------------------------------------
 
-/// A piece before this one with the same object: checks of a GPU's plan do not depend on its architecture.
+/// A piece before this one with the same object: columns of one codec.
 static const zf_module_piece *same_object(const zf_module_builder *b, const zf_module_piece *piece) {
     const zf_text *wanted = &piece->exported.object;
     for (const zf_module_piece *p = b->pieces; p != piece; p = p->next) {
@@ -70,9 +70,8 @@ static zf_status link_native(zf_module_builder *b, zf_module_piece *piece, zf_er
             zf_lower_kernel_name(k, names[k]);
             symbols[k] = names[k];
         }
-        symbols[count] = ZF_LOWER_CHECK_NAME;
         const zf_text *object = &piece->exported.object;
-        status = zf_native_image_add(&b->native, object->data, object->length, symbols, count + 1u, places, error);
+        status = zf_native_image_add(&b->native, object->data, object->length, symbols, count, places, error);
         if (status == ZF_OK) piece->places = places;
     } else {
         status = out_of_memory(error);
@@ -85,9 +84,8 @@ static zf_status link_native(zf_module_builder *b, zf_module_piece *piece, zf_er
 static zf_status describe(zf_module_builder *b, zf_module_piece *piece, zf_error *error) {
     zf_module_code *code = piece->code;
     uint32_t count = piece->decoder->abi.kernel_count;
-    ZF_TRY(link_native(b, piece, error));
-    code->check = piece->places[count] != UINT64_MAX ? piece->places[count] : ZF_MODULE_NO_CHECK;
     if (piece->decoder->abi.target.family == ZF_TARGET_HOST) {
+        ZF_TRY(link_native(b, piece, error));
         code->kernels = piece->places;
         for (uint32_t k = 0; k < count; k++) {
             if (piece->places[k] == UINT64_MAX) return zf_raise(error, ZF_E_INTERNAL, "the code of kernel %u is missing", k);
@@ -131,6 +129,21 @@ static void drop_missing(const zf_module_builder *b, const char *table, zf_modul
     column->plan_count = kept;
 }
 
+/// Native code, the machine that it is for, and what it calls.
+static zf_status describe_native(zf_module_builder *b, zf_error *error) {
+    size_t imports;
+    const zf_import *known = zf_imports(&imports);
+    b->content.imports = ZF_NEW_ARRAY(b->arena, const char *, imports + 1);
+    if (b->content.imports == NULL) return out_of_memory(error);
+    b->content.import_count = (uint32_t)imports;
+    for (size_t i = 0; i < imports; i++) b->content.imports[i] = known[i].name;
+    b->content.native = (const uint8_t *)b->native.code.data;
+    b->content.native_bytes = b->native.code.length;
+    b->content.machine = ZF_MACHINE_X86_64;
+    b->content.cpu_level = zf_cpu_level(b->cpu);
+    return ZF_OK;
+}
+
 zf_status zf_module_link(zf_module_builder *b, zf_error *error) {
     ZF_TRY(compile_all(b, error));
     for (zf_module_piece *piece = b->pieces; piece != NULL; piece = piece->next) {
@@ -140,17 +153,7 @@ zf_status zf_module_link(zf_module_builder *b, zf_error *error) {
         for (uint32_t c = 0; c < b->content.tables[t].column_count; c++)
             drop_missing(b, b->content.tables[t].name, &b->content.tables[t].columns[c]);
     }
-    size_t imports;
-    const zf_import *known = zf_imports(&imports);
-    b->content.imports = ZF_NEW_ARRAY(b->arena, const char *, imports + 1);
-    if (b->content.imports == NULL) return out_of_memory(error);
-    b->content.import_count = (uint32_t)imports;
-    for (size_t i = 0; i < imports; i++) b->content.imports[i] = known[i].name;
-    b->content.native = (const uint8_t *)b->native.code.data;
-    b->content.native_bytes = b->native.code.length;
-    b->content.machine = b->native.code.length > 0 ? ZF_MACHINE_X86_64 : ZF_MACHINE_NONE;
-    b->content.cpu_level = b->native.code.length > 0 ? zf_cpu_level(b->cpu) : 0;
     b->content.images = (const uint8_t *)b->images.data;
     b->content.image_bytes = b->images.length;
-    return ZF_OK;
+    return b->native.code.length > 0 ? describe_native(b, error) : ZF_OK;
 }

@@ -128,7 +128,10 @@ static zf_status print_text(const char *path, const zf_module_content *m, bool v
     const char *level = zf_cpu_level_name(m->cpu_level);
     zf_print_path(stdout, path);
     printf(": a module of version %u, interface to kernels %d\n", ZF_MODULE_VERSION, ZF_ABI_VERSION);
-    printf("  native code  %10s, for CPUs of level %s\n", zf_bytes_text(m->native_bytes, native), level ? level : "-");
+    if (level == NULL)
+        printf("  native code  %10s\n", "none");
+    else
+        printf("  native code  %10s, for CPUs of level %s\n", zf_bytes_text(m->native_bytes, native), level);
     printf("  PTX          %10s\n", zf_bytes_text(m->image_bytes, ptx));
     for (uint32_t t = 0; t < m->table_count; t++) {
         printf("table %s\n", m->tables[t].name);

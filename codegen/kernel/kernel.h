@@ -13,7 +13,6 @@
 
 enum {
     ZF_STRIP = 64,          ///< elements or groups that are worked on together: 64 of any bit width are whole words, for bool too
-    ZF_CHUNK_WORK = 65536,  ///< turns of counted loops that any chunk may take (V10)
     ZF_READ_AHEAD = 16,     ///< bytes that can be read behind any stream and work buffer
     ZF_HANDLE_BYTES = 16,   ///< of a string in a work buffer: where its bytes are, and how many (on accelerators: simt_handles.h)
     ZF_NO_FAILURE = 0xffff, ///< of the failure slot: no check failed
@@ -52,8 +51,8 @@ struct zf_lower {
     const zf_lower_input *input;
     const zf_plan *plan;
     const zf_graph *graph;
-    const zf_kernel *kernel; ///< NULL in the function of hoisted checks
-    LLVMValueRef v_body;     ///< the function with the arguments below
+    const zf_kernel *kernel;
+    LLVMValueRef v_body; ///< the function with the arguments below
     LLVMBasicBlockRef bb_setup;
     LLVMValueRef v_base, v_slots, v_out, v_validity, v_record, v_failure, v_tiles, v_mode, v_begin, v_end; ///< arguments
     LLVMValueRef v_offsets, v_offset_base, v_byte_begin, v_byte_end; ///< arguments, for strings
@@ -113,21 +112,9 @@ struct zf_lower_env {
     LLVMValueRef v_alive; ///< i1, false: the index was made up and stands for nothing, so only index 0 may be read; NULL: true
 };
 
-/// Creates the functions of a kernel, or of what is checked once per block (none where there is nothing to check); the names
-/// are those below.
+/// Creates the functions of a kernel.
 void zf_lower_kernel(zf_cg *cg, const zf_lower_input *input, const zf_kernel *kernel);
-void zf_lower_checks(zf_cg *cg, const zf_lower_input *input);
-
-/// What is checked once per block besides the plan's hoisted accesses: V20 ranges of params, V21 lengths of E[n], V10 steps of
-/// all elements together, V25 the number of groups. Their numbers follow those of plan->checks.
-typedef struct zf_once_check {
-    zf_check check;
-    const zf_port *port; ///< V20, V21
-    zf_steps steps;      ///< V10
-} zf_once_check;
-zf_once_check *zf_once_checks(zf_arena *arena, const zf_plan *plan, uint32_t *count);
 void zf_lower_kernel_name(uint32_t index, char name[24]);
-#define ZF_LOWER_CHECK_NAME "zf_check"
 
 // ---- By domain: the bodies of tiles (host_elements.c, host_groups.c, kernel_chunks.c) ----
 void zf_lower_elements(zf_lower *lower);

@@ -50,7 +50,7 @@ static LLVMValueRef make_body(zf_lower *lower, const char *name) {
         if (k == ARG_BASE) attribute(lower, v_body, k, "align", 256);
         if (k >= ARG_WORKS) attribute(lower, v_body, k, "align", 64);
         bool written = k == ARG_OUT || k == ARG_VALIDITY || k == ARG_OFFSETS || k == ARG_RECORD || k == ARG_FAILURE ||
-                       (lower->kernel != NULL && k >= ARG_WORKS && lower->kernel->sink == (int32_t)(k - ARG_WORKS));
+                       (k >= ARG_WORKS && lower->kernel->sink == (int32_t)(k - ARG_WORKS));
         if (!written) attribute(lower, v_body, k, "readonly", 0);
     }
     lower->v_base = LLVMGetParam(v_body, ARG_BASE);
@@ -76,12 +76,11 @@ static LLVMValueRef load_field(zf_cg *cg, LLVMValueRef v_args, size_t offset, LL
     return zf_cg_load(cg, ty, zf_cg_byte_at(cg, v_args, offset), align);
 }
 
-// The entry: reads zf_abi_args and calls the body. The function of hoisted checks has no tiles.
+// The entry: reads zf_abi_args and calls the body.
 static void make_entry(zf_lower *lower, const char *name) {
     zf_cg *cg = lower->cg;
-    bool checks = lower->kernel == NULL;
     LLVMTypeRef types[3] = {cg->ty_ptr, cg->ty_i64, cg->ty_i64};
-    LLVMValueRef v_entry = LLVMAddFunction(cg->module, name, LLVMFunctionType(cg->ty_void, types, checks ? 1 : 3, 0));
+    LLVMValueRef v_entry = LLVMAddFunction(cg->module, name, LLVMFunctionType(cg->ty_void, types, 3, 0));
     cg->function = v_entry;
     zf_cg_enter(cg, zf_cg_block(cg, "entry"));
     LLVMValueRef v_args = LLVMGetParam(v_entry, 0);
@@ -99,13 +98,11 @@ static void make_entry(zf_lower *lower, const char *name) {
     v[ARG_FAILURE] = load_field(cg, v_args, offsetof(zf_abi_args, failure), cg->ty_ptr, 8);
     v[ARG_TILES] = load_field(cg, v_args, offsetof(zf_abi_args, tiles), cg->ty_i64, 8);
     v[ARG_MODE] = load_field(cg, v_args, offsetof(zf_abi_args, mode), cg->ty_i32, 4);
-    v[ARG_BEGIN] = checks ? zf_cg_i64(cg, 0) : LLVMGetParam(v_entry, 1);
-    v[ARG_END] = checks ? zf_cg_i64(cg, 0) : LLVMGetParam(v_entry, 2);
-    if (lower->plan->work_count > 0 && !checks) {
+    v[ARG_BEGIN] = LLVMGetParam(v_entry, 1);
+    v[ARG_END] = LLVMGetParam(v_entry, 2);
+    if (lower->plan->work_count > 0) {
         LLVMValueRef v_work = load_field(cg, v_args, offsetof(zf_abi_args, work), cg->ty_ptr, 8);
         for (uint32_t w = 0; w < lower->plan->work_count; w++) v[ARG_WORKS + w] = load_field(cg, v_work, 8 * w, cg->ty_ptr, 8);
-    } else {
-        for (uint32_t w = 0; w < lower->plan->work_count; w++) v[ARG_WORKS + w] = LLVMConstNull(cg->ty_ptr);
     }
     LLVMBuildCall2(cg->builder, LLVMGlobalGetValueType(lower->v_body), lower->v_body, v, count, "");
     LLVMBuildRetVoid(cg->builder);

@@ -234,7 +234,7 @@ static zf_cg_value element(zf_cg *cg, zf_cg_env *cg_env, const zf_port *port, LL
     bool own =
         access != NULL && access->kind == ZF_X_INDEX && access->a->kind == ZF_X_STREAM && zf_lower_is_index(env, access->b);
     // Where a check has vouched for every index of the domain, a guard need not. Prefix sums run along the stream itself.
-    bool along = lower->kernel != NULL && lower->kernel->prefix != NULL && lower->kernel->edge == edge->index;
+    bool along = lower->kernel->prefix != NULL && lower->kernel->edge == edge->index;
     bool vouched = own && (along || along_groups(env, port) || is_hoisted(cg, cg_env, 1, access->span, access));
     zf_cg_value value;
     if (vouched && env->strip != NULL && env->strip->walk != NULL && zf_lower_pulled(env, edge, access, &value)) return value;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "patterns/graph/decision.h"
+#include "patterns/plan/block_checks.h"
 #include "patterns/plan/geometry.h"
 #include "patterns/plan/plan_internal.h"
 
@@ -476,6 +477,8 @@ zf_plan *zf_plan_build(zf_arena *arena, const zf_graph *graph, const zf_plan_opt
     zf_plan_find_short_strings(plan);
     make_slots(&p);
     if (!zf_plan_add_checks(plan, p.sites, diags)) return NULL;
+    plan->block_checks = zf_plan_block_checks(arena, plan, diags);
+    if (plan->block_checks == NULL) return NULL;
     if (!options->materialise_all) zf_plan_find_packed(plan);
     return plan;
 }

@@ -127,10 +127,11 @@ typedef struct zf_plan {
     zf_seek_tree *trees;
     zf_hoisted *hoisted;
     zf_check *checks;
-    zf_abi_slot *slots;       ///< the words of a block's descriptor
-    uint32_t *shaping;        ///< numbers of the params that shape code, ascending
-    int32_t *edge_work;       ///< per edge: work buffer that holds it, or -1
-    const char **edge_reason; ///< per edge: what was done with it and why, for `explain`
+    const struct zf_block_checks *block_checks; ///< made once per block (block_checks.h); NULL in a plan that was read
+    zf_abi_slot *slots;                         ///< the words of a block's descriptor
+    uint32_t *shaping;                          ///< numbers of the params that shape code, ascending
+    int32_t *edge_work;                         ///< per edge: work buffer that holds it, or -1
+    const char **edge_reason;                   ///< per edge: what was done with it and why, for `explain`
     uint32_t kernel_count, work_count, tree_count, hoisted_count, check_count, slot_count, shaping_count;
 } zf_plan;
 

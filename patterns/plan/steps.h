@@ -9,6 +9,8 @@
 /// Steps that a block may ask for, beside ZF_STEPS_EACH for each element that a kernel makes and each stored byte.
 #define ZF_STEPS_BLOCK (UINT64_C(1) << 36)
 #define ZF_STEPS_EACH 1024
+/// Turns of counted loops that any chunk may take (V10).
+#define ZF_CHUNK_WORK 65536
 
 /// Most iterations of the loops and reductions that one evaluation of a body may run, those of the elements that it pulls from
 /// children without a buffer included; at least 1.

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define ZF_ABI_VERSION 9
+#define ZF_ABI_VERSION 10
 
 /// A word of a block's descriptor: 64 bits each, filled by the launcher from the block's header. Numbers (of params, stored
 /// streams, edges, trees) are those of docs/format.md.
@@ -59,9 +59,6 @@ typedef struct zf_abi_args {
 /// Decodes tiles begin..end: the outputs begin * tile .. min(end * tile, count). Writes those elements only (bits: whole
 /// bytes, the last one's spare bits 0); nullable: 0 where there is no value.
 typedef void (*zf_abi_kernel_fn)(const zf_abi_args *args, uint64_t begin, uint64_t end);
-
-/// The hoisted checks of a block, all kernels of the plan: reports to args->failure. Runs before any kernel.
-typedef void (*zf_abi_check_fn)(const zf_abi_args *args);
 
 typedef struct zf_abi_kernel {
     const char *name;
@@ -121,6 +118,74 @@ typedef struct zf_abi_check {
     uint32_t line, column;
 } zf_abi_check;
 
+// ---- Checks of a whole block ----------------------------------------------------------------------------------
+//
+// Some checks hold for a whole block: accesses that are monotone in the domain index, ranges of params, lengths, amounts of work.
+// The runtime makes them before any kernel runs (runtime/decode/block_check.h). They are a postfix program over the block's
+// descriptor: steps push and pop 64-bit words on a stack. Narrow signed integers are sign-extended, other narrow values
+// zero-extended. Jumps lead forward, so a program runs each step at most once.
+
+typedef enum zf_abi_check_op {
+    ZF_CHECK_CONST,       ///< push constants[a]
+    ZF_CHECK_SLOT,        ///< push descriptor word a
+    ZF_CHECK_GET,         ///< push local a; 0 before it is set
+    ZF_CHECK_SET,         ///< pop into local a
+    ZF_CHECK_TABLE,       ///< pop index; push constants[a + index], or constants[a] unless index < b
+    ZF_CHECK_DUP,         ///< push the top again
+    ZF_CHECK_NARROW,      ///< keep the low a bits (8, 16 or 32) of the top; b = 1: sign-extend them
+    ZF_CHECK_NOT,         ///< 1 if the top is 0, else 0
+    ZF_CHECK_POPCOUNT,    ///< set bits of the top
+    ZF_CHECK_BIT_WIDTH,   ///< bits that the top needs; 0 for 0
+    ZF_CHECK_CTZ,         ///< zero bits below the lowest set bit of the top; a where none is set
+    ZF_CHECK_ADD,         ///< from here to ZF_CHECK_MAX_S: pop right, pop left, push the result. Arithmetic wraps
+    ZF_CHECK_SUB,         ///<
+    ZF_CHECK_MUL,         ///<
+    ZF_CHECK_DIV_U,       ///< divisions and remainders by 0 are those by 1
+    ZF_CHECK_DIV_S,       ///< the smallest number by -1 wraps
+    ZF_CHECK_REM_U,       ///<
+    ZF_CHECK_REM_S,       ///<
+    ZF_CHECK_AND,         ///<
+    ZF_CHECK_OR,          ///<
+    ZF_CHECK_XOR,         ///<
+    ZF_CHECK_SHL,         ///< shifts by 64 or more give 0
+    ZF_CHECK_SHR_U,       ///<
+    ZF_CHECK_SHR_S,       ///< by 64 or more: as by 63
+    ZF_CHECK_EQ,          ///<
+    ZF_CHECK_LT_U,        ///<
+    ZF_CHECK_LT_S,        ///<
+    ZF_CHECK_LE_U,        ///<
+    ZF_CHECK_LE_S,        ///<
+    ZF_CHECK_MIN_U,       ///<
+    ZF_CHECK_MIN_S,       ///<
+    ZF_CHECK_MAX_U,       ///<
+    ZF_CHECK_MAX_S,       ///<
+    ZF_CHECK_JUMP,        ///< skip the next a steps
+    ZF_CHECK_JUMP_UNLESS, ///< pop; skip the next a steps if it is 0
+    ZF_CHECK_HOLDS,       ///< pop; if it is 0, check a failed. Of several the smallest number counts
+    ZF_CHECK_STOP,        ///< end the program if a check failed
+    ZF_CHECK_OPS,
+} zf_abi_check_op;
+
+enum {
+    ZF_CHECK_STEPS_MOST = 65536,
+    ZF_CHECK_CONSTANTS_MOST = 1 << 18,
+    ZF_CHECK_LOCALS_MOST = 64,
+    ZF_CHECK_STACK_MOST = 256,   ///< words
+    ZF_CHECK_PENDING_MOST = 256, ///< jumps over one step
+};
+
+typedef struct zf_abi_check_step {
+    uint32_t op; ///< zf_abi_check_op
+    uint32_t a, b;
+} zf_abi_check_step;
+
+/// Ends with an empty stack. Without steps there is nothing to check.
+typedef struct zf_abi_check_program {
+    uint32_t step_count, constant_count, local_count;
+    const zf_abi_check_step *steps;
+    const uint64_t *constants;
+} zf_abi_check_program;
+
 /// What code is made for.
 typedef enum zf_abi_target_family { ZF_TARGET_HOST, ZF_TARGET_EMU, ZF_TARGET_NVPTX } zf_abi_target_family;
 typedef struct zf_abi_target {
@@ -140,6 +205,7 @@ typedef struct zf_abi_plan {
     const zf_abi_check *checks;
     void *provider_data;
     zf_abi_target target;
+    zf_abi_check_program block_checks; ///< run before the kernels
 } zf_abi_plan;
 
 /// How a process got code.
@@ -152,7 +218,6 @@ typedef enum zf_abi_origin {
 /// The code for one tuple of shaping values, or for all (the general form). Lives as long as its plan.
 typedef struct zf_abi_code {
     const zf_abi_kernel_fn *kernels;       ///< HOST: plan->kernel_count
-    zf_abi_check_fn check;                 ///< NULL: nothing was hoisted. Host code for every target: it runs before a launch
     const struct zf_abi_simt_kernel *simt; ///< accelerators: plan->kernel_count
     uint32_t image_kind;                   ///< zf_abi_image_kind
     const void *image;                     ///< PTX ends in a zero byte

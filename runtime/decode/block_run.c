@@ -9,6 +9,7 @@
 #include "runtime/base/pool.h"
 #include "runtime/container/container_format.h"
 #include "runtime/container/element.h"
+#include "runtime/decode/block_check.h"
 #include "runtime/decode/failure.h"
 
 typedef unsigned long long ull;
@@ -421,12 +422,10 @@ zf_status zf_block_run_cpu(zf_block_run *run, zf_error *error) {
         // An index that failed its check becomes 0. Where there is no element 0, what is read must be no address.
         if (count == 0) memset(buffers[w], 0, ZF_FORMAT_PADDING);
     }
+    uint32_t failed = zf_block_check_run(&plan->block_checks, slots);
+    if (failed != ZF_CHECKS_HOLD) return report(run, NULL, failed, error);
     uint64_t failure = ZF_ABI_NO_FAILURE;
     zf_abi_args args = {.base = view->base, .slots = slots, .work = buffers, .failure = &failure, .mode = ZF_ABI_DECODE};
-    if (run->code->check != NULL) {
-        run->code->check(&args);
-        if (failure != ZF_ABI_NO_FAILURE) return report(run, NULL, failure, error);
-    }
     output o = {.out = run->out,
                 .scratch = scratch,
                 .begin = run->begin,

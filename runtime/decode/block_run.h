@@ -9,8 +9,9 @@ enum {
     ZF_TILE_MOST = 1 << 27, ///< elements a tile: eight of the longest chunks
 };
 
-/// Whether the plan, which its provider made, speaks of this shape only: every number in it is checked here once, so that a
-/// fault of a provider gives ZF1901 and not a stray access.
+/// Returns ZF1901 unless every number of a plan fits a shape, so that a fault of a provider is no stray access.
+///
+/// Block checks are verified where a plan is made or read (zf_block_check_fault), not here: this runs for every block.
 zf_status zf_plan_fits(const zf_abi_plan *plan, const zf_shape *shape, zf_error *error);
 
 /// Whether in code for an accelerator one kernel stores the column, and the others what the plan says.

@@ -9,6 +9,7 @@
 #include "runtime/container/container_format.h"
 #include "runtime/container/element.h"
 #include "runtime/context/context.h"
+#include "runtime/decode/block_check.h"
 #include "runtime/decode/block_run.h"
 #include "runtime/decode/decode_unit_internal.h"
 #include "runtime/decode/failure.h"
@@ -77,19 +78,16 @@ static zf_status cut_backwards(zf_unit_block *block, const zf_block_view *view, 
     return ZF_OK;
 }
 
-static zf_status run_host_check(const zf_units *units, const zf_unit_block *block, const zf_block_view *view, const char *where,
-                                zf_error *error) {
-    if (block->code->check == NULL) return ZF_OK;
-    uint64_t failure = ZF_ABI_NO_FAILURE;
-    zf_abi_args args = {.base = view->base, .slots = block->words + ZF_SIMT_HEAD, .failure = &failure, .mode = ZF_ABI_DECODE};
-    block->code->check(&args);
-    if (failure == ZF_ABI_NO_FAILURE) return ZF_OK;
+static zf_status check_whole_block(const zf_units *units, const zf_unit_block *block, const zf_block_view *view,
+                                   const char *where, zf_error *error) {
+    uint32_t failed = zf_block_check_run(&block->plan->block_checks, block->words + ZF_SIMT_HEAD);
+    if (failed == ZF_CHECKS_HOLD) return ZF_OK;
     zf_failure what = {.plan = block->plan,
                        .shape = view->shape,
                        .first_row = view->first_row,
                        .where = where,
                        .file = zf_selection_file(&units->column->selection)};
-    return zf_report_failure(&what, failure, error);
+    return zf_report_failure(&what, failed, error);
 }
 
 /// Whether a kernel of the code stores the column in place of what work buffer `work` would hold.
@@ -152,7 +150,7 @@ static zf_status check_view(zf_units *units, uint64_t number, zf_unit_block *blo
     if (block->code == NULL) ZF_TRY(zf_code_book_find(&units->column->book, provider, block->plan, view, &block->code, error));
     if (block->code->simt == NULL) return zf_raise(error, ZF_E_INTERNAL, "the source of code gave no kernels for the device");
     ZF_TRY(describe(units, number, block, view, error));
-    ZF_TRY(run_host_check(units, block, view, where, error));
+    ZF_TRY(check_whole_block(units, block, view, where, error));
     return cut_backwards(block, view, error);
 }
 

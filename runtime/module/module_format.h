@@ -9,7 +9,7 @@
 #include "runtime/base/text.h"
 #include "runtime/container/container.h"
 
-#define ZF_MODULE_VERSION 4u
+#define ZF_MODULE_VERSION 5u
 #define ZF_MODULE_MAGIC "\x89ZFM\r\n\x1a\n"
 
 enum {
@@ -26,13 +26,11 @@ typedef enum zf_module_section { ZF_SECTION_MANIFEST, ZF_SECTION_NATIVE, ZF_SECT
 
 /// Machines that native code is for.
 typedef enum zf_module_machine { ZF_MACHINE_NONE, ZF_MACHINE_X86_64 } zf_module_machine;
-#define ZF_MODULE_NO_CHECK UINT64_MAX
 
 /// The code for one tuple of shaping values, or for all.
 typedef struct zf_module_code {
     uint32_t is_general;
     const uint64_t *shaping;        ///< plan's shaping_count; NULL: the general form
-    uint64_t check;                 ///< place in the native code, or ZF_MODULE_NO_CHECK
     const uint64_t *kernels;        ///< HOST: places in the native code
     const zf_abi_simt_kernel *simt; ///< NVPTX
     uint64_t image, image_bytes;    ///< NVPTX: PTX in the images, with the zero byte that it ends in

@@ -4,6 +4,7 @@
 #include "runtime/container/container_format.h"
 #include "runtime/container/container_index.h"
 #include "runtime/container/element.h"
+#include "runtime/decode/block_check.h"
 #include "runtime/decode/block_run.h"
 #include "runtime/module/module_format.h"
 
@@ -144,6 +145,18 @@ static void code_tree(coder *c, zf_abi_tree *tree) {
     }
 }
 
+static void code_block_checks(coder *c, zf_abi_check_program *program) {
+    LIST(c, zf_abi_check_step, step, program->steps, program->step_count, 12);
+    for (uint32_t i = 0; i < program->step_count; i++) {
+        step[i].op = choice(c, step[i].op, ZF_CHECK_OPS - 1);
+        u32(c, &step[i].a);
+        u32(c, &step[i].b);
+    }
+    LIST(c, uint64_t, constant, program->constants, program->constant_count, 8);
+    for (uint32_t i = 0; i < program->constant_count; i++) u64(c, &constant[i]);
+    u32(c, &program->local_count);
+}
+
 static void code_plan(coder *c, zf_abi_plan *p) {
     p->version = ZF_ABI_VERSION; // the header's
     p->target.family = (zf_abi_target_family)choice(c, p->target.family, ZF_TARGET_NVPTX);
@@ -177,6 +190,7 @@ static void code_plan(coder *c, zf_abi_plan *p) {
     for (uint32_t i = 0; i < p->shaping_count; i++) u32(c, &shaping[i]);
     LIST(c, zf_abi_check, check, p->checks, p->check_count, 28);
     for (uint32_t i = 0; i < p->check_count; i++) code_check(c, &check[i]);
+    code_block_checks(c, &p->block_checks);
 }
 
 /// Its lists have the lengths that the plan says.
@@ -187,7 +201,6 @@ static void code_code(coder *c, const zf_abi_plan *plan, zf_module_code *code) {
         for (uint32_t i = 0; i < plan->shaping_count && value != NULL; i++) u64(c, &value[i]);
         code->shaping = value;
     }
-    u64(c, &code->check);
     if (plan->target.family == ZF_TARGET_HOST) {
         uint64_t *place = list(c, code->kernels, plan->kernel_count, sizeof *place, 8);
         for (uint32_t k = 0; k < plan->kernel_count && place != NULL; k++) u64(c, &place[k]);
@@ -222,11 +235,11 @@ static void code_column(coder *c, zf_module_column *column) {
     if (c->fault == NULL) c->fault = zf_column_type_fault(column->type);
     LIST(c, uint8_t, alternatives, column->alternatives, column->choice_count, 1);
     for (uint32_t k = 0; k < column->choice_count; k++) u8(c, &alternatives[k]);
-    LIST(c, zf_module_plan, plan, column->plans, column->plan_count, 56);
+    LIST(c, zf_module_plan, plan, column->plans, column->plan_count, 68);
     for (uint32_t p = 0; p < column->plan_count; p++) {
         code_plan(c, &plan[p].abi);
         code_shape(c, &plan[p].shape);
-        LIST(c, zf_module_code, code, plan[p].codes, plan[p].code_count, 12);
+        LIST(c, zf_module_code, code, plan[p].codes, plan[p].code_count, 4);
         for (uint32_t k = 0; k < plan[p].code_count; k++) code_code(c, &plan[p].abi, &code[k]);
     }
 }
@@ -261,7 +274,6 @@ const char *zf_module_manifest_read(zf_arena *arena, const uint8_t *bytes, size_
 
 static const char *code_fault(const zf_module_content *content, const zf_abi_plan *plan, const zf_module_code *code) {
     uint64_t native = content->native_bytes;
-    if (code->check != ZF_MODULE_NO_CHECK && code->check >= native) return "checks outside the native code";
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
         if (plan->target.family == ZF_TARGET_HOST) {
             if (code->kernels[k] >= native) return "a kernel outside the native code";
@@ -287,6 +299,8 @@ static const char *plan_fault(const zf_module_content *content, const zf_module_
     if (plan->abi.target.family == ZF_TARGET_EMU) return "code for the emulator";
     if (plan->shape.edges[0].type != column->type.element) return "a plan that makes another type than its column's";
     if (zf_plan_fits(&plan->abi, &plan->shape, NULL) != ZF_OK) return "a plan that does not fit its shape";
+    fault = zf_block_check_fault(&plan->abi.block_checks, plan->abi.slot_count, plan->abi.check_count);
+    if (fault != NULL) return fault;
     if (plan->abi.kernel_count == 0) return "a plan without kernels";
     const zf_shape *shape = &plan->shape;
     if (!zf_branches_exist(shape->branches, shape->branch_count, column->alternatives, column->choice_count))

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "compiler/decoder.h"
+#include "runtime/decode/block_check.h"
 
 enum { KB_PADDING = 16, KB_STREAMS = 16, KB_PARAMS = 16, KB_EDGES = 16, KB_TREES = 4, KB_FIELDS = 8 };
 
@@ -139,9 +140,9 @@ static inline uint64_t kb_slot(const kb_block *b, const zf_abi_slot *slot, const
 
 static inline size_t kb_bytes(unsigned element, uint64_t count) { return element == 0 ? (count + 7) / 8 : element * count; }
 
-/// Runs the block: the check once per block, every kernel but the last whole, the last one tile by tile, from the last tile to
-/// the first, each into memory that ends with it; RECORD: in order, into one piece. `out` gets the elements. Returns the failure
-/// word.
+/// Runs the block: the checks of the whole block, every kernel but the last whole, the last one tile by tile, from the last tile
+/// to the first, each into memory that ends with it; RECORD: in order, into one piece. `out` gets the elements. Returns the
+/// failure word.
 static inline uint64_t kb_run(kb_block *b, const zf_abi_code *code, zf_abi_mode mode, void *out, unsigned element) {
     const zf_plan *plan = b->decoder->plan;
     uint64_t slots[64], failure = ZF_ABI_NO_FAILURE;
@@ -156,7 +157,8 @@ static inline uint64_t kb_run(kb_block *b, const zf_abi_code *code, zf_abi_mode 
         work[w] = memory[w].data;
     }
     zf_abi_args args = {.base = base, .slots = slots, .work = work, .failure = &failure, .mode = (uint32_t)mode};
-    if (code->check != NULL) code->check(&args);
+    uint32_t failed = zf_block_check_run(&b->decoder->abi.block_checks, slots);
+    if (failed != ZF_CHECKS_HOLD) failure = failed;
     for (uint32_t k = 0; k < plan->kernel_count && failure == ZF_ABI_NO_FAILURE; k++) {
         const zf_abi_kernel *kernel = &b->decoder->abi.kernels[k];
         args.tiles = kb_tiles(b, kernel);

@@ -89,11 +89,12 @@ static inline void bits_run(const zf_abi_args *args, uint64_t begin, uint64_t en
     }
 }
 
-/// The hoisted check: `values` has as many elements as the column, and the width is 32.
-static inline void walk_check(const zf_abi_args *args) {
-    if (args->slots[5] != args->slots[1]) walk_fail(args, 0, 1);
-    if (args->slots[6] != 32) walk_fail(args, 0, 2);
-}
+/// The checks of a block: `values` has as many elements as the column, and the width is 32.
+static const uint64_t walk_constants[] = {32};
+static const zf_abi_check_step walk_steps[] = {
+    {ZF_CHECK_SLOT, 5, 0}, {ZF_CHECK_SLOT, 1, 0},  {ZF_CHECK_EQ, 0, 0}, {ZF_CHECK_HOLDS, 1, 0},
+    {ZF_CHECK_SLOT, 6, 0}, {ZF_CHECK_CONST, 0, 0}, {ZF_CHECK_EQ, 0, 0}, {ZF_CHECK_HOLDS, 2, 0},
+};
 
 // ---- Provider -------------------------------------------------------------------------------------------------
 
@@ -116,7 +117,22 @@ static const zf_abi_check walk_checks[] = {
     {20, "", "walk<u32>", "width", "walk.zf", 2, 1},
 };
 static const zf_abi_plan walk_plans[3] = {
-    {ZF_ABI_VERSION, 7, 1, 0, 1, 1, 3, walk_slots, walk_kernels[0], NULL, walk_abi_trees, walk_shaping, walk_checks, NULL, {0}},
+    {ZF_ABI_VERSION,
+     7,
+     1,
+     0,
+     1,
+     1,
+     3,
+     walk_slots,
+     walk_kernels[0],
+     NULL,
+     walk_abi_trees,
+     walk_shaping,
+     walk_checks,
+     NULL,
+     {0},
+     {8, 1, 0, walk_steps, walk_constants}},
     {ZF_ABI_VERSION,
      7,
      2,
@@ -131,13 +147,13 @@ static const zf_abi_plan walk_plans[3] = {
      walk_shaping,
      walk_checks,
      NULL,
-     {0}},
-    {ZF_ABI_VERSION, 2, 1, 0, 0, 0, 0, walk_slots, bits_kernels, NULL, NULL, NULL, NULL, NULL, {0}},
+     {0},
+     {8, 1, 0, walk_steps, walk_constants}},
+    {ZF_ABI_VERSION, 2, 1, 0, 0, 0, 0, walk_slots, bits_kernels, NULL, NULL, NULL, NULL, NULL, {0}, {0}},
 };
 static const zf_abi_kernel_fn walk_functions[3][2] = {{walk_stored}, {walk_double, walk_materialised}, {bits_run}};
-static const zf_abi_code walk_codes[3] = {{.kernels = walk_functions[0], .check = walk_check},
-                                          {.kernels = walk_functions[1], .check = walk_check},
-                                          {.kernels = walk_functions[2]}};
+static const zf_abi_code walk_codes[3] = {
+    {.kernels = walk_functions[0]}, {.kernels = walk_functions[1]}, {.kernels = walk_functions[2]}};
 
 static inline zf_status walk_plan(void *self, zf_container *container, size_t column, const uint8_t *branches, size_t count,
                                   zf_abi_target target, const zf_abi_plan **out, zf_error *error) {

@@ -160,8 +160,7 @@ static const zf_abi_simt_kernel simt_kernels[3][2] = {
       .shared_bytes = 8 * SIMT_THREADS}},
     {{.name = "bits", .threads = SIMT_THREADS, .warp = 32, .tiles = 1, .emulated = simt_bits}},
 };
-static const zf_abi_code simt_codes[3] = {
-    {.simt = simt_kernels[0], .check = walk_check}, {.simt = simt_kernels[1], .check = walk_check}, {.simt = simt_kernels[2]}};
+static const zf_abi_code simt_codes[3] = {{.simt = simt_kernels[0]}, {.simt = simt_kernels[1]}, {.simt = simt_kernels[2]}};
 /// For targets that are not the host the same plans are used under other addresses, so that their code is told apart.
 static zf_abi_plan simt_plans[3];
 

@@ -1,12 +1,13 @@
 // Links: zipflow-compiler
 // Modules: every codec of the library through a module, general and specialised, bit for bit; which of the two codes ran; several
-// providers of a context; every way in which a module is refused; mutated modules, of which no code is run; PTX for a driver that
-// is none.
+// providers of a context; every way in which a module is refused; mutated modules, of which no native code is run; PTX for a
+// driver that is none, from a module without native code.
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/container/container_format.h"
 #include "runtime/context/context.h"
+#include "runtime/decode/block_check.h"
 #include "runtime/module/module_open.h"
 #include "tests/support/demand.h"
 #include "tests/support/fake_cuda_open.h"
@@ -572,8 +573,23 @@ static uint64_t random_word(void) {
     return state ^= state << 17;
 }
 
-/// Of the manifest, whose numbers are what could lead a loader astray. What is still good is written again, which touches all of
-/// it; nothing of it is run.
+/// Runs the block checks of all plans on made-up descriptors that end where their memory ends.
+static void run_checks(const zf_module_content *content) {
+    for (uint32_t c = 0; content->table_count > 0 && c < content->tables[0].column_count; c++) {
+        const zf_module_column *column = &content->tables[0].columns[c];
+        for (uint32_t p = 0; p < column->plan_count; p++) {
+            const zf_abi_plan *plan = &column->plans[p].abi;
+            uint64_t *slots = malloc(plan->slot_count * sizeof *slots + 1);
+            for (uint32_t s = 0; s < plan->slot_count; s++) slots[s] = random_word() >> random_word() % 64;
+            uint32_t failed = zf_block_check_run(&plan->block_checks, slots);
+            CHECK(failed == ZF_CHECKS_HOLD || failed < plan->check_count, "check %u of %u", failed, plan->check_count);
+            free(slots);
+        }
+    }
+}
+
+/// Changes the manifest, whose numbers are what could lead a loader astray. What is still good is written again, which touches
+/// all of it, and its block checks are run.
 static void test_mutated(void) {
     enum { ROUNDS = 6000 };
     unsigned good = 0, bad = 0;
@@ -598,6 +614,7 @@ static void test_mutated(void) {
             zf_text again = {0};
             CHECK(zf_module_write(&content, &again, &error) == ZF_OK, "round %u: %s", round, error.message);
             zf_text_free(&again);
+            run_checks(&content);
             good++;
         } else {
             CHECK(strcmp(error.code, "ZF1216") == 0, "round %u: %s %s", round, error.code, error.message);
@@ -623,6 +640,26 @@ static void test_mutated(void) {
 // ---- GPUs -----------------------------------------------------------------------------------------------------
 
 static zf_fake_cuda *fake;
+
+/// A module for GPUs alone holds nothing that depends on the host's machine, so that every host takes it.
+static void test_without_host(void) {
+    zf_module *module = NULL;
+    zf_error error;
+    demand(zf_module_look(place("gpu.zfm"), &module, &error), &error);
+    const zf_module_content *content = zf_module_content_of(module);
+    CHECK(content->native_bytes == 0 && content->import_count == 0, "%llu bytes of native code, %u imports",
+          (ull)content->native_bytes, content->import_count);
+    CHECK(content->machine == ZF_MACHINE_NONE && content->cpu_level == 0, "for machine %u, level %u", content->machine,
+          content->cpu_level);
+    CHECK(zf_cpu_fits(content->machine, content->cpu_level, ZF_MACHINE_NONE, 0, "m", &error) == ZF_OK, "refused elsewhere");
+    uint32_t checked = 0;
+    for (uint32_t c = 0; c < content->tables[0].column_count; c++) {
+        const zf_module_column *column = &content->tables[0].columns[c];
+        for (uint32_t p = 0; p < column->plan_count; p++) checked += column->plans[p].abi.block_checks.step_count > 0;
+    }
+    CHECK(checked > COLUMNS, "%u plans check blocks", checked);
+    zf_module_close(module);
+}
 
 static void test_gpu(void) {
     static const struct {
@@ -679,6 +716,7 @@ int main(void) {
     test_several();
     test_refused();
     test_mutated();
+    test_without_host();
     test_gpu();
     free(bytes);
     zf_program_free(program);
