@@ -8,21 +8,34 @@
 #include "runtime/decode/decode_unit_internal.h"
 #include "runtime/device/device.h"
 
-static zf_status run(zf_units *units, const zf_decode_buffers *buffers, zf_units_memory *memory, zf_error *error) {
+/// Everything on `stream`.
+static zf_status run(zf_units *units, void *stream, const zf_decode_buffers *buffers, zf_units_memory *memory, zf_error *error) {
     const zf_accelerator_ops *ops = units->accelerator->ops;
     uint64_t *words = malloc((zf_units_words(units) + 1) * sizeof *words);
     if (words == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for failure words");
     zf_status status = zf_units_allocate(units, memory, error);
     if (status == ZF_OK) {
-        status = zf_units_enqueue(units, NULL, memory, words, error);
+        status = zf_units_enqueue(units, stream, memory, words, error);
         // Also after a failure: what was queued still uses the memory.
-        zf_status waited = ops->wait(units->accelerator, NULL, status == ZF_OK ? error : NULL);
+        zf_status waited = ops->wait(units->accelerator, stream, status == ZF_OK ? error : NULL);
         if (status == ZF_OK) status = waited;
     }
     if (status == ZF_OK) status = zf_units_status(units, words, error);
     free(words);
-    if (status == ZF_OK) status = zf_units_fetch(units, NULL, memory, buffers, error);
+    if (status == ZF_OK) status = zf_units_fetch(units, stream, memory, buffers, error);
     return zf_container_explain(units->column->selection.container, status, error);
+}
+
+/// The same on the caller's stream, or on one of its own: on the default stream decodes of several threads would wait for each
+/// other.
+static zf_status run_on(zf_units *units, void *stream, const zf_decode_buffers *buffers, zf_units_memory *memory,
+                        zf_error *error) {
+    const zf_accelerator_ops *ops = units->accelerator->ops;
+    void *own = NULL;
+    if (stream == NULL) ZF_TRY(ops->stream_open(units->accelerator, &own, error));
+    zf_status status = run(units, stream != NULL ? stream : own, buffers, memory, error);
+    if (stream == NULL) ops->stream_close(units->accelerator, own);
+    return status;
 }
 
 static zf_status decode_on(zf_accelerator *accelerator, zf_container *container, size_t column, const zf_decode_options *options,
@@ -33,7 +46,7 @@ static zf_status decode_on(zf_accelerator *accelerator, zf_container *container,
     bool any = units->column->selection.begin < units->column->selection.end;
     zf_status status = zf_units_column_check(units->column, buffers, error);
     if (status == ZF_OK && any)
-        status = run(units, buffers, &memory, error);
+        status = run_on(units, options != NULL ? options->stream : NULL, buffers, &memory, error);
     else if (status == ZF_OK && units->column->is_text)
         buffers->offsets[0] = 0;
     if (stats != NULL) *stats = zf_units_stats(units);

@@ -57,6 +57,11 @@ __attribute__((constructor)) static void begin(void) {
         if (early != ZF_CU_SUCCESS) return early;                                                                                \
     } while (0)
 
+#define ON_STREAM(symbol, stream)                                                                                                \
+    do {                                                                                                                         \
+        if (fake.on_stream != NULL) fake.on_stream(#symbol, stream);                                                             \
+    } while (0)
+
 FUNCTION(cuInit, false, unsigned flags) {
     (void)flags;
     fake.inits++;
@@ -210,25 +215,25 @@ static zf_cu_result copy(void *to, const void *from, size_t bytes) {
 
 FUNCTION(cuMemcpyHtoDAsync_v2, true, zf_cu_pointer to, const void *from, size_t bytes, zf_cu_stream stream) {
     BEGIN(cuMemcpyHtoDAsync_v2, true);
-    (void)stream;
+    ON_STREAM(cuMemcpyHtoDAsync_v2, stream);
     return copy((void *)(uintptr_t)to, from, bytes);
 }
 
 FUNCTION(cuMemcpyDtoHAsync_v2, true, void *to, zf_cu_pointer from, size_t bytes, zf_cu_stream stream) {
     BEGIN(cuMemcpyDtoHAsync_v2, true);
-    (void)stream;
+    ON_STREAM(cuMemcpyDtoHAsync_v2, stream);
     return copy(to, (const void *)(uintptr_t)from, bytes);
 }
 
 FUNCTION(cuMemcpyDtoDAsync_v2, true, zf_cu_pointer to, zf_cu_pointer from, size_t bytes, zf_cu_stream stream) {
     BEGIN(cuMemcpyDtoDAsync_v2, true);
-    (void)stream;
+    ON_STREAM(cuMemcpyDtoDAsync_v2, stream);
     return copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
 }
 
 FUNCTION(cuMemsetD8Async, true, zf_cu_pointer to, unsigned char byte, size_t bytes, zf_cu_stream stream) {
     BEGIN(cuMemsetD8Async, true);
-    (void)stream;
+    ON_STREAM(cuMemsetD8Async, stream);
     memset((void *)(uintptr_t)to, byte, bytes);
     return ZF_CU_SUCCESS;
 }
@@ -248,7 +253,7 @@ FUNCTION(cuStreamDestroy_v2, true, zf_cu_stream stream) {
 
 FUNCTION(cuStreamSynchronize, true, zf_cu_stream stream) {
     BEGIN(cuStreamSynchronize, true);
-    (void)stream;
+    ON_STREAM(cuStreamSynchronize, stream);
     if (fake.fault != 0) fake.stuck = fake.fault;
     return fake.fault;
 }
@@ -376,7 +381,7 @@ FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor, true, int *blocks, zf_cu_f
 FUNCTION(cuLaunchKernel, true, zf_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
          unsigned block_y, unsigned block_z, unsigned shared_bytes, zf_cu_stream stream, void **arguments, void **extra) {
     BEGIN(cuLaunchKernel, true);
-    (void)stream;
+    ON_STREAM(cuLaunchKernel, stream);
     if (grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 || shared_bytes != 0 || extra != NULL) return 1;
     fake.launches++;
     if (fake.kernel != NULL) fake.kernel(function->name, grid_x, block_x, arguments);

@@ -101,7 +101,7 @@ ZF_API void zf_pipeline_free(zf_pipeline *pipeline);
 typedef struct zf_pipeline_request {
     zf_container *container;
     size_t column;
-    zf_decode_options options; ///< rows and checksums; `threads` and `cancelled` are not read
+    zf_decode_options options; ///< rows and checksums; `threads`, `cancelled` and `stream` are not read
     bool on_device;
     zf_decode_buffers host;
     zf_device_buffers device;

@@ -232,6 +232,10 @@ typedef struct zf_decode_options {
     /// return; pipelines have zf_batch_cancel instead.
     bool (*cancelled)(void *user);
     void *cancelled_user;
+    /// zf_decode on a GPU: the stream for its copies and kernels (CUDA: a CUstream of the primary context). They run behind what
+    /// is on it already, and zf_decode waits for it. NULL: a stream of the call's own, which waits for no other, so that decodes
+    /// of several threads overlap. CU_STREAM_LEGACY names CUDA's default stream. Ignored on the CPU, and by all other calls.
+    void *stream;
 } zf_decode_options;
 
 /// Bytes that the caller must provide. For numbers `values` is rows times the element's size; for booleans

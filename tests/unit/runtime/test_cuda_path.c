@@ -208,6 +208,74 @@ static void decode_to_host(zf_container *container) {
     free(buffers.values);
 }
 
+// ---- Streams of zf_decode -------------------------------------------------------------------------------------
+
+/// What one decode queued, and waited for.
+typedef struct streams {
+    pthread_t thread; ///< that decodes
+    void *only;       ///< the stream of all of it
+    unsigned calls, others;
+    bool synchronised;
+} streams;
+
+static streams decodes[2]; ///< the outer, and the one that runs while it is under way
+static zf_container *decoded;
+static zf_decode_options outer, inner;
+
+static void decode_one(const zf_decode_options *options) {
+    zf_error error = {0};
+    zf_decode_sizes sizes;
+    CHECK(zf_decode_size(decoded, 0, options, &sizes, &error) == ZF_OK, "%s", error.message);
+    zf_decode_buffers buffers = {.values = aligned_alloc(64, (sizes.values + 63) / 64 * 64), ZF_DECODE_BYTES(sizes)};
+    CHECK(zf_decode(decoded, 0, "cuda", options, &buffers, NULL, &error) == ZF_OK, "%s %s", error.code, error.message);
+    free(buffers.values);
+}
+
+static void *decode_inner(void *user) {
+    (void)user;
+    decodes[1].thread = pthread_self();
+    decode_one(&inner);
+    return NULL;
+}
+
+static void note_stream(const char *symbol, zf_cu_stream stream) {
+    bool is_outer = pthread_equal(pthread_self(), decodes[0].thread) != 0;
+    streams *s = &decodes[is_outer ? 0 : 1];
+    if (s->calls++ == 0) s->only = stream;
+    if (stream != s->only) s->others++;
+    s->synchronised = s->synchronised || strcmp(symbol, "cuStreamSynchronize") == 0;
+    if (is_outer && s->calls == 1) { // another thread decodes from begin to end while this one's first call is under way
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, decode_inner, NULL) == 0, "no thread");
+        pthread_join(thread, NULL);
+    }
+}
+
+/// Two decodes at once: each uses one stream alone, its own or the one that it is given, and never the default one.
+static void test_streams(zf_container *container) {
+    zf_error error = {0};
+    void *given = NULL;
+    CHECK(gpu->ops->stream_open(gpu, &given, &error) == ZF_OK && given != NULL, "%s", error.message);
+    for (unsigned gives = 0; gives < 4; gives++) {
+        memset(decodes, 0, sizeof decodes);
+        decoded = container;
+        outer = (zf_decode_options){.stream = gives & 1 ? given : NULL};
+        inner = (zf_decode_options){.stream = gives & 2 ? given : NULL};
+        decodes[0].thread = pthread_self();
+        fake->on_stream = note_stream;
+        decode_one(&outer);
+        fake->on_stream = NULL;
+        for (unsigned d = 0; d < 2; d++) {
+            CHECK(decodes[d].calls > 3 && decodes[d].others == 0 && decodes[d].synchronised && decodes[d].only != NULL,
+                  "decode %u: %u calls, %u of them on other streams than %p", d, decodes[d].calls, decodes[d].others,
+                  decodes[d].only);
+            CHECK((decodes[d].only == given) == (gives >> d & 1), "decode %u does not use the stream that it should", d);
+        }
+        CHECK(gives == 3 || decodes[0].only != decodes[1].only, "both decodes use one stream");
+    }
+    gpu->ops->stream_close(gpu, given);
+}
+
 /// Memory that there is not, and code that the driver refuses: an error for the decode, and the next one is good.
 static void test_refused(zf_container *container) {
     static const struct {
@@ -417,6 +485,7 @@ int main(void) {
             printf("%-8s %llu launches for 1 block, %llu for %d\n", names[c], (ull)of_one, (ull)of_many, MANY);
         }
         decode_to_host(many);
+        test_streams(many);
         test_half_queued(one);
         test_refused(one);
         test_pipeline(many);
