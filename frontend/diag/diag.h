@@ -7,6 +7,7 @@
 
 #include "frontend/syntax/source.h"
 #include "runtime/base/text.h"
+#include "zipflow/errors.h"
 
 /// Every code, from diag_codes.def: X(number, name, "what it is about"). ZF_D_UNKNOWN_NAME is 201, shown as ZF0201.
 typedef enum zf_diag_code {
@@ -14,6 +15,9 @@ typedef enum zf_diag_code {
 #include "frontend/diag/diag_codes.def"
 #undef X
 } zf_diag_code;
+#define X(number, name, subject) _Static_assert((int)ZF_ERROR_PROGRAM_##name == number, "zipflow/errors.h is out of date");
+#include "frontend/diag/diag_codes.def"
+#undef X
 
 typedef enum zf_severity { ZF_ERROR, ZF_WARNING, ZF_NOTE } zf_severity;
 

@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/base/text.h"
@@ -38,6 +39,7 @@ zf_status zf_fail(zf_error *error, zf_status status, const char *code, const cha
     memset(error, 0, sizeof *error);
     error->status = status;
     snprintf(error->code, sizeof error->code, "%s", code);
+    if (strncmp(code, "ZF", 2) == 0) error->number = (zf_error_code)strtoul(code + 2, NULL, 10);
     va_list arguments;
     va_start(arguments, format);
     print_into(error->message, sizeof error->message, format, arguments);

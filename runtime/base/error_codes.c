@@ -16,7 +16,7 @@ const zf_error_row *zf_error_rows(size_t *count) {
     return rows;
 }
 
-static zf_status status_of(zf_error_code code) {
+static zf_status status_of(zf_runtime_code code) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].code == code) return rows[i].status;
     }
@@ -24,15 +24,15 @@ static zf_status status_of(zf_error_code code) {
 }
 
 /// "ZF0601".
-static void code_text(zf_error_code code, char out[16]) { snprintf(out, 16, "ZF%04u", (unsigned)code); }
+static void code_text(zf_runtime_code code, char out[16]) { snprintf(out, 16, "ZF%04u", (unsigned)code); }
 
-bool zf_error_is(const zf_error *error, zf_error_code code) {
+bool zf_error_is(const zf_error *error, zf_runtime_code code) {
     char text[16];
     code_text(code, text);
     return strcmp(error->code, text) == 0;
 }
 
-zf_status zf_raise(zf_error *error, zf_error_code code, const char *format, ...) {
+zf_status zf_raise(zf_error *error, zf_runtime_code code, const char *format, ...) {
     zf_status status = status_of(code);
     if (error == NULL) return status;
     char name[16];
@@ -45,14 +45,14 @@ zf_status zf_raise(zf_error *error, zf_error_code code, const char *format, ...)
     return zf_fail(error, status, name, "%s", message);
 }
 
-zf_status zf_raise_system(zf_error *error, zf_error_code code, const char *what, const char *path, int number) {
+zf_status zf_raise_system(zf_error *error, zf_runtime_code code, const char *what, const char *path, int number) {
     char buffer[128];
     zf_status status = zf_raise(error, code, "cannot %s %.256s: %s", what, path[0] != 0 ? path : "a file whose name is empty",
                                 strerror_r(number, buffer, sizeof buffer));
     return zf_fail_place(error, status, "%s", path);
 }
 
-zf_error_code zf_violation_code(uint32_t violation) {
+zf_runtime_code zf_violation_code(uint32_t violation) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (violation < 100 && (uint32_t)rows[i].code == 1300 + violation) return rows[i].code;
     }

@@ -8,7 +8,7 @@
 
 typedef unsigned long long ull;
 
-static const char *subject_of(zf_error_code code) {
+static const char *subject_of(zf_runtime_code code) {
     size_t count;
     const zf_error_row *rows = zf_error_rows(&count);
     for (size_t i = 0; i < count; i++) {
@@ -44,7 +44,7 @@ zf_status zf_report_failure(const zf_failure *what, uint64_t failure, zf_error *
         return zf_raise(error, ZF_E_INTERNAL, "a kernel reported check %llu of %u", (ull)number, what->plan->check_count);
     }
     const zf_abi_check *check = &what->plan->checks[number];
-    zf_error_code code = zf_violation_code(check->violation);
+    zf_runtime_code code = zf_violation_code(check->violation);
     zf_status status = zf_raise(error, code, "V%02u: %s: %s", check->violation, subject_of(code), check->text);
     return place_failure(what, failure, status, error);
 }

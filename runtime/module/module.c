@@ -30,7 +30,7 @@ struct zf_module {
 
 // ---- Which code -----------------------------------------------------------------------------------------------
 
-static zf_status absent(const zf_module *m, zf_error_code code, const zf_container *container, const char *column,
+static zf_status absent(const zf_module *m, zf_runtime_code code, const zf_container *container, const char *column,
                         const char *what, zf_error *error) {
     zf_status status = zf_raise(error, code, "module %.160s has no code for %s", m->path, what);
     zf_fail_place(error, status, "%s: column %s", zf_container_path(container), column);

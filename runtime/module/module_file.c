@@ -65,7 +65,7 @@ zf_status zf_module_write(zf_module_content *content, zf_text *out, zf_error *er
 
 // ---- Reading --------------------------------------------------------------------------------------------------
 
-static zf_status refuse(zf_error *error, zf_error_code code, const char *path, const char *what) {
+static zf_status refuse(zf_error *error, zf_runtime_code code, const char *path, const char *what) {
     zf_status status = zf_raise(error, code, "%s", what);
     return zf_fail_place(error, status, "%s", path);
 }

@@ -4,6 +4,7 @@
 cd "$1" || exit 2
 status=0
 sh tests/arch/errors_page.sh . | diff - docs/errors.md || { echo "make it again: sh tests/arch/errors_page.sh . > docs/errors.md"; status=1; }
+sh tests/arch/errors_header.sh . | diff - runtime/include/zipflow/errors.h || { echo "make it again: sh tests/arch/errors_header.sh . > runtime/include/zipflow/errors.h"; status=1; }
 for code in $(grep -rhoE '"ZF[0-9]{4}"' --include='*.c' --include='*.h' scheduler runtime emulator frontend patterns codegen compiler measure tuner zfc | tr -d '"' | sort -u); do
     grep -qF "| $code |" docs/errors.md || { echo "$code is used and stands in no table"; status=1; }
 done

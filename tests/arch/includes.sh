@@ -8,8 +8,8 @@ grep -rHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"]' --include='*.[chly
     scheduler runtime emulator frontend patterns codegen compiler measure tuner zfc 2>/dev/null |
 awk '
 BEGIN {
-    base = "runtime/base/|zipflow/zipflow[.]h$"
-    runtime = "runtime/|zipflow/(zipflow|pipeline)[.]h$"
+    base = "runtime/base/|zipflow/(zipflow|errors)[.]h$"
+    runtime = "runtime/|zipflow/(zipflow|pipeline|errors)[.]h$"
     # What each room may include, as regular expressions: ours | headers of others.
     room("scheduler/order",  "scheduler/order/", "-")
     room("scheduler/search", "scheduler/search/", "-")

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "zipflow/errors.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -41,10 +43,14 @@ typedef enum zf_status {
     ZF_ERR_CANCELLED = 8,   ///< the caller cancelled the call; what was asked for is not done, and nothing is wrong
 } zf_status;
 
-/// One error. `code` is stable ("ZF1104", documented in docs/errors.md); `message` is one line without a full stop;
-/// `place` names file, column, block, stream, byte, or line and column of text; `hint` may be empty.
+/// One error. Its layout is fixed.
+///
+/// `code` ("ZF1104") and `number` (1104, ZF_ERROR_DEVICE_ABSENT) say the same and are stable; docs/errors.md explains each code.
+/// `message` is one line without a full stop. `place` names file, column, block, stream, byte, or line and column of text. `hint`
+/// may be empty.
 typedef struct zf_error {
     zf_status status;
+    zf_error_code number; ///< for a switch; 0 where `code` is not "ZF" and a number
     char code[8];
     char message[512];
     char place[256];

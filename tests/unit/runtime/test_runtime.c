@@ -218,6 +218,16 @@ static void test_codes(void) {
     zf_error error;
     CHECK(zf_raise(&error, ZF_E_V24, "%d", 5) == ZF_ERR_INPUT, "status");
     CHECK(strcmp(error.code, "ZF1324") == 0 && strcmp(error.message, "5") == 0, "%s %s", error.code, error.message);
+    CHECK(error.number == ZF_ERROR_V24, "%d", (int)error.number);
+    for (size_t i = 0; i < count; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "ZF%04d", (int)rows[i].code);
+        zf_raise(&error, rows[i].code, "x");
+        CHECK((int)error.number == (int)rows[i].code && strcmp(error.code, text) == 0, "%s has number %d", error.code,
+              (int)error.number);
+    }
+    zf_fail(&error, ZF_ERR_INPUT, "", "of a program with its own codes");
+    CHECK(error.number == ZF_ERROR_NONE, "%d", (int)error.number);
 }
 
 static void test_bits(void) {
