@@ -133,7 +133,7 @@ zf_status zf_container_open(zf_context *context, const char *path, zf_container 
     if (context == NULL || path == NULL || out == NULL) {
         return zf_raise(error, ZF_E_ARGUMENT, "zf_container_open needs a context, a path and a place for the container");
     }
-    zf_container *c;
+    zf_container *c = NULL;
     ZF_TRY(new_container(context, path, &c, error));
     return open_all(c, zf_byte_source_open_file(&c->source, c->path, error), false, out, error);
 }
@@ -145,7 +145,7 @@ zf_status zf_container_open_memory(zf_context *context, const void *bytes, uint6
         return zf_raise(error, ZF_E_ARGUMENT,
                         "zf_container_open_memory needs a context, the bytes and a place for the container");
     }
-    zf_container *c;
+    zf_container *c = NULL;
     ZF_TRY(new_container(context, options != NULL && options->name != NULL ? options->name : "(memory)", &c, error));
     zf_byte_source_open_memory(&c->source, c->path, bytes, size);
     return open_all(c, ZF_OK, options != NULL && options->copy, out, error);
@@ -160,7 +160,7 @@ zf_status zf_container_open_reader(zf_context *context, const zf_byte_reader *re
     }
     if (reader->bytes > INT64_MAX)
         return zf_raise(error, ZF_E_ARGUMENT, "a reader of %llu bytes: offsets are below 2^63", (ull)reader->bytes);
-    zf_container *c;
+    zf_container *c = NULL;
     ZF_TRY(new_container(context, options != NULL && options->name != NULL ? options->name : "(reader)", &c, error));
     zf_byte_source_open_reader(&c->source, c->path, reader);
     return open_all(c, ZF_OK, options != NULL && options->copy, out, error);
