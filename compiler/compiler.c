@@ -24,6 +24,7 @@ static zf_status make_jit(zf_compiler *compiler, zf_error *error) {
     zf_jit_options options = {.optimise = level,
                               .sanitize = compiler->options.sanitize,
                               .cache_dir = zf_context_cache_dir(compiler->context),
+                              .cache_bytes = zf_context_cache_bytes(compiler->context),
                               .passes = zf_context_passes(compiler->context),
                               .symbols = symbols,
                               .symbol_count = count};

@@ -63,6 +63,9 @@ static const struct {
     {"ZIPFLOW_STD", "where the library `std.zf` lies (else beside the program)"},
     {"ZIPFLOW_CACHE_DIR",
      "the cache of compiled kernels and measured rates: an absolute path, or empty for none; ignored in setuid programs"},
+    {"ZIPFLOW_CACHE_SIZE",
+     "the most bytes of compiled kernels in it, such as `512M` (K, M and G are powers of 1024; else `1G`): the least recently "
+     "used ones go first; ignored in setuid programs"},
     {"XDG_CACHE_HOME`, `HOME", "where that cache is without `ZIPFLOW_CACHE_DIR`, as said above"},
     {"ZIPFLOW_OPTIMISE", "LLVM's level for kernels, 0 to 3 (else 3): for those who look for faults of code generation"},
     {"ZIPFLOW_EMU_SEED", "the order of threads on the emulated GPU: 0 (as without it) by number, other numbers shuffle"},

@@ -38,6 +38,7 @@ struct zf_jit {
     bool sanitize;
     zf_text identity; ///< of compiler and machine: how every cache key begins
     int cache;        ///< descriptor, or -1
+    uint64_t cache_bytes;
     zf_passes *passes;
     zf_jit_symbol *symbols;
     size_t symbol_count, implied_count; ///< the implied ones first; their names are static
@@ -124,6 +125,7 @@ static zf_status create(const zf_jit_options *options, zf_jit **out, zf_error *e
         zf_jit_free(jit);
         return status;
     }
+    jit->cache_bytes = options->cache_bytes != 0 ? options->cache_bytes : ZF_CACHE_BYTES;
     if (options->cache_dir != NULL && options->cache_dir[0] != 0) jit->cache = zf_cache_open(options->cache_dir, "kernels");
     *out = jit;
     return ZF_OK;
@@ -358,7 +360,9 @@ static zf_status compile(void *user, zf_error *error) {
         atomic_fetch_add(&jit->compiled, 1);
         if (c->request->compiled != NULL) *c->request->compiled = true;
         began = zf_pass_begin(jit->passes, ZF_PASS_KEEP);
-        if (keep) zf_cache_keep(jit->cache, c->key.data, c->key.length, LLVMGetBufferStart(result), LLVMGetBufferSize(result));
+        if (keep)
+            zf_cache_keep(jit->cache, c->key.data, c->key.length, LLVMGetBufferStart(result), LLVMGetBufferSize(result),
+                          jit->cache_bytes);
         zf_pass_end(jit->passes, began);
         return ZF_OK;
     }

@@ -1,4 +1,4 @@
-#include "runtime/base/cache.h"
+#include "runtime/base/cache_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,11 +20,9 @@ typedef struct entry_head {
 
 static const char entry_magic[8] = "zfobj\0\0\1";
 
-#define NAME_LENGTH 37 // 32 digits, ".zfo", 0
-
-static void name_of(const void *key, size_t length, char name[NAME_LENGTH]) {
+static void name_of(const void *key, size_t length, char name[ZF_CACHE_NAME_LENGTH]) {
     XXH128_hash_t hash = XXH3_128bits(key, length);
-    snprintf(name, NAME_LENGTH, "%016llx%016llx.zfo", (unsigned long long)hash.high64, (unsigned long long)hash.low64);
+    snprintf(name, ZF_CACHE_NAME_LENGTH, "%016llx%016llx.zfo", (unsigned long long)hash.high64, (unsigned long long)hash.low64);
 }
 
 // Makes a directory and those above it. Those that we make are ours alone.
@@ -117,7 +115,7 @@ zf_cache_answer zf_cache_read(int directory, const char *name, size_t most, void
 }
 
 zf_cache_answer zf_cache_find(int directory, const void *key, size_t key_length, void **object, size_t *size) {
-    char name[NAME_LENGTH];
+    char name[ZF_CACHE_NAME_LENGTH];
     name_of(key, key_length, name);
     uint64_t file_size = 0;
     bool there;
@@ -138,6 +136,7 @@ zf_cache_answer zf_cache_find(int directory, const void *key, size_t key_length,
     *size = (size_t)head.size;
     bytes = NULL;
     answer = ZF_CACHE_FOUND;
+    futimens(fd, NULL); // it was used now: the least recently used entries go first
 done:
     free(bytes);
     close(fd);
@@ -171,11 +170,13 @@ bool zf_cache_write(int directory, const char *name, const zf_cache_piece *piece
     return false;
 }
 
-bool zf_cache_keep(int directory, const void *key, size_t key_length, const void *object, size_t size) {
-    char name[NAME_LENGTH];
+bool zf_cache_keep(int directory, const void *key, size_t key_length, const void *object, size_t size, uint64_t most) {
+    char name[ZF_CACHE_NAME_LENGTH];
     entry_head head = {.key_length = key_length, .size = size, .checksum = checksum_of(key, key_length, object, size)};
     name_of(key, key_length, name);
     memcpy(head.magic, entry_magic, sizeof(entry_magic));
     const zf_cache_piece pieces[] = {{&head, sizeof head}, {key, key_length}, {object, size}};
-    return zf_cache_write(directory, name, pieces, sizeof pieces / sizeof *pieces);
+    if (!zf_cache_write(directory, name, pieces, sizeof pieces / sizeof *pieces)) return false;
+    zf_cache_account(directory, name, sizeof head + key_length + size, most);
+    return true;
 }

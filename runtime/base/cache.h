@@ -1,15 +1,16 @@
-// What is kept from one process to the next: directories of files, each written whole or not at all. Everything here may fail
-// without harm: then what would lie there is made again.
+// The cache on disk, from one process to the next: directories of files, each written whole or not at all. A failure costs time
+// only: the contents are made again.
 //
-// In `kernels` lies compiled code (objects of the host; what a GPU's driver makes of PTX, the driver keeps), a file a key. An
-// entry holds its whole key, so two keys never share one, and a checksum, so a damaged one is as good as none. In `rates` lies
-// how fast devices were seen to be (runtime/pipeline/rates_file.c), in `tuned` how kernels were found to be lowered best
-// (compiler/tuned_file.c).
+// `kernels` has compiled code (objects of the host; a GPU's driver keeps what it makes of PTX), a file for each key. An entry
+// holds its whole key, so two keys never share one, and a checksum, so a damaged one counts as missing. Its size is bounded
+// (cache_limit.c). `rates` has measured speeds of devices (runtime/pipeline/rates_file.c), `tuned` results of tuning
+// (compiler/tuned_file.c): a small file for each device, which stays.
 #ifndef ZF_BASE_CACHE_H
 #define ZF_BASE_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef enum zf_cache_answer {
     ZF_CACHE_NONE,    ///< there is no entry
@@ -34,10 +35,16 @@ typedef struct zf_cache_piece {
 /// Writes a file of these pieces, under a temporary name, and renames it: readers see it whole or not at all.
 bool zf_cache_write(int directory, const char *name, const zf_cache_piece *pieces, size_t count);
 
-/// Finds the object of a key. On ZF_CACHE_FOUND `*object` is memory that the caller frees.
+enum { ZF_CACHE_BYTES = 1 << 30 }; ///< the default limit of `kernels`
+
+/// Reads a limit: a number of bytes, at least 1, which K, M or G may follow (powers of 1024). False: `text` is something else.
+bool zf_cache_size_read(const char *text, uint64_t *out);
+
+/// Finds the object of a key, and marks it as used now. On ZF_CACHE_FOUND `*object` is memory that the caller frees.
 zf_cache_answer zf_cache_find(int directory, const void *key, size_t key_length, void **object, size_t *size);
 
-/// Keeps an object.
-bool zf_cache_keep(int directory, const void *key, size_t key_length, const void *object, size_t size);
+/// Keeps an object. Where the entries of the directory then have more than `most` bytes, the least recently used ones are removed
+/// until an eighth of that is free; the new one stays. False: it could not be written. Any thread, any process.
+bool zf_cache_keep(int directory, const void *key, size_t key_length, const void *object, size_t size, uint64_t most);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/cache.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/base/pool.h"
 #include "runtime/base/text.h"
@@ -16,6 +17,7 @@ struct zf_context {
     zf_log_fn log;
     void *log_user;
     char *cache_dir;
+    uint64_t cache_bytes;
     unsigned threads;
     zf_passes *passes; ///< where time is noted; NULL: nowhere
     zf_device_list *devices;
@@ -50,11 +52,24 @@ static char *resolve_cache_dir(const char *wanted) {
     return join("", "");
 }
 
+/// $ZIPFLOW_CACHE_SIZE, else the default.
+static zf_status read_cache_size(uint64_t *out, zf_error *error) {
+    const char *text = secure_getenv("ZIPFLOW_CACHE_SIZE");
+    *out = ZF_CACHE_BYTES;
+    if (text == NULL || text[0] == 0 || zf_cache_size_read(text, out)) return ZF_OK;
+    zf_status status = zf_raise(error, ZF_E_ARGUMENT, "ZIPFLOW_CACHE_SIZE is `%.64s`, which is not a size", text);
+    return zf_fail_hint(error, status,
+                        "give bytes, at least 1, or a number with K, M or G (powers of 1024), such as 512M; an empty "
+                        "ZIPFLOW_CACHE_DIR turns the cache off");
+}
+
 zf_status zf_context_create(const zf_context_options *options, zf_context **out, zf_error *error) {
     if (out == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_context_create needs a place for the context");
     *out = NULL;
     zf_context_options defaults = {0};
     if (options == NULL) options = &defaults;
+    uint64_t cache_bytes;
+    ZF_TRY(read_cache_size(&cache_bytes, error));
     zf_context *context = calloc(1, sizeof *context);
     if (context == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a context");
     pthread_mutexattr_t recursive;
@@ -63,6 +78,7 @@ zf_status zf_context_create(const zf_context_options *options, zf_context **out,
     pthread_mutex_init(&context->log_lock, &recursive);
     pthread_mutexattr_destroy(&recursive);
     pthread_mutex_init(&context->lock, NULL);
+    context->cache_bytes = cache_bytes;
     context->log = options->log;
     context->log_user = options->log_user;
     context->threads = options->threads != 0 ? options->threads : zf_usable_cores();
@@ -95,6 +111,8 @@ void zf_context_set_passes(zf_context *context, zf_passes *passes) { context->pa
 zf_passes *zf_context_passes(const zf_context *context) { return context->passes; }
 
 const char *zf_context_cache_dir(const zf_context *context) { return context->cache_dir; }
+
+uint64_t zf_context_cache_bytes(const zf_context *context) { return context->cache_bytes; }
 
 unsigned zf_context_threads(const zf_context *context, unsigned wanted) {
     if (wanted == 0) return context->threads;

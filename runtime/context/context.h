@@ -15,6 +15,8 @@ ZF_PRIVATE_API zf_passes *zf_context_passes(const zf_context *context);
 
 /// The directory of the code cache, or "" when there is none. It may not exist yet. Lives as long as the context.
 ZF_PRIVATE_API const char *zf_context_cache_dir(const zf_context *context);
+/// Returns the most bytes that compiled code in it may have.
+ZF_PRIVATE_API uint64_t zf_context_cache_bytes(const zf_context *context);
 
 /// The context's devices (runtime/device/device.h).
 zf_device_list *zf_context_devices(const zf_context *context);

@@ -174,6 +174,16 @@ class Pipes(Case):
             os.mkfifo(entry)
         self.good("verify", container, env=cache, timeout=30)
 
+    def test_the_size_of_the_cache(self):
+        container = self.container()
+        for size, most in (("1G", None), ("1", 1)):
+            cache = self.dir / ("cache" + size)
+            self.good("verify", container, env={**os.environ, "ZIPFLOW_CACHE_DIR": str(cache), "ZIPFLOW_CACHE_SIZE": size})
+            entries = list((cache / "kernels").glob("*.zfo"))
+            self.assertTrue(len(entries) == most if most else len(entries) > 1, entries)
+        for size in ("0", "1T", "much"):
+            self.bad(2, "verify", container, env={**os.environ, "ZIPFLOW_CACHE_SIZE": size}, says=["ZIPFLOW_CACHE_SIZE", size, "512M"])
+
 
 class Reports(Case):
     def test_json_of_bad_columns(self):

@@ -80,7 +80,8 @@ typedef struct zf_context_options {
     void *log_user;
     /// NULL: $ZIPFLOW_CACHE_DIR (which may be ""), else $XDG_CACHE_HOME/zipflow, else $HOME/.cache/zipflow; variables that are
     /// not absolute paths are ignored, and all of them in a program with more rights than who starts it (setuid). "": none.
-    /// Compiled code lies there, and how fast devices were seen to be (docs/pipeline.md).
+    /// Compiled code lies there, of at most $ZIPFLOW_CACHE_SIZE bytes ("512M"; by default 1 GiB), and how fast devices were seen
+    /// to be (docs/pipeline.md). A $ZIPFLOW_CACHE_SIZE that is not a size is ZF_ERR_USAGE.
     const char *cache_dir;
     unsigned
         threads; ///< threads for encoding and CPU decoding; 0: one per core that this process may use; more than 256 count as 256
