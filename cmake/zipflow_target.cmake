@@ -1,7 +1,7 @@
 # How every library, program and test of the project is compiled.
 add_library(zf_flags INTERFACE)
 target_include_directories(zf_flags INTERFACE ${CMAKE_SOURCE_DIR}
-  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/runtime/include> $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/compiler/include>
+  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/runtime/include> $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/emulator/include> $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/compiler/include>
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/tuner/include>)
 target_compile_options(zf_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror -fno-strict-aliasing)

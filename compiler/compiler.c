@@ -11,12 +11,26 @@
 #include "compiler/decoder_cache.h"
 #include "runtime/base/error_codes.h"
 #include "runtime/context/context.h"
+#include "runtime/device/device.h"
+
+typedef struct symbols {
+    zf_jit_symbol *table; // NULL: they are counted only
+    size_t count;
+} symbols;
+
+static void add_symbol(void *user, const zf_device_symbol *symbol) {
+    symbols *s = user;
+    if (s->table != NULL) s->table[s->count] = (zf_jit_symbol){symbol->name, symbol->address};
+    s->count++;
+}
 
 static zf_status make_jit(zf_compiler *compiler, zf_error *error) {
-    size_t count = zf_encode_symbols(NULL);
-    zf_jit_symbol *symbols = calloc(count + 1, sizeof(*symbols));
-    if (symbols == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
-    zf_encode_symbols(symbols);
+    symbols s = {.count = zf_encode_symbols(NULL)};
+    zf_context_each_symbol(compiler->context, add_symbol, &s);
+    s.table = calloc(s.count + 1, sizeof(*s.table));
+    if (s.table == NULL) return zf_raise(error, ZF_E_NO_MEMORY, "no memory for a compiler");
+    s.count = zf_encode_symbols(s.table);
+    zf_context_each_symbol(compiler->context, add_symbol, &s);
     unsigned level = compiler->options.optimise == 0 ? 3 : compiler->options.optimise - 1;
 #ifdef ZF_SANITIZE
     compiler->options.sanitize = true; // a build with sanitizers has them in all its code
@@ -26,10 +40,10 @@ static zf_status make_jit(zf_compiler *compiler, zf_error *error) {
                               .cache_dir = zf_context_cache_dir(compiler->context),
                               .cache_bytes = zf_context_cache_bytes(compiler->context),
                               .passes = zf_context_passes(compiler->context),
-                              .symbols = symbols,
-                              .symbol_count = count};
+                              .symbols = s.table,
+                              .symbol_count = s.count};
     zf_status status = zf_jit_create(&options, &compiler->jit, error);
-    free(symbols);
+    free(s.table);
     return status;
 }
 

@@ -1,7 +1,6 @@
-// The table of C functions that generated code reaches by name: what encoders call, and kernels that are emulated.
+// The table of C functions that generated code reaches by name: what encoders call.
 #include "codegen/encode/encode_support.h"
 #include "compiler/compiler.h"
-#include "emulator/emu.h"
 
 size_t zf_encode_symbols(zf_jit_symbol *out) {
     size_t count = 0;
@@ -9,7 +8,6 @@ size_t zf_encode_symbols(zf_jit_symbol *out) {
     if (out != NULL) out[count] = (zf_jit_symbol){#name, (const void *)(uintptr_t)name};                                         \
     count++;
     ZF_ENCODE_FUNCTIONS(X)
-    ZF_EMU_FUNCTIONS(X)
 #undef X
     return count;
 }

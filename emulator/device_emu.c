@@ -11,6 +11,7 @@
 #include "runtime/container/container_format.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
+#include "zipflow/emulator.h"
 
 struct zf_accelerator_code {
     zf_abi_simt_kernel *kernels; ///< a copy: whoever made the code may free it, with the functions and the names of files
@@ -433,5 +434,22 @@ static zf_status start_wide(zf_context *context, void *shared, unsigned index, z
     return zf_emu_create(zf_context_threads(context, 0), 64, out, error);
 }
 
-const zf_device_ops zf_device_emu = {.name = "emu", .describe = describe, .start = start, .stop = zf_emu_free};
-const zf_device_ops zf_device_emu64 = {.name = "emu64", .describe = describe_wide, .start = start_wide, .stop = zf_emu_free};
+static const zf_device_symbol *symbols(size_t *count) {
+    static const zf_device_symbol table[] = {
+#define X(name, returns, arguments) {#name, (const void *)(uintptr_t)name},
+        ZF_EMU_FUNCTIONS(X)
+#undef X
+    };
+    *count = sizeof table / sizeof *table;
+    return table;
+}
+
+static const zf_device_ops narrow = {
+    .name = "emu", .describe = describe, .start = start, .stop = zf_emu_free, .symbols = symbols};
+static const zf_device_ops wide = {.name = "emu64", .describe = describe_wide, .start = start_wide, .stop = zf_emu_free};
+
+zf_status zf_emulator_register(zf_context *context, zf_error *error) {
+    if (context == NULL) return zf_raise(error, ZF_E_ARGUMENT, "zf_emulator_register needs a context");
+    ZF_TRY(zf_context_add_device(context, &narrow, error));
+    return zf_context_add_device(context, &wide, error);
+}

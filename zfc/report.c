@@ -11,6 +11,7 @@
 #include "runtime/base/pool.h"
 #include "runtime/context/context.h"
 #include "zfc/driver_codes.h"
+#include "zipflow/emulator.h"
 
 bool zf_colour(FILE *stream) {
     const char *no_colour = getenv("NO_COLOR");
@@ -138,7 +139,8 @@ bool zf_session_open_with(const zf_arguments *arguments, const zf_plan_request *
     }
     if (zf_argument(arguments, "no-cache")) options.cache_dir = "";
     zf_error error;
-    if (zf_context_create(&options, &session->context, &error) != ZF_OK) {
+    if (zf_context_create(&options, &session->context, &error) != ZF_OK ||
+        zf_emulator_register(session->context, &error) != ZF_OK) {
         *status = zf_report(arguments->verb->name, &error);
         return false;
     }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zipflow/compile.h>
+#include <zipflow/emulator.h>
 #include <zipflow/pipeline.h>
 
 #include "query_cuda.h"
@@ -129,6 +130,7 @@ static zf_status request_column(run *r, unsigned which, zf_error *error) {
 
 static zf_status open_all(run *r, const char *path, zf_error *error) {
     zf_status status = zf_context_create(NULL, &r->context, error);
+    if (status == ZF_OK) status = zf_emulator_register(r->context, error); // for machines without a GPU
     if (status == ZF_OK) status = zf_compiler_create(r->context, NULL, &r->compiler, error);
     if (status == ZF_OK) status = zf_container_open(r->context, path, &r->container, error);
     if (status == ZF_OK) status = zf_pipeline_create(r->context, r->device, NULL, &r->pipeline, error);

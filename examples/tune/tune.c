@@ -3,6 +3,7 @@
 //   tune FILE.zfd RESULTS.txt [DEVICE [SECONDS]]
 #include <stdio.h>
 #include <stdlib.h>
+#include <zipflow/emulator.h>
 #include <zipflow/tune.h>
 
 static void print_probe(void *user, const zf_tuner_probe *probe) {
@@ -47,6 +48,7 @@ int main(int argc, char **argv) {
     zf_compiler_options compile = {.untuned = true}; // choices are compared with the default
     zf_tuner_options options = {.device = argc > 3 ? argv[3] : NULL, .progress = print_probe};
     zf_status status = zf_context_create(NULL, &context, &error);
+    if (status == ZF_OK) status = zf_emulator_register(context, &error); // to try it without a GPU
     if (status == ZF_OK) status = zf_compiler_create(context, &compile, &compiler, &error);
     if (status == ZF_OK) status = zf_container_open(context, argv[1], &container, &error);
     if (status == ZF_OK) status = zf_tuner_create(compiler, &options, &tuner, &error);

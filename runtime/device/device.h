@@ -1,4 +1,5 @@
-// Devices. A device is a table of functions: one row in device_table.c adds one. Nothing else in the runtime knows which
+// Devices. A device is a table of functions: one row in device_table.c adds one, and an application
+// may add others to a context. Nothing else in the runtime knows which
 // devices there are, and only device_cuda* and cuda_* know CUDA.
 #ifndef ZF_RUNTIME_DEVICE_H
 #define ZF_RUNTIME_DEVICE_H
@@ -12,6 +13,12 @@
 
 /// What a device keeps while it is in use; its own business.
 typedef struct zf_device_state zf_device_state;
+
+/// A C function that generated code calls by name.
+typedef struct zf_device_symbol {
+    const char *name;
+    const void *address;
+} zf_device_symbol;
 
 typedef struct zf_device_ops {
     /// What `--device` takes. Unique.
@@ -47,14 +54,25 @@ typedef struct zf_device_ops {
     /// be started may be tried again.
     zf_status (*start)(zf_context *context, void *shared, unsigned index, zf_accelerator **out, zf_error *error);
     void (*stop)(zf_accelerator *accelerator);
+
+    /// Returns the C functions that code for this kind of device calls by name, `*count` of them. NULL: none.
+    const zf_device_symbol *(*symbols)(size_t *count);
 } zf_device_ops;
 
-/// All devices that this build knows, "cpu" first; `auto` takes the last that is present and is no emulator.
+/// Returns the kinds of devices of the runtime itself, "cpu" first. `auto` takes the last kind that is present and not emulated.
 const zf_device_ops *const *zf_device_table(size_t *count);
 
 /// The list of a context's devices: empty at first.
 zf_device_list *zf_device_list_create(void);
 void zf_device_list_free(zf_device_list *list);
+
+/// Adds a kind of device to a context: `auto` prefers the runtime's own accelerators. `ops` must live as long as the context.
+/// Errors: ZF1101 where the context has a kind of that name; ZF1102. Any thread.
+ZF_PRIVATE_API zf_status zf_context_add_device(zf_context *context, const zf_device_ops *ops, zf_error *error);
+
+/// Calls `visit` for each symbol of each kind of device in the context.
+ZF_PRIVATE_API void zf_context_each_symbol(const zf_context *context, void (*visit)(void *user, const zf_device_symbol *symbol),
+                                           void *user);
 
 /// One device of a context.
 typedef struct zf_device {
@@ -74,8 +92,7 @@ ZF_PRIVATE_API zf_status zf_device_accelerator(zf_context *context, const zf_dev
 /// How fast the device was seen to be (runtime/pipeline/rates.h); kept by the context. NULL: no memory.
 struct zf_rates *zf_device_rates(zf_context *context, const zf_device *device);
 
-extern const zf_device_ops zf_device_cpu;
-extern const zf_device_ops zf_device_emu, zf_device_emu64;
+extern ZF_PRIVATE_API const zf_device_ops zf_device_cpu;
 extern const zf_device_ops zf_device_cuda;
 
 #endif

@@ -30,10 +30,11 @@ typedef struct found_kind {
 struct zf_device_list {
     pthread_mutex_t lock;   ///< guards everything; never held while a driver works, so that nobody waits for another's GPU
     pthread_cond_t changed; ///< a kind was looked for, or an accelerator started, with success or without
-    const zf_device_ops *const *kinds;
-    size_t kind_count, looked; ///< the first `looked` kinds were looked for
-    bool looking;              ///< a thread looks for the next one, without the lock
-    void **shared;             ///< of each kind: what `attach` gave
+    const zf_device_ops **kinds;
+    size_t kind_count, added; ///< kinds; those of them that were added
+    size_t looked;            ///< the first `looked` kinds were looked for
+    bool looking;             ///< a thread looks for the next one, without the lock
+    void **shared;            ///< of each kind: what `attach` gave
     found_device *first, **last;
     size_t count;
 };
@@ -41,12 +42,16 @@ struct zf_device_list {
 zf_device_list *zf_device_list_create(void) {
     zf_device_list *list = calloc(1, sizeof *list);
     if (list == NULL) return NULL;
-    list->kinds = zf_device_table(&list->kind_count);
+    const zf_device_ops *const *table = zf_device_table(&list->kind_count);
+    list->kinds = malloc(list->kind_count * sizeof *list->kinds);
     list->shared = calloc(list->kind_count, sizeof *list->shared);
-    if (list->shared == NULL) {
+    if (list->kinds == NULL || list->shared == NULL) {
+        free(list->kinds);
+        free(list->shared);
         free(list);
         return NULL;
     }
+    memcpy(list->kinds, table, list->kind_count * sizeof *list->kinds);
     list->last = &list->first;
     pthread_mutex_init(&list->lock, NULL);
     pthread_cond_init(&list->changed, NULL);
@@ -73,6 +78,7 @@ void zf_device_list_free(zf_device_list *list) {
     }
     pthread_cond_destroy(&list->changed);
     pthread_mutex_destroy(&list->lock);
+    free(list->kinds);
     free(list->shared);
     free(list);
 }
@@ -132,11 +138,12 @@ static bool look(zf_device_list *list, const char *name, zf_passes *passes) {
             continue;
         }
         size_t kind = list->looked, begin = list->count;
+        const zf_device_ops *ops = list->kinds[kind]; // others may be added without the lock
         found_kind found;
         list->looking = true;
         pthread_mutex_unlock(&list->lock);
         unsigned pass = zf_pass_begin(passes, ZF_PASS_START);
-        good = find_kind(list->kinds[kind], kind, begin, &found);
+        good = find_kind(ops, kind, begin, &found);
         zf_pass_end(passes, pass);
         pthread_mutex_lock(&list->lock);
         list->looking = false;
@@ -158,6 +165,46 @@ static found_device *entry_at(const zf_device_list *list, size_t entry) {
     found_device *found = list->first;
     while (found != NULL && found->device.entry != entry) found = found->next;
     return found;
+}
+
+/// Room for one more kind, under the lock.
+static bool grow(zf_device_list *list) {
+    const zf_device_ops **kinds = realloc(list->kinds, (list->kind_count + 1) * sizeof *kinds);
+    if (kinds != NULL) list->kinds = kinds;
+    void **shared = realloc(list->shared, (list->kind_count + 1) * sizeof *shared);
+    if (shared != NULL) list->shared = shared;
+    return kinds != NULL && shared != NULL;
+}
+
+zf_status zf_context_add_device(zf_context *context, const zf_device_ops *ops, zf_error *error) {
+    zf_device_list *list = zf_context_devices(context);
+    bool known = false, good = true;
+    pthread_mutex_lock(&list->lock);
+    for (size_t k = 0; k < list->kind_count; k++) known = known || strcmp(list->kinds[k]->name, ops->name) == 0;
+    if (!known) good = grow(list);
+    if (!known && good) {
+        // Behind the CPU, so that whoever names it does not wait for a GPU's driver; at the end where that was looked for
+        // already.
+        size_t at = 1 + list->added++;
+        if (at < list->looked + list->looking) at = list->kind_count;
+        memmove(&list->kinds[at + 1], &list->kinds[at], (list->kind_count - at) * sizeof *list->kinds);
+        list->shared[list->kind_count++] = NULL; // no kind behind the new one has been looked for
+        list->kinds[at] = ops;
+    }
+    pthread_mutex_unlock(&list->lock);
+    if (known) return zf_raise(error, ZF_E_ARGUMENT, "the context has a device `%s` already", ops->name);
+    return good ? ZF_OK : no_memory(error);
+}
+
+void zf_context_each_symbol(const zf_context *context, void (*visit)(void *user, const zf_device_symbol *symbol), void *user) {
+    zf_device_list *list = zf_context_devices(context);
+    pthread_mutex_lock(&list->lock);
+    for (size_t k = 0; k < list->kind_count; k++) {
+        size_t count = 0;
+        const zf_device_symbol *symbols = list->kinds[k]->symbols != NULL ? list->kinds[k]->symbols(&count) : NULL;
+        for (size_t s = 0; s < count; s++) visit(user, &symbols[s]);
+    }
+    pthread_mutex_unlock(&list->lock);
 }
 
 size_t zf_device_count(const zf_context *context) {
@@ -210,15 +257,17 @@ static const found_device *none_of_kind(const zf_device_list *list, const char *
 }
 
 /// Whether a name begins as that of a kind whose devices have numbers, and goes on with what is no number.
-static bool is_misnumbered(const zf_device_list *list, const char *name) {
+static bool is_misnumbered(zf_device_list *list, const char *name) {
     size_t length = strcspn(name, ":");
     if (name[length] == 0) return false;
     const char *number = name + length + 1;
     bool is_number = *number != 0 && number[strspn(number, "0123456789")] == 0;
-    for (size_t k = 0; k < list->kind_count && !is_number; k++) {
-        if (list->kinds[k]->count != NULL && is_of(name, list->kinds[k]->name)) return true;
-    }
-    return false;
+    bool found = false;
+    pthread_mutex_lock(&list->lock);
+    for (size_t k = 0; k < list->kind_count && !is_number; k++)
+        found = found || (list->kinds[k]->count != NULL && is_of(name, list->kinds[k]->name));
+    pthread_mutex_unlock(&list->lock);
+    return found;
 }
 
 zf_status zf_device_find(const zf_context *context, const char *name, zf_device *out, zf_error *error) {

@@ -1,10 +1,8 @@
-// The devices of this build. One row to add one.
+// The devices of the runtime itself. Others are added to a context (zf_context_add_device).
 #include "runtime/device/device.h"
 
 static const zf_device_ops *const table[] = {
     &zf_device_cpu,
-    &zf_device_emu,
-    &zf_device_emu64,
     &zf_device_cuda,
 };
 

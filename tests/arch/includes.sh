@@ -15,11 +15,11 @@ BEGIN {
     room("scheduler/search", "scheduler/search/", "-")
     room("runtime/base",     base, "xxhash[.]h")
     room("runtime",          runtime "|scheduler/order/order[.]h$", "xxhash[.]h")
-    room("emulator",         "emulator/|" runtime, "-")
+    room("emulator",         "emulator/|zipflow/emulator[.]h$|" runtime, "-")
     room("frontend",         "frontend/|" base "|(parser|lexer)[.]h$", "sha256[.]h")
     room("patterns",         "patterns/|frontend/|" base, "-")
     room("codegen",          "codegen/|patterns/|frontend/|" base, "llvm-c/|xxhash[.]h")
-    room("compiler",         "emulator/emu[.]h$|compiler/|codegen/|patterns/|frontend/|zipflow/compile[.]h$|" runtime, "llvm-c/Core[.]h$|xxhash[.]h")
+    room("compiler",         "compiler/|codegen/|patterns/|frontend/|zipflow/compile[.]h$|" runtime, "llvm-c/Core[.]h$|xxhash[.]h")
     room("measure",          "measure/|compiler/|zipflow/compile[.]h$|" runtime, "-")
     room("tuner",            "tuner/|measure/|compiler/|codegen/|patterns/|frontend/|scheduler/search/search[.]h$|zipflow/|" runtime, "jansson[.]h")
     room("zfc",              "(zfc|tuner|measure|compiler|codegen|patterns|frontend|emulator|runtime|zipflow)/|scheduler/search/search[.]h$",

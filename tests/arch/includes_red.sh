@@ -42,6 +42,8 @@ codegen/host/a.c "runtime/module/module_format.h"
 codegen/host/a.c "zfc/output.h"
 codegen/host/a.c <cuda.h>
 compiler/a.c "measure/measure.h"
+compiler/a.c "emulator/emu.h"
+runtime/device/a.c "zipflow/emulator.h"
 compiler/a.c "zipflow/tune.h"
 compiler/a.c "runtime/device/cuda/cuda_driver.h"
 measure/a.c "tuner/tuner.h"

@@ -89,7 +89,7 @@ if [ -e "$build/lib/libzipflow-compile.so" ]; then
         # shellcheck disable=SC2086
         "$cc" -std=c17 -Wall -Werror "$tree/wants/wants.c" -o "$tree/wants-by-pkg-config" $flags || exit 1
         ZIPFLOW_CACHE_DIR='' "$tree/wants-by-pkg-config" || exit 1
-        flags=$(PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig" pkg-config --cflags --libs zipflow-tune zipflow-compile zipflow) || exit 1
+        flags=$(PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig" pkg-config --cflags --libs zipflow-tune zipflow-compile zipflow-emulator zipflow) || exit 1
         # shellcheck disable=SC2086
         "$cc" -std=c17 -Wall -Werror "$hello/../tune/tune.c" -o "$tree/tune-by-pkg-config" $flags || exit 1
     fi

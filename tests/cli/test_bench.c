@@ -6,6 +6,7 @@
 
 #include "measure/measure.h"
 #include "runtime/device/accelerator.h"
+#include "tests/support/emulated.h"
 #include "tests/unit/check.h"
 
 enum { ROWS = 1060000, BLOCK = 110 * 4096, COPIES = 3, REPEATS = 6, PIECE = 4 << 20 }; // a copy is compared in two pieces
@@ -97,7 +98,7 @@ static void write_file(void) {
     zf_context *context = NULL;
     zf_compiler *compiler = NULL;
     zf_program *program = NULL;
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
     zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
     CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_program_load(compiler, source, &program, &error) == ZF_OK, "%s", error.message);
@@ -131,7 +132,7 @@ static zf_status measure(fault what, unsigned round, uint64_t at, const zf_measu
     zf_context *context = NULL;
     zf_compiler *compiler = NULL;
     zf_container *container = NULL;
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, error) == ZF_OK, "%s", error->message);
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = ""}, &context, error) == ZF_OK, "%s", error->message);
     zf_compiler_options compile = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
     CHECK(zf_compiler_create(context, &compile, &compiler, error) == ZF_OK, "%s", error->message);
     CHECK(zf_container_open(context, file, &container, error) == ZF_OK, "%s", error->message);
@@ -233,7 +234,7 @@ static void test_events(void) {
     zf_accelerator *accelerator = NULL;
     void *self = NULL;
     const zf_measure_device *emu = &zf_measure_device_emu;
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_device_find(context, "emu", &device, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_device_accelerator(context, &device, &accelerator, &error) == ZF_OK, "%s", error.message);
     own = accelerator->ops;

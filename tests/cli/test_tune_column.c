@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compiler/compiler.h"
+#include "tests/support/emulated.h"
 #include "tests/support/scratch.h"
 #include "tests/unit/check.h"
 #include "tuner/tuner.h"
@@ -309,7 +310,7 @@ int main(void) {
     zf_device device;
     zf_tuned known = {0};
     if (!scratch_begin("tune-column")) return 1;
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error) == ZF_OK, "%s",
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error) == ZF_OK, "%s",
           error.message);
     zf_compiler_options compile = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
     CHECK(zf_compiler_create(context, &compile, &compiler, &error) == ZF_OK, "%s", error.message);

@@ -16,6 +16,7 @@
 #include "tests/differential/diff_choose.h"
 #include "tests/differential/diff_spread.h"
 #include "tests/interp/interp_internal.h"
+#include "tests/support/emulated.h"
 #include "tests/support/kernel_block.h"
 
 #ifdef ZF_SANITIZE
@@ -56,7 +57,7 @@ bool diff_machine_open(diff_machine *m, const char *std_dir, zf_text *message) {
         zf_compiler_options compiler = {.std_dir = std_dir != NULL ? std_dir : ZF_SOURCE_DIR "/dsl/std",
                                         .optimise = levels[k],
                                         .chunk_threads = threads != NULL ? (unsigned)strtoul(threads, NULL, 10) : 0};
-        if (zf_context_create(&context, &m->contexts[k], &error) == ZF_OK &&
+        if (emulated_context_create(&context, &m->contexts[k], &error) == ZF_OK &&
             zf_compiler_create(m->contexts[k], &compiler, &m->compilers[k], &error) == ZF_OK)
             continue;
         zf_text_printf(message, "%s: %s", error.code, error.message);

@@ -1,4 +1,5 @@
 #include "tests/gpu/gpu_machine.h"
+#include "tests/support/emulated.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -137,7 +138,7 @@ void gpu_machine_open(gpu_machine *m, const char *device, bool general_only) {
         printf("no directory %s\n", m->directory);
         exit(2);
     }
-    must(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = m->threads}, &m->context, &error), &error);
+    must(emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = m->threads}, &m->context, &error), &error);
     zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std", .general_only = general_only};
     zf_device found;
     must(zf_device_find(m->context, device, &found, &error), &error);

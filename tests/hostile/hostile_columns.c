@@ -7,6 +7,7 @@
 
 #include "runtime/container/container.h"
 #include "tests/hostile/mutate.h"
+#include "tests/support/emulated.h"
 #include "tests/support/scratch.h"
 #include "zipflow/compile.h"
 
@@ -222,7 +223,7 @@ int main(int count, char **arguments) {
 #ifdef ZF_SANITIZE
     options.sanitize = true;
 #endif
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = cache, .threads = 1}, &context, &error) == ZF_OK, "%s",
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = cache, .threads = 1}, &context, &error) == ZF_OK, "%s",
           error.message);
     CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_program_load(compiler, ZF_SOURCE_DIR "/tests/hostile/small.zf", &program, &error) == ZF_OK, "%s %s", error.message,

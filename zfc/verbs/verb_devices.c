@@ -1,11 +1,13 @@
 #include <jansson.h>
 
 #include "zfc/report.h"
+#include "zipflow/emulator.h"
 
 int zf_run_devices(zf_arguments *arguments) {
     zf_error error;
     zf_context *context;
-    if (zf_context_create(NULL, &context, &error) != ZF_OK) return zf_report("devices", &error);
+    if (zf_context_create(NULL, &context, &error) != ZF_OK || zf_emulator_register(context, &error) != ZF_OK)
+        return zf_report("devices", &error);
     bool as_json = zf_argument(arguments, "json") != NULL;
     json_t *list = json_array();
     int status = EXIT_GOOD;

@@ -1,4 +1,4 @@
-// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime zipflow-emu
 // Lines of the program. In what the emulated GPU reports: generated kernels of the library, run where something is wrong around
 // them (memory that is too short, a thread that stays away, one that writes where others do), must name the line that did it. In
 // PTX: the lines of the text that the container carries, and nothing of where the container lies.
@@ -11,6 +11,7 @@
 #include "emulator/emu.h"
 #include "frontend/spec/spec.h"
 #include "runtime/decode/decode_unit.h"
+#include "tests/support/emulated.h"
 #include "tests/unit/check.h"
 
 enum { ROWS = 10000, COLUMNS = 4 };
@@ -47,7 +48,7 @@ static bench start(void) {
     zf_program *loaded = NULL;
     zf_encode_column columns[COLUMNS] = {
         {.name = "a", .values = a}, {.name = "b", .values = b}, {.name = "c", .values = c}, {.name = "d", .values = c}};
-    bool good = zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &t.context, &error) == ZF_OK &&
+    bool good = emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &t.context, &error) == ZF_OK &&
                 zf_compiler_create(t.context, &options, &t.compiler, &error) == ZF_OK &&
                 zf_program_load(t.compiler, t.source, &loaded, &error) == ZF_OK &&
                 zf_encode(loaded, "t", columns, COLUMNS, ROWS, NULL, t.file, NULL, &error) == ZF_OK &&

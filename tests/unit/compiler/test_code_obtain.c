@@ -1,4 +1,4 @@
-// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime zipflow-emu
 // Code ahead of decodes: what is got, once each, over threads; that decodes then ask for nothing more; that what cannot be had is
 // told of by the decode that wants it, with the error that it would give anyway.
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "runtime/base/error_codes.h"
 #include "runtime/base/passes.h"
 #include "runtime/context/context.h"
+#include "tests/support/emulated.h"
 #include "tests/unit/check.h"
 
 typedef unsigned long long ull;
@@ -28,7 +29,7 @@ typedef struct world {
 static world open_world(const char *cache_dir, const char *path) {
     world w = {.passes = zf_passes_create()};
     zf_error error = {0};
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = cache_dir, .threads = 3}, &w.context, &error) == ZF_OK, "%s",
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = cache_dir, .threads = 3}, &w.context, &error) == ZF_OK, "%s",
           error.message);
     zf_context_set_passes(w.context, w.passes);
     zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std", .optimise = 1};

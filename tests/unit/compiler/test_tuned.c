@@ -1,4 +1,4 @@
-// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime zipflow-emu
 // Tables of tuned kernels: their text, what is wrong with others, which kernel is nearest, keeping them; and that compilers lower
 // kernels of the GPU that a table is of as it says, and others, and what it may not say, as by default.
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include "compiler/kernel_shape.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
+#include "tests/support/emulated.h"
 #include "tests/unit/check.h"
 
 static char directory[64], file[128];
@@ -176,7 +177,7 @@ static void write_container(void) {
     zf_compiler *compiler = NULL;
     zf_program *program = NULL;
     zf_error error = {0};
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
     zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
     CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_program_load(compiler, source, &program, &error) == ZF_OK, "%s", error.message);
@@ -230,12 +231,12 @@ static seen look_at(const char *cache, zf_compiler_options options, size_t colum
     const zf_abi_plan *abi = NULL;
     zf_text shape = {0};
     options.std_dir = ZF_SOURCE_DIR "/dsl/std";
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = cache, .log = on_log}, &context, &error) == ZF_OK, "%s",
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = cache, .log = on_log}, &context, &error) == ZF_OK, "%s",
           error.message);
     CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
     of_log = context;
     CHECK(zf_container_open(context, file, &container, &error) == ZF_OK, "%s", error.message);
-    zf_abi_target target = {.family = ZF_TARGET_EMU};
+    zf_abi_target target = {.family = ZF_TARGET_EMU, .arch = 32};
     zf_device_info info;
     CHECK(!zf_context_device_for(context, target, &info), "no device is started yet");
     CHECK(zf_device_find(context, "emu", &device, &error) == ZF_OK &&
@@ -305,7 +306,7 @@ static void test_put_aside(const char *cache, const char *kept, char *gpu, zf_tu
     zf_context *context = NULL;
     zf_error error = {0};
     snprintf(aside, sizeof aside, "%s.bad", kept);
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = cache}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = cache}, &context, &error) == ZF_OK, "%s", error.message);
     zf_tuned_device device = {.description = gpu, .kernels = kernel, .count = 1};
     CHECK(access(aside, F_OK) != 0 && zf_tuned_keep(context, &device) && access(aside, F_OK) == 0, "it is put aside");
     zf_context_free(context);
@@ -353,7 +354,7 @@ static void test_unreadable(const char *cache) {
     snprintf(aside, sizeof aside, "%s.bad", kept);
     zf_context *context = NULL;
     zf_error error = {0};
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = cache, .log = on_log}, &context, &error) == ZF_OK, "%s",
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = cache, .log = on_log}, &context, &error) == ZF_OK, "%s",
           error.message);
     CHECK(zf_tuned_keep(context, &device), "it is kept");
     for (size_t k = 0; k < sizeof reasons / sizeof *reasons; k++) {
@@ -399,7 +400,7 @@ static void test_put_aside_again(const char *cache) {
     snprintf(kept, sizeof kept, "%s/tuned/%s", cache, name);
     zf_context *context = NULL;
     zf_error error = {0};
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = cache, .log = on_log}, &context, &error) == ZF_OK, "%s",
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = cache, .log = on_log}, &context, &error) == ZF_OK, "%s",
           error.message);
     for (int k = 1; k <= ASIDE + 2; k++) {
         snprintf(line, sizeof line, "incident %d", k);
@@ -429,7 +430,7 @@ static void test_kept_by_another(const char *cache, const char *kept, const seen
     seen then = look(cache, (zf_compiler_options){0}, 0);
     CHECK(zf_choice_value(&then.choice, ZF_CHOICE_L, 0) == 2, "what is beside it counts");
     CHECK(warnings == 0 && left_out == 1, "%u warnings, %u lines of what is left out", warnings, left_out);
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = cache}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = cache}, &context, &error) == ZF_OK, "%s", error.message);
     zf_tuned_device device = {.description = (char *)(uintptr_t)first->device, .kernels = kernel, .count = 1};
     CHECK(zf_tuned_keep(context, &device), "more is kept");
     zf_context_free(context);
@@ -464,7 +465,7 @@ static void test_contradictions(const char *path) {
     zf_context *context = NULL;
     zf_compiler *compiler = NULL;
     zf_error error = {0};
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
     zf_compiler_options both[] = {{.tuned = path, .untuned = true},
                                   {.choices = "0:THREADS=64,1:WALK=1", .chunk_threads = 1},
                                   {.choices = "0:WALK=32", .chunk_threads = 1}};
@@ -515,7 +516,7 @@ static void test_compilers(void) {
     // Kept in the cache, beside what is there; a damaged file is as good as none.
     zf_context *context = NULL;
     zf_error error = {0};
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = cache}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = cache}, &context, &error) == ZF_OK, "%s", error.message);
     zf_tuned_kernel kernels[2] = {{.shape = first.shape}, {.shape = scan.shape}};
     zf_choose(&kernels[0].choice, ZF_CHOICE_L, 2);
     zf_choose(&kernels[1].choice, ZF_CHOICE_L, 1);
@@ -553,7 +554,7 @@ static void test_compilers(void) {
     test_put_aside(cache, kept, first.device, &kernels[0]);
     // Files that cannot be used.
     zf_compiler *compiler = NULL;
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_compiler_create(context, &(zf_compiler_options){.tuned = kept}, &compiler, &error) == ZF_ERR_INPUT &&
               strstr(error.message, "line ") != NULL,
           "%s", error.message);

@@ -1,8 +1,9 @@
-// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime zipflow-emu
 // Cancelling a decode: wherever its caller says so it ends with ZF_ERR_CANCELLED, and asks no further.
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/emulated.h"
 #include "tests/support/scratch.h"
 #include "tests/support/short_strings.h"
 #include "tests/unit/check.h"
@@ -121,7 +122,7 @@ int main(void) {
     zf_container *container = NULL;
     zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
     if (!scratch_begin("cancel")) return 1;
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &context, &error) == ZF_OK, "%s",
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &context, &error) == ZF_OK, "%s",
           error.message);
     CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
     write_file(compiler);

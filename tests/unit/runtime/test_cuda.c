@@ -1,4 +1,4 @@
-// Links: zipflow-runtime
+// Links: zipflow-runtime zipflow-emu
 // NVIDIA GPUs as devices, against a driver made for the purpose (tests/support/fake_cuda.c): every answer that a driver may give.
 // With ZF_TEST_DEVICE=cuda also against the real one; a kernel that destroys its context then runs in a process of its own.
 #include <dirent.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "runtime/device/device.h"
+#include "tests/support/emulated.h"
 #include "tests/support/fake_cuda_open.h"
 #include "tests/unit/check.h"
 
@@ -28,7 +29,7 @@ static zf_context *open_context(void) {
     zf_error error;
     log_text[0] = 0;
     zf_context_options options = {.log = keep_log, .cache_dir = cache};
-    if (zf_context_create(&options, &context, &error) != ZF_OK) exit(2);
+    if (emulated_context_create(&options, &context, &error) != ZF_OK) exit(2);
     return context;
 }
 
@@ -140,15 +141,15 @@ void *__wrap_calloc(size_t count, size_t size) {
 static void test_no_memory(void) {
     zf_device device;
     zf_error error;
-    for (int failing = 0; failing < 4; failing++) { // the CPU, the emulator, the GPUs' driver, the GPU
+    for (int failing = 0; failing < 5; failing++) { // the CPU, two emulators, the GPUs' driver, the GPU
         reset();
         zf_context *context = open_context();
         callocs_left = failing;
         CHECK(zf_device_find(context, "auto", &device, &error) == ZF_ERR_MEMORY, "call %d did not fail", failing);
         CHECK(callocs_left == -1, "%d calls are left", callocs_left);
         CHECK(zf_device_find(context, "cpu", &device, &error) == ZF_OK && device.entry == 0, "%d: %s", failing, error.message);
-        CHECK(zf_device_find(context, "cuda", &device, &error) == ZF_OK && device.entry == 2, "%d: %s", failing, error.message);
-        CHECK(zf_device_count(context) == 3, "%d: %zu devices", failing, zf_device_count(context));
+        CHECK(zf_device_find(context, "cuda", &device, &error) == ZF_OK && device.entry == 3, "%d: %s", failing, error.message);
+        CHECK(zf_device_count(context) == 4, "%d: %zu devices", failing, zf_device_count(context));
         zf_context_free(context);
     }
 }

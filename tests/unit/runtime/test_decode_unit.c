@@ -1,4 +1,4 @@
-// Links: zipflow-runtime
+// Links: zipflow-runtime zipflow-emu
 // Decoding on accelerators, with hand-written kernels on the emulated GPU: units, ranges of rows, failures, streams of the
 // caller.
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "runtime/decode/block_run.h"
 #include "runtime/decode/decode_unit.h"
 #include "runtime/device/device.h"
+#include "tests/support/emulated.h"
 #include "tests/support/walk_simt.h"
 #include "tests/unit/check.h"
 
@@ -682,7 +683,7 @@ int main(void) {
     if (mkdtemp(directory) == NULL) return 1;
     zf_abi_provider provider = simt_provider();
     zf_error error;
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 3}, &context, &error) == ZF_OK, "%s",
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 3}, &context, &error) == ZF_OK, "%s",
           error.message);
     CHECK(zf_context_set_provider(context, &provider, &error) == ZF_OK, "%s", error.message);
     test_sizes();

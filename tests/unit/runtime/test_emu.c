@@ -1,4 +1,4 @@
-// Links: zipflow-runtime
+// Links: zipflow-emu
 // The emulated GPU: kernels written by hand, right ones and ones with every fault that it must find.
 #include <stdlib.h>
 #include <string.h>

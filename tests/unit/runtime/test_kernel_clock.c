@@ -1,4 +1,4 @@
-// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime zipflow-emu
 // Timing kernels: the whole output is poisoned before any of them runs, so that what one leaves out shows. Timing copies: each is
 // of all bytes, the median counts, and what was allocated is released, also after a failure. Then nothing that was queued is
 // under way any more.
@@ -8,6 +8,7 @@
 
 #include "emulator/emu.h"
 #include "runtime/decode/kernel_clock.h"
+#include "tests/support/emulated.h"
 #include "tests/support/late_accelerator.h"
 #include "tests/support/null_accelerator.h"
 #include "tests/unit/check.h"
@@ -369,7 +370,7 @@ int main(void) {
     zf_container *container = NULL;
     zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
     zf_encode_column column = {.name = "s", .values = text, .offsets = offsets, .validity = validity};
-    bool good = zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &context, &error) == ZF_OK &&
+    bool good = emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 1}, &context, &error) == ZF_OK &&
                 zf_compiler_create(context, &options, &compiler, &error) == ZF_OK &&
                 zf_program_load(compiler, source, &loaded, &error) == ZF_OK &&
                 zf_encode(loaded, "t", &column, 1, ROWS, NULL, file, NULL, &error) == ZF_OK &&

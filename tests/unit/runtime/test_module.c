@@ -1,4 +1,4 @@
-// Links: zipflow-compiler
+// Links: zipflow-compiler zipflow-emu
 // Modules: every codec of the library through a module, general and specialised, bit for bit; which of the two codes ran; several
 // providers of a context; every way in which a module is refused; mutated modules, of which no native code is run; PTX for a
 // driver that is none, from a module without native code.
@@ -10,6 +10,7 @@
 #include "runtime/decode/block_check.h"
 #include "runtime/module/module_open.h"
 #include "tests/support/demand.h"
+#include "tests/support/emulated.h"
 #include "tests/support/fake_cuda_open.h"
 #include "tests/support/scratch.h"
 #include "tests/unit/check.h"
@@ -77,7 +78,7 @@ static void encode(uint64_t rows, const char *name) {
 static void start(void) {
     zf_error error;
     zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
-    demand(zf_context_create(&(zf_context_options){.cache_dir = place("cache")}, &context, &error), &error);
+    demand(emulated_context_create(&(zf_context_options){.cache_dir = place("cache")}, &context, &error), &error);
     demand(zf_compiler_create(context, &options, &compiler, &error), &error);
     FILE *source = fopen(place("t.zf"), "w");
     fputs(text, source);
@@ -102,7 +103,7 @@ static void start(void) {
 static zf_context *bare(void) {
     zf_context *made = NULL;
     zf_error error;
-    demand(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &made, &error), &error);
+    demand(emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &made, &error), &error);
     return made;
 }
 

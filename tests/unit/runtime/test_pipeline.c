@@ -1,4 +1,4 @@
-// Links: zipflow-runtime
+// Links: zipflow-runtime zipflow-emu
 // The pipeline on the CPU and on the emulated GPU, with hand-written kernels: several containers, ranges of rows, memory far
 // smaller than the data, damaged blocks in the middle, cancelling, several batches and pipelines at once.
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "runtime/device/device.h"
+#include "tests/support/emulated.h"
 #include "tests/support/walk_simt.h"
 #include "tests/unit/check.h"
 #include "zipflow/pipeline.h"
@@ -638,7 +639,7 @@ int main(void) {
     if (mkdtemp(directory) == NULL) return 1;
     zf_abi_provider provider = simt_provider();
     zf_error error;
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 3}, &context, &error) == ZF_OK, "%s",
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 3}, &context, &error) == ZF_OK, "%s",
           error.message);
     CHECK(zf_context_set_provider(context, &provider, &error) == ZF_OK, "%s", error.message);
     test_batches();

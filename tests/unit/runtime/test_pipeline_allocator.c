@@ -1,4 +1,4 @@
-// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime zipflow-emu
 // A pipeline whose memory comes from the caller's functions: that all of it does, while the pipeline and its batches are made and
 // never later; that all of it is given back, as it was given; and that each call that gives nothing, in turn, is an error that
 // says what was wanted, after which nothing is left.
@@ -8,6 +8,7 @@
 
 #include "runtime/device/device.h"
 #include "runtime/pipeline/pipeline_internal.h"
+#include "tests/support/emulated.h"
 #include "tests/support/late_accelerator.h"
 #include "tests/support/scratch.h"
 #include "tests/support/short_strings.h"
@@ -360,7 +361,7 @@ int main(void) {
     zf_device device;
     zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
     if (!scratch_begin("allocator")) return 1;
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error) == ZF_OK, "%s",
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error) == ZF_OK, "%s",
           error.message);
     CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_device_find(context, "emu", &device, &error) == ZF_OK, "%s", error.message);

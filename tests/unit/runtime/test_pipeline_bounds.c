@@ -1,4 +1,4 @@
-// Links: zipflow-runtime
+// Links: zipflow-runtime zipflow-emu
 // How far a pipeline goes ahead when what comes behind holds still: the bytes that are queued on an accelerator, and those that
 // are read on the CPU.
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 
 #include "runtime/device/device.h"
 #include "runtime/pipeline/pipeline_internal.h"
+#include "tests/support/emulated.h"
 #include "tests/support/late_accelerator.h"
 #include "tests/support/null_accelerator.h"
 #include "tests/support/scratch.h"
@@ -177,7 +178,7 @@ int main(void) {
     zf_device device;
     if (!scratch_begin("bounds")) return 1;
     provider.code = code;
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error) == ZF_OK, "%s",
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error) == ZF_OK, "%s",
           error.message);
     CHECK(zf_context_set_provider(context, &provider, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_device_find(context, "emu", &device, &error) == ZF_OK, "%s", error.message);

@@ -1,4 +1,4 @@
-// Links: zipflow-runtime
+// Links: zipflow-runtime zipflow-emu
 // The pipeline on an accelerator whose streams run by themselves and late, as a GPU's do: what must wait for what, with memory
 // that is used again and again; that nothing is allocated nor a stream waited for on the way; calls that fail, each in turn,
 // what becomes of copies that are under way then, of later units and of later runs; and a file that changes behind its reading.
@@ -10,6 +10,7 @@
 
 #include "runtime/device/device.h"
 #include "runtime/pipeline/pipeline_internal.h"
+#include "tests/support/emulated.h"
 #include "tests/support/late_accelerator.h"
 #include "tests/support/walk_simt.h"
 #include "tests/unit/check.h"
@@ -448,7 +449,7 @@ int main(void) {
     zf_abi_provider provider = simt_provider();
     zf_error error;
     zf_device device;
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error) == ZF_OK, "%s",
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error) == ZF_OK, "%s",
           error.message);
     CHECK(zf_context_set_provider(context, &provider, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_device_find(context, "emu", &device, &error) == ZF_OK, "%s", error.message);

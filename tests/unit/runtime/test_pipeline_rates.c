@@ -1,4 +1,4 @@
-// Links: zipflow-runtime
+// Links: zipflow-runtime zipflow-emu
 // What the runs of a pipeline say of rates: by runs that are made up, whose times are known, and by real ones that were cancelled
 // or found damage, of which nothing may be learnt.
 #include <math.h>
@@ -7,6 +7,7 @@
 
 #include "runtime/container/container_open.h"
 #include "runtime/pipeline/pipeline_internal.h"
+#include "tests/support/emulated.h"
 #include "tests/support/scratch.h"
 #include "tests/support/walk_simt.h"
 #include "tests/unit/check.h"
@@ -462,7 +463,7 @@ int main(void) {
     zf_abi_provider provider = simt_provider();
     zf_error error = {0};
     if (!scratch_begin("pipeline-rates")) return 1;
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error) == ZF_OK, "%s",
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error) == ZF_OK, "%s",
           error.message);
     CHECK(zf_context_set_provider(context, &provider, &error) == ZF_OK, "%s", error.message);
     test_both_ways();

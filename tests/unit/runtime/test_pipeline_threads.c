@@ -1,4 +1,4 @@
-// Links: zipflow-runtime
+// Links: zipflow-runtime zipflow-emu
 // Several threads share a pipeline, and each starts, follows, waits for, cancels, starts again and frees batches of its own: no
 // start is refused, every column is whole or says that it was cancelled, nothing is left. On the CPU; on the emulated GPU, and
 // with kernels that do nothing, by streams that run late. Built with ThreadSanitizer, which cannot follow the emulator's fibers,
@@ -9,6 +9,7 @@
 
 #include "runtime/device/device.h"
 #include "runtime/pipeline/pipeline_internal.h"
+#include "tests/support/emulated.h"
 #include "tests/support/late_accelerator.h"
 #include "tests/support/null_accelerator.h"
 #include "tests/support/scratch.h"
@@ -614,7 +615,7 @@ int main(void) {
     zf_error error = {0};
     zf_device device;
     if (!scratch_begin("threads")) return 1;
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error) == ZF_OK, "%s",
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error) == ZF_OK, "%s",
           error.message);
     CHECK(zf_context_set_provider(context, &provider, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_device_find(context, "emu", &device, &error) == ZF_OK, "%s", error.message);

@@ -1,4 +1,4 @@
-// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime zipflow-emu
 // Copies that are under way when a later call fails: whoever made the memory that they read or write gets it back only when they
 // are done. Where a pipeline measures its link, and where it brings strings to the host; each call in turn is the one that fails.
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 
 #include "runtime/device/device.h"
 #include "runtime/pipeline/pipeline_internal.h"
+#include "tests/support/emulated.h"
 #include "tests/support/late_accelerator.h"
 #include "tests/support/scratch.h"
 #include "tests/support/short_strings.h"
@@ -19,7 +20,7 @@ static zf_context *open_context(zf_accelerator **emu) {
     zf_error error = {0};
     zf_context *context = NULL;
     zf_device device;
-    zf_status status = zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error);
+    zf_status status = emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error);
     if (status == ZF_OK) status = zf_device_find(context, "emu", &device, &error);
     if (status == ZF_OK) status = zf_device_accelerator(context, &device, emu, &error);
     CHECK(status == ZF_OK, "%s", error.message);

@@ -1,4 +1,4 @@
-// Links: zipflow-runtime
+// Links: zipflow-runtime zipflow-emu
 // The runtime without the compiler: contexts, devices, and decoding with hand-written kernels.
 #include <pthread.h>
 #include <sched.h>
@@ -17,6 +17,7 @@
 #include "runtime/context/context.h"
 #include "runtime/decode/block_run.h"
 #include "runtime/device/device.h"
+#include "tests/support/emulated.h"
 #include "tests/support/walk_codec.h"
 #include "tests/unit/check.h"
 
@@ -133,7 +134,7 @@ static void test_log_within_log(void) {
     zf_error error;
     log_state state = {0};
     zf_context_options options = {.log = log_again, .log_user = &state};
-    CHECK(zf_context_create(&options, &state.context, &error) == ZF_OK, "%s", error.message);
+    CHECK(emulated_context_create(&options, &state.context, &error) == ZF_OK, "%s", error.message);
     alarm(60); // a deadlock ends the test
     pthread_t threads[3];
     for (int i = 0; i < 3; i++) CHECK(pthread_create(&threads[i], NULL, log_many, &state) == 0, "no thread");
@@ -170,7 +171,7 @@ static void test_context(void) {
         for (int v = 0; v < 3; v++)
             rows[i].values[v] != NULL ? setenv(variables[v], rows[i].values[v], 1) : unsetenv(variables[v]);
         zf_context_options options = {.cache_dir = rows[i].option, .threads = 3, .log = count_log};
-        CHECK(zf_context_create(&options, &context, &error) == ZF_OK, "%s", error.message);
+        CHECK(emulated_context_create(&options, &context, &error) == ZF_OK, "%s", error.message);
         CHECK(strcmp(zf_context_cache_dir(context), rows[i].wanted) == 0, "%zu: %s", i, zf_context_cache_dir(context));
         CHECK(zf_context_threads(context, 0) == 3 && zf_context_threads(context, 7) == 7, "threads");
         zf_context_log(context, ZF_LOG_INFO, "line %d", 1);
@@ -178,11 +179,11 @@ static void test_context(void) {
     }
     CHECK(logged == (int)count, "%d lines", logged);
     zf_context_options many = {.threads = 100000};
-    CHECK(zf_context_create(&many, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(emulated_context_create(&many, &context, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_context_threads(context, 0) == ZF_THREADS_MOST && zf_context_threads(context, 1000) == ZF_THREADS_MOST, "%u threads",
           zf_context_threads(context, 0));
     zf_context_free(context);
-    CHECK(zf_context_create(NULL, NULL, NULL) == ZF_ERR_USAGE, "no place");
+    CHECK(emulated_context_create(NULL, NULL, NULL) == ZF_ERR_USAGE, "no place");
     zf_context_free(NULL);
 }
 
@@ -191,7 +192,7 @@ static void test_devices(void) {
     zf_context *context;
     zf_device_info info;
     zf_device device;
-    CHECK(zf_context_create(NULL, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(emulated_context_create(NULL, &context, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_device_count(context) >= 1, "no device");
     CHECK(zf_device_get(context, 0, &info, &error) == ZF_OK && strcmp(info.name, "cpu") == 0, "%s", info.name);
     CHECK(info.present && info.reason[0] == 0 && info.memory > 0 && info.cores > 0, "%s", info.reason);
@@ -208,6 +209,30 @@ static void test_devices(void) {
     CHECK(device.ops->finish(state, &error) == ZF_OK, "finish");
     device.ops->close(state);
     zf_context_free(context);
+}
+
+/// Devices that are added to a context, before others were looked for and afterwards.
+static void test_added_devices(void) {
+    zf_error error;
+    zf_context *context;
+    zf_device emu, cuda;
+    for (unsigned late = 0; late < 2; late++) {
+        CHECK(zf_context_create(NULL, &context, &error) == ZF_OK, "%s", error.message);
+        size_t before = late ? zf_device_count(context) : 2;
+        CHECK(late || zf_device_find(context, "cpu", &emu, &error) == ZF_OK, "%s", error.message);
+        CHECK(!late || zf_device_find(context, "emu", &emu, &error) == ZF_ERR_DEVICE, "the runtime has an emulator");
+        CHECK(zf_emulator_register(context, &error) == ZF_OK, "%s", error.message);
+        CHECK(zf_emulator_register(context, &error) == ZF_ERR_USAGE, "registered twice");
+        CHECK(zf_device_find(context, "emu", &emu, &error) == ZF_OK && emu.entry == (late ? before : 1), "%zu", emu.entry);
+        CHECK(zf_device_find(context, "emu64", &emu, &error) == ZF_OK && emu.entry == (late ? before + 1 : 2), "%zu", emu.entry);
+        zf_accelerator *accelerator;
+        CHECK(zf_device_accelerator(context, &emu, &accelerator, &error) == ZF_OK &&
+                  accelerator->ops->target(accelerator).arch == 64,
+              "%s", error.message);
+        CHECK(zf_device_find(context, "cuda", &cuda, &error) != ZF_OK || cuda.entry == (late ? 1 : 3), "%zu", cuda.entry);
+        zf_context_free(context);
+    }
+    CHECK(zf_emulator_register(NULL, &error) == ZF_ERR_USAGE, "no context");
 }
 
 static void test_codes(void) {
@@ -385,7 +410,7 @@ static void test_misuse(zf_context *context) {
     // Without a source of code.
     zf_context *bare;
     zf_container *other;
-    CHECK(zf_context_create(NULL, &bare, &error) == ZF_OK, "%s", error.message);
+    CHECK(emulated_context_create(NULL, &bare, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_container_open(bare, path_of("misuse.zfd"), &other, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_decode_size(other, 0, NULL, &sizes, &error) == ZF_ERR_UNSUPPORTED && strcmp(error.code, "ZF1401") == 0, "%s",
           error.code);
@@ -729,7 +754,7 @@ static void test_code_at_once(void) {
     zf_decode_stats stats;
     meeting m = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     zf_abi_provider provider = {.self = &m, .plan = walk_plan, .code = meet_code};
-    CHECK(zf_context_create(NULL, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(emulated_context_create(NULL, &context, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_context_set_provider(context, &provider, &error) == ZF_OK, "%s", error.message);
     CHECK(walk_write(path_of("at_once.zfd"), 8 * 4096, 4096, true, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_container_open(context, path_of("at_once.zfd"), &container, &error) == ZF_OK, "%s", error.message);
@@ -746,7 +771,7 @@ static void test_forget(void) {
     zf_container *container = NULL;
     int forgotten = 0;
     zf_abi_provider provider = {.self = &forgotten, .plan = walk_plan, .code = walk_code, .forget = walk_forget};
-    CHECK(zf_context_create(NULL, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(emulated_context_create(NULL, &context, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_context_set_provider(context, &(zf_abi_provider){0}, &error) == ZF_ERR_USAGE, "a provider without functions");
     CHECK(zf_context_set_provider(context, &provider, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_container_open(context, path_of("readers.zfd"), &container, &error) == ZF_OK, "%s", error.message);
@@ -763,12 +788,13 @@ int main(void) {
     test_signals_of_workers();
     test_first_failure();
     test_devices();
+    test_added_devices();
     test_codes();
     test_bits();
     zf_context *context = NULL;
     zf_abi_provider provider = {.plan = walk_plan, .code = walk_code, .forget = walk_forget};
     zf_error error;
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
     CHECK(zf_context_set_provider(context, &provider, &error) == ZF_OK, "%s", error.message);
     test_sizes(context);
     test_ranges(context);

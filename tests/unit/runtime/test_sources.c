@@ -1,4 +1,4 @@
-// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime
+// Links: zipflow-compiler zipflow-patterns zipflow-frontend zipflow-runtime zipflow-emu
 // A container from a file, from memory and from a function of the caller: every way of decoding gives the same rows, and a
 // function that fails, ends early or lies about sizes gives an error with its place.
 #include <stdatomic.h>
@@ -7,6 +7,7 @@
 
 #include "runtime/container/container.h"
 #include "runtime/device/device.h"
+#include "tests/support/emulated.h"
 #include "tests/support/scratch.h"
 #include "tests/support/short_strings.h"
 #include "tests/unit/check.h"
@@ -305,7 +306,7 @@ int main(void) {
     zf_compiler *compiler = NULL;
     zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std"};
     if (!scratch_begin("sources")) return 1;
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error) == ZF_OK, "%s",
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = "", .threads = 2}, &context, &error) == ZF_OK, "%s",
           error.message);
     CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
     write_file(compiler);

@@ -1,9 +1,10 @@
 // The tuner as applications have it: results, files, records, and what it refuses. On the emulated GPU.
-// Links: zipflow-tuner
+// Links: zipflow-tuner zipflow-emu
 #include "zipflow/tune.h"
 
 #include <string.h>
 
+#include "tests/support/emulated.h"
 #include "tests/support/scratch.h"
 #include "tests/unit/check.h"
 
@@ -122,7 +123,7 @@ int main(void) {
     zf_error error = {0};
     zf_container *container = NULL;
     if (!scratch_begin("tuner")) return 1;
-    CHECK(zf_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
+    CHECK(emulated_context_create(&(zf_context_options){.cache_dir = ""}, &context, &error) == ZF_OK, "%s", error.message);
     zf_compiler_options options = {.std_dir = ZF_SOURCE_DIR "/dsl/std", .untuned = true};
     CHECK(zf_compiler_create(context, &options, &compiler, &error) == ZF_OK, "%s", error.message);
     write_container();
