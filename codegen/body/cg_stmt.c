@@ -265,7 +265,7 @@ void zf_cg_assign(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
 static void branch(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     LLVMValueRef v_if = zf_cg_expr(cg, frame, stmt->value).v;
     if (LLVMIsAConstantInt(v_if)) {
-        zf_cg_stmts(cg, frame, LLVMConstIntGetZExtValue(v_if) ? stmt->body : stmt->otherwise);
+        zf_cg_stmts(cg, frame, LLVMConstIntGetZExtValue(v_if) ? stmt->body : stmt->else_part);
         return;
     }
     LLVMBasicBlockRef bb_then = zf_cg_block(cg, "then"), bb_else = zf_cg_block(cg, "else"), bb_join = zf_cg_block(cg, "join");
@@ -274,7 +274,7 @@ static void branch(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     zf_cg_cond_br(cg, v_if, bb_then, bb_else);
     for (unsigned side = 0; side < 2; side++) {
         zf_cg_enter(cg, side == 0 ? bb_then : bb_else);
-        zf_cg_stmts(cg, frame, side == 0 ? stmt->body : stmt->otherwise);
+        zf_cg_stmts(cg, frame, side == 0 ? stmt->body : stmt->else_part);
         v_guards[side] = cg->v_guard;
         bb_from[side] = zf_cg_here(cg);
         cg->v_guard = v_saved;
@@ -296,7 +296,7 @@ static void branch(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
 /// once, before they begin, which keeps them free to be vectorised.
 static bool may_leave(const zf_stmt *stmts) {
     for (const zf_stmt *stmt = stmts; stmt != NULL; stmt = stmt->next) {
-        if (stmt->kind == ZF_S_BREAK || stmt->kind == ZF_S_RETURN || may_leave(stmt->body) || may_leave(stmt->otherwise))
+        if (stmt->kind == ZF_S_BREAK || stmt->kind == ZF_S_RETURN || may_leave(stmt->body) || may_leave(stmt->else_part))
             return true;
     }
     return false;

@@ -56,7 +56,7 @@ void zf_chunk_assign_where(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmts, 
 bool zf_chunk_light_if(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     zf_chunk *chunk = zf_chunk_of(zf_cg_frame_env(frame));
     const zf_expr *condition = stmt->value;
-    if (chunk->inst->lanes == 0 || stmt->otherwise != NULL || condition->effect) return false;
+    if (chunk->inst->lanes == 0 || stmt->else_part != NULL || condition->effect) return false;
     if (!is_light_body(cg, frame, chunk, stmt->body)) return false;
     LLVMBasicBlockRef bb_join = NULL;
     if (condition->kind == ZF_X_BINARY && condition->op == ZF_OP_ANDAND) { // `now && needed`: rows agree about the first

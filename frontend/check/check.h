@@ -261,9 +261,9 @@ typedef struct zf_checked_body {
 zf_checked_body zf_ck_function_body(zf_checker *ck, const zf_ast_expr *value, const zf_ast_block *block, zf_span span);
 bool zf_ck_loop_stmt(zf_checker *ck, const zf_ast_stmt *ast); ///< WHILE, LOOP, FOR; true: never ends
 bool zf_loop_progresses(const zf_stmt *body);                 ///< every path reads or emits
-/// Forgets what the statements of a loop's body (or its condition, by calls) may change (check_forget.c).
-void zf_ck_forget_assigned(zf_checker *ck, const zf_ast_block *body);
-void zf_ck_forget_in_condition(zf_checker *ck, const zf_ast_expr *condition);
+/// Forgets what the statements of a loop's body (or its condition, by calls) may change (check_invalidate.c).
+void zf_ck_invalidate_assigned(zf_checker *ck, const zf_ast_block *body);
+void zf_ck_invalidate_in_condition(zf_checker *ck, const zf_ast_expr *condition);
 
 // ---- Ranges and facts (check_range.c, check_facts.c) ----
 zf_interval zf_range_all(zf_type type);

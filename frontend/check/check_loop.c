@@ -77,7 +77,7 @@ static way walk(const zf_stmt *stmt, way state, bool *bad) {
             return WAY_LEFT;
         case ZF_S_IF: {
             way start = reads(stmt->value) ? WAY_YES : state;
-            way a = walk(stmt->body, start, bad), b = walk(stmt->otherwise, start, bad);
+            way a = walk(stmt->body, start, bad), b = walk(stmt->else_part, start, bad);
             if (a == WAY_LEFT && b == WAY_LEFT) return WAY_LEFT;
             state = a == WAY_LEFT ? b : b == WAY_LEFT ? a : a == WAY_YES && b == WAY_YES ? WAY_YES : WAY_NO;
             break;
@@ -112,7 +112,7 @@ static void refuse_unbounded(zf_checker *ck, zf_span span, const char *what) {
 static bool breaks(const zf_stmt *stmt) {
     for (; stmt != NULL; stmt = stmt->next) {
         if (stmt->kind == ZF_S_BREAK) return true;
-        if (stmt->kind == ZF_S_IF && (breaks(stmt->body) || breaks(stmt->otherwise))) return true;
+        if (stmt->kind == ZF_S_IF && (breaks(stmt->body) || breaks(stmt->else_part))) return true;
     }
     return false;
 }
@@ -153,13 +153,13 @@ static void leave_loop(zf_checker *ck, loop_state saved) {
 static bool check_while(zf_checker *ck, const zf_ast_stmt *ast) {
     bool endless = ast->kind == ZF_AS_LOOP;
     if (is_element_body(ck)) refuse_unbounded(ck, ast->span, endless ? "`loop` may not end" : "`while` may not end");
-    zf_ck_forget_assigned(ck, ast->body);
+    zf_ck_invalidate_assigned(ck, ast->body);
     zf_stmt *stmt = zf_ck_stmt(ck, endless ? ZF_S_LOOP : ZF_S_WHILE, ast->span);
     zf_env before = ck->env;
     loop_state saved = enter_loop(ck, -1);
     if (!endless) {
         // The condition may change variables through calls, in every iteration.
-        zf_ck_forget_in_condition(ck, ast->value);
+        zf_ck_invalidate_in_condition(ck, ast->value);
         before = ck->env;
         stmt->value = zf_ck_condition(ck, ast->value);
         zf_facts_assume(ck, stmt->value, true);
@@ -197,12 +197,12 @@ static bool check_for_range(zf_checker *ck, const zf_ast_stmt *ast) {
             zf_ck_hint(ck, diag, "bound it by %d: `require n <= ...` before", ZF_LOOP_TRIP_LIMIT);
     }
     zf_ck_enter(ck, ast->name, ast->name_span, binder->local, NULL, false);
-    zf_ck_forget_assigned(ck, ast->body); // after the binder: what it is compared with may change in the body
+    zf_ck_invalidate_assigned(ck, ast->body); // after the binder: what it is compared with may change in the body
     zf_ck_block(ck, ast->body, &stmt->body);
     leave_loop(ck, saved);
     stmt->bounded = saved.few || ck->body == ZF_IN_ENCODE || zf_loop_progresses(stmt->body);
     ck->env = before;
-    zf_ck_forget_assigned(ck, ast->body);
+    zf_ck_invalidate_assigned(ck, ast->body);
     return false;
 }
 
@@ -274,12 +274,12 @@ static bool check_for_each(zf_checker *ck, const zf_ast_stmt *ast) {
         stmt->local = local;
         zf_ck_enter(ck, ast->name, ast->name_span, local, NULL, false);
     }
-    zf_ck_forget_assigned(ck, ast->body);
+    zf_ck_invalidate_assigned(ck, ast->body);
     zf_ck_block(ck, ast->body, &stmt->body);
     leave_loop(ck, saved);
     stmt->bounded = saved.few || ck->body == ZF_IN_ENCODE || (!poisoned && zf_loop_progresses(stmt->body));
     ck->env = before;
-    zf_ck_forget_assigned(ck, ast->body);
+    zf_ck_invalidate_assigned(ck, ast->body);
     return false;
 }
 

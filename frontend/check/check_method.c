@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "frontend/check/check.h"
-#include "frontend/check/familiar.h"
+#include "frontend/check/synonyms.h"
 
 // ---- Cursors --------------------------------------------------------------------------------------------------
 
@@ -181,9 +181,9 @@ static zf_expr *report_no_member(zf_checker *ck, const zf_expr *of, zf_name name
         "u32",  "u64",  "i8",      "i16",     "i32",   "i64",       "le",          "be",       "varint", "read",    "read_msb",
         "peek", "skip", "align",   "at_end",  "push",  "push_bits", "push_varint", "append",   "intern", "reverse",
     };
-    const char *familiar = zf_familiar_hint(ck->arena, ZF_FAMILIAR_MEMBER, name);
-    const char *nearest = familiar != NULL ? NULL : zf_nearest_name(name, members, sizeof members / sizeof *members);
-    if (familiar != NULL) zf_ck_hint(ck, diag, "%s", familiar);
+    const char *synonym = zf_synonym_hint(ck->arena, ZF_SYNONYM_MEMBER, name);
+    const char *nearest = synonym != NULL ? NULL : zf_nearest_name(name, members, sizeof members / sizeof *members);
+    if (synonym != NULL) zf_ck_hint(ck, diag, "%s", synonym);
     if (nearest != NULL) zf_ck_hint(ck, diag, "did you mean `.%s`?", nearest);
     return zf_ck_poison(ck, span);
 }

@@ -312,7 +312,7 @@ static void check_assign(zf_checker *ck, const zf_ast_stmt *ast) {
 
 static bool check_if(zf_checker *ck, const zf_ast_stmt *ast);
 
-static bool check_otherwise(zf_checker *ck, const zf_ast_stmt *ast, zf_stmt **out) {
+static bool check_else(zf_checker *ck, const zf_ast_stmt *ast, zf_stmt **out) {
     if (ast == NULL) return false;
     if (ast->kind == ZF_AS_BLOCK) return zf_ck_block(ck, ast->body, out);
     zf_stmt **tail = ck->tail;
@@ -333,7 +333,7 @@ static bool check_if(zf_checker *ck, const zf_ast_stmt *ast) {
     after.dead = after.dead || then_ends;
     ck->env = before;
     zf_facts_assume(ck, condition, false);
-    bool else_ends = check_otherwise(ck, ast->otherwise, &stmt->otherwise);
+    bool else_ends = check_else(ck, ast->else_part, &stmt->else_part);
     ck->env.dead = ck->env.dead || else_ends;
     ck->env = zf_facts_join(ck, after, ck->env);
     return then_ends && else_ends;

@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "frontend/check/familiar.h"
+#include "frontend/check/synonyms.h"
 #include "frontend/spec/spec_internal.h"
 
 /// An interned identifier. A `zf_name` points at `text`, so the entry of a name is found without a search.
@@ -172,9 +172,9 @@ void zf_report_unknown(zf_spec *spec, const zf_source_module *module, zf_name na
         zf_diag_hint(&spec->diags, diag, "import that file here, too: what it declares is not passed on by those that import it");
         return;
     }
-    const char *familiar = kind == ZF_AD_FUNC ? zf_familiar_hint(spec->arena, ZF_FAMILIAR_FUNCTION, name) : NULL;
-    if (familiar != NULL) {
-        zf_diag_hint(&spec->diags, diag, "%s", familiar);
+    const char *synonym = kind == ZF_AD_FUNC ? zf_synonym_hint(spec->arena, ZF_SYNONYM_FUNCTION, name) : NULL;
+    if (synonym != NULL) {
+        zf_diag_hint(&spec->diags, diag, "%s", synonym);
         return;
     }
     if (spec->diags.errors > spec->diags.limit) return; // it is not shown

@@ -120,7 +120,7 @@ static void find_stmt(finding *f, const zf_ast_stmt *stmt) {
     if (stmt->kind == ZF_AS_FOR) enter(f, stmt->name);
     find_block(f, stmt->body);
     f->depth = depth;
-    if (stmt->otherwise != NULL) find_stmt(f, stmt->otherwise);
+    if (stmt->else_part != NULL) find_stmt(f, stmt->else_part);
     if (stmt->kind == ZF_AS_LET || stmt->kind == ZF_AS_VAR) enter(f, stmt->name);
 }
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "frontend/check/check.h"
-#include "frontend/check/familiar.h"
+#include "frontend/check/synonyms.h"
 
 static const struct {
     const char *name;
@@ -46,9 +46,9 @@ static zf_type report_unknown(const resolver *r, zf_name name, zf_span span) {
     for (size_t k = 0; k < KNOWN; k++) names[count++] = named_types[k].name;
     for (const zf_ast_generic *g = r->generics; g != NULL && count < KNOWN + GENERICS; g = g->next) names[count++] = g->name;
     zf_diag *diag = zf_diag_error(&r->spec->diags, ZF_D_UNKNOWN_NAME, span, "unknown type `%s`", name);
-    const char *familiar = zf_familiar_hint(r->spec->arena, ZF_FAMILIAR_TYPE, name);
-    const char *nearest = familiar != NULL ? NULL : zf_nearest_name(name, names, count);
-    if (familiar != NULL) zf_diag_hint(&r->spec->diags, diag, "%s", familiar);
+    const char *synonym = zf_synonym_hint(r->spec->arena, ZF_SYNONYM_TYPE, name);
+    const char *nearest = synonym != NULL ? NULL : zf_nearest_name(name, names, count);
+    if (synonym != NULL) zf_diag_hint(&r->spec->diags, diag, "%s", synonym);
     if (nearest != NULL) zf_diag_hint(&r->spec->diags, diag, "did you mean `%s`?", nearest);
     return zf_type_of(ZF_K_ERROR);
 }

@@ -40,7 +40,7 @@ void zf_visit_stmt_children(zf_visitor *visitor, zf_stmt *stmt) {
         zf_visit_expr(visitor, stmt->reduce->term);
     }
     zf_visit_stmts(visitor, stmt->body);
-    zf_visit_stmts(visitor, stmt->otherwise);
+    zf_visit_stmts(visitor, stmt->else_part);
 }
 
 void zf_visit_stmts(zf_visitor *visitor, zf_stmt *stmts) {

@@ -45,8 +45,8 @@ static bool depend_expr(zf_visitor *visitor, zf_expr *expr) {
     } else if (expr->kind == ZF_X_CALL) {
         for (uint32_t k = 0; k < expr->call->formal_count; k++) see(state, expr->call->formals[k]);
     } else if (expr->kind == ZF_X_INDEX && expr->a->kind == ZF_X_STREAM) {
-        zf_point point = zf_point_of(expr->b);
-        if (point.kind == ZF_PT_LOCAL && point.offset == 0 && binds(state->reduce, point.local)) state->reads_at_binder = true;
+        zf_index_form point = zf_index_form_of(expr->b);
+        if (point.kind == ZF_INDEX_LOCAL && point.offset == 0 && binds(state->reduce, point.local)) state->reads_at_binder = true;
     } else if (expr->kind == ZF_X_CURSOR || expr->kind == ZF_X_INTERN) {
         if (expr->effect) state->changes = true;
     } else if ((expr->kind == ZF_X_STATE || expr->kind == ZF_X_OUT) && !state->in_emit) {
@@ -113,8 +113,8 @@ static bool is_scan_domain(const zf_match *match, const zf_local *local) {
 
 /// Both ends of a running reduction: up to d, or up to and with d (`..=d`, or `..d + 1`).
 static bool runs_to_domain(const zf_match *match, zf_reduce *reduce) {
-    zf_point hi = zf_point_of(reduce->binders[0].hi);
-    if (hi.kind != ZF_PT_LOCAL || !is_scan_domain(match, hi.local)) return false;
+    zf_index_form hi = zf_index_form_of(reduce->binders[0].hi);
+    if (hi.kind != ZF_INDEX_LOCAL || !is_scan_domain(match, hi.local)) return false;
     if (hi.offset != 0 && !(hi.offset == 1 && !reduce->binders[0].inclusive)) return false;
     reduce->domain = hi.local;
     reduce->inclusive = reduce->binders[0].inclusive || hi.offset == 1;
@@ -155,12 +155,12 @@ static bool is_unrolled(attempt *try) {
 
 static bool is_scan(attempt *try) {
     if (try->reduce->binder_count != 1 || !runs_to_domain(try->match, try->reduce)) return false;
-    zf_point lo = zf_point_of(try->reduce->binders[0].lo);
-    if (lo.kind != ZF_PT_CONST || lo.offset != 0) return false;
+    zf_index_form lo = zf_index_form_of(try->reduce->binders[0].lo);
+    if (lo.kind != ZF_INDEX_CONST || lo.offset != 0) return false;
     if (try->match->emit != NULL) {
         // The region's first element must have the empty reduction, or the scan would have to be run up to it first.
-        zf_point first = zf_point_of(try->match->emit->binders[0].lo);
-        if (first.kind != ZF_PT_CONST || first.offset != 0) return false;
+        zf_index_form first = zf_index_form_of(try->match->emit->binders[0].lo);
+        if (first.kind != ZF_INDEX_CONST || first.offset != 0) return false;
     }
     return term_is_fixed(try);
 }
@@ -168,8 +168,8 @@ static bool is_scan(attempt *try) {
 static bool is_segmented(attempt *try) {
     if (try->match->inst->pattern == ZF_NON_PARALLEL) return false;
     if (try->reduce->binder_count != 1 || !runs_to_domain(try->match, try->reduce)) return false;
-    zf_point lo = zf_point_of(try->reduce->binders[0].lo);
-    if (lo.kind != ZF_PT_SEGMENT || lo.local != try->reduce->domain) return false;
+    zf_index_form lo = zf_index_form_of(try->reduce->binders[0].lo);
+    if (lo.kind != ZF_INDEX_SEGMENT || lo.local != try->reduce->domain) return false;
     try->reduce->segment = lo.segment;
     try->reduce->skip = lo.offset;
     return term_is_fixed(try);
@@ -177,11 +177,11 @@ static bool is_segmented(attempt *try) {
 
 /// The n of 0..d / n; 0: another range.
 static uint64_t step_of(const zf_match *match, const zf_reduce *reduce) {
-    zf_point lo = zf_point_of(reduce->binders[0].lo);
+    zf_index_form lo = zf_index_form_of(reduce->binders[0].lo);
     const zf_expr *hi = zf_match_view(reduce->binders[0].hi);
-    if (lo.kind != ZF_PT_CONST || lo.offset != 0 || hi->kind != ZF_X_BINARY) return 0;
-    zf_point d = zf_point_of(hi->a), n = zf_point_of(hi->b);
-    if (d.kind != ZF_PT_LOCAL || d.offset != 0 || !is_scan_domain(match, d.local) || n.kind != ZF_PT_CONST) return 0;
+    if (lo.kind != ZF_INDEX_CONST || lo.offset != 0 || hi->kind != ZF_X_BINARY) return 0;
+    zf_index_form d = zf_index_form_of(hi->a), n = zf_index_form_of(hi->b);
+    if (d.kind != ZF_INDEX_LOCAL || d.offset != 0 || !is_scan_domain(match, d.local) || n.kind != ZF_INDEX_CONST) return 0;
     if (hi->op == ZF_OP_SHR) return n.offset < 64 ? UINT64_C(1) << n.offset : 0;
     return hi->op == ZF_OP_DIV ? n.offset : 0;
 }

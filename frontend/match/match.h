@@ -2,8 +2,8 @@
 // reductions are scans: what fusion stands on. Everything it accepts is a row in one of four tables, each row with a
 // test of its name in tests/unit/frontend/test_match.c:
 //
-//   point_forms   match_points.c   what an index or a bound is: constant, d + c, start of d's segment
-//   bound_forms   match_points.c   how a trip count is bounded
+//   index_forms   match_index.c   what an index or a bound is: constant, d + c, start of d's segment
+//   bound_forms   match_index.c   how a trip count is bounded
 //   reduce_forms  match.c          UNROLLED, SCAN, SEGMENTED, PREFIX, LOOP
 //   use_forms     match_access.c   how one place uses a stream; their join is the port's access
 #ifndef ZF_FRONTEND_MATCH_H
@@ -11,19 +11,19 @@
 
 #include "frontend/spec/spec_internal.h"
 
-// ---- Points (match_points.c) ----------------------------------------------------------------------------------
+// ---- Points (match_index.c) ----------------------------------------------------------------------------------
 
-typedef enum zf_point_kind { ZF_PT_OTHER, ZF_PT_CONST, ZF_PT_LOCAL, ZF_PT_SEGMENT } zf_point_kind;
+typedef enum zf_index_kind { ZF_INDEX_OTHER, ZF_INDEX_CONST, ZF_INDEX_LOCAL, ZF_INDEX_SEGMENT } zf_index_kind;
 
 /// What an unsigned expression is, seen through locals, calls and casts that keep the value.
-typedef struct zf_point {
-    zf_point_kind kind;
+typedef struct zf_index_form {
+    zf_index_kind kind;
     zf_local *local; ///< LOCAL, SEGMENT: d
     uint64_t offset; ///< CONST: the value; LOCAL: d + offset; SEGMENT: d / segment * segment + offset
     uint64_t segment;
-} zf_point;
+} zf_index_form;
 
-zf_point zf_point_of(zf_expr *expr);
+zf_index_form zf_index_form_of(zf_expr *expr);
 /// The expression that a value comes from: immutable locals, calls without statements and casts that keep it looked
 /// through.
 zf_expr *zf_match_view(zf_expr *expr);

@@ -21,8 +21,8 @@ static bool is_element(const zf_expr *expr) { return expr->kind == ZF_X_INDEX &&
 /// s[d], or s[k] in a scan over d. Not in a chunk: there an index counts from the chunk's start, not from the column's.
 static bool is_aligned(const zf_match *match, zf_expr *expr, zf_local_kind kind) {
     if (!is_element(expr) || match->inst->pattern == ZF_NON_PARALLEL) return false;
-    zf_point point = zf_point_of(expr->b);
-    if (point.kind != ZF_PT_LOCAL || point.offset != 0) return false;
+    zf_index_form point = zf_index_form_of(expr->b);
+    if (point.kind != ZF_INDEX_LOCAL || point.offset != 0) return false;
     zf_local *domain = domain_of(match, point.local);
     return domain != NULL && domain->kind == kind;
 }

@@ -265,7 +265,7 @@ static void statement(lanes *l, zf_stmt *stmt) {
         stmts(l, stmt->body);
         path after = l->at;
         l->at = before;
-        stmts(l, stmt->otherwise);
+        stmts(l, stmt->else_part);
         meet(l, &after);
         l->control -= condition;
         return;

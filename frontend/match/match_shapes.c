@@ -125,7 +125,7 @@ static bool shape_stmt(zf_visitor *visitor, zf_stmt *stmt) {
     case ZF_S_WHILE:
         shape(visitor, stmt->value);
         zf_visit_stmts(visitor, stmt->body);
-        zf_visit_stmts(visitor, stmt->otherwise);
+        zf_visit_stmts(visitor, stmt->else_part);
         return false;
     case ZF_S_FOR_RANGE:
         shape_binders(visitor, &stmt->binder, 1);

@@ -353,9 +353,9 @@ static void print_stmt(printer *p, const zf_stmt *stmt) {
     case ZF_S_IF:
         put_head(p, "if", stmt->value);
         put_block(p, stmt->body);
-        if (stmt->otherwise != NULL) {
+        if (stmt->else_part != NULL) {
             zf_text_puts(out, " else");
-            put_block(p, stmt->otherwise);
+            put_block(p, stmt->else_part);
         }
         break;
     case ZF_S_WHILE:

@@ -449,7 +449,7 @@ static bool verify_stmt(verifier *v, const zf_stmt *stmt) {
     case ZF_S_EXPR: WANT_STMT(stmt->value != NULL, "a statement without its value"); return verify_expr(v, stmt->value);
     case ZF_S_IF:
         return verify_value(v, stmt, stmt->value, zf_type_of(ZF_K_BOOL)) && verify_stmts(v, stmt->body) &&
-               verify_stmts(v, stmt->otherwise);
+               verify_stmts(v, stmt->else_part);
     case ZF_S_WHILE:
         if (!verify_value(v, stmt, stmt->value, zf_type_of(ZF_K_BOOL))) return false;
         /* fall through */

@@ -234,7 +234,7 @@ typedef enum zf_stmt_kind {
     ZF_S_VAR,    ///< local (VAR, ARRAY, GROWING)
     ZF_S_ASSIGN, ///< place = value; with has_op: place = place op value, place evaluated once, value already converted
     ZF_S_EXPR,   ///< value, for its effects
-    ZF_S_IF,     ///< value ? body : otherwise
+    ZF_S_IF,     ///< value ? body : else_part
     ZF_S_WHILE,
     ZF_S_LOOP,
     ZF_S_FOR_RANGE, ///< binder, body
@@ -266,7 +266,7 @@ struct zf_stmt {
     zf_expr *target;   ///< PUSH..: STREAM or LOCAL (GROWING)
     zf_binder binder;  ///< FOR_RANGE
     zf_reduce *reduce; ///< EMIT_REGION
-    zf_stmt *body, *otherwise;
+    zf_stmt *body, *else_part;
     bool bounded; ///< WHILE, LOOP, FOR: needs no work counter (V10)
     const char *text;
     zf_stmt *next;

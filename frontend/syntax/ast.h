@@ -158,7 +158,7 @@ struct zf_ast_stmt {
     zf_op op;
     zf_ast_range *range;    ///< FOR over lo..hi
     zf_ast_block *body;     ///< IF, WHILE, LOOP, FOR
-    zf_ast_stmt *otherwise; ///< IF: an IF (else if), or a BLOCK (else), or NULL
+    zf_ast_stmt *else_part; ///< IF: an IF (else if), or a BLOCK (else), or NULL
     zf_ast_binder *binders; ///< EMIT with regions
     const char *text;       ///< REFUSE: the reason, unescaped
     uint32_t depth;

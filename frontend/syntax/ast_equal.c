@@ -58,7 +58,7 @@ static bool equal_stmt(const zf_ast_stmt *a, const zf_ast_stmt *b) {
     if (!a || !b) return a == b;
     return a->kind == b->kind && equal_text(a->name, b->name) && equal_type(a->type, b->type) && equal_expr(a->value, b->value) &&
            equal_expr(a->place, b->place) && a->has_op == b->has_op && a->op == b->op && equal_range(a->range, b->range) &&
-           equal_block(a->body, b->body) && equal_stmt(a->otherwise, b->otherwise) && equal_binders(a->binders, b->binders) &&
+           equal_block(a->body, b->body) && equal_stmt(a->else_part, b->else_part) && equal_binders(a->binders, b->binders) &&
            equal_text(a->text, b->text);
 }
 

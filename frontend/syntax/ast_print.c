@@ -152,10 +152,10 @@ static void print_stmt(printer *p, const zf_ast_stmt *stmt) {
     print_range(p, "range", stmt->range);
     print_expr(p, "value", stmt->value);
     if (stmt->body) print_block(p, stmt->body);
-    if (stmt->otherwise) {
+    if (stmt->else_part) {
         leaf(p, "else", NULL);
         p->depth++;
-        print_stmt(p, stmt->otherwise);
+        print_stmt(p, stmt->else_part);
         p->depth--;
     }
     p->depth--;

@@ -296,19 +296,19 @@ static zf_doc *line_block(zf_printer *printer, const zf_ast_block *block, unsign
 static zf_doc *line_stmt(zf_printer *printer, const zf_ast_stmt *stmt, unsigned blocks) {
     if (!stmt->body) return simple_stmt(printer, stmt, 0);
     // A choice that is written out holds only simple statements, and no further choice.
-    if (stmt->otherwise && (stmt->otherwise->kind != ZF_AS_BLOCK || blocks < 1)) return NULL;
-    unsigned inside = stmt->otherwise ? 1 : blocks;
+    if (stmt->else_part && (stmt->else_part->kind != ZF_AS_BLOCK || blocks < 1)) return NULL;
+    unsigned inside = stmt->else_part ? 1 : blocks;
     zf_doc *head = head_of(printer, stmt), *body = line_block(printer, stmt->body, inside);
     if (!body) return NULL;
     zf_doc *list = list_of(printer);
     zf_doc_add(list, head);
     put(printer, list, " ");
     zf_doc_add(list, body);
-    if (!stmt->otherwise) return list;
-    zf_doc *otherwise = line_block(printer, stmt->otherwise->body, inside);
-    if (!otherwise) return NULL;
+    if (!stmt->else_part) return list;
+    zf_doc *else_part = line_block(printer, stmt->else_part->body, inside);
+    if (!else_part) return NULL;
     put(printer, list, " else ");
-    zf_doc_add(list, otherwise);
+    zf_doc_add(list, else_part);
     return list;
 }
 
@@ -347,12 +347,12 @@ static void print_stmt(zf_printer *printer, const zf_ast_stmt *stmt, unsigned in
         put(printer, head, " ");
         zf_layout_print(&printer->layout, indent, head);
         print_block(printer, stmt->body, indent);
-        if (!stmt->otherwise) return;
+        if (!stmt->else_part) return;
         zf_doc *between = list_of(printer);
-        zf_doc_add(between, zf_format_lead(printer, stmt->otherwise->span.begin));
+        zf_doc_add(between, zf_format_lead(printer, stmt->else_part->span.begin));
         put(printer, between, " else ");
         zf_layout_print(&printer->layout, indent, between);
-        stmt = stmt->otherwise;
+        stmt = stmt->else_part;
         if (stmt->kind == ZF_AS_BLOCK) break;
     }
     print_block(printer, stmt->body, indent);

@@ -178,8 +178,8 @@ static zf_doc *conditional(zf_printer *printer, const zf_ast_expr *expr) {
     zf_doc_add(branches, line(printer));
     zf_doc_add(branches, text(printer, ": "));
     // A chain of choices stays at one indentation.
-    zf_doc *otherwise = zf_format_expr(printer, expr->c);
-    zf_doc_add(branches, group(printer, expr->c->kind == ZF_AE_COND ? otherwise : nest(printer, otherwise)));
+    zf_doc *else_part = zf_format_expr(printer, expr->c);
+    zf_doc_add(branches, group(printer, expr->c->kind == ZF_AE_COND ? else_part : nest(printer, else_part)));
     zf_doc_add(list, nest(printer, branches));
     return list;
 }

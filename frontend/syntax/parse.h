@@ -142,7 +142,7 @@ zf_ast_block *zf_build_block(zf_parser *parser, zf_ast_stmt *stmts, zf_span span
 zf_ast_stmt *zf_build_let(zf_parser *parser, zf_ast_stmt_kind kind, zf_name name, zf_span name_span, zf_ast_type *type,
                           zf_ast_expr *value, zf_span span);
 zf_ast_stmt *zf_build_value_stmt(zf_parser *parser, zf_ast_stmt_kind kind, zf_ast_expr *value, zf_span span);
-zf_ast_stmt *zf_build_if(zf_parser *parser, zf_ast_expr *condition, zf_ast_block *body, zf_ast_stmt *otherwise, zf_span span);
+zf_ast_stmt *zf_build_if(zf_parser *parser, zf_ast_expr *condition, zf_ast_block *body, zf_ast_stmt *else_part, zf_span span);
 zf_ast_func *zf_build_func(zf_ast_func *func, zf_name name, zf_span name_span, zf_ast_formal *formals, zf_ast_type *result,
                            zf_span span);
 /// One codec as it is, several as a node of alternatives.

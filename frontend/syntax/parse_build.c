@@ -106,7 +106,7 @@ void zf_seal_stmt(zf_parser *parser, zf_ast_stmt *stmt) {
     depth = deeper(depth, deeper(range_depth(stmt->range), binders_depth(stmt->binders)));
     if (stmt->type) depth = deeper(depth, stmt->type->depth);
     if (stmt->body) depth = deeper(depth, stmt->body->depth);
-    if (stmt->otherwise) depth = deeper(depth, stmt->otherwise->depth);
+    if (stmt->else_part) depth = deeper(depth, stmt->else_part->depth);
     stmt->depth = depth + 1;
     if (stmt->depth <= ZF_AST_DEPTH_LIMIT) return;
     zf_syntax_too_deep(parser, stmt->span);
@@ -191,11 +191,11 @@ zf_ast_stmt *zf_build_value_stmt(zf_parser *parser, zf_ast_stmt_kind kind, zf_as
     return stmt;
 }
 
-zf_ast_stmt *zf_build_if(zf_parser *parser, zf_ast_expr *condition, zf_ast_block *body, zf_ast_stmt *otherwise, zf_span span) {
+zf_ast_stmt *zf_build_if(zf_parser *parser, zf_ast_expr *condition, zf_ast_block *body, zf_ast_stmt *else_part, zf_span span) {
     zf_ast_stmt *stmt = zf_new_stmt(parser, ZF_AS_IF, span);
     stmt->value = condition;
     stmt->body = body;
-    stmt->otherwise = otherwise;
+    stmt->else_part = else_part;
     zf_seal_stmt(parser, stmt);
     return stmt;
 }

@@ -322,10 +322,10 @@ stmt: LET IDENT '=' expr ';' { $$ = zf_build_let(parser, ZF_AS_LET, $2, @2, NULL
   ;
 ifstmt: IF expr block { $$ = zf_build_if(parser, $2, $3, NULL, @$); }
   | IF expr block ELSE block {
-        zf_ast_stmt *otherwise = zf_new_stmt(parser, ZF_AS_BLOCK, @5);
-        otherwise->body = $5;
-        zf_seal_stmt(parser, otherwise);
-        $$ = zf_build_if(parser, $2, $3, otherwise, @$);
+        zf_ast_stmt *else_part = zf_new_stmt(parser, ZF_AS_BLOCK, @5);
+        else_part->body = $5;
+        zf_seal_stmt(parser, else_part);
+        $$ = zf_build_if(parser, $2, $3, else_part, @$);
     }
   | IF expr block ELSE ifstmt { $$ = zf_build_if(parser, $2, $3, $5, @$); }
   ;

@@ -7,8 +7,8 @@ const char *const zf_choice_names[ZF_CHOICE_KINDS] = {"L", "C", "THREADS", "REGI
 
 bool zf_is_chosen(const zf_choice *choice, zf_choice_kind kind) { return (choice->chosen >> kind & 1) != 0; }
 
-uint32_t zf_choice_value(const zf_choice *choice, zf_choice_kind kind, uint32_t otherwise) {
-    return zf_is_chosen(choice, kind) ? choice->values[kind] : otherwise;
+uint32_t zf_choice_value(const zf_choice *choice, zf_choice_kind kind, uint32_t fallback) {
+    return zf_is_chosen(choice, kind) ? choice->values[kind] : fallback;
 }
 
 void zf_choose(zf_choice *choice, zf_choice_kind kind, uint32_t value) {

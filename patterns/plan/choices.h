@@ -45,8 +45,8 @@ typedef struct zf_choices {
 extern const char *const zf_choice_names[ZF_CHOICE_KINDS];
 
 bool zf_is_chosen(const zf_choice *choice, zf_choice_kind kind);
-/// What was chosen, or `otherwise` where nothing was.
-uint32_t zf_choice_value(const zf_choice *choice, zf_choice_kind kind, uint32_t otherwise);
+/// What was chosen, or `fallback` where nothing was.
+uint32_t zf_choice_value(const zf_choice *choice, zf_choice_kind kind, uint32_t fallback);
 void zf_choose(zf_choice *choice, zf_choice_kind kind, uint32_t value);
 /// For kernel `number`; NULL: nothing. `choices` may be NULL.
 const zf_choice *zf_choices_find(const zf_choices *choices, uint32_t number);

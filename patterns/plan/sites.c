@@ -242,7 +242,7 @@ static bool walk_stmts(walker *w, const zf_stmt *stmts) {
             walk_expr(w, s->value);
             w->always = false;
             left = walk_stmts(w, s->body);
-            left = walk_stmts(w, s->otherwise) || left;
+            left = walk_stmts(w, s->else_part) || left;
             w->always = was;
             break;
         case ZF_S_WHILE:

@@ -229,7 +229,7 @@ static void extend_in_stmts(decoding *d, interp_env *env, const zf_stmt *stmt, d
         extend_scans(d, env, stmt->value, domain);
         extend_scans(d, env, stmt->place, domain);
         extend_in_stmts(d, env, stmt->body, domain);
-        extend_in_stmts(d, env, stmt->otherwise, domain);
+        extend_in_stmts(d, env, stmt->else_part, domain);
     }
 }
 

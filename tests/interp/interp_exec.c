@@ -216,7 +216,7 @@ static interp_flow exec_one(interp_env *env, const zf_stmt *stmt) {
     case ZF_S_VAR: declare(env, stmt->local); return FLOW_ON;
     case ZF_S_ASSIGN: assign(env, stmt); return FLOW_ON;
     case ZF_S_EXPR: interp_eval(env, stmt->value); return FLOW_ON;
-    case ZF_S_IF: return interp_exec(env, interp_eval(env, stmt->value).bits ? stmt->body : stmt->otherwise);
+    case ZF_S_IF: return interp_exec(env, interp_eval(env, stmt->value).bits ? stmt->body : stmt->else_part);
     case ZF_S_WHILE:
     case ZF_S_LOOP: return run_while(env, stmt);
     case ZF_S_FOR_RANGE: return run_for_range(env, stmt);

@@ -144,7 +144,7 @@ static void close_stmts(closing *c, const zf_stmt *stmt) {
         close_expr(c, stmt->value);
         close_expr(c, stmt->count);
         close_stmts(c, stmt->body);
-        close_stmts(c, stmt->otherwise);
+        close_stmts(c, stmt->else_part);
     }
 }
 

@@ -83,14 +83,14 @@ static bool see_nothing_else(zf_visitor *visitor, zf_stmt *stmt) {
 static bool has_effect(const zf_stmt *stmts) {
     for (const zf_stmt *s = stmts; s != NULL; s = s->next) {
         const zf_expr *own = s->kind == ZF_S_LET || s->kind == ZF_S_VAR ? s->local->init : s->value;
-        if ((own != NULL && own->effect) || has_effect(s->body) || has_effect(s->otherwise)) return true;
+        if ((own != NULL && own->effect) || has_effect(s->body) || has_effect(s->else_part)) return true;
     }
     return false;
 }
 
 /// Of an `if` around reads: assignments of values to states and variables.
 static bool can_be_predicated(const zf_stmt *stmt) {
-    if (stmt->value->effect || stmt->otherwise != NULL) return false;
+    if (stmt->value->effect || stmt->else_part != NULL) return false;
     for (const zf_stmt *s = stmt->body; s != NULL; s = s->next) {
         bool plain = s->kind == ZF_S_ASSIGN && zf_type_storable(s->place->type) && s->place->type.kind != ZF_K_BOOL;
         if (!plain || (s->place->kind != ZF_X_STATE && s->place->kind != ZF_X_LOCAL)) return false;
@@ -115,10 +115,10 @@ static void see_statements(search *found, const zf_stmt *stmts, bool outermost) 
         case ZF_S_REQUIRE: zf_visit_expr(&visitor, s->value); break;
         case ZF_S_IF:
             zf_visit_expr(&visitor, s->value);
-            if ((has_effect(s->body) || has_effect(s->otherwise)) && (!outermost || !can_be_predicated(s)))
+            if ((has_effect(s->body) || has_effect(s->else_part)) && (!outermost || !can_be_predicated(s)))
                 refuse(found, "has lanes that read in an `if` with other statements than assignments, or with `else`");
             see_statements(found, s->body, false);
-            see_statements(found, s->otherwise, false);
+            see_statements(found, s->else_part, false);
             break;
         default: refuse(found, "has lanes with loops, or with `return` inside"); break;
         }
@@ -251,14 +251,14 @@ static row_condition condition_of_row(const walk *w, const zf_expr *expr, bool *
 static bool statement_of_row(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     bool holds;
     if (condition_of_row(walk_of(frame), stmt->value, &holds) != ROW_KNOWN) return false;
-    zf_cg_stmts(cg, frame, holds ? stmt->body : stmt->otherwise);
+    zf_cg_stmts(cg, frame, holds ? stmt->body : stmt->else_part);
     return true;
 }
 
 /// An `if` around reads: they, and the assignments, are done where the condition holds.
 static bool statement(zf_cg *cg, zf_cg_frame *frame, const zf_stmt *stmt) {
     if (stmt->kind != ZF_S_IF) return false;
-    if (!has_effect(stmt->body)) return !has_effect(stmt->otherwise) && statement_of_row(cg, frame, stmt);
+    if (!has_effect(stmt->body)) return !has_effect(stmt->else_part) && statement_of_row(cg, frame, stmt);
     walk *w = walk_of(frame);
     const zf_expr *condition = stmt->value;
     LLVMBasicBlockRef bb_join = NULL;

@@ -123,7 +123,7 @@ static const zf_local *find_let(const zf_stmt *stmt) {
     for (; stmt != NULL; stmt = stmt->next) {
         if (stmt->kind == ZF_S_LET && strcmp(stmt->local->name, "v") == 0) return stmt->local;
         const zf_local *inner = find_let(stmt->body);
-        if (inner == NULL) inner = find_let(stmt->otherwise);
+        if (inner == NULL) inner = find_let(stmt->else_part);
         if (inner != NULL) return inner;
     }
     return NULL;
@@ -266,7 +266,7 @@ static void collect_stmts(proof_list *list, const zf_stmt *stmt) {
         collect(list, stmt->value);
         if (stmt->reduce != NULL) collect(list, stmt->reduce->term);
         collect_stmts(list, stmt->body);
-        collect_stmts(list, stmt->otherwise);
+        collect_stmts(list, stmt->else_part);
     }
 }
 

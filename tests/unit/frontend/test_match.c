@@ -144,7 +144,7 @@ static const struct {
     {"a chunk unrolls", CHUNK("s: u32[] per chunk", "let n = max(k in 0..4: s[k]); emit k in 0..out.len: n;"),
      "s=gather unrolled(4)"},
 
-    // ---- point_forms, SEGMENTED ----
+    // ---- index_forms, SEGMENTED ----
     {"segment: i / n * n", MAP("s: u32[]", "decode(i) = max(k in i / 512 * 512 .. i: s[k]);"), "s=i segmented(i,512,0)#0"},
     {"segment: + 1 ..=", MAP("s: u32[]", "decode(i) { let t = i / 512 * 512; return max(k in t + 1 ..= i: s[k]); }"),
      "s=i segmented(i,512,1,inclusive)#0"},

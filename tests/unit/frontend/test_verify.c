@@ -86,7 +86,7 @@ static void in_stmts(search *s, zf_stmt *stmt) {
         in_expr(s, stmt->target);
         if (stmt->reduce != NULL) in_expr(s, stmt->reduce->term);
         in_stmts(s, stmt->body);
-        in_stmts(s, stmt->otherwise);
+        in_stmts(s, stmt->else_part);
     }
 }
 

@@ -142,26 +142,26 @@ static zf_local *local_by_constant(zf_expr *atom, zf_op op, uint64_t *n) {
     return d != NULL && constant_of(zf_match_view(atom->b), n) ? d : NULL;
 }
 
-static bool is_constant(const linear *sum, zf_point *out) {
+static bool is_constant(const linear *sum, zf_index_form *out) {
     if (sum->count != 0) return false;
-    *out = (zf_point){.kind = ZF_PT_CONST, .offset = sum->constant};
+    *out = (zf_index_form){.kind = ZF_INDEX_CONST, .offset = sum->constant};
     return true;
 }
 
-static bool is_local(const linear *sum, zf_point *out) {
+static bool is_local(const linear *sum, zf_index_form *out) {
     if (sum->count != 1 || sum->terms[0].coefficient != 1) return false;
     zf_local *d = plain_local(sum->terms[0].atom);
-    *out = (zf_point){.kind = ZF_PT_LOCAL, .local = d, .offset = sum->constant};
+    *out = (zf_index_form){.kind = ZF_INDEX_LOCAL, .local = d, .offset = sum->constant};
     return d != NULL;
 }
 
-static bool segment(const linear *sum, zf_local *d, uint64_t n, zf_point *out) {
-    *out = (zf_point){.kind = ZF_PT_SEGMENT, .local = d, .segment = n, .offset = sum->constant};
+static bool segment(const linear *sum, zf_local *d, uint64_t n, zf_index_form *out) {
+    *out = (zf_index_form){.kind = ZF_INDEX_SEGMENT, .local = d, .segment = n, .offset = sum->constant};
     return d != NULL && n >= 1 && sum->constant < n;
 }
 
 /// d / n * n
-static bool is_quotient(const linear *sum, zf_point *out) {
+static bool is_quotient(const linear *sum, zf_index_form *out) {
     uint64_t n = 0;
     if (sum->count != 1) return false;
     zf_local *d = local_by_constant(sum->terms[0].atom, ZF_OP_DIV, &n);
@@ -169,7 +169,7 @@ static bool is_quotient(const linear *sum, zf_point *out) {
 }
 
 /// d >> m << m
-static bool is_shifted(const linear *sum, zf_point *out) {
+static bool is_shifted(const linear *sum, zf_index_form *out) {
     uint64_t m = 0;
     if (sum->count != 1) return false;
     zf_local *d = local_by_constant(sum->terms[0].atom, ZF_OP_SHR, &m);
@@ -177,7 +177,7 @@ static bool is_shifted(const linear *sum, zf_point *out) {
 }
 
 /// d & ~(n - 1), n a power of two
-static bool is_masked(const linear *sum, zf_point *out) {
+static bool is_masked(const linear *sum, zf_index_form *out) {
     uint64_t mask = 0;
     if (sum->count != 1 || sum->terms[0].coefficient != 1) return false;
     zf_local *d = local_by_constant(sum->terms[0].atom, ZF_OP_AND, &mask);
@@ -186,7 +186,7 @@ static bool is_masked(const linear *sum, zf_point *out) {
 }
 
 /// d - d % n
-static bool is_remainder(const linear *sum, zf_point *out) {
+static bool is_remainder(const linear *sum, zf_index_form *out) {
     if (sum->count != 2) return false;
     for (uint32_t k = 0; k < 2; k++) {
         uint64_t n = 0;
@@ -200,20 +200,20 @@ static bool is_remainder(const linear *sum, zf_point *out) {
 
 static const struct {
     const char *form;
-    bool (*fits)(const linear *sum, zf_point *out);
-} point_forms[] = {
+    bool (*fits)(const linear *sum, zf_index_form *out);
+} index_forms[] = {
     {"constant", is_constant},       {"d + c", is_local},         {"d / n * n + c", is_quotient},
     {"d >> m << m + c", is_shifted}, {"(d & -n) + c", is_masked}, {"d - d % n + c", is_remainder},
 };
 
-zf_point zf_point_of(zf_expr *expr) {
-    zf_point point = {0};
+zf_index_form zf_index_form_of(zf_expr *expr) {
+    zf_index_form point = {0};
     linear sum = linear_of(expr);
     if (sum.failed) return point;
-    for (size_t k = 0; k < sizeof point_forms / sizeof *point_forms; k++) {
-        if (point_forms[k].fits(&sum, &point)) return point;
+    for (size_t k = 0; k < sizeof index_forms / sizeof *index_forms; k++) {
+        if (index_forms[k].fits(&sum, &point)) return point;
     }
-    return (zf_point){0};
+    return (zf_index_form){0};
 }
 
 // ---- Bounds of trip counts ------------------------------------------------------------------------------------

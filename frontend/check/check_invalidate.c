@@ -57,14 +57,14 @@ static void visit_stmts(visitor *v, const zf_ast_stmt *stmt) {
         visit_range(v, stmt->range);
         visit_binders(v, stmt->binders);
         if (stmt->body != NULL) visit_stmts(v, stmt->body->stmts);
-        visit_stmts(v, stmt->otherwise);
+        visit_stmts(v, stmt->else_part);
     }
 }
 
 // ---- Variables ------------------------------------------------------------------------------------------------
 
 /// A name that is assigned, or given to a function, which may assign it.
-static void forget_name(visitor *v, const zf_ast_expr *ast) {
+static void invalidate_name(visitor *v, const zf_ast_expr *ast) {
     while (ast->kind == ZF_AE_PAREN) ast = ast->a;
     if (ast->kind != ZF_AE_NAME) return;
     const zf_bound *bound = zf_ck_lookup(v->ck, ast->name);
@@ -74,17 +74,17 @@ static void forget_name(visitor *v, const zf_ast_expr *ast) {
     if (local != NULL && local->kind == ZF_L_VAR) zf_facts_kill(v->ck, local, NULL, NULL, false);
 }
 
-static void forget_place(visitor *v, const zf_ast_stmt *stmt) {
-    if (stmt->kind == ZF_AS_ASSIGN) forget_name(v, stmt->place);
+static void invalidate_place(visitor *v, const zf_ast_stmt *stmt) {
+    if (stmt->kind == ZF_AS_ASSIGN) invalidate_name(v, stmt->place);
 }
 
-static visitor forgetter(zf_checker *ck) {
-    return (visitor){.ck = ck, .steps = INT32_MAX, .on_argument = forget_name, .on_stmt = forget_place};
+static visitor invalidator(zf_checker *ck) {
+    return (visitor){.ck = ck, .steps = INT32_MAX, .on_argument = invalidate_name, .on_stmt = invalidate_place};
 }
 
-void zf_ck_forget_in_condition(zf_checker *ck, const zf_ast_expr *condition) {
+void zf_ck_invalidate_in_condition(zf_checker *ck, const zf_ast_expr *condition) {
     if (ck->env.facts == NULL) return;
-    visitor v = forgetter(ck);
+    visitor v = invalidator(ck);
     visit_expr(&v, condition);
 }
 
@@ -102,9 +102,9 @@ static bool emits(zf_checker *ck, const zf_ast_block *body) {
     return v.found;
 }
 
-void zf_ck_forget_assigned(zf_checker *ck, const zf_ast_block *body) {
+void zf_ck_invalidate_assigned(zf_checker *ck, const zf_ast_block *body) {
     if (ck->env.facts == NULL) return;
-    visitor v = forgetter(ck);
+    visitor v = invalidator(ck);
     visit_stmts(&v, body->stmts);
     // Functions of the algorithm may assign states and params.
     zf_inst *inst = ck->inst;
