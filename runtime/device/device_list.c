@@ -185,8 +185,11 @@ zf_status zf_context_add_device(zf_context *context, const zf_device_ops *ops, z
     if (!known && good) {
         // Behind the CPU, so that whoever names it does not wait for a GPU's driver; at the end where that was looked for
         // already.
-        size_t at = 1 + list->added++;
-        if (at < list->looked + list->looking) at = list->kind_count;
+        size_t at = 1 + list->added;
+        if (at < list->looked + list->looking)
+            at = list->kind_count;
+        else
+            list->added++;
         memmove(&list->kinds[at + 1], &list->kinds[at], (list->kind_count - at) * sizeof *list->kinds);
         list->shared[list->kind_count++] = NULL; // no kind behind the new one has been looked for
         list->kinds[at] = ops;
