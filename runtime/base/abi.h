@@ -190,7 +190,7 @@ typedef struct zf_abi_check_program {
 typedef enum zf_abi_target_family { ZF_TARGET_HOST, ZF_TARGET_EMU, ZF_TARGET_NVPTX } zf_abi_target_family;
 typedef struct zf_abi_target {
     zf_abi_target_family family;
-    uint32_t arch; ///< which of the family: NVPTX: compute capability, 90 for 9.0; EMU: lanes of a wave (0: 32)
+    uint32_t arch; ///< which of the family: NVPTX: compute capability, 90 for 9.0; EMU: lanes of a wave (0: 32); HOST: 0
 } zf_abi_target;
 
 /// A decoder of one column for one vector of branches. Lives until its provider forgets the container.

@@ -37,7 +37,10 @@ typedef struct zf_device_ops {
     /// start the device: listing devices is not using them.
     void (*describe)(void *shared, unsigned index, zf_device_info *info, zf_text *description, zf_text *reason);
 
-    // A device has either the next four or the two behind them.
+    // A device has either the next five or the two behind them.
+
+    /// What it wants code for: functions of this process.
+    zf_abi_target target;
 
     /// Makes the device ready for one decode, and undoes that. `threads`: host threads that it may use.
     zf_status (*open)(zf_context *context, unsigned threads, zf_device_state **out, zf_error *error);

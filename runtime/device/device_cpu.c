@@ -95,6 +95,7 @@ static zf_status finish(zf_device_state *state, zf_error *error) {
 
 const zf_device_ops zf_device_cpu = {
     .name = "cpu",
+    .target = {.family = ZF_TARGET_HOST},
     .describe = describe,
     .open = open_cpu,
     .close = close_cpu,

@@ -36,6 +36,7 @@ typedef struct gauge {
 
 typedef struct obtaining {
     zf_context *context;
+    zf_abi_target target;        ///< without an accelerator
     zf_accelerator *accelerator; ///< NULL: the host decodes
     const zf_code_request *requests;
     const zf_abi_provider *providers; ///< per request; NULL: the context's
@@ -158,7 +159,7 @@ static zf_status get(void *user, uint64_t index, unsigned worker, zf_error *erro
 }
 
 static zf_status obtain_all(obtaining *o, size_t requests, unsigned threads, piece **first, zf_error *error) {
-    zf_abi_target target = {.family = ZF_TARGET_HOST};
+    zf_abi_target target = o->target;
     if (o->accelerator != NULL) target = o->accelerator->ops->target(o->accelerator);
     size_t pieces = 0;
     double began = begin(o, &o->compiling);
@@ -211,6 +212,7 @@ zf_status zf_code_obtain_from(zf_context *context, const char *device, const zf_
     zf_device chosen;
     obtaining o = {.context = context, .requests = requests, .providers = providers};
     ZF_TRY(zf_device_find(context, device != NULL ? device : "auto", &chosen, error));
+    o.target = chosen.ops->target;
     if (chosen.ops->start != NULL) ZF_TRY(zf_device_accelerator(context, &chosen, &o.accelerator, error));
     piece *first = NULL;
     o.selections = calloc(request_count + 1, sizeof *o.selections);

@@ -60,7 +60,8 @@ static const zf_module_column *find_column(const zf_module_table *table, const c
 
 /// PTX runs on its architecture and all later ones.
 static bool runs_on(zf_abi_target made, zf_abi_target device) {
-    return made.family == device.family && (made.family != ZF_TARGET_NVPTX || made.arch <= device.arch);
+    if (made.family != device.family) return false;
+    return made.family == ZF_TARGET_NVPTX ? made.arch <= device.arch : made.arch == device.arch;
 }
 
 /// Of seek states: the size of chunks is no choice of whoever compiled.

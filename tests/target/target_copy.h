@@ -1,0 +1,9 @@
+// What the copy of the host target has made.
+#ifndef ZF_TESTS_TARGET_COPY_H
+#define ZF_TESTS_TARGET_COPY_H
+
+#include <stdatomic.h>
+
+extern atomic_uint copy_kernels; ///< kernels that were lowered
+
+#endif
