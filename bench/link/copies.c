@@ -10,12 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "measure/measure_compare.h"
+#include "measure/measure_times.h"
+#include "runtime/base/clock.h"
 #include "runtime/device/device.h"
 #include "zipflow/compile.h"
 
-enum { MOST_UNITS = 4096, MOST_STREAMS = 8, MOST_REPEATS = 100, GROWS = 5, POISON = 0xa5 };
+enum { MOST_UNITS = 4096, MOST_STREAMS = 8, MOST_REPEATS = 100, GROWS = 5 };
 
 typedef struct bench {
     zf_accelerator *accelerator;
@@ -34,18 +36,12 @@ typedef struct measured_case {
     unsigned ahead;
 } measured_case;
 
-static double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static uint64_t largest_unit(const bench *b) { return b->bytes < (UINT64_C(32) << 20) ? b->bytes : UINT64_C(32) << 20; }
 
 /// Queues everything. `seconds`: from the first call to the end of the last copy.
 static zf_status run(const bench *b, const measured_case *c, double *seconds, zf_error *error) {
     zf_status status = ZF_OK;
-    double begin = seconds_now();
+    double begin = zf_clock_seconds();
     for (uint64_t at = 0, k = 0; at < b->bytes && status == ZF_OK; at += c->unit_bytes, k++) {
         uint64_t bytes = b->bytes - at < c->unit_bytes ? b->bytes - at : c->unit_bytes;
         if (c->ahead > 0 && k >= c->ahead) status = b->ops->event_wait(b->accelerator, b->events[k - c->ahead], error);
@@ -60,27 +56,22 @@ static zf_status run(const bench *b, const measured_case *c, double *seconds, zf
                 b->ops->fill(b->accelerator, stream, b->out + k % c->streams * GROWS * largest_unit(b), 1, GROWS * grown, error);
     }
     if (status == ZF_OK) status = b->ops->wait(b->accelerator, b->copies, error);
-    *seconds = seconds_now() - begin;
+    *seconds = zf_clock_seconds() - begin;
     for (unsigned s = 0; s < c->streams && status == ZF_OK; s++) status = b->ops->wait(b->accelerator, b->decodes[s], error);
     return status;
 }
 
 static zf_status poison(const bench *b, zf_error *error) {
-    zf_status status = b->ops->fill(b->accelerator, b->copies, b->to, POISON, b->bytes, error);
+    zf_status status = b->ops->fill(b->accelerator, b->copies, b->to, ZF_POISON_COPY, b->bytes, error);
     return status == ZF_OK ? b->ops->wait(b->accelerator, b->copies, error) : status;
 }
 
 static zf_status compare(const bench *b, zf_error *error) {
     zf_status status = b->ops->copy_out(b->accelerator, b->copies, b->landing, b->to, b->bytes, error);
     if (status == ZF_OK) status = b->ops->wait(b->accelerator, b->copies, error);
-    if (status != ZF_OK || memcmp(b->landing, b->source, b->bytes) == 0) return status;
+    if (status != ZF_OK || zf_measure_difference(b->landing, b->source, b->bytes) == b->bytes) return status;
     *error = (zf_error){.status = ZF_ERR_INTERNAL, .code = "bench", .message = "what was copied differs from its source"};
     return error->status;
-}
-
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /// A row of the report.
@@ -91,11 +82,11 @@ static zf_status measure(const bench *b, const measured_case *c, bool first, zf_
     for (unsigned r = 0; r < b->repeats && status == ZF_OK; r++) status = run(b, c, &times[r], error);
     if (status == ZF_OK) status = compare(b, error);
     if (status != ZF_OK) return status;
-    qsort(times, b->repeats, sizeof *times, by_size);
+    zf_measure_times t = zf_measure_times_of(times, b->repeats);
     printf("%s\n  {\"unit_bytes\": %" PRIu64
            ", \"streams\": %u, \"ahead\": %u, \"gb_per_second\": %.3f, \"least\": %.3f, \"most\": %.3f}",
-           first ? "" : ",", c->unit_bytes, c->streams, c->ahead, (double)b->bytes / times[b->repeats / 2] / 1e9,
-           (double)b->bytes / times[b->repeats - 1] / 1e9, (double)b->bytes / times[0] / 1e9);
+           first ? "" : ",", c->unit_bytes, c->streams, c->ahead, (double)b->bytes / t.median / 1e9,
+           (double)b->bytes / t.most / 1e9, (double)b->bytes / t.least / 1e9);
     fflush(stdout);
     return ZF_OK;
 }

@@ -35,12 +35,6 @@ static const char unit_fields[] =
     "\"expected_read\", \"expected_copy\", \"expected_decode\", \"copy\", \"hand_over\", \"decode\", "
     "\"copy_begin\", \"copy_end\", \"decode_begin\", \"decode_end\"]";
 
-double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 zf_status no_memory(zf_error *error) {
     *error = (zf_error){.status = ZF_ERR_MEMORY, .code = "bench", .message = "no memory"};
     return ZF_ERR_MEMORY;
@@ -62,20 +56,9 @@ static void print_error(const zf_error *error) {
     print_text(text);
 }
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/// Sorts them.
-static double median(double *values, unsigned count) {
-    qsort(values, count, sizeof *values, by_size);
-    return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
-
 void print_times(const char *name, double *times, unsigned count) {
-    double middle = median(times, count);
-    printf("\"%s\": {\"median\": %.9f, \"least\": %.9f, \"most\": %.9f}", name, middle, times[0], times[count - 1]);
+    zf_measure_times t = zf_measure_times_of(times, count);
+    printf("\"%s\": {\"median\": %.9f, \"least\": %.9f, \"most\": %.9f}", name, t.median, t.least, t.most);
 }
 
 // ---- Columns --------------------------------------------------------------------------------------------------
@@ -216,14 +199,14 @@ zf_status fill_targets(bench *b, column **columns, const target *targets, size_t
     for (size_t i = 0; i < count && status == ZF_OK; i++) {
         const zf_decode_sizes *sizes = &columns[i]->sizes;
         if (b->accelerator == NULL) {
-            memset(targets[i].host_values, POISON, sizes->values);
-            memset(targets[i].host_offsets, POISON, sizes->offsets);
+            memset(targets[i].host_values, ZF_POISON_COPY, sizes->values);
+            memset(targets[i].host_offsets, ZF_POISON_COPY, sizes->offsets);
             continue;
         }
         const zf_accelerator_ops *ops = b->accelerator->ops;
-        status = ops->fill(b->accelerator, b->stream, targets[i].values, POISON, sizes->values, error);
+        status = ops->fill(b->accelerator, b->stream, targets[i].values, ZF_POISON_COPY, sizes->values, error);
         if (status == ZF_OK && sizes->offsets > 0)
-            status = ops->fill(b->accelerator, b->stream, targets[i].offsets, POISON, sizes->offsets, error);
+            status = ops->fill(b->accelerator, b->stream, targets[i].offsets, ZF_POISON_COPY, sizes->offsets, error);
     }
     return status == ZF_OK && b->accelerator != NULL ? b->accelerator->ops->wait(b->accelerator, b->stream, error) : status;
 }
@@ -238,7 +221,7 @@ zf_status compare(bench *b, const column *c, const char *part, uint64_t address,
         if (status == ZF_OK) status = b->accelerator->ops->wait(b->accelerator, b->stream, error);
         host = b->landing;
     }
-    if (status != ZF_OK || memcmp(host, wanted, bytes) == 0) return status;
+    if (status != ZF_OK || zf_measure_difference(host, wanted, bytes) == bytes) return status;
     *error = (zf_error){.status = ZF_ERR_INTERNAL, .code = "bench"};
     snprintf(error->message, sizeof error->message, "%s differs from a decode on the CPU", part);
     snprintf(error->place, sizeof error->place, "%s", c->name);
@@ -264,7 +247,7 @@ zf_status measure_raw(bench *b, column **columns, const target *targets, size_t 
     zf_status status = ZF_OK;
     const zf_accelerator_ops *ops = b->accelerator->ops;
     for (unsigned r = 0; r <= b->repeats && status == ZF_OK; r++) { // the first does not count
-        double begin = seconds_now();
+        double begin = zf_clock_seconds();
         for (size_t i = 0; i < count && status == ZF_OK; i++) {
             status =
                 ops->copy_in(b->accelerator, b->stream, targets[i].values, columns[i]->values, columns[i]->sizes.values, error);
@@ -273,7 +256,7 @@ zf_status measure_raw(bench *b, column **columns, const target *targets, size_t 
                                       error);
         }
         if (status == ZF_OK) status = ops->wait(b->accelerator, b->stream, error);
-        times[r] = seconds_now() - begin;
+        times[r] = zf_clock_seconds() - begin;
     }
     if (status != ZF_OK) return status;
     print_times("raw_seconds", times + 1, b->repeats);
@@ -399,7 +382,7 @@ static zf_status keep_run(runs *all, zf_error *error) {
 static unsigned median_run(const double *seconds, unsigned count) {
     double sorted[MOST_REPEATS];
     memcpy(sorted, seconds, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, by_size);
+    zf_median(sorted, count); // sorts
     unsigned r = 0;
     while (seconds[r] != sorted[(count - 1) / 2]) r++;
     return r;
@@ -426,8 +409,8 @@ static zf_status print_units(const runs *all, zf_error *error) {
         printf("%s\n    [%zu, %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %.12f, %.12f, %.12f", u > 0 ? "," : "",
                unit.request, unit.first_row, unit.stored_bytes, unit.plain_bytes, unit.device_bytes, p->read_end - p->read_begin,
                p->copy_end - p->copy_begin, p->decode_end - p->decode_begin);
-        printf(", %.9f, %.9f, %.9f, %.9f, %.9f, %.9f, %.9f]", median(copies, all->count), median(hands, all->count),
-               median(decodes, all->count), t->copy_begin, t->copy_end, t->decode_begin, t->decode_end);
+        printf(", %.9f, %.9f, %.9f, %.9f, %.9f, %.9f, %.9f]", zf_median(copies, all->count), zf_median(hands, all->count),
+               zf_median(decodes, all->count), t->copy_begin, t->copy_end, t->decode_begin, t->decode_end);
     }
     printf("]");
     return ZF_OK;
@@ -625,7 +608,7 @@ static bool read_options(bench *b, int argc, char **argv, int *at) {
         else if (strcmp(name, "piece-bytes") == 0)
             b->piece_bytes = number;
         else if (strcmp(name, "seconds") == 0)
-            b->end = seconds_now() + strtod(value, NULL);
+            b->end = zf_clock_seconds() + strtod(value, NULL);
         else if (strcmp(name, "streams") == 0)
             b->options.streams = (unsigned)number;
         else

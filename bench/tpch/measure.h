@@ -2,11 +2,14 @@
 #ifndef ZF_BENCH_TPCH_MEASURE_H
 #define ZF_BENCH_TPCH_MEASURE_H
 
+#include "measure/measure_compare.h"
+#include "measure/measure_times.h"
+#include "runtime/base/clock.h"
 #include "runtime/device/device.h"
 #include "zipflow/compile.h"
 #include "zipflow/pipeline.h"
 
-enum { MOST_COLUMNS = 256, MOST_OF_SET = 64, MOST_FILES = 32, MOST_REPEATS = 100, POISON = 0xa5 };
+enum { MOST_COLUMNS = 256, MOST_OF_SET = 64, MOST_FILES = 32, MOST_REPEATS = 100 };
 
 /// A column, and its rows as a decode on the CPU gives them, in memory that the device copies from at full speed.
 typedef struct column {
@@ -31,7 +34,7 @@ typedef struct bench {
     const char *device_name, *source;
     const char *sink; ///< sets are measured from files, and this is where `cp` copies to; NULL: from memory
     uint64_t piece_bytes;
-    double end; ///< by seconds_now: no kind of run from files is begun later
+    double end; ///< by zf_clock_seconds: no kind of run from files is begun later
     unsigned repeats;
     zf_pipeline_options options;
     zf_context *context;
@@ -50,7 +53,6 @@ typedef struct bench {
     bool wrong;
 } bench;
 
-double seconds_now(void);
 zf_status no_memory(zf_error *error);
 
 // ---- Printing JSON --------------------------------------------------------------------------------------------

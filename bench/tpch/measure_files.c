@@ -109,7 +109,7 @@ static zf_status make_ranges(files *f, zf_error *error) {
     }
     for (size_t i = 0; i < f->range_count; i++) f->landing_bytes += f->ranges[i].bytes / READ_PAGE * READ_PAGE + 3 * READ_PAGE;
     if (posix_memalign((void **)&f->landing, READ_PAGE, f->landing_bytes + READ_PAGE) != 0) return no_memory(error);
-    memset(f->landing, POISON, f->landing_bytes); // none of it is touched for the first time when it is timed
+    memset(f->landing, ZF_POISON_COPY, f->landing_bytes); // none of it is touched for the first time when it is timed
     uint64_t at = 0;
     for (size_t i = 0; i < f->range_count; i++) {
         read_range *range = &f->ranges[i];
@@ -264,11 +264,11 @@ static zf_status run_cp(files *f, const kind *k, double *seconds, zf_error *erro
     for (size_t i = 0; i < f->stored_count; i++) words[i + 1] = f->stored[i].path;
     words[f->stored_count + 1] = f->sink;
     remove_copies(f);
-    double begin = seconds_now();
+    double begin = zf_clock_seconds();
     if (posix_spawnp(&process, "cp", NULL, NULL, words, environ) != 0) return failed("cp cannot be started", "", error);
     while (waitpid(process, &ended, 0) < 0 && errno == EINTR) {
     }
-    *seconds = seconds_now() - begin;
+    *seconds = zf_clock_seconds() - begin;
     return WIFEXITED(ended) && WEXITSTATUS(ended) == 0 ? ZF_OK : failed("cp failed", f->sink, error);
 }
 
@@ -325,7 +325,7 @@ static const char *why_not(const files *f, const kind *k) {
         if (statvfs(f->sink, &room) != 0 || (double)room.f_bavail * (double)room.f_frsize < 1.1 * (double)f->file_bytes)
             return "there is no room for a copy";
     }
-    return seconds_now() > f->b->end ? "the time was used up" : NULL;
+    return zf_clock_seconds() > f->b->end ? "the time was used up" : NULL;
 }
 
 /// Brings what is read into the page cache, or out of it. `resident`: the part of it that is there.
