@@ -1,14 +1,14 @@
-// What a module holds, for people: `zfc inspect FILE.zfm`.
+// The content of a module as text: `zfc inspect FILE.zfm`.
 #ifndef ZF_DRIVER_MODULE_TEXT_H
 #define ZF_DRIVER_MODULE_TEXT_H
 
 #include "zfc/report.h"
 
-/// Whether a file begins as modules (containers) do. False also where it cannot be read: whoever opens it tells why.
+/// Returns whether a file begins as a module (a container). False also where it cannot be read: opening it reports why.
 bool zf_is_module(const char *path);
 bool zf_is_container(const char *path);
 
-/// Prints it as the options `json` and `verbose` want.
+/// Prints a module in the form of the options `json` and `verbose`.
 zf_status zf_show_module(const char *path, const zf_arguments *arguments, zf_error *error);
 
 #endif

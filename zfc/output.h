@@ -1,11 +1,11 @@
-// Output files written front to back, on top of runtime/base/output_file.h: whole or not at all.
+// Output files, written front to back on top of runtime/base/output_file.h: complete or not at all.
 #ifndef ZF_DRIVER_OUTPUT_H
 #define ZF_DRIVER_OUTPUT_H
 
 #include "runtime/base/output_file.h"
 #include "zfc/data/files_read.h"
 
-/// A file being written. Free it either way with zf_output_free(sink.file).
+/// A file that is being written. Free it with zf_output_free(sink.file), complete or not.
 typedef struct zf_sink {
     zf_output_file *file;
     uint64_t offset;
@@ -14,24 +14,24 @@ typedef struct zf_sink {
 zf_status zf_sink_open(const char *path, bool overwrite, zf_sink *out, zf_error *error);
 zf_status zf_sink_write(zf_sink *sink, const void *bytes, size_t length, zf_error *error);
 
-/// Files that get their names together: none before every one is written.
+/// A group of files that get their names together, when all of them are complete.
 typedef struct zf_outputs {
     bool overwrite;
-    const zf_files_read *read; ///< what none of them may be, or NULL
+    const zf_files_read *read; ///< inputs, none of which may be overwritten; may be NULL
     zf_output_file **files;
     size_t count, capacity;
 } zf_outputs;
 
-/// A sink of the group, which owns its file.
+/// Opens a file of the group, which owns it.
 zf_status zf_outputs_open(zf_outputs *outputs, const char *path, zf_sink *out, zf_error *error);
-/// Gives all their names.
+/// Gives all files their names.
 zf_status zf_outputs_commit(zf_outputs *outputs, zf_error *error);
-/// Without a commit nothing is left of them.
+/// Frees the group. Files without a name are removed.
 void zf_outputs_free(zf_outputs *outputs);
-/// Lets the process have as many files open as the system allows: a group holds two descriptors a file.
+/// Raises the limit of open files as far as the system allows: a group holds two descriptors a file.
 void zf_allow_many_files(void);
 
-/// All at once.
+/// Writes a whole file.
 zf_status zf_write_file(const char *path, const void *bytes, size_t length, bool overwrite, zf_error *error);
 
 #endif

@@ -1,4 +1,4 @@
-#include "zfc/program.h"
+#include "zfc/program_operand.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -1,29 +1,29 @@
 // Programs as the command line names them: FILE.zf, FILE.zf:TABLE, FILE.zf:TABLE.COLUMN, FILE.zf:CODEC.
-#ifndef ZF_DRIVER_PROGRAM_H
-#define ZF_DRIVER_PROGRAM_H
+#ifndef ZF_DRIVER_PROGRAM_OPERAND_H
+#define ZF_DRIVER_PROGRAM_OPERAND_H
 
 #include "frontend/spec/spec.h"
 #include "zfc/data/files_read.h"
 #include "zfc/report.h"
 
-/// A file's path and what is named behind its last colon; `name` NULL when nothing is.
+/// A file's path, and the name behind its last colon.
 typedef struct zf_program_name {
     char path[4096];
-    const char *name;
+    const char *name; ///< NULL: none
 } zf_program_name;
 
-/// False after printing what is wrong.
+/// Splits an operand. Returns false after printing an error.
 bool zf_program_name_read(const char *verb, const char *text, zf_program_name *out);
 
-/// Begins the message that the program in file `path` has no such table or codec.
+/// Prints the begin of the message that the program in file `path` has no such table or codec.
 void zf_report_no_such(const char *verb, const char *path);
-/// Finds a table of the program in file `path`, with a hint of the nearest name. NULL after printing.
+/// Finds a table of the program in file `path`. Returns NULL after printing an error with the nearest name.
 const zf_table *zf_find_table_or_report(const char *verb, const zf_spec *spec, const char *path, const char *name);
 
-/// ZF2014 where `path`, which is to be written, is a file of the program or one of `inputs` (may be NULL).
+/// Checks that the output `path` is neither a file of the program nor one of `inputs` (may be NULL): ZF2014.
 zf_status zf_guard_output(const zf_spec *spec, const zf_files_read *inputs, const char *path, zf_error *error);
 
-/// To standard error: the name that may have been meant, when one is near, and those that there are (32 at most).
+/// Prints the name that may have been meant, if one is near, and up to 32 of the existing names, to standard error.
 void zf_report_names(const char *name, const char *const *names, size_t count);
 
 #endif

@@ -1,4 +1,4 @@
-// A directory for what a verb makes for itself, and which goes with it, however it ends.
+// A temporary directory of a verb, removed however the verb ends.
 #ifndef ZF_DRIVER_SCRATCH_H
 #define ZF_DRIVER_SCRATCH_H
 
@@ -6,13 +6,13 @@
 
 typedef struct zf_scratch {
     char directory[256];
-    char program[300], container[300]; ///< in it, for whoever makes them
+    char program[300], container[300]; ///< paths in it, for files that the verb makes
 } zf_scratch;
 
-/// Makes the directory, in $TMPDIR or /tmp, and watches it (watch.h): one at a time. `verb` is part of its name. ZF_ERR_IO where
-/// it cannot be made; then nothing is to be removed.
+/// Makes the directory in $TMPDIR or /tmp, and has it removed when a signal ends the process (watch.h): one at a time. `verb` is
+/// part of its name. ZF_ERR_IO where it cannot be made; then there is nothing to remove.
 zf_status zf_scratch_make(zf_scratch *scratch, const char *verb, zf_error *error);
-/// Removes what is there of it.
+/// Removes the directory and its files.
 void zf_scratch_remove(zf_scratch *scratch);
 
 #endif

@@ -1,10 +1,10 @@
-// What a shape of a container says about how its blocks were encoded.
+// The shape of blocks as text.
 #ifndef ZF_DRIVER_SHAPE_TEXT_H
 #define ZF_DRIVER_SHAPE_TEXT_H
 
 #include "runtime/container/container.h"
 
-/// Appends the codec that blocks of this shape took, without types: "rle(counts: bitpack, values: bitpack)".
+/// Appends the codec that blocks of this shape have, without types: "rle(counts: bitpack, values: bitpack)".
 void zf_print_shape(const zf_shape *shape, zf_text *out);
 
 #endif

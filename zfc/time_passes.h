@@ -1,4 +1,4 @@
-// What `--time-passes` shows.
+// The output of `--time-passes`.
 #ifndef ZF_DRIVER_TIME_PASSES_H
 #define ZF_DRIVER_TIME_PASSES_H
 
@@ -6,7 +6,7 @@
 
 #include "runtime/base/passes.h"
 
-/// Prints a table of the passes that there were, or all of them as a JSON object. Nothing where `passes` is NULL.
+/// Prints a table of the passes that ran, or all passes as a JSON object. Prints nothing where `passes` is NULL.
 void zf_time_passes_print(zf_passes *passes, bool as_json, FILE *out);
 
 #endif

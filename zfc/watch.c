@@ -12,10 +12,10 @@
 #include "runtime/container/container_open.h"
 #include "zfc/verbs/verbs.h"
 
-/// A container's file in memory, and what is said when it is cut.
+/// A container's file in memory, and the message when it is truncated.
 typedef struct watched {
     const uint8_t *map;
-    _Atomic(uint64_t) size; ///< 0: it is watched no more
+    uint64_t size;
     char message[1024];
     size_t length;
     struct watched *next;
@@ -108,12 +108,6 @@ void zf_watch_container(const zf_container *container) {
     file->map = container->source.map;
     file->next = atomic_load(&watch.containers);
     atomic_store(&watch.containers, file);
-}
-
-void zf_watch_no_more(const zf_container *container) {
-    for (watched *file = atomic_load(&watch.containers); container != NULL && file != NULL; file = file->next) {
-        if (file->map == container->source.map && file->size == container->source.size) file->size = 0;
-    }
 }
 
 /// Ends are watched for while there is something to clean up.

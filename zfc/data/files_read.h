@@ -1,4 +1,4 @@
-// The files that a verb reads: its output must be none of them, and they must stay as they are while they are read.
+// The files that a verb reads. Its output must be none of them, and none may change while it is read.
 #ifndef ZF_DRIVER_FILES_READ_H
 #define ZF_DRIVER_FILES_READ_H
 
@@ -16,13 +16,13 @@ typedef struct zf_files_read {
     size_t count, capacity;
 } zf_files_read;
 
-/// Notes a file before it is opened. One that cannot be looked at is left to whoever opens it.
+/// Notes a file before it is opened. A file that does not exist is not an error here: opening it is.
 zf_status zf_files_note(zf_files_read *read, const char *path, zf_error *error);
-/// ZF2014 when `path` is one of the files, by whatever name or link. May be asked with `read` NULL.
+/// Checks that `path` is none of the files, under any name or link: ZF2014. `read` may be NULL.
 zf_status zf_files_guard(const zf_files_read *read, const char *path, zf_error *error);
-/// After the files were read: ZF1208 when one is another, was written to, or has another size than when it was noted.
+/// Checks, after reading, that no file was replaced, written to or resized since it was noted: ZF1208.
 zf_status zf_files_unchanged(const zf_files_read *read, zf_error *error);
-/// Whether two paths are of one file, by whatever name or link; of names that nothing has yet, whether they would be.
+/// Returns whether two paths name one file, under any name or link, or would once it exists.
 bool zf_files_same(const char *one, const char *other);
 void zf_files_free(zf_files_read *read);
 

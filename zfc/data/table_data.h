@@ -5,17 +5,16 @@
 #include "frontend/spec/spec.h"
 #include "runtime/base/error.h"
 
-/// What a column is made of. Each part is given by one raw file; texts give all of a column's parts, several texts its rows in
-/// turn.
+/// The parts of a column. A raw file gives one part; delimited text gives all, and several texts give rows in turn.
 typedef enum zf_column_part { ZF_PART_VALUES, ZF_PART_OFFSETS, ZF_PART_VALIDITY, ZF_PART_COUNT } zf_column_part;
 
-/// Who gave a part.
+/// The input that gave a part.
 typedef struct zf_part_giver {
-    const char *source; ///< the input as the user wrote it, of several texts the first; NULL: nobody yet
-    bool is_text;       ///< it is delimited text, and more of it may follow
+    const char *source; ///< as the user wrote it; the first of several texts; NULL: none yet
+    bool is_text;       ///< delimited text, of which more may follow
 } zf_part_giver;
 
-/// One column. Buffers grow by doubling; free with zf_table_data_free.
+/// One column. Its buffers grow by doubling.
 typedef struct zf_column_data {
     const char *name;
     zf_column_type type;
@@ -25,10 +24,10 @@ typedef struct zf_column_data {
     int64_t *offsets;       ///< strings: rows + 1
     uint8_t *validity;      ///< nullable: a bitmap
     uint64_t row_capacity;  ///< rows of text that offsets and validity have room for
-    size_t raw_valid_bytes; ///< of a validity bitmap that came as a file, or was made of a .npy array
+    size_t raw_valid_bytes; ///< of a validity bitmap from a file or a .npy array
     bool valid_is_array;    ///< validity came as a .npy array
-    uint64_t valid_rows;    ///< which has so many elements
-    size_t raw_offsets_at;  ///< byte of their file where offsets begin
+    uint64_t valid_rows;    ///< elements of that array
+    size_t raw_offsets_at;  ///< byte of the file where offsets begin
     zf_part_giver givers[ZF_PART_COUNT];
 } zf_column_data;
 
@@ -38,19 +37,19 @@ typedef struct zf_table_data {
     uint64_t rows;
 } zf_table_data;
 
-/// Empty columns for a table. Names are the table's.
+/// Makes empty columns for a table, which names them. Free `out` with zf_table_data_free.
 zf_status zf_table_data_create(const zf_table *table, zf_table_data *out, zf_error *error);
 void zf_table_data_free(zf_table_data *data);
 zf_column_data *zf_table_data_find(zf_table_data *data, const char *name, size_t length);
 
-/// Makes `source` the giver of a part; an error where another input gave it. A second text adds to the first,
-/// which stays the giver.
+/// Notes that `source` gives a part. An error where another input gave it. A second text adds to the first, which stays the
+/// source.
 zf_status zf_column_claim(zf_column_data *column, zf_column_part part, const char *source, bool is_text, zf_error *error);
 
-/// Room for `bytes` more bytes of values (and for one more row of offsets or validity, with `row`).
+/// Makes room for `bytes` more bytes of values, and with `row` for one more row of offsets or validity.
 zf_status zf_column_reserve(zf_column_data *column, size_t bytes, bool row, zf_error *error);
-/// Appends one field of text. `reason` is set and ZF_ERR_INPUT returned, without filling `error`, when it does not parse; after
-/// all else it is NULL.
+/// Appends one field of text. If it does not parse, sets `reason` and returns ZF_ERR_INPUT without filling `error`; otherwise
+/// `reason` is NULL.
 zf_status zf_column_append_text(zf_column_data *column, const char *text, size_t length, bool empty_unquoted, const char **reason,
                                 zf_error *error);
 
@@ -66,7 +65,7 @@ zf_status zf_read_delimited(const char *path, const zf_delimited_options *option
 /// Reads `COLUMN[.offsets|.bytes|.valid]=FILE`, raw or `.npy`.
 zf_status zf_read_raw(const char *what, size_t name_length, const char *path, zf_table_data *data, zf_error *error);
 
-/// After all files: every column given once, with as many rows as the others.
+/// Checks, after all files, that every column is given once and has as many rows as the others.
 zf_status zf_table_data_finish(zf_table_data *data, zf_error *error);
 
 #endif

@@ -5,25 +5,25 @@
 #include "runtime/base/text.h"
 #include "zipflow/zipflow.h"
 
-/// Bytes of an element in a plain buffer: bool 1; string 0.
+/// Returns the bytes of an element in a plain buffer: 1 of bool, 0 of string.
 unsigned zf_element_size(zf_element element);
 
 /// Parses one field as an element of `type` (not a string) into `out` (its size in bytes, little-endian; bool one byte).
-/// False with a reason ("not a date", "does not fit i32") when it does not parse.
+/// Returns false with a reason ("not a date", "does not fit i32") if it does not parse.
 bool zf_parse_value(zf_column_type type, const char *text, size_t length, void *out, const char **reason);
 
-/// 10^precision: what a decimal stays below.
+/// Returns 10^precision, the limit of a decimal.
 uint64_t zf_decimal_limit(zf_column_type type);
 
 /// Appends an element as text: the shortest decimal that reads back to the same bits, dates as YYYY-MM-DD (years beyond 0..9999
 /// with a sign).
 void zf_print_value(zf_column_type type, const void *value, zf_text *out);
 
-/// Bytes of a field as an error shows them: those that zf_utf8_unshown tells, which a terminal would obey, as \xNN. `out` has
-/// room for 4 * length + 1 characters.
+/// Writes a field as errors show it: bytes that a terminal would obey (zf_utf8_unshown) as \xNN. `out` has room for
+/// 4 * length + 1 characters.
 void zf_printable(const char *text, size_t length, char *out);
 
-/// "i32", "date32", "decimal": the ending of raw files and the kind of .npy arrays.
+/// Returns "i32", "date32", "decimal": the ending of raw files and the kind of .npy arrays.
 const char *zf_raw_ending(zf_column_type type);
 
 #endif

@@ -1,4 +1,4 @@
-// Decoded columns into files: raw, .npy, delimited text.
+// Writes decoded columns to files: raw, .npy, delimited text.
 #ifndef ZF_DRIVER_WRITE_COLUMNS_H
 #define ZF_DRIVER_WRITE_COLUMNS_H
 
@@ -8,9 +8,9 @@
 
 /// Writes DIRECTORY/NAME<ending> into `path`; refuses a name that leads elsewhere.
 zf_status zf_output_path(const char *directory, const char *name, const char *ending, char *path, size_t size, zf_error *error);
-/// DIR/COLUMN.TYPE and what goes with it, as outputs that are named later.
+/// Writes DIR/COLUMN.TYPE and the files of offsets and validity, as outputs that get their names later.
 zf_status zf_write_raw(const char *directory, const zf_decoded *column, zf_outputs *outputs, zf_error *error);
-/// DIR/COLUMN.npy (strings: COLUMN.offsets.npy, COLUMN.bytes.npy; nullable: COLUMN.valid.npy, one byte a row).
+/// Writes DIR/COLUMN.npy (strings: COLUMN.offsets.npy, COLUMN.bytes.npy; nullable: COLUMN.valid.npy, one byte a row).
 zf_status zf_write_npy(const char *directory, const zf_decoded *column, zf_outputs *outputs, zf_error *error);
 /// Appends rows of decoded columns (all with as many rows) as delimited text.
 void zf_print_rows(const zf_decoded *columns, size_t count, zf_text *out);

@@ -2,7 +2,7 @@
 #ifndef ZF_DRIVER_TUNE_OPERANDS_H
 #define ZF_DRIVER_TUNE_OPERANDS_H
 
-#include "zfc/program.h"
+#include "zfc/program_operand.h"
 
 typedef struct zf_tune_operand {
     const char *text; ///< as the command line has it

@@ -7,7 +7,9 @@
 #include "runtime/container/element.h"
 #include "zfc/data/column_options.h"
 #include "zfc/driver_codes.h"
+#include "zfc/report.h"
 #include "zfc/scratch.h"
+#include "zfc/session.h"
 #include "zfc/verbs/bench_report.h"
 #include "zfc/watch.h"
 

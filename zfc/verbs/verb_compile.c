@@ -8,7 +8,9 @@
 #include "tuner/tune_json.h"
 #include "zfc/driver_codes.h"
 #include "zfc/module_text.h"
-#include "zfc/program.h"
+#include "zfc/program_operand.h"
+#include "zfc/report.h"
+#include "zfc/session.h"
 #include "zfc/watch.h"
 
 typedef unsigned long long ull;

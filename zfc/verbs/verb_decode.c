@@ -12,6 +12,8 @@
 #include "zfc/driver_codes.h"
 #include "zfc/first_byte.h"
 #include "zfc/output.h"
+#include "zfc/report.h"
+#include "zfc/session.h"
 #include "zfc/watch.h"
 
 typedef struct job {

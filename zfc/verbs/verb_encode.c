@@ -11,7 +11,9 @@
 #include "zfc/data/table_data.h"
 #include "zfc/data/values.h"
 #include "zfc/driver_codes.h"
-#include "zfc/program.h"
+#include "zfc/program_operand.h"
+#include "zfc/report.h"
+#include "zfc/session.h"
 
 static int usage(const char *message) {
     fprintf(stderr, "zfc encode: %s\n  see: zfc encode --help\n", message);

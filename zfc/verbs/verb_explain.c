@@ -11,7 +11,9 @@
 #include "frontend/spec/codec.h"
 #include "patterns/plan/explain.h"
 #include "zfc/driver_codes.h"
-#include "zfc/program.h"
+#include "zfc/program_operand.h"
+#include "zfc/report.h"
+#include "zfc/session.h"
 #include "zfc/verbs/kernel_forms.h"
 
 typedef struct target {

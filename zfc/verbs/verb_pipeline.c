@@ -8,6 +8,8 @@
 #include "zfc/driver_codes.h"
 #include "zfc/output.h"
 #include "zfc/pipeline/pipelining.h"
+#include "zfc/report.h"
+#include "zfc/session.h"
 #include "zfc/watch.h"
 
 typedef struct piping {

@@ -7,6 +7,8 @@
 #include "tuner/tune_json.h"
 #include "zfc/data/column_options.h"
 #include "zfc/first_byte.h"
+#include "zfc/report.h"
+#include "zfc/session.h"
 #include "zfc/watch.h"
 
 static zf_status tell(const zf_decoded *column, bool as_json, bool quiet, json_t *report, zf_error *error) {

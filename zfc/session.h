@@ -1,0 +1,30 @@
+// A session of a verb with the library: a context, and a compiler or modules, as the options say.
+#ifndef ZF_DRIVER_SESSION_H
+#define ZF_DRIVER_SESSION_H
+
+#include "compiler/plan_request.h"
+#include "zfc/verbs/verbs.h"
+#include "zipflow/compile.h"
+
+enum { ZF_SESSION_MODULES = 16 };
+
+/// A context and its source of code: a compiler, or the modules of `--module`.
+typedef struct zf_session {
+    zf_context *context;
+    zf_compiler *compiler; ///< NULL with modules
+    zf_module *modules[ZF_SESSION_MODULES];
+    size_t module_count;
+    bool quiet, verbose;
+    unsigned threads; ///< of `--threads`; 0: the default
+} zf_session;
+
+/// Returns the number of `--chunk-threads`, or 0 where it is not given.
+unsigned zf_chunk_threads(const zf_arguments *arguments);
+
+/// Opens a session. Returns false after printing an error, and sets `*status` to the exit status.
+bool zf_session_open(const zf_arguments *arguments, zf_session *session, int *status);
+/// Opens a session whose compiler starts its plans from `request`.
+bool zf_session_open_with(const zf_arguments *arguments, const zf_plan_request *request, zf_session *session, int *status);
+void zf_session_close(zf_session *session);
+
+#endif
