@@ -72,7 +72,7 @@ def what_columns_take(tree, report):
             plain, raw = plain + sum(sizes), raw + sizes[0] + sum(sizes[1:]) // 2
         check((row["plain_bytes"], row["raw_bytes"]) == (plain, raw), row["set"], row["plain_bytes"], row["raw_bytes"], plain, raw)
         stored = sum(c["stored_bytes"] for c in report["columns"] if c["column"] in row["columns"])
-        check(row["stored_bytes"] == stored and abs(row["ratio"] - raw / stored) < 1e-9, row["set"], row["stored_bytes"], stored)
+        check(row["stored_bytes"] == stored and abs(row["ratio"] * stored / raw - 1) < 1e-8, row["set"], row["stored_bytes"], stored)
 
 
 def parts_besides(tree, report, device, printed):
@@ -102,11 +102,11 @@ def parts_besides(tree, report, device, printed):
                 check((way["checked_units"] == 0) == (name == "zipflow_memory" and device != "cpu"), device, name, way)
             if "?" not in printed:
                 check(f"{1e3 * way['seconds']['median']:.2f} ({read / way['seconds']['median'] / 1e9:.1f})" in printed, name, way, printed)
-        check(abs(row["beside"]["raw_cold"] * ways["zipflow_cold"]["seconds"]["median"] / ways["raw_cold"]["seconds"]["median"] - 1) < 1e-9, row["beside"])
+        check(abs(row["beside"]["raw_cold"] * ways["zipflow_cold"]["seconds"]["median"] / ways["raw_cold"]["seconds"]["median"] - 1) < 1e-8, row["beside"])
     part = report["encoding"]
     sizes = {name: sum((data / f"lineitem.{name}{e}").stat().st_size for e in ((".bytes", ".offsets") if kind == "string" else ("",)))
              for name, (kind, _) in encoding.columns().items()}
-    check(len(sizes) == 16 and part["source_bytes"] == sum(sizes.values()) and abs(part["gb_per_second"] * part["seconds"] * 1e9 / part["source_bytes"] - 1) < 1e-9, part)
+    check(len(sizes) == 16 and part["source_bytes"] == sum(sizes.values()) and abs(part["gb_per_second"] * part["seconds"] * 1e9 / part["source_bytes"] - 1) < 1e-8, part)
     offsets = {"l_comment": 8 * (part["rows"] + 1)}
     check({c["column"]: c["plain_bytes"] + offsets.get(c["column"], 0) for c in part["columns"]} == sizes, part, sizes)
     codecs = {c["column"]: c["codec"] for c in part["columns"]}
@@ -152,7 +152,7 @@ def good(tree, device, *words, only=SETS):
         check(sorted(row["order"]) == sorted(row["columns"]) and row["units"] >= len(row["columns"]), row)
         check(row["decode_bound"] > 0 and all(t["least"] <= t["median"] <= t["most"] for t in row["seconds"].values()), row)
         beside = row["johnson_beside"]["apart"] * row["seconds"]["johnson"]["median"]
-        check(abs(beside / row["seconds"]["apart"]["median"] - 1) < 1e-9, row)
+        check(abs(beside / row["seconds"]["apart"]["median"] - 1) < 1e-8, row)  # of nine digits
     what_columns_take(tree, report)
     if "--without" not in words:
         parts_besides(tree, report, device, printed)
